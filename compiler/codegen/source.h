@@ -1,0 +1,53 @@
+// Source: the text of a kernel for one target. What a person inspects is, to the letter, what
+// is compiled.
+#ifndef UMBRA_COMPILER_CODEGEN_SOURCE_H_
+#define UMBRA_COMPILER_CODEGEN_SOURCE_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/plan/plan.h"
+
+namespace umbra::codegen {
+
+/// An instruction set that sources are written for.
+enum class Target { kPlain, kSse2, kAvx2, kAvx512 };
+std::string_view Name(Target target);                ///< plain, sse2, avx2, avx512
+std::optional<Target> FindTarget(std::string_view name);
+/// Bytes of the widest register: 64 for avx512; 0 for plain.
+int RegisterBytes(Target target);
+/// The flags that g++ and clang need for the target, e.g. "-mavx2 -mfma".
+std::span<const std::string_view> CompilerFlags(Target target);
+
+enum class Spelling { kPackets, kIntrinsics };
+
+struct SourceOptions {
+  Target target = Target::kAvx2;
+  Spelling spelling = Spelling::kPackets;
+  runtime::Variant variant;
+};
+
+/// One translation unit.
+struct Source {
+  std::string text;
+  std::vector<std::string> functions;  ///< extern "C" names, one per kernel
+};
+
+/// The source of one kernel (prelude by #include; the JIT gives the embedded text to Clang).
+Source Generate(const plan::Kernel& kernel, const SourceOptions& options);
+/// The source of all kernels of a plan in one translation unit.
+Source Generate(const plan::Plan& plan, const SourceOptions& options);
+
+/// The embedded prelude: file names as they are included, and their texts.
+struct EmbeddedFile {
+  std::string_view name;
+  std::string_view text;
+};
+std::span<const EmbeddedFile> PreludeFiles();
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_SOURCE_H_

@@ -1,0 +1,115 @@
+// The Graph: what to compute. A DAG of tensor values with partially known shapes; no loops, no
+// memory, no target. Nodes are immutable and hash-consed: equal expressions are one node.
+#ifndef UMBRA_COMPILER_GRAPH_GRAPH_H_
+#define UMBRA_COMPILER_GRAPH_GRAPH_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/graph/op.h"
+#include "umbra/partial_shape.h"
+
+namespace umbra::graph {
+
+struct Node {
+  enum class Kind : std::uint8_t {
+    kInput,      ///< memory operand `name`
+    kScalar,     ///< run-time scalar `name`, rank 0
+    kConstant,   ///< `constant`, rank 0
+    kMap,        ///< elementwise `op`; operands have the node's shape or rank 0 and kind scalar/constant
+                 ///< (or any value of rank 0, which is spread over the shape)
+    kCast,       ///< elementwise conversion to `dtype`
+    kBroadcast,  ///< output dimension i is dimension axes[i] of the operand, or new where axes[i] is -1
+    kTranspose,  ///< output dimension i is dimension axes[i] of the operand
+    kReduce,     ///< `reducer` over the dimensions in `axes` (ascending); kept as 1 if `keepdim`
+    kDot,        ///< alpha * op(a) * op(b); ranks 2x2 -> 2, 1x2 -> 1, 1x1 outer product -> 2
+  };
+  Kind kind = Kind::kConstant;
+  DType dtype = DType::kFloat32;
+  PartialShape shape;  ///< static rank; dimensions are static or carry a symbol of the graph
+  std::vector<int> inputs;
+  Op op{};
+  Reducer reducer{};
+  std::vector<int> axes;
+  bool keepdim = false;
+  bool transpose_a = false, transpose_b = false;
+  double constant = 0;  ///< kConstant: the value; kDot: alpha
+  std::string name;     ///< kInput, kScalar
+};
+
+struct Output {
+  std::string name;
+  int node = 0;
+};
+
+/// A finished or growing graph. Nodes are added through the functions below, which infer dtype and
+/// shape, check them, and return the existing node if an equal one stands. All of them throw
+/// umbra::Error with the operation, both shapes or dtypes, and a remedy.
+class Graph {
+ public:
+  explicit Graph(std::string name) : name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const Node& node(int id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  const std::vector<int>& inputs() const { return inputs_; }    ///< kInput nodes in order
+  const std::vector<int>& scalars() const { return scalars_; }  ///< kScalar nodes in order
+  const std::vector<Output>& outputs() const { return outputs_; }
+
+  /// A memory operand. Dynamic dimensions without a symbol get a fresh one each.
+  int Input(std::string name, DType dtype, PartialShape shape);
+  int Scalar(std::string name, DType dtype);
+  int Constant(double value, DType dtype);
+  int Map(Op op, std::vector<int> inputs);
+  int Cast(int input, DType dtype);
+  int Broadcast(int input, std::vector<int> axes, const PartialShape& shape);
+  int Transpose(int input, std::vector<int> axes);
+  int Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim);
+  int Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha);
+  void AddOutput(std::string name, int node);
+
+  /// Names a value for the reader (text, plan and source); not part of any key.
+  void SetLabel(int node, std::string label);
+  std::string_view label(int node) const;
+
+  /// Number of symbols of dynamic dimensions; two symbols may have been found equal.
+  int num_symbols() const { return static_cast<int>(symbol_parent_.size()); }
+  int NewSymbol();
+  /// The representative (smallest) symbol equal to `symbol`.
+  int FindSymbol(int symbol) const;
+  /// Declares two dimensions equal (checked at launch); throws if both are static and differ.
+  /// `where` names the operation for the message.
+  Dimension Unify(const Dimension& a, const Dimension& b, std::string_view where);
+  /// True if the two are known to be equal.
+  bool SameDimension(const Dimension& a, const Dimension& b) const;
+
+  /// A hash of structure, dtypes and shapes; equal graphs have equal hashes in every process;
+  /// names and labels do not enter.
+  std::uint64_t StructuralHash() const;
+
+ private:
+  int Add(Node node);
+
+  std::string name_;
+  std::vector<Node> nodes_;
+  std::vector<int> inputs_, scalars_;
+  std::vector<Output> outputs_;
+  std::vector<std::string> labels_;
+  std::vector<int> symbol_parent_;
+  std::unordered_multimap<std::uint64_t, int> by_hash_;
+};
+
+/// The graph as text, one node a line: `%3 = mul %0, %2 : f32[?0, 1024]`.
+std::string Print(const Graph& graph);
+/// The graph in Graphviz's language.
+std::string PrintDot(const Graph& graph);
+/// Checks every node against the rules of its kind; throws InternalError.
+void Verify(const Graph& graph);
+
+}  // namespace umbra::graph
+
+#endif  // UMBRA_COMPILER_GRAPH_GRAPH_H_

@@ -1,0 +1,56 @@
+// Names of the elementwise operators and reducers, from the one table.
+#ifndef UMBRA_COMPILER_GRAPH_OP_H_
+#define UMBRA_COMPILER_GRAPH_OP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "umbra/dtype.h"
+
+namespace umbra::graph {
+
+/// The primitive elementwise operators of umbra/ops.def.
+enum class Op : std::uint8_t {
+#define UMBRA_PRIMITIVE(name, ...) name,
+#include "umbra/ops.def"
+};
+
+/// Operand dtypes that an operator accepts.
+enum class OpTypes : std::uint8_t { kNumeric, kFloat, kBool, kAny };
+/// Its result's dtype: that of the operands, or bool.
+enum class OpResult : std::uint8_t { kSame, kBool };
+
+/// The table's row of a primitive.
+struct OpInfo {
+  std::string_view name;
+  int arity;
+  OpTypes types;
+  OpResult result;
+  std::string_view text;  ///< C++ over prelude types, {0} {1} {2} are the operands
+  double cost;
+  std::string_view doc;
+};
+
+/// The row of `op`.
+const OpInfo& Info(Op op);
+/// The primitive called `name`, if there is one.
+std::optional<Op> FindOp(std::string_view name);
+
+/// An operator defined by an expression over other operators: a row of the table, or UMBRA_OP.
+struct Composite {
+  std::string_view name;
+  std::string_view args;  ///< "(a, b)" as written
+  std::string_view text;  ///< the expression as written
+  std::string_view doc;
+};
+/// The composite of the table called `name`, if there is one; null otherwise.
+const Composite* FindComposite(std::string_view name);
+
+enum class Reducer : std::uint8_t { sum, maximum, minimum, product };
+std::string_view Name(Reducer reducer);
+std::optional<Reducer> FindReducer(std::string_view name);
+
+}  // namespace umbra::graph
+
+#endif  // UMBRA_COMPILER_GRAPH_OP_H_

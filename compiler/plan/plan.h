@@ -1,0 +1,110 @@
+// The Plan: how a graph is computed. Kernels are loop domains with scalar programs over loads,
+// reductions and stores; there are no packets and no target here.
+//
+// A kernel has row axes (the first `row_axes`, axis 0 is the parallel one) and inner axes (the
+// rest). For every point of the row axes it runs its phases one after the other:
+//
+//   for row:                                     scope kRow: values of one row
+//     phase p:
+//       compute phase.row_values
+//       for inner:                               scope kElement: values of one element
+//         compute phase.element_values
+//         phase.reductions  accumulate
+//         phase.stages      keep a value in a row buffer for later phases
+//         phase.stores      write outputs
+//     compute final_row_values; final_stores write outputs that have no inner axes
+//
+// Values of scope kUniform (scalars, constants) need no loop. Either the last inner axis is the one
+// along packets (signature.vector_axis == last axis), or the last row axis is (a reduction over
+// leading axes: every column is a lane).
+#ifndef UMBRA_COMPILER_PLAN_PLAN_H_
+#define UMBRA_COMPILER_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/graph/op.h"
+#include "umbra/program.h"
+
+namespace umbra::plan {
+
+enum class Scope { kUniform, kRow, kElement };
+
+/// One value of a kernel's scalar program, in SSA form.
+struct Value {
+  enum class Kind {
+    kLoad,      ///< signature.operands[index] at the current point
+    kScalar,    ///< signature.scalars[index]
+    kConstant,  ///< `constant` (exact for every i32 and f32/f64 value)
+    kMap,       ///< op applied to args
+    kCast,      ///< args[0] converted to `type`
+    kReduced,   ///< result of the reduction that targets this value
+    kStaged,    ///< element of row buffer `index`, written by an earlier phase
+  };
+  Kind kind = Kind::kConstant;
+  DType type = DType::kFloat32;
+  Scope scope = Scope::kUniform;
+  graph::Op op{};
+  std::vector<int> args;
+  int index = 0;
+  double constant = 0;
+  std::string label;  ///< name for the reader, from the user's own names where there are any
+};
+
+struct Reduction {
+  graph::Reducer kind{};
+  int value = 0;   ///< the element value that is accumulated
+  int result = 0;  ///< the kReduced value
+};
+
+struct Stage {
+  int value = 0;       ///< element value to keep
+  int row_buffer = 0;  ///< index into signature.row_buffers
+};
+
+struct Store {
+  int operand = 0;  ///< signature.operands[operand], a store
+  int value = 0;
+};
+
+struct Phase {
+  std::vector<int> row_values;      ///< in order of evaluation
+  std::vector<int> element_values;  ///< in order of evaluation; may repeat values of earlier phases
+  std::vector<Reduction> reductions;
+  std::vector<Stage> stages;
+  std::vector<Store> stores;
+};
+
+struct Kernel {
+  runtime::KernelSignature signature;
+  std::string summary;  ///< one line for the reader: domain and meaning
+  int row_axes = 1;
+  std::vector<Value> values;
+  std::vector<Phase> phases;
+  std::vector<int> final_row_values;
+  std::vector<Store> final_stores;
+
+  int rank() const { return static_cast<int>(signature.axes.size()); }
+  bool vector_axis_is_inner() const { return signature.vector_axis >= row_axes; }
+};
+
+struct Gemm {
+  runtime::GemmStep step;
+};
+
+struct Plan {
+  std::string name;
+  std::vector<runtime::Buffer> buffers;  ///< inputs, then outputs, then temporaries
+  std::vector<std::pair<std::string, DType>> scalars;
+  std::vector<std::string> symbols;  ///< printed names of the dynamic extents: ?0, ?1, ...
+  std::vector<std::variant<Kernel, Gemm>> steps;
+};
+
+/// The plan as text, as `umbra emit --as plan` shows it.
+std::string Print(const Plan& plan);
+
+}  // namespace umbra::plan
+
+#endif  // UMBRA_COMPILER_PLAN_PLAN_H_

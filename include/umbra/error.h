@@ -1,0 +1,48 @@
+// The two kinds of failure: what a caller did wrong, and what we did wrong.
+#ifndef UMBRA_ERROR_H_
+#define UMBRA_ERROR_H_
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace umbra {
+
+/// A user's mistake or a condition of the machine: the message says what was expected, what was
+/// given, where, and what to do.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message) : std::runtime_error(message) {}
+};
+
+/// A defect of Umbra itself. Worth a bug report; never the caller's fault.
+class InternalError : public std::logic_error {
+ public:
+  explicit InternalError(const std::string& message)
+      : std::logic_error("internal error in Umbra: " + message) {}
+};
+
+namespace detail {
+template <typename... Parts>
+std::string Concat(const Parts&... parts) {
+  std::ostringstream text;
+  (text << ... << parts);
+  return text.str();
+}
+}  // namespace detail
+
+/// Throws umbra::Error with the parts streamed into one message, unless `condition` holds.
+template <typename... Parts>
+inline void Require(bool condition, const Parts&... parts) {
+  if (!condition) throw Error(detail::Concat(parts...));
+}
+
+/// Throws umbra::InternalError with the parts streamed into one message, unless `condition` holds.
+template <typename... Parts>
+inline void Ensure(bool condition, const Parts&... parts) {
+  if (!condition) throw InternalError(detail::Concat(parts...));
+}
+
+}  // namespace umbra
+
+#endif  // UMBRA_ERROR_H_

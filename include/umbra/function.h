@@ -1,0 +1,47 @@
+// Running a compiled graph on operands in memory.
+#ifndef UMBRA_FUNCTION_H_
+#define UMBRA_FUNCTION_H_
+
+#include <memory>
+#include <vector>
+
+#include "umbra/program.h"
+
+namespace umbra::runtime {
+
+/// A tensor in memory as a call sees it. Strides are in elements, one per dimension, and may be
+/// anything, zero included; they are ignored for extents of 1.
+struct TensorRef {
+  void* data = nullptr;
+  DType dtype = DType::kFloat32;
+  std::vector<index_t> shape;
+  std::vector<index_t> stride;
+
+  /// A dense row-major tensor.
+  static TensorRef Dense(void* data, DType dtype, std::vector<index_t> shape);
+};
+
+/// The operands of one call, in the order of the program's inputs, outputs and scalars.
+struct Arguments {
+  std::vector<TensorRef> inputs;
+  std::vector<TensorRef> outputs;
+  std::vector<umbra_scalar> scalars;
+};
+
+struct RunOptions {
+  int threads = 0;  ///< at most this many threads; 0: as many as the machine has
+};
+
+/// Values of the program's symbols as the operands determine them. Throws umbra::Error if a dtype,
+/// rank or extent does not fit, naming the operand, what was expected and what was given; if a
+/// pointer is null (for a non-empty tensor) or not aligned to its element; if a product of extents
+/// overflows.
+std::vector<index_t> CheckArguments(const Program& program, const Arguments& arguments);
+
+/// Runs the steps of `program` one after the other. Empty outputs are a no-op. An output that
+/// overlaps an input in a way that would change the result is an error.
+void Run(const Program& program, const Arguments& arguments, const RunOptions& options = {});
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_FUNCTION_H_

@@ -1,0 +1,110 @@
+// What the compiler hands to the runtime: a program is the steps that compute a graph's outputs,
+// and what has to be known of the operands to run and to check them. No compiler is needed to run it.
+#ifndef UMBRA_PROGRAM_H_
+#define UMBRA_PROGRAM_H_
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "umbra/dtype.h"
+#include "umbra/kernel_abi.h"
+
+namespace umbra::runtime {
+
+/// An extent: a number known when compiling, or a symbol whose value comes from the operands.
+struct Extent {
+  index_t value = 0;
+  int symbol = -1;  ///< index into the program's symbols, or -1 for a static extent
+
+  static Extent Static(index_t value) { return {value, -1}; }
+  static Extent Symbol(int symbol) { return {0, symbol}; }
+  bool is_static() const { return symbol < 0; }
+  bool operator==(const Extent& other) const {
+    return symbol == other.symbol && (symbol >= 0 || value == other.value);
+  }
+};
+
+/// A tensor in memory that a program reads or writes.
+struct Buffer {
+  enum class Kind { kInput, kOutput, kTemporary };
+  std::string name;
+  Kind kind = Kind::kInput;
+  DType dtype = DType::kFloat32;
+  std::vector<Extent> shape;
+};
+
+/// How a kernel walks a buffer: for each kernel axis the dimension of the buffer that it moves
+/// along, or -1 where the buffer does not depend on the axis.
+struct Access {
+  int buffer = 0;
+  std::vector<int> dim_of_axis;
+  bool store = false;
+  bool operator==(const Access& other) const {
+    return buffer == other.buffer && dim_of_axis == other.dim_of_axis && store == other.store;
+  }
+};
+
+/// The face of a kernel: its axes, operands and scalars, in the order of `umbra_args`.
+struct KernelSignature {
+  std::string name;
+  std::vector<Extent> axes;       ///< axis 0 is the one that [begin, end) ranges over
+  int vector_axis = 0;            ///< the axis whose elements lie side by side in a packet
+  std::vector<Access> operands;
+  std::vector<int> scalars;       ///< indices into the program's scalars
+  /// One program over every element, no reduction: axes may be merged and re-blocked at launch.
+  /// No extent is baked into such a kernel.
+  bool elementwise = false;
+  /// Dtypes of the row buffers kept in scratch; each holds extent(vector_axis) elements rounded up
+  /// to 16, one after the other, each 64-byte aligned.
+  std::vector<DType> row_buffers;
+  /// Estimated cost of one point of the domain, in units of one addition.
+  double cost = 1;
+  /// For each (store operand, load operand): may both be the very same memory?
+  /// in_place[k] lists the load operands that store operand k (index into `operands`) may overwrite.
+  std::vector<std::vector<int>> in_place;
+};
+
+/// Machine code of one kernel; variants are compiled on first need.
+struct KernelCode {
+  umbra_kernel_fn function = nullptr;
+  std::shared_ptr<void> owner;  ///< keeps the code mapped
+};
+
+/// Which form of a kernel a launch needs.
+struct Variant {
+  bool nontemporal = false;  ///< stores bypass the caches
+  bool strided = false;      ///< operands may have any stride along the vector axis
+  int index() const { return (nontemporal ? 1 : 0) + (strided ? 2 : 0); }
+};
+
+/// Makes the machine code of a kernel variant. Thread-safe; may throw umbra::Error.
+using CodeProvider = std::function<KernelCode(const Variant&)>;
+
+/// c = alpha * op(a) * op(b), matrices of one float dtype; a vector operand is a row (left) or a
+/// column (right) matrix.
+struct GemmStep {
+  int a = 0, b = 0, c = 0;  ///< buffers
+  bool transpose_a = false, transpose_b = false;
+  double alpha = 1;
+};
+
+struct KernelStep {
+  KernelSignature signature;
+  CodeProvider code;
+};
+
+struct Program {
+  std::string name;
+  std::vector<Buffer> buffers;               ///< inputs, then outputs, then temporaries
+  std::vector<std::pair<std::string, DType>> scalars;
+  int num_symbols = 0;
+  std::vector<std::variant<KernelStep, GemmStep>> steps;
+};
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_PROGRAM_H_
