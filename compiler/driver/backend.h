@@ -40,6 +40,8 @@ class Backend {
 /// The Clang + ORC backend; opens libumbra_jit on first use. Throws umbra::Error that says which
 /// package is missing.
 Backend& ClangBackend();
+/// What ClangBackend().Id() says, without opening the library: the version Umbra was built against.
+std::string ClangBackendId();
 /// g++, clang++ or $UMBRA_CXX as a child process, loading a shared object.
 Backend& SystemBackend();
 

@@ -27,6 +27,13 @@ bool IsStaticOne(const Dimension& dim) {
   return dim.is_static() && static_cast<std::int64_t>(dim) == 1;
 }
 
+// One row would be all there is: element work is better off in a kernel of its own.
+bool HasParallelAxis(const Domain& domain) {
+  for (int axis : domain.KeptAxes())
+    if (!IsStaticOne(domain.dims[static_cast<std::size_t>(axis)])) return true;
+  return false;
+}
+
 bool IsReduced(const Node& node, std::size_t dim) {
   return std::find(node.axes.begin(), node.axes.end(), static_cast<int>(dim)) != node.axes.end();
 }
@@ -161,10 +168,7 @@ class DomainFinder {
         std::equal(root.shape.begin(), root.shape.end(), operand.shape.begin(),
                    [&](const Dimension& a, const Dimension& b) { return graph_.SameDimension(a, b); });
     if (same_shape && !IsKeptRoot(reduce)) {
-      const bool parallel = std::any_of(kept.begin(), kept.end(), [&](int axis) {
-        return !IsStaticOne(domain.dims[static_cast<std::size_t>(axis)]);
-      });
-      if (!parallel) return false;
+      if (!HasParallelAxis(domain)) return false;
       unit->domain = std::move(domain);
       unit->roots.push_back({root_, Identity(Rank(root))});
       return true;
@@ -327,7 +331,8 @@ class Merger {
   // The roots of `guest` placed in the domain of `host`, if they fit.
   std::optional<std::vector<Root>> Place(const Unit& guest, const Unit& host) const {
     if (SameDims(guest.domain.dims, host.domain.dims) &&
-        (guest.domain.flexible || guest.domain.inner == host.domain.inner))
+        (guest.domain.flexible ? host.domain.flexible || HasParallelAxis(host.domain)
+                               : guest.domain.inner == host.domain.inner))
       return guest.roots;
     if (!guest.domain.flexible || host.domain.flexible) return std::nullopt;
     const std::vector<int> kept = host.domain.KeptAxes();

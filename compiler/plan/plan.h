@@ -102,6 +102,9 @@ struct Plan {
   std::vector<std::variant<Kernel, Gemm>> steps;
 };
 
+/// One line for the reader of a kernel: `y[?0, 1024] = exp(x - ...)`-like domain and operands.
+std::string Summarize(const Plan& plan, const Kernel& kernel);
+
 /// The plan as text, as `umbra emit --as plan` shows it.
 std::string Print(const Plan& plan);
 

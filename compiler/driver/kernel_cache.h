@@ -1,0 +1,16 @@
+// Machine code of kernels, from the process's memory, the disk cache or a compiler, in this order.
+#ifndef UMBRA_COMPILER_DRIVER_KERNEL_CACHE_H_
+#define UMBRA_COMPILER_DRIVER_KERNEL_CACHE_H_
+
+#include "compiler/codegen/source.h"
+
+namespace umbra {
+
+/// The code of `kernel` for `options`. Kernels that differ only in names are one entry. Thread-safe.
+runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel,
+                                   const codegen::SourceOptions& options, bool system_compiler,
+                                   bool use_disk_cache);
+
+}  // namespace umbra
+
+#endif  // UMBRA_COMPILER_DRIVER_KERNEL_CACHE_H_

@@ -1,0 +1,45 @@
+#include "compiler/driver/lower.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "compiler/plan/build.h"
+#include "compiler/transform/simplify.h"
+
+namespace umbra {
+
+namespace {
+
+bool TraceIsOn() {
+  const char* value = std::getenv("UMBRA_TRACE");
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+// Runs one pass; traces its result and time.
+template <typename Pass, typename Printer>
+auto Traced(const char* name, const Pass& pass, const Printer& printer) {
+  if (!TraceIsOn()) return pass();
+  const auto start = std::chrono::steady_clock::now();
+  auto result = pass();
+  const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+  fmt::print(stderr, "--- {} ({:.0f} us)\n{}", name, time.count(), printer(result));
+  return result;
+}
+
+}  // namespace
+
+plan::Plan Lower(const graph::Graph& graph) {
+  const auto print_graph = [](const graph::Graph& g) { return graph::Print(g); };
+  const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
+  const graph::Graph simplified =
+      Traced("simplify", [&] { return graph::Simplify(graph); }, print_graph);
+#ifndef NDEBUG
+  graph::Verify(simplified);
+#endif
+  return Traced("plan", [&] { return plan::Build(simplified); }, print_plan);
+}
+
+}  // namespace umbra

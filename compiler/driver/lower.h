@@ -1,0 +1,16 @@
+// Graph to Plan: the list of passes, from top to bottom.
+#ifndef UMBRA_COMPILER_DRIVER_LOWER_H_
+#define UMBRA_COMPILER_DRIVER_LOWER_H_
+
+#include "compiler/graph/graph.h"
+#include "compiler/plan/plan.h"
+
+namespace umbra {
+
+/// Simplifies and plans `graph`. With UMBRA_TRACE=1 in the environment, what each pass made and
+/// the time that it took go to standard error.
+plan::Plan Lower(const graph::Graph& graph);
+
+}  // namespace umbra
+
+#endif  // UMBRA_COMPILER_DRIVER_LOWER_H_

@@ -1,0 +1,40 @@
+#include "compiler/driver/target.h"
+
+#include "umbra/error.h"
+
+namespace umbra {
+
+using codegen::Target;
+
+bool HostRuns(Target target) {
+  switch (target) {
+    case Target::kPlain: return true;
+    case Target::kSse2: return __builtin_cpu_supports("sse2");
+    case Target::kAvx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Target::kAvx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  }
+  return false;
+}
+
+Target HostTarget() {
+  static const Target target = [] {
+    for (Target candidate : {Target::kAvx512, Target::kAvx2, Target::kSse2})
+      if (HostRuns(candidate)) return candidate;
+    return Target::kPlain;
+  }();
+  return target;
+}
+
+Target ResolveTarget(const std::string& name) {
+  if (name.empty()) return HostTarget();
+  const auto target = codegen::FindTarget(name);
+  Require(target.has_value(), "unknown target '", name,
+          "': expected plain, sse2, avx2 or avx512");
+  Require(HostRuns(*target), "target ", name, " is not enabled: this CPU lacks the instruction set;",
+          " the best it runs is ", codegen::Name(HostTarget()));
+  return *target;
+}
+
+}  // namespace umbra

@@ -1,0 +1,124 @@
+#include "compiler/plan/build.h"
+
+#include <map>
+
+#include "compiler/plan/fuse.h"
+#include "compiler/plan/lower_kernel.h"
+#include "umbra/error.h"
+
+namespace umbra::plan {
+
+using graph::Graph;
+using graph::Node;
+using Kind = graph::Node::Kind;
+using runtime::Buffer;
+using runtime::Extent;
+
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(const Graph& graph) : graph_(graph), fusion_(Fuse(graph)) {}
+
+  Plan Run() {
+    plan_.name = graph_.name();
+    for (int id : graph_.scalars()) {
+      memory_.scalar[id] = static_cast<int>(plan_.scalars.size());
+      plan_.scalars.emplace_back(graph_.node(id).name, graph_.node(id).dtype);
+    }
+    for (int id : graph_.inputs())
+      memory_.read[id] = AddBuffer(graph_.node(id).name, Buffer::Kind::kInput, id);
+    for (const graph::Output& output : graph_.outputs()) {
+      const int buffer = AddBuffer(output.name, Buffer::Kind::kOutput, output.node);
+      memory_.write[output.node].push_back(buffer);
+      memory_.read.emplace(output.node, buffer);
+    }
+    for (int root : fusion_.roots)
+      if (!memory_.write.count(root)) AddTemporary(root);
+    std::size_t kernels = 0;
+    for (const Unit& unit : fusion_.units) kernels += unit.gemm ? 0 : 1;
+    std::size_t index = 0;
+    for (const Unit& unit : fusion_.units) {
+      if (unit.gemm) {
+        AddGemm(unit.roots[0].node);
+        continue;
+      }
+      const std::string suffix = kernels > 1 ? "_" + std::to_string(index++) : "";
+      Kernel kernel = LowerKernel(
+          graph_, fusion_, unit, memory_, [this](const Dimension& dim) { return ToExtent(dim); },
+          plan_.name + suffix);
+      kernel.summary = Summarize(plan_, kernel);
+      plan_.steps.emplace_back(std::move(kernel));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  Extent ToExtent(const Dimension& dim) {
+    if (dim.is_static()) return Extent::Static(static_cast<std::int64_t>(dim));
+    const int representative = graph_.FindSymbol(dim.symbol());
+    const auto [found, fresh] =
+        symbols_.emplace(representative, static_cast<int>(plan_.symbols.size()));
+    if (fresh) plan_.symbols.push_back("?" + std::to_string(found->second));
+    return Extent::Symbol(found->second);
+  }
+
+  int AddBuffer(std::string name, Buffer::Kind kind, int node) {
+    Buffer buffer;
+    buffer.name = std::move(name);
+    buffer.kind = kind;
+    buffer.dtype = graph_.node(node).dtype;
+    Require(buffer.dtype != DType::kBool, "output '", buffer.name,
+            "' of kernel '", graph_.name(),
+            "' is a condition (dtype bool), which cannot be stored: use tcast<f32>(...) or "
+            "select(condition, 1, 0)");
+    for (std::size_t d = 0; d < graph_.node(node).shape.size(); ++d)
+      buffer.shape.push_back(ToExtent(graph_.node(node).shape[d]));
+    plan_.buffers.push_back(std::move(buffer));
+    return static_cast<int>(plan_.buffers.size()) - 1;
+  }
+
+  void AddTemporary(int root) {
+    const std::string label(graph_.label(root));
+    const int buffer =
+        AddBuffer(label.empty() ? "tmp" + std::to_string(temporaries_++) : label,
+                  Buffer::Kind::kTemporary, root);
+    memory_.write[root].push_back(buffer);
+    memory_.read.emplace(root, buffer);
+  }
+
+  void AddGemm(int id) {
+    const Node& node = graph_.node(id);
+    Gemm gemm;
+    gemm.step.transpose_a = node.transpose_a;
+    gemm.step.transpose_b = node.transpose_b;
+    gemm.step.alpha = node.constant;
+    gemm.step.a = GemmOperand(node.inputs[0], &gemm.step.transpose_a);
+    gemm.step.b = GemmOperand(node.inputs[1], &gemm.step.transpose_b);
+    for (int buffer : memory_.write.at(id)) {
+      gemm.step.c = buffer;
+      plan_.steps.emplace_back(gemm);
+    }
+  }
+
+  int GemmOperand(int id, bool* transpose) const {
+    while (graph_.node(id).kind == Kind::kTranspose && !memory_.read.count(id)) {
+      if (graph_.node(id).axes == std::vector<int>{1, 0}) *transpose = !*transpose;
+      id = graph_.node(id).inputs[0];
+    }
+    return memory_.read.at(id);
+  }
+
+  const Graph& graph_;
+  Fusion fusion_;
+  Plan plan_;
+  MemoryMap memory_;
+  std::map<int, int> symbols_;
+  int temporaries_ = 0;
+};
+
+}  // namespace
+
+Plan Build(const Graph& graph) { return Builder(graph).Run(); }
+
+}  // namespace umbra::plan

@@ -1,0 +1,360 @@
+#include "compiler/plan/interpret.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "umbra/error.h"
+
+namespace umbra::plan {
+
+using graph::Op;
+using runtime::Arguments;
+using runtime::Extent;
+using runtime::TensorRef;
+
+namespace {
+
+// Every value is held in a double: it represents each f32, i32 and bool exactly, and rounding the
+// double result of + - * / sqrt to f32 equals rounding the exact result once.
+
+double RoundTo(DType type, long double value) {
+  if (type == DType::kFloat32) return static_cast<double>(static_cast<float>(value));
+  return static_cast<double>(value);
+}
+
+double WrapInt(std::int64_t value) {
+  return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(value)));
+}
+
+double ToInt(double value) {
+  constexpr double kMin = std::numeric_limits<std::int32_t>::min();
+  constexpr double kMax = std::numeric_limits<std::int32_t>::max();
+  if (std::isnan(value)) return 0;
+  return std::trunc(std::clamp(value, kMin, kMax));
+}
+
+double Cast(double value, DType from, DType to) {
+  if (to == DType::kBool) return value != 0;
+  if (to == DType::kInt32) return IsFloat(from) ? ToInt(value) : value;
+  return RoundTo(to, value);
+}
+
+double Larger(double a, double b) { return (a > b || a != a) ? a : b; }
+double Smaller(double a, double b) { return (a < b || a != a) ? a : b; }
+
+double IntMap(Op op, double x, double y) {
+  const auto a = static_cast<std::int64_t>(x), b = static_cast<std::int64_t>(y);
+  switch (op) {
+    case Op::plus: return WrapInt(a + b);
+    case Op::minus: return WrapInt(a - b);
+    case Op::mul: return WrapInt(a * b);
+    case Op::div: return b == 0 ? 0 : WrapInt(a / b);
+    case Op::negative: return WrapInt(-a);
+    case Op::abs: return WrapInt(a < 0 ? -a : a);
+    case Op::maximum: return Larger(x, y);
+    case Op::minimum: return Smaller(x, y);
+    default: break;
+  }
+  throw InternalError("the interpreter has no integer form of " + std::string(Info(op).name));
+}
+
+long double FloatMap(Op op, DType type, double x, double y) {
+  // Basic arithmetic of f64 must not pass through long double: it would round twice.
+  switch (op) {
+    case Op::plus: return x + y;
+    case Op::minus: return x - y;
+    case Op::mul: return x * y;
+    case Op::div: return x / y;
+    case Op::negative: return -x;
+    case Op::abs: return std::fabs(x);
+    case Op::maximum: return Larger(x, y);
+    case Op::minimum: return Smaller(x, y);
+    case Op::sqrt: return std::sqrt(x);
+    case Op::floor: return std::floor(x);
+    case Op::ceil: return std::ceil(x);
+    case Op::trunc: return std::trunc(x);
+    case Op::rint: return std::nearbyint(x);
+    default: break;
+  }
+  const auto function = [op](auto a, auto b) -> decltype(a) {
+    switch (op) {
+      case Op::exp: return std::exp(a);
+      case Op::expm1: return std::expm1(a);
+      case Op::log: return std::log(a);
+      case Op::log1p: return std::log1p(a);
+      case Op::tanh: return std::tanh(a);
+      case Op::erf: return std::erf(a);
+      case Op::sin: return std::sin(a);
+      case Op::cos: return std::cos(a);
+      case Op::tan: return std::tan(a);
+      case Op::asin: return std::asin(a);
+      case Op::acos: return std::acos(a);
+      case Op::atan: return std::atan(a);
+      case Op::sinh: return std::sinh(a);
+      case Op::cosh: return std::cosh(a);
+      case Op::cbrt: return std::cbrt(a);
+      case Op::pow: return std::pow(a, b);
+      case Op::atan2: return std::atan2(a, b);
+      default: break;
+    }
+    throw InternalError("the interpreter does not know " + std::string(Info(op).name));
+  };
+  if (type == DType::kFloat32) return function(x, y);
+  return function(static_cast<long double>(x), static_cast<long double>(y));
+}
+
+double Map(Op op, DType result, DType operand, const double* args) {
+  const double a = args[0], b = args[1];
+  switch (op) {
+    case Op::lt: return a < b;
+    case Op::le: return a <= b;
+    case Op::gt: return a > b;
+    case Op::ge: return a >= b;
+    case Op::eq: return a == b;
+    case Op::ne: return a != b;
+    case Op::logical_and: return a != 0 && b != 0;
+    case Op::logical_or: return a != 0 || b != 0;
+    case Op::logical_not: return a == 0;
+    case Op::select: return a != 0 ? b : args[2];
+    default: break;
+  }
+  if (operand == DType::kInt32) return IntMap(op, a, b);
+  return RoundTo(result, FloatMap(op, operand, a, b));
+}
+
+double LoadElement(const TensorRef& tensor, index_t offset) {
+  return SwitchDType(tensor.dtype, [&](auto tag) {
+    return static_cast<double>(static_cast<const decltype(tag)*>(tensor.data)[offset]);
+  });
+}
+
+void StoreElement(const TensorRef& tensor, index_t offset, double value) {
+  SwitchDType(tensor.dtype, [&](auto tag) {
+    static_cast<decltype(tag)*>(tensor.data)[offset] = static_cast<decltype(tag)>(value);
+  });
+}
+
+class KernelRun {
+ public:
+  KernelRun(const Kernel& kernel, const std::vector<TensorRef>& buffers,
+            const std::vector<double>& scalars, const std::vector<index_t>& symbols)
+      : kernel_(kernel), buffers_(buffers), scalars_(scalars) {
+    for (const Extent& axis : kernel.signature.axes)
+      extents_.push_back(axis.is_static() ? axis.value
+                                          : symbols[static_cast<std::size_t>(axis.symbol)]);
+    values_.assign(kernel.values.size(), 0);
+    point_.assign(extents_.size(), 0);
+    rows_.assign(kernel.signature.row_buffers.size(),
+                 std::vector<double>(static_cast<std::size_t>(extents_.back())));
+  }
+
+  void Run() {
+    for (std::size_t id = 0; id < kernel_.values.size(); ++id)
+      if (kernel_.values[id].scope == Scope::kUniform) Evaluate(static_cast<int>(id));
+    Loop(0, static_cast<std::size_t>(kernel_.row_axes), [this] { Row(); });
+  }
+
+ private:
+  template <typename Body>
+  void Loop(std::size_t axis, std::size_t end, const Body& body) {
+    if (axis == end) return body();
+    for (point_[axis] = 0; point_[axis] < extents_[axis]; ++point_[axis])
+      Loop(axis + 1, end, body);
+  }
+
+  void Row() {
+    for (const Phase& phase : kernel_.phases) {
+      for (int id : phase.row_values) Evaluate(id);
+      std::vector<long double> sums;
+      for (const Reduction& reduction : phase.reductions) sums.push_back(Start(reduction));
+      Loop(static_cast<std::size_t>(kernel_.row_axes), extents_.size(), [&] {
+        for (int id : phase.element_values) Evaluate(id);
+        for (std::size_t r = 0; r < sums.size(); ++r)
+          sums[r] = Accumulate(phase.reductions[r], sums[r]);
+        for (const Stage& stage : phase.stages)
+          rows_[static_cast<std::size_t>(stage.row_buffer)]
+               [static_cast<std::size_t>(point_.back())] = Of(stage.value);
+        for (const Store& store : phase.stores) Write(store);
+      });
+      for (std::size_t r = 0; r < sums.size(); ++r) {
+        const int result = phase.reductions[r].result;
+        values_[static_cast<std::size_t>(result)] =
+            RoundTo(kernel_.values[static_cast<std::size_t>(result)].type, sums[r]);
+      }
+    }
+    for (int id : kernel_.final_row_values) Evaluate(id);
+    for (const Store& store : kernel_.final_stores) Write(store);
+  }
+
+  long double Start(const Reduction& reduction) const {
+    const DType type = kernel_.values[static_cast<std::size_t>(reduction.result)].type;
+    constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
+    const bool is_int = type == DType::kInt32;
+    switch (reduction.kind) {
+      case graph::Reducer::sum: return 0;
+      case graph::Reducer::product: return 1;
+      case graph::Reducer::maximum:
+        return is_int ? std::numeric_limits<std::int32_t>::min() : -kInfinity;
+      case graph::Reducer::minimum:
+        return is_int ? std::numeric_limits<std::int32_t>::max() : kInfinity;
+    }
+    return 0;
+  }
+
+  long double Accumulate(const Reduction& reduction, long double so_far) const {
+    const double next = Of(reduction.value);
+    const bool is_int =
+        kernel_.values[static_cast<std::size_t>(reduction.value)].type == DType::kInt32;
+    const auto current = static_cast<double>(so_far);
+    switch (reduction.kind) {
+      case graph::Reducer::sum:
+        return is_int ? IntMap(Op::plus, current, next) : so_far + next;
+      case graph::Reducer::product:
+        return is_int ? IntMap(Op::mul, current, next) : so_far * next;
+      case graph::Reducer::maximum: return Larger(current, next);
+      case graph::Reducer::minimum: return Smaller(current, next);
+    }
+    return so_far;
+  }
+
+  double Of(int id) const { return values_[static_cast<std::size_t>(id)]; }
+
+  void Evaluate(int id) {
+    const Value& value = kernel_.values[static_cast<std::size_t>(id)];
+    double& result = values_[static_cast<std::size_t>(id)];
+    switch (value.kind) {
+      case Value::Kind::kLoad: {
+        const auto& access = kernel_.signature.operands[static_cast<std::size_t>(value.index)];
+        result = LoadElement(buffers_[static_cast<std::size_t>(access.buffer)], Offset(access));
+        return;
+      }
+      case Value::Kind::kScalar:
+        result = scalars_[static_cast<std::size_t>(
+            kernel_.signature.scalars[static_cast<std::size_t>(value.index)])];
+        return;
+      case Value::Kind::kConstant: result = RoundTo(value.type, value.constant); return;
+      case Value::Kind::kReduced: return;
+      case Value::Kind::kStaged:
+        result = rows_[static_cast<std::size_t>(value.index)]
+                      [static_cast<std::size_t>(point_.back())];
+        return;
+      case Value::Kind::kCast:
+        result = Cast(Of(value.args[0]),
+                      kernel_.values[static_cast<std::size_t>(value.args[0])].type, value.type);
+        return;
+      case Value::Kind::kMap: break;
+    }
+    double args[3] = {0, 0, 0};
+    for (std::size_t k = 0; k < value.args.size(); ++k) args[k] = Of(value.args[k]);
+    result = Map(value.op, value.type,
+                 kernel_.values[static_cast<std::size_t>(value.args[0])].type, args);
+  }
+
+  index_t Offset(const runtime::Access& access) const {
+    const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
+    index_t offset = 0;
+    for (std::size_t axis = 0; axis < access.dim_of_axis.size(); ++axis)
+      if (access.dim_of_axis[axis] >= 0)
+        offset += point_[axis] * tensor.stride[static_cast<std::size_t>(access.dim_of_axis[axis])];
+    return offset;
+  }
+
+  void Write(const Store& store) {
+    const auto& access = kernel_.signature.operands[static_cast<std::size_t>(store.operand)];
+    StoreElement(buffers_[static_cast<std::size_t>(access.buffer)], Offset(access),
+                 Of(store.value));
+  }
+
+  const Kernel& kernel_;
+  const std::vector<TensorRef>& buffers_;
+  const std::vector<double>& scalars_;
+  std::vector<index_t> extents_, point_;
+  std::vector<double> values_;
+  std::vector<std::vector<double>> rows_;
+};
+
+// A matrix seen with its transpose and the rank-1 conventions of GemmStep resolved.
+struct Matrix {
+  const TensorRef* tensor;
+  index_t rows, columns, row_stride, column_stride;
+};
+
+Matrix AsMatrix(const TensorRef& tensor, bool transpose, bool vector_is_column) {
+  Matrix m{&tensor, 1, 1, 0, 0};
+  if (tensor.shape.size() == 2) {
+    m = {&tensor, tensor.shape[0], tensor.shape[1], tensor.stride[0], tensor.stride[1]};
+    if (transpose) {
+      std::swap(m.rows, m.columns);
+      std::swap(m.row_stride, m.column_stride);
+    }
+  } else if (vector_is_column) {
+    m.rows = tensor.shape[0];
+    m.row_stride = tensor.stride[0];
+  } else {
+    m.columns = tensor.shape[0];
+    m.column_stride = tensor.stride[0];
+  }
+  return m;
+}
+
+void RunGemm(const runtime::GemmStep& step, const std::vector<TensorRef>& buffers) {
+  const TensorRef& ta = buffers[static_cast<std::size_t>(step.a)];
+  const TensorRef& tb = buffers[static_cast<std::size_t>(step.b)];
+  const TensorRef& tc = buffers[static_cast<std::size_t>(step.c)];
+  const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
+  const Matrix a = AsMatrix(ta, step.transpose_a, outer);
+  const Matrix b = AsMatrix(tb, step.transpose_b, !outer && tb.shape.size() == 1);
+  const Matrix c = AsMatrix(tc, false, false);
+  for (index_t i = 0; i < a.rows; ++i) {
+    for (index_t j = 0; j < b.columns; ++j) {
+      long double sum = 0;
+      for (index_t k = 0; k < a.columns; ++k)
+        sum += static_cast<long double>(LoadElement(ta, i * a.row_stride + k * a.column_stride)) *
+               LoadElement(tb, k * b.row_stride + j * b.column_stride);
+      StoreElement(tc, i * c.row_stride + j * c.column_stride,
+                   RoundTo(tc.dtype, static_cast<long double>(step.alpha) * sum));
+    }
+  }
+}
+
+}  // namespace
+
+void Interpret(const Plan& plan, const Arguments& arguments) {
+  runtime::Program face;
+  face.name = plan.name;
+  face.buffers = plan.buffers;
+  face.scalars = plan.scalars;
+  face.num_symbols = static_cast<int>(plan.symbols.size());
+  const std::vector<index_t> symbols = runtime::CheckArguments(face, arguments);
+
+  std::vector<TensorRef> buffers = arguments.inputs;
+  buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
+  std::vector<std::vector<double>> temporaries;
+  for (std::size_t k = buffers.size(); k < plan.buffers.size(); ++k) {
+    std::vector<index_t> shape;
+    index_t size = 1;
+    for (const Extent& extent : plan.buffers[k].shape) {
+      shape.push_back(extent.is_static() ? extent.value
+                                         : symbols[static_cast<std::size_t>(extent.symbol)]);
+      size *= shape.back();
+    }
+    temporaries.emplace_back(static_cast<std::size_t>(size));
+    buffers.push_back(
+        TensorRef::Dense(temporaries.back().data(), plan.buffers[k].dtype, std::move(shape)));
+  }
+  std::vector<double> scalars;
+  for (std::size_t k = 0; k < plan.scalars.size(); ++k) {
+    const umbra_scalar& scalar = arguments.scalars[k];
+    const DType type = plan.scalars[k].second;
+    scalars.push_back(type == DType::kFloat32   ? static_cast<double>(scalar.f32)
+                      : type == DType::kFloat64 ? scalar.f64
+                                                : static_cast<double>(scalar.i32));
+  }
+  for (const auto& step : plan.steps) {
+    if (const auto* gemm = std::get_if<Gemm>(&step)) RunGemm(gemm->step, buffers);
+    else KernelRun(std::get<Kernel>(step), buffers, scalars, symbols).Run();
+  }
+}
+
+}  // namespace umbra::plan

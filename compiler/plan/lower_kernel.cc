@@ -1,0 +1,352 @@
+#include "compiler/plan/lower_kernel.h"
+
+#include <algorithm>
+#include <set>
+
+#include "umbra/error.h"
+
+namespace umbra::plan {
+
+using graph::Graph;
+using graph::Node;
+using Kind = graph::Node::Kind;
+
+namespace {
+
+// An element value this dear (in additions) is kept in a row buffer rather than computed again.
+constexpr double kStageCost = 8;
+
+class KernelLowering {
+ public:
+  KernelLowering(const Graph& graph, const Fusion& fusion, const Unit& unit,
+                 const MemoryMap& memory,
+                 const std::function<runtime::Extent(const Dimension&)>& extent)
+      : graph_(graph), fusion_(fusion), unit_(unit), memory_(memory), extent_(extent) {
+    for (const Root& root : unit.roots) own_.insert(root.node);
+  }
+
+  Kernel Run(std::string name) {
+    kernel_.signature.name = std::move(name);
+    LayOutAxes();
+    for (const Root& root : unit_.roots) {
+      const int value = Lower(root.node, root.map);
+      for (int buffer : memory_.write.at(root.node)) AddStore(buffer, root.map, value);
+    }
+    SchedulePhases();
+    FindInPlace();
+    kernel_.signature.cost = ElementCost();
+    return std::move(kernel_);
+  }
+
+ private:
+  // Kept axes first, then inner ones; at least one of each, so that every kernel has a range and a
+  // vector axis.
+  void LayOutAxes() {
+    const Domain& domain = unit_.domain;
+    const std::vector<int> kept = domain.KeptAxes();
+    const std::vector<int> inner = domain.InnerAxes();
+    axis_of_.assign(domain.dims.size(), -1);
+    auto& axes = kernel_.signature.axes;
+    auto add = [&](const std::vector<int>& logical) {
+      for (int axis : logical) {
+        axis_of_[static_cast<std::size_t>(axis)] = static_cast<int>(axes.size());
+        axes.push_back(extent_(domain.dims[static_cast<std::size_t>(axis)]));
+      }
+      if (logical.empty()) axes.push_back(runtime::Extent::Static(1));
+    };
+    add(kept);
+    kernel_.row_axes = static_cast<int>(axes.size());
+    add(inner);
+    const bool last_is_inner = domain.dims.empty() || domain.inner.back();
+    kernel_.signature.vector_axis =
+        last_is_inner ? static_cast<int>(axes.size()) - 1 : kernel_.row_axes - 1;
+    kernel_.signature.elementwise = domain.flexible;
+  }
+
+  bool IsInner(int logical_axis) const {
+    return logical_axis >= 0 && unit_.domain.inner[static_cast<std::size_t>(logical_axis)];
+  }
+
+  int NewValue(Value value) {
+    kernel_.values.push_back(std::move(value));
+    level_.push_back(0);
+    return static_cast<int>(kernel_.values.size()) - 1;
+  }
+
+  int AddOperand(int buffer, const AxisMap& map, bool store) {
+    runtime::Access access;
+    access.buffer = buffer;
+    access.store = store;
+    access.dim_of_axis.assign(kernel_.signature.axes.size(), -1);
+    for (std::size_t d = 0; d < map.size(); ++d)
+      if (map[d] >= 0)
+        access.dim_of_axis[static_cast<std::size_t>(axis_of_[static_cast<std::size_t>(map[d])])] =
+            static_cast<int>(d);
+    auto& operands = kernel_.signature.operands;
+    const auto found = std::find(operands.begin(), operands.end(), access);
+    if (found != operands.end()) return static_cast<int>(found - operands.begin());
+    operands.push_back(std::move(access));
+    return static_cast<int>(operands.size()) - 1;
+  }
+
+  void AddStore(int buffer, const AxisMap& map, int value) {
+    const int operand = AddOperand(buffer, map, true);
+    bool full = unit_.domain.flexible;
+    for (int axis : map) full = full || IsInner(axis);
+    (full ? stores_ : row_stores_).push_back({operand, value});
+  }
+
+  // The value of a node at the point given by `map`.
+  int Lower(int id, const AxisMap& map) {
+    const auto key = std::make_pair(id, map);
+    if (const auto found = memo_.find(key); found != memo_.end()) return found->second;
+    const int value = LowerNew(id, map);
+    auto& made = kernel_.values[static_cast<std::size_t>(value)];
+    if (made.label.empty()) made.label = std::string(graph_.label(id));
+    memo_.emplace(key, value);
+    return value;
+  }
+
+  int LowerNew(int id, const AxisMap& map) {
+    const Node& node = graph_.node(id);
+    Value value;
+    value.type = node.dtype;
+    if (node.kind == Kind::kInput || (fusion_.roots.count(id) && !own_.count(id))) {
+      value.kind = Value::Kind::kLoad;
+      value.index = AddOperand(memory_.read.at(id), map, false);
+      value.scope = Scope::kRow;
+      for (int axis : map)
+        if (IsInner(axis)) value.scope = Scope::kElement;
+      if (unit_.domain.flexible && unit_.domain.dims.empty()) value.scope = Scope::kElement;
+      return NewValue(std::move(value));
+    }
+    switch (node.kind) {
+      case Kind::kScalar:
+        value.kind = Value::Kind::kScalar;
+        value.index = ScalarIndex(memory_.scalar.at(id));
+        value.label = node.name;
+        return NewValue(std::move(value));
+      case Kind::kConstant:
+        value.kind = Value::Kind::kConstant;
+        value.constant = node.constant;
+        return NewValue(std::move(value));
+      case Kind::kBroadcast:
+      case Kind::kTranspose:
+        return Lower(node.inputs[0], OperandMap(graph_, node, 0, map));
+      case Kind::kMap:
+      case Kind::kCast: {
+        value.kind = node.kind == Kind::kMap ? Value::Kind::kMap : Value::Kind::kCast;
+        value.op = node.op;
+        int level = 0;
+        for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+          const int arg = Lower(node.inputs[k], OperandMap(graph_, node, k, map));
+          value.args.push_back(arg);
+          value.scope = std::max(value.scope, kernel_.values[static_cast<std::size_t>(arg)].scope);
+          level = std::max(level, level_[static_cast<std::size_t>(arg)]);
+        }
+        const int made = NewValue(std::move(value));
+        level_[static_cast<std::size_t>(made)] = level;
+        return made;
+      }
+      case Kind::kReduce: {
+        const auto operand_map = ReducedOperandMap(graph_, node, map, unit_.domain);
+        Ensure(operand_map.has_value(), "a fused reduction does not fit its kernel's domain");
+        const int arg = Lower(node.inputs[0], *operand_map);
+        value.kind = Value::Kind::kReduced;
+        value.scope = Scope::kRow;
+        const int made = NewValue(std::move(value));
+        level_[static_cast<std::size_t>(made)] = level_[static_cast<std::size_t>(arg)] + 1;
+        reductions_.push_back({node.reducer, arg, made});
+        return made;
+      }
+      case Kind::kInput:
+      case Kind::kDot:
+        break;
+    }
+    throw InternalError("a dot product inside a kernel");
+  }
+
+  int ScalarIndex(int program_scalar) {
+    auto& scalars = kernel_.signature.scalars;
+    const auto found = std::find(scalars.begin(), scalars.end(), program_scalar);
+    if (found != scalars.end()) return static_cast<int>(found - scalars.begin());
+    scalars.push_back(program_scalar);
+    return static_cast<int>(scalars.size()) - 1;
+  }
+
+  int level(int value) const { return level_[static_cast<std::size_t>(value)]; }
+  const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+
+  // A value is computed in the phase of its level; element values again in each later phase that
+  // needs them, unless they are dear enough to be kept.
+  void SchedulePhases() {
+    int phases = 1;
+    for (const Reduction& reduction : reductions_)
+      phases = std::max(phases, level(reduction.value) + 1);
+    for (const Store& store : stores_) phases = std::max(phases, level(store.value) + 1);
+    kernel_.phases.resize(static_cast<std::size_t>(phases));
+    for (const Reduction& reduction : reductions_)
+      Phase(level(reduction.value)).reductions.push_back(reduction);
+    for (const Store& store : stores_) Phase(level(store.value)).stores.push_back(store);
+    kernel_.final_stores = row_stores_;
+    StageDearValues();
+    for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
+      if (value(id).scope != Scope::kRow || value(id).kind == Value::Kind::kReduced) continue;
+      if (level(id) < phases) Phase(level(id)).row_values.push_back(id);
+      else kernel_.final_row_values.push_back(id);
+    }
+    for (int p = 0; p < phases; ++p) {
+      std::vector<int>& values = Phase(p).element_values;
+      for (int id : Needed(p)) values.push_back(id);
+    }
+  }
+
+  plan::Phase& Phase(int index) { return kernel_.phases[static_cast<std::size_t>(index)]; }
+
+  // Element values that phase p evaluates, operands before their readers.
+  std::vector<int> Needed(int p) {
+    std::vector<int> order;
+    std::set<int> seen;
+    for (const Reduction& reduction : Phase(p).reductions) Collect(reduction.value, &seen, &order);
+    for (const Store& store : Phase(p).stores) Collect(store.value, &seen, &order);
+    for (const Stage& stage : Phase(p).stages) Collect(stage.value, &seen, &order);
+    return order;
+  }
+
+  void Collect(int id, std::set<int>* seen, std::vector<int>* order) const {
+    if (value(id).scope != Scope::kElement || !seen->insert(id).second) return;
+    for (int arg : value(id).args) Collect(arg, seen, order);
+    order->push_back(id);
+  }
+
+  // What it costs to compute a value again from loads and row buffers.
+  double CostFromMemory(int id) const {
+    std::set<int> seen;
+    std::vector<int> order;
+    Collect(id, &seen, &order);
+    double cost = 0;
+    for (int v : order)
+      if (value(v).kind == Value::Kind::kMap) cost += graph::Info(value(v).op).cost;
+    return cost;
+  }
+
+  // Keeps in row buffers the dear values that a later phase reads. Later phases then read them
+  // through kStaged values. Only rows of one axis are kept: their size is bounded by one extent.
+  void StageDearValues() {
+    if (kernel_.rank() - kernel_.row_axes != 1 || !kernel_.vector_axis_is_inner()) return;
+    for (int p = 1; p < static_cast<int>(kernel_.phases.size()); ++p)
+      for (int id = DearValue(p); id >= 0; id = DearValue(p)) StageValue(id, level(id));
+  }
+
+  // A value that phase p reads for something new, that an earlier phase computes, and that is dear;
+  // or -1.
+  int DearValue(int p) {
+    for (int id : Needed(p)) {
+      if (level(id) >= p || value(id).kind != Value::Kind::kMap || !IsReadInPhase(id, p)) continue;
+      const std::vector<int> home = Needed(level(id));
+      if (std::find(home.begin(), home.end(), id) == home.end()) continue;
+      if (CostFromMemory(id) >= kStageCost) return id;
+    }
+    return -1;
+  }
+
+  // Is the value read in phase p by a reduction, a store, or a value that is new in p?
+  bool IsReadInPhase(int id, int p) {
+    for (const Reduction& reduction : Phase(p).reductions)
+      if (reduction.value == id) return true;
+    for (const Store& store : Phase(p).stores)
+      if (store.value == id) return true;
+    for (int reader : Needed(p)) {
+      const auto& args = value(reader).args;
+      if (level(reader) >= p && std::find(args.begin(), args.end(), id) != args.end()) return true;
+    }
+    return false;
+  }
+
+  void StageValue(int id, int home) {
+    Value staged;
+    staged.kind = Value::Kind::kStaged;
+    staged.type = value(id).type;
+    staged.scope = Scope::kElement;
+    staged.index = static_cast<int>(kernel_.signature.row_buffers.size());
+    staged.label = value(id).label;
+    kernel_.signature.row_buffers.push_back(staged.type);
+    const int copy = NewValue(std::move(staged));
+    level_.back() = home + 1;
+    Phase(home).stages.push_back({id, kernel_.values.back().index});
+    for (int reader = 0; reader < copy; ++reader) {
+      if (level(reader) <= home) continue;
+      for (int& arg : kernel_.values[static_cast<std::size_t>(reader)].args)
+        if (arg == id) arg = copy;
+    }
+    for (int p = home + 1; p < static_cast<int>(kernel_.phases.size()); ++p) {
+      for (Reduction& reduction : Phase(p).reductions)
+        if (reduction.value == id) reduction.value = copy;
+      for (Store& store : Phase(p).stores)
+        if (store.value == id) store.value = copy;
+    }
+  }
+
+  // A store may overwrite a load's memory if both walk it alike and nothing reads it afterwards.
+  void FindInPlace() {
+    auto& signature = kernel_.signature;
+    signature.in_place.assign(signature.operands.size(), {});
+    std::vector<int> last_load(signature.operands.size(), -1);
+    const int phases = static_cast<int>(kernel_.phases.size());
+    for (int p = 0; p < phases; ++p) {
+      for (int id : Phase(p).element_values)
+        if (value(id).kind == Value::Kind::kLoad)
+          last_load[static_cast<std::size_t>(value(id).index)] = p;
+    }
+    for (const Value& v : kernel_.values)
+      if (v.kind == Value::Kind::kLoad && v.scope == Scope::kRow)
+        last_load[static_cast<std::size_t>(v.index)] = 0;
+    auto allow = [&](int store, int phase) {
+      for (std::size_t k = 0; k < signature.operands.size(); ++k) {
+        const auto& load = signature.operands[k];
+        if (load.store || last_load[k] > phase) continue;
+        if (load.dim_of_axis == signature.operands[static_cast<std::size_t>(store)].dim_of_axis)
+          signature.in_place[static_cast<std::size_t>(store)].push_back(static_cast<int>(k));
+      }
+    };
+    for (int p = 0; p < phases; ++p)
+      for (const Store& store : Phase(p).stores) allow(store.operand, p);
+    for (const Store& store : kernel_.final_stores) allow(store.operand, phases);
+  }
+
+  double ElementCost() {
+    double cost = 0;
+    for (const plan::Phase& phase : kernel_.phases) {
+      for (int id : phase.element_values) {
+        const Value& v = value(id);
+        cost += v.kind == Value::Kind::kMap ? graph::Info(v.op).cost : 1;
+      }
+      cost += static_cast<double>(phase.reductions.size() + phase.stores.size() + phase.stages.size());
+    }
+    return std::max(cost, 1.0);
+  }
+
+  const Graph& graph_;
+  const Fusion& fusion_;
+  const Unit& unit_;
+  const MemoryMap& memory_;
+  const std::function<runtime::Extent(const Dimension&)>& extent_;
+  Kernel kernel_;
+  std::set<int> own_;
+  std::vector<int> axis_of_;  // logical axis -> kernel axis
+  std::map<std::pair<int, AxisMap>, int> memo_;
+  std::vector<int> level_;    // phase in which a value is first known
+  std::vector<Reduction> reductions_;
+  std::vector<Store> stores_, row_stores_;
+};
+
+}  // namespace
+
+Kernel LowerKernel(const Graph& graph, const Fusion& fusion, const Unit& unit,
+                   const MemoryMap& memory,
+                   const std::function<runtime::Extent(const Dimension&)>& extent,
+                   std::string name) {
+  return KernelLowering(graph, fusion, unit, memory, extent).Run(std::move(name));
+}
+
+}  // namespace umbra::plan

@@ -1,0 +1,69 @@
+// Compiling a run-time graph to a callable function.
+#ifndef UMBRA_COMPILE_H_
+#define UMBRA_COMPILE_H_
+
+#include <memory>
+#include <string>
+
+#include "umbra/function.h"
+
+namespace umbra {
+
+namespace graph {
+class Graph;
+}
+
+/// Who turns the generated source into something that runs.
+enum class Engine {
+  kJit,          ///< Clang and ORC in the process
+  kSystem,       ///< g++ or clang++ (or $UMBRA_CXX) as a child process
+  kInterpreter,  ///< no machine code: the plan is interpreted, slowly
+};
+
+struct CompileOptions {
+  std::string target;  ///< plain, sse2, avx2 or avx512; empty: the best that this CPU runs
+  Engine engine = Engine::kJit;
+  bool use_disk_cache = true;
+};
+
+/// What compiling cost so far in this process.
+struct CompileStatistics {
+  int compiled = 0;     ///< kernels that went through a compiler
+  int disk_hits = 0;    ///< kernels that came from the disk cache
+  int memory_hits = 0;  ///< kernels that this process already had
+  double front_end_ms = 0, optimise_ms = 0, codegen_ms = 0, link_ms = 0;
+};
+CompileStatistics GetCompileStatistics();
+
+/// A compiled graph. Copies share the code. Calls are thread-safe.
+class Function {
+ public:
+  Function() = default;
+
+  /// Runs on operands in memory; see runtime::Run for checks and errors.
+  void operator()(const runtime::Arguments& arguments,
+                  const runtime::RunOptions& options = {}) const;
+
+  /// Inputs, outputs and scalars that a call passes.
+  const runtime::Program& program() const;
+  /// The program for call sites that outlive this handle.
+  std::shared_ptr<const runtime::Program> shared_program() const;
+  /// True if calls are interpreted.
+  bool interpreted() const;
+
+  explicit operator bool() const { return impl_ != nullptr; }
+
+ private:
+  struct Impl;
+  friend Function Compile(const std::shared_ptr<const graph::Graph>&, const CompileOptions&);
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Compiles `graph`; a graph equal to one compiled before with the same options costs a look-up.
+/// Throws umbra::Error if the target is unknown or not for this CPU, or if a compiler fails.
+Function Compile(const std::shared_ptr<const graph::Graph>& graph,
+                 const CompileOptions& options = {});
+
+}  // namespace umbra
+
+#endif  // UMBRA_COMPILE_H_
