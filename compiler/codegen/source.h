@@ -36,8 +36,9 @@ struct Source {
   std::vector<std::string> functions;  ///< extern "C" names, one per kernel
 };
 
-/// The source of one kernel (prelude by #include; the JIT gives the embedded text to Clang).
-Source Generate(const plan::Kernel& kernel, const SourceOptions& options);
+/// The source of one kernel of `plan` (prelude by #include; the JIT gives the embedded text to
+/// Clang; the intrinsics spelling pastes it).
+Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options);
 /// The source of all kernels of a plan in one translation unit.
 Source Generate(const plan::Plan& plan, const SourceOptions& options);
 

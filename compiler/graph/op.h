@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "umbra/dtype.h"
 
@@ -46,6 +47,8 @@ struct Composite {
 };
 /// The composite of the table called `name`, if there is one; null otherwise.
 const Composite* FindComposite(std::string_view name);
+/// Every primitive and composite of the table.
+std::vector<std::string_view> OperatorNames();
 
 enum class Reducer : std::uint8_t { sum, maximum, minimum, product };
 std::string_view Name(Reducer reducer);

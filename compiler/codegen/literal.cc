@@ -1,0 +1,28 @@
+#include "compiler/codegen/literal.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace umbra::codegen {
+
+std::string Literal(double value, DType type) {
+  if (type == DType::kBool) return value != 0 ? "true" : "false";
+  if (type == DType::kInt32) {
+    if (value == -2147483648.0) return "(-2147483647 - 1)";
+    const auto integer = static_cast<long long>(value);
+    return integer < 0 ? fmt::format("({})", integer) : fmt::format("{}", integer);
+  }
+  const bool single = type == DType::kFloat32;
+  const char* suffix = single ? "f" : "";
+  if (std::isnan(value)) return fmt::format("__builtin_nan{}(\"\")", suffix);
+  if (std::isinf(value))
+    return fmt::format(value > 0 ? "__builtin_inf{}()" : "(-__builtin_inf{}())", suffix);
+  std::string digits =
+      single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  digits += suffix;
+  return std::signbit(value) ? "(" + digits + ")" : digits;
+}
+
+}  // namespace umbra::codegen

@@ -1,0 +1,17 @@
+// The printer of literals in generated source.
+#ifndef UMBRA_COMPILER_CODEGEN_LITERAL_H_
+#define UMBRA_COMPILER_CODEGEN_LITERAL_H_
+
+#include <string>
+
+#include "umbra/dtype.h"
+
+namespace umbra::codegen {
+
+/// A C++ literal of `type` that reads back as exactly `value` (rounded to the type), infinities,
+/// NaN, -0 and the smallest integer included; negative ones are in parentheses.
+std::string Literal(double value, DType type);
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_LITERAL_H_

@@ -1,0 +1,22 @@
+// Identifiers of a generated source: legal, unique, and as close to the user's names as can be.
+#ifndef UMBRA_COMPILER_CODEGEN_NAMES_H_
+#define UMBRA_COMPILER_CODEGEN_NAMES_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace umbra::codegen {
+
+class Names {
+ public:
+  /// A fresh identifier like `wanted`, never a keyword, a prelude name or one given out before.
+  std::string Make(std::string_view wanted);
+
+ private:
+  std::set<std::string> taken_;
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_NAMES_H_

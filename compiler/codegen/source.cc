@@ -1,0 +1,92 @@
+#include "compiler/codegen/source.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "compiler/codegen/emit_kernel.h"
+#include "compiler/codegen/writer.h"
+
+namespace umbra::codegen {
+
+namespace {
+
+struct TargetRow {
+  std::string_view name;
+  int register_bytes;
+  std::span<const std::string_view> flags;
+};
+
+constexpr std::array<std::string_view, 1> kSse2Flags = {"-msse2"};
+constexpr std::array<std::string_view, 2> kAvx2Flags = {"-mavx2", "-mfma"};
+constexpr std::array<std::string_view, 7> kAvx512Flags = {
+    "-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl",
+    "-mprefer-vector-width=512"};
+
+const TargetRow& Row(Target target) {
+  static const TargetRow kRows[] = {{"plain", 0, {}},
+                                    {"sse2", 16, kSse2Flags},
+                                    {"avx2", 32, kAvx2Flags},
+                                    {"avx512", 64, kAvx512Flags}};
+  return kRows[static_cast<int>(target)];
+}
+
+// The texts of the prelude as one, without their includes of each other.
+std::string PastedPrelude() {
+  std::string text;
+  for (const EmbeddedFile& file : PreludeFiles()) {
+    std::string_view rest = file.text;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+      const std::string_view line = rest.substr(0, end);
+      if (line.substr(0, 10) != "#include \"") text += line;
+      rest.remove_prefix(end);
+    }
+  }
+  return text;
+}
+
+Source Translate(const plan::Plan& plan, const std::vector<const plan::Kernel*>& kernels,
+                 const SourceOptions& options) {
+  Source source;
+  Writer out;
+  for (const plan::Kernel* kernel : kernels) {
+    source.functions.push_back(EmitKernel(plan, *kernel, options, &out));
+    if (kernel != kernels.back()) out.Blank();
+  }
+  std::string head;
+  if (options.spelling == Spelling::kIntrinsics) {
+    head = "#include <immintrin.h>\n\n" + PastedPrelude() + "\n";
+  } else {
+    head = "#include \"umbra/kernel_prelude.h\"\n\n";
+  }
+  source.text = head + "namespace umbra::simd {\n\n" + out.Take() + "\n}  // namespace umbra::simd\n";
+  return source;
+}
+
+}  // namespace
+
+std::string_view Name(Target target) { return Row(target).name; }
+
+std::optional<Target> FindTarget(std::string_view name) {
+  for (Target target : {Target::kPlain, Target::kSse2, Target::kAvx2, Target::kAvx512})
+    if (Row(target).name == name) return target;
+  return std::nullopt;
+}
+
+int RegisterBytes(Target target) { return Row(target).register_bytes; }
+
+std::span<const std::string_view> CompilerFlags(Target target) { return Row(target).flags; }
+
+Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options) {
+  return Translate(plan, {&kernel}, options);
+}
+
+Source Generate(const plan::Plan& plan, const SourceOptions& options) {
+  std::vector<const plan::Kernel*> kernels;
+  for (const auto& step : plan.steps)
+    if (const auto* kernel = std::get_if<plan::Kernel>(&step)) kernels.push_back(kernel);
+  return Translate(plan, kernels, options);
+}
+
+}  // namespace umbra::codegen

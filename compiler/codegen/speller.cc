@@ -1,0 +1,129 @@
+#include "compiler/codegen/speller.h"
+
+#include <fmt/format.h>
+
+#include "umbra/error.h"
+
+namespace umbra::codegen {
+
+namespace {
+
+// The table's text of an operator with its operands put in.
+Expr Substitute(graph::Op op, DType type, const std::vector<Expr>& args) {
+  std::string_view pattern = graph::Info(op).text;
+  if (op == graph::Op::div && IsFloat(type)) pattern = "{0} / {1}";
+  const bool call = pattern.back() == ')';
+  std::string text;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '{') {
+      text += pattern[i];
+      continue;
+    }
+    const Expr& arg = args[static_cast<std::size_t>(pattern[i + 1] - '0')];
+    text += call || arg.atomic ? arg.text : "(" + arg.text + ")";
+    i += 2;
+  }
+  return {text, call};
+}
+
+bool IsInfix(graph::Op op, DType type) {
+  return graph::Info(op).text.back() != ')' || (op == graph::Op::div && IsFloat(type));
+}
+
+std::string Parenthesised(const Expr& e) { return e.atomic ? e.text : "(" + e.text + ")"; }
+
+}  // namespace
+
+std::string ScalarType(DType type) {
+  switch (type) {
+    case DType::kFloat32: return "float";
+    case DType::kFloat64: return "double";
+    case DType::kInt32: return "int";
+    case DType::kBool: return "bool";
+  }
+  return "";
+}
+
+Expr SpellScalarMap(graph::Op op, DType type, const std::vector<Expr>& args) {
+  return Substitute(op, type, args);
+}
+
+Expr SpellScalarCast(DType from, DType to, const Expr& value) {
+  if (from == DType::kBool) return {fmt::format("cast_mask<{}>({})", ScalarType(to), value.text)};
+  return {fmt::format("cast<{}>({})", ScalarType(to), value.text)};
+}
+
+std::string Speller::Type(DType type) const {
+  if (width_ == 1) return ScalarType(type);
+  if (type == DType::kBool) return "auto";
+  return fmt::format("{}x{}", Name(type), width_);
+}
+
+Expr Speller::Fill(DType type, const std::string& scalar) const {
+  if (width_ == 1 || type == DType::kBool) return {scalar};
+  return {fmt::format("fill<{}>({})", Type(type), scalar)};
+}
+
+Expr Speller::Load(DType type, const std::string& address) const {
+  if (width_ > 1) return {fmt::format("load<{}>({})", Type(type), address)};
+  // p + i + j reads better as p[i + j].
+  const std::size_t plus = address.find(" + ");
+  if (plus == std::string::npos) return {fmt::format("{}[0]", address)};
+  return {fmt::format("{}[{}]", address.substr(0, plus), address.substr(plus + 3))};
+}
+
+Expr Speller::LoadHead(DType type, const std::string& address, const std::string& lanes) const {
+  return {fmt::format("load_head<{}>({}, {})", Type(type), address, lanes)};
+}
+
+Expr Speller::Gather(DType type, const std::string& address, const std::string& stride) const {
+  if (width_ == 1) return Load(type, address);
+  return {fmt::format("gather<{}>({}, {})", Type(type), address, stride)};
+}
+
+Expr Speller::GatherHead(DType type, const std::string& address, const std::string& stride,
+                         const std::string& lanes) const {
+  return {fmt::format("gather_head<{}>({}, {}, {})", Type(type), address, stride, lanes)};
+}
+
+std::string Speller::Store(DType type, const std::string& address, const Expr& value) const {
+  if (width_ == 1) return fmt::format("{} = {}", Load(type, address).text, value.text);
+  return fmt::format("store({}, {})", address, value.text);
+}
+
+std::string Speller::StoreHead(DType, const std::string& address, const Expr& value,
+                               const std::string& lanes) const {
+  return fmt::format("store_head({}, {}, {})", address, value.text, lanes);
+}
+
+std::string Speller::Stream(DType type, const std::string& address, const Expr& value) const {
+  if (width_ == 1) return Store(type, address, value);
+  return fmt::format("stream({}, {})", address, value.text);
+}
+
+Expr Speller::Map(graph::Op op, DType type, const std::vector<Expr>& args,
+                  const std::vector<bool>& literal) const {
+  if (width_ == 1) return Substitute(op, type, args);
+  // The language spreads a scalar next to a packet; named operations want packets throughout.
+  bool packet_operand = false;
+  for (std::size_t k = 0; k < args.size(); ++k) packet_operand = packet_operand || !literal[k];
+  std::vector<Expr> spread = args;
+  for (std::size_t k = 0; k < args.size(); ++k)
+    if (literal[k] && !(IsInfix(op, type) && packet_operand))
+      spread[k] = Fill(type, args[k].text);
+  return Substitute(op, type, spread);
+}
+
+Expr Speller::Cast(DType from, DType to, const Expr& value) const {
+  if (width_ == 1) return SpellScalarCast(from, to, value);
+  if (from == DType::kBool) return {fmt::format("cast_mask<{}>({})", Type(to), value.text)};
+  if (to == DType::kBool) return {fmt::format("{} != 0", Parenthesised(value)), false};
+  return {fmt::format("cast<{}>({})", Type(to), value.text)};
+}
+
+std::unique_ptr<Speller> MakeSpeller(Spelling spelling, Target target, int width) {
+  if (spelling == Spelling::kIntrinsics && width > 1) return MakeIntrinsicSpeller(target, width);
+  return std::make_unique<Speller>(target, width);
+}
+
+}  // namespace umbra::codegen

@@ -1,0 +1,47 @@
+// Lines of generated source with their indentation.
+#ifndef UMBRA_COMPILER_CODEGEN_WRITER_H_
+#define UMBRA_COMPILER_CODEGEN_WRITER_H_
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+namespace umbra::codegen {
+
+class Writer {
+ public:
+  /// One line.
+  template <typename... Args>
+  void Line(fmt::format_string<Args...> format, Args&&... args) {
+    Indent();
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += '\n';
+  }
+  /// A line that opens a block; `{` is added.
+  template <typename... Args>
+  void Open(fmt::format_string<Args...> format, Args&&... args) {
+    Indent();
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += text_.empty() || text_.back() == ' ' ? "{\n" : " {\n";
+    ++depth_;
+  }
+  void Close() {
+    --depth_;
+    Indent();
+    text_ += "}\n";
+  }
+  void Blank() { text_ += '\n'; }
+
+  std::string Take() { return std::move(text_); }
+
+ private:
+  void Indent() { text_.append(static_cast<std::size_t>(depth_) * 2, ' '); }
+
+  std::string text_;
+  int depth_ = 0;
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_WRITER_H_

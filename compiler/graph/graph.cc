@@ -1,0 +1,360 @@
+#include "compiler/graph/graph.h"
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "compiler/graph/shape_text.h"
+#include "umbra/error.h"
+
+namespace umbra::graph {
+
+namespace {
+
+using Kind = Node::Kind;
+
+std::uint64_t Mix(std::uint64_t hash, const void* data, std::size_t size) {
+  return XXH3_64bits_withSeed(data, size, hash);
+}
+
+template <typename T>
+std::uint64_t Mix(std::uint64_t hash, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
+  return Mix(hash, &value, sizeof value);
+}
+
+// Dimensions enter by value or by the representative of their symbol.
+std::int64_t DimensionKey(const Graph& graph, const Dimension& dim) {
+  return dim.is_static() ? static_cast<std::int64_t>(dim) : -1 - graph.FindSymbol(dim.symbol());
+}
+
+// Everything of a node but its name and its operands.
+std::uint64_t HashContent(const Graph& graph, const Node& node) {
+  std::uint64_t hash = Mix(0, node.kind);
+  hash = Mix(hash, node.dtype);
+  hash = Mix(hash, node.op);
+  hash = Mix(hash, node.reducer);
+  hash = Mix(hash, node.keepdim);
+  hash = Mix(hash, node.transpose_a);
+  hash = Mix(hash, node.transpose_b);
+  hash = Mix(hash, std::bit_cast<std::uint64_t>(node.constant));
+  for (int axis : node.axes) hash = Mix(hash, axis);
+  for (const Dimension& dim : node.shape) hash = Mix(hash, DimensionKey(graph, dim));
+  return hash;
+}
+
+bool SameContent(const Graph& graph, const Node& a, const Node& b) {
+  return a.kind == b.kind && a.dtype == b.dtype && a.inputs == b.inputs && a.op == b.op &&
+         a.reducer == b.reducer && a.axes == b.axes && a.keepdim == b.keepdim &&
+         a.transpose_a == b.transpose_a && a.transpose_b == b.transpose_b && a.name == b.name &&
+         std::bit_cast<std::uint64_t>(a.constant) == std::bit_cast<std::uint64_t>(b.constant) &&
+         std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(),
+                    [&](const Dimension& x, const Dimension& y) {
+                      return DimensionKey(graph, x) == DimensionKey(graph, y);
+                    });
+}
+
+std::string Describe(const Graph& graph, int id) {
+  const Node& node = graph.node(id);
+  const std::string_view label = graph.label(id);
+  const std::string name = !node.name.empty() ? "'" + node.name + "' "
+                           : !label.empty()   ? "'" + std::string(label) + "' "
+                                              : "";
+  return name + TypeText(graph, node.dtype, node.shape);
+}
+
+bool Accepts(OpTypes types, DType dtype) {
+  switch (types) {
+    case OpTypes::kNumeric: return dtype != DType::kBool;
+    case OpTypes::kFloat: return IsFloat(dtype);
+    case OpTypes::kBool: return dtype == DType::kBool;
+    case OpTypes::kAny: return true;
+  }
+  return false;
+}
+
+std::string_view TypesText(OpTypes types) {
+  switch (types) {
+    case OpTypes::kNumeric: return "f32, f64 or i32";
+    case OpTypes::kFloat: return "f32 or f64";
+    case OpTypes::kBool: return "a condition";
+    case OpTypes::kAny: return "anything";
+  }
+  return "";
+}
+
+}  // namespace
+
+int Graph::Add(Node node) {
+  std::uint64_t hash = HashContent(*this, node);
+  for (int input : node.inputs) hash = Mix(hash, input);
+  const auto [begin, end] = by_hash_.equal_range(hash);
+  if (node.kind != Kind::kInput && node.kind != Kind::kScalar)
+    for (auto it = begin; it != end; ++it)
+      if (SameContent(*this, nodes_[static_cast<std::size_t>(it->second)], node)) return it->second;
+  const int id = static_cast<int>(nodes_.size());
+  nodes_.push_back(std::move(node));
+  labels_.emplace_back();
+  by_hash_.emplace(hash, id);
+  return id;
+}
+
+int Graph::NewSymbol() {
+  symbol_parent_.push_back(num_symbols());
+  return num_symbols() - 1;
+}
+
+int Graph::FindSymbol(int symbol) const {
+  while (symbol_parent_[static_cast<std::size_t>(symbol)] != symbol)
+    symbol = symbol_parent_[static_cast<std::size_t>(symbol)];
+  return symbol;
+}
+
+bool Graph::SameDimension(const Dimension& a, const Dimension& b) const {
+  return DimensionKey(*this, a) == DimensionKey(*this, b);
+}
+
+Dimension Graph::Unify(const Dimension& a, const Dimension& b, std::string_view where) {
+  if (a.is_static() && b.is_static()) {
+    Require(a.same_scheme(b), where, ": the extents ", a, " and ", b, " differ");
+    return a;
+  }
+  if (a.is_dynamic() && b.is_dynamic()) {
+    const int x = FindSymbol(a.symbol()), y = FindSymbol(b.symbol());
+    symbol_parent_[static_cast<std::size_t>(std::max(x, y))] = std::min(x, y);
+    return Dimension::WithSymbol(std::min(x, y));
+  }
+  return a.is_static() ? a : b;
+}
+
+int Graph::Input(std::string name, DType dtype, PartialShape shape) {
+  Require(shape.rank().is_static(), "input '", name,
+          "' has a dynamic rank: give its number of dimensions, each may be '?'");
+  Require(dtype != DType::kBool, "input '", name, "' has dtype bool: use i32, f32 or f64");
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d].is_dynamic() && shape[d].symbol() < 0)
+      shape[d] = Dimension::WithSymbol(NewSymbol());
+    Require(shape[d].is_dynamic() || static_cast<std::int64_t>(shape[d]) >= 0, "input '", name,
+            "' has the negative extent ", shape[d], " in dimension ", d);
+  }
+  for (const auto* list : {&inputs_, &scalars_})
+    for (int id : *list)
+      Require(node(id).name != name, "two operands are called '", name, "': rename one");
+  Node node;
+  node.kind = Kind::kInput;
+  node.dtype = dtype;
+  node.shape = std::move(shape);
+  node.name = std::move(name);
+  inputs_.push_back(Add(std::move(node)));
+  return inputs_.back();
+}
+
+int Graph::Scalar(std::string name, DType dtype) {
+  for (const auto* list : {&inputs_, &scalars_})
+    for (int id : *list)
+      Require(node(id).name != name, "two operands are called '", name, "': rename one");
+  Node node;
+  node.kind = Kind::kScalar;
+  node.dtype = dtype;
+  node.name = std::move(name);
+  scalars_.push_back(Add(std::move(node)));
+  return scalars_.back();
+}
+
+int Graph::Constant(double value, DType dtype) {
+  if (dtype == DType::kFloat32) value = static_cast<double>(static_cast<float>(value));
+  if (dtype == DType::kInt32)
+    Require(value == static_cast<double>(static_cast<std::int32_t>(
+                         std::max(-2147483648.0, std::min(2147483647.0, value)))),
+            "the literal ", value, " is not an i32: use tcast<f32>(...) on the other operand");
+  Node node;
+  node.kind = Kind::kConstant;
+  node.dtype = dtype;
+  node.constant = value;
+  return Add(std::move(node));
+}
+
+int Graph::Map(Op op, std::vector<int> inputs) {
+  const OpInfo& info = Info(op);
+  Require(static_cast<int>(inputs.size()) == info.arity, info.name, " takes ", info.arity,
+          " operand", info.arity == 1 ? "" : "s", ", ", inputs.size(), " given");
+  const std::size_t first_value = op == Op::select ? 1 : 0;
+  if (op == Op::select)
+    Require(node(inputs[0]).dtype == DType::kBool, "select: the condition must be a comparison, ",
+            Describe(*this, inputs[0]), " given; write e.g. x != 0");
+  const DType dtype = node(inputs[first_value]).dtype;
+  Require(Accepts(info.types, dtype), info.name, " takes ", TypesText(info.types), ", but ",
+          Describe(*this, inputs[first_value]), " was given; convert it with tcast<f32>(...)");
+  for (std::size_t k = first_value; k < inputs.size(); ++k)
+    Require(node(inputs[k]).dtype == dtype, info.name, ": the operands have different dtypes: ",
+            Describe(*this, inputs[first_value]), " and ", Describe(*this, inputs[k]),
+            "; convert one with tcast<", Name(dtype), ">(...)");
+  Node made;
+  made.kind = Kind::kMap;
+  made.op = op;
+  made.dtype = info.result == OpResult::kBool ? DType::kBool : dtype;
+  int shaped = -1;
+  for (int input : inputs) {
+    const PartialShape& shape = node(input).shape;
+    if (shape.size() == 0) continue;
+    if (shaped < 0) {
+      shaped = input;
+      made.shape = shape;
+      continue;
+    }
+    bool fits = shape.size() == made.shape.size();
+    for (std::size_t d = 0; fits && d < shape.size(); ++d)
+      fits = shape[d].is_dynamic() || made.shape[d].is_dynamic() ||
+             shape[d].same_scheme(made.shape[d]);
+    Require(fits, info.name, ": the shapes of the operands differ: ", Describe(*this, shaped),
+            " and ", Describe(*this, input),
+            "; use broadcast<axis>(...) to bring one to the shape of the other");
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      made.shape[d] = Unify(made.shape[d], shape[d], info.name);
+  }
+  made.inputs = std::move(inputs);
+  return Add(std::move(made));
+}
+
+int Graph::Cast(int input, DType dtype) {
+  if (node(input).dtype == dtype) return input;
+  Node made;
+  made.kind = Kind::kCast;
+  made.dtype = dtype;
+  made.shape = node(input).shape;
+  made.inputs = {input};
+  return Add(std::move(made));
+}
+
+int Graph::Broadcast(int input, std::vector<int> axes, const PartialShape& shape) {
+  const Node& operand = node(input);
+  Require(axes.size() == shape.size(), "broadcast: ", axes.size(),
+          " axes given for a result of rank ", shape.size());
+  Node made;
+  made.kind = Kind::kBroadcast;
+  made.dtype = operand.dtype;
+  made.shape = shape;
+  std::set<int> used;
+  for (std::size_t d = 0; d < axes.size(); ++d) {
+    if (axes[d] < 0) continue;
+    Require(axes[d] < static_cast<int>(operand.shape.size()) && used.insert(axes[d]).second,
+            "broadcast: ", Describe(*this, input), " has no free dimension ", axes[d]);
+    const Dimension& from = operand.shape[static_cast<std::size_t>(axes[d])];
+    Require(from.is_dynamic() || shape[d].is_dynamic() || from.same_scheme(shape[d]),
+            "broadcast: ", Describe(*this, input), " does not fit dimension ", d, " of ",
+            TypeText(*this, operand.dtype, shape));
+    made.shape[d] = Unify(shape[d], from, "broadcast");
+  }
+  Require(used.size() == operand.shape.size(), "broadcast: every dimension of ",
+          Describe(*this, input), " needs a place in the result of rank ", shape.size());
+  made.axes = std::move(axes);
+  made.inputs = {input};
+  return Add(std::move(made));
+}
+
+int Graph::Transpose(int input, std::vector<int> axes) {
+  const Node& operand = node(input);
+  const std::size_t rank = operand.shape.size();
+  std::vector<int> sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  bool permutation = sorted.size() == rank;
+  for (std::size_t d = 0; permutation && d < rank; ++d) permutation = sorted[d] == static_cast<int>(d);
+  Require(permutation, "transpose: the axes must be a permutation of 0..", rank == 0 ? 0 : rank - 1,
+          " for ", Describe(*this, input));
+  Node made;
+  made.kind = Kind::kTranspose;
+  made.dtype = operand.dtype;
+  std::vector<Dimension> dims;
+  for (int axis : axes) dims.push_back(operand.shape[static_cast<std::size_t>(axis)]);
+  made.shape = PartialShape(std::move(dims));
+  made.axes = std::move(axes);
+  made.inputs = {input};
+  return Add(std::move(made));
+}
+
+int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim) {
+  const Node& operand = node(input);
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  Require(!axes.empty(), "a reduction needs at least one axis; ", Describe(*this, input),
+          operand.shape.size() == 0 ? " has none" : " was given none");
+  Require(axes.front() >= 0 && axes.back() < static_cast<int>(operand.shape.size()),
+          "reduction over axis ", axes.front() < 0 ? axes.front() : axes.back(), " of ",
+          Describe(*this, input), ": its axes are 0 to ", operand.shape.size() - 1);
+  Require(operand.dtype != DType::kBool, "reduction of a condition: use tcast<f32>(...) first");
+  Node made;
+  made.kind = Kind::kReduce;
+  made.dtype = operand.dtype;
+  made.reducer = reducer;
+  made.keepdim = keepdim;
+  std::vector<Dimension> dims;
+  for (std::size_t d = 0; d < operand.shape.size(); ++d) {
+    const bool reduced = std::binary_search(axes.begin(), axes.end(), static_cast<int>(d));
+    if (!reduced) dims.push_back(operand.shape[d]);
+    else if (keepdim) dims.push_back(Dimension(1));
+  }
+  made.shape = PartialShape(std::move(dims));
+  made.axes = std::move(axes);
+  made.inputs = {input};
+  return Add(std::move(made));
+}
+
+int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {
+  const Node &x = node(a), &y = node(b);
+  Require(x.dtype == y.dtype && IsFloat(x.dtype), "dot takes two operands of f32 or two of f64, ",
+          Describe(*this, a), " and ", Describe(*this, b), " given; convert with tcast");
+  const std::size_t rank_a = x.shape.size(), rank_b = y.shape.size();
+  Require((rank_a == 2 && rank_b == 2) || (rank_a == 1 && rank_b == 2) ||
+              (rank_a == 1 && rank_b == 1),
+          "dot takes matrix . matrix, vector . matrix, or vector . vector (outer product); ",
+          Describe(*this, a), " and ", Describe(*this, b), " given");
+  Node made;
+  made.kind = Kind::kDot;
+  made.dtype = x.dtype;
+  made.constant = alpha;
+  made.inputs = {a, b};
+  if (rank_b == 1) {
+    made.shape = PartialShape{x.shape[0], y.shape[0]};
+  } else {
+    made.transpose_a = transpose_a && rank_a == 2;
+    made.transpose_b = transpose_b;
+    const Dimension inner_a = x.shape[rank_a == 1 ? 0 : (transpose_a ? 0 : 1)];
+    const Dimension inner_b = y.shape[transpose_b ? 1 : 0];
+    Require(inner_a.is_dynamic() || inner_b.is_dynamic() || inner_a.same_scheme(inner_b),
+            "dot: the inner extents differ: ", Describe(*this, a), transpose_a ? ".T" : "", " and ",
+            Describe(*this, b), transpose_b ? ".T" : "");
+    const Dimension columns = y.shape[transpose_b ? 0 : 1];
+    const Dimension rows = rank_a == 1 ? Dimension(1) : x.shape[transpose_a ? 1 : 0];
+    made.shape = rank_a == 1 ? PartialShape{columns} : PartialShape{rows, columns};
+    Unify(inner_a, inner_b, "dot");
+  }
+  return Add(std::move(made));
+}
+
+void Graph::AddOutput(std::string name, int node) {
+  for (const Output& output : outputs_)
+    Require(output.name != name, "two outputs are called '", name, "': rename one");
+  outputs_.push_back({std::move(name), node});
+}
+
+void Graph::SetLabel(int node, std::string label) {
+  labels_[static_cast<std::size_t>(node)] = std::move(label);
+}
+
+std::string_view Graph::label(int node) const { return labels_[static_cast<std::size_t>(node)]; }
+
+std::uint64_t Graph::StructuralHash() const {
+  std::uint64_t hash = Mix(0, nodes_.size());
+  for (const Node& node : nodes_) {
+    hash = Mix(hash, HashContent(*this, node));
+    for (int input : node.inputs) hash = Mix(hash, input);
+  }
+  for (const Output& output : outputs_) hash = Mix(hash, output.node);
+  return hash;
+}
+
+}  // namespace umbra::graph

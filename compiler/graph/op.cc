@@ -1,0 +1,65 @@
+#include "compiler/graph/op.h"
+
+#include <array>
+
+namespace umbra::graph {
+
+namespace {
+
+constexpr auto kNumeric = OpTypes::kNumeric;
+constexpr auto kFloat = OpTypes::kFloat;
+constexpr auto kAny = OpTypes::kAny;
+
+// The table says kBool both for operands and for results.
+struct BoolTag {
+  constexpr operator OpTypes() const { return OpTypes::kBool; }    // NOLINT: a tag of the table
+  constexpr operator OpResult() const { return OpResult::kBool; }  // NOLINT: a tag of the table
+};
+constexpr BoolTag kBool;
+constexpr auto kSame = OpResult::kSame;
+
+constexpr OpInfo kOps[] = {
+#define UMBRA_PRIMITIVE(name, arity, dtypes, result, text, cost, doc) \
+  {#name, arity, dtypes, result, text, cost, doc},
+#include "umbra/ops.def"
+};
+
+constexpr Composite kComposites[] = {
+#define UMBRA_COMPOSITE(name, args, expression, doc) {#name, #args, #expression, doc},
+#include "umbra/ops.def"
+};
+
+constexpr std::array<std::string_view, 4> kReducers = {"sum", "maximum", "minimum", "product"};
+
+}  // namespace
+
+const OpInfo& Info(Op op) { return kOps[static_cast<std::size_t>(op)]; }
+
+std::optional<Op> FindOp(std::string_view name) {
+  for (std::size_t k = 0; k < std::size(kOps); ++k)
+    if (kOps[k].name == name) return static_cast<Op>(k);
+  return std::nullopt;
+}
+
+const Composite* FindComposite(std::string_view name) {
+  for (const Composite& composite : kComposites)
+    if (composite.name == name) return &composite;
+  return nullptr;
+}
+
+std::vector<std::string_view> OperatorNames() {
+  std::vector<std::string_view> names;
+  for (const OpInfo& info : kOps) names.push_back(info.name);
+  for (const Composite& composite : kComposites) names.push_back(composite.name);
+  return names;
+}
+
+std::string_view Name(Reducer reducer) { return kReducers[static_cast<std::size_t>(reducer)]; }
+
+std::optional<Reducer> FindReducer(std::string_view name) {
+  for (std::size_t k = 0; k < kReducers.size(); ++k)
+    if (kReducers[k] == name) return static_cast<Reducer>(k);
+  return std::nullopt;
+}
+
+}  // namespace umbra::graph

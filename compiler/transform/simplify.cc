@@ -1,0 +1,154 @@
+#include "compiler/transform/simplify.h"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "umbra/error.h"
+
+namespace umbra::graph {
+
+namespace {
+
+using Kind = Node::Kind;
+
+class Simplifier {
+ public:
+  explicit Simplifier(const Graph& source) : source_(source), result_(source.name()) {}
+
+  Graph Run() {
+    while (result_.num_symbols() < source_.num_symbols()) result_.NewSymbol();
+    for (int s = 0; s < source_.num_symbols(); ++s)
+      result_.Unify(Dimension::WithSymbol(s), Dimension::WithSymbol(source_.FindSymbol(s)), "");
+    MarkLive();
+    for (std::size_t id = 0; id < source_.nodes().size(); ++id)
+      if (live_[id]) made_[id] = Rewrite(static_cast<int>(id));
+    for (const Output& output : source_.outputs()) result_.AddOutput(output.name, Made(output.node));
+    return std::move(result_);
+  }
+
+ private:
+  void MarkLive() {
+    live_.assign(source_.nodes().size(), false);
+    made_.assign(source_.nodes().size(), -1);
+    for (const Output& output : source_.outputs()) live_[static_cast<std::size_t>(output.node)] = true;
+    for (std::size_t id = source_.nodes().size(); id-- > 0;) {
+      const Node& node = source_.nodes()[id];
+      if (node.kind == Kind::kInput || node.kind == Kind::kScalar) live_[id] = true;
+      if (!live_[id]) continue;
+      for (int input : node.inputs) live_[static_cast<std::size_t>(input)] = true;
+    }
+  }
+
+  int Made(int id) const { return made_[static_cast<std::size_t>(id)]; }
+
+  int Rewrite(int id) {
+    const Node& node = source_.node(id);
+    const int made = Make(node);
+    const std::string_view label = source_.label(id);
+    if (!label.empty() && result_.label(made).empty()) result_.SetLabel(made, std::string(label));
+    return made;
+  }
+
+  int Make(const Node& node) {
+    std::vector<int> inputs;
+    for (int input : node.inputs) inputs.push_back(Made(input));
+    switch (node.kind) {
+      case Kind::kInput: return result_.Input(node.name, node.dtype, node.shape);
+      case Kind::kScalar: return result_.Scalar(node.name, node.dtype);
+      case Kind::kConstant: return result_.Constant(node.constant, node.dtype);
+      case Kind::kMap: return MakeMap(node, std::move(inputs));
+      case Kind::kCast: return MakeCast(node, inputs[0]);
+      case Kind::kBroadcast: return result_.Broadcast(inputs[0], node.axes, node.shape);
+      case Kind::kTranspose: return MakeTranspose(node, inputs[0]);
+      case Kind::kReduce:
+        return result_.Reduce(node.reducer, inputs[0], node.axes, node.keepdim);
+      case Kind::kDot:
+        return result_.Dot(inputs[0], inputs[1], node.transpose_a, node.transpose_b, node.constant);
+    }
+    throw InternalError("unknown kind of node");
+  }
+
+  std::optional<double> ConstantOf(int id) const {
+    const Node& node = result_.node(id);
+    if (node.kind != Kind::kConstant) return std::nullopt;
+    return node.constant;
+  }
+
+  bool HasShapeOf(int id, const Node& node) const {
+    return result_.node(id).shape.size() == node.shape.size();
+  }
+
+  int MakeMap(const Node& node, std::vector<int> inputs) {
+    const auto a = ConstantOf(inputs[0]);
+    const auto b = inputs.size() > 1 ? ConstantOf(inputs[1]) : std::nullopt;
+    const bool keeps_shape = HasShapeOf(inputs[0], node);
+    const bool is_zero = b && *b == 0 && !std::signbit(*b);
+    switch (node.op) {
+      case Op::mul:
+        if (b && *b == 1 && keeps_shape) return inputs[0];
+        if (a && *a == 1 && HasShapeOf(inputs[1], node)) return inputs[1];
+        break;
+      case Op::div:
+        if (b && *b == 1 && keeps_shape) return inputs[0];
+        break;
+      case Op::minus:
+        if (is_zero && keeps_shape) return inputs[0];
+        break;
+      case Op::negative: {
+        const Node& operand = result_.node(inputs[0]);
+        if (operand.kind == Kind::kMap && operand.op == Op::negative) return operand.inputs[0];
+        break;
+      }
+      default: break;
+    }
+    if (const auto folded = Fold(node, a, b)) return result_.Constant(*folded, node.dtype);
+    return result_.Map(node.op, std::move(inputs));
+  }
+
+  // Arithmetic of constants, rounded once to the dtype as the kernel would.
+  std::optional<double> Fold(const Node& node, std::optional<double> a,
+                             std::optional<double> b) const {
+    if (!a || node.dtype == DType::kBool || !IsFloat(node.dtype)) return std::nullopt;
+    if (node.op == Op::negative) return -*a;
+    if (node.op == Op::sqrt) return std::sqrt(*a);
+    if (!b) return std::nullopt;
+    switch (node.op) {
+      case Op::plus: return *a + *b;
+      case Op::minus: return *a - *b;
+      case Op::mul: return *a * *b;
+      case Op::div: return *a / *b;
+      default: return std::nullopt;
+    }
+  }
+
+  int MakeCast(const Node& node, int input) {
+    const Node& operand = result_.node(input);
+    const bool exact = operand.kind == Kind::kConstant && IsFloat(node.dtype);
+    if (exact) return result_.Constant(operand.constant, node.dtype);
+    return result_.Cast(input, node.dtype);
+  }
+
+  int MakeTranspose(const Node& node, int input) {
+    const Node& operand = result_.node(input);
+    std::vector<int> axes = node.axes;
+    if (operand.kind == Kind::kTranspose) {
+      for (int& axis : axes) axis = operand.axes[static_cast<std::size_t>(axis)];
+      input = operand.inputs[0];
+    }
+    bool identity = true;
+    for (std::size_t d = 0; d < axes.size(); ++d) identity = identity && axes[d] == static_cast<int>(d);
+    return identity ? input : result_.Transpose(input, std::move(axes));
+  }
+
+  const Graph& source_;
+  Graph result_;
+  std::vector<bool> live_;
+  std::vector<int> made_;
+};
+
+}  // namespace
+
+Graph Simplify(const Graph& graph) { return Simplifier(graph).Run(); }
+
+}  // namespace umbra::graph

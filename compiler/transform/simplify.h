@@ -1,0 +1,16 @@
+// Local rewrites that keep every bit of the result.
+#ifndef UMBRA_COMPILER_TRANSFORM_SIMPLIFY_H_
+#define UMBRA_COMPILER_TRANSFORM_SIMPLIFY_H_
+
+#include "compiler/graph/graph.h"
+
+namespace umbra::graph {
+
+/// Folds constants in their dtype, removes x * 1, x / 1, x - 0, double negations, transposes of
+/// transposes and values that no output needs. Nothing is reassociated. Inputs and scalars stay,
+/// read or not, because callers pass them by position.
+Graph Simplify(const Graph& graph);
+
+}  // namespace umbra::graph
+
+#endif  // UMBRA_COMPILER_TRANSFORM_SIMPLIFY_H_

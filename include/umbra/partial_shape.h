@@ -1,0 +1,239 @@
+// Dimension, Rank and PartialShape: shapes that are known in part, with the meaning that nGraph
+// documents for its classes of these names.
+#ifndef UMBRA_PARTIAL_SHAPE_H_
+#define UMBRA_PARTIAL_SHAPE_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <ostream>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace umbra {
+
+/// An extent that is either known (static) or not known before run time (dynamic).
+///
+/// Beyond nGraph's class, a dynamic dimension may carry a symbol: dimensions with the same symbol
+/// are known to be equal. Symbols take no part in comparisons of scheme or compatibility.
+class Dimension {
+ public:
+  /// The value that stands for "dynamic".
+  static constexpr std::int64_t s_dynamic_val = std::numeric_limits<std::int64_t>::max();
+
+  /// A dynamic dimension.
+  constexpr Dimension() = default;
+  /// A static dimension; throws std::invalid_argument for s_dynamic_val.
+  constexpr Dimension(std::int64_t dimension) : value_(dimension) {  // NOLINT: implicit by design
+    if (dimension == s_dynamic_val)
+      throw std::invalid_argument("a static Dimension cannot have the value s_dynamic_val");
+  }
+  static constexpr Dimension dynamic() { return Dimension(); }
+  /// A dynamic dimension that equals every other with this symbol (0 or more).
+  static constexpr Dimension WithSymbol(int symbol) {
+    Dimension dimension;
+    dimension.symbol_ = symbol;
+    return dimension;
+  }
+
+  constexpr bool is_static() const { return value_ != s_dynamic_val; }
+  constexpr bool is_dynamic() const { return !is_static(); }
+  /// The symbol of a dynamic dimension, or -1.
+  constexpr int symbol() const { return symbol_; }
+
+  /// The static value; throws std::invalid_argument if dynamic.
+  explicit constexpr operator std::int64_t() const {
+    if (is_dynamic()) throw std::invalid_argument("a dynamic Dimension has no value");
+    return value_;
+  }
+  /// The static value; throws std::invalid_argument if dynamic or negative.
+  explicit constexpr operator std::size_t() const {
+    if (is_dynamic() || value_ < 0)
+      throw std::invalid_argument("a dynamic or negative Dimension has no size");
+    return static_cast<std::size_t>(value_);
+  }
+
+  /// Both dynamic, or both static and equal.
+  constexpr bool same_scheme(const Dimension& other) const { return value_ == other.value_; }
+  /// Can the two be merged: either is dynamic, or they are equal.
+  constexpr bool compatible(const Dimension& other) const {
+    return is_dynamic() || other.is_dynamic() || value_ == other.value_;
+  }
+  /// This is dynamic, or both are static and equal.
+  constexpr bool relaxes(const Dimension& other) const { return is_dynamic() || same_scheme(other); }
+  /// `other` is dynamic, or both are static and equal.
+  constexpr bool refines(const Dimension& other) const { return other.relaxes(*this); }
+
+  /// Writes the merge of `a` and `b` to `dst`; false, and `dst` untouched, if they contradict.
+  static bool merge(Dimension& dst, const Dimension a, const Dimension b) {
+    if (a.is_dynamic()) {
+      dst = b.is_dynamic() && b.symbol_ < 0 ? a : b;
+      return true;
+    }
+    if (b.is_static() && a.value_ != b.value_) return false;
+    dst = a;
+    return true;
+  }
+
+  friend Dimension operator+(const Dimension& a, const Dimension& b) {
+    return a.is_dynamic() || b.is_dynamic() ? Dimension() : Dimension(a.value_ + b.value_);
+  }
+  friend Dimension operator-(const Dimension& a, const Dimension& b) {
+    return a.is_dynamic() || b.is_dynamic() ? Dimension() : Dimension(a.value_ - b.value_);
+  }
+  /// 0 if either is a static 0, else dynamic if either is.
+  friend Dimension operator*(const Dimension& a, const Dimension& b) {
+    if (a.value_ == 0 || b.value_ == 0) return Dimension(0);
+    return a.is_dynamic() || b.is_dynamic() ? Dimension() : Dimension(a.value_ * b.value_);
+  }
+  Dimension& operator+=(const Dimension& other) { return *this = *this + other; }
+  Dimension& operator*=(const Dimension& other) { return *this = *this * other; }
+
+  friend std::ostream& operator<<(std::ostream& out, const Dimension& dimension) {
+    if (dimension.is_static()) return out << dimension.value_;
+    return out << '?';
+  }
+
+ private:
+  std::int64_t value_ = s_dynamic_val;
+  int symbol_ = -1;
+};
+
+/// The number of axes of a shape, which may be unknown too.
+using Rank = Dimension;
+
+/// A shape whose rank or some of whose dimensions may be unknown.
+class PartialShape {
+ public:
+  /// Rank 0, static: the shape of a scalar.
+  PartialShape() = default;
+  PartialShape(std::initializer_list<Dimension> dimensions) : dimensions_(dimensions) {}
+  explicit PartialShape(std::vector<Dimension> dimensions) : dimensions_(std::move(dimensions)) {}
+  /// A static shape.
+  explicit PartialShape(const std::vector<std::int64_t>& shape)
+      : dimensions_(shape.begin(), shape.end()) {}
+
+  /// The given rank and all dimensions dynamic.
+  static PartialShape dynamic(Rank rank = Rank::dynamic()) {
+    PartialShape shape;
+    shape.rank_is_static_ = rank.is_static();
+    if (rank.is_static()) shape.dimensions_.resize(static_cast<std::size_t>(rank));
+    return shape;
+  }
+
+  bool is_static() const {
+    if (!rank_is_static_) return false;
+    for (const Dimension& d : dimensions_)
+      if (d.is_dynamic()) return false;
+    return true;
+  }
+  bool is_dynamic() const { return !is_static(); }
+  Rank rank() const {
+    return rank_is_static_ ? Rank(static_cast<std::int64_t>(dimensions_.size())) : Rank::dynamic();
+  }
+
+  /// Can the two shapes be merged?
+  bool compatible(const PartialShape& other) const {
+    return EachDimension(other, true, [](auto& a, auto& b) { return a.compatible(b); });
+  }
+  /// Both of dynamic rank, or equal ranks and dimension by dimension the same scheme.
+  bool same_scheme(const PartialShape& other) const {
+    if (!rank_is_static_ || !other.rank_is_static_) return rank_is_static_ == other.rank_is_static_;
+    return EachDimension(other, false, [](auto& a, auto& b) { return a.same_scheme(b); });
+  }
+  /// Whatever `other` may turn out to be, this may turn out to be as well.
+  bool relaxes(const PartialShape& other) const {
+    if (!rank_is_static_) return true;
+    return EachDimension(other, false, [](auto& a, auto& b) { return a.relaxes(b); });
+  }
+  bool refines(const PartialShape& other) const { return other.relaxes(*this); }
+
+  /// True if the rank is compatible with `rank`; a dynamic rank becomes it.
+  bool merge_rank(Rank rank) {
+    if (!rank_is_static_) {
+      if (rank.is_static()) *this = dynamic(rank);
+      return true;
+    }
+    return rank.is_dynamic() ||
+           static_cast<std::int64_t>(rank) == static_cast<std::int64_t>(dimensions_.size());
+  }
+
+  /// The static shape; throws std::invalid_argument if anything is dynamic or negative.
+  std::vector<std::size_t> to_shape() const {
+    if (is_dynamic()) throw std::invalid_argument("to_shape() of a dynamic PartialShape");
+    std::vector<std::size_t> shape;
+    for (const Dimension& d : dimensions_) shape.push_back(static_cast<std::size_t>(d));
+    return shape;
+  }
+
+  /// True if no static dimension is negative.
+  bool all_non_negative() const {
+    for (const Dimension& d : dimensions_)
+      if (d.is_static() && static_cast<std::int64_t>(d) < 0) return false;
+    return true;
+  }
+
+  const Dimension& operator[](std::size_t i) const { return At(*this, i); }
+  Dimension& operator[](std::size_t i) { return At(*this, i); }
+
+  /// Number of dimensions of a shape of static rank.
+  std::size_t size() const { return dimensions_.size(); }
+  std::vector<Dimension>::const_iterator begin() const { return dimensions_.begin(); }
+  std::vector<Dimension>::const_iterator end() const { return dimensions_.end(); }
+
+  /// Merges `src` into `dst`; false if they contradict, and `dst` may then have changed.
+  static bool merge_into(PartialShape& dst, const PartialShape& src) {
+    if (!dst.rank_is_static_) {
+      dst = src;
+      return true;
+    }
+    if (!src.rank_is_static_) return true;
+    if (dst.size() != src.size()) return false;
+    bool merged = true;
+    for (std::size_t i = 0; i < dst.size(); ++i)
+      merged = Dimension::merge(dst.dimensions_[i], dst.dimensions_[i], src.dimensions_[i]) && merged;
+    return merged;
+  }
+
+  /// Elementwise sum; dynamic if either rank is; throws std::invalid_argument if ranks differ.
+  friend PartialShape operator+(const PartialShape& a, const PartialShape& b) {
+    if (!a.rank_is_static_ || !b.rank_is_static_) return dynamic();
+    if (a.size() != b.size()) throw std::invalid_argument("sum of PartialShapes of different rank");
+    PartialShape sum = a;
+    for (std::size_t i = 0; i < a.size(); ++i) sum.dimensions_[i] += b.dimensions_[i];
+    return sum;
+  }
+
+  /// `?` for a dynamic rank, else `{1,?,2}`.
+  friend std::ostream& operator<<(std::ostream& out, const PartialShape& shape) {
+    if (!shape.rank_is_static_) return out << '?';
+    out << '{';
+    for (std::size_t i = 0; i < shape.size(); ++i) out << (i ? "," : "") << shape.dimensions_[i];
+    return out << '}';
+  }
+
+ private:
+  template <typename Self>
+  static auto& At(Self& self, std::size_t i) {
+    if (i >= self.dimensions_.size())
+      throw std::out_of_range("PartialShape: index beyond the rank, or the rank is dynamic");
+    return self.dimensions_[i];
+  }
+
+  template <typename Compare>
+  bool EachDimension(const PartialShape& other, bool if_dynamic, const Compare& compare) const {
+    if (!rank_is_static_ || !other.rank_is_static_) return if_dynamic;
+    if (size() != other.size()) return false;
+    for (std::size_t i = 0; i < size(); ++i)
+      if (!compare(dimensions_[i], other.dimensions_[i])) return false;
+    return true;
+  }
+
+  bool rank_is_static_ = true;
+  std::vector<Dimension> dimensions_;
+};
+
+}  // namespace umbra
+
+#endif  // UMBRA_PARTIAL_SHAPE_H_

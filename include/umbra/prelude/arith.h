@@ -1,0 +1,179 @@
+// Arithmetic that the language's operators do not give: selection, NaN-keeping extremes, safe
+// integer division, conversions, roots and rounding.
+#ifndef UMBRA_PRELUDE_ARITH_H_
+#define UMBRA_PRELUDE_ARITH_H_
+
+#include "umbra/prelude/memory.h"
+
+namespace umbra::simd {
+
+template <typename V>
+UMBRA_INLINE Bits<V> bits(V v) { return __builtin_bit_cast(Bits<V>, v); }
+template <typename V>
+UMBRA_INLINE V from_bits(Bits<V> b) { return __builtin_bit_cast(V, b); }
+
+// Lane by lane conversion; g++ has no __builtin_convertvector for dependent types.
+template <typename To, typename From>
+UMBRA_INLINE To convert(From v) {
+  if constexpr (IsSame<To, From>::value) {
+    return v;
+  } else if constexpr (kWidth<From> == 1) {
+    return static_cast<To>(v);
+  } else {
+#if defined(__clang__)
+    return __builtin_convertvector(v, To);
+#else
+    To r{};
+    for (int k = 0; k < kWidth<To>; ++k) r[k] = static_cast<Elem<To>>(v[k]);
+    return r;
+#endif
+  }
+}
+
+// mask ? a : b, also for a mask that comes from lanes of another size, or one for all lanes.
+template <typename M, typename V>
+UMBRA_INLINE V select(M mask, V a, V b) {
+  if constexpr (IsSame<M, bool>::value || sizeof(M) == sizeof(V)) return mask ? a : b;
+  else return convert<Bits<V>>(mask) ? a : b;
+}
+
+// Logic of conditions: of two bools, of two masks, or of a bool with every lane of a mask.
+template <typename A, typename B>
+UMBRA_INLINE auto logical_and(A a, B b) {
+  if constexpr (IsSame<A, bool>::value && IsSame<B, bool>::value) return a && b;
+  else if constexpr (IsSame<A, bool>::value) return a ? b : B{};
+  else if constexpr (IsSame<B, bool>::value) return b ? a : A{};
+  else return a & convert<A>(b);
+}
+template <typename M>
+UMBRA_INLINE M logical_not(M mask) {
+  if constexpr (IsSame<M, bool>::value) return !mask;
+  else return ~mask;
+}
+template <typename A, typename B>
+UMBRA_INLINE auto logical_or(A a, B b) {
+  return logical_not(logical_and(logical_not(a), logical_not(b)));
+}
+
+// The first n lanes of v; `other` in the rest.
+template <typename V>
+UMBRA_INLINE V keep(V v, i64 n, Elem<V> other) {
+  if constexpr (kWidth<V> == 1) return n > 0 ? v : other;
+  else return iota<Bits<V>>() < static_cast<Elem<Bits<V>>>(n) ? v : fill<V>(other);
+}
+
+template <typename V>
+UMBRA_INLINE V abs(V a) {
+  if constexpr (IsSame<Elem<V>, float>::value) return from_bits<V>(bits(a) & 0x7fffffff);
+  else if constexpr (IsSame<Elem<V>, double>::value) return from_bits<V>(bits(a) & 0x7fffffffffffffffLL);
+  else return a < 0 ? -a : a;
+}
+
+// The larger and the smaller; NaN if either operand is NaN.
+template <typename V>
+UMBRA_INLINE V maximum(V a, V b) { return ((a > b) | (a != a)) ? a : b; }
+template <typename V>
+UMBRA_INLINE V minimum(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
+
+// Quotient. Integers truncate, x / 0 is 0 and the smallest integer / -1 is itself: no trap.
+template <typename V>
+UMBRA_INLINE V div(V a, V b) {
+  if constexpr (!IsSame<Elem<V>, int>::value) {
+    return a / b;
+  } else if constexpr (kWidth<V> == 1) {
+    return b == 0 ? 0 : b == -1 ? static_cast<int>(0u - static_cast<unsigned>(a)) : a / b;
+  } else {
+    V q{};
+    for (int k = 0; k < kWidth<V>; ++k) q[k] = div<int>(a[k], b[k]);
+    return q;
+  }
+}
+
+// Numbers between dtypes: floats to int truncate and saturate, NaN becomes 0.
+template <typename To, typename From>
+UMBRA_INLINE To cast(From v) {
+  typedef Elem<To> T;
+  typedef Elem<From> F;
+  if constexpr (IsSame<F, bool>::value) {
+    return v ? T(1) : T(0);
+  } else if constexpr (IsSame<T, int>::value && !IsSame<F, int>::value) {
+    // 2147483520 is the largest f32 below 2^31; every f64 up to 2147483647 converts as it is.
+    const From limit = fill<From>(sizeof(F) == 4 ? F(2147483520) : F(2147483647));
+    const From low = fill<From>(F(-2147483648.0));
+    const From inside = v > limit ? limit : v < low ? low : v == v ? v : fill<From>(F(0));
+    const To number = convert<To>(inside);
+    return select(v > limit, fill<To>(2147483647), number);
+  } else {
+    return convert<To>(v);
+  }
+}
+
+// A condition as a number: 1 where it holds.
+template <typename To, typename M>
+UMBRA_INLINE To cast_mask(M mask) {
+  return select(mask, fill<To>(Elem<To>(1)), fill<To>(Elem<To>(0)));
+}
+
+template <typename V>
+UMBRA_INLINE V sqrt(V a) {
+  if constexpr (IsSame<V, float>::value) {
+    return __builtin_sqrtf(a);
+  } else if constexpr (IsSame<V, double>::value) {
+    return __builtin_sqrt(a);
+  } else {
+#if defined(__clang__)
+    return __builtin_elementwise_sqrt(a);
+#else
+    V r{};
+    for (int k = 0; k < kWidth<V>; ++k) r[k] = sqrt<Elem<V>>(a[k]);
+    return r;
+#endif
+  }
+}
+
+namespace detail {
+// 2^(mantissa bits): every float of this magnitude is an integer.
+template <typename V>
+UMBRA_INLINE V whole() {
+  if constexpr (sizeof(Elem<V>) == 4) return fill<V>(Elem<V>(8388608.0));
+  else return fill<V>(Elem<V>(4503599627370496.0));
+}
+template <typename V>
+UMBRA_INLINE Bits<V> sign_bit() {
+  if constexpr (sizeof(Elem<V>) == 4) return fill<Bits<V>>(-2147483647 - 1);
+  else return fill<Bits<V>>(-9223372036854775807LL - 1);
+}
+template <typename V>
+UMBRA_INLINE V with_sign_of(V magnitude, V sign) {
+  return from_bits<V>(bits(magnitude) | (bits(sign) & sign_bit<V>()));
+}
+}  // namespace detail
+
+// Nearest integer, halves to even; keeps the sign of zero.
+template <typename V>
+UMBRA_INLINE V rint(V a) {
+  const V big = detail::whole<V>();
+  const V magnitude = abs(a);
+  const V rounded = (magnitude + big) - big;
+  return magnitude < big ? detail::with_sign_of(rounded, a) : a;
+}
+template <typename V>
+UMBRA_INLINE V trunc(V a) {
+  const V one = fill<V>(Elem<V>(1));
+  const V magnitude = abs(a);
+  const V nearest = abs(rint(a));
+  const V down = nearest > magnitude ? nearest - one : nearest;
+  return magnitude < detail::whole<V>() ? detail::with_sign_of(down, a) : a;
+}
+template <typename V>
+UMBRA_INLINE V floor(V a) {
+  const V nearest = rint(a);
+  const V down = nearest > a ? nearest - fill<V>(Elem<V>(1)) : nearest;
+  return abs(a) < detail::whole<V>() ? detail::with_sign_of(abs(down), down == fill<V>(Elem<V>(0)) ? a : down) : a;
+}
+template <typename V>
+UMBRA_INLINE V ceil(V a) { return -floor(-a); }
+
+}  // namespace umbra::simd
+
+#endif  // UMBRA_PRELUDE_ARITH_H_

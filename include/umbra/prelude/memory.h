@@ -1,0 +1,169 @@
+// Loads and stores of packets: whole, of the first n lanes, strided, and past the caches.
+#ifndef UMBRA_PRELUDE_MEMORY_H_
+#define UMBRA_PRELUDE_MEMORY_H_
+
+#include "umbra/prelude/types.h"
+
+namespace umbra::simd {
+
+template <typename V>
+UMBRA_INLINE V load(const Elem<V>* p) {
+  V v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+
+template <typename V>
+UMBRA_INLINE void store(Elem<V>* p, V v) { __builtin_memcpy(p, &v, sizeof v); }
+
+// A packet with `x` in every lane.
+template <typename V>
+UMBRA_INLINE V fill(Elem<V> x) {
+  if constexpr (kWidth<V> == 1) return x;
+  else return x - V{};
+}
+
+// Lane numbers 0, 1, 2, ... of an integer packet.
+template <typename V>
+UMBRA_INLINE V iota() {
+  V v{};
+  for (int k = 0; k < kWidth<V>; ++k) v[k] = static_cast<Elem<V>>(k);
+  return v;
+}
+
+// The first n lanes from p (0 <= n <= width), the others zero. Nothing past p + n is read.
+template <typename V>
+UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
+  if constexpr (kWidth<V> == 1) {
+    return n > 0 ? *p : Elem<V>(0);
+  } else {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) {
+      if constexpr (sizeof(Elem<V>) == 4)
+        return __builtin_bit_cast(V, __builtin_ia32_loadups512_mask(
+            reinterpret_cast<const float*>(p), f32x16{}, static_cast<unsigned short>((1u << n) - 1)));
+      else
+        return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(
+            reinterpret_cast<const double*>(p), f64x8{}, static_cast<unsigned char>((1u << n) - 1)));
+    }
+#endif
+#if defined(__AVX__)
+    if constexpr (sizeof(V) == 32) {
+      if constexpr (sizeof(Elem<V>) == 4) {
+        const i32x8 mask = iota<i32x8>() < static_cast<int>(n);
+        return __builtin_bit_cast(V, __builtin_ia32_maskloadps256(reinterpret_cast<const f32x8*>(p), mask));
+      } else {
+        const i64x4 mask = iota<i64x4>() < n;
+        return __builtin_bit_cast(V, __builtin_ia32_maskloadpd256(reinterpret_cast<const f64x4*>(p), mask));
+      }
+    }
+#endif
+    V v{};
+    for (int k = 0; k < kWidth<V>; ++k)
+      if (k < n) v[k] = p[k];
+    return v;
+  }
+}
+
+// Stores the first n lanes; nothing past p + n is written.
+template <typename V>
+UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
+  if constexpr (kWidth<V> == 1) {
+    if (n > 0) *p = v;
+  } else {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) {
+      if constexpr (sizeof(Elem<V>) == 4)
+        __builtin_ia32_storeups512_mask(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x16, v),
+                                        static_cast<unsigned short>((1u << n) - 1));
+      else
+        __builtin_ia32_storeupd512_mask(reinterpret_cast<double*>(p), __builtin_bit_cast(f64x8, v),
+                                        static_cast<unsigned char>((1u << n) - 1));
+      return;
+    }
+#endif
+#if defined(__AVX__)
+    if constexpr (sizeof(V) == 32) {
+      if constexpr (sizeof(Elem<V>) == 4)
+        __builtin_ia32_maskstoreps256(reinterpret_cast<f32x8*>(p), iota<i32x8>() < static_cast<int>(n),
+                                      __builtin_bit_cast(f32x8, v));
+      else
+        __builtin_ia32_maskstorepd256(reinterpret_cast<f64x4*>(p), iota<i64x4>() < n,
+                                      __builtin_bit_cast(f64x4, v));
+      return;
+    }
+#endif
+    for (int k = 0; k < kWidth<V>; ++k)
+      if (k < n) p[k] = v[k];
+  }
+}
+
+// Stores past the caches; p is aligned to the packet. A kernel that streams ends with stream_fence.
+template <typename V>
+UMBRA_INLINE void stream(Elem<V>* p, V v) {
+#if defined(__clang__)
+  __builtin_nontemporal_store(v, reinterpret_cast<V*>(p));
+#else
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64) {
+    __builtin_ia32_movntps512(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x16, v));
+    return;
+  }
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof(V) == 32) {
+    __builtin_ia32_movntps256(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x8, v));
+    return;
+  }
+#endif
+  if constexpr (sizeof(V) == 16)
+    __builtin_ia32_movntps(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x4, v));
+  else
+    store(p, v);
+#endif
+}
+
+UMBRA_INLINE void stream_fence() { __builtin_ia32_sfence(); }
+
+// Lane k from p[k * stride].
+template <typename V>
+UMBRA_INLINE V gather(const Elem<V>* p, i64 stride) {
+  if constexpr (kWidth<V> == 1) return *p;
+  else {
+    V v{};
+    for (int k = 0; k < kWidth<V>; ++k) v[k] = p[k * stride];
+    return v;
+  }
+}
+
+template <typename V>
+UMBRA_INLINE V gather_head(const Elem<V>* p, i64 stride, i64 n) {
+  if constexpr (kWidth<V> == 1) return n > 0 ? *p : Elem<V>(0);
+  else {
+    V v{};
+    for (int k = 0; k < kWidth<V>; ++k)
+      if (k < n) v[k] = p[k * stride];
+    return v;
+  }
+}
+
+template <typename V>
+UMBRA_INLINE void scatter(Elem<V>* p, i64 stride, V v) {
+  if constexpr (kWidth<V> == 1) *p = v;
+  else
+    for (int k = 0; k < kWidth<V>; ++k) p[k * stride] = v[k];
+}
+
+template <typename V>
+UMBRA_INLINE void scatter_head(Elem<V>* p, i64 stride, V v, i64 n) {
+  if constexpr (kWidth<V> == 1) {
+    if (n > 0) *p = v;
+  } else {
+    for (int k = 0; k < kWidth<V>; ++k)
+      if (k < n) p[k * stride] = v[k];
+  }
+}
+
+}  // namespace umbra::simd
+
+#endif  // UMBRA_PRELUDE_MEMORY_H_

@@ -1,0 +1,46 @@
+// Reductions across the lanes of packets, by a fixed tree of halves: lane i meets lane i + width/2.
+#ifndef UMBRA_PRELUDE_REDUCE_H_
+#define UMBRA_PRELUDE_REDUCE_H_
+
+#include "umbra/prelude/arith.h"
+
+namespace umbra::simd {
+
+struct Sum {
+  template <typename V> static UMBRA_INLINE V join(V a, V b) { return a + b; }
+};
+struct Product {
+  template <typename V> static UMBRA_INLINE V join(V a, V b) { return a * b; }
+};
+struct Maximum {
+  template <typename V> static UMBRA_INLINE V join(V a, V b) { return maximum(a, b); }
+};
+struct Minimum {
+  template <typename V> static UMBRA_INLINE V join(V a, V b) { return minimum(a, b); }
+};
+
+// The value of all lanes of `v` joined.
+template <typename Join, typename V>
+UMBRA_INLINE Elem<V> across(V v) {
+  if constexpr (kWidth<V> == 1) {
+    return v;
+  } else {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    Half low, high;
+    __builtin_memcpy(&low, &v, sizeof low);
+    __builtin_memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
+    return across<Join>(Join::join(low, high));
+  }
+}
+
+// Joins n accumulators (n a power of two) pairwise by halves, then their lanes.
+template <typename Join, typename V, int n>
+UMBRA_INLINE Elem<V> fold(V (&parts)[n]) {
+  for (int half = n / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; ++k) parts[k] = Join::join(parts[k], parts[k + half]);
+  return across<Join>(parts[0]);
+}
+
+}  // namespace umbra::simd
+
+#endif  // UMBRA_PRELUDE_REDUCE_H_

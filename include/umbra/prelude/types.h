@@ -1,0 +1,85 @@
+// Packet types and their traits.
+#ifndef UMBRA_PRELUDE_TYPES_H_
+#define UMBRA_PRELUDE_TYPES_H_
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+#define UMBRA_INLINE __attribute__((always_inline)) inline
+
+namespace umbra::simd {
+
+typedef long long i64;
+
+template <typename T>
+struct Traits;  // of a scalar or packet: element, number of lanes, mask, packet of another element
+
+// The packet of N lanes of T; N = 1 is T itself.
+template <typename T, int N>
+struct PacketOf;
+template <typename T, int N>
+using packet = typename PacketOf<T, N>::type;
+
+template <typename T>
+struct IntOfSize;  // the integer type that masks and bit patterns of T use
+template <> struct IntOfSize<float> { typedef int type; };
+template <> struct IntOfSize<int> { typedef int type; };
+template <> struct IntOfSize<double> { typedef i64 type; };
+template <> struct IntOfSize<i64> { typedef i64 type; };
+
+#define UMBRA_PACKET(T, name, N)                                                            \
+  typedef T name __attribute__((vector_size(N * sizeof(T))));                               \
+  template <> struct PacketOf<T, N> { typedef name type; };                                 \
+  template <> struct Traits<name> { typedef T elem; static constexpr int width = N; };
+
+#define UMBRA_PACKETS(N)         \
+  UMBRA_PACKET(float, f32x##N, N)  \
+  UMBRA_PACKET(double, f64x##N, N) \
+  UMBRA_PACKET(int, i32x##N, N)    \
+  UMBRA_PACKET(i64, i64x##N, N)
+
+UMBRA_PACKETS(2)
+UMBRA_PACKETS(4)
+UMBRA_PACKETS(8)
+UMBRA_PACKETS(16)
+
+#define UMBRA_SCALAR(T)                                                          \
+  template <> struct PacketOf<T, 1> { typedef T type; };                         \
+  template <> struct Traits<T> { typedef T elem; static constexpr int width = 1; };
+UMBRA_SCALAR(float)
+UMBRA_SCALAR(double)
+UMBRA_SCALAR(int)
+UMBRA_SCALAR(i64)
+template <> struct Traits<bool> { typedef bool elem; static constexpr int width = 1; };
+
+template <typename V>
+using Elem = typename Traits<V>::elem;
+template <typename V>
+inline constexpr int kWidth = Traits<V>::width;
+// The packet of T with as many lanes as V.
+template <typename V, typename T>
+using Rebind = packet<T, kWidth<V>>;
+// Bit patterns of V.
+template <typename V>
+using Bits = Rebind<V, typename IntOfSize<Elem<V>>::type>;
+// What a comparison of V gives: bool for a scalar, all-ones or zero lanes for a packet.
+template <typename V, int N = kWidth<V>>
+struct MaskOf { typedef Bits<V> type; };
+template <typename V>
+struct MaskOf<V, 1> { typedef bool type; };
+template <typename V>
+using Mask = typename MaskOf<V>::type;
+
+template <typename A, typename B>
+struct IsSame { static constexpr bool value = false; };
+template <typename A>
+struct IsSame<A, A> { static constexpr bool value = true; };
+
+}  // namespace umbra::simd
+
+#endif  // UMBRA_PRELUDE_TYPES_H_
