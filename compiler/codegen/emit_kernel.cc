@@ -138,7 +138,7 @@ class KernelEmitter {
   bool IsBaked(int axis) const {
     const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
     return extent.is_static() && !signature_.elementwise &&
-           (axis >= kernel_.row_axes);
+           (axis >= kernel_.signature.row_axes);
   }
 
   std::string ExtentName(int axis) const {
@@ -162,7 +162,7 @@ class KernelEmitter {
       operand.stride_names.assign(static_cast<std::size_t>(rank), "");
       bool moves_by_row = false;
       for (int axis = 0; axis < rank; ++axis)
-        moves_by_row = moves_by_row || (axis < kernel_.row_axes && axis != vector_axis_ &&
+        moves_by_row = moves_by_row || (axis < kernel_.signature.row_axes && axis != vector_axis_ &&
                                         AxisDim(access, axis) >= 0);
       const std::string base = moves_by_row ? names_.Make(operand.name + "_data") : operand.name;
       operand.base = base;
@@ -266,14 +266,14 @@ class KernelEmitter {
     const Operand& o = operands_[static_cast<std::size_t>(operand)];
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
     std::string text = o.name;
-    for (int axis = kernel_.row_axes; axis < kernel_.rank(); ++axis)
+    for (int axis = kernel_.signature.row_axes; axis < kernel_.rank(); ++axis)
       if (axis != vector_axis_ && AxisDim(access, axis) >= 0)
         text += fmt::format(" + i{} * {}", axis, o.stride_names[static_cast<std::size_t>(axis)]);
     if (AxisDim(access, vector_axis_) < 0 || index.empty()) return text;
     const std::string& stride = VectorStride(operand);
     if (stride.empty()) return text + " + " + index;
     const bool simple = index.find(' ') == std::string::npos;
-    return text + fmt::format(simple ? " + {} * {}" : " + ({}) * {}", index, stride);
+    return text + " + " + (simple ? index : "(" + index + ")") + " * " + stride;
   }
 
   const std::string& VectorStride(int operand) const {
@@ -325,7 +325,7 @@ class KernelEmitter {
   // ---- rows -----------------------------------------------------------------------------------
 
   void RowLoops(int axis) {
-    if (axis == kernel_.row_axes) {
+    if (axis == kernel_.signature.row_axes) {
       Row();
       return;
     }
@@ -342,7 +342,7 @@ class KernelEmitter {
 
   // Operand pointers of a row, once all row axes that move them are known.
   void RowPointersIfInnermost(int axis) {
-    const int last = columns_ ? kernel_.row_axes - 2 : kernel_.row_axes - 1;
+    const int last = columns_ ? kernel_.signature.row_axes - 2 : kernel_.signature.row_axes - 1;
     if (axis != last) return;
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       const Operand& o = operands_[k];
@@ -383,7 +383,7 @@ class KernelEmitter {
         out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name,
                   speller_->Fill(value(reduction.result).type, Identity(reduction)).text);
       }
-      InnerLoops(kernel_.row_axes, kernel_.rank(), [&] {
+      InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
         Names inner = names;
         ElementBody(phase, c, lanes, &inner);
         for (const auto& reduction : phase.reductions)
@@ -444,7 +444,7 @@ class KernelEmitter {
   }
 
   void ElementLoop(const Phase& phase) {
-    InnerLoops(kernel_.row_axes, vector_axis_, [&] {
+    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
       const std::string i = fmt::format("i{}", vector_axis_);
       const std::string last = VectorEnd();
       if (width_ == 1) {
@@ -484,7 +484,7 @@ class KernelEmitter {
       out_.Line("for (auto& part : {}) part = {};", name,
                 speller_->Fill(type, Identity(reduction)).text);
     }
-    InnerLoops(kernel_.row_axes, vector_axis_, [&] {
+    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
       const std::string i = fmt::format("i{}", vector_axis_);
       const std::string last = VectorEnd();
       const bool whole = DividesExtent(kPartials);
@@ -517,7 +517,7 @@ class KernelEmitter {
 
   void ReductionStep(const Phase& phase, const std::string& i, int count, const std::string& last) {
     out_.Open("for (int k = 0; k < {}; ++k)", count);
-    const std::string index = names_.Make("j");
+    const std::string index = "j";
     if (width_ == 1) out_.Line("const long long {} = {} + k;", index, i);
     else out_.Line("const long long {} = {} + k * {};", index, i, width_);
     if (!last.empty())

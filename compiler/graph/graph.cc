@@ -29,7 +29,8 @@ std::uint64_t Mix(std::uint64_t hash, const T& value) {
 
 // Dimensions enter by value or by the representative of their symbol.
 std::int64_t DimensionKey(const Graph& graph, const Dimension& dim) {
-  return dim.is_static() ? static_cast<std::int64_t>(dim) : -1 - graph.FindSymbol(dim.symbol());
+  const Dimension known = graph.Known(dim);
+  return known.is_static() ? static_cast<std::int64_t>(known) : -1 - known.symbol();
 }
 
 // Everything of a node but its name and its operands.
@@ -105,6 +106,7 @@ int Graph::Add(Node node) {
 
 int Graph::NewSymbol() {
   symbol_parent_.push_back(num_symbols());
+  symbol_value_.emplace_back();
   return num_symbols() - 1;
 }
 
@@ -118,17 +120,27 @@ bool Graph::SameDimension(const Dimension& a, const Dimension& b) const {
   return DimensionKey(*this, a) == DimensionKey(*this, b);
 }
 
+Dimension Graph::Known(const Dimension& dim) const {
+  if (dim.is_static()) return dim;
+  const int symbol = FindSymbol(dim.symbol());
+  const Dimension& value = symbol_value_[static_cast<std::size_t>(symbol)];
+  return value.is_static() ? value : Dimension::WithSymbol(symbol);
+}
+
 Dimension Graph::Unify(const Dimension& a, const Dimension& b, std::string_view where) {
-  if (a.is_static() && b.is_static()) {
-    Require(a.same_scheme(b), where, ": the extents ", a, " and ", b, " differ");
-    return a;
+  const Dimension x = Known(a), y = Known(b);
+  if (x.is_static() && y.is_static()) {
+    Require(x.same_scheme(y), where, ": the extents ", x, " and ", y, " differ");
+    return x;
   }
-  if (a.is_dynamic() && b.is_dynamic()) {
-    const int x = FindSymbol(a.symbol()), y = FindSymbol(b.symbol());
-    symbol_parent_[static_cast<std::size_t>(std::max(x, y))] = std::min(x, y);
-    return Dimension::WithSymbol(std::min(x, y));
+  if (x.is_dynamic() && y.is_dynamic()) {
+    const int low = std::min(x.symbol(), y.symbol()), high = std::max(x.symbol(), y.symbol());
+    symbol_parent_[static_cast<std::size_t>(high)] = low;
+    return Dimension::WithSymbol(low);
   }
-  return a.is_static() ? a : b;
+  const Dimension& extent = x.is_static() ? x : y;
+  symbol_value_[static_cast<std::size_t>((x.is_static() ? y : x).symbol())] = extent;
+  return extent;
 }
 
 int Graph::Input(std::string name, DType dtype, PartialShape shape) {
@@ -208,8 +220,7 @@ int Graph::Map(Op op, std::vector<int> inputs) {
     }
     bool fits = shape.size() == made.shape.size();
     for (std::size_t d = 0; fits && d < shape.size(); ++d)
-      fits = shape[d].is_dynamic() || made.shape[d].is_dynamic() ||
-             shape[d].same_scheme(made.shape[d]);
+      fits = Known(shape[d]).compatible(Known(made.shape[d]));
     Require(fits, info.name, ": the shapes of the operands differ: ", Describe(*this, shaped),
             " and ", Describe(*this, input),
             "; use broadcast<axis>(...) to bring one to the shape of the other");
@@ -244,7 +255,7 @@ int Graph::Broadcast(int input, std::vector<int> axes, const PartialShape& shape
     Require(axes[d] < static_cast<int>(operand.shape.size()) && used.insert(axes[d]).second,
             "broadcast: ", Describe(*this, input), " has no free dimension ", axes[d]);
     const Dimension& from = operand.shape[static_cast<std::size_t>(axes[d])];
-    Require(from.is_dynamic() || shape[d].is_dynamic() || from.same_scheme(shape[d]),
+    Require(Known(from).compatible(Known(shape[d])),
             "broadcast: ", Describe(*this, input), " does not fit dimension ", d, " of ",
             TypeText(*this, operand.dtype, shape));
     made.shape[d] = Unify(shape[d], from, "broadcast");
@@ -324,7 +335,7 @@ int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {
     made.transpose_b = transpose_b;
     const Dimension inner_a = x.shape[rank_a == 1 ? 0 : (transpose_a ? 0 : 1)];
     const Dimension inner_b = y.shape[transpose_b ? 1 : 0];
-    Require(inner_a.is_dynamic() || inner_b.is_dynamic() || inner_a.same_scheme(inner_b),
+    Require(Known(inner_a).compatible(Known(inner_b)),
             "dot: the inner extents differ: ", Describe(*this, a), transpose_a ? ".T" : "", " and ",
             Describe(*this, b), transpose_b ? ".T" : "");
     const Dimension columns = y.shape[transpose_b ? 0 : 1];

@@ -81,6 +81,9 @@ class Graph {
   int NewSymbol();
   /// The representative (smallest) symbol equal to `symbol`.
   int FindSymbol(int symbol) const;
+  /// What is known of a dimension: its extent if it has been found equal to a static one, else its
+  /// representative symbol.
+  Dimension Known(const Dimension& dim) const;
   /// Declares two dimensions equal (checked at launch); throws if both are static and differ.
   /// `where` names the operation for the message.
   Dimension Unify(const Dimension& a, const Dimension& b, std::string_view where);
@@ -100,6 +103,7 @@ class Graph {
   std::vector<Output> outputs_;
   std::vector<std::string> labels_;
   std::vector<int> symbol_parent_;
+  std::vector<Dimension> symbol_value_;  ///< of representatives: static once known
   std::unordered_multimap<std::uint64_t, int> by_hash_;
 };
 

@@ -43,8 +43,10 @@ std::string Content(const Graph& graph, const Node& node) {
 }  // namespace
 
 std::string DimensionText(const Graph& graph, const Dimension& dim) {
-  if (dim.is_static()) return std::to_string(static_cast<std::int64_t>(dim));
-  return dim.symbol() < 0 ? "?" : fmt::format("?{}", graph.FindSymbol(dim.symbol()));
+  if (dim.is_dynamic() && dim.symbol() < 0) return "?";
+  const Dimension known = graph.Known(dim);
+  if (known.is_static()) return std::to_string(static_cast<std::int64_t>(known));
+  return fmt::format("?{}", known.symbol());
 }
 
 std::string TypeText(const Graph& graph, DType dtype, const PartialShape& shape) {

@@ -55,10 +55,10 @@ class Builder {
 
  private:
   Extent ToExtent(const Dimension& dim) {
-    if (dim.is_static()) return Extent::Static(static_cast<std::int64_t>(dim));
-    const int representative = graph_.FindSymbol(dim.symbol());
+    const Dimension known = graph_.Known(dim);
+    if (known.is_static()) return Extent::Static(static_cast<std::int64_t>(known));
     const auto [found, fresh] =
-        symbols_.emplace(representative, static_cast<int>(plan_.symbols.size()));
+        symbols_.emplace(known.symbol(), static_cast<int>(plan_.symbols.size()));
     if (fresh) plan_.symbols.push_back("?" + std::to_string(found->second));
     return Extent::Symbol(found->second);
   }

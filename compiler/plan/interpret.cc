@@ -152,7 +152,7 @@ class KernelRun {
   void Run() {
     for (std::size_t id = 0; id < kernel_.values.size(); ++id)
       if (kernel_.values[id].scope == Scope::kUniform) Evaluate(static_cast<int>(id));
-    Loop(0, static_cast<std::size_t>(kernel_.row_axes), [this] { Row(); });
+    Loop(0, static_cast<std::size_t>(kernel_.signature.row_axes), [this] { Row(); });
   }
 
  private:
@@ -168,7 +168,7 @@ class KernelRun {
       for (int id : phase.row_values) Evaluate(id);
       std::vector<long double> sums;
       for (const Reduction& reduction : phase.reductions) sums.push_back(Start(reduction));
-      Loop(static_cast<std::size_t>(kernel_.row_axes), extents_.size(), [&] {
+      Loop(static_cast<std::size_t>(kernel_.signature.row_axes), extents_.size(), [&] {
         for (int id : phase.element_values) Evaluate(id);
         for (std::size_t r = 0; r < sums.size(); ++r)
           sums[r] = Accumulate(phase.reductions[r], sums[r]);

@@ -55,11 +55,11 @@ class KernelLowering {
       if (logical.empty()) axes.push_back(runtime::Extent::Static(1));
     };
     add(kept);
-    kernel_.row_axes = static_cast<int>(axes.size());
+    kernel_.signature.row_axes = static_cast<int>(axes.size());
     add(inner);
     const bool last_is_inner = domain.dims.empty() || domain.inner.back();
     kernel_.signature.vector_axis =
-        last_is_inner ? static_cast<int>(axes.size()) - 1 : kernel_.row_axes - 1;
+        last_is_inner ? static_cast<int>(axes.size()) - 1 : kernel_.signature.row_axes - 1;
     kernel_.signature.elementwise = domain.flexible;
   }
 
@@ -233,7 +233,7 @@ class KernelLowering {
   // Keeps in row buffers the dear values that a later phase reads. Later phases then read them
   // through kStaged values. Only rows of one axis are kept: their size is bounded by one extent.
   void StageDearValues() {
-    if (kernel_.rank() - kernel_.row_axes != 1 || !kernel_.vector_axis_is_inner()) return;
+    if (kernel_.rank() - kernel_.signature.row_axes != 1 || !kernel_.vector_axis_is_inner()) return;
     for (int p = 1; p < static_cast<int>(kernel_.phases.size()); ++p)
       for (int id = DearValue(p); id >= 0; id = DearValue(p)) StageValue(id, level(id));
   }

@@ -80,14 +80,13 @@ struct Phase {
 struct Kernel {
   runtime::KernelSignature signature;
   std::string summary;  ///< one line for the reader: domain and meaning
-  int row_axes = 1;
   std::vector<Value> values;
   std::vector<Phase> phases;
   std::vector<int> final_row_values;
   std::vector<Store> final_stores;
 
   int rank() const { return static_cast<int>(signature.axes.size()); }
-  bool vector_axis_is_inner() const { return signature.vector_axis >= row_axes; }
+  bool vector_axis_is_inner() const { return signature.vector_axis >= signature.row_axes; }
 };
 
 struct Gemm {

@@ -45,7 +45,7 @@ class KernelPrinter {
   std::string Run() {
     const auto& signature = kernel_.signature;
     std::string text = fmt::format("  kernel {}  for {}   (parallel over i0, vector axis i{})\n",
-                                   signature.name, Loops(0, kernel_.row_axes),
+                                   signature.name, Loops(0, kernel_.signature.row_axes),
                                    signature.vector_axis);
     for (std::size_t p = 0; p < kernel_.phases.size(); ++p) text += PhaseText(kernel_.phases[p]);
     for (int id : kernel_.final_row_values)
@@ -132,7 +132,7 @@ class KernelPrinter {
     for (int id : phase.row_values)
       if (IsNamed(id)) text += fmt::format("    {} = {}\n", NameOf(id), Define(id));
     if (phase.element_values.empty() && phase.stores.empty()) return text;
-    text += fmt::format("    for {}:\n", Loops(kernel_.row_axes, kernel_.rank()));
+    text += fmt::format("    for {}:\n", Loops(kernel_.signature.row_axes, kernel_.rank()));
     for (int id : phase.element_values)
       if (IsNamed(id)) text += fmt::format("      {} = {}\n", NameOf(id), Define(id));
     for (const Stage& stage : phase.stages)

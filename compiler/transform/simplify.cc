@@ -19,7 +19,7 @@ class Simplifier {
   Graph Run() {
     while (result_.num_symbols() < source_.num_symbols()) result_.NewSymbol();
     for (int s = 0; s < source_.num_symbols(); ++s)
-      result_.Unify(Dimension::WithSymbol(s), Dimension::WithSymbol(source_.FindSymbol(s)), "");
+      result_.Unify(Dimension::WithSymbol(s), source_.Known(Dimension::WithSymbol(s)), "");
     MarkLive();
     for (std::size_t id = 0; id < source_.nodes().size(); ++id)
       if (live_[id]) made_[id] = Rewrite(static_cast<int>(id));

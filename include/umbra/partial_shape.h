@@ -174,8 +174,15 @@ class PartialShape {
     return true;
   }
 
-  const Dimension& operator[](std::size_t i) const { return At(*this, i); }
-  Dimension& operator[](std::size_t i) { return At(*this, i); }
+  /// Dimension `i`; throws std::out_of_range beyond the rank.
+  const Dimension& operator[](std::size_t i) const {
+    CheckIndex(i);
+    return dimensions_[i];
+  }
+  Dimension& operator[](std::size_t i) {
+    CheckIndex(i);
+    return dimensions_[i];
+  }
 
   /// Number of dimensions of a shape of static rank.
   std::size_t size() const { return dimensions_.size(); }
@@ -214,11 +221,9 @@ class PartialShape {
   }
 
  private:
-  template <typename Self>
-  static auto& At(Self& self, std::size_t i) {
-    if (i >= self.dimensions_.size())
+  void CheckIndex(std::size_t i) const {
+    if (i >= dimensions_.size())
       throw std::out_of_range("PartialShape: index beyond the rank, or the rank is dynamic");
-    return self.dimensions_[i];
   }
 
   template <typename Compare>

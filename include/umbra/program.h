@@ -4,8 +4,10 @@
 #define UMBRA_PROGRAM_H_
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <variant>
 #include <vector>
@@ -52,6 +54,7 @@ struct Access {
 struct KernelSignature {
   std::string name;
   std::vector<Extent> axes;       ///< axis 0 is the one that [begin, end) ranges over
+  int row_axes = 1;               ///< the first axes, which one result or one row belongs to
   int vector_axis = 0;            ///< the axis whose elements lie side by side in a packet
   std::vector<Access> operands;
   std::vector<int> scalars;       ///< indices into the program's scalars
@@ -95,6 +98,14 @@ struct GemmStep {
 struct KernelStep {
   KernelSignature signature;
   CodeProvider code;
+
+  /// The variants made so far.
+  struct Slots {
+    std::array<std::atomic<umbra_kernel_fn>, 4> function{};
+    std::mutex mutex;
+    std::vector<std::shared_ptr<void>> owners;
+  };
+  std::shared_ptr<Slots> slots = std::make_shared<Slots>();
 };
 
 struct Program {

@@ -1,0 +1,158 @@
+#include "umbra/graph.h"
+
+#include "compiler/graph/compose.h"
+#include "compiler/graph/parse.h"
+#include "compiler/graph/shape_text.h"
+#include "umbra/error.h"
+
+namespace umbra::graph {
+
+struct Value::State {
+  explicit State(std::string name) : graph(std::move(name)), composer(&graph) {}
+  Graph graph;
+  Composer composer;
+};
+
+struct ValueAccess {
+  static graph::Operand Operand(const Value& v) {
+    return {static_cast<graph::Operand::Kind>(v.kind_), v.node_, v.number_, v.axis_};
+  }
+  static Value Make(const std::shared_ptr<Value::State>& state, const graph::Operand& o) {
+    if (o.kind == graph::Operand::Kind::kLiteral) return Value(o.number);
+    return Value(state, static_cast<int>(o.kind), o.node, o.axis);
+  }
+  static const std::shared_ptr<Value::State>& State(const Value& v) { return v.state_; }
+};
+
+namespace {
+
+static_assert(static_cast<int>(Operand::Kind::kLiteral) == 1, "Value's default kind is a number");
+
+// The graph that the operands belong to; numbers belong to any.
+std::shared_ptr<Value::State> Common(const std::vector<Value>& values) {
+  std::shared_ptr<Value::State> state;
+  for (const Value& value : values) {
+    const auto& own = ValueAccess::State(value);
+    if (!own) continue;
+    Require(!state || state == own,
+            "two values of different Builders meet in one expression; build both in one");
+    state = own;
+  }
+  Require(state != nullptr, "an expression of numbers only: compute it in C++, or use "
+                            "Builder::Constant to give it a dtype");
+  return state;
+}
+
+template <typename Body>
+Value With(const std::vector<Value>& values, const Body& body) {
+  const auto state = Common(values);
+  std::vector<Operand> operands;
+  for (const Value& value : values) operands.push_back(ValueAccess::Operand(value));
+  return ValueAccess::Make(state, body(state->composer, operands));
+}
+
+}  // namespace
+
+Value Apply(std::string_view op, const std::vector<Value>& operands) {
+  return With(operands, [&](Composer& c, const auto& o) { return c.Apply(op, o); });
+}
+
+Value ApplyText(std::string_view name, std::string_view args, std::string_view text,
+                const std::vector<Value>& operands) {
+  return With(operands, [&](Composer& c, const auto& o) {
+    return c.Apply(Composite{name, args, text, ""}, o);
+  });
+}
+
+Value operator+(const Value& a, const Value& b) { return Apply("plus", {a, b}); }
+Value operator-(const Value& a, const Value& b) { return Apply("minus", {a, b}); }
+Value operator*(const Value& a, const Value& b) { return Apply("mul", {a, b}); }
+Value operator/(const Value& a, const Value& b) { return Apply("div", {a, b}); }
+Value operator-(const Value& a) { return Apply("negative", {a}); }
+Value operator<(const Value& a, const Value& b) { return Apply("lt", {a, b}); }
+Value operator<=(const Value& a, const Value& b) { return Apply("le", {a, b}); }
+Value operator>(const Value& a, const Value& b) { return Apply("gt", {a, b}); }
+Value operator>=(const Value& a, const Value& b) { return Apply("ge", {a, b}); }
+
+Value Broadcast(int axis, const Value& value) {
+  return With({value}, [&](Composer& c, const auto& o) { return c.Broadcast(o[0], axis, nullptr); });
+}
+
+Value Broadcast(int axis, const Value& value, const Value& like) {
+  return With({value, like},
+              [&](Composer& c, const auto& o) { return c.Broadcast(o[0], axis, &o[1]); });
+}
+
+Value Reduce(std::string_view reducer, const Value& value, std::vector<int> axes, bool keepdim) {
+  const auto kind = FindReducer(reducer);
+  Require(kind.has_value(), "unknown reducer '", reducer,
+          "': expected sum, maximum, minimum or product");
+  return With({value},
+              [&](Composer& c, const auto& o) { return c.Reduce(*kind, o[0], axes, keepdim); });
+}
+
+Value Transpose(const Value& value, std::vector<int> axes) {
+  return With({value}, [&](Composer& c, const auto& o) { return c.Transpose(o[0], axes); });
+}
+
+Value Dot(const Value& a, const Value& b, bool transpose_a, bool transpose_b, double scale) {
+  return With({a, b}, [&](Composer& c, const auto& o) {
+    return c.Dot(o[0], o[1], transpose_a, transpose_b, scale);
+  });
+}
+
+Value Cast(const Value& value, DType dtype) {
+  return With({value}, [&](Composer& c, const auto& o) { return c.Cast(o[0], dtype); });
+}
+
+Builder::Builder(std::string name) : state_(std::make_shared<Value::State>(std::move(name))) {}
+
+Value Builder::Input(std::string name, DType dtype, PartialShape shape) {
+  return ValueAccess::Make(
+      state_, Operand::Node(state_->graph.Input(std::move(name), dtype, std::move(shape))));
+}
+
+Value Builder::Scalar(std::string name, DType dtype) {
+  return ValueAccess::Make(state_, Operand::Node(state_->graph.Scalar(std::move(name), dtype)));
+}
+
+Value Builder::Constant(double value, DType dtype) {
+  return ValueAccess::Make(state_, Operand::Node(state_->graph.Constant(value, dtype)));
+}
+
+void Builder::Output(std::string name, const Value& value,
+                     const std::optional<PartialShape>& shape) {
+  const Operand operand = ValueAccess::Operand(value);
+  Graph& graph = state_->graph;
+  int node;
+  if (shape) {
+    PartialShape declared = *shape;
+    for (std::size_t d = 0; d < declared.size(); ++d)
+      if (declared[d].is_dynamic() && declared[d].symbol() < 0)
+        declared[d] = Dimension::WithSymbol(graph.NewSymbol());
+    node = state_->composer.ResolveTo(operand, DType::kFloat32, declared);
+    const PartialShape actual = graph.node(node).shape;
+    Require(actual.size() == declared.size(), "output '", name, "' is declared ",
+            TypeText(graph, graph.node(node).dtype, declared), ", but its value is ",
+            TypeText(graph, graph.node(node).dtype, actual));
+    for (std::size_t d = 0; d < actual.size(); ++d)
+      graph.Unify(actual[d], declared[d], "output '" + name + "'");
+  } else {
+    node = state_->composer.Resolve(operand, "output '" + name + "'");
+  }
+  if (graph.label(node).empty() && graph.node(node).kind != Node::Kind::kInput)
+    graph.SetLabel(node, name);
+  graph.AddOutput(std::move(name), node);
+}
+
+std::shared_ptr<const Graph> Builder::Build() const {
+  Require(!state_->graph.outputs().empty(), "graph '", state_->graph.name(),
+          "' has no output: call Output(name, value)");
+  return std::make_shared<const Graph>(state_->graph);
+}
+
+std::vector<std::shared_ptr<const Graph>> ParseText(std::string_view text, std::string_view name) {
+  return Parse(text, name);
+}
+
+}  // namespace umbra::graph

@@ -1,0 +1,184 @@
+#include "compiler/graph/compose.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+
+#include "compiler/graph/lower_ast.h"
+#include "compiler/graph/parser.h"
+#include "compiler/graph/shape_text.h"
+#include "umbra/error.h"
+
+namespace umbra::graph {
+
+namespace {
+
+using Kind = Operand::Kind;
+
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::optional<double> FoldLiterals(Op op, const std::vector<Operand>& operands) {
+  const double a = operands[0].number;
+  const double b = operands.size() > 1 ? operands[1].number : 0;
+  switch (op) {
+    case Op::plus: return a + b;
+    case Op::minus: return a - b;
+    case Op::mul: return a * b;
+    case Op::div: return a / b;
+    case Op::negative: return -a;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+int Composer::Spread(const Operand& pending, const PartialShape& shape) {
+  const int rank = static_cast<int>(graph_.node(pending.node).shape.size());
+  Require(pending.axis >= 0 && pending.axis + rank <= static_cast<int>(shape.size()), "broadcast<",
+          pending.axis, "> of a value of rank ", rank, " does not fit into a shape of rank ",
+          shape.size());
+  std::vector<int> axes(shape.size(), -1);
+  for (int d = 0; d < rank; ++d) axes[static_cast<std::size_t>(pending.axis + d)] = d;
+  return graph_.Broadcast(pending.node, std::move(axes), shape);
+}
+
+Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
+  const OpInfo& info = Info(op);
+  Require(static_cast<int>(operands.size()) == info.arity, info.name, " takes ", info.arity,
+          " operand", info.arity == 1 ? "" : "s", ", ", operands.size(), " given");
+  if (std::all_of(operands.begin(), operands.end(),
+                  [](const Operand& o) { return o.kind == Kind::kLiteral; }))
+    if (const auto folded = FoldLiterals(op, operands)) return Operand::Literal(*folded);
+
+  DType dtype = DType::kFloat32;
+  for (std::size_t k = operands.size(); k-- > (op == Op::select ? 1u : 0u);)
+    if (operands[k].kind != Kind::kLiteral) dtype = graph_.node(operands[k].node).dtype;
+
+  PartialShape shape;
+  const Operand* pending = nullptr;
+  for (const Operand& operand : operands) {
+    if (operand.kind == Kind::kPending) {
+      Require(pending == nullptr || pending->axis == operand.axis || shape.size() > 0, info.name,
+              ": the shape of two broadcasts along different axes (", pending ? pending->axis : 0,
+              " and ", operand.axis, ") is not known; write broadcast<axis>(value, like)");
+      pending = &operand;
+    } else if (operand.kind == Kind::kNode && shape.size() == 0) {
+      shape = graph_.node(operand.node).shape;
+    }
+  }
+  std::vector<int> nodes;
+  for (const Operand& operand : operands) {
+    if (operand.kind == Kind::kLiteral) nodes.push_back(graph_.Constant(operand.number, dtype));
+    else if (operand.kind == Kind::kPending && shape.size() > 0)
+      nodes.push_back(Spread(operand, shape));
+    else nodes.push_back(operand.node);
+  }
+  const int made = graph_.Map(op, std::move(nodes));
+  if (pending != nullptr && shape.size() == 0) return Operand::Pending(made, pending->axis);
+  return Operand::Node(made);
+}
+
+Operand Composer::Apply(std::string_view name, const std::vector<Operand>& operands) {
+  if (const auto op = FindOp(name)) return Map(*op, operands);
+  if (const Composite* composite = FindComposite(name)) return Apply(*composite, operands);
+  std::string_view nearest;
+  std::size_t best = 4;
+  for (std::string_view candidate : OperatorNames()) {
+    const std::size_t distance = EditDistance(name, candidate);
+    if (distance < best) {
+      best = distance;
+      nearest = candidate;
+    }
+  }
+  throw Error("unknown operator '" + std::string(name) + "'" +
+              (nearest.empty() ? "; see docs/operators.md for the list"
+                               : "; did you mean '" + std::string(nearest) + "'?"));
+}
+
+Operand Composer::Apply(const Composite& composite, const std::vector<Operand>& operands) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const OperatorAst>> parsed;
+  std::shared_ptr<const OperatorAst> ast;
+  {
+    const std::lock_guard lock(mutex);
+    auto& entry = parsed[std::string(composite.args) + std::string(composite.text)];
+    if (!entry)
+      entry = std::make_shared<const OperatorAst>(
+          ParseOperator(composite.name, composite.args, composite.text));
+    ast = entry;
+  }
+  return ApplyOperator(this, *ast, operands, {});
+}
+
+Operand Composer::Cast(const Operand& value, DType dtype) {
+  if (value.kind == Kind::kLiteral) return Operand::Node(graph_.Constant(value.number, dtype));
+  Operand cast = value;
+  cast.node = graph_.Cast(value.node, dtype);
+  return cast;
+}
+
+Operand Composer::Broadcast(const Operand& value, int axis, const Operand* like) {
+  const int node = Resolve(value, "the operand of broadcast");
+  if (like == nullptr) return Operand::Pending(node, axis);
+  const PartialShape shape = graph_.node(Resolve(*like, "the model of broadcast")).shape;
+  return Operand::Node(Spread(Operand::Pending(node, axis), shape));
+}
+
+Operand Composer::Reduce(Reducer reducer, const Operand& value, std::vector<int> axes,
+                         bool keepdim) {
+  return Operand::Node(
+      graph_.Reduce(reducer, Resolve(value, "the operand of a reduction"), std::move(axes), keepdim));
+}
+
+Operand Composer::Transpose(const Operand& value, std::vector<int> axes) {
+  const int node = Resolve(value, "the operand of transpose");
+  if (axes.empty()) {
+    axes.resize(graph_.node(node).shape.size());
+    std::iota(axes.rbegin(), axes.rend(), 0);
+  }
+  return Operand::Node(graph_.Transpose(node, std::move(axes)));
+}
+
+Operand Composer::Dot(const Operand& a, const Operand& b, bool transpose_a, bool transpose_b,
+                      double alpha) {
+  const int x = Resolve(a, "an operand of dot"), y = Resolve(b, "an operand of dot");
+  return Operand::Node(graph_.Dot(x, y, transpose_a, transpose_b, alpha));
+}
+
+int Composer::Resolve(const Operand& value, std::string_view what) {
+  if (value.kind == Kind::kLiteral) return graph_.Constant(value.number, DType::kFloat32);
+  Require(value.kind == Kind::kNode, what, ": the shape of broadcast<", value.axis,
+          ">(...) is not known here; write broadcast<", value.axis, ">(value, like)");
+  return value.node;
+}
+
+int Composer::ResolveTo(const Operand& value, DType dtype, const PartialShape& shape) {
+  if (value.kind == Kind::kLiteral) {
+    const int constant = graph_.Constant(value.number, dtype);
+    return shape.size() == 0
+               ? constant
+               : graph_.Broadcast(constant, std::vector<int>(shape.size(), -1), shape);
+  }
+  if (value.kind == Kind::kPending) return Spread(value, shape);
+  if (graph_.node(value.node).shape.size() == 0 && shape.size() > 0)
+    return graph_.Broadcast(value.node, std::vector<int>(shape.size(), -1), shape);
+  return value.node;
+}
+
+}  // namespace umbra::graph

@@ -1,0 +1,65 @@
+// Building graph values as people write them: literals that take the other operand's dtype,
+// broadcasts whose shape follows from where they are used, operators by name. Every front door
+// (text, Builder, Exp API) goes through here.
+#ifndef UMBRA_COMPILER_GRAPH_COMPOSE_H_
+#define UMBRA_COMPILER_GRAPH_COMPOSE_H_
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "compiler/graph/graph.h"
+
+namespace umbra::graph {
+
+/// A value on its way into the graph.
+struct Operand {
+  enum class Kind {
+    kNode = 0,     ///< a node of the graph
+    kLiteral = 1,  ///< a number that has no dtype yet
+    kPending = 2,  ///< `node` broadcast along dimensions `axis`...; the rest of the shape is not known yet
+  };
+  Kind kind = Kind::kNode;
+  int node = -1;
+  double number = 0;
+  int axis = 0;
+
+  static Operand Node(int node) { return {Kind::kNode, node, 0, 0}; }
+  static Operand Literal(double number) { return {Kind::kLiteral, -1, number, 0}; }
+  static Operand Pending(int node, int axis) { return {Kind::kPending, node, 0, axis}; }
+};
+
+class Composer {
+ public:
+  explicit Composer(Graph* graph) : graph_(*graph) {}
+
+  Graph& graph() { return graph_; }
+
+  Operand Map(Op op, const std::vector<Operand>& operands);
+  /// A primitive or composite of the table by name; throws with the nearest name if unknown.
+  Operand Apply(std::string_view name, const std::vector<Operand>& operands);
+  /// A composite: its expression with `operands` for its arguments.
+  Operand Apply(const Composite& composite, const std::vector<Operand>& operands);
+  Operand Cast(const Operand& value, DType dtype);
+  /// broadcast<axis>(value), with the shape of `like` if given.
+  Operand Broadcast(const Operand& value, int axis, const Operand* like);
+  Operand Reduce(Reducer reducer, const Operand& value, std::vector<int> axes, bool keepdim);
+  /// Empty `axes`: all dimensions reversed.
+  Operand Transpose(const Operand& value, std::vector<int> axes);
+  Operand Dot(const Operand& a, const Operand& b, bool transpose_a = false,
+              bool transpose_b = false, double alpha = 1);
+
+  /// The node of a value that has to stand on its own; `what` names it for the message.
+  int Resolve(const Operand& value, std::string_view what);
+  /// The node of a value brought to `shape` (literals, scalars and pending broadcasts are spread).
+  int ResolveTo(const Operand& value, DType dtype, const PartialShape& shape);
+
+ private:
+  int Spread(const Operand& pending, const PartialShape& shape);
+
+  Graph& graph_;
+};
+
+}  // namespace umbra::graph
+
+#endif  // UMBRA_COMPILER_GRAPH_COMPOSE_H_

@@ -1,0 +1,52 @@
+// Words of the text form.
+#ifndef UMBRA_COMPILER_GRAPH_LEXER_H_
+#define UMBRA_COMPILER_GRAPH_LEXER_H_
+
+#include <string>
+#include <string_view>
+
+#include "compiler/graph/ast.h"
+
+namespace umbra::graph {
+
+struct Token {
+  enum class Kind { kEnd, kName, kNumber, kSymbol };
+  Kind kind = Kind::kEnd;
+  std::string text;
+  double number = 0;
+  Position position;
+};
+
+/// A text with a name, for messages.
+class SourceText {
+ public:
+  SourceText(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+  std::string_view text() const { return text_; }
+  /// Throws ParseError with `name:line:column: error: message`, the line and a caret.
+  [[noreturn]] void Fail(Position position, const std::string& message) const;
+
+ private:
+  std::string_view text_, name_;
+};
+
+class Lexer {
+ public:
+  explicit Lexer(const SourceText& source) : source_(source) {}
+  Token Next();
+
+ private:
+  bool AtEnd() const { return at_ >= source_.text().size(); }
+  char Peek(std::size_t ahead = 0) const {
+    return at_ + ahead < source_.text().size() ? source_.text()[at_ + ahead] : '\0';
+  }
+  void Advance();
+  void SkipBlanks();
+
+  const SourceText& source_;
+  std::size_t at_ = 0;
+  Position position_;
+};
+
+}  // namespace umbra::graph
+
+#endif  // UMBRA_COMPILER_GRAPH_LEXER_H_

@@ -1,0 +1,276 @@
+#include "compiler/graph/lower_ast.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "compiler/graph/parse.h"
+#include "compiler/graph/parser.h"
+#include "compiler/graph/shape_text.h"
+#include "umbra/error.h"
+
+namespace umbra::graph {
+
+namespace {
+
+constexpr int kMaxCalls = 64;  // operators that call operators
+
+class ExpressionLowering {
+ public:
+  ExpressionLowering(Composer* composer, const std::vector<OperatorAst>& operators,
+                     const SourceText* source, int depth)
+      : composer_(*composer), operators_(operators), source_(source), depth_(depth) {}
+
+  std::map<std::string, Operand> names;
+
+  // Errors of the graph are shown where the expression stands, if it stands in a file.
+  Operand Lower(const Expression& e) {
+    if (source_ == nullptr) return LowerHere(e);
+    try {
+      return LowerHere(e);
+    } catch (const ParseError&) {
+      throw;
+    } catch (const Error& error) {
+      source_->Fail(e.position, error.what());
+    }
+  }
+
+ private:
+  Operand LowerHere(const Expression& e) {
+    switch (e.kind) {
+      case Expression::Kind::kNumber: return Operand::Literal(e.number);
+      case Expression::Kind::kName: return Named(e);
+      case Expression::Kind::kCall: break;
+    }
+    std::vector<Operand> operands;
+    for (const Expression& operand : e.operands) operands.push_back(Lower(operand));
+    return Call(e, operands);
+  }
+
+  Operand Named(const Expression& e) const {
+    if (const auto found = names.find(e.name); found != names.end()) return found->second;
+    if (e.name == "inf") return Operand::Literal(std::numeric_limits<double>::infinity());
+    if (e.name == "nan") return Operand::Literal(std::numeric_limits<double>::quiet_NaN());
+    throw Error("'" + e.name + "' is not defined here");
+  }
+
+  int Number(const Expression& e, std::size_t index) const {
+    Require(index < e.parameters.size(), e.name, " needs a number between < and >");
+    const std::string& text = e.parameters[index];
+    Require(text.find_first_not_of("0123456789") == std::string::npos && text.size() < 4, e.name,
+            "<", text, ">: expected the number of a dimension");
+    return std::stoi(text);
+  }
+
+  // The last operand of a reduction: the number of a dimension.
+  static int AxisOperand(const Expression& e, const std::vector<Operand>& operands) {
+    Require(operands.size() == 2 && operands[1].kind == Operand::Kind::kLiteral &&
+                operands[1].number >= 0 && operands[1].number < 1000 &&
+                operands[1].number == static_cast<int>(operands[1].number),
+            e.name, " takes a value and the number of a dimension");
+    return static_cast<int>(operands[1].number);
+  }
+
+  static void Arity(const Expression& e, const std::vector<Operand>& operands, std::size_t least,
+                    std::size_t most) {
+    Require(operands.size() >= least && operands.size() <= most, e.name, " takes ", least,
+            most > least ? " or " + std::to_string(most) : "", " operand", most > 1 ? "s" : "",
+            ", ", operands.size(), " given");
+  }
+
+  Operand Call(const Expression& e, const std::vector<Operand>& operands) {
+    if (e.name == "broadcast") {
+      Arity(e, operands, 1, 2);
+      return composer_.Broadcast(operands[0], Number(e, 0), operands.size() > 1 ? &operands[1] : nullptr);
+    }
+    if (e.name == "reduce_with_axis" || e.name == "reduce_keepdim") {
+      Require(e.parameters.size() == 1 && FindReducer(e.parameters[0]), e.name,
+              " needs a reducer: sum, maximum, minimum or product, as in ", e.name, "<sum>(x, 1)");
+      const int axis = AxisOperand(e, operands);
+      return composer_.Reduce(*FindReducer(e.parameters[0]), operands[0], {axis},
+                              e.name == "reduce_keepdim");
+    }
+    if (e.name == "sum_rows") {
+      Arity(e, operands, 1, 1);
+      return composer_.Reduce(Reducer::sum, operands[0], {0}, false);
+    }
+    if (e.name == "sumall_except_dim") {
+      Arity(e, operands, 1, 1);
+      const int node = composer_.Resolve(operands[0], "the operand of sumall_except_dim");
+      std::vector<int> axes(composer_.graph().node(node).shape.size());
+      std::iota(axes.begin(), axes.end(), 0);
+      const int kept = Number(e, 0);
+      Require(kept < static_cast<int>(axes.size()), "sumall_except_dim<", kept, "> of a value of rank ",
+              axes.size());
+      axes.erase(axes.begin() + kept);
+      return composer_.Reduce(Reducer::sum, Operand::Node(node), std::move(axes), false);
+    }
+    if (e.name == "transpose") {
+      Arity(e, operands, 1, 1);
+      std::vector<int> axes;
+      for (std::size_t k = 0; k < e.parameters.size(); ++k) axes.push_back(Number(e, k));
+      return composer_.Transpose(operands[0], std::move(axes));
+    }
+    if (e.name == "dot") {
+      Arity(e, operands, 2, 2);
+      return composer_.Dot(operands[0], operands[1]);
+    }
+    if (e.name == "tcast") {
+      Arity(e, operands, 1, 1);
+      for (DType type : {DType::kFloat32, DType::kFloat64, DType::kInt32})
+        if (e.parameters.size() == 1 && e.parameters[0] == Name(type))
+          return composer_.Cast(operands[0], type);
+      throw Error("tcast needs a dtype: tcast<f32>(x), tcast<f64>(x) or tcast<i32>(x)");
+    }
+    for (const OperatorAst& op : operators_) {
+      if (op.name != e.name) continue;
+      Require(depth_ < kMaxCalls, "operator '", op.name, "' calls itself, or too many others");
+      return Apply(op, operands);
+    }
+    return composer_.Apply(e.name, operands);
+  }
+
+ public:
+  Operand Apply(const OperatorAst& op, const std::vector<Operand>& operands) {
+    Require(operands.size() == op.arguments.size(), op.name, " takes ", op.arguments.size(),
+            " operand", op.arguments.size() == 1 ? "" : "s", ", ", operands.size(), " given");
+    // The body stands elsewhere: its errors are shown at the call.
+    ExpressionLowering body(&composer_, operators_, nullptr, depth_ + 1);
+    for (std::size_t k = 0; k < operands.size(); ++k) body.names[op.arguments[k]] = operands[k];
+    return body.Lower(op.body);
+  }
+
+ private:
+  Composer& composer_;
+  const std::vector<OperatorAst>& operators_;
+  const SourceText* source_;
+  int depth_;
+};
+
+class KernelBuilder {
+ public:
+  KernelBuilder(const KernelAst& ast, const std::vector<OperatorAst>& operators,
+                const SourceText& source)
+      : ast_(ast), source_(source), graph_(ast.name), composer_(&graph_),
+        lowering_(&composer_, operators, &source, 0) {}
+
+  Graph Run() {
+    for (const Parameter& input : ast_.inputs)
+      At(input.position, [&] {
+        const int node = input.type.has_shape ? graph_.Input(input.name, input.type.dtype, Shape(input.type))
+                                              : graph_.Scalar(input.name, input.type.dtype);
+        lowering_.names[input.name] = Operand::Node(node);
+      });
+    for (const Statement& statement : ast_.statements) Assign(statement);
+    for (const Parameter& output : ast_.outputs) {
+      const auto found = outputs_.find(output.name);
+      if (found == outputs_.end())
+        source_.Fail(output.position, "output '" + output.name + "' is never assigned");
+      graph_.AddOutput(output.name, found->second);
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  template <typename Body>
+  void At(Position position, const Body& body) {
+    try {
+      body();
+    } catch (const ParseError&) {
+      throw;
+    } catch (const Error& error) {
+      source_.Fail(position, error.what());
+    }
+  }
+
+  PartialShape Shape(const Type& type) {
+    std::vector<Dimension> dims;
+    for (const std::string& text : type.dims) {
+      if (text == "?") {
+        dims.push_back(Dimension::WithSymbol(graph_.NewSymbol()));
+      } else if (text[0] >= '0' && text[0] <= '9') {
+        dims.push_back(Dimension(std::stoll(text)));
+      } else {
+        auto [found, fresh] = symbols_.emplace(text, -1);
+        if (fresh) found->second = graph_.NewSymbol();
+        dims.push_back(Dimension::WithSymbol(found->second));
+      }
+    }
+    return PartialShape(std::move(dims));
+  }
+
+  void Assign(const Statement& statement) {
+    const Parameter* output = nullptr;
+    for (const Parameter& candidate : ast_.outputs)
+      if (candidate.name == statement.name) output = &candidate;
+    if (lowering_.names.count(statement.name) != 0)
+      source_.Fail(statement.position, "'" + statement.name + "' already has a value");
+    Operand value = lowering_.Lower(statement.value);
+    if (output != nullptr) {
+      At(statement.position, [&] { value = Operand::Node(ToOutput(*output, value)); });
+      outputs_[statement.name] = value.node;
+    }
+    if (value.kind != Operand::Kind::kLiteral && graph_.label(value.node).empty() &&
+        graph_.node(value.node).kind != Node::Kind::kInput &&
+        graph_.node(value.node).kind != Node::Kind::kScalar)
+      graph_.SetLabel(value.node, statement.name);
+    lowering_.names[statement.name] = value;
+  }
+
+  int ToOutput(const Parameter& output, const Operand& value) {
+    const PartialShape declared = Shape(output.type);
+    const int id = composer_.ResolveTo(value, output.type.dtype, declared);
+    const DType dtype = graph_.node(id).dtype;
+    Require(dtype == output.type.dtype, "output '", output.name, "' is declared ",
+            Name(output.type.dtype), ", but its value has dtype ", Name(dtype), "; write tcast<",
+            Name(output.type.dtype), ">(...)");
+    const PartialShape shape = graph_.node(id).shape;
+    bool fits = shape.size() == declared.size();
+    for (std::size_t d = 0; fits && d < shape.size(); ++d)
+      fits = graph_.Known(shape[d]).compatible(graph_.Known(declared[d]));
+    Require(fits, "output '", output.name, "' is declared ",
+            TypeText(graph_, output.type.dtype, declared), ", but its value is ",
+            TypeText(graph_, dtype, shape));
+    for (std::size_t d = 0; d < shape.size(); ++d) graph_.Unify(shape[d], declared[d], output.name);
+    return id;
+  }
+
+  const KernelAst& ast_;
+  const SourceText& source_;
+  Graph graph_;
+  Composer composer_;
+  ExpressionLowering lowering_;
+  std::map<std::string, int> symbols_;
+  std::map<std::string, int> outputs_;
+};
+
+}  // namespace
+
+Operand ApplyOperator(Composer* composer, const OperatorAst& op,
+                      const std::vector<Operand>& operands,
+                      const std::vector<OperatorAst>& operators) {
+  return ExpressionLowering(composer, operators, nullptr, 0).Apply(op, operands);
+}
+
+Graph LowerKernel(const KernelAst& kernel, const std::vector<OperatorAst>& operators,
+                  const SourceText& source) {
+  return KernelBuilder(kernel, operators, source).Run();
+}
+
+std::vector<std::shared_ptr<const Graph>> Parse(std::string_view text, std::string_view name) {
+  const SourceText source(text, name);
+  const FileAst file = ParseFile(source);
+  std::vector<std::shared_ptr<const Graph>> graphs;
+  for (const KernelAst& kernel : file.kernels) {
+    for (const auto& other : graphs)
+      if (other->name() == kernel.name)
+        source.Fail(kernel.position, "two kernels are called '" + kernel.name + "'");
+    graphs.push_back(std::make_shared<const Graph>(LowerKernel(kernel, file.operators, source)));
+  }
+  if (graphs.empty()) source.Fail({}, "no kernel in this text");
+  return graphs;
+}
+
+}  // namespace umbra::graph

@@ -1,0 +1,27 @@
+// Clang in the process: a source in memory becomes an LLVM module, without a file or a child.
+#ifndef UMBRA_COMPILER_JIT_FRONT_END_H_
+#define UMBRA_COMPILER_JIT_FRONT_END_H_
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/source.h"
+
+namespace umbra {
+
+/// What -target-cpu and -target-feature say for a target.
+std::string TargetCpu(codegen::Target target);
+std::vector<std::string> TargetFeatures(codegen::Target target);
+
+/// Parses `source` to an unoptimised module in `context`. Throws umbra::Error with Clang's
+/// diagnostics. One call at a time: Clang in one process is not safe from several threads.
+std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codegen::Target target,
+                                            llvm::LLVMContext* context);
+
+}  // namespace umbra
+
+#endif  // UMBRA_COMPILER_JIT_FRONT_END_H_

@@ -1,0 +1,106 @@
+// Building graphs at run time.
+//
+//   umbra::graph::Builder b("bias_gelu");
+//   auto x = b.Input("x", umbra::DType::kFloat32, {umbra::Dimension(), 1024});
+//   auto bias = b.Input("bias", umbra::DType::kFloat32, {1024});
+//   b.Output("y", umbra::graph::Apply("gelu", {x + umbra::graph::Broadcast<1>(bias)}));
+//   umbra::Function f = umbra::Compile(b.Build());
+#ifndef UMBRA_GRAPH_H_
+#define UMBRA_GRAPH_H_
+
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "umbra/dtype.h"
+#include "umbra/partial_shape.h"
+
+namespace umbra::graph {
+
+class Graph;
+class Builder;
+
+/// A tensor value of a graph under construction, or a number that takes its neighbour's dtype.
+/// Cheap to copy; lives as long as its Builder's graph.
+class Value {
+ public:
+  Value(double number) : number_(number) {}  // NOLINT: numbers are values
+  /// The other dimensions follow from where the value is used; see Broadcast.
+  struct State;
+
+ private:
+  friend class Builder;
+  friend struct ValueAccess;
+  Value(std::shared_ptr<State> state, int kind, int node, int axis)
+      : state_(std::move(state)), kind_(kind), node_(node), axis_(axis) {}
+  std::shared_ptr<State> state_;
+  int kind_ = 1, node_ = -1;
+  double number_ = 0;
+  int axis_ = 0;
+};
+
+/// An operator of umbra/ops.def by name. Shapes must be equal (scalars and numbers fit all), dtypes
+/// too. Throws umbra::Error with both shapes or dtypes and a remedy.
+Value Apply(std::string_view op, const std::vector<Value>& operands);
+/// An operator given by its text, as UMBRA_OP keeps it: name, "(a, b)", "a > b ? a : b".
+Value ApplyText(std::string_view name, std::string_view args, std::string_view text,
+                const std::vector<Value>& operands);
+
+Value operator+(const Value& a, const Value& b);
+Value operator-(const Value& a, const Value& b);
+Value operator*(const Value& a, const Value& b);
+Value operator/(const Value& a, const Value& b);
+Value operator-(const Value& a);
+Value operator<(const Value& a, const Value& b);
+Value operator<=(const Value& a, const Value& b);
+Value operator>(const Value& a, const Value& b);
+Value operator>=(const Value& a, const Value& b);
+
+/// `value` of rank k as dimensions axis .. axis + k - 1 of a larger shape, which follows from the
+/// value it is combined with, or from `like`.
+Value Broadcast(int axis, const Value& value);
+Value Broadcast(int axis, const Value& value, const Value& like);
+template <int axis>
+Value Broadcast(const Value& value) { return Broadcast(axis, value); }
+
+/// `reducer` is sum, maximum, minimum or product.
+Value Reduce(std::string_view reducer, const Value& value, std::vector<int> axes,
+             bool keepdim = false);
+/// Dimension i of the result is dimension axes[i] of `value`; without axes all are reversed.
+Value Transpose(const Value& value, std::vector<int> axes = {});
+/// scale * op(a) . op(b); matrix and matrix, vector and matrix, or the outer product of vectors.
+Value Dot(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
+          double scale = 1);
+/// Conversion: floats to i32 truncate and saturate, NaN becomes 0.
+Value Cast(const Value& value, DType dtype);
+
+class Builder {
+ public:
+  explicit Builder(std::string name);
+
+  /// A tensor operand; each dimension is static or dynamic. Names are unique.
+  Value Input(std::string name, DType dtype, PartialShape shape);
+  /// A number that is passed with every call.
+  Value Scalar(std::string name, DType dtype);
+  Value Constant(double value, DType dtype);
+  /// Several outputs may be declared. A value without a shape takes `shape`.
+  void Output(std::string name, const Value& value,
+              const std::optional<PartialShape>& shape = std::nullopt);
+  /// The finished graph. The builder may go on; the graph does not change.
+  std::shared_ptr<const Graph> Build() const;
+
+ private:
+  std::shared_ptr<Value::State> state_;
+};
+
+/// The kernels of a text in the form of .umb files; see docs/text-form.md. `name` stands for the
+/// file in messages. Throws umbra::Error with line, column and a caret.
+std::vector<std::shared_ptr<const Graph>> ParseText(std::string_view text,
+                                                    std::string_view name = "<text>");
+
+}  // namespace umbra::graph
+
+#endif  // UMBRA_GRAPH_H_

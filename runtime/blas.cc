@@ -1,0 +1,122 @@
+#include "runtime/blas.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <type_traits>
+
+namespace umbra::runtime {
+
+namespace {
+
+constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;  // as CBLAS numbers them
+
+template <typename T>
+using CblasGemm = void (*)(int, int, int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
+
+struct Blas {
+  std::string name;
+  CblasGemm<float> sgemm = nullptr;
+  CblasGemm<double> dgemm = nullptr;
+  void (*set_threads)(int) = nullptr;
+  int (*get_threads)() = nullptr;
+};
+
+Blas Open() {
+  Blas blas;
+  const char* chosen = std::getenv("UMBRA_BLAS");
+  const char* const candidates[] = {chosen,          "libopenblas.so.0", "libblis.so.4",
+                                    "libmkl_rt.so.2", "libcblas.so.3",    "libblas.so.3"};
+  for (const char* name : candidates) {
+    if (name == nullptr || *name == '\0') continue;
+    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) continue;
+    blas.sgemm = reinterpret_cast<CblasGemm<float>>(dlsym(library, "cblas_sgemm"));
+    blas.dgemm = reinterpret_cast<CblasGemm<double>>(dlsym(library, "cblas_dgemm"));
+    if (blas.sgemm == nullptr || blas.dgemm == nullptr) {
+      dlclose(library);
+      continue;
+    }
+    blas.set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
+    blas.get_threads = reinterpret_cast<int (*)()>(dlsym(library, "openblas_get_num_threads"));
+    blas.name = name;
+    return blas;
+  }
+  blas.sgemm = nullptr;
+  blas.dgemm = nullptr;
+  return blas;
+}
+
+const Blas& TheBlas() {
+  static const Blas blas = Open();
+  return blas;
+}
+
+// Rows of c in turn, sums over k in order; for machines without a BLAS and for sizes beyond its int.
+template <typename T>
+void LoopGemm(bool ta, bool tb, long long m, long long n, long long k, T alpha, const T* a,
+              long long lda, const T* b, long long ldb, T beta, T* c, long long ldc) {
+  constexpr long long kBlock = 256;
+  for (long long i = 0; i < m; ++i)
+    for (long long j = 0; j < n; ++j)
+      c[i * ldc + j] = beta == T(0) ? T(0) : beta * c[i * ldc + j];
+  for (long long p0 = 0; p0 < k; p0 += kBlock)
+    for (long long i = 0; i < m; ++i)
+      for (long long p = p0; p < std::min(k, p0 + kBlock); ++p) {
+        const T factor = alpha * (ta ? a[p * lda + i] : a[i * lda + p]);
+        for (long long j = 0; j < n; ++j)
+          c[i * ldc + j] += factor * (tb ? b[j * ldb + p] : b[p * ldb + j]);
+      }
+}
+
+template <typename T>
+void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, const T* a,
+             long long lda, const T* b, long long ldb, T beta, T* c, long long ldc) {
+  if (m <= 0 || n <= 0) return;
+  constexpr long long kMax = std::numeric_limits<int>::max();
+  CblasGemm<T> gemm;
+  if constexpr (std::is_same_v<T, float>) gemm = TheBlas().sgemm;
+  else gemm = TheBlas().dgemm;
+  const bool fits = std::max({m, n, k, lda, ldb, ldc}) <= kMax;
+  if (gemm == nullptr || !fits || k <= 0) {
+    LoopGemm(ta != 0, tb != 0, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    return;
+  }
+  // CBLAS wants leading dimensions of at least 1 and of the row length, even for one row.
+  const auto lead = [](long long given, long long columns) {
+    return static_cast<int>(std::max({given, columns, 1LL}));
+  };
+  gemm(kRowMajor, ta ? kTranspose : kNoTranspose, tb ? kTranspose : kNoTranspose,
+       static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a,
+       lead(lda, ta ? m : k), b, lead(ldb, tb ? k : n), beta, c, lead(ldc, n));
+}
+
+}  // namespace
+
+const std::string& BlasName() { return TheBlas().name; }
+
+void SetBlasThreads(int threads) {
+  const Blas& blas = TheBlas();
+  if (blas.set_threads == nullptr || blas.get_threads == nullptr || threads <= 0) return;
+  if (blas.get_threads() != threads) blas.set_threads(threads);
+}
+
+}  // namespace umbra::runtime
+
+extern "C" {
+
+__attribute__((visibility("default"))) void umbra_gemm_f32(
+    int ta, int tb, long long m, long long n, long long k, float alpha, const float* a,
+    long long lda, const float* b, long long ldb, float beta, float* c, long long ldc) {
+  umbra::runtime::AnyGemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+__attribute__((visibility("default"))) void umbra_gemm_f64(
+    int ta, int tb, long long m, long long n, long long k, double alpha, const double* a,
+    long long lda, const double* b, long long ldb, double beta, double* c, long long ldc) {
+  umbra::runtime::AnyGemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+}  // extern "C"

@@ -1,0 +1,29 @@
+// The machine's CBLAS, opened at run time.
+#ifndef UMBRA_RUNTIME_BLAS_H_
+#define UMBRA_RUNTIME_BLAS_H_
+
+#include <string>
+
+#include "umbra/blas.h"
+
+namespace umbra::runtime {
+
+/// File name of the BLAS in use; empty if none was found. UMBRA_BLAS names another.
+const std::string& BlasName();
+
+/// Lets BLAS use at most this many threads; 0: its own default.
+void SetBlasThreads(int threads);
+
+inline void Gemm(int ta, int tb, long long m, long long n, long long k, float alpha, const float* a,
+                 long long lda, const float* b, long long ldb, float beta, float* c, long long ldc) {
+  umbra_gemm_f32(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+inline void Gemm(int ta, int tb, long long m, long long n, long long k, double alpha,
+                 const double* a, long long lda, const double* b, long long ldb, double beta,
+                 double* c, long long ldc) {
+  umbra_gemm_f64(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_RUNTIME_BLAS_H_

@@ -1,0 +1,29 @@
+#include "runtime/cpu_info.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace umbra::runtime {
+
+int NumProcessors() {
+  static const int count = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return std::max(1, CPU_COUNT(&set));
+  }();
+  return count;
+}
+
+std::size_t LastLevelCacheBytes() {
+  static const std::size_t bytes = [] {
+    for (int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
+      if (const long size = sysconf(level); size > 0) return static_cast<std::size_t>(size);
+    return std::size_t{8} << 20;
+  }();
+  return bytes;
+}
+
+}  // namespace umbra::runtime

@@ -1,0 +1,198 @@
+#include "runtime/disk_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+namespace umbra::runtime {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array<char, 8> kMagic = {'U', 'M', 'B', 'R', 'A', 'K', '0', '1'};
+
+struct Header {
+  std::array<char, 8> magic;
+  std::uint64_t length;
+  XXH128_hash_t checksum;
+};
+
+std::string PrepareFolder(const fs::path& folder) {
+  if (folder.empty()) return "turned off";
+  std::error_code error;
+  fs::create_directories(folder.parent_path(), error);
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return "cannot create " + folder.string() + ": " + std::strerror(errno);
+  struct stat status;
+  if (lstat(folder.c_str(), &status) != 0)
+    return "cannot look at " + folder.string() + ": " + std::strerror(errno);
+  if (!S_ISDIR(status.st_mode)) return folder.string() + " is not a folder";
+  if (status.st_uid != geteuid()) return folder.string() + " belongs to another user";
+  if ((status.st_mode & 077) != 0 && chmod(folder.c_str(), 0700) != 0)
+    return folder.string() + " is open to other users";
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return folder.string() + " is not writable";
+  return "";
+}
+
+}  // namespace
+
+std::string CacheKey(const std::vector<std::string_view>& parts) {
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_128bits_reset(state);
+  for (std::string_view part : parts) {
+    const std::uint64_t length = part.size();
+    XXH3_128bits_update(state, &length, sizeof length);
+    XXH3_128bits_update(state, part.data(), part.size());
+  }
+  const XXH128_hash_t hash = XXH3_128bits_digest(state);
+  XXH3_freeState(state);
+  std::array<char, 33> text;
+  std::snprintf(text.data(), text.size(), "%016llx%016llx",
+                static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return text.data();
+}
+
+DiskCache::DiskCache(fs::path folder, std::uint64_t max_bytes)
+    : folder_(std::move(folder)), max_bytes_(max_bytes), problem_(PrepareFolder(folder_)) {}
+
+DiskCache& DiskCache::Default() {
+  static DiskCache cache = [] {
+    const char* chosen = std::getenv("UMBRA_CACHE_DIR");
+    const char* xdg = std::getenv("XDG_CACHE_HOME");
+    const char* home = std::getenv("HOME");
+    fs::path folder;
+    const bool off = chosen != nullptr && std::string_view(chosen) == "off";
+    if (chosen != nullptr && *chosen != '\0' && !off) folder = chosen;
+    else if (!off && xdg != nullptr && *xdg != '\0') folder = fs::path(xdg) / "umbra";
+    else if (!off && home != nullptr && *home != '\0') folder = fs::path(home) / ".cache" / "umbra";
+    const char* megabytes = std::getenv("UMBRA_CACHE_MAX_MB");
+    const long long limit = megabytes != nullptr ? std::atoll(megabytes) : 0;
+    DiskCache made(folder, static_cast<std::uint64_t>(limit > 0 ? limit : 256) << 20);
+    if (!made.enabled() && !off)
+      std::fprintf(stderr,
+                   "umbra: warning: the kernel cache is not used: %s; set UMBRA_CACHE_DIR to a "
+                   "folder of your own, or to 'off'\n",
+                   made.problem().c_str());
+    return made;
+  }();
+  return cache;
+}
+
+std::optional<std::vector<char>> DiskCache::Read(const std::string& key) {
+  if (!enabled()) return std::nullopt;
+  const fs::path path = folder_ / (key + ".kernel");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  Header header;
+  std::vector<char> payload;
+  std::error_code error;
+  const std::uint64_t size = fs::file_size(path, error);
+  const bool readable = static_cast<bool>(file.read(reinterpret_cast<char*>(&header), sizeof header));
+  bool whole = !error && readable && header.magic == kMagic && size == sizeof header + header.length;
+  if (whole) {
+    payload.resize(header.length);
+    if (!file.read(payload.data(), static_cast<std::streamsize>(payload.size())))
+      return std::nullopt;  // an error of the device, not of the entry
+    const XXH128_hash_t checksum = XXH3_128bits(payload.data(), payload.size());
+    whole = XXH128_isEqual(checksum, header.checksum) != 0;
+  }
+  if (!whole) {
+    fs::remove(path, error);
+    return std::nullopt;
+  }
+  return payload;
+}
+
+void DiskCache::Write(const std::string& key, std::string_view payload) {
+  if (!enabled()) return;
+  std::string temporary = (folder_ / (key + ".XXXXXX")).string();
+  const int file = mkstemp(temporary.data());
+  if (file < 0) return;
+  Header header{kMagic, payload.size(), XXH3_128bits(payload.data(), payload.size())};
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+  bytes += payload;
+  std::size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t count = write(file, bytes.data() + written, bytes.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    written += static_cast<std::size_t>(count);
+  }
+  const bool closed = close(file) == 0;
+  const std::string path = (folder_ / (key + ".kernel")).string();
+  if (written != bytes.size() || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    unlink(temporary.c_str());
+    return;
+  }
+  Trim();
+}
+
+namespace {
+template <typename Body>
+void ForEachEntry(const fs::path& folder, const Body& body) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (it->path().extension() == ".kernel") body(*it);
+}
+}  // namespace
+
+std::pair<std::uint64_t, std::uint64_t> DiskCache::Usage() const {
+  std::uint64_t entries = 0, bytes = 0;
+  if (!enabled()) return {0, 0};
+  ForEachEntry(folder_, [&](const fs::directory_entry& entry) {
+    std::error_code error;
+    const std::uint64_t size = entry.file_size(error);
+    if (error) return;
+    ++entries;
+    bytes += size;
+  });
+  return {entries, bytes};
+}
+
+void DiskCache::Clear() {
+  if (!enabled()) return;
+  ForEachEntry(folder_, [](const fs::directory_entry& entry) {
+    std::error_code error;
+    fs::remove(entry.path(), error);
+  });
+}
+
+void DiskCache::Trim() {
+  if (Usage().second <= max_bytes_) return;
+  struct Entry {
+    fs::file_time_type time;
+    std::uint64_t size;
+    fs::path path;
+  };
+  std::vector<Entry> entries;
+  std::uint64_t total = 0;
+  ForEachEntry(folder_, [&](const fs::directory_entry& entry) {
+    std::error_code error;
+    Entry found{entry.last_write_time(error), entry.file_size(error), entry.path()};
+    if (error) return;
+    total += found.size;
+    entries.push_back(std::move(found));
+  });
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.time < b.time; });
+  // Down to three quarters, so that not every write has to trim.
+  for (const Entry& entry : entries) {
+    if (total <= max_bytes_ / 4 * 3) break;
+    std::error_code error;
+    fs::remove(entry.path, error);
+    total -= entry.size;
+  }
+}
+
+}  // namespace umbra::runtime

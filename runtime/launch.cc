@@ -1,0 +1,218 @@
+#include "runtime/launch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/cpu_info.h"
+#include "runtime/parallel.h"
+#include "umbra/error.h"
+
+namespace umbra::runtime {
+
+namespace {
+
+constexpr index_t kRow = 16384;  // elements of a row when a dense elementwise kernel is cut anew
+// Work of one thread, in additions, below which another thread costs more than it brings.
+constexpr double kGrain = 65536;
+
+class Preparation {
+ public:
+  Preparation(const KernelStep& step, const std::vector<TensorRef>& buffers,
+              const std::vector<index_t>& symbols, int threads)
+      : signature_(step.signature), step_(step), buffers_(buffers), threads_(threads) {
+    for (const Extent& axis : signature_.axes)
+      plan_.extent.push_back(axis.is_static() ? axis.value
+                                              : symbols[static_cast<std::size_t>(axis.symbol)]);
+    rank_ = plan_.extent.size();
+    vector_axis_ = static_cast<std::size_t>(signature_.vector_axis);
+    for (const Access& access : signature_.operands) {
+      const TensorRef& tensor = buffers[static_cast<std::size_t>(access.buffer)];
+      for (std::size_t axis = 0; axis < rank_; ++axis) {
+        const int dim = access.dim_of_axis[axis];
+        const bool moves = dim >= 0 && plan_.extent[axis] != 1;
+        plan_.stride.push_back(moves ? tensor.stride[static_cast<std::size_t>(dim)]
+                                     : (dim >= 0 && axis == vector_axis_ ? 1 : 0));
+      }
+    }
+    plan_.remainder_offset.assign(signature_.operands.size(), 0);
+  }
+
+  LaunchPlan Run() {
+    MergeAxes();
+    const Variant variant = ChooseVariant();
+    SplitOverThreads();
+    for (DType type : signature_.row_buffers)
+      plan_.scratch_bytes += static_cast<std::size_t>((plan_.extent[vector_axis_] + 15) / 16 * 16) *
+                             SizeOf(type);
+    plan_.function = Code(variant);
+    return std::move(plan_);
+  }
+
+ private:
+  index_t& Stride(std::size_t operand, std::size_t axis) { return plan_.stride[operand * rank_ + axis]; }
+
+  // Does stepping `outer` once equal stepping `inner` through its extent, for every operand?
+  bool CanMerge(std::size_t outer, std::size_t inner) {
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
+      if (Stride(k, outer) != Stride(k, inner) * plan_.extent[inner]) return false;
+    return true;
+  }
+
+  // Moves the extent of `inner` into `outer`.
+  void Merge(std::size_t outer, std::size_t inner) {
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
+      Stride(k, outer) = Stride(k, inner);
+    plan_.extent[outer] *= plan_.extent[inner];
+    plan_.extent[inner] = 1;
+  }
+
+  void MergeAxes() {
+    const auto row_axes = static_cast<std::size_t>(signature_.row_axes);
+    // Axis 0 gathers the row axes that follow it, so that there is something to share out.
+    for (std::size_t axis = 1; axis < row_axes; ++axis) {
+      if (axis == vector_axis_ || vector_axis_ == 0) break;
+      if (plan_.extent[axis] == 1) continue;
+      if (plan_.extent[0] == 1) {
+        for (std::size_t k = 0; k < signature_.operands.size(); ++k) Stride(k, 0) = Stride(k, axis);
+        std::swap(plan_.extent[0], plan_.extent[axis]);
+      } else if (CanMerge(0, axis)) {
+        Merge(0, axis);
+      } else {
+        break;
+      }
+    }
+    if (!signature_.elementwise) return;
+    for (std::size_t axis = 1; axis + 1 < rank_; ++axis)
+      if (plan_.extent[axis] != 1) return;
+    if (plan_.extent[0] != 1 && !CanMerge(0, vector_axis_)) return;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
+      if (Stride(k, vector_axis_) != 1) return;
+    CutRows();
+  }
+
+  void CutRows() {
+    const index_t total = plan_.extent[0] * plan_.extent[vector_axis_];
+    if (total <= kRow) {
+      plan_.extent[vector_axis_] = total;
+      plan_.extent[0] = 1;
+      return;
+    }
+    plan_.extent[0] = total / kRow;
+    plan_.extent[vector_axis_] = kRow;
+    plan_.remainder = total % kRow;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+      Stride(k, 0) = kRow;
+      plan_.remainder_offset[k] = total - plan_.remainder;
+    }
+  }
+
+  Variant ChooseVariant() {
+    Variant variant;
+    double stored = 0;
+    bool aligned = true, in_place = false;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+      const Access& access = signature_.operands[k];
+      const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
+      const int dim = access.dim_of_axis[vector_axis_];
+      const bool last = dim >= 0 && static_cast<std::size_t>(dim) + 1 == tensor.shape.size();
+      if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1)
+        variant.strided = true;
+      if (!access.store) continue;
+      double size = static_cast<double>(SizeOf(tensor.dtype));
+      for (std::size_t axis = 0; axis < rank_; ++axis) {
+        if (access.dim_of_axis[axis] < 0) continue;
+        size *= static_cast<double>(plan_.extent[axis]);
+        if (axis != vector_axis_ && plan_.extent[axis] != 1)
+          aligned = aligned && Stride(k, axis) * static_cast<index_t>(SizeOf(tensor.dtype)) % 64 == 0;
+      }
+      stored += size;
+      aligned = aligned && last && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
+      for (const Access& other : signature_.operands)
+        in_place = in_place || (!other.store &&
+                                buffers_[static_cast<std::size_t>(other.buffer)].data == tensor.data);
+    }
+    // Writing past the caches pays when the result would not stay in them anyway; what is read back
+    // at once (in place) is better left to them.
+    variant.nontemporal = aligned && !in_place && !variant.strided && signature_.row_buffers.empty() &&
+                          signature_.vector_axis > 0 &&
+                          stored > static_cast<double>(LastLevelCacheBytes()) / 2;
+    return variant;
+  }
+
+  void SplitOverThreads() {
+    double points = 1;
+    for (index_t extent : plan_.extent) points *= static_cast<double>(extent);
+    const double useful = points * signature_.cost / kGrain;
+    plan_.granule = vector_axis_ == 0 ? 16 : 1;
+    const index_t units = (plan_.extent[0] + plan_.granule - 1) / plan_.granule;
+    plan_.parts = static_cast<int>(std::max<double>(
+        1, std::min({useful, static_cast<double>(threads_), static_cast<double>(units)})));
+  }
+
+  umbra_kernel_fn Code(const Variant& variant) const {
+    auto& slot = step_.slots->function[static_cast<std::size_t>(variant.index())];
+    umbra_kernel_fn function = slot.load(std::memory_order_acquire);
+    if (function == nullptr) {
+      const KernelCode code = step_.code(variant);
+      Ensure(code.function != nullptr, "a code provider gave no code for ", signature_.name);
+      const std::lock_guard lock(step_.slots->mutex);
+      step_.slots->owners.push_back(code.owner);
+      slot.store(code.function, std::memory_order_release);
+      function = code.function;
+    }
+    return function;
+  }
+
+  const KernelSignature& signature_;
+  const KernelStep& step_;
+  const std::vector<TensorRef>& buffers_;
+  int threads_;
+  LaunchPlan plan_;
+  std::size_t rank_ = 0, vector_axis_ = 0;
+};
+
+}  // namespace
+
+LaunchPlan PrepareLaunch(const KernelStep& step, const std::vector<TensorRef>& buffers,
+                         const std::vector<index_t>& symbols, int threads) {
+  return Preparation(step, buffers, symbols, threads).Run();
+}
+
+void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::size_t>& element_size,
+            const umbra_scalar* scalars) {
+  static_assert(sizeof(index_t) == sizeof(long long));
+  umbra_args args;
+  args.data = data;
+  args.stride = reinterpret_cast<const long long*>(plan.stride.data());
+  args.extent = reinterpret_cast<const long long*>(plan.extent.data());
+  args.scalar = scalars;
+  args.scratch = nullptr;
+  const index_t count = plan.extent[0];
+  if (plan.parts <= 1) {
+    if (plan.scratch_bytes > 0) args.scratch = ThreadScratch(plan.scratch_bytes);
+    plan.function(&args, 0, count);
+  } else {
+    const index_t units = (count + plan.granule - 1) / plan.granule;
+    ParallelFor(plan.parts, [&](int part) {
+      umbra_args own = args;
+      if (plan.scratch_bytes > 0) own.scratch = ThreadScratch(plan.scratch_bytes);
+      const index_t begin = units * part / plan.parts * plan.granule;
+      const index_t end = std::min(count, units * (part + 1) / plan.parts * plan.granule);
+      if (begin < end) plan.function(&own, begin, end);
+    });
+  }
+  if (plan.remainder == 0) return;
+  std::vector<void*> tail;
+  for (std::size_t k = 0; k < element_size.size(); ++k)
+    tail.push_back(static_cast<char*>(data[k]) +
+                   plan.remainder_offset[k] * static_cast<index_t>(element_size[k]));
+  std::vector<index_t> extent = plan.extent;
+  extent[0] = 1;
+  extent.back() = plan.remainder;
+  args.data = tail.data();
+  args.extent = reinterpret_cast<const long long*>(extent.data());
+  plan.function(&args, 0, 1);
+}
+
+}  // namespace umbra::runtime

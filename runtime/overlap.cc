@@ -1,0 +1,80 @@
+#include "runtime/overlap.h"
+
+#include <algorithm>
+
+#include "runtime/shape.h"
+#include "umbra/error.h"
+
+namespace umbra::runtime {
+
+namespace {
+
+bool Overlap(const TensorRef& a, const TensorRef& b) {
+  const auto [a_first, a_last] = ByteRange(a);
+  const auto [b_first, b_last] = ByteRange(b);
+  return a_first < b_last && b_first < a_last;
+}
+
+bool SameMemory(const TensorRef& a, const TensorRef& b) {
+  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.stride == b.stride;
+}
+
+struct StepUse {
+  bool reads = false, writes = false, in_place = false;
+};
+
+// How one step uses an output and an input buffer.
+StepUse UseOf(const std::variant<KernelStep, GemmStep>& step, int output, int input) {
+  StepUse use;
+  if (const auto* gemm = std::get_if<GemmStep>(&step)) {
+    use.reads = gemm->a == input || gemm->b == input;
+    use.writes = gemm->c == output;
+    return use;
+  }
+  const KernelSignature& signature = std::get<KernelStep>(step).signature;
+  use.in_place = true;
+  for (std::size_t k = 0; k < signature.operands.size(); ++k) {
+    const Access& store = signature.operands[k];
+    if (!store.store && store.buffer == input) use.reads = true;
+    if (!store.store || store.buffer != output) continue;
+    use.writes = true;
+    for (std::size_t l = 0; l < signature.operands.size(); ++l) {
+      if (signature.operands[l].store || signature.operands[l].buffer != input) continue;
+      const auto& allowed = signature.in_place[k];
+      use.in_place = use.in_place && std::find(allowed.begin(), allowed.end(),
+                                               static_cast<int>(l)) != allowed.end();
+    }
+  }
+  return use;
+}
+
+bool MayShare(const Program& program, int output, int input) {
+  bool written = false;
+  for (const auto& step : program.steps) {
+    const StepUse use = UseOf(step, output, input);
+    if (use.reads && (written || (use.writes && !use.in_place))) return false;
+    written = written || use.writes;
+  }
+  return true;
+}
+
+}  // namespace
+
+void CheckOverlaps(const Program& program, const std::vector<TensorRef>& buffers) {
+  for (std::size_t out = 0; out < program.buffers.size(); ++out) {
+    if (program.buffers[out].kind != Buffer::Kind::kOutput) continue;
+    for (std::size_t other = 0; other < out; ++other) {
+      if (!Overlap(buffers[out], buffers[other])) continue;
+      const bool both = program.buffers[other].kind == Buffer::Kind::kOutput;
+      Require(!both, "kernel '", program.name, "': the outputs '", program.buffers[other].name,
+              "' and '", program.buffers[out].name, "' overlap in memory");
+      Require(SameMemory(buffers[out], buffers[other]) &&
+                  MayShare(program, static_cast<int>(out), static_cast<int>(other)),
+              "kernel '", program.name, "': output '", program.buffers[out].name,
+              "' overlaps input '", program.buffers[other].name,
+              "' in a way that would change the result; write to memory of its own");
+    }
+  }
+}
+
+}  // namespace umbra::runtime

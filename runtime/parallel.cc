@@ -1,0 +1,31 @@
+#include "runtime/parallel.h"
+
+#include <tbb/parallel_for.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace umbra::runtime {
+
+void ParallelFor(int parts, const std::function<void(int)>& body) {
+  if (parts <= 1) {
+    if (parts == 1) body(0);
+    return;
+  }
+  tbb::parallel_for(0, parts, 1, body, tbb::static_partitioner());
+}
+
+void* ThreadScratch(std::size_t bytes) {
+  thread_local std::unique_ptr<void, decltype(&std::free)> memory(nullptr, &std::free);
+  thread_local std::size_t size = 0;
+  if (bytes > size) {
+    const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
+    memory.reset(std::aligned_alloc(64, rounded));
+    size = memory ? rounded : 0;
+    if (!memory) throw std::bad_alloc();
+  }
+  return memory.get();
+}
+
+}  // namespace umbra::runtime

@@ -1,0 +1,20 @@
+// Running parts of a kernel's range on several threads.
+#ifndef UMBRA_RUNTIME_PARALLEL_H_
+#define UMBRA_RUNTIME_PARALLEL_H_
+
+#include <cstddef>
+#include <functional>
+
+namespace umbra::runtime {
+
+/// Calls body(0) .. body(parts - 1), on as many threads at most; returns when all are done. The
+/// first exception of a part is thrown again.
+void ParallelFor(int parts, const std::function<void(int)>& body);
+
+/// Memory of the calling thread, 64-byte aligned, at least `bytes`; valid until its next call on
+/// this thread.
+void* ThreadScratch(std::size_t bytes);
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_RUNTIME_PARALLEL_H_

@@ -1,0 +1,24 @@
+// Small helpers over shapes and strides.
+#ifndef UMBRA_RUNTIME_SHAPE_H_
+#define UMBRA_RUNTIME_SHAPE_H_
+
+#include <string>
+#include <vector>
+
+#include "umbra/function.h"
+
+namespace umbra::runtime {
+
+/// `[3, 1024]`.
+std::string ShapeText(const std::vector<index_t>& shape);
+/// The number of elements; throws umbra::Error if it overflows, naming `what`.
+index_t CountElements(const std::vector<index_t>& shape, std::size_t element_size,
+                      const std::string& what);
+/// The bytes [first, last) that a tensor touches; empty if it has no element.
+std::pair<const char*, const char*> ByteRange(const TensorRef& tensor);
+/// Extents of a buffer's shape with the symbols filled in.
+std::vector<index_t> Resolve(const std::vector<Extent>& shape, const std::vector<index_t>& symbols);
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_RUNTIME_SHAPE_H_
