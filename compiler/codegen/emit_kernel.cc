@@ -455,17 +455,12 @@ class KernelEmitter {
         return;
       }
       const bool whole = DividesExtent(width_);
-      if (whole) {
-        out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, VectorBegin(), last, width_);
-      } else {
-        out_.Line("long long {} = {};", i, VectorBegin());
-        out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, last);
-      }
+      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), width_, last);
       Names names = names_;
       ElementBody(phase, i, "", &names);
       out_.Close();
       if (whole) return;
-      out_.Open("if ({} < {})", i, last);
+      out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, width_);
       out_.Line("const long long lanes = {} - {};", last, i);
       names = names_;
       ElementBody(phase, i, "lanes", &names);
@@ -487,24 +482,18 @@ class KernelEmitter {
     InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
       const std::string i = fmt::format("i{}", vector_axis_);
       const std::string last = VectorEnd();
-      const bool whole = DividesExtent(kPartials);
-      if (whole) {
-        out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", i, last, kPartials);
-      } else {
-        out_.Line("long long {} = 0;", i);
-        out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, kPartials, last);
-      }
+      out_.Open("for (long long {0} = 0; {0} + {1} <= {2}; {0} += {1})", i, kPartials, last);
       ReductionStep(phase, i, count, "");
       out_.Close();
-      if (whole) return;
+      if (DividesExtent(kPartials)) return;
+      out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, kPartials);
       if (width_ == 1) {
         out_.Open("for (int k = 0; {} + k < {}; ++k)", i, last);
         ReductionBody(phase, fmt::format("{} + k", i), "");
         out_.Close();
-        return;
+      } else {
+        ReductionStep(phase, i, count, last);
       }
-      out_.Open("if ({} < {})", i, last);
-      ReductionStep(phase, i, count, last);
       out_.Close();
     });
     for (const auto& reduction : phase.reductions) {

@@ -49,6 +49,12 @@ Value Apply(std::string_view op, const std::vector<Value>& operands);
 Value ApplyText(std::string_view name, std::string_view args, std::string_view text,
                 const std::vector<Value>& operands);
 
+/// Operators of the expression API, where conditions are numbers: comparisons give 1 or 0, and the
+/// conditions of select and of logic are whether an operand differs from 0.
+Value ApplyNumeric(std::string_view op, const std::vector<Value>& operands);
+Value ApplyNumericText(std::string_view name, std::string_view args, std::string_view text,
+                       const std::vector<Value>& operands);
+
 Value operator+(const Value& a, const Value& b);
 Value operator-(const Value& a, const Value& b);
 Value operator*(const Value& a, const Value& b);

@@ -1,0 +1,236 @@
+// Expression templates: what is written on the right of an assignment, unevaluated.
+#ifndef UMBRA_EXPRESSION_H_
+#define UMBRA_EXPRESSION_H_
+
+#include "umbra/op.h"
+#include "umbra/shape.h"
+
+namespace umbra::expr {
+
+/// Kinds of expressions, ordered: a value in memory, elementwise over such, anything that can be
+/// evaluated point by point, and what needs an evaluation of its own (dot).
+namespace type {
+constexpr int kRValue = 0;
+constexpr int kMapper = 1;
+constexpr int kChainer = 3;
+constexpr int kComplex = 7;
+}  // namespace type
+
+/// Base of all expressions: `SubType` with elements of `DType`.
+template <typename SubType, typename DType, int exp_type>
+struct Exp {
+  const SubType& self() const { return *static_cast<const SubType*>(this); }
+  SubType* ptrself() { return static_cast<SubType*>(this); }
+};
+
+/// A number for every element.
+template <typename DType>
+struct ScalarExp : Exp<ScalarExp<DType>, DType, type::kMapper> {
+  DType scalar_;
+  ScalarExp(DType scalar) : scalar_(scalar) {}  // NOLINT: numbers are expressions
+};
+template <typename DType>
+inline ScalarExp<DType> scalar(DType s) { return ScalarExp<DType>(s); }
+
+/// Elements converted to another dtype; see tcast.
+template <typename DstDType, typename SrcDType, typename EType, int etype>
+struct TypecastExp : Exp<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType, etype> {
+  EType exp;
+  explicit TypecastExp(const EType& e) : exp(e) {}
+};
+/// Elements converted to DstDType: floats to integers truncate and saturate, NaN becomes 0.
+template <typename DstDType, typename SrcDType, typename EType, int etype>
+inline TypecastExp<DstDType, SrcDType, EType, (etype | type::kMapper)> tcast(
+    const Exp<EType, SrcDType, etype>& exp) {
+  return TypecastExp<DstDType, SrcDType, EType, (etype | type::kMapper)>(exp.self());
+}
+
+/// A matrix with rows and columns exchanged; `.T()` of a tensor.
+template <typename EType, typename DType>
+struct TransposeExp : Exp<TransposeExp<EType, DType>, DType, type::kChainer> {
+  EType exp;
+  explicit TransposeExp(const EType& e) : exp(e) {}
+  const EType& T() const { return exp; }
+};
+
+template <typename OP, typename TA, typename DType, int etype>
+struct UnaryMapExp : Exp<UnaryMapExp<OP, TA, DType, etype>, DType, etype> {
+  TA src_;
+  explicit UnaryMapExp(const TA& src) : src_(src) {}
+};
+
+template <typename OP, typename TA, typename TB, typename DType, int etype>
+struct BinaryMapExp : Exp<BinaryMapExp<OP, TA, TB, DType, etype>, DType, etype> {
+  TA lhs_;
+  TB rhs_;
+  BinaryMapExp(const TA& lhs, const TB& rhs) : lhs_(lhs), rhs_(rhs) {}
+};
+
+template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
+struct TernaryMapExp : Exp<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType, etype> {
+  TA item1_;
+  TB item2_;
+  TC item3_;
+  TernaryMapExp(const TA& item1, const TB& item2, const TC& item3)
+      : item1_(item1), item2_(item2), item3_(item3) {}
+};
+
+/// scale * op(lhs) . op(rhs); matrices, or vectors as rows (lhs) and outer products.
+template <typename TA, typename TB, bool ltrans, bool rtrans, typename DType>
+struct DotExp : Exp<DotExp<TA, TB, ltrans, rtrans, DType>, DType, type::kComplex> {
+  TA lhs_;
+  TB rhs_;
+  DType scale_;
+  DotExp(const TA& lhs, const TB& rhs, DType scale) : lhs_(lhs), rhs_(rhs), scale_(scale) {}
+};
+
+/// Base of extensions: an expression of its own shape over `SrcExp`.
+template <typename SubType, typename SrcExp, int dim, typename DType>
+struct MakeTensorExp : Exp<SubType, DType, type::kChainer> {
+  Shape<dim> shape_;
+  const SubType& real_self() const { return *static_cast<const SubType*>(this); }
+};
+
+template <typename Saver, typename RValue, typename DType>
+struct ExpEngine;
+
+/// What can stand on the left of an assignment.
+template <typename Container, typename DType>
+class RValueExp : public Exp<Container, DType, type::kRValue> {
+ public:
+  TransposeExp<Container, DType> T() const { return TransposeExp<Container, DType>(this->self()); }
+
+#define UMBRA_ASSIGNMENT(symbol, saver)                                                      \
+  Container& operator symbol(DType s) {                                                      \
+    ExpEngine<sv::saver, Container, DType>::Eval(this->ptrself(), ScalarExp<DType>(s));      \
+    return *this->ptrself();                                                                 \
+  }                                                                                          \
+  template <typename E, typename EDType, int etype>                                          \
+  Container& operator symbol(const Exp<E, EDType, etype>& exp) {                             \
+    static_assert(std::is_same_v<EDType, DType>,                                             \
+                  "umbra: the two sides of an assignment have different dtypes: convert with " \
+                  "tcast<DType>(...)");                                                      \
+    ExpEngine<sv::saver, Container, DType>::Eval(this->ptrself(), exp.self());               \
+    return *this->ptrself();                                                                 \
+  }
+  UMBRA_ASSIGNMENT(+=, plusto)
+  UMBRA_ASSIGNMENT(-=, minusto)
+  UMBRA_ASSIGNMENT(*=, multo)
+  UMBRA_ASSIGNMENT(/=, divto)
+#undef UMBRA_ASSIGNMENT
+
+ protected:
+  Container& __assign(DType s) {
+    ExpEngine<sv::saveto, Container, DType>::Eval(this->ptrself(), ScalarExp<DType>(s));
+    return *this->ptrself();
+  }
+  template <typename E, typename EDType, int etype>
+  Container& __assign(const Exp<E, EDType, etype>& exp) {
+    static_assert(std::is_same_v<EDType, DType>,
+                  "umbra: the two sides of an assignment have different dtypes: convert with "
+                  "tcast<DType>(...)");
+    ExpEngine<sv::saveto, Container, DType>::Eval(this->ptrself(), exp.self());
+    return *this->ptrself();
+  }
+};
+
+/// OP on every element.
+template <typename OP, typename TA, typename DType, int ta>
+inline UnaryMapExp<OP, TA, DType, (ta | type::kMapper)> MakeExp(const Exp<TA, DType, ta>& src) {
+  return UnaryMapExp<OP, TA, DType, (ta | type::kMapper)>(src.self());
+}
+template <typename OP, typename TA, typename TB, typename DA, typename DB, int ta, int tb>
+inline BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)> MakeExp(
+    const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {
+  static_assert(std::is_same_v<DA, DB>,
+                "umbra: the two operands have different dtypes: convert one with tcast<DType>(...)");
+  return BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)>(lhs.self(), rhs.self());
+}
+template <typename OP, typename TA, typename TB, typename TC, typename DType, int ta, int tb, int tc>
+inline TernaryMapExp<OP, TA, TB, TC, DType, (ta | tb | tc | type::kMapper)> MakeExp(
+    const Exp<TA, DType, ta>& item1, const Exp<TB, DType, tb>& item2,
+    const Exp<TC, DType, tc>& item3) {
+  return TernaryMapExp<OP, TA, TB, TC, DType, (ta | tb | tc | type::kMapper)>(
+      item1.self(), item2.self(), item3.self());
+}
+
+/// Short for MakeExp: F<op::sigmoid>(x), F<op::pow>(x, scalar(2.0f)).
+template <typename OP, typename TA, typename DType, int ta>
+inline auto F(const Exp<TA, DType, ta>& src) { return MakeExp<OP>(src); }
+template <typename OP, typename TA, typename TB, typename DA, typename DB, int ta, int tb>
+inline auto F(const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {
+  return MakeExp<OP>(lhs, rhs);
+}
+template <typename OP, typename TA, typename DType, int ta>
+inline auto F(const Exp<TA, DType, ta>& lhs, const ScalarExp<DType>& rhs) {
+  return MakeExp<OP>(lhs, rhs);
+}
+template <typename OP, typename TB, typename DType, int tb>
+inline auto F(const ScalarExp<DType>& lhs, const Exp<TB, DType, tb>& rhs) {
+  return MakeExp<OP>(lhs, rhs);
+}
+template <typename OP, typename TA, typename TB, typename TC, typename DType, int ta, int tb, int tc>
+inline auto F(const Exp<TA, DType, ta>& item1, const Exp<TB, DType, tb>& item2,
+              const Exp<TC, DType, tc>& item3) {
+  return MakeExp<OP>(item1, item2, item3);
+}
+
+// Numbers stand on either side; they take the dtype of the other.
+template <typename T>
+struct Just { using type = T; };
+#define UMBRA_OPERATOR(symbol, name)                                                        \
+  template <typename TA, typename TB, typename DA, typename DB, int ta, int tb>             \
+  inline auto operator symbol(const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {     \
+    return MakeExp<op::name>(lhs, rhs);                                                     \
+  }                                                                                         \
+  template <typename TA, typename DType, int ta>                                            \
+  inline auto operator symbol(const Exp<TA, DType, ta>& lhs, typename Just<DType>::type rhs) { \
+    return MakeExp<op::name>(lhs, ScalarExp<DType>(rhs));                                   \
+  }                                                                                         \
+  template <typename TB, typename DType, int tb>                                            \
+  inline auto operator symbol(typename Just<DType>::type lhs, const Exp<TB, DType, tb>& rhs) { \
+    return MakeExp<op::name>(ScalarExp<DType>(lhs), rhs);                                   \
+  }
+UMBRA_OPERATOR(+, plus)
+UMBRA_OPERATOR(-, minus)
+UMBRA_OPERATOR(*, mul)
+UMBRA_OPERATOR(/, div)
+#undef UMBRA_OPERATOR
+
+/// scale * dot(...) stays one product.
+template <typename TA, typename TB, bool lt, bool rt, typename DType>
+inline DotExp<TA, TB, lt, rt, DType> operator*(const DotExp<TA, TB, lt, rt, DType>& dot,
+                                               typename Just<DType>::type scale) {
+  return DotExp<TA, TB, lt, rt, DType>(dot.lhs_, dot.rhs_, dot.scale_ * scale);
+}
+template <typename TA, typename TB, bool lt, bool rt, typename DType>
+inline DotExp<TA, TB, lt, rt, DType> operator*(typename Just<DType>::type scale,
+                                               const DotExp<TA, TB, lt, rt, DType>& dot) {
+  return dot * scale;
+}
+
+/// Matrix products; either side may be transposed by .T().
+template <typename TA, typename TB, typename DType>
+inline DotExp<TA, TB, false, false, DType> dot(const RValueExp<TA, DType>& lhs,
+                                               const RValueExp<TB, DType>& rhs) {
+  return DotExp<TA, TB, false, false, DType>(lhs.self(), rhs.self(), DType(1));
+}
+template <typename TA, typename TB, typename DType>
+inline DotExp<TA, TB, true, false, DType> dot(const TransposeExp<TA, DType>& lhs,
+                                              const RValueExp<TB, DType>& rhs) {
+  return DotExp<TA, TB, true, false, DType>(lhs.exp, rhs.self(), DType(1));
+}
+template <typename TA, typename TB, typename DType>
+inline DotExp<TA, TB, false, true, DType> dot(const RValueExp<TA, DType>& lhs,
+                                              const TransposeExp<TB, DType>& rhs) {
+  return DotExp<TA, TB, false, true, DType>(lhs.self(), rhs.exp, DType(1));
+}
+template <typename TA, typename TB, typename DType>
+inline DotExp<TA, TB, true, true, DType> dot(const TransposeExp<TA, DType>& lhs,
+                                             const TransposeExp<TB, DType>& rhs) {
+  return DotExp<TA, TB, true, true, DType>(lhs.exp, rhs.exp, DType(1));
+}
+
+}  // namespace umbra::expr
+
+#endif  // UMBRA_EXPRESSION_H_

@@ -1,0 +1,377 @@
+// Expressions of the Exp API through the compiler: the same expression object gives a graph, and
+// `jit(dst) = exp` compiles it once per expression type and runs the fused kernels.
+#ifndef UMBRA_JIT_H_
+#define UMBRA_JIT_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "umbra/call_site.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
+#include "umbra/tensor.h"
+
+namespace umbra {
+
+namespace detail {
+
+/// What one call passes: operands and scalars in the order of a walk over the expression, and the
+/// parts of the structure that its type does not tell (axes, scales).
+struct Gathered {
+  static constexpr int kMax = 64;
+  runtime::PitchedOperand operands[kMax];
+  umbra_scalar scalars[kMax];
+  std::int64_t structure[kMax];
+  int num_operands = 0, num_scalars = 0, num_structure = 0;
+
+  template <int dim, typename DType>
+  void Add(const Tensor<cpu, dim, DType>& t) {
+    Require(num_operands < kMax, "an expression of more than ", kMax, " tensors: split it");
+    operands[num_operands++] = {const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_.shape_,
+                                t.stride_, dim};
+  }
+  void AddStructure(std::int64_t value) {
+    Require(num_structure < kMax, "an expression of more than ", kMax, " axes: split it");
+    structure[num_structure++] = value;
+  }
+  /// Operands that are the very same tensor become one; `structure` says which.
+  void Deduplicate() {
+    int kept = 0;
+    for (int k = 0; k < num_operands; ++k) {
+      int same = 0;
+      while (same < kept && !Same(operands[same], operands[k])) ++same;
+      if (same == kept) operands[kept++] = operands[k];
+      AddStructure(same);
+    }
+    num_operands = kept;
+  }
+  static bool Same(const runtime::PitchedOperand& a, const runtime::PitchedOperand& b) {
+    if (a.data != b.data || a.rank != b.rank || a.pitch != b.pitch) return false;
+    for (int d = 0; d < a.rank; ++d)
+      if (a.shape[d] != b.shape[d]) return false;
+    return true;
+  }
+};
+
+/// Builds the graph of an expression; `operand_of` maps the tensors of the walk to inputs.
+struct GraphWalk {
+  graph::Builder* builder;
+  const std::int64_t* structure;  ///< axes and scales in the order of the walk
+  std::vector<std::int64_t> operand_of;
+  std::vector<graph::Value> inputs;
+  int next_operand = 0, next_scalar = 0;
+
+  template <typename DType>
+  graph::Value Input(int dim) {
+    const auto index = static_cast<std::size_t>(operand_of[static_cast<std::size_t>(next_operand++)]);
+    if (index == inputs.size())
+      inputs.push_back(builder->Input("a" + std::to_string(index), DTypeOf<DType>::value,
+                                      PartialShape::dynamic(dim)));
+    return inputs[index];
+  }
+};
+
+template <typename OP, typename = void>
+struct HasText : std::false_type {};
+template <typename OP>
+struct HasText<OP, std::void_t<decltype(OP::kText)>> : std::true_type {};
+template <typename OP, typename = void>
+struct HasName : std::false_type {};
+template <typename OP>
+struct HasName<OP, std::void_t<decltype(OP::kName)>> : std::true_type {};
+
+template <typename OP>
+inline graph::Value ApplyOp(const std::vector<graph::Value>& operands) {
+  static_assert(HasName<OP>::value, "umbra: this operator has no text to generate code from: define "
+                                    "it with UMBRA_OP(name, (args), expression)");
+  if constexpr (HasText<OP>::value)
+    return graph::ApplyNumericText(OP::kName, OP::kArgs, OP::kText, operands);
+  else
+    return graph::ApplyNumeric(OP::kName, operands);
+}
+
+/// Gather and Build walk an expression in the same order.
+template <typename E>
+struct Bridge {
+  static_assert(sizeof(E) == 0, "umbra: this expression cannot be compiled: no Bridge for its type");
+};
+
+template <typename DType>
+struct Bridge<expr::ScalarExp<DType>> {
+  static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) {
+    Require(g->num_scalars < Gathered::kMax, "an expression of more than ", Gathered::kMax, " numbers: split it");
+    umbra_scalar& s = g->scalars[g->num_scalars++];
+    if constexpr (std::is_same_v<DType, float>) s.f32 = e.scalar_;
+    else if constexpr (std::is_same_v<DType, double>) s.f64 = e.scalar_;
+    else s.i32 = e.scalar_;
+  }
+  static graph::Value Build(GraphWalk* w) {
+    return w->builder->Scalar("s" + std::to_string(w->next_scalar++), DTypeOf<DType>::value);
+  }
+};
+template <int dim, typename DType>
+struct Bridge<Tensor<cpu, dim, DType>> {
+  static void Gather(const Tensor<cpu, dim, DType>& e, Gathered* g) { g->Add(e); }
+  static graph::Value Build(GraphWalk* w) { return w->Input<DType>(dim); }
+};
+template <typename Dst, typename Src, typename E, int etype>
+struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> {
+  static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gathered* g) {
+    Bridge<E>::Gather(e.exp, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    return graph::Cast(Bridge<E>::Build(w), DTypeOf<Dst>::value);
+  }
+};
+template <typename E, typename DType>
+struct Bridge<expr::TransposeExp<E, DType>> {
+  static void Gather(const expr::TransposeExp<E, DType>& e, Gathered* g) { Bridge<E>::Gather(e.exp, g); }
+  static graph::Value Build(GraphWalk* w) { return graph::Transpose(Bridge<E>::Build(w)); }
+};
+template <typename OP, typename TA, typename DType, int etype>
+struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> {
+  static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gathered* g) {
+    Bridge<TA>::Gather(e.src_, g);
+  }
+  static graph::Value Build(GraphWalk* w) { return ApplyOp<OP>({Bridge<TA>::Build(w)}); }
+};
+template <typename OP, typename TA, typename TB, typename DType, int etype>
+struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> {
+  static void Gather(const expr::BinaryMapExp<OP, TA, TB, DType, etype>& e, Gathered* g) {
+    Bridge<TA>::Gather(e.lhs_, g);
+    Bridge<TB>::Gather(e.rhs_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    const graph::Value lhs = Bridge<TA>::Build(w);
+    return ApplyOp<OP>({lhs, Bridge<TB>::Build(w)});
+  }
+};
+template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
+struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
+  static void Gather(const expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>& e, Gathered* g) {
+    Bridge<TA>::Gather(e.item1_, g);
+    Bridge<TB>::Gather(e.item2_, g);
+    Bridge<TC>::Gather(e.item3_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    const graph::Value item1 = Bridge<TA>::Build(w), item2 = Bridge<TB>::Build(w);
+    return ApplyOp<OP>({item1, item2, Bridge<TC>::Build(w)});
+  }
+};
+template <typename TA, typename TB, bool lt, bool rt, typename DType>
+struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> {
+  static void Gather(const expr::DotExp<TA, TB, lt, rt, DType>& e, Gathered* g) {
+    const auto scale = static_cast<double>(e.scale_);
+    std::int64_t bits;
+    std::memcpy(&bits, &scale, sizeof bits);
+    g->AddStructure(bits);
+    Bridge<TA>::Gather(e.lhs_, g);
+    Bridge<TB>::Gather(e.rhs_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    double scale;
+    std::memcpy(&scale, w->structure++, sizeof scale);
+    const graph::Value lhs = Bridge<TA>::Build(w);
+    return graph::Dot(lhs, Bridge<TB>::Build(w), lt, rt, scale);
+  }
+};
+template <typename Src, typename DType, int dimdst, int dimcast>
+struct Bridge<expr::Broadcast1DExp<Src, DType, dimdst, dimcast>> {
+  static void Gather(const expr::Broadcast1DExp<Src, DType, dimdst, dimcast>& e, Gathered* g) {
+    Bridge<Src>::Gather(e.src_, g);
+  }
+  static graph::Value Build(GraphWalk* w) { return graph::Broadcast<dimcast>(Bridge<Src>::Build(w)); }
+};
+template <typename Reducer, typename Src, typename DType, int dimsrc, int dimdst, bool keepdim>
+struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>> {
+  using E = expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>;
+  static void Gather(const E& e, Gathered* g) {
+    g->AddStructure(e.axis_);
+    Bridge<Src>::Gather(e.src_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    const int axis = static_cast<int>(*w->structure++);
+    return graph::Reduce(Reducer::kName, Bridge<Src>::Build(w), {axis}, keepdim || dimsrc == 1);
+  }
+};
+template <typename Src, typename DType, typename Reducer, int dimkeep>
+struct Bridge<expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>> {
+  using E = expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>;
+  static void Gather(const E& e, Gathered* g) { Bridge<Src>::Gather(e.src_, g); }
+  static graph::Value Build(GraphWalk* w) {
+    std::vector<int> axes;
+    for (int d = 0; d < E::kSrcDim; ++d)
+      if (d != dimkeep) axes.push_back(d);
+    return graph::Reduce(Reducer::kName, Bridge<Src>::Build(w), axes);
+  }
+};
+
+/// The graph of `dst Saver exp`, with operands as gathered.
+template <typename Saver, typename DType, int dim, typename E>
+std::shared_ptr<const graph::Graph> BuildGraph(const Gathered& g, std::string name) {
+  graph::Builder builder(std::move(name));
+  GraphWalk walk{&builder, g.structure, {}, {}, 0, 0};
+  // The last entries of the structure say which operands are one.
+  int count = 0;
+  for (int k = g.num_structure; k > 0 && count < Gathered::kMax; --k, ++count)
+    if (g.structure[k - 1] == -1) break;
+  walk.operand_of.assign(g.structure + g.num_structure - count, g.structure + g.num_structure);
+  graph::Value value = Bridge<E>::Build(&walk);
+  if constexpr (!std::is_same_v<Saver, sv::saveto>)
+    value = ApplyOp<typename Saver::OPType>({walk.Input<DType>(dim), value});
+  builder.Output("dst", value, PartialShape::dynamic(dim));
+  return builder.Build();
+}
+
+/// Options of compiles that come from expressions; changing them makes call sites compile anew.
+struct JitOptions {
+  std::mutex mutex;
+  CompileOptions options;
+  std::atomic<int> generation{0};
+  static JitOptions& Get() {
+    static JitOptions options;
+    return options;
+  }
+};
+
+/// One structure of an expression at one place of the program.
+struct JitSite {
+  JitSite(const Gathered& g, int generation, Function f)
+      : structure(g.structure, g.structure + g.num_structure), generation(generation),
+        function(std::move(f)), site(function.shared_program()) {}
+  bool Fits(const Gathered& g, int wanted) const {
+    return generation == wanted && static_cast<int>(structure.size()) == g.num_structure &&
+           std::memcmp(structure.data(), g.structure, structure.size() * sizeof(std::int64_t)) == 0;
+  }
+  std::vector<std::int64_t> structure;
+  int generation;
+  Function function;
+  runtime::CallSite site;
+};
+
+inline void RunInterpreted(const Function& function, const Gathered& g) {
+  runtime::Arguments arguments;
+  for (int k = 0; k < g.num_operands; ++k) {
+    const auto& buffer = function.program().buffers[static_cast<std::size_t>(k)];
+    const runtime::PitchedOperand& o = g.operands[k];
+    runtime::TensorRef t{o.data, buffer.dtype, {o.shape, o.shape + o.rank}, {}};
+    t.stride.assign(t.shape.size(), 1);
+    for (int d = o.rank - 2; d >= 0; --d)
+      t.stride[static_cast<std::size_t>(d)] =
+          d == o.rank - 2 ? o.pitch : t.stride[static_cast<std::size_t>(d) + 1] * o.shape[d + 1];
+    (buffer.kind == runtime::Buffer::Kind::kInput ? arguments.inputs : arguments.outputs)
+        .push_back(std::move(t));
+  }
+  arguments.scalars.assign(g.scalars, g.scalars + g.num_scalars);
+  function(arguments);
+}
+
+/// Gathers, finds or compiles the kernels of this expression type, and runs them.
+template <typename Saver, int dim, typename DType, typename E>
+inline void JitAssign(const Tensor<cpu, dim, DType>& dst, const E& exp) {
+  static std::atomic<JitSite*> latest{nullptr};
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<JitSite>> sites;
+  Gathered g;
+  Bridge<E>::Gather(exp, &g);
+  if constexpr (!std::is_same_v<Saver, sv::saveto>) g.Add(dst);
+  g.AddStructure(-1);
+  g.Deduplicate();
+  JitOptions& options = JitOptions::Get();
+  const int generation = options.generation.load(std::memory_order_acquire);
+  JitSite* site = latest.load(std::memory_order_acquire);
+  if (site == nullptr || !site->Fits(g, generation)) {
+    const std::lock_guard lock(mutex);
+    site = nullptr;
+    for (const auto& known : sites)
+      if (known->Fits(g, generation)) site = known.get();
+    if (site == nullptr) {
+      CompileOptions chosen;
+      {
+        const std::lock_guard options_lock(options.mutex);
+        chosen = options.options;
+      }
+      sites.push_back(std::make_unique<JitSite>(
+          g, generation, Compile(BuildGraph<Saver, DType, dim, E>(g, "expression"), chosen)));
+      site = sites.back().get();
+    }
+    latest.store(site, std::memory_order_release);
+  }
+  g.Add(dst);
+  if (site->function.interpreted()) RunInterpreted(site->function, g);
+  else site->site.Run(g.operands, g.scalars);
+}
+
+/// The left side of `jit(dst) = exp`.
+template <int dim, typename DType>
+class JitTarget {
+ public:
+  explicit JitTarget(const Tensor<cpu, dim, DType>& dst) : dst_(dst) {}
+#define UMBRA_JIT_ASSIGNMENT(symbol, saver)                                                    \
+  template <typename E, typename EDType, int etype>                                            \
+  void operator symbol(const expr::Exp<E, EDType, etype>& exp) const {                         \
+    static_assert(std::is_same_v<EDType, DType>,                                               \
+                  "umbra: the two sides of an assignment have different dtypes: convert with " \
+                  "tcast<DType>(...)");                                                        \
+    JitAssign<sv::saver>(dst_, exp.self());                                                    \
+  }                                                                                            \
+  void operator symbol(DType s) const { JitAssign<sv::saver>(dst_, expr::ScalarExp<DType>(s)); }
+  UMBRA_JIT_ASSIGNMENT(=, saveto)
+  UMBRA_JIT_ASSIGNMENT(+=, plusto)
+  UMBRA_JIT_ASSIGNMENT(-=, minusto)
+  UMBRA_JIT_ASSIGNMENT(*=, multo)
+  UMBRA_JIT_ASSIGNMENT(/=, divto)
+#undef UMBRA_JIT_ASSIGNMENT
+
+ private:
+  Tensor<cpu, dim, DType> dst_;
+};
+
+struct JitCall {
+  template <int dim, typename DType>
+  JitTarget<dim, DType> operator()(const Tensor<cpu, dim, DType>& dst) const {
+    return JitTarget<dim, DType>(dst);
+  }
+};
+
+}  // namespace detail
+
+/// The compiler for expressions: `jit::Assign<sv::saveto>(dst, exp)`, or `jit(dst) = exp`.
+struct jit {
+  /// Runs `dst Saver exp` through compiled kernels. The first call of an expression type compiles;
+  /// later ones gather operands and launch. Throws umbra::Error as runtime::Run and Compile do.
+  template <typename Saver, int dim, typename DType, typename E, int etype>
+  static void Assign(const Tensor<cpu, dim, DType>& dst, const expr::Exp<E, DType, etype>& exp) {
+    detail::JitAssign<Saver>(dst, exp.self());
+  }
+  /// Options of all later compiles from expressions.
+  static void SetOptions(const CompileOptions& options) {
+    detail::JitOptions& o = detail::JitOptions::Get();
+    const std::lock_guard lock(o.mutex);
+    o.options = options;
+    ++o.generation;
+  }
+};
+/// jit(dst) = exp, += -= *= /=
+inline constexpr detail::JitCall jit{};
+
+/// The graph that `exp` stands for: the same that jit compiles.
+template <typename E, typename DType, int etype>
+inline std::shared_ptr<const graph::Graph> MakeGraph(const expr::Exp<E, DType, etype>& exp,
+                                                     std::string name = "expression") {
+  constexpr int dim = expr::ExpInfo<E>::kDim;
+  static_assert(dim > 0, "umbra: MakeGraph takes an expression with a tensor in it; assign a dot() "
+                         "inside a larger expression to a tensor");
+  detail::Gathered g;
+  detail::Bridge<E>::Gather(exp.self(), &g);
+  g.AddStructure(-1);
+  g.Deduplicate();
+  return detail::BuildGraph<sv::saveto, DType, dim, E>(g, std::move(name));
+}
+
+}  // namespace umbra
+
+#endif  // UMBRA_JIT_H_
