@@ -1,0 +1,12 @@
+// expect: umbra: the two operands have different dtypes
+#include "umbra/tensor.h"
+using namespace umbra;
+void Test(Tensor<cpu, 2> a, Tensor<cpu, 2> b, Tensor<cpu, 1> v, Tensor<cpu, 2, double> d) {
+  a = b + 1.0f;
+#ifdef FAIL
+  (void)v; a = b + d;
+#else
+  (void)v;
+  (void)d;
+#endif
+}

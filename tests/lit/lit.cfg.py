@@ -1,0 +1,15 @@
+import os
+
+import lit.formats
+
+config.name = "umbra"
+config.test_format = lit.formats.ShTest(True)
+config.suffixes = [".umb", ".test"]
+config.test_source_root = os.path.dirname(__file__)
+config.environment["UMBRA_CACHE_DIR"] = config.cache
+for path in ("HOME", "TMPDIR"):
+    if path in os.environ:
+        config.environment[path] = os.environ[path]
+config.substitutions.append(("%umbra", config.umbra))
+config.substitutions.append(("%digits", config.digits))
+config.substitutions.append(("%FileCheck", config.filecheck))

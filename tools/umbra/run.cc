@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "tools/umbra/commands.h"
+#include "tools/umbra/files.h"
+#include "tools/umbra/load.h"
+#include "tools/umbra/npy.h"
+#include "umbra/compile.h"
+#include "umbra/error.h"
+
+namespace umbra::tools {
+
+namespace {
+
+std::map<std::string, std::string> Pairs(const std::vector<std::string>& words, const char* option) {
+  std::map<std::string, std::string> pairs;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    Require(equals != std::string::npos && equals > 0 && equals + 1 < word.size(), option, " ", word,
+            ": expected name=value");
+    Require(pairs.emplace(word.substr(0, equals), word.substr(equals + 1)).second, option, " ",
+            word, ": '", word.substr(0, equals), "' is given twice");
+  }
+  return pairs;
+}
+
+// Takes the value of `name` out of `pairs`.
+std::string Take(std::map<std::string, std::string>* pairs, const std::string& name,
+                 const char* option) {
+  const auto found = pairs->find(name);
+  Require(found != pairs->end(), "the kernel needs ", option, " ", name, "=...");
+  std::string value = found->second;
+  pairs->erase(found);
+  return value;
+}
+
+void RequireEmpty(const std::map<std::string, std::string>& pairs, const char* option) {
+  if (!pairs.empty())
+    throw Error(std::string(option) + " " + pairs.begin()->first + ": the kernel has no such operand");
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+void Run(const RunOptions& options) {
+  auto in = Pairs(options.in, "--in"), out = Pairs(options.out, "--out"),
+       scalars = Pairs(options.scalars, "--scalar");
+  std::vector<std::string> scalar_names;
+  for (const auto& [name, value] : scalars) scalar_names.push_back(name);
+  const auto graph = LoadKernel(options.input, options.kernel, scalar_names);
+  CompileOptions compile;
+  compile.target = options.target;
+  compile.engine = options.compiler == "system"        ? Engine::kSystem
+                   : options.compiler == "interpreter" ? Engine::kInterpreter
+                                                       : Engine::kJit;
+  const auto start = std::chrono::steady_clock::now();
+  const Function function = Compile(graph, compile);
+  const std::chrono::duration<double, std::milli> compile_time =
+      std::chrono::steady_clock::now() - start;
+  const runtime::Program& program = function.program();
+
+  std::vector<Array> inputs, outputs;
+  std::vector<index_t> symbols(static_cast<std::size_t>(program.num_symbols), -1);
+  std::vector<std::string> paths;
+  for (const runtime::Buffer& buffer : program.buffers) {
+    if (buffer.kind == runtime::Buffer::Kind::kInput) {
+      const std::string path = Take(&in, buffer.name, "--in");
+      inputs.push_back(ParseNpy(ReadFile(path), path));
+      const Array& array = inputs.back();
+      for (std::size_t d = 0; d < std::min(array.shape.size(), buffer.shape.size()); ++d)
+        if (!buffer.shape[d].is_static())
+          symbols[static_cast<std::size_t>(buffer.shape[d].symbol)] = array.shape[d];
+    } else if (buffer.kind == runtime::Buffer::Kind::kOutput) {
+      paths.push_back(Take(&out, buffer.name, "--out"));
+      std::vector<index_t> shape;
+      for (const runtime::Extent& extent : buffer.shape) {
+        shape.push_back(extent.is_static() ? extent.value
+                                           : symbols[static_cast<std::size_t>(extent.symbol)]);
+        Require(shape.back() >= 0, "the extent of output '", buffer.name,
+                "' does not follow from the inputs; declare it in the kernel");
+      }
+      outputs.push_back(MakeArray(buffer.dtype, std::move(shape)));
+    }
+  }
+  runtime::Arguments arguments;
+  for (const auto& [name, dtype] : program.scalars) {
+    const std::string text = Take(&scalars, name, "--scalar");
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    Require(end != text.c_str() && *end == '\0', "--scalar ", name, "=", text, ": not a number");
+    umbra_scalar scalar;
+    if (dtype == DType::kFloat32) scalar.f32 = static_cast<float>(value);
+    else if (dtype == DType::kFloat64) scalar.f64 = value;
+    else scalar.i32 = static_cast<int>(value);
+    arguments.scalars.push_back(scalar);
+  }
+  RequireEmpty(in, "--in");
+  RequireEmpty(out, "--out");
+  RequireEmpty(scalars, "--scalar");
+  for (Array& array : inputs) arguments.inputs.push_back(array.Ref());
+  for (Array& array : outputs) arguments.outputs.push_back(array.Ref());
+
+  std::vector<double> times;
+  const int repetitions = options.time ? 21 : 1;
+  for (int k = 0; k < repetitions; ++k) {
+    const auto before = std::chrono::steady_clock::now();
+    function(arguments, {options.threads});
+    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - before;
+    times.push_back(time.count());
+  }
+  for (std::size_t k = 0; k < outputs.size(); ++k) WriteFile(paths[k], FormatNpy(outputs[k]));
+  if (options.time)
+    fmt::print("compile {:.2f} ms\nrun     {:.1f} us (median of {})\n", compile_time.count(),
+               Median(times), times.size());
+}
+
+}  // namespace umbra::tools
