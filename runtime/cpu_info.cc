@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 namespace umbra::runtime {
 
@@ -19,6 +21,13 @@ int NumProcessors() {
 
 std::size_t LastLevelCacheBytes() {
   static const std::size_t bytes = [] {
+    // The kernel tells what this machine has of a cache; sysconf may tell of the whole chip.
+    for (const char* index : {"index3", "index2"}) {
+      std::ifstream file(std::string("/sys/devices/system/cpu/cpu0/cache/") + index + "/size");
+      std::size_t kilobytes = 0;
+      char unit = '\0';
+      if (file >> kilobytes >> unit && unit == 'K' && kilobytes > 0) return kilobytes << 10;
+    }
     for (int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
       if (const long size = sysconf(level); size > 0) return static_cast<std::size_t>(size);
     return std::size_t{8} << 20;

@@ -570,15 +570,7 @@ class KernelEmitter {
   }
 
   std::string Identity(const plan::Reduction& reduction) const {
-    const DType type = value(reduction.result).type;
-    const bool is_int = type == DType::kInt32;
-    switch (reduction.kind) {
-      case graph::Reducer::sum: return Literal(0, type);
-      case graph::Reducer::product: return Literal(1, type);
-      case graph::Reducer::maximum: return Literal(is_int ? -2147483648.0 : -HUGE_VAL, type);
-      case graph::Reducer::minimum: return Literal(is_int ? 2147483647.0 : HUGE_VAL, type);
-    }
-    return "";
+    return IdentityLiteral(reduction.kind, value(reduction.result).type);
   }
 
   std::string Join(const plan::Reduction& reduction, const Expr& a, const Expr& b) const {

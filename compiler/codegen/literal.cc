@@ -26,4 +26,15 @@ std::string Literal(double value, DType type) {
   return std::signbit(value) ? "(" + digits + ")" : digits;
 }
 
+std::string IdentityLiteral(graph::Reducer reducer, DType type) {
+  const bool is_int = type == DType::kInt32;
+  switch (reducer) {
+    case graph::Reducer::sum: return Literal(0, type);
+    case graph::Reducer::product: return Literal(1, type);
+    case graph::Reducer::maximum: return Literal(is_int ? -2147483648.0 : -HUGE_VAL, type);
+    case graph::Reducer::minimum: return Literal(is_int ? 2147483647.0 : HUGE_VAL, type);
+  }
+  return "";
+}
+
 }  // namespace umbra::codegen

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "compiler/graph/op.h"
 #include "umbra/dtype.h"
 
 namespace umbra::codegen {
@@ -11,6 +12,9 @@ namespace umbra::codegen {
 /// A C++ literal of `type` that reads back as exactly `value` (rounded to the type), infinities,
 /// NaN, -0 and the smallest integer included; negative ones are in parentheses.
 std::string Literal(double value, DType type);
+
+/// The literal that a reduction starts with and that leaves it unchanged.
+std::string IdentityLiteral(graph::Reducer reducer, DType type);
 
 }  // namespace umbra::codegen
 

@@ -1,0 +1,63 @@
+// What a compile costs: the first kernel of a process, a further one, a disk hit, a memory hit.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "umbra/compile.h"
+#include "umbra/graph.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Milliseconds(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::shared_ptr<const umbra::graph::Graph> Kernel(int k) {
+  return umbra::graph::ParseText("kernel k(a: f32[n, m], b: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) {\n"
+                                 "  y = sigmoid(a * b + broadcast<1>(bias)) + " + std::to_string(k) + "\n}")[0];
+}
+
+}  // namespace
+
+int main() {
+  std::string folder = (std::filesystem::temp_directory_path() / "umbra-compile-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return 1;
+  setenv("UMBRA_CACHE_DIR", folder.c_str(), 1);
+  umbra::CompileOptions fresh;
+  fresh.use_disk_cache = false;
+  auto start = Clock::now();
+  umbra::Compile(Kernel(0), fresh);
+  std::printf("first kernel of a process: %.1f ms\n", Milliseconds(start));
+  const auto before = umbra::GetCompileStatistics();
+  std::vector<double> further, disk, memory;
+  for (int k = 1; k <= 21; ++k) {
+    start = Clock::now();
+    umbra::Compile(Kernel(k), fresh);
+    further.push_back(Milliseconds(start));
+  }
+  const auto after = umbra::GetCompileStatistics();
+  std::printf("further kernel, median of 21: %.1f ms (front end %.1f, optimiser %.1f, code generation %.1f, link %.1f)\n",
+              Median(further), (after.front_end_ms - before.front_end_ms) / 21,
+              (after.optimise_ms - before.optimise_ms) / 21, (after.codegen_ms - before.codegen_ms) / 21,
+              (after.link_ms - before.link_ms) / 21);
+  // Written by one process, read by the next: the memory of this one is keyed by the same content.
+  const auto graph = Kernel(1);
+  for (int k = 0; k < 1001; ++k) {
+    start = Clock::now();
+    umbra::Compile(graph, fresh);
+    memory.push_back(Milliseconds(start) * 1e6);
+  }
+  std::printf("the same graph again, median of 1001: %.0f ns\n", Median(memory));
+  std::filesystem::remove_all(folder);
+}
