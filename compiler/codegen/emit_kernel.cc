@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 
+#include "compiler/codegen/kernel_shape.h"
 #include "compiler/codegen/literal.h"
 #include "compiler/codegen/names.h"
 #include "compiler/codegen/speller.h"
@@ -38,15 +39,12 @@ constexpr int kTransposeBlock = 64;
 // Longer expressions get a name.
 constexpr std::size_t kInlineLength = 56;
 
-class KernelEmitter {
+class KernelEmitter : private KernelShape {
  public:
   KernelEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
                 Writer* out)
-      : plan_(plan), kernel_(kernel), signature_(kernel.signature), options_(options), out_(*out) {
-    width_ = PacketWidth();
+      : KernelShape(plan, kernel, options), out_(*out), width_(PacketWidth()) {
     speller_ = MakeSpeller(options.spelling, options.target, width_);
-    vector_axis_ = signature_.vector_axis;
-    columns_ = !kernel.vector_axis_is_inner();
     CountUses();
   }
 
@@ -71,38 +69,6 @@ class KernelEmitter {
   }
 
  private:
-  // ---- what the kernel looks like -------------------------------------------------------------
-
-  int PacketWidth() const {
-    const int bytes = RegisterBytes(options_.target);
-    if (bytes == 0) return 1;
-    std::size_t widest = 4;
-    for (const Value& value : kernel_.values) widest = std::max(widest, SizeOf(value.type));
-    return bytes / static_cast<int>(widest);
-  }
-
-  bool Streams() const {
-    return options_.variant.nontemporal && !columns_ && !signature_.row_buffers.size();
-  }
-
-  // Transposed operands of elementwise kernels are walked in blocks, so that a cache line that was
-  // fetched for one row is still there for the next.
-  bool IsBlocked() const {
-    if (!signature_.elementwise || columns_) return false;
-    for (const auto& access : signature_.operands)
-      if (AxisDim(access, vector_axis_) >= 0 && !IsContiguousByPlan(access)) return true;
-    return false;
-  }
-
-  static int AxisDim(const runtime::Access& access, int axis) {
-    return access.dim_of_axis[static_cast<std::size_t>(axis)];
-  }
-
-  bool IsContiguousByPlan(const runtime::Access& access) const {
-    const auto rank = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size();
-    return AxisDim(access, vector_axis_) == static_cast<int>(rank) - 1;
-  }
-
   const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
 
   DType OperandType(int operand) const {
@@ -135,18 +101,6 @@ class KernelEmitter {
 
   // ---- declarations ---------------------------------------------------------------------------
 
-  bool IsBaked(int axis) const {
-    const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
-    return extent.is_static() && !signature_.elementwise &&
-           (axis >= kernel_.signature.row_axes);
-  }
-
-  std::string ExtentName(int axis) const {
-    if (IsBaked(axis))
-      return std::to_string(signature_.axes[static_cast<std::size_t>(axis)].value);
-    return fmt::format("n{}", axis);
-  }
-
   void DeclareExtents() {
     for (int axis = 1; axis < kernel_.rank(); ++axis)
       if (!IsBaked(axis)) out_.Line("const long long n{0} = a->extent[{0}];", axis);
@@ -163,14 +117,14 @@ class KernelEmitter {
       bool moves_by_row = false;
       for (int axis = 0; axis < rank; ++axis)
         moves_by_row = moves_by_row || (axis < kernel_.signature.row_axes && axis != vector_axis_ &&
-                                        AxisDim(access, axis) >= 0);
+                                        Moves(access, axis));
       const std::string base = moves_by_row ? names_.Make(operand.name + "_data") : operand.name;
       operand.base = base;
       out_.Line("{}{}* {} = static_cast<{}{}*>(a->data[{}]);", access.store ? "" : "const ",
                 ScalarType(buffer.dtype), base, access.store ? "" : "const ",
                 ScalarType(buffer.dtype), k);
       for (int axis = 0; axis < rank; ++axis) {
-        if (AxisDim(access, axis) < 0) continue;
+        if (!Moves(access, axis)) continue;
         const bool unit = axis == vector_axis_ && !options_.variant.strided && IsContiguousByPlan(access);
         if (unit) continue;
         auto& stride = operand.stride_names[static_cast<std::size_t>(axis)];
@@ -350,7 +304,7 @@ class KernelEmitter {
       const auto& access = signature_.operands[k];
       std::string text = o.base;
       for (int row = 0; row <= last; ++row)
-        if (AxisDim(access, row) >= 0)
+        if (Moves(access, row))
           text += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
       out_.Line("{}{}* {} = {};", access.store ? "" : "const ",
                 ScalarType(OperandType(static_cast<int>(k))), o.name, text);
@@ -588,15 +542,9 @@ class KernelEmitter {
     std::vector<std::string> stride_names;  // by axis; empty where the operand does not move or by 1
   };
 
-  const plan::Plan& plan_;
-  const Kernel& kernel_;
-  const runtime::KernelSignature& signature_;
-  const SourceOptions& options_;
   Writer& out_;
+  int width_;
   std::unique_ptr<Speller> speller_;
-  int width_ = 1;
-  int vector_axis_ = 0;
-  bool columns_ = false;
   Names names_;
   std::vector<Operand> operands_;
   std::vector<std::string> row_names_;

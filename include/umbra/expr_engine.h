@@ -147,24 +147,15 @@ struct AliasCheck<TransposeExp<EType, DType>> {
 };
 
 namespace detail {
-/// Does OP have packets for every element type's vectors?
-template <typename OP, typename V, typename... Rest>
-struct HasPacket {
-  template <typename O>
-  static auto Test(int) -> decltype(O::MapPacket(std::declval<V>(), std::declval<Rest>()...), std::true_type());
-  template <typename O>
-  static std::false_type Test(...);
-  static constexpr bool value = decltype(Test<OP>(0))::value;
-};
 constexpr int JoinDim(int a, int b) { return a == 0 ? b : b == 0 ? a : a == b ? a : -1; }
 }  // namespace detail
 
 template <typename OP, typename TA, typename DType, int etype>
 struct ExpInfo<UnaryMapExp<OP, TA, DType, etype>> {
-  using V = PacketVector<DType>;
+  using V = packet::Vector<DType>;
   static constexpr int kDim = ExpInfo<TA>::kDim;
   static constexpr int kDevMask = ExpInfo<TA>::kDevMask;
-  static constexpr bool kPacket = ExpInfo<TA>::kPacket && detail::HasPacket<OP, V>::value;
+  static constexpr bool kPacket = ExpInfo<TA>::kPacket && packet::kTakes<OP, V>;
 };
 template <typename OP, typename TA, typename DType, int etype>
 struct Plan<UnaryMapExp<OP, TA, DType, etype>, DType> {
@@ -185,11 +176,11 @@ struct AliasCheck<UnaryMapExp<OP, TA, DType, etype>> {
 
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct ExpInfo<BinaryMapExp<OP, TA, TB, DType, etype>> {
-  using V = PacketVector<DType>;
+  using V = packet::Vector<DType>;
   static constexpr int kDim = detail::JoinDim(ExpInfo<TA>::kDim, ExpInfo<TB>::kDim);
   static constexpr int kDevMask = ExpInfo<TA>::kDevMask & ExpInfo<TB>::kDevMask;
   static constexpr bool kPacket =
-      ExpInfo<TA>::kPacket && ExpInfo<TB>::kPacket && detail::HasPacket<OP, V, V>::value;
+      ExpInfo<TA>::kPacket && ExpInfo<TB>::kPacket && packet::kTakes<OP, V, V>;
 };
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct Plan<BinaryMapExp<OP, TA, TB, DType, etype>, DType> {
@@ -217,13 +208,13 @@ struct AliasCheck<BinaryMapExp<OP, TA, TB, DType, etype>> {
 
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct ExpInfo<TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
-  using V = PacketVector<DType>;
+  using V = packet::Vector<DType>;
   static constexpr int kDim = detail::JoinDim(
       detail::JoinDim(ExpInfo<TA>::kDim, ExpInfo<TB>::kDim), ExpInfo<TC>::kDim);
   static constexpr int kDevMask =
       ExpInfo<TA>::kDevMask & ExpInfo<TB>::kDevMask & ExpInfo<TC>::kDevMask;
   static constexpr bool kPacket = ExpInfo<TA>::kPacket && ExpInfo<TB>::kPacket &&
-                                  ExpInfo<TC>::kPacket && detail::HasPacket<OP, V, V, V>::value;
+                                  ExpInfo<TC>::kPacket && packet::kTakes<OP, V, V, V>;
 };
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct Plan<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType> {
@@ -351,7 +342,7 @@ inline void MapExp(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& 
   const Plan<E, DType> plan = MakePlan(exp);
   const index_t stride = dim == 1 ? 0 : dst->stride_;
   if constexpr (ExpInfo<E>::kPacket) {
-    using V = PacketVector<DType>;
+    using V = packet::Vector<DType>;
     constexpr index_t kWidth = simd::kWidth<V>;
     for (index_t y = 0; y < flat[0]; ++y) {
       DType* row = dst->dptr_ + y * stride;

@@ -1,51 +1,58 @@
-// Packets of the eager route: several elements side by side in one register, the widest that the
-// compiler's flags allow.
+// Packets of the eager route: several elements side by side in one register, by default the widest
+// that the compiler's flags allow.
 #ifndef UMBRA_PACKET_H_
 #define UMBRA_PACKET_H_
 
+#include <utility>
+
 #include "umbra/op.h"
 
-namespace umbra {
+namespace umbra::packet {
 
-namespace packet_arch {
-/// Register bytes of an instruction set; plain has one element.
-struct kPlain { static constexpr int kBytes = 0; };
-struct kSSE2 { static constexpr int kBytes = 16; };
-struct kAVX2 { static constexpr int kBytes = 32; };
-struct kAVX512 { static constexpr int kBytes = 64; };
+/// How packets are made; plain has one element.
+enum PacketArch { kPlain, kSSE2, kAVX2, kAVX512 };
+
+/// Bytes of a packet; 0 for one element of any size.
+constexpr int Bytes(PacketArch arch) {
+  return arch == kAVX512 ? 64 : arch == kAVX2 ? 32 : arch == kSSE2 ? 16 : 0;
+}
+
 #if defined(__AVX512F__)
-using kDefault = kAVX512;
+inline constexpr PacketArch kDefaultArch = kAVX512;
 #elif defined(__AVX2__)
-using kDefault = kAVX2;
+inline constexpr PacketArch kDefaultArch = kAVX2;
 #elif defined(__SSE2__)
-using kDefault = kSSE2;
+inline constexpr PacketArch kDefaultArch = kSSE2;
 #else
-using kDefault = kPlain;
+inline constexpr PacketArch kDefaultArch = kPlain;
 #endif
-}  // namespace packet_arch
 
-/// The prelude's vector type that holds a packet of DType.
-template <typename DType, typename Arch = packet_arch::kDefault>
-using PacketVector =
-    simd::packet<DType, (Arch::kBytes == 0 ? 1 : Arch::kBytes / static_cast<int>(sizeof(DType)))>;
+/// The prelude's vector type that holds a packet of DType: f32, f64 or i32.
+template <typename DType, PacketArch Arch = kDefaultArch>
+using Vector =
+    simd::packet<DType, (Arch == kPlain ? 1 : Bytes(Arch) / static_cast<int>(sizeof(DType)))>;
 
 /// A packet of DType: f32, f64 or i32.
-template <typename DType, typename Arch = packet_arch::kDefault>
+template <typename DType, PacketArch Arch = kDefaultArch>
 struct Packet {
-  using Vector = PacketVector<DType, Arch>;
-  static constexpr int kSize = simd::kWidth<Vector>;
-  Vector data_;
+  static constexpr index_t kSize = simd::kWidth<Vector<DType, Arch>>;
+  Vector<DType, Arch> data_;
 
   Packet() = default;
-  explicit Packet(Vector data) : data_(data) {}
-  static Packet Fill(DType s) { return Packet(simd::fill<Vector>(s)); }
+  explicit Packet(Vector<DType, Arch> data) : data_(data) {}
+  Packet& operator=(DType s) { return *this = Fill(s); }
+
+  static Packet Fill(DType s) { return Packet(simd::fill<Vector<DType, Arch>>(s)); }
   /// From any address; alignment is not needed.
-  static Packet Load(const DType* p) { return Packet(simd::load<Vector>(p)); }
+  static Packet Load(const DType* p) { return Packet(simd::load<Vector<DType, Arch>>(p)); }
   static Packet LoadUnAligned(const DType* p) { return Load(p); }
-  /// The first n lanes, the others zero.
-  static Packet LoadHead(const DType* p, index_t n) { return Packet(simd::load_head<Vector>(p, n)); }
+  /// The first n lanes, the others zero; nothing past p + n is read.
+  static Packet LoadHead(const DType* p, index_t n) {
+    return Packet(simd::load_head<Vector<DType, Arch>>(p, n));
+  }
   void Store(DType* p) const { simd::store(p, data_); }
   void StoreUnAligned(DType* p) const { Store(p); }
+  /// The first n lanes; nothing past p + n is written.
   void StoreHead(DType* p, index_t n) const { simd::store_head(p, data_, n); }
   /// Of all lanes, lane i with lane i + half first.
   DType Sum() const { return simd::across<simd::Sum>(data_); }
@@ -56,6 +63,51 @@ struct Packet {
   friend Packet operator/(Packet a, Packet b) { return Packet(simd::div(a.data_, b.data_)); }
 };
 
-}  // namespace umbra
+namespace detail {
+template <typename OP, typename... V>
+struct Takes {
+  template <typename O>
+  static auto Test(int) -> decltype(O::MapPacket(std::declval<V>()...), std::true_type());
+  template <typename O>
+  static std::false_type Test(...);
+  static constexpr bool value = decltype(Test<OP>(0))::value;
+};
+}  // namespace detail
+
+/// Does OP have packets for operands of the types V?
+template <typename OP, typename... V>
+inline constexpr bool kTakes = detail::Takes<OP, V...>::value;
+
+/// OP on packets; kEnabled says whether it has them: all of umbra/ops.def but the rarer functions,
+/// and a user's operator unless it is written with `?:`.
+template <typename OP, typename DType, PacketArch Arch = kDefaultArch>
+struct PacketOp {
+  using V = Vector<DType, Arch>;
+  static constexpr bool kEnabled =
+      kTakes<OP, V> || kTakes<OP, V, V> || kTakes<OP, V, V, V> || kTakes<OP, V, V, V, V>;
+  template <typename... Rest>
+  static Packet<DType, Arch> Map(Packet<DType, Arch> first, Rest... rest) {
+    return Packet<DType, Arch>(OP::MapPacket(first.data_, rest.data_...));
+  }
+};
+
+/// Joins a packet with what lies at the destination, all of it or its first n lanes.
+template <typename SV, typename DType, PacketArch Arch = kDefaultArch>
+struct Saver {
+  static void Save(DType* dst, Packet<DType, Arch> src) {
+    PacketOp<typename SV::OPType, DType, Arch>::Map(Packet<DType, Arch>::Load(dst), src).Store(dst);
+  }
+  static void SaveHead(DType* dst, Packet<DType, Arch> src, index_t n) {
+    PacketOp<typename SV::OPType, DType, Arch>::Map(Packet<DType, Arch>::LoadHead(dst, n), src)
+        .StoreHead(dst, n);
+  }
+};
+template <typename DType, PacketArch Arch>
+struct Saver<sv::saveto, DType, Arch> {
+  static void Save(DType* dst, Packet<DType, Arch> src) { src.Store(dst); }
+  static void SaveHead(DType* dst, Packet<DType, Arch> src, index_t n) { src.StoreHead(dst, n); }
+};
+
+}  // namespace umbra::packet
 
 #endif  // UMBRA_PACKET_H_

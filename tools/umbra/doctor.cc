@@ -53,14 +53,16 @@ void Doctor() {
                   ? "missing: a plain loop is used; install the Debian package libopenblas0"
                   : runtime::BlasName());
   const std::string driver = FirstLibrary(std::array{"libcuda.so.1"});
-  Say("cuda driver", driver.empty() ? "missing: no GPU can be used; it comes with NVIDIA's driver" : driver);
+  Say("cuda driver",
+      driver.empty() ? "missing: no GPU can be used; it comes with NVIDIA's driver" : driver);
   const std::string nvrtc = FirstLibrary(std::array{"libnvrtc.so.13", "libnvrtc.so.12"});
   Say("nvrtc", nvrtc.empty() ? "missing: install NVRTC 12 or 13 (Debian package libnvrtc12, or the "
-                               "CUDA toolkit)" : nvrtc);
+                               "CUDA toolkit)"
+                             : nvrtc);
   auto& cache = runtime::DiskCache::Default();
   const auto [entries, bytes] = cache.Usage();
-  Say("kernel cache", cache.enabled() ? fmt::format("{} ({} kernels, {} KiB)", cache.folder().string(),
-                                                    entries, bytes / 1024)
+  Say("kernel cache", cache.enabled() ? fmt::format("{} ({} kernels, {} KiB)",
+                                                    cache.folder().string(), entries, bytes / 1024)
                                       : "not used: " + cache.problem());
 }
 

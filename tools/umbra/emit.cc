@@ -31,15 +31,22 @@ void CollectNames(const graph::Expression& e, bool vector, std::vector<std::stri
     CollectNames(e.operands[k], vector || (e.name == "broadcast" && k == 0), order, vectors);
 }
 
-// The kernel text of "y = expression" or of an expression alone.
-std::string WrapExpression(const std::string& text, const std::vector<std::string>& scalars) {
-  std::string output = "y", body = text;
-  const std::size_t equals = text.find('=');
-  if (equals != std::string::npos && equals > 0 && text.find_first_of("=<>!", equals + 1) != equals + 1 &&
-      text.find_first_of("<>!(") > equals) {
-    output = text.substr(0, equals);
-    output.erase(output.find_last_not_of(' ') + 1);
-    body = text.substr(equals + 1);
+// Text without the spaces around it.
+std::string Trim(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\n");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+// The kernel text of "y = expression" or of an expression alone, with an output of `rank`.
+std::string WrapExpression(const std::string& text, const std::vector<std::string>& scalars,
+                           int rank) {
+  std::string output = "y", body = Trim(text);
+  const std::size_t equals = body.find('=');
+  if (equals != std::string::npos && body.substr(equals, 2) != "==" &&
+      body.find_first_of("<>!(") > equals) {
+    output = Trim(body.substr(0, equals));
+    body = Trim(body.substr(equals + 1));
   }
   const graph::OperatorAst tree = graph::ParseOperator("expression", "(x)", body);
   std::vector<std::string> names;
@@ -49,20 +56,46 @@ std::string WrapExpression(const std::string& text, const std::vector<std::strin
   for (const std::string& name : names) {
     const bool scalar = std::find(scalars.begin(), scalars.end(), name) != scalars.end();
     parameters += fmt::format("{}{}: f32{}", parameters.empty() ? "" : ", ", name,
-                              scalar ? "" : vectors.count(name) != 0 ? "[?]" : "[?, ?]");
+                              scalar                     ? ""
+                              : vectors.count(name) != 0 ? "[?]"
+                                                         : "[?, ?]");
   }
-  return fmt::format("kernel expression({}) -> ({}: f32[?, ?]) {{\n  {} = {}\n}}\n", parameters,
-                     output, output, body);
+  const char* shapes[] = {"", "[?]", "[?, ?]"};
+  return fmt::format("kernel expression({}) -> ({}: f32{}) {{\n  {} = {}\n}}\n", parameters, output,
+                     shapes[rank], output, body);
+}
+
+// The kernel of an expression and its text. The rank of the result is found by trying: a matrix,
+// or what a reduction leaves of it.
+std::pair<std::shared_ptr<const graph::Graph>, std::string> ParseExpression(
+    const std::string& text, const std::vector<std::string>& scalars) {
+  for (int rank = 2;; --rank) {
+    const std::string kernel = WrapExpression(text, scalars, rank);
+    try {
+      return {graph::Parse(kernel, "expression").front(), kernel};
+    } catch (const graph::ParseError&) {
+      if (rank == 0) break;
+    }
+  }
+  const std::string kernel = WrapExpression(text, scalars, 2);
+  return {graph::Parse(kernel, "expression").front(), kernel};
+}
+
+bool IsFile(const std::string& input) {
+  std::error_code ignored;
+  return input.ends_with(".umb") || std::filesystem::exists(input, ignored);
 }
 
 }  // namespace
 
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
                                                const std::vector<std::string>& scalars) {
-  const bool is_file = std::filesystem::exists(input) ||
-                       (input.size() > 4 && input.substr(input.size() - 4) == ".umb");
-  const auto graphs = is_file ? graph::Parse(ReadFile(input), input)
-                              : graph::Parse(WrapExpression(input, scalars), "expression");
+  if (!IsFile(input)) {
+    Require(kernel.empty(), "--kernel chooses from a .umb file; '", input, "' is an expression");
+    return ParseExpression(input, scalars).first;
+  }
+  const auto graphs = graph::Parse(ReadFile(input), input);
+  Require(!graphs.empty(), input, " has no kernel");
   std::string names;
   for (const auto& graph : graphs) {
     if (graph->name() == kernel || (kernel.empty() && graphs.size() == 1)) return graph;
@@ -73,6 +106,12 @@ std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const s
 }
 
 void Emit(const EmitOptions& options) {
+  if (options.form == "text") {
+    WriteFile(options.output, IsFile(options.input)
+                                  ? ReadFile(options.input)
+                                  : ParseExpression(options.input, options.scalars).second);
+    return;
+  }
   const auto graph = LoadKernel(options.input, options.kernel, options.scalars);
   if (options.form == "graph" || options.form == "dot") {
     WriteFile(options.output,
@@ -104,8 +143,7 @@ void Emit(const EmitOptions& options) {
           "' is a product of matrices only: BLAS runs it, there is no code to show");
   Require(options.spelling == "packets", "--as ", options.form,
           " compiles the packets spelling; leave --spelling away");
-  WriteFile(options.output,
-            ClangBackend().Print(source, source_options.target, options.form));
+  WriteFile(options.output, ClangBackend().Print(source, source_options.target, options.form));
 }
 
 }  // namespace umbra::tools

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -23,26 +24,44 @@ std::string ReadFile(const std::string& path) {
 }
 
 void WriteFile(const std::string& path, std::string_view content) {
-  if (path.empty() || path == "-") {
+  if (path.empty() || path == "-" || path == "/dev/stdout") {
     Require(std::fwrite(content.data(), 1, content.size(), stdout) == content.size() &&
                 std::fflush(stdout) == 0,
             "cannot write to standard output: ", std::strerror(errno));
     return;
   }
-  std::string temporary = path + ".XXXXXX";
+  // Devices and pipes are written as they are; a link is followed, not replaced.
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    Require(!std::filesystem::is_directory(status), "cannot write ", path, ": it is a folder");
+    std::ofstream file(path, std::ios::binary);
+    file.write(content.data(), static_cast<std::streamsize>(content.size()));
+    file.close();
+    Require(static_cast<bool>(file), "cannot write ", path, ": ", std::strerror(errno));
+    return;
+  }
+  std::string target = std::filesystem::weakly_canonical(path, ignored).string();
+  if (ignored) target = path;
+  std::string temporary = target + ".XXXXXX";
   const int file = mkstemp(temporary.data());
   Require(file >= 0, "cannot write ", path, ": ", std::strerror(errno));
-  FILE* stream = fdopen(file, "wb");
-  const bool written = std::fwrite(content.data(), 1, content.size(), stream) == content.size();
   const mode_t mask = umask(0);
   umask(mask);
-  fchmod(file, 0666 & ~mask);
-  const bool closed = std::fclose(stream) == 0;
-  if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    unlink(temporary.c_str());
-    throw Error("cannot write " + path + ": " + reason);
+  bool good = fchmod(file, 0666 & ~mask) == 0;
+  for (std::size_t done = 0; good && done < content.size();) {
+    const ssize_t count = write(file, content.data() + done, content.size() - done);
+    if (count >= 0)
+      done += static_cast<std::size_t>(count);
+    else
+      good = errno == EINTR;
   }
+  int reason = good ? 0 : errno;
+  if (close(file) != 0 && good) good = false, reason = errno;
+  if (good && std::rename(temporary.c_str(), target.c_str()) != 0) good = false, reason = errno;
+  if (good) return;
+  unlink(temporary.c_str());
+  throw Error("cannot write " + path + ": " + std::strerror(reason));
 }
 
 }  // namespace umbra::tools

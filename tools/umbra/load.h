@@ -10,9 +10,9 @@
 
 namespace umbra::tools {
 
-/// The kernel called `kernel` (or the only one) of the .umb file `input`; or, if `input` is no file,
-/// of the expression that it is: "gelu(x + broadcast<1>(bias))" or "y = ...". Free names are f32
-/// matrices of one shape, operands of broadcast are vectors, names in `scalars` are numbers.
+/// The kernel called `kernel` (or the only one) of the .umb file `input`; or, if `input` is no
+/// file, of the expression that it is: "gelu(x + broadcast<1>(bias))" or "y = ...". Free names are
+/// f32 matrices of one shape, operands of broadcast are vectors, names in `scalars` are numbers.
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
                                                const std::vector<std::string>& scalars);
 

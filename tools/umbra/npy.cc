@@ -21,10 +21,14 @@ class HeaderParser {
     while (!Accept('}')) {
       const std::string key = String();
       Expect(':');
-      if (key == "descr") descr = String();
-      else if (key == "fortran_order") fortran = Boolean();
-      else if (key == "shape") Shape();
-      else Fail("unknown key '" + key + "'");
+      if (key == "descr")
+        descr = String();
+      else if (key == "fortran_order")
+        fortran = Boolean();
+      else if (key == "shape")
+        Shape();
+      else
+        Fail("unknown key '" + key + "'");
       if (!Accept(',')) {
         Expect('}');
         break;
@@ -65,7 +69,8 @@ class HeaderParser {
   }
   bool Boolean() {
     Skip();
-    for (const auto& [word, value] : {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
+    for (const auto& [word, value] :
+         {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
       if (rest_.substr(0, word.size()) != word) continue;
       rest_.remove_prefix(word.size());
       return value;
@@ -143,16 +148,20 @@ Array ParseNpy(std::string_view bytes, const std::string& name) {
   HeaderParser header(bytes.substr(start, length), name);
   header.Run();
   Array array;
-  if (header.descr == "<f4") array.dtype = DType::kFloat32;
-  else if (header.descr == "<f8") array.dtype = DType::kFloat64;
-  else if (header.descr == "<i4") array.dtype = DType::kInt32;
+  if (header.descr == "<f4")
+    array.dtype = DType::kFloat32;
+  else if (header.descr == "<f8")
+    array.dtype = DType::kFloat64;
+  else if (header.descr == "<i4")
+    array.dtype = DType::kInt32;
   else
     throw Error(name + ": dtype '" + header.descr +
                 "' is not supported; expected <f4, <f8 or <i4 (save x.astype('float32'))");
   const index_t count = CountOf(header.shape, SizeOf(array.dtype), name);
   const std::string_view data = bytes.substr(start + length);
-  Require(data.size() == static_cast<std::size_t>(count) * SizeOf(array.dtype), name, ": the shape needs ",
-          static_cast<std::size_t>(count) * SizeOf(array.dtype), " bytes, the file has ", data.size());
+  Require(data.size() == static_cast<std::size_t>(count) * SizeOf(array.dtype), name,
+          ": the shape needs ", static_cast<std::size_t>(count) * SizeOf(array.dtype),
+          " bytes, the file has ", data.size());
   array.bytes.assign(data.begin(), data.end());
   array.shape = header.shape;
   array.stride = runtime::TensorRef::Dense(nullptr, array.dtype, array.shape).stride;

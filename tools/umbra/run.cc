@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include "tools/umbra/commands.h"
@@ -15,12 +16,13 @@ namespace umbra::tools {
 
 namespace {
 
-std::map<std::string, std::string> Pairs(const std::vector<std::string>& words, const char* option) {
+std::map<std::string, std::string> Pairs(const std::vector<std::string>& words,
+                                         const char* option) {
   std::map<std::string, std::string> pairs;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
-    Require(equals != std::string::npos && equals > 0 && equals + 1 < word.size(), option, " ", word,
-            ": expected name=value");
+    Require(equals != std::string::npos && equals > 0 && equals + 1 < word.size(), option, " ",
+            word, ": expected name=value");
     Require(pairs.emplace(word.substr(0, equals), word.substr(equals + 1)).second, option, " ",
             word, ": '", word.substr(0, equals), "' is given twice");
   }
@@ -39,7 +41,8 @@ std::string Take(std::map<std::string, std::string>* pairs, const std::string& n
 
 void RequireEmpty(const std::map<std::string, std::string>& pairs, const char* option) {
   if (!pairs.empty())
-    throw Error(std::string(option) + " " + pairs.begin()->first + ": the kernel has no such operand");
+    throw Error(std::string(option) + " " + pairs.begin()->first +
+                ": the kernel has no such operand");
 }
 
 double Median(std::vector<double> values) {
@@ -96,9 +99,15 @@ void Run(const RunOptions& options) {
     const double value = std::strtod(text.c_str(), &end);
     Require(end != text.c_str() && *end == '\0', "--scalar ", name, "=", text, ": not a number");
     umbra_scalar scalar;
-    if (dtype == DType::kFloat32) scalar.f32 = static_cast<float>(value);
-    else if (dtype == DType::kFloat64) scalar.f64 = value;
-    else scalar.i32 = static_cast<int>(value);
+    if (dtype == DType::kFloat32)
+      scalar.f32 = static_cast<float>(value);
+    else if (dtype == DType::kFloat64)
+      scalar.f64 = value;
+    else {
+      Require(value == std::trunc(value) && std::abs(value) <= 2147483647.0, "--scalar ", name, "=",
+              text, ": expected an i32");
+      scalar.i32 = static_cast<std::int32_t>(value);
+    }
     arguments.scalars.push_back(scalar);
   }
   RequireEmpty(in, "--in");
@@ -112,13 +121,18 @@ void Run(const RunOptions& options) {
   for (int k = 0; k < repetitions; ++k) {
     const auto before = std::chrono::steady_clock::now();
     function(arguments, {options.threads});
-    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - before;
+    const std::chrono::duration<double, std::micro> time =
+        std::chrono::steady_clock::now() - before;
     times.push_back(time.count());
   }
   for (std::size_t k = 0; k < outputs.size(); ++k) WriteFile(paths[k], FormatNpy(outputs[k]));
-  if (options.time)
-    fmt::print("compile {:.2f} ms\nrun     {:.1f} us (median of {})\n", compile_time.count(),
-               Median(times), times.size());
+  if (options.time) {
+    double bytes = 0;
+    for (const Array& array : inputs) bytes += static_cast<double>(array.bytes.size());
+    for (const Array& array : outputs) bytes += static_cast<double>(array.bytes.size());
+    fmt::print("compile {:.2f} ms\nrun     {:.1f} us (median of {}), {:.2f} GB/s of operands\n",
+               compile_time.count(), Median(times), times.size(), bytes / Median(times) / 1e3);
+  }
 }
 
 }  // namespace umbra::tools

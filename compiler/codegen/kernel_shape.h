@@ -1,0 +1,82 @@
+// What a kernel looks like to the emitter: packet width, who moves along which axis, what is baked.
+#ifndef UMBRA_COMPILER_CODEGEN_KERNEL_SHAPE_H_
+#define UMBRA_COMPILER_CODEGEN_KERNEL_SHAPE_H_
+
+#include <algorithm>
+#include <string>
+
+#include "compiler/codegen/source.h"
+
+namespace umbra::codegen {
+
+class KernelShape {
+ public:
+  KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options)
+      : plan_(plan), kernel_(kernel), signature_(kernel.signature), options_(options),
+        vector_axis_(kernel.signature.vector_axis), columns_(!kernel.vector_axis_is_inner()) {}
+
+  /// Lanes of the kernel's packets: as many as the widest dtype has in a register; 1 for plain.
+  int PacketWidth() const {
+    const int bytes = RegisterBytes(options_.target);
+    if (bytes == 0) return 1;
+    std::size_t widest = 4;
+    for (const plan::Value& value : kernel_.values) widest = std::max(widest, SizeOf(value.type));
+    return bytes / static_cast<int>(widest);
+  }
+
+  /// Do stores go past the caches?
+  bool Streams() const {
+    return options_.variant.nontemporal && !columns_ && signature_.row_buffers.empty();
+  }
+
+  /// Transposed operands of elementwise kernels are walked in blocks, so that a cache line that was
+  /// fetched for one row is still there for the next.
+  bool IsBlocked() const {
+    if (!signature_.elementwise || columns_) return false;
+    for (const auto& access : signature_.operands)
+      if (AxisDim(access, vector_axis_) >= 0 && !IsContiguousByPlan(access)) return true;
+    return false;
+  }
+
+  static int AxisDim(const runtime::Access& access, int axis) {
+    return access.dim_of_axis[static_cast<std::size_t>(axis)];
+  }
+
+  /// Does the operand's address depend on the axis? A launch may cut an elementwise kernel's memory
+  /// into rows anew, so axis 0 moves all that the vector axis moves.
+  bool Moves(const runtime::Access& access, int axis) const {
+    if (AxisDim(access, axis) >= 0) return true;
+    return signature_.elementwise && axis == 0 && AxisDim(access, vector_axis_) >= 0;
+  }
+
+  /// Is the vector axis the last dimension of the operand's buffer?
+  bool IsContiguousByPlan(const runtime::Access& access) const {
+    const auto rank = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size();
+    return AxisDim(access, vector_axis_) == static_cast<int>(rank) - 1;
+  }
+
+  /// Static inner extents are written into the source; those of elementwise kernels are not,
+  /// because a launch may cut them anew.
+  bool IsBaked(int axis) const {
+    const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
+    return extent.is_static() && !signature_.elementwise && axis >= signature_.row_axes;
+  }
+
+  std::string ExtentName(int axis) const {
+    if (IsBaked(axis))
+      return std::to_string(signature_.axes[static_cast<std::size_t>(axis)].value);
+    return "n" + std::to_string(axis);
+  }
+
+ protected:
+  const plan::Plan& plan_;
+  const plan::Kernel& kernel_;
+  const runtime::KernelSignature& signature_;
+  const SourceOptions& options_;
+  int vector_axis_;
+  bool columns_;  ///< is the vector axis a row axis?
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_KERNEL_SHAPE_H_
