@@ -1,28 +1,20 @@
-// The handwritten digits as tensors.
+// The handwritten digits.
 #ifndef UMBRA_EXAMPLES_DIGITS_DATA_H_
 #define UMBRA_EXAMPLES_DIGITS_DATA_H_
 
 #include <string>
-
-#include "umbra/tensor.h"
+#include <vector>
 
 namespace digits {
 
-using Matrix = umbra::TensorContainer<umbra::cpu, 2, float>;
-
-constexpr umbra::index_t kPixels = 64, kClasses = 10;
-
-struct Data {
-  Matrix image;  ///< [n, kPixels], integers 0 to 16
-  Matrix label;  ///< [n, kClasses], 1 in the column of the digit's class, else 0
+struct Images {
+  std::vector<float> pixels;  ///< 64 an image, 0 to 1
+  std::vector<int> classes;   ///< 0 to 9
+  int count() const { return static_cast<int>(classes.size()); }
 };
 
-/// Reads a gzip-compressed file with kPixels values and the class in every row. Throws umbra::Error
-/// with the file and line of what is wrong.
-Data ReadData(const std::string& path);
-
-/// Copies the rows `rows[0 .. count)` of `from` to `to`, which takes their number.
-void Gather(const Matrix& from, const umbra::index_t* rows, umbra::index_t count, Matrix* to);
+/// Reads the compressed table. Throws umbra::Error if it is missing or not what it should be.
+Images Load(const std::string& path);
 
 }  // namespace digits
 

@@ -52,6 +52,9 @@ inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt
   const Shape<2> c = dst->shape_.FlatTo2D();
   Require(ka == kb && c[0] == m && c[1] == n, "dot: shapes ", e.lhs_.shape_, lt ? ".T" : "", " and ",
           e.rhs_.shape_, rt ? ".T" : "", " do not give shape ", dst->shape_);
+  CheckTensor(*dst);
+  CheckTensor(e.lhs_);
+  CheckTensor(e.rhs_);
   const Region region = RegionOf(*dst);
   Require(AliasCheck<TA>::Apart(e.lhs_, region) && AliasCheck<TB>::Apart(e.rhs_, region),
           "dot: the destination overlaps an operand; assign to memory of its own");

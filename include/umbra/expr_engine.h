@@ -2,6 +2,7 @@
 #ifndef UMBRA_EXPR_ENGINE_H_
 #define UMBRA_EXPR_ENGINE_H_
 
+#include <cstdint>
 #include <type_traits>
 
 #include "umbra/expression.h"
@@ -16,11 +17,27 @@ class TensorContainer;
 
 namespace umbra::expr {
 
-/// Bytes that an assignment writes, and how they are laid out.
+/// The bytes of a tensor: `rows` rows of `width` bytes, `pitch` bytes from one to the next.
 struct Region {
-  const char *first, *last;
-  const void* data;
-  index_t stride;
+  const char* first;
+  index_t rows, width, pitch;
+
+  const char* last() const { return rows == 0 ? first : first + (rows - 1) * pitch + width; }
+  /// Have the two no byte in common? Rows that lie between each other's rows have none.
+  bool Apart(const Region& other) const {
+    if (width == 0 || other.width == 0) return true;
+    if (last() <= other.first || other.last() <= first) return true;
+    if (rows > 1 && other.rows > 1 && pitch != other.pitch) return false;
+    const index_t period = rows > 1 ? pitch : other.pitch;
+    if (period <= 0) return false;
+    const index_t offset = ((first - other.first) % period + period) % period;
+    return offset >= other.width && offset + width <= period;
+  }
+  /// Are the two the same elements at the same places?
+  bool Same(const Region& other) const {
+    return first == other.first && rows == other.rows && width == other.width &&
+           (rows == 1 || pitch == other.pitch);
+  }
 };
 
 /// What is known of an expression's type: rank (0 for a number), device, and whether it can be
@@ -88,19 +105,19 @@ struct Plan<Tensor<Device, dim, DType>, DType> {
 };
 template <typename Device, int dim, typename DType>
 inline Region RegionOf(const Tensor<Device, dim, DType>& t) {
-  const auto* first = reinterpret_cast<const char*>(t.dptr_);
   const Shape<2> flat = t.shape_.FlatTo2D();
-  const index_t count = flat[0] == 0 || flat[1] == 0 ? 0 : (flat[0] - 1) * t.stride_ + flat[1];
-  return {first, first + count * static_cast<index_t>(sizeof(DType)), t.dptr_, t.stride_};
+  constexpr auto kBytes = static_cast<index_t>(sizeof(DType));
+  const index_t pitch = dim == 1 ? flat[1] : t.stride_;
+  return {reinterpret_cast<const char*>(t.dptr_), flat[0], flat[1] * kBytes, pitch * kBytes};
 }
 template <typename Device, int dim, typename DType>
 struct AliasCheck<Tensor<Device, dim, DType>> {
   static bool Apart(const Tensor<Device, dim, DType>& t, const Region& dst) {
-    const Region own = RegionOf(t);
-    return own.last <= dst.first || dst.last <= own.first;
+    return RegionOf(t).Apart(dst);
   }
   static bool Harmless(const Tensor<Device, dim, DType>& t, const Region& dst) {
-    return Apart(t, dst) || (t.dptr_ == dst.data && (t.stride_ == dst.stride || dim == 1));
+    const Region own = RegionOf(t);
+    return own.Same(dst) || own.Apart(dst);
   }
 };
 
@@ -261,8 +278,27 @@ inline MaybeShape<dim> Join(const MaybeShape<dim>& a, const MaybeShape<dim>& b) 
 }
 template <int dim, typename DType>
 inline MaybeShape<dim> ShapeOf(const ScalarExp<DType>&) { return {}; }
+/// Throws umbra::Error unless `t` describes memory that can be walked over.
+template <typename Device, int dim, typename DType>
+inline void CheckTensor(const Tensor<Device, dim, DType>& t) {
+  bool empty = false;
+  for (int i = 0; i < dim; ++i) {
+    Require(t.shape_[i] >= 0, "a tensor has a negative extent: shape ", t.shape_);
+    empty = empty || t.shape_[i] == 0;
+  }
+  if (empty) return;
+  Require(t.dptr_ != nullptr, "a tensor of shape ", t.shape_,
+          " has no memory: call AllocSpace, or use TensorContainer");
+  Require(reinterpret_cast<std::uintptr_t>(t.dptr_) % alignof(DType) == 0, "the data of a tensor of shape ",
+          t.shape_, " are not aligned to their elements of ", sizeof(DType), " bytes");
+  Require(dim == 1 || t.stride_ >= t.shape_[dim - 1], "a tensor of shape ", t.shape_, " has stride ",
+          t.stride_, ": it must be at least the length of a row");
+}
 template <int dim, typename Device, typename DType>
-inline MaybeShape<dim> ShapeOf(const Tensor<Device, dim, DType>& t) { return {false, t.shape_}; }
+inline MaybeShape<dim> ShapeOf(const Tensor<Device, dim, DType>& t) {
+  CheckTensor(t);
+  return {false, t.shape_};
+}
 template <int dim, typename DstDType, typename SrcDType, typename EType, int etype>
 inline MaybeShape<dim> ShapeOf(const TypecastExp<DstDType, SrcDType, EType, etype>& e);
 template <int dim, typename EType, typename DType>
@@ -320,56 +356,86 @@ struct TypeCheck {
                 "umbra: the expression and its destination are on different devices");
 };
 
+/// The stream of a tensor; none for other expressions.
+template <typename Device, typename E>
+struct StreamInfo {
+  static Stream<Device>* Get(const E&) { return nullptr; }
+};
+template <typename Device, int dim, typename DType>
+struct StreamInfo<Device, Tensor<Device, dim, DType>> {
+  static Stream<Device>* Get(const Tensor<Device, dim, DType>& t) { return t.stream_; }
+};
+
 template <typename E, typename DType, int etype>
 inline Plan<E, DType> MakePlan(const Exp<E, DType, etype>& e) { return Plan<E, DType>(e.self()); }
 
-/// dst = exp, element by element, in packets where the expression has them; tails are packets of
-/// which the first lanes count.
+/// Can the expression be evaluated in packets?
+template <typename E, packet::PacketArch Arch = packet::kDefaultArch>
+struct PacketCheck {
+  static constexpr bool kPass = ExpInfo<E>::kPacket;
+};
+/// Evaluates an expression a packet at a time, from (y, x) on along the row.
+template <typename E, typename DType, packet::PacketArch Arch = packet::kDefaultArch>
+class PacketPlan {
+ public:
+  using Packet = packet::Packet<DType, Arch>;
+  explicit PacketPlan(const E& e) : plan_(e) {}
+  Packet EvalPacket(index_t y, index_t x) const { return EvalHead(y, x, Packet::kSize); }
+  /// Of which only the first n lanes count; nothing beyond them is read.
+  Packet EvalHead(index_t y, index_t x, index_t n) const {
+    return Packet(plan_.template EvalPacket<packet::Vector<DType, Arch>>(y, x, n));
+  }
+  DType Eval(index_t y, index_t x) const { return plan_.Eval(y, x); }
+
+ private:
+  Plan<E, DType> plan_;
+};
+template <packet::PacketArch Arch = packet::kDefaultArch, typename E, typename DType, int etype>
+inline PacketPlan<E, DType, Arch> MakePacketPlan(const Exp<E, DType, etype>& e) {
+  static_assert(PacketCheck<E, Arch>::kPass, "umbra: the expression has no packets: use MakePlan");
+  return PacketPlan<E, DType, Arch>(e.self());
+}
+
+/// Element by element over the rows of `dst`, without checks.
+template <typename Saver, typename Device, int dim, typename DType, typename E>
+inline void MapPlan(Tensor<Device, dim, DType>* dst, const Plan<E, DType>& plan) {
+  const Shape<2> flat = dst->shape_.FlatTo2D();
+  for (index_t y = 0; y < flat[0]; ++y) {
+    DType* row = dst->dptr_ + (dim == 1 ? 0 : y * dst->stride_);
+    for (index_t x = 0; x < flat[1]; ++x) Saver::Save(row[x], DType(plan.Eval(y, x)));
+  }
+}
+/// The same in packets; the tail of a row is a packet of which the first lanes count.
+template <typename SV, typename Device, int dim, typename DType, typename E, packet::PacketArch Arch>
+inline void MapPacketPlan(Tensor<Device, dim, DType>* dst, const PacketPlan<E, DType, Arch>& plan) {
+  using Saver = packet::Saver<SV, DType, Arch>;
+  constexpr index_t kSize = packet::Packet<DType, Arch>::kSize;
+  const Shape<2> flat = dst->shape_.FlatTo2D();
+  for (index_t y = 0; y < flat[0]; ++y) {
+    DType* row = dst->dptr_ + (dim == 1 ? 0 : y * dst->stride_);
+    index_t x = 0;
+    for (; x + kSize <= flat[1]; x += kSize) Saver::Save(row + x, plan.EvalPacket(y, x));
+    const index_t n = flat[1] - x;
+    if (n > 0) Saver::SaveHead(row + x, plan.EvalHead(y, x, n), n);
+  }
+}
+
+/// `dst Saver exp`, in packets where the expression has them. Throws umbra::Error if shapes differ,
+/// memory is missing, or the destination overlaps an operand so that the result would change.
 template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
 inline void MapExp(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
   (void)TypeCheck<Device, dim, E>();
+  CheckTensor(*dst);
   const MaybeShape<dim> shape = ShapeOf<dim>(exp.self());
   Require(shape.any || shape.shape == dst->shape_, "assignment to a tensor of shape ", dst->shape_,
           " from an expression of shape ", shape.shape);
-  const Shape<2> flat = dst->shape_.FlatTo2D();
-  if (flat[0] == 0 || flat[1] == 0) return;
-  Require(dst->dptr_ != nullptr, "assignment to a tensor of shape ", dst->shape_,
-          " that has no memory: call AllocSpace, or use TensorContainer");
   const Region region = RegionOf(*dst);
+  if (region.rows == 0 || region.width == 0) return;
   Require(AliasCheck<E>::Harmless(exp.self(), region),
           "the destination overlaps an operand in a way that would change the result; assign to "
           "memory of its own");
-  const Plan<E, DType> plan = MakePlan(exp);
-  const index_t stride = dim == 1 ? 0 : dst->stride_;
-  if constexpr (ExpInfo<E>::kPacket) {
-    using V = packet::Vector<DType>;
-    constexpr index_t kWidth = simd::kWidth<V>;
-    for (index_t y = 0; y < flat[0]; ++y) {
-      DType* row = dst->dptr_ + y * stride;
-      index_t x = 0;
-      for (; x + kWidth <= flat[1]; x += kWidth) {
-        V value = plan.template EvalPacket<V>(y, x, kWidth);
-        if constexpr (!std::is_same_v<Saver, sv::saveto>) {
-          V joined = simd::load<V>(row + x);
-          Saver::Save(joined, value);
-          value = joined;
-        }
-        simd::store(row + x, value);
-      }
-      if (x == flat[1]) continue;
-      V value = plan.template EvalPacket<V>(y, x, flat[1] - x);
-      if constexpr (!std::is_same_v<Saver, sv::saveto>) {
-        V joined = simd::load_head<V>(row + x, flat[1] - x);
-        Saver::Save(joined, value);
-        value = joined;
-      }
-      simd::store_head(row + x, value, flat[1] - x);
-    }
-  } else {
-    for (index_t y = 0; y < flat[0]; ++y)
-      for (index_t x = 0; x < flat[1]; ++x)
-        Saver::Save(dst->dptr_[y * stride + x], DType(plan.Eval(y, x)));
-  }
+  if constexpr (PacketCheck<E>::kPass) MapPacketPlan<Saver>(dst, MakePacketPlan(exp));
+  else MapPlan<Saver>(dst, MakePlan(exp));
 }
 
 /// dst = scale * dot(a, b); in umbra/dot.h.
