@@ -2,34 +2,44 @@
 
 #include <zlib.h>
 
-#include <sstream>
-
-#include "umbra/error.h"
+#include <charconv>
+#include <cstring>
+#include <memory>
 
 namespace digits {
 
-Images Load(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb");
-  umbra::Require(file != nullptr, "cannot read ", path);
-  std::string text;
-  char buffer[65536];
-  int got;
-  while ((got = gzread(file, buffer, sizeof buffer)) > 0)
-    text.append(buffer, static_cast<std::size_t>(got));
-  gzclose(file);
-  umbra::Require(got == 0, path, " is damaged");
-  Images images;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::vector<int> values;
-    for (std::string field; std::getline(fields, field, ',');) values.push_back(std::stoi(field));
-    umbra::Require(values.size() == 65, path, ": a row of ", values.size(), " values, expected 65");
-    for (int k = 0; k < 64; ++k)
-      images.pixels.push_back(static_cast<float>(values[static_cast<std::size_t>(k)]) / 16);
-    images.classes.push_back(values[64]);
+Data::Data(const std::string& path) {
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  umbra::Require(file != nullptr, "cannot open ", path);
+  std::vector<int> numbers;
+  char line[1024];
+  std::size_t rows = 0;
+  while (gzgets(file.get(), line, sizeof line) != nullptr) {
+    ++rows;
+    const char* const end = line + std::strlen(line);
+    for (const char* at = line; at < end && *at != '\n' && *at != '\r';) {
+      const auto [next, error] = std::from_chars(at, end, numbers.emplace_back());
+      umbra::Require(error == std::errc(), path, ", line ", rows, ": a number was expected");
+      at = next < end && *next == ',' ? next + 1 : next;
+    }
+    umbra::Require(numbers.size() == rows * (kPixels + 1), path, ", line ", rows, ": expected ",
+                   kPixels, " pixels and a class");
+    umbra::Require(numbers.back() >= 0 && numbers.back() < kClasses, path, ", line ", rows,
+                   ": the class is not a digit");
   }
-  return images;
+  umbra::Require(rows > kTrainRows, path, " has ", rows, " rows; more than ", kTrainRows,
+                 " are needed");
+
+  const auto count = static_cast<umbra::index_t>(rows);
+  pixels.Resize(umbra::Shape2(count, kPixels));
+  onehot.Resize(umbra::Shape2(count, kClasses));
+  onehot = 0.0f;
+  const int* number = numbers.data();
+  for (umbra::index_t row = 0; row < count; ++row) {
+    for (int k = 0; k < kPixels; ++k) pixels[row][k] = static_cast<float>(*number++) / 16.0f;
+    onehot[row][*number] = 1.0f;
+    labels.push_back(*number++);
+  }
 }
 
 }  // namespace digits
