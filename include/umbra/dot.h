@@ -5,9 +5,10 @@
 #include "umbra/blas.h"
 #include "umbra/tensor.h"
 
-namespace umbra::expr {
+namespace umbra::blas {
 
-namespace detail {
+/// c = alpha * op(a) . op(b) + beta * c of row-major matrices, as in umbra/blas.h: by the runtime
+/// where the program links it, else by a loop here.
 template <typename DType>
 inline void Gemm(bool ta, bool tb, index_t m, index_t n, index_t k, DType alpha, const DType* a,
                  index_t lda, const DType* b, index_t ldb, DType beta, DType* c, index_t ldc) {
@@ -18,15 +19,25 @@ inline void Gemm(bool ta, bool tb, index_t m, index_t n, index_t k, DType alpha,
     umbra_gemm_f64(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 #else
   for (index_t i = 0; i < m; ++i)
-    for (index_t j = 0; j < n; ++j) {
-      DType sum = 0;
-      for (index_t p = 0; p < k; ++p)
-        sum += (ta ? a[p * lda + i] : a[i * lda + p]) * (tb ? b[j * ldb + p] : b[p * ldb + j]);
-      c[i * ldc + j] = alpha * sum + (beta == DType(0) ? DType(0) : beta * c[i * ldc + j]);
-    }
+    for (index_t j = 0; j < n; ++j)
+      c[i * ldc + j] = beta == DType(0) ? DType(0) : beta * c[i * ldc + j];
+  constexpr index_t kBlock = 256;  // rows of b that stay in cache while all rows of a pass by
+  for (index_t p0 = 0; p0 < k; p0 += kBlock)
+    for (index_t i = 0; i < m; ++i)
+      for (index_t p = p0; p < k && p < p0 + kBlock; ++p) {
+        const DType factor = alpha * (ta ? a[p * lda + i] : a[i * lda + p]);
+        DType* row = c + i * ldc;
+        if (tb)
+          for (index_t j = 0; j < n; ++j) row[j] += factor * b[j * ldb + p];
+        else
+          for (index_t j = 0; j < n; ++j) row[j] += factor * b[p * ldb + j];
+      }
 #endif
 }
-}  // namespace detail
+
+}  // namespace umbra::blas
+
+namespace umbra::expr {
 
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB, bool lt,
           bool rt>
@@ -59,8 +70,8 @@ inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt
   Require(AliasCheck<TA>::Apart(e.lhs_, region) && AliasCheck<TB>::Apart(e.rhs_, region),
           "dot: the destination overlaps an operand; assign to memory of its own");
   if (m == 0 || n == 0) return;
-  detail::Gemm<DType>(ta, tb, m, n, ka, alpha, e.lhs_.dptr_, e.lhs_.stride_, e.rhs_.dptr_,
-                      e.rhs_.stride_, beta, dst->dptr_, dst->stride_);
+  blas::Gemm<DType>(ta, tb, m, n, ka, alpha, e.lhs_.dptr_, e.lhs_.stride_, e.rhs_.dptr_,
+                    e.rhs_.stride_, beta, dst->dptr_, dst->stride_);
 }
 
 }  // namespace umbra::expr

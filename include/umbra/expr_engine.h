@@ -3,6 +3,7 @@
 #define UMBRA_EXPR_ENGINE_H_
 
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "umbra/expression.h"
@@ -126,12 +127,16 @@ template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct ExpInfo<TypecastExp<DstDType, SrcDType, EType, etype>> {
   static constexpr int kDim = ExpInfo<EType>::kDim;
   static constexpr int kDevMask = ExpInfo<EType>::kDevMask;
-  static constexpr bool kPacket = false;
+  static constexpr bool kPacket = ExpInfo<EType>::kPacket;
 };
 template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
   explicit Plan(const TypecastExp<DstDType, SrcDType, EType, etype>& e) : src_(e.exp) {}
   DstDType Eval(index_t y, index_t x) const { return simd::cast<DstDType>(SrcDType(src_.Eval(y, x))); }
+  template <typename V>
+  V EvalPacket(index_t y, index_t x, index_t n) const {
+    return simd::cast<V>(src_.template EvalPacket<simd::Rebind<V, SrcDType>>(y, x, n));
+  }
   Plan<EType, SrcDType> src_;
 };
 template <typename DstDType, typename SrcDType, typename EType, int etype>
@@ -269,10 +274,18 @@ struct MaybeShape {
   bool any = true;
   Shape<dim> shape;
 };
+namespace detail {
+template <typename OP, typename = void>
+struct OpName { static constexpr std::string_view value = "an operator"; };
+template <typename OP>
+struct OpName<OP, std::void_t<decltype(OP::kName)>> {
+  static constexpr std::string_view value = OP::kName;
+};
+}  // namespace detail
 template <int dim>
-inline MaybeShape<dim> Join(const MaybeShape<dim>& a, const MaybeShape<dim>& b) {
+inline MaybeShape<dim> Join(std::string_view op, const MaybeShape<dim>& a, const MaybeShape<dim>& b) {
   if (a.any) return b;
-  Require(b.any || a.shape == b.shape, "the shapes of the operands differ: ", a.shape, " and ",
+  Require(b.any || a.shape == b.shape, op, ": the shapes of the operands differ: ", a.shape, " and ",
           b.shape, "; use broadcast<axis>(...) to bring one to the shape of the other");
   return a;
 }
@@ -332,11 +345,12 @@ inline MaybeShape<dim> ShapeOf(const UnaryMapExp<OP, TA, DType, etype>& e) {
 }
 template <int dim, typename OP, typename TA, typename TB, typename DType, int etype>
 inline MaybeShape<dim> ShapeOf(const BinaryMapExp<OP, TA, TB, DType, etype>& e) {
-  return Join(ShapeOf<dim>(e.lhs_), ShapeOf<dim>(e.rhs_));
+  return Join(detail::OpName<OP>::value, ShapeOf<dim>(e.lhs_), ShapeOf<dim>(e.rhs_));
 }
 template <int dim, typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 inline MaybeShape<dim> ShapeOf(const TernaryMapExp<OP, TA, TB, TC, DType, etype>& e) {
-  return Join(Join(ShapeOf<dim>(e.item1_), ShapeOf<dim>(e.item2_)), ShapeOf<dim>(e.item3_));
+  constexpr std::string_view op = detail::OpName<OP>::value;
+  return Join(op, Join(op, ShapeOf<dim>(e.item1_), ShapeOf<dim>(e.item2_)), ShapeOf<dim>(e.item3_));
 }
 
 template <int dim, typename E>

@@ -146,11 +146,13 @@ inline BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)> MakeExp(
                 "umbra: the two operands have different dtypes: convert one with tcast<DType>(...)");
   return BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)>(lhs.self(), rhs.self());
 }
-template <typename OP, typename TA, typename TB, typename TC, typename DType, int ta, int tb, int tc>
-inline TernaryMapExp<OP, TA, TB, TC, DType, (ta | tb | tc | type::kMapper)> MakeExp(
-    const Exp<TA, DType, ta>& item1, const Exp<TB, DType, tb>& item2,
-    const Exp<TC, DType, tc>& item3) {
-  return TernaryMapExp<OP, TA, TB, TC, DType, (ta | tb | tc | type::kMapper)>(
+template <typename OP, typename TA, typename TB, typename TC, typename DA, typename DB, typename DC,
+          int ta, int tb, int tc>
+inline TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)> MakeExp(
+    const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2, const Exp<TC, DC, tc>& item3) {
+  static_assert(std::is_same_v<DA, DB> && std::is_same_v<DA, DC>,
+                "umbra: the three operands have different dtypes: convert with tcast<DType>(...)");
+  return TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)>(
       item1.self(), item2.self(), item3.self());
 }
 
@@ -169,9 +171,10 @@ template <typename OP, typename TB, typename DType, int tb>
 inline auto F(const ScalarExp<DType>& lhs, const Exp<TB, DType, tb>& rhs) {
   return MakeExp<OP>(lhs, rhs);
 }
-template <typename OP, typename TA, typename TB, typename TC, typename DType, int ta, int tb, int tc>
-inline auto F(const Exp<TA, DType, ta>& item1, const Exp<TB, DType, tb>& item2,
-              const Exp<TC, DType, tc>& item3) {
+template <typename OP, typename TA, typename TB, typename TC, typename DA, typename DB, typename DC,
+          int ta, int tb, int tc>
+inline auto F(const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2,
+              const Exp<TC, DC, tc>& item3) {
   return MakeExp<OP>(item1, item2, item3);
 }
 

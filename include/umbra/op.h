@@ -50,7 +50,7 @@ using IfLanes = std::enable_if_t<(IsLane<A>::value || IsLane<B>::value) &&
   template <typename A, typename B, typename = IfLanes<A, B>>                 \
   inline Common<A, B> operator symbol(const A& a, const B& b) {               \
     return name(Common<A, B>(a), Common<A, B>(b));                            \
-  }                                                                           
+  }
 #define UMBRA_LANE_COMPARE(symbol, name)                                      \
   template <typename V>                                                       \
   inline Truth<V> name(const Lane<V>& a, const Lane<V>& b) { return {a.v symbol b.v}; } \
@@ -105,6 +105,16 @@ inline Lane<V> select(const Truth<V>& condition, const A& a, const B& b) {
   return Lane<V>(simd::select(condition.m, Lane<V>(a).v, Lane<V>(b).v));
 }
 
+#define UMBRA_LANE_FLOAT(name)                                                      \
+  static_assert(std::is_floating_point_v<Element>,                                  \
+                "umbra: op::" #name " takes f32 or f64: convert with tcast<float>(...)")
+#define UMBRA_LANE_FLOAT_UNARY(name)        \
+  template <typename V>                     \
+  inline Lane<V> name(const Lane<V>& a) {   \
+    using Element = simd::Elem<V>;          \
+    UMBRA_LANE_FLOAT(name);                 \
+    return Lane<V>(simd::name(a.v));        \
+  }
 #define UMBRA_LANE_UNARY(name) \
   template <typename V>        \
   inline Lane<V> name(const Lane<V>& a) { return Lane<V>(simd::name(a.v)); }
@@ -114,20 +124,24 @@ inline Lane<V> select(const Truth<V>& condition, const A& a, const B& b) {
     return Common<A, B>(simd::name(Common<A, B>(a).v, Common<A, B>(b).v)); \
   }
 UMBRA_LANE_UNARY(abs)
-UMBRA_LANE_UNARY(sqrt)
-UMBRA_LANE_UNARY(floor)
-UMBRA_LANE_UNARY(ceil)
-UMBRA_LANE_UNARY(trunc)
-UMBRA_LANE_UNARY(rint)
-UMBRA_LANE_UNARY(exp)
-UMBRA_LANE_UNARY(expm1)
-UMBRA_LANE_UNARY(log)
-UMBRA_LANE_UNARY(log1p)
-UMBRA_LANE_UNARY(tanh)
+UMBRA_LANE_FLOAT_UNARY(sqrt)
+UMBRA_LANE_FLOAT_UNARY(floor)
+UMBRA_LANE_FLOAT_UNARY(ceil)
+UMBRA_LANE_FLOAT_UNARY(trunc)
+UMBRA_LANE_FLOAT_UNARY(rint)
+UMBRA_LANE_FLOAT_UNARY(exp)
+UMBRA_LANE_FLOAT_UNARY(expm1)
+UMBRA_LANE_FLOAT_UNARY(log)
+UMBRA_LANE_FLOAT_UNARY(log1p)
+UMBRA_LANE_FLOAT_UNARY(tanh)
 // Rarer functions have packets in generated code only: eager programs need not link libmvec.
 #define UMBRA_LANE_SCALAR_UNARY(name)                                               \
   template <typename V, typename = std::enable_if_t<simd::kWidth<V> == 1>>          \
-  inline Lane<V> name(const Lane<V>& a) { return Lane<V>(simd::name(a.v)); }
+  inline Lane<V> name(const Lane<V>& a) {                                           \
+    using Element = simd::Elem<V>;                                                  \
+    UMBRA_LANE_FLOAT(name);                                                         \
+    return Lane<V>(simd::name(a.v));                                                \
+  }
 UMBRA_LANE_SCALAR_UNARY(erf)
 UMBRA_LANE_SCALAR_UNARY(sin)
 UMBRA_LANE_SCALAR_UNARY(cos)
@@ -144,10 +158,14 @@ UMBRA_LANE_PAIR(minimum)
   template <typename A, typename B, typename = IfLanes<A, B>,                              \
             typename = std::enable_if_t<simd::kWidth<decltype(Common<A, B>::v)> == 1>>     \
   inline Common<A, B> name(const A& a, const B& b) {                                       \
+    using Element = typename Common<A, B>::Elem;                                           \
+    UMBRA_LANE_FLOAT(name);                                                                \
     return Common<A, B>(simd::name(Common<A, B>(a).v, Common<A, B>(b).v));                 \
   }
 UMBRA_LANE_SCALAR_PAIR(pow)
 UMBRA_LANE_SCALAR_PAIR(atan2)
+#undef UMBRA_LANE_FLOAT
+#undef UMBRA_LANE_FLOAT_UNARY
 #undef UMBRA_LANE_UNARY
 #undef UMBRA_LANE_PAIR
 #undef UMBRA_LANE_SCALAR_UNARY

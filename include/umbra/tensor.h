@@ -73,8 +73,10 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
   Tensor<Device, 2, DType> FlatTo2D() const {
     return Tensor<Device, 2, DType>(dptr_, shape_.FlatTo2D(), stride_, stream_);
   }
-  /// Rows [begin, end) of axis 0.
+  /// Rows [begin, end) of axis 0. Throws umbra::Error if the tensor does not have them.
   Tensor Slice(index_t begin, index_t end) const {
+    Require(0 <= begin && begin <= end && end <= shape_[0], "Slice(", begin, ", ", end,
+            ") of a tensor of shape ", shape_, ": the range must lie within axis 0");
     Shape<dimension> shape = shape_;
     shape[0] = end - begin;
     if constexpr (dimension == 1) return Tensor(dptr_ + begin, shape, shape[0], stream_);
@@ -97,20 +99,22 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
   }
 };
 
-/// Allocates a tensor's memory, rows padded to 64 bytes if `pad`; FreeSpace gives it back.
+/// Allocates a tensor's memory, rows padded to 64 bytes if `pad`; FreeSpace gives it back. Throws
+/// umbra::Error if an extent is negative, the size overflows or memory runs out.
 template <int dim, typename DType>
 inline void AllocSpace(Tensor<cpu, dim, DType>* tensor, bool pad = true) {
-  const Shape<2> flat = tensor->shape_.FlatTo2D();
-  std::size_t pitch;
-  const auto row = static_cast<std::size_t>(flat[1]) * sizeof(DType);
-  const auto lines = static_cast<std::size_t>(flat[0]);
-  if (pad && dim > 1) {
-    tensor->dptr_ = static_cast<DType*>(AlignedMallocPitch(&pitch, row, lines));
-    tensor->stride_ = static_cast<index_t>(pitch / sizeof(DType));
-  } else {
-    tensor->stride_ = flat[1];
-    tensor->dptr_ = static_cast<DType*>(AlignedMallocPitch(&pitch, tensor->shape_.Size() * sizeof(DType), 1));
-  }
+  for (int i = 0; i < dim; ++i)
+    Require(tensor->shape_[i] >= 0, "a tensor has a negative extent: shape ", tensor->shape_);
+  const bool padded = pad && dim > 1;
+  const Shape<2> flat = padded ? tensor->shape_.FlatTo2D() : tensor->shape_.FlatTo1D().FlatTo2D();
+  std::size_t row = 0, pitch = 0;
+  const bool overflow =
+      __builtin_mul_overflow(static_cast<std::size_t>(flat[1]), sizeof(DType), &row);
+  Require(!overflow, "a tensor of shape ", tensor->shape_, " is larger than memory can be");
+  tensor->dptr_ =
+      static_cast<DType*>(AlignedMallocPitch(&pitch, row, static_cast<std::size_t>(flat[0])));
+  tensor->stride_ =
+      padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
 template <int dim, typename DType>
 inline void FreeSpace(Tensor<cpu, dim, DType>* tensor) {
@@ -127,12 +131,14 @@ inline Tensor<Device, dim, DType> NewTensor(const Shape<dim>& shape, DType initi
 }
 /// Copies elements between tensors of one shape.
 template <int dim, typename DType>
-inline void Copy(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src) {
+inline void Copy(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
+                 Stream<cpu>* = nullptr) {
   Require(dst.shape_ == src.shape_, "Copy: the shapes differ: ", dst.shape_, " and ", src.shape_);
   const Shape<2> flat = dst.shape_.FlatTo2D();
   for (index_t y = 0; y < flat[0]; ++y)
     if (flat[1] > 0)
-      std::memmove(dst.dptr_ + y * dst.stride_, src.dptr_ + y * src.stride_,
+      std::memmove(dst.dptr_ + (dim == 1 ? 0 : y * dst.stride_),
+                   src.dptr_ + (dim == 1 ? 0 : y * src.stride_),
                    static_cast<std::size_t>(flat[1]) * sizeof(DType));
 }
 
@@ -153,6 +159,9 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
     Resize(other.shape_);
     Copy<dimension, DType>(*this, other);
   }
+  TensorContainer(TensorContainer&& other) noexcept : Base(other), pad_(other.pad_) {
+    static_cast<Base&>(other) = Base();
+  }
   ~TensorContainer() { FreeSpace(static_cast<Base*>(this)); }
 
   /// Gives the tensor a shape; its elements are then undefined unless the shape was the same.
@@ -161,7 +170,13 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
     Base fresh(shape);
     AllocSpace(&fresh, pad_);
     FreeSpace(static_cast<Base*>(this));
+    fresh.stream_ = this->stream_;
     static_cast<Base&>(*this) = fresh;
+  }
+  /// Gives the tensor a shape and every element a value.
+  void Resize(const Shape<dimension>& shape, DType initial) {
+    Resize(shape);
+    this->__assign(initial);
   }
   TensorContainer& operator=(const TensorContainer& other) {
     Resize(other.shape_);

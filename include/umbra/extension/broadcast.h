@@ -59,10 +59,51 @@ struct AliasCheck<Broadcast1DExp<SrcExp, DType, dimdst, dimcast>> {
   }
 };
 
+/// The only element of the vector `src_` everywhere.
+template <typename SrcExp, typename DType, int dimdst>
+struct BroadcastScalarExp
+    : MakeTensorExp<BroadcastScalarExp<SrcExp, DType, dimdst>, SrcExp, dimdst, DType> {
+  SrcExp src_;
+  BroadcastScalarExp(const SrcExp& src, Shape<dimdst> shape) : src_(src) { this->shape_ = shape; }
+};
+
+/// The vector `src` of one element as a tensor of `shape`. Throws umbra::Error if it has more.
+template <typename SrcExp, typename DType, int etype, int dimdst>
+inline BroadcastScalarExp<SrcExp, DType, dimdst> broadcast_scalar(const Exp<SrcExp, DType, etype>& src,
+                                                                  Shape<dimdst> shape) {
+  static_assert(ExpInfo<SrcExp>::kDim == 1,
+                "umbra: broadcast_scalar() takes a vector (one axis) of one element");
+  const Shape<1> given = ShapeCheck<1, SrcExp>::Check(src.self());
+  Require(given[0] == 1, "broadcast_scalar: the source has ", given[0], " elements, it must have one");
+  return BroadcastScalarExp<SrcExp, DType, dimdst>(src.self(), shape);
+}
+
+template <typename SrcExp, typename DType, int dimdst>
+struct Plan<BroadcastScalarExp<SrcExp, DType, dimdst>, DType> {
+  explicit Plan(const BroadcastScalarExp<SrcExp, DType, dimdst>& e) : src_(e.src_) {}
+  DType Eval(index_t, index_t) const { return src_.Eval(0, 0); }
+  template <typename V>
+  V EvalPacket(index_t, index_t, index_t) const { return simd::fill<V>(src_.Eval(0, 0)); }
+  Plan<SrcExp, DType> src_;
+};
+template <typename SrcExp, typename DType, int dimdst>
+struct ExpInfo<BroadcastScalarExp<SrcExp, DType, dimdst>> {
+  static constexpr int kDim = dimdst;
+  static constexpr int kDevMask = ExpInfo<SrcExp>::kDevMask;
+  static constexpr bool kPacket = true;
+};
+template <typename SrcExp, typename DType, int dimdst>
+struct AliasCheck<BroadcastScalarExp<SrcExp, DType, dimdst>> {
+  using E = BroadcastScalarExp<SrcExp, DType, dimdst>;
+  static bool Harmless(const E& e, const Region& dst) { return AliasCheck<SrcExp>::Apart(e.src_, dst); }
+  static bool Apart(const E& e, const Region& dst) { return AliasCheck<SrcExp>::Apart(e.src_, dst); }
+};
+
 }  // namespace umbra::expr
 
 namespace umbra {
 using expr::broadcast;
+using expr::broadcast_scalar;
 }
 
 #endif  // UMBRA_EXTENSION_BROADCAST_H_

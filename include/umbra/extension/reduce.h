@@ -2,9 +2,92 @@
 #ifndef UMBRA_EXTENSION_REDUCE_H_
 #define UMBRA_EXTENSION_REDUCE_H_
 
+#include <cstring>
+
 #include "umbra/expr_engine.h"
 
 namespace umbra::expr {
+
+namespace detail {
+
+/// Reducers that join packets as they join numbers.
+template <typename Reducer>
+inline constexpr bool kJoinsPackets =
+    std::is_same_v<Reducer, red::sum> || std::is_same_v<Reducer, red::maximum> ||
+    std::is_same_v<Reducer, red::minimum> || std::is_same_v<Reducer, red::product>;
+/// Elements are joined in DType in blocks of this many, the blocks in Wide: sums of millions of f32
+/// stay accurate.
+constexpr index_t kReduceBlock = 64;
+template <typename Reducer, typename DType>
+using Wide = std::conditional_t<
+    std::is_same_v<Reducer, red::sum> && std::is_same_v<DType, float>, double, DType>;
+
+template <typename Reducer>
+struct Join {
+  template <typename V>
+  static V join(V a, V b) {
+    Reducer::Reduce(a, b);
+    return a;
+  }
+};
+
+/// The join of get(0), ..., get(count - 1), in every lane on its own.
+template <typename Reducer, typename V, typename Get>
+inline V ReduceSteps(index_t count, const Get& get) {
+  using DType = simd::Elem<V>;
+  using Total = Wide<Reducer, DType>;
+  constexpr int kSize = simd::kWidth<V>;
+  const V initial = simd::fill<V>(Reducer::template Initial<DType>());
+  V joined = initial;
+  for (index_t k = 0; k < count && k < kReduceBlock; ++k) Reducer::Reduce(joined, get(k));
+  if (count <= kReduceBlock) return joined;
+  DType lanes[kSize];
+  Total totals[kSize];
+  std::memcpy(lanes, &joined, sizeof lanes);
+  for (int i = 0; i < kSize; ++i) totals[i] = static_cast<Total>(lanes[i]);
+  for (index_t first = kReduceBlock; first < count; first += kReduceBlock) {
+    joined = initial;
+    for (index_t k = first; k < count && k < first + kReduceBlock; ++k)
+      Reducer::Reduce(joined, get(k));
+    std::memcpy(lanes, &joined, sizeof lanes);
+    for (int i = 0; i < kSize; ++i) Reducer::Reduce(totals[i], static_cast<Total>(lanes[i]));
+  }
+  for (int i = 0; i < kSize; ++i) lanes[i] = static_cast<DType>(totals[i]);
+  std::memcpy(&joined, lanes, sizeof lanes);
+  return joined;
+}
+
+/// The join of the first n elements of row y.
+template <typename Reducer, typename E, typename DType>
+inline Wide<Reducer, DType> ReduceRow(const Plan<E, DType>& plan, index_t y, index_t n) {
+  using Total = Wide<Reducer, DType>;
+  Total total = Reducer::template Initial<Total>();
+  if constexpr (ExpInfo<E>::kPacket && kJoinsPackets<Reducer>) {
+    using V = packet::Vector<DType>;
+    constexpr index_t kSize = simd::kWidth<V>, kParts = 4;
+    const DType initial = Reducer::template Initial<DType>();
+    for (index_t x = 0; x < n;) {
+      V parts[kParts];
+      for (V& part : parts) part = simd::fill<V>(initial);
+      const index_t end = x + kReduceBlock * kParts * kSize < n ? x + kReduceBlock * kParts * kSize : n;
+      for (; x + kParts * kSize <= end; x += kParts * kSize)
+        for (index_t k = 0; k < kParts; ++k)
+          Reducer::Reduce(parts[k], plan.template EvalPacket<V>(y, x + k * kSize, kSize));
+      for (int k = 0; x < end; ++k, x += kSize) {
+        const index_t lanes = end - x < kSize ? end - x : kSize;
+        Reducer::Reduce(parts[k],
+                        simd::keep(plan.template EvalPacket<V>(y, x, lanes), lanes, initial));
+      }
+      Reducer::Reduce(total, static_cast<Total>(simd::fold<Join<Reducer>>(parts)));
+    }
+  } else {
+    for (index_t x = 0; x < n; ++x)
+      Reducer::Reduce(total, static_cast<Total>(DType(plan.Eval(y, x))));
+  }
+  return total;
+}
+
+}  // namespace detail
 
 /// A reduction over axes that lie side by side: an element of the result is the join of `count_`
 /// elements of the source. The source's linear index is
@@ -53,26 +136,40 @@ template <typename Reducer, typename SrcExp, typename DType, int dimsrc, int dim
 struct Plan<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>, DType> {
   using E = ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>;
   explicit Plan(const E& e)
-      : src_(e.src_), count_(e.count_), inner_(e.inner_), last_(e.last_),
-        row_(e.shape_[dimdst - 1]) {}
+      : src_(e.src_), lowest_(e.axis_ == dimsrc - 1), count_(e.count_), inner_(e.inner_),
+        last_(e.last_), row_(e.shape_[dimdst - 1]) {}
   DType Eval(index_t y, index_t x) const {
-    const index_t at = y * row_ + x;
-    const index_t first = at / inner_ * count_ * inner_ + at % inner_;
-    DType joined = Reducer::template Initial<DType>();
-    for (index_t k = 0; k < count_; ++k) {
-      const index_t from = first + k * inner_;
-      Reducer::Reduce(joined, DType(src_.Eval(from / last_, from % last_)));
+    if (lowest_)
+      return static_cast<DType>(detail::ReduceRow<Reducer>(src_, y * row_ + x, count_));
+    const index_t first = FirstRow(y), step = inner_ / last_;
+    return detail::ReduceSteps<Reducer, DType>(
+        count_, [&](index_t k) { return DType(src_.Eval(first + k * step, x)); });
+  }
+  template <typename V>
+  V EvalPacket(index_t y, index_t x, index_t n) const {
+    if (lowest_) {
+      DType lanes[simd::kWidth<V>] = {};
+      for (index_t i = 0; i < n; ++i) lanes[i] = Eval(y, x + i);
+      return simd::load<V>(lanes);
     }
-    return joined;
+    const index_t first = FirstRow(y), step = inner_ / last_;
+    return detail::ReduceSteps<Reducer, V>(
+        count_, [&](index_t k) { return src_.template EvalPacket<V>(first + k * step, x, n); });
+  }
+  /// The first of the source's rows that are joined into row y of the result.
+  index_t FirstRow(index_t y) const {
+    const index_t step = inner_ / last_;
+    return y / step * count_ * step + y % step;
   }
   Plan<SrcExp, DType> src_;
+  bool lowest_;
   index_t count_, inner_, last_, row_;
 };
 template <typename Reducer, typename SrcExp, typename DType, int dimsrc, int dimdst, bool keepdim>
 struct ExpInfo<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>> {
   static constexpr int kDim = dimdst;
   static constexpr int kDevMask = ExpInfo<SrcExp>::kDevMask;
-  static constexpr bool kPacket = false;
+  static constexpr bool kPacket = ExpInfo<SrcExp>::kPacket && detail::kJoinsPackets<Reducer>;
 };
 template <typename Reducer, typename SrcExp, typename DType, int dimsrc, int dimdst, bool keepdim>
 struct AliasCheck<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>> {
@@ -118,13 +215,29 @@ struct Plan<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>, DType> {
   explicit Plan(const E& e)
       : src_(e.src_), size_(e.shape_[0]), outer_(e.outer_), inner_(e.inner_), last_(e.last_) {}
   DType Eval(index_t, index_t x) const {
-    DType joined = Reducer::template Initial<DType>();
-    for (index_t o = 0; o < outer_; ++o)
-      for (index_t i = 0; i < inner_; ++i) {
-        const index_t from = (o * size_ + x) * inner_ + i;
-        Reducer::Reduce(joined, DType(src_.Eval(from / last_, from % last_)));
-      }
-    return joined;
+    if constexpr (dimkeep == E::kSrcDim - 1) {
+      return detail::ReduceSteps<Reducer, DType>(
+          outer_, [&](index_t k) { return DType(src_.Eval(k, x)); });
+    } else {
+      using Total = detail::Wide<Reducer, DType>;
+      Total total = Reducer::template Initial<Total>();
+      const index_t rows = last_ == 0 ? 0 : inner_ / last_;
+      for (index_t o = 0; o < outer_; ++o)
+        for (index_t i = 0; i < rows; ++i)
+          Reducer::Reduce(total, detail::ReduceRow<Reducer>(src_, (o * size_ + x) * rows + i, last_));
+      return static_cast<DType>(total);
+    }
+  }
+  template <typename V>
+  V EvalPacket(index_t, index_t x, index_t n) const {
+    if constexpr (dimkeep == E::kSrcDim - 1) {
+      return detail::ReduceSteps<Reducer, V>(
+          outer_, [&](index_t k) { return src_.template EvalPacket<V>(k, x, n); });
+    } else {
+      DType lanes[simd::kWidth<V>] = {};
+      for (index_t i = 0; i < n; ++i) lanes[i] = Eval(0, x + i);
+      return simd::load<V>(lanes);
+    }
   }
   Plan<SrcExp, DType> src_;
   index_t size_, outer_, inner_, last_;
@@ -133,7 +246,7 @@ template <typename SrcExp, typename DType, typename Reducer, int dimkeep>
 struct ExpInfo<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>> {
   static constexpr int kDim = 1;
   static constexpr int kDevMask = ExpInfo<SrcExp>::kDevMask;
-  static constexpr bool kPacket = false;
+  static constexpr bool kPacket = ExpInfo<SrcExp>::kPacket && detail::kJoinsPackets<Reducer>;
 };
 template <typename SrcExp, typename DType, typename Reducer, int dimkeep>
 struct AliasCheck<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>> {
@@ -142,9 +255,27 @@ struct AliasCheck<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>> {
   static bool Apart(const E& e, const Region& dst) { return AliasCheck<SrcExp>::Apart(e.src_, dst); }
 };
 
+/// dst Saver scale * (the elements of `exp` joined over all axes but the lowest).
+template <typename Saver, typename Reducer, typename Device, typename DType, typename E, int etype>
+inline void MapReduceKeepLowest(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp,
+                                DType scale = 1) {
+  MapExp<Saver>(dst, ReduceTo1DExp<E, DType, Reducer, ExpInfo<E>::kDim - 1>(exp.self()) * scale);
+}
+/// dst Saver scale * (the elements of `exp` joined over all axes but `dimkeep`).
+template <typename Saver, typename Reducer, int dimkeep, typename Device, typename DType, typename E,
+          int etype>
+inline void MapReduceKeepHighDim(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp,
+                                 DType scale = 1) {
+  static_assert(0 <= dimkeep && dimkeep < ExpInfo<E>::kDim,
+                "umbra: MapReduceKeepHighDim<..., axis>: the axis is beyond the rank");
+  MapExp<Saver>(dst, ReduceTo1DExp<E, DType, Reducer, dimkeep>(exp.self()) * scale);
+}
+
 }  // namespace umbra::expr
 
 namespace umbra {
+using expr::MapReduceKeepHighDim;
+using expr::MapReduceKeepLowest;
 using expr::reduce_keepdim;
 using expr::reduce_with_axis;
 using expr::sum_rows;
