@@ -135,7 +135,18 @@ struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
   DstDType Eval(index_t y, index_t x) const { return simd::cast<DstDType>(SrcDType(src_.Eval(y, x))); }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    return simd::cast<V>(src_.template EvalPacket<simd::Rebind<V, SrcDType>>(y, x, n));
+    using From = simd::Rebind<V, SrcDType>;
+    const From from = src_.template EvalPacket<From>(y, x, n);
+    if constexpr (std::is_integral_v<DstDType> && sizeof(SrcDType) != sizeof(DstDType)) {
+      // Masks of one lane size do not select among lanes of another.
+      SrcDType lanes[simd::kWidth<V>];
+      DstDType converted[simd::kWidth<V>];
+      simd::store(lanes, from);
+      for (int i = 0; i < simd::kWidth<V>; ++i) converted[i] = simd::cast<DstDType>(lanes[i]);
+      return simd::load<V>(converted);
+    } else {
+      return simd::cast<V>(from);
+    }
   }
   Plan<EType, SrcDType> src_;
 };

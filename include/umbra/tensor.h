@@ -155,7 +155,7 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
       : TensorContainer(shape, pad) {
     *this = initial;
   }
-  TensorContainer(const TensorContainer& other) : pad_(other.pad_) {
+  TensorContainer(const TensorContainer& other) : Base(), pad_(other.pad_) {
     Resize(other.shape_);
     Copy<dimension, DType>(*this, other);
   }

@@ -1,0 +1,155 @@
+// Shapes, tensors as handles, containers that own, and copies.
+#include <sstream>
+#include <utility>
+
+#include "exp_common.h"
+
+namespace umbra {
+namespace {
+
+using testing::kSizes;
+
+TEST(ExpShape, ExtentsAndProducts) {
+  const Shape<4> s = Shape4(2, 3, 5, 7);
+  EXPECT_EQ(s.Size(), 210u);
+  EXPECT_EQ(s.ProdShape(1, 3), 15);
+  EXPECT_EQ(s.FlatTo1D(), Shape1(210));
+  EXPECT_EQ(s.FlatTo2D(), Shape2(30, 7));
+  EXPECT_EQ(s.SubShape(), Shape3(3, 5, 7));
+  EXPECT_EQ((s.Slice<1, 3>()), Shape2(3, 5));
+  EXPECT_NE(s, Shape4(2, 3, 5, 8));
+  EXPECT_EQ(Shape5(1, 2, 3, 4, 5).Size(), 120u);
+  std::ostringstream text;
+  text << Shape1(3) << Shape2(3, 4);
+  EXPECT_EQ(text.str(), "(3,)(3,4)");
+}
+
+TEST(ExpShape, OverflowThrows) {
+  const index_t huge = index_t{1} << 40;
+  EXPECT_ERROR("overflows", Shape2(huge, huge).Size());
+}
+
+TEST(ExpTensor, HandleAndElements) {
+  float data[12] = {};
+  const Tensor<cpu, 2> t(data, Shape2(2, 5), 6, nullptr);
+  t[1][4] = 3;
+  EXPECT_EQ(data[10], 3);
+  EXPECT_EQ(t.size(0), 2);
+  EXPECT_EQ(t.MSize(), 12u);
+  EXPECT_FALSE(t.CheckContiguous());
+  EXPECT_TRUE((Tensor<cpu, 2>(data, Shape2(2, 6)).CheckContiguous()));
+  Tensor<cpu, 2> other;
+  other = t;
+  EXPECT_EQ(other.dptr_, data);
+  EXPECT_EQ(other.stride_, 6);
+}
+
+TEST(ExpTensor, SlicesAndSubTensorsShareMemory) {
+  const TensorContainer<cpu, 3> t(Shape3(4, 3, 5), 1.0f);
+  const Tensor<cpu, 3> middle = t.Slice(1, 3);
+  EXPECT_EQ(middle.shape_, Shape3(2, 3, 5));
+  middle[1][2][4] = 9;
+  EXPECT_EQ(t[2][2][4], 9);
+  const Tensor<cpu, 1> row = t[3][1];
+  EXPECT_EQ(row.Slice(2, 5).shape_, Shape1(3));
+  EXPECT_EQ(&row.Slice(2, 5)[0], &row[2]);
+  EXPECT_EQ(t.Slice(2, 2).shape_, Shape3(0, 3, 5));
+}
+
+TEST(ExpTensor, SliceBeyondTheTensorThrows) {
+  const TensorContainer<cpu, 2> t(Shape2(4, 3), 1.0f);
+  EXPECT_ERROR("Slice(1, 5) of a tensor of shape (4,3)", t.Slice(1, 5));
+  EXPECT_ERROR("within axis 0", t.Slice(-1, 2));
+  EXPECT_ERROR("within axis 0", t.Slice(3, 2));
+}
+
+TEST(ExpTensor, FlatViews) {
+  const TensorContainer<cpu, 3> tight(Shape3(2, 3, 5), 1.0f, false);
+  EXPECT_EQ(tight.FlatTo1D().shape_, Shape1(30));
+  EXPECT_EQ(tight.FlatTo2D().shape_, Shape2(6, 5));
+  const TensorContainer<cpu, 3> padded(Shape3(2, 3, 5), 1.0f);
+  EXPECT_EQ(padded.FlatTo2D().stride_, 16);
+  EXPECT_ERROR("padded rows", padded.FlatTo1D());
+}
+
+TEST(ExpContainer, RowsAreAlignedAndPadded) {
+  for (const index_t n : kSizes) {
+    const TensorContainer<cpu, 2, double> t(Shape2(3, n), 2.5);
+    for (index_t y = 0; y < 3; ++y)
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(t[y].dptr_) % 64, 0u);
+    EXPECT_GE(t.stride_, n);
+    EXPECT_EQ(t[2][n - 1], 2.5);
+    const TensorContainer<cpu, 2, double> tight(Shape2(3, n), 2.5, false);
+    EXPECT_EQ(tight.stride_, n);
+    EXPECT_EQ(tight[2][n - 1], 2.5);
+  }
+}
+
+TEST(ExpContainer, CopiesAreDeepAndMovesTakeTheMemory) {
+  TensorContainer<cpu, 2> a(Shape2(3, 17), 1.0f);
+  TensorContainer<cpu, 2> b(a);
+  b[1][1] = 5;
+  EXPECT_EQ(a[1][1], 1);
+  TensorContainer<cpu, 2> c;
+  c = b;
+  EXPECT_EQ(c.shape_, Shape2(3, 17));
+  EXPECT_EQ(c[1][1], 5);
+  EXPECT_NE(c.dptr_, b.dptr_);
+  const float* memory = b.dptr_;
+  const TensorContainer<cpu, 2> d(std::move(b));
+  EXPECT_EQ(d.dptr_, memory);
+  c = *&c;
+  EXPECT_EQ(c[1][1], 5);
+}
+
+TEST(ExpContainer, ResizeKeepsEqualShapes) {
+  TensorContainer<cpu, 1> t(Shape1(4), 7.0f);
+  const float* memory = t.dptr_;
+  t.Resize(Shape1(4));
+  EXPECT_EQ(t.dptr_, memory);
+  EXPECT_EQ(t[3], 7);
+  t.Resize(Shape1(1000), 2.0f);
+  EXPECT_EQ(t[999], 2);
+}
+
+TEST(ExpContainer, ImpossibleSizesThrow) {
+  // Products that wrap around to small numbers of bytes must not pass for small tensors.
+  EXPECT_ERROR("larger than memory", (TensorContainer<cpu, 1>(Shape1(index_t{1} << 62))));
+  EXPECT_ERROR("larger than memory", (TensorContainer<cpu, 2>(Shape2(2, (index_t{1} << 62) + 16))));
+  EXPECT_ERROR("rows of", (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 22))));
+  EXPECT_ERROR("overflows", (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 40), false)));
+  EXPECT_ERROR("negative extent: shape (3,-1)", (TensorContainer<cpu, 2>(Shape2(3, -1))));
+}
+
+TEST(ExpContainer, KeepsItsShapeWhenAResizeFails) {
+  TensorContainer<cpu, 1> t(Shape1(4), 7.0f);
+  EXPECT_ERROR("larger than memory", t.Resize(Shape1(index_t{1} << 62)));
+  EXPECT_EQ(t.shape_, Shape1(4));
+  EXPECT_EQ(t[3], 7);
+}
+
+TEST(ExpSpace, NewCopyFree) {
+  Tensor<cpu, 2> a = NewTensor<cpu>(Shape2(3, 5), 4.0f);
+  EXPECT_EQ(a[2][4], 4);
+  TensorContainer<cpu, 2> b(Shape2(3, 5), false);
+  Copy(static_cast<Tensor<cpu, 2>&>(b), a);
+  EXPECT_EQ(b[2][4], 4);
+  FreeSpace(&a);
+  EXPECT_EQ(a.dptr_, nullptr);
+  const TensorContainer<cpu, 2> c(Shape2(5, 3), 0.0f);
+  EXPECT_ERROR("Copy: the shapes differ: (3,5) and (5,3)", (Copy<2, float>(b, c)));
+}
+
+TEST(ExpStream, IsDoneWhenCallsReturn) {
+  Stream<cpu> stream;
+  stream.Wait();
+  EXPECT_TRUE(stream.CheckIdle());
+  float data[4] = {};
+  const Tensor<cpu, 1> t(data, Shape1(4), &stream);
+  EXPECT_EQ((expr::StreamInfo<cpu, Tensor<cpu, 1>>::Get(t)), &stream);
+  const auto e = t + 1.0f;
+  EXPECT_EQ((expr::StreamInfo<cpu, std::decay_t<decltype(e)>>::Get(e)), nullptr);
+}
+
+}  // namespace
+}  // namespace umbra
