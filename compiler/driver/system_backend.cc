@@ -118,10 +118,15 @@ class SystemCompiler : public Backend {
     void* library = written == object.bytes.size()
                         ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
     const char* reason = library == nullptr ? dlerror() : nullptr;
-    close(file);
+    if (library == nullptr) close(file);
     Require(library != nullptr, "a compiled kernel cannot be loaded: ",
             reason != nullptr ? reason : "out of memory");
-    const std::shared_ptr<void> owner(library, dlclose);
+    // The file stays open as long as the code: the loader takes a path that it has seen before for
+    // the library that it has loaded before.
+    const std::shared_ptr<void> owner(library, [file](void* handle) {
+      dlclose(handle);
+      close(file);
+    });
     auto* symbol = reinterpret_cast<umbra_kernel_fn>(dlsym(library, function.c_str()));
     Require(symbol != nullptr, "a compiled kernel has no function '", function, "'");
     return {symbol, owner};

@@ -205,10 +205,10 @@ struct Operator {
 }  // namespace detail
 
 // Spreads (a, b) into parameters of one type.
-#define UMBRA_OP_P1(a) const L& a
-#define UMBRA_OP_P2(a, b) const L &a, const L &b
-#define UMBRA_OP_P3(a, b, c) const L &a, const L &b, const L &c
-#define UMBRA_OP_P4(a, b, c, d) const L &a, const L &b, const L &c, const L &d
+#define UMBRA_OP_P1(a) [[maybe_unused]] const L& a
+#define UMBRA_OP_P2(a, b) UMBRA_OP_P1(a), UMBRA_OP_P1(b)
+#define UMBRA_OP_P3(a, b, c) UMBRA_OP_P2(a, b), UMBRA_OP_P1(c)
+#define UMBRA_OP_P4(a, b, c, d) UMBRA_OP_P3(a, b, c), UMBRA_OP_P1(d)
 #define UMBRA_OP_PICK(a, b, c, d, pick, ...) pick
 #define UMBRA_OP_PARAMS(...) \
   (UMBRA_OP_PICK(__VA_ARGS__, UMBRA_OP_P4, UMBRA_OP_P3, UMBRA_OP_P2, UMBRA_OP_P1, )(__VA_ARGS__))

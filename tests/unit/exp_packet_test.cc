@@ -1,0 +1,134 @@
+// Packets of every instruction set that the compiler's flags allow, and plans made of them.
+#include <vector>
+
+#include "exp_common.h"
+
+namespace umbra {
+namespace {
+
+using packet::Packet;
+using packet::PacketArch;
+using packet::PacketOp;
+
+template <typename T, PacketArch arch>
+struct Kind {
+  using DType = T;
+  static constexpr PacketArch kArch = arch;
+};
+template <typename K>
+class ExpPacket : public ::testing::Test {
+ protected:
+  void SetUp() override { REQUIRE_CPU(); }
+};
+using Kinds = ::testing::Types<
+    Kind<float, packet::kPlain>, Kind<double, packet::kPlain>, Kind<std::int32_t, packet::kPlain>,
+    Kind<float, packet::kSSE2>, Kind<double, packet::kSSE2>, Kind<std::int32_t, packet::kSSE2>
+#if defined(__AVX2__)
+    , Kind<float, packet::kAVX2>, Kind<double, packet::kAVX2>, Kind<std::int32_t, packet::kAVX2>
+#endif
+#if defined(__AVX512F__)
+    , Kind<float, packet::kAVX512>, Kind<double, packet::kAVX512>, Kind<std::int32_t, packet::kAVX512>
+#endif
+    >;
+TYPED_TEST_SUITE(ExpPacket, Kinds);
+
+TYPED_TEST(ExpPacket, LoadsStoresAndArithmetic) {
+  using T = typename TypeParam::DType;
+  using P = Packet<T, TypeParam::kArch>;
+  constexpr index_t bytes = packet::Bytes(TypeParam::kArch);
+  EXPECT_EQ(P::kSize, bytes == 0 ? 1 : bytes / index_t{sizeof(T)});
+  // One past an aligned address: any address will do.
+  alignas(64) T a[40], b[40], c[40];
+  for (int i = 0; i < 40; ++i) {
+    a[i] = testing::Sample<T>(i);
+    b[i] = T(i + 1);
+    c[i] = T(99);
+  }
+  const P x = P::LoadUnAligned(a + 1), y = P::Load(b + 1);
+  const auto check = [&](const P& p, auto expected) {
+    p.StoreUnAligned(c + 1);
+    for (int i = 0; i < P::kSize; ++i) EXPECT_EQ(c[i + 1], T(expected(a[i + 1], b[i + 1])));
+    EXPECT_EQ(c[0], T(99));
+    EXPECT_EQ(c[P::kSize + 1], T(99));
+  };
+  check(x + y, [](T p, T q) { return p + q; });
+  check(x - y, [](T p, T q) { return p - q; });
+  check(x * y, [](T p, T q) { return p * q; });
+  check(x / y, [](T p, T q) { return p / q; });
+  check(P::Fill(T(3)), [](T, T) { return 3; });
+  check(PacketOp<op::maximum, T, TypeParam::kArch>::Map(x, y), [](T p, T q) { return p > q ? p : q; });
+  P filled;
+  filled = T(4);
+  check(filled, [](T, T) { return 4; });
+  T sum = 0;
+  for (int i = 0; i < P::kSize; ++i) sum += a[i + 1];
+  EXPECT_EQ(x.Sum(), sum);
+}
+
+TYPED_TEST(ExpPacket, HeadsTouchNothingBeyond) {
+  using T = typename TypeParam::DType;
+  using P = Packet<T, TypeParam::kArch>;
+  for (index_t n = 0; n <= P::kSize; ++n) {
+    // Ends with the vector, so that the address sanitizer sees a read beyond.
+    std::vector<T> from(static_cast<std::size_t>(n)), to(static_cast<std::size_t>(n) + 1, T(99));
+    for (index_t i = 0; i < n; ++i) from[static_cast<std::size_t>(i)] = T(i + 1);
+    const P p = P::LoadHead(from.data(), n);
+    T all[16] = {};
+    p.Store(all);
+    for (index_t i = 0; i < P::kSize; ++i) EXPECT_EQ(all[i], i < n ? T(i + 1) : T(0));
+    p.StoreHead(to.data(), n);
+    for (index_t i = 0; i < n; ++i) EXPECT_EQ(to[static_cast<std::size_t>(i)], T(i + 1));
+    EXPECT_EQ(to.back(), T(99));
+    packet::Saver<sv::plusto, T, TypeParam::kArch>::SaveHead(to.data(), p, n);
+    packet::Saver<sv::multo, T, TypeParam::kArch>::SaveHead(to.data(), p, n);
+    for (index_t i = 0; i < n; ++i) EXPECT_EQ(to[static_cast<std::size_t>(i)], T(2 * (i + 1) * (i + 1)));
+    EXPECT_EQ(to.back(), T(99));
+  }
+}
+
+TYPED_TEST(ExpPacket, PlansOfThisWidthEqualScalars) {
+  using T = typename TypeParam::DType;
+  using P = Packet<T, TypeParam::kArch>;
+  const Shape<2> shape = Shape2(3, 37);
+  TensorContainer<cpu, 2, T> a(shape), b(shape, T(2)), dst(shape, T(1));
+  TensorContainer<cpu, 1, T> v(Shape1(37), T(5));
+  for (index_t y = 0; y < 3; ++y)
+    for (index_t x = 0; x < 37; ++x) a[y][x] = testing::Sample<T>(y * 37 + x);
+  const auto e = F<op::maximum>(a * b, scalar(T(1))) + broadcast<1>(v, shape) - F<op::relu>(a);
+  const auto plan = expr::MakePlan(e);
+  const auto packets = expr::MakePacketPlan<TypeParam::kArch>(e);
+  T lanes[16];
+  for (index_t y = 0; y < 3; ++y)
+    for (index_t x = 0; x + P::kSize <= 37; x += P::kSize) {
+      packets.EvalPacket(y, x).Store(lanes);
+      for (index_t i = 0; i < P::kSize; ++i) EXPECT_EQ(lanes[i], plan.Eval(y, x + i));
+    }
+  EXPECT_EQ(packets.Eval(2, 36), plan.Eval(2, 36));
+  Tensor<cpu, 2, T>& handle = dst;
+  expr::MapPacketPlan<sv::plusto>(&handle, packets);
+  for (index_t y = 0; y < 3; ++y)
+    for (index_t x = 0; x < 37; ++x) EXPECT_EQ(dst[y][x], 1 + plan.Eval(y, x));
+  expr::MapPlan<sv::minusto>(&handle, plan);
+  EXPECT_EQ(dst[2][36], 1);
+}
+
+TEST(ExpPacketOp, SaysWhichExpressionsHavePackets) {
+  EXPECT_TRUE((PacketOp<op::plus, float>::kEnabled));
+  EXPECT_TRUE((PacketOp<op::tanh, double>::kEnabled));
+  EXPECT_TRUE((PacketOp<op::abs, std::int32_t>::kEnabled));
+  const TensorContainer<cpu, 2> a(Shape2(3, 4), 1.0f);
+  const auto fast = F<op::exp>(a * 2.0f);
+  const auto sum = a + a;
+  EXPECT_TRUE((expr::PacketCheck<std::decay_t<decltype(fast)>>::kPass));
+#if defined(__SSE2__)
+  EXPECT_FALSE((PacketOp<op::erf, float>::kEnabled));
+  EXPECT_FALSE((expr::PacketCheck<std::decay_t<decltype(F<op::erf>(a) + 1.0f)>>::kPass));
+#endif
+  EXPECT_FALSE((expr::PacketCheck<std::decay_t<decltype(a.T())>>::kPass));
+  EXPECT_EQ((expr::ExpInfo<std::decay_t<decltype(sum)>>::kDim), 2);
+  EXPECT_EQ((expr::ExpInfo<std::decay_t<decltype(sum)>>::kDevMask), cpu::kDevMask);
+  EXPECT_EQ((expr::ExpInfo<expr::ScalarExp<float>>::kDim), 0);
+}
+
+}  // namespace
+}  // namespace umbra
