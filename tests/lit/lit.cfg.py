@@ -7,6 +7,7 @@ config.test_format = lit.formats.ShTest(True)
 config.suffixes = [".umb", ".test"]
 config.test_source_root = os.path.dirname(__file__)
 config.environment["UMBRA_CACHE_DIR"] = config.cache
+config.environment["PATH"] = os.pathsep.join([os.path.dirname(config.filecheck), os.environ["PATH"]])
 for path in ("HOME", "TMPDIR"):
     if path in os.environ:
         config.environment[path] = os.environ[path]
