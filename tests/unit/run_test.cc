@@ -1,0 +1,181 @@
+// What a call checks, and what it says.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/disk_cache.h"
+#include "umbra/compile.h"
+#include "umbra/error.h"
+#include "umbra/graph.h"
+#include "umbra/jit.h"
+
+namespace umbra {
+namespace {
+
+using runtime::Arguments;
+using runtime::TensorRef;
+
+template <typename Body>
+std::string MessageOf(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+#define EXPECT_SAYS(text, statement)                                             \
+  EXPECT_NE(MessageOf([&] { statement; }).find(text), std::string::npos)         \
+      << MessageOf([&] { statement; })
+
+class RunTest : public testing::TestWithParam<Engine> {
+ protected:
+  Function Make(const char* text) {
+    CompileOptions options;
+    options.engine = GetParam();
+    return Compile(graph::ParseText(text)[0], options);
+  }
+  alignas(64) float a[64] = {}, b[64] = {}, c[64] = {};
+  TensorRef Ref(float* p, std::vector<index_t> shape) {
+    return TensorRef::Dense(p, DType::kFloat32, std::move(shape));
+  }
+};
+
+TEST_P(RunTest, BadOperands) {
+  const Function f = Make("kernel add(x: f32[n, 4], y: f32[n, 4]) -> (z: f32[n, 4]) { z = x + y }");
+  const auto good = Ref(a, {3, 4}), other = Ref(b, {3, 4}), out = Ref(c, {3, 4});
+  f({{good, other}, {out}, {}});
+  EXPECT_SAYS("takes 2 inputs, 1 given", f({{good}, {out}, {}}));
+  EXPECT_SAYS("input 'y': dimension 0 of shape [2, 4] must be 3 as dimension 0 of input 'x'",
+              f({{good, Ref(b, {2, 4})}, {out}, {}}));
+  EXPECT_SAYS("input 'x': expected extent 4 in dimension 1, got shape [4, 3]",
+              f({{Ref(a, {4, 3}), other}, {out}, {}}));
+  EXPECT_SAYS("expected rank 2, got shape [12]", f({{Ref(a, {12}), other}, {out}, {}}));
+  auto wrong = good;
+  wrong.dtype = DType::kInt32;
+  EXPECT_SAYS("input 'x': expected dtype f32, got i32", f({{wrong, other}, {out}, {}}));
+  EXPECT_SAYS("the pointer is null", f({{Ref(nullptr, {3, 4}), other}, {out}, {}}));
+  auto odd = good;
+  odd.data = reinterpret_cast<char*>(a) + 2;
+  EXPECT_SAYS("is not aligned to the 4 bytes", f({{odd, other}, {out}, {}}));
+  const index_t huge = index_t{1} << 62;
+  EXPECT_SAYS("more elements than memory can have",
+              f({{Ref(a, {huge, 4}), Ref(b, {huge, 4})}, {Ref(c, {huge, 4})}, {}}));
+  f({{Ref(nullptr, {0, 4}), Ref(nullptr, {0, 4})}, {Ref(nullptr, {0, 4})}, {}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, RunTest, testing::Values(Engine::kJit, Engine::kInterpreter));
+
+TEST(Overlap, OnlyHarmlessOnesRun) {
+  std::vector<float> x(100, 2.0f);
+  const auto ref = [&](index_t from) { return TensorRef::Dense(x.data() + from, DType::kFloat32, {50}); };
+  const Function twice = Compile(graph::ParseText("kernel t(x: f32[n]) -> (y: f32[n]) { y = x * 2 }")[0]);
+  twice({{ref(0)}, {ref(0)}, {}});
+  EXPECT_EQ(x[49], 4.0f);
+  EXPECT_EQ(x[50], 2.0f);
+  EXPECT_SAYS("output 'y' overlaps input 'x'", twice({{ref(0)}, {ref(1)}, {}}));
+  const Function both =
+      Compile(graph::ParseText("kernel b(x: f32[n]) -> (y: f32[n], z: f32[n]) {\n y = x * 2\n z = x + 1\n}")[0]);
+  EXPECT_SAYS("the outputs 'y' and 'z' overlap", both({{ref(0)}, {ref(50), ref(50)}, {}}));
+}
+
+TEST(Cache, EveryDamageIsAMiss) {
+  const auto folder = std::filesystem::temp_directory_path() / ("umbra-cache-test-" + std::to_string(getpid()));
+  runtime::DiskCache cache(folder, 1 << 20);
+  ASSERT_TRUE(cache.enabled()) << cache.problem();
+  const std::string key = runtime::CacheKey({"a", "b"}), payload = "some machine code";
+  EXPECT_NE(key, runtime::CacheKey({"ab", ""}));
+  const auto file = folder / (key + ".kernel");
+  cache.Write(key, payload);
+  const auto size = std::filesystem::file_size(file);
+  for (std::uintmax_t at = 0; at < size; ++at) {
+    cache.Write(key, payload);
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(at));
+    const char byte = static_cast<char>(stream.get());
+    stream.seekp(static_cast<std::streamoff>(at));
+    stream.put(static_cast<char>(byte ^ 0x40));
+    stream.close();
+    EXPECT_FALSE(cache.Read(key).has_value()) << "byte " << at;
+    EXPECT_FALSE(std::filesystem::exists(file)) << "byte " << at;
+    cache.Write(key, payload);
+    std::filesystem::resize_file(file, at);
+    EXPECT_FALSE(cache.Read(key).has_value()) << "cut at " << at;
+  }
+  cache.Write(key, payload);
+  const auto read = cache.Read(key);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(std::string(read->begin(), read->end()), payload);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Cache, AFolderThatCannotBeUsedIsAReasonNotAnError) {
+  const auto file = std::filesystem::temp_directory_path() / ("umbra-cache-file-" + std::to_string(getpid()));
+  std::ofstream(file) << "not a folder";
+  runtime::DiskCache cache(file, 1 << 20);
+  EXPECT_FALSE(cache.enabled());
+  EXPECT_NE(cache.problem().find("is not a folder"), std::string::npos) << cache.problem();
+  cache.Write("k", "x");
+  EXPECT_FALSE(cache.Read("k").has_value());
+  std::filesystem::remove(file);
+}
+
+TEST(Parse, ATextCutAnywhereIsAnErrorNotACrash) {
+  const std::string text =
+      "op twice(a) = a * 2\nkernel k(x: f32[?, 4], s: f32) -> (y: f32[?, 4]) {\n"
+      "  t = twice(x) > s ? x : -x  # comment\n  y = t - broadcast<0>(reduce_with_axis<sum>(t, 1))\n}\n";
+  EXPECT_EQ(graph::ParseText(text).size(), 1u);
+  for (std::size_t length = 0; length + 2 < text.size(); ++length)
+    EXPECT_THROW(graph::ParseText(text.substr(0, length)), Error) << length;
+  std::string deep = "kernel k(x: f32[4]) -> (y: f32[4]) { y = ";
+  deep.append(100000, '(');
+  EXPECT_SAYS("nested more than", graph::ParseText(deep));
+}
+
+TEST(Compile, ManyThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([t, &right] {
+      for (int k = 0; k < 6; ++k) {
+        CompileOptions options;
+        options.use_disk_cache = false;
+        const std::string number = std::to_string(k * 8 + t / 2);
+        const Function f = Compile(
+            graph::ParseText("kernel k(x: f32[n]) -> (y: f32[n]) { y = x + " + number + " }")[0], options);
+        float x = 1, y = 0;
+        f({{TensorRef::Dense(&x, DType::kFloat32, {1})}, {TensorRef::Dense(&y, DType::kFloat32, {1})}, {}});
+        right += y == 1 + static_cast<float>(k * 8 + t / 2);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 48);
+}
+
+TEST(Jit, AgreesWithEager) {
+  TensorContainer<cpu, 2> a(Shape2(7, 33)), b(Shape2(7, 33)), eager(Shape2(7, 33)), compiled(Shape2(7, 33));
+  for (int i = 0; i < 7; ++i)
+    for (int j = 0; j < 33; ++j) a[i][j] = static_cast<float>(i - j) / 5, b[i][j] = static_cast<float>(i * j % 11);
+  const auto same = [&] {
+    for (int i = 0; i < 7; ++i)
+      for (int j = 0; j < 33; ++j) ASSERT_EQ(eager[i][j], compiled[i][j]) << i << ", " << j;
+  };
+  eager = F<op::sigmoid>(a * b) + a / 3.0f;
+  jit(compiled) = F<op::sigmoid>(a * b) + a / 3.0f;
+  same();
+  eager *= F<op::tanh>(a);
+  jit(compiled) *= F<op::tanh>(a);
+  same();
+  eager = F<op::select>(F<op::lt>(a, b), a, b);
+  jit(compiled) = F<op::select>(F<op::lt>(a, b), a, b);
+  same();
+}
+
+}  // namespace
+}  // namespace umbra
