@@ -19,14 +19,19 @@ inline constexpr index_t kSizes[] = {1, 3, 4, 15, 16, 17, 33, 64};
 
 /// Numbers that differ from place to place, of both signs, exact in every dtype.
 template <typename DType>
-inline DType Sample(index_t i) { return static_cast<DType>((i * 37 + 11) % 101 - 50); }
+inline DType Sample(index_t i) {
+  return static_cast<DType>((i * 37 + 11) % 101 - 50);
+}
 
 /// Rows of `columns` elements with `gap` elements between them that nothing may touch.
 template <typename DType>
 class Padded {
  public:
   Padded(index_t rows, index_t columns, index_t gap, index_t offset = 1)
-      : rows_(rows), columns_(columns), pitch_(columns + gap), offset_(offset),
+      : rows_(rows),
+        columns_(columns),
+        pitch_(columns + gap),
+        offset_(offset),
         memory_(Shape1(offset + rows * pitch_ + 1)) {
     for (index_t i = 0; i < memory_.shape_[0]; ++i) memory_[i] = kGuard;
     for (index_t y = 0; y < rows; ++y)
@@ -67,10 +72,10 @@ inline std::string ErrorOf(Body&& body) {
   }
   return "";
 }
-#define EXPECT_ERROR(part, ...)                                                          \
-  {                                                                                      \
-    const std::string said = ::umbra::testing::ErrorOf([&] { (void)(__VA_ARGS__); });    \
-    EXPECT_NE(said.find(part), std::string::npos) << "the error is: '" << said << "'";   \
+#define EXPECT_ERROR(part, ...)                                                        \
+  {                                                                                    \
+    const std::string said = ::umbra::testing::ErrorOf([&] { (void)(__VA_ARGS__); });  \
+    EXPECT_NE(said.find(part), std::string::npos) << "the error is: '" << said << "'"; \
   }
 
 }  // namespace umbra::testing

@@ -16,7 +16,8 @@ TYPED_TEST_SUITE(ExpDot, DTypes);
 
 // Element (i, j) of op(a) . op(b). Samples are small integers: every order of summing is exact.
 template <typename T>
-T Product(const Tensor<cpu, 2, T>& a, bool ta, const Tensor<cpu, 2, T>& b, bool tb, index_t i, index_t j) {
+T Product(const Tensor<cpu, 2, T>& a, bool ta, const Tensor<cpu, 2, T>& b, bool tb, index_t i,
+          index_t j) {
   T sum = 0;
   const index_t k = ta ? a.shape_[0] : a.shape_[1];
   for (index_t p = 0; p < k; ++p) sum += (ta ? a[p][i] : a[i][p]) * (tb ? b[j][p] : b[p][j]);
@@ -26,11 +27,13 @@ T Product(const Tensor<cpu, 2, T>& a, bool ta, const Tensor<cpu, 2, T>& b, bool 
 TYPED_TEST(ExpDot, TransposesSaversAndLayouts) {
   using T = TypeParam;
   for (const index_t gap : {0, 3})
-    for (const Shape<3>& s : {Shape3(1, 1, 1), Shape3(3, 17, 5), Shape3(33, 2, 16), Shape3(7, 9, 300)}) {
+    for (const Shape<3>& s :
+         {Shape3(1, 1, 1), Shape3(3, 17, 5), Shape3(33, 2, 16), Shape3(7, 9, 300)}) {
       const index_t m = s[0], n = s[1], k = s[2];
       const Padded<T> a(m, k, gap), at(k, m, gap), b(k, n, gap), bt(n, k, gap), c(m, n, gap);
       Tensor<cpu, 2, T> dst = c.tensor();
-      const auto expect = [&](const Padded<T>& l, bool lt, const Padded<T>& r, bool rt, T before, T scale) {
+      const auto expect = [&](const Padded<T>& l, bool lt, const Padded<T>& r, bool rt, T before,
+                              T scale) {
         for (index_t i = 0; i < m; ++i)
           for (index_t j = 0; j < n; ++j)
             ASSERT_EQ(dst[i][j], before + scale * Product(l.tensor(), lt, r.tensor(), rt, i, j))
@@ -82,7 +85,8 @@ TYPED_TEST(ExpDot, VectorsAreRowsAndOuterProducts) {
 
 TYPED_TEST(ExpDot, OfNothing) {
   using T = TypeParam;
-  const TensorContainer<cpu, 2, T> a(Shape2(3, 0)), b(Shape2(0, 4)), none(Shape2(0, 3)), d(Shape2(3, 4), T(1));
+  const TensorContainer<cpu, 2, T> a(Shape2(3, 0)), b(Shape2(0, 4)), none(Shape2(0, 3)),
+      d(Shape2(3, 4), T(1));
   TensorContainer<cpu, 2, T> c(Shape2(3, 4), T(7)), empty(Shape2(0, 4));
   c = dot(a, b);
   EXPECT_EQ(c[2][3], 0);

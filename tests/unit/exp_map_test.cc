@@ -40,8 +40,10 @@ void ForLayouts(const Body& body, const Expected& expected) {
 TYPED_TEST(ExpMap, Savers) {
   using T = TypeParam;
   ForLayouts<T>([](auto& d, auto a, auto b) { d = a + b; }, [](T, T a, T b) { return a + b; });
-  ForLayouts<T>([](auto& d, auto a, auto b) { d += a * b; }, [](T d, T a, T b) { return d + a * b; });
-  ForLayouts<T>([](auto& d, auto a, auto b) { d -= a - b; }, [](T d, T a, T b) { return d - (a - b); });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d += a * b; },
+                [](T d, T a, T b) { return d + a * b; });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d -= a - b; },
+                [](T d, T a, T b) { return d - (a - b); });
   ForLayouts<T>([](auto& d, auto a, auto) { d *= a; }, [](T d, T a, T) { return d * a; });
   ForLayouts<T>([](auto& d, auto, auto b) { d /= b; }, [](T d, T, T b) { return d / b; });
 }
@@ -62,15 +64,17 @@ TYPED_TEST(ExpMap, Numbers) {
 
 TYPED_TEST(ExpMap, TernaryTakesNumbers) {
   using T = TypeParam;
-  ForLayouts<T>([](auto& d, auto a, auto b) { d = F<op::select>(F<op::lt>(a, b), a, scalar(T(7))); },
-                [](T, T a, T b) { return a < b ? a : T(7); });
+  ForLayouts<T>(
+      [](auto& d, auto a, auto b) { d = F<op::select>(F<op::lt>(a, b), a, scalar(T(7))); },
+      [](T, T a, T b) { return a < b ? a : T(7); });
   ForLayouts<T>([](auto& d, auto a, auto b) { d = F<op::select>(scalar(T(0)), a, b); },
                 [](T, T, T b) { return b; });
 }
 
 TYPED_TEST(ExpMap, ComparisonsAreOneOrZero) {
   using T = TypeParam;
-  ForLayouts<T>([](auto& d, auto a, auto b) { d = F<op::ge>(a, b); }, [](T, T a, T b) { return a >= b; });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d = F<op::ge>(a, b); },
+                [](T, T a, T b) { return a >= b; });
   ForLayouts<T>([](auto& d, auto a, auto) { d = F<op::ne>(a, scalar(T(0))); },
                 [](T, T a, T) { return a != 0; });
 }
@@ -108,8 +112,8 @@ class ExpMapFloat : public ::testing::Test {
 TEST_F(ExpMapFloat, ConversionToIntegersSaturates) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   const float given[] = {0.9f, -0.9f, 3e9f, -3e9f, inf, -inf, NAN, 2147483520.0f, -2147483648.0f};
-  const int wanted[] = {0, 0, 2147483647, -2147483647 - 1, 2147483647, -2147483647 - 1, 0,
-                        2147483520, -2147483647 - 1};
+  const int wanted[] = {0, 0,          2147483647,     -2147483647 - 1, 2147483647, -2147483647 - 1,
+                        0, 2147483520, -2147483647 - 1};
   // All at the front of a packet, and all in a tail.
   for (const index_t repeat : {1, 5}) {
     TensorContainer<cpu, 1> source(Shape1(9 * repeat));
@@ -155,7 +159,8 @@ TEST_F(ExpMapFloat, BroadcastsVectors) {
   for (const index_t n : kSizes) {
     const Shape<4> shape = Shape4(2, 3, 5, n);
     TensorContainer<cpu, 4> dst(shape), one(shape, 1.0f);
-    TensorContainer<cpu, 1> v0(Shape1(2)), v1(Shape1(3)), v2(Shape1(5)), v3(Shape1(n)), s(Shape1(1));
+    TensorContainer<cpu, 1> v0(Shape1(2)), v1(Shape1(3)), v2(Shape1(5)), v3(Shape1(n)),
+        s(Shape1(1));
     for (auto* v : {&v0, &v1, &v2, &v3})
       for (index_t i = 0; i < v->shape_[0]; ++i) (*v)[i] = Sample<float>(i + v->shape_[0]);
     s[0] = 1000;
@@ -168,7 +173,8 @@ TEST_F(ExpMapFloat, BroadcastsVectors) {
             ASSERT_EQ(dst[i][j][k][l], v0[i] + v1[j] * 2 + v2[k] + v3[l] + 1000);
   }
   TensorContainer<cpu, 1> v(Shape1(4), 1.0f);
-  EXPECT_ERROR("broadcast<1>: a vector of 4 elements does not fit shape (4,5)", broadcast<1>(v, Shape2(4, 5)));
+  EXPECT_ERROR("broadcast<1>: a vector of 4 elements does not fit shape (4,5)",
+               broadcast<1>(v, Shape2(4, 5)));
   EXPECT_ERROR("broadcast_scalar: the source has 4 elements", broadcast_scalar(v, Shape2(4, 5)));
 }
 
@@ -271,7 +277,8 @@ TEST_F(ExpMapFloat, TensorsThatCannotBeWalkedThrow) {
   EXPECT_ERROR("stride 3", a = short_rows * 1.0f);
   EXPECT_ERROR("stride 3", short_rows = 1.0f);
   auto* odd = reinterpret_cast<float*>(reinterpret_cast<char*>(data) + 2);
-  EXPECT_ERROR("not aligned to their elements of 4 bytes", a = Tensor<cpu, 2>(odd, Shape2(3, 4)) * 1.0f);
+  EXPECT_ERROR("not aligned to their elements of 4 bytes",
+               a = Tensor<cpu, 2>(odd, Shape2(3, 4)) * 1.0f);
   EXPECT_ERROR("negative extent: shape (-3,4)", a = Tensor<cpu, 2>(data, Shape2(-3, 4)) * 1.0f);
 }
 

@@ -9,7 +9,7 @@ namespace user {
 UMBRA_OP(maxoftwo, (a, b), a > b ? a : b)
 UMBRA_OP(maxbyselect, (a, b), select(a > b, a, b))
 UMBRA_OP(halve, (a), 0.5 * a)
-UMBRA_OP(swish, (a), a * sigmoid(a) + 0.1)
+UMBRA_OP(swish, (a), a* sigmoid(a) + 0.1)
 UMBRA_OP(clip, (a, low, high), minimum(maximum(a, low), high))
 UMBRA_OP(mix, (a, b, c, d), (a + b) / 3 - c * d)
 UMBRA_OP(leaky, (a), a > 0 ? a : 0.01 * a)
@@ -18,7 +18,7 @@ UMBRA_OP(both, (a), select(a >= 1 && !(a == 3), 1, 0))
 UMBRA_OP(constant, (a), 2.5)
 UMBRA_OP(wave, (a), sin(a) * exp(-abs(a)))
 }  // namespace user
-UMBRA_OP(global_square, (a), a * a)
+UMBRA_OP(global_square, (a), a* a)
 
 namespace umbra {
 namespace {
@@ -34,11 +34,28 @@ class ExpOp : public ::testing::Test {
 template <typename T>
 std::vector<T> Points() {
   constexpr T inf = std::numeric_limits<T>::infinity();
-  std::vector<T> points = {0, T(-0.0), 1, -1, T(0.5), T(-0.5), 3, -3, inf, -inf,
-                           std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::denorm_min(),
-                           -std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::min(),
-                           std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest(),
-                           T(88.5), T(-88.5), T(710), T(-745), T(1e-8), T(1e10)};
+  std::vector<T> points = {0,
+                           T(-0.0),
+                           1,
+                           -1,
+                           T(0.5),
+                           T(-0.5),
+                           3,
+                           -3,
+                           inf,
+                           -inf,
+                           std::numeric_limits<T>::quiet_NaN(),
+                           std::numeric_limits<T>::denorm_min(),
+                           -std::numeric_limits<T>::denorm_min(),
+                           std::numeric_limits<T>::min(),
+                           std::numeric_limits<T>::max(),
+                           std::numeric_limits<T>::lowest(),
+                           T(88.5),
+                           T(-88.5),
+                           T(710),
+                           T(-745),
+                           T(1e-8),
+                           T(1e10)};
   for (int i = -60; i <= 60; ++i) points.push_back(static_cast<T>(i) * T(0.173));
   return points;
 }
@@ -50,26 +67,28 @@ void ExpectOneMeaning(const char* name) {
   for (const index_t n : kSizes) {
     TensorContainer<cpu, 1, T> x(Shape1(n)), y(Shape1(n));
     for (std::size_t first = 0; first < points.size(); first += static_cast<std::size_t>(n)) {
-      for (index_t i = 0; i < n; ++i) x[i] = points[(first + static_cast<std::size_t>(i)) % points.size()];
+      for (index_t i = 0; i < n; ++i)
+        x[i] = points[(first + static_cast<std::size_t>(i)) % points.size()];
       y = F<OP>(x);
       for (index_t i = 0; i < n; ++i)
-        ASSERT_TRUE(SameBits(y[i], OP::Map(x[i]))) << name << "(" << x[i] << ") of " << n << ": " << y[i]
-                                                   << " and " << OP::Map(x[i]);
+        ASSERT_TRUE(SameBits(y[i], OP::Map(x[i])))
+            << name << "(" << x[i] << ") of " << n << ": " << y[i] << " and " << OP::Map(x[i]);
     }
   }
 }
 
 TEST_F(ExpOp, PacketsTailsAndScalarsHaveTheSameBits) {
-#define CHECK_UNARY(name)                         \
+#define CHECK_UNARY(name)                          \
   ExpectOneMeaning<op::name, float>(#name " f32"); \
   ExpectOneMeaning<op::name, double>(#name " f64");
-  CHECK_UNARY(negative) CHECK_UNARY(abs) CHECK_UNARY(sqrt) CHECK_UNARY(floor) CHECK_UNARY(ceil)
-  CHECK_UNARY(trunc) CHECK_UNARY(rint) CHECK_UNARY(exp) CHECK_UNARY(expm1) CHECK_UNARY(log)
-  CHECK_UNARY(log1p) CHECK_UNARY(tanh) CHECK_UNARY(identity) CHECK_UNARY(square)
-  CHECK_UNARY(rsqrt) CHECK_UNARY(relu) CHECK_UNARY(sigmoid) CHECK_UNARY(softplus) CHECK_UNARY(silu)
-  CHECK_UNARY(gelu) CHECK_UNARY(gelu_erf)
+  CHECK_UNARY(negative)
+  CHECK_UNARY(abs) CHECK_UNARY(sqrt) CHECK_UNARY(floor) CHECK_UNARY(ceil) CHECK_UNARY(trunc)
+      CHECK_UNARY(rint) CHECK_UNARY(exp) CHECK_UNARY(expm1) CHECK_UNARY(log) CHECK_UNARY(log1p)
+          CHECK_UNARY(tanh) CHECK_UNARY(identity) CHECK_UNARY(square) CHECK_UNARY(rsqrt)
+              CHECK_UNARY(relu) CHECK_UNARY(sigmoid) CHECK_UNARY(softplus) CHECK_UNARY(silu)
+                  CHECK_UNARY(gelu) CHECK_UNARY(gelu_erf)
 #undef CHECK_UNARY
-  ExpectOneMeaning<user::swish, float>("swish f32");
+                      ExpectOneMeaning<user::swish, float>("swish f32");
   ExpectOneMeaning<user::leaky, double>("leaky f64");
   ExpectOneMeaning<user::wave, float>("wave f32");
 }
@@ -84,9 +103,12 @@ void ExpectNear(const char* name, double (*reference)(double), double ulps) {
       EXPECT_TRUE(std::isnan(OP::Map(x))) << name << "(" << x << ")";
       continue;
     }
-    const double tolerance = ulps * std::abs(wanted) * static_cast<double>(std::numeric_limits<T>::epsilon());
-    if (std::isinf(wanted)) EXPECT_EQ(OP::Map(x), static_cast<T>(wanted)) << name << "(" << x << ")";
-    else EXPECT_NEAR(static_cast<double>(OP::Map(x)), wanted, tolerance) << name << "(" << x << ")";
+    const double tolerance =
+        ulps * std::abs(wanted) * static_cast<double>(std::numeric_limits<T>::epsilon());
+    if (std::isinf(wanted))
+      EXPECT_EQ(OP::Map(x), static_cast<T>(wanted)) << name << "(" << x << ")";
+    else
+      EXPECT_NEAR(static_cast<double>(OP::Map(x)), wanted, tolerance) << name << "(" << x << ")";
   }
 }
 template <typename OP>
@@ -190,7 +212,8 @@ TEST_F(ExpOp, SelectHasPacketsAndTheConditionalHasScalars) {
 #if defined(__SSE2__)
   EXPECT_FALSE((packet::PacketOp<user::maxoftwo, float>::kEnabled));
 #endif
-  TensorContainer<cpu, 2> a(Shape2(3, 33)), b(Shape2(3, 33), 4.0f), c(Shape2(3, 33)), d(Shape2(3, 33));
+  TensorContainer<cpu, 2> a(Shape2(3, 33)), b(Shape2(3, 33), 4.0f), c(Shape2(3, 33)),
+      d(Shape2(3, 33));
   for (index_t y = 0; y < 3; ++y)
     for (index_t x = 0; x < 33; ++x) a[y][x] = testing::Sample<float>(y * 33 + x);
   a[1][1] = NAN;
@@ -221,7 +244,9 @@ TEST_F(ExpOp, IntegersWork) {
 // An operator in mshadow's style, a struct with a template Map, works on scalars.
 struct PlusOne {
   template <typename T>
-  static T Map(T a) { return a + T(1); }
+  static T Map(T a) {
+    return a + T(1);
+  }
 };
 TEST_F(ExpOp, PlainFunctorsWork) {
   TensorContainer<cpu, 1> a(Shape1(17), 2.0f), b(Shape1(17));

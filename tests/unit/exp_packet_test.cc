@@ -24,10 +24,12 @@ using Kinds = ::testing::Types<
     Kind<float, packet::kPlain>, Kind<double, packet::kPlain>, Kind<std::int32_t, packet::kPlain>,
     Kind<float, packet::kSSE2>, Kind<double, packet::kSSE2>, Kind<std::int32_t, packet::kSSE2>
 #if defined(__AVX2__)
-    , Kind<float, packet::kAVX2>, Kind<double, packet::kAVX2>, Kind<std::int32_t, packet::kAVX2>
+    ,
+    Kind<float, packet::kAVX2>, Kind<double, packet::kAVX2>, Kind<std::int32_t, packet::kAVX2>
 #endif
 #if defined(__AVX512F__)
-    , Kind<float, packet::kAVX512>, Kind<double, packet::kAVX512>, Kind<std::int32_t, packet::kAVX512>
+    ,
+    Kind<float, packet::kAVX512>, Kind<double, packet::kAVX512>, Kind<std::int32_t, packet::kAVX512>
 #endif
     >;
 TYPED_TEST_SUITE(ExpPacket, Kinds);
@@ -56,7 +58,8 @@ TYPED_TEST(ExpPacket, LoadsStoresAndArithmetic) {
   check(x * y, [](T p, T q) { return p * q; });
   check(x / y, [](T p, T q) { return p / q; });
   check(P::Fill(T(3)), [](T, T) { return 3; });
-  check(PacketOp<op::maximum, T, TypeParam::kArch>::Map(x, y), [](T p, T q) { return p > q ? p : q; });
+  check(PacketOp<op::maximum, T, TypeParam::kArch>::Map(x, y),
+        [](T p, T q) { return p > q ? p : q; });
   P filled;
   filled = T(4);
   check(filled, [](T, T) { return 4; });
@@ -81,7 +84,8 @@ TYPED_TEST(ExpPacket, HeadsTouchNothingBeyond) {
     EXPECT_EQ(to.back(), T(99));
     packet::Saver<sv::plusto, T, TypeParam::kArch>::SaveHead(to.data(), p, n);
     packet::Saver<sv::multo, T, TypeParam::kArch>::SaveHead(to.data(), p, n);
-    for (index_t i = 0; i < n; ++i) EXPECT_EQ(to[static_cast<std::size_t>(i)], T(2 * (i + 1) * (i + 1)));
+    for (index_t i = 0; i < n; ++i)
+      EXPECT_EQ(to[static_cast<std::size_t>(i)], T(2 * (i + 1) * (i + 1)));
     EXPECT_EQ(to.back(), T(99));
   }
 }

@@ -117,7 +117,8 @@ TEST(ExpContainer, ImpossibleSizesThrow) {
   EXPECT_ERROR("larger than memory", (TensorContainer<cpu, 1>(Shape1(index_t{1} << 62))));
   EXPECT_ERROR("larger than memory", (TensorContainer<cpu, 2>(Shape2(2, (index_t{1} << 62) + 16))));
   EXPECT_ERROR("rows of", (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 22))));
-  EXPECT_ERROR("overflows", (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 40), false)));
+  EXPECT_ERROR("overflows",
+               (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 40), false)));
   EXPECT_ERROR("negative extent: shape (3,-1)", (TensorContainer<cpu, 2>(Shape2(3, -1))));
 }
 
