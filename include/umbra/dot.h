@@ -39,8 +39,8 @@ inline void Gemm(bool ta, bool tb, index_t m, index_t n, index_t k, DType alpha,
 
 namespace umbra::expr {
 
-template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB, bool lt,
-          bool rt>
+template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
+          bool lt, bool rt>
 inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e) {
   static_assert(std::is_same_v<DType, float> || std::is_same_v<DType, double>,
                 "umbra: dot() takes tensors of float or of double");
@@ -61,8 +61,8 @@ inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt
   const index_t m = ta ? a[1] : a[0], ka = ta ? a[0] : a[1];
   const index_t n = tb ? b[0] : b[1], kb = tb ? b[1] : b[0];
   const Shape<2> c = dst->shape_.FlatTo2D();
-  Require(ka == kb && c[0] == m && c[1] == n, "dot: shapes ", e.lhs_.shape_, lt ? ".T" : "", " and ",
-          e.rhs_.shape_, rt ? ".T" : "", " do not give shape ", dst->shape_);
+  Require(ka == kb && c[0] == m && c[1] == n, "dot: shapes ", e.lhs_.shape_, lt ? ".T" : "",
+          " and ", e.rhs_.shape_, rt ? ".T" : "", " do not give shape ", dst->shape_);
   CheckTensor(*dst);
   CheckTensor(e.lhs_);
   CheckTensor(e.rhs_);

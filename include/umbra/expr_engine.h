@@ -78,7 +78,9 @@ struct Plan<ScalarExp<DType>, DType> {
   explicit Plan(const ScalarExp<DType>& e) : scalar_(e.scalar_) {}
   DType Eval(index_t, index_t) const { return scalar_; }
   template <typename V>
-  V EvalPacket(index_t, index_t, index_t) const { return simd::fill<V>(scalar_); }
+  V EvalPacket(index_t, index_t, index_t) const {
+    return simd::fill<V>(scalar_);
+  }
   DType scalar_;
 };
 
@@ -93,7 +95,8 @@ template <typename Device, int dim, typename DType>
 struct ExpInfo<TensorContainer<Device, dim, DType>> : ExpInfo<Tensor<Device, dim, DType>> {};
 template <typename Device, int dim, typename DType>
 struct Plan<Tensor<Device, dim, DType>, DType> {
-  explicit Plan(const Tensor<Device, dim, DType>& t) : dptr_(t.dptr_), stride_(dim == 1 ? 0 : t.stride_) {}
+  explicit Plan(const Tensor<Device, dim, DType>& t)
+      : dptr_(t.dptr_), stride_(dim == 1 ? 0 : t.stride_) {}
   DType& REval(index_t y, index_t x) { return dptr_[y * stride_ + x]; }
   const DType& Eval(index_t y, index_t x) const { return dptr_[y * stride_ + x]; }
   template <typename V>
@@ -132,7 +135,9 @@ struct ExpInfo<TypecastExp<DstDType, SrcDType, EType, etype>> {
 template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
   explicit Plan(const TypecastExp<DstDType, SrcDType, EType, etype>& e) : src_(e.exp) {}
-  DstDType Eval(index_t y, index_t x) const { return simd::cast<DstDType>(SrcDType(src_.Eval(y, x))); }
+  DstDType Eval(index_t y, index_t x) const {
+    return simd::cast<DstDType>(SrcDType(src_.Eval(y, x)));
+  }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
     using From = simd::Rebind<V, SrcDType>;
@@ -153,7 +158,9 @@ struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
 template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct AliasCheck<TypecastExp<DstDType, SrcDType, EType, etype>> {
   using E = TypecastExp<DstDType, SrcDType, EType, etype>;
-  static bool Harmless(const E& e, const Region& dst) { return AliasCheck<EType>::Harmless(e.exp, dst); }
+  static bool Harmless(const E& e, const Region& dst) {
+    return AliasCheck<EType>::Harmless(e.exp, dst);
+  }
   static bool Apart(const E& e, const Region& dst) { return AliasCheck<EType>::Apart(e.exp, dst); }
 };
 
@@ -203,7 +210,9 @@ struct Plan<UnaryMapExp<OP, TA, DType, etype>, DType> {
 template <typename OP, typename TA, typename DType, int etype>
 struct AliasCheck<UnaryMapExp<OP, TA, DType, etype>> {
   using E = UnaryMapExp<OP, TA, DType, etype>;
-  static bool Harmless(const E& e, const Region& dst) { return AliasCheck<TA>::Harmless(e.src_, dst); }
+  static bool Harmless(const E& e, const Region& dst) {
+    return AliasCheck<TA>::Harmless(e.src_, dst);
+  }
   static bool Apart(const E& e, const Region& dst) { return AliasCheck<TA>::Apart(e.src_, dst); }
 };
 
@@ -223,7 +232,8 @@ struct Plan<BinaryMapExp<OP, TA, TB, DType, etype>, DType> {
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    return OP::MapPacket(lhs_.template EvalPacket<V>(y, x, n), rhs_.template EvalPacket<V>(y, x, n));
+    return OP::MapPacket(lhs_.template EvalPacket<V>(y, x, n),
+                         rhs_.template EvalPacket<V>(y, x, n));
   }
   Plan<TA, DType> lhs_;
   Plan<TB, DType> rhs_;
@@ -242,8 +252,8 @@ struct AliasCheck<BinaryMapExp<OP, TA, TB, DType, etype>> {
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct ExpInfo<TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
   using V = packet::Vector<DType>;
-  static constexpr int kDim = detail::JoinDim(
-      detail::JoinDim(ExpInfo<TA>::kDim, ExpInfo<TB>::kDim), ExpInfo<TC>::kDim);
+  static constexpr int kDim =
+      detail::JoinDim(detail::JoinDim(ExpInfo<TA>::kDim, ExpInfo<TB>::kDim), ExpInfo<TC>::kDim);
   static constexpr int kDevMask =
       ExpInfo<TA>::kDevMask & ExpInfo<TB>::kDevMask & ExpInfo<TC>::kDevMask;
   static constexpr bool kPacket = ExpInfo<TA>::kPacket && ExpInfo<TB>::kPacket &&
@@ -258,7 +268,8 @@ struct Plan<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType> {
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    return OP::MapPacket(item1_.template EvalPacket<V>(y, x, n), item2_.template EvalPacket<V>(y, x, n),
+    return OP::MapPacket(item1_.template EvalPacket<V>(y, x, n),
+                         item2_.template EvalPacket<V>(y, x, n),
                          item3_.template EvalPacket<V>(y, x, n));
   }
   Plan<TA, DType> item1_;
@@ -287,21 +298,26 @@ struct MaybeShape {
 };
 namespace detail {
 template <typename OP, typename = void>
-struct OpName { static constexpr std::string_view value = "an operator"; };
+struct OpName {
+  static constexpr std::string_view value = "an operator";
+};
 template <typename OP>
 struct OpName<OP, std::void_t<decltype(OP::kName)>> {
   static constexpr std::string_view value = OP::kName;
 };
 }  // namespace detail
 template <int dim>
-inline MaybeShape<dim> Join(std::string_view op, const MaybeShape<dim>& a, const MaybeShape<dim>& b) {
+inline MaybeShape<dim> Join(std::string_view op, const MaybeShape<dim>& a,
+                            const MaybeShape<dim>& b) {
   if (a.any) return b;
-  Require(b.any || a.shape == b.shape, op, ": the shapes of the operands differ: ", a.shape, " and ",
-          b.shape, "; use broadcast<axis>(...) to bring one to the shape of the other");
+  Require(b.any || a.shape == b.shape, op, ": the shapes of the operands differ: ", a.shape,
+          " and ", b.shape, "; use broadcast<axis>(...) to bring one to the shape of the other");
   return a;
 }
 template <int dim, typename DType>
-inline MaybeShape<dim> ShapeOf(const ScalarExp<DType>&) { return {}; }
+inline MaybeShape<dim> ShapeOf(const ScalarExp<DType>&) {
+  return {};
+}
 /// Throws umbra::Error unless `t` describes memory that can be walked over.
 template <typename Device, int dim, typename DType>
 inline void CheckTensor(const Tensor<Device, dim, DType>& t) {
@@ -313,10 +329,11 @@ inline void CheckTensor(const Tensor<Device, dim, DType>& t) {
   if (empty) return;
   Require(t.dptr_ != nullptr, "a tensor of shape ", t.shape_,
           " has no memory: call AllocSpace, or use TensorContainer");
-  Require(reinterpret_cast<std::uintptr_t>(t.dptr_) % alignof(DType) == 0, "the data of a tensor of shape ",
-          t.shape_, " are not aligned to their elements of ", sizeof(DType), " bytes");
-  Require(dim == 1 || t.stride_ >= t.shape_[dim - 1], "a tensor of shape ", t.shape_, " has stride ",
-          t.stride_, ": it must be at least the length of a row");
+  Require(reinterpret_cast<std::uintptr_t>(t.dptr_) % alignof(DType) == 0,
+          "the data of a tensor of shape ", t.shape_, " are not aligned to their elements of ",
+          sizeof(DType), " bytes");
+  Require(dim == 1 || t.stride_ >= t.shape_[dim - 1], "a tensor of shape ", t.shape_,
+          " has stride ", t.stride_, ": it must be at least the length of a row");
 }
 template <int dim, typename Device, typename DType>
 inline MaybeShape<dim> ShapeOf(const Tensor<Device, dim, DType>& t) {
@@ -373,8 +390,9 @@ struct ShapeCheck {
 template <typename Device, int dim, typename E>
 struct TypeCheck {
   static constexpr int kDim = ExpInfo<E>::kDim;
-  static_assert(kDim >= 0, "umbra: the operands have different numbers of axes, or a dot() stands "
-                           "inside a larger expression: assign it to a tensor first, or use jit");
+  static_assert(kDim >= 0,
+                "umbra: the operands have different numbers of axes, or a dot() stands "
+                "inside a larger expression: assign it to a tensor first, or use jit");
   static_assert(kDim < 0 || kDim == 0 || kDim == dim,
                 "umbra: the expression and its destination have different numbers of axes");
   static_assert(kDim < 0 || (ExpInfo<E>::kDevMask & Device::kDevMask) != 0,
@@ -392,7 +410,9 @@ struct StreamInfo<Device, Tensor<Device, dim, DType>> {
 };
 
 template <typename E, typename DType, int etype>
-inline Plan<E, DType> MakePlan(const Exp<E, DType, etype>& e) { return Plan<E, DType>(e.self()); }
+inline Plan<E, DType> MakePlan(const Exp<E, DType, etype>& e) {
+  return Plan<E, DType>(e.self());
+}
 
 /// Can the expression be evaluated in packets?
 template <typename E, packet::PacketArch Arch = packet::kDefaultArch>
@@ -431,7 +451,8 @@ inline void MapPlan(Tensor<Device, dim, DType>* dst, const Plan<E, DType>& plan)
   }
 }
 /// The same in packets; the tail of a row is a packet of which the first lanes count.
-template <typename SV, typename Device, int dim, typename DType, typename E, packet::PacketArch Arch>
+template <typename SV, typename Device, int dim, typename DType, typename E,
+          packet::PacketArch Arch>
 inline void MapPacketPlan(Tensor<Device, dim, DType>* dst, const PacketPlan<E, DType, Arch>& plan) {
   using Saver = packet::Saver<SV, DType, Arch>;
   constexpr index_t kSize = packet::Packet<DType, Arch>::kSize;
@@ -459,13 +480,15 @@ inline void MapExp(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& 
   Require(AliasCheck<E>::Harmless(exp.self(), region),
           "the destination overlaps an operand in a way that would change the result; assign to "
           "memory of its own");
-  if constexpr (PacketCheck<E>::kPass) MapPacketPlan<Saver>(dst, MakePacketPlan(exp));
-  else MapPlan<Saver>(dst, MakePlan(exp));
+  if constexpr (PacketCheck<E>::kPass)
+    MapPacketPlan<Saver>(dst, MakePacketPlan(exp));
+  else
+    MapPlan<Saver>(dst, MakePlan(exp));
 }
 
 /// dst = scale * dot(a, b); in umbra/dot.h.
-template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB, bool lt,
-          bool rt>
+template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
+          bool lt, bool rt>
 inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e);
 
 /// Chooses how an assignment is evaluated.
@@ -478,7 +501,9 @@ struct ExpEngine {
 
  private:
   template <typename Device, int dim>
-  static Tensor<Device, dim, DType>* Handle(Tensor<Device, dim, DType>* dst) { return dst; }
+  static Tensor<Device, dim, DType>* Handle(Tensor<Device, dim, DType>* dst) {
+    return dst;
+  }
   template <typename Device, int dim, typename E, int etype>
   static void EvalAs(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
     MapExp<Saver>(dst, exp);

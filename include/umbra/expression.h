@@ -30,7 +30,9 @@ struct ScalarExp : Exp<ScalarExp<DType>, DType, type::kMapper> {
   ScalarExp(DType scalar) : scalar_(scalar) {}  // NOLINT: numbers are expressions
 };
 template <typename DType>
-inline ScalarExp<DType> scalar(DType s) { return ScalarExp<DType>(s); }
+inline ScalarExp<DType> scalar(DType s) {
+  return ScalarExp<DType>(s);
+}
 
 /// Elements converted to another dtype; see tcast.
 template <typename DstDType, typename SrcDType, typename EType, int etype>
@@ -100,18 +102,18 @@ class RValueExp : public Exp<Container, DType, type::kRValue> {
  public:
   TransposeExp<Container, DType> T() const { return TransposeExp<Container, DType>(this->self()); }
 
-#define UMBRA_ASSIGNMENT(symbol, saver)                                                      \
-  Container& operator symbol(DType s) {                                                      \
-    ExpEngine<sv::saver, Container, DType>::Eval(this->ptrself(), ScalarExp<DType>(s));      \
-    return *this->ptrself();                                                                 \
-  }                                                                                          \
-  template <typename E, typename EDType, int etype>                                          \
-  Container& operator symbol(const Exp<E, EDType, etype>& exp) {                             \
-    static_assert(std::is_same_v<EDType, DType>,                                             \
+#define UMBRA_ASSIGNMENT(symbol, saver)                                                        \
+  Container& operator symbol(DType s) {                                                        \
+    ExpEngine<sv::saver, Container, DType>::Eval(this->ptrself(), ScalarExp<DType>(s));        \
+    return *this->ptrself();                                                                   \
+  }                                                                                            \
+  template <typename E, typename EDType, int etype>                                            \
+  Container& operator symbol(const Exp<E, EDType, etype>& exp) {                               \
+    static_assert(std::is_same_v<EDType, DType>,                                               \
                   "umbra: the two sides of an assignment have different dtypes: convert with " \
-                  "tcast<DType>(...)");                                                      \
-    ExpEngine<sv::saver, Container, DType>::Eval(this->ptrself(), exp.self());               \
-    return *this->ptrself();                                                                 \
+                  "tcast<DType>(...)");                                                        \
+    ExpEngine<sv::saver, Container, DType>::Eval(this->ptrself(), exp.self());                 \
+    return *this->ptrself();                                                                   \
   }
   UMBRA_ASSIGNMENT(+=, plusto)
   UMBRA_ASSIGNMENT(-=, minusto)
@@ -140,10 +142,11 @@ inline UnaryMapExp<OP, TA, DType, (ta | type::kMapper)> MakeExp(const Exp<TA, DT
   return UnaryMapExp<OP, TA, DType, (ta | type::kMapper)>(src.self());
 }
 template <typename OP, typename TA, typename TB, typename DA, typename DB, int ta, int tb>
-inline BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)> MakeExp(
-    const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {
-  static_assert(std::is_same_v<DA, DB>,
-                "umbra: the two operands have different dtypes: convert one with tcast<DType>(...)");
+inline BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)> MakeExp(const Exp<TA, DA, ta>& lhs,
+                                                                       const Exp<TB, DB, tb>& rhs) {
+  static_assert(
+      std::is_same_v<DA, DB>,
+      "umbra: the two operands have different dtypes: convert one with tcast<DType>(...)");
   return BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)>(lhs.self(), rhs.self());
 }
 template <typename OP, typename TA, typename TB, typename TC, typename DA, typename DB, typename DC,
@@ -158,7 +161,9 @@ inline TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)> MakeExp
 
 /// Short for MakeExp: F<op::sigmoid>(x), F<op::pow>(x, scalar(2.0f)).
 template <typename OP, typename TA, typename DType, int ta>
-inline auto F(const Exp<TA, DType, ta>& src) { return MakeExp<OP>(src); }
+inline auto F(const Exp<TA, DType, ta>& src) {
+  return MakeExp<OP>(src);
+}
 template <typename OP, typename TA, typename TB, typename DA, typename DB, int ta, int tb>
 inline auto F(const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {
   return MakeExp<OP>(lhs, rhs);
@@ -180,19 +185,21 @@ inline auto F(const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2,
 
 // Numbers stand on either side; they take the dtype of the other.
 template <typename T>
-struct Just { using type = T; };
-#define UMBRA_OPERATOR(symbol, name)                                                        \
-  template <typename TA, typename TB, typename DA, typename DB, int ta, int tb>             \
-  inline auto operator symbol(const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {     \
-    return MakeExp<op::name>(lhs, rhs);                                                     \
-  }                                                                                         \
-  template <typename TA, typename DType, int ta>                                            \
+struct Just {
+  using type = T;
+};
+#define UMBRA_OPERATOR(symbol, name)                                                           \
+  template <typename TA, typename TB, typename DA, typename DB, int ta, int tb>                \
+  inline auto operator symbol(const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {        \
+    return MakeExp<op::name>(lhs, rhs);                                                        \
+  }                                                                                            \
+  template <typename TA, typename DType, int ta>                                               \
   inline auto operator symbol(const Exp<TA, DType, ta>& lhs, typename Just<DType>::type rhs) { \
-    return MakeExp<op::name>(lhs, ScalarExp<DType>(rhs));                                   \
-  }                                                                                         \
-  template <typename TB, typename DType, int tb>                                            \
+    return MakeExp<op::name>(lhs, ScalarExp<DType>(rhs));                                      \
+  }                                                                                            \
+  template <typename TB, typename DType, int tb>                                               \
   inline auto operator symbol(typename Just<DType>::type lhs, const Exp<TB, DType, tb>& rhs) { \
-    return MakeExp<op::name>(ScalarExp<DType>(lhs), rhs);                                   \
+    return MakeExp<op::name>(ScalarExp<DType>(lhs), rhs);                                      \
   }
 UMBRA_OPERATOR(+, plus)
 UMBRA_OPERATOR(-, minus)

@@ -21,7 +21,8 @@ struct Lane {
   using Elem = simd::Elem<V>;
   Lane() = default;
   explicit Lane(V value) : v(value) {}
-  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T> && !std::is_same_v<T, V>>>
+  template <typename T,
+            typename = std::enable_if_t<std::is_arithmetic_v<T> && !std::is_same_v<T, V>>>
   Lane(T number) : v(simd::fill<V>(static_cast<Elem>(number))) {}  // NOLINT: literals become lanes
 };
 
@@ -30,7 +31,9 @@ template <typename V>
 struct Truth {
   simd::Mask<V> m;
   template <typename W = V, typename = std::enable_if_t<simd::kWidth<W> == 1>>
-  explicit operator bool() const { return m; }
+  explicit operator bool() const {
+    return m;
+  }
 };
 
 template <typename T>
@@ -46,28 +49,40 @@ using IfLanes = std::enable_if_t<(IsLane<A>::value || IsLane<B>::value) &&
                                  (IsLane<A>::value || std::is_arithmetic_v<A>) &&
                                  (IsLane<B>::value || std::is_arithmetic_v<B>)>;
 
-#define UMBRA_LANE_BINARY(symbol, name)                                       \
-  template <typename A, typename B, typename = IfLanes<A, B>>                 \
-  inline Common<A, B> operator symbol(const A& a, const B& b) {               \
-    return name(Common<A, B>(a), Common<A, B>(b));                            \
+#define UMBRA_LANE_BINARY(symbol, name)                           \
+  template <typename A, typename B, typename = IfLanes<A, B>>     \
+  inline Common<A, B> operator symbol(const A & a, const B & b) { \
+    return name(Common<A, B>(a), Common<A, B>(b));                \
   }
-#define UMBRA_LANE_COMPARE(symbol, name)                                      \
-  template <typename V>                                                       \
-  inline Truth<V> name(const Lane<V>& a, const Lane<V>& b) { return {a.v symbol b.v}; } \
-  template <typename A, typename B, typename = IfLanes<A, B>>                 \
-  inline auto operator symbol(const A& a, const B& b) {                       \
-    return name(Common<A, B>(a), Common<A, B>(b));                            \
+#define UMBRA_LANE_COMPARE(symbol, name)                      \
+  template <typename V>                                       \
+  inline Truth<V> name(const Lane<V>& a, const Lane<V>& b) {  \
+    return {a.v symbol b.v};                                  \
+  }                                                           \
+  template <typename A, typename B, typename = IfLanes<A, B>> \
+  inline auto operator symbol(const A& a, const B& b) {       \
+    return name(Common<A, B>(a), Common<A, B>(b));            \
   }
 template <typename V>
-inline Lane<V> plus(const Lane<V>& a, const Lane<V>& b) { return Lane<V>(a.v + b.v); }
+inline Lane<V> plus(const Lane<V>& a, const Lane<V>& b) {
+  return Lane<V>(a.v + b.v);
+}
 template <typename V>
-inline Lane<V> minus(const Lane<V>& a, const Lane<V>& b) { return Lane<V>(a.v - b.v); }
+inline Lane<V> minus(const Lane<V>& a, const Lane<V>& b) {
+  return Lane<V>(a.v - b.v);
+}
 template <typename V>
-inline Lane<V> mul(const Lane<V>& a, const Lane<V>& b) { return Lane<V>(a.v * b.v); }
+inline Lane<V> mul(const Lane<V>& a, const Lane<V>& b) {
+  return Lane<V>(a.v * b.v);
+}
 template <typename V>
-inline Lane<V> div(const Lane<V>& a, const Lane<V>& b) { return Lane<V>(simd::div(a.v, b.v)); }
+inline Lane<V> div(const Lane<V>& a, const Lane<V>& b) {
+  return Lane<V>(simd::div(a.v, b.v));
+}
 template <typename V>
-inline Lane<V> negative(const Lane<V>& a) { return Lane<V>(-a.v); }
+inline Lane<V> negative(const Lane<V>& a) {
+  return Lane<V>(-a.v);
+}
 UMBRA_LANE_BINARY(+, plus)
 UMBRA_LANE_BINARY(-, minus)
 UMBRA_LANE_BINARY(*, mul)
@@ -81,7 +96,9 @@ UMBRA_LANE_COMPARE(!=, ne)
 #undef UMBRA_LANE_BINARY
 #undef UMBRA_LANE_COMPARE
 template <typename V>
-inline Lane<V> operator-(const Lane<V>& a) { return negative(a); }
+inline Lane<V> operator-(const Lane<V>& a) {
+  return negative(a);
+}
 
 template <typename V>
 inline Truth<V> logical_and(const Truth<V>& a, const Truth<V>& b) {
@@ -92,32 +109,42 @@ inline Truth<V> logical_or(const Truth<V>& a, const Truth<V>& b) {
   return {simd::logical_or(a.m, b.m)};
 }
 template <typename V>
-inline Truth<V> logical_not(const Truth<V>& a) { return {simd::logical_not(a.m)}; }
+inline Truth<V> logical_not(const Truth<V>& a) {
+  return {simd::logical_not(a.m)};
+}
 template <typename V>
-inline Truth<V> operator&&(const Truth<V>& a, const Truth<V>& b) { return logical_and(a, b); }
+inline Truth<V> operator&&(const Truth<V>& a, const Truth<V>& b) {
+  return logical_and(a, b);
+}
 template <typename V>
-inline Truth<V> operator||(const Truth<V>& a, const Truth<V>& b) { return logical_or(a, b); }
+inline Truth<V> operator||(const Truth<V>& a, const Truth<V>& b) {
+  return logical_or(a, b);
+}
 template <typename V>
-inline Truth<V> operator!(const Truth<V>& a) { return logical_not(a); }
+inline Truth<V> operator!(const Truth<V>& a) {
+  return logical_not(a);
+}
 
 template <typename V, typename A, typename B, typename = IfLanes<Lane<V>, A>>
 inline Lane<V> select(const Truth<V>& condition, const A& a, const B& b) {
   return Lane<V>(simd::select(condition.m, Lane<V>(a).v, Lane<V>(b).v));
 }
 
-#define UMBRA_LANE_FLOAT(name)                                                      \
-  static_assert(std::is_floating_point_v<Element>,                                  \
+#define UMBRA_LANE_FLOAT(name)                     \
+  static_assert(std::is_floating_point_v<Element>, \
                 "umbra: op::" #name " takes f32 or f64: convert with tcast<float>(...)")
-#define UMBRA_LANE_FLOAT_UNARY(name)        \
-  template <typename V>                     \
-  inline Lane<V> name(const Lane<V>& a) {   \
-    using Element = simd::Elem<V>;          \
-    UMBRA_LANE_FLOAT(name);                 \
-    return Lane<V>(simd::name(a.v));        \
+#define UMBRA_LANE_FLOAT_UNARY(name)      \
+  template <typename V>                   \
+  inline Lane<V> name(const Lane<V>& a) { \
+    using Element = simd::Elem<V>;        \
+    UMBRA_LANE_FLOAT(name);               \
+    return Lane<V>(simd::name(a.v));      \
   }
-#define UMBRA_LANE_UNARY(name) \
-  template <typename V>        \
-  inline Lane<V> name(const Lane<V>& a) { return Lane<V>(simd::name(a.v)); }
+#define UMBRA_LANE_UNARY(name)            \
+  template <typename V>                   \
+  inline Lane<V> name(const Lane<V>& a) { \
+    return Lane<V>(simd::name(a.v));      \
+  }
 #define UMBRA_LANE_PAIR(name)                                              \
   template <typename A, typename B, typename = IfLanes<A, B>>              \
   inline Common<A, B> name(const A& a, const B& b) {                       \
@@ -135,12 +162,12 @@ UMBRA_LANE_FLOAT_UNARY(log)
 UMBRA_LANE_FLOAT_UNARY(log1p)
 UMBRA_LANE_FLOAT_UNARY(tanh)
 // Rarer functions have packets in generated code only: eager programs need not link libmvec.
-#define UMBRA_LANE_SCALAR_UNARY(name)                                               \
-  template <typename V, typename = std::enable_if_t<simd::kWidth<V> == 1>>          \
-  inline Lane<V> name(const Lane<V>& a) {                                           \
-    using Element = simd::Elem<V>;                                                  \
-    UMBRA_LANE_FLOAT(name);                                                         \
-    return Lane<V>(simd::name(a.v));                                                \
+#define UMBRA_LANE_SCALAR_UNARY(name)                                      \
+  template <typename V, typename = std::enable_if_t<simd::kWidth<V> == 1>> \
+  inline Lane<V> name(const Lane<V>& a) {                                  \
+    using Element = simd::Elem<V>;                                         \
+    UMBRA_LANE_FLOAT(name);                                                \
+    return Lane<V>(simd::name(a.v));                                       \
   }
 UMBRA_LANE_SCALAR_UNARY(erf)
 UMBRA_LANE_SCALAR_UNARY(sin)
@@ -154,13 +181,13 @@ UMBRA_LANE_SCALAR_UNARY(cosh)
 UMBRA_LANE_SCALAR_UNARY(cbrt)
 UMBRA_LANE_PAIR(maximum)
 UMBRA_LANE_PAIR(minimum)
-#define UMBRA_LANE_SCALAR_PAIR(name)                                                       \
-  template <typename A, typename B, typename = IfLanes<A, B>,                              \
-            typename = std::enable_if_t<simd::kWidth<decltype(Common<A, B>::v)> == 1>>     \
-  inline Common<A, B> name(const A& a, const B& b) {                                       \
-    using Element = typename Common<A, B>::Elem;                                           \
-    UMBRA_LANE_FLOAT(name);                                                                \
-    return Common<A, B>(simd::name(Common<A, B>(a).v, Common<A, B>(b).v));                 \
+#define UMBRA_LANE_SCALAR_PAIR(name)                                                   \
+  template <typename A, typename B, typename = IfLanes<A, B>,                          \
+            typename = std::enable_if_t<simd::kWidth<decltype(Common<A, B>::v)> == 1>> \
+  inline Common<A, B> name(const A& a, const B& b) {                                   \
+    using Element = typename Common<A, B>::Elem;                                       \
+    UMBRA_LANE_FLOAT(name);                                                            \
+    return Common<A, B>(simd::name(Common<A, B>(a).v, Common<A, B>(b).v));             \
   }
 UMBRA_LANE_SCALAR_PAIR(pow)
 UMBRA_LANE_SCALAR_PAIR(atan2)
@@ -177,13 +204,17 @@ namespace detail {
 
 /// A result of an operator's expression as lanes; a comparison becomes 1 or 0.
 template <typename V>
-inline V Plain(const lane::Lane<V>& a) { return a.v; }
+inline V Plain(const lane::Lane<V>& a) {
+  return a.v;
+}
 template <typename V>
 inline V Plain(const lane::Truth<V>& a) {
   return simd::select(a.m, simd::fill<V>(1), simd::fill<V>(0));
 }
 template <typename V, typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
-inline V Plain(T number) { return simd::fill<V>(static_cast<simd::Elem<V>>(number)); }
+inline V Plain(T number) {
+  return simd::fill<V>(static_cast<simd::Elem<V>>(number));
+}
 
 /// What all operators share: Map on scalars, and on packets where their expression has packets.
 template <typename Self>
@@ -213,50 +244,58 @@ struct Operator {
 #define UMBRA_OP_PARAMS(...) \
   (UMBRA_OP_PICK(__VA_ARGS__, UMBRA_OP_P4, UMBRA_OP_P3, UMBRA_OP_P2, UMBRA_OP_P1, )(__VA_ARGS__))
 
-/// Defines an elementwise operator once, for every route: UMBRA_OP(maxoftwo, (a, b), a > b ? a : b).
-/// One to four arguments; the expression uses + - * / comparisons, ?: or select, literals, and the
-/// operators of umbra/ops.def. Written with `?:` it runs eagerly on scalars; with select it has
+/// Defines an elementwise operator once, for every route: UMBRA_OP(maxoftwo, (a, b), a > b ? a :
+/// b). One to four arguments; the expression uses + - * / comparisons, ?: or select, literals, and
+/// the operators of umbra/ops.def. Written with `?:` it runs eagerly on scalars; with select it has
 /// packets there too. Generated code has packets for both.
-#define UMBRA_OP(name, args, ...)                                                       \
-  struct name : ::umbra::op::detail::Operator<name> {                                   \
-    static constexpr ::std::string_view kName = #name;                                  \
-    static constexpr ::std::string_view kArgs = #args;                                  \
-    static constexpr ::std::string_view kText = #__VA_ARGS__;                           \
-    template <typename L>                                                               \
-    static auto On UMBRA_OP_PARAMS args->decltype(__VA_ARGS__) {                        \
-      return __VA_ARGS__;                                                               \
-    }                                                                                   \
+#define UMBRA_OP(name, args, ...)                                \
+  struct name : ::umbra::op::detail::Operator<name> {            \
+    static constexpr ::std::string_view kName = #name;           \
+    static constexpr ::std::string_view kArgs = #args;           \
+    static constexpr ::std::string_view kText = #__VA_ARGS__;    \
+    template <typename L>                                        \
+    static auto On UMBRA_OP_PARAMS args->decltype(__VA_ARGS__) { \
+      return __VA_ARGS__;                                        \
+    }                                                            \
   };
 
 namespace lane {
 // Conditions of mshadow's style are numbers: 0 is false.
 template <typename V>
-inline Truth<V> Holds(const Lane<V>& a) { return ne(a, Lane<V>(simd::fill<V>(0))); }
+inline Truth<V> Holds(const Lane<V>& a) {
+  return ne(a, Lane<V>(simd::fill<V>(0)));
+}
 template <typename V>
-inline Truth<V> logical_and(const Lane<V>& a, const Lane<V>& b) { return Holds(a) && Holds(b); }
+inline Truth<V> logical_and(const Lane<V>& a, const Lane<V>& b) {
+  return Holds(a) && Holds(b);
+}
 template <typename V>
-inline Truth<V> logical_or(const Lane<V>& a, const Lane<V>& b) { return Holds(a) || Holds(b); }
+inline Truth<V> logical_or(const Lane<V>& a, const Lane<V>& b) {
+  return Holds(a) || Holds(b);
+}
 template <typename V>
-inline Truth<V> logical_not(const Lane<V>& a) { return !Holds(a); }
+inline Truth<V> logical_not(const Lane<V>& a) {
+  return !Holds(a);
+}
 template <typename V>
 inline Lane<V> select(const Lane<V>& condition, const Lane<V>& a, const Lane<V>& b) {
   return select(Holds(condition), a, b);
 }
-#define UMBRA_COMPOSITE(name, args, expression, doc)                  \
-  template <typename L>                                               \
-  inline auto name UMBRA_OP_PARAMS args->decltype(expression) {       \
-    return expression;                                                \
+#define UMBRA_COMPOSITE(name, args, expression, doc)            \
+  template <typename L>                                         \
+  inline auto name UMBRA_OP_PARAMS args->decltype(expression) { \
+    return expression;                                          \
   }
 #include "umbra/ops.def"
 }  // namespace lane
 
-#define UMBRA_TABLE_OPERATOR(name)                                                    \
-  struct name : detail::Operator<name> {                                              \
-    static constexpr std::string_view kName = #name;                                  \
-    template <typename... L>                                                          \
-    static auto On(const L&... operands) -> decltype(lane::name(operands...)) {       \
-      return lane::name(operands...);                                                 \
-    }                                                                                 \
+#define UMBRA_TABLE_OPERATOR(name)                                              \
+  struct name : detail::Operator<name> {                                        \
+    static constexpr std::string_view kName = #name;                            \
+    template <typename... L>                                                    \
+    static auto On(const L&... operands) -> decltype(lane::name(operands...)) { \
+      return lane::name(operands...);                                           \
+    }                                                                           \
   };
 #define UMBRA_PRIMITIVE(name, ...) UMBRA_TABLE_OPERATOR(name)
 #define UMBRA_COMPOSITE(name, ...) UMBRA_TABLE_OPERATOR(name)
@@ -268,23 +307,38 @@ inline Lane<V> select(const Lane<V>& condition, const Lane<V>& a, const Lane<V>&
 /// Savers: how an assignment joins the destination and the value.
 namespace umbra::sv {
 struct saveto {
-  template <typename T> static void Save(T& a, T b) { a = b; }
+  template <typename T>
+  static void Save(T& a, T b) {
+    a = b;
+  }
   using OPType = void;
 };
 struct plusto {
-  template <typename T> static void Save(T& a, T b) { a = a + b; }
+  template <typename T>
+  static void Save(T& a, T b) {
+    a = a + b;
+  }
   using OPType = op::plus;
 };
 struct minusto {
-  template <typename T> static void Save(T& a, T b) { a = a - b; }
+  template <typename T>
+  static void Save(T& a, T b) {
+    a = a - b;
+  }
   using OPType = op::minus;
 };
 struct multo {
-  template <typename T> static void Save(T& a, T b) { a = a * b; }
+  template <typename T>
+  static void Save(T& a, T b) {
+    a = a * b;
+  }
   using OPType = op::mul;
 };
 struct divto {
-  template <typename T> static void Save(T& a, T b) { a = simd::div(a, b); }
+  template <typename T>
+  static void Save(T& a, T b) {
+    a = simd::div(a, b);
+  }
   using OPType = op::div;
 };
 }  // namespace umbra::sv
@@ -293,29 +347,53 @@ struct divto {
 namespace umbra::red {
 struct sum {
   static constexpr std::string_view kName = "sum";
-  template <typename T> static void Reduce(T& a, T b) { a = a + b; }
-  template <typename T> static T Initial() { return T(0); }
+  template <typename T>
+  static void Reduce(T& a, T b) {
+    a = a + b;
+  }
+  template <typename T>
+  static T Initial() {
+    return T(0);
+  }
 };
 struct maximum {
   static constexpr std::string_view kName = "maximum";
-  template <typename T> static void Reduce(T& a, T b) { a = simd::maximum(a, b); }
-  template <typename T> static T Initial() {
-    if constexpr (std::is_integral_v<T>) return T(-2147483647 - 1);
-    else return -static_cast<T>(__builtin_inf());
+  template <typename T>
+  static void Reduce(T& a, T b) {
+    a = simd::maximum(a, b);
+  }
+  template <typename T>
+  static T Initial() {
+    if constexpr (std::is_integral_v<T>)
+      return T(-2147483647 - 1);
+    else
+      return -static_cast<T>(__builtin_inf());
   }
 };
 struct minimum {
   static constexpr std::string_view kName = "minimum";
-  template <typename T> static void Reduce(T& a, T b) { a = simd::minimum(a, b); }
-  template <typename T> static T Initial() {
-    if constexpr (std::is_integral_v<T>) return T(2147483647);
-    else return static_cast<T>(__builtin_inf());
+  template <typename T>
+  static void Reduce(T& a, T b) {
+    a = simd::minimum(a, b);
+  }
+  template <typename T>
+  static T Initial() {
+    if constexpr (std::is_integral_v<T>)
+      return T(2147483647);
+    else
+      return static_cast<T>(__builtin_inf());
   }
 };
 struct product {
   static constexpr std::string_view kName = "product";
-  template <typename T> static void Reduce(T& a, T b) { a = a * b; }
-  template <typename T> static T Initial() { return T(1); }
+  template <typename T>
+  static void Reduce(T& a, T b) {
+    a = a * b;
+  }
+  template <typename T>
+  static T Initial() {
+    return T(1);
+  }
 };
 }  // namespace umbra::red
 

@@ -41,7 +41,8 @@ struct Shape {
     index_t product = 1;
     for (int i = begin; i < end; ++i) {
       const bool overflow = __builtin_mul_overflow(product, shape_[i], &product);
-      if (overflow) throw Error(detail::Concat("the number of elements of shape ", *this, " overflows"));
+      if (overflow)
+        throw Error(detail::Concat("the number of elements of shape ", *this, " overflows"));
     }
     return product;
   }
@@ -84,7 +85,9 @@ struct Shape {
 inline Shape<1> Shape1(index_t s0) { return {{s0}}; }
 inline Shape<2> Shape2(index_t s0, index_t s1) { return {{s0, s1}}; }
 inline Shape<3> Shape3(index_t s0, index_t s1, index_t s2) { return {{s0, s1, s2}}; }
-inline Shape<4> Shape4(index_t s0, index_t s1, index_t s2, index_t s3) { return {{s0, s1, s2, s3}}; }
+inline Shape<4> Shape4(index_t s0, index_t s1, index_t s2, index_t s3) {
+  return {{s0, s1, s2, s3}};
+}
 inline Shape<5> Shape5(index_t s0, index_t s1, index_t s2, index_t s3, index_t s4) {
   return {{s0, s1, s2, s3, s4}};
 }

@@ -66,8 +66,8 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
 
   /// The elements as one vector; throws umbra::Error if rows are padded.
   Tensor<Device, 1, DType> FlatTo1D() const {
-    Require(CheckContiguous() || dimension == 1, "FlatTo1D of a tensor with padded rows: shape ", shape_,
-            ", stride ", stride_, "; use FlatTo2D");
+    Require(CheckContiguous() || dimension == 1, "FlatTo1D of a tensor with padded rows: shape ",
+            shape_, ", stride ", stride_, "; use FlatTo2D");
     return Tensor<Device, 1, DType>(dptr_, shape_.FlatTo1D(), shape_.FlatTo1D()[0], stream_);
   }
   Tensor<Device, 2, DType> FlatTo2D() const {
@@ -79,8 +79,10 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
             ") of a tensor of shape ", shape_, ": the range must lie within axis 0");
     Shape<dimension> shape = shape_;
     shape[0] = end - begin;
-    if constexpr (dimension == 1) return Tensor(dptr_ + begin, shape, shape[0], stream_);
-    else return Tensor(dptr_ + static_cast<index_t>(MemSize<1>()) * begin, shape, stride_, stream_);
+    if constexpr (dimension == 1)
+      return Tensor(dptr_ + begin, shape, shape[0], stream_);
+    else
+      return Tensor(dptr_ + static_cast<index_t>(MemSize<1>()) * begin, shape, stride_, stream_);
   }
   /// The sub-tensor, or the element of a vector, at index `i` of axis 0.
   decltype(auto) operator[](index_t i) const {
@@ -113,8 +115,7 @@ inline void AllocSpace(Tensor<cpu, dim, DType>* tensor, bool pad = true) {
   Require(!overflow, "a tensor of shape ", tensor->shape_, " is larger than memory can be");
   tensor->dptr_ =
       static_cast<DType*>(AlignedMallocPitch(&pitch, row, static_cast<std::size_t>(flat[0])));
-  tensor->stride_ =
-      padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
+  tensor->stride_ = padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
 template <int dim, typename DType>
 inline void FreeSpace(Tensor<cpu, dim, DType>* tensor) {
@@ -123,7 +124,8 @@ inline void FreeSpace(Tensor<cpu, dim, DType>* tensor) {
 }
 /// A new tensor with every element `initial`; the caller frees it.
 template <typename Device, typename DType, int dim>
-inline Tensor<Device, dim, DType> NewTensor(const Shape<dim>& shape, DType initial, bool pad = true) {
+inline Tensor<Device, dim, DType> NewTensor(const Shape<dim>& shape, DType initial,
+                                            bool pad = true) {
   Tensor<Device, dim, DType> tensor(shape);
   AllocSpace(&tensor, pad);
   tensor = initial;
@@ -199,9 +201,9 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
 
 }  // namespace umbra
 
+#include "umbra/dot.h"
 #include "umbra/expr_engine.h"
 #include "umbra/extension/broadcast.h"
 #include "umbra/extension/reduce.h"
-#include "umbra/dot.h"
 
 #endif  // UMBRA_TENSOR_H_

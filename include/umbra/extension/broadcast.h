@@ -16,10 +16,11 @@ struct Broadcast1DExp
 
 /// The vector `src` along axis `dimcast` of `shape`. Throws umbra::Error if the extents differ.
 template <int dimcast, typename SrcExp, typename DType, int etype, int dimdst>
-inline Broadcast1DExp<SrcExp, DType, dimdst, dimcast> broadcast(const Exp<SrcExp, DType, etype>& src,
-                                                                Shape<dimdst> shape) {
+inline Broadcast1DExp<SrcExp, DType, dimdst, dimcast> broadcast(
+    const Exp<SrcExp, DType, etype>& src, Shape<dimdst> shape) {
   static_assert(ExpInfo<SrcExp>::kDim == 1, "umbra: broadcast<axis>() takes a vector (one axis)");
-  static_assert(0 <= dimcast && dimcast < dimdst, "umbra: broadcast<axis>() to an axis beyond the rank");
+  static_assert(0 <= dimcast && dimcast < dimdst,
+                "umbra: broadcast<axis>() to an axis beyond the rank");
   const Shape<1> given = ShapeCheck<1, SrcExp>::Check(src.self());
   Require(given[0] == shape[dimcast], "broadcast<", dimcast, ">: a vector of ", given[0],
           " elements does not fit shape ", shape);
@@ -29,15 +30,21 @@ inline Broadcast1DExp<SrcExp, DType, dimdst, dimcast> broadcast(const Exp<SrcExp
 template <typename SrcExp, typename DType, int dimdst, int dimcast>
 struct Plan<Broadcast1DExp<SrcExp, DType, dimdst, dimcast>, DType> {
   explicit Plan(const Broadcast1DExp<SrcExp, DType, dimdst, dimcast>& e)
-      : src_(e.src_), length_(e.shape_[dimcast]), step_(e.shape_.ProdShape(dimcast + 1, dimdst - 1)) {}
+      : src_(e.src_),
+        length_(e.shape_[dimcast]),
+        step_(e.shape_.ProdShape(dimcast + 1, dimdst - 1)) {}
   DType Eval(index_t y, index_t x) const {
-    if constexpr (dimcast == dimdst - 1) return src_.Eval(0, x);
-    else return src_.Eval(0, y / step_ % length_);
+    if constexpr (dimcast == dimdst - 1)
+      return src_.Eval(0, x);
+    else
+      return src_.Eval(0, y / step_ % length_);
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    if constexpr (dimcast == dimdst - 1) return src_.template EvalPacket<V>(0, x, n);
-    else return simd::fill<V>(src_.Eval(0, y / step_ % length_));
+    if constexpr (dimcast == dimdst - 1)
+      return src_.template EvalPacket<V>(0, x, n);
+    else
+      return simd::fill<V>(src_.Eval(0, y / step_ % length_));
   }
   Plan<SrcExp, DType> src_;
   index_t length_, step_;
@@ -69,12 +76,13 @@ struct BroadcastScalarExp
 
 /// The vector `src` of one element as a tensor of `shape`. Throws umbra::Error if it has more.
 template <typename SrcExp, typename DType, int etype, int dimdst>
-inline BroadcastScalarExp<SrcExp, DType, dimdst> broadcast_scalar(const Exp<SrcExp, DType, etype>& src,
-                                                                  Shape<dimdst> shape) {
+inline BroadcastScalarExp<SrcExp, DType, dimdst> broadcast_scalar(
+    const Exp<SrcExp, DType, etype>& src, Shape<dimdst> shape) {
   static_assert(ExpInfo<SrcExp>::kDim == 1,
                 "umbra: broadcast_scalar() takes a vector (one axis) of one element");
   const Shape<1> given = ShapeCheck<1, SrcExp>::Check(src.self());
-  Require(given[0] == 1, "broadcast_scalar: the source has ", given[0], " elements, it must have one");
+  Require(given[0] == 1, "broadcast_scalar: the source has ", given[0],
+          " elements, it must have one");
   return BroadcastScalarExp<SrcExp, DType, dimdst>(src.self(), shape);
 }
 
@@ -83,7 +91,9 @@ struct Plan<BroadcastScalarExp<SrcExp, DType, dimdst>, DType> {
   explicit Plan(const BroadcastScalarExp<SrcExp, DType, dimdst>& e) : src_(e.src_) {}
   DType Eval(index_t, index_t) const { return src_.Eval(0, 0); }
   template <typename V>
-  V EvalPacket(index_t, index_t, index_t) const { return simd::fill<V>(src_.Eval(0, 0)); }
+  V EvalPacket(index_t, index_t, index_t) const {
+    return simd::fill<V>(src_.Eval(0, 0));
+  }
   Plan<SrcExp, DType> src_;
 };
 template <typename SrcExp, typename DType, int dimdst>
@@ -95,8 +105,12 @@ struct ExpInfo<BroadcastScalarExp<SrcExp, DType, dimdst>> {
 template <typename SrcExp, typename DType, int dimdst>
 struct AliasCheck<BroadcastScalarExp<SrcExp, DType, dimdst>> {
   using E = BroadcastScalarExp<SrcExp, DType, dimdst>;
-  static bool Harmless(const E& e, const Region& dst) { return AliasCheck<SrcExp>::Apart(e.src_, dst); }
-  static bool Apart(const E& e, const Region& dst) { return AliasCheck<SrcExp>::Apart(e.src_, dst); }
+  static bool Harmless(const E& e, const Region& dst) {
+    return AliasCheck<SrcExp>::Apart(e.src_, dst);
+  }
+  static bool Apart(const E& e, const Region& dst) {
+    return AliasCheck<SrcExp>::Apart(e.src_, dst);
+  }
 };
 
 }  // namespace umbra::expr
@@ -104,6 +118,6 @@ struct AliasCheck<BroadcastScalarExp<SrcExp, DType, dimdst>> {
 namespace umbra {
 using expr::broadcast;
 using expr::broadcast_scalar;
-}
+}  // namespace umbra
 
 #endif  // UMBRA_EXTENSION_BROADCAST_H_

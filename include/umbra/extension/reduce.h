@@ -19,8 +19,8 @@ inline constexpr bool kJoinsPackets =
 /// stay accurate.
 constexpr index_t kReduceBlock = 64;
 template <typename Reducer, typename DType>
-using Wide = std::conditional_t<
-    std::is_same_v<Reducer, red::sum> && std::is_same_v<DType, float>, double, DType>;
+using Wide = std::conditional_t<std::is_same_v<Reducer, red::sum> && std::is_same_v<DType, float>,
+                                double, DType>;
 
 template <typename Reducer>
 struct Join {
@@ -69,7 +69,8 @@ inline Wide<Reducer, DType> ReduceRow(const Plan<E, DType>& plan, index_t y, ind
     for (index_t x = 0; x < n;) {
       V parts[kParts];
       for (V& part : parts) part = simd::fill<V>(initial);
-      const index_t end = x + kReduceBlock * kParts * kSize < n ? x + kReduceBlock * kParts * kSize : n;
+      const index_t end =
+          x + kReduceBlock * kParts * kSize < n ? x + kReduceBlock * kParts * kSize : n;
       for (; x + kParts * kSize <= end; x += kParts * kSize)
         for (index_t k = 0; k < kParts; ++k)
           Reducer::Reduce(parts[k], plan.template EvalPacket<V>(y, x + k * kSize, kSize));
@@ -121,7 +122,8 @@ inline auto reduce_with_axis(const Exp<SrcExp, DType, etype>& src, int axis) {
   static_assert(!mask, "umbra: reduce_with_axis gives values, not positions");
   constexpr int dim = ExpInfo<SrcExp>::kDim;
   static_assert(dim >= 1, "umbra: reduce_with_axis takes a tensor expression");
-  return ReduceWithAxisExp<Reducer, SrcExp, DType, dim, (dim > 1 ? dim - 1 : 1), false>(src.self(), axis);
+  return ReduceWithAxisExp<Reducer, SrcExp, DType, dim, (dim > 1 ? dim - 1 : 1), false>(src.self(),
+                                                                                        axis);
 }
 /// The same with the axis kept at extent 1.
 template <typename Reducer, bool mask = false, typename SrcExp, typename DType, int etype>
@@ -136,11 +138,14 @@ template <typename Reducer, typename SrcExp, typename DType, int dimsrc, int dim
 struct Plan<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>, DType> {
   using E = ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>;
   explicit Plan(const E& e)
-      : src_(e.src_), lowest_(e.axis_ == dimsrc - 1), count_(e.count_), inner_(e.inner_),
-        last_(e.last_), row_(e.shape_[dimdst - 1]) {}
+      : src_(e.src_),
+        lowest_(e.axis_ == dimsrc - 1),
+        count_(e.count_),
+        inner_(e.inner_),
+        last_(e.last_),
+        row_(e.shape_[dimdst - 1]) {}
   DType Eval(index_t y, index_t x) const {
-    if (lowest_)
-      return static_cast<DType>(detail::ReduceRow<Reducer>(src_, y * row_ + x, count_));
+    if (lowest_) return static_cast<DType>(detail::ReduceRow<Reducer>(src_, y * row_ + x, count_));
     const index_t first = FirstRow(y), step = inner_ / last_;
     return detail::ReduceSteps<Reducer, DType>(
         count_, [&](index_t k) { return DType(src_.Eval(first + k * step, x)); });
@@ -174,8 +179,12 @@ struct ExpInfo<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim
 template <typename Reducer, typename SrcExp, typename DType, int dimsrc, int dimdst, bool keepdim>
 struct AliasCheck<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>> {
   using E = ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>;
-  static bool Harmless(const E& e, const Region& dst) { return AliasCheck<SrcExp>::Apart(e.src_, dst); }
-  static bool Apart(const E& e, const Region& dst) { return AliasCheck<SrcExp>::Apart(e.src_, dst); }
+  static bool Harmless(const E& e, const Region& dst) {
+    return AliasCheck<SrcExp>::Apart(e.src_, dst);
+  }
+  static bool Apart(const E& e, const Region& dst) {
+    return AliasCheck<SrcExp>::Apart(e.src_, dst);
+  }
 };
 
 /// Joins all elements that share an index along `dimkeep` into a vector.
@@ -216,15 +225,16 @@ struct Plan<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>, DType> {
       : src_(e.src_), size_(e.shape_[0]), outer_(e.outer_), inner_(e.inner_), last_(e.last_) {}
   DType Eval(index_t, index_t x) const {
     if constexpr (dimkeep == E::kSrcDim - 1) {
-      return detail::ReduceSteps<Reducer, DType>(
-          outer_, [&](index_t k) { return DType(src_.Eval(k, x)); });
+      return detail::ReduceSteps<Reducer, DType>(outer_,
+                                                 [&](index_t k) { return DType(src_.Eval(k, x)); });
     } else {
       using Total = detail::Wide<Reducer, DType>;
       Total total = Reducer::template Initial<Total>();
       const index_t rows = last_ == 0 ? 0 : inner_ / last_;
       for (index_t o = 0; o < outer_; ++o)
         for (index_t i = 0; i < rows; ++i)
-          Reducer::Reduce(total, detail::ReduceRow<Reducer>(src_, (o * size_ + x) * rows + i, last_));
+          Reducer::Reduce(total,
+                          detail::ReduceRow<Reducer>(src_, (o * size_ + x) * rows + i, last_));
       return static_cast<DType>(total);
     }
   }
@@ -251,8 +261,12 @@ struct ExpInfo<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>> {
 template <typename SrcExp, typename DType, typename Reducer, int dimkeep>
 struct AliasCheck<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>> {
   using E = ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>;
-  static bool Harmless(const E& e, const Region& dst) { return AliasCheck<SrcExp>::Apart(e.src_, dst); }
-  static bool Apart(const E& e, const Region& dst) { return AliasCheck<SrcExp>::Apart(e.src_, dst); }
+  static bool Harmless(const E& e, const Region& dst) {
+    return AliasCheck<SrcExp>::Apart(e.src_, dst);
+  }
+  static bool Apart(const E& e, const Region& dst) {
+    return AliasCheck<SrcExp>::Apart(e.src_, dst);
+  }
 };
 
 /// dst Saver scale * (the elements of `exp` joined over all axes but the lowest).
@@ -262,8 +276,8 @@ inline void MapReduceKeepLowest(Tensor<Device, 1, DType>* dst, const Exp<E, DTyp
   MapExp<Saver>(dst, ReduceTo1DExp<E, DType, Reducer, ExpInfo<E>::kDim - 1>(exp.self()) * scale);
 }
 /// dst Saver scale * (the elements of `exp` joined over all axes but `dimkeep`).
-template <typename Saver, typename Reducer, int dimkeep, typename Device, typename DType, typename E,
-          int etype>
+template <typename Saver, typename Reducer, int dimkeep, typename Device, typename DType,
+          typename E, int etype>
 inline void MapReduceKeepHighDim(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp,
                                  DType scale = 1) {
   static_assert(0 <= dimkeep && dimkeep < ExpInfo<E>::kDim,
