@@ -3,6 +3,7 @@
 #define UMBRA_DOT_H_
 
 #include "umbra/blas.h"
+#include "umbra/expr_engine.h"
 #include "umbra/tensor.h"
 
 namespace umbra::blas {
