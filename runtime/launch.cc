@@ -121,7 +121,8 @@ class Preparation {
       if (!access.store) continue;
       double size = static_cast<double>(SizeOf(tensor.dtype));
       for (std::size_t axis = 0; axis < rank_; ++axis) {
-        if (access.dim_of_axis[axis] < 0) continue;
+        // Memory that was cut into rows anew moves along axis 0 as well.
+        if (access.dim_of_axis[axis] < 0 && plan_.remainder_offset[k] == 0) continue;
         size *= static_cast<double>(plan_.extent[axis]);
         if (axis != vector_axis_ && plan_.extent[axis] != 1)
           aligned = aligned && Stride(k, axis) * static_cast<index_t>(SizeOf(tensor.dtype)) % 64 == 0;

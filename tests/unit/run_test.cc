@@ -85,6 +85,21 @@ TEST(Overlap, OnlyHarmlessOnesRun) {
   EXPECT_SAYS("the outputs 'y' and 'z' overlap", both({{ref(0)}, {ref(50), ref(50)}, {}}));
 }
 
+// Results far larger than the caches take another variant and several ranges; every element counts.
+TEST(Launch, LargeResults) {
+  const Function f = Compile(graph::ParseText("kernel t(x: f32[n]) -> (y: f32[n]) { y = x * 2 + 1 }")[0]);
+  for (const std::size_t n : {std::size_t{30000001}, std::size_t{1} << 25}) {
+    std::unique_ptr<float, decltype(&std::free)> x(static_cast<float*>(std::aligned_alloc(64, (n * 4 + 63) / 64 * 64)), &std::free),
+        y(static_cast<float*>(std::aligned_alloc(64, (n * 4 + 63) / 64 * 64)), &std::free);
+    for (std::size_t i = 0; i < n; ++i) x.get()[i] = static_cast<float>(i % 4093), y.get()[i] = -1;
+    const auto shape = std::vector<index_t>{static_cast<index_t>(n)};
+    f({{TensorRef::Dense(x.get(), DType::kFloat32, shape)}, {TensorRef::Dense(y.get(), DType::kFloat32, shape)}, {}});
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < n; ++i) wrong += y.get()[i] != static_cast<float>(i % 4093) * 2 + 1;
+    EXPECT_EQ(wrong, 0u);
+  }
+}
+
 TEST(Cache, EveryDamageIsAMiss) {
   const auto folder = std::filesystem::temp_directory_path() / ("umbra-cache-test-" + std::to_string(getpid()));
   runtime::DiskCache cache(folder, 1 << 20);
