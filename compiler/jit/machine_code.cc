@@ -58,7 +58,7 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(*module, modules);
+  builder.buildPerModuleDefaultPipeline(target == codegen::Target::kPlain ? llvm::OptimizationLevel::O2 : llvm::OptimizationLevel::O1).run(*module, modules);
 }
 
 std::vector<char> Emit(llvm::Module* module, llvm::TargetMachine* machine, bool assembly) {

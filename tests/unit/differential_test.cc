@@ -2,6 +2,7 @@
 // strided memory: one meaning everywhere.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -270,6 +271,40 @@ TEST(Differential, SystemCompilerAgrees) {
     first[0] = std::move(y);
     first[1] = std::move(total);
   }
+}
+
+// Conversions among all dtypes in one kernel, by both compilers: the packets share a lane count.
+TEST(Differential, ConversionsAgree) {
+  const auto graph = graph::ParseText(
+      "kernel k(x: f32[n], d: f64[n], i: i32[n]) -> (a: f64[n], b: i32[n], c: f32[n], e: i32[n]) {\n"
+      "  a = tcast<f64>(x) * d + tcast<f64>(i)\n  b = tcast<i32>(d * 1e9) + i\n"
+      "  c = tcast<f32>(d) > x ? tcast<f32>(i) : x\n  e = tcast<i32>(x)\n}")[0];
+  std::mt19937 random(13);
+  Tensor x(DType::kFloat32, {77}, 0, &random), d(DType::kFloat64, {77}, 0, &random), i(DType::kInt32, {77}, 0, &random);
+  static_cast<double*>(d.ref.data)[3] = NAN;
+  static_cast<float*>(x.ref.data)[5] = INFINITY;
+  const auto run = [&](const CompileOptions& options) {
+    auto out = std::make_unique<std::array<std::unique_ptr<Tensor>, 4>>();
+    const DType types[] = {DType::kFloat64, DType::kInt32, DType::kFloat32, DType::kInt32};
+    Arguments arguments{{x.ref, d.ref, i.ref}, {}, {}};
+    for (int k = 0; k < 4; ++k) {
+      (*out)[static_cast<std::size_t>(k)] = std::make_unique<Tensor>(types[k], std::vector<index_t>{77}, 0, nullptr);
+      arguments.outputs.push_back((*out)[static_cast<std::size_t>(k)]->ref);
+    }
+    Compile(graph, options)(arguments);
+    return out;
+  };
+  CompileOptions options;
+  options.engine = Engine::kInterpreter;
+  const auto expected = run(options);
+  for (Engine engine : {Engine::kJit, Engine::kSystem})
+    for (const std::string& target : Targets()) {
+      options.engine = engine;
+      options.target = target;
+      const auto got = run(options);
+      for (std::size_t k = 0; k < 4; ++k)
+        EXPECT_TRUE(SameBits(*(*expected)[k], *(*got)[k])) << "output " << k << ", " << target << ", engine " << static_cast<int>(engine);
+    }
 }
 
 TEST(Differential, TransposesAndDot) {

@@ -102,7 +102,8 @@ UMBRA_INLINE To cast(From v) {
     const From low = fill<From>(F(-2147483648.0));
     const From inside = v > limit ? limit : v < low ? low : v == v ? v : fill<From>(F(0));
     const To number = convert<To>(inside);
-    return select(v > limit, fill<To>(2147483647), number);
+    const Mask<From> over = v > limit;
+    return select(over, fill<To>(2147483647), number);
   } else {
     return convert<To>(v);
   }
