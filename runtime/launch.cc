@@ -14,7 +14,7 @@ namespace {
 
 constexpr index_t kRow = 16384;  // elements of a row when a dense elementwise kernel is cut anew
 // Work of one thread, in additions, below which another thread costs more than it brings.
-constexpr double kGrain = 65536;
+constexpr double kGrain = 262144;
 
 class Preparation {
  public:
