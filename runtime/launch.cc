@@ -109,7 +109,7 @@ class Preparation {
 
   Variant ChooseVariant() {
     Variant variant;
-    double stored = 0;
+    double touched = 0;
     bool aligned = true, in_place = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
@@ -118,26 +118,29 @@ class Preparation {
       const bool last = dim >= 0 && static_cast<std::size_t>(dim) + 1 == tensor.shape.size();
       if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1)
         variant.strided = true;
-      if (!access.store) continue;
       double size = static_cast<double>(SizeOf(tensor.dtype));
+      bool rows_aligned = true;
       for (std::size_t axis = 0; axis < rank_; ++axis) {
         // Memory that was cut into rows anew moves along axis 0 as well.
         if (access.dim_of_axis[axis] < 0 && plan_.remainder_offset[k] == 0) continue;
         size *= static_cast<double>(plan_.extent[axis]);
         if (axis != vector_axis_ && plan_.extent[axis] != 1)
-          aligned = aligned && Stride(k, axis) * static_cast<index_t>(SizeOf(tensor.dtype)) % 64 == 0;
+          rows_aligned =
+              rows_aligned && Stride(k, axis) * static_cast<index_t>(SizeOf(tensor.dtype)) % 64 == 0;
       }
-      stored += size;
+      touched += size;
+      if (!access.store) continue;
+      aligned = aligned && rows_aligned;
       aligned = aligned && last && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
       for (const Access& other : signature_.operands)
         in_place = in_place || (!other.store &&
                                 buffers_[static_cast<std::size_t>(other.buffer)].data == tensor.data);
     }
-    // Writing past the caches pays when the result would not stay in them anyway; what is read back
-    // at once (in place) is better left to them.
+    // Writing past the caches pays when operands and result together fill them, so that the result
+    // would not stay anyway; what is read back at once (in place) is better left to them.
     variant.nontemporal = aligned && !in_place && !variant.strided && signature_.row_buffers.empty() &&
                           signature_.vector_axis > 0 &&
-                          stored > static_cast<double>(LastLevelCacheBytes()) / 2;
+                          touched >= static_cast<double>(LastLevelCacheBytes());
     return variant;
   }
 

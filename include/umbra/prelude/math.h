@@ -27,7 +27,7 @@ UMBRA_INLINE V pow2(Bits<V> n) {
   else return from_bits<V>((n + 1023) << 52);
 }
 
-// x = n ln 2 + r with |r| <= ln 2 / 2; p = e^r - 1.
+// x = n ln 2 + r with |r| <= ln 2 / 2; p = e^r - 1; k is n as an integer.
 template <typename V>
 struct ExpParts { V p, n; Bits<V> k; };
 
@@ -38,9 +38,12 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x) {
     const V t = x * c<V>(1.44269504088896341) + magic;
     const V n = t - magic;
     const V r = (x - n * c<V>(0.693359375)) - n * c<V>(-2.12194440e-4);
-    const V q = poly(r, c<V>(1.9875691500e-4), 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
-                     1.6666665459e-1, 5.0000001201e-1);
-    return {r * r * q + r, n, bits(t) - bits(magic)};
+    // Powers in pairs: fewer steps wait for each other than in Horner's rule.
+    const V rr = r * r;
+    const V q = (rr * c<V>(1.393496990203857421875e-3) +
+                 (r * c<V>(8.36325250566005706787109375e-3) + c<V>(4.16664667427539825439453125e-2))) * rr +
+                (r * c<V>(0.1666657626628875732421875) + c<V>(0.5));
+    return {rr * q + r, n, bits(t) - bits(magic)};
   } else {
     const V magic = c<V>(6755399441055744.0);  // 1.5 * 2^52
     const V t = x * c<V>(1.44269504088896338700) + magic;
@@ -56,11 +59,20 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x) {
   }
 }
 
-// y * 2^k, rounded once, for k that may leave the normal range.
+// y * 2^n, rounded once, for n that may leave the normal range.
 template <typename V>
-UMBRA_INLINE V scale2(V y, Bits<V> k) {
-  const Bits<V> half = k >> 1;
-  return y * pow2<V>(half) * pow2<V>(k - half);
+UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
+#if defined(__AVX512F__)
+  if constexpr (IsSame<V, f32x16>::value) {
+    return __builtin_ia32_scalefps512_mask(y, e.n, y, static_cast<unsigned short>(-1), 4);
+  } else if constexpr (IsSame<V, f64x8>::value) {
+    return __builtin_ia32_scalefpd512_mask(y, e.n, y, static_cast<unsigned char>(-1), 4);
+  } else
+#endif
+  {
+    const Bits<V> half = e.k >> 1;
+    return y * pow2<V>(half) * pow2<V>(e.k - half);
+  }
 }
 
 // x held within what exp can tell apart; NaN stays.
@@ -79,7 +91,7 @@ UMBRA_INLINE V infinity() { return fill<V>(static_cast<Elem<V>>(__builtin_inf())
 template <typename V>
 UMBRA_INLINE V exp(V x) {
   const detail::ExpParts<V> e = detail::exp_parts(detail::exp_clamp(x));
-  return detail::scale2(e.p + detail::c<V>(1), e.k);
+  return detail::scale(e.p + detail::c<V>(1), e);
 }
 
 template <typename V>
@@ -93,51 +105,89 @@ UMBRA_INLINE V expm1(V x) {
   const V half = pow2<V>(e.k - 1);
   const V y = (half * e.p + (half - c<V>(0.5))) * c<V>(2);
   return e.n == c<V>(0) ? (x == c<V>(0) ? x : e.p) : (x > c<V>(sizeof(Elem<V>) == 4 ? 60.0 : 100.0)
-      ? scale2(e.p + one, e.k) : y);
+      ? scale(e.p + one, e) : y);
 }
+
+namespace detail {
+
+// x = 2^e m for x > 0, also a subnormal one, with m in [0.75, 1.5).
+template <typename V>
+struct LogParts { V m, e; };
+
+#if defined(__AVX512F__)
+// These instructions also give what makes the logarithm of 0, infinity, NaN and numbers below 0
+// come out as it should without a selection.
+inline constexpr int kMantissa = 2 << 2 | 3;  // in [0.75, 1.5); NaN below 0
+UMBRA_INLINE LogParts<f32x16> log_parts(f32x16 x) {
+  const unsigned short all = static_cast<unsigned short>(-1);
+  const f32x16 m = __builtin_ia32_getmantps512_mask(x, kMantissa, x, all, 4);
+  return {m, __builtin_ia32_getexpps512_mask(x, x, all, 4) -
+                 __builtin_ia32_getexpps512_mask(m, m, all, 4)};
+}
+UMBRA_INLINE LogParts<f64x8> log_parts(f64x8 x) {
+  const unsigned char all = static_cast<unsigned char>(-1);
+  const f64x8 m = __builtin_ia32_getmantpd512_mask(x, kMantissa, x, all, 4);
+  return {m, __builtin_ia32_getexppd512_mask(x, x, all, 4) -
+                 __builtin_ia32_getexppd512_mask(m, m, all, 4)};
+}
+UMBRA_INLINE f32x16 log_edges(f32x16, f32x16 result) { return result; }
+UMBRA_INLINE f64x8 log_edges(f64x8, f64x8 result) { return result; }
+#endif
+
+template <typename V>
+UMBRA_INLINE LogParts<V> log_parts(V x) {
+  if constexpr (sizeof(Elem<V>) == 4) {
+    const Mask<V> tiny = x < c<V>(1.17549435e-38);
+    const V y = tiny ? x * c<V>(33554432.0) : x;  // 2^25
+    const Bits<V> i = bits(y) - 0x3f400000;
+    return {from_bits<V>((i & 0x7fffff) + 0x3f400000),
+            convert<V>(i >> 23) - (tiny ? c<V>(25) : c<V>(0))};
+  } else {
+    const Mask<V> tiny = x < c<V>(2.2250738585072014e-308);
+    const V y = tiny ? x * c<V>(18014398509481984.0) : x;  // 2^54
+    const Bits<V> i = bits(y) - 0x3fe8000000000000LL;
+    // The exponent fits 11 bits: a conversion through the mantissa of a double, on any machine.
+    const V magic = c<V>(6755399441055744.0);
+    return {from_bits<V>((i & 0xfffffffffffffLL) + 0x3fe8000000000000LL),
+            (from_bits<V>(bits(magic) + (i >> 52)) - magic) - (tiny ? c<V>(54) : c<V>(0))};
+  }
+}
+
+// The logarithm where it is not finite.
+template <typename V>
+UMBRA_INLINE V log_edges(V x, V result) {
+  const V limit = infinity<V>();
+  result = x == limit ? limit : result;
+  result = x == c<V>(0) ? -limit : result;
+  return x < c<V>(0) ? limit - limit : x != x ? x : result;
+}
+
+}  // namespace detail
 
 template <typename V>
 UMBRA_INLINE V log(V x) {
   using namespace detail;
-  const V zero = c<V>(0);
-  V result;
+  const LogParts<V> parts = log_parts(x);
+  const V f = parts.m - c<V>(1);
+  const V z = f * f;
   if constexpr (sizeof(Elem<V>) == 4) {
-    const Mask<V> tiny = x < c<V>(1.17549435e-38);
-    const V y = tiny ? x * c<V>(33554432.0) : x;
-    const Bits<V> i = bits(y) - 0x3f3504f3;  // sqrt(1/2): the mantissa ends up in [0.707, 1.414)
-    const V m = from_bits<V>((i & 0x7fffff) + 0x3f3504f3);
-    const V e = convert<V>(i >> 23) - (tiny ? c<V>(25) : zero);
-    const V f = m - c<V>(1);
-    const V z = f * f;
-    V p = poly(f, c<V>(7.0376836292e-2), -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1,
-               1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1,
-               3.3333331174e-1);
-    p = p * f * z + e * c<V>(-2.12194440e-4) - c<V>(0.5) * z;
-    result = f + p + e * c<V>(0.693359375);
+    const V low = (f * c<V>(-0.16645829379558563232421875) + c<V>(0.199974834918975830078125)) * z +
+                  (f * c<V>(-0.2500021159648895263671875) + c<V>(0.333333432674407958984375));
+    const V high = (f * c<V>(-5.41534163057804107666015625e-2) + c<V>(0.11134292185306549072265625)) * z +
+                   (f * c<V>(-0.13086092472076416015625) + c<V>(0.14359478652477264404296875));
+    const V p = (high * (z * z) + low) * (f * z) + (parts.e * c<V>(1.42860677e-6) - c<V>(0.5) * z);
+    return log_edges(x, (f + p) + parts.e * c<V>(0.693145751953125));
   } else {
-    const Mask<V> tiny = x < c<V>(2.2250738585072014e-308);
-    const V y = tiny ? x * c<V>(18014398509481984.0) : x;  // 2^54
-    const Bits<V> i = bits(y) - 0x3fe6a09e667f3bcdLL;
-    const V m = from_bits<V>((i & 0xfffffffffffffLL) + 0x3fe6a09e667f3bcdLL);
-    // The exponent fits 11 bits: a conversion through the mantissa of a double, on any machine.
-    const Bits<V> k = i >> 52;
-    const V magic = c<V>(6755399441055744.0);
-    const V e = (from_bits<V>(bits(magic) + k) - magic) - (tiny ? c<V>(54) : zero);
-    const V f = m - c<V>(1);
     const V s = f / (c<V>(2) + f);
-    const V z = s * s;
-    const V r = z * poly(z, c<V>(1.479819860511658591e-01), 1.531383769920937332e-01,
+    const V y = s * s;
+    const V r = y * poly(y, c<V>(1.479819860511658591e-01), 1.531383769920937332e-01,
                          1.818357216161805012e-01, 2.222219843214978396e-01,
                          2.857142874366239149e-01, 3.999999999940941908e-01,
                          6.666666666666735130e-01);
-    const V h = c<V>(0.5) * f * f;
-    result = (s * (h + r) + e * c<V>(1.90821492927058770002e-10) - h) + f +
-             e * c<V>(6.93147180369123816490e-01);
+    const V h = c<V>(0.5) * z;
+    return log_edges(x, (s * (h + r) + parts.e * c<V>(1.90821492927058770002e-10) - h) + f +
+                            parts.e * c<V>(6.93147180369123816490e-01));
   }
-  const V limit = infinity<V>();
-  result = x == limit ? limit : result;
-  result = x == zero ? -limit : result;
-  return x < zero ? limit - limit : x != x ? x : result;
 }
 
 template <typename V>
@@ -152,27 +202,55 @@ UMBRA_INLINE V log1p(V x) {
   return x == c<V>(0) ? x : result;
 }
 
+namespace detail {
+
+// 1.5 * 2^(mantissa bits): adding it rounds to an integer, which is in the low bits of the sum.
+template <typename V>
+UMBRA_INLINE V round_magic() { return c<V>(sizeof(Elem<V>) == 4 ? 12582912.0 : 6755399441055744.0); }
+
+// (tanh r - r) / r^3 for z = r^2, |r| <= 0.56.
+template <typename V>
+UMBRA_INLINE V tanh_poly(V z) {
+  const V zz = z * z;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    return ((zz * c<V>(-6.5399147570133209228515625e-3) + z * c<V>(2.12699584662914276123046875e-2)) +
+            c<V>(-5.3902395069599151611328125e-2)) * zz +
+           (z * c<V>(0.13333070278167724609375) + c<V>(-0.333333313465118408203125));
+  } else {
+    const V even = poly(zz, c<V>(-2.0134913583925612991752662761513e-5), -2.3420302150007357927866125102e-4,
+                        -1.4556304446104431551225062115077e-3, -8.8632340715341347846691993050e-3,
+                        -5.396825396706128596946427933e-2, -0.333333333333333314829616256247);
+    const V odd = poly(zz, c<V>(8.4423576048316023340452318724e-5), 5.8878639836822458075291674222e-4,
+                       3.5921062931997797474379426990e-3, 2.186948847846942323158714316e-2,
+                       0.1333333333333232284534375367);
+    return odd * z + even;
+  }
+}
+
+}  // namespace detail
+
+// With |x| = n ln 2 + r and s = 4^n, tanh |x| is tanh r for n = 0, else
+// 1 + (tanh r - 1) / ((s + 1) / 2 + (s - 1) / 2 tanh r); n stays 0 up to 0.56, where the
+// difference from one is no more than the result.
 template <typename V>
 UMBRA_INLINE V tanh(V x) {
   using namespace detail;
+  constexpr bool single = sizeof(Elem<V>) == 4;
+  const V limit = c<V>(single ? 10.0 : 22.0);  // the result rounds to one from here on
   const V a = abs(x);
-  const V z = x * x;
-  V small;
-  if constexpr (sizeof(Elem<V>) == 4) {
-    small = x + x * z * poly(z, c<V>(-5.70498872745e-3), 2.06390887954e-2, -5.37397155531e-2,
-                             1.33314422036e-1, -3.33332819422e-1);
-  } else {
-    const V p = poly(z, c<V>(-9.64399179425052238628e-1), -9.92877231001918586564e1,
-                     -1.61468768441708447952e3);
-    const V q = poly(z, z + c<V>(1.12811678491632931402e2), 2.23548839060100448583e3,
-                     4.84406305325125486048e3);
-    small = x + x * z * (p / q);
-  }
-  // Beyond 22 the result rounds to one; NaN passes the comparison as itself.
-  const V bounded = a > c<V>(22) ? c<V>(22) : a;
-  const ExpParts<V> e = exp_parts(bounded + bounded);
-  const V large = c<V>(1) - c<V>(2) / ((e.p + c<V>(1)) * pow2<V>(e.k) + c<V>(1));
-  return a < c<V>(0.625) ? (x == c<V>(0) ? x : small) : with_sign_of(large, x);
+  const V b = a > limit ? limit : a;  // NaN stays
+  const V t = (b * c<V>(1.44269504088896338700) - c<V>(0.308)) + round_magic<V>();
+  const V n = t - round_magic<V>();
+  const V r = single ? (b - n * c<V>(0.693359375)) - n * c<V>(-2.12194440e-4)
+                     : (b - n * c<V>(6.93147180369123816490e-01)) - n * c<V>(1.90821492927058770002e-10);
+  const V z = r * r;
+  const V th = z * r * tanh_poly(z) + r;
+  V half_s;
+  if constexpr (single) half_s = from_bits<V>((bits(t) << 24) + (126 << 23));
+  else half_s = from_bits<V>((bits(t) << 53) + (1022LL << 52));
+  const V one = n < c<V>(1) ? n : c<V>(1);  // 0 for n = 0
+  const V half = c<V>(0.5);
+  return with_sign_of(one + (th - one) / ((half_s + half) + (half_s - half) * th), x);
 }
 
 }  // namespace umbra::simd
