@@ -138,7 +138,7 @@ class Preparation {
     }
     // Writing past the caches pays when operands and result together fill them, so that the result
     // would not stay anyway; what is read back at once (in place) is better left to them.
-    variant.nontemporal = aligned && !in_place && !variant.strided && signature_.row_buffers.empty() &&
+    variant.nontemporal = aligned && !in_place && !variant.strided &&
                           signature_.vector_axis > 0 &&
                           touched >= static_cast<double>(LastLevelCacheBytes());
     return variant;

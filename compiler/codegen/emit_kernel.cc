@@ -530,9 +530,11 @@ class KernelEmitter : private KernelShape {
   std::string Join(const plan::Reduction& reduction, const Expr& a, const Expr& b) const {
     static constexpr graph::Op kOps[] = {graph::Op::plus, graph::Op::maximum, graph::Op::minimum,
                                          graph::Op::mul};
+    const graph::Op op = kOps[static_cast<int>(reduction.kind)];
+    // Extremes test their first operand for NaN: the newcomer's test waits for nothing.
+    const bool swap = op == graph::Op::maximum || op == graph::Op::minimum;
     return speller_
-        ->Map(kOps[static_cast<int>(reduction.kind)], value(reduction.result).type, {a, b},
-              {false, false})
+        ->Map(op, value(reduction.result).type, {swap ? b : a, swap ? a : b}, {false, false})
         .text;
   }
 

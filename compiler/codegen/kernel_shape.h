@@ -26,7 +26,7 @@ class KernelShape {
 
   /// Do stores go past the caches?
   bool Streams() const {
-    return options_.variant.nontemporal && !columns_ && signature_.row_buffers.empty();
+    return options_.variant.nontemporal && !columns_;
   }
 
   /// Transposed operands of elementwise kernels are walked in blocks, so that a cache line that was

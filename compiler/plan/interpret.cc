@@ -212,8 +212,8 @@ class KernelRun {
         return is_int ? IntMap(Op::plus, current, next) : so_far + next;
       case graph::Reducer::product:
         return is_int ? IntMap(Op::mul, current, next) : so_far * next;
-      case graph::Reducer::maximum: return Larger(current, next);
-      case graph::Reducer::minimum: return Smaller(current, next);
+      case graph::Reducer::maximum: return Larger(next, current);
+      case graph::Reducer::minimum: return Smaller(next, current);
     }
     return so_far;
   }

@@ -360,7 +360,7 @@ struct maximum {
   static constexpr std::string_view kName = "maximum";
   template <typename T>
   static void Reduce(T& a, T b) {
-    a = simd::maximum(a, b);
+    a = simd::maximum(b, a);
   }
   template <typename T>
   static T Initial() {
@@ -374,7 +374,7 @@ struct minimum {
   static constexpr std::string_view kName = "minimum";
   template <typename T>
   static void Reduce(T& a, T b) {
-    a = simd::minimum(a, b);
+    a = simd::minimum(b, a);
   }
   template <typename T>
   static T Initial() {

@@ -69,11 +69,20 @@ UMBRA_INLINE V abs(V a) {
   else return a < 0 ? -a : a;
 }
 
-// The larger and the smaller; NaN if either operand is NaN.
+// The larger and the smaller; NaN if either operand is NaN. The inner selection is one instruction
+// that keeps a NaN in b; a + a keeps compilers from merging the two selections into a longer chain.
 template <typename V>
-UMBRA_INLINE V maximum(V a, V b) { return ((a > b) | (a != a)) ? a : b; }
+UMBRA_INLINE V maximum(V a, V b) {
+  const V larger = a > b ? a : b;
+  if constexpr (IsSame<Elem<V>, int>::value) return larger;
+  else return a != a ? a + a : larger;
+}
 template <typename V>
-UMBRA_INLINE V minimum(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
+UMBRA_INLINE V minimum(V a, V b) {
+  const V smaller = a < b ? a : b;
+  if constexpr (IsSame<Elem<V>, int>::value) return smaller;
+  else return a != a ? a + a : smaller;
+}
 
 // Quotient. Integers truncate, x / 0 is 0 and the smallest integer / -1 is itself: no trap.
 template <typename V>

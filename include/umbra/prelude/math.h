@@ -80,7 +80,8 @@ template <typename V>
 UMBRA_INLINE V exp_clamp(V x) {
   const V high = c<V>(sizeof(Elem<V>) == 4 ? 89.0 : 710.0);
   const V low = c<V>(sizeof(Elem<V>) == 4 ? -104.0 : -746.0);
-  return x > high ? high : x < low ? low : x;
+  const V below = x > high ? high : x;
+  return below < low ? low : below;
 }
 
 template <typename V>

@@ -12,11 +12,12 @@ struct Sum {
 struct Product {
   template <typename V> static UMBRA_INLINE V join(V a, V b) { return a * b; }
 };
+// The newcomer b goes first: its test for NaN then waits for nothing.
 struct Maximum {
-  template <typename V> static UMBRA_INLINE V join(V a, V b) { return maximum(a, b); }
+  template <typename V> static UMBRA_INLINE V join(V a, V b) { return maximum(b, a); }
 };
 struct Minimum {
-  template <typename V> static UMBRA_INLINE V join(V a, V b) { return minimum(a, b); }
+  template <typename V> static UMBRA_INLINE V join(V a, V b) { return minimum(b, a); }
 };
 
 // The value of all lanes of `v` joined.
