@@ -52,7 +52,7 @@ class KernelEmitter : private KernelShape {
     const std::string name = names_.Make(signature_.name);
     if (!kernel_.summary.empty())
       out_.Line("// {} \u00b7 {} \u00b7 {}", name, Name(options_.target), kernel_.summary);
-    out_.Open("UMBRA_KERNEL_FN void {}(const umbra_args* a, long long begin, long long end)", name);
+    out_.Open("UMBRA_KERNEL_FN void {}(const umbra_args* args, long long begin, long long end)", name);
     DeclareExtents();
     DeclareOperands();
     DeclareUniforms();
@@ -103,7 +103,7 @@ class KernelEmitter : private KernelShape {
 
   void DeclareExtents() {
     for (int axis = 1; axis < kernel_.rank(); ++axis)
-      if (!IsBaked(axis)) out_.Line("const long long n{0} = a->extent[{0}];", axis);
+      if (!IsBaked(axis)) out_.Line("const long long n{0} = args->extent[{0}];", axis);
   }
 
   void DeclareOperands() {
@@ -120,7 +120,7 @@ class KernelEmitter : private KernelShape {
                                         Moves(access, axis));
       const std::string base = moves_by_row ? names_.Make(operand.name + "_data") : operand.name;
       operand.base = base;
-      out_.Line("{}{}* {} = static_cast<{}{}*>(a->data[{}]);", access.store ? "" : "const ",
+      out_.Line("{}{}* {} = static_cast<{}{}*>(args->data[{}]);", access.store ? "" : "const ",
                 ScalarType(buffer.dtype), base, access.store ? "" : "const ",
                 ScalarType(buffer.dtype), k);
       for (int axis = 0; axis < rank; ++axis) {
@@ -129,7 +129,7 @@ class KernelEmitter : private KernelShape {
         if (unit) continue;
         auto& stride = operand.stride_names[static_cast<std::size_t>(axis)];
         stride = names_.Make(fmt::format("{}_s{}", operand.name, axis));
-        out_.Line("const long long {} = a->stride[{}];", stride,
+        out_.Line("const long long {} = args->stride[{}];", stride,
                   k * static_cast<std::size_t>(rank) + static_cast<std::size_t>(axis));
       }
       operands_.push_back(std::move(operand));
@@ -139,7 +139,7 @@ class KernelEmitter : private KernelShape {
       const DType type = signature_.row_buffers[slot];
       row_names_.push_back(names_.Make(signature_.row_buffers.size() > 1
                                            ? fmt::format("row{}", slot) : std::string("row")));
-      out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(a->scratch){2});",
+      out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});",
                 ScalarType(type), row_names_.back(), offset);
       offset += fmt::format(" + ({} + 15) / 16 * 16 * {}", ExtentName(vector_axis_), SizeOf(type));
     }
@@ -152,7 +152,7 @@ class KernelEmitter : private KernelShape {
       if (v.kind == Value::Kind::kConstant) continue;
       Expr e;
       if (v.kind == Value::Kind::kScalar)
-        e = {fmt::format("a->scalar[{}].{}", v.index, Name(v.type))};
+        e = {fmt::format("args->scalar[{}].{}", v.index, Name(v.type))};
       else
         e = DefineScalar(static_cast<int>(id));
       DeclareScalar(static_cast<int>(id), e);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
 
 #include "compiler/codegen/emit_kernel.h"
 #include "compiler/codegen/writer.h"
@@ -31,10 +33,36 @@ const TargetRow& Row(Target target) {
   return kRows[static_cast<int>(target)];
 }
 
+// The parts of the prelude, beyond its base, that not every kernel needs.
+constexpr std::array<std::string_view, 3> kParts = {"reduce", "math", "libmvec"};
+
+std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/{}.h", part); }
+
+// Those that the kernels use.
+std::set<std::string_view> PartsOf(const std::vector<const plan::Kernel*>& kernels) {
+  std::set<std::string_view> used;
+  for (const plan::Kernel* kernel : kernels)
+    for (const plan::Value& value : kernel->values) {
+      if (value.kind == plan::Value::Kind::kMap) used.insert(graph::Info(value.op).header);
+      if (value.kind == plan::Value::Kind::kReduced) used.insert("reduce");
+    }
+  return used;
+}
+
+std::string Includes(const std::set<std::string_view>& used) {
+  std::string text = "#include \"umbra/kernel_prelude.h\"\n";
+  for (std::string_view part : kParts)
+    if (used.count(part) != 0) text += fmt::format("#include \"{}\"\n", HeaderOf(part));
+  return text;
+}
+
 // The texts of the prelude as one, without their includes of each other.
-std::string PastedPrelude() {
+std::string PastedPrelude(const std::set<std::string_view>& used) {
   std::string text;
   for (const EmbeddedFile& file : PreludeFiles()) {
+    const auto part = std::find_if(kParts.begin(), kParts.end(),
+                                   [&](std::string_view name) { return HeaderOf(name) == file.name; });
+    if (part != kParts.end() && used.count(*part) == 0) continue;
     std::string_view rest = file.text;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
@@ -54,13 +82,11 @@ Source Translate(const plan::Plan& plan, const std::vector<const plan::Kernel*>&
     source.functions.push_back(EmitKernel(plan, *kernel, options, &out));
     if (kernel != kernels.back()) out.Blank();
   }
-  std::string head;
-  if (options.spelling == Spelling::kIntrinsics) {
-    head = "#include <immintrin.h>\n\n" + PastedPrelude() + "\n";
-  } else {
-    head = "#include \"umbra/kernel_prelude.h\"\n\n";
-  }
-  source.text = head + "namespace umbra::simd {\n\n" + out.Take() + "\n}  // namespace umbra::simd\n";
+  const std::set<std::string_view> used = PartsOf(kernels);
+  const std::string head = options.spelling == Spelling::kIntrinsics
+                               ? "#include <immintrin.h>\n\n" + PastedPrelude(used)
+                               : Includes(used);
+  source.text = head + "\nnamespace umbra::simd {\n\n" + out.Take() + "\n}  // namespace umbra::simd\n";
   return source;
 }
 

@@ -13,13 +13,14 @@
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
 #include "compiler/plan/interpret.h"
+#include "umbra/call_site.h"
 
 namespace umbra {
 
 struct Function::Impl {
   plan::Plan plan;
   std::shared_ptr<const runtime::Program> program;
-  bool interpreted = false;
+  std::unique_ptr<runtime::CallSite> calls;  // none if interpreted
 };
 
 namespace {
@@ -59,8 +60,8 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
   static std::mutex mutex;
   static std::multimap<Key, std::pair<std::string, Function>> functions;
 
-  const Key key{graph->StructuralHash(), target, options.engine, options.use_disk_cache};
-  const std::string text = graph::Print(*graph);
+  const auto& [hash, text] = graph->identity();
+  const Key key{hash, target, options.engine, options.use_disk_cache};
   {
     const std::lock_guard lock(mutex);
     for (auto [entry, end] = functions.equal_range(key); entry != end; ++entry)
@@ -68,10 +69,11 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
   }
   auto impl = std::make_shared<Function::Impl>();
   impl->plan = Lower(*graph);
-  impl->interpreted = options.engine == Engine::kInterpreter;
   // The program's code providers share the plan, not the function, which owns the program.
   impl->program = std::make_shared<const runtime::Program>(
       MakeProgram(std::make_shared<const plan::Plan>(impl->plan), options, target));
+  if (options.engine != Engine::kInterpreter)
+    impl->calls = std::make_unique<runtime::CallSite>(impl->program);
   Function function;
   function.impl_ = std::move(impl);
   const std::lock_guard lock(mutex);
@@ -82,7 +84,26 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
 void Function::operator()(const runtime::Arguments& arguments,
                           const runtime::RunOptions& options) const {
   Require(impl_ != nullptr, "call of an empty Function: assign the result of Compile() to it first");
-  if (impl_->interpreted) plan::Interpret(impl_->plan, arguments);
+  if (impl_->calls == nullptr) {
+    plan::Interpret(impl_->plan, arguments);
+    return;
+  }
+  constexpr std::size_t kInline = 16;
+  runtime::Operand operands[kInline];
+  std::size_t count = 0;
+  bool regular = arguments.inputs.size() + arguments.outputs.size() <= kInline &&
+                 impl_->calls->Takes(arguments.inputs.size(), arguments.outputs.size(),
+                                     arguments.scalars.size());
+  const auto add = [&](const runtime::TensorRef& tensor) {
+    regular = regular && tensor.stride.size() == tensor.shape.size();
+    operands[count++] = {tensor.data, tensor.shape.data(), tensor.stride.data(),
+                         static_cast<int>(tensor.shape.size()), tensor.dtype};
+  };
+  if (regular) {
+    for (const runtime::TensorRef& tensor : arguments.inputs) add(tensor);
+    for (const runtime::TensorRef& tensor : arguments.outputs) add(tensor);
+  }
+  if (regular) impl_->calls->Run(operands, arguments.scalars.data(), options.threads);
   else runtime::Run(*impl_->program, arguments, options);
 }
 
@@ -93,6 +114,6 @@ std::shared_ptr<const runtime::Program> Function::shared_program() const {
   return impl_->program;
 }
 
-bool Function::interpreted() const { return impl_ != nullptr && impl_->interpreted; }
+bool Function::interpreted() const { return impl_ != nullptr && impl_->calls == nullptr; }
 
 }  // namespace umbra

@@ -358,6 +358,11 @@ void Graph::SetLabel(int node, std::string label) {
 
 std::string_view Graph::label(int node) const { return labels_[static_cast<std::size_t>(node)]; }
 
+const Graph::Identity& Graph::identity() const {
+  std::call_once(memo_.once, [this] { memo_.identity = {StructuralHash(), Print(*this)}; });
+  return memo_.identity;
+}
+
 std::uint64_t Graph::StructuralHash() const {
   std::uint64_t hash = Mix(0, nodes_.size());
   for (const Node& node : nodes_) {

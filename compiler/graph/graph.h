@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -90,12 +91,29 @@ class Graph {
   /// True if the two are known to be equal.
   bool SameDimension(const Dimension& a, const Dimension& b) const;
 
-  /// A hash of structure, dtypes and shapes; equal graphs have equal hashes in every process;
-  /// names and labels do not enter.
-  std::uint64_t StructuralHash() const;
+  /// What tells this graph from others: its text, and a hash of structure, dtypes and shapes that
+  /// is the same in every process. Computed at the first call on a finished graph; a graph that
+  /// grows afterwards must be a copy.
+  struct Identity {
+    std::uint64_t hash = 0;
+    std::string text;
+  };
+  const Identity& identity() const;
 
  private:
   int Add(Node node);
+  std::uint64_t StructuralHash() const;
+
+  /// Made once, never copied along.
+  struct Memo {
+    Memo() = default;
+    Memo(const Memo&) {}
+    Memo(Memo&&) noexcept {}
+    Memo& operator=(const Memo&) { return *this; }
+    Memo& operator=(Memo&&) noexcept { return *this; }
+    std::once_flag once;
+    Identity identity;
+  };
 
   std::string name_;
   std::vector<Node> nodes_;
@@ -105,6 +123,7 @@ class Graph {
   std::vector<int> symbol_parent_;
   std::vector<Dimension> symbol_value_;  ///< of representatives: static once known
   std::unordered_multimap<std::uint64_t, int> by_hash_;
+  mutable Memo memo_;
 };
 
 /// The graph as text, one node a line: `%3 = mul %0, %2 : f32[?0, 1024]`.

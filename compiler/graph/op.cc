@@ -19,8 +19,8 @@ constexpr BoolTag kBool;
 constexpr auto kSame = OpResult::kSame;
 
 constexpr OpInfo kOps[] = {
-#define UMBRA_PRIMITIVE(name, arity, dtypes, result, text, cost, doc) \
-  {#name, arity, dtypes, result, text, cost, doc},
+#define UMBRA_PRIMITIVE(name, arity, dtypes, result, text, header, cost, doc) \
+  {#name, arity, dtypes, result, text, #header, cost, doc},
 #include "umbra/ops.def"
 };
 

@@ -29,6 +29,7 @@ struct OpInfo {
   OpTypes types;
   OpResult result;
   std::string_view text;  ///< C++ over prelude types, {0} {1} {2} are the operands
+  std::string_view header;  ///< umbra/prelude/<header>.h declares what the text calls
   double cost;
   std::string_view doc;
 };

@@ -30,7 +30,7 @@ std::vector<std::string> Arguments(codegen::Target target) {
   std::vector<std::string> args = {
       "-triple", "x86_64-pc-linux-gnu", "-emit-llvm-only", "-disable-llvm-passes",
       "-O2", "-x", "c++", "-std=c++17", "-I", "/include", "-nostdsysteminc", "-nobuiltininc",
-      "-nostdinc++", "-ffp-contract=off", "-fwrapv", "-mrelocation-model", "pic", "-pic-level",
+      "-nostdinc++", "-relaxed-aliasing", "-disable-lifetime-markers", "-ffp-contract=off", "-fwrapv", "-mrelocation-model", "pic", "-pic-level",
       "2", "-w", "-fno-rtti", "-funwind-tables=0", "-fgnuc-version=4.2.1",
       "-target-cpu", TargetCpu(target)};
   for (const std::string& feature : TargetFeatures(target)) {

@@ -12,16 +12,16 @@
 
 namespace umbra::runtime {
 
-/// A tensor operand of a call site: rows of `shape[rank - 1]` elements that lie `pitch` elements
-/// apart; the higher dimensions are dense over the rows.
-struct PitchedOperand {
+/// A tensor operand of a call: TensorRef without memory of its own.
+struct Operand {
   void* data = nullptr;
   const index_t* shape = nullptr;
-  index_t pitch = 0;
+  const index_t* stride = nullptr;  ///< in elements, one per dimension
   int rank = 0;
+  DType dtype = DType::kFloat32;
 };
 
-/// Thread-safe. A call with shapes and pitches that were seen before, on a program of one kernel,
+/// Thread-safe. A call with shapes and strides that were seen before, on a program of one kernel,
 /// allocates nothing and takes no lock.
 class CallSite {
  public:
@@ -30,20 +30,25 @@ class CallSite {
   CallSite(const CallSite&) = delete;
   CallSite& operator=(const CallSite&) = delete;
 
+  /// Does the program take so many operands? Run expects it.
+  bool Takes(std::size_t inputs, std::size_t outputs, std::size_t scalars) const {
+    return inputs == num_inputs_ && inputs + outputs == num_operands_ && scalars == num_scalars_;
+  }
+
   /// Operands in the order of the program's buffers: inputs, then outputs. Checks and errors are
-  /// those of runtime::Run.
-  void Run(const PitchedOperand* operands, const umbra_scalar* scalars);
+  /// those of runtime::Run; `threads` as in RunOptions, 0 leaving the choice to SetThreads.
+  void Run(const Operand* operands, const umbra_scalar* scalars, int threads = 0);
 
   /// Threads that calls from all sites may use; 0: as many as the machine has.
   static void SetThreads(int threads);
 
  private:
   struct Prepared;
-  const Prepared* Prepare(const PitchedOperand* operands, const umbra_scalar* scalars);
-  bool Fits(const Prepared& prepared, const PitchedOperand* operands) const;
+  const Prepared* Prepare(const Operand* operands, const umbra_scalar* scalars, int threads);
+  bool Fits(const Prepared& prepared, const Operand* operands, int threads) const;
 
   std::shared_ptr<const Program> program_;
-  std::size_t num_operands_ = 0;
+  std::size_t num_inputs_ = 0, num_operands_ = 0, num_scalars_ = 0;
   std::atomic<const Prepared*> latest_{nullptr};
   std::mutex mutex_;
   std::vector<std::unique_ptr<const Prepared>> all_;

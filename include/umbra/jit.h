@@ -22,16 +22,25 @@ namespace detail {
 /// parts of the structure that its type does not tell (axes, scales).
 struct Gathered {
   static constexpr int kMax = 64;
-  runtime::PitchedOperand operands[kMax];
+  static constexpr int kMaxRanks = 256;
+  runtime::Operand operands[kMax];
+  index_t strides[kMaxRanks];  ///< of all operands
   umbra_scalar scalars[kMax];
   std::int64_t structure[kMax];
-  int num_operands = 0, num_scalars = 0, num_structure = 0;
+  int num_operands = 0, num_scalars = 0, num_structure = 0, num_strides = 0;
 
   template <int dim, typename DType>
   void Add(const Tensor<cpu, dim, DType>& t) {
     Require(num_operands < kMax, "an expression of more than ", kMax, " tensors: split it");
+    Require(num_strides + dim <= kMaxRanks, "an expression of more than ", kMaxRanks,
+            " dimensions in all: split it");
+    index_t* stride = strides + num_strides;
+    num_strides += dim;
+    stride[dim - 1] = 1;
+    if constexpr (dim > 1) stride[dim - 2] = t.stride_;
+    for (int d = dim - 3; d >= 0; --d) stride[d] = stride[d + 1] * t.shape_[d + 1];
     operands[num_operands++] = {const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_.shape_,
-                                t.stride_, dim};
+                                stride, dim, DTypeOf<std::remove_const_t<DType>>::value};
   }
   void AddStructure(std::int64_t value) {
     Require(num_structure < kMax, "an expression of more than ", kMax, " axes: split it");
@@ -48,10 +57,10 @@ struct Gathered {
     }
     num_operands = kept;
   }
-  static bool Same(const runtime::PitchedOperand& a, const runtime::PitchedOperand& b) {
-    if (a.data != b.data || a.rank != b.rank || a.pitch != b.pitch) return false;
+  static bool Same(const runtime::Operand& a, const runtime::Operand& b) {
+    if (a.data != b.data || a.rank != b.rank || a.dtype != b.dtype) return false;
     for (int d = 0; d < a.rank; ++d)
-      if (a.shape[d] != b.shape[d]) return false;
+      if (a.shape[d] != b.shape[d] || a.stride[d] != b.stride[d]) return false;
     return true;
   }
 };
@@ -256,14 +265,9 @@ inline void RunInterpreted(const Function& function, const Gathered& g) {
   runtime::Arguments arguments;
   for (int k = 0; k < g.num_operands; ++k) {
     const auto& buffer = function.program().buffers[static_cast<std::size_t>(k)];
-    const runtime::PitchedOperand& o = g.operands[k];
-    runtime::TensorRef t{o.data, buffer.dtype, {o.shape, o.shape + o.rank}, {}};
-    t.stride.assign(t.shape.size(), 1);
-    for (int d = o.rank - 2; d >= 0; --d)
-      t.stride[static_cast<std::size_t>(d)] =
-          d == o.rank - 2 ? o.pitch : t.stride[static_cast<std::size_t>(d) + 1] * o.shape[d + 1];
+    const runtime::Operand& o = g.operands[k];
     (buffer.kind == runtime::Buffer::Kind::kInput ? arguments.inputs : arguments.outputs)
-        .push_back(std::move(t));
+        .push_back({o.data, o.dtype, {o.shape, o.shape + o.rank}, {o.stride, o.stride + o.rank}});
   }
   arguments.scalars.assign(g.scalars, g.scalars + g.num_scalars);
   function(arguments);

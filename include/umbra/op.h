@@ -8,6 +8,9 @@
 
 #include "umbra/dtype.h"
 #include "umbra/kernel_prelude.h"
+#include "umbra/prelude/libmvec.h"
+#include "umbra/prelude/math.h"
+#include "umbra/prelude/reduce.h"
 
 namespace umbra::op {
 

@@ -17,7 +17,7 @@ template <typename V>
 UMBRA_INLINE V poly(V, V sum) { return sum; }
 template <typename V, typename... Rest>
 UMBRA_INLINE V poly(V x, V sum, double next, Rest... rest) {
-  return poly(x, sum * x + c<V>(next), rest...);
+  return poly(x, sum * x + static_cast<Elem<V>>(next), rest...);
 }
 
 // 2^n for an integer n in the normal range.
@@ -33,29 +33,30 @@ struct ExpParts { V p, n; Bits<V> k; };
 
 template <typename V>
 UMBRA_INLINE ExpParts<V> exp_parts(V x) {
+  typedef Elem<V> E;
   if constexpr (sizeof(Elem<V>) == 4) {
     const V magic = c<V>(12582912.0);  // 1.5 * 2^23: adding it rounds to an integer
-    const V t = x * c<V>(1.44269504088896341) + magic;
+    const V t = x * E(1.44269504088896341) + magic;
     const V n = t - magic;
-    const V r = (x - n * c<V>(0.693359375)) - n * c<V>(-2.12194440e-4);
+    const V r = (x - n * E(0.693359375)) - n * E(-2.12194440e-4);
     // Powers in pairs: fewer steps wait for each other than in Horner's rule.
     const V rr = r * r;
-    const V q = (rr * c<V>(1.393496990203857421875e-3) +
-                 (r * c<V>(8.36325250566005706787109375e-3) + c<V>(4.16664667427539825439453125e-2))) * rr +
-                (r * c<V>(0.1666657626628875732421875) + c<V>(0.5));
+    const V q = (rr * E(1.393496990203857421875e-3) +
+                 (r * E(8.36325250566005706787109375e-3) + E(4.16664667427539825439453125e-2))) * rr +
+                (r * E(0.1666657626628875732421875) + E(0.5));
     return {rr * q + r, n, bits(t) - bits(magic)};
   } else {
     const V magic = c<V>(6755399441055744.0);  // 1.5 * 2^52
-    const V t = x * c<V>(1.44269504088896338700) + magic;
+    const V t = x * E(1.44269504088896338700) + magic;
     const V n = t - magic;
-    const V hi = x - n * c<V>(6.93147180369123816490e-01);
-    const V lo = n * c<V>(1.90821492927058770002e-10);
+    const V hi = x - n * E(6.93147180369123816490e-01);
+    const V lo = n * E(1.90821492927058770002e-10);
     const V r = hi - lo;
     const V rr = r * r;
     const V q = r - rr * poly(rr, c<V>(4.13813679705723846039e-08), -1.65339022054652515390e-06,
                               6.61375632143793436117e-05, -2.77777777770155933842e-03,
                               1.66666666666666019037e-01);
-    return {hi - (lo - r * q / (c<V>(2) - q)), n, bits(t) - bits(magic)};
+    return {hi - (lo - r * q / (E(2) - q)), n, bits(t) - bits(magic)};
   }
 }
 
@@ -97,6 +98,7 @@ UMBRA_INLINE V exp(V x) {
 
 template <typename V>
 UMBRA_INLINE V expm1(V x) {
+  typedef Elem<V> E;
   using namespace detail;
   const V one = c<V>(1);
   const V low = c<V>(sizeof(Elem<V>) == 4 ? -18.0 : -38.0);  // e^x - 1 rounds to -1
@@ -104,7 +106,7 @@ UMBRA_INLINE V expm1(V x) {
   const ExpParts<V> e = exp_parts(clamped < low ? low : clamped);
   // 2^k (p + 1) - 1 as 2 (2^(k-1) p + (2^(k-1) - 1/2)), which overflows only where the result does.
   const V half = pow2<V>(e.k - 1);
-  const V y = (half * e.p + (half - c<V>(0.5))) * c<V>(2);
+  const V y = (half * e.p + (half - E(0.5))) * E(2);
   return e.n == c<V>(0) ? (x == c<V>(0) ? x : e.p) : (x > c<V>(sizeof(Elem<V>) == 4 ? 60.0 : 100.0)
       ? scale(e.p + one, e) : y);
 }
@@ -167,27 +169,27 @@ UMBRA_INLINE V log_edges(V x, V result) {
 
 template <typename V>
 UMBRA_INLINE V log(V x) {
+  typedef Elem<V> E;
   using namespace detail;
   const LogParts<V> parts = log_parts(x);
-  const V f = parts.m - c<V>(1);
+  const V f = parts.m - E(1);
   const V z = f * f;
   if constexpr (sizeof(Elem<V>) == 4) {
-    const V low = (f * c<V>(-0.16645829379558563232421875) + c<V>(0.199974834918975830078125)) * z +
-                  (f * c<V>(-0.2500021159648895263671875) + c<V>(0.333333432674407958984375));
-    const V high = (f * c<V>(-5.41534163057804107666015625e-2) + c<V>(0.11134292185306549072265625)) * z +
-                   (f * c<V>(-0.13086092472076416015625) + c<V>(0.14359478652477264404296875));
-    const V p = (high * (z * z) + low) * (f * z) + (parts.e * c<V>(1.42860677e-6) - c<V>(0.5) * z);
-    return log_edges(x, (f + p) + parts.e * c<V>(0.693145751953125));
+    const V low = (f * E(-0.16645829379558563232421875) + E(0.199974834918975830078125)) * z +
+                  (f * E(-0.2500021159648895263671875) + E(0.333333432674407958984375));
+    const V high = (f * E(-5.41534163057804107666015625e-2) + E(0.11134292185306549072265625)) * z +
+                   (f * E(-0.13086092472076416015625) + E(0.14359478652477264404296875));
+    const V p = (high * (z * z) + low) * (f * z) + (parts.e * E(1.42860677e-6) - E(0.5) * z);
+    return log_edges(x, (f + p) + parts.e * E(0.693145751953125));
   } else {
-    const V s = f / (c<V>(2) + f);
+    const V s = f / (E(2) + f);
     const V y = s * s;
-    const V r = y * poly(y, c<V>(1.479819860511658591e-01), 1.531383769920937332e-01,
-                         1.818357216161805012e-01, 2.222219843214978396e-01,
-                         2.857142874366239149e-01, 3.999999999940941908e-01,
-                         6.666666666666735130e-01);
+    const V r = y * poly(y, c<V>(0.13616220945969156), 0.132085913190922416, 0.15388936898905650,
+                         0.18181735460320758, 0.22222223084505335, 0.28571428566968371,
+                         0.40000000000009084, 0.66666666666666663);
     const V h = c<V>(0.5) * z;
-    return log_edges(x, (s * (h + r) + parts.e * c<V>(1.90821492927058770002e-10) - h) + f +
-                            parts.e * c<V>(6.93147180369123816490e-01));
+    return log_edges(x, (s * (h + r) + parts.e * E(1.90821492927058770002e-10) - h) + f +
+                            parts.e * E(6.93147180369123816490e-01));
   }
 }
 
@@ -212,18 +214,17 @@ UMBRA_INLINE V round_magic() { return c<V>(sizeof(Elem<V>) == 4 ? 12582912.0 : 6
 // (tanh r - r) / r^3 for z = r^2, |r| <= 0.56.
 template <typename V>
 UMBRA_INLINE V tanh_poly(V z) {
+  typedef Elem<V> E;
   const V zz = z * z;
   if constexpr (sizeof(Elem<V>) == 4) {
-    return ((zz * c<V>(-6.5399147570133209228515625e-3) + z * c<V>(2.12699584662914276123046875e-2)) +
+    return ((zz * E(-6.5399147570133209228515625e-3) + z * E(2.12699584662914276123046875e-2)) +
             c<V>(-5.3902395069599151611328125e-2)) * zz +
-           (z * c<V>(0.13333070278167724609375) + c<V>(-0.333333313465118408203125));
+           (z * E(0.13333070278167724609375) + E(-0.333333313465118408203125));
   } else {
-    const V even = poly(zz, c<V>(-2.0134913583925612991752662761513e-5), -2.3420302150007357927866125102e-4,
-                        -1.4556304446104431551225062115077e-3, -8.8632340715341347846691993050e-3,
-                        -5.396825396706128596946427933e-2, -0.333333333333333314829616256247);
-    const V odd = poly(zz, c<V>(8.4423576048316023340452318724e-5), 5.8878639836822458075291674222e-4,
-                       3.5921062931997797474379426990e-3, 2.186948847846942323158714316e-2,
-                       0.1333333333333232284534375367);
+    const V even = poly(zz, c<V>(-2.0134913583925613e-05), -0.00023420302150007358, -0.0014556304446104432,
+                        -0.008863234071534115, -0.053968253967061286, -0.3333333333333333);
+    const V odd = poly(zz, c<V>(8.442357604831602e-05), 0.0005887863983682246, 0.0035921062919377997, 0.021869488478469423,
+                       0.13333333333332323);
     return odd * z + even;
   }
 }
@@ -235,15 +236,16 @@ UMBRA_INLINE V tanh_poly(V z) {
 // difference from one is no more than the result.
 template <typename V>
 UMBRA_INLINE V tanh(V x) {
+  typedef Elem<V> E;
   using namespace detail;
   constexpr bool single = sizeof(Elem<V>) == 4;
   const V limit = c<V>(single ? 10.0 : 22.0);  // the result rounds to one from here on
   const V a = abs(x);
   const V b = a > limit ? limit : a;  // NaN stays
-  const V t = (b * c<V>(1.44269504088896338700) - c<V>(0.308)) + round_magic<V>();
+  const V t = (b * E(1.44269504088896338700) - E(0.308)) + round_magic<V>();
   const V n = t - round_magic<V>();
-  const V r = single ? (b - n * c<V>(0.693359375)) - n * c<V>(-2.12194440e-4)
-                     : (b - n * c<V>(6.93147180369123816490e-01)) - n * c<V>(1.90821492927058770002e-10);
+  const V r = (b - n * E(single ? 0.693359375 : 6.93147180369123816490e-01)) -
+              n * E(single ? -2.12194440e-4 : 1.90821492927058770002e-10);
   const V z = r * r;
   const V th = z * r * tanh_poly(z) + r;
   V half_s;
