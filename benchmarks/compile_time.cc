@@ -28,9 +28,27 @@ std::shared_ptr<const umbra::graph::Graph> Kernel(int k) {
                                  "  y = sigmoid(a * b + broadcast<1>(bias)) + " + std::to_string(k) + "\n}")[0];
 }
 
+// Every kernel comes from the disk cache in `folder`.
+int ReadFromDisk(const char* folder) {
+  setenv("UMBRA_CACHE_DIR", folder, 1);
+  std::vector<double> disk;
+  for (int k = 22; k <= 42; ++k) {
+    const auto graph = Kernel(k);
+    const auto start = Clock::now();
+    umbra::Compile(graph, {});
+    disk.push_back(Milliseconds(start));
+  }
+  const auto statistics = umbra::GetCompileStatistics();
+  if (statistics.disk_hits != 21 || statistics.compiled != 0) return 1;
+  std::printf("kernel from the disk cache, median of 21: %.2f ms (first of the process: %.2f)\n",
+              Median(disk), disk[0]);
+  return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc == 2) return ReadFromDisk(argv[1]);
   std::string folder = (std::filesystem::temp_directory_path() / "umbra-compile-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   setenv("UMBRA_CACHE_DIR", folder.c_str(), 1);
@@ -40,7 +58,7 @@ int main() {
   umbra::Compile(Kernel(0), fresh);
   std::printf("first kernel of a process: %.1f ms\n", Milliseconds(start));
   const auto before = umbra::GetCompileStatistics();
-  std::vector<double> further, disk, memory;
+  std::vector<double> further, memory;
   for (int k = 1; k <= 21; ++k) {
     start = Clock::now();
     umbra::Compile(Kernel(k), fresh);
@@ -51,7 +69,11 @@ int main() {
               Median(further), (after.front_end_ms - before.front_end_ms) / 21,
               (after.optimise_ms - before.optimise_ms) / 21, (after.codegen_ms - before.codegen_ms) / 21,
               (after.link_ms - before.link_ms) / 21);
-  // Written by one process, read by the next: the memory of this one is keyed by the same content.
+  // A child that only reads what this process wrote: the memory of one process has its own kernels.
+  umbra::CompileOptions cached;
+  for (int k = 22; k <= 42; ++k) umbra::Compile(Kernel(k), cached);
+  std::fflush(stdout);
+  if (argc == 1 && std::system(("\"" + std::string(argv[0]) + "\" \"" + folder + "\"").c_str()) != 0) return 1;
   const auto graph = Kernel(1);
   for (int k = 0; k < 1001; ++k) {
     start = Clock::now();

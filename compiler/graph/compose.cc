@@ -18,17 +18,19 @@ namespace {
 
 using Kind = Operand::Kind;
 
+// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`.
 std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before, row(b.size() + 1), next(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
+    next[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
-      diagonal = above;
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], before[j - 2] + 1);
     }
+    before = row;
+    row.swap(next);
   }
   return row[b.size()];
 }
@@ -107,7 +109,7 @@ Operand Composer::Apply(std::string_view name, const std::vector<Operand>& opera
     }
   }
   throw Error("unknown operator '" + std::string(name) + "'" +
-              (nearest.empty() ? "; see docs/operators.md for the list"
+              (nearest.empty() ? "; `umbra ops` lists them"
                                : "; did you mean '" + std::string(nearest) + "'?"));
 }
 

@@ -47,6 +47,9 @@ const Composite* FindComposite(std::string_view name) {
   return nullptr;
 }
 
+std::span<const OpInfo> Primitives() { return kOps; }
+std::span<const Composite> Composites() { return kComposites; }
+
 std::vector<std::string_view> OperatorNames() {
   std::vector<std::string_view> names;
   for (const OpInfo& info : kOps) names.push_back(info.name);

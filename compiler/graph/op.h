@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,9 @@ struct Composite {
 };
 /// The composite of the table called `name`, if there is one; null otherwise.
 const Composite* FindComposite(std::string_view name);
+/// The rows of the table.
+std::span<const OpInfo> Primitives();
+std::span<const Composite> Composites();
 /// Every primitive and composite of the table.
 std::vector<std::string_view> OperatorNames();
 

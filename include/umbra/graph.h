@@ -102,7 +102,7 @@ class Builder {
   std::shared_ptr<Value::State> state_;
 };
 
-/// The kernels of a text in the form of .umb files; see docs/text-form.md. `name` stands for the
+/// The kernels of a text in the form of .umb files (docs/text-form.md). `name` stands for the
 /// file in messages. Throws umbra::Error with line, column and a caret.
 std::vector<std::shared_ptr<const Graph>> ParseText(std::string_view text,
                                                     std::string_view name = "<text>");

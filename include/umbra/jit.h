@@ -194,6 +194,16 @@ struct Bridge<expr::Broadcast1DExp<Src, DType, dimdst, dimcast>> {
   }
   static graph::Value Build(GraphWalk* w) { return graph::Broadcast<dimcast>(Bridge<Src>::Build(w)); }
 };
+template <typename Src, typename DType, int dimdst>
+struct Bridge<expr::BroadcastScalarExp<Src, DType, dimdst>> {
+  static void Gather(const expr::BroadcastScalarExp<Src, DType, dimdst>& e, Gathered* g) {
+    Bridge<Src>::Gather(e.src_, g);
+  }
+  // The product over the only element is that element, to the bit.
+  static graph::Value Build(GraphWalk* w) {
+    return graph::Reduce("product", Bridge<Src>::Build(w), {0}, false);
+  }
+};
 template <typename Reducer, typename Src, typename DType, int dimsrc, int dimdst, bool keepdim>
 struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>> {
   using E = expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>;

@@ -12,5 +12,6 @@ for path in ("HOME", "TMPDIR"):
     if path in os.environ:
         config.environment[path] = os.environ[path]
 config.substitutions.append(("%umbra", config.umbra))
+config.substitutions.append(("%root", config.project))
 config.substitutions.append(("%digits", config.digits))
 config.substitutions.append(("%FileCheck", config.filecheck))

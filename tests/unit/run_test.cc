@@ -190,6 +190,11 @@ TEST(Jit, AgreesWithEager) {
   eager = F<op::select>(F<op::lt>(a, b), a, b);
   jit(compiled) = F<op::select>(F<op::lt>(a, b), a, b);
   same();
+  TensorContainer<cpu, 1> factor(Shape1(1));
+  factor[0] = -0.0f;
+  eager = a * broadcast_scalar(factor, a.shape_);
+  jit(compiled) = a * broadcast_scalar(factor, a.shape_);
+  same();
 }
 
 }  // namespace

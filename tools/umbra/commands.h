@@ -22,6 +22,9 @@ struct RunOptions {
 };
 void Run(const RunOptions& options);
 
+/// The table of operators, for a terminal or as the Markdown of docs/operators.md.
+void Operators(bool markdown);
+
 /// Says what this machine has, and how to get what it lacks.
 void Doctor();
 

@@ -56,8 +56,8 @@ void Doctor() {
   Say("cuda driver",
       driver.empty() ? "missing: no GPU can be used; it comes with NVIDIA's driver" : driver);
   const std::string nvrtc = FirstLibrary(std::array{"libnvrtc.so.13", "libnvrtc.so.12"});
-  Say("nvrtc", nvrtc.empty() ? "missing: install NVRTC 12 or 13 (Debian package libnvrtc12, or the "
-                               "CUDA toolkit)"
+  Say("nvrtc", nvrtc.empty() ? "missing: no CUDA code can be compiled; install NVRTC 12 or 13, "
+                               "which is part of the CUDA toolkit"
                              : nvrtc);
   auto& cache = runtime::DiskCache::Default();
   const auto [entries, bytes] = cache.Usage();

@@ -65,6 +65,10 @@ int main(int argc, char** argv) {
   run_command->add_flag("--time", run.time,
                         "Run 21 times; print compile time, run time and bytes moved");
 
+  bool markdown = false;
+  auto* ops_command = app.add_subcommand("ops", "List the elementwise operators");
+  ops_command->add_flag("--markdown", markdown, "As docs/operators.md has them");
+
   auto* doctor_command =
       app.add_subcommand("doctor", "Say what this machine has and what is missing");
   std::string cache_action = "usage";
@@ -83,6 +87,7 @@ int main(int argc, char** argv) {
   try {
     if (*emit_command) umbra::tools::Emit(emit);
     if (*run_command) umbra::tools::Run(run);
+    if (*ops_command) umbra::tools::Operators(markdown);
     if (*doctor_command) umbra::tools::Doctor();
     if (*cache_command) umbra::tools::Cache(cache_action);
   } catch (const umbra::InternalError& error) {
