@@ -9,6 +9,7 @@
 #include "compiler/driver/target.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/lexer.h"
+#include "compiler/graph/lower_ast.h"
 #include "compiler/graph/parse.h"
 #include "compiler/graph/parser.h"
 #include "tools/umbra/commands.h"
@@ -38,47 +39,76 @@ std::string Trim(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
-// The kernel text of "y = expression" or of an expression alone, with an output of `rank`.
-std::string WrapExpression(const std::string& text, const std::vector<std::string>& scalars,
-                           int rank) {
-  std::string output = "y", body = Trim(text);
-  const std::size_t equals = body.find('=');
-  if (equals != std::string::npos && body.substr(equals, 2) != "==" &&
-      body.find_first_of("<>!(") > equals) {
-    output = Trim(body.substr(0, equals));
-    body = Trim(body.substr(equals + 1));
+// "y = expression", or an expression alone, which is called y.
+struct Named {
+  std::string output = "y", body;
+  graph::OperatorAst tree;
+  std::vector<std::pair<std::string, OperandType>> operands;
+};
+
+Named ReadExpression(const std::string& text, const OperandTypes& types) {
+  Named e;
+  e.body = Trim(text);
+  const std::size_t equals = e.body.find('=');
+  if (equals != std::string::npos && e.body.substr(equals, 2) != "==" &&
+      e.body.find_first_of("<>!(") > equals) {
+    e.output = Trim(e.body.substr(0, equals));
+    e.body = Trim(e.body.substr(equals + 1));
   }
-  const graph::OperatorAst tree = graph::ParseOperator("expression", "(x)", body);
+  e.tree = graph::ParseOperator("expression", "(x)", e.body);
   std::vector<std::string> names;
   std::set<std::string> vectors;
-  CollectNames(tree.body, false, &names, &vectors);
-  std::string parameters;
+  CollectNames(e.tree.body, false, &names, &vectors);
   for (const std::string& name : names) {
-    const bool scalar = std::find(scalars.begin(), scalars.end(), name) != scalars.end();
-    parameters += fmt::format("{}{}: f32{}", parameters.empty() ? "" : ", ", name,
-                              scalar                     ? ""
-                              : vectors.count(name) != 0 ? "[?]"
-                                                         : "[?, ?]");
+    const auto known = types.find(name);
+    e.operands.emplace_back(name, known != types.end() ? known->second
+                                                       : OperandType{DType::kFloat32,
+                                                                     vectors.count(name) != 0 ? 1 : 2});
   }
-  const char* shapes[] = {"", "[?]", "[?, ?]"};
-  return fmt::format("kernel expression({}) -> ({}: f32{}) {{\n  {} = {}\n}}\n", parameters, output,
-                     shapes[rank], output, body);
+  return e;
 }
 
-// The kernel of an expression and its text. The rank of the result is found by trying: a matrix,
-// or what a reduction leaves of it.
-std::pair<std::shared_ptr<const graph::Graph>, std::string> ParseExpression(
-    const std::string& text, const std::vector<std::string>& scalars) {
-  for (int rank = 2;; --rank) {
-    const std::string kernel = WrapExpression(text, scalars, rank);
-    try {
-      return {graph::Parse(kernel, "expression").front(), kernel};
-    } catch (const graph::ParseError&) {
-      if (rank == 0) break;
+std::string TypeText(const OperandType& type) {
+  std::string dims;
+  for (int d = 0; d < type.rank; ++d) dims += d == 0 ? "?" : ", ?";
+  return std::string(Name(type.dtype)) + (type.rank > 0 ? "[" + dims + "]" : "");
+}
+
+// What the expression gives; f32 matrices if it is wrong, which its text as a kernel will show.
+OperandType TypeOf(const Named& e) {
+  try {
+    graph::Graph graph("expression");
+    graph::Composer composer(&graph);
+    graph::OperatorAst tree = e.tree;
+    tree.arguments.clear();
+    std::vector<graph::Operand> operands;
+    for (const auto& [name, type] : e.operands) {
+      tree.arguments.push_back(name);
+      operands.push_back(graph::Operand::Node(
+          type.rank == 0 ? graph.Scalar(name, type.dtype)
+                         : graph.Input(name, type.dtype, PartialShape::dynamic(type.rank))));
     }
+    const int node = composer.Resolve(graph::ApplyOperator(&composer, tree, operands, {}), "the result");
+    return {graph.node(node).dtype, static_cast<int>(graph.node(node).shape.size())};
+  } catch (const Error&) {
+    return {DType::kFloat32, 2};
   }
-  const std::string kernel = WrapExpression(text, scalars, 2);
-  return {graph::Parse(kernel, "expression").front(), kernel};
+}
+
+// The kernel of an expression as text.
+std::string KernelText(const std::string& text, const OperandTypes& types) {
+  const Named e = ReadExpression(text, types);
+  std::string parameters;
+  for (const auto& [name, type] : e.operands)
+    parameters += fmt::format("{}{}: {}", parameters.empty() ? "" : ", ", name, TypeText(type));
+  return fmt::format("kernel expression({}) -> ({}: {}) {{\n  {} = {}\n}}\n", parameters, e.output,
+                     TypeText(TypeOf(e)), e.output, e.body);
+}
+
+OperandTypes Scalars(const std::vector<std::string>& names) {
+  OperandTypes types;
+  for (const std::string& name : names) types[name] = {DType::kFloat32, 0};
+  return types;
 }
 
 bool IsFile(const std::string& input) {
@@ -89,10 +119,10 @@ bool IsFile(const std::string& input) {
 }  // namespace
 
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
-                                               const std::vector<std::string>& scalars) {
+                                               const OperandTypes& types) {
   if (!IsFile(input)) {
     Require(kernel.empty(), "--kernel chooses from a .umb file; '", input, "' is an expression");
-    return ParseExpression(input, scalars).first;
+    return graph::Parse(KernelText(input, types), "expression").front();
   }
   const auto graphs = graph::Parse(ReadFile(input), input);
   Require(!graphs.empty(), input, " has no kernel");
@@ -109,10 +139,10 @@ void Emit(const EmitOptions& options) {
   if (options.form == "text") {
     WriteFile(options.output, IsFile(options.input)
                                   ? ReadFile(options.input)
-                                  : ParseExpression(options.input, options.scalars).second);
+                                  : KernelText(options.input, Scalars(options.scalars)));
     return;
   }
-  const auto graph = LoadKernel(options.input, options.kernel, options.scalars);
+  const auto graph = LoadKernel(options.input, options.kernel, Scalars(options.scalars));
   if (options.form == "graph" || options.form == "dot") {
     WriteFile(options.output,
               options.form == "dot" ? graph::PrintDot(*graph) : graph::Print(*graph));

@@ -2,6 +2,7 @@
 #ifndef UMBRA_TOOLS_UMBRA_LOAD_H_
 #define UMBRA_TOOLS_UMBRA_LOAD_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,11 +11,18 @@
 
 namespace umbra::tools {
 
+/// Dtype and rank of what a name in an expression stands for; rank 0 is a number.
+struct OperandType {
+  DType dtype = DType::kFloat32;
+  int rank = 0;
+};
+using OperandTypes = std::map<std::string, OperandType>;
+
 /// The kernel called `kernel` (or the only one) of the .umb file `input`; or, if `input` is no
-/// file, of the expression that it is: "gelu(x + broadcast<1>(bias))" or "y = ...". Free names are
-/// f32 matrices of one shape, operands of broadcast are vectors, names in `scalars` are numbers.
+/// file, of the expression that it is: "gelu(x + broadcast<1>(bias))" or "y = ...". Names that are
+/// not in `types` are f32 matrices, operands of broadcast f32 vectors.
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
-                                               const std::vector<std::string>& scalars);
+                                               const OperandTypes& types);
 
 }  // namespace umbra::tools
 

@@ -55,9 +55,16 @@ double Median(std::vector<double> values) {
 void Run(const RunOptions& options) {
   auto in = Pairs(options.in, "--in"), out = Pairs(options.out, "--out"),
        scalars = Pairs(options.scalars, "--scalar");
-  std::vector<std::string> scalar_names;
-  for (const auto& [name, value] : scalars) scalar_names.push_back(name);
-  const auto graph = LoadKernel(options.input, options.kernel, scalar_names);
+  std::map<std::string, Array> arrays;
+  OperandTypes types;
+  for (const auto& [name, path] : in) {
+    const Array& array = arrays.emplace(name, ParseNpy(ReadFile(path), path)).first->second;
+    types[name] = {array.dtype, static_cast<int>(array.shape.size())};
+  }
+  // A number of an expression has the dtype of its tensors.
+  const DType dtype = types.empty() ? DType::kFloat32 : types.begin()->second.dtype;
+  for (const auto& [name, value] : scalars) types[name] = {dtype, 0};
+  const auto graph = LoadKernel(options.input, options.kernel, types);
   CompileOptions compile;
   compile.target = options.target;
   compile.engine = options.compiler == "system"        ? Engine::kSystem
@@ -74,8 +81,8 @@ void Run(const RunOptions& options) {
   std::vector<std::string> paths;
   for (const runtime::Buffer& buffer : program.buffers) {
     if (buffer.kind == runtime::Buffer::Kind::kInput) {
-      const std::string path = Take(&in, buffer.name, "--in");
-      inputs.push_back(ParseNpy(ReadFile(path), path));
+      Take(&in, buffer.name, "--in");
+      inputs.push_back(std::move(arrays.at(buffer.name)));
       const Array& array = inputs.back();
       for (std::size_t d = 0; d < std::min(array.shape.size(), buffer.shape.size()); ++d)
         if (!buffer.shape[d].is_static())
