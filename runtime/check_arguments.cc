@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -47,6 +48,21 @@ std::pair<const char*, const char*> ByteRange(const TensorRef& tensor) {
   const auto size = static_cast<index_t>(SizeOf(tensor.dtype));
   const char* data = static_cast<const char*>(tensor.data);
   return {data + low * size, data + (high + 1) * size};
+}
+
+index_t Compute(ExtentOp op, index_t a, index_t b) {
+  index_t result = 0;
+  bool overflow = false;
+  switch (op) {
+    case ExtentOp::kPlus: overflow = __builtin_add_overflow(a, b, &result); break;
+    case ExtentOp::kMinus: overflow = __builtin_sub_overflow(a, b, &result); break;
+    case ExtentOp::kTimes: overflow = __builtin_mul_overflow(a, b, &result); break;
+    case ExtentOp::kOver: result = b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); break;
+    case ExtentOp::kMinimum: result = std::min(a, b); break;
+    case ExtentOp::kMaximum: result = std::max(a, b); break;
+  }
+  Require(!overflow, "an extent computed from ", a, " and ", b, " does not fit 64 bits");
+  return result;
 }
 
 std::vector<index_t> Resolve(const std::vector<Extent>& shape,
@@ -106,27 +122,73 @@ void CheckOperand(const Program& program, const Buffer& buffer, const TensorRef&
           " is not aligned to the ", SizeOf(tensor.dtype), " bytes of an element");
 }
 
+// Extents that follow from those of the inputs.
+void ComputeDerived(const Program& program, Symbols* symbols) {
+  const auto value = [&](const Extent& extent) {
+    return extent.is_static() ? extent.value
+                              : symbols->values[static_cast<std::size_t>(extent.symbol)];
+  };
+  for (const DerivedExtent& derived : program.derived) {
+    const index_t a = value(derived.a), b = value(derived.b), known = value(derived.result);
+    if (a < 0 || b < 0) continue;  // the outputs have to say
+    const index_t result = Compute(derived.op, a, b);
+    Require(result >= 0, "kernel '", program.name, "': an extent of the result would be ", result,
+            ": an input is too small");
+    Require(known < 0 || known == result, "kernel '", program.name, "': an extent is ", known,
+            derived.result.is_static()
+                ? std::string()
+                : " (" + symbols->origins[static_cast<std::size_t>(derived.result.symbol)] + ")",
+            ", but must be ", result, ", which follows from the inputs");
+    if (known >= 0) continue;
+    symbols->values[static_cast<std::size_t>(derived.result.symbol)] = result;
+    symbols->origins[static_cast<std::size_t>(derived.result.symbol)] = "follows from the inputs";
+  }
+}
+
+Symbols SymbolsOfInputs(const Program& program, const std::vector<TensorRef>& inputs) {
+  const auto count = static_cast<std::size_t>(
+      std::count_if(program.buffers.begin(), program.buffers.end(),
+                    [](const Buffer& buffer) { return buffer.kind == Buffer::Kind::kInput; }));
+  Require(inputs.size() == count, "kernel '", program.name, "' takes ", count, " inputs, ",
+          inputs.size(), " given");
+  Symbols symbols;
+  symbols.values.assign(static_cast<std::size_t>(program.num_symbols), -1);
+  symbols.origins.resize(symbols.values.size());
+  for (std::size_t k = 0; k < count; ++k)
+    CheckOperand(program, program.buffers[k], inputs[k], &symbols);
+  ComputeDerived(program, &symbols);
+  return symbols;
+}
+
 }  // namespace
 
-std::vector<index_t> CheckArguments(const Program& program, const Arguments& arguments) {
-  std::size_t inputs = 0, outputs = 0;
+std::vector<std::vector<index_t>> OutputShapes(const Program& program,
+                                               const std::vector<TensorRef>& inputs) {
+  const Symbols symbols = SymbolsOfInputs(program, inputs);
+  std::vector<std::vector<index_t>> shapes;
   for (const Buffer& buffer : program.buffers) {
-    if (buffer.kind == Buffer::Kind::kInput) ++inputs;
-    if (buffer.kind == Buffer::Kind::kOutput) ++outputs;
+    if (buffer.kind != Buffer::Kind::kOutput) continue;
+    shapes.push_back(Resolve(buffer.shape, symbols.values));
+    for (index_t extent : shapes.back())
+      Require(extent >= 0, "the extent of output '", buffer.name,
+              "' does not follow from the inputs; declare it in the kernel");
   }
-  Require(arguments.inputs.size() == inputs, "kernel '", program.name, "' takes ", inputs,
-          " inputs, ", arguments.inputs.size(), " given");
+  return shapes;
+}
+
+std::vector<index_t> CheckArguments(const Program& program, const Arguments& arguments) {
+  Symbols symbols = SymbolsOfInputs(program, arguments.inputs);
+  const std::size_t inputs = arguments.inputs.size();
+  const auto outputs = static_cast<std::size_t>(
+      std::count_if(program.buffers.begin(), program.buffers.end(),
+                    [](const Buffer& buffer) { return buffer.kind == Buffer::Kind::kOutput; }));
   Require(arguments.outputs.size() == outputs, "kernel '", program.name, "' has ", outputs,
           " outputs, ", arguments.outputs.size(), " given");
   Require(arguments.scalars.size() == program.scalars.size(), "kernel '", program.name,
           "' takes ", program.scalars.size(), " scalars, ", arguments.scalars.size(), " given");
-  Symbols symbols;
-  symbols.values.assign(static_cast<std::size_t>(program.num_symbols), -1);
-  symbols.origins.resize(symbols.values.size());
-  for (std::size_t k = 0; k < inputs; ++k)
-    CheckOperand(program, program.buffers[k], arguments.inputs[k], &symbols);
   for (std::size_t k = 0; k < outputs; ++k)
     CheckOperand(program, program.buffers[inputs + k], arguments.outputs[k], &symbols);
+  ComputeDerived(program, &symbols);
   for (std::size_t k = inputs + outputs; k < program.buffers.size(); ++k)
     CountElements(Resolve(program.buffers[k].shape, symbols.values),
                   SizeOf(program.buffers[k].dtype),

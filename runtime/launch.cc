@@ -20,7 +20,8 @@ class Preparation {
  public:
   Preparation(const KernelStep& step, const std::vector<TensorRef>& buffers,
               const std::vector<index_t>& symbols, int threads)
-      : signature_(step.signature), step_(step), buffers_(buffers), threads_(threads) {
+      : signature_(step.signature), step_(step), buffers_(buffers), symbols_(symbols),
+        threads_(threads) {
     for (const Extent& axis : signature_.axes)
       plan_.extent.push_back(axis.is_static() ? axis.value
                                               : symbols[static_cast<std::size_t>(axis.symbol)]);
@@ -39,13 +40,24 @@ class Preparation {
   }
 
   LaunchPlan Run() {
-    MergeAxes();
+    if (!signature_.positional) MergeAxes();
     const Variant variant = ChooseVariant();
     SplitOverThreads();
     for (DType type : signature_.row_buffers)
       plan_.scratch_bytes += static_cast<std::size_t>((plan_.extent[vector_axis_] + 15) / 16 * 16) *
                              SizeOf(type);
     plan_.function = Code(variant);
+    for (const Number& number : signature_.numbers) {
+      if (number.operand >= 0) {
+        const Access& access = signature_.operands[static_cast<std::size_t>(number.operand)];
+        plan_.extent.push_back(buffers_[static_cast<std::size_t>(access.buffer)]
+                                   .stride[static_cast<std::size_t>(number.dim)]);
+      } else {
+        plan_.extent.push_back(number.extent.is_static()
+                                   ? number.extent.value
+                                   : symbols_[static_cast<std::size_t>(number.extent.symbol)]);
+      }
+    }
     return std::move(plan_);
   }
 
@@ -171,6 +183,7 @@ class Preparation {
   const KernelSignature& signature_;
   const KernelStep& step_;
   const std::vector<TensorRef>& buffers_;
+  const std::vector<index_t>& symbols_;
   int threads_;
   LaunchPlan plan_;
   std::size_t rank_ = 0, vector_axis_ = 0;

@@ -16,6 +16,7 @@
 #include <map>
 
 #include "compiler/codegen/kernel_shape.h"
+#include "compiler/codegen/lanes.h"
 #include "compiler/codegen/literal.h"
 #include "compiler/codegen/names.h"
 #include "compiler/codegen/speller.h"
@@ -45,7 +46,10 @@ class KernelEmitter : private KernelShape {
                 Writer* out)
       : KernelShape(plan, kernel, options), out_(*out), width_(PacketWidth()) {
     speller_ = MakeSpeller(options.spelling, options.target, width_);
+    for (std::size_t id = 0; id < kernel.values.size(); ++id)
+      positional_.push_back(plan::IsPositional(kernel.values, static_cast<int>(id)));
     CountUses();
+    BindLanes();
   }
 
   std::string Run() {
@@ -55,6 +59,7 @@ class KernelEmitter : private KernelShape {
     out_.Open("UMBRA_KERNEL_FN void {}(const umbra_args* args, long long begin, long long end)", name);
     DeclareExtents();
     DeclareOperands();
+    DeclareNumbers();
     DeclareUniforms();
     if (IsBlocked()) {
       out_.Open("for (long long j0 = 0; j0 < {}; j0 += {})", ExtentName(vector_axis_), kTransposeBlock);
@@ -82,6 +87,38 @@ class KernelEmitter : private KernelShape {
     return width_ == 1 || scope == Scope::kUniform || (scope == Scope::kRow && !columns_);
   }
 
+  // Is the value computed one by one, within the lanes of another?
+  bool InLanes(int id) const {
+    return positional_[static_cast<std::size_t>(id)] && !IsScalar(id);
+  }
+
+  // Is the value a packet made of lanes?
+  bool IsMadeOfLanes(int id) const {
+    const Value& v = value(id);
+    if (width_ == 1 || InLanes(id)) return false;
+    if (v.kind == Value::Kind::kGather) return true;
+    return v.kind == Value::Kind::kCast && positional_[static_cast<std::size_t>(v.args[0])];
+  }
+
+  void BindLanes() {
+    lanes_.kernel = &kernel_;
+    lanes_.is_scalar = [this](int id) { return IsScalar(id); };
+    lanes_.scalar_text = [this](int id) { return AsScalar(id).text; };
+    lanes_.packet_text = [this](int id) { return text_.at(id).text; };
+    lanes_.load_text = [this](const Value& v, const std::string& index) {
+      if (v.kind == Value::Kind::kStaged)
+        return fmt::format("{}[{}]", row_names_[static_cast<std::size_t>(v.index)], index);
+      return Speller(options_.target, 1).Load(v.type, Address(v.index, index)).text;
+    };
+    lanes_.operand_name = [this](int operand) { return operands_[static_cast<std::size_t>(operand)].name; };
+    lanes_.stride_name = [this](int operand, int dim) {
+      const auto& numbers = signature_.numbers;
+      const auto found = std::find(numbers.begin(), numbers.end(),
+                                   runtime::Number{runtime::Extent::Static(0), operand, dim});
+      return number_names_[static_cast<std::size_t>(found - numbers.begin())];
+    };
+  }
+
   void CountUses() {
     uses_.assign(kernel_.values.size(), 0);
     spread_.assign(kernel_.values.size(), false);
@@ -90,7 +127,9 @@ class KernelEmitter : private KernelShape {
       if (by_packet && IsScalar(id)) spread_[static_cast<std::size_t>(id)] = true;
     };
     for (std::size_t id = 0; id < kernel_.values.size(); ++id)
-      for (int arg : kernel_.values[id].args) use(arg, !IsScalar(static_cast<int>(id)));
+      for (int arg : kernel_.values[id].args)
+        use(arg, !IsScalar(static_cast<int>(id)) && !InLanes(static_cast<int>(id)) &&
+                     !IsMadeOfLanes(static_cast<int>(id)));
     for (const Phase& phase : kernel_.phases) {
       for (const auto& reduction : phase.reductions) use(reduction.value, true);
       for (const auto& stage : phase.stages) use(stage.value, true);
@@ -145,11 +184,27 @@ class KernelEmitter : private KernelShape {
     }
   }
 
+  void DeclareNumbers() {
+    for (std::size_t k = 0; k < signature_.numbers.size(); ++k) {
+      const runtime::Number& number = signature_.numbers[k];
+      number_names_.push_back(names_.Make(
+          number.operand < 0 ? fmt::format("m{}", k)
+                             : fmt::format("{}_s{}", operands_[static_cast<std::size_t>(number.operand)].name,
+                                           number.dim)));
+      out_.Line("const long long {} = args->extent[{}];", number_names_.back(),
+                static_cast<std::size_t>(kernel_.rank()) + k);
+    }
+  }
+
   void DeclareUniforms() {
     for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
       const Value& v = kernel_.values[id];
       if (v.scope != Scope::kUniform || uses_[id] == 0) continue;
       if (v.kind == Value::Kind::kConstant) continue;
+      if (v.kind == Value::Kind::kNumber) {
+        text_[static_cast<int>(id)] = {number_names_[static_cast<std::size_t>(v.index)]};
+        continue;
+      }
       Expr e;
       if (v.kind == Value::Kind::kScalar)
         e = {fmt::format("args->scalar[{}].{}", v.index, Name(v.type))};
@@ -252,12 +307,52 @@ class KernelEmitter : private KernelShape {
                          : speller_->GatherHead(v.type, address, stride, lanes);
   }
 
+  // Opens `const type name = by_lane<type>([&](long long k) {`, whose body is one lane of `value`.
+  void DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes,
+                    Names* names) {
+    const Value& v = value(id);
+    const std::string name = names->Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+    const std::string packet = speller_->Type(type);
+    const std::string call = lanes.empty() ? fmt::format("by_lane<{}>(", packet)
+                                           : fmt::format("by_lane_head<{}>({}, ", packet, lanes);
+    out_.Open("const {} {} = {}[&](long long k)", packet, name, call);
+    out_.Line("const long long at = {} + k;", index);
+    const std::string text = EmitLane(lanes_, id, "at", &out_);
+    if (v.type == DType::kBool) out_.Line("return {} ? -1 : 0;", text);
+    else out_.Line("return {};", text);
+    out_.Close("});");
+    text_[id] = {name};
+  }
+
+  // A value at computed positions where every value is a scalar.
+  Expr DefinePositional(const Value& v, const std::string& index) const {
+    if (v.kind == Value::Kind::kIndex) {
+      if (v.index != vector_axis_ || index.empty()) return {fmt::format("i{}", v.index)};
+      return {index, index.find(' ') == std::string::npos};
+    }
+    std::vector<std::string> args;
+    for (int arg : v.args) {
+      const Expr e = AsScalar(arg);
+      args.push_back(e.atomic ? e.text : "(" + e.text + ")");
+    }
+    return {GatherText(lanes_, v, args), !v.guarded};
+  }
+
   // Defines a packet value here: inline if it is short and read once, else by a name.
   void DeclarePacket(int id, const std::string& index, const std::string& lanes,
                      Names* names) {
+    if (InLanes(id)) return;
     const Value& v = value(id);
+    if (IsMadeOfLanes(id)) {
+      DeclareLanes(id, v.type, index, lanes, names);
+      return;
+    }
+    for (int arg : v.args)  // conditions on positions, as masks
+      if (InLanes(arg)) DeclareLanes(arg, DType::kInt32, index, lanes, names);
     Expr e;
     switch (v.kind) {
+      case Value::Kind::kIndex:
+      case Value::Kind::kGather: e = DefinePositional(v, index); break;
       case Value::Kind::kLoad: e = LoadPacket(v, index, lanes); break;
       case Value::Kind::kStaged:
         e = speller_->Load(v.type, fmt::format("{} + {}", row_names_[static_cast<std::size_t>(v.index)], index));
@@ -383,6 +478,10 @@ class KernelEmitter : private KernelShape {
     if (v.kind == Value::Kind::kLoad) {
       Speller scalar(options_.target, 1);
       DeclareScalar(id, scalar.Load(v.type, Address(v.index, "")));
+    } else if (v.kind == Value::Kind::kIndex) {
+      text_[id] = DefinePositional(v, "");
+    } else if (v.kind == Value::Kind::kGather) {
+      DeclareScalar(id, DefinePositional(v, ""));
     } else {
       DeclareScalar(id, DefineScalar(id));
     }
@@ -554,6 +653,9 @@ class KernelEmitter : private KernelShape {
   std::vector<bool> spread_;
   std::map<int, Expr> text_, packet_text_;
   std::map<int, std::string> accumulator_;
+  std::vector<bool> positional_;
+  std::vector<std::string> number_names_;
+  LaneContext lanes_;
 };
 
 }  // namespace

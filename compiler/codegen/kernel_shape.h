@@ -20,7 +20,9 @@ class KernelShape {
     const int bytes = RegisterBytes(options_.target);
     if (bytes == 0) return 1;
     std::size_t widest = 4;
-    for (const plan::Value& value : kernel_.values) widest = std::max(widest, SizeOf(value.type));
+    for (std::size_t id = 0; id < kernel_.values.size(); ++id)
+      if (!plan::IsPositional(kernel_.values, static_cast<int>(id)))
+        widest = std::max(widest, SizeOf(kernel_.values[id].type));
     return bytes / static_cast<int>(widest);
   }
 

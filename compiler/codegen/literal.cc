@@ -13,6 +13,7 @@ std::string Literal(double value, DType type) {
     const auto integer = static_cast<long long>(value);
     return integer < 0 ? fmt::format("({})", integer) : fmt::format("{}", integer);
   }
+  if (type == DType::kInt64) return value < 0 ? fmt::format("({:.0f}LL)", value) : fmt::format("{:.0f}LL", value);
   const bool single = type == DType::kFloat32;
   const char* suffix = single ? "f" : "";
   if (std::isnan(value)) return fmt::format("__builtin_nan{}(\"\")", suffix);

@@ -40,6 +40,7 @@ std::string ScalarType(DType type) {
     case DType::kFloat64: return "double";
     case DType::kInt32: return "int";
     case DType::kBool: return "bool";
+    case DType::kInt64: return "long long";
   }
   return "";
 }

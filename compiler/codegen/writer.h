@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace umbra::codegen {
@@ -26,10 +27,11 @@ class Writer {
     text_ += text_.empty() || text_.back() == ' ' ? "{\n" : " {\n";
     ++depth_;
   }
-  void Close() {
+  void Close(std::string_view end = "}") {
     --depth_;
     Indent();
-    text_ += "}\n";
+    text_ += end;
+    text_ += '\n';
   }
   void Blank() { text_ += '\n'; }
 

@@ -32,6 +32,7 @@ runtime::Program MakeProgram(const std::shared_ptr<const plan::Plan>& plan,
   program.buffers = plan->buffers;
   program.scalars = plan->scalars;
   program.num_symbols = static_cast<int>(plan->symbols.size());
+  program.derived = plan->derived;
   if (options.engine == Engine::kInterpreter) return program;
   for (std::size_t k = 0; k < plan->steps.size(); ++k) {
     if (const auto* gemm = std::get_if<plan::Gemm>(&plan->steps[k])) {

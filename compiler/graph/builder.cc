@@ -138,6 +138,11 @@ Value Dot(const Value& a, const Value& b, bool transpose_a, bool transpose_b, do
   });
 }
 
+Value IndexMap(std::string_view name, const std::vector<Value>& sources,
+               const std::vector<index_t>& params) {
+  return With(sources, [&](Composer& c, const auto& o) { return c.IndexMap(name, o, params); });
+}
+
 Value Cast(const Value& value, DType dtype) {
   return With({value}, [&](Composer& c, const auto& o) { return c.Cast(o[0], dtype); });
 }

@@ -1,5 +1,7 @@
 #include "compiler/graph/compose.h"
 
+#include "compiler/graph/index_map.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -94,6 +96,14 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   const int made = graph_.Map(op, std::move(nodes));
   if (pending != nullptr && shape.size() == 0) return Operand::Pending(made, pending->axis);
   return Operand::Node(made);
+}
+
+Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& sources,
+                           const std::vector<index_t>& params) {
+  std::vector<int> nodes;
+  for (const Operand& source : sources)
+    nodes.push_back(Resolve(source, "an operand of " + std::string(name)));
+  return Operand::Node(BuildIndexMap(&graph_, name, nodes, params));
 }
 
 Operand Composer::Apply(std::string_view name, const std::vector<Operand>& operands) {

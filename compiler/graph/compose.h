@@ -49,6 +49,9 @@ class Composer {
   Operand Dot(const Operand& a, const Operand& b, bool transpose_a = false,
               bool transpose_b = false, double alpha = 1);
 
+  Operand IndexMap(std::string_view name, const std::vector<Operand>& sources,
+                   const std::vector<index_t>& params);
+
   /// The node of a value that has to stand on its own; `what` names it for the message.
   int Resolve(const Operand& value, std::string_view what);
   /// The node of a value brought to `shape` (literals, scalars and pending broadcasts are spread).

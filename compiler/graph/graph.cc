@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <set>
 
 #include "compiler/graph/shape_text.h"
@@ -29,6 +30,7 @@ std::uint64_t Mix(std::uint64_t hash, const T& value) {
 
 // Dimensions enter by value or by the representative of their symbol.
 std::int64_t DimensionKey(const Graph& graph, const Dimension& dim) {
+  if (dim.is_dynamic() && dim.symbol() < 0) return std::numeric_limits<std::int64_t>::min();
   const Dimension known = graph.Known(dim);
   return known.is_static() ? static_cast<std::int64_t>(known) : -1 - known.symbol();
 }
@@ -42,6 +44,8 @@ std::uint64_t HashContent(const Graph& graph, const Node& node) {
   hash = Mix(hash, node.keepdim);
   hash = Mix(hash, node.transpose_a);
   hash = Mix(hash, node.transpose_b);
+  hash = Mix(hash, node.guarded);
+  hash = Mix(hash, DimensionKey(graph, node.extent));
   hash = Mix(hash, std::bit_cast<std::uint64_t>(node.constant));
   for (int axis : node.axes) hash = Mix(hash, axis);
   for (const Dimension& dim : node.shape) hash = Mix(hash, DimensionKey(graph, dim));
@@ -52,6 +56,7 @@ bool SameContent(const Graph& graph, const Node& a, const Node& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.inputs == b.inputs && a.op == b.op &&
          a.reducer == b.reducer && a.axes == b.axes && a.keepdim == b.keepdim &&
          a.transpose_a == b.transpose_a && a.transpose_b == b.transpose_b && a.name == b.name &&
+         a.guarded == b.guarded && DimensionKey(graph, a.extent) == DimensionKey(graph, b.extent) &&
          std::bit_cast<std::uint64_t>(a.constant) == std::bit_cast<std::uint64_t>(b.constant) &&
          std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(),
                     [&](const Dimension& x, const Dimension& y) {
@@ -312,6 +317,80 @@ int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdi
   made.axes = std::move(axes);
   made.inputs = {input};
   return Add(std::move(made));
+}
+
+int Graph::Index(int axis, const PartialShape& shape) {
+  Ensure(axis >= 0 && axis < static_cast<int>(shape.size()), "position along axis ", axis, " of rank ",
+         shape.size());
+  Node made;
+  made.kind = Kind::kIndex;
+  made.dtype = DType::kInt64;
+  made.shape = shape;
+  made.axes = {axis};
+  return Add(std::move(made));
+}
+
+int Graph::ExtentOf(const Dimension& dim) {
+  const Dimension known = Known(dim);
+  if (known.is_static())
+    return Constant(static_cast<double>(static_cast<std::int64_t>(known)), DType::kInt64);
+  Node made;
+  made.kind = Kind::kExtent;
+  made.dtype = DType::kInt64;
+  made.extent = known;
+  return Add(std::move(made));
+}
+
+int Graph::Gather(int source, std::vector<int> positions, int guard, double outside) {
+  const Node& operand = node(source);
+  Ensure(positions.size() == operand.shape.size(), "gather: ", positions.size(), " positions in ",
+         Describe(*this, source));
+  Require(operand.dtype != DType::kBool, "an index map takes numbers, ", Describe(*this, source),
+          " is a condition; use tcast<f32>(...) first");
+  Node made;
+  made.kind = Kind::kGather;
+  made.dtype = operand.dtype;
+  made.guarded = guard >= 0;
+  made.constant = outside;
+  made.inputs = {source};
+  for (int position : positions) {
+    Ensure(node(position).dtype == DType::kInt64, "gather: a position that is no i64");
+    made.inputs.push_back(position);
+  }
+  if (guard >= 0) made.inputs.push_back(guard);
+  for (std::size_t k = 1; k < made.inputs.size(); ++k) {
+    const PartialShape& shape = node(made.inputs[k]).shape;
+    if (shape.size() == 0) continue;
+    if (made.shape.size() == 0) made.shape = shape;
+    Ensure(shape.size() == made.shape.size(), "gather: positions of different ranks");
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      made.shape[d] = Unify(made.shape[d], shape[d], "gather");
+  }
+  return Add(std::move(made));
+}
+
+Dimension Graph::Derive(ExtentOp op, const Dimension& a, const Dimension& b) {
+  const Dimension x = Known(a), y = Known(b);
+  if (x.is_static() && y.is_static())
+    return Dimension(runtime::Compute(op, static_cast<std::int64_t>(x), static_cast<std::int64_t>(y)));
+  const auto is = [](const Dimension& dim, std::int64_t value) {
+    return dim.is_static() && static_cast<std::int64_t>(dim) == value;
+  };
+  if ((op == ExtentOp::kPlus || op == ExtentOp::kMinus) && is(y, 0)) return x;
+  if ((op == ExtentOp::kTimes || op == ExtentOp::kOver) && is(y, 1)) return x;
+  if ((op == ExtentOp::kPlus && is(x, 0)) || (op == ExtentOp::kTimes && is(x, 1))) return y;
+  for (const Derived& known : derived_)
+    if (known.op == op && SameDimension(known.a, x) && SameDimension(known.b, y))
+      return Known(known.result);
+  const Dimension result = Dimension::WithSymbol(NewSymbol());
+  derived_.push_back({result, op, x, y});
+  return result;
+}
+
+void Graph::CopySymbols(const Graph& other) {
+  symbol_parent_ = other.symbol_parent_;
+  symbol_value_ = other.symbol_value_;
+  derived_ = other.derived_;
 }
 
 int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {

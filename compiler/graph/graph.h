@@ -13,8 +13,11 @@
 
 #include "compiler/graph/op.h"
 #include "umbra/partial_shape.h"
+#include "umbra/program.h"
 
 namespace umbra::graph {
+
+using runtime::ExtentOp;
 
 struct Node {
   enum class Kind : std::uint8_t {
@@ -28,6 +31,10 @@ struct Node {
     kTranspose,  ///< output dimension i is dimension axes[i] of the operand
     kReduce,     ///< `reducer` over the dimensions in `axes` (ascending); kept as 1 if `keepdim`
     kDot,        ///< alpha * op(a) * op(b); ranks 2x2 -> 2, 1x2 -> 1, 1x1 outer product -> 2
+    kIndex,      ///< the position along dimension axes[0] of its own shape, i64
+    kExtent,     ///< the extent `extent`, i64 of rank 0
+    kGather,     ///< inputs[0] at the positions inputs[1], inputs[2], ..., one for each of its
+                 ///< dimensions; if `guarded`, `constant` wherever the last input, a condition, fails
   };
   Kind kind = Kind::kConstant;
   DType dtype = DType::kFloat32;
@@ -38,7 +45,9 @@ struct Node {
   std::vector<int> axes;
   bool keepdim = false;
   bool transpose_a = false, transpose_b = false;
-  double constant = 0;  ///< kConstant: the value; kDot: alpha
+  bool guarded = false;
+  Dimension extent;
+  double constant = 0;  ///< kConstant: the value; kDot: alpha; kGather: what stands outside
   std::string name;     ///< kInput, kScalar
 };
 
@@ -71,7 +80,25 @@ class Graph {
   int Transpose(int input, std::vector<int> axes);
   int Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim);
   int Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha);
+  /// The position along dimension `axis` of a value of shape `shape`.
+  int Index(int axis, const PartialShape& shape);
+  int ExtentOf(const Dimension& dim);
+  /// `source` at computed positions, which must lie within it wherever `guard` holds (or
+  /// everywhere, if it is -1). Positions and guard have one shape, that of the result, or rank 0.
+  int Gather(int source, std::vector<int> positions, int guard, double outside);
   void AddOutput(std::string name, int node);
+
+  /// An extent computed from others: a new symbol with this definition, or its value if both
+  /// operands are static.
+  Dimension Derive(ExtentOp op, const Dimension& a, const Dimension& b);
+  struct Derived {
+    Dimension result;
+    ExtentOp op;
+    Dimension a, b;
+  };
+  const std::vector<Derived>& derived() const { return derived_; }
+  /// Takes over the symbols of `other` and what is known of them; this graph must be new.
+  void CopySymbols(const Graph& other);
 
   /// Names a value for the reader (text, plan and source); not part of any key.
   void SetLabel(int node, std::string label);
@@ -122,6 +149,7 @@ class Graph {
   std::vector<std::string> labels_;
   std::vector<int> symbol_parent_;
   std::vector<Dimension> symbol_value_;  ///< of representatives: static once known
+  std::vector<Derived> derived_;
   std::unordered_multimap<std::uint64_t, int> by_hash_;
   mutable Memo memo_;
 };

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "compiler/graph/index_map.h"
 #include "compiler/graph/parse.h"
 #include "compiler/graph/parser.h"
 #include "compiler/graph/shape_text.h"
@@ -80,6 +81,29 @@ class ExpressionLowering {
             ", ", operands.size(), " given");
   }
 
+  static std::string MapName(const Expression& e) {
+    return e.parameters.size() == 1 ? e.name + "<" + e.parameters[0] + ">" : e.name;
+  }
+
+  // Sources first, then whole numbers.
+  Operand IndexMap(const IndexMapInfo& map, const std::vector<Operand>& operands) {
+    const auto sources = static_cast<std::size_t>(map.sources);
+    const bool count_fits = map.params < 0 ? operands.size() >= sources
+                                           : operands.size() == sources + static_cast<std::size_t>(map.params);
+    Require(count_fits, "expected ", map.form);
+    std::vector<index_t> params;
+    for (std::size_t k = sources; k < operands.size(); ++k) {
+      const double number = operands[k].number;
+      Require(operands[k].kind == Operand::Kind::kLiteral &&
+                  number == static_cast<double>(static_cast<index_t>(number)),
+              "expected ", map.form, " with whole numbers after the tensor",
+              map.sources > 1 ? "s" : "");
+      params.push_back(static_cast<index_t>(number));
+    }
+    return composer_.IndexMap(
+        map.name, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(sources)}, params);
+  }
+
   Operand Call(const Expression& e, const std::vector<Operand>& operands) {
     if (e.name == "broadcast") {
       Arity(e, operands, 1, 2);
@@ -124,6 +148,7 @@ class ExpressionLowering {
           return composer_.Cast(operands[0], type);
       throw Error("tcast needs a dtype: tcast<f32>(x), tcast<f64>(x) or tcast<i32>(x)");
     }
+    if (const IndexMapInfo* map = FindIndexMap(MapName(e))) return IndexMap(*map, operands);
     for (const OperatorAst& op : operators_) {
       if (op.name != e.name) continue;
       Require(depth_ < kMaxCalls, "operator '", op.name, "' calls itself, or too many others");

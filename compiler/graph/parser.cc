@@ -9,6 +9,7 @@
 // sum = product { ("+" | "-") product }    product = unary { ("*" | "/") unary }
 // unary      = ( "-" | "!" ) unary | postfix              postfix = primary { ".T" | ".T()" }
 // primary    = number | name | name [ "<" parameter { "," parameter } ">" ] "(" arguments ")" | "(" expression ")"
+#include "compiler/graph/index_map.h"
 #include "compiler/graph/parser.h"
 
 #include <fmt/format.h>
@@ -286,7 +287,7 @@ class Parser {
         "tcast"};
     for (std::string_view known : kParametrised)
       if (name == known) return IsSymbol("<");
-    return false;
+    return IsSymbol("<") && FindIndexMap(name + "<sum>") != nullptr;
   }
 
   Expression Primary() {

@@ -35,8 +35,12 @@ std::string Content(const Graph& graph, const Node& node) {
       return fmt::format("dot %{}{}, %{}{}{}", node.inputs[0], node.transpose_a ? ".T" : "",
                          node.inputs[1], node.transpose_b ? ".T" : "",
                          node.constant == 1 ? "" : " scale=" + LiteralText(node.constant));
+    case Kind::kIndex: return fmt::format("index axis={}", node.axes[0]);
+    case Kind::kExtent: return "extent " + DimensionText(graph, node.extent);
+    case Kind::kGather:
+      return fmt::format("gather {}{}", Operands(node),
+                         node.guarded ? " else " + LiteralText(node.constant) : "");
   }
-  (void)graph;
   return "";
 }
 
@@ -74,6 +78,12 @@ std::string Print(const Graph& graph) {
     if (!label.empty()) line += fmt::format("   # {}", label);
     text += line + '\n';
   }
+  for (const Graph::Derived& derived : graph.derived()) {
+    static constexpr std::string_view kOps[] = {"+", "-", "*", "/", "min", "max"};
+    text += fmt::format("where {} = {} {} {}\n", DimensionText(graph, derived.result),
+                        DimensionText(graph, derived.a), kOps[static_cast<int>(derived.op)],
+                        DimensionText(graph, derived.b));
+  }
   for (const Output& output : graph.outputs())
     text += fmt::format("output {} = %{}\n", output.name, output.node);
   return text;
@@ -105,9 +115,12 @@ void Verify(const Graph& graph) {
     for (int input : node.inputs)
       Ensure(input >= 0 && input < static_cast<int>(id), "node %", id, " reads a later node");
     const std::size_t arity = node.kind == Kind::kMap ? static_cast<std::size_t>(Info(node.op).arity)
+                              : node.kind == Kind::kGather
+                                  ? 1 + graph.node(node.inputs[0]).shape.size() + (node.guarded ? 1 : 0)
                               : node.kind == Kind::kDot                                  ? 2
                               : node.kind == Kind::kInput || node.kind == Kind::kScalar ||
-                                      node.kind == Kind::kConstant
+                                      node.kind == Kind::kConstant || node.kind == Kind::kIndex ||
+                                      node.kind == Kind::kExtent
                                   ? 0
                                   : 1;
     Ensure(node.inputs.size() == arity, "node %", id, " has ", node.inputs.size(), " operands");

@@ -50,6 +50,9 @@ class Builder {
       kernel.summary = Summarize(plan_, kernel);
       plan_.steps.emplace_back(std::move(kernel));
     }
+    for (const Graph::Derived& derived : graph_.derived())
+      plan_.derived.push_back(
+          {ToExtent(derived.result), derived.op, ToExtent(derived.a), ToExtent(derived.b)});
     return std::move(plan_);
   }
 

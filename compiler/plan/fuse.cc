@@ -15,6 +15,8 @@ using Kind = graph::Node::Kind;
 
 namespace {
 
+constexpr int kElsewhere = -2;  // the map of what is read at computed positions
+
 std::size_t Rank(const Node& node) { return node.shape.size(); }
 
 AxisMap Identity(std::size_t rank) {
@@ -52,6 +54,10 @@ std::vector<int> Domain::InnerAxes() const {
   for (std::size_t d = 0; d < dims.size(); ++d)
     if (inner[d]) axes.push_back(static_cast<int>(d));
   return axes;
+}
+
+bool IsGathered(const Node& node, std::size_t index) {
+  return node.kind == Kind::kGather && index == 0;
 }
 
 AxisMap OperandMap(const Graph& graph, const Node& node, std::size_t index, const AxisMap& map) {
@@ -139,6 +145,7 @@ class DomainFinder {
     }
     if (node.kind == Kind::kDot) return -1;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (IsGathered(node, k)) continue;
       const int found = Search(node.inputs[k], OperandMap(graph_, node, k, map));
       if (found >= 0) return found;
     }
@@ -204,6 +211,7 @@ class DomainFinder {
       return FindMisfit(node.inputs[0], *operand_map, domain);
     }
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (IsGathered(node, k)) continue;
       const int found = FindMisfit(node.inputs[k], OperandMap(graph_, node, k, map), domain);
       if (found >= 0) return found;
     }
@@ -236,8 +244,11 @@ std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const std::set<int>
       visit(node.inputs[0], *operand);
       return;
     }
-    for (std::size_t k = 0; k < node.inputs.size(); ++k)
-      visit(node.inputs[k], OperandMap(graph, node, k, map));
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      // Other points than this one are read: never of the kernel that computes them.
+      if (IsGathered(node, k)) leaves.insert({node.inputs[k], AxisMap{kElsewhere}});
+      else visit(node.inputs[k], OperandMap(graph, node, k, map));
+    }
   };
   for (const Root& root : unit.roots) {
     if (unit.gemm) {
@@ -401,6 +412,8 @@ Fusion Fuse(const Graph& graph) {
     if (!live[static_cast<std::size_t>(id)]) continue;
     const Node& node = graph.node(id);
     for (int input : node.inputs) live[static_cast<std::size_t>(input)] = true;
+    if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput)
+      fusion.roots.insert(node.inputs[0]);
     if (node.kind != Kind::kDot) continue;
     fusion.roots.insert(id);
     for (int input : node.inputs) {

@@ -45,6 +45,9 @@ struct Fusion {
   std::vector<Unit> units;  ///< in an order in which they can run
 };
 
+/// Does the node read input `index` at computed positions, so that it has to be in memory?
+bool IsGathered(const graph::Node& node, std::size_t index);
+
 /// The axis map of operand `index` of a broadcast, transpose or elementwise node, given its own.
 AxisMap OperandMap(const graph::Graph& graph, const graph::Node& node, std::size_t index,
                    const AxisMap& map);

@@ -34,9 +34,16 @@ double ToInt(double value) {
   return std::trunc(std::clamp(value, kMin, kMax));
 }
 
+// Floats to positions truncate and saturate, far beyond any extent.
+double ToPosition(double value) {
+  if (std::isnan(value)) return 0;
+  return std::trunc(std::clamp(value, -4503599627370496.0, 4503599627370496.0));
+}
+
 double Cast(double value, DType from, DType to) {
   if (to == DType::kBool) return value != 0;
-  if (to == DType::kInt32) return IsFloat(from) ? ToInt(value) : value;
+  if (to == DType::kInt32) return IsFloat(from) ? ToInt(value) : WrapInt(static_cast<std::int64_t>(value));
+  if (to == DType::kInt64) return IsFloat(from) ? ToPosition(value) : value;
   return RoundTo(to, value);
 }
 
@@ -57,6 +64,21 @@ double IntMap(Op op, double x, double y) {
     default: break;
   }
   throw InternalError("the interpreter has no integer form of " + std::string(Info(op).name));
+}
+
+// Positions stay far below 2^53.
+double PositionMap(Op op, double a, double b) {
+  switch (op) {
+    case Op::plus: return a + b;
+    case Op::minus: return a - b;
+    case Op::mul: return a * b;
+    case Op::div: return b == 0 ? 0 : std::trunc(a / b);
+    case Op::negative: return -a;
+    case Op::maximum: return std::max(a, b);
+    case Op::minimum: return std::min(a, b);
+    default: break;
+  }
+  throw InternalError("the interpreter has no form for positions of " + std::string(Info(op).name));
 }
 
 long double FloatMap(Op op, DType type, double x, double y) {
@@ -120,6 +142,7 @@ double Map(Op op, DType result, DType operand, const double* args) {
     default: break;
   }
   if (operand == DType::kInt32) return IntMap(op, a, b);
+  if (operand == DType::kInt64) return PositionMap(op, a, b);
   return RoundTo(result, FloatMap(op, operand, a, b));
 }
 
@@ -143,6 +166,12 @@ class KernelRun {
     for (const Extent& axis : kernel.signature.axes)
       extents_.push_back(axis.is_static() ? axis.value
                                           : symbols[static_cast<std::size_t>(axis.symbol)]);
+    for (const runtime::Number& number : kernel.signature.numbers) {
+      if (number.operand >= 0) numbers_.push_back(0);  // Gathered() has the strides at hand
+      else numbers_.push_back(number.extent.is_static()
+                                  ? number.extent.value
+                                  : symbols[static_cast<std::size_t>(number.extent.symbol)]);
+    }
     values_.assign(kernel.values.size(), 0);
     point_.assign(extents_.size(), 0);
     rows_.assign(kernel.signature.row_buffers.size(),
@@ -235,6 +264,13 @@ class KernelRun {
         return;
       case Value::Kind::kConstant: result = RoundTo(value.type, value.constant); return;
       case Value::Kind::kReduced: return;
+      case Value::Kind::kIndex:
+        result = static_cast<double>(point_[static_cast<std::size_t>(value.index)]);
+        return;
+      case Value::Kind::kNumber:
+        result = static_cast<double>(numbers_[static_cast<std::size_t>(value.index)]);
+        return;
+      case Value::Kind::kGather: result = Gathered(value); return;
       case Value::Kind::kStaged:
         result = rows_[static_cast<std::size_t>(value.index)]
                       [static_cast<std::size_t>(point_.back())];
@@ -249,6 +285,20 @@ class KernelRun {
     for (std::size_t k = 0; k < value.args.size(); ++k) args[k] = Of(value.args[k]);
     result = Map(value.op, value.type,
                  kernel_.values[static_cast<std::size_t>(value.args[0])].type, args);
+  }
+
+  double Gathered(const Value& value) const {
+    if (value.guarded && Of(value.args.back()) == 0) return RoundTo(value.type, value.constant);
+    const auto& access = kernel_.signature.operands[static_cast<std::size_t>(value.index)];
+    const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
+    index_t offset = 0;
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+      const auto position = static_cast<index_t>(Of(value.args[d]));
+      Ensure(position >= 0 && position < tensor.shape[d], "an index map reads position ", position,
+             " of dimension ", d, ", which has extent ", tensor.shape[d]);
+      offset += position * tensor.stride[d];
+    }
+    return LoadElement(tensor, offset);
   }
 
   index_t Offset(const runtime::Access& access) const {
@@ -269,7 +319,7 @@ class KernelRun {
   const Kernel& kernel_;
   const std::vector<TensorRef>& buffers_;
   const std::vector<double>& scalars_;
-  std::vector<index_t> extents_, point_;
+  std::vector<index_t> extents_, point_, numbers_;
   std::vector<double> values_;
   std::vector<std::vector<double>> rows_;
 };
@@ -326,6 +376,7 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
   face.buffers = plan.buffers;
   face.scalars = plan.scalars;
   face.num_symbols = static_cast<int>(plan.symbols.size());
+  face.derived = plan.derived;
   const std::vector<index_t> symbols = runtime::CheckArguments(face, arguments);
 
   std::vector<TensorRef> buffers = arguments.inputs;

@@ -16,6 +16,8 @@ namespace {
 // An element value this dear (in additions) is kept in a row buffer rather than computed again.
 constexpr double kStageCost = 8;
 
+constexpr std::int64_t kSmallWindow = 64;
+
 class KernelLowering {
  public:
   KernelLowering(const Graph& graph, const Fusion& fusion, const Unit& unit,
@@ -57,10 +59,23 @@ class KernelLowering {
     add(kept);
     kernel_.signature.row_axes = static_cast<int>(axes.size());
     add(inner);
-    const bool last_is_inner = domain.dims.empty() || domain.inner.back();
+    const bool last_is_inner =
+        (domain.dims.empty() || domain.inner.back()) && !(HasSmallWindow() && !kept.empty());
     kernel_.signature.vector_axis =
         last_is_inner ? static_cast<int>(axes.size()) - 1 : kernel_.signature.row_axes - 1;
     kernel_.signature.elementwise = domain.flexible;
+  }
+
+  // Reductions over a window: packets go along the last axis that stays.
+  bool HasSmallWindow() const {
+    if (unit_.domain.flexible) return false;
+    std::int64_t points = 1;
+    for (int axis : unit_.domain.InnerAxes()) {
+      const runtime::Extent extent = extent_(unit_.domain.dims[static_cast<std::size_t>(axis)]);
+      if (!extent.is_static() || extent.value > kSmallWindow) return false;
+      points *= extent.value;
+    }
+    return points <= kSmallWindow;
   }
 
   bool IsInner(int logical_axis) const {
@@ -82,6 +97,10 @@ class KernelLowering {
       if (map[d] >= 0)
         access.dim_of_axis[static_cast<std::size_t>(axis_of_[static_cast<std::size_t>(map[d])])] =
             static_cast<int>(d);
+    return OperandIndex(std::move(access));
+  }
+
+  int OperandIndex(runtime::Access access) {
     auto& operands = kernel_.signature.operands;
     const auto found = std::find(operands.begin(), operands.end(), access);
     if (found != operands.end()) return static_cast<int>(found - operands.begin());
@@ -159,11 +178,65 @@ class KernelLowering {
         reductions_.push_back({node.reducer, arg, made});
         return made;
       }
+      case Kind::kIndex: {
+        const int axis = map[static_cast<std::size_t>(node.axes[0])];
+        kernel_.signature.positional = true;
+        kernel_.signature.elementwise = false;
+        if (axis < 0) {
+          value.kind = Value::Kind::kConstant;
+          return NewValue(std::move(value));
+        }
+        value.kind = Value::Kind::kIndex;
+        value.index = axis_of_[static_cast<std::size_t>(axis)];
+        value.scope = IsInner(axis) ? Scope::kElement : Scope::kRow;
+        return NewValue(std::move(value));
+      }
+      case Kind::kExtent:
+        value.kind = Value::Kind::kNumber;
+        value.index = NumberIndex({extent_(node.extent), -1, -1});
+        return NewValue(std::move(value));
+      case Kind::kGather: return LowerGather(node, map);
       case Kind::kInput:
       case Kind::kDot:
         break;
     }
     throw InternalError("a dot product inside a kernel");
+  }
+
+  int LowerGather(const Node& node, const AxisMap& map) {
+    Value value;
+    value.type = node.dtype;
+    value.kind = Value::Kind::kGather;
+    value.scope = Scope::kRow;
+    value.guarded = node.guarded;
+    value.constant = node.constant;
+    kernel_.signature.positional = true;
+    kernel_.signature.elementwise = false;
+    runtime::Access access;
+    access.buffer = memory_.read.at(node.inputs[0]);
+    access.dim_of_axis.assign(kernel_.signature.axes.size(), -1);
+    access.gathered = true;
+    value.index = OperandIndex(std::move(access));
+    for (std::size_t d = 0; d < graph_.node(node.inputs[0]).shape.size(); ++d)
+      NumberIndex({runtime::Extent::Static(0), value.index, static_cast<int>(d)});
+    int level = 0;
+    for (std::size_t k = 1; k < node.inputs.size(); ++k) {
+      const int arg = Lower(node.inputs[k], OperandMap(graph_, node, k, map));
+      value.args.push_back(arg);
+      value.scope = std::max(value.scope, kernel_.values[static_cast<std::size_t>(arg)].scope);
+      level = std::max(level, level_[static_cast<std::size_t>(arg)]);
+    }
+    const int made = NewValue(std::move(value));
+    level_[static_cast<std::size_t>(made)] = level;
+    return made;
+  }
+
+  int NumberIndex(const runtime::Number& number) {
+    auto& numbers = kernel_.signature.numbers;
+    const auto found = std::find(numbers.begin(), numbers.end(), number);
+    if (found != numbers.end()) return static_cast<int>(found - numbers.begin());
+    numbers.push_back(number);
+    return static_cast<int>(numbers.size()) - 1;
   }
 
   int ScalarIndex(int program_scalar) {
@@ -304,7 +377,7 @@ class KernelLowering {
     auto allow = [&](int store, int phase) {
       for (std::size_t k = 0; k < signature.operands.size(); ++k) {
         const auto& load = signature.operands[k];
-        if (load.store || last_load[k] > phase) continue;
+        if (load.store || load.gathered || last_load[k] > phase) continue;
         if (load.dim_of_axis == signature.operands[static_cast<std::size_t>(store)].dim_of_axis)
           signature.in_place[static_cast<std::size_t>(store)].push_back(static_cast<int>(k));
       }

@@ -42,6 +42,10 @@ struct Value {
     kCast,      ///< args[0] converted to `type`
     kReduced,   ///< result of the reduction that targets this value
     kStaged,    ///< element of row buffer `index`, written by an earlier phase
+    kIndex,     ///< the position along kernel axis `index`, i64
+    kNumber,    ///< signature.numbers[index], i64
+    kGather,    ///< signature.operands[index] at the positions args[0], args[1], ...; if `guarded`,
+                ///< `constant` where the last argument, a condition, fails
   };
   Kind kind = Kind::kConstant;
   DType type = DType::kFloat32;
@@ -49,9 +53,14 @@ struct Value {
   graph::Op op{};
   std::vector<int> args;
   int index = 0;
+  bool guarded = false;
   double constant = 0;
   std::string label;  ///< name for the reader, from the user's own names where there are any
 };
+
+/// Is the value computed with positions, one by one rather than in packets? Positions themselves
+/// are, and conditions on them.
+bool IsPositional(const std::vector<Value>& values, int id);
 
 struct Reduction {
   graph::Reducer kind{};
@@ -98,6 +107,7 @@ struct Plan {
   std::vector<runtime::Buffer> buffers;  ///< inputs, then outputs, then temporaries
   std::vector<std::pair<std::string, DType>> scalars;
   std::vector<std::string> symbols;  ///< printed names of the dynamic extents: ?0, ?1, ...
+  std::vector<runtime::DerivedExtent> derived;
   std::vector<std::variant<Kernel, Gemm>> steps;
 };
 

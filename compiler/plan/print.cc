@@ -114,6 +114,21 @@ class KernelPrinter {
       case Value::Kind::kCast: return fmt::format("tcast<{}>({})", Name(v.type), Ref(v.args[0]));
       case Value::Kind::kReduced: return fmt::format("r{}", id);
       case Value::Kind::kStaged: return fmt::format("row{}[i{}]", v.index, kernel_.signature.vector_axis);
+      case Value::Kind::kIndex: return fmt::format("i{}", v.index);
+      case Value::Kind::kNumber: {
+        const auto& number = kernel_.signature.numbers[static_cast<std::size_t>(v.index)];
+        return ExtentText(plan_, number.extent);
+      }
+      case Value::Kind::kGather: {
+        const auto& access = kernel_.signature.operands[static_cast<std::size_t>(v.index)];
+        const std::size_t count = v.args.size() - (v.guarded ? 1 : 0);
+        std::vector<std::string> positions;
+        for (std::size_t k = 0; k < count; ++k) positions.push_back(Ref(v.args[k]));
+        std::string text = fmt::format(
+            "{}[{}]", plan_.buffers[static_cast<std::size_t>(access.buffer)].name, fmt::join(positions, ", "));
+        if (v.guarded) text = fmt::format("({} ? {} : {})", Ref(v.args.back()), text, v.constant);
+        return text;
+      }
       case Value::Kind::kMap: break;
     }
     std::vector<std::string> args;
@@ -151,6 +166,15 @@ class KernelPrinter {
 };
 
 }  // namespace
+
+bool IsPositional(const std::vector<Value>& values, int id) {
+  const Value& v = values[static_cast<std::size_t>(id)];
+  if (v.type == DType::kInt64) return true;
+  if (v.type != DType::kBool) return false;
+  for (int arg : v.args)
+    if (IsPositional(values, arg)) return true;
+  return false;
+}
 
 std::string Summarize(const Plan& plan, const Kernel& kernel) {
   std::set<int> stored, loaded;

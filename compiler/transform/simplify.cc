@@ -1,5 +1,6 @@
 #include "compiler/transform/simplify.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -17,9 +18,7 @@ class Simplifier {
   explicit Simplifier(const Graph& source) : source_(source), result_(source.name()) {}
 
   Graph Run() {
-    while (result_.num_symbols() < source_.num_symbols()) result_.NewSymbol();
-    for (int s = 0; s < source_.num_symbols(); ++s)
-      result_.Unify(Dimension::WithSymbol(s), source_.Known(Dimension::WithSymbol(s)), "");
+    result_.CopySymbols(source_);
     MarkLive();
     for (std::size_t id = 0; id < source_.nodes().size(); ++id)
       if (live_[id]) made_[id] = Rewrite(static_cast<int>(id));
@@ -65,6 +64,14 @@ class Simplifier {
         return result_.Reduce(node.reducer, inputs[0], node.axes, node.keepdim);
       case Kind::kDot:
         return result_.Dot(inputs[0], inputs[1], node.transpose_a, node.transpose_b, node.constant);
+      case Kind::kIndex: return result_.Index(node.axes[0], node.shape);
+      case Kind::kExtent: return result_.ExtentOf(node.extent);
+      case Kind::kGather: {
+        const int guard = node.guarded ? inputs.back() : -1;
+        if (node.guarded) inputs.pop_back();
+        const int from = inputs[0];
+        return result_.Gather(from, {inputs.begin() + 1, inputs.end()}, guard, node.constant);
+      }
     }
     throw InternalError("unknown kind of node");
   }
@@ -74,6 +81,8 @@ class Simplifier {
     if (node.kind != Kind::kConstant) return std::nullopt;
     return node.constant;
   }
+
+  static bool IsInt(DType type) { return type == DType::kInt32 || type == DType::kInt64; }
 
   bool HasShapeOf(int id, const Node& node) const {
     return result_.node(id).shape.size() == node.shape.size();
@@ -92,6 +101,10 @@ class Simplifier {
       case Op::div:
         if (b && *b == 1 && keeps_shape) return inputs[0];
         break;
+      case Op::plus:
+        if (IsInt(node.dtype) && is_zero && keeps_shape) return inputs[0];
+        if (IsInt(node.dtype) && a && *a == 0 && HasShapeOf(inputs[1], node)) return inputs[1];
+        break;
       case Op::minus:
         if (is_zero && keeps_shape) return inputs[0];
         break;
@@ -109,7 +122,8 @@ class Simplifier {
   // Arithmetic of constants, rounded once to the dtype as the kernel would.
   std::optional<double> Fold(const Node& node, std::optional<double> a,
                              std::optional<double> b) const {
-    if (!a || node.dtype == DType::kBool || !IsFloat(node.dtype)) return std::nullopt;
+    if (a && b && node.dtype == DType::kInt64) return FoldPositions(node.op, *a, *b);
+    if (!a || !IsFloat(node.dtype)) return std::nullopt;
     if (node.op == Op::negative) return -*a;
     if (node.op == Op::sqrt) return std::sqrt(*a);
     if (!b) return std::nullopt;
@@ -118,6 +132,19 @@ class Simplifier {
       case Op::minus: return *a - *b;
       case Op::mul: return *a * *b;
       case Op::div: return *a / *b;
+      default: return std::nullopt;
+    }
+  }
+
+  // Positions stay far below 2^53.
+  static std::optional<double> FoldPositions(Op op, double a, double b) {
+    switch (op) {
+      case Op::plus: return a + b;
+      case Op::minus: return a - b;
+      case Op::mul: return a * b;
+      case Op::div: return b == 0 ? 0 : std::trunc(a / b);
+      case Op::maximum: return std::max(a, b);
+      case Op::minimum: return std::min(a, b);
       default: return std::nullopt;
     }
   }

@@ -38,6 +38,11 @@ struct RunOptions {
 /// overflows.
 std::vector<index_t> CheckArguments(const Program& program, const Arguments& arguments);
 
+/// The shapes of the outputs for inputs like these, which are checked as CheckArguments does. Throws
+/// umbra::Error if an extent is free to choose.
+std::vector<std::vector<index_t>> OutputShapes(const Program& program,
+                                               const std::vector<TensorRef>& inputs);
+
 /// Runs the steps of `program` one after the other. Empty outputs are a no-op. An output that
 /// overlaps an input in a way that would change the result is an error.
 void Run(const Program& program, const Arguments& arguments, const RunOptions& options = {});

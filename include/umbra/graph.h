@@ -80,6 +80,10 @@ Value Transpose(const Value& value, std::vector<int> axes = {});
 /// scale * op(a) . op(b); matrix and matrix, vector and matrix, or the outer product of vectors.
 Value Dot(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
           double scale = 1);
+/// An index map of umbra/index_maps.def by name, "flip" or "pool<maximum>": its sources and its whole
+/// numbers. Throws umbra::Error if they do not fit.
+Value IndexMap(std::string_view name, const std::vector<Value>& sources,
+               const std::vector<index_t>& params);
 /// Conversion: floats to i32 truncate and saturate, NaN becomes 0.
 Value Cast(const Value& value, DType dtype);
 

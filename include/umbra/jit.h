@@ -204,6 +204,38 @@ struct Bridge<expr::BroadcastScalarExp<Src, DType, dimdst>> {
     return graph::Reduce("product", Bridge<Src>::Build(w), {0}, false);
   }
 };
+// The name of a map in umbra/index_maps.def.
+template <typename Map>
+struct IndexMapName;
+#define UMBRA_INDEX_MAP(name, form, doc) \
+  template <>                            \
+  struct IndexMapName<map::name> {       \
+    static std::string Text() { return #name; } \
+  };
+#define UMBRA_WINDOW_MAP(name, form, doc) \
+  template <typename R>                   \
+  struct IndexMapName<map::name<R>> {     \
+    static std::string Text() { return #name "<" + std::string(R::kName) + ">"; } \
+  };
+#include "umbra/index_maps.def"
+
+template <typename Map, typename DType, int dimdst, typename... Srcs>
+struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
+  using E = expr::IndexMapExp<Map, DType, dimdst, Srcs...>;
+  static void Gather(const E& e, Gathered* g) {
+    g->AddStructure(e.num_params_);
+    for (int k = 0; k < e.num_params_; ++k) g->AddStructure(e.params_[static_cast<std::size_t>(k)]);
+    std::apply([&](const Srcs&... src) { (Bridge<Srcs>::Gather(src, g), ...); }, e.src_);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    std::vector<index_t> params(static_cast<std::size_t>(*w->structure++));
+    for (index_t& param : params) param = *w->structure++;
+    std::vector<graph::Value> sources;
+    (sources.push_back(Bridge<Srcs>::Build(w)), ...);
+    return graph::IndexMap(IndexMapName<Map>::Text(), sources, params);
+  }
+};
+
 template <typename Reducer, typename Src, typename DType, int dimsrc, int dimdst, bool keepdim>
 struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>> {
   using E = expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>;

@@ -30,6 +30,19 @@ struct Extent {
   }
 };
 
+/// Arithmetic of extents; quotients are rounded down, and those by 0 are 0.
+enum class ExtentOp : std::uint8_t { kPlus, kMinus, kTimes, kOver, kMinimum, kMaximum };
+
+/// a op b. Throws umbra::Error if it overflows.
+index_t Compute(ExtentOp op, index_t a, index_t b);
+
+/// An extent that follows from others: result = a op b.
+struct DerivedExtent {
+  Extent result;
+  ExtentOp op{};
+  Extent a, b;
+};
+
 /// A tensor in memory that a program reads or writes.
 struct Buffer {
   enum class Kind { kInput, kOutput, kTemporary };
@@ -45,8 +58,20 @@ struct Access {
   int buffer = 0;
   std::vector<int> dim_of_axis;
   bool store = false;
+  bool gathered = false;  ///< read at computed positions; no axis moves it
   bool operator==(const Access& other) const {
-    return buffer == other.buffer && dim_of_axis == other.dim_of_axis && store == other.store;
+    return buffer == other.buffer && dim_of_axis == other.dim_of_axis && store == other.store &&
+           gathered == other.gathered;
+  }
+};
+
+/// A number that a kernel gets besides the extents of its axes: an extent, or the stride of a
+/// gathered operand along one of its dimensions.
+struct Number {
+  Extent extent;
+  int operand = -1, dim = -1;
+  bool operator==(const Number& other) const {
+    return extent == other.extent && operand == other.operand && dim == other.dim;
   }
 };
 
@@ -58,6 +83,8 @@ struct KernelSignature {
   int vector_axis = 0;            ///< the axis whose elements lie side by side in a packet
   std::vector<Access> operands;
   std::vector<int> scalars;       ///< indices into the program's scalars
+  std::vector<Number> numbers;    ///< follow the axes in umbra_args::extent
+  bool positional = false;        ///< it computes with positions: its axes stay as they are
   /// One program over every element, no reduction: axes may be merged and re-blocked at launch.
   /// No extent is baked into such a kernel.
   bool elementwise = false;
@@ -113,6 +140,7 @@ struct Program {
   std::vector<Buffer> buffers;               ///< inputs, then outputs, then temporaries
   std::vector<std::pair<std::string, DType>> scalars;
   int num_symbols = 0;
+  std::vector<DerivedExtent> derived;        ///< in an order in which they can be computed
   std::vector<std::variant<KernelStep, GemmStep>> steps;
 };
 

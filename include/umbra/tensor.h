@@ -204,6 +204,7 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
 #include "umbra/dot.h"
 #include "umbra/expr_engine.h"
 #include "umbra/extension/broadcast.h"
+#include "umbra/extension/index_map.h"
 #include "umbra/extension/reduce.h"
 
 #endif  // UMBRA_TENSOR_H_

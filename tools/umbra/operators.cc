@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "compiler/graph/index_map.h"
 #include "compiler/graph/op.h"
 #include "tools/umbra/commands.h"
 
@@ -14,6 +15,20 @@ std::string_view Dtypes(graph::OpTypes types) {
     case graph::OpTypes::kBool: return "bool";
     case graph::OpTypes::kAny: return "any";
   }
+  return "";
+}
+
+// The forms of the index maps, those with several reducers once.
+std::vector<std::string_view> Forms() {
+  std::vector<std::string_view> forms;
+  for (const graph::IndexMapInfo& map : graph::IndexMaps())
+    if (forms.empty() || forms.back() != map.form) forms.push_back(map.form);
+  return forms;
+}
+
+std::string_view MeaningOf(std::string_view form) {
+  for (const graph::IndexMapInfo& map : graph::IndexMaps())
+    if (map.form == form) return map.doc;
   return "";
 }
 
@@ -32,6 +47,11 @@ void Operators(bool markdown) {
                "| operator | definition | meaning |\n|---|---|---|\n");
     for (const graph::Composite& op : graph::Composites())
       fmt::print("| `{}{}` | `{}` | {} |\n", op.name, op.args, op.text, op.doc);
+    fmt::print("\n# Index maps\n\nWhich element of which tensor stands where: `map(...)` of the "
+               "expression API, `graph::IndexMap(\"map\", ...)`, `map(...)` in text. Written from "
+               "`include/umbra/index_maps.def`; R is sum, maximum or minimum.\n\n"
+               "| index map | meaning |\n|---|---|\n");
+    for (std::string_view form : Forms()) fmt::print("| `{}` | {} |\n", form, MeaningOf(form));
     return;
   }
   for (const graph::OpInfo& op : graph::Primitives())
@@ -39,6 +59,7 @@ void Operators(bool markdown) {
                Dtypes(op.types), op.doc);
   for (const graph::Composite& op : graph::Composites())
     fmt::print("{:<14} = {}\n", fmt::format("{}{}", op.name, op.args), op.text);
+  for (std::string_view form : Forms()) fmt::print("{:<50} {}\n", form, MeaningOf(form));
 }
 
 }  // namespace umbra::tools

@@ -77,29 +77,15 @@ void Run(const RunOptions& options) {
   const runtime::Program& program = function.program();
 
   std::vector<Array> inputs, outputs;
-  std::vector<index_t> symbols(static_cast<std::size_t>(program.num_symbols), -1);
   std::vector<std::string> paths;
-  for (const runtime::Buffer& buffer : program.buffers) {
-    if (buffer.kind == runtime::Buffer::Kind::kInput) {
-      Take(&in, buffer.name, "--in");
-      inputs.push_back(std::move(arrays.at(buffer.name)));
-      const Array& array = inputs.back();
-      for (std::size_t d = 0; d < std::min(array.shape.size(), buffer.shape.size()); ++d)
-        if (!buffer.shape[d].is_static())
-          symbols[static_cast<std::size_t>(buffer.shape[d].symbol)] = array.shape[d];
-    } else if (buffer.kind == runtime::Buffer::Kind::kOutput) {
-      paths.push_back(Take(&out, buffer.name, "--out"));
-      std::vector<index_t> shape;
-      for (const runtime::Extent& extent : buffer.shape) {
-        shape.push_back(extent.is_static() ? extent.value
-                                           : symbols[static_cast<std::size_t>(extent.symbol)]);
-        Require(shape.back() >= 0, "the extent of output '", buffer.name,
-                "' does not follow from the inputs; declare it in the kernel");
-      }
-      outputs.push_back(MakeArray(buffer.dtype, std::move(shape)));
-    }
-  }
   runtime::Arguments arguments;
+  for (const runtime::Buffer& buffer : program.buffers) {
+    if (buffer.kind == runtime::Buffer::Kind::kOutput) paths.push_back(Take(&out, buffer.name, "--out"));
+    if (buffer.kind != runtime::Buffer::Kind::kInput) continue;
+    Take(&in, buffer.name, "--in");
+    inputs.push_back(std::move(arrays.at(buffer.name)));
+  }
+  for (Array& array : inputs) arguments.inputs.push_back(array.Ref());
   for (const auto& [name, dtype] : program.scalars) {
     const std::string text = Take(&scalars, name, "--scalar");
     char* end = nullptr;
@@ -120,7 +106,9 @@ void Run(const RunOptions& options) {
   RequireEmpty(in, "--in");
   RequireEmpty(out, "--out");
   RequireEmpty(scalars, "--scalar");
-  for (Array& array : inputs) arguments.inputs.push_back(array.Ref());
+  const auto shapes = runtime::OutputShapes(program, arguments.inputs);
+  for (std::size_t k = 0; k < shapes.size(); ++k)
+    outputs.push_back(MakeArray(program.buffers[inputs.size() + k].dtype, shapes[k]));
   for (Array& array : outputs) arguments.outputs.push_back(array.Ref());
 
   std::vector<double> times;

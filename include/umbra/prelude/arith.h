@@ -87,8 +87,10 @@ UMBRA_INLINE V minimum(V a, V b) {
 // Quotient. Integers truncate, x / 0 is 0 and the smallest integer / -1 is itself: no trap.
 template <typename V>
 UMBRA_INLINE V div(V a, V b) {
-  if constexpr (!IsSame<Elem<V>, int>::value) {
+  if constexpr (IsSame<Elem<V>, float>::value || IsSame<Elem<V>, double>::value) {
     return a / b;
+  } else if constexpr (IsSame<V, i64>::value) {
+    return b == 0 ? 0 : a / b;  // positions, far from the smallest integer
   } else if constexpr (kWidth<V> == 1) {
     return b == 0 ? 0 : b == -1 ? static_cast<int>(0u - static_cast<unsigned>(a)) : a / b;
   } else {
@@ -105,6 +107,11 @@ UMBRA_INLINE To cast(From v) {
   typedef Elem<From> F;
   if constexpr (IsSame<F, bool>::value) {
     return v ? T(1) : T(0);
+  } else if constexpr (IsSame<F, i64>::value) {
+    return static_cast<To>(v);
+  } else if constexpr (IsSame<T, i64>::value && !IsSame<F, int>::value) {
+    const From limit = From(4503599627370496.0);  // 2^52, beyond any extent
+    return static_cast<To>(v > limit ? limit : v < -limit ? -limit : v == v ? v : From(0));
   } else if constexpr (IsSame<T, int>::value && !IsSame<F, int>::value) {
     // 2147483520 is the largest f32 below 2^31; every f64 up to 2147483647 converts as it is.
     const From limit = fill<From>(sizeof(F) == 4 ? F(2147483520) : F(2147483647));

@@ -164,6 +164,22 @@ UMBRA_INLINE void scatter_head(Elem<V>* p, i64 stride, V v, i64 n) {
   }
 }
 
+// Lane k is f(k); the head of n lanes, zero in the rest.
+template <typename V, typename F>
+UMBRA_INLINE V by_lane_head(i64 n, F f) {
+  if constexpr (kWidth<V> == 1) {
+    return n > 0 ? f(0) : V(0);
+  } else {
+    Elem<V> part[kWidth<V>] = {};
+    for (i64 k = 0; k < n; ++k) part[k] = f(k);
+    V v;
+    __builtin_memcpy(&v, part, sizeof v);
+    return v;
+  }
+}
+template <typename V, typename F>
+UMBRA_INLINE V by_lane(F f) { return by_lane_head<V>(kWidth<V>, f); }
+
 }  // namespace umbra::simd
 
 #endif  // UMBRA_PRELUDE_MEMORY_H_

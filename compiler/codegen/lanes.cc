@@ -1,0 +1,91 @@
+#include "compiler/codegen/lanes.h"
+
+#include <fmt/format.h>
+
+#include "compiler/codegen/literal.h"
+#include "umbra/error.h"
+
+namespace umbra::codegen {
+
+using plan::Value;
+
+namespace {
+
+class Lane {
+ public:
+  Lane(const LaneContext& context, const std::string& index, Writer* out)
+      : context_(context), index_(index), out_(*out) {}
+
+  Expr Of(int id) {
+    if (const auto found = known_.find(id); found != known_.end()) return found->second;
+    Expr e = Define(id);
+    const Value& v = value(id);
+    const bool computed = v.kind == Value::Kind::kMap || v.kind == Value::Kind::kGather;
+    if (computed && e.text.size() > kInlineLength) {
+      const std::string name = fmt::format("p{}", id);
+      out_.Line("const {} {} = {};", ScalarType(v.type), name, e.text);
+      e = {name};
+    }
+    known_.emplace(id, e);
+    return e;
+  }
+
+ private:
+  static constexpr std::size_t kInlineLength = 40;
+
+  const Value& value(int id) const { return context_.kernel->values[static_cast<std::size_t>(id)]; }
+
+  Expr Define(int id) {
+    const Value& v = value(id);
+    if (v.kind == Value::Kind::kConstant) return {Literal(v.constant, v.type)};
+    if (context_.is_scalar(id)) return {context_.scalar_text(id)};
+    switch (v.kind) {
+      case Value::Kind::kIndex:
+        return {v.index == context_.kernel->signature.vector_axis ? index_ : fmt::format("i{}", v.index)};
+      case Value::Kind::kLoad:
+      case Value::Kind::kStaged: return {context_.load_text(v, index_)};
+      case Value::Kind::kReduced: return {context_.packet_text(id) + "[k]"};
+      case Value::Kind::kCast: return SpellScalarCast(value(v.args[0]).type, v.type, Of(v.args[0]));
+      case Value::Kind::kGather: {
+        std::vector<std::string> args;
+        for (int arg : v.args) args.push_back(Parenthesised(Of(arg)));
+        return {GatherText(context_, v, args), !v.guarded};
+      }
+      case Value::Kind::kMap: {
+        std::vector<Expr> args;
+        for (int arg : v.args) args.push_back(Of(arg));
+        return SpellScalarMap(v.op, value(v.args[v.op == graph::Op::select ? 1 : 0]).type, args);
+      }
+      default: break;
+    }
+    throw InternalError("a value that cannot be computed by lanes");
+  }
+
+  static std::string Parenthesised(const Expr& e) { return e.atomic ? e.text : "(" + e.text + ")"; }
+
+  const LaneContext& context_;
+  std::string index_;
+  Writer& out_;
+  std::map<int, Expr> known_;
+};
+
+}  // namespace
+
+std::string GatherText(const LaneContext& context, const Value& gather,
+                       const std::vector<std::string>& args) {
+  const std::size_t rank = args.size() - (gather.guarded ? 1 : 0);
+  std::string at;
+  for (std::size_t d = 0; d < rank; ++d)
+    at += fmt::format("{}{} * {}", at.empty() ? "" : " + ", args[d],
+                      context.stride_name(gather.index, static_cast<int>(d)));
+  std::string text = fmt::format("{}[{}]", context.operand_name(gather.index), rank == 0 ? "0" : at);
+  if (gather.guarded)
+    text = fmt::format("{} ? {} : {}", args.back(), text, Literal(gather.constant, gather.type));
+  return text;
+}
+
+std::string EmitLane(const LaneContext& context, int value, const std::string& index, Writer* out) {
+  return Lane(context, index, out).Of(value).text;
+}
+
+}  // namespace umbra::codegen

@@ -1,0 +1,276 @@
+#include "compiler/graph/index_map.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "umbra/error.h"
+#include "umbra/index_map.h"
+
+namespace umbra::graph {
+
+namespace {
+
+// ---- symbols ------------------------------------------------------------------------------------
+
+// An extent of a map's shape: a dimension of the graph under construction.
+struct SymbolicExtent {
+  Graph* graph = nullptr;
+  Dimension dim;
+
+  SymbolicExtent() = default;
+  SymbolicExtent(index_t value) : dim(value) {}  // NOLINT: numbers are extents
+  SymbolicExtent(Graph* g, Dimension d) : graph(g), dim(std::move(d)) {}
+};
+
+SymbolicExtent Combine(ExtentOp op, const SymbolicExtent& a, const SymbolicExtent& b) {
+  Graph* graph = a.graph != nullptr ? a.graph : b.graph;
+  if (graph == nullptr)
+    return SymbolicExtent(runtime::Compute(op, static_cast<std::int64_t>(a.dim),
+                                           static_cast<std::int64_t>(b.dim)));
+  return {graph, graph->Derive(op, a.dim, b.dim)};
+}
+
+SymbolicExtent operator+(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kPlus, a, b); }
+SymbolicExtent operator-(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kMinus, a, b); }
+SymbolicExtent operator*(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kTimes, a, b); }
+SymbolicExtent operator/(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kOver, a, b); }
+SymbolicExtent Min(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kMinimum, a, b); }
+
+void RequireAtLeast(const char* name, const SymbolicExtent& extent, index_t least) {
+  const Dimension known = extent.graph != nullptr ? extent.graph->Known(extent.dim) : extent.dim;
+  if (known.is_static()) map::RequireAtLeast(name, static_cast<std::int64_t>(known), least);
+  else extent.graph->Derive(ExtentOp::kMinus, known, Dimension(least));  // negative if it does not fit
+}
+void RequireEqual(const char* name, const SymbolicExtent& a, const SymbolicExtent& b) {
+  Graph* graph = a.graph != nullptr ? a.graph : b.graph;
+  if (graph != nullptr) graph->Unify(a.dim, b.dim, name);
+  else map::RequireEqual(name, static_cast<std::int64_t>(a.dim), static_cast<std::int64_t>(b.dim));
+}
+
+// A position, a condition or an element: a node of the graph, or a number that has no dtype yet.
+struct Symbol {
+  Graph* graph = nullptr;
+  int node = -1;
+  double number = 0;
+
+  Symbol() = default;
+  Symbol(index_t value) : number(static_cast<double>(value)) {}  // NOLINT: numbers are symbols
+  Symbol(int value) : number(value) {}                           // NOLINT
+  Symbol(Graph* g, int n) : graph(g), node(n) {}
+  static Symbol Number(double value) {
+    Symbol s;
+    s.number = value;
+    return s;
+  }
+};
+
+// `node` at every point of `shape`, whose first dimensions are those of the node.
+int Spread(Graph* graph, int node, const PartialShape& shape) {
+  const std::size_t rank = graph->node(node).shape.size();
+  if (rank == shape.size()) return node;
+  std::vector<int> axes(shape.size(), -1);
+  for (std::size_t d = 0; d < rank; ++d) axes[d] = static_cast<int>(d);
+  return graph->Broadcast(node, std::move(axes), shape);
+}
+
+// Brings nodes to the largest of their shapes; those of rank 0 may stay.
+void Align(Graph* graph, std::vector<int>* nodes) {
+  PartialShape largest;
+  for (int node : *nodes)
+    if (graph->node(node).shape.size() > largest.size()) largest = graph->node(node).shape;
+  for (int& node : *nodes)
+    if (graph->node(node).shape.size() > 0) node = Spread(graph, node, largest);
+}
+
+Symbol Apply(Op op, const std::vector<Symbol>& operands) {
+  Graph* graph = nullptr;
+  DType dtype = DType::kInt64;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k].graph == nullptr || (op == Op::select && k == 0)) continue;
+    graph = operands[k].graph;
+    dtype = graph->node(operands[k].node).dtype;
+  }
+  if (graph == nullptr && op == Op::select) graph = operands[0].graph;
+  Ensure(graph != nullptr, "an index map computes with numbers only");
+  std::vector<int> nodes;
+  for (const Symbol& operand : operands)
+    nodes.push_back(operand.graph != nullptr ? operand.node : graph->Constant(operand.number, dtype));
+  Align(graph, &nodes);
+  return {graph, graph->Map(op, std::move(nodes))};
+}
+
+#define UMBRA_SYMBOL_OPERATOR(symbol, op) \
+  [[maybe_unused]] Symbol operator symbol(const Symbol& a, const Symbol& b) { return Apply(Op::op, {a, b}); }
+UMBRA_SYMBOL_OPERATOR(+, plus)
+UMBRA_SYMBOL_OPERATOR(-, minus)
+UMBRA_SYMBOL_OPERATOR(*, mul)
+UMBRA_SYMBOL_OPERATOR(/, div)
+UMBRA_SYMBOL_OPERATOR(<, lt)
+UMBRA_SYMBOL_OPERATOR(<=, le)
+UMBRA_SYMBOL_OPERATOR(>, gt)
+UMBRA_SYMBOL_OPERATOR(>=, ge)
+UMBRA_SYMBOL_OPERATOR(==, eq)
+UMBRA_SYMBOL_OPERATOR(&&, logical_and)
+#undef UMBRA_SYMBOL_OPERATOR
+[[maybe_unused]] Symbol Min(const Symbol& a, const Symbol& b) { return Apply(Op::minimum, {a, b}); }
+[[maybe_unused]] Symbol Max(const Symbol& a, const Symbol& b) { return Apply(Op::maximum, {a, b}); }
+
+// ---- reducers -----------------------------------------------------------------------------------
+
+struct Sum { static constexpr std::string_view kName = "sum"; static constexpr Reducer kReducer = Reducer::sum; };
+struct Maximum { static constexpr std::string_view kName = "maximum"; static constexpr Reducer kReducer = Reducer::maximum; };
+struct Minimum { static constexpr std::string_view kName = "minimum"; static constexpr Reducer kReducer = Reducer::minimum; };
+
+// ---- context ------------------------------------------------------------------------------------
+
+class Context {
+ public:
+  using Index = Symbol;
+  using Sum = graph::Sum;
+
+  Context(Graph* graph, const std::vector<int>& sources, PartialShape shape)
+      : graph_(graph), sources_(sources), shape_(shape), domain_(std::move(shape)) {}
+
+  int rank() const { return static_cast<int>(shape_.size()); }
+  int rank(int k) const { return static_cast<int>(Source(k).shape.size()); }
+  Symbol at(int d) const { return {graph_, graph_->Index(d, domain_)}; }
+  Symbol extent(int k, int d) const {
+    return {graph_, graph_->ExtentOf(Source(k).shape[static_cast<std::size_t>(d)])};
+  }
+  SymbolicExtent size(index_t n) const { return n; }
+  SymbolicExtent size(int k, int d) const {
+    return {graph_, Source(k).shape[static_cast<std::size_t>(d)]};
+  }
+  Symbol Literal(double value) const { return Symbol::Number(value); }
+
+  Symbol Load(int k, const map::Position<Symbol>& position) const { return Gather(k, position, -1, 0); }
+  Symbol LoadIf(const Symbol& condition, int k, const map::Position<Symbol>& position, double outside) const {
+    return Gather(k, position, condition.node, outside);
+  }
+  Symbol If(const Symbol& condition, const Symbol& a, const Symbol& b) const {
+    return Apply(Op::select, {condition, a, b});
+  }
+  Symbol FromPosition(const Symbol& position) const {
+    return {graph_, graph_->Cast(position.node, Source(0).dtype)};
+  }
+  Symbol ToPosition(const Symbol& number) const {
+    return {graph_, graph_->Cast(number.node, DType::kInt64)};
+  }
+
+  template <typename R>
+  double Identity() const {
+    const bool is_int = Source(0).dtype == DType::kInt32;
+    if (R::kReducer == Reducer::sum) return 0;
+    const double limit = is_int ? 2147483647.0 : HUGE_VAL;
+    return R::kReducer == Reducer::minimum ? limit : is_int ? -2147483648.0 : -limit;
+  }
+
+  template <typename R, typename Body>
+  Symbol Reduce(std::initializer_list<SymbolicExtent> sizes, const Body& body) {
+    const PartialShape outer = domain_;
+    std::vector<Dimension> dims(outer.begin(), outer.end());
+    for (const SymbolicExtent& size : sizes) dims.push_back(size.dim);
+    domain_ = PartialShape(std::move(dims));
+    std::vector<Symbol> window;
+    std::vector<int> axes;
+    for (std::size_t d = outer.size(); d < domain_.size(); ++d) {
+      axes.push_back(static_cast<int>(d));
+      window.push_back(at(static_cast<int>(d)));
+    }
+    const Symbol element = body(window);
+    const int node = Spread(graph_, element.node, domain_);
+    domain_ = outer;
+    return {graph_, graph_->Reduce(R::kReducer, node, std::move(axes), false)};
+  }
+
+  int Finish(const Symbol& value) const { return Spread(graph_, value.node, shape_); }
+
+ private:
+  const Node& Source(int k) const { return graph_->node(sources_[static_cast<std::size_t>(k)]); }
+
+  Symbol Gather(int k, const map::Position<Symbol>& position, int guard, double outside) const {
+    std::vector<int> nodes;
+    for (int d = 0; d < position.rank; ++d) {
+      const Symbol& p = position[d];
+      nodes.push_back(p.graph != nullptr ? p.node : graph_->Constant(p.number, DType::kInt64));
+    }
+    if (guard >= 0) nodes.push_back(guard);
+    Align(graph_, &nodes);
+    if (guard >= 0) {
+      guard = nodes.back();
+      nodes.pop_back();
+    }
+    return {graph_, graph_->Gather(sources_[static_cast<std::size_t>(k)], std::move(nodes), guard, outside)};
+  }
+
+  Graph* graph_;
+  const std::vector<int>& sources_;
+  PartialShape shape_, domain_;
+};
+
+// ---- building -----------------------------------------------------------------------------------
+
+template <typename Map>
+Map Make(const std::vector<index_t>& params) {
+  if constexpr (Map::kParams >= 0) return Map(params.data());
+  else return Map(params.data(), static_cast<int>(params.size()));
+}
+
+template <typename Map>
+int Build(Graph* graph, const std::vector<int>& sources, const std::vector<index_t>& params) {
+  const Map map = Make<Map>(params);
+  std::vector<int> ranks;
+  map::Extents<SymbolicExtent> in;
+  for (std::size_t k = 0; k < sources.size(); ++k) {
+    const PartialShape& shape = graph->node(sources[k]).shape;
+    Require(shape.size() <= map::kMaxRank, "an index map of a tensor of rank ", shape.size(),
+            "; it can be ", map::kMaxRank, " at most");
+    ranks.push_back(static_cast<int>(shape.size()));
+    in.rank[k] = ranks.back();
+    for (std::size_t d = 0; d < shape.size(); ++d) in.extent[k][d] = {graph, shape[d]};
+  }
+  map.Check(ranks.data());
+  std::array<SymbolicExtent, map::kMaxRank> out;
+  map.Shape(in, out.data());
+  std::vector<Dimension> dims;
+  for (int d = 0; d < map.Rank(ranks.data()); ++d) dims.push_back(out[static_cast<std::size_t>(d)].dim);
+  Context context(graph, sources, PartialShape(std::move(dims)));
+  return context.Finish(map.Value(context));
+}
+
+#define UMBRA_ROW(type, name, form, doc) {name, form, doc, type::kSources, type::kParams, &Build<type>},
+constexpr IndexMapInfo kMaps[] = {
+#define UMBRA_INDEX_MAP(name, form, doc) UMBRA_ROW(map::name, #name, form, doc)
+#define UMBRA_WINDOW_MAP(name, form, doc)                          \
+  UMBRA_ROW(map::name<Sum>, #name "<sum>", form, doc)              \
+  UMBRA_ROW(map::name<Maximum>, #name "<maximum>", form, doc)      \
+  UMBRA_ROW(map::name<Minimum>, #name "<minimum>", form, doc)
+#include "umbra/index_maps.def"
+};
+#undef UMBRA_ROW
+
+}  // namespace
+
+std::span<const IndexMapInfo> IndexMaps() { return kMaps; }
+
+const IndexMapInfo* FindIndexMap(std::string_view name) {
+  const auto found = std::find_if(std::begin(kMaps), std::end(kMaps),
+                                  [&](const IndexMapInfo& info) { return info.name == name; });
+  return found == std::end(kMaps) ? nullptr : &*found;
+}
+
+int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& sources,
+                  const std::vector<index_t>& params) {
+  const IndexMapInfo* info = FindIndexMap(name);
+  Require(info != nullptr, "unknown index map '", name, "'; `umbra ops` lists them");
+  Require(static_cast<int>(sources.size()) == info->sources &&
+              (info->params < 0 || static_cast<int>(params.size()) == info->params),
+          name, ": expected ", info->form);
+  for (int source : sources)
+    Require(graph->node(source).dtype == graph->node(sources[0]).dtype, name,
+            ": the tensors have different dtypes; convert with tcast");
+  return info->build(graph, sources, params);
+}
+
+}  // namespace umbra::graph

@@ -1,0 +1,178 @@
+// Index maps: the eager evaluation, the interpreter and every dialect that this CPU runs agree, alone
+// and inside a larger expression, with each saver.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "umbra/jit.h"
+
+namespace umbra {
+namespace {
+
+std::vector<CompileOptions> Routes() {
+  std::vector<CompileOptions> routes;
+  CompileOptions options;
+  options.use_disk_cache = false;
+  options.engine = Engine::kInterpreter;
+  routes.push_back(options);
+  options.engine = Engine::kJit;
+  options.target = "plain";
+  routes.push_back(options);
+  options.target = "sse2";
+  routes.push_back(options);
+  if (__builtin_cpu_supports("avx2")) options.target = "avx2", routes.push_back(options);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+    options.target = "avx512", routes.push_back(options);
+  return routes;
+}
+
+template <int dim, typename DType = float>
+TensorContainer<cpu, dim, DType> Drawn(Shape<dim> shape, unsigned seed) {
+  TensorContainer<cpu, dim, DType> t(shape);
+  std::mt19937 random(seed);
+  auto flat = t.shape_.FlatTo2D();
+  for (index_t y = 0; y < flat[0]; ++y)
+    for (index_t x = 0; x < flat[1]; ++x)
+      t.dptr_[y * t.stride_ + x] = static_cast<DType>(static_cast<int>(random() % 41) - 20) / DType(4);
+  return t;
+}
+
+template <int dim, typename DType>
+void ExpectSame(const Tensor<cpu, dim, DType>& a, const Tensor<cpu, dim, DType>& b,
+                const std::string& what) {
+  const auto flat = a.shape_.FlatTo2D();
+  for (index_t y = 0; y < flat[0]; ++y)
+    for (index_t x = 0; x < flat[1]; ++x)
+      ASSERT_EQ(a.dptr_[y * a.stride_ + x], b.dptr_[y * b.stride_ + x]) << what << " at " << y << ", " << x;
+}
+
+/// `make()` gives the map's expression. It is compared alone, with each saver, and within
+/// `f(map) * 2 + other`.
+template <int dim, typename DType = float, typename Make>
+void Check(const std::string& name, const Make& make) {
+  const auto shape = expr::ShapeCheck<dim, decltype(make())>::Check(make());
+  const auto other = Drawn<dim, DType>(shape, 99);
+  TensorContainer<cpu, dim, DType> eager(shape), compiled(shape);
+  for (const CompileOptions& route : Routes()) {
+    jit::SetOptions(route);
+    const std::string what = name + " " + (route.engine == Engine::kInterpreter ? "interpreter" : route.target);
+    eager = make();
+    jit(compiled) = make();
+    ExpectSame(eager, compiled, what);
+    eager = make() * DType(2) + other;
+    jit(compiled) = make() * DType(2) + other;
+    ExpectSame(eager, compiled, what + " in an expression");
+    eager += make();
+    jit(compiled) += make();
+    ExpectSame(eager, compiled, what + " +=");
+    eager -= make() - other;
+    jit(compiled) -= make() - other;
+    ExpectSame(eager, compiled, what + " -=");
+    eager *= make();
+    jit(compiled) *= make();
+    ExpectSame(eager, compiled, what + " *=");
+  }
+  jit::SetOptions({});
+}
+
+TEST(IndexMap, RankKeeping) {
+  for (const Shape<2> shape : {Shape2(1, 1), Shape2(3, 37), Shape2(5, 64), Shape2(17, 2)}) {
+    const auto x = Drawn<2>(shape, 1);
+    Check<2>("flip 0", [&] { return flip(x, 0); });
+    Check<2>("flip 1", [&] { return flip(x, 1); });
+    Check<2>("mirror", [&] { return mirror(x * 3.0f); });
+    Check<2>("swapaxis", [&] { return swapaxis<1, 0>(x); });
+    Check<2>("slice", [&] { return slice<1>(x, 1 < shape[1] ? 1 : 0, shape[1]); });
+    Check<2>("pad", [&] { return pad(x, 2, 3); });
+    Check<2>("upsampling", [&] { return upsampling_nearest(x, 3); });
+    Check<2>("crop", [&] { return crop(x, Shape2((shape[0] + 1) / 2, (shape[1] + 1) / 2)); });
+  }
+}
+
+TEST(IndexMap, OfExpressions) {
+  const auto x = Drawn<3>(Shape3(2, 5, 33), 2), y = Drawn<3>(Shape3(2, 5, 33), 3);
+  Check<3>("flip of a sum", [&] { return flip(x + y, 2); });
+  Check<3>("map of a map", [&] { return pad(flip(x, 1) - y, 1, 1); });
+  Check<2>("reshape", [&] { return reshape(x * y, Shape2(11, 30)); });
+  Check<1>("to a vector", [&] { return reshape(x, Shape1(330)); });
+}
+
+TEST(IndexMap, SeveralSources) {
+  const auto a = Drawn<2>(Shape2(3, 21), 4), b = Drawn<2>(Shape2(3, 40), 5), c = Drawn<2>(Shape2(7, 21), 6);
+  Check<2>("concat 1", [&] { return concat<1>(a, b); });
+  Check<2>("concat 0", [&] { return concat<0>(a, c + 1.0f); });
+  const auto v = Drawn<1>(Shape1(19), 7);
+  Check<2>("repmat", [&] { return repmat(v, 4); });
+}
+
+TEST(IndexMap, Pooling) {
+  for (const Shape<4> shape : {Shape4(2, 3, 6, 8), Shape4(1, 2, 7, 37), Shape4(1, 1, 3, 3)}) {
+    const auto x = Drawn<4>(shape, 8);
+    Check<4>("max", [&] { return pool<red::maximum>(x, 2, 2, 2, 2); });
+    Check<4>("sum", [&] { return pool<red::sum>(x, 3, 2, 1, 2); });
+    Check<4>("min of an expression", [&] { return pool<red::minimum>(x * x, 3, 3, 2); });
+    TensorContainer<cpu, 4> pooled(expr::ShapeCheck<4, decltype(pool<red::maximum>(x, 2, 3, 1, 2))>::Check(
+        pool<red::maximum>(x, 2, 3, 1, 2)));
+    pooled = pool<red::maximum>(x, 2, 3, 1, 2);
+    const auto grad = Drawn<4>(pooled.shape_, 9);
+    Check<4>("unpool max", [&] { return unpool<red::maximum>(x, pooled, grad, 2, 3, 1, 2); });
+    Check<4>("unpool sum", [&] { return unpool<red::sum>(x, pooled, grad, 2, 3, 1, 2); });
+  }
+}
+
+TEST(IndexMap, OtherDtypes) {
+  const auto d = Drawn<2, double>(Shape2(5, 19), 10);
+  Check<2, double>("flip f64", [&] { return flip(d, 1); });
+  Check<2, double>("pad f64", [&] { return pad(d, 1, 2); });
+  const auto i = Drawn<2, std::int32_t>(Shape2(5, 19), 11);
+  Check<2, std::int32_t>("flip i32", [&] { return flip(i, 0); });
+  Check<2, std::int32_t>("pool i32", [&] { return pool<red::maximum>(i, 2, 3, 1, 1); });
+}
+
+TEST(IndexMap, Values) {
+  TensorContainer<cpu, 2> x(Shape2(2, 3)), y(Shape2(4, 5));
+  for (int i = 0; i < 6; ++i) x[i / 3][i % 3] = static_cast<float>(i + 1);
+  y = pad(x, 1, 1);
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 5; ++j)
+      EXPECT_EQ(y[i][j], i >= 1 && i <= 2 && j >= 1 && j <= 3 ? static_cast<float>((i - 1) * 3 + j) : 0.0f);
+  TensorContainer<cpu, 2> p(Shape2(1, 2));
+  p = pool<red::maximum>(x, 2, 2, 2, 2);
+  EXPECT_EQ(p[0][0], 5.0f);
+  EXPECT_EQ(p[0][1], 6.0f);
+}
+
+std::string MessageOf(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(IndexMap, BadUse) {
+  const auto x = Drawn<2>(Shape2(3, 4), 1);
+  TensorContainer<cpu, 2> y(Shape2(3, 4));
+  EXPECT_NE(MessageOf([&] { y = flip(x, 2); }).find("flip: axis 2 of a tensor of rank 2"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { y = slice<1>(x, 2, 9); }).find("slice: an extent of 4, but 9"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { y = reshape(x, Shape2(5, 5)); }).find("reshape: the extents 12 and 25 differ"),
+            std::string::npos);
+  EXPECT_NE(MessageOf([&] { y = pad(x, 1, 1); }).find("shape"), std::string::npos);
+  // In the graph the extents may be known at the call only.
+  const auto graph = graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, p]) { y = slice(x, 1, 2, 9) }")[0];
+  const Function f = Compile(graph);
+  TensorContainer<cpu, 2> out(Shape2(3, 7));
+  const auto ref = [](Tensor<cpu, 2>& t) {
+    return runtime::TensorRef{t.dptr_, DType::kFloat32, {t.shape_[0], t.shape_[1]}, {t.stride_, 1}};
+  };
+  auto in = Drawn<2>(Shape2(3, 4), 1);
+  EXPECT_NE(MessageOf([&] { f({{ref(in)}, {ref(out)}, {}}); }).find("an input is too small"), std::string::npos);
+  // A result over its own source.
+  EXPECT_NE(MessageOf([&] { y = flip(y, 0); }), "no error");
+  EXPECT_NE(MessageOf([&] { jit(y) = flip(y, 0); }), "no error");
+}
+
+}  // namespace
+}  // namespace umbra
