@@ -1,0 +1,360 @@
+// Values of a kernel as text: declarations of operands, extents and scalars, and the expression of a
+// value as a scalar, as a packet, or lane by lane.
+#ifndef UMBRA_COMPILER_CODEGEN_EMIT_VALUES_H_
+#define UMBRA_COMPILER_CODEGEN_EMIT_VALUES_H_
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/kernel_shape.h"
+#include "compiler/codegen/lanes.h"
+#include "compiler/codegen/literal.h"
+#include "compiler/codegen/names.h"
+#include "compiler/codegen/speller.h"
+
+namespace umbra::codegen {
+
+using plan::Kernel;
+using plan::Phase;
+using plan::Scope;
+using plan::Value;
+
+// Longer expressions get a name.
+inline constexpr std::size_t kInlineLength = 56;
+
+class ValueEmitter : protected KernelShape {
+ protected:
+  ValueEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
+                Writer* out)
+      : KernelShape(plan, kernel, options), out_(*out), width_(PacketWidth()) {
+    speller_ = MakeSpeller(options.spelling, options.target, width_);
+    for (std::size_t id = 0; id < kernel.values.size(); ++id)
+      positional_.push_back(plan::IsPositional(kernel.values, static_cast<int>(id)));
+    CountUses();
+    BindLanes();
+  }
+
+  const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+
+  DType OperandType(int operand) const {
+    const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
+    return plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype;
+  }
+
+  // Is the value one number for all lanes?
+  bool IsScalar(int id) const {
+    const Scope scope = value(id).scope;
+    return width_ == 1 || scope == Scope::kUniform || (scope == Scope::kRow && !columns_);
+  }
+
+  // Is the value computed one by one, within the lanes of another?
+  bool InLanes(int id) const {
+    return positional_[static_cast<std::size_t>(id)] && !IsScalar(id);
+  }
+
+  // Is the value a packet made of lanes?
+  bool IsMadeOfLanes(int id) const {
+    const Value& v = value(id);
+    if (width_ == 1 || InLanes(id)) return false;
+    if (v.kind == Value::Kind::kGather) return true;
+    return v.kind == Value::Kind::kCast && positional_[static_cast<std::size_t>(v.args[0])];
+  }
+
+  void BindLanes() {
+    lanes_.kernel = &kernel_;
+    lanes_.is_scalar = [this](int id) { return IsScalar(id); };
+    lanes_.scalar_text = [this](int id) { return AsScalar(id).text; };
+    lanes_.packet_text = [this](int id) { return text_.at(id).text; };
+    lanes_.load_text = [this](const Value& v, const std::string& index) {
+      if (v.kind == Value::Kind::kStaged)
+        return fmt::format("{}[{}]", row_names_[static_cast<std::size_t>(v.index)], index);
+      return Speller(options_.target, 1).Load(v.type, Address(v.index, index)).text;
+    };
+    lanes_.operand_name = [this](int operand) { return operands_[static_cast<std::size_t>(operand)].name; };
+    lanes_.stride_name = [this](int operand, int dim) {
+      const auto& numbers = signature_.numbers;
+      const auto found = std::find(numbers.begin(), numbers.end(),
+                                   runtime::Number{runtime::Extent::Static(0), operand, dim});
+      return number_names_[static_cast<std::size_t>(found - numbers.begin())];
+    };
+  }
+
+  void CountUses() {
+    uses_.assign(kernel_.values.size(), 0);
+    spread_.assign(kernel_.values.size(), false);
+    auto use = [&](int id, bool by_packet) {
+      ++uses_[static_cast<std::size_t>(id)];
+      if (by_packet && IsScalar(id)) spread_[static_cast<std::size_t>(id)] = true;
+    };
+    for (std::size_t id = 0; id < kernel_.values.size(); ++id)
+      for (int arg : kernel_.values[id].args)
+        use(arg, !IsScalar(static_cast<int>(id)) && !InLanes(static_cast<int>(id)) &&
+                     !IsMadeOfLanes(static_cast<int>(id)));
+    for (const Phase& phase : kernel_.phases) {
+      for (const auto& reduction : phase.reductions) use(reduction.value, true);
+      for (const auto& stage : phase.stages) use(stage.value, true);
+      for (const auto& store : phase.stores) use(store.value, true);
+    }
+    for (const auto& store : kernel_.final_stores) use(store.value, columns_);
+  }
+
+  // ---- declarations ---------------------------------------------------------------------------
+
+  void DeclareExtents() {
+    for (int axis = 1; axis < kernel_.rank(); ++axis)
+      if (!IsBaked(axis)) out_.Line("const long long n{0} = args->extent[{0}];", axis);
+  }
+
+  void DeclareOperands() {
+    const int rank = kernel_.rank();
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+      const auto& access = signature_.operands[k];
+      const auto& buffer = plan_.buffers[static_cast<std::size_t>(access.buffer)];
+      Operand operand;
+      operand.name = names_.Make(buffer.name);
+      operand.stride_names.assign(static_cast<std::size_t>(rank), "");
+      bool moves_by_row = false;
+      for (int axis = 0; axis < rank; ++axis)
+        moves_by_row = moves_by_row || (axis < kernel_.signature.row_axes && axis != vector_axis_ &&
+                                        Moves(access, axis));
+      const std::string base = moves_by_row ? names_.Make(operand.name + "_data") : operand.name;
+      operand.base = base;
+      out_.Line("{}{}* {} = static_cast<{}{}*>(args->data[{}]);", access.store ? "" : "const ",
+                ScalarType(buffer.dtype), base, access.store ? "" : "const ",
+                ScalarType(buffer.dtype), k);
+      for (int axis = 0; axis < rank; ++axis) {
+        if (!Moves(access, axis)) continue;
+        const bool unit = axis == vector_axis_ && !options_.variant.strided && IsContiguousByPlan(access);
+        if (unit) continue;
+        auto& stride = operand.stride_names[static_cast<std::size_t>(axis)];
+        stride = names_.Make(fmt::format("{}_s{}", operand.name, axis));
+        out_.Line("const long long {} = args->stride[{}];", stride,
+                  k * static_cast<std::size_t>(rank) + static_cast<std::size_t>(axis));
+      }
+      operands_.push_back(std::move(operand));
+    }
+    std::string offset;
+    for (std::size_t slot = 0; slot < signature_.row_buffers.size(); ++slot) {
+      const DType type = signature_.row_buffers[slot];
+      row_names_.push_back(names_.Make(signature_.row_buffers.size() > 1
+                                           ? fmt::format("row{}", slot) : std::string("row")));
+      out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});",
+                ScalarType(type), row_names_.back(), offset);
+      offset += fmt::format(" + ({} + 15) / 16 * 16 * {}", ExtentName(vector_axis_), SizeOf(type));
+    }
+  }
+
+  void DeclareNumbers() {
+    for (std::size_t k = 0; k < signature_.numbers.size(); ++k) {
+      const runtime::Number& number = signature_.numbers[k];
+      number_names_.push_back(names_.Make(
+          number.operand < 0 ? fmt::format("m{}", k)
+                             : fmt::format("{}_s{}", operands_[static_cast<std::size_t>(number.operand)].name,
+                                           number.dim)));
+      out_.Line("const long long {} = args->extent[{}];", number_names_.back(),
+                static_cast<std::size_t>(kernel_.rank()) + k);
+    }
+  }
+
+  void DeclareUniforms() {
+    for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
+      const Value& v = kernel_.values[id];
+      if (v.scope != Scope::kUniform || uses_[id] == 0) continue;
+      if (v.kind == Value::Kind::kConstant) continue;
+      if (v.kind == Value::Kind::kNumber) {
+        text_[static_cast<int>(id)] = {number_names_[static_cast<std::size_t>(v.index)]};
+        continue;
+      }
+      Expr e;
+      if (v.kind == Value::Kind::kScalar)
+        e = {fmt::format("args->scalar[{}].{}", v.index, Name(v.type))};
+      else
+        e = DefineScalar(static_cast<int>(id));
+      DeclareScalar(static_cast<int>(id), e);
+    }
+  }
+
+  // Names a scalar value, and its packet form if packets read it.
+  void DeclareScalar(int id, const Expr& e) {
+    const Value& v = value(id);
+    const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+    out_.Line("const {} {} = {};", ScalarType(v.type), name, e.text);
+    text_[id] = {name};
+    if (!spread_[static_cast<std::size_t>(id)] || width_ == 1 || v.type == DType::kBool) return;
+    const std::string packet = names_.Make(name + "_v");
+    out_.Line("const {} {} = {};", speller_->Type(v.type), packet,
+              speller_->Fill(v.type, name).text);
+    packet_text_[id] = {packet};
+  }
+
+  // ---- expressions ----------------------------------------------------------------------------
+
+  Expr AsScalar(int id) const {
+    if (value(id).kind == Value::Kind::kConstant) return {Literal(value(id).constant, value(id).type)};
+    return text_.at(id);
+  }
+
+  Expr AsPacket(int id) const {
+    if (value(id).kind == Value::Kind::kConstant)
+      return speller_->Fill(value(id).type, Literal(value(id).constant, value(id).type));
+    if (IsScalar(id) && width_ > 1)
+      if (const auto found = packet_text_.find(id); found != packet_text_.end()) return found->second;
+    return text_.at(id);
+  }
+
+  Expr DefineScalar(int id) const {
+    const Value& v = value(id);
+    std::vector<Expr> args;
+    for (int arg : v.args) args.push_back(AsScalar(arg));
+    if (v.kind == Value::Kind::kCast)
+      return SpellScalarCast(value(v.args[0]).type, v.type, args[0]);
+    return SpellScalarMap(v.op, OperandTypeOf(v), args);
+  }
+
+  // dtype that an operator works in: that of its operands.
+  DType OperandTypeOf(const Value& v) const {
+    return value(v.args[v.op == graph::Op::select ? 1 : 0]).type;
+  }
+
+  Expr DefinePacket(int id) const {
+    const Value& v = value(id);
+    std::vector<Expr> args;
+    std::vector<bool> literal;
+    for (int arg : v.args) {
+      const bool constant = value(arg).kind == Value::Kind::kConstant && width_ > 1;
+      literal.push_back(constant);
+      args.push_back(constant ? AsScalar(arg) : AsPacket(arg));
+    }
+    if (v.kind == Value::Kind::kCast)
+      return speller_->Cast(value(v.args[0]).type, v.type, AsPacket(v.args[0]));
+    return speller_->Map(v.op, OperandTypeOf(v), args, literal);
+  }
+
+  // `pointer + offsets` of an operand at the current point; `index` is the vector index.
+  std::string Address(int operand, const std::string& index) const {
+    const Operand& o = operands_[static_cast<std::size_t>(operand)];
+    const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
+    std::string text = o.name;
+    for (int axis = kernel_.signature.row_axes; axis < kernel_.rank(); ++axis)
+      if (axis != vector_axis_ && AxisDim(access, axis) >= 0)
+        text += fmt::format(" + i{} * {}", axis, o.stride_names[static_cast<std::size_t>(axis)]);
+    if (AxisDim(access, vector_axis_) < 0 || index.empty()) return text;
+    const std::string& stride = VectorStride(operand);
+    if (stride.empty()) return text + " + " + index;
+    const bool simple = index.find(' ') == std::string::npos;
+    return text + " + " + (simple ? index : "(" + index + ")") + " * " + stride;
+  }
+
+  const std::string& VectorStride(int operand) const {
+    return operands_[static_cast<std::size_t>(operand)].stride_names[static_cast<std::size_t>(vector_axis_)];
+  }
+
+  bool MovesAlongVector(int operand) const {
+    return AxisDim(signature_.operands[static_cast<std::size_t>(operand)], vector_axis_) >= 0;
+  }
+
+  Expr LoadPacket(const Value& v, const std::string& index, const std::string& lanes) const {
+    const std::string address = Address(v.index, index);
+    if (!MovesAlongVector(v.index)) {
+      Speller scalar(options_.target, 1);
+      return speller_->Fill(v.type, scalar.Load(v.type, address).text);
+    }
+    const std::string& stride = VectorStride(v.index);
+    if (stride.empty())
+      return lanes.empty() ? speller_->Load(v.type, address)
+                           : speller_->LoadHead(v.type, address, lanes);
+    return lanes.empty() ? speller_->Gather(v.type, address, stride)
+                         : speller_->GatherHead(v.type, address, stride, lanes);
+  }
+
+  // Opens `const type name = by_lane<type>([&](long long k) {`, whose body is one lane of `value`.
+  void DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes,
+                    Names* names) {
+    const Value& v = value(id);
+    const std::string name = names->Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+    const std::string packet = speller_->Type(type);
+    const std::string call = lanes.empty() ? fmt::format("by_lane<{}>(", packet)
+                                           : fmt::format("by_lane_head<{}>({}, ", packet, lanes);
+    out_.Open("const {} {} = {}[&](long long k)", packet, name, call);
+    out_.Line("const long long at = {} + k;", index);
+    const std::string text = EmitLane(lanes_, id, "at", &out_);
+    if (v.type == DType::kBool) out_.Line("return {} ? -1 : 0;", text);
+    else out_.Line("return {};", text);
+    out_.Close("});");
+    text_[id] = {name};
+  }
+
+  // A value at computed positions where every value is a scalar.
+  Expr DefinePositional(const Value& v, const std::string& index) const {
+    if (v.kind == Value::Kind::kIndex) {
+      if (v.index != vector_axis_ || index.empty()) return {fmt::format("i{}", v.index)};
+      return {index, index.find(' ') == std::string::npos};
+    }
+    std::vector<std::string> args;
+    for (int arg : v.args) {
+      const Expr e = AsScalar(arg);
+      args.push_back(e.atomic ? e.text : "(" + e.text + ")");
+    }
+    return {GatherText(lanes_, v, args), !v.guarded};
+  }
+
+  // Defines a packet value here: inline if it is short and read once, else by a name.
+  void DeclarePacket(int id, const std::string& index, const std::string& lanes,
+                     Names* names) {
+    if (InLanes(id)) return;
+    const Value& v = value(id);
+    if (IsMadeOfLanes(id)) {
+      DeclareLanes(id, v.type, index, lanes, names);
+      return;
+    }
+    for (int arg : v.args)  // conditions on positions, as masks
+      if (InLanes(arg)) DeclareLanes(arg, DType::kInt32, index, lanes, names);
+    Expr e;
+    switch (v.kind) {
+      case Value::Kind::kIndex:
+      case Value::Kind::kGather: e = DefinePositional(v, index); break;
+      case Value::Kind::kLoad: e = LoadPacket(v, index, lanes); break;
+      case Value::Kind::kStaged:
+        e = speller_->Load(v.type, fmt::format("{} + {}", row_names_[static_cast<std::size_t>(v.index)], index));
+        break;
+      default: e = DefinePacket(id);
+    }
+    const bool once = uses_[static_cast<std::size_t>(id)] == 1;
+    if (once && v.label.empty() && e.text.size() <= kInlineLength) {
+      text_[id] = e;
+      return;
+    }
+    std::string wanted = v.label;
+    if (wanted.empty()) wanted = "t" + std::to_string(id);
+    const std::string name = names->Make(wanted);
+    out_.Line("const {} {} = {};", speller_->Type(v.type), name, e.text);
+    text_[id] = {name};
+  }
+
+  struct Operand {
+    std::string name;  // pointer to the current row, or to the data if no row axis moves it
+    std::string base;
+    std::vector<std::string> stride_names;  // by axis; empty where the operand does not move or by 1
+  };
+
+  Writer& out_;
+  int width_;
+  std::unique_ptr<Speller> speller_;
+  Names names_;
+  std::vector<Operand> operands_;
+  std::vector<std::string> row_names_;
+  std::vector<int> uses_;
+  std::vector<bool> spread_;
+  std::map<int, Expr> text_, packet_text_;
+  std::map<int, std::string> accumulator_;
+  std::vector<bool> positional_;
+  std::vector<std::string> number_names_;
+  LaneContext lanes_;
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_EMIT_VALUES_H_
