@@ -162,6 +162,10 @@ Value Builder::Constant(double value, DType dtype) {
   return ValueAccess::Make(state_, Operand::Node(state_->graph.Constant(value, dtype)));
 }
 
+Value Builder::IndexMap(std::string_view name, const std::vector<index_t>& params, DType dtype) {
+  return ValueAccess::Make(state_, state_->composer.IndexMap(name, {}, params, dtype));
+}
+
 void Builder::Output(std::string name, const Value& value,
                      const std::optional<PartialShape>& shape) {
   const Operand operand = ValueAccess::Operand(value);

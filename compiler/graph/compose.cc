@@ -99,11 +99,11 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
 }
 
 Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& sources,
-                           const std::vector<index_t>& params) {
+                           const std::vector<index_t>& params, DType dtype) {
   std::vector<int> nodes;
   for (const Operand& source : sources)
     nodes.push_back(Resolve(source, "an operand of " + std::string(name)));
-  return Operand::Node(BuildIndexMap(&graph_, name, nodes, params));
+  return Operand::Node(BuildIndexMap(&graph_, name, nodes, params, dtype));
 }
 
 Operand Composer::Apply(std::string_view name, const std::vector<Operand>& operands) {

@@ -49,8 +49,9 @@ class Composer {
   Operand Dot(const Operand& a, const Operand& b, bool transpose_a = false,
               bool transpose_b = false, double alpha = 1);
 
+  /// A map without sources gives numbers of `dtype`.
   Operand IndexMap(std::string_view name, const std::vector<Operand>& sources,
-                   const std::vector<index_t>& params);
+                   const std::vector<index_t>& params, DType dtype = DType::kFloat32);
 
   /// The node of a value that has to stand on its own; `what` names it for the message.
   int Resolve(const Operand& value, std::string_view what);

@@ -129,8 +129,8 @@ class Context {
   using Index = Symbol;
   using Sum = graph::Sum;
 
-  Context(Graph* graph, const std::vector<int>& sources, PartialShape shape)
-      : graph_(graph), sources_(sources), shape_(shape), domain_(std::move(shape)) {}
+  Context(Graph* graph, const std::vector<int>& sources, DType dtype, PartialShape shape)
+      : graph_(graph), sources_(sources), dtype_(dtype), shape_(shape), domain_(std::move(shape)) {}
 
   int rank() const { return static_cast<int>(shape_.size()); }
   int rank(int k) const { return static_cast<int>(Source(k).shape.size()); }
@@ -143,6 +143,7 @@ class Context {
     return {graph_, Source(k).shape[static_cast<std::size_t>(d)]};
   }
   Symbol Literal(double value) const { return Symbol::Number(value); }
+  Symbol One() const { return {graph_, graph_->Constant(1, dtype_)}; }
 
   Symbol Load(int k, const map::Position<Symbol>& position) const { return Gather(k, position, -1, 0); }
   Symbol LoadIf(const Symbol& condition, int k, const map::Position<Symbol>& position, double outside) const {
@@ -152,7 +153,7 @@ class Context {
     return Apply(Op::select, {condition, a, b});
   }
   Symbol FromPosition(const Symbol& position) const {
-    return {graph_, graph_->Cast(position.node, Source(0).dtype)};
+    return {graph_, graph_->Cast(position.node, dtype_)};
   }
   Symbol ToPosition(const Symbol& number) const {
     return {graph_, graph_->Cast(number.node, DType::kInt64)};
@@ -160,7 +161,7 @@ class Context {
 
   template <typename R>
   double Identity() const {
-    const bool is_int = Source(0).dtype == DType::kInt32;
+    const bool is_int = dtype_ == DType::kInt32;
     if (R::kReducer == Reducer::sum) return 0;
     const double limit = is_int ? 2147483647.0 : HUGE_VAL;
     return R::kReducer == Reducer::minimum ? limit : is_int ? -2147483648.0 : -limit;
@@ -206,6 +207,7 @@ class Context {
 
   Graph* graph_;
   const std::vector<int>& sources_;
+  DType dtype_;
   PartialShape shape_, domain_;
 };
 
@@ -218,7 +220,7 @@ Map Make(const std::vector<index_t>& params) {
 }
 
 template <typename Map>
-int Build(Graph* graph, const std::vector<int>& sources, const std::vector<index_t>& params) {
+int Build(Graph* graph, const std::vector<int>& sources, const std::vector<index_t>& params, DType dtype) {
   const Map map = Make<Map>(params);
   std::vector<int> ranks;
   map::Extents<SymbolicExtent> in;
@@ -235,7 +237,7 @@ int Build(Graph* graph, const std::vector<int>& sources, const std::vector<index
   map.Shape(in, out.data());
   std::vector<Dimension> dims;
   for (int d = 0; d < map.Rank(ranks.data()); ++d) dims.push_back(out[static_cast<std::size_t>(d)].dim);
-  Context context(graph, sources, PartialShape(std::move(dims)));
+  Context context(graph, sources, dtype, PartialShape(std::move(dims)));
   return context.Finish(map.Value(context));
 }
 
@@ -261,16 +263,17 @@ const IndexMapInfo* FindIndexMap(std::string_view name) {
 }
 
 int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& sources,
-                  const std::vector<index_t>& params) {
+                  const std::vector<index_t>& params, DType dtype) {
   const IndexMapInfo* info = FindIndexMap(name);
   Require(info != nullptr, "unknown index map '", name, "'; `umbra ops` lists them");
   Require(static_cast<int>(sources.size()) == info->sources &&
               (info->params < 0 || static_cast<int>(params.size()) == info->params),
           name, ": expected ", info->form);
+  if (!sources.empty()) dtype = graph->node(sources[0]).dtype;
   for (int source : sources)
-    Require(graph->node(source).dtype == graph->node(sources[0]).dtype, name,
+    Require(graph->node(source).dtype == dtype, name,
             ": the tensors have different dtypes; convert with tcast");
-  return info->build(graph, sources, params);
+  return info->build(graph, sources, params, dtype);
 }
 
 }  // namespace umbra::graph

@@ -17,14 +17,16 @@ struct IndexMapInfo {
   std::string_view form, doc;
   int sources;
   int params;  ///< -1: any number
-  int (*build)(Graph* graph, const std::vector<int>& sources, const std::vector<index_t>& params);
+  int (*build)(Graph* graph, const std::vector<int>& sources, const std::vector<index_t>& params,
+               DType dtype);
 };
 std::span<const IndexMapInfo> IndexMaps();
 const IndexMapInfo* FindIndexMap(std::string_view name);
 
-/// The node of map `name` on `sources`. Throws umbra::Error if it is unknown or does not fit.
+/// The node of map `name` on `sources`, or of `dtype` if it has none. Throws umbra::Error if it is
+/// unknown or does not fit.
 int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& sources,
-                  const std::vector<index_t>& params);
+                  const std::vector<index_t>& params, DType dtype);
 
 }  // namespace umbra::graph
 

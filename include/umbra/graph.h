@@ -96,6 +96,8 @@ class Builder {
   /// A number that is passed with every call.
   Value Scalar(std::string name, DType dtype);
   Value Constant(double value, DType dtype);
+  /// An index map without sources, of numbers of `dtype`.
+  Value IndexMap(std::string_view name, const std::vector<index_t>& params, DType dtype);
   /// Several outputs may be declared. A value without a shape takes `shape`.
   void Output(std::string name, const Value& value,
               const std::optional<PartialShape>& shape = std::nullopt);

@@ -232,7 +232,10 @@ struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
     for (index_t& param : params) param = *w->structure++;
     std::vector<graph::Value> sources;
     (sources.push_back(Bridge<Srcs>::Build(w)), ...);
-    return graph::IndexMap(IndexMapName<Map>::Text(), sources, params);
+    if constexpr (sizeof...(Srcs) == 0)
+      return w->builder->IndexMap(IndexMapName<Map>::Text(), params, DTypeOf<DType>::value);
+    else
+      return graph::IndexMap(IndexMapName<Map>::Text(), sources, params);
   }
 };
 

@@ -1,80 +1,9 @@
-// Index maps: the eager evaluation, the interpreter and every dialect that this CPU runs agree, alone
-// and inside a larger expression, with each saver.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <random>
-
-#include "umbra/jit.h"
+// Index maps: the eager evaluation, the interpreter and every dialect agree, alone and inside a larger
+// expression, with each saver.
+#include "tests/unit/index_map_common.h"
 
 namespace umbra {
 namespace {
-
-std::vector<CompileOptions> Routes() {
-  std::vector<CompileOptions> routes;
-  CompileOptions options;
-  options.use_disk_cache = false;
-  options.engine = Engine::kInterpreter;
-  routes.push_back(options);
-  options.engine = Engine::kJit;
-  options.target = "plain";
-  routes.push_back(options);
-  options.target = "sse2";
-  routes.push_back(options);
-  if (__builtin_cpu_supports("avx2")) options.target = "avx2", routes.push_back(options);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-    options.target = "avx512", routes.push_back(options);
-  return routes;
-}
-
-template <int dim, typename DType = float>
-TensorContainer<cpu, dim, DType> Drawn(Shape<dim> shape, unsigned seed) {
-  TensorContainer<cpu, dim, DType> t(shape);
-  std::mt19937 random(seed);
-  auto flat = t.shape_.FlatTo2D();
-  for (index_t y = 0; y < flat[0]; ++y)
-    for (index_t x = 0; x < flat[1]; ++x)
-      t.dptr_[y * t.stride_ + x] = static_cast<DType>(static_cast<int>(random() % 41) - 20) / DType(4);
-  return t;
-}
-
-template <int dim, typename DType>
-void ExpectSame(const Tensor<cpu, dim, DType>& a, const Tensor<cpu, dim, DType>& b,
-                const std::string& what) {
-  const auto flat = a.shape_.FlatTo2D();
-  for (index_t y = 0; y < flat[0]; ++y)
-    for (index_t x = 0; x < flat[1]; ++x)
-      ASSERT_EQ(a.dptr_[y * a.stride_ + x], b.dptr_[y * b.stride_ + x]) << what << " at " << y << ", " << x;
-}
-
-/// `make()` gives the map's expression. It is compared alone, with each saver, and within
-/// `f(map) * 2 + other`.
-template <int dim, typename DType = float, typename Make>
-void Check(const std::string& name, const Make& make) {
-  const auto shape = expr::ShapeCheck<dim, decltype(make())>::Check(make());
-  const auto other = Drawn<dim, DType>(shape, 99);
-  TensorContainer<cpu, dim, DType> eager(shape), compiled(shape);
-  for (const CompileOptions& route : Routes()) {
-    jit::SetOptions(route);
-    const std::string what = name + " " + (route.engine == Engine::kInterpreter ? "interpreter" : route.target);
-    eager = make();
-    jit(compiled) = make();
-    ExpectSame(eager, compiled, what);
-    eager = make() * DType(2) + other;
-    jit(compiled) = make() * DType(2) + other;
-    ExpectSame(eager, compiled, what + " in an expression");
-    eager += make();
-    jit(compiled) += make();
-    ExpectSame(eager, compiled, what + " +=");
-    eager -= make() - other;
-    jit(compiled) -= make() - other;
-    ExpectSame(eager, compiled, what + " -=");
-    eager *= make();
-    jit(compiled) *= make();
-    ExpectSame(eager, compiled, what + " *=");
-  }
-  jit::SetOptions({});
-}
 
 TEST(IndexMap, RankKeeping) {
   for (const Shape<2> shape : {Shape2(1, 1), Shape2(3, 37), Shape2(5, 64), Shape2(17, 2)}) {
@@ -141,15 +70,6 @@ TEST(IndexMap, Values) {
   p = pool<red::maximum>(x, 2, 2, 2, 2);
   EXPECT_EQ(p[0][0], 5.0f);
   EXPECT_EQ(p[0][1], 6.0f);
-}
-
-std::string MessageOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(IndexMap, BadUse) {

@@ -3,6 +3,8 @@
 #ifndef UMBRA_EXTENSION_INDEX_MAP_H_
 #define UMBRA_EXTENSION_INDEX_MAP_H_
 
+#include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <tuple>
 #include <utility>
@@ -16,13 +18,15 @@ namespace umbra::expr {
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct IndexMapExp
     : MakeTensorExp<IndexMapExp<Map, DType, dimdst, Srcs...>, void, dimdst, DType> {
-  std::array<index_t, map::kMaxRank> params_{};
+  std::array<index_t, 3 * map::kMaxRank> params_{};
   int num_params_ = 0;
   std::tuple<Srcs...> src_;
 
   IndexMapExp(std::initializer_list<index_t> params, const Srcs&... src)
-      : num_params_(static_cast<int>(params.size())), src_(src...) {
-    std::copy(params.begin(), params.end(), params_.begin());
+      : IndexMapExp(params.begin(), static_cast<int>(params.size()), src...) {}
+  IndexMapExp(const index_t* params, int count, const Srcs&... src)
+      : num_params_(count), src_(src...) {
+    std::copy(params, params + count, params_.begin());
     const map::Extents<index_t> in = SourceExtents();
     const Map map = MakeMap();
     map.Check(in.rank.data());
@@ -79,6 +83,7 @@ struct NumberContext {
   index_t size(index_t n) const { return n; }
   index_t size(int k, int d) const { return (*in)(k, d); }
   DType Literal(double value) const { return static_cast<DType>(value); }
+  DType One() const { return DType(1); }
   template <typename R>
   double Identity() const { return static_cast<double>(R::template Initial<DType>()); }
 
@@ -156,7 +161,7 @@ struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct ExpInfo<IndexMapExp<Map, DType, dimdst, Srcs...>> {
   static constexpr int kDim = dimdst;
-  static constexpr int kDevMask = (ExpInfo<Srcs>::kDevMask & ...);
+  static constexpr int kDevMask = (3 & ... & ExpInfo<Srcs>::kDevMask);
   static constexpr bool kPacket = true;
 };
 
@@ -237,12 +242,7 @@ inline auto concat(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b)
 /// of elements differ.
 template <typename E, typename DType, int etype, int dimdst>
 inline auto reshape(const Exp<E, DType, etype>& x, Shape<dimdst> shape) {
-  using Result = IndexMapExp<map::reshape, DType, dimdst, E>;
-  if constexpr (dimdst == 1) return Result({shape[0]}, x.self());
-  else if constexpr (dimdst == 2) return Result({shape[0], shape[1]}, x.self());
-  else if constexpr (dimdst == 3) return Result({shape[0], shape[1], shape[2]}, x.self());
-  else if constexpr (dimdst == 4) return Result({shape[0], shape[1], shape[2], shape[3]}, x.self());
-  else return Result({shape[0], shape[1], shape[2], shape[3], shape[4]}, x.self());
+  return IndexMapExp<map::reshape, DType, dimdst, E>(shape.shape_, dimdst, x.self());
 }
 /// Reducer over windows of the last two axes; windows that reach beyond the end are cut.
 template <typename Reducer, typename E, typename DType, int etype>
@@ -265,9 +265,180 @@ inline auto unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>&
       {height, width, stride_y, stride_x}, data.self(), pooled.self(), grad.self());
 }
 
+/// Elements begin[d], begin[d] + step[d], ... below end[d] of every axis.
+template <typename E, typename DType, int etype, int dim>
+inline auto slice_ex(const Exp<E, DType, etype>& x, Shape<dim> begin, Shape<dim> end, Shape<dim> step) {
+  static_assert(dim == ExpInfo<E>::kDim && dim <= 5, "umbra: slice_ex() with shapes of another rank");
+  std::array<index_t, 3 * dim> p{};
+  for (std::size_t d = 0; d < dim; ++d) {
+    p[d] = begin[static_cast<int>(d)];
+    p[dim + d] = end[static_cast<int>(d)];
+    p[2 * dim + d] = step[static_cast<int>(d)];
+  }
+  return IndexMapExp<map::slice_ex, DType, dim, E>(p.data(), 3 * dim, x.self());
+}
+/// Dimension d of the result is dimension axes[d] of `x`.
+template <typename E, typename DType, int etype, int dim>
+inline auto transpose(const Exp<E, DType, etype>& x, Shape<dim> axes) {
+  static_assert(dim == ExpInfo<E>::kDim, "umbra: transpose() with axes of another rank");
+  return IndexMapExp<map::permute, DType, dim, E>(axes.shape_, dim, x.self());
+}
+/// A new axis of `size` behind `axis`, along which `x` repeats.
+template <typename E, typename DType, int etype>
+inline auto broadcast_with_axis(const Exp<E, DType, etype>& x, int axis, index_t size) {
+  return IndexMapExp<map::broadcast_with_axis, DType, ExpInfo<E>::kDim + 1, E>({axis, size}, x.self());
+}
+/// Axis `axis`, of extent 1, repeated `size` times.
+template <typename E, typename DType, int etype>
+inline auto broadcast_keepdim(const Exp<E, DType, etype>& x, int axis, index_t size) {
+  return IndexMapExp<map::broadcast_keepdim, DType, ExpInfo<E>::kDim, E>({axis, size}, x.self());
+}
+/// start, start + step, ... below stop, every number `repeat` times; element i is
+/// start + floor(i / repeat) * step in DType's arithmetic.
+template <typename DType>
+inline auto range(DType start, DType stop, DType step = 1, index_t repeat = 1) {
+  Require(step > 0 ? stop >= start : step < 0 && stop <= start, "range: no steps of ", step, " lead from ",
+          start, " to ", stop);
+  const double count = std::ceil((static_cast<double>(stop) - static_cast<double>(start)) /
+                                 static_cast<double>(step));
+  Require(count < 9e15, "range: ", count, " elements");
+  return IndexMapExp<map::steps, DType, 1>({static_cast<index_t>(count), repeat}) *
+             ScalarExp<DType>(step) +
+         ScalarExp<DType>(start);
+}
+/// Row index[i] of the matrix `x`, for every position i of `index`; positions beyond it are clipped.
+template <typename I, typename E, typename DType, int itype, int etype>
+inline auto take(const Exp<I, DType, itype>& index, const Exp<E, DType, etype>& x) {
+  return IndexMapExp<map::take, DType, ExpInfo<I>::kDim + 1, I, E>({}, index.self(), x.self());
+}
+/// The gradient of take(index, x) for an x of `rows` rows: the rows of `grad` summed by index. Costs
+/// rows times the elements of `grad`; AddTakeGrad adds in place in one pass.
+template <typename I, typename E, typename DType, int itype, int etype>
+inline auto take_grad(const Exp<I, DType, itype>& index, const Exp<E, DType, etype>& grad, index_t rows) {
+  return IndexMapExp<map::take_grad, DType, 2, I, E>({rows}, index.self(), grad.self());
+}
+/// 1 where the column is index[row], else 0.
+template <typename I, typename DType, int itype>
+inline auto one_hot_encode(const Exp<I, DType, itype>& index, index_t classes) {
+  return IndexMapExp<map::one_hot_encode, DType, 2, I>({classes}, index.self());
+}
+/// Element index[i] of row i.
+template <typename E, typename I, typename DType, int etype, int itype>
+inline auto mat_choose_row_element(const Exp<E, DType, etype>& x, const Exp<I, DType, itype>& index) {
+  return IndexMapExp<map::mat_choose_row_element, DType, 1, E, I>({}, x.self(), index.self());
+}
+/// `x`, with values[i] as element index[i] of row i.
+template <typename E, typename V, typename I, typename DType, int etype, int vtype, int itype>
+inline auto mat_fill_row_element(const Exp<E, DType, etype>& x, const Exp<V, DType, vtype>& values,
+                                 const Exp<I, DType, itype>& index) {
+  return IndexMapExp<map::mat_fill_row_element, DType, 2, E, V, I>({}, x.self(), values.self(),
+                                                                   index.self());
+}
+/// Row i of `x` times m[i].
+template <typename M, typename E, typename DType, int mtype, int etype>
+inline auto mask(const Exp<M, DType, mtype>& m, const Exp<E, DType, etype>& x) {
+  return IndexMapExp<map::mask, DType, 2, M, E>({}, m.self(), x.self());
+}
+/// Reducer over windows of `size` channels (the third axis from the end), `padding` beyond each end.
+template <typename Reducer, typename E, typename DType, int etype>
+inline auto chpool(const Exp<E, DType, etype>& x, index_t size, index_t stride, index_t padding) {
+  return IndexMapExp<map::chpool<Reducer>, DType, ExpInfo<E>::kDim, E>({size, stride, padding}, x.self());
+}
+template <typename Reducer, typename E, typename DType, int etype>
+inline auto chpool(const Exp<E, DType, etype>& x, index_t size) {
+  return chpool<Reducer>(x, size, 1, size / 2);
+}
+/// The gradient of chpool<Reducer>(data).
+template <typename Reducer, typename A, typename B, typename C, typename DType, int atype, int btype,
+          int ctype>
+inline auto ch_unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>& pooled,
+                      const Exp<C, DType, ctype>& grad, index_t size, index_t stride, index_t padding) {
+  return IndexMapExp<map::ch_unpool<Reducer>, DType, ExpInfo<A>::kDim, A, B, C>(
+      {size, stride, padding}, data.self(), pooled.self(), grad.self());
+}
+/// Reducer over height x width windows that together cover the last two axes.
+template <typename Reducer, typename E, typename DType, int etype>
+inline auto ada_pool(const Exp<E, DType, etype>& x, index_t height, index_t width) {
+  return IndexMapExp<map::ada_pool<Reducer>, DType, ExpInfo<E>::kDim, E>({height, width}, x.self());
+}
+/// The patches of pictures [n, c, h, w] as columns of a matrix [c height width, n patches].
+template <typename E, typename DType, int etype>
+inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, index_t width,
+                             index_t stride_y, index_t stride_x, index_t dilate_y = 1,
+                             index_t dilate_x = 1) {
+  return IndexMapExp<map::unpack_patch2col, DType, 2, E>(
+      {height, width, stride_y, stride_x, dilate_y, dilate_x}, x.self());
+}
+template <typename E, typename DType, int etype>
+inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t size, index_t stride, index_t dilate) {
+  return unpack_patch2col(x, size, size, stride, stride, dilate, dilate);
+}
+/// The transpose of unpack_patch2col: columns summed back into pictures of `shape`.
+template <typename E, typename DType, int etype>
+inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t height, index_t width,
+                           index_t stride_y, index_t stride_x, index_t dilate_y = 1,
+                           index_t dilate_x = 1) {
+  return IndexMapExp<map::pack_col2patch, DType, 4, E>(
+      {shape[0], shape[1], shape[2], shape[3], height, width, stride_y, stride_x, dilate_y, dilate_x},
+      x.self());
+}
+template <typename E, typename DType, int etype>
+inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t size, index_t stride,
+                           index_t dilate) {
+  return pack_col2patch(x, shape, size, size, stride, stride, dilate, dilate);
+}
+/// Complex numbers are pairs (real, imaginary) along the last axis.
+template <typename E, typename DType, int etype>
+inline auto complex_conj(const Exp<E, DType, etype>& z) {
+  return IndexMapExp<map::complex_conj, DType, ExpInfo<E>::kDim, E>({}, z.self());
+}
+template <typename E, typename DType, int etype>
+inline auto complex_toreal(const Exp<E, DType, etype>& z) {
+  return IndexMapExp<map::complex_toreal, DType, ExpInfo<E>::kDim, E>({}, z.self());
+}
+template <typename E, typename DType, int etype>
+inline auto complex_toimag(const Exp<E, DType, etype>& z) {
+  return IndexMapExp<map::complex_toimag, DType, ExpInfo<E>::kDim, E>({}, z.self());
+}
+/// Moduli.
+template <typename E, typename DType, int etype>
+inline auto complex_abs(const Exp<E, DType, etype>& z) {
+  return F<op::sqrt>(IndexMapExp<map::complex_abs2, DType, ExpInfo<E>::kDim, E>({}, z.self()));
+}
+template <typename A, typename B, typename DType, int atype, int btype>
+inline auto complex_pack(const Exp<A, DType, atype>& re, const Exp<B, DType, btype>& im) {
+  return IndexMapExp<map::complex_pack, DType, ExpInfo<A>::kDim, A, B>({}, re.self(), im.self());
+}
+template <typename A, typename B, typename DType, int atype, int btype>
+inline auto complex_mul(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
+  return IndexMapExp<map::complex_mul, DType, ExpInfo<A>::kDim, A, B>({}, a.self(), b.self());
+}
+
 }  // namespace umbra::expr
 
 namespace umbra {
+using expr::ada_pool;
+using expr::broadcast_keepdim;
+using expr::broadcast_with_axis;
+using expr::ch_unpool;
+using expr::chpool;
+using expr::complex_abs;
+using expr::complex_conj;
+using expr::complex_mul;
+using expr::complex_pack;
+using expr::complex_toimag;
+using expr::complex_toreal;
+using expr::mask;
+using expr::mat_choose_row_element;
+using expr::mat_fill_row_element;
+using expr::one_hot_encode;
+using expr::pack_col2patch;
+using expr::range;
+using expr::slice_ex;
+using expr::take;
+using expr::take_grad;
+using expr::transpose;
+using expr::unpack_patch2col;
 using expr::concat;
 using expr::crop;
 using expr::flip;

@@ -1,0 +1,90 @@
+// Index maps: what the extensions of the expression API mean. Each is one definition, a template
+// over the kind of position: run with numbers it is the eager evaluation, run with symbols it builds
+// the graph, from which the interpreter and every generator follow.
+//
+// A map is a struct of parameters with
+//   kSources, kParams                        tensors that it reads, whole numbers that it takes
+//   void Check(const int* ranks) const       throws umbra::Error for parameters that do not fit
+//   int Rank(const int* ranks) const         rank of the result from those of the sources
+//   void Shape(const Extents<D>& in, D* out) const    extents of the result
+//   Number Value(C& c) const                 the element at position c.at(0), c.at(1), ...
+// C gives: at(d); extent(k, d) of source k; rank(k); Load(k, position); LoadIf(condition, k,
+// position, outside); If(condition, a, b); Literal(number); Reduce<R>({size(n), ...}, body(window)),
+// Identity<R>() and the reducer Sum; FromPosition(i) and ToPosition(number).
+#ifndef UMBRA_INDEX_MAP_DEFINITION_H_
+#define UMBRA_INDEX_MAP_DEFINITION_H_
+
+#include <array>
+#include <cstddef>
+
+#include "umbra/dtype.h"
+
+namespace umbra::map {
+
+inline constexpr int kMaxRank = 8;
+
+/// A position in a tensor of up to kMaxRank dimensions.
+template <typename I>
+struct Position {
+  std::array<I, kMaxRank> at{};
+  int rank = 0;
+  I& operator[](int d) { return at[static_cast<std::size_t>(d)]; }
+  const I& operator[](int d) const { return at[static_cast<std::size_t>(d)]; }
+};
+
+/// Extents of the sources.
+template <typename D>
+struct Extents {
+  std::array<std::array<D, kMaxRank>, 4> extent{};
+  std::array<int, 4> rank{};
+  const D& operator()(int k, int d) const {
+    return extent[static_cast<std::size_t>(k)][static_cast<std::size_t>(d)];
+  }
+};
+
+/// The position of the result itself.
+template <typename C>
+auto Here(C& c) {
+  Position<typename C::Index> p;
+  p.rank = c.rank();
+  for (int d = 0; d < p.rank; ++d) p[d] = c.at(d);
+  return p;
+}
+
+inline index_t Min(index_t a, index_t b) { return a < b ? a : b; }
+inline index_t Max(index_t a, index_t b) { return a < b ? b : a; }
+
+/// Throws umbra::Error unless `axis` is one of `rank`.
+inline void RequireAxis(const char* name, index_t axis, int rank) {
+  Require(axis >= 0 && axis < rank, name, ": axis ", axis, " of a tensor of rank ", rank,
+          "; its axes are 0 to ", rank - 1);
+}
+inline void RequireRank(const char* name, int rank, int least) {
+  Require(rank >= least, name, " takes a tensor of rank ", least, " or more, rank ", rank, " given");
+}
+
+/// Requirements on extents; where they are not known yet, the launch checks them.
+inline void RequireAtLeast(const char* name, index_t extent, index_t least) {
+  Require(extent >= least, name, ": an extent of ", extent, ", but ", least, " is the least that fits");
+}
+inline void RequireEqual(const char* name, index_t a, index_t b) {
+  Require(a == b, name, ": the extents ", a, " and ", b, " differ");
+}
+
+/// i mod n for i >= 0.
+template <typename I, typename N>
+I Mod(const I& i, const N& n) { return i - (i / n) * n; }
+
+/// Same shape as its only source.
+struct Elementwise {
+  static constexpr int kSources = 1;
+  static constexpr int Rank(const int* ranks) { return ranks[0]; }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    for (int d = 0; d < in.rank[0]; ++d) out[d] = in(0, d);
+  }
+};
+
+}  // namespace umbra::map
+
+#endif  // UMBRA_INDEX_MAP_DEFINITION_H_

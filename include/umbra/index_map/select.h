@@ -1,0 +1,173 @@
+// Index maps whose positions come from data.
+#ifndef UMBRA_INDEX_MAP_SELECT_H_
+#define UMBRA_INDEX_MAP_SELECT_H_
+
+#include "umbra/index_map/definition.h"
+
+namespace umbra::map {
+
+/// A position that data give, held within an axis: below 0 the first, beyond the end the last.
+template <typename C>
+auto Clipped(C& c, int source, const Position<typename C::Index>& at, int k, int axis) {
+  const auto last = c.extent(k, axis) - 1;
+  return Max(typename C::Index(0), Min(c.ToPosition(c.Load(source, at)), last));
+}
+
+/// take(index, x): row index[i] of the matrix x for every i; positions beyond it are clipped.
+struct take {
+  static constexpr int kSources = 2, kParams = 0;
+  explicit take(const index_t*) {}
+  void Check(const int* ranks) const {
+    Require(ranks[1] == 2 && ranks[0] < kMaxRank, "take(index, x) takes rows of a matrix, rank ",
+            ranks[1], " given");
+  }
+  static constexpr int Rank(const int* ranks) { return ranks[0] + 1; }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    for (int d = 0; d < in.rank[0]; ++d) out[d] = in(0, d);
+    out[in.rank[0]] = in(1, 1);
+    RequireAtLeast("take", in(1, 0), 1);
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    Position<typename C::Index> i, p;
+    i.rank = c.rank(0);
+    for (int d = 0; d < i.rank; ++d) i[d] = c.at(d);
+    p.rank = 2;
+    p[0] = Clipped(c, 0, i, 1, 0);
+    p[1] = c.at(i.rank);
+    return c.Load(1, p);
+  }
+};
+
+/// take_grad(index, grad, rows): the gradient of take(index, x) for an x of `rows` rows: row r is the
+/// sum of the rows of grad whose index is r.
+struct take_grad {
+  static constexpr int kSources = 2, kParams = 1;
+  index_t rows;
+  explicit take_grad(const index_t* p) : rows(p[0]) {}
+  void Check(const int* ranks) const {
+    Require(ranks[0] == 1 && ranks[1] == 2, "take_grad(index, grad, rows) takes a vector and a matrix");
+    Require(rows > 0, "take_grad: ", rows, " rows");
+  }
+  static constexpr int Rank(const int*) { return 2; }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    out[0] = D(rows);
+    out[1] = in(1, 1);
+    RequireEqual("take_grad", in(0, 0), in(1, 0));
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    return c.template Reduce<typename C::Sum>({c.size(0, 0)}, [&](const auto& w) {
+      Position<typename C::Index> i, p;
+      i.rank = 1;
+      i[0] = w[0];
+      p.rank = 2;
+      p[0] = w[0];
+      p[1] = c.at(1);
+      const auto row = Max(typename C::Index(0), Min(c.ToPosition(c.Load(0, i)), typename C::Index(rows - 1)));
+      return c.LoadIf(row == c.at(0), 1, p, 0);
+    });
+  }
+};
+
+/// one_hot_encode(index, classes): 1 where the column is index[row], else 0.
+struct one_hot_encode {
+  static constexpr int kSources = 1, kParams = 1;
+  index_t classes;
+  explicit one_hot_encode(const index_t* p) : classes(p[0]) {}
+  void Check(const int* ranks) const {
+    Require(ranks[0] == 1, "one_hot_encode takes a vector of indices, rank ", ranks[0], " given");
+    Require(classes >= 0, "one_hot_encode: ", classes, " classes");
+  }
+  static constexpr int Rank(const int*) { return 2; }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    out[0] = in(0, 0);
+    out[1] = D(classes);
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    Position<typename C::Index> i;
+    i.rank = 1;
+    i[0] = c.at(0);
+    return c.If(c.Load(0, i) == c.FromPosition(c.at(1)), c.One(), c.Literal(0));
+  }
+};
+
+/// mat_choose_row_element(x, index): element index[i] of row i; positions beyond it are clipped.
+struct mat_choose_row_element {
+  static constexpr int kSources = 2, kParams = 0;
+  explicit mat_choose_row_element(const index_t*) {}
+  void Check(const int* ranks) const {
+    Require(ranks[0] == 2 && ranks[1] == 1, "mat_choose_row_element takes a matrix and a vector");
+  }
+  static constexpr int Rank(const int*) { return 1; }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    out[0] = in(1, 0);
+    RequireEqual("mat_choose_row_element", in(0, 0), in(1, 0));
+    RequireAtLeast("mat_choose_row_element", in(0, 1), 1);
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    Position<typename C::Index> i, p;
+    i.rank = 1;
+    i[0] = c.at(0);
+    p.rank = 2;
+    p[0] = c.at(0);
+    p[1] = Clipped(c, 1, i, 0, 1);
+    return c.Load(0, p);
+  }
+};
+
+/// mat_fill_row_element(x, values, index): x, with values[i] as element index[i] of row i.
+struct mat_fill_row_element : Elementwise {
+  static constexpr int kSources = 3, kParams = 0;
+  explicit mat_fill_row_element(const index_t*) {}
+  void Check(const int* ranks) const {
+    Require(ranks[0] == 2 && ranks[1] == 1 && ranks[2] == 1,
+            "mat_fill_row_element takes a matrix and two vectors");
+  }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    Elementwise::Shape(in, out);
+    RequireEqual("mat_fill_row_element", in(0, 0), in(1, 0));
+    RequireEqual("mat_fill_row_element", in(0, 0), in(2, 0));
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    Position<typename C::Index> i;
+    i.rank = 1;
+    i[0] = c.at(0);
+    return c.If(c.Load(2, i) == c.FromPosition(c.at(1)), c.Load(1, i), c.Load(0, Here(c)));
+  }
+};
+
+/// mask(m, x): row i of x times m[i].
+struct mask {
+  static constexpr int kSources = 2, kParams = 0;
+  explicit mask(const index_t*) {}
+  void Check(const int* ranks) const {
+    Require(ranks[0] == 1 && ranks[1] == 2, "mask(m, x) takes a vector and a matrix");
+  }
+  static constexpr int Rank(const int*) { return 2; }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    out[0] = in(1, 0);
+    out[1] = in(1, 1);
+    RequireEqual("mask", in(0, 0), in(1, 0));
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    Position<typename C::Index> i;
+    i.rank = 1;
+    i[0] = c.at(0);
+    return c.Load(1, Here(c)) * c.Load(0, i);
+  }
+};
+
+}  // namespace umbra::map
+
+#endif  // UMBRA_INDEX_MAP_SELECT_H_

@@ -1,0 +1,280 @@
+// Index maps that join the elements of a window: pooling and patches.
+#ifndef UMBRA_INDEX_MAP_WINDOW_H_
+#define UMBRA_INDEX_MAP_WINDOW_H_
+
+#include "umbra/index_map/definition.h"
+
+namespace umbra::map {
+
+inline void CheckWindow(const char* name, int rank, const index_t* size, const index_t* stride) {
+  RequireRank(name, rank, 2);
+  Require(size[0] > 0 && size[1] > 0 && stride[0] > 0 && stride[1] > 0, name, ": a window of ",
+          size[0], " x ", size[1], " with strides ", stride[0], ", ", stride[1],
+          "; all must be 1 or more");
+}
+
+/// pool<R>(x, height, width, stride_y, stride_x): R over windows of the last two axes; windows that
+/// reach beyond the end are cut.
+template <typename R>
+struct pool : Elementwise {
+  static constexpr int kParams = 4;
+  index_t size[2], stride[2];
+  explicit pool(const index_t* p) : size{p[0], p[1]}, stride{p[2], p[3]} {}
+  void Check(const int* ranks) const { CheckWindow("pool", ranks[0], size, stride); }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    Elementwise::Shape(in, out);
+    const int r = in.rank[0];
+    for (int k = 0; k < 2; ++k) {
+      // As many windows as begin before the end of the last whole one.
+      const D& n = in(0, r - 2 + k);
+      RequireAtLeast("pool", n, size[k]);
+      out[r - 2 + k] = Min(n - size[k] + stride[k] - 1, n - 1) / stride[k] + 1;
+    }
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    return c.template Reduce<R>({c.size(size[0]), c.size(size[1])}, [&](const auto& w) {
+      auto p = Here(c);
+      const int r = p.rank;
+      for (int k = 0; k < 2; ++k) p[r - 2 + k] = p[r - 2 + k] * stride[k] + w[k];
+      return c.LoadIf(p[r - 2] < c.extent(0, r - 2) && p[r - 1] < c.extent(0, r - 1), 0, p,
+                      c.template Identity<R>());
+    });
+  }
+};
+
+/// unpool<R>(data, pooled, grad, height, width, stride_y, stride_x): the gradient of pool: of every
+/// window that an element is in, R's share of the window's gradient.
+template <typename R>
+struct unpool : Elementwise {
+  static constexpr int kSources = 3, kParams = 4;
+  index_t size[2], stride[2];
+  explicit unpool(const index_t* p) : size{p[0], p[1]}, stride{p[2], p[3]} {}
+  void Check(const int* ranks) const {
+    CheckWindow("unpool", ranks[0], size, stride);
+    Require(ranks[0] == ranks[1] && ranks[0] == ranks[2], "unpool takes tensors of one rank");
+  }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    Elementwise::Shape(in, out);
+    for (int d = 0; d < in.rank[0]; ++d) {
+      RequireEqual("unpool", in(1, d), in(2, d));
+      if (d < in.rank[0] - 2) RequireEqual("unpool", in(0, d), in(1, d));
+    }
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    // Window number o of an axis holds position i if o * stride <= i < o * stride + size.
+    const index_t windows[2] = {(size[0] - 1) / stride[0] + 1, (size[1] - 1) / stride[1] + 1};
+    return c.template Reduce<typename C::Sum>(
+        {c.size(windows[0]), c.size(windows[1])}, [&](const auto& w) {
+          auto p = Here(c), o = Here(c);
+          const int r = p.rank;
+          auto inside = p[0] >= 0;
+          for (int k = 0; k < 2; ++k) {
+            const int d = r - 2 + k;
+            o[d] = p[d] / stride[k] - w[k];
+            inside = inside && o[d] >= 0 && p[d] < o[d] * stride[k] + size[k] && o[d] < c.extent(1, d);
+          }
+          const auto grad = c.LoadIf(inside, 2, o, 0);
+          if constexpr (R::kName == "sum") return grad;
+          else return c.If(c.Load(0, p) == c.LoadIf(inside, 1, o, 0), grad, c.Literal(0));
+        });
+  }
+};
+
+/// chpool<R>(x, size, stride, padding): R over windows of the third axis from the end; windows that
+/// reach beyond either end are cut.
+template <typename R>
+struct chpool : Elementwise {
+  static constexpr int kParams = 3;
+  index_t size, stride, padding;
+  explicit chpool(const index_t* p) : size(p[0]), stride(p[1]), padding(p[2]) {}
+  void Check(const int* ranks) const {
+    RequireRank("chpool", ranks[0], 3);
+    Require(size > 0 && stride > 0 && padding >= 0 && padding < size, "chpool: a window of ", size,
+            " with stride ", stride, " and padding ", padding);
+  }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    Elementwise::Shape(in, out);
+    const D& n = in(0, in.rank[0] - 3);
+    RequireAtLeast("chpool", n + 2 * padding, size);
+    out[in.rank[0] - 3] = (n + 2 * padding - size) / stride + 1;
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    return c.template Reduce<R>({c.size(size)}, [&](const auto& w) {
+      auto p = Here(c);
+      const int channel = p.rank - 3;
+      p[channel] = p[channel] * stride + w[0] - padding;
+      return c.LoadIf(p[channel] >= 0 && p[channel] < c.extent(0, channel), 0, p,
+                      c.template Identity<R>());
+    });
+  }
+};
+
+/// ch_unpool<R>(data, pooled, grad, size, stride, padding): the gradient of chpool.
+template <typename R>
+struct ch_unpool : Elementwise {
+  static constexpr int kSources = 3, kParams = 3;
+  index_t size, stride, padding;
+  explicit ch_unpool(const index_t* p) : size(p[0]), stride(p[1]), padding(p[2]) {}
+  void Check(const int* ranks) const {
+    RequireRank("ch_unpool", ranks[0], 3);
+    Require(size > 0 && stride > 0 && padding >= 0 && padding < size, "ch_unpool: a window of ", size,
+            " with stride ", stride, " and padding ", padding);
+    Require(ranks[0] == ranks[1] && ranks[0] == ranks[2], "ch_unpool takes tensors of one rank");
+  }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    Elementwise::Shape(in, out);
+    for (int d = 0; d < in.rank[0]; ++d) {
+      RequireEqual("ch_unpool", in(1, d), in(2, d));
+      if (d != in.rank[0] - 3) RequireEqual("ch_unpool", in(0, d), in(1, d));
+    }
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    return c.template Reduce<typename C::Sum>({c.size((size - 1) / stride + 1)}, [&](const auto& w) {
+      auto p = Here(c), o = Here(c);
+      const int channel = p.rank - 3;
+      const auto i = p[channel] + padding;
+      o[channel] = i / stride - w[0];
+      const auto inside = o[channel] >= 0 && i < o[channel] * stride + size && o[channel] < c.extent(1, channel);
+      const auto grad = c.LoadIf(inside, 2, o, 0);
+      if constexpr (R::kName == "sum") return grad;
+      else return c.If(c.Load(0, p) == c.LoadIf(inside, 1, o, 0), grad, c.Literal(0));
+    });
+  }
+};
+
+/// ada_pool<R>(x, height, width): R over height x width windows that together cover the last two
+/// axes; window o of n holds positions floor(o extent / n) to ceil((o + 1) extent / n) - 1.
+template <typename R>
+struct ada_pool : Elementwise {
+  static constexpr int kParams = 2;
+  index_t size[2];
+  explicit ada_pool(const index_t* p) : size{p[0], p[1]} {}
+  void Check(const int* ranks) const {
+    RequireRank("ada_pool", ranks[0], 2);
+    Require(size[0] > 0 && size[1] > 0, "ada_pool: a result of ", size[0], " x ", size[1]);
+  }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    Elementwise::Shape(in, out);
+    for (int k = 0; k < 2; ++k) {
+      RequireAtLeast("ada_pool", in(0, in.rank[0] - 2 + k), 1);
+      out[in.rank[0] - 2 + k] = D(size[k]);
+    }
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    const int y = c.rank() - 2, x = c.rank() - 1;
+    return c.template Reduce<R>(
+        {c.size(0, y) / size[0] + 2, c.size(0, x) / size[1] + 2}, [&](const auto& w) {
+          auto p = Here(c);
+          auto inside = p[0] >= 0;
+          for (int k = 0; k < 2; ++k) {
+            const auto o = p[y + k];
+            p[y + k] = o * c.extent(0, y + k) / size[k] + w[k];
+            inside = inside && p[y + k] < ((o + 1) * c.extent(0, y + k) + size[k] - 1) / size[k];
+          }
+          return c.LoadIf(inside, 0, p, c.template Identity<R>());
+        });
+  }
+};
+
+/// The patches of a picture: their size, and the steps and gaps between their points.
+struct Patches {
+  index_t size[2], stride[2], dilate[2];
+  void Check(const char* name) const {
+    for (int k = 0; k < 2; ++k)
+      Require(size[k] > 0 && stride[k] > 0 && dilate[k] > 0, name, ": patches of ", size[0], " x ",
+              size[1], ", strides and dilations must be 1 or more");
+  }
+  /// Patches along axis k of extent n.
+  template <typename D>
+  D Count(const D& n, int k) const {
+    return (n - (dilate[k] * (size[k] - 1) + 1)) / stride[k] + 1;
+  }
+};
+
+/// unpack_patch2col(x, height, width, stride_y, stride_x, dilate_y, dilate_x): the patches of a batch
+/// of pictures [n, c, h, w] as the columns of a matrix [c height width, n patches].
+struct unpack_patch2col {
+  static constexpr int kSources = 1, kParams = 6;
+  Patches patch;
+  explicit unpack_patch2col(const index_t* p) : patch{{p[0], p[1]}, {p[2], p[3]}, {p[4], p[5]}} {}
+  void Check(const int* ranks) const {
+    Require(ranks[0] == 4, "unpack_patch2col takes pictures of four axes, rank ", ranks[0], " given");
+    patch.Check("unpack_patch2col");
+  }
+  static constexpr int Rank(const int*) { return 2; }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    for (int k = 0; k < 2; ++k)
+      RequireAtLeast("unpack_patch2col", in(0, 2 + k), patch.dilate[k] * (patch.size[k] - 1) + 1);
+    out[0] = in(0, 1) * (patch.size[0] * patch.size[1]);
+    out[1] = in(0, 0) * patch.Count(in(0, 2), 0) * patch.Count(in(0, 3), 1);
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    const auto row = c.at(0), column = c.at(1);
+    const auto rows = patch.Count(c.extent(0, 2), 0), columns = patch.Count(c.extent(0, 3), 1);
+    Position<typename C::Index> p;
+    p.rank = 4;
+    p[3] = Mod(column, columns) * patch.stride[1] + Mod(row, patch.size[1]) * patch.dilate[1];
+    p[2] = Mod(column / columns, rows) * patch.stride[0] +
+           Mod(row / patch.size[1], patch.size[0]) * patch.dilate[0];
+    p[1] = row / (patch.size[0] * patch.size[1]);
+    p[0] = column / columns / rows;
+    return c.Load(0, p);
+  }
+};
+
+/// pack_col2patch(x, n, c, h, w, height, width, stride_y, stride_x, dilate_y, dilate_x): the
+/// transpose of unpack_patch2col: every element of [n, c, h, w] is the sum of its places in x.
+struct pack_col2patch {
+  static constexpr int kSources = 1, kParams = 10;
+  index_t shape[4];
+  Patches patch;
+  explicit pack_col2patch(const index_t* p)
+      : shape{p[0], p[1], p[2], p[3]}, patch{{p[4], p[5]}, {p[6], p[7]}, {p[8], p[9]}} {}
+  void Check(const int* ranks) const {
+    Require(ranks[0] == 2, "pack_col2patch takes a matrix, rank ", ranks[0], " given");
+    patch.Check("pack_col2patch");
+    for (int k = 0; k < 2; ++k)
+      RequireAtLeast("pack_col2patch", shape[2 + k], patch.dilate[k] * (patch.size[k] - 1) + 1);
+  }
+  static constexpr int Rank(const int*) { return 4; }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    for (int d = 0; d < 4; ++d) out[d] = D(shape[d]);
+    RequireEqual("pack_col2patch", in(0, 0), D(shape[1] * patch.size[0] * patch.size[1]));
+    RequireEqual("pack_col2patch", in(0, 1),
+                 D(shape[0] * patch.Count(shape[2], 0) * patch.Count(shape[3], 1)));
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    const index_t count[2] = {patch.Count(shape[2], 0), patch.Count(shape[3], 1)};
+    return c.template Reduce<typename C::Sum>(
+        {c.size(patch.size[0]), c.size(patch.size[1])}, [&](const auto& w) {
+          // The patch, if there is one, whose point w lies here.
+          const auto y = c.at(2) - w[0] * patch.dilate[0], x = c.at(3) - w[1] * patch.dilate[1];
+          const auto row = y / patch.stride[0], column = x / patch.stride[1];
+          const auto inside = y >= 0 && x >= 0 && row * patch.stride[0] == y &&
+                              column * patch.stride[1] == x && row < count[0] && column < count[1];
+          Position<typename C::Index> p;
+          p.rank = 2;
+          p[0] = (c.at(1) * patch.size[0] + w[0]) * patch.size[1] + w[1];
+          p[1] = (c.at(0) * count[0] + row) * count[1] + column;
+          return c.LoadIf(inside, 0, p, 0);
+        });
+  }
+};
+
+}  // namespace umbra::map
+
+#endif  // UMBRA_INDEX_MAP_WINDOW_H_

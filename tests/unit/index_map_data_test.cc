@@ -1,0 +1,126 @@
+// Index maps whose positions come from data, windows over channels, patches, complex numbers.
+#include "tests/unit/index_map_common.h"
+
+namespace umbra {
+namespace {
+
+TensorContainer<cpu, 1> Indices(index_t n, int below, unsigned seed) {
+  TensorContainer<cpu, 1> t((Shape1(n)));
+  std::mt19937 random(seed);
+  for (index_t i = 0; i < n; ++i) t[i] = static_cast<float>(static_cast<int>(random() % static_cast<unsigned>(below)));
+  return t;
+}
+
+TEST(IndexMapData, Rearranging) {
+  const auto x = Drawn<3>(Shape3(3, 6, 37), 1);
+  Check<3>("slice_ex", [&] { return slice_ex(x, Shape3(1, 0, 2), Shape3(3, 5, 36), Shape3(1, 2, 3)); });
+  Check<3>("transpose", [&] { return transpose(x, Shape3(2, 0, 1)); });
+  Check<4>("broadcast_with_axis", [&] { return broadcast_with_axis(x, 1, 3); });
+  const auto one = Drawn<3>(Shape3(3, 1, 37), 2);
+  Check<3>("broadcast_keepdim", [&] { return broadcast_keepdim(one, 1, 4); });
+  Check<1>("range", [&] { return range(2.0f, 40.0f, 1.5f, 3); });
+  Check<1, std::int32_t>("range i32", [&] { return range<std::int32_t>(10, -10, -3); });
+}
+
+TEST(IndexMapData, FromData) {
+  const auto x = Drawn<2>(Shape2(11, 37), 3);
+  auto index = Indices(23, 11, 4);
+  Check<2>("take", [&] { return take(index, x); });
+  index[3] = -5;
+  index[4] = 400;
+  Check<2>("take beyond", [&] { return take(index, x * 2.0f); });
+  const auto grad = Drawn<2>(Shape2(23, 37), 5);
+  Check<2>("take_grad", [&] { return take_grad(index, grad, 11); });
+  Check<2>("one_hot_encode", [&] { return one_hot_encode(index, 13); });
+  const auto rows = Indices(11, 37, 6), values = Drawn<1>(Shape1(11), 7);
+  Check<1>("choose", [&] { return mat_choose_row_element(x, rows); });
+  Check<2>("fill", [&] { return mat_fill_row_element(x, values, rows); });
+  Check<2>("mask", [&] { return mask(values, x); });
+}
+
+TEST(IndexMapData, TakeGradIsTheTransposeOfTake) {
+  const auto index = Indices(40, 9, 8);
+  const auto x = Drawn<2>(Shape2(9, 5), 9), grad = Drawn<2>(Shape2(40, 5), 10);
+  TensorContainer<cpu, 2> taken(Shape2(40, 5)), back(Shape2(9, 5));
+  taken = take(index, x);
+  back = take_grad(index, grad, 9);
+  double left = 0, right = 0;
+  for (index_t i = 0; i < 40; ++i)
+    for (index_t j = 0; j < 5; ++j) left += static_cast<double>(taken[i][j]) * static_cast<double>(grad[i][j]);
+  for (index_t i = 0; i < 9; ++i)
+    for (index_t j = 0; j < 5; ++j) right += static_cast<double>(x[i][j]) * static_cast<double>(back[i][j]);
+  EXPECT_NEAR(left, right, 1e-6);
+}
+
+TEST(IndexMapData, Channels) {
+  const auto x = Drawn<4>(Shape4(2, 7, 3, 19), 11);
+  Check<4>("chpool sum", [&] { return chpool<red::sum>(x, 3); });
+  Check<4>("chpool max", [&] { return chpool<red::maximum>(x, 3, 2, 1); });
+  TensorContainer<cpu, 4> pooled(Shape4(2, 4, 3, 19));
+  pooled = chpool<red::maximum>(x, 3, 2, 1);
+  const auto grad = Drawn<4>(pooled.shape_, 12);
+  Check<4>("ch_unpool max", [&] { return ch_unpool<red::maximum>(x, pooled, grad, 3, 2, 1); });
+  Check<4>("ch_unpool sum", [&] { return ch_unpool<red::sum>(x, pooled, grad, 3, 2, 1); });
+}
+
+TEST(IndexMapData, AdaptivePooling) {
+  const auto x = Drawn<4>(Shape4(2, 2, 7, 23), 13);
+  Check<4>("ada_pool max", [&] { return ada_pool<red::maximum>(x, 3, 5); });
+  Check<4>("ada_pool sum", [&] { return ada_pool<red::sum>(x, 2, 23); });
+  TensorContainer<cpu, 4> all(Shape4(2, 2, 1, 1));
+  all = ada_pool<red::maximum>(x, 1, 1);
+  float most = x[0][0][0][0];
+  for (int y = 0; y < 7; ++y)
+    for (int k = 0; k < 23; ++k) most = std::max(most, x[0][0][y][k]);
+  EXPECT_EQ(all[0][0][0][0], most);
+}
+
+TEST(IndexMapData, Patches) {
+  const auto x = Drawn<4>(Shape4(2, 3, 8, 11), 14);
+  Check<2>("patch2col", [&] { return unpack_patch2col(x, 3, 2, 1); });
+  Check<2>("patch2col dilated", [&] { return unpack_patch2col(x, 2, 3, 2, 1, 3, 2); });
+  Check<2>("patch2col padded", [&] { return unpack_patch2col(pad(x, 1), 3, 1, 1); });
+  TensorContainer<cpu, 2> columns(Shape2(3 * 9, 2 * 3 * 5));
+  columns = unpack_patch2col(x, 3, 2, 1);
+  const auto weight = Drawn<2>(columns.shape_, 15);
+  Check<4>("col2patch", [&] { return pack_col2patch(weight, x.shape_, 3, 2, 1); });
+  // <unpack(x), w> = <x, pack(w)>
+  TensorContainer<cpu, 4> packed(x.shape_);
+  packed = pack_col2patch(weight, x.shape_, 3, 2, 1);
+  double left = 0, right = 0;
+  for (index_t i = 0; i < columns.shape_[0]; ++i)
+    for (index_t j = 0; j < columns.shape_[1]; ++j)
+      left += static_cast<double>(columns[i][j]) * static_cast<double>(weight[i][j]);
+  for (index_t n = 0; n < 2; ++n)
+    for (index_t c = 0; c < 3; ++c)
+      for (index_t i = 0; i < 8; ++i)
+        for (index_t j = 0; j < 11; ++j)
+          right += static_cast<double>(x[n][c][i][j]) * static_cast<double>(packed[n][c][i][j]);
+  EXPECT_NEAR(left, right, 1e-6);
+}
+
+TEST(IndexMapData, ComplexNumbers) {
+  const auto a = Drawn<2>(Shape2(3, 38), 16), b = Drawn<2>(Shape2(3, 38), 17);
+  Check<2>("conj", [&] { return complex_conj(a); });
+  Check<2>("real", [&] { return complex_toreal(a); });
+  Check<2>("imag", [&] { return complex_toimag(a + b); });
+  Check<2>("abs", [&] { return complex_abs(a); });
+  Check<2>("mul", [&] { return complex_mul(a, b); });
+  Check<2>("pack", [&] { return complex_pack(a, b); });
+  TensorContainer<cpu, 2> product(Shape2(3, 38));
+  product = complex_mul(a, b);
+  EXPECT_EQ(product[1][4], a[1][4] * b[1][4] - a[1][5] * b[1][5]);
+  EXPECT_EQ(product[1][5], a[1][4] * b[1][5] + a[1][5] * b[1][4]);
+}
+
+TEST(IndexMapData, BadUse) {
+  const auto x = Drawn<2>(Shape2(3, 4), 1);
+  const auto v = Drawn<1>(Shape1(5), 2);
+  TensorContainer<cpu, 2> y(Shape2(3, 4));
+  EXPECT_NE(MessageOf([&] { y = mask(v, x); }).find("mask: the extents 5 and 3 differ"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { jit(y) = transpose(x, Shape2(0, 0)); }).find("axis 0 is given twice"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { range(0.0f, 5.0f, -1.0f); }).find("range: no steps"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace umbra
