@@ -491,26 +491,44 @@ template <typename Saver, typename Device, int dim, typename DType, typename TA,
           bool lt, bool rt>
 inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e);
 
-/// Chooses how an assignment is evaluated.
+template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
+inline void AssignEagerly(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
+  MapExp<Saver>(dst, exp);
+}
+template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB, bool lt,
+          bool rt>
+inline void AssignEagerly(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& dot) {
+  EvalDot<Saver>(dst, dot);
+}
+
+}  // namespace umbra::expr
+
+#if defined(UMBRA_JIT_EXPRESSIONS)
+namespace umbra::detail {
+template <typename Saver, int dim, typename DType, typename E>
+inline void AssignCompiled(Tensor<cpu, dim, DType>* dst, const E& exp);  // in umbra/jit.h
+}  // namespace umbra::detail
+#endif
+
+namespace umbra::expr {
+
+/// Chooses how an assignment is evaluated: eagerly, or, in a program built with UMBRA_JIT_EXPRESSIONS
+/// defined for all of it, by compiled kernels.
 template <typename Saver, typename Container, typename DType>
 struct ExpEngine {
   template <typename E, int etype>
   static void Eval(Container* dst, const Exp<E, DType, etype>& exp) {
-    EvalAs(Handle(dst), exp.self());
+#if defined(UMBRA_JIT_EXPRESSIONS)
+    umbra::detail::AssignCompiled<Saver>(Handle(dst), exp.self());
+#else
+    AssignEagerly<Saver>(Handle(dst), exp.self());
+#endif
   }
 
  private:
   template <typename Device, int dim>
   static Tensor<Device, dim, DType>* Handle(Tensor<Device, dim, DType>* dst) {
     return dst;
-  }
-  template <typename Device, int dim, typename E, int etype>
-  static void EvalAs(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
-    MapExp<Saver>(dst, exp);
-  }
-  template <typename Device, int dim, typename TA, typename TB, bool lt, bool rt>
-  static void EvalAs(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& dot) {
-    EvalDot<Saver>(dst, dot);
   }
 };
 

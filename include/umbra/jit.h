@@ -102,14 +102,20 @@ inline graph::Value ApplyOp(const std::vector<graph::Value>& operands) {
     return graph::ApplyNumeric(OP::kName, operands);
 }
 
-/// Gather and Build walk an expression in the same order.
+/// Gather and Build walk an expression in the same order. kKnown: can the expression be compiled?
 template <typename E>
 struct Bridge {
-  static_assert(sizeof(E) == 0, "umbra: this expression cannot be compiled: no Bridge for its type");
+  static constexpr bool kKnown = false;
+  template <typename Any>
+  static void Gather(const Any&, Gathered*) {
+    static_assert(sizeof(Any) == 0, "umbra: this expression cannot be compiled: no Bridge for its type");
+  }
 };
 
 template <typename DType>
 struct Bridge<expr::ScalarExp<DType>> {
+  static constexpr bool kKnown = std::is_same_v<DType, float> || std::is_same_v<DType, double> ||
+                                 std::is_same_v<DType, std::int32_t>;
   static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) {
     Require(g->num_scalars < Gathered::kMax, "an expression of more than ", Gathered::kMax, " numbers: split it");
     umbra_scalar& s = g->scalars[g->num_scalars++];
@@ -123,11 +129,14 @@ struct Bridge<expr::ScalarExp<DType>> {
 };
 template <int dim, typename DType>
 struct Bridge<Tensor<cpu, dim, DType>> {
+  static constexpr bool kKnown = std::is_same_v<DType, float> || std::is_same_v<DType, double> ||
+                                 std::is_same_v<DType, std::int32_t>;
   static void Gather(const Tensor<cpu, dim, DType>& e, Gathered* g) { g->Add(e); }
   static graph::Value Build(GraphWalk* w) { return w->Input<DType>(dim); }
 };
 template <typename Dst, typename Src, typename E, int etype>
 struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> {
+  static constexpr bool kKnown = Bridge<E>::kKnown;
   static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gathered* g) {
     Bridge<E>::Gather(e.exp, g);
   }
@@ -137,11 +146,13 @@ struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> {
 };
 template <typename E, typename DType>
 struct Bridge<expr::TransposeExp<E, DType>> {
+  static constexpr bool kKnown = Bridge<E>::kKnown;
   static void Gather(const expr::TransposeExp<E, DType>& e, Gathered* g) { Bridge<E>::Gather(e.exp, g); }
   static graph::Value Build(GraphWalk* w) { return graph::Transpose(Bridge<E>::Build(w)); }
 };
 template <typename OP, typename TA, typename DType, int etype>
 struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> {
+  static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown;
   static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gathered* g) {
     Bridge<TA>::Gather(e.src_, g);
   }
@@ -149,6 +160,7 @@ struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> {
 };
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> {
+  static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown && Bridge<TB>::kKnown;
   static void Gather(const expr::BinaryMapExp<OP, TA, TB, DType, etype>& e, Gathered* g) {
     Bridge<TA>::Gather(e.lhs_, g);
     Bridge<TB>::Gather(e.rhs_, g);
@@ -160,6 +172,8 @@ struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> {
 };
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
+  static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown && Bridge<TB>::kKnown &&
+                                 Bridge<TC>::kKnown;
   static void Gather(const expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>& e, Gathered* g) {
     Bridge<TA>::Gather(e.item1_, g);
     Bridge<TB>::Gather(e.item2_, g);
@@ -172,6 +186,7 @@ struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
 };
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
 struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> {
+  static constexpr bool kKnown = Bridge<TA>::kKnown && Bridge<TB>::kKnown;
   static void Gather(const expr::DotExp<TA, TB, lt, rt, DType>& e, Gathered* g) {
     const auto scale = static_cast<double>(e.scale_);
     std::int64_t bits;
@@ -189,6 +204,7 @@ struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> {
 };
 template <typename Src, typename DType, int dimdst, int dimcast>
 struct Bridge<expr::Broadcast1DExp<Src, DType, dimdst, dimcast>> {
+  static constexpr bool kKnown = Bridge<Src>::kKnown;
   static void Gather(const expr::Broadcast1DExp<Src, DType, dimdst, dimcast>& e, Gathered* g) {
     Bridge<Src>::Gather(e.src_, g);
   }
@@ -196,6 +212,7 @@ struct Bridge<expr::Broadcast1DExp<Src, DType, dimdst, dimcast>> {
 };
 template <typename Src, typename DType, int dimdst>
 struct Bridge<expr::BroadcastScalarExp<Src, DType, dimdst>> {
+  static constexpr bool kKnown = Bridge<Src>::kKnown;
   static void Gather(const expr::BroadcastScalarExp<Src, DType, dimdst>& e, Gathered* g) {
     Bridge<Src>::Gather(e.src_, g);
   }
@@ -221,6 +238,7 @@ struct IndexMapName;
 
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
+  static constexpr bool kKnown = (true && ... && Bridge<Srcs>::kKnown);
   using E = expr::IndexMapExp<Map, DType, dimdst, Srcs...>;
   static void Gather(const E& e, Gathered* g) {
     g->AddStructure(e.num_params_);
@@ -241,6 +259,7 @@ struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
 
 template <typename Reducer, typename Src, typename DType, int dimsrc, int dimdst, bool keepdim>
 struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>> {
+  static constexpr bool kKnown = Bridge<Src>::kKnown;
   using E = expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>;
   static void Gather(const E& e, Gathered* g) {
     g->AddStructure(e.axis_);
@@ -253,6 +272,7 @@ struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepd
 };
 template <typename Src, typename DType, typename Reducer, int dimkeep>
 struct Bridge<expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>> {
+  static constexpr bool kKnown = Bridge<Src>::kKnown;
   using E = expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>;
   static void Gather(const E& e, Gathered* g) { Bridge<Src>::Gather(e.src_, g); }
   static graph::Value Build(GraphWalk* w) {
@@ -352,6 +372,14 @@ inline void JitAssign(const Tensor<cpu, dim, DType>& dst, const E& exp) {
   g.Add(dst);
   if (site->function.interpreted()) RunInterpreted(site->function, g);
   else site->site.Run(g.operands, g.scalars);
+}
+
+/// `dst Saver exp` compiled where that is possible, else eagerly: what assignments are if
+/// UMBRA_JIT_EXPRESSIONS is defined.
+template <typename Saver, int dim, typename DType, typename E>
+inline void AssignCompiled(Tensor<cpu, dim, DType>* dst, const E& exp) {
+  if constexpr (Bridge<E>::kKnown && Bridge<Tensor<cpu, dim, DType>>::kKnown) JitAssign<Saver>(*dst, exp);
+  else expr::AssignEagerly<Saver>(dst, exp);
 }
 
 /// The left side of `jit(dst) = exp`.

@@ -206,5 +206,8 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
 #include "umbra/extension/broadcast.h"
 #include "umbra/extension/index_map.h"
 #include "umbra/extension/reduce.h"
+#if defined(UMBRA_JIT_EXPRESSIONS)
+#include "umbra/jit.h"
+#endif
 
 #endif  // UMBRA_TENSOR_H_
