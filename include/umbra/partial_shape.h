@@ -13,6 +13,17 @@
 
 namespace umbra {
 
+/// How two shapes that differ are brought to one, as nGraph's AutoBroadcastSpec.
+struct AutoBroadcastSpec {
+  enum Type {
+    kNone,   ///< they must be compatible as they are
+    kNumpy,  ///< aligned at the last dimension; an extent of 1 fits every other
+    kPdpd    ///< the second shape's dimensions are those of the first from `axis` on (-1: the last ones)
+  };
+  Type type = kNone;
+  std::int64_t axis = -1;
+};
+
 /// An extent that is either known (static) or not known before run time (dynamic).
 ///
 /// Beyond nGraph's class, a dynamic dimension may carry a symbol: dimensions with the same symbol
@@ -76,18 +87,37 @@ class Dimension {
     return true;
   }
 
+  /// The same, where an extent of 1 gives way to the other.
+  static bool broadcast_merge(Dimension& dst, const Dimension a, const Dimension b) {
+    if (a.value_ == 1) dst = b;
+    else if (b.value_ == 1) dst = a;
+    else return merge(dst, a, b);
+    return true;
+  }
+
+  /// Arithmetic of extents: dynamic if either is. Throws std::overflow_error beyond 64 bits.
   friend Dimension operator+(const Dimension& a, const Dimension& b) {
-    return a.is_dynamic() || b.is_dynamic() ? Dimension() : Dimension(a.value_ + b.value_);
+    if (a.is_dynamic() || b.is_dynamic()) return Dimension();
+    std::int64_t sum = 0;
+    const bool overflow = __builtin_add_overflow(a.value_, b.value_, &sum);
+    return Checked(overflow, sum);
   }
   friend Dimension operator-(const Dimension& a, const Dimension& b) {
-    return a.is_dynamic() || b.is_dynamic() ? Dimension() : Dimension(a.value_ - b.value_);
+    if (a.is_dynamic() || b.is_dynamic()) return Dimension();
+    std::int64_t difference = 0;
+    const bool overflow = __builtin_sub_overflow(a.value_, b.value_, &difference);
+    return Checked(overflow, difference);
   }
   /// 0 if either is a static 0, else dynamic if either is.
   friend Dimension operator*(const Dimension& a, const Dimension& b) {
     if (a.value_ == 0 || b.value_ == 0) return Dimension(0);
-    return a.is_dynamic() || b.is_dynamic() ? Dimension() : Dimension(a.value_ * b.value_);
+    if (a.is_dynamic() || b.is_dynamic()) return Dimension();
+    std::int64_t product = 0;
+    const bool overflow = __builtin_mul_overflow(a.value_, b.value_, &product);
+    return Checked(overflow, product);
   }
   Dimension& operator+=(const Dimension& other) { return *this = *this + other; }
+  Dimension& operator-=(const Dimension& other) { return *this = *this - other; }
   Dimension& operator*=(const Dimension& other) { return *this = *this * other; }
 
   friend std::ostream& operator<<(std::ostream& out, const Dimension& dimension) {
@@ -96,6 +126,11 @@ class Dimension {
   }
 
  private:
+  static Dimension Checked(bool overflow, std::int64_t value) {
+    if (overflow || value == s_dynamic_val) throw std::overflow_error("an extent beyond 64 bits");
+    return Dimension(value);
+  }
+
   std::int64_t value_ = s_dynamic_val;
   int symbol_ = -1;
 };
@@ -201,6 +236,36 @@ class PartialShape {
     for (std::size_t i = 0; i < dst.size(); ++i)
       merged = Dimension::merge(dst.dimensions_[i], dst.dimensions_[i], src.dimensions_[i]) && merged;
     return merged;
+  }
+
+  /// Merges `src` into `dst` by the rule; false if they do not fit, and `dst` may then have changed. A
+  /// dynamic rank of either makes the result's rank dynamic, unless the rule is kNone.
+  static bool broadcast_merge_into(PartialShape& dst, const PartialShape& src,
+                                   const AutoBroadcastSpec& rule) {
+    if (rule.type == AutoBroadcastSpec::kNone) return merge_into(dst, src);
+    if (!dst.rank_is_static_ || !src.rank_is_static_) {
+      dst = dynamic();
+      return true;
+    }
+    const std::size_t a = dst.size(), b = src.size();
+    if (rule.type == AutoBroadcastSpec::kNumpy) {
+      std::vector<Dimension> merged(a > b ? a : b);
+      for (std::size_t i = 1; i <= merged.size(); ++i) {
+        const Dimension x = i <= a ? dst.dimensions_[a - i] : Dimension(1);
+        const Dimension y = i <= b ? src.dimensions_[b - i] : Dimension(1);
+        if (!Dimension::broadcast_merge(merged[merged.size() - i], x, y)) return false;
+      }
+      dst = PartialShape(std::move(merged));
+      return true;
+    }
+    const std::int64_t axis = rule.axis == -1 ? static_cast<std::int64_t>(a) - static_cast<std::int64_t>(b) : rule.axis;
+    if (axis < 0 || static_cast<std::size_t>(axis) + b > a) return false;
+    for (std::size_t i = 0; i < b; ++i) {
+      Dimension& to = dst.dimensions_[static_cast<std::size_t>(axis) + i];
+      const bool repeats = src.dimensions_[i].is_static() && static_cast<std::int64_t>(src.dimensions_[i]) == 1;
+      if (!repeats && !Dimension::merge(to, to, src.dimensions_[i])) return false;
+    }
+    return true;
   }
 
   /// Elementwise sum; dynamic if either rank is; throws std::invalid_argument if ranks differ.
