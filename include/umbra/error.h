@@ -26,7 +26,7 @@ namespace detail {
 template <typename... Parts>
 std::string Concat(const Parts&... parts) {
   std::ostringstream text;
-  (text << ... << parts);
+  ((text << parts), ...);
   return text.str();
 }
 }  // namespace detail
