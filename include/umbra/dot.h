@@ -42,12 +42,34 @@ namespace umbra::expr {
 
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
           bool lt, bool rt>
+inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e);
+
+template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
+          bool lt, bool rt>
 inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e) {
   static_assert(std::is_same_v<DType, float> || std::is_same_v<DType, double>,
                 "umbra: dot() takes tensors of float or of double");
   static_assert(std::is_same_v<Saver, sv::saveto> || std::is_same_v<Saver, sv::plusto> ||
                     std::is_same_v<Saver, sv::minusto>,
                 "umbra: dot() can be assigned by =, += and -= only");
+  constexpr int ldim = ExpInfo<TA>::kDim, rdim = ExpInfo<TB>::kDim;
+  if constexpr (dim == 3 && ldim == 3 && rdim == 3) {
+    Require(dst->size(0) == e.lhs_.size(0) && dst->size(0) == e.rhs_.size(0), "batch_dot: shapes ",
+            e.lhs_.shape_, " and ", e.rhs_.shape_, " do not give shape ", dst->shape_);
+    for (index_t k = 0; k < dst->size(0); ++k) {
+      Tensor<Device, 2, DType> matrix = (*dst)[k];
+      EvalDot<Saver>(&matrix, DotExp<Tensor<Device, 2, DType>, Tensor<Device, 2, DType>, lt, rt, DType>(
+                                  e.lhs_[k], e.rhs_[k], e.scale_));
+    }
+    return;
+  } else {
+    EvalMatrixDot<Saver>(dst, e);
+  }
+}
+
+template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
+          bool lt, bool rt>
+inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e) {
   constexpr int ldim = ExpInfo<TA>::kDim, rdim = ExpInfo<TB>::kDim;
   static_assert((dim == 2 && ldim == 2 && rdim == 2) || (dim == 1 && ldim == 1 && rdim == 2) ||
                     (dim == 2 && ldim == 1 && rdim == 1),

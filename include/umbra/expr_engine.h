@@ -535,6 +535,7 @@ struct ExpEngine {
 }  // namespace umbra::expr
 
 namespace umbra {
+using expr::batch_dot;
 using expr::dot;
 using expr::F;
 using expr::scalar;

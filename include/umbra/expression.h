@@ -77,7 +77,8 @@ struct TernaryMapExp : Exp<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType, e
       : item1_(item1), item2_(item2), item3_(item3) {}
 };
 
-/// scale * op(lhs) . op(rhs); matrices, or vectors as rows (lhs) and outer products.
+/// scale * op(lhs) . op(rhs); matrices, vectors as rows (lhs) and outer products, or as many matrices
+/// on both sides (batch_dot).
 template <typename TA, typename TB, bool ltrans, bool rtrans, typename DType>
 struct DotExp : Exp<DotExp<TA, TB, ltrans, rtrans, DType>, DType, type::kComplex> {
   TA lhs_;
@@ -217,6 +218,13 @@ template <typename TA, typename TB, bool lt, bool rt, typename DType>
 inline DotExp<TA, TB, lt, rt, DType> operator*(typename Just<DType>::type scale,
                                                const DotExp<TA, TB, lt, rt, DType>& dot) {
   return dot * scale;
+}
+
+/// The products op(lhs[k]) . op(rhs[k]) of as many matrices. Assigned by =, += and -=.
+template <bool transpose_left, bool transpose_right, typename TA, typename TB, typename DType>
+inline DotExp<TA, TB, transpose_left, transpose_right, DType> batch_dot(
+    const RValueExp<TA, DType>& lhs, const RValueExp<TB, DType>& rhs) {
+  return {lhs.self(), rhs.self(), DType(1)};
 }
 
 /// Matrix products; either side may be transposed by .T().

@@ -113,6 +113,29 @@ TEST(IndexMapData, ComplexNumbers) {
   EXPECT_EQ(product[1][5], a[1][4] * b[1][5] + a[1][5] * b[1][4]);
 }
 
+TEST(IndexMapData, ImplicitDot) {
+  const auto a = Drawn<2>(Shape2(5, 7), 18), b = Drawn<2>(Shape2(7, 21), 19);
+  Check<2>("implicit_dot", [&] { return implicit_dot(a, b * 2.0f); });
+  TensorContainer<cpu, 2> by_blas(Shape2(5, 21)), by_map(Shape2(5, 21));
+  by_blas = dot(a, b);
+  by_map = implicit_dot(a, b);
+  ExpectSame(by_blas, by_map, "dot");  // small quarters: every sum is exact
+}
+
+TEST(IndexMapData, ConcatAsTarget) {
+  TensorContainer<cpu, 2> a(Shape2(3, 4), 0.0f), b(Shape2(3, 9), 1.0f);
+  const auto x = Drawn<2>(Shape2(3, 13), 20);
+  concat<1>(a, b) = x * 2.0f;
+  EXPECT_EQ(a[2][3], 2 * x[2][3]);
+  EXPECT_EQ(b[1][0], 2 * x[1][4]);
+  concat<1>(a, b) += flip(concat<1>(a, b), 1);  // reads what it writes
+  EXPECT_EQ(a[0][0], 2 * x[0][0] + 2 * x[0][12]);
+  EXPECT_EQ(b[0][8], 2 * x[0][12] + 2 * x[0][0]);
+  concat<1>(a, b) = 3.0f;
+  EXPECT_EQ(b[2][8], 3.0f);
+  EXPECT_NE(MessageOf([&] { concat<1>(a, b) = a * 1.0f; }).find("(3,13)"), std::string::npos);
+}
+
 TEST(IndexMapData, BadUse) {
   const auto x = Drawn<2>(Shape2(3, 4), 1);
   const auto v = Drawn<1>(Shape1(5), 2);

@@ -118,6 +118,18 @@ TEST(TensorFunctions, Products) {
   EXPECT_NE(MessageOf([&] { BatchGEMM<false, false, float>(z, x, y, 1.0f, 0.0f); }), "no error");
 }
 
+TEST(TensorFunctions, BatchDot) {
+  TensorContainer<cpu, 3> x(Shape3(2, 4, 3), 1.0f), y(Shape3(2, 4, 5), 2.0f), z(Shape3(2, 3, 5), 1.0f);
+  x[1][0][0] = 3.0f;
+  z += 0.5f * batch_dot<true, false>(x, y);
+  EXPECT_EQ(z[0][2][4], 5.0f);
+  EXPECT_EQ(z[1][0][4], 7.0f);
+  z = batch_dot<true, false>(x, y);
+  EXPECT_EQ(z[0][0][0], 8.0f);
+  TensorContainer<cpu, 3> wrong(Shape3(3, 3, 5));
+  EXPECT_NE(MessageOf([&] { wrong = batch_dot<true, false>(x, y); }).find("batch_dot: shapes"), std::string::npos);
+}
+
 TEST(TensorFunctions, MapReduce) {
   const auto x = Counted(3, 5);
   TensorContainer<cpu, 1> lowest(Shape1(5), 1.0f), kept(Shape1(3), 0.0f);

@@ -238,6 +238,52 @@ inline auto concat(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b)
   static_assert(axis >= 0 && axis < kDim, "umbra: concat<axis>() along an axis beyond the rank");
   return IndexMapExp<map::concat, DType, kDim, A, B>({axis}, a.self(), b.self());
 }
+/// Two tensors as one that can be assigned to: each gets its part.
+template <int axis, typename Device, int dim, typename DType>
+class ConcatTarget : public IndexMapExp<map::concat, DType, dim, Tensor<Device, dim, DType>, Tensor<Device, dim, DType>> {
+ public:
+  using Part = Tensor<Device, dim, DType>;
+  ConcatTarget(const Part& a, const Part& b)
+      : IndexMapExp<map::concat, DType, dim, Part, Part>({axis}, a, b), a_(a), b_(b) {}
+#define UMBRA_CONCAT_ASSIGNMENT(symbol)                                                   \
+  template <typename E, int etype>                                                        \
+  ConcatTarget& operator symbol(const Exp<E, DType, etype>& exp) {                        \
+    const Shape<dim> shape = ShapeCheck<dim, E>::Check(exp.self());                       \
+    Require(shape == this->shape_, "assignment to a concat of shape ", this->shape_,      \
+            " from an expression of shape ", shape);                                      \
+    const index_t middle = a_.shape_[axis], end = this->shape_[axis];                     \
+    TensorContainer<Device, dim, DType> value(shape);                                     \
+    value = exp.self(); /* before either part changes: it may read them */               \
+    a_ symbol slice<axis>(static_cast<const Part&>(value), 0, middle);                    \
+    b_ symbol slice<axis>(static_cast<const Part&>(value), middle, end);                  \
+    return *this;                                                                         \
+  }                                                                                       \
+  ConcatTarget& operator symbol(DType s) {                                                \
+    a_ symbol s;                                                                          \
+    b_ symbol s;                                                                          \
+    return *this;                                                                         \
+  }
+  UMBRA_CONCAT_ASSIGNMENT(=)
+  UMBRA_CONCAT_ASSIGNMENT(+=)
+  UMBRA_CONCAT_ASSIGNMENT(-=)
+  UMBRA_CONCAT_ASSIGNMENT(*=)
+  UMBRA_CONCAT_ASSIGNMENT(/=)
+#undef UMBRA_CONCAT_ASSIGNMENT
+
+ private:
+  Part a_, b_;
+};
+/// Tensors give what can also be assigned to: `concat<axis>(a, b) = exp`.
+template <int axis, typename Device, int dim, typename DType>
+inline ConcatTarget<axis, Device, dim, DType> concat(const Tensor<Device, dim, DType>& a,
+                                                     const Tensor<Device, dim, DType>& b) {
+  return {a, b};
+}
+/// The matrix product as part of a larger expression, without BLAS: every element is a sum of its own.
+template <typename A, typename B, typename DType, int atype, int btype>
+inline auto implicit_dot(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
+  return IndexMapExp<map::implicit_dot, DType, 2, A, B>({}, a.self(), b.self());
+}
 /// The elements of `x` in row-major order as a tensor of `shape`. Throws umbra::Error if the numbers
 /// of elements differ.
 template <typename E, typename DType, int etype, int dimdst>
@@ -440,6 +486,7 @@ using expr::take_grad;
 using expr::transpose;
 using expr::unpack_patch2col;
 using expr::concat;
+using expr::implicit_dot;
 using expr::crop;
 using expr::flip;
 using expr::mirror;

@@ -186,6 +186,31 @@ struct ada_pool : Elementwise {
   }
 };
 
+/// implicit_dot(a, b): the product of matrices, element by element, for use inside larger expressions.
+struct implicit_dot {
+  static constexpr int kSources = 2, kParams = 0;
+  explicit implicit_dot(const index_t*) {}
+  void Check(const int* ranks) const {
+    Require(ranks[0] == 2 && ranks[1] == 2, "implicit_dot takes two matrices");
+  }
+  static constexpr int Rank(const int*) { return 2; }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    out[0] = in(0, 0);
+    out[1] = in(1, 1);
+    RequireEqual("implicit_dot", in(0, 1), in(1, 0));
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    return c.template Reduce<typename C::Sum>({c.size(0, 1)}, [&](const auto& w) {
+      auto a = Here(c), b = Here(c);
+      a[1] = w[0];
+      b[0] = w[0];
+      return c.Load(0, a) * c.Load(1, b);
+    });
+  }
+};
+
 /// The patches of a picture: their size, and the steps and gaps between their points.
 struct Patches {
   index_t size[2], stride[2], dilate[2];
