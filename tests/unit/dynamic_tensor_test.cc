@@ -1,3 +1,4 @@
+#include "tests/support/testing.h"
 #include "umbra/dynamic_tensor.h"
 
 #include <gtest/gtest.h>
@@ -7,15 +8,6 @@
 
 namespace umbra {
 namespace {
-
-std::string MessageOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const EnforceNotMet& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 struct Counted {
   static inline int alive = 0, made = 0, fail_at = -1;

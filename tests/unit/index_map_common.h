@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/testing.h"
 #include "umbra/jit.h"
 
 namespace umbra {
@@ -77,15 +78,6 @@ void Check(const std::string& name, const Make& make) {
     ExpectSame(eager, compiled, what + " *=");
   }
   jit::SetOptions({});
-}
-
-inline std::string MessageOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace umbra

@@ -7,19 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tests/support/testing.h"
 #include "dmlc/parameter.h"
 
 namespace umbra {
 namespace {
 
-std::string MessageOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const ParamError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 using Words = std::vector<std::pair<std::string, std::string>>;
 
 enum class Mode { kFast, kExact };

@@ -8,19 +8,12 @@
 #include <numeric>
 #include <sstream>
 
+#include "tests/support/testing.h"
 #include "umbra/dlpack.h"
 
 namespace umbra {
 namespace {
 
-std::string MessageOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 std::string Text(const TShape& shape) {
   std::ostringstream out;
   out << shape;
@@ -114,33 +107,21 @@ TEST(TShape, Text) {
   }
 }
 
-struct Memory {
-  std::string bytes;
-  std::size_t at = 0;
-  void Write(const void* p, std::size_t n) { bytes.append(static_cast<const char*>(p), n); }
-  std::size_t Read(void* p, std::size_t n) {
-    n = std::min(n, bytes.size() - at);
-    std::memcpy(p, bytes.data() + at, n);
-    at += n;
-    return n;
-  }
-};
-
 TEST(TShape, SaveAndLoad) {
-  Memory file;
+  MemoryStream file;
   const TShape s = Of({2, 3, 4, 5, 6});
   s.Save(&file);
   TShape read;
   EXPECT_TRUE(read.Load(&file));
   EXPECT_EQ(read, s);
   for (std::size_t n = 0; n < file.bytes.size(); ++n) {
-    Memory cut{file.bytes.substr(0, n)};
+    MemoryStream cut{file.bytes.substr(0, n)};
     TShape kept = Of({7});
     EXPECT_FALSE(kept.Load(&cut));
     EXPECT_EQ(Text(kept), "(7,)");
   }
   for (index_t hostile : {index_t{-1}, std::numeric_limits<index_t>::max(), index_t{1} << 40}) {
-    Memory file2;
+    MemoryStream file2;
     file2.Write(&hostile, sizeof hostile);
     TShape kept = Of({7});
     EXPECT_FALSE(kept.Load(&file2));

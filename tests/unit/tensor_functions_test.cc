@@ -8,19 +8,11 @@
 
 #include "umbra/layout.h"
 #include "umbra/random.h"
+#include "tests/support/testing.h"
 #include "umbra/tensor_io.h"
 
 namespace umbra {
 namespace {
-
-std::string MessageOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TensorContainer<cpu, 2> Counted(index_t rows, index_t columns) {
   TensorContainer<cpu, 2> t(Shape2(rows, columns));
@@ -139,21 +131,9 @@ TEST(TensorFunctions, MapReduce) {
   EXPECT_EQ(kept[1], 15.0f);
 }
 
-struct Memory {
-  std::string bytes;
-  std::size_t at = 0;
-  void Write(const void* p, std::size_t n) { bytes.append(static_cast<const char*>(p), n); }
-  std::size_t Read(void* p, std::size_t n) {
-    n = std::min(n, bytes.size() - at);
-    std::memcpy(p, bytes.data() + at, n);
-    at += n;
-    return n;
-  }
-};
-
 TEST(TensorIo, RoundTripAndDamage) {
   const auto x = Counted(3, 5);
-  Memory file;
+  MemoryStream file;
   SaveBinary(file, x);
   EXPECT_EQ(file.bytes.size(), 8 + 15 * sizeof(float));
   Tensor<cpu, 2> read;
@@ -162,14 +142,14 @@ TEST(TensorIo, RoundTripAndDamage) {
     for (index_t j = 0; j < 5; ++j) EXPECT_EQ(read[i][j], x[i][j]);
   FreeSpace(&read);
   for (std::size_t length = 0; length < file.bytes.size(); ++length) {
-    Memory cut{file.bytes.substr(0, length)};
+    MemoryStream cut{file.bytes.substr(0, length)};
     Tensor<cpu, 2> none;
     EXPECT_THROW(LoadBinary(cut, &none, false), Error) << length;
     EXPECT_EQ(none.dptr_, nullptr);
   }
-  Memory hostile{std::string(8, '\xff')};
+  MemoryStream hostile{std::string(8, '\xff')};
   EXPECT_THROW(LoadBinary(hostile, &read, false), Error);
-  Memory again{file.bytes};
+  MemoryStream again{file.bytes};
   TensorContainer<cpu, 2> other(Shape2(5, 3));
   EXPECT_NE(MessageOf([&] { LoadBinary<2, float>(again, &other, true); }).find("(3,5)"), std::string::npos);
 }
