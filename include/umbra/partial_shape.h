@@ -91,6 +91,8 @@ class Dimension {
   static bool broadcast_merge(Dimension& dst, const Dimension a, const Dimension b) {
     if (a.value_ == 1) dst = b;
     else if (b.value_ == 1) dst = a;
+    // Either may turn out to be 1, so that the result need not equal one of them.
+    else if (a.is_dynamic() && b.is_dynamic() && a.symbol_ != b.symbol_) dst = Dimension();
     else return merge(dst, a, b);
     return true;
   }

@@ -36,14 +36,16 @@ struct Shape {
 
   /// Number of elements; 1 for rank 0. Throws umbra::Error if it overflows.
   std::size_t Size() const { return static_cast<std::size_t>(ProdShape(0, dimension)); }
-  /// Product of the extents of axes [begin, end). Throws umbra::Error if it overflows.
+  /// Product of the extents of axes [begin, end); 0 if one is 0, however large the others are. Throws
+  /// umbra::Error if it overflows.
   index_t ProdShape(int begin, int end) const {
     index_t product = 1;
+    bool overflow = false;
     for (int i = begin; i < end; ++i) {
-      const bool overflow = __builtin_mul_overflow(product, shape_[i], &product);
-      if (overflow)
-        throw Error(detail::Concat("the number of elements of shape ", *this, " overflows"));
+      if (shape_[i] == 0) return 0;
+      overflow = __builtin_mul_overflow(product, shape_[i], &product) || overflow;
     }
+    if (overflow) throw Error(detail::Concat("the number of elements of shape ", *this, " overflows"));
     return product;
   }
   Shape<1> FlatTo1D() const {

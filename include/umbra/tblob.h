@@ -8,29 +8,50 @@
 
 namespace umbra {
 
-/// A handle of memory of any rank, device and element type, as mshadow's TBlob. It owns nothing. Rows
-/// (the last dimension) lie `stride_` elements apart. Every conversion checks device and type; errors
-/// name both sides.
+/// A handle of memory of any rank, device and element type, as mshadow's TBlob. It owns nothing and
+/// computes nothing; `get` and its relatives make tensors of it. Rows (the last dimension) lie
+/// `stride_` elements apart. Every conversion checks device, element type and shape and throws
+/// umbra::Error that names both sides. Unlike the original, a blob may have rank 0: then it has one
+/// element, or none if it has no memory either, as a default blob.
 class TBlob {
  public:
+  /// The first element; may be null.
   void* dptr_ = nullptr;
+  /// Extents, in elements.
   TShape shape_;
+  /// Elements from one row to the next.
   index_t stride_ = 0;
+  /// `Device::kDevMask` of the memory's device.
+  int dev_mask_ = cpu::kDevMask;
+  /// Element type, one of TypeFlag.
   int type_flag_ = DataType<default_real_t>::kFlag;
 
+  /// Rank 0 on the CPU, without memory, of default_real_t.
   TBlob() = default;
-  /// Dense memory. `dev_mask` is cpu::kDevMask for the CPU.
+  /// Compact memory on the device with `dev_mask` (cpu::kDevMask for the CPU). Throws umbra::Error
+  /// for a negative extent.
   template <typename DType>
-  TBlob(DType* dptr, const TShape& shape, int dev_mask, int dev_id = 0)
-      : TBlob(dptr, shape, dev_mask, DataType<DType>::kFlag, dev_id) {}
-  /// Dense memory of the type that `type_flag` says. Throws umbra::Error if it is no flag.
-  TBlob(void* dptr, const TShape& shape, int dev_mask, int type_flag, int dev_id)
-      : dptr_(dptr), shape_(shape), stride_(shape.ndim() == 0 ? 1 : shape[shape.ndim() - 1]),
-        type_flag_(type_flag), dev_mask_(dev_mask), dev_id_(dev_id) {
-    SizeOfFlag(type_flag);
+  TBlob(DType* dptr, const TShape& shape, int dev_mask)
+      : TBlob(dptr, shape, dev_mask, DataType<DType>::kFlag) {}
+  /// Compact memory of the element type `type_flag`, whatever the pointer's; `dev_id` counts the
+  /// devices with that mask. Throws umbra::Error for a negative extent or a number that is no flag.
+  TBlob(void* dptr, const TShape& shape, int dev_mask, int type_flag, int dev_id = 0)
+      : dptr_(dptr),
+        shape_(shape),
+        stride_(shape.ndim() == 0 ? 1 : shape[shape.ndim() - 1]),
+        dev_mask_(dev_mask),
+        type_flag_(type_flag),
+        dev_id_(dev_id) {
+    (void)SizeOfFlag(type_flag);
+    for (const index_t extent : shape_)
+      Require(extent >= 0, "TBlob: shape ", shape_, " has a negative extent");
   }
+  /// The memory, shape and row pitch of a tensor.
   template <typename Device, int dim, typename DType>
-  TBlob(const Tensor<Device, dim, DType>& src) { *this = src; }  // NOLINT: mirrors the original
+  TBlob(const Tensor<Device, dim, DType>& src) {  // NOLINT: mirrors the original
+    *this = src;
+  }
+  /// The memory, shape and row pitch of a tensor.
   template <typename Device, int dim, typename DType>
   TBlob& operator=(const Tensor<Device, dim, DType>& src) {
     dptr_ = src.dptr_;
@@ -42,65 +63,91 @@ class TBlob {
     return *this;
   }
 
+  /// `Device::kDevMask` of the memory's device.
   int dev_mask() const { return dev_mask_; }
+  /// Which of the devices with that mask, from 0.
   int dev_id() const { return dev_id_; }
+  /// Element type, one of TypeFlag.
   int type_flag() const { return type_flag_; }
+  /// The rank.
   int ndim() const { return static_cast<int>(shape_.ndim()); }
+  /// Extent of dimension `i`; checked in debug builds.
   index_t size(index_t i) const { return shape_[i]; }
   /// Number of elements. Throws umbra::Error if it overflows.
-  index_t Size() const { return static_cast<index_t>(shape_.Size()); }
-  /// No padding between rows?
-  bool CheckContiguous() const { return ndim() == 0 || shape_[ndim() - 1] == stride_ || Rows() <= 1; }
+  index_t Size() const {
+    return ndim() == 0 && dptr_ == nullptr ? 0 : static_cast<index_t>(shape_.Size());
+  }
+  /// No padding between rows? True for a single row of any pitch, too, unlike in the original.
+  bool CheckContiguous() const {
+    return ndim() == 0 || shape_[ndim() - 1] == stride_ || shape_.ProdShape(0, ndim() - 1) <= 1;
+  }
 
-  /// The data as DType. Throws umbra::Error if the type is another.
+  /// The first element as DType. Throws umbra::Error if the element type is another.
   template <typename DType>
   DType* dptr() const {
     CheckType<DType>("dptr");
     return static_cast<DType*>(dptr_);
   }
-  /// As a tensor of the same shape. Throws umbra::Error if device, type or rank differ.
+  /// As a tensor of the same shape and row pitch. Throws umbra::Error if device, element type or
+  /// rank differ.
   template <typename Device, int dim, typename DType>
   Tensor<Device, dim, DType> get(Stream<Device>* stream = nullptr) const {
     CheckDevice<Device>("get");
     CheckType<DType>("get");
-    return Tensor<Device, dim, DType>(static_cast<DType*>(dptr_), shape_.get<dim>(), stride_, stream);
+    return Tensor<Device, dim, DType>(static_cast<DType*>(dptr_), shape_.get<dim>(), stride_,
+                                      stream);
   }
-  /// As a tensor of another shape of as many elements. Throws umbra::Error if rows are padded, too.
+  /// As a compact tensor of another shape of as many elements. Throws umbra::Error if device,
+  /// element type or number of elements differ, if an extent is negative, or if rows are padded.
   template <typename Device, int dim, typename DType>
-  Tensor<Device, dim, DType> get_with_shape(const Shape<dim>& shape, Stream<Device>* stream = nullptr) const {
+  Tensor<Device, dim, DType> get_with_shape(const Shape<dim>& shape,
+                                            Stream<Device>* stream = nullptr) const {
     CheckDevice<Device>("get_with_shape");
     CheckType<DType>("get_with_shape");
     Require(CheckContiguous(), "TBlob.get_with_shape: rows of shape ", shape_, " lie ", stride_,
             " elements apart; copy it to dense memory first");
-    Require(shape.Size() == shape_.Size(), "TBlob.get_with_shape: shape ", shape, " has ", shape.Size(),
-            " elements, ", shape_, " has ", shape_.Size());
+    const auto elements = static_cast<index_t>(TShape(shape).Size());
+    Require(elements == Size(), "TBlob.get_with_shape: shape ", shape, " has ", elements,
+            " elements, the blob of shape ", shape_, " has ", Size());
     return Tensor<Device, dim, DType>(static_cast<DType*>(dptr_), shape, shape[dim - 1], stream);
   }
+  /// All elements as a vector; errors as of get_with_shape.
   template <typename Device, typename DType>
   Tensor<Device, 1, DType> FlatTo1D(Stream<Device>* stream = nullptr) const {
     return get_with_shape<Device, 1, DType>(Shape1(Size()), stream);
   }
+  /// All dimensions but the last as one; rows may be padded. Throws umbra::Error if device or
+  /// element type differ.
   template <typename Device, typename DType>
   Tensor<Device, 2, DType> FlatTo2D(Stream<Device>* stream = nullptr) const {
     CheckDevice<Device>("FlatTo2D");
     CheckType<DType>("FlatTo2D");
-    return Tensor<Device, 2, DType>(static_cast<DType*>(dptr_), shape_.FlatTo2D(), stride_, stream);
+    const bool scalar = ndim() == 0;
+    return Tensor<Device, 2, DType>(static_cast<DType*>(dptr_),
+                                    scalar ? Shape2(Size(), Size()) : shape_.FlatTo2D(),
+                                    scalar ? Size() : stride_, stream);
   }
+  /// The dimensions before `axis_begin`, those from there to `axis_end` inclusive, and those behind
+  /// it, each as one. Throws umbra::Error if the blob has no such dimensions; further errors as of
+  /// get_with_shape.
   template <typename Device, typename DType>
-  Tensor<Device, 3, DType> FlatTo3D(int axis_begin, int axis_end, Stream<Device>* stream = nullptr) const {
-    return get_with_shape<Device, 3, DType>(shape_.FlatTo3D(axis_begin, axis_end), stream);
+  Tensor<Device, 3, DType> FlatTo3D(int axis_begin, int axis_end,
+                                    Stream<Device>* stream = nullptr) const {
+    return get_with_shape<Device, 3, DType>(
+        ndim() == 0 ? Shape3(Size(), Size(), Size()) : shape_.FlatTo3D(axis_begin, axis_end),
+        stream);
   }
+  /// The dimensions before `axis`, `axis` itself, and those behind it, each as one.
   template <typename Device, typename DType>
   Tensor<Device, 3, DType> FlatTo3D(int axis, Stream<Device>* stream = nullptr) const {
     return FlatTo3D<Device, DType>(axis, axis, stream);
   }
 
  private:
-  index_t Rows() const { return shape_.ProdShape(0, ndim() - 1); }
   template <typename Device>
   void CheckDevice(const char* where) const {
-    Require(Device::kDevMask == dev_mask_, "TBlob.", where, ": the memory is of device mask ", dev_mask_,
-            ", a tensor of device mask ", Device::kDevMask, " was asked for");
+    Require(Device::kDevMask == dev_mask_, "TBlob.", where, ": the memory is of device mask ",
+            dev_mask_, ", a tensor of device mask ", Device::kDevMask, " was asked for");
   }
   template <typename DType>
   void CheckType(const char* where) const {
@@ -109,7 +156,6 @@ class TBlob {
             " was asked for");
   }
 
-  int dev_mask_ = cpu::kDevMask;
   int dev_id_ = 0;
 };
 

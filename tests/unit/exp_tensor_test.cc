@@ -152,5 +152,12 @@ TEST(ExpStream, IsDoneWhenCallsReturn) {
   EXPECT_EQ((expr::StreamInfo<cpu, std::decay_t<decltype(e)>>::Get(e)), nullptr);
 }
 
+TEST(ExpTensor, EmptyShapesHaveNoElementsInAnyOrder) {
+  const index_t large = index_t{1} << 40;
+  EXPECT_EQ(Shape3(large, large, 0).Size(), 0u);
+  EXPECT_EQ(Shape3(0, large, large).Size(), 0u);
+  EXPECT_THROW(Shape3(large, large, 1).Size(), Error);
+}
+
 }  // namespace
 }  // namespace umbra

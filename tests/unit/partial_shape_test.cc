@@ -50,6 +50,9 @@ TEST(Dimension, Merges) {
   EXPECT_TRUE(Dimension::broadcast_merge(d, kAny, 1) && d.is_dynamic());
   EXPECT_TRUE(Dimension::broadcast_merge(d, kAny, 4) && static_cast<std::int64_t>(d) == 4);
   EXPECT_FALSE(Dimension::broadcast_merge(d, 2, 3));
+  const Dimension n = Dimension::WithSymbol(0), m = Dimension::WithSymbol(1);
+  EXPECT_TRUE(Dimension::broadcast_merge(d, n, m) && d.is_dynamic() && d.symbol() < 0);
+  EXPECT_TRUE(Dimension::broadcast_merge(d, n, n) && d.symbol() == 0);
 }
 
 TEST(Dimension, Arithmetic) {
