@@ -156,16 +156,7 @@ class KernelLowering {
       case Kind::kCast: {
         value.kind = node.kind == Kind::kMap ? Value::Kind::kMap : Value::Kind::kCast;
         value.op = node.op;
-        int level = 0;
-        for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-          const int arg = Lower(node.inputs[k], OperandMap(graph_, node, k, map));
-          value.args.push_back(arg);
-          value.scope = std::max(value.scope, kernel_.values[static_cast<std::size_t>(arg)].scope);
-          level = std::max(level, level_[static_cast<std::size_t>(arg)]);
-        }
-        const int made = NewValue(std::move(value));
-        level_[static_cast<std::size_t>(made)] = level;
-        return made;
+        return LowerOperands(std::move(value), node, 0, map);
       }
       case Kind::kReduce: {
         const auto operand_map = ReducedOperandMap(graph_, node, map, unit_.domain);
@@ -203,6 +194,21 @@ class KernelLowering {
     throw InternalError("a dot product inside a kernel");
   }
 
+  // The value with the node's inputs from `first` on as its arguments: it is as inner, and known as late,
+  // as the innermost and latest of them.
+  int LowerOperands(Value value, const Node& node, std::size_t first, const AxisMap& map) {
+    int level = 0;
+    for (std::size_t k = first; k < node.inputs.size(); ++k) {
+      const int arg = Lower(node.inputs[k], OperandMap(graph_, node, k, map));
+      value.args.push_back(arg);
+      value.scope = std::max(value.scope, kernel_.values[static_cast<std::size_t>(arg)].scope);
+      level = std::max(level, level_[static_cast<std::size_t>(arg)]);
+    }
+    const int made = NewValue(std::move(value));
+    level_[static_cast<std::size_t>(made)] = level;
+    return made;
+  }
+
   int LowerGather(const Node& node, const AxisMap& map) {
     Value value;
     value.type = node.dtype;
@@ -219,16 +225,7 @@ class KernelLowering {
     value.index = OperandIndex(std::move(access));
     for (std::size_t d = 0; d < graph_.node(node.inputs[0]).shape.size(); ++d)
       NumberIndex({runtime::Extent::Static(0), value.index, static_cast<int>(d)});
-    int level = 0;
-    for (std::size_t k = 1; k < node.inputs.size(); ++k) {
-      const int arg = Lower(node.inputs[k], OperandMap(graph_, node, k, map));
-      value.args.push_back(arg);
-      value.scope = std::max(value.scope, kernel_.values[static_cast<std::size_t>(arg)].scope);
-      level = std::max(level, level_[static_cast<std::size_t>(arg)]);
-    }
-    const int made = NewValue(std::move(value));
-    level_[static_cast<std::size_t>(made)] = level;
-    return made;
+    return LowerOperands(std::move(value), node, 1, map);
   }
 
   int NumberIndex(const runtime::Number& number) {
