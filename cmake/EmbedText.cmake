@@ -1,6 +1,6 @@
 # Turns files into a C++ table of texts: cmake -DOUTPUT= -DROOT= "-DFILES=a;b" -P EmbedText.cmake
 set(table "")
-set(text "#include \"compiler/codegen/source.h\"\n\nnamespace umbra::codegen {\n\nnamespace {\n\n")
+set(text "#include \"compiler/codegen/prelude.h\"\n\nnamespace umbra::codegen {\n\nnamespace {\n\n")
 set(index 0)
 foreach(file IN LISTS FILES)
   file(READ ${ROOT}/${file} content)

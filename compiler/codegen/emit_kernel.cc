@@ -14,6 +14,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
+#include <utility>
 
 #include "compiler/codegen/emit_values.h"
 #include "umbra/error.h"
@@ -28,6 +31,8 @@ namespace {
 constexpr int kPartials = 32;
 // Columns of a block when a gathered operand is walked across its lines.
 constexpr int kTransposeBlock = 64;
+// Packets in a group at most: kSideBySide of the prelude.
+constexpr int kGroupSize = 4;
 
 class KernelEmitter : private ValueEmitter {
  public:
@@ -193,18 +198,46 @@ class KernelEmitter : private ValueEmitter {
         out_.Close();
         return;
       }
-      const bool whole = DividesExtent(width_);
-      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), width_, last);
+      std::string done = VectorBegin();
+      if (GoesSideBySide(phase)) done = GroupLoop(phase, i, last);
+      const bool one_tail = done != VectorBegin() && HasMasks();
+      if (!one_tail) {
+        out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, done, width_, last);
+        Names names = names_;
+        ElementBody(phase, i, "", &names);
+        out_.Close();
+      }
+      if (DividesExtent(one_tail ? width_ * kGroupSize : width_)) return;
+      if (one_tail) {
+        out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, done, last, width_);
+        out_.Line("const long long lanes = {0} - {1} < {2} ? {0} - {1} : {2};", last, i, width_);
+      } else {
+        out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, width_);
+        out_.Line("const long long lanes = {} - {};", last, i);
+      }
       Names names = names_;
-      ElementBody(phase, i, "", &names);
-      out_.Close();
-      if (whole) return;
-      out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, width_);
-      out_.Line("const long long lanes = {} - {};", last, i);
-      names = names_;
       ElementBody(phase, i, "lanes", &names);
       out_.Close();
     });
+  }
+
+  // Groups of packets side by side. Returns where what is left begins.
+  std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
+    std::set<DType> types;
+    for (int id : phase.element_values) types.insert(value(id).type);
+    types.erase(DType::kBool);
+    for (DType type : types) out_.Line("using {0}w = group<{0}x{1}>;", Name(type), width_);
+    const std::string step = fmt::format("kWidth<{}w>", Name(*types.begin()));
+    out_.Open("for (long long {0} = 0; {0} + {1} <= {2}; {0} += {1})", i, step, last);
+    std::unique_ptr<Speller> packets =
+        std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, "w"));
+    side_by_side_ = true;
+    Names names = names_;
+    ElementBody(phase, i, "", &names);
+    side_by_side_ = false;
+    speller_ = std::move(packets);
+    out_.Close();
+    return fmt::format("{0} - {0} % {1}", last, step);
   }
 
   // Whole steps of kPartials elements, then one step of which some lanes count.

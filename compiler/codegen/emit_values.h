@@ -200,8 +200,10 @@ class ValueEmitter : protected KernelShape {
   Expr AsPacket(int id) const {
     if (value(id).kind == Value::Kind::kConstant)
       return speller_->Fill(value(id).type, Literal(value(id).constant, value(id).type));
-    if (IsScalar(id) && width_ > 1)
+    if (IsScalar(id) && width_ > 1) {
+      if (side_by_side_) return speller_->Fill(value(id).type, text_.at(id).text);
       if (const auto found = packet_text_.find(id); found != packet_text_.end()) return found->second;
+    }
     return text_.at(id);
   }
 
@@ -343,6 +345,7 @@ class ValueEmitter : protected KernelShape {
   Writer& out_;
   int width_;
   std::unique_ptr<Speller> speller_;
+  bool side_by_side_ = false;  // is a group of packets being written?
   Names names_;
   std::vector<Operand> operands_;
   std::vector<std::string> row_names_;

@@ -40,6 +40,25 @@ class KernelShape {
     return false;
   }
 
+  /// Does the target load and store parts of a packet as fast as all of it?
+  bool HasMasks() const { return options_.target == Target::kAvx512; }
+
+  /// Are several packets of the phase worked on side by side? That hides the latency of a polynomial's
+  /// long chain.
+  bool GoesSideBySide(const plan::Phase& phase) const {
+    if (options_.target == Target::kPlain || options_.spelling != Spelling::kPackets) return false;
+    if (columns_ || options_.variant.strided || IsBlocked() || !phase.reductions.empty()) return false;
+    bool polynomial = false;
+    for (int id : phase.element_values) {
+      const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
+      if (v.kind == plan::Value::Kind::kGather || plan::IsPositional(kernel_.values, id)) return false;
+      if (v.kind != plan::Value::Kind::kMap) continue;
+      if (graph::Info(v.op).header == "libmvec") return false;
+      if (graph::Info(v.op).header == "math") polynomial = true;
+    }
+    return polynomial;
+  }
+
   static int AxisDim(const runtime::Access& access, int axis) {
     return access.dim_of_axis[static_cast<std::size_t>(axis)];
   }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compiler/codegen/emit_kernel.h"
+#include "compiler/codegen/prelude.h"
 #include "compiler/codegen/writer.h"
 
 namespace umbra::codegen {
@@ -56,10 +57,10 @@ std::string Includes(const std::set<std::string_view>& used) {
   return text;
 }
 
-// The texts of the prelude as one, without their includes of each other.
-std::string PastedPrelude(const std::set<std::string_view>& used) {
+// What the kernels need of the prelude as one text, without includes of each other.
+std::string PastedPrelude(const std::set<std::string_view>& used, std::string_view kernels) {
   std::string text;
-  for (const EmbeddedFile& file : PreludeFiles()) {
+  for (const PreludeFile& file : NeededPrelude(kernels)) {
     const auto part = std::find_if(kParts.begin(), kParts.end(),
                                    [&](std::string_view name) { return HeaderOf(name) == file.name; });
     if (part != kParts.end() && used.count(*part) == 0) continue;
@@ -83,10 +84,11 @@ Source Translate(const plan::Plan& plan, const std::vector<const plan::Kernel*>&
     if (kernel != kernels.back()) out.Blank();
   }
   const std::set<std::string_view> used = PartsOf(kernels);
+  const std::string text = out.Take();
   const std::string head = options.spelling == Spelling::kIntrinsics
-                               ? "#include <immintrin.h>\n\n" + PastedPrelude(used)
+                               ? "#include <immintrin.h>\n\n" + PastedPrelude(used, text)
                                : Includes(used);
-  source.text = head + "\nnamespace umbra::simd {\n\n" + out.Take() + "\n}  // namespace umbra::simd\n";
+  source.text = head + "\nnamespace umbra::simd {\n\n" + text + "\n}  // namespace umbra::simd\n";
   return source;
 }
 

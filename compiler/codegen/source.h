@@ -42,13 +42,6 @@ Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const Source
 /// The source of all kernels of a plan in one translation unit.
 Source Generate(const plan::Plan& plan, const SourceOptions& options);
 
-/// The embedded prelude: file names as they are included, and their texts.
-struct EmbeddedFile {
-  std::string_view name;
-  std::string_view text;
-};
-std::span<const EmbeddedFile> PreludeFiles();
-
 }  // namespace umbra::codegen
 
 #endif  // UMBRA_COMPILER_CODEGEN_SOURCE_H_

@@ -57,7 +57,7 @@ Expr SpellScalarCast(DType from, DType to, const Expr& value) {
 std::string Speller::Type(DType type) const {
   if (width_ == 1) return ScalarType(type);
   if (type == DType::kBool) return "auto";
-  return fmt::format("{}x{}", Name(type), width_);
+  return fmt::format("{}{}", Name(type), suffix_);
 }
 
 Expr Speller::Fill(DType type, const std::string& scalar) const {

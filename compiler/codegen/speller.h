@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/source.h"
@@ -16,10 +17,13 @@ struct Expr {
   bool atomic = true;
 };
 
-/// Spells operations on packets of `width` lanes; width 1 is plain scalars.
+/// Spells operations on packets of `width` lanes; width 1 is plain scalars. The packets' types are
+/// called by dtype and `suffix`: f32x16.
 class Speller {
  public:
-  Speller(Target target, int width) : target_(target), width_(width) {}
+  Speller(Target target, int width) : Speller(target, width, "x" + std::to_string(width)) {}
+  Speller(Target target, int width, std::string suffix)
+      : target_(target), width_(width), suffix_(std::move(suffix)) {}
   virtual ~Speller() = default;
 
   int width() const { return width_; }
@@ -44,6 +48,7 @@ class Speller {
  protected:
   Target target_;
   int width_;
+  std::string suffix_;
 };
 
 /// The same operations on scalars, whatever the target: for values of a row or of the whole kernel.

@@ -1,3 +1,4 @@
+#include "compiler/codegen/prelude.h"
 #include "compiler/driver/kernel_cache.h"
 
 #include <fmt/format.h>

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <mutex>
 
+#include "compiler/codegen/prelude.h"
 #include "compiler/driver/backend.h"
 #include "umbra/error.h"
 

@@ -36,9 +36,9 @@ class ClangOrc : public Backend {
     ObjectCode result;
     Stopwatch watch;
     llvm::LLVMContext context;
-    const auto module = Parse(source, target, &context);
+    const auto module = Parse(source, target, &context, /*for_reader=*/false);
     result.times.front_end = watch.Lap();
-    const auto machine = MakeTargetMachine(target);
+    const BorrowedMachine machine(target);
     Optimise(module.get(), machine.get(), target);
     result.times.optimise = watch.Lap();
     result.bytes = Emit(module.get(), machine.get(), false);
@@ -54,8 +54,8 @@ class ClangOrc : public Backend {
                     const std::string& form) override {
     Require(form == "llvm" || form == "asm", "unknown form '", form, "': expected llvm or asm");
     llvm::LLVMContext context;
-    const auto module = Parse(source, target, &context);
-    const auto machine = MakeTargetMachine(target);
+    const auto module = Parse(source, target, &context, /*for_reader=*/true);
+    const BorrowedMachine machine(target);
     Optimise(module.get(), machine.get(), target);
     if (form == "asm") {
       const std::vector<char> text = Emit(module.get(), machine.get(), true);
@@ -70,9 +70,9 @@ class ClangOrc : public Backend {
  private:
   // The front end holds state that is shared by the whole process.
   std::unique_ptr<llvm::Module> Parse(const codegen::Source& source, codegen::Target target,
-                                      llvm::LLVMContext* context) {
+                                      llvm::LLVMContext* context, bool for_reader) {
     const std::lock_guard lock(front_end_);
-    return ParseToModule(source, target, context);
+    return ParseToModule(source, target, context, for_reader);
   }
 
   std::mutex front_end_;

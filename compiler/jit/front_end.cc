@@ -9,6 +9,7 @@
 #include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include "compiler/codegen/prelude.h"
 #include "umbra/error.h"
 
 namespace umbra {
@@ -20,13 +21,13 @@ constexpr const char* kFile = "/kernel.cc";
 llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> FilesOf(const codegen::Source& source) {
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   files->addFile(kFile, 0, llvm::MemoryBuffer::getMemBuffer(source.text, kFile));
-  for (const codegen::EmbeddedFile& file : codegen::PreludeFiles())
+  for (const codegen::PreludeFile& file : codegen::NeededPrelude(source.text))
     files->addFile("/include/" + std::string(file.name), 0,
-                   llvm::MemoryBuffer::getMemBuffer(llvm::StringRef(file.text.data(), file.text.size())));
+                   llvm::MemoryBuffer::getMemBufferCopy(file.text));
   return files;
 }
 
-std::vector<std::string> Arguments(codegen::Target target) {
+std::vector<std::string> Arguments(codegen::Target target, bool for_reader) {
   std::vector<std::string> args = {
       "-triple", "x86_64-pc-linux-gnu", "-emit-llvm-only", "-disable-llvm-passes",
       "-O2", "-x", "c++", "-std=c++17", "-I", "/include", "-nostdsysteminc", "-nobuiltininc",
@@ -38,6 +39,7 @@ std::vector<std::string> Arguments(codegen::Target target) {
     args.push_back(feature);
   }
   if (target == codegen::Target::kAvx512) args.push_back("-mprefer-vector-width=512");
+  if (!for_reader) args.push_back("-discard-value-names");
   args.push_back(kFile);
   return args;
 }
@@ -59,14 +61,14 @@ std::vector<std::string> TargetFeatures(codegen::Target target) {
 }
 
 std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codegen::Target target,
-                                            llvm::LLVMContext* context) {
+                                            llvm::LLVMContext* context, bool for_reader) {
   std::string log;
   llvm::raw_string_ostream log_stream(log);
   auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
   clang::TextDiagnosticPrinter printer(log_stream, options.get());
   clang::DiagnosticsEngine diagnostics(llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), options,
                                        &printer, false);
-  const std::vector<std::string> words = Arguments(target);
+  const std::vector<std::string> words = Arguments(target, for_reader);
   std::vector<const char*> args;
   for (const std::string& word : words) args.push_back(word.c_str());
 

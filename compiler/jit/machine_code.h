@@ -12,7 +12,20 @@
 
 namespace umbra {
 
-std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(codegen::Target target);
+/// A target machine lent to one thread at a time; it goes back to a pool of the process, with the
+/// tables that LLVM has set up in it (more than a millisecond of work).
+class BorrowedMachine {
+ public:
+  explicit BorrowedMachine(codegen::Target target);
+  ~BorrowedMachine();
+  BorrowedMachine(const BorrowedMachine&) = delete;
+  BorrowedMachine& operator=(const BorrowedMachine&) = delete;
+  llvm::TargetMachine* get() const { return machine_.get(); }
+
+ private:
+  codegen::Target target_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+};
 
 /// Runs the optimiser in place.
 void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Target target);

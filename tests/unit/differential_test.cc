@@ -307,6 +307,40 @@ TEST(Differential, ConversionsAgree) {
     }
 }
 
+// Rows that end before, at and after a group of packets, with special values on both sides of its end.
+TEST(Differential, PolynomialsAtEveryRowLength) {
+  const double nan = std::nan(""), infinity = INFINITY;
+  const double special[] = {nan, infinity, -infinity, 0.0, -0.0, 1e-40, -1e-40, 88.9, -103.9, 709.9, -745.2, 1.0, 3e38};
+  std::mt19937 random(7);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64})
+    for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "softplus"}) {
+      const std::string type(Name(dtype));
+      const auto graph = graph::ParseText("kernel k(x: " + type + "[n, m], b: " + type + "[m]) -> (y: " + type +
+                                          "[n, m]) {\n  y = " + function + "(x + broadcast<1>(b))\n}")[0];
+      for (const index_t m : {1, 15, 16, 17, 31, 32, 63, 64, 65, 80, 129}) {
+        Tensor x(dtype, {3, m}, 3, &random), b(dtype, {m}, 0, &random);
+        SwitchDType(dtype, [&](auto tag) {
+          for (index_t k = 0; k < m; ++k) static_cast<decltype(tag)*>(b.ref.data)[k] = 0;
+          auto* p = static_cast<decltype(tag)*>(x.ref.data);
+          for (std::size_t k = 0; k < std::size(special); ++k) {
+            p[static_cast<index_t>(k) % m] = static_cast<decltype(tag)>(special[k]);
+            p[x.ref.stride[0] + m - 1 - static_cast<index_t>(k) % m] = static_cast<decltype(tag)>(special[k]);
+          }
+        });
+        CompileOptions options;
+        options.target = "plain";  // one element at a time
+        Tensor scalars(dtype, {3, m}, 0, nullptr);
+        Compile(graph, options)({{x.ref, b.ref}, {scalars.ref}, {}});
+        for (const std::string& target : Targets()) {
+          options.target = target;
+          Tensor y(dtype, {3, m}, 0, nullptr);
+          Compile(graph, options)({{x.ref, b.ref}, {y.ref}, {}});
+          EXPECT_TRUE(SameBits(scalars, y)) << function << " " << type << " of " << m << ", " << target;
+        }
+      }
+    }
+}
+
 TEST(Differential, TransposesAndDot) {
   const auto graph = graph::ParseText(
       "kernel k(a: f32[n, k], b: f32[m, k], c: f32[m, n]) -> (y: f32[n, m]) {\n"

@@ -68,6 +68,10 @@ UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
     return __builtin_ia32_scalefps512_mask(y, e.n, y, static_cast<unsigned short>(-1), 4);
   } else if constexpr (IsSame<V, f64x8>::value) {
     return __builtin_ia32_scalefpd512_mask(y, e.n, y, static_cast<unsigned char>(-1), 4);
+  } else if constexpr (sizeof(V) > 64) {
+    typedef Pair<packet<Elem<V>, kWidth<V> / 2>> Two;
+    const Two a = __builtin_bit_cast(Two, y), n = __builtin_bit_cast(Two, e.n);
+    return __builtin_bit_cast(V, Two{scale(a.low, {a.low, n.low, {}}), scale(a.high, {a.high, n.high, {}})});
   } else
 #endif
   {
@@ -139,6 +143,14 @@ UMBRA_INLINE f64x8 log_edges(f64x8, f64x8 result) { return result; }
 
 template <typename V>
 UMBRA_INLINE LogParts<V> log_parts(V x) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) > 64) {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    const Pair<Half> two = __builtin_bit_cast(Pair<Half>, x);
+    const LogParts<Half> a = log_parts(two.low), b = log_parts(two.high);
+    return {__builtin_bit_cast(V, Pair<Half>{a.m, b.m}), __builtin_bit_cast(V, Pair<Half>{a.e, b.e})};
+  } else
+#endif
   if constexpr (sizeof(Elem<V>) == 4) {
     const Mask<V> tiny = x < c<V>(1.17549435e-38);
     const V y = tiny ? x * c<V>(33554432.0) : x;  // 2^25
@@ -159,6 +171,9 @@ UMBRA_INLINE LogParts<V> log_parts(V x) {
 // The logarithm where it is not finite.
 template <typename V>
 UMBRA_INLINE V log_edges(V x, V result) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) > 64) return result;
+#endif
   const V limit = infinity<V>();
   result = x == limit ? limit : result;
   result = x == c<V>(0) ? -limit : result;

@@ -6,6 +6,10 @@
 
 namespace umbra::simd {
 
+// The halves of a packet, for __builtin_bit_cast.
+template <typename Half>
+struct Pair { Half low, high; };
+
 template <typename V>
 UMBRA_INLINE V load(const Elem<V>* p) {
   V v;
@@ -20,7 +24,7 @@ UMBRA_INLINE void store(Elem<V>* p, V v) { __builtin_memcpy(p, &v, sizeof v); }
 template <typename V>
 UMBRA_INLINE V fill(Elem<V> x) {
   if constexpr (kWidth<V> == 1) return x;
-  else return x - V{};
+  else return x - V();
 }
 
 // Lane numbers 0, 1, 2, ... of an integer packet.
@@ -102,7 +106,14 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
 template <typename V>
 UMBRA_INLINE void stream(Elem<V>* p, V v) {
 #if defined(__clang__)
-  __builtin_nontemporal_store(v, reinterpret_cast<V*>(p));
+  if constexpr (sizeof(V) > 64) {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    const Pair<Half> part = __builtin_bit_cast(Pair<Half>, v);
+    stream<Half>(p, part.low);
+    stream<Half>(p + kWidth<Half>, part.high);
+  } else {
+    __builtin_nontemporal_store(v, reinterpret_cast<V*>(p));
+  }
 #else
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) == 64) {

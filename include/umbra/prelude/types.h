@@ -17,11 +17,24 @@ namespace umbra::simd {
 typedef long long i64;
 
 template <typename T>
-struct Traits;  // of a scalar or packet: element, number of lanes, mask, packet of another element
+struct NoReference { typedef T type; };
+template <typename T>
+struct NoReference<T&> { typedef T type; };
+template <typename T>
+struct NoReference<T&&> { typedef T type; };
+
+// Element and number of lanes of a packet or scalar.
+template <typename V>
+struct Traits {
+  typedef typename NoReference<decltype(V()[0])>::type elem;
+  static constexpr int width = sizeof(V) / sizeof(elem);
+};
 
 // The packet of N lanes of T; N = 1 is T itself.
 template <typename T, int N>
-struct PacketOf;
+struct PacketOf { typedef T type __attribute__((vector_size(N * sizeof(T)))); };
+template <typename T>
+struct PacketOf<T, 1> { typedef T type; };
 template <typename T, int N>
 using packet = typename PacketOf<T, N>::type;
 
@@ -32,24 +45,18 @@ template <> struct IntOfSize<int> { typedef int type; };
 template <> struct IntOfSize<double> { typedef i64 type; };
 template <> struct IntOfSize<i64> { typedef i64 type; };
 
-#define UMBRA_PACKET(T, name, N)                                                            \
-  typedef T name __attribute__((vector_size(N * sizeof(T))));                               \
-  template <> struct PacketOf<T, N> { typedef name type; };                                 \
-  template <> struct Traits<name> { typedef T elem; static constexpr int width = N; };
-
-#define UMBRA_PACKETS(N)         \
-  UMBRA_PACKET(float, f32x##N, N)  \
-  UMBRA_PACKET(double, f64x##N, N) \
-  UMBRA_PACKET(int, i32x##N, N)    \
-  UMBRA_PACKET(i64, i64x##N, N)
+#define UMBRA_PACKETS(N)                                                 \
+  typedef float f32x##N __attribute__((vector_size(N * sizeof(float))));   \
+  typedef double f64x##N __attribute__((vector_size(N * sizeof(double)))); \
+  typedef int i32x##N __attribute__((vector_size(N * sizeof(int))));       \
+  typedef i64 i64x##N __attribute__((vector_size(N * sizeof(i64))));
 
 UMBRA_PACKETS(2)
 UMBRA_PACKETS(4)
 UMBRA_PACKETS(8)
 UMBRA_PACKETS(16)
 
-#define UMBRA_SCALAR(T)                                                          \
-  template <> struct PacketOf<T, 1> { typedef T type; };                         \
+#define UMBRA_SCALAR(T) \
   template <> struct Traits<T> { typedef T elem; static constexpr int width = 1; };
 UMBRA_SCALAR(float)
 UMBRA_SCALAR(double)
@@ -74,6 +81,16 @@ template <typename V>
 struct MaskOf<V, 1> { typedef bool type; };
 template <typename V>
 using Mask = typename MaskOf<V>::type;
+
+// Packets worked on side by side, as one wider packet: a long chain of steps that wait for each other
+// leaves room for other chains. g++ spills what is wider than a register; there it is one packet.
+#if defined(__clang__)
+inline constexpr int kSideBySide = 4;
+#else
+inline constexpr int kSideBySide = 1;
+#endif
+template <typename V>
+using group = packet<Elem<V>, kWidth<V> * kSideBySide>;
 
 template <typename A, typename B>
 struct IsSame { static constexpr bool value = false; };
