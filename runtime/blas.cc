@@ -97,10 +97,17 @@ void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, con
 
 const std::string& BlasName() { return TheBlas().name; }
 
-void SetBlasThreads(int threads) {
+BlasThreads::BlasThreads(int threads) {
   const Blas& blas = TheBlas();
   if (blas.set_threads == nullptr || blas.get_threads == nullptr || threads <= 0) return;
-  if (blas.get_threads() != threads) blas.set_threads(threads);
+  const int now = blas.get_threads();
+  if (now == threads) return;
+  before_ = now;
+  blas.set_threads(threads);
+}
+
+BlasThreads::~BlasThreads() {
+  if (before_ > 0) TheBlas().set_threads(before_);
 }
 
 }  // namespace umbra::runtime

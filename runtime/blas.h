@@ -11,8 +11,18 @@ namespace umbra::runtime {
 /// File name of the BLAS in use; empty if none was found. UMBRA_BLAS names another.
 const std::string& BlasName();
 
-/// Lets BLAS use at most this many threads; 0: its own default.
-void SetBlasThreads(int threads);
+/// While it lives, BLAS uses at most this many threads (0: as many as the host has set); then the
+/// host's own setting holds again.
+class BlasThreads {
+ public:
+  explicit BlasThreads(int threads);
+  ~BlasThreads();
+  BlasThreads(const BlasThreads&) = delete;
+  BlasThreads& operator=(const BlasThreads&) = delete;
+
+ private:
+  int before_ = 0;  // 0: nothing to restore
+};
 
 inline void Gemm(int ta, int tb, long long m, long long n, long long k, float alpha, const float* a,
                  long long lda, const float* b, long long ldb, float beta, float* c, long long ldc) {

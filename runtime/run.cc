@@ -160,7 +160,7 @@ void Run(const Program& program, const Arguments& arguments, const RunOptions& o
       continue;
     }
     const auto& gemm = std::get<GemmStep>(step);
-    SetBlasThreads(threads);
+    const BlasThreads scope(threads);
     if (buffers[static_cast<std::size_t>(gemm.c)].dtype == DType::kFloat64)
       RunGemm<double>(gemm, buffers);
     else

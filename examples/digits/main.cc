@@ -124,7 +124,7 @@ void Train(const Options& options, Assign assign) {
 
 void Run(const Options& options) {
   umbra::runtime::CallSite::SetThreads(options.threads);
-  umbra::runtime::SetBlasThreads(options.threads);
+  const umbra::runtime::BlasThreads blas_threads(options.threads);
   if (options.engine == "eager") return Train(options, Eager());
 
   umbra::CompileOptions compile;
