@@ -93,7 +93,7 @@ class KernelEmitter : private ValueEmitter {
         if (Moves(access, row))
           text += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
       out_.Line("{}{}* {} = {};", access.store ? "" : "const ",
-                ScalarType(OperandType(static_cast<int>(k))), o.name, text);
+                ElementType(OperandType(static_cast<int>(k))), o.name, text);
     }
   }
 
@@ -321,10 +321,8 @@ class KernelEmitter : private ValueEmitter {
     const Expr e = AsPacket(store.value);
     const std::string& stride = VectorStride(store.operand);
     if (!stride.empty()) {
-      out_.Line("{};", width_ == 1      ? speller_->Store(type, address, e)
-                       : lanes.empty() ? fmt::format("scatter({}, {}, {})", address, stride, e.text)
-                                       : fmt::format("scatter_head({}, {}, {}, {})", address, stride,
-                                                     e.text, lanes));
+      out_.Line("{};", lanes.empty() ? speller_->Scatter(type, address, stride, e)
+                                     : speller_->ScatterHead(type, address, stride, e, lanes));
       return;
     }
     if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));

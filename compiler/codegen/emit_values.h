@@ -31,8 +31,6 @@ class ValueEmitter : protected KernelShape {
                 Writer* out)
       : KernelShape(plan, kernel, options), out_(*out), width_(PacketWidth()) {
     speller_ = MakeSpeller(options.spelling, options.target, width_);
-    for (std::size_t id = 0; id < kernel.values.size(); ++id)
-      positional_.push_back(plan::IsPositional(kernel.values, static_cast<int>(id)));
     CountUses();
     BindLanes();
   }
@@ -51,17 +49,10 @@ class ValueEmitter : protected KernelShape {
   }
 
   // Is the value computed one by one, within the lanes of another?
-  bool InLanes(int id) const {
-    return positional_[static_cast<std::size_t>(id)] && !IsScalar(id);
-  }
+  bool InLanes(int id) const { return !InPackets(id) && !IsScalar(id); }
 
-  // Is the value a packet made of lanes?
-  bool IsMadeOfLanes(int id) const {
-    const Value& v = value(id);
-    if (width_ == 1 || InLanes(id)) return false;
-    if (v.kind == Value::Kind::kGather) return true;
-    return v.kind == Value::Kind::kCast && positional_[static_cast<std::size_t>(v.args[0])];
-  }
+  // Is the value a packet that lanes are put into?
+  bool HasLanes(int id) const { return width_ > 1 && InPackets(id) && !IsScalar(id) && IsMadeOfLanes(id); }
 
   void BindLanes() {
     lanes_.kernel = &kernel_;
@@ -92,7 +83,7 @@ class ValueEmitter : protected KernelShape {
     for (std::size_t id = 0; id < kernel_.values.size(); ++id)
       for (int arg : kernel_.values[id].args)
         use(arg, !IsScalar(static_cast<int>(id)) && !InLanes(static_cast<int>(id)) &&
-                     !IsMadeOfLanes(static_cast<int>(id)));
+                     !HasLanes(static_cast<int>(id)));
     for (const Phase& phase : kernel_.phases) {
       for (const auto& reduction : phase.reductions) use(reduction.value, true);
       for (const auto& stage : phase.stages) use(stage.value, true);
@@ -123,8 +114,8 @@ class ValueEmitter : protected KernelShape {
       const std::string base = moves_by_row ? names_.Make(operand.name + "_data") : operand.name;
       operand.base = base;
       out_.Line("{}{}* {} = static_cast<{}{}*>(args->data[{}]);", access.store ? "" : "const ",
-                ScalarType(buffer.dtype), base, access.store ? "" : "const ",
-                ScalarType(buffer.dtype), k);
+                ElementType(buffer.dtype), base, access.store ? "" : "const ",
+                ElementType(buffer.dtype), k);
       for (int axis = 0; axis < rank; ++axis) {
         if (!Moves(access, axis)) continue;
         const bool unit = axis == vector_axis_ && !options_.variant.strided && IsContiguousByPlan(access);
@@ -142,7 +133,7 @@ class ValueEmitter : protected KernelShape {
       row_names_.push_back(names_.Make(signature_.row_buffers.size() > 1
                                            ? fmt::format("row{}", slot) : std::string("row")));
       out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});",
-                ScalarType(type), row_names_.back(), offset);
+                ElementType(type), row_names_.back(), offset);
       offset += fmt::format(" + ({} + 15) / 16 * 16 * {}", ExtentName(vector_axis_), SizeOf(type));
     }
   }
@@ -300,7 +291,7 @@ class ValueEmitter : protected KernelShape {
       const Expr e = AsScalar(arg);
       args.push_back(e.atomic ? e.text : "(" + e.text + ")");
     }
-    return {GatherText(lanes_, v, args), !v.guarded};
+    return {GatherText(lanes_, v, args), !v.guarded && v.type != DType::kBool};
   }
 
   // Defines a packet value here: inline if it is short and read once, else by a name.
@@ -308,12 +299,10 @@ class ValueEmitter : protected KernelShape {
                      Names* names) {
     if (InLanes(id)) return;
     const Value& v = value(id);
-    if (IsMadeOfLanes(id)) {
-      DeclareLanes(id, v.type, index, lanes, names);
+    if (HasLanes(id)) {
+      DeclareLanes(id, v.type == DType::kBool ? DType::kInt32 : v.type, index, lanes, names);
       return;
     }
-    for (int arg : v.args)  // conditions on positions, as masks
-      if (InLanes(arg)) DeclareLanes(arg, DType::kInt32, index, lanes, names);
     Expr e;
     switch (v.kind) {
       case Value::Kind::kIndex:
@@ -353,7 +342,6 @@ class ValueEmitter : protected KernelShape {
   std::vector<bool> spread_;
   std::map<int, Expr> text_, packet_text_;
   std::map<int, std::string> accumulator_;
-  std::vector<bool> positional_;
   std::vector<std::string> number_names_;
   LaneContext lanes_;
 };

@@ -100,7 +100,8 @@ class IntrinsicSpeller : public Speller {
   int Bits(DType type) const { return width_ * static_cast<int>(SizeOf(type)) * 8; }
   bool HasRegister(DType type) const {
     const int bits = Bits(type);
-    return type != DType::kBool && bits >= 128 && bits <= RegisterBytes(target_) * 8;
+    const bool spelled = IsFloat(type) || type == DType::kInt32;
+    return spelled && bits >= 128 && bits <= RegisterBytes(target_) * 8;
   }
   bool Masked() const { return target_ == Target::kAvx512; }
 

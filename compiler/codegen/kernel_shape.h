@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "compiler/codegen/source.h"
 
@@ -13,17 +14,35 @@ class KernelShape {
  public:
   KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options)
       : plan_(plan), kernel_(kernel), signature_(kernel.signature), options_(options),
-        vector_axis_(kernel.signature.vector_axis), columns_(!kernel.vector_axis_is_inner()) {}
+        vector_axis_(kernel.signature.vector_axis), columns_(!kernel.vector_axis_is_inner()) {
+    MarkPositional();
+    MarkPackets();
+  }
 
   /// Lanes of the kernel's packets: as many as the widest dtype has in a register; 1 for plain.
   int PacketWidth() const {
     const int bytes = RegisterBytes(options_.target);
     if (bytes == 0) return 1;
     std::size_t widest = 4;
-    for (std::size_t id = 0; id < kernel_.values.size(); ++id)
-      if (!plan::IsPositional(kernel_.values, static_cast<int>(id)))
-        widest = std::max(widest, SizeOf(kernel_.values[id].type));
+    for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
+      const plan::Value& v = kernel_.values[id];
+      const bool alike = v.scope == plan::Scope::kUniform || (v.scope == plan::Scope::kRow && !columns_);
+      if (packets_[id] && !positional_[id] && !alike) widest = std::max(widest, SizeOf(v.type));
+    }
     return bytes / static_cast<int>(widest);
+  }
+
+  /// Is the value computed with positions? Those are computed one by one rather than in packets.
+  bool IsPositional(int id) const { return positional_[static_cast<std::size_t>(id)]; }
+
+  /// Does something need the value as a packet? If not, it is part of a position.
+  bool InPackets(int id) const { return packets_[static_cast<std::size_t>(id)]; }
+
+  /// Is the value's packet put together from lanes?
+  bool IsMadeOfLanes(int id) const {
+    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
+    return v.kind == plan::Value::Kind::kGather || IsPositional(id) ||
+           (v.kind == plan::Value::Kind::kCast && IsPositional(v.args[0]));
   }
 
   /// Do stores go past the caches?
@@ -51,7 +70,7 @@ class KernelShape {
     bool polynomial = false;
     for (int id : phase.element_values) {
       const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-      if (v.kind == plan::Value::Kind::kGather || plan::IsPositional(kernel_.values, id)) return false;
+      if (v.kind == plan::Value::Kind::kGather || IsPositional(id)) return false;
       if (v.kind != plan::Value::Kind::kMap) continue;
       if (graph::Info(v.op).header == "libmvec") return false;
       if (graph::Info(v.op).header == "math") polynomial = true;
@@ -88,6 +107,36 @@ class KernelShape {
       return std::to_string(signature_.axes[static_cast<std::size_t>(axis)].value);
     return "n" + std::to_string(axis);
   }
+
+ private:
+  void MarkPositional() {
+    using Kind = plan::Value::Kind;
+    for (const plan::Value& v : kernel_.values) {
+      bool positional = v.kind == Kind::kIndex || v.kind == Kind::kNumber;
+      if (v.kind == Kind::kMap && (v.type == DType::kInt64 || v.type == DType::kBool))
+        for (int arg : v.args) positional = positional || positional_[static_cast<std::size_t>(arg)];
+      positional_.push_back(positional);
+    }
+  }
+
+  void MarkPackets() {
+    packets_.assign(kernel_.values.size(), false);
+    for (const plan::Phase& phase : kernel_.phases) {
+      for (const auto& reduction : phase.reductions) MarkPacket(reduction.value);
+      for (const auto& stage : phase.stages) MarkPacket(stage.value);
+      for (const auto& store : phase.stores) MarkPacket(store.value);
+    }
+    for (const auto& store : kernel_.final_stores) MarkPacket(store.value);
+  }
+
+  void MarkPacket(int id) {
+    if (InPackets(id)) return;
+    packets_[static_cast<std::size_t>(id)] = true;
+    if (IsMadeOfLanes(id)) return;
+    for (int arg : kernel_.values[static_cast<std::size_t>(id)].args) MarkPacket(arg);
+  }
+
+  std::vector<bool> positional_, packets_;
 
  protected:
   const plan::Plan& plan_;

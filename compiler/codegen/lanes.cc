@@ -43,13 +43,13 @@ class Lane {
       case Value::Kind::kIndex:
         return {v.index == context_.kernel->signature.vector_axis ? index_ : fmt::format("i{}", v.index)};
       case Value::Kind::kLoad:
-      case Value::Kind::kStaged: return {context_.load_text(v, index_)};
+      case Value::Kind::kStaged: return {context_.load_text(v, index_), v.type != DType::kBool};
       case Value::Kind::kReduced: return {context_.packet_text(id) + "[k]"};
       case Value::Kind::kCast: return SpellScalarCast(value(v.args[0]).type, v.type, Of(v.args[0]));
       case Value::Kind::kGather: {
         std::vector<std::string> args;
         for (int arg : v.args) args.push_back(Parenthesised(Of(arg)));
-        return {GatherText(context_, v, args), !v.guarded};
+        return {GatherText(context_, v, args), !v.guarded && v.type != DType::kBool};
       }
       case Value::Kind::kMap: {
         std::vector<Expr> args;
@@ -81,6 +81,7 @@ std::string GatherText(const LaneContext& context, const Value& gather,
   std::string text = fmt::format("{}[{}]", context.operand_name(gather.index), rank == 0 ? "0" : at);
   if (gather.guarded)
     text = fmt::format("{} ? {} : {}", args.back(), text, Literal(gather.constant, gather.type));
+  if (gather.type == DType::kBool) text = (gather.guarded ? "(" + text + ")" : text) + " != 0";
   return text;
 }
 

@@ -7,6 +7,8 @@
 namespace umbra::codegen {
 
 std::string Literal(double value, DType type) {
+  if (IsHalf(type)) return fmt::format("narrow<{}>({})", Name(type), Literal(value, DType::kFloat32));
+  if (type != ComputeType(type)) type = DType::kInt32;
   if (type == DType::kBool) return value != 0 ? "true" : "false";
   if (type == DType::kInt32) {
     if (value == -2147483648.0) return "(-2147483647 - 1)";
@@ -29,6 +31,8 @@ std::string Literal(double value, DType type) {
 
 std::string IdentityLiteral(graph::Reducer reducer, DType type) {
   const bool is_int = type == DType::kInt32;
+  if (type == DType::kInt64 && reducer == graph::Reducer::maximum) return "(-9223372036854775807LL - 1)";
+  if (type == DType::kInt64 && reducer == graph::Reducer::minimum) return "9223372036854775807LL";
   switch (reducer) {
     case graph::Reducer::sum: return Literal(0, type);
     case graph::Reducer::product: return Literal(1, type);

@@ -35,7 +35,7 @@ const TargetRow& Row(Target target) {
 }
 
 // The parts of the prelude, beyond its base, that not every kernel needs.
-constexpr std::array<std::string_view, 3> kParts = {"reduce", "math", "libmvec"};
+constexpr std::array<std::string_view, 4> kParts = {"half", "reduce", "math", "libmvec"};
 
 std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/{}.h", part); }
 
@@ -46,6 +46,7 @@ std::set<std::string_view> PartsOf(const std::vector<const plan::Kernel*>& kerne
     for (const plan::Value& value : kernel->values) {
       if (value.kind == plan::Value::Kind::kMap) used.insert(graph::Info(value.op).header);
       if (value.kind == plan::Value::Kind::kReduced) used.insert("reduce");
+      if (IsHalf(value.type)) used.insert("half");
     }
   return used;
 }

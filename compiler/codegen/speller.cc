@@ -41,17 +41,18 @@ std::string ScalarType(DType type) {
     case DType::kInt32: return "int";
     case DType::kBool: return "bool";
     case DType::kInt64: return "long long";
+    default: return std::string(Name(type));
   }
-  return "";
 }
+
+std::string ElementType(DType type) { return ScalarType(type == DType::kBool ? DType::kUInt8 : type); }
 
 Expr SpellScalarMap(graph::Op op, DType type, const std::vector<Expr>& args) {
   return Substitute(op, type, args);
 }
 
 Expr SpellScalarCast(DType from, DType to, const Expr& value) {
-  if (from == DType::kBool) return {fmt::format("cast_mask<{}>({})", ScalarType(to), value.text)};
-  return {fmt::format("cast<{}>({})", ScalarType(to), value.text)};
+  return Speller(Target::kPlain, 1).Cast(from, to, value);
 }
 
 std::string Speller::Type(DType type) const {
@@ -65,7 +66,14 @@ Expr Speller::Fill(DType type, const std::string& scalar) const {
   return {fmt::format("fill<{}>({})", Type(type), scalar)};
 }
 
+Expr Speller::AsBytes(const Expr& condition) const {
+  return width_ == 1 ? condition : Cast(DType::kBool, DType::kUInt8, condition);
+}
+
+Expr Speller::FromBytes(const Expr& bytes) { return {bytes.text + " != 0", false}; }
+
 Expr Speller::Load(DType type, const std::string& address) const {
+  if (type == DType::kBool) return FromBytes(Load(DType::kUInt8, address));
   if (width_ > 1) return {fmt::format("load<{}>({})", Type(type), address)};
   // p + i + j reads better as p[i + j].
   const std::size_t plus = address.find(" + ");
@@ -74,32 +82,50 @@ Expr Speller::Load(DType type, const std::string& address) const {
 }
 
 Expr Speller::LoadHead(DType type, const std::string& address, const std::string& lanes) const {
+  if (type == DType::kBool) return FromBytes(LoadHead(DType::kUInt8, address, lanes));
   return {fmt::format("load_head<{}>({}, {})", Type(type), address, lanes)};
 }
 
 Expr Speller::Gather(DType type, const std::string& address, const std::string& stride) const {
   if (width_ == 1) return Load(type, address);
+  if (type == DType::kBool) return FromBytes(Gather(DType::kUInt8, address, stride));
   return {fmt::format("gather<{}>({}, {})", Type(type), address, stride)};
 }
 
 Expr Speller::GatherHead(DType type, const std::string& address, const std::string& stride,
                          const std::string& lanes) const {
+  if (type == DType::kBool) return FromBytes(GatherHead(DType::kUInt8, address, stride, lanes));
   return {fmt::format("gather_head<{}>({}, {}, {})", Type(type), address, stride, lanes)};
 }
 
 std::string Speller::Store(DType type, const std::string& address, const Expr& value) const {
+  if (type == DType::kBool) return Store(DType::kUInt8, address, AsBytes(value));
   if (width_ == 1) return fmt::format("{} = {}", Load(type, address).text, value.text);
   return fmt::format("store({}, {})", address, value.text);
 }
 
-std::string Speller::StoreHead(DType, const std::string& address, const Expr& value,
+std::string Speller::StoreHead(DType type, const std::string& address, const Expr& value,
                                const std::string& lanes) const {
+  if (type == DType::kBool) return StoreHead(DType::kUInt8, address, AsBytes(value), lanes);
   return fmt::format("store_head({}, {}, {})", address, value.text, lanes);
 }
 
 std::string Speller::Stream(DType type, const std::string& address, const Expr& value) const {
   if (width_ == 1) return Store(type, address, value);
+  if (type == DType::kBool) return Stream(DType::kUInt8, address, AsBytes(value));
   return fmt::format("stream({}, {})", address, value.text);
+}
+
+std::string Speller::Scatter(DType type, const std::string& address, const std::string& stride,
+                             const Expr& value) const {
+  if (width_ == 1) return Store(type, address, value);
+  return fmt::format("scatter({}, {}, {})", address, stride, (type == DType::kBool ? AsBytes(value) : value).text);
+}
+
+std::string Speller::ScatterHead(DType type, const std::string& address, const std::string& stride,
+                                 const Expr& value, const std::string& lanes) const {
+  return fmt::format("scatter_head({}, {}, {}, {})", address, stride,
+                     (type == DType::kBool ? AsBytes(value) : value).text, lanes);
 }
 
 Expr Speller::Map(graph::Op op, DType type, const std::vector<Expr>& args,
@@ -116,10 +142,10 @@ Expr Speller::Map(graph::Op op, DType type, const std::vector<Expr>& args,
 }
 
 Expr Speller::Cast(DType from, DType to, const Expr& value) const {
-  if (width_ == 1) return SpellScalarCast(from, to, value);
   if (from == DType::kBool) return {fmt::format("cast_mask<{}>({})", Type(to), value.text)};
   if (to == DType::kBool) return {fmt::format("{} != 0", Parenthesised(value)), false};
-  return {fmt::format("cast<{}>({})", Type(to), value.text)};
+  const char* form = IsHalf(from) ? "widen<{}>({})" : IsHalf(to) ? "narrow<{}>({})" : "cast<{}>({})";
+  return {fmt::format(fmt::runtime(form), Type(to), value.text)};
 }
 
 std::unique_ptr<Speller> MakeSpeller(Spelling spelling, Target target, int width) {

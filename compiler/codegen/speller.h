@@ -40,12 +40,19 @@ class Speller {
   virtual std::string StoreHead(DType type, const std::string& address, const Expr& value,
                                 const std::string& lanes) const;
   virtual std::string Stream(DType type, const std::string& address, const Expr& value) const;
+  std::string Scatter(DType type, const std::string& address, const std::string& stride, const Expr& value) const;
+  std::string ScatterHead(DType type, const std::string& address, const std::string& stride, const Expr& value,
+                          const std::string& lanes) const;
   /// `op` on packets of `type`. Where `literal[k]`, operand k is a scalar literal.
   virtual Expr Map(graph::Op op, DType type, const std::vector<Expr>& args,
                    const std::vector<bool>& literal) const;
   virtual Expr Cast(DType from, DType to, const Expr& value) const;
 
  protected:
+  // Conditions lie in memory as bytes: the value to store, and the condition of a loaded packet.
+  Expr AsBytes(const Expr& condition) const;
+  static Expr FromBytes(const Expr& bytes);
+
   Target target_;
   int width_;
   std::string suffix_;
@@ -55,8 +62,10 @@ class Speller {
 Expr SpellScalarMap(graph::Op op, DType type, const std::vector<Expr>& args);
 Expr SpellScalarCast(DType from, DType to, const Expr& value);
 
-/// `float`, `double`, `int`, `bool`.
+/// The C++ type of one value: `float`, `int`, `f16`, `bool`.
 std::string ScalarType(DType type);
+/// The C++ type of an element in memory: as above, but conditions are bytes.
+std::string ElementType(DType type);
 
 std::unique_ptr<Speller> MakeSpeller(Spelling spelling, Target target, int width);
 /// Raw intrinsics; in intrinsics.cc.

@@ -76,7 +76,7 @@ Operand AsNumber(Composer& composer, const Operand& value, const std::vector<Ope
   if (!IsCondition(composer, value)) return value;
   for (const Operand& operand : operands)
     if (operand.kind != Operand::Kind::kLiteral)
-      return composer.Cast(value, composer.graph().node(operand.node).dtype);
+      return composer.Cast(value, ComputeType(composer.graph().node(operand.node).dtype));
   return composer.Cast(value, DType::kFloat32);
 }
 
@@ -159,7 +159,7 @@ Value Builder::Scalar(std::string name, DType dtype) {
 }
 
 Value Builder::Constant(double value, DType dtype) {
-  return ValueAccess::Make(state_, Operand::Node(state_->graph.Constant(value, dtype)));
+  return ValueAccess::Make(state_, state_->composer.Cast(Operand::Literal(value), dtype));
 }
 
 Value Builder::IndexMap(std::string_view name, const std::vector<index_t>& params, DType dtype) {

@@ -72,7 +72,7 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
 
   DType dtype = DType::kFloat32;
   for (std::size_t k = operands.size(); k-- > (op == Op::select ? 1u : 0u);)
-    if (operands[k].kind != Kind::kLiteral) dtype = graph_.node(operands[k].node).dtype;
+    if (operands[k].kind != Kind::kLiteral) dtype = ComputeType(graph_.node(operands[k].node).dtype);
 
   PartialShape shape;
   const Operand* pending = nullptr;
@@ -139,7 +139,8 @@ Operand Composer::Apply(const Composite& composite, const std::vector<Operand>& 
 }
 
 Operand Composer::Cast(const Operand& value, DType dtype) {
-  if (value.kind == Kind::kLiteral) return Operand::Node(graph_.Constant(value.number, dtype));
+  if (value.kind == Kind::kLiteral)
+    return Cast(Operand::Node(graph_.Constant(value.number, ComputeType(dtype))), dtype);
   Operand cast = value;
   cast.node = graph_.Cast(value.node, dtype);
   return cast;
@@ -182,7 +183,7 @@ int Composer::Resolve(const Operand& value, std::string_view what) {
 
 int Composer::ResolveTo(const Operand& value, DType dtype, const PartialShape& shape) {
   if (value.kind == Kind::kLiteral) {
-    const int constant = graph_.Constant(value.number, dtype);
+    const int constant = graph_.Constant(value.number, ComputeType(dtype));
     return shape.size() == 0
                ? constant
                : graph_.Broadcast(constant, std::vector<int>(shape.size(), -1), shape);

@@ -85,8 +85,8 @@ bool Accepts(OpTypes types, DType dtype) {
 
 std::string_view TypesText(OpTypes types) {
   switch (types) {
-    case OpTypes::kNumeric: return "f32, f64 or i32";
-    case OpTypes::kFloat: return "f32 or f64";
+    case OpTypes::kNumeric: return "numbers";
+    case OpTypes::kFloat: return "floating-point numbers";
     case OpTypes::kBool: return "a condition";
     case OpTypes::kAny: return "anything";
   }
@@ -151,7 +151,6 @@ Dimension Graph::Unify(const Dimension& a, const Dimension& b, std::string_view 
 int Graph::Input(std::string name, DType dtype, PartialShape shape) {
   Require(shape.rank().is_static(), "input '", name,
           "' has a dynamic rank: give its number of dimensions, each may be '?'");
-  Require(dtype != DType::kBool, "input '", name, "' has dtype bool: use i32, f32 or f64");
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d].is_dynamic() && shape[d].symbol() < 0)
       shape[d] = Dimension::WithSymbol(NewSymbol());
@@ -174,9 +173,10 @@ int Graph::Scalar(std::string name, DType dtype) {
   for (const auto* list : {&inputs_, &scalars_})
     for (int id : *list)
       Require(node(id).name != name, "two operands are called '", name, "': rename one");
+  Require(dtype != DType::kBool, "scalar '", name, "' has dtype bool: use i32");
   Node node;
   node.kind = Kind::kScalar;
-  node.dtype = dtype;
+  node.dtype = ComputeType(dtype);
   node.name = std::move(name);
   scalars_.push_back(Add(std::move(node)));
   return scalars_.back();
@@ -188,6 +188,10 @@ int Graph::Constant(double value, DType dtype) {
     Require(value == static_cast<double>(static_cast<std::int32_t>(
                          std::max(-2147483648.0, std::min(2147483647.0, value)))),
             "the literal ", value, " is not an i32: use tcast<f32>(...) on the other operand");
+  if (dtype == DType::kInt64)
+    Require(std::fabs(value) <= 9007199254740992.0 && value == std::trunc(value), "the literal ", value,
+            " is not a whole number up to 2^53: use tcast<f64>(...) on the other operand");
+  Ensure(dtype == ComputeType(dtype), "a constant of a narrow dtype");
   Node node;
   node.kind = Kind::kConstant;
   node.dtype = dtype;
@@ -200,6 +204,7 @@ int Graph::Map(Op op, std::vector<int> inputs) {
   Require(static_cast<int>(inputs.size()) == info.arity, info.name, " takes ", info.arity,
           " operand", info.arity == 1 ? "" : "s", ", ", inputs.size(), " given");
   const std::size_t first_value = op == Op::select ? 1 : 0;
+  for (int& input : inputs) input = Widened(input);
   if (op == Op::select)
     Require(node(inputs[0]).dtype == DType::kBool, "select: the condition must be a comparison, ",
             Describe(*this, inputs[0]), " given; write e.g. x != 0");
@@ -236,8 +241,14 @@ int Graph::Map(Op op, std::vector<int> inputs) {
   return Add(std::move(made));
 }
 
+int Graph::Widened(int id) { return Cast(id, ComputeType(node(id).dtype)); }
+
 int Graph::Cast(int input, DType dtype) {
-  if (node(input).dtype == dtype) return input;
+  const DType from = node(input).dtype;
+  if (from == dtype) return input;
+  // A 16-bit float widens to f32 and is rounded from f32 or f64; an integer is exact in f64.
+  if (IsHalf(from) && dtype != DType::kFloat32) return Cast(Cast(input, DType::kFloat32), dtype);
+  if (IsHalf(dtype) && !IsFloat(from)) return Cast(Cast(input, DType::kFloat64), dtype);
   Node made;
   made.kind = Kind::kCast;
   made.dtype = dtype;
@@ -293,6 +304,7 @@ int Graph::Transpose(int input, std::vector<int> axes) {
 }
 
 int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim) {
+  input = Widened(input);
   const Node& operand = node(input);
   std::sort(axes.begin(), axes.end());
   axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
@@ -345,8 +357,6 @@ int Graph::Gather(int source, std::vector<int> positions, int guard, double outs
   const Node& operand = node(source);
   Ensure(positions.size() == operand.shape.size(), "gather: ", positions.size(), " positions in ",
          Describe(*this, source));
-  Require(operand.dtype != DType::kBool, "an index map takes numbers, ", Describe(*this, source),
-          " is a condition; use tcast<f32>(...) first");
   Node made;
   made.kind = Kind::kGather;
   made.dtype = operand.dtype;
@@ -394,6 +404,8 @@ void Graph::CopySymbols(const Graph& other) {
 }
 
 int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {
+  a = Widened(a);
+  b = Widened(b);
   const Node &x = node(a), &y = node(b);
   Require(x.dtype == y.dtype && IsFloat(x.dtype), "dot takes two operands of f32 or two of f64, ",
           Describe(*this, a), " and ", Describe(*this, b), " given; convert with tcast");

@@ -26,7 +26,8 @@ struct Node {
     kConstant,   ///< `constant`, rank 0
     kMap,        ///< elementwise `op`; operands have the node's shape or rank 0 and kind scalar/constant
                  ///< (or any value of rank 0, which is spread over the shape)
-    kCast,       ///< elementwise conversion to `dtype`
+    kCast,       ///< elementwise conversion to `dtype`; a narrow dtype (umbra::ComputeType) is only
+                 ///< moved, cast and stored: what computes with it casts first
     kBroadcast,  ///< output dimension i is dimension axes[i] of the operand, or new where axes[i] is -1
     kTranspose,  ///< output dimension i is dimension axes[i] of the operand
     kReduce,     ///< `reducer` over the dimensions in `axes` (ascending); kept as 1 if `keepdim`
@@ -129,6 +130,7 @@ class Graph {
 
  private:
   int Add(Node node);
+  int Widened(int id);
   std::uint64_t StructuralHash() const;
 
   /// Made once, never copied along.

@@ -143,10 +143,9 @@ class ExpressionLowering {
     }
     if (e.name == "tcast") {
       Arity(e, operands, 1, 1);
-      for (DType type : {DType::kFloat32, DType::kFloat64, DType::kInt32})
-        if (e.parameters.size() == 1 && e.parameters[0] == Name(type))
-          return composer_.Cast(operands[0], type);
-      throw Error("tcast needs a dtype: tcast<f32>(x), tcast<f64>(x) or tcast<i32>(x)");
+      if (const auto type = e.parameters.size() == 1 ? FindDType(e.parameters[0]) : std::nullopt)
+        return composer_.Cast(operands[0], *type);
+      throw Error("tcast needs a dtype, " + DTypeNames() + ", as in tcast<f32>(x)");
     }
     if (const IndexMapInfo* map = FindIndexMap(MapName(e))) return IndexMap(*map, operands);
     for (const OperatorAst& op : operators_) {
@@ -246,7 +245,9 @@ class KernelBuilder {
 
   int ToOutput(const Parameter& output, const Operand& value) {
     const PartialShape declared = Shape(output.type);
-    const int id = composer_.ResolveTo(value, output.type.dtype, declared);
+    int id = composer_.ResolveTo(value, output.type.dtype, declared);
+    // A narrow output is rounded at its store.
+    if (graph_.node(id).dtype == ComputeType(output.type.dtype)) id = graph_.Cast(id, output.type.dtype);
     const DType dtype = graph_.node(id).dtype;
     Require(dtype == output.type.dtype, "output '", output.name, "' is declared ",
             Name(output.type.dtype), ", but its value has dtype ", Name(dtype), "; write tcast<",

@@ -11,6 +11,7 @@
 // primary    = number | name | name [ "<" parameter { "," parameter } ">" ] "(" arguments ")" | "(" expression ")"
 #include "compiler/graph/index_map.h"
 #include "compiler/graph/parser.h"
+#include "compiler/graph/shape_text.h"
 
 #include <fmt/format.h>
 
@@ -135,10 +136,9 @@ class Parser {
 
   Type TypeOf() {
     Type type;
-    if (IsName("f32")) type.dtype = DType::kFloat32;
-    else if (IsName("f64")) type.dtype = DType::kFloat64;
-    else if (IsName("i32")) type.dtype = DType::kInt32;
-    else Fail("expected a dtype (f32, f64 or i32)");
+    const auto dtype = token_.kind == Token::Kind::kName ? FindDType(token_.text) : std::nullopt;
+    if (!dtype) Fail("expected a dtype (" + DTypeNames() + ")");
+    type.dtype = *dtype;
     Next();
     if (!Accept("[")) return type;
     type.has_shape = true;

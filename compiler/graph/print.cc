@@ -53,6 +53,13 @@ std::string DimensionText(const Graph& graph, const Dimension& dim) {
   return fmt::format("?{}", known.symbol());
 }
 
+std::string DTypeNames() {
+  std::string text;
+  for (const DType type : kAllDTypes)
+    text += (text.empty() ? "" : type == std::end(kAllDTypes)[-1] ? " or " : ", ") + std::string(Name(type));
+  return text;
+}
+
 std::string TypeText(const Graph& graph, DType dtype, const PartialShape& shape) {
   std::string text(Name(dtype));
   if (shape.size() == 0) return text;

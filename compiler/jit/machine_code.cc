@@ -101,8 +101,7 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
         "always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
         "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,"
         "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
-    Require(!static_cast<bool>(error), "LLVM does not take the passes of packet kernels: ",
-            llvm::toString(std::move(error)));
+    if (error) throw InternalError("LLVM does not take the passes of packet kernels: " + llvm::toString(std::move(error)));
   }
   passes.run(*module, modules);
 }

@@ -71,10 +71,6 @@ class Builder {
     buffer.name = std::move(name);
     buffer.kind = kind;
     buffer.dtype = graph_.node(node).dtype;
-    Require(buffer.dtype != DType::kBool, "output '", buffer.name,
-            "' of kernel '", graph_.name(),
-            "' is a condition (dtype bool), which cannot be stored: use tcast<f32>(...) or "
-            "select(condition, 1, 0)");
     for (std::size_t d = 0; d < graph_.node(node).shape.size(); ++d)
       buffer.shape.push_back(ToExtent(graph_.node(node).shape[d]));
     plan_.buffers.push_back(std::move(buffer));

@@ -15,50 +15,76 @@ using runtime::TensorRef;
 
 namespace {
 
-// Every value is held in a double: it represents each f32, i32 and bool exactly, and rounding the
+// Every value is held in a long double: it represents those of all dtypes exactly, and rounding the
 // double result of + - * / sqrt to f32 equals rounding the exact result once.
+using Number = long double;
 
-double RoundTo(DType type, long double value) {
-  if (type == DType::kFloat32) return static_cast<double>(static_cast<float>(value));
-  return static_cast<double>(value);
+// To the nearest number with `digits` binary digits and no exponent below `lowest`, ties to even.
+Number RoundToDigits(Number value, int digits, int lowest, Number above) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  int exponent;
+  std::frexp(value, &exponent);
+  const int last = std::max(exponent - digits, lowest);
+  const Number rounded = std::ldexp(std::nearbyint(std::ldexp(value, -last)), last);
+  return std::fabs(rounded) < above ? rounded : std::copysign(std::numeric_limits<Number>::infinity(), value);
 }
 
-double WrapInt(std::int64_t value) {
-  return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(value)));
+Number RoundTo(DType type, Number value) {
+  switch (type) {
+    case DType::kFloat32: return static_cast<float>(value);
+    case DType::kFloat64: return static_cast<double>(value);
+    case DType::kFloat16: return RoundToDigits(value, 11, -24, 65520);
+    case DType::kBFloat16: return RoundToDigits(value, 8, -133, std::ldexp(Number(1), 128));
+    default: return value;
+  }
 }
 
-double ToInt(double value) {
-  constexpr double kMin = std::numeric_limits<std::int32_t>::min();
-  constexpr double kMax = std::numeric_limits<std::int32_t>::max();
+// The C++ type of an integer dtype.
+template <typename Body>
+auto SwitchInt(DType type, const Body& body) {
+  switch (type) {
+    case DType::kInt8: return body(std::int8_t{});
+    case DType::kUInt8: return body(std::uint8_t{});
+    case DType::kInt16: return body(std::int16_t{});
+    case DType::kInt32: return body(std::int32_t{});
+    default: return body(std::int64_t{});
+  }
+}
+
+// The low bits of an integer as one of `type`.
+Number Wrap(DType type, std::uint64_t bits) {
+  return SwitchInt(type, [bits](auto tag) { return static_cast<Number>(static_cast<decltype(tag)>(bits)); });
+}
+
+Number Saturate(DType type, Number value) {
   if (std::isnan(value)) return 0;
-  return std::trunc(std::clamp(value, kMin, kMax));
+  return SwitchInt(type, [value](auto tag) {
+    using Limits = std::numeric_limits<decltype(tag)>;
+    return std::trunc(std::clamp(value, static_cast<Number>(Limits::min()), static_cast<Number>(Limits::max())));
+  });
 }
 
-// Floats to positions truncate and saturate, far beyond any extent.
-double ToPosition(double value) {
-  if (std::isnan(value)) return 0;
-  return std::trunc(std::clamp(value, -4503599627370496.0, 4503599627370496.0));
-}
+bool IsInteger(DType type) { return !IsFloat(type) && !IsHalf(type) && type != DType::kBool; }
 
-double Cast(double value, DType from, DType to) {
+Number Cast(Number value, DType from, DType to) {
   if (to == DType::kBool) return value != 0;
-  if (to == DType::kInt32) return IsFloat(from) ? ToInt(value) : WrapInt(static_cast<std::int64_t>(value));
-  if (to == DType::kInt64) return IsFloat(from) ? ToPosition(value) : value;
-  return RoundTo(to, value);
+  if (!IsInteger(to)) return RoundTo(to, value);
+  return IsFloat(from) ? Saturate(to, value) : Wrap(to, static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
 }
 
-double Larger(double a, double b) { return (a > b || a != a) ? a : b; }
-double Smaller(double a, double b) { return (a < b || a != a) ? a : b; }
+Number Larger(Number a, Number b) { return (a > b || a != a) ? a : b; }
+Number Smaller(Number a, Number b) { return (a < b || a != a) ? a : b; }
 
-double IntMap(Op op, double x, double y) {
-  const auto a = static_cast<std::int64_t>(x), b = static_cast<std::int64_t>(y);
+Number IntMap(Op op, DType type, Number x, Number y) {
+  const auto a = static_cast<std::uint64_t>(static_cast<std::int64_t>(x));
+  const auto b = static_cast<std::uint64_t>(static_cast<std::int64_t>(y));
   switch (op) {
-    case Op::plus: return WrapInt(a + b);
-    case Op::minus: return WrapInt(a - b);
-    case Op::mul: return WrapInt(a * b);
-    case Op::div: return b == 0 ? 0 : WrapInt(a / b);
-    case Op::negative: return WrapInt(-a);
-    case Op::abs: return WrapInt(a < 0 ? -a : a);
+    case Op::plus: return Wrap(type, a + b);
+    case Op::minus: return Wrap(type, a - b);
+    case Op::mul: return Wrap(type, a * b);
+    case Op::div: return y == 0 ? 0 : Wrap(type, y == -1 ? 0 - a : static_cast<std::uint64_t>(static_cast<std::int64_t>(a) / static_cast<std::int64_t>(b)));
+    case Op::negative: return Wrap(type, 0 - a);
+    case Op::abs: return x < 0 ? Wrap(type, 0 - a) : x;
     case Op::maximum: return Larger(x, y);
     case Op::minimum: return Smaller(x, y);
     default: break;
@@ -66,22 +92,8 @@ double IntMap(Op op, double x, double y) {
   throw InternalError("the interpreter has no integer form of " + std::string(Info(op).name));
 }
 
-// Positions stay far below 2^53.
-double PositionMap(Op op, double a, double b) {
-  switch (op) {
-    case Op::plus: return a + b;
-    case Op::minus: return a - b;
-    case Op::mul: return a * b;
-    case Op::div: return b == 0 ? 0 : std::trunc(a / b);
-    case Op::negative: return -a;
-    case Op::maximum: return std::max(a, b);
-    case Op::minimum: return std::min(a, b);
-    default: break;
-  }
-  throw InternalError("the interpreter has no form for positions of " + std::string(Info(op).name));
-}
-
-long double FloatMap(Op op, DType type, double x, double y) {
+Number FloatMap(Op op, DType type, Number wide_x, Number wide_y) {
+  const auto x = static_cast<double>(wide_x), y = static_cast<double>(wide_y);
   // Basic arithmetic of f64 must not pass through long double: it would round twice.
   switch (op) {
     case Op::plus: return x + y;
@@ -123,11 +135,11 @@ long double FloatMap(Op op, DType type, double x, double y) {
     throw InternalError("the interpreter does not know " + std::string(Info(op).name));
   };
   if (type == DType::kFloat32) return function(x, y);
-  return function(static_cast<long double>(x), static_cast<long double>(y));
+  return function(wide_x, wide_y);
 }
 
-double Map(Op op, DType result, DType operand, const double* args) {
-  const double a = args[0], b = args[1];
+Number Map(Op op, DType result, DType operand, const Number* args) {
+  const Number a = args[0], b = args[1];
   switch (op) {
     case Op::lt: return a < b;
     case Op::le: return a <= b;
@@ -141,18 +153,17 @@ double Map(Op op, DType result, DType operand, const double* args) {
     case Op::select: return a != 0 ? b : args[2];
     default: break;
   }
-  if (operand == DType::kInt32) return IntMap(op, a, b);
-  if (operand == DType::kInt64) return PositionMap(op, a, b);
+  if (IsInteger(operand)) return IntMap(op, operand, a, b);
   return RoundTo(result, FloatMap(op, operand, a, b));
 }
 
-double LoadElement(const TensorRef& tensor, index_t offset) {
+Number LoadElement(const TensorRef& tensor, index_t offset) {
   return SwitchDType(tensor.dtype, [&](auto tag) {
-    return static_cast<double>(static_cast<const decltype(tag)*>(tensor.data)[offset]);
+    return static_cast<Number>(static_cast<const decltype(tag)*>(tensor.data)[offset]);
   });
 }
 
-void StoreElement(const TensorRef& tensor, index_t offset, double value) {
+void StoreElement(const TensorRef& tensor, index_t offset, Number value) {
   SwitchDType(tensor.dtype, [&](auto tag) {
     static_cast<decltype(tag)*>(tensor.data)[offset] = static_cast<decltype(tag)>(value);
   });
@@ -161,7 +172,7 @@ void StoreElement(const TensorRef& tensor, index_t offset, double value) {
 class KernelRun {
  public:
   KernelRun(const Kernel& kernel, const std::vector<TensorRef>& buffers,
-            const std::vector<double>& scalars, const std::vector<index_t>& symbols)
+            const std::vector<Number>& scalars, const std::vector<index_t>& symbols)
       : kernel_(kernel), buffers_(buffers), scalars_(scalars) {
     for (const Extent& axis : kernel.signature.axes)
       extents_.push_back(axis.is_static() ? axis.value
@@ -175,7 +186,7 @@ class KernelRun {
     values_.assign(kernel.values.size(), 0);
     point_.assign(extents_.size(), 0);
     rows_.assign(kernel.signature.row_buffers.size(),
-                 std::vector<double>(static_cast<std::size_t>(extents_.back())));
+                 std::vector<Number>(static_cast<std::size_t>(extents_.back())));
   }
 
   void Run() {
@@ -195,7 +206,7 @@ class KernelRun {
   void Row() {
     for (const Phase& phase : kernel_.phases) {
       for (int id : phase.row_values) Evaluate(id);
-      std::vector<long double> sums;
+      std::vector<Number> sums;
       for (const Reduction& reduction : phase.reductions) sums.push_back(Start(reduction));
       Loop(static_cast<std::size_t>(kernel_.signature.row_axes), extents_.size(), [&] {
         for (int id : phase.element_values) Evaluate(id);
@@ -216,42 +227,41 @@ class KernelRun {
     for (const Store& store : kernel_.final_stores) Write(store);
   }
 
-  long double Start(const Reduction& reduction) const {
+  Number Start(const Reduction& reduction) const {
     const DType type = kernel_.values[static_cast<std::size_t>(reduction.result)].type;
-    constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
-    const bool is_int = type == DType::kInt32;
+    constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
+    const bool is_int = IsInteger(type);
     switch (reduction.kind) {
       case graph::Reducer::sum: return 0;
       case graph::Reducer::product: return 1;
       case graph::Reducer::maximum:
-        return is_int ? std::numeric_limits<std::int32_t>::min() : -kInfinity;
+        return is_int ? Saturate(type, -kInfinity) : -kInfinity;
       case graph::Reducer::minimum:
-        return is_int ? std::numeric_limits<std::int32_t>::max() : kInfinity;
+        return is_int ? Saturate(type, kInfinity) : kInfinity;
     }
     return 0;
   }
 
-  long double Accumulate(const Reduction& reduction, long double so_far) const {
-    const double next = Of(reduction.value);
-    const bool is_int =
-        kernel_.values[static_cast<std::size_t>(reduction.value)].type == DType::kInt32;
-    const auto current = static_cast<double>(so_far);
+  Number Accumulate(const Reduction& reduction, Number so_far) const {
+    const Number next = Of(reduction.value);
+    const DType type = kernel_.values[static_cast<std::size_t>(reduction.value)].type;
+    const bool is_int = IsInteger(type);
     switch (reduction.kind) {
       case graph::Reducer::sum:
-        return is_int ? IntMap(Op::plus, current, next) : so_far + next;
+        return is_int ? IntMap(Op::plus, type, so_far, next) : so_far + next;
       case graph::Reducer::product:
-        return is_int ? IntMap(Op::mul, current, next) : so_far * next;
-      case graph::Reducer::maximum: return Larger(next, current);
-      case graph::Reducer::minimum: return Smaller(next, current);
+        return is_int ? IntMap(Op::mul, type, so_far, next) : so_far * next;
+      case graph::Reducer::maximum: return Larger(next, so_far);
+      case graph::Reducer::minimum: return Smaller(next, so_far);
     }
     return so_far;
   }
 
-  double Of(int id) const { return values_[static_cast<std::size_t>(id)]; }
+  Number Of(int id) const { return values_[static_cast<std::size_t>(id)]; }
 
   void Evaluate(int id) {
     const Value& value = kernel_.values[static_cast<std::size_t>(id)];
-    double& result = values_[static_cast<std::size_t>(id)];
+    Number& result = values_[static_cast<std::size_t>(id)];
     switch (value.kind) {
       case Value::Kind::kLoad: {
         const auto& access = kernel_.signature.operands[static_cast<std::size_t>(value.index)];
@@ -265,10 +275,10 @@ class KernelRun {
       case Value::Kind::kConstant: result = RoundTo(value.type, value.constant); return;
       case Value::Kind::kReduced: return;
       case Value::Kind::kIndex:
-        result = static_cast<double>(point_[static_cast<std::size_t>(value.index)]);
+        result = static_cast<Number>(point_[static_cast<std::size_t>(value.index)]);
         return;
       case Value::Kind::kNumber:
-        result = static_cast<double>(numbers_[static_cast<std::size_t>(value.index)]);
+        result = static_cast<Number>(numbers_[static_cast<std::size_t>(value.index)]);
         return;
       case Value::Kind::kGather: result = Gathered(value); return;
       case Value::Kind::kStaged:
@@ -281,13 +291,13 @@ class KernelRun {
         return;
       case Value::Kind::kMap: break;
     }
-    double args[3] = {0, 0, 0};
+    Number args[3] = {0, 0, 0};
     for (std::size_t k = 0; k < value.args.size(); ++k) args[k] = Of(value.args[k]);
     result = Map(value.op, value.type,
                  kernel_.values[static_cast<std::size_t>(value.args[0])].type, args);
   }
 
-  double Gathered(const Value& value) const {
+  Number Gathered(const Value& value) const {
     if (value.guarded && Of(value.args.back()) == 0) return RoundTo(value.type, value.constant);
     const auto& access = kernel_.signature.operands[static_cast<std::size_t>(value.index)];
     const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
@@ -318,10 +328,10 @@ class KernelRun {
 
   const Kernel& kernel_;
   const std::vector<TensorRef>& buffers_;
-  const std::vector<double>& scalars_;
+  const std::vector<Number>& scalars_;
   std::vector<index_t> extents_, point_, numbers_;
-  std::vector<double> values_;
-  std::vector<std::vector<double>> rows_;
+  std::vector<Number> values_;
+  std::vector<std::vector<Number>> rows_;
 };
 
 // A matrix seen with its transpose and the rank-1 conventions of GemmStep resolved.
@@ -394,13 +404,14 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
     buffers.push_back(
         TensorRef::Dense(temporaries.back().data(), plan.buffers[k].dtype, std::move(shape)));
   }
-  std::vector<double> scalars;
+  std::vector<Number> scalars;
   for (std::size_t k = 0; k < plan.scalars.size(); ++k) {
     const umbra_scalar& scalar = arguments.scalars[k];
     const DType type = plan.scalars[k].second;
-    scalars.push_back(type == DType::kFloat32   ? static_cast<double>(scalar.f32)
-                      : type == DType::kFloat64 ? scalar.f64
-                                                : static_cast<double>(scalar.i32));
+    scalars.push_back(type == DType::kFloat32   ? static_cast<Number>(scalar.f32)
+                      : type == DType::kFloat64 ? static_cast<Number>(scalar.f64)
+                      : type == DType::kInt64   ? static_cast<Number>(scalar.i64)
+                                                : static_cast<Number>(scalar.i32));
   }
   for (const auto& step : plan.steps) {
     if (const auto* gemm = std::get_if<Gemm>(&step)) RunGemm(gemm->step, buffers);

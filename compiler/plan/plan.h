@@ -58,9 +58,6 @@ struct Value {
   std::string label;  ///< name for the reader, from the user's own names where there are any
 };
 
-/// Is the value computed with positions, one by one rather than in packets? Positions themselves
-/// are, and conditions on them.
-bool IsPositional(const std::vector<Value>& values, int id);
 
 struct Reduction {
   graph::Reducer kind{};

@@ -167,15 +167,6 @@ class KernelPrinter {
 
 }  // namespace
 
-bool IsPositional(const std::vector<Value>& values, int id) {
-  const Value& v = values[static_cast<std::size_t>(id)];
-  if (v.type == DType::kInt64) return true;
-  if (v.type != DType::kBool) return false;
-  for (int arg : v.args)
-    if (IsPositional(values, arg)) return true;
-  return false;
-}
-
 std::string Summarize(const Plan& plan, const Kernel& kernel) {
   std::set<int> stored, loaded;
   for (const auto& access : kernel.signature.operands)

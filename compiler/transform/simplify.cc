@@ -153,6 +153,10 @@ class Simplifier {
     const Node& operand = result_.node(input);
     const bool exact = operand.kind == Kind::kConstant && IsFloat(node.dtype);
     if (exact) return result_.Constant(operand.constant, node.dtype);
+    // A narrow value that was only widened is itself.
+    if (operand.kind == Kind::kCast && node.dtype != operand.dtype && ComputeType(node.dtype) == operand.dtype &&
+        result_.node(operand.inputs[0]).dtype == node.dtype)
+      return operand.inputs[0];
     return result_.Cast(input, node.dtype);
   }
 

@@ -25,6 +25,8 @@ UMBRA_INLINE To convert(From v) {
 #else
     To r{};
     for (int k = 0; k < kWidth<To>; ++k) r[k] = static_cast<Elem<To>>(v[k]);
+    // g++ 12 takes f64 to f32 to f64 for the identity.
+    if constexpr (sizeof(Elem<To>) == 4 && IsSame<Elem<From>, double>::value) __asm__("" : "+v"(r));
     return r;
 #endif
   }
@@ -62,6 +64,11 @@ UMBRA_INLINE V keep(V v, i64 n, Elem<V> other) {
   else return iota<Bits<V>>() < static_cast<Elem<Bits<V>>>(n) ? v : fill<V>(other);
 }
 
+namespace detail {
+template <typename T>
+struct IsFloatElem { static constexpr bool value = IsSame<T, float>::value || IsSame<T, double>::value; };
+}  // namespace detail
+
 template <typename V>
 UMBRA_INLINE V abs(V a) {
   if constexpr (IsSame<Elem<V>, float>::value) return from_bits<V>(bits(a) & 0x7fffffff);
@@ -74,52 +81,60 @@ UMBRA_INLINE V abs(V a) {
 template <typename V>
 UMBRA_INLINE V maximum(V a, V b) {
   const V larger = a > b ? a : b;
-  if constexpr (IsSame<Elem<V>, int>::value) return larger;
-  else return a != a ? a + a : larger;
+  if constexpr (detail::IsFloatElem<Elem<V>>::value) return a != a ? a + a : larger;
+  else return larger;
 }
 template <typename V>
 UMBRA_INLINE V minimum(V a, V b) {
   const V smaller = a < b ? a : b;
-  if constexpr (IsSame<Elem<V>, int>::value) return smaller;
-  else return a != a ? a + a : smaller;
+  if constexpr (detail::IsFloatElem<Elem<V>>::value) return a != a ? a + a : smaller;
+  else return smaller;
 }
 
 // Quotient. Integers truncate, x / 0 is 0 and the smallest integer / -1 is itself: no trap.
 template <typename V>
 UMBRA_INLINE V div(V a, V b) {
-  if constexpr (IsSame<Elem<V>, float>::value || IsSame<Elem<V>, double>::value) {
+  if constexpr (detail::IsFloatElem<Elem<V>>::value) {
     return a / b;
-  } else if constexpr (IsSame<V, i64>::value) {
-    return b == 0 ? 0 : a / b;  // positions, far from the smallest integer
   } else if constexpr (kWidth<V> == 1) {
-    return b == 0 ? 0 : b == -1 ? static_cast<int>(0u - static_cast<unsigned>(a)) : a / b;
+    return b == 0 ? 0 : b == -1 ? static_cast<V>(0ull - static_cast<unsigned long long>(a)) : a / b;
   } else {
     V q{};
-    for (int k = 0; k < kWidth<V>; ++k) q[k] = div<int>(a[k], b[k]);
+    for (int k = 0; k < kWidth<V>; ++k) q[k] = div<Elem<V>>(a[k], b[k]);
     return q;
   }
 }
 
-// Numbers between dtypes: floats to int truncate and saturate, NaN becomes 0.
+namespace detail {
+// Of an integer type: its ends, the end plus one, and the largest floats that convert to it.
+template <typename T>
+struct Limits {
+  static constexpr bool is_signed = T(-1) < T(0);
+  static constexpr double above = is_signed ? double(1ull << (8 * sizeof(T) - 1)) : double(1ull << (8 * sizeof(T) % 64));
+  static constexpr double low = is_signed ? -above : 0.0;
+  static constexpr T high = T(is_signed ? (~0ull >> 1) >> (64 - 8 * sizeof(T)) : ~0ull);
+  static constexpr double high_f32 = sizeof(T) == 8 ? 9223371487098961920.0 : sizeof(T) == 4 ? 2147483520.0 : above - 1;
+  static constexpr double high_f64 = sizeof(T) == 8 ? 9223372036854774784.0 : above - 1;
+};
+}  // namespace detail
+
+// Numbers between dtypes: floats to integers truncate and saturate, NaN becomes 0; integers to
+// narrower ones wrap around.
 template <typename To, typename From>
 UMBRA_INLINE To cast(From v) {
   typedef Elem<To> T;
   typedef Elem<From> F;
   if constexpr (IsSame<F, bool>::value) {
     return v ? T(1) : T(0);
-  } else if constexpr (IsSame<F, i64>::value) {
-    return static_cast<To>(v);
-  } else if constexpr (IsSame<T, i64>::value && !IsSame<F, int>::value) {
-    const From limit = From(4503599627370496.0);  // 2^52, beyond any extent
-    return static_cast<To>(v > limit ? limit : v < -limit ? -limit : v == v ? v : From(0));
-  } else if constexpr (IsSame<T, int>::value && !IsSame<F, int>::value) {
-    // 2147483520 is the largest f32 below 2^31; every f64 up to 2147483647 converts as it is.
-    const From limit = fill<From>(sizeof(F) == 4 ? F(2147483520) : F(2147483647));
-    const From low = fill<From>(F(-2147483648.0));
+  } else if constexpr (detail::IsFloatElem<F>::value && !detail::IsFloatElem<T>::value) {
+    constexpr F above = F(detail::Limits<T>::above);
+    constexpr F high = sizeof(F) == 4 ? F(detail::Limits<T>::high_f32) : F(detail::Limits<T>::high_f64);
+    const From limit = fill<From>(high);
+    const From low = fill<From>(F(detail::Limits<T>::low));
     const From inside = v > limit ? limit : v < low ? low : v == v ? v : fill<From>(F(0));
     const To number = convert<To>(inside);
-    const Mask<From> over = v > limit;
-    return select(over, fill<To>(2147483647), number);
+    if constexpr (sizeof(T) < 4) return number;
+    else return select(v >= above, fill<To>(detail::Limits<T>::high), number);
   } else {
     return convert<To>(v);
   }

@@ -24,6 +24,7 @@ UMBRA_INLINE void store(Elem<V>* p, V v) { __builtin_memcpy(p, &v, sizeof v); }
 template <typename V>
 UMBRA_INLINE V fill(Elem<V> x) {
   if constexpr (kWidth<V> == 1) return x;
+  else if constexpr (kIsHalf<V>) return V{fill<decltype(V::bits)>(x.bits)};
   else return x - V();
 }
 
@@ -35,14 +36,30 @@ UMBRA_INLINE V iota() {
   return v;
 }
 
+// Lane k is f(k); the head of n lanes, zero in the rest.
+template <typename V, typename F>
+UMBRA_INLINE V by_lane_head(i64 n, F f) {
+  if constexpr (kWidth<V> == 1) {
+    return n > 0 ? f(0) : V();
+  } else {
+    Elem<V> part[kWidth<V>] = {};
+    for (i64 k = 0; k < n; ++k) part[k] = f(k);
+    V v;
+    __builtin_memcpy(&v, part, sizeof v);
+    return v;
+  }
+}
+template <typename V, typename F>
+UMBRA_INLINE V by_lane(F f) { return by_lane_head<V>(kWidth<V>, f); }
+
 // The first n lanes from p (0 <= n <= width), the others zero. Nothing past p + n is read.
 template <typename V>
 UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
   if constexpr (kWidth<V> == 1) {
-    return n > 0 ? *p : Elem<V>(0);
+    return n > 0 ? *p : Elem<V>();
   } else {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64) {
+    if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) >= 4) {
       if constexpr (sizeof(Elem<V>) == 4)
         return __builtin_bit_cast(V, __builtin_ia32_loadups512_mask(
             reinterpret_cast<const float*>(p), f32x16{}, static_cast<unsigned short>((1u << n) - 1)));
@@ -52,7 +69,7 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
     }
 #endif
 #if defined(__AVX__)
-    if constexpr (sizeof(V) == 32) {
+    if constexpr (sizeof(V) == 32 && sizeof(Elem<V>) >= 4) {
       if constexpr (sizeof(Elem<V>) == 4) {
         const i32x8 mask = iota<i32x8>() < static_cast<int>(n);
         return __builtin_bit_cast(V, __builtin_ia32_maskloadps256(reinterpret_cast<const f32x8*>(p), mask));
@@ -62,11 +79,23 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
       }
     }
 #endif
-    V v{};
-    for (int k = 0; k < kWidth<V>; ++k)
-      if (k < n) v[k] = p[k];
-    return v;
+    if constexpr (kIsHalf<V>) {
+      return by_lane_head<V>(n, [&](i64 k) { return p[k]; });
+    } else {
+      V v{};
+      for (int k = 0; k < kWidth<V>; ++k)
+        if (k < n) v[k] = p[k];
+      return v;
+    }
   }
+}
+
+// Calls f(k, lane k) for the first n lanes.
+template <typename V, typename F>
+UMBRA_INLINE void each_lane(V v, i64 n, F f) {
+  Elem<V> part[kWidth<V>];
+  __builtin_memcpy(part, &v, sizeof v);
+  for (i64 k = 0; k < n; ++k) f(k, part[k]);
 }
 
 // Stores the first n lanes; nothing past p + n is written.
@@ -76,7 +105,7 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
     if (n > 0) *p = v;
   } else {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64) {
+    if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) >= 4) {
       if constexpr (sizeof(Elem<V>) == 4)
         __builtin_ia32_storeups512_mask(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x16, v),
                                         static_cast<unsigned short>((1u << n) - 1));
@@ -87,7 +116,7 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
     }
 #endif
 #if defined(__AVX__)
-    if constexpr (sizeof(V) == 32) {
+    if constexpr (sizeof(V) == 32 && sizeof(Elem<V>) >= 4) {
       if constexpr (sizeof(Elem<V>) == 4)
         __builtin_ia32_maskstoreps256(reinterpret_cast<f32x8*>(p), iota<i32x8>() < static_cast<int>(n),
                                       __builtin_bit_cast(f32x8, v));
@@ -97,8 +126,7 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
       return;
     }
 #endif
-    for (int k = 0; k < kWidth<V>; ++k)
-      if (k < n) p[k] = v[k];
+    each_lane(v, n, [&](i64 k, Elem<V> x) { p[k] = x; });
   }
 }
 
@@ -106,7 +134,9 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
 template <typename V>
 UMBRA_INLINE void stream(Elem<V>* p, V v) {
 #if defined(__clang__)
-  if constexpr (sizeof(V) > 64) {
+  if constexpr (kIsHalf<V>) {
+    stream(reinterpret_cast<unsigned short*>(p), v.bits);
+  } else if constexpr (sizeof(V) > 64) {
     typedef packet<Elem<V>, kWidth<V> / 2> Half;
     const Pair<Half> part = __builtin_bit_cast(Pair<Half>, v);
     stream<Half>(p, part.low);
@@ -139,8 +169,11 @@ UMBRA_INLINE void stream_fence() { __builtin_ia32_sfence(); }
 // Lane k from p[k * stride].
 template <typename V>
 UMBRA_INLINE V gather(const Elem<V>* p, i64 stride) {
-  if constexpr (kWidth<V> == 1) return *p;
-  else {
+  if constexpr (kWidth<V> == 1) {
+    return *p;
+  } else if constexpr (kIsHalf<V>) {
+    return by_lane<V>([&](i64 k) { return p[k * stride]; });
+  } else {
     V v{};
     for (int k = 0; k < kWidth<V>; ++k) v[k] = p[k * stride];
     return v;
@@ -149,8 +182,11 @@ UMBRA_INLINE V gather(const Elem<V>* p, i64 stride) {
 
 template <typename V>
 UMBRA_INLINE V gather_head(const Elem<V>* p, i64 stride, i64 n) {
-  if constexpr (kWidth<V> == 1) return n > 0 ? *p : Elem<V>(0);
-  else {
+  if constexpr (kWidth<V> == 1) {
+    return n > 0 ? *p : Elem<V>();
+  } else if constexpr (kIsHalf<V>) {
+    return by_lane_head<V>(n, [&](i64 k) { return p[k * stride]; });
+  } else {
     V v{};
     for (int k = 0; k < kWidth<V>; ++k)
       if (k < n) v[k] = p[k * stride];
@@ -161,8 +197,7 @@ UMBRA_INLINE V gather_head(const Elem<V>* p, i64 stride, i64 n) {
 template <typename V>
 UMBRA_INLINE void scatter(Elem<V>* p, i64 stride, V v) {
   if constexpr (kWidth<V> == 1) *p = v;
-  else
-    for (int k = 0; k < kWidth<V>; ++k) p[k * stride] = v[k];
+  else each_lane(v, kWidth<V>, [&](i64 k, Elem<V> x) { p[k * stride] = x; });
 }
 
 template <typename V>
@@ -170,26 +205,9 @@ UMBRA_INLINE void scatter_head(Elem<V>* p, i64 stride, V v, i64 n) {
   if constexpr (kWidth<V> == 1) {
     if (n > 0) *p = v;
   } else {
-    for (int k = 0; k < kWidth<V>; ++k)
-      if (k < n) p[k * stride] = v[k];
+    each_lane(v, n, [&](i64 k, Elem<V> x) { p[k * stride] = x; });
   }
 }
-
-// Lane k is f(k); the head of n lanes, zero in the rest.
-template <typename V, typename F>
-UMBRA_INLINE V by_lane_head(i64 n, F f) {
-  if constexpr (kWidth<V> == 1) {
-    return n > 0 ? f(0) : V(0);
-  } else {
-    Elem<V> part[kWidth<V>] = {};
-    for (i64 k = 0; k < n; ++k) part[k] = f(k);
-    V v;
-    __builtin_memcpy(&v, part, sizeof v);
-    return v;
-  }
-}
-template <typename V, typename F>
-UMBRA_INLINE V by_lane(F f) { return by_lane_head<V>(kWidth<V>, f); }
 
 }  // namespace umbra::simd
 

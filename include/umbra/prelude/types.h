@@ -15,6 +15,9 @@
 namespace umbra::simd {
 
 typedef long long i64;
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
 
 template <typename T>
 struct NoReference { typedef T type; };
@@ -29,6 +32,9 @@ struct Traits {
   typedef typename NoReference<decltype(V()[0])>::type elem;
   static constexpr int width = sizeof(V) / sizeof(elem);
 };
+// Is V, a scalar or packet, one of the 16-bit floats of umbra/prelude/half.h?
+template <typename V>
+inline constexpr bool kIsHalf = false;
 
 // The packet of N lanes of T; N = 1 is T itself.
 template <typename T, int N>
@@ -44,12 +50,20 @@ template <> struct IntOfSize<float> { typedef int type; };
 template <> struct IntOfSize<int> { typedef int type; };
 template <> struct IntOfSize<double> { typedef i64 type; };
 template <> struct IntOfSize<i64> { typedef i64 type; };
+template <> struct IntOfSize<long> { typedef long type; };
+template <> struct IntOfSize<short> { typedef short type; };
+template <> struct IntOfSize<unsigned short> { typedef short type; };
+template <> struct IntOfSize<signed char> { typedef signed char type; };
+template <> struct IntOfSize<unsigned char> { typedef signed char type; };
 
 #define UMBRA_PACKETS(N)                                                 \
   typedef float f32x##N __attribute__((vector_size(N * sizeof(float))));   \
   typedef double f64x##N __attribute__((vector_size(N * sizeof(double)))); \
   typedef int i32x##N __attribute__((vector_size(N * sizeof(int))));       \
-  typedef i64 i64x##N __attribute__((vector_size(N * sizeof(i64))));
+  typedef i64 i64x##N __attribute__((vector_size(N * sizeof(i64))));       \
+  typedef signed char i8x##N __attribute__((vector_size(N)));              \
+  typedef unsigned char u8x##N __attribute__((vector_size(N)));            \
+  typedef short i16x##N __attribute__((vector_size(2 * N)));
 
 UMBRA_PACKETS(2)
 UMBRA_PACKETS(4)
@@ -62,6 +76,11 @@ UMBRA_SCALAR(float)
 UMBRA_SCALAR(double)
 UMBRA_SCALAR(int)
 UMBRA_SCALAR(i64)
+UMBRA_SCALAR(long)
+UMBRA_SCALAR(short)
+UMBRA_SCALAR(unsigned short)
+UMBRA_SCALAR(signed char)
+UMBRA_SCALAR(unsigned char)
 template <> struct Traits<bool> { typedef bool elem; static constexpr int width = 1; };
 
 template <typename V>

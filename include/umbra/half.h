@@ -1,0 +1,84 @@
+// The 16-bit floats as C++ types, and what narrow element types are computed in.
+#ifndef UMBRA_HALF_H_
+#define UMBRA_HALF_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "umbra/prelude/half.h"
+
+namespace umbra {
+
+namespace detail {
+
+/// A 16-bit float: converts to f32 exactly and from numbers with one rounding to nearest, ties to
+/// even. Arithmetic is f32's, since it converts; a compound assignment rounds once.
+template <typename Bits>
+class Half16 {
+ public:
+  Half16() = default;
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Half16(T value)  // NOLINT: a number stands for its half
+      : value_(simd::narrow<Bits>(static_cast<std::conditional_t<std::is_same_v<T, float>, float, double>>(value))) {}
+  operator float() const { return simd::widen<float>(value_); }  // NOLINT
+
+  static Half16 FromBits(std::uint16_t bits) {
+    Half16 half;
+    half.value_.bits = bits;
+    return half;
+  }
+  std::uint16_t bits() const { return value_.bits; }
+
+  Half16& operator+=(float b) { return *this = Half16(*this + b); }
+  Half16& operator-=(float b) { return *this = Half16(*this - b); }
+  Half16& operator*=(float b) { return *this = Half16(*this * b); }
+  Half16& operator/=(float b) { return *this = Half16(*this / b); }
+
+ private:
+  Bits value_{};
+};
+
+template <typename T>
+struct ComputeOf { using Type = T; };
+
+}  // namespace detail
+
+/// IEEE's 16-bit float: 11 bits of precision, up to 65504.
+using half_t = detail::Half16<simd::f16>;
+/// The upper half of an f32: 8 bits of precision, f32's range.
+using bf16_t = detail::Half16<simd::bf16>;
+
+namespace detail {
+template <> struct ComputeOf<half_t> { using Type = float; };
+template <> struct ComputeOf<bf16_t> { using Type = float; };
+template <> struct ComputeOf<std::int8_t> { using Type = std::int32_t; };
+template <> struct ComputeOf<std::uint8_t> { using Type = std::int32_t; };
+template <> struct ComputeOf<std::int16_t> { using Type = std::int32_t; };
+template <> struct ComputeOf<bool> { using Type = std::int32_t; };
+}  // namespace detail
+
+/// The type that elements of T are computed in: a narrow one widens when it is read, f16 and bf16 to
+/// float, i8, u8, i16 and bool to std::int32_t.
+template <typename T>
+using ComputeOf = typename detail::ComputeOf<T>::Type;
+
+/// `value` as an element of To: floats to integers truncate and saturate, NaN becomes 0; integers to
+/// narrower ones wrap around; to a 16-bit float rounds once; to bool is `!= 0`.
+template <typename To, typename From>
+To ConvertTo(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+  } else if constexpr (std::is_same_v<From, half_t> || std::is_same_v<From, bf16_t>) {
+    return ConvertTo<To>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return value != From(0);
+  } else if constexpr (std::is_same_v<To, half_t> || std::is_same_v<To, bf16_t>) {
+    return To(value);
+  } else {
+    return simd::cast<To>(value);
+  }
+}
+
+}  // namespace umbra
+
+#endif  // UMBRA_HALF_H_
