@@ -103,6 +103,12 @@ Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& so
   std::vector<int> nodes;
   for (const Operand& source : sources)
     nodes.push_back(Resolve(source, "an operand of " + std::string(name)));
+  // Sources of one narrow dtype are moved as they are; others meet in what they are computed in.
+  for (int node : nodes)
+    if (graph_.node(node).dtype != graph_.node(nodes[0]).dtype) {
+      for (int& widened : nodes) widened = graph_.Cast(widened, ComputeType(graph_.node(widened).dtype));
+      break;
+    }
   return Operand::Node(BuildIndexMap(&graph_, name, nodes, params, dtype));
 }
 

@@ -51,9 +51,14 @@ struct ExpInfo {
 };
 
 /// Evaluates an expression at a point: Eval(row, column), and in packets where ExpInfo says so:
-/// EvalPacket<V>(row, column, n) of which the first n lanes count.
+/// EvalPacket<V>(row, column, n) of which the first n lanes count. Elements of narrow dtypes are
+/// evaluated as what they are computed in (ComputeOf<DType>).
 template <typename E, typename DType>
 struct Plan;
+
+/// Are packets of DType computed with? Narrow dtypes are evaluated one by one.
+template <typename DType>
+inline constexpr bool kHasPackets = std::is_same_v<ComputeOf<DType>, DType>;
 
 /// Does reading the expression while writing `dst` point by point give what was meant?
 template <typename E>
@@ -71,12 +76,12 @@ template <typename DType>
 struct ExpInfo<ScalarExp<DType>> {
   static constexpr int kDim = 0;
   static constexpr int kDevMask = 3;
-  static constexpr bool kPacket = true;
+  static constexpr bool kPacket = kHasPackets<DType>;
 };
 template <typename DType>
 struct Plan<ScalarExp<DType>, DType> {
   explicit Plan(const ScalarExp<DType>& e) : scalar_(e.scalar_) {}
-  DType Eval(index_t, index_t) const { return scalar_; }
+  ComputeOf<DType> Eval(index_t, index_t) const { return static_cast<ComputeOf<DType>>(scalar_); }
   template <typename V>
   V EvalPacket(index_t, index_t, index_t) const {
     return simd::fill<V>(scalar_);
@@ -89,7 +94,7 @@ template <typename Device, int dim, typename DType>
 struct ExpInfo<Tensor<Device, dim, DType>> {
   static constexpr int kDim = dim;
   static constexpr int kDevMask = Device::kDevMask;
-  static constexpr bool kPacket = true;
+  static constexpr bool kPacket = kHasPackets<DType>;
 };
 template <typename Device, int dim, typename DType>
 struct ExpInfo<TensorContainer<Device, dim, DType>> : ExpInfo<Tensor<Device, dim, DType>> {};
@@ -98,7 +103,9 @@ struct Plan<Tensor<Device, dim, DType>, DType> {
   explicit Plan(const Tensor<Device, dim, DType>& t)
       : dptr_(t.dptr_), stride_(dim == 1 ? 0 : t.stride_) {}
   DType& REval(index_t y, index_t x) { return dptr_[y * stride_ + x]; }
-  const DType& Eval(index_t y, index_t x) const { return dptr_[y * stride_ + x]; }
+  ComputeOf<DType> Eval(index_t y, index_t x) const {
+    return static_cast<ComputeOf<DType>>(dptr_[y * stride_ + x]);
+  }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
     const DType* p = dptr_ + y * stride_ + x;
@@ -130,13 +137,13 @@ template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct ExpInfo<TypecastExp<DstDType, SrcDType, EType, etype>> {
   static constexpr int kDim = ExpInfo<EType>::kDim;
   static constexpr int kDevMask = ExpInfo<EType>::kDevMask;
-  static constexpr bool kPacket = ExpInfo<EType>::kPacket;
+  static constexpr bool kPacket = ExpInfo<EType>::kPacket && kHasPackets<DstDType>;
 };
 template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
   explicit Plan(const TypecastExp<DstDType, SrcDType, EType, etype>& e) : src_(e.exp) {}
-  DstDType Eval(index_t y, index_t x) const {
-    return simd::cast<DstDType>(SrcDType(src_.Eval(y, x)));
+  ComputeOf<DstDType> Eval(index_t y, index_t x) const {
+    return static_cast<ComputeOf<DstDType>>(ConvertTo<DstDType>(src_.Eval(y, x)));
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
@@ -173,7 +180,7 @@ struct ExpInfo<TransposeExp<EType, DType>> {
 template <typename EType, typename DType>
 struct Plan<TransposeExp<EType, DType>, DType> {
   explicit Plan(const TransposeExp<EType, DType>& e) : src_(e.exp) {}
-  DType Eval(index_t y, index_t x) const { return src_.Eval(x, y); }
+  ComputeOf<DType> Eval(index_t y, index_t x) const { return src_.Eval(x, y); }
   Plan<EType, DType> src_;
 };
 template <typename EType, typename DType>
@@ -192,7 +199,7 @@ constexpr int JoinDim(int a, int b) { return a == 0 ? b : b == 0 ? a : a == b ? 
 
 template <typename OP, typename TA, typename DType, int etype>
 struct ExpInfo<UnaryMapExp<OP, TA, DType, etype>> {
-  using V = packet::Vector<DType>;
+  using V = packet::Vector<ComputeOf<DType>>;
   static constexpr int kDim = ExpInfo<TA>::kDim;
   static constexpr int kDevMask = ExpInfo<TA>::kDevMask;
   static constexpr bool kPacket = ExpInfo<TA>::kPacket && packet::kTakes<OP, V>;
@@ -200,7 +207,7 @@ struct ExpInfo<UnaryMapExp<OP, TA, DType, etype>> {
 template <typename OP, typename TA, typename DType, int etype>
 struct Plan<UnaryMapExp<OP, TA, DType, etype>, DType> {
   explicit Plan(const UnaryMapExp<OP, TA, DType, etype>& e) : src_(e.src_) {}
-  DType Eval(index_t y, index_t x) const { return OP::Map(DType(src_.Eval(y, x))); }
+  ComputeOf<DType> Eval(index_t y, index_t x) const { return OP::Map(ComputeOf<DType>(src_.Eval(y, x))); }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
     return OP::MapPacket(src_.template EvalPacket<V>(y, x, n));
@@ -218,7 +225,7 @@ struct AliasCheck<UnaryMapExp<OP, TA, DType, etype>> {
 
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct ExpInfo<BinaryMapExp<OP, TA, TB, DType, etype>> {
-  using V = packet::Vector<DType>;
+  using V = packet::Vector<ComputeOf<DType>>;
   static constexpr int kDim = detail::JoinDim(ExpInfo<TA>::kDim, ExpInfo<TB>::kDim);
   static constexpr int kDevMask = ExpInfo<TA>::kDevMask & ExpInfo<TB>::kDevMask;
   static constexpr bool kPacket =
@@ -227,8 +234,8 @@ struct ExpInfo<BinaryMapExp<OP, TA, TB, DType, etype>> {
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct Plan<BinaryMapExp<OP, TA, TB, DType, etype>, DType> {
   explicit Plan(const BinaryMapExp<OP, TA, TB, DType, etype>& e) : lhs_(e.lhs_), rhs_(e.rhs_) {}
-  DType Eval(index_t y, index_t x) const {
-    return OP::Map(DType(lhs_.Eval(y, x)), DType(rhs_.Eval(y, x)));
+  ComputeOf<DType> Eval(index_t y, index_t x) const {
+    return OP::Map(ComputeOf<DType>(lhs_.Eval(y, x)), ComputeOf<DType>(rhs_.Eval(y, x)));
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
@@ -251,7 +258,7 @@ struct AliasCheck<BinaryMapExp<OP, TA, TB, DType, etype>> {
 
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct ExpInfo<TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
-  using V = packet::Vector<DType>;
+  using V = packet::Vector<ComputeOf<DType>>;
   static constexpr int kDim =
       detail::JoinDim(detail::JoinDim(ExpInfo<TA>::kDim, ExpInfo<TB>::kDim), ExpInfo<TC>::kDim);
   static constexpr int kDevMask =
@@ -263,8 +270,9 @@ template <typename OP, typename TA, typename TB, typename TC, typename DType, in
 struct Plan<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType> {
   explicit Plan(const TernaryMapExp<OP, TA, TB, TC, DType, etype>& e)
       : item1_(e.item1_), item2_(e.item2_), item3_(e.item3_) {}
-  DType Eval(index_t y, index_t x) const {
-    return OP::Map(DType(item1_.Eval(y, x)), DType(item2_.Eval(y, x)), DType(item3_.Eval(y, x)));
+  ComputeOf<DType> Eval(index_t y, index_t x) const {
+    return OP::Map(ComputeOf<DType>(item1_.Eval(y, x)), ComputeOf<DType>(item2_.Eval(y, x)),
+                   ComputeOf<DType>(item3_.Eval(y, x)));
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
@@ -430,7 +438,7 @@ class PacketPlan {
   Packet EvalHead(index_t y, index_t x, index_t n) const {
     return Packet(plan_.template EvalPacket<packet::Vector<DType, Arch>>(y, x, n));
   }
-  DType Eval(index_t y, index_t x) const { return plan_.Eval(y, x); }
+  ComputeOf<DType> Eval(index_t y, index_t x) const { return plan_.Eval(y, x); }
 
  private:
   Plan<E, DType> plan_;
@@ -441,13 +449,25 @@ inline PacketPlan<E, DType, Arch> MakePacketPlan(const Exp<E, DType, etype>& e) 
   return PacketPlan<E, DType, Arch>(e.self());
 }
 
+/// `*dst Saver value`; what a narrow dtype is computed in is rounded once, here.
+template <typename Saver, typename DType>
+inline void Store(DType* dst, ComputeOf<DType> value) {
+  if constexpr (kHasPackets<DType>) {
+    Saver::Save(*dst, value);
+  } else {
+    ComputeOf<DType> joined = static_cast<ComputeOf<DType>>(*dst);
+    Saver::Save(joined, value);
+    *dst = ConvertTo<DType>(joined);
+  }
+}
+
 /// Element by element over the rows of `dst`, without checks.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
 inline void MapPlan(Tensor<Device, dim, DType>* dst, const Plan<E, DType>& plan) {
   const Shape<2> flat = dst->shape_.FlatTo2D();
   for (index_t y = 0; y < flat[0]; ++y) {
     DType* row = dst->dptr_ + (dim == 1 ? 0 : y * dst->stride_);
-    for (index_t x = 0; x < flat[1]; ++x) Saver::Save(row[x], DType(plan.Eval(y, x)));
+    for (index_t x = 0; x < flat[1]; ++x) Store<Saver>(&row[x], ComputeOf<DType>(plan.Eval(y, x)));
   }
 }
 /// The same in packets; the tail of a row is a packet of which the first lanes count.

@@ -39,7 +39,7 @@ class Half16 {
 };
 
 template <typename T>
-struct ComputeOf { using Type = T; };
+struct ComputeTrait { using Type = T; };
 
 }  // namespace detail
 
@@ -49,18 +49,18 @@ using half_t = detail::Half16<simd::f16>;
 using bf16_t = detail::Half16<simd::bf16>;
 
 namespace detail {
-template <> struct ComputeOf<half_t> { using Type = float; };
-template <> struct ComputeOf<bf16_t> { using Type = float; };
-template <> struct ComputeOf<std::int8_t> { using Type = std::int32_t; };
-template <> struct ComputeOf<std::uint8_t> { using Type = std::int32_t; };
-template <> struct ComputeOf<std::int16_t> { using Type = std::int32_t; };
-template <> struct ComputeOf<bool> { using Type = std::int32_t; };
+template <> struct ComputeTrait<half_t> { using Type = float; };
+template <> struct ComputeTrait<bf16_t> { using Type = float; };
+template <> struct ComputeTrait<std::int8_t> { using Type = std::int32_t; };
+template <> struct ComputeTrait<std::uint8_t> { using Type = std::int32_t; };
+template <> struct ComputeTrait<std::int16_t> { using Type = std::int32_t; };
+template <> struct ComputeTrait<bool> { using Type = std::int32_t; };
 }  // namespace detail
 
 /// The type that elements of T are computed in: a narrow one widens when it is read, f16 and bf16 to
 /// float, i8, u8, i16 and bool to std::int32_t.
 template <typename T>
-using ComputeOf = typename detail::ComputeOf<T>::Type;
+using ComputeOf = typename detail::ComputeTrait<T>::Type;
 
 /// `value` as an element of To: floats to integers truncate and saturate, NaN becomes 0; integers to
 /// narrower ones wrap around; to a 16-bit float rounds once; to bool is `!= 0`.

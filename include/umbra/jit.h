@@ -65,6 +65,13 @@ struct Gathered {
   }
 };
 
+// Expressions compute with bool as with a number, 0 or 1.
+template <typename DType>
+inline graph::Value AsNumber(const graph::Value& value) {
+  if constexpr (std::is_same_v<DType, bool>) return graph::Cast(value, umbra::DType::kInt32);
+  else return value;
+}
+
 /// Builds the graph of an expression; `operand_of` maps the tensors of the walk to inputs.
 struct GraphWalk {
   graph::Builder* builder;
@@ -79,7 +86,7 @@ struct GraphWalk {
     if (index == inputs.size())
       inputs.push_back(builder->Input("a" + std::to_string(index), DTypeOf<DType>::value,
                                       PartialShape::dynamic(dim)));
-    return inputs[index];
+    return AsNumber<DType>(inputs[index]);
   }
 };
 
@@ -114,23 +121,23 @@ struct Bridge {
 
 template <typename DType>
 struct Bridge<expr::ScalarExp<DType>> {
-  static constexpr bool kKnown = std::is_same_v<DType, float> || std::is_same_v<DType, double> ||
-                                 std::is_same_v<DType, std::int32_t>;
+  static constexpr bool kKnown = true;
   static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) {
     Require(g->num_scalars < Gathered::kMax, "an expression of more than ", Gathered::kMax, " numbers: split it");
     umbra_scalar& s = g->scalars[g->num_scalars++];
-    if constexpr (std::is_same_v<DType, float>) s.f32 = e.scalar_;
-    else if constexpr (std::is_same_v<DType, double>) s.f64 = e.scalar_;
+    constexpr auto kType = DTypeOf<ComputeOf<DType>>::value;
+    if constexpr (kType == umbra::DType::kFloat32) s.f32 = e.scalar_;
+    else if constexpr (kType == umbra::DType::kFloat64) s.f64 = e.scalar_;
+    else if constexpr (kType == umbra::DType::kInt64) s.i64 = e.scalar_;
     else s.i32 = e.scalar_;
   }
   static graph::Value Build(GraphWalk* w) {
-    return w->builder->Scalar("s" + std::to_string(w->next_scalar++), DTypeOf<DType>::value);
+    return w->builder->Scalar("s" + std::to_string(w->next_scalar++), DTypeOf<ComputeOf<DType>>::value);
   }
 };
 template <int dim, typename DType>
 struct Bridge<Tensor<cpu, dim, DType>> {
-  static constexpr bool kKnown = std::is_same_v<DType, float> || std::is_same_v<DType, double> ||
-                                 std::is_same_v<DType, std::int32_t>;
+  static constexpr bool kKnown = true;
   static void Gather(const Tensor<cpu, dim, DType>& e, Gathered* g) { g->Add(e); }
   static graph::Value Build(GraphWalk* w) { return w->Input<DType>(dim); }
 };
@@ -141,7 +148,7 @@ struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> {
     Bridge<E>::Gather(e.exp, g);
   }
   static graph::Value Build(GraphWalk* w) {
-    return graph::Cast(Bridge<E>::Build(w), DTypeOf<Dst>::value);
+    return AsNumber<Dst>(graph::Cast(Bridge<E>::Build(w), DTypeOf<Dst>::value));
   }
 };
 template <typename E, typename DType>
@@ -296,7 +303,7 @@ std::shared_ptr<const graph::Graph> BuildGraph(const Gathered& g, std::string na
   graph::Value value = Bridge<E>::Build(&walk);
   if constexpr (!std::is_same_v<Saver, sv::saveto>)
     value = ApplyOp<typename Saver::OPType>({walk.Input<DType>(dim), value});
-  builder.Output("dst", value, PartialShape::dynamic(dim));
+  builder.Output("dst", graph::Cast(value, DTypeOf<DType>::value), PartialShape::dynamic(dim));
   return builder.Build();
 }
 

@@ -3,6 +3,7 @@
 #ifndef UMBRA_OP_H_
 #define UMBRA_OP_H_
 
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -367,10 +368,8 @@ struct maximum {
   }
   template <typename T>
   static T Initial() {
-    if constexpr (std::is_integral_v<T>)
-      return T(-2147483647 - 1);
-    else
-      return -static_cast<T>(__builtin_inf());
+    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::min();
+    else return -static_cast<T>(__builtin_inf());
   }
 };
 struct minimum {
@@ -381,10 +380,8 @@ struct minimum {
   }
   template <typename T>
   static T Initial() {
-    if constexpr (std::is_integral_v<T>)
-      return T(2147483647);
-    else
-      return static_cast<T>(__builtin_inf());
+    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::max();
+    else return static_cast<T>(__builtin_inf());
   }
 };
 struct product {

@@ -179,44 +179,6 @@ inline void BatchGEMM(Tensor<cpu, 3, DType> dst, const Tensor<cpu, 3, DType>& lh
                       rhs[b].dptr_, rhs.stride_, beta, dst[b].dptr_, dst.stride_);
 }
 
-/// dst Saver scale * (exp reduced by Reducer over all axes but the lowest).
-template <typename Saver, typename Reducer, typename DType, typename E, int etype>
-inline void MapReduceKeepLowest(Tensor<cpu, 1, DType>* dst, const expr::Exp<E, DType, etype>& exp,
-                                DType scale = 1) {
-  constexpr int kDim = expr::ExpInfo<E>::kDim;
-  static_assert(kDim >= 1, "umbra: MapReduceKeepLowest() reduces an expression of tensors");
-  const Shape<kDim> shape = expr::ShapeCheck<kDim, E>::Check(exp.self());
-  const Shape<2> flat = shape.FlatTo2D();
-  detail::RequireShapes(flat[1] == dst->size(0), "MapReduceKeepLowest");
-  const auto plan = expr::MakePlan(exp);
-  for (index_t x = 0; x < flat[1]; ++x) {
-    DType total = Reducer::template Initial<DType>();
-    for (index_t y = 0; y < flat[0]; ++y) Reducer::Reduce(total, DType(plan.Eval(y, x)));
-    Saver::Save((*dst)[x], DType(total * scale));
-  }
-}
-/// dst Saver scale * (exp reduced by Reducer over all axes but `dimkeep`).
-template <typename Saver, typename Reducer, int dimkeep, typename DType, typename E, int etype>
-inline void MapReduceKeepHighDim(Tensor<cpu, 1, DType>* dst, const expr::Exp<E, DType, etype>& exp,
-                                 DType scale = 1) {
-  constexpr int kDim = expr::ExpInfo<E>::kDim;
-  static_assert(dimkeep < kDim, "umbra: MapReduceKeepHighDim() keeps an axis beyond the rank");
-  const Shape<kDim> shape = expr::ShapeCheck<kDim, E>::Check(exp.self());
-  detail::RequireShapes(shape[dimkeep] == dst->size(0), "MapReduceKeepHighDim");
-  const index_t outer = shape.ProdShape(0, dimkeep), inner = shape.ProdShape(dimkeep + 1, kDim);
-  const index_t row = shape[kDim - 1];
-  const auto plan = expr::MakePlan(exp);
-  for (index_t c = 0; c < shape[dimkeep]; ++c) {
-    DType total = Reducer::template Initial<DType>();
-    for (index_t n = 0; n < outer; ++n)
-      for (index_t i = 0; i < inner; ++i) {
-        const index_t at = (n * shape[dimkeep] + c) * inner + i;
-        Reducer::Reduce(total, DType(plan.Eval(at / row, at % row)));
-      }
-    Saver::Save((*dst)[c], DType(total * scale));
-  }
-}
-
 }  // namespace umbra
 
 #endif  // UMBRA_TENSOR_FUNCTIONS_H_

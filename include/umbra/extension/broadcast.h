@@ -33,7 +33,7 @@ struct Plan<Broadcast1DExp<SrcExp, DType, dimdst, dimcast>, DType> {
       : src_(e.src_),
         length_(e.shape_[dimcast]),
         step_(e.shape_.ProdShape(dimcast + 1, dimdst - 1)) {}
-  DType Eval(index_t y, index_t x) const {
+  ComputeOf<DType> Eval(index_t y, index_t x) const {
     if constexpr (dimcast == dimdst - 1)
       return src_.Eval(0, x);
     else
@@ -89,7 +89,7 @@ inline BroadcastScalarExp<SrcExp, DType, dimdst> broadcast_scalar(
 template <typename SrcExp, typename DType, int dimdst>
 struct Plan<BroadcastScalarExp<SrcExp, DType, dimdst>, DType> {
   explicit Plan(const BroadcastScalarExp<SrcExp, DType, dimdst>& e) : src_(e.src_) {}
-  DType Eval(index_t, index_t) const { return src_.Eval(0, 0); }
+  ComputeOf<DType> Eval(index_t, index_t) const { return src_.Eval(0, 0); }
   template <typename V>
   V EvalPacket(index_t, index_t, index_t) const {
     return simd::fill<V>(src_.Eval(0, 0));
@@ -100,7 +100,7 @@ template <typename SrcExp, typename DType, int dimdst>
 struct ExpInfo<BroadcastScalarExp<SrcExp, DType, dimdst>> {
   static constexpr int kDim = dimdst;
   static constexpr int kDevMask = ExpInfo<SrcExp>::kDevMask;
-  static constexpr bool kPacket = true;
+  static constexpr bool kPacket = kHasPackets<DType>;
 };
 template <typename SrcExp, typename DType, int dimdst>
 struct AliasCheck<BroadcastScalarExp<SrcExp, DType, dimdst>> {

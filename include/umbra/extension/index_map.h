@@ -137,8 +137,8 @@ struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
         plans_(std::apply([](const auto&... src) { return Plans(Plan<Srcs, DType>(src)...); }, e.src_)),
         in_(e.SourceExtents()),
         shape_(e.shape_) {}
-  DType Eval(index_t y, index_t x) const {
-    detail::NumberContext<DType, Plans> context{&plans_, &in_, {}};
+  ComputeOf<DType> Eval(index_t y, index_t x) const {
+    detail::NumberContext<ComputeOf<DType>, Plans> context{&plans_, &in_, {}};
     context.here.rank = dimdst;
     context.here[dimdst - 1] = x;
     for (int d = dimdst - 2; d > 0; --d) {
@@ -162,7 +162,7 @@ template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct ExpInfo<IndexMapExp<Map, DType, dimdst, Srcs...>> {
   static constexpr int kDim = dimdst;
   static constexpr int kDevMask = (3 & ... & ExpInfo<Srcs>::kDevMask);
-  static constexpr bool kPacket = true;
+  static constexpr bool kPacket = kHasPackets<DType>;
 };
 
 /// Other positions than the one that is written are read: the sources must lie apart.

@@ -59,8 +59,8 @@ inline V ReduceSteps(index_t count, const Get& get) {
 
 /// The join of the first n elements of row y.
 template <typename Reducer, typename E, typename DType>
-inline Wide<Reducer, DType> ReduceRow(const Plan<E, DType>& plan, index_t y, index_t n) {
-  using Total = Wide<Reducer, DType>;
+inline Wide<Reducer, ComputeOf<DType>> ReduceRow(const Plan<E, DType>& plan, index_t y, index_t n) {
+  using Total = Wide<Reducer, ComputeOf<DType>>;
   Total total = Reducer::template Initial<Total>();
   if constexpr (ExpInfo<E>::kPacket && kJoinsPackets<Reducer>) {
     using V = packet::Vector<DType>;
@@ -83,7 +83,7 @@ inline Wide<Reducer, DType> ReduceRow(const Plan<E, DType>& plan, index_t y, ind
     }
   } else {
     for (index_t x = 0; x < n; ++x)
-      Reducer::Reduce(total, static_cast<Total>(DType(plan.Eval(y, x))));
+      Reducer::Reduce(total, static_cast<Total>(ComputeOf<DType>(plan.Eval(y, x))));
   }
   return total;
 }
@@ -144,11 +144,11 @@ struct Plan<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>, 
         inner_(e.inner_),
         last_(e.last_),
         row_(e.shape_[dimdst - 1]) {}
-  DType Eval(index_t y, index_t x) const {
-    if (lowest_) return static_cast<DType>(detail::ReduceRow<Reducer>(src_, y * row_ + x, count_));
+  ComputeOf<DType> Eval(index_t y, index_t x) const {
+    if (lowest_) return static_cast<ComputeOf<DType>>(detail::ReduceRow<Reducer>(src_, y * row_ + x, count_));
     const index_t first = FirstRow(y), step = inner_ / last_;
-    return detail::ReduceSteps<Reducer, DType>(
-        count_, [&](index_t k) { return DType(src_.Eval(first + k * step, x)); });
+    return detail::ReduceSteps<Reducer, ComputeOf<DType>>(
+        count_, [&](index_t k) { return ComputeOf<DType>(src_.Eval(first + k * step, x)); });
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
@@ -223,19 +223,19 @@ struct Plan<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>, DType> {
   using E = ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>;
   explicit Plan(const E& e)
       : src_(e.src_), size_(e.shape_[0]), outer_(e.outer_), inner_(e.inner_), last_(e.last_) {}
-  DType Eval(index_t, index_t x) const {
+  ComputeOf<DType> Eval(index_t, index_t x) const {
     if constexpr (dimkeep == E::kSrcDim - 1) {
-      return detail::ReduceSteps<Reducer, DType>(outer_,
-                                                 [&](index_t k) { return DType(src_.Eval(k, x)); });
+      return detail::ReduceSteps<Reducer, ComputeOf<DType>>(outer_,
+                                                 [&](index_t k) { return ComputeOf<DType>(src_.Eval(k, x)); });
     } else {
-      using Total = detail::Wide<Reducer, DType>;
+      using Total = detail::Wide<Reducer, ComputeOf<DType>>;
       Total total = Reducer::template Initial<Total>();
       const index_t rows = last_ == 0 ? 0 : inner_ / last_;
       for (index_t o = 0; o < outer_; ++o)
         for (index_t i = 0; i < rows; ++i)
           Reducer::Reduce(total,
                           detail::ReduceRow<Reducer>(src_, (o * size_ + x) * rows + i, last_));
-      return static_cast<DType>(total);
+      return static_cast<ComputeOf<DType>>(total);
     }
   }
   template <typename V>
