@@ -1,5 +1,7 @@
 #include "tools/umbra/npy.h"
 
+#include <algorithm>
+#include <iterator>
 #include <cctype>
 #include <cstring>
 
@@ -10,6 +12,16 @@ namespace umbra::tools {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
+
+// How NumPy describes element types. It has no bf16.
+struct Description {
+  std::string_view descr;
+  DType dtype;
+};
+constexpr Description kDescriptions[] = {
+    {"<f4", DType::kFloat32}, {"<f8", DType::kFloat64}, {"<f2", DType::kFloat16},
+    {"|i1", DType::kInt8},    {"|u1", DType::kUInt8},   {"<i2", DType::kInt16},
+    {"<i4", DType::kInt32},   {"<i8", DType::kInt64},   {"|b1", DType::kBool}};
 
 // The header: a Python dictionary with exactly the keys descr, fortran_order and shape.
 class HeaderParser {
@@ -148,15 +160,15 @@ Array ParseNpy(std::string_view bytes, const std::string& name) {
   HeaderParser header(bytes.substr(start, length), name);
   header.Run();
   Array array;
-  if (header.descr == "<f4")
-    array.dtype = DType::kFloat32;
-  else if (header.descr == "<f8")
-    array.dtype = DType::kFloat64;
-  else if (header.descr == "<i4")
-    array.dtype = DType::kInt32;
-  else
-    throw Error(name + ": dtype '" + header.descr +
-                "' is not supported; expected <f4, <f8 or <i4 (save x.astype('float32'))");
+  const auto row = std::find_if(std::begin(kDescriptions), std::end(kDescriptions),
+                                [&](const Description& d) { return header.descr == d.descr; });
+  if (row == std::end(kDescriptions)) {
+    std::string known;
+    for (const Description& d : kDescriptions) known += (known.empty() ? "" : ", ") + std::string(d.descr);
+    throw Error(name + ": dtype '" + header.descr + "' is not supported; expected one of " + known +
+                " (save x.astype('float32'))");
+  }
+  array.dtype = row->dtype;
   const index_t count = CountOf(header.shape, SizeOf(array.dtype), name);
   const std::string_view data = bytes.substr(start + length);
   Require(data.size() == static_cast<std::size_t>(count) * SizeOf(array.dtype), name,
@@ -176,9 +188,11 @@ Array ParseNpy(std::string_view bytes, const std::string& name) {
 }
 
 std::string FormatNpy(const Array& array) {
-  const char* descr = array.dtype == DType::kFloat32   ? "<f4"
-                      : array.dtype == DType::kFloat64 ? "<f8"
-                                                       : "<i4";
+  const auto row = std::find_if(std::begin(kDescriptions), std::end(kDescriptions),
+                                [&](const Description& d) { return array.dtype == d.dtype; });
+  Require(row != std::end(kDescriptions), "a .npy file cannot hold ", Name(array.dtype),
+          ": NumPy has no such dtype; write tcast<f32>(...)");
+  const std::string descr(row->descr);
   std::string header = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (";
   for (std::size_t d = 0; d < array.shape.size(); ++d)
     header += (d ? ", " : "") + std::to_string(array.shape[d]);

@@ -10,7 +10,7 @@ namespace {
 
 std::string_view Dtypes(graph::OpTypes types) {
   switch (types) {
-    case graph::OpTypes::kNumeric: return "f32 f64 i32";
+    case graph::OpTypes::kNumeric: return "f32 f64 i32 i64";
     case graph::OpTypes::kFloat: return "f32 f64";
     case graph::OpTypes::kBool: return "bool";
     case graph::OpTypes::kAny: return "any";

@@ -96,7 +96,11 @@ void Run(const RunOptions& options) {
       scalar.f32 = static_cast<float>(value);
     else if (dtype == DType::kFloat64)
       scalar.f64 = value;
-    else {
+    else if (dtype == DType::kInt64) {
+      Require(value == std::trunc(value) && std::abs(value) <= 9007199254740992.0, "--scalar ", name, "=", text,
+              ": expected a whole number up to 2^53");
+      scalar.i64 = static_cast<std::int64_t>(value);
+    } else {
       Require(value == std::trunc(value) && std::abs(value) <= 2147483647.0, "--scalar ", name, "=",
               text, ": expected an i32");
       scalar.i32 = static_cast<std::int32_t>(value);
