@@ -121,11 +121,7 @@ Value Broadcast(int axis, const Value& value, const Value& like) {
 }
 
 Value Reduce(std::string_view reducer, const Value& value, std::vector<int> axes, bool keepdim) {
-  const auto kind = FindReducer(reducer);
-  Require(kind.has_value(), "unknown reducer '", reducer,
-          "': expected sum, maximum, minimum or product");
-  return With({value},
-              [&](Composer& c, const auto& o) { return c.Reduce(*kind, o[0], axes, keepdim); });
+  return With({value}, [&](Composer& c, const auto& o) { return c.Reduce(reducer, o[0], axes, keepdim); });
 }
 
 Value Transpose(const Value& value, std::vector<int> axes) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <set>
 
 #include "compiler/graph/lower_ast.h"
 #include "compiler/graph/parser.h"
@@ -159,10 +160,40 @@ Operand Composer::Broadcast(const Operand& value, int axis, const Operand* like)
   return Operand::Node(Spread(Operand::Pending(node, axis), shape));
 }
 
-Operand Composer::Reduce(Reducer reducer, const Operand& value, std::vector<int> axes,
-                         bool keepdim) {
-  return Operand::Node(
-      graph_.Reduce(reducer, Resolve(value, "the operand of a reduction"), std::move(axes), keepdim));
+int Composer::Mean(int input, const std::vector<int>& axes, bool keepdim) {
+  const int sum = graph_.Reduce(Reducer::sum, input, axes, keepdim);
+  int count = graph_.Constant(1, DType::kInt64);
+  for (int axis : std::set<int>(axes.begin(), axes.end()))
+    count = graph_.Map(Op::mul, {count, graph_.ExtentOf(graph_.node(input).shape[static_cast<std::size_t>(axis)])});
+  return graph_.Map(Op::div, {sum, graph_.Cast(count, graph_.node(sum).dtype)});
+}
+
+// The least position at which the value is the extreme.
+int Composer::ArgExtreme(Reducer extreme, int input, int axis, bool keepdim) {
+  input = graph_.Cast(input, ComputeType(graph_.node(input).dtype));
+  const int most = graph_.Reduce(extreme, input, {axis}, false);
+  const PartialShape shape = graph_.node(input).shape;
+  std::vector<int> axes;
+  for (int d = 0, from = 0; d < static_cast<int>(shape.size()); ++d) axes.push_back(d == axis ? -1 : from++);
+  int hit = graph_.Map(Op::eq, {input, graph_.Broadcast(most, std::move(axes), shape)});
+  if (IsFloat(graph_.node(input).dtype)) hit = graph_.Map(Op::logical_or, {hit, graph_.Map(Op::ne, {input, input})});
+  const int extent = graph_.ExtentOf(shape[static_cast<std::size_t>(axis)]);
+  const int position = graph_.Map(Op::select, {hit, graph_.Index(axis, shape), extent});
+  const int first = graph_.Reduce(Reducer::minimum, position, {axis}, keepdim);
+  const int last = graph_.Map(Op::maximum, {graph_.Map(Op::minus, {extent, graph_.Constant(1, DType::kInt64)}),
+                                            graph_.Constant(0, DType::kInt64)});
+  return graph_.Map(Op::minimum, {first, last});
+}
+
+Operand Composer::Reduce(std::string_view reducer, const Operand& value, std::vector<int> axes, bool keepdim) {
+  const int input = Resolve(value, "the operand of a reduction");
+  if (const auto kind = FindReducer(reducer))
+    return Operand::Node(graph_.Reduce(*kind, input, std::move(axes), keepdim));
+  if (reducer == "mean") return Operand::Node(Mean(input, axes, keepdim));
+  Require(reducer == "argmax" || reducer == "argmin", "unknown reducer '", reducer,
+          "': expected sum, maximum, minimum, product, mean, argmax or argmin");
+  Require(axes.size() == 1, reducer, " goes along one axis, ", axes.size(), " given");
+  return Operand::Node(ArgExtreme(reducer == "argmax" ? Reducer::maximum : Reducer::minimum, input, axes[0], keepdim));
 }
 
 Operand Composer::Transpose(const Operand& value, std::vector<int> axes) {

@@ -43,7 +43,9 @@ class Composer {
   Operand Cast(const Operand& value, DType dtype);
   /// broadcast<axis>(value), with the shape of `like` if given.
   Operand Broadcast(const Operand& value, int axis, const Operand* like);
-  Operand Reduce(Reducer reducer, const Operand& value, std::vector<int> axes, bool keepdim);
+  /// By name: sum, maximum, minimum, product; mean; argmax and argmin, which give the position (i64)
+  /// of the first extreme along one axis, a NaN counting as extreme, and 0 along an empty one.
+  Operand Reduce(std::string_view reducer, const Operand& value, std::vector<int> axes, bool keepdim);
   /// Empty `axes`: all dimensions reversed.
   Operand Transpose(const Operand& value, std::vector<int> axes);
   Operand Dot(const Operand& a, const Operand& b, bool transpose_a = false,
@@ -59,6 +61,8 @@ class Composer {
   int ResolveTo(const Operand& value, DType dtype, const PartialShape& shape);
 
  private:
+  int Mean(int input, const std::vector<int>& axes, bool keepdim);
+  int ArgExtreme(Reducer extreme, int input, int axis, bool keepdim);
   int Spread(const Operand& pending, const PartialShape& shape);
 
   Graph& graph_;

@@ -110,15 +110,12 @@ class ExpressionLowering {
       return composer_.Broadcast(operands[0], Number(e, 0), operands.size() > 1 ? &operands[1] : nullptr);
     }
     if (e.name == "reduce_with_axis" || e.name == "reduce_keepdim") {
-      Require(e.parameters.size() == 1 && FindReducer(e.parameters[0]), e.name,
-              " needs a reducer: sum, maximum, minimum or product, as in ", e.name, "<sum>(x, 1)");
-      const int axis = AxisOperand(e, operands);
-      return composer_.Reduce(*FindReducer(e.parameters[0]), operands[0], {axis},
-                              e.name == "reduce_keepdim");
+      Require(e.parameters.size() == 1, e.name, " needs a reducer, as in ", e.name, "<sum>(x, 1)");
+      return composer_.Reduce(e.parameters[0], operands[0], {AxisOperand(e, operands)}, e.name == "reduce_keepdim");
     }
     if (e.name == "sum_rows") {
       Arity(e, operands, 1, 1);
-      return composer_.Reduce(Reducer::sum, operands[0], {0}, false);
+      return composer_.Reduce("sum", operands[0], {0}, false);
     }
     if (e.name == "sumall_except_dim") {
       Arity(e, operands, 1, 1);
@@ -129,7 +126,7 @@ class ExpressionLowering {
       Require(kept < static_cast<int>(axes.size()), "sumall_except_dim<", kept, "> of a value of rank ",
               axes.size());
       axes.erase(axes.begin() + kept);
-      return composer_.Reduce(Reducer::sum, Operand::Node(node), std::move(axes), false);
+      return composer_.Reduce("sum", Operand::Node(node), std::move(axes), false);
     }
     if (e.name == "transpose") {
       Arity(e, operands, 1, 1);

@@ -274,7 +274,10 @@ struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepd
   }
   static graph::Value Build(GraphWalk* w) {
     const int axis = static_cast<int>(*w->structure++);
-    return graph::Reduce(Reducer::kName, Bridge<Src>::Build(w), {axis}, keepdim || dimsrc == 1);
+    const graph::Value reduced = graph::Reduce(Reducer::kName, Bridge<Src>::Build(w), {axis}, keepdim || dimsrc == 1);
+    if constexpr (expr::detail::kGivesPosition<Reducer>)
+      return graph::Cast(reduced, DTypeOf<ComputeOf<DType>>::value);
+    else return reduced;
   }
 };
 template <typename Src, typename DType, typename Reducer, int dimkeep>

@@ -384,6 +384,21 @@ struct minimum {
     else return static_cast<T>(__builtin_inf());
   }
 };
+/// The sum over the number of elements; of integers it truncates.
+struct mean {
+  static constexpr std::string_view kName = "mean";
+  using Join = sum;
+};
+/// The position along the axis of the first largest element, or of the first NaN; 0 of none.
+struct argmax {
+  static constexpr std::string_view kName = "argmax";
+  using Extreme = maximum;
+};
+/// The position along the axis of the first smallest element, or of the first NaN; 0 of none.
+struct argmin {
+  static constexpr std::string_view kName = "argmin";
+  using Extreme = minimum;
+};
 struct product {
   static constexpr std::string_view kName = "product";
   template <typename T>

@@ -22,6 +22,41 @@ template <typename Reducer, typename DType>
 using Wide = std::conditional_t<std::is_same_v<Reducer, red::sum> && std::is_same_v<DType, float>,
                                 double, DType>;
 
+/// Reducers that give a position rather than a value.
+template <typename Reducer, typename = void>
+inline constexpr bool kGivesPosition = false;
+template <typename Reducer>
+inline constexpr bool kGivesPosition<Reducer, std::void_t<typename Reducer::Extreme>> = true;
+/// What is joined: for the mean, the sum.
+template <typename Reducer, typename = void>
+struct JoinOf { using Type = Reducer; };
+template <typename Reducer>
+struct JoinOf<Reducer, std::void_t<typename Reducer::Join>> { using Type = typename Reducer::Join; };
+/// With mask, a reduction to an extreme gives its position.
+template <typename Reducer, bool mask>
+struct Masked { using Type = Reducer; };
+template <>
+struct Masked<red::maximum, true> { using Type = red::argmax; };
+template <>
+struct Masked<red::minimum, true> { using Type = red::argmin; };
+
+/// The position of the first extreme among get(0), ..., get(count - 1).
+template <typename Extreme, typename DType, typename Get>
+inline index_t ArgExtreme(index_t count, const Get& get) {
+  if (count == 0) return 0;
+  DType best = get(0);
+  index_t at = 0;
+  for (index_t k = 1; k < count && best == best; ++k) {
+    const DType next = get(k);
+    DType joined = best;
+    Extreme::Reduce(joined, next);
+    if (joined == best) continue;
+    best = joined;
+    at = k;
+  }
+  return at;
+}
+
 template <typename Reducer>
 struct Join {
   template <typename V>
@@ -115,23 +150,25 @@ struct ReduceWithAxisExp
   }
 };
 
-/// Joins the elements along `axis` by Reducer (red::sum, maximum, minimum, product); the result has
-/// one axis less (one element for a vector).
+/// Joins the elements along `axis` by Reducer (red::sum, maximum, minimum, product, mean, argmax,
+/// argmin); the result has one axis less (one element for a vector). With `mask`, red::maximum and
+/// red::minimum give positions, as argmax and argmin do.
 template <typename Reducer, bool mask = false, typename SrcExp, typename DType, int etype>
 inline auto reduce_with_axis(const Exp<SrcExp, DType, etype>& src, int axis) {
-  static_assert(!mask, "umbra: reduce_with_axis gives values, not positions");
+  using Joined = typename detail::Masked<Reducer, mask>::Type;
+  static_assert(!mask || detail::kGivesPosition<Joined>, "umbra: only maximum and minimum have a position");
   constexpr int dim = ExpInfo<SrcExp>::kDim;
   static_assert(dim >= 1, "umbra: reduce_with_axis takes a tensor expression");
-  return ReduceWithAxisExp<Reducer, SrcExp, DType, dim, (dim > 1 ? dim - 1 : 1), false>(src.self(),
-                                                                                        axis);
+  return ReduceWithAxisExp<Joined, SrcExp, DType, dim, (dim > 1 ? dim - 1 : 1), false>(src.self(), axis);
 }
 /// The same with the axis kept at extent 1.
 template <typename Reducer, bool mask = false, typename SrcExp, typename DType, int etype>
 inline auto reduce_keepdim(const Exp<SrcExp, DType, etype>& src, int axis) {
-  static_assert(!mask, "umbra: reduce_keepdim gives values, not positions");
+  using Joined = typename detail::Masked<Reducer, mask>::Type;
+  static_assert(!mask || detail::kGivesPosition<Joined>, "umbra: only maximum and minimum have a position");
   constexpr int dim = ExpInfo<SrcExp>::kDim;
   static_assert(dim >= 1, "umbra: reduce_keepdim takes a tensor expression");
-  return ReduceWithAxisExp<Reducer, SrcExp, DType, dim, dim, true>(src.self(), axis);
+  return ReduceWithAxisExp<Joined, SrcExp, DType, dim, dim, true>(src.self(), axis);
 }
 
 template <typename Reducer, typename SrcExp, typename DType, int dimsrc, int dimdst, bool keepdim>
@@ -145,10 +182,18 @@ struct Plan<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>, 
         last_(e.last_),
         row_(e.shape_[dimdst - 1]) {}
   ComputeOf<DType> Eval(index_t y, index_t x) const {
-    if (lowest_) return static_cast<ComputeOf<DType>>(detail::ReduceRow<Reducer>(src_, y * row_ + x, count_));
-    const index_t first = FirstRow(y), step = inner_ / last_;
-    return detail::ReduceSteps<Reducer, ComputeOf<DType>>(
-        count_, [&](index_t k) { return ComputeOf<DType>(src_.Eval(first + k * step, x)); });
+    using C = ComputeOf<DType>;
+    using Joined = typename detail::JoinOf<Reducer>::Type;
+    const index_t first = lowest_ ? 0 : FirstRow(y), step = lowest_ ? 0 : inner_ / last_;
+    const auto get = [&](index_t k) { return C(lowest_ ? src_.Eval(y * row_ + x, k) : src_.Eval(first + k * step, x)); };
+    if constexpr (detail::kGivesPosition<Reducer>) {
+      return static_cast<C>(detail::ArgExtreme<typename Reducer::Extreme, C>(count_, get));
+    } else {
+      const C joined = lowest_ ? static_cast<C>(detail::ReduceRow<Joined>(src_, y * row_ + x, count_))
+                               : detail::ReduceSteps<Joined, C>(count_, get);
+      if constexpr (std::is_same_v<Joined, Reducer>) return joined;
+      else return simd::div(joined, static_cast<C>(count_));
+    }
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
