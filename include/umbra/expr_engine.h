@@ -427,6 +427,33 @@ template <typename E, packet::PacketArch Arch = packet::kDefaultArch>
 struct PacketCheck {
   static constexpr bool kPass = ExpInfo<E>::kPacket;
 };
+/// Do all rows of all tensors in the expression begin at multiples of the packet's size? Expressions
+/// run in packets all the same where they do not.
+template <int dim, typename E, packet::PacketArch Arch = packet::kDefaultArch>
+struct PacketAlignCheck {
+  static bool Check(const E& e) { return Of(e); }
+
+ private:
+  template <typename DType>
+  static bool Of(const ScalarExp<DType>&) { return true; }
+  template <typename Device, int rank, typename DType>
+  static bool Of(const Tensor<Device, rank, DType>& t) {
+    return packet::CheckAlign<Arch>(t.dptr_) &&
+           (rank == 1 || packet::CheckAlign<Arch>(static_cast<std::size_t>(t.stride_) * sizeof(DType)));
+  }
+  template <typename Dst, typename Src, typename T, int etype>
+  static bool Of(const TypecastExp<Dst, Src, T, etype>& e) { return Of(e.exp); }
+  template <typename OP, typename TA, typename DType, int etype>
+  static bool Of(const UnaryMapExp<OP, TA, DType, etype>& e) { return Of(e.src_); }
+  template <typename OP, typename TA, typename TB, typename DType, int etype>
+  static bool Of(const BinaryMapExp<OP, TA, TB, DType, etype>& e) { return Of(e.lhs_) && Of(e.rhs_); }
+  template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
+  static bool Of(const TernaryMapExp<OP, TA, TB, TC, DType, etype>& e) {
+    return Of(e.item1_) && Of(e.item2_) && Of(e.item3_);
+  }
+  template <typename SubType, typename SrcExp, int rank, typename DType>
+  static bool Of(const MakeTensorExp<SubType, SrcExp, rank, DType>&) { return false; }
+};
 /// Evaluates an expression a packet at a time, from (y, x) on along the row.
 template <typename E, typename DType, packet::PacketArch Arch = packet::kDefaultArch>
 class PacketPlan {

@@ -3,6 +3,8 @@
 #ifndef UMBRA_PACKET_H_
 #define UMBRA_PACKET_H_
 
+#include <cstdint>
+#include <cstdlib>
 #include <utility>
 
 #include "umbra/op.h"
@@ -27,12 +29,55 @@ inline constexpr PacketArch kDefaultArch = kSSE2;
 inline constexpr PacketArch kDefaultArch = kPlain;
 #endif
 
-/// The prelude's vector type that holds a packet of DType: f32, f64 or i32.
+/// The prelude's vector type that holds a packet of DType: f32, f64, i32 or i64.
 template <typename DType, PacketArch Arch = kDefaultArch>
 using Vector =
     simd::packet<DType, (Arch == kPlain ? 1 : Bytes(Arch) / static_cast<int>(sizeof(DType)))>;
 
-/// A packet of DType: f32, f64 or i32.
+/// Memory for `lines` rows of `bytes` each, every row 64-byte aligned; `*pitch` receives the
+/// distance of rows in bytes. Throws umbra::Error if the size overflows or memory runs out.
+inline void* AlignedMallocPitch(std::size_t* pitch, std::size_t bytes, std::size_t lines) {
+  constexpr std::size_t kAlign = 64;
+  std::size_t total = 0;
+  *pitch = (bytes + kAlign - 1) & ~(kAlign - 1);
+  const bool overflow = *pitch < bytes || __builtin_mul_overflow(*pitch, lines, &total) ||
+                        total > static_cast<std::size_t>(INT64_MAX);
+  Require(!overflow, lines, " rows of ", bytes, " bytes are more than memory can have");
+  void* memory = std::aligned_alloc(kAlign, total == 0 ? kAlign : total);
+  Require(memory != nullptr, "out of memory: ", total, " bytes for a tensor");
+  return memory;
+}
+inline void AlignedFree(void* memory) { std::free(memory); }
+
+/// Bytes that addresses of packets of Arch are multiples of where they are aligned. Packets load and
+/// store at any address; aligned ones may be faster.
+template <PacketArch Arch = kDefaultArch>
+struct AlignBytes {
+  static constexpr index_t value = Arch == kPlain ? 1 : Bytes(Arch);
+};
+/// Is a pitch, or an address, a multiple of AlignBytes?
+template <PacketArch Arch = kDefaultArch>
+inline bool CheckAlign(std::size_t pitch) {
+  return pitch % static_cast<std::size_t>(AlignBytes<Arch>::value) == 0;
+}
+template <PacketArch Arch = kDefaultArch>
+inline bool CheckAlign(const void* address) {
+  return CheckAlign<Arch>(reinterpret_cast<std::size_t>(address));
+}
+/// The least number of elements, not below `size`, that fill whole packets.
+template <typename DType, PacketArch Arch = kDefaultArch>
+inline index_t UpperAlign(index_t size) {
+  constexpr index_t kLanes = simd::kWidth<Vector<DType, Arch>>;
+  return (size + kLanes - 1) / kLanes * kLanes;
+}
+/// The largest number of elements, not above `size`, that fill whole packets.
+template <typename DType, PacketArch Arch = kDefaultArch>
+inline index_t LowerAlign(index_t size) {
+  constexpr index_t kLanes = simd::kWidth<Vector<DType, Arch>>;
+  return size / kLanes * kLanes;
+}
+
+/// A packet of DType: f32, f64, i32 or i64.
 template <typename DType, PacketArch Arch = kDefaultArch>
 struct Packet {
   static constexpr index_t kSize = simd::kWidth<Vector<DType, Arch>>;

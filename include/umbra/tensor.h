@@ -3,27 +3,12 @@
 #define UMBRA_TENSOR_H_
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 #include "umbra/expression.h"
+#include "umbra/packet.h"
 
 namespace umbra {
-
-/// Memory for `lines` rows of `bytes` each, every row 64-byte aligned; `*pitch` receives the
-/// distance of rows in bytes. Throws umbra::Error if the size overflows or memory runs out.
-inline void* AlignedMallocPitch(std::size_t* pitch, std::size_t bytes, std::size_t lines) {
-  constexpr std::size_t kAlign = 64;
-  std::size_t total = 0;
-  *pitch = (bytes + kAlign - 1) & ~(kAlign - 1);
-  const bool overflow = *pitch < bytes || __builtin_mul_overflow(*pitch, lines, &total) ||
-                        total > static_cast<std::size_t>(INT64_MAX);
-  Require(!overflow, lines, " rows of ", bytes, " bytes are more than memory can have");
-  void* memory = std::aligned_alloc(kAlign, total == 0 ? kAlign : total);
-  Require(memory != nullptr, "out of memory: ", total, " bytes for a tensor");
-  return memory;
-}
-inline void AlignedFree(void* memory) { std::free(memory); }
 
 /// Base of what holds a tensor's memory and can be assigned to.
 template <typename Container, typename Device, int dimension, typename DType>
@@ -114,12 +99,12 @@ inline void AllocSpace(Tensor<cpu, dim, DType>* tensor, bool pad = true) {
       __builtin_mul_overflow(static_cast<std::size_t>(flat[1]), sizeof(DType), &row);
   Require(!overflow, "a tensor of shape ", tensor->shape_, " is larger than memory can be");
   tensor->dptr_ =
-      static_cast<DType*>(AlignedMallocPitch(&pitch, row, static_cast<std::size_t>(flat[0])));
+      static_cast<DType*>(packet::AlignedMallocPitch(&pitch, row, static_cast<std::size_t>(flat[0])));
   tensor->stride_ = padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
 template <int dim, typename DType>
 inline void FreeSpace(Tensor<cpu, dim, DType>* tensor) {
-  AlignedFree(tensor->dptr_);
+  packet::AlignedFree(tensor->dptr_);
   tensor->dptr_ = nullptr;
 }
 /// A new tensor with every element `initial`; the caller frees it.

@@ -134,5 +134,37 @@ TEST(ExpPacketOp, SaysWhichExpressionsHavePackets) {
   EXPECT_EQ((expr::ExpInfo<expr::ScalarExp<float>>::kDim), 0);
 }
 
+TYPED_TEST(ExpPacket, Alignment) {
+  using T = typename TypeParam::DType;
+  constexpr PacketArch arch = TypeParam::kArch;
+  constexpr index_t lanes = Packet<T, arch>::kSize;
+  EXPECT_EQ((packet::UpperAlign<T, arch>(0)), 0);
+  EXPECT_EQ((packet::UpperAlign<T, arch>(1)), lanes);
+  EXPECT_EQ((packet::UpperAlign<T, arch>(lanes)), lanes);
+  EXPECT_EQ((packet::LowerAlign<T, arch>(lanes + lanes - 1)), lanes);
+  EXPECT_EQ((packet::LowerAlign<T, arch>(lanes - 1)), 0);
+  alignas(64) char memory[128];
+  EXPECT_TRUE(packet::CheckAlign<arch>(memory));
+  EXPECT_EQ(packet::CheckAlign<arch>(memory + 1), arch == packet::kPlain);
+  EXPECT_TRUE(packet::CheckAlign<arch>(std::size_t{64}));
+
+  TensorContainer<cpu, 2, T> a(Shape2(3, 7), T(1)), b(Shape2(3, 7), T(2));
+  const auto sum = a + b * T(3);
+  using Sum = std::decay_t<decltype(sum)>;
+  EXPECT_TRUE((expr::PacketAlignCheck<2, Sum, arch>::Check(sum)));
+  std::vector<T> storage(64);
+  T* odd = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(storage.data()) + 63) / 64 * 64) + 1;
+  const Tensor<cpu, 2, T> shifted(odd, Shape2(3, 7));
+  const auto other = a + shifted;
+  EXPECT_EQ((expr::PacketAlignCheck<2, std::decay_t<decltype(other)>, arch>::Check(other)), arch == packet::kPlain);
+
+  std::size_t pitch = 0;
+  void* rows = packet::AlignedMallocPitch(&pitch, 7 * sizeof(T), 3);
+  EXPECT_EQ(pitch, 64u);
+  EXPECT_TRUE(packet::CheckAlign<arch>(rows));
+  packet::AlignedFree(rows);
+  EXPECT_THROW(packet::AlignedMallocPitch(&pitch, std::size_t{1} << 62, 64), Error);
+}
+
 }  // namespace
 }  // namespace umbra
