@@ -1,4 +1,5 @@
 #include "runtime/blas.h"
+#include "runtime/environment.h"
 
 #include <dlfcn.h>
 
@@ -26,11 +27,11 @@ struct Blas {
 
 Blas Open() {
   Blas blas;
-  const char* chosen = std::getenv("UMBRA_BLAS");
-  const char* const candidates[] = {chosen,          "libopenblas.so.0", "libblis.so.4",
+  const std::string chosen = ReadEnvironment().blas;
+  const char* const candidates[] = {chosen.c_str(),          "libopenblas.so.0", "libblis.so.4",
                                     "libmkl_rt.so.2", "libcblas.so.3",    "libblas.so.3"};
   for (const char* name : candidates) {
-    if (name == nullptr || *name == '\0') continue;
+    if (*name == '\0') continue;
     void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) continue;
     blas.sgemm = reinterpret_cast<CblasGemm<float>>(dlsym(library, "cblas_sgemm"));

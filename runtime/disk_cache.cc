@@ -1,4 +1,5 @@
 #include "runtime/disk_cache.h"
+#include "runtime/environment.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -68,17 +69,16 @@ DiskCache::DiskCache(fs::path folder, std::uint64_t max_bytes)
 
 DiskCache& DiskCache::Default() {
   static DiskCache cache = [] {
-    const char* chosen = std::getenv("UMBRA_CACHE_DIR");
+    const Environment environment = ReadEnvironment();
+    const std::string& chosen = environment.cache_dir;
     const char* xdg = std::getenv("XDG_CACHE_HOME");
     const char* home = std::getenv("HOME");
     fs::path folder;
-    const bool off = chosen != nullptr && std::string_view(chosen) == "off";
-    if (chosen != nullptr && *chosen != '\0' && !off) folder = chosen;
+    const bool off = chosen == "off";
+    if (!chosen.empty() && !off) folder = chosen;
     else if (!off && xdg != nullptr && *xdg != '\0') folder = fs::path(xdg) / "umbra";
     else if (!off && home != nullptr && *home != '\0') folder = fs::path(home) / ".cache" / "umbra";
-    const char* megabytes = std::getenv("UMBRA_CACHE_MAX_MB");
-    const long long limit = megabytes != nullptr ? std::atoll(megabytes) : 0;
-    DiskCache made(folder, static_cast<std::uint64_t>(limit > 0 ? limit : 256) << 20);
+    DiskCache made(folder, static_cast<std::uint64_t>(environment.cache_max_mb) << 20);
     if (!made.enabled() && !off)
       std::fprintf(stderr,
                    "umbra: warning: the kernel cache is not used: %s; set UMBRA_CACHE_DIR to a "

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "compiler/driver/backend.h"
+#include "runtime/environment.h"
 #include "umbra/error.h"
 
 namespace umbra {
@@ -13,8 +14,8 @@ namespace {
 
 // libumbra_jit lies beside this library, unless UMBRA_JIT_LIBRARY names another.
 std::string JitLibrary() {
-  if (const char* chosen = std::getenv("UMBRA_JIT_LIBRARY"); chosen != nullptr && *chosen != '\0')
-    return chosen;
+  const std::string chosen = runtime::ReadEnvironment().jit_library;
+  if (!chosen.empty()) return chosen;
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&ClangBackend), &info) != 0 && info.dli_fname != nullptr) {
     const auto beside = std::filesystem::path(info.dli_fname).parent_path() / "libumbra_jit.so";

@@ -1,4 +1,5 @@
 #include "compiler/driver/lower.h"
+#include "runtime/environment.h"
 
 #include <fmt/format.h>
 
@@ -13,10 +14,7 @@ namespace umbra {
 
 namespace {
 
-bool TraceIsOn() {
-  const char* value = std::getenv("UMBRA_TRACE");
-  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
-}
+bool TraceIsOn() { return runtime::ReadEnvironment().trace; }
 
 // Runs one pass; traces its result and time.
 template <typename Pass, typename Printer>

@@ -14,6 +14,7 @@
 
 #include "compiler/codegen/prelude.h"
 #include "compiler/driver/backend.h"
+#include "runtime/environment.h"
 #include "umbra/error.h"
 
 extern char** environ;
@@ -143,10 +144,7 @@ class SystemCompiler : public Backend {
   }
 
  private:
-  static std::string Compiler() {
-    const char* chosen = std::getenv("UMBRA_CXX");
-    return chosen != nullptr && *chosen != '\0' ? chosen : "c++";
-  }
+  static std::string Compiler() { return runtime::ReadEnvironment().cxx; }
 
   static void Translate(const codegen::Source& source, codegen::Target target,
                         const std::vector<std::string>& mode, const fs::path& output,

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "runtime/environment.h"
 #include "tools/umbra/commands.h"
 #include "umbra/error.h"
 
@@ -26,8 +27,10 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "umbra " UMBRA_VERSION);
   app.require_subcommand(1);
   app.footer(
+      "Environment:\n" + umbra::runtime::EnvironmentHelp() +
+      "  NO_COLOR\n      Turns colour off.\n"
       "Exit codes: 0 done, 1 an error of the input or the machine, 2 wrong usage, 3 a defect\n"
-      "of Umbra. NO_COLOR=1 turns colour off; UMBRA_CACHE_DIR names the kernel cache.");
+      "of Umbra.");
   const auto targets = CLI::IsMember({"plain", "sse2", "avx2", "avx512"});
 
   umbra::tools::EmitOptions emit;

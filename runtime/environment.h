@@ -1,0 +1,44 @@
+// The environment variables that Umbra reads, each declared once with its meaning.
+#ifndef UMBRA_RUNTIME_ENVIRONMENT_H_
+#define UMBRA_RUNTIME_ENVIRONMENT_H_
+
+#include <string>
+
+#include "umbra/parameter.h"
+
+namespace umbra::runtime {
+
+/// Field `cache_dir` is the variable UMBRA_CACHE_DIR, and so on.
+struct Environment : Parameter<Environment> {
+  std::string cache_dir;
+  int cache_max_mb;
+  std::string cxx;
+  std::string jit_library;
+  std::string blas;
+  bool trace;
+
+  UMBRA_DECLARE_PARAMETER(Environment) {
+    UMBRA_DECLARE_FIELD(cache_dir).set_default("").describe(
+        "Folder of the kernel cache, or 'off'; else $XDG_CACHE_HOME/umbra or ~/.cache/umbra.");
+    UMBRA_DECLARE_FIELD(cache_max_mb).set_default(256).set_lower_bound(1).describe(
+        "Megabytes that the kernel cache may take; the kernels unused longest go first.");
+    UMBRA_DECLARE_FIELD(cxx).set_default("c++").describe("C++ compiler of the engine 'system', g++ or clang++; else c++.");
+    UMBRA_DECLARE_FIELD(jit_library).set_default("").describe(
+        "Path of libumbra_jit; else it is looked for beside libumbra_compiler.");
+    UMBRA_DECLARE_FIELD(blas).set_default("").describe(
+        "File name of a library with CBLAS; else OpenBLAS, BLIS, MKL or a reference BLAS.");
+    UMBRA_DECLARE_FIELD(trace).set_default(false).describe(
+        "Prints what each pass made and how long it took, on standard error.");
+  }
+};
+
+/// The variables as they are now; empty ones count as not set. Throws ParamError, naming the variable, for
+/// a text that is no value of it.
+Environment ReadEnvironment();
+
+/// All variables with their meaning, for a help text.
+std::string EnvironmentHelp();
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_RUNTIME_ENVIRONMENT_H_
