@@ -5,20 +5,49 @@
 #include <string>
 #include <vector>
 
+#include "umbra/parameter.h"
+
 namespace umbra::tools {
 
-struct EmitOptions {
-  std::string input;  ///< a .umb file, or an expression
-  std::string target, form = "source", spelling = "packets", kernel, output;
+/// The field of both commands that names a target.
+#define UMBRA_TARGET_FIELD                                                                             \
+  UMBRA_DECLARE_FIELD(target).add_enum("best", "best").add_enum("plain", "plain").add_enum("sse2", "sse2")     \
+      .add_enum("avx2", "avx2").add_enum("avx512", "avx512").set_default("best")                       \
+      .describe("Instruction set; best: of this CPU")
+
+struct EmitOptions : Parameter<EmitOptions> {
+  std::string input, target, as, spelling, kernel, output;
   std::vector<std::string> scalars;  ///< names in an expression that are numbers
+
+  UMBRA_DECLARE_PARAMETER(EmitOptions) {
+    UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression such as \"gelu(x + broadcast<1>(bias))\"");
+    UMBRA_TARGET_FIELD;
+    UMBRA_DECLARE_FIELD(as).add_enum("text", "text").add_enum("graph", "graph").add_enum("dot", "dot")
+        .add_enum("plan", "plan").add_enum("source", "source").add_enum("llvm", "llvm").add_enum("asm", "asm")
+        .set_default("source").describe("Stage to print");
+    UMBRA_DECLARE_FIELD(spelling).add_enum("packets", "packets").add_enum("intrinsics", "intrinsics")
+        .set_default("packets").describe("How packets are written");
+    UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
+    UMBRA_DECLARE_FIELD(output).set_default("").describe("File to write; else standard output");
+  }
 };
 void Emit(const EmitOptions& options);
 
-struct RunOptions {
-  std::string input, kernel, target, compiler = "clang";
+struct RunOptions : Parameter<RunOptions> {
+  std::string input, kernel, target, compiler;
   std::vector<std::string> in, out, scalars;  ///< name=value
-  bool time = false;
-  int threads = 0;
+  bool time;
+  int threads;
+
+  UMBRA_DECLARE_PARAMETER(RunOptions) {
+    UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression");
+    UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
+    UMBRA_TARGET_FIELD;
+    UMBRA_DECLARE_FIELD(compiler).add_enum("clang", "clang").add_enum("system", "system")
+        .add_enum("interpreter", "interpreter").set_default("clang").describe("Who compiles");
+    UMBRA_DECLARE_FIELD(threads).set_default(0).set_lower_bound(0).describe("At most this many threads; 0: all");
+    UMBRA_DECLARE_FIELD(time).set_default(false).describe("Run 21 times; print compile time, run time and bytes moved");
+  }
 };
 void Run(const RunOptions& options);
 

@@ -19,6 +19,8 @@
 
 namespace umbra::tools {
 
+UMBRA_REGISTER_PARAMETER(EmitOptions);
+
 namespace {
 
 // Names that an expression reads: operands of broadcast<k> are vectors, all others matrices.
@@ -136,25 +138,25 @@ std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const s
 }
 
 void Emit(const EmitOptions& options) {
-  if (options.form == "text") {
+  if (options.as == "text") {
     WriteFile(options.output, IsFile(options.input)
                                   ? ReadFile(options.input)
                                   : KernelText(options.input, Scalars(options.scalars)));
     return;
   }
   const auto graph = LoadKernel(options.input, options.kernel, Scalars(options.scalars));
-  if (options.form == "graph" || options.form == "dot") {
+  if (options.as == "graph" || options.as == "dot") {
     WriteFile(options.output,
-              options.form == "dot" ? graph::PrintDot(*graph) : graph::Print(*graph));
+              options.as == "dot" ? graph::PrintDot(*graph) : graph::Print(*graph));
     return;
   }
   const plan::Plan plan = Lower(*graph);
-  if (options.form == "plan") {
+  if (options.as == "plan") {
     WriteFile(options.output, plan::Print(plan));
     return;
   }
   codegen::SourceOptions source_options;
-  if (options.target.empty()) {
+  if (options.target == "best") {
     source_options.target = HostTarget();
   } else {
     const auto target = codegen::FindTarget(options.target);
@@ -165,15 +167,15 @@ void Emit(const EmitOptions& options) {
   source_options.spelling = options.spelling == "intrinsics" ? codegen::Spelling::kIntrinsics
                                                              : codegen::Spelling::kPackets;
   const codegen::Source source = codegen::Generate(plan, source_options);
-  if (options.form == "source") {
+  if (options.as == "source") {
     WriteFile(options.output, source.text);
     return;
   }
   Require(!source.functions.empty(), "kernel '", graph->name(),
           "' is a product of matrices only: BLAS runs it, there is no code to show");
-  Require(options.spelling == "packets", "--as ", options.form,
+  Require(options.spelling == "packets", "--as ", options.as,
           " compiles the packets spelling; leave --spelling away");
-  WriteFile(options.output, ClangBackend().Print(source, source_options.target, options.form));
+  WriteFile(options.output, ClangBackend().Print(source, source_options.target, options.as));
 }
 
 }  // namespace umbra::tools

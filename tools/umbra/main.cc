@@ -5,7 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <new>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/environment.h"
 #include "tools/umbra/commands.h"
@@ -20,6 +24,39 @@ int Fail(const char* what, int code) {
   return code;
 }
 
+// The fields of a Parameter as options of a command, with their own help; `input` stands without a name,
+// and `output` also has a letter.
+class Fields {
+ public:
+  Fields(CLI::App* command, const std::vector<umbra::ParamFieldInfo>& fields) {
+    for (const umbra::ParamFieldInfo& field : fields) {
+      auto& [name, text] = texts_.emplace_back(field.name, "");
+      const std::string flag = name == "input" ? name : (name == "output" ? "-o,--" : "--") + name;
+      const std::string help = field.description + " (" + field.type_info_str + ")";
+      if (field.type == "boolean") {
+        options_.push_back(command->add_flag(flag, field.description));
+      } else {
+        options_.push_back(command->add_option(flag, text, name == "input" ? field.description : help));
+        options_.back()->required(name == "input")->type_name("");
+      }
+    }
+  }
+  /// What was given, for Init.
+  std::vector<std::pair<std::string, std::string>> Given() const {
+    std::vector<std::pair<std::string, std::string>> given;
+    std::size_t k = 0;
+    for (const auto& [name, text] : texts_) {
+      const CLI::Option* option = options_[k++];
+      if (option->count() > 0) given.emplace_back(name, option->get_items_expected_max() == 0 ? "true" : text);
+    }
+    return given;
+  }
+
+ private:
+  std::deque<std::pair<std::string, std::string>> texts_;  // CLI11 keeps their addresses
+  std::vector<CLI::Option*> options_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -31,42 +68,17 @@ int main(int argc, char** argv) {
       "  NO_COLOR\n      Turns colour off.\n"
       "Exit codes: 0 done, 1 an error of the input or the machine, 2 wrong usage, 3 a defect\n"
       "of Umbra.");
-  const auto targets = CLI::IsMember({"plain", "sse2", "avx2", "avx512"});
-
   umbra::tools::EmitOptions emit;
   auto* emit_command = app.add_subcommand("emit", "Print a kernel at one of its stages");
-  emit_command
-      ->add_option("input", emit.input,
-                   "A .umb file, or an expression such as "
-                   "\"gelu(x + broadcast<1>(bias))\"")
-      ->required();
-  emit_command
-      ->add_option("--target", emit.target, "Instruction set (default: the best of this CPU)")
-      ->check(targets);
-  emit_command->add_option("--as", emit.form, "Stage to print (default: source)")
-      ->check(CLI::IsMember({"text", "graph", "dot", "plan", "source", "llvm", "asm"}));
-  emit_command
-      ->add_option("--spelling", emit.spelling, "How packets are written (default: packets)")
-      ->check(CLI::IsMember({"packets", "intrinsics"}));
-  emit_command->add_option("--kernel", emit.kernel, "Which kernel of the file");
+  Fields emit_fields(emit_command, umbra::tools::EmitOptions::__FIELDS__());
   emit_command->add_option("--scalar", emit.scalars, "A name in the expression that is a number");
-  emit_command->add_option("-o,--output", emit.output, "File to write (default: standard output)");
 
   umbra::tools::RunOptions run;
   auto* run_command = app.add_subcommand("run", "Run a kernel on .npy files");
-  run_command->add_option("input", run.input, "A .umb file, or an expression")->required();
+  Fields run_fields(run_command, umbra::tools::RunOptions::__FIELDS__());
   run_command->add_option("--in", run.in, "name=file.npy, for every input");
   run_command->add_option("--out", run.out, "name=file.npy, for every output");
   run_command->add_option("--scalar", run.scalars, "name=number, for every scalar");
-  run_command->add_option("--kernel", run.kernel, "Which kernel of the file");
-  run_command->add_option("--target", run.target, "Instruction set (default: the best of this CPU)")
-      ->check(targets);
-  run_command->add_option("--compiler", run.compiler, "Who compiles (default: clang)")
-      ->check(CLI::IsMember({"clang", "system", "interpreter"}));
-  run_command->add_option("--threads", run.threads, "At most this many threads (default: all)")
-      ->check(CLI::NonNegativeNumber);
-  run_command->add_flag("--time", run.time,
-                        "Run 21 times; print compile time, run time and bytes moved");
 
   bool markdown = false;
   auto* ops_command = app.add_subcommand("ops", "List the elementwise operators");
@@ -81,6 +93,12 @@ int main(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
+    if (*emit_command) emit.Init(emit_fields.Given());
+    if (*run_command) run.Init(run_fields.Given());
+  } catch (const umbra::ParamError& error) {
+    Fail(error.what(), 2);
+    std::fprintf(stderr, "Run with --help for more information.\n");
+    return 2;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     Fail(error.what(), 2);

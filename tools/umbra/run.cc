@@ -14,6 +14,8 @@
 
 namespace umbra::tools {
 
+UMBRA_REGISTER_PARAMETER(RunOptions);
+
 namespace {
 
 std::map<std::string, std::string> Pairs(const std::vector<std::string>& words,
@@ -66,7 +68,7 @@ void Run(const RunOptions& options) {
   for (const auto& [name, value] : scalars) types[name] = {dtype, 0};
   const auto graph = LoadKernel(options.input, options.kernel, types);
   CompileOptions compile;
-  compile.target = options.target;
+  if (options.target != "best") compile.target = options.target;
   compile.engine = options.compiler == "system"        ? Engine::kSystem
                    : options.compiler == "interpreter" ? Engine::kInterpreter
                                                        : Engine::kJit;
