@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "umbra/shape.h"
+
 namespace umbra {
 
 /// How two shapes that differ are brought to one, as nGraph's AutoBroadcastSpec.
@@ -150,6 +152,16 @@ class PartialShape {
   /// A static shape.
   explicit PartialShape(const std::vector<std::int64_t>& shape)
       : dimensions_(shape.begin(), shape.end()) {}
+  /// A static shape, as nGraph's Shape has it. Throws umbra::Error for an extent beyond 2^63 - 1.
+  explicit PartialShape(const std::vector<std::size_t>& shape) {
+    for (const std::size_t extent : shape) {
+      Require(extent <= static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()), "the extent ", extent,
+              " of a shape is more than an index can count");
+      dimensions_.emplace_back(static_cast<std::int64_t>(extent));
+    }
+  }
+  template <int rank>
+  explicit PartialShape(const Shape<rank>& shape) : dimensions_(&shape[0], &shape[0] + rank) {}
 
   /// The given rank and all dimensions dynamic.
   static PartialShape dynamic(Rank rank = Rank::dynamic()) {

@@ -76,6 +76,9 @@ void Check(const std::string& name, const Make& make) {
     eager *= make();
     jit(compiled) *= make();
     ExpectSame(eager, compiled, what + " *=");
+    eager /= make() * make() + DType(1);
+    jit(compiled) /= make() * make() + DType(1);
+    ExpectSame(eager, compiled, what + " /=");
   }
   jit::SetOptions({});
 }

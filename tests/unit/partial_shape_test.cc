@@ -95,6 +95,9 @@ TEST(PartialShape, Construction) {
   EXPECT_EQ(Text(PartialShape{1, 2} + PartialShape{kAny, 3}), "{?,5}");
   EXPECT_EQ(Text(PartialShape{1, 2} + PartialShape::dynamic()), "?");
   EXPECT_THROW((PartialShape{1} + PartialShape{1, 2}), std::invalid_argument);
+  EXPECT_TRUE(PartialShape(std::vector<std::size_t>{2, 3}).same_scheme(PartialShape{2, 3}));
+  EXPECT_TRUE(PartialShape(Shape3(4, 0, 1)).same_scheme(PartialShape{4, 0, 1}));
+  EXPECT_THROW(PartialShape(std::vector<std::size_t>{~std::size_t{0}}), Error);
 }
 
 TEST(PartialShape, Relations) {
