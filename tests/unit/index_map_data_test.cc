@@ -122,6 +122,34 @@ TEST(IndexMapData, ImplicitDot) {
   ExpectSame(by_blas, by_map, "dot");  // small quarters: every sum is exact
 }
 
+TEST(IndexMapData, SliceOnTheLeft) {
+  const auto x = Drawn<3, float>(Shape3(3, 5, 7), 1);
+  const auto v = Drawn<3, float>(Shape3(3, 2, 7), 2);
+  TensorContainer<cpu, 3, float> a(Shape3(3, 5, 7));
+  a = x * 1.0f;
+  slice<1>(a, 1, 3) = v * 2.0f;
+  slice<1>(a, 3, 5) += slice<1>(a, 0, 2);  // reads what it does not write
+  slice<2>(a, 2, 4) -= 1.0f;
+  slice<0>(a, 1, 2) *= flip(slice<0>(a, 1, 2), 2);  // reads what it writes
+  for (index_t i = 0; i < 3; ++i)
+    for (index_t j = 0; j < 5; ++j)
+      for (index_t k = 0; k < 7; ++k) {
+        const auto first = [&](index_t column) {
+          const auto base = [&](index_t row) { return row == 1 || row == 2 ? v[i][row - 1][column] * 2.0f : x[i][row][column]; };
+          float value = base(j);
+          if (j >= 3) value += base(j - 3);
+          return column == 2 || column == 3 ? value - 1.0f : value;
+        };
+        EXPECT_EQ(a[i][j][k], i == 1 ? first(k) * first(6 - k) : first(k)) << i << j << k;
+      }
+  TensorContainer<cpu, 1, float> line(Shape1(5), 1.0f);
+  slice<0>(line, 1, 3) = 4.0f;
+  EXPECT_EQ(line[0], 1);
+  EXPECT_EQ(line[2], 4);
+  EXPECT_EQ(line[3], 1);
+  EXPECT_NE(MessageOf([&] { slice<1>(a, 0, 3) = v * 1.0f; }).find("(3,3,7)"), std::string::npos);
+}
+
 TEST(IndexMapData, ConcatAsTarget) {
   TensorContainer<cpu, 2> a(Shape2(3, 4), 0.0f), b(Shape2(3, 9), 1.0f);
   const auto x = Drawn<2>(Shape2(3, 13), 20);

@@ -199,6 +199,60 @@ inline auto slice(const Exp<E, DType, etype>& x, index_t begin, index_t end) {
   static_assert(axis >= 0 && axis < ExpInfo<E>::kDim, "umbra: slice<axis>() of an axis beyond the rank");
   return IndexMapExp<map::slice, DType, ExpInfo<E>::kDim, E>({axis, begin, end}, x.self());
 }
+/// A part of a tensor that can be assigned to.
+template <int axis, typename Device, int dim, typename DType>
+class SliceTarget : public IndexMapExp<map::slice, DType, dim, Tensor<Device, dim, DType>> {
+ public:
+  SliceTarget(const Tensor<Device, dim, DType>& x, index_t begin, index_t end)
+      : IndexMapExp<map::slice, DType, dim, Tensor<Device, dim, DType>>({axis, begin, end}, x), x_(x), begin_(begin) {}
+#define UMBRA_SLICE_ASSIGNMENT(symbol, saver)                                            \
+  template <typename E, int etype>                                                       \
+  SliceTarget& operator symbol(const Exp<E, DType, etype>& exp) {                        \
+    const Shape<dim> shape = ShapeCheck<dim, E>::Check(exp.self());                      \
+    Require(shape == this->shape_, "assignment to a slice of shape ", this->shape_,      \
+            " from an expression of shape ", shape);                                     \
+    TensorContainer<Device, dim, DType> value(shape);                                    \
+    value = exp.self(); /* before the tensor changes: it may read it */                  \
+    const Tensor<Device, 2, DType> rows = value.FlatTo2D();                              \
+    ForEachRow([&](Tensor<Device, 1, DType> to, index_t y) { MapExp<sv::saver>(&to, rows[y]); }); \
+    return *this;                                                                        \
+  }                                                                                      \
+  SliceTarget& operator symbol(DType s) {                                                \
+    ForEachRow([&](Tensor<Device, 1, DType> to, index_t) { MapExp<sv::saver>(&to, ScalarExp<DType>(s)); }); \
+    return *this;                                                                        \
+  }
+  UMBRA_SLICE_ASSIGNMENT(=, saveto)
+  UMBRA_SLICE_ASSIGNMENT(+=, plusto)
+  UMBRA_SLICE_ASSIGNMENT(-=, minusto)
+  UMBRA_SLICE_ASSIGNMENT(*=, multo)
+  UMBRA_SLICE_ASSIGNMENT(/=, divto)
+#undef UMBRA_SLICE_ASSIGNMENT
+
+ private:
+  // Calls body(row of the slice within the tensor, its number).
+  template <typename Body>
+  void ForEachRow(const Body& body) const {
+    const Shape<2> flat = this->shape_.FlatTo2D();
+    for (index_t y = 0; y < flat[0]; ++y) {
+      index_t rest = y, row = 0, pitch = 1;
+      for (int d = dim - 2; d >= 0; --d) {
+        row += (rest % this->shape_[d] + (d == axis ? begin_ : 0)) * pitch;
+        rest /= this->shape_[d];
+        pitch *= x_.shape_[d];
+      }
+      DType* data = x_.dptr_ + (dim == 1 ? 0 : row * x_.stride_) + (axis == dim - 1 ? begin_ : 0);
+      body(Tensor<Device, 1, DType>(data, Shape1(flat[1])), y);
+    }
+  }
+  Tensor<Device, dim, DType> x_;
+  index_t begin_;
+};
+/// Of a tensor, a slice can also be assigned to: `slice<axis>(x, begin, end) = exp`.
+template <int axis, typename Device, int dim, typename DType>
+inline SliceTarget<axis, Device, dim, DType> slice(const Tensor<Device, dim, DType>& x, index_t begin, index_t end) {
+  static_assert(axis >= 0 && axis < dim, "umbra: slice<axis>() of an axis beyond the rank");
+  return {x, begin, end};
+}
 /// The window of `shape` of the last two axes that begins at (top, left), or in the middle.
 template <typename E, typename DType, int etype>
 inline auto crop(const Exp<E, DType, etype>& x, Shape<2> shape, index_t top, index_t left) {
