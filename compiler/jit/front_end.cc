@@ -2,9 +2,11 @@
 
 #include <clang/Basic/Diagnostic.h>
 #include <clang/Basic/DiagnosticOptions.h>
-#include <clang/CodeGen/CodeGenAction.h>
+#include <clang/AST/ASTConsumer.h>
+#include <clang/CodeGen/ModuleBuilder.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Frontend/FrontendAction.h>
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/Support/raw_ostream.h>
@@ -27,7 +29,7 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> FilesOf(const codegen::S
   return files;
 }
 
-std::vector<std::string> Arguments(codegen::Target target, bool for_reader) {
+std::vector<std::string> Arguments(codegen::Target target) {
   std::vector<std::string> args = {
       "-triple", "x86_64-pc-linux-gnu", "-emit-llvm-only", "-disable-llvm-passes",
       "-O2", "-x", "c++", "-std=c++17", "-I", "/include", "-nostdsysteminc", "-nobuiltininc",
@@ -39,10 +41,31 @@ std::vector<std::string> Arguments(codegen::Target target, bool for_reader) {
     args.push_back(feature);
   }
   if (target == codegen::Target::kAvx512) args.push_back("-mprefer-vector-width=512");
-  if (!for_reader) args.push_back("-discard-value-names");
   args.push_back(kFile);
   return args;
 }
+
+// Source to module and no further: Clang's own actions set up a back end besides.
+class ModuleAction : public clang::ASTFrontendAction {
+ public:
+  explicit ModuleAction(llvm::LLVMContext* context) : context_(context) {}
+  std::unique_ptr<llvm::Module> TakeModule() { return std::move(module_); }
+
+ protected:
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& instance,
+                                                        llvm::StringRef file) override {
+    generator_ = clang::CreateLLVMCodeGen(instance.getDiagnostics(), file, &instance.getVirtualFileSystem(),
+                                          instance.getHeaderSearchOpts(), instance.getPreprocessorOpts(),
+                                          instance.getCodeGenOpts(), *context_);
+    return std::unique_ptr<clang::ASTConsumer>(generator_);
+  }
+  void EndSourceFileAction() override { module_.reset(generator_->ReleaseModule()); }
+
+ private:
+  llvm::LLVMContext* context_;
+  clang::CodeGenerator* generator_ = nullptr;
+  std::unique_ptr<llvm::Module> module_;
+};
 
 }  // namespace
 
@@ -68,7 +91,7 @@ std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codeg
   clang::TextDiagnosticPrinter printer(log_stream, options.get());
   clang::DiagnosticsEngine diagnostics(llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), options,
                                        &printer, false);
-  const std::vector<std::string> words = Arguments(target, for_reader);
+  const std::vector<std::string> words = Arguments(target);
   std::vector<const char*> args;
   for (const std::string& word : words) args.push_back(word.c_str());
 
@@ -80,9 +103,10 @@ std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codeg
   instance.createDiagnostics(&printer, false);
   instance.setFileManager(new clang::FileManager(clang::FileSystemOptions(), FilesOf(source)));
 
-  clang::EmitLLVMOnlyAction action(context);
+  context->setDiscardValueNames(!for_reader);
+  ModuleAction action(context);
   const bool done = instance.ExecuteAction(action);
-  std::unique_ptr<llvm::Module> module = done ? action.takeModule() : nullptr;
+  std::unique_ptr<llvm::Module> module = done ? action.TakeModule() : nullptr;
   log_stream.flush();
   Require(module != nullptr, "Clang cannot compile a generated kernel:\n", log);
   return module;

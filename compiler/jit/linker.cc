@@ -2,10 +2,10 @@
 
 #include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
-#include <llvm/Support/TargetSelect.h>
 
 #include <atomic>
 
+#include "compiler/jit/machine_code.h"
 #include "umbra/error.h"
 
 namespace umbra {
@@ -35,8 +35,7 @@ struct Session {
 Session& TheSession() {
   // Never destroyed: kernels may be called until the very end of the process.
   static Session* const session = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
+    X86();
     auto made = std::make_unique<Session>();
     made->jit = Checked(llvm::orc::LLJITBuilder().create(), "ORC cannot start");
     const char prefix = made->jit->getDataLayout().getGlobalPrefix();

@@ -21,25 +21,13 @@ namespace {
 
 constexpr const char* kTriple = "x86_64-pc-linux-gnu";
 
-const llvm::Target* FindX86() {
-  static const llvm::Target* const target = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    std::string error;
-    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
-    Require(found != nullptr, "this LLVM cannot make x86-64 code: ", error);
-    return found;
-  }();
-  return target;
-}
-
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(codegen::Target target) {
   std::string features;
   for (const std::string& feature : TargetFeatures(target))
     features += (features.empty() ? "" : ",") + feature;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(FindX86()->createTargetMachine(
+  return std::unique_ptr<llvm::TargetMachine>(X86()->createTargetMachine(
       kTriple, TargetCpu(target), features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
       llvm::CodeGenOptLevel::Default));
 }
@@ -56,6 +44,18 @@ Pool& Machines() {
 }
 
 }  // namespace
+
+const llvm::Target* X86() {
+  static const llvm::Target* const target = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    std::string error;
+    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
+    Require(found != nullptr, "this LLVM cannot make x86-64 code: ", error);
+    return found;
+  }();
+  return target;
+}
 
 BorrowedMachine::BorrowedMachine(codegen::Target target) : target_(target) {
   {

@@ -12,6 +12,10 @@
 
 namespace umbra {
 
+/// LLVM's x86 back end, ready. Whatever looks it up in LLVM's registry calls this first: registering is not
+/// safe beside a look-up in another thread.
+const llvm::Target* X86();
+
 /// A target machine lent to one thread at a time; it goes back to a pool of the process, with the
 /// tables that LLVM has set up in it (more than a millisecond of work).
 class BorrowedMachine {
