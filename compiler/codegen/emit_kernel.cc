@@ -31,7 +31,7 @@ namespace {
 constexpr int kPartials = 32;
 // Columns of a block when a gathered operand is walked across its lines.
 constexpr int kTransposeBlock = 64;
-// Packets in a group at most: kSideBySide of the prelude.
+// Packets in a group; more would not leave registers for a polynomial's coefficients.
 constexpr int kGroupSize = 4;
 
 class KernelEmitter : private ValueEmitter {
@@ -226,7 +226,7 @@ class KernelEmitter : private ValueEmitter {
     std::set<DType> types;
     for (int id : phase.element_values) types.insert(value(id).type);
     types.erase(DType::kBool);
-    for (DType type : types) out_.Line("using {0}w = group<{0}x{1}>;", Name(type), width_);
+    for (DType type : types) out_.Line("using {0}w = group<{0}x{1}, {2}>;", Name(type), width_, kGroupSize);
     const std::string step = fmt::format("kWidth<{}w>", Name(*types.begin()));
     out_.Open("for (long long {0} = 0; {0} + {1} <= {2}; {0} += {1})", i, step, last);
     std::unique_ptr<Speller> packets =

@@ -43,10 +43,7 @@ class ValueEmitter : protected KernelShape {
   }
 
   // Is the value one number for all lanes?
-  bool IsScalar(int id) const {
-    const Scope scope = value(id).scope;
-    return width_ == 1 || scope == Scope::kUniform || (scope == Scope::kRow && !columns_);
-  }
+  bool IsScalar(int id) const { return width_ == 1 || IsAlike(id); }
 
   // Is the value computed one by one, within the lanes of another?
   bool InLanes(int id) const { return !InPackets(id) && !IsScalar(id); }

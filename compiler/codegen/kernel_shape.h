@@ -25,11 +25,16 @@ class KernelShape {
     if (bytes == 0) return 1;
     std::size_t widest = 4;
     for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
-      const plan::Value& v = kernel_.values[id];
-      const bool alike = v.scope == plan::Scope::kUniform || (v.scope == plan::Scope::kRow && !columns_);
-      if (packets_[id] && !positional_[id] && !alike) widest = std::max(widest, SizeOf(v.type));
+      const bool in_lanes = packets_[id] && !positional_[id] && !IsAlike(static_cast<int>(id));
+      if (in_lanes) widest = std::max(widest, SizeOf(kernel_.values[id].type));
     }
     return bytes / static_cast<int>(widest);
+  }
+
+  /// Is the value the same along the vector axis?
+  bool IsAlike(int id) const {
+    const plan::Scope scope = kernel_.values[static_cast<std::size_t>(id)].scope;
+    return scope == plan::Scope::kUniform || (scope == plan::Scope::kRow && !columns_);
   }
 
   /// Is the value computed with positions? Those are computed one by one rather than in packets.

@@ -98,7 +98,7 @@ Source Translate(const plan::Plan& plan, const std::vector<const plan::Kernel*>&
 std::string_view Name(Target target) { return Row(target).name; }
 
 std::optional<Target> FindTarget(std::string_view name) {
-  for (Target target : {Target::kPlain, Target::kSse2, Target::kAvx2, Target::kAvx512})
+  for (Target target : kAllTargets)
     if (Row(target).name == name) return target;
   return std::nullopt;
 }

@@ -15,6 +15,7 @@ namespace umbra::codegen {
 
 /// An instruction set that sources are written for.
 enum class Target { kPlain, kSse2, kAvx2, kAvx512 };
+inline constexpr Target kAllTargets[] = {Target::kPlain, Target::kSse2, Target::kAvx2, Target::kAvx512};
 std::string_view Name(Target target);                ///< plain, sse2, avx2, avx512
 std::optional<Target> FindTarget(std::string_view name);
 /// Bytes of the widest register: 64 for avx512; 0 for plain.

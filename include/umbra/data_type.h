@@ -10,57 +10,33 @@ namespace umbra {
 
 /// Element types as mshadow and MXNet number them.
 enum TypeFlag {
-  kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kUint8 = 3, kInt32 = 4, kInt8 = 5, kInt64 = 6, kBool = 7, kInt16 = 8,
-  kBfloat16 = 12
+#define UMBRA_DTYPE(dtype, name, type, compute, wide, flag_name, flag, number) flag = number,
+#include "umbra/dtypes.def"
 };
 
 /// Flag and lanes of an element type.
 template <typename T>
-struct DataType;
-#define UMBRA_DATA_TYPE(type, flag) \
-  template <>                       \
-  struct DataType<type> { static constexpr int kFlag = flag, kLanes = 1; }
-UMBRA_DATA_TYPE(float, kFloat32);
-UMBRA_DATA_TYPE(double, kFloat64);
-UMBRA_DATA_TYPE(half_t, kFloat16);
-UMBRA_DATA_TYPE(bf16_t, kBfloat16);
-UMBRA_DATA_TYPE(std::uint8_t, kUint8);
-UMBRA_DATA_TYPE(std::int8_t, kInt8);
-UMBRA_DATA_TYPE(std::int16_t, kInt16);
-UMBRA_DATA_TYPE(std::int32_t, kInt32);
-UMBRA_DATA_TYPE(std::int64_t, kInt64);
-UMBRA_DATA_TYPE(bool, kBool);
-#undef UMBRA_DATA_TYPE
-
-namespace detail {
-struct FlagRow {
-  const char* name;
-  std::size_t size;
+struct DataType {
+  static constexpr int kFlag = detail::RowOf(DTypeOf<T>::value).number, kLanes = 1;
 };
-inline FlagRow RowOfFlag(int flag) {
-  switch (flag) {
-    case kFloat32: return {"float32", 4};
-    case kFloat64: return {"float64", 8};
-    case kFloat16: return {"float16", 2};
-    case kUint8: return {"uint8", 1};
-    case kInt32: return {"int32", 4};
-    case kInt8: return {"int8", 1};
-    case kInt64: return {"int64", 8};
-    case kBool: return {"bool", 1};
-    case kInt16: return {"int16", 2};
-    case kBfloat16: return {"bfloat16", 2};
-    default: return {"?", 0};
-  }
+
+/// The dtype of a flag, if it is one.
+constexpr std::optional<DType> FindFlag(int flag) {
+  for (const DType type : kAllDTypes)
+    if (detail::RowOf(type).number == flag) return type;
+  return std::nullopt;
 }
-}  // namespace detail
 
 /// Name of a flag; "?" for none.
-inline const char* TypeFlagName(int flag) { return detail::RowOfFlag(flag).name; }
+inline const char* TypeFlagName(int flag) {
+  const auto type = FindFlag(flag);
+  return type ? detail::RowOf(*type).flag_name.data() : "?";
+}
 /// Bytes of an element. Throws umbra::Error for a number that is no flag.
 inline std::size_t SizeOfFlag(int flag) {
-  const std::size_t size = detail::RowOfFlag(flag).size;
-  Require(size > 0, "type flag ", flag, " is none; they are 0 to ", int{kInt16}, " and ", int{kBfloat16});
-  return size;
+  const auto type = FindFlag(flag);
+  Require(type.has_value(), "type flag ", flag, " is none; they are 0 to ", int{kInt16}, " and ", int{kBfloat16});
+  return SizeOf(*type);
 }
 
 }  // namespace umbra

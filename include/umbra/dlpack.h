@@ -18,11 +18,6 @@ namespace umbra {
 namespace detail {
 /// DLPack's code of truth values, which its older headers do not name.
 inline constexpr std::uint8_t kDLPackBool = 6;
-/// Beyond every type flag.
-inline constexpr int kTypeFlagEnd = 64;
-
-/// Is `flag` an element type? The numbers of mshadow's flags have gaps.
-inline bool IsTypeFlag(int flag) { return TypeFlagName(flag) != std::string_view("?"); }
 
 /// The row pitch of a tensor with these extents and strides, in elements. Throws umbra::Error if it
 /// is not made of compact rows at one distance. No extent is 0, and their product does not
@@ -65,8 +60,8 @@ inline DLDataType ToDLPackType(int flag, int lanes = 1) {
 /// The TypeFlag of DLPack's element type, whose lanes take no part. Throws umbra::Error if Umbra
 /// has no such type.
 inline int FromDLPackType(DLDataType type) {
-  for (int flag = 0; flag < detail::kTypeFlagEnd; ++flag) {
-    if (!detail::IsTypeFlag(flag)) continue;
+  for (const DType dtype : kAllDTypes) {
+    const int flag = detail::RowOf(dtype).number;
     const DLDataType known = ToDLPackType(flag);
     if (known.code == type.code && known.bits == type.bits) return flag;
   }

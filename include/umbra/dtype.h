@@ -17,28 +17,37 @@ using index_t = std::int64_t;
 
 /// Element type of a tensor. f16, bf16, i8, u8 and i16 are only stored: see ComputeType.
 enum class DType : std::uint8_t {
-  kFloat32, kFloat64, kInt32, kBool, kInt64, kFloat16, kBFloat16, kInt8, kUInt8, kInt16
+#define UMBRA_DTYPE(dtype, ...) dtype,
+#include "umbra/dtypes.def"
 };
 
-inline constexpr DType kAllDTypes[] = {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16, DType::kInt8,
-                                       DType::kUInt8, DType::kInt16, DType::kInt32, DType::kInt64, DType::kBool};
+namespace detail {
+struct DTypeRow {
+  std::string_view name;
+  std::size_t size;
+  DType compute;
+  std::string_view flag_name;
+  int number;
+};
+/// In the order of the enumerators.
+inline constexpr DTypeRow kDTypeRows[] = {
+#define UMBRA_DTYPE(dtype, name, type, compute, wide, flag_name, flag, number) \
+  {#name, sizeof(type), DType::compute, #flag_name, number},
+#include "umbra/dtypes.def"
+};
+constexpr const DTypeRow& RowOf(DType type) { return kDTypeRows[static_cast<std::size_t>(type)]; }
+
+template <typename T>
+struct ComputeTrait { using Type = T; };
+}  // namespace detail
+
+inline constexpr DType kAllDTypes[] = {
+#define UMBRA_DTYPE(dtype, ...) DType::dtype,
+#include "umbra/dtypes.def"
+};
 
 /// Short name as in the text form: f32, f64, f16, bf16, i8, u8, i16, i32, i64, bool.
-constexpr std::string_view Name(DType type) {
-  switch (type) {
-    case DType::kFloat32: return "f32";
-    case DType::kFloat64: return "f64";
-    case DType::kInt32: return "i32";
-    case DType::kBool: return "bool";
-    case DType::kInt64: return "i64";
-    case DType::kFloat16: return "f16";
-    case DType::kBFloat16: return "bf16";
-    case DType::kInt8: return "i8";
-    case DType::kUInt8: return "u8";
-    case DType::kInt16: return "i16";
-  }
-  return "?";
-}
+constexpr std::string_view Name(DType type) { return detail::RowOf(type).name; }
 
 /// The dtype called `name`, if there is one.
 constexpr std::optional<DType> FindDType(std::string_view name) {
@@ -48,34 +57,11 @@ constexpr std::optional<DType> FindDType(std::string_view name) {
 }
 
 /// Size of one element in bytes.
-constexpr std::size_t SizeOf(DType type) {
-  switch (type) {
-    case DType::kFloat64:
-    case DType::kInt64: return 8;
-    case DType::kFloat16:
-    case DType::kBFloat16:
-    case DType::kInt16: return 2;
-    case DType::kBool:
-    case DType::kInt8:
-    case DType::kUInt8: return 1;
-    case DType::kFloat32:
-    case DType::kInt32: break;
-  }
-  return 4;
-}
+constexpr std::size_t SizeOf(DType type) { return detail::RowOf(type).size; }
 
 /// What values of the dtype are computed in: narrow types widen when they are loaded, f16 and bf16 to
 /// f32, i8, u8 and i16 to i32, and are rounded or wrapped once, at the store.
-constexpr DType ComputeType(DType type) {
-  switch (type) {
-    case DType::kFloat16:
-    case DType::kBFloat16: return DType::kFloat32;
-    case DType::kInt8:
-    case DType::kUInt8:
-    case DType::kInt16: return DType::kInt32;
-    default: return type;
-  }
-}
+constexpr DType ComputeType(DType type) { return detail::RowOf(type).compute; }
 constexpr bool IsHalf(DType type) { return type == DType::kFloat16 || type == DType::kBFloat16; }
 /// f32 or f64.
 constexpr bool IsFloat(DType type) {
@@ -85,35 +71,30 @@ constexpr bool IsFloat(DType type) {
 /// DTypeOf<float>::value is DType::kFloat32, and so on; undefined for unsupported element types.
 template <typename T>
 struct DTypeOf;
-#define UMBRA_DTYPE_OF(type, dtype) \
-  template <>                       \
-  struct DTypeOf<type> { static constexpr DType value = DType::dtype; }
-UMBRA_DTYPE_OF(float, kFloat32);
-UMBRA_DTYPE_OF(double, kFloat64);
-UMBRA_DTYPE_OF(half_t, kFloat16);
-UMBRA_DTYPE_OF(bf16_t, kBFloat16);
-UMBRA_DTYPE_OF(std::int8_t, kInt8);
-UMBRA_DTYPE_OF(std::uint8_t, kUInt8);
-UMBRA_DTYPE_OF(std::int16_t, kInt16);
-UMBRA_DTYPE_OF(std::int32_t, kInt32);
-UMBRA_DTYPE_OF(std::int64_t, kInt64);
-UMBRA_DTYPE_OF(bool, kBool);
-#undef UMBRA_DTYPE_OF
+#define UMBRA_DTYPE(dtype, name, type, ...) \
+  template <>                               \
+  struct DTypeOf<type> { static constexpr DType value = DType::dtype; };
+#include "umbra/dtypes.def"
+
+namespace detail {
+#define UMBRA_DTYPE(dtype, name, type, compute, wide, ...) \
+  template <>                                              \
+  struct ComputeTrait<type> { using Type = wide; };
+#include "umbra/dtypes.def"
+}  // namespace detail
+
+/// The type that expressions compute elements of T in: a narrow one widens when it is read, f16 and bf16
+/// to float, i8, u8, i16 and bool to std::int32_t.
+template <typename T>
+using ComputeOf = typename detail::ComputeTrait<T>::Type;
 
 /// Calls `body(T{})` with the C++ type of the dtype.
 template <typename Body>
 decltype(auto) SwitchDType(DType type, Body&& body) {
   switch (type) {
-    case DType::kFloat64: return body(double{});
-    case DType::kFloat16: return body(half_t{});
-    case DType::kBFloat16: return body(bf16_t{});
-    case DType::kInt8: return body(std::int8_t{});
-    case DType::kUInt8: return body(std::uint8_t{});
-    case DType::kInt16: return body(std::int16_t{});
-    case DType::kInt32: return body(std::int32_t{});
-    case DType::kInt64: return body(std::int64_t{});
-    case DType::kBool: return body(bool{});
-    case DType::kFloat32: break;
+#define UMBRA_DTYPE(dtype, name, type, ...) \
+  case DType::dtype: return body(type{});
+#include "umbra/dtypes.def"
   }
   return body(float{});
 }

@@ -1,4 +1,4 @@
-// The 16-bit floats as C++ types, and what narrow element types are computed in.
+// The 16-bit floats as C++ types, and conversions among element types.
 #ifndef UMBRA_HALF_H_
 #define UMBRA_HALF_H_
 
@@ -38,29 +38,12 @@ class Half16 {
   Bits value_{};
 };
 
-template <typename T>
-struct ComputeTrait { using Type = T; };
-
 }  // namespace detail
 
 /// IEEE's 16-bit float: 11 bits of precision, up to 65504.
 using half_t = detail::Half16<simd::f16>;
 /// The upper half of an f32: 8 bits of precision, f32's range.
 using bf16_t = detail::Half16<simd::bf16>;
-
-namespace detail {
-template <> struct ComputeTrait<half_t> { using Type = float; };
-template <> struct ComputeTrait<bf16_t> { using Type = float; };
-template <> struct ComputeTrait<std::int8_t> { using Type = std::int32_t; };
-template <> struct ComputeTrait<std::uint8_t> { using Type = std::int32_t; };
-template <> struct ComputeTrait<std::int16_t> { using Type = std::int32_t; };
-template <> struct ComputeTrait<bool> { using Type = std::int32_t; };
-}  // namespace detail
-
-/// The type that elements of T are computed in: a narrow one widens when it is read, f16 and bf16 to
-/// float, i8, u8, i16 and bool to std::int32_t.
-template <typename T>
-using ComputeOf = typename detail::ComputeTrait<T>::Type;
 
 /// `value` as an element of To: floats to integers truncate and saturate, NaN becomes 0; integers to
 /// narrower ones wrap around; to a 16-bit float rounds once; to bool is `!= 0`.

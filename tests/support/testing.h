@@ -21,6 +21,12 @@ inline std::string MessageOf(const std::function<void()>& call) {
   return "no error";
 }
 
+#define EXPECT_SAYS(part, ...)                                                         \
+  {                                                                                    \
+    const std::string said = ::umbra::MessageOf([&] { (void)(__VA_ARGS__); });         \
+    EXPECT_NE(said.find(part), std::string::npos) << "the error is: '" << said << "'"; \
+  }
+
 /// Bytes in memory that can be written and read like a file.
 struct MemoryStream {
   std::string bytes;

@@ -24,8 +24,7 @@ using runtime::TensorRef;
 
 std::vector<std::string> Targets() {
   std::vector<std::string> names;
-  for (auto target : {codegen::Target::kPlain, codegen::Target::kSse2, codegen::Target::kAvx2,
-                      codegen::Target::kAvx512})
+  for (auto target : codegen::kAllTargets)
     if (HostRuns(target)) names.emplace_back(codegen::Name(target));
   return names;
 }

@@ -1,5 +1,6 @@
 // DLPack: element types, lanes, byte offsets, strides that cannot be held, and who frees what.
 #include "umbra/dlpack.h"
+#include "tests/support/testing.h"
 
 #include <gtest/gtest.h>
 
@@ -15,21 +16,6 @@ namespace {
 constexpr std::int64_t kHuge = std::int64_t{1} << 40;
 
 TShape Of(const std::vector<index_t>& extents) { return TShape(extents.begin(), extents.end()); }
-template <typename Body>
-std::string ErrorOf(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-#define EXPECT_SAYS(part, ...)                                                         \
-  {                                                                                    \
-    const std::string said = ErrorOf([&] { (void)(__VA_ARGS__); });                    \
-    EXPECT_NE(said.find(part), std::string::npos) << "the error is: '" << said << "'"; \
-  }
-
 /// A tensor of another library over 256 numbers 0, 1, 2, ...
 struct Foreign {
   explicit Foreign(std::vector<std::int64_t> extents, std::vector<std::int64_t> steps = {})
@@ -49,22 +35,22 @@ struct Foreign {
 
 TEST(DLPackType, EveryFlagBothWays) {
   int flags = 0;
-  for (int flag = 0; flag < detail::kTypeFlagEnd; ++flag) {
-    if (!detail::IsTypeFlag(flag)) continue;
+  for (int flag = 0; flag < 64; ++flag) {
+    if (!FindFlag(flag)) continue;
     ++flags;
     const DLDataType type = ToDLPackType(flag);
     EXPECT_EQ(type.bits, 8 * SizeOfFlag(flag));
     EXPECT_EQ(type.lanes, 1);
     EXPECT_EQ(FromDLPackType(type), flag) << TypeFlagName(flag);
   }
-  EXPECT_GE(flags, 7);
+  EXPECT_EQ(flags, 10);
   EXPECT_EQ(ToDLPackType(kFloat16).code, kDLFloat);
   EXPECT_EQ(ToDLPackType(kInt8).code, kDLInt);
   EXPECT_EQ(ToDLPackType(kUint8).code, kDLUInt);
   EXPECT_EQ(ToDLPackType(kFloat32, 4).lanes, 4);
   EXPECT_SAYS("0 were given", ToDLPackType(kFloat32, 0));
   EXPECT_SAYS("65536 were given", ToDLPackType(kFloat32, 65536));
-  EXPECT_THROW(ToDLPackType(detail::kTypeFlagEnd), Error);
+  EXPECT_THROW(ToDLPackType(64), Error);
   EXPECT_SAYS("code 5 with 64 bits", FromDLPackType({kDLComplex, 64, 1}));
   EXPECT_SAYS("code 2 with 8 bits", FromDLPackType({kDLFloat, 8, 1}));
 }
@@ -103,7 +89,7 @@ TEST(DLPackBorrowed, StridesThatABlobCannotHold) {
   };
   for (const auto& [shape, strides] : cases) {
     Foreign foreign(shape, strides);
-    const std::string said = ErrorOf([&] { BorrowDLPack(foreign.tensor); });
+    const std::string said = MessageOf([&] { BorrowDLPack(foreign.tensor); });
     EXPECT_NE(said.find("DLPack: strides"), std::string::npos) << Of(strides) << ": " << said;
   }
 }

@@ -11,6 +11,7 @@
 
 #include "cpu_guard.h"
 #include "umbra/tensor.h"
+#include "tests/support/testing.h"
 
 namespace umbra::testing {
 
@@ -61,22 +62,6 @@ inline bool SameBits(T a, T b) {
   if (a != a && b != b) return true;
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
-
-/// The message of the umbra::Error that `body` throws; empty if it throws none.
-template <typename Body>
-inline std::string ErrorOf(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-#define EXPECT_ERROR(part, ...)                                                        \
-  {                                                                                    \
-    const std::string said = ::umbra::testing::ErrorOf([&] { (void)(__VA_ARGS__); });  \
-    EXPECT_NE(said.find(part), std::string::npos) << "the error is: '" << said << "'"; \
-  }
 
 }  // namespace umbra::testing
 

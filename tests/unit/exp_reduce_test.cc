@@ -285,11 +285,11 @@ TEST_F(ExpReduceFloat, ReducersOfTheUser) {
 
 TEST_F(ExpReduceFloat, BadAxesThrow) {
   const TensorContainer<cpu, 2> t(Shape2(3, 4), 1.0f);
-  EXPECT_ERROR("reduction over axis 2 of shape (3,4): its axes are 0 to 1",
+  EXPECT_SAYS("reduction over axis 2 of shape (3,4): its axes are 0 to 1",
                reduce_with_axis<red::sum>(t, 2));
-  EXPECT_ERROR("axis -1", reduce_keepdim<red::sum>(t, -1));
+  EXPECT_SAYS("axis -1", reduce_keepdim<red::sum>(t, -1));
   TensorContainer<cpu, 1> s(Shape1(4));
-  EXPECT_ERROR("shape (4,) from an expression of shape (3,)", s = reduce_with_axis<red::sum>(t, 1));
+  EXPECT_SAYS("shape (4,) from an expression of shape (3,)", s = reduce_with_axis<red::sum>(t, 1));
 }
 
 }  // namespace

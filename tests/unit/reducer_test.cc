@@ -35,7 +35,7 @@ void OnEveryRoute(const Exp& exp, TensorContainer<cpu, 1, T>* dst, const Check& 
   *dst = T(0);
   *dst = exp;
   check("eager");
-  for (const auto target : {codegen::Target::kPlain, codegen::Target::kSse2, codegen::Target::kAvx2, codegen::Target::kAvx512}) {
+  for (const auto target : codegen::kAllTargets) {
     if (!HostRuns(target)) continue;
     CompileOptions options;
     options.target = std::string(codegen::Name(target));

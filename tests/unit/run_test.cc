@@ -13,26 +13,13 @@
 #include "umbra/error.h"
 #include "umbra/graph.h"
 #include "umbra/jit.h"
+#include "tests/support/testing.h"
 
 namespace umbra {
 namespace {
 
 using runtime::Arguments;
 using runtime::TensorRef;
-
-template <typename Body>
-std::string MessageOf(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-#define EXPECT_SAYS(text, statement)                                             \
-  EXPECT_NE(MessageOf([&] { statement; }).find(text), std::string::npos)         \
-      << MessageOf([&] { statement; })
 
 class RunTest : public testing::TestWithParam<Engine> {
  protected:

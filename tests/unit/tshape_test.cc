@@ -1,5 +1,6 @@
 // Corners of TShape: streams with formats of their own, products, ranks around the stack cache.
 #include "umbra/tshape.h"
+#include "tests/support/testing.h"
 
 #include <gtest/gtest.h>
 
@@ -19,15 +20,6 @@ std::string Text(const TShape& shape) {
   std::ostringstream out;
   out << shape;
   return out.str();
-}
-template <typename Body>
-std::string ErrorOf(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 /// Groups digits by three with a comma, as many locales do.
 struct Grouping : std::numpunct<char> {
@@ -75,11 +67,11 @@ TEST(TShapeCorners, ProductsWithZerosNegativesAndOverflow) {
   EXPECT_EQ(Of({0, huge, huge}).Size(), 0u);
   EXPECT_EQ(Of({huge, huge, 0}).Size(), 0u);
   EXPECT_EQ(Of({huge, huge, 2}).ProdShape(1, 3), 2 * huge);
-  EXPECT_NE(ErrorOf([&] { Of({huge, huge, 2}).Size(); }).find("overflows"), std::string::npos);
-  EXPECT_NE(ErrorOf([&] { Of({huge, huge, 2}).FlatTo2D(); }).find("overflows"), std::string::npos);
-  EXPECT_NE(ErrorOf([&] { Of({3, -2}).Size(); }).find("negative extent in dimension 1"),
+  EXPECT_NE(MessageOf([&] { Of({huge, huge, 2}).Size(); }).find("overflows"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { Of({huge, huge, 2}).FlatTo2D(); }).find("overflows"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { Of({3, -2}).Size(); }).find("negative extent in dimension 1"),
             std::string::npos);
-  EXPECT_NE(ErrorOf([&] { Of({3, 2}).ProdShape(-1, 1); }).find("its 2 dimensions"),
+  EXPECT_NE(MessageOf([&] { Of({3, 2}).ProdShape(-1, 1); }).find("its 2 dimensions"),
             std::string::npos);
   EXPECT_EQ(Of({3, 2}).ProdShape(1, 1), 1);
   EXPECT_EQ(Of({std::numeric_limits<index_t>::max()}).Size(),

@@ -9,11 +9,8 @@
 
 namespace umbra::tools {
 
-/// The field of both commands that names a target.
-#define UMBRA_TARGET_FIELD                                                                             \
-  UMBRA_DECLARE_FIELD(target).add_enum("best", "best").add_enum("plain", "plain").add_enum("sse2", "sse2")     \
-      .add_enum("avx2", "avx2").add_enum("avx512", "avx512").set_default("best")                       \
-      .describe("Instruction set; best: of this CPU")
+/// Declares the words of a target, `best` (of this CPU) among them.
+void DescribeTarget(parameter::FieldEntry<std::string>* field);
 
 struct EmitOptions : Parameter<EmitOptions> {
   std::string input, target, as, spelling, kernel, output;
@@ -21,7 +18,7 @@ struct EmitOptions : Parameter<EmitOptions> {
 
   UMBRA_DECLARE_PARAMETER(EmitOptions) {
     UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression such as \"gelu(x + broadcast<1>(bias))\"");
-    UMBRA_TARGET_FIELD;
+    DescribeTarget(&UMBRA_DECLARE_FIELD(target));
     UMBRA_DECLARE_FIELD(as).add_enum("text", "text").add_enum("graph", "graph").add_enum("dot", "dot")
         .add_enum("plan", "plan").add_enum("source", "source").add_enum("llvm", "llvm").add_enum("asm", "asm")
         .set_default("source").describe("Stage to print");
@@ -42,7 +39,7 @@ struct RunOptions : Parameter<RunOptions> {
   UMBRA_DECLARE_PARAMETER(RunOptions) {
     UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression");
     UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
-    UMBRA_TARGET_FIELD;
+    DescribeTarget(&UMBRA_DECLARE_FIELD(target));
     UMBRA_DECLARE_FIELD(compiler).add_enum("clang", "clang").add_enum("system", "system")
         .add_enum("interpreter", "interpreter").set_default("clang").describe("Who compiles");
     UMBRA_DECLARE_FIELD(threads).set_default(0).set_lower_bound(0).describe("At most this many threads; 0: all");

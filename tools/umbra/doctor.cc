@@ -33,8 +33,7 @@ std::string FirstLibrary(const std::array<const char*, n>& names) {
 
 void Doctor() {
   std::string targets;
-  for (auto target : {codegen::Target::kPlain, codegen::Target::kSse2, codegen::Target::kAvx2,
-                      codegen::Target::kAvx512})
+  for (auto target : codegen::kAllTargets)
     if (HostRuns(target)) targets += (targets.empty() ? "" : " ") + std::string(Name(target));
   Say("cpu targets", fmt::format("{} (best: {})", targets, Name(HostTarget())));
   Say("processors", fmt::format("{}, last-level cache {} KiB", runtime::NumProcessors(),

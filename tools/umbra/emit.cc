@@ -21,6 +21,12 @@ namespace umbra::tools {
 
 UMBRA_REGISTER_PARAMETER(EmitOptions);
 
+void DescribeTarget(parameter::FieldEntry<std::string>* field) {
+  field->add_enum("best", "best").set_default("best").describe("Instruction set; best: of this CPU");
+  for (const codegen::Target target : codegen::kAllTargets)
+    field->add_enum(std::string(Name(target)), std::string(Name(target)));
+}
+
 namespace {
 
 // Names that an expression reads: operands of broadcast<k> are vectors, all others matrices.

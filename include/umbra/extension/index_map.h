@@ -199,41 +199,53 @@ inline auto slice(const Exp<E, DType, etype>& x, index_t begin, index_t end) {
   static_assert(axis >= 0 && axis < ExpInfo<E>::kDim, "umbra: slice<axis>() of an axis beyond the rank");
   return IndexMapExp<map::slice, DType, ExpInfo<E>::kDim, E>({axis, begin, end}, x.self());
 }
-/// A part of a tensor that can be assigned to.
-template <int axis, typename Device, int dim, typename DType>
-class SliceTarget : public IndexMapExp<map::slice, DType, dim, Tensor<Device, dim, DType>> {
+/// A map of tensors that can be assigned to; Sub::Put<Saver>(value) joins a tensor of the map's shape into
+/// what it maps.
+template <typename Sub, typename Map, typename Device, typename DType, int dim, typename... Srcs>
+class AssignableMap : public IndexMapExp<Map, DType, dim, Srcs...> {
  public:
-  SliceTarget(const Tensor<Device, dim, DType>& x, index_t begin, index_t end)
-      : IndexMapExp<map::slice, DType, dim, Tensor<Device, dim, DType>>({axis, begin, end}, x), x_(x), begin_(begin) {}
-#define UMBRA_SLICE_ASSIGNMENT(symbol, saver)                                            \
-  template <typename E, int etype>                                                       \
-  SliceTarget& operator symbol(const Exp<E, DType, etype>& exp) {                        \
-    const Shape<dim> shape = ShapeCheck<dim, E>::Check(exp.self());                      \
-    Require(shape == this->shape_, "assignment to a slice of shape ", this->shape_,      \
-            " from an expression of shape ", shape);                                     \
-    TensorContainer<Device, dim, DType> value(shape);                                    \
-    value = exp.self(); /* before the tensor changes: it may read it */                  \
-    const Tensor<Device, 2, DType> rows = value.FlatTo2D();                              \
-    ForEachRow([&](Tensor<Device, 1, DType> to, index_t y) { MapExp<sv::saver>(&to, rows[y]); }); \
-    return *this;                                                                        \
-  }                                                                                      \
-  SliceTarget& operator symbol(DType s) {                                                \
-    ForEachRow([&](Tensor<Device, 1, DType> to, index_t) { MapExp<sv::saver>(&to, ScalarExp<DType>(s)); }); \
-    return *this;                                                                        \
+  using IndexMapExp<Map, DType, dim, Srcs...>::IndexMapExp;
+#define UMBRA_MAP_ASSIGNMENT(symbol, saver)                                           \
+  template <typename E, int etype>                                                    \
+  Sub& operator symbol(const Exp<E, DType, etype>& exp) {                             \
+    const Shape<dim> shape = ShapeCheck<dim, E>::Check(exp.self());                   \
+    Require(shape == this->shape_, "assignment to a map of shape ", this->shape_,     \
+            " from an expression of shape ", shape);                                  \
+    TensorContainer<Device, dim, DType> value(shape);                                 \
+    value = exp.self(); /* before what is mapped changes: it may read it */           \
+    return Assign<sv::saver>(value);                                                  \
+  }                                                                                   \
+  Sub& operator symbol(DType s) {                                                     \
+    return Assign<sv::saver>(TensorContainer<Device, dim, DType>(this->shape_, s));   \
   }
-  UMBRA_SLICE_ASSIGNMENT(=, saveto)
-  UMBRA_SLICE_ASSIGNMENT(+=, plusto)
-  UMBRA_SLICE_ASSIGNMENT(-=, minusto)
-  UMBRA_SLICE_ASSIGNMENT(*=, multo)
-  UMBRA_SLICE_ASSIGNMENT(/=, divto)
-#undef UMBRA_SLICE_ASSIGNMENT
+  UMBRA_MAP_ASSIGNMENT(=, saveto)
+  UMBRA_MAP_ASSIGNMENT(+=, plusto)
+  UMBRA_MAP_ASSIGNMENT(-=, minusto)
+  UMBRA_MAP_ASSIGNMENT(*=, multo)
+  UMBRA_MAP_ASSIGNMENT(/=, divto)
+#undef UMBRA_MAP_ASSIGNMENT
 
  private:
-  // Calls body(row of the slice within the tensor, its number).
-  template <typename Body>
-  void ForEachRow(const Body& body) const {
-    const Shape<2> flat = this->shape_.FlatTo2D();
-    for (index_t y = 0; y < flat[0]; ++y) {
+  template <typename Saver>
+  Sub& Assign(const Tensor<Device, dim, DType>& value) {
+    Sub& sub = static_cast<Sub&>(*this);
+    sub.template Put<Saver>(value);
+    return sub;
+  }
+};
+
+/// A part of a tensor that can be assigned to.
+template <int axis, typename Device, int dim, typename DType>
+class SliceTarget : public AssignableMap<SliceTarget<axis, Device, dim, DType>, map::slice, Device, DType, dim,
+                                         Tensor<Device, dim, DType>> {
+ public:
+  SliceTarget(const Tensor<Device, dim, DType>& x, index_t begin, index_t end)
+      : SliceTarget::AssignableMap({axis, begin, end}, x), x_(x), begin_(begin) {}
+  using SliceTarget::AssignableMap::operator=;
+  template <typename Saver>
+  void Put(const Tensor<Device, dim, DType>& value) const {
+    const Tensor<Device, 2, DType> rows = value.FlatTo2D();
+    for (index_t y = 0; y < rows.size(0); ++y) {
       index_t rest = y, row = 0, pitch = 1;
       for (int d = dim - 2; d >= 0; --d) {
         row += (rest % this->shape_[d] + (d == axis ? begin_ : 0)) * pitch;
@@ -241,9 +253,12 @@ class SliceTarget : public IndexMapExp<map::slice, DType, dim, Tensor<Device, di
         pitch *= x_.shape_[d];
       }
       DType* data = x_.dptr_ + (dim == 1 ? 0 : row * x_.stride_) + (axis == dim - 1 ? begin_ : 0);
-      body(Tensor<Device, 1, DType>(data, Shape1(flat[1])), y);
+      Tensor<Device, 1, DType> to(data, Shape1(rows.size(1)));
+      MapExp<Saver>(&to, rows[y]);
     }
   }
+
+ private:
   Tensor<Device, dim, DType> x_;
   index_t begin_;
 };
@@ -294,35 +309,18 @@ inline auto concat(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b)
 }
 /// Two tensors as one that can be assigned to: each gets its part.
 template <int axis, typename Device, int dim, typename DType>
-class ConcatTarget : public IndexMapExp<map::concat, DType, dim, Tensor<Device, dim, DType>, Tensor<Device, dim, DType>> {
+class ConcatTarget : public AssignableMap<ConcatTarget<axis, Device, dim, DType>, map::concat, Device, DType, dim,
+                                          Tensor<Device, dim, DType>, Tensor<Device, dim, DType>> {
  public:
   using Part = Tensor<Device, dim, DType>;
-  ConcatTarget(const Part& a, const Part& b)
-      : IndexMapExp<map::concat, DType, dim, Part, Part>({axis}, a, b), a_(a), b_(b) {}
-#define UMBRA_CONCAT_ASSIGNMENT(symbol)                                                   \
-  template <typename E, int etype>                                                        \
-  ConcatTarget& operator symbol(const Exp<E, DType, etype>& exp) {                        \
-    const Shape<dim> shape = ShapeCheck<dim, E>::Check(exp.self());                       \
-    Require(shape == this->shape_, "assignment to a concat of shape ", this->shape_,      \
-            " from an expression of shape ", shape);                                      \
-    const index_t middle = a_.shape_[axis], end = this->shape_[axis];                     \
-    TensorContainer<Device, dim, DType> value(shape);                                     \
-    value = exp.self(); /* before either part changes: it may read them */               \
-    a_ symbol slice<axis>(static_cast<const Part&>(value), 0, middle);                    \
-    b_ symbol slice<axis>(static_cast<const Part&>(value), middle, end);                  \
-    return *this;                                                                         \
-  }                                                                                       \
-  ConcatTarget& operator symbol(DType s) {                                                \
-    a_ symbol s;                                                                          \
-    b_ symbol s;                                                                          \
-    return *this;                                                                         \
+  ConcatTarget(const Part& a, const Part& b) : ConcatTarget::AssignableMap({axis}, a, b), a_(a), b_(b) {}
+  using ConcatTarget::AssignableMap::operator=;
+  template <typename Saver>
+  void Put(const Part& value) {
+    const index_t middle = a_.shape_[axis];
+    MapExp<Saver>(&a_, slice<axis>(value, 0, middle));
+    MapExp<Saver>(&b_, slice<axis>(value, middle, value.shape_[axis]));
   }
-  UMBRA_CONCAT_ASSIGNMENT(=)
-  UMBRA_CONCAT_ASSIGNMENT(+=)
-  UMBRA_CONCAT_ASSIGNMENT(-=)
-  UMBRA_CONCAT_ASSIGNMENT(*=)
-  UMBRA_CONCAT_ASSIGNMENT(/=)
-#undef UMBRA_CONCAT_ASSIGNMENT
 
  private:
   Part a_, b_;

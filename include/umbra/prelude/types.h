@@ -101,15 +101,15 @@ struct MaskOf<V, 1> { typedef bool type; };
 template <typename V>
 using Mask = typename MaskOf<V>::type;
 
-// Packets worked on side by side, as one wider packet: a long chain of steps that wait for each other
-// leaves room for other chains. g++ spills what is wider than a register; there it is one packet.
+// `count` packets worked on side by side, as one wider packet: a long chain of steps that wait for each
+// other leaves room for other chains. g++ spills what is wider than a register; there it is one packet.
 #if defined(__clang__)
-inline constexpr int kSideBySide = 4;
+template <typename V, int count>
+using group = packet<Elem<V>, kWidth<V> * count>;
 #else
-inline constexpr int kSideBySide = 1;
+template <typename V, int count>
+using group = V;
 #endif
-template <typename V>
-using group = packet<Elem<V>, kWidth<V> * kSideBySide>;
 
 template <typename A, typename B>
 struct IsSame { static constexpr bool value = false; };
