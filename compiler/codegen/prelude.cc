@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <unordered_set>
+#include <set>
+#include <unordered_map>
 
 namespace umbra::codegen {
 
 namespace {
-
-using Words = std::unordered_set<std::string_view>;
 
 bool IsWordChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -31,9 +30,10 @@ void ForEachWord(std::string_view text, Visit visit) {
 // Lines that stand or fall together: what blank lines outside of braces separate. A block without
 // names is always needed.
 struct Block {
+  std::size_t file;
   std::string_view text;
   std::vector<std::string_view> names;  // of the functions and types that it defines
-  Words words;
+  std::vector<std::size_t> uses;        // the blocks that define a word of it
 };
 
 std::string_view LastWord(std::string_view text) {
@@ -55,13 +55,12 @@ std::string_view DefinedBy(std::string_view line) {
   return {};
 }
 
-std::vector<Block> BlocksOf(std::string_view text) {
-  std::vector<Block> blocks;
+void AppendBlocks(std::size_t file, std::string_view text, std::vector<Block>* blocks) {
   std::size_t begin = 0, at = 0;
   int depth = 0;
   bool functions = false;
   const auto finish = [&](std::size_t end) {
-    Block block{text.substr(begin, end - begin), {}, {}};
+    Block block{file, text.substr(begin, end - begin), {}, {}};
     std::string_view rest = block.text;
     while (functions && !rest.empty()) {
       const std::size_t size = std::min(rest.find('\n'), rest.size() - 1) + 1;
@@ -70,8 +69,7 @@ std::vector<Block> BlocksOf(std::string_view text) {
         block.names.push_back(name);
       rest.remove_prefix(size);
     }
-    ForEachWord(block.text, [&](std::string_view word) { block.words.insert(word); });
-    if (!block.text.empty()) blocks.push_back(std::move(block));
+    if (!block.text.empty()) blocks->push_back(std::move(block));
     begin = end;
     depth = 0;
     functions = false;
@@ -92,45 +90,51 @@ std::vector<Block> BlocksOf(std::string_view text) {
     at = end;
   }
   finish(text.size());
-  return blocks;
 }
 
-const std::vector<std::vector<Block>>& Parsed() {
-  static const std::vector<std::vector<Block>> files = [] {
-    std::vector<std::vector<Block>> result;
-    for (const EmbeddedFile& file : PreludeFiles()) result.push_back(BlocksOf(file.text));
-    return result;
-  }();
-  return files;
-}
+// The blocks of all files, and who defines what.
+struct Library {
+  Library() {
+    for (std::size_t k = 0; k < PreludeFiles().size(); ++k) AppendBlocks(k, PreludeFiles()[k].text, &blocks);
+    for (std::size_t k = 0; k < blocks.size(); ++k) {
+      for (const std::string_view name : blocks[k].names) definers[name].push_back(k);
+      if (blocks[k].names.empty()) always.push_back(k);
+    }
+    for (Block& block : blocks) block.uses = UsedBy(block.text);
+  }
+
+  std::vector<std::size_t> UsedBy(std::string_view text) const {
+    std::set<std::size_t> used;
+    ForEachWord(text, [&](std::string_view word) {
+      if (const auto found = definers.find(word); found != definers.end())
+        used.insert(found->second.begin(), found->second.end());
+    });
+    return {used.begin(), used.end()};
+  }
+
+  std::vector<Block> blocks;
+  std::vector<std::size_t> always;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> definers;
+};
 
 }  // namespace
 
 std::vector<PreludeFile> NeededPrelude(std::string_view source) {
-  const auto& files = Parsed();
-  Words reached;
-  const auto reach = [&](std::string_view word) { reached.insert(word); };
-  ForEachWord(source, reach);
-  std::unordered_set<const Block*> kept;
-  for (bool grows = true; grows;) {
-    grows = false;
-    for (const auto& blocks : files)
-      for (const Block& block : blocks) {
-        const bool needed = block.names.empty() ||
-                            std::any_of(block.names.begin(), block.names.end(),
-                                        [&](std::string_view name) { return reached.count(name) != 0; });
-        if (!needed || !kept.insert(&block).second) continue;
-        reached.insert(block.words.begin(), block.words.end());
-        grows = true;
-      }
+  static const Library library;
+  std::vector<bool> kept(library.blocks.size());
+  std::vector<std::size_t> open = library.UsedBy(source);
+  open.insert(open.end(), library.always.begin(), library.always.end());
+  while (!open.empty()) {
+    const std::size_t block = open.back();
+    open.pop_back();
+    if (kept[block]) continue;
+    kept[block] = true;
+    open.insert(open.end(), library.blocks[block].uses.begin(), library.blocks[block].uses.end());
   }
   std::vector<PreludeFile> result;
-  for (std::size_t k = 0; k < files.size(); ++k) {
-    PreludeFile file{PreludeFiles()[k].name, {}};
-    for (const Block& block : files[k])
-      if (kept.count(&block) != 0) file.text += block.text;
-    result.push_back(std::move(file));
-  }
+  for (const EmbeddedFile& file : PreludeFiles()) result.push_back({file.name, {}});
+  for (std::size_t k = 0; k < kept.size(); ++k)
+    if (kept[k]) result[library.blocks[k].file].text += library.blocks[k].text;
   return result;
 }
 

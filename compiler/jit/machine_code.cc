@@ -2,6 +2,7 @@
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/OptBisect.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
@@ -35,6 +36,16 @@ std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(codegen::Target target) {
 struct Pool {
   std::mutex mutex;
   std::map<codegen::Target, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle;
+};
+
+// Leaves out what costs a kernel more than it gives: one index into all operands is what x86 addresses
+// best, so the search for better ones changes nothing.
+class KernelPasses : public llvm::OptPassGate {
+ public:
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override {
+    return pass != "Loop Strength Reduction";
+  }
 };
 
 // Never destroyed: threads may outlive static objects.
@@ -94,11 +105,12 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
   if (target == codegen::Target::kPlain) {
     passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
   } else {
-    // Packet sources need their prelude inlined, their locals in registers and their short loops
-    // unrolled. The default pipeline gives the same code and takes twice as long.
+    // Packet sources need their prelude inlined, their locals in registers (before, too: what is
+    // inlined is copied) and their short loops unrolled. The default pipeline gives the same code and
+    // takes twice as long.
     llvm::Error error = builder.parsePassPipeline(
         passes,
-        "always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+        "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
         "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,"
         "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
     if (error) throw InternalError("LLVM does not take the passes of packet kernels: " + llvm::toString(std::move(error)));
@@ -107,6 +119,8 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
 }
 
 std::vector<char> Emit(llvm::Module* module, llvm::TargetMachine* machine, bool assembly) {
+  static KernelPasses chosen;
+  module->getContext().setOptPassGate(chosen);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;

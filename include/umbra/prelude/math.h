@@ -9,15 +9,12 @@ namespace umbra::simd {
 
 namespace detail {
 
-template <typename V>
-UMBRA_INLINE V c(double x) { return fill<V>(static_cast<Elem<V>>(x)); }
-
 // Horner's rule, the highest power first.
-template <typename V>
-UMBRA_INLINE V poly(V, V sum) { return sum; }
 template <typename V, typename... Rest>
-UMBRA_INLINE V poly(V x, V sum, double next, Rest... rest) {
-  return poly(x, sum * x + static_cast<Elem<V>>(next), rest...);
+UMBRA_INLINE V poly(V x, double first, Rest... rest) {
+  V sum = fill<V>(static_cast<Elem<V>>(first));
+  ((sum = sum * x + static_cast<Elem<V>>(rest)), ...);
+  return sum;
 }
 
 // 2^n for an integer n in the normal range.
@@ -35,7 +32,7 @@ template <typename V>
 UMBRA_INLINE ExpParts<V> exp_parts(V x) {
   typedef Elem<V> E;
   if constexpr (sizeof(Elem<V>) == 4) {
-    const V magic = c<V>(12582912.0);  // 1.5 * 2^23: adding it rounds to an integer
+    const E magic = 12582912.0;  // 1.5 * 2^23: adding it rounds to an integer
     const V t = x * E(1.44269504088896341) + magic;
     const V n = t - magic;
     const V r = (x - n * E(0.693359375)) - n * E(-2.12194440e-4);
@@ -46,14 +43,14 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x) {
                 (r * E(0.1666657626628875732421875) + E(0.5));
     return {rr * q + r, n, bits(t) - bits(magic)};
   } else {
-    const V magic = c<V>(6755399441055744.0);  // 1.5 * 2^52
+    const E magic = 6755399441055744.0;  // 1.5 * 2^52
     const V t = x * E(1.44269504088896338700) + magic;
     const V n = t - magic;
     const V hi = x - n * E(6.93147180369123816490e-01);
     const V lo = n * E(1.90821492927058770002e-10);
     const V r = hi - lo;
     const V rr = r * r;
-    const V q = r - rr * poly(rr, c<V>(4.13813679705723846039e-08), -1.65339022054652515390e-06,
+    const V q = r - rr * poly(rr, 4.13813679705723846039e-08, -1.65339022054652515390e-06,
                               6.61375632143793436117e-05, -2.77777777770155933842e-03,
                               1.66666666666666019037e-01);
     return {hi - (lo - r * q / (E(2) - q)), n, bits(t) - bits(magic)};
@@ -83,35 +80,36 @@ UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
 // x held within what exp can tell apart; NaN stays.
 template <typename V>
 UMBRA_INLINE V exp_clamp(V x) {
-  const V high = c<V>(sizeof(Elem<V>) == 4 ? 89.0 : 710.0);
-  const V low = c<V>(sizeof(Elem<V>) == 4 ? -104.0 : -746.0);
+  typedef Elem<V> E;
+  const E high = sizeof(E) == 4 ? 89 : 710;
+  const E low = sizeof(E) == 4 ? -104 : -746;
   const V below = x > high ? high : x;
   return below < low ? low : below;
 }
 
-template <typename V>
-UMBRA_INLINE V infinity() { return fill<V>(static_cast<Elem<V>>(__builtin_inf())); }
+template <typename E>
+UMBRA_INLINE E infinity() { return static_cast<E>(__builtin_inf()); }
 
 }  // namespace detail
 
 template <typename V>
 UMBRA_INLINE V exp(V x) {
   const detail::ExpParts<V> e = detail::exp_parts(detail::exp_clamp(x));
-  return detail::scale(e.p + detail::c<V>(1), e);
+  return detail::scale(e.p + Elem<V>(1), e);
 }
 
 template <typename V>
 UMBRA_INLINE V expm1(V x) {
   typedef Elem<V> E;
   using namespace detail;
-  const V one = c<V>(1);
-  const V low = c<V>(sizeof(Elem<V>) == 4 ? -18.0 : -38.0);  // e^x - 1 rounds to -1
+  const E one = 1;
+  const E low = sizeof(E) == 4 ? -18 : -38;  // e^x - 1 rounds to -1
   const V clamped = exp_clamp(x);
   const ExpParts<V> e = exp_parts(clamped < low ? low : clamped);
   // 2^k (p + 1) - 1 as 2 (2^(k-1) p + (2^(k-1) - 1/2)), which overflows only where the result does.
   const V half = pow2<V>(e.k - 1);
   const V y = (half * e.p + (half - E(0.5))) * E(2);
-  return e.n == c<V>(0) ? (x == c<V>(0) ? x : e.p) : (x > c<V>(sizeof(Elem<V>) == 4 ? 60.0 : 100.0)
+  return e.n == E(0) ? (x == E(0) ? x : e.p) : (x > E(sizeof(E) == 4 ? 60.0 : 100.0)
       ? scale(e.p + one, e) : y);
 }
 
@@ -143,6 +141,7 @@ UMBRA_INLINE f64x8 log_edges(f64x8, f64x8 result) { return result; }
 
 template <typename V>
 UMBRA_INLINE LogParts<V> log_parts(V x) {
+  typedef Elem<V> E;
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) > 64) {
     typedef packet<Elem<V>, kWidth<V> / 2> Half;
@@ -152,32 +151,33 @@ UMBRA_INLINE LogParts<V> log_parts(V x) {
   } else
 #endif
   if constexpr (sizeof(Elem<V>) == 4) {
-    const Mask<V> tiny = x < c<V>(1.17549435e-38);
-    const V y = tiny ? x * c<V>(33554432.0) : x;  // 2^25
+    const Mask<V> tiny = x < E(1.17549435e-38);
+    const V y = tiny ? x * E(33554432.0) : x;  // 2^25
     const Bits<V> i = bits(y) - 0x3f400000;
     return {from_bits<V>((i & 0x7fffff) + 0x3f400000),
-            convert<V>(i >> 23) - (tiny ? c<V>(25) : c<V>(0))};
+            convert<V>(i >> 23) - (tiny ? E(25) : E(0))};
   } else {
-    const Mask<V> tiny = x < c<V>(2.2250738585072014e-308);
-    const V y = tiny ? x * c<V>(18014398509481984.0) : x;  // 2^54
+    const Mask<V> tiny = x < E(2.2250738585072014e-308);
+    const V y = tiny ? x * E(18014398509481984.0) : x;  // 2^54
     const Bits<V> i = bits(y) - 0x3fe8000000000000LL;
     // The exponent fits 11 bits: a conversion through the mantissa of a double, on any machine.
-    const V magic = c<V>(6755399441055744.0);
+    const E magic = 6755399441055744.0;
     return {from_bits<V>((i & 0xfffffffffffffLL) + 0x3fe8000000000000LL),
-            (from_bits<V>(bits(magic) + (i >> 52)) - magic) - (tiny ? c<V>(54) : c<V>(0))};
+            (from_bits<V>(bits(magic) + (i >> 52)) - magic) - (tiny ? E(54) : E(0))};
   }
 }
 
 // The logarithm where it is not finite.
 template <typename V>
 UMBRA_INLINE V log_edges(V x, V result) {
+  typedef Elem<V> E;
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) > 64) return result;
 #endif
-  const V limit = infinity<V>();
+  const E limit = infinity<E>();
   result = x == limit ? limit : result;
-  result = x == c<V>(0) ? -limit : result;
-  return x < c<V>(0) ? limit - limit : x != x ? x : result;
+  result = x == E(0) ? -limit : result;
+  return x < E(0) ? limit - limit : x != x ? x : result;
 }
 
 }  // namespace detail
@@ -199,10 +199,10 @@ UMBRA_INLINE V log(V x) {
   } else {
     const V s = f / (E(2) + f);
     const V y = s * s;
-    const V r = y * poly(y, c<V>(0.13616220945969156), 0.132085913190922416, 0.15388936898905650,
+    const V r = y * poly(y, 0.13616220945969156, 0.132085913190922416, 0.15388936898905650,
                          0.18181735460320758, 0.22222223084505335, 0.28571428566968371,
                          0.40000000000009084, 0.66666666666666663);
-    const V h = c<V>(0.5) * z;
+    const V h = E(0.5) * z;
     return log_edges(x, (s * (h + r) + parts.e * E(1.90821492927058770002e-10) - h) + f +
                             parts.e * E(6.93147180369123816490e-01));
   }
@@ -210,21 +210,22 @@ UMBRA_INLINE V log(V x) {
 
 template <typename V>
 UMBRA_INLINE V log1p(V x) {
+  typedef Elem<V> E;
   using namespace detail;
-  const V one = c<V>(1);
+  const E one = 1;
   const V u = one + x;
   const V lost = (x - (u - one)) / u;  // what the sum above rounded away
   const V whole = log(u);  // right as it is for u = 0, infinity and below
-  V result = u > c<V>(0) ? whole + lost : whole;
-  result = u < infinity<V>() ? result : whole;
-  return x == c<V>(0) ? x : result;
+  V result = u > E(0) ? whole + lost : whole;
+  result = u < infinity<E>() ? result : whole;
+  return x == E(0) ? x : result;
 }
 
 namespace detail {
 
 // 1.5 * 2^(mantissa bits): adding it rounds to an integer, which is in the low bits of the sum.
-template <typename V>
-UMBRA_INLINE V round_magic() { return c<V>(sizeof(Elem<V>) == 4 ? 12582912.0 : 6755399441055744.0); }
+template <typename E>
+UMBRA_INLINE E round_magic() { return sizeof(E) == 4 ? E(12582912) : E(6755399441055744); }
 
 // (tanh r - r) / r^3 for z = r^2, |r| <= 0.56.
 template <typename V>
@@ -233,12 +234,12 @@ UMBRA_INLINE V tanh_poly(V z) {
   const V zz = z * z;
   if constexpr (sizeof(Elem<V>) == 4) {
     return ((zz * E(-6.5399147570133209228515625e-3) + z * E(2.12699584662914276123046875e-2)) +
-            c<V>(-5.3902395069599151611328125e-2)) * zz +
+            E(-5.3902395069599151611328125e-2)) * zz +
            (z * E(0.13333070278167724609375) + E(-0.333333313465118408203125));
   } else {
-    const V even = poly(zz, c<V>(-2.0134913583925613e-05), -0.00023420302150007358, -0.0014556304446104432,
+    const V even = poly(zz, -2.0134913583925613e-05, -0.00023420302150007358, -0.0014556304446104432,
                         -0.008863234071534115, -0.053968253967061286, -0.3333333333333333);
-    const V odd = poly(zz, c<V>(8.442357604831602e-05), 0.0005887863983682246, 0.0035921062919377997, 0.021869488478469423,
+    const V odd = poly(zz, 8.442357604831602e-05, 0.0005887863983682246, 0.0035921062919377997, 0.021869488478469423,
                        0.13333333333332323);
     return odd * z + even;
   }
@@ -254,11 +255,11 @@ UMBRA_INLINE V tanh(V x) {
   typedef Elem<V> E;
   using namespace detail;
   constexpr bool single = sizeof(Elem<V>) == 4;
-  const V limit = c<V>(single ? 10.0 : 22.0);  // the result rounds to one from here on
+  const E limit = single ? 10.0 : 22.0;  // the result rounds to one from here on
   const V a = abs(x);
   const V b = a > limit ? limit : a;  // NaN stays
-  const V t = (b * E(1.44269504088896338700) - E(0.308)) + round_magic<V>();
-  const V n = t - round_magic<V>();
+  const V t = (b * E(1.44269504088896338700) - E(0.308)) + round_magic<E>();
+  const V n = t - round_magic<E>();
   const V r = (b - n * E(single ? 0.693359375 : 6.93147180369123816490e-01)) -
               n * E(single ? -2.12194440e-4 : 1.90821492927058770002e-10);
   const V z = r * r;
@@ -266,8 +267,8 @@ UMBRA_INLINE V tanh(V x) {
   V half_s;
   if constexpr (single) half_s = from_bits<V>((bits(t) << 24) + (126 << 23));
   else half_s = from_bits<V>((bits(t) << 53) + (1022LL << 52));
-  const V one = n < c<V>(1) ? n : c<V>(1);  // 0 for n = 0
-  const V half = c<V>(0.5);
+  const V one = n < E(1) ? n : E(1);  // 0 for n = 0
+  const E half = 0.5;
   return with_sign_of(one + (th - one) / ((half_s + half) + (half_s - half) * th), x);
 }
 
