@@ -16,6 +16,11 @@ TensorRef TensorRef::Dense(void* data, DType dtype, std::vector<index_t> shape) 
   return tensor;
 }
 
+TensorRef TensorRef::At(index_t index) const {
+  auto* const begin = static_cast<char*>(data) + index * stride[0] * static_cast<index_t>(SizeOf(dtype));
+  return {begin, dtype, {shape.begin() + 1, shape.end()}, {stride.begin() + 1, stride.end()}};
+}
+
 std::string ShapeText(const std::vector<index_t>& shape) {
   std::string text;
   for (index_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);

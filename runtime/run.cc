@@ -62,10 +62,11 @@ Matrix<T> AsMatrix(const TensorRef& tensor, bool transpose, bool vector_is_colum
 }
 
 template <typename T>
-void RunGemm(const GemmStep& step, const std::vector<TensorRef>& buffers) {
-  const TensorRef& ta = buffers[static_cast<std::size_t>(step.a)];
-  const TensorRef& tb = buffers[static_cast<std::size_t>(step.b)];
-  const TensorRef& tc = buffers[static_cast<std::size_t>(step.c)];
+void RunGemm(const GemmStep& step, const TensorRef& ta, const TensorRef& tb, const TensorRef& tc) {
+  if (tc.shape.size() == 3) {
+    for (index_t k = 0; k < tc.shape[0]; ++k) RunGemm<T>(step, ta.At(k), tb.At(k), tc.At(k));
+    return;
+  }
   const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
   const Matrix<T> a = AsMatrix<T>(ta, step.transpose_a, outer);
   const Matrix<T> b = AsMatrix<T>(tb, step.transpose_b, !outer && tb.shape.size() == 1);
@@ -161,10 +162,9 @@ void Run(const Program& program, const Arguments& arguments, const RunOptions& o
     }
     const auto& gemm = std::get<GemmStep>(step);
     const BlasThreads scope(threads);
-    if (buffers[static_cast<std::size_t>(gemm.c)].dtype == DType::kFloat64)
-      RunGemm<double>(gemm, buffers);
-    else
-      RunGemm<float>(gemm, buffers);
+    const auto tensor = [&](int buffer) -> const TensorRef& { return buffers[static_cast<std::size_t>(buffer)]; };
+    const auto run = tensor(gemm.c).dtype == DType::kFloat64 ? RunGemm<double> : RunGemm<float>;
+    run(gemm, tensor(gemm.a), tensor(gemm.b), tensor(gemm.c));
   }
 }
 

@@ -411,9 +411,10 @@ int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {
           Describe(*this, a), " and ", Describe(*this, b), " given; convert with tcast");
   const std::size_t rank_a = x.shape.size(), rank_b = y.shape.size();
   Require((rank_a == 2 && rank_b == 2) || (rank_a == 1 && rank_b == 2) ||
-              (rank_a == 1 && rank_b == 1),
-          "dot takes matrix . matrix, vector . matrix, or vector . vector (outer product); ",
-          Describe(*this, a), " and ", Describe(*this, b), " given");
+              (rank_a == 1 && rank_b == 1) || (rank_a == 3 && rank_b == 3),
+          "dot takes matrix . matrix, vector . matrix, or vector . vector (outer product), batch_dot two "
+          "batches of matrices; ", Describe(*this, a), " and ", Describe(*this, b), " given");
+  const std::size_t batch = rank_a == 3 ? 1 : 0;
   Node made;
   made.kind = Kind::kDot;
   made.dtype = x.dtype;
@@ -422,16 +423,22 @@ int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {
   if (rank_b == 1) {
     made.shape = PartialShape{x.shape[0], y.shape[0]};
   } else {
-    made.transpose_a = transpose_a && rank_a == 2;
+    made.transpose_a = transpose_a && rank_a > 1;
     made.transpose_b = transpose_b;
-    const Dimension inner_a = x.shape[rank_a == 1 ? 0 : (transpose_a ? 0 : 1)];
-    const Dimension inner_b = y.shape[transpose_b ? 1 : 0];
+    const Dimension inner_a = x.shape[rank_a == 1 ? 0 : batch + (transpose_a ? 0 : 1)];
+    const Dimension inner_b = y.shape[batch + (transpose_b ? 1 : 0)];
     Require(Known(inner_a).compatible(Known(inner_b)),
             "dot: the inner extents differ: ", Describe(*this, a), transpose_a ? ".T" : "", " and ",
             Describe(*this, b), transpose_b ? ".T" : "");
-    const Dimension columns = y.shape[transpose_b ? 0 : 1];
-    const Dimension rows = rank_a == 1 ? Dimension(1) : x.shape[transpose_a ? 1 : 0];
+    const Dimension columns = y.shape[batch + (transpose_b ? 0 : 1)];
+    const Dimension rows = rank_a == 1 ? Dimension(1) : x.shape[batch + (transpose_a ? 1 : 0)];
     made.shape = rank_a == 1 ? PartialShape{columns} : PartialShape{rows, columns};
+    if (batch != 0) {
+      Require(Known(x.shape[0]).compatible(Known(y.shape[0])), "batch_dot: the batches differ: ",
+              Describe(*this, a), " and ", Describe(*this, b));
+      made.shape = PartialShape{x.shape[0], rows, columns};
+      Unify(x.shape[0], y.shape[0], "batch_dot");
+    }
     Unify(inner_a, inner_b, "dot");
   }
   return Add(std::move(made));

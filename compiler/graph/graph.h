@@ -31,7 +31,7 @@ struct Node {
     kBroadcast,  ///< output dimension i is dimension axes[i] of the operand, or new where axes[i] is -1
     kTranspose,  ///< output dimension i is dimension axes[i] of the operand
     kReduce,     ///< `reducer` over the dimensions in `axes` (ascending); kept as 1 if `keepdim`
-    kDot,        ///< alpha * op(a) * op(b); ranks 2x2 -> 2, 1x2 -> 1, 1x1 outer product -> 2
+    kDot,        ///< alpha * op(a) * op(b); ranks 2x2 -> 2, 1x2 -> 1, 1x1 outer product -> 2, 3x3 of batches -> 3
     kIndex,      ///< the position along dimension axes[0] of its own shape, i64
     kExtent,     ///< the extent `extent`, i64 of rank 0
     kGather,     ///< inputs[0] at the positions inputs[1], inputs[2], ..., one for each of its

@@ -134,9 +134,13 @@ class ExpressionLowering {
       for (std::size_t k = 0; k < e.parameters.size(); ++k) axes.push_back(Number(e, k));
       return composer_.Transpose(operands[0], std::move(axes));
     }
-    if (e.name == "dot") {
+    if (e.name == "dot" || e.name == "batch_dot") {
       Arity(e, operands, 2, 2);
-      return composer_.Dot(operands[0], operands[1]);
+      const Operand product = composer_.Dot(operands[0], operands[1]);
+      const std::size_t rank = composer_.graph().node(product.node).shape.size();
+      Require((rank == 3) == (e.name == "batch_dot"), e.name, rank == 3 ? " of two batches of matrices: write batch_dot"
+                                                                        : " takes operands of rank 3: write dot");
+      return product;
     }
     if (e.name == "tcast") {
       Arity(e, operands, 1, 1);

@@ -32,7 +32,7 @@ std::string Content(const Graph& graph, const Node& node) {
       return fmt::format("reduce<{}> {} axes=[{}]{}", Name(node.reducer), Operands(node),
                          fmt::join(node.axes, ", "), node.keepdim ? " keepdim" : "");
     case Kind::kDot:
-      return fmt::format("dot %{}{}, %{}{}{}", node.inputs[0], node.transpose_a ? ".T" : "",
+      return fmt::format("{} %{}{}, %{}{}{}", node.shape.size() == 3 ? "batch_dot" : "dot", node.inputs[0], node.transpose_a ? ".T" : "",
                          node.inputs[1], node.transpose_b ? ".T" : "",
                          node.constant == 1 ? "" : " scale=" + LiteralText(node.constant));
     case Kind::kIndex: return fmt::format("index axis={}", node.axes[0]);

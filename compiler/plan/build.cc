@@ -89,23 +89,16 @@ class Builder {
   void AddGemm(int id) {
     const Node& node = graph_.node(id);
     Gemm gemm;
-    gemm.step.transpose_a = node.transpose_a;
-    gemm.step.transpose_b = node.transpose_b;
     gemm.step.alpha = node.constant;
-    gemm.step.a = GemmOperand(node.inputs[0], &gemm.step.transpose_a);
-    gemm.step.b = GemmOperand(node.inputs[1], &gemm.step.transpose_b);
+    const DotOperand a = DotOperandOf(graph_, node.inputs[0]), b = DotOperandOf(graph_, node.inputs[1]);
+    gemm.step.a = memory_.read.at(a.node);
+    gemm.step.b = memory_.read.at(b.node);
+    gemm.step.transpose_a = node.transpose_a != a.transposed;
+    gemm.step.transpose_b = node.transpose_b != b.transposed;
     for (int buffer : memory_.write.at(id)) {
       gemm.step.c = buffer;
       plan_.steps.emplace_back(gemm);
     }
-  }
-
-  int GemmOperand(int id, bool* transpose) const {
-    while (graph_.node(id).kind == Kind::kTranspose && !memory_.read.count(id)) {
-      if (graph_.node(id).axes == std::vector<int>{1, 0}) *transpose = !*transpose;
-      id = graph_.node(id).inputs[0];
-    }
-    return memory_.read.at(id);
   }
 
   const Graph& graph_;

@@ -393,13 +393,17 @@ class Merger {
   std::vector<LeafSet> leaves_;
 };
 
-// The operand of a dot as it lies in memory: transposes of matrices are flags of the GEMM.
-int DotOperand(const Graph& graph, int id) {
-  while (graph.node(id).kind == Kind::kTranspose) id = graph.node(id).inputs[0];
-  return id;
-}
-
 }  // namespace
+
+DotOperand DotOperandOf(const Graph& graph, int id) {
+  DotOperand operand{id, false};
+  for (const Node* node = &graph.node(id); node->kind == Kind::kTranspose; node = &graph.node(operand.node)) {
+    const bool matrices = node->axes == std::vector<int>{1, 0} || node->axes == std::vector<int>{0, 2, 1};
+    if (!matrices && !std::is_sorted(node->axes.begin(), node->axes.end())) break;
+    operand = {node->inputs[0], operand.transposed != matrices};
+  }
+  return operand;
+}
 
 Fusion Fuse(const Graph& graph) {
   Fusion fusion;
@@ -417,7 +421,7 @@ Fusion Fuse(const Graph& graph) {
     if (node.kind != Kind::kDot) continue;
     fusion.roots.insert(id);
     for (int input : node.inputs) {
-      const int operand = DotOperand(graph, input);
+      const int operand = DotOperandOf(graph, input).node;
       if (graph.node(operand).kind != Kind::kInput) fusion.roots.insert(operand);
     }
   }

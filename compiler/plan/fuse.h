@@ -57,6 +57,13 @@ AxisMap OperandMap(const graph::Graph& graph, const graph::Node& node, std::size
 std::optional<AxisMap> ReducedOperandMap(const graph::Graph& graph, const graph::Node& node,
                                          const AxisMap& map, const Domain& domain);
 
+/// An operand of a dot as it lies in memory: transposes of matrices are flags of the GEMM.
+struct DotOperand {
+  int node;
+  bool transposed;
+};
+DotOperand DotOperandOf(const graph::Graph& graph, int id);
+
 Fusion Fuse(const graph::Graph& graph);
 
 }  // namespace umbra::plan

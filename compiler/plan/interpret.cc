@@ -358,10 +358,11 @@ Matrix AsMatrix(const TensorRef& tensor, bool transpose, bool vector_is_column) 
   return m;
 }
 
-void RunGemm(const runtime::GemmStep& step, const std::vector<TensorRef>& buffers) {
-  const TensorRef& ta = buffers[static_cast<std::size_t>(step.a)];
-  const TensorRef& tb = buffers[static_cast<std::size_t>(step.b)];
-  const TensorRef& tc = buffers[static_cast<std::size_t>(step.c)];
+void RunGemm(const runtime::GemmStep& step, const TensorRef& ta, const TensorRef& tb, const TensorRef& tc) {
+  if (tc.shape.size() == 3) {
+    for (index_t k = 0; k < tc.shape[0]; ++k) RunGemm(step, ta.At(k), tb.At(k), tc.At(k));
+    return;
+  }
   const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
   const Matrix a = AsMatrix(ta, step.transpose_a, outer);
   const Matrix b = AsMatrix(tb, step.transpose_b, !outer && tb.shape.size() == 1);
@@ -414,8 +415,13 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
                                                 : static_cast<Number>(scalar.i32));
   }
   for (const auto& step : plan.steps) {
-    if (const auto* gemm = std::get_if<Gemm>(&step)) RunGemm(gemm->step, buffers);
-    else KernelRun(std::get<Kernel>(step), buffers, scalars, symbols).Run();
+    if (const auto* kernel = std::get_if<Kernel>(&step)) {
+      KernelRun(*kernel, buffers, scalars, symbols).Run();
+      continue;
+    }
+    const runtime::GemmStep& gemm = std::get<Gemm>(step).step;
+    const auto tensor = [&](int buffer) -> const TensorRef& { return buffers[static_cast<std::size_t>(buffer)]; };
+    RunGemm(gemm, tensor(gemm.a), tensor(gemm.b), tensor(gemm.c));
   }
 }
 

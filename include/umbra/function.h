@@ -19,6 +19,8 @@ struct TensorRef {
 
   /// A dense row-major tensor.
   static TensorRef Dense(void* data, DType dtype, std::vector<index_t> shape);
+  /// The sub-tensor at `index` of axis 0.
+  TensorRef At(index_t index) const;
 };
 
 /// The operands of one call, in the order of the program's inputs, outputs and scalars.

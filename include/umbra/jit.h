@@ -193,7 +193,7 @@ struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
 };
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
 struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> {
-  static constexpr bool kKnown = Bridge<TA>::kKnown && Bridge<TB>::kKnown && expr::ExpInfo<TA>::kDim <= 2;
+  static constexpr bool kKnown = Bridge<TA>::kKnown && Bridge<TB>::kKnown;
   static void Gather(const expr::DotExp<TA, TB, lt, rt, DType>& e, Gathered* g) {
     const auto scale = static_cast<double>(e.scale_);
     std::int64_t bits;

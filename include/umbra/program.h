@@ -115,7 +115,7 @@ struct Variant {
 using CodeProvider = std::function<KernelCode(const Variant&)>;
 
 /// c = alpha * op(a) * op(b), matrices of one float dtype; a vector operand is a row (left) or a
-/// column (right) matrix.
+/// column (right) matrix; operands of rank 3 are batches of matrices.
 struct GemmStep {
   int a = 0, b = 0, c = 0;  ///< buffers
   bool transpose_a = false, transpose_b = false;

@@ -466,6 +466,33 @@ TEST(Differential, TransposesAndDot) {
   }
 }
 
+// Batches of matrices, of padded memory, transposed for nothing and by a kernel, against the definition.
+TEST(Differential, BatchDot) {
+  const auto graph = graph::ParseText(
+      "kernel k(a: f32[g, k, n], b: f32[k, g, m], c: f32[m]) -> (y: f32[g, n, m]) {\n"
+      "  y = batch_dot(transpose<0, 2, 1>(a), transpose<1, 0, 2>(b)) + broadcast<2>(c)\n}")[0];
+  std::mt19937 random(6);
+  Tensor a(DType::kFloat32, {3, 20, 7}, 2, &random), b(DType::kFloat32, {20, 3, 9}, 1, &random),
+      c(DType::kFloat32, {9}, 0, &random);
+  CompileOptions options;
+  const auto check = [&](const std::string& what) {
+    Tensor y(DType::kFloat32, {3, 7, 9}, 5, nullptr);
+    Compile(graph, options)({{a.ref, b.ref, c.ref}, {y.ref}, {}});
+    ForEachIndex({3, 7, 9}, [&](const std::vector<index_t>& i) {
+      double sum = c.At({i[2]});
+      for (index_t k = 0; k < 20; ++k) sum += a.At({i[0], k, i[1]}) * b.At({k, i[0], i[2]});
+      EXPECT_NEAR(y.At(i), sum, 1e-4) << what;
+    });
+  };
+  options.engine = Engine::kInterpreter;
+  check("interpreter");
+  options.engine = Engine::kJit;
+  for (const std::string& target : Targets()) {
+    options.target = target;
+    check(target);
+  }
+}
+
 // Memory without unit stride: a transposed view, a reversed one, a broadcast one.
 TEST(Differential, AnyStrides) {
   Builder builder("strided");
