@@ -15,6 +15,7 @@ struct Environment : Parameter<Environment> {
   std::string cxx;
   std::string jit_library;
   std::string blas;
+  std::string cuda_driver;
   bool trace;
 
   UMBRA_DECLARE_PARAMETER(Environment) {
@@ -27,6 +28,8 @@ struct Environment : Parameter<Environment> {
         "Path of libumbra_jit; else it is looked for beside libumbra_compiler.");
     UMBRA_DECLARE_FIELD(blas).set_default("").describe(
         "File name of a library with CBLAS; else OpenBLAS, BLIS, MKL or a reference BLAS.");
+    UMBRA_DECLARE_FIELD(cuda_driver).set_default("").describe(
+        "File name of the CUDA driver's library; else libcuda.so.1.");
     UMBRA_DECLARE_FIELD(trace).set_default(false).describe(
         "Prints what each pass made and how long it took, on standard error.");
   }

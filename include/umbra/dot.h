@@ -2,41 +2,9 @@
 #ifndef UMBRA_DOT_H_
 #define UMBRA_DOT_H_
 
-#include "umbra/blas.h"
 #include "umbra/expr_engine.h"
+#include "umbra/gemm.h"
 #include "umbra/tensor.h"
-
-namespace umbra::blas {
-
-/// c = alpha * op(a) . op(b) + beta * c of row-major matrices, as in umbra/blas.h: by the runtime
-/// where the program links it, else by a loop here.
-template <typename DType>
-inline void Gemm(bool ta, bool tb, index_t m, index_t n, index_t k, DType alpha, const DType* a,
-                 index_t lda, const DType* b, index_t ldb, DType beta, DType* c, index_t ldc) {
-#if defined(UMBRA_HAS_RUNTIME)
-  if constexpr (std::is_same_v<DType, float>)
-    umbra_gemm_f32(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  else
-    umbra_gemm_f64(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-#else
-  for (index_t i = 0; i < m; ++i)
-    for (index_t j = 0; j < n; ++j)
-      c[i * ldc + j] = beta == DType(0) ? DType(0) : beta * c[i * ldc + j];
-  constexpr index_t kBlock = 256;  // rows of b that stay in cache while all rows of a pass by
-  for (index_t p0 = 0; p0 < k; p0 += kBlock)
-    for (index_t i = 0; i < m; ++i)
-      for (index_t p = p0; p < k && p < p0 + kBlock; ++p) {
-        const DType factor = alpha * (ta ? a[p * lda + i] : a[i * lda + p]);
-        DType* row = c + i * ldc;
-        if (tb)
-          for (index_t j = 0; j < n; ++j) row[j] += factor * b[j * ldb + p];
-        else
-          for (index_t j = 0; j < n; ++j) row[j] += factor * b[p * ldb + j];
-      }
-#endif
-}
-
-}  // namespace umbra::blas
 
 namespace umbra::expr {
 
@@ -47,13 +15,28 @@ inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, 
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
           bool lt, bool rt>
 inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e) {
-  static_assert(std::is_same_v<DType, float> || std::is_same_v<DType, double>,
-                "umbra: dot() takes tensors of float or of double");
+  static_assert(std::is_floating_point_v<ComputeOf<DType>>,
+                "umbra: dot() takes tensors of float, double, half_t or bf16_t");
   static_assert(std::is_same_v<Saver, sv::saveto> || std::is_same_v<Saver, sv::plusto> ||
                     std::is_same_v<Saver, sv::minusto>,
                 "umbra: dot() can be assigned by =, += and -= only");
   constexpr int ldim = ExpInfo<TA>::kDim, rdim = ExpInfo<TB>::kDim;
-  if constexpr (dim == 3 && ldim == 3 && rdim == 3) {
+  if constexpr (!kHasPackets<DType>) {
+    // In f32, rounded once.
+    using C = ComputeOf<DType>;
+    TensorContainer<Device, ldim, C> lhs(e.lhs_.shape_);
+    TensorContainer<Device, rdim, C> rhs(e.rhs_.shape_);
+    TensorContainer<Device, dim, C> product(dst->shape_);
+    lhs = tcast<C>(e.lhs_);
+    rhs = tcast<C>(e.rhs_);
+    EvalDot<sv::saveto>(&product, DotExp<Tensor<Device, ldim, C>, Tensor<Device, rdim, C>, lt, rt, C>(
+                                      lhs, rhs, static_cast<C>(e.scale_)));
+    umbra::detail::ForEachRow(*dst, [&](index_t y, DType* row) {
+      for (index_t x = 0; x < dst->shape_[dim - 1]; ++x)
+        Store<Saver>(&row[x], product.dptr_[(dim == 1 ? 0 : y * product.stride_) + x]);
+    });
+    return;
+  } else if constexpr (dim == 3 && ldim == 3 && rdim == 3) {
     Require(dst->size(0) == e.lhs_.size(0) && dst->size(0) == e.rhs_.size(0), "batch_dot: shapes ",
             e.lhs_.shape_, " and ", e.rhs_.shape_, " do not give shape ", dst->shape_);
     for (index_t k = 0; k < dst->size(0); ++k) {

@@ -2,44 +2,14 @@
 #ifndef UMBRA_EXPR_ENGINE_H_
 #define UMBRA_EXPR_ENGINE_H_
 
-#include <cstdint>
 #include <string_view>
 #include <type_traits>
 
 #include "umbra/expression.h"
 #include "umbra/packet.h"
-
-namespace umbra {
-template <typename Device, int dimension, typename DType>
-struct Tensor;
-template <typename Device, int dimension, typename DType>
-class TensorContainer;
-}  // namespace umbra
+#include "umbra/region.h"
 
 namespace umbra::expr {
-
-/// The bytes of a tensor: `rows` rows of `width` bytes, `pitch` bytes from one to the next.
-struct Region {
-  const char* first;
-  index_t rows, width, pitch;
-
-  const char* last() const { return rows == 0 ? first : first + (rows - 1) * pitch + width; }
-  /// Have the two no byte in common? Rows that lie between each other's rows have none.
-  bool Apart(const Region& other) const {
-    if (width == 0 || other.width == 0) return true;
-    if (last() <= other.first || other.last() <= first) return true;
-    if (rows > 1 && other.rows > 1 && pitch != other.pitch) return false;
-    const index_t period = rows > 1 ? pitch : other.pitch;
-    if (period <= 0) return false;
-    const index_t offset = ((first - other.first) % period + period) % period;
-    return offset >= other.width && offset + width <= period;
-  }
-  /// Are the two the same elements at the same places?
-  bool Same(const Region& other) const {
-    return first == other.first && rows == other.rows && width == other.width &&
-           (rows == 1 || pitch == other.pitch);
-  }
-};
 
 /// What is known of an expression's type: rank (0 for a number), device, and whether it can be
 /// evaluated in packets.
@@ -114,13 +84,6 @@ struct Plan<Tensor<Device, dim, DType>, DType> {
   DType* dptr_;
   index_t stride_;
 };
-template <typename Device, int dim, typename DType>
-inline Region RegionOf(const Tensor<Device, dim, DType>& t) {
-  const Shape<2> flat = t.shape_.FlatTo2D();
-  constexpr auto kBytes = static_cast<index_t>(sizeof(DType));
-  const index_t pitch = dim == 1 ? flat[1] : t.stride_;
-  return {reinterpret_cast<const char*>(t.dptr_), flat[0], flat[1] * kBytes, pitch * kBytes};
-}
 template <typename Device, int dim, typename DType>
 struct AliasCheck<Tensor<Device, dim, DType>> {
   static bool Apart(const Tensor<Device, dim, DType>& t, const Region& dst) {
@@ -326,23 +289,6 @@ template <int dim, typename DType>
 inline MaybeShape<dim> ShapeOf(const ScalarExp<DType>&) {
   return {};
 }
-/// Throws umbra::Error unless `t` describes memory that can be walked over.
-template <typename Device, int dim, typename DType>
-inline void CheckTensor(const Tensor<Device, dim, DType>& t) {
-  bool empty = false;
-  for (int i = 0; i < dim; ++i) {
-    Require(t.shape_[i] >= 0, "a tensor has a negative extent: shape ", t.shape_);
-    empty = empty || t.shape_[i] == 0;
-  }
-  if (empty) return;
-  Require(t.dptr_ != nullptr, "a tensor of shape ", t.shape_,
-          " has no memory: call AllocSpace, or use TensorContainer");
-  Require(reinterpret_cast<std::uintptr_t>(t.dptr_) % alignof(DType) == 0,
-          "the data of a tensor of shape ", t.shape_, " are not aligned to their elements of ",
-          sizeof(DType), " bytes");
-  Require(dim == 1 || t.stride_ >= t.shape_[dim - 1], "a tensor of shape ", t.shape_,
-          " has stride ", t.stride_, ": it must be at least the length of a row");
-}
 template <int dim, typename Device, typename DType>
 inline MaybeShape<dim> ShapeOf(const Tensor<Device, dim, DType>& t) {
   CheckTensor(t);
@@ -518,6 +464,8 @@ inline void MapPacketPlan(Tensor<Device, dim, DType>* dst, const PacketPlan<E, D
 template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
 inline void MapExp(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
   (void)TypeCheck<Device, dim, E>();
+  static_assert(Device::kDevCPU, "umbra: expressions of a GPU's tensors are computed by generated kernels, not by this "
+                                 "header: copy the tensors to the CPU");
   CheckTensor(*dst);
   const MaybeShape<dim> shape = ShapeOf<dim>(exp.self());
   Require(shape.any || shape.shape == dst->shape_, "assignment to a tensor of shape ", dst->shape_,
@@ -585,6 +533,7 @@ namespace umbra {
 using expr::batch_dot;
 using expr::dot;
 using expr::F;
+using expr::MapExp;
 using expr::scalar;
 using expr::tcast;
 }  // namespace umbra

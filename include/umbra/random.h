@@ -29,53 +29,133 @@ inline std::array<std::uint32_t, 4> Philox(std::uint64_t key, std::uint64_t coun
   return c;
 }
 
-/// Draws tensors of random numbers; the same seed gives the same tensors.
+namespace detail {
+/// Four words as two numbers uniform in [0, 1), with 53 bits each.
+inline std::array<double, 2> TwoUnits(const std::array<std::uint32_t, 4>& words) {
+  const auto unit = [&](std::size_t k) {
+    return static_cast<double>((std::uint64_t{words[k]} << 32 | words[k + 1]) >> 11) * 0x1p-53;
+  };
+  return {unit(0), unit(2)};
+}
+
+/// Uniform in [a, b), or a if they are equal.
+template <typename DType>
+struct Uniform {
+  static constexpr int kPerBlock = sizeof(DType) == 4 ? 4 : 2;
+  using Numbers = std::array<DType, kPerBlock>;
+  Numbers operator()(const std::array<std::uint32_t, 4>& words) const {
+    Numbers numbers;
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      DType u;
+      if constexpr (kPerBlock == 4) u = static_cast<DType>(words[k] >> 8) * 0x1p-24f;
+      else u = TwoUnits(words)[k];
+      const DType x = a * (1 - u) + b * u;
+      numbers[k] = x < b || a == b ? x : std::nextafter(b, a);
+    }
+    return numbers;
+  }
+  DType a, b;
+};
+
+/// Normal with mean `mu` and standard deviation `sigma` (Box and Muller's method).
+template <typename DType>
+struct Gaussian {
+  static constexpr int kPerBlock = 2;
+  using Numbers = std::array<DType, kPerBlock>;
+  Numbers operator()(const std::array<std::uint32_t, 4>& words) const {
+    const auto [u, v] = TwoUnits(words);
+    const double radius = std::sqrt(-2 * std::log(1 - u)), angle = 6.283185307179586 * v;
+    return {mu + sigma * static_cast<DType>(radius * std::cos(angle)),
+            mu + sigma * static_cast<DType>(radius * std::sin(angle))};
+  }
+  DType mu, sigma;
+};
+}  // namespace detail
+
+namespace expr {
+/// A tensor of random numbers that is never stored: element i of it, counted row by row, is a function of
+/// the key and of block `first_ + i / kPerBlock`.
+template <typename Distribution, typename DType, int dim>
+struct RandomExp : MakeTensorExp<RandomExp<Distribution, DType, dim>, void, dim, DType> {
+  RandomExp(Distribution distribution, const Shape<dim>& shape, std::uint64_t key, std::uint64_t first)
+      : distribution_(distribution), key_(key), first_(first) {
+    this->shape_ = shape;
+  }
+  Distribution distribution_;
+  std::uint64_t key_, first_;
+};
+template <typename Distribution, typename DType, int dim>
+struct ExpInfo<RandomExp<Distribution, DType, dim>> {
+  static constexpr int kDim = dim;
+  static constexpr int kDevMask = cpu::kDevMask;
+  static constexpr bool kPacket = false;
+};
+template <typename Distribution, typename DType, int dim>
+struct Plan<RandomExp<Distribution, DType, dim>, DType> {
+  explicit Plan(const RandomExp<Distribution, DType, dim>& e) : exp_(e), columns_(e.shape_[dim - 1]) {}
+  DType Eval(index_t y, index_t x) const {
+    const auto i = static_cast<std::uint64_t>(y * columns_ + x);
+    const std::uint64_t block = exp_.first_ + i / Distribution::kPerBlock;
+    if (!drawn_ || block != block_) {
+      numbers_ = exp_.distribution_(Philox(exp_.key_, block));
+      block_ = block;
+      drawn_ = true;
+    }
+    return numbers_[i % Distribution::kPerBlock];
+  }
+  RandomExp<Distribution, DType, dim> exp_;
+  index_t columns_;
+  mutable typename Distribution::Numbers numbers_{};  // of the block that was asked for last
+  mutable std::uint64_t block_ = 0;
+  mutable bool drawn_ = false;
+};
+}  // namespace expr
+
+/// Draws random numbers; the same seed gives the same numbers, in the order of the calls. Every call takes
+/// numbers of its own.
 template <typename Device, typename DType = default_real_t>
 class Random {
   static_assert(std::is_floating_point_v<DType>, "umbra: Random draws float or double");
+  static_assert(Device::kDevCPU, "umbra: Random draws on the CPU; copy the tensor to the device");
 
  public:
-  explicit Random(std::uint64_t seed) : seed_(seed) {}
+  explicit Random(std::uint64_t seed) { Seed(seed); }
   void Seed(std::uint64_t seed) {
     seed_ = seed;
     next_ = 0;
   }
+  std::uint64_t GetSeed() const { return seed_; }
   void set_stream(Stream<Device>*) {}
 
-  /// Uniform in [a, b): every element of `dst`.
+  /// Uniform in [a, b): every element of `dst`. Throws umbra::Error unless a <= b, both finite.
   template <int dim>
   void SampleUniform(Tensor<Device, dim, DType>* dst, DType a = 0, DType b = 1) {
-    Fill(dst, [&](std::uint64_t i) { return a + Unit(i) * (b - a); });
+    expr::MapExp<sv::saveto>(dst, uniform(dst->shape_, a, b));
   }
-  /// Normal with mean `mu` and standard deviation `sigma` (Box and Muller's method).
+  /// Normal with mean `mu` and standard deviation `sigma`: every element of `dst`.
   template <int dim>
   void SampleGaussian(Tensor<Device, dim, DType>* dst, DType mu = 0, DType sigma = 1) {
-    Fill(dst, [&](std::uint64_t i) {
-      const double u = 1 - Unit53(2 * i), v = Unit53(2 * i + 1);
-      return mu + sigma * static_cast<DType>(std::sqrt(-2 * std::log(u)) *
-                                             std::cos(6.283185307179586 * v));
-    });
-    next_ *= 2;
+    expr::MapExp<sv::saveto>(dst, gaussian(dst->shape_, mu, sigma));
   }
-  /// A tensor of `shape` with uniform or normal elements for use in an expression. It holds until the
-  /// next call with the same rank.
+  /// A tensor of `shape` with uniform or normal elements, as an expression: nothing is stored, and it can
+  /// be evaluated any number of times, with the same result.
   template <int dim>
-  Tensor<Device, dim, DType> uniform(const Shape<dim>& shape) {
-    Tensor<Device, dim, DType> drawn = Buffer(shape);
-    SampleUniform(&drawn);
-    return drawn;
+  expr::RandomExp<detail::Uniform<DType>, DType, dim> uniform(const Shape<dim>& shape, DType a = 0, DType b = 1) {
+    Require(std::isfinite(a) && std::isfinite(b) && a <= b, "Random: uniform numbers of [", a, ", ", b,
+            "): two finite numbers in ascending order are expected");
+    return Take(detail::Uniform<DType>{a, b}, shape);
   }
   template <int dim>
-  Tensor<Device, dim, DType> gaussian(const Shape<dim>& shape) {
-    Tensor<Device, dim, DType> drawn = Buffer(shape);
-    SampleGaussian(&drawn);
-    return drawn;
+  expr::RandomExp<detail::Gaussian<DType>, DType, dim> gaussian(const Shape<dim>& shape, DType mu = 0, DType sigma = 1) {
+    return Take(detail::Gaussian<DType>{mu, sigma}, shape);
   }
   /// Brings the rows of `data` into a random order, every order equally likely.
   template <int dim, typename T>
   void Shuffle(Tensor<Device, dim, T>* data) {
+    expr::CheckTensor(*data);
     for (index_t i = data->size(0) - 1; i > 0; --i) {
-      const auto j = static_cast<index_t>(Unit53(next_++) * static_cast<double>(i + 1));
+      const double u = detail::TwoUnits(Philox(seed_, next_++))[0];
+      const auto j = static_cast<index_t>(u * static_cast<double>(i + 1));
       if (i == j) continue;
       if constexpr (dim == 1) {
         std::swap(data->dptr_[i], data->dptr_[j]);
@@ -89,32 +169,14 @@ class Random {
   }
 
  private:
-  // Number i of the sequence, uniform in [0, 1), with 53 bits.
-  double Unit53(std::uint64_t i) const {
-    const auto words = Philox(seed_, i / 2);
-    const std::size_t half = i % 2 * 2;
-    const std::uint64_t bits = (std::uint64_t{words[half]} << 32 | words[half + 1]) >> 11;
-    return static_cast<double>(bits) * 0x1p-53;
-  }
-  DType Unit(std::uint64_t i) const {
-    if constexpr (sizeof(DType) == 4) return static_cast<DType>(Philox(seed_, i / 4)[i % 4] >> 8) * 0x1p-24f;
-    else return Unit53(i);
-  }
-  template <int dim, typename Draw>
-  void Fill(Tensor<Device, dim, DType>* dst, const Draw& draw) {
-    const Shape<2> flat = dst->shape_.FlatTo2D();
-    for (index_t y = 0; y < flat[0]; ++y)
-      for (index_t x = 0; x < flat[1]; ++x)
-        dst->dptr_[(dim == 1 ? 0 : y * dst->stride_) + x] = draw(next_++);
-  }
-  template <int dim>
-  Tensor<Device, dim, DType> Buffer(const Shape<dim>& shape) {
-    buffer_.Resize(Shape1(static_cast<index_t>(shape.Size())));
-    return Tensor<Device, dim, DType>(buffer_.dptr_, shape);
+  template <typename Distribution, int dim>
+  expr::RandomExp<Distribution, DType, dim> Take(const Distribution& distribution, const Shape<dim>& shape) {
+    const std::uint64_t first = next_, per_block = Distribution::kPerBlock;
+    next_ += (shape.Size() + per_block - 1) / per_block;
+    return {distribution, shape, seed_, first};
   }
 
-  std::uint64_t seed_ = 0, next_ = 0;
-  TensorContainer<Device, 1, DType> buffer_;
+  std::uint64_t seed_ = 0, next_ = 0;  // the next block that nobody has drawn from
 };
 
 }  // namespace umbra

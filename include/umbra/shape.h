@@ -1,21 +1,16 @@
-// Devices, static-rank shapes and the CPU's stream.
+// Shapes of static rank.
 #ifndef UMBRA_SHAPE_H_
 #define UMBRA_SHAPE_H_
 
 #include <cstddef>
 #include <ostream>
+#include <string>
 
 #include "umbra/dtype.h"
 
 namespace umbra {
 
 using default_real_t = float;
-
-/// The host processor.
-struct cpu {
-  static constexpr bool kDevCPU = true;
-  static constexpr int kDevMask = 1 << 0;
-};
 
 /// Extents of a tensor with `dimension` axes; axis 0 is the highest.
 template <int dimension>
@@ -34,17 +29,22 @@ struct Shape {
   }
   bool operator!=(const Shape& other) const { return !(*this == other); }
 
-  /// Number of elements; 1 for rank 0. Throws umbra::Error if it overflows.
+  /// Number of elements; 1 for rank 0. Throws umbra::Error if it overflows or an extent is negative.
   std::size_t Size() const { return static_cast<std::size_t>(ProdShape(0, dimension)); }
   /// Product of the extents of axes [begin, end); 0 if one is 0, however large the others are. Throws
-  /// umbra::Error if it overflows.
+  /// umbra::Error if it overflows, an extent is negative, or the shape does not have the axes.
   index_t ProdShape(int begin, int end) const {
+    if (begin < 0 || end > dimension)
+      throw Error(detail::Concat("ProdShape(", begin, ", ", end, ") of shape ", *this, ": it has ", dimension, " axes"));
     index_t product = 1;
-    bool overflow = false;
+    bool overflow = false, negative = false, none = false;
     for (int i = begin; i < end; ++i) {
-      if (shape_[i] == 0) return 0;
+      negative = negative || shape_[i] < 0;
+      none = none || shape_[i] == 0;
       overflow = __builtin_mul_overflow(product, shape_[i], &product) || overflow;
     }
+    if (negative) throw Error(detail::Concat("shape ", *this, " has a negative extent"));
+    if (none) return 0;
     if (overflow) throw Error(detail::Concat("the number of elements of shape ", *this, " overflows"));
     return product;
   }
@@ -53,9 +53,14 @@ struct Shape {
     flat[0] = ProdShape(0, dimension);
     return flat;
   }
-  /// All axes but the lowest as one; a vector becomes a matrix of one row.
+  /// All axes but the lowest as one; a vector becomes a matrix of one row. Empty rows that are too many
+  /// to be counted are none.
   Shape<2> FlatTo2D() const {
+    static_assert(dimension > 0, "umbra: a shape of rank 0 is no matrix");
     Shape<2> flat;
+    index_t rows = 1;
+    for (int i = 0; i < dimension - 1 && shape_[dimension - 1] == 0; ++i)
+      if (__builtin_mul_overflow(rows, shape_[i], &rows)) return flat;
     flat[0] = ProdShape(0, dimension - 1);
     flat[1] = shape_[dimension - 1];
     return flat;
@@ -79,7 +84,7 @@ struct Shape {
   /// A Python tuple: (3,) and (3,4).
   friend std::ostream& operator<<(std::ostream& out, const Shape& shape) {
     out << '(';
-    for (int i = 0; i < dimension; ++i) out << (i ? "," : "") << shape.shape_[i];
+    for (int i = 0; i < dimension; ++i) out << (i ? "," : "") << std::to_string(shape.shape_[i]);
     return out << (dimension == 1 ? ",)" : ")");
   }
 };
@@ -93,14 +98,6 @@ inline Shape<4> Shape4(index_t s0, index_t s1, index_t s2, index_t s3) {
 inline Shape<5> Shape5(index_t s0, index_t s1, index_t s2, index_t s3, index_t s4) {
   return {{s0, s1, s2, s3, s4}};
 }
-
-/// An order of computations on a device. Work on the CPU is done when a call returns.
-template <typename Device>
-struct Stream {
-  void Wait() {}
-  bool CheckIdle() { return true; }
-  void CreateBlasHandle() {}
-};
 
 }  // namespace umbra
 

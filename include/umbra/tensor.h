@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
+#include "umbra/device.h"
 #include "umbra/expression.h"
 #include "umbra/packet.h"
+#include "umbra/region.h"
 
 namespace umbra {
 
@@ -30,28 +33,31 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
 
   Tensor() = default;
   Tensor(const Tensor&) = default;
-  explicit Tensor(const Shape<dimension>& shape) : shape_(shape), stride_(shape[kSubdim]) {}
+  Tensor(const Shape<dimension>& shape) : shape_(shape), stride_(shape[kSubdim]) {}
   Tensor(DType* dptr, const Shape<dimension>& shape, Stream<Device>* stream = nullptr)
       : dptr_(dptr), shape_(shape), stride_(shape[kSubdim]), stream_(stream) {}
   Tensor(DType* dptr, const Shape<dimension>& shape, index_t stride, Stream<Device>* stream)
       : dptr_(dptr), shape_(shape), stride_(stride), stream_(stream) {}
 
   void set_stream(Stream<Device>* stream) { stream_ = stream; }
-  /// Elements of memory from `startdim` on, padding included.
+  /// Elements of memory from axis `startdim` on, padding between rows included; a vector has none. Throws
+  /// umbra::Error if the number overflows.
   template <int startdim>
   std::size_t MemSize() const {
-    std::size_t size = static_cast<std::size_t>(stride_);
-    for (int i = startdim; i < kSubdim; ++i) size *= static_cast<std::size_t>(shape_[i]);
-    return size;
+    if constexpr (dimension == 1) return static_cast<std::size_t>(shape_[0]);
+    Shape<dimension> padded = shape_;
+    padded[kSubdim] = stride_;
+    return static_cast<std::size_t>(padded.ProdShape(startdim, dimension));
   }
   std::size_t MSize() const { return MemSize<0>(); }
-  index_t size(index_t i) const { return shape_[i]; }
+  /// Extent of axis `i`; of a vector its length, whatever `i` is.
+  index_t size(index_t i) const { return shape_[dimension == 1 ? 0 : i]; }
   /// No padding between rows?
-  bool CheckContiguous() const { return shape_[kSubdim] == stride_; }
+  bool CheckContiguous() const { return dimension == 1 || shape_[kSubdim] == stride_; }
 
   /// The elements as one vector; throws umbra::Error if rows are padded.
   Tensor<Device, 1, DType> FlatTo1D() const {
-    Require(CheckContiguous() || dimension == 1, "FlatTo1D of a tensor with padded rows: shape ",
+    Require(CheckContiguous(), "FlatTo1D of a tensor with padded rows: shape ",
             shape_, ", stride ", stride_, "; use FlatTo2D");
     return Tensor<Device, 1, DType>(dptr_, shape_.FlatTo1D(), shape_.FlatTo1D()[0], stream_);
   }
@@ -86,47 +92,110 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
   }
 };
 
-/// Allocates a tensor's memory, rows padded to 64 bytes if `pad`; FreeSpace gives it back. Throws
-/// umbra::Error if an extent is negative, the size overflows or memory runs out.
-template <int dim, typename DType>
-inline void AllocSpace(Tensor<cpu, dim, DType>* tensor, bool pad = true) {
-  for (int i = 0; i < dim; ++i)
-    Require(tensor->shape_[i] >= 0, "a tensor has a negative extent: shape ", tensor->shape_);
+/// Allocates a tensor's memory, rows padded to 64 bytes (on a GPU as it prefers) if `pad`; FreeSpace
+/// gives it back. Throws umbra::Error if an extent is negative, the size overflows or memory runs out.
+template <typename Device, int dim, typename DType>
+inline void AllocSpace(Tensor<Device, dim, DType>* tensor, bool pad = true) {
+  (void)tensor->shape_.Size();
   const bool padded = pad && dim > 1;
   const Shape<2> flat = padded ? tensor->shape_.FlatTo2D() : tensor->shape_.FlatTo1D().FlatTo2D();
   std::size_t row = 0, pitch = 0;
-  const bool overflow =
-      __builtin_mul_overflow(static_cast<std::size_t>(flat[1]), sizeof(DType), &row);
+  const bool overflow = flat[1] < 0 || __builtin_mul_overflow(static_cast<std::size_t>(flat[1]), sizeof(DType), &row);
   Require(!overflow, "a tensor of shape ", tensor->shape_, " is larger than memory can be");
-  tensor->dptr_ =
-      static_cast<DType*>(packet::AlignedMallocPitch(&pitch, row, static_cast<std::size_t>(flat[0])));
+  const auto rows = static_cast<std::size_t>(flat[0]);
+  void* memory;
+  if constexpr (Device::kDevCPU) memory = packet::AlignedMallocPitch(&pitch, row, rows);
+  else memory = cuda::Allocate(row, rows, &pitch);
+  tensor->dptr_ = static_cast<DType*>(memory);
   tensor->stride_ = padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
-template <int dim, typename DType>
-inline void FreeSpace(Tensor<cpu, dim, DType>* tensor) {
-  packet::AlignedFree(tensor->dptr_);
+template <typename Device, int dim, typename DType>
+inline void FreeSpace(Tensor<Device, dim, DType>* tensor) {
+  if constexpr (Device::kDevCPU) packet::AlignedFree(tensor->dptr_);
+  else cuda::Free(tensor->dptr_);
   tensor->dptr_ = nullptr;
 }
+/// Copies elements between tensors of one shape, which may overlap. Throws umbra::Error if the shapes
+/// differ or one has no memory.
+template <int dim, typename DType>
+inline void Copy(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src, Stream<cpu>* = nullptr) {
+  Require(dst.shape_ == src.shape_, "Copy: the shapes differ: ", dst.shape_, " and ", src.shape_);
+  expr::CheckTensor(dst);
+  expr::CheckTensor(src);
+  const expr::Region to = expr::RegionOf(dst), from = expr::RegionOf(src);
+  if (to.width == 0) return;
+  std::unique_ptr<char[]> rows;  // rows at different distances, of which one may lie on two others
+  const char* first = from.first;
+  index_t pitch = from.pitch;
+  if (!to.Apart(from) && to.pitch != from.pitch) {
+    rows.reset(new char[static_cast<std::size_t>(from.rows * from.width)]);
+    for (index_t y = 0; y < from.rows; ++y)
+      std::memcpy(rows.get() + y * from.width, from.first + y * from.pitch, static_cast<std::size_t>(from.width));
+    first = rows.get();
+    pitch = from.width;
+  }
+  const bool backwards = to.first > from.first;
+  for (index_t k = 0; k < to.rows; ++k) {
+    const index_t y = backwards ? to.rows - 1 - k : k;
+    std::memmove(reinterpret_cast<char*>(dst.dptr_) + y * to.pitch, first + y * pitch, static_cast<std::size_t>(to.width));
+  }
+}
+
+namespace detail {
+template <typename Dst, typename Src, int dim, typename DType>
+inline void CopyBetween(cuda::CopyKind kind, const Tensor<Dst, dim, DType>& dst, const Tensor<Src, dim, DType>& src,
+                        Stream<gpu>* stream) {
+  Require(dst.shape_ == src.shape_, "Copy: the shapes differ: ", dst.shape_, " and ", src.shape_);
+  expr::CheckTensor(dst);
+  expr::CheckTensor(src);
+  const expr::Region to = expr::RegionOf(dst), from = expr::RegionOf(src);
+  if (to.width == 0 || to.rows == 0) return;
+  cuda::Copy(kind, dst.dptr_, static_cast<std::size_t>(to.pitch), src.dptr_, static_cast<std::size_t>(from.pitch),
+             static_cast<std::size_t>(to.width), static_cast<std::size_t>(to.rows),
+             stream == nullptr ? nullptr : stream->handle_);
+}
+}  // namespace detail
+
+/// Copies between host and device, or on the device, in the order of `stream`; done on return without
+/// one. Host memory must stay as it is until the stream has come that far.
+template <int dim, typename DType>
+inline void Copy(Tensor<gpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src, Stream<gpu>* stream = nullptr) {
+  detail::CopyBetween(cuda::CopyKind::kHostToDevice, dst, src, stream);
+}
+template <int dim, typename DType>
+inline void Copy(Tensor<cpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, Stream<gpu>* stream = nullptr) {
+  detail::CopyBetween(cuda::CopyKind::kDeviceToHost, dst, src, stream);
+}
+template <int dim, typename DType>
+inline void Copy(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, Stream<gpu>* stream = nullptr) {
+  detail::CopyBetween(cuda::CopyKind::kDeviceToDevice, dst, src, stream);
+}
+
+namespace detail {
+/// Every element `value`; of a GPU's tensor by a copy from the host.
+template <typename Device, int dim, typename DType>
+inline void Fill(Tensor<Device, dim, DType>* tensor, DType value) {
+  if constexpr (Device::kDevCPU) {
+    *tensor = value;
+  } else {
+    Tensor<cpu, dim, DType> host(tensor->shape_);
+    AllocSpace(&host);
+    const std::unique_ptr<DType, void (*)(void*)> owner(host.dptr_, packet::AlignedFree);
+    host = value;
+    Copy(*tensor, host);
+  }
+}
+}  // namespace detail
+
 /// A new tensor with every element `initial`; the caller frees it.
 template <typename Device, typename DType, int dim>
-inline Tensor<Device, dim, DType> NewTensor(const Shape<dim>& shape, DType initial,
-                                            bool pad = true) {
+inline Tensor<Device, dim, DType> NewTensor(const Shape<dim>& shape, DType initial, bool pad = true,
+                                            Stream<Device>* stream = nullptr) {
   Tensor<Device, dim, DType> tensor(shape);
+  tensor.stream_ = stream;
   AllocSpace(&tensor, pad);
-  tensor = initial;
+  detail::Fill(&tensor, initial);
   return tensor;
-}
-/// Copies elements between tensors of one shape.
-template <int dim, typename DType>
-inline void Copy(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
-                 Stream<cpu>* = nullptr) {
-  Require(dst.shape_ == src.shape_, "Copy: the shapes differ: ", dst.shape_, " and ", src.shape_);
-  const Shape<2> flat = dst.shape_.FlatTo2D();
-  for (index_t y = 0; y < flat[0]; ++y)
-    if (flat[1] > 0)
-      std::memmove(dst.dptr_ + (dim == 1 ? 0 : y * dst.stride_),
-                   src.dptr_ + (dim == 1 ? 0 : y * src.stride_),
-                   static_cast<std::size_t>(flat[1]) * sizeof(DType));
 }
 
 /// A tensor that owns its memory.
@@ -135,21 +204,27 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
  public:
   using Base = Tensor<Device, dimension, DType>;
   explicit TensorContainer(bool pad = true) : pad_(pad) {}
-  explicit TensorContainer(const Shape<dimension>& shape, bool pad = true) : pad_(pad) {
-    Resize(shape);
+  explicit TensorContainer(const Shape<dimension>& shape) : TensorContainer() { Resize(shape); }
+  TensorContainer(const Shape<dimension>& shape, DType initial, bool pad = true) : TensorContainer(pad) {
+    Resize(shape, initial);
   }
-  TensorContainer(const Shape<dimension>& shape, DType initial, bool pad = true)
-      : TensorContainer(shape, pad) {
-    *this = initial;
-  }
-  TensorContainer(const TensorContainer& other) : Base(), pad_(other.pad_) {
-    Resize(other.shape_);
-    Copy<dimension, DType>(*this, other);
-  }
+  /// Was it `initial` or `pad`? Write TensorContainer(shape, initial, pad).
+  template <typename Bool, std::enable_if_t<std::is_same_v<Bool, bool> && !std::is_same_v<DType, bool>, int> = 0>
+  TensorContainer(const Shape<dimension>& shape, Bool) = delete;
+  TensorContainer(const TensorContainer& other) : TensorContainer(other.pad_) { *this = other; }
   TensorContainer(TensorContainer&& other) noexcept : Base(other), pad_(other.pad_) {
     static_cast<Base&>(other) = Base();
   }
   ~TensorContainer() { FreeSpace(static_cast<Base*>(this)); }
+
+  /// Whether rows are padded from the next allocation on.
+  void set_pad(bool pad) { pad_ = pad; }
+  /// Frees the memory; the shape is then all zeros.
+  void Release() {
+    FreeSpace(static_cast<Base*>(this));
+    this->shape_ = {};
+    this->stride_ = 0;
+  }
 
   /// Gives the tensor a shape; its elements are then undefined unless the shape was the same.
   void Resize(const Shape<dimension>& shape) {
@@ -163,9 +238,16 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
   /// Gives the tensor a shape and every element a value.
   void Resize(const Shape<dimension>& shape, DType initial) {
     Resize(shape);
-    this->__assign(initial);
+    detail::Fill(static_cast<Base*>(this), initial);
   }
+  /// Copies shape, elements and stream; of a tensor without memory (moved from, say) there are none.
   TensorContainer& operator=(const TensorContainer& other) {
+    if (this == &other) return *this;
+    this->stream_ = other.stream_;
+    if (other.dptr_ == nullptr) {
+      Release();
+      return *this;
+    }
     Resize(other.shape_);
     Copy<dimension, DType>(*this, other);
     return *this;
@@ -191,6 +273,10 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
 #include "umbra/extension/broadcast.h"
 #include "umbra/extension/index_map.h"
 #include "umbra/extension/reduce.h"
+#include "umbra/layout.h"
+#include "umbra/random.h"
+#include "umbra/tensor_functions.h"
+#include "umbra/tensor_io.h"
 #if defined(UMBRA_JIT_EXPRESSIONS)
 #include "umbra/jit.h"
 #endif

@@ -7,33 +7,10 @@
 #include <numeric>
 #include <vector>
 
+#include "umbra/gemm.h"
 #include "umbra/tensor.h"
 
 namespace umbra {
-
-/// Makes a device ready for use; the CPU always is. Throws umbra::Error for a CPU other than 0.
-template <typename Device>
-inline void InitTensorEngine(int device = 0) {
-  Require(device == 0, "InitTensorEngine: there is one CPU, number 0; ", device, " was given");
-}
-template <typename Device>
-inline void ShutdownTensorEngine() {}
-template <typename Device>
-inline void SetDevice(int device) {
-  Require(device == 0, "SetDevice: there is one CPU, number 0; ", device, " was given");
-}
-/// A stream that the caller gives back with DeleteStream.
-template <typename Device>
-inline Stream<Device>* NewStream(bool create_blas_handle = true, bool create_dnn_handle = false) {
-  (void)create_dnn_handle;
-  auto stream = std::make_unique<Stream<Device>>();
-  if (create_blas_handle) stream->CreateBlasHandle();
-  return stream.release();
-}
-template <typename Device>
-inline void DeleteStream(Stream<Device>* stream) {
-  delete stream;
-}
 
 namespace detail {
 inline void RequireShapes(bool fit, const char* name) {
@@ -42,48 +19,117 @@ inline void RequireShapes(bool fit, const char* name) {
 // A position given as a number of any dtype, held within 0 .. extent - 1.
 template <typename IType>
 inline index_t ClippedPosition(IType value, index_t extent) {
-  if (!(value > IType(0))) return 0;
-  return value >= static_cast<IType>(extent - 1) ? extent - 1 : static_cast<index_t>(value);
+  if constexpr (std::is_integral_v<IType>) {
+    const auto position = static_cast<index_t>(value);
+    return position < 0 ? 0 : position < extent ? position : extent - 1;
+  } else {
+    const auto position = static_cast<double>(value);
+    if (!(position > 0)) return 0;
+    return position < static_cast<double>(extent) ? static_cast<index_t>(position) : extent - 1;
+  }
+}
+// A position given as a number of any dtype, which must be a row of `owner`.
+template <typename IType, typename Owner>
+inline index_t RowAt(IType value, const Owner& owner, const char* name) {
+  const auto position = static_cast<double>(value);
+  Require(position >= 0 && position < static_cast<double>(owner.size(0)), name, ": row ", position,
+          " of a tensor of shape ", owner.shape_);
+  return static_cast<index_t>(position);
+}
+// Tensors with memory, of which `dst` is written while the others are read.
+template <typename Dst, typename... Srcs>
+inline void RequireMemory(const char* name, const Dst& dst, const Srcs&... srcs) {
+  expr::CheckTensor(dst);
+  (expr::CheckTensor(srcs), ...);
+  const expr::Region region = expr::RegionOf(dst);
+  Require((true && ... && expr::RegionOf(srcs).Apart(region)), name,
+          ": the destination overlaps an operand; give it memory of its own");
 }
 }  // namespace detail
 
-/// Each row of `dst` is the softmax of that row of `src`: exp(x - max) / sum. They may be one tensor.
-template <typename DType>
-inline void Softmax(Tensor<cpu, 1, DType> dst, const Tensor<cpu, 1, DType>& src) {
-  detail::RequireShapes(dst.shape_ == src.shape_, "Softmax");
-  if (src.size(0) == 0) return;
-  DType most = src[0], sum = 0;
-  for (index_t i = 1; i < src.size(0); ++i) most = simd::maximum(src[i], most);
-  for (index_t i = 0; i < src.size(0); ++i) sum += dst[i] = simd::exp(src[i] - most);
-  for (index_t i = 0; i < src.size(0); ++i) dst[i] /= sum;
-}
-template <typename DType>
-inline void Softmax(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 2, DType>& src) {
-  detail::RequireShapes(dst.shape_ == src.shape_, "Softmax");
-  for (index_t y = 0; y < src.size(0); ++y) Softmax(dst[y], src[y]);
-}
-/// The gradient of cross-entropy over softmax: `src` less 1 at each row's label. Throws umbra::Error
-/// for a label that is no column.
-template <typename DType>
-inline void SoftmaxGrad(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 2, DType>& src,
-                        const Tensor<cpu, 1, DType>& label) {
-  detail::RequireShapes(dst.shape_ == src.shape_ && label.size(0) == src.size(0), "SoftmaxGrad");
-  for (index_t y = 0; y < src.size(0); ++y) {
-    Require(label[y] >= DType(0) && label[y] < static_cast<DType>(src.size(1)), "SoftmaxGrad: label ",
-            label[y], " of row ", y, " is none of ", src.size(1), " classes");
-    const auto k = static_cast<index_t>(label[y]);
-    for (index_t x = 0; x < src.size(1); ++x) dst[y][x] = x == k ? src[y][x] - DType(1) : src[y][x];
+namespace detail {
+// The classes of a classifier's outputs: the elements of a vector, of each row of a matrix, or along axis 1
+// of a tensor of rank 3.
+template <int dim, typename DType>
+struct ClassLines {
+  static_assert(1 <= dim && dim <= 3, "umbra: Softmax and SoftmaxGrad take tensors of rank 1 to 3");
+  explicit ClassLines(const Tensor<cpu, dim, DType>& t)
+      : data(t.dptr_), outer(dim == 1 ? 1 : t.shape_[0]), inner(dim == 3 ? t.shape_[dim - 1] : 1),
+        classes(t.shape_[dim == 1 ? 0 : 1]), step(dim == 3 ? t.stride_ : 1),
+        outer_step(dim == 3 ? classes * t.stride_ : t.stride_) {
+    expr::CheckTensor(t);
   }
+  DType* Line(index_t y, index_t z) const { return data + y * outer_step + z; }
+
+  DType* data;
+  index_t outer, inner, classes;
+  index_t step, outer_step;  // elements from one class, and from one line, to the next
+};
+
+// Calls body(y, z, dst line, src line) for each line of two tensors of one shape.
+template <int dim, typename DType, typename Body>
+inline void ForEachLine(const char* name, const Tensor<cpu, dim, DType>& dst, const Tensor<cpu, dim, DType>& src,
+                        Body body) {
+  RequireShapes(dst.shape_ == src.shape_, name);
+  const ClassLines<dim, DType> to(dst), from(src);
+  Require(expr::AliasCheck<Tensor<cpu, dim, DType>>::Harmless(src, expr::RegionOf(dst)), name,
+          ": the destination overlaps the operand in part; use the same tensor or memory of its own");
+  if (to.classes == 0) return;
+  for (index_t y = 0; y < to.outer; ++y)
+    for (index_t z = 0; z < to.inner; ++z) body(y, z, to.Line(y, z), to.step, from.Line(y, z), from.step);
 }
-/// The same, with zeros in the rows whose label is `ignore_label`.
-template <typename DType>
-inline void SoftmaxGrad(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 2, DType>& src,
-                        const Tensor<cpu, 1, DType>& label, const DType& ignore_label) {
-  detail::RequireShapes(dst.shape_ == src.shape_ && label.size(0) == src.size(0), "SoftmaxGrad");
-  for (index_t y = 0; y < src.size(0); ++y) {
-    if (label[y] == ignore_label) dst[y] = DType(0);
-    else SoftmaxGrad(dst.Slice(y, y + 1), src.Slice(y, y + 1), label.Slice(y, y + 1));
-  }
+
+template <int dim, typename DType>
+inline void SoftmaxGrad(const Tensor<cpu, dim, DType>& dst, const Tensor<cpu, dim, DType>& src,
+                        const Tensor<cpu, dim - 1, DType>& label, const DType* ignore_label) {
+  static_assert(dim > 1, "umbra: SoftmaxGrad takes tensors of rank 2 or 3");
+  using C = ComputeOf<DType>;
+  RequireShapes(label.shape_[0] == src.shape_[0] && (dim == 2 || label.shape_[dim - 2] == src.shape_[dim - 1]),
+                "SoftmaxGrad");
+  expr::CheckTensor(label);
+  const index_t classes = src.shape_[1];
+  ForEachLine("SoftmaxGrad", dst, src, [&](index_t y, index_t z, DType* out, index_t out_step, const DType* in, index_t in_step) {
+    const DType wanted = label.dptr_[dim == 2 ? y : y * label.stride_ + z];
+    const bool ignored = ignore_label != nullptr && wanted == *ignore_label;
+    const auto number = static_cast<double>(wanted);
+    Require(ignored || (number >= 0 && number < static_cast<double>(classes)), "SoftmaxGrad: label ", number, " of row ",
+            y, " is none of ", classes, " classes");
+    const index_t k = ignored ? 0 : static_cast<index_t>(number);
+    for (index_t x = 0; x < classes; ++x)
+      out[x * out_step] = ConvertTo<DType>(ignored ? C(0) : static_cast<C>(in[x * in_step]) - static_cast<C>(x == k ? 1 : 0));
+  });
+}
+}  // namespace detail
+
+/// The classes become their softmax, exp(x - max) / sum: the elements of a vector, of each row of a matrix, or
+/// along axis 1 of a tensor of rank 3. `dst` and `src` may be one tensor. f16 and bf16 are computed in f32 and
+/// rounded once.
+template <int dim, typename DType>
+inline void Softmax(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src) {
+  using C = ComputeOf<DType>;
+  const index_t n = src.shape_[dim == 1 ? 0 : 1];
+  std::vector<C> line(static_cast<std::size_t>(n));
+  detail::ForEachLine("Softmax", dst, src, [&](index_t, index_t, DType* out, index_t out_step, const DType* in, index_t in_step) {
+    C most = static_cast<C>(in[0]), sum = 0;
+    for (index_t i = 1; i < n; ++i) most = simd::maximum(static_cast<C>(in[i * in_step]), most);
+    for (index_t i = 0; i < n; ++i)
+      sum += line[static_cast<std::size_t>(i)] = simd::exp(static_cast<C>(in[i * in_step]) - most);
+    for (index_t i = 0; i < n; ++i) out[i * out_step] = ConvertTo<DType>(line[static_cast<std::size_t>(i)] / sum);
+  });
+}
+/// The gradient of cross-entropy over softmax: `src` less 1 at the class that `label` names, which is one for
+/// each row of a matrix and for each (axis 0, axis 2) of a tensor of rank 3. Throws umbra::Error for a label
+/// that is no class.
+template <int dim, typename DType>
+inline void SoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
+                        const Tensor<cpu, dim - 1, DType>& label) {
+  detail::SoftmaxGrad<dim, DType>(dst, src, label, nullptr);
+}
+/// The same, with zeros where the label is `ignore_label`.
+template <int dim, typename DType>
+inline void SoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
+                        const Tensor<cpu, dim - 1, DType>& label, const DType& ignore_label) {
+  detail::SoftmaxGrad<dim, DType>(dst, src, label, &ignore_label);
 }
 
 /// dst[index[y]] += src[y]; positions beyond `dst` are clipped, as take() reads them.
@@ -91,6 +137,7 @@ template <typename IndexType, typename DType>
 inline void AddTakeGrad(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexType>& index,
                         const Tensor<cpu, 2, DType>& src) {
   detail::RequireShapes(index.size(0) == src.size(0) && dst.size(1) == src.size(1), "AddTakeGrad");
+  detail::RequireMemory("AddTakeGrad", dst, index, src);
   if (dst.size(0) == 0) return;
   for (index_t y = 0; y < index.size(0); ++y)
     dst[detail::ClippedPosition(index[y], dst.size(0))] += src[y];
@@ -103,10 +150,10 @@ inline void AddTakeGradLargeBatch(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1
                                   const Tensor<cpu, 2, DType>& src) {
   detail::RequireShapes(sorted.size(0) == index.size(0) && dst.size(1) == src.size(1),
                         "AddTakeGradLargeBatch");
+  detail::RequireMemory("AddTakeGradLargeBatch", dst, sorted, index, src);
   for (index_t y = 0; y < sorted.size(0); ++y) {
-    Require(index[y] >= IndexType(0) && static_cast<index_t>(index[y]) < src.size(0),
-            "AddTakeGradLargeBatch: row ", index[y], " of a tensor of shape ", src.shape_);
-    dst[detail::ClippedPosition(sorted[y], dst.size(0))] += src[static_cast<index_t>(index[y])];
+    const index_t row = detail::RowAt(index[y], src, "AddTakeGradLargeBatch");
+    if (dst.size(0) > 0) dst[detail::ClippedPosition(sorted[y], dst.size(0))] += src[row];
   }
 }
 /// dst[index[y]] = src[y]. Throws umbra::Error for a row that `dst` does not have.
@@ -114,11 +161,9 @@ template <typename IndexType, typename DType>
 inline void IndexFill(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexType>& index,
                       const Tensor<cpu, 2, DType>& src) {
   detail::RequireShapes(index.size(0) == src.size(0) && dst.size(1) == src.size(1), "IndexFill");
-  for (index_t y = 0; y < index.size(0); ++y) {
-    Require(index[y] >= IndexType(0) && static_cast<index_t>(index[y]) < dst.size(0),
-            "IndexFill: row ", index[y], " of a tensor of shape ", dst.shape_);
-    Copy<1, DType>(dst[static_cast<index_t>(index[y])], src[y]);
-  }
+  detail::RequireMemory("IndexFill", dst, index, src);
+  for (index_t y = 0; y < index.size(0); ++y)
+    Copy<1, DType>(dst[detail::RowAt(index[y], dst, "IndexFill")], src[y]);
 }
 
 /// Sorts `keys` and brings `values` into the same order; equal keys keep theirs. NaN comes last.
@@ -126,6 +171,7 @@ template <typename KDType, typename VDType>
 inline void SortByKey(Tensor<cpu, 1, KDType> keys, Tensor<cpu, 1, VDType> values,
                       bool is_ascend = true) {
   detail::RequireShapes(keys.size(0) == values.size(0), "SortByKey");
+  detail::RequireMemory("SortByKey", keys, values);
   std::vector<index_t> order(static_cast<std::size_t>(keys.size(0)));
   std::iota(order.begin(), order.end(), index_t{0});
   std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) {
@@ -155,6 +201,7 @@ template <typename DType>
 inline void VectorDot(Tensor<cpu, 1, DType> dst, const Tensor<cpu, 1, DType>& lhs,
                       const Tensor<cpu, 1, DType>& rhs) {
   detail::RequireShapes(lhs.size(0) == rhs.size(0) && dst.size(0) == 1, "VectorDot");
+  detail::RequireMemory("VectorDot", dst, lhs, rhs);
   dst[0] = DType(0);
   if (lhs.size(0) > 0)
     blas::Gemm<DType>(false, false, 1, 1, lhs.size(0), DType(1), lhs.dptr_, lhs.size(0), rhs.dptr_, 1,
@@ -174,6 +221,7 @@ inline void BatchGEMM(Tensor<cpu, 3, DType> dst, const Tensor<cpu, 3, DType>& lh
                             rhs.size(transpose_right ? 1 : 2) == n &&
                             rhs.size(transpose_right ? 2 : 1) == k,
                         "BatchGEMM");
+  detail::RequireMemory("BatchGEMM", dst, lhs, rhs);
   for (index_t b = 0; b < dst.size(0); ++b)
     blas::Gemm<DType>(transpose_left, transpose_right, m, n, k, alpha, lhs[b].dptr_, lhs.stride_,
                       rhs[b].dptr_, rhs.stride_, beta, dst[b].dptr_, dst.stride_);

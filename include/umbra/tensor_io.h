@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "umbra/tensor.h"
@@ -23,16 +24,15 @@ inline void SaveBinary(Stream& out, const Tensor<cpu, dim, DType>& src) {
     const auto extent = static_cast<std::uint32_t>(src.shape_[d]);
     out.Write(&extent, sizeof extent);
   }
-  const Shape<2> flat = src.shape_.FlatTo2D();
-  for (index_t y = 0; y < flat[0]; ++y)
-    out.Write(src.dptr_ + (dim == 1 ? 0 : y * src.stride_),
-              static_cast<std::size_t>(flat[1]) * sizeof(DType));
+  detail::ForEachRow(src, [&](index_t, const DType* row) {
+    out.Write(row, static_cast<std::size_t>(src.shape_[dim - 1]) * sizeof(DType));
+  });
 }
 
 /// Reads a tensor from `in`, which has size_t Read(void*, size_t). With `pre_alloc` the memory of `dst`
-/// is used, and its shape must be the one that is read; else it is allocated row by row as the bytes
-/// arrive, so that a false shape does not take memory that the input does not have. Throws umbra::Error
-/// if the input ends early or the shape does not fit; `dst` is then as before.
+/// is used, and its shape must be the one that is read; else it is allocated once the bytes are there, so
+/// that a false shape does not take memory that the input does not have. Throws umbra::Error if the input
+/// ends early or the shape does not fit; `dst` is then as before.
 template <int dim, typename DType, typename Stream>
 inline void LoadBinary(Stream& in, Tensor<cpu, dim, DType>* dst, bool pre_alloc) {
   Shape<dim> shape;
@@ -41,33 +41,41 @@ inline void LoadBinary(Stream& in, Tensor<cpu, dim, DType>* dst, bool pre_alloc)
     Require(in.Read(&extent, sizeof extent) == sizeof extent, "LoadBinary: the input ends within the shape");
     shape[d] = extent;
   }
-  const Shape<2> flat = shape.FlatTo2D();
-  const std::size_t row = static_cast<std::size_t>(flat[1]) * sizeof(DType);
-  const auto read_row = [&](void* to) {
-    Require(in.Read(to, row) == row, "LoadBinary: the input ends within a tensor of shape ", shape);
-  };
-  if (pre_alloc) {
-    Require(shape == dst->shape_, "LoadBinary: the input has shape ", shape, ", the tensor ", dst->shape_);
-    for (index_t y = 0; y < flat[0]; ++y) read_row(dst->dptr_ + (dim == 1 ? 0 : y * dst->stride_));
-    return;
-  }
+  Require(!pre_alloc || shape == dst->shape_, "LoadBinary: the input has shape ", shape, ", the tensor ", dst->shape_);
+  if (pre_alloc) expr::CheckTensor(*dst);
+  std::size_t total = 0;
+  Require(!__builtin_mul_overflow(shape.Size(), sizeof(DType), &total), "LoadBinary: a tensor of shape ", shape,
+          " is larger than memory can be");
   std::vector<char> bytes;
   constexpr std::size_t kStep = 1 << 20;
-  const std::size_t total = shape.Size() * sizeof(DType);
   while (bytes.size() < total) {
     const std::size_t begin = bytes.size(), step = std::min(kStep, total - begin);
     bytes.resize(begin + step);
     Require(in.Read(bytes.data() + begin, step) == step, "LoadBinary: the input ends within a tensor of shape ",
             shape);
   }
-  Tensor<cpu, dim, DType> fresh(shape);
-  AllocSpace(&fresh);
-  for (index_t y = 0; y < flat[0]; ++y)
-    if (row > 0)
-      std::memcpy(fresh.dptr_ + (dim == 1 ? 0 : y * fresh.stride_),
-                  bytes.data() + static_cast<std::size_t>(y) * row, row);
-  fresh.stream_ = dst->stream_;
-  *dst = fresh;
+  if (!pre_alloc) {
+    Tensor<cpu, dim, DType> fresh(shape);
+    AllocSpace(&fresh);
+    fresh.stream_ = dst->stream_;
+    *dst = fresh;
+  }
+  const char* next = bytes.data();
+  const std::size_t row_bytes = static_cast<std::size_t>(shape[dim - 1]) * sizeof(DType);
+  detail::ForEachRow(*dst, [&](index_t, DType* row) {
+    std::memcpy(row, next, row_bytes);
+    next += row_bytes;
+  });
+}
+/// The same into a container, which takes the shape that is read unless `pre_alloc`.
+template <int dim, typename DType, typename Stream>
+inline void LoadBinary(Stream& in, TensorContainer<cpu, dim, DType>* dst, bool pre_alloc) {
+  if (pre_alloc) return LoadBinary(in, static_cast<Tensor<cpu, dim, DType>*>(dst), true);
+  Tensor<cpu, dim, DType> fresh;
+  LoadBinary(in, &fresh, false);
+  const std::unique_ptr<DType, void (*)(void*)> owner(fresh.dptr_, packet::AlignedFree);
+  dst->Resize(fresh.shape_);
+  Copy<dim, DType>(*dst, fresh);
 }
 
 }  // namespace umbra

@@ -115,11 +115,11 @@ TEST(ExpContainer, ResizeKeepsEqualShapes) {
 TEST(ExpContainer, ImpossibleSizesThrow) {
   // Products that wrap around to small numbers of bytes must not pass for small tensors.
   EXPECT_SAYS("larger than memory", (TensorContainer<cpu, 1>(Shape1(index_t{1} << 62))));
-  EXPECT_SAYS("larger than memory", (TensorContainer<cpu, 2>(Shape2(2, (index_t{1} << 62) + 16))));
+  EXPECT_SAYS("overflows", (TensorContainer<cpu, 2>(Shape2(2, (index_t{1} << 62) + 16))));
   EXPECT_SAYS("rows of", (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 22))));
   EXPECT_SAYS("overflows",
-               (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 40), false)));
-  EXPECT_SAYS("negative extent: shape (3,-1)", (TensorContainer<cpu, 2>(Shape2(3, -1))));
+               (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 40))));
+  EXPECT_SAYS("shape (3,-1) has a negative extent", (TensorContainer<cpu, 2>(Shape2(3, -1))));
 }
 
 TEST(ExpContainer, KeepsItsShapeWhenAResizeFails) {
@@ -129,10 +129,108 @@ TEST(ExpContainer, KeepsItsShapeWhenAResizeFails) {
   EXPECT_EQ(t[3], 7);
 }
 
+TEST(ExpContainer, CopiesMovesAndReleases) {
+  Stream<cpu> stream;
+  TensorContainer<cpu, 2> a(Shape2(2, 3), 5.0f);
+  a.set_stream(&stream);
+  const TensorContainer<cpu, 2> copy(a);
+  EXPECT_EQ(copy.stream_, &stream);
+  EXPECT_NE(copy.dptr_, a.dptr_);
+  TensorContainer<cpu, 2> moved(std::move(a));
+  EXPECT_EQ(moved[1][2], 5);
+  EXPECT_EQ(a.dptr_, nullptr);
+  const TensorContainer<cpu, 2> of_nothing(a);
+  EXPECT_EQ(of_nothing.dptr_, nullptr);
+  a = moved;  // a moved-from container is as good as new
+  EXPECT_EQ(a[1][2], 5);
+  a = static_cast<const TensorContainer<cpu, 2>&>(a);
+  EXPECT_EQ(a[1][2], 5);
+  a.Release();
+  EXPECT_EQ(a.shape_, Shape2(0, 0));
+  a.set_pad(false);
+  a.Resize(Shape2(2, 3), 1.0f);
+  EXPECT_TRUE(a.CheckContiguous());
+  EXPECT_EQ(a.FlatTo1D()[5], 1);
+  const TensorContainer<cpu, 3> empty(Shape3(index_t{1} << 40, index_t{1} << 40, 0)), again(empty);
+  EXPECT_EQ(again.shape_, empty.shape_);
+}
+
+template <typename T>
+void ExpectFilled(T value) {
+  const TensorContainer<cpu, 2, T> padded(Shape2(3, 4), value), tight(Shape2(3, 4), value, false);
+  for (index_t y = 0; y < 3; ++y)
+    for (index_t x = 0; x < 4; ++x) {
+      EXPECT_TRUE(padded[y][x] == value);
+      EXPECT_TRUE(tight[y][x] == value);
+    }
+}
+
+TEST(ExpContainer, InitialValuesOfEveryDType) {
+  ExpectFilled(1.5f);
+  ExpectFilled(1.5);
+  ExpectFilled(half_t(1.5f));
+  ExpectFilled(bf16_t(1.5f));
+  ExpectFilled(std::int8_t{-3});
+  ExpectFilled(std::uint8_t{200});
+  ExpectFilled(std::int16_t{-300});
+  ExpectFilled(std::int32_t{1} << 30);
+  ExpectFilled(std::int64_t{1} << 40);
+  ExpectFilled(true);
+  EXPECT_EQ((TensorContainer<cpu, 1>(Shape1(2), 1)[1]), 1.0f);  // a number of another dtype is converted
+  EXPECT_EQ((TensorContainer<cpu, 1>(Shape1(2), 1.0)[1]), 1.0f);
+}
+
+// A row of a padded matrix is a vector without padding, whatever the distance to the next row.
+TEST(ExpTensor, VectorsHaveNoPadding) {
+  const TensorContainer<cpu, 2> m(Shape2(3, 5), 0.0f);
+  const Tensor<cpu, 1> row = m[1];
+  EXPECT_TRUE(row.CheckContiguous());
+  EXPECT_EQ(row.MSize(), 5u);
+  EXPECT_EQ(row.MemSize<0>(), 5u);
+  EXPECT_EQ(row.size(0), 5);
+  EXPECT_EQ(row.size(1), 5);
+  EXPECT_EQ(row.FlatTo1D().shape_, Shape1(5));
+  EXPECT_EQ(row.FlatTo2D().shape_, Shape2(1, 5));
+  static_assert(Tensor<cpu, 3>::kDimension == 3 && Tensor<cpu, 3>::kSubdim == 2 && Tensor<cpu, 3>::kDevCPU);
+  const Tensor<cpu, 2> from_shape = Shape2(2, 3);
+  EXPECT_EQ(from_shape.dptr_, nullptr);
+}
+
+// Positions beyond 2^31, of memory that is not there.
+TEST(ExpTensor, LargeIndices) {
+  const index_t rows = index_t{3} << 30;
+  float* const base = reinterpret_cast<float*>(std::uintptr_t{1} << 44);
+  const Tensor<cpu, 3> t(base, Shape3(2, rows, 5), 8, nullptr);
+  EXPECT_EQ(t.MSize(), static_cast<std::size_t>(2 * rows * 8));
+  EXPECT_EQ(t.MemSize<1>(), static_cast<std::size_t>(rows * 8));
+  EXPECT_EQ(t[1].dptr_, base + rows * 8);
+  EXPECT_EQ(t[1][rows - 1].dptr_, base + (2 * rows - 1) * 8);
+  EXPECT_EQ(t[1].Slice(rows - 2, rows).dptr_, base + (2 * rows - 2) * 8);
+  EXPECT_EQ(t.FlatTo2D().shape_, Shape2(2 * rows, 5));
+  EXPECT_SAYS("overflows", (Tensor<cpu, 2>(base, Shape2(index_t{1} << 40, 1), index_t{1} << 40, nullptr).MSize()));
+}
+
+TEST(ExpShape, Corners) {
+  static_assert(Shape<4>::kDimension == 4 && Shape<4>::kSubdim == 3);
+  EXPECT_EQ((Shape5(1, 2, 3, 4, 5).Slice<0, 2>()), Shape2(1, 2));
+  EXPECT_EQ((Shape5(1, 2, 3, 4, 5).Slice<3, 5>()), Shape2(4, 5));
+  EXPECT_EQ(Shape<0>().Size(), 1u);
+  EXPECT_SAYS("shape (-2,-3) has a negative extent", Shape2(-2, -3).Size());
+  EXPECT_SAYS("has a negative extent", Shape2(-2, 0).Size());
+  EXPECT_SAYS("ProdShape(0, 5) of shape (2,3): it has 2 axes", Shape2(2, 3).ProdShape(0, 5));
+  EXPECT_SAYS("ProdShape(-1, 1)", Shape2(2, 3).ProdShape(-1, 1));
+  EXPECT_EQ(Shape2(2, 3).ProdShape(1, 1), 1);
+  EXPECT_EQ(Shape2(index_t{3} << 30, 2).Size(), std::size_t{3} << 31);
+  EXPECT_EQ(Shape3(4, 5, 0).FlatTo2D(), Shape2(20, 0));
+  std::ostringstream text;
+  text << std::hex << Shape3(10, 11, 12) << Shape5(1, 2, 3, 4, 16);
+  EXPECT_EQ(text.str(), "(10,11,12)(1,2,3,4,16)");
+}
+
 TEST(ExpSpace, NewCopyFree) {
   Tensor<cpu, 2> a = NewTensor<cpu>(Shape2(3, 5), 4.0f);
   EXPECT_EQ(a[2][4], 4);
-  TensorContainer<cpu, 2> b(Shape2(3, 5), false);
+  TensorContainer<cpu, 2> b(Shape2(3, 5), 0.0f, false);
   Copy(static_cast<Tensor<cpu, 2>&>(b), a);
   EXPECT_EQ(b[2][4], 4);
   FreeSpace(&a);

@@ -4,10 +4,10 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "umbra/layout.h"
-#include "umbra/random.h"
 #include "tests/support/testing.h"
 #include "umbra/tensor_io.h"
 
@@ -154,47 +154,146 @@ TEST(TensorIo, RoundTripAndDamage) {
   EXPECT_NE(MessageOf([&] { LoadBinary<2, float>(again, &other, true); }).find("(3,5)"), std::string::npos);
 }
 
-TEST(Random, KnownAnswer) {  // of Random123's kat_vectors for philox4x32-10
-  const auto zero = Philox(0, 0);
-  EXPECT_EQ(zero[0], 0x6627e8d5u);
-  EXPECT_EQ(zero[1], 0xe169c58du);
-  EXPECT_EQ(zero[2], 0xbc57ac4cu);
-  EXPECT_EQ(zero[3], 0x9b00dbd8u);
+TEST(TensorFunctions, SoftmaxOfEveryRankAndDType) {
+  TensorContainer<cpu, 3> x(Shape3(2, 4, 3), 0.0f), p(x.shape_), grad(x.shape_);
+  x[1][2][0] = std::log(5.0f);
+  Softmax<3, float>(p, x);
+  EXPECT_NEAR(p[0][1][2], 0.25f, 1e-6);
+  EXPECT_NEAR(p[1][2][0], 5.0f / 8, 1e-6);  // over axis 1
+  EXPECT_NEAR(p[1][0][0], 1.0f / 8, 1e-6);
+  TensorContainer<cpu, 2> label(Shape2(2, 3), 1.0f);
+  label[1][0] = 2.0f;
+  label[0][2] = -1.0f;
+  SoftmaxGrad<3, float>(grad, p, label, -1.0f);
+  EXPECT_NEAR(grad[1][2][0], 5.0f / 8 - 1, 1e-6);
+  EXPECT_NEAR(grad[1][1][1], 0.25f - 1, 1e-6);
+  EXPECT_EQ(grad[0][1][2], 0.0f);
+  EXPECT_SAYS("label -1 of row 0 is none of 4 classes", (SoftmaxGrad<3, float>(grad, p, label)));
+  label[0][2] = std::nanf("");
+  EXPECT_SAYS("label nan", (SoftmaxGrad<3, float>(grad, p, label)));
+  EXPECT_SAYS("do not fit together", (SoftmaxGrad<3, float>(grad, p, TensorContainer<cpu, 2>(Shape2(3, 2)))));
+
+  TensorContainer<cpu, 1, half_t> h(Shape1(3), half_t(1.0f));
+  Softmax<1, half_t>(h, h);  // in place
+  EXPECT_NEAR(static_cast<float>(h[1]), 1.0f / 3, 1e-3);
+  TensorContainer<cpu, 2, double> d(Shape2(2, 5), 3.0);
+  d[1][4] = std::numeric_limits<double>::infinity();
+  Softmax<2, double>(d.Slice(0, 1), d.Slice(0, 1));
+  EXPECT_NEAR(d[0][3], 0.2, 1e-15);
+  Softmax<2, double>(d, d);
+  EXPECT_TRUE(std::isnan(d[1][4]));
+  TensorContainer<cpu, 2> none(Shape2(3, 0));
+  Softmax<2, float>(none, none);
+  EXPECT_SAYS("overlaps the operand in part", (Softmax<2, float>(p[0].Slice(1, 3), p[0].Slice(0, 2))));
 }
 
-TEST(Random, Distributions) {
-  Random<cpu> random(17), same(17), other(18);
-  TensorContainer<cpu, 2> a(Shape2(100, 1003)), b(a.shape_), c(a.shape_);
-  random.SampleUniform<2>(&a, -1, 3);
-  same.SampleUniform<2>(&b, -1, 3);
-  other.SampleUniform<2>(&c, -1, 3);
-  double mean = 0, differs = 0;
-  for (index_t i = 0; i < 100; ++i)
-    for (index_t j = 0; j < 1003; ++j) {
-      ASSERT_EQ(a[i][j], b[i][j]);
-      ASSERT_TRUE(a[i][j] >= -1 && a[i][j] < 3);
-      differs += a[i][j] != c[i][j];
-      mean += static_cast<double>(a[i][j]) / 100300;
-    }
-  EXPECT_NEAR(mean, 1, 0.02);
-  EXPECT_GT(differs, 100000);
-  random.SampleGaussian<2>(&a, 2, 3);
-  double m = 0, v = 0;
-  for (index_t i = 0; i < 100; ++i)
-    for (index_t j = 0; j < 1003; ++j) m += static_cast<double>(a[i][j]) / 100300;
-  for (index_t i = 0; i < 100; ++i)
-    for (index_t j = 0; j < 1003; ++j) v += std::pow(static_cast<double>(a[i][j]) - m, 2) / 100300;
-  EXPECT_NEAR(m, 2, 0.05);
-  EXPECT_NEAR(std::sqrt(v), 3, 0.05);
-  b = random.uniform(b.shape_) * 2.0f;
-  EXPECT_LT(b[0][0], 2.0f);
-  TensorContainer<cpu, 1> deck((Shape1(52)));
-  for (int i = 0; i < 52; ++i) deck[i] = static_cast<float>(i);
-  random.Shuffle<1, float>(&deck);
-  double sum = 0, moved = 0;
-  for (int i = 0; i < 52; ++i) sum += deck[i], moved += deck[i] != static_cast<float>(i);
-  EXPECT_EQ(sum, 51 * 26);
-  EXPECT_GT(moved, 40);
+// Positions as numbers of narrow dtypes, which cannot name the last row, and as numbers out of range.
+TEST(TensorFunctions, PositionsOfAnyDType) {
+  TensorContainer<cpu, 2> src(Shape2(1, 2), 1.0f);
+  const auto row_of = [&](auto position, index_t rows) {
+    TensorContainer<cpu, 2> dst(Shape2(rows, 2), 0.0f);
+    TensorContainer<cpu, 1, decltype(position)> index(Shape1(1), position);
+    AddTakeGrad(static_cast<Tensor<cpu, 2>&>(dst), static_cast<Tensor<cpu, 1, decltype(position)>&>(index),
+                static_cast<Tensor<cpu, 2>&>(src));
+    for (index_t y = 0; y < rows; ++y)
+      if (dst[y][1] != 0) return y;
+    return index_t{-1};
+  };
+  EXPECT_EQ(row_of(std::uint8_t{50}, 300), 50);
+  EXPECT_EQ(row_of(std::int8_t{50}, 300), 50);
+  EXPECT_EQ(row_of(std::int8_t{-5}, 300), 0);
+  EXPECT_EQ(row_of(half_t(2048.0f), 2050), 2048);
+  EXPECT_EQ(row_of(bf16_t(256.0f), 258), 256);
+  EXPECT_EQ(row_of(16777216.0f, (1 << 24) + 2), 16777216);
+  EXPECT_EQ(row_of(1e30f, 7), 6);
+  EXPECT_EQ(row_of(std::nanf(""), 7), 0);
+  TensorContainer<cpu, 1> far(Shape1(1), 1e30f), first(Shape1(1), 0.0f);
+  TensorContainer<cpu, 2> dst(Shape2(3, 2), 0.0f), nothing(Shape2(0, 2));
+  EXPECT_SAYS("IndexFill: row 1", (IndexFill<float, float>(dst, far, src)));
+  EXPECT_SAYS("AddTakeGradLargeBatch: row 1", (AddTakeGradLargeBatch<float, float>(dst, first, far, src)));
+  AddTakeGradLargeBatch<float, float>(nothing, first, first, src);
+  AddTakeGrad<float, float>(nothing, first, src);
+  EXPECT_SAYS("IndexFill: row 0 of a tensor of shape (0,2)", (IndexFill<float, float>(nothing, first, src)));
+}
+
+TEST(TensorFunctions, MemoryIsCheckedAndApart) {
+  const Tensor<cpu, 2> none = Shape2(2, 3);
+  const Tensor<cpu, 1> line = Shape1(3);
+  const Tensor<cpu, 3> cube = Shape3(2, 2, 2);
+  TensorContainer<cpu, 2> here(Shape2(2, 3), 1.0f);
+  EXPECT_SAYS("has no memory", (Softmax<2, float>(none, here)));
+  EXPECT_SAYS("has no memory", (SortByKey<float, float>(line, line)));
+  EXPECT_SAYS("has no memory", (IndexFill<float, float>(none, Vector({0, 1}), here)));
+  EXPECT_SAYS("has no memory", (BatchGEMM<false, false, float>(cube, cube, cube, 1, 0)));
+  EXPECT_SAYS("has no memory", (Copy<2, float>(none, here)));
+  Tensor<cpu, 2> unset = none;
+  Random<cpu> random(1);
+  EXPECT_SAYS("has no memory", random.SampleUniform(&unset));
+  EXPECT_SAYS("has no memory", random.Shuffle(&unset));
+  MemoryStream stream;
+  EXPECT_SAYS("has no memory", SaveBinary(stream, none));
+  EXPECT_SAYS("a negative extent", (Copy<2, float>(Tensor<cpu, 2>(Shape2(-1, -1)), Tensor<cpu, 2>(Shape2(-1, -1)))));
+  const TensorContainer<cpu, 3> a(Shape3(1, 2, 2), 2.0f), b(Shape3(1, 2, 2), 3.0f);
+  EXPECT_SAYS("BatchGEMM: the destination overlaps", (BatchGEMM<false, false, float>(a, a, b, 1, 0)));
+  const auto v = Vector({2, 3, 4});
+  EXPECT_SAYS("VectorDot: the destination overlaps", (VectorDot<float>(v.Slice(0, 1), v, v)));
+}
+
+TEST(TensorFunctions, CopiesOverlappingRows) {
+  const auto numbers = [] {
+    TensorContainer<cpu, 2> t(Shape2(4, 3), 0.0f);
+    for (index_t y = 0; y < 4; ++y) t[y] = static_cast<float>(y);
+    return t;
+  };
+  auto down = numbers(), up = numbers();
+  Copy<2, float>(down.Slice(1, 4), down.Slice(0, 3));
+  Copy<2, float>(up.Slice(0, 3), up.Slice(1, 4));
+  const float after_down[] = {0, 0, 1, 2}, after_up[] = {1, 2, 3, 3};
+  for (index_t y = 0; y < 4; ++y) {
+    EXPECT_EQ(down[y][2], after_down[y]);
+    EXPECT_EQ(up[y][2], after_up[y]);
+  }
+  // Rows at different distances of one memory.
+  float data[12];
+  for (int k = 0; k < 12; ++k) data[k] = static_cast<float>(k);
+  Copy<2, float>(Tensor<cpu, 2>(data, Shape2(3, 2), 3, nullptr), Tensor<cpu, 2>(data, Shape2(3, 2), 2, nullptr));
+  const float wanted[] = {0, 1, 2, 2, 3, 5, 4, 5};
+  for (int k = 0; k < 8; ++k) EXPECT_EQ(data[k], wanted[k]) << k;
+}
+
+TEST(TensorIo, ShapesAndMemory) {
+  // A hostile shape: rows without elements that nobody could count to the end.
+  MemoryStream hostile;
+  for (const std::uint32_t extent : {0x7fffffffu, 0x7fffffffu, 0u}) hostile.Write(&extent, sizeof extent);
+  Tensor<cpu, 3> rows;
+  LoadBinary(hostile, &rows, false);
+  EXPECT_EQ(rows.shape_, Shape3(0x7fffffff, 0x7fffffff, 0));
+  MemoryStream again;
+  SaveBinary(again, rows);
+  EXPECT_EQ(again.bytes.size(), 12u);
+  FreeSpace(&rows);
+
+  const auto x = Counted(4, 3);
+  MemoryStream file;
+  SaveBinary(file, x);
+  MemoryStream cut{file.bytes.substr(0, file.bytes.size() - 4)}, second{file.bytes}, third{file.bytes};
+  TensorContainer<cpu, 2> target(x.shape_, 9.0f), grows(Shape2(50, 50), 1.0f);
+  EXPECT_SAYS("the input ends within", LoadBinary(cut, &target, true));
+  EXPECT_EQ(target[0][0], 9.0f);  // as before
+  LoadBinary(second, &target, true);
+  EXPECT_EQ(target[3][2], 32.0f);
+  LoadBinary(third, &grows, false);
+  EXPECT_EQ(grows.shape_, x.shape_);
+  EXPECT_EQ(grows[3][2], 32.0f);
+
+  TensorContainer<cpu, 4, half_t> halves(Shape4(2, 1, 3, 5), half_t(1.5f)), read;
+  MemoryStream narrow;
+  SaveBinary(narrow, halves);
+  EXPECT_EQ(narrow.bytes.size(), 4 * sizeof(std::uint32_t) + 60);
+  LoadBinary(narrow, &read, false);
+  EXPECT_EQ(static_cast<float>(read[1][0][2][4]), 1.5f);
+  const Tensor<cpu, 1> wide(nullptr, Shape1(index_t{1} << 32));
+  EXPECT_SAYS("does not fit 32 bits", SaveBinary(narrow, wide));
 }
 
 TEST(Layout, AllPairs) {

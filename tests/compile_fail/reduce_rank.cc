@@ -1,0 +1,9 @@
+// expect: umbra: the operands have different numbers of axes
+#include "umbra/tensor.h"
+using namespace umbra;
+void Test(Tensor<cpu, 2> a, Tensor<cpu, 2> b, Tensor<cpu, 2, double> d, Tensor<cpu, 2, int> k) {
+  a = b + tcast<float>(d + tcast<double>(k));
+#ifdef FAIL
+  a = b + sumall_except_dim<0>(b);
+#endif
+}

@@ -1,0 +1,147 @@
+// Tensors, copies and streams of a GPU against a stand-in for the driver, whose memory is the host's.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "tests/support/testing.h"
+#include "umbra/tensor.h"
+
+namespace umbra {
+namespace {
+
+const int kChosen = setenv("UMBRA_CUDA_DRIVER", UMBRA_CUDA_STAND_IN, 1);
+
+void* StandIn() {
+  static void* const library = dlopen(UMBRA_CUDA_STAND_IN, RTLD_NOW | RTLD_LOCAL);
+  return library;
+}
+void FailNext(const char* function, int result) {
+  reinterpret_cast<void (*)(const char*, int)>(dlsym(StandIn(), "stand_in_fail"))(function, result);
+}
+int Calls(const char* function) {
+  return reinterpret_cast<int (*)(const char*)>(dlsym(StandIn(), "stand_in_calls"))(function);
+}
+std::size_t Allocations() {
+  return reinterpret_cast<std::size_t (*)()>(dlsym(StandIn(), "stand_in_allocations"))();
+}
+
+class Cuda : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(kChosen, 0);
+    SetDevice<gpu>(0);
+  }
+  void TearDown() override { EXPECT_EQ(Allocations(), 0u); }
+};
+
+TensorContainer<cpu, 3> Numbers(index_t a, index_t b, index_t c) {
+  TensorContainer<cpu, 3> t(Shape3(a, b, c));
+  for (index_t i = 0; i < a; ++i)
+    for (index_t j = 0; j < b; ++j)
+      for (index_t k = 0; k < c; ++k) t[i][j][k] = static_cast<float>((i * b + j) * c + k);
+  return t;
+}
+
+TEST_F(Cuda, CopiesAmongDevices) {
+  static_assert(gpu::kDevMask == 2 && !gpu::kDevCPU && !Tensor<gpu, 2>::kDevCPU);
+  const TensorContainer<cpu, 3> source = Numbers(2, 3, 5);
+  for (const bool pad : {true, false})
+    for (const bool in_stream : {true, false}) {
+      Stream<gpu>* const stream = in_stream ? NewStream<gpu>() : nullptr;
+      TensorContainer<gpu, 3> there(pad), there_too(true);
+      there.Resize(source.shape_);
+      there_too.Resize(source.shape_);
+      EXPECT_EQ(there.stride_, pad ? 128 : 5);
+      Copy<3, float>(there, source, stream);
+      Copy<3, float>(there_too, there, stream);
+      TensorContainer<cpu, 3> back(source.shape_, 0.0f, false);
+      Copy<3, float>(back, there_too, stream);
+      if (in_stream) {
+        stream->Wait();
+        EXPECT_TRUE(stream->CheckIdle());
+        DeleteStream(stream);
+      }
+      for (index_t k = 0; k < 30; ++k) EXPECT_EQ(back.dptr_[k], static_cast<float>(k));
+    }
+}
+
+TEST_F(Cuda, ContainersOwnTheirMemory) {
+  TensorContainer<gpu, 2> a(Shape2(3, 7), 2.5f);
+  TensorContainer<gpu, 2> copy(a), moved(std::move(copy));
+  EXPECT_EQ(Allocations(), 2u);
+  EXPECT_EQ(copy.dptr_, nullptr);
+  TensorContainer<cpu, 2> host(a.shape_);
+  Copy<2, float>(host, moved);
+  EXPECT_EQ(host[2][6], 2.5f);
+  Tensor<gpu, 1, double> made = NewTensor<gpu>(Shape1(9), 4.0);
+  TensorContainer<cpu, 1, double> numbers(Shape1(9));
+  Copy<1, double>(numbers, made);
+  EXPECT_EQ(numbers[8], 4.0);
+  FreeSpace(&made);
+  TensorContainer<gpu, 2> empty(Shape2(0, 7));
+  EXPECT_EQ(empty.dptr_, nullptr);
+  Copy<2, float>(empty, TensorContainer<cpu, 2>(Shape2(0, 7)));
+}
+
+TEST_F(Cuda, FailuresAreErrorsWithTheDriversWords) {
+  TensorContainer<gpu, 1> a;
+  FailNext("cuMemAlloc_v2", 2);
+  EXPECT_SAYS("allocating 4000 bytes of GPU memory: cuMemAlloc gives CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+              a.Resize(Shape1(1000)));
+  EXPECT_EQ(a.dptr_, nullptr);
+  a.Resize(Shape1(4));
+  TensorContainer<cpu, 1> host(Shape1(4), 1.0f);
+  FailNext("cuMemcpyHtoDAsync_v2", 719);
+  EXPECT_SAYS("copying from host to GPU: cuMemcpyHtoDAsync gives CUDA_ERROR_LAUNCH_FAILED", (Copy<1, float>(a, host)));
+  Copy<1, float>(a, host);
+  FailNext("cuStreamSynchronize", 719);
+  EXPECT_SAYS("waiting for a CUDA stream: cuStreamSynchronize gives", cuda::Wait(nullptr));
+  FailNext("cuStreamCreate", 2);
+  EXPECT_SAYS("making a CUDA stream", NewStream<gpu>());
+  FailNext("cuStreamQuery", 600);
+  Stream<gpu> stream;
+  EXPECT_FALSE(stream.CheckIdle());
+  EXPECT_TRUE(stream.CheckIdle());
+  EXPECT_SAYS("Copy: the shapes differ: (4,) and (3,)", (Copy<1, float>(a, TensorContainer<cpu, 1>(Shape1(3)))));
+  EXPECT_SAYS("has no memory", (Copy<1, float>(Tensor<gpu, 1>(Shape1(4)), host)));
+}
+
+// A pointer of the host where one of the device is expected.
+TEST_F(Cuda, HostPointerOnTheDevice) {
+  TensorContainer<cpu, 1> host(Shape1(4), 1.0f);
+  EXPECT_SAYS("copying on the GPU", (Copy<1, float>(Tensor<gpu, 1>(host.dptr_, host.shape_), Tensor<gpu, 1>(host.dptr_, host.shape_))));
+}
+
+TEST_F(Cuda, Devices) {
+  EXPECT_EQ(cuda::DeviceCount(), 2);
+  InitTensorEngine<gpu>(1);
+  EXPECT_EQ(cuda::CurrentDevice(), 1);
+  std::thread([] { EXPECT_EQ(cuda::CurrentDevice(), 0); }).join();
+  EXPECT_SAYS("GPU 2 was asked for; the machine has 2", SetDevice<gpu>(2));
+  EXPECT_SAYS("GPU -1 was asked for", SetDevice<gpu>(-1));
+  EXPECT_EQ(cuda::CurrentDevice(), 1);
+  ShutdownTensorEngine<gpu>();
+  const int retained = Calls("cuDevicePrimaryCtxRetain");
+  SetDevice<gpu>(1);
+  EXPECT_EQ(Calls("cuDevicePrimaryCtxRetain"), retained);
+}
+
+// Each in a process of its own, which opens its driver anew; the exit code is the number of devices.
+void UseAGpu(const char* variable, const char* value) {
+  setenv(variable, value, 1);
+  std::fputs(MessageOf([] { SetDevice<gpu>(0); }).c_str(), stderr);
+  std::exit(cuda::DeviceCount());
+}
+
+TEST(CudaDeathTest, WithoutADriver) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(UseAGpu("UMBRA_CUDA_DRIVER", "/none.so"), ::testing::ExitedWithCode(0), "there is no CUDA driver .*/none.so");
+  EXPECT_EXIT(UseAGpu("UMBRA_CUDA_DRIVER", "libm.so.6"), ::testing::ExitedWithCode(0), "libm.so.6 has no cuInit: it is too old");
+  EXPECT_EXIT(UseAGpu("STAND_IN_CANNOT_INIT", "1"), ::testing::ExitedWithCode(0),
+              "cannot be used: CUDA_ERROR_NO_DEVICE: no CUDA-capable device");
+}
+
+}  // namespace
+}  // namespace umbra
