@@ -56,6 +56,7 @@ runtime::Program MakeProgram(const std::shared_ptr<const plan::Plan>& plan,
 }  // namespace
 
 Function Compile(const std::shared_ptr<const graph::Graph>& graph, const CompileOptions& options) {
+  Require(graph != nullptr, "Compile: the graph is null; Builder::Build and ParseText make one");
   const codegen::Target target = ResolveTarget(options.target);
   using Key = std::tuple<std::uint64_t, codegen::Target, Engine, bool>;
   static std::mutex mutex;

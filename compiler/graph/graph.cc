@@ -189,8 +189,8 @@ int Graph::Constant(double value, DType dtype) {
                          std::max(-2147483648.0, std::min(2147483647.0, value)))),
             "the literal ", value, " is not an i32: use tcast<f32>(...) on the other operand");
   if (dtype == DType::kInt64)
-    Require(std::fabs(value) <= 9007199254740992.0 && value == std::trunc(value), "the literal ", value,
-            " is not a whole number up to 2^53: use tcast<f64>(...) on the other operand");
+    Require(std::fabs(value) < 9007199254740992.0 && value == std::trunc(value), "the literal ", value,
+            " is not a whole number below 2^53: pass larger ones as a scalar or a tensor");
   Ensure(dtype == ComputeType(dtype), "a constant of a narrow dtype");
   Node node;
   node.kind = Kind::kConstant;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "compiler/plan/budget.h"
 #include "umbra/error.h"
 
 namespace umbra::plan {
@@ -225,9 +226,9 @@ class DomainFinder {
   std::set<std::pair<int, AxisMap>> visited_;
 };
 
-// Memory that a unit reads: roots of other units and inputs, each with its map.
+// Memory that a unit reads: roots of other units and inputs, each with its map; and what it computes.
 std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const std::set<int>& roots,
-                                         const Unit& unit) {
+                                         const Unit& unit, int* work = nullptr) {
   std::set<std::pair<int, AxisMap>> leaves, visited;
   std::set<int> own;
   for (const Root& root : unit.roots) own.insert(root.node);
@@ -238,6 +239,7 @@ std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const std::set<int>
       leaves.insert({id, map});
       return;
     }
+    if (work != nullptr) *work += WorkOf(node);
     if (node.kind == Kind::kReduce) {
       const auto operand = ReducedOperandMap(graph, node, map, unit.domain);
       Ensure(operand.has_value(), "a fused reduction does not fit its kernel's domain");
@@ -385,6 +387,9 @@ class Merger {
     for (const auto& [node, map] : leaves_[i])
       for (const auto& [other, other_map] : leaves_[j]) related = related || node == other;
     if (!related) return std::nullopt;
+    int work = 0;
+    const std::size_t operands = Leaves(graph_, fusion_.roots, merged, &work).size() + merged.roots.size();
+    if (work > kMaxWork || operands > kMaxOperands) return std::nullopt;
     return merged;
   }
 
@@ -425,6 +430,7 @@ Fusion Fuse(const Graph& graph) {
       if (graph.node(operand).kind != Kind::kInput) fusion.roots.insert(operand);
     }
   }
+  KeepWithinBudget(graph, live, &fusion.roots);
   bool stable = false;
   while (!stable) {
     stable = true;

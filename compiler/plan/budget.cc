@@ -1,0 +1,78 @@
+#include "compiler/plan/budget.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "compiler/graph/op.h"
+
+namespace umbra::plan {
+
+using graph::Graph;
+using graph::Node;
+using Kind = graph::Node::Kind;
+
+namespace {
+
+// What computing a value takes: the nodes that it inlines and the memory that it reads, in order.
+struct Reach {
+  std::vector<int> nodes, leaves;
+  int work = 0;
+};
+
+std::vector<int> Union(const std::vector<int>& a, const std::vector<int>& b) {
+  std::vector<int> both;
+  both.reserve(a.size() + b.size());
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
+}
+
+bool CanBeRoot(const Node& node) {
+  return node.shape.size() > 0 && node.kind != Kind::kInput && node.kind != Kind::kConstant && node.kind != Kind::kScalar &&
+         node.kind != Kind::kIndex && node.kind != Kind::kExtent && node.kind != Kind::kBroadcast;
+}
+
+}  // namespace
+
+int WorkOf(const Node& node) {
+  constexpr int kLoop = 32;  // of a reduction, which compiles as slowly as a long expression
+  if (node.kind == Kind::kReduce) return kLoop;
+  return node.kind == Kind::kMap ? static_cast<int>(graph::Info(node.op).cost) : 1;
+}
+
+void KeepWithinBudget(const Graph& graph, const std::vector<bool>& live, std::set<int>* roots) {
+  const auto count = graph.nodes().size();
+  std::vector<Reach> reaches(count);
+  std::vector<int> readers(count, 0);
+  for (std::size_t id = 0; id < count; ++id)
+    for (const int input : graph.node(static_cast<int>(id)).inputs) readers[static_cast<std::size_t>(input)] += live[id];
+  for (int id = 0; id < static_cast<int>(count); ++id) {
+    if (!live[static_cast<std::size_t>(id)]) continue;
+    const Node& node = graph.node(id);
+    Reach& reach = reaches[static_cast<std::size_t>(id)];
+    while (node.kind != Kind::kInput) {
+      reach = {};
+      int heaviest = -1, most = 0;
+      for (const int input : node.inputs) {
+        const Reach& read = reaches[static_cast<std::size_t>(input)];
+        if (roots->count(input) != 0 || graph.node(input).kind == Kind::kInput) {
+          reach.leaves = Union(reach.leaves, {input});
+          continue;
+        }
+        reach.nodes = Union(reach.nodes, read.nodes);
+        reach.leaves = Union(reach.leaves, read.leaves);
+        const int weight = read.work + static_cast<int>(read.leaves.size());
+        if (weight > most && CanBeRoot(graph.node(input))) heaviest = input, most = weight;
+      }
+      reach.nodes.push_back(id);  // the largest of all
+      for (const int inlined : reach.nodes) reach.work += WorkOf(graph.node(inlined));
+      const bool fits = reach.work <= kMaxWork && reach.leaves.size() <= kMaxOperands;
+      if (fits || heaviest < 0) break;
+      roots->insert(heaviest);
+    }
+    for (const int input : node.inputs)
+      if (--readers[static_cast<std::size_t>(input)] == 0) reaches[static_cast<std::size_t>(input)] = {};
+  }
+}
+
+}  // namespace umbra::plan
