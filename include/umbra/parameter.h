@@ -13,35 +13,19 @@
 #ifndef UMBRA_PARAMETER_H_
 #define UMBRA_PARAMETER_H_
 
-#include <cstddef>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <set>
 #include <sstream>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "umbra/parameter/text.h"
+#include "umbra/parameter/field.h"
 
 namespace umbra {
-
-/// A parameter that is missing, unknown, malformed or out of its range; the message says which and what
-/// is possible.
-class ParamError : public Error {
- public:
-  explicit ParamError(const std::string& message) : Error(message) {}
-};
-
-/// What is known of one field.
-struct ParamFieldInfo {
-  std::string name;
-  std::string type;           ///< "int", "float", "{'a', 'b'}"
-  std::string type_info_str;  ///< the type and "required" or "optional, default=..."
-  std::string description;
-};
 
 namespace parameter {
 
@@ -52,168 +36,32 @@ enum ParamInitOption {
   kAllowHidden,   ///< throws, except for names like __this__
 };
 
-/// One field as the manager sees it. `head` is the struct.
-class FieldAccessEntry {
- public:
-  virtual ~FieldAccessEntry() = default;
-  virtual void Set(void* head, const std::string& value) const = 0;
-  virtual void SetDefault(void* head) const = 0;
-  virtual void Check(void* head) const = 0;
-  virtual std::string GetStringValue(const void* head) const = 0;
-  virtual ParamFieldInfo GetFieldInfo() const = 0;
-
- protected:
-  friend class ParamManager;
-  std::string key_, description_;
-};
-
-/// A field of type T with what was declared of it.
-template <typename T>
-class FieldEntry : public FieldAccessEntry {
- public:
-  FieldEntry(const std::string& key, void* head, T& field)
-      : offset_(reinterpret_cast<char*>(&field) - static_cast<char*>(head)) {
-    key_ = key;
-  }
-
-  /// The value of a field that Init does not name; without one the field is required.
-  FieldEntry& set_default(const T& value) {
-    default_ = std::make_unique<T>(value);
-    return *this;
-  }
-  /// begin <= value < end, as in the original.
-  FieldEntry& set_range(Bound<T> begin, Bound<T> end) {
-    lower_ = std::make_unique<Bound<T>>(begin);
-    end_ = std::make_unique<Bound<T>>(end);
-    return *this;
-  }
-  FieldEntry& set_lower_bound(Bound<T> begin) {
-    lower_ = std::make_unique<Bound<T>>(begin);
-    return *this;
-  }
-  FieldEntry& set_upper_bound(Bound<T> last) {
-    upper_ = std::make_unique<Bound<T>>(last);
-    return *this;
-  }
-  FieldEntry& describe(const std::string& description) {
-    description_ = description;
-    return *this;
-  }
-  /// A word for a value; a field with words takes no others. Throws ParamError if either exists.
-  FieldEntry& add_enum(const std::string& word, Bound<T> value) {
-    for (const auto& [known, meaning] : words_)
-      if (known == word || meaning == value)
-        throw ParamError("the word '" + word + "' of parameter '" + key_ + "' or its value exists already");
-    if (IsOptional<T>::value && word == "None")
-      throw ParamError("None is the empty value of parameter '" + key_ + "'");
-    words_.emplace_back(word, value);
-    return *this;
-  }
-
-  void Set(void* head, const std::string& value) const override {
-    if (words_.empty()) {
-      const std::string problem = FromText(value, &Get(head));
-      if (!problem.empty()) throw ParamError("parameter '" + key_ + "': '" + value + "' is " + problem);
-      return;
-    }
-    if constexpr (IsOptional<T>::value) {
-      if (value == "None") {
-        Get(head) = T();
-        return;
-      }
-    }
-    for (const auto& [word, meaning] : words_)
-      if (word == value) {
-        Get(head) = T(meaning);
-        return;
-      }
-    throw ParamError("parameter '" + key_ + "': '" + value + "' is none of " + TypeText());
-  }
-  void SetDefault(void* head) const override {
-    if (default_ == nullptr)
-      throw ParamError("required parameter '" + key_ + "' of type " + TypeText() + " is not given");
-    Get(head) = *default_;
-  }
-  void Check(void* head) const override {
-    if constexpr (HasBounds<T>::value) {
-      const Bound<T>* value = BoundOf(Get(head));
-      if (value == nullptr) return;
-      const bool inside = (lower_ == nullptr || *value >= *lower_) && (end_ == nullptr || *value < *end_) &&
-                          (upper_ == nullptr || *value <= *upper_);
-      if (inside) return;
-      std::ostringstream text;
-      text << "parameter '" << key_ << "': " << ToText(Get(head)) << " is out of range: it must be";
-      if (lower_ != nullptr) text << " at least " << ToText(*lower_);
-      if (lower_ != nullptr && (end_ != nullptr || upper_ != nullptr)) text << " and";
-      if (end_ != nullptr) text << " below " << ToText(*end_);
-      if (upper_ != nullptr) text << " at most " << ToText(*upper_);
-      throw ParamError(text.str());
-    }
-  }
-  std::string GetStringValue(const void* head) const override { return Spell(Get(const_cast<void*>(head))); }
-  ParamFieldInfo GetFieldInfo() const override {
-    ParamFieldInfo info;
-    info.name = key_;
-    info.type = TypeText();
-    info.type_info_str = info.type;
-    if (default_ == nullptr) info.type_info_str += ", required";
-    else info.type_info_str += ", optional, default=" + Quoted(Spell(*default_));
-    info.description = description_;
-    return info;
-  }
-
- private:
-  T& Get(void* head) const { return *reinterpret_cast<T*>(static_cast<char*>(head) + offset_); }
-  std::string TypeText() const {
-    if (words_.empty()) return TypeName<T>();
-    std::string text = IsOptional<T>::value ? "{None" : "{";
-    for (const auto& [word, meaning] : words_) text += (text.size() > 1 ? ", '" : "'") + word + "'";
-    return text + "}";
-  }
-  std::string Spell(const T& value) const {
-    if constexpr (HasBounds<T>::value) {
-      if (const Bound<T>* bound = BoundOf(value))
-        for (const auto& [word, meaning] : words_)
-          if (meaning == *bound) return word;
-    }
-    return ToText(value);
-  }
-  std::string Quoted(const std::string& text) const {
-    return words_.empty() && !std::is_same_v<T, std::string> ? text : "'" + text + "'";
-  }
-
-  std::ptrdiff_t offset_;
-  std::unique_ptr<T> default_;
-  std::unique_ptr<Bound<T>> lower_, end_, upper_;
-  std::vector<std::pair<std::string, Bound<T>>> words_;
-};
-
 /// The fields of one struct.
 class ParamManager {
  public:
   void set_name(const std::string& name) { name_ = name; }
   /// The field called `key`, also by an alias; null if there is none.
-  const FieldAccessEntry* Find(const std::string& key) const {
+  FieldAccessEntry* Find(const std::string& key) const {
     const auto found = by_name_.find(key);
     return found == by_name_.end() ? nullptr : found->second;
   }
   void AddEntry(const std::string& key, std::unique_ptr<FieldAccessEntry> entry) {
-    if (!by_name_.emplace(key, entry.get()).second)
-      throw ParamError("the field '" + key + "' of " + name_ + " is declared twice");
+    AddName(key, entry.get());
     entries_.push_back(std::move(entry));
   }
   void AddAlias(const std::string& field, const std::string& alias) {
-    const FieldAccessEntry* entry = Find(field);
-    if (entry == nullptr) throw ParamError("alias '" + alias + "' of '" + field + "', which is no field of " + name_);
-    if (!by_name_.emplace(alias, entry).second)
-      throw ParamError("the field '" + alias + "' of " + name_ + " is declared twice");
+    FieldAccessEntry* entry = Find(field);
+    if (entry == nullptr)
+      throw ParamError("alias '" + alias + "' of '" + field + "', which is no field of " + name_ + ": declare the field first");
+    AddName(alias, entry);
   }
+  /// Sets the fields in the order of the pairs: of several for one field the last holds.
   template <typename Iterator>
   void RunInit(void* head, Iterator begin, Iterator end,
                std::vector<std::pair<std::string, std::string>>* unknown, ParamInitOption option) const {
     std::set<const FieldAccessEntry*> given;
     for (Iterator it = begin; it != end; ++it) {
-      const FieldAccessEntry* entry = Find(it->first);
+      FieldAccessEntry* entry = Find(it->first);
       if (entry != nullptr) {
         entry->Set(head, it->second);
         entry->Check(head);
@@ -230,14 +78,20 @@ class ParamManager {
     for (const auto& entry : entries_)
       if (given.count(entry.get()) == 0) entry->SetDefault(head);
   }
-  std::vector<std::pair<std::string, std::string>> GetDict(const void* head) const {
+  /// Names, aliases among them, and texts, sorted by name.
+  std::vector<std::pair<std::string, std::string>> GetDict(void* head) const {
     std::vector<std::pair<std::string, std::string>> dict;
-    for (const auto& entry : entries_) dict.emplace_back(entry->key_, entry->GetStringValue(head));
+    for (const auto& [name, entry] : by_name_) dict.emplace_back(name, entry->GetStringValue(head));
     return dict;
   }
+  /// The fields in order of declaration.
   std::vector<ParamFieldInfo> GetFieldInfo() const {
     std::vector<ParamFieldInfo> fields;
-    for (const auto& entry : entries_) fields.push_back(entry->GetFieldInfo());
+    for (const auto& entry : entries_) {
+      fields.push_back(entry->GetFieldInfo());
+      for (const auto& [name, named] : by_name_)
+        if (named == entry.get() && name != entry->key_) fields.back().aliases.push_back(name);
+    }
     return fields;
   }
   void PrintDocString(std::ostream& out) const {
@@ -248,12 +102,16 @@ class ParamManager {
   }
 
  private:
+  void AddName(const std::string& name, FieldAccessEntry* entry) {
+    if (!by_name_.emplace(name, entry).second)
+      throw ParamError("the name '" + name + "' is declared twice in " + name_ + ": give each field and alias its own");
+  }
   static bool IsHidden(const std::string& name) {
     return name.size() > 4 && name.compare(0, 2, "__") == 0 && name.compare(name.size() - 2, 2, "__") == 0;
   }
   std::string name_;
   std::vector<std::unique_ptr<FieldAccessEntry>> entries_;  // in order of declaration
-  std::map<std::string, const FieldAccessEntry*> by_name_;
+  std::map<std::string, FieldAccessEntry*> by_name_;
 };
 
 /// Declares the fields of PType once.
@@ -278,19 +136,19 @@ struct Parameter {
   /// that is not given.
   template <typename Container>
   void Init(const Container& arguments, parameter::ParamInitOption option = parameter::kAllowHidden) {
-    PType::__MANAGER__()->RunInit(static_cast<PType*>(this), arguments.begin(), arguments.end(), nullptr, option);
+    PType::__MANAGER__()->RunInit(head(), arguments.begin(), arguments.end(), nullptr, option);
   }
   /// The same; returns the pairs whose names are no field.
   template <typename Container>
   std::vector<std::pair<std::string, std::string>> InitAllowUnknown(const Container& arguments) {
     std::vector<std::pair<std::string, std::string>> unknown;
-    PType::__MANAGER__()->RunInit(static_cast<PType*>(this), arguments.begin(), arguments.end(), &unknown,
-                                  parameter::kAllowUnknown);
+    PType::__MANAGER__()->RunInit(head(), arguments.begin(), arguments.end(), &unknown, parameter::kAllowUnknown);
     return unknown;
   }
-  /// Names and texts of all fields; Init with them gives an equal struct.
+  /// Names and texts of all fields, by their aliases too; Init with them gives an equal struct. Throws
+  /// ParamError if a field with words has a value that is none of them.
   std::map<std::string, std::string> __DICT__() const {
-    const auto dict = PType::__MANAGER__()->GetDict(static_cast<const PType*>(this));
+    const auto dict = PType::__MANAGER__()->GetDict(head());
     return {dict.begin(), dict.end()};
   }
   static std::vector<ParamFieldInfo> __FIELDS__() { return PType::__MANAGER__()->GetFieldInfo(); }
@@ -300,21 +158,37 @@ struct Parameter {
     PType::__MANAGER__()->PrintDocString(text);
     return text.str();
   }
-  /// To and from an object of nlohmann::json (or what is used like it): a text for every field.
+  /// __DICT__ as an object of nlohmann::json, or what is used like it.
   template <typename Json>
   void Save(Json* json) const { *json = __DICT__(); }
+  /// Init with what Save wrote. Throws ParamError also if `json` is no object of strings.
   template <typename Json>
-  void Load(const Json& json) { Init(json.template get<std::map<std::string, std::string>>()); }
+  void Load(const Json& json) {
+    if (!json.is_object())
+      throw ParamError(std::string("Load: expected an object of strings, as Save writes, but the JSON is: ") + json.type_name());
+    std::vector<std::pair<std::string, std::string>> arguments;
+    for (const auto& [name, value] : json.items()) {
+      if (!value.is_string())
+        throw ParamError("Load: parameter '" + name + "': expected its text as a string, but the JSON is: " +
+                         value.type_name() + "; write it in quotes");
+      arguments.emplace_back(name, value.template get<std::string>());
+    }
+    Init(arguments);
+  }
 
  protected:
   template <typename T>
   parameter::FieldEntry<T>& DECLARE(parameter::ParamManagerSingleton<PType>* manager, const std::string& key,
                                     T& field) {
-    auto entry = std::make_unique<parameter::FieldEntry<T>>(key, static_cast<PType*>(this), field);
+    auto entry = std::make_unique<parameter::FieldEntry<T>>();
     parameter::FieldEntry<T>& declared = *entry;
+    declared.Init(key, head(), field);
     manager->manager.AddEntry(key, std::move(entry));
     return declared;
   }
+
+ private:
+  PType* head() const { return static_cast<PType*>(const_cast<Parameter*>(this)); }
 };
 
 /// The environment variable `name` as T; `otherwise` if it is not set or empty. Throws ParamError if its
