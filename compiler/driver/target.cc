@@ -1,10 +1,19 @@
 #include "compiler/driver/target.h"
 
+#include "umbra/compile.h"
 #include "umbra/error.h"
 
 namespace umbra {
 
 using codegen::Target;
+
+UMBRA_REGISTER_PARAMETER(CompileOptions);
+
+void CompileOptions::DescribeTarget(parameter::FieldEntry<std::string>* field) {
+  field->add_enum("best", "").set_default("").describe("Instruction set; best: of this CPU");
+  for (const Target target : codegen::kAllTargets)
+    field->add_enum(std::string(Name(target)), std::string(Name(target)));
+}
 
 bool HostRuns(Target target) {
   switch (target) {
@@ -31,7 +40,7 @@ Target ResolveTarget(const std::string& name) {
   if (name.empty()) return HostTarget();
   const auto target = codegen::FindTarget(name);
   Require(target.has_value(), "unknown target '", name,
-          "': expected plain, sse2, avx2 or avx512");
+          "': expected plain, sse2, avx2 or avx512, or an empty text for the best of this CPU");
   Require(HostRuns(*target), "target ", name, " is not enabled: this CPU lacks the instruction set;",
           " the best it runs is ", codegen::Name(HostTarget()));
   return *target;

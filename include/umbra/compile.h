@@ -6,6 +6,7 @@
 #include <string>
 
 #include "umbra/function.h"
+#include "umbra/parameter.h"
 
 namespace umbra {
 
@@ -20,10 +21,24 @@ enum class Engine {
   kInterpreter,  ///< no machine code: the plan is interpreted, slowly
 };
 
-struct CompileOptions {
+/// What Compile heeds; the initial values are the defaults of Init.
+struct CompileOptions : Parameter<CompileOptions> {
   std::string target;  ///< plain, sse2, avx2 or avx512; empty: the best that this CPU runs
   Engine engine = Engine::kJit;
   bool use_disk_cache = true;
+
+  UMBRA_DECLARE_PARAMETER(CompileOptions) {
+    DescribeTarget(&UMBRA_DECLARE_FIELD(target));
+    UMBRA_DECLARE_FIELD(engine).add_enum("jit", Engine::kJit).add_enum("system", Engine::kSystem)
+        .add_enum("interpreter", Engine::kInterpreter).set_default(engine)
+        .describe("Who compiles: Clang in the process, a C++ compiler of the system, or none: the plan is interpreted");
+    UMBRA_DECLARE_FIELD(use_disk_cache).set_default(use_disk_cache)
+        .describe("Keep and look for compiled kernels in the cache on disk");
+    UMBRA_DECLARE_ALIAS(engine, compiler);
+  }
+  /// Declares the words of a target: those of all that can be generated, and `best`, the default, for the
+  /// empty text.
+  static void DescribeTarget(parameter::FieldEntry<std::string>* field);
 };
 
 /// What compiling cost so far in this process.

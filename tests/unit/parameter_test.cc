@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "dmlc/parameter.h"
+#include "umbra/compile.h"
 #include "umbra/tshape.h"
 #include "tests/support/testing.h"
 
@@ -381,6 +382,29 @@ TEST(Parameter, WrongDeclarations) {
   EXPECT_SAYS("the name 'c' is declared twice in Wrong", Wrong<3>().Init(Words{}));
   EXPECT_SAYS("the name 'c' is declared twice in Wrong", Wrong<4>().Init(Words{}));
   EXPECT_SAYS("alias 'd' of 'b', which is no field of Wrong", Wrong<5>().Init(Words{}));
+}
+
+TEST(Parameter, CompileOptions) {
+  CompileOptions o;
+  const auto initial = o.__DICT__();
+  EXPECT_EQ(initial.at("target"), "best");
+  EXPECT_EQ(initial.at("engine"), "jit");
+  EXPECT_EQ(initial.at("use_disk_cache"), "True");
+  o.target = "avx2";
+  o.engine = Engine::kInterpreter;
+  o.use_disk_cache = false;
+  CompileOptions same;
+  same.Init(o.__DICT__());
+  EXPECT_EQ(same.target, "avx2");
+  EXPECT_EQ(same.engine, Engine::kInterpreter);
+  EXPECT_FALSE(same.use_disk_cache);
+  o.Init(Words{{"target", "best"}, {"compiler", "system"}});
+  EXPECT_EQ(o.target, "");
+  EXPECT_EQ(o.engine, Engine::kSystem);
+  o.Init(Words{});
+  EXPECT_EQ(o.__DICT__(), initial);
+  EXPECT_SAYS("'riscv' is none of {'best', 'plain', 'sse2', 'avx2', 'avx512'}", o.Init(Words{{"target", "riscv"}}));
+  for (const ParamFieldInfo& field : CompileOptions::__FIELDS__()) EXPECT_NE(field.description, "") << field.name;
 }
 
 }  // namespace

@@ -5,20 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "umbra/compile.h"
 #include "umbra/parameter.h"
 
 namespace umbra::tools {
 
-/// Declares the words of a target, `best` (of this CPU) among them.
-void DescribeTarget(parameter::FieldEntry<std::string>* field);
-
 struct EmitOptions : Parameter<EmitOptions> {
   std::string input, target, as, spelling, kernel, output;
-  std::vector<std::string> scalars;  ///< names in an expression that are numbers
+  std::vector<std::string> scalar;
 
   UMBRA_DECLARE_PARAMETER(EmitOptions) {
     UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression such as \"gelu(x + broadcast<1>(bias))\"");
-    DescribeTarget(&UMBRA_DECLARE_FIELD(target));
+    CompileOptions::DescribeTarget(&UMBRA_DECLARE_FIELD(target));
     UMBRA_DECLARE_FIELD(as).add_enum("text", "text").add_enum("graph", "graph").add_enum("dot", "dot")
         .add_enum("plan", "plan").add_enum("source", "source").add_enum("llvm", "llvm").add_enum("asm", "asm")
         .set_default("source").describe("Stage to print");
@@ -26,27 +24,29 @@ struct EmitOptions : Parameter<EmitOptions> {
         .set_default("packets").describe("How packets are written");
     UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
     UMBRA_DECLARE_FIELD(output).set_default("").describe("File to write; else standard output");
+    UMBRA_DECLARE_ALIAS(output, o);
+    UMBRA_DECLARE_FIELD(scalar).set_default({}).describe("A name in the expression that is a number");
   }
 };
 void Emit(const EmitOptions& options);
 
 struct RunOptions : Parameter<RunOptions> {
-  std::string input, kernel, target, compiler;
-  std::vector<std::string> in, out, scalars;  ///< name=value
+  std::string input, kernel;
+  std::vector<std::string> in, out, scalar;
   bool time;
   int threads;
 
   UMBRA_DECLARE_PARAMETER(RunOptions) {
     UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression");
     UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
-    DescribeTarget(&UMBRA_DECLARE_FIELD(target));
-    UMBRA_DECLARE_FIELD(compiler).add_enum("clang", "clang").add_enum("system", "system")
-        .add_enum("interpreter", "interpreter").set_default("clang").describe("Who compiles");
+    UMBRA_DECLARE_FIELD(in).set_default({}).describe("name=file.npy, for every input");
+    UMBRA_DECLARE_FIELD(out).set_default({}).describe("name=file.npy, for every output");
+    UMBRA_DECLARE_FIELD(scalar).set_default({}).describe("name=number, for every scalar");
     UMBRA_DECLARE_FIELD(threads).set_default(0).set_lower_bound(0).describe("At most this many threads; 0: all");
     UMBRA_DECLARE_FIELD(time).set_default(false).describe("Run 21 times; print compile time, run time and bytes moved");
   }
 };
-void Run(const RunOptions& options);
+void Run(const RunOptions& options, const CompileOptions& compile);
 
 /// The table of operators, for a terminal or as the Markdown of docs/operators.md.
 void Operators(bool markdown);

@@ -21,12 +21,6 @@ namespace umbra::tools {
 
 UMBRA_REGISTER_PARAMETER(EmitOptions);
 
-void DescribeTarget(parameter::FieldEntry<std::string>* field) {
-  field->add_enum("best", "best").set_default("best").describe("Instruction set; best: of this CPU");
-  for (const codegen::Target target : codegen::kAllTargets)
-    field->add_enum(std::string(Name(target)), std::string(Name(target)));
-}
-
 namespace {
 
 // Names that an expression reads: operands of broadcast<k> are vectors, all others matrices.
@@ -147,10 +141,10 @@ void Emit(const EmitOptions& options) {
   if (options.as == "text") {
     WriteFile(options.output, IsFile(options.input)
                                   ? ReadFile(options.input)
-                                  : KernelText(options.input, Scalars(options.scalars)));
+                                  : KernelText(options.input, Scalars(options.scalar)));
     return;
   }
-  const auto graph = LoadKernel(options.input, options.kernel, Scalars(options.scalars));
+  const auto graph = LoadKernel(options.input, options.kernel, Scalars(options.scalar));
   if (options.as == "graph" || options.as == "dot") {
     WriteFile(options.output,
               options.as == "dot" ? graph::PrintDot(*graph) : graph::Print(*graph));
@@ -162,14 +156,7 @@ void Emit(const EmitOptions& options) {
     return;
   }
   codegen::SourceOptions source_options;
-  if (options.target == "best") {
-    source_options.target = HostTarget();
-  } else {
-    const auto target = codegen::FindTarget(options.target);
-    Require(target.has_value(), "unknown target '", options.target,
-            "': expected plain, sse2, avx2 or avx512");
-    source_options.target = *target;
-  }
+  source_options.target = options.target.empty() ? HostTarget() : *codegen::FindTarget(options.target);
   source_options.spelling = options.spelling == "intrinsics" ? codegen::Spelling::kIntrinsics
                                                              : codegen::Spelling::kPackets;
   const codegen::Source source = codegen::Generate(plan, source_options);

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <new>
 #include <string>
 #include <utility>
@@ -24,37 +23,45 @@ int Fail(const char* what, int code) {
   return code;
 }
 
-// The fields of a Parameter as options of a command, with their own help; `input` stands without a name,
-// and `output` also has a letter.
+// The fields of a Parameter, with their aliases and help, as options of a command. A required field stands
+// without a name; a tuple has an element an option.
 class Fields {
  public:
   Fields(CLI::App* command, const std::vector<umbra::ParamFieldInfo>& fields) {
     for (const umbra::ParamFieldInfo& field : fields) {
-      auto& [name, text] = texts_.emplace_back(field.name, "");
-      const std::string flag = name == "input" ? name : (name == "output" ? "-o,--" : "--") + name;
-      const std::string help = field.description + " (" + field.type_info_str + ")";
-      if (field.type == "boolean") {
-        options_.push_back(command->add_flag(flag, field.description));
-      } else {
-        options_.push_back(command->add_option(flag, text, name == "input" ? field.description : help));
-        options_.back()->required(name == "input")->type_name("");
-      }
+      const std::string& info = field.type_info_str;
+      const bool required = info.size() > 8 && info.substr(info.size() - 8) == "required";
+      std::string names = required ? field.name : Flag(field.name);
+      for (const std::string& alias : field.aliases) names += "," + Flag(alias);
+      if (field.type == "boolean" && info.find("default=True") != std::string::npos) names += ",!" + Flag("no_" + field.name);
+      const std::string help = field.description + (required ? "" : " (" + info + ")");
+      const bool tuple = field.type.rfind("tuple of ", 0) == 0;
+      auto* option = field.type == "boolean" ? command->add_flag(names, help) : command->add_option(names, help);
+      if (tuple) option->expected(CLI::detail::expected_max_vector_size);
+      option->required(required)->type_name("");
+      options_.push_back({field.name, option, tuple});
     }
   }
   /// What was given, for Init.
   std::vector<std::pair<std::string, std::string>> Given() const {
     std::vector<std::pair<std::string, std::string>> given;
-    std::size_t k = 0;
-    for (const auto& [name, text] : texts_) {
-      const CLI::Option* option = options_[k++];
-      if (option->count() > 0) given.emplace_back(name, option->get_items_expected_max() == 0 ? "true" : text);
-    }
+    for (const auto& [name, option, tuple] : options_)
+      if (option->count() > 0)
+        given.emplace_back(name, tuple ? umbra::parameter::ToText(option->results()) : option->results().back());
     return given;
   }
 
  private:
-  std::deque<std::pair<std::string, std::string>> texts_;  // CLI11 keeps their addresses
-  std::vector<CLI::Option*> options_;
+  struct Option {
+    std::string field;
+    CLI::Option* option;
+    bool tuple;
+  };
+  static std::string Flag(std::string name) {
+    for (char& c : name) c = c == '_' ? '-' : c;
+    return (name.size() == 1 ? "-" : "--") + name;
+  }
+  std::vector<Option> options_;
 };
 
 }  // namespace
@@ -71,14 +78,12 @@ int main(int argc, char** argv) {
   umbra::tools::EmitOptions emit;
   auto* emit_command = app.add_subcommand("emit", "Print a kernel at one of its stages");
   Fields emit_fields(emit_command, umbra::tools::EmitOptions::__FIELDS__());
-  emit_command->add_option("--scalar", emit.scalars, "A name in the expression that is a number");
 
   umbra::tools::RunOptions run;
   auto* run_command = app.add_subcommand("run", "Run a kernel on .npy files");
   Fields run_fields(run_command, umbra::tools::RunOptions::__FIELDS__());
-  run_command->add_option("--in", run.in, "name=file.npy, for every input");
-  run_command->add_option("--out", run.out, "name=file.npy, for every output");
-  run_command->add_option("--scalar", run.scalars, "name=number, for every scalar");
+  umbra::CompileOptions compile;
+  Fields compile_fields(run_command, umbra::CompileOptions::__FIELDS__());
 
   bool markdown = false;
   auto* ops_command = app.add_subcommand("ops", "List the elementwise operators");
@@ -94,7 +99,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (*emit_command) emit.Init(emit_fields.Given());
-    if (*run_command) run.Init(run_fields.Given());
+    if (*run_command) {
+      run.Init(run_fields.Given());
+      compile.Init(compile_fields.Given());
+    }
   } catch (const umbra::ParamError& error) {
     Fail(error.what(), 2);
     std::fprintf(stderr, "Run with --help for more information.\n");
@@ -107,7 +115,7 @@ int main(int argc, char** argv) {
   }
   try {
     if (*emit_command) umbra::tools::Emit(emit);
-    if (*run_command) umbra::tools::Run(run);
+    if (*run_command) umbra::tools::Run(run, compile);
     if (*ops_command) umbra::tools::Operators(markdown);
     if (*doctor_command) umbra::tools::Doctor();
     if (*cache_command) umbra::tools::Cache(cache_action);

@@ -9,7 +9,6 @@
 #include "tools/umbra/files.h"
 #include "tools/umbra/load.h"
 #include "tools/umbra/npy.h"
-#include "umbra/compile.h"
 #include "umbra/error.h"
 
 namespace umbra::tools {
@@ -54,9 +53,9 @@ double Median(std::vector<double> values) {
 
 }  // namespace
 
-void Run(const RunOptions& options) {
+void Run(const RunOptions& options, const CompileOptions& compile) {
   auto in = Pairs(options.in, "--in"), out = Pairs(options.out, "--out"),
-       scalars = Pairs(options.scalars, "--scalar");
+       scalars = Pairs(options.scalar, "--scalar");
   std::map<std::string, Array> arrays;
   OperandTypes types;
   for (const auto& [name, path] : in) {
@@ -67,11 +66,6 @@ void Run(const RunOptions& options) {
   const DType dtype = types.empty() ? DType::kFloat32 : types.begin()->second.dtype;
   for (const auto& [name, value] : scalars) types[name] = {dtype, 0};
   const auto graph = LoadKernel(options.input, options.kernel, types);
-  CompileOptions compile;
-  if (options.target != "best") compile.target = options.target;
-  compile.engine = options.compiler == "system"        ? Engine::kSystem
-                   : options.compiler == "interpreter" ? Engine::kInterpreter
-                                                       : Engine::kJit;
   const auto start = std::chrono::steady_clock::now();
   const Function function = Compile(graph, compile);
   const std::chrono::duration<double, std::milli> compile_time =
