@@ -3,20 +3,24 @@
 #define UMBRA_DYNAMIC_TENSOR_H_
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "umbra/dtype.h"
+#include "umbra/device.h"
 #include "umbra/enforce.h"
+#include "umbra/tshape.h"
 #include "umbra/type_meta.h"
 
 namespace umbra {
 
-/// When Resize to fewer bytes gives memory back, as caffe2's two flags say it for a whole process.
+/// When Resize to another size that would fit gives memory back nevertheless, as caffe2's two flags say
+/// it for a whole process.
 struct ShrinkPolicy {
   bool keep = true;                                          ///< false: always give it back
   std::size_t max_keep_bytes = static_cast<std::size_t>(-1);  ///< give it back if more than this is unused
@@ -41,15 +45,21 @@ class DynamicTensor {
     UMBRA_ENFORCE_EQ(static_cast<std::size_t>(size_), values.size(), "the values do not fill the shape");
     std::copy(values.begin(), values.end(), mutable_data<T>());
   }
-  /// Sharing is asked for by ShareData, copying by CopyFrom.
-  DynamicTensor(const DynamicTensor&) = delete;
+  /// A copy of shape, type and elements, as CopyFrom makes it; sharing is asked for by ShareData.
+  /// Explicit, so that elements are never copied by mistake.
+  explicit DynamicTensor(const DynamicTensor& other, Stream<cpu>* stream = nullptr) {
+    CopyFrom(other, stream);
+  }
   DynamicTensor& operator=(const DynamicTensor&) = delete;
+  /// Takes everything of `other`, which is then as a new tensor.
   DynamicTensor(DynamicTensor&& other) noexcept { Swap(other); }
+  /// The same; a tensor moved to itself is as before.
   DynamicTensor& operator=(DynamicTensor&& other) noexcept {
     DynamicTensor taken(std::move(other));
     Swap(taken);
     return *this;
   }
+  /// Exchanges everything with `other`, the policies too.
   void Swap(DynamicTensor& other) noexcept {
     std::swap(dims_, other.dims_);
     std::swap(size_, other.size_);
@@ -61,42 +71,45 @@ class DynamicTensor {
     std::swap(policy_, other.policy_);
   }
 
-  /// Sets the shape. Memory is kept if it suffices (see ShrinkPolicy); elements are then those that were
-  /// there, in row-major order, else new ones. Throws EnforceNotMet for a negative extent or a product
-  /// that overflows.
+  /// Sets the shape. Memory is kept if the number of elements is the same, or if it suffices and the
+  /// ShrinkPolicy lets it; elements are then those that were there, in row-major order, else new ones.
+  /// Throws EnforceNotMet, and changes nothing, for a negative extent or a product that overflows.
   void Resize(Dims dims) {
     const index_t size = CountOf(dims);
-    // Before anything changes: can the memory be that large?
-    if (meta_.itemsize() > 0) BytesOf(size);
+    if (!Keeps(size)) FreeMemory();
     dims_ = std::move(dims);
     size_ = size;
-    if (data_ == nullptr || meta_.itemsize() == 0) return;
-    const std::size_t bytes = BytesOf(size_);
-    const bool grows = bytes > capacity_;
-    const bool gives_back = !reserved_ && bytes < capacity_ &&
-                            (!policy_.keep || capacity_ - bytes > policy_.max_keep_bytes);
-    if (grows || gives_back) FreeMemory();
   }
+  /// The same, one argument an extent: Resize(2, 3).
+  template <typename... Extents, typename = std::enable_if_t<(std::is_integral_v<Extents> && ...)>>
+  void Resize(Extents... extents) {
+    Resize(Dims{static_cast<index_t>(extents)...});
+  }
+  /// Resizes to the shape of `other`.
   void ResizeLike(const DynamicTensor& other) { Resize(other.dims_); }
-  /// Another shape of as many elements.
+  /// Another shape of as many elements; throws EnforceNotMet for any other.
   void Reshape(Dims dims) {
     UMBRA_ENFORCE_EQ(CountOf(dims), size_, "Reshape keeps the number of elements");
     dims_ = std::move(dims);
   }
-  /// Adds `n` to the outermost extent, keeping the elements. When memory has to grow it grows by at least
-  /// `growth_percent` of the outermost extent.
+  /// Adds `n` to the outermost extent, keeping the elements; the new rows hold what memory has there.
+  /// Memory that has to grow becomes enough for `growth_percent` more than the outermost extent was,
+  /// rounded up, or for what is needed if that is more. Without memory yet this is Resize. Shared memory
+  /// is left to the others, who never see the new rows; caffe2 extends it in place. Throws EnforceNotMet
+  /// for rank 0, a negative argument or a size that overflows.
   void Extend(index_t n, float growth_percent) {
     UMBRA_ENFORCE_GE(dims_.size(), 1u, "Extend needs a dimension");
     UMBRA_ENFORCE_GE(n, 0, "Extend takes a number of rows");
-    UMBRA_ENFORCE(growth_percent >= 0, "Extend: a negative growth");
-    UMBRA_ENFORCE(meta_.itemsize() > 0, "Extend: the tensor has no element type; call mutable_data<T>() first");
+    UMBRA_ENFORCE(growth_percent >= 0, "Extend: a growth of 0 percent or more is expected, ", growth_percent,
+                  " was given");
     Dims wanted = dims_;
     UMBRA_ENFORCE(!__builtin_add_overflow(wanted[0], n, &wanted[0]), "Extend: the extent overflows");
+    if (data_ == nullptr) return Resize(std::move(wanted));
     const index_t size = CountOf(wanted);
-    if (data_ == nullptr || BytesOf(size) > capacity_ || shared_) {
+    if (BytesOf(size) > capacity_ || shared_) {
       Dims room = wanted;
-      const double grown = static_cast<double>(dims_[0]) * (1 + static_cast<double>(growth_percent) / 100);
-      if (grown < 9e15) room[0] = std::max(room[0], static_cast<index_t>(grown));
+      const double grown = std::ceil(static_cast<double>(dims_[0]) * (100 + static_cast<double>(growth_percent)) / 100);
+      if (grown < 0x1p63) room[0] = std::max(room[0], static_cast<index_t>(grown));
       Reallocate(CountOf(room));
     }
     dims_ = std::move(wanted);
@@ -109,67 +122,84 @@ class DynamicTensor {
     dims_[0] = outer;
     size_ = CountOf(dims_);
   }
+  /// The same; caffe2 has both names.
   void Shrink(index_t outer) { ShrinkTo(outer); }
-  /// Memory for an outermost extent of `outer`, which later calls of Resize and Extend keep.
+  /// Memory of this tensor's own for an outermost extent of `outer`, which later calls of Resize and
+  /// Extend keep; elements, shape and memory that suffices stay. Throws EnforceNotMet for rank 0, a
+  /// negative extent, or if there is no element type yet.
   void ReserveSpace(index_t outer) {
+    UMBRA_ENFORCE_GE(outer, 0, "ReserveSpace takes a number of rows");
     UMBRA_ENFORCE(meta_.itemsize() > 0, "ReserveSpace: the tensor has no element type; call mutable_data<T>() first");
     UMBRA_ENFORCE_GE(dims_.size(), 1u, "ReserveSpace needs a dimension");
     Dims room = dims_;
     room[0] = std::max(outer, dims_[0]);
     const index_t count = CountOf(room);
-    if (data_ == nullptr || BytesOf(count) > capacity_) Reallocate(count);
+    if (data_ == nullptr || shared_ || BytesOf(count) > capacity_) Reallocate(count);
     reserved_ = true;
   }
+  /// For later calls of Resize and CopyFrom.
   void set_shrink_policy(const ShrinkPolicy& policy) { policy_ = policy; }
 
-  /// Copies shape, type and elements.
-  void CopyFrom(const DynamicTensor& other) {
+  /// Copies shape, type and elements; done when it returns, whatever the stream. Memory is kept where
+  /// Resize would keep it and the type is the same: tensors that share it see the copy. Without memory
+  /// in `other` there is none here either. Throws umbra::Error, and changes nothing, for elements that
+  /// cannot be copied; if copying one throws, those before it are copied if memory was kept.
+  void CopyFrom(const DynamicTensor& other, Stream<cpu>* stream = nullptr) {
+    (void)stream;
     if (this == &other) return;
-    DynamicTensor copy;
-    copy.policy_ = policy_;
-    copy.Resize(other.dims_);
-    if (other.data_ != nullptr) {
-      void* to = copy.raw_mutable_data(other.meta_);
-      if (other.meta_.is_trivial()) {
-        if (size_t bytes = other.nbytes(); bytes > 0) std::memcpy(to, other.data_.get(), bytes);
-      } else {
-        other.meta_.Copy(other.data_.get(), to, static_cast<std::size_t>(other.size_));
-      }
-    } else {
-      copy.meta_ = other.meta_;
+    const auto count = static_cast<std::size_t>(other.size_);
+    if (data_ != nullptr && other.data_ != nullptr && meta_ == other.meta_ && Keeps(other.size_)) {
+      Dims dims = other.dims_;
+      meta_.Copy(other.data_.get(), data_.get(), count);
+      dims_ = std::move(dims);
+      size_ = other.size_;
+      return;
     }
-    Swap(copy);
+    DynamicTensor fresh(other.dims_);
+    fresh.policy_ = policy_;
+    fresh.meta_ = other.meta_;
+    if (other.data_ != nullptr) {
+      fresh.Reallocate(fresh.size_);
+      fresh.meta_.Copy(other.data_.get(), fresh.data_.get(), count);
+    }
+    Swap(fresh);
   }
   /// Uses the memory of `other`, which has as many elements; both see each other's writes. Throws
-  /// EnforceNotMet if `other` has no memory yet.
+  /// EnforceNotMet if `other` has another number of elements or no memory yet.
   void ShareData(const DynamicTensor& other) {
     UMBRA_ENFORCE_EQ(size_, other.size_, "ShareData needs as many elements");
     UMBRA_ENFORCE(other.data_ != nullptr || other.size_ == 0, "ShareData: the source has no memory yet");
+    if (this == &other) return;
     meta_ = other.meta_;
     data_ = other.data_;
     capacity_ = other.capacity_;
     shared_ = true;
     reserved_ = false;
   }
-  /// Uses memory of the caller's, of `capacity` bytes (0: just what the shape needs); `deleter`, if
-  /// given, is called for it when the last tensor is done. The elements exist already.
+  /// Uses memory of the caller's, of `capacity` bytes (0: just what the shape needs), filled with elements
+  /// that exist already; `deleter`, if given, is called for it when the last tensor is done. Throws
+  /// EnforceNotMet, and does not take the memory, for a null or misaligned pointer or too few bytes.
   template <typename T>
   void ShareExternalPointer(T* data, std::size_t capacity = 0, std::function<void(T*)> deleter = nullptr) {
     ShareExternalPointer(static_cast<void*>(data), TypeMeta::Make<T>(), capacity,
                          deleter ? [deleter](void* p) { deleter(static_cast<T*>(p)); }
                                  : std::function<void(void*)>());
   }
+  /// The same for a type that is known at run time.
   void ShareExternalPointer(void* data, const TypeMeta& meta, std::size_t capacity = 0,
                             std::function<void(void*)> deleter = nullptr) {
     UMBRA_ENFORCE(meta.itemsize() > 0, "ShareExternalPointer needs an element type");
     const std::size_t bytes = BytesOf(size_, meta);
     UMBRA_ENFORCE(data != nullptr || bytes == 0, "ShareExternalPointer: a null pointer");
-    UMBRA_ENFORCE(capacity == 0 || capacity >= bytes, "ShareExternalPointer: ", capacity, " bytes for a tensor of ", bytes);
+    UMBRA_ENFORCE(IsAligned(data, meta), "ShareExternalPointer: ", data, " is no multiple of the ", meta.alignment(),
+                  " bytes that elements of ", meta.name(), " are aligned to");
+    UMBRA_ENFORCE(capacity == 0 || capacity >= bytes, "ShareExternalPointer: ", capacity,
+                  " bytes for a tensor of ", bytes);
+    data_ = deleter ? std::shared_ptr<void>(data, deleter) : std::shared_ptr<void>(data, [](void*) {});
     meta_ = meta;
     capacity_ = capacity == 0 ? bytes : capacity;
     shared_ = true;
     reserved_ = false;
-    data_ = deleter ? std::shared_ptr<void>(data, deleter) : std::shared_ptr<void>(data, [](void*) {});
   }
   /// Gives the memory back; shape and type stay.
   void FreeMemory() {
@@ -186,6 +216,7 @@ class DynamicTensor {
     UMBRA_ENFORCE(meta_.Match<T>(), "the tensor has elements of ", meta_.name(), ", not ", TypeMeta::Make<T>().name());
     return static_cast<const T*>(raw_data());
   }
+  /// The elements of whatever type. Throws EnforceNotMet if there is no memory yet.
   const void* raw_data() const {
     UMBRA_ENFORCE(data_ != nullptr || size_ == 0, "the tensor has no memory yet; call mutable_data<T>() first");
     return data_.get();
@@ -194,10 +225,12 @@ class DynamicTensor {
   /// trivial types are not initialised.
   template <typename T>
   T* mutable_data() { return static_cast<T*>(raw_mutable_data(TypeMeta::Make<T>())); }
+  /// The same for a type that is known at run time. Throws EnforceNotMet for no type, or if memory runs
+  /// out.
   void* raw_mutable_data(const TypeMeta& meta) {
     UMBRA_ENFORCE(meta.itemsize() > 0, "raw_mutable_data needs an element type");
     if (meta_ == meta && (data_ != nullptr || size_ == 0)) return data_.get();
-    const bool reusable = data_ != nullptr && !shared_ && meta_.is_trivial() && meta.is_trivial() &&
+    const bool reusable = Exclusive() && meta_.is_trivial() && meta.is_trivial() && IsAligned(data_.get(), meta) &&
                           BytesOf(size_, meta) <= capacity_;
     if (reusable) {
       meta_ = meta;
@@ -210,35 +243,63 @@ class DynamicTensor {
     shared_ = reserved_ = false;
     return data_.get();
   }
+  /// The elements of the type that they have. Throws EnforceNotMet if there is none yet.
   void* raw_mutable_data() {
     UMBRA_ENFORCE(meta_.itemsize() > 0, "the tensor has no element type yet; call mutable_data<T>()");
     return raw_mutable_data(meta_);
   }
 
+  /// Number of elements.
   index_t size() const { return size_; }
+  /// The same.
   index_t numel() const { return size_; }
+  /// The rank.
   int ndim() const { return static_cast<int>(dims_.size()); }
+  /// The extents, in elements.
   const Dims& dims() const { return dims_; }
+  /// Extent of dimension `i`. Throws EnforceNotMet beyond the rank.
   index_t dim(int i) const {
     UMBRA_ENFORCE(i >= 0 && i < ndim(), "dimension ", i, " of a tensor of ", ndim());
     return dims_[static_cast<std::size_t>(i)];
   }
+  /// Bytes of an element; 0 if there is no type yet.
   std::size_t itemsize() const { return meta_.itemsize(); }
+  /// Bytes of all elements, whether there is memory for them yet or not.
   std::size_t nbytes() const { return BytesOf(size_); }
+  /// Bytes of the memory; 0 if there is none yet.
   std::size_t capacity_nbytes() const { return capacity_; }
+  /// The element type.
   const TypeMeta& meta() const { return meta_; }
+  /// Are the elements of type T?
   template <typename T>
   bool IsType() const { return meta_.Match<T>(); }
+  /// Is the memory another tensor's or the caller's? False for the tensor that lent its memory.
   bool shares_data() const { return shared_; }
 
  private:
   static index_t CountOf(const Dims& dims) {
     index_t count = 1;
-    for (index_t extent : dims) UMBRA_ENFORCE_GE(extent, 0, "a negative extent");
-    for (index_t extent : dims)
-      UMBRA_ENFORCE(!__builtin_mul_overflow(count, extent, &count), "the number of elements overflows");
-    return count;
+    bool empty = false, overflow = false;
+    for (const index_t extent : dims) {
+      UMBRA_ENFORCE_GE(extent, 0, "a negative extent in shape ", TShape(dims.begin(), dims.end()));
+      empty = empty || extent == 0;
+      overflow = __builtin_mul_overflow(count, extent, &count) || overflow;
+    }
+    UMBRA_ENFORCE(empty || !overflow, "the number of elements of shape ", TShape(dims.begin(), dims.end()),
+                  " overflows");
+    return empty ? 0 : count;
   }
+  static bool IsAligned(const void* p, const TypeMeta& meta) {
+    return reinterpret_cast<std::uintptr_t>(p) % meta.alignment() == 0;
+  }
+  // Would Resize to so many elements keep the memory?
+  bool Keeps(index_t size) const {
+    const std::size_t bytes = BytesOf(size);
+    if (size == size_) return true;
+    return bytes <= capacity_ && (reserved_ || (policy_.keep && capacity_ - bytes <= policy_.max_keep_bytes));
+  }
+  // Is there memory that nobody else knows of?
+  bool Exclusive() const { return !shared_ && data_.use_count() == 1; }
   std::size_t BytesOf(index_t count) const { return BytesOf(count, meta_); }
   static std::size_t BytesOf(index_t count, const TypeMeta& meta) {
     std::size_t bytes = 0;
@@ -260,10 +321,12 @@ class DynamicTensor {
               std::free(q);
             }), bytes};
   }
-  // Memory for `count` elements with those that are there copied to it.
+  // Memory for `count` elements, with those that are there moved to it, or copied if others use them.
   void Reallocate(index_t count) {
     auto [memory, bytes] = Allocate(count, meta_);
-    if (data_ != nullptr && size_ > 0) meta_.Copy(data_.get(), memory.get(), static_cast<std::size_t>(size_));
+    const auto kept = data_ == nullptr ? std::size_t{0} : static_cast<std::size_t>(size_);
+    if (Exclusive()) meta_.Move(data_.get(), memory.get(), kept);
+    else meta_.Copy(data_.get(), memory.get(), kept);
     data_ = std::move(memory);
     capacity_ = bytes;
     shared_ = false;
