@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <istream>
 #include <iterator>
+#include <limits>
 #include <memory>
+#include <new>
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,18 +25,19 @@ class TShape {
  public:
   /// Up to this rank the extents lie in the object itself, beyond it on the heap.
   static constexpr index_t kStackCache = 4;
+  /// The largest rank; dimensions are counted by int.
+  static constexpr index_t kMaxRank = std::numeric_limits<int>::max();
   /// The largest rank that Save writes and Load believes.
   static constexpr index_t kMaxSavedRank = 1024;
 
   /// Rank 0.
   TShape() = default;
-  /// `ndim` extents of 1. Throws umbra::Error if it is negative.
+  /// `ndim` extents of 1. Throws umbra::Error if it is negative or above kMaxRank, or memory runs out.
   explicit TShape(index_t ndim) {
-    Require(ndim >= 0, "TShape: a rank of 0 or more is expected, ", ndim, " was given");
     SetDim(ndim);
     std::fill_n(data(), ndim, index_t{1});
   }
-  /// The extents of a range.
+  /// The extents of a range, which is read once. Throws umbra::Error if it is longer than kMaxRank.
   template <typename Iterator,
             typename = typename std::iterator_traits<Iterator>::iterator_category>
   TShape(Iterator begin, Iterator end) {
@@ -78,13 +82,20 @@ class TShape {
     std::swap(stack_, other.stack_);
   }
 
-  /// The extents of a range, which may lie within this shape.
+  /// The extents of a range, which is read once and may lie within this shape. Throws umbra::Error,
+  /// and the shape is as before, if the range is longer than kMaxRank or memory runs out.
   template <typename Iterator>
   void CopyFrom(Iterator begin, Iterator end) {
-    TShape fresh;
-    fresh.SetDim(static_cast<index_t>(std::distance(begin, end)));
-    std::copy(begin, end, fresh.data());
-    swap(fresh);
+    using Category = typename std::iterator_traits<Iterator>::iterator_category;
+    if constexpr (std::is_base_of_v<std::forward_iterator_tag, Category>) {
+      TShape fresh;
+      fresh.SetDim(static_cast<index_t>(std::distance(begin, end)));
+      std::copy(begin, end, fresh.data());
+      swap(fresh);
+    } else {
+      const std::vector<index_t> read(begin, end);
+      CopyFrom(read.begin(), read.end());
+    }
   }
 
   /// The rank.
@@ -155,9 +166,9 @@ class TShape {
   }
   /// The dimensions before `axis_begin`, those from there to `axis_end` inclusive, and those behind
   /// it, each as one; (0,0,0) for rank 0, as in the original. Throws umbra::Error if the range is
-  /// empty or leaves the rank, and as ProdShape does.
+  /// empty or leaves a rank above 0, and as ProdShape does.
   Shape<3> FlatTo3D(index_t axis_begin, index_t axis_end) const {
-    if (ndim_ == 0) return Shape3(0, 0, 0);
+    if (ndim_ == 0 && axis_begin <= axis_end) return Shape3(0, 0, 0);
     Require(0 <= axis_begin && axis_begin <= axis_end && axis_end < ndim_, "FlatTo3D(", axis_begin,
             ", ", axis_end, ") of shape ", *this, ": 0 <= axis_begin <= axis_end < ", ndim_,
             " is expected");
@@ -225,8 +236,12 @@ class TShape {
 
  private:
   void SetDim(index_t dim) {
+    Require(0 <= dim && dim <= kMaxRank, "TShape: a rank of 0 to ", kMaxRank, " is expected, ", dim,
+            " was given");
     if (dim > kStackCache && dim > capacity_) {
-      heap_.reset(new index_t[static_cast<std::size_t>(dim)]);
+      std::unique_ptr<index_t[]> heap(new (std::nothrow) index_t[static_cast<std::size_t>(dim)]);
+      Require(heap != nullptr, "TShape: out of memory for ", dim, " extents");
+      heap_ = std::move(heap);
       capacity_ = dim;
     }
     ndim_ = dim;

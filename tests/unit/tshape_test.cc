@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <list>
 #include <locale>
 #include <sstream>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace umbra {
 namespace {
@@ -60,6 +63,61 @@ TEST(TShapeCorners, RanksAroundTheStackCache) {
 TEST(TShapeCorners, FromIteratorsOfAnyKind) {
   const std::list<int> extents = {4, 3, 2, 1, 5};
   EXPECT_EQ(Text(TShape(extents.begin(), extents.end())), "(4,3,2,1,5)");
+  std::istringstream in("6 5 4 3 2 1");  // can be read once only
+  EXPECT_EQ(Text(TShape(std::istream_iterator<int>(in), std::istream_iterator<int>())), "(6,5,4,3,2,1)");
+  TShape target = Of({9});
+  target.CopyFrom(std::istream_iterator<int>(in), std::istream_iterator<int>());
+  EXPECT_EQ(target.ndim(), 0);
+}
+
+TEST(TShapeCorners, RanksBeyondInt) {
+  for (const index_t rank : {index_t{1} << 60, std::numeric_limits<index_t>::max(), TShape::kMaxRank + 1, index_t{-1}})
+    EXPECT_SAYS("a rank of 0 to 2147483647 is expected, " + std::to_string(rank), TShape(rank));
+}
+
+TEST(TShapeCorners, RankZeroIsNeverRead) {
+  const TShape none;
+  EXPECT_EQ(none.begin(), none.end());
+  EXPECT_EQ(none.get<0>().kDimension, 0);
+  EXPECT_EQ(none, Shape<0>());
+  EXPECT_EQ(TShape(Shape<0>()), none);
+  EXPECT_EQ(none.FlatTo2D(), Shape2(0, 0));
+  EXPECT_EQ(none.FlatTo3D(-1, 7), Shape3(0, 0, 0));
+  EXPECT_THROW(none.FlatTo3D(1, 0), Error);  // as the original
+  EXPECT_THROW(none.get<1>(), Error);
+  EXPECT_THROW(none.ProdShape(0, 1), Error);
+#ifndef NDEBUG
+  EXPECT_SAYS("whose rank is 0", none[0]);
+#endif
+}
+
+TEST(TShapeCorners, AxesOutsideTheRank) {
+  const TShape s = Of({2, 3, 4});
+  EXPECT_SAYS("FlatTo3D(-1, 1)", s.FlatTo3D(-1, 1));
+  EXPECT_SAYS("FlatTo3D(-1, -1)", s.FlatTo3D(-1));
+  EXPECT_SAYS("FlatTo3D(0, 3)", s.FlatTo3D(0, 3));
+}
+
+TEST(TShapeCorners, SwapBetweenStackAndHeap) {
+  TShape small = Of({1, 2}), large = Of({1, 2, 3, 4, 5, 6});
+  small.swap(large);
+  EXPECT_EQ(Text(small) + Text(large), "(1,2,3,4,5,6)(1,2)");
+  std::swap(small, large);
+  EXPECT_EQ(Text(small) + Text(large), "(1,2)(1,2,3,4,5,6)");
+  large.swap(large);
+  EXPECT_EQ(Text(large), "(1,2,3,4,5,6)");
+}
+
+TEST(TShapeCorners, ContainersOfThemselves) {
+  std::vector<TShape> shapes = {Of({1}), Of({1, 2, 3, 4, 5})};
+  for (int i = 0; i < 5; ++i) {  // with and without growth
+    shapes.push_back(shapes[1]);
+    shapes.insert(shapes.begin(), shapes.back());
+    shapes.insert(shapes.begin() + 1, 2, shapes[0]);
+    ASSERT_EQ(Text(shapes.front()), "(1,2,3,4,5)");
+    shapes.erase(shapes.begin(), shapes.begin() + 3);
+    ASSERT_EQ(Text(shapes[0]) + Text(shapes.back()), "(1,)(1,2,3,4,5)");
+  }
 }
 
 TEST(TShapeCorners, ProductsWithZerosNegativesAndOverflow) {
@@ -159,6 +217,11 @@ TEST(TShapeCorners, SaveAndLoadAgreeOnWhatIsBelieved) {
   EXPECT_THROW(TShape(TShape::kMaxSavedRank + 1).Save(&file), Error);
   EXPECT_THROW(Of({2, -1}).Save(&file), Error);
   EXPECT_EQ(file.bytes.size(), before);
+  TShape moved = Of({1, 2, 3, 4, 5});
+  read = std::move(moved);
+  moved.Save(&file);  // NOLINT: a moved-from shape is empty
+  ASSERT_TRUE(read.Load(&file));
+  EXPECT_EQ(read.ndim(), 0);
 }
 
 TEST(TShapeCorners, LoadAsksForNoMoreThanAShapeCanHave) {
