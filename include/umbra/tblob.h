@@ -2,6 +2,9 @@
 #ifndef UMBRA_TBLOB_H_
 #define UMBRA_TBLOB_H_
 
+#include <algorithm>
+#include <utility>
+
 #include "umbra/data_type.h"
 #include "umbra/tensor.h"
 #include "umbra/tshape.h"
@@ -12,7 +15,7 @@ namespace umbra {
 /// computes nothing; `get` and its relatives make tensors of it. Rows (the last dimension) lie
 /// `stride_` elements apart. Every conversion checks device, element type and shape and throws
 /// umbra::Error that names both sides. Unlike the original, a blob may have rank 0: then it has one
-/// element, or none if it has no memory either, as a default blob.
+/// element, or none if it has no memory either, as a default blob and one that was moved from.
 class TBlob {
  public:
   /// The first element; may be null.
@@ -46,6 +49,22 @@ class TBlob {
     for (const index_t extent : shape_)
       Require(extent >= 0, "TBlob: shape ", shape_, " has a negative extent");
   }
+  /// A handle of the same memory.
+  TBlob(const TBlob&) = default;
+  /// A handle of the same memory.
+  TBlob& operator=(const TBlob&) = default;
+  /// The handle of `other`, which is then as a default blob.
+  TBlob(TBlob&& other) noexcept { *this = std::move(other); }
+  /// The handle of `other`, which is then as a default blob, unless it is this one.
+  TBlob& operator=(TBlob&& other) noexcept {
+    dptr_ = std::exchange(other.dptr_, nullptr);
+    shape_ = std::move(other.shape_);
+    stride_ = std::exchange(other.stride_, 0);
+    dev_mask_ = std::exchange(other.dev_mask_, cpu::kDevMask);
+    type_flag_ = std::exchange(other.type_flag_, DataType<default_real_t>::kFlag);
+    dev_id_ = std::exchange(other.dev_id_, 0);
+    return *this;
+  }
   /// The memory, shape and row pitch of a tensor.
   template <typename Device, int dim, typename DType>
   TBlob(const Tensor<Device, dim, DType>& src) {  // NOLINT: mirrors the original
@@ -77,9 +96,13 @@ class TBlob {
   index_t Size() const {
     return ndim() == 0 && dptr_ == nullptr ? 0 : static_cast<index_t>(shape_.Size());
   }
-  /// No padding between rows? True for a single row of any pitch, too, unlike in the original.
-  bool CheckContiguous() const {
-    return ndim() == 0 || shape_[ndim() - 1] == stride_ || shape_.ProdShape(0, ndim() - 1) <= 1;
+  /// No padding between rows? True for a single row of any pitch, and for no element, too, unlike in
+  /// the original. Never throws.
+  bool CheckContiguous() const noexcept {
+    if (shape_.ndim() == 0) return true;
+    const index_t* const row = shape_.end() - 1;
+    return *row == stride_ || std::count(shape_.begin(), row, 1) == row - shape_.begin() ||
+           std::find(shape_.begin(), shape_.end(), 0) != shape_.end();
   }
 
   /// The first element as DType. Throws umbra::Error if the element type is another.

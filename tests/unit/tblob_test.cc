@@ -7,6 +7,9 @@
 #include <limits>
 #include <numeric>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/testing.h"
 #include "umbra/dlpack.h"
@@ -216,6 +219,94 @@ TEST(TBlob, OneRowOfAnyPitchIsContiguous) {
   const TBlob rows = Tensor<cpu, 2>(data, Shape2(2, 3), 4, nullptr);
   EXPECT_FALSE(rows.CheckContiguous());
   EXPECT_EQ((rows.FlatTo2D<cpu, float>()[1][2]), 6.0f);
+}
+
+TEST(TBlob, MovedFromIsEmpty) {
+  double data[30] = {};
+  const auto is_empty = [](const TBlob& blob) {
+    return blob.dptr_ == nullptr && blob.ndim() == 0 && blob.Size() == 0 && blob.stride_ == 0 && blob.dev_id() == 0 &&
+           blob.dev_mask_ == cpu::kDevMask && blob.type_flag_ == kFloat32 && blob.CheckContiguous();
+  };
+  for (const TShape& shape : {Of({5, 6}), Of({1, 1, 1, 5, 6})}) {
+    TBlob source(data, shape, 2, kFloat64, 3);
+    TBlob taken(std::move(source));
+    EXPECT_TRUE(is_empty(source));  // NOLINT
+    EXPECT_EQ((source.FlatTo1D<cpu, float>().shape_), Shape1(0));
+    TBlob& same = taken;
+    taken = std::move(same);
+    EXPECT_EQ(taken.shape_, shape);
+    source = std::move(taken);
+    EXPECT_TRUE(is_empty(taken));  // NOLINT
+    EXPECT_EQ(source.dptr_, data);
+    EXPECT_EQ(source.dev_id() + source.dev_mask(), 5);
+    EXPECT_EQ(source.type_flag(), kFloat64);
+    EXPECT_EQ(source.stride_, 6);
+    taken = source;
+    EXPECT_EQ(taken.dptr_, source.dptr_);
+  }
+}
+
+TEST(TBlob, AssignmentFromTensor) {
+  double other[1] = {};
+  float data[16] = {};
+  TBlob blob(other, Of({1}), 2, kFloat64, 3);
+  blob = Tensor<cpu, 2>(data, Shape2(2, 3), 8, nullptr);
+  EXPECT_EQ(blob.dptr_, data);
+  EXPECT_EQ(blob.shape_, Shape2(2, 3));
+  EXPECT_EQ(blob.stride_, 8);
+  EXPECT_EQ(blob.dev_mask(), cpu::kDevMask);
+  EXPECT_EQ(blob.dev_id(), 0);
+  EXPECT_EQ(blob.type_flag(), kFloat32);
+}
+
+TEST(TBlob, StreamsArePassedOn) {
+  float data[24] = {};
+  Stream<cpu> stream;
+  const TBlob blob(data, Of({2, 3, 4}), cpu::kDevMask);
+  EXPECT_EQ((blob.get<cpu, 3, float>(&stream).stream_), &stream);
+  EXPECT_EQ((blob.get_with_shape<cpu, 1, float>(Shape1(24), &stream).stream_), &stream);
+  EXPECT_EQ((blob.FlatTo1D<cpu, float>(&stream).stream_), &stream);
+  EXPECT_EQ((blob.FlatTo2D<cpu, float>(&stream).stream_), &stream);
+  EXPECT_EQ((blob.FlatTo3D<cpu, float>(1, &stream).stream_), &stream);
+  EXPECT_EQ((blob.FlatTo3D<cpu, float>(0, 1, &stream).stream_), &stream);
+  EXPECT_EQ((blob.get<cpu, 3, float>().stream_), nullptr);
+}
+
+TEST(TBlob, GetOnRankZero) {
+  float one = 3;
+  const TBlob scalar(&one, TShape(), cpu::kDevMask);
+  EXPECT_SAYS("rank 0, not 1", scalar.get<cpu, 1, float>());
+  EXPECT_EQ((scalar.get_with_shape<cpu, 2, float>(Shape2(1, 1))[0][0]), 3.0f);
+  EXPECT_SAYS("has 2 elements", scalar.get_with_shape<cpu, 1, float>(Shape1(2)));
+}
+
+TEST(TBlob, SizesBeyond32Bits) {
+  const index_t n = index_t{1} << 31;
+  float first = 0;
+  const TBlob blob(&first, Of({3, n, 5}), cpu::kDevMask);
+  EXPECT_EQ(blob.Size(), 15 * n);
+  EXPECT_EQ((blob.FlatTo1D<cpu, float>().shape_), Shape1(15 * n));
+  EXPECT_EQ((blob.FlatTo2D<cpu, float>().shape_), Shape2(3 * n, 5));
+  EXPECT_EQ((blob.FlatTo3D<cpu, float>(1).shape_), Shape3(3, n, 5));
+  EXPECT_EQ((blob.get<cpu, 3, float>().MSize()), static_cast<std::size_t>(15 * n));
+  const TBlob row(&first, Of({1, n + 1}), cpu::kDevMask);
+  EXPECT_EQ(row.stride_, n + 1);
+}
+
+TEST(TBlob, CheckContiguousOfAnyShape) {
+  const index_t huge = index_t{1} << 40;
+  float data[1] = {};
+  TBlob blob(data, Of({huge, huge, 3}), cpu::kDevMask);
+  EXPECT_TRUE(blob.CheckContiguous());
+  blob.stride_ = 4;
+  EXPECT_FALSE(blob.CheckContiguous());
+  EXPECT_SAYS("overflows", blob.Size());
+  blob.shape_[1] = 0;
+  EXPECT_TRUE(blob.CheckContiguous());
+  blob.shape_ = Shape3(2, 2, 0);
+  EXPECT_TRUE(blob.CheckContiguous());
+  blob.shape_ = Shape3(-1, -1, 3);
+  EXPECT_FALSE(blob.CheckContiguous());
 }
 
 TEST(TBlob, TypeSwitch) {
