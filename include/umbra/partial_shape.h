@@ -22,8 +22,8 @@ struct AutoBroadcastSpec {
     kNumpy,  ///< aligned at the last dimension; an extent of 1 fits every other
     kPdpd    ///< the second shape's dimensions are those of the first from `axis` on (-1: the last ones)
   };
-  Type type = kNone;
-  std::int64_t axis = -1;
+  Type type = kNone;       ///< the rule
+  std::int64_t axis = -1;  ///< of kPdpd, in the first shape
 };
 
 /// An extent that is either known (static) or not known before run time (dynamic).
@@ -42,6 +42,7 @@ class Dimension {
     if (dimension == s_dynamic_val)
       throw std::invalid_argument("a static Dimension cannot have the value s_dynamic_val");
   }
+  /// A dynamic dimension.
   static constexpr Dimension dynamic() { return Dimension(); }
   /// A dynamic dimension that equals every other with this symbol (0 or more).
   static constexpr Dimension WithSymbol(int symbol) {
@@ -50,20 +51,24 @@ class Dimension {
     return dimension;
   }
 
+  /// Is the extent known?
   constexpr bool is_static() const { return value_ != s_dynamic_val; }
+  /// Is the extent not known before run time?
   constexpr bool is_dynamic() const { return !is_static(); }
   /// The symbol of a dynamic dimension, or -1.
   constexpr int symbol() const { return symbol_; }
 
   /// The static value; throws std::invalid_argument if dynamic.
   explicit constexpr operator std::int64_t() const {
-    if (is_dynamic()) throw std::invalid_argument("a dynamic Dimension has no value");
+    if (is_dynamic())
+      throw std::invalid_argument("a static Dimension is expected, ? was given; check is_static() first");
     return value_;
   }
   /// The static value; throws std::invalid_argument if dynamic or negative.
   explicit constexpr operator std::size_t() const {
     if (is_dynamic() || value_ < 0)
-      throw std::invalid_argument("a dynamic or negative Dimension has no size");
+      throw std::invalid_argument(
+          detail::Concat("a static Dimension of 0 or more is expected, ", *this, " was given"));
     return static_cast<std::size_t>(value_);
   }
 
@@ -99,20 +104,21 @@ class Dimension {
     return true;
   }
 
-  /// Arithmetic of extents: dynamic if either is. Throws std::overflow_error beyond 64 bits.
+  /// Sum of extents: dynamic if either is. Throws std::overflow_error beyond 64 bits.
   friend Dimension operator+(const Dimension& a, const Dimension& b) {
     if (a.is_dynamic() || b.is_dynamic()) return Dimension();
     std::int64_t sum = 0;
     const bool overflow = __builtin_add_overflow(a.value_, b.value_, &sum);
     return Checked(overflow, sum);
   }
+  /// The same for the difference.
   friend Dimension operator-(const Dimension& a, const Dimension& b) {
     if (a.is_dynamic() || b.is_dynamic()) return Dimension();
     std::int64_t difference = 0;
     const bool overflow = __builtin_sub_overflow(a.value_, b.value_, &difference);
     return Checked(overflow, difference);
   }
-  /// 0 if either is a static 0, else dynamic if either is.
+  /// Product: 0 if either is a static 0, else dynamic if either is; the same error.
   friend Dimension operator*(const Dimension& a, const Dimension& b) {
     if (a.value_ == 0 || b.value_ == 0) return Dimension(0);
     if (a.is_dynamic() || b.is_dynamic()) return Dimension();
@@ -120,10 +126,12 @@ class Dimension {
     const bool overflow = __builtin_mul_overflow(a.value_, b.value_, &product);
     return Checked(overflow, product);
   }
+  /// *this + other; the other two likewise.
   Dimension& operator+=(const Dimension& other) { return *this = *this + other; }
   Dimension& operator-=(const Dimension& other) { return *this = *this - other; }
   Dimension& operator*=(const Dimension& other) { return *this = *this * other; }
 
+  /// The value, or `?`.
   friend std::ostream& operator<<(std::ostream& out, const Dimension& dimension) {
     if (dimension.is_static()) return out << dimension.value_;
     return out << '?';
@@ -147,23 +155,29 @@ class PartialShape {
  public:
   /// Rank 0, static: the shape of a scalar.
   PartialShape() = default;
+  /// Static rank; `PartialShape s{2, Dimension::dynamic(), 3}`.
   PartialShape(std::initializer_list<Dimension> dimensions) : dimensions_(dimensions) {}
-  explicit PartialShape(std::vector<Dimension> dimensions) : dimensions_(std::move(dimensions)) {}
-  /// A static shape.
-  explicit PartialShape(const std::vector<std::int64_t>& shape)
+  /// Static rank. Implicit, as the constructors below and nGraph's.
+  PartialShape(std::vector<Dimension> dimensions)  // NOLINT: implicit by design
+      : dimensions_(std::move(dimensions)) {}
+  /// A static shape. Throws std::invalid_argument for an extent of s_dynamic_val.
+  PartialShape(const std::vector<std::int64_t>& shape)  // NOLINT
       : dimensions_(shape.begin(), shape.end()) {}
-  /// A static shape, as nGraph's Shape has it. Throws umbra::Error for an extent beyond 2^63 - 1.
-  explicit PartialShape(const std::vector<std::size_t>& shape) {
+  /// A static shape, as nGraph's Shape has it. Throws umbra::Error for an extent that is s_dynamic_val
+  /// or more.
+  PartialShape(const std::vector<std::size_t>& shape) {  // NOLINT
     for (const std::size_t extent : shape) {
-      Require(extent <= static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()), "the extent ", extent,
-              " of a shape is more than an index can count");
+      Require(extent < static_cast<std::size_t>(Dimension::s_dynamic_val), "PartialShape: extents below ",
+              Dimension::s_dynamic_val, " are expected, ", extent, " was given");
       dimensions_.emplace_back(static_cast<std::int64_t>(extent));
     }
   }
+  /// A static shape. Throws std::invalid_argument for an extent of s_dynamic_val.
   template <int rank>
-  explicit PartialShape(const Shape<rank>& shape) : dimensions_(&shape[0], &shape[0] + rank) {}
+  PartialShape(const Shape<rank>& shape)  // NOLINT
+      : dimensions_(shape.shape_, shape.shape_ + rank) {}
 
-  /// The given rank and all dimensions dynamic.
+  /// The given rank and all dimensions dynamic. Throws std::invalid_argument for a negative rank.
   static PartialShape dynamic(Rank rank = Rank::dynamic()) {
     PartialShape shape;
     shape.rank_is_static_ = rank.is_static();
@@ -171,13 +185,16 @@ class PartialShape {
     return shape;
   }
 
+  /// Are the rank and all dimensions static?
   bool is_static() const {
     if (!rank_is_static_) return false;
     for (const Dimension& d : dimensions_)
       if (d.is_dynamic()) return false;
     return true;
   }
+  /// Is the rank or a dimension dynamic?
   bool is_dynamic() const { return !is_static(); }
+  /// Number of dimensions; dynamic if it is not known.
   Rank rank() const {
     return rank_is_static_ ? Rank(static_cast<std::int64_t>(dimensions_.size())) : Rank::dynamic();
   }
@@ -196,9 +213,11 @@ class PartialShape {
     if (!rank_is_static_) return true;
     return EachDimension(other, false, [](auto& a, auto& b) { return a.relaxes(b); });
   }
+  /// Whatever this may turn out to be, `other` may turn out to be as well.
   bool refines(const PartialShape& other) const { return other.relaxes(*this); }
 
-  /// True if the rank is compatible with `rank`; a dynamic rank becomes it.
+  /// True if the rank is compatible with `rank`; a dynamic rank becomes it. Throws
+  /// std::invalid_argument if a dynamic rank would become negative.
   bool merge_rank(Rank rank) {
     if (!rank_is_static_) {
       if (rank.is_static()) *this = dynamic(rank);
@@ -228,14 +247,17 @@ class PartialShape {
     CheckIndex(i);
     return dimensions_[i];
   }
+  /// Dimension `i`, for writing; throws std::out_of_range beyond the rank.
   Dimension& operator[](std::size_t i) {
     CheckIndex(i);
     return dimensions_[i];
   }
 
-  /// Number of dimensions of a shape of static rank.
+  /// Number of dimensions of a shape of static rank; 0 for a dynamic one.
   std::size_t size() const { return dimensions_.size(); }
+  /// The first dimension.
   std::vector<Dimension>::const_iterator begin() const { return dimensions_.begin(); }
+  /// Behind the last dimension.
   std::vector<Dimension>::const_iterator end() const { return dimensions_.end(); }
 
   /// Merges `src` into `dst`; false if they contradict, and `dst` may then have changed.
@@ -252,13 +274,14 @@ class PartialShape {
     return merged;
   }
 
-  /// Merges `src` into `dst` by the rule; false if they do not fit, and `dst` may then have changed. A
-  /// dynamic rank of either makes the result's rank dynamic, unless the rule is kNone.
+  /// Merges `src` into `dst` by the rule; false if they do not fit, and `dst` may then have changed. By
+  /// kNumpy a dynamic rank of either makes the result's rank dynamic; by kPdpd, whose result has the
+  /// dimensions of `dst`, `dst` stays as it is.
   static bool broadcast_merge_into(PartialShape& dst, const PartialShape& src,
                                    const AutoBroadcastSpec& rule) {
     if (rule.type == AutoBroadcastSpec::kNone) return merge_into(dst, src);
     if (!dst.rank_is_static_ || !src.rank_is_static_) {
-      dst = dynamic();
+      if (rule.type == AutoBroadcastSpec::kNumpy) dst = dynamic();
       return true;
     }
     const std::size_t a = dst.size(), b = src.size();

@@ -4,6 +4,9 @@
 
 #include <limits>
 #include <sstream>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 namespace umbra {
 namespace {
@@ -23,7 +26,7 @@ TEST(Dimension, StaticAndDynamic) {
   EXPECT_EQ(static_cast<std::size_t>(Dimension(3)), 3u);
   EXPECT_THROW(static_cast<void>(static_cast<std::size_t>(Dimension(-3))), std::invalid_argument);
   EXPECT_THROW(static_cast<void>(static_cast<std::int64_t>(kAny)), std::invalid_argument);
-  EXPECT_THROW(Dimension(Dimension::s_dynamic_val), std::invalid_argument);
+  EXPECT_THROW(Dimension{Dimension::s_dynamic_val}, std::invalid_argument);
   EXPECT_EQ(Text(kAny) + Text(Dimension(7)), "?7");
 }
 
@@ -142,6 +145,88 @@ TEST(PartialShape, Broadcasts) {
   EXPECT_EQ(merge({2, kAny, 4}, {3, 1}, pdpd1), "{2,3,4}");
   EXPECT_EQ(merge({2, 3, 4}, {4}, pdpd1), "no");
   EXPECT_EQ(merge({3}, {2, 3}, pdpd), "no");
+}
+
+TEST(PartialShape, ConvertsFromVectorsAndShapes) {
+  const auto text = [](const PartialShape& shape) { return Text(shape); };
+  EXPECT_EQ(text(std::vector<Dimension>{1, kAny, 2}), "{1,?,2}");
+  EXPECT_EQ(text(std::vector<Dimension>{}), "{}");
+  EXPECT_EQ(text(std::vector<std::size_t>{2, 0}), "{2,0}");
+  EXPECT_EQ(text(std::vector<std::int64_t>{2, -1}), "{2,-1}");
+  EXPECT_EQ(text(Shape3(4, 0, 1)), "{4,0,1}");
+  EXPECT_EQ(text({1, kAny}), "{1,?}");
+  PartialShape s = std::vector<std::size_t>{3};
+  s = Shape2(5, 6);
+  EXPECT_TRUE(s.compatible(Shape2(5, 6)) && s.refines(std::vector<Dimension>{kAny, 6}));
+  const std::size_t last = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THROW(PartialShape(std::vector<std::size_t>{last}), Error);  // would look dynamic
+  EXPECT_EQ(text(std::vector<std::size_t>{last - 1}), "{9223372036854775806}");
+  EXPECT_THROW(PartialShape(std::vector<std::int64_t>{Dimension::s_dynamic_val}), std::invalid_argument);
+}
+
+TEST(PartialShape, IterationAndConstAccess) {
+  const PartialShape s{1, kAny, 3}, any = PartialShape::dynamic();
+  EXPECT_EQ(s.size(), 3u);
+  EXPECT_TRUE(s[1].is_dynamic());
+  EXPECT_EQ(static_cast<std::int64_t>(s[2]), 3);
+  EXPECT_THROW(s[3], std::out_of_range);
+  EXPECT_THROW(any[0], std::out_of_range);
+  std::string text;
+  for (const Dimension& d : s) text += Text(d);
+  EXPECT_EQ(text, "1?3");
+  EXPECT_EQ(s.end() - s.begin(), 3);
+  EXPECT_TRUE(any.begin() == any.end() && any.size() == 0);
+  EXPECT_THROW(any.to_shape(), std::invalid_argument);
+  EXPECT_TRUE(PartialShape().to_shape().empty());
+}
+
+TEST(PartialShape, NegativeRanks) {
+  PartialShape any = PartialShape::dynamic(), two{1, 2};
+  EXPECT_THROW(PartialShape::dynamic(-1), std::invalid_argument);
+  EXPECT_THROW(any.merge_rank(-1), std::invalid_argument);
+  EXPECT_EQ(Text(any), "?");
+  EXPECT_FALSE(two.merge_rank(-2));
+  EXPECT_TRUE(two.merge_rank(Rank::dynamic()) && two.merge_rank(2));
+  EXPECT_EQ(Text(two), "{1,2}");
+  EXPECT_TRUE(any.merge_rank(0));
+  EXPECT_EQ(Text(any), "{}");
+  try {
+    PartialShape::dynamic(-3);
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("-3 was given"), std::string::npos);
+  }
+}
+
+TEST(PartialShape, BroadcastsOfZeroExtentsAndDynamicRanks) {
+  const auto merge = [](PartialShape a, const PartialShape& b, AutoBroadcastSpec rule) {
+    return PartialShape::broadcast_merge_into(a, b, rule) ? Text(a) : std::string("no");
+  };
+  const AutoBroadcastSpec none{}, numpy{AutoBroadcastSpec::kNumpy}, pdpd{AutoBroadcastSpec::kPdpd};
+  const PartialShape any = PartialShape::dynamic();
+  EXPECT_EQ(merge({2, 0}, {1, 1}, numpy), "{2,0}");
+  EXPECT_EQ(merge({1}, {0, 3, 0}, numpy), "{0,3,0}");
+  EXPECT_EQ(merge({0}, {3}, numpy), "no");
+  EXPECT_EQ(merge({0}, {kAny}, numpy), "{0}");
+  EXPECT_EQ(merge({0}, {1}, none), "no");
+  EXPECT_EQ(merge({2, 0}, {0}, pdpd), "{2,0}");
+  EXPECT_EQ(merge({2, 0}, {1}, pdpd), "{2,0}");
+  EXPECT_EQ(merge({2, 3}, {0}, pdpd), "no");
+  EXPECT_EQ(merge({2, 3}, any, pdpd), "{2,3}");
+  EXPECT_EQ(merge(any, {2, 3}, pdpd), "?");
+  EXPECT_EQ(merge(any, any, pdpd), "?");
+  EXPECT_EQ(merge(any, {2}, numpy) + merge(any, {2}, none), "?{2}");
+  EXPECT_EQ(merge({2, 3}, {}, pdpd) + merge({2, 3}, {}, numpy), "{2,3}{2,3}");
+  EXPECT_EQ(merge({2, 3}, {3}, {AutoBroadcastSpec::kPdpd, -2}), "no");
+}
+
+TEST(PartialShape, MergesWithItself) {
+  for (const auto type : {AutoBroadcastSpec::kNone, AutoBroadcastSpec::kNumpy, AutoBroadcastSpec::kPdpd})
+    for (const PartialShape& shape : {PartialShape{}, PartialShape{1, kAny, 0}, PartialShape::dynamic()}) {
+      PartialShape s = shape;
+      EXPECT_TRUE(PartialShape::broadcast_merge_into(s, s, {type}));
+      EXPECT_TRUE(s.same_scheme(shape)) << s;
+      EXPECT_TRUE(PartialShape::merge_into(s, s) && s.same_scheme(shape)) << s;
+    }
 }
 
 }  // namespace
