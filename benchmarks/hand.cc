@@ -1,6 +1,5 @@
 // Plain loops as a careful person writes them; compiled with -O3 -march=native -ffast-math, so the
 // compiler vectorises them and calls libmvec.
-#include <cblas.h>
 
 #include <cmath>
 #include <vector>
@@ -102,9 +101,7 @@ void Run(const Options& d) {
 }
 
 void Run(const Dense& d) {
-  const auto m = static_cast<int>(d.rows), k = static_cast<int>(d.inner),
-             n = static_cast<int>(d.columns);
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, d.x, k, d.w, n, 0, d.out, n);
+  BareGemm(d);
   for (Size r = 0; r < d.rows; ++r) {
     float* __restrict out = d.out + r * d.columns;
     for (Size i = 0; i < d.columns; ++i) {

@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <immintrin.h>
 
 #include <chrono>
@@ -5,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/blas.h"
 #include "suite.h"
 
 namespace bench {
@@ -27,6 +29,15 @@ void StreamTriad(const float* a, const float* b, const float* c, float* out, Siz
 }
 
 }  // namespace
+
+void BareGemm(const Dense& d) {
+  constexpr int kRowMajor = 101, kNoTranspose = 111;
+  using Gemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+  static const auto gemm = reinterpret_cast<Gemm>(
+      dlsym(dlopen(umbra::runtime::BlasName().c_str(), RTLD_NOW), "cblas_sgemm"));
+  const auto m = static_cast<int>(d.rows), k = static_cast<int>(d.inner), n = static_cast<int>(d.columns);
+  gemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1, d.x, k, d.w, n, 0, d.out, n);
+}
 
 double TriadBandwidth(int threads) {
   constexpr Size n = Size{1} << 24;

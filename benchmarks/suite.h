@@ -84,6 +84,8 @@ namespace umbra_jit {
 void SetThreads(int threads);
 }  // namespace umbra_jit
 
+/// out = x . w by the BLAS that Umbra uses, called directly.
+void BareGemm(const Dense& d);
 /// GB/s of the machine for out = a * b + c * s on arrays far larger than the caches, with
 /// non-temporal stores, counting bytes read and written.
 double TriadBandwidth(int threads);
