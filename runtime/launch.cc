@@ -130,6 +130,8 @@ class Preparation {
       const bool last = dim >= 0 && static_cast<std::size_t>(dim) + 1 == tensor.shape.size();
       if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1)
         variant.strided = true;
+      if (access.gathered && !tensor.shape.empty() && tensor.stride.back() != 1 && tensor.shape.back() != 1)
+        variant.strided = true;
       double size = static_cast<double>(SizeOf(tensor.dtype));
       bool rows_aligned = true;
       for (std::size_t axis = 0; axis < rank_; ++axis) {

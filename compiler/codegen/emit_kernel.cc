@@ -224,7 +224,8 @@ class KernelEmitter : private ValueEmitter {
   // Groups of packets side by side. Returns where what is left begins.
   std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
     std::set<DType> types;
-    for (int id : phase.element_values) types.insert(value(id).type);
+    for (int id : phase.element_values)
+      if (InPackets(id)) types.insert(value(id).type);
     types.erase(DType::kBool);
     for (DType type : types) out_.Line("using {0}w = group<{0}x{1}, {2}>;", Name(type), width_, kGroupSize);
     const std::string step = fmt::format("kWidth<{}w>", Name(*types.begin()));

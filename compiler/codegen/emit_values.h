@@ -277,6 +277,68 @@ class ValueEmitter : protected KernelShape {
     text_[id] = {name};
   }
 
+  // `a - b`, for positions.
+  static std::string Difference(const std::string& a, const std::string& b) {
+    const auto whole = [](const std::string& text) { return text.find(' ') == std::string::npos ? text : "(" + text + ")"; };
+    if (b == "0LL") return a;
+    return (a == "0LL" ? "-" : whole(a) + " - ") + whole(b);
+  }
+
+  // The first and the last lane of a run that begins at `index`, the last one excluded.
+  std::pair<std::string, std::string> RunText(const LaneRun& run, const std::string& index,
+                                              const std::string& lanes) const {
+    std::string first = "0", last = lanes.empty() ? std::to_string(speller_->width()) : lanes, condition;
+    for (const int id : run.uniform)
+      condition += (condition.empty() ? "" : " && ") + EmitLane(lanes_, id, index, nullptr);
+    for (const LaneBound& bound : run.bounds) {
+      const std::string less = EmitLane(lanes_, bound.less, index, nullptr),
+                        greater = EmitLane(lanes_, bound.greater, index, nullptr);
+      const bool above = bound.slope < 0;
+      std::string limit = above ? Difference(less, greater) : Difference(greater, less);
+      if (bound.or_equal != above) limit += " + 1";
+      const long long step = above ? -bound.slope : bound.slope;
+      if (step != 1) limit = fmt::format("lanes_below({}, {})", limit, step);
+      std::string& side = above ? first : last;
+      const bool open = above ? side == "0" : lanes.empty() && side == std::to_string(speller_->width());
+      side = open ? limit : fmt::format("{}({}, {})", above ? "larger" : "smaller", side, limit);
+    }
+    if (!condition.empty()) last = fmt::format("{} ? {} : 0", condition, last);
+    return {first, last};
+  }
+
+  // A gather as a load of the lanes that its guard leaves.
+  Expr DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes) {
+    const Value& v = value(id);
+    const std::size_t rank = span.slopes.size();
+    std::string address = operands_[static_cast<std::size_t>(v.index)].name, stride;
+    bool unit = !options_.variant.strided && rank > 0;
+    for (std::size_t d = 0; d < rank; ++d) {
+      const bool last = d + 1 == rank;
+      const std::string at = EmitLane(lanes_, v.args[d], index, nullptr);
+      const std::string position = at.find(' ') == std::string::npos ? at : "(" + at + ")";
+      const std::string name = lanes_.stride_name(v.index, static_cast<int>(d));
+      const bool by_one = last && !options_.variant.strided;
+      if (at != "0LL") address += " + " + position + (by_one ? "" : " * " + name);
+      if (span.slopes[d] == 0) {
+        unit = unit && !last;
+        continue;
+      }
+      unit = unit && last && span.slopes[d] == 1;
+      const std::string factor = span.slopes[d] == 1 && !by_one ? "" : std::to_string(span.slopes[d]);
+      stride += (stride.empty() ? "" : " + ") + factor + (by_one ? "" : (factor.empty() ? "" : " * ") + name);
+    }
+    if (!v.guarded) {
+      if (unit) return lanes.empty() ? speller_->Load(v.type, address) : speller_->LoadHead(v.type, address, lanes);
+      if (stride.empty()) stride = "0";
+      return lanes.empty() ? speller_->Gather(v.type, address, stride)
+                           : speller_->GatherHead(v.type, address, stride, lanes);
+    }
+    const auto [first, last] = RunText(span.run, index, lanes);
+    const std::string outside = Literal(v.constant, v.type), type = speller_->Type(v.type);
+    if (unit) return {fmt::format("load_span<{}>({}, {}, {}, {})", type, address, first, last, outside)};
+    return {fmt::format("gather_span<{}>({}, {}, {}, {}, {})", type, address, stride.empty() ? "0" : stride, first, last, outside)};
+  }
+
   // A value at computed positions where every value is a scalar.
   Expr DefinePositional(const Value& v, const std::string& index) const {
     if (v.kind == Value::Kind::kIndex) {
@@ -296,11 +358,21 @@ class ValueEmitter : protected KernelShape {
                      Names* names) {
     if (InLanes(id)) return;
     const Value& v = value(id);
+    Expr e;
     if (HasLanes(id)) {
-      DeclareLanes(id, v.type == DType::kBool ? DType::kInt32 : v.type, index, lanes, names);
+      const DType type = v.type == DType::kBool ? DType::kInt32 : v.type;
+      if (const auto span = SpanOf(id)) {
+        e = DefineSpan(id, *span, index, lanes);
+      } else if (const auto run = LaneRunOf(id)) {
+        const auto [first, last] = RunText(*run, index, lanes);
+        e = {fmt::format("lanes_between<{}>({}, {})", speller_->Type(type), first, last)};
+      } else {
+        DeclareLanes(id, type, index, lanes, names);
+        return;
+      }
+      Declare(id, type, e, names);
       return;
     }
-    Expr e;
     switch (v.kind) {
       case Value::Kind::kIndex:
       case Value::Kind::kGather: e = DefinePositional(v, index); break;
@@ -310,15 +382,19 @@ class ValueEmitter : protected KernelShape {
         break;
       default: e = DefinePacket(id);
     }
+    Declare(id, v.type, e, names);
+  }
+
+  // Keeps a packet value as an expression if it is short and read once, else under a name.
+  void Declare(int id, DType type, const Expr& e, Names* names) {
+    const Value& v = value(id);
     const bool once = uses_[static_cast<std::size_t>(id)] == 1;
     if (once && v.label.empty() && e.text.size() <= kInlineLength) {
       text_[id] = e;
       return;
     }
-    std::string wanted = v.label;
-    if (wanted.empty()) wanted = "t" + std::to_string(id);
-    const std::string name = names->Make(wanted);
-    out_.Line("const {} {} = {};", speller_->Type(v.type), name, e.text);
+    const std::string name = names->Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+    out_.Line("const {} {} = {};", speller_->Type(type), name, e.text);
     text_[id] = {name};
   }
 

@@ -3,10 +3,12 @@
 #define UMBRA_COMPILER_CODEGEN_KERNEL_SHAPE_H_
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/codegen/source.h"
+#include "compiler/codegen/spans.h"
 
 namespace umbra::codegen {
 
@@ -50,6 +52,20 @@ class KernelShape {
            (v.kind == plan::Value::Kind::kCast && IsPositional(v.args[0]));
   }
 
+  /// The gather as a span of lanes, if packets of its dtype are loaded so.
+  std::optional<Span> SpanOf(int id) const {
+    if (options_.spelling != Spelling::kPackets || IsHalf(kernel_.values[static_cast<std::size_t>(id)].type)) return std::nullopt;
+    return FindSpan(kernel_, id, [this](int value) { return IsAlike(value); });
+  }
+
+  /// The condition on positions as a run of lanes, if it is one.
+  std::optional<LaneRun> LaneRunOf(int id) const {
+    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
+    if (options_.spelling != Spelling::kPackets || v.type != DType::kBool || v.kind != plan::Value::Kind::kMap)
+      return std::nullopt;
+    return FindLaneRun(kernel_, id, [this](int value) { return IsAlike(value); });
+  }
+
   /// Do stores go past the caches?
   bool Streams() const {
     return options_.variant.nontemporal && !columns_;
@@ -75,7 +91,7 @@ class KernelShape {
     bool polynomial = false;
     for (int id : phase.element_values) {
       const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-      if (v.kind == plan::Value::Kind::kGather || IsPositional(id)) return false;
+      if (v.kind == plan::Value::Kind::kGather ? !SpanOf(id) : InPackets(id) && IsMadeOfLanes(id)) return false;
       if (v.kind != plan::Value::Kind::kMap) continue;
       if (graph::Info(v.op).header == "libmvec") return false;
       if (graph::Info(v.op).header == "math") polynomial = true;

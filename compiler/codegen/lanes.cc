@@ -14,16 +14,16 @@ namespace {
 class Lane {
  public:
   Lane(const LaneContext& context, const std::string& index, Writer* out)
-      : context_(context), index_(index), out_(*out) {}
+      : context_(context), index_(index), out_(out) {}
 
   Expr Of(int id) {
     if (const auto found = known_.find(id); found != known_.end()) return found->second;
     Expr e = Define(id);
     const Value& v = value(id);
     const bool computed = v.kind == Value::Kind::kMap || v.kind == Value::Kind::kGather;
-    if (computed && e.text.size() > kInlineLength) {
+    if (out_ != nullptr && computed && e.text.size() > kInlineLength) {
       const std::string name = fmt::format("p{}", id);
-      out_.Line("const {} {} = {};", ScalarType(v.type), name, e.text);
+      out_->Line("const {} {} = {};", ScalarType(v.type), name, e.text);
       e = {name};
     }
     known_.emplace(id, e);
@@ -65,7 +65,7 @@ class Lane {
 
   const LaneContext& context_;
   std::string index_;
-  Writer& out_;
+  Writer* out_;
   std::map<int, Expr> known_;
 };
 

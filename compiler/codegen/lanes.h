@@ -30,8 +30,8 @@ struct LaneContext {
 std::string GatherText(const LaneContext& context, const plan::Value& gather,
                        const std::vector<std::string>& args);
 
-/// Writes the statements of one lane and returns the text of `value` in it. `index` names the
-/// lane's position along the vector axis, "k" its number.
+/// Writes the statements of one lane and returns the text of `value` in it, all in one expression if `out`
+/// is null. `index` names the lane's position along the vector axis, "k" its number.
 std::string EmitLane(const LaneContext& context, int value, const std::string& index, Writer* out);
 
 }  // namespace umbra::codegen

@@ -466,6 +466,44 @@ TEST(Differential, TransposesAndDot) {
   }
 }
 
+// Index maps that walk evenly through memory are loads: of every dtype, whole and in part, from memory whose
+// last dimension lies side by side and from a transposed view, where it does not.
+TEST(Differential, EvenWalks) {
+  const char* const kMaps[] = {"slice(x, 1, 3, 40)", "pad(x, 2, 3)", "pad(x, 0, 19)", "flip(x, 1)", "concat(x, x, 1)",
+                               "pool<sum>(x, 2, 3, 2, 1)", "pool<maximum>(x, 3, 3, 2, 2)", "crop(x, 2, 1, 5, 40)",
+                               "slice_ex(x, 0, 1, 9, 44, 1, 3)", "crop(pad(x, 1, 1), 0, 2, 9, 47) * 2 + x"};
+  std::mt19937 random(8);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kUInt8, DType::kFloat16})
+    for (const char* map : kMaps) {
+      const std::string type(Name(dtype));
+      const auto graph = graph::ParseText("kernel k(x: " + type + "[9, 47]) -> (y: " + type + "[p, q]) {\n  y = " + map + "\n}")[0];
+      for (const bool transposed : {false, true}) {
+        Tensor x(dtype, transposed ? std::vector<index_t>{47, 9} : std::vector<index_t>{9, 47}, transposed ? 0 : 3, &random);
+        TensorRef view = x.ref;
+        if (transposed) {
+          std::swap(view.shape[0], view.shape[1]);
+          std::swap(view.stride[0], view.stride[1]);
+        }
+        CompileOptions options;
+        const auto run = [&](Engine engine, const std::string& target) {
+          options.engine = engine;
+          options.target = target;
+          const Function function = Compile(graph, options);
+          auto y = std::make_unique<Tensor>(dtype, runtime::OutputShapes(function.program(), {view})[0], 1, nullptr);
+          function({{view}, {y->ref}, {}});
+          return y;
+        };
+        const auto plain = run(Engine::kJit, "plain");
+        const std::string what = std::string(map) + " of " + type + (transposed ? ", transposed, " : ", ");
+        ExpectSame(*run(Engine::kInterpreter, ""), *plain, 1e-6, what + "interpreter");
+        for (const std::string& target : Targets())
+          EXPECT_TRUE(SameBits(*plain, *run(Engine::kJit, target))) << what << target;
+        if (dtype != DType::kFloat32) continue;
+        EXPECT_TRUE(SameBits(*plain, *run(Engine::kSystem, ""))) << what << "system";
+      }
+    }
+}
+
 // Batches of matrices, of padded memory, transposed for nothing and by a kernel, against the definition.
 TEST(Differential, BatchDot) {
   const auto graph = graph::ParseText(
