@@ -36,8 +36,13 @@ class DynamicTensor {
 
   /// No shape, no type, no memory.
   DynamicTensor() = default;
-  /// The shape is known, type and memory follow.
-  explicit DynamicTensor(Dims dims) { Resize(std::move(dims)); }
+  /// The shape is known, type and memory follow, on the device with `dev_mask` (gpu::kDevMask for the GPU,
+  /// where elements are of trivial types).
+  explicit DynamicTensor(Dims dims, int dev_mask = cpu::kDevMask) : dev_mask_(dev_mask) {
+    UMBRA_ENFORCE(dev_mask == cpu::kDevMask || dev_mask == gpu::kDevMask, "device mask ", dev_mask, " is none; ",
+                  cpu::kDevMask, " is the CPU, ", gpu::kDevMask, " the GPU");
+    Resize(std::move(dims));
+  }
   /// A copy of `values` of that shape.
   template <typename T>
   DynamicTensor(Dims dims, const std::vector<T>& values) {
@@ -69,6 +74,7 @@ class DynamicTensor {
     std::swap(reserved_, other.reserved_);
     std::swap(shared_, other.shared_);
     std::swap(policy_, other.policy_);
+    std::swap(dev_mask_, other.dev_mask_);
   }
 
   /// Sets the shape. Memory is kept if the number of elements is the same, or if it suffices and the
@@ -140,29 +146,32 @@ class DynamicTensor {
   /// For later calls of Resize and CopyFrom.
   void set_shrink_policy(const ShrinkPolicy& policy) { policy_ = policy; }
 
-  /// Copies shape, type and elements; done when it returns, whatever the stream. Memory is kept where
-  /// Resize would keep it and the type is the same: tensors that share it see the copy. Without memory
-  /// in `other` there is none here either. Throws umbra::Error, and changes nothing, for elements that
-  /// cannot be copied; if copying one throws, those before it are copied if memory was kept.
-  void CopyFrom(const DynamicTensor& other, Stream<cpu>* stream = nullptr) {
-    (void)stream;
+  /// Copies shape, type and elements, to this tensor's device from wherever they are; done when it returns
+  /// unless a GPU's stream orders it. Memory is kept where Resize would keep it and the type is the same:
+  /// tensors that share it see the copy. Without memory in `other` there is none here either. Throws
+  /// umbra::Error, and changes nothing, for elements that cannot be copied; if copying one throws, those
+  /// before it are copied if memory was kept.
+  void CopyFrom(const DynamicTensor& other, Stream<gpu>* stream) {
     if (this == &other) return;
-    const auto count = static_cast<std::size_t>(other.size_);
     if (data_ != nullptr && other.data_ != nullptr && meta_ == other.meta_ && Keeps(other.size_)) {
       Dims dims = other.dims_;
-      meta_.Copy(other.data_.get(), data_.get(), count);
+      CopyElements(other, other.size_, stream);
       dims_ = std::move(dims);
       size_ = other.size_;
       return;
     }
-    DynamicTensor fresh(other.dims_);
+    DynamicTensor fresh(other.dims_, dev_mask_);
     fresh.policy_ = policy_;
     fresh.meta_ = other.meta_;
     if (other.data_ != nullptr) {
       fresh.Reallocate(fresh.size_);
-      fresh.meta_.Copy(other.data_.get(), fresh.data_.get(), count);
+      fresh.CopyElements(other, other.size_, stream);
     }
     Swap(fresh);
+  }
+  void CopyFrom(const DynamicTensor& other, Stream<cpu>* stream = nullptr) {
+    (void)stream;
+    CopyFrom(other, static_cast<Stream<gpu>*>(nullptr));
   }
   /// Uses the memory of `other`, which has as many elements; both see each other's writes. Throws
   /// EnforceNotMet if `other` has another number of elements or no memory yet.
@@ -170,6 +179,7 @@ class DynamicTensor {
     UMBRA_ENFORCE_EQ(size_, other.size_, "ShareData needs as many elements");
     UMBRA_ENFORCE(other.data_ != nullptr || other.size_ == 0, "ShareData: the source has no memory yet");
     if (this == &other) return;
+    dev_mask_ = other.dev_mask_;
     meta_ = other.meta_;
     data_ = other.data_;
     capacity_ = other.capacity_;
@@ -273,6 +283,8 @@ class DynamicTensor {
   /// Are the elements of type T?
   template <typename T>
   bool IsType() const { return meta_.Match<T>(); }
+  /// `Device::kDevMask` of the memory's device.
+  int dev_mask() const { return dev_mask_; }
   /// Is the memory another tensor's or the caller's? False for the tensor that lent its memory.
   bool shares_data() const { return shared_; }
 
@@ -308,7 +320,13 @@ class DynamicTensor {
                   "the size in bytes overflows");
     return bytes;
   }
-  static std::pair<std::shared_ptr<void>, std::size_t> Allocate(index_t count, const TypeMeta& meta) {
+  std::pair<std::shared_ptr<void>, std::size_t> Allocate(index_t count, const TypeMeta& meta) const {
+    if (dev_mask_ == gpu::kDevMask) {
+      UMBRA_ENFORCE(meta.is_trivial(), "elements of ", meta.name(), " cannot lie on a GPU: their type is not trivial");
+      const std::size_t bytes = BytesOf(count, meta);
+      std::size_t pitch = 0;
+      return {std::shared_ptr<void>(cuda::Allocate(std::max<std::size_t>(bytes, 1), 1, &pitch), cuda::Free), bytes};
+    }
     const std::size_t bytes = BytesOf(count, meta), align = std::max<std::size_t>(64, meta.alignment());
     const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + align - 1) / align * align;
     std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(align, rounded), &std::free);
@@ -321,11 +339,25 @@ class DynamicTensor {
               std::free(q);
             }), bytes};
   }
+  // The first `count` elements of `other` to this tensor's memory, which has room for them.
+  void CopyElements(const DynamicTensor& other, index_t count, Stream<gpu>* stream) {
+    if (dev_mask_ == cpu::kDevMask && other.dev_mask_ == cpu::kDevMask)
+      return meta_.Copy(other.data_.get(), data_.get(), static_cast<std::size_t>(count));
+    UMBRA_ENFORCE(meta_.is_trivial(), "elements of ", meta_.name(), " cannot be copied between devices");
+    const cuda::CopyKind kind = dev_mask_ == cpu::kDevMask         ? cuda::CopyKind::kDeviceToHost
+                                : other.dev_mask_ == cpu::kDevMask ? cuda::CopyKind::kHostToDevice
+                                                                   : cuda::CopyKind::kDeviceToDevice;
+    const std::size_t bytes = BytesOf(count);
+    cuda::Copy(kind, data_.get(), bytes, other.data_.get(), bytes, bytes, 1, stream == nullptr ? nullptr : stream->handle_);
+  }
   // Memory for `count` elements, with those that are there moved to it, or copied if others use them.
   void Reallocate(index_t count) {
     auto [memory, bytes] = Allocate(count, meta_);
     const auto kept = data_ == nullptr ? std::size_t{0} : static_cast<std::size_t>(size_);
-    if (Exclusive()) meta_.Move(data_.get(), memory.get(), kept);
+    if (dev_mask_ == gpu::kDevMask) {
+      if (kept > 0)
+        cuda::Copy(cuda::CopyKind::kDeviceToDevice, memory.get(), bytes, data_.get(), bytes, BytesOf(size_), 1, nullptr);
+    } else if (Exclusive()) meta_.Move(data_.get(), memory.get(), kept);
     else meta_.Copy(data_.get(), memory.get(), kept);
     data_ = std::move(memory);
     capacity_ = bytes;
@@ -339,6 +371,7 @@ class DynamicTensor {
   std::size_t capacity_ = 0;
   bool reserved_ = false, shared_ = false;
   ShrinkPolicy policy_;
+  int dev_mask_ = cpu::kDevMask;
 };
 
 }  // namespace umbra

@@ -77,7 +77,7 @@ class TBlob {
     shape_ = src.shape_;
     stride_ = src.stride_;
     dev_mask_ = Device::kDevMask;
-    dev_id_ = 0;
+    dev_id_ = Device::kDevCPU ? 0 : cuda::CurrentDevice();
     type_flag_ = DataType<DType>::kFlag;
     return *this;
   }

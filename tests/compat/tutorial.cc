@@ -59,6 +59,8 @@ int main(void) {
     Tensor<cpu, 2, DType> typed = blob.get<cpu, 2, DType>();
     check(typed.size(0) == 5, "type switch");
   });
+  MSHADOW_IDX_TYPE_SWITCH(kInt64, IType, { check(sizeof(IType) == mshadow_sizeof(kInt64), "index type switch"); });
+  static_assert(std::is_same_v<mshadow::half::half_t, half_t> && packet::AlignBytes<MSHADOW_DEFAULT_PACKET>::value > 0);
   ShutdownTensorEngine<cpu>();
   if (failures == 0) std::printf("tutorial: done\n");
   return failures;

@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "tests/support/testing.h"
+#include "umbra/dynamic_tensor.h"
+#include "umbra/tblob.h"
 #include "umbra/tensor.h"
 
 namespace umbra {
@@ -112,6 +114,36 @@ TEST_F(Cuda, FailuresAreErrorsWithTheDriversWords) {
 TEST_F(Cuda, HostPointerOnTheDevice) {
   TensorContainer<cpu, 1> host(Shape1(4), 1.0f);
   EXPECT_SAYS("copying on the GPU", (Copy<1, float>(Tensor<gpu, 1>(host.dptr_, host.shape_), Tensor<gpu, 1>(host.dptr_, host.shape_))));
+}
+
+TEST_F(Cuda, DynamicTensorsCrossDevices) {
+  DynamicTensor host({2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5});
+  DynamicTensor there({1}, gpu::kDevMask), there_too({6}, gpu::kDevMask), back;
+  there.CopyFrom(host);
+  EXPECT_EQ(there.dev_mask(), gpu::kDevMask);
+  Stream<gpu> stream;
+  there_too.CopyFrom(there, &stream);
+  there_too.Extend(2, 50);  // keeps the elements, on the device
+  there_too.ShrinkTo(2);
+  back.CopyFrom(there_too);
+  EXPECT_EQ(back.dims(), (DynamicTensor::Dims{2, 3}));
+  for (int k = 0; k < 6; ++k) EXPECT_EQ(back.data<float>()[k], static_cast<float>(k));
+  const float* const memory = back.data<float>();
+  back.CopyFrom(there);
+  EXPECT_EQ(back.data<float>(), memory);
+  DynamicTensor words({1}, std::vector<std::string>{"a"});
+  EXPECT_SAYS("cannot lie on a GPU", there.CopyFrom(words));
+  EXPECT_SAYS("device mask 7 is none", DynamicTensor({1}, 7));
+}
+
+TEST_F(Cuda, BlobsOfTensors) {
+  SetDevice<gpu>(1);
+  TensorContainer<gpu, 2> t(Shape2(2, 3), 1.0f);
+  const TBlob blob(t);
+  EXPECT_EQ(blob.dev_mask(), gpu::kDevMask);
+  EXPECT_EQ(blob.dev_id(), 1);
+  EXPECT_EQ((blob.get<gpu, 2, float>().dptr_), t.dptr_);
+  EXPECT_SAYS("device mask", (blob.get<cpu, 2, float>()));
 }
 
 TEST_F(Cuda, Devices) {

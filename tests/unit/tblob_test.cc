@@ -317,6 +317,10 @@ TEST(TBlob, TypeSwitch) {
   }
   EXPECT_NE(MessageOf([&] { UMBRA_TYPE_SWITCH(99, DType, { size = sizeof(DType); }); }).find("type flag 99"),
             std::string::npos);
+  UMBRA_INTEGER_TYPE_SWITCH(kInt16, DType, { size = sizeof(DType); });
+  EXPECT_EQ(size, 2u);
+  EXPECT_NE(MessageOf([&] { UMBRA_INTEGER_TYPE_SWITCH(kBool, DType, { size = sizeof(DType); }); }).find("not an integer type"),
+            std::string::npos);
   EXPECT_NE(MessageOf([&] { UMBRA_REAL_TYPE_SWITCH(kInt32, DType, { size = sizeof(DType); }); }).find("int32"),
             std::string::npos);
 }

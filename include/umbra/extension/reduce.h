@@ -27,6 +27,11 @@ template <typename Reducer, typename = void>
 inline constexpr bool kGivesPosition = false;
 template <typename Reducer>
 inline constexpr bool kGivesPosition<Reducer, std::void_t<typename Reducer::Extreme>> = true;
+// Does the reducer join elements one by one, from a first value on?
+template <typename Reducer, typename = void>
+inline constexpr bool kHasInitial = false;
+template <typename Reducer>
+inline constexpr bool kHasInitial<Reducer, std::void_t<decltype(Reducer::template Initial<float>())>> = true;
 /// What is joined: for the mean, the sum.
 template <typename Reducer, typename = void>
 struct JoinOf { using Type = Reducer; };
@@ -318,6 +323,8 @@ struct AliasCheck<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>> {
 template <typename Saver, typename Reducer, typename Device, typename DType, typename E, int etype>
 inline void MapReduceKeepLowest(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp,
                                 DType scale = 1) {
+  static_assert(detail::kHasInitial<Reducer>, "umbra: MapReduceKeepLowest joins by sum, maximum, minimum or product; use "
+                                              "reduce_with_axis for mean, argmax and argmin");
   MapExp<Saver>(dst, ReduceTo1DExp<E, DType, Reducer, ExpInfo<E>::kDim - 1>(exp.self()) * scale);
 }
 /// dst Saver scale * (the elements of `exp` joined over all axes but `dimkeep`).
@@ -327,6 +334,8 @@ inline void MapReduceKeepHighDim(Tensor<Device, 1, DType>* dst, const Exp<E, DTy
                                  DType scale = 1) {
   static_assert(0 <= dimkeep && dimkeep < ExpInfo<E>::kDim,
                 "umbra: MapReduceKeepHighDim<..., axis>: the axis is beyond the rank");
+  static_assert(detail::kHasInitial<Reducer>, "umbra: MapReduceKeepHighDim joins by sum, maximum, minimum or product; use "
+                                              "reduce_with_axis for mean, argmax and argmin");
   MapExp<Saver>(dst, ReduceTo1DExp<E, DType, Reducer, dimkeep>(exp.self()) * scale);
 }
 
