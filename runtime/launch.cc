@@ -130,6 +130,11 @@ class Preparation {
       const bool last = dim >= 0 && static_cast<std::size_t>(dim) + 1 == tensor.shape.size();
       if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1)
         variant.strided = true;
+      // Rows of a transposed operand, which tiles are loaded from.
+      for (std::size_t axis = 0; dim >= 0 && !last && axis < vector_axis_; ++axis)
+        if (access.dim_of_axis[axis] == static_cast<int>(tensor.shape.size()) - 1 && plan_.extent[axis] != 1 &&
+            Stride(k, axis) != 1)
+          variant.strided = true;
       if (access.gathered && !tensor.shape.empty() && tensor.stride.back() != 1 && tensor.shape.back() != 1)
         variant.strided = true;
       double size = static_cast<double>(SizeOf(tensor.dtype));

@@ -49,13 +49,15 @@ class KernelEmitter : private ValueEmitter {
     DeclareOperands();
     DeclareNumbers();
     DeclareUniforms();
-    if (IsBlocked()) {
+    tile_axis_ = TileAxis();
+    if (tile_axis_ >= 0) TileLoops(0);
+    if (CutsColumns()) {
       out_.Open("for (long long j0 = 0; j0 < {}; j0 += {})", ExtentName(vector_axis_), kTransposeBlock);
       out_.Line("const long long j1 = j0 + {} < {} ? j0 + {} : {};", kTransposeBlock,
                 ExtentName(vector_axis_), kTransposeBlock, ExtentName(vector_axis_));
     }
     RowLoops(0);
-    if (IsBlocked()) out_.Close();
+    if (CutsColumns()) out_.Close();
     if (Streams()) out_.Line("stream_fence();");
     out_.Close();
     return name;
@@ -77,6 +79,55 @@ class KernelEmitter : private ValueEmitter {
     else out_.Open("for (long long i{0} = 0; i{0} < n{0}; ++i{0})", axis);
     RowPointersIfInnermost(axis);
     RowLoops(axis + 1);
+    out_.Close();
+  }
+
+  // Are columns walked in blocks, for want of tiles?
+  bool CutsColumns() const { return IsBlocked() && tile_axis_ < 0; }
+
+  // Where the rows of whole tiles end.
+  std::string TileEnd() const {
+    if (tile_axis_ == 0) return fmt::format("end - (end - begin) % {}", width_);
+    return fmt::format("{0} - {0} % {1}", ExtentName(tile_axis_), width_);
+  }
+
+  // Whole tiles of as many rows as a packet has lanes; RowLoops does what is left of rows and columns.
+  void TileLoops(int axis) {
+    if (axis == kernel_.signature.row_axes) {
+      const std::string i = fmt::format("i{}", vector_axis_), first = fmt::format("j{}", tile_axis_);
+      out_.Open("for (long long {0} = 0; {0} + {1} <= {2}; {0} += {1})", i, width_, ExtentName(vector_axis_));
+      const Names outer = names_;
+      for (std::size_t k = 0; k < operands_.size(); ++k) {
+        const auto& access = signature_.operands[k];
+        if (access.store || !IsTransposed(access)) continue;
+        const Operand& o = operands_[k];
+        std::string address = o.base + " + " + first;
+        for (int row = 0; row < kernel_.signature.row_axes; ++row)
+          if (row != tile_axis_ && Moves(access, row))
+            address += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
+        const std::string tile = names_.Make(o.name + "_tile"), stride = VectorStride(static_cast<int>(k));
+        tiles_[static_cast<int>(k)] = tile;
+        out_.Line("{} {}[{}];", speller_->Type(OperandType(static_cast<int>(k))), tile, width_);
+        out_.Line("load_transposed({} + {} * {}, {}, {});", address, i, stride, stride, tile);
+      }
+      out_.Open("for (int k = 0; k < {}; ++k)", width_);
+      out_.Line("const long long i{} = {} + k;", tile_axis_, first);
+      RowPointersIfInnermost(kernel_.signature.row_axes - 1);
+      for (const Phase& phase : kernel_.phases) {
+        for (int id : phase.row_values) DeclareRowValue(id);
+        Names names = names_;
+        ElementBody(phase, i, "", &names);
+      }
+      out_.Close();
+      names_ = outer;
+      tiles_.clear();
+      out_.Close();
+      return;
+    }
+    const std::string first = axis == 0 ? "begin" : "0", last = axis == 0 ? "end" : fmt::format("n{}", axis);
+    if (axis == tile_axis_) out_.Open("for (long long j{0} = {1}; j{0} + {2} <= {3}; j{0} += {2})", axis, first, width_, last);
+    else out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, first, last);
+    TileLoops(axis + 1);
     out_.Close();
   }
 
@@ -149,6 +200,9 @@ class KernelEmitter : private ValueEmitter {
 
   void Row() {
     const Names outer = names_;
+    if (tile_axis_ >= 0)
+      out_.Line("const long long left = i{} < {} ? {} - {} % {} : 0;", tile_axis_, TileEnd(), ExtentName(vector_axis_),
+                ExtentName(vector_axis_), width_);
     for (const Phase& phase : kernel_.phases) {
       for (int id : phase.row_values) DeclareRowValue(id);
       if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
@@ -178,8 +232,8 @@ class KernelEmitter : private ValueEmitter {
     }
   }
 
-  std::string VectorBegin() const { return IsBlocked() ? "j0" : "0"; }
-  std::string VectorEnd() const { return IsBlocked() ? "j1" : ExtentName(vector_axis_); }
+  std::string VectorBegin() const { return tile_axis_ >= 0 ? "left" : CutsColumns() ? "j0" : "0"; }
+  std::string VectorEnd() const { return CutsColumns() ? "j1" : ExtentName(vector_axis_); }
 
   // True if the vector loop ends with a whole step of this many elements.
   bool DividesExtent(int step) const {
@@ -354,6 +408,8 @@ class KernelEmitter : private ValueEmitter {
         ->Map(op, value(reduction.result).type, {swap ? b : a, swap ? a : b}, {false, false})
         .text;
   }
+
+  int tile_axis_ = -1;
 };
 
 }  // namespace

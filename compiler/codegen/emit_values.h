@@ -247,6 +247,7 @@ class ValueEmitter : protected KernelShape {
   }
 
   Expr LoadPacket(const Value& v, const std::string& index, const std::string& lanes) const {
+    if (const auto tile = tiles_.find(v.index); tile != tiles_.end()) return {tile->second + "[k]"};
     const std::string address = Address(v.index, index);
     if (!MovesAlongVector(v.index)) {
       Speller scalar(options_.target, 1);
@@ -407,6 +408,7 @@ class ValueEmitter : protected KernelShape {
   Writer& out_;
   int width_;
   std::unique_ptr<Speller> speller_;
+  std::map<int, std::string> tiles_;  // operands of which a transposed tile is at hand
   bool side_by_side_ = false;  // is a group of packets being written?
   Names names_;
   std::vector<Operand> operands_;

@@ -75,9 +75,28 @@ class KernelShape {
   /// fetched for one row is still there for the next.
   bool IsBlocked() const {
     if (!signature_.elementwise || columns_) return false;
-    for (const auto& access : signature_.operands)
-      if (AxisDim(access, vector_axis_) >= 0 && !IsContiguousByPlan(access)) return true;
-    return false;
+    return std::any_of(signature_.operands.begin(), signature_.operands.end(),
+                       [this](const runtime::Access& access) { return IsTransposed(access); });
+  }
+
+  /// The row axis along which the transposed operands of a blocked kernel lie side by side, so that tiles of
+  /// them can be transposed in registers; -1 if there is none.
+  int TileAxis() const {
+    if (!IsBlocked() || PacketWidth() == 1 || options_.spelling != Spelling::kPackets || options_.variant.strided) return -1;
+    int tile_axis = -1;
+    for (const auto& access : signature_.operands) {
+      if (!IsTransposed(access)) continue;
+      const auto& buffer = plan_.buffers[static_cast<std::size_t>(access.buffer)];
+      int axis = 0;
+      while (axis < signature_.row_axes && AxisDim(access, axis) != static_cast<int>(buffer.shape.size()) - 1) ++axis;
+      const bool fits = !access.store && SizeOf(buffer.dtype) >= 4 && axis < signature_.row_axes;
+      if (!fits || (tile_axis >= 0 && axis != tile_axis)) return -1;
+      tile_axis = axis;
+    }
+    return tile_axis;
+  }
+  bool IsTransposed(const runtime::Access& access) const {
+    return AxisDim(access, vector_axis_) >= 0 && !IsContiguousByPlan(access);
   }
 
   /// Does the target load and store parts of a packet as fast as all of it?

@@ -504,6 +504,42 @@ TEST(Differential, EvenWalks) {
     }
 }
 
+// Tiles that are transposed in registers, at extents around their size, along every pair of axes, of memory
+// that is padded, and of a view whose rows do not lie side by side.
+TEST(Differential, TransposedTiles) {
+  std::mt19937 random(9);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kFloat16})
+    for (const char* order : {"2, 1, 0", "0, 2, 1", "1, 2, 0", "2, 0, 1"})
+      for (const index_t n : {1, 7, 16, 33}) {
+        const std::string type(Name(dtype));
+        const auto graph = graph::ParseText("kernel k(a: " + type + "[p, q, r], b: " + type + "[s, t, u], c: " + type +
+                                            "[u]) -> (y: " + type + "[s, t, u]) {\n  y = transpose<" + order +
+                                            ">(a) * b - broadcast<2>(c)\n}")[0];
+        const std::vector<index_t> shape = {n, 5, n == 33 ? 18 : 17};
+        std::vector<index_t> turned(3);
+        for (std::size_t d = 0; d < 3; ++d) turned[d] = shape[static_cast<std::size_t>(order[3 * d] - '0')];
+        for (const bool reversed : {false, true}) {
+          Tensor a(dtype, reversed ? std::vector<index_t>{shape[2], shape[1], shape[0]} : shape, reversed ? 0 : 2, &random),
+              b(dtype, turned, 1, &random), c(dtype, {turned[2]}, 0, &random);
+          TensorRef view = a.ref;
+          if (reversed) {
+            std::reverse(view.shape.begin(), view.shape.end());
+            std::reverse(view.stride.begin(), view.stride.end());
+          }
+          CompileOptions options;
+          options.engine = Engine::kInterpreter;
+          Tensor expected(dtype, turned, 0, nullptr), y(dtype, turned, 3, nullptr);
+          Compile(graph, options)({{view, b.ref, c.ref}, {expected.ref}, {}});
+          options.engine = Engine::kJit;
+          for (const std::string& target : Targets()) {
+            options.target = target;
+            Compile(graph, options)({{view, b.ref, c.ref}, {y.ref}, {}});
+            EXPECT_TRUE(SameBits(expected, y)) << type << " " << order << " n " << n << (reversed ? " reversed " : " ") << target;
+          }
+        }
+      }
+}
+
 // Batches of matrices, of padded memory, transposed for nothing and by a kernel, against the definition.
 TEST(Differential, BatchDot) {
   const auto graph = graph::ParseText(

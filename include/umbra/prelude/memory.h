@@ -240,6 +240,55 @@ UMBRA_INLINE V load_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside)
   return gather_span<V>(p, 1, first, last, outside);
 }
 
+// The lower, or upper, halves of two packets of 2 to 16 lanes, lane by lane in turn.
+template <typename V>
+UMBRA_INLINE V zip_low(V a, V b) {
+  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 0, 2);
+  else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+  else return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19,
+                                      4, 20, 5, 21, 6, 22, 7, 23);
+}
+
+template <typename V>
+UMBRA_INLINE V zip_high(V a, V b) {
+  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 1, 3);
+  else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+  else return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27,
+                                      12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+// A step of transposing as many packets as they have lanes; after log2(width) steps it is done.
+template <typename V>
+UMBRA_INLINE void transpose_step(const V (&from)[kWidth<V>], V (&to)[kWidth<V>]) {
+  for (int k = 0; k < kWidth<V> / 2; ++k) {
+    to[2 * k] = zip_low(from[k], from[k + kWidth<V> / 2]);
+    to[2 * k + 1] = zip_high(from[k], from[k + kWidth<V> / 2]);
+  }
+}
+
+// Lane j of tile[k] from p[j * stride + k]: rows in memory become columns.
+template <typename V>
+UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth<V>]) {
+  V other[kWidth<V>];
+  constexpr bool odd = kWidth<V> == 2 || kWidth<V> == 8;
+  if constexpr (odd) {
+    for (int k = 0; k < kWidth<V>; ++k) other[k] = load<V>(p + k * stride);
+    transpose_step(other, tile);
+  } else {
+    for (int k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(p + k * stride);
+  }
+  if constexpr (kWidth<V> > 2) {
+    transpose_step(tile, other);
+    transpose_step(other, tile);
+  }
+  if constexpr (kWidth<V> == 16) {
+    transpose_step(tile, other);
+    transpose_step(other, tile);
+  }
+}
+
 template <typename V>
 UMBRA_INLINE void scatter(Elem<V>* p, i64 stride, V v) {
   if constexpr (kWidth<V> == 1) *p = v;
