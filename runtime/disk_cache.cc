@@ -28,19 +28,24 @@ struct Header {
   XXH128_hash_t checksum;
 };
 
+// Creates a folder and those that it lies in, for this user only.
+bool MakeFolders(const fs::path& folder) {
+  const auto make = [&] { return mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST; };
+  if (make()) return true;
+  return errno == ENOENT && folder.has_parent_path() && MakeFolders(folder.parent_path()) && make();
+}
+
 std::string PrepareFolder(const fs::path& folder) {
-  if (folder.empty()) return "turned off";
-  std::error_code error;
-  fs::create_directories(folder.parent_path(), error);
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+  if (!MakeFolders(folder))
     return "cannot create " + folder.string() + ": " + std::strerror(errno);
   struct stat status;
   if (lstat(folder.c_str(), &status) != 0)
     return "cannot look at " + folder.string() + ": " + std::strerror(errno);
   if (!S_ISDIR(status.st_mode)) return folder.string() + " is not a folder";
   if (status.st_uid != geteuid()) return folder.string() + " belongs to another user";
-  if ((status.st_mode & 077) != 0 && chmod(folder.c_str(), 0700) != 0)
-    return folder.string() + " is open to other users";
+  // Whoever can write here can put machine code into this process.
+  if ((status.st_mode & 022) != 0)
+    return folder.string() + " can be written by other users; take that away with 'chmod go-w " + folder.string() + "'";
   if (access(folder.c_str(), W_OK | X_OK) != 0) return folder.string() + " is not writable";
   return "";
 }
@@ -67,19 +72,23 @@ std::string CacheKey(const std::vector<std::string_view>& parts) {
 DiskCache::DiskCache(fs::path folder, std::uint64_t max_bytes)
     : folder_(std::move(folder)), max_bytes_(max_bytes), problem_(PrepareFolder(folder_)) {}
 
+DiskCache::DiskCache(std::string problem) : max_bytes_(0), problem_(std::move(problem)) {}
+
 DiskCache& DiskCache::Default() {
   static DiskCache cache = [] {
     const Environment environment = ReadEnvironment();
     const std::string& chosen = environment.cache_dir;
     const char* xdg = std::getenv("XDG_CACHE_HOME");
     const char* home = std::getenv("HOME");
+    if (chosen == "off") return DiskCache("turned off");
     fs::path folder;
-    const bool off = chosen == "off";
-    if (!chosen.empty() && !off) folder = chosen;
-    else if (!off && xdg != nullptr && *xdg != '\0') folder = fs::path(xdg) / "umbra";
-    else if (!off && home != nullptr && *home != '\0') folder = fs::path(home) / ".cache" / "umbra";
-    DiskCache made(folder, static_cast<std::uint64_t>(environment.cache_max_mb) << 20);
-    if (!made.enabled() && !off)
+    if (!chosen.empty()) folder = chosen;
+    else if (xdg != nullptr && *xdg != '\0') folder = fs::path(xdg) / "umbra";
+    else if (home != nullptr && *home != '\0') folder = fs::path(home) / ".cache" / "umbra";
+    DiskCache made = folder.empty()
+                         ? DiskCache("neither HOME nor XDG_CACHE_HOME is set, which say where it lies")
+                         : DiskCache(folder, static_cast<std::uint64_t>(environment.cache_max_mb) << 20);
+    if (!made.enabled())
       std::fprintf(stderr,
                    "umbra: warning: the kernel cache is not used: %s; set UMBRA_CACHE_DIR to a "
                    "folder of your own, or to 'off'\n",

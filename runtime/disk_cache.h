@@ -17,9 +17,12 @@ std::string CacheKey(const std::vector<std::string_view>& parts);
 
 class DiskCache {
  public:
-  /// A cache in `folder`, created with mode 0700. A folder that cannot be created, written or is
-  /// not owned by this user makes a cache that stores nothing; the reason is in problem().
+  /// A cache in `folder`, created with mode 0700; a folder that exists keeps its mode. One that
+  /// cannot be created or written, that another user owns or that others can write makes a cache
+  /// that stores nothing; the reason is in problem().
   DiskCache(std::filesystem::path folder, std::uint64_t max_bytes);
+  /// A cache that stores nothing, for this reason.
+  explicit DiskCache(std::string problem);
 
   /// The process's cache: $UMBRA_CACHE_DIR, else $XDG_CACHE_HOME/umbra, else ~/.cache/umbra;
   /// UMBRA_CACHE_DIR=off turns it off; UMBRA_CACHE_MAX_MB bounds it (256). Warns once on standard

@@ -128,6 +128,29 @@ TEST(Cache, AFolderThatCannotBeUsedIsAReasonNotAnError) {
   std::filesystem::remove(file);
 }
 
+TEST(Cache, AFolderThatExistsKeepsItsMode) {
+  namespace fs = std::filesystem;
+  const auto folder = fs::temp_directory_path() / ("umbra-cache-mode-" + std::to_string(getpid()));
+  const auto mode = [](const fs::path& path) { return fs::status(path).permissions(); };
+  fs::create_directory(folder);
+  fs::permissions(folder, fs::perms(0755));
+  EXPECT_TRUE(runtime::DiskCache(folder, 1 << 20).enabled());
+  EXPECT_EQ(mode(folder), fs::perms(0755));
+  for (const int open : {0775, 0757, 01777}) {
+    fs::permissions(folder, fs::perms(open));
+    const runtime::DiskCache cache(folder, 1 << 20);
+    EXPECT_FALSE(cache.enabled());
+    EXPECT_NE(cache.problem().find("can be written by other users; take that away with 'chmod go-w "), std::string::npos)
+        << cache.problem();
+    EXPECT_EQ(mode(folder), fs::perms(open));
+  }
+  fs::permissions(folder, fs::perms(0700));
+  EXPECT_TRUE(runtime::DiskCache(folder / "a" / "b", 1 << 20).enabled());
+  EXPECT_EQ(mode(folder / "a"), fs::perms(0700));
+  EXPECT_EQ(mode(folder / "a" / "b"), fs::perms(0700));
+  fs::remove_all(folder);
+}
+
 TEST(Parse, ATextCutAnywhereIsAnErrorNotACrash) {
   const std::string text =
       "op twice(a) = a * 2\nkernel k(x: f32[?, 4], s: f32) -> (y: f32[?, 4]) {\n"
