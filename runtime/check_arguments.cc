@@ -136,10 +136,12 @@ void ComputeDerived(const Program& program, Symbols* symbols) {
   for (const DerivedExtent& derived : program.derived) {
     const index_t a = value(derived.a), b = value(derived.b), known = value(derived.result);
     if (a < 0 || b < 0) continue;  // the outputs have to say
-    const index_t result = Compute(derived.op, a, b);
-    Require(result >= 0, "kernel '", program.name, "': an extent of the result would be ", result,
-            ": an input is too small");
-    Require(known < 0 || known == result, "kernel '", program.name, "': an extent is ", known,
+    const index_t result = Compute(derived.op.kind, a, b);
+    const std::string where = "kernel '" + program.name + "': " + derived.op.origin;
+    Require(result >= 0 || derived.op.kind != ExtentOp::kMinus, where, ": an extent is ", a,
+            ", but must be at least ", b, ": an input is too small");
+    Require(result >= 0, where, ": an extent of the result would be ", result, ": an input is too small");
+    Require(known < 0 || known == result, where, ": an extent is ", known,
             derived.result.is_static()
                 ? std::string()
                 : " (" + symbols->origins[static_cast<std::size_t>(derived.result.symbol)] + ")",

@@ -379,7 +379,8 @@ int Graph::Gather(int source, std::vector<int> positions, int guard, double outs
   return Add(std::move(made));
 }
 
-Dimension Graph::Derive(ExtentOp op, const Dimension& a, const Dimension& b) {
+Dimension Graph::Derive(ExtentOp op, const Dimension& a, const Dimension& b,
+                        std::string_view origin) {
   const Dimension x = Known(a), y = Known(b);
   if (x.is_static() && y.is_static())
     return Dimension(runtime::Compute(op, static_cast<std::int64_t>(x), static_cast<std::int64_t>(y)));
@@ -389,11 +390,14 @@ Dimension Graph::Derive(ExtentOp op, const Dimension& a, const Dimension& b) {
   if ((op == ExtentOp::kPlus || op == ExtentOp::kMinus) && is(y, 0)) return x;
   if ((op == ExtentOp::kTimes || op == ExtentOp::kOver) && is(y, 1)) return x;
   if ((op == ExtentOp::kPlus && is(x, 0)) || (op == ExtentOp::kTimes && is(x, 1))) return y;
-  for (const Derived& known : derived_)
-    if (known.op == op && SameDimension(known.a, x) && SameDimension(known.b, y))
-      return Known(known.result);
+  for (Derived& known : derived_) {
+    if (known.op.kind != op || !SameDimension(known.a, x) || !SameDimension(known.b, y)) continue;
+    std::string& origins = known.op.origin;
+    if (origins.find(origin) == std::string::npos) origins.append("; ").append(origin);
+    return Known(known.result);
+  }
   const Dimension result = Dimension::WithSymbol(NewSymbol());
-  derived_.push_back({result, op, x, y});
+  derived_.push_back({result, {op, std::string(origin)}, x, y});
   return result;
 }
 

@@ -90,11 +90,11 @@ class Graph {
   void AddOutput(std::string name, int node);
 
   /// An extent computed from others: a new symbol with this definition, or its value if both
-  /// operands are static.
-  Dimension Derive(ExtentOp op, const Dimension& a, const Dimension& b);
+  /// operands are static. `origin` says what asks for it, for a launch where it does not fit.
+  Dimension Derive(ExtentOp op, const Dimension& a, const Dimension& b, std::string_view origin);
   struct Derived {
     Dimension result;
-    ExtentOp op;
+    runtime::TracedOp op;
     Dimension a, b;
   };
   const std::vector<Derived>& derived() const { return derived_; }

@@ -13,22 +13,29 @@ namespace {
 
 // ---- symbols ------------------------------------------------------------------------------------
 
-// An extent of a map's shape: a dimension of the graph under construction.
+// An extent of a map's shape: a dimension of the graph under construction. `whose` says which map
+// and operand it is of, and `axis` which axis, -1 for what several make.
 struct SymbolicExtent {
   Graph* graph = nullptr;
   Dimension dim;
+  std::string whose;
+  int axis = -1;
 
   SymbolicExtent() = default;
   SymbolicExtent(index_t value) : dim(value) {}  // NOLINT: numbers are extents
-  SymbolicExtent(Graph* g, Dimension d) : graph(g), dim(std::move(d)) {}
+  SymbolicExtent(Graph* g, Dimension d, std::string of = "", int along = -1)
+      : graph(g), dim(std::move(d)), whose(std::move(of)), axis(along) {}
+  std::string Origin() const { return axis < 0 ? whose : detail::Concat(whose, ", axis ", axis); }
 };
 
 SymbolicExtent Combine(ExtentOp op, const SymbolicExtent& a, const SymbolicExtent& b) {
-  Graph* graph = a.graph != nullptr ? a.graph : b.graph;
-  if (graph == nullptr)
+  if (a.graph == nullptr && b.graph == nullptr)
     return SymbolicExtent(runtime::Compute(op, static_cast<std::int64_t>(a.dim),
                                            static_cast<std::int64_t>(b.dim)));
-  return {graph, graph->Derive(op, a.dim, b.dim)};
+  SymbolicExtent made = a.graph != nullptr ? a : b;
+  if (a.graph == b.graph) made.axis = -1;
+  made.dim = made.graph->Derive(op, a.dim, b.dim, made.Origin());
+  return made;
 }
 
 SymbolicExtent operator+(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kPlus, a, b); }
@@ -37,15 +44,26 @@ SymbolicExtent operator*(const SymbolicExtent& a, const SymbolicExtent& b) { ret
 SymbolicExtent operator/(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kOver, a, b); }
 SymbolicExtent Min(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kMinimum, a, b); }
 
+// What is known of an extent: a number, or a symbol of `graph`.
+Dimension Known(const SymbolicExtent& extent) {
+  return extent.graph != nullptr ? extent.graph->Known(extent.dim) : extent.dim;
+}
+
 void RequireAtLeast(const char* name, const SymbolicExtent& extent, index_t least) {
-  const Dimension known = extent.graph != nullptr ? extent.graph->Known(extent.dim) : extent.dim;
+  const Dimension known = Known(extent);
   if (known.is_static()) map::RequireAtLeast(name, static_cast<std::int64_t>(known), least);
-  else extent.graph->Derive(ExtentOp::kMinus, known, Dimension(least));  // negative if it does not fit
+  else extent - SymbolicExtent(least);  // negative if it does not fit
 }
 void RequireEqual(const char* name, const SymbolicExtent& a, const SymbolicExtent& b) {
   Graph* graph = a.graph != nullptr ? a.graph : b.graph;
   if (graph != nullptr) graph->Unify(a.dim, b.dim, name);
   else map::RequireEqual(name, static_cast<std::int64_t>(a.dim), static_cast<std::int64_t>(b.dim));
+}
+void RequireEven(const char* name, const SymbolicExtent& extent) {
+  const Dimension known = Known(extent);
+  if (known.is_static()) return map::RequireEven(name, static_cast<std::int64_t>(known));
+  const SymbolicExtent even(extent.graph, known, std::string(name) + ": the last axis must be even");
+  RequireEqual(name, even / 2 * 2, even);
 }
 
 // A position, a condition or an element: a node of the graph, or a number that has no dtype yet.
@@ -213,6 +231,13 @@ class Context {
 
 // ---- building -----------------------------------------------------------------------------------
 
+// `'x'`, or which operand it is if nobody named it.
+std::string OperandText(const Graph& graph, int source, std::size_t k) {
+  const std::string_view own = graph.node(source).name, label = graph.label(source);
+  if (own.empty() && label.empty()) return detail::Concat("operand ", k + 1);
+  return detail::Concat("'", own.empty() ? label : own, "'");
+}
+
 template <typename Map>
 Map Make(const std::vector<index_t>& params) {
   if constexpr (Map::kParams >= 0) return Map(params.data());
@@ -220,7 +245,8 @@ Map Make(const std::vector<index_t>& params) {
 }
 
 template <typename Map>
-int Build(Graph* graph, const std::vector<int>& sources, const std::vector<index_t>& params, DType dtype) {
+int Build(Graph* graph, std::string_view name, const std::vector<int>& sources,
+          const std::vector<index_t>& params, DType dtype) {
   const Map map = Make<Map>(params);
   std::vector<int> ranks;
   map::Extents<SymbolicExtent> in;
@@ -230,7 +256,9 @@ int Build(Graph* graph, const std::vector<int>& sources, const std::vector<index
             "; it can be ", map::kMaxRank, " at most");
     ranks.push_back(static_cast<int>(shape.size()));
     in.rank[k] = ranks.back();
-    for (std::size_t d = 0; d < shape.size(); ++d) in.extent[k][d] = {graph, shape[d]};
+    const std::string whose = detail::Concat(name, " of ", OperandText(*graph, sources[k], k));
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      in.extent[k][d] = {graph, shape[d], whose, static_cast<int>(d)};
   }
   map.Check(ranks.data());
   std::array<SymbolicExtent, map::kMaxRank> out;
@@ -262,18 +290,39 @@ const IndexMapInfo* FindIndexMap(std::string_view name) {
   return found == std::end(kMaps) ? nullptr : &*found;
 }
 
+std::string ReducersOf(std::string_view name) {
+  std::vector<std::string_view> reducers;
+  for (const IndexMapInfo& info : kMaps)
+    if (info.name.size() > name.size() && info.name.substr(0, name.size()) == name && info.name[name.size()] == '<')
+      reducers.push_back(info.name.substr(name.size() + 1, info.name.size() - name.size() - 2));
+  std::string text;
+  for (std::size_t k = 0; k < reducers.size(); ++k)
+    text += (k == 0 ? "" : k + 1 < reducers.size() ? ", " : " or ") + std::string(reducers[k]);
+  return text;
+}
+
+void RequireReducer(std::string_view name) {
+  const std::string_view map = name.substr(0, name.find('<'));
+  const std::string reducers = ReducersOf(map);
+  Require(reducers.empty() || FindIndexMap(name) != nullptr, map, " takes the reducer ", reducers, ", as in ",
+          map, "<sum>(...)", map == name ? "" : "; " + std::string(name) + " is none of them");
+}
+
 int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& sources,
                   const std::vector<index_t>& params, DType dtype) {
+  RequireReducer(name);
   const IndexMapInfo* info = FindIndexMap(name);
   Require(info != nullptr, "unknown index map '", name, "'; `umbra ops` lists them");
   Require(static_cast<int>(sources.size()) == info->sources &&
               (info->params < 0 || static_cast<int>(params.size()) == info->params),
           name, ": expected ", info->form);
   if (!sources.empty()) dtype = graph->node(sources[0]).dtype;
-  for (int source : sources)
-    Require(graph->node(source).dtype == dtype, name,
-            ": the tensors have different dtypes; convert with tcast");
-  return info->build(graph, sources, params, dtype);
+  for (std::size_t k = 1; k < sources.size(); ++k)
+    Require(graph->node(sources[k]).dtype == dtype, info->form, ": all operands, indices too, have one dtype, but ",
+            OperandText(*graph, sources[0], 0), " is ", umbra::Name(dtype), " and ", OperandText(*graph, sources[k], k),
+            " is ", umbra::Name(graph->node(sources[k]).dtype), "; convert one with tcast<",
+            umbra::Name(IsFloat(dtype) ? dtype : graph->node(sources[k]).dtype), ">(...)");
+  return info->build(graph, name, sources, params, dtype);
 }
 
 }  // namespace umbra::graph

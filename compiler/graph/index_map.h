@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,11 +18,15 @@ struct IndexMapInfo {
   std::string_view form, doc;
   int sources;
   int params;  ///< -1: any number
-  int (*build)(Graph* graph, const std::vector<int>& sources, const std::vector<index_t>& params,
-               DType dtype);
+  int (*build)(Graph* graph, std::string_view name, const std::vector<int>& sources,
+               const std::vector<index_t>& params, DType dtype);
 };
 std::span<const IndexMapInfo> IndexMaps();
 const IndexMapInfo* FindIndexMap(std::string_view name);
+/// The reducers that a map takes, "sum, maximum or minimum" for "pool"; empty if it takes none.
+std::string ReducersOf(std::string_view name);
+/// Throws umbra::Error for a `name` such as "pool" or "pool<mean>" that lacks a reducer of its map.
+void RequireReducer(std::string_view name);
 
 /// The node of map `name` on `sources`, or of `dtype` if it has none. Throws umbra::Error if it is
 /// unknown or does not fit.

@@ -87,9 +87,9 @@ std::string Print(const Graph& graph) {
   }
   for (const Graph::Derived& derived : graph.derived()) {
     static constexpr std::string_view kOps[] = {"+", "-", "*", "/", "min", "max"};
-    text += fmt::format("where {} = {} {} {}\n", DimensionText(graph, derived.result),
-                        DimensionText(graph, derived.a), kOps[static_cast<int>(derived.op)],
-                        DimensionText(graph, derived.b));
+    text += fmt::format("where {} = {} {} {}   # {}\n", DimensionText(graph, derived.result),
+                        DimensionText(graph, derived.a), kOps[static_cast<int>(derived.op.kind)],
+                        DimensionText(graph, derived.b), derived.op.origin);
   }
   for (const Output& output : graph.outputs())
     text += fmt::format("output {} = %{}\n", output.name, output.node);

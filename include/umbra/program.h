@@ -36,10 +36,16 @@ enum class ExtentOp : std::uint8_t { kPlus, kMinus, kTimes, kOver, kMinimum, kMa
 /// a op b. Throws umbra::Error if it overflows.
 index_t Compute(ExtentOp op, index_t a, index_t b);
 
+/// An operation on extents and what asks for it, for messages: "slice: axis 1 of 'x'".
+struct TracedOp {
+  ExtentOp kind{};
+  std::string origin;
+};
+
 /// An extent that follows from others: result = a op b.
 struct DerivedExtent {
   Extent result;
-  ExtentOp op{};
+  TracedOp op;
   Extent a, b;
 };
 

@@ -113,6 +113,48 @@ TEST(IndexMapData, ComplexNumbers) {
   EXPECT_EQ(product[1][5], a[1][4] * b[1][5] + a[1][5] * b[1][4]);
 }
 
+TEST(IndexMapData, ComplexNumbersComeInPairs) {
+  const auto a = Drawn<2>(Shape2(3, 7), 16), b = Drawn<2>(Shape2(3, 7), 17);
+  const auto says = [](const char* name) { return std::string(name) + ": the last axis must be even"; };
+  EXPECT_SAYS(says("complex_mul"), complex_mul(a, b));
+  EXPECT_SAYS(says("complex_conj"), complex_conj(a));
+  EXPECT_SAYS(says("complex_toreal"), complex_toreal(a));
+  EXPECT_SAYS(says("complex_toimag"), complex_toimag(a));
+  EXPECT_SAYS(says("complex_abs2"), complex_abs(a));
+  TensorContainer<cpu, 2> in(Shape2(3, 7)), out(Shape2(3, 7));
+  const auto ref = [](Tensor<cpu, 2>& t) {
+    return runtime::TensorRef{t.dptr_, DType::kFloat32, {t.shape_[0], t.shape_[1]}, {t.stride_, 1}};
+  };
+  for (const char* map : {"complex_mul", "complex_conj", "complex_toreal", "complex_toimag", "complex_abs2"}) {
+    const std::string call = map + std::string(map == std::string("complex_mul") ? "(x, x)" : "(x)");
+    EXPECT_SAYS(says(map), graph::ParseText("kernel k(x: f32[3, 7]) -> (y: f32[3, p]) { y = " + call + " }"));
+    for (const CompileOptions& route : Routes()) {
+      const Function f = Compile(graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, p]) { y = " + call + " }")[0], route);
+      EXPECT_SAYS(says(map) + ": an extent is 7 (dimension 1 of input 'x'", f({{ref(in)}, {ref(out)}, {}}));
+    }
+  }
+}
+
+TEST(IndexMapData, OneDtypeForIndicesAndData) {
+  EXPECT_SAYS("take(index, x): all operands, indices too, have one dtype, but 'i' is i32 and 'x' is f32; convert one with tcast<f32>(...)",
+              graph::ParseText("kernel k(i: i32[n], x: f32[3, 4]) -> (y: f32[n, 4]) { y = take(i, x) }"));
+  EXPECT_SAYS("but 'x' is f64 and 'i' is i32; convert one with tcast<f64>",
+              graph::ParseText("kernel k(x: f64[n, 4], i: i32[n]) -> (y: f64[n]) { y = mat_choose_row_element(x, i) }"));
+}
+
+TEST(IndexMapData, ReducersOfWindows) {
+  const auto with = [](const std::string& call) {
+    return graph::ParseText("kernel k(x: f32[8, 8]) -> (y: f32[4, 4]) { y = " + call + " }");
+  };
+  EXPECT_EQ(with("pool<sum>(x, 2, 2, 2, 2)").size(), 1u);
+  EXPECT_SAYS("pool takes the reducer sum, maximum or minimum, as in pool<sum>(...); pool<mean> is none of them",
+              with("pool<mean>(x, 2, 2, 2, 2)"));
+  EXPECT_SAYS("pool takes the reducer sum, maximum or minimum", with("pool(x, 2, 2, 2, 2)"));
+  graph::Builder builder("b");
+  const graph::Value x = builder.Input("x", DType::kFloat32, {8, 8});
+  EXPECT_SAYS("ada_pool<mean> is none of them", graph::IndexMap("ada_pool<mean>", {x}, {2, 2}));
+}
+
 TEST(IndexMapData, ImplicitDot) {
   const auto a = Drawn<2>(Shape2(5, 7), 18), b = Drawn<2>(Shape2(7, 21), 19);
   Check<2>("implicit_dot", [&] { return implicit_dot(a, b * 2.0f); });

@@ -57,6 +57,18 @@ TEST_P(RunTest, BadOperands) {
   f({{Ref(nullptr, {0, 4}), Ref(nullptr, {0, 4})}, {Ref(nullptr, {0, 4})}, {}});
 }
 
+// What index maps ask of extents that only the call brings.
+TEST_P(RunTest, ExtentsThatDoNotFitNameTheMap) {
+  const Function slice = Make("kernel k(x: f32[n, m]) -> (y: f32[n, p]) { y = slice(x, 1, 2, 9) }");
+  EXPECT_SAYS("slice of 'x', axis 1: an extent is 4, but must be at least 9: an input is too small",
+              slice({{Ref(a, {3, 4})}, {Ref(b, {3, 7})}, {}}));
+  const Function reshape = Make("kernel k(x: f32[n, m]) -> (y: f32[5, 7]) { t = x + 1 y = reshape(t, 5, 7) }");
+  EXPECT_SAYS("reshape of 't': an extent is 35, but must be 28", reshape({{Ref(a, {4, 7})}, {Ref(b, {5, 7})}, {}}));
+  const Function two = Make("kernel k(x: f32[n, m]) -> (y: f32[n, p], z: f32[p, q]) {"
+                            " y = slice(x, 1, 0, 9) z = flip(pool<sum>(x, 9, 9, 1, 1), 0) }");
+  EXPECT_SAYS("slice of 'x', axis 1; pool<sum> of 'x', axis 1", two({{Ref(a, {9, 4})}, {Ref(b, {9, 9}), Ref(c, {1, 1})}, {}}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, RunTest, testing::Values(Engine::kJit, Engine::kInterpreter));
 
 TEST(Overlap, OnlyHarmlessOnesRun) {

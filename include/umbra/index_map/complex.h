@@ -19,6 +19,11 @@ struct complex_conj : Elementwise {
   static constexpr int kParams = 0;
   explicit complex_conj(const index_t*) {}
   void Check(const int* ranks) const { RequireRank("complex_conj", ranks[0], 1); }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    Elementwise::Shape(in, out);
+    RequireEven("complex_conj", in(0, in.rank[0] - 1));
+  }
   template <typename C>
   auto Value(C& c) const {
     const auto z = c.Load(0, Here(c));
@@ -26,32 +31,43 @@ struct complex_conj : Elementwise {
   }
 };
 
-/// Real or imaginary parts, half as many numbers.
-template <int part>
-struct ComplexPart : Elementwise {
+/// One number of every complex number: half as many along the last axis.
+struct ComplexParts : Elementwise {
   static constexpr int kParams = 0;
-  explicit ComplexPart(const index_t*) {}
-  void Check(const int* ranks) const { RequireRank("complex_toreal", ranks[0], 1); }
+  const char* name;
+  explicit ComplexParts(const char* n) : name(n) {}
+  void Check(const int* ranks) const { RequireRank(name, ranks[0], 1); }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     Elementwise::Shape(in, out);
-    out[in.rank[0] - 1] = in(0, in.rank[0] - 1) / 2;
+    const D& last = in(0, in.rank[0] - 1);
+    RequireEven(name, last);
+    out[in.rank[0] - 1] = last / 2;
   }
   template <typename C>
-  auto Value(C& c) const { return c.Load(0, HereWithLast(c, c.at(c.rank() - 1) * 2 + part)); }
+  static auto Part(C& c, int part) { return c.Load(0, HereWithLast(c, c.at(c.rank() - 1) * 2 + part)); }
 };
+
 /// complex_toreal(z): real parts.
-using complex_toreal = ComplexPart<0>;
+struct complex_toreal : ComplexParts {
+  explicit complex_toreal(const index_t*) : ComplexParts("complex_toreal") {}
+  template <typename C>
+  auto Value(C& c) const { return Part(c, 0); }
+};
+
 /// complex_toimag(z): imaginary parts.
-using complex_toimag = ComplexPart<1>;
+struct complex_toimag : ComplexParts {
+  explicit complex_toimag(const index_t*) : ComplexParts("complex_toimag") {}
+  template <typename C>
+  auto Value(C& c) const { return Part(c, 1); }
+};
 
 /// complex_abs2(z): squared moduli.
-struct complex_abs2 : ComplexPart<0> {
-  using ComplexPart<0>::ComplexPart;
+struct complex_abs2 : ComplexParts {
+  explicit complex_abs2(const index_t*) : ComplexParts("complex_abs2") {}
   template <typename C>
   auto Value(C& c) const {
-    const auto i = c.at(c.rank() - 1) * 2;
-    const auto re = c.Load(0, HereWithLast(c, i)), im = c.Load(0, HereWithLast(c, i + 1));
+    const auto re = Part(c, 0), im = Part(c, 1);
     return re * re + im * im;
   }
 };
@@ -91,6 +107,7 @@ struct complex_mul : Elementwise {
   void Shape(const Extents<D>& in, D* out) const {
     Elementwise::Shape(in, out);
     for (int d = 0; d < in.rank[0]; ++d) RequireEqual("complex_mul", in(0, d), in(1, d));
+    RequireEven("complex_mul", in(0, in.rank[0] - 1));
   }
   template <typename C>
   auto Value(C& c) const {

@@ -70,6 +70,10 @@ inline void RequireAtLeast(const char* name, index_t extent, index_t least) {
 inline void RequireEqual(const char* name, index_t a, index_t b) {
   Require(a == b, name, ": the extents ", a, " and ", b, " differ");
 }
+inline void RequireEven(const char* name, index_t last) {
+  Require(last % 2 == 0, name, ": the last axis must be even, pairs of a real and an imaginary part; its extent is ",
+          last);
+}
 
 /// i mod n for i >= 0.
 template <typename I, typename N>
