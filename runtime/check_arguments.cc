@@ -92,6 +92,14 @@ struct Symbols {
   std::vector<std::string> origins;
 };
 
+// A place that stands for several elements cannot hold what is stored for each.
+void CheckStores(const TensorRef& tensor, const std::string& what) {
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+    Require(tensor.shape[d] <= 1 || tensor.stride[d] != 0, what, ": stride 0 in dimension ", d, " of shape ",
+            ShapeText(tensor.shape), " gives ", tensor.shape[d],
+            " elements one place in memory; expected another stride, as TensorRef::Dense gives");
+}
+
 void CheckOperand(const Program& program, const Buffer& buffer, const TensorRef& tensor,
                   Symbols* symbols) {
   const std::string what = "kernel '" + program.name + "', " + Describe(buffer);
@@ -120,6 +128,7 @@ void CheckOperand(const Program& program, const Buffer& buffer, const TensorRef&
             ShapeText(tensor.shape), " must be ", symbols->values[s], " as ", symbols->origins[s]);
   }
   if (count == 0) return;
+  if (buffer.kind == Buffer::Kind::kOutput) CheckStores(tensor, what);
   Require(tensor.data != nullptr, what, ": the pointer is null, but the shape is ",
           ShapeText(tensor.shape));
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);

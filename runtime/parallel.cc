@@ -6,7 +6,14 @@
 #include <memory>
 #include <new>
 
+#include "umbra/error.h"
+
 namespace umbra::runtime {
+
+void RequireThreads(int threads) {
+  Require(threads >= 0, "RunOptions: ", threads,
+          " threads; expected 1 or more, or 0 for as many as the machine has");
+}
 
 void ParallelFor(int parts, const std::function<void(int)>& body) {
   if (parts <= 1) {

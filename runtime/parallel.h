@@ -11,6 +11,9 @@ namespace umbra::runtime {
 /// first exception of a part is thrown again.
 void ParallelFor(int parts, const std::function<void(int)>& body);
 
+/// Throws umbra::Error unless `threads` is a number of threads, or 0 for all.
+void RequireThreads(int threads);
+
 /// Memory of the calling thread, 64-byte aligned, at least `bytes`; valid until its next call on
 /// this thread.
 void* ThreadScratch(std::size_t bytes);

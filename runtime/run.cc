@@ -5,6 +5,7 @@
 #include "runtime/cpu_info.h"
 #include "runtime/launch.h"
 #include "runtime/overlap.h"
+#include "runtime/parallel.h"
 #include "runtime/shape.h"
 #include "umbra/error.h"
 #include "umbra/function.h"
@@ -140,6 +141,7 @@ class Arena {
 }  // namespace
 
 void Run(const Program& program, const Arguments& arguments, const RunOptions& options) {
+  RequireThreads(options.threads);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
   std::vector<TensorRef> buffers = arguments.inputs;
   buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());

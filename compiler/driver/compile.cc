@@ -13,6 +13,7 @@
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
 #include "compiler/plan/interpret.h"
+#include "runtime/parallel.h"
 #include "umbra/call_site.h"
 
 namespace umbra {
@@ -86,6 +87,7 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
 void Function::operator()(const runtime::Arguments& arguments,
                           const runtime::RunOptions& options) const {
   Require(impl_ != nullptr, "call of an empty Function: assign the result of Compile() to it first");
+  runtime::RequireThreads(options.threads);
   if (impl_->calls == nullptr) {
     plan::Interpret(impl_->plan, arguments);
     return;

@@ -57,6 +57,24 @@ TEST_P(RunTest, BadOperands) {
   f({{Ref(nullptr, {0, 4}), Ref(nullptr, {0, 4})}, {Ref(nullptr, {0, 4})}, {}});
 }
 
+TEST_P(RunTest, AnOutputHasAPlaceForEveryElement) {
+  const Function f = Make("kernel t(x: f32[n, m]) -> (y: f32[n, m]) { y = x + 1 }");
+  auto out = Ref(b, {3, 4});
+  out.stride = {4, 0};
+  EXPECT_SAYS("output 'y': stride 0 in dimension 1 of shape [3, 4] gives 4 elements one place", f({{Ref(a, {3, 4})}, {out}, {}}));
+  out.shape = {3, 1};
+  f({{Ref(a, {3, 1})}, {out}, {}});
+  auto in = Ref(a, {3, 4});
+  in.stride = {0, 1};
+  f({{in}, {Ref(b, {3, 4})}, {}});
+}
+
+TEST_P(RunTest, Threads) {
+  const Function f = Make("kernel t(x: f32[n]) -> (y: f32[n]) { y = x + 1 }");
+  EXPECT_SAYS("-1 threads; expected 1 or more, or 0", f({{Ref(a, {9})}, {Ref(b, {9})}, {}}, {-1}));
+  EXPECT_SAYS("-1 threads", runtime::Run(f.program(), {{Ref(a, {9})}, {Ref(b, {9})}, {}}, {-1}));
+}
+
 // What index maps ask of extents that only the call brings.
 TEST_P(RunTest, ExtentsThatDoNotFitNameTheMap) {
   const Function slice = Make("kernel k(x: f32[n, m]) -> (y: f32[n, p]) { y = slice(x, 1, 2, 9) }");
