@@ -1,5 +1,7 @@
 #include "umbra/graph.h"
 
+#include <algorithm>
+
 #include "compiler/graph/compose.h"
 #include "compiler/graph/parse.h"
 #include "compiler/graph/shape_text.h"
@@ -41,6 +43,12 @@ std::shared_ptr<Value::State> Common(const std::vector<Value>& values) {
   Require(state != nullptr, "an expression of numbers only: compute it in C++, or use "
                             "Builder::Constant to give it a dtype");
   return state;
+}
+
+// An enumerator may have been made of any number.
+void RequireDType(DType dtype, std::string_view what) {
+  Require(std::find(std::begin(kAllDTypes), std::end(kAllDTypes), dtype) != std::end(kAllDTypes), what,
+          ": there is no dtype ", static_cast<int>(dtype), "; expected ", DTypeNames());
 }
 
 template <typename Body>
@@ -140,25 +148,30 @@ Value IndexMap(std::string_view name, const std::vector<Value>& sources,
 }
 
 Value Cast(const Value& value, DType dtype) {
+  RequireDType(dtype, "a conversion");
   return With({value}, [&](Composer& c, const auto& o) { return c.Cast(o[0], dtype); });
 }
 
 Builder::Builder(std::string name) : state_(std::make_shared<Value::State>(std::move(name))) {}
 
 Value Builder::Input(std::string name, DType dtype, PartialShape shape) {
+  RequireDType(dtype, "input '" + name + "'");
   return ValueAccess::Make(
       state_, Operand::Node(state_->graph.Input(std::move(name), dtype, std::move(shape))));
 }
 
 Value Builder::Scalar(std::string name, DType dtype) {
+  RequireDType(dtype, "scalar '" + name + "'");
   return ValueAccess::Make(state_, Operand::Node(state_->graph.Scalar(std::move(name), dtype)));
 }
 
 Value Builder::Constant(double value, DType dtype) {
+  RequireDType(dtype, "a constant");
   return ValueAccess::Make(state_, state_->composer.Cast(Operand::Literal(value), dtype));
 }
 
 Value Builder::IndexMap(std::string_view name, const std::vector<index_t>& params, DType dtype) {
+  RequireDType(dtype, name);
   return ValueAccess::Make(state_, state_->composer.IndexMap(name, {}, params, dtype));
 }
 

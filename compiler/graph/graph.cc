@@ -102,6 +102,8 @@ int Graph::Add(Node node) {
   if (node.kind != Kind::kInput && node.kind != Kind::kScalar)
     for (auto it = begin; it != end; ++it)
       if (SameContent(*this, nodes_[static_cast<std::size_t>(it->second)], node)) return it->second;
+  Require(nodes_.size() < kMaxNodes, "graph '", name_, "' would have more than ", kMaxNodes,
+          " nodes: split it, or check operators that call others several times, whose copies multiply");
   const int id = static_cast<int>(nodes_.size());
   nodes_.push_back(std::move(node));
   labels_.emplace_back();

@@ -62,6 +62,8 @@ struct Output {
 /// umbra::Error with the operation, both shapes or dtypes, and a remedy.
 class Graph {
  public:
+  static constexpr std::size_t kMaxNodes = std::size_t{1} << 18;
+
   explicit Graph(std::string name) : name_(std::move(name)) {}
 
   const std::string& name() const { return name_; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
@@ -10,6 +11,8 @@
 namespace umbra::graph {
 
 namespace {
+constexpr std::size_t kShownColumns = 160;
+
 bool IsNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 }  // namespace
@@ -23,7 +26,16 @@ void SourceText::Fail(Position position, const std::string& message) const {
   std::string shown;
   for (char c : rest.substr(0, rest.find('\n')))
     shown += std::isprint(static_cast<unsigned char>(c)) != 0 || c == '\t' ? c : ' ';
-  std::string caret(static_cast<std::size_t>(position.column - 1), ' ');
+  auto before = static_cast<std::size_t>(position.column - 1);
+  // Of a long line the part around the caret.
+  if (shown.size() > kShownColumns) {
+    const std::size_t first = std::min(before > kShownColumns / 2 ? before - kShownColumns / 2 : 0,
+                                       shown.size() - kShownColumns);
+    const bool cut = first + kShownColumns < shown.size();
+    shown = (first > 0 ? "..." : "") + shown.substr(first, kShownColumns) + (cut ? "..." : "");
+    before = before - first + (first > 0 ? 3 : 0);
+  }
+  std::string caret(before, ' ');
   for (std::size_t k = 0; k < caret.size() && k < shown.size(); ++k)
     if (shown[k] == '\t') caret[k] = '\t';
   throw ParseError(fmt::format("{}:{}:{}: error: {}\n{}\n{}^", name_, position.line,

@@ -16,13 +16,16 @@ namespace umbra::graph {
 
 namespace {
 
-constexpr int kMaxCalls = 64;  // operators that call operators
+constexpr int kMaxCalls = 64;          // operators that call operators
+constexpr int kMaxSteps = 1 << 21;     // expressions evaluated for one kernel, operators expanded
 
 class ExpressionLowering {
  public:
   ExpressionLowering(Composer* composer, const std::vector<OperatorAst>& operators,
-                     const SourceText* source, int depth)
-      : composer_(*composer), operators_(operators), source_(source), depth_(depth) {}
+                     const SourceText* source)
+      : composer_(*composer), operators_(operators), source_(source), steps_(&own_steps_) {}
+  ExpressionLowering(const ExpressionLowering&) = delete;
+  ExpressionLowering& operator=(const ExpressionLowering&) = delete;
 
   std::map<std::string, Operand> names;
 
@@ -39,7 +42,14 @@ class ExpressionLowering {
   }
 
  private:
+  // The body of an operator that `caller` calls. It stands elsewhere: its errors are shown at the call.
+  explicit ExpressionLowering(const ExpressionLowering* caller)
+      : composer_(caller->composer_), operators_(caller->operators_), source_(nullptr),
+        depth_(caller->depth_ + 1), steps_(caller->steps_) {}
+
   Operand LowerHere(const Expression& e) {
+    Require(++*steps_ <= kMaxSteps, "the operators that this calls expand to more than ", kMaxSteps,
+            " operations: operators that call others several times multiply; call fewer, or split the kernel");
     switch (e.kind) {
       case Expression::Kind::kNumber: return Operand::Literal(e.number);
       case Expression::Kind::kName: return Named(e);
@@ -149,6 +159,7 @@ class ExpressionLowering {
       throw Error("tcast needs a dtype, " + DTypeNames() + ", as in tcast<f32>(x)");
     }
     if (const IndexMapInfo* map = FindIndexMap(MapName(e))) return IndexMap(*map, operands);
+    RequireReducer(MapName(e));
     for (const OperatorAst& op : operators_) {
       if (op.name != e.name) continue;
       Require(depth_ < kMaxCalls, "operator '", op.name, "' calls itself, or too many others");
@@ -161,8 +172,7 @@ class ExpressionLowering {
   Operand Apply(const OperatorAst& op, const std::vector<Operand>& operands) {
     Require(operands.size() == op.arguments.size(), op.name, " takes ", op.arguments.size(),
             " operand", op.arguments.size() == 1 ? "" : "s", ", ", operands.size(), " given");
-    // The body stands elsewhere: its errors are shown at the call.
-    ExpressionLowering body(&composer_, operators_, nullptr, depth_ + 1);
+    ExpressionLowering body(this);
     for (std::size_t k = 0; k < operands.size(); ++k) body.names[op.arguments[k]] = operands[k];
     return body.Lower(op.body);
   }
@@ -171,7 +181,9 @@ class ExpressionLowering {
   Composer& composer_;
   const std::vector<OperatorAst>& operators_;
   const SourceText* source_;
-  int depth_;
+  int depth_ = 0;
+  int own_steps_ = 0;
+  int* steps_;  // of the outermost
 };
 
 class KernelBuilder {
@@ -179,7 +191,7 @@ class KernelBuilder {
   KernelBuilder(const KernelAst& ast, const std::vector<OperatorAst>& operators,
                 const SourceText& source)
       : ast_(ast), source_(source), graph_(ast.name), composer_(&graph_),
-        lowering_(&composer_, operators, &source, 0) {}
+        lowering_(&composer_, operators, &source) {}
 
   Graph Run() {
     for (const Parameter& input : ast_.inputs)
@@ -278,7 +290,7 @@ class KernelBuilder {
 Operand ApplyOperator(Composer* composer, const OperatorAst& op,
                       const std::vector<Operand>& operands,
                       const std::vector<OperatorAst>& operators) {
-  return ExpressionLowering(composer, operators, nullptr, 0).Apply(op, operands);
+  return ExpressionLowering(composer, operators, nullptr).Apply(op, operands);
 }
 
 Graph LowerKernel(const KernelAst& kernel, const std::vector<OperatorAst>& operators,

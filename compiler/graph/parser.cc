@@ -10,16 +10,31 @@
 // unary      = ( "-" | "!" ) unary | postfix              postfix = primary { ".T" | ".T()" }
 // primary    = number | name | name [ "<" parameter { "," parameter } ">" ] "(" arguments ")" | "(" expression ")"
 #include "compiler/graph/index_map.h"
+#include "compiler/graph/op.h"
 #include "compiler/graph/parser.h"
 #include "compiler/graph/shape_text.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace umbra::graph {
 
 namespace {
 
 constexpr int kMaxDepth = 256;  // of nested parentheses and operators
+
+// Calls with parameters: `sum<1>(`.
+constexpr std::string_view kParametrised[] = {"broadcast",         "reduce_with_axis", "reduce_keepdim",
+                                              "sumall_except_dim", "transpose",        "tcast"};
+
+bool IsBuiltIn(const std::string& name) {
+  static constexpr std::string_view kPlain[] = {"sum_rows", "dot", "batch_dot"};
+  return std::find(std::begin(kParametrised), std::end(kParametrised), name) != std::end(kParametrised) ||
+         std::find(std::begin(kPlain), std::end(kPlain), name) != std::end(kPlain) ||
+         FindOp(name) || FindComposite(name) != nullptr || FindIndexMap(name) != nullptr ||
+         !ReducersOf(name).empty();
+}
 
 class Parser {
  public:
@@ -31,7 +46,7 @@ class Parser {
   FileAst File() {
     FileAst file;
     while (token_.kind != Token::Kind::kEnd) {
-      if (IsName("op")) file.operators.push_back(Operator());
+      if (IsName("op")) file.operators.push_back(Operator(file.operators));
       else if (IsName("kernel")) file.kernels.push_back(Kernel());
       else Fail("expected 'kernel' or 'op'");
     }
@@ -44,11 +59,27 @@ class Parser {
     return e;
   }
 
+  // "name = expression", or an expression alone, whose name is then empty.
+  Statement WholeStatement() {
+    Statement statement;
+    statement.position = token_.position;
+    if (token_.kind == Token::Kind::kName && ahead_.kind == Token::Kind::kSymbol && ahead_.text == "=") {
+      statement.name = Name("a name");
+      Next();
+    }
+    statement.value = WholeExpression();
+    return statement;
+  }
+
   std::vector<std::string> ArgumentNames() {
     std::vector<std::string> names;
     Expect("(");
-    do names.push_back(Name("the name of an argument"));
-    while (Accept(","));
+    do {
+      const Position position = token_.position;
+      names.push_back(Name("the name of an argument"));
+      if (std::find(names.begin(), names.end() - 1, names.back()) != names.end() - 1)
+        source_.Fail(position, "two arguments are called '" + names.back() + "': rename one");
+    } while (Accept(","));
     Expect(")");
     return names;
   }
@@ -85,10 +116,15 @@ class Parser {
     return name;
   }
 
-  OperatorAst Operator() {
+  OperatorAst Operator(const std::vector<OperatorAst>& others) {
     Next();
     OperatorAst op;
+    const Position position = token_.position;
     op.name = Name("the name of the operator");
+    if (IsBuiltIn(op.name))
+      source_.Fail(position, "'" + op.name + "' is an operator of Umbra: choose another name for this one");
+    for (const OperatorAst& other : others)
+      if (other.name == op.name) source_.Fail(position, "two operators are called '" + op.name + "': rename one");
     op.arguments = ArgumentNames();
     Expect("=");
     op.body = Expr();
@@ -282,12 +318,9 @@ class Parser {
 
   // A '<' after a name opens parameters only if they close right away: `sum<1>(`, not `a < b`.
   bool OpensParameters(const std::string& name) const {
-    static constexpr std::string_view kParametrised[] = {
-        "broadcast", "reduce_with_axis", "reduce_keepdim", "sumall_except_dim", "transpose",
-        "tcast"};
-    for (std::string_view known : kParametrised)
-      if (name == known) return IsSymbol("<");
-    return IsSymbol("<") && FindIndexMap(name + "<sum>") != nullptr;
+    return IsSymbol("<") && (!ReducersOf(name).empty() ||
+                             std::find(std::begin(kParametrised), std::end(kParametrised), name) !=
+                                 std::end(kParametrised));
   }
 
   Expression Primary() {
@@ -339,6 +372,8 @@ class Parser {
 }  // namespace
 
 FileAst ParseFile(const SourceText& source) { return Parser(source).File(); }
+
+Statement ParseStatement(const SourceText& source) { return Parser(source).WholeStatement(); }
 
 OperatorAst ParseOperator(std::string_view name, std::string_view args, std::string_view text) {
   OperatorAst op;

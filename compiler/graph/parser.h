@@ -9,6 +9,8 @@ namespace umbra::graph {
 
 /// Throws ParseError.
 FileAst ParseFile(const SourceText& source);
+/// "name = expression", or an expression alone: then the name is empty.
+Statement ParseStatement(const SourceText& source);
 /// The tree of UMBRA_OP(name, args, text): args as "(a, b)", text as written in C++.
 OperatorAst ParseOperator(std::string_view name, std::string_view args, std::string_view text);
 

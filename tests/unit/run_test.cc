@@ -181,6 +181,64 @@ TEST(Cache, AFolderThatExistsKeepsItsMode) {
   fs::remove_all(folder);
 }
 
+// Operators that call others several times: 2 to the 40 of the last.
+TEST(Parse, OperatorsThatMultiplyAreLimited) {
+  const auto nested = [](const std::string& first, const std::string& next) {
+    std::string text = "op f0(x) = " + first + "\n";
+    for (int k = 1; k <= 40; ++k) {
+      const std::string before = "f" + std::to_string(k - 1);
+      std::string body = next;
+      for (std::size_t at; (at = body.find("f(")) != std::string::npos;) body.replace(at, 1, before);
+      text += "op f" + std::to_string(k) + "(x) = " + body + "\n";
+    }
+    return text;
+  };
+  const std::string kernel = "kernel k(x: f32[n]) -> (y: f32[n]) { y = f40(";
+  EXPECT_SAYS("graph 'k' would have more than 262144 nodes: split it", graph::ParseText(nested("x * x + 1", "f(f(x))") + kernel + "x) }"));
+  EXPECT_SAYS("expand to more than 2097152 operations", graph::ParseText(nested("x + 1", "f(x) + f(x)") + kernel + "x) }"));
+  EXPECT_SAYS("expand to more than 2097152 operations", graph::ParseText(nested("x + 1", "f(f(x))") + kernel + "0) + x }"));
+}
+
+TEST(Parse, NamesThatAreTaken) {
+  const std::string kernel = "\nkernel k(x: f32[n]) -> (y: f32[n]) { y = x }";
+  for (const char* name : {"exp", "plus", "gelu", "flip", "pool", "dot", "broadcast", "tcast"})
+    EXPECT_SAYS("<text>:1:4: error: '" + std::string(name) + "' is an operator of Umbra: choose another name",
+                graph::ParseText("op " + std::string(name) + "(x) = x" + kernel));
+  EXPECT_SAYS("<text>:2:4: error: two operators are called 'f'", graph::ParseText("op f(x) = x\nop f(a, b) = a" + kernel));
+  EXPECT_SAYS("<text>:1:9: error: two arguments are called 'x': rename one\nop f(x, x) = x\n        ^",
+              graph::ParseText("op f(x, x) = x" + kernel));
+}
+
+TEST(Parse, OfALongLineThePartAroundTheMistakeIsShown) {
+  const auto widest = [](const std::string& message) {
+    std::size_t width = 0;
+    for (std::size_t at = message.find('\n') + 1, end; at < message.size(); at = end + 1) {
+      end = std::min(message.find('\n', at), message.size());
+      width = std::max(width, end - at);
+    }
+    return width;
+  };
+  const std::string before(5000, ' '), head = "kernel k(x: f32[n]) -> (y: f32[n]) { y = x";
+  for (const std::string& text : {head + before + " + @ + x" + before + "}", "@" + before + head, head + before}) {
+    const std::string message = MessageOf([&] { graph::ParseText(text); });
+    EXPECT_LE(widest(message), 167u) << message;
+    const std::size_t line = message.find('\n') + 1, caret = message.rfind('\n') + 1;
+    const std::size_t column = message.size() - 1 - caret;
+    if (text != head + before) {
+      EXPECT_EQ(message[line + column], '@') << message;
+    }
+  }
+}
+
+TEST(Build, ADTypeThatIsNone) {
+  graph::Builder builder("b");
+  EXPECT_SAYS("input 'x': there is no dtype 99; expected f32", builder.Input("x", static_cast<DType>(99), {4}));
+  EXPECT_SAYS("scalar 's': there is no dtype 99", builder.Scalar("s", static_cast<DType>(99)));
+  EXPECT_SAYS("a constant: there is no dtype 99", builder.Constant(1, static_cast<DType>(99)));
+  const graph::Value x = builder.Input("x", DType::kFloat32, {4});
+  EXPECT_SAYS("a conversion: there is no dtype 99", graph::Cast(x, static_cast<DType>(99)));
+}
+
 TEST(Parse, ATextCutAnywhereIsAnErrorNotACrash) {
   const std::string text =
       "op twice(a) = a * 2\nkernel k(x: f32[?, 4], s: f32) -> (y: f32[?, 4]) {\n"
