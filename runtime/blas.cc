@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <type_traits>
@@ -18,40 +19,58 @@ template <typename T>
 using CblasGemm = void (*)(int, int, int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
 
 struct Blas {
-  std::string name;
+  std::string name, problem;
   CblasGemm<float> sgemm = nullptr;
   CblasGemm<double> dgemm = nullptr;
   void (*set_threads)(int) = nullptr;
   int (*get_threads)() = nullptr;
 };
 
+// Makes `library` the BLAS; says why it cannot be, or nothing.
+std::string Use(const char* name, Blas* blas) {
+  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return dlerror();
+  blas->sgemm = reinterpret_cast<CblasGemm<float>>(dlsym(library, "cblas_sgemm"));
+  blas->dgemm = reinterpret_cast<CblasGemm<double>>(dlsym(library, "cblas_dgemm"));
+  if (blas->sgemm == nullptr || blas->dgemm == nullptr) {
+    blas->sgemm = nullptr;
+    blas->dgemm = nullptr;
+    dlclose(library);
+    return "it has no cblas_sgemm and cblas_dgemm";
+  }
+  blas->set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
+  blas->get_threads = reinterpret_cast<int (*)()>(dlsym(library, "openblas_get_num_threads"));
+  blas->name = name;
+  return "";
+}
+
 Blas Open() {
   Blas blas;
   const std::string chosen = ReadEnvironment().blas;
-  const char* const candidates[] = {chosen.c_str(),          "libopenblas.so.0", "libblis.so.4",
-                                    "libmkl_rt.so.2", "libcblas.so.3",    "libblas.so.3"};
-  for (const char* name : candidates) {
-    if (*name == '\0') continue;
-    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) continue;
-    blas.sgemm = reinterpret_cast<CblasGemm<float>>(dlsym(library, "cblas_sgemm"));
-    blas.dgemm = reinterpret_cast<CblasGemm<double>>(dlsym(library, "cblas_dgemm"));
-    if (blas.sgemm == nullptr || blas.dgemm == nullptr) {
-      dlclose(library);
-      continue;
-    }
-    blas.set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
-    blas.get_threads = reinterpret_cast<int (*)()>(dlsym(library, "openblas_get_num_threads"));
-    blas.name = name;
-    return blas;
+  if (!chosen.empty()) {
+    const std::string problem = Use(chosen.c_str(), &blas);
+    if (problem.empty()) return blas;
+    blas.problem = "UMBRA_BLAS=" + chosen + " cannot be used: " + problem;
   }
-  blas.sgemm = nullptr;
-  blas.dgemm = nullptr;
+  for (const char* name : {"libopenblas.so.0", "libblis.so.4", "libmkl_rt.so.2", "libcblas.so.3", "libblas.so.3"})
+    if (Use(name, &blas).empty()) break;
   return blas;
 }
 
 const Blas& TheBlas() {
   static const Blas blas = Open();
+  return blas;
+}
+
+// The BLAS for a product. Who chose one that cannot be used hears it once.
+const Blas& BlasForUse() {
+  static const Blas& blas = []() -> const Blas& {
+    const Blas& opened = TheBlas();
+    if (!opened.problem.empty())
+      std::fprintf(stderr, "umbra: warning: %s; %s is used; name another library, or unset UMBRA_BLAS\n",
+                   opened.problem.c_str(), opened.name.empty() ? "a plain loop" : opened.name.c_str());
+    return opened;
+  }();
   return blas;
 }
 
@@ -78,8 +97,8 @@ void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, con
   if (m <= 0 || n <= 0) return;
   constexpr long long kMax = std::numeric_limits<int>::max();
   CblasGemm<T> gemm;
-  if constexpr (std::is_same_v<T, float>) gemm = TheBlas().sgemm;
-  else gemm = TheBlas().dgemm;
+  if constexpr (std::is_same_v<T, float>) gemm = BlasForUse().sgemm;
+  else gemm = BlasForUse().dgemm;
   const bool fits = std::max({m, n, k, lda, ldb, ldc}) <= kMax;
   if (gemm == nullptr || !fits || k <= 0) {
     LoopGemm(ta != 0, tb != 0, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
@@ -97,6 +116,7 @@ void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, con
 }  // namespace
 
 const std::string& BlasName() { return TheBlas().name; }
+const std::string& BlasProblem() { return TheBlas().problem; }
 
 BlasThreads::BlasThreads(int threads) {
   const Blas& blas = TheBlas();

@@ -10,6 +10,8 @@ namespace umbra::runtime {
 
 /// File name of the BLAS in use; empty if none was found. UMBRA_BLAS names another.
 const std::string& BlasName();
+/// Why the library that UMBRA_BLAS names is not the one in use; empty if it is, or names none.
+const std::string& BlasProblem();
 
 /// While it lives, BLAS uses at most this many threads (0: as many as the host has set); then the
 /// host's own setting holds again.

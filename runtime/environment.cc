@@ -17,25 +17,39 @@ std::string VariableOf(const std::string& field) {
   return name;
 }
 
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// The fields that the environment sets.
+Pairs Given() {
+  Pairs given;
+  for (const ParamFieldInfo& field : Environment::__FIELDS__()) {
+    const char* text = std::getenv(VariableOf(field.name).c_str());
+    if (text != nullptr && *text != '\0') given.emplace_back(field.name, text);
+  }
+  return given;
+}
+
 }  // namespace
 
 Environment ReadEnvironment() {
-  using Pairs = std::vector<std::pair<std::string, std::string>>;
-  Pairs given;
-  for (const ParamFieldInfo& field : Environment::__FIELDS__()) {
-    const std::string variable = VariableOf(field.name);
-    const char* text = std::getenv(variable.c_str());
-    if (text == nullptr || *text == '\0') continue;
-    given.emplace_back(field.name, text);
+  const std::vector<MalformedVariable> malformed = MalformedVariables();
+  if (!malformed.empty()) throw ParamError(malformed.front().problem);
+  Environment environment;
+  environment.Init(Given());
+  return environment;
+}
+
+std::vector<MalformedVariable> MalformedVariables() {
+  std::vector<MalformedVariable> malformed;
+  for (const auto& pair : Given()) {
     try {
-      Environment().Init(Pairs{given.back()});
+      Environment().Init(Pairs{pair});
     } catch (const ParamError& error) {
-      throw ParamError("environment variable " + variable + ": " + error.what());
+      const std::string variable = VariableOf(pair.first);
+      malformed.push_back({variable, "environment variable " + variable + ": " + error.what()});
     }
   }
-  Environment environment;
-  environment.Init(given);
-  return environment;
+  return malformed;
 }
 
 std::string EnvironmentHelp() {

@@ -3,6 +3,7 @@
 #define UMBRA_RUNTIME_ENVIRONMENT_H_
 
 #include <string>
+#include <vector>
 
 #include "umbra/parameter.h"
 
@@ -38,6 +39,12 @@ struct Environment : Parameter<Environment> {
 /// The variables as they are now; empty ones count as not set. Throws ParamError, naming the variable, for
 /// a text that is no value of it.
 Environment ReadEnvironment();
+
+/// A variable whose text is no value of it.
+struct MalformedVariable {
+  std::string name, problem;  ///< the problem names the variable
+};
+std::vector<MalformedVariable> MalformedVariables();
 
 /// All variables with their meaning, for a help text.
 std::string EnvironmentHelp();

@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -29,9 +31,14 @@ namespace fs = std::filesystem;
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "umbra-XXXXXX").string();
-    Require(mkdtemp(pattern.data()) != nullptr, "cannot make a temporary folder at ", pattern,
-            "; set TMPDIR to a writable folder");
+    std::error_code error;
+    const fs::path folder = fs::temp_directory_path(error);
+    const char* chosen = std::getenv("TMPDIR");
+    Require(!error, "the folder for temporary files, ", chosen != nullptr ? chosen : "/tmp",
+            ", cannot be used: ", error.message(), "; set TMPDIR to a folder that can be written");
+    std::string pattern = (folder / "umbra-XXXXXX").string();
+    Require(mkdtemp(pattern.data()) != nullptr, "cannot make a temporary folder at ", pattern, ": ",
+            std::strerror(errno), "; set TMPDIR to a folder that can be written");
     path_ = pattern;
   }
   ~TemporaryFolder() {

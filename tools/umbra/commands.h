@@ -48,7 +48,7 @@ struct RunOptions : Parameter<RunOptions> {
 };
 void Run(const RunOptions& options, const CompileOptions& compile);
 
-/// The table of operators, for a terminal or as the Markdown of docs/operators.md.
+/// The tables of operators and index maps, for a terminal or as the Markdown of docs/operators.md.
 void Operators(bool markdown);
 
 /// Says what this machine has, and how to get what it lacks.

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "compiler/driver/backend.h"
 #include "compiler/driver/target.h"
 #include "runtime/blas.h"
 #include "runtime/cpu_info.h"
 #include "runtime/disk_cache.h"
+#include "runtime/environment.h"
 #include "tools/umbra/commands.h"
 #include "umbra/error.h"
 
@@ -32,6 +34,11 @@ std::string FirstLibrary(const std::array<const char*, n>& names) {
 }  // namespace
 
 void Doctor() {
+  // What is malformed is said, and the rest looked at as if it were not set.
+  for (const auto& [variable, problem] : runtime::MalformedVariables()) {
+    Say("environment", problem);
+    unsetenv(variable.c_str());
+  }
   std::string targets;
   for (auto target : codegen::kAllTargets)
     if (HostRuns(target)) targets += (targets.empty() ? "" : " ") + std::string(Name(target));
@@ -51,6 +58,7 @@ void Doctor() {
   Say("blas", runtime::BlasName().empty()
                   ? "missing: a plain loop is used; install the Debian package libopenblas0"
                   : runtime::BlasName());
+  if (!runtime::BlasProblem().empty()) Say("", runtime::BlasProblem());
   const std::string driver = FirstLibrary(std::array{"libcuda.so.1"});
   Say("cuda driver",
       driver.empty() ? "missing: no GPU can be used; it comes with NVIDIA's driver" : driver);

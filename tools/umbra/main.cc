@@ -16,10 +16,10 @@
 
 namespace {
 
-int Fail(const char* what, int code) {
+int Fail(const std::string& what, int code) {
   const bool colour = isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   std::fprintf(stderr, colour ? "\033[1mumbra: \033[31merror:\033[0m %s\n" : "umbra: error: %s\n",
-               what);
+               what.c_str());
   return code;
 }
 
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
   Fields compile_fields(run_command, umbra::CompileOptions::__FIELDS__());
 
   bool markdown = false;
-  auto* ops_command = app.add_subcommand("ops", "List the elementwise operators");
+  auto* ops_command = app.add_subcommand("ops", "List the elementwise operators and the index maps");
   ops_command->add_flag("--markdown", markdown, "As docs/operators.md has them");
 
   auto* doctor_command =
@@ -96,6 +96,13 @@ int main(int argc, char** argv) {
   cache_command->add_option("action", cache_action, "folder, usage or clear (default: usage)")
       ->check(CLI::IsMember({"folder", "usage", "clear"}));
 
+  std::string commands;
+  bool known = argc < 2 || app.get_option_no_throw(argv[1]) != nullptr;
+  for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    commands += (commands.empty() ? "" : ", ") + command->get_name();
+    known = known || command->get_name() == argv[1];
+  }
+  if (!known) return Fail("unknown command '" + std::string(argv[1]) + "'; the commands are " + commands, 2);
   try {
     app.parse(argc, argv);
     if (*emit_command) emit.Init(emit_fields.Given());
@@ -109,11 +116,12 @@ int main(int argc, char** argv) {
     return 2;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    Fail(error.what(), 2);
+    Fail(argc > 1 ? error.what() : "a command is missing; the commands are " + commands, 2);
     std::fprintf(stderr, "Run with --help for more information.\n");
     return 2;
   }
   try {
+    if (!*doctor_command) umbra::runtime::ReadEnvironment();  // what is malformed is said before anything is done
     if (*emit_command) umbra::tools::Emit(emit);
     if (*run_command) umbra::tools::Run(run, compile);
     if (*ops_command) umbra::tools::Operators(markdown);
