@@ -34,34 +34,30 @@ void CollectNames(const graph::Expression& e, bool vector, std::vector<std::stri
     CollectNames(e.operands[k], vector || (e.name == "broadcast" && k == 0), order, vectors);
 }
 
-// Text without the spaces around it.
-std::string Trim(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \t\n");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
-}
+// The output of an expression that names none.
+constexpr const char* kOutput = "y";
 
-// "y = expression", or an expression alone, which is called y.
+// "y = expression", or an expression alone.
 struct Named {
-  std::string output = "y", body;
-  graph::OperatorAst tree;
+  bool named = false;
+  graph::Statement statement;
   std::vector<std::pair<std::string, OperandType>> operands;
 };
 
-Named ReadExpression(const std::string& text, const OperandTypes& types) {
+Named ReadExpression(const graph::SourceText& text, const OperandTypes& types) {
   Named e;
-  e.body = Trim(text);
-  const std::size_t equals = e.body.find('=');
-  if (equals != std::string::npos && e.body.substr(equals, 2) != "==" &&
-      e.body.find_first_of("<>!(") > equals) {
-    e.output = Trim(e.body.substr(0, equals));
-    e.body = Trim(e.body.substr(equals + 1));
-  }
-  e.tree = graph::ParseOperator("expression", "(x)", e.body);
+  e.statement = graph::ParseStatement(text);
+  e.named = !e.statement.name.empty();
+  if (!e.named) e.statement.name = kOutput;
   std::vector<std::string> names;
   std::set<std::string> vectors;
-  CollectNames(e.tree.body, false, &names, &vectors);
+  CollectNames(e.statement.value, false, &names, &vectors);
   for (const std::string& name : names) {
+    if (name == e.statement.name)
+      text.Fail(e.statement.position,
+                fmt::format("'{}' is the result and cannot be an operand; {}", name,
+                            e.named ? "give the result another name"
+                                    : "name the result otherwise, as in 'result = ...', or rename the operand"));
     const auto known = types.find(name);
     e.operands.emplace_back(name, known != types.end() ? known->second
                                                        : OperandType{DType::kFloat32,
@@ -76,13 +72,14 @@ std::string TypeText(const OperandType& type) {
   return std::string(Name(type.dtype)) + (type.rank > 0 ? "[" + dims + "]" : "");
 }
 
-// What the expression gives; f32 matrices if it is wrong, which its text as a kernel will show.
+// What the expression gives; f32 matrices if it is wrong, which lowering it will show.
 OperandType TypeOf(const Named& e) {
   try {
     graph::Graph graph("expression");
     graph::Composer composer(&graph);
-    graph::OperatorAst tree = e.tree;
-    tree.arguments.clear();
+    graph::OperatorAst tree;
+    tree.name = "expression";
+    tree.body = e.statement.value;
     std::vector<graph::Operand> operands;
     for (const auto& [name, type] : e.operands) {
       tree.arguments.push_back(name);
@@ -97,14 +94,35 @@ OperandType TypeOf(const Named& e) {
   }
 }
 
+graph::Parameter ToParameter(const std::string& name, const OperandType& type) {
+  graph::Parameter parameter;
+  parameter.name = name;
+  parameter.type.dtype = type.dtype;
+  parameter.type.has_shape = type.rank > 0;
+  parameter.type.dims.assign(static_cast<std::size_t>(type.rank), "?");
+  return parameter;
+}
+
+// The graph of an expression, whose errors are shown at their place in it.
+std::shared_ptr<const graph::Graph> ExpressionGraph(const std::string& input, const OperandTypes& types) {
+  const graph::SourceText text(input, "expression");
+  Named e = ReadExpression(text, types);
+  graph::KernelAst kernel;
+  kernel.name = "expression";
+  for (const auto& [name, type] : e.operands) kernel.inputs.push_back(ToParameter(name, type));
+  kernel.outputs.push_back(ToParameter(e.statement.name, TypeOf(e)));
+  kernel.statements.push_back(std::move(e.statement));
+  return std::make_shared<const graph::Graph>(graph::LowerKernel(kernel, {}, text));
+}
+
 // The kernel of an expression as text.
 std::string KernelText(const std::string& text, const OperandTypes& types) {
-  const Named e = ReadExpression(text, types);
+  const Named e = ReadExpression(graph::SourceText(text, "expression"), types);
   std::string parameters;
   for (const auto& [name, type] : e.operands)
     parameters += fmt::format("{}{}: {}", parameters.empty() ? "" : ", ", name, TypeText(type));
-  return fmt::format("kernel expression({}) -> ({}: {}) {{\n  {} = {}\n}}\n", parameters, e.output,
-                     TypeText(TypeOf(e)), e.output, e.body);
+  return fmt::format("kernel expression({}) -> ({}: {}) {{\n  {}{}\n}}\n", parameters, e.statement.name,
+                     TypeText(TypeOf(e)), e.named ? "" : e.statement.name + " = ", text);
 }
 
 OperandTypes Scalars(const std::vector<std::string>& names) {
@@ -122,12 +140,14 @@ bool IsFile(const std::string& input) {
 
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
                                                const OperandTypes& types) {
+  std::error_code ignored;
   if (!IsFile(input)) {
+    Require(!std::filesystem::exists(input + ".umb", ignored), "there is no file ", input, "; did you mean ",
+            input, ".umb?");
     Require(kernel.empty(), "--kernel chooses from a .umb file; '", input, "' is an expression");
-    return graph::Parse(KernelText(input, types), "expression").front();
+    return ExpressionGraph(input, types);
   }
   const auto graphs = graph::Parse(ReadFile(input), input);
-  Require(!graphs.empty(), input, " has no kernel");
   std::string names;
   for (const auto& graph : graphs) {
     if (graph->name() == kernel || (kernel.empty() && graphs.size() == 1)) return graph;
@@ -137,14 +157,25 @@ std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const s
                              : input + " has no kernel '" + kernel + "'; it has: " + names);
 }
 
+std::string OperandNames(const graph::Graph& graph) {
+  std::string names;
+  for (const auto* list : {&graph.inputs(), &graph.scalars()})
+    for (int id : *list) names += (names.empty() ? "" : ", ") + graph.node(id).name;
+  return names.empty() ? "none" : names;
+}
+
 void Emit(const EmitOptions& options) {
-  if (options.as == "text") {
-    WriteFile(options.output, IsFile(options.input)
-                                  ? ReadFile(options.input)
-                                  : KernelText(options.input, Scalars(options.scalar)));
-    return;
-  }
-  const auto graph = LoadKernel(options.input, options.kernel, Scalars(options.scalar));
+  const bool file = IsFile(options.input);
+  Require(!file || options.scalar.empty(), "--scalar says which names of an expression are numbers; ", options.input,
+          " is a file, which says so itself");
+  if (options.as == "text" && file) return WriteFile(options.output, ReadFile(options.input));
+  const OperandTypes types = Scalars(options.scalar);
+  const auto graph = LoadKernel(options.input, options.kernel, types);
+  for (const std::string& name : options.scalar)
+    Require(std::any_of(graph->scalars().begin(), graph->scalars().end(),
+                        [&](int id) { return graph->node(id).name == name; }),
+            "--scalar ", name, ": the expression has no such operand; its operands: ", OperandNames(*graph));
+  if (options.as == "text") return WriteFile(options.output, KernelText(options.input, types));
   if (options.as == "graph" || options.as == "dot") {
     WriteFile(options.output,
               options.as == "dot" ? graph::PrintDot(*graph) : graph::Print(*graph));
@@ -160,12 +191,9 @@ void Emit(const EmitOptions& options) {
   source_options.spelling = options.spelling == "intrinsics" ? codegen::Spelling::kIntrinsics
                                                              : codegen::Spelling::kPackets;
   const codegen::Source source = codegen::Generate(plan, source_options);
-  if (options.as == "source") {
-    WriteFile(options.output, source.text);
-    return;
-  }
   Require(!source.functions.empty(), "kernel '", graph->name(),
-          "' is a product of matrices only: BLAS runs it, there is no code to show");
+          "' is a product of matrices only: BLAS runs it, there is no code to show; --as plan shows its steps");
+  if (options.as == "source") return WriteFile(options.output, source.text);
   Require(options.spelling == "packets", "--as ", options.as,
           " compiles the packets spelling; leave --spelling away");
   WriteFile(options.output, ClangBackend().Print(source, source_options.target, options.as));

@@ -16,6 +16,8 @@
 namespace umbra::tools {
 
 std::string ReadFile(const std::string& path) {
+  std::error_code ignored;
+  Require(!std::filesystem::is_directory(path, ignored), "cannot read ", path, ": it is a folder");
   std::ifstream file(path, std::ios::binary);
   Require(static_cast<bool>(file), "cannot read ", path, ": ", std::strerror(errno));
   std::string content{std::istreambuf_iterator<char>(file), {}};

@@ -20,9 +20,12 @@ using OperandTypes = std::map<std::string, OperandType>;
 
 /// The kernel called `kernel` (or the only one) of the .umb file `input`; or, if `input` is no
 /// file, of the expression that it is: "gelu(x + broadcast<1>(bias))" or "y = ...". Names that are
-/// not in `types` are f32 matrices, operands of broadcast f32 vectors.
+/// not in `types` are f32 matrices, operands of broadcast f32 vectors; an expression alone gives y.
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
                                                const OperandTypes& types);
+
+/// The operands of a kernel, for messages: "x, bias, s".
+std::string OperandNames(const graph::Graph& graph);
 
 }  // namespace umbra::tools
 

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <map>
+#include <type_traits>
 
 #include "tools/umbra/commands.h"
 #include "tools/umbra/files.h"
@@ -30,20 +34,69 @@ std::map<std::string, std::string> Pairs(const std::vector<std::string>& words,
   return pairs;
 }
 
-// Takes the value of `name` out of `pairs`.
-std::string Take(std::map<std::string, std::string>* pairs, const std::string& name,
-                 const char* option) {
+using Words = std::map<std::string, std::string>;
+
+std::string Names(const Words& pairs) {
+  std::string names;
+  for (const auto& [name, value] : pairs) names += (names.empty() ? "" : ", ") + name;
+  return names;
+}
+
+// Takes the value of `name` out of `pairs`, which may hold what is `known`; `misplaced` says that another
+// option has it.
+std::string Take(Words* pairs, const std::string& name, const char* option, const Words& known,
+                 const std::string& misplaced) {
   const auto found = pairs->find(name);
-  Require(found != pairs->end(), "the kernel needs ", option, " ", name, "=...");
+  if (found == pairs->end()) {
+    Words strange = *pairs;
+    for (const auto& [own, value] : known) strange.erase(own);
+    throw Error(fmt::format("the kernel needs {} {}=...{}{}", option, name, misplaced,
+                            strange.empty() ? ""
+                                            : fmt::format("; {} {} names none of its operands ({})", option,
+                                                          Names(strange), Names(known))));
+  }
   std::string value = found->second;
   pairs->erase(found);
   return value;
 }
 
-void RequireEmpty(const std::map<std::string, std::string>& pairs, const char* option) {
-  if (!pairs.empty())
-    throw Error(std::string(option) + " " + pairs.begin()->first +
-                ": the kernel has no such operand");
+void RequireEmpty(const Words& pairs, const char* option, const std::string& operands) {
+  Require(pairs.empty(), option, " ", Names(pairs), ": the kernel has no such operand; its operands: ", operands);
+}
+
+// The number that `text` is, exactly or rounded once.
+template <typename T>
+T ParseInteger(const std::string& text, const std::string& what) {
+  T value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  Require(error == std::errc() && rest == end, what, ": expected a whole number from ",
+          std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max());
+  return value;
+}
+
+template <typename T>
+T ParseFloat(const std::string& text, const std::string& what) {
+  char* end = nullptr;
+  T value;
+  if constexpr (std::is_same_v<T, float>) value = std::strtof(text.c_str(), &end);
+  else value = std::strtod(text.c_str(), &end);
+  Require(end != text.c_str() && *end == '\0', what, ": not a number");
+  Require(!std::isinf(value) || text.find_first_of("iI") != std::string::npos, what, ": beyond ",
+          Name(DTypeOf<T>::value), ", whose largest number is ", std::numeric_limits<T>::max(),
+          "; write inf for infinity");
+  return value;
+}
+
+umbra_scalar ParseScalar(const std::string& text, DType dtype, const std::string& what) {
+  umbra_scalar scalar;
+  switch (dtype) {
+    case DType::kFloat32: scalar.f32 = ParseFloat<float>(text, what); break;
+    case DType::kFloat64: scalar.f64 = ParseFloat<double>(text, what); break;
+    case DType::kInt64: scalar.i64 = ParseInteger<std::int64_t>(text, what); break;
+    default: scalar.i32 = ParseInteger<std::int32_t>(text, what); break;
+  }
+  return scalar;
 }
 
 double Median(std::vector<double> values) {
@@ -72,40 +125,34 @@ void Run(const RunOptions& options, const CompileOptions& compile) {
       std::chrono::steady_clock::now() - start;
   const runtime::Program& program = function.program();
 
+  Words tensors, results, numbers;  // what the kernel has
+  for (const runtime::Buffer& buffer : program.buffers) {
+    if (buffer.kind == runtime::Buffer::Kind::kInput) tensors[buffer.name];
+    if (buffer.kind == runtime::Buffer::Kind::kOutput) results[buffer.name];
+  }
+  for (const auto& scalar : program.scalars) numbers[scalar.first];
+  const Words given = in;
   std::vector<Array> inputs, outputs;
   std::vector<std::string> paths;
   runtime::Arguments arguments;
   for (const runtime::Buffer& buffer : program.buffers) {
-    if (buffer.kind == runtime::Buffer::Kind::kOutput) paths.push_back(Take(&out, buffer.name, "--out"));
+    if (buffer.kind == runtime::Buffer::Kind::kOutput) paths.push_back(Take(&out, buffer.name, "--out", results, ""));
     if (buffer.kind != runtime::Buffer::Kind::kInput) continue;
-    Take(&in, buffer.name, "--in");
+    Take(&in, buffer.name, "--in", tensors,
+         scalars.count(buffer.name) != 0 ? ", a file: it is a tensor, and --scalar gives a number" : "");
     inputs.push_back(std::move(arrays.at(buffer.name)));
   }
   for (Array& array : inputs) arguments.inputs.push_back(array.Ref());
   for (const auto& [name, dtype] : program.scalars) {
-    const std::string text = Take(&scalars, name, "--scalar");
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    Require(end != text.c_str() && *end == '\0', "--scalar ", name, "=", text, ": not a number");
-    umbra_scalar scalar;
-    if (dtype == DType::kFloat32)
-      scalar.f32 = static_cast<float>(value);
-    else if (dtype == DType::kFloat64)
-      scalar.f64 = value;
-    else if (dtype == DType::kInt64) {
-      Require(value == std::trunc(value) && std::abs(value) <= 9007199254740992.0, "--scalar ", name, "=", text,
-              ": expected a whole number up to 2^53");
-      scalar.i64 = static_cast<std::int64_t>(value);
-    } else {
-      Require(value == std::trunc(value) && std::abs(value) <= 2147483647.0, "--scalar ", name, "=",
-              text, ": expected an i32");
-      scalar.i32 = static_cast<std::int32_t>(value);
-    }
-    arguments.scalars.push_back(scalar);
+    const auto file = given.find(name);
+    const std::string text =
+        Take(&scalars, name, "--scalar", numbers,
+             file == given.end() ? "" : ", the number itself: it is no tensor, as --in " + name + "=" + file->second + " gives");
+    arguments.scalars.push_back(ParseScalar(text, dtype, "--scalar " + name + "=" + text));
   }
-  RequireEmpty(in, "--in");
-  RequireEmpty(out, "--out");
-  RequireEmpty(scalars, "--scalar");
+  RequireEmpty(in, "--in", OperandNames(*graph));
+  RequireEmpty(out, "--out", Names(results));
+  RequireEmpty(scalars, "--scalar", OperandNames(*graph));
   const auto shapes = runtime::OutputShapes(program, arguments.inputs);
   for (std::size_t k = 0; k < shapes.size(); ++k)
     outputs.push_back(MakeArray(program.buffers[inputs.size() + k].dtype, shapes[k]));

@@ -32,6 +32,7 @@ if command == "write":
     np.save(f"{folder}/complex.npy", a.astype(np.complex64))
     for name, array in narrow.items():
         np.save(f"{folder}/{name}.npy", array)
+    np.save(f"{folder}/number.npy", np.float32(3))
     np.save(f"{folder}/empty.npy", np.zeros((0, 37), np.float32))
 elif command == "two":
     y, total = load("y"), load("total")
@@ -52,5 +53,8 @@ elif command == "narrow":
     assert np.array_equal(load("w"), narrow["l"] * 3) and load("w").dtype == np.int64
 elif command == "empty":
     assert load("ye").shape == (0, 37)
+elif command == "all":
+    array = np.load(sys.argv[2])
+    assert array.size > 0 and (array == array.dtype.type(sys.argv[3])).all(), array
 else:
     sys.exit(f"unknown command {command}")
