@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "umbra/error.h"
 #include "umbra/index_map.h"
@@ -177,12 +179,19 @@ class Context {
     return {graph_, graph_->Cast(number.node, DType::kInt64)};
   }
 
+  // A constant is a double, which no extreme of i64 is.
+  template <typename R>
+  bool HasIdentity() const { return R::kReducer == Reducer::sum || dtype_ != DType::kInt64; }
   template <typename R>
   double Identity() const {
-    const bool is_int = dtype_ == DType::kInt32;
     if (R::kReducer == Reducer::sum) return 0;
-    const double limit = is_int ? 2147483647.0 : HUGE_VAL;
-    return R::kReducer == Reducer::minimum ? limit : is_int ? -2147483648.0 : -limit;
+    return SwitchDType(dtype_, [](auto zero) {
+      using T = decltype(zero);
+      using Limits = std::numeric_limits<std::conditional_t<std::is_integral_v<T>, T, float>>;
+      const bool least = R::kReducer == Reducer::maximum;
+      if (std::is_integral_v<T>) return static_cast<double>(least ? Limits::min() : Limits::max());
+      return least ? -HUGE_VAL : HUGE_VAL;
+    });
   }
 
   template <typename R, typename Body>

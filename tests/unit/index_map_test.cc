@@ -59,6 +59,31 @@ TEST(IndexMap, OtherDtypes) {
   Check<2, std::int32_t>("pool i32", [&] { return pool<red::maximum>(i, 2, 3, 1, 1); });
 }
 
+// The R of windows that are cut, of elements all to one side of 0: what lies beyond them joins nothing.
+template <typename R, typename T>
+void CheckCutWindows(T sign) {
+  TensorContainer<cpu, 3, T> x(Shape3(3, 5, 5)), y(Shape3(3, 3, 3));
+  for (index_t i = 0; i < 75; ++i) x.dptr_[i / 5 * x.stride_ + i % 5] = static_cast<T>(sign * static_cast<T>(i + 1));
+  Check<3, T>("pool", [&] { return pool<R>(x, 2, 2, 2, 2); });
+  Check<3, T>("chpool", [&] { return chpool<R>(x, 3, 2, 1); });
+  Check<3, T>("ada_pool", [&] { return ada_pool<R>(x, 2, 3); });
+  y = pool<R>(x, 2, 2, 2, 2);
+  EXPECT_EQ(y[2][2][2], x[2][4][4]);
+  for (const T limit : {std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()}) {
+    x = limit;
+    y = pool<R>(x, 2, 2, 2, 2);
+    EXPECT_EQ(y[2][2][2], limit);
+  }
+}
+
+TEST(IndexMap, CutWindowsOfEveryDtype) {
+  CheckCutWindows<red::maximum, std::int8_t>(-1);
+  CheckCutWindows<red::minimum, std::int8_t>(1);
+  CheckCutWindows<red::minimum, std::uint8_t>(1);
+  CheckCutWindows<red::maximum, std::int64_t>(-1);
+  CheckCutWindows<red::minimum, std::int64_t>(1);
+}
+
 TEST(IndexMap, Values) {
   TensorContainer<cpu, 2> x(Shape2(2, 3)), y(Shape2(4, 5));
   for (int i = 0; i < 6; ++i) x[i / 3][i % 3] = static_cast<float>(i + 1);

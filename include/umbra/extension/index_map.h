@@ -7,6 +7,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "umbra/expr_engine.h"
@@ -84,6 +85,11 @@ struct NumberContext {
   index_t size(int k, int d) const { return (*in)(k, d); }
   DType Literal(double value) const { return static_cast<DType>(value); }
   DType One() const { return DType(1); }
+  template <typename R>
+  bool HasIdentity() const {
+    if constexpr (!std::is_integral_v<DType> || sizeof(DType) < sizeof(index_t)) return true;
+    else return R::template Initial<DType>() == 0 || R::template Initial<DType>() == 1;
+  }
   template <typename R>
   double Identity() const { return static_cast<double>(R::template Initial<DType>()); }
 

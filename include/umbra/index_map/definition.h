@@ -10,7 +10,8 @@
 //   Number Value(C& c) const                 the element at position c.at(0), c.at(1), ...
 // C gives: at(d); extent(k, d) of source k; rank(k); Load(k, position); LoadIf(condition, k,
 // position, outside); If(condition, a, b); Literal(number); Reduce<R>({size(n), ...}, body(window)),
-// Identity<R>() and the reducer Sum; FromPosition(i) and ToPosition(number).
+// Identity<R>(), for LoadIf, if HasIdentity<R>(), and the reducer Sum; FromPosition(i) and
+// ToPosition(number).
 #ifndef UMBRA_INDEX_MAP_DEFINITION_H_
 #define UMBRA_INDEX_MAP_DEFINITION_H_
 

@@ -1,4 +1,6 @@
-// Index maps that join the elements of a window: pooling and patches.
+// Index maps that join the elements of a window: pooling and patches. Beyond a window that is cut stands
+// the number that R leaves every other with; where that is not exact, the nearest element of the window, as
+// joining twice does not change an extreme.
 #ifndef UMBRA_INDEX_MAP_WINDOW_H_
 #define UMBRA_INDEX_MAP_WINDOW_H_
 
@@ -38,8 +40,11 @@ struct pool : Elementwise {
       auto p = Here(c);
       const int r = p.rank;
       for (int k = 0; k < 2; ++k) p[r - 2 + k] = p[r - 2 + k] * stride[k] + w[k];
-      return c.LoadIf(p[r - 2] < c.extent(0, r - 2) && p[r - 1] < c.extent(0, r - 1), 0, p,
-                      c.template Identity<R>());
+      if (c.template HasIdentity<R>())
+        return c.LoadIf(p[r - 2] < c.extent(0, r - 2) && p[r - 1] < c.extent(0, r - 1), 0, p,
+                        c.template Identity<R>());
+      for (int d = r - 2; d < r; ++d) p[d] = Min(p[d], c.extent(0, d) - 1);
+      return c.Load(0, p);
     });
   }
 };
@@ -109,8 +114,11 @@ struct chpool : Elementwise {
       auto p = Here(c);
       const int channel = p.rank - 3;
       p[channel] = p[channel] * stride + w[0] - padding;
-      return c.LoadIf(p[channel] >= 0 && p[channel] < c.extent(0, channel), 0, p,
-                      c.template Identity<R>());
+      if (c.template HasIdentity<R>())
+        return c.LoadIf(p[channel] >= 0 && p[channel] < c.extent(0, channel), 0, p,
+                        c.template Identity<R>());
+      p[channel] = Max(typename C::Index(0), Min(p[channel], c.extent(0, channel) - 1));
+      return c.Load(0, p);
     });
   }
 };
@@ -175,13 +183,12 @@ struct ada_pool : Elementwise {
     return c.template Reduce<R>(
         {c.size(0, y) / size[0] + 2, c.size(0, x) / size[1] + 2}, [&](const auto& w) {
           auto p = Here(c);
-          auto inside = p[0] >= 0;
-          for (int k = 0; k < 2; ++k) {
-            const auto o = p[y + k];
-            p[y + k] = o * c.extent(0, y + k) / size[k] + w[k];
-            inside = inside && p[y + k] < ((o + 1) * c.extent(0, y + k) + size[k] - 1) / size[k];
-          }
-          return c.LoadIf(inside, 0, p, c.template Identity<R>());
+          const auto end = [&](int d) { return ((c.at(d) + 1) * c.extent(0, d) + size[d - y] - 1) / size[d - y]; };
+          for (int k = 0; k < 2; ++k) p[y + k] = p[y + k] * c.extent(0, y + k) / size[k] + w[k];
+          if (c.template HasIdentity<R>())
+            return c.LoadIf(p[y] < end(y) && p[x] < end(x), 0, p, c.template Identity<R>());
+          for (int d = y; d <= x; ++d) p[d] = Min(p[d], end(d) - 1);
+          return c.Load(0, p);
         });
   }
 };
