@@ -109,7 +109,7 @@ void Train(const Options& options, Assign assign) {
     }
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     if (epoch % 5 == 0 || epoch == 1 || epoch == options.epochs) {
-      fmt::print("epoch {:2}  loss {:.6f}  {:.2f} s\n", epoch, loss / kTrainRows, time.count());
+      fmt::print("epoch {:2}  loss {:.6f}  {:.2f} s since the start\n", epoch, loss / kTrainRows, time.count());
       std::fflush(stdout);
     }
   }
