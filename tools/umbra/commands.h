@@ -15,7 +15,7 @@ struct EmitOptions : Parameter<EmitOptions> {
   std::vector<std::string> scalar;
 
   UMBRA_DECLARE_PARAMETER(EmitOptions) {
-    UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression such as \"gelu(x + broadcast<1>(bias))\"");
+    UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression such as \"gelu(x + broadcast<1>(bias))\", whose result is y");
     CompileOptions::DescribeTarget(&UMBRA_DECLARE_FIELD(target));
     UMBRA_DECLARE_FIELD(as).add_enum("text", "text").add_enum("graph", "graph").add_enum("dot", "dot")
         .add_enum("plan", "plan").add_enum("source", "source").add_enum("llvm", "llvm").add_enum("asm", "asm")
@@ -37,7 +37,7 @@ struct RunOptions : Parameter<RunOptions> {
   int threads;
 
   UMBRA_DECLARE_PARAMETER(RunOptions) {
-    UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression");
+    UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression, whose result is y");
     UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
     UMBRA_DECLARE_FIELD(in).set_default({}).describe("name=file.npy, for every input");
     UMBRA_DECLARE_FIELD(out).set_default({}).describe("name=file.npy, for every output");
