@@ -66,7 +66,7 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
       else
         return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(
             reinterpret_cast<const double*>(p), f64x8{}, static_cast<unsigned char>((1u << n) - 1)));
-    }
+    } else
 #endif
 #if defined(__AVX__)
     if constexpr (sizeof(V) == 32 && sizeof(Elem<V>) >= 4) {
@@ -77,7 +77,7 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
         const i64x4 mask = iota<i64x4>() < n;
         return __builtin_bit_cast(V, __builtin_ia32_maskloadpd256(reinterpret_cast<const f64x4*>(p), mask));
       }
-    }
+    } else
 #endif
     if constexpr (kIsHalf<V>) {
       return by_lane_head<V>(n, [&](i64 k) { return p[k]; });
@@ -112,8 +112,7 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
       else
         __builtin_ia32_storeupd512_mask(reinterpret_cast<double*>(p), __builtin_bit_cast(f64x8, v),
                                         static_cast<unsigned char>((1u << n) - 1));
-      return;
-    }
+    } else
 #endif
 #if defined(__AVX__)
     if constexpr (sizeof(V) == 32 && sizeof(Elem<V>) >= 4) {
@@ -123,10 +122,11 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
       else
         __builtin_ia32_maskstorepd256(reinterpret_cast<f64x4*>(p), iota<i64x4>() < n,
                                       __builtin_bit_cast(f64x4, v));
-      return;
-    }
+    } else
 #endif
-    each_lane(v, n, [&](i64 k, Elem<V> x) { p[k] = x; });
+    {
+      each_lane(v, n, [&](i64 k, Elem<V> x) { p[k] = x; });
+    }
   }
 }
 
@@ -235,9 +235,11 @@ UMBRA_INLINE V load_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside)
     else
       return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(reinterpret_cast<const double*>(p),
           __builtin_bit_cast(f64x8, fill<V>(outside)), static_cast<unsigned char>(inside)));
-  }
+  } else
 #endif
-  return gather_span<V>(p, 1, first, last, outside);
+  {
+    return gather_span<V>(p, 1, first, last, outside);
+  }
 }
 
 // The lower, or upper, halves of two packets of 2 to 16 lanes, lane by lane in turn.
