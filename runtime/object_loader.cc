@@ -167,12 +167,10 @@ class Loader {
     const std::string name = NameOf(symbol);
     if (name == "_GLOBAL_OFFSET_TABLE_") return image_->base + addresses_;
     static void* const libm = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
-    static void* const libmvec = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
-    for (void* library : {RTLD_DEFAULT, libm, libmvec})
+    for (void* library : {RTLD_DEFAULT, libm})
       if (void* found = library != nullptr || library == RTLD_DEFAULT ? dlsym(library, name.c_str()) : nullptr)
         return static_cast<const char*>(found);
-    throw Error("kernel object: symbol '" + name + "' is not to be found in this process, libm or "
-                "libmvec");
+    throw Error("kernel object: symbol '" + name + "' is not to be found in this process or libm");
   }
 
   // Where the absolute address of a symbol is kept, for loads through the global offset table.

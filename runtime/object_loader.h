@@ -10,8 +10,8 @@
 namespace umbra::runtime {
 
 /// Loads `object` (the bytes of an ELF64 relocatable file) and finds `function`. Symbols that the
-/// object does not define are looked up in the process, libm and libmvec. Throws umbra::Error on
-/// anything malformed, unsupported or unresolved; never reads outside `object`.
+/// object does not define are looked up in the process and libm. Throws umbra::Error on anything
+/// malformed, unsupported or unresolved; never reads outside `object`.
 KernelCode LoadObject(std::string_view object, const std::string& function);
 
 }  // namespace umbra::runtime

@@ -112,8 +112,7 @@ class KernelShape {
       const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
       if (v.kind == plan::Value::Kind::kGather ? !SpanOf(id) : InPackets(id) && IsMadeOfLanes(id)) return false;
       if (v.kind != plan::Value::Kind::kMap) continue;
-      if (graph::Info(v.op).header == "libmvec") return false;
-      if (graph::Info(v.op).header == "math") polynomial = true;
+      if (graph::Info(v.op).header != "arith") polynomial = true;
     }
     return polynomial;
   }

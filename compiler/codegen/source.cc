@@ -35,7 +35,7 @@ const TargetRow& Row(Target target) {
 }
 
 // The parts of the prelude, beyond its base, that not every kernel needs.
-constexpr std::array<std::string_view, 4> kParts = {"half", "reduce", "math", "libmvec"};
+constexpr std::array<std::string_view, 6> kParts = {"half", "reduce", "math", "trig", "power", "special"};
 
 std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/{}.h", part); }
 
@@ -48,6 +48,8 @@ std::set<std::string_view> PartsOf(const std::vector<const plan::Kernel*>& kerne
       if (value.kind == plan::Value::Kind::kReduced) used.insert("reduce");
       if (IsHalf(value.type)) used.insert("half");
     }
+  if (used.count("special") != 0) used.insert("power");
+  if (used.count("power") + used.count("trig") != 0) used.insert("math");
   return used;
 }
 

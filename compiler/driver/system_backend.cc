@@ -165,7 +165,7 @@ class SystemCompiler : public Backend {
     for (std::string_view flag : codegen::CompilerFlags(target)) command.emplace_back(flag);
     command.insert(command.end(), mode.begin(), mode.end());
     command.insert(command.end(), {"-o", output.string(), (folder / "kernel.cc").string()});
-    command.insert(command.end(), {"-lmvec", "-lm"});
+    command.push_back("-lm");
     const fs::path log = folder / "log";
     const int status = Spawn(command, log);
     Require(status != 127, "no system compiler: '", command[0],

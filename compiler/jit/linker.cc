@@ -28,7 +28,7 @@ struct ExitFlag {
 
 struct Session {
   std::unique_ptr<llvm::orc::LLJIT> jit;
-  llvm::orc::JITDylib* libraries = nullptr;  // where kernels find libm, libmvec and memset
+  llvm::orc::JITDylib* libraries = nullptr;  // where kernels find libm and memset
   std::atomic<unsigned> next{0};
 };
 
@@ -42,11 +42,10 @@ Session& TheSession() {
     made->libraries = &made->jit->getExecutionSession().createBareJITDylib("libraries");
     made->libraries->addGenerator(Checked(
         DynamicLibrarySearchGenerator::GetForCurrentProcess(prefix), "ORC cannot see the process"));
-    for (const char* name : {"libm.so.6", "libmvec.so.1"})
-      if (auto generator = DynamicLibrarySearchGenerator::Load(name, prefix))
-        made->libraries->addGenerator(std::move(*generator));
-      else
-        llvm::consumeError(generator.takeError());
+    if (auto generator = DynamicLibrarySearchGenerator::Load("libm.so.6", prefix))
+      made->libraries->addGenerator(std::move(*generator));
+    else
+      llvm::consumeError(generator.takeError());
     return made.release();
   }();
   return *session;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "umbra/error.h"
+#include "umbra/op.h"
 
 namespace umbra::plan {
 
@@ -92,6 +93,25 @@ Number IntMap(Op op, DType type, Number x, Number y) {
   throw InternalError("the interpreter has no integer form of " + std::string(Info(op).name));
 }
 
+template <typename OP, int arity, typename T>
+T Call(T a, [[maybe_unused]] T b) {
+  if constexpr (arity == 1) return OP::Map(a);
+  else if constexpr (arity == 2) return OP::Map(a, b);
+  else throw InternalError("the interpreter does not call " + std::string(OP::kName));
+}
+
+// The prelude's functions on one number: what they are worth is measured against the C library by the sweep.
+template <typename T>
+T Function(Op op, T a, T b) {
+  switch (op) {
+#define UMBRA_PRIMITIVE(name, arity, ...) \
+  case Op::name: return Call<umbra::op::name, arity>(a, b);
+#include "umbra/ops.def"
+    default: break;
+  }
+  throw InternalError("the interpreter does not know " + std::string(Info(op).name));
+}
+
 Number FloatMap(Op op, DType type, Number wide_x, Number wide_y) {
   const auto x = static_cast<double>(wide_x), y = static_cast<double>(wide_y);
   // Basic arithmetic of f64 must not pass through long double: it would round twice.
@@ -111,31 +131,8 @@ Number FloatMap(Op op, DType type, Number wide_x, Number wide_y) {
     case Op::rint: return std::nearbyint(x);
     default: break;
   }
-  const auto function = [op](auto a, auto b) -> decltype(a) {
-    switch (op) {
-      case Op::exp: return std::exp(a);
-      case Op::expm1: return std::expm1(a);
-      case Op::log: return std::log(a);
-      case Op::log1p: return std::log1p(a);
-      case Op::tanh: return std::tanh(a);
-      case Op::erf: return std::erf(a);
-      case Op::sin: return std::sin(a);
-      case Op::cos: return std::cos(a);
-      case Op::tan: return std::tan(a);
-      case Op::asin: return std::asin(a);
-      case Op::acos: return std::acos(a);
-      case Op::atan: return std::atan(a);
-      case Op::sinh: return std::sinh(a);
-      case Op::cosh: return std::cosh(a);
-      case Op::cbrt: return std::cbrt(a);
-      case Op::pow: return std::pow(a, b);
-      case Op::atan2: return std::atan2(a, b);
-      default: break;
-    }
-    throw InternalError("the interpreter does not know " + std::string(Info(op).name));
-  };
-  if (type == DType::kFloat32) return function(x, y);
-  return function(wide_x, wide_y);
+  if (type == DType::kFloat32) return Function(op, static_cast<float>(x), static_cast<float>(y));
+  return Function(op, x, y);
 }
 
 Number Map(Op op, DType result, DType operand, const Number* args) {

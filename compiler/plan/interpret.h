@@ -8,8 +8,8 @@
 
 namespace umbra::plan {
 
-/// Computes the outputs of `plan`. Arithmetic is done in each value's own dtype; transcendental
-/// functions and float sums go through f64 (long double for f64) and are rounded once.
+/// Computes the outputs of `plan`. Arithmetic is done in each value's own dtype, with the prelude's
+/// functions; float sums go through f64 (long double for f64) and are rounded once.
 /// Checks the operands as a launch does.
 void Interpret(const Plan& plan, const runtime::Arguments& arguments);
 

@@ -9,9 +9,11 @@
 
 #include "umbra/dtype.h"
 #include "umbra/kernel_prelude.h"
-#include "umbra/prelude/libmvec.h"
 #include "umbra/prelude/math.h"
+#include "umbra/prelude/power.h"
 #include "umbra/prelude/reduce.h"
+#include "umbra/prelude/special.h"
+#include "umbra/prelude/trig.h"
 
 namespace umbra::op {
 
@@ -165,42 +167,35 @@ UMBRA_LANE_FLOAT_UNARY(expm1)
 UMBRA_LANE_FLOAT_UNARY(log)
 UMBRA_LANE_FLOAT_UNARY(log1p)
 UMBRA_LANE_FLOAT_UNARY(tanh)
-// Rarer functions have packets in generated code only: eager programs need not link libmvec.
-#define UMBRA_LANE_SCALAR_UNARY(name)                                      \
-  template <typename V, typename = std::enable_if_t<simd::kWidth<V> == 1>> \
-  inline Lane<V> name(const Lane<V>& a) {                                  \
-    using Element = simd::Elem<V>;                                         \
-    UMBRA_LANE_FLOAT(name);                                                \
-    return Lane<V>(simd::name(a.v));                                       \
-  }
-UMBRA_LANE_SCALAR_UNARY(erf)
-UMBRA_LANE_SCALAR_UNARY(sin)
-UMBRA_LANE_SCALAR_UNARY(cos)
-UMBRA_LANE_SCALAR_UNARY(tan)
-UMBRA_LANE_SCALAR_UNARY(asin)
-UMBRA_LANE_SCALAR_UNARY(acos)
-UMBRA_LANE_SCALAR_UNARY(atan)
-UMBRA_LANE_SCALAR_UNARY(sinh)
-UMBRA_LANE_SCALAR_UNARY(cosh)
-UMBRA_LANE_SCALAR_UNARY(cbrt)
+UMBRA_LANE_FLOAT_UNARY(sin)
+UMBRA_LANE_FLOAT_UNARY(cos)
+UMBRA_LANE_FLOAT_UNARY(tan)
+UMBRA_LANE_FLOAT_UNARY(asin)
+UMBRA_LANE_FLOAT_UNARY(acos)
+UMBRA_LANE_FLOAT_UNARY(atan)
+UMBRA_LANE_FLOAT_UNARY(exp2)
+UMBRA_LANE_FLOAT_UNARY(log2)
+UMBRA_LANE_FLOAT_UNARY(cbrt)
+UMBRA_LANE_FLOAT_UNARY(sinh)
+UMBRA_LANE_FLOAT_UNARY(cosh)
+UMBRA_LANE_FLOAT_UNARY(erf)
+UMBRA_LANE_FLOAT_UNARY(erfc)
 UMBRA_LANE_PAIR(maximum)
 UMBRA_LANE_PAIR(minimum)
-#define UMBRA_LANE_SCALAR_PAIR(name)                                                   \
-  template <typename A, typename B, typename = IfLanes<A, B>,                          \
-            typename = std::enable_if_t<simd::kWidth<decltype(Common<A, B>::v)> == 1>> \
-  inline Common<A, B> name(const A& a, const B& b) {                                   \
-    using Element = typename Common<A, B>::Elem;                                       \
-    UMBRA_LANE_FLOAT(name);                                                            \
-    return Common<A, B>(simd::name(Common<A, B>(a).v, Common<A, B>(b).v));             \
+#define UMBRA_LANE_FLOAT_PAIR(name)                                        \
+  template <typename A, typename B, typename = IfLanes<A, B>>              \
+  inline Common<A, B> name(const A& a, const B& b) {                       \
+    using Element = typename Common<A, B>::Elem;                           \
+    UMBRA_LANE_FLOAT(name);                                                \
+    return Common<A, B>(simd::name(Common<A, B>(a).v, Common<A, B>(b).v)); \
   }
-UMBRA_LANE_SCALAR_PAIR(pow)
-UMBRA_LANE_SCALAR_PAIR(atan2)
+UMBRA_LANE_FLOAT_PAIR(pow)
+UMBRA_LANE_FLOAT_PAIR(atan2)
 #undef UMBRA_LANE_FLOAT
 #undef UMBRA_LANE_FLOAT_UNARY
 #undef UMBRA_LANE_UNARY
 #undef UMBRA_LANE_PAIR
-#undef UMBRA_LANE_SCALAR_UNARY
-#undef UMBRA_LANE_SCALAR_PAIR
+#undef UMBRA_LANE_FLOAT_PAIR
 
 }  // namespace lane
 

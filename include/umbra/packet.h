@@ -123,8 +123,8 @@ struct Takes {
 template <typename OP, typename... V>
 inline constexpr bool kTakes = detail::Takes<OP, V...>::value;
 
-/// OP on packets; kEnabled says whether it has them: all of umbra/ops.def but the rarer functions,
-/// and a user's operator unless it is written with `?:`.
+/// OP on packets; kEnabled says whether it has them: all of umbra/ops.def, and a user's
+/// operator unless it is written with `?:`.
 template <typename OP, typename DType, PacketArch Arch = kDefaultArch>
 struct PacketOp {
   using V = Vector<DType, Arch>;

@@ -1,58 +1,131 @@
-// The largest error of the prelude's polynomials, in units in the last place, where the result is normal:
-// over every f32 argument against the C library in f64, and over 16 million f64 arguments from the first bit
-// pattern to the last against it in extended precision. The table of docs/numerics.md.
+// The largest error of the prelude's functions, in units in the last place, where the result is normal: over
+// every f32 argument (pairs: a sample) against f64, and over a sample of f64 arguments against extended precision.
+// The table of docs/numerics.md. Arguments name the functions to measure; without one, all.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
-#include "umbra/kernel_prelude.h"
-#include "umbra/prelude/math.h"
+#include "tests/sweep/reference.h"
+#include "umbra/packet.h"
 
 namespace {
 
-using V = umbra::simd::f32x16;
+namespace simd = umbra::simd;
+using simd::f32x16;
+constexpr int kParts = sizeof(simd::f64x16) / sizeof(Doubles);
 
-// Arguments are the bit patterns part, part + parts, ... in groups of sixteen.
-template <typename Function, typename Reference>
-double WorstOf(unsigned part, unsigned parts, Function function, Reference reference) {
-  double worst = 0;
-  for (unsigned long long group = part; group < (1ull << 28); group += parts) {
-    V x;
-    for (unsigned k = 0; k < 16; ++k) {
-      const unsigned bits = static_cast<unsigned>(group) * 16 + k;
-      float argument;
-      std::memcpy(&argument, &bits, sizeof argument);
-      x[k] = argument;
-    }
-    const V y = function(x);
-    for (int k = 0; k < 16; ++k) {
-      const double exact = reference(static_cast<double>(x[k]));
-      if (!std::isnormal(static_cast<float>(exact))) continue;
-      int exponent;
-      std::frexp(exact, &exponent);
-      const double error = std::fabs(static_cast<double>(y[k]) - exact) / std::ldexp(1.0, exponent - 24);
-      if (!(error <= worst)) worst = std::isnan(error) ? HUGE_VAL : error;
-    }
+// A reference on sixteen numbers.
+template <typename Reference, typename... Wide>
+simd::f64x16 BySixteen(Reference reference, Wide... operands) {
+  Doubles parts[kParts];
+  for (int k = 0; k < kParts; ++k) {
+    const auto part = [k](const simd::f64x16& x) {
+      Doubles p;
+      std::memcpy(&p, reinterpret_cast<const char*>(&x) + static_cast<std::size_t>(k) * sizeof p, sizeof p);
+      return p;
+    };
+    parts[k] = reference(part(operands)...);
   }
-  return worst;
+  simd::f64x16 result;
+  std::memcpy(&result, parts, sizeof result);
+  return result;
+}
+
+// Errors of y; 0 where the exact result is not a normal f32, infinity for a NaN on one side only.
+simd::f64x16 Errors(f32x16 y, simd::f64x16 exact) {
+  const simd::f64x16 size = simd::abs(exact), got = __builtin_convertvector(y, simd::f64x16);
+  const auto exponent = simd::bits(exact) & 0x7ff0000000000000LL;
+  const auto unit = simd::from_bits<simd::f64x16>(exponent - (23LL << 52));
+  const simd::f64x16 error = simd::abs(got - exact) / unit;
+  const simd::f64x16 infinite = simd::fill<simd::f64x16>(HUGE_VAL), zero{};
+  const auto normal = size >= 0x1p-126 && size <= 0x1.fffffep127;
+  const simd::f64x16 of_number = error == error ? error : infinite;
+  const simd::f64x16 of_nan = (exact == exact) != (got == got) ? infinite : zero;
+  return normal ? of_number : of_nan;
+}
+
+double Largest(simd::f64x16 worst) {
+  double largest = 0;
+  for (int k = 0; k < 16; ++k) largest = std::max(largest, worst[k]);
+  return largest;
+}
+
+f32x16 Floats(unsigned first, unsigned step) {
+  const auto lanes = simd::iota<simd::i32x16>() * static_cast<int>(step) + static_cast<int>(first);
+  return simd::from_bits<f32x16>(lanes);
+}
+
+// Arguments are the bit patterns part, part + parts, ... below `end` in groups of sixteen.
+template <typename Function, typename Reference>
+double WorstOf(unsigned part, unsigned parts, unsigned long long end, Function function, Reference reference) {
+  simd::f64x16 worst{};
+  for (unsigned long long group = part; group < end / 16; group += parts) {
+    const f32x16 x = Floats(static_cast<unsigned>(group) * 16, 1);
+    const simd::f64x16 error =
+        Errors(function(x), BySixteen(reference, __builtin_convertvector(x, simd::f64x16)));
+    worst = error > worst ? error : worst;
+  }
+  return Largest(worst);
+}
+
+// 2^28 pairs, every second one of numbers between 2^-8 and 2^8.
+template <typename Function, typename Reference>
+double WorstOfPairs(unsigned part, unsigned parts, Function function, Reference reference) {
+  simd::f64x16 worst{};
+  for (unsigned group = part; group < (1u << 24); group += parts) {
+    f32x16 x = Floats(group * 2654435761u, 40503u), y = Floats(group * 2246822519u, 3266489917u);
+    if (group % 2 == 1) {
+      const auto moderate = [](f32x16 v) {
+        return simd::from_bits<f32x16>((simd::bits(v) & 0x7ffffff) + 0x3b800000);
+      };
+      x = group % 4 == 1 ? moderate(x) : simd::abs(moderate(x));
+      y = group % 8 < 4 ? moderate(y) : -moderate(y);
+    }
+    const simd::f64x16 error = Errors(function(x, y), BySixteen(reference, __builtin_convertvector(x, simd::f64x16),
+                                                                __builtin_convertvector(y, simd::f64x16)));
+    worst = error > worst ? error : worst;
+  }
+  return Largest(worst);
+}
+
+double ErrorOf(double got, long double exact) {
+  if (!std::isnormal(static_cast<double>(exact))) return std::isnan(exact) == std::isnan(got) ? 0 : HUGE_VAL;
+  int exponent;
+  std::frexp(exact, &exponent);
+  const auto error = static_cast<double>(std::fabs(got - exact) / std::ldexp(1.0L, exponent - 53));
+  return std::isnan(error) ? HUGE_VAL : error;
+}
+
+// Half of them bit patterns from the first to the last, the others between 2^-8 and 2^8 in size.
+double Double(unsigned long long k, unsigned long long stride) {
+  unsigned long long bits = k * stride;
+  if (k % 2 == 1) bits = (bits & 0x80ffffffffffffffull) + (1015ull << 52);
+  double x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
 }
 
 template <typename Function, typename Reference>
 double WorstOfDoubles(unsigned part, unsigned parts, Function function, Reference reference) {
   double worst = 0;
   for (unsigned long long k = part; k < (1ull << 24); k += parts) {
-    const unsigned long long bits = k * ((1ull << 40) + 12345);
-    double x;
-    std::memcpy(&x, &bits, sizeof x);
-    const long double exact = reference(static_cast<long double>(x));
-    if (!std::isnormal(static_cast<double>(exact))) continue;
-    int exponent;
-    std::frexp(exact, &exponent);
-    const auto error = static_cast<double>(std::fabs(function(x) - exact) / std::ldexp(1.0L, exponent - 53));
-    if (!(error <= worst)) worst = std::isnan(error) ? HUGE_VAL : error;
+    const double x = Double(k, (1ull << 40) + 12345);
+    worst = std::max(worst, ErrorOf(function(x), reference(static_cast<long double>(x))));
+  }
+  return worst;
+}
+
+template <typename Function, typename Reference>
+double WorstOfDoublePairs(unsigned part, unsigned parts, Function function, Reference reference) {
+  double worst = 0;
+  for (unsigned long long k = part; k < (1ull << 24); k += parts) {
+    const double x = Double(k, 0x9e3779b97f4a7c15ull), y = Double(k, 0xc2b2ae3d27d4eb4full);
+    worst = std::max(worst, ErrorOf(function(x, y),
+                                    reference(static_cast<long double>(x), static_cast<long double>(y))));
   }
   return worst;
 }
@@ -68,24 +141,63 @@ double OnAllProcessors(const Part& part) {
   return *std::max_element(worst.begin(), worst.end());
 }
 
-template <typename Function, typename Reference>
-void Report(const char* name, Function function, Reference reference) {
-  const double f32 = OnAllProcessors([&](unsigned k, unsigned parts) { return WorstOf(k, parts, function, reference); });
-  const double f64 =
-      OnAllProcessors([&](unsigned k, unsigned parts) { return WorstOfDoubles(k, parts, function, reference); });
-  std::printf("| %s | %.2f | %.2f |\n", name, f32, f64);
+std::vector<std::string> chosen;
+
+template <typename Single, typename Double>
+void Report(const char* name, const Single& single, const Double& wide) {
+  if (!chosen.empty() && std::find(chosen.begin(), chosen.end(), name) == chosen.end()) return;
+  std::printf("| %s | %.2f |", name, OnAllProcessors(single));
+  std::printf(" %.2f |\n", OnAllProcessors(wide));
   std::fflush(stdout);
 }
 
 }  // namespace
 
-#define UMBRA_REPORT(name) \
-  Report(#name, [](auto x) { return umbra::simd::name(x); }, [](auto x) { return std::name(x); })
+#define UMBRA_REPORT_BELOW(name, end)                                                              \
+  Report(#name,                                                                                    \
+         [](unsigned k, unsigned parts) {                                                          \
+           return WorstOf(k, parts, end, [](auto x) { return simd::name(x); },                     \
+                          [](auto x) { return reference::name(x); });                              \
+         },                                                                                        \
+         [](unsigned k, unsigned parts) {                                                          \
+           return WorstOfDoubles(k, parts, [](auto x) { return simd::name(x); },                   \
+                                 [](auto x) { return std::name(x); });                             \
+         })
+#define UMBRA_REPORT(name) UMBRA_REPORT_BELOW(name, 1ull << 32)
+// Of an odd or even function that works on |x|: positive numbers do.
+#define UMBRA_REPORT_HALF(name) UMBRA_REPORT_BELOW(name, 1ull << 31)
 
-int main() {
+#define UMBRA_REPORT_PAIRS(name)                                                                                       \
+  Report(#name,                                                                                                        \
+         [](unsigned k, unsigned parts) {                                                                              \
+           return WorstOfPairs(k, parts, [](auto x, auto y) { return simd::name(x, y); },                              \
+                               [](auto x, auto y) { return reference::name(x, y); });                                  \
+         },                                                                                                            \
+         [](unsigned k, unsigned parts) {                                                                              \
+           return WorstOfDoublePairs(k, parts, [](auto x, auto y) { return simd::name(x, y); },                        \
+                                     [](auto x, auto y) { return std::name(x, y); });                                  \
+         })
+
+int main(int argc, char** argv) {
+  chosen.assign(argv + 1, argv + argc);
   UMBRA_REPORT(exp);
   UMBRA_REPORT(expm1);
+  UMBRA_REPORT(exp2);
   UMBRA_REPORT(log);
   UMBRA_REPORT(log1p);
-  UMBRA_REPORT(tanh);
+  UMBRA_REPORT(log2);
+  UMBRA_REPORT_HALF(sin);
+  UMBRA_REPORT_HALF(cos);
+  UMBRA_REPORT_HALF(tan);
+  UMBRA_REPORT_HALF(asin);
+  UMBRA_REPORT(acos);
+  UMBRA_REPORT_HALF(atan);
+  UMBRA_REPORT_HALF(sinh);
+  UMBRA_REPORT_HALF(cosh);
+  UMBRA_REPORT_HALF(tanh);
+  UMBRA_REPORT_HALF(cbrt);
+  UMBRA_REPORT_HALF(erf);
+  UMBRA_REPORT(erfc);
+  UMBRA_REPORT_PAIRS(pow);
+  UMBRA_REPORT_PAIRS(atan2);
 }

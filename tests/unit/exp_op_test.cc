@@ -86,7 +86,10 @@ TEST_F(ExpOp, PacketsTailsAndScalarsHaveTheSameBits) {
       CHECK_UNARY(rint) CHECK_UNARY(exp) CHECK_UNARY(expm1) CHECK_UNARY(log) CHECK_UNARY(log1p)
           CHECK_UNARY(tanh) CHECK_UNARY(identity) CHECK_UNARY(square) CHECK_UNARY(rsqrt)
               CHECK_UNARY(relu) CHECK_UNARY(sigmoid) CHECK_UNARY(softplus) CHECK_UNARY(silu)
-                  CHECK_UNARY(gelu) CHECK_UNARY(gelu_erf)
+                  CHECK_UNARY(gelu) CHECK_UNARY(gelu_erf) CHECK_UNARY(sin)
+                      CHECK_UNARY(cos) CHECK_UNARY(tan) CHECK_UNARY(asin) CHECK_UNARY(acos)
+                          CHECK_UNARY(atan) CHECK_UNARY(exp2) CHECK_UNARY(log2) CHECK_UNARY(cbrt)
+                              CHECK_UNARY(sinh) CHECK_UNARY(cosh) CHECK_UNARY(erf) CHECK_UNARY(erfc)
 #undef CHECK_UNARY
                       ExpectOneMeaning<user::swish, float>("swish f32");
   ExpectOneMeaning<user::leaky, double>("leaky f64");
@@ -138,6 +141,9 @@ TEST_F(ExpOp, ValuesAreThoseOfLibm) {
   ExpectNearInBoth<op::atan>("atan", std::atan);
   ExpectNearInBoth<op::sinh>("sinh", std::sinh);
   ExpectNearInBoth<op::cosh>("cosh", std::cosh);
+  ExpectNearInBoth<op::exp2>("exp2", std::exp2);
+  ExpectNearInBoth<op::log2>("log2", std::log2);
+  ExpectNearInBoth<op::erfc>("erfc", std::erfc);
   ExpectNearInBoth<op::cbrt>("cbrt", std::cbrt);
   ExpectNearInBoth<op::sigmoid>("sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
   ExpectNearInBoth<op::silu>("silu", [](double x) { return x / (1 + std::exp(-x)); }, 4);

@@ -124,10 +124,8 @@ TEST(ExpPacketOp, SaysWhichExpressionsHavePackets) {
   const auto fast = F<op::exp>(a * 2.0f);
   const auto sum = a + a;
   EXPECT_TRUE((expr::PacketCheck<std::decay_t<decltype(fast)>>::kPass));
-#if defined(__SSE2__)
-  EXPECT_FALSE((PacketOp<op::erf, float>::kEnabled));
-  EXPECT_FALSE((expr::PacketCheck<std::decay_t<decltype(F<op::erf>(a) + 1.0f)>>::kPass));
-#endif
+  EXPECT_TRUE((PacketOp<op::erf, float>::kEnabled));
+  EXPECT_TRUE((expr::PacketCheck<std::decay_t<decltype(F<op::erf>(a) + 1.0f)>>::kPass));
   EXPECT_FALSE((expr::PacketCheck<std::decay_t<decltype(a.T())>>::kPass));
   EXPECT_EQ((expr::ExpInfo<std::decay_t<decltype(sum)>>::kDim), 2);
   EXPECT_EQ((expr::ExpInfo<std::decay_t<decltype(sum)>>::kDevMask), cpu::kDevMask);

@@ -9,6 +9,23 @@ namespace umbra::simd {
 
 namespace detail {
 
+// Does the condition hold in some lane?
+template <typename M>
+UMBRA_INLINE bool any(M mask) {
+  if constexpr (IsSame<M, bool>::value) {
+    return mask;
+  } else {
+#if defined(__clang__)
+    return __builtin_reduce_or(mask) != 0;
+#else
+    i64 parts[sizeof(M) / 8], all = 0;
+    __builtin_memcpy(parts, &mask, sizeof mask);
+    for (i64 part : parts) all |= part;
+    return all != 0;
+#endif
+  }
+}
+
 // Horner's rule, the highest power first.
 template <typename V, typename... Rest>
 UMBRA_INLINE V poly(V x, double first, Rest... rest) {
@@ -16,6 +33,10 @@ UMBRA_INLINE V poly(V x, double first, Rest... rest) {
   ((sum = sum * x + static_cast<Elem<V>>(rest)), ...);
   return sum;
 }
+
+// 1.5 * 2^(mantissa bits): adding it rounds to an integer, which is in the low bits of the sum.
+template <typename E>
+UMBRA_INLINE E round_magic() { return sizeof(E) == 4 ? E(12582912) : E(6755399441055744); }
 
 // 2^n for an integer n in the normal range.
 template <typename V>
@@ -28,14 +49,15 @@ UMBRA_INLINE V pow2(Bits<V> n) {
 template <typename V>
 struct ExpParts { V p, n; Bits<V> k; };
 
-template <typename V>
-UMBRA_INLINE ExpParts<V> exp_parts(V x) {
+// Of the sum of x and what follows it, which is small.
+template <typename V, typename... Rest>
+UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
   typedef Elem<V> E;
   if constexpr (sizeof(Elem<V>) == 4) {
     const E magic = 12582912.0;  // 1.5 * 2^23: adding it rounds to an integer
-    const V t = x * E(1.44269504088896341) + magic;
+    const V t = (x + ... + rest) * E(1.44269504088896341) + magic;
     const V n = t - magic;
-    const V r = (x - n * E(0.693359375)) - n * E(-2.12194440e-4);
+    const V r = ((x - n * E(0.693359375)) + ... + rest) - n * E(-2.12194440e-4);
     // Powers in pairs: fewer steps wait for each other than in Horner's rule.
     const V rr = r * r;
     const V q = (rr * E(1.393496990203857421875e-3) +
@@ -44,9 +66,9 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x) {
     return {rr * q + r, n, bits(t) - bits(magic)};
   } else {
     const E magic = 6755399441055744.0;  // 1.5 * 2^52
-    const V t = x * E(1.44269504088896338700) + magic;
+    const V t = (x + ... + rest) * E(1.44269504088896338700) + magic;
     const V n = t - magic;
-    const V hi = x - n * E(6.93147180369123816490e-01);
+    const V hi = ((x - n * E(6.93147180369123816490e-01)) + ... + rest);
     const V lo = n * E(1.90821492927058770002e-10);
     const V r = hi - lo;
     const V rr = r * r;
@@ -184,6 +206,30 @@ UMBRA_INLINE V log_edges(V x, V result) {
 
 }  // namespace detail
 
+namespace detail {
+
+// For z = f^2: log(1 + f) - f + z / 2.
+template <typename V>
+UMBRA_INLINE V log_series(V f, V z) {
+  typedef Elem<V> E;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    const V low = (f * E(-0.1664771) + E(0.19988658)) * z +
+                  (f * E(-0.25000024) + E(0.33333498));
+    const V high = (f * E(-0.04346596) + E(0.10341317)) * z +
+                   (f * E(-0.13184921) + E(0.14508834));
+    return (high * (z * z) + low) * (f * z);
+  } else {
+    const V s = f / (E(2) + f);
+    const V y = s * s;
+    const V r = y * poly(y, 0.13616220945969156, 0.132085913190922416, 0.15388936898905650,
+                         0.18181735460320758, 0.22222223084505335, 0.28571428566968371,
+                         0.40000000000009084, 0.66666666666666663);
+    return s * (E(0.5) * z + r);
+  }
+}
+
+}  // namespace detail
+
 template <typename V>
 UMBRA_INLINE V log(V x) {
   typedef Elem<V> E;
@@ -191,21 +237,12 @@ UMBRA_INLINE V log(V x) {
   const LogParts<V> parts = log_parts(x);
   const V f = parts.m - E(1);
   const V z = f * f;
+  const V series = log_series(f, z);
   if constexpr (sizeof(Elem<V>) == 4) {
-    const V low = (f * E(-0.16645829379558563232421875) + E(0.199974834918975830078125)) * z +
-                  (f * E(-0.2500021159648895263671875) + E(0.333333432674407958984375));
-    const V high = (f * E(-5.41534163057804107666015625e-2) + E(0.11134292185306549072265625)) * z +
-                   (f * E(-0.13086092472076416015625) + E(0.14359478652477264404296875));
-    const V p = (high * (z * z) + low) * (f * z) + (parts.e * E(1.42860677e-6) - E(0.5) * z);
+    const V p = series + (parts.e * E(1.42860677e-6) - E(0.5) * z);
     return log_edges(x, (f + p) + parts.e * E(0.693145751953125));
   } else {
-    const V s = f / (E(2) + f);
-    const V y = s * s;
-    const V r = y * poly(y, 0.13616220945969156, 0.132085913190922416, 0.15388936898905650,
-                         0.18181735460320758, 0.22222223084505335, 0.28571428566968371,
-                         0.40000000000009084, 0.66666666666666663);
-    const V h = E(0.5) * z;
-    return log_edges(x, (s * (h + r) + parts.e * E(1.90821492927058770002e-10) - h) + f +
+    return log_edges(x, (series + parts.e * E(1.90821492927058770002e-10) - E(0.5) * z) + f +
                             parts.e * E(6.93147180369123816490e-01));
   }
 }
@@ -224,10 +261,6 @@ UMBRA_INLINE V log1p(V x) {
 }
 
 namespace detail {
-
-// 1.5 * 2^(mantissa bits): adding it rounds to an integer, which is in the low bits of the sum.
-template <typename E>
-UMBRA_INLINE E round_magic() { return sizeof(E) == 4 ? E(12582912) : E(6755399441055744); }
 
 // (tanh r - r) / r^3 for z = r^2, |r| <= 0.56.
 template <typename V>

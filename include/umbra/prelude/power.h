@@ -1,0 +1,211 @@
+// Powers and roots, f32 and f64: exp2, log2, pow, cbrt, sinh and cosh. Polynomials are minimax ones for the
+// coefficients' precision (Sollya's fpminimax). No fused multiply-add, as in math.h.
+#ifndef UMBRA_PRELUDE_POWER_H_
+#define UMBRA_PRELUDE_POWER_H_
+
+#include "umbra/prelude/math.h"
+
+namespace umbra::simd {
+
+namespace detail {
+
+// x with half of the digits, so that the product of two such numbers is exact.
+template <typename V>
+UMBRA_INLINE V half_digits(V x) {
+  if constexpr (sizeof(Elem<V>) == 4) return from_bits<V>(bits(x) & -4096);
+  else return from_bits<V>(bits(x) & -134217728);
+}
+
+// The least power of two whose double is no number, and the largest that rounds to 0, or a little beyond.
+template <typename V>
+UMBRA_INLINE V exp2_clamp(V x) {
+  typedef Elem<V> E;
+  const E high = sizeof(E) == 4 ? 129 : 1025;
+  const E low = sizeof(E) == 4 ? -151 : -1076;
+  const V below = x > high ? high : x;
+  return below < low ? low : below;
+}
+
+// 2^f - 1 for |f| <= 1/2.
+template <typename V>
+UMBRA_INLINE V exp2_less_1(V f) {
+  if constexpr (sizeof(Elem<V>) == 4) {
+    return f * poly(f, 0.00015241285, 0.0013391302, 0.009618834, 0.05550359, 0.24022645, 0.6931472);
+  } else {
+    return f * poly(f, 4.451517992739643e-10, 7.073894181145976e-09, 1.0178076598297676e-07, 1.3215434563163586e-06,
+                    1.5252733828893405e-05, 0.00015403530458754546, 0.0013333558146358634, 0.009618129107592587,
+                    0.05550410866482233, 0.24022650695910136, 0.6931471805599453);
+  }
+}
+
+}  // namespace detail
+
+template <typename V>
+UMBRA_INLINE V exp2(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const V clamped = exp2_clamp(x);
+  const V t = clamped + round_magic<E>();
+  const V n = t - round_magic<E>();
+  const V p = exp2_less_1(clamped - n);
+  return scale(p + E(1), ExpParts<V>{p, n, bits(t) - bits(round_magic<E>())});
+}
+
+template <typename V>
+UMBRA_INLINE V log2(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const LogParts<V> parts = log_parts(x);
+  const V f = parts.m - E(1);
+  const V z = f * f;
+  const V rest = log_series(f, z) - E(0.5) * z;
+  // log2(e) is 1 and less than a half: f itself is exact.
+  return log_edges(x, (f + parts.e) + (f * E(0.4426950408889634) + rest * E(1.4426950408889634)));
+}
+
+namespace detail {
+
+// The logarithm of x > 0 to the base 2: `most` has half of the digits.
+template <typename V>
+struct LongLog { V most, rest; };
+
+// With s = (m - 1) / (m + 1): log2(m) = 2 / (3 ln 2) s (3 + s^2 + s^4 L(s^2)), after fdlibm's e_pow.c.
+template <typename V>
+UMBRA_INLINE LongLog<V> long_log2(V x) {
+  typedef Elem<V> E;
+  const LogParts<V> parts = log_parts(x);
+  const V over = parts.m - E(1);
+  const V inverse = E(1) / (parts.m + E(1));
+  const V s = over * inverse;
+  const V s_most = half_digits(s);
+  const V under = half_digits(parts.m + E(1));
+  const V under_rest = parts.m - (under - E(1));
+  const V s_rest = inverse * ((over - s_most * under) - s_most * under_rest);
+  const V z = s * s, z_most = s_most * s_most;
+  V series;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    series = poly(z, 0.3580829, 0.42788467, 0.60000587);
+  } else {
+    series = poly(z, 0.20642655831814571, 0.19780522524076366, 0.23085310844955184, 0.27272546796335256,
+                  0.33333335497033983, 0.4285714284399631, 0.6000000000003036);
+  }
+  series = z * z * series + s_rest * (s_most + s);
+  const V sum = half_digits((E(3) + z_most) + series);
+  const V sum_rest = series - ((sum - E(3)) - z_most);
+  const V u = s_most * sum, v = s_rest * sum + sum_rest * s;
+  const V p = half_digits(u + v);
+  const V p_rest = v - (p - u);
+  const bool single = sizeof(E) == 4;
+  const V y = p * E(single ? 0.9616699 : 0.9617966860532761);
+  const V y_rest = p * E(single ? 0.00012677205 : 7.872699542894897e-09) + p_rest * E(0.9617966939259756);
+  const V most = half_digits((y + y_rest) + parts.e);
+  return {most, y_rest - ((most - parts.e) - y)};
+}
+
+}  // namespace detail
+
+template <typename V>
+UMBRA_INLINE V pow(V x, V y) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const E one = 1, zero = 0, limit = infinity<E>();
+  const V a = abs(x);
+  const LongLog<V> l = long_log2(a);
+  // Beyond these the power of any number but 1 leaves the range.
+  const E large = sizeof(E) == 4 ? E(8589934592.0) : E(7.378697629483821e+19);
+  const V below = y > large ? large : y;
+  const V exponent = below < -large ? -large : below;
+  const V y_most = half_digits(exponent);
+  const V p_rest = (exponent - y_most) * l.most + exponent * l.rest, p = y_most * l.most;
+  const V z = p + p_rest;
+  const V clamped = exp2_clamp(z);
+  const V t = clamped + round_magic<E>();
+  const V n = t - round_magic<E>();
+  const V whole = p - n;
+  const V f = whole + p_rest;
+  const V lost = (whole - f) + p_rest;
+  const V part = exp2_less_1(clamped == z ? f : V{});
+  V result = scale(E(1) + (part + (clamped == z ? lost * E(0.6931471805599453) : V{})),
+                   ExpParts<V>{part, n, bits(t) - bits(round_magic<E>())});
+  const V end = (a > one) == (y > zero) ? limit : V{};
+  result = logical_or(a == zero, a == limit) ? end : result;
+  const Mask<V> whole_y = rint(y) == y;
+  const V half = y * E(0.5);
+  const Bits<V> odd = logical_and(whole_y, rint(half) != half) ? sign_bit<V>() : Bits<V>{};
+  const V signed_result = from_bits<V>(bits(result) | (bits(x) & odd));
+  result = logical_and(logical_and(x < zero,
+                                   a < limit), logical_not(whole_y)) ? fill<V>(limit - limit) : signed_result;
+  result = logical_or(x != x, y != y) ? x + y : result;
+  return logical_or(y == zero, x == one) ? fill<V>(one) : result;
+}
+
+// After fdlibm's s_cbrt.c: a third of the exponent, a polynomial to 20 bits, and one step of Halley's from
+// half of the digits.
+template <typename V>
+UMBRA_INLINE V cbrt(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const bool single = sizeof(E) == 4;
+  const V a = abs(x);
+  const Mask<V> tiny = a < E(single ? 1.1754943508222875e-38 : 2.2250738585072014e-308);
+  const V y = tiny ? a * E(single ? 16777216.0 : 1.8014398509481984e+16) : a;
+  V t;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    t = from_bits<V>(convert<Bits<V>>(convert<V>(bits(y)) * E(0.3333333333333333)) + 709958130);
+  } else {
+    const E magic = 4503599627370496.0;
+    const V integer = from_bits<V>((bits(y) >> 12) | bits(magic)) - magic;
+    t = from_bits<V>((bits(integer * E(0.3333333333333333) + magic) << 12) + 3071306046250219845LL);
+  }
+  const V r = t * t * (t / y);
+  if constexpr (sizeof(Elem<V>) == 4) {
+    t = half_digits(t * poly(r, 0.14505494, -0.75683755, 1.6224226, -1.8878629, 1.8772229));
+  } else {
+    t = half_digits(t * poly(r, 0.1450873272741337, -0.7569662560622842, 1.622613325567456, -1.887987876008194,
+                             1.877253426432383));
+  }
+  const V q = y / (t * t);
+  t = t + t * ((q - t) / (t + t + q));
+  t = tiny ? t * E(single ? 0.00390625 : 3.814697265625e-06) : t;
+  return logical_and(a > E(0), a < infinity<E>()) ? with_sign_of(t, x) : x + x;
+}
+
+namespace detail {
+
+// (e^x + sign e^-x) / 2 for x >= 0 where that does not cancel.
+template <typename V>
+UMBRA_INLINE V half_sum(V x, Elem<V> sign) {
+  typedef Elem<V> E;
+  const E limit = sizeof(E) == 4 ? 90 : 711;
+  const Elem<Bits<V>> enough = sizeof(E) == 4 ? 30 : 60;
+  const ExpParts<V> e = exp_parts(x > limit ? limit : x);
+  const V grown = e.p + E(1);
+  const V lost = (E(1) - grown) + e.p;
+  const V shrunk = pow2<V>(-2 * (e.k > enough ? enough : e.k)) / grown;
+  return scale(grown + (lost + sign * shrunk), ExpParts<V>{e.p, e.n - E(1), e.k - 1});
+}
+
+}  // namespace detail
+
+template <typename V>
+UMBRA_INLINE V sinh(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const V a = abs(x);
+  const V z = x * x;
+  V p;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    p = poly(z, 2.789984e-06, 0.00019841666, 0.008333315, 0.16666667);
+  } else {
+    p = poly(z, 4.448995073979093e-15, 7.580157504091657e-13, 1.6060174315015305e-10, 2.5052098350165263e-08,
+             2.755731927390287e-06, 0.00019841269841133232, 0.008333333333333519, 0.16666666666666666);
+  }
+  return a < E(1) ? x + x * z * p : with_sign_of(half_sum(a, E(-1)), x);
+}
+
+template <typename V>
+UMBRA_INLINE V cosh(V x) { return detail::half_sum(abs(x), Elem<V>(1)); }
+
+}  // namespace umbra::simd
+
+#endif  // UMBRA_PRELUDE_POWER_H_

@@ -1,0 +1,277 @@
+// Sines, cosines, tangents and their inverses, f32 and f64. Polynomials are minimax ones for the coefficients'
+// precision (Sollya's fpminimax). No fused multiply-add, as in math.h.
+#ifndef UMBRA_PRELUDE_TRIG_H_
+#define UMBRA_PRELUDE_TRIG_H_
+
+#include "umbra/prelude/math.h"
+
+namespace umbra::simd {
+
+namespace detail {
+
+// x = quadrant pi / 2 + hi + lo with |hi + lo| <= pi / 4, or a little more; lo is what hi has lost.
+template <typename V>
+struct Angle { V hi, lo; Bits<V> quadrant; };
+
+// From where on n = x 2 / pi has too many bits for products with parts of pi / 2 to be exact.
+template <typename E>
+UMBRA_INLINE E angle_limit() { return sizeof(E) == 4 ? E(8192) : E(1048576); }
+
+// Payne and Hanek's reduction: of 2 / pi only the bits that matter for x are multiplied.
+template <typename E>
+struct FarAngle {
+  static constexpr unsigned long long kTwoOverPi[] = {
+      0, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
+      0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4,
+      0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+      0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
+      0x56033046fc7b6bab};  // the first 64 bits stand before the point
+
+  // Replaces the lanes of the angle whose x >= 0 is beyond the limit.
+  template <typename Int>
+  __attribute__((noinline)) static void replace(int lanes, const E* xs, E* hi, E* lo, Int* quadrant) {
+    for (int k = 0; k < lanes; ++k) {
+      if (!(xs[k] >= angle_limit<E>())) continue;
+      typedef unsigned __int128 Wide;
+      const double x = xs[k];
+      const auto pattern = __builtin_bit_cast(unsigned long long, x);
+      const int exponent = static_cast<int>(pattern >> 52);
+      if (exponent == 2047) {
+        hi[k] = lo[k] = xs[k] - xs[k];
+        continue;
+      }
+      const unsigned long long m = (pattern & 0xfffffffffffff) | 0x10000000000000;
+      const int skipped = exponent - 1075 + 62, shift = skipped % 64;
+      unsigned long long window[3];
+      for (int i = 0; i < 3; ++i) {
+        const unsigned long long* at = kTwoOverPi + skipped / 64 + i;
+        window[i] = shift == 0 ? at[0] : at[0] << shift | at[1] >> (64 - shift);
+      }
+      // m times the window: quarter turns above, then their fraction.
+      const Wide low = Wide(m) * window[2];
+      const Wide middle = Wide(m) * window[1] + (low >> 64);
+      const unsigned long long high = m * window[0] + static_cast<unsigned long long>(middle >> 64);
+      Wide fraction = (Wide(high) << 66) | (Wide(static_cast<unsigned long long>(middle)) << 2) |
+                      (static_cast<unsigned long long>(low) >> 62);
+      const bool negative = (fraction >> 127) != 0;
+      if (negative) fraction = -fraction;
+      const int zeros = __builtin_clzll(static_cast<unsigned long long>(fraction >> 64) | 1);
+      const auto top = static_cast<unsigned long long>((fraction << zeros) >> 64);
+      const auto turn = static_cast<unsigned long long>((Wide(top) * 0xc90fdaa22168c234) >> 64);
+      const double unit = __builtin_bit_cast(double, static_cast<unsigned long long>(1023 - 63 - zeros) << 52);
+      const double most = static_cast<double>(static_cast<i64>(turn >> 11)) * (unit * 2048);
+      const E head = static_cast<E>(most);
+      const E rest = static_cast<E>((most - head) + static_cast<double>(static_cast<i64>(turn & 2047)) * unit);
+      hi[k] = negative ? -head : head;
+      lo[k] = negative ? -rest : rest;
+      quadrant[k] = static_cast<Int>((high >> 62) + negative);
+    }
+  }
+};
+
+// For x >= 0. The products n P are exact but for the last (Cody and Waite).
+template <typename V>
+UMBRA_INLINE Angle<V> angle(V x) {
+  typedef Elem<V> E;
+  const V t = x * E(0.6366197723675814) + round_magic<E>();
+  const V n = t - round_magic<E>();
+  V r, low, next, last;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    r = (x - n * E(1.5703125)) - n * E(0.00048351288);
+    low = n * E(3.138557e-07);
+    next = n * E(6.070877e-11);
+    last = n * E(6.223372e-14);
+  } else {
+    r = x - n * E(1.5707963267341256);
+    low = n * E(6.077100506303966e-11);
+    next = n * E(2.0222662487111665e-21);
+    last = n * E(8.4784276603689e-32);
+  }
+  const V most = r - low;
+  const V rest = ((r - most) - low) - next;
+  const V hi = most + rest;
+  Angle<V> result{hi, ((most - hi) + rest) - last, bits(t)};
+  if (__builtin_expect(any(x >= angle_limit<E>()), 0)) {
+    E xs[kWidth<V>], his[kWidth<V>], los[kWidth<V>];
+    Elem<Bits<V>> quadrants[kWidth<V>];
+    store(xs, x);
+    store(his, result.hi);
+    store(los, result.lo);
+    store(quadrants, result.quadrant);
+    FarAngle<E>::replace(kWidth<V>, xs, his, los, quadrants);
+    result = {load<V>(his), load<V>(los), load<Bits<V>>(quadrants)};
+  }
+  return result;
+}
+
+// The sine of an angle in the given quadrant, with `sign` (sign bits) turned over.
+template <typename V>
+UMBRA_INLINE V sine(const Angle<V>& a, Bits<V> quadrant, Bits<V> sign) {
+  typedef Elem<V> E;
+  const V z = a.hi * a.hi;
+  V s, c;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    s = poly(z, -0.00019509417, 0.008332114, -0.16666654);
+    c = poly(z, 2.44312e-05, -0.0013887304, 0.041666646);
+  } else {
+    s = poly(z, 1.58959436374344e-10, -2.505074232064192e-08, 2.755731358226442e-06, -0.0001984126982945851,
+             0.008333333333321919, -0.1666666666666663);
+    c = poly(z, -1.1358748095206086e-11, 2.087570540410226e-09, -2.7557314217299276e-07, 2.480158728900347e-05,
+             -0.0013888888888873344, 0.041666666666666595);
+  }
+  s = a.hi + (a.hi * z * s + a.lo);
+  c = E(1) + (z * (z * c - E(0.5)) - a.hi * a.lo);
+  const V result = (quadrant & 1) != 0 ? c : s;
+  return from_bits<V>(bits(result) ^ ((quadrant & 2) << (8 * sizeof(E) - 2)) ^ sign);
+}
+
+}  // namespace detail
+
+template <typename V>
+UMBRA_INLINE V sin(V x) {
+  const detail::Angle<V> a = detail::angle(abs(x));
+  return detail::sine(a, a.quadrant, bits(x) & detail::sign_bit<V>());
+}
+
+template <typename V>
+UMBRA_INLINE V cos(V x) {
+  const detail::Angle<V> a = detail::angle(abs(x));
+  return detail::sine(a, a.quadrant + 1, Bits<V>{});
+}
+
+template <typename V>
+UMBRA_INLINE V tan(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const Angle<V> a = angle(abs(x));
+  const V z = a.hi * a.hi;
+  V p;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    p = poly(z, 0.0044484907, -5.603306e-05, 0.010950327, 0.021237906, 0.05406859, 0.13332585, 0.33333352);
+  } else {
+    p = poly(z, 9.704887043010978e-06, -2.3849033598747196e-05, 4.777373648342275e-05, -2.4594565737280463e-05,
+             6.639402645629403e-05, 8.401782111510785e-05, 0.0002435696191342245, 0.0005889161911568063,
+             0.001456035036379511, 0.0035921023909912604, 0.008863237773730777, 0.021869488408872456,
+             0.05396825397253336, 0.13333333333326086, 0.33333333333333376);
+  }
+  const V rest = a.hi * z * p + (a.lo + a.lo * z);
+  const V t = a.hi + rest;
+  // In odd quadrants -1 / (t + what t has lost).
+  const V lost = (a.hi - t) + rest;
+  const V inverse = E(-1) / t;
+  const V result = (a.quadrant & 1) != 0 ? inverse + inverse * inverse * lost : t;
+  return from_bits<V>(bits(result) ^ (bits(x) & sign_bit<V>()));
+}
+
+namespace detail {
+
+// pi / 4 as a sum; multiples of the first part up to 4 are exact.
+template <typename E>
+UMBRA_INLINE E quarter_pi() { return sizeof(E) == 4 ? E(0.785398) : E(0.7853981633974483); }
+template <typename E>
+UMBRA_INLINE E quarter_pi_rest() { return sizeof(E) == 4 ? E(1.5695824e-07) : E(3.061616997868383e-17); }
+
+// eighths pi / 4 + arc tangent of t, |t| <= tan(pi / 8).
+template <typename V>
+UMBRA_INLINE V arc(V eighths, V t) {
+  typedef Elem<V> E;
+  const V z = t * t;
+  V p;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    p = poly(z, -0.060906272, 0.10599417, -0.14244425, 0.1999853, -0.33333316);
+  } else {
+    p = poly(z, -0.01790405259107765, 0.038061681615489805, -0.05039192398980789, 0.058478648893672304,
+             -0.06663100821435643, 0.07692059950331327, -0.09090897744739489, 0.11111110783123702,
+             -0.14285714280194006, 0.1999999999995364, -0.333333333333332);
+  }
+  return eighths * quarter_pi<E>() + (t + (t * z * p + eighths * quarter_pi_rest<E>()));
+}
+
+}  // namespace detail
+
+template <typename V>
+UMBRA_INLINE V atan(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const E zero = 0, one = 1, two = 2;
+  const V a = abs(x);
+  const Mask<V> second = a > E(0.41421356237309503), third = a > E(2.414213562373095);
+  const V over = second ? a - one : a, under = second ? a + one : fill<V>(one);
+  const V t = (third ? fill<V>(-one) : over) / (third ? a : under);
+  const V eighths = third ? fill<V>(two) : second ? fill<V>(one) : fill<V>(zero);
+  return with_sign_of(abs(arc(eighths, t)), x);
+}
+
+template <typename V>
+UMBRA_INLINE V atan2(V y, V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const E zero = 0, one = 1, two = 2, four = 4;
+  // The sum of two must not overflow.
+  const E large = sizeof(E) == 4 ? E(8.507059173023462e+37) : E(4.49423283715579e+307);
+  V a = abs(y), b = abs(x);
+  const V shrink = (a > b ? a : b) > large ? fill<V>(E(0.25)) : fill<V>(one);
+  const auto endless = logical_and(a == infinity<E>(), b == infinity<E>());
+  a = endless ? fill<V>(one) : a * shrink;
+  b = endless ? fill<V>(one) : b * shrink;
+  const Mask<V> second = a > b * E(0.41421356237309503), third = a > b * E(2.414213562373095);
+  const V over = third ? -b : second ? a - b : a;
+  const V under = third ? a : second ? a + b : b;
+  const V t = over / (under == zero ? fill<V>(one) : under);  // under is zero where both are
+  const V eighths = third ? fill<V>(two) : second ? fill<V>(one) : fill<V>(zero);
+  const Mask<V> left = (bits(x) & sign_bit<V>()) != 0;
+  const V result = arc(left ? four - eighths : eighths, left ? -t : t);
+  return with_sign_of(abs(result), y);
+}
+
+namespace detail {
+
+// The arc sine of a = |x| is asin(s) for a <= 1/2, else pi / 2 - 2 asin(s); asin(s) = s + rest.
+template <typename V>
+struct ArcSine { V s, rest; Mask<V> big; };
+
+template <typename V>
+UMBRA_INLINE ArcSine<V> arc_sine(V a) {
+  typedef Elem<V> E;
+  const Mask<V> big = a > E(0.5);
+  const V z = big ? (E(1) - a) * E(0.5) : a * a;
+  const V s = big ? sqrt(z) : a;
+  V p;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    p = poly(z, 0.042165037, 0.024181534, 0.045469638, 0.07495307, 0.16666752);
+  } else {
+    p = poly(z, 0.03193445007717225, -0.01625600108548465, 0.019548089617464657, 0.006520888313299961,
+             0.012170811658851165, 0.013884998102890981, 0.017359728094639093, 0.02237175655486858,
+             0.03038195919689617, 0.04464285682694448, 0.07500000000338587, 0.16666666666665403);
+  }
+  return {s, s * z * p, big};
+}
+
+}  // namespace detail
+
+template <typename V>
+UMBRA_INLINE V asin(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const ArcSine<V> a = arc_sine(abs(x));
+  const V far = (quarter_pi<E>() - (a.s + (a.rest - quarter_pi_rest<E>()))) * E(2);
+  return with_sign_of(a.big ? far : a.s + a.rest, x);
+}
+
+template <typename V>
+UMBRA_INLINE V acos(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const ArcSine<V> a = arc_sine(abs(x));
+  const E two = 2, four = 4;
+  // From 0, pi / 2 or pi, up or down.
+  const V from = a.big ? (x > E(0) ? V{} : fill<V>(four)) : fill<V>(two);
+  const Bits<V> down = (a.big ? bits(x) : ~bits(x)) & sign_bit<V>();
+  const V s = from_bits<V>(bits(a.big ? two * a.s : a.s) ^ down);
+  const V rest = from_bits<V>(bits(a.big ? two * a.rest : a.rest) ^ down);
+  return (from * quarter_pi<E>() + s) + (rest + from * quarter_pi_rest<E>());
+}
+
+}  // namespace umbra::simd
+
+#endif  // UMBRA_PRELUDE_TRIG_H_
