@@ -128,6 +128,7 @@ Number FloatMap(Op op, DType type, Number wide_x, Number wide_y) {
     case Op::floor: return std::floor(x);
     case Op::ceil: return std::ceil(x);
     case Op::trunc: return std::trunc(x);
+    case Op::round: return std::round(x);
     case Op::rint: return std::nearbyint(x);
     default: break;
   }

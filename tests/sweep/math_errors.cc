@@ -153,6 +153,26 @@ void Report(const char* name, const Single& single, const Double& wide) {
 
 }  // namespace
 
+// Newton's method from the prelude's result gives what the library has no function for.
+namespace reference {
+
+inline Doubles erfinv(Doubles x) {
+  const Doubles y = simd::erfinv(x), size = simd::abs(x), half = simd::abs(y);
+  const Doubles off = size < 0.5 ? erf(half) - size : (1 - size) - erfc(half);
+  const Doubles root = half - off * exp(half * half) * 0.886226925452758013649;
+  return (size < 1.0) & (size > 1e-100) ? simd::detail::with_sign_of(root, x) : y;
+}
+
+inline long double erfinv(long double x) {
+  const double start = simd::erfinv(static_cast<double>(x));
+  if (!std::isfinite(start) || std::fabs(start) < 1e-100) return start;
+  const long double y = std::fabs(start), size = std::fabs(x);
+  const long double off = size < 0.5L ? std::erf(y) - size : (1 - size) - std::erfc(y);
+  return std::copysign(y - off * std::exp(y * y) * 0.886226925452758013649083741670572591L, x);
+}
+
+}  // namespace reference
+
 #define UMBRA_REPORT_BELOW(name, end)                                                              \
   Report(#name,                                                                                    \
          [](unsigned k, unsigned parts) {                                                          \
@@ -198,6 +218,15 @@ int main(int argc, char** argv) {
   UMBRA_REPORT_HALF(cbrt);
   UMBRA_REPORT_HALF(erf);
   UMBRA_REPORT(erfc);
+  Report("erfinv",
+         [](unsigned k, unsigned parts) {
+           return WorstOf(k, parts, 1ull << 31, [](auto x) { return simd::erfinv(x); },
+                          [](auto x) { return reference::erfinv(x); });
+         },
+         [](unsigned k, unsigned parts) {
+           return WorstOfDoubles(k, parts, [](auto x) { return simd::erfinv(x); },
+                                 [](auto x) { return reference::erfinv(x); });
+         });
   UMBRA_REPORT_PAIRS(pow);
   UMBRA_REPORT_PAIRS(atan2);
 }

@@ -404,7 +404,7 @@ TEST(Differential, PolynomialsAtEveryRowLength) {
   std::mt19937 random(7);
   for (const DType dtype : {DType::kFloat32, DType::kFloat64})
     for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "softplus", "sin", "cos", "tan", "asin", "acos", "atan", "exp2",
-                                 "log2", "sinh", "cosh", "cbrt", "erf", "erfc"}) {
+                                 "log2", "sinh", "cosh", "cbrt", "erf", "erfc", "erfinv", "round"}) {
       const std::string type(Name(dtype));
       const auto graph = graph::ParseText("kernel k(x: " + type + "[n, m], b: " + type + "[m]) -> (y: " + type +
                                           "[n, m]) {\n  y = " + function + "(x + broadcast<1>(b))\n}")[0];

@@ -90,6 +90,8 @@ TEST_F(ExpOp, PacketsTailsAndScalarsHaveTheSameBits) {
                       CHECK_UNARY(cos) CHECK_UNARY(tan) CHECK_UNARY(asin) CHECK_UNARY(acos)
                           CHECK_UNARY(atan) CHECK_UNARY(exp2) CHECK_UNARY(log2) CHECK_UNARY(cbrt)
                               CHECK_UNARY(sinh) CHECK_UNARY(cosh) CHECK_UNARY(erf) CHECK_UNARY(erfc)
+                                  CHECK_UNARY(round) CHECK_UNARY(erfinv) CHECK_UNARY(mish)
+                                      CHECK_UNARY(log_sigmoid)
 #undef CHECK_UNARY
                       ExpectOneMeaning<user::swish, float>("swish f32");
   ExpectOneMeaning<user::leaky, double>("leaky f64");
@@ -127,6 +129,7 @@ TEST_F(ExpOp, ValuesAreThoseOfLibm) {
   ExpectNearInBoth<op::ceil>("ceil", std::ceil, 0);
   ExpectNearInBoth<op::trunc>("trunc", std::trunc, 0);
   ExpectNearInBoth<op::rint>("rint", std::rint, 0);
+  ExpectNearInBoth<op::round>("round", std::round, 0);
   ExpectNearInBoth<op::exp>("exp", std::exp);
   ExpectNearInBoth<op::expm1>("expm1", std::expm1, 3);
   ExpectNearInBoth<op::log>("log", std::log);
@@ -147,6 +150,10 @@ TEST_F(ExpOp, ValuesAreThoseOfLibm) {
   ExpectNearInBoth<op::cbrt>("cbrt", std::cbrt);
   ExpectNearInBoth<op::sigmoid>("sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
   ExpectNearInBoth<op::silu>("silu", [](double x) { return x / (1 + std::exp(-x)); }, 4);
+  ExpectNearInBoth<op::mish>(
+      "mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, 4);
+  ExpectNearInBoth<op::log_sigmoid>(
+      "log_sigmoid", [](double x) { return -std::log1p(std::exp(-x)); }, 4);
   ExpectNearInBoth<op::relu>("relu", [](double x) { return x > 0 ? x : 0; }, 0);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -70,6 +71,19 @@ void Check(const char* name, double bound, const Function& function, const Refer
   EXPECT_LE(worst, bound) << name;
 }
 
+// The inverse error function, by Newton's method from the prelude's result.
+template <typename T>
+T InverseErf(T x) {
+  T y = std::fabs(static_cast<T>(simd::erfinv(static_cast<double>(x))));
+  if (!std::isfinite(y) || y < T(1e-100)) return std::copysign(y, x);
+  const T size = std::fabs(x);
+  for (int k = 0; k < 2; ++k) {
+    const T off = size < T(0.5) ? std::erf(y) - size : (1 - size) - std::erfc(y);
+    y -= off * std::exp(y * y) * T(0.886226925452758013649083741670572591L);
+  }
+  return std::copysign(y, x);
+}
+
 #define CHECK_FUNCTION(name, bound_f32, bound_f64)                                                     \
   Check<float>(#name, bound_f32, [](auto x) { return simd::name(x); }, [](double x) { return std::name(x); }); \
   Check<double>(#name " in f64", bound_f64, [](auto x) { return simd::name(x); }, [](long double x) { return std::name(x); })
@@ -94,10 +108,13 @@ TEST(Prelude, FunctionsOfOneOperand) {
   CHECK_FUNCTION(cbrt, 1, 1);
   CHECK_FUNCTION(erf, 1.6, 1.6);
   CHECK_FUNCTION(erfc, 2, 2);
+  Check<float>("erfinv", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<double>);
+  Check<double>("erfinv in f64", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<long double>);
   CHECK_FUNCTION(sqrt, 0.5, 0.5);
   CHECK_FUNCTION(floor, 0, 0);
   CHECK_FUNCTION(ceil, 0, 0);
   CHECK_FUNCTION(trunc, 0, 0);
+  CHECK_FUNCTION(round, 0, 0);
   CHECK_FUNCTION(rint, 0, 0);
 }
 
@@ -165,8 +182,41 @@ TEST(Prelude, SpecialValuesAreThoseOfLibm) {
   CHECK_SPECIALS(cbrt);
   CHECK_SPECIALS(erf);
   CHECK_SPECIALS(erfc);
+  CHECK_SPECIALS(round);
   CHECK_SPECIAL_PAIRS(pow);
   CHECK_SPECIAL_PAIRS(atan2);
+  CHECK_SPECIAL_PAIRS(fmod);
+}
+
+template <typename E>
+void CheckRemainders(int count) {
+  std::mt19937_64 random(3);
+  for (int k = 0; k < count; ++k) {
+    const E x = FromPattern<E>(static_cast<Pattern<E>>(random()));
+    E y = FromPattern<E>(static_cast<Pattern<E>>(random()));
+    if (k % 2 == 0) y = x / static_cast<E>(1 + random() % 1000000);
+    const E got = simd::fmod(x, y), exact = std::fmod(x, y);
+    ASSERT_TRUE(std::memcmp(&got, &exact, sizeof got) == 0 || (std::isnan(got) && std::isnan(exact)))
+        << "fmod(" << x << ", " << y << ") = " << got << ", expected " << exact;
+  }
+}
+
+TEST(Prelude, InverseErfAtItsEnds) {
+  REQUIRE_CPU();
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(simd::erfinv(1.0), infinity);
+  EXPECT_EQ(simd::erfinv(-1.0f), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(simd::erfinv(1.5f)));
+  EXPECT_TRUE(std::isnan(simd::erfinv(-infinity)));
+  EXPECT_TRUE(std::isnan(simd::erfinv(std::nan(""))));
+  EXPECT_TRUE(simd::erfinv(-0.0) == 0 && std::signbit(simd::erfinv(-0.0)));
+  EXPECT_GT(simd::erfinv(std::numeric_limits<double>::denorm_min()), 0);
+}
+
+TEST(Prelude, RemaindersAreExact) {
+  REQUIRE_CPU();
+  CheckRemainders<float>(300000);
+  CheckRemainders<double>(100000);
 }
 
 // Packets of `Packet` with special values of all kinds side by side.
@@ -223,8 +273,11 @@ TEST(Prelude, LanesDoNotSeeEachOther) {
   CHECK_WIDTHS1(cbrt);
   CHECK_WIDTHS1(erf);
   CHECK_WIDTHS1(erfc);
+  CHECK_WIDTHS1(erfinv);
+  CHECK_WIDTHS1(round);
   CHECK_WIDTHS2(pow);
   CHECK_WIDTHS2(atan2);
+  CHECK_WIDTHS2(fmod);
 }
 
 TEST(Prelude, HeadsTouchNothingBeyond) {

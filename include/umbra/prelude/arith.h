@@ -197,6 +197,13 @@ UMBRA_INLINE V trunc(V a) {
   const V down = nearest > magnitude ? nearest - one : nearest;
   return magnitude < detail::whole<V>() ? detail::with_sign_of(down, a) : a;
 }
+// Nearest integer, halves away from zero.
+template <typename V>
+UMBRA_INLINE V round(V a) {
+  const V whole = trunc(a);
+  const V next = whole + detail::with_sign_of(fill<V>(Elem<V>(1)), a);
+  return abs(a - whole) >= Elem<V>(0.5) ? next : whole;
+}
 template <typename V>
 UMBRA_INLINE V floor(V a) {
   const V nearest = rint(a);

@@ -1,5 +1,5 @@
-// Powers and roots, f32 and f64: exp2, log2, pow, cbrt, sinh and cosh. Polynomials are minimax ones for the
-// coefficients' precision (Sollya's fpminimax). No fused multiply-add, as in math.h.
+// Powers, roots and remainders, f32 and f64: exp2, log2, pow, cbrt, sinh, cosh and fmod. Polynomials are minimax
+// ones for the coefficients' precision (Sollya's fpminimax). No fused multiply-add, as in math.h.
 #ifndef UMBRA_PRELUDE_POWER_H_
 #define UMBRA_PRELUDE_POWER_H_
 
@@ -205,6 +205,55 @@ UMBRA_INLINE V sinh(V x) {
 
 template <typename V>
 UMBRA_INLINE V cosh(V x) { return detail::half_sum(abs(x), Elem<V>(1)); }
+
+namespace detail {
+
+// x > 0 as mantissa times 2^exponent, the mantissa with all of its digits though x be subnormal.
+template <typename V>
+struct Scaled { V mantissa; Bits<V> exponent; };
+
+template <typename V>
+UMBRA_INLINE Scaled<V> scaled(V x) {
+  typedef Elem<V> E;
+  const int digits = sizeof(E) == 4 ? 23 : 52;
+  const Mask<V> tiny = x < E(sizeof(E) == 4 ? 1.1754943508222875e-38 : 2.2250738585072014e-308);
+  const V y = tiny ? x * E(sizeof(E) == 4 ? 16777216.0 : 1.8014398509481984e+16) : x;
+  const Bits<V> shift = tiny ? fill<Bits<V>>(sizeof(E) == 4 ? 24 : 54) : Bits<V>{};
+  const Bits<V> exponent = bits(y) >> digits;
+  const Elem<Bits<V>> bias = sizeof(E) == 4 ? 127 : 1023;
+  return {from_bits<V>(bits(y) - ((exponent - bias) << digits)), exponent - bias - shift};
+}
+
+// y * 2^n for numbers that may be subnormal; rounded once if the result is.
+template <typename V>
+UMBRA_INLINE V shifted(V y, Bits<V> n) {
+  const Bits<V> half = n >> 1;
+  return y * pow2<V>(half) * pow2<V>(n - half);
+}
+
+}  // namespace detail
+
+// Division by hand, half of the digits of the quotient a round: what a round leaves is exact.
+template <typename V>
+UMBRA_INLINE V fmod(V x, V y) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const Elem<Bits<V>> digits = sizeof(E) == 4 ? 11 : 24;
+  const V b = abs(y);
+  V a = abs(x);
+  const auto number = logical_and(a < infinity<E>(), b > E(0));
+  const Scaled<V> divisor = scaled(number ? b : fill<V>(E(1)));
+  auto more = logical_and(number, a >= b);
+  while (any(more)) {
+    const Bits<V> above = scaled(more ? a : fill<V>(E(1))).exponent - divisor.exponent - digits;
+    const V d = shifted(divisor.mantissa, (above > 0 ? above : Bits<V>{}) + divisor.exponent);
+    const V q = trunc(a / d), most = half_digits(d);
+    const V left = (a - q * most) - q * (d - most);
+    a = more ? (left < E(0) ? left + d : left) : a;
+    more = logical_and(number, a >= b);
+  }
+  return number ? with_sign_of(a, x) : fill<V>(infinity<E>() - infinity<E>());
+}
 
 }  // namespace umbra::simd
 
