@@ -427,6 +427,8 @@ template <typename Saver, typename DType>
 inline void Store(DType* dst, ComputeOf<DType> value) {
   if constexpr (kHasPackets<DType>) {
     Saver::Save(*dst, value);
+  } else if constexpr (std::is_same_v<Saver, sv::saveto>) {
+    *dst = ConvertTo<DType>(value);  // what was there may be no value of a bool
   } else {
     ComputeOf<DType> joined = static_cast<ComputeOf<DType>>(*dst);
     Saver::Save(joined, value);
