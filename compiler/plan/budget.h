@@ -11,7 +11,7 @@
 namespace umbra::plan {
 
 /// Work per element, in additions, that one kernel does at most. A kernel of this size is far from waiting
-/// for memory, and compiles in about a third of a second.
+/// for memory; a larger one takes disproportionately long to compile.
 inline constexpr int kMaxWork = 1024;
 /// Tensors that one kernel reads at most.
 inline constexpr int kMaxOperands = 64;
