@@ -261,6 +261,13 @@ class ValueEmitter : protected KernelShape {
                          : speller_->GatherHead(v.type, address, stride, lanes);
   }
 
+  // A row buffer is padded to a whole packet, not to a whole group.
+  Expr StagedPacket(const Value& v, const std::string& index, const std::string& lanes) const {
+    const std::string address = fmt::format("{} + {}", row_names_[static_cast<std::size_t>(v.index)], index);
+    return lanes.empty() || !side_by_side_ ? speller_->Load(v.type, address)
+                                           : speller_->LoadHead(v.type, address, lanes);
+  }
+
   // Opens `const type name = by_lane<type>([&](long long k) {`, whose body is one lane of `value`.
   void DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes,
                     Names* names) {
@@ -379,7 +386,7 @@ class ValueEmitter : protected KernelShape {
       case Value::Kind::kGather: e = DefinePositional(v, index); break;
       case Value::Kind::kLoad: e = LoadPacket(v, index, lanes); break;
       case Value::Kind::kStaged:
-        e = speller_->Load(v.type, fmt::format("{} + {}", row_names_[static_cast<std::size_t>(v.index)], index));
+        e = StagedPacket(v, index, lanes);
         break;
       default: e = DefinePacket(id);
     }

@@ -52,6 +52,56 @@ UMBRA_INLINE V by_lane_head(i64 n, F f) {
 template <typename V, typename F>
 UMBRA_INLINE V by_lane(F f) { return by_lane_head<V>(kWidth<V>, f); }
 
+// A bit for each of the first n lanes, 0 <= n <= 64.
+UMBRA_INLINE unsigned long long head_bits(i64 n) { return n < 64 ? (1ull << n) - 1 : ~0ull; }
+
+// The lanes from p that have a bit, the others zero; what has no bit is not read.
+template <typename V>
+UMBRA_INLINE V load_masked(const Elem<V>* p, unsigned long long bits) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) > 64) {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    return __builtin_bit_cast(V, Pair<Half>{load_masked<Half>(p, bits),
+                                            load_masked<Half>(p + kWidth<Half>, bits >> kWidth<Half>)});
+  } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 4) {
+    return __builtin_bit_cast(V, __builtin_ia32_loadups512_mask(
+        reinterpret_cast<const float*>(p), f32x16{}, static_cast<unsigned short>(bits)));
+  } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 8) {
+    return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(
+        reinterpret_cast<const double*>(p), f64x8{}, static_cast<unsigned char>(bits)));
+  } else
+#endif
+  {
+    V v{};
+    for (int k = 0; k < kWidth<V>; ++k)
+      if (bits >> k & 1) v[k] = p[k];
+    return v;
+  }
+}
+
+// Stores the lanes that have a bit; nothing else is written.
+template <typename V>
+UMBRA_INLINE void store_masked(Elem<V>* p, V v, unsigned long long bits) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) > 64) {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    const Pair<Half> part = __builtin_bit_cast(Pair<Half>, v);
+    store_masked<Half>(p, part.low, bits);
+    store_masked<Half>(p + kWidth<Half>, part.high, bits >> kWidth<Half>);
+  } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 4) {
+    __builtin_ia32_storeups512_mask(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x16, v),
+                                    static_cast<unsigned short>(bits));
+  } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 8) {
+    __builtin_ia32_storeupd512_mask(reinterpret_cast<double*>(p), __builtin_bit_cast(f64x8, v),
+                                    static_cast<unsigned char>(bits));
+  } else
+#endif
+  {
+    for (int k = 0; k < kWidth<V>; ++k)
+      if (bits >> k & 1) p[k] = v[k];
+  }
+}
+
 // The first n lanes from p (0 <= n <= width), the others zero. Nothing past p + n is read.
 template <typename V>
 UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
@@ -59,13 +109,9 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
     return n > 0 ? *p : Elem<V>();
   } else {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) >= 4) {
-      if constexpr (sizeof(Elem<V>) == 4)
-        return __builtin_bit_cast(V, __builtin_ia32_loadups512_mask(
-            reinterpret_cast<const float*>(p), f32x16{}, static_cast<unsigned short>((1u << n) - 1)));
-      else
-        return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(
-            reinterpret_cast<const double*>(p), f64x8{}, static_cast<unsigned char>((1u << n) - 1)));
+    if constexpr (sizeof(V) >= 64 && sizeof(Elem<V>) >= 4) {
+      if (sizeof(V) > 64 && n == kWidth<V>) return load<V>(p);
+      return load_masked<V>(p, head_bits(n));
     } else
 #endif
 #if defined(__AVX__)
@@ -105,13 +151,9 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
     if (n > 0) *p = v;
   } else {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) >= 4) {
-      if constexpr (sizeof(Elem<V>) == 4)
-        __builtin_ia32_storeups512_mask(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x16, v),
-                                        static_cast<unsigned short>((1u << n) - 1));
-      else
-        __builtin_ia32_storeupd512_mask(reinterpret_cast<double*>(p), __builtin_bit_cast(f64x8, v),
-                                        static_cast<unsigned char>((1u << n) - 1));
+    if constexpr (sizeof(V) >= 64 && sizeof(Elem<V>) >= 4) {
+      if (sizeof(V) > 64 && n == kWidth<V>) store(p, v);
+      else store_masked(p, v, head_bits(n));
     } else
 #endif
 #if defined(__AVX__)
