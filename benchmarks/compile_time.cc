@@ -1,11 +1,16 @@
-// What a compile costs: the first kernel of a process, a further one, a disk hit, a memory hit.
+// What a compile costs: the first kernel of a process, a further one, those of a large graph, a disk hit, a
+// memory hit; and the memory that many kernels take.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 #include "umbra/compile.h"
 #include "umbra/graph.h"
@@ -26,6 +31,37 @@ double Median(std::vector<double> values) {
 std::shared_ptr<const umbra::graph::Graph> Kernel(int k) {
   return umbra::graph::ParseText("kernel k(a: f32[n, m], b: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) {\n"
                                  "  y = sigmoid(a * b + broadcast<1>(bias)) + " + std::to_string(k) + "\n}")[0];
+}
+
+// `count` kernels, each with operands of its own shape.
+std::shared_ptr<const umbra::graph::Graph> Kernels(int count, int first) {
+  std::string inputs, outputs, body;
+  for (int k = 0; k < count; ++k) {
+    const std::string id = std::to_string(k), shape = ": f32[n" + id + ", m" + id + "]", comma = k > 0 ? ", " : "";
+    inputs += comma + "a" + id + shape + ", b" + id + shape + ", c" + id + ": f32[m" + id + "]";
+    outputs += comma + "y" + id + shape;
+    body += "  y" + id + " = sigmoid(a" + id + " * b" + id + " + broadcast<1>(c" + id + ")) + " + std::to_string(first + k) + "\n";
+  }
+  return umbra::graph::ParseText("kernel k(" + inputs + ") -> (" + outputs + ") {\n" + body + "}")[0];
+}
+
+double ResidentMegabytes() {
+  std::ifstream file("/proc/self/statm");
+  double pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+// The memory of a process with one kernel, with as many as it may keep, and with many more.
+void Memory(const umbra::CompileOptions& fresh) {
+  double at_one = 0;
+  for (int k = 1; k <= 3000; ++k) {
+    umbra::Compile(Kernel(1000 + k), fresh);
+    if (k == 1) at_one = ResidentMegabytes();
+    if (k % 1000 == 0)
+      std::printf("resident memory after %d kernels: %.0f MB more than after one (%.0f MB), code of %d mapped\n", k,
+                  ResidentMegabytes() - at_one, at_one, umbra::GetCompileStatistics().loaded);
+  }
 }
 
 // Every kernel comes from the disk cache in `folder`.
@@ -69,6 +105,15 @@ int main(int argc, char** argv) {
               Median(further), (after.front_end_ms - before.front_end_ms) / 21,
               (after.optimise_ms - before.optimise_ms) / 21, (after.codegen_ms - before.codegen_ms) / 21,
               (after.link_ms - before.link_ms) / 21);
+  std::vector<double> large;
+  for (int k = 0; k < 5; ++k) {
+    const int compiled = umbra::GetCompileStatistics().compiled;
+    start = Clock::now();
+    umbra::Compile(Kernels(50, 100 + 50 * k), fresh);
+    large.push_back(Milliseconds(start));
+    if (umbra::GetCompileStatistics().compiled != compiled + 50) return 1;
+  }
+  std::printf("graph of 50 kernels on %u processors, median of 5: %.0f ms\n", std::thread::hardware_concurrency(), Median(large));
   // A child that only reads what this process wrote: the memory of one process has its own kernels.
   umbra::CompileOptions cached;
   for (int k = 22; k <= 42; ++k) umbra::Compile(Kernel(k), cached);
@@ -82,4 +127,5 @@ int main(int argc, char** argv) {
   }
   std::printf("the same graph again, median of 1001: %.0f ns\n", Median(memory));
   std::filesystem::remove_all(folder);
+  Memory(fresh);
 }

@@ -13,6 +13,7 @@ namespace umbra::runtime {
 struct Environment : Parameter<Environment> {
   std::string cache_dir;
   int cache_max_mb;
+  int max_kernels;
   std::string cxx;
   std::string jit_library;
   std::string blas;
@@ -24,6 +25,8 @@ struct Environment : Parameter<Environment> {
         "Folder of the kernel cache, or 'off'; else $XDG_CACHE_HOME/umbra or ~/.cache/umbra.");
     UMBRA_DECLARE_FIELD(cache_max_mb).set_default(256).set_lower_bound(1).describe(
         "Megabytes that the kernel cache may take; the kernels unused longest go first.");
+    UMBRA_DECLARE_FIELD(max_kernels).set_default(1024).set_lower_bound(1).describe(
+        "Compiled kernels that a process keeps though nothing uses them; those of the graphs unused longest go first.");
     UMBRA_DECLARE_FIELD(cxx).set_default("c++").describe("C++ compiler of the engine 'system', g++ or clang++; else c++.");
     UMBRA_DECLARE_FIELD(jit_library).set_default("").describe(
         "Path of libumbra_jit; else it is looked for beside libumbra_compiler.");

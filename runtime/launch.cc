@@ -46,7 +46,7 @@ class Preparation {
     for (DType type : signature_.row_buffers)
       plan_.scratch_bytes += static_cast<std::size_t>((plan_.extent[vector_axis_] + 15) / 16 * 16) *
                              SizeOf(type);
-    plan_.function = Code(variant);
+    plan_.function = CodeOf(step_, variant);
     for (const Number& number : signature_.numbers) {
       if (number.operand >= 0) {
         const Access& access = signature_.operands[static_cast<std::size_t>(number.operand)];
@@ -173,20 +173,6 @@ class Preparation {
         1, std::min({useful, static_cast<double>(threads_), static_cast<double>(units)})));
   }
 
-  umbra_kernel_fn Code(const Variant& variant) const {
-    auto& slot = step_.slots->function[static_cast<std::size_t>(variant.index())];
-    umbra_kernel_fn function = slot.load(std::memory_order_acquire);
-    if (function == nullptr) {
-      const KernelCode code = step_.code(variant);
-      Ensure(code.function != nullptr, "a code provider gave no code for ", signature_.name);
-      const std::lock_guard lock(step_.slots->mutex);
-      step_.slots->owners.push_back(code.owner);
-      slot.store(code.function, std::memory_order_release);
-      function = code.function;
-    }
-    return function;
-  }
-
   const KernelSignature& signature_;
   const KernelStep& step_;
   const std::vector<TensorRef>& buffers_;
@@ -197,6 +183,17 @@ class Preparation {
 };
 
 }  // namespace
+
+umbra_kernel_fn CodeOf(const KernelStep& step, const Variant& variant) {
+  auto& slot = step.slots->function[static_cast<std::size_t>(variant.index())];
+  if (const umbra_kernel_fn function = slot.load(std::memory_order_acquire)) return function;
+  const KernelCode code = step.code(variant);
+  Ensure(code.function != nullptr, "a code provider gave no code for ", step.signature.name);
+  const std::lock_guard lock(step.slots->mutex);
+  step.slots->owners.push_back(code.owner);
+  slot.store(code.function, std::memory_order_release);
+  return code.function;
+}
 
 LaunchPlan PrepareLaunch(const KernelStep& step, const std::vector<TensorRef>& buffers,
                          const std::vector<index_t>& symbols, int threads) {

@@ -23,6 +23,9 @@ struct LaunchPlan {
   std::vector<index_t> remainder_offset;  ///< in elements, by operand
 };
 
+/// The code of a variant of `step`, made by the step's provider if this is the first call that needs it.
+umbra_kernel_fn CodeOf(const KernelStep& step, const Variant& variant);
+
 /// Decides a launch of `step` on `buffers` (all of the program, in order).
 LaunchPlan PrepareLaunch(const KernelStep& step, const std::vector<TensorRef>& buffers,
                          const std::vector<index_t>& symbols, int threads);

@@ -1,43 +1,52 @@
 #include "umbra/compile.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <map>
 #include <mutex>
+#include <system_error>
+#include <thread>
 #include <tuple>
-#include <unordered_map>
+#include <vector>
 
 #include "compiler/codegen/source.h"
-#include "compiler/driver/backend.h"
+#include "compiler/driver/background.h"
 #include "compiler/driver/kernel_cache.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
 #include "compiler/plan/interpret.h"
+#include "runtime/cpu_info.h"
+#include "runtime/environment.h"
+#include "runtime/launch.h"
 #include "runtime/parallel.h"
 #include "umbra/call_site.h"
 
 namespace umbra {
 
 struct Function::Impl {
-  plan::Plan plan;
+  std::shared_ptr<const plan::Plan> plan;
   std::shared_ptr<const runtime::Program> program;
-  std::unique_ptr<runtime::CallSite> calls;  // none if interpreted
+  std::unique_ptr<runtime::CallSite> calls;  // none if interpreted for good
+  std::atomic<bool> compiled{false};         // do calls go there by now?
+  std::shared_future<void> compile;          // of a compile in the background
 };
 
 namespace {
 
-runtime::Program MakeProgram(const std::shared_ptr<const plan::Plan>& plan,
-                             const CompileOptions& options, codegen::Target target) {
-  runtime::Program program;
-  program.name = plan->name;
-  program.buffers = plan->buffers;
-  program.scalars = plan->scalars;
-  program.num_symbols = static_cast<int>(plan->symbols.size());
-  program.derived = plan->derived;
+std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const plan::Plan>& plan,
+                                                    const CompileOptions& options, codegen::Target target) {
+  auto program = std::make_shared<runtime::Program>();
+  program->name = plan->name;
+  program->buffers = plan->buffers;
+  program->scalars = plan->scalars;
+  program->num_symbols = static_cast<int>(plan->symbols.size());
+  program->derived = plan->derived;
   if (options.engine == Engine::kInterpreter) return program;
   for (std::size_t k = 0; k < plan->steps.size(); ++k) {
     if (const auto* gemm = std::get_if<plan::Gemm>(&plan->steps[k])) {
-      program.steps.emplace_back(gemm->step);
+      program->steps.emplace_back(gemm->step);
       continue;
     }
     const bool system = options.engine == Engine::kSystem;
@@ -46,12 +55,117 @@ runtime::Program MakeProgram(const std::shared_ptr<const plan::Plan>& plan,
       return MakeKernelCode(*plan, std::get<plan::Kernel>(plan->steps[k]),
                             {target, codegen::Spelling::kPackets, variant}, system, disk);
     };
-    // The common variant is made now, so that a failing compile is seen where it was asked for.
-    code({});
-    program.steps.emplace_back(
+    program->steps.emplace_back(
         runtime::KernelStep{std::get<plan::Kernel>(plan->steps[k]).signature, std::move(code)});
   }
   return program;
+}
+
+std::vector<const runtime::KernelStep*> KernelsOf(const runtime::Program& program) {
+  std::vector<const runtime::KernelStep*> kernels;
+  for (const auto& step : program.steps)
+    if (const auto* kernel = std::get_if<runtime::KernelStep>(&step)) kernels.push_back(kernel);
+  return kernels;
+}
+
+// Makes the common variant of each kernel, so that a failing compile is seen where it was asked for; in
+// parallel, by threads of their own: one of a pool might meanwhile take up work that waits for this.
+void MakeKernels(const runtime::Program& program, const std::atomic<bool>& cancelled) {
+  const std::vector<const runtime::KernelStep*> kernels = KernelsOf(program);
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto work = [&] {
+    try {
+      for (std::size_t k; (k = next++) < kernels.size();) {
+        Require(!cancelled, "the process ends before the kernels of '", program.name, "' are compiled");
+        runtime::CodeOf(*kernels[k], {});
+      }
+    } catch (...) {
+      next = kernels.size();
+      const std::lock_guard lock(mutex);
+      if (error == nullptr) error = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    const auto threads = std::min(kernels.size(), static_cast<std::size_t>(runtime::NumProcessors()));
+    try {
+      while (helpers.size() + 1 < threads) helpers.emplace_back(work);
+    } catch (const std::system_error&) {  // fewer threads do
+    }
+    work();
+  }
+  if (error != nullptr) std::rethrow_exception(error);
+}
+
+// What the machine code of a graph follows from, its text aside.
+using Key = std::tuple<std::uint64_t, codegen::Target, Engine, bool>;
+
+// The functions compiled so far. Of those with more kernels in all than UMBRA_MAX_KERNELS, the ones
+// unused longest are let go: their kernels live on with whoever holds them.
+class FunctionTable {
+ public:
+  Function Find(const Key& key, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    const auto found = Locate(key, text);
+    if (found == entries_.end()) return {};
+    found->second.used = ++clock_;
+    return found->second.function;
+  }
+
+  // The function under this key: `function`, or the one that another thread has added before.
+  Function Add(const Key& key, const std::string& text, Function function, std::size_t limit) {
+    std::vector<Function> evicted;  // and destroyed when the lock is given back
+    const std::lock_guard lock(mutex_);
+    if (const auto found = Locate(key, text); found != entries_.end()) return found->second.function;
+    const std::size_t kernels = KernelsOf(function.program()).size();
+    kernels_ += kernels;
+    entries_.emplace(key, Entry{text, function, kernels, ++clock_});
+    while (entries_.size() > 1 && (kernels_ > limit || entries_.size() > limit)) {
+      const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+        return a.second.used < b.second.used;
+      });
+      evicted.push_back(std::move(oldest->second.function));
+      Erase(oldest);
+    }
+    return function;
+  }
+
+  void Remove(const Key& key, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = Locate(key, text); found != entries_.end()) Erase(found);
+  }
+
+ private:
+  struct Entry {
+    std::string text;
+    Function function;
+    std::size_t kernels;
+    std::uint64_t used;
+  };
+  using Entries = std::multimap<Key, Entry>;
+
+  Entries::iterator Locate(const Key& key, const std::string& text) {
+    for (auto [entry, end] = entries_.equal_range(key); entry != end; ++entry)
+      if (entry->second.text == text) return entry;
+    return entries_.end();
+  }
+  void Erase(Entries::iterator entry) {
+    kernels_ -= entry->second.kernels;
+    entries_.erase(entry);
+  }
+
+  std::mutex mutex_;
+  Entries entries_;
+  std::size_t kernels_ = 0;
+  std::uint64_t clock_ = 0;
+};
+
+// Never destroyed: static objects may own kernels to the end of the process.
+FunctionTable& Functions() {
+  static FunctionTable* const table = new FunctionTable;
+  return *table;
 }
 
 }  // namespace
@@ -59,37 +173,66 @@ runtime::Program MakeProgram(const std::shared_ptr<const plan::Plan>& plan,
 Function Compile(const std::shared_ptr<const graph::Graph>& graph, const CompileOptions& options) {
   Require(graph != nullptr, "Compile: the graph is null; Builder::Build and ParseText make one");
   const codegen::Target target = ResolveTarget(options.target);
-  using Key = std::tuple<std::uint64_t, codegen::Target, Engine, bool>;
-  static std::mutex mutex;
-  static std::multimap<Key, std::pair<std::string, Function>> functions;
-
   const auto& [hash, text] = graph->identity();
   const Key key{hash, target, options.engine, options.use_disk_cache};
-  {
-    const std::lock_guard lock(mutex);
-    for (auto [entry, end] = functions.equal_range(key); entry != end; ++entry)
-      if (entry->second.first == text) return entry->second.second;
+  Function function = Functions().Find(key, text);
+  if (!function) {
+    const auto limit = static_cast<std::size_t>(runtime::ReadEnvironment().max_kernels);
+    const auto impl = std::make_shared<Function::Impl>();
+    impl->plan = std::make_shared<const plan::Plan>(Lower(*graph));
+    impl->program = MakeProgram(impl->plan, options, target);
+    std::shared_ptr<std::packaged_task<void()>> task;
+    if (options.engine != Engine::kInterpreter) {
+      impl->calls = std::make_unique<runtime::CallSite>(impl->program);
+      if (options.background) {
+        task = std::make_shared<std::packaged_task<void()>>(
+            [unheld = std::weak_ptr(impl), key, text = text] {
+              const auto held = unheld.lock();
+              if (held == nullptr) return;
+              try {
+                MakeKernels(*held->program, BackgroundEnds());
+              } catch (...) {
+                Functions().Remove(key, text);
+                throw;
+              }
+              held->compiled.store(true, std::memory_order_release);
+            });
+        impl->compile = task->get_future();
+      } else {
+        MakeKernels(*impl->program, std::atomic<bool>(false));
+        impl->compiled = true;
+      }
+    }
+    Function made;
+    made.impl_ = impl;
+    function = Functions().Add(key, text, made, limit);
+    if (task != nullptr && function.impl_ == impl) RunInBackground([task] { (*task)(); });
   }
-  auto impl = std::make_shared<Function::Impl>();
-  impl->plan = Lower(*graph);
-  // The program's code providers share the plan, not the function, which owns the program.
-  impl->program = std::make_shared<const runtime::Program>(
-      MakeProgram(std::make_shared<const plan::Plan>(impl->plan), options, target));
-  if (options.engine != Engine::kInterpreter)
-    impl->calls = std::make_unique<runtime::CallSite>(impl->program);
-  Function function;
-  function.impl_ = std::move(impl);
-  const std::lock_guard lock(mutex);
-  functions.emplace(key, std::make_pair(text, function));
+  if (!options.background) function.Wait();
   return function;
+}
+
+bool Function::Ready() const {
+  return impl_ != nullptr && (impl_->calls == nullptr || impl_->compiled.load(std::memory_order_acquire));
+}
+
+void Function::Wait() const {
+  if (impl_ == nullptr || !impl_->compile.valid()) return;
+  try {
+    impl_->compile.get();
+  } catch (const std::future_error&) {
+    throw Error("the process ends before the kernels of '" + impl_->program->name + "' are compiled");
+  }
 }
 
 void Function::operator()(const runtime::Arguments& arguments,
                           const runtime::RunOptions& options) const {
   Require(impl_ != nullptr, "call of an empty Function: assign the result of Compile() to it first");
   runtime::RequireThreads(options.threads);
-  if (impl_->calls == nullptr) {
-    plan::Interpret(impl_->plan, arguments);
+  if (interpreted()) {
+    const bool done = impl_->compile.valid() && impl_->compile.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    if (done) Wait();  // throws what went wrong
+    plan::Interpret(*impl_->plan, arguments);
     return;
   }
   constexpr std::size_t kInline = 16;
@@ -118,6 +261,8 @@ std::shared_ptr<const runtime::Program> Function::shared_program() const {
   return impl_->program;
 }
 
-bool Function::interpreted() const { return impl_ != nullptr && impl_->calls == nullptr; }
+bool Function::interpreted() const {
+  return impl_ != nullptr && !impl_->compiled.load(std::memory_order_acquire);
+}
 
 }  // namespace umbra

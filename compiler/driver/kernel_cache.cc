@@ -43,15 +43,48 @@ Anonymous WithoutNames(const plan::Plan& plan, const plan::Kernel& kernel) {
   return result;
 }
 
+// The table does not keep code alive: whoever runs it does, and the last owner takes the entry away.
 struct Entry {
   bool ready = false;
-  runtime::KernelCode code;
+  umbra_kernel_fn function = nullptr;
+  std::weak_ptr<void> owner;
 };
 
-std::mutex g_mutex;
-std::condition_variable g_ready;
-std::map<std::string, Entry> g_entries;
-CompileStatistics g_statistics;
+struct Table {
+  std::mutex mutex;
+  std::condition_variable ready;
+  std::map<std::string, Entry> entries;
+  CompileStatistics statistics;
+};
+
+// Never destroyed: static objects may own kernels to the end of the process.
+Table& TheTable() {
+  static Table* const table = new Table;
+  return *table;
+}
+
+void Forget(const std::string& key) {
+  Table& table = TheTable();
+  const std::lock_guard lock(table.mutex);
+  --table.statistics.loaded;
+  const auto found = table.entries.find(key);
+  const bool dead = found != table.entries.end() && found->second.ready && found->second.owner.expired();
+  if (dead) table.entries.erase(found);
+}
+
+// Enters code that is new to this process; the result owns it.
+runtime::KernelCode Remember(const std::string& key, runtime::KernelCode code) {
+  const std::shared_ptr<void> owner(code.owner.get(), [key, mapped = code.owner](void*) mutable {
+    mapped.reset();
+    Forget(key);
+  });
+  Table& table = TheTable();
+  const std::lock_guard lock(table.mutex);
+  ++table.statistics.loaded;
+  table.entries[key] = {true, code.function, owner};
+  table.ready.notify_all();
+  return {code.function, owner};
+}
 
 // A disk entry is the name of the function, a NUL, and the object.
 std::optional<runtime::KernelCode> LoadFromDisk(const std::string& key, bool system_compiler) {
@@ -84,20 +117,22 @@ runtime::KernelCode CompileNow(const plan::Plan& plan, const plan::Kernel& kerne
     payload.append(object.bytes.begin(), object.bytes.end());
     runtime::DiskCache::Default().Write(disk_key, payload);
   }
-  const std::lock_guard lock(g_mutex);
-  ++g_statistics.compiled;
-  g_statistics.front_end_ms += object.times.front_end;
-  g_statistics.optimise_ms += object.times.optimise;
-  g_statistics.codegen_ms += object.times.codegen;
-  g_statistics.link_ms += object.times.link + link.count();
+  Table& table = TheTable();
+  const std::lock_guard lock(table.mutex);
+  ++table.statistics.compiled;
+  table.statistics.front_end_ms += object.times.front_end;
+  table.statistics.optimise_ms += object.times.optimise;
+  table.statistics.codegen_ms += object.times.codegen;
+  table.statistics.link_ms += object.times.link + link.count();
   return code;
 }
 
 }  // namespace
 
 CompileStatistics GetCompileStatistics() {
-  const std::lock_guard lock(g_mutex);
-  return g_statistics;
+  Table& table = TheTable();
+  const std::lock_guard lock(table.mutex);
+  return table.statistics;
 }
 
 runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel,
@@ -112,37 +147,40 @@ runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& k
   for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) parts.push_back(file.text);
   const std::string key = runtime::CacheKey(parts);
 
+  Table& table = TheTable();
   {
-    std::unique_lock lock(g_mutex);
-    auto [found, fresh] = g_entries.try_emplace(key);
-    if (!fresh) {
-      g_ready.wait(lock, [&] {
-        found = g_entries.find(key);
-        return found == g_entries.end() || found->second.ready;
-      });
-      if (found != g_entries.end()) {
-        ++g_statistics.memory_hits;
-        return found->second.code;
+    std::unique_lock lock(table.mutex);
+    for (;;) {
+      const auto [found, fresh] = table.entries.try_emplace(key);
+      if (fresh) break;
+      Entry& entry = found->second;
+      if (!entry.ready) {
+        table.ready.wait(lock);
+        continue;
       }
-      g_entries.try_emplace(key);
+      if (auto owner = entry.owner.lock()) {
+        ++table.statistics.memory_hits;
+        return {entry.function, std::move(owner)};
+      }
+      entry = {};
+      break;
     }
   }
   try {
     std::optional<runtime::KernelCode> code;
     if (use_disk_cache) code = LoadFromDisk(key, system_compiler);
-    const bool from_disk = code.has_value();
-    if (!code)
+    if (code) {
+      const std::lock_guard lock(table.mutex);
+      ++table.statistics.disk_hits;
+    } else {
       code = CompileNow(plan, kernel, options, system_compiler ? SystemBackend() : ClangBackend(),
                         use_disk_cache ? key : std::string());
-    const std::lock_guard lock(g_mutex);
-    if (from_disk) ++g_statistics.disk_hits;
-    g_entries[key] = {true, *code};
-    g_ready.notify_all();
-    return *code;
+    }
+    return Remember(key, std::move(*code));
   } catch (...) {
-    const std::lock_guard lock(g_mutex);
-    g_entries.erase(key);
-    g_ready.notify_all();
+    const std::lock_guard lock(table.mutex);
+    table.entries.erase(key);
+    table.ready.notify_all();
     throw;
   }
 }

@@ -26,6 +26,7 @@ struct CompileOptions : Parameter<CompileOptions> {
   std::string target;  ///< plain, sse2, avx2 or avx512; empty: the best that this CPU runs
   Engine engine = Engine::kJit;
   bool use_disk_cache = true;
+  bool background = false;  ///< the function is interpreted until a thread has compiled it
 
   UMBRA_DECLARE_PARAMETER(CompileOptions) {
     DescribeTarget(&UMBRA_DECLARE_FIELD(target));
@@ -34,6 +35,8 @@ struct CompileOptions : Parameter<CompileOptions> {
         .describe("Who compiles: Clang in the process, a C++ compiler of the system, or none: the plan is interpreted");
     UMBRA_DECLARE_FIELD(use_disk_cache).set_default(use_disk_cache)
         .describe("Keep and look for compiled kernels in the cache on disk");
+    UMBRA_DECLARE_FIELD(background).set_default(background)
+        .describe("Compile in a thread of its own; calls are interpreted until it is done");
     UMBRA_DECLARE_ALIAS(engine, compiler);
   }
   /// Declares the words of a target: those of all that can be generated, and `best`, the default, for the
@@ -46,6 +49,7 @@ struct CompileStatistics {
   int compiled = 0;     ///< kernels that went through a compiler
   int disk_hits = 0;    ///< kernels that came from the disk cache
   int memory_hits = 0;  ///< kernels that this process already had
+  int loaded = 0;       ///< kernels whose code is mapped now
   double front_end_ms = 0, optimise_ms = 0, codegen_ms = 0, link_ms = 0;
 };
 CompileStatistics GetCompileStatistics();
@@ -63,8 +67,14 @@ class Function {
   const runtime::Program& program() const;
   /// The program for call sites that outlive this handle.
   std::shared_ptr<const runtime::Program> shared_program() const;
-  /// True if calls are interpreted.
+  /// True if calls are interpreted: always, or until a background compile is done.
   bool interpreted() const;
+
+  /// Is there nothing left to compile in the background?
+  bool Ready() const;
+  /// Returns when Ready. Throws umbra::Error if the compile failed, or the process ends before it; calls
+  /// then throw the same.
+  void Wait() const;
 
   explicit operator bool() const { return impl_ != nullptr; }
 
@@ -74,8 +84,9 @@ class Function {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Compiles `graph`; a graph equal to one compiled before with the same options costs a look-up.
-/// Throws umbra::Error if the target is unknown or not for this CPU, or if a compiler fails.
+/// Compiles `graph`; a graph equal to one compiled before with the same options costs a look-up. With
+/// `background`, returns before machine code is made. Throws umbra::Error if the target is unknown or not
+/// for this CPU, or if a compiler fails.
 Function Compile(const std::shared_ptr<const graph::Graph>& graph,
                  const CompileOptions& options = {});
 
