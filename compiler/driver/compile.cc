@@ -213,7 +213,10 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
 }
 
 bool Function::Ready() const {
-  return impl_ != nullptr && (impl_->calls == nullptr || impl_->compiled.load(std::memory_order_acquire));
+  if (!interpreted() || impl_->calls == nullptr) return true;
+  if (impl_->compile.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
+  Wait();
+  return true;
 }
 
 void Function::Wait() const {
@@ -230,8 +233,7 @@ void Function::operator()(const runtime::Arguments& arguments,
   Require(impl_ != nullptr, "call of an empty Function: assign the result of Compile() to it first");
   runtime::RequireThreads(options.threads);
   if (interpreted()) {
-    const bool done = impl_->compile.valid() && impl_->compile.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-    if (done) Wait();  // throws what went wrong
+    (void)Ready();  // throws what went wrong
     plan::Interpret(*impl_->plan, arguments);
     return;
   }

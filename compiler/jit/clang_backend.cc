@@ -3,7 +3,6 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <chrono>
-#include <mutex>
 
 #include "compiler/driver/backend.h"
 #include "compiler/jit/front_end.h"
@@ -36,7 +35,7 @@ class ClangOrc : public Backend {
     ObjectCode result;
     Stopwatch watch;
     llvm::LLVMContext context;
-    const auto module = Parse(source, target, &context, /*for_reader=*/false);
+    const auto module = ParseToModule(source, target, &context, /*for_reader=*/false);
     result.times.front_end = watch.Lap();
     const BorrowedMachine machine(target);
     Optimise(module.get(), machine.get(), target);
@@ -54,7 +53,7 @@ class ClangOrc : public Backend {
                     const std::string& form) override {
     Require(form == "llvm" || form == "asm", "unknown form '", form, "': expected llvm or asm");
     llvm::LLVMContext context;
-    const auto module = Parse(source, target, &context, /*for_reader=*/true);
+    const auto module = ParseToModule(source, target, &context, /*for_reader=*/true);
     const BorrowedMachine machine(target);
     Optimise(module.get(), machine.get(), target);
     if (form == "asm") {
@@ -66,16 +65,6 @@ class ClangOrc : public Backend {
     module->print(stream, nullptr);
     return text;
   }
-
- private:
-  // The front end holds state that is shared by the whole process.
-  std::unique_ptr<llvm::Module> Parse(const codegen::Source& source, codegen::Target target,
-                                      llvm::LLVMContext* context, bool for_reader) {
-    const std::lock_guard lock(front_end_);
-    return ParseToModule(source, target, context, for_reader);
-  }
-
-  std::mutex front_end_;
 };
 
 }  // namespace

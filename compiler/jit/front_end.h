@@ -18,8 +18,8 @@ std::string TargetCpu(codegen::Target target);
 std::vector<std::string> TargetFeatures(codegen::Target target);
 
 /// Parses `source` to an unoptimised module in `context`. Throws umbra::Error with Clang's
-/// diagnostics. One call at a time: Clang in one process is not safe from several threads. A module
-/// for a reader keeps the names of values.
+/// diagnostics. Threads may parse at the same time, each in a context and with a compiler of its own. A
+/// module for a reader keeps the names of values.
 std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codegen::Target target,
                                             llvm::LLVMContext* context, bool for_reader);
 

@@ -70,10 +70,10 @@ class Function {
   /// True if calls are interpreted: always, or until a background compile is done.
   bool interpreted() const;
 
-  /// Is there nothing left to compile in the background?
+  /// Is nothing left to compile in the background? Throws umbra::Error if that failed, or if the process
+  /// ends before it is done; calls then throw the same.
   bool Ready() const;
-  /// Returns when Ready. Throws umbra::Error if the compile failed, or the process ends before it; calls
-  /// then throw the same.
+  /// Returns when Ready.
   void Wait() const;
 
   explicit operator bool() const { return impl_ != nullptr; }

@@ -348,6 +348,25 @@ inline void RunInterpreted(const Function& function, const Gathered& g) {
   function(arguments);
 }
 
+/// Is there an eager route for `Tensor<cpu, dim> Saver E`?
+template <typename Saver, int dim, typename E>
+inline constexpr bool kHasEager = expr::ExpInfo<E>::kDim == 0 || expr::ExpInfo<E>::kDim == dim;
+template <typename Saver, int dim, typename TA, typename TB, bool lt, bool rt, typename DType>
+inline constexpr bool kHasEager<Saver, dim, expr::DotExp<TA, TB, lt, rt, DType>> =
+    !std::is_same_v<Saver, sv::multo> && !std::is_same_v<Saver, sv::divto>;
+
+/// A call while there is no machine code.
+template <typename Saver, int dim, typename DType, typename E>
+[[gnu::noinline, gnu::cold]] void RunUncompiled(const Function& function, const Gathered& g, Tensor<cpu, dim, DType> dst, const E& exp) {
+  if constexpr (kHasEager<Saver, dim, E>) {
+    if (!function.Ready()) {
+      expr::AssignEagerly<Saver>(&dst, exp);
+      return;
+    }
+  }
+  RunInterpreted(function, g);
+}
+
 /// Gathers, finds or compiles the kernels of this expression type, and runs them.
 template <typename Saver, int dim, typename DType, typename E>
 inline void JitAssign(const Tensor<cpu, dim, DType>& dst, const E& exp) {
@@ -380,7 +399,7 @@ inline void JitAssign(const Tensor<cpu, dim, DType>& dst, const E& exp) {
     latest.store(site, std::memory_order_release);
   }
   g.Add(dst);
-  if (site->function.interpreted()) RunInterpreted(site->function, g);
+  if (site->function.interpreted()) RunUncompiled<Saver>(site->function, g, dst, exp);
   else site->site.Run(g.operands, g.scalars);
 }
 
