@@ -2,6 +2,11 @@
 #ifndef UMBRA_DEVICE_H_
 #define UMBRA_DEVICE_H_
 
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "umbra/cpu_stream.h"
 #include "umbra/cuda.h"
 #include "umbra/error.h"
 
@@ -18,12 +23,41 @@ struct gpu {
   static constexpr int kDevMask = 1 << 1;
 };
 
-/// An order of computations on a device. Work on the CPU is done when a call returns.
+/// When a stream of the CPU runs what is given to it.
+enum class Execution {
+  kImmediate,     ///< at once, in the thread that gives it
+  kAsynchronous,  ///< later, in order, in a thread of the stream's own
+};
+
+/// An order of computations on a device.
 template <typename Device>
-struct Stream {
-  void Wait() {}
-  bool CheckIdle() { return true; }
+struct Stream;
+/// An order of computations on the CPU: assignments to the tensors that have this stream. An asynchronous
+/// one runs them later; the memory of their tensors has to stay until then, and streams do not wait for
+/// one another. The functions that return when their work is done wait for the streams of their operands.
+template <>
+struct Stream<cpu> {
+  explicit Stream(Execution execution = Execution::kImmediate)
+      : queue_(execution == Execution::kAsynchronous ? new detail::WorkQueue : nullptr) {}
+
+  /// Returns when all work in the stream is done. If some of it failed, throws the first error; what was
+  /// given to the stream after the failure has not run.
+  void Wait() {
+    if (queue_ != nullptr) queue_->Wait();
+  }
+  /// Is all work in the stream done?
+  bool CheckIdle() { return queue_ == nullptr || queue_->Idle(); }
   void CreateBlasHandle() {}
+
+  bool asynchronous() const { return queue_ != nullptr; }
+  /// Runs `work` in the order of the stream. It has to own what it uses.
+  void Submit(std::function<void()> work) {
+    if (queue_ != nullptr) queue_->Submit(std::move(work));
+    else work();
+  }
+
+ private:
+  std::unique_ptr<detail::WorkQueue> queue_;
 };
 /// A CUDA stream of the device that was current when it was made.
 template <>
@@ -67,10 +101,27 @@ inline Stream<Device>* NewStream(bool create_blas_handle = true, bool create_dnn
   if (device >= 0) SetDevice<Device>(device);
   return new Stream<Device>;
 }
+/// A stream of the CPU that the caller gives back with DeleteStream.
+template <typename Device>
+inline Stream<Device>* NewStream(Execution execution) {
+  static_assert(Device::kDevCPU, "umbra: streams of a GPU are asynchronous: use NewStream<gpu>()");
+  return new Stream<Device>(execution);
+}
+/// Ends a stream once its work is done; an error of it that nobody has waited for is lost.
 template <typename Device>
 inline void DeleteStream(Stream<Device>* stream) {
   delete stream;
 }
+
+namespace detail {
+inline bool IsAsynchronous(const Stream<cpu>* stream) { return stream != nullptr && stream->asynchronous(); }
+/// Waits for the work of a tensor's stream, for who is about to touch the tensor outside of it. Work of a
+/// stream does not: two might wait for each other.
+inline void Settle(Stream<cpu>* stream) {
+  if (IsAsynchronous(stream) && WorkQueue::Current() == nullptr) stream->Wait();
+}
+inline void Settle(Stream<gpu>*) {}
+}  // namespace detail
 
 }  // namespace umbra
 

@@ -509,17 +509,31 @@ inline void AssignCompiled(Tensor<cpu, dim, DType>* dst, const E& exp);  // in u
 
 namespace umbra::expr {
 
+/// Runs assign(&dst, exp) in the order of the stream of `dst`, on copies of the two if that is later.
+template <typename Device, int dim, typename DType, typename E, typename Assign>
+inline void AssignInOrder(Tensor<Device, dim, DType>* dst, const E& exp, Assign assign) {
+  if constexpr (Device::kDevCPU) {
+    if (umbra::detail::IsAsynchronous(dst->stream_)) {
+      dst->stream_->Submit([to = *dst, exp, assign]() mutable { assign(&to, exp); });
+      return;
+    }
+  }
+  assign(dst, exp);
+}
+
 /// Chooses how an assignment is evaluated: eagerly, or, in a program built with UMBRA_JIT_EXPRESSIONS
 /// defined for all of it, by compiled kernels.
 template <typename Saver, typename Container, typename DType>
 struct ExpEngine {
   template <typename E, int etype>
   static void Eval(Container* dst, const Exp<E, DType, etype>& exp) {
+    AssignInOrder(Handle(dst), exp.self(), [](auto* to, const E& from) {
 #if defined(UMBRA_JIT_EXPRESSIONS)
-    umbra::detail::AssignCompiled<Saver>(Handle(dst), exp.self());
+      umbra::detail::AssignCompiled<Saver>(to, from);
 #else
-    AssignEagerly<Saver>(Handle(dst), exp.self());
+      AssignEagerly<Saver>(to, from);
 #endif
+    });
   }
 
  private:

@@ -31,6 +31,7 @@ struct Gathered {
 
   template <int dim, typename DType>
   void Add(const Tensor<cpu, dim, DType>& t) {
+    Settle(t.stream_);
     Require(num_operands < kMax, "an expression of more than ", kMax, " tensors: split it");
     Require(num_strides + dim <= kMaxRanks, "an expression of more than ", kMaxRanks,
             " dimensions in all: split it");
@@ -367,9 +368,9 @@ template <typename Saver, int dim, typename DType, typename E>
   RunInterpreted(function, g);
 }
 
-/// Gathers, finds or compiles the kernels of this expression type, and runs them.
+/// Gathers, finds or compiles the kernels of this expression type, and runs them now.
 template <typename Saver, int dim, typename DType, typename E>
-inline void JitAssign(const Tensor<cpu, dim, DType>& dst, const E& exp) {
+inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
   static std::atomic<JitSite*> latest{nullptr};
   static std::mutex mutex;
   static std::vector<std::unique_ptr<JitSite>> sites;
@@ -407,8 +408,14 @@ inline void JitAssign(const Tensor<cpu, dim, DType>& dst, const E& exp) {
 /// UMBRA_JIT_EXPRESSIONS is defined.
 template <typename Saver, int dim, typename DType, typename E>
 inline void AssignCompiled(Tensor<cpu, dim, DType>* dst, const E& exp) {
-  if constexpr (Bridge<E>::kKnown && Bridge<Tensor<cpu, dim, DType>>::kKnown) JitAssign<Saver>(*dst, exp);
+  if constexpr (Bridge<E>::kKnown && Bridge<Tensor<cpu, dim, DType>>::kKnown) AssignNow<Saver>(*dst, exp);
   else expr::AssignEagerly<Saver>(dst, exp);
+}
+
+/// The same in the order of the stream of `dst`.
+template <typename Saver, int dim, typename DType, typename E>
+inline void JitAssign(Tensor<cpu, dim, DType> dst, const E& exp) {
+  expr::AssignInOrder(&dst, exp, [](const auto* to, const E& from) { AssignNow<Saver>(*to, from); });
 }
 
 /// The left side of `jit(dst) = exp`.

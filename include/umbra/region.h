@@ -48,9 +48,11 @@ inline Region RegionOf(const Tensor<Device, dim, DType>& t) {
   return {reinterpret_cast<const char*>(t.dptr_), flat[0], flat[1] * kBytes, pitch * kBytes};
 }
 
-/// Throws umbra::Error unless `t` describes memory that can be walked over.
+/// Throws umbra::Error unless `t` describes memory that can be walked over. What its stream has to do comes
+/// first.
 template <typename Device, int dim, typename DType>
 inline void CheckTensor(const Tensor<Device, dim, DType>& t) {
+  detail::Settle(t.stream_);
   bool empty = false;
   for (int i = 0; i < dim; ++i) {
     Require(t.shape_[i] >= 0, "a tensor has a negative extent: shape ", t.shape_);

@@ -115,10 +115,14 @@ inline void FreeSpace(Tensor<Device, dim, DType>* tensor) {
   else cuda::Free(tensor->dptr_);
   tensor->dptr_ = nullptr;
 }
-/// Copies elements between tensors of one shape, which may overlap. Throws umbra::Error if the shapes
-/// differ or one has no memory.
+/// Copies elements between tensors of one shape, which may overlap, in the order of `stream`; done on
+/// return without one. Throws umbra::Error if the shapes differ or one has no memory.
 template <int dim, typename DType>
-inline void Copy(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src, Stream<cpu>* = nullptr) {
+inline void Copy(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src, Stream<cpu>* stream = nullptr) {
+  if (detail::IsAsynchronous(stream)) {
+    stream->Submit([dst, src] { Copy(dst, src); });
+    return;
+  }
   Require(dst.shape_ == src.shape_, "Copy: the shapes differ: ", dst.shape_, " and ", src.shape_);
   expr::CheckTensor(dst);
   expr::CheckTensor(src);
