@@ -237,22 +237,26 @@ void Function::operator()(const runtime::Arguments& arguments,
     plan::Interpret(*impl_->plan, arguments);
     return;
   }
-  constexpr std::size_t kInline = 16;
-  runtime::Operand operands[kInline];
-  std::size_t count = 0;
-  bool regular = arguments.inputs.size() + arguments.outputs.size() <= kInline &&
+  constexpr std::size_t kOperands = 16, kWords = 128;
+  void* data[kOperands];
+  index_t words[kWords];
+  std::size_t count = 0, size = 0;
+  bool regular = arguments.inputs.size() + arguments.outputs.size() <= kOperands &&
                  impl_->calls->Takes(arguments.inputs.size(), arguments.outputs.size(),
                                      arguments.scalars.size());
   const auto add = [&](const runtime::TensorRef& tensor) {
-    regular = regular && tensor.stride.size() == tensor.shape.size();
-    operands[count++] = {tensor.data, tensor.shape.data(), tensor.stride.data(),
-                         static_cast<int>(tensor.shape.size()), tensor.dtype};
+    const std::size_t rank = tensor.shape.size();
+    regular = regular && tensor.stride.size() == rank && size + 1 + 2 * rank <= kWords;
+    if (!regular) return;
+    words[size] = runtime::Layout::Kind(static_cast<int>(rank), tensor.dtype);
+    std::copy(tensor.shape.begin(), tensor.shape.end(), words + size + 1);
+    std::copy(tensor.stride.begin(), tensor.stride.end(), words + size + 1 + rank);
+    size += 1 + 2 * rank;
+    data[count++] = tensor.data;
   };
-  if (regular) {
-    for (const runtime::TensorRef& tensor : arguments.inputs) add(tensor);
-    for (const runtime::TensorRef& tensor : arguments.outputs) add(tensor);
-  }
-  if (regular) impl_->calls->Run(operands, arguments.scalars.data(), options.threads);
+  for (const runtime::TensorRef& tensor : arguments.inputs) add(tensor);
+  for (const runtime::TensorRef& tensor : arguments.outputs) add(tensor);
+  if (regular) impl_->calls->Run(data, {words, size}, arguments.scalars.data(), options.threads);
   else runtime::Run(*impl_->program, arguments, options);
 }
 

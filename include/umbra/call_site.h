@@ -12,13 +12,24 @@
 
 namespace umbra::runtime {
 
-/// A tensor operand of a call: TensorRef without memory of its own.
-struct Operand {
-  void* data = nullptr;
-  const index_t* shape = nullptr;
-  const index_t* stride = nullptr;  ///< in elements, one per dimension
-  int rank = 0;
-  DType dtype = DType::kFloat32;
+/// What calls have in common whose operands have the same dtypes, shapes and strides: of each operand a
+/// number for its rank and dtype, its extents, its strides in elements.
+struct Layout {
+  const index_t* words;
+  std::size_t size;
+
+  static constexpr index_t Kind(int rank, DType dtype) { return rank * 256 + static_cast<index_t>(dtype); }
+  static constexpr std::size_t SizeOf(int rank) { return 1 + 2 * static_cast<std::size_t>(rank); }
+  static constexpr int RankOf(index_t kind) { return static_cast<int>(kind / 256); }
+  /// Takes the first operand off, whose elements are at `data`.
+  TensorRef Next(void* data) {
+    const int rank = RankOf(words[0]);
+    const index_t* shape = words + 1;
+    const TensorRef tensor = {data, static_cast<DType>(words[0] % 256), {shape, shape + rank}, {shape + rank, shape + 2 * rank}};
+    words += SizeOf(rank);
+    size -= SizeOf(rank);
+    return tensor;
+  }
 };
 
 /// Thread-safe. A call with shapes and strides that were seen before, on a program of one kernel,
@@ -35,17 +46,18 @@ class CallSite {
     return inputs == num_inputs_ && inputs + outputs == num_operands_ && scalars == num_scalars_;
   }
 
-  /// Operands in the order of the program's buffers: inputs, then outputs. Checks and errors are
+  /// The data of the operands in the order of the program's buffers: inputs, then outputs. Checks and errors are
   /// those of runtime::Run; `threads` as in RunOptions, 0 leaving the choice to SetThreads.
-  void Run(const Operand* operands, const umbra_scalar* scalars, int threads = 0);
+  void Run(void* const* data, Layout layout, const umbra_scalar* scalars, int threads = 0);
 
   /// Threads that calls from all sites may use; 0: as many as the machine has.
   static void SetThreads(int threads);
 
  private:
   struct Prepared;
-  const Prepared* Prepare(const Operand* operands, const umbra_scalar* scalars, int threads);
-  bool Fits(const Prepared& prepared, const Operand* operands, int threads) const;
+  const Prepared* Prepare(void* const* data, Layout layout, const umbra_scalar* scalars, int threads);
+  static bool Fits(const Prepared& prepared, void* const* data, Layout layout, int threads);
+  static void LaunchPrepared(const Prepared& prepared, void* const* data, const umbra_scalar* scalars);
 
   std::shared_ptr<const Program> program_;
   std::size_t num_inputs_ = 0, num_operands_ = 0, num_scalars_ = 0;

@@ -3,6 +3,7 @@
 #ifndef UMBRA_JIT_H_
 #define UMBRA_JIT_H_
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -22,47 +23,63 @@ namespace detail {
 /// parts of the structure that its type does not tell (axes, scales).
 struct Gathered {
   static constexpr int kMax = 64;
-  static constexpr int kMaxRanks = 256;
-  runtime::Operand operands[kMax];
-  index_t strides[kMaxRanks];  ///< of all operands
+  static constexpr std::size_t kMaxLayout = 512;
+  void* data[kMax];
+  index_t layout[kMaxLayout];  ///< see runtime::Layout
   umbra_scalar scalars[kMax];
   std::int64_t structure[kMax];
-  int num_operands = 0, num_scalars = 0, num_structure = 0, num_strides = 0;
+  int num_operands = 0, num_scalars = 0, num_structure = 0;
+  std::size_t num_layout = 0;
 
   template <int dim, typename DType>
-  void Add(const Tensor<cpu, dim, DType>& t) {
+  [[gnu::always_inline]] void Add(const Tensor<cpu, dim, DType>& t) {
     Settle(t.stream_);
-    Require(num_operands < kMax, "an expression of more than ", kMax, " tensors: split it");
-    Require(num_strides + dim <= kMaxRanks, "an expression of more than ", kMaxRanks,
-            " dimensions in all: split it");
-    index_t* stride = strides + num_strides;
-    num_strides += dim;
+    constexpr std::size_t kSize = runtime::Layout::SizeOf(dim);
+    if (num_operands == kMax || num_layout + kSize > kMaxLayout) TooMany("tensors");
+    index_t* const shape = layout + num_layout + 1;
+    index_t* const stride = shape + dim;
+    shape[-1] = runtime::Layout::Kind(dim, DTypeOf<std::remove_const_t<DType>>::value);
+    for (int d = 0; d < dim; ++d) shape[d] = t.shape_[d];
     stride[dim - 1] = 1;
     if constexpr (dim > 1) stride[dim - 2] = t.stride_;
     for (int d = dim - 3; d >= 0; --d) stride[d] = stride[d + 1] * t.shape_[d + 1];
-    operands[num_operands++] = {const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_.shape_,
-                                stride, dim, DTypeOf<std::remove_const_t<DType>>::value};
+    num_layout += kSize;
+    data[num_operands++] = const_cast<std::remove_const_t<DType>*>(t.dptr_);
   }
   void AddStructure(std::int64_t value) {
-    Require(num_structure < kMax, "an expression of more than ", kMax, " axes: split it");
+    if (num_structure == kMax) TooMany("axes");
     structure[num_structure++] = value;
   }
-  /// Operands that are the very same tensor become one; `structure` says which.
-  void Deduplicate() {
+  [[noreturn, gnu::cold, gnu::noinline]] static void TooMany(const char* what) {
+    throw Error("an expression of more than " + std::to_string(kMax) + " " + what + ": split it");
+  }
+  /// Operands that are the very same tensor become one; then `structure` says of each which it is.
+  [[gnu::always_inline]] void Deduplicate() {
+    bool distinct = true;
+    for (int k = 1; k < num_operands; ++k)
+      for (int other = 0; other < k; ++other) distinct = distinct && data[other] != data[k];
+    if (!distinct) JoinSame();
+  }
+  [[gnu::noinline]] void JoinSame() {
     int kept = 0;
+    std::size_t begin = 0, end = 0;     // of the layout of operand k, and of those kept
+    std::size_t layout_of[kMax];        // of those kept
     for (int k = 0; k < num_operands; ++k) {
+      const std::size_t size = runtime::Layout::SizeOf(runtime::Layout::RankOf(layout[begin]));
       int same = 0;
-      while (same < kept && !Same(operands[same], operands[k])) ++same;
-      if (same == kept) operands[kept++] = operands[k];
+      while (same < kept && (data[same] != data[k] || !std::equal(layout + begin, layout + begin + size, layout + layout_of[same])))
+        ++same;
+      if (same == kept) {
+        std::copy(layout + begin, layout + begin + size, layout + end);
+        data[kept] = data[k];
+        layout_of[kept++] = end;
+        end += size;
+      }
+      begin += size;
       AddStructure(same);
     }
     num_operands = kept;
-  }
-  static bool Same(const runtime::Operand& a, const runtime::Operand& b) {
-    if (a.data != b.data || a.rank != b.rank || a.dtype != b.dtype) return false;
-    for (int d = 0; d < a.rank; ++d)
-      if (a.shape[d] != b.shape[d] || a.stride[d] != b.stride[d]) return false;
-    return true;
+    num_layout = end;
   }
 };
 
@@ -123,8 +140,8 @@ struct Bridge {
 template <typename DType>
 struct Bridge<expr::ScalarExp<DType>> {
   static constexpr bool kKnown = true;
-  static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) {
-    Require(g->num_scalars < Gathered::kMax, "an expression of more than ", Gathered::kMax, " numbers: split it");
+  [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) {
+    if (g->num_scalars == Gathered::kMax) Gathered::TooMany("numbers");
     umbra_scalar& s = g->scalars[g->num_scalars++];
     constexpr auto kType = DTypeOf<ComputeOf<DType>>::value;
     if constexpr (kType == umbra::DType::kFloat32) s.f32 = e.scalar_;
@@ -139,13 +156,13 @@ struct Bridge<expr::ScalarExp<DType>> {
 template <int dim, typename DType>
 struct Bridge<Tensor<cpu, dim, DType>> {
   static constexpr bool kKnown = true;
-  static void Gather(const Tensor<cpu, dim, DType>& e, Gathered* g) { g->Add(e); }
+  [[gnu::always_inline]] static void Gather(const Tensor<cpu, dim, DType>& e, Gathered* g) { g->Add(e); }
   static graph::Value Build(GraphWalk* w) { return w->Input<DType>(dim); }
 };
 template <typename Dst, typename Src, typename E, int etype>
 struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> {
   static constexpr bool kKnown = Bridge<E>::kKnown;
-  static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gathered* g) {
+  [[gnu::always_inline]] static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gathered* g) {
     Bridge<E>::Gather(e.exp, g);
   }
   static graph::Value Build(GraphWalk* w) {
@@ -161,7 +178,7 @@ struct Bridge<expr::TransposeExp<E, DType>> {
 template <typename OP, typename TA, typename DType, int etype>
 struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> {
   static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown;
-  static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gathered* g) {
+  [[gnu::always_inline]] static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gathered* g) {
     Bridge<TA>::Gather(e.src_, g);
   }
   static graph::Value Build(GraphWalk* w) { return ApplyOp<OP>({Bridge<TA>::Build(w)}); }
@@ -169,7 +186,7 @@ struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> {
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> {
   static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown && Bridge<TB>::kKnown;
-  static void Gather(const expr::BinaryMapExp<OP, TA, TB, DType, etype>& e, Gathered* g) {
+  [[gnu::always_inline]] static void Gather(const expr::BinaryMapExp<OP, TA, TB, DType, etype>& e, Gathered* g) {
     Bridge<TA>::Gather(e.lhs_, g);
     Bridge<TB>::Gather(e.rhs_, g);
   }
@@ -182,7 +199,7 @@ template <typename OP, typename TA, typename TB, typename TC, typename DType, in
 struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
   static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown && Bridge<TB>::kKnown &&
                                  Bridge<TC>::kKnown;
-  static void Gather(const expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>& e, Gathered* g) {
+  [[gnu::always_inline]] static void Gather(const expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>& e, Gathered* g) {
     Bridge<TA>::Gather(e.item1_, g);
     Bridge<TB>::Gather(e.item2_, g);
     Bridge<TC>::Gather(e.item3_, g);
@@ -213,7 +230,7 @@ struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> {
 template <typename Src, typename DType, int dimdst, int dimcast>
 struct Bridge<expr::Broadcast1DExp<Src, DType, dimdst, dimcast>> {
   static constexpr bool kKnown = Bridge<Src>::kKnown;
-  static void Gather(const expr::Broadcast1DExp<Src, DType, dimdst, dimcast>& e, Gathered* g) {
+  [[gnu::always_inline]] static void Gather(const expr::Broadcast1DExp<Src, DType, dimdst, dimcast>& e, Gathered* g) {
     Bridge<Src>::Gather(e.src_, g);
   }
   static graph::Value Build(GraphWalk* w) { return graph::Broadcast<dimcast>(Bridge<Src>::Build(w)); }
@@ -299,11 +316,12 @@ template <typename Saver, typename DType, int dim, typename E>
 std::shared_ptr<const graph::Graph> BuildGraph(const Gathered& g, std::string name) {
   graph::Builder builder(std::move(name));
   GraphWalk walk{&builder, g.structure, {}, {}, 0, 0};
-  // The last entries of the structure say which operands are one.
+  // The last entries of the structure say which operands are one, if some are.
   int count = 0;
   for (int k = g.num_structure; k > 0 && count < Gathered::kMax; --k, ++count)
     if (g.structure[k - 1] == -1) break;
   walk.operand_of.assign(g.structure + g.num_structure - count, g.structure + g.num_structure);
+  for (int k = 0; count == 0 && k < g.num_operands; ++k) walk.operand_of.push_back(k);
   graph::Value value = Bridge<E>::Build(&walk);
   if constexpr (!std::is_same_v<Saver, sv::saveto>)
     value = ApplyOp<typename Saver::OPType>({walk.Input<DType>(dim), value});
@@ -315,7 +333,7 @@ std::shared_ptr<const graph::Graph> BuildGraph(const Gathered& g, std::string na
 struct JitOptions {
   std::mutex mutex;
   CompileOptions options;
-  std::atomic<int> generation{0};
+  static inline std::atomic<int> generation{0};
   static JitOptions& Get() {
     static JitOptions options;
     return options;
@@ -328,22 +346,32 @@ struct JitSite {
       : structure(g.structure, g.structure + g.num_structure), generation(generation),
         function(std::move(f)), site(function.shared_program()) {}
   bool Fits(const Gathered& g, int wanted) const {
-    return generation == wanted && static_cast<int>(structure.size()) == g.num_structure &&
-           std::memcmp(structure.data(), g.structure, structure.size() * sizeof(std::int64_t)) == 0;
+    if (generation != wanted || static_cast<int>(structure.size()) != g.num_structure) return false;
+    for (int k = 0; k < g.num_structure; ++k)
+      if (structure[static_cast<std::size_t>(k)] != g.structure[k]) return false;
+    return true;
+  }
+  /// Is there machine code to call? Once there is, it is not asked for again.
+  bool Compiled() {
+    if (compiled.load(std::memory_order_acquire)) return true;
+    if (function.interpreted()) return false;
+    compiled.store(true, std::memory_order_release);
+    return true;
   }
   std::vector<std::int64_t> structure;
   int generation;
   Function function;
   runtime::CallSite site;
+  std::atomic<bool> compiled{false};
 };
 
 inline void RunInterpreted(const Function& function, const Gathered& g) {
   runtime::Arguments arguments;
+  runtime::Layout layout{g.layout, g.num_layout};
   for (int k = 0; k < g.num_operands; ++k) {
     const auto& buffer = function.program().buffers[static_cast<std::size_t>(k)];
-    const runtime::Operand& o = g.operands[k];
     (buffer.kind == runtime::Buffer::Kind::kInput ? arguments.inputs : arguments.outputs)
-        .push_back({o.data, o.dtype, {o.shape, o.shape + o.rank}, {o.stride, o.stride + o.rank}});
+        .push_back(layout.Next(g.data[k]));
   }
   arguments.scalars.assign(g.scalars, g.scalars + g.num_scalars);
   function(arguments);
@@ -379,8 +407,7 @@ inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
   if constexpr (!std::is_same_v<Saver, sv::saveto>) g.Add(dst);
   g.AddStructure(-1);
   g.Deduplicate();
-  JitOptions& options = JitOptions::Get();
-  const int generation = options.generation.load(std::memory_order_acquire);
+  const int generation = JitOptions::generation.load(std::memory_order_acquire);
   JitSite* site = latest.load(std::memory_order_acquire);
   if (site == nullptr || !site->Fits(g, generation)) {
     const std::lock_guard lock(mutex);
@@ -390,6 +417,7 @@ inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
     if (site == nullptr) {
       CompileOptions chosen;
       {
+        JitOptions& options = JitOptions::Get();
         const std::lock_guard options_lock(options.mutex);
         chosen = options.options;
       }
@@ -400,8 +428,8 @@ inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
     latest.store(site, std::memory_order_release);
   }
   g.Add(dst);
-  if (site->function.interpreted()) RunUncompiled<Saver>(site->function, g, dst, exp);
-  else site->site.Run(g.operands, g.scalars);
+  if (site->Compiled()) site->site.Run(g.data, {g.layout, g.num_layout}, g.scalars);
+  else RunUncompiled<Saver>(site->function, g, dst, exp);
 }
 
 /// `dst Saver exp` compiled where that is possible, else eagerly: what assignments are if
