@@ -1,6 +1,7 @@
 #include "runtime/parallel.h"
 
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include <cstdlib>
 #include <memory>
@@ -20,7 +21,9 @@ void ParallelFor(int parts, const std::function<void(int)>& body) {
     if (parts == 1) body(0);
     return;
   }
-  tbb::parallel_for(0, parts, 1, body, tbb::static_partitioner());
+  // A thread that waits for the others takes up no foreign task: that might be a call of another program,
+  // whose temporaries are this thread's too.
+  tbb::this_task_arena::isolate([&] { tbb::parallel_for(0, parts, 1, body, tbb::static_partitioner()); });
 }
 
 void* ThreadScratch(std::size_t bytes) {
