@@ -374,6 +374,8 @@ class ValueEmitter : protected KernelShape {
       } else if (const auto run = LaneRunOf(id)) {
         const auto [first, last] = RunText(*run, index, lanes);
         e = {fmt::format("lanes_between<{}>({}, {})", speller_->Type(type), first, last)};
+      } else if (const auto slope = SlopeOf(id)) {
+        e = {fmt::format("ramp<{}>({}, {})", speller_->Type(type), EmitLane(lanes_, id, index, nullptr), *slope)};
       } else {
         DeclareLanes(id, type, index, lanes, names);
         return;

@@ -66,6 +66,13 @@ class KernelShape {
     return FindLaneRun(kernel_, id, [this](int value) { return IsAlike(value); });
   }
 
+  /// By how much the position grows from lane to lane, if evenly.
+  std::optional<long long> SlopeOf(int id) const {
+    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
+    if (v.type != DType::kInt64 || v.kind == plan::Value::Kind::kGather) return std::nullopt;
+    return FindSlope(kernel_, id, [this](int value) { return IsAlike(value); });
+  }
+
   /// Do stores go past the caches?
   bool Streams() const {
     return options_.variant.nontemporal && !columns_;

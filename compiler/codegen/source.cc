@@ -35,7 +35,7 @@ const TargetRow& Row(Target target) {
 }
 
 // The parts of the prelude, beyond its base, that not every kernel needs.
-constexpr std::array<std::string_view, 6> kParts = {"half", "reduce", "math", "trig", "power", "special"};
+constexpr std::array<std::string_view, 7> kParts = {"half", "reduce", "math", "trig", "power", "special", "random"};
 
 std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/{}.h", part); }
 
@@ -49,6 +49,7 @@ std::set<std::string_view> PartsOf(const std::vector<const plan::Kernel*>& kerne
       if (IsHalf(value.type)) used.insert("half");
     }
   if (used.count("special") != 0) used.insert("power");
+  if (used.count("random") != 0) used.insert("trig");
   if (used.count("power") + used.count("trig") != 0) used.insert("math");
   return used;
 }

@@ -70,6 +70,10 @@ class Analysis {
 
 }  // namespace
 
+std::optional<long long> FindSlope(const Kernel& kernel, int id, const IsAlike& is_alike) {
+  return Analysis(kernel, is_alike).Slope(id);
+}
+
 std::optional<LaneRun> FindLaneRun(const Kernel& kernel, int id, const IsAlike& is_alike) {
   LaneRun run;
   if (!Analysis(kernel, is_alike).Join(id, &run)) return std::nullopt;

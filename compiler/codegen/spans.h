@@ -32,6 +32,8 @@ struct Span {
 
 using IsAlike = std::function<bool(int value)>;
 
+/// By how much the i64 `id` grows from lane to lane, if evenly.
+std::optional<long long> FindSlope(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
 /// The condition `id` as a run of lanes, if it is one.
 std::optional<LaneRun> FindLaneRun(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
 /// The gather `id` as a span, if it is one.

@@ -147,6 +147,10 @@ Value IndexMap(std::string_view name, const std::vector<Value>& sources,
   return With(sources, [&](Composer& c, const auto& o) { return c.IndexMap(name, o, params); });
 }
 
+Value Draw(std::string_view distribution, const Value& like, const Value& key, const Value& first) {
+  return With({like, key, first}, [&](Composer& c, const auto& o) { return c.Draw(distribution, o[0], o[1], o[2]); });
+}
+
 Value Cast(const Value& value, DType dtype) {
   RequireDType(dtype, "a conversion");
   return With({value}, [&](Composer& c, const auto& o) { return c.Cast(o[0], dtype); });

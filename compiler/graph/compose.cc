@@ -113,6 +113,26 @@ Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& so
   return Operand::Node(BuildIndexMap(&graph_, name, nodes, params, dtype));
 }
 
+Operand Composer::Draw(std::string_view distribution, const Operand& like, const Operand& key, const Operand& first) {
+  const int model = Resolve(like, "the model of " + std::string(distribution));
+  const PartialShape shape = graph_.node(model).shape;
+  const DType dtype = ComputeType(graph_.node(model).dtype);
+  const auto op = FindOp(detail::Concat(distribution, "_", Name(dtype)));
+  Require(op.has_value(), distribution, "(x, key, first) draws numbers of the dtype of x, f32 or f64; x is ", Name(dtype));
+  int position = shape.size() == 0 ? graph_.Constant(0, DType::kInt64) : graph_.Index(0, shape);
+  for (std::size_t d = 1; d < shape.size(); ++d) {
+    const int before = graph_.Map(Op::mul, {position, graph_.ExtentOf(shape[d])});
+    position = graph_.Map(Op::plus, {before, graph_.Index(static_cast<int>(d), shape)});
+  }
+  const auto number = [&](const Operand& o, const char* what) {
+    const int node = Cast(o, DType::kInt64).node;
+    Require(graph_.node(node).shape.size() == 0, distribution, ": ", what, " is one whole number");
+    return node;
+  };
+  const int counter = graph_.Map(Op::plus, {number(first, "the first counter"), position});
+  return Operand::Node(graph_.Map(*op, {counter, number(key, "the key")}));
+}
+
 Operand Composer::Apply(std::string_view name, const std::vector<Operand>& operands) {
   if (const auto op = FindOp(name)) return Map(*op, operands);
   if (const Composite* composite = FindComposite(name)) return Apply(*composite, operands);

@@ -55,6 +55,10 @@ class Composer {
   Operand IndexMap(std::string_view name, const std::vector<Operand>& sources,
                    const std::vector<index_t>& params, DType dtype = DType::kFloat32);
 
+  /// Random numbers, "uniform" in [0, 1) or standard "gaussian", of the shape and dtype (f32 or f64) of `like`:
+  /// element i of it, counted row by row, is number first + i of the sequence of `key`; both are whole numbers.
+  Operand Draw(std::string_view distribution, const Operand& like, const Operand& key, const Operand& first);
+
   /// The node of a value that has to stand on its own; `what` names it for the message.
   int Resolve(const Operand& value, std::string_view what);
   /// The node of a value brought to `shape` (literals, scalars and pending broadcasts are spread).

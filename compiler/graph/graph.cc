@@ -78,6 +78,7 @@ bool Accepts(OpTypes types, DType dtype) {
     case OpTypes::kNumeric: return dtype != DType::kBool;
     case OpTypes::kFloat: return IsFloat(dtype);
     case OpTypes::kBool: return dtype == DType::kBool;
+    case OpTypes::kInt64: return dtype == DType::kInt64;
     case OpTypes::kAny: return true;
   }
   return false;
@@ -88,6 +89,7 @@ std::string_view TypesText(OpTypes types) {
     case OpTypes::kNumeric: return "numbers";
     case OpTypes::kFloat: return "floating-point numbers";
     case OpTypes::kBool: return "a condition";
+    case OpTypes::kInt64: return "i64";
     case OpTypes::kAny: return "anything";
   }
   return "";
@@ -212,7 +214,8 @@ int Graph::Map(Op op, std::vector<int> inputs) {
             Describe(*this, inputs[0]), " given; write e.g. x != 0");
   const DType dtype = node(inputs[first_value]).dtype;
   Require(Accepts(info.types, dtype), info.name, " takes ", TypesText(info.types), ", but ",
-          Describe(*this, inputs[first_value]), " was given; convert it with tcast<f32>(...)");
+          Describe(*this, inputs[first_value]), " was given; convert it with tcast<",
+          info.types == OpTypes::kInt64 ? "i64" : "f32", ">(...)");
   for (std::size_t k = first_value; k < inputs.size(); ++k)
     Require(node(inputs[k]).dtype == dtype, info.name, ": the operands have different dtypes: ",
             Describe(*this, inputs[first_value]), " and ", Describe(*this, inputs[k]),
@@ -220,7 +223,7 @@ int Graph::Map(Op op, std::vector<int> inputs) {
   Node made;
   made.kind = Kind::kMap;
   made.op = op;
-  made.dtype = info.result == OpResult::kBool ? DType::kBool : dtype;
+  made.dtype = ResultType(info, dtype);
   int shaped = -1;
   for (int input : inputs) {
     const PartialShape& shape = node(input).shape;

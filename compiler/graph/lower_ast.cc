@@ -152,6 +152,10 @@ class ExpressionLowering {
                                                                         : " takes operands of rank 3: write dot");
       return product;
     }
+    if (e.name == "uniform" || e.name == "gaussian") {
+      Arity(e, operands, 3, 3);
+      return composer_.Draw(e.name, operands[0], operands[1], operands[2]);
+    }
     if (e.name == "tcast") {
       Arity(e, operands, 1, 1);
       if (const auto type = e.parameters.size() == 1 ? FindDType(e.parameters[0]) : std::nullopt)

@@ -21,6 +21,8 @@ constexpr auto kSame = OpResult::kSame;
 constexpr OpInfo kOps[] = {
 #define UMBRA_PRIMITIVE(name, arity, dtypes, result, text, header, cost, doc) \
   {#name, arity, dtypes, result, text, #header, cost, doc},
+#define UMBRA_DRAW(name, function, type, result, cost, doc) \
+  {#name, 2, OpTypes::kInt64, OpResult::result, #function "<" #type ">({0}, {1})", "random", cost, doc},
 #include "umbra/ops.def"
 };
 
@@ -32,6 +34,16 @@ constexpr Composite kComposites[] = {
 constexpr std::array<std::string_view, 4> kReducers = {"sum", "maximum", "minimum", "product"};
 
 }  // namespace
+
+DType ResultType(const OpInfo& info, DType operands) {
+  switch (info.result) {
+    case OpResult::kSame: return operands;
+    case OpResult::kBool: return DType::kBool;
+    case OpResult::kFloat32: return DType::kFloat32;
+    case OpResult::kFloat64: return DType::kFloat64;
+  }
+  return operands;
+}
 
 const OpInfo& Info(Op op) { return kOps[static_cast<std::size_t>(op)]; }
 

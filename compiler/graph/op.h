@@ -15,13 +15,14 @@ namespace umbra::graph {
 /// The primitive elementwise operators of umbra/ops.def.
 enum class Op : std::uint8_t {
 #define UMBRA_PRIMITIVE(name, ...) name,
+#define UMBRA_DRAW(name, ...) name,
 #include "umbra/ops.def"
 };
 
 /// Operand dtypes that an operator accepts.
-enum class OpTypes : std::uint8_t { kNumeric, kFloat, kBool, kAny };
-/// Its result's dtype: that of the operands, or bool.
-enum class OpResult : std::uint8_t { kSame, kBool };
+enum class OpTypes : std::uint8_t { kNumeric, kFloat, kBool, kInt64, kAny };
+/// Its result's dtype: that of the operands, or the one that it names.
+enum class OpResult : std::uint8_t { kSame, kBool, kFloat32, kFloat64 };
 
 /// The table's row of a primitive.
 struct OpInfo {
@@ -35,6 +36,8 @@ struct OpInfo {
   std::string_view doc;
 };
 
+/// The dtype of an operator's result, of operands of `operands`.
+DType ResultType(const OpInfo& info, DType operands);
 /// The row of `op`.
 const OpInfo& Info(Op op);
 /// The primitive called `name`, if there is one.

@@ -29,7 +29,7 @@ constexpr std::string_view kParametrised[] = {"broadcast",         "reduce_with_
                                               "sumall_except_dim", "transpose",        "tcast"};
 
 bool IsBuiltIn(const std::string& name) {
-  static constexpr std::string_view kPlain[] = {"sum_rows", "dot", "batch_dot"};
+  static constexpr std::string_view kPlain[] = {"sum_rows", "dot", "batch_dot", "uniform", "gaussian"};
   return std::find(std::begin(kParametrised), std::end(kParametrised), name) != std::end(kParametrised) ||
          std::find(std::begin(kPlain), std::end(kPlain), name) != std::end(kPlain) ||
          FindOp(name) || FindComposite(name) != nullptr || FindIndexMap(name) != nullptr ||

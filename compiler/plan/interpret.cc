@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "umbra/error.h"
 #include "umbra/op.h"
+#include "umbra/prelude/random.h"
 
 namespace umbra::plan {
 
@@ -136,6 +138,16 @@ Number FloatMap(Op op, DType type, Number wide_x, Number wide_y) {
   return Function(op, x, y);
 }
 
+std::optional<Number> Draw(Op op, Number counter, Number key) {
+  switch (op) {
+#define UMBRA_DRAW(name, function, type, ...) \
+  case Op::name:                              \
+    return simd::function<type>(static_cast<simd::i64>(counter), static_cast<simd::i64>(key));
+#include "umbra/ops.def"
+    default: return std::nullopt;
+  }
+}
+
 Number Map(Op op, DType result, DType operand, const Number* args) {
   const Number a = args[0], b = args[1];
   switch (op) {
@@ -151,6 +163,7 @@ Number Map(Op op, DType result, DType operand, const Number* args) {
     case Op::select: return a != 0 ? b : args[2];
     default: break;
   }
+  if (const auto drawn = Draw(op, a, b)) return *drawn;
   if (IsInteger(operand)) return IntMap(op, operand, a, b);
   return RoundTo(result, FloatMap(op, operand, a, b));
 }

@@ -84,6 +84,11 @@ Value Dot(const Value& a, const Value& b, bool transpose_a = false, bool transpo
 /// numbers. Throws umbra::Error if they do not fit.
 Value IndexMap(std::string_view name, const std::vector<Value>& sources,
                const std::vector<index_t>& params);
+/// Random numbers of the shape and dtype (f32 or f64) of `like`, whose elements are not read: "uniform" in [0, 1), or
+/// "gaussian" with mean 0 and standard deviation 1. Element i, counted row by row, is number first + i of the sequence
+/// of `key`, the same in every route; both are whole numbers, i64 scalars as a rule. Throws umbra::Error for another
+/// distribution or dtype.
+Value Draw(std::string_view distribution, const Value& like, const Value& key, const Value& first);
 /// Conversion: floats to i32 truncate and saturate, NaN becomes 0.
 Value Cast(const Value& value, DType dtype);
 

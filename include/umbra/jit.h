@@ -13,6 +13,7 @@
 #include "umbra/call_site.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
+#include "umbra/random.h"
 #include "umbra/tensor.h"
 
 namespace umbra {
@@ -34,17 +35,26 @@ struct Gathered {
   template <int dim, typename DType>
   [[gnu::always_inline]] void Add(const Tensor<cpu, dim, DType>& t) {
     Settle(t.stream_);
-    constexpr std::size_t kSize = runtime::Layout::SizeOf(dim);
-    if (num_operands == kMax || num_layout + kSize > kMaxLayout) TooMany("tensors");
-    index_t* const shape = layout + num_layout + 1;
-    index_t* const stride = shape + dim;
-    shape[-1] = runtime::Layout::Kind(dim, DTypeOf<std::remove_const_t<DType>>::value);
-    for (int d = 0; d < dim; ++d) shape[d] = t.shape_[d];
+    index_t* const stride = AddOperand(const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_);
     stride[dim - 1] = 1;
     if constexpr (dim > 1) stride[dim - 2] = t.stride_;
     for (int d = dim - 3; d >= 0; --d) stride[d] = stride[d + 1] * t.shape_[d + 1];
-    num_layout += kSize;
-    data[num_operands++] = const_cast<std::remove_const_t<DType>*>(t.dptr_);
+  }
+  /// An operand that stands for its shape only: nobody reads its elements.
+  template <typename DType, int dim>
+  void AddShape(const Shape<dim>& shape) {
+    static DType element{};
+    std::fill_n(AddOperand(&element, shape), dim, index_t{0});
+  }
+  template <typename DType>
+  [[gnu::always_inline]] void AddScalar(ComputeOf<DType> number) {
+    if (num_scalars == kMax) TooMany("numbers");
+    umbra_scalar& s = scalars[num_scalars++];
+    constexpr auto kType = DTypeOf<ComputeOf<DType>>::value;
+    if constexpr (kType == umbra::DType::kFloat32) s.f32 = number;
+    else if constexpr (kType == umbra::DType::kFloat64) s.f64 = number;
+    else if constexpr (kType == umbra::DType::kInt64) s.i64 = number;
+    else s.i32 = number;
   }
   void AddStructure(std::int64_t value) {
     if (num_structure == kMax) TooMany("axes");
@@ -81,6 +91,20 @@ struct Gathered {
     num_operands = kept;
     num_layout = end;
   }
+
+ private:
+  // Returns the place of its strides.
+  template <int dim, typename DType>
+  [[gnu::always_inline]] index_t* AddOperand(DType* memory, const Shape<dim>& shape) {
+    constexpr std::size_t kSize = runtime::Layout::SizeOf(dim);
+    if (num_operands == kMax || num_layout + kSize > kMaxLayout) TooMany("tensors");
+    index_t* const extent = layout + num_layout + 1;
+    extent[-1] = runtime::Layout::Kind(dim, DTypeOf<DType>::value);
+    for (int d = 0; d < dim; ++d) extent[d] = shape[d];
+    num_layout += kSize;
+    data[num_operands++] = memory;
+    return extent + dim;
+  }
 };
 
 // Expressions compute with bool as with a number, 0 or 1.
@@ -105,6 +129,10 @@ struct GraphWalk {
       inputs.push_back(builder->Input("a" + std::to_string(index), DTypeOf<DType>::value,
                                       PartialShape::dynamic(dim)));
     return AsNumber<DType>(inputs[index]);
+  }
+  template <typename DType>
+  graph::Value Scalar() {
+    return builder->Scalar("s" + std::to_string(next_scalar++), DTypeOf<ComputeOf<DType>>::value);
   }
 };
 
@@ -140,24 +168,47 @@ struct Bridge {
 template <typename DType>
 struct Bridge<expr::ScalarExp<DType>> {
   static constexpr bool kKnown = true;
-  [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) {
-    if (g->num_scalars == Gathered::kMax) Gathered::TooMany("numbers");
-    umbra_scalar& s = g->scalars[g->num_scalars++];
-    constexpr auto kType = DTypeOf<ComputeOf<DType>>::value;
-    if constexpr (kType == umbra::DType::kFloat32) s.f32 = e.scalar_;
-    else if constexpr (kType == umbra::DType::kFloat64) s.f64 = e.scalar_;
-    else if constexpr (kType == umbra::DType::kInt64) s.i64 = e.scalar_;
-    else s.i32 = e.scalar_;
-  }
-  static graph::Value Build(GraphWalk* w) {
-    return w->builder->Scalar("s" + std::to_string(w->next_scalar++), DTypeOf<ComputeOf<DType>>::value);
-  }
+  [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) { g->AddScalar<DType>(e.scalar_); }
+  static graph::Value Build(GraphWalk* w) { return w->Scalar<DType>(); }
 };
 template <int dim, typename DType>
 struct Bridge<Tensor<cpu, dim, DType>> {
   static constexpr bool kKnown = true;
   [[gnu::always_inline]] static void Gather(const Tensor<cpu, dim, DType>& e, Gathered* g) { g->Add(e); }
   static graph::Value Build(GraphWalk* w) { return w->Input<DType>(dim); }
+};
+// A tensor of random numbers: its shape comes as an operand of stride 0 whose elements nobody reads, its key, its first
+// counter and what the distribution has as numbers, so that no call compiles anew.
+template <typename Distribution, typename DType, int dim>
+struct Bridge<expr::RandomExp<Distribution, DType, dim>> {
+  static constexpr bool kKnown = true;
+  using E = expr::RandomExp<Distribution, DType, dim>;
+  static void Gather(const E& e, Gathered* g) {
+    g->AddShape<DType>(e.shape_);
+    g->AddScalar<std::int64_t>(static_cast<std::int64_t>(e.key_));
+    g->AddScalar<std::int64_t>(static_cast<std::int64_t>(e.first_));
+    Add(e.distribution_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    const graph::Value like = w->Input<DType>(dim), key = w->Scalar<std::int64_t>(), first = w->Scalar<std::int64_t>();
+    return Apply(static_cast<const Distribution*>(nullptr), graph::Draw(Distribution::kName, like, key, first), w);
+  }
+
+ private:
+  static void Add(const Uniform<DType>& d, Gathered* g) {
+    for (const DType number : {d.a, d.b, d.last}) g->AddScalar<DType>(number);
+  }
+  static graph::Value Apply(const Uniform<DType>*, const graph::Value& u, GraphWalk* w) {
+    const graph::Value a = w->Scalar<DType>(), b = w->Scalar<DType>(), last = w->Scalar<DType>();
+    return graph::Apply("minimum", {graph::Apply("maximum", {a * (1 - u) + b * u, a}), last});
+  }
+  static void Add(const Gaussian<DType>& d, Gathered* g) {
+    for (const DType number : {d.mu, d.sigma}) g->AddScalar<DType>(number);
+  }
+  static graph::Value Apply(const Gaussian<DType>*, const graph::Value& n, GraphWalk* w) {
+    const graph::Value mu = w->Scalar<DType>(), sigma = w->Scalar<DType>();
+    return mu + sigma * n;
+  }
 };
 template <typename Dst, typename Src, typename E, int etype>
 struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> {

@@ -1,7 +1,7 @@
 // What a generated kernel stands on: packets as vector-extension types, with named operations for
 // what the language's operators do not say. No system header. Scalars take part everywhere as
 // packets of width one, so that one text gives the same bits at every width. Reductions and functions
-// are in headers of their own (umbra/prelude/reduce.h, math.h, trig.h, power.h, special.h), which a
+// are in headers of their own (umbra/prelude/reduce.h, math.h, trig.h, power.h, special.h, random.h), which a
 // kernel that uses them includes.
 #ifndef UMBRA_KERNEL_PRELUDE_H_
 #define UMBRA_KERNEL_PRELUDE_H_

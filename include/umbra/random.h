@@ -1,6 +1,5 @@
-// Random numbers from a counter: number i of a sequence is a function of seed and i (Philox 4x32-10,
-// Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), so that any part can be drawn
-// by anybody, in any order, with the same result.
+// Random numbers from a counter: number i of a sequence is a function of seed and i (umbra/prelude/random.h), so
+// that any part can be drawn by anybody, in any order, eagerly or in a compiled kernel, with the same result.
 #ifndef UMBRA_RANDOM_H_
 #define UMBRA_RANDOM_H_
 
@@ -10,11 +9,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "umbra/prelude/random.h"
 #include "umbra/tensor.h"
 
 namespace umbra {
 
-/// Four random words of block `counter` of the sequence of `key`.
+/// Four random words of block `counter` of the sequence of `key`: Philox 4x32-10 (Salmon et al., "Parallel random
+/// numbers: as easy as 1, 2, 3", 2011), whose counter's upper half is 0.
 inline std::array<std::uint32_t, 4> Philox(std::uint64_t key, std::uint64_t counter) {
   std::array<std::uint32_t, 4> c = {static_cast<std::uint32_t>(counter),
                                     static_cast<std::uint32_t>(counter >> 32), 0, 0};
@@ -30,51 +31,35 @@ inline std::array<std::uint32_t, 4> Philox(std::uint64_t key, std::uint64_t coun
 }
 
 namespace detail {
-/// Four words as two numbers uniform in [0, 1), with 53 bits each.
-inline std::array<double, 2> TwoUnits(const std::array<std::uint32_t, 4>& words) {
-  const auto unit = [&](std::size_t k) {
-    return static_cast<double>((std::uint64_t{words[k]} << 32 | words[k + 1]) >> 11) * 0x1p-53;
-  };
-  return {unit(0), unit(2)};
-}
-
 /// Uniform in [a, b), or a if they are equal.
 template <typename DType>
 struct Uniform {
-  static constexpr int kPerBlock = sizeof(DType) == 4 ? 4 : 2;
-  using Numbers = std::array<DType, kPerBlock>;
-  Numbers operator()(const std::array<std::uint32_t, 4>& words) const {
-    Numbers numbers;
-    for (std::size_t k = 0; k < numbers.size(); ++k) {
-      DType u;
-      if constexpr (kPerBlock == 4) u = static_cast<DType>(words[k] >> 8) * 0x1p-24f;
-      else u = TwoUnits(words)[k];
-      const DType x = a * (1 - u) + b * u;
-      numbers[k] = x < b || a == b ? x : std::nextafter(b, a);
-    }
-    return numbers;
+  static constexpr const char* kName = "uniform";
+  DType a, b, last;  // the largest number of the interval
+  template <typename I>
+  simd::Rebind<I, DType> operator()(I counter, I key) const {
+    using V = simd::Rebind<I, DType>;
+    const V u = simd::random_uniform<DType>(counter, key);
+    const V x = a * (DType(1) - u) + b * u;
+    return simd::minimum(simd::maximum(x, simd::fill<V>(a)), simd::fill<V>(last));
   }
-  DType a, b;
 };
 
-/// Normal with mean `mu` and standard deviation `sigma` (Box and Muller's method).
+/// Normal with mean `mu` and standard deviation `sigma`.
 template <typename DType>
 struct Gaussian {
-  static constexpr int kPerBlock = 2;
-  using Numbers = std::array<DType, kPerBlock>;
-  Numbers operator()(const std::array<std::uint32_t, 4>& words) const {
-    const auto [u, v] = TwoUnits(words);
-    const double radius = std::sqrt(-2 * std::log(1 - u)), angle = 6.283185307179586 * v;
-    return {mu + sigma * static_cast<DType>(radius * std::cos(angle)),
-            mu + sigma * static_cast<DType>(radius * std::sin(angle))};
-  }
+  static constexpr const char* kName = "gaussian";
   DType mu, sigma;
+  template <typename I>
+  simd::Rebind<I, DType> operator()(I counter, I key) const {
+    return mu + sigma * simd::random_gaussian<DType>(counter, key);
+  }
 };
 }  // namespace detail
 
 namespace expr {
-/// A tensor of random numbers that is never stored: element i of it, counted row by row, is a function of
-/// the key and of block `first_ + i / kPerBlock`.
+/// A tensor of random numbers that is never stored: element i of it, counted row by row, is number first_ + i of
+/// the sequence of the key.
 template <typename Distribution, typename DType, int dim>
 struct RandomExp : MakeTensorExp<RandomExp<Distribution, DType, dim>, void, dim, DType> {
   RandomExp(Distribution distribution, const Shape<dim>& shape, std::uint64_t key, std::uint64_t first)
@@ -88,26 +73,22 @@ template <typename Distribution, typename DType, int dim>
 struct ExpInfo<RandomExp<Distribution, DType, dim>> {
   static constexpr int kDim = dim;
   static constexpr int kDevMask = cpu::kDevMask;
-  static constexpr bool kPacket = false;
+  static constexpr bool kPacket = kHasPackets<DType>;
 };
 template <typename Distribution, typename DType, int dim>
 struct Plan<RandomExp<Distribution, DType, dim>, DType> {
-  explicit Plan(const RandomExp<Distribution, DType, dim>& e) : exp_(e), columns_(e.shape_[dim - 1]) {}
-  DType Eval(index_t y, index_t x) const {
-    const auto i = static_cast<std::uint64_t>(y * columns_ + x);
-    const std::uint64_t block = exp_.first_ + i / Distribution::kPerBlock;
-    if (!drawn_ || block != block_) {
-      numbers_ = exp_.distribution_(Philox(exp_.key_, block));
-      block_ = block;
-      drawn_ = true;
-    }
-    return numbers_[i % Distribution::kPerBlock];
+  explicit Plan(const RandomExp<Distribution, DType, dim>& e)
+      : distribution_(e.distribution_), key_(static_cast<simd::i64>(e.key_)), first_(static_cast<simd::i64>(e.first_)),
+        columns_(e.shape_[dim - 1]) {}
+  DType Eval(index_t y, index_t x) const { return distribution_(first_ + y * columns_ + x, key_); }
+  template <typename V>
+  V EvalPacket(index_t y, index_t x, index_t) const {
+    using I = simd::Rebind<V, simd::i64>;
+    return distribution_(simd::ramp<I>(first_ + y * columns_ + x, 1), simd::fill<I>(key_));
   }
-  RandomExp<Distribution, DType, dim> exp_;
+  Distribution distribution_;
+  simd::i64 key_, first_;
   index_t columns_;
-  mutable typename Distribution::Numbers numbers_{};  // of the block that was asked for last
-  mutable std::uint64_t block_ = 0;
-  mutable bool drawn_ = false;
 };
 }  // namespace expr
 
@@ -137,13 +118,13 @@ class Random {
   void SampleGaussian(Tensor<Device, dim, DType>* dst, DType mu = 0, DType sigma = 1) {
     expr::MapExp<sv::saveto>(dst, gaussian(dst->shape_, mu, sigma));
   }
-  /// A tensor of `shape` with uniform or normal elements, as an expression: nothing is stored, and it can
-  /// be evaluated any number of times, with the same result.
+  /// A tensor of `shape` with uniform or normal elements, as an expression: nothing is stored, it is fused into a
+  /// compiled kernel, and it can be evaluated any number of times, with the same result.
   template <int dim>
   expr::RandomExp<detail::Uniform<DType>, DType, dim> uniform(const Shape<dim>& shape, DType a = 0, DType b = 1) {
     Require(std::isfinite(a) && std::isfinite(b) && a <= b, "Random: uniform numbers of [", a, ", ", b,
             "): two finite numbers in ascending order are expected");
-    return Take(detail::Uniform<DType>{a, b}, shape);
+    return Take(detail::Uniform<DType>{a, b, a == b ? a : std::nextafter(b, a)}, shape);
   }
   template <int dim>
   expr::RandomExp<detail::Gaussian<DType>, DType, dim> gaussian(const Shape<dim>& shape, DType mu = 0, DType sigma = 1) {
@@ -154,7 +135,7 @@ class Random {
   void Shuffle(Tensor<Device, dim, T>* data) {
     expr::CheckTensor(*data);
     for (index_t i = data->size(0) - 1; i > 0; --i) {
-      const double u = detail::TwoUnits(Philox(seed_, next_++))[0];
+      const double u = simd::random_uniform<double>(static_cast<simd::i64>(next_++), static_cast<simd::i64>(seed_));
       const auto j = static_cast<index_t>(u * static_cast<double>(i + 1));
       if (i == j) continue;
       if constexpr (dim == 1) {
@@ -171,12 +152,12 @@ class Random {
  private:
   template <typename Distribution, int dim>
   expr::RandomExp<Distribution, DType, dim> Take(const Distribution& distribution, const Shape<dim>& shape) {
-    const std::uint64_t first = next_, per_block = Distribution::kPerBlock;
-    next_ += (shape.Size() + per_block - 1) / per_block;
+    const std::uint64_t first = next_;
+    next_ += static_cast<std::uint64_t>(shape.Size());
     return {distribution, shape, seed_, first};
   }
 
-  std::uint64_t seed_ = 0, next_ = 0;  // the next block that nobody has drawn from
+  std::uint64_t seed_ = 0, next_ = 0;  // the next number that nobody has drawn
 };
 
 }  // namespace umbra

@@ -13,7 +13,18 @@ std::string_view Dtypes(graph::OpTypes types) {
     case graph::OpTypes::kNumeric: return "f32 f64 i32 i64";
     case graph::OpTypes::kFloat: return "f32 f64";
     case graph::OpTypes::kBool: return "bool";
+    case graph::OpTypes::kInt64: return "i64";
     case graph::OpTypes::kAny: return "any";
+  }
+  return "";
+}
+
+std::string_view Result(graph::OpResult result) {
+  switch (result) {
+    case graph::OpResult::kSame: return "same";
+    case graph::OpResult::kBool: return "bool";
+    case graph::OpResult::kFloat32: return "f32";
+    case graph::OpResult::kFloat64: return "f64";
   }
   return "";
 }
@@ -42,7 +53,7 @@ void Operators(bool markdown) {
                "| operator | operands | dtypes | result | meaning |\n|---|---|---|---|---|\n");
     for (const graph::OpInfo& op : graph::Primitives())
       fmt::print("| `{}` | {} | {} | {} | {} |\n", op.name, op.arity, Dtypes(op.types),
-                 op.result == graph::OpResult::kBool ? "bool" : "same", op.doc);
+                 Result(op.result), op.doc);
     fmt::print("\nThese are written in terms of others, as `UMBRA_OP` defines a user's:\n\n"
                "| operator | definition | meaning |\n|---|---|---|\n");
     for (const graph::Composite& op : graph::Composites())

@@ -36,6 +36,13 @@ UMBRA_INLINE V iota() {
   return v;
 }
 
+// first, first + step, first + 2 step, ...
+template <typename V>
+UMBRA_INLINE V ramp(Elem<V> first, Elem<V> step) {
+  if constexpr (kWidth<V> == 1) return first;
+  else return fill<V>(first) + iota<V>() * step;
+}
+
 // Lane k is f(k); the head of n lanes, zero in the rest.
 template <typename V, typename F>
 UMBRA_INLINE V by_lane_head(i64 n, F f) {
