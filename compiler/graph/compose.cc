@@ -105,11 +105,14 @@ Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& so
   for (const Operand& source : sources)
     nodes.push_back(Resolve(source, "an operand of " + std::string(name)));
   // Sources of one narrow dtype are moved as they are; others meet in what they are computed in.
-  for (int node : nodes)
-    if (graph_.node(node).dtype != graph_.node(nodes[0]).dtype) {
-      for (int& widened : nodes) widened = graph_.Cast(widened, ComputeType(graph_.node(widened).dtype));
-      break;
-    }
+  const IndexMapInfo* info = FindIndexMap(name);
+  std::vector<int*> data;
+  for (std::size_t k = 0; k < nodes.size(); ++k)
+    if (info == nullptr || static_cast<int>(k) != info->index_source) data.push_back(&nodes[k]);
+  const bool alike = std::all_of(data.begin(), data.end(),
+                                 [&](int* node) { return graph_.node(*node).dtype == graph_.node(*data[0]).dtype; });
+  if (!alike)
+    for (int* node : data) *node = graph_.Cast(*node, ComputeType(graph_.node(*node).dtype));
   return Operand::Node(BuildIndexMap(&graph_, name, nodes, params, dtype));
 }
 

@@ -115,7 +115,7 @@ Symbol Apply(Op op, const std::vector<Symbol>& operands) {
   Ensure(graph != nullptr, "an index map computes with numbers only");
   std::vector<int> nodes;
   for (const Symbol& operand : operands)
-    nodes.push_back(operand.graph != nullptr ? operand.node : graph->Constant(operand.number, dtype));
+    nodes.push_back(operand.graph != nullptr ? operand.node : graph->Constant(operand.number, ComputeType(dtype)));
   Align(graph, &nodes);
   return {graph, graph->Map(op, std::move(nodes))};
 }
@@ -141,6 +141,8 @@ UMBRA_SYMBOL_OPERATOR(&&, logical_and)
 struct Sum { static constexpr std::string_view kName = "sum"; static constexpr Reducer kReducer = Reducer::sum; };
 struct Maximum { static constexpr std::string_view kName = "maximum"; static constexpr Reducer kReducer = Reducer::maximum; };
 struct Minimum { static constexpr std::string_view kName = "minimum"; static constexpr Reducer kReducer = Reducer::minimum; };
+struct Product { static constexpr std::string_view kName = "product"; static constexpr Reducer kReducer = Reducer::product; };
+struct Mean { static constexpr std::string_view kName = "mean"; using Join = Sum; };
 
 // ---- context ------------------------------------------------------------------------------------
 
@@ -163,7 +165,7 @@ class Context {
     return {graph_, Source(k).shape[static_cast<std::size_t>(d)]};
   }
   Symbol Literal(double value) const { return Symbol::Number(value); }
-  Symbol One() const { return {graph_, graph_->Constant(1, dtype_)}; }
+  Symbol One() const { return {graph_, graph_->Constant(1, ComputeType(dtype_))}; }
 
   Symbol Load(int k, const map::Position<Symbol>& position) const { return Gather(k, position, -1, 0); }
   Symbol LoadIf(const Symbol& condition, int k, const map::Position<Symbol>& position, double outside) const {
@@ -172,19 +174,23 @@ class Context {
   Symbol If(const Symbol& condition, const Symbol& a, const Symbol& b) const {
     return Apply(Op::select, {condition, a, b});
   }
+  Symbol Over(const Symbol& a, const Symbol& b) const { return a / b; }
   Symbol FromPosition(const Symbol& position) const {
-    return {graph_, graph_->Cast(position.node, dtype_)};
+    return {graph_, graph_->Cast(position.node, ComputeType(dtype_))};
   }
-  Symbol ToPosition(const Symbol& number) const {
-    return {graph_, graph_->Cast(number.node, DType::kInt64)};
+  Symbol LoadPosition(int k, const map::Position<Symbol>& position) const {
+    return {graph_, graph_->Cast(Load(k, position).node, DType::kInt64)};
   }
 
   // A constant is a double, which no extreme of i64 is.
   template <typename R>
-  bool HasIdentity() const { return R::kReducer == Reducer::sum || dtype_ != DType::kInt64; }
+  bool HasIdentity() const {
+    return R::kReducer == Reducer::sum || R::kReducer == Reducer::product || dtype_ != DType::kInt64;
+  }
   template <typename R>
   double Identity() const {
     if (R::kReducer == Reducer::sum) return 0;
+    if (R::kReducer == Reducer::product) return 1;
     return SwitchDType(dtype_, [](auto zero) {
       using T = decltype(zero);
       using Limits = std::numeric_limits<std::conditional_t<std::is_integral_v<T>, T, float>>;
@@ -278,13 +284,18 @@ int Build(Graph* graph, std::string_view name, const std::vector<int>& sources,
   return context.Finish(map.Value(context));
 }
 
-#define UMBRA_ROW(type, name, form, doc) {name, form, doc, type::kSources, type::kParams, &Build<type>},
+#define UMBRA_ROW(type, name, form, doc) \
+  {name, form, doc, type::kSources, type::kParams, map::IndexSource<type>::value, &Build<type>},
 constexpr IndexMapInfo kMaps[] = {
 #define UMBRA_INDEX_MAP(name, form, doc) UMBRA_ROW(map::name, #name, form, doc)
 #define UMBRA_WINDOW_MAP(name, form, doc)                          \
+  UMBRA_WINDOW_GRADIENT(name, form, doc)                           \
+  UMBRA_ROW(map::name<Product>, #name "<product>", form, doc)
+#define UMBRA_WINDOW_GRADIENT(name, form, doc)                     \
   UMBRA_ROW(map::name<Sum>, #name "<sum>", form, doc)              \
   UMBRA_ROW(map::name<Maximum>, #name "<maximum>", form, doc)      \
-  UMBRA_ROW(map::name<Minimum>, #name "<minimum>", form, doc)
+  UMBRA_ROW(map::name<Minimum>, #name "<minimum>", form, doc)      \
+  UMBRA_ROW(map::name<Mean>, #name "<mean>", form, doc)
 #include "umbra/index_maps.def"
 };
 #undef UMBRA_ROW
@@ -325,12 +336,19 @@ int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& s
   Require(static_cast<int>(sources.size()) == info->sources &&
               (info->params < 0 || static_cast<int>(params.size()) == info->params),
           name, ": expected ", info->form);
-  if (!sources.empty()) dtype = graph->node(sources[0]).dtype;
-  for (std::size_t k = 1; k < sources.size(); ++k)
-    Require(graph->node(sources[k]).dtype == dtype, info->form, ": all operands, indices too, have one dtype, but ",
-            OperandText(*graph, sources[0], 0), " is ", umbra::Name(dtype), " and ", OperandText(*graph, sources[k], k),
-            " is ", umbra::Name(graph->node(sources[k]).dtype), "; convert one with tcast<",
-            umbra::Name(IsFloat(dtype) ? dtype : graph->node(sources[k]).dtype), ">(...)");
+  int first = -1;  // of the sources that have the dtype of the result
+  for (int k = 0; k < info->sources; ++k) {
+    if (k == info->index_source && info->sources > 1) continue;
+    const DType own = graph->node(sources[static_cast<std::size_t>(k)]).dtype;
+    if (first < 0) {
+      first = k;
+      dtype = own;
+    }
+    Require(own == dtype, info->form, ": the operands have one dtype, but ",
+            OperandText(*graph, sources[static_cast<std::size_t>(first)], static_cast<std::size_t>(first)), " is ",
+            umbra::Name(dtype), " and ", OperandText(*graph, sources[static_cast<std::size_t>(k)], static_cast<std::size_t>(k)),
+            " is ", umbra::Name(own), "; convert one with tcast<", umbra::Name(IsFloat(dtype) ? dtype : own), ">(...)");
+  }
   return info->build(graph, name, sources, params, dtype);
 }
 

@@ -18,6 +18,7 @@ struct IndexMapInfo {
   std::string_view form, doc;
   int sources;
   int params;  ///< -1: any number
+  int index_source;  ///< the source that holds positions, of a dtype of its own; -1 if none does
   int (*build)(Graph* graph, std::string_view name, const std::vector<int>& sources,
                const std::vector<index_t>& params, DType dtype);
 };

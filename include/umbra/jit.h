@@ -310,6 +310,7 @@ struct IndexMapName;
   struct IndexMapName<map::name<R>> {     \
     static std::string Text() { return #name "<" + std::string(R::kName) + ">"; } \
   };
+#define UMBRA_WINDOW_GRADIENT(name, form, doc) UMBRA_WINDOW_MAP(name, form, doc)
 #include "umbra/index_maps.def"
 
 template <typename Map, typename DType, int dimdst, typename... Srcs>

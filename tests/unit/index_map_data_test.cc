@@ -38,6 +38,54 @@ TEST(IndexMapData, FromData) {
   Check<2>("mask", [&] { return mask(values, x); });
 }
 
+// An index has a dtype of its own; one that f32 does not hold reaches its row.
+template <typename IType>
+void CheckTake(const std::string& name) {
+  const auto x = Drawn<2>(Shape2(11, 37), 3);
+  const auto numbers = Indices(23, 11, 4);
+  TensorContainer<cpu, 1, IType> index(Shape1(23));
+  index = tcast<IType>(numbers);
+  Check<2>("take " + name, [&] { return take(index, x); });
+  TensorContainer<cpu, 2> taken(Shape2(23, 37)), expected(Shape2(23, 37));
+  taken = take(index, x);
+  expected = take(numbers, x);
+  ExpectSame(expected, taken, name);
+}
+
+template <typename IType>
+void CheckIndexDType(const std::string& name) {
+  const auto x = Drawn<2>(Shape2(11, 37), 3), grad = Drawn<2>(Shape2(23, 37), 5);
+  const auto numbers = Indices(23, 11, 4), row_numbers = Indices(11, 37, 6);
+  const auto values = Drawn<1>(Shape1(11), 7);
+  TensorContainer<cpu, 1, IType> index(Shape1(23)), rows(Shape1(11));
+  index = tcast<IType>(numbers);
+  rows = tcast<IType>(row_numbers);
+  Check<2>("take_grad " + name, [&] { return take_grad(index, grad, 11); });
+  Check<1>("choose " + name, [&] { return mat_choose_row_element(x * 2.0f, rows); });
+  Check<2>("fill " + name, [&] { return mat_fill_row_element(x, values, rows); });
+}
+
+TEST(IndexMapData, IndicesOfTheirOwnDtype) {
+  CheckTake<std::int32_t>("i32");
+  CheckTake<std::int64_t>("i64");
+  CheckTake<double>("f64");
+  CheckTake<std::uint8_t>("u8");
+  CheckIndexDType<std::int32_t>("i32");
+  const auto ints = Drawn<2, std::int32_t>(Shape2(9, 33), 21);
+  const auto numbers = Indices(14, 9, 22);
+  Check<2, std::int32_t>("take of i32", [&] { return take(numbers, ints); });
+  TensorContainer<cpu, 1, std::int64_t> index(Shape1(4));
+  index[0] = 2, index[1] = -1, index[2] = std::int64_t{1} << 40, index[3] = 0;
+  Check<2, std::int64_t>("one_hot_encode of i64", [&] { return one_hot_encode(index, 3); });
+  TensorContainer<cpu, 1> odd(Shape1(4));
+  odd[0] = std::numeric_limits<float>::quiet_NaN(), odd[1] = 1e30f, odd[2] = -1e30f, odd[3] = 1.9f;
+  Check<2, std::int32_t>("take at no number", [&] { return take(odd, ints); });
+  TensorContainer<cpu, 2, std::int32_t> rows(Shape2(4, 33));
+  rows = take(odd, ints);
+  EXPECT_EQ(rows[1][5], ints[8][5]);
+  EXPECT_EQ(rows[3][5], ints[1][5]);
+}
+
 TEST(IndexMapData, TakeGradIsTheTransposeOfTake) {
   const auto index = Indices(40, 9, 8);
   const auto x = Drawn<2>(Shape2(9, 5), 9), grad = Drawn<2>(Shape2(40, 5), 10);
@@ -73,6 +121,39 @@ TEST(IndexMapData, AdaptivePooling) {
   for (int y = 0; y < 7; ++y)
     for (int k = 0; k < 23; ++k) most = std::max(most, x[0][0][y][k]);
   EXPECT_EQ(all[0][0][0][0], most);
+}
+
+TEST(IndexMapData, MeansAndProductsOfWindows) {
+  const auto x = Drawn<4>(Shape4(2, 7, 5, 23), 31);
+  Check<4>("pool mean", [&] { return pool<red::mean>(x, 3, 2, 2, 3); });
+  Check<4>("pool product", [&] { return pool<red::product>(x, 1, 2, 2); });
+  Check<4>("chpool mean", [&] { return chpool<red::mean>(x, 3, 2, 1); });
+  Check<4>("chpool product", [&] { return chpool<red::product>(x, 2, 2, 1); });
+  Check<4>("ada_pool mean", [&] { return ada_pool<red::mean>(x, 3, 5); });
+  const auto i = Drawn<3, std::int32_t>(Shape3(2, 7, 21), 32);
+  Check<3, std::int32_t>("pool mean of i32", [&] { return pool<red::mean>(i, 2, 2, 3); });
+  Check<3, std::int32_t>("pool product of i32", [&] { return pool<red::product>(i, 2, 2, 3); });
+  TensorContainer<cpu, 4> pooled(Shape4(2, 7, 2, 8));
+  pooled = pool<red::mean>(x, 3, 2, 2, 3);
+  const auto grad = Drawn<4>(pooled.shape_, 33), channels = Drawn<4>(Shape4(2, 4, 5, 23), 34);
+  Check<4>("unpool mean", [&] { return unpool<red::mean>(x, pooled, grad, 3, 2, 2, 3); });
+  Check<4>("ch_unpool mean", [&] { return ch_unpool<red::mean>(x, channels, channels, 3, 2, 1); });
+}
+
+// The mean of a window that is cut is that of the elements it has; its gradient is the transpose.
+TEST(IndexMapData, MeanOfACutWindow) {
+  TensorContainer<cpu, 2> x(Shape2(2, 5)), pooled(Shape2(1, 3)), grad(Shape2(1, 3)), back(Shape2(2, 5));
+  for (index_t k = 0; k < 10; ++k) x[k / 5][k % 5] = static_cast<float>(k);
+  pooled = pool<red::mean>(x, 2, 2, 2);
+  EXPECT_EQ(pooled[0][0], (0 + 1 + 5 + 6) / 4.0f);
+  EXPECT_EQ(pooled[0][2], (4 + 9) / 2.0f);
+  grad[0][0] = 4, grad[0][1] = 8, grad[0][2] = 16;
+  back = unpool<red::mean>(x, pooled, grad, 2, 2, 2, 2);
+  EXPECT_EQ(back[1][1], 1.0f);
+  EXPECT_EQ(back[0][3], 2.0f);
+  EXPECT_EQ(back[1][4], 8.0f);
+  pooled = pool<red::product>(x + 1.0f, 2, 2, 2);
+  EXPECT_EQ(pooled[0][2], 50.0f);
 }
 
 TEST(IndexMapData, Patches) {
@@ -135,11 +216,12 @@ TEST(IndexMapData, ComplexNumbersComeInPairs) {
   }
 }
 
-TEST(IndexMapData, OneDtypeForIndicesAndData) {
-  EXPECT_SAYS("take(index, x): all operands, indices too, have one dtype, but 'i' is i32 and 'x' is f32; convert one with tcast<f32>(...)",
-              graph::ParseText("kernel k(i: i32[n], x: f32[3, 4]) -> (y: f32[n, 4]) { y = take(i, x) }"));
-  EXPECT_SAYS("but 'x' is f64 and 'i' is i32; convert one with tcast<f64>",
-              graph::ParseText("kernel k(x: f64[n, 4], i: i32[n]) -> (y: f64[n]) { y = mat_choose_row_element(x, i) }"));
+TEST(IndexMapData, OneDtypeForData) {
+  EXPECT_SAYS("concat(a, b, axis): the operands have one dtype, but 'a' is i32 and 'b' is f32; convert one with tcast<f32>(...)",
+              graph::ParseText("kernel k(a: i32[n], b: f32[4]) -> (y: f32[m]) { y = concat(a, b, 0) }"));
+  EXPECT_SAYS("but 'x' is f64 and 'v' is i32; convert one with tcast<f64>",
+              graph::ParseText("kernel k(x: f64[n, 4], v: i32[n], i: i64[n]) -> (y: f64[n, 4]) { y = mat_fill_row_element(x, v, i) }"));
+  EXPECT_EQ(graph::ParseText("kernel k(i: i8[n], x: f16[3, 4]) -> (y: f16[n, 4]) { y = take(i, x) }").size(), 1u);
 }
 
 TEST(IndexMapData, ReducersOfWindows) {
@@ -147,12 +229,15 @@ TEST(IndexMapData, ReducersOfWindows) {
     return graph::ParseText("kernel k(x: f32[8, 8]) -> (y: f32[4, 4]) { y = " + call + " }");
   };
   EXPECT_EQ(with("pool<sum>(x, 2, 2, 2, 2)").size(), 1u);
-  EXPECT_SAYS("pool takes the reducer sum, maximum or minimum, as in pool<sum>(...); pool<mean> is none of them",
-              with("pool<mean>(x, 2, 2, 2, 2)"));
-  EXPECT_SAYS("pool takes the reducer sum, maximum or minimum", with("pool(x, 2, 2, 2, 2)"));
+  EXPECT_EQ(with("pool<mean>(x, 2, 2, 2, 2)").size(), 1u);
+  EXPECT_SAYS("pool takes the reducer sum, maximum, minimum, mean or product, as in pool<sum>(...); pool<median> is none of them",
+              with("pool<median>(x, 2, 2, 2, 2)"));
+  EXPECT_SAYS("pool takes the reducer sum, maximum, minimum, mean or product, as in pool<sum>(...)",
+              with("pool(x, 2, 2, 2, 2)"));
+  EXPECT_SAYS("unpool takes the reducer sum, maximum, minimum or mean", with("unpool<product>(x, x, x, 2, 2, 2, 2)"));
   graph::Builder builder("b");
   const graph::Value x = builder.Input("x", DType::kFloat32, {8, 8});
-  EXPECT_SAYS("ada_pool<mean> is none of them", graph::IndexMap("ada_pool<mean>", {x}, {2, 2}));
+  EXPECT_SAYS("ada_pool<argmax> is none of them", graph::IndexMap("ada_pool<argmax>", {x}, {2, 2}));
 }
 
 TEST(IndexMapData, ImplicitDot) {

@@ -60,8 +60,8 @@ void Operators(bool markdown) {
       fmt::print("| `{}{}` | `{}` | {} |\n", op.name, op.args, op.text, op.doc);
     fmt::print("\n# Index maps\n\nWhich element of which tensor stands where: `map(...)` of the "
                "expression API, `graph::IndexMap(\"map\", ...)`, `map(...)` in text. Written from "
-               "`include/umbra/index_maps.def`; R is sum, maximum or minimum. All tensors of a map have one "
-               "dtype, indices too, whose fractions are cut off.\n\n"
+               "`include/umbra/index_maps.def`; R is sum, maximum, minimum, mean or product, of gradients none but product. The tensors of a map have one "
+               "dtype; an `index` has its own, and its fractions are cut off.\n\n"
                "| index map | meaning |\n|---|---|\n");
     for (std::string_view form : Forms()) fmt::print("| `{}` | {} |\n", form, MeaningOf(form));
     return;

@@ -15,7 +15,7 @@
 
 namespace umbra::expr {
 
-/// Map of the expressions Srcs, all of one dtype.
+/// Map of the expressions Srcs, all of one dtype, but that of positions (map::IndexSource), which has its own.
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct IndexMapExp
     : MakeTensorExp<IndexMapExp<Map, DType, dimdst, Srcs...>, void, dimdst, DType> {
@@ -93,17 +93,14 @@ struct NumberContext {
   template <typename R>
   double Identity() const { return static_cast<double>(R::template Initial<DType>()); }
 
-  DType Load(int k, const map::Position<index_t>& p) const {
-    index_t row = 0;
-    for (int d = 0; d + 1 < p.rank; ++d) row = row * (*in)(k, d) + p[d];
-    return LoadFrom(k, row, p[p.rank - 1], std::make_index_sequence<std::tuple_size_v<Plans>>());
-  }
+  DType Load(int k, const map::Position<index_t>& p) const { return LoadAs<DType>(k, p); }
+  index_t LoadPosition(int k, const map::Position<index_t>& p) const { return LoadAs<simd::i64>(k, p); }
   DType LoadIf(bool condition, int k, const map::Position<index_t>& p, double outside) const {
     return condition ? Load(k, p) : static_cast<DType>(outside);
   }
   DType If(bool condition, DType a, DType b) const { return condition ? a : b; }
+  DType Over(DType a, DType b) const { return simd::div(a, b); }
   DType FromPosition(index_t position) const { return static_cast<DType>(position); }
-  index_t ToPosition(DType number) const { return static_cast<index_t>(number); }
 
   template <typename R, typename Body>
   DType Reduce(std::initializer_list<index_t> sizes, const Body& body) const {
@@ -125,22 +122,32 @@ struct NumberContext {
       Loop<R>(size + 1, end, axis + 1, window, total, body);
   }
 
-  template <std::size_t... K>
-  DType LoadFrom(int k, index_t row, index_t column, std::index_sequence<K...>) const {
-    DType value{};
-    ((static_cast<int>(K) == k ? void(value = std::get<K>(*plans).Eval(row, column)) : void()), ...);
+  template <typename T>
+  T LoadAs(int k, const map::Position<index_t>& p) const {
+    index_t row = 0;
+    for (int d = 0; d + 1 < p.rank; ++d) row = row * (*in)(k, d) + p[d];
+    return LoadFrom<T>(k, row, p[p.rank - 1], std::make_index_sequence<std::tuple_size_v<Plans>>());
+  }
+  template <typename T, std::size_t... K>
+  T LoadFrom(int k, index_t row, index_t column, std::index_sequence<K...>) const {
+    T value{};
+    ((static_cast<int>(K) == k ? void(value = simd::cast<T>(std::get<K>(*plans).Eval(row, column))) : void()), ...);
     return value;
   }
 };
 
+template <typename E, typename DType, int etype>
+DType ElementOf(const Exp<E, DType, etype>&);
+template <typename E>
+using ElementType = decltype(ElementOf(std::declval<const E&>()));
 }  // namespace detail
 
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
-  using Plans = std::tuple<Plan<Srcs, DType>...>;
+  using Plans = std::tuple<Plan<Srcs, detail::ElementType<Srcs>>...>;
   explicit Plan(const IndexMapExp<Map, DType, dimdst, Srcs...>& e)
       : map_(e.MakeMap()),
-        plans_(std::apply([](const auto&... src) { return Plans(Plan<Srcs, DType>(src)...); }, e.src_)),
+        plans_(std::apply([](const auto&... src) { return Plans(Plan<Srcs, detail::ElementType<Srcs>>(src)...); }, e.src_)),
         in_(e.SourceExtents()),
         shape_(e.shape_) {}
   ComputeOf<DType> Eval(index_t y, index_t x) const {
@@ -410,31 +417,32 @@ inline auto range(DType start, DType stop, DType step = 1, index_t repeat = 1) {
              ScalarExp<DType>(step) +
          ScalarExp<DType>(start);
 }
-/// Row index[i] of the matrix `x`, for every position i of `index`; positions beyond it are clipped.
-template <typename I, typename E, typename DType, int itype, int etype>
-inline auto take(const Exp<I, DType, itype>& index, const Exp<E, DType, etype>& x) {
+/// Row index[i] of the matrix `x`, for every position i of `index`; positions beyond it are clipped. Here and below an
+/// index has any dtype that has numbers; fractions are cut off, NaN is 0.
+template <typename I, typename E, typename IType, typename DType, int itype, int etype>
+inline auto take(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& x) {
   return IndexMapExp<map::take, DType, ExpInfo<I>::kDim + 1, I, E>({}, index.self(), x.self());
 }
 /// The gradient of take(index, x) for an x of `rows` rows: the rows of `grad` summed by index. Costs
 /// rows times the elements of `grad`; AddTakeGrad adds in place in one pass.
-template <typename I, typename E, typename DType, int itype, int etype>
-inline auto take_grad(const Exp<I, DType, itype>& index, const Exp<E, DType, etype>& grad, index_t rows) {
+template <typename I, typename E, typename IType, typename DType, int itype, int etype>
+inline auto take_grad(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& grad, index_t rows) {
   return IndexMapExp<map::take_grad, DType, 2, I, E>({rows}, index.self(), grad.self());
 }
-/// 1 where the column is index[row], else 0.
+/// 1 where the column is index[row], else 0; of the dtype of `index`.
 template <typename I, typename DType, int itype>
 inline auto one_hot_encode(const Exp<I, DType, itype>& index, index_t classes) {
   return IndexMapExp<map::one_hot_encode, DType, 2, I>({classes}, index.self());
 }
 /// Element index[i] of row i.
-template <typename E, typename I, typename DType, int etype, int itype>
-inline auto mat_choose_row_element(const Exp<E, DType, etype>& x, const Exp<I, DType, itype>& index) {
+template <typename E, typename I, typename DType, typename IType, int etype, int itype>
+inline auto mat_choose_row_element(const Exp<E, DType, etype>& x, const Exp<I, IType, itype>& index) {
   return IndexMapExp<map::mat_choose_row_element, DType, 1, E, I>({}, x.self(), index.self());
 }
 /// `x`, with values[i] as element index[i] of row i.
-template <typename E, typename V, typename I, typename DType, int etype, int vtype, int itype>
+template <typename E, typename V, typename I, typename DType, typename IType, int etype, int vtype, int itype>
 inline auto mat_fill_row_element(const Exp<E, DType, etype>& x, const Exp<V, DType, vtype>& values,
-                                 const Exp<I, DType, itype>& index) {
+                                 const Exp<I, IType, itype>& index) {
   return IndexMapExp<map::mat_fill_row_element, DType, 2, E, V, I>({}, x.self(), values.self(),
                                                                    index.self());
 }

@@ -9,14 +9,15 @@
 //   void Shape(const Extents<D>& in, D* out) const    extents of the result
 //   Number Value(C& c) const                 the element at position c.at(0), c.at(1), ...
 // C gives: at(d); extent(k, d) of source k; rank(k); Load(k, position); LoadIf(condition, k,
-// position, outside); If(condition, a, b); Literal(number); Reduce<R>({size(n), ...}, body(window)),
-// Identity<R>(), for LoadIf, if HasIdentity<R>(), and the reducer Sum; FromPosition(i) and
-// ToPosition(number).
+// position, outside); If(condition, a, b); Over(a, b), a / b of elements; Literal(number); Reduce<R>({size(n), ...}, body(window)),
+// Identity<R>(), for LoadIf, if HasIdentity<R>(), and the reducer Sum; FromPosition(i). A map whose source
+// kIndexSource holds positions reads them by LoadPosition(k, position); they may have a dtype of their own.
 #ifndef UMBRA_INDEX_MAP_DEFINITION_H_
 #define UMBRA_INDEX_MAP_DEFINITION_H_
 
 #include <array>
 #include <cstddef>
+#include <type_traits>
 
 #include "umbra/dtype.h"
 
@@ -41,6 +42,28 @@ struct Extents {
   const D& operator()(int k, int d) const {
     return extent[static_cast<std::size_t>(k)][static_cast<std::size_t>(d)];
   }
+};
+
+/// The source of a map that holds positions; -1 if none does.
+template <typename Map, typename = void>
+struct IndexSource {
+  static constexpr int value = -1;
+};
+template <typename Map>
+struct IndexSource<Map, std::enable_if_t<(Map::kIndexSource >= 0)>> {
+  static constexpr int value = Map::kIndexSource;
+};
+
+/// How the elements of a window are joined: by R, or by the sum that a mean divides.
+template <typename R, typename = void>
+struct Joining {
+  using type = R;
+  static constexpr bool kIsMean = false;
+};
+template <typename R>
+struct Joining<R, std::void_t<typename R::Join>> {
+  using type = typename R::Join;
+  static constexpr bool kIsMean = true;
 };
 
 /// The position of the result itself.

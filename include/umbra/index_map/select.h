@@ -1,4 +1,4 @@
-// Index maps whose positions come from data.
+// Index maps whose positions come from data, of any dtype that has numbers; fractions are cut off, NaN is 0.
 #ifndef UMBRA_INDEX_MAP_SELECT_H_
 #define UMBRA_INDEX_MAP_SELECT_H_
 
@@ -10,12 +10,12 @@ namespace umbra::map {
 template <typename C>
 auto Clipped(C& c, int source, const Position<typename C::Index>& at, int k, int axis) {
   const auto last = c.extent(k, axis) - 1;
-  return Max(typename C::Index(0), Min(c.ToPosition(c.Load(source, at)), last));
+  return Max(typename C::Index(0), Min(c.LoadPosition(source, at), last));
 }
 
 /// take(index, x): row index[i] of the matrix x for every i; positions beyond it are clipped.
 struct take {
-  static constexpr int kSources = 2, kParams = 0;
+  static constexpr int kSources = 2, kParams = 0, kIndexSource = 0;
   explicit take(const index_t*) {}
   void Check(const int* ranks) const {
     Require(ranks[1] == 2 && ranks[0] < kMaxRank, "take(index, x) takes rows of a matrix, rank ",
@@ -43,7 +43,7 @@ struct take {
 /// take_grad(index, grad, rows): the gradient of take(index, x) for an x of `rows` rows: row r is the
 /// sum of the rows of grad whose index is r.
 struct take_grad {
-  static constexpr int kSources = 2, kParams = 1;
+  static constexpr int kSources = 2, kParams = 1, kIndexSource = 0;
   index_t rows;
   explicit take_grad(const index_t* p) : rows(p[0]) {}
   void Check(const int* ranks) const {
@@ -66,15 +66,15 @@ struct take_grad {
       p.rank = 2;
       p[0] = w[0];
       p[1] = c.at(1);
-      const auto row = Max(typename C::Index(0), Min(c.ToPosition(c.Load(0, i)), typename C::Index(rows - 1)));
+      const auto row = Max(typename C::Index(0), Min(c.LoadPosition(0, i), typename C::Index(rows - 1)));
       return c.LoadIf(row == c.at(0), 1, p, 0);
     });
   }
 };
 
-/// one_hot_encode(index, classes): 1 where the column is index[row], else 0.
+/// one_hot_encode(index, classes): 1 where the column is index[row], else 0; of the dtype of index.
 struct one_hot_encode {
-  static constexpr int kSources = 1, kParams = 1;
+  static constexpr int kSources = 1, kParams = 1, kIndexSource = 0;
   index_t classes;
   explicit one_hot_encode(const index_t* p) : classes(p[0]) {}
   void Check(const int* ranks) const {
@@ -92,13 +92,13 @@ struct one_hot_encode {
     Position<typename C::Index> i;
     i.rank = 1;
     i[0] = c.at(0);
-    return c.If(c.Load(0, i) == c.FromPosition(c.at(1)), c.One(), c.Literal(0));
+    return c.If(c.LoadPosition(0, i) == c.at(1), c.One(), c.Literal(0));
   }
 };
 
 /// mat_choose_row_element(x, index): element index[i] of row i; positions beyond it are clipped.
 struct mat_choose_row_element {
-  static constexpr int kSources = 2, kParams = 0;
+  static constexpr int kSources = 2, kParams = 0, kIndexSource = 1;
   explicit mat_choose_row_element(const index_t*) {}
   void Check(const int* ranks) const {
     Require(ranks[0] == 2 && ranks[1] == 1, "mat_choose_row_element takes a matrix and a vector");
@@ -124,7 +124,7 @@ struct mat_choose_row_element {
 
 /// mat_fill_row_element(x, values, index): x, with values[i] as element index[i] of row i.
 struct mat_fill_row_element : Elementwise {
-  static constexpr int kSources = 3, kParams = 0;
+  static constexpr int kSources = 3, kParams = 0, kIndexSource = 2;
   explicit mat_fill_row_element(const index_t*) {}
   void Check(const int* ranks) const {
     Require(ranks[0] == 2 && ranks[1] == 1 && ranks[2] == 1,
@@ -141,7 +141,7 @@ struct mat_fill_row_element : Elementwise {
     Position<typename C::Index> i;
     i.rank = 1;
     i[0] = c.at(0);
-    return c.If(c.Load(2, i) == c.FromPosition(c.at(1)), c.Load(1, i), c.Load(0, Here(c)));
+    return c.If(c.LoadPosition(2, i) == c.at(1), c.Load(1, i), c.Load(0, Here(c)));
   }
 };
 

@@ -8,6 +8,21 @@
 
 namespace umbra::map {
 
+/// What the elements of a window join to; of a mean, `joined` is their sum and `count()` how many there are.
+template <typename R, typename C, typename T, typename Count>
+auto Joined(C& c, const T& joined, const Count& count) {
+  if constexpr (Joining<R>::kIsMean) return c.Over(joined, c.FromPosition(count()));
+  else return joined;
+}
+
+/// The share in the gradient `grad` of its window, which joins to `joined()` from `count()` elements, that `element()` has.
+template <typename R, typename C, typename T, typename Window, typename Element, typename Count>
+auto ShareOf(C& c, const T& grad, const Window& joined, const Element& element, const Count& count) {
+  if constexpr (Joining<R>::kIsMean) return c.Over(grad, c.FromPosition(Max(count(), typename C::Index(1))));
+  else if constexpr (R::kName == "sum") return grad;
+  else return c.If(element() == joined(), grad, c.Literal(0));
+}
+
 inline void CheckWindow(const char* name, int rank, const index_t* size, const index_t* stride) {
   RequireRank(name, rank, 2);
   Require(size[0] > 0 && size[1] > 0 && stride[0] > 0 && stride[1] > 0, name, ": a window of ",
@@ -34,18 +49,26 @@ struct pool : Elementwise {
       out[r - 2 + k] = Min(n - size[k] + stride[k] - 1, n - 1) / stride[k] + 1;
     }
   }
+  /// Elements that the window at `o` has in rows and columns.
+  template <typename I>
+  static I Count(const Position<I>& o, const index_t* size, const index_t* stride, const I& rows, const I& columns) {
+    const I y = o[o.rank - 2] * stride[0], x = o[o.rank - 1] * stride[1];
+    return (Min(y + size[0], rows) - y) * (Min(x + size[1], columns) - x);
+  }
   template <typename C>
   auto Value(C& c) const {
-    return c.template Reduce<R>({c.size(size[0]), c.size(size[1])}, [&](const auto& w) {
+    using Join = typename Joining<R>::type;
+    const int r = c.rank();
+    const auto joined = c.template Reduce<Join>({c.size(size[0]), c.size(size[1])}, [&](const auto& w) {
       auto p = Here(c);
-      const int r = p.rank;
       for (int k = 0; k < 2; ++k) p[r - 2 + k] = p[r - 2 + k] * stride[k] + w[k];
-      if (c.template HasIdentity<R>())
+      if (c.template HasIdentity<Join>())
         return c.LoadIf(p[r - 2] < c.extent(0, r - 2) && p[r - 1] < c.extent(0, r - 1), 0, p,
-                        c.template Identity<R>());
+                        c.template Identity<Join>());
       for (int d = r - 2; d < r; ++d) p[d] = Min(p[d], c.extent(0, d) - 1);
       return c.Load(0, p);
     });
+    return Joined<R>(c, joined, [&] { return Count(Here(c), size, stride, c.extent(0, r - 2), c.extent(0, r - 1)); });
   }
 };
 
@@ -82,9 +105,9 @@ struct unpool : Elementwise {
             o[d] = p[d] / stride[k] - w[k];
             inside = inside && o[d] >= 0 && p[d] < o[d] * stride[k] + size[k] && o[d] < c.extent(1, d);
           }
-          const auto grad = c.LoadIf(inside, 2, o, 0);
-          if constexpr (R::kName == "sum") return grad;
-          else return c.If(c.Load(0, p) == c.LoadIf(inside, 1, o, 0), grad, c.Literal(0));
+          return ShareOf<R>(
+              c, c.LoadIf(inside, 2, o, 0), [&] { return c.LoadIf(inside, 1, o, 0); }, [&] { return c.Load(0, p); },
+              [&] { return pool<R>::Count(o, size, stride, c.extent(0, r - 2), c.extent(0, r - 1)); });
         });
   }
 };
@@ -108,18 +131,26 @@ struct chpool : Elementwise {
     RequireAtLeast("chpool", n + 2 * padding, size);
     out[in.rank[0] - 3] = (n + 2 * padding - size) / stride + 1;
   }
+  /// Channels of window `o` that are none of the padding.
+  template <typename I>
+  static I Count(const I& o, index_t size, index_t stride, index_t padding, const I& channels) {
+    const I begin = o * stride - padding;
+    return Min(begin + size, channels) - Max(begin, I(0));
+  }
   template <typename C>
   auto Value(C& c) const {
-    return c.template Reduce<R>({c.size(size)}, [&](const auto& w) {
+    using Join = typename Joining<R>::type;
+    const int channel = c.rank() - 3;
+    const auto joined = c.template Reduce<Join>({c.size(size)}, [&](const auto& w) {
       auto p = Here(c);
-      const int channel = p.rank - 3;
       p[channel] = p[channel] * stride + w[0] - padding;
-      if (c.template HasIdentity<R>())
+      if (c.template HasIdentity<Join>())
         return c.LoadIf(p[channel] >= 0 && p[channel] < c.extent(0, channel), 0, p,
-                        c.template Identity<R>());
+                        c.template Identity<Join>());
       p[channel] = Max(typename C::Index(0), Min(p[channel], c.extent(0, channel) - 1));
       return c.Load(0, p);
     });
+    return Joined<R>(c, joined, [&] { return Count(c.at(channel), size, stride, padding, c.extent(0, channel)); });
   }
 };
 
@@ -151,9 +182,9 @@ struct ch_unpool : Elementwise {
       const auto i = p[channel] + padding;
       o[channel] = i / stride - w[0];
       const auto inside = o[channel] >= 0 && i < o[channel] * stride + size && o[channel] < c.extent(1, channel);
-      const auto grad = c.LoadIf(inside, 2, o, 0);
-      if constexpr (R::kName == "sum") return grad;
-      else return c.If(c.Load(0, p) == c.LoadIf(inside, 1, o, 0), grad, c.Literal(0));
+      return ShareOf<R>(
+          c, c.LoadIf(inside, 2, o, 0), [&] { return c.LoadIf(inside, 1, o, 0); }, [&] { return c.Load(0, p); },
+          [&] { return chpool<R>::Count(o[channel], size, stride, padding, c.extent(0, channel)); });
     });
   }
 };
@@ -179,17 +210,20 @@ struct ada_pool : Elementwise {
   }
   template <typename C>
   auto Value(C& c) const {
+    using Join = typename Joining<R>::type;
     const int y = c.rank() - 2, x = c.rank() - 1;
-    return c.template Reduce<R>(
+    const auto begin = [&](int d) { return c.at(d) * c.extent(0, d) / size[d - y]; };
+    const auto end = [&](int d) { return ((c.at(d) + 1) * c.extent(0, d) + size[d - y] - 1) / size[d - y]; };
+    const auto joined = c.template Reduce<Join>(
         {c.size(0, y) / size[0] + 2, c.size(0, x) / size[1] + 2}, [&](const auto& w) {
           auto p = Here(c);
-          const auto end = [&](int d) { return ((c.at(d) + 1) * c.extent(0, d) + size[d - y] - 1) / size[d - y]; };
-          for (int k = 0; k < 2; ++k) p[y + k] = p[y + k] * c.extent(0, y + k) / size[k] + w[k];
-          if (c.template HasIdentity<R>())
-            return c.LoadIf(p[y] < end(y) && p[x] < end(x), 0, p, c.template Identity<R>());
+          for (int k = 0; k < 2; ++k) p[y + k] = begin(y + k) + w[k];
+          if (c.template HasIdentity<Join>())
+            return c.LoadIf(p[y] < end(y) && p[x] < end(x), 0, p, c.template Identity<Join>());
           for (int d = y; d <= x; ++d) p[d] = Min(p[d], end(d) - 1);
           return c.Load(0, p);
         });
+    return Joined<R>(c, joined, [&] { return (end(y) - begin(y)) * (end(x) - begin(x)); });
   }
 };
 
