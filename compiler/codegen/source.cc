@@ -49,7 +49,7 @@ std::set<std::string_view> PartsOf(const std::vector<const plan::Kernel*>& kerne
       if (IsHalf(value.type)) used.insert("half");
     }
   if (used.count("special") != 0) used.insert("power");
-  if (used.count("random") != 0) used.insert("trig");
+  if (used.count("special") + used.count("random") != 0) used.insert("trig");
   if (used.count("power") + used.count("trig") != 0) used.insert("math");
   return used;
 }

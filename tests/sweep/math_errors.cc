@@ -163,6 +163,15 @@ inline Doubles erfinv(Doubles x) {
   return (size < 1.0) & (size > 1e-100) ? simd::detail::with_sign_of(root, x) : y;
 }
 
+inline Doubles lgamma(Doubles x) {
+  Doubles y;
+  for (std::size_t k = 0; k < sizeof x / sizeof x[0]; ++k) {
+    int sign;
+    y[k] = lgamma_r(x[k], &sign);
+  }
+  return y;
+}
+
 inline long double erfinv(long double x) {
   const double start = simd::erfinv(static_cast<double>(x));
   if (!std::isfinite(start) || std::fabs(start) < 1e-100) return start;
@@ -226,6 +235,18 @@ int main(int argc, char** argv) {
          [](unsigned k, unsigned parts) {
            return WorstOfDoubles(k, parts, [](auto x) { return simd::erfinv(x); },
                                  [](auto x) { return reference::erfinv(x); });
+         });
+  UMBRA_REPORT_HALF(asinh);
+  UMBRA_REPORT_HALF(acosh);
+  UMBRA_REPORT_HALF(atanh);
+  Report("lgamma",
+         [](unsigned k, unsigned parts) {  // one in sixteen: the reference is slow
+           return WorstOf(k, 16 * parts, 1ull << 32, [](auto x) { return simd::lgamma(x); },
+                          [](auto x) { return reference::lgamma(x); });
+         },
+         [](unsigned k, unsigned parts) {  // of |x|: below 0 there are zeros at which f64 has no more digits
+           return WorstOfDoubles(k, parts, [](auto x) { return simd::lgamma(simd::abs(x)); },
+                                 [](auto x) { return std::lgamma(std::fabs(x)); });
          });
   UMBRA_REPORT_PAIRS(pow);
   UMBRA_REPORT_PAIRS(atan2);

@@ -108,6 +108,13 @@ TEST(Prelude, FunctionsOfOneOperand) {
   CHECK_FUNCTION(cbrt, 1, 1);
   CHECK_FUNCTION(erf, 1.6, 1.6);
   CHECK_FUNCTION(erfc, 2, 2);
+  CHECK_FUNCTION(asinh, 2, 2);
+  CHECK_FUNCTION(acosh, 1.5, 1.5);
+  CHECK_FUNCTION(atanh, 1.5, 1.5);
+  // Below -2 there are zeros, at which f64 has no more digits.
+  const auto magnitude = [](auto x) { return simd::lgamma(simd::abs(x)); };
+  Check<float>("lgamma", 0.6, [](auto x) { return simd::lgamma(x); }, [](double x) { return std::lgamma(x); });
+  Check<double>("lgamma in f64", 3.3, magnitude, [](long double x) { return std::lgamma(std::fabs(x)); });
   Check<float>("erfinv", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<double>);
   Check<double>("erfinv in f64", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<long double>);
   CHECK_FUNCTION(sqrt, 0.5, 0.5);
@@ -182,6 +189,12 @@ TEST(Prelude, SpecialValuesAreThoseOfLibm) {
   CHECK_SPECIALS(cbrt);
   CHECK_SPECIALS(erf);
   CHECK_SPECIALS(erfc);
+  CHECK_SPECIALS(asinh);
+  CHECK_SPECIALS(acosh);
+  CHECK_SPECIALS(atanh);
+  CheckSpecials<float>("lgamma", [](auto x) { return simd::lgamma(x); }, [](double x) { return std::lgamma(x); });
+  CheckSpecials<double>("lgamma of |x| in f64", [](auto x) { return simd::lgamma(simd::abs(x)); },
+                        [](long double x) { return std::lgamma(std::fabs(x)); });
   CHECK_SPECIALS(round);
   CHECK_SPECIAL_PAIRS(pow);
   CHECK_SPECIAL_PAIRS(atan2);
@@ -211,6 +224,19 @@ TEST(Prelude, InverseErfAtItsEnds) {
   EXPECT_TRUE(std::isnan(simd::erfinv(std::nan(""))));
   EXPECT_TRUE(simd::erfinv(-0.0) == 0 && std::signbit(simd::erfinv(-0.0)));
   EXPECT_GT(simd::erfinv(std::numeric_limits<double>::denorm_min()), 0);
+}
+
+// Near its zeros below -2 the error of lgamma is that of what cancels there.
+TEST(Prelude, LgammaOfNegativeNumbers) {
+  REQUIRE_CPU();
+  std::mt19937_64 random(5);
+  for (int k = 0; k < 100000; ++k) {
+    const double x = -2 - static_cast<double>(random() % 1000000000) * (k % 2 == 0 ? 1e-8 : 1e-7);
+    const long double exact = std::lgamma(static_cast<long double>(x));
+    if (std::isinf(exact)) continue;
+    const auto error = static_cast<double>(std::fabs(simd::lgamma(x) - exact));
+    ASSERT_LE(error, 8 * 0x1p-52 * std::fmax(1.0, std::lgamma(-x))) << x;
+  }
 }
 
 TEST(Prelude, RemaindersAreExact) {
@@ -274,6 +300,10 @@ TEST(Prelude, LanesDoNotSeeEachOther) {
   CHECK_WIDTHS1(erf);
   CHECK_WIDTHS1(erfc);
   CHECK_WIDTHS1(erfinv);
+  CHECK_WIDTHS1(asinh);
+  CHECK_WIDTHS1(acosh);
+  CHECK_WIDTHS1(atanh);
+  CHECK_WIDTHS1(lgamma);
   CHECK_WIDTHS1(round);
   CHECK_WIDTHS2(pow);
   CHECK_WIDTHS2(atan2);

@@ -26,7 +26,10 @@ UMBRA_INLINE To convert(From v) {
     To r{};
     for (int k = 0; k < kWidth<To>; ++k) r[k] = static_cast<Elem<To>>(v[k]);
     // g++ 12 takes f64 to f32 to f64 for the identity.
-    if constexpr (sizeof(Elem<To>) == 4 && IsSame<Elem<From>, double>::value) __asm__("" : "+v"(r));
+    if constexpr (sizeof(Elem<To>) == 4 && IsSame<Elem<From>, double>::value) {
+      if constexpr (static_cast<int>(sizeof(To)) <= kRegisterBytes) __asm__("" : "+v"(r));
+      else __asm__("" : "+m"(r));
+    }
     return r;
 #endif
   }

@@ -1,10 +1,11 @@
-// erf, erfc and erfinv, f32 and f64. Polynomials are minimax ones for the coefficients' precision (Sollya's
-// fpminimax), those of erfinv interpolate at Chebyshev's points.
+// erf, erfc, erfinv, asinh, acosh, atanh and lgamma, f32 and f64. Polynomials are minimax ones for the coefficients'
+// precision (Sollya's fpminimax), those of erfinv and lgamma interpolate at Chebyshev's points.
 // No fused multiply-add, as in math.h.
 #ifndef UMBRA_PRELUDE_SPECIAL_H_
 #define UMBRA_PRELUDE_SPECIAL_H_
 
 #include "umbra/prelude/power.h"
+#include "umbra/prelude/trig.h"
 
 namespace umbra::simd {
 
@@ -120,6 +121,125 @@ UMBRA_INLINE V erfinv(V x) {
     y = y - step / (one + y * step);
   }
   return with_sign_of(a < one ? y : a == one ? fill<V>(infinity<E>()) : fill<V>(infinity<E>() - infinity<E>()), x);
+}
+
+namespace detail {
+
+// log(a + sqrt(a^2 + sign)) for a >= 1/2, or 2 if sign is -1; the root's last digits count.
+template <typename V>
+UMBRA_INLINE V log_of_sum(V a, Elem<V> sign) {
+  typedef Elem<V> E;
+  const V s = sqrt(a * a + sign);
+  const V a_most = half_digits(a), s_most = half_digits(s);
+  const V remainder = ((a_most * a_most - s_most * s_most) + sign) +
+                      ((a - a_most) * (a + a_most) - (s - s_most) * (s + s_most));
+  const V u = a + s;
+  const V lost = (sign > E(0) ? a - (u - s) : s - (u - a)) + remainder / (s + s);
+  const E limit = sizeof(E) == 4 ? E(65536.0) : E(4294967296.0);  // the root is a from here on
+  const V large = a > limit ? a : u;
+  return log(large) + (a > limit ? fill<V>(E(0.6931471805599453)) : lost / u);
+}
+
+}  // namespace detail
+
+template <typename V>
+UMBRA_INLINE V asinh(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const V a = abs(x), z = x * x;
+  V p;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    p = poly(z, -0.0132311145, 0.0281649921, -0.0443835817, 0.0749864355, -0.166666433);
+  } else {
+    p = poly(z, 0.001718075775252121, -0.004747502336467145, 0.007465594163030735, -0.009534140558347096,
+             0.011512983565221372, -0.013960232159574596, 0.017352386942983977, -0.022372138357327716,
+             0.030381943716354193, -0.044642857127830685, 0.07499999999984416, -0.1666666666666661);
+  }
+  return with_sign_of(a < E(0.5) ? a + a * z * p : log_of_sum(a, E(1)), x);
+}
+
+template <typename V>
+UMBRA_INLINE V acosh(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const V t = x - E(1);
+  const V root = sqrt(t + t);
+  V p;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    p = poly(t, -2.69281718e-05, 0.000175584646, -0.000631788629, 0.00187095976, -0.00557394978, 0.0187492874,
+             -0.083333306);
+  } else {
+    p = poly(t, 2.3643949880066792e-09, -2.528272465428249e-08, 1.3372962846157575e-07, -4.799052667722318e-07,
+             1.3648578206710595e-06, -3.4178860766707237e-06, 8.108208784611428e-06, -1.902917868569554e-05,
+             4.511249494798e-05, -0.00010909754582053942, 0.0002711364622387141, -0.0006991299137601468,
+             0.0018988715232098642, -0.005580357142640052, 0.018749999999994705, -0.08333333333333329);
+  }
+  return x < E(2) ? root + root * t * p : log_of_sum(x, E(-1));
+}
+
+template <typename V>
+UMBRA_INLINE V atanh(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const E one = 1;
+  const V a = abs(x), z = x * x;
+  V p;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    p = poly(z, 0.176356837, 0.0516194887, 0.118160062, 0.142238259, 0.200024515, 0.333333015);
+  } else {
+    p = poly(z, 0.2405518523839791, -0.19516939487892584, 0.17424549250476692, -0.005037723720095027,
+             0.05948228513352136, 0.050595826901596044, 0.05907221658111313, 0.06664506299587705, 0.07692439198977212,
+             0.09090903648136808, 0.11111111256594428, 0.14285714283411236, 0.2000000000001843, 0.3333333333333328);
+  }
+  const V over = one + a, lost = a - (over - one);
+  const V far = E(0.5) * (log(over / (one - a)) + lost / over);
+  return a < E(0.5) ? x + x * z * p : with_sign_of(far, x);
+}
+
+// The logarithm of |gamma(x)|; f32 is computed in f64, whose digits the zeros below 0 take.
+template <typename V>
+UMBRA_INLINE V lgamma(V x) {
+  using namespace detail;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    return convert<V>(lgamma(convert<Rebind<V, double>>(x)));
+  } else {
+    const V a = abs(x);
+    // Below 8: gamma(a) is `factors` times gamma(y), and the logarithm of that is t times a polynomial where y is
+    // 1 + t or 2 + t. Near zero gamma(x) is gamma(1 + x) / x.
+    V y = a, factors = fill<V>(1.0);
+    for (int k = 0; k < 6; ++k) {
+      const Mask<V> more = y >= 2.5;
+      y = more ? y - 1.0 : y;
+      factors = more ? factors * y : factors;
+    }
+    const Mask<V> small = a < 0.5, one = a < 1.5, near = a < 8.0;
+    const V t = small ? x : one ? a - 1.0 : y - 2.0;
+    const V first = poly(t, -0.2106405763765977, 0.21776403193444024, 0.13006481043406623, -0.13389890300455196,
+                         -0.12863326202503333, 0.13334404147615248, -0.02132915302005397, 0.022869643945069157,
+                         -0.0580155874579924, 0.0611112824523265, -0.05807017435985679, 0.061723175739861164,
+                         -0.06674131081857668, 0.07150785679581952, -0.07692776487592225, 0.0833489383057135,
+                         -0.09095422181604683, 0.10009966866876528, -0.11133426039277511, 0.12550966387451346,
+                         -0.14404989685114675, 0.16955717708231396, -0.2073855510280998, 0.27058080842719223,
+                         -0.4006856343865326, 0.8224670334241144, -0.5772156649015329);
+    const V second = poly(t, 2.7475390051909663e-07, -5.811277768921246e-07, 9.242852225162277e-07,
+                          -1.9743106888421067e-06, 4.3828545383846665e-06, -9.45628851510172e-06,
+                          2.050601970174762e-05, -4.4923727564247656e-05, 9.945761692157133e-05,
+                          -0.00022315497746292723, 0.0005096695196526673, -0.0011927539009983087,
+                          0.002890510330865901, -0.007385551028935545, 0.02058080842778338, -0.06735230105319563,
+                          0.3224670334241132, 0.42278433509846713);
+    const V l = log(near ? (small ? a : factors) : a);
+    const V inverse = 1.0 / a, inverse_squared = inverse * inverse;
+    const V series = poly(inverse_squared, -0.029550653594771242, 0.00641025641025641, -0.0019175269175269176,
+                          0.0008417508417508417, -0.0005952380952380953, 0.0007936507936507937, -0.002777777777777778,
+                          0.08333333333333333);
+    const V far = (a - 0.5) * (l - 1.0) + (0.4189385332046727 + inverse * series);
+    const V right = near ? t * (one ? first : second) + (small ? -l : l) : far;
+    // gamma(x) gamma(-x) = -pi / (x sin(pi x)); whole numbers are poles.
+    const V part = a - rint(a);
+    const V left = log(3.141592653589793 / (a * abs(sin(3.141592653589793 * part)))) - right;
+    const auto pole = logical_or(part == 0.0, a >= 4503599627370496.0);
+    return x <= -0.5 ? (pole ? fill<V>(infinity<double>()) : left) : right;
+  }
 }
 
 }  // namespace umbra::simd

@@ -101,6 +101,15 @@ struct MaskOf<V, 1> { typedef bool type; };
 template <typename V>
 using Mask = typename MaskOf<V>::type;
 
+// Bytes of the widest register.
+#if defined(__AVX512F__)
+inline constexpr int kRegisterBytes = 64;
+#elif defined(__AVX__)
+inline constexpr int kRegisterBytes = 32;
+#else
+inline constexpr int kRegisterBytes = 16;
+#endif
+
 // `count` packets worked on side by side, as one wider packet: a long chain of steps that wait for each
 // other leaves room for other chains. g++ spills what is wider than a register; there it is one packet.
 #if defined(__clang__)
