@@ -52,6 +52,7 @@ struct CompileStatistics {
   int loaded = 0;       ///< kernels whose code is mapped now
   double front_end_ms = 0, optimise_ms = 0, codegen_ms = 0, link_ms = 0;
 };
+/// The counts of this process until now; any thread may ask.
 CompileStatistics GetCompileStatistics();
 
 /// A compiled graph. Copies share the code. Calls are thread-safe.

@@ -30,9 +30,13 @@ enum class CopyKind { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 void Copy(CopyKind kind, void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
           std::size_t row_bytes, std::size_t rows, StreamHandle stream);
 
+/// A stream of the current device. Throws umbra::Error as the driver reports it.
 StreamHandle NewStream();
+/// Gives back what NewStream gave; null is allowed. Does not throw: it is called by destructors.
 void DeleteStream(StreamHandle stream) noexcept;
+/// Returns when all that the stream was given is done. Throws umbra::Error if it failed.
 void Wait(StreamHandle stream);
+/// Is all that the stream was given done? Does not wait.
 bool IsIdle(StreamHandle stream);
 
 }  // namespace umbra::cuda

@@ -83,6 +83,7 @@ inline void InitTensorEngine(int device = 0) {
   else
     cuda::SetDevice(device);
 }
+/// Does nothing, as there is nothing that InitTensorEngine holds; for programs written for mshadow.
 template <typename Device>
 inline void ShutdownTensorEngine() {}
 /// The device that the calling thread works with from now on.
@@ -107,7 +108,7 @@ inline Stream<Device>* NewStream(Execution execution) {
   static_assert(Device::kDevCPU, "umbra: streams of a GPU are asynchronous: use NewStream<gpu>()");
   return new Stream<Device>(execution);
 }
-/// Ends a stream once its work is done; an error of it that nobody has waited for is lost.
+/// Ends a stream once its work is done; an error of it that nobody has waited for is lost. Null is allowed.
 template <typename Device>
 inline void DeleteStream(Stream<Device>* stream) {
   delete stream;

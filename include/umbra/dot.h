@@ -8,10 +8,13 @@
 
 namespace umbra::expr {
 
+/// dst Saver= scale * op(a) . op(b) by BLAS, for all ranks but batches; EvalDot has checked the dtype.
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
           bool lt, bool rt>
 inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e);
 
+/// dst Saver= a product, in the dtype that DType is computed in. Throws umbra::Error if the shapes do not fit
+/// or `dst` overlaps an operand.
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
           bool lt, bool rt>
 inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e) {

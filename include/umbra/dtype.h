@@ -41,6 +41,7 @@ template <typename T>
 struct ComputeTrait { using Type = T; };
 }  // namespace detail
 
+/// Every dtype, in the order of umbra/dtypes.def.
 inline constexpr DType kAllDTypes[] = {
 #define UMBRA_DTYPE(dtype, ...) DType::dtype,
 #include "umbra/dtypes.def"
@@ -62,6 +63,7 @@ constexpr std::size_t SizeOf(DType type) { return detail::RowOf(type).size; }
 /// What values of the dtype are computed in: narrow types widen when they are loaded, f16 and bf16 to
 /// f32, i8, u8 and i16 to i32, and are rounded or wrapped once, at the store.
 constexpr DType ComputeType(DType type) { return detail::RowOf(type).compute; }
+/// f16 or bf16.
 constexpr bool IsHalf(DType type) { return type == DType::kFloat16 || type == DType::kBFloat16; }
 /// f32 or f64.
 constexpr bool IsFloat(DType type) {

@@ -277,6 +277,7 @@ struct OpName<OP, std::void_t<decltype(OP::kName)>> {
   static constexpr std::string_view value = OP::kName;
 };
 }  // namespace detail
+/// The shape that two operands of `op` have in common; throws umbra::Error with both if they differ.
 template <int dim>
 inline MaybeShape<dim> Join(std::string_view op, const MaybeShape<dim>& a,
                             const MaybeShape<dim>& b) {
@@ -285,6 +286,7 @@ inline MaybeShape<dim> Join(std::string_view op, const MaybeShape<dim>& a,
           " and ", b.shape, "; use broadcast<axis>(...) to bring one to the shape of the other");
   return a;
 }
+/// The shape of an expression of `dim` axes, or any for a number; throws umbra::Error where operands differ.
 template <int dim, typename DType>
 inline MaybeShape<dim> ShapeOf(const ScalarExp<DType>&) {
   return {};
@@ -363,6 +365,8 @@ struct StreamInfo<Device, Tensor<Device, dim, DType>> {
   static Stream<Device>* Get(const Tensor<Device, dim, DType>& t) { return t.stream_; }
 };
 
+/// The plan that evaluates `e` element by element (mshadow's MakePlan). It keeps pointers to the tensors, not
+/// the tensors.
 template <typename E, typename DType, int etype>
 inline Plan<E, DType> MakePlan(const Exp<E, DType, etype>& e) {
   return Plan<E, DType>(e.self());
@@ -416,6 +420,7 @@ class PacketPlan {
  private:
   Plan<E, DType> plan_;
 };
+/// The plan that evaluates `e` in packets of Arch; ill-formed where PacketCheck<E, Arch> fails.
 template <packet::PacketArch Arch = packet::kDefaultArch, typename E, typename DType, int etype>
 inline PacketPlan<E, DType, Arch> MakePacketPlan(const Exp<E, DType, etype>& e) {
   static_assert(PacketCheck<E, Arch>::kPass, "umbra: the expression has no packets: use MakePlan");
@@ -488,6 +493,7 @@ template <typename Saver, typename Device, int dim, typename DType, typename TA,
           bool lt, bool rt>
 inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e);
 
+/// `dst Saver= exp`, evaluated here and now, products by BLAS.
 template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
 inline void AssignEagerly(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
   MapExp<Saver>(dst, exp);

@@ -10,9 +10,13 @@ namespace umbra::expr {
 /// Kinds of expressions, ordered: a value in memory, elementwise over such, anything that can be
 /// evaluated point by point, and what needs an evaluation of its own (dot).
 namespace type {
+/// A tensor in memory.
 constexpr int kRValue = 0;
+/// A map of tensors, element by element.
 constexpr int kMapper = 1;
+/// An expression that may read other positions than it writes.
 constexpr int kChainer = 3;
+/// An expression that is evaluated as a whole: a product of matrices.
 constexpr int kComplex = 7;
 }  // namespace type
 
@@ -29,6 +33,7 @@ struct ScalarExp : Exp<ScalarExp<DType>, DType, type::kMapper> {
   DType scalar_;
   ScalarExp(DType scalar) : scalar_(scalar) {}  // NOLINT: numbers are expressions
 };
+/// The number `s` as an expression, for operators written F<op>(x, scalar(s)).
 template <typename DType>
 inline ScalarExp<DType> scalar(DType s) {
   return ScalarExp<DType>(s);
@@ -55,12 +60,14 @@ struct TransposeExp : Exp<TransposeExp<EType, DType>, DType, type::kChainer> {
   const EType& T() const { return exp; }
 };
 
+/// OP::Map of every element of an expression.
 template <typename OP, typename TA, typename DType, int etype>
 struct UnaryMapExp : Exp<UnaryMapExp<OP, TA, DType, etype>, DType, etype> {
   TA src_;
   explicit UnaryMapExp(const TA& src) : src_(src) {}
 };
 
+/// OP::Map of the elements of two expressions of one shape, of which one may be a number.
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct BinaryMapExp : Exp<BinaryMapExp<OP, TA, TB, DType, etype>, DType, etype> {
   TA lhs_;
@@ -68,6 +75,7 @@ struct BinaryMapExp : Exp<BinaryMapExp<OP, TA, TB, DType, etype>, DType, etype> 
   BinaryMapExp(const TA& lhs, const TB& rhs) : lhs_(lhs), rhs_(rhs) {}
 };
 
+/// OP::Map of the elements of three expressions of one shape; numbers fit any.
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct TernaryMapExp : Exp<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType, etype> {
   TA item1_;
@@ -185,6 +193,7 @@ inline auto F(const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2,
 }
 
 // Numbers stand on either side; they take the dtype of the other.
+/// T, not deduced: the number beside an expression takes its dtype.
 template <typename T>
 struct Just {
   using type = T;
@@ -214,6 +223,7 @@ inline DotExp<TA, TB, lt, rt, DType> operator*(const DotExp<TA, TB, lt, rt, DTyp
                                                typename Just<DType>::type scale) {
   return DotExp<TA, TB, lt, rt, DType>(dot.lhs_, dot.rhs_, dot.scale_ * scale);
 }
+/// A product with a factor; the product is scaled, not its result.
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
 inline DotExp<TA, TB, lt, rt, DType> operator*(typename Just<DType>::type scale,
                                                const DotExp<TA, TB, lt, rt, DType>& dot) {

@@ -30,6 +30,7 @@ struct Arguments {
   std::vector<umbra_scalar> scalars;
 };
 
+/// How a call runs.
 struct RunOptions {
   int threads = 0;  ///< at most this many threads; 0: as many as the machine has
 };

@@ -52,9 +52,11 @@ Value ApplyText(std::string_view name, std::string_view args, std::string_view t
 /// Operators of the expression API, where conditions are numbers: comparisons give 1 or 0, and the
 /// conditions of select and of logic are whether an operand differs from 0.
 Value ApplyNumeric(std::string_view op, const std::vector<Value>& operands);
+/// ApplyText where conditions are numbers.
 Value ApplyNumericText(std::string_view name, std::string_view args, std::string_view text,
                        const std::vector<Value>& operands);
 
+/// Apply of the operators that C++ has signs for; comparisons give conditions.
 Value operator+(const Value& a, const Value& b);
 Value operator-(const Value& a, const Value& b);
 Value operator*(const Value& a, const Value& b);
@@ -92,6 +94,8 @@ Value Draw(std::string_view distribution, const Value& like, const Value& key, c
 /// Conversion: floats to i32 truncate and saturate, NaN becomes 0.
 Value Cast(const Value& value, DType dtype);
 
+/// Makes a Graph, operand by operand and value by value. Throws umbra::Error for a name that is taken and for
+/// what Graph refuses; one thread at a time.
 class Builder {
  public:
   explicit Builder(std::string name);

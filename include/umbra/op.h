@@ -312,6 +312,7 @@ inline Lane<V> select(const Lane<V>& condition, const Lane<V>& a, const Lane<V>&
 
 /// Savers: how an assignment joins the destination and the value.
 namespace umbra::sv {
+/// a = b.
 struct saveto {
   template <typename T>
   static void Save(T& a, T b) {
@@ -319,6 +320,7 @@ struct saveto {
   }
   using OPType = void;
 };
+/// a = a + b.
 struct plusto {
   template <typename T>
   static void Save(T& a, T b) {
@@ -326,6 +328,7 @@ struct plusto {
   }
   using OPType = op::plus;
 };
+/// a = a - b.
 struct minusto {
   template <typename T>
   static void Save(T& a, T b) {
@@ -333,6 +336,7 @@ struct minusto {
   }
   using OPType = op::minus;
 };
+/// a = a * b.
 struct multo {
   template <typename T>
   static void Save(T& a, T b) {
@@ -340,6 +344,7 @@ struct multo {
   }
   using OPType = op::mul;
 };
+/// a = a / b; an integer divided by 0 is 0.
 struct divto {
   template <typename T>
   static void Save(T& a, T b) {
@@ -351,6 +356,7 @@ struct divto {
 
 /// Reducers: how the elements of a reduction are joined.
 namespace umbra::red {
+/// The sum; of nothing 0.
 struct sum {
   static constexpr std::string_view kName = "sum";
   template <typename T>
@@ -362,6 +368,7 @@ struct sum {
     return T(0);
   }
 };
+/// The largest, NaN if one is; of nothing -infinity or the smallest integer.
 struct maximum {
   static constexpr std::string_view kName = "maximum";
   template <typename T>
@@ -374,6 +381,7 @@ struct maximum {
     else return -static_cast<T>(__builtin_inf());
   }
 };
+/// The smallest, NaN if one is; of nothing infinity or the largest integer.
 struct minimum {
   static constexpr std::string_view kName = "minimum";
   template <typename T>
@@ -401,6 +409,7 @@ struct argmin {
   static constexpr std::string_view kName = "argmin";
   using Extreme = minimum;
 };
+/// The product; of nothing 1.
 struct product {
   static constexpr std::string_view kName = "product";
   template <typename T>

@@ -20,6 +20,7 @@ constexpr int Bytes(PacketArch arch) {
 }
 
 #if defined(__AVX512F__)
+/// The widest packets of the instruction set that the program is compiled for.
 inline constexpr PacketArch kDefaultArch = kAVX512;
 #elif defined(__AVX2__)
 inline constexpr PacketArch kDefaultArch = kAVX2;
@@ -47,6 +48,7 @@ inline void* AlignedMallocPitch(std::size_t* pitch, std::size_t bytes, std::size
   Require(memory != nullptr, "out of memory: ", total, " bytes for a tensor");
   return memory;
 }
+/// Gives back what AlignedMallocPitch gave; null is allowed.
 inline void AlignedFree(void* memory) { std::free(memory); }
 
 /// Bytes that addresses of packets of Arch are multiples of where they are aligned. Packets load and

@@ -201,6 +201,7 @@ inline T GetEnv(const char* name, T otherwise) {
   if (!problem.empty()) throw ParamError("environment variable " + std::string(name) + ": '" + text + "' is " + problem);
   return otherwise;
 }
+/// Sets an environment variable to the text of `value`.
 template <typename T>
 inline void SetEnv(const char* name, const T& value) {
   setenv(name, parameter::ToText(value).c_str(), 1);

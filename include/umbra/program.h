@@ -128,6 +128,7 @@ struct GemmStep {
   double alpha = 1;
 };
 
+/// A step that runs a kernel, whose code is made when a call first needs a variant of it.
 struct KernelStep {
   KernelSignature signature;
   CodeProvider code;
@@ -141,6 +142,7 @@ struct KernelStep {
   std::shared_ptr<Slots> slots = std::make_shared<Slots>();
 };
 
+/// What a compiled graph is to the runtime: operands, scalars, extents and the steps that compute the outputs.
 struct Program {
   std::string name;
   std::vector<Buffer> buffers;               ///< inputs, then outputs, then temporaries

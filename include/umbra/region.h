@@ -40,6 +40,7 @@ struct Region {
   }
 };
 
+/// The memory that a tensor covers.
 template <typename Device, int dim, typename DType>
 inline Region RegionOf(const Tensor<Device, dim, DType>& t) {
   const Shape<2> flat = t.shape_.FlatTo2D();

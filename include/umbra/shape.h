@@ -10,6 +10,7 @@
 
 namespace umbra {
 
+/// The element type where none is named, as in mshadow.
 using default_real_t = float;
 
 /// Extents of a tensor with `dimension` axes; axis 0 is the highest.

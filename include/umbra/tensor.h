@@ -109,6 +109,7 @@ inline void AllocSpace(Tensor<Device, dim, DType>* tensor, bool pad = true) {
   tensor->dptr_ = static_cast<DType*>(memory);
   tensor->stride_ = padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
+/// Gives back what AllocSpace gave `tensor`, whose pointer is null afterwards.
 template <typename Device, int dim, typename DType>
 inline void FreeSpace(Tensor<Device, dim, DType>* tensor) {
   if constexpr (Device::kDevCPU) packet::AlignedFree(tensor->dptr_);

@@ -504,10 +504,12 @@ template <typename E, typename DType, int etype>
 inline auto complex_conj(const Exp<E, DType, etype>& z) {
   return IndexMapExp<map::complex_conj, DType, ExpInfo<E>::kDim, E>({}, z.self());
 }
+/// Real parts; the last axis has half the extent.
 template <typename E, typename DType, int etype>
 inline auto complex_toreal(const Exp<E, DType, etype>& z) {
   return IndexMapExp<map::complex_toreal, DType, ExpInfo<E>::kDim, E>({}, z.self());
 }
+/// Imaginary parts; the last axis has half the extent.
 template <typename E, typename DType, int etype>
 inline auto complex_toimag(const Exp<E, DType, etype>& z) {
   return IndexMapExp<map::complex_toimag, DType, ExpInfo<E>::kDim, E>({}, z.self());
@@ -517,10 +519,12 @@ template <typename E, typename DType, int etype>
 inline auto complex_abs(const Exp<E, DType, etype>& z) {
   return F<op::sqrt>(IndexMapExp<map::complex_abs2, DType, ExpInfo<E>::kDim, E>({}, z.self()));
 }
+/// Complex numbers of their real and imaginary parts, two tensors of one shape.
 template <typename A, typename B, typename DType, int atype, int btype>
 inline auto complex_pack(const Exp<A, DType, atype>& re, const Exp<B, DType, btype>& im) {
   return IndexMapExp<map::complex_pack, DType, ExpInfo<A>::kDim, A, B>({}, re.self(), im.self());
 }
+/// Products of the complex numbers of two tensors of one shape.
 template <typename A, typename B, typename DType, int atype, int btype>
 inline auto complex_mul(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
   return IndexMapExp<map::complex_mul, DType, ExpInfo<A>::kDim, A, B>({}, a.self(), b.self());

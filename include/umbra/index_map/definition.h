@@ -23,6 +23,7 @@
 
 namespace umbra::map {
 
+/// The largest rank of a tensor that an index map reads or makes.
 inline constexpr int kMaxRank = 8;
 
 /// A position in a tensor of up to kMaxRank dimensions.
@@ -75,7 +76,9 @@ auto Here(C& c) {
   return p;
 }
 
+/// The smaller and the larger of two positions; symbols have their own.
 inline index_t Min(index_t a, index_t b) { return a < b ? a : b; }
+/// The larger of two positions.
 inline index_t Max(index_t a, index_t b) { return a < b ? b : a; }
 
 /// Throws umbra::Error unless `axis` is one of `rank`.
@@ -83,6 +86,7 @@ inline void RequireAxis(const char* name, index_t axis, int rank) {
   Require(axis >= 0 && axis < rank, name, ": axis ", axis, " of a tensor of rank ", rank,
           "; its axes are 0 to ", rank - 1);
 }
+/// Throws umbra::Error unless the rank is `least` or more.
 inline void RequireRank(const char* name, int rank, int least) {
   Require(rank >= least, name, " takes a tensor of rank ", least, " or more, rank ", rank, " given");
 }
@@ -91,9 +95,11 @@ inline void RequireRank(const char* name, int rank, int least) {
 inline void RequireAtLeast(const char* name, index_t extent, index_t least) {
   Require(extent >= least, name, ": an extent of ", extent, ", but ", least, " is the least that fits");
 }
+/// The extents `a` and `b` must be equal.
 inline void RequireEqual(const char* name, index_t a, index_t b) {
   Require(a == b, name, ": the extents ", a, " and ", b, " differ");
 }
+/// The last axis holds pairs.
 inline void RequireEven(const char* name, index_t last) {
   Require(last % 2 == 0, name, ": the last axis must be even, pairs of a real and an imaginary part; its extent is ",
           last);

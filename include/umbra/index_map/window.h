@@ -23,6 +23,7 @@ auto ShareOf(C& c, const T& grad, const Window& joined, const Element& element, 
   else return c.If(element() == joined(), grad, c.Literal(0));
 }
 
+/// Throws umbra::Error unless windows of the last two axes have a size and strides.
 inline void CheckWindow(const char* name, int rank, const index_t* size, const index_t* stride) {
   RequireRank(name, rank, 2);
   Require(size[0] > 0 && size[1] > 0 && stride[0] > 0 && stride[1] > 0, name, ": a window of ",

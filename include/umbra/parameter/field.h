@@ -142,6 +142,7 @@ class FieldEntryNumeric : public FieldEntryBase<TEntry, DType> {
 
 template <typename T>
 class FieldEntry;
+/// Numbers have ranges, other types do not.
 template <typename T>
 using FieldParent =
     std::conditional_t<std::is_arithmetic_v<Bound<T>> && !std::is_same_v<Bound<T>, bool>,

@@ -23,10 +23,12 @@
 namespace umbra {
 namespace parameter {
 
+/// Is T an optional? Value is what it holds, or T itself.
 template <typename T>
 struct IsOptional : std::false_type { using Value = T; };
 template <typename T>
 struct IsOptional<std::optional<T>> : std::true_type { using Value = T; };
+/// Is T a vector, which is written as a tuple?
 template <typename T>
 struct IsVector : std::false_type {};
 template <typename T>
@@ -43,14 +45,17 @@ struct HasStreams<T, std::void_t<decltype(std::declval<std::istream&>() >> std::
 template <typename T>
 using Bound = typename IsOptional<T>::Value;
 
+/// The value that bounds are checked against; null if there is none.
 template <typename T>
 const Bound<T>* BoundOf(const T& value) {
   if constexpr (IsOptional<T>::value) return value.has_value() ? &*value : nullptr;
   else return &value;
 }
 
+/// A text that has the name of T in it.
 template <typename T>
 constexpr const char* FunctionName() { return __PRETTY_FUNCTION__; }
+/// T as messages and help texts call it: "int", "float or None", "tuple of int".
 template <typename T>
 std::string TypeText();
 
@@ -93,9 +98,12 @@ std::string TypeText() {
   }
 }
 
+/// Is it a blank, a tab or the end of a line, whatever the locale?
 inline bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+/// Is it a quotation mark, single or double?
 inline bool IsQuote(char c) { return c == '\'' || c == '"'; }
 
+/// Without spaces at its ends.
 inline std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
   while (!text.empty() && IsSpace(text.back())) text.remove_suffix(1);
@@ -172,6 +180,7 @@ std::string ToText(const T& value) {
   }
 }
 
+/// Reads `*value` from all of the text; returns what is wrong with it, or nothing.
 template <typename T>
 std::string FromText(std::string_view text, T* value);
 
