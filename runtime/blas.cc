@@ -18,10 +18,19 @@ constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;  // as CBLA
 template <typename T>
 using CblasGemm = void (*)(int, int, int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
 
+template <typename T>
+using CblasGemv = void (*)(int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
+
+template <typename T>
+struct Products {
+  CblasGemm<T> gemm = nullptr;
+  CblasGemv<T> gemv = nullptr;
+};
+
 struct Blas {
   std::string name, problem;
-  CblasGemm<float> sgemm = nullptr;
-  CblasGemm<double> dgemm = nullptr;
+  Products<float> f32;
+  Products<double> f64;
   void (*set_threads)(int) = nullptr;
   int (*get_threads)() = nullptr;
 };
@@ -30,11 +39,13 @@ struct Blas {
 std::string Use(const char* name, Blas* blas) {
   void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return dlerror();
-  blas->sgemm = reinterpret_cast<CblasGemm<float>>(dlsym(library, "cblas_sgemm"));
-  blas->dgemm = reinterpret_cast<CblasGemm<double>>(dlsym(library, "cblas_dgemm"));
-  if (blas->sgemm == nullptr || blas->dgemm == nullptr) {
-    blas->sgemm = nullptr;
-    blas->dgemm = nullptr;
+  blas->f32 = {reinterpret_cast<CblasGemm<float>>(dlsym(library, "cblas_sgemm")),
+               reinterpret_cast<CblasGemv<float>>(dlsym(library, "cblas_sgemv"))};
+  blas->f64 = {reinterpret_cast<CblasGemm<double>>(dlsym(library, "cblas_dgemm")),
+               reinterpret_cast<CblasGemv<double>>(dlsym(library, "cblas_dgemv"))};
+  if (blas->f32.gemm == nullptr || blas->f64.gemm == nullptr) {
+    blas->f32 = {};
+    blas->f64 = {};
     dlclose(library);
     return "it has no cblas_sgemm and cblas_dgemm";
   }
@@ -96,11 +107,11 @@ void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, con
              long long lda, const T* b, long long ldb, T beta, T* c, long long ldc) {
   if (m <= 0 || n <= 0) return;
   constexpr long long kMax = std::numeric_limits<int>::max();
-  CblasGemm<T> gemm;
-  if constexpr (std::is_same_v<T, float>) gemm = BlasForUse().sgemm;
-  else gemm = BlasForUse().dgemm;
+  const Products<T>* products;
+  if constexpr (std::is_same_v<T, float>) products = &BlasForUse().f32;
+  else products = &BlasForUse().f64;
   const bool fits = std::max({m, n, k, lda, ldb, ldc}) <= kMax;
-  if (gemm == nullptr || !fits || k <= 0) {
+  if (products->gemm == nullptr || !fits || k <= 0) {
     LoopGemm(ta != 0, tb != 0, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     return;
   }
@@ -108,7 +119,22 @@ void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, con
   const auto lead = [](long long given, long long columns) {
     return static_cast<int>(std::max({given, columns, 1LL}));
   };
-  gemm(kRowMajor, ta ? kTranspose : kNoTranspose, tb ? kTranspose : kNoTranspose,
+  // A product with a vector: GEMM would pack the matrix for one use of each element, and takes four times as long.
+  const bool column = n == 1, row = m == 1;
+  if (products->gemv != nullptr && (column || row)) {
+    const bool transpose = column ? ta != 0 : tb == 0;
+    const T *const matrix = column ? a : b, *const vector = column ? b : a;
+    const long long rows = column ? (ta ? k : m) : (tb ? n : k), columns = column ? (ta ? m : k) : (tb ? k : n);
+    const long long step = column ? (tb ? 1 : ldb) : (ta ? lda : 1), out = column ? ldc : 1;
+    // Some BLAS scale by a beta of 0 what they should not read.
+    if (beta == T(0))
+      for (long long i = 0; i < (column ? m : n); ++i) c[i * std::max(out, 1LL)] = T(0);
+    products->gemv(kRowMajor, transpose ? kTranspose : kNoTranspose, static_cast<int>(rows),
+                   static_cast<int>(columns), alpha, matrix, lead(column ? lda : ldb, columns), vector,
+                   static_cast<int>(std::max(step, 1LL)), beta == T(0) ? T(1) : beta, c, static_cast<int>(std::max(out, 1LL)));
+    return;
+  }
+  products->gemm(kRowMajor, ta ? kTranspose : kNoTranspose, tb ? kTranspose : kNoTranspose,
        static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a,
        lead(lda, ta ? m : k), b, lead(ldb, tb ? k : n), beta, c, lead(ldc, n));
 }
@@ -117,6 +143,11 @@ void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, con
 
 const std::string& BlasName() { return TheBlas().name; }
 const std::string& BlasProblem() { return TheBlas().problem; }
+
+bool BlasMayRunSideBySide() {
+  const Blas& blas = TheBlas();
+  return blas.f32.gemm == nullptr || (blas.set_threads != nullptr && blas.get_threads != nullptr);
+}
 
 BlasThreads::BlasThreads(int threads) {
   const Blas& blas = TheBlas();

@@ -13,6 +13,9 @@ const std::string& BlasName();
 /// Why the library that UMBRA_BLAS names is not the one in use; empty if it is, or names none.
 const std::string& BlasProblem();
 
+/// May several threads call BLAS at once, each with one thread of its own while a BlasThreads(1) lives?
+bool BlasMayRunSideBySide();
+
 /// While it lives, BLAS uses at most this many threads (0: as many as the host has set); then the
 /// host's own setting holds again.
 class BlasThreads {

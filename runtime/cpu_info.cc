@@ -19,18 +19,34 @@ int NumProcessors() {
   return count;
 }
 
+namespace {
+
+// What the kernel tells of the cache `index`, or 0.
+std::size_t CacheBytes(const std::string& index) {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/" + index + "/size");
+  std::size_t kilobytes = 0;
+  char unit = '\0';
+  return file >> kilobytes >> unit && unit == 'K' ? kilobytes << 10 : 0;
+}
+
+}  // namespace
+
 std::size_t LastLevelCacheBytes() {
   static const std::size_t bytes = [] {
     // The kernel tells what this machine has of a cache; sysconf may tell of the whole chip.
-    for (const char* index : {"index3", "index2"}) {
-      std::ifstream file(std::string("/sys/devices/system/cpu/cpu0/cache/") + index + "/size");
-      std::size_t kilobytes = 0;
-      char unit = '\0';
-      if (file >> kilobytes >> unit && unit == 'K' && kilobytes > 0) return kilobytes << 10;
-    }
+    for (const char* index : {"index3", "index2"})
+      if (const std::size_t size = CacheBytes(index); size > 0) return size;
     for (int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
       if (const long size = sysconf(level); size > 0) return static_cast<std::size_t>(size);
     return std::size_t{8} << 20;
+  }();
+  return bytes;
+}
+
+std::size_t SecondLevelCacheBytes() {
+  static const std::size_t bytes = [] {
+    const std::size_t size = CacheBytes("index2");
+    return size > 0 ? size : std::size_t{1} << 20;
   }();
   return bytes;
 }

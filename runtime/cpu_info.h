@@ -10,6 +10,8 @@ namespace umbra::runtime {
 int NumProcessors();
 /// Bytes of the last-level cache; 8 MiB where the system does not tell.
 std::size_t LastLevelCacheBytes();
+/// Bytes of the second-level cache of one processor; 1 MiB where the system does not tell.
+std::size_t SecondLevelCacheBytes();
 
 }  // namespace umbra::runtime
 

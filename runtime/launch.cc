@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 
 #include "runtime/cpu_info.h"
@@ -16,15 +17,25 @@ constexpr index_t kRow = 16384;  // elements of a row when a dense elementwise k
 // Work of one thread, in additions, below which another thread costs more than it brings.
 constexpr double kGrain = 262144;
 
+int UsefulThreads(double work, int threads) {
+  return static_cast<int>(std::max(1.0, std::min(work / kGrain, static_cast<double>(threads))));
+}
+
+// Pieces that axis 0 can be cut into.
+index_t Units(const LaunchPlan& plan) {
+  return std::max<index_t>(1, (plan.extent[0] + plan.granule - 1) / plan.granule);
+}
+
 class Preparation {
  public:
   Preparation(const KernelStep& step, const std::vector<TensorRef>& buffers,
-              const std::vector<index_t>& symbols, int threads)
+              const std::vector<index_t>& symbols, int threads, index_t rows)
       : signature_(step.signature), step_(step), buffers_(buffers), symbols_(symbols),
         threads_(threads) {
     for (const Extent& axis : signature_.axes)
       plan_.extent.push_back(axis.is_static() ? axis.value
                                               : symbols[static_cast<std::size_t>(axis.symbol)]);
+    if (rows >= 0) plan_.extent[0] = rows;
     rank_ = plan_.extent.size();
     vector_axis_ = static_cast<std::size_t>(signature_.vector_axis);
     for (const Access& access : signature_.operands) {
@@ -153,6 +164,7 @@ class Preparation {
       aligned = aligned && last && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
       for (const Access& other : signature_.operands)
         in_place = in_place || (!other.store &&
+                                tensor.data != nullptr &&
                                 buffers_[static_cast<std::size_t>(other.buffer)].data == tensor.data);
     }
     // Writing past the caches pays when operands and result together fill them, so that the result
@@ -164,13 +176,10 @@ class Preparation {
   }
 
   void SplitOverThreads() {
-    double points = 1;
-    for (index_t extent : plan_.extent) points *= static_cast<double>(extent);
-    const double useful = points * signature_.cost / kGrain;
+    plan_.work = signature_.cost;
+    for (index_t extent : plan_.extent) plan_.work *= static_cast<double>(extent);
     plan_.granule = vector_axis_ == 0 ? 16 : 1;
-    const index_t units = (plan_.extent[0] + plan_.granule - 1) / plan_.granule;
-    plan_.parts = static_cast<int>(std::max<double>(
-        1, std::min({useful, static_cast<double>(threads_), static_cast<double>(units)})));
+    plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
   }
 
   const KernelSignature& signature_;
@@ -196,44 +205,69 @@ umbra_kernel_fn CodeOf(const KernelStep& step, const Variant& variant) {
 }
 
 LaunchPlan PrepareLaunch(const KernelStep& step, const std::vector<TensorRef>& buffers,
-                         const std::vector<index_t>& symbols, int threads) {
-  return Preparation(step, buffers, symbols, threads).Run();
+                         const std::vector<index_t>& symbols, int threads, index_t rows) {
+  return Preparation(step, buffers, symbols, threads, rows).Run();
 }
 
-void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::size_t>& element_size,
-            const umbra_scalar* scalars) {
+namespace {
+
+// Runs the pieces [first, last) on this thread; with the last one goes what is left over.
+void RunPieces(const LaunchCall& call, index_t first, index_t last) {
   static_assert(sizeof(index_t) == sizeof(long long));
+  const LaunchPlan& plan = *call.plan;
   umbra_args args;
-  args.data = data;
+  args.data = call.data;
   args.stride = reinterpret_cast<const long long*>(plan.stride.data());
   args.extent = reinterpret_cast<const long long*>(plan.extent.data());
-  args.scalar = scalars;
-  args.scratch = nullptr;
-  const index_t count = plan.extent[0];
-  if (plan.parts <= 1) {
-    if (plan.scratch_bytes > 0) args.scratch = ThreadScratch(plan.scratch_bytes);
-    plan.function(&args, 0, count);
-  } else {
-    const index_t units = (count + plan.granule - 1) / plan.granule;
-    ParallelFor(plan.parts, [&](int part) {
-      umbra_args own = args;
-      if (plan.scratch_bytes > 0) own.scratch = ThreadScratch(plan.scratch_bytes);
-      const index_t begin = units * part / plan.parts * plan.granule;
-      const index_t end = std::min(count, units * (part + 1) / plan.parts * plan.granule);
-      if (begin < end) plan.function(&own, begin, end);
-    });
-  }
-  if (plan.remainder == 0) return;
+  args.scalar = call.scalars;
+  args.scratch = plan.scratch_bytes > 0 ? ThreadScratch(plan.scratch_bytes) : nullptr;
+  const index_t begin = first * plan.granule, end = std::min(plan.extent[0], last * plan.granule);
+  if (begin < end) plan.function(&args, begin, end);
+  if (plan.remainder == 0 || end < plan.extent[0]) return;
   std::vector<void*> tail;
-  for (std::size_t k = 0; k < element_size.size(); ++k)
-    tail.push_back(static_cast<char*>(data[k]) +
-                   plan.remainder_offset[k] * static_cast<index_t>(element_size[k]));
+  for (std::size_t k = 0; k < call.element_size->size(); ++k)
+    tail.push_back(static_cast<char*>(call.data[k]) +
+                   plan.remainder_offset[k] * static_cast<index_t>((*call.element_size)[k]));
   std::vector<index_t> extent = plan.extent;
   extent[0] = 1;
   extent.back() = plan.remainder;
   args.data = tail.data();
   args.extent = reinterpret_cast<const long long*>(extent.data());
   plan.function(&args, 0, 1);
+}
+
+}  // namespace
+
+void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::size_t>& element_size,
+            const umbra_scalar* scalars) {
+  const LaunchCall call{&plan, data, &element_size, scalars};
+  const index_t units = Units(plan);
+  if (plan.parts <= 1) return RunPieces(call, 0, units);
+  ParallelFor(plan.parts, [&](int part) {
+    RunPieces(call, units * part / plan.parts, units * (part + 1) / plan.parts);
+  });
+}
+
+void LaunchTogether(const std::vector<LaunchCall>& calls, int threads) {
+  double work = 0;
+  for (const LaunchCall& call : calls) work += call.plan->work;
+  const int parts = UsefulThreads(work, threads);
+  ParallelFor(parts, [&](int part) {
+    double before = 0;  // work of the calls so far
+    for (const LaunchCall& call : calls) {
+      const index_t units = Units(*call.plan);
+      // The first piece of this call that begins in the share of thread `of` or later.
+      const auto first = [&](int of) {
+        if (of <= 0) return index_t{0};
+        if (of >= parts || call.plan->work <= 0) return units;
+        const double place = (work * of / parts - before) / call.plan->work * static_cast<double>(units);
+        return static_cast<index_t>(std::ceil(std::clamp(place, 0.0, static_cast<double>(units))));
+      };
+      const index_t begin = first(part), end = first(part + 1);
+      if (begin < end) RunPieces(call, begin, end);
+      before += call.plan->work;
+    }
+  });
 }
 
 }  // namespace umbra::runtime

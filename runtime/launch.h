@@ -15,6 +15,7 @@ struct LaunchPlan {
   std::vector<index_t> stride;  ///< operand-major, as umbra_args wants it
   std::vector<index_t> extent;
   std::size_t scratch_bytes = 0;
+  double work = 0;      ///< in additions
   int parts = 1;        ///< ranges of axis 0 that may run at the same time
   index_t granule = 1;  ///< ranges are multiples of this
   /// An elementwise kernel over memory without gaps runs as rows of one length and this many
@@ -26,13 +27,26 @@ struct LaunchPlan {
 /// The code of a variant of `step`, made by the step's provider if this is the first call that needs it.
 umbra_kernel_fn CodeOf(const KernelStep& step, const Variant& variant);
 
-/// Decides a launch of `step` on `buffers` (all of the program, in order).
+/// Decides a launch of `step` on `buffers` (all of the program, in order), or of a block of `rows` indices
+/// of its axis 0, which begins where the base pointers say.
 LaunchPlan PrepareLaunch(const KernelStep& step, const std::vector<TensorRef>& buffers,
-                         const std::vector<index_t>& symbols, int threads);
+                         const std::vector<index_t>& symbols, int threads, index_t rows = -1);
 
 /// Runs it. `data` are base pointers by operand of the kernel.
 void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::size_t>& element_size,
             const umbra_scalar* scalars);
+
+/// A launch with its operands, for running several as one.
+struct LaunchCall {
+  const LaunchPlan* plan;
+  void* const* data;
+  const std::vector<std::size_t>* element_size;
+  const umbra_scalar* scalars;
+};
+
+/// Runs launches that do not depend on each other in one parallel region: each thread gets an equal share
+/// of the work of all.
+void LaunchTogether(const std::vector<LaunchCall>& calls, int threads);
 
 }  // namespace umbra::runtime
 

@@ -9,12 +9,6 @@ namespace umbra::runtime {
 
 namespace {
 
-bool Overlap(const TensorRef& a, const TensorRef& b) {
-  const auto [a_first, a_last] = ByteRange(a);
-  const auto [b_first, b_last] = ByteRange(b);
-  return a_first < b_last && b_first < a_last;
-}
-
 bool SameMemory(const TensorRef& a, const TensorRef& b) {
   return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.stride == b.stride;
 }
@@ -60,21 +54,50 @@ bool MayShare(const Program& program, int output, int input) {
 
 }  // namespace
 
-void CheckOverlaps(const Program& program, const std::vector<TensorRef>& buffers) {
-  for (std::size_t out = 0; out < program.buffers.size(); ++out) {
-    if (program.buffers[out].kind != Buffer::Kind::kOutput) continue;
-    for (std::size_t other = 0; other < out; ++other) {
-      if (!Overlap(buffers[out], buffers[other])) continue;
-      const bool both = program.buffers[other].kind == Buffer::Kind::kOutput;
-      Require(!both, "kernel '", program.name, "': the outputs '", program.buffers[other].name,
-              "' and '", program.buffers[out].name, "' overlap in memory");
-      Require(SameMemory(buffers[out], buffers[other]) &&
-                  MayShare(program, static_cast<int>(out), static_cast<int>(other)),
-              "kernel '", program.name, "': output '", program.buffers[out].name,
-              "' overlaps input '", program.buffers[other].name,
-              "' in a way that would change the result; write to memory of its own");
-    }
+OperandPairs Overlapping(const std::vector<Bytes>& operands, std::size_t first_output) {
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    if (operands[k].first < operands[k].second) order.push_back(k);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(operands[a].first, a) < std::pair(operands[b].first, b);
+  });
+  OperandPairs pairs;
+  std::vector<std::size_t> inputs, outputs;  // those that began before and have not ended
+  for (const std::size_t k : order) {
+    const bool output = k >= first_output;
+    const auto meet = [&](std::vector<std::size_t>* open) {
+      open->erase(std::remove_if(open->begin(), open->end(),
+                                 [&](std::size_t o) { return operands[o].second <= operands[k].first; }),
+                  open->end());
+      for (const std::size_t o : *open) pairs.emplace_back(std::max(o, k), std::min(o, k));
+    };
+    meet(&outputs);
+    if (output) meet(&inputs);
+    (output ? outputs : inputs).push_back(k);
   }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+OperandPairs CheckOverlaps(const Program& program, const std::vector<TensorRef>& buffers) {
+  std::vector<Bytes> bytes;
+  std::size_t inputs = 0;
+  for (std::size_t k = 0; k < buffers.size(); ++k) {
+    bytes.push_back(ByteRange(buffers[k]));
+    if (program.buffers[k].kind == Buffer::Kind::kInput) ++inputs;
+  }
+  OperandPairs pairs = Overlapping(bytes, inputs);
+  for (const auto& [out, other] : pairs) {
+    const bool both = program.buffers[other].kind == Buffer::Kind::kOutput;
+    Require(!both, "kernel '", program.name, "': the outputs '", program.buffers[other].name,
+            "' and '", program.buffers[out].name, "' overlap in memory");
+    Require(SameMemory(buffers[out], buffers[other]) &&
+                MayShare(program, static_cast<int>(out), static_cast<int>(other)),
+            "kernel '", program.name, "': output '", program.buffers[out].name,
+            "' overlaps input '", program.buffers[other].name,
+            "' in a way that would change the result; write to memory of its own");
+  }
+  return pairs;
 }
 
 }  // namespace umbra::runtime

@@ -2,14 +2,29 @@
 #ifndef UMBRA_RUNTIME_OVERLAP_H_
 #define UMBRA_RUNTIME_OVERLAP_H_
 
+#include <cstddef>
+#include <utility>
+#include <vector>
+
 #include "umbra/function.h"
 
 namespace umbra::runtime {
 
+/// Bytes [first, last) in memory.
+using Bytes = std::pair<const char*, const char*>;
+
+/// Pairs of an output and an operand before it, ascending.
+using OperandPairs = std::vector<std::pair<std::size_t, std::size_t>>;
+
+/// Which operands of a call overlap in memory; `first_output` operands are inputs, the others outputs. Takes
+/// n log n steps.
+OperandPairs Overlapping(const std::vector<Bytes>& operands, std::size_t first_output);
+
 /// Throws umbra::Error if two outputs overlap, or if an output overlaps an input in a way that
 /// would change the result. The very same memory is fine where every kernel that writes the output
-/// reads the input only at the point that it writes, and no later step reads the input.
-void CheckOverlaps(const Program& program, const std::vector<TensorRef>& buffers);
+/// reads the input only at the point that it writes, and no later step reads the input. Returns
+/// which do.
+OperandPairs CheckOverlaps(const Program& program, const std::vector<TensorRef>& buffers);
 
 }  // namespace umbra::runtime
 

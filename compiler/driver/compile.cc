@@ -43,6 +43,7 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
   program->scalars = plan->scalars;
   program->num_symbols = static_cast<int>(plan->symbols.size());
   program->derived = plan->derived;
+  program->groups = plan->groups;
   if (options.engine == Engine::kInterpreter) return program;
   for (std::size_t k = 0; k < plan->steps.size(); ++k) {
     if (const auto* gemm = std::get_if<plan::Gemm>(&plan->steps[k])) {
@@ -237,27 +238,40 @@ void Function::operator()(const runtime::Arguments& arguments,
     plan::Interpret(*impl_->plan, arguments);
     return;
   }
+  if (!impl_->calls->Takes(arguments.inputs.size(), arguments.outputs.size(), arguments.scalars.size()))
+    return runtime::Run(*impl_->program, arguments, options);  // says what does not fit
   constexpr std::size_t kOperands = 16, kWords = 128;
-  void* data[kOperands];
-  index_t words[kWords];
-  std::size_t count = 0, size = 0;
-  bool regular = arguments.inputs.size() + arguments.outputs.size() <= kOperands &&
-                 impl_->calls->Takes(arguments.inputs.size(), arguments.outputs.size(),
-                                     arguments.scalars.size());
-  const auto add = [&](const runtime::TensorRef& tensor) {
-    const std::size_t rank = tensor.shape.size();
-    regular = regular && tensor.stride.size() == rank && size + 1 + 2 * rank <= kWords;
-    if (!regular) return;
-    words[size] = runtime::Layout::Kind(static_cast<int>(rank), tensor.dtype);
-    std::copy(tensor.shape.begin(), tensor.shape.end(), words + size + 1);
-    std::copy(tensor.stride.begin(), tensor.stride.end(), words + size + 1 + rank);
-    size += 1 + 2 * rank;
-    data[count++] = tensor.data;
-  };
-  for (const runtime::TensorRef& tensor : arguments.inputs) add(tensor);
-  for (const runtime::TensorRef& tensor : arguments.outputs) add(tensor);
-  if (regular) impl_->calls->Run(data, {words, size}, arguments.scalars.data(), options.threads);
-  else runtime::Run(*impl_->program, arguments, options);
+  void* few_data[kOperands];
+  index_t few_words[kWords];
+  std::vector<void*> more_data;
+  std::vector<index_t> more_words;
+  void** data = few_data;
+  index_t* words = few_words;
+  const std::size_t operands = arguments.inputs.size() + arguments.outputs.size();
+  std::size_t needed = 0, count = 0, size = 0;
+  bool regular = true;
+  for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
+    for (const runtime::TensorRef& tensor : *tensors) {
+      regular = regular && tensor.stride.size() == tensor.shape.size();
+      needed += runtime::Layout::SizeOf(static_cast<int>(tensor.shape.size()));
+    }
+  if (!regular) return runtime::Run(*impl_->program, arguments, options);
+  if (operands > kOperands || needed > kWords) {
+    more_data.resize(operands);
+    more_words.resize(needed);
+    data = more_data.data();
+    words = more_words.data();
+  }
+  for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
+    for (const runtime::TensorRef& tensor : *tensors) {
+      const std::size_t rank = tensor.shape.size();
+      words[size] = runtime::Layout::Kind(static_cast<int>(rank), tensor.dtype);
+      std::copy(tensor.shape.begin(), tensor.shape.end(), words + size + 1);
+      std::copy(tensor.stride.begin(), tensor.stride.end(), words + size + 1 + rank);
+      size += runtime::Layout::SizeOf(static_cast<int>(rank));
+      data[count++] = tensor.data;
+    }
+  impl_->calls->Run(data, {words, size}, arguments.scalars.data(), options.threads);
 }
 
 const runtime::Program& Function::program() const { return *shared_program(); }

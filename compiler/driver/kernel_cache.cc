@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::string_view kCacheVersion = "umbra-0.1.0/1";
 
-// The kernel without the user's names: what the machine code depends on.
+// The kernel without the user's names and alone in its plan: what the machine code depends on. Kernels of one
+// plan that differ in their operands only have one code.
 struct Anonymous {
   plan::Plan plan;
   plan::Kernel kernel;
@@ -29,17 +30,25 @@ struct Anonymous {
 Anonymous WithoutNames(const plan::Plan& plan, const plan::Kernel& kernel) {
   Anonymous result;
   result.plan.name = "kernel";
-  result.plan.buffers = plan.buffers;
-  result.plan.scalars = plan.scalars;
   result.plan.symbols = plan.symbols;
-  for (std::size_t k = 0; k < plan.buffers.size(); ++k)
-    result.plan.buffers[k].name = fmt::format("b{}", k);
-  for (std::size_t k = 0; k < plan.scalars.size(); ++k)
-    result.plan.scalars[k].first = fmt::format("s{}", k);
   result.kernel = kernel;
   result.kernel.signature.name = "kernel";
   result.kernel.summary.clear();
   for (plan::Value& value : result.kernel.values) value.label.clear();
+  std::map<int, int> buffers;
+  for (runtime::Access& access : result.kernel.signature.operands) {
+    const auto [found, fresh] = buffers.emplace(access.buffer, static_cast<int>(result.plan.buffers.size()));
+    if (fresh) {
+      result.plan.buffers.push_back(plan.buffers[static_cast<std::size_t>(access.buffer)]);
+      result.plan.buffers.back().name = fmt::format("b{}", found->second);
+    }
+    access.buffer = found->second;
+  }
+  for (int& scalar : result.kernel.signature.scalars) {
+    const auto dtype = plan.scalars[static_cast<std::size_t>(scalar)].second;
+    scalar = static_cast<int>(result.plan.scalars.size());
+    result.plan.scalars.emplace_back(fmt::format("s{}", scalar), dtype);
+  }
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "compiler/plan/fuse.h"
+#include "compiler/plan/group_steps.h"
 #include "compiler/plan/lower_kernel.h"
 #include "umbra/error.h"
 
@@ -38,9 +39,11 @@ class Builder {
     std::size_t kernels = 0;
     for (const Unit& unit : fusion_.units) kernels += unit.gemm ? 0 : 1;
     std::size_t index = 0;
+    std::vector<std::string> names;  // of the units
     for (const Unit& unit : fusion_.units) {
       if (unit.gemm) {
         AddGemm(unit.roots[0].node);
+        names.push_back(StepName(plan_, plan_.steps.back()));
         continue;
       }
       const std::string suffix = kernels > 1 ? "_" + std::to_string(index++) : "";
@@ -49,10 +52,15 @@ class Builder {
           plan_.name + suffix);
       kernel.summary = Summarize(plan_, kernel);
       plan_.steps.emplace_back(std::move(kernel));
+      names.push_back(StepName(plan_, plan_.steps.back()));
     }
+    for (const Neighbours& pair : fusion_.apart)
+      plan_.apart.push_back({names[static_cast<std::size_t>(pair.first)], names[static_cast<std::size_t>(pair.second)], pair.why});
+    for (const auto& [node, choice] : fusion_.choices) AddChoice(choice);
     for (const Graph::Derived& derived : graph_.derived())
       plan_.derived.push_back(
           {ToExtent(derived.result), derived.op, ToExtent(derived.a), ToExtent(derived.b)});
+    GroupSteps(&plan_);
     return std::move(plan_);
   }
 
@@ -66,13 +74,32 @@ class Builder {
     return Extent::Symbol(found->second);
   }
 
+  std::vector<Extent> ToExtents(const PartialShape& shape) {
+    std::vector<Extent> extents;
+    for (std::size_t d = 0; d < shape.size(); ++d) extents.push_back(ToExtent(shape[d]));
+    return extents;
+  }
+
+  void AddChoice(const Choice& choice) {
+    const Node& node = graph_.node(choice.node);
+    ChosenValue value{std::string(graph_.label(choice.node)), node.dtype, ToExtents(node.shape),
+                      {choice.node, choice.why, choice.readers, {}, ToExtents(choice.spread), choice.repeated}};
+    for (const auto& [cost, shape] : choice.work) value.choice.work.emplace_back(cost, ToExtents(shape));
+    const auto buffer = memory_.read.find(choice.node);
+    if (buffer != memory_.read.end()) value.name = plan_.buffers[static_cast<std::size_t>(buffer->second)].name;
+    else if (value.name.empty())
+      value.name = "some " + std::string(node.kind == Kind::kMap      ? graph::Info(node.op).name
+                                         : node.kind == Kind::kReduce ? graph::Name(node.reducer)
+                                                                      : std::string_view("tcast"));
+    plan_.choices.push_back(std::move(value));
+  }
+
   int AddBuffer(std::string name, Buffer::Kind kind, int node) {
     Buffer buffer;
     buffer.name = std::move(name);
     buffer.kind = kind;
     buffer.dtype = graph_.node(node).dtype;
-    for (std::size_t d = 0; d < graph_.node(node).shape.size(); ++d)
-      buffer.shape.push_back(ToExtent(graph_.node(node).shape[d]));
+    buffer.shape = ToExtents(graph_.node(node).shape);
     plan_.buffers.push_back(std::move(buffer));
     return static_cast<int>(plan_.buffers.size()) - 1;
   }

@@ -1,11 +1,11 @@
 #include "compiler/plan/fuse.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 
 #include "compiler/plan/budget.h"
+#include "compiler/plan/merge_units.h"
 #include "umbra/error.h"
 
 namespace umbra::plan {
@@ -15,8 +15,6 @@ using graph::Node;
 using Kind = graph::Node::Kind;
 
 namespace {
-
-constexpr int kElsewhere = -2;  // the map of what is read at computed positions
 
 std::size_t Rank(const Node& node) { return node.shape.size(); }
 
@@ -30,18 +28,17 @@ bool IsStaticOne(const Dimension& dim) {
   return dim.is_static() && static_cast<std::int64_t>(dim) == 1;
 }
 
-// One row would be all there is: element work is better off in a kernel of its own.
-bool HasParallelAxis(const Domain& domain) {
-  for (int axis : domain.KeptAxes())
-    if (!IsStaticOne(domain.dims[static_cast<std::size_t>(axis)])) return true;
-  return false;
-}
-
 bool IsReduced(const Node& node, std::size_t dim) {
   return std::find(node.axes.begin(), node.axes.end(), static_cast<int>(dim)) != node.axes.end();
 }
 
 }  // namespace
+
+bool Domain::HasParallelAxis() const {
+  for (int axis : KeptAxes())
+    if (!IsStaticOne(dims[static_cast<std::size_t>(axis)])) return true;
+  return false;
+}
 
 std::vector<int> Domain::KeptAxes() const {
   std::vector<int> axes;
@@ -176,7 +173,7 @@ class DomainFinder {
         std::equal(root.shape.begin(), root.shape.end(), operand.shape.begin(),
                    [&](const Dimension& a, const Dimension& b) { return graph_.SameDimension(a, b); });
     if (same_shape && !IsKeptRoot(reduce)) {
-      if (!HasParallelAxis(domain)) return false;
+      if (!domain.HasParallelAxis()) return false;
       unit->domain = std::move(domain);
       unit->roots.push_back({root_, Identity(Rank(root))});
       return true;
@@ -226,178 +223,6 @@ class DomainFinder {
   std::set<std::pair<int, AxisMap>> visited_;
 };
 
-// Memory that a unit reads: roots of other units and inputs, each with its map; and what it computes.
-std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const std::set<int>& roots,
-                                         const Unit& unit, int* work = nullptr) {
-  std::set<std::pair<int, AxisMap>> leaves, visited;
-  std::set<int> own;
-  for (const Root& root : unit.roots) own.insert(root.node);
-  std::function<void(int, const AxisMap&)> visit = [&](int id, const AxisMap& map) {
-    const Node& node = graph.node(id);
-    if (!visited.insert({id, map}).second) return;
-    if (node.kind == Kind::kInput || (roots.count(id) && !own.count(id))) {
-      leaves.insert({id, map});
-      return;
-    }
-    if (work != nullptr) *work += WorkOf(node);
-    if (node.kind == Kind::kReduce) {
-      const auto operand = ReducedOperandMap(graph, node, map, unit.domain);
-      Ensure(operand.has_value(), "a fused reduction does not fit its kernel's domain");
-      visit(node.inputs[0], *operand);
-      return;
-    }
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      // Other points than this one are read: never of the kernel that computes them.
-      if (IsGathered(node, k)) leaves.insert({node.inputs[k], AxisMap{kElsewhere}});
-      else visit(node.inputs[k], OperandMap(graph, node, k, map));
-    }
-  };
-  for (const Root& root : unit.roots) {
-    if (unit.gemm) {
-      for (int input : graph.node(root.node).inputs) {
-        int operand = input;
-        while (graph.node(operand).kind == Kind::kTranspose && !roots.count(operand))
-          operand = graph.node(operand).inputs[0];
-        leaves.insert({operand, {}});
-      }
-    } else {
-      visit(root.node, root.map);
-    }
-  }
-  return leaves;
-}
-
-// Joins kernels over one domain that share operands or feed each other at the same point.
-class Merger {
- public:
-  Merger(const Graph& graph, Fusion* fusion) : graph_(graph), fusion_(*fusion) {}
-
-  void Run() {
-    Order();
-    bool merged = true;
-    while (merged) {
-      merged = false;
-      for (std::size_t i = 0; i < fusion_.units.size() && !merged; ++i)
-        for (std::size_t j = i + 1; j < fusion_.units.size() && !merged; ++j)
-          if (auto unit = TryMerge(i, j)) {
-            fusion_.units[i] = std::move(*unit);
-            fusion_.units.erase(fusion_.units.begin() + static_cast<std::ptrdiff_t>(j));
-            merged = true;
-            Order();
-          }
-    }
-  }
-
- private:
-  using LeafSet = std::set<std::pair<int, AxisMap>>;
-
-  bool Reads(const LeafSet& leaves, const Unit& producer) const {
-    for (const auto& [node, map] : leaves)
-      for (const Root& root : producer.roots)
-        if (root.node == node) return true;
-    return false;
-  }
-
-  // Sorts the units so that each comes after those it reads, keeping the given order otherwise.
-  void Order() {
-    std::vector<Unit> sorted;
-    std::vector<Unit> rest = std::move(fusion_.units);
-    while (!rest.empty()) {
-      bool moved = false;
-      for (std::size_t i = 0; i < rest.size(); ++i) {
-        const LeafSet leaves = Leaves(graph_, fusion_.roots, rest[i]);
-        bool ready = true;
-        for (std::size_t j = 0; j < rest.size() && ready; ++j)
-          ready = i == j || !Reads(leaves, rest[j]);
-        if (!ready) continue;
-        sorted.push_back(std::move(rest[i]));
-        rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-        moved = true;
-        break;
-      }
-      Ensure(moved, "units of a plan depend on each other in a circle");
-    }
-    fusion_.units = std::move(sorted);
-    leaves_.clear();
-    for (const Unit& unit : fusion_.units) leaves_.push_back(Leaves(graph_, fusion_.roots, unit));
-  }
-
-  // Does unit j depend on unit i through some other unit?
-  bool DependsThroughOthers(std::size_t i, std::size_t j) const {
-    std::vector<bool> reaches(fusion_.units.size(), false);
-    reaches[i] = true;
-    for (std::size_t k = i + 1; k < j; ++k)
-      for (std::size_t p = i; p < k; ++p)
-        if (reaches[p] && Reads(leaves_[k], fusion_.units[p])) reaches[k] = true;
-    for (std::size_t k = i + 1; k < j; ++k)
-      if (reaches[k] && Reads(leaves_[j], fusion_.units[k])) return true;
-    return false;
-  }
-
-  bool SameDims(const std::vector<Dimension>& a, const std::vector<Dimension>& b) const {
-    return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(), [&](const Dimension& x, const Dimension& y) {
-             return graph_.SameDimension(x, y);
-           });
-  }
-
-  // The roots of `guest` placed in the domain of `host`, if they fit.
-  std::optional<std::vector<Root>> Place(const Unit& guest, const Unit& host) const {
-    if (SameDims(guest.domain.dims, host.domain.dims) &&
-        (guest.domain.flexible ? host.domain.flexible || HasParallelAxis(host.domain)
-                               : guest.domain.inner == host.domain.inner))
-      return guest.roots;
-    if (!guest.domain.flexible || host.domain.flexible) return std::nullopt;
-    const std::vector<int> kept = host.domain.KeptAxes();
-    std::vector<Dimension> rows;
-    for (int axis : kept) rows.push_back(host.domain.dims[static_cast<std::size_t>(axis)]);
-    if (!SameDims(guest.domain.dims, rows)) return std::nullopt;
-    std::vector<Root> placed = guest.roots;
-    for (Root& root : placed)
-      for (int& axis : root.map)
-        if (axis >= 0) axis = kept[static_cast<std::size_t>(axis)];
-    return placed;
-  }
-
-  std::optional<Unit> TryMerge(std::size_t i, std::size_t j) const {
-    const Unit& first = fusion_.units[i];
-    const Unit& second = fusion_.units[j];
-    if (first.gemm || second.gemm || DependsThroughOthers(i, j)) return std::nullopt;
-    const bool second_is_host = !second.domain.flexible;
-    const Unit& host = second_is_host ? second : first;
-    const Unit& guest = second_is_host ? first : second;
-    const auto placed = Place(guest, host);
-    if (!placed) return std::nullopt;
-    Unit merged = host;
-    merged.roots.insert(second_is_host ? merged.roots.begin() : merged.roots.end(),
-                        placed->begin(), placed->end());
-    // A root that is read within the unit is read at the point where it is computed.
-    Unit reader = second;
-    reader.domain = merged.domain;
-    reader.roots = second_is_host ? host.roots : *placed;
-    const std::vector<Root>& written = second_is_host ? *placed : host.roots;
-    bool related = false;
-    for (const auto& [node, map] : Leaves(graph_, fusion_.roots, reader)) {
-      for (const Root& root : written) {
-        if (root.node != node) continue;
-        if (root.map != map) return std::nullopt;
-        related = true;
-      }
-    }
-    for (const auto& [node, map] : leaves_[i])
-      for (const auto& [other, other_map] : leaves_[j]) related = related || node == other;
-    if (!related) return std::nullopt;
-    int work = 0;
-    const std::size_t operands = Leaves(graph_, fusion_.roots, merged, &work).size() + merged.roots.size();
-    if (work > kMaxWork || operands > kMaxOperands) return std::nullopt;
-    return merged;
-  }
-
-  const Graph& graph_;
-  Fusion& fusion_;
-  std::vector<LeafSet> leaves_;
-};
-
 }  // namespace
 
 DotOperand DotOperandOf(const Graph& graph, int id) {
@@ -410,51 +235,76 @@ DotOperand DotOperandOf(const Graph& graph, int id) {
   return operand;
 }
 
+namespace {
+
+// A unit for each root; a reduction that fits no other's domain becomes a root of its own.
+void FormUnits(const Graph& graph, Fusion* fusion) {
+  bool stable = false;
+  while (!stable) {
+    stable = true;
+    fusion->units.clear();
+    for (int root : fusion->roots) {
+      if (graph.node(root).kind == Kind::kDot) {
+        Unit unit;
+        unit.gemm = true;
+        unit.roots.push_back({root, {}});
+        fusion->units.push_back(std::move(unit));
+        continue;
+      }
+      int conflict = -1;
+      auto unit = DomainFinder(graph, fusion->roots, root).Find(&conflict);
+      if (!unit) {
+        Ensure(conflict != root, "a reduction does not fit its own domain");
+        fusion->roots.insert(conflict);
+        stable = false;
+        break;
+      }
+      fusion->units.push_back(std::move(*unit));
+    }
+  }
+}
+
+// Notes why the roots that are new live in memory.
+void Note(Why why, Fusion* fusion) {
+  for (int root : fusion->roots)
+    if (const auto [choice, fresh] = fusion->choices.try_emplace(root); fresh || choice->second.why == Why::kCheap)
+      choice->second = {root, why, 1, {}, {}};
+}
+
+}  // namespace
+
 Fusion Fuse(const Graph& graph) {
   Fusion fusion;
   std::vector<bool> live(graph.nodes().size(), false);
+  const auto add = [&](int id, Why why) {
+    if (fusion.roots.insert(id).second) fusion.choices[id] = {id, why, 1, {}, {}};
+  };
   for (const graph::Output& output : graph.outputs()) {
-    fusion.roots.insert(output.node);
+    add(output.node, Why::kOutput);
     live[static_cast<std::size_t>(output.node)] = true;
   }
   for (int id = static_cast<int>(graph.nodes().size()) - 1; id >= 0; --id) {
     if (!live[static_cast<std::size_t>(id)]) continue;
     const Node& node = graph.node(id);
     for (int input : node.inputs) live[static_cast<std::size_t>(input)] = true;
-    if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput)
-      fusion.roots.insert(node.inputs[0]);
+    if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput) add(node.inputs[0], Why::kGathered);
     if (node.kind != Kind::kDot) continue;
-    fusion.roots.insert(id);
+    add(id, Why::kProduct);
     for (int input : node.inputs) {
       const int operand = DotOperandOf(graph, input).node;
-      if (graph.node(operand).kind != Kind::kInput) fusion.roots.insert(operand);
+      if (graph.node(operand).kind != Kind::kInput) add(operand, Why::kFactor);
     }
   }
   KeepWithinBudget(graph, live, &fusion.roots);
-  bool stable = false;
-  while (!stable) {
-    stable = true;
-    fusion.units.clear();
-    for (int root : fusion.roots) {
-      if (graph.node(root).kind == Kind::kDot) {
-        Unit unit;
-        unit.gemm = true;
-        unit.roots.push_back({root, {}});
-        fusion.units.push_back(std::move(unit));
-        continue;
-      }
-      int conflict = -1;
-      auto unit = DomainFinder(graph, fusion.roots, root).Find(&conflict);
-      if (!unit) {
-        Ensure(conflict != root, "a reduction does not fit its own domain");
-        fusion.roots.insert(conflict);
-        stable = false;
-        break;
-      }
-      fusion.units.push_back(std::move(*unit));
-    }
+  Note(Why::kBudget, &fusion);
+  bool chosen = true;
+  while (chosen) {
+    FormUnits(graph, &fusion);
+    Note(Why::kReduction, &fusion);
+    MergeUnits(graph, &fusion);
+    std::erase_if(fusion.choices, [](const auto& choice) { return choice.second.why == Why::kCheap; });
+    chosen = ChooseRoots(graph, fusion.units, &fusion.roots, &fusion.choices);
   }
-  Merger(graph, &fusion).Run();
   return fusion;
 }
 

@@ -6,11 +6,14 @@
 #ifndef UMBRA_COMPILER_PLAN_FUSE_H_
 #define UMBRA_COMPILER_PLAN_FUSE_H_
 
+#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "compiler/graph/graph.h"
+#include "compiler/plan/choose.h"
 
 namespace umbra::plan {
 
@@ -23,6 +26,8 @@ struct Domain {
 
   /// Logical axes that are not inner, in order.
   std::vector<int> KeptAxes() const;
+  /// Is there more than one row? Element work alone in its row is better off in a kernel of its own.
+  bool HasParallelAxis() const;
   std::vector<int> InnerAxes() const;
 };
 
@@ -40,9 +45,16 @@ struct Unit {
   Domain domain;  ///< of kernels
 };
 
+struct Neighbours {
+  int first = 0, second = 0;  ///< indices of units
+  Apart why{};
+};
+
 struct Fusion {
   std::set<int> roots;      ///< all nodes that live in memory, inputs excepted
   std::vector<Unit> units;  ///< in an order in which they can run
+  std::map<int, Choice> choices;  ///< of each value that was weighed
+  std::vector<Neighbours> apart;
 };
 
 /// Does the node read input `index` at computed positions, so that it has to be in memory?

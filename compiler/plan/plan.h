@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "compiler/graph/op.h"
+#include "compiler/plan/choose.h"
 #include "umbra/program.h"
 
 namespace umbra::plan {
@@ -99,6 +100,20 @@ struct Gemm {
   runtime::GemmStep step;
 };
 
+/// A value of the graph, and why it is computed where it is.
+struct ChosenValue {
+  std::string name;
+  DType dtype{};
+  std::vector<runtime::Extent> shape;
+  ChoiceOf<std::vector<runtime::Extent>> choice;
+};
+
+/// Two steps that share operands or feed each other, by name, and why they are not one.
+struct ApartSteps {
+  std::string first, second;
+  Apart why{};
+};
+
 struct Plan {
   std::string name;
   std::vector<runtime::Buffer> buffers;  ///< inputs, then outputs, then temporaries
@@ -106,10 +121,16 @@ struct Plan {
   std::vector<std::string> symbols;  ///< printed names of the dynamic extents: ?0, ?1, ...
   std::vector<runtime::DerivedExtent> derived;
   std::vector<std::variant<Kernel, Gemm>> steps;
+  std::vector<runtime::StepGroup> groups;  ///< all steps, in order
+  std::vector<ChosenValue> choices;        ///< for the reader
+  std::vector<ApartSteps> apart;           ///< for the reader
 };
 
 /// One line for the reader of a kernel: `y[?0, 1024] = exp(x - ...)`-like domain and operands.
 std::string Summarize(const Plan& plan, const Kernel& kernel);
+
+/// What a step is called: a kernel's name, or `gemm tmp0`.
+std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step);
 
 /// The plan as text, as `umbra emit --as plan` shows it.
 std::string Print(const Plan& plan);

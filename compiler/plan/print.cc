@@ -165,6 +165,15 @@ class KernelPrinter {
   std::vector<int> uses_;
 };
 
+std::string StepText(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
+  if (const auto* kernel = std::get_if<Kernel>(&step)) return KernelPrinter(plan, *kernel).Run();
+  const runtime::GemmStep& gemm = std::get<Gemm>(step).step;
+  const auto name = [&](int id) { return plan.buffers[static_cast<std::size_t>(id)].name; };
+  return fmt::format("  gemm {} = {}{}{} . {}{}\n", name(gemm.c),
+                     gemm.alpha == 1 ? "" : fmt::format("{} * ", gemm.alpha), name(gemm.a),
+                     gemm.transpose_a ? ".T" : "", name(gemm.b), gemm.transpose_b ? ".T" : "");
+}
+
 }  // namespace
 
 std::string Summarize(const Plan& plan, const Kernel& kernel) {
@@ -188,25 +197,27 @@ std::string Summarize(const Plan& plan, const Kernel& kernel) {
   return fmt::format("({}{}) -> ({})", list(loaded), scalars, list(stored));
 }
 
+std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
+  if (const auto* kernel = std::get_if<Kernel>(&step)) return kernel->signature.name;
+  return "gemm " + plan.buffers[static_cast<std::size_t>(std::get<Gemm>(step).step.c)].name;
+}
+
 std::string Print(const Plan& plan) {
   std::string text = fmt::format("plan {}\n", plan.name);
   for (const auto& buffer : plan.buffers) {
     static constexpr std::string_view kKinds[] = {"in  ", "out ", "temp"};
-    text += fmt::format("  {} {}: {}{}\n", kKinds[static_cast<int>(buffer.kind)], buffer.name,
-                        Name(buffer.dtype), ShapeText(plan, buffer.shape));
+    text += fmt::format("  {} {}: {}{}{}\n", kKinds[static_cast<int>(buffer.kind)], buffer.name,
+                        Name(buffer.dtype), ShapeText(plan, buffer.shape),
+                        buffer.place < 0 ? "" : " in " + plan.buffers[static_cast<std::size_t>(buffer.place)].name);
   }
   for (const auto& [name, dtype] : plan.scalars)
     text += fmt::format("  scalar {}: {}\n", name, Name(dtype));
-  for (const auto& step : plan.steps) {
-    if (const auto* kernel = std::get_if<Kernel>(&step)) {
-      text += KernelPrinter(plan, *kernel).Run();
-      continue;
-    }
-    const runtime::GemmStep& gemm = std::get<Gemm>(step).step;
-    auto name = [&](int id) { return plan.buffers[static_cast<std::size_t>(id)].name; };
-    text += fmt::format("  gemm {} = {}{}{} . {}{}\n", name(gemm.c),
-                        gemm.alpha == 1 ? "" : fmt::format("{} * ", gemm.alpha), name(gemm.a),
-                        gemm.transpose_a ? ".T" : "", name(gemm.b), gemm.transpose_b ? ".T" : "");
+  for (const auto& group : plan.groups) {
+    if (group.end - group.begin > 1)
+      text += group.kind == runtime::StepGroup::Kind::kIndependent
+                  ? "  side by side:\n"
+                  : fmt::format("  for blocks of the rows in {}:\n", ExtentText(plan, group.rows));
+    for (int k = group.begin; k < group.end; ++k) text += StepText(plan, plan.steps[static_cast<std::size_t>(k)]);
   }
   return text;
 }

@@ -32,8 +32,8 @@ struct Layout {
   }
 };
 
-/// Thread-safe. A call with shapes and strides that were seen before, on a program of one kernel,
-/// allocates nothing and takes no lock.
+/// Thread-safe. A call with shapes and strides that were seen before takes no lock and decides nothing; on a
+/// program of one kernel it allocates nothing either.
 class CallSite {
  public:
   explicit CallSite(std::shared_ptr<const Program> program);
@@ -56,8 +56,8 @@ class CallSite {
  private:
   struct Prepared;
   const Prepared* Prepare(void* const* data, Layout layout, const umbra_scalar* scalars, int threads);
-  static bool Fits(const Prepared& prepared, void* const* data, Layout layout, int threads);
-  static void LaunchPrepared(const Prepared& prepared, void* const* data, const umbra_scalar* scalars);
+  bool Fits(const Prepared& prepared, void* const* data, Layout layout, int threads) const;
+  bool SharesAlike(const Prepared& prepared, void* const* data) const;
 
   std::shared_ptr<const Program> program_;
   std::size_t num_inputs_ = 0, num_operands_ = 0, num_scalars_ = 0;

@@ -56,6 +56,9 @@ struct Buffer {
   Kind kind = Kind::kInput;
   DType dtype = DType::kFloat32;
   std::vector<Extent> shape;
+  /// kTemporary: an output of the same shape and dtype whose memory may hold it, as the kernel that
+  /// stores the output reads it at the same point; or -1.
+  int place = -1;
 };
 
 /// How a kernel walks a buffer: for each kernel axis the dimension of the buffer that it moves
@@ -142,6 +145,19 @@ struct KernelStep {
   std::shared_ptr<Slots> slots = std::make_shared<Slots>();
 };
 
+/// Steps [begin, end) of a program that run as one.
+struct StepGroup {
+  enum class Kind {
+    kIndependent,  ///< kernels of which none needs another: one parallel region runs them all
+    kRows,         ///< each needs only those rows (dimension 0) of the others' results that it is at:
+                   ///< they may run one after the other for a block of rows, then for the next
+  };
+  Kind kind = Kind::kIndependent;
+  int begin = 0, end = 0;
+  Extent rows;             ///< kRows: how many there are
+  std::vector<int> local;  ///< kRows: temporaries that nothing else uses, so that a block's rows suffice
+};
+
 /// What a compiled graph is to the runtime: operands, scalars, extents and the steps that compute the outputs.
 struct Program {
   std::string name;
@@ -150,6 +166,7 @@ struct Program {
   int num_symbols = 0;
   std::vector<DerivedExtent> derived;        ///< in an order in which they can be computed
   std::vector<std::variant<KernelStep, GemmStep>> steps;
+  std::vector<StepGroup> groups;             ///< all steps, in order
 };
 
 }  // namespace umbra::runtime

@@ -30,6 +30,20 @@ struct EmitOptions : Parameter<EmitOptions> {
 };
 void Emit(const EmitOptions& options);
 
+struct ExplainOptions : Parameter<ExplainOptions> {
+  std::string input, kernel;
+  std::vector<std::string> shape, scalar;
+
+  UMBRA_DECLARE_PARAMETER(ExplainOptions) {
+    UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression, whose result is y");
+    UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
+    UMBRA_DECLARE_FIELD(shape).set_default({}).describe("name=512x1024: extents of an operand that are open");
+    UMBRA_DECLARE_FIELD(scalar).set_default({}).describe("A name in the expression that is a number");
+  }
+};
+/// Says why the kernel's plan is as it is.
+void Explain(const ExplainOptions& options);
+
 struct RunOptions : Parameter<RunOptions> {
   std::string input, kernel;
   std::vector<std::string> in, out, scalar;

@@ -79,6 +79,10 @@ int main(int argc, char** argv) {
   auto* emit_command = app.add_subcommand("emit", "Print a kernel at one of its stages");
   Fields emit_fields(emit_command, umbra::tools::EmitOptions::__FIELDS__());
 
+  umbra::tools::ExplainOptions explain;
+  auto* explain_command = app.add_subcommand("explain", "Say what is computed where, and why");
+  Fields explain_fields(explain_command, umbra::tools::ExplainOptions::__FIELDS__());
+
   umbra::tools::RunOptions run;
   auto* run_command = app.add_subcommand("run", "Run a kernel on .npy files");
   Fields run_fields(run_command, umbra::tools::RunOptions::__FIELDS__());
@@ -106,6 +110,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (*emit_command) emit.Init(emit_fields.Given());
+    if (*explain_command) explain.Init(explain_fields.Given());
     if (*run_command) {
       run.Init(run_fields.Given());
       compile.Init(compile_fields.Given());
@@ -123,6 +128,7 @@ int main(int argc, char** argv) {
   try {
     if (!*doctor_command) umbra::runtime::ReadEnvironment();  // what is malformed is said before anything is done
     if (*emit_command) umbra::tools::Emit(emit);
+    if (*explain_command) umbra::tools::Explain(explain);
     if (*run_command) umbra::tools::Run(run, compile);
     if (*ops_command) umbra::tools::Operators(markdown);
     if (*doctor_command) umbra::tools::Doctor();

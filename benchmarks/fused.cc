@@ -1,0 +1,144 @@
+// Steps that run as one: a dense layer with gelu and residual beside the bare product and a product with a
+// pass of its own, and the update of 200 tensors beside a loop for each.
+#include "fused.h"
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "umbra/blas.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
+
+namespace bench::fused {
+
+namespace {
+
+using umbra::Function;
+using umbra::index_t;
+using umbra::runtime::TensorRef;
+
+std::vector<float> Random(Size n, float low) {
+  std::vector<float> values(static_cast<std::size_t>(n));
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> draw(low, 1);
+  for (float& value : values) value = draw(random);
+  return values;
+}
+
+TensorRef Ref(std::vector<float>* values, std::vector<index_t> shape) {
+  return TensorRef::Dense(values->data(), umbra::DType::kFloat32, std::move(shape));
+}
+
+void Register(const std::string& name, std::function<void()> run) {
+  benchmark::RegisterBenchmark(name.c_str(), [run = std::move(run)](benchmark::State& state) {
+    for (auto _ : state) run();
+  })->UseRealTime()->MinTime(0.1);
+}
+
+void RequireClose(const std::string& name, const std::vector<float>& got, const std::vector<float>& expected) {
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    if (std::fabs(got[k] - expected[k]) <= 1e-3f * (1 + std::fabs(expected[k]))) continue;
+    std::fprintf(stderr, "%s: element %zu is %g, expected %g\n", name.c_str(), k, got[k], expected[k]);
+    std::exit(1);
+  }
+}
+
+struct Layer {
+  std::vector<float> x, w, bias, residual, y;
+};
+
+void RegisterDense(Size rows, Size inner, Size columns) {
+  static const Function function = umbra::Compile(umbra::graph::ParseText(
+      "kernel dense(x: f32[n, k], w: f32[k, m], b: f32[m], r: f32[n, m]) -> (y: f32[n, m]) {\n"
+      "  y = gelu(dot(x, w) + broadcast<1>(b)) + r\n}")[0]);
+  auto d = std::make_shared<Layer>(Layer{Random(rows * inner, -1), Random(inner * columns, -1), Random(columns, -1),
+                                         Random(rows * columns, -1), Random(rows * columns, -1)});
+  for (float& weight : d->w) weight /= 32;  // results of about 1
+  const auto product = [=] {
+    umbra_gemm_f32(0, 0, rows, columns, inner, 1, d->x.data(), inner, d->w.data(), columns, 0, d->y.data(), columns);
+  };
+  const auto pass = [=] {
+    product();
+    GeluResidual(rows, columns, d->bias.data(), d->residual.data(), d->y.data());
+  };
+  const auto call = [=](int threads) {
+    function({{Ref(&d->x, {rows, inner}), Ref(&d->w, {inner, columns}), Ref(&d->bias, {columns}), Ref(&d->residual, {rows, columns})},
+              {Ref(&d->y, {rows, columns})}, {}}, {threads});
+  };
+  const std::string name = "dense_gelu_residual_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns);
+  pass();
+  const std::vector<float> expected = d->y;
+  call(1);
+  RequireClose(name, d->y, expected);
+  Register(name + "/bare_product", product);
+  Register(name + "/product_and_pass", pass);
+  Register(name + "/umbra_jit", [=] { call(1); });
+  Register(name + "/umbra_jit_2threads", [=] { call(2); });
+}
+
+void RegisterUpdate(int tensors) {
+  struct Model {
+    std::vector<Size> size;
+    std::vector<std::vector<float>> p, m, v, g;
+    umbra::runtime::Arguments arguments;
+  };
+  auto model = std::make_shared<Model>();
+  std::string inputs, outputs, body;
+  for (int k = 0; k < tensors; ++k) {
+    model->size.push_back(64 + Size{k} * 7919 % 16384);
+    for (auto* list : {&model->p, &model->m, &model->v, &model->g}) list->push_back(Random(model->size.back(), 0));
+    const std::string id = std::to_string(k), type = ": f32[n" + id + "]";
+    for (const char* name : {"p", "m", "v", "g"}) inputs += name + id + type + ", ";
+    for (const char* name : {"np", "nm", "nv"}) outputs += (outputs.empty() ? "" : ", ") + (name + id) + type;
+    body += "  nm" + id + " = m" + id + " * beta1 + g" + id + " * (1 - beta1)\n  nv" + id + " = v" + id + " * beta2 + g" + id +
+            " * g" + id + " * (1 - beta2)\n  np" + id + " = p" + id + " - nm" + id + " * rate / (sqrt(nv" + id + ") + epsilon)\n";
+  }
+  const Function function = umbra::Compile(umbra::graph::ParseText(
+      "kernel update(" + inputs + "rate: f32, beta1: f32, beta2: f32, epsilon: f32) -> (" + outputs + ") {\n" + body + "}")[0]);
+  for (std::size_t k = 0; k < model->size.size(); ++k) {
+    for (auto* list : {&model->p, &model->m, &model->v, &model->g})
+      model->arguments.inputs.push_back(Ref(&(*list)[k], {model->size[k]}));
+    for (auto* list : {&model->p, &model->m, &model->v}) model->arguments.outputs.push_back(Ref(&(*list)[k], {model->size[k]}));
+  }
+  constexpr float kRate = 0.01f, kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilon = 1e-8f;
+  for (const float value : {kRate, kBeta1, kBeta2, kEpsilon}) {
+    model->arguments.scalars.emplace_back();
+    model->arguments.scalars.back().f32 = value;
+  }
+  const auto by_hand = [=] {
+    for (std::size_t k = 0; k < model->size.size(); ++k)
+      Update(model->size[k], model->p[k].data(), model->m[k].data(), model->v[k].data(), model->g[k].data(), kRate, kBeta1, kBeta2, kEpsilon);
+  };
+  const auto before = std::vector{model->p[3], model->m[3], model->v[3]};
+  by_hand();
+  const std::vector<float> expected = model->p[3];
+  model->p[3] = before[0], model->m[3] = before[1], model->v[3] = before[2];
+  const std::string name = "update_of_" + std::to_string(tensors) + "_tensors";
+  for (std::size_t k = 0; k < 3; ++k)
+    model->arguments.inputs[12 + k].data = model->arguments.outputs[9 + k].data = (k == 0 ? model->p : k == 1 ? model->m : model->v)[3].data();
+  function(model->arguments, {1});
+  RequireClose(name, model->p[3], expected);
+  Register(name + "/hand", by_hand);
+  Register(name + "/umbra_jit", [=] { function(model->arguments, {1}); });
+  Register(name + "/umbra_jit_2threads", [=] { function(model->arguments, {2}); });
+}
+
+}  // namespace
+
+}  // namespace bench::fused
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  bench::fused::RegisterDense(512, 1024, 1024);
+  bench::fused::RegisterDense(16384, 256, 1024);
+  bench::fused::RegisterUpdate(200);
+  benchmark::RunSpecifiedBenchmarks();
+}

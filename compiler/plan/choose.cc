@@ -1,0 +1,146 @@
+#include "compiler/plan/choose.h"
+
+#include <algorithm>
+
+#include "compiler/plan/budget.h"
+#include "compiler/plan/fuse.h"
+
+namespace umbra::plan {
+
+using graph::Graph;
+using graph::Node;
+using Kind = graph::Node::Kind;
+
+namespace {
+
+// A byte written or read takes as long as this many additions in packets (measured in gelu and triad).
+constexpr double kAdditionsPerByte = 3;
+// Less work for an element than this is done while waiting for memory, less in all is not worth a kernel.
+constexpr double kLeastEach = 8, kLeastSaved = 65536;
+
+double Assumed(const Graph& graph, const Dimension& dim) {
+  const Dimension known = graph.Known(dim);
+  return known.is_static() ? static_cast<double>(static_cast<std::int64_t>(known)) : kAssumedExtent;
+}
+
+class Chooser {
+ public:
+  Chooser(const Graph& graph, const std::vector<Unit>& units, const std::set<int>& roots)
+      : graph_(graph), roots_(roots), units_of_(graph.nodes().size()), readers_of_(graph.nodes().size()) {
+    for (const Node& node : graph.nodes()) {
+      bool positional = node.kind == Kind::kIndex || node.kind == Kind::kExtent || node.kind == Kind::kGather;
+      for (const int input : node.inputs) positional = positional || positional_[static_cast<std::size_t>(input)];
+      positional_.push_back(positional);
+    }
+    for (std::size_t k = 0; k < units.size(); ++k)
+      if (!units[k].gemm)
+        for (const Root& root : units[k].roots) Visit(root.node, static_cast<int>(k), true);
+  }
+
+  std::vector<Choice> Run() const {
+    std::vector<Choice> choices;
+    for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id) {
+      const Node& node = graph_.node(id);
+      const auto& units = units_of_[static_cast<std::size_t>(id)];
+      if (units.empty() || roots_.count(id) != 0 || positional_[static_cast<std::size_t>(id)]) continue;
+      if (node.kind != Kind::kMap && node.kind != Kind::kReduce && node.kind != Kind::kCast) continue;
+      if (node.shape.size() == 0) continue;
+      Choice choice;
+      choice.node = id;
+      choice.readers = static_cast<int>(units.size());
+      choice.spread = node.shape;
+      bool last = false;  // is it read by something that is computed elsewhere, or less often?
+      for (const int reader : readers_of_[static_cast<std::size_t>(id)]) {
+        last = last || units_of_[static_cast<std::size_t>(reader)] != units;
+        last = last || Spreads(reader, &choice);
+      }
+      if (choice.readers < 2 && !choice.repeated && graph_.label(id).empty()) continue;
+      choice.work = WorkOf(id);
+      const auto extent = [&](const Dimension& dim) { return Assumed(graph_, dim); };
+      const Weight weight = Weigh(choice, node.shape, SizeOf(node.dtype), extent);
+      choice.why = last && weight.MemoryPays() ? Why::kRepeated : Why::kCheap;
+      choices.push_back(std::move(choice));
+    }
+    return choices;
+  }
+
+ private:
+  void Visit(int id, int unit, bool is_root) {
+    const Node& node = graph_.node(id);
+    if (node.kind == Kind::kInput || (!is_root && roots_.count(id) != 0)) return;
+    if (!is_root && !units_of_[static_cast<std::size_t>(id)].insert(unit).second) return;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (IsGathered(node, k)) continue;
+      readers_of_[static_cast<std::size_t>(node.inputs[k])].insert(id);
+      Visit(node.inputs[k], unit, false);
+    }
+  }
+
+  // Is the reader a broadcast along dimensions outside of the operand's own, so that a kernel computes the
+  // operand's elements for each of its rows?
+  bool Spreads(int reader, Choice* choice) const {
+    const Node& node = graph_.node(reader);
+    if (node.kind != Kind::kBroadcast || node.axes.empty() || node.axes.back() < 0) return false;
+    if (Elements(node.shape, [&](const Dimension& d) { return Assumed(graph_, d); }) >
+        Elements(choice->spread, [&](const Dimension& d) { return Assumed(graph_, d); }))
+      choice->spread = node.shape;
+    choice->repeated = true;
+    return true;
+  }
+
+  std::vector<std::pair<double, PartialShape>> WorkOf(int id) const {
+    std::vector<std::pair<double, PartialShape>> terms;
+    std::set<int> seen;
+    std::vector<int> open = {id};
+    while (!open.empty()) {
+      const int next = open.back();
+      open.pop_back();
+      const Node& node = graph_.node(next);
+      if (node.kind == Kind::kInput || (next != id && roots_.count(next) != 0) || !seen.insert(next).second) continue;
+      if (node.kind == Kind::kReduce) terms.emplace_back(1, graph_.node(node.inputs[0]).shape);
+      else if (node.kind == Kind::kMap) terms.emplace_back(graph::Info(node.op).cost, node.shape);
+      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    }
+    return terms;
+  }
+
+  const Graph& graph_;
+  const std::set<int>& roots_;
+  std::vector<bool> positional_;
+  std::vector<std::set<int>> units_of_;    // of a node that is inlined: the units
+  std::vector<std::set<int>> readers_of_;
+};
+
+}  // namespace
+
+std::string_view Name(Why why) {
+  static constexpr std::string_view kNames[] = {
+      "an output", "a product of matrices, which BLAS writes", "a factor of a product, which BLAS reads",
+      "read at computed positions", "the kernel that reads it would become too large",
+      "reduced over other axes than the kernel that reads it", "dearer to compute again than to keep",
+      "cheaper to compute where it is read"};
+  return kNames[static_cast<int>(why)];
+}
+
+std::string_view Name(Apart why) {
+  static constexpr std::string_view kNames[] = {
+      "BLAS computes one of them", "their loops differ", "one reads other points of the other's result than it is at",
+      "together they would be too large", "a step between them needs the one and is needed by the other"};
+  return kNames[static_cast<int>(why)];
+}
+
+bool Weight::MemoryPays() const {
+  return each >= kLeastEach && operations > std::max(kLeastSaved, kAdditionsPerByte * bytes);
+}
+
+bool ChooseRoots(const Graph& graph, const std::vector<Unit>& units, std::set<int>* roots,
+                 std::map<int, Choice>* choices) {
+  bool added = false;
+  for (Choice& choice : Chooser(graph, units, *roots).Run()) {
+    if (choice.why == Why::kRepeated) added = roots->insert(choice.node).second || added;
+    (*choices)[choice.node] = std::move(choice);
+  }
+  return added;
+}
+
+}  // namespace umbra::plan

@@ -1,0 +1,137 @@
+#include "compiler/plan/explain.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace umbra::plan {
+
+namespace {
+
+using runtime::Extent;
+using runtime::StepGroup;
+
+// 1234567 as "1.23 M".
+std::string Quantity(double number) {
+  static constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
+  int unit = 0;
+  for (; number >= 1000 && unit < 4; ++unit) number /= 1000;
+  return fmt::format("{:.3g}{}", number, kUnits[unit]);
+}
+
+class Explainer {
+ public:
+  Explainer(const Plan& plan, const std::vector<index_t>& symbols) : plan_(plan), symbols_(symbols) {}
+
+  std::string Run() {
+    text_ = fmt::format("plan {}\n", plan_.name);
+    for (std::size_t k = 0; k < plan_.symbols.size(); ++k)
+      text_ += fmt::format("  {} = {}{}\n", plan_.symbols[k], Value(Extent::Symbol(static_cast<int>(k))),
+                           symbols_[k] < 0 ? ", assumed" : "");
+    text_ += "values\n";
+    for (const ChosenValue& value : plan_.choices) ExplainValue(value);
+    text_ += "steps\n";
+    for (const StepGroup& group : plan_.groups) ExplainGroup(group);
+    return std::move(text_);
+  }
+
+ private:
+  double Value(const Extent& extent) const {
+    if (extent.is_static()) return static_cast<double>(extent.value);
+    const index_t known = symbols_[static_cast<std::size_t>(extent.symbol)];
+    return known < 0 ? kAssumedExtent : static_cast<double>(known);
+  }
+
+  double Count(const std::vector<Extent>& shape) const {
+    return Elements(shape, [this](const Extent& extent) { return Value(extent); });
+  }
+
+  std::string ShapeText(const std::vector<Extent>& shape) const {
+    std::string text;
+    for (const Extent& extent : shape) text += fmt::format("{}{}", text.empty() ? "" : ", ", Value(extent));
+    return "[" + text + "]";
+  }
+
+  double BytesOf(int buffer) const {
+    const auto& b = plan_.buffers[static_cast<std::size_t>(buffer)];
+    return Count(b.shape) * static_cast<double>(SizeOf(b.dtype));
+  }
+
+  void ExplainValue(const ChosenValue& value) {
+    const auto& choice = value.choice;
+    text_ += fmt::format("  {}: {}{} {}: {}\n", value.name, umbra::Name(value.dtype), ShapeText(value.shape),
+                         choice.why == Why::kCheap ? "where it is read" : "in memory", Name(choice.why));
+    if (choice.why != Why::kCheap && choice.why != Why::kRepeated) return;
+    const Weight weight = Weigh(choice, value.shape, SizeOf(value.dtype), [this](const Extent& e) { return Value(e); });
+    std::string readers = fmt::format("{} kernel{}", choice.readers, choice.readers > 1 ? "s" : "");
+    if (choice.repeated) readers += fmt::format(" over {}", ShapeText(choice.spread));
+    if (weight.operations <= 0) text_ += fmt::format("    computed once, in {}\n", readers);
+    else if (choice.why == Why::kRepeated)
+      text_ += fmt::format("    saves {} operations in {} and moves {}B\n", Quantity(weight.operations), readers,
+                           Bytes(weight.bytes));
+    else
+      text_ += fmt::format("    memory would save {} operations in {} and move {}B\n", Quantity(weight.operations),
+                           readers, Bytes(weight.bytes));
+  }
+
+  static std::string Bytes(double bytes) {
+    const std::string text = Quantity(bytes);
+    return text.find(' ') == std::string::npos ? text + " " : text;
+  }
+
+  void ExplainGroup(const StepGroup& group) {
+    const char* indent = "  ";
+    if (group.end - group.begin > 1) {
+      indent = "    ";
+      if (group.kind == StepGroup::Kind::kIndependent)
+        text_ += "  one launch: none of these needs another\n";
+      else
+        text_ += fmt::format("  block by block of the {} rows: each hands rows on to the next\n", Value(group.rows));
+    }
+    for (int k = group.begin; k < group.end; ++k) {
+      const auto& step = plan_.steps[static_cast<std::size_t>(k)];
+      const std::string name = StepName(plan_, step);
+      text_ += fmt::format("{}{}: {}\n", indent, name,
+                           std::holds_alternative<Kernel>(step) ? CostOf(std::get<Kernel>(step))
+                                                                : CostOf(std::get<Gemm>(step).step));
+      for (const ApartSteps& pair : plan_.apart)
+        if (pair.second == name) text_ += fmt::format("{}  apart from {}: {}\n", indent, pair.first, Name(pair.why));
+    }
+  }
+
+  std::string Totals(const std::set<int>& reads, const std::set<int>& writes, double operations) const {
+    double read = 0, written = 0;
+    for (const int buffer : reads) read += BytesOf(buffer);
+    for (const int buffer : writes) written += BytesOf(buffer);
+    return fmt::format("reads {}B, writes {}B, {} operations, {:.3g} a byte", Bytes(read), Bytes(written),
+                       Quantity(operations), read + written > 0 ? operations / (read + written) : 0);
+  }
+
+  std::string CostOf(const Kernel& kernel) const {
+    std::set<int> reads, writes;
+    for (const auto& access : kernel.signature.operands) (access.store ? writes : reads).insert(access.buffer);
+    return fmt::format("{} points, {}", ShapeText(kernel.signature.axes),
+                       Totals(reads, writes, kernel.signature.cost * Count(kernel.signature.axes)));
+  }
+
+  std::string CostOf(const runtime::GemmStep& gemm) const {
+    const auto& a = plan_.buffers[static_cast<std::size_t>(gemm.a)];
+    const auto& c = plan_.buffers[static_cast<std::size_t>(gemm.c)];
+    double inner = 1;  // of an outer product
+    if (a.shape.size() > 1) inner = Value(a.shape[a.shape.size() - (gemm.transpose_a ? 2 : 1)]);
+    else if (c.shape.size() == 1) inner = Value(a.shape[0]);
+    std::string where;
+    if (c.place >= 0) where = fmt::format(", in the memory of {}", plan_.buffers[static_cast<std::size_t>(c.place)].name);
+    return Totals({gemm.a, gemm.b}, {gemm.c}, 2 * inner * Count(c.shape)) + where;
+  }
+
+  const Plan& plan_;
+  const std::vector<index_t>& symbols_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string Explain(const Plan& plan, const std::vector<index_t>& symbols) { return Explainer(plan, symbols).Run(); }
+
+}  // namespace umbra::plan

@@ -1,0 +1,393 @@
+#include "runtime/prepared.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "runtime/blas.h"
+#include "runtime/cpu_info.h"
+#include "runtime/parallel.h"
+#include "runtime/run_gemm.h"
+#include "runtime/shape.h"
+#include "umbra/error.h"
+
+namespace umbra::runtime {
+
+namespace {
+
+// What a block of rows costs beside the arithmetic, in units of packing one byte of a matrix for BLAS, which
+// every block does anew: starting the steps, on one thread and on several; and writing a byte and reading
+// it again in the last-level cache and in memory.
+constexpr double kStartBlock = 65536, kStartThreads = 131072, kFromCache = 0.5, kFromMemory = 4;
+constexpr index_t kBlockMultiple = 32;  // rows that BLAS likes to work on together
+// Multiplications that are worth a thread of their own.
+constexpr double kGrainProducts = 1 << 20;
+
+// Memory of a program's temporaries, kept by the thread for its next call.
+class Arena {
+ public:
+  char* Take(std::size_t bytes) {
+    bytes = (bytes + 63) / 64 * 64;
+    if (used_ == blocks_.size()) blocks_.emplace_back(nullptr, &std::free), sizes_.push_back(0);
+    if (sizes_[used_] < bytes) {
+      blocks_[used_].reset(static_cast<char*>(std::aligned_alloc(64, bytes)));
+      sizes_[used_] = blocks_[used_] ? bytes : 0;
+      Require(blocks_[used_] != nullptr, "out of memory: ", bytes, " bytes for a temporary");
+    }
+    return blocks_[used_++].get();
+  }
+  void Reset() { used_ = 0; }
+
+ private:
+  std::vector<std::unique_ptr<char, decltype(&std::free)>> blocks_;
+  std::vector<std::size_t> sizes_;
+  std::size_t used_ = 0;
+};
+
+// The thread's arena for one call: a call within a call, as a thread that waits may make, has another.
+class Lease {
+ public:
+  Lease() : arena_(Spare() ? std::move(Spare()) : std::make_unique<Arena>()) {}
+  ~Lease() {
+    arena_->Reset();
+    Spare() = std::move(arena_);
+  }
+  Arena* operator->() const { return arena_.get(); }
+
+ private:
+  static std::unique_ptr<Arena>& Spare() {
+    thread_local std::unique_ptr<Arena> spare;
+    return spare;
+  }
+  std::unique_ptr<Arena> arena_;
+};
+
+// A few elements without an allocation.
+template <typename T>
+class Elements {
+ public:
+  explicit Elements(std::size_t size) : size_(size) {
+    if (size > few_.size()) many_.resize(size);
+  }
+  T* data() { return size_ > few_.size() ? many_.data() : few_.data(); }
+  T& operator[](std::size_t k) { return data()[k]; }
+
+ private:
+  std::size_t size_;
+  std::array<T, 16> few_;
+  std::vector<T> many_;
+};
+
+std::size_t Bytes(const TensorRef& tensor) {
+  return static_cast<std::size_t>(CountElements(tensor.shape, SizeOf(tensor.dtype), "a temporary")) *
+         SizeOf(tensor.dtype);
+}
+
+// The dimension of a product's operands that its rows move along, or -1.
+struct RowDims {
+  int a = -1, b = -1, c = -1;
+};
+
+RowDims RowDimsOf(const GemmStep& step, const std::vector<TensorRef>& buffers) {
+  const auto rank = [&](int buffer) { return buffers[static_cast<std::size_t>(buffer)].shape.size(); };
+  if (rank(step.c) == 1) return {};
+  if (rank(step.c) == 3) return {0, 0, 0};
+  return {rank(step.a) == 2 && step.transpose_a ? 1 : 0, -1, 0};
+}
+
+double Products(const GemmStep& step, const std::vector<TensorRef>& buffers) {
+  const TensorRef &a = buffers[static_cast<std::size_t>(step.a)], &c = buffers[static_cast<std::size_t>(step.c)];
+  double count = 1;
+  for (const index_t extent : c.shape) count *= static_cast<double>(extent);
+  if (a.shape.size() == 1) return c.shape.size() == 1 ? count * static_cast<double>(a.shape[0]) : count;
+  return count * static_cast<double>(a.shape[a.shape.size() - (step.transpose_a ? 2 : 1)]);
+}
+
+}  // namespace
+
+PreparedProgram::PreparedProgram(const Program& program, std::vector<TensorRef> operands,
+                                 const std::vector<index_t>& symbols, bool shared, int threads)
+    : program_(program), buffers_(std::move(operands)), operands_(buffers_.size()), threads_(threads) {
+  AddTemporaries(symbols, shared);
+  for (const StepGroup& group : program.groups) {
+    if (group.kind == StepGroup::Kind::kRows) AddRows(group, symbols, shared);
+    else AddIndependent(group, symbols);
+  }
+}
+
+// ---- preparing ----------------------------------------------------------------------------------
+
+void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols, bool shared) {
+  for (std::size_t k = operands_; k < program_.buffers.size(); ++k) {
+    const Buffer& buffer = program_.buffers[k];
+    TensorRef tensor = TensorRef::Dense(nullptr, buffer.dtype, Resolve(buffer.shape, symbols));
+    const TensorRef* place = buffer.place < 0 ? nullptr : &buffers_[static_cast<std::size_t>(buffer.place)];
+    Temporary own;
+    if (place != nullptr && !shared && (place->stride.back() == 1 || place->shape.back() == 1)) {
+      tensor = *place;
+      own.place = buffer.place;
+    } else {
+      own.bytes = Bytes(tensor);
+    }
+    temporaries_.push_back(own);
+    buffers_.push_back(std::move(tensor));
+  }
+}
+
+bool PreparedProgram::StoresNothing(const KernelStep& step) const {
+  for (const Access& access : step.signature.operands) {
+    if (!access.store) continue;
+    const auto& shape = buffers_[static_cast<std::size_t>(access.buffer)].shape;
+    if (std::find(shape.begin(), shape.end(), 0) == shape.end()) return false;
+  }
+  return true;
+}
+
+std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& group,
+                                                            const std::vector<index_t>& symbols, int threads,
+                                                            index_t rows) const {
+  std::vector<Step> steps;
+  for (int k = group.begin; k < group.end; ++k) {
+    const auto& step = program_.steps[static_cast<std::size_t>(k)];
+    if (const auto* gemm = std::get_if<GemmStep>(&step)) {
+      steps.emplace_back(gemm);
+      continue;
+    }
+    const auto& kernel_step = std::get<KernelStep>(step);
+    if (StoresNothing(kernel_step)) continue;
+    Kernel kernel;
+    kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, rows);
+    for (const Access& access : kernel_step.signature.operands) {
+      const auto buffer = static_cast<std::size_t>(access.buffer);
+      kernel.buffer.push_back(buffer);
+      kernel.element_size.push_back(SizeOf(buffers_[buffer].dtype));
+      kernel.row_dim.push_back(access.dim_of_axis[0]);
+    }
+    kernel.scalars = &kernel_step.signature.scalars;
+    steps.emplace_back(std::move(kernel));
+  }
+  return steps;
+}
+
+void PreparedProgram::AddIndependent(const StepGroup& group, const std::vector<index_t>& symbols) {
+  std::vector<Step> steps = Prepare(group, symbols, threads_, -1);
+  if (steps.empty()) return;
+  if (!Conflict(group)) {
+    groups_.push_back({group.kind, std::move(steps), {}});
+    return;
+  }
+  for (Step& step : steps) {
+    groups_.push_back({group.kind, {}, {}});
+    groups_.back().steps.push_back(std::move(step));
+  }
+}
+
+// Does a kernel write the memory of an input that another one of the group reads?
+bool PreparedProgram::Conflict(const StepGroup& group) const {
+  std::map<const void*, int> writer;
+  const auto each = [&](bool stores, const auto& body) {
+    for (int k = group.begin; k < group.end; ++k)
+      for (const Access& access : std::get<KernelStep>(program_.steps[static_cast<std::size_t>(k)]).signature.operands)
+        if (const void* data = buffers_[static_cast<std::size_t>(access.buffer)].data; access.store == stores && data != nullptr)
+          body(data, k);
+  };
+  each(true, [&](const void* data, int step) { writer[data] = step; });
+  bool conflict = false;
+  each(false, [&](const void* data, int step) {
+    const auto found = writer.find(data);
+    conflict = conflict || (found != writer.end() && found->second != step);
+  });
+  return conflict;
+}
+
+void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>& symbols, bool shared) {
+  Group made;
+  made.kind = group.kind;
+  made.rows = Resolve({group.rows}, symbols)[0];
+  if (made.rows == 0) return;
+  made.block = shared ? made.rows : BlockRows(group, made.rows);
+  if (!shared) made.parts = PartsOfBatch(group, made.rows);
+  made.block = std::min(made.block, (made.rows + made.parts - 1) / made.parts);
+  for (const int buffer : group.local) {
+    const auto k = static_cast<std::size_t>(buffer);
+    if (temporaries_[k - operands_].place >= 0) continue;
+    buffers_[k].shape[0] = made.block;
+    temporaries_[k - operands_] = {-1, (Bytes(buffers_[k]) + 63) / 64 * 64, made.parts, true};
+  }
+  const int threads = made.parts > 1 ? 1 : threads_;
+  made.steps = Prepare(group, symbols, threads, made.block);
+  if (const index_t rest = made.rows % made.block; rest != 0) made.last_steps = Prepare(group, symbols, threads, rest);
+  groups_.push_back(std::move(made));
+}
+
+// Batches of matrices are shared out among the threads; within one matrix BLAS has threads of its own.
+int PreparedProgram::PartsOfBatch(const StepGroup& group, index_t rows) const {
+  double products = 0;
+  for (int k = group.begin; k < group.end; ++k) {
+    const auto* gemm = std::get_if<GemmStep>(&program_.steps[static_cast<std::size_t>(k)]);
+    if (gemm == nullptr) continue;
+    if (buffers_[static_cast<std::size_t>(gemm->c)].shape.size() != 3) return 1;
+    products += Products(*gemm, buffers_);
+  }
+  if (!BlasMayRunSideBySide() || (rows % threads_ != 0 && rows < 4 * threads_)) return 1;
+  return static_cast<int>(std::max(1.0, std::min(static_cast<double>(threads_), products / kGrainProducts)));
+}
+
+// How many rows to take at a time: many, since BLAS packs a matrix anew for every block of its partner's
+// rows; or so few that what the steps hand on stays in a cache.
+index_t PreparedProgram::BlockRows(const StepGroup& group, index_t rows) const {
+  std::set<int> moved, written, handed_on;
+  double packed = 0;
+  const auto use = [&](int buffer, bool store) {
+    if (!store && written.count(buffer) != 0) handed_on.insert(buffer);
+    if (store) written.insert(buffer);
+    moved.insert(Home(buffer));
+  };
+  for (int k = group.begin; k < group.end; ++k) {
+    const auto& step = program_.steps[static_cast<std::size_t>(k)];
+    if (const auto* gemm = std::get_if<GemmStep>(&step)) {
+      const RowDims dims = RowDimsOf(*gemm, buffers_);
+      if (dims.c < 0) return rows;
+      use(gemm->a, false);
+      if (dims.b >= 0) use(gemm->b, false);
+      else packed += static_cast<double>(Bytes(buffers_[static_cast<std::size_t>(gemm->b)]));
+      use(gemm->c, true);
+      continue;
+    }
+    for (const Access& access : std::get<KernelStep>(step).signature.operands)
+      if (access.dim_of_axis[0] >= 0) use(access.buffer, access.store);
+  }
+  const auto row_bytes = [&](const std::set<int>& buffers) {
+    double bytes = 0;
+    for (const int buffer : buffers) bytes += static_cast<double>(Bytes(buffers_[static_cast<std::size_t>(buffer)]));
+    return bytes / static_cast<double>(rows);
+  };
+  if (handed_on.empty()) return rows;
+  const double footprint = std::max(1.0, row_bytes(moved)), traffic = 2 * row_bytes(handed_on);
+  const double near = static_cast<double>(SecondLevelCacheBytes()) / 2 * threads_;
+  const double far = static_cast<double>(LastLevelCacheBytes()) / 4;  // others use it, too
+  const auto cost = [&](index_t block) {
+    const double start = kStartBlock + (threads_ > 1 ? kStartThreads : 0) + packed;
+    const double bytes = static_cast<double>(block) * footprint;
+    const double distance = bytes <= near ? 0 : bytes <= far ? kFromCache : kFromMemory;
+    return start * static_cast<double>((rows + block - 1) / block) + distance * traffic * static_cast<double>(rows);
+  };
+  index_t best = rows;
+  for (const double cache : {near, far / 2}) {
+    index_t block = std::max<index_t>(1, static_cast<index_t>(cache / footprint));
+    if (block > kBlockMultiple) block = block / kBlockMultiple * kBlockMultiple;
+    if (block < rows && cost(block) < cost(best)) best = block;
+  }
+  return best;
+}
+
+// ---- running ------------------------------------------------------------------------------------
+
+void PreparedProgram::Run(void* const* data, const umbra_scalar* scalars) const {
+  const auto run = [&](void* const* all) {
+    for (const Group& group : groups_) {
+      if (group.kind == StepGroup::Kind::kRows) RunRows(group, all, scalars);
+      else RunIndependent(group, all, scalars);
+    }
+  };
+  if (temporaries_.empty()) return run(data);
+  const Lease arena;
+  Elements<void*> all(buffers_.size());
+  for (std::size_t k = 0; k < operands_; ++k) all[k] = data[k];
+  for (std::size_t k = operands_; k < buffers_.size(); ++k) {
+    const Temporary& own = temporaries_[k - operands_];
+    all[k] = own.place >= 0 ? data[own.place] : arena->Take(own.bytes * static_cast<std::size_t>(own.copies));
+  }
+  run(all.data());
+}
+
+const PreparedProgram::Kernel* PreparedProgram::OnlyKernel() const {
+  const bool one = temporaries_.empty() && groups_.size() == 1 && groups_[0].kind == StepGroup::Kind::kIndependent &&
+                   groups_[0].steps.size() == 1;
+  return one ? std::get_if<Kernel>(&groups_[0].steps[0]) : nullptr;
+}
+
+void PreparedProgram::RunIndependent(const Group& group, void* const* data, const umbra_scalar* scalars) const {
+  std::size_t operands = 0, numbers = 0;
+  for (const Step& step : group.steps) {
+    operands += std::get<Kernel>(step).buffer.size();
+    numbers += std::get<Kernel>(step).scalars->size();
+  }
+  Elements<void*> pointers(operands);
+  Elements<umbra_scalar> own(numbers);
+  void** pointer = pointers.data();
+  umbra_scalar* number = own.data();
+  std::vector<LaunchCall> calls;
+  for (const Step& step : group.steps) {
+    const Kernel& kernel = std::get<Kernel>(step);
+    const LaunchCall call{&kernel.plan, pointer, &kernel.element_size, number};
+    for (const std::size_t buffer : kernel.buffer) *pointer++ = data[buffer];
+    for (const int scalar : *kernel.scalars) *number++ = scalars[scalar];
+    if (group.steps.size() == 1) return Launch(kernel.plan, call.data, kernel.element_size, call.scalars);
+    calls.push_back(call);
+  }
+  LaunchTogether(calls, threads_);
+}
+
+void PreparedProgram::RunRows(const Group& group, void* const* data, const umbra_scalar* scalars) const {
+  const BlasThreads scope(group.parts > 1 ? 1 : threads_);
+  const index_t blocks = (group.rows + group.block - 1) / group.block;
+  ParallelFor(group.parts, [&](int part) {
+    for (index_t k = blocks * part / group.parts; k < blocks * (part + 1) / group.parts; ++k)
+      RunBlock(group, k * group.block, part, data, scalars);
+  });
+}
+
+void PreparedProgram::RunBlock(const Group& group, index_t begin, int part, void* const* data,
+                               const umbra_scalar* scalars) const {
+  const index_t count = std::min(group.block, group.rows - begin);
+  for (const Step& step : count == group.block ? group.steps : group.last_steps) {
+    if (const auto* const* gemm = std::get_if<const GemmStep*>(&step)) {
+      const RowDims dims = RowDimsOf(**gemm, buffers_);
+      RunGemm(**gemm, Rows((*gemm)->a, dims.a, begin, count, part, data),
+              Rows((*gemm)->b, dims.b, begin, count, part, data), Rows((*gemm)->c, dims.c, begin, count, part, data));
+      continue;
+    }
+    const Kernel& kernel = std::get<Kernel>(step);
+    Elements<void*> pointers(kernel.buffer.size());
+    for (std::size_t k = 0; k < kernel.buffer.size(); ++k)
+      pointers[k] = AtRow(kernel.buffer[k], kernel.row_dim[k], begin, part, data);
+    Elements<umbra_scalar> own(kernel.scalars->size());
+    for (std::size_t k = 0; k < kernel.scalars->size(); ++k)
+      own[k] = scalars[(*kernel.scalars)[k]];
+    Launch(kernel.plan, pointers.data(), kernel.element_size, own.data());
+  }
+}
+
+// The buffer whose memory holds `buffer`.
+int PreparedProgram::Home(int buffer) const {
+  const auto k = static_cast<std::size_t>(buffer);
+  const int place = k < operands_ ? -1 : temporaries_[k - operands_].place;
+  return place < 0 ? buffer : place;
+}
+
+// Where row `row` of a buffer is, or the copy that `part` has.
+void* PreparedProgram::AtRow(std::size_t buffer, int dim, index_t row, int part, void* const* data) const {
+  char* const base = static_cast<char*>(data[buffer]);
+  if (buffer >= operands_)
+    if (const Temporary& own = temporaries_[buffer - operands_]; own.block)
+      return base + static_cast<std::size_t>(part) * own.bytes;
+  if (dim < 0 || row == 0) return base;
+  const TensorRef& tensor = buffers_[buffer];
+  return base + row * tensor.stride[static_cast<std::size_t>(dim)] * static_cast<index_t>(SizeOf(tensor.dtype));
+}
+
+TensorRef PreparedProgram::Rows(int buffer, int dim, index_t begin, index_t count, int part,
+                                void* const* data) const {
+  const auto k = static_cast<std::size_t>(buffer);
+  TensorRef rows = buffers_[k];
+  rows.data = AtRow(k, dim, begin, part, data);
+  if (dim >= 0) rows.shape[static_cast<std::size_t>(dim)] = count;
+  return rows;
+}
+
+}  // namespace umbra::runtime

@@ -1,0 +1,82 @@
+// A program with everything decided that follows from shapes, strides and the number of threads: what is
+// left for a call are the base pointers.
+#ifndef UMBRA_RUNTIME_PREPARED_H_
+#define UMBRA_RUNTIME_PREPARED_H_
+
+#include <variant>
+#include <vector>
+
+#include "runtime/launch.h"
+
+namespace umbra::runtime {
+
+class PreparedProgram {
+ public:
+  /// A launch of a kernel.
+  struct Kernel {
+    LaunchPlan plan;
+    std::vector<std::size_t> buffer;        ///< of each operand
+    std::vector<std::size_t> element_size;  ///< of each operand
+    std::vector<int> row_dim;  ///< of each operand: the dimension that axis 0 moves it along, or -1
+    const std::vector<int>* scalars = nullptr;
+  };
+
+  /// `operands` are checked inputs and outputs (CheckArguments, CheckOverlaps); `shared` says that outputs
+  /// share memory with inputs. What calls pass has the same alignment to cache lines, and the same
+  /// operands share memory. `program` outlives this.
+  PreparedProgram(const Program& program, std::vector<TensorRef> operands,
+                  const std::vector<index_t>& symbols, bool shared, int threads);
+
+  /// Runs on base pointers of the inputs and outputs, in their order, and the program's scalars.
+  void Run(void* const* data, const umbra_scalar* scalars) const;
+
+  /// The kernel that is all there is to run; null if there is none or more.
+  const Kernel* OnlyKernel() const;
+
+ private:
+  using Step = std::variant<Kernel, const GemmStep*>;
+
+  struct Temporary {
+    int place = -1;         ///< the output that it lives in, or -1
+    std::size_t bytes = 0;  ///< of one copy
+    int copies = 1;         ///< one for each part
+    bool block = false;     ///< does it hold the rows of a block only?
+  };
+
+  struct Group {
+    StepGroup::Kind kind{};
+    std::vector<Step> steps;       ///< kRows: for whole blocks
+    std::vector<Step> last_steps;  ///< kRows: for the last block, if it has fewer rows
+    index_t rows = 1, block = 1;   ///< kRows: blocks of `block` rows
+    int parts = 1;                 ///< kRows: ranges of blocks that run at the same time
+  };
+
+  void AddTemporaries(const std::vector<index_t>& symbols, bool shared);
+  void AddIndependent(const StepGroup& group, const std::vector<index_t>& symbols);
+  void AddRows(const StepGroup& group, const std::vector<index_t>& symbols, bool shared);
+  std::vector<Step> Prepare(const StepGroup& group, const std::vector<index_t>& symbols, int threads,
+                            index_t rows) const;
+  bool StoresNothing(const KernelStep& step) const;
+  bool Conflict(const StepGroup& group) const;
+  index_t BlockRows(const StepGroup& group, index_t rows) const;
+  int PartsOfBatch(const StepGroup& group, index_t rows) const;
+
+  void RunIndependent(const Group& group, void* const* data, const umbra_scalar* scalars) const;
+  void RunRows(const Group& group, void* const* data, const umbra_scalar* scalars) const;
+  void RunBlock(const Group& group, index_t begin, int part, void* const* data,
+                const umbra_scalar* scalars) const;
+  int Home(int buffer) const;
+  void* AtRow(std::size_t buffer, int dim, index_t row, int part, void* const* data) const;
+  TensorRef Rows(int buffer, int dim, index_t begin, index_t count, int part, void* const* data) const;
+
+  const Program& program_;
+  std::vector<TensorRef> buffers_;     ///< of the program; local temporaries have the shape of a block
+  std::size_t operands_ = 0;           ///< the first buffers; temporaries follow
+  std::vector<Temporary> temporaries_;
+  int threads_ = 1;
+  std::vector<Group> groups_;
+};
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_RUNTIME_PREPARED_H_

@@ -1,0 +1,97 @@
+#include "runtime/run_gemm.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "runtime/blas.h"
+
+namespace umbra::runtime {
+
+namespace {
+
+// A matrix for BLAS: rows that lie `lead` apart, elements side by side; `transposed` if the memory
+// holds the transpose. Memory of any other shape is copied into `copy`.
+template <typename T>
+struct Matrix {
+  T* data = nullptr;
+  index_t rows = 1, columns = 1, lead = 1;
+  bool transposed = false;
+  std::unique_ptr<T[]> copy;
+};
+
+template <typename T>
+Matrix<T> AsMatrix(const TensorRef& tensor, bool transpose, bool vector_is_column) {
+  Matrix<T> m;
+  m.data = static_cast<T*>(tensor.data);
+  index_t row_stride = 1, column_stride = 1;
+  if (tensor.shape.size() == 2) {
+    m.rows = tensor.shape[0];
+    m.columns = tensor.shape[1];
+    row_stride = tensor.stride[0];
+    column_stride = tensor.stride[1];
+  } else if (vector_is_column) {
+    m.rows = tensor.shape[0];
+    row_stride = tensor.stride[0];
+  } else {
+    m.columns = tensor.shape[0];
+    column_stride = tensor.stride[0];
+    row_stride = m.columns;
+  }
+  if (transpose) {
+    std::swap(m.rows, m.columns);
+    std::swap(row_stride, column_stride);
+  }
+  if (column_stride == 1 && row_stride >= std::max<index_t>(1, m.columns)) {
+    m.lead = row_stride;
+  } else if (row_stride == 1 && column_stride >= std::max<index_t>(1, m.rows)) {
+    m.lead = column_stride;
+    m.transposed = true;
+  } else {
+    m.copy.reset(new T[static_cast<std::size_t>(m.rows * m.columns)]);
+    for (index_t i = 0; i < m.rows; ++i)
+      for (index_t j = 0; j < m.columns; ++j)
+        m.copy[i * m.columns + j] = m.data[i * row_stride + j * column_stride];
+    m.data = m.copy.get();
+    m.lead = std::max<index_t>(1, m.columns);
+  }
+  return m;
+}
+
+template <typename T>
+void Multiply(const GemmStep& step, const TensorRef& ta, const TensorRef& tb, const TensorRef& tc) {
+  if (tc.shape.size() == 3) {
+    for (index_t k = 0; k < tc.shape[0]; ++k) Multiply<T>(step, ta.At(k), tb.At(k), tc.At(k));
+    return;
+  }
+  const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
+  const Matrix<T> a = AsMatrix<T>(ta, step.transpose_a, outer);
+  const Matrix<T> b = AsMatrix<T>(tb, step.transpose_b, !outer && tb.shape.size() == 1);
+  Matrix<T> c = AsMatrix<T>(tc, false, false);
+  T* result = c.copy ? c.copy.get() : static_cast<T*>(tc.data);
+  const bool direct = !c.copy && !c.transposed;
+  std::unique_ptr<T[]> packed;
+  index_t lead = c.lead;
+  if (!direct) {
+    packed.reset(new T[static_cast<std::size_t>(c.rows * c.columns)]);
+    result = packed.get();
+    lead = std::max<index_t>(1, c.columns);
+  }
+  Gemm(a.transposed, b.transposed, a.rows, b.columns, a.columns, static_cast<T>(step.alpha), a.data,
+       a.lead, b.data, b.lead, T(0), result, lead);
+  if (direct) return;
+  const index_t row = tc.shape.size() == 2 ? tc.stride[0] : 0;
+  const index_t column = tc.stride.back();
+  for (index_t i = 0; i < c.rows; ++i)
+    for (index_t j = 0; j < c.columns; ++j)
+      static_cast<T*>(tc.data)[i * row + j * column] = packed[i * lead + j];
+}
+
+}  // namespace
+
+void RunGemm(const GemmStep& step, const TensorRef& a, const TensorRef& b, const TensorRef& c) {
+  if (c.dtype == DType::kFloat64) Multiply<double>(step, a, b, c);
+  else Multiply<float>(step, a, b, c);
+}
+
+}  // namespace umbra::runtime

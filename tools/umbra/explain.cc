@@ -1,0 +1,72 @@
+#include "compiler/plan/explain.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "compiler/driver/lower.h"
+#include "tools/umbra/commands.h"
+#include "tools/umbra/files.h"
+#include "tools/umbra/load.h"
+#include "umbra/error.h"
+
+namespace umbra::tools {
+
+UMBRA_REGISTER_PARAMETER(ExplainOptions);
+
+namespace {
+
+// "512x1024".
+std::vector<index_t> ParseExtents(std::string_view text, const std::string& what) {
+  std::vector<index_t> extents;
+  for (const char* at = text.data(); extents.empty() || at != text.data() + text.size();) {
+    if (!extents.empty()) Require(*at++ == 'x', what, ": expected extents, as in 512x1024");
+    index_t extent = 0;
+    const auto [rest, error] = std::from_chars(at, text.data() + text.size(), extent);
+    Require(error == std::errc() && extent >= 0, what, ": expected extents, as in 512x1024");
+    extents.push_back(extent);
+    at = rest;
+  }
+  return extents;
+}
+
+// What the extents of an operand say of the plan's symbols.
+void Bind(const plan::Plan& plan, const std::string& word, std::vector<index_t>* symbols) {
+  const std::string what = "--shape " + word;
+  const std::size_t equals = word.find('=');
+  Require(equals != std::string::npos, what, ": expected name=extents, as in x=512x1024");
+  const std::string name = word.substr(0, equals);
+  const std::vector<index_t> extents = ParseExtents(std::string_view(word).substr(equals + 1), what);
+  for (const runtime::Buffer& buffer : plan.buffers) {
+    if (buffer.name != name || buffer.kind == runtime::Buffer::Kind::kTemporary) continue;
+    Require(extents.size() == buffer.shape.size(), what, ": '", name, "' has rank ", buffer.shape.size());
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+      const runtime::Extent& extent = buffer.shape[d];
+      index_t known = extent.is_static() ? extent.value : (*symbols)[static_cast<std::size_t>(extent.symbol)];
+      Require(known < 0 || known == extents[d], what, ": dimension ", d, " is ", known, ", not ", extents[d]);
+      if (!extent.is_static()) (*symbols)[static_cast<std::size_t>(extent.symbol)] = extents[d];
+    }
+    return;
+  }
+  throw Error(what + ": the kernel has no such tensor");
+}
+
+}  // namespace
+
+void Explain(const ExplainOptions& options) {
+  OperandTypes types;
+  for (const std::string& name : options.scalar) types[name] = {DType::kFloat32, 0};
+  const plan::Plan plan = Lower(*LoadKernel(options.input, options.kernel, types));
+  std::vector<index_t> symbols(plan.symbols.size(), -1);
+  for (const std::string& word : options.shape) Bind(plan, word, &symbols);
+  const auto value = [&](const runtime::Extent& extent) {
+    return extent.is_static() ? extent.value : symbols[static_cast<std::size_t>(extent.symbol)];
+  };
+  for (const runtime::DerivedExtent& derived : plan.derived)
+    if (!derived.result.is_static() && value(derived.a) >= 0 && value(derived.b) >= 0)
+      symbols[static_cast<std::size_t>(derived.result.symbol)] =
+          runtime::Compute(derived.op.kind, value(derived.a), value(derived.b));
+  WriteFile("", plan::Explain(plan, symbols));
+}
+
+}  // namespace umbra::tools
