@@ -26,7 +26,7 @@ void Run(const Gelu& d) {
   }
 }
 
-void Softmax(const Rows& d) {
+void Run(const Softmax& d) {
   for (Size r = 0; r < d.rows; ++r) {
     const float* __restrict x = d.x + r * d.columns;
     float* __restrict out = d.out + r * d.columns;
@@ -42,7 +42,7 @@ void Softmax(const Rows& d) {
   }
 }
 
-void LayerNorm(const Rows& d) {
+void Run(const LayerNorm& d) {
   const float inverse = 1.0f / static_cast<float>(d.columns);
   for (Size r = 0; r < d.rows; ++r) {
     const float* __restrict x = d.x + r * d.columns;

@@ -13,19 +13,38 @@ namespace bench {
 
 namespace {
 
-void StreamTriad(const float* a, const float* b, const float* c, float* out, Size begin, Size end) {
 #if defined(__AVX512F__)
-  const __m512 s = _mm512_set1_ps(0.5f);
-  for (Size i = begin; i < end; i += 16)
-    _mm512_stream_ps(out + i, _mm512_fmadd_ps(_mm512_loadu_ps(c + i), s,
-                                              _mm512_mul_ps(_mm512_loadu_ps(a + i), _mm512_loadu_ps(b + i))));
+using Packet = __m512;
+Packet Load(const float* p) { return _mm512_loadu_ps(p); }
+void Stream(float* p, Packet x) { _mm512_stream_ps(p, x); }
 #else
-  const __m128 s = _mm_set1_ps(0.5f);
-  for (Size i = begin; i < end; i += 4)
-    _mm_stream_ps(out + i, _mm_add_ps(_mm_mul_ps(_mm_loadu_ps(c + i), s),
-                                      _mm_mul_ps(_mm_loadu_ps(a + i), _mm_loadu_ps(b + i))));
+using Packet = __m128;
+Packet Load(const float* p) { return _mm_loadu_ps(p); }
+void Stream(float* p, Packet x) { _mm_stream_ps(p, x); }
 #endif
-  _mm_sfence();
+constexpr Size kWidth = sizeof(Packet) / sizeof(float);
+
+// What is done with the elements [begin, end) of a, b, c and out.
+using Pass = void (*)(const float* a, const float* b, const float* c, float* out, Size begin, Size end);
+
+void Read(const float* a, const float*, const float*, float*, Size begin, Size end) {
+  Packet sum[4] = {};
+  for (Size i = begin; i < end; i += 4 * kWidth)
+    for (Size k = 0; k < 4; ++k) sum[k] += Load(a + i + k * kWidth);
+  volatile float keep = (sum[0] + sum[1] + sum[2] + sum[3])[0];
+  static_cast<void>(keep);
+}
+
+void StreamTriad(const float* a, const float* b, const float* c, float* out, Size begin, Size end) {
+  for (Size i = begin; i < end; i += kWidth) Stream(out + i, Load(a + i) * Load(b + i) + Load(c + i) * 0.5f);
+}
+
+void Copy(const float* a, const float*, const float*, float* out, Size begin, Size end) {
+  for (Size i = begin; i < end; i += kWidth) Stream(out + i, Load(a + i));
+}
+
+void Write(const float*, const float*, const float*, float* out, Size begin, Size end) {
+  for (Size i = begin; i < end; i += kWidth) Stream(out + i, Packet{} + 1.0f);
 }
 
 }  // namespace
@@ -39,28 +58,33 @@ void BareGemm(const Dense& d) {
   gemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1, d.x, k, d.w, n, 0, d.out, n);
 }
 
-double TriadBandwidth(int threads) {
+Bandwidth MeasureBandwidth(int threads) {
   constexpr Size n = Size{1} << 24;
   float* memory[4];
   for (float*& p : memory) {
     p = static_cast<float*>(std::aligned_alloc(64, n * sizeof(float)));
     for (Size i = 0; i < n; ++i) p[i] = 1;
   }
-  double best = 1e30;
-  for (int repeat = 0; repeat < 9; ++repeat) {
-    const auto start = std::chrono::steady_clock::now();
-    std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t)
-      others.emplace_back([&, t] {
-        StreamTriad(memory[0], memory[1], memory[2], memory[3], n / threads * t, n / threads * (t + 1));
-      });
-    StreamTriad(memory[0], memory[1], memory[2], memory[3], 0, n / threads);
-    for (std::thread& other : others) other.join();
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    best = time.count() < best ? time.count() : best;
-  }
+  const auto measure = [&](Pass pass, int streams) {
+    double best = 1e30;
+    for (int repeat = 0; repeat < 9; ++repeat) {
+      const auto start = std::chrono::steady_clock::now();
+      const auto part = [&](int t) {
+        pass(memory[0], memory[1], memory[2], memory[3], n / threads * t, n / threads * (t + 1));
+        _mm_sfence();
+      };
+      std::vector<std::thread> others;
+      for (int t = 1; t < threads; ++t) others.emplace_back(part, t);
+      part(0);
+      for (std::thread& other : others) other.join();
+      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+      best = time.count() < best ? time.count() : best;
+    }
+    return streams * static_cast<double>(n * sizeof(float)) / best * 1e-9;
+  };
+  const Bandwidth bandwidth{measure(Read, 1), measure(StreamTriad, 4), measure(Copy, 2), measure(Write, 1)};
   for (float* p : memory) std::free(p);
-  return 4.0 * n * sizeof(float) / best * 1e-9;
+  return bandwidth;
 }
 
 }  // namespace bench

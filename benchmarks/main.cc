@@ -1,31 +1,56 @@
-// Registers every workload of the suite for every peer, and checks that they agree before timing.
+// Registers every workload of the suite for every peer that has it, and checks that they agree before timing.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
-#include <random>
+#include <regex>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "suite.h"
+#include "umbra/half.h"
 
 namespace bench {
 
 namespace {
 
-using Memory = std::unique_ptr<float, decltype(&std::free)>;
+using Memory = std::unique_ptr<void, decltype(&std::free)>;
 
-// Aligned memory with values in [low, high).
-Memory Make(Size n, float low, float high) {
-  auto* p = static_cast<float*>(std::aligned_alloc(64, (static_cast<std::size_t>(n) * 4 + 63) / 64 * 64));
-  std::mt19937 random(7);
-  std::uniform_real_distribution<float> draw(low, high);
-  for (Size i = 0; i < n; ++i) p[i] = draw(random);
-  return {p, &std::free};
+std::vector<Memory> g_memory;
+
+template <typename T>
+T* Allocate(Size n) {
+  const std::size_t bytes = (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
+  g_memory.emplace_back(std::aligned_alloc(64, bytes), &std::free);
+  return static_cast<T*>(g_memory.back().get());
+}
+
+// Aligned memory with values in [low, high), rounded down to integers for an integer T.
+template <typename T = float>
+T* Make(Size n, float low, float high) {
+  T* p = Allocate<T>(n);
+  std::uint64_t random = g_memory.size();
+  for (Size i = 0; i < n; ++i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    const float x = low + (high - low) * (static_cast<float>(random >> 40) * 0x1p-24f);
+    p[i] = static_cast<T>(std::is_integral_v<T> ? std::floor(x) : x);
+  }
+  return p;
+}
+
+std::uint16_t* MakeHalves(Size n, float low, float high) {
+  auto* p = Allocate<std::uint16_t>(n);
+  const float* values = Make(n, low, high);
+  for (Size i = 0; i < n; ++i) {
+    const umbra::half_t half(values[i]);
+    std::memcpy(p + i, &half, sizeof half);
+  }
+  return p;
 }
 
 struct Peer {
@@ -33,96 +58,179 @@ struct Peer {
   std::function<void()> run;
 };
 
-void Register(const std::string& workload, double bytes, std::vector<Peer> peers, float* result,
-              Size results, bool in_place = false) {
-  // All peers compute the same, up to rounding.
-  std::vector<float> expected;
+template <typename Run>
+void Add(std::vector<Peer>* peers, const char* name, Run run) {
+  if constexpr (!std::is_same_v<decltype(run()), Absent>) peers->push_back({name, run});
+}
+
+template <typename Workload>
+std::vector<Peer> PeersOf(const Workload& d) {
+  std::vector<Peer> peers;
+  Add(&peers, "hand", [=] { return hand::Run(d); });
+  Add(&peers, "eigen", [=] { return eigen::Run(d); });
+  Add(&peers, "xtensor", [=] { return xtensor::Run(d); });
+#ifdef BENCH_HALIDE
+  Add(&peers, "halide", [=] { return halide::Run(d); });
+#endif
+#ifdef BENCH_ONEDNN
+  Add(&peers, "onednn", [=] { return onednn::Run(d); });
+#endif
+  Add(&peers, "umbra_eager", [=] { return umbra_eager::Run(d); });
+  Add(&peers, "umbra_jit", [=] { return umbra_jit::Run(d); });
+  return peers;
+}
+
+// Bytes that a workload has to read and to write.
+struct Bytes {
+  double read, written;
+};
+
+// The peers of `workload`, whose `results` numbers at `result` must be the same up to rounding. If it works in
+// place, they are what they were before.
+template <typename Workload, typename T>
+void Register(const std::string& name, const Workload& workload, Bytes bytes, T* result, Size results,
+              bool in_place = false) {
+  std::vector<T> expected;
+  std::vector<Peer> peers = PeersOf(workload);
+  const std::regex filter(benchmark::GetBenchmarkFilter());
+  std::erase_if(peers, [&](const Peer& peer) { return !std::regex_search(name + "/" + peer.name, filter); });
   for (const Peer& peer : peers) {
-    if (!in_place) std::fill(result, result + results, NAN);
+    for (Size i = 0; i < results && !in_place; ++i) result[i] = std::is_floating_point_v<T> ? static_cast<T>(NAN) : T(99);
     peer.run();
     if (expected.empty()) expected.assign(result, result + results);
-    for (Size i = 0; i < results; i += 97) {
-      const float e = expected[static_cast<std::size_t>(i)];
-      if (std::fabs(result[i] - e) <= 1e-3f * (1 + std::fabs(e))) continue;  // never for NaN
-      std::fprintf(stderr, "%s: %s gives %g at %lld, expected %g\n", workload.c_str(),
-                   peer.name.c_str(), result[i], static_cast<long long>(i), e);
+    for (Size i = 0; i < results; i += results > 1 << 16 ? 97 : 1) {
+      const auto e = static_cast<float>(expected[static_cast<std::size_t>(i)]), r = static_cast<float>(result[i]);
+      if (std::fabs(r - e) <= 1e-3f * (1 + std::fabs(e)) || (r == e)) continue;  // never for NaN
+      std::fprintf(stderr, "%s: %s gives %g at %lld, expected %g\n", name.c_str(), peer.name.c_str(), r,
+                   static_cast<long long>(i), e);
       std::exit(1);
     }
   }
   for (const Peer& peer : peers) {
     const bool ours = peer.name == "umbra_jit";
     for (int threads = 1; threads <= (ours ? 2 : 1); ++threads) {
-      const std::string name = workload + "/" + peer.name + (threads > 1 ? "_2threads" : "");
-      benchmark::RegisterBenchmark(name.c_str(), [run = peer.run, bytes, threads](benchmark::State& state) {
+      const std::string full = name + "/" + peer.name + (threads > 1 ? "_2threads" : "");
+      benchmark::RegisterBenchmark(full.c_str(), [run = peer.run, bytes, threads](benchmark::State& state) {
         umbra_jit::SetThreads(threads);
         for (auto _ : state) run();
-        state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+        state.counters["read"] = bytes.read;
+        state.counters["written"] = bytes.written;
       })->UseRealTime()->MinTime(0.1);
     }
   }
 }
 
-#define BENCH_PEERS(call)                                              \
-  {{"hand", [=] { hand::call; }},     {"eigen", [=] { eigen::call; }}, \
-   {"xtensor", [=] { xtensor::call; }}, {"umbra_eager", [=] { umbra_eager::call; }}, \
-   {"umbra_jit", [=] { umbra_jit::call; }}}
-
-std::vector<Memory> g_memory;
-float* Keep(Memory memory) {
-  g_memory.push_back(std::move(memory));
-  return g_memory.back().get();
-}
-
-void RegisterAll() {
+void RegisterElementwise() {
   for (const Size n : {Size{1} << 24, Size{1} << 15, Size{256}}) {
-    float* out = Keep(Make(n, 0, 1));
-    const Triad d{n, Keep(Make(n, -1, 1)), Keep(Make(n, -1, 1)), Keep(Make(n, -1, 1)), 0.5f, out};
-    Register("triad_" + std::to_string(n), 16.0 * static_cast<double>(n), BENCH_PEERS(Run(d)), out, n);
+    float* out = Make(n, 0, 1);
+    const double size = 4.0 * static_cast<double>(n);
+    Register("triad_" + std::to_string(n), Triad{n, Make(n, -1, 1), Make(n, -1, 1), Make(n, -1, 1), 0.5f, out},
+             {3 * size, size}, out, n);
   }
   for (const auto& [rows, columns] : {std::pair<Size, Size>{4096, 4096}, {64, 512}}) {
     const Size n = rows * columns;
-    float* out = Keep(Make(n, 0, 1));
-    const Gelu d{rows, columns, Keep(Make(n, -2, 2)), Keep(Make(n, -2, 2)), Keep(Make(columns, -1, 1)), out};
-    Register("gelu_" + std::to_string(rows) + "x" + std::to_string(columns), 12.0 * static_cast<double>(n),
-             BENCH_PEERS(Run(d)), out, n);
-  }
-  {
-    const Size n = 4096 * 1024;
-    float* out = Keep(Make(n, 0, 1));
-    const Rows d{4096, 1024, Keep(Make(n, -4, 4)), out};
-    Register("softmax_4096x1024", 8.0 * n, BENCH_PEERS(Softmax(d)), out, n);
-    Register("layernorm_4096x1024", 8.0 * n, BENCH_PEERS(LayerNorm(d)), out, n);
-  }
-  {
-    const Size n = 32 * 64 * 56 * 56;
-    float* variance = Keep(Make(64, 0, 1));
-    const Channels d{32, 64, 56 * 56, Keep(Make(n, -1, 1)), Keep(Make(64, 0, 1)), variance};
-    Register("mean_variance_32x64x56x56", 4.0 * n, BENCH_PEERS(Run(d)), variance, 64);
+    float* out = Make(n, 0, 1);
+    Register("gelu_" + std::to_string(rows) + "x" + std::to_string(columns),
+             Gelu{rows, columns, Make(n, -2, 2), Make(n, -2, 2), Make(columns, -1, 1), out},
+             {8.0 * static_cast<double>(n), 4.0 * static_cast<double>(n)}, out, n);
   }
   {
     const Size n = Size{1} << 23;
-    float* p = Keep(Make(n, -1, 1));
+    float* p = Make(n, -1, 1);
     // Rate 0 in the check: every peer steps the same memory.
-    const Adam d{n, p, Keep(Make(n, 0, 0.1f)), Keep(Make(n, 0, 0.1f)), Keep(Make(n, -1, 1)), 0.0f, 0.9f, 0.999f, 1e-8f};
-    Register("adam_8Mi", 28.0 * static_cast<double>(n), BENCH_PEERS(Run(d)), p, n, true);
+    const Adam d{n, p, Make(n, 0, 0.1f), Make(n, 0, 0.1f), Make(n, -1, 1), 0.0f, 0.9f, 0.999f, 1e-8f};
+    Register("adam_8Mi", d, {16.0 * n, 12.0 * n}, p, n, true);
   }
   {
     const Size n = Size{1} << 22;
-    float* call = Keep(Make(n, 0, 1));
-    const Options d{n, Keep(Make(n, 50, 150)), Keep(Make(n, 60, 140)), Keep(Make(n, 0.2f, 2)), 0.02f, 0.3f, call};
-    Register("black_scholes_4Mi", 16.0 * static_cast<double>(n), BENCH_PEERS(Run(d)), call, n);
+    float* call = Make(n, 0, 1);
+    const Options d{n, Make(n, 50, 150), Make(n, 60, 140), Make(n, 0.2f, 2), 0.02f, 0.3f, call};
+    Register("black_scholes_4Mi", d, {12.0 * n, 4.0 * n}, call, n);
   }
   {
-    float* out = Keep(Make(512 * 1024, 0, 1));
-    const Dense d{512, 1024, 1024, Keep(Make(512 * 1024, -1, 1)), Keep(Make(1024 * 1024, -1, 1)), Keep(Make(1024, -1, 1)), out};
-    Register("dense_512x1024x1024", 4.0 * (512 * 1024 * 2 + 1024 * 1024), BENCH_PEERS(Run(d)), out, 512 * 1024);
+    const Size n = Size{1} << 24;
+    float* out = Make(n, 0, 1);
+    Register("mixed_f16_16Mi", Mixed{n, MakeHalves(n, -1, 1), Make(n, -1, 1), MakeHalves(n, -1, 1), out},
+             {8.0 * n, 4.0 * n}, out, n);
+  }
+  {
+    const Size n = Size{1} << 25;
+    auto* out = Make<std::int8_t>(n, 0, 1);
+    Register("saxpy_i8_32Mi", Saxpy8{n, Make<std::int8_t>(n, -128, 128), Make<std::int8_t>(n, -128, 128), 3, out},
+             {2.0 * n, 1.0 * n}, out, n);
+  }
+  {
+    const Size n = Size{1} << 16;
+    static std::vector<const float*> inputs;
+    for (int k = 0; k < Sum500::kInputs; ++k) inputs.push_back(Make(n, -1, 1));
+    float* out = Make(n, 0, 1);
+    Register("sum_of_500x64Ki", Sum500{n, inputs.data(), out}, {2000.0 * n, 4.0 * n}, out, n);
+  }
+}
+
+void RegisterRows() {
+  const Size rows = 4096, columns = 1024, n = rows * columns;
+  float* out = Make(n, 0, 1);
+  const Rows d{rows, columns, Make(n, -4, 4), out};
+  const float* g = Make(n, -1, 1);
+  Register("softmax_4096x1024", Softmax{d}, {4.0 * n, 4.0 * n}, out, n);
+  Register("softmax_gradient_4096x1024", SoftmaxGradient{rows, columns, Make(n, 0, 0.002f), g, out}, {8.0 * n, 4.0 * n},
+           out, n);
+  Register("layernorm_4096x1024", LayerNorm{d}, {4.0 * n, 4.0 * n}, out, n);
+  Register("layernorm_gradient_4096x1024",
+           LayerNormGradient{rows, columns, d.x, g, Make(rows, -0.1f, 0.1f), Make(rows, 4, 6), out}, {8.0 * n, 4.0 * n},
+           out, n);
+  Register("log_sum_exp_4096x1024", LogSumExp{d}, {4.0 * n, 0}, out, rows);
+}
+
+void RegisterImages() {
+  const Size n = 32, c = 64, h = 56, w = 56, size = n * c * h * w;
+  const float* x = Make(size, -1, 1);
+  float* variance = Make(c, 0, 1);
+  Register("mean_variance_32x64x56x56", Channels{n, c, h * w, x, Make(c, 0, 1), variance}, {4.0 * size, 0}, variance, c);
+  const Size patches = c * 9 * n * (h - 2) * (w - 2);
+  float* out = Make(patches, 0, 1);
+  Register("patch2col_3x3_32x64x56x56", Patches{n, c, h, w, x, out}, {4.0 * size, 4.0 * static_cast<double>(patches)}, out,
+           patches);
+  float* pooled = Make(size / 4, 0, 1);
+  Register("max_pool_2x2_32x64x56x56", MaxPool{n, c, h, w, x, pooled}, {4.0 * size, 1.0 * size}, pooled, size / 4);
+  hand::Run(MaxPool{n, c, h, w, x, pooled});
+  Register("max_unpool_2x2_32x64x56x56", Unpool{n, c, h, w, x, pooled, Make(size / 4, -1, 1), out},
+           {6.0 * size, 4.0 * size}, out, size);
+}
+
+void RegisterMatrices() {
+  {
+    float* out = Make(512 * 1024, 0, 1);
+    const Dense d{512, 1024, 1024, Make(512 * 1024, -1, 1), Make(1024 * 1024, -1, 1), Make(1024, -1, 1), out};
+    Register("dense_512x1024x1024", d, {4.0 * (512 * 1024 + 1024 * 1024), 4.0 * 512 * 1024}, out, 512 * 1024);
   }
   {
     const Size n = 4096;
-    float* out = Keep(Make(n * n, 0, 1));
-    const Transpose d{n, Keep(Make(n * n, -1, 1)), Keep(Make(n * n, -1, 1)), out};
-    Register("transpose_4096x4096", 12.0 * n * n, BENCH_PEERS(Run(d)), out, n * n);
+    float* out = Make(n * n, 0, 1);
+    Register("transpose_4096x4096", Transpose{n, Make(n * n, -1, 1), Make(n * n, -1, 1), out}, {8.0 * n * n, 4.0 * n * n},
+             out, n * n);
+    const Size part = n / 4;
+    const Concat d{n, part, {Make(n * part, -1, 1), Make(n * part, -1, 1), Make(n * part, -1, 1), Make(n * part, -1, 1)}, out};
+    Register("concat_4_of_4096x1024", d, {4.0 * n * n, 4.0 * n * n}, out, n * n);
   }
+  {
+    const Size count = Size{1} << 16, columns = 256, n = count * columns;
+    float* out = Make(n, 0, 1);
+    Register("take_64Ki_rows_of_256",
+             Take{count, count, columns, Make(count, 0, static_cast<float>(count) - 1),
+                  Make(n, -1, 1), out},
+             {4.0 * static_cast<double>(n + count), 4.0 * static_cast<double>(n)}, out, n);
+  }
+}
+
+void AddBandwidth(int threads) {
+  const Bandwidth b = MeasureBandwidth(threads);
+  const std::string suffix = "_GBps_" + std::to_string(threads);
+  benchmark::AddCustomContext("read" + suffix, std::to_string(b.read));
+  benchmark::AddCustomContext("triad" + suffix, std::to_string(b.triad));
+  benchmark::AddCustomContext("copy" + suffix, std::to_string(b.copy));
+  benchmark::AddCustomContext("write" + suffix, std::to_string(b.write));
 }
 
 }  // namespace
@@ -131,8 +239,10 @@ void RegisterAll() {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  benchmark::AddCustomContext("triad_GBps_1", std::to_string(bench::TriadBandwidth(1)));
-  benchmark::AddCustomContext("triad_GBps_2", std::to_string(bench::TriadBandwidth(2)));
-  bench::RegisterAll();
+  for (const int threads : {1, 2}) bench::AddBandwidth(threads);
+  bench::RegisterElementwise();
+  bench::RegisterRows();
+  bench::RegisterImages();
+  bench::RegisterMatrices();
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -31,7 +31,7 @@ void Run(const Gelu& d) {
   }
 }
 
-void Softmax(const Rows& d) {
+void Run(const Softmax& d) {
   for (Size r = 0; r < d.rows; ++r) {
     const ConstArray x(d.x + r * d.columns, d.columns);
     Array out(d.out + r * d.columns, d.columns);
@@ -40,7 +40,7 @@ void Softmax(const Rows& d) {
   }
 }
 
-void LayerNorm(const Rows& d) {
+void Run(const LayerNorm& d) {
   for (Size r = 0; r < d.rows; ++r) {
     const ConstArray x(d.x + r * d.columns, d.columns);
     const float mean = x.mean();

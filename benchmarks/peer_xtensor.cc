@@ -55,7 +55,7 @@ void Run(const Gelu& d) {
   }
 }
 
-void Softmax(const Rows& d) {
+void Run(const Softmax& d) {
   for (Size r = 0; r < d.rows; ++r) {
     auto x = Vector(d.x + r * d.columns, d.columns);
     auto out = Vector(d.out + r * d.columns, d.columns);
@@ -66,7 +66,7 @@ void Softmax(const Rows& d) {
   }
 }
 
-void LayerNorm(const Rows& d) {
+void Run(const LayerNorm& d) {
   const float inverse = 1.0f / static_cast<float>(d.columns);
   for (Size r = 0; r < d.rows; ++r) {
     auto x = Vector(d.x + r * d.columns, d.columns);
@@ -115,6 +115,55 @@ void Run(const Transpose& d) {
   auto a = Matrix(d.a, d.n, d.n), b = Matrix(d.b, d.n, d.n);
   auto out = Matrix(d.out, d.n, d.n);
   xt::noalias(out) = xt::transpose(a) * 2.0f + b;
+}
+
+void Run(const LogSumExp& d) {
+  for (Size r = 0; r < d.rows; ++r) {
+    auto x = Vector(d.x + r * d.columns, d.columns);
+    const float largest = xt::amax(x, xt::evaluation_strategy::immediate)();
+    d.out[r] = largest + std::log(xt::sum(xt::exp(x - largest), xt::evaluation_strategy::immediate)());
+  }
+}
+
+void Run(const SoftmaxGradient& d) {
+  for (Size r = 0; r < d.rows; ++r) {
+    auto y = Vector(d.y + r * d.columns, d.columns), g = Vector(d.g + r * d.columns, d.columns);
+    auto out = Vector(d.out + r * d.columns, d.columns);
+    const float sum = xt::sum(y * g, xt::evaluation_strategy::immediate)();
+    xt::noalias(out) = y * (g - sum);
+  }
+}
+
+void Run(const LayerNormGradient& d) {
+  const float inverse = 1.0f / static_cast<float>(d.columns);
+  for (Size r = 0; r < d.rows; ++r) {
+    auto x = Vector(d.x + r * d.columns, d.columns), g = Vector(d.g + r * d.columns, d.columns);
+    auto out = Vector(d.out + r * d.columns, d.columns);
+    const float mean = d.mean[r], scale = 1 / std::sqrt(d.variance[r] + 1e-5f);
+    auto normal = (x - mean) * scale;
+    const float sum = xt::sum(g, xt::evaluation_strategy::immediate)() * inverse;
+    const float product = xt::sum(g * normal, xt::evaluation_strategy::immediate)() * inverse;
+    xt::noalias(out) = scale * (g - sum - normal * product);
+  }
+}
+
+void Run(const Concat& d) {
+  auto out = Matrix(d.out, d.rows, d.columns * 4);
+  for (Size k = 0; k < 4; ++k)
+    xt::view(out, xt::all(), xt::range(k * d.columns, (k + 1) * d.columns)) = Matrix(d.x[k], d.rows, d.columns);
+}
+
+void Run(const Take& d) {
+  auto x = Matrix(d.x, d.rows, d.columns);
+  auto out = Matrix(d.out, d.count, d.columns);
+  for (Size i = 0; i < d.count; ++i) xt::row(out, i) = xt::row(x, static_cast<Size>(d.index[i]));
+}
+
+void Run(const Saxpy8& d) {
+  const std::array<std::size_t, 1> shape{static_cast<std::size_t>(d.n)};
+  auto x = xt::adapt(d.x, shape[0], xt::no_ownership(), shape), y = xt::adapt(d.y, shape[0], xt::no_ownership(), shape);
+  auto out = xt::adapt(d.out, shape[0], xt::no_ownership(), shape);
+  xt::noalias(out) = x * static_cast<std::int8_t>(d.s) + y;
 }
 
 }  // namespace bench::xtensor

@@ -4,33 +4,62 @@ import json
 import subprocess
 import sys
 
+PEERS = ["hand", "eigen", "xtensor", "halide", "onednn"]
+OURS = ["umbra_eager", "umbra_jit", "umbra_jit_2threads"]
+# Data of fewer bytes may lie in the caches, whose bandwidth is no limit of the machine.
+LEAST_BYTES = 16e6
+
 with open(sys.argv[1]) as file:
     data = json.load(file)
 context = data["context"]
-rows = {}
+rows, traffic = {}, {}
 for entry in data["benchmarks"]:
     if entry.get("aggregate_name") != "median":
         continue
     workload, peer = entry["run_name"].split("/")[:2]
-    rows.setdefault(workload, {})[peer] = (entry["real_time"], entry["GB/s"])
+    rows.setdefault(workload, {})[peer] = entry["real_time"] / 1e3
+    traffic[workload] = entry["read"], entry["written"]
+bandwidth = {threads: {mix: float(context[f"{mix}_GBps_{threads}"]) for mix in ("read", "triad", "copy", "write")}
+             for threads in (1, 2)}
+
+
+def limit_us(read, written):
+    """The least time for so many bytes: the bandwidth of the mixtures measured, and between them by the share written."""
+    points = [(0, "read"), (0.25, "triad"), (0.5, "copy"), (1, "write")]
+    share = written / (read + written)
+    for (low, first), (high, last) in zip(points, points[1:]):
+        if share <= high:
+            part = (share - low) / (high - low)
+            per_byte = (1 - part) / bandwidth[1][first] + part / bandwidth[1][last]
+            return (read + written) * per_byte * 1e-3
+
+
+peers = [p for p in PEERS if any(p in results for results in rows.values())] + OURS
 commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
 model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-triad = float(context["triad_GBps_1"]), float(context["triad_GBps_2"])
 print("# Benchmark results\n")
 print("Written by `scripts/bench`. Medians of 5 interleaved repetitions in one run; compare ratios, not times.\n")
 print(f"- machine: {model}, {context['num_cpus']} processors; date: {context['date'][:10]}; commit: {commit}")
-print(f"- triad bandwidth with non-temporal stores, same run: {triad[0]:.1f} GB/s (1 thread), {triad[1]:.1f} GB/s (2 threads)")
-print("- peers: hand-written loops (g++ -O3 -march=native -ffast-math), Eigen 3.4, xtensor 0.24 + xsimd, each -march=native, 1 thread\n")
-peers = ["hand", "eigen", "xtensor", "umbra_eager", "umbra_jit", "umbra_jit_2threads"]
-print("| workload | " + " | ".join(p + " us" for p in peers) + " | jit GB/s | best peer / jit | jit 1 / 2 threads |")
-print("|---" * (len(peers) + 4) + "|")
-for workload, results in rows.items():
-    times = {p: results[p][0] / 1e3 for p in peers if p in results}
-    best = min(times[p] for p in ("hand", "eigen", "xtensor"))
+for threads in (1, 2):
+    print(f"- bandwidth of the same run with {threads} thread(s), what is written going past the caches: "
+          + ", ".join(f"{mix} {gbps:.1f}" for mix, gbps in bandwidth[threads].items()) + " GB/s")
+print("- peers, one thread: hand-written loops and intrinsics (g++ -O3 -march=native -ffast-math), Eigen 3.4, xtensor 0.24 + xsimd, "
+      "each -march=native; Halide 14 with a schedule by hand, oneDNN 2.6 where it has the primitive")
+print("- limit / jit: 1 is the machine's bandwidth for the bytes that a workload has to read and write\n")
+print("| workload | " + " | ".join(p + " us" for p in peers) + " | jit GB/s | best peer / jit | limit / jit | jit 1 / 2 threads |")
+print("|---" * (len(peers) + 5) + "|")
+for workload, times in rows.items():
     cells = [f"{times[p]:.3g}" if p in times else "-" for p in peers]
-    print(f"| {workload} | " + " | ".join(cells) + f" | {results['umbra_jit'][1]:.1f} | "
-          f"{best / times['umbra_jit']:.2f} | {times['umbra_jit'] / times['umbra_jit_2threads']:.2f} |")
-if len(sys.argv) > 2:
-    print("\n## Compiling\n")
-    for line in open(sys.argv[2]):
-        print("- " + line.strip())
+    read, written = traffic[workload]
+    rivals = [times[p] for p in PEERS if p in times]
+    jit = times.get("umbra_jit")
+    if jit is None:
+        continue
+    best = f"{min(rivals) / jit:.2f}" if rivals else "-"
+    limit = f"{limit_us(read, written) / jit:.2f}" if read + written >= LEAST_BYTES else "-"
+    threads = f"{jit / times['umbra_jit_2threads']:.2f}" if "umbra_jit_2threads" in times else "-"
+    print(f"| {workload} | " + " | ".join(cells) + f" | {(read + written) / jit * 1e-3:.1f} | {best} | {limit} | {threads} |")
+for path, title in zip(sys.argv[2:], ("Compiling", "A program in mshadow's style")):
+    print(f"\n## {title}\n")
+    with open(path) as file:
+        print(file.read().strip())

@@ -22,9 +22,24 @@ struct Gelu {  // out = gelu(a * b + bias), bias along rows
   float* out;
 };
 
-struct Rows {  // softmax and layernorm of every row
+struct Rows {  // a function of every row
   Size rows, columns;
   const float* x;
+  float* out;
+};
+struct Softmax : Rows {};
+struct LayerNorm : Rows {};
+struct LogSumExp : Rows {};  // one result a row
+
+struct SoftmaxGradient {  // of the result y and its gradient g
+  Size rows, columns;
+  const float *y, *g;
+  float* out;
+};
+
+struct LayerNormGradient {  // of x, the gradient g of the result, and every row's mean and variance
+  Size rows, columns;
+  const float *x, *g, *mean, *variance;
   float* out;
 };
 
@@ -60,25 +75,125 @@ struct Transpose {  // out = transpose(a) * 2 + b
   float* out;
 };
 
-#define BENCH_DECLARE_PEER(peer)      \
-  namespace peer {                    \
-  void Run(const Triad&);             \
-  void Run(const Gelu&);              \
-  void Softmax(const Rows&);          \
-  void LayerNorm(const Rows&);        \
-  void Run(const Channels&);          \
-  void Run(const Adam&);              \
-  void Run(const Options&);           \
-  void Run(const Dense&);             \
-  void Run(const Transpose&);         \
+struct Patches {  // 3x3 patches of an NCHW tensor as columns: [c 9, n (h - 2) (w - 2)]
+  Size n, c, h, w;
+  const float* x;
+  float* out;
+};
+
+struct MaxPool {  // 2x2 windows of an NCHW tensor of even h and w, next to each other
+  Size n, c, h, w;
+  const float* x;
+  float* out;
+};
+
+struct Unpool {  // the gradient of MaxPool from its input, its result and that one's gradient
+  Size n, c, h, w;
+  const float *x, *pooled, *g;
+  float* out;
+};
+
+struct Concat {  // four matrices side by side
+  Size rows, columns;
+  const float* x[4];
+  float* out;
+};
+
+struct Take {  // row index[i] of x for every i
+  Size count, rows, columns;
+  const float *index, *x;
+  float* out;
+};
+
+struct Mixed {  // out = a * b + c; a and c are f16
+  Size n;
+  const std::uint16_t* a;
+  const float* b;
+  const std::uint16_t* c;
+  float* out;
+};
+
+struct Saxpy8 {  // out = x * s + y, which wraps around
+  Size n;
+  const std::int8_t *x, *y;
+  int s;
+  std::int8_t* out;
+};
+
+struct Sum500 {  // out = x[0] + ... + x[499]
+  static constexpr int kInputs = 500;
+  Size n;
+  const float* const* x;
+  float* out;
+};
+
+/// What a peer that has no function for a workload says.
+struct Absent {};
+
+#define BENCH_PEER(peer)                       \
+  namespace peer {                             \
+  template <typename Workload>                 \
+  Absent Run(const Workload&) { return {}; }   \
   }
+#define BENCH_RUNS(peer, workload) namespace peer { void Run(const workload&); }
+#define BENCH_RUNS_CORE(peer)                                                                       \
+  BENCH_RUNS(peer, Triad) BENCH_RUNS(peer, Gelu) BENCH_RUNS(peer, Softmax) BENCH_RUNS(peer, LayerNorm) \
+  BENCH_RUNS(peer, Channels) BENCH_RUNS(peer, Adam) BENCH_RUNS(peer, Options) BENCH_RUNS(peer, Transpose)
+#define BENCH_RUNS_ROWS(peer) \
+  BENCH_RUNS(peer, LogSumExp) BENCH_RUNS(peer, SoftmaxGradient) BENCH_RUNS(peer, LayerNormGradient)
+#define BENCH_RUNS_MAPS(peer)                                                                       \
+  BENCH_RUNS(peer, Patches) BENCH_RUNS(peer, MaxPool) BENCH_RUNS(peer, Unpool) BENCH_RUNS(peer, Concat) \
+  BENCH_RUNS(peer, Take)
+#define BENCH_RUNS_TYPES(peer) BENCH_RUNS(peer, Mixed) BENCH_RUNS(peer, Saxpy8) BENCH_RUNS(peer, Sum500)
+#define BENCH_RUNS_ALL(peer)                                                  \
+  BENCH_RUNS_CORE(peer) BENCH_RUNS(peer, Dense) BENCH_RUNS_ROWS(peer) \
+  BENCH_RUNS_MAPS(peer) BENCH_RUNS_TYPES(peer)
 
-BENCH_DECLARE_PEER(hand)
-BENCH_DECLARE_PEER(eigen)
-BENCH_DECLARE_PEER(xtensor)
-BENCH_DECLARE_PEER(umbra_eager)
-BENCH_DECLARE_PEER(umbra_jit)
-
+BENCH_PEER(hand)
+BENCH_RUNS_ALL(hand)
+BENCH_PEER(umbra_jit)
+BENCH_RUNS_ALL(umbra_jit)
+BENCH_PEER(umbra_eager)
+BENCH_RUNS_CORE(umbra_eager)
+BENCH_RUNS(umbra_eager, Dense)
+BENCH_RUNS_ROWS(umbra_eager)
+BENCH_RUNS_MAPS(umbra_eager)
+BENCH_RUNS(umbra_eager, Mixed)
+BENCH_RUNS(umbra_eager, Saxpy8)
+BENCH_PEER(eigen)
+BENCH_RUNS_CORE(eigen)
+BENCH_RUNS(eigen, Dense)
+BENCH_RUNS_ROWS(eigen)
+BENCH_RUNS_MAPS(eigen)
+BENCH_RUNS(eigen, Mixed)
+BENCH_RUNS(eigen, Saxpy8)
+BENCH_PEER(xtensor)
+BENCH_RUNS_CORE(xtensor)
+BENCH_RUNS(xtensor, Dense)
+BENCH_RUNS_ROWS(xtensor)
+BENCH_RUNS(xtensor, Concat)
+BENCH_RUNS(xtensor, Take)
+BENCH_RUNS(xtensor, Saxpy8)
+#ifdef BENCH_HALIDE
+BENCH_PEER(halide)
+BENCH_RUNS_CORE(halide)
+BENCH_RUNS_ROWS(halide)
+BENCH_RUNS_MAPS(halide)
+BENCH_RUNS(halide, Mixed)
+BENCH_RUNS(halide, Saxpy8)
+#endif
+#ifdef BENCH_ONEDNN
+BENCH_PEER(onednn)
+BENCH_RUNS(onednn, Gelu)
+BENCH_RUNS(onednn, Softmax)
+BENCH_RUNS(onednn, SoftmaxGradient)
+BENCH_RUNS(onednn, LayerNorm)
+BENCH_RUNS(onednn, LayerNormGradient)
+BENCH_RUNS(onednn, Dense)
+BENCH_RUNS(onednn, MaxPool)
+BENCH_RUNS(onednn, Unpool)
+BENCH_RUNS(onednn, Concat)
+#endif
 namespace umbra_jit {
 /// Threads that the compiled kernels may use from now on.
 void SetThreads(int threads);
@@ -86,9 +201,13 @@ void SetThreads(int threads);
 
 /// out = x . w by the BLAS that Umbra uses, called directly.
 void BareGemm(const Dense& d);
-/// GB/s of the machine for out = a * b + c * s on arrays far larger than the caches, with
-/// non-temporal stores, counting bytes read and written.
-double TriadBandwidth(int threads);
+
+/// GB/s of the machine on arrays far larger than the caches, counting bytes read and written; what is
+/// written goes past the caches.
+struct Bandwidth {
+  double read, triad, copy, write;
+};
+Bandwidth MeasureBandwidth(int threads);
 
 }  // namespace bench
 

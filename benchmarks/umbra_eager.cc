@@ -13,6 +13,9 @@ Tensor<cpu, 1> Vector(const float* p, Size n) { return {const_cast<float*>(p), S
 Tensor<cpu, 2> Matrix(const float* p, Size rows, Size columns) {
   return {const_cast<float*>(p), Shape2(rows, columns)};
 }
+Tensor<cpu, 4> Images(const float* p, Size n, Size c, Size h, Size w) {
+  return {const_cast<float*>(p), Shape4(n, c, h, w)};
+}
 UMBRA_OP(normal_cdf, (x), 0.5 + 0.5 * erf(x * 0.70710678))
 }  // namespace
 
@@ -26,7 +29,7 @@ void Run(const Gelu& d) {
       F<op::gelu>(a * b + broadcast<1>(Vector(d.bias, d.columns), a.shape_));
 }
 
-void Softmax(const Rows& d) {
+void Run(const Softmax& d) {
   for (Size r = 0; r < d.rows; ++r) {
     auto x = Vector(d.x + r * d.columns, d.columns), out = Vector(d.out + r * d.columns, d.columns);
     float most, total;
@@ -37,7 +40,7 @@ void Softmax(const Rows& d) {
   }
 }
 
-void LayerNorm(const Rows& d) {
+void Run(const LayerNorm& d) {
   const float inverse = 1.0f / static_cast<float>(d.columns);
   for (Size r = 0; r < d.rows; ++r) {
     auto x = Vector(d.x + r * d.columns, d.columns), out = Vector(d.out + r * d.columns, d.columns);
@@ -80,6 +83,77 @@ void Run(const Dense& d) {
 
 void Run(const Transpose& d) {
   Matrix(d.out, d.n, d.n) = Matrix(d.a, d.n, d.n).T() * 2.0f + Matrix(d.b, d.n, d.n);
+}
+
+void Run(const LogSumExp& d) {
+  for (Size r = 0; r < d.rows; ++r) {
+    auto x = Vector(d.x + r * d.columns, d.columns);
+    float most, total;
+    Vector(&most, 1) = reduce_with_axis<red::maximum>(x, 0);
+    Vector(&total, 1) = reduce_with_axis<red::sum>(F<op::exp>(x - most), 0);
+    d.out[r] = most + std::log(total);
+  }
+}
+
+void Run(const SoftmaxGradient& d) {
+  for (Size r = 0; r < d.rows; ++r) {
+    auto y = Vector(d.y + r * d.columns, d.columns), g = Vector(d.g + r * d.columns, d.columns);
+    float total;
+    Vector(&total, 1) = reduce_with_axis<red::sum>(y * g, 0);
+    Vector(d.out + r * d.columns, d.columns) = y * (g - total);
+  }
+}
+
+void Run(const LayerNormGradient& d) {
+  const float inverse = 1.0f / static_cast<float>(d.columns);
+  for (Size r = 0; r < d.rows; ++r) {
+    auto x = Vector(d.x + r * d.columns, d.columns), g = Vector(d.g + r * d.columns, d.columns);
+    const float mean = d.mean[r], scale = 1 / std::sqrt(d.variance[r] + 1e-5f);
+    float total, product;
+    Vector(&total, 1) = reduce_with_axis<red::sum>(g, 0);
+    Vector(&product, 1) = reduce_with_axis<red::sum>(g * ((x - mean) * scale), 0);
+    total *= inverse;
+    product *= inverse;
+    Vector(d.out + r * d.columns, d.columns) = (g - total - (x - mean) * scale * product) * scale;
+  }
+}
+
+void Run(const Patches& d) {
+  Matrix(d.out, d.c * 9, d.n * (d.h - 2) * (d.w - 2)) =
+      unpack_patch2col(Images(d.x, d.n, d.c, d.h, d.w), 3, 3, 1, 1, 1, 1);
+}
+
+void Run(const MaxPool& d) {
+  Images(d.out, d.n, d.c, d.h / 2, d.w / 2) = pool<red::maximum>(Images(d.x, d.n, d.c, d.h, d.w), 2, 2, 2, 2);
+}
+
+void Run(const Unpool& d) {
+  Images(d.out, d.n, d.c, d.h, d.w) =
+      unpool<red::maximum>(Images(d.x, d.n, d.c, d.h, d.w), Images(d.pooled, d.n, d.c, d.h / 2, d.w / 2),
+                           Images(d.g, d.n, d.c, d.h / 2, d.w / 2), 2, 2, 2, 2);
+}
+
+void Run(const Concat& d) {
+  const auto part = [&](int k) { return Matrix(d.x[k], d.rows, d.columns); };
+  Matrix(d.out, d.rows, d.columns * 4) = concat<1>(concat<1>(part(0), part(1)), concat<1>(part(2), part(3)));
+}
+
+void Run(const Take& d) {
+  Matrix(d.out, d.count, d.columns) = take(Vector(d.index, d.count), Matrix(d.x, d.rows, d.columns));
+}
+
+void Run(const Mixed& d) {
+  const auto half = [&](const std::uint16_t* p) {
+    return Tensor<cpu, 1, half_t>(reinterpret_cast<half_t*>(const_cast<std::uint16_t*>(p)), Shape1(d.n));
+  };
+  Vector(d.out, d.n) = tcast<float>(half(d.a)) * Vector(d.b, d.n) + tcast<float>(half(d.c));
+}
+
+void Run(const Saxpy8& d) {
+  const auto bytes = [&](const std::int8_t* p) {
+    return Tensor<cpu, 1, std::int8_t>(const_cast<std::int8_t*>(p), Shape1(d.n));
+  };
+  bytes(d.out) = bytes(d.x) * static_cast<std::int8_t>(d.s) + bytes(d.y);
 }
 
 }  // namespace bench::umbra_eager

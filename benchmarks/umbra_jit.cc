@@ -15,7 +15,7 @@ namespace {
 
 int g_threads = 1;
 
-constexpr const char* kKernels = R"(
+const std::string kKernels = R"(
 kernel gelu_bias(a: f32[n, m], b: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) {
   y = gelu(a * b + broadcast<1>(bias))
 }
@@ -46,6 +46,32 @@ kernel black_scholes(spot: f32[n], strike: f32[n], time: f32[n], rate: f32, vola
   d1 = (log(spot / strike) + time * (rate + 0.5 * volatility * volatility)) / spread
   call = spot * normal_cdf(d1) - strike * exp(time * -rate) * normal_cdf(d1 - spread)
 }
+kernel log_sum_exp(x: f32[n, m]) -> (y: f32[n]) {
+  most = reduce_with_axis<maximum>(x, 1)
+  y = most + log(reduce_with_axis<sum>(exp(x - broadcast<0>(most)), 1))
+}
+kernel softmax_gradient(y: f32[n, m], g: f32[n, m]) -> (dx: f32[n, m]) {
+  dx = y * (g - broadcast<0>(reduce_with_axis<sum>(y * g, 1)))
+}
+kernel layernorm_gradient(x: f32[n, m], g: f32[n, m], mean: f32[n], variance: f32[n], inverse: f32)
+    -> (dx: f32[n, m]) {
+  scale = broadcast<0>(rsqrt(variance + 1e-5))
+  normal = (x - broadcast<0>(mean)) * scale
+  total = reduce_with_axis<sum>(g, 1) * inverse
+  product = reduce_with_axis<sum>(g * normal, 1) * inverse
+  dx = scale * (g - broadcast<0>(total) - normal * broadcast<0>(product))
+}
+kernel patches(x: f32[n, c, h, w]) -> (y: f32[p, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }
+kernel max_pool(x: f32[n, c, h, w]) -> (y: f32[n, c, p, q]) { y = pool<maximum>(x, 2, 2, 2, 2) }
+kernel max_unpool(x: f32[n, c, h, w], y: f32[n, c, p, q], g: f32[n, c, p, q]) -> (dx: f32[n, c, h, w]) {
+  dx = unpool<maximum>(x, y, g, 2, 2, 2, 2)
+}
+kernel concat_four(a: f32[n, m], b: f32[n, m], c: f32[n, m], d: f32[n, m]) -> (y: f32[n, p]) {
+  y = concat(concat(a, b, 1), concat(c, d, 1), 1)
+}
+kernel take_rows(index: f32[n], x: f32[k, m]) -> (y: f32[n, m]) { y = take(index, x) }
+kernel mixed(a: f16[n], b: f32[n], c: f16[n]) -> (y: f32[n]) { y = tcast<f32>(a) * b + tcast<f32>(c) }
+kernel saxpy8(x: i8[n], y: i8[n], s: i32) -> (z: i8[n]) { z = x * s + y }
 kernel dense(x: f32[n, k], w: f32[k, m], bias: f32[m]) -> (y: f32[n, m]) {
   y = relu(dot(x, w) + broadcast<1>(bias))
 }
@@ -54,18 +80,28 @@ kernel transposed(a: f32[n, m], b: f32[m, n]) -> (y: f32[m, n]) {
 }
 )";
 
+std::string SumKernel() {
+  std::string operands, sum;
+  for (int k = 0; k < Sum500::kInputs; ++k) {
+    operands += (k > 0 ? ", x" : "x") + std::to_string(k) + ": f32[n]";
+    sum += (k > 0 ? " + x" : "x") + std::to_string(k);
+  }
+  return "kernel sum500(" + operands + ") -> (y: f32[n]) { y = " + sum + " }";
+}
+
 const Function& Kernel(const std::string& name) {
   static const std::map<std::string, Function> functions = [] {
     std::map<std::string, Function> made;
-    for (const auto& graph : graph::ParseText(kKernels, "suite"))
+    for (const auto& graph : graph::ParseText(kKernels + SumKernel(), "suite"))
       made.emplace(Compile(graph).program().name, Compile(graph));
     return made;
   }();
   return functions.at(name);
 }
 
-TensorRef Ref(const float* p, std::vector<index_t> shape) {
-  return TensorRef::Dense(const_cast<float*>(p), DType::kFloat32, std::move(shape));
+template <typename T>
+TensorRef Ref(const T* p, std::vector<index_t> shape) {
+  return TensorRef::Dense(const_cast<T*>(p), DTypeOf<T>::value, std::move(shape));
 }
 
 umbra_scalar Number(float value) {
@@ -92,11 +128,11 @@ void Run(const Gelu& d) {
                        {Ref(d.out, {d.rows, d.columns})}, {}}, {g_threads});
 }
 
-void Softmax(const Rows& d) {
+void Run(const Softmax& d) {
   Kernel("softmax")({{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows, d.columns})}, {}}, {g_threads});
 }
 
-void LayerNorm(const Rows& d) {
+void Run(const LayerNorm& d) {
   Kernel("layernorm")({{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows, d.columns})},
                        {Number(1.0f / static_cast<float>(d.columns))}}, {g_threads});
 }
@@ -124,6 +160,67 @@ void Run(const Dense& d) {
 
 void Run(const Transpose& d) {
   Kernel("transposed")({{Ref(d.a, {d.n, d.n}), Ref(d.b, {d.n, d.n})}, {Ref(d.out, {d.n, d.n})}, {}}, {g_threads});
+}
+
+void Run(const LogSumExp& d) {
+  Kernel("log_sum_exp")({{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows})}, {}}, {g_threads});
+}
+
+void Run(const SoftmaxGradient& d) {
+  Kernel("softmax_gradient")({{Ref(d.y, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns})},
+                              {Ref(d.out, {d.rows, d.columns})}, {}}, {g_threads});
+}
+
+void Run(const LayerNormGradient& d) {
+  Kernel("layernorm_gradient")({{Ref(d.x, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns}), Ref(d.mean, {d.rows}),
+                                 Ref(d.variance, {d.rows})},
+                                {Ref(d.out, {d.rows, d.columns})},
+                                {Number(1.0f / static_cast<float>(d.columns))}}, {g_threads});
+}
+
+void Run(const Patches& d) {
+  Kernel("patches")({{Ref(d.x, {d.n, d.c, d.h, d.w})}, {Ref(d.out, {d.c * 9, d.n * (d.h - 2) * (d.w - 2)})}, {}},
+                    {g_threads});
+}
+
+void Run(const MaxPool& d) {
+  Kernel("max_pool")({{Ref(d.x, {d.n, d.c, d.h, d.w})}, {Ref(d.out, {d.n, d.c, d.h / 2, d.w / 2})}, {}}, {g_threads});
+}
+
+void Run(const Unpool& d) {
+  Kernel("max_unpool")({{Ref(d.x, {d.n, d.c, d.h, d.w}), Ref(d.pooled, {d.n, d.c, d.h / 2, d.w / 2}),
+                         Ref(d.g, {d.n, d.c, d.h / 2, d.w / 2})},
+                        {Ref(d.out, {d.n, d.c, d.h, d.w})}, {}}, {g_threads});
+}
+
+void Run(const Concat& d) {
+  std::vector<TensorRef> inputs;
+  for (const float* x : d.x) inputs.push_back(Ref(x, {d.rows, d.columns}));
+  Kernel("concat_four")({inputs, {Ref(d.out, {d.rows, d.columns * 4})}, {}}, {g_threads});
+}
+
+void Run(const Take& d) {
+  Kernel("take_rows")({{Ref(d.index, {d.count}), Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.count, d.columns})}, {}},
+                      {g_threads});
+}
+
+void Run(const Mixed& d) {
+  const auto half = [&](const std::uint16_t* p) {
+    return TensorRef::Dense(const_cast<std::uint16_t*>(p), DType::kFloat16, {d.n});
+  };
+  Kernel("mixed")({{half(d.a), Ref(d.b, {d.n}), half(d.c)}, {Ref(d.out, {d.n})}, {}}, {g_threads});
+}
+
+void Run(const Saxpy8& d) {
+  umbra_scalar s;
+  s.i32 = d.s;
+  Kernel("saxpy8")({{Ref(d.x, {d.n}), Ref(d.y, {d.n})}, {Ref(d.out, {d.n})}, {s}}, {g_threads});
+}
+
+void Run(const Sum500& d) {
+  std::vector<TensorRef> inputs;
+  for (int k = 0; k < Sum500::kInputs; ++k) inputs.push_back(Ref(d.x[k], {d.n}));
+  Kernel("sum500")({inputs, {Ref(d.out, {d.n})}, {}}, {g_threads});
 }
 
 }  // namespace bench::umbra_jit

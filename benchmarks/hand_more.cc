@@ -1,0 +1,144 @@
+// Gradients, index maps and mixed types by hand, with intrinsics where a loop would not vectorise well.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "suite.h"
+
+namespace bench::hand {
+
+void Run(const LogSumExp& d) {
+  for (Size r = 0; r < d.rows; ++r) {
+    const float* __restrict x = d.x + r * d.columns;
+    float largest = x[0];
+    for (Size i = 0; i < d.columns; ++i) largest = x[i] > largest ? x[i] : largest;
+    float sum = 0;
+    for (Size i = 0; i < d.columns; ++i) sum += expf(x[i] - largest);
+    d.out[r] = largest + logf(sum);
+  }
+}
+
+void Run(const SoftmaxGradient& d) {
+  for (Size r = 0; r < d.rows; ++r) {
+    const float *__restrict y = d.y + r * d.columns, *__restrict g = d.g + r * d.columns;
+    float* __restrict out = d.out + r * d.columns;
+    float sum = 0;
+    for (Size i = 0; i < d.columns; ++i) sum += y[i] * g[i];
+    for (Size i = 0; i < d.columns; ++i) out[i] = y[i] * (g[i] - sum);
+  }
+}
+
+void Run(const LayerNormGradient& d) {
+  const float inverse = 1.0f / static_cast<float>(d.columns);
+  for (Size r = 0; r < d.rows; ++r) {
+    const float *__restrict x = d.x + r * d.columns, *__restrict g = d.g + r * d.columns;
+    float* __restrict out = d.out + r * d.columns;
+    const float mean = d.mean[r], scale = 1 / sqrtf(d.variance[r] + 1e-5f);
+    float sum = 0, product = 0;
+    for (Size i = 0; i < d.columns; ++i) {
+      sum += g[i];
+      product += g[i] * ((x[i] - mean) * scale);
+    }
+    sum *= inverse;
+    product *= inverse;
+    for (Size i = 0; i < d.columns; ++i) out[i] = scale * (g[i] - sum - (x[i] - mean) * scale * product);
+  }
+}
+
+void Run(const Patches& d) {
+  const Size rows = d.h - 2, columns = d.w - 2;
+  for (Size c = 0; c < d.c; ++c)
+    for (Size ky = 0; ky < 3; ++ky)
+      for (Size kx = 0; kx < 3; ++kx) {
+        float* __restrict out = d.out + (c * 9 + ky * 3 + kx) * d.n * rows * columns;
+        for (Size n = 0; n < d.n; ++n)
+          for (Size y = 0; y < rows; ++y, out += columns)
+            std::memcpy(out, d.x + ((n * d.c + c) * d.h + y + ky) * d.w + kx, static_cast<std::size_t>(columns) * 4);
+      }
+}
+
+void Run(const MaxPool& d) {
+  for (Size row = 0; row < d.n * d.c * d.h / 2; ++row) {
+    const float *__restrict top = d.x + row * 2 * d.w, *__restrict bottom = top + d.w;
+    float* __restrict out = d.out + row * (d.w / 2);
+    for (Size i = 0; i < d.w / 2; ++i)
+      out[i] = std::max(std::max(top[2 * i], top[2 * i + 1]), std::max(bottom[2 * i], bottom[2 * i + 1]));
+  }
+}
+
+void Run(const Unpool& d) {
+  for (Size row = 0; row < d.n * d.c * d.h / 2; ++row) {
+    const float *__restrict pooled = d.pooled + row * (d.w / 2), *__restrict g = d.g + row * (d.w / 2);
+    for (Size y = 0; y < 2; ++y) {
+      const float* __restrict x = d.x + (row * 2 + y) * d.w;
+      float* __restrict out = d.out + (row * 2 + y) * d.w;
+      Size i = 0;
+#if defined(__AVX512F__)
+      const __m512i twice = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+      for (; i + 16 <= d.w; i += 16) {
+        const __m512 most = _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_loadu_ps(pooled + i / 2)));
+        const __m512 part = _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_loadu_ps(g + i / 2)));
+        const __mmask16 is_most = _mm512_cmp_ps_mask(_mm512_loadu_ps(x + i), most, _CMP_EQ_OQ);
+        _mm512_storeu_ps(out + i, _mm512_maskz_mov_ps(is_most, part));
+      }
+#endif
+      for (; i < d.w; ++i) out[i] = x[i] == pooled[i / 2] ? g[i / 2] : 0;
+    }
+  }
+}
+
+void Run(const Concat& d) {
+  for (Size r = 0; r < d.rows; ++r)
+    for (Size k = 0; k < 4; ++k)
+      std::memcpy(d.out + (r * 4 + k) * d.columns, d.x[k] + r * d.columns, static_cast<std::size_t>(d.columns) * 4);
+}
+
+void Run(const Take& d) {
+  for (Size i = 0; i < d.count; ++i) {
+    const Size row = std::clamp(static_cast<Size>(d.index[i]), Size{0}, d.rows - 1);
+    std::memcpy(d.out + i * d.columns, d.x + row * d.columns, static_cast<std::size_t>(d.columns) * 4);
+  }
+}
+
+void Run(const Mixed& d) {
+  Size i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= d.n; i += 16) {
+    const __m512 a = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(d.a + i)));
+    const __m512 c = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(d.c + i)));
+    _mm512_storeu_ps(d.out + i, _mm512_fmadd_ps(a, _mm512_loadu_ps(d.b + i), c));
+  }
+#endif
+  for (; i < d.n; ++i) d.out[i] = _cvtsh_ss(d.a[i]) * d.b[i] + _cvtsh_ss(d.c[i]);
+}
+
+void Run(const Saxpy8& d) {
+  Size i = 0;
+#if defined(__AVX512BW__)
+  const __m512i s = _mm512_set1_epi16(static_cast<short>(d.s)), low_byte = _mm512_set1_epi16(255);
+  for (; i + 64 <= d.n; i += 64) {
+    const __m512i x = _mm512_loadu_si512(d.x + i), y = _mm512_loadu_si512(d.y + i);
+    const __m512i even = _mm512_and_si512(_mm512_mullo_epi16(x, s), low_byte);
+    const __m512i odd = _mm512_slli_epi16(_mm512_mullo_epi16(_mm512_srli_epi16(x, 8), s), 8);
+    _mm512_storeu_si512(d.out + i, _mm512_add_epi8(_mm512_or_si512(even, odd), y));
+  }
+#endif
+  for (; i < d.n; ++i) d.out[i] = static_cast<std::int8_t>(d.x[i] * d.s + d.y[i]);
+}
+
+void Run(const Sum500& d) {
+  constexpr Size kBlock = 4096;
+  for (Size first = 0; first < d.n; first += kBlock) {
+    const Size count = std::min(kBlock, d.n - first);
+    float* __restrict out = d.out + first;
+    for (int k = 0; k + 4 <= Sum500::kInputs; k += 4) {
+      const float *__restrict a = d.x[k] + first, *__restrict b = d.x[k + 1] + first,
+                  *__restrict c = d.x[k + 2] + first, *__restrict e = d.x[k + 3] + first;
+      for (Size i = 0; i < count; ++i) out[i] = (k > 0 ? out[i] : 0) + a[i] + b[i] + c[i] + e[i];
+    }
+  }
+}
+
+}  // namespace bench::hand

@@ -1,0 +1,193 @@
+// A program in mshadow's style, built with Umbra's JIT, beside what the original took. That was measured once,
+// together with the hand-written loops of hand.cc (g++ -O3 -march=native for both, one thread); the loops are
+// run here again, so that the figures carry over to this machine.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <vector>
+
+#include "mshadow/tensor.h"
+#include "suite.h"
+#include "umbra/call_site.h"
+
+using namespace mshadow;
+using namespace mshadow::expr;
+using bench::Size;
+
+namespace {
+
+UMBRA_OP(gelu_tanh, (x), 0.5 * x * (1 + tanh(0.7978845608 * (x + 0.044715 * x * x * x))))
+UMBRA_OP(norm_scale, (x), 1 / sqrt(x + 1e-5))
+UMBRA_OP(squared, (x), x * x)
+UMBRA_OP(positive, (x), x > 0 ? x : 0)
+UMBRA_OP(root, (x), sqrt(x))
+UMBRA_OP(power_of_e, (x), exp(x))
+UMBRA_OP(logarithm, (x), log(x))
+UMBRA_OP(normal_cdf, (x), 0.5 + 0.5 * erf(x * 0.70710678))
+
+Tensor<cpu, 1> Vector(const float* p, Size n) { return {const_cast<float*>(p), Shape1(n)}; }
+Tensor<cpu, 2> Matrix(const float* p, Size rows, Size columns) { return {const_cast<float*>(p), Shape2(rows, columns)}; }
+Tensor<cpu, 4> Images(const float* p, Size n, Size c, Size h, Size w) {
+  return {const_cast<float*>(p), Shape4(n, c, h, w)};
+}
+
+void Run(const bench::Triad& d) {
+  Tensor<cpu, 1> out = Vector(d.out, d.n);
+  out = Vector(d.a, d.n) * Vector(d.b, d.n) + Vector(d.c, d.n) * d.s;
+}
+
+void Run(const bench::Gelu& d) {
+  Tensor<cpu, 2> out = Matrix(d.out, d.rows, d.columns);
+  out = F<gelu_tanh>(Matrix(d.a, d.rows, d.columns) * Matrix(d.b, d.rows, d.columns) +
+                     broadcast<1>(Vector(d.bias, d.columns), out.shape_));
+}
+
+void Run(const bench::Softmax& d) { Softmax(Matrix(d.out, d.rows, d.columns), Matrix(d.x, d.rows, d.columns)); }
+
+void Run(const bench::LayerNorm& d) {
+  static std::vector<float> row(static_cast<std::size_t>(d.rows) * 2);
+  Tensor<cpu, 2> x = Matrix(d.x, d.rows, d.columns), out = Matrix(d.out, d.rows, d.columns);
+  Tensor<cpu, 1> mean = Vector(row.data(), d.rows), scale = Vector(row.data() + d.rows, d.rows);
+  const float inverse = 1.0f / static_cast<float>(d.columns);
+  mean = inverse * sumall_except_dim<0>(x);
+  scale = inverse * sumall_except_dim<0>(F<squared>(x - broadcast<0>(mean, x.shape_)));
+  scale = F<norm_scale>(scale);
+  out = (x - broadcast<0>(mean, x.shape_)) * broadcast<0>(scale, x.shape_);
+}
+
+void Run(const bench::Channels& d) {
+  Tensor<cpu, 3> x(const_cast<float*>(d.x), Shape3(d.n, d.c, d.hw));
+  Tensor<cpu, 1> mean = Vector(d.mean, d.c), variance = Vector(d.variance, d.c);
+  const float inverse = 1.0f / static_cast<float>(d.n * d.hw);
+  mean = inverse * sumall_except_dim<1>(x);
+  variance = inverse * sumall_except_dim<1>(F<squared>(x - broadcast<1>(mean, x.shape_)));
+}
+
+void Run(const bench::Adam& d) {
+  Tensor<cpu, 1> p = Vector(d.p, d.n), m = Vector(d.m, d.n), v = Vector(d.v, d.n), g = Vector(d.g, d.n);
+  m = d.beta1 * m + (1 - d.beta1) * g;
+  v = d.beta2 * v + (1 - d.beta2) * F<squared>(g);
+  p -= d.rate * m / (F<root>(v) + d.epsilon);
+}
+
+void Run(const bench::Options& d) {
+  Tensor<cpu, 1> spot = Vector(d.spot, d.n), strike = Vector(d.strike, d.n), time = Vector(d.time, d.n),
+                 call = Vector(d.call, d.n);
+  auto spread = d.volatility * F<root>(time);
+  auto d1 = (F<logarithm>(spot / strike) + (d.rate + 0.5f * d.volatility * d.volatility) * time) / spread;
+  call = spot * F<normal_cdf>(d1) - strike * F<power_of_e>(-d.rate * time) * F<normal_cdf>(d1 - spread);
+}
+
+void Run(const bench::Dense& d) {
+  Tensor<cpu, 2> out = Matrix(d.out, d.rows, d.columns);
+  out = dot(Matrix(d.x, d.rows, d.inner), Matrix(d.w, d.inner, d.columns));
+  out = F<positive>(out + repmat(Vector(d.bias, d.columns), d.rows));
+}
+
+void Run(const bench::Transpose& d) {
+  Tensor<cpu, 2> out = Matrix(d.out, d.n, d.n);
+  out = Matrix(d.a, d.n, d.n).T() * 2.0f + Matrix(d.b, d.n, d.n);
+}
+
+void Run(const bench::Patches& d) {
+  Tensor<cpu, 2> out = Matrix(d.out, d.c * 9, d.n * (d.h - 2) * (d.w - 2));
+  out = unpack_patch2col(Images(d.x, d.n, d.c, d.h, d.w), 3, 3, 1, 1, 1, 1);
+}
+
+void Run(const bench::MaxPool& d) {
+  Tensor<cpu, 4> out = Images(d.out, d.n, d.c, d.h / 2, d.w / 2);
+  out = pool<red::maximum>(Images(d.x, d.n, d.c, d.h, d.w), 2, 2, 2, 2);
+}
+
+// ---- measuring --------------------------------------------------------------------------------------------
+
+std::vector<std::vector<float>> g_memory;
+float* Make(Size n, float low, float high) {
+  std::vector<float>& memory = g_memory.emplace_back(static_cast<std::size_t>(n));
+  unsigned random = 7;
+  for (float& x : memory) {
+    random = random * 1664525 + 1013904223;
+    x = low + (high - low) * static_cast<float>(random >> 8) * 0x1p-24f;
+  }
+  return memory.data();
+}
+
+double Seconds(const std::function<void()>& run, int repeats) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int k = 0; k < repeats; ++k) run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeats;
+}
+
+// The sum of the logarithms of the speed-ups so far.
+double g_logarithms = 0;
+int g_workloads = 0;
+
+// `original` and `hand`: what mshadow and the loops took, in one unit.
+template <typename Workload>
+void Compare(const char* name, double original, double hand, const Workload& d) {
+  const std::function<void()> ours = [&] { Run(d); }, loops = [&] { bench::hand::Run(d); };
+  ours();
+  loops();
+  const int repeats = static_cast<int>(std::clamp(2e-2 / Seconds(loops, 1), 1.0, 1e5));
+  std::vector<double> our_times, hand_times;
+  for (int k = 0; k < 11; ++k) {
+    hand_times.push_back(Seconds(loops, repeats));
+    our_times.push_back(Seconds(ours, repeats));
+  }
+  const auto median = [](std::vector<double>& times) {
+    std::nth_element(times.begin(), times.begin() + 5, times.end());
+    return times[5];
+  };
+  const double ours_now = median(our_times), hand_now = median(hand_times), then = original / hand * hand_now;
+  std::printf("| %s | %.4g | %.4g | %.4g | %.2f |\n", name, original / hand, hand_now * 1e6, ours_now * 1e6, then / ours_now);
+  g_logarithms += std::log(then / ours_now);
+  ++g_workloads;
+}
+
+}  // namespace
+
+int main() {
+  umbra::runtime::CallSite::SetThreads(1);
+  std::printf("| workload | mshadow / hand | hand us | Umbra us | mshadow / Umbra |\n|---|---|---|---|---|\n");
+  const auto triad = [](Size n) { return bench::Triad{n, Make(n, -1, 1), Make(n, -1, 1), Make(n, -1, 1), 0.5f, Make(n, 0, 1)}; };
+  Compare("triad 16 Mi", 20.5, 17.9, triad(Size{1} << 24));
+  Compare("triad 32 Ki", 8.1, 4.5, triad(Size{1} << 15));
+  Compare("triad 256", 67, 16, triad(256));
+  g_memory.clear();
+  {
+    const Size rows = 4096, n = rows * rows;
+    Compare("gelu 4096x4096", 382, 18.4, bench::Gelu{rows, rows, Make(n, -2, 2), Make(n, -2, 2), Make(rows, -1, 1), Make(n, 0, 1)});
+    Compare("transpose 4096x4096", 180, 47, bench::Transpose{rows, Make(n, -1, 1), Make(n, -1, 1), Make(n, 0, 1)});
+    g_memory.clear();
+  }
+  {
+    const bench::Rows d{4096, 1024, Make(4096 * 1024, -4, 4), Make(4096 * 1024, 0, 1)};
+    Compare("softmax 4096x1024", 17.3, 2.4, bench::Softmax{d});
+    Compare("layernorm 4096x1024", 7.1, 1.45, bench::LayerNorm{d});
+  }
+  {
+    const Size n = 32, c = 64, h = 56, w = 56, size = n * c * h * w;
+    const float* x = Make(size, -1, 1);
+    Compare("mean and variance 32x64x56x56", 8.5, 0.99, bench::Channels{n, c, h * w, x, Make(c, 0, 1), Make(c, 0, 1)});
+    Compare("patch2col 3x3 32x64x56x56", 329, 32, bench::Patches{n, c, h, w, x, Make(c * 9 * n * (h - 2) * (w - 2), 0, 1)});
+    Compare("max pool 2x2 32x64x56x56", 23, 1.2, bench::MaxPool{n, c, h, w, x, Make(size / 4, 0, 1)});
+    g_memory.clear();
+  }
+  {
+    const Size n = Size{1} << 23;
+    Compare("Adam 8 Mi", 27.6, 10.3, bench::Adam{n, Make(n, -1, 1), Make(n, 0, 0.1f), Make(n, 0, 0.1f), Make(n, -1, 1),
+                                                 1e-3f, 0.9f, 0.999f, 1e-8f});
+    g_memory.clear();
+  }
+  {
+    const Size n = Size{1} << 22;
+    Compare("Black-Scholes 4 Mi", 253, 13.0,
+            bench::Options{n, Make(n, 50, 150), Make(n, 60, 140), Make(n, 0.2f, 2), 0.02f, 0.3f, Make(n, 0, 1)});
+  }
+  Compare("relu(dot + b) 512x1024x1024", 7.8, 7.7,
+          bench::Dense{512, 1024, 1024, Make(512 * 1024, -1, 1), Make(1024 * 1024, -1, 1), Make(1024, -1, 1),
+                       Make(512 * 1024, 0, 1)});
+  std::printf("\ngeometric mean of mshadow / Umbra: %.2f\n", std::exp(g_logarithms / g_workloads));
+}
