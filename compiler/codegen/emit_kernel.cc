@@ -206,8 +206,9 @@ class KernelEmitter : private ValueEmitter {
     for (const Phase& phase : kernel_.phases) {
       for (int id : phase.row_values) DeclareRowValue(id);
       if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
-      if (phase.reductions.empty()) ElementLoop(phase);
-      else ReductionLoop(phase);
+      if (!phase.reductions.empty()) ReductionLoop(phase);
+      else if (!IsBlocked() && !RunsOf(phase).empty()) RunLoop(phase);
+      else ElementLoop(phase);
     }
     for (int id : kernel_.final_row_values) DeclareRowValue(id);
     for (const auto& store : kernel_.final_stores) {
@@ -272,6 +273,47 @@ class KernelEmitter : private ValueEmitter {
       }
       Names names = names_;
       ElementBody(phase, i, "lanes", &names);
+      out_.Close();
+    });
+  }
+
+  // Runs of the vector axis along which the quotients of positions stay the same.
+  void RunLoop(const Phase& phase) {
+    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
+      const std::string i = fmt::format("i{}", vector_axis_), end = ExtentName(vector_axis_);
+      out_.Open("for (long long {0} = 0; {0} < {1};)", i, end);
+      const Names outer = names_;
+      const std::string run = names_.Make("run");
+      const Runs runs = RunsOf(phase);
+      for (const int id : runs.alike) {
+        const std::string name = names_.Make("t" + std::to_string(id));
+        out_.Line("const {} {} = {};", ScalarType(value(id).type), name, EmitLane(lanes_, id, i, nullptr));
+        text_[id] = {name};
+        runs_.alike.push_back(id);
+      }
+      const auto at = [&](int id) { return EmitLane(lanes_, id, i, nullptr); };
+      std::string length = fmt::format("{} - {}", end, i);
+      for (const int id : runs.quotients)
+        length = fmt::format("smaller({}, quotient_run({}, {}))", length, at(value(id).args[0]), at(value(id).args[1]));
+      for (const LaneBound& bound : runs.choices) {
+        const bool falls = bound.slope > 0;
+        const std::string flip = falls ? Difference(at(bound.greater), at(bound.less)) : Difference(at(bound.less), at(bound.greater));
+        length = fmt::format("smaller({}, choice_run({}{}))", length, flip, falls == bound.or_equal ? " + 1" : "");
+      }
+      out_.Line("const long long {} = {} + {};", run, i, length);
+      out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, run);
+      Names names = names_;
+      ElementBody(phase, i, "", &names);
+      out_.Close();
+      if (width_ > 1) {
+        out_.Open("if (const long long lanes = {} - {}; lanes > 0)", run, i);
+        names = names_;
+        ElementBody(phase, i, "lanes", &names);
+        out_.Line("{} = {};", i, run);
+        out_.Close();
+      }
+      runs_ = {};
+      names_ = outer;
       out_.Close();
     });
   }
@@ -401,7 +443,7 @@ class KernelEmitter : private ValueEmitter {
       return;
     }
     if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
-    else if (Streams()) out_.Line("{};", speller_->Stream(type, address, e));
+    else if (Streams() && runs_.alike.empty()) out_.Line("{};", speller_->Stream(type, address, e));
     else out_.Line("{};", speller_->Store(type, address, e));
   }
 

@@ -53,7 +53,7 @@ class ValueEmitter : protected KernelShape {
 
   void BindLanes() {
     lanes_.kernel = &kernel_;
-    lanes_.is_scalar = [this](int id) { return IsScalar(id); };
+    lanes_.is_scalar = [this](int id) { return IsAlike(id) || IsAlikeInRun(id); };
     lanes_.scalar_text = [this](int id) { return AsScalar(id).text; };
     lanes_.packet_text = [this](int id) { return text_.at(id).text; };
     lanes_.load_text = [this](const Value& v, const std::string& index) {
@@ -335,7 +335,7 @@ class ValueEmitter : protected KernelShape {
       const std::string factor = span.slopes[d] == 1 && !by_one ? "" : std::to_string(span.slopes[d]);
       stride += (stride.empty() ? "" : " + ") + factor + (by_one ? "" : (factor.empty() ? "" : " * ") + name);
     }
-    if (!v.guarded) {
+    if (!v.guarded && span.repeats == 1 && stride != "2" && stride != "-1") {
       if (unit) return lanes.empty() ? speller_->Load(v.type, address) : speller_->LoadHead(v.type, address, lanes);
       if (stride.empty()) stride = "0";
       return lanes.empty() ? speller_->Gather(v.type, address, stride)
@@ -343,6 +343,16 @@ class ValueEmitter : protected KernelShape {
     }
     const auto [first, last] = RunText(span.run, index, lanes);
     const std::string outside = Literal(v.constant, v.type), type = speller_->Type(v.type);
+    if (span.repeats > 1) {
+      const std::string dividend = EmitLane(lanes_, span.dividend, index, nullptr);
+      const std::string rest = fmt::format("{} % {}", dividend.find(' ') == std::string::npos ? dividend : "(" + dividend + ")", span.repeats);
+      return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, rest, first, last, outside)};
+    }
+    if (stride == "2" || stride == "-1") {
+      const char* name = stride == "2" ? "load_even" : "load_reversed";
+      if (!v.guarded && lanes.empty()) return {fmt::format("{}<{}>({})", name, type, address)};
+      return {fmt::format("{}_span<{}>({}, {}, {}, {})", name, type, address, first, last, outside)};
+    }
     if (unit) return {fmt::format("load_span<{}>({}, {}, {}, {})", type, address, first, last, outside)};
     return {fmt::format("gather_span<{}>({}, {}, {}, {}, {})", type, address, stride.empty() ? "0" : stride, first, last, outside)};
   }
@@ -364,7 +374,7 @@ class ValueEmitter : protected KernelShape {
   // Defines a packet value here: inline if it is short and read once, else by a name.
   void DeclarePacket(int id, const std::string& index, const std::string& lanes,
                      Names* names) {
-    if (InLanes(id)) return;
+    if (InLanes(id) || IsAlikeInRun(id)) return;
     const Value& v = value(id);
     Expr e;
     if (HasLanes(id)) {

@@ -55,7 +55,9 @@ class KernelShape {
   /// The gather as a span of lanes, if packets of its dtype are loaded so.
   std::optional<Span> SpanOf(int id) const {
     if (options_.spelling != Spelling::kPackets || IsHalf(kernel_.values[static_cast<std::size_t>(id)].type)) return std::nullopt;
-    return FindSpan(kernel_, id, [this](int value) { return IsAlike(value); });
+    auto span = FindSpan(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
+    if (span && span->repeats > 1 && options_.variant.strided) return std::nullopt;
+    return span;
   }
 
   /// The condition on positions as a run of lanes, if it is one.
@@ -63,15 +65,21 @@ class KernelShape {
     const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
     if (options_.spelling != Spelling::kPackets || v.type != DType::kBool || v.kind != plan::Value::Kind::kMap)
       return std::nullopt;
-    return FindLaneRun(kernel_, id, [this](int value) { return IsAlike(value); });
+    return FindLaneRun(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
   }
 
   /// By how much the position grows from lane to lane, if evenly.
   std::optional<long long> SlopeOf(int id) const {
     const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
     if (v.type != DType::kInt64 || v.kind == plan::Value::Kind::kGather) return std::nullopt;
-    return FindSlope(kernel_, id, [this](int value) { return IsAlike(value); });
+    return FindSlope(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
   }
+  Runs RunsOf(const plan::Phase& phase) const {
+    return FindRuns(kernel_, phase, [this](int value) { return IsAlike(value); },
+                    [this](int value) { return InPackets(value); });
+  }
+  /// Is the value a number along the runs that are being written?
+  bool IsAlikeInRun(int id) const { return std::find(runs_.alike.begin(), runs_.alike.end(), id) != runs_.alike.end(); }
 
   /// Do stores go past the caches?
   bool Streams() const {
@@ -117,7 +125,8 @@ class KernelShape {
     bool polynomial = false;
     for (int id : phase.element_values) {
       const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-      if (v.kind == plan::Value::Kind::kGather ? !SpanOf(id) : InPackets(id) && IsMadeOfLanes(id)) return false;
+      const auto span = v.kind == plan::Value::Kind::kGather ? SpanOf(id) : std::nullopt;
+      if (v.kind == plan::Value::Kind::kGather ? !span || span->repeats > 1 : InPackets(id) && IsMadeOfLanes(id)) return false;
       if (v.kind != plan::Value::Kind::kMap) continue;
       if (graph::Info(v.op).header != "arith") polynomial = true;
     }
@@ -185,6 +194,7 @@ class KernelShape {
   std::vector<bool> positional_, packets_;
 
  protected:
+  Runs runs_;  ///< of the vector loop that is being written
   const plan::Plan& plan_;
   const plan::Kernel& kernel_;
   const runtime::KernelSignature& signature_;

@@ -1,6 +1,7 @@
 #include "compiler/codegen/spans.h"
 
 #include <algorithm>
+#include <set>
 
 namespace umbra::codegen {
 
@@ -48,30 +49,110 @@ class Analysis {
       run->uniform.push_back(id);
       return true;
     }
-    if (v.kind != Kind::kMap) return false;
-    if (v.op == Op::logical_and) return Join(v.args[0], run) && Join(v.args[1], run);
+    if (v.kind == Kind::kMap && v.op == Op::logical_and) return Join(v.args[0], run) && Join(v.args[1], run);
+    const auto bound = Bound(id);
+    if (bound) run->bounds.push_back(*bound);
+    return bound.has_value();
+  }
+
+  // The condition as one comparison of positions that differ more and more, or less and less.
+  std::optional<LaneBound> Bound(int id) const {
+    const Value& v = value(id);
+    if (v.kind != Kind::kMap) return std::nullopt;
     const bool swapped = v.op == Op::gt || v.op == Op::ge;
-    if (!swapped && v.op != Op::lt && v.op != Op::le) return false;
+    if (!swapped && v.op != Op::lt && v.op != Op::le) return std::nullopt;
     LaneBound bound{v.args[swapped ? 1 : 0], v.args[swapped ? 0 : 1], v.op == Op::le || v.op == Op::ge, 0};
-    if (value(bound.less).type != DType::kInt64) return false;
+    if (value(bound.less).type != DType::kInt64) return std::nullopt;
     const auto less = Slope(bound.less), greater = Slope(bound.greater);
-    if (!less || !greater || *less == *greater) return false;
+    if (!less || !greater || *less == *greater) return std::nullopt;
     bound.slope = *less - *greater;
-    run->bounds.push_back(bound);
-    return true;
+    return bound;
+  }
+
+  // The division by a small constant, if there is one, as which the position grows, and by how much else.
+  const Value* Quotient(int id) const {
+    const Value& v = value(id);
+    if (v.kind != Kind::kMap) return nullptr;
+    if (v.op == Op::plus || v.op == Op::minus) {
+      if (Slope(v.args[1]) == 0) return Quotient(v.args[0]);
+      return v.op == Op::plus && Slope(v.args[0]) == 0 ? Quotient(v.args[1]) : nullptr;
+    }
+    const bool divides = v.op == Op::div && v.type == DType::kInt64 && value(v.args[1]).kind == Kind::kConstant;
+    if (!divides || value(v.args[1]).constant < 2 || value(v.args[1]).constant > kMostRepeats) return nullptr;
+    return Slope(v.args[0]) == 1 && IsNatural(v.args[0]) ? &v : nullptr;
   }
 
  private:
+  // Is the position known not to be negative?
+  bool IsNatural(int id) const {
+    const Value& v = value(id);
+    if (v.kind == Kind::kIndex || v.kind == Kind::kNumber) return true;
+    if (v.kind == Kind::kConstant) return v.constant >= 0;
+    if (v.kind != Kind::kMap || (v.op != Op::plus && v.op != Op::mul && v.op != Op::div)) return false;
+    return IsNatural(v.args[0]) && IsNatural(v.args[1]);
+  }
+
+  static constexpr double kMostRepeats = 16;
   const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
 
   const Kernel& kernel_;
   const IsAlike& is_alike_;
 };
 
+// Runs of fewer elements are not worth their bookkeeping.
+constexpr double kShortestRun = 8;
+
+// Conditions of the phase that only choose between values or guard gathers, and do choose somewhere.
+std::set<int> FindChoices(const Kernel& kernel, const plan::Phase& phase) {
+  std::set<int> choose, other;
+  for (auto id = phase.element_values.rbegin(); id != phase.element_values.rend(); ++id) {
+    const Value& v = kernel.values[static_cast<std::size_t>(*id)];
+    const bool joins = v.kind == Kind::kMap && (v.op == Op::logical_and || v.op == Op::logical_or || v.op == Op::logical_not);
+    for (std::size_t k = 0; k < v.args.size(); ++k) {
+      if (v.kind == Kind::kMap && v.op == Op::select && k == 0) choose.insert(v.args[k]);
+      else if (joins && choose.count(*id) > 0) choose.insert(v.args[k]);
+      else if (v.kind != Kind::kGather && !joins) other.insert(v.args[k]);
+    }
+  }
+  for (const auto& store : phase.stores) other.insert(store.value);
+  for (const auto& stage : phase.stages) other.insert(stage.value);
+  for (const int id : other) choose.erase(id);
+  return choose;
+}
+
 }  // namespace
 
 std::optional<long long> FindSlope(const Kernel& kernel, int id, const IsAlike& is_alike) {
   return Analysis(kernel, is_alike).Slope(id);
+}
+
+Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_alike,
+              const std::function<bool(int value)>& in_packets) {
+  Runs runs;
+  const IsAlike alike_in_run = [&](int id) {
+    return is_alike(id) || std::find(runs.alike.begin(), runs.alike.end(), id) != runs.alike.end();
+  };
+  const Analysis analysis(kernel, alike_in_run);
+  const std::set<int> choices = FindChoices(kernel, phase);
+  for (const int id : phase.element_values) {
+    const Value& v = kernel.values[static_cast<std::size_t>(id)];
+    const bool chooses = choices.count(id) > 0;
+    if (v.kind != Kind::kMap || is_alike(id) || (in_packets(id) && !chooses)) continue;
+    if (analysis.Slope(id) == 0) {
+      runs.alike.push_back(id);
+    } else if (v.op == Op::div && v.type == DType::kInt64) {
+      const Value& divisor = kernel.values[static_cast<std::size_t>(v.args[1])];
+      const bool is_short = divisor.kind == Kind::kConstant && divisor.constant < kShortestRun;
+      if (is_short || analysis.Slope(v.args[0]) != 1 || analysis.Slope(v.args[1]) != 0) continue;
+      runs.quotients.push_back(id);
+      runs.alike.push_back(id);
+    } else if (const auto bound = chooses ? analysis.Bound(id) : std::nullopt;
+               bound && (bound->slope == 1 || bound->slope == -1)) {
+      runs.choices.push_back(*bound);
+      runs.alike.push_back(id);
+    }
+  }
+  return runs;
 }
 
 std::optional<LaneRun> FindLaneRun(const Kernel& kernel, int id, const IsAlike& is_alike) {
@@ -88,8 +169,13 @@ std::optional<Span> FindSpan(const Kernel& kernel, int id, const IsAlike& is_ali
   const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
   for (std::size_t d = 0; d < rank; ++d) {
     const auto slope = analysis.Slope(gather.args[d]);
-    if (!slope) return std::nullopt;
-    span.slopes.push_back(*slope);
+    const Value* quotient = slope || d + 1 < rank ? nullptr : analysis.Quotient(gather.args[d]);
+    if (!slope && quotient == nullptr) return std::nullopt;
+    span.slopes.push_back(slope.value_or(0));
+    if (quotient == nullptr) continue;
+    if (std::any_of(span.slopes.begin(), span.slopes.end(), [](long long s) { return s != 0; })) return std::nullopt;
+    span.dividend = quotient->args[0];
+    span.repeats = static_cast<int>(kernel.values[static_cast<std::size_t>(quotient->args[1])].constant);
   }
   if (gather.guarded && !analysis.Join(gather.args.back(), &span.run)) return std::nullopt;
   return span;

@@ -24,16 +24,33 @@ struct LaneRun {
   std::vector<LaneBound> bounds;
 };
 
-/// A gather as a walk through memory: from lane to lane its position in dimension d grows by slopes[d].
+/// A gather as a walk through memory: from lane to lane its position in dimension d grows by slopes[d]. If
+/// `repeats` is not 1, the last one's grows by 1 each time that `dividend`, which grows from lane to lane and
+/// is not negative, passes a multiple of `repeats`.
 struct Span {
   std::vector<long long> slopes;
+  int repeats = 1, dividend = 0;
   LaneRun run;  ///< of its guard
+};
+
+/// Where positions are divided, as a reshape does, or choose between sources, as a concatenation does, the
+/// quotients and the choices stay the same for a run of the vector axis: within it all other positions grow
+/// evenly.
+struct Runs {
+  std::vector<int> quotients;      ///< divisions whose dividend grows by 1
+  std::vector<LaneBound> choices;  ///< conditions that choose, with a slope of 1 or -1
+  std::vector<int> alike;          ///< all values that are the same along a run, in order of evaluation
+  bool empty() const { return quotients.empty() && choices.empty(); }
 };
 
 using IsAlike = std::function<bool(int value)>;
 
 /// By how much the i64 `id` grows from lane to lane, if evenly.
 std::optional<long long> FindSlope(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
+/// The runs of a phase's vector loop; empty if there is nothing to gain. `in_packets`: is the value needed as a
+/// packet?
+Runs FindRuns(const plan::Kernel& kernel, const plan::Phase& phase, const IsAlike& is_alike,
+              const std::function<bool(int value)>& in_packets);
 /// The condition `id` as a run of lanes, if it is one.
 std::optional<LaneRun> FindLaneRun(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
 /// The gather `id` as a span, if it is one.

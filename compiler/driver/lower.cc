@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "compiler/plan/build.h"
+#include "compiler/transform/compose_gathers.h"
 #include "compiler/transform/simplify.h"
 
 namespace umbra {
@@ -32,8 +33,8 @@ auto Traced(const char* name, const Pass& pass, const Printer& printer) {
 plan::Plan Lower(const graph::Graph& graph) {
   const auto print_graph = [](const graph::Graph& g) { return graph::Print(g); };
   const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
-  const graph::Graph simplified =
-      Traced("simplify", [&] { return graph::Simplify(graph); }, print_graph);
+  const graph::Graph composed = Traced("compose gathers", [&] { return graph::ComposeGathers(graph); }, print_graph);
+  const graph::Graph simplified = Traced("simplify", [&] { return graph::Simplify(composed); }, print_graph);
 #ifndef NDEBUG
   graph::Verify(simplified);
 #endif

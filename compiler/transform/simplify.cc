@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "umbra/error.h"
+#include "compiler/transform/copy_node.h"
 
 namespace umbra::graph {
 
@@ -53,28 +53,14 @@ class Simplifier {
     std::vector<int> inputs;
     for (int input : node.inputs) inputs.push_back(Made(input));
     switch (node.kind) {
-      case Kind::kInput: return result_.Input(node.name, node.dtype, node.shape);
-      case Kind::kScalar: return result_.Scalar(node.name, node.dtype);
-      case Kind::kConstant: return result_.Constant(node.constant, node.dtype);
       case Kind::kMap: return MakeMap(node, std::move(inputs));
       case Kind::kCast: return MakeCast(node, inputs[0]);
-      case Kind::kBroadcast: return result_.Broadcast(inputs[0], node.axes, node.shape);
       case Kind::kTranspose: return MakeTranspose(node, inputs[0]);
-      case Kind::kReduce:
-        return result_.Reduce(node.reducer, inputs[0], node.axes, node.keepdim);
       case Kind::kDot:
         if (IsBatchOfSmall(node)) return MakeSum(node, inputs[0], inputs[1]);
-        return result_.Dot(inputs[0], inputs[1], node.transpose_a, node.transpose_b, node.constant);
-      case Kind::kIndex: return result_.Index(node.axes[0], node.shape);
-      case Kind::kExtent: return result_.ExtentOf(node.extent);
-      case Kind::kGather: {
-        const int guard = node.guarded ? inputs.back() : -1;
-        if (node.guarded) inputs.pop_back();
-        const int from = inputs[0];
-        return result_.Gather(from, {inputs.begin() + 1, inputs.end()}, guard, node.constant);
-      }
+        return CopyNode(&result_, node, std::move(inputs));
+      default: return CopyNode(&result_, node, std::move(inputs));
     }
-    throw InternalError("unknown kind of node");
   }
 
   // Is each product of the batch less work than calling BLAS for it?
@@ -137,6 +123,13 @@ class Simplifier {
         if (operand.kind == Kind::kMap && operand.op == Op::negative) return operand.inputs[0];
         break;
       }
+      case Op::select:
+        for (const std::size_t k : {std::size_t{1}, std::size_t{2}}) {
+          const Node& operand = result_.node(inputs[k]);
+          if (operand.kind == Kind::kMap && operand.op == Op::select && operand.inputs[0] == inputs[0])
+            inputs[k] = operand.inputs[k];
+        }
+        break;
       default: break;
     }
     if (const auto folded = Fold(node, a, b)) return result_.Constant(*folded, node.dtype);

@@ -9,6 +9,7 @@
 #include "umbra/kernel_abi.h"
 #include "umbra/prelude/types.h"
 #include "umbra/prelude/memory.h"
+#include "umbra/prelude/spans.h"
 #include "umbra/prelude/arith.h"
 
 #define UMBRA_KERNEL_FN extern "C" __attribute__((visibility("default")))

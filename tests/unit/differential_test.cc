@@ -472,7 +472,13 @@ TEST(Differential, TransposesAndDot) {
 TEST(Differential, EvenWalks) {
   const char* const kMaps[] = {"slice(x, 1, 3, 40)", "pad(x, 2, 3)", "pad(x, 0, 19)", "flip(x, 1)", "concat(x, x, 1)",
                                "pool<sum>(x, 2, 3, 2, 1)", "pool<maximum>(x, 3, 3, 2, 2)", "crop(x, 2, 1, 5, 40)",
-                               "slice_ex(x, 0, 1, 9, 44, 1, 3)", "crop(pad(x, 1, 1), 0, 2, 9, 47) * 2 + x"};
+                               "slice_ex(x, 0, 1, 9, 44, 1, 3)", "crop(pad(x, 1, 1), 0, 2, 9, 47) * 2 + x",
+                               "slice_ex(x, 0, 0, 9, 46, 1, 2)", "upsampling_nearest(x, 2)", "upsampling_nearest(flip(x, 0), 3)",
+                               "concat(concat(x, flip(x * 2, 1), 1), concat(x, x, 1), 1)", "reshape(pad(x, 0, 1), 21, 21)",
+                               "unpack_patch2col(reshape(x, 1, 1, 9, 47), 3, 3, 1, 2, 1, 1)",
+                               "unpack_patch2col(pad(reshape(x, 1, 3, 3, 47), 2, 1), 2, 3, 1, 1, 1, 2)",
+                               "unpool<maximum>(x, pool<maximum>(x, 3, 2, 3, 2), pool<sum>(x, 3, 2, 3, 2), 3, 2, 3, 2)",
+                               "unpool<sum>(x, pool<sum>(x, 2, 3, 1, 2), pool<maximum>(x, 2, 3, 1, 2), 2, 3, 1, 2)"};
   std::mt19937 random(8);
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kUInt8, DType::kFloat16})
     for (const char* map : kMaps) {

@@ -104,7 +104,9 @@ struct unpool : Elementwise {
           for (int k = 0; k < 2; ++k) {
             const int d = r - 2 + k;
             o[d] = p[d] / stride[k] - w[k];
-            inside = inside && o[d] >= 0 && p[d] < o[d] * stride[k] + size[k] && o[d] < c.extent(1, d);
+            inside = inside && p[d] >= w[k] * stride[k] && p[d] < (w[k] + c.extent(1, d)) * stride[k];
+            // Windows of whole strides leave no gaps.
+            if (size[k] % stride[k] != 0) inside = inside && Mod(p[d], stride[k]) + w[k] * stride[k] < size[k];
           }
           return ShareOf<R>(
               c, c.LoadIf(inside, 2, o, 0), [&] { return c.LoadIf(inside, 1, o, 0); }, [&] { return c.Load(0, p); },

@@ -219,17 +219,6 @@ UMBRA_INLINE i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
 
 UMBRA_INLINE i64 larger(i64 a, i64 b) { return a < b ? b : a; }
 
-// How many k >= 0 have step * k < bound.
-UMBRA_INLINE i64 lanes_below(i64 bound, i64 step) { return bound <= 0 ? 0 : (bound - 1) / step + 1; }
-
-// -1 in the lanes [first, last), 0 in the others.
-template <typename V>
-UMBRA_INLINE V lanes_between(i64 first, i64 last) {
-  typedef Elem<V> E;
-  const E low = static_cast<E>(larger(first, 0)), high = static_cast<E>(smaller(last, kWidth<V>));
-  return __builtin_bit_cast(V, (iota<V>() >= low) & (iota<V>() < high));
-}
-
 // Lane k from p[k * stride].
 template <typename V>
 UMBRA_INLINE V gather(const Elem<V>* p, i64 stride) {
@@ -255,39 +244,6 @@ UMBRA_INLINE V gather_head(const Elem<V>* p, i64 stride, i64 n) {
     for (int k = 0; k < kWidth<V>; ++k)
       if (k < n) v[k] = p[k * stride];
     return v;
-  }
-}
-
-// Lane k from p[k * stride] where first <= k < last, `outside` in the others; nothing else is read.
-template <typename V>
-UMBRA_INLINE V gather_span(const Elem<V>* p, i64 stride, i64 first, i64 last, Elem<V> outside) {
-  if (first <= 0 && last >= kWidth<V>) return gather<V>(p, stride);
-  Elem<V> part[kWidth<V>];
-  for (int k = 0; k < kWidth<V>; ++k) part[k] = outside;
-  for (i64 k = larger(first, 0); k < smaller(last, kWidth<V>); ++k) part[k] = p[k * stride];
-  V v;
-  __builtin_memcpy(&v, part, sizeof v);
-  return v;
-}
-
-// The same of elements side by side.
-template <typename V>
-UMBRA_INLINE V load_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside) {
-  if (first <= 0 && last >= kWidth<V>) return load<V>(p);
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) >= 4) {
-    const unsigned all = (1u << kWidth<V>) - 1;
-    const unsigned inside = first >= kWidth<V> || last <= 0 ? 0u : (all << larger(first, 0)) & (all >> larger(kWidth<V> - last, 0)) & all;
-    if constexpr (sizeof(Elem<V>) == 4)
-      return __builtin_bit_cast(V, __builtin_ia32_loadups512_mask(reinterpret_cast<const float*>(p),
-          __builtin_bit_cast(f32x16, fill<V>(outside)), static_cast<unsigned short>(inside)));
-    else
-      return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(reinterpret_cast<const double*>(p),
-          __builtin_bit_cast(f64x8, fill<V>(outside)), static_cast<unsigned char>(inside)));
-  } else
-#endif
-  {
-    return gather_span<V>(p, 1, first, last, outside);
   }
 }
 

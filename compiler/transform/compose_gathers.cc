@@ -1,0 +1,141 @@
+#include "compiler/transform/compose_gathers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "compiler/transform/copy_node.h"
+#include "umbra/error.h"
+
+namespace umbra::graph {
+
+namespace {
+
+using Kind = Node::Kind;
+
+// A source that costs as many additions for an element, positions aside, is computed where it is read, and so
+// is one of as many nodes.
+constexpr double kCheap = 4;
+constexpr std::size_t kFewNodes = 64;
+
+class Composer {
+ public:
+  explicit Composer(const Graph& source) : source_(source), result_(source.name()) {}
+
+  Graph Run() {
+    result_.CopySymbols(source_);
+    std::set<int> outputs;
+    for (const Output& output : source_.outputs()) outputs.insert(output.node);
+    std::vector<int> made;
+    for (int id = 0; id < static_cast<int>(source_.nodes().size()); ++id) {
+      const Node& node = source_.node(id);
+      std::vector<int> inputs;
+      for (int input : node.inputs) inputs.push_back(made[static_cast<std::size_t>(input)]);
+      const bool composes = node.kind == Kind::kGather && outputs.count(node.inputs[0]) == 0 && IsCheap(inputs[0]);
+      made.push_back(composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs)));
+      const std::string_view label = source_.label(id);
+      if (!label.empty() && result_.label(made.back()).empty()) result_.SetLabel(made.back(), std::string(label));
+    }
+    for (const Output& output : source_.outputs())
+      result_.AddOutput(output.name, made[static_cast<std::size_t>(output.node)]);
+    return std::move(result_);
+  }
+
+ private:
+  // Is the value, which is no operand in memory, one of little work over positions and elements?
+  bool IsCheap(int source) const {
+    if (result_.node(source).kind == Kind::kInput) return false;
+    std::set<int> seen;
+    std::vector<int> open{source};
+    double cost = 0;
+    while (!open.empty()) {
+      const int id = open.back();
+      open.pop_back();
+      if (!seen.insert(id).second) continue;
+      const Node& node = result_.node(id);
+      if (node.kind == Kind::kReduce || node.kind == Kind::kDot || seen.size() > kFewNodes) return false;
+      const bool position = node.dtype == DType::kInt64 || node.dtype == DType::kBool;
+      if (node.kind == Kind::kMap && !position) cost += Info(node.op).cost;
+      const std::size_t first = node.kind == Kind::kGather ? 1 : 0;  // gathered from memory, where it stays
+      open.insert(open.end(), node.inputs.begin() + static_cast<std::ptrdiff_t>(first), node.inputs.end());
+    }
+    return cost <= kCheap;
+  }
+
+  // `gather`, with these operands, of a cheap source.
+  int Compose(const Node& gather, std::vector<int> inputs) {
+    const int guard = gather.guarded ? inputs.back() : -1;
+    if (gather.guarded) inputs.pop_back();
+    const std::vector<int> positions(inputs.begin() + 1, inputs.end());
+    const Node from = result_.node(inputs[0]);
+    known_.clear();
+    int value;
+    if (from.kind == Kind::kGather && (guard < 0 || !from.guarded || from.constant == gather.constant)) {
+      value = GatherAt(inputs[0], positions, guard, from.guarded ? from.constant : gather.constant);
+    } else {
+      value = ValueAt(inputs[0], positions, guard);
+      if (guard >= 0) value = result_.Map(Op::select, {guard, value, result_.Constant(gather.constant, gather.dtype)});
+    }
+    const std::size_t rank = gather.shape.size();
+    return result_.node(value).shape.size() == rank
+               ? value
+               : result_.Broadcast(value, std::vector<int>(rank, -1), gather.shape);
+  }
+
+  // The gather `id` at other positions, with `outside` where the guard or its own fails.
+  int GatherAt(int id, const std::vector<int>& positions, int guard, double outside) {
+    const Node node = result_.node(id);
+    std::vector<int> at;
+    for (std::size_t k = 1; k < node.inputs.size(); ++k) at.push_back(ValueAt(node.inputs[k], positions, guard));
+    int both = guard;
+    if (node.guarded) {
+      both = guard >= 0 ? result_.Map(Op::logical_and, {guard, at.back()}) : at.back();
+      at.pop_back();
+    }
+    return result_.Gather(node.inputs[0], std::move(at), both, outside);
+  }
+
+  // The value `id` at `positions`; where the guard fails it is any number, and nothing is read.
+  int ValueAt(int id, const std::vector<int>& positions, int guard) {
+    const auto key = std::make_pair(id, positions);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    const int value = MakeAt(id, positions, guard);
+    known_.emplace(key, value);
+    return value;
+  }
+
+  int MakeAt(int id, const std::vector<int>& positions, int guard) {
+    const Node node = result_.node(id);
+    if (node.shape.size() == 0 && node.kind != Kind::kInput) return id;
+    switch (node.kind) {
+      case Kind::kInput: return result_.Gather(id, positions, guard, 0);
+      case Kind::kIndex: return positions[static_cast<std::size_t>(node.axes[0])];
+      case Kind::kGather: return GatherAt(id, positions, guard, node.constant);
+      case Kind::kBroadcast:
+      case Kind::kTranspose: {
+        std::vector<int> inner(result_.node(node.inputs[0]).shape.size(), -1);
+        for (std::size_t d = 0; d < node.axes.size(); ++d)
+          if (node.axes[d] >= 0) inner[static_cast<std::size_t>(node.axes[d])] = positions[d];
+        return ValueAt(node.inputs[0], inner, guard);
+      }
+      case Kind::kMap:
+      case Kind::kCast: {
+        std::vector<int> inputs;
+        for (const int input : node.inputs) inputs.push_back(ValueAt(input, positions, guard));
+        return CopyNode(&result_, node, std::move(inputs));
+      }
+      default: throw InternalError("a value that cannot be computed at other positions");
+    }
+  }
+
+  const Graph& source_;
+  Graph result_;
+  std::map<std::pair<int, std::vector<int>>, int> known_;  // of the gather that is being composed
+};
+
+}  // namespace
+
+Graph ComposeGathers(const Graph& graph) { return Composer(graph).Run(); }
+
+}  // namespace umbra::graph

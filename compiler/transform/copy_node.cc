@@ -1,0 +1,33 @@
+#include "compiler/transform/copy_node.h"
+
+#include <utility>
+
+#include "umbra/error.h"
+
+namespace umbra::graph {
+
+int CopyNode(Graph* graph, const Node& node, std::vector<int> inputs) {
+  using Kind = Node::Kind;
+  switch (node.kind) {
+    case Kind::kInput: return graph->Input(node.name, node.dtype, node.shape);
+    case Kind::kScalar: return graph->Scalar(node.name, node.dtype);
+    case Kind::kConstant: return graph->Constant(node.constant, node.dtype);
+    case Kind::kMap: return graph->Map(node.op, std::move(inputs));
+    case Kind::kCast: return graph->Cast(inputs[0], node.dtype);
+    case Kind::kBroadcast: return graph->Broadcast(inputs[0], node.axes, node.shape);
+    case Kind::kTranspose: return graph->Transpose(inputs[0], node.axes);
+    case Kind::kReduce: return graph->Reduce(node.reducer, inputs[0], node.axes, node.keepdim);
+    case Kind::kDot: return graph->Dot(inputs[0], inputs[1], node.transpose_a, node.transpose_b, node.constant);
+    case Kind::kIndex: return graph->Index(node.axes[0], node.shape);
+    case Kind::kExtent: return graph->ExtentOf(node.extent);
+    case Kind::kGather: {
+      const int guard = node.guarded ? inputs.back() : -1;
+      if (node.guarded) inputs.pop_back();
+      const int from = inputs[0];
+      return graph->Gather(from, {inputs.begin() + 1, inputs.end()}, guard, node.constant);
+    }
+  }
+  throw InternalError("unknown kind of node");
+}
+
+}  // namespace umbra::graph

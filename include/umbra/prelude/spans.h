@@ -1,0 +1,177 @@
+// Loads at positions that move evenly from lane to lane, of the lanes that a guard leaves.
+#ifndef UMBRA_PRELUDE_SPANS_H_
+#define UMBRA_PRELUDE_SPANS_H_
+
+#include "umbra/prelude/memory.h"
+
+namespace umbra::simd {
+
+// For how many numbers, from `a` on, the quotient by d is the same, or a part of them.
+UMBRA_INLINE i64 quotient_run(i64 a, i64 d) { return a < 0 || d < 1 ? 1 : d - a % d; }
+
+// For how many positions a choice stays that turns `flip` positions ahead, if that is ahead.
+UMBRA_INLINE i64 choice_run(i64 flip) { return flip > 0 ? flip : static_cast<i64>(~0ull >> 1); }
+
+// How many k >= 0 have step * k < bound.
+UMBRA_INLINE i64 lanes_below(i64 bound, i64 step) { return bound <= 0 ? 0 : (bound - 1) / step + 1; }
+
+// -1 in the lanes [first, last), 0 in the others.
+template <typename V>
+UMBRA_INLINE V lanes_between(i64 first, i64 last) {
+  typedef Elem<V> E;
+  const E low = static_cast<E>(larger(first, 0)), high = static_cast<E>(smaller(last, kWidth<V>));
+  return __builtin_bit_cast(V, (iota<V>() >= low) & (iota<V>() < high));
+}
+
+// Lane k from p[k * stride] where first <= k < last, `outside` in the others; nothing else is read.
+template <typename V>
+UMBRA_INLINE V gather_span(const Elem<V>* p, i64 stride, i64 first, i64 last, Elem<V> outside) {
+  if (first <= 0 && last >= kWidth<V>) return gather<V>(p, stride);
+  Elem<V> part[kWidth<V>];
+  for (int k = 0; k < kWidth<V>; ++k) part[k] = outside;
+  for (i64 k = larger(first, 0); k < smaller(last, kWidth<V>); ++k) part[k] = p[k * stride];
+  V v;
+  __builtin_memcpy(&v, part, sizeof v);
+  return v;
+}
+
+// The same of elements side by side.
+template <typename V>
+UMBRA_INLINE V load_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside) {
+  if (first <= 0 && last >= kWidth<V>) return load<V>(p);
+  if (last <= 0 || first >= kWidth<V>) return fill<V>(outside);
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) >= 4) {
+    const unsigned all = (1u << kWidth<V>) - 1;
+    const unsigned inside = first >= kWidth<V> || last <= 0 ? 0u : (all << larger(first, 0)) & (all >> larger(kWidth<V> - last, 0)) & all;
+    if constexpr (sizeof(Elem<V>) == 4)
+      return __builtin_bit_cast(V, __builtin_ia32_loadups512_mask(reinterpret_cast<const float*>(p),
+          __builtin_bit_cast(f32x16, fill<V>(outside)), static_cast<unsigned short>(inside)));
+    else
+      return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(reinterpret_cast<const double*>(p),
+          __builtin_bit_cast(f64x8, fill<V>(outside)), static_cast<unsigned char>(inside)));
+  } else
+#endif
+  {
+    return gather_span<V>(p, 1, first, last, outside);
+  }
+}
+
+// The halves of a packet of more than 16 lanes: f(0) and f(lanes of a half).
+template <typename V, typename F>
+UMBRA_INLINE V by_halves(F f) {
+  typedef packet<Elem<V>, kWidth<V> / 2> Half;
+  return __builtin_bit_cast(V, Pair<Half>{f(Half{}, 0), f(Half{}, kWidth<Half>)});
+}
+
+// Every other lane of a and b, the first of a included.
+template <typename V>
+UMBRA_INLINE V even_lanes(V a, V b) {
+  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 0, 2);
+  else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+  else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+  else return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+}
+
+// Every other lane of a, and of b from the second on.
+template <typename V>
+UMBRA_INLINE V even_odd_lanes(V a, V b) {
+  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 0, 3);
+  else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 0, 2, 5, 7);
+  else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15);
+  else return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
+}
+
+template <typename V>
+UMBRA_INLINE V reversed_lanes(V a) {
+  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, a, 1, 0);
+  else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, a, 3, 2, 1, 0);
+  else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, a, 7, 6, 5, 4, 3, 2, 1, 0);
+  else return __builtin_shufflevector(a, a, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+}
+
+// Does a load of some lanes cost as little as one of all?
+template <typename V>
+inline constexpr bool kMasksSpans =
+#if defined(__AVX512F__)
+    sizeof(V) == 64 && sizeof(Elem<V>) >= 4;
+#else
+    false;
+#endif
+
+// Lane k from p[2 k]. The last packet begins where nothing past the last lane is read.
+template <typename V>
+UMBRA_INLINE V load_even(const Elem<V>* p) {
+  if constexpr (kWidth<V> > 16) return by_halves<V>([&](auto half, int at) { return load_even<decltype(half)>(p + 2 * at); });
+  else return even_odd_lanes(load<V>(p), load<V>(p + (kWidth<V> - 1)));
+}
+template <typename V>
+UMBRA_INLINE V load_even_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside) {
+  if (first <= 0 && last >= kWidth<V>) return load_even<V>(p);
+  if constexpr (kMasksSpans<V>)
+    return even_lanes(load_span<V>(p, 2 * first, 2 * last - 1, outside),
+                      load_span<V>(p + kWidth<V>, 2 * first - kWidth<V>, 2 * last - 1 - kWidth<V>, outside));
+  else return gather_span<V>(p, 2, first, last, outside);
+}
+
+// Lane k from p[-k].
+template <typename V>
+UMBRA_INLINE V load_reversed(const Elem<V>* p) {
+  if constexpr (kWidth<V> > 16) return by_halves<V>([&](auto half, int at) { return load_reversed<decltype(half)>(p - at); });
+  else return reversed_lanes(load<V>(p - (kWidth<V> - 1)));
+}
+template <typename V>
+UMBRA_INLINE V load_reversed_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside) {
+  if (first <= 0 && last >= kWidth<V>) return load_reversed<V>(p);
+  if constexpr (kMasksSpans<V>)
+    return reversed_lanes(load_span<V>(p - (kWidth<V> - 1), kWidth<V> - last, kWidth<V> - first, outside));
+  else return gather_span<V>(p, -1, first, last, outside);
+}
+
+#if defined(__AVX512F__)
+// Lane k is lane from[k] of a packet of 64 bytes.
+template <typename V>
+UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
+#if defined(__clang__)
+  if constexpr (sizeof(Elem<V>) == 4)
+    return __builtin_bit_cast(V, __builtin_ia32_permvarsf512(__builtin_bit_cast(f32x16, a), __builtin_bit_cast(i32x16, from)));
+  else
+    return __builtin_bit_cast(V, __builtin_ia32_permvardf512(__builtin_bit_cast(f64x8, a), __builtin_bit_cast(i64x8, from)));
+#else
+  return __builtin_shuffle(a, from);
+#endif
+}
+#endif
+
+// Lane k from p[(rest + k) / times] where first <= k < last, `outside` in the others; 0 <= rest < times.
+template <typename V, int times>
+UMBRA_INLINE V load_repeated_span(const Elem<V>* p, i64 rest, i64 first, i64 last, Elem<V> outside) {
+  first = larger(first, 0);
+  last = smaller(last, kWidth<V>);
+  if (first >= last) return fill<V>(outside);
+#if defined(__AVX512F__)
+  if constexpr (kMasksSpans<V>) {
+    // The common case reads as many elements every time.
+    const bool whole = rest == 0 && last - first == kWidth<V>;
+    const V part = whole ? load_span<V>(p, 0, (kWidth<V> - 1) / times + 1, outside)
+                         : load_span<V>(p, (rest + first) / times, (rest + last - 1) / times + 1, outside);
+    typedef Bits<V> I;
+    const I from = (iota<I>() + static_cast<Elem<I>>(rest)) / times;
+    const V v = permuted_lanes(part, from);
+    if (last - first == kWidth<V>) return v;
+    const I inside = (iota<I>() >= static_cast<Elem<I>>(first)) & (iota<I>() < static_cast<Elem<I>>(last));
+    return inside ? v : fill<V>(outside);
+  } else
+#endif
+  {
+    Elem<V> part[kWidth<V>];
+    for (int k = 0; k < kWidth<V>; ++k) part[k] = k < first || k >= last ? outside : p[(rest + k) / times];
+    V v;
+    __builtin_memcpy(&v, part, sizeof v);
+    return v;
+  }
+}
+
+}  // namespace umbra::simd
+
+#endif  // UMBRA_PRELUDE_SPANS_H_
