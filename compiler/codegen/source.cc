@@ -21,9 +21,9 @@ struct TargetRow {
 };
 
 constexpr std::array<std::string_view, 1> kSse2Flags = {"-msse2"};
-constexpr std::array<std::string_view, 2> kAvx2Flags = {"-mavx2", "-mfma"};
-constexpr std::array<std::string_view, 7> kAvx512Flags = {
-    "-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl",
+constexpr std::array<std::string_view, 3> kAvx2Flags = {"-mavx2", "-mfma", "-mf16c"};
+constexpr std::array<std::string_view, 8> kAvx512Flags = {
+    "-mavx2", "-mfma", "-mf16c", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl",
     "-mprefer-vector-width=512"};
 
 const TargetRow& Row(Target target) {

@@ -19,7 +19,8 @@ bool HostRuns(Target target) {
   switch (target) {
     case Target::kPlain: return true;
     case Target::kSse2: return __builtin_cpu_supports("sse2");
-    case Target::kAvx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Target::kAvx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     case Target::kAvx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

@@ -75,9 +75,9 @@ std::vector<std::string> TargetFeatures(codegen::Target target) {
   switch (target) {
     case codegen::Target::kPlain:
     case codegen::Target::kSse2: return {"+sse2"};
-    case codegen::Target::kAvx2: return {"+avx2", "+fma", "+bmi", "+bmi2", "+lzcnt", "+popcnt"};
+    case codegen::Target::kAvx2: return {"+avx2", "+fma", "+f16c", "+bmi", "+bmi2", "+lzcnt", "+popcnt"};
     case codegen::Target::kAvx512:
-      return {"+avx2", "+fma", "+bmi", "+bmi2", "+lzcnt", "+popcnt", "+avx512f", "+avx512bw",
+      return {"+avx2", "+fma", "+f16c", "+bmi", "+bmi2", "+lzcnt", "+popcnt", "+avx512f", "+avx512bw",
               "+avx512dq", "+avx512vl", "+avx512cd"};
   }
   return {};

@@ -93,6 +93,14 @@ UMBRA_INLINE Rebind<W, float> round_to_odd(W w) {
   return from_bits<V>((bits(near) - up) | lost);
 }
 
+// Bytes of the widest f32 packet that an instruction converts to and from f16. (Those for bf16 take
+// subnormals for zero.)
+#if defined(__AVX512F__)
+inline constexpr unsigned long kMostWidened = 64;
+#else
+inline constexpr unsigned long kMostWidened = 32;
+#endif
+
 template <typename H>
 struct IsBf16 { static constexpr bool value = IsSame<Elem<H>, bf16>::value; };
 
@@ -104,11 +112,21 @@ UMBRA_INLINE V widen(H h) {
   if constexpr (detail::IsBf16<H>::value) {
     return detail::widen_bf16<V>(detail::wide_bits<V>(h));
   } else {
+#if defined(__F16C__)
+    if constexpr (sizeof(V) > detail::kMostWidened) {
+      typedef packet<f16, kWidth<V> / 2> From;
+      typedef packet<float, kWidth<V> / 2> To;
+      const Pair<From> part = __builtin_bit_cast(Pair<From>, h);
+      return __builtin_bit_cast(V, Pair<To>{widen<To>(part.low), widen<To>(part.high)});
+    } else if constexpr (IsSame<V, f32x8>::value) {
+      return __builtin_ia32_vcvtph2ps256(__builtin_bit_cast(i16x8, h.bits));
+    } else
 #if defined(__AVX512F__)
     if constexpr (IsSame<V, f32x16>::value)
       return __builtin_ia32_vcvtph2ps512_mask(__builtin_bit_cast(i16x16, h.bits), f32x16{},
                                               static_cast<unsigned short>(-1), 4);
     else
+#endif
 #endif
     return detail::widen_f16<V>(detail::wide_bits<V>(h));
   }
@@ -122,11 +140,21 @@ UMBRA_INLINE H narrow(V v) {
   } else if constexpr (detail::IsBf16<H>::value) {
     return detail::narrow_bits<H>(detail::narrow_bf16(v));
   } else {
+#if defined(__F16C__)
+    if constexpr (sizeof(V) > detail::kMostWidened) {
+      typedef packet<float, kWidth<V> / 2> From;
+      typedef packet<f16, kWidth<V> / 2> To;
+      const Pair<From> part = __builtin_bit_cast(Pair<From>, v);
+      return __builtin_bit_cast(H, Pair<To>{narrow<To>(part.low), narrow<To>(part.high)});
+    } else if constexpr (IsSame<V, f32x8>::value) {
+      return H{__builtin_bit_cast(decltype(H::bits), __builtin_ia32_vcvtps2ph256(v, 0))};
+    } else
 #if defined(__AVX512F__)
     if constexpr (IsSame<V, f32x16>::value)
       return H{__builtin_bit_cast(decltype(H::bits), __builtin_ia32_vcvtps2ph512_mask(
           v, 0, i16x16{}, static_cast<unsigned short>(-1)))};
     else
+#endif
 #endif
     return detail::narrow_bits<H>(detail::narrow_f16(v));
   }
