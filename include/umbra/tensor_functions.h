@@ -106,6 +106,15 @@ inline void SoftmaxGrad(const Tensor<cpu, dim, DType>& dst, const Tensor<cpu, di
 /// rounded once.
 template <int dim, typename DType>
 inline void Softmax(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src) {
+#if defined(UMBRA_JIT_EXPRESSIONS)
+  if constexpr (dim == 2 && std::is_floating_point_v<DType>) {
+    detail::RequireShapes(dst.shape_ == src.shape_, "Softmax");
+    using namespace expr;
+    const auto e = F<op::exp>(src - broadcast<0>(reduce_with_axis<red::maximum>(src, 1), src.shape_));
+    dst = e / broadcast<0>(reduce_with_axis<red::sum>(e, 1), src.shape_);
+    return;
+  }
+#endif
   using C = ComputeOf<DType>;
   const index_t n = src.shape_[dim == 1 ? 0 : 1];
   std::vector<C> line(static_cast<std::size_t>(n));
