@@ -13,8 +13,9 @@ namespace umbra::plan {
 /// Work per element, in additions, that one kernel does at most. A kernel of this size is far from waiting
 /// for memory; a larger one takes disproportionately long to compile.
 inline constexpr int kMaxWork = 1024;
-/// Tensors that one kernel reads at most.
-inline constexpr int kMaxOperands = 64;
+/// Tensors that one kernel reads at most: of many more streams the caches and prefetchers lose track, and
+/// pointers no longer fit in registers. (A sum of 500 tensors takes a third longer in kernels of 64.)
+inline constexpr int kMaxOperands = 16;
 
 /// Work of one node for one element.
 int WorkOf(const graph::Node& node);
