@@ -2,9 +2,9 @@
 // together with the hand-written loops of hand.cc (g++ -O3 -march=native for both, one thread); the loops are
 // run here again, so that the figures carry over to this machine.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <vector>
 
@@ -114,10 +114,11 @@ float* Make(Size n, float low, float high) {
   return memory.data();
 }
 
+// Of the processor, so that other programs on the machine count less.
 double Seconds(const std::function<void()>& run, int repeats) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   for (int k = 0; k < repeats; ++k) run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeats;
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / repeats;
 }
 
 // The sum of the logarithms of the speed-ups so far.
@@ -130,7 +131,7 @@ void Compare(const char* name, double original, double hand, const Workload& d) 
   const std::function<void()> ours = [&] { Run(d); }, loops = [&] { bench::hand::Run(d); };
   ours();
   loops();
-  const int repeats = static_cast<int>(std::clamp(2e-2 / Seconds(loops, 1), 1.0, 1e5));
+  const int repeats = static_cast<int>(std::clamp(2e-2 / std::max(Seconds(loops, 1), 1e-7), 1.0, 1e5));
   std::vector<double> our_times, hand_times;
   for (int k = 0; k < 11; ++k) {
     hand_times.push_back(Seconds(loops, repeats));
