@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "mshadow/tensor.h"
@@ -103,15 +105,17 @@ void Run(const bench::MaxPool& d) {
 
 // ---- measuring --------------------------------------------------------------------------------------------
 
-std::vector<std::vector<float>> g_memory;
+std::vector<std::unique_ptr<float, decltype(&std::free)>> g_memory;
+// Aligned, as mshadow's AllocSpace does it.
 float* Make(Size n, float low, float high) {
-  std::vector<float>& memory = g_memory.emplace_back(static_cast<std::size_t>(n));
+  auto* memory = static_cast<float*>(std::aligned_alloc(64, (static_cast<std::size_t>(n) * sizeof(float) + 63) / 64 * 64));
+  g_memory.emplace_back(memory, &std::free);
   unsigned random = 7;
-  for (float& x : memory) {
+  for (Size k = 0; k < n; ++k) {
     random = random * 1664525 + 1013904223;
-    x = low + (high - low) * static_cast<float>(random >> 8) * 0x1p-24f;
+    memory[k] = low + (high - low) * static_cast<float>(random >> 8) * 0x1p-24f;
   }
-  return memory.data();
+  return memory;
 }
 
 // Of the processor, so that other programs on the machine count less.
