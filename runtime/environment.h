@@ -18,6 +18,8 @@ struct Environment : Parameter<Environment> {
   std::string jit_library;
   std::string blas;
   std::string cuda_driver;
+  std::string nvrtc;
+  std::string cublaslt;
   bool trace;
 
   UMBRA_DECLARE_PARAMETER(Environment) {
@@ -34,6 +36,10 @@ struct Environment : Parameter<Environment> {
         "File name of a library with CBLAS; else OpenBLAS, BLIS, MKL or a reference BLAS.");
     UMBRA_DECLARE_FIELD(cuda_driver).set_default("").describe(
         "File name of the CUDA driver's library; else libcuda.so.1.");
+    UMBRA_DECLARE_FIELD(nvrtc).set_default("").describe(
+        "File name of NVRTC, which compiles for GPUs; else libnvrtc.so.13 or libnvrtc.so.12.");
+    UMBRA_DECLARE_FIELD(cublaslt).set_default("").describe(
+        "File name of cuBLASLt, for matrix products on GPUs; else libcublasLt.so.13 or libcublasLt.so.12.");
     UMBRA_DECLARE_FIELD(trace).set_default(false).describe(
         "Prints what each pass made and how long it took, on standard error.");
   }

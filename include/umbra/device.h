@@ -59,10 +59,10 @@ struct Stream<cpu> {
  private:
   std::unique_ptr<detail::WorkQueue> queue_;
 };
-/// A CUDA stream of the device that was current when it was made.
+/// A CUDA stream of the device that was current when it was made. What is not in any stream waits for all streams.
 template <>
 struct Stream<gpu> {
-  Stream() : handle_(cuda::NewStream()) {}
+  Stream() { handle_ = cuda::NewStream(this); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream() { cuda::DeleteStream(handle_); }
@@ -71,8 +71,23 @@ struct Stream<gpu> {
   void Wait() { cuda::Wait(handle_); }
   /// Is all work in the stream done?
   bool CheckIdle() { return cuda::IsIdle(handle_); }
+  /// Opens cuBLAS and makes the stream's handle, which the first product does otherwise.
+  void CreateBlasHandle() { cuda::CreateBlasHandle(handle_); }
+  void DestroyBlasHandle() { cuda::DestroyBlasHandle(handle_); }
+  /// The point that the stream has come to.
+  cuda::Event Record() { return cuda::Event(handle_); }
+  /// What this stream is given from now on runs after the event, or after all that the other stream was given.
+  void WaitFor(const cuda::Event& event) { cuda::WaitFor(handle_, event); }
+  void WaitFor(const Stream& other) { cuda::WaitFor(handle_, other.handle_); }
+  /// A graph of what `body` gives to this stream, of which nothing runs yet; see cuda::Capture.
+  cuda::Graph Capture(const std::function<void()>& body) { return cuda::Capture(handle_, body); }
+  void Launch(const cuda::Graph& graph) { graph.Launch(handle_); }
+  int device() const { return cuda::DeviceOf(handle_); }
 
-  cuda::StreamHandle handle_;
+  /// The handle of `stream`, null for null. Throws umbra::Error if the stream has been deleted.
+  static cuda::StreamHandle GetStream(const Stream* stream) { return cuda::HandleOf(stream); }
+
+  cuda::StreamHandle handle_ = nullptr;
 };
 
 /// Makes a device ready for use; the CPU always is. Throws umbra::Error if there is no such device.
@@ -97,7 +112,7 @@ inline void SetDevice(int device) {
 /// A stream that the caller gives back with DeleteStream, on `device` or the thread's own.
 template <typename Device>
 inline Stream<Device>* NewStream(bool create_blas_handle = true, bool create_dnn_handle = false, int device = -1) {
-  (void)create_blas_handle;
+  (void)create_blas_handle;  // made when first needed
   (void)create_dnn_handle;
   if (device >= 0) SetDevice<Device>(device);
   return new Stream<Device>;

@@ -2,16 +2,22 @@
 #ifndef UMBRA_DOT_H_
 #define UMBRA_DOT_H_
 
+#include "umbra/cuda_gemm.h"
 #include "umbra/expr_engine.h"
 #include "umbra/gemm.h"
 #include "umbra/tensor.h"
 
 namespace umbra::expr {
 
+/// A GPU computes a batch of products at once: how many, and the elements from one matrix to the next.
+struct DotBatch {
+  index_t count = 1, lhs = 0, rhs = 0, dst = 0;
+};
 /// dst Saver= scale * op(a) . op(b) by BLAS, for all ranks but batches; EvalDot has checked the dtype.
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
           bool lt, bool rt>
-inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e);
+inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e,
+                          const DotBatch& batch = {});
 
 /// dst Saver= a product, in the dtype that DType is computed in. Throws umbra::Error if the shapes do not fit
 /// or `dst` overlaps an operand.
@@ -24,7 +30,9 @@ inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt
                     std::is_same_v<Saver, sv::minusto>,
                 "umbra: dot() can be assigned by =, += and -= only");
   constexpr int ldim = ExpInfo<TA>::kDim, rdim = ExpInfo<TB>::kDim;
-  if constexpr (!kHasPackets<DType>) {
+  static_assert(ExpInfo<TA>::kDevMask == Device::kDevMask && ExpInfo<TB>::kDevMask == Device::kDevMask,
+                "umbra: the expression and its destination are on different devices");
+  if constexpr (Device::kDevCPU && !kHasPackets<DType>) {
     // In f32, rounded once.
     using C = ComputeOf<DType>;
     TensorContainer<Device, ldim, C> lhs(e.lhs_.shape_);
@@ -42,6 +50,18 @@ inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt
   } else if constexpr (dim == 3 && ldim == 3 && rdim == 3) {
     Require(dst->size(0) == e.lhs_.size(0) && dst->size(0) == e.rhs_.size(0), "batch_dot: shapes ",
             e.lhs_.shape_, " and ", e.rhs_.shape_, " do not give shape ", dst->shape_);
+    if constexpr (!Device::kDevCPU) {
+      if (dst->size(0) == 0) return;
+      const Region region = RegionOf(*dst);
+      Require(AliasCheck<TA>::Apart(e.lhs_, region) && AliasCheck<TB>::Apart(e.rhs_, region),
+              "batch_dot: the destination overlaps an operand; assign to memory of its own");
+      const auto step = [](const auto& t) { return static_cast<index_t>(t.template MemSize<1>()); };
+      Tensor<Device, 2, DType> matrix = (*dst)[0];
+      EvalMatrixDot<Saver>(&matrix, DotExp<Tensor<Device, 2, DType>, Tensor<Device, 2, DType>, lt, rt, DType>(
+                                        e.lhs_[0], e.rhs_[0], e.scale_),
+                           {dst->size(0), step(e.lhs_), step(e.rhs_), step(*dst)});
+      return;
+    }
     for (index_t k = 0; k < dst->size(0); ++k) {
       Tensor<Device, 2, DType> matrix = (*dst)[k];
       EvalDot<Saver>(&matrix, DotExp<Tensor<Device, 2, DType>, Tensor<Device, 2, DType>, lt, rt, DType>(
@@ -55,14 +75,16 @@ inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt
 
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
           bool lt, bool rt>
-inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e) {
+inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e,
+                          const DotBatch& batch) {
   constexpr int ldim = ExpInfo<TA>::kDim, rdim = ExpInfo<TB>::kDim;
   static_assert((dim == 2 && ldim == 2 && rdim == 2) || (dim == 1 && ldim == 1 && rdim == 2) ||
                     (dim == 2 && ldim == 1 && rdim == 1),
                 "umbra: dot() is matrix . matrix, vector . matrix, or vector . vector (outer "
                 "product), assigned to a tensor of the result's rank");
-  const DType alpha = std::is_same_v<Saver, sv::minusto> ? -e.scale_ : e.scale_;
-  const DType beta = std::is_same_v<Saver, sv::saveto> ? DType(0) : DType(1);
+  using C = ComputeOf<DType>;
+  const C alpha = std::is_same_v<Saver, sv::minusto> ? -static_cast<C>(e.scale_) : static_cast<C>(e.scale_);
+  const C beta = std::is_same_v<Saver, sv::saveto> ? C(0) : C(1);
   // A vector is a row on the left; on the right of an outer product too, its partner a column.
   constexpr bool outer = ldim == 1 && rdim == 1;
   const Shape<2> a = e.lhs_.shape_.FlatTo2D(), b = e.rhs_.shape_.FlatTo2D();
@@ -79,8 +101,31 @@ inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, 
   Require(AliasCheck<TA>::Apart(e.lhs_, region) && AliasCheck<TB>::Apart(e.rhs_, region),
           "dot: the destination overlaps an operand; assign to memory of its own");
   if (m == 0 || n == 0) return;
-  blas::Gemm<DType>(ta, tb, m, n, ka, alpha, e.lhs_.dptr_, e.lhs_.stride_, e.rhs_.dptr_,
-                    e.rhs_.stride_, beta, dst->dptr_, dst->stride_);
+  if constexpr (Device::kDevCPU) {
+    blas::Gemm<DType>(ta, tb, m, n, ka, alpha, e.lhs_.dptr_, e.lhs_.stride_, e.rhs_.dptr_,
+                      e.rhs_.stride_, beta, dst->dptr_, dst->stride_);
+  } else {
+    cuda::Gemm gemm;
+    gemm.dtype = DTypeOf<DType>::value;
+    gemm.transpose_a = ta;
+    gemm.transpose_b = tb;
+    gemm.m = m;
+    gemm.n = n;
+    gemm.k = ka;
+    gemm.alpha = static_cast<double>(alpha);
+    gemm.beta = static_cast<double>(beta);
+    gemm.a = e.lhs_.dptr_;
+    gemm.b = e.rhs_.dptr_;
+    gemm.c = dst->dptr_;
+    gemm.lda = e.lhs_.stride_;
+    gemm.ldb = e.rhs_.stride_;
+    gemm.ldc = dst->stride_;
+    gemm.batch = batch.count;
+    gemm.stride_a = batch.lhs;
+    gemm.stride_b = batch.rhs;
+    gemm.stride_c = batch.dst;
+    cuda::Run(gemm, Stream<gpu>::GetStream(dst->stream_));
+  }
 }
 
 }  // namespace umbra::expr

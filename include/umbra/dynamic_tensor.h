@@ -348,7 +348,7 @@ class DynamicTensor {
                                 : other.dev_mask_ == cpu::kDevMask ? cuda::CopyKind::kHostToDevice
                                                                    : cuda::CopyKind::kDeviceToDevice;
     const std::size_t bytes = BytesOf(count);
-    cuda::Copy(kind, data_.get(), bytes, other.data_.get(), bytes, bytes, 1, stream == nullptr ? nullptr : stream->handle_);
+    cuda::Copy(kind, data_.get(), bytes, other.data_.get(), bytes, bytes, 1, Stream<gpu>::GetStream(stream));
   }
   // Memory for `count` elements, with those that are there moved to it, or copied if others use them.
   void Reallocate(index_t count) {

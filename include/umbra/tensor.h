@@ -157,12 +157,12 @@ inline void CopyBetween(cuda::CopyKind kind, const Tensor<Dst, dim, DType>& dst,
   if (to.width == 0 || to.rows == 0) return;
   cuda::Copy(kind, dst.dptr_, static_cast<std::size_t>(to.pitch), src.dptr_, static_cast<std::size_t>(from.pitch),
              static_cast<std::size_t>(to.width), static_cast<std::size_t>(to.rows),
-             stream == nullptr ? nullptr : stream->handle_);
+             Stream<gpu>::GetStream(stream));
 }
 }  // namespace detail
 
-/// Copies between host and device, or on the device, in the order of `stream`; done on return without
-/// one. Host memory must stay as it is until the stream has come that far.
+/// Copies between host and devices, or among devices, in the order of `stream`; done on return without one. Pinned
+/// host memory (cuda::AllocatePinned) must stay as it is until the stream has come that far; see cuda::Copy.
 template <int dim, typename DType>
 inline void Copy(Tensor<gpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src, Stream<gpu>* stream = nullptr) {
   detail::CopyBetween(cuda::CopyKind::kHostToDevice, dst, src, stream);

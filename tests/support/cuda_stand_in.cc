@@ -1,73 +1,247 @@
-// Stands in for the CUDA driver's library: memory of the host, work done at once, failures on request.
+// Stands in for the CUDA driver's library: memory of the host, streams that work at once or as late as they may,
+// failures on request.
+#include "tests/support/cuda_stand_in.h"
+
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
-#include <string>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <vector>
 
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda/driver.h"
 
 using namespace umbra::cuda;  // NOLINT: the types of the driver's interface
 
 namespace {
 
-std::map<std::string, int> calls;
-std::map<std::string, Result> failures;
-std::map<DevicePointer, std::size_t> memory;
-int devices = 2;
-constexpr std::size_t kPitch = 512;
+using Work = std::function<Result()>;
+constexpr Result kInvalidContext = 201, kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureImplicit = 906,
+                 kIllegalAddress = 700, kInvalidImage = 200;
+
+struct Graph {
+  std::vector<Work> work;
+};
+struct Stream {
+  int device = 0;
+  bool blocking = true;
+  std::deque<Work> work;
+  std::unique_ptr<Graph> capture;
+  bool invalidated = false, destroyed = false;
+};
+struct Event {
+  Stream* stream = nullptr;
+  int recorded = 0, done = 0;
+};
+struct Block {
+  std::size_t bytes;
+  int device;  // -1: pinned memory of the host
+};
+struct Failure {
+  Result result;
+  int times, behind;
+};
+struct LoadedModule {
+  std::set<std::string> kernels;
+};
+struct LoadedFunction {
+  std::string name;
+};
+
+struct State {
+  std::recursive_mutex mutex;
+  std::map<std::string, int> calls;
+  std::map<std::string, Failure> failures;
+  std::map<DevicePointer, Block> memory;
+  std::map<int, Result> broken;  // devices that an error has ended
+  std::set<Stream*> streams;  // those destroyed included, as long as they have work
+  std::map<int, Stream> null_streams;
+  std::size_t objects = 0;
+  std::map<std::string, std::function<int(const umbra::stand_in::Launch&)>> kernels;
+  std::vector<std::unique_ptr<LoadedFunction>> functions;
+  int devices = 2, version = 13000;
+  bool defer = false;
+};
+State& The() {
+  static State& state = *new State;
+  return state;
+}
+thread_local int current = -1;
+
+#define LOCKED const std::lock_guard lock(The().mutex)
 
 Result Enter(const std::string& function) {
-  ++calls[function];
-  const auto found = failures.find(function);
-  if (found == failures.end()) return kSuccess;
-  const Result result = found->second;
-  failures.erase(found);
-  return result;
+  State& s = The();
+  ++s.calls[function];
+  const auto found = s.failures.find(function);
+  if (found != s.failures.end()) {
+    Failure& failure = found->second;
+    if (failure.behind > 0) {
+      --failure.behind;
+    } else {
+      const Result result = failure.result;
+      if (--failure.times == 0) s.failures.erase(found);
+      if (result >= 700 && result != 701 && result < 800) s.broken[current] = result;
+      return result;
+    }
+  }
+  return kSuccess;
+}
+// The same for what needs a context that works.
+Result EnterContext(const std::string& function) {
+  if (const Result result = Enter(function); result != kSuccess) return result;
+  if (current < 0) return kInvalidContext;
+  const auto broken = The().broken.find(current);
+  return broken == The().broken.end() ? kSuccess : broken->second;
+}
+
+Stream* StreamAt(void* handle) { return handle == nullptr ? &The().null_streams[current] : static_cast<Stream*>(handle); }
+
+Result Drain(Stream* stream) {
+  while (!stream->work.empty()) {
+    const Work work = std::move(stream->work.front());
+    stream->work.pop_front();
+    if (const Result result = work(); result != kSuccess) The().broken[stream->device] = result;
+  }
+  const auto broken = The().broken.find(stream->device);
+  return broken == The().broken.end() ? kSuccess : broken->second;
+}
+
+// Forgets destroyed streams that have done their work.
+void Bury() {
+  for (auto it = The().streams.begin(); it != The().streams.end();) {
+    Stream* const stream = *it;
+    const bool over = stream->destroyed && stream->work.empty();
+    it = over ? The().streams.erase(it) : std::next(it);
+    if (over) delete stream;
+  }
+}
+
+Result Submit(void* handle, Work work) {
+  Stream* const stream = StreamAt(handle);
+  if (stream->capture != nullptr) {
+    stream->capture->work.push_back(std::move(work));
+    return kSuccess;
+  }
+  if (handle == nullptr) {
+    stream->device = current;
+    for (Stream* other : The().streams) {
+      if (other->device != current || !other->blocking) continue;
+      if (other->capture != nullptr) {
+        other->invalidated = true;
+        return kCaptureImplicit;
+      }
+      Drain(other);
+    }
+  }
+  stream->work.push_back(std::move(work));
+  if (!The().defer || handle == nullptr) Drain(stream);
+  return kSuccess;
 }
 
 char* Pointer(DevicePointer p) { return reinterpret_cast<char*>(p); }
 
-// Does [p, p + n) lie within one allocation?
-bool IsDevice(DevicePointer p, std::size_t n) {
-  auto found = memory.upper_bound(p);
-  if (found == memory.begin()) return false;
+const std::pair<const DevicePointer, Block>* Around(DevicePointer p) {
+  auto found = The().memory.upper_bound(p);
+  if (found == The().memory.begin()) return nullptr;
   --found;
-  return p + n <= found->first + found->second;
+  return p < found->first + found->second.bytes ? &*found : nullptr;
+}
+bool IsDevice(const char* p, std::size_t n) {
+  const auto* block = Around(reinterpret_cast<DevicePointer>(p));
+  return block != nullptr && block->second.device >= 0 &&
+         reinterpret_cast<DevicePointer>(p) + n <= block->first + block->second.bytes;
 }
 
 Result CopyRow(char* dst, bool dst_is_device, const char* src, bool src_is_device, std::size_t n) {
-  constexpr Result kInvalidValue = 1;
-  if (dst_is_device && !IsDevice(reinterpret_cast<DevicePointer>(dst), n)) return kInvalidValue;
-  if (src_is_device && !IsDevice(reinterpret_cast<DevicePointer>(src), n)) return kInvalidValue;
+  if (dst_is_device && !IsDevice(dst, n)) return kIllegalAddress;
+  if (src_is_device && !IsDevice(src, n)) return kIllegalAddress;
   std::memmove(dst, src, n);
   return kSuccess;
+}
+Result Copy2D(const Memcpy2D& c) {
+  const bool to = c.dst_type == kDeviceMemory, from = c.src_type == kDeviceMemory;
+  char* const dst = to ? Pointer(c.dst_device) : static_cast<char*>(c.dst_host);
+  const char* const src = from ? Pointer(c.src_device) : static_cast<const char*>(c.src_host);
+  for (std::size_t y = 0; y < c.height; ++y)
+    if (const Result result = CopyRow(dst + y * c.dst_pitch, to, src + y * c.src_pitch, from, c.width); result != kSuccess)
+      return result;
+  return kSuccess;
+}
+// A copy from or to ordinary host memory is done when the call returns, after all that the stream did before.
+Result SubmitCopy(void* stream, const void* host, const Memcpy2D& copy) {
+  const bool now = host != nullptr && Around(reinterpret_cast<DevicePointer>(host)) == nullptr && StreamAt(stream)->capture == nullptr;
+  const Result result = Submit(stream, [copy] { return Copy2D(copy); });
+  return now && result == kSuccess ? Drain(StreamAt(stream)) : result;
+}
+
+void* New(std::size_t n, int device) {
+  void* const memory = std::malloc(n == 0 ? 1 : n);
+  std::memset(memory, 0xcd, n);
+  The().memory[reinterpret_cast<DevicePointer>(memory)] = {n, device};
+  return memory;
+}
+void Delete(void* memory) {
+  const auto found = The().memory.find(reinterpret_cast<DevicePointer>(memory));
+  if (found == The().memory.end()) std::abort();  // freed twice, or never allocated
+  std::memset(memory, 0xdd, found->second.bytes);
+  The().memory.erase(found);
+  std::free(memory);
 }
 
 }  // namespace
 
-extern "C" {
+namespace umbra::stand_in {
 
-// Control by the test.
-void stand_in_fail(const char* function, Result result) { failures[function] = result; }
-int stand_in_calls(const char* function) { return calls[function]; }
-std::size_t stand_in_allocations() { return memory.size(); }
-void stand_in_set_devices(int count) { devices = count; }
+void Fail(const std::string& function, int result, int times, int behind) { The().failures[function] = {result, times, behind}; }
+int Calls(const std::string& function) { return The().calls[function]; }
+std::size_t Allocations() {
+  for (Stream* stream : The().streams) Drain(stream);
+  Bury();
+  return The().memory.size();
+}
+std::size_t Objects() { return The().objects; }
+void SetDevices(int count) { The().devices = count; }
+void SetVersion(int version) { The().version = version; }
+void Defer(bool defer) {
+  The().defer = defer;
+  for (Stream* stream : The().streams) Drain(stream);
+}
+int Enqueue(void* stream, std::function<int()> work) {
+  LOCKED;
+  return Submit(stream, std::move(work));
+}
+void SetKernel(const std::string& name, std::function<int(const Launch&)> body) { The().kernels[name] = std::move(body); }
+
+}  // namespace umbra::stand_in
+
+extern "C" {
 
 Result cuInit(unsigned) { return std::getenv("STAND_IN_CANNOT_INIT") != nullptr ? 100 : kSuccess; }
 Result cuDriverGetVersion(int* version) {
-  *version = 13000;
+  const char* const chosen = std::getenv("STAND_IN_VERSION");
+  *version = chosen != nullptr ? std::atoi(chosen) : The().version;
   return kSuccess;
 }
 Result cuGetErrorName(Result result, const char** name) {
-  *name = result == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : result == 100 ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_LAUNCH_FAILED";
-  return kSuccess;
+  static const std::map<Result, const char*> names = {
+      {1, "CUDA_ERROR_INVALID_VALUE"}, {2, "CUDA_ERROR_OUT_OF_MEMORY"}, {100, "CUDA_ERROR_NO_DEVICE"}, {200, "CUDA_ERROR_INVALID_IMAGE"},
+      {218, "CUDA_ERROR_INVALID_PTX"}, {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"}, {500, "CUDA_ERROR_NOT_FOUND"},
+      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {719, "CUDA_ERROR_LAUNCH_FAILED"}, {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"}};
+  const auto found = names.find(result);
+  *name = found == names.end() ? nullptr : found->second;
+  return found == names.end() ? kInvalidValue : kSuccess;
 }
 Result cuGetErrorString(Result result, const char** text) {
-  *text = result == 2 ? "out of memory" : result == 100 ? "no CUDA-capable device is detected" : "unspecified launch failure";
+  *text = result == 2 ? "out of memory" : result == 100 ? "no CUDA-capable device is detected" : "what went wrong";
   return kSuccess;
 }
 Result cuDeviceGetCount(int* count) {
-  *count = devices;
+  *count = The().devices;
   return Enter("cuDeviceGetCount");
 }
 Result cuDeviceGet(Device* device, int ordinal) {
@@ -78,61 +252,334 @@ Result cuDeviceGetName(char* name, int size, Device) {
   std::strncpy(name, "Stand-in", static_cast<std::size_t>(size));
   return kSuccess;
 }
+Result cuDeviceGetAttribute(int* value, int attribute, Device) {
+  static const std::map<int, int> values = {{kMaxThreadsPerBlock, 1024}, {kMaxGridX, 2147483647}, {kMaxGridY, 65535}, {kMaxGridZ, 65535},
+                                            {kSharedPerBlock, 49152}, {kWarpSize, 32}, {kMultiprocessors, 132}, {kL2Bytes, 60 << 20},
+                                            {kMaxThreadsPerMultiprocessor, 2048}, {kMajor, 9}, {kMinor, 0}, {kSharedPerMultiprocessor, 233472},
+                                            {kRegistersPerMultiprocessor, 65536}, {kSharedPerBlockOptIn, 232448}, {kMaxBlocksPerMultiprocessor, 32},
+                                            {kMemoryPoolsSupported, 1}};
+  *value = values.at(attribute);
+  return Enter("cuDeviceGetAttribute");
+}
+Result cuDeviceTotalMem_v2(std::size_t* bytes, Device) {
+  *bytes = std::size_t{1} << 34;
+  return kSuccess;
+}
+Result cuDeviceCanAccessPeer(int* can, Device, Device) {
+  *can = 1;
+  return kSuccess;
+}
 Result cuDevicePrimaryCtxRetain(Context* context, Device device) {
   *context = reinterpret_cast<Context>(static_cast<std::size_t>(device + 1));
   return Enter("cuDevicePrimaryCtxRetain");
 }
-Result cuCtxSetCurrent(Context) { return Enter("cuCtxSetCurrent"); }
-Result cuMemAlloc_v2(DevicePointer* p, std::size_t n) {
-  if (const Result result = Enter("cuMemAlloc_v2"); result != kSuccess) return result;
-  *p = reinterpret_cast<DevicePointer>(std::malloc(n));
-  memory[*p] = n;
+Result cuCtxGetCurrent(Context* context) {
+  *context = reinterpret_cast<Context>(static_cast<std::size_t>(current + 1));
   return kSuccess;
 }
-Result cuMemAllocPitch_v2(DevicePointer* p, std::size_t* pitch, std::size_t width, std::size_t height, unsigned) {
-  if (const Result result = Enter("cuMemAllocPitch_v2"); result != kSuccess) return result;
-  *pitch = (width + kPitch - 1) / kPitch * kPitch;
-  *p = reinterpret_cast<DevicePointer>(std::malloc(*pitch * height));
-  memory[*p] = *pitch * height;
+Result cuCtxSetCurrent(Context context) {
+  current = static_cast<int>(reinterpret_cast<std::size_t>(context)) - 1;
+  return Enter("cuCtxSetCurrent");
+}
+Result cuCtxSynchronize() {
+  LOCKED;
+  if (const Result result = EnterContext("cuCtxSynchronize"); result != kSuccess) return result;
+  for (Stream* stream : The().streams)
+    if (stream->device == current) Drain(stream);
+  return Drain(StreamAt(nullptr));
+}
+Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *free = 1000;
+  *total = 2000;
+  return EnterContext("cuMemGetInfo_v2");
+}
+Result cuMemPoolCreate(MemoryPool* pool, const PoolProperties* properties) {
+  *pool = reinterpret_cast<MemoryPool>(static_cast<std::size_t>(properties->location.id + 1));
+  return EnterContext("cuMemPoolCreate");
+}
+Result cuMemPoolSetAttribute(MemoryPool, int, void*) { return EnterContext("cuMemPoolSetAttribute"); }
+Result cuMemPoolGetAttribute(MemoryPool pool, int, void* value) {
+  LOCKED;
+  unsigned long long bytes = 0;
+  for (const auto& [address, block] : The().memory)
+    if (block.device + 1 == static_cast<int>(reinterpret_cast<std::size_t>(pool))) bytes += block.bytes;
+  std::memcpy(value, &bytes, sizeof bytes);
+  return EnterContext("cuMemPoolGetAttribute");
+}
+Result cuMemPoolSetAccess(MemoryPool, const AccessDescription*, std::size_t) { return EnterContext("cuMemPoolSetAccess"); }
+Result cuMemPoolTrimTo(MemoryPool, std::size_t) { return EnterContext("cuMemPoolTrimTo"); }
+Result cuMemAllocFromPoolAsync(DevicePointer* p, std::size_t n, MemoryPool, void*) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemAllocFromPoolAsync"); result != kSuccess) return result;
+  *p = reinterpret_cast<DevicePointer>(New(n, current));
   return kSuccess;
+}
+Result cuMemFreeAsync(DevicePointer p, void* stream) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemFreeAsync"); result != kSuccess) return result;
+  return Submit(stream, [p] {
+    Delete(Pointer(p));
+    return kSuccess;
+  });
 }
 Result cuMemFree_v2(DevicePointer p) {
-  if (memory.erase(p) == 0) std::abort();  // freed twice, or never allocated
-  std::free(Pointer(p));
+  LOCKED;
+  Delete(Pointer(p));
   return Enter("cuMemFree_v2");
 }
-Result cuMemcpyHtoDAsync_v2(DevicePointer dst, const void* src, std::size_t n, void*) {
-  if (const Result result = Enter("cuMemcpyHtoDAsync_v2"); result != kSuccess) return result;
-  return CopyRow(Pointer(dst), true, static_cast<const char*>(src), false, n);
-}
-Result cuMemcpyDtoHAsync_v2(void* dst, DevicePointer src, std::size_t n, void*) {
-  if (const Result result = Enter("cuMemcpyDtoHAsync_v2"); result != kSuccess) return result;
-  return CopyRow(static_cast<char*>(dst), false, Pointer(src), true, n);
-}
-Result cuMemcpyDtoDAsync_v2(DevicePointer dst, DevicePointer src, std::size_t n, void*) {
-  if (const Result result = Enter("cuMemcpyDtoDAsync_v2"); result != kSuccess) return result;
-  return CopyRow(Pointer(dst), true, Pointer(src), true, n);
-}
-Result cuMemcpy2DAsync_v2(const Memcpy2D* c, void*) {
-  if (const Result result = Enter("cuMemcpy2DAsync_v2"); result != kSuccess) return result;
-  const bool to = c->dst_type == kDeviceMemory, from = c->src_type == kDeviceMemory;
-  char* const dst = to ? Pointer(c->dst_device) : static_cast<char*>(c->dst_host);
-  const char* const src = from ? Pointer(c->src_device) : static_cast<const char*>(c->src_host);
-  for (std::size_t y = 0; y < c->height; ++y)
-    if (const Result result = CopyRow(dst + y * c->dst_pitch, to, src + y * c->src_pitch, from, c->width); result != kSuccess)
-      return result;
+Result cuMemHostAlloc(void** p, std::size_t n, unsigned) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemHostAlloc"); result != kSuccess) return result;
+  *p = New(n, -1);
   return kSuccess;
 }
-Result cuStreamCreate(void** stream, unsigned) {
-  if (const Result result = Enter("cuStreamCreate"); result != kSuccess) return result;
-  *stream = std::malloc(1);
+Result cuMemFreeHost(void* p) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemFreeHost"); result != kSuccess) return result;
+  Delete(p);
   return kSuccess;
 }
-Result cuStreamDestroy_v2(void* stream) {
-  std::free(stream);
+Result cuPointerGetAttributes(unsigned count, int* attributes, void** values, DevicePointer p) {
+  LOCKED;
+  const auto* block = Around(p);
+  for (unsigned k = 0; k < count; ++k) {
+    unsigned value = 0;
+    if (attributes[k] == kMemoryType && block != nullptr) value = block->second.device < 0 ? kHostMemory : kDeviceMemory;
+    if (attributes[k] == kDeviceOrdinal) value = block == nullptr ? static_cast<unsigned>(-2) : static_cast<unsigned>(block->second.device);
+    std::memcpy(values[k], &value, sizeof value);
+  }
+  return EnterContext("cuPointerGetAttributes");
+}
+Result cuMemcpyHtoDAsync_v2(DevicePointer dst, const void* src, std::size_t n, void* stream) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemcpyHtoDAsync_v2"); result != kSuccess) return result;
+  Memcpy2D copy;
+  copy.src_type = kHostMemory, copy.src_host = src, copy.dst_type = kDeviceMemory, copy.dst_device = dst, copy.width = n, copy.height = 1;
+  return SubmitCopy(stream, src, copy);
+}
+Result cuMemcpyDtoHAsync_v2(void* dst, DevicePointer src, std::size_t n, void* stream) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemcpyDtoHAsync_v2"); result != kSuccess) return result;
+  Memcpy2D copy;
+  copy.src_type = kDeviceMemory, copy.src_device = src, copy.dst_type = kHostMemory, copy.dst_host = dst, copy.width = n, copy.height = 1;
+  return SubmitCopy(stream, dst, copy);
+}
+Result cuMemcpyDtoDAsync_v2(DevicePointer dst, DevicePointer src, std::size_t n, void* stream) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemcpyDtoDAsync_v2"); result != kSuccess) return result;
+  return Submit(stream, [=] { return CopyRow(Pointer(dst), true, Pointer(src), true, n); });
+}
+Result cuMemcpy2DAsync_v2(const Memcpy2D* c, void* stream) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemcpy2DAsync_v2"); result != kSuccess) return result;
+  return SubmitCopy(stream, c->src_type == kHostMemory ? c->src_host : c->dst_type == kHostMemory ? c->dst_host : nullptr, *c);
+}
+Result cuMemcpy3DPeerAsync(const Memcpy3DPeer* c, void* stream) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemcpy3DPeerAsync"); result != kSuccess) return result;
+  const auto lies_on = [](const PeerCopySide& side) {
+    const auto* block = Around(side.device);
+    return block != nullptr && block->second.device + 1 == static_cast<int>(reinterpret_cast<std::size_t>(side.context));
+  };
+  if (c->depth != 1 || !lies_on(c->src) || !lies_on(c->dst)) return kInvalidValue;
+  Memcpy2D copy;
+  copy.src_type = copy.dst_type = kDeviceMemory, copy.src_device = c->src.device, copy.dst_device = c->dst.device;
+  copy.src_pitch = c->src.pitch, copy.dst_pitch = c->dst.pitch, copy.width = c->width, copy.height = c->height;
+  return Submit(stream, [copy] { return Copy2D(copy); });
+}
+Result cuMemsetD2D8Async(DevicePointer p, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height, void* stream) {
+  LOCKED;
+  if (const Result result = EnterContext("cuMemsetD2D8Async"); result != kSuccess) return result;
+  return Submit(stream, [=] {
+    for (std::size_t y = 0; y < height; ++y) {
+      if (!IsDevice(Pointer(p) + y * pitch, width)) return kIllegalAddress;
+      std::memset(Pointer(p) + y * pitch, value, width);
+    }
+    return kSuccess;
+  });
+}
+Result cuStreamCreate(void** handle, unsigned flags) {
+  LOCKED;
+  if (const Result result = EnterContext("cuStreamCreate"); result != kSuccess) return result;
+  auto* const stream = new Stream;
+  stream->device = current;
+  stream->blocking = flags == 0;
+  The().streams.insert(stream);
+  ++The().objects;
+  *handle = stream;
+  return kSuccess;
+}
+Result cuStreamDestroy_v2(void* handle) {
+  LOCKED;
+  auto* const stream = static_cast<Stream*>(handle);
+  stream->destroyed = true;
+  --The().objects;
+  Bury();
   return Enter("cuStreamDestroy_v2");
 }
-Result cuStreamSynchronize(void*) { return Enter("cuStreamSynchronize"); }
-Result cuStreamQuery(void*) { return Enter("cuStreamQuery"); }
+Result cuStreamSynchronize(void* handle) {
+  LOCKED;
+  if (const Result result = EnterContext("cuStreamSynchronize"); result != kSuccess) return result;
+  Stream* const stream = StreamAt(handle);
+  if (stream->capture != nullptr) {
+    stream->invalidated = true;
+    return kCaptureUnsupported;
+  }
+  if (handle == nullptr)
+    if (const Result result = Submit(nullptr, [] { return kSuccess; }); result != kSuccess) return result;
+  return Drain(stream);
+}
+Result cuStreamQuery(void* handle) {
+  LOCKED;
+  if (const Result result = EnterContext("cuStreamQuery"); result != kSuccess) return result;
+  return StreamAt(handle)->work.empty() ? kSuccess : kNotReady;
+}
+Result cuStreamWaitEvent(void* handle, void* event, unsigned) {
+  LOCKED;
+  if (const Result result = EnterContext("cuStreamWaitEvent"); result != kSuccess) return result;
+  auto* const e = static_cast<Event*>(event);
+  const int wanted = e->recorded;
+  Stream* const source = e->stream;
+  return Submit(handle, [=] {
+    if (source != nullptr && The().streams.count(source) != 0 && e->done < wanted) Drain(source);
+    return kSuccess;
+  });
+}
+Result cuStreamBeginCapture_v2(void* handle, int mode) {
+  LOCKED;
+  if (const Result result = EnterContext("cuStreamBeginCapture_v2"); result != kSuccess) return result;
+  if (mode != kCaptureRelaxed) return kInvalidValue;
+  static_cast<Stream*>(handle)->capture = std::make_unique<Graph>();
+  static_cast<Stream*>(handle)->invalidated = false;
+  return kSuccess;
+}
+Result cuStreamEndCapture(void* handle, void** graph) {
+  LOCKED;
+  auto* const stream = static_cast<Stream*>(handle);
+  std::unique_ptr<Graph> capture = std::move(stream->capture);
+  *graph = nullptr;
+  if (const Result result = EnterContext("cuStreamEndCapture"); result != kSuccess) return result;
+  if (stream->invalidated) return kCaptureInvalidated;
+  ++The().objects;
+  *graph = capture.release();
+  return kSuccess;
+}
+Result cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  LOCKED;
+  if (const Result result = EnterContext("cuGraphInstantiateWithFlags"); result != kSuccess) return result;
+  ++The().objects;
+  *executable = new Graph(*static_cast<Graph*>(graph));
+  return kSuccess;
+}
+Result cuGraphLaunch(void* executable, void* stream) {
+  LOCKED;
+  if (const Result result = EnterContext("cuGraphLaunch"); result != kSuccess) return result;
+  for (const Work& work : static_cast<Graph*>(executable)->work)
+    if (const Result result = Submit(stream, work); result != kSuccess) return result;
+  return kSuccess;
+}
+Result cuGraphDestroy(void* graph) {
+  --The().objects;
+  delete static_cast<Graph*>(graph);
+  return kSuccess;
+}
+Result cuGraphExecDestroy(void* executable) { return cuGraphDestroy(executable); }
+Result cuEventCreate(void** event, unsigned) {
+  LOCKED;
+  if (const Result result = EnterContext("cuEventCreate"); result != kSuccess) return result;
+  ++The().objects;
+  *event = new Event;
+  return kSuccess;
+}
+Result cuEventRecord(void* event, void* stream) {
+  LOCKED;
+  if (const Result result = EnterContext("cuEventRecord"); result != kSuccess) return result;
+  auto* const e = static_cast<Event*>(event);
+  e->stream = StreamAt(stream);
+  const int number = ++e->recorded;
+  return Submit(stream, [=] {
+    e->done = number;
+    return kSuccess;
+  });
+}
+Result cuEventQuery(void* event) {
+  LOCKED;
+  if (const Result result = EnterContext("cuEventQuery"); result != kSuccess) return result;
+  const auto* const e = static_cast<Event*>(event);
+  return e->done >= e->recorded ? kSuccess : kNotReady;
+}
+Result cuEventSynchronize(void* event) {
+  LOCKED;
+  if (const Result result = EnterContext("cuEventSynchronize"); result != kSuccess) return result;
+  const auto* const e = static_cast<Event*>(event);
+  return e->done >= e->recorded ? kSuccess : Drain(e->stream);
+}
+Result cuEventElapsedTime(float* milliseconds, void*, void*) {
+  *milliseconds = 1.5f;
+  return EnterContext("cuEventElapsedTime");
+}
+Result cuEventDestroy_v2(void* event) {
+  LOCKED;
+  for (Stream* stream : The().streams) Drain(stream);  // which may still set it
+  --The().objects;
+  delete static_cast<Event*>(event);
+  return kSuccess;
+}
+Result cuModuleLoadDataEx(Module* module, const void* image, unsigned, int* options, void** values) {
+  LOCKED;
+  if (const Result result = EnterContext("cuModuleLoadDataEx"); result != kSuccess) return result;
+  std::istringstream text{std::string(static_cast<const char*>(image))};
+  std::string word, of;
+  text >> word >> of;
+  if (word == "bad") {
+    if (options[0] == kErrorLog) std::strcpy(static_cast<char*>(values[0]), "ptxas: line 7: no such instruction");
+    return kInvalidPtx;
+  }
+  if (word != "image" || of != "of") return kInvalidImage;
+  auto loaded = std::make_unique<LoadedModule>();
+  while (text >> word) loaded->kernels.insert(word);
+  ++The().objects;
+  *module = reinterpret_cast<Module>(loaded.release());
+  return kSuccess;
+}
+Result cuModuleUnload(Module module) {
+  LOCKED;
+  --The().objects;
+  delete reinterpret_cast<LoadedModule*>(module);
+  return EnterContext("cuModuleUnload");
+}
+Result cuModuleGetFunction(Function* function, Module module, const char* name) {
+  LOCKED;
+  if (const Result result = EnterContext("cuModuleGetFunction"); result != kSuccess) return result;
+  if (reinterpret_cast<LoadedModule*>(module)->kernels.count(name) == 0) return kNotFound;
+  The().functions.push_back(std::make_unique<LoadedFunction>(LoadedFunction{name}));
+  *function = reinterpret_cast<Function>(The().functions.back().get());
+  return kSuccess;
+}
+Result cuFuncGetAttribute(int* value, int attribute, Function) {
+  *value = attribute == kRegisters ? 40 : attribute == kStaticSharedBytes ? 1024 : 0;
+  return EnterContext("cuFuncGetAttribute");
+}
+Result cuFuncSetAttribute(Function, int attribute, int value) {
+  if (attribute != kMaxDynamicSharedBytes || value != 232448 - 1024) return kInvalidValue;
+  return EnterContext("cuFuncSetAttribute");
+}
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function, int threads, std::size_t) {
+  *blocks = 2048 / threads;
+  return EnterContext("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+}
+Result cuLaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                      void* stream, void** parameters, void** extra) {
+  LOCKED;
+  if (const Result result = EnterContext("cuLaunchKernel"); result != kSuccess) return result;
+  if (parameters != nullptr || gx * gy * gz == 0 || gy > 65535 || gz > 65535 || bx * by * bz == 0 || bx * by * bz > 1024) return kInvalidValue;
+  std::string arguments;
+  for (void** word = extra; *word != nullptr; word += 2)
+    if (*word == reinterpret_cast<void*>(std::size_t{1}))
+      arguments.assign(static_cast<const char*>(word[1]), *static_cast<std::size_t*>(extra[3]));
+  const auto& name = reinterpret_cast<LoadedFunction*>(function)->name;
+  const umbra::stand_in::Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, arguments};
+  return Submit(stream, [name, launch] { return The().kernels.at(name)(launch); });
+}
 
 }  // extern "C"

@@ -1,10 +1,10 @@
 // Tensors, copies and streams of a GPU against a stand-in for the driver, whose memory is the host's.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <thread>
 
+#include "tests/support/cuda_stand_in.h"
 #include "tests/support/testing.h"
 #include "umbra/dynamic_tensor.h"
 #include "umbra/tblob.h"
@@ -15,27 +15,13 @@ namespace {
 
 const int kChosen = setenv("UMBRA_CUDA_DRIVER", UMBRA_CUDA_STAND_IN, 1);
 
-void* StandIn() {
-  static void* const library = dlopen(UMBRA_CUDA_STAND_IN, RTLD_NOW | RTLD_LOCAL);
-  return library;
-}
-void FailNext(const char* function, int result) {
-  reinterpret_cast<void (*)(const char*, int)>(dlsym(StandIn(), "stand_in_fail"))(function, result);
-}
-int Calls(const char* function) {
-  return reinterpret_cast<int (*)(const char*)>(dlsym(StandIn(), "stand_in_calls"))(function);
-}
-std::size_t Allocations() {
-  return reinterpret_cast<std::size_t (*)()>(dlsym(StandIn(), "stand_in_allocations"))();
-}
-
 class Cuda : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(kChosen, 0);
     SetDevice<gpu>(0);
   }
-  void TearDown() override { EXPECT_EQ(Allocations(), 0u); }
+  void TearDown() override { EXPECT_EQ(stand_in::Allocations(), 0u); }
 };
 
 TensorContainer<cpu, 3> Numbers(index_t a, index_t b, index_t c) {
@@ -55,7 +41,7 @@ TEST_F(Cuda, CopiesAmongDevices) {
       TensorContainer<gpu, 3> there(pad), there_too(true);
       there.Resize(source.shape_);
       there_too.Resize(source.shape_);
-      EXPECT_EQ(there.stride_, pad ? 128 : 5);
+      EXPECT_EQ(there.stride_, pad ? 32 : 5);
       Copy<3, float>(there, source, stream);
       Copy<3, float>(there_too, there, stream);
       TensorContainer<cpu, 3> back(source.shape_, 0.0f, false);
@@ -72,7 +58,7 @@ TEST_F(Cuda, CopiesAmongDevices) {
 TEST_F(Cuda, ContainersOwnTheirMemory) {
   TensorContainer<gpu, 2> a(Shape2(3, 7), 2.5f);
   TensorContainer<gpu, 2> copy(a), moved(std::move(copy));
-  EXPECT_EQ(Allocations(), 2u);
+  EXPECT_EQ(stand_in::Allocations(), 2u);
   EXPECT_EQ(copy.dptr_, nullptr);
   TensorContainer<cpu, 2> host(a.shape_);
   Copy<2, float>(host, moved);
@@ -89,20 +75,21 @@ TEST_F(Cuda, ContainersOwnTheirMemory) {
 
 TEST_F(Cuda, FailuresAreErrorsWithTheDriversWords) {
   TensorContainer<gpu, 1> a;
-  FailNext("cuMemAlloc_v2", 2);
-  EXPECT_SAYS("allocating 4000 bytes of GPU memory: cuMemAlloc gives CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+  stand_in::Fail("cuMemAllocFromPoolAsync", 2, 2);
+  EXPECT_SAYS("allocating 4000 bytes of GPU memory: GPU 0 has 1000 of 2000 bytes free, 0 are in use by Umbra; free some, or work on "
+              "less at once (CUDA_ERROR_OUT_OF_MEMORY: out of memory (2))",
               a.Resize(Shape1(1000)));
   EXPECT_EQ(a.dptr_, nullptr);
   a.Resize(Shape1(4));
   TensorContainer<cpu, 1> host(Shape1(4), 1.0f);
-  FailNext("cuMemcpyHtoDAsync_v2", 719);
-  EXPECT_SAYS("copying from host to GPU: cuMemcpyHtoDAsync gives CUDA_ERROR_LAUNCH_FAILED", (Copy<1, float>(a, host)));
+  stand_in::Fail("cuMemcpyHtoDAsync_v2", 1);
+  EXPECT_SAYS("copying from host to GPU: cuMemcpyHtoDAsync gives CUDA_ERROR_INVALID_VALUE: what went wrong (1)", (Copy<1, float>(a, host)));
   Copy<1, float>(a, host);
-  FailNext("cuStreamSynchronize", 719);
+  stand_in::Fail("cuStreamSynchronize", 1);
   EXPECT_SAYS("waiting for a CUDA stream: cuStreamSynchronize gives", cuda::Wait(nullptr));
-  FailNext("cuStreamCreate", 2);
+  stand_in::Fail("cuStreamCreate", 2);
   EXPECT_SAYS("making a CUDA stream", NewStream<gpu>());
-  FailNext("cuStreamQuery", 600);
+  stand_in::Fail("cuStreamQuery", 600);
   Stream<gpu> stream;
   EXPECT_FALSE(stream.CheckIdle());
   EXPECT_TRUE(stream.CheckIdle());
@@ -113,7 +100,7 @@ TEST_F(Cuda, FailuresAreErrorsWithTheDriversWords) {
 // A pointer of the host where one of the device is expected.
 TEST_F(Cuda, HostPointerOnTheDevice) {
   TensorContainer<cpu, 1> host(Shape1(4), 1.0f);
-  EXPECT_SAYS("copying on the GPU", (Copy<1, float>(Tensor<gpu, 1>(host.dptr_, host.shape_), Tensor<gpu, 1>(host.dptr_, host.shape_))));
+  EXPECT_SAYS("copying on the GPU: the destination (0x", (Copy<1, float>(Tensor<gpu, 1>(host.dptr_, host.shape_), Tensor<gpu, 1>(host.dptr_, host.shape_))));
 }
 
 TEST_F(Cuda, DynamicTensorsCrossDevices) {
@@ -155,9 +142,9 @@ TEST_F(Cuda, Devices) {
   EXPECT_SAYS("GPU -1 was asked for", SetDevice<gpu>(-1));
   EXPECT_EQ(cuda::CurrentDevice(), 1);
   ShutdownTensorEngine<gpu>();
-  const int retained = Calls("cuDevicePrimaryCtxRetain");
+  const int retained = stand_in::Calls("cuDevicePrimaryCtxRetain");
   SetDevice<gpu>(1);
-  EXPECT_EQ(Calls("cuDevicePrimaryCtxRetain"), retained);
+  EXPECT_EQ(stand_in::Calls("cuDevicePrimaryCtxRetain"), retained);
 }
 
 // Each in a process of its own, which opens its driver anew; the exit code is the number of devices.
@@ -170,7 +157,8 @@ void UseAGpu(const char* variable, const char* value) {
 TEST(CudaDeathTest, WithoutADriver) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(UseAGpu("UMBRA_CUDA_DRIVER", "/none.so"), ::testing::ExitedWithCode(0), "there is no CUDA driver .*/none.so");
-  EXPECT_EXIT(UseAGpu("UMBRA_CUDA_DRIVER", "libm.so.6"), ::testing::ExitedWithCode(0), "libm.so.6 has no cuInit: it is too old");
+  EXPECT_EXIT(UseAGpu("UMBRA_CUDA_DRIVER", "libm.so.6"), ::testing::ExitedWithCode(0), ".libm.so.6. has no cuInit: it is too old; install NVIDIA's driver 525 or newer");
+  EXPECT_EXIT(UseAGpu("STAND_IN_VERSION", "11080"), ::testing::ExitedWithCode(0), "supports CUDA 11.8: it is too old; install NVIDIA's driver 525");
   EXPECT_EXIT(UseAGpu("STAND_IN_CANNOT_INIT", "1"), ::testing::ExitedWithCode(0),
               "cannot be used: CUDA_ERROR_NO_DEVICE: no CUDA-capable device");
 }

@@ -1,16 +1,18 @@
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdlib>
 
 #include "compiler/driver/backend.h"
+#include "compiler/driver/nvrtc.h"
 #include "compiler/driver/target.h"
 #include "runtime/blas.h"
 #include "runtime/cpu_info.h"
+#include "runtime/cuda/cublas.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/disk_cache.h"
 #include "runtime/environment.h"
 #include "tools/umbra/commands.h"
+#include "umbra/cuda.h"
 #include "umbra/error.h"
 
 namespace umbra::tools {
@@ -19,16 +21,22 @@ namespace {
 
 void Say(const char* what, const std::string& state) { fmt::print("{:<16} {}\n", what, state); }
 
-// The first of the libraries that can be opened, or nothing.
-template <std::size_t n>
-std::string FirstLibrary(const std::array<const char*, n>& names) {
-  for (const char* name : names) {
-    if (void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {
-      dlclose(library);
-      return name;
+// The driver and each GPU.
+void SayGpus() {
+  const cuda::Driver& driver = cuda::FindDriver();
+  if (driver.name.empty()) return Say("cuda driver", "missing: " + driver.problem);
+  Say("cuda driver", fmt::format("{}, for CUDA {}.{}", driver.name, driver.version / 1000, driver.version % 1000 / 10));
+  const int count = cuda::DeviceCount();
+  if (count == 0) Say("gpu", "missing: the driver finds none; see nvidia-smi and CUDA_VISIBLE_DEVICES");
+  for (int k = 0; k < count; ++k) {
+    try {
+      const cuda::DeviceProperties& p = cuda::Properties(k);
+      Say(k == 0 ? "gpu" : "", fmt::format("{}: {}, sm_{}{}, {} multiprocessors, {} MiB", k, p.name, p.major, p.minor, p.multiprocessors,
+                                           p.memory_bytes >> 20));
+    } catch (const Error& error) {
+      Say(k == 0 ? "gpu" : "", fmt::format("{}: cannot be used: {}", k, error.what()));
     }
   }
-  return "";
 }
 
 }  // namespace
@@ -59,13 +67,13 @@ void Doctor() {
                   ? "missing: a plain loop is used; install the Debian package libopenblas0"
                   : runtime::BlasName());
   if (!runtime::BlasProblem().empty()) Say("", runtime::BlasProblem());
-  const std::string driver = FirstLibrary(std::array{"libcuda.so.1"});
-  Say("cuda driver",
-      driver.empty() ? "missing: no GPU can be used; it comes with NVIDIA's driver" : driver);
-  const std::string nvrtc = FirstLibrary(std::array{"libnvrtc.so.13", "libnvrtc.so.12"});
-  Say("nvrtc", nvrtc.empty() ? "missing: no CUDA code can be compiled; install NVRTC 12 or 13, "
-                               "which is part of the CUDA toolkit"
-                             : nvrtc);
+  SayGpus();
+  const Nvrtc& nvrtc = FindNvrtc();
+  Say("nvrtc", nvrtc.name.empty() ? "missing: " + nvrtc.problem
+                                  : fmt::format("{}, {}.{}, for sm_{}", nvrtc.name, nvrtc.major, nvrtc.minor,
+                                                fmt::join(nvrtc.architectures, " sm_")));
+  const cuda::Cublas& cublas = cuda::FindCublas();
+  Say("cublas", cublas.name.empty() ? "missing: " + cublas.problem : cublas.name);
   auto& cache = runtime::DiskCache::Default();
   const auto [entries, bytes] = cache.Usage();
   Say("kernel cache", cache.enabled() ? fmt::format("{} ({} kernels, {} KiB)",

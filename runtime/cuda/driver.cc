@@ -1,4 +1,4 @@
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda/driver.h"
 
 #include <dlfcn.h>
 
@@ -9,11 +9,14 @@ namespace umbra::cuda {
 
 namespace {
 
+constexpr int kOldestVersion = 12000;
+
 std::string Words(const Driver& driver, Result result) {
   const char *name = nullptr, *text = nullptr;
   driver.cuGetErrorName(result, &name);
   driver.cuGetErrorString(result, &text);
-  return std::string(name == nullptr ? "unknown error" : name) + (text == nullptr ? "" : std::string(": ") + text);
+  return detail::Concat(name == nullptr ? "unknown error" : name, text == nullptr ? "" : ": ",
+                        text == nullptr ? "" : text, " (", result, ")");
 }
 
 Driver Open() {
@@ -25,18 +28,24 @@ Driver Open() {
     driver.problem = "there is no CUDA driver (" + name + "); it comes with NVIDIA's driver for the GPU";
     return driver;
   }
-#define UMBRA_FIND_CUDA_FUNCTION(function, arguments)                                               \
-  driver.function = reinterpret_cast<decltype(driver.function)>(dlsym(library, #function));         \
-  if (driver.function == nullptr) {                                                                 \
-    driver.problem = name + " has no " #function ": it is too old; CUDA 12 or newer is expected"; \
-    return driver;                                                                                  \
-  }
+  const auto too_old = [&](const std::string& why) {
+    driver.problem = "the CUDA driver (" + name + ") " + why +
+                     ": it is too old; install NVIDIA's driver 525 or newer, which supports CUDA 12";
+    return driver;
+  };
+#define UMBRA_FIND_CUDA_FUNCTION(function, arguments)                                       \
+  driver.function = reinterpret_cast<decltype(driver.function)>(dlsym(library, #function)); \
+  if (driver.function == nullptr) return too_old("has no " #function);
   UMBRA_CUDA_FUNCTIONS(UMBRA_FIND_CUDA_FUNCTION)
 #undef UMBRA_FIND_CUDA_FUNCTION
   if (const Result result = driver.cuInit(0); result != kSuccess) {
     driver.problem = "the CUDA driver (" + name + ") cannot be used: " + Words(driver, result);
     return driver;
   }
+  driver.cuDriverGetVersion(&driver.version);
+  if (driver.version < kOldestVersion)
+    return too_old("supports CUDA " + std::to_string(driver.version / 1000) + "." +
+                   std::to_string(driver.version % 1000 / 10));
   driver.name = name;
   return driver;
 }
@@ -62,8 +71,6 @@ const Driver& UseDriver() {
   return driver;
 }
 
-void Check(Result result, const char* function, const std::string& doing) {
-  Require(result == kSuccess, doing, ": ", function, " gives ", Words(FindDriver(), result), " (", result, ")");
-}
+std::string Words(Result result) { return Words(FindDriver(), result); }
 
 }  // namespace umbra::cuda

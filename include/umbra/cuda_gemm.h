@@ -1,0 +1,49 @@
+// Matrix products on a GPU, by cuBLASLt, which is opened at the first of them.
+#ifndef UMBRA_CUDA_GEMM_H_
+#define UMBRA_CUDA_GEMM_H_
+
+#include "umbra/cuda.h"
+#include "umbra/dtype.h"
+
+namespace umbra::cuda {
+
+/// What becomes of a product before it is stored.
+enum class Epilogue {
+  kNone,
+  kBias,      ///< + bias[j] in column j
+  kRelu,      ///< maximum with 0
+  kBiasRelu,  ///< + bias, then maximum with 0
+  kGelu,      ///< GELU in its tanh form, as Umbra's operator gelu
+  kBiasGelu,  ///< + bias, then GELU
+};
+
+/// c = epilogue(alpha * op(a) . op(b) + beta * c) of row-major matrices: op(a) is m x k, op(b) is k x n, c is m x n. A
+/// leading dimension is the distance of two rows as they lie in memory, in elements. `batch` products lie the strides
+/// apart; a stride of 0 uses one matrix for all. c is not read if beta is 0.
+struct Gemm {
+  DType dtype = DType::kFloat32;  ///< of all matrices and the bias: f32, f64, f16 or bf16, the last two summed in f32
+  bool transpose_a = false, transpose_b = false;
+  index_t m = 0, n = 0, k = 0;
+  double alpha = 1, beta = 0;
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+  index_t lda = 0, ldb = 0, ldc = 0;
+  index_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;
+  Epilogue epilogue = Epilogue::kNone;
+  const void* bias = nullptr;  ///< n elements
+};
+
+/// Has cuBLASLt such a product, with its epilogue? A bias has to be aligned to 16 bytes; f64 has few epilogues.
+bool CanRun(const Gemm& gemm, StreamHandle stream);
+/// Puts a product into `stream`. Throws umbra::Error if cuBLASLt is not there, the dtype is none of these, memory is
+/// not the device's, or CanRun says no.
+void Run(const Gemm& gemm, StreamHandle stream);
+
+/// May products of f32 round their operands to TF32, which has 10 bits of mantissa and is much faster? No, unless
+/// this says so, for all products from now on.
+void AllowTf32(bool allow) noexcept;
+
+}  // namespace umbra::cuda
+
+#endif  // UMBRA_CUDA_GEMM_H_

@@ -1,0 +1,165 @@
+#include "runtime/cuda/kernel.h"
+
+#include <set>
+
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/stream.h"
+
+namespace umbra::cuda {
+
+namespace {
+
+// A name that lives as long as the process: errors found late speak of kernels that are gone.
+const std::string* Interned(const std::string& name) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& names = *new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  return &*names.insert(name).first;
+}
+
+const char* Remedy(Result result) {
+  switch (result) {
+    case kUnsupportedPtxVersion:
+      return "; the compiler is newer than the driver: update the driver, or use an NVRTC of the driver's CUDA version";
+    case kNoBinaryForGpu:
+      return "; the image is for another GPU, or the compiler is newer than the driver";
+    case kNotFound: return "; the image holds other kernels";
+    default: return "";
+  }
+}
+
+struct Loaded {
+  Module module = nullptr;
+  Function function = nullptr;
+};
+
+}  // namespace
+
+struct Kernel::State {
+  State(std::string kernel, std::vector<Image> from) : name(Interned(kernel)), images(std::move(from)) {}
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Function On(Gpu& gpu) {
+    const auto index = static_cast<std::size_t>(gpu.ordinal);
+    if (const Function function = functions[index].load(std::memory_order_acquire)) return function;
+    const std::lock_guard lock(mutex);
+    if (const Function function = functions[index].load()) return function;
+    modules[index] = Load(gpu);
+    functions[index].store(modules[index].function, std::memory_order_release);
+    return modules[index].function;
+  }
+  Loaded Load(Gpu& gpu) const;
+  [[noreturn]] void FailToLaunch(Gpu& gpu, Result result, const LaunchShape& shape, std::size_t argument_bytes) const;
+
+  const std::string* const name;
+  const std::vector<Image> images;
+  std::array<std::atomic<Function>, Gpu::kMost> functions{};
+  std::mutex mutex;  // of what follows
+  std::array<Loaded, Gpu::kMost> modules{};
+};
+
+Kernel::State::~State() {
+  const Quietly quietly;
+  for (std::size_t k = 0; k < modules.size(); ++k) {
+    if (modules[k].module == nullptr) continue;
+    Gpu& gpu = Gpu::At(static_cast<int>(k));
+    try {
+      const Using use(gpu);
+      // A launch may still run.
+      OrderMemoryAfterAll(gpu);
+      gpu.Check(gpu.driver.cuStreamSynchronize(gpu.memory->stream()), "cuStreamSynchronize", "unloading kernel '", *name, "'");
+      gpu.Note(gpu.driver.cuModuleUnload(modules[k].module), "cuModuleUnload", "unloading a kernel");
+    } catch (const Error&) {  // the device has failed, as the next call tells
+    }
+  }
+}
+
+Loaded Kernel::State::Load(Gpu& gpu) const {
+  const Driver& driver = gpu.driver;
+  const Image& image = PickImage(images, gpu.properties.major, gpu.properties.minor, *name);
+  std::array<char, 8192> log{};
+  std::array<int, 2> options = {kErrorLog, kErrorLogBytes};
+  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
+  Loaded loaded;
+  // PTX ends with a zero, which std::string keeps behind its bytes.
+  const Result result = gpu.memory->UnderPressure([&] {
+    return driver.cuModuleLoadDataEx(&loaded.module, image.bytes.c_str(), 2, options.data(), values.data());
+  });
+  gpu.Check(result, "cuModuleLoadDataEx", "loading kernel '", *name, "' (", image.architecture.Name(),
+            image.form == ImageForm::kPtx ? ", PTX" : "", ") to GPU ", gpu.ordinal, Remedy(result), log[0] == 0 ? "" : ":\n", log.data());
+  try {
+    const Result found = driver.cuModuleGetFunction(&loaded.function, loaded.module, name->c_str());
+    gpu.Check(found, "cuModuleGetFunction", "loading kernel '", *name, "'", Remedy(found));
+    int fixed = 0;
+    gpu.Check(driver.cuFuncGetAttribute(&fixed, kStaticSharedBytes, loaded.function), "cuFuncGetAttribute", "loading kernel '", *name, "'");
+    // A launch may use all the shared memory that the device has for a block.
+    const int most = static_cast<int>(gpu.properties.shared_per_block_opt_in) - fixed;
+    gpu.Check(driver.cuFuncSetAttribute(loaded.function, kMaxDynamicSharedBytes, most), "cuFuncSetAttribute", "loading kernel '", *name, "'");
+  } catch (...) {
+    driver.cuModuleUnload(loaded.module);
+    throw;
+  }
+  return loaded;
+}
+
+void Kernel::State::FailToLaunch(Gpu& gpu, Result result, const LaunchShape& shape, std::size_t argument_bytes) const {
+  const auto& [grid, block, shared] = shape;
+  const DeviceProperties& p = gpu.properties;
+  std::string doing = detail::Concat("launching kernel '", *name, "' on GPU ", gpu.ordinal);
+  if (result == kInvalidValue || result == kLaunchOutOfResources)
+    doing += detail::Concat(" with grid ", grid[0], "x", grid[1], "x", grid[2], ", block ", block[0], "x", block[1], "x", block[2], ", ",
+                            shared, " bytes of dynamic shared memory and ", argument_bytes, " bytes of arguments (the device has blocks of ",
+                            p.max_threads_per_block, " threads and ", p.shared_per_block_opt_in, " bytes, and grids of ", p.max_grid[0],
+                            "x", p.max_grid[1], "x", p.max_grid[2], ")");
+  gpu.Fail(result, "cuLaunchKernel", doing);
+}
+
+Kernel::Kernel(std::string name, std::vector<Image> images)
+    : state_(std::make_shared<State>(std::move(name), std::move(images))) {}
+
+const std::string& Kernel::name() const { return *state_->name; }
+
+void Kernel::Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes, StreamHandle stream) const {
+  const auto in = StateOf(stream);
+  Gpu& gpu = in->gpu;
+  const Using use(gpu);
+  const Function function = state_->On(gpu);
+  if (stream == nullptr) gpu.null_stream_used = true;
+  if (IsCapturing(gpu)) {
+    const std::lock_guard lock(in->mutex);
+    if (in->captured != nullptr) in->captured->loaded.push_back(state_);
+  }
+  constexpr std::size_t kEnd = 0, kBuffer = 1, kBufferBytes = 2;  // CU_LAUNCH_PARAM_...
+  std::array<void*, 5> extra = {reinterpret_cast<void*>(kBuffer), const_cast<void*>(arguments),
+                                reinterpret_cast<void*>(kBufferBytes), &argument_bytes, reinterpret_cast<void*>(kEnd)};
+  gpu.last_kernel.store(state_->name, std::memory_order_relaxed);
+  const Result result =
+      gpu.driver.cuLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
+                                shape.block[2], shape.shared_bytes, stream, nullptr, extra.data());
+  if (result != kSuccess) state_->FailToLaunch(gpu, result, shape, argument_bytes);
+}
+
+KernelResources Kernel::Resources(int device) const {
+  Gpu& gpu = Gpu::At(device);
+  const Using use(gpu);
+  const Function function = state_->On(gpu);
+  const auto get = [&](FunctionAttribute attribute) {
+    int value = 0;
+    gpu.Check(gpu.driver.cuFuncGetAttribute(&value, attribute, function), "cuFuncGetAttribute", "asking for the resources of kernel '", name(), "'");
+    return value;
+  };
+  return {get(kRegisters), static_cast<std::size_t>(get(kLocalBytes)), static_cast<std::size_t>(get(kStaticSharedBytes))};
+}
+
+int Kernel::BlocksPerMultiprocessor(int device, int threads, std::size_t shared_bytes) const {
+  Gpu& gpu = Gpu::At(device);
+  const Using use(gpu);
+  int blocks = 0;
+  gpu.Check(gpu.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, state_->On(gpu), threads, shared_bytes),
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor", "asking for the occupancy of kernel '", name(), "'");
+  return blocks;
+}
+
+}  // namespace umbra::cuda

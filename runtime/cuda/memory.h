@@ -1,0 +1,52 @@
+// Memory of one GPU: a pool of the driver, which reuses memory in the order of streams, counted and bounded.
+#ifndef UMBRA_RUNTIME_CUDA_MEMORY_H_
+#define UMBRA_RUNTIME_CUDA_MEMORY_H_
+
+#include <cstddef>
+#include <mutex>
+#include <set>
+
+#include "runtime/cuda/gpu.h"
+
+namespace umbra::cuda {
+
+class DeviceMemory {
+ public:
+  /// The GPU's context is current.
+  explicit DeviceMemory(Gpu& gpu);
+
+  /// The stream in which memory is taken and given back that belongs to no other stream's order.
+  StreamHandle stream() const { return stream_; }
+
+  void* Take(std::size_t bytes, StreamHandle stream);
+  /// Gives memory of Take back, in the order of `stream`.
+  void GiveBack(void* memory, StreamHandle stream) noexcept;
+
+  /// Calls `attempt`; if the device has too little memory, gives back what is kept for reuse and calls it again.
+  template <typename Attempt>
+  Result UnderPressure(const Attempt& attempt) {
+    const Result result = attempt();
+    if (result != kOutOfMemory) return result;
+    Reclaim();
+    return attempt();
+  }
+  /// Lets another device reach this memory, if the machine can do that.
+  void ShareWith(Gpu& other);
+  void Trim();
+  void SetLimit(std::size_t bytes);
+  MemoryStatistics Statistics();
+
+ private:
+  void Reclaim();
+
+  Gpu& gpu_;
+  MemoryPool pool_ = nullptr;
+  StreamHandle stream_ = nullptr;
+  std::mutex mutex_;  // of what follows
+  MemoryStatistics counts_;
+  std::set<int> shared_with_;
+};
+
+}  // namespace umbra::cuda
+
+#endif  // UMBRA_RUNTIME_CUDA_MEMORY_H_

@@ -1,0 +1,65 @@
+// The streams that are alive, and what each of them owns.
+#ifndef UMBRA_RUNTIME_CUDA_STREAM_H_
+#define UMBRA_RUNTIME_CUDA_STREAM_H_
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/cuda/gpu.h"
+#include "runtime/cuda/staging.h"
+
+namespace umbra::cuda {
+
+class BlasHandle;
+
+/// What a graph needs for as long as it lives.
+struct Captured {
+  std::vector<void*> freed;                  ///< memory given back meanwhile; what is captured next may have it again
+  std::vector<std::shared_ptr<void>> loaded;  ///< the code of its kernels
+  std::shared_ptr<BlasHandle> blas;           ///< of its matrix products
+};
+
+struct StreamState {
+  StreamState(Gpu& of, StreamHandle stream, const void* owner);
+  ~StreamState();
+  StreamState(const StreamState&) = delete;
+  StreamState& operator=(const StreamState&) = delete;
+
+  /// Makes `other` wait for all that this stream was given; this stream's context is current.
+  void LetWait(StreamHandle other);
+
+  bool IsCaptured() {
+    const std::lock_guard lock(mutex);
+    return captured != nullptr;
+  }
+
+  Gpu& gpu;
+  const StreamHandle handle;
+  const void* const owner;
+  std::mutex mutex;                    ///< of what follows
+  std::unique_ptr<Captured> captured;  ///< while the stream is captured
+  std::shared_ptr<BlasHandle> blas;    ///< made when first needed
+
+  Staging staging;
+
+ private:
+  void* event_ = nullptr;
+};
+
+/// The state of a stream; null: of the thread's device's own. Throws umbra::Error if the stream was deleted, or if it
+/// is null while another is captured, which it would have to wait for.
+std::shared_ptr<StreamState> StateOf(StreamHandle stream);
+/// The same; none if the stream is not alive.
+std::shared_ptr<StreamState> FindStream(StreamHandle stream) noexcept;
+/// Calls `body` with every stream of `gpu` that has been made and not deleted, its mutex held.
+void ForEachStream(const Gpu& gpu, const std::function<void(StreamState&)>& body);
+/// Makes the stream in which memory is given back wait for all that the streams of `gpu` were given, which is current.
+void OrderMemoryAfterAll(Gpu& gpu);
+/// Is some stream of `gpu` being captured?
+bool IsCapturing(const Gpu& gpu);
+
+}  // namespace umbra::cuda
+
+#endif  // UMBRA_RUNTIME_CUDA_STREAM_H_
