@@ -37,6 +37,7 @@ struct Event {
   Stream* stream = nullptr;
   int recorded = 0, done = 0;
 };
+using SharedEvent = std::shared_ptr<Event>;  // with the work that sets it
 struct Block {
   std::size_t bytes;
   int device;  // -1: pinned memory of the host
@@ -50,6 +51,7 @@ struct LoadedModule {
 };
 struct LoadedFunction {
   std::string name;
+  Module module;
 };
 
 struct State {
@@ -63,6 +65,7 @@ struct State {
   std::size_t objects = 0;
   std::map<std::string, std::function<int(const umbra::stand_in::Launch&)>> kernels;
   std::vector<std::unique_ptr<LoadedFunction>> functions;
+  std::set<Module> modules;  // that are loaded
   int devices = 2, version = 13000;
   bool defer = false;
 };
@@ -437,7 +440,7 @@ Result cuStreamQuery(void* handle) {
 Result cuStreamWaitEvent(void* handle, void* event, unsigned) {
   LOCKED;
   if (const Result result = EnterContext("cuStreamWaitEvent"); result != kSuccess) return result;
-  auto* const e = static_cast<Event*>(event);
+  const SharedEvent e = *static_cast<SharedEvent*>(event);
   const int wanted = e->recorded;
   Stream* const source = e->stream;
   return Submit(handle, [=] {
@@ -488,13 +491,13 @@ Result cuEventCreate(void** event, unsigned) {
   LOCKED;
   if (const Result result = EnterContext("cuEventCreate"); result != kSuccess) return result;
   ++The().objects;
-  *event = new Event;
+  *event = new SharedEvent(std::make_shared<Event>());
   return kSuccess;
 }
 Result cuEventRecord(void* event, void* stream) {
   LOCKED;
   if (const Result result = EnterContext("cuEventRecord"); result != kSuccess) return result;
-  auto* const e = static_cast<Event*>(event);
+  const SharedEvent e = *static_cast<SharedEvent*>(event);
   e->stream = StreamAt(stream);
   const int number = ++e->recorded;
   return Submit(stream, [=] {
@@ -505,13 +508,13 @@ Result cuEventRecord(void* event, void* stream) {
 Result cuEventQuery(void* event) {
   LOCKED;
   if (const Result result = EnterContext("cuEventQuery"); result != kSuccess) return result;
-  const auto* const e = static_cast<Event*>(event);
+  const SharedEvent e = *static_cast<SharedEvent*>(event);
   return e->done >= e->recorded ? kSuccess : kNotReady;
 }
 Result cuEventSynchronize(void* event) {
   LOCKED;
   if (const Result result = EnterContext("cuEventSynchronize"); result != kSuccess) return result;
-  const auto* const e = static_cast<Event*>(event);
+  const SharedEvent e = *static_cast<SharedEvent*>(event);
   return e->done >= e->recorded ? kSuccess : Drain(e->stream);
 }
 Result cuEventElapsedTime(float* milliseconds, void*, void*) {
@@ -520,9 +523,8 @@ Result cuEventElapsedTime(float* milliseconds, void*, void*) {
 }
 Result cuEventDestroy_v2(void* event) {
   LOCKED;
-  for (Stream* stream : The().streams) Drain(stream);  // which may still set it
   --The().objects;
-  delete static_cast<Event*>(event);
+  delete static_cast<SharedEvent*>(event);
   return kSuccess;
 }
 Result cuModuleLoadDataEx(Module* module, const void* image, unsigned, int* options, void** values) {
@@ -540,11 +542,13 @@ Result cuModuleLoadDataEx(Module* module, const void* image, unsigned, int* opti
   while (text >> word) loaded->kernels.insert(word);
   ++The().objects;
   *module = reinterpret_cast<Module>(loaded.release());
+  The().modules.insert(*module);
   return kSuccess;
 }
 Result cuModuleUnload(Module module) {
   LOCKED;
   --The().objects;
+  The().modules.erase(module);
   delete reinterpret_cast<LoadedModule*>(module);
   return EnterContext("cuModuleUnload");
 }
@@ -552,7 +556,7 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
   LOCKED;
   if (const Result result = EnterContext("cuModuleGetFunction"); result != kSuccess) return result;
   if (reinterpret_cast<LoadedModule*>(module)->kernels.count(name) == 0) return kNotFound;
-  The().functions.push_back(std::make_unique<LoadedFunction>(LoadedFunction{name}));
+  The().functions.push_back(std::make_unique<LoadedFunction>(LoadedFunction{name, module}));
   *function = reinterpret_cast<Function>(The().functions.back().get());
   return kSuccess;
 }
@@ -577,9 +581,11 @@ Result cuLaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, 
   for (void** word = extra; *word != nullptr; word += 2)
     if (*word == reinterpret_cast<void*>(std::size_t{1}))
       arguments.assign(static_cast<const char*>(word[1]), *static_cast<std::size_t*>(extra[3]));
-  const auto& name = reinterpret_cast<LoadedFunction*>(function)->name;
+  const auto [name, module] = *reinterpret_cast<LoadedFunction*>(function);
   const umbra::stand_in::Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, arguments};
-  return Submit(stream, [name, launch] { return The().kernels.at(name)(launch); });
+  return Submit(stream, [name = name, module = module, launch] {
+    return The().modules.count(module) == 0 ? kIllegalAddress : The().kernels.at(name)(launch);
+  });
 }
 
 }  // extern "C"
