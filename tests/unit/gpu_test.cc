@@ -1,0 +1,144 @@
+// The same on a real GPU, where the machine has one: NVRTC, launches, copies, graphs, matrix products, a device that fails.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "compiler/driver/nvrtc.h"
+#include "runtime/cuda/cublas.h"
+#include "runtime/cuda/kernel.h"
+#include "tests/support/testing.h"
+#include "umbra/tensor.h"
+
+namespace umbra {
+namespace {
+
+#define NEEDS_GPU() \
+  if (cuda::DeviceCount() == 0) GTEST_SKIP() << "no GPU: " << MessageOf([] { SetDevice<gpu>(0); })
+#define NEEDS_NVRTC() \
+  if (FindNvrtc().name.empty()) GTEST_SKIP() << FindNvrtc().problem
+
+struct Arguments {
+  float* data;
+  long long extent;
+  double factor;
+};
+constexpr const char* kSource = R"(
+struct scale_args { float* data; long long extent; double factor; };
+extern "C" __global__ void scale(const scale_args args) {
+  extern __shared__ float staged[];
+  const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  staged[threadIdx.x] = i < args.extent ? args.data[i] : 0.0f;
+  __syncthreads();
+  if (i < args.extent) args.data[i] = staged[threadIdx.x] * (float)args.factor;
+}
+)";
+
+cuda::Kernel Scale(cuda::ImageForm form) {
+  const cuda::DeviceProperties& p = cuda::Properties(0);
+  return {"scale", {CompileCuda(kSource, "scale", {cuda::Architecture{p.major, p.minor, 0}, form}, false)}};
+}
+
+TEST(Gpu, LaunchesWhatNvrtcCompiles) {
+  NEEDS_GPU();
+  NEEDS_NVRTC();
+  for (const cuda::ImageForm form : {cuda::ImageForm::kCubin, cuda::ImageForm::kPtx}) {
+    const cuda::Kernel scale = Scale(form);
+    Stream<gpu> stream;
+    TensorContainer<cpu, 1> x(Shape1(100003)), back(x.shape_);
+    for (index_t i = 0; i < x.size(0); ++i) x[i] = static_cast<float>(i % 1000);
+    TensorContainer<gpu, 1> there(x.shape_);
+    Copy<1, float>(there, x, &stream);
+    const Arguments args{there.dptr_, x.size(0), 2.0};
+    const auto most = static_cast<unsigned>(cuda::Properties(0).shared_per_block_opt_in);  // more than a launch may have unasked
+    scale.Launch({{(100003 + 255) / 256, 1, 1}, {256, 1, 1}, most}, &args, sizeof args, stream.handle_);
+    const cuda::Graph graph = stream.Capture(
+        [&] { scale.Launch({{(100003 + 255) / 256, 1, 1}, {256, 1, 1}, 1024}, &args, sizeof args, stream.handle_); });
+    stream.Launch(graph);
+    Copy<1, float>(back, there, &stream);
+    stream.Wait();
+    for (index_t i = 0; i < x.size(0); ++i) ASSERT_EQ(back[i], 4 * x[i]);
+    EXPECT_GT(scale.Resources(0).registers, 0);
+    EXPECT_EQ(scale.Resources(0).local_bytes, 0u);
+    EXPECT_GT(scale.BlocksPerMultiprocessor(0, 256, 1024), 0);
+  }
+}
+
+TEST(Gpu, CopiesAndMemory) {
+  NEEDS_GPU();
+  Stream<gpu> one, two;
+  const cuda::MemoryStatistics before = cuda::GetMemoryStatistics(0);
+  {
+    TensorContainer<cpu, 2> x(Shape2(3001, 1003)), back(x.shape_);
+    for (index_t y = 0; y < 3001; ++y)
+      for (index_t k = 0; k < 1003; ++k) x[y][k] = static_cast<float>(y * 7 + k);
+    TensorContainer<gpu, 2> a(x.shape_), b(x.shape_);
+    Copy<2, float>(a, x, &one);
+    const cuda::Event start = one.Record();
+    two.WaitFor(one);
+    Copy<2, float>(b, a, &two);
+    a.Release();  // two may still read it
+    TensorContainer<gpu, 2> other(x.shape_, -1.0f);
+    const cuda::Event end = two.Record();
+    Copy<2, float>(back, b, &two);
+    two.Wait();
+    EXPECT_GE(end.MillisecondsSince(start), 0.0);
+    for (index_t y = 0; y < 3001; ++y)
+      for (index_t k = 0; k < 1003; ++k) ASSERT_EQ(back[y][k], x[y][k]);
+  }
+  EXPECT_EQ(cuda::GetMemoryStatistics(0).in_use, before.in_use);
+  std::size_t pitch = 0;
+  EXPECT_SAYS("bytes free", cuda::Allocate(std::size_t{1} << 50, 1, &pitch));
+  cuda::TrimMemory(0);
+}
+
+template <typename T>
+void Multiply(double tolerance) {
+  Stream<gpu> stream;
+  TensorContainer<cpu, 2, T> a(Shape2(130, 70)), b(Shape2(90, 70)), back(Shape2(130, 90)), expected(Shape2(130, 90));
+  for (index_t i = 0; i < 130; ++i)
+    for (index_t k = 0; k < 70; ++k) a[i][k] = static_cast<float>(std::sin(static_cast<double>(i * 3 + k)));
+  for (index_t j = 0; j < 90; ++j)
+    for (index_t k = 0; k < 70; ++k) b[j][k] = static_cast<float>(std::cos(static_cast<double>(j + k * 5)));
+  TensorContainer<gpu, 2, T> ga(a.shape_), gb(b.shape_), gc(back.shape_);
+  for (auto* t : {&ga, &gb, &gc}) t->set_stream(&stream);
+  Copy<2, T>(ga, a, &stream);
+  Copy<2, T>(gb, b, &stream);
+  gc = dot(ga, gb.T());
+  Copy<2, T>(back, gc, &stream);
+  stream.Wait();
+  expected = dot(a, b.T());
+  for (index_t i = 0; i < 130; ++i)
+    for (index_t j = 0; j < 90; ++j)
+      ASSERT_NEAR(static_cast<double>(back[i][j]), static_cast<double>(expected[i][j]), tolerance);
+}
+TEST(Gpu, MultipliesMatrices) {
+  NEEDS_GPU();
+  if (cuda::FindCublas().name.empty()) GTEST_SKIP() << cuda::FindCublas().problem;
+  Multiply<float>(2e-5);  // sums of 70 products of numbers up to 1, in another order
+  Multiply<double>(2e-14);
+  Multiply<half_t>(0.04);  // an ULP of a sum below 64
+  Multiply<bf16_t>(0.3);
+}
+
+void ReadWhatIsNotThere() {
+  const cuda::Kernel scale = Scale(cuda::ImageForm::kCubin);
+  Stream<gpu> stream;
+  const Arguments args{reinterpret_cast<float*>(16), 1000, 2.0};
+  scale.Launch({{4, 1, 1}, {256, 1, 1}, 1024}, &args, sizeof args, stream.handle_);
+  std::string said = MessageOf([&] { stream.Wait(); });
+  said += "|" + MessageOf([&] { stream.Wait(); });
+  std::fputs(said.c_str(), stderr);
+  std::_Exit(0);
+}
+TEST(GpuDeathTest, AFailureIsTold) {
+  NEEDS_GPU();
+  NEEDS_NVRTC();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ReadWhatIsNotThere(), ::testing::ExitedWithCode(0),
+              "has failed: waiting for a CUDA stream: .*CUDA_ERROR_ILLEGAL_ADDRESS.*the kernel launched last is 'scale'.*[|]GPU 0 cannot be used any more");
+}
+
+}  // namespace
+}  // namespace umbra
