@@ -38,6 +38,7 @@ struct DeviceProperties {
   std::size_t shared_per_block_opt_in = 0;  ///< bytes with dynamic shared memory, which the loader asks for
   std::size_t shared_per_multiprocessor = 0, l2_bytes = 0, memory_bytes = 0;
 };
+/// Those of a device, read once.
 const DeviceProperties& Properties(int device);
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -51,12 +52,15 @@ void Free(void* memory) noexcept;
 
 /// Memory for work in `stream` only, from this point of its order to that of FreeInOrder; neither waits.
 void* AllocateInOrder(std::size_t bytes, StreamHandle stream);
+/// Gives back what AllocateInOrder gave, from this point of the stream's order on.
 void FreeInOrder(void* memory, StreamHandle stream) noexcept;
 
 /// Host memory that the device reads and writes by itself: copies from and to it return at once.
 void* AllocatePinned(std::size_t bytes);
+/// Gives back what AllocatePinned gave; null is allowed.
 void FreePinned(void* memory) noexcept;
 
+/// What Umbra has allocated on a device.
 struct MemoryStatistics {
   std::size_t in_use = 0, peak_in_use = 0;  ///< bytes allocated by Umbra, and the most there have been
   std::size_t reserved = 0;                 ///< bytes taken from the device, those kept for reuse included
@@ -64,6 +68,7 @@ struct MemoryStatistics {
   std::size_t device_free = 0, device_total = 0;
   std::uint64_t allocations = 0;
 };
+/// Those of `device`, of this moment.
 MemoryStatistics GetMemoryStatistics(int device);
 /// From now on an allocation that would take in_use over `bytes` is an error, and memory beyond is not kept.
 void SetMemoryLimit(int device, std::size_t bytes);
@@ -98,8 +103,9 @@ void Wait(StreamHandle stream);
 bool IsIdle(StreamHandle stream);
 /// The device that a stream belongs to.
 int DeviceOf(StreamHandle stream);
-/// Makes the stream's handle for matrix products (umbra/cuda_gemm.h), or gives it back.
+/// Makes the stream's handle for matrix products (umbra/cuda_gemm.h).
 void CreateBlasHandle(StreamHandle stream);
+/// Gives back what CreateBlasHandle made.
 void DestroyBlasHandle(StreamHandle stream);
 
 /// A point in a stream's order.
