@@ -45,8 +45,9 @@ class KernelEmitter : private ValueEmitter {
     if (!kernel_.summary.empty())
       out_.Line("// {} \u00b7 {} \u00b7 {}", name, Name(options_.target), kernel_.summary);
     out_.Open("UMBRA_KERNEL_FN void {}(const umbra_args* args, long long begin, long long end)", name);
-    DeclareExtents();
+    DeclareExtents(1);
     DeclareOperands();
+    DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
     DeclareNumbers();
     DeclareUniforms();
     tile_axis_ = TileAxis();
@@ -106,7 +107,7 @@ class KernelEmitter : private ValueEmitter {
           if (row != tile_axis_ && Moves(access, row))
             address += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
         const std::string tile = names_.Make(o.name + "_tile"), stride = VectorStride(static_cast<int>(k));
-        tiles_[static_cast<int>(k)] = tile;
+        at_hand_[static_cast<int>(k)] = tile + "[k]";
         out_.Line("{} {}[{}];", speller_->Type(OperandType(static_cast<int>(k))), tile, width_);
         out_.Line("load_transposed({} + {} * {}, {}, {});", address, i, stride, stride, tile);
       }
@@ -120,7 +121,7 @@ class KernelEmitter : private ValueEmitter {
       }
       out_.Close();
       names_ = outer;
-      tiles_.clear();
+      at_hand_.clear();
       out_.Close();
       return;
     }

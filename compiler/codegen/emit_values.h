@@ -91,9 +91,9 @@ class ValueEmitter : protected KernelShape {
 
   // ---- declarations ---------------------------------------------------------------------------
 
-  void DeclareExtents() {
-    for (int axis = 1; axis < kernel_.rank(); ++axis)
-      if (!IsBaked(axis)) out_.Line("const long long n{0} = args->extent[{0}];", axis);
+  void DeclareExtents(int first) {
+    for (int axis = first; axis < kernel_.rank(); ++axis)
+      if (!IsBaked(axis)) out_.Line("const {1} n{0} = {2}extent[{0}];", axis, index_type_, args_);
   }
 
   void DeclareOperands() {
@@ -110,27 +110,29 @@ class ValueEmitter : protected KernelShape {
                                         Moves(access, axis));
       const std::string base = moves_by_row ? names_.Make(operand.name + "_data") : operand.name;
       operand.base = base;
-      out_.Line("{}{}* {} = static_cast<{}{}*>(args->data[{}]);", access.store ? "" : "const ",
+      out_.Line("{}{}* {} = static_cast<{}{}*>({}data[{}]);", access.store ? "" : "const ",
                 ElementType(buffer.dtype), base, access.store ? "" : "const ",
-                ElementType(buffer.dtype), k);
+                ElementType(buffer.dtype), args_, k);
       for (int axis = 0; axis < rank; ++axis) {
         if (!Moves(access, axis)) continue;
         const bool unit = axis == vector_axis_ && !options_.variant.strided && IsContiguousByPlan(access);
         if (unit) continue;
         auto& stride = operand.stride_names[static_cast<std::size_t>(axis)];
         stride = names_.Make(fmt::format("{}_s{}", operand.name, axis));
-        out_.Line("const long long {} = args->stride[{}];", stride,
+        out_.Line("const {} {} = {}stride[{}];", index_type_, stride, args_,
                   k * static_cast<std::size_t>(rank) + static_cast<std::size_t>(axis));
       }
       operands_.push_back(std::move(operand));
     }
+  }
+
+  // `memory` is the text of a pointer to char.
+  void DeclareRowBuffers(const std::string& memory, const std::string& name) {
     std::string offset;
     for (std::size_t slot = 0; slot < signature_.row_buffers.size(); ++slot) {
       const DType type = signature_.row_buffers[slot];
-      row_names_.push_back(names_.Make(signature_.row_buffers.size() > 1
-                                           ? fmt::format("row{}", slot) : std::string("row")));
-      out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});",
-                ElementType(type), row_names_.back(), offset);
+      row_names_.push_back(names_.Make(signature_.row_buffers.size() > 1 ? fmt::format("{}{}", name, slot) : name));
+      out_.Line("{0}* {1} = reinterpret_cast<{0}*>({2}{3});", ElementType(type), row_names_.back(), memory, offset);
       offset += fmt::format(" + ({} + 15) / 16 * 16 * {}", ExtentName(vector_axis_), SizeOf(type));
     }
   }
@@ -142,7 +144,7 @@ class ValueEmitter : protected KernelShape {
           number.operand < 0 ? fmt::format("m{}", k)
                              : fmt::format("{}_s{}", operands_[static_cast<std::size_t>(number.operand)].name,
                                            number.dim)));
-      out_.Line("const long long {} = args->extent[{}];", number_names_.back(),
+      out_.Line("const {} {} = {}extent[{}];", index_type_, number_names_.back(), args_,
                 static_cast<std::size_t>(kernel_.rank()) + k);
     }
   }
@@ -158,7 +160,7 @@ class ValueEmitter : protected KernelShape {
       }
       Expr e;
       if (v.kind == Value::Kind::kScalar)
-        e = {fmt::format("args->scalar[{}].{}", v.index, Name(v.type))};
+        e = {fmt::format("{}scalar[{}].{}", args_, v.index, Name(v.type))};
       else
         e = DefineScalar(static_cast<int>(id));
       DeclareScalar(static_cast<int>(id), e);
@@ -247,7 +249,8 @@ class ValueEmitter : protected KernelShape {
   }
 
   Expr LoadPacket(const Value& v, const std::string& index, const std::string& lanes) const {
-    if (const auto tile = tiles_.find(v.index); tile != tiles_.end()) return {tile->second + "[k]"};
+    if (const auto found = at_hand_.find(v.index); found != at_hand_.end())
+      return v.type == DType::kBool ? Expr{found->second + " != 0", false} : Expr{found->second};
     const std::string address = Address(v.index, index);
     if (!MovesAlongVector(v.index)) {
       Speller scalar(options_.target, 1);
@@ -398,7 +401,8 @@ class ValueEmitter : protected KernelShape {
       case Value::Kind::kGather: e = DefinePositional(v, index); break;
       case Value::Kind::kLoad: e = LoadPacket(v, index, lanes); break;
       case Value::Kind::kStaged:
-        e = StagedPacket(v, index, lanes);
+        if (const auto found = kept_at_hand_.find(v.index); found != kept_at_hand_.end()) e = {found->second};
+        else e = StagedPacket(v, index, lanes);
         break;
       default: e = DefinePacket(id);
     }
@@ -427,7 +431,9 @@ class ValueEmitter : protected KernelShape {
   Writer& out_;
   int width_;
   std::unique_ptr<Speller> speller_;
-  std::map<int, std::string> tiles_;  // operands of which a transposed tile is at hand
+  std::string args_ = "args->", index_type_ = "long long";  // how arguments are reached, the type of positions
+  std::map<int, std::string> at_hand_;  // operands whose elements were read before, and the text of the current one
+  std::map<int, std::string> kept_at_hand_;  // the same of row buffers
   bool side_by_side_ = false;  // is a group of packets being written?
   Names names_;
   std::vector<Operand> operands_;

@@ -20,6 +20,7 @@ class KernelShape {
     MarkPositional();
     MarkPackets();
   }
+  virtual ~KernelShape() = default;
 
   /// Lanes of the kernel's packets: as many as the widest dtype has in a register; 1 for plain.
   int PacketWidth() const {
@@ -139,7 +140,7 @@ class KernelShape {
 
   /// Does the operand's address depend on the axis? A launch may cut an elementwise kernel's memory
   /// into rows anew, so axis 0 moves all that the vector axis moves.
-  bool Moves(const runtime::Access& access, int axis) const {
+  virtual bool Moves(const runtime::Access& access, int axis) const {
     if (AxisDim(access, axis) >= 0) return true;
     return signature_.elementwise && axis == 0 && AxisDim(access, vector_axis_) >= 0;
   }
@@ -152,7 +153,7 @@ class KernelShape {
 
   /// Static inner extents are written into the source; those of elementwise kernels are not,
   /// because a launch may cut them anew.
-  bool IsBaked(int axis) const {
+  virtual bool IsBaked(int axis) const {
     const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
     return extent.is_static() && !signature_.elementwise && axis >= signature_.row_axes;
   }

@@ -44,8 +44,9 @@ std::string_view LastWord(std::string_view text) {
 
 // What a line defines, in the prelude's style: `UMBRA_INLINE type name(`, `struct name`, `using name =`.
 std::string_view DefinedBy(std::string_view line) {
-  if (const auto at = line.find("UMBRA_INLINE "); at != std::string_view::npos)
-    return LastWord(line.substr(at, line.find('(', at) - at));
+  for (const std::string_view mark : {"UMBRA_INLINE ", "UMBRA_OUTLINE "})
+    if (const auto at = line.find(mark); at != std::string_view::npos)
+      return LastWord(line.substr(at, line.find('(', at) - at));
   if (const auto at = line.find("struct "); at != std::string_view::npos) {
     const std::string_view rest = line.substr(at + 7);
     return rest.substr(0, static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), IsWordChar) - rest.begin()));

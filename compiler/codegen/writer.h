@@ -33,6 +33,11 @@ class Writer {
     text_ += end;
     text_ += '\n';
   }
+  /// Ends one block and begins the next: `} else {`.
+  void Middle(std::string_view text) {
+    Close(text);
+    ++depth_;
+  }
   void Blank() { text_ += '\n'; }
 
   std::string Take() { return std::move(text_); }

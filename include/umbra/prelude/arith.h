@@ -25,11 +25,13 @@ UMBRA_INLINE To convert(From v) {
 #else
     To r{};
     for (int k = 0; k < kWidth<To>; ++k) r[k] = static_cast<Elem<To>>(v[k]);
+#if !defined(__CUDACC__)
     // g++ 12 takes f64 to f32 to f64 for the identity.
     if constexpr (sizeof(Elem<To>) == 4 && IsSame<Elem<From>, double>::value) {
       if constexpr (static_cast<int>(sizeof(To)) <= kRegisterBytes) __asm__("" : "+v"(r));
       else __asm__("" : "+m"(r));
     }
+#endif
     return r;
 #endif
   }
@@ -151,6 +153,10 @@ UMBRA_INLINE To cast_mask(M mask) {
 
 template <typename V>
 UMBRA_INLINE V sqrt(V a) {
+#if defined(__CUDACC__)
+  if constexpr (IsSame<V, float>::value) return __fsqrt_rn(a);
+  else return __dsqrt_rn(a);
+#else
   if constexpr (IsSame<V, float>::value) {
     return __builtin_sqrtf(a);
   } else if constexpr (IsSame<V, double>::value) {
@@ -164,6 +170,7 @@ UMBRA_INLINE V sqrt(V a) {
     return r;
 #endif
   }
+#endif
 }
 
 namespace detail {

@@ -10,6 +10,7 @@ namespace umbra::simd {
 struct f16 { unsigned short bits; };
 struct bf16 { unsigned short bits; };
 
+#if !defined(__CUDACC__)
 template <typename T, int N>
 struct HalfPacket { typename PacketOf<unsigned short, N>::type bits; };
 
@@ -17,15 +18,19 @@ template <int N>
 struct PacketOf<f16, N> { typedef HalfPacket<f16, N> type; };
 template <int N>
 struct PacketOf<bf16, N> { typedef HalfPacket<bf16, N> type; };
+#endif
 template <> struct PacketOf<f16, 1> { typedef f16 type; };
 template <> struct PacketOf<bf16, 1> { typedef bf16 type; };
 template <> struct Traits<f16> { typedef f16 elem; static constexpr int width = 1; };
 template <> struct Traits<bf16> { typedef bf16 elem; static constexpr int width = 1; };
+#if !defined(__CUDACC__)
 template <typename T, int N>
 struct Traits<HalfPacket<T, N>> { typedef T elem; static constexpr int width = N; };
+#endif
 
 template <> inline constexpr bool kIsHalf<f16> = true;
 template <> inline constexpr bool kIsHalf<bf16> = true;
+#if !defined(__CUDACC__)
 template <typename T, int N>
 inline constexpr bool kIsHalf<HalfPacket<T, N>> = true;
 
@@ -36,6 +41,7 @@ UMBRA_HALF_PACKETS(2)
 UMBRA_HALF_PACKETS(4)
 UMBRA_HALF_PACKETS(8)
 UMBRA_HALF_PACKETS(16)
+#endif
 
 namespace detail {
 

@@ -17,57 +17,65 @@ struct Angle { V hi, lo; Bits<V> quadrant; };
 template <typename E>
 UMBRA_INLINE E angle_limit() { return sizeof(E) == 4 ? E(8192) : E(1048576); }
 
-// Payne and Hanek's reduction: of 2 / pi only the bits that matter for x are multiplied.
+// The upper half of a product.
+UMBRA_INLINE unsigned long long high_product(unsigned long long a, unsigned long long b) {
+#if defined(__CUDACC__)
+  return __umul64hi(a, b);
+#else
+  return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
+#endif
+}
+
+// Zeros before the first digit of x > 0.
+UMBRA_INLINE int leading_zeros(unsigned long long x) {
+#if defined(__CUDACC__)
+  return __clzll(static_cast<i64>(x));
+#else
+  return __builtin_clzll(x);
+#endif
+}
+
+// Payne and Hanek's reduction of one x >= 0 beyond the limit: of 2 / pi only the bits that matter are multiplied.
 template <typename E>
-struct FarAngle {
-  static constexpr unsigned long long kTwoOverPi[] = {
+UMBRA_OUTLINE Angle<E> far_angle(E x) {
+  typedef unsigned long long u64;
+  static constexpr u64 two_over_pi[] = {
       0, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
       0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4,
       0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
       0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
       0x56033046fc7b6bab};  // the first 64 bits stand before the point
-
-  // Replaces the lanes of the angle whose x >= 0 is beyond the limit.
-  template <typename Int>
-  __attribute__((noinline)) static void replace(int lanes, const E* xs, E* hi, E* lo, Int* quadrant) {
-    for (int k = 0; k < lanes; ++k) {
-      if (!(xs[k] >= angle_limit<E>())) continue;
-      typedef unsigned __int128 Wide;
-      const double x = xs[k];
-      const auto pattern = __builtin_bit_cast(unsigned long long, x);
-      const int exponent = static_cast<int>(pattern >> 52);
-      if (exponent == 2047) {
-        hi[k] = lo[k] = xs[k] - xs[k];
-        continue;
-      }
-      const unsigned long long m = (pattern & 0xfffffffffffff) | 0x10000000000000;
-      const int skipped = exponent - 1075 + 62, shift = skipped % 64;
-      unsigned long long window[3];
-      for (int i = 0; i < 3; ++i) {
-        const unsigned long long* at = kTwoOverPi + skipped / 64 + i;
-        window[i] = shift == 0 ? at[0] : at[0] << shift | at[1] >> (64 - shift);
-      }
-      // m times the window: quarter turns above, then their fraction.
-      const Wide low = Wide(m) * window[2];
-      const Wide middle = Wide(m) * window[1] + (low >> 64);
-      const unsigned long long high = m * window[0] + static_cast<unsigned long long>(middle >> 64);
-      Wide fraction = (Wide(high) << 66) | (Wide(static_cast<unsigned long long>(middle)) << 2) |
-                      (static_cast<unsigned long long>(low) >> 62);
-      const bool negative = (fraction >> 127) != 0;
-      if (negative) fraction = -fraction;
-      const int zeros = __builtin_clzll(static_cast<unsigned long long>(fraction >> 64) | 1);
-      const auto top = static_cast<unsigned long long>((fraction << zeros) >> 64);
-      const auto turn = static_cast<unsigned long long>((Wide(top) * 0xc90fdaa22168c234) >> 64);
-      const double unit = __builtin_bit_cast(double, static_cast<unsigned long long>(1023 - 63 - zeros) << 52);
-      const double most = static_cast<double>(static_cast<i64>(turn >> 11)) * (unit * 2048);
-      const E head = static_cast<E>(most);
-      const E rest = static_cast<E>((most - head) + static_cast<double>(static_cast<i64>(turn & 2047)) * unit);
-      hi[k] = negative ? -head : head;
-      lo[k] = negative ? -rest : rest;
-      quadrant[k] = static_cast<Int>((high >> 62) + negative);
-    }
+  constexpr int digits = sizeof(E) == 4 ? 23 : 52, bias = sizeof(E) == 4 ? 127 : 1023;
+  const auto pattern = bits(x);
+  const int exponent = static_cast<int>(pattern >> digits);
+  if (exponent == 2 * bias + 1) return {x - x, x - x, 0};
+  // x = m 2^(exponent - bias - 52)
+  const u64 m = static_cast<u64>((i64{pattern} & ((1LL << digits) - 1)) | (1LL << digits)) << (52 - digits);
+  const int skipped = exponent - bias + 10, shift = skipped % 64;
+  u64 window[3];
+  for (int i = 0; i < 3; ++i) {
+    const u64 first = two_over_pi[skipped / 64 + i], second = two_over_pi[skipped / 64 + i + 1];
+    window[i] = shift == 0 ? first : first << shift | second >> (64 - shift);
   }
-};
+  // m times the window: quarter turns above, then their fraction.
+  const u64 low = m * window[2], carried = high_product(m, window[2]);
+  const u64 middle = m * window[1] + carried;
+  const u64 high = m * window[0] + high_product(m, window[1]) + (middle < carried ? 1 : 0);
+  u64 fraction = high << 2 | middle >> 62, rest = middle << 2 | low >> 62;
+  const bool negative = fraction >> 63 != 0;
+  if (negative) {
+    rest = 0 - rest;
+    fraction = ~fraction + (rest == 0 ? 1 : 0);
+  }
+  const int zeros = leading_zeros(fraction | 1);
+  const u64 top = zeros == 0 ? fraction : fraction << zeros | rest >> (64 - zeros);
+  const i64 turn = static_cast<i64>(high_product(top, 0xc90fdaa22168c234) >> 1);
+  const E unit = from_bits<E>(static_cast<Bits<E>>(bias - 62 - zeros) << digits);
+  const E most = static_cast<E>(turn);
+  const E hi = most * unit, lo = static_cast<E>(turn - static_cast<i64>(most)) * unit;
+  const auto quadrant = static_cast<Bits<E>>((high >> 62) + (negative ? 1 : 0));
+  return {negative ? -hi : hi, negative ? -lo : lo, quadrant};
+}
 
 // For x >= 0. The products n P are exact but for the last (Cody and Waite).
 template <typename V>
@@ -92,14 +100,24 @@ UMBRA_INLINE Angle<V> angle(V x) {
   const V hi = most + rest;
   Angle<V> result{hi, ((most - hi) + rest) - last, bits(t)};
   if (__builtin_expect(any(x >= angle_limit<E>()), 0)) {
-    E xs[kWidth<V>], his[kWidth<V>], los[kWidth<V>];
-    Elem<Bits<V>> quadrants[kWidth<V>];
-    store(xs, x);
-    store(his, result.hi);
-    store(los, result.lo);
-    store(quadrants, result.quadrant);
-    FarAngle<E>::replace(kWidth<V>, xs, his, los, quadrants);
-    result = {load<V>(his), load<V>(los), load<Bits<V>>(quadrants)};
+    if constexpr (kWidth<V> == 1) {
+      result = far_angle(x);
+    } else {
+      E xs[kWidth<V>], his[kWidth<V>], los[kWidth<V>];
+      Elem<Bits<V>> quadrants[kWidth<V>];
+      store(xs, x);
+      store(his, result.hi);
+      store(los, result.lo);
+      store(quadrants, result.quadrant);
+      for (int k = 0; k < kWidth<V>; ++k) {
+        if (!(xs[k] >= angle_limit<E>())) continue;
+        const Angle<E> far = far_angle(xs[k]);
+        his[k] = far.hi;
+        los[k] = far.lo;
+        quadrants[k] = far.quadrant;
+      }
+      result = {load<V>(his), load<V>(los), load<Bits<V>>(quadrants)};
+    }
   }
   return result;
 }

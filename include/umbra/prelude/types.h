@@ -2,6 +2,14 @@
 #ifndef UMBRA_PRELUDE_TYPES_H_
 #define UMBRA_PRELUDE_TYPES_H_
 
+#if defined(__CUDACC__)
+#define UMBRA_INLINE __device__ __forceinline__
+#define UMBRA_OUTLINE __device__ __noinline__
+#define __builtin_inf() __longlong_as_double(0x7ff0000000000000LL)
+#define __builtin_inff() __int_as_float(0x7f800000)
+#define __builtin_nan(text) __longlong_as_double(0x7ff8000000000000LL)
+#define __builtin_nanf(text) __int_as_float(0x7fc00000)
+#else
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #else
@@ -9,8 +17,9 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #endif
-
 #define UMBRA_INLINE __attribute__((always_inline)) inline
+#define UMBRA_OUTLINE __attribute__((noinline))
+#endif
 
 namespace umbra::simd {
 
@@ -36,9 +45,14 @@ struct Traits {
 template <typename V>
 inline constexpr bool kIsHalf = false;
 
-// The packet of N lanes of T; N = 1 is T itself.
+// The packet of N lanes of T; N = 1 is T itself, and all that there is on a GPU.
+#if defined(__CUDACC__)
+template <typename T, int N>
+struct PacketOf;
+#else
 template <typename T, int N>
 struct PacketOf { typedef T type __attribute__((vector_size(N * sizeof(T)))); };
+#endif
 template <typename T>
 struct PacketOf<T, 1> { typedef T type; };
 template <typename T, int N>
@@ -56,6 +70,7 @@ template <> struct IntOfSize<unsigned short> { typedef short type; };
 template <> struct IntOfSize<signed char> { typedef signed char type; };
 template <> struct IntOfSize<unsigned char> { typedef signed char type; };
 
+#if !defined(__CUDACC__)
 #define UMBRA_PACKETS(N)                                                 \
   typedef float f32x##N __attribute__((vector_size(N * sizeof(float))));   \
   typedef double f64x##N __attribute__((vector_size(N * sizeof(double)))); \
@@ -69,6 +84,7 @@ UMBRA_PACKETS(2)
 UMBRA_PACKETS(4)
 UMBRA_PACKETS(8)
 UMBRA_PACKETS(16)
+#endif
 
 #define UMBRA_SCALAR(T) \
   template <> struct Traits<T> { typedef T elem; static constexpr int width = 1; };

@@ -1,0 +1,150 @@
+// Reductions whose results lie along the vector axis: a thread has a column to itself, or shares it with the threads of
+// its block, or of several blocks, that have the same threadIdx.x. What they accumulate is joined through shared memory,
+// and what blocks found by a second kernel.
+#include "compiler/codegen/cuda/emitter.h"
+
+namespace umbra::codegen {
+
+namespace {
+
+using runtime::CudaForm;
+
+class ColumnsEmitter : private CudaEmitter {
+ public:
+  ColumnsEmitter(const CudaTask& task, Writer* out)
+      : CudaEmitter(task.plan, task.kernel, task.options, task.variant, out),
+        rows_(Axes(0, signature_.row_axes - 1)), inner_(Axes(signature_.row_axes, kernel_.rank())) {}
+
+  void Run(const std::string& name) {
+    DeclareArguments(name);
+    Begin(name, IsAlone() ? 256 : 512);
+    if (Splits()) DeclareFound("gridDim.z", Results());
+    if (IsAlone()) OpenColumn();
+    else OpenSharedColumn();
+    for (const Phase& phase : kernel_.phases) RunPhase(phase);
+    if (Splits()) {
+      KeepFound();
+    } else {
+      DeclareRowValues(kernel_.final_row_values);
+      StoreColumn();
+    }
+    if (IsAlone()) out_.Close();
+    CloseRows(rows_);
+    out_.Close();
+  }
+
+  // The second pass: a thread joins what the blocks of a column found.
+  void Finish(const std::string& name) {
+    const Phase& phase = kernel_.phases[0];
+    out_.Blank();
+    Begin(name + "_finish", 256);
+    DeclareFound("*static_cast<const long long*>(args.scratch)", Results());
+    OpenColumn();
+    DeclareRowValues(phase.row_values);
+    for (const auto& reduction : phase.reductions) {
+      const std::string part = names_.Make(AccumulatorName(reduction) + "_part");
+      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), part, Identity(reduction));
+      out_.Line("for (i64 part = 0; part < parts; ++part) {} = {};", part,
+                Join(reduction, part, {fmt::format("{}[{}]", found_[reduction.result], FoundIndex("part"))}));
+      DeclareScalar(reduction.result, {part});
+    }
+    DeclareRowValues(kernel_.final_row_values);
+    for (const auto& store : kernel_.final_stores) StoreScalar(store, i());
+    out_.Close();
+    CloseRows(rows_);
+    out_.Close();
+  }
+
+ private:
+  bool IsAlone() const { return variant_.form == CudaForm::kColumn; }
+  bool Splits() const { return variant_.form == CudaForm::kColumnSplit; }
+  std::string i() const { return fmt::format("i{}", vector_axis_); }
+  std::string Results() const { return rows_.empty() ? ExtentName(vector_axis_) : Points(rows_) + " * " + ExtentName(vector_axis_); }
+
+  std::string FoundIndex(const std::string& part) const {
+    if (!HasRows(rows_)) return fmt::format("{} * {} + {}", part, ExtentName(vector_axis_), i());
+    return fmt::format("({} * ({}) + row) * {} + {}", part, Points(rows_), ExtentName(vector_axis_), i());
+  }
+
+  void Begin(const std::string& name, int threads) {
+    OpenKernel(name, threads);
+    DeclareExtentsOf(Axes(0, kernel_.rank()));
+    DeclareOperands();
+    DeclareNumbers();
+    DeclareUniforms();
+  }
+
+  void OpenColumn() {
+    OpenRows(rows_, Index("blockIdx.y") + " * blockDim.y + threadIdx.y", "gridDim.y * blockDim.y");
+    DeclareRowPointers();
+    out_.Open("for ({0} {1} = {2} * blockDim.x + threadIdx.x; {1} < {3}; {1} += gridDim.x * blockDim.x)", index_type_, i(),
+              Index("blockIdx.x"), ExtentName(vector_axis_));
+  }
+
+  // Threads beyond the last column work on it as well, so that all come to the barriers, and store nothing.
+  void OpenSharedColumn() {
+    out_.Line("const {} column = {} * 32 + threadIdx.x;", index_type_, Index("blockIdx.x"));
+    out_.Line("const bool inside = column < {};", ExtentName(vector_axis_));
+    out_.Line("const {} {} = inside ? column : {} - 1;", index_type_, i(), ExtentName(vector_axis_));
+    OpenRows(rows_, Index("blockIdx.y"), "gridDim.y");
+    DeclareRowPointers();
+  }
+
+  void RunPhase(const Phase& phase) {
+    DeclareRowValues(phase.row_values);
+    if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
+    for (const auto& reduction : phase.reductions) {
+      accumulator_[reduction.result] = names_.Make(AccumulatorName(reduction) + "_part");
+      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), accumulator_[reduction.result], Identity(reduction));
+    }
+    if (IsAlone()) {
+      for (int axis : inner_) out_.Open("for ({0} i{1} = 0; i{1} < {2}; ++i{1})", index_type_, axis, ExtentName(axis));
+    } else {
+      if (phase.stores.empty()) out_.Line("#pragma unroll 4");
+      out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
+                Splits() ? Index("blockIdx.z") + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(inner_),
+                Splits() ? "gridDim.z * blockDim.y" : "blockDim.y");
+      DeclarePositions("walk", inner_);
+    }
+    Names names = names_;
+    DeclareElements(phase, i(), &names);
+    if (!phase.stores.empty() && !IsAlone()) out_.Open("if (inside)");
+    StoreElements(phase, i());
+    if (!phase.stores.empty() && !IsAlone()) out_.Close();
+    for (const auto& reduction : phase.reductions) {
+      const std::string& part = accumulator_[reduction.result];
+      out_.Line("{} = {};", part, Join(reduction, part, AsPacket(reduction.value)));
+    }
+    for (std::size_t depth = IsAlone() ? inner_.size() : 1; depth > 0; --depth) out_.Close();
+    for (const auto& reduction : phase.reductions) {
+      const std::string& part = accumulator_[reduction.result];
+      DeclareScalar(reduction.result, {IsAlone() ? part : fmt::format("column_all<{}>({})", JoinName(reduction), part)});
+    }
+  }
+
+  void KeepFound() {
+    out_.Open("if (inside && threadIdx.y == 0)");
+    for (const auto& reduction : kernel_.phases[0].reductions)
+      out_.Line("{}[{}] = {};", found_[reduction.result], FoundIndex("i64(blockIdx.z)"), text_.at(reduction.result).text);
+    out_.Line("*static_cast<long long*>(args.scratch) = parts;");
+    out_.Close();
+  }
+
+  void StoreColumn() {
+    if (kernel_.final_stores.empty()) return;
+    if (!IsAlone()) out_.Open("if (inside && threadIdx.y == 0)");
+    for (const auto& store : kernel_.final_stores) StoreScalar(store, i());
+    if (!IsAlone()) out_.Close();
+  }
+
+  std::vector<int> rows_, inner_;
+};
+
+}  // namespace
+
+void EmitCudaColumns(const CudaTask& task, const std::string& name, Writer* out) {
+  ColumnsEmitter(task, out).Run(name);
+  if (task.variant.form == CudaForm::kColumnSplit) ColumnsEmitter(task, out).Finish(name);
+}
+
+}  // namespace umbra::codegen

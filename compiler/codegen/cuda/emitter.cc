@@ -1,0 +1,186 @@
+#include "compiler/codegen/cuda/emitter.h"
+
+#include <algorithm>
+
+namespace umbra::codegen {
+
+CudaEmitter::CudaEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
+                         const runtime::CudaVariant& variant, Writer* out)
+    : ValueEmitter(plan, kernel, options, out), variant_(variant), schedule_(ScheduleForCuda(plan, kernel)) {
+  args_ = "args.";
+  // Positions that are computed with are i64 values.
+  index_type_ = variant.wide_index || signature_.positional ? "i64" : "int";
+  for (const char* name : {"row", "first", "step", "walk", "column", "left", "u", "part", "inside", "x0", "y0", "parts", "found"}) names_.Make(name);
+}
+
+void CudaEmitter::DeclareArguments(const std::string& name) {
+  const std::size_t operands = signature_.operands.size(), rank = signature_.axes.size();
+  out_.Open("struct {}_args", name);
+  out_.Line("void* data[{}];", operands);
+  out_.Line("long long stride[{}];", operands * rank);
+  out_.Line("long long extent[{}];", rank + signature_.numbers.size());
+  if (!signature_.scalars.empty()) out_.Line("umbra_scalar scalar[{}];", signature_.scalars.size());
+  out_.Line("void* scratch;");
+  out_.Close("};");
+  out_.Blank();
+}
+
+void CudaEmitter::OpenKernel(const std::string& name, int threads) {
+  out_.Open("extern \"C\" __global__ void __launch_bounds__({1}) {0}(const {2}_args args)", name, threads,
+            name.ends_with("_finish") ? name.substr(0, name.size() - 7) : name);
+}
+
+bool CudaEmitter::IsUsed(int axis) const {
+  for (const auto& access : signature_.operands)
+    if (Moves(access, axis)) return true;
+  return std::any_of(kernel_.values.begin(), kernel_.values.end(), [axis](const Value& v) {
+    return v.kind == Value::Kind::kIndex && v.index == axis;
+  });
+}
+
+std::vector<int> CudaEmitter::Axes(int begin, int end, int skipped) {
+  std::vector<int> axes;
+  for (int axis = begin; axis < end; ++axis)
+    if (axis != skipped) axes.push_back(axis);
+  return axes;
+}
+
+std::string CudaEmitter::Points(const std::vector<int>& axes) const {
+  std::string text;
+  for (int axis : axes) text += (text.empty() ? "" : " * ") + ExtentName(axis);
+  return text.empty() ? "1" : text;
+}
+
+bool CudaEmitter::HasRows(const std::vector<int>& axes) const {
+  return std::any_of(axes.begin(), axes.end(), [this](int axis) {
+    const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
+    return !extent.is_static() || extent.value != 1;
+  });
+}
+
+void CudaEmitter::DeclareExtentsOf(const std::vector<int>& axes) {
+  for (int axis : axes)
+    if (!IsBaked(axis)) out_.Line("const {1} n{0} = args.extent[{0}];", axis, index_type_);
+}
+
+void CudaEmitter::DeclarePositions(const std::string& linear, const std::vector<int>& axes) {
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    if (!IsUsed(axes[k])) continue;
+    std::string text = linear;
+    const std::vector<int> after(axes.begin() + static_cast<std::ptrdiff_t>(k) + 1, axes.end());
+    if (after.size() == 1) text += " / " + Points(after);
+    else if (!after.empty()) text += " / (" + Points(after) + ")";
+    if (k > 0) text += " % " + ExtentName(axes[k]);
+    out_.Line("const {} i{} = {};", index_type_, axes[k], text);
+  }
+}
+
+void CudaEmitter::OpenRows(const std::vector<int>& axes, const std::string& first, const std::string& step) {
+  if (HasRows(axes)) {
+    out_.Open("for ({} row = {}; row < {}; row += {})", index_type_, first, Points(axes), step);
+    DeclarePositions("row", axes);
+    return;
+  }
+  for (int axis : axes)
+    if (IsUsed(axis)) out_.Line("const {} i{} = 0;", index_type_, axis);
+}
+
+void CudaEmitter::CloseRows(const std::vector<int>& axes) {
+  if (HasRows(axes)) out_.Close();
+}
+
+void CudaEmitter::DeclareFound(const std::string& parts, const std::string& points) {
+  out_.Line("const i64 parts = {};", parts);
+  out_.Line("const i64 found = (parts * {} + 15) / 16 * 16;", points.find(' ') == std::string::npos ? points : "(" + points + ")");
+  std::size_t size = 0;
+  for (const auto& reduction : kernel_.phases[0].reductions) {
+    const DType type = value(reduction.result).type;
+    const std::string name = names_.Make(AccumulatorName(reduction) + "_found");
+    found_[reduction.result] = name;
+    out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args.scratch) + 16{2});", ScalarType(type), name,
+              size == 0 ? "" : fmt::format(" + found * {}", size));
+    size += SizeOf(type);
+  }
+}
+
+void CudaEmitter::DeclareRowPointers() {
+  for (std::size_t k = 0; k < operands_.size(); ++k) {
+    const Operand& o = operands_[k];
+    if (o.base == o.name) continue;
+    const auto& access = signature_.operands[k];
+    std::string text = o.base;
+    for (int axis = 0; axis < signature_.row_axes; ++axis)
+      if (axis != vector_axis_ && Moves(access, axis))
+        text += fmt::format(" + i{} * {}", axis, o.stride_names[static_cast<std::size_t>(axis)]);
+    out_.Line("{}{}* {} = {};", access.store ? "" : "const ", ElementType(OperandType(static_cast<int>(k))), o.name, text);
+  }
+}
+
+void CudaEmitter::DeclareRowValues(const std::vector<int>& ids) {
+  const std::string index = columns_ ? fmt::format("i{}", vector_axis_) : "";
+  for (int id : ids) {
+    const Value& v = value(id);
+    if (v.kind == Value::Kind::kIndex) text_[id] = DefinePositional(v, index);
+    else if (v.kind == Value::Kind::kGather) DeclareScalar(id, DefinePositional(v, index));
+    else if (v.kind == Value::Kind::kLoad) DeclareScalar(id, LoadPacket(v, index, ""));
+    else DeclareScalar(id, DefineScalar(id));
+  }
+}
+
+std::vector<int> CudaEmitter::LoadedOperands(const Phase& phase) const {
+  std::vector<int> operands;
+  for (int id : phase.element_values) {
+    const Value& v = value(id);
+    if (v.kind != Value::Kind::kLoad || !MovesAlongVector(v.index)) continue;
+    if (std::find(operands.begin(), operands.end(), v.index) == operands.end()) operands.push_back(v.index);
+  }
+  return operands;
+}
+
+std::vector<int> CudaEmitter::StoredOperands(const Phase& phase) {
+  std::vector<int> operands;
+  for (const auto& store : phase.stores) operands.push_back(store.operand);
+  return operands;
+}
+
+void CudaEmitter::DeclareElements(const Phase& phase, const std::string& index, Names* names) {
+  for (int id : phase.element_values) DeclarePacket(id, index, "", names);
+}
+
+void CudaEmitter::StoreElements(const Phase& phase, const std::string& index) {
+  for (const auto& stage : phase.stages)
+    out_.Line("{};", speller_->Store(value(stage.value).type,
+                                     row_names_[static_cast<std::size_t>(stage.row_buffer)] + " + " + index, AsPacket(stage.value)));
+  for (const auto& store : phase.stores) StoreScalar(store, index);
+}
+
+void CudaEmitter::StoreScalar(const plan::Store& store, const std::string& index) {
+  out_.Line("{};", speller_->Store(OperandType(store.operand), Address(store.operand, index), AsPacket(store.value)));
+}
+
+std::string CudaEmitter::AccumulatorName(const plan::Reduction& reduction) const {
+  const std::string& label = value(reduction.result).label;
+  if (!label.empty()) return label;
+  static constexpr const char* kNames[] = {"total", "most", "least", "prod"};
+  return kNames[static_cast<int>(reduction.kind)];
+}
+
+std::string CudaEmitter::Identity(const plan::Reduction& reduction) const {
+  return IdentityLiteral(reduction.kind, value(reduction.result).type);
+}
+
+const char* CudaEmitter::JoinName(const plan::Reduction& reduction) {
+  static constexpr const char* kJoins[] = {"Sum", "Maximum", "Minimum", "Product"};
+  return kJoins[static_cast<int>(reduction.kind)];
+}
+
+std::string CudaEmitter::Join(const plan::Reduction& reduction, const std::string& a, const Expr& b) const {
+  static constexpr graph::Op kOps[] = {graph::Op::plus, graph::Op::maximum, graph::Op::minimum, graph::Op::mul};
+  const graph::Op op = kOps[static_cast<int>(reduction.kind)];
+  // Extremes test their first operand for NaN: the newcomer's test waits for nothing.
+  const bool swap = op == graph::Op::maximum || op == graph::Op::minimum;
+  const Expr old{a};
+  return speller_->Map(op, value(reduction.result).type, {swap ? b : old, swap ? old : b}, {false, false}).text;
+}
+
+}  // namespace umbra::codegen

@@ -1,0 +1,89 @@
+// What the forms of a CUDA kernel have in common: its signature, positions, values, stores.
+#ifndef UMBRA_COMPILER_CODEGEN_CUDA_EMITTER_H_
+#define UMBRA_COMPILER_CODEGEN_CUDA_EMITTER_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/cuda/generate.h"
+#include "compiler/codegen/emit_values.h"
+
+namespace umbra::codegen {
+
+class CudaEmitter : protected ValueEmitter {
+ public:
+  CudaEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
+              const runtime::CudaVariant& variant, Writer* out);
+
+ protected:
+  // `struct NAME_args`.
+  void DeclareArguments(const std::string& name);
+  // Opens the function. `threads`: the most that a block has.
+  void OpenKernel(const std::string& name, int threads);
+
+  bool IsBaked(int axis) const override { return runtime::IsBakedInCuda(signature_, axis); }
+  bool Moves(const runtime::Access& access, int axis) const override { return AxisDim(access, axis) >= 0; }
+
+  // Is the position along the axis part of an address or a value?
+  bool IsUsed(int axis) const;
+  // The axes [begin, end) without `skipped`.
+  static std::vector<int> Axes(int begin, int end, int skipped = -1);
+  // The number of points of the axes: "n0 * n1".
+  std::string Points(const std::vector<int>& axes) const;
+  // Declares the positions along the axes from a linear one.
+  void DeclarePositions(const std::string& linear, const std::vector<int>& axes);
+  // Are there rows to go through, once the axes are known?
+  bool HasRows(const std::vector<int>& axes) const;
+
+  void DeclareExtentsOf(const std::vector<int>& axes);
+  // Pointers of a row, the axes `row_axes` being known.
+  void DeclareRowPointers();
+  // Values that are one number for a row, or for a column.
+  void DeclareRowValues(const std::vector<int>& ids);
+
+  // The operands of a phase's loads that walk along the vector axis, in order; those of stores.
+  std::vector<int> LoadedOperands(const Phase& phase) const;
+  static std::vector<int> StoredOperands(const Phase& phase);
+
+  // The values of a phase at one point, whose position along the vector axis is `index`.
+  void DeclareElements(const Phase& phase, const std::string& index, Names* names);
+  void StoreElements(const Phase& phase, const std::string& index);
+  void StoreScalar(const plan::Store& store, const std::string& index);
+
+  // Opens what runs over the rows: `first` and `step` are texts; without rows their positions are 0.
+  void OpenRows(const std::vector<int>& axes, const std::string& first, const std::string& step);
+  void CloseRows(const std::vector<int>& axes);
+
+  // What a launch that splits keeps of each reduction in scratch: after the number of parts, an array a reduction.
+  // `points`: how many results there are.
+  void DeclareFound(const std::string& parts, const std::string& points);
+
+  // The text of a position that is known to the kernel as an unsigned built-in: "blockIdx.x".
+  std::string Index(const std::string& built_in) const { return index_type_ + "(" + built_in + ")"; }
+
+  std::string AccumulatorName(const plan::Reduction& reduction) const;
+  std::string Identity(const plan::Reduction& reduction) const;
+  static const char* JoinName(const plan::Reduction& reduction);
+  std::string Join(const plan::Reduction& reduction, const std::string& a, const Expr& b) const;
+
+  std::map<int, std::string> found_;  // by result
+  runtime::CudaVariant variant_;
+  runtime::CudaSchedule schedule_;
+};
+
+/// The forms; each writes its function, or two, and returns the name.
+struct CudaTask {
+  const plan::Plan& plan;
+  const Kernel& kernel;
+  const SourceOptions& options;
+  const runtime::CudaVariant& variant;
+};
+void EmitCudaElements(const CudaTask& task, const std::string& name, Writer* out);
+void EmitCudaTiles(const CudaTask& task, const std::string& name, Writer* out);
+void EmitCudaRows(const CudaTask& task, const std::string& name, Writer* out);
+void EmitCudaColumns(const CudaTask& task, const std::string& name, Writer* out);
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_CUDA_EMITTER_H_

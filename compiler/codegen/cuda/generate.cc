@@ -1,0 +1,111 @@
+#include "compiler/codegen/cuda/generate.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/prelude.h"
+#include "umbra/error.h"
+
+namespace umbra::codegen {
+
+using runtime::CudaForm;
+using runtime::CudaSchedule;
+using runtime::CudaVariant;
+
+namespace {
+
+// Functions that a CUDA compiler declares before any source: no kernel may have their names.
+bool IsTaken(const std::string& name) {
+  static const std::set<std::string> names = {
+      "abs", "acosh", "asinh", "assert", "atanh", "ceil", "clock", "clock64", "copysign", "cospi", "dim3", "erfcinv",
+      "erfcx", "exp10", "fabs", "fdim", "float4", "floor", "fma", "fmax", "fmin", "free", "frexp", "hypot", "ilogb",
+      "isfinite", "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "llabs", "llmax", "llmin", "llrint",
+      "llround", "logb", "lrint", "lround", "malloc", "max", "memcpy", "memset", "min", "modf", "mul24", "nan",
+      "nanosleep", "nearbyint", "nextafter", "norm", "norm3d", "norm4d", "normcdf", "normcdfinv", "pack", "printf",
+      "rcbrt", "remainder", "remquo", "rhypot", "rnorm", "rnorm3d", "rnorm4d", "saturate", "scalbln", "scalbn",
+      "signbit", "sincos", "sincospi", "sinpi", "tgamma", "umax", "umin", "y0", "y1", "yn"};
+  return names.count(name) != 0;
+}
+
+std::string FunctionName(const std::string& wanted) {
+  const std::string name = Names().Make(wanted);
+  return IsTaken(name) ? name + "_kernel" : name;
+}
+
+std::size_t ElementSize(const plan::Plan& plan, const runtime::Access& access) {
+  return SizeOf(plan.buffers[static_cast<std::size_t>(access.buffer)].dtype);
+}
+
+// The row axis along which the operands that lie across the vector axis lie side by side; -1 if it is not one axis.
+int TileAxis(const plan::Plan& plan, const plan::Kernel& kernel) {
+  const auto& signature = kernel.signature;
+  if (!signature.elementwise) return -1;
+  int tile_axis = -1;
+  for (const auto& access : signature.operands) {
+    const int last = static_cast<int>(plan.buffers[static_cast<std::size_t>(access.buffer)].shape.size()) - 1;
+    const int along = access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)];
+    if (along < 0 || along == last) continue;
+    const auto found = std::find(access.dim_of_axis.begin(), access.dim_of_axis.begin() + signature.row_axes, last);
+    const int axis = static_cast<int>(found - access.dim_of_axis.begin());
+    if (access.store || axis == signature.row_axes || (tile_axis >= 0 && axis != tile_axis)) return -1;
+    tile_axis = axis;
+  }
+  return tile_axis;
+}
+
+}  // namespace
+
+CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel) {
+  const auto& signature = kernel.signature;
+  CudaSchedule schedule;
+  schedule.splits = kernel.phases.size() == 1;
+  for (const plan::Phase& phase : kernel.phases)
+    for (const auto& reduction : phase.reductions) {
+      schedule.reduces = true;
+      schedule.partials.push_back(kernel.values[static_cast<std::size_t>(reduction.result)].type);
+    }
+  schedule.splits = schedule.splits && schedule.reduces;
+  if (!schedule.splits) schedule.partials.clear();
+  std::size_t narrowest = 8;
+  int loads = 0;
+  for (const auto& access : signature.operands) {
+    if (access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)] < 0) continue;
+    narrowest = std::min(narrowest, ElementSize(plan, access));
+    loads += access.store ? 0 : 1;
+  }
+  schedule.lanes = static_cast<int>(std::min<std::size_t>(8, 16 / narrowest));
+  schedule.packets = loads <= 2 ? 2 : 1;
+  schedule.tile_axis = TileAxis(plan, kernel);
+  return schedule;
+}
+
+CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant) {
+  CudaSource source;
+  source.function = FunctionName(kernel.signature.name);
+  SourceOptions options;
+  options.target = Target::kPlain;
+  options.variant.strided = variant.strided;
+  Writer out;
+  if (!kernel.summary.empty()) out.Line("// {} \u00b7 cuda \u00b7 {}", source.function, kernel.summary);
+  const CudaTask task{plan, kernel, options, variant};
+  switch (variant.form) {
+    case CudaForm::kElements: EmitCudaElements(task, source.function, &out); break;
+    case CudaForm::kTiles: EmitCudaTiles(task, source.function, &out); break;
+    case CudaForm::kRowPerWarp:
+    case CudaForm::kRowPerBlock:
+    case CudaForm::kRowSplit: EmitCudaRows(task, source.function, &out); break;
+    case CudaForm::kColumn:
+    case CudaForm::kColumnPerBlock:
+    case CudaForm::kColumnSplit: EmitCudaColumns(task, source.function, &out); break;
+  }
+  if (variant.form == CudaForm::kRowSplit || variant.form == CudaForm::kColumnSplit) source.finish = source.function + "_finish";
+  source.kernel = out.Take();
+  return source;
+}
+
+std::string CudaSource::Text() const {
+  return CudaPrelude(kernel) + "\nnamespace umbra::simd {\n\n" + kernel + "\n}  // namespace umbra::simd\n";
+}
+
+}  // namespace umbra::codegen

@@ -1,0 +1,214 @@
+// Reductions along the vector axis. The threads of a warp or of a block go through a row side by side, phase by phase;
+// what they accumulate is joined by shuffles, and through shared memory between warps. Each thread meets the same
+// elements in every phase, so that what a phase keeps of the row needs no barrier. Where rows are few and long, several
+// blocks work on one, and a second kernel joins what they found.
+#include "compiler/codegen/cuda/emitter.h"
+
+namespace umbra::codegen {
+
+namespace {
+
+using runtime::CudaForm;
+
+class RowsEmitter : private CudaEmitter {
+ public:
+  RowsEmitter(const CudaTask& task, Writer* out)
+      : CudaEmitter(task.plan, task.kernel, task.options, task.variant, out),
+        rows_(Axes(0, signature_.row_axes)), walks_(Axes(signature_.row_axes, vector_axis_)),
+        lanes_(variant_.vector ? schedule_.lanes : 1) {}
+
+  void Run(const std::string& name) {
+    DeclareArguments(name);
+    Begin(name, IsWarp() ? 256 : 512);
+    if (Splits()) DeclareFound("gridDim.x * gridDim.z", Points(rows_));
+    OpenRow();
+    DeclareRowPointers();
+    for (const Phase& phase : kernel_.phases) RunPhase(phase);
+    if (Splits()) {
+      KeepFound();
+    } else {
+      DeclareRowValues(kernel_.final_row_values);
+      StoreRow(walks_.empty() ? "threadIdx.x == 0" : "threadIdx.x == 0 && threadIdx.y == 0");
+    }
+    if (!IsWarp()) CloseRows(rows_);
+    out_.Close();
+  }
+
+  // The second pass: a block joins what the blocks of a row found.
+  void Finish(const std::string& name) {
+    const Phase& phase = kernel_.phases[0];
+    out_.Blank();
+    Begin(name + "_finish", 256);
+    DeclareFound("*static_cast<const long long*>(args.scratch)", Points(rows_));
+    out_.Line("const {} row = {};", index_type_, Index("blockIdx.x"));
+    DeclarePositions("row", rows_);
+    DeclareRowPointers();
+    DeclareRowValues(phase.row_values);
+    for (const auto& reduction : phase.reductions) {
+      const std::string part = names_.Make(AccumulatorName(reduction) + "_part");
+      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), part, Identity(reduction));
+      out_.Line("for (i64 part = threadIdx.x; part < parts; part += blockDim.x) {} = {};", part,
+                Join(reduction, part, {found_[reduction.result] + "[row * parts + part]"}));
+      DeclareScalar(reduction.result, {fmt::format("block_all<{}>({})", JoinName(reduction), part)});
+    }
+    DeclareRowValues(kernel_.final_row_values);
+    StoreRow("threadIdx.x == 0");
+    out_.Close();
+  }
+
+ private:
+  bool Splits() const { return variant_.form == CudaForm::kRowSplit; }
+  bool IsWarp() const { return variant_.form == CudaForm::kRowPerWarp; }
+  std::string i() const { return fmt::format("i{}", vector_axis_); }
+
+  void Begin(const std::string& name, int threads) {
+    OpenKernel(name, threads);
+    DeclareExtentsOf(Axes(0, kernel_.rank()));
+    DeclareOperands();
+    DeclareNumbers();
+    DeclareUniforms();
+  }
+
+  // Bytes of what is kept of a row.
+  std::string RowBytes() const {
+    std::size_t size = 0;
+    for (DType type : signature_.row_buffers) size += SizeOf(type);
+    return fmt::format("({} + 15) / 16 * {}", ExtentName(vector_axis_), 16 * size);
+  }
+
+  void OpenRow() {
+    const bool keeps = !signature_.row_buffers.empty();
+    if (IsWarp()) {
+      if (keeps) DeclareRowBuffers(fmt::format("shared_memory + threadIdx.y * ({})", RowBytes()), "kept");
+      out_.Line("const {} row = {} * blockDim.y + threadIdx.y;", index_type_, Index("blockIdx.x"));
+      out_.Line("if (row >= {}) return;", Points(rows_));
+      DeclarePositions("row", rows_);
+      return;
+    }
+    if (keeps && variant_.rows_in_scratch)
+      DeclareRowBuffers(fmt::format("static_cast<char*>(args.scratch) + i64(blockIdx.x) * ({})", RowBytes()), "kept");
+    else if (keeps)
+      DeclareRowBuffers("shared_memory", "kept");
+    const char* along = Splits() ? "y" : "x";
+    OpenRows(rows_, Index(fmt::format("blockIdx.{}", along)), fmt::format("gridDim.{}", along));
+  }
+
+  void RunPhase(const Phase& phase) {
+    DeclareRowValues(phase.row_values);
+    if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
+    for (const auto& reduction : phase.reductions) {
+      const std::string name = names_.Make(AccumulatorName(reduction) + "_part"), type = ScalarType(value(reduction.result).type);
+      accumulator_[reduction.result] = name;
+      if (lanes_ == 1) {
+        out_.Line("{} {} = {};", type, name, Identity(reduction));
+      } else {
+        out_.Line("{} {}[{}];", type, name, lanes_);
+        out_.Line("for (auto& part : {}) part = {};", name, Identity(reduction));
+      }
+    }
+    Loop(phase);
+    for (const auto& reduction : phase.reductions) {
+      const std::string& part = accumulator_[reduction.result];
+      DeclareScalar(reduction.result,
+                    {fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", JoinName(reduction),
+                                 lanes_ == 1 ? part : fmt::format("fold<{}>({})", JoinName(reduction), part))});
+    }
+  }
+
+  void Loop(const Phase& phase) {
+    if (!walks_.empty()) {
+      out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
+                Splits() ? Index("blockIdx.z") + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(walks_),
+                Splits() ? "gridDim.z * blockDim.y" : "blockDim.y");
+      DeclarePositions("walk", walks_);
+    }
+    std::string first = Splits() ? Index("blockIdx.x") + " * blockDim.x + threadIdx.x" : "threadIdx.x";
+    std::string step = IsWarp() ? "32" : Splits() ? "gridDim.x * blockDim.x" : "blockDim.x";
+    if (lanes_ > 1) {
+      first = Splits() ? fmt::format("({}) * {}", first, lanes_) : fmt::format("{} * {}", first, lanes_);
+      step = IsWarp() ? std::to_string(32 * lanes_) : fmt::format("{} * {}", step, lanes_);
+    }
+    if (phase.stores.empty()) out_.Line("#pragma unroll 4");
+    out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, i(), first, ExtentName(vector_axis_), step);
+    Names names = names_;
+    if (lanes_ == 1) {
+      DeclareElements(phase, i(), &names);
+      StoreElements(phase, i());
+      Accumulate(phase, "");
+    } else {
+      Packet(phase, &names);
+    }
+    out_.Close();
+    if (!walks_.empty()) out_.Close();
+  }
+
+  void Accumulate(const Phase& phase, const std::string& at) {
+    for (const auto& reduction : phase.reductions) {
+      const std::string part = accumulator_[reduction.result] + at;
+      out_.Line("{} = {};", part, Join(reduction, part, AsPacket(reduction.value)));
+    }
+  }
+
+  void Packet(const Phase& phase, Names* names) {
+    const auto pack = [&](DType type, const std::string& of, const std::string& from) {
+      const std::string name = names->Make(of + "_pack");
+      if (from.empty()) out_.Line("pack<{}, {}> {};", ElementType(type), lanes_, name);
+      else out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(type), lanes_, name, lanes_, from);
+      return name;
+    };
+    for (int k : LoadedOperands(phase))
+      at_hand_[k] = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Address(k, i())) + "[k]";
+    for (int id : phase.element_values) {
+      const Value& v = value(id);
+      if (v.kind != Value::Kind::kStaged || kept_at_hand_.count(v.index) != 0) continue;
+      const std::string& kept = row_names_[static_cast<std::size_t>(v.index)];
+      kept_at_hand_[v.index] = pack(v.type, kept, kept + " + " + i()) + "[k]";
+    }
+    std::vector<std::string> stages, stores;
+    for (const auto& stage : phase.stages)
+      stages.push_back(pack(value(stage.value).type, row_names_[static_cast<std::size_t>(stage.row_buffer)], ""));
+    for (const auto& store : phase.stores)
+      stores.push_back(pack(OperandType(store.operand), operands_[static_cast<std::size_t>(store.operand)].name, ""));
+    out_.Line("#pragma unroll");
+    out_.Open("for (int k = 0; k < {}; ++k)", lanes_);
+    DeclareElements(phase, i() + " + k", names);
+    for (std::size_t s = 0; s < stages.size(); ++s) out_.Line("{}[k] = {};", stages[s], AsPacket(phase.stages[s].value).text);
+    for (std::size_t s = 0; s < stores.size(); ++s) out_.Line("{}[k] = {};", stores[s], AsPacket(phase.stores[s].value).text);
+    Accumulate(phase, "[k]");
+    out_.Close();
+    for (std::size_t s = 0; s < stages.size(); ++s)
+      out_.Line("store_pack({} + {}, {});", row_names_[static_cast<std::size_t>(phase.stages[s].row_buffer)], i(), stages[s]);
+    for (std::size_t s = 0; s < stores.size(); ++s)
+      out_.Line("store_pack({}, {});", Address(phase.stores[s].operand, i()), stores[s]);
+    at_hand_.clear();
+    kept_at_hand_.clear();
+  }
+
+  void KeepFound() {
+    out_.Open("if (threadIdx.x == 0 && threadIdx.y == 0)");
+    const std::string row = HasRows(rows_) ? "row * parts + " : "";
+    for (const auto& reduction : kernel_.phases[0].reductions)
+      out_.Line("{}[{}blockIdx.z * gridDim.x + blockIdx.x] = {};", found_[reduction.result], row, text_.at(reduction.result).text);
+    out_.Line("*static_cast<long long*>(args.scratch) = parts;");
+    out_.Close();
+  }
+
+  void StoreRow(const std::string& condition) {
+    if (kernel_.final_stores.empty()) return;
+    out_.Open("if ({})", condition);
+    for (const auto& store : kernel_.final_stores) StoreScalar(store, "");
+    out_.Close();
+  }
+
+  std::vector<int> rows_, walks_;
+  int lanes_;
+};
+
+}  // namespace
+
+void EmitCudaRows(const CudaTask& task, const std::string& name, Writer* out) {
+  RowsEmitter(task, out).Run(name);
+  if (task.variant.form == CudaForm::kRowSplit) RowsEmitter(task, out).Finish(name);
+}
+
+}  // namespace umbra::codegen

@@ -1,0 +1,98 @@
+// How a generated CUDA kernel is launched: which form of it fits the operands, the grid, the memory
+// that it needs. The code generator and the runtime share what is here; neither knows the other.
+//
+// A kernel is `extern "C" __global__ void NAME(const NAME_args args)`. NAME_args has entries of 8
+// bytes only, those that are empty left out, in this order: the base address of each operand, a row
+// of strides (elements, one an axis) for each operand, the extents of the axes followed by the
+// signature's numbers, the scalars, and the address of the scratch memory. Forms that split a
+// reduction have a second kernel, NAME_finish, which takes the same arguments after the first.
+#ifndef UMBRA_CUDA_LAUNCH_H_
+#define UMBRA_CUDA_LAUNCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "umbra/function.h"
+
+namespace umbra::runtime {
+
+/// How the threads of a grid share the work of a kernel.
+enum class CudaForm : std::uint8_t {
+  kElements,      ///< no reduction: a thread computes packets of elements
+  kTiles,         ///< no reduction: transposed operands go through square tiles in shared memory
+  kRowPerWarp,    ///< a reduction along the vector axis: a warp works on a row
+  kRowPerBlock,   ///< the same: a block works on a row
+  kRowSplit,      ///< the same: several blocks work on a row; NAME_finish joins what they found
+  kColumn,        ///< the vector axis is kept: a thread reduces a column
+  kColumnPerBlock,  ///< the same: the threads of a block that share threadIdx.x reduce a column
+  kColumnSplit,     ///< the same: those of several blocks; NAME_finish joins what they found
+};
+
+/// Which text of a kernel a launch needs.
+struct CudaVariant {
+  CudaForm form = CudaForm::kElements;
+  bool vector = false;        ///< operands are read and written in packets of up to 16 bytes
+  bool strided = false;       ///< operands may have any stride along the vector axis
+  bool wide_index = false;    ///< offsets need 64 bits
+  bool rows_in_scratch = false;  ///< row buffers are too large for shared memory
+
+  /// A number that tells variants apart, below kCount.
+  int index() const {
+    return static_cast<int>(form) * 16 + (vector ? 1 : 0) + (strided ? 2 : 0) + (wide_index ? 4 : 0) +
+           (rows_in_scratch ? 8 : 0);
+  }
+  static constexpr int kCount = 8 * 16;
+  bool operator==(const CudaVariant& other) const { return index() == other.index(); }
+};
+
+/// What the code generator knows of a kernel whatever the variant.
+struct CudaSchedule {
+  bool reduces = false;
+  bool splits = false;   ///< one phase, so that several blocks may share a reduction
+  int lanes = 4;         ///< elements of a packet
+  int packets = 1;       ///< packets of an operand that a thread loads at once, of kElements
+  int tile_axis = -1;    ///< the row axis along which transposed operands lie side by side
+  std::vector<DType> partials;  ///< dtypes of what a block finds of each reduction, if it splits
+};
+
+/// Is the extent of `axis` written into the source, so that a launch may not merge the axis?
+bool IsBakedInCuda(const KernelSignature& signature, int axis);
+
+struct CudaLimits {
+  std::size_t shared_bytes = 48 * 1024;  ///< dynamic shared memory that a block may have
+};
+
+/// Threads along x, y and z.
+struct CudaDims {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+/// A launch with everything decided but the addresses.
+struct CudaLaunch {
+  CudaVariant variant;
+  std::vector<index_t> stride;  ///< operand-major, as NAME_args wants it
+  std::vector<index_t> extent;  ///< of the axes, then the numbers
+  CudaDims grid, block;
+  std::size_t shared_bytes = 0;   ///< dynamic shared memory of a block; above 48 KiB a kernel has to ask for it
+  std::size_t scratch_bytes = 0;  ///< device memory, 16-byte aligned, private to the launch
+  CudaDims finish_grid, finish_block;  ///< of NAME_finish, where the form splits
+  bool finishes() const {
+    return variant.form == CudaForm::kRowSplit || variant.form == CudaForm::kColumnSplit;
+  }
+};
+
+/// Decides a launch on `buffers` (all of the program, in order). The result depends on extents,
+/// strides, addresses and limits alone, so that the same call gives the same bits.
+CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& schedule,
+                          const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
+                          const CudaLimits& limits);
+
+/// The bytes of NAME_args for a launch: `data` are the operands' addresses in the signature's
+/// order, `scalars` those that the kernel reads.
+std::vector<std::uint64_t> CudaArguments(const CudaLaunch& launch, const std::vector<void*>& data,
+                                         const std::vector<umbra_scalar>& scalars, void* scratch);
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_CUDA_LAUNCH_H_

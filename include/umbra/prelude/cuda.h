@@ -1,0 +1,91 @@
+// What a generated CUDA kernel has besides the functions of one number: packets in memory, and reductions over
+// the threads of a warp, a block or a column, in an order that depends on the shape of the block alone.
+#ifndef UMBRA_PRELUDE_CUDA_H_
+#define UMBRA_PRELUDE_CUDA_H_
+
+#include "umbra/prelude/arith.h"
+
+// As in umbra/kernel_abi.h.
+union umbra_scalar {
+  float f32;
+  double f64;
+  int i32;
+  long long i64;
+};
+
+// Dynamic shared memory.
+extern __shared__ __align__(16) char shared_memory[];
+
+namespace umbra::simd {
+
+// N elements that lie side by side, read and written 16 bytes at a time.
+template <typename T, int N>
+struct pack {
+  alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) T at[N];
+  UMBRA_INLINE T& operator[](int k) { return at[k]; }
+  UMBRA_INLINE const T& operator[](int k) const { return at[k]; }
+};
+
+template <int N, typename T>
+UMBRA_INLINE pack<T, N> load_pack(const T* p) { return *reinterpret_cast<const pack<T, N>*>(p); }
+
+// The first `left` elements of N.
+template <int N, typename T>
+UMBRA_INLINE pack<T, N> load_pack_head(const T* p, i64 left) {
+  if (left >= N) return load_pack<N>(p);
+  pack<T, N> v = {};
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    if (k < left) v[k] = p[k];
+  return v;
+}
+
+template <typename T, int N>
+UMBRA_INLINE void store_pack(T* p, const pack<T, N>& v) { *reinterpret_cast<pack<T, N>*>(p) = v; }
+
+template <typename T, int N>
+UMBRA_INLINE void store_pack_head(T* p, const pack<T, N>& v, i64 left) {
+  if (left >= N) return store_pack(p, v);
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    if (k < left) p[k] = v[k];
+}
+
+// The values of a warp's threads joined, in every thread.
+template <typename Join, typename T>
+UMBRA_INLINE T warp_all(T v) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) v = Join::join(v, __shfl_xor_sync(0xffffffff, v, step));
+  return v;
+}
+
+// The values of a block's threads joined, in every thread; they are a multiple of 32.
+template <typename Join, typename T>
+UMBRA_INLINE T block_all(T v) {
+  __shared__ T parts[32];
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
+  const int warps = blockDim.x * blockDim.y / 32;
+  v = warp_all<Join>(v);
+  __syncthreads();
+  if (thread % 32 == 0) parts[thread / 32] = v;
+  __syncthreads();
+  T all = parts[0];
+  for (int warp = 1; warp < warps; ++warp) all = Join::join(all, parts[warp]);
+  return all;
+}
+
+// The values of the threads of a block of 32 columns joined that share threadIdx.x, in each of them.
+template <typename Join, typename T>
+UMBRA_INLINE T column_all(T v) {
+  __shared__ T parts[32][32];
+  __syncthreads();
+  parts[threadIdx.y][threadIdx.x] = v;
+  __syncthreads();
+  T all = parts[0][threadIdx.x];
+  for (int y = 1; y < static_cast<int>(blockDim.y); ++y) all = Join::join(all, parts[y][threadIdx.x]);
+  return all;
+}
+
+}  // namespace umbra::simd
+
+#endif  // UMBRA_PRELUDE_CUDA_H_

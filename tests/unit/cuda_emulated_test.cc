@@ -1,0 +1,173 @@
+// Generated CUDA kernels, run by the emulator, against the interpreter.
+#include <gtest/gtest.h>
+
+#include "compiler/graph/graph.h"
+#include "tests/support/drawn.h"
+#include "tests/support/emulated.h"
+#include "umbra/compile.h"
+
+namespace umbra {
+namespace {
+
+using namespace drawn;  // NOLINT: the test's own words
+
+// Calls whose kernels are compiled together: what each expects is computed by the interpreter.
+class Calls {
+ public:
+  struct Shape {
+    std::vector<index_t> extents;
+    index_t padding = 0;
+  };
+
+  /// `text` on operands of these shapes, in the order of the graph's inputs.
+  void Add(const std::string& text, const std::vector<Shape>& inputs, double tolerance = 1e-5, runtime::CudaLimits limits = {}) {
+    Add(graph::ParseText(text)[0], inputs, tolerance, limits);
+  }
+
+  void Add(const std::shared_ptr<const graph::Graph>& graph, const std::vector<Shape>& shapes, double tolerance,
+           runtime::CudaLimits limits = {}) {
+    auto one = std::make_unique<One>();
+    one->what = graph::Print(*graph);
+    one->tolerance = tolerance;
+    runtime::Arguments arguments;
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      const DType type = graph->node(graph->inputs()[k]).dtype;
+      one->operands.push_back(std::make_unique<Tensor>(type, shapes[k].extents, shapes[k].padding, &random_));
+      arguments.inputs.push_back(one->operands.back()->ref);
+    }
+    for (int id : graph->scalars()) arguments.scalars.push_back(ScalarOf(graph->node(id).dtype));
+    CompileOptions options;
+    options.engine = Engine::kInterpreter;
+    const Function function = Compile(graph, options);
+    const auto result_shapes = runtime::OutputShapes(function.program(), arguments.inputs);
+    runtime::Arguments own = arguments;
+    for (std::size_t k = 0; k < result_shapes.size(); ++k) {
+      const DType type = graph->node(graph->outputs()[k].node).dtype;
+      const index_t padding = shapes.empty() ? 0 : shapes[0].padding;
+      one->expected.push_back(std::make_unique<Tensor>(type, result_shapes[k], padding, nullptr));
+      one->got.push_back(std::make_unique<Tensor>(type, result_shapes[k], padding, nullptr));
+      arguments.outputs.push_back(one->expected.back()->ref);
+      own.outputs.push_back(one->got.back()->ref);
+    }
+    function(arguments);
+    one->call = std::make_unique<emulated::Call>(&library_, *graph, own, limits);
+    calls_.push_back(std::move(one));
+  }
+
+  const std::vector<runtime::CudaLaunch>& launches() const { return calls_.back()->call->launches(); }
+
+  void Run() {
+    library_.Build();
+    for (const auto& one : calls_)
+      for (const bool reverse : {false, true}) {
+        std::vector<std::vector<char>> before;
+        for (auto& tensor : one->got) std::fill(tensor->bytes.begin(), tensor->bytes.end(), 0x5a);
+        one->call->Run(reverse);
+        for (std::size_t k = 0; k < one->got.size(); ++k) {
+          ExpectSame(*one->expected[k], *one->got[k], one->tolerance, one->what + (reverse ? " in reverse" : ""));
+          ExpectUntouched(*one->got[k], one->what);
+        }
+      }
+  }
+
+ private:
+  struct One {
+    std::string what;
+    double tolerance;
+    std::vector<std::unique_ptr<Tensor>> operands, expected, got;
+    std::unique_ptr<emulated::Call> call;
+  };
+
+  static umbra_scalar ScalarOf(DType type) {
+    umbra_scalar scalar{};
+    if (type == DType::kFloat32) scalar.f32 = 0.75f;
+    else if (type == DType::kFloat64) scalar.f64 = 0.75;
+    else if (type == DType::kInt64) scalar.i64 = 3;
+    else scalar.i32 = 3;
+    return scalar;
+  }
+
+  // Nothing is written between the rows and around the tensor.
+  static void ExpectUntouched(const Tensor& tensor, const std::string& what) {
+    std::vector<bool> own(tensor.bytes.size());
+    const auto size = static_cast<index_t>(SizeOf(tensor.dtype));
+    const index_t base = static_cast<const char*>(tensor.ref.data) - tensor.bytes.data();
+    ForEachIndex(tensor.ref.shape, [&](const std::vector<index_t>& index) {
+      index_t at = base;
+      for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * tensor.ref.stride[d] * size;
+      for (index_t k = 0; k < size; ++k) own[static_cast<std::size_t>(at + k)] = true;
+    });
+    for (std::size_t k = 0; k < own.size(); ++k)
+      if (!own[k] && tensor.bytes[k] != 0x5a) {
+        ADD_FAILURE() << "byte " << static_cast<index_t>(k) - base << " outside of the tensor is written: " << what;
+        return;
+      }
+  }
+
+  std::mt19937 random_{20261121};
+  emulated::Library library_;
+  std::vector<std::unique_ptr<One>> calls_;
+};
+
+TEST(CudaEmulated, Elements) {
+  Calls calls;
+  const std::string triad = "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }";
+  for (const index_t n : {1, 3, 31, 4096, 20003}) calls.Add(triad, {{{n}}, {{n}}});
+  const std::string gelu = "kernel bias_gelu(x: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) { y = gelu(x + broadcast<1>(bias)) }";
+  for (const index_t m : {1, 7, 64, 131, 1030})
+    for (const index_t padding : {0, 4, 1}) calls.Add(gelu, {{{33, m}, padding}, {{m}}});
+  calls.Run();
+}
+
+TEST(CudaEmulated, Rows) {
+  Calls calls;
+  const std::string softmax =
+      "kernel softmax(x: f32[n, m], s: f32) -> (y: f32[n, m]) {\n  t = x * s\n  e = exp(t - broadcast<0>(reduce_with_axis<maximum>(t, 1)))\n"
+      "  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}";
+  for (const index_t m : {1, 5, 32, 64, 100, 1024, 1025, 4100, 5003})
+    for (const index_t padding : {0, 4, 1}) calls.Add(softmax, {{{19, m}, padding}});
+  const std::string layernorm =
+      "kernel layernorm(x: f32[n, m], g: f32[m], b: f32[m]) -> (y: f32[n, m], mean: f32[n]) {\n"
+      "  mean = reduce_with_axis<sum>(x, 1) * 0.01\n  d = x - broadcast<0>(mean)\n"
+      "  v = reduce_with_axis<sum>(d * d, 1) * 0.01\n  y = d / broadcast<0>(sqrt(v + 0.001)) * broadcast<1>(g) + broadcast<1>(b)\n}";
+  for (const index_t m : {7, 128, 2048, 2049}) calls.Add(layernorm, {{{9, m}}, {{m}}, {{m}}}, 1e-4);
+  // Rows that shared memory does not hold.
+  calls.Add(softmax, {{{700, 1100}}}, 1e-5, {4096});
+  EXPECT_TRUE(calls.launches()[0].variant.rows_in_scratch);
+  // Few long rows, and all of a tensor.
+  const std::string total = "kernel total(x: f32[n, m]) -> (t: f32[n], u: f32[n]) {\n  t = reduce_with_axis<sum>(x * 0.5, 1)\n  u = reduce_with_axis<maximum>(x, 1)\n}";
+  for (const index_t m : {20000, 100001}) {
+    calls.Add(total, {{{3, m}}}, 1e-4);
+    EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kRowSplit);
+  }
+  calls.Run();
+}
+
+TEST(CudaEmulated, Columns) {
+  Calls calls;
+  const std::string sums =
+      "kernel sums(x: f32[n, m]) -> (s: f32[m], q: f32[m]) {\n  s = reduce_with_axis<sum>(x, 0)\n  q = reduce_with_axis<sum>(x * x, 0)\n}";
+  for (const index_t n : {1, 3, 40, 1000, 5000})
+    for (const index_t m : {1, 31, 33, 200}) calls.Add(sums, {{{n, m}, n % 2}}, 1e-3);
+  calls.Add(sums, {{{5000, 40}}}, 1e-3);
+  EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kColumnSplit);
+  calls.Run();
+}
+
+TEST(CudaEmulated, Transposes) {
+  Calls calls;
+  for (const char* order : {"2, 1, 0", "0, 2, 1", "1, 2, 0", "2, 0, 1"})
+    for (const index_t n : {1, 7, 33, 70}) {
+      std::vector<index_t> shape = {n, 5, 40}, turned;
+      for (int d = 0; d < 3; ++d) turned.push_back(shape[static_cast<std::size_t>(order[3 * d] - '0')]);
+      calls.Add("kernel k(a: f32[p, q, r], b: f32[s, t, u], c: f32[u]) -> (y: f32[s, t, u]) {\n  y = transpose<" + std::string(order) +
+                    ">(a) * b - broadcast<2>(c)\n}",
+                {{shape, n % 3}, {turned, 1}, {{turned[2]}}});
+    }
+  calls.Add("kernel k(a: f32[p, q]) -> (y: f32[s, t]) {\n  y = a.T * 2\n}", {{{100, 70}}});
+  EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kTiles);
+  calls.Run();
+}
+
+}  // namespace
+}  // namespace umbra
