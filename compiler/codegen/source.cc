@@ -67,7 +67,7 @@ std::string PastedPrelude(const std::set<std::string_view>& used, std::string_vi
   for (const PreludeFile& file : NeededPrelude(kernels)) {
     const auto part = std::find_if(kParts.begin(), kParts.end(),
                                    [&](std::string_view name) { return HeaderOf(name) == file.name; });
-    if (part != kParts.end() && used.count(*part) == 0) continue;
+    if ((part != kParts.end() && used.count(*part) == 0) || file.name == HeaderOf("cuda")) continue;
     std::string_view rest = file.text;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;

@@ -51,7 +51,7 @@ struct CudaSchedule {
   bool reduces = false;
   bool splits = false;   ///< one phase, so that several blocks may share a reduction
   int lanes = 4;         ///< elements of a packet
-  int packets = 1;       ///< packets of an operand that a thread loads at once, of kElements
+  int packets = 1;       ///< packets of an operand that a thread loads at once, of kElements: 1 or 2
   int tile_axis = -1;    ///< the row axis along which transposed operands lie side by side
   std::vector<DType> partials;  ///< dtypes of what a block finds of each reduction, if it splits
 };

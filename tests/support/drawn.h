@@ -114,6 +114,20 @@ class Drawer {
   int rank_;
 };
 
+// A graph over x, y (full shape), column (a vector of columns) and the scalar s, dynamic in all extents.
+inline std::shared_ptr<const graph::Graph> DrawGraph(std::mt19937* random, DType dtype, int rank) {
+  graph::Builder builder("drawn");
+  const Value x = builder.Input("x", dtype, PartialShape::dynamic(rank));
+  const Value y = builder.Input("y", dtype, PartialShape::dynamic(rank));
+  const Value column = builder.Input("column", dtype, PartialShape::dynamic(1));
+  const Value s = builder.Scalar("s", dtype);
+  Drawer drawer(random, dtype, {x, y, graph::Broadcast(rank - 1, column, x), x * s}, rank);
+  const Value value = drawer.Draw(3);
+  // Anchors every operand in the graph.
+  builder.Output("z", value + x * 0.0 + y * 0.0 + graph::Broadcast(rank - 1, column, x) * 0.0 + (x * 0.0) * s);
+  return builder.Build();
+}
+
 // Is the result what was meant? Comparisons of nearly equal values may go either way, so a few
 // elements may differ where the expression has a jump; sums differ by their order.
 inline void ExpectSame(const Tensor& expected, const Tensor& got, double tolerance, const std::string& what) {

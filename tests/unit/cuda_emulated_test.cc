@@ -4,6 +4,7 @@
 #include "compiler/graph/graph.h"
 #include "tests/support/drawn.h"
 #include "tests/support/emulated.h"
+#include "tests/support/map_texts.h"
 #include "umbra/compile.h"
 
 namespace umbra {
@@ -166,6 +167,86 @@ TEST(CudaEmulated, Transposes) {
     }
   calls.Add("kernel k(a: f32[p, q]) -> (y: f32[s, t]) {\n  y = a.T * 2\n}", {{{100, 70}}});
   EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kTiles);
+  calls.Run();
+}
+
+TEST(CudaEmulated, RandomExpressions) {
+  Calls calls;
+  std::mt19937 random(20261120);
+  const index_t extents[] = {1, 3, 7, 16, 17, 33, 64, 131};
+  for (int round = 0; round < 24; ++round) {
+    const DType dtype = round % 4 == 3 ? DType::kInt32 : round % 4 == 2 ? DType::kFloat64 : DType::kFloat32;
+    const int rank = 1 + round % 3;
+    std::vector<index_t> shape;
+    for (int d = 0; d < rank; ++d) shape.push_back(extents[random() % 8]);
+    if (rank == 1 && round % 2 == 0) shape[0] = 4000 + round;
+    calls.Add(DrawGraph(&random, dtype, rank), {{shape, round % 5}, {shape}, {{shape.back()}}}, 1e-5);
+  }
+  calls.Run();
+}
+
+TEST(CudaEmulated, ReductionsOverEverySetOfAxes) {
+  Calls calls;
+  for (const std::vector<index_t>& shape : {std::vector<index_t>{5, 33, 70}, {40, 33, 70}, {4, 1, 131}, {2, 3, 0}})
+    for (int mask = 1; mask < 8; ++mask)
+      for (const char* reducer : {"sum", "maximum", "minimum", "product"}) {
+        const DType dtype = mask % 3 == 0 ? DType::kFloat64 : mask % 3 == 1 ? DType::kFloat32 : DType::kInt32;
+        std::vector<int> axes;
+        for (int d = 0; d < 3; ++d)
+          if (mask >> d & 1) axes.push_back(d);
+        graph::Builder builder("reduced");
+        const Value x = builder.Input("x", dtype, PartialShape::dynamic(3));
+        builder.Output("r", graph::Reduce(reducer, dtype == DType::kInt32 ? x : x * 0.5, axes));
+        calls.Add(builder.Build(), {{shape, mask % 2}}, 5e-4);
+      }
+  calls.Run();
+}
+
+TEST(CudaEmulated, IndexMaps) {
+  Calls calls;
+  for (const MapText& map : MapTexts())
+    for (const char* dtype : {"f32", "f64", "i32"}) {
+      std::vector<Calls::Shape> shapes;
+      for (const auto& shape : map.shapes) shapes.push_back({shape, static_cast<index_t>(shapes.size()) + (dtype[1] == '6')});
+      calls.Add(KernelOf(map, dtype), shapes);
+    }
+  calls.Run();
+}
+
+TEST(CudaEmulated, NarrowTypes) {
+  Calls calls;
+  const std::string text =
+      "kernel k(h: f16[n, m], g: bf16[m], f: f32[n, m], c: bool[n, m], q: i8[n, m], u: u8[n, m], s: i16[n, m], l: i64[n, m])\n"
+      "    -> (a: f16[n, m], b: bf16[n, m], d: u8[n, m], e: i16[n, m], i: i64[n, m], o: bool[n, m], t: f16[n], r: i64[m],\n"
+      "        p: f16[m, n]) {\n"
+      "  a = (h + f) * broadcast<1>(g) - h * 3\n  b = c ? f : h\n  d = q * u + s\n  e = s * s - q\n"
+      "  i = l * l / 3 - tcast<i64>(q)\n  o = c && h > f\n  t = reduce_with_axis<sum>(h * 0.001, 1)\n"
+      "  r = reduce_with_axis<maximum>(l, 0)\n  p = transpose(h)\n}";
+  for (const index_t m : {77, 80}) {
+    const Calls::Shape full = {{5, m}};
+    calls.Add(text, {full, {{m}}, full, full, full, full, full, full}, 2e-3);
+  }
+  for (const DType from : kAllDTypes) {
+    std::string cast = "kernel cast(x: " + std::string(Name(from)) + "[n]) -> (", body;
+    for (const DType to : kAllDTypes) {
+      const std::string name(Name(to));
+      cast += (body.empty() ? "" : ", ") + ("to_" + name) + ": " + name + "[n]";
+      body += "  to_" + name + " = tcast<" + name + ">(x)\n";
+    }
+    calls.Add(cast + ") {\n" + body + "}", {{{331}}}, 0);
+  }
+  calls.Run();
+}
+
+// Several kernels and a product of matrices, temporaries between them.
+TEST(CudaEmulated, Programs) {
+  Calls calls;
+  calls.Add("kernel dense(x: f32[n, k], w: f32[k, m], b: f32[m], s: f32) -> (y: f32[n, m], t: f32[m]) {\n"
+            "  h = relu(dot(x * s, w) + broadcast<1>(b))\n  y = h / broadcast<0>(reduce_with_axis<sum>(h, 1) + 1)\n  t = sum_rows(y)\n}",
+            {{{37, 20}}, {{20, 65}}, {{65}}}, 1e-4);
+  calls.Add("kernel far(x: f32[n, m]) -> (y: f32[n, m], c: f32[n, m]) {\n"
+            "  t = reduce_with_axis<sum>(reduce_with_axis<sum>(x, 1), 0)\n  y = x + t\n  c = sin(x * 100000) + cos(x * 1e30) + erf(x) + pow(abs(x), 0.3)\n}",
+            {{{50, 44}}}, 1e-3);
   calls.Run();
 }
 

@@ -42,16 +42,7 @@ TEST(Differential, RandomExpressions) {
     std::vector<index_t> shape;
     for (int d = 0; d < rank; ++d) shape.push_back(extents[random() % 8]);
     if (rank == 1 && round % 2 == 0) shape[0] = 40000 + round;
-    Builder builder("drawn");
-    const Value x = builder.Input("x", dtype, PartialShape::dynamic(rank));
-    const Value y = builder.Input("y", dtype, PartialShape::dynamic(rank));
-    const Value column = builder.Input("column", dtype, PartialShape::dynamic(1));
-    const Value s = builder.Scalar("s", dtype);
-    Drawer drawer(&random, dtype, {x, y, graph::Broadcast(rank - 1, column, x), x * s}, rank);
-    const Value value = drawer.Draw(3);
-    // Anchors every operand in the graph.
-    builder.Output("z", value + x * 0.0 + y * 0.0 + graph::Broadcast(rank - 1, column, x) * 0.0 + (x * 0.0) * s);
-    const auto graph = builder.Build();
+    const auto graph = DrawGraph(&random, dtype, rank);
 
     const index_t padding = round % 5;
     Tensor tx(dtype, shape, padding, &random), ty(dtype, shape, 0, &random),

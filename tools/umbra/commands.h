@@ -16,7 +16,9 @@ struct EmitOptions : Parameter<EmitOptions> {
 
   UMBRA_DECLARE_PARAMETER(EmitOptions) {
     UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression such as \"gelu(x + broadcast<1>(bias))\", whose result is y");
-    CompileOptions::DescribeTarget(&UMBRA_DECLARE_FIELD(target));
+    auto* target_field = &UMBRA_DECLARE_FIELD(target);
+    CompileOptions::DescribeTarget(target_field);
+    target_field->add_enum("cuda", "cuda");
     UMBRA_DECLARE_FIELD(as).add_enum("text", "text").add_enum("graph", "graph").add_enum("dot", "dot")
         .add_enum("plan", "plan").add_enum("source", "source").add_enum("llvm", "llvm").add_enum("asm", "asm")
         .set_default("source").describe("Stage to print");

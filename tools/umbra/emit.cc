@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/backend.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
@@ -131,6 +132,23 @@ OperandTypes Scalars(const std::vector<std::string>& names) {
   return types;
 }
 
+std::string NoCode(const std::string& kernel) {
+  return fmt::format("kernel '{}' is a product of matrices only: BLAS runs it, there is no code to show; --as plan shows its steps", kernel);
+}
+
+// The kernels of a plan in the forms that dense operands take, as a .cu file.
+std::string CudaText(const plan::Plan& plan, const std::string& name) {
+  codegen::CudaSource all;
+  for (const auto& step : plan.steps) {
+    const auto* kernel = std::get_if<plan::Kernel>(&step);
+    if (kernel == nullptr) continue;
+    if (!all.kernel.empty()) all.kernel += "\n";
+    all.kernel += codegen::GenerateCuda(plan, *kernel, codegen::TypicalCudaVariant(plan, *kernel)).kernel;
+  }
+  Require(!all.kernel.empty(), NoCode(name));
+  return "// nvcc -std=c++17 --fmad=false\n" + all.Text();
+}
+
 bool IsFile(const std::string& input) {
   std::error_code ignored;
   return input.ends_with(".umb") || std::filesystem::exists(input, ignored);
@@ -186,13 +204,16 @@ void Emit(const EmitOptions& options) {
     WriteFile(options.output, plan::Print(plan));
     return;
   }
+  if (options.target == "cuda") {
+    Require(options.as == "source", "--as ", options.as, " is for the targets of this CPU; of cuda there is --as source");
+    return WriteFile(options.output, CudaText(plan, graph->name()));
+  }
   codegen::SourceOptions source_options;
   source_options.target = options.target.empty() ? HostTarget() : *codegen::FindTarget(options.target);
   source_options.spelling = options.spelling == "intrinsics" ? codegen::Spelling::kIntrinsics
                                                              : codegen::Spelling::kPackets;
   const codegen::Source source = codegen::Generate(plan, source_options);
-  Require(!source.functions.empty(), "kernel '", graph->name(),
-          "' is a product of matrices only: BLAS runs it, there is no code to show; --as plan shows its steps");
+  Require(!source.functions.empty(), NoCode(graph->name()));
   if (options.as == "source") return WriteFile(options.output, source.text);
   Require(options.spelling == "packets", "--as ", options.as,
           " compiles the packets spelling; leave --spelling away");

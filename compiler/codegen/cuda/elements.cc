@@ -42,14 +42,15 @@ class ElementsEmitter : private CudaEmitter {
   }
 
   void Packets() {
+    // One packet or two of each operand.
     const int lanes = schedule_.lanes, packets = schedule_.packets;
     const std::vector<int> loads = LoadedOperands(phase());
     const std::string n = ExtentName(vector_axis_);
-    const std::string last = packets > 1 ? fmt::format("first + {} * step", packets - 1) : "first";
+    const std::string last = packets > 1 ? "first + step" : "first";
     out_.Line("const {} first = ({} * {}blockDim.x + threadIdx.x) * {};", index_type_, Index("blockIdx.x"),
-              packets > 1 ? fmt::format("{} * ", packets) : "", lanes);
+              packets > 1 ? "2 * " : "", lanes);
     if (packets > 1) out_.Line("const {} step = blockDim.x * {};", index_type_, lanes);
-    const std::string array = packets > 1 ? fmt::format("[{}]", packets) : "", at = packets > 1 ? "[u]" : "";
+    const std::string array = packets > 1 ? "[2]" : "", at = packets > 1 ? "[u]" : "";
     const std::string here = packets > 1 ? "first + u * step" : "first";
     std::vector<std::string> pack(operands_.size());
     for (int k : loads) {
@@ -95,7 +96,7 @@ class ElementsEmitter : private CudaEmitter {
   void OpenPackets() {
     if (schedule_.packets == 1) return;
     out_.Line("#pragma unroll");
-    out_.Open("for (int u = 0; u < {}; ++u)", schedule_.packets);
+    out_.Open("for (int u = 0; u < 2; ++u)");
   }
   void ClosePackets() {
     if (schedule_.packets > 1) out_.Close();

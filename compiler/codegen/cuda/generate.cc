@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/cuda/unused.h"
 #include "compiler/codegen/prelude.h"
 #include "umbra/error.h"
 
@@ -80,7 +81,22 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
   return schedule;
 }
 
+CudaVariant TypicalCudaVariant(const plan::Plan& plan, const plan::Kernel& kernel) {
+  const CudaSchedule schedule = ScheduleForCuda(plan, kernel);
+  const auto& signature = kernel.signature;
+  const bool columns = !kernel.vector_axis_is_inner();
+  CudaVariant variant;
+  if (!schedule.reduces) variant.form = schedule.tile_axis >= 0 ? CudaForm::kTiles : CudaForm::kElements;
+  else if (columns) variant.form = IsBakedInCuda(signature, kernel.rank() - 1) ? CudaForm::kColumn : CudaForm::kColumnPerBlock;
+  else variant.form = kernel.rank() - signature.row_axes == 1 ? CudaForm::kRowPerWarp : CudaForm::kRowPerBlock;
+  variant.vector = !signature.positional && !columns && variant.form != CudaForm::kTiles;
+  return variant;
+}
+
 CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant) {
+  const bool columns = variant.form >= CudaForm::kColumn, rows = !columns && variant.form >= CudaForm::kRowPerWarp;
+  Ensure(ScheduleForCuda(plan, kernel).reduces ? columns != kernel.vector_axis_is_inner() : !columns && !rows,
+         "a CUDA form that is not for the kernel ", kernel.signature.name);
   CudaSource source;
   source.function = FunctionName(kernel.signature.name);
   SourceOptions options;
@@ -100,12 +116,15 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
     case CudaForm::kColumnSplit: EmitCudaColumns(task, source.function, &out); break;
   }
   if (variant.form == CudaForm::kRowSplit || variant.form == CudaForm::kColumnSplit) source.finish = source.function + "_finish";
-  source.kernel = out.Take();
+  source.kernel = WithoutUnused(out.Take());
   return source;
 }
 
 std::string CudaSource::Text() const {
-  return CudaPrelude(kernel) + "\nnamespace umbra::simd {\n\n" + kernel + "\n}  // namespace umbra::simd\n";
+  const std::string end = "}  // namespace umbra::simd\n";
+  std::string prelude = CudaPrelude(kernel);
+  prelude.resize(prelude.rfind(end));  // the kernels are in the same namespace
+  return prelude + kernel + "\n" + end;
 }
 
 }  // namespace umbra::codegen

@@ -91,7 +91,7 @@ std::string CudaPrelude(std::string_view kernels) {
       if (!guard && conditions.Keep(line)) add(line);
     }
   }
-  RemoveAll("}  // namespace umbra::simd\n\nnamespace umbra::simd {\n\n", &text);
+  RemoveAll("namespace detail {\n}  // namespace detail\n\n", &text);
   RemoveAll("namespace detail {\n\n}  // namespace detail\n\n", &text);
   return text;
 }

@@ -1,0 +1,170 @@
+// Generated CUDA sources through NVRTC, where it is installed: they compile without a word, for old and new devices, and
+// the PTX is what was meant.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <regex>
+
+#include "compiler/codegen/cuda/generate.h"
+#include "compiler/driver/lower.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/op.h"
+#include "tests/support/map_texts.h"
+#include "tests/support/nvrtc.h"
+#include "umbra/graph.h"
+
+namespace umbra {
+namespace {
+
+using runtime::CudaForm;
+using runtime::CudaVariant;
+
+const Nvrtc& Compiler() {
+  static const Nvrtc compiler;
+  return compiler;
+}
+
+#define SKIP_WITHOUT_NVRTC() \
+  if (!Compiler().found()) GTEST_SKIP() << "there is no libnvrtc (CUDA 12 or 13) on this machine"
+
+std::string Ptx(const std::string& text, const std::string& arch) {
+  const Nvrtc::Result result = Compiler().Compile(text, arch);
+  EXPECT_TRUE(result.done) << result.log << "\n" << text;
+  EXPECT_EQ(result.log, "") << text;
+  return result.ptx;
+}
+
+// Of the variant, or each kernel's typical one.
+std::vector<codegen::CudaSource> Sources(const std::string& text, const std::optional<CudaVariant>& variant) {
+  const plan::Plan plan = Lower(*graph::ParseText(text)[0]);
+  std::vector<codegen::CudaSource> sources;
+  for (const auto& step : plan.steps)
+    if (const auto* kernel = std::get_if<plan::Kernel>(&step))
+      sources.push_back(codegen::GenerateCuda(plan, *kernel, variant ? *variant : codegen::TypicalCudaVariant(plan, *kernel)));
+  return sources;
+}
+
+std::string Ptx(const std::string& text, const CudaVariant& variant, const std::string& arch = "sm_90") {
+  return Ptx(Sources(text, variant).at(0).Text(), arch);
+}
+
+// All texts as one file: their kernels get names of their own.
+class Many {
+ public:
+  void Add(const std::string& text, const std::optional<CudaVariant>& variant = std::nullopt) {
+    for (const codegen::CudaSource& source : Sources(text, variant)) {
+      const std::string number = "k" + std::to_string(count_++) + "_", name = source.function;
+      for (const std::string& word : {name, name + "_args", name + "_finish"}) kernels_ += "#define " + word + " " + number + word + "\n";
+      kernels_ += source.kernel;
+      for (const std::string& word : {name, name + "_args", name + "_finish"}) kernels_ += "#undef " + word + "\n";
+    }
+  }
+  std::string Text() const { return codegen::CudaPrelude(kernels_) + "\nnamespace umbra::simd {\n" + kernels_ + "}\n"; }
+
+ private:
+  std::string kernels_;
+  int count_ = 0;
+};
+
+CudaVariant Form(CudaForm form, bool vector) {
+  CudaVariant variant;
+  variant.form = form;
+  variant.vector = vector;
+  return variant;
+}
+
+const char* const kSoftmax =
+    "kernel softmax(x: f32[n, m], s: f32) -> (y: f32[n, m]) {\n  t = x * s\n"
+    "  e = exp(t - broadcast<0>(reduce_with_axis<maximum>(t, 1)))\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}";
+const char* const kTotal = "kernel total(x: f32[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(x * 0.5, 1)\n}";
+const char* const kSums = "kernel sums(x: f32[n, m]) -> (s: f32[m]) {\n  s = reduce_with_axis<sum>(x * 0.5, 0)\n}";
+const char* const kTriad = "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }";
+const char* const kTransposed = "kernel k(a: f32[p, q], b: f32[q, p]) -> (y: f32[q, p]) {\n  y = a.T * 2 + b\n}";
+
+std::size_t Count(const std::string& text, const std::string& piece) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(piece); at != std::string::npos; at = text.find(piece, at + 1)) ++count;
+  return count;
+}
+
+TEST(CudaNvrtc, EveryFormCompiles) {
+  SKIP_WITHOUT_NVRTC();
+  Many many;
+  for (const bool wide : {false, true})
+    for (const bool vector : {false, true}) {
+      const auto add = [&](const char* text, CudaForm form) {
+        CudaVariant variant = Form(form, vector);
+        variant.wide_index = wide;
+        many.Add(text, variant);
+      };
+      add(kTriad, CudaForm::kElements);
+      for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock}) add(kSoftmax, form);
+      add(kTotal, CudaForm::kRowSplit);
+      if (vector) continue;
+      for (const CudaForm form : {CudaForm::kColumn, CudaForm::kColumnPerBlock, CudaForm::kColumnSplit}) add(kSums, form);
+      add(kTransposed, CudaForm::kTiles);
+    }
+  CudaVariant strided;
+  strided.strided = true;
+  many.Add(kTriad, strided);
+  CudaVariant scratch = Form(CudaForm::kRowPerBlock, false);
+  scratch.rows_in_scratch = true;
+  many.Add(kSoftmax, scratch);
+  for (const char* arch : {"sm_80", "sm_90"}) Ptx(many.Text(), arch);
+}
+
+TEST(CudaNvrtc, EveryOperatorAndMapCompiles) {
+  SKIP_WITHOUT_NVRTC();
+  Many many;
+  for (const char* dtype : {"f32", "f64"})
+    for (const graph::OpInfo& op : graph::Primitives()) {
+      if (op.types == graph::OpTypes::kBool || op.result == graph::OpResult::kBool || op.name == "select" || op.name.find("logical") == 0) continue;
+      const std::string type(dtype), name(op.name);
+      const std::string call = name + (op.arity == 1 ? "(a)" : "(a, b)");
+      many.Add("kernel one(a: " + type + "[n], b: " + type + "[n]) -> (y: " + type + "[n]) { y = " +
+                   (name == "plus" || name == "minus" || name == "mul" || name == "div" ? "a + b - a * b / a" : call) + " + b }",
+               Form(CudaForm::kElements, true));
+    }
+  for (const drawn::MapText& map : drawn::MapTexts()) many.Add(drawn::KernelOf(map, "f32"));
+  Ptx(many.Text(), "sm_90");
+}
+
+// Sixteen bytes a load and a store, two loads of each operand in flight, and again where the end may cut one.
+TEST(CudaNvrtc, PacketsAreWide) {
+  SKIP_WITHOUT_NVRTC();
+  for (const char* arch : {"sm_80", "sm_90"}) {
+    const std::string ptx = Ptx(kTriad, Form(CudaForm::kElements, true), arch);
+    EXPECT_EQ(Count(ptx, "ld.global.v4.f32") + Count(ptx, "ld.global.v4.u32"), 8) << ptx;
+    EXPECT_EQ(Count(ptx, "st.global.v4.f32") + Count(ptx, "st.global.v4.u32"), 2) << ptx;
+  }
+  const std::string half = Ptx("kernel h(x: f16[n]) -> (y: f16[n]) { y = x * 2 }", Form(CudaForm::kElements, true));
+  EXPECT_GE(Count(half, "ld.global.v4"), 2) << half;
+  EXPECT_GE(Count(half, "st.global.v4"), 2) << half;
+  const std::string rows = Ptx(kSoftmax, Form(CudaForm::kRowPerWarp, true));
+  EXPECT_GE(Count(rows, "ld.global.v4.f32"), 2) << rows;
+  EXPECT_GE(Count(rows, "st.shared.v4.f32"), 1) << rows;
+  EXPECT_GE(Count(rows, "st.global.v4.f32"), 1) << rows;
+}
+
+TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
+  SKIP_WITHOUT_NVRTC();
+  std::map<std::string, std::string> texts;
+  for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock}) texts["softmax " + std::to_string(int(form))] = Ptx(kSoftmax, Form(form, true));
+  texts["triad"] = Ptx(kTriad, Form(CudaForm::kElements, true));
+  texts["split"] = Ptx(kTotal, Form(CudaForm::kRowSplit, true));
+  texts["columns"] = Ptx(kSums, Form(CudaForm::kColumnSplit, false));
+  texts["tiles"] = Ptx(kTransposed, Form(CudaForm::kTiles, false));
+  for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "exp2", "log2", "cbrt",
+                               "sinh", "cosh", "erf", "erfc", "erfinv", "sqrt", "rint", "floor", "round"})
+    texts[function] = Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }", Form(CudaForm::kElements, true));
+  const std::regex doubles("\\.f64");
+  for (const auto& [name, ptx] : texts) {
+    EXPECT_FALSE(std::regex_search(ptx, doubles)) << name << "\n" << ptx;
+    EXPECT_EQ(ptx.find(".local"), std::string::npos) << name << "\n" << ptx;
+    EXPECT_EQ(ptx.find("fma.rn.f32"), std::string::npos) << name << " contracts";
+  }
+}
+
+}  // namespace
+}  // namespace umbra
