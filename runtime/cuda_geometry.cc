@@ -186,8 +186,8 @@ class Preparation {
       case CudaForm::kElements: {
         const index_t packets = launch_.variant.vector ? schedule_.packets : 1;
         const index_t across = std::min(kThreads, PowerOfTwo(CeilDiv(Columns(), lanes)));
-        launch_.block = Dims(across, kThreads / across);
-        launch_.grid = Dims(CeilDiv(Columns(), across * lanes * packets), std::min(kGridY, CeilDiv(Rows(), kThreads / across)));
+        launch_.block = Dims(across, RowsOfBlock(across));
+        launch_.grid = Dims(CeilDiv(Columns(), across * lanes * packets), std::min(kGridY, CeilDiv(Rows(), RowsOfBlock(across))));
         break;
       }
       case CudaForm::kTiles: {
@@ -229,8 +229,8 @@ class Preparation {
       }
       case CudaForm::kColumn: {
         const index_t across = std::min(kThreads, PowerOfTwo(Columns()));
-        launch_.block = Dims(across, kThreads / across);
-        launch_.grid = Dims(CeilDiv(Columns(), across), std::min(kGridY, CeilDiv(Rows(), kThreads / across)));
+        launch_.block = Dims(across, RowsOfBlock(across));
+        launch_.grid = Dims(CeilDiv(Columns(), across), std::min(kGridY, CeilDiv(Rows(), RowsOfBlock(across))));
         break;
       }
       case CudaForm::kColumnPerBlock:
@@ -242,12 +242,16 @@ class Preparation {
         launch_.grid.z = static_cast<unsigned>(std::min({CeilDiv(Inner() * kWarp, kShare), CeilDiv(2 * kEnough, blocks), kEnough}));
         launch_.scratch_bytes = PartialBytes(Rows() * Columns() * launch_.grid.z);
         const index_t across = std::min(kThreads, PowerOfTwo(Columns()));
-        launch_.finish_block = Dims(across, kThreads / across);
-        launch_.finish_grid = Dims(CeilDiv(Columns(), across), std::min(kGridY, CeilDiv(Rows(), kThreads / across)));
+        launch_.finish_block = Dims(across, RowsOfBlock(across));
+        launch_.finish_grid = Dims(CeilDiv(Columns(), across), std::min(kGridY, CeilDiv(Rows(), RowsOfBlock(across))));
         break;
       }
     }
   }
+
+  // Rows of a block with so many threads along x. Threads without a row of their own would compute another's again,
+  // which a destination that is an operand does not bear.
+  index_t RowsOfBlock(index_t across) const { return std::min(kThreads / across, PowerOfTwo(Rows())); }
 
   // Threads for a row: x along its last axis, y over the others.
   CudaDims RowBlock(index_t lanes) const {

@@ -82,8 +82,9 @@ struct CudaLaunch {
   }
 };
 
-/// Decides a launch on `buffers` (all of the program, in order). The result depends on extents,
-/// strides, addresses and limits alone, so that the same call gives the same bits.
+/// Decides a launch on `buffers` (all of the program, in order), of which something is stored: a
+/// kernel whose outputs are empty must not be launched. The result depends on extents, strides,
+/// addresses and limits alone, so that the same call gives the same bits.
 CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& schedule,
                           const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                           const CudaLimits& limits);

@@ -1,8 +1,8 @@
 // Runs the text of generated CUDA kernels as host C++: one fibre a thread, blocks one after the other. The threads
-// of a block run in order, or in reverse; a thread runs until it has to wait for others, so that a missing barrier
+// of a block run in order, or in reverse; a warp runs until it has to wait for other warps, so that a missing barrier
 // shows in one of the two orders. This header goes in front of the text, in a file that is compiled on its own.
+#include <algorithm>
 #include <cmath>
-#include <csetjmp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -195,14 +195,20 @@ inline std::string Launch(uint3 grid, uint3 block, std::size_t shared_bytes, boo
         int left = count;
         while (left > 0) {
           bool moved = false;
-          for (int k = 0; k < count; ++k) {
-            current = reverse ? count - 1 - k : k;
-            Thread& t = Current();
-            if (t.done || !IsFree(current)) continue;
-            t.wait = Thread::Wait::kNothing;
-            emulator_switch(&main_stack, t.stack);
-            moved = true;
-            left -= threads[static_cast<std::size_t>(current)].done ? 1 : 0;
+          for (int at = 0; at < count;) {  // a warp goes on until it has to wait for others
+            bool warp_moved = false;
+            const int end = std::min(at + 32, count);
+            for (int k = at; k < end; ++k) {
+              current = reverse ? count - 1 - k : k;
+              Thread& t = Current();
+              if (t.done || !IsFree(current)) continue;
+              t.wait = Thread::Wait::kNothing;
+              emulator_switch(&main_stack, t.stack);
+              warp_moved = true;
+              left -= Current().done ? 1 : 0;
+            }
+            moved = moved || warp_moved;
+            if (!warp_moved) at = end;
           }
           if (!failure.empty()) return failure;
           if (!moved) return "threads wait for each other for ever";

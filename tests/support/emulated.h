@@ -81,9 +81,11 @@ class Library {
     emulate_ = reinterpret_cast<Emulate>(dlsym(handle_, "emulate"));
   }
 
-  void Run(int kernel, const runtime::CudaLaunch& launch, std::vector<std::uint64_t> arguments, bool reverse) const {
-    Call(kernel, arguments, false, launch.grid, launch.block, launch.shared_bytes, reverse);
-    if (launch.finishes()) Call(kernel, arguments, true, launch.finish_grid, launch.finish_block, 0, reverse);
+  /// Runs a launch, both passes of it. Returns what the emulator says if it cannot end.
+  std::string Try(int kernel, const runtime::CudaLaunch& launch, const std::vector<std::uint64_t>& arguments, bool reverse) const {
+    std::string said = Pass(kernel, arguments, false, launch.grid, launch.block, launch.shared_bytes, reverse);
+    if (launch.finishes()) said += Pass(kernel, arguments, true, launch.finish_grid, launch.finish_block, 0, reverse);
+    return said;
   }
 
   const codegen::CudaSource& source(int kernel) const { return sources_[static_cast<std::size_t>(kernel)]; }
@@ -91,11 +93,10 @@ class Library {
  private:
   using Emulate = const char* (*)(int, const void*, bool, const unsigned*, const unsigned*, std::size_t, bool);
 
-  void Call(int kernel, const std::vector<std::uint64_t>& arguments, bool finish, const runtime::CudaDims& grid,
-            const runtime::CudaDims& block, std::size_t shared, bool reverse) const {
+  std::string Pass(int kernel, const std::vector<std::uint64_t>& arguments, bool finish, const runtime::CudaDims& grid,
+                   const runtime::CudaDims& block, std::size_t shared, bool reverse) const {
     const unsigned g[] = {grid.x, grid.y, grid.z}, b[] = {block.x, block.y, block.z};
-    const std::string said = emulate_(kernel, arguments.data(), finish, g, b, shared, reverse);
-    EXPECT_EQ(said, "") << source(kernel).kernel;
+    return emulate_(kernel, arguments.data(), finish, g, b, shared, reverse);
   }
 
   std::vector<codegen::CudaSource> sources_;
@@ -169,7 +170,8 @@ class Call {
     std::vector<umbra_scalar> scalars;
     for (int index : kernel.signature.scalars) scalars.push_back(arguments_.scalars[static_cast<std::size_t>(index)]);
     std::vector<double> scratch(launch.scratch_bytes / 8 + 4, -1e300);
-    library_.Run(number, launch, runtime::CudaArguments(launch, data, scalars, Aligned(&scratch)), reverse);
+    EXPECT_EQ(library_.Try(number, launch, runtime::CudaArguments(launch, data, scalars, Aligned(&scratch)), reverse), "")
+        << library_.source(number).kernel;
   }
 
   void RunGemm(runtime::GemmStep step) {

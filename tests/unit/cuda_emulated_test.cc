@@ -25,6 +25,13 @@ class Calls {
     Add(graph::ParseText(text)[0], inputs, tolerance, limits);
   }
 
+  /// The same with the first input as the output.
+  void AddInPlace(const std::string& text, const std::vector<Shape>& inputs, double tolerance = 1e-5) {
+    in_place_ = true;
+    Add(text, inputs, tolerance);
+    in_place_ = false;
+  }
+
   void Add(const std::shared_ptr<const graph::Graph>& graph, const std::vector<Shape>& shapes, double tolerance,
            runtime::CudaLimits limits = {}) {
     auto one = std::make_unique<One>();
@@ -51,6 +58,10 @@ class Calls {
       own.outputs.push_back(one->got.back()->ref);
     }
     function(arguments);
+    if (in_place_) {
+      own.inputs[0] = own.outputs[0];
+      one->in_place = true;
+    }
     one->call = std::make_unique<emulated::Call>(&library_, *graph, own, limits);
     calls_.push_back(std::move(one));
   }
@@ -61,8 +72,13 @@ class Calls {
     library_.Build();
     for (const auto& one : calls_)
       for (const bool reverse : {false, true}) {
-        std::vector<std::vector<char>> before;
         for (auto& tensor : one->got) std::fill(tensor->bytes.begin(), tensor->bytes.end(), 0x5a);
+        if (one->in_place) {
+          Tensor& first = *one->got[0];
+          const Tensor& from = *one->operands[0];
+          const std::size_t size = static_cast<std::size_t>(first.ref.shape[0] * first.ref.stride[0]) * SizeOf(first.dtype);
+          std::memcpy(first.ref.data, from.ref.data, size);
+        }
         one->call->Run(reverse);
         for (std::size_t k = 0; k < one->got.size(); ++k) {
           ExpectSame(*one->expected[k], *one->got[k], one->tolerance, one->what + (reverse ? " in reverse" : ""));
@@ -75,6 +91,7 @@ class Calls {
   struct One {
     std::string what;
     double tolerance;
+    bool in_place = false;
     std::vector<std::unique_ptr<Tensor>> operands, expected, got;
     std::unique_ptr<emulated::Call> call;
   };
@@ -105,6 +122,7 @@ class Calls {
       }
   }
 
+  bool in_place_ = false;
   std::mt19937 random_{20261121};
   emulated::Library library_;
   std::vector<std::unique_ptr<One>> calls_;
@@ -167,6 +185,50 @@ TEST(CudaEmulated, Transposes) {
     }
   calls.Add("kernel k(a: f32[p, q]) -> (y: f32[s, t]) {\n  y = a.T * 2\n}", {{{100, 70}}});
   EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kTiles);
+  calls.Run();
+}
+
+// The emulator finds what goes wrong on a GPU: a barrier left out, threads that wait for different things.
+TEST(CudaEmulator, SeesMissingBarriers) {
+  const plan::Plan plan = Lower(*graph::ParseText("kernel k(a: f32[p, q]) -> (y: f32[q, p]) {\n  y = a.T * 2\n}")[0]);
+  const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
+  std::mt19937 random(1);
+  Tensor a(DType::kFloat32, {64, 64}, 0, &random);
+  const std::string barrier = "__syncthreads();";
+  for (const char* instead : {"__syncthreads();", "", "if (threadIdx.y == 0) __syncthreads(); else __syncwarp();"}) {
+    Tensor y(DType::kFloat32, {64, 64}, 0, nullptr);
+    const std::vector<runtime::TensorRef> buffers = {a.ref, y.ref};
+    const auto launch = runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel), buffers, {64, 64}, {});
+    codegen::CudaSource source = codegen::GenerateCuda(plan, kernel, launch.variant);
+    const std::size_t at = source.kernel.find(barrier);
+    ASSERT_NE(at, std::string::npos);
+    source.kernel.replace(at, barrier.size(), instead);
+    emulated::Library library;
+    const int number = library.Add(source);
+    library.Build();
+    int wrong = 0;
+    std::string said;
+    for (const bool reverse : {false, true}) {
+      said += library.Try(number, launch, runtime::CudaArguments(launch, {a.ref.data, y.ref.data}, {}, nullptr), reverse);
+      ForEachIndex({64, 64}, [&](const std::vector<index_t>& i) { wrong += y.At(i) != a.At({i[1], i[0]}) * 2; });
+    }
+    EXPECT_EQ(wrong > 0 || !said.empty(), instead != barrier) << "with '" << instead << "': " << said;
+  }
+}
+
+// The destination is one of the operands.
+TEST(CudaEmulated, InPlace) {
+  Calls calls;
+  for (const index_t m : {64, 77, 1028, 2001}) {
+    calls.AddInPlace("kernel k(x: f32[n, m], b: f32[m]) -> (y: f32[n, m]) {\n  y = x * 2 + broadcast<1>(b)\n}", {{{9, m}}, {{m}}});
+    calls.AddInPlace("kernel k(x: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n"
+                     "  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}", {{{9, m}}});
+    calls.AddInPlace("kernel k(r: f32[n], x: f32[n, m]) -> (t: f32[n]) {\n  t = r * 0.5 + reduce_with_axis<sum>(x, 1)\n}", {{{9}}, {{9, m}}}, 1e-4);
+    calls.AddInPlace("kernel k(r: f32[m], x: f32[n, m]) -> (t: f32[m]) {\n  t = r * 0.5 + reduce_with_axis<sum>(x, 0)\n}", {{{m}}, {{900, m}}}, 1e-3);
+  }
+  for (const index_t n : {1, 20, 77, 3000}) calls.AddInPlace("kernel k(x: f32[n]) -> (y: f32[n]) {\n  y = x * 2 + 1\n}", {{{n}}});
+  calls.AddInPlace("kernel k(r: f32[n], x: f32[n, m]) -> (t: f32[n]) {\n  t = r * 0.5 + reduce_with_axis<sum>(x, 1)\n}", {{{2}}, {{2, 40000}}}, 1e-3);
+  EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kRowSplit);
   calls.Run();
 }
 

@@ -2,6 +2,11 @@
 // the PTX is what was meant.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <regex>
@@ -141,6 +146,10 @@ TEST(CudaNvrtc, PacketsAreWide) {
   const std::string half = Ptx("kernel h(x: f16[n]) -> (y: f16[n]) { y = x * 2 }", Form(CudaForm::kElements, true));
   EXPECT_GE(Count(half, "ld.global.v4"), 2) << half;
   EXPECT_GE(Count(half, "st.global.v4"), 2) << half;
+  EXPECT_GE(Count(half, "cvt.f32.f16"), 16) << half;
+  EXPECT_GE(Count(half, "cvt.rn.f16.f32"), 16) << half;
+  const std::string brain = Ptx("kernel h(x: bf16[n]) -> (y: bf16[n]) { y = x * 2 }", Form(CudaForm::kElements, true), "sm_80");
+  EXPECT_GE(Count(brain, "cvt.rn.bf16.f32"), 16) << brain;
   const std::string rows = Ptx(kSoftmax, Form(CudaForm::kRowPerWarp, true));
   EXPECT_GE(Count(rows, "ld.global.v4.f32"), 2) << rows;
   EXPECT_GE(Count(rows, "st.shared.v4.f32"), 1) << rows;
@@ -164,6 +173,34 @@ TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
     EXPECT_EQ(ptx.find(".local"), std::string::npos) << name << "\n" << ptx;
     EXPECT_EQ(ptx.find("fma.rn.f32"), std::string::npos) << name << " contracts";
   }
+}
+
+// What the assembler says of registers and shared memory, where there is one.
+TEST(CudaNvrtc, RegistersLeaveRoomForManyWarps) {
+  SKIP_WITHOUT_NVRTC();
+  std::string ptxas = "ptxas";
+  if (std::system("command -v ptxas >/dev/null 2>&1") != 0) ptxas = "/usr/local/cuda/bin/ptxas";
+  if (std::system((ptxas + " --version >/dev/null 2>&1").c_str()) != 0) GTEST_SKIP() << "there is no ptxas on this machine";
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("umbra-ptxas-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::map<std::string, std::string> texts = {
+      {"triad", Ptx(kTriad, Form(CudaForm::kElements, true))},
+      {"softmax", Ptx(kSoftmax, Form(CudaForm::kRowPerWarp, true))},
+      {"sums", Ptx(kSums, Form(CudaForm::kColumnPerBlock, false))},
+      {"k", Ptx(kTransposed, Form(CudaForm::kTiles, false))}};
+  for (const auto& [name, ptx] : texts) {
+    const std::string text = folder / "kernel.ptx", log = folder / "log";
+    std::ofstream(text) << ptx;
+    EXPECT_EQ(std::system((ptxas + " -v -arch=sm_90 -o /dev/null " + text + " 2>" + log).c_str()), 0);
+    std::ifstream file(log);
+    const std::string said((std::istreambuf_iterator<char>(file)), {});
+    std::smatch used;
+    ASSERT_TRUE(std::regex_search(said, used, std::regex("Used ([0-9]+) registers"))) << said;
+    EXPECT_LE(std::stoi(used[1]), 64) << name << ": " << said;  // 1024 threads on a multiprocessor
+    EXPECT_NE(said.find(" 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << name << ": " << said;
+    EXPECT_EQ(said.find(std::to_string(32 * 33 * 4) + " bytes smem") != std::string::npos, name == "k") << said;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include "umbra/prelude/arith.h"
 
+#if defined(__CUDACC__)
+
 // As in umbra/kernel_abi.h.
 union umbra_scalar {
   float f32;
@@ -87,5 +89,7 @@ UMBRA_INLINE T column_all(T v) {
 }
 
 }  // namespace umbra::simd
+
+#endif
 
 #endif  // UMBRA_PRELUDE_CUDA_H_

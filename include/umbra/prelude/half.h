@@ -118,6 +118,11 @@ UMBRA_INLINE V widen(H h) {
   if constexpr (detail::IsBf16<H>::value) {
     return detail::widen_bf16<V>(detail::wide_bits<V>(h));
   } else {
+#if defined(__CUDA_ARCH__)
+    V v;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(h.bits));
+    return v;
+#else
 #if defined(__F16C__)
     if constexpr (sizeof(V) > detail::kMostWidened) {
       typedef packet<f16, kWidth<V> / 2> From;
@@ -135,6 +140,7 @@ UMBRA_INLINE V widen(H h) {
 #endif
 #endif
     return detail::widen_f16<V>(detail::wide_bits<V>(h));
+#endif
   }
 }
 
@@ -144,8 +150,19 @@ UMBRA_INLINE H narrow(V v) {
   if constexpr (sizeof(Elem<V>) == 8) {
     return narrow<H>(detail::round_to_odd(v));
   } else if constexpr (detail::IsBf16<H>::value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    H h;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h.bits) : "f"(v));
+    return h;
+#else
     return detail::narrow_bits<H>(detail::narrow_bf16(v));
+#endif
   } else {
+#if defined(__CUDA_ARCH__)
+    H h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(v));
+    return h;
+#else
 #if defined(__F16C__)
     if constexpr (sizeof(V) > detail::kMostWidened) {
       typedef packet<float, kWidth<V> / 2> From;
@@ -163,6 +180,7 @@ UMBRA_INLINE H narrow(V v) {
 #endif
 #endif
     return detail::narrow_bits<H>(detail::narrow_f16(v));
+#endif
   }
 }
 
