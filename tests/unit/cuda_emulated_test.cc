@@ -216,6 +216,65 @@ TEST(CudaEmulator, SeesMissingBarriers) {
   }
 }
 
+// Memory without unit stride: a transposed view, a broadcast one, a reversed one.
+TEST(CudaEmulated, AnyStrides) {
+  const auto graph = graph::ParseText("kernel k(x: f32[n, m], y: f32[n, m]) -> (z: f32[n, m], s: f32[n], c: f32[m]) {\n"
+                                      "  z = x * 2 + y\n  s = reduce_with_axis<sum>(x, 1)\n  c = reduce_with_axis<maximum>(y, 0)\n}")[0];
+  std::mt19937 random(11);
+  Tensor xs(DType::kFloat32, {50, 40}, 0, &random), ys(DType::kFloat32, {50}, 0, &random);
+  Tensor z(DType::kFloat32, {40, 50}, 0, nullptr), s(DType::kFloat32, {40}, 0, nullptr), c(DType::kFloat32, {50}, 0, nullptr);
+  runtime::TensorRef x = xs.ref, y = ys.ref;
+  x.shape = y.shape = {40, 50};
+  x.stride = {1, 40};
+  y.stride = {0, -1};
+  y.data = static_cast<float*>(y.data) + 49;
+  emulated::Library library;
+  emulated::Call call(&library, *graph, {{x, y}, {z.ref, s.ref, c.ref}, {}});
+  library.Build();
+  for (const bool reverse : {false, true}) {
+    call.Run(reverse);
+    for (index_t i = 0; i < 40; ++i) {
+      double sum = 0;
+      for (index_t j = 0; j < 50; ++j) {
+        sum += xs.At({j, i});
+        EXPECT_FLOAT_EQ(static_cast<float>(z.At({i, j})), static_cast<float>(xs.At({j, i}) * 2 + ys.At({49 - j})));
+      }
+      EXPECT_NEAR(s.At({i}), sum, 1e-4);
+    }
+    for (index_t j = 0; j < 50; ++j) EXPECT_EQ(c.At({j}), ys.At({49 - j}));
+  }
+}
+
+// What a launch decides of shapes that no test has the memory for.
+TEST(CudaLaunch, LargeShapes) {
+  const plan::Plan plan = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = x * 2 }")[0]);
+  const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
+  const auto launch = [&](index_t n, index_t m, index_t pitch, std::uintptr_t address) {
+    runtime::TensorRef x = runtime::TensorRef::Dense(reinterpret_cast<void*>(address), DType::kFloat32, {n, m});
+    x.stride[0] = pitch;
+    return runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel), {x, x}, {n, m}, {});
+  };
+  // Dense rows are one: 2048 elements a block, none left over.
+  const auto dense = launch(16384, 16384, 16384, 4096);
+  EXPECT_TRUE(dense.variant.vector);
+  EXPECT_FALSE(dense.variant.wide_index);
+  EXPECT_EQ(dense.extent, (std::vector<index_t>{1, 16384 * 16384}));
+  EXPECT_EQ(dense.grid.x, 16384u * 16384 / 2048);
+  EXPECT_EQ(dense.grid.y, 1u);
+  // An address or a pitch that packets do not fit.
+  EXPECT_FALSE(launch(16384, 16384, 16384, 4100).variant.vector);
+  EXPECT_FALSE(launch(16384, 16383, 16385, 4096).variant.vector);
+  EXPECT_TRUE(launch(16384, 16380, 16384, 4096).variant.vector);
+  // Beyond 32 bits.
+  const auto wide = launch(index_t{1} << 20, 16384, 16384, 4096);
+  EXPECT_TRUE(wide.variant.wide_index);
+  EXPECT_EQ(wide.grid.x, (1u << 20) / 2048 * 16384);
+  // More rows than a grid has blocks along y.
+  const auto rows = launch(index_t{1} << 27, 3, 4, 4096);
+  EXPECT_LE(rows.grid.y, 65535u);
+  EXPECT_EQ(rows.block.x * rows.block.y, 256u);
+}
+
 // The destination is one of the operands.
 TEST(CudaEmulated, InPlace) {
   Calls calls;
