@@ -51,4 +51,17 @@ std::size_t SecondLevelCacheBytes() {
   return bytes;
 }
 
+bool CpuRuns(std::string_view target) {
+  if (target == "plain") return true;
+#if defined(__x86_64__)
+  __builtin_cpu_init();  // a program's own initialisers may call
+  if (target == "sse2") return __builtin_cpu_supports("sse2");
+  if (target == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  if (target == "avx512")
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#endif
+  return false;
+}
+
 }  // namespace umbra::runtime

@@ -3,6 +3,7 @@
 #define UMBRA_RUNTIME_CPU_INFO_H_
 
 #include <cstddef>
+#include <string_view>
 
 namespace umbra::runtime {
 
@@ -12,6 +13,8 @@ int NumProcessors();
 std::size_t LastLevelCacheBytes();
 /// Bytes of the second-level cache of one processor; 1 MiB where the system does not tell.
 std::size_t SecondLevelCacheBytes();
+/// Does this CPU run code for the target: plain, sse2, avx2 or avx512? False for any other name.
+bool CpuRuns(std::string_view target);
 
 }  // namespace umbra::runtime
 

@@ -20,6 +20,7 @@ struct Environment : Parameter<Environment> {
   std::string cuda_driver;
   std::string nvrtc;
   std::string cublaslt;
+  std::string target;
   bool trace;
 
   UMBRA_DECLARE_PARAMETER(Environment) {
@@ -40,6 +41,8 @@ struct Environment : Parameter<Environment> {
         "File name of NVRTC, which compiles for GPUs; else libnvrtc.so.13 or libnvrtc.so.12.");
     UMBRA_DECLARE_FIELD(cublaslt).set_default("").describe(
         "File name of cuBLASLt, for matrix products on GPUs; else libcublasLt.so.13 or libcublasLt.so.12.");
+    UMBRA_DECLARE_FIELD(target).set_default("").describe(
+        "Instruction set that kernels compiled ahead of time use; else the widest that the CPU runs.");
     UMBRA_DECLARE_FIELD(trace).set_default(false).describe(
         "Prints what each pass made and how long it took, on standard error.");
   }

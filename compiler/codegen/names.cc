@@ -8,10 +8,8 @@ namespace umbra::codegen {
 
 namespace {
 
-// C++ keywords, words of the prelude, and the names that the emitter itself uses.
-const std::set<std::string>& Reserved() {
-  static const std::set<std::string> words = [] {
-    std::set<std::string> set = {
+const std::set<std::string, std::less<>>& Keywords() {
+  static const std::set<std::string, std::less<>> words = {
         "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char",
         "class", "const", "constexpr", "continue", "decltype", "default", "delete", "do", "double",
         "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
@@ -19,7 +17,15 @@ const std::set<std::string>& Reserved() {
         "operator", "or", "private", "protected", "public", "register", "return", "short",
         "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true",
         "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
-        "volatile", "while", "xor", "concept", "requires", "compl", "typeof", "asm", "signed",
+        "volatile", "while", "xor", "concept", "requires", "compl", "typeof", "restrict"};
+  return words;
+}
+
+// Keywords, words of the prelude, and the names that the emitter itself uses.
+const std::set<std::string>& Reserved() {
+  static const std::set<std::string> words = [] {
+    std::set<std::string> set(Keywords().begin(), Keywords().end());
+    set.insert({
         "umbra", "simd", "load", "store", "load_head", "store_head", "gather", "gather_head",
         "scatter", "scatter_head", "stream", "stream_fence", "fill", "iota", "cast", "cast_mask",
         "convert", "bits", "from_bits", "keep", "across", "fold", "packet", "detail", "Sum",
@@ -39,6 +45,8 @@ const std::set<std::string>& Reserved() {
 }
 
 }  // namespace
+
+bool IsKeyword(std::string_view word) { return Keywords().count(word) != 0; }
 
 std::string Names::Make(std::string_view wanted) {
   std::string name;

@@ -8,6 +8,9 @@
 
 namespace umbra::codegen {
 
+/// Is it a keyword of C or C++?
+bool IsKeyword(std::string_view word);
+
 class Names {
  public:
   /// A fresh identifier like `wanted`, never a keyword, a prelude name or one given out before.

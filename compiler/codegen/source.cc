@@ -40,10 +40,10 @@ constexpr std::array<std::string_view, 7> kParts = {"half", "reduce", "math", "t
 std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/{}.h", part); }
 
 // Those that the kernels use.
-std::set<std::string_view> PartsOf(const std::vector<const plan::Kernel*>& kernels) {
+std::set<std::string_view> PartsOf(std::span<const SourceItem> items) {
   std::set<std::string_view> used;
-  for (const plan::Kernel* kernel : kernels)
-    for (const plan::Value& value : kernel->values) {
+  for (const SourceItem& item : items)
+    for (const plan::Value& value : item.kernel->values) {
       if (value.kind == plan::Value::Kind::kMap) used.insert(graph::Info(value.op).header);
       if (value.kind == plan::Value::Kind::kReduced) used.insert("reduce");
       if (IsHalf(value.type)) used.insert("half");
@@ -79,23 +79,6 @@ std::string PastedPrelude(const std::set<std::string_view>& used, std::string_vi
   return text;
 }
 
-Source Translate(const plan::Plan& plan, const std::vector<const plan::Kernel*>& kernels,
-                 const SourceOptions& options) {
-  Source source;
-  Writer out;
-  for (const plan::Kernel* kernel : kernels) {
-    source.functions.push_back(EmitKernel(plan, *kernel, options, &out));
-    if (kernel != kernels.back()) out.Blank();
-  }
-  const std::set<std::string_view> used = PartsOf(kernels);
-  const std::string text = out.Take();
-  const std::string head = options.spelling == Spelling::kIntrinsics
-                               ? "#include <immintrin.h>\n\n" + PastedPrelude(used, text)
-                               : Includes(used);
-  source.text = head + "\nnamespace umbra::simd {\n\n" + text + "\n}  // namespace umbra::simd\n";
-  return source;
-}
-
 }  // namespace
 
 std::string_view Name(Target target) { return Row(target).name; }
@@ -110,15 +93,33 @@ int RegisterBytes(Target target) { return Row(target).register_bytes; }
 
 std::span<const std::string_view> CompilerFlags(Target target) { return Row(target).flags; }
 
+Source Generate(std::span<const SourceItem> items, SourceOptions options) {
+  Source source;
+  Writer out;
+  for (const SourceItem& item : items) {
+    options.variant = item.variant;
+    if (&item != items.data()) out.Blank();
+    source.functions.push_back(EmitKernel(*item.plan, *item.kernel, options, &out));
+  }
+  const std::set<std::string_view> used = PartsOf(items);
+  const std::string text = out.Take();
+  const std::string head = options.spelling == Spelling::kIntrinsics
+                               ? "#include <immintrin.h>\n\n" + PastedPrelude(used, text)
+                               : Includes(used);
+  source.text = head + "\nnamespace umbra::simd {\n\n" + text + "\n}  // namespace umbra::simd\n";
+  return source;
+}
+
 Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options) {
-  return Translate(plan, {&kernel}, options);
+  const SourceItem item{&plan, &kernel, options.variant};
+  return Generate(std::span(&item, 1), options);
 }
 
 Source Generate(const plan::Plan& plan, const SourceOptions& options) {
-  std::vector<const plan::Kernel*> kernels;
+  std::vector<SourceItem> items;
   for (const auto& step : plan.steps)
-    if (const auto* kernel = std::get_if<plan::Kernel>(&step)) kernels.push_back(kernel);
-  return Translate(plan, kernels, options);
+    if (const auto* kernel = std::get_if<plan::Kernel>(&step)) items.push_back({&plan, kernel, options.variant});
+  return Generate(items, options);
 }
 
 }  // namespace umbra::codegen

@@ -37,11 +37,20 @@ struct Source {
   std::vector<std::string> functions;  ///< extern "C" names, one per kernel
 };
 
+/// A kernel in one of its variants.
+struct SourceItem {
+  const plan::Plan* plan;
+  const plan::Kernel* kernel;
+  runtime::Variant variant;
+};
+
 /// The source of one kernel of `plan` (prelude by #include; the JIT gives the embedded text to
 /// Clang; the intrinsics spelling pastes it).
 Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options);
 /// The source of all kernels of a plan in one translation unit.
 Source Generate(const plan::Plan& plan, const SourceOptions& options);
+/// The source of kernels that have different names, whose variants are those of the items.
+Source Generate(std::span<const SourceItem> items, SourceOptions options);
 
 }  // namespace umbra::codegen
 

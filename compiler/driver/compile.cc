@@ -16,6 +16,7 @@
 #include "compiler/driver/kernel_cache.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
+#include "compiler/plan/build.h"
 #include "compiler/plan/interpret.h"
 #include "runtime/cpu_info.h"
 #include "runtime/environment.h"
@@ -37,27 +38,20 @@ namespace {
 
 std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const plan::Plan>& plan,
                                                     const CompileOptions& options, codegen::Target target) {
-  auto program = std::make_shared<runtime::Program>();
-  program->name = plan->name;
-  program->buffers = plan->buffers;
-  program->scalars = plan->scalars;
-  program->num_symbols = static_cast<int>(plan->symbols.size());
-  program->derived = plan->derived;
-  program->groups = plan->groups;
-  if (options.engine == Engine::kInterpreter) return program;
+  auto program = std::make_shared<runtime::Program>(plan::ToProgram(*plan));
+  if (options.engine == Engine::kInterpreter) {
+    program->steps.clear();
+    return program;
+  }
   for (std::size_t k = 0; k < plan->steps.size(); ++k) {
-    if (const auto* gemm = std::get_if<plan::Gemm>(&plan->steps[k])) {
-      program->steps.emplace_back(gemm->step);
-      continue;
-    }
+    auto* step = std::get_if<runtime::KernelStep>(&program->steps[k]);
+    if (step == nullptr) continue;
     const bool system = options.engine == Engine::kSystem;
     const bool disk = options.use_disk_cache;
-    runtime::CodeProvider code = [plan, k, system, disk, target](const runtime::Variant& variant) {
+    step->code = [plan, k, system, disk, target](const runtime::Variant& variant) {
       return MakeKernelCode(*plan, std::get<plan::Kernel>(plan->steps[k]),
                             {target, codegen::Spelling::kPackets, variant}, system, disk);
     };
-    program->steps.emplace_back(
-        runtime::KernelStep{std::get<plan::Kernel>(plan->steps[k]).signature, std::move(code)});
   }
   return program;
 }

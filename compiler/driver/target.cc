@@ -1,5 +1,6 @@
 #include "compiler/driver/target.h"
 
+#include "runtime/cpu_info.h"
 #include "umbra/compile.h"
 #include "umbra/error.h"
 
@@ -15,18 +16,7 @@ void CompileOptions::DescribeTarget(parameter::FieldEntry<std::string>* field) {
     field->add_enum(std::string(Name(target)), std::string(Name(target)));
 }
 
-bool HostRuns(Target target) {
-  switch (target) {
-    case Target::kPlain: return true;
-    case Target::kSse2: return __builtin_cpu_supports("sse2");
-    case Target::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    case Target::kAvx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  }
-  return false;
-}
+bool HostRuns(Target target) { return runtime::CpuRuns(Name(target)); }
 
 Target HostTarget() {
   static const Target target = [] {

@@ -140,4 +140,24 @@ class Builder {
 
 Plan Build(const Graph& graph) { return Builder(graph).Run(); }
 
+runtime::Program ToProgram(const Plan& plan) {
+  runtime::Program program;
+  program.name = plan.name;
+  program.buffers = plan.buffers;
+  program.scalars = plan.scalars;
+  program.num_symbols = static_cast<int>(plan.symbols.size());
+  program.derived = plan.derived;
+  program.groups = plan.groups;
+  for (const auto& step : plan.steps) {
+    if (const auto* gemm = std::get_if<Gemm>(&step)) {
+      program.steps.emplace_back(gemm->step);
+      continue;
+    }
+    runtime::KernelStep kernel;
+    kernel.signature = std::get<Kernel>(step).signature;
+    program.steps.emplace_back(std::move(kernel));
+  }
+  return program;
+}
+
 }  // namespace umbra::plan

@@ -11,6 +11,9 @@ namespace umbra::plan {
 /// reductions are fused with the work on the same rows, dots become GEMM steps.
 Plan Build(const graph::Graph& graph);
 
+/// What the runtime needs to know of `plan`; the kernels are without code.
+runtime::Program ToProgram(const Plan& plan);
+
 }  // namespace umbra::plan
 
 #endif  // UMBRA_COMPILER_PLAN_BUILD_H_

@@ -23,8 +23,9 @@ class InternalError : public std::logic_error {
 };
 
 namespace detail {
+// Not for the hot path: small rather than fast.
 template <typename... Parts>
-std::string Concat(const Parts&... parts) {
+[[gnu::cold, gnu::noinline]] std::string Concat(const Parts&... parts) {
   std::ostringstream text;
   ((text << parts), ...);
   return text.str();

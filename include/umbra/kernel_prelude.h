@@ -12,6 +12,9 @@
 #include "umbra/prelude/spans.h"
 #include "umbra/prelude/arith.h"
 
+// What comes before a kernel; a source that makes kernels known by a table says static.
+#ifndef UMBRA_KERNEL_FN
 #define UMBRA_KERNEL_FN extern "C" __attribute__((visibility("default")))
+#endif
 
 #endif  // UMBRA_KERNEL_PRELUDE_H_

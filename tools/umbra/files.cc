@@ -66,4 +66,10 @@ void WriteFile(const std::string& path, std::string_view content) {
   throw Error("cannot write " + path + ": " + std::strerror(reason));
 }
 
+void UpdateFile(const std::string& path, std::string_view content) {
+  std::ifstream file(path, std::ios::binary);
+  if (file && std::string{std::istreambuf_iterator<char>(file), {}} == content) return;
+  WriteFile(path, content);
+}
+
 }  // namespace umbra::tools

@@ -13,6 +13,9 @@ std::string ReadFile(const std::string& path);
 /// standard output.
 void WriteFile(const std::string& path, std::string_view content);
 
+/// Writes a regular file as WriteFile does, unless it holds `content` already.
+void UpdateFile(const std::string& path, std::string_view content);
+
 }  // namespace umbra::tools
 
 #endif  // UMBRA_TOOLS_UMBRA_FILES_H_

@@ -89,6 +89,10 @@ int main(int argc, char** argv) {
   umbra::CompileOptions compile;
   Fields compile_fields(run_command, umbra::CompileOptions::__FIELDS__());
 
+  umbra::tools::AotOptions aot;
+  auto* aot_command = app.add_subcommand("aot", "Generate the sources of a library of kernels");
+  Fields aot_fields(aot_command, umbra::tools::AotOptions::__FIELDS__());
+
   bool markdown = false;
   auto* ops_command = app.add_subcommand("ops", "List the elementwise operators and the index maps");
   ops_command->add_flag("--markdown", markdown, "As docs/operators.md has them");
@@ -115,6 +119,7 @@ int main(int argc, char** argv) {
       run.Init(run_fields.Given());
       compile.Init(compile_fields.Given());
     }
+    if (*aot_command) aot.Init(aot_fields.Given());
   } catch (const umbra::ParamError& error) {
     Fail(error.what(), 2);
     std::fprintf(stderr, "Run with --help for more information.\n");
@@ -130,6 +135,7 @@ int main(int argc, char** argv) {
     if (*emit_command) umbra::tools::Emit(emit);
     if (*explain_command) umbra::tools::Explain(explain);
     if (*run_command) umbra::tools::Run(run, compile);
+    if (*aot_command) umbra::tools::Aot(aot);
     if (*ops_command) umbra::tools::Operators(markdown);
     if (*doctor_command) umbra::tools::Doctor();
     if (*cache_command) umbra::tools::Cache(cache_action);

@@ -1,0 +1,176 @@
+#include "compiler/aot/aot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "compiler/aot/interface.h"
+#include "compiler/codegen/names.h"
+#include "compiler/driver/lower.h"
+#include "umbra/error.h"
+
+namespace umbra::aot {
+
+namespace {
+
+bool IsIdentifier(const std::string& name) {
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 || codegen::IsKeyword(name)) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+void Check(const Library& library) {
+  Require(IsIdentifier(library.name), "the library is to be called '", library.name,
+          "', which is no name in C++: use letters, digits and underscores");
+  Require(library.name != "umbra" && library.name != "std", "the library is to be called '", library.name,
+          "', which is the namespace of others: choose another name");
+  Require(!library.kernels.empty(), "library '", library.name, "' has no kernel");
+  Require(!library.targets.empty(), "library '", library.name, "' has no target");
+  std::map<std::string, const Kernel*> names;
+  for (const Kernel& kernel : library.kernels) {
+    Require(IsIdentifier(kernel.name), kernel.file, ":", kernel.line, ": kernel '", kernel.name,
+            "': its name is none in C++; rename it");
+    Require(kernel.name != "kernels" && kernel.name != "num_kernels", kernel.file, ":", kernel.line, ": kernel '",
+            kernel.name, "': the table of kernels has this name; rename it");
+    const auto [known, fresh] = names.emplace(kernel.name, &kernel);
+    Require(fresh, kernel.file, ":", kernel.line, ": kernel '", kernel.name, "' is also defined at ",
+            known->second->file, ":", known->second->line, ": rename one");
+  }
+}
+
+// Each name once: what is taken gets underscores.
+class Identifiers {
+ public:
+  std::string Make(std::string name) {
+    while (codegen::IsKeyword(name) || !taken_.insert(name).second) name += '_';
+    return name;
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+std::string ExtentText(const runtime::Extent& extent) {
+  return extent.is_static() ? fmt::format("{}", extent.value) : fmt::format("?{}", extent.symbol);
+}
+
+std::string OperandText(const plan::Plan& plan, const Parameter& parameter) {
+  std::string text = fmt::format("{}: {}", parameter.name, Name(parameter.dtype));
+  if (parameter.buffer < 0) return text;
+  text += '[';
+  const auto& shape = plan.buffers[static_cast<std::size_t>(parameter.buffer)].shape;
+  for (const runtime::Extent& extent : shape) text += (&extent == shape.data() ? "" : ", ") + ExtentText(extent);
+  return text + ']';
+}
+
+}  // namespace
+
+std::string ElementType(DType type) {
+  switch (type) {
+#define UMBRA_DTYPE(dtype, name, type, ...) \
+  case DType::dtype: return IsHalf(DType::dtype) ? "umbra::" #type : #type;
+#include "umbra/dtypes.def"
+  }
+  return "float";
+}
+
+Entry MakeEntry(const Library& library, const Kernel& kernel) {
+  Entry entry;
+  entry.kernel = &kernel;
+  entry.plan = Lower(*kernel.graph);
+  entry.function = library.name + "_" + kernel.name;
+  const graph::Graph& graph = *kernel.graph;
+  Identifiers identifiers;
+  // Nodes are numbered as they were declared.
+  std::map<int, Parameter> declared;
+  for (std::size_t k = 0; k < graph.inputs().size(); ++k) declared[graph.inputs()[k]].buffer = static_cast<int>(k);
+  for (std::size_t k = 0; k < graph.scalars().size(); ++k) declared[graph.scalars()[k]].scalar = static_cast<int>(k);
+  std::string in, out;
+  const auto add = [&](Parameter parameter, const std::string& name, std::string* text) {
+    if (parameter.buffer >= 0) {
+      const runtime::Buffer& buffer = entry.plan.buffers[static_cast<std::size_t>(parameter.buffer)];
+      parameter.dtype = buffer.dtype;
+      parameter.rank = static_cast<int>(buffer.shape.size());
+    } else {
+      parameter.dtype = entry.plan.scalars[static_cast<std::size_t>(parameter.scalar)].second;
+    }
+    parameter.name = name;
+    *text += (text->empty() ? "" : ", ") + OperandText(entry.plan, parameter);
+    parameter.name = identifiers.Make(name);
+    entry.parameters.push_back(std::move(parameter));
+  };
+  for (const auto& [node, parameter] : declared) add(parameter, graph.node(node).name, &in);
+  for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
+    Parameter parameter;
+    parameter.buffer = static_cast<int>(graph.inputs().size() + k);
+    parameter.output = true;
+    add(parameter, graph.outputs()[k].name, &out);
+  }
+  entry.signature = fmt::format("({}) -> ({})", in, out);
+  return entry;
+}
+
+std::string Quoted(const std::string& text, const std::string& indent) {
+  constexpr std::size_t kWidth = 96;
+  std::string result;
+  for (std::size_t begin = 0; begin == 0 || begin < text.size(); begin += kWidth) {
+    if (begin > 0) result += '\n' + indent;
+    result += '"';
+    for (const char c : text.substr(begin, kWidth)) {
+      if (c == '"' || c == '\\') result += '\\';
+      if (static_cast<unsigned char>(c) < ' ') result += fmt::format("\\{:03o}", static_cast<unsigned>(c));
+      else result += c;
+    }
+    result += '"';
+  }
+  return result;
+}
+
+std::vector<codegen::Target> ParseTargets(const std::string& list) {
+  std::set<codegen::Target> targets;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string name = list.substr(begin, end - begin);
+    const auto target = codegen::FindTarget(name);
+    Require(target.has_value(), "unknown target '", name, "': expected plain, sse2, avx2 or avx512, with commas between several");
+    targets.insert(*target);
+    begin = end + 1;
+  }
+  return {targets.begin(), targets.end()};
+}
+
+std::vector<std::string> SourceFlags(codegen::Target target) {
+  // Last, and so stronger than what is said for the rest of a program.
+  std::vector<std::string> flags = {"-O3", "-fno-fast-math", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
+                                    "-fno-trapping-math"};
+  if (target != codegen::Target::kPlain) flags.emplace_back("-march=x86-64");
+  for (const std::string_view flag : codegen::CompilerFlags(target)) flags.emplace_back(flag);
+  return flags;
+}
+
+std::vector<File> Emit(const Library& library) {
+  Check(library);
+  std::vector<Entry> entries;
+  std::set<std::string> units;
+  for (const Kernel& kernel : library.kernels) {
+    entries.push_back(MakeEntry(library, kernel));
+    entries.back().index = static_cast<int>(entries.size()) - 1;
+    units.insert(kernel.unit);
+  }
+  std::map<std::string, std::string> files;
+  for (const std::string& unit : units)
+    for (const codegen::Target target : library.targets)
+      files[fmt::format("{}{}{}.{}.cc", library.name, unit.empty() ? "" : ".", unit, Name(target))] =
+          KernelsText(library, unit, target, &entries);
+  files[library.name + ".cc"] = TablesText(library, entries);
+  files[library.name + ".h"] = HeaderText(library, entries);
+  std::vector<File> result;
+  for (auto& [name, text] : files) result.push_back({name, std::move(text)});
+  return result;
+}
+
+}  // namespace umbra::aot

@@ -1,0 +1,67 @@
+// Kernels as a library in source form, compiled ahead of time: graphs in, files out.
+//
+//   LIB.h             for C: a function and a umbra_kernel_desc per kernel; for C++: typed wrappers
+//   LIB.cc            the tables and the functions of LIB.h; definitions of marked functions
+//   LIB.TARGET.cc     the code for one target, or LIB.UNIT.TARGET.cc
+//
+// They need libumbra_runtime and Umbra's headers, no compiler of Umbra's.
+#ifndef UMBRA_COMPILER_AOT_AOT_H_
+#define UMBRA_COMPILER_AOT_AOT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/source.h"
+#include "compiler/graph/graph.h"
+
+namespace umbra::aot {
+
+/// A parameter of a marked function, and what of the graph it stands for (indices into
+/// Graph::inputs, outputs and scalars, or -1). One that is read and written is both input and output.
+struct CppParameter {
+  std::string type;  ///< fully qualified, as in "const umbra::Tensor<umbra::cpu, 2, float>&"
+  std::string name;
+  int input = -1, output = -1, scalar = -1;
+};
+
+/// A function of the user's, which returns nothing, that the library defines.
+struct CppFunction {
+  std::string symbol;  ///< mangled
+  std::vector<CppParameter> parameters;
+};
+
+struct Kernel {
+  std::string name;  ///< an identifier, unique in the library
+  std::shared_ptr<const graph::Graph> graph;
+  std::string file;  ///< where it is defined; only the last part of the path goes into the result
+  int line = 1;
+  std::string unit;  ///< kernels of one unit are in one source per target; may be empty
+  std::optional<CppFunction> function;
+};
+
+struct Library {
+  std::string name;  ///< an identifier: prefix of the C functions, namespace of the C++ ones
+  std::vector<Kernel> kernels;
+  std::vector<codegen::Target> targets;
+};
+
+struct File {
+  std::string name;
+  std::string text;
+};
+
+/// The targets of a list such as "sse2,avx2", each once, from the narrowest. Throws umbra::Error.
+std::vector<codegen::Target> ParseTargets(const std::string& list);
+
+/// The files of `library`, in the order of their names. The same for the same input, wherever and whenever.
+/// Throws umbra::Error if two kernels have one name, or if a name is no identifier.
+std::vector<File> Emit(const Library& library);
+
+/// The flags that g++ and clang++ need for the sources of a target.
+std::vector<std::string> SourceFlags(codegen::Target target);
+
+}  // namespace umbra::aot
+
+#endif  // UMBRA_COMPILER_AOT_AOT_H_

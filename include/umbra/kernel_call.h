@@ -1,0 +1,90 @@
+// Calls of kernels that were compiled ahead of time, for C++: what generated headers stand on.
+#ifndef UMBRA_KERNEL_CALL_H_
+#define UMBRA_KERNEL_CALL_H_
+
+#include <new>
+#include <string>
+#include <vector>
+
+#include "umbra/kernel_desc.h"
+#include "umbra/tblob.h"
+#include "umbra/tensor.h"
+
+namespace umbra {
+
+#define UMBRA_DTYPE(dtype, name, ...) static_assert(static_cast<int>(DType::dtype) == UMBRA_DTYPE_##name);
+#include "umbra/dtypes.def"
+
+namespace detail {
+
+/// The strides of rows that lie `pitch` elements apart.
+inline void PitchedStrides(const index_t* shape, int rank, index_t pitch, index_t* stride) {
+  for (int d = rank - 1; d >= 0; --d)
+    stride[d] = d == rank - 1 ? 1 : d == rank - 2 ? pitch : stride[d + 1] * shape[d + 1];
+}
+
+/// A tensor as umbra_call takes it. It refers to the shape of the tensor that it was made of.
+template <int rank>
+class CallOperand {
+ public:
+  template <typename DType>
+  explicit CallOperand(const Tensor<cpu, rank, DType>& t)
+      : tensor_{const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_.shape_, stride_, rank,
+                static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value)} {
+    PitchedStrides(t.shape_.shape_, rank, t.stride_, stride_);
+  }
+  CallOperand(const CallOperand&) = delete;
+  CallOperand& operator=(const CallOperand&) = delete;
+  operator const umbra_tensor*() const { return &tensor_; }  // NOLINT: an argument
+
+ private:
+  index_t stride_[rank];
+  umbra_tensor tensor_;
+};
+
+/// The same of a blob, or of one element.
+template <>
+class CallOperand<0> {
+ public:
+  explicit CallOperand(const TBlob& blob)
+      : stride_(static_cast<std::size_t>(blob.ndim())),
+        tensor_{blob.dptr_, blob.shape_.begin(), stride_.data(), blob.ndim(), 0} {
+    const auto dtype = FindFlag(blob.type_flag_);
+    Require(dtype.has_value(), "TBlob: type flag ", blob.type_flag_, " is none");
+    Require(blob.dev_mask_ == cpu::kDevMask, "TBlob: the memory is of device mask ", blob.dev_mask_,
+            ", but kernels for the CPU take memory of device mask ", cpu::kDevMask);
+    tensor_.dtype = static_cast<int>(*dtype);
+    PitchedStrides(blob.shape_.begin(), blob.ndim(), blob.stride_, stride_.data());
+  }
+  template <typename DType>
+  explicit CallOperand(DType* element)
+      : tensor_{const_cast<std::remove_const_t<DType>*>(element), nullptr, nullptr, 0,
+                static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value)} {}
+  CallOperand(const CallOperand&) = delete;
+  CallOperand& operator=(const CallOperand&) = delete;
+  operator const umbra_tensor*() const { return &tensor_; }  // NOLINT: an argument
+
+ private:
+  std::vector<index_t> stride_;
+  umbra_tensor tensor_;
+};
+
+template <int rank, typename DType>
+CallOperand(const Tensor<cpu, rank, DType>&) -> CallOperand<rank>;
+CallOperand(const TBlob&) -> CallOperand<0>;
+template <typename DType>
+CallOperand(DType*) -> CallOperand<0>;
+
+/// Throws what `status` stands for: umbra::Error, umbra::InternalError or std::bad_alloc.
+inline void Check(umbra_status status) {
+  if (status == UMBRA_OK) return;
+  if (status == UMBRA_OUT_OF_MEMORY) throw std::bad_alloc();
+  const std::string message = umbra_error_message();
+  if (status == UMBRA_INTERNAL_ERROR) throw InternalError(message);
+  throw Error(message);
+}
+
+}  // namespace detail
+}  // namespace umbra
+
+#endif  // UMBRA_KERNEL_CALL_H_

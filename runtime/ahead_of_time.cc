@@ -1,0 +1,205 @@
+// Calls of kernels that were compiled ahead of time: the choice of a target, and the C entry points.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "runtime/cpu_info.h"
+#include "runtime/environment.h"
+#include "runtime/parallel.h"
+#include "runtime/program_text.h"
+#include "umbra/call_site.h"
+#include "umbra/error.h"
+#include "umbra/kernel_desc.h"
+
+namespace umbra::runtime {
+
+namespace {
+
+// What a thread's last error was.
+std::string& Message() {
+  thread_local std::string message;
+  return message;
+}
+
+// Runs `body`; exceptions become codes.
+template <typename Body>
+umbra_status Guarded(const Body& body) noexcept {
+  const auto fail = [](umbra_status status, const char* what) {
+    try {
+      Message() = what;
+    } catch (...) {
+      Message().clear();
+    }
+    return status;
+  };
+  try {
+    body();
+    return UMBRA_OK;
+  } catch (const InternalError& error) {
+    return fail(UMBRA_INTERNAL_ERROR, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(UMBRA_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(UMBRA_ERROR, error.what());
+  } catch (...) {
+    return fail(UMBRA_INTERNAL_ERROR, "internal error in Umbra: an exception of no known type");
+  }
+}
+
+constexpr const char* kTargets[] = {"plain", "sse2", "avx2", "avx512"};
+
+void RequireTarget(const std::string& name) {
+  Require(std::find(std::begin(kTargets), std::end(kTargets), name) != std::end(kTargets), "unknown target '",
+          name, "': expected plain, sse2, avx2 or avx512");
+  Require(CpuRuns(name), "target ", name, " is not enabled: this CPU lacks the instruction set");
+}
+
+// The target that calls have to use, and how often that changed.
+std::mutex g_mutex;
+std::string g_chosen;  // empty: UMBRA_TARGET decides
+std::atomic<int> g_generation{1};
+
+// Expects the mutex.
+std::string ChosenTarget() {
+  if (!g_chosen.empty()) return g_chosen;
+  std::string name = ReadEnvironment().target;
+  if (!name.empty()) {
+    try {
+      RequireTarget(name);
+    } catch (const Error& error) {
+      throw Error(std::string("environment variable UMBRA_TARGET: ") + error.what());
+    }
+  }
+  return name;
+}
+
+const umbra_target_desc& TargetOf(const umbra_kernel_desc& kernel, const std::string& chosen) {
+  const umbra_target_desc* best = nullptr;
+  std::string names;
+  for (int k = 0; k < kernel.num_targets; ++k) {
+    const umbra_target_desc& target = kernel.targets[k];
+    names += (k == 0 ? "" : ", ") + std::string(target.name);
+    if (chosen.empty() ? CpuRuns(target.name) : chosen == target.name) best = &target;
+  }
+  Require(best != nullptr || chosen.empty(), "kernel '", kernel.name, "' has no code for target ", chosen,
+          ", which was asked for; it was compiled for ", names);
+  Require(best != nullptr, "kernel '", kernel.name, "' was compiled for ", names,
+          ", none of which this CPU runs; add plain to its targets");
+  return *best;
+}
+
+// A kernel's code for one target.
+struct Site {
+  Site(const umbra_target_desc& desc, std::shared_ptr<const Program> program)
+      : target(desc), calls(std::move(program)) {}
+  const umbra_target_desc& target;
+  CallSite calls;
+  std::atomic<int> generation{0};  ///< of the choice that it serves
+};
+
+// What umbra_kernel_desc::state points to. Sites live as long as the process: any thread may be in one.
+struct State {
+  std::atomic<Site*> latest{nullptr};
+  std::vector<std::unique_ptr<Site>> sites;  ///< guarded by the mutex
+};
+
+std::shared_ptr<const Program> MakeProgram(const umbra_kernel_desc& kernel, const umbra_target_desc& target) {
+  auto program = std::make_shared<Program>(ProgramFromText(kernel.program));
+  const umbra_kernel_fn* functions = target.functions;
+  for (auto& step : program->steps) {
+    auto* of_kernel = std::get_if<KernelStep>(&step);
+    if (of_kernel == nullptr) continue;
+    of_kernel->code = [functions](const Variant& variant) { return KernelCode{functions[variant.index()], nullptr}; };
+    functions += std::tuple_size_v<decltype(KernelStep::Slots::function)>;
+  }
+  return program;
+}
+
+Site& SiteOf(const umbra_kernel_desc& kernel) {
+  auto* state = static_cast<State*>(__atomic_load_n(kernel.state, __ATOMIC_ACQUIRE));
+  if (state != nullptr) {
+    Site* const latest = state->latest.load(std::memory_order_acquire);
+    if (latest->generation.load(std::memory_order_relaxed) == g_generation.load(std::memory_order_relaxed))
+      return *latest;
+  }
+  const std::lock_guard lock(g_mutex);
+  const umbra_target_desc& target = TargetOf(kernel, ChosenTarget());
+  state = static_cast<State*>(__atomic_load_n(kernel.state, __ATOMIC_ACQUIRE));
+  std::unique_ptr<State> fresh;
+  if (state == nullptr) state = (fresh = std::make_unique<State>()).get();
+  Site* site = nullptr;
+  for (const auto& known : state->sites)
+    if (&known->target == &target) site = known.get();
+  if (site == nullptr)
+    site = state->sites.emplace_back(std::make_unique<Site>(target, MakeProgram(kernel, target))).get();
+  site->generation.store(g_generation.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  state->latest.store(site, std::memory_order_release);
+  if (fresh != nullptr) __atomic_store_n(kernel.state, fresh.release(), __ATOMIC_RELEASE);
+  return *site;
+}
+
+void Call(const umbra_kernel_desc& kernel, const umbra_tensor* const* tensors, const umbra_scalar* scalars,
+          int threads) {
+  RequireThreads(threads);
+  CallSite& calls = SiteOf(kernel).calls;
+  const auto count = static_cast<std::size_t>(kernel.num_inputs + kernel.num_outputs);
+  constexpr std::size_t kInline = 16;
+  Operand inline_operands[kInline];
+  std::vector<Operand> more;
+  Operand* operands = inline_operands;
+  if (count > kInline) {
+    more.resize(count);
+    operands = more.data();
+  }
+  std::vector<std::vector<index_t>> dense;
+  for (std::size_t k = 0; k < count; ++k) {
+    const char* name = kernel.operands[k].name;
+    Require(tensors[k] != nullptr, "kernel '", kernel.name, "', operand '", name, "': the pointer to its tensor is null");
+    const umbra_tensor& tensor = *tensors[k];
+    Require(tensor.dtype >= 0 && tensor.dtype < static_cast<int>(std::size(kAllDTypes)), "kernel '", kernel.name,
+            "', operand '", name, "': ", tensor.dtype, " is no umbra_dtype");
+    Require(tensor.rank >= 0 && (tensor.rank == 0 || tensor.shape != nullptr), "kernel '", kernel.name,
+            "', operand '", name, "': rank ", tensor.rank, " without as many extents");
+    operands[k] = {tensor.data, tensor.shape, tensor.stride, tensor.rank, static_cast<DType>(tensor.dtype)};
+    if (tensor.stride != nullptr || tensor.rank == 0) continue;
+    std::vector<index_t>& stride = dense.emplace_back(static_cast<std::size_t>(tensor.rank), 1);
+    for (int d = tensor.rank - 1; d > 0; --d) {
+      const auto at = static_cast<std::size_t>(d);
+      if (__builtin_mul_overflow(stride[at], tensor.shape[d], &stride[at - 1])) stride[at - 1] = 0;
+    }
+    operands[k].stride = stride.data();
+  }
+  calls.Run(operands, scalars, threads);
+}
+
+}  // namespace
+
+}  // namespace umbra::runtime
+
+using namespace umbra::runtime;
+
+umbra_status umbra_call(const umbra_kernel_desc* kernel, const umbra_tensor* const* operands,
+                        const umbra_scalar* scalars, int threads) {
+  return Guarded([&] { Call(*kernel, operands, scalars, threads); });
+}
+
+const char* umbra_error_message(void) { return Message().c_str(); }
+
+umbra_status umbra_set_target(const char* name) {
+  return Guarded([&] {
+    const std::string wanted = name == nullptr ? "" : name;
+    if (!wanted.empty()) RequireTarget(wanted);
+    const std::lock_guard lock(g_mutex);
+    g_chosen = wanted;
+    ++g_generation;
+  });
+}
+
+const char* umbra_kernel_target(const umbra_kernel_desc* kernel) {
+  const char* name = nullptr;
+  (void)Guarded([&] { name = SiteOf(*kernel).target.name; });
+  return name;
+}

@@ -1,0 +1,21 @@
+// A Program as text, which code that is generated ahead of time carries as a constant.
+#ifndef UMBRA_RUNTIME_PROGRAM_TEXT_H_
+#define UMBRA_RUNTIME_PROGRAM_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+#include "umbra/program.h"
+
+namespace umbra::runtime {
+
+/// Everything but the code. Equal programs have equal texts, in every locale.
+std::string ProgramToText(const Program& program);
+
+/// The program of a text, without code. Throws umbra::Error if the text was not written by
+/// ProgramToText of this version.
+Program ProgramFromText(std::string_view text);
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_RUNTIME_PROGRAM_TEXT_H_
