@@ -22,9 +22,13 @@ function(umbra_configure target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
 endfunction()
 
-# umbra_add_library(name SHARED|STATIC SOURCES ... LINK ... PRIVATE_LINK ...)
+# umbra_add_library(name SHARED|STATIC SOURCES ... LINK ... PRIVATE_LINK ... [COMPONENT ...])
+# A shared library is part of the package tools, unless COMPONENT says otherwise; what is linked to is of dev.
 function(umbra_add_library name type)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "COMPONENT" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  if(NOT ARG_COMPONENT)
+    set(ARG_COMPONENT tools)
+  endif()
   add_library(${name} ${type} ${ARG_SOURCES})
   umbra_configure(${name})
   target_link_libraries(${name} PUBLIC umbra_headers ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
@@ -33,7 +37,8 @@ function(umbra_add_library name type)
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short} VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   install(TARGETS ${name} EXPORT UmbraTargets
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${ARG_COMPONENT} NAMELINK_COMPONENT dev
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
 endfunction()
 
 # umbra_add_program(name SOURCES ... LINK ... [INSTALL])
@@ -43,7 +48,8 @@ function(umbra_add_program name)
   umbra_configure(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   if(ARG_INSTALL)
-    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    add_executable(Umbra::${name} ALIAS ${name})
+    install(TARGETS ${name} EXPORT UmbraToolsTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   endif()
 endfunction()
 

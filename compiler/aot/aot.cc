@@ -28,13 +28,12 @@ void Check(const Library& library) {
           "', which is no name in C++: use letters, digits and underscores");
   Require(library.name != "umbra" && library.name != "std", "the library is to be called '", library.name,
           "', which is the namespace of others: choose another name");
-  Require(!library.kernels.empty(), "library '", library.name, "' has no kernel");
   Require(!library.targets.empty(), "library '", library.name, "' has no target");
   std::map<std::string, const Kernel*> names;
   for (const Kernel& kernel : library.kernels) {
     Require(IsIdentifier(kernel.name), kernel.file, ":", kernel.line, ": kernel '", kernel.name,
             "': its name is none in C++; rename it");
-    Require(kernel.name != "kernels" && kernel.name != "num_kernels", kernel.file, ":", kernel.line, ": kernel '",
+    Require(kernel.name != "kernels", kernel.file, ":", kernel.line, ": kernel '",
             kernel.name, "': the table of kernels has this name; rename it");
     const auto [known, fresh] = names.emplace(kernel.name, &kernel);
     Require(fresh, kernel.file, ":", kernel.line, ": kernel '", kernel.name, "' is also defined at ",
@@ -161,6 +160,7 @@ std::vector<File> Emit(const Library& library) {
     entries.back().index = static_cast<int>(entries.size()) - 1;
     units.insert(kernel.unit);
   }
+  if (units.empty()) units.emplace();
   std::map<std::string, std::string> files;
   for (const std::string& unit : units)
     for (const codegen::Target target : library.targets)

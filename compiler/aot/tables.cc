@@ -154,9 +154,8 @@ std::string HeaderText(const Library& library, const std::vector<Entry>& entries
   out.Line("#ifndef {}\n#define {}\n", guard, guard);
   out.Line("#include \"umbra/kernel_desc.h\"\n");
   out.Line("#ifdef __cplusplus\nextern \"C\" {{\n#endif\n");
-  out.Line("/** The kernels of this library. */");
-  out.Line("extern const umbra_kernel_desc {}_kernels[];", library.name);
-  out.Line("enum {{ {}_num_kernels = {} }};\n", library.name, entries.size());
+  out.Line("/** The kernels of this library; the last entry has no name. */");
+  out.Line("extern const umbra_kernel_desc {}_kernels[];\n", library.name);
   for (const Entry& entry : entries) {
     out.Line("/** {}: {}{} */", Origin(*entry.kernel), entry.kernel->name, entry.signature);
     out.Line("{};", Prototype(entry));
@@ -193,6 +192,7 @@ std::string TablesText(const Library& library, const std::vector<Entry>& entries
     out.Blank();
   }
   out.Line("}}  // namespace\n");
+  descs.emplace_back("{}");
   out.Line("const umbra_kernel_desc {}_kernels[] = {{\n    {}}};\n", library.name, fmt::join(descs, ",\n    "));
   for (const Entry& entry : entries) {
     CFunction(library, entry, &out);
