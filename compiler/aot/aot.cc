@@ -151,8 +151,12 @@ std::vector<std::string> SourceFlags(codegen::Target target) {
   return flags;
 }
 
-std::vector<File> Emit(const Library& library) {
-  Check(library);
+std::vector<File> Emit(const Library& given) {
+  Check(given);
+  Library library = given;
+  // The order of files on a command line means nothing.
+  std::stable_sort(library.kernels.begin(), library.kernels.end(),
+                   [](const Kernel& a, const Kernel& b) { return a.unit < b.unit; });
   std::vector<Entry> entries;
   std::set<std::string> units;
   for (const Kernel& kernel : library.kernels) {

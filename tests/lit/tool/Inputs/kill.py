@@ -1,0 +1,30 @@
+"""kill.py COMMAND...: runs the command with --out, kills it at many moments, and looks at its files."""
+import os
+import subprocess
+import sys
+import time
+
+command = sys.argv[1:]
+
+
+def files(folder):
+    result = {}
+    for name in os.listdir(folder):
+        if name.endswith((".cc", ".h")):
+            with open(os.path.join(folder, name)) as file:
+                result[name] = file.read()
+    return result
+
+
+begin = time.monotonic()
+subprocess.run(command + ["--out", "whole"], check=True)
+length = time.monotonic() - begin
+whole = files("whole")
+for attempt in range(20):
+    folder = "killed%d" % attempt
+    process = subprocess.Popen(command + ["--out", folder])
+    time.sleep(length * attempt / 16)
+    process.kill()
+    process.wait()
+    for name, text in files(folder).items() if os.path.isdir(folder) else ():
+        assert text == whole[name], "%s is half written" % name
