@@ -54,11 +54,11 @@ function(umbra_add_generated target name folder)
   if(ARG_DEPFILE)
     set(depfile DEPFILE ${ARG_DEPFILE})
   endif()
-  # Files that would not change keep their time stamps, so it is a stamp that tells when they were made.
+  # Files that would not change keep their time stamps; the generator's stamp tells when they were made.
   set(stamp ${folder}/${name}.stamp)
   add_custom_command(OUTPUT ${stamp} BYPRODUCTS ${sources} ${folder}/${name}.h
-    COMMAND ${ARG_COMMAND} COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
-    DEPENDS ${ARG_DEPENDS} ${depfile} COMMENT "${ARG_COMMENT}" VERBATIM COMMAND_EXPAND_LISTS)
+    COMMAND ${ARG_COMMAND} DEPENDS ${ARG_DEPENDS} ${depfile}
+    COMMENT "${ARG_COMMENT}" VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${target}_${name}_generate DEPENDS ${stamp})
   add_dependencies(${target} ${target}_${name}_generate)
   # Each is compiled by itself: sources of different instruction sets must not be merged.
@@ -168,8 +168,8 @@ function(umbra_add_kernels target)
   if(NOT standard)
     set(standard 17)
   endif()
-  list(APPEND flags -std=c++${standard} "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
-    "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>" "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
+  list(APPEND flags -std=c++${standard} "$<$<BOOL:${includes}>:-I$<JOIN:${includes},$<SEMICOLON>-I>>"
+    "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},$<SEMICOLON>-D>>" "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
   foreach(program IN LISTS programs)
     get_filename_component(stem ${program} NAME_WE)
     string(MAKE_C_IDENTIFIER ${ARG_NAME}_${stem} name)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -113,6 +114,34 @@ Entry MakeEntry(const Library& library, const Kernel& kernel) {
   return entry;
 }
 
+std::string WithOrigins(const std::string& text, const std::string& name,
+                        const std::map<std::string, const Kernel*>& functions) {
+  std::string result;
+  int line = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin) + 1;
+    const std::string_view here = std::string_view(text).substr(begin, end - begin);
+    begin = end;
+    ++line;
+    // A definition: "type name(parameters) {", not indented.
+    const std::size_t parenthesis = here.find('(');
+    const std::size_t space = here.rfind(' ', parenthesis);
+    const bool opens = here[0] != ' ' && here.size() > 2 && here.substr(here.size() - 2) == "{\n";
+    const auto function = opens && parenthesis != std::string_view::npos && space != std::string_view::npos
+                              ? functions.find(std::string(here.substr(space + 1, parenthesis - space - 1)))
+                              : functions.end();
+    if (function == functions.end()) {
+      result += here;
+      continue;
+    }
+    const Kernel& kernel = *function->second;
+    const std::string file = std::filesystem::path(kernel.file).filename().string();
+    line += 2;
+    result += fmt::format("#line {} {}\n{}#line {} \"{}\"\n", kernel.line, Quoted(file, ""), here, line + 1, name);
+  }
+  return result;
+}
+
 std::string Quoted(const std::string& text, const std::string& indent) {
   constexpr std::size_t kWidth = 96;
   std::string result;
@@ -167,9 +196,10 @@ std::vector<File> Emit(const Library& given) {
   if (units.empty()) units.emplace();
   std::map<std::string, std::string> files;
   for (const std::string& unit : units)
-    for (const codegen::Target target : library.targets)
-      files[fmt::format("{}{}{}.{}.cc", library.name, unit.empty() ? "" : ".", unit, Name(target))] =
-          KernelsText(library, unit, target, &entries);
+    for (const codegen::Target target : library.targets) {
+      const std::string name = fmt::format("{}{}{}.{}.cc", library.name, unit.empty() ? "" : ".", unit, Name(target));
+      files[name] = KernelsText(library, unit, target, name, &entries);
+    }
   files[library.name + ".cc"] = TablesText(library, entries);
   files[library.name + ".h"] = HeaderText(library, entries);
   std::vector<File> result;

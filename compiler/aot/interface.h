@@ -2,6 +2,7 @@
 #ifndef UMBRA_COMPILER_AOT_INTERFACE_H_
 #define UMBRA_COMPILER_AOT_INTERFACE_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,14 @@ std::string TablesText(const Library& library, const std::vector<Entry>& entries
 
 /// Name of the table of functions of a unit for a target.
 std::string TableName(const Library& library, const std::string& unit, codegen::Target target);
-/// The text of a unit for a target; sets first_function of its entries.
+/// The text of a unit for a target, which is the file `file`; sets first_function of its entries.
 std::string KernelsText(const Library& library, const std::string& unit, codegen::Target target,
-                        std::vector<Entry>* entries);
+                        const std::string& file, std::vector<Entry>* entries);
+
+/// `text` of the file `name` with #line directives, so that a debugger and a profiler find each function of
+/// `functions` where the user wrote its kernel; its body stays where it is.
+std::string WithOrigins(const std::string& text, const std::string& name,
+                        const std::map<std::string, const Kernel*>& functions);
 
 /// A C string literal, broken into lines.
 std::string Quoted(const std::string& text, const std::string& indent);

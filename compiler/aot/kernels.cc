@@ -31,13 +31,14 @@ std::string TableName(const Library& library, const std::string& unit, codegen::
 }
 
 std::string KernelsText(const Library& library, const std::string& unit, codegen::Target target,
-                        std::vector<Entry>* entries) {
+                        const std::string& file, std::vector<Entry>* entries) {
   codegen::SourceOptions options;
   options.target = target;
   codegen::Names names;
   std::vector<std::string> table;
   std::vector<std::unique_ptr<plan::Kernel>> kernels;
   std::vector<codegen::SourceItem> items;
+  std::map<std::string, const Kernel*> origins;
   for (Entry& entry : *entries) {
     if (entry.kernel->unit != unit) continue;
     entry.first_function = static_cast<int>(table.size());
@@ -57,6 +58,7 @@ std::string KernelsText(const Library& library, const std::string& unit, codegen
         auto named = std::make_unique<plan::Kernel>(*kernel);
         row[index] = names.Make(fmt::format("{}_{}{}", kernel->signature.name, Name(target), form.suffix));
         named->signature.name = row[index];
+        origins[row[index]] = entry.kernel;
         items.push_back({&entry.plan, named.get(), form.variant});
         kernels.push_back(std::move(named));
       }
@@ -74,7 +76,7 @@ std::string KernelsText(const Library& library, const std::string& unit, codegen
   for (std::size_t k = 0; k < table.size(); ++k)
     text += fmt::format("{}{},{}", k % kVariants == 0 ? "    " : " ",
                         table[k].empty() ? "nullptr" : "umbra::simd::" + table[k], (k + 1) % kVariants == 0 ? "\n" : "");
-  return text + "    nullptr};\n";
+  return WithOrigins(text + "    nullptr};\n", file, origins);
 }
 
 }  // namespace umbra::aot

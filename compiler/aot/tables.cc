@@ -124,6 +124,8 @@ void CFunction(const Library& library, const Entry& entry, codegen::Writer* out)
   out->Line("}}");
 }
 
+std::string DefinedName(const Entry& entry) { return entry.kernel->name + "_defined"; }
+
 // The definition of a marked function, under its own symbol.
 void MarkedFunction(const Library& library, const Entry& entry, codegen::Writer* out) {
   const CppFunction& function = *entry.kernel->function;
@@ -136,7 +138,7 @@ void MarkedFunction(const Library& library, const Entry& entry, codegen::Writer*
     if (p.output >= 0) operands.at(graph.inputs().size() + static_cast<std::size_t>(p.output)) = p.name + "_operand";
     if (p.scalar >= 0) scalars.at(static_cast<std::size_t>(p.scalar)) = p.name;
   }
-  const std::string name = entry.kernel->name + "_defined";
+  const std::string name = DefinedName(entry);
   out->Line("void {}({}) __asm__(\"{}\");", name, parameters, function.symbol);
   out->Line("void {}({}) {{", name, parameters);
   for (const CppParameter& p : function.parameters)
@@ -194,11 +196,15 @@ std::string TablesText(const Library& library, const std::vector<Entry>& entries
   out.Line("}}  // namespace\n");
   descs.emplace_back("{}");
   out.Line("const umbra_kernel_desc {}_kernels[] = {{\n    {}}};\n", library.name, fmt::join(descs, ",\n    "));
+  std::map<std::string, const Kernel*> origins;
   for (const Entry& entry : entries) {
     CFunction(library, entry, &out);
-    if (entry.kernel->function) MarkedFunction(library, entry, &out);
+    origins[entry.function] = entry.kernel;
+    if (!entry.kernel->function) continue;
+    MarkedFunction(library, entry, &out);
+    origins[DefinedName(entry)] = entry.kernel;
   }
-  return out.Take();
+  return WithOrigins(out.Take(), library.name + ".cc", origins);
 }
 
 }  // namespace umbra::aot

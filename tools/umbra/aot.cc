@@ -1,7 +1,5 @@
 #include "compiler/aot/aot.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <map>
 
@@ -10,6 +8,7 @@
 #include "compiler/graph/parser.h"
 #include "tools/umbra/commands.h"
 #include "tools/umbra/files.h"
+#include "tools/umbra/library.h"
 #include "umbra/error.h"
 
 namespace umbra::tools {
@@ -35,17 +34,6 @@ void AddKernels(const std::string& file, aot::Library* library) {
   }
 }
 
-// A path as a makefile writes it.
-std::string Escaped(const std::string& path) {
-  std::string text;
-  for (const char c : path) {
-    if (c == ' ' || c == '#' || c == '\\') text += '\\';
-    if (c == '$') text += '$';
-    text += c;
-  }
-  return text;
-}
-
 }  // namespace
 
 void Aot(const AotOptions& options) {
@@ -60,20 +48,7 @@ void Aot(const AotOptions& options) {
             "two calls with different --name");
     AddKernels(file, &library);
   }
-  // All is known to be well before the first file is touched.
-  const std::vector<aot::File> files = aot::Emit(library);
-  std::error_code error;
-  fs::create_directories(options.out, error);
-  Require(!error, "cannot make the folder ", options.out, ": ", error.message());
-  std::string outputs, inputs;
-  for (const aot::File& file : files) {
-    const std::string path = (fs::path(options.out) / file.name).string();
-    UpdateFile(path, file.text);
-    outputs += (outputs.empty() ? "" : " ") + Escaped(path);
-  }
-  if (options.depfile.empty()) return;
-  for (const std::string& file : options.files) inputs += " " + Escaped(file);
-  UpdateFile(options.depfile, fmt::format("{}:{}\n", outputs, inputs));
+  WriteLibrary(library, options.out, options.depfile, options.files);
 }
 
 }  // namespace umbra::tools

@@ -1,0 +1,43 @@
+#include "tools/umbra/library.h"
+
+#include <filesystem>
+
+#include "tools/umbra/files.h"
+#include "umbra/error.h"
+
+namespace umbra::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A path as a makefile writes it.
+std::string Escaped(const std::string& path) {
+  std::string text;
+  for (const char c : path) {
+    if (c == ' ' || c == '#' || c == '\\') text += '\\';
+    if (c == '$') text += '$';
+    text += c;
+  }
+  return text;
+}
+
+}  // namespace
+
+void WriteLibrary(const aot::Library& library, const std::string& folder, const std::string& depfile,
+                  const std::vector<std::string>& inputs) {
+  const std::vector<aot::File> files = aot::Emit(library);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  Require(!error, "cannot make the folder ", folder, ": ", error.message());
+  for (const aot::File& file : files) UpdateFile((fs::path(folder) / file.name).string(), file.text);
+  const std::string stamp = (fs::path(folder) / (library.name + ".stamp")).string();
+  if (!depfile.empty()) {
+    std::string rule = Escaped(stamp) + ":";
+    for (const std::string& input : inputs) rule += " " + Escaped(input);
+    WriteFile(depfile, rule + "\n");
+  }
+  WriteFile(stamp, "");
+}
+
+}  // namespace umbra::tools
