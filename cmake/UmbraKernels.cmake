@@ -25,7 +25,7 @@ endfunction()
 
 # The flags of sources for an instruction set, which stand in the first line of each, too.
 function(umbra_kernel_flags instruction_set result)
-  set(flags -O3 -fno-fast-math -ffp-contract=off -fwrapv -fno-math-errno -fno-trapping-math)
+  set(flags -O3 -fno-fast-math -ffp-contract=off -fwrapv -fno-math-errno -fno-trapping-math -w)
   set(sse2 -msse2)
   set(avx2 -mavx2 -mfma)
   set(avx512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)

@@ -174,7 +174,7 @@ std::vector<codegen::Target> ParseTargets(const std::string& list) {
 std::vector<std::string> SourceFlags(codegen::Target target) {
   // Last, and so stronger than what is said for the rest of a program.
   std::vector<std::string> flags = {"-O3", "-fno-fast-math", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
-                                    "-fno-trapping-math"};
+                                    "-fno-trapping-math", "-w"};
   if (target != codegen::Target::kPlain) flags.emplace_back("-march=x86-64");
   for (const std::string_view flag : codegen::CompilerFlags(target)) flags.emplace_back(flag);
   return flags;
