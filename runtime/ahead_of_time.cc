@@ -59,12 +59,12 @@ void RequireTarget(const std::string& name) {
 
 // The target that calls have to use, and how often that changed.
 std::mutex g_mutex;
-std::string g_chosen;  // empty: UMBRA_TARGET decides
+const char* g_chosen = nullptr;  // one of kTargets; null: UMBRA_TARGET decides
 std::atomic<int> g_generation{1};
 
 // Expects the mutex.
 std::string ChosenTarget() {
-  if (!g_chosen.empty()) return g_chosen;
+  if (g_chosen != nullptr) return g_chosen;
   std::string name = ReadEnvironment().target;
   if (!name.empty()) {
     try {
@@ -193,7 +193,7 @@ umbra_status umbra_set_target(const char* name) {
     const std::string wanted = name == nullptr ? "" : name;
     if (!wanted.empty()) RequireTarget(wanted);
     const std::lock_guard lock(g_mutex);
-    g_chosen = wanted;
+    g_chosen = wanted.empty() ? nullptr : *std::find(std::begin(kTargets), std::end(kTargets), wanted);
     ++g_generation;
   });
 }
