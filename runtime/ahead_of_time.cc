@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/cpu_info.h"
+#include "runtime/operands.h"
 #include "runtime/environment.h"
 #include "runtime/parallel.h"
 #include "runtime/program_text.h"
@@ -146,15 +147,7 @@ void Call(const umbra_kernel_desc& kernel, const umbra_tensor* const* tensors, c
   RequireThreads(threads);
   CallSite& calls = SiteOf(kernel).calls;
   const auto count = static_cast<std::size_t>(kernel.num_inputs + kernel.num_outputs);
-  constexpr std::size_t kInline = 16;
-  Operand inline_operands[kInline];
-  std::vector<Operand> more;
-  Operand* operands = inline_operands;
-  if (count > kInline) {
-    more.resize(count);
-    operands = more.data();
-  }
-  std::vector<std::vector<index_t>> dense;
+  Operands operands(count);
   for (std::size_t k = 0; k < count; ++k) {
     const char* name = kernel.operands[k].name;
     Require(tensors[k] != nullptr, "kernel '", kernel.name, "', operand '", name, "': the pointer to its tensor is null");
@@ -163,16 +156,9 @@ void Call(const umbra_kernel_desc& kernel, const umbra_tensor* const* tensors, c
             "', operand '", name, "': ", tensor.dtype, " is no umbra_dtype");
     Require(tensor.rank >= 0 && (tensor.rank == 0 || tensor.shape != nullptr), "kernel '", kernel.name,
             "', operand '", name, "': rank ", tensor.rank, " without as many extents");
-    operands[k] = {tensor.data, tensor.shape, tensor.stride, tensor.rank, static_cast<DType>(tensor.dtype)};
-    if (tensor.stride != nullptr || tensor.rank == 0) continue;
-    std::vector<index_t>& stride = dense.emplace_back(static_cast<std::size_t>(tensor.rank), 1);
-    for (int d = tensor.rank - 1; d > 0; --d) {
-      const auto at = static_cast<std::size_t>(d);
-      if (__builtin_mul_overflow(stride[at], tensor.shape[d], &stride[at - 1])) stride[at - 1] = 0;
-    }
-    operands[k].stride = stride.data();
+    operands.Add(tensor.data, static_cast<DType>(tensor.dtype), tensor.rank, tensor.shape, tensor.stride);
   }
-  calls.Run(operands, scalars, threads);
+  calls.Run(operands.data(), operands.layout(), scalars, threads);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ const std::set<std::string>& Reserved() {
         "scatter", "scatter_head", "stream", "stream_fence", "fill", "iota", "cast", "cast_mask",
         "convert", "bits", "from_bits", "keep", "across", "fold", "packet", "detail", "Sum",
         "Product", "Maximum", "Minimum", "Traits", "Elem", "Bits", "Mask", "Rebind", "i64",
-        "begin", "end", "args", "k", "j", "lanes", "by_lane", "by_lane_head", "ramp", "random_uniform", "random_gaussian", "at", "linux", "unix", "main", "widen", "apply"};
+        "begin", "end", "args", "k", "j", "lanes", "by_lane", "by_lane_head", "ramp", "random_uniform", "random_gaussian", "at", "linux", "unix", "main", "widen", "apply"});
     for (std::string_view name : graph::OperatorNames()) set.emplace(name);
     for (const char* element : {"f32", "f64", "i32", "i64"})
       for (const char* lanes : {"x2", "x4", "x8", "x16"})

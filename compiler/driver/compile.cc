@@ -21,6 +21,7 @@
 #include "runtime/cpu_info.h"
 #include "runtime/environment.h"
 #include "runtime/launch.h"
+#include "runtime/operands.h"
 #include "runtime/parallel.h"
 #include "umbra/call_site.h"
 
@@ -234,38 +235,13 @@ void Function::operator()(const runtime::Arguments& arguments,
   }
   if (!impl_->calls->Takes(arguments.inputs.size(), arguments.outputs.size(), arguments.scalars.size()))
     return runtime::Run(*impl_->program, arguments, options);  // says what does not fit
-  constexpr std::size_t kOperands = 16, kWords = 128;
-  void* few_data[kOperands];
-  index_t few_words[kWords];
-  std::vector<void*> more_data;
-  std::vector<index_t> more_words;
-  void** data = few_data;
-  index_t* words = few_words;
-  const std::size_t operands = arguments.inputs.size() + arguments.outputs.size();
-  std::size_t needed = 0, count = 0, size = 0;
-  bool regular = true;
+  runtime::Operands operands(arguments.inputs.size() + arguments.outputs.size());
   for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
     for (const runtime::TensorRef& tensor : *tensors) {
-      regular = regular && tensor.stride.size() == tensor.shape.size();
-      needed += runtime::Layout::SizeOf(static_cast<int>(tensor.shape.size()));
+      if (tensor.stride.size() != tensor.shape.size()) return runtime::Run(*impl_->program, arguments, options);
+      operands.Add(tensor.data, tensor.dtype, static_cast<int>(tensor.shape.size()), tensor.shape.data(), tensor.stride.data());
     }
-  if (!regular) return runtime::Run(*impl_->program, arguments, options);
-  if (operands > kOperands || needed > kWords) {
-    more_data.resize(operands);
-    more_words.resize(needed);
-    data = more_data.data();
-    words = more_words.data();
-  }
-  for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
-    for (const runtime::TensorRef& tensor : *tensors) {
-      const std::size_t rank = tensor.shape.size();
-      words[size] = runtime::Layout::Kind(static_cast<int>(rank), tensor.dtype);
-      std::copy(tensor.shape.begin(), tensor.shape.end(), words + size + 1);
-      std::copy(tensor.stride.begin(), tensor.stride.end(), words + size + 1 + rank);
-      size += runtime::Layout::SizeOf(static_cast<int>(rank));
-      data[count++] = tensor.data;
-    }
-  impl_->calls->Run(data, {words, size}, arguments.scalars.data(), options.threads);
+  impl_->calls->Run(operands.data(), operands.layout(), arguments.scalars.data(), options.threads);
 }
 
 const runtime::Program& Function::program() const { return *shared_program(); }
