@@ -72,40 +72,14 @@ Value ApplyText(std::string_view name, std::string_view args, std::string_view t
   });
 }
 
-namespace {
-
-bool IsCondition(Composer& composer, const Operand& value) {
-  return value.kind != Operand::Kind::kLiteral &&
-         composer.graph().node(value.node).dtype == DType::kBool;
-}
-
-// The dtype that a comparison's 1 or 0 takes: that of the operands.
-Operand AsNumber(Composer& composer, const Operand& value, const std::vector<Operand>& operands) {
-  if (!IsCondition(composer, value)) return value;
-  for (const Operand& operand : operands)
-    if (operand.kind != Operand::Kind::kLiteral)
-      return composer.Cast(value, ComputeType(composer.graph().node(operand.node).dtype));
-  return composer.Cast(value, DType::kFloat32);
-}
-
-}  // namespace
-
 Value ApplyNumeric(std::string_view op, const std::vector<Value>& operands) {
-  return With(operands, [&](Composer& c, const std::vector<Operand>& o) {
-    std::vector<Operand> ready = o;
-    const auto primitive = FindOp(op);
-    const bool logic = primitive && Info(*primitive).types == OpTypes::kBool;
-    for (std::size_t k = 0; k < ready.size(); ++k)
-      if (logic || (primitive == Op::select && k == 0))
-        ready[k] = c.Map(Op::ne, {ready[k], Operand::Literal(0)});
-    return AsNumber(c, c.Apply(op, ready), o);
-  });
+  return With(operands, [&](Composer& c, const auto& o) { return c.ApplyNumeric(op, o); });
 }
 
 Value ApplyNumericText(std::string_view name, std::string_view args, std::string_view text,
                        const std::vector<Value>& operands) {
-  return With(operands, [&](Composer& c, const std::vector<Operand>& o) {
-    return AsNumber(c, c.Apply(Composite{name, args, text, ""}, o), o);
+  return With(operands, [&](Composer& c, const auto& o) {
+    return c.ApplyNumeric(Composite{name, args, text, ""}, o);
   });
 }
 

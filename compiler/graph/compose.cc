@@ -168,6 +168,29 @@ Operand Composer::Apply(const Composite& composite, const std::vector<Operand>& 
   return ApplyOperator(this, *ast, operands, {});
 }
 
+Operand Composer::ApplyNumeric(std::string_view name, const std::vector<Operand>& operands) {
+  std::vector<Operand> ready = operands;
+  const auto primitive = FindOp(name);
+  const bool logic = primitive && Info(*primitive).types == OpTypes::kBool;
+  for (std::size_t k = 0; k < ready.size(); ++k)
+    if (logic || (primitive == Op::select && k == 0))
+      ready[k] = Map(Op::ne, {ready[k], Operand::Literal(0)});
+  return AsNumber(Apply(name, ready), operands);
+}
+
+Operand Composer::ApplyNumeric(const Composite& composite, const std::vector<Operand>& operands) {
+  return AsNumber(Apply(composite, operands), operands);
+}
+
+// A comparison's 1 or 0 takes the dtype of the operands.
+Operand Composer::AsNumber(const Operand& value, const std::vector<Operand>& operands) {
+  if (value.kind == Kind::kLiteral || graph_.node(value.node).dtype != DType::kBool) return value;
+  for (const Operand& operand : operands)
+    if (operand.kind != Kind::kLiteral)
+      return Cast(value, ComputeType(graph_.node(operand.node).dtype));
+  return Cast(value, DType::kFloat32);
+}
+
 Operand Composer::Cast(const Operand& value, DType dtype) {
   if (value.kind == Kind::kLiteral)
     return Cast(Operand::Node(graph_.Constant(value.number, ComputeType(dtype))), dtype);

@@ -40,6 +40,9 @@ class Composer {
   Operand Apply(std::string_view name, const std::vector<Operand>& operands);
   /// A composite: its expression with `operands` for its arguments.
   Operand Apply(const Composite& composite, const std::vector<Operand>& operands);
+  /// Operators of the expression API, where conditions are numbers: see graph::ApplyNumeric.
+  Operand ApplyNumeric(std::string_view name, const std::vector<Operand>& operands);
+  Operand ApplyNumeric(const Composite& composite, const std::vector<Operand>& operands);
   Operand Cast(const Operand& value, DType dtype);
   /// broadcast<axis>(value), with the shape of `like` if given.
   Operand Broadcast(const Operand& value, int axis, const Operand* like);
@@ -65,6 +68,7 @@ class Composer {
   int ResolveTo(const Operand& value, DType dtype, const PartialShape& shape);
 
  private:
+  Operand AsNumber(const Operand& value, const std::vector<Operand>& operands);
   int Mean(int input, const std::vector<int>& axes, bool keepdim);
   int ArgExtreme(Reducer extreme, int input, int axis, bool keepdim);
   int Spread(const Operand& pending, const PartialShape& shape);

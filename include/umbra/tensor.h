@@ -278,6 +278,7 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
 #include "umbra/extension/broadcast.h"
 #include "umbra/extension/index_map.h"
 #include "umbra/extension/reduce.h"
+#include "umbra/kernel.h"
 #include "umbra/layout.h"
 #include "umbra/random.h"
 #include "umbra/tensor_functions.h"

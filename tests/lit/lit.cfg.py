@@ -12,6 +12,7 @@ for path in ("HOME", "TMPDIR"):
     if path in os.environ:
         config.environment[path] = os.environ[path]
 config.substitutions.append(("%umbra", config.umbra))
+config.substitutions.append(("%extract", config.extract))
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%root", config.project))
 config.substitutions.append(("%digits", config.digits))

@@ -1,0 +1,185 @@
+// Kernels of every form that umbra-extract reads. They are run eagerly, and their graphs beside them.
+#include <algorithm>
+#include <cmath>
+
+#include "umbra/tensor.h"
+
+using namespace umbra;
+using namespace umbra::expr;
+
+UMBRA_OP(swish, (x, beta), x / (1 + exp(-beta * x)))
+
+// User operators of mshadow's style.
+struct addone {
+  static float Map(float a) { return a + 1.0f; }
+};
+struct maxoftwo {
+  template <typename DType>
+  static DType Map(DType a, DType b) {
+    if (a > b) return a;
+    return b;
+  }
+};
+struct huber {
+  template <typename DType>
+  static DType Map(DType x, DType delta) {
+    const DType size = std::abs(x);
+    DType result = size * size;
+    if (size > delta) {
+      DType linear = delta * (size + size - delta);
+      result = linear;
+    } else if (size == delta) {
+      result -= DType(0);
+    }
+    return result / 2;
+  }
+};
+struct horner {
+  static float Map(float x) {
+    constexpr float kCoefficients[] = {1.0f, 0.5f, 0.25f, 0.125f};
+    float sum = 0;
+    for (int k = 3; k >= 0; --k) sum = sum * x + kCoefficients[k];
+    return x < -1 ? std::floor(x) : x > 1 ? std::min(sum, 4.0f) : sum;
+  }
+};
+struct logistic {
+  static double Map(double a) { return 1.0 / (1.0 + std::exp(-a)); }
+};
+struct twice_logistic {
+  static float Map(float a) { return static_cast<float>(2 * logistic::Map(a)) + op::square::Map(a); }
+};
+struct bucket {
+  static int Map(int a) { return (a % 7 + (a > 0 && a < 20)) * 3; }
+};
+
+constexpr float Scale(int n) { return n <= 1 ? 1.0f : 0.5f * Scale(n - 1); }
+constexpr float Mix(float a, float b) { return a * 0.75f + b * Scale(3); }
+
+UMBRA_KERNEL void bias_swish(Tensor<cpu, 2> y, Tensor<cpu, 2> x, Tensor<cpu, 1> bias, float beta) {
+  y = F<swish>(x + broadcast<1>(bias, x.shape_), scalar(beta));
+}
+
+UMBRA_KERNEL void arithmetic(Tensor<cpu, 2> y, const Tensor<cpu, 2>& a, const Tensor<cpu, 2>& b) {
+  y = (a * 2.0f - b) / (1.5f + F<op::abs>(b));
+}
+
+// Several statements: later ones read what earlier ones wrote.
+UMBRA_KERNEL void momentum(Tensor<cpu, 2> weight, Tensor<cpu, 2> velocity, Tensor<cpu, 2> gradient, float rate, float decay) {
+  velocity *= decay;
+  velocity -= rate * gradient;
+  weight += velocity;
+}
+
+UMBRA_KERNEL void layer_norm(Tensor<cpu, 2> y, Tensor<cpu, 2> x, Tensor<cpu, 1> gain, Tensor<cpu, 1> mean) {
+  mean = reduce_with_axis<red::mean>(x, 1);
+  TensorContainer<cpu, 2> centred(x.shape_);
+  centred = x - broadcast<0>(mean, x.shape_);
+  TensorContainer<cpu, 1> deviation(mean.shape_);
+  deviation = F<op::sqrt>(reduce_with_axis<red::mean>(centred * centred, 1) + 1e-5f);
+  y = centred / broadcast<0>(deviation, x.shape_) * broadcast<1>(gain, x.shape_);
+}
+
+UMBRA_KERNEL void softmax(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
+  y = F<op::exp>(x - broadcast<0>(reduce_with_axis<red::maximum>(x, 1), x.shape_));
+  TensorContainer<cpu, 1> sum(Shape1(y.size(0)));
+  sum = reduce_with_axis<red::sum>(y, 1);
+  y /= broadcast<0>(sum, y.shape_);
+}
+
+UMBRA_KERNEL void dense(Tensor<cpu, 2> y, Tensor<cpu, 2> x, Tensor<cpu, 2> weight, Tensor<cpu, 1> bias) {
+  y = dot(x, weight.T());
+  y = F<op::relu>(y + broadcast<1>(bias, y.shape_));
+}
+
+UMBRA_KERNEL void scaled_dot(Tensor<cpu, 2> y, Tensor<cpu, 2> a, Tensor<cpu, 2> b, float alpha) {
+  y += 0.5f * dot(a, b);
+  y -= alpha * dot(a, b);
+}
+
+UMBRA_KERNEL void batches(Tensor<cpu, 3> y, Tensor<cpu, 3> a, Tensor<cpu, 3> b) { y = batch_dot<false, true>(a, b); }
+
+UMBRA_KERNEL void user_operators(Tensor<cpu, 2> y, Tensor<cpu, 2> a, Tensor<cpu, 2> b) {
+  y = F<maxoftwo>(F<addone>(a) + 2.0f, b) + F<huber>(a, scalar(0.75f)) * F<horner>(b);
+}
+
+UMBRA_KERNEL void conversions(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<logistic>(x) + F<twice_logistic>(x); }
+
+UMBRA_KERNEL void integers(Tensor<cpu, 2, int> y, Tensor<cpu, 2, int> x, int shift) {
+  y = F<bucket>(x + shift) - tcast<int>(tcast<float>(x) * 0.3f);
+}
+
+// Locals, helpers, loops and conditions that are known.
+template <int kSteps, bool kClamp>
+UMBRA_KERNEL void iterate(Tensor<cpu, 2> y, Tensor<cpu, 2> x, float rate) {
+  const float step = Mix(rate, Scale(4));
+  const auto moved = x * step;
+  TensorContainer<cpu, 2> state(x.shape_, 0.25f);
+  for (int k = 0; k < kSteps; ++k) {
+    if (k % 2 == 0) state = state + moved;
+    else state *= 1.0f - step;
+  }
+  if (kClamp) y = F<op::minimum>(state, scalar(1.0f));
+  else y = F<op::identity>(state);
+  y += 1.0f / static_cast<float>(x.size(1));
+}
+template UMBRA_KERNEL void iterate<3, true>(Tensor<cpu, 2>, Tensor<cpu, 2>, float);
+template UMBRA_KERNEL void iterate<4, false>(Tensor<cpu, 2>, Tensor<cpu, 2>, float);
+
+// Conditions on numbers of the call choose among results.
+UMBRA_KERNEL void choose(Tensor<cpu, 1> y, Tensor<cpu, 1> x, float threshold) {
+  float factor = 2.0f;
+  y = x * 1.0f;
+  if (threshold > 0) {
+    factor = threshold;
+    y = x + 1.0f;
+  } else {
+    factor *= 3.0f;
+  }
+  y = x * factor;
+  if (threshold < -1) return;
+  y += 10.0f;
+}
+
+template <typename xpu, typename DType>
+UMBRA_KERNEL void axpy(Tensor<xpu, 1, DType> y, Tensor<xpu, 1, DType> x, DType a) {
+  y += a * x;
+}
+template UMBRA_KERNEL void axpy<cpu, float>(Tensor<cpu, 1, float>, Tensor<cpu, 1, float>, float);
+template UMBRA_KERNEL void axpy<cpu, double>(Tensor<cpu, 1, double>, Tensor<cpu, 1, double>, double);
+
+UMBRA_KERNEL void both(Tensor<cpu, 1> y, Tensor<cpu, 1> x) {
+  axpy(y, x, 2.0f);
+  Tensor<cpu, 1> alias = y;
+  alias = alias * alias;
+}
+
+UMBRA_KERNEL void halves(Tensor<cpu, 2, half_t> y, Tensor<cpu, 2, half_t> x) {
+  y = x * x;
+  y = y + x;
+}
+
+UMBRA_KERNEL void maps(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
+  y = flip(x, 1) + mirror(pad(slice<1>(crop(x, Shape2(4, 5), 1, 1), 1, 5), 1)) * swapaxis<0, 1>(transpose(x, Shape2(1, 0)));
+}
+
+UMBRA_KERNEL void pooling(Tensor<cpu, 3> y, Tensor<cpu, 3> x) {
+  y = pool<red::maximum>(upsampling_nearest(x, 2), 2, 2, 2) + pool<red::sum>(x, 1, 1, 1, 1);
+}
+
+UMBRA_KERNEL void positions(Tensor<cpu, 1> y, Tensor<cpu, 2> x, Tensor<cpu, 1> ramp) {
+  y = reduce_with_axis<red::maximum, true>(x, 1) + sumall_except_dim<0>(x) + sum_rows(x.T());
+  ramp = range(1.0f, 4.0f, 0.5f) + reshape(slice_ex(x, Shape2(0, 0), Shape2(2, 6), Shape2(1, 2)), Shape1(6));
+}
+
+UMBRA_KERNEL void parts(Tensor<cpu, 2> y, Tensor<cpu, 1> a, Tensor<cpu, 1> b, Tensor<cpu, 2> x) {
+  slice<1>(y, 1, 3) += 10.0f * slice<1>(x, 0, 2);
+  concat<0>(a, b) = x[1] * 2.0f + x[0][2];
+}
+
+UMBRA_KERNEL void norm(Tensor<cpu, 1> y, Tensor<cpu, 2> x) {
+  MapReduceKeepHighDim<sv::saveto, red::maximum, 0>(&y, x * 2.0f, 0.5f);
+  const Shape<1> shape = Shape1(x.shape_[0]);
+  TensorContainer<cpu, 1> first(Shape1(1));
+  first = slice<0>(y, 0, 1);
+  y -= broadcast_scalar(first, shape);
+}

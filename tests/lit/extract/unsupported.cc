@@ -1,0 +1,127 @@
+// What has no graph is said at its own line, and the function stays eager.
+// RUN: %extract %s -- -std=c++17 -I%root/include 2>&1 >%t.out | %FileCheck %s
+// RUN: %FileCheck %s --check-prefix=OTHERS < %t.out
+// RUN: not %extract --strict %s -- -std=c++17 -I%root/include 2>&1 >%t.strict | %FileCheck %s --check-prefix=STRICT
+// RUN: not test -s %t.strict
+// OTHERS: graph fine
+// OTHERS-NOT: graph
+// STRICT: error: 'helper' is not marked as a kernel, so what it does is not known here; kernel 'unmarked' cannot be generated
+#include <cstdio>
+#include <vector>
+
+#include "umbra/tensor.h"
+
+using namespace umbra;
+using namespace umbra::expr;
+
+UMBRA_KERNEL void fine(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = x + 1.0f; }
+
+// CHECK-DAG: [[@LINE+1]]:1: note: mark it UMBRA_KERNEL, or make it constexpr
+float helper(float a) { return a + 1; }
+UMBRA_KERNEL void unmarked(Tensor<cpu, 2> y, Tensor<cpu, 2> x, float a) {
+  y = x * 2.0f;
+  // CHECK-DAG: [[@LINE+1]]:11: warning: 'helper' is not marked as a kernel, so what it does is not known here; kernel 'unmarked' stays eager
+  y = x * helper(a);
+  // CHECK: constexpr
+}
+
+struct calls_helper {
+  // CHECK: [[@LINE+1]]:38: warning: 'helper' is not marked {{.*}}; kernel 'through_operator' stays eager
+  static float Map(float a) { return helper(a); }
+};
+UMBRA_KERNEL void through_operator(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<calls_helper>(x); }
+
+UMBRA_KERNEL void recursion(Tensor<cpu, 2> y, int n) {
+  y *= 2.0f;
+  // CHECK: [[@LINE+1]]:14: warning: 'recursion' calls itself; kernel 'recursion' stays eager
+  if (n > 0) recursion(y, n - 1);
+  // CHECK: note: a kernel has no recursion; write a loop with a bound that is known
+}
+
+UMBRA_KERNEL void bound(Tensor<cpu, 2> y, Tensor<cpu, 2> x, int n) {
+  // CHECK: [[@LINE+1]]:21: warning: the bound of this loop is not known when the kernel is generated; kernel 'bound' stays eager
+  for (int k = 0; k < n; ++k) y += x;
+  // CHECK: note: use a literal, a constexpr or a template argument
+}
+UMBRA_KERNEL void endless(Tensor<cpu, 2> y) {
+  // CHECK: warning: running this takes more than 1048576 steps: shorten its loops; kernel 'endless' stays eager
+  for (int k = 0; k >= 0; k = 1) y *= 1.5f;
+}
+
+int counter = 0;
+UMBRA_KERNEL void global(Tensor<cpu, 2> y) {
+  // CHECK: [[@LINE+1]]:5: warning: 'counter' is a variable outside the kernel, which may change between calls; kernel 'global' stays eager
+  ++counter;
+  // CHECK: note: pass it as a parameter, or make it constexpr
+  y = 1.0f;
+}
+UMBRA_KERNEL void kept(Tensor<cpu, 2> y) {
+  // CHECK: [[@LINE+1]]:3: warning: the static variable 'calls' outlives the call; kernel 'kept' stays eager
+  static int calls = 0;
+  y = static_cast<float>(++calls);
+}
+UMBRA_KERNEL void output(Tensor<cpu, 2> y) {
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: {{.*}}; kernel 'output' stays eager
+  std::printf("%d", 1);
+  y = 1.0f;
+}
+// CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: parameter 'sum' is a number that is passed by reference, to be changed; kernel 'by_reference' stays eager
+UMBRA_KERNEL void by_reference(Tensor<cpu, 2> y, float& sum) { y = sum; }
+
+// CHECK: [[@LINE+1]]:52: warning: parameter 'p' is a pointer; kernel 'pointer' stays eager
+UMBRA_KERNEL void pointer(Tensor<cpu, 2> y, float* p) { y = *p; }
+UMBRA_KERNEL void data(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
+  // CHECK: [[@LINE+1]]:9: warning: 'dptr_' of a tensor: a kernel sees no pointers, strides or streams; kernel 'data' stays eager
+  y = x.dptr_[3];
+}
+UMBRA_KERNEL void element(Tensor<cpu, 1> y, Tensor<cpu, 1> x) {
+  // CHECK: [[@LINE+1]]:8: warning: an element of a tensor is assigned on its own; kernel 'element' stays eager
+  y[0] = x[0];
+}
+
+// CHECK: [[@LINE+1]]:63: warning: parameter 'v' has type {{.*}}vector<float>{{.*}}, which a kernel does not take; kernel 'vector' stays eager
+UMBRA_KERNEL void vector(Tensor<cpu, 2> y, std::vector<float> v) { y = v[0]; }
+UMBRA_KERNEL void unsigned_number(Tensor<cpu, 2, int> y, unsigned n) {
+  y = static_cast<int>(n);
+}
+// CHECK: warning: a value of type 'unsigned int' is no element of a tensor; kernel 'unsigned_number' stays eager
+// CHECK: note: element types are float, double, half_t, bf16_t, signed integers, uint8_t and bool
+
+UMBRA_KERNEL void handle(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = x; }
+// CHECK: warning: 'handle' assigns to no tensor of its parameters; kernel 'handle' stays eager
+// CHECK: note: `y = x` between tensors copies the handle; `y = F<op::identity>(x)` copies the elements
+
+UMBRA_KERNEL void number_of_map(Tensor<cpu, 2> y, Tensor<cpu, 1> v, int rows) {
+  // CHECK: [[@LINE+1]]:5: warning: a number that repmat takes is not known when the kernel is generated; kernel 'number_of_map' stays eager
+  y = repmat(v, rows);
+}
+UMBRA_KERNEL void function(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
+  // CHECK: [[@LINE+1]]:3: warning: 'umbra::Softmax' has no counterpart in a kernel; kernel 'function' stays eager
+  Softmax(y, x);
+}
+UMBRA_KERNEL void uninitialised(Tensor<cpu, 2> y) {
+  TensorContainer<cpu, 2> t(y.shape_);
+  // CHECK: [[@LINE+1]]:5: warning: 't' is read before it is written; kernel 'uninitialised' stays eager
+  y = t + 1.0f;
+}
+UMBRA_KERNEL void ranks(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
+  // CHECK: [[@LINE+1]]:5: warning: slice: {{.*}}; kernel 'ranks' stays eager
+  y = slice<1>(x, 5, 2) + x;
+}
+UMBRA_KERNEL void statement(Tensor<cpu, 2> y, int n) {
+  // CHECK: [[@LINE+1]]:3: warning: a switch has no counterpart in a kernel; kernel 'statement' stays eager
+  switch (n) { default: y = 1.0f; }
+}
+UMBRA_KERNEL void lambda(Tensor<cpu, 2> y) {
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: a lambda has no counterpart in a kernel; kernel 'lambda' stays eager
+  y = [&y] { return y.size(0) > 1 ? 1.0f : 2.0f; }();
+}
+struct Model {
+  // CHECK: [[@LINE+1]]:21: warning: a member function has an object that the kernel does not know; kernel 'Model::Run' stays eager
+  UMBRA_KERNEL void Run(Tensor<cpu, 2> y) { y = 1.0f; }
+};
+// CHECK: warning: the tensors are on different devices; kernel 'devices' stays eager
+UMBRA_KERNEL void devices(Tensor<cpu, 2> y, Tensor<gpu, 2>) { y = 1.0f; }
+struct no_map {};
+// CHECK: warning: operator 'no_map' has no Map(...); kernel 'mapless' stays eager
+UMBRA_KERNEL void mapless(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<no_map>(x); }

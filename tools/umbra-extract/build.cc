@@ -1,0 +1,296 @@
+// Objects of the expression API as graph nodes, by class and operands, as umbra/jit.h has it; and the
+// memory that they read and write.
+#include "compiler/graph/index_map.h"
+#include "compiler/graph/op.h"
+#include "tools/umbra-extract/interpreter.h"
+
+namespace umbra::extract {
+
+using graph::Op;
+using graph::Operand;
+
+namespace {
+
+clang::QualType TypeArg(const Exp& exp, unsigned k) { return exp.type->getTemplateArgs()[k].getAsType(); }
+const clang::CXXRecordDecl* ClassArg(const Exp& exp, unsigned k) { return TypeArg(exp, k)->getAsCXXRecordDecl(); }
+std::int64_t IntArg(const Exp& exp, unsigned k) { return exp.type->getTemplateArgs()[k].getAsIntegral().getExtValue(); }
+
+// The text literal in `static constexpr std::string_view name = "..."` of a class.
+std::optional<std::string> TextMember(const clang::CXXRecordDecl* record, llvm::StringRef name) {
+  const auto find = [](const auto& self, const clang::Stmt* s) -> const clang::StringLiteral* {
+    if (s == nullptr) return nullptr;
+    if (const auto* text = llvm::dyn_cast<clang::StringLiteral>(s)) return text;
+    for (const clang::Stmt* child : s->children())
+      if (const auto* text = self(self, child)) return text;
+    return nullptr;
+  };
+  for (const clang::Decl* decl : record->decls())
+    if (const auto* variable = llvm::dyn_cast<clang::VarDecl>(decl); variable != nullptr && variable->getName() == name)
+      if (const auto* text = find(find, variable->getInit())) return text->getString().str();
+  return std::nullopt;
+}
+
+}  // namespace
+
+int Interpreter::ReadMemory(Memory* memory) {
+  memory->last_use = ++now_;
+  if (memory->node >= 0) return memory->node;
+  if (memory->parameter < 0)
+    throw Unsupported("'" + memory->name + "' is read before it is written", "give it its elements first");
+  memory->read = true;
+  return memory->node = graph_.Input(memory->name, memory->dtype, memory->shape);
+}
+
+int Interpreter::Read(const Tensor& tensor) {
+  int node = ReadMemory(tensor.memory.get());
+  for (const Tensor::Rows& rows : tensor.part) {
+    node = composer_.IndexMap("slice", {Operand::Node(node)}, {0, rows.begin, rows.end}).node;
+    // The product of one element is that element, to the bit.
+    if (rows.element) node = graph_.Reduce(graph::Reducer::product, node, {0}, false);
+  }
+  return node;
+}
+
+index_t Interpreter::Known(const Value& value, const std::string& what) const {
+  const auto* number = std::get_if<Number>(&value);
+  if (number != nullptr && number->kind == Number::Kind::kInteger) return number->integer;
+  throw Unsupported(what + " is not known when the kernel is generated", "use a literal, a constexpr or a template argument");
+}
+
+std::optional<PartialShape> Interpreter::ShapeOf(const Value& shape) const {
+  const auto* aggregate = std::get_if<Aggregate>(&shape);
+  if (aggregate == nullptr) return std::nullopt;
+  std::vector<Dimension> dims;
+  for (const Cell& cell : aggregate->elements) {
+    const auto* number = std::get_if<Number>(&cell->value);
+    if (number == nullptr) return std::nullopt;
+    if (number->kind == Number::Kind::kExtent) dims.push_back(number->extent);
+    else if (number->kind == Number::Kind::kInteger) dims.emplace_back(number->integer);
+    else return std::nullopt;
+  }
+  return PartialShape(std::move(dims));
+}
+
+Value Interpreter::ShapeValue(const PartialShape& shape) const {
+  Aggregate aggregate;
+  for (const Dimension& dim : shape) aggregate.elements.push_back(MakeCell(numbers_.Extent(graph_.Known(dim))));
+  return aggregate;
+}
+
+PartialShape Interpreter::Shape(const Value& value) {
+  const auto* tensor = std::get_if<Tensor>(&value);
+  if (tensor == nullptr) return graph_.node(composer_.Resolve(Build(value), "an operand whose shape is asked for")).shape;
+  PartialShape shape = tensor->memory->shape;
+  for (const Tensor::Rows& rows : tensor->part) {
+    std::vector<Dimension> dims(shape.begin(), shape.end());
+    if (rows.element) dims.erase(dims.begin());
+    else dims[0] = Dimension(rows.end - rows.begin);
+    shape = PartialShape(std::move(dims));
+  }
+  return shape;
+}
+
+Operand Interpreter::Build(const Value& value) {
+  if (const auto* number = std::get_if<Number>(&value))
+    return Operand::Node(numbers_.NodeOf(numbers_.Convert(*number, numbers_.ComputeOf(number->type))));
+  if (const auto* tensor = std::get_if<Tensor>(&value)) {
+    const Operand elements = Operand::Node(Read(*tensor));
+    return tensor->memory->dtype == DType::kBool ? composer_.Cast(elements, DType::kInt32) : elements;
+  }
+  const auto* found = std::get_if<Exp>(&value);
+  if (found == nullptr) throw Unsupported("a tensor, an expression or a number is expected here");
+  const Exp& exp = *found;
+  const llvm::StringRef name = exp.type->getName();
+  const auto operand = [&](std::size_t k) { return Build(exp.args[k]->value); };
+  if (name == "ScalarExp")
+    return Build(numbers_.Convert(std::get<Number>(exp.args[0]->value), numbers_.ComputeOf(TypeArg(exp, 0))));
+  if (name == "TypecastExp") {
+    const DType to = numbers_.TypeOf(TypeArg(exp, 0));
+    const Operand cast = composer_.Cast(operand(0), to);
+    return to == DType::kBool ? composer_.Cast(cast, DType::kInt32) : cast;
+  }
+  if (name == "TransposeExp") return composer_.Transpose(operand(0), {});
+  if (name == "UnaryMapExp") return BuildMap(exp, ClassArg(exp, 0), TypeArg(exp, 2));
+  if (name == "BinaryMapExp") return BuildMap(exp, ClassArg(exp, 0), TypeArg(exp, 3));
+  if (name == "TernaryMapExp") return BuildMap(exp, ClassArg(exp, 0), TypeArg(exp, 4));
+  if (name == "DotExp") {
+    const Number& scale = std::get<Number>(exp.args[2]->value);
+    const double known = scale.kind == Number::Kind::kReal ? scale.real : static_cast<double>(scale.integer);
+    const Operand a = operand(0), b = operand(1);
+    const Operand product = composer_.Dot(a, b, IntArg(exp, 2) != 0, IntArg(exp, 3) != 0, scale.known() ? known : 1);
+    if (scale.known()) return product;
+    return composer_.Map(Op::mul, {product, Build(scale)});
+  }
+  if (name == "Broadcast1DExp") {
+    const int axis = static_cast<int>(IntArg(exp, 3));
+    const Operand vector = operand(0);
+    const auto shape = ShapeOf(exp.args[1]->value);
+    if (!shape) return composer_.Broadcast(vector, axis, nullptr);
+    std::vector<int> axes(shape->size(), -1);
+    axes[static_cast<std::size_t>(axis)] = 0;
+    return Operand::Node(graph_.Broadcast(composer_.Resolve(vector, "the operand of broadcast"), std::move(axes), *shape));
+  }
+  if (name == "BroadcastScalarExp") {
+    const int source = composer_.Resolve(operand(0), "the operand of broadcast_scalar");
+    graph_.Unify(graph_.node(source).shape[0], Dimension(1), "broadcast_scalar");
+    return composer_.Reduce("product", Operand::Node(source), {0}, false);
+  }
+  if (name == "IndexMapExp") return BuildIndexMap(exp);
+  if (name == "SliceTarget" || name == "ConcatTarget") return BuildSlice(exp);
+  if (name == "ReduceWithAxisExp") {
+    const auto* reducer = ClassArg(exp, 0);
+    const auto text = TextMember(reducer, "kName");
+    Require(text.has_value(), "reducer '", reducer->getQualifiedNameAsString(), "' is none of umbra::red");
+    const bool keep = IntArg(exp, 5) != 0 || IntArg(exp, 3) == 1;
+    const Operand reduced = composer_.Reduce(*text, operand(0), {static_cast<int>(Known(exp.args[1]->value, "the axis of the reduction"))}, keep);
+    if (text != "argmax" && text != "argmin") return reduced;
+    return composer_.Cast(reduced, numbers_.TypeOf(numbers_.ComputeOf(TypeArg(exp, 2))));
+  }
+  if (name == "ReduceTo1DExp") {
+    const auto text = TextMember(ClassArg(exp, 2), "kName");
+    Require(text.has_value(), "this reducer is none of umbra::red");
+    const Operand source = operand(0);
+    std::vector<int> axes;
+    const int rank = static_cast<int>(graph_.node(composer_.Resolve(source, "the operand of a reduction")).shape.size());
+    for (int d = 0; d < rank; ++d)
+      if (d != IntArg(exp, 3)) axes.push_back(d);
+    return composer_.Reduce(*text, source, std::move(axes), false);
+  }
+  throw Unsupported("'" + name.str() + "' has no counterpart in a kernel");
+}
+
+Operand Interpreter::BuildMap(const Exp& exp, const clang::CXXRecordDecl* op, clang::QualType element) {
+  std::vector<Operand> operands;
+  for (const Cell& arg : exp.args) operands.push_back(Build(arg->value));
+  return Apply(op, operands, numbers_.ComputeOf(element));
+}
+
+Operand Interpreter::Apply(const clang::CXXRecordDecl* op, const std::vector<Operand>& operands, clang::QualType element) {
+  if (const auto name = TextMember(op, "kName")) {
+    const auto args = TextMember(op, "kArgs"), text = TextMember(op, "kText");
+    return text ? composer_.ApplyNumeric(graph::Composite{*name, *args, *text, ""}, operands)
+                : composer_.ApplyNumeric(*name, operands);
+  }
+  std::vector<const clang::OpaqueValueExpr*> places;
+  const clang::Expr* call = MapCall(op, std::vector<clang::QualType>(operands.size(), element), &places);
+  const DType dtype = numbers_.TypeOf(element);
+  const auto outer = opaque_;
+  // A broadcast whose shape is open yet stays open around the operator.
+  const Operand* pending = nullptr;
+  bool shaped = false;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k].kind == Operand::Kind::kPending) pending = &operands[k];
+    else shaped = shaped || graph_.node(operands[k].node).shape.size() > 0;
+    opaque_[places[k]] = MakeCell(numbers_.Node(graph_.Cast(operands[k].node, dtype), element));
+  }
+  if (pending != nullptr && shaped)
+    throw Unsupported("the shape of a broadcast inside this operator is not known", "broadcast to the shape of a tensor: broadcast<1>(bias, x.shape_)");
+  const Number result = numbers_.Convert(EvalNumber(call), element);
+  opaque_ = outer;
+  const int node = numbers_.NodeOf(result);
+  return pending != nullptr ? Operand::Pending(node, pending->axis) : Operand::Node(node);
+}
+
+Operand Interpreter::BuildIndexMap(const Exp& exp) {
+  const auto* map = ClassArg(exp, 0);
+  std::string name = map->getNameAsString();
+  if (const auto* window = llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(map))
+    name += "<" + TextMember(window->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl(), "kName").value_or("?") + ">";
+  // IndexMapExp({params...}, sources...), or (array, count, sources...)
+  const Cell list = std::holds_alternative<Pointer>(exp.args[0]->value) ? std::get<Pointer>(exp.args[0]->value).to : exp.args[0];
+  const auto& elements = std::get<Aggregate>(list->value).elements;
+  const bool counted = exp.args.size() > 1 && std::holds_alternative<Number>(exp.args[1]->value);
+  const auto count = counted ? static_cast<std::size_t>(Known(exp.args[1]->value, "a number that " + name + " takes")) : elements.size();
+  std::vector<index_t> params;
+  for (std::size_t k = 0; k < count; ++k) params.push_back(Known(elements[k]->value, "a number that " + name + " takes"));
+  std::vector<Operand> sources;
+  for (std::size_t k = counted ? 2 : 1; k < exp.args.size(); ++k) sources.push_back(Build(exp.args[k]->value));
+  return composer_.IndexMap(name, sources, params, numbers_.TypeOf(TypeArg(exp, 1)));
+}
+
+// slice<axis>(tensor, begin, end) and concat<axis>(tensor, tensor), which can also be assigned to.
+Operand Interpreter::BuildSlice(const Exp& exp) {
+  const index_t axis = IntArg(exp, 0);
+  if (exp.type->getName() == "ConcatTarget")
+    return composer_.IndexMap("concat", {Build(exp.args[0]->value), Build(exp.args[1]->value)}, {axis});
+  return composer_.IndexMap("slice", {Build(exp.args[0]->value)},
+                            {axis, Known(exp.args[1]->value, "the begin of slice"), Known(exp.args[2]->value, "the end of slice")});
+}
+
+void Interpreter::Assign(const Tensor& to, std::string_view how, const Value& value) {
+  Memory* memory = to.memory.get();
+  if (!to.part.empty())
+    throw Unsupported("a part of a tensor is assigned", "assign to slice<axis>(tensor, begin, end)");
+  Operand made = Build(value);
+  if (!how.empty()) made = composer_.ApplyNumeric(how, {Build(Tensor{to.memory, {}}), made});
+  int node = composer_.ResolveTo(made, ComputeType(memory->dtype), memory->shape);
+  node = graph_.Cast(node, memory->dtype);
+  const PartialShape shape = graph_.node(node).shape;
+  Require(shape.size() == memory->shape.size(), "'", memory->name, "' has rank ", memory->shape.size(),
+          ", what is assigned to it has rank ", shape.size());
+  for (std::size_t d = 0; d < shape.size(); ++d) graph_.Unify(shape[d], memory->shape[d], "assignment to '" + memory->name + "'");
+  Write(memory, node);
+}
+
+void Interpreter::Write(Memory* memory, int node) {
+  const bool first = memory->parameter < 0 && memory->node < 0;  // a local one: nobody sees what it was
+  if (!active_.known() && !first) node = numbers_.Select(active_, node, ReadMemory(memory), memory->dtype);
+  memory->node = node;
+  memory->last_use = ++now_;
+  if (memory->written == 0) memory->written = now_;
+  const auto& kind = graph_.node(node).kind;
+  if (graph_.label(node).empty() && kind != graph::Node::Kind::kInput && kind != graph::Node::Kind::kScalar &&
+      kind != graph::Node::Kind::kConstant)
+    graph_.SetLabel(node, memory->name);
+  const clang::PresumedLoc place = context_.getSourceManager().getPresumedLoc(here_);
+  if (place.isValid())
+    statements_.push_back({place.getFilename(), static_cast<int>(place.getLine()), static_cast<int>(place.getColumn()), memory->name, node});
+}
+
+void Interpreter::AssignPart(const Exp& target, std::string_view how, const Value& value) {
+  const auto part_of = [&](std::size_t k) -> const Tensor& {
+    const auto* tensor = target.args.size() > k ? std::get_if<Tensor>(&target.args[k]->value) : nullptr;
+    if (tensor == nullptr || !tensor->part.empty()) throw Unsupported("only a slice or concat of tensors can be assigned to");
+    return *tensor;
+  };
+  Operand made = Build(value);
+  if (!how.empty()) made = composer_.ApplyNumeric(how, {BuildSlice(target), made});
+  const auto axis = static_cast<std::size_t>(IntArg(target, 0));
+  // Every element that is written reads the value at its own place in it: `position(d)` along the axis.
+  const auto gather = [&](Memory* memory, int source, int position, int guard) {
+    std::vector<int> positions;
+    for (std::size_t d = 0; d < memory->shape.size(); ++d)
+      positions.push_back(d == axis ? position : graph_.Index(static_cast<int>(d), memory->shape));
+    return graph_.Gather(source, std::move(positions), guard, 0);
+  };
+  const auto number = [&](index_t n) { return graph_.Constant(static_cast<double>(n), DType::kInt64); };
+  const auto spread = [&](const PartialShape& shape, DType dtype) {
+    const int node = composer_.ResolveTo(made, ComputeType(dtype), shape);
+    for (std::size_t d = 0; d < shape.size(); ++d) graph_.Unify(graph_.node(node).shape[d], shape[d], "assignment to a part");
+    return graph_.Cast(node, dtype);
+  };
+  Memory* memory = part_of(0).memory.get();
+  const PartialShape whole = memory->shape;
+  std::vector<Dimension> dims(whole.begin(), whole.end());
+  if (target.type->getName() == "ConcatTarget") {
+    Memory* second = part_of(1).memory.get();
+    dims[axis] = graph_.Derive(runtime::ExtentOp::kPlus, whole[axis], second->shape[axis], "concat of '" + memory->name + "' and '" + second->name + "'");
+    const int source = spread(PartialShape(dims), memory->dtype);
+    const int one = gather(memory, source, graph_.Index(static_cast<int>(axis), whole), -1);
+    const int position = graph_.Map(Op::plus, {graph_.Index(static_cast<int>(axis), second->shape), graph_.ExtentOf(whole[axis])});
+    const int other = gather(second, source, position, -1);
+    Write(memory, one);
+    Write(second, other);
+    return;
+  }
+  const index_t begin = Known(target.args[1]->value, "the begin of slice"), end = Known(target.args[2]->value, "the end of slice");
+  dims[axis] = Dimension(end - begin);
+  const int source = spread(PartialShape(dims), memory->dtype);
+  const int at = graph_.Index(static_cast<int>(axis), whole);
+  const int inside = graph_.Map(Op::logical_and, {graph_.Map(Op::ge, {at, number(begin)}), graph_.Map(Op::lt, {at, number(end)})});
+  const int placed = gather(memory, source, graph_.Map(Op::minus, {at, number(begin)}), inside);
+  const int chosen = graph_.Map(Op::select, {inside, placed, ReadMemory(memory)});
+  Write(memory, graph_.Cast(chosen, memory->dtype));
+}
+
+}  // namespace umbra::extract

@@ -1,0 +1,349 @@
+// Calls and constructions: what is known by name, what is run, and what may not be called.
+#include <clang/Sema/Lookup.h>
+
+#include "tools/umbra-extract/interpreter.h"
+
+namespace umbra::extract {
+
+using clang::dyn_cast;
+using clang::dyn_cast_or_null;
+using clang::isa;
+
+bool IsUmbra(const clang::Decl* decl) {
+  const clang::DeclContext* outermost = nullptr;
+  for (const auto* context = decl->getDeclContext(); context != nullptr && !context->isTranslationUnit(); context = context->getParent())
+    if (context->isNamespace()) outermost = context;
+  const auto* space = dyn_cast_or_null<clang::NamespaceDecl>(outermost);
+  return space != nullptr && space->getName() == "umbra";
+}
+
+bool IsMarked(const clang::FunctionDecl* function) {
+  for (const auto* redeclaration : function->redecls())
+    for (const auto* note : redeclaration->specific_attrs<clang::AnnotateAttr>())
+      if (note->getAnnotation() == "umbra::kernel") return true;
+  const auto* pattern = function->getTemplateInstantiationPattern();
+  return pattern != nullptr && pattern != function && IsMarked(pattern);
+}
+
+const clang::ClassTemplateSpecializationDecl* UmbraClass(clang::QualType type, llvm::StringRef name) {
+  const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(
+      type.getNonReferenceType()->getAsCXXRecordDecl());
+  return record != nullptr && record->getName() == name && IsUmbra(record) ? record : nullptr;
+}
+
+const clang::ClassTemplateSpecializationDecl* TensorClass(clang::QualType type) {
+  const auto* handle = UmbraClass(type, "Tensor");
+  return handle != nullptr ? handle : UmbraClass(type, "TensorContainer");
+}
+
+namespace {
+
+/// Classes of the expression API that are taken apart by build.cc.
+bool IsExpression(const clang::CXXRecordDecl* record) {
+  static constexpr llvm::StringLiteral kNames[] = {
+      "ScalarExp", "TypecastExp", "TransposeExp", "UnaryMapExp", "BinaryMapExp", "TernaryMapExp", "DotExp",
+      "Broadcast1DExp", "BroadcastScalarExp", "IndexMapExp", "ReduceWithAxisExp", "ReduceTo1DExp", "SliceTarget",
+      "ConcatTarget"};
+  return IsUmbra(record) && llvm::is_contained(kNames, record->getName());
+}
+
+// The name of a Saver's operator: sv::plusto is plus.
+std::string_view SaverOp(llvm::StringRef saver) {
+  return saver == "plusto" ? "plus" : saver == "minusto" ? "minus" : saver == "multo" ? "mul" : saver == "divto" ? "div" : "";
+}
+
+std::optional<std::string_view> AssignedOp(clang::OverloadedOperatorKind kind) {
+  switch (kind) {
+    case clang::OO_Equal: return "";
+    case clang::OO_PlusEqual: return "plus";
+    case clang::OO_MinusEqual: return "minus";
+    case clang::OO_StarEqual: return "mul";
+    case clang::OO_SlashEqual: return "div";
+    default: return std::nullopt;
+  }
+}
+
+clang::QualType TypeArgument(const clang::FunctionDecl* function, unsigned k) {
+  const auto* args = function->getTemplateSpecializationArgs();
+  if (args == nullptr || k >= args->size() || args->get(k).getKind() != clang::TemplateArgument::Type) return {};
+  return args->get(k).getAsType();
+}
+
+}  // namespace
+
+std::vector<Cell> Interpreter::Args(const clang::FunctionDecl* function, llvm::ArrayRef<const clang::Expr*> args) {
+  std::vector<Cell> cells;
+  for (unsigned k = 0; k < args.size(); ++k) {
+    Cell cell = Eval(args[k]);
+    if (k >= function->getNumParams() || !function->getParamDecl(k)->getType()->isReferenceType()) {
+      cell = MakeCell(Copy(cell->value));
+      cell->born = active_;
+    }
+    cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+void Interpreter::RequireMayCall(const clang::FunctionDecl* function) const {
+  const std::string name = function->getQualifiedNameAsString();
+  const clang::FunctionDecl* body = nullptr;
+  if (IsUmbra(function)) {
+    if (function->hasBody(body) && !body->hasSkippedBody()) return;
+    throw Unsupported("'" + name + "' has no counterpart in a kernel", "kernels have the expressions of umbra/tensor.h; call this outside");
+  }
+  if (IsMarked(function) || function->isConstexpr()) return;
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  if (method != nullptr && method->isStatic() && method->getDeclName().isIdentifier() && method->getName() == "Map") return;
+  const std::string what = "'" + name + "' is not marked as a kernel, so what it does is not known here";
+  if (context_.getSourceManager().isInSystemHeader(function->getLocation()))
+    throw Unsupported(what, "a kernel calls functions of <cmath> that umbra::op has, constexpr functions and other kernels");
+  const auto* family = function->getPrimaryTemplate();
+  const clang::FunctionDecl* shown = family != nullptr ? family->getTemplatedDecl() : function;
+  throw Unsupported(what, "mark it UMBRA_KERNEL, or make it constexpr", shown->getOuterLocStart(), "constexpr ");
+}
+
+Cell Interpreter::CallOf(const clang::CallExpr* e) {
+  const clang::FunctionDecl* function = e->getDirectCallee();
+  if (function == nullptr) throw Unsupported("a call through a pointer", "call the function by its name");
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  llvm::SmallVector<const clang::Expr*, 8> given(e->arg_begin(), e->arg_end());
+  if (function->getDeclName().isIdentifier() && function->getName() == "Require" && IsUmbra(function)) {
+    // The graph makes the checks of the expression API itself.
+    if (IsUmbra(frames_.back().function) || numbers_.Truth(EvalNumber(given[0])).always()) return MakeCell({});
+    throw Unsupported("a check that is not known to hold when the kernel is generated",
+                      "kernels check the shapes and dtypes of their operands themselves");
+  }
+  if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(e); operation != nullptr && method != nullptr)
+    if (auto assigned = Assignment(operation, method)) return *assigned;
+  // Whole calls that Clang can compute, std::numeric_limits<float>::max() say.
+  clang::Expr::EvalResult known;
+  if (function->isConstexpr() && numbers_.IsNumber(e->getType()) && e->isPRValue() &&
+      e->EvaluateAsRValue(known, context_) && !known.HasSideEffects)
+    if (const auto number = numbers_.Of(known.Val, e->getType())) return MakeCell(*number);
+  Cell self;
+  if (const auto* call = dyn_cast<clang::CXXMemberCallExpr>(e)) self = Eval(call->getImplicitObjectArgument());
+  else if (isa<clang::CXXOperatorCallExpr>(e) && method != nullptr && !method->isStatic()) {
+    self = Eval(given[0]);
+    given.erase(given.begin());
+  }
+  if (self)
+    if (const auto* pointer = std::get_if<Pointer>(&self->value); pointer != nullptr && pointer->to) self = pointer->to;
+  const std::vector<Cell> args = Args(function, given);
+  if (self && method != nullptr)
+    if (auto result = TensorMethod(method, self, args)) return *result;
+  if (auto result = Known(function, e, args)) return *result;
+  RequireMayCall(function);
+  return Call(function, args, self);
+}
+
+std::optional<Cell> Interpreter::Assignment(const clang::CXXOperatorCallExpr* e, const clang::CXXMethodDecl* method) {
+  const auto how = AssignedOp(e->getOperator());
+  if (!how) return std::nullopt;
+  const Cell value = Eval(e->getArg(1));
+  const Cell to = Eval(e->getArg(0));
+  const clang::QualType element = TypeArgument(method, 1);
+  if (auto* tensor = std::get_if<Tensor>(&to->value)) {
+    const auto* type = TensorClass(context_.getRecordType(method->getParent()));
+    if (type == nullptr) type = TensorClass(e->getType());
+    if (method->isCopyAssignmentOperator() && type != nullptr && type->getName() == "Tensor") {
+      Store(to, Copy(value->value));
+      return to;
+    }
+    if (!element.isNull() && type != nullptr &&
+        !context_.hasSameType(element, type->getTemplateArgs()[2].getAsType()))
+      throw Unsupported("the two sides of the assignment have different dtypes", "convert with tcast<DType>(...)");
+    Assign(*tensor, *how, value->value);
+    return to;
+  }
+  if (auto* exp = std::get_if<Exp>(&to->value)) {
+    AssignPart(*exp, *how, value->value);
+    return to;
+  }
+  if (auto* number = std::get_if<Number>(&to->value)) {  // a 16-bit float
+    Number made = AsNumber(value, e->getArg(1));
+    if (!how->empty())
+      made = numbers_.Binary(*how == "plus" ? clang::BO_Add : *how == "minus" ? clang::BO_Sub : *how == "mul" ? clang::BO_Mul : clang::BO_Div,
+                             numbers_.Convert(*number, context_.FloatTy), numbers_.Convert(made, context_.FloatTy), context_.FloatTy);
+    Store(to, numbers_.Convert(made, number->type));
+    return to;
+  }
+  if (!how->empty()) return std::nullopt;
+  Store(to, Copy(value->value));
+  return to;
+}
+
+std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method, const Cell& self, const std::vector<Cell>& args) {
+  if (const auto* number = std::get_if<Number>(&self->value)) {
+    if (isa<clang::CXXConversionDecl>(method)) return MakeCell(numbers_.Convert(*number, method->getReturnType()));
+    return std::nullopt;
+  }
+  const bool index = method->getOverloadedOperator() == clang::OO_Subscript;
+  const llvm::StringRef name = method->getDeclName().isIdentifier() ? method->getName() : "";
+  if (auto* shape = std::get_if<Aggregate>(&self->value)) {
+    if (index) return Subscript(self, std::get<Number>(args[0]->value));
+    if (name == "data") return self;
+    const auto product = [&](std::size_t begin, std::size_t end) {
+      Number total = numbers_.Integer(1, context_.LongTy);
+      for (std::size_t k = begin; k < end; ++k) {
+        const Number& extent = std::get<Number>(shape->elements[k]->value);
+        total = total.kind == Number::Kind::kInteger && total.integer == 1 ? extent : numbers_.Binary(clang::BO_Mul, total, extent, context_.LongTy);
+      }
+      return total;
+    };
+    const std::size_t rank = shape->elements.size();
+    if (name == "Size") return MakeCell(product(0, rank));
+    if (name == "ProdShape")
+      return MakeCell(product(static_cast<std::size_t>(Known(args[0]->value, "ProdShape's first axis")),
+                              std::min(rank, static_cast<std::size_t>(Known(args[1]->value, "ProdShape's last axis")))));
+    if (name == "FlatTo1D") return MakeCell(Aggregate{{MakeCell(product(0, rank))}});
+    if (name == "FlatTo2D") return MakeCell(Aggregate{{MakeCell(product(0, rank - 1)), MakeCell(shape->elements[rank - 1]->value)}});
+    return std::nullopt;
+  }
+  const auto* tensor = std::get_if<Tensor>(&self->value);
+  if (tensor == nullptr) return std::nullopt;
+  const auto rows = [&](index_t begin, index_t end, bool element) {
+    Tensor part = *tensor;
+    part.part.push_back({begin, end, element});
+    return part;
+  };
+  if (index) {
+    const index_t at = Known(args[0]->value, "the row");
+    const Tensor part = rows(at, at + 1, true);
+    if (method->getReturnType()->isRecordType()) return MakeCell(part);
+    const Cell cell = MakeCell(numbers_.Node(Read(part), method->getReturnType().getNonReferenceType()));
+    cell->element = true;
+    return cell;
+  }
+  if (name == "Slice")
+    return MakeCell(rows(Known(args[0]->value, "the begin of Slice"), Known(args[1]->value, "the end of Slice"), false));
+  if (name == "Resize" && tensor->memory->parameter < 0) {
+    *tensor->memory = std::get<Tensor>(NewContainer(args, context_.getRecordType(method->getParent()))->value).memory.operator*();
+    return MakeCell({});
+  }
+  return std::nullopt;
+}
+
+std::optional<Cell> Interpreter::Known(const clang::FunctionDecl* function, const clang::CallExpr* e, const std::vector<Cell>& args) {
+  if (!function->getDeclName().isIdentifier()) return std::nullopt;
+  const llvm::StringRef name = function->getName();
+  const bool numbers = !args.empty() && llvm::all_of(args, [](const Cell& c) { return std::holds_alternative<Number>(c->value); });
+  std::vector<Number> operands;
+  if (numbers) for (const Cell& arg : args) operands.push_back(std::get<Number>(arg->value));
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  if (!IsUmbra(function)) {
+    const bool standard = method == nullptr && (function->getBuiltinID() != 0 || function->isInStdNamespace() ||
+                                                context_.getSourceManager().isInSystemHeader(function->getLocation()));
+    if (!standard || !numbers) return std::nullopt;
+    const auto made = numbers_.Function(name, operands, function->getReturnType().getNonReferenceType());
+    return made ? std::optional<Cell>(MakeCell(*made)) : std::nullopt;
+  }
+  if (method != nullptr && name == "Map" && numbers) {  // an operator of the table or by UMBRA_OP
+    const auto* base = UmbraClass(context_.getRecordType(method->getParent()), "Operator");
+    if (base == nullptr) return std::nullopt;
+    const clang::QualType type = operands[0].type;
+    std::vector<graph::Operand> nodes;
+    for (const Number& operand : operands) nodes.push_back(graph::Operand::Node(numbers_.NodeOf(numbers_.Convert(operand, type))));
+    const graph::Operand made = Apply(base->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl(), nodes, type);
+    return MakeCell(numbers_.Node(composer_.Cast(made, numbers_.TypeOf(type)).node, type));
+  }
+  if (method != nullptr && name == "Check" && method->getParent()->getName() == "ShapeCheck")
+    return MakeCell(ShapeValue(Shape(args[0]->value)));
+  if (name == "MapExp" || name == "AssignEagerly") {
+    const auto* pointer = std::get_if<Pointer>(&args[0]->value);
+    const clang::QualType saver = TypeArgument(function, 0);
+    if (pointer == nullptr || !pointer->to || saver.isNull()) return std::nullopt;
+    Assign(std::get<Tensor>(pointer->to->value), SaverOp(saver->getAsCXXRecordDecl()->getName()), args[1]->value);
+    return MakeCell({});
+  }
+  if (name == "Copy" && method == nullptr && args.size() >= 2 && std::holds_alternative<Tensor>(args[0]->value)) {
+    if (args.size() > 2 && !isa<clang::CXXDefaultArgExpr>(e->getArg(2)) && !std::holds_alternative<Pointer>(args[2]->value))
+      return std::nullopt;
+    Assign(std::get<Tensor>(args[0]->value), "", args[1]->value);
+    return MakeCell({});
+  }
+  return std::nullopt;
+}
+
+Cell Interpreter::Construct(const clang::CXXConstructExpr* e) {
+  const clang::CXXConstructorDecl* constructor = e->getConstructor();
+  const clang::CXXRecordDecl* record = constructor->getParent();
+  const clang::QualType type = context_.getRecordType(record);
+  const bool container = UmbraClass(type, "TensorContainer") != nullptr;
+  if (constructor->isCopyOrMoveConstructor()) {
+    const Cell from = Eval(e->getArg(0));
+    if (!container || constructor->isMoveConstructor()) return MakeCell(Copy(from->value));
+    const Tensor& source = std::get<Tensor>(from->value);
+    const Cell cell = NewContainer({MakeCell(ShapeValue(Shape(source)))}, type);
+    Assign(std::get<Tensor>(cell->value), "", source);
+    return cell;
+  }
+  const std::vector<Cell> args = Args(constructor, llvm::ArrayRef(e->getArgs(), e->getNumArgs()));
+  if (IsExpression(record)) {
+    Exp exp{llvm::cast<clang::ClassTemplateSpecializationDecl>(record), {}};
+    for (const Cell& arg : args) exp.args.push_back(MakeCell(Copy(arg->value)));
+    return MakeCell(std::move(exp));
+  }
+  if (container) return NewContainer(args, type);
+  if (numbers_.IsNumber(type)) return args.empty() ? Zero(type) : MakeCell(numbers_.Convert(AsNumber(args[0], e->getArg(0)), type));
+  if (UmbraClass(type, "Tensor") != nullptr)
+    throw Unsupported("a tensor is made of memory that the kernel does not know", "pass the tensor as a parameter, or use TensorContainer");
+  if (args.empty() && record->isInStdNamespace() && record->getName() == "initializer_list") return MakeCell(Aggregate{});
+  if (args.empty() && (UmbraClass(type, "Shape") != nullptr || record->isInStdNamespace())) return Zero(type);
+  if (args.empty() && record->isEmpty()) return MakeCell({});
+  throw Unsupported("an object of type '" + type.getAsString() + "' has no counterpart in a kernel",
+                    "kernels have tensors, expressions, numbers, arrays of numbers and Shapes");
+}
+
+Cell Interpreter::NewContainer(const std::vector<Cell>& args, clang::QualType type) {
+  const auto* tensor = TensorClass(type);
+  auto memory = std::make_shared<Memory>();
+  memory->dtype = numbers_.TypeOf(tensor->getTemplateArgs()[2].getAsType());
+  if (!args.empty() && std::holds_alternative<Aggregate>(args[0]->value)) {
+    const auto shape = ShapeOf(args[0]->value);
+    if (!shape) throw Unsupported("the shape of this container is computed from numbers of the call",
+                                  "use the shape of a tensor, or its extents");
+    memory->shape = *shape;
+    if (args.size() > 1)
+      if (const auto* number = std::get_if<Number>(&args[1]->value); number != nullptr && !number->type->isBooleanType())
+        Assign(Tensor{memory, {}}, "", *number);
+  } else {
+    std::vector<Dimension> dims(static_cast<std::size_t>(tensor->getTemplateArgs()[1].getAsIntegral().getExtValue()));
+    for (Dimension& dim : dims) dim = Dimension::WithSymbol(graph_.NewSymbol());
+    memory->shape = PartialShape(std::move(dims));
+  }
+  return MakeCell(Tensor{std::move(memory), {}});
+}
+
+const clang::Expr* Interpreter::MapCall(const clang::CXXRecordDecl* op, const std::vector<clang::QualType>& types,
+                                        std::vector<const clang::OpaqueValueExpr*>* operands) {
+  std::vector<const clang::Type*> key;
+  for (const clang::QualType& type : types) key.push_back(type.getCanonicalType().getTypePtr());
+  auto& entry = map_calls_[{op->getTypeForDecl(), key}];
+  if (entry.first == nullptr) {
+    // Clang itself chooses the overload, converts and instantiates, as in the eager evaluation.
+    const clang::SourceLocation location = op->getLocation();
+    clang::LookupResult found(sema_, &context_.Idents.get("Map"), location, clang::Sema::LookupMemberName);
+    if (!sema_.LookupQualifiedName(found, const_cast<clang::CXXRecordDecl*>(op)))
+      throw Unsupported("operator '" + op->getQualifiedNameAsString() + "' has no Map(...)",
+                        "give it a static member function `static DType Map(DType a)`");
+    llvm::SmallVector<clang::Expr*, 4> arguments;
+    for (const clang::QualType& type : types) {
+      auto* operand = new (context_) clang::OpaqueValueExpr(location, type, clang::VK_PRValue);
+      arguments.push_back(operand);
+      entry.second.push_back(operand);
+    }
+    clang::CXXScopeSpec scope;
+    found.suppressDiagnostics();
+    const clang::ExprResult name = sema_.BuildDeclarationNameExpr(scope, found, false);
+    const clang::ExprResult call = name.isInvalid() ? clang::ExprError()
+                                                    : sema_.BuildCallExpr(nullptr, name.get(), location, arguments, location);
+    if (call.isInvalid())
+      throw Unsupported("operator '" + op->getQualifiedNameAsString() + "' does not fit its operands");
+    sema_.PerformPendingInstantiations();
+    entry.first = call.get();
+  }
+  *operands = entry.second;
+  return entry.first;
+}
+
+}  // namespace umbra::extract

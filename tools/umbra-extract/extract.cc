@@ -1,0 +1,206 @@
+#include "tools/umbra-extract/extract.h"
+
+#include <clang/AST/ASTConsumer.h>
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/FrontendAction.h>
+#include <clang/Frontend/Utils.h>
+#include <clang/Sema/SemaConsumer.h>
+#include <clang/Tooling/CompilationDatabase.h>
+#include <clang/Tooling/Tooling.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "tools/umbra-extract/interpreter.h"
+#include "tools/umbra-extract/kernel.h"
+
+namespace umbra::extract {
+
+namespace {
+
+// Is this a function that makes expressions or shapes? Its body is run.
+bool MakesExpressions(const clang::FunctionDecl* function) {
+  const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
+  const bool named = function->getDeclName().isIdentifier();
+  if (method != nullptr) {
+    static constexpr llvm::StringLiteral kClasses[] = {"Exp", "RValueExp", "Tensor", "TransposeExp", "Shape"};
+    if (method->getParent()->getName() == "Shape") return true;
+    return named && llvm::is_contained(kClasses, method->getParent()->getName()) && function->getName() != "__assign";
+  }
+  const auto* space = llvm::dyn_cast<clang::NamespaceDecl>(function->getDeclContext());
+  if (space == nullptr) return false;
+  if (space->getName() != "expr") return named && function->getName().starts_with("Shape");
+  static constexpr llvm::StringLiteral kEvaluate[] = {"MapExp", "MapPlan", "MapPacketPlan", "AssignEagerly", "EvalDot", "EvalMatrixDot"};
+  return !named || !llvm::is_contained(kEvaluate, function->getName());
+}
+
+class Consumer : public clang::SemaConsumer {
+ public:
+  Consumer(const ExtractOptions* options, Extraction* extraction) : options_(*options), extraction_(*extraction) {}
+
+  void InitializeSema(clang::Sema& sema) override {
+    sema_ = &sema;
+    sema.getDiagnostics().setIgnoreAllWarnings(true);  // they are for the compiler to give
+  }
+  void ForgetSema() override { sema_ = nullptr; }
+
+  // What evaluates expressions is neither read nor instantiated.
+  bool shouldSkipFunctionBody(clang::Decl* decl) override {
+    const auto* function = decl->getAsFunction();
+    if (function == nullptr) return false;
+    if (IsUmbra(function)) return !MakesExpressions(function);
+    return sema_->getSourceManager().isInSystemHeader(decl->getLocation());
+  }
+
+  void HandleTranslationUnit(clang::ASTContext& context) override {
+    clang::DiagnosticsEngine& diagnostics = context.getDiagnostics();
+    if (diagnostics.hasErrorOccurred()) return;
+    diagnostics.setIgnoreAllWarnings(false);
+    diagnostics.setWarningsAsErrors(false);
+    Find(context.getTranslationUnitDecl());
+    clang::SourceManager& sources = context.getSourceManager();
+    std::stable_sort(found_.begin(), found_.end(), [&](const auto* a, const auto* b) {
+      return sources.isBeforeInTranslationUnit(a->getLocation(), b->getLocation());
+    });
+    const auto level = options_.strict ? clang::DiagnosticsEngine::Error : clang::DiagnosticsEngine::Warning;
+    std::map<std::string, const clang::FunctionDecl*> names;
+    for (const clang::FunctionDecl* function : found_) {
+      auto kernel = ExtractKernel(sema_, function, level);
+      if (!kernel) {
+        ++extraction_.eager;
+        continue;
+      }
+      if (const auto [other, fresh] = names.emplace(kernel->name, function); !fresh) {
+        diagnostics.Report(function->getLocation(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Error,
+                           "two kernels are called '%0'")) << kernel->name;
+        diagnostics.Report(other->second->getLocation(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note,
+                           "the other is here; overloads need names of their own"));
+        continue;
+      }
+      extraction_.kernels.push_back(std::move(*kernel));
+    }
+  }
+
+ private:
+  // Definitions in the file itself, and instantiations that it asks for.
+  void Find(const clang::DeclContext* scope) {
+    const clang::SourceManager& sources = sema_->getSourceManager();
+    for (const clang::Decl* decl : scope->decls()) {
+      if (const auto* function = llvm::dyn_cast<clang::FunctionDecl>(decl)) {
+        if (function->isThisDeclarationADefinition() && !function->isDependentContext() &&
+            sources.isInMainFile(sources.getExpansionLoc(function->getLocation())) && IsMarked(function))
+          Add(function);
+      } else if (const auto* family = llvm::dyn_cast<clang::FunctionTemplateDecl>(decl)) {
+        if (family != family->getCanonicalDecl() || !IsMarked(family->getTemplatedDecl())) continue;
+        for (const clang::FunctionDecl* function : family->specializations())
+          if (const auto* definition = function->getDefinition())
+            if (sources.isInMainFile(sources.getExpansionLoc(definition->getPointOfInstantiation().isValid()
+                                                                 ? definition->getPointOfInstantiation()
+                                                                 : definition->getLocation())))
+              Add(definition);
+      } else if (llvm::isa<clang::NamespaceDecl>(decl) || llvm::isa<clang::LinkageSpecDecl>(decl) ||
+                 (llvm::isa<clang::CXXRecordDecl>(decl) && !llvm::cast<clang::CXXRecordDecl>(decl)->isDependentContext())) {
+        const auto* space = llvm::dyn_cast<clang::NamespaceDecl>(decl);
+        if (space == nullptr || !(space->isStdNamespace() || IsUmbra(space) || space->getName() == "umbra"))
+          Find(llvm::cast<clang::DeclContext>(decl));
+      }
+    }
+  }
+  // A function that returns something serves kernels; it is none itself.
+  void Add(const clang::FunctionDecl* function) {
+    if (function->getReturnType()->isVoidType() && seen_.insert(function->getCanonicalDecl()).second) found_.push_back(function);
+  }
+
+  const ExtractOptions& options_;
+  Extraction& extraction_;
+  clang::Sema* sema_ = nullptr;
+  std::vector<const clang::FunctionDecl*> found_;
+  std::set<const clang::FunctionDecl*> seen_;
+};
+
+class Action : public clang::ASTFrontendAction {
+ public:
+  Action(const ExtractOptions* options, Extraction* extraction) : options_(options), extraction_(extraction) {}
+
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler, llvm::StringRef) override {
+    compiler.getFrontendOpts().SkipFunctionBodies = true;
+    dependencies_.attachToPreprocessor(compiler.getPreprocessor());
+    return std::make_unique<Consumer>(options_, extraction_);
+  }
+  void EndSourceFileAction() override {
+    if (getCompilerInstance().getDiagnostics().hasErrorOccurred()) extraction_->failed = true;
+    for (const std::string& file : dependencies_.getDependencies()) extraction_->dependencies.push_back(file);
+  }
+
+ private:
+  const ExtractOptions* options_;
+  Extraction* extraction_;
+  clang::DependencyCollector dependencies_;
+};
+
+class Factory : public clang::tooling::FrontendActionFactory {
+ public:
+  Factory(const ExtractOptions* options, Extraction* extraction) : options_(options), extraction_(extraction) {}
+  std::unique_ptr<clang::FrontendAction> create() override { return std::make_unique<Action>(options_, extraction_); }
+
+ private:
+  const ExtractOptions* options_;
+  Extraction* extraction_;
+};
+
+std::unique_ptr<clang::tooling::CompilationDatabase> Commands(const ExtractOptions& options, const std::string& file) {
+  using clang::tooling::CompilationDatabase;
+  if (options.has_flags) return std::make_unique<clang::tooling::FixedCompilationDatabase>(".", options.flags);
+  std::string why;
+  auto database = options.database.empty() ? CompilationDatabase::autoDetectFromSource(file, why)
+                                           : CompilationDatabase::loadFromDirectory(options.database, why);
+  Require(database != nullptr, "no compile commands for ", file, options.database.empty() ? "" : " in " + options.database,
+          ": name the folder of compile_commands.json with --database, or give the compiler's flags after --");
+  return database;
+}
+
+// Clang's own headers: an argument that says where they are comes first.
+clang::tooling::CommandLineArguments WithResources(const clang::tooling::CommandLineArguments& arguments, llvm::StringRef) {
+  for (const std::string& argument : arguments)
+    if (llvm::StringRef(argument).starts_with("-resource-dir")) return arguments;
+  clang::tooling::CommandLineArguments all = arguments;
+  all.insert(all.begin() + 1, std::string("-resource-dir=") + UMBRA_CLANG_RESOURCES);
+  return all;
+}
+
+}  // namespace
+
+Extraction Extract(const ExtractOptions& options) {
+  Extraction extraction;
+  for (const std::string& file : options.files) {
+    std::error_code ignored;
+    Require(std::filesystem::is_regular_file(file, ignored), "there is no file ", file);
+    const auto database = Commands(options, file);
+    clang::tooling::ClangTool tool(*database, {file});
+    tool.appendArgumentsAdjuster(WithResources);
+    Factory factory(&options, &extraction);
+    if (tool.run(&factory) != 0) extraction.failed = true;
+  }
+  // A file that has several compile commands gives its kernels once.
+  std::set<std::tuple<std::string, std::string, int>> known;
+  std::erase_if(extraction.kernels, [&](const ExtractedKernel& k) { return !known.emplace(k.symbol, k.file, k.line).second; });
+  std::map<std::string, const ExtractedKernel*> names;
+  for (const ExtractedKernel& kernel : extraction.kernels) {
+    const auto [other, fresh] = names.emplace(kernel.name, &kernel);
+    if (fresh) continue;
+    extraction.failed = true;
+    llvm::errs() << kernel.file << ":" << kernel.line << ": error: two kernels are called '" << kernel.name
+                 << "'; the other is in " << other->second->file << ":" << other->second->line << "; rename one\n";
+  }
+  std::sort(extraction.dependencies.begin(), extraction.dependencies.end());
+  extraction.dependencies.erase(std::unique(extraction.dependencies.begin(), extraction.dependencies.end()),
+                                extraction.dependencies.end());
+  return extraction;
+}
+
+}  // namespace umbra::extract

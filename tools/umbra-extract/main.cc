@@ -1,0 +1,63 @@
+// umbra-extract: finds functions marked UMBRA_KERNEL in C++ sources and shows their graphs.
+// Exit codes: 0 done, 1 an error of the input or the machine, 2 wrong usage, 3 a defect of Umbra.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tools/umbra-extract/extract.h"
+#include "tools/umbra-extract/print.h"
+#include "tools/umbra/files.h"
+#include "umbra/error.h"
+
+namespace {
+
+int Fail(const std::string& what, int code) {
+  std::fprintf(stderr, "umbra-extract: error: %s\n", what.c_str());
+  return code;
+}
+
+int Run(int argc, char** argv) {
+  umbra::extract::ExtractOptions options;
+  std::vector<std::string> own(argv + 1, argv + argc);
+  if (const auto dashes = std::find(own.begin(), own.end(), "--"); dashes != own.end()) {
+    options.flags.assign(dashes + 1, own.end());
+    options.has_flags = true;
+    own.erase(dashes, own.end());
+  }
+  CLI::App app("Finds functions marked UMBRA_KERNEL and shows what they compute.\n"
+               "The compiler's flags come from compile_commands.json, or stand after `--`.", "umbra-extract");
+  std::string as = "graph", output;
+  app.add_option("files", options.files, "C++ sources")->required();
+  app.add_option("--database", options.database, "Folder of compile_commands.json");
+  app.add_option("--as", as, "What to write: graph")->check(CLI::IsMember({"graph"}));
+  app.add_option("-o,--output", output, "File to write; standard output if absent");
+  app.add_flag("--strict", options.strict, "What cannot be lowered is an error");
+  app.set_version_flag("--version", UMBRA_VERSION);
+  std::reverse(own.begin(), own.end());
+  try {
+    app.parse(own);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const umbra::extract::Extraction extraction = umbra::extract::Extract(options);
+  if (extraction.failed) return 1;
+  std::string text;
+  for (const auto& kernel : extraction.kernels) text += (text.empty() ? "" : "\n") + umbra::extract::Print(kernel);
+  umbra::Require(!text.empty() || extraction.eager > 0, "no function of these files is marked UMBRA_KERNEL");
+  umbra::tools::WriteFile(output, text);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const umbra::Error& error) {
+    return Fail(error.what(), 1);
+  } catch (const std::exception& error) {
+    return Fail(error.what(), 3);
+  }
+}

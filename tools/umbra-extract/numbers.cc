@@ -1,0 +1,360 @@
+#include "tools/umbra-extract/numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace umbra::extract {
+
+using clang::QualType;
+using graph::Op;
+using graph::Operand;
+using Kind = Number::Kind;
+
+namespace {
+
+// umbra::half_t and bf16_t are specialisations of one template.
+std::optional<DType> HalfType(QualType type) {
+  const auto* record = llvm::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(type->getAsCXXRecordDecl());
+  if (record == nullptr || record->getName() != "Half16") return std::nullopt;
+  const std::string bits = record->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl()->getNameAsString();
+  return bits == "f16" ? DType::kFloat16 : DType::kBFloat16;
+}
+
+std::optional<DType> FindType(const clang::ASTContext& context, QualType type) {
+  type = type.getCanonicalType().getUnqualifiedType();
+  if (const auto half = HalfType(type)) return half;
+  if (const auto* enumeration = type->getAs<clang::EnumType>()) type = enumeration->getDecl()->getIntegerType();
+  if (type->isBooleanType()) return DType::kBool;
+  if (type->isSpecificBuiltinType(clang::BuiltinType::Float)) return DType::kFloat32;
+  if (type->isSpecificBuiltinType(clang::BuiltinType::Double)) return DType::kFloat64;
+  if (!type->isIntegerType()) return std::nullopt;
+  const bool is_signed = type->isSignedIntegerType();
+  switch (context.getTypeSize(type)) {
+    case 8: return is_signed ? DType::kInt8 : DType::kUInt8;
+    case 16: if (is_signed) return DType::kInt16; break;
+    case 32: if (is_signed) return DType::kInt32; break;
+    case 64: if (is_signed) return DType::kInt64; break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Number Numbers::Integer(std::int64_t value, QualType type) const {
+  Number number;
+  number.type = type.getCanonicalType().getUnqualifiedType();
+  const auto bits = number.type->isBooleanType() ? 1U : static_cast<unsigned>(context_.getTypeSize(number.type));
+  if (bits == 1) value = value != 0;
+  else if (bits < 64) {
+    const auto low = static_cast<std::uint64_t>(value) << (64 - bits);
+    value = number.type->isSignedIntegerOrEnumerationType() ? static_cast<std::int64_t>(low) >> (64 - bits)
+                                                            : static_cast<std::int64_t>(low >> (64 - bits));
+  }
+  number.integer = value;
+  return number;
+}
+
+Number Numbers::Real(double value, QualType type) const {
+  Number number;
+  number.type = type.getCanonicalType().getUnqualifiedType();
+  number.kind = Kind::kReal;
+  const auto dtype = FindType(context_, number.type);
+  number.real = dtype == DType::kFloat64 ? value
+                : dtype && IsHalf(*dtype)
+                    ? SwitchDType(*dtype, [&](auto tag) { return static_cast<double>(ConvertTo<decltype(tag)>(value)); })
+                    : static_cast<double>(static_cast<float>(value));
+  return number;
+}
+
+Number Numbers::Extent(const Dimension& extent) const {
+  if (extent.is_static()) return Integer(static_cast<std::int64_t>(extent), context_.LongTy);
+  Number number;
+  number.type = context_.LongTy;
+  number.kind = Kind::kExtent;
+  number.extent = extent;
+  return number;
+}
+
+Number Numbers::Node(int node, QualType type) const {
+  Number number;
+  number.type = type.getCanonicalType().getUnqualifiedType();
+  number.kind = Kind::kNode;
+  number.node = node;
+  return number;
+}
+
+std::optional<Number> Numbers::Of(const clang::APValue& value, QualType type) const {
+  if (value.isInt()) return Integer(value.getInt().getExtValue(), type);
+  if (!value.isFloat()) return std::nullopt;
+  llvm::APFloat real = value.getFloat();
+  bool inexact = false;
+  real.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+  return Real(real.convertToDouble(), type);
+}
+
+DType Numbers::TypeOf(QualType type) const {
+  if (const auto found = FindType(context_, type)) return *found;
+  throw Unsupported("a value of type '" + type.getAsString() + "' is no element of a tensor",
+                    "element types are float, double, half_t, bf16_t, signed integers, uint8_t and bool");
+}
+
+bool Numbers::IsNumber(QualType type) const {
+  type = type.getNonReferenceType();
+  return type->isArithmeticType() || type->isEnumeralType() || HalfType(type.getCanonicalType()).has_value();
+}
+
+QualType Numbers::ComputeOf(QualType type) const {
+  switch (TypeOf(type)) {
+    case DType::kFloat64: return context_.DoubleTy;
+    case DType::kInt64: return context_.LongTy;
+    case DType::kFloat32:
+    case DType::kFloat16:
+    case DType::kBFloat16: return context_.FloatTy;
+    default: return context_.IntTy;
+  }
+}
+
+int Numbers::NodeOf(const Number& number) const {
+  graph::Graph& graph = composer_.graph();
+  if (number.kind == Kind::kNode) return number.node;
+  const DType dtype = TypeOf(number.type);
+  if (number.kind == Kind::kExtent) return graph.Cast(graph.ExtentOf(number.extent), dtype);
+  if (number.kind == Kind::kReal) return composer_.Cast(Operand::Literal(number.real), dtype).node;
+  const auto value = static_cast<double>(number.integer);
+  if (std::fabs(value) > 0x1p53)
+    throw Unsupported("the number " + std::to_string(number.integer) + " has more digits than a kernel's constant");
+  if (dtype != DType::kBool) return composer_.Cast(Operand::Literal(value), dtype).node;
+  const int one = graph.Constant(1, DType::kInt32);
+  return graph.Map(number.integer != 0 ? Op::eq : Op::ne, {one, one});
+}
+
+Number Numbers::Convert(const Number& number, QualType type) const {
+  type = type.getNonReferenceType().getCanonicalType().getUnqualifiedType();
+  if (type == number.type) return number;
+  if (number.known() && (type->isIntegerType() || type->isEnumeralType())) {
+    if (number.kind == Kind::kInteger) return Integer(number.integer, type);
+    if (type->isBooleanType()) return Integer(number.real != 0, type);
+    return Integer(ConvertTo<std::int64_t>(number.real), type);
+  }
+  if (number.known()) {
+    if (number.kind == Kind::kReal) return Real(number.real, type);
+    if (type->isSpecificBuiltinType(clang::BuiltinType::Float))  // rounded once
+      return Real(static_cast<double>(static_cast<float>(number.integer)), type);
+    return Real(static_cast<double>(number.integer), type);
+  }
+  const DType to = TypeOf(type);
+  if (number.kind == Kind::kExtent && to == DType::kInt64) {
+    Number same = number;
+    same.type = type;
+    return same;
+  }
+  graph::Graph& graph = composer_.graph();
+  const int node = NodeOf(number);
+  if (to != DType::kBool) return Node(graph.Cast(node, to), type);
+  return Node(composer_.Map(Op::ne, {Operand::Node(node), Operand::Literal(0)}).node, type);
+}
+
+int Numbers::Apply(Op op, const std::vector<int>& nodes) const {
+  std::vector<Operand> operands;
+  for (int node : nodes) operands.push_back(Operand::Node(node));
+  return composer_.Map(op, operands).node;
+}
+
+namespace {
+
+template <typename T>
+std::optional<T> Fold(clang::BinaryOperatorKind kind, T a, T b) {
+  switch (kind) {
+    case clang::BO_Add: return a + b;
+    case clang::BO_Sub: return a - b;
+    case clang::BO_Mul: return a * b;
+    case clang::BO_Div: if (std::is_floating_point_v<T> || b != 0) return a / b; break;
+    default: break;
+  }
+  if constexpr (std::is_integral_v<T>) {
+    switch (kind) {
+      case clang::BO_Rem: if (b != 0) return a % b; break;
+      case clang::BO_And: return a & b;
+      case clang::BO_Or: return a | b;
+      case clang::BO_Xor: return a ^ b;
+      case clang::BO_Shl: if (b >= 0 && b < 64) return static_cast<T>(static_cast<std::uint64_t>(a) << b); break;
+      case clang::BO_Shr: if (b >= 0 && b < 64) return a >> b; break;
+      default: break;
+    }
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+std::optional<bool> Compare(clang::BinaryOperatorKind kind, T a, T b) {
+  switch (kind) {
+    case clang::BO_LT: return a < b;
+    case clang::BO_LE: return a <= b;
+    case clang::BO_GT: return a > b;
+    case clang::BO_GE: return a >= b;
+    case clang::BO_EQ: return a == b;
+    case clang::BO_NE: return a != b;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Number Numbers::Binary(clang::BinaryOperatorKind kind, const Number& a, const Number& b, QualType type) const {
+  if (a.known() && b.known()) {
+    if (a.kind == Kind::kInteger && b.kind == Kind::kInteger) {
+      if (const auto truth = Compare(kind, a.integer, b.integer)) return Integer(*truth, type);
+      // Wraps around as -fwrapv does: unsigned inside.
+      if (kind == clang::BO_Add || kind == clang::BO_Sub || kind == clang::BO_Mul)
+        return Integer(static_cast<std::int64_t>(*Fold(kind, static_cast<std::uint64_t>(a.integer),
+                                                       static_cast<std::uint64_t>(b.integer))), type);
+      if (const auto value = Fold(kind, a.integer, b.integer)) return Integer(*value, type);
+    } else {
+      const double x = a.kind == Kind::kReal ? a.real : static_cast<double>(a.integer);
+      const double y = b.kind == Kind::kReal ? b.real : static_cast<double>(b.integer);
+      if (const auto truth = Compare(kind, x, y)) return Integer(*truth, type);
+      // A double holds the exact result of + - * of floats, and rounds their quotient harmlessly.
+      if (const auto value = Fold(kind, x, y)) return Real(*value, type);
+    }
+  }
+  if (a.kind == Kind::kExtent && b.kind == Kind::kExtent && composer_.graph().SameDimension(a.extent, b.extent))
+    if (const auto truth = Compare(kind, 0, 0)) return Integer(*truth, type);
+  static const std::map<clang::BinaryOperatorKind, Op> kOps = {
+      {clang::BO_Add, Op::plus}, {clang::BO_Sub, Op::minus}, {clang::BO_Mul, Op::mul}, {clang::BO_Div, Op::div},
+      {clang::BO_LT, Op::lt}, {clang::BO_LE, Op::le}, {clang::BO_GT, Op::gt}, {clang::BO_GE, Op::ge},
+      {clang::BO_EQ, Op::eq}, {clang::BO_NE, Op::ne}};
+  const int x = NodeOf(a), y = NodeOf(b);
+  if (kind == clang::BO_Rem) return Node(Apply(Op::minus, {x, Apply(Op::mul, {Apply(Op::div, {x, y}), y})}), type);
+  const auto op = kOps.find(kind);
+  if (op == kOps.end())
+    throw Unsupported("'" + clang::BinaryOperator::getOpcodeStr(kind).str() + "' of numbers that are not known when the kernel is generated",
+                      "kernels compute with + - * / % and comparisons");
+  return Node(Apply(op->second, {x, y}), type);
+}
+
+Number Numbers::Unary(clang::UnaryOperatorKind kind, const Number& a, QualType type) const {
+  switch (kind) {
+    case clang::UO_Plus: return Convert(a, type);
+    case clang::UO_Minus:
+      if (a.kind == Kind::kReal) return Real(-a.real, type);
+      if (a.kind == Kind::kInteger) return Integer(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a.integer)), type);
+      return Node(Apply(Op::negative, {NodeOf(a)}), type);
+    case clang::UO_LNot:
+      if (a.known()) return Integer(a.kind == Kind::kReal ? a.real == 0 : a.integer == 0, type);
+      return Node(Apply(Op::logical_not, {NodeOf(a)}), type);
+    case clang::UO_Not:
+      if (a.kind == Kind::kInteger) return Integer(~a.integer, type);
+      [[fallthrough]];
+    default:
+      throw Unsupported("'" + clang::UnaryOperator::getOpcodeStr(kind).str() + "' of a number that is not known when the kernel is generated");
+  }
+}
+
+Number Numbers::Select(const Condition& condition, const Number& a, const Number& b) const {
+  if (condition.known()) return condition.never ? b : a;
+  return Node(Select(condition, NodeOf(a), NodeOf(b), TypeOf(a.type)), a.type);
+}
+
+int Numbers::Select(const Condition& condition, int a, int b, DType dtype) const {
+  const bool single = condition.all.size() == 1;
+  if (single && condition.all[0].negated) std::swap(a, b);
+  const int where = single ? condition.all[0].node : NodeOf(condition);
+  // A narrow type is chosen in what it is computed in.
+  return composer_.graph().Cast(Apply(Op::select, {where, a, b}), dtype);
+}
+
+Condition Numbers::Truth(const Number& number) const {
+  const Number truth = Convert(number, context_.BoolTy);
+  if (truth.known()) return {truth.integer == 0, {}};
+  const int node = NodeOf(truth);
+  const graph::Node& made = composer_.graph().node(node);
+  if (made.kind == graph::Node::Kind::kMap && made.op == Op::logical_not) return {false, {{made.inputs[0], true}}};
+  return {false, {{node, false}}};
+}
+
+int Numbers::NodeOf(const Condition& condition) const {
+  int joined = -1;
+  for (const Condition::Term& term : condition.all) {
+    const int node = term.negated ? Apply(Op::logical_not, {term.node}) : term.node;
+    joined = joined < 0 ? node : Apply(Op::logical_and, {joined, node});
+  }
+  return joined;
+}
+
+Condition Numbers::Not(Condition a) const {
+  if (a.known()) return {!a.never, {}};
+  if (a.all.size() > 1) return {false, {{NodeOf(a), true}}};
+  a.all[0].negated = !a.all[0].negated;
+  return a;
+}
+
+Condition Numbers::And(const Condition& a, const Condition& b) const {
+  Condition both = a;
+  both.never = a.never || b.never;
+  for (const Condition::Term& term : b.all)
+    if (std::find(both.all.begin(), both.all.end(), term) == both.all.end()) both.all.push_back(term);
+  if (both.never) both.all.clear();
+  return both;
+}
+
+Condition Numbers::Or(const Condition& a, const Condition& b) const { return Not(And(Not(a), Not(b))); }
+
+std::optional<Number> Numbers::Function(std::string_view name, std::vector<Number> operands, QualType type) const {
+  if (name.substr(0, 10) == "__builtin_") name.remove_prefix(10);
+  // C's names of the float variants: expf; not erf.
+  if (name.size() > 2 && name.back() == 'f' && name != "erf" && name != "modf" && name != "isinf")
+    name.remove_suffix(1);
+  // The first is the standard's name, the second ours.
+  static const std::map<std::string_view, std::string_view> kNames = {
+      {"fabs", "abs"}, {"abs", "abs"}, {"nearbyint", "rint"}, {"labs", "abs"}, {"llabs", "abs"}};
+  static constexpr std::string_view kSame[] = {
+      "sqrt", "floor", "ceil", "trunc", "round", "rint", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos",
+      "tan", "asin", "acos", "atan", "atan2", "exp2", "log2", "pow", "fmod", "cbrt", "sinh", "cosh", "erf", "erfc"};
+  const auto other = kNames.find(name);
+  std::string_view op = other != kNames.end() ? other->second : "";
+  for (std::string_view same : kSame)
+    if (same == name) op = same;
+  const auto node = [&](std::size_t k) { return NodeOf(Convert(operands[k], type)); };
+  const auto pick = [&](int condition, int a, int b) { return Node(Apply(Op::select, {condition, a, b}), type); };
+  // Functions that are exact, or rounded once, are the same wherever they are computed.
+  static const std::map<std::string_view, double (*)(double)> kExact = {
+      {"abs", [](double x) { return std::fabs(x); }}, {"floor", [](double x) { return std::floor(x); }},
+      {"ceil", [](double x) { return std::ceil(x); }}, {"trunc", [](double x) { return std::trunc(x); }},
+      {"round", [](double x) { return std::round(x); }}, {"rint", [](double x) { return std::rint(x); }},
+      {"sqrt", [](double x) { return std::sqrt(x); }}};
+  if (const auto exact = kExact.find(op); exact != kExact.end() && operands.size() == 1 && operands[0].known()) {
+    const Number x = Convert(operands[0], type);
+    return x.kind == Kind::kReal ? Real(exact->second(x.real), type) : Integer(std::abs(x.integer), type);
+  }
+  if (!op.empty()) {
+    std::vector<int> nodes;
+    for (std::size_t k = 0; k < operands.size(); ++k) nodes.push_back(node(k));
+    return Node(Apply(*graph::FindOp(op), nodes), type);
+  }
+  const std::size_t count = operands.size();
+  if ((name == "max" || name == "min") && count == 2) {  // as <algorithm> has them
+    const int a = node(0), b = node(1);
+    return pick(name == "max" ? Apply(Op::lt, {a, b}) : Apply(Op::lt, {b, a}), b, a);
+  }
+  if (name == "clamp" && count == 3) {
+    const int v = node(0), low = node(1), high = node(2);
+    return pick(Apply(Op::lt, {v, low}), low, NodeOf(pick(Apply(Op::lt, {high, v}), high, v)));
+  }
+  if ((name == "fmax" || name == "fmin") && count == 2) {  // a NaN gives way to a number
+    const int a = node(0), b = node(1);
+    const int joined = Apply(name == "fmax" ? Op::maximum : Op::minimum, {a, b});
+    const int without = NodeOf(pick(Apply(Op::ne, {b, b}), a, joined));
+    return pick(Apply(Op::ne, {a, a}), b, without);
+  }
+  if (count == 1 && (name == "isnan" || name == "isinf" || name == "isfinite")) {
+    const int a = NodeOf(operands[0]);
+    if (name == "isnan") return Convert(Node(Apply(Op::ne, {a, a}), context_.BoolTy), type);
+    const Operand size = Operand::Node(Apply(Op::abs, {a}));
+    const Operand infinity = Operand::Literal(HUGE_VAL);
+    return Convert(Node(composer_.Map(name == "isinf" ? Op::eq : Op::lt, {size, infinity}).node, context_.BoolTy), type);
+  }
+  return std::nullopt;
+}
+
+}  // namespace umbra::extract
