@@ -42,6 +42,8 @@ StepUse UseOf(const std::variant<KernelStep, GemmStep>& step, int output, int in
   return use;
 }
 
+}  // namespace
+
 bool MayShare(const Program& program, int output, int input) {
   bool written = false;
   for (const auto& step : program.steps) {
@@ -51,8 +53,6 @@ bool MayShare(const Program& program, int output, int input) {
   }
   return true;
 }
-
-}  // namespace
 
 OperandPairs Overlapping(const std::vector<Bytes>& operands, std::size_t first_output) {
   std::vector<std::size_t> order;

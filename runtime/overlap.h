@@ -20,6 +20,9 @@ using OperandPairs = std::vector<std::pair<std::size_t, std::size_t>>;
 /// n log n steps.
 OperandPairs Overlapping(const std::vector<Bytes>& operands, std::size_t first_output);
 
+/// May the buffer `output` of `program` be the very memory of its buffer `input`?
+bool MayShare(const Program& program, int output, int input);
+
 /// Throws umbra::Error if two outputs overlap, or if an output overlaps an input in a way that
 /// would change the result. The very same memory is fine where every kernel that writes the output
 /// reads the input only at the point that it writes, and no later step reads the input. Returns

@@ -67,6 +67,13 @@ struct Argument<Tensor<cpu, dim, DType>> {
 template <int dim, typename DType>
 struct Argument<const Tensor<cpu, dim, DType>&> : Argument<Tensor<cpu, dim, DType>> {};
 
+template <int dim, typename DType>
+struct Argument<TensorContainer<cpu, dim, DType>&> : Argument<Tensor<cpu, dim, DType>> {
+  TensorContainer<cpu, dim, DType>& Pass() { return this->value; }
+};
+template <int dim, typename DType>
+struct Argument<const TensorContainer<cpu, dim, DType>&> : Argument<TensorContainer<cpu, dim, DType>&> {};
+
 template <typename T>
 double Tolerance() { return std::is_same_v<T, double> ? 1e-13 : std::is_same_v<T, umbra::half_t> ? 0 : 4e-6; }
 
@@ -105,7 +112,7 @@ void Check(const std::string& name, void (*eager)(Params...), const std::vector<
           umbra_scalar& scalar = arguments.scalars[static_cast<std::size_t>(parameter.scalar)];
           if constexpr (std::is_same_v<decltype(argument.value), float>) scalar.f32 = argument.value;
           else if constexpr (std::is_same_v<decltype(argument.value), double>) scalar.f64 = argument.value;
-          else scalar.i32 = argument.value;
+          else scalar.i32 = argument.value;  // narrow numbers and conditions, too
         }
       };
       (pass(a), ...);
@@ -153,6 +160,7 @@ TEST(Extract, UserOperators) {
   Check("user_operators", user_operators, kSquare);
   Check("conversions", conversions, kSquare);
   Check("integers", integers, kSquare);
+  Check("returns", returns, kSquare);
 }
 TEST(Extract, Statements) {
   Check("iterate_3_true", iterate<3, true>, kSquare);
@@ -162,13 +170,18 @@ TEST(Extract, Statements) {
   Check("axpy_cpu_double", axpy<cpu, double>, {{21}});
   Check("both", both, {{21}});
   Check("halves", halves, kSquare);
+  Check("narrow", narrow, kSquare);
+  Check("normalise", normalise, {{9, 21}, {21}});
+  Check("table", table, kSquare);
+  Check("capped", capped, {{21}, {9, 21}});
 }
 TEST(Extract, IndexMaps) {
   Check("maps", maps, {{6, 6}});
   Check("pooling", pooling, {{2, 4, 6}});
+  Check("lookup", lookup, {{5, 4}, {5}, {5, 4}});
   Check("parts", parts, {{5, 6}, {4}, {2}, {5, 6}});
 }
 
-TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 23U); }
+TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 29U); }
 
 }  // namespace

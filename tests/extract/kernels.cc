@@ -183,3 +183,57 @@ UMBRA_KERNEL void norm(Tensor<cpu, 1> y, Tensor<cpu, 2> x) {
   first = slice<0>(y, 0, 1);
   y -= broadcast_scalar(first, shape);
 }
+
+// In place.
+UMBRA_KERNEL void normalise(Tensor<cpu, 2> y, Tensor<cpu, 1> mean) {
+  mean = sum_rows(y) * 0.1f;
+  y -= broadcast<1>(mean, y.shape_);
+  TensorContainer<cpu, 1> size(Shape1(y.size(0)));
+  size = reduce_with_axis<red::maximum>(F<op::abs>(y), 1);
+  y /= broadcast<0>(size, y.shape_);
+}
+
+// Arrays, range loops, rank-0 values, index maps with operands of several kinds.
+UMBRA_KERNEL float Squared(float a) { return a * a; }
+UMBRA_KERNEL void table(TensorContainer<cpu, 2>& y, const TensorContainer<cpu, 2>& x, float a) {
+  float weights[2][2] = {{1, 2}, {3, a}};
+  int k = 0;
+  while (true) {
+    if (++k > 4) break;
+    if (k == 2) continue;
+    weights[1][1] *= weights[0][k % 2];
+  }
+  for (const float w : weights[1]) y = x * Squared(w);
+  TensorContainer<cpu, 2> copy(x);
+  copy += y;
+  y = copy;
+}
+struct nested {
+  static float Map(float a, float b) {
+    float r = 0;
+    if (a > 0) {
+      if (b > 0) return 1;
+      r = 2;
+    } else if (b < -1) {
+      r = 3;
+      return r + a;
+    }
+    r += 5;
+    return r;
+  }
+};
+UMBRA_KERNEL void returns(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<nested>(x, y); }
+UMBRA_KERNEL void lookup(Tensor<cpu, 2> y, Tensor<cpu, 1> index, Tensor<cpu, 2> x) {
+  y = take(index, x) + mask(index, x) * complex_abs(complex_pack(x, x));
+}
+UMBRA_KERNEL void narrow(Tensor<cpu, 2, half_t> y, Tensor<cpu, 2, half_t> x, Tensor<cpu, 2, uint8_t> m, bool up, signed char c) {
+  y = x * half_t(0.3f);
+  if (up && c < 3) y += tcast<half_t>(m);
+  m += m;
+}
+template <typename E, typename DType, int etype>
+constexpr auto Softcap(const Exp<E, DType, etype>& x, DType cap) { return F<op::tanh>(x / cap) * cap; }
+UMBRA_KERNEL void capped(Tensor<cpu, 1> y, Tensor<cpu, 2> x) {
+  y = 1.0f / static_cast<float>(x.shape_.Size());
+  y += Softcap(x[0] + x[1][2], 2.0f);
+}

@@ -4,6 +4,8 @@
 
 #include <cctype>
 
+#include "compiler/driver/lower.h"
+#include "runtime/overlap.h"
 #include "tools/umbra-extract/interpreter.h"
 
 namespace umbra::extract {
@@ -66,6 +68,7 @@ class KernelReader {
     interpreter_.Call(&function_, arguments, nullptr);
     Describe();
     Outputs();
+    RequireInPlace();
     kernel_.statements = interpreter_.statements();
     kernel_.graph = std::make_shared<const graph::Graph>(graph_);
     return std::move(kernel_);
@@ -163,6 +166,21 @@ class KernelReader {
     for (const Parameter& parameter : kernel_.parameters)
       if (parameter.tensor && parameter.device != kernel_.parameters[0].device && kernel_.parameters[0].tensor)
         throw Unsupported("the tensors are on different devices", "give all of them the same device");
+  }
+
+  // A tensor that is read and written is one piece of memory; the kernels must not need it twice.
+  void RequireInPlace() const {
+    const plan::Plan plan = Lower(graph_);
+    runtime::Program program;
+    for (const auto& step : plan.steps) {
+      if (const auto* gemm = std::get_if<plan::Gemm>(&step)) program.steps.emplace_back(gemm->step);
+      else program.steps.emplace_back(runtime::KernelStep{std::get<plan::Kernel>(step).signature, nullptr});
+    }
+    for (const Parameter& p : kernel_.parameters)
+      if (p.input >= 0 && p.output >= 0 &&
+          !runtime::MayShare(program, static_cast<int>(graph_.inputs().size()) + p.output, p.input))
+        throw Unsupported("'" + p.name + "' is needed as it was after its new elements are written",
+                          "assign to a tensor of its own");
   }
 
   clang::ASTContext& context_;

@@ -125,3 +125,6 @@ UMBRA_KERNEL void devices(Tensor<cpu, 2> y, Tensor<gpu, 2>) { y = 1.0f; }
 struct no_map {};
 // CHECK: warning: operator 'no_map' has no Map(...); kernel 'mapless' stays eager
 UMBRA_KERNEL void mapless(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<no_map>(x); }
+// CHECK: warning: 'y' is needed as it was after its new elements are written; kernel 'in_place' stays eager
+// CHECK: note: assign to a tensor of its own
+UMBRA_KERNEL void in_place(Tensor<cpu, 2> y) { y = y + flip(y, 1); }
