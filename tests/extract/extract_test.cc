@@ -173,6 +173,7 @@ TEST(Extract, Statements) {
   Check("narrow", narrow, kSquare);
   Check("normalise", normalise, {{9, 21}, {21}});
   Check("table", table, kSquare);
+  Check("folded", folded, {{21}});
   Check("capped", capped, {{21}, {9, 21}});
 }
 TEST(Extract, IndexMaps) {
@@ -182,6 +183,6 @@ TEST(Extract, IndexMaps) {
   Check("parts", parts, {{5, 6}, {4}, {2}, {5, 6}});
 }
 
-TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 29U); }
+TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 30U); }
 
 }  // namespace

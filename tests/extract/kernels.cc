@@ -1,6 +1,7 @@
 // Kernels of every form that umbra-extract reads. They are run eagerly, and their graphs beside them.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "umbra/tensor.h"
 
@@ -236,4 +237,14 @@ constexpr auto Softcap(const Exp<E, DType, etype>& x, DType cap) { return F<op::
 UMBRA_KERNEL void capped(Tensor<cpu, 1> y, Tensor<cpu, 2> x) {
   y = 1.0f / static_cast<float>(x.shape_.Size());
   y += Softcap(x[0] + x[1][2], 2.0f);
+}
+
+// Numbers that are known wrap and divide as the machine's do.
+constexpr int Halved(int n) { return n / 2; }
+UMBRA_KERNEL void folded(Tensor<cpu, 1> y, Tensor<cpu, 1> x) {
+  const std::size_t most = ~std::size_t{0} / 2 >> 60;
+  const std::int8_t narrow = static_cast<std::int8_t>(200);
+  int least = -2147483647 - 1, minus = -1;
+  const int wrapped = (least + minus) % 1000;
+  y = x * static_cast<float>(most) + static_cast<float>(narrow + Halved(-7)) - static_cast<float>(wrapped) * 0.5f;
 }

@@ -51,7 +51,7 @@ int Interpreter::Read(const Tensor& tensor) {
   return node;
 }
 
-index_t Interpreter::Known(const Value& value, const std::string& what) const {
+index_t Interpreter::KnownNumber(const Value& value, const std::string& what) const {
   const auto* number = std::get_if<Number>(&value);
   if (number != nullptr && number->kind == Number::Kind::kInteger) return number->integer;
   throw Unsupported(what + " is not known when the kernel is generated", "use a literal, a constexpr or a template argument");
@@ -91,6 +91,7 @@ PartialShape Interpreter::Shape(const Value& value) {
 }
 
 Operand Interpreter::Build(const Value& value) {
+  CountStep();
   if (const auto* number = std::get_if<Number>(&value))
     return Operand::Node(numbers_.NodeOf(numbers_.Convert(*number, numbers_.ComputeOf(number->type))));
   if (const auto* tensor = std::get_if<Tensor>(&value)) {
@@ -142,7 +143,7 @@ Operand Interpreter::Build(const Value& value) {
     const auto text = TextMember(reducer, "kName");
     Require(text.has_value(), "reducer '", reducer->getQualifiedNameAsString(), "' is none of umbra::red");
     const bool keep = IntArg(exp, 5) != 0 || IntArg(exp, 3) == 1;
-    const Operand reduced = composer_.Reduce(*text, operand(0), {static_cast<int>(Known(exp.args[1]->value, "the axis of the reduction"))}, keep);
+    const Operand reduced = composer_.Reduce(*text, operand(0), {static_cast<int>(KnownNumber(exp.args[1]->value, "the axis of the reduction"))}, keep);
     if (text != "argmax" && text != "argmin") return reduced;
     return composer_.Cast(reduced, numbers_.TypeOf(numbers_.ComputeOf(TypeArg(exp, 2))));
   }
@@ -200,9 +201,9 @@ Operand Interpreter::BuildIndexMap(const Exp& exp) {
   const Cell list = std::holds_alternative<Pointer>(exp.args[0]->value) ? std::get<Pointer>(exp.args[0]->value).to : exp.args[0];
   const auto& elements = std::get<Aggregate>(list->value).elements;
   const bool counted = exp.args.size() > 1 && std::holds_alternative<Number>(exp.args[1]->value);
-  const auto count = counted ? static_cast<std::size_t>(Known(exp.args[1]->value, "a number that " + name + " takes")) : elements.size();
+  const auto count = counted ? static_cast<std::size_t>(KnownNumber(exp.args[1]->value, "a number that " + name + " takes")) : elements.size();
   std::vector<index_t> params;
-  for (std::size_t k = 0; k < count; ++k) params.push_back(Known(elements[k]->value, "a number that " + name + " takes"));
+  for (std::size_t k = 0; k < count; ++k) params.push_back(KnownNumber(elements[k]->value, "a number that " + name + " takes"));
   std::vector<Operand> sources;
   for (std::size_t k = counted ? 2 : 1; k < exp.args.size(); ++k) sources.push_back(Build(exp.args[k]->value));
   return composer_.IndexMap(name, sources, params, numbers_.TypeOf(TypeArg(exp, 1)));
@@ -214,7 +215,7 @@ Operand Interpreter::BuildSlice(const Exp& exp) {
   if (exp.type->getName() == "ConcatTarget")
     return composer_.IndexMap("concat", {Build(exp.args[0]->value), Build(exp.args[1]->value)}, {axis});
   return composer_.IndexMap("slice", {Build(exp.args[0]->value)},
-                            {axis, Known(exp.args[1]->value, "the begin of slice"), Known(exp.args[2]->value, "the end of slice")});
+                            {axis, KnownNumber(exp.args[1]->value, "the begin of slice"), KnownNumber(exp.args[2]->value, "the end of slice")});
 }
 
 void Interpreter::Assign(const Tensor& to, std::string_view how, const Value& value) {
@@ -283,7 +284,7 @@ void Interpreter::AssignPart(const Exp& target, std::string_view how, const Valu
     Write(second, other);
     return;
   }
-  const index_t begin = Known(target.args[1]->value, "the begin of slice"), end = Known(target.args[2]->value, "the end of slice");
+  const index_t begin = KnownNumber(target.args[1]->value, "the begin of slice"), end = KnownNumber(target.args[2]->value, "the end of slice");
   dims[axis] = Dimension(end - begin);
   const int source = spread(PartialShape(dims), memory->dtype);
   const int at = graph_.Index(static_cast<int>(axis), whole);

@@ -193,8 +193,8 @@ std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method
     const std::size_t rank = shape->elements.size();
     if (name == "Size") return MakeCell(product(0, rank));
     if (name == "ProdShape")
-      return MakeCell(product(static_cast<std::size_t>(Known(args[0]->value, "ProdShape's first axis")),
-                              std::min(rank, static_cast<std::size_t>(Known(args[1]->value, "ProdShape's last axis")))));
+      return MakeCell(product(static_cast<std::size_t>(KnownNumber(args[0]->value, "ProdShape's first axis")),
+                              std::min(rank, static_cast<std::size_t>(KnownNumber(args[1]->value, "ProdShape's last axis")))));
     if (name == "FlatTo1D") return MakeCell(Aggregate{{MakeCell(product(0, rank))}});
     if (name == "FlatTo2D") return MakeCell(Aggregate{{MakeCell(product(0, rank - 1)), MakeCell(shape->elements[rank - 1]->value)}});
     return std::nullopt;
@@ -207,7 +207,7 @@ std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method
     return part;
   };
   if (index) {
-    const index_t at = Known(args[0]->value, "the row");
+    const index_t at = KnownNumber(args[0]->value, "the row");
     const Tensor part = rows(at, at + 1, true);
     if (method->getReturnType()->isRecordType()) return MakeCell(part);
     const Cell cell = MakeCell(numbers_.Node(Read(part), method->getReturnType().getNonReferenceType()));
@@ -215,7 +215,7 @@ std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method
     return cell;
   }
   if (name == "Slice")
-    return MakeCell(rows(Known(args[0]->value, "the begin of Slice"), Known(args[1]->value, "the end of Slice"), false));
+    return MakeCell(rows(KnownNumber(args[0]->value, "the begin of Slice"), KnownNumber(args[1]->value, "the end of Slice"), false));
   if (name == "Resize" && tensor->memory->parameter < 0) {
     *tensor->memory = std::get<Tensor>(NewContainer(args, context_.getRecordType(method->getParent()))->value).memory.operator*();
     return MakeCell({});

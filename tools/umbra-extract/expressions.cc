@@ -16,6 +16,11 @@ std::string Described(const clang::Expr* e) {
   return std::string("this (") + e->getStmtClassName() + ")";
 }
 
+void RequireSmall(std::uint64_t elements) {
+  constexpr std::uint64_t kMost = 1 << 12;
+  Require(elements <= kMost, "an array of ", elements, " elements: a kernel's own have ", kMost, " at most");
+}
+
 }  // namespace
 
 Number Interpreter::AsNumber(const Cell& cell, const clang::Expr* e) {
@@ -111,6 +116,7 @@ Cell Interpreter::Constant(const clang::APValue& value, clang::QualType type) {
   Aggregate aggregate;
   if (value.isArray()) {
     const clang::QualType element = context_.getAsArrayType(type)->getElementType();
+    RequireSmall(value.getArraySize());
     for (unsigned k = 0; k < value.getArraySize(); ++k)
       aggregate.elements.push_back(Constant(k < value.getArrayInitializedElts() ? value.getArrayInitializedElt(k)
                                                                                 : value.getArrayFiller(), element));
@@ -170,6 +176,7 @@ Cell Interpreter::Subscript(const Cell& base, const Number& index) {
 Cell Interpreter::Zero(clang::QualType type) {
   if (const auto* array = context_.getAsConstantArrayType(type)) {
     Aggregate aggregate;
+    RequireSmall(array->getSize().getZExtValue());
     for (std::uint64_t k = 0; k < array->getSize().getZExtValue(); ++k) aggregate.elements.push_back(Zero(array->getElementType()));
     return MakeCell(std::move(aggregate));
   }
@@ -190,9 +197,11 @@ Cell Interpreter::List(const clang::InitListExpr* e) {
   }
   Aggregate aggregate;
   for (const clang::Expr* element : e->inits()) aggregate.elements.push_back(MakeCell(Copy(Eval(element)->value)));
-  if (const auto* array = context_.getAsConstantArrayType(e->getType()))
+  if (const auto* array = context_.getAsConstantArrayType(e->getType())) {
+    RequireSmall(array->getSize().getZExtValue());
     while (aggregate.elements.size() < array->getSize().getZExtValue())
       aggregate.elements.push_back(Zero(array->getElementType()));
+  }
   return MakeCell(std::move(aggregate));
 }
 

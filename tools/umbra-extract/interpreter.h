@@ -53,6 +53,7 @@ class Interpreter {
     std::optional<Value> result;
   };
   class At;
+  void CountStep();
 
   // statements.cc
   Flow Run(const clang::Stmt* statement);
@@ -101,7 +102,7 @@ class Interpreter {
   std::optional<PartialShape> ShapeOf(const Value& shape) const;
   Value ShapeValue(const PartialShape& shape) const;
   PartialShape Shape(const Value& value);
-  index_t Known(const Value& value, const std::string& what) const;
+  index_t KnownNumber(const Value& value, const std::string& what) const;
   int Read(const Tensor& tensor);
   int ReadMemory(Memory* memory);
   /// `how` is one of plus, minus, mul, div, or empty for `=`.

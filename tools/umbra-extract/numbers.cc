@@ -139,9 +139,12 @@ Number Numbers::Convert(const Number& number, QualType type) const {
   }
   if (number.known()) {
     if (number.kind == Kind::kReal) return Real(number.real, type);
-    if (type->isSpecificBuiltinType(clang::BuiltinType::Float))  // rounded once
-      return Real(static_cast<double>(static_cast<float>(number.integer)), type);
-    return Real(static_cast<double>(number.integer), type);
+    const auto rounded = [&](auto integer) {  // once
+      return type->isSpecificBuiltinType(clang::BuiltinType::Float) ? static_cast<double>(static_cast<float>(integer))
+                                                                    : static_cast<double>(integer);
+    };
+    const bool natural = number.type->isUnsignedIntegerOrEnumerationType();
+    return Real(natural ? rounded(static_cast<std::uint64_t>(number.integer)) : rounded(number.integer), type);
   }
   const DType to = TypeOf(type);
   if (number.kind == Kind::kExtent && to == DType::kInt64) {
@@ -178,8 +181,8 @@ std::optional<T> Fold(clang::BinaryOperatorKind kind, T a, T b) {
       case clang::BO_And: return a & b;
       case clang::BO_Or: return a | b;
       case clang::BO_Xor: return a ^ b;
-      case clang::BO_Shl: if (b >= 0 && b < 64) return static_cast<T>(static_cast<std::uint64_t>(a) << b); break;
-      case clang::BO_Shr: if (b >= 0 && b < 64) return a >> b; break;
+      case clang::BO_Shl: if (b < 64) return static_cast<T>(static_cast<std::uint64_t>(a) << b); break;
+      case clang::BO_Shr: if (b < 64) return a >> b; break;
       default: break;
     }
   }
@@ -204,12 +207,19 @@ std::optional<bool> Compare(clang::BinaryOperatorKind kind, T a, T b) {
 Number Numbers::Binary(clang::BinaryOperatorKind kind, const Number& a, const Number& b, QualType type) const {
   if (a.known() && b.known()) {
     if (a.kind == Kind::kInteger && b.kind == Kind::kInteger) {
-      if (const auto truth = Compare(kind, a.integer, b.integer)) return Integer(*truth, type);
-      // Wraps around as -fwrapv does: unsigned inside.
-      if (kind == clang::BO_Add || kind == clang::BO_Sub || kind == clang::BO_Mul)
-        return Integer(static_cast<std::int64_t>(*Fold(kind, static_cast<std::uint64_t>(a.integer),
-                                                       static_cast<std::uint64_t>(b.integer))), type);
-      if (const auto value = Fold(kind, a.integer, b.integer)) return Integer(*value, type);
+      const auto x = static_cast<std::uint64_t>(a.integer), y = static_cast<std::uint64_t>(b.integer);
+      const bool natural = a.type->isUnsignedIntegerOrEnumerationType();
+      if (const auto truth = natural ? Compare(kind, x, y) : Compare(kind, a.integer, b.integer)) return Integer(*truth, type);
+      // Wraps around as -fwrapv does; the smallest number is its own opposite.
+      const bool wraps = kind == clang::BO_Add || kind == clang::BO_Sub || kind == clang::BO_Mul;
+      if (!natural && b.integer == -1 && kind == clang::BO_Div) return Unary(clang::UO_Minus, a, type);
+      if (!natural && b.integer == -1 && kind == clang::BO_Rem) return Integer(0, type);
+      if (b.integer < 0 && (kind == clang::BO_Shl || kind == clang::BO_Shr)) throw Unsupported("a shift by a negative number");
+      if (wraps || natural) {
+        if (const auto value = Fold(kind, x, y)) return Integer(static_cast<std::int64_t>(*value), type);
+      } else if (const auto value = Fold(kind, a.integer, b.integer)) {
+        return Integer(*value, type);
+      }
     } else {
       const double x = a.kind == Kind::kReal ? a.real : static_cast<double>(a.integer);
       const double y = b.kind == Kind::kReal ? b.real : static_cast<double>(b.integer);

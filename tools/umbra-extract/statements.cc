@@ -6,25 +6,25 @@
 namespace umbra::extract {
 
 namespace {
-constexpr int kMaxSteps = 1 << 20;
-constexpr std::size_t kMaxCalls = 128;
+constexpr int kMaxSteps = 1 << 20;      // expressions and statements that are run for one kernel
+constexpr std::size_t kMaxCalls = 128;  // of a function in itself
 }  // namespace
 
+void Interpreter::CountStep() {
+  Require(++steps_ <= kMaxSteps, "running this takes more than ", kMaxSteps, " steps: shorten its loops and expressions");
+}
+
 Value Copy(const Value& value) {
-  const auto each = [](const std::vector<Cell>& cells) {
-    std::vector<Cell> copies;
-    for (const Cell& cell : cells) copies.push_back(MakeCell(Copy(cell->value)));
-    return copies;
-  };
-  if (const auto* aggregate = std::get_if<Aggregate>(&value)) return Aggregate{each(aggregate->elements)};
-  if (const auto* exp = std::get_if<Exp>(&value)) return Exp{exp->type, each(exp->args)};
-  return value;
+  const auto* aggregate = std::get_if<Aggregate>(&value);
+  if (aggregate == nullptr) return value;
+  Aggregate copy;
+  for (const Cell& cell : aggregate->elements) copy.elements.push_back(MakeCell(Copy(cell->value)));
+  return copy;
 }
 
 Interpreter::At::At(Interpreter* interpreter, clang::SourceLocation location)
     : interpreter_(*interpreter), before_(interpreter->here_), exceptions_(std::uncaught_exceptions()) {
-  Require(++interpreter_.steps_ <= kMaxSteps, "running this takes more than ", kMaxSteps,
-          " steps: shorten its loops");
+  interpreter_.CountStep();
   const auto& frames = interpreter_.frames_;
   const bool users = frames.empty() || !IsUmbra(frames.back().function);
   if (users && location.isValid() && !interpreter_.context_.getSourceManager().isInSystemHeader(location))

@@ -108,7 +108,7 @@ struct Slot {
   bool element = false;  ///< an element of a tensor: it cannot be assigned to
 };
 
-/// A value of its own: the elements of aggregates and expressions are copied along.
+/// A value of its own: the elements of aggregates are copied along. Expressions never change.
 Value Copy(const Value& value);
 inline Cell MakeCell(Value value) { return std::make_shared<Slot>(Slot{std::move(value)}); }
 

@@ -44,7 +44,7 @@ UMBRA_KERNEL void bound(Tensor<cpu, 2> y, Tensor<cpu, 2> x, int n) {
   // CHECK: note: use a literal, a constexpr or a template argument
 }
 UMBRA_KERNEL void endless(Tensor<cpu, 2> y) {
-  // CHECK: warning: running this takes more than 1048576 steps: shorten its loops; kernel 'endless' stays eager
+  // CHECK: warning: running this takes more than 1048576 steps: shorten its loops and expressions; kernel 'endless' stays eager
   for (int k = 0; k >= 0; k = 1) y *= 1.5f;
 }
 
@@ -128,3 +128,8 @@ UMBRA_KERNEL void mapless(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<no_map>(x)
 // CHECK: warning: 'y' is needed as it was after its new elements are written; kernel 'in_place' stays eager
 // CHECK: note: assign to a tensor of its own
 UMBRA_KERNEL void in_place(Tensor<cpu, 2> y) { y = y + flip(y, 1); }
+UMBRA_KERNEL void table(Tensor<cpu, 2> y) {
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: an array of 268435456 elements: a kernel's own have 4096 at most; kernel 'table' stays eager
+  float big[1 << 28] = {};
+  y = big[0];
+}
