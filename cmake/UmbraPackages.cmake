@@ -54,7 +54,7 @@ set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "Runs kernels that Umbra compiled: threa
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME umbra-tools)
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "The tools that generate, show and run kernels, and the compiler's libraries.")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "libumbra-runtime (= ${PROJECT_VERSION})")
-set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "g++ | clang")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "g++ | clang, libclang-common-19-dev")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libumbra-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers, link libraries and the CMake and pkg-config files of Umbra.")

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/source.h"
@@ -30,6 +31,8 @@ struct CppParameter {
 struct CppFunction {
   std::string symbol;  ///< mangled
   std::vector<CppParameter> parameters;
+  /// Pairs of parameters, by position, that must have no memory in common.
+  std::vector<std::pair<int, int>> apart;
 };
 
 struct Kernel {

@@ -143,6 +143,10 @@ void MarkedFunction(const Library& library, const Entry& entry, codegen::Writer*
   out->Line("void {}({}) {{", name, parameters);
   for (const CppParameter& p : function.parameters)
     if (p.input >= 0 || p.output >= 0) out->Line("  const umbra::detail::CallOperand {0}_operand({0});", p.name);
+  for (const auto& [a, b] : function.apart)
+    out->Line("  umbra::detail::RequireApart({0}, {1}, \"kernel '{2}': '{0}' and '{1}' overlap in memory, which would change "
+              "the result; give them memory of their own\");", function.parameters.at(static_cast<std::size_t>(a)).name,
+              function.parameters.at(static_cast<std::size_t>(b)).name, entry.kernel->name);
   Call(library, entry, operands, scalars, "umbra::detail::Check({})", out);
   out->Line("}}");
 }

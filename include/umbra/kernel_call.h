@@ -75,6 +75,12 @@ CallOperand(const TBlob&) -> CallOperand<0>;
 template <typename DType>
 CallOperand(DType*) -> CallOperand<0>;
 
+/// Throws umbra::Error with `message` if two tensors have memory in common.
+template <int rank_a, typename A, int rank_b, typename B>
+inline void RequireApart(const Tensor<cpu, rank_a, A>& a, const Tensor<cpu, rank_b, B>& b, const char* message) {
+  Require(expr::RegionOf(a).Apart(expr::RegionOf(b)), message);
+}
+
 /// Throws what `status` stands for: umbra::Error, umbra::InternalError or std::bad_alloc.
 inline void Check(umbra_status status) {
   if (status == UMBRA_OK) return;

@@ -1,4 +1,5 @@
-// umbra-extract: finds functions marked UMBRA_KERNEL in C++ sources and shows their graphs.
+// umbra-extract: finds functions marked UMBRA_KERNEL in C++ sources, and shows their graphs or compiles
+// them ahead of time.
 // Exit codes: 0 done, 1 an error of the input or the machine, 2 wrong usage, 3 a defect of Umbra.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -7,8 +8,10 @@
 #include <vector>
 
 #include "tools/umbra-extract/extract.h"
+#include "tools/umbra-extract/library.h"
 #include "tools/umbra-extract/print.h"
 #include "tools/umbra/files.h"
+#include "tools/umbra/library.h"
 #include "umbra/error.h"
 
 namespace {
@@ -26,13 +29,17 @@ int Run(int argc, char** argv) {
     options.has_flags = true;
     own.erase(dashes, own.end());
   }
-  CLI::App app("Finds functions marked UMBRA_KERNEL and shows what they compute.\n"
+  CLI::App app("Finds functions marked UMBRA_KERNEL and shows what they compute, or writes a library of sources.\n"
                "The compiler's flags come from compile_commands.json, or stand after `--`.", "umbra-extract");
-  std::string as = "graph", output;
+  std::string as = "graph", output, out, name, targets = "sse2,avx2,avx512", depfile;
   app.add_option("files", options.files, "C++ sources")->required();
   app.add_option("--database", options.database, "Folder of compile_commands.json");
-  app.add_option("--as", as, "What to write: graph")->check(CLI::IsMember({"graph"}));
-  app.add_option("-o,--output", output, "File to write; standard output if absent");
+  app.add_option("--as", as, "What to show: graph")->check(CLI::IsMember({"graph"}));
+  app.add_option("-o,--output", output, "File for what is shown; standard output if absent");
+  CLI::Option* folder = app.add_option("--out", out, "Folder for the sources of a library that takes the place of the functions");
+  app.add_option("--name", name, "Name of the library")->needs(folder);
+  app.add_option("--targets", targets, "Its instruction sets, with commas: plain, sse2, avx2, avx512")->needs(folder)->capture_default_str();
+  app.add_option("--depfile", depfile, "Makefile rule that says what its sources depend on")->needs(folder);
   app.add_flag("--strict", options.strict, "What cannot be lowered is an error");
   app.set_version_flag("--version", UMBRA_VERSION);
   std::reverse(own.begin(), own.end());
@@ -41,8 +48,13 @@ int Run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  umbra::Require(out.empty() || !name.empty(), "--out needs the name of the library: --name");
   const umbra::extract::Extraction extraction = umbra::extract::Extract(options);
   if (extraction.failed) return 1;
+  if (!out.empty()) {
+    umbra::tools::WriteLibrary(umbra::extract::ToLibrary(extraction, name, targets), out, depfile, extraction.dependencies);
+    return 0;
+  }
   std::string text;
   for (const auto& kernel : extraction.kernels) text += (text.empty() ? "" : "\n") + umbra::extract::Print(kernel);
   umbra::Require(!text.empty() || extraction.eager > 0, "no function of these files is marked UMBRA_KERNEL");
