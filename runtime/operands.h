@@ -43,7 +43,7 @@ class Operands {
   static constexpr int kUsualRank = 3;
   std::array<std::byte, 1536> room_;
   std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
-  std::pmr::vector<void*> data_{&memory_};
+  std::pmr::vector<void*> data_ = std::pmr::vector<void*>(&memory_);  // braces would make it an element
   std::pmr::vector<index_t> words_{&memory_};
 };
 

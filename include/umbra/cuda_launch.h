@@ -59,6 +59,7 @@ struct CudaSchedule {
 /// Is the extent of `axis` written into the source, so that a launch may not merge the axis?
 bool IsBakedInCuda(const KernelSignature& signature, int axis);
 
+/// What a device allows a launch.
 struct CudaLimits {
   std::size_t shared_bytes = 48 * 1024;  ///< dynamic shared memory that a block may have
 };

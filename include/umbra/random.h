@@ -1,5 +1,7 @@
 // Random numbers from a counter: number i of a sequence is a function of seed and i (umbra/prelude/random.h), so
 // that any part can be drawn by anybody, in any order, eagerly or in a compiled kernel, with the same result.
+#include "umbra/tensor.h"  // before the guard: it includes this header where all that it needs is declared
+
 #ifndef UMBRA_RANDOM_H_
 #define UMBRA_RANDOM_H_
 
@@ -10,7 +12,6 @@
 #include <utility>
 
 #include "umbra/prelude/random.h"
-#include "umbra/tensor.h"
 
 namespace umbra {
 

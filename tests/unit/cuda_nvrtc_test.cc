@@ -124,13 +124,19 @@ TEST(CudaNvrtc, EveryOperatorAndMapCompiles) {
   Many many;
   for (const char* dtype : {"f32", "f64"})
     for (const graph::OpInfo& op : graph::Primitives()) {
-      if (op.types == graph::OpTypes::kBool || op.result == graph::OpResult::kBool || op.name == "select" || op.name.find("logical") == 0) continue;
+      if (op.types == graph::OpTypes::kBool || op.types == graph::OpTypes::kInt64 || op.result == graph::OpResult::kBool ||
+          op.name == "select" || op.name.find("logical") == 0)
+        continue;
       const std::string type(dtype), name(op.name);
       const std::string call = name + (op.arity == 1 ? "(a)" : "(a, b)");
       many.Add("kernel one(a: " + type + "[n], b: " + type + "[n]) -> (y: " + type + "[n]) { y = " +
                    (name == "plus" || name == "minus" || name == "mul" || name == "div" ? "a + b - a * b / a" : call) + " + b }",
                Form(CudaForm::kElements, true));
     }
+  for (const std::string type : {"f32", "f64"})
+    for (const std::string draw : {"uniform", "gaussian"})
+      many.Add("kernel one(x: " + type + "[n], key: i64, first: i64) -> (y: " + type + "[n]) { y = x + " + draw + "(x, key, first) }",
+               Form(CudaForm::kElements, false));
   for (const drawn::MapText& map : drawn::MapTexts()) many.Add(drawn::KernelOf(map, "f32"));
   Ptx(many.Text(), "sm_90");
 }
