@@ -59,7 +59,7 @@ void Fields(Archive& archive, GemmStep& step) {
 }
 template <typename Archive>
 void Fields(Archive& archive, KernelStep& step) {
-  auto& [signature, code, slots] = step;
+  auto& [signature, code, cuda, slots] = step;
   archive(signature);
 }
 template <typename Archive>
@@ -73,8 +73,8 @@ void Fields(Archive& archive, std::pair<A, B>& pair) {
 }
 template <typename Archive>
 void Fields(Archive& archive, Program& program) {
-  auto& [name, buffers, scalars, num_symbols, derived, steps, groups] = program;
-  archive(name, buffers, scalars, num_symbols, derived, steps, groups);
+  auto& [name, on_gpu, buffers, scalars, num_symbols, derived, steps, groups] = program;
+  archive(name, on_gpu, buffers, scalars, num_symbols, derived, steps, groups);
 }
 
 class Writer {

@@ -4,12 +4,14 @@
 #include "runtime/overlap.h"
 #include "runtime/parallel.h"
 #include "runtime/prepared.h"
+#include "umbra/cuda_call_site.h"
 #include "umbra/function.h"
 
 namespace umbra::runtime {
 
 void Run(const Program& program, const Arguments& arguments, const RunOptions& options) {
   RequireThreads(options.threads);
+  if (program.on_gpu) return RunOnGpu(program, arguments, options);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
   std::vector<TensorRef> operands = arguments.inputs;
   operands.insert(operands.end(), arguments.outputs.begin(), arguments.outputs.end());

@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -13,6 +14,7 @@
 
 #include "compiler/codegen/source.h"
 #include "compiler/driver/background.h"
+#include "compiler/driver/cuda.h"
 #include "compiler/driver/kernel_cache.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
@@ -24,13 +26,15 @@
 #include "runtime/operands.h"
 #include "runtime/parallel.h"
 #include "umbra/call_site.h"
+#include "umbra/cuda_call_site.h"
 
 namespace umbra {
 
 struct Function::Impl {
   std::shared_ptr<const plan::Plan> plan;
   std::shared_ptr<const runtime::Program> program;
-  std::unique_ptr<runtime::CallSite> calls;  // none if interpreted for good
+  std::unique_ptr<runtime::CallSite> calls;  // none if interpreted for good, or on a GPU
+  std::unique_ptr<runtime::CudaCallSite> gpu_calls;
   std::atomic<bool> compiled{false};         // do calls go there by now?
   std::shared_future<void> compile;          // of a compile in the background
 };
@@ -38,8 +42,9 @@ struct Function::Impl {
 namespace {
 
 std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const plan::Plan>& plan,
-                                                    const CompileOptions& options, codegen::Target target) {
+                                                    const CompileOptions& options, std::optional<codegen::Target> target) {
   auto program = std::make_shared<runtime::Program>(plan::ToProgram(*plan));
+  program->on_gpu = !target;
   if (options.engine == Engine::kInterpreter) {
     program->steps.clear();
     return program;
@@ -49,7 +54,11 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
     if (step == nullptr) continue;
     const bool system = options.engine == Engine::kSystem;
     const bool disk = options.use_disk_cache;
-    step->code = [plan, k, system, disk, target](const runtime::Variant& variant) {
+    if (!target) {
+      step->cuda = MakeCudaKernel(plan, &std::get<plan::Kernel>(plan->steps[k]), disk);
+      continue;
+    }
+    step->code = [plan, k, system, disk, target = *target](const runtime::Variant& variant) {
       return MakeKernelCode(*plan, std::get<plan::Kernel>(plan->steps[k]),
                             {target, codegen::Spelling::kPackets, variant}, system, disk);
     };
@@ -95,8 +104,8 @@ void MakeKernels(const runtime::Program& program, const std::atomic<bool>& cance
   if (error != nullptr) std::rethrow_exception(error);
 }
 
-// What the machine code of a graph follows from, its text aside.
-using Key = std::tuple<std::uint64_t, codegen::Target, Engine, bool>;
+// What the machine code of a graph follows from, its text aside; no target: GPUs.
+using Key = std::tuple<std::uint64_t, std::optional<codegen::Target>, Engine, bool>;
 
 // The functions compiled so far. Of those with more kernels in all than UMBRA_MAX_KERNELS, the ones
 // unused longest are let go: their kernels live on with whoever holds them.
@@ -168,7 +177,9 @@ FunctionTable& Functions() {
 
 Function Compile(const std::shared_ptr<const graph::Graph>& graph, const CompileOptions& options) {
   Require(graph != nullptr, "Compile: the graph is null; Builder::Build and ParseText make one");
-  const codegen::Target target = ResolveTarget(options.target);
+  std::optional<codegen::Target> target;
+  if (options.target == kCudaTarget) RequireCuda(options);
+  else target = ResolveTarget(options.target);
   const auto& [hash, text] = graph->identity();
   const Key key{hash, target, options.engine, options.use_disk_cache};
   Function function = Functions().Find(key, text);
@@ -178,7 +189,10 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
     impl->plan = std::make_shared<const plan::Plan>(Lower(*graph));
     impl->program = MakeProgram(impl->plan, options, target);
     std::shared_ptr<std::packaged_task<void()>> task;
-    if (options.engine != Engine::kInterpreter) {
+    if (!target) {
+      impl->gpu_calls = std::make_unique<runtime::CudaCallSite>(impl->program);
+      impl->compiled = true;
+    } else if (options.engine != Engine::kInterpreter) {
       impl->calls = std::make_unique<runtime::CallSite>(impl->program);
       if (options.background) {
         task = std::make_shared<std::packaged_task<void()>>(
@@ -228,6 +242,7 @@ void Function::operator()(const runtime::Arguments& arguments,
                           const runtime::RunOptions& options) const {
   Require(impl_ != nullptr, "call of an empty Function: assign the result of Compile() to it first");
   runtime::RequireThreads(options.threads);
+  if (impl_->gpu_calls != nullptr) return impl_->gpu_calls->Run(arguments, options);
   if (interpreted()) {
     (void)Ready();  // throws what went wrong
     plan::Interpret(*impl_->plan, arguments);

@@ -144,6 +144,12 @@ CompileStatistics GetCompileStatistics() {
   return table.statistics;
 }
 
+void CountKernel(bool compiled) {
+  Table& table = TheTable();
+  const std::lock_guard lock(table.mutex);
+  ++(compiled ? table.statistics.compiled : table.statistics.disk_hits);
+}
+
 runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel,
                                    const codegen::SourceOptions& options, bool system_compiler,
                                    bool use_disk_cache) {

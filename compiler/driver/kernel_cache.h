@@ -11,6 +11,9 @@ runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& k
                                    const codegen::SourceOptions& options, bool system_compiler,
                                    bool use_disk_cache);
 
+/// Counts a kernel that another way than MakeKernelCode has compiled, or found in the disk cache.
+void CountKernel(bool compiled);
+
 }  // namespace umbra
 
 #endif  // UMBRA_COMPILER_DRIVER_KERNEL_CACHE_H_

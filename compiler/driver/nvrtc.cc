@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "compiler/driver/kernel_cache.h"
 #include "runtime/disk_cache.h"
 #include "runtime/environment.h"
 #include "umbra/error.h"
@@ -137,6 +138,7 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
   if (use_disk_cache)
     if (const auto kept = runtime::DiskCache::Default().Read(key)) {
       image.bytes.assign(kept->begin(), kept->end());
+      CountKernel(false);
       return image;
     }
 
@@ -169,6 +171,7 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
     get(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN);
   }
   if (use_disk_cache) runtime::DiskCache::Default().Write(key, image.bytes);
+  CountKernel(true);
   return image;
 }
 

@@ -11,9 +11,10 @@ using codegen::Target;
 UMBRA_REGISTER_PARAMETER(CompileOptions);
 
 void CompileOptions::DescribeTarget(parameter::FieldEntry<std::string>* field) {
-  field->add_enum("best", "").set_default("").describe("Instruction set; best: of this CPU");
+  field->add_enum("best", "").set_default("").describe("Instruction set; best: of this CPU; cuda: the GPU of the calling thread");
   for (const Target target : codegen::kAllTargets)
     field->add_enum(std::string(Name(target)), std::string(Name(target)));
+  field->add_enum(kCudaTarget, kCudaTarget);
 }
 
 bool HostRuns(Target target) { return runtime::CpuRuns(Name(target)); }
@@ -31,7 +32,7 @@ Target ResolveTarget(const std::string& name) {
   if (name.empty()) return HostTarget();
   const auto target = codegen::FindTarget(name);
   Require(target.has_value(), "unknown target '", name,
-          "': expected plain, sse2, avx2 or avx512, or an empty text for the best of this CPU");
+          "': expected plain, sse2, avx2, avx512 or cuda, or an empty text for the best of this CPU");
   Require(HostRuns(*target), "target ", name, " is not enabled: this CPU lacks the instruction set;",
           " the best it runs is ", codegen::Name(HostTarget()));
   return *target;

@@ -8,6 +8,9 @@
 
 namespace umbra {
 
+/// The target of GPUs, which no instruction set of a CPU is.
+inline constexpr const char* kCudaTarget = "cuda";
+
 /// The best target that this CPU runs.
 codegen::Target HostTarget();
 /// The target called `name`; empty: HostTarget(). Throws umbra::Error if the name is unknown or

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <set>
 
+#include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
 #include "examples/digits/network.h"
@@ -20,7 +21,7 @@ namespace digits {
 namespace {
 
 struct Options {
-  std::string engine = "jit", sources = "digits-kernels";
+  std::string device = "cpu", engine = "jit", sources = "digits-kernels";
   int epochs = 60, threads = 0;
   unsigned seed = 1;
 };
@@ -40,7 +41,7 @@ struct Eager {
 /// jit(dst) = exp; the source of each named step goes to a file once.
 class Compiled {
  public:
-  explicit Compiled(std::filesystem::path folder) : folder_(std::move(folder)) {
+  Compiled(std::filesystem::path folder, bool cuda) : folder_(std::move(folder)), cuda_(cuda) {
     std::filesystem::create_directories(folder_);
   }
   template <typename Dst, typename E>
@@ -55,23 +56,25 @@ class Compiled {
 
  private:
   void Write(const std::string& name, const umbra::graph::Graph& graph) const {
-    umbra::codegen::SourceOptions options;
-    options.target = umbra::HostTarget();
-    const std::filesystem::path path = folder_ / (name + ".cc");
+    const umbra::plan::Plan plan = umbra::Lower(graph);
+    const std::filesystem::path path = folder_ / (name + (cuda_ ? ".cu" : ".cc"));
     std::ofstream file(path);
-    file << umbra::codegen::Generate(umbra::Lower(graph), options).text;
+    if (cuda_) {
+      for (const auto& step : plan.steps)
+        if (const auto* kernel = std::get_if<umbra::plan::Kernel>(&step))
+          file << umbra::codegen::GenerateCuda(plan, *kernel, umbra::codegen::TypicalCudaVariant(plan, *kernel)).kernel;
+    } else {
+      umbra::codegen::SourceOptions options;
+      options.target = umbra::HostTarget();
+      file << umbra::codegen::Generate(plan, options).text;
+    }
     umbra::Require(file.flush().good(), "cannot write ", path.string());
   }
 
   std::filesystem::path folder_;
+  bool cuda_;
   std::set<std::string> written_;
 };
-
-/// Copies the rows of `from` that `order` names.
-void Gather(const Matrix& from, const int* order, const MatrixView& to) {
-  for (index_t row = 0; row < to.size(0); ++row)
-    umbra::Copy<1, float>(to[row], from[order[row]]);
-}
 
 int CountCorrect(const Data& data, const Matrix& probabilities) {
   int correct = 0;
@@ -83,30 +86,38 @@ int CountCorrect(const Data& data, const Matrix& probabilities) {
   return correct;
 }
 
-template <typename Assign>
+template <typename Device, typename Assign>
 void Train(const Options& options, Assign assign) {
   const Data data(DIGITS_DATA);
   std::mt19937 random(options.seed);
-  Network<Assign> network(std::move(assign), &random);
-  Matrix pixels(Shape2(kBatch, kPixels)), onehot(Shape2(kBatch, kClasses));
-  Activations full(kBatch), last(kTrainRows % kBatch);
-  std::vector<int> order(kTrainRows);
-  std::iota(order.begin(), order.end(), 0);
+  umbra::Stream<Device> stream;
+  Container<Device> all_pixels(data.pixels.shape_, &stream), all_onehot(data.onehot.shape_, &stream);
+  umbra::Copy<2, float>(all_pixels, data.pixels);
+  umbra::Copy<2, float>(all_onehot, data.onehot);
+  Network<Device, Assign> network(assign, &random, &stream);
+  Container<Device> pixels(Shape2(kBatch, kPixels), &stream), onehot(Shape2(kBatch, kClasses), &stream);
+  Activations<Device> full(kBatch, &stream), last(kTrainRows % kBatch, &stream);
+  Container<Device, 1> order(Shape1(kTrainRows), &stream), losses(Shape1(kTrainRows), &stream);
+  umbra::TensorContainer<cpu, 1> shuffled(Shape1(kTrainRows)), computed(Shape1(kTrainRows));
+  std::iota(shuffled.dptr_, shuffled.dptr_ + kTrainRows, 0.0f);
 
   const auto start = std::chrono::steady_clock::now();
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
-    std::shuffle(order.begin(), order.end(), random);
-    double loss = 0;
+    std::shuffle(shuffled.dptr_, shuffled.dptr_ + kTrainRows, random);
+    umbra::Copy<1, float>(order, shuffled, &stream);
     for (int begin = 0; begin < kTrainRows; begin += kBatch) {
       const int rows = std::min(kBatch, kTrainRows - begin);
-      const MatrixView x = pixels.Slice(0, rows), classes = onehot.Slice(0, rows);
-      Gather(data.pixels, &order[static_cast<std::size_t>(begin)], x);
-      Gather(data.onehot, &order[static_cast<std::size_t>(begin)], classes);
-      Activations* a = rows == kBatch ? &full : &last;
+      const View<Device> x = pixels.Slice(0, rows), classes = onehot.Slice(0, rows);
+      const View<Device, 1> chosen = order.Slice(begin, begin + rows);
+      assign(x, umbra::expr::take(chosen, all_pixels));
+      assign(classes, umbra::expr::take(chosen, all_onehot));
+      Activations<Device>* a = rows == kBatch ? &full : &last;
       network.Forward(x, a);
-      loss += network.Loss(classes, a);
+      network.Loss(classes, a, losses.Slice(begin, begin + rows));
       network.Learn(x, classes, a);
     }
+    umbra::Copy<1, float>(computed, losses, &stream);  // the only thing in an epoch that waits
+    const double loss = std::accumulate(computed.dptr_, computed.dptr_ + kTrainRows, 0.0);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     if (epoch % 5 == 0 || epoch == 1 || epoch == options.epochs) {
       fmt::print("epoch {:2}  loss {:.6f}  {:.2f} s since the start\n", epoch, loss / kTrainRows, time.count());
@@ -115,9 +126,11 @@ void Train(const Options& options, Assign assign) {
   }
 
   const index_t rows = data.pixels.size(0);
-  Activations test(rows - kTrainRows);
-  network.Forward(data.pixels.Slice(kTrainRows, rows), &test);
-  const int correct = CountCorrect(data, test.probabilities);
+  Activations<Device> test(rows - kTrainRows, &stream);
+  network.Forward(all_pixels.Slice(kTrainRows, rows), &test);
+  Matrix probabilities(test.probabilities.shape_);
+  umbra::Copy<2, float>(probabilities, test.probabilities, &stream);
+  const int correct = CountCorrect(data, probabilities);
   fmt::print("test accuracy: {:.1f} % ({} of {})\n",
              100.0 * correct / static_cast<double>(rows - kTrainRows), correct, rows - kTrainRows);
 }
@@ -125,14 +138,17 @@ void Train(const Options& options, Assign assign) {
 void Run(const Options& options) {
   umbra::runtime::CallSite::SetThreads(options.threads);
   const umbra::runtime::BlasThreads blas_threads(options.threads);
-  if (options.engine == "eager") return Train(options, Eager());
+  const bool on_gpu = options.device == "gpu";
+  umbra::Require(!on_gpu || options.engine == "jit", "on a GPU there is --engine jit only: its kernels are compiled by NVRTC");
+  if (options.engine == "eager") return Train<cpu>(options, Eager());
 
   umbra::CompileOptions compile;
   compile.engine = options.engine == "jit"      ? umbra::Engine::kJit
                    : options.engine == "system" ? umbra::Engine::kSystem
                                                 : umbra::Engine::kInterpreter;
   umbra::jit::SetOptions(compile);
-  Train(options, Compiled(options.sources));
+  if (on_gpu) Train<umbra::gpu>(options, Compiled(options.sources, true));
+  else Train<cpu>(options, Compiled(options.sources, false));
   const umbra::CompileStatistics statistics = umbra::GetCompileStatistics();
   fmt::print("kernels: {} compiled, {} from the cache on disk\n", statistics.compiled,
              statistics.disk_hits);
@@ -147,6 +163,9 @@ int main(int argc, char** argv) {
   CLI::App app("Trains a 64-128-10 network on 1,437 handwritten digits and tests it on 360 others.");
   app.add_option("--engine", options.engine, "How expressions are evaluated")
       ->check(CLI::IsMember({"eager", "interpreter", "jit", "system"}))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "Where the network is trained")
+      ->check(CLI::IsMember({"cpu", "gpu"}))
       ->capture_default_str();
   app.add_option("--epochs", options.epochs, "Passes over the training rows")
       ->check(CLI::NonNegativeNumber)

@@ -1,5 +1,5 @@
-// A network of two layers, 64-128-10, and one step of its training. Every step is written once;
-// `Assign` decides whether it is evaluated eagerly or through compiled kernels.
+// A network of two layers, 64-128-10, and one step of its training. Every step is written once; `Device` says
+// where, and `Assign` whether it is evaluated eagerly or through compiled kernels.
 #ifndef UMBRA_EXAMPLES_DIGITS_NETWORK_H_
 #define UMBRA_EXAMPLES_DIGITS_NETWORK_H_
 
@@ -27,40 +27,49 @@ namespace red = umbra::red;
 constexpr int kHidden = 128, kBatch = 32;
 constexpr float kLearningRate = 0.1f, kMomentum = 0.9f;
 
-using MatrixView = umbra::Tensor<cpu, 2>;
+template <typename Device, int dim = 2>
+using View = umbra::Tensor<Device, dim>;
+
+/// Memory for a tensor whose work is done in the order of `stream`.
+template <typename Device, int dim = 2>
+struct Container : umbra::TensorContainer<Device, dim> {
+  Container(umbra::Shape<dim> shape, umbra::Stream<Device>* stream, float initial = 0) : umbra::TensorContainer<Device, dim>(shape, initial) {
+    this->set_stream(stream);
+  }
+};
 
 /// A tensor that is learnt: its values, their gradient and its momentum.
-template <int dim>
+template <typename Device, int dim>
 struct Parameter {
-  using Container = umbra::TensorContainer<cpu, dim>;
-  explicit Parameter(umbra::Shape<dim> shape)
-      : value(shape, 0.0f), gradient(shape, 0.0f), velocity(shape, 0.0f) {}
-  Container value, gradient, velocity;
+  Parameter(umbra::Shape<dim> shape, umbra::Stream<Device>* stream)
+      : value(shape, stream), gradient(shape, stream), velocity(shape, stream) {}
+  Container<Device, dim> value, gradient, velocity;
 };
 
 /// What one pass over some rows computes.
+template <typename Device>
 struct Activations {
-  explicit Activations(index_t rows)
-      : hidden(Shape2(rows, kHidden)), logits(Shape2(rows, kClasses)),
-        exponentials(Shape2(rows, kClasses)), probabilities(Shape2(rows, kClasses)),
-        logits_gradient(Shape2(rows, kClasses)), hidden_gradient(Shape2(rows, kHidden)),
-        losses(Shape1(rows)) {}
-  Matrix hidden, logits, exponentials, probabilities, logits_gradient, hidden_gradient;
-  umbra::TensorContainer<cpu, 1> losses;
+  Activations(index_t rows, umbra::Stream<Device>* stream)
+      : hidden(Shape2(rows, kHidden), stream), logits(Shape2(rows, kClasses), stream),
+        exponentials(Shape2(rows, kClasses), stream), probabilities(Shape2(rows, kClasses), stream),
+        logits_gradient(Shape2(rows, kClasses), stream), hidden_gradient(Shape2(rows, kHidden), stream) {}
+  Container<Device> hidden, logits, exponentials, probabilities, logits_gradient, hidden_gradient;
 };
 
-template <typename Assign>
+template <typename Device, typename Assign>
 class Network {
  public:
-  Network(Assign assign, std::mt19937* random)
-      : assign_(std::move(assign)), w1_(Shape2(kPixels, kHidden)), w2_(Shape2(kHidden, kClasses)),
-        b1_(Shape1(kHidden)), b2_(Shape1(kClasses)) {
+  using MatrixView = View<Device>;
+
+  Network(Assign assign, std::mt19937* random, umbra::Stream<Device>* stream)
+      : assign_(std::move(assign)), w1_(Shape2(kPixels, kHidden), stream), w2_(Shape2(kHidden, kClasses), stream),
+        b1_(Shape1(kHidden), stream), b2_(Shape1(kClasses), stream) {
     Initialise(&w1_.value, random);
     Initialise(&w2_.value, random);
   }
 
   /// The probabilities of the classes, a row for each row of `x`.
-  void Forward(const MatrixView& x, Activations* a) {
+  void Forward(const MatrixView& x, Activations<Device>* a) {
     const MatrixView &hidden = a->hidden, &logits = a->logits, &e = a->exponentials;
     assign_(hidden, dot(x, w1_.value));
     assign_("relu_bias", hidden, F<op::relu>(hidden + broadcast<1>(b1_.value, hidden.shape_)));
@@ -72,18 +81,14 @@ class Network {
             e / broadcast<0>(reduce_with_axis<red::sum>(e, 1), e.shape_));
   }
 
-  /// The sum of -log p[class] over the rows that Forward has seen.
-  double Loss(const MatrixView& onehot, Activations* a) {
+  /// -log p[class] of the rows that Forward has seen.
+  void Loss(const MatrixView& onehot, Activations<Device>* a, const View<Device, 1>& losses) {
     const MatrixView& p = a->probabilities;
-    assign_("loss", a->losses,
-            F<op::log>(reduce_with_axis<red::sum>(p * onehot, 1)) * -1.0f);
-    double sum = 0;
-    for (index_t row = 0; row < a->losses.size(0); ++row) sum += a->losses[row];
-    return sum;
+    assign_("loss", losses, F<op::log>(reduce_with_axis<red::sum>(p * onehot, 1)) * -1.0f);
   }
 
   /// Learns from the rows that Forward has seen.
-  void Learn(const MatrixView& x, const MatrixView& onehot, Activations* a) {
+  void Learn(const MatrixView& x, const MatrixView& onehot, Activations<Device>* a) {
     const MatrixView &hidden = a->hidden, &dlogits = a->logits_gradient,
                      &dhidden = a->hidden_gradient;
     assign_("gradient", dlogits,
@@ -103,21 +108,23 @@ class Network {
 
  private:
   /// He initialisation: variance 2 / inputs.
-  static void Initialise(Matrix* weights, std::mt19937* random) {
+  static void Initialise(Container<Device>* weights, std::mt19937* random) {
+    Matrix drawn(weights->shape_);
     std::normal_distribution<float> normal(0.0f, std::sqrt(2.0f / static_cast<float>(weights->size(0))));
     for (index_t i = 0; i < weights->size(0); ++i)
-      for (index_t j = 0; j < weights->size(1); ++j) (*weights)[i][j] = normal(*random);
+      for (index_t j = 0; j < weights->size(1); ++j) drawn[i][j] = normal(*random);
+    umbra::Copy<2, float>(*weights, drawn);
   }
 
   template <int dim>
-  void Step(Parameter<dim>* p, const std::string& kind) {
+  void Step(Parameter<Device, dim>* p, const std::string& kind) {
     assign_("momentum_" + kind, p->velocity, p->velocity * kMomentum - p->gradient * kLearningRate);
     assign_("update_" + kind, p->value, p->value + p->velocity);
   }
 
   Assign assign_;
-  Parameter<2> w1_, w2_;
-  Parameter<1> b1_, b2_;
+  Parameter<Device, 2> w1_, w2_;
+  Parameter<Device, 1> b1_, b2_;
 };
 
 }  // namespace digits

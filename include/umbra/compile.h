@@ -23,7 +23,7 @@ enum class Engine {
 
 /// What Compile heeds; the initial values are the defaults of Init.
 struct CompileOptions : Parameter<CompileOptions> {
-  std::string target;  ///< plain, sse2, avx2 or avx512; empty: the best that this CPU runs
+  std::string target;  ///< plain, sse2, avx2 or avx512; empty: the best that this CPU runs; cuda: a GPU
   Engine engine = Engine::kJit;
   bool use_disk_cache = true;
   bool background = false;  ///< the function is interpreted until a thread has compiled it
@@ -87,7 +87,8 @@ class Function {
 
 /// Compiles `graph`; a graph equal to one compiled before with the same options costs a look-up. With
 /// `background`, returns before machine code is made. Throws umbra::Error if the target is unknown or not
-/// for this CPU, or if a compiler fails.
+/// for this CPU, or if a compiler fails. With the target cuda calls take device addresses and a stream, on any
+/// device; kernels are compiled for the device and the form that a call needs at the first such call.
 Function Compile(const std::shared_ptr<const graph::Graph>& graph,
                  const CompileOptions& options = {});
 

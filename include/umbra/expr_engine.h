@@ -466,13 +466,18 @@ inline void MapPacketPlan(Tensor<Device, dim, DType>* dst, const PacketPlan<E, D
   }
 }
 
-/// `dst Saver exp`, in packets where the expression has them. Throws umbra::Error if shapes differ,
-/// memory is missing, or the destination overlaps an operand so that the result would change.
-template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
-inline void MapExp(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
-  (void)TypeCheck<Device, dim, E>();
-  static_assert(Device::kDevCPU, "umbra: expressions of a GPU's tensors are computed by generated kernels, not by this "
-                                 "header: copy the tensors to the CPU");
+/// How expressions of a GPU's tensors are evaluated: by generated kernels, once umbra/jit.h is included.
+template <typename Device>
+struct Generated {
+  template <typename Saver, int dim, typename DType, typename E>
+  static void Assign(const Tensor<Device, dim, DType>&, const E&) {
+    static_assert(sizeof(E) == 0, "umbra: expressions of a GPU's tensors are computed by generated kernels: include umbra/jit.h "
+                                  "before this assignment and link umbra_compiler, or copy the tensors to the CPU");
+  }
+};
+
+template <typename Saver, int dim, typename DType, typename E, int etype>
+inline void MapOnCpu(Tensor<cpu, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
   CheckTensor(*dst);
   const MaybeShape<dim> shape = ShapeOf<dim>(exp.self());
   Require(shape.any || shape.shape == dst->shape_, "assignment to a tensor of shape ", dst->shape_,
@@ -487,6 +492,26 @@ inline void MapExp(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& 
   else
     MapPlan<Saver>(dst, MakePlan(exp));
 }
+
+/// `dst Saver exp`, in packets where the expression has them. Throws umbra::Error if shapes differ,
+/// memory is missing, or the destination overlaps an operand so that the result would change.
+template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
+inline void MapExp(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
+  (void)TypeCheck<Device, dim, E>();
+  if constexpr (!Device::kDevCPU) {
+    Generated<Device>::template Assign<Saver>(*dst, exp.self());
+  } else {
+    MapOnCpu<Saver>(dst, exp);
+  }
+}
+
+/// A product has no rank: it is assigned, or part of what is compiled.
+template <typename TA, typename TB, bool lt, bool rt, typename DType>
+struct ExpInfo<DotExp<TA, TB, lt, rt, DType>> {
+  static constexpr int kDim = -1;
+  static constexpr int kDevMask = ExpInfo<TA>::kDevMask & ExpInfo<TB>::kDevMask;
+  static constexpr bool kPacket = false;
+};
 
 /// dst = scale * dot(a, b); in umbra/dot.h.
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
@@ -535,10 +560,10 @@ struct ExpEngine {
   static void Eval(Container* dst, const Exp<E, DType, etype>& exp) {
     AssignInOrder(Handle(dst), exp.self(), [](auto* to, const E& from) {
 #if defined(UMBRA_JIT_EXPRESSIONS)
-      umbra::detail::AssignCompiled<Saver>(to, from);
-#else
-      AssignEagerly<Saver>(to, from);
+      if constexpr (Container::kDevCPU) umbra::detail::AssignCompiled<Saver>(to, from);
+      else
 #endif
+      AssignEagerly<Saver>(to, from);
     });
   }
 

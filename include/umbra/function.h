@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "umbra/cuda.h"
 #include "umbra/program.h"
 
 namespace umbra::runtime {
@@ -33,6 +34,7 @@ struct Arguments {
 /// How a call runs.
 struct RunOptions {
   int threads = 0;  ///< at most this many threads; 0: as many as the machine has
+  cuda::StreamHandle stream = nullptr;  ///< of a program for GPUs; null: the stream of the thread's device that waits for all
 };
 
 /// Values of the program's symbols as the operands determine them. Throws umbra::Error if a dtype,
@@ -47,7 +49,8 @@ std::vector<std::vector<index_t>> OutputShapes(const Program& program,
                                                const std::vector<TensorRef>& inputs);
 
 /// Runs the steps of `program` one after the other. Empty outputs are a no-op. An output that
-/// overlaps an input in a way that would change the result is an error.
+/// overlaps an input in a way that would change the result is an error. Of a program for GPUs the operands are
+/// device addresses, and the steps have been put into the stream when the call returns.
 void Run(const Program& program, const Arguments& arguments, const RunOptions& options = {});
 
 }  // namespace umbra::runtime

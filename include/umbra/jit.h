@@ -12,6 +12,7 @@
 
 #include "umbra/call_site.h"
 #include "umbra/compile.h"
+#include "umbra/cuda_call_site.h"
 #include "umbra/graph.h"
 #include "umbra/random.h"
 #include "umbra/tensor.h"
@@ -32,8 +33,8 @@ struct Gathered {
   int num_operands = 0, num_scalars = 0, num_structure = 0;
   std::size_t num_layout = 0;
 
-  template <int dim, typename DType>
-  [[gnu::always_inline]] void Add(const Tensor<cpu, dim, DType>& t) {
+  template <typename Device, int dim, typename DType>
+  [[gnu::always_inline]] void Add(const Tensor<Device, dim, DType>& t) {
     Settle(t.stream_);
     index_t* const stride = AddOperand(const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_);
     stride[dim - 1] = 1;
@@ -171,10 +172,10 @@ struct Bridge<expr::ScalarExp<DType>> {
   [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) { g->AddScalar<DType>(e.scalar_); }
   static graph::Value Build(GraphWalk* w) { return w->Scalar<DType>(); }
 };
-template <int dim, typename DType>
-struct Bridge<Tensor<cpu, dim, DType>> {
+template <typename Device, int dim, typename DType>
+struct Bridge<Tensor<Device, dim, DType>> {
   static constexpr bool kKnown = true;
-  [[gnu::always_inline]] static void Gather(const Tensor<cpu, dim, DType>& e, Gathered* g) { g->Add(e); }
+  [[gnu::always_inline]] static void Gather(const Tensor<Device, dim, DType>& e, Gathered* g) { g->Add(e); }
   static graph::Value Build(GraphWalk* w) { return w->Input<DType>(dim); }
 };
 // A tensor of random numbers: its shape comes as an operand of stride 0 whose elements nobody reads, its key, its first
@@ -393,6 +394,7 @@ struct JitOptions {
 };
 
 /// One structure of an expression at one place of the program.
+template <typename Device>
 struct JitSite {
   JitSite(const Gathered& g, int generation, Function f)
       : structure(g.structure, g.structure + g.num_structure), generation(generation),
@@ -413,7 +415,7 @@ struct JitSite {
   std::vector<std::int64_t> structure;
   int generation;
   Function function;
-  runtime::CallSite site;
+  std::conditional_t<Device::kDevCPU, runtime::CallSite, runtime::CudaCallSite> site;
   std::atomic<bool> compiled{false};
 };
 
@@ -448,39 +450,51 @@ template <typename Saver, int dim, typename DType, typename E>
   RunInterpreted(function, g);
 }
 
-/// Gathers, finds or compiles the kernels of this expression type, and runs them now.
-template <typename Saver, int dim, typename DType, typename E>
-inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
-  static std::atomic<JitSite*> latest{nullptr};
+/// The options that a compile for `Device` heeds.
+template <typename Device>
+inline CompileOptions OptionsFor() {
+  JitOptions& options = JitOptions::Get();
+  const std::lock_guard lock(options.mutex);
+  if constexpr (Device::kDevCPU) {
+    return options.options;
+  } else {
+    CompileOptions chosen;
+    chosen.target = "cuda";
+    chosen.use_disk_cache = options.options.use_disk_cache;
+    return chosen;
+  }
+}
+
+/// Gathers, finds or compiles the kernels of this expression type, and runs them now, or puts them into the GPU's stream.
+template <typename Saver, typename Device, int dim, typename DType, typename E>
+inline void AssignNow(const Tensor<Device, dim, DType>& dst, const E& exp) {
+  using Site = JitSite<Device>;
+  static std::atomic<Site*> latest{nullptr};
   static std::mutex mutex;
-  static std::vector<std::unique_ptr<JitSite>> sites;
+  static std::vector<std::unique_ptr<Site>> sites;
   Gathered g;
   Bridge<E>::Gather(exp, &g);
   if constexpr (!std::is_same_v<Saver, sv::saveto>) g.Add(dst);
   g.AddStructure(-1);
   g.Deduplicate();
   const int generation = JitOptions::generation.load(std::memory_order_acquire);
-  JitSite* site = latest.load(std::memory_order_acquire);
+  Site* site = latest.load(std::memory_order_acquire);
   if (site == nullptr || !site->Fits(g, generation)) {
     const std::lock_guard lock(mutex);
     site = nullptr;
     for (const auto& known : sites)
       if (known->Fits(g, generation)) site = known.get();
     if (site == nullptr) {
-      CompileOptions chosen;
-      {
-        JitOptions& options = JitOptions::Get();
-        const std::lock_guard options_lock(options.mutex);
-        chosen = options.options;
-      }
-      sites.push_back(std::make_unique<JitSite>(
-          g, generation, Compile(BuildGraph<Saver, DType, dim, E>(g, "expression"), chosen)));
+      sites.push_back(std::make_unique<Site>(
+          g, generation, Compile(BuildGraph<Saver, DType, dim, E>(g, "expression"), OptionsFor<Device>())));
       site = sites.back().get();
     }
     latest.store(site, std::memory_order_release);
   }
   g.Add(dst);
-  if (site->Compiled()) site->site.Run(g.data, {g.layout, g.num_layout}, g.scalars);
+  if constexpr (!Device::kDevCPU)
+    site->site.Run(g.data, {g.layout, g.num_layout}, g.scalars, Stream<Device>::GetStream(dst.stream_));
+  else if (site->Compiled()) site->site.Run(g.data, {g.layout, g.num_layout}, g.scalars);
   else RunUncompiled<Saver>(site->function, g, dst, exp);
 }
 
@@ -492,17 +506,26 @@ inline void AssignCompiled(Tensor<cpu, dim, DType>* dst, const E& exp) {
   else expr::AssignEagerly<Saver>(dst, exp);
 }
 
+/// Is `Tensor<gpu> Saver E` one call of cuBLASLt? Then nothing has to be compiled for it.
+template <typename Saver, typename E>
+inline constexpr bool kIsProduct = false;
+template <typename Saver, typename TA, typename TB, bool lt, bool rt, typename DType>
+inline constexpr bool kIsProduct<Saver, expr::DotExp<TA, TB, lt, rt, DType>> =
+    !std::is_same_v<Saver, sv::multo> && !std::is_same_v<Saver, sv::divto>;
+
 /// The same in the order of the stream of `dst`.
-template <typename Saver, int dim, typename DType, typename E>
-inline void JitAssign(Tensor<cpu, dim, DType> dst, const E& exp) {
-  expr::AssignInOrder(&dst, exp, [](const auto* to, const E& from) { AssignNow<Saver>(*to, from); });
+template <typename Saver, typename Device, int dim, typename DType, typename E>
+inline void JitAssign(Tensor<Device, dim, DType> dst, const E& exp) {
+  static_assert((expr::ExpInfo<E>::kDevMask & Device::kDevMask) != 0, "umbra: the expression and its destination are on different devices");
+  if constexpr (!Device::kDevCPU && kIsProduct<Saver, E>) expr::EvalDot<Saver>(&dst, exp);
+  else expr::AssignInOrder(&dst, exp, [](const auto* to, const E& from) { AssignNow<Saver>(*to, from); });
 }
 
 /// The left side of `jit(dst) = exp`.
-template <int dim, typename DType>
+template <typename Device, int dim, typename DType>
 class JitTarget {
  public:
-  explicit JitTarget(const Tensor<cpu, dim, DType>& dst) : dst_(dst) {}
+  explicit JitTarget(const Tensor<Device, dim, DType>& dst) : dst_(dst) {}
 #define UMBRA_JIT_ASSIGNMENT(symbol, saver)                                                    \
   template <typename E, typename EDType, int etype>                                            \
   void operator symbol(const expr::Exp<E, EDType, etype>& exp) const {                         \
@@ -520,24 +543,33 @@ class JitTarget {
 #undef UMBRA_JIT_ASSIGNMENT
 
  private:
-  Tensor<cpu, dim, DType> dst_;
+  Tensor<Device, dim, DType> dst_;
 };
 
 struct JitCall {
-  template <int dim, typename DType>
-  JitTarget<dim, DType> operator()(const Tensor<cpu, dim, DType>& dst) const {
-    return JitTarget<dim, DType>(dst);
+  template <typename Device, int dim, typename DType>
+  JitTarget<Device, dim, DType> operator()(const Tensor<Device, dim, DType>& dst) const {
+    return JitTarget<Device, dim, DType>(dst);
   }
 };
 
 }  // namespace detail
 
+/// Assignments to a GPU's tensors are compiled.
+template <>
+struct expr::Generated<gpu> {
+  template <typename Saver, int dim, typename DType, typename E>
+  static void Assign(const Tensor<gpu, dim, DType>& dst, const E& exp) {
+    umbra::detail::JitAssign<Saver>(dst, exp);
+  }
+};
+
 /// The compiler for expressions: `jit::Assign<sv::saveto>(dst, exp)`, or `jit(dst) = exp`.
 struct jit {
   /// Runs `dst Saver exp` through compiled kernels. The first call of an expression type compiles;
   /// later ones gather operands and launch. Throws umbra::Error as runtime::Run and Compile do.
-  template <typename Saver, int dim, typename DType, typename E, int etype>
-  static void Assign(const Tensor<cpu, dim, DType>& dst, const expr::Exp<E, DType, etype>& exp) {
+  template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
+  static void Assign(const Tensor<Device, dim, DType>& dst, const expr::Exp<E, DType, etype>& exp) {
     detail::JitAssign<Saver>(dst, exp.self());
   }
   /// Options of all later compiles from expressions.

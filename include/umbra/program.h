@@ -131,10 +131,13 @@ struct GemmStep {
   double alpha = 1;
 };
 
+struct CudaKernel;  // runtime/cuda/program.h
+
 /// A step that runs a kernel, whose code is made when a call first needs a variant of it.
 struct KernelStep {
   KernelSignature signature;
   CodeProvider code;
+  std::shared_ptr<const CudaKernel> cuda;  ///< instead of `code`, of a program for GPUs
 
   /// The variants made so far.
   struct Slots {
@@ -161,6 +164,7 @@ struct StepGroup {
 /// What a compiled graph is to the runtime: operands, scalars, extents and the steps that compute the outputs.
 struct Program {
   std::string name;
+  bool on_gpu = false;                       ///< its operands are in the memory of a GPU, which runs it
   std::vector<Buffer> buffers;               ///< inputs, then outputs, then temporaries
   std::vector<std::pair<std::string, DType>> scalars;
   int num_symbols = 0;

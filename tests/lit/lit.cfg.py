@@ -16,5 +16,7 @@ config.substitutions.append(("%extract", config.extract))
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%root", config.project))
 config.substitutions.append(("%digits", config.digits))
+config.substitutions.append(("%on_gpu", "env UMBRA_CUDA_DRIVER=" + config.cuda_stand_in + " UMBRA_CUBLASLT=" + config.cublas_stand_in +
+                             " UMBRA_NVRTC=" + config.nvrtc_stand_in + " STAND_IN_DEFERS=1"))
 config.substitutions.append(("%cuda_stand_in", config.cuda_stand_in))
 config.substitutions.append(("%FileCheck", config.filecheck))

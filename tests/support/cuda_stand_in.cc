@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/cuda/driver.h"
+#include "tests/support/emulated_module.h"
 
 using namespace umbra::cuda;  // NOLINT: the types of the driver's interface
 
@@ -21,7 +22,7 @@ namespace {
 
 using Work = std::function<Result()>;
 constexpr Result kInvalidContext = 201, kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureImplicit = 906,
-                 kIllegalAddress = 700, kInvalidImage = 200;
+                 kIllegalAddress = 700, kLaunchFailed = 719, kInvalidImage = 200;
 
 struct Graph {
   std::vector<Work> work;
@@ -48,6 +49,7 @@ struct Failure {
 };
 struct LoadedModule {
   std::set<std::string> kernels;
+  std::unique_ptr<umbra::stand_in::EmulatedModule> emulated;  // instead of these
 };
 struct LoadedFunction {
   std::string name;
@@ -67,7 +69,7 @@ struct State {
   std::vector<std::unique_ptr<LoadedFunction>> functions;
   std::set<Module> modules;  // that are loaded
   int devices = 2, version = 13000;
-  bool defer = false;
+  bool defer = std::getenv("STAND_IN_DEFERS") != nullptr;
 };
 State& The() {
   static State& state = *new State;
@@ -78,6 +80,7 @@ thread_local int current = -1;
 #define LOCKED const std::lock_guard lock(The().mutex)
 
 Result Enter(const std::string& function) {
+  LOCKED;
   State& s = The();
   ++s.calls[function];
   const auto found = s.failures.find(function);
@@ -537,9 +540,11 @@ Result cuModuleLoadDataEx(Module* module, const void* image, unsigned, int* opti
     if (options[0] == kErrorLog) std::strcpy(static_cast<char*>(values[0]), "ptxas: line 7: no such instruction");
     return kInvalidPtx;
   }
-  if (word != "image" || of != "of") return kInvalidImage;
   auto loaded = std::make_unique<LoadedModule>();
-  while (text >> word) loaded->kernels.insert(word);
+  if (umbra::stand_in::EmulatedModule::Is(image)) loaded->emulated = std::make_unique<umbra::stand_in::EmulatedModule>(image);
+  else if (word != "image" || of != "of") return kInvalidImage;
+  if (loaded->emulated != nullptr && !loaded->emulated->loaded()) return kInvalidImage;
+  while (loaded->emulated == nullptr && text >> word) loaded->kernels.insert(word);
   ++The().objects;
   *module = reinterpret_cast<Module>(loaded.release());
   The().modules.insert(*module);
@@ -555,7 +560,8 @@ Result cuModuleUnload(Module module) {
 Result cuModuleGetFunction(Function* function, Module module, const char* name) {
   LOCKED;
   if (const Result result = EnterContext("cuModuleGetFunction"); result != kSuccess) return result;
-  if (reinterpret_cast<LoadedModule*>(module)->kernels.count(name) == 0) return kNotFound;
+  const auto& loaded = *reinterpret_cast<LoadedModule*>(module);
+  if (loaded.emulated == nullptr ? loaded.kernels.count(name) == 0 : !loaded.emulated->Has(name)) return kNotFound;
   The().functions.push_back(std::make_unique<LoadedFunction>(LoadedFunction{name, module}));
   *function = reinterpret_cast<Function>(The().functions.back().get());
   return kSuccess;
@@ -584,7 +590,10 @@ Result cuLaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, 
   const auto [name, module] = *reinterpret_cast<LoadedFunction*>(function);
   const umbra::stand_in::Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, arguments};
   return Submit(stream, [name = name, module = module, launch] {
-    return The().modules.count(module) == 0 ? kIllegalAddress : The().kernels.at(name)(launch);
+    if (The().modules.count(module) == 0) return kIllegalAddress;
+    const auto& emulated = reinterpret_cast<LoadedModule*>(module)->emulated;
+    if (emulated == nullptr) return The().kernels.at(name)(launch);
+    return emulated->Run(name, launch) ? kSuccess : kLaunchFailed;
   });
 }
 

@@ -403,7 +403,7 @@ TEST(Parameter, CompileOptions) {
   EXPECT_EQ(o.engine, Engine::kSystem);
   o.Init(Words{});
   EXPECT_EQ(o.__DICT__(), initial);
-  EXPECT_SAYS("'riscv' is none of {'best', 'plain', 'sse2', 'avx2', 'avx512'}", o.Init(Words{{"target", "riscv"}}));
+  EXPECT_SAYS("'riscv' is none of {'best', 'plain', 'sse2', 'avx2', 'avx512', 'cuda'}", o.Init(Words{{"target", "riscv"}}));
   for (const ParamFieldInfo& field : CompileOptions::__FIELDS__()) EXPECT_NE(field.description, "") << field.name;
 }
 

@@ -18,7 +18,6 @@ struct EmitOptions : Parameter<EmitOptions> {
     UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression such as \"gelu(x + broadcast<1>(bias))\", whose result is y");
     auto* target_field = &UMBRA_DECLARE_FIELD(target);
     CompileOptions::DescribeTarget(target_field);
-    target_field->add_enum("cuda", "cuda");
     UMBRA_DECLARE_FIELD(as).add_enum("text", "text").add_enum("graph", "graph").add_enum("dot", "dot")
         .add_enum("plan", "plan").add_enum("source", "source").add_enum("llvm", "llvm").add_enum("asm", "asm")
         .set_default("source").describe("Stage to print");
@@ -47,7 +46,7 @@ struct ExplainOptions : Parameter<ExplainOptions> {
 void Explain(const ExplainOptions& options);
 
 struct RunOptions : Parameter<RunOptions> {
-  std::string input, kernel;
+  std::string input, kernel, device;
   std::vector<std::string> in, out, scalar;
   bool time;
   int threads;
@@ -58,11 +57,13 @@ struct RunOptions : Parameter<RunOptions> {
     UMBRA_DECLARE_FIELD(in).set_default({}).describe("name=file.npy, for every input");
     UMBRA_DECLARE_FIELD(out).set_default({}).describe("name=file.npy, for every output");
     UMBRA_DECLARE_FIELD(scalar).set_default({}).describe("name=number, for every scalar");
+    UMBRA_DECLARE_FIELD(device).add_enum("cpu", "cpu").add_enum("gpu", "gpu").set_default("cpu")
+        .describe("Where it runs; to the GPU and back operands are copied");
     UMBRA_DECLARE_FIELD(threads).set_default(0).set_lower_bound(0).describe("At most this many threads; 0: all");
     UMBRA_DECLARE_FIELD(time).set_default(false).describe("Run 21 times; print compile time, run time and bytes moved");
   }
 };
-void Run(const RunOptions& options, const CompileOptions& compile);
+void Run(const RunOptions& options, CompileOptions compile);
 
 struct AotOptions : Parameter<AotOptions> {
   std::vector<std::string> files;

@@ -7,12 +7,15 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <optional>
 #include <type_traits>
 
 #include "tools/umbra/commands.h"
 #include "tools/umbra/files.h"
 #include "tools/umbra/load.h"
 #include "tools/umbra/npy.h"
+#include "tools/umbra/on_gpu.h"
+#include "umbra/device.h"
 #include "umbra/error.h"
 
 namespace umbra::tools {
@@ -106,7 +109,11 @@ double Median(std::vector<double> values) {
 
 }  // namespace
 
-void Run(const RunOptions& options, const CompileOptions& compile) {
+void Run(const RunOptions& options, CompileOptions compile) {
+  if (options.device == "gpu") {
+    Require(compile.target.empty() || compile.target == "cuda", "--target ", compile.target, " is for a CPU, and --device gpu was given");
+    compile.target = "cuda";
+  }
   auto in = Pairs(options.in, "--in"), out = Pairs(options.out, "--out"),
        scalars = Pairs(options.scalar, "--scalar");
   std::map<std::string, Array> arrays;
@@ -158,15 +165,23 @@ void Run(const RunOptions& options, const CompileOptions& compile) {
     outputs.push_back(MakeArray(program.buffers[inputs.size() + k].dtype, shapes[k]));
   for (Array& array : outputs) arguments.outputs.push_back(array.Ref());
 
+  std::optional<OnGpu> gpu;
+  std::optional<Stream<umbra::gpu>> stream;
+  if (program.on_gpu) {
+    gpu.emplace(arguments);
+    stream.emplace();
+  }
   std::vector<double> times;
   const int repetitions = options.time ? 21 : 1;
   for (int k = 0; k < repetitions; ++k) {
     const auto before = std::chrono::steady_clock::now();
-    function(arguments, {options.threads});
+    function(gpu ? gpu->arguments : arguments, {options.threads, stream ? stream->handle_ : nullptr});
+    if (stream) stream->Wait();
     const std::chrono::duration<double, std::micro> time =
         std::chrono::steady_clock::now() - before;
     times.push_back(time.count());
   }
+  if (gpu) gpu->CopyBack();
   for (std::size_t k = 0; k < outputs.size(); ++k) WriteFile(paths[k], FormatNpy(outputs[k]));
   if (options.time) {
     double bytes = 0;

@@ -1,0 +1,78 @@
+#include "compiler/driver/cuda.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "compiler/codegen/cuda/generate.h"
+#include "compiler/driver/nvrtc.h"
+#include "umbra/error.h"
+
+namespace umbra {
+
+namespace {
+
+// Machine code for the device, or, if NVRTC is older than the device, PTX of the latest architecture that it knows,
+// which the driver compiles.
+CudaTarget TargetOf(int major, int minor) {
+  const std::vector<int>& known = UseNvrtc().architectures;
+  const int wanted = major * 10 + minor;
+  const bool newer = !known.empty() && std::all_of(known.begin(), known.end(), [&](int one) { return one < wanted; });
+  if (!newer) return {{major, minor}, cuda::ImageForm::kCubin};
+  const int latest = *std::max_element(known.begin(), known.end());
+  return {{latest / 10, latest % 10}, cuda::ImageForm::kPtx};
+}
+
+class Variants {
+ public:
+  Variants(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel, bool use_disk_cache)
+      : plan_(std::move(plan)), kernel_(*kernel), use_disk_cache_(use_disk_cache) {}
+
+  runtime::CudaPasses Get(const runtime::CudaVariant& variant, int major, int minor) {
+    const std::lock_guard lock(mutex_);
+    const auto [found, fresh] = made_.try_emplace({variant.index(), major, minor});
+    if (!fresh) return found->second;
+    try {
+      return found->second = Make(variant, TargetOf(major, minor));
+    } catch (...) {
+      made_.erase(found);
+      throw;
+    }
+  }
+
+ private:
+  runtime::CudaPasses Make(const runtime::CudaVariant& variant, const CudaTarget& target) const {
+    const codegen::CudaSource source = codegen::GenerateCuda(*plan_, kernel_, variant);
+    const std::vector<cuda::Image> images = {CompileCuda(source.Text(), source.function, target, use_disk_cache_)};
+    runtime::CudaPasses passes = {cuda::Kernel(source.function, images)};
+    if (!source.finish.empty()) passes.emplace_back(source.finish, images);
+    return passes;
+  }
+
+  const std::shared_ptr<const plan::Plan> plan_;
+  const plan::Kernel& kernel_;  // of plan_
+  const bool use_disk_cache_;
+  std::mutex mutex_;  // of what follows; held while one is made, which others are about to need
+  std::map<std::tuple<int, int, int>, runtime::CudaPasses> made_;
+};
+
+}  // namespace
+
+void RequireCuda(const CompileOptions& options) {
+  Require(options.engine == Engine::kJit, "the target cuda has one engine, jit, which is NVRTC; another was asked for");
+  Require(!options.background, "the target cuda compiles no function in the background: kernels are compiled by the first call that needs them");
+  (void)cuda::Properties(cuda::CurrentDevice());
+  (void)UseNvrtc();
+}
+
+std::shared_ptr<const runtime::CudaKernel> MakeCudaKernel(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel,
+                                                          bool use_disk_cache) {
+  runtime::CudaSchedule schedule = codegen::ScheduleForCuda(*plan, *kernel);
+  auto variants = std::make_shared<Variants>(std::move(plan), kernel, use_disk_cache);
+  return std::make_shared<const runtime::CudaKernel>(runtime::CudaKernel{
+      std::move(schedule),
+      [variants](const runtime::CudaVariant& variant, int major, int minor) { return variants->Get(variant, major, minor); }});
+}
+
+}  // namespace umbra

@@ -1,0 +1,231 @@
+#include "umbra/cuda_call_site.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <system_error>
+#include <thread>
+
+#include "runtime/cpu_info.h"
+#include "runtime/cuda/program.h"
+#include "runtime/overlap.h"
+#include "runtime/shape.h"
+#include "umbra/error.h"
+
+namespace umbra::runtime {
+
+namespace {
+
+constexpr std::size_t kMaxPrepared = 64;  // beyond this many different shapes, calls are prepared anew
+constexpr std::uintptr_t kAlignment = 16;  // what launches look at in addresses
+constexpr std::size_t kTemporaryAlignment = 256;
+
+std::size_t RoundUp(std::size_t bytes) { return (bytes + kTemporaryAlignment - 1) / kTemporaryAlignment * kTemporaryAlignment; }
+
+std::uintptr_t Address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+bool StoresNothing(const KernelStep& step, const std::vector<TensorRef>& buffers) {
+  return std::all_of(step.signature.operands.begin(), step.signature.operands.end(), [&](const Access& access) {
+    const auto& shape = buffers[static_cast<std::size_t>(access.buffer)].shape;
+    return !access.store || std::find(shape.begin(), shape.end(), 0) != shape.end();
+  });
+}
+
+// Makes the code of all steps, side by side: most of the time of a first call is spent here.
+void MakeCode(std::vector<CudaStep>* steps, const cuda::DeviceProperties& device) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto work = [&] {
+    try {
+      for (std::size_t k; (k = next++) < steps->size();) (*steps)[k].MakeCode(device);
+    } catch (...) {
+      next = steps->size();
+      const std::lock_guard lock(mutex);
+      if (error == nullptr) error = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    const auto threads = std::min(steps->size(), static_cast<std::size_t>(NumProcessors()));
+    try {
+      while (helpers.size() + 1 < threads) helpers.emplace_back(work);
+    } catch (const std::system_error&) {  // fewer threads do
+    }
+    work();
+  }
+  if (error != nullptr) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+// Everything that follows from shapes, strides, the alignment of addresses and which of them are equal.
+struct CudaCallSite::Prepared {
+  Prepared(const Program& program, const Arguments& arguments, int device, Layout layout);
+
+  bool Fits(int on, void* const* data, Layout layout) const;
+  void Run(const Program& program, void* const* data, const umbra_scalar* scalars, cuda::StreamHandle stream) const;
+
+  struct Operand {
+    std::ptrdiff_t first = 0;      // the bytes that it touches begin here, from its address on
+    std::size_t bytes = 0;
+    std::uintptr_t misalignment = 0;
+    mutable std::atomic<const void*> seen{nullptr};  // an address that was found to be the device's
+  };
+  struct Pair {
+    std::size_t output, other;
+    bool same;
+  };
+
+  int device;
+  std::vector<index_t> words;
+  std::vector<Operand> operands;
+  std::vector<Pair> pairs;
+  std::vector<std::size_t> temporaries;  // where they begin in the memory that a call takes
+  std::size_t temporary_bytes = 0;       // that memory; scratch is at its end
+  std::size_t scratch = 0;
+  std::vector<CudaStep> steps;
+};
+
+CudaCallSite::Prepared::Prepared(const Program& program, const Arguments& arguments, int on, Layout layout)
+    : device(on), words(layout.words, layout.words + layout.size),
+      operands(arguments.inputs.size() + arguments.outputs.size()) {
+  const cuda::DeviceProperties& properties = cuda::Properties(device);
+  const std::vector<index_t> symbols = CheckArguments(program, arguments);
+  std::vector<TensorRef> buffers = arguments.inputs;
+  buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
+  CheckOverlaps(program, buffers);
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const auto [first, last] = ByteRange(buffers[k]);
+    operands[k].bytes = static_cast<std::size_t>(last - first);
+    operands[k].first = operands[k].bytes == 0 ? 0 : first - static_cast<const char*>(buffers[k].data);
+    operands[k].misalignment = Address(buffers[k].data) % kAlignment;
+    if (program.buffers[k].kind != Buffer::Kind::kOutput) continue;
+    for (std::size_t other = 0; other < k; ++other)
+      if (operands[k].bytes != 0 && operands[other].bytes != 0) pairs.push_back({k, other, buffers[k].data == buffers[other].data});
+  }
+  for (std::size_t k = operands.size(); k < program.buffers.size(); ++k) {
+    const Buffer& buffer = program.buffers[k];
+    std::vector<index_t> shape = Resolve(buffer.shape, symbols);
+    const index_t count = CountElements(shape, SizeOf(buffer.dtype), buffer.name);
+    temporaries.push_back(temporary_bytes);
+    temporary_bytes += RoundUp(static_cast<std::size_t>(count) * SizeOf(buffer.dtype));
+    buffers.push_back(TensorRef::Dense(reinterpret_cast<void*>(kTemporaryAlignment), buffer.dtype, std::move(shape)));
+  }
+  std::size_t scratch_bytes = 0;
+  for (const auto& step : program.steps) {
+    if (const auto* kernel = std::get_if<KernelStep>(&step)) {
+      if (!StoresNothing(*kernel, buffers)) steps.emplace_back(*kernel, buffers, symbols, properties);
+    } else {
+      steps.emplace_back(std::get<GemmStep>(step), buffers, program.name);
+    }
+    if (!steps.empty()) scratch_bytes = std::max(scratch_bytes, steps.back().scratch_bytes());
+  }
+  scratch = temporary_bytes;
+  temporary_bytes += scratch_bytes;
+  MakeCode(&steps, properties);
+}
+
+bool CudaCallSite::Prepared::Fits(int on, void* const* data, Layout layout) const {
+  if (on != device || words.size() != layout.size) return false;
+  index_t different = 0;
+  for (std::size_t k = 0; k < layout.size; ++k) different |= words[k] ^ layout.words[k];
+  if (different != 0) return false;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    if (Address(data[k]) % kAlignment != operands[k].misalignment || (data[k] == nullptr && operands[k].bytes != 0)) return false;
+  for (const Pair& pair : pairs) {
+    if (pair.same != (data[pair.output] == data[pair.other])) return false;
+    const Operand &a = operands[pair.output], &b = operands[pair.other];
+    const std::uintptr_t a_first = Address(data[pair.output]) + static_cast<std::uintptr_t>(a.first);
+    const std::uintptr_t b_first = Address(data[pair.other]) + static_cast<std::uintptr_t>(b.first);
+    if (!pair.same && a_first < b_first + b.bytes && b_first < a_first + a.bytes) return false;
+  }
+  return true;
+}
+
+void CudaCallSite::Prepared::Run(const Program& program, void* const* data, const umbra_scalar* scalars,
+                                 cuda::StreamHandle stream) const {
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const Operand& operand = operands[k];
+    if (operand.bytes == 0 || operand.seen.load(std::memory_order_relaxed) == data[k]) continue;
+    const Buffer& buffer = program.buffers[k];
+    const std::string what = "kernel '" + program.name + "', " + (buffer.kind == Buffer::Kind::kOutput ? "output '" : "input '") + buffer.name + "',";
+    cuda::CheckDeviceMemory(static_cast<const char*>(data[k]) + operand.first, operand.bytes, device, what.c_str());
+    operand.seen.store(data[k], std::memory_order_relaxed);
+  }
+  if (temporary_bytes == 0 && program.buffers.size() == operands.size()) {
+    for (const CudaStep& step : steps) step.Launch(data, scalars, nullptr, stream);
+    return;
+  }
+  struct Memory {
+    Memory(std::size_t bytes, cuda::StreamHandle in) : stream(in), data(static_cast<char*>(cuda::AllocateInOrder(bytes, in))) {}
+    ~Memory() { cuda::FreeInOrder(data, stream); }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    cuda::StreamHandle stream;
+    char* data;
+  };
+  const Memory memory(std::max<std::size_t>(temporary_bytes, 1), stream);
+  std::vector<void*> all(data, data + operands.size());
+  for (const std::size_t begin : temporaries) all.push_back(memory.data + begin);
+  for (const CudaStep& step : steps) step.Launch(all.data(), scalars, memory.data + scratch, stream);
+}
+
+CudaCallSite::CudaCallSite(std::shared_ptr<const Program> program) : program_(std::move(program)) {
+  for (const Buffer& buffer : program_->buffers) {
+    if (buffer.kind == Buffer::Kind::kInput) ++num_inputs_;
+    if (buffer.kind != Buffer::Kind::kTemporary) ++num_operands_;
+  }
+}
+
+CudaCallSite::~CudaCallSite() = default;
+
+void CudaCallSite::Run(void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream) {
+  const int device = stream == nullptr ? cuda::CurrentDevice() : cuda::DeviceOf(stream);
+  const Prepared* const latest = latest_.load(std::memory_order_acquire);
+  if (latest != nullptr && latest->Fits(device, data, layout)) return latest->Run(*program_, data, scalars, stream);
+  Find(device, data, layout, scalars)->Run(*program_, data, scalars, stream);
+}
+
+std::shared_ptr<const CudaCallSite::Prepared> CudaCallSite::Find(int device, void* const* data, Layout layout,
+                                                                 const umbra_scalar* scalars) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& prepared : all_)
+    if (prepared->Fits(device, data, layout)) {
+      latest_.store(prepared.get(), std::memory_order_release);
+      return prepared;
+    }
+  Arguments arguments;
+  Layout rest = layout;
+  for (std::size_t k = 0; k < num_operands_; ++k)
+    (k < num_inputs_ ? arguments.inputs : arguments.outputs).push_back(rest.Next(data[k]));
+  arguments.scalars.assign(scalars, scalars + program_->scalars.size());
+  auto prepared = std::make_shared<const Prepared>(*program_, arguments, device, layout);
+  if (all_.size() >= kMaxPrepared) return prepared;
+  all_.push_back(prepared);
+  latest_.store(prepared.get(), std::memory_order_release);
+  return prepared;
+}
+
+void CudaCallSite::Run(const Arguments& arguments, const RunOptions& options) {
+  bool fits = arguments.inputs.size() == num_inputs_ && num_inputs_ + arguments.outputs.size() == num_operands_ &&
+              arguments.scalars.size() == program_->scalars.size();
+  std::vector<index_t> words;
+  std::vector<void*> data;
+  for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
+    for (const TensorRef& tensor : *tensors) {
+      fits = fits && tensor.shape.size() == tensor.stride.size();
+      words.push_back(Layout::Kind(static_cast<int>(tensor.shape.size()), tensor.dtype));
+      words.insert(words.end(), tensor.shape.begin(), tensor.shape.end());
+      words.insert(words.end(), tensor.stride.begin(), tensor.stride.end());
+      data.push_back(tensor.data);
+    }
+  if (!fits) (void)CheckArguments(*program_, arguments);  // says what does not
+  Run(data.data(), {words.data(), words.size()}, arguments.scalars.data(), options.stream);
+}
+
+void RunOnGpu(const Program& program, const Arguments& arguments, const RunOptions& options) {
+  CudaCallSite(std::shared_ptr<const Program>(&program, [](const Program*) {})).Run(arguments, options);
+}
+
+}  // namespace umbra::runtime

@@ -1,0 +1,129 @@
+#include "runtime/cuda/program.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "runtime/shape.h"
+#include "umbra/error.h"
+
+namespace umbra::runtime {
+
+namespace {
+
+constexpr std::size_t kStaticShared = 8 * 1024;  // what a kernel's own shared memory leaves of a block's
+
+// A matrix as cuda::Gemm wants it: rows that lie `lead` apart, of elements side by side, or the transpose of one.
+struct Matrix {
+  index_t rows = 1, columns = 1, lead = 1;
+  bool transposed = false;
+};
+
+Matrix AsMatrix(const TensorRef& tensor, bool transpose, bool vector_is_column, const std::string& what) {
+  Matrix m;
+  const std::size_t rank = tensor.shape.size(), batch = rank == 3 ? 1 : 0;
+  index_t row_stride = 0, column_stride = 0;
+  if (rank >= 2) {
+    m.rows = tensor.shape[batch];
+    m.columns = tensor.shape[batch + 1];
+    row_stride = tensor.stride[batch];
+    column_stride = tensor.stride[batch + 1];
+  } else if (vector_is_column) {
+    m.rows = tensor.shape[0];
+    row_stride = tensor.stride[0];
+  } else {
+    m.columns = tensor.shape[0];
+    column_stride = tensor.stride[0];
+  }
+  if (transpose) {
+    std::swap(m.rows, m.columns);
+    std::swap(row_stride, column_stride);
+  }
+  // The stride of one row, or of one column, is nobody's.
+  const bool by_rows = (column_stride == 1 || m.columns <= 1) && (row_stride >= m.columns || m.rows <= 1);
+  const bool by_columns = (row_stride == 1 || m.rows <= 1) && (column_stride >= m.rows || m.columns <= 1);
+  Require(by_rows || by_columns, what, ": shape ", ShapeText(tensor.shape), " with strides ", ShapeText(tensor.stride),
+          " is no matrix that cuBLAS reads: along one of the last two dimensions elements must lie side by side; copy it to dense memory");
+  m.transposed = !by_rows;
+  m.lead = by_rows ? (m.rows <= 1 ? m.columns : row_stride) : (m.columns <= 1 ? m.rows : column_stride);
+  m.lead = std::max<index_t>(m.lead, 1);
+  return m;
+}
+
+cuda::LaunchShape ShapeOf(const CudaDims& grid, const CudaDims& block, std::size_t shared_bytes) {
+  return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, static_cast<unsigned>(shared_bytes)};
+}
+
+}  // namespace
+
+CudaStep::CudaStep(const KernelStep& step, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
+                   const cuda::DeviceProperties& device)
+    : kernel_(step.cuda), scalars_(step.signature.scalars) {
+  CudaLimits limits;
+  limits.shared_bytes = std::max(limits.shared_bytes, device.shared_per_block_opt_in) - kStaticShared;
+  launch_ = PlanCudaLaunch(step.signature, kernel_->schedule, buffers, symbols, limits);
+  for (const Access& access : step.signature.operands) buffers_.push_back(access.buffer);
+  arguments_ = CudaArguments(launch_, std::vector<void*>(buffers_.size()), std::vector<umbra_scalar>(scalars_.size()), nullptr);
+}
+
+CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program) : gemm_step_(step) {
+  const TensorRef& ta = buffers[static_cast<std::size_t>(step.a)];
+  const TensorRef& tb = buffers[static_cast<std::size_t>(step.b)];
+  const TensorRef& tc = buffers[static_cast<std::size_t>(step.c)];
+  const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
+  const std::string what = "kernel '" + program + "', a matrix product, ";
+  Matrix a = AsMatrix(ta, step.transpose_a, outer, what + "left operand");
+  Matrix b = AsMatrix(tb, step.transpose_b, !outer && tb.shape.size() == 1, what + "right operand");
+  const Matrix c = AsMatrix(tc, false, false, what + "result");
+  const auto batch_stride = [](const TensorRef& t) { return t.shape.size() == 3 ? t.stride[0] : 0; };
+  gemm_.dtype = tc.dtype;
+  gemm_.alpha = step.alpha;
+  gemm_.m = a.rows;
+  gemm_.n = b.columns;
+  gemm_.k = a.columns;
+  gemm_.batch = tc.shape.size() == 3 ? tc.shape[0] : 1;
+  gemm_.stride_a = batch_stride(ta);
+  gemm_.stride_b = batch_stride(tb);
+  gemm_.stride_c = batch_stride(tc);
+  swapped_ = c.transposed;
+  if (swapped_) {  // c is stored by columns: its transpose is op(b)^T . op(a)^T
+    std::swap(gemm_.m, gemm_.n);
+    std::swap(gemm_.stride_a, gemm_.stride_b);
+    std::swap(a, b);
+    a.transposed = !a.transposed;
+    b.transposed = !b.transposed;
+  }
+  gemm_.transpose_a = a.transposed;
+  gemm_.transpose_b = b.transposed;
+  gemm_.lda = a.lead;
+  gemm_.ldb = b.lead;
+  gemm_.ldc = c.lead;
+}
+
+void CudaStep::MakeCode(const cuda::DeviceProperties& device) {
+  if (kernel_ != nullptr) passes_ = kernel_->code(launch_.variant, device.major, device.minor);
+}
+
+void CudaStep::Launch(void* const* data, const umbra_scalar* scalars, void* scratch, cuda::StreamHandle stream) const {
+  if (kernel_ == nullptr) {
+    cuda::Gemm gemm = gemm_;
+    gemm.a = data[swapped_ ? gemm_step_.b : gemm_step_.a];
+    gemm.b = data[swapped_ ? gemm_step_.a : gemm_step_.b];
+    gemm.c = data[gemm_step_.c];
+    cuda::Run(gemm, stream);
+    return;
+  }
+  std::array<std::uint64_t, 512> words;  // 4 KiB: the most that every driver takes
+  Require(arguments_.size() <= words.size(), "kernel '", passes_[0].name(), "' takes ", arguments_.size(),
+          " words of arguments, and a launch has room for ", words.size(), ": split the graph");
+  std::copy(arguments_.begin(), arguments_.end(), words.begin());
+  for (std::size_t k = 0; k < buffers_.size(); ++k) words[k] = reinterpret_cast<std::uintptr_t>(data[buffers_[k]]);
+  std::uint64_t* own = words.data() + arguments_.size() - 1 - scalars_.size();
+  for (const int scalar : scalars_) std::memcpy(own++, &scalars[scalar], sizeof *own);
+  *own = reinterpret_cast<std::uintptr_t>(scratch);
+  const std::size_t bytes = arguments_.size() * sizeof words[0];
+  passes_[0].Launch(ShapeOf(launch_.grid, launch_.block, launch_.shared_bytes), words.data(), bytes, stream);
+  if (launch_.finishes()) passes_[1].Launch(ShapeOf(launch_.finish_grid, launch_.finish_block, 0), words.data(), bytes, stream);
+}
+
+}  // namespace umbra::runtime

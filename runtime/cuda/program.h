@@ -1,0 +1,55 @@
+// What a GPU needs to run a kernel of a program, and a call with everything decided but the addresses.
+#ifndef UMBRA_RUNTIME_CUDA_PROGRAM_H_
+#define UMBRA_RUNTIME_CUDA_PROGRAM_H_
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/cuda/kernel.h"
+#include "umbra/cuda_gemm.h"
+#include "umbra/cuda_launch.h"
+
+namespace umbra::runtime {
+
+/// The loadable code of one variant: the kernel, and NAME_finish where the form has a second pass.
+using CudaPasses = std::vector<cuda::Kernel>;
+
+/// How a GPU runs a kernel of a program.
+struct CudaKernel {
+  CudaSchedule schedule;
+  /// Makes a variant's code for devices of compute capability `major`.`minor`. Thread-safe; may throw umbra::Error.
+  std::function<CudaPasses(const CudaVariant&, int major, int minor)> code;
+};
+
+/// A kernel or a product of matrices, ready to be launched on any addresses of the alignment it was prepared for.
+class CudaStep {
+ public:
+  /// `buffers` are those of the program; of temporaries the data only tell how they are aligned.
+  CudaStep(const KernelStep& step, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
+           const cuda::DeviceProperties& device);
+  CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program);
+
+  /// Makes or finds the code, which may take a compile.
+  void MakeCode(const cuda::DeviceProperties& device);
+  std::size_t scratch_bytes() const { return launch_.scratch_bytes; }
+  /// `data` are the addresses of the program's buffers, `scratch` those of scratch_bytes() bytes.
+  void Launch(void* const* data, const umbra_scalar* scalars, void* scratch, cuda::StreamHandle stream) const;
+
+ private:
+  // Of a kernel.
+  std::shared_ptr<const CudaKernel> kernel_;
+  CudaLaunch launch_;
+  CudaPasses passes_;
+  std::vector<int> buffers_, scalars_;
+  std::vector<std::uint64_t> arguments_;  // all but addresses and scalars
+  // Of a product.
+  GemmStep gemm_step_;
+  cuda::Gemm gemm_;
+  bool swapped_ = false;  // it computes the transpose of c
+};
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_RUNTIME_CUDA_PROGRAM_H_
