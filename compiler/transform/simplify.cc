@@ -56,6 +56,7 @@ class Simplifier {
       case Kind::kMap: return MakeMap(node, std::move(inputs));
       case Kind::kCast: return MakeCast(node, inputs[0]);
       case Kind::kTranspose: return MakeTranspose(node, inputs[0]);
+      case Kind::kGather: return MakeGather(node, std::move(inputs));
       case Kind::kDot:
         if (IsBatchOfSmall(node)) return MakeSum(node, inputs[0], inputs[1]);
         return CopyNode(&result_, node, std::move(inputs));
@@ -103,6 +104,7 @@ class Simplifier {
     const auto b = inputs.size() > 1 ? ConstantOf(inputs[1]) : std::nullopt;
     const bool keeps_shape = HasShapeOf(inputs[0], node);
     const bool is_zero = b && *b == 0 && !std::signbit(*b);
+    if (const auto moved = MakeMoved(node, inputs, a, b)) return *moved;
     switch (node.op) {
       case Op::mul:
         if (b && *b == 1 && keeps_shape) return inputs[0];
@@ -134,6 +136,38 @@ class Simplifier {
     }
     if (const auto folded = Fold(node, a, b)) return result_.Constant(*folded, node.dtype);
     return result_.Map(node.op, std::move(inputs));
+  }
+
+  // A position moved by one constant after another, which is moved by their sum.
+  std::optional<int> MakeMoved(const Node& node, std::vector<int> inputs, std::optional<double> a, std::optional<double> b) {
+    constexpr double kExact = 0x1p52;  // as a double, and as a sum of two
+    if (node.dtype != DType::kInt64 || (node.op != Op::plus && node.op != Op::minus)) return std::nullopt;
+    if (node.op == Op::plus && a && !b) {
+      std::swap(inputs[0], inputs[1]);
+      std::swap(a, b);
+    }
+    const Node& from = result_.node(inputs[0]);
+    if (!b || from.kind != Kind::kMap || (from.op != Op::plus && from.op != Op::minus)) return std::nullopt;
+    const auto first = ConstantOf(from.inputs[1]);
+    if (!first || std::abs(*first) > kExact || std::abs(*b) > kExact) return std::nullopt;
+    const double by = (from.op == Op::plus ? *first : -*first) + (node.op == Op::plus ? *b : -*b);
+    const int start = from.inputs[0];
+    if (by == 0 && HasShapeOf(start, node)) return start;
+    return result_.Map(Op::plus, {start, result_.Constant(by, DType::kInt64)});
+  }
+
+  // A tensor read at each of its own positions is the tensor.
+  int MakeGather(const Node& node, std::vector<int> inputs) {
+    const Node& from = result_.node(inputs[0]);
+    bool own = from.shape.size() == node.shape.size();
+    for (std::size_t d = 0; own && d < from.shape.size(); ++d) {
+      const Node& position = result_.node(inputs[d + 1]);
+      own = position.kind == Kind::kIndex && position.axes[0] == static_cast<int>(d) &&
+            result_.SameDimension(from.shape[d], node.shape[d]);
+    }
+    if (!own) return CopyNode(&result_, node, std::move(inputs));
+    if (!node.guarded) return inputs[0];
+    return result_.Map(Op::select, {inputs.back(), inputs[0], result_.Constant(node.constant, node.dtype)});
   }
 
   // Arithmetic of constants, rounded once to the dtype as the kernel would.

@@ -476,6 +476,7 @@ struct Generated {
   }
 };
 
+/// dst Saver= exp, element by element or packet by packet. Throws umbra::Error if the shapes do not fit.
 template <typename Saver, int dim, typename DType, typename E, int etype>
 inline void MapOnCpu(Tensor<cpu, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
   CheckTensor(*dst);

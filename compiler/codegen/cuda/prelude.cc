@@ -20,10 +20,9 @@ class Conditions {
   // Is the line to be kept?
   bool Keep(std::string_view line) {
     if (StartsWith(line, "#if")) {
-      const bool negated = line.find("!defined") != std::string_view::npos;
       const bool cuda = line.find("__CUDACC__") != std::string_view::npos;
       const bool open = StartsWith(line, "#if ") && !cuda && line.find("defined(__CUDA_ARCH__)") != std::string_view::npos;
-      levels_.push_back({open, open || cuda != negated});
+      levels_.push_back({open, open || Holds(line)});
       return open && IsTaken(1);
     }
     if (StartsWith(line, "#else")) {
@@ -44,6 +43,14 @@ class Conditions {
     bool open;   // left to the compiler
     bool taken;
   };
+  // Do all conditions of the line, `defined(...)` or its negation, hold for a CUDA compiler?
+  static bool Holds(std::string_view line) {
+    constexpr std::string_view kDefined = "defined(";
+    bool holds = true;
+    for (std::size_t at = line.find(kDefined); at != std::string_view::npos; at = line.find(kDefined, at + 1))
+      holds = holds && StartsWith(line.substr(at + kDefined.size()), "__CUDACC__)") != (line[at - 1] == '!');
+    return holds;
+  }
   bool IsTaken(std::size_t but) const {
     for (std::size_t k = 0; k + but < levels_.size(); ++k)
       if (!levels_[k].taken) return false;
