@@ -214,9 +214,7 @@ struct Bridge<expr::RandomExp<Distribution, DType, dim>> {
 template <typename Dst, typename Src, typename E, int etype>
 struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> {
   static constexpr bool kKnown = Bridge<E>::kKnown;
-  [[gnu::always_inline]] static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gathered* g) {
-    Bridge<E>::Gather(e.exp, g);
-  }
+  [[gnu::always_inline]] static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gathered* g) { Bridge<E>::Gather(e.exp, g); }
   static graph::Value Build(GraphWalk* w) {
     return AsNumber<Dst>(graph::Cast(Bridge<E>::Build(w), DTypeOf<Dst>::value));
   }
@@ -230,9 +228,7 @@ struct Bridge<expr::TransposeExp<E, DType>> {
 template <typename OP, typename TA, typename DType, int etype>
 struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> {
   static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown;
-  [[gnu::always_inline]] static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gathered* g) {
-    Bridge<TA>::Gather(e.src_, g);
-  }
+  [[gnu::always_inline]] static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gathered* g) { Bridge<TA>::Gather(e.src_, g); }
   static graph::Value Build(GraphWalk* w) { return ApplyOp<OP>({Bridge<TA>::Build(w)}); }
 };
 template <typename OP, typename TA, typename TB, typename DType, int etype>

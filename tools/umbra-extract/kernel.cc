@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "compiler/driver/lower.h"
+#include "compiler/plan/build.h"
 #include "runtime/overlap.h"
 #include "tools/umbra-extract/interpreter.h"
 
@@ -170,12 +171,7 @@ class KernelReader {
 
   // A tensor that is read and written is one piece of memory; the kernels must not need it twice.
   void RequireInPlace() const {
-    const plan::Plan plan = Lower(graph_);
-    runtime::Program program;
-    for (const auto& step : plan.steps) {
-      if (const auto* gemm = std::get_if<plan::Gemm>(&step)) program.steps.emplace_back(gemm->step);
-      else program.steps.emplace_back(runtime::KernelStep{std::get<plan::Kernel>(step).signature, nullptr});
-    }
+    const runtime::Program program = plan::ToProgram(Lower(graph_));
     for (const Parameter& p : kernel_.parameters)
       if (p.input >= 0 && p.output >= 0 &&
           !runtime::MayShare(program, static_cast<int>(graph_.inputs().size()) + p.output, p.input))
