@@ -8,6 +8,7 @@
 
 #include "runtime/cpu_info.h"
 #include "runtime/cuda/program.h"
+#include "runtime/operands.h"
 #include "runtime/overlap.h"
 #include "runtime/shape.h"
 #include "umbra/error.h"
@@ -210,18 +211,14 @@ std::shared_ptr<const CudaCallSite::Prepared> CudaCallSite::Find(int device, voi
 void CudaCallSite::Run(const Arguments& arguments, const RunOptions& options) {
   bool fits = arguments.inputs.size() == num_inputs_ && num_inputs_ + arguments.outputs.size() == num_operands_ &&
               arguments.scalars.size() == program_->scalars.size();
-  std::vector<index_t> words;
-  std::vector<void*> data;
   for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
-    for (const TensorRef& tensor : *tensors) {
-      fits = fits && tensor.shape.size() == tensor.stride.size();
-      words.push_back(Layout::Kind(static_cast<int>(tensor.shape.size()), tensor.dtype));
-      words.insert(words.end(), tensor.shape.begin(), tensor.shape.end());
-      words.insert(words.end(), tensor.stride.begin(), tensor.stride.end());
-      data.push_back(tensor.data);
-    }
+    for (const TensorRef& tensor : *tensors) fits = fits && tensor.shape.size() == tensor.stride.size();
   if (!fits) (void)CheckArguments(*program_, arguments);  // says what does not
-  Run(data.data(), {words.data(), words.size()}, arguments.scalars.data(), options.stream);
+  Operands operands(num_operands_);
+  for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
+    for (const TensorRef& tensor : *tensors)
+      operands.Add(tensor.data, tensor.dtype, static_cast<int>(tensor.shape.size()), tensor.shape.data(), tensor.stride.data());
+  Run(operands.data(), operands.layout(), arguments.scalars.data(), options.stream);
 }
 
 void RunOnGpu(const Program& program, const Arguments& arguments, const RunOptions& options) {
