@@ -110,7 +110,7 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
     // takes twice as long.
     llvm::Error error = builder.parsePassPipeline(
         passes,
-        "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+        "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,"
         "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,"
         "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
     if (error) throw InternalError("LLVM does not take the passes of packet kernels: " + llvm::toString(std::move(error)));
