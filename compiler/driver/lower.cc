@@ -9,6 +9,7 @@
 
 #include "compiler/plan/build.h"
 #include "compiler/transform/compose_gathers.h"
+#include "compiler/transform/narrow_products.h"
 #include "compiler/transform/simplify.h"
 
 namespace umbra {
@@ -30,11 +31,12 @@ auto Traced(const char* name, const Pass& pass, const Printer& printer) {
 
 }  // namespace
 
-plan::Plan Lower(const graph::Graph& graph) {
+plan::Plan Lower(const graph::Graph& graph, bool on_gpu) {
   const auto print_graph = [](const graph::Graph& g) { return graph::Print(g); };
   const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
   const graph::Graph composed = Traced("compose gathers", [&] { return graph::ComposeGathers(graph); }, print_graph);
-  const graph::Graph simplified = Traced("simplify", [&] { return graph::Simplify(composed); }, print_graph);
+  graph::Graph simplified = Traced("simplify", [&] { return graph::Simplify(composed); }, print_graph);
+  if (on_gpu) simplified = Traced("narrow products", [&] { return graph::NarrowProducts(simplified); }, print_graph);
 #ifndef NDEBUG
   graph::Verify(simplified);
 #endif

@@ -8,8 +8,8 @@
 namespace umbra {
 
 /// Simplifies and plans `graph`. With UMBRA_TRACE=1 in the environment, what each pass made and
-/// the time that it took go to standard error.
-plan::Plan Lower(const graph::Graph& graph);
+/// the time that it took go to standard error. On a GPU, products of 16-bit floats need no wider copies.
+plan::Plan Lower(const graph::Graph& graph, bool on_gpu = false);
 
 }  // namespace umbra
 

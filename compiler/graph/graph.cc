@@ -415,9 +415,22 @@ void Graph::CopySymbols(const Graph& other) {
 int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {
   a = Widened(a);
   b = Widened(b);
-  const Node &x = node(a), &y = node(b);
-  Require(x.dtype == y.dtype && IsFloat(x.dtype), "dot takes two operands of f32 or two of f64, ",
+  const DType dtype = node(a).dtype;
+  Require(dtype == node(b).dtype && IsFloat(dtype), "dot takes two operands of f32 or two of f64, ",
           Describe(*this, a), " and ", Describe(*this, b), " given; convert with tcast");
+  return AddDot(a, b, transpose_a, transpose_b, alpha, dtype);
+}
+
+int Graph::NarrowDot(int a, int b, bool transpose_a, bool transpose_b, double alpha, DType dtype) {
+  const DType from = node(a).dtype;
+  Require(IsHalf(from) && node(b).dtype == from && (dtype == from || dtype == DType::kFloat32),
+          "a product of 16-bit floats takes two operands of one of them and is f32 or that, ", Describe(*this, a), " and ",
+          Describe(*this, b), " and ", Name(dtype), " given");
+  return AddDot(a, b, transpose_a, transpose_b, alpha, dtype);
+}
+
+int Graph::AddDot(int a, int b, bool transpose_a, bool transpose_b, double alpha, DType dtype) {
+  const Node &x = node(a), &y = node(b);
   const std::size_t rank_a = x.shape.size(), rank_b = y.shape.size();
   Require((rank_a == 2 && rank_b == 2) || (rank_a == 1 && rank_b == 2) ||
               (rank_a == 1 && rank_b == 1) || (rank_a == 3 && rank_b == 3),
@@ -426,7 +439,7 @@ int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {
   const std::size_t batch = rank_a == 3 ? 1 : 0;
   Node made;
   made.kind = Kind::kDot;
-  made.dtype = x.dtype;
+  made.dtype = dtype;
   made.constant = alpha;
   made.inputs = {a, b};
   if (rank_b == 1) {

@@ -83,6 +83,8 @@ class Graph {
   int Transpose(int input, std::vector<int> axes);
   int Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim);
   int Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha);
+  /// Dot of operands of one 16-bit float as they are, summed in f32; `dtype` is f32 or, rounded at the end, theirs.
+  int NarrowDot(int a, int b, bool transpose_a, bool transpose_b, double alpha, DType dtype);
   /// The position along dimension `axis` of a value of shape `shape`.
   int Index(int axis, const PartialShape& shape);
   int ExtentOf(const Dimension& dim);
@@ -133,6 +135,7 @@ class Graph {
  private:
   int Add(Node node);
   int Widened(int id);
+  int AddDot(int a, int b, bool transpose_a, bool transpose_b, double alpha, DType dtype);
   std::uint64_t StructuralHash() const;
 
   /// Made once, never copied along.

@@ -17,7 +17,10 @@ int CopyNode(Graph* graph, const Node& node, std::vector<int> inputs) {
     case Kind::kBroadcast: return graph->Broadcast(inputs[0], node.axes, node.shape);
     case Kind::kTranspose: return graph->Transpose(inputs[0], node.axes);
     case Kind::kReduce: return graph->Reduce(node.reducer, inputs[0], node.axes, node.keepdim);
-    case Kind::kDot: return graph->Dot(inputs[0], inputs[1], node.transpose_a, node.transpose_b, node.constant);
+    case Kind::kDot:
+      if (IsHalf(graph->node(inputs[0]).dtype))
+        return graph->NarrowDot(inputs[0], inputs[1], node.transpose_a, node.transpose_b, node.constant, node.dtype);
+      return graph->Dot(inputs[0], inputs[1], node.transpose_a, node.transpose_b, node.constant);
     case Kind::kIndex: return graph->Index(node.axes[0], node.shape);
     case Kind::kExtent: return graph->ExtentOf(node.extent);
     case Kind::kGather: {

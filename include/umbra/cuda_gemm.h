@@ -2,6 +2,8 @@
 #ifndef UMBRA_CUDA_GEMM_H_
 #define UMBRA_CUDA_GEMM_H_
 
+#include <optional>
+
 #include "umbra/cuda.h"
 #include "umbra/dtype.h"
 
@@ -21,7 +23,8 @@ enum class Epilogue {
 /// leading dimension is the distance of two rows as they lie in memory, in elements. `batch` products lie the strides
 /// apart; a stride of 0 uses one matrix for all. c is not read if beta is 0.
 struct Gemm {
-  DType dtype = DType::kFloat32;  ///< of all matrices and the bias: f32, f64, f16 or bf16, the last two summed in f32
+  DType dtype = DType::kFloat32;  ///< of c and the bias: f32, f64, f16 or bf16, the last two summed in f32
+  std::optional<DType> factors;   ///< of a and b, if not c's: f16 or bf16 where c is f32
   bool transpose_a = false, transpose_b = false;
   index_t m = 0, n = 0, k = 0;
   double alpha = 1, beta = 0;

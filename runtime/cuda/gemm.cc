@@ -38,6 +38,7 @@ int Number(Epilogue epilogue) {
     default: return 1;
   }
 }
+DType FactorType(const Gemm& g) { return g.factors.value_or(g.dtype); }
 bool HasBias(const Gemm& g) { return (Number(g.epilogue) & 4) != 0; }
 
 // The largest power of two up to 256 that divides an address.
@@ -49,24 +50,25 @@ std::uint32_t AlignmentOf(const void* memory) {
 // The rows of a matrix as they lie in memory, which are the columns of the transpose, and their length.
 struct Stored {
   const void* data;
+  DType dtype;
   index_t rows, length, lead, stride;
 };
 Stored A(const Gemm& g) {
   const index_t rows = g.transpose_a ? g.k : g.m, length = g.transpose_a ? g.m : g.k;
-  return {g.a, rows, length, std::max(g.lda, length), g.stride_a};
+  return {g.a, FactorType(g), rows, length, std::max(g.lda, length), g.stride_a};
 }
 Stored B(const Gemm& g) {
   const index_t rows = g.transpose_b ? g.n : g.k, length = g.transpose_b ? g.k : g.n;
-  return {g.b, rows, length, std::max(g.ldb, length), g.stride_b};
+  return {g.b, FactorType(g), rows, length, std::max(g.ldb, length), g.stride_b};
 }
-Stored C(const Gemm& g) { return {g.c, g.m, g.n, std::max(g.ldc, g.n), g.stride_c}; }
+Stored C(const Gemm& g) { return {g.c, g.dtype, g.m, g.n, std::max(g.ldc, g.n), g.stride_c}; }
 
 void CheckMatrix(const Gemm& g, const Stored& s, index_t lead, int device, const char* what) {
   Require(s.rows <= 1 || lead >= s.length, "a matrix product on the GPU: the rows of ", what, " have ", s.length, " elements and begin ",
           lead, " apart");
   if (s.rows == 0 || s.length == 0) return;
   const index_t elements = (g.batch - 1) * s.stride + (s.rows - 1) * s.lead + s.length;
-  CheckDeviceMemory(s.data, static_cast<std::size_t>(elements) * SizeOf(g.dtype), device, what);
+  CheckDeviceMemory(s.data, static_cast<std::size_t>(elements) * SizeOf(s.dtype), device, what);
 }
 
 }  // namespace
@@ -128,7 +130,7 @@ class BlasHandle {
 
   Object Layout(const Gemm& g, const Stored& s) const {
     void* layout = nullptr;
-    Check(lib_.cublasLtMatrixLayoutCreate(&layout, RealOf(g.dtype), static_cast<std::uint64_t>(s.length),
+    Check(lib_.cublasLtMatrixLayoutCreate(&layout, RealOf(s.dtype), static_cast<std::uint64_t>(s.length),
                                           static_cast<std::uint64_t>(s.rows), s.lead), "cublasLtMatrixLayoutCreate");
     Object object(layout, lib_.cublasLtMatrixLayoutDestroy);
     const auto batch = static_cast<std::int32_t>(g.batch);
@@ -143,7 +145,8 @@ class BlasHandle {
     const bool tf32 = g.dtype == DType::kFloat32 && tf32_allowed.load(std::memory_order_relaxed);
     const auto bias_alignment = HasBias(g) ? AlignmentOf(g.bias) : 0;
     const Key key = {static_cast<int>(g.dtype), g.transpose_a, g.transpose_b, g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.batch, g.stride_a, g.stride_b,
-                     g.stride_c, static_cast<int>(g.epilogue), tf32, AlignmentOf(g.a), AlignmentOf(g.b), AlignmentOf(g.c), bias_alignment, 0};
+                     g.stride_c, static_cast<int>(g.epilogue), tf32, AlignmentOf(g.a), AlignmentOf(g.b), AlignmentOf(g.c), bias_alignment,
+                     static_cast<int>(FactorType(g))};
     const auto known = plans_.find(key);
     if (known != plans_.end()) return known->second;
     if (plans_.size() >= kMostPlans) plans_.clear();
@@ -201,6 +204,8 @@ std::shared_ptr<BlasHandle> BlasOf(StreamState& state) {
 
 void CheckGemm(const Gemm& g, int device) {
   (void)RealOf(g.dtype);
+  Require(FactorType(g) == g.dtype || (IsHalf(FactorType(g)) && g.dtype == DType::kFloat32), "a matrix product on the GPU of ",
+          Name(FactorType(g)), " is of that dtype", IsHalf(FactorType(g)) ? " or f32" : "", ", not of ", Name(g.dtype));
   Require(g.m >= 0 && g.n >= 0 && g.k >= 0 && g.batch >= 0, "a matrix product on the GPU of extents ", g.m, ", ", g.n, ", ", g.k, ", ", g.batch);
   Require(g.batch < (index_t{1} << 31), "a batch of ", g.batch, " matrix products on the GPU; cuBLASLt takes fewer than 2^31");
   Require(g.batch <= 1 || g.stride_c != 0, "a batch of matrix products on the GPU that all store to the same matrix");

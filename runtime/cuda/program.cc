@@ -77,6 +77,7 @@ CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, 
   const Matrix c = AsMatrix(tc, false, false, what + "result");
   const auto batch_stride = [](const TensorRef& t) { return t.shape.size() == 3 ? t.stride[0] : 0; };
   gemm_.dtype = tc.dtype;
+  gemm_.factors = ta.dtype;
   gemm_.alpha = step.alpha;
   gemm_.m = a.rows;
   gemm_.n = b.columns;

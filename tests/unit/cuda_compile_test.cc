@@ -117,6 +117,21 @@ TEST_F(CudaCompile, Products) {
   Check("kernel k(a: f32[t, m, k], b: f32[t, k, n]) -> (y: f32[t, m, n]) { y = batch_dot(a, b) }", {{{3, 5, 6}}, {{3, 6, 4}}}, &stream, 1e-4);
 }
 
+// Products of 16-bit floats take them as they are, and round once where nothing else comes of them.
+TEST_F(CudaCompile, NarrowProducts) {
+  Stream<gpu> stream;
+  for (const std::string dtype : {"f16", "bf16"}) {
+    const double tolerance = dtype == "f16" ? 2e-3 : 2e-2;
+    const std::string a = "a: " + dtype + "[m, k]", b = "b: " + dtype;
+    for (const std::string& text : {"kernel k(" + a + ", " + b + "[k, n]) -> (y: " + dtype + "[m, n]) { y = dot(a, b) }",
+                                    "kernel k(" + a + ", " + b + "[n, k]) -> (y: f32[m, n]) { y = relu(dot(a, b.T) * 0.5) }"})
+      Check(text, {{{12, 20}, 4}, text.find(".T") == std::string::npos ? Shape{{20, 9}} : Shape{{9, 20}}}, &stream, tolerance);
+  }
+  // One factor is f32: both are.
+  Check("kernel k(a: f16[m, k], b: f32[k, n]) -> (y: f32[m, n]) { y = dot(a, b) }", {{{5, 8}}, {{8, 6}}}, &stream, 1e-4);
+  Check("kernel k(a: f16[t, m, k], b: f16[t, k, n]) -> (y: f16[t, m, n]) { y = batch_dot(a, b) }", {{{3, 5, 16}}, {{3, 16, 14}}}, &stream, 2e-3);
+}
+
 TEST_F(CudaCompile, TransposesMapsAndNarrowTypes) {
   Stream<gpu> stream;
   Check("kernel k(a: f32[p, q, r], b: f32[r, q, p]) -> (y: f32[r, q, p]) { y = transpose<2, 1, 0>(a) * b }", {{{33, 5, 40}}, {{40, 5, 33}}}, &stream);

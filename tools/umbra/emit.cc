@@ -8,6 +8,7 @@
 #include "compiler/driver/backend.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
+#include "compiler/driver/target.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/lexer.h"
 #include "compiler/graph/lower_ast.h"
@@ -199,12 +200,12 @@ void Emit(const EmitOptions& options) {
               options.as == "dot" ? graph::PrintDot(*graph) : graph::Print(*graph));
     return;
   }
-  const plan::Plan plan = Lower(*graph);
+  const plan::Plan plan = Lower(*graph, options.target == kCudaTarget);
   if (options.as == "plan") {
     WriteFile(options.output, plan::Print(plan));
     return;
   }
-  if (options.target == "cuda") {
+  if (options.target == kCudaTarget) {
     Require(options.as == "source", "--as ", options.as, " is for the targets of this CPU; of cuda there is --as source");
     return WriteFile(options.output, CudaText(plan, graph->name()));
   }
