@@ -10,8 +10,11 @@
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/Support/xxhash.h>
 
 #include "compiler/codegen/prelude.h"
+#include "compiler/jit/precompiled.h"
+#include "runtime/environment.h"
 #include "umbra/error.h"
 
 namespace umbra {
@@ -19,29 +22,26 @@ namespace umbra {
 namespace {
 
 constexpr const char* kFile = "/kernel.cc";
-
-llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> FilesOf(const codegen::Source& source) {
-  auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  files->addFile(kFile, 0, llvm::MemoryBuffer::getMemBuffer(source.text, kFile));
-  for (const codegen::PreludeFile& file : codegen::NeededPrelude(source.text))
-    files->addFile("/include/" + std::string(file.name), 0,
-                   llvm::MemoryBuffer::getMemBufferCopy(file.text));
-  return files;
-}
+constexpr const char* kPrecompiled = "/prelude.pch";
 
 std::vector<std::string> Arguments(codegen::Target target) {
+  static const std::string prelude = [] {
+    std::string all;
+    for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) all += file.text;
+    return std::to_string(llvm::xxh3_64bits(all));
+  }();
   std::vector<std::string> args = {
       "-triple", "x86_64-pc-linux-gnu", "-emit-llvm-only", "-disable-llvm-passes",
       "-O2", "-x", "c++", "-std=c++17", "-I", "/include", "-nostdsysteminc", "-nobuiltininc",
       "-nostdinc++", "-relaxed-aliasing", "-disable-lifetime-markers", "-ffp-contract=off", "-fwrapv", "-mrelocation-model", "pic", "-pic-level",
-      "2", "-w", "-fno-rtti", "-funwind-tables=0", "-fgnuc-version=4.2.1",
-      "-target-cpu", TargetCpu(target)};
+      "2", "-w", "-fno-rtti", "-funwind-tables=0", "-fgnuc-version=4.2.1", "-fpch-instantiate-templates",
+      // Clang refuses what was precompiled from another text.
+      "-DUMBRA_PRELUDE=" + prelude, "-target-cpu", TargetCpu(target)};
   for (const std::string& feature : TargetFeatures(target)) {
     args.push_back("-target-feature");
     args.push_back(feature);
   }
   if (target == codegen::Target::kAvx512) args.push_back("-mprefer-vector-width=512");
-  args.push_back(kFile);
   return args;
 }
 
@@ -83,32 +83,55 @@ std::vector<std::string> TargetFeatures(codegen::Target target) {
   return {};
 }
 
-std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codegen::Target target,
-                                            llvm::LLVMContext* context, bool for_reader) {
-  std::string log;
-  llvm::raw_string_ostream log_stream(log);
+bool RunClang(clang::FrontendAction* action, codegen::Target target, const std::vector<SourceFile>& files,
+              const std::vector<std::string>& last_arguments, std::string* log) {
+  llvm::raw_string_ostream log_stream(*log);
   auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
   clang::TextDiagnosticPrinter printer(log_stream, options.get());
   clang::DiagnosticsEngine diagnostics(llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), options,
                                        &printer, false);
-  const std::vector<std::string> words = Arguments(target);
+  std::vector<std::string> words = Arguments(target);
+  words.insert(words.end(), last_arguments.begin(), last_arguments.end());
   std::vector<const char*> args;
   for (const std::string& word : words) args.push_back(word.c_str());
 
   clang::CompilerInstance instance;
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   Require(clang::CompilerInvocation::CreateFromArgs(*invocation, args, diagnostics),
-          "Clang does not take its options:\n", log);
+          "Clang does not take its options:\n", *log);
   instance.setInvocation(std::move(invocation));
   instance.createDiagnostics(&printer, false);
-  instance.setFileManager(new clang::FileManager(clang::FileSystemOptions(), FilesOf(source)));
+  auto in_memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  for (const SourceFile& file : files) in_memory->addFile(file.name, 0, llvm::MemoryBuffer::getMemBuffer(file.text, file.name, false));
+  instance.setFileManager(new clang::FileManager(clang::FileSystemOptions(), std::move(in_memory)));
+  return instance.ExecuteAction(*action);
+}
 
+std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codegen::Target target,
+                                            llvm::LLVMContext* context, bool for_reader) {
   context->setDiscardValueNames(!for_reader);
-  ModuleAction action(context);
-  const bool done = instance.ExecuteAction(action);
-  std::unique_ptr<llvm::Module> module = done ? action.TakeModule() : nullptr;
-  log_stream.flush();
+  const auto parse = [&](std::vector<SourceFile> files, const std::vector<std::string>& arguments, std::string* log) {
+    files.push_back({kFile, source.text});
+    ModuleAction action(context);
+    return RunClang(&action, target, files, arguments, log) ? action.TakeModule() : nullptr;
+  };
+  std::string log, refused;
+  const llvm::MemoryBuffer* const precompiled = PrecompiledPrelude(target);
+  if (precompiled != nullptr) {
+    std::vector<SourceFile> files = PrecompiledSources(target);
+    files.push_back({kPrecompiled, precompiled->getBuffer()});
+    if (auto module = parse(std::move(files), {"-include-pch", kPrecompiled, kFile}, &log)) return module;
+    log.swap(refused);
+  }
+  const std::vector<codegen::PreludeFile> needed = codegen::NeededPrelude(source.text);
+  std::vector<SourceFile> files;
+  for (const codegen::PreludeFile& file : needed) files.push_back({"/include/" + std::string(file.name), file.text});
+  auto module = parse(std::move(files), {kFile}, &log);
   Require(module != nullptr, "Clang cannot compile a generated kernel:\n", log);
+  if (precompiled != nullptr) {
+    ForgetPrecompiledPrelude(target);
+    if (runtime::ReadEnvironment().trace) llvm::errs() << "--- the precompiled prelude is of no use to this Clang\n" << refused;
+  }
   return module;
 }
 

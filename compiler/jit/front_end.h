@@ -11,11 +11,26 @@
 
 #include "compiler/codegen/source.h"
 
+namespace clang {
+class FrontendAction;
+}
+
 namespace umbra {
 
 /// What -target-cpu and -target-feature say for a target.
 std::string TargetCpu(codegen::Target target);
 std::vector<std::string> TargetFeatures(codegen::Target target);
+
+/// A file in memory.
+struct SourceFile {
+  std::string name;
+  llvm::StringRef text;
+};
+
+/// Runs one of Clang's actions on files in memory, for a target; `last_arguments` follow the usual ones. What Clang
+/// says is added to `log`. False if it failed.
+bool RunClang(clang::FrontendAction* action, codegen::Target target, const std::vector<SourceFile>& files,
+              const std::vector<std::string>& last_arguments, std::string* log);
 
 /// Parses `source` to an unoptimised module in `context`. Throws umbra::Error with Clang's
 /// diagnostics. Threads may parse at the same time, each in a context and with a compiler of its own. A

@@ -13,6 +13,7 @@ for path in ("HOME", "TMPDIR"):
         config.environment[path] = os.environ[path]
 config.substitutions.append(("%umbra", config.umbra))
 config.substitutions.append(("%extract", config.extract))
+config.substitutions.append(("%jit", config.jit))
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%root", config.project))
 config.substitutions.append(("%digits", config.digits))
