@@ -2,23 +2,27 @@
 #ifndef DMLC_PARAMETER_H_
 #define DMLC_PARAMETER_H_
 
+#include <type_traits>
+
+#include "dmlc/logging.h"
 #include "umbra/parameter.h"
 
 namespace dmlc {
-using umbra::Error;
-using umbra::GetEnv;
-using umbra::nullopt;
-using umbra::nullopt_t;
-using umbra::optional;
-using umbra::Parameter;
-using umbra::ParamError;
-using umbra::ParamFieldInfo;
-using umbra::SetEnv;
-using umbra::type_name;
-namespace parameter = umbra::parameter;
+/// Is T a number? Such fields have ranges.
+template <typename T>
+using is_arithmetic = std::is_arithmetic<T>;
+/// Then if the condition holds, else Else.
+template <bool condition, typename Then, typename Else>
+struct IfThenElseType {
+  using Type = std::conditional_t<condition, Then, Else>;
+};
 }  // namespace dmlc
 
-#define DMLC_DECLARE_TYPE_NAME(Type, Name) UMBRA_DECLARE_TYPE_NAME(Type, Name)
+/// Names a class for messages; stands in namespace dmlc.
+#define DMLC_DECLARE_TYPE_NAME(Type, Name) \
+  template <>                              \
+  inline const char* type_name<Type>() { return Name; }
+#define DMLC_ATTRIBUTE_UNUSED [[maybe_unused]]
 #define DMLC_DECLARE_PARAMETER(PType) UMBRA_DECLARE_PARAMETER(PType)
 #define DMLC_DECLARE_FIELD(FieldName) UMBRA_DECLARE_FIELD(FieldName)
 #define DMLC_DECLARE_ALIAS(FieldName, AliasName) UMBRA_DECLARE_ALIAS(FieldName, AliasName)

@@ -2,23 +2,27 @@
 #ifndef MSHADOW_BASE_H_
 #define MSHADOW_BASE_H_
 
+#include "dmlc/logging.h"
 #include "umbra/data_type.h"
 #include "umbra/shape.h"
 
-namespace umbra {
-/// The default element type under its older name.
-using real_t = default_real_t;
-}  // namespace umbra
+// A macro, since only so programs can add to the namespace: their own extensions specialise templates in mshadow::expr.
+#define mshadow umbra
 
 namespace mshadow {
-using namespace umbra;  // NOLINT: one library under two names
+/// The default element type under its older name.
+using real_t = default_real_t;
+/// The type flag of default_real_t.
+constexpr int default_type_flag = DataType<default_real_t>::kFlag;
 namespace half {
+/// A 16-bit IEEE number.
 using half_t = ::umbra::half_t;
 }
 namespace bfloat {
+/// The upper half of a 32-bit IEEE number.
 using bf16_t = ::umbra::bf16_t;
 }
-/// Bytes of an element of a type flag.
+/// Bytes of an element of a type flag. Throws umbra::Error for a number that is no flag.
 inline std::size_t mshadow_sizeof(int type_flag) { return SizeOfFlag(type_flag); }
 }  // namespace mshadow
 

@@ -14,13 +14,13 @@ namespace umbra {
 
 /// The host processor.
 struct cpu {
-  static constexpr bool kDevCPU = true;
-  static constexpr int kDevMask = 1 << 0;
+  static constexpr bool kDevCPU = true;  ///< memory is the host's
+  static constexpr int kDevMask = 1 << 0;  ///< its bit in masks of devices
 };
 /// A CUDA device. Its functions are in umbra_runtime, which opens the driver when they are first called.
 struct gpu {
-  static constexpr bool kDevCPU = false;
-  static constexpr int kDevMask = 1 << 1;
+  static constexpr bool kDevCPU = false;  ///< memory is not the host's
+  static constexpr int kDevMask = 1 << 1;  ///< its bit in masks of devices
 };
 
 /// When a stream of the CPU runs what is given to it.
@@ -47,7 +47,10 @@ struct Stream<cpu> {
   }
   /// Is all work in the stream done?
   bool CheckIdle() { return queue_ == nullptr || queue_->Idle(); }
+  /// Does nothing: products of the CPU need no handle.
   void CreateBlasHandle() {}
+  /// Does nothing.
+  void DestroyBlasHandle() {}
 
   bool asynchronous() const { return queue_ != nullptr; }
   /// Runs `work` in the order of the stream. It has to own what it uses.

@@ -300,11 +300,13 @@ struct IndexMapName;
 #define UMBRA_INDEX_MAP(name, form, doc) \
   template <>                            \
   struct IndexMapName<map::name> {       \
+    static constexpr bool kKnown = true; \
     static std::string Text() { return #name; } \
   };
 #define UMBRA_WINDOW_MAP(name, form, doc) \
   template <typename R>                   \
   struct IndexMapName<map::name<R>> {     \
+    static constexpr bool kKnown = HasName<R>::value; \
     static std::string Text() { return #name "<" + std::string(R::kName) + ">"; } \
   };
 #define UMBRA_WINDOW_GRADIENT(name, form, doc) UMBRA_WINDOW_MAP(name, form, doc)
@@ -312,7 +314,7 @@ struct IndexMapName;
 
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
-  static constexpr bool kKnown = (true && ... && Bridge<Srcs>::kKnown);
+  static constexpr bool kKnown = (IndexMapName<Map>::kKnown && ... && Bridge<Srcs>::kKnown);
   using E = expr::IndexMapExp<Map, DType, dimdst, Srcs...>;
   static void Gather(const E& e, Gathered* g) {
     g->AddStructure(e.num_params_);
@@ -333,7 +335,7 @@ struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
 
 template <typename Reducer, typename Src, typename DType, int dimsrc, int dimdst, bool keepdim>
 struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>> {
-  static constexpr bool kKnown = Bridge<Src>::kKnown;
+  static constexpr bool kKnown = HasName<Reducer>::value && Bridge<Src>::kKnown;
   using E = expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>;
   static void Gather(const E& e, Gathered* g) {
     g->AddStructure(e.axis_);
@@ -349,7 +351,7 @@ struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepd
 };
 template <typename Src, typename DType, typename Reducer, int dimkeep>
 struct Bridge<expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>> {
-  static constexpr bool kKnown = Bridge<Src>::kKnown;
+  static constexpr bool kKnown = HasName<Reducer>::value && Bridge<Src>::kKnown;
   using E = expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>;
   static void Gather(const E& e, Gathered* g) { Bridge<Src>::Gather(e.src_, g); }
   static graph::Value Build(GraphWalk* w) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "umbra/dtype.h"
 #include "umbra/kernel_prelude.h"
@@ -314,6 +315,7 @@ inline Lane<V> select(const Lane<V>& condition, const Lane<V>& a, const Lane<V>&
 namespace umbra::sv {
 /// a = b.
 struct saveto {
+  /// Stores `b`, whatever was there.
   template <typename T>
   static void Save(T& a, T b) {
     a = b;
@@ -322,6 +324,7 @@ struct saveto {
 };
 /// a = a + b.
 struct plusto {
+  /// Stores the sum.
   template <typename T>
   static void Save(T& a, T b) {
     a = a + b;
@@ -330,6 +333,7 @@ struct plusto {
 };
 /// a = a - b.
 struct minusto {
+  /// Stores the difference.
   template <typename T>
   static void Save(T& a, T b) {
     a = a - b;
@@ -338,6 +342,7 @@ struct minusto {
 };
 /// a = a * b.
 struct multo {
+  /// Stores the product.
   template <typename T>
   static void Save(T& a, T b) {
     a = a * b;
@@ -346,6 +351,7 @@ struct multo {
 };
 /// a = a / b; an integer divided by 0 is 0.
 struct divto {
+  /// Stores the quotient.
   template <typename T>
   static void Save(T& a, T b) {
     a = simd::div(a, b);
@@ -358,11 +364,13 @@ struct divto {
 namespace umbra::red {
 /// The sum; of nothing 0.
 struct sum {
-  static constexpr std::string_view kName = "sum";
+  static constexpr std::string_view kName = "sum";  ///< in graphs and messages
+  /// Joins `b` to `a`.
   template <typename T>
   static void Reduce(T& a, T b) {
     a = a + b;
   }
+  /// What `a` is before the first element.
   template <typename T>
   static T Initial() {
     return T(0);
@@ -370,11 +378,13 @@ struct sum {
 };
 /// The largest, NaN if one is; of nothing -infinity or the smallest integer.
 struct maximum {
-  static constexpr std::string_view kName = "maximum";
+  static constexpr std::string_view kName = "maximum";  ///< in graphs and messages
+  /// Joins `b` to `a`.
   template <typename T>
   static void Reduce(T& a, T b) {
     a = simd::maximum(b, a);
   }
+  /// What `a` is before the first element.
   template <typename T>
   static T Initial() {
     if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::min();
@@ -383,11 +393,13 @@ struct maximum {
 };
 /// The smallest, NaN if one is; of nothing infinity or the largest integer.
 struct minimum {
-  static constexpr std::string_view kName = "minimum";
+  static constexpr std::string_view kName = "minimum";  ///< in graphs and messages
+  /// Joins `b` to `a`.
   template <typename T>
   static void Reduce(T& a, T b) {
     a = simd::minimum(b, a);
   }
+  /// What `a` is before the first element.
   template <typename T>
   static T Initial() {
     if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::max();
@@ -396,31 +408,52 @@ struct minimum {
 };
 /// The sum over the number of elements; of integers it truncates.
 struct mean {
-  static constexpr std::string_view kName = "mean";
+  static constexpr std::string_view kName = "mean";  ///< in graphs and messages
   using Join = sum;
 };
 /// The position along the axis of the first largest element, or of the first NaN; 0 of none.
 struct argmax {
-  static constexpr std::string_view kName = "argmax";
+  static constexpr std::string_view kName = "argmax";  ///< in graphs and messages
   using Extreme = maximum;
 };
 /// The position along the axis of the first smallest element, or of the first NaN; 0 of none.
 struct argmin {
-  static constexpr std::string_view kName = "argmin";
+  static constexpr std::string_view kName = "argmin";  ///< in graphs and messages
   using Extreme = minimum;
 };
 /// The product; of nothing 1.
 struct product {
-  static constexpr std::string_view kName = "product";
+  static constexpr std::string_view kName = "product";  ///< in graphs and messages
+  /// Joins `b` to `a`.
   template <typename T>
   static void Reduce(T& a, T b) {
     a = a * b;
   }
+  /// What `a` is before the first element.
   template <typename T>
   static T Initial() {
     return T(1);
   }
 };
+
+namespace detail {
+template <typename Reducer, typename = void>
+inline constexpr bool kSetsInitial = false;
+template <typename Reducer>
+inline constexpr bool kSetsInitial<Reducer, std::void_t<decltype(Reducer::SetInitValue(std::declval<float&>()))>> = true;
+}  // namespace detail
+/// What a reduction by Reducer begins with: its Initial<T>(), or, of a reducer in mshadow's style, what its SetInitValue
+/// makes of a T.
+template <typename Reducer, typename T>
+inline T InitialOf() {
+  if constexpr (detail::kSetsInitial<Reducer>) {
+    T value{};
+    Reducer::SetInitValue(value);
+    return value;
+  } else {
+    return Reducer::template Initial<T>();
+  }
+}
 }  // namespace umbra::red
 
 #endif  // UMBRA_OP_H_

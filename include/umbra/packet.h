@@ -51,16 +51,16 @@ inline void* AlignedMallocPitch(std::size_t* pitch, std::size_t bytes, std::size
 /// Gives back what AlignedMallocPitch gave; null is allowed.
 inline void AlignedFree(void* memory) { std::free(memory); }
 
-/// Bytes that addresses of packets of Arch are multiples of where they are aligned. Packets load and
-/// store at any address; aligned ones may be faster.
+/// Aligned addresses of packets of Arch are multiples of 1 << value bytes: an exponent, as in mshadow, despite
+/// the name. Packets load and store at any address; aligned ones may be faster.
 template <PacketArch Arch = kDefaultArch>
 struct AlignBytes {
-  static constexpr index_t value = Arch == kPlain ? 1 : Bytes(Arch);
+  static constexpr index_t value = Arch == kAVX512 ? 6 : Arch == kAVX2 ? 5 : 4;  ///< 4, 5 or 6: multiples of 16, 32 or 64 bytes
 };
-/// Is a pitch, or an address, a multiple of AlignBytes?
+/// Is a pitch in bytes, or an address, a multiple of 1 << AlignBytes?
 template <PacketArch Arch = kDefaultArch>
 inline bool CheckAlign(std::size_t pitch) {
-  return pitch % static_cast<std::size_t>(AlignBytes<Arch>::value) == 0;
+  return pitch % (std::size_t{1} << AlignBytes<Arch>::value) == 0;
 }
 template <PacketArch Arch = kDefaultArch>
 inline bool CheckAlign(const void* address) {
@@ -82,22 +82,28 @@ inline index_t LowerAlign(index_t size) {
 /// A packet of DType: f32, f64, i32 or i64.
 template <typename DType, PacketArch Arch = kDefaultArch>
 struct Packet {
-  static constexpr index_t kSize = simd::kWidth<Vector<DType, Arch>>;
-  Vector<DType, Arch> data_;
+  static constexpr index_t kSize = simd::kWidth<Vector<DType, Arch>>;  ///< elements side by side
+  Vector<DType, Arch> data_;  ///< the register
 
   Packet() = default;
+  /// A register's elements.
   explicit Packet(Vector<DType, Arch> data) : data_(data) {}
+  /// All elements become `s`.
   Packet& operator=(DType s) { return *this = Fill(s); }
 
+  /// All elements `s`.
   static Packet Fill(DType s) { return Packet(simd::fill<Vector<DType, Arch>>(s)); }
   /// From any address; alignment is not needed.
   static Packet Load(const DType* p) { return Packet(simd::load<Vector<DType, Arch>>(p)); }
+  /// The same: from any address.
   static Packet LoadUnAligned(const DType* p) { return Load(p); }
   /// The first n lanes, the others zero; nothing past p + n is read.
   static Packet LoadHead(const DType* p, index_t n) {
     return Packet(simd::load_head<Vector<DType, Arch>>(p, n));
   }
+  /// All lanes, to any address.
   void Store(DType* p) const { simd::store(p, data_); }
+  /// The same: to any address.
   void StoreUnAligned(DType* p) const { Store(p); }
   /// The first n lanes; nothing past p + n is written.
   void StoreHead(DType* p, index_t n) const { simd::store_head(p, data_, n); }
@@ -130,8 +136,10 @@ inline constexpr bool kTakes = detail::Takes<OP, V...>::value;
 template <typename OP, typename DType, PacketArch Arch = kDefaultArch>
 struct PacketOp {
   using V = Vector<DType, Arch>;
+  /// Is there a Map?
   static constexpr bool kEnabled =
       kTakes<OP, V> || kTakes<OP, V, V> || kTakes<OP, V, V, V> || kTakes<OP, V, V, V, V>;
+  /// OP of one to four packets, lane by lane.
   template <typename... Rest>
   static Packet<DType, Arch> Map(Packet<DType, Arch> first, Rest... rest) {
     return Packet<DType, Arch>(OP::MapPacket(first.data_, rest.data_...));
@@ -141,9 +149,11 @@ struct PacketOp {
 /// Joins a packet with what lies at the destination, all of it or its first n lanes.
 template <typename SV, typename DType, PacketArch Arch = kDefaultArch>
 struct Saver {
+  /// *dst SV= src for kSize elements.
   static void Save(DType* dst, Packet<DType, Arch> src) {
     PacketOp<typename SV::OPType, DType, Arch>::Map(Packet<DType, Arch>::Load(dst), src).Store(dst);
   }
+  /// The same for the first n; nothing past dst + n is read or written.
   static void SaveHead(DType* dst, Packet<DType, Arch> src, index_t n) {
     PacketOp<typename SV::OPType, DType, Arch>::Map(Packet<DType, Arch>::LoadHead(dst, n), src)
         .StoreHead(dst, n);

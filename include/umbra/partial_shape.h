@@ -26,6 +26,10 @@ struct AutoBroadcastSpec {
   std::int64_t axis = -1;  ///< of kPdpd, in the first shape
 };
 
+namespace op {
+using umbra::AutoBroadcastSpec;
+}
+
 /// An extent that is either known (static) or not known before run time (dynamic).
 ///
 /// Beyond nGraph's class, a dynamic dimension may carry a symbol: dimensions with the same symbol

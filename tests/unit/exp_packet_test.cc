@@ -109,7 +109,7 @@ TYPED_TEST(ExpPacket, PlansOfThisWidthEqualScalars) {
     }
   EXPECT_EQ(packets.Eval(2, 36), plan.Eval(2, 36));
   Tensor<cpu, 2, T>& handle = dst;
-  expr::MapPacketPlan<sv::plusto>(&handle, packets);
+  expr::MapPacketPlan<sv::plusto>(handle, packets);
   for (index_t y = 0; y < 3; ++y)
     for (index_t x = 0; x < 37; ++x) EXPECT_EQ(dst[y][x], 1 + plan.Eval(y, x));
   expr::MapPlan<sv::minusto>(&handle, plan);
@@ -130,6 +130,20 @@ TEST(ExpPacketOp, SaysWhichExpressionsHavePackets) {
   EXPECT_EQ((expr::ExpInfo<std::decay_t<decltype(sum)>>::kDim), 2);
   EXPECT_EQ((expr::ExpInfo<std::decay_t<decltype(sum)>>::kDevMask), cpu::kDevMask);
   EXPECT_EQ((expr::ExpInfo<expr::ScalarExp<float>>::kDim), 0);
+  EXPECT_TRUE((expr::PacketCheck<float>::kPass && expr::PacketCheck<double, packet::kSSE2>::kPass));
+  EXPECT_FALSE((expr::PacketCheck<unsigned>::kPass || expr::PacketCheck<half_t>::kPass));
+}
+
+TEST(ExpPacketOp, TypeCheckSaysWhatFits) {
+  using Matrix = Tensor<cpu, 2>;
+  using expr::TypeCheck;
+  static_assert(TypeCheck<cpu, 2, float, Matrix>::kMapPass && TypeCheck<cpu, 2, float, Matrix>::kExpDim == 2);
+  static_assert(TypeCheck<cpu, 2, float, expr::ScalarExp<float>>::kMapPass && TypeCheck<gpu, 2, float, expr::ScalarExp<float>>::kDevPass);
+  static_assert(!TypeCheck<cpu, 1, float, Matrix>::kMapPass && TypeCheck<cpu, 1, float, Matrix>::kRedPass);
+  static_assert(!TypeCheck<gpu, 2, float, Matrix>::kDevPass && !TypeCheck<gpu, 1, float, Matrix>::kRedPass);
+  expr::TypeCheckPass<true>::Error_All_Tensor_in_Exp_Must_Have_Same_Type();
+  expr::TypeCheckPass<true>::Error_TypeCheck_Not_Pass_For_Reduce_Exp();
+  expr::TypeCheckPass<true>::Error_Expression_Does_Not_Meet_Dimension_Req();
 }
 
 TYPED_TEST(ExpPacket, Alignment) {
@@ -143,7 +157,8 @@ TYPED_TEST(ExpPacket, Alignment) {
   EXPECT_EQ((packet::LowerAlign<T, arch>(lanes - 1)), 0);
   alignas(64) char memory[128];
   EXPECT_TRUE(packet::CheckAlign<arch>(memory));
-  EXPECT_EQ(packet::CheckAlign<arch>(memory + 1), arch == packet::kPlain);
+  EXPECT_FALSE(packet::CheckAlign<arch>(memory + 1));
+  EXPECT_FALSE(packet::CheckAlign<arch>(memory + (std::size_t{1} << packet::AlignBytes<arch>::value) / 2));
   EXPECT_TRUE(packet::CheckAlign<arch>(std::size_t{64}));
 
   TensorContainer<cpu, 2, T> a(Shape2(3, 7), T(1)), b(Shape2(3, 7), T(2));
@@ -154,7 +169,8 @@ TYPED_TEST(ExpPacket, Alignment) {
   T* odd = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(storage.data()) + 63) / 64 * 64) + 1;
   const Tensor<cpu, 2, T> shifted(odd, Shape2(3, 7));
   const auto other = a + shifted;
-  EXPECT_EQ((expr::PacketAlignCheck<2, std::decay_t<decltype(other)>, arch>::Check(other)), arch == packet::kPlain);
+  EXPECT_EQ((expr::PacketAlignCheck<2, std::decay_t<decltype(other)>, arch>::Check(other)), false);
+  EXPECT_FALSE((expr::PacketAlignCheck<2, std::decay_t<decltype(a.T())>, arch>::Check(a.T())));
 
   std::size_t pitch = 0;
   void* rows = packet::AlignedMallocPitch(&pitch, 7 * sizeof(T), 3);

@@ -281,6 +281,14 @@ TEST_F(ExpReduceFloat, ReducersOfTheUser) {
   s = reduce_with_axis<CountPositive>(t, 1);
   EXPECT_EQ(s[0], 33);
   EXPECT_EQ(s[1], 32);
+  t[2][7] = 4;
+  s = reduce_except_dim<0, red::product>(t * 2.0f / 2.0f);
+  EXPECT_EQ(s[1], -1);
+  EXPECT_EQ(s[2], 4);
+  TensorContainer<cpu, 1> columns(Shape1(33));
+  columns = reduce_except_dim<1, red::maximum>(t);
+  EXPECT_EQ(columns[7], 4);
+  EXPECT_EQ(columns[5], 1);
 }
 
 TEST_F(ExpReduceFloat, BadAxesThrow) {

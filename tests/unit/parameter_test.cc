@@ -433,9 +433,11 @@ struct Kelvin {
   friend std::ostream& operator<<(std::ostream& out, Kelvin k) { return out << k.degrees; }
   friend std::istream& operator>>(std::istream& in, Kelvin& k) { return in >> k.degrees; }
 };
+namespace dmlc {
+DMLC_DECLARE_TYPE_NAME(Kelvin, "temperature")
+namespace parameter {
 template <>
-class umbra::parameter::FieldEntry<Kelvin>
-    : public dmlc::parameter::FieldEntryBase<dmlc::parameter::FieldEntry<Kelvin>, Kelvin> {
+class FieldEntry<Kelvin> : public FieldEntryBase<FieldEntry<Kelvin>, Kelvin> {
  public:
   void Set(void* head, const std::string& value) const override {
     if (value.empty() || value.back() != 'K') throw dmlc::ParamError("parameter '" + key_ + "': expected " + type_);
@@ -445,7 +447,8 @@ class umbra::parameter::FieldEntry<Kelvin>
  protected:
   void PrintValue(std::ostream& out, Kelvin value) const override { out << value << 'K'; }
 };
-DMLC_DECLARE_TYPE_NAME(Kelvin, "temperature");
+}  // namespace parameter
+}  // namespace dmlc
 struct KelvinParam : public dmlc::Parameter<KelvinParam> {
   Kelvin heat;
   DMLC_DECLARE_PARAMETER(KelvinParam) {

@@ -131,7 +131,7 @@ TEST(PartialShape, Broadcasts) {
   const auto merge = [](PartialShape a, const PartialShape& b, AutoBroadcastSpec rule) {
     return PartialShape::broadcast_merge_into(a, b, rule) ? Text(a) : std::string("no");
   };
-  const AutoBroadcastSpec none{}, numpy{AutoBroadcastSpec::kNumpy}, pdpd{AutoBroadcastSpec::kPdpd},
+  const op::AutoBroadcastSpec none{}, numpy{AutoBroadcastSpec::kNumpy}, pdpd{AutoBroadcastSpec::kPdpd},
       pdpd1{AutoBroadcastSpec::kPdpd, 1};
   EXPECT_EQ(merge({2, kAny}, {kAny, 3}, none), "{2,3}");
   EXPECT_EQ(merge({2, 1}, {2, 3}, none), "no");

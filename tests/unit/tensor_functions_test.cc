@@ -31,6 +31,8 @@ TEST(TensorFunctions, EngineAndStreams) {
   SetDevice<cpu>(0);
   EXPECT_NE(MessageOf([] { SetDevice<cpu>(1); }).find("one CPU"), std::string::npos);
   Stream<cpu>* stream = NewStream<cpu>();
+  stream->CreateBlasHandle();
+  stream->DestroyBlasHandle();
   stream->Wait();
   EXPECT_TRUE(stream->CheckIdle());
   DeleteStream(stream);

@@ -10,7 +10,8 @@ namespace umbra::expr {
 template <typename SrcExp, typename DType, int dimdst, int dimcast>
 struct Broadcast1DExp
     : MakeTensorExp<Broadcast1DExp<SrcExp, DType, dimdst, dimcast>, SrcExp, dimdst, DType> {
-  SrcExp src_;
+  SrcExp src_;  ///< of one axis
+  /// `src` along axis `dimcast` of `shape`, which it must fit; broadcast<dimcast>() checks it.
   Broadcast1DExp(const SrcExp& src, Shape<dimdst> shape) : src_(src) { this->shape_ = shape; }
 };
 
@@ -54,7 +55,7 @@ template <typename SrcExp, typename DType, int dimdst, int dimcast>
 struct ExpInfo<Broadcast1DExp<SrcExp, DType, dimdst, dimcast>> {
   static constexpr int kDim = dimdst;
   static constexpr int kDevMask = ExpInfo<SrcExp>::kDevMask;
-  static constexpr bool kPacket = ExpInfo<SrcExp>::kPacket;
+  static constexpr bool kPacket = PacketCheck<SrcExp>::kPass;
 };
 template <typename SrcExp, typename DType, int dimdst, int dimcast>
 struct AliasCheck<Broadcast1DExp<SrcExp, DType, dimdst, dimcast>> {
@@ -70,7 +71,8 @@ struct AliasCheck<Broadcast1DExp<SrcExp, DType, dimdst, dimcast>> {
 template <typename SrcExp, typename DType, int dimdst>
 struct BroadcastScalarExp
     : MakeTensorExp<BroadcastScalarExp<SrcExp, DType, dimdst>, SrcExp, dimdst, DType> {
-  SrcExp src_;
+  SrcExp src_;  ///< of one element
+  /// `src` as every element of `shape`.
   BroadcastScalarExp(const SrcExp& src, Shape<dimdst> shape) : src_(src) { this->shape_ = shape; }
 };
 

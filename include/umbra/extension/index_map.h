@@ -19,10 +19,11 @@ namespace umbra::expr {
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct IndexMapExp
     : MakeTensorExp<IndexMapExp<Map, DType, dimdst, Srcs...>, void, dimdst, DType> {
-  std::array<index_t, 3 * map::kMaxRank> params_{};
-  int num_params_ = 0;
-  std::tuple<Srcs...> src_;
+  std::array<index_t, 3 * map::kMaxRank> params_{};  ///< whole numbers of the map: axes, sizes, steps
+  int num_params_ = 0;  ///< how many of them there are
+  std::tuple<Srcs...> src_;  ///< what positions are read from
 
+  /// The map of `src` with `params`. Throws umbra::Error if ranks, parameters or extents do not fit the map.
   IndexMapExp(std::initializer_list<index_t> params, const Srcs&... src)
       : IndexMapExp(params.begin(), static_cast<int>(params.size()), src...) {}
   IndexMapExp(const index_t* params, int count, const Srcs&... src)
@@ -42,11 +43,13 @@ struct IndexMapExp
     }
   }
 
+  /// The definition, with its parameters.
   Map MakeMap() const {
     if constexpr (Map::kParams >= 0) return Map(params_.data());
     else return Map(params_.data(), num_params_);
   }
 
+  /// Ranks and extents of the sources.
   map::Extents<index_t> SourceExtents() const {
     map::Extents<index_t> in;
     std::size_t k = 0;
@@ -88,10 +91,10 @@ struct NumberContext {
   template <typename R>
   bool HasIdentity() const {
     if constexpr (!std::is_integral_v<DType> || sizeof(DType) < sizeof(index_t)) return true;
-    else return R::template Initial<DType>() == 0 || R::template Initial<DType>() == 1;
+    else return red::InitialOf<R, DType>() == 0 || red::InitialOf<R, DType>() == 1;
   }
   template <typename R>
-  double Identity() const { return static_cast<double>(R::template Initial<DType>()); }
+  double Identity() const { return static_cast<double>(red::InitialOf<R, DType>()); }
 
   DType Load(int k, const map::Position<index_t>& p) const { return LoadAs<DType>(k, p); }
   index_t LoadPosition(int k, const map::Position<index_t>& p) const { return LoadAs<simd::i64>(k, p); }
@@ -104,7 +107,7 @@ struct NumberContext {
 
   template <typename R, typename Body>
   DType Reduce(std::initializer_list<index_t> sizes, const Body& body) const {
-    DType total = R::template Initial<DType>();
+    DType total = red::InitialOf<R, DType>();
     std::array<index_t, map::kMaxRank> window{};
     Loop<R>(sizes.begin(), sizes.end(), 0, &window, &total, body);
     return total;
@@ -252,9 +255,12 @@ template <int axis, typename Device, int dim, typename DType>
 class SliceTarget : public AssignableMap<SliceTarget<axis, Device, dim, DType>, map::slice, Device, DType, dim,
                                          Tensor<Device, dim, DType>> {
  public:
+  /// Elements begin .. end - 1 of axis `axis` of `x`; slice<axis>() makes it. Throws umbra::Error unless 0 <= begin
+  /// <= end <= extent.
   SliceTarget(const Tensor<Device, dim, DType>& x, index_t begin, index_t end)
       : SliceTarget::AssignableMap({axis, begin, end}, x), x_(x), begin_(begin) {}
   using SliceTarget::AssignableMap::operator=;
+  /// Joins `value`, of the slice's shape, into the slice.
   template <typename Saver>
   void Put(const Tensor<Device, dim, DType>& value) const {
     const Tensor<Device, 2, DType> rows = value.FlatTo2D();
@@ -326,8 +332,10 @@ class ConcatTarget : public AssignableMap<ConcatTarget<axis, Device, dim, DType>
                                           Tensor<Device, dim, DType>, Tensor<Device, dim, DType>> {
  public:
   using Part = Tensor<Device, dim, DType>;
+  /// `a`, then `b`; concat<axis>() makes it. Throws umbra::Error if extents other than along `axis` differ.
   ConcatTarget(const Part& a, const Part& b) : ConcatTarget::AssignableMap({axis}, a, b), a_(a), b_(b) {}
   using ConcatTarget::AssignableMap::operator=;
+  /// Joins `value`, of the shape of both, into its two parts.
   template <typename Saver>
   void Put(const Part& value) {
     const index_t middle = a_.shape_[axis];
@@ -417,11 +425,12 @@ inline auto range(DType start, DType stop, DType step = 1, index_t repeat = 1) {
              ScalarExp<DType>(step) +
          ScalarExp<DType>(start);
 }
-/// Row index[i] of the matrix `x`, for every position i of `index`; positions beyond it are clipped. Here and below an
-/// index has any dtype that has numbers; fractions are cut off, NaN is 0.
+/// x[index[i]] for every position i of `index`: rows of a matrix, elements of a vector; the axes are those of `index`,
+/// then those of `x` but its first. Positions beyond axis 0 are clipped. Here and below an index has any dtype that has
+/// numbers; fractions are cut off, NaN is 0.
 template <typename I, typename E, typename IType, typename DType, int itype, int etype>
 inline auto take(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& x) {
-  return IndexMapExp<map::take, DType, ExpInfo<I>::kDim + 1, I, E>({}, index.self(), x.self());
+  return IndexMapExp<map::take, DType, ExpInfo<I>::kDim + ExpInfo<E>::kDim - 1, I, E>({}, index.self(), x.self());
 }
 /// The gradient of take(index, x) for an x of `rows` rows: the rows of `grad` summed by index. Costs
 /// rows times the elements of `grad`; AddTakeGrad adds in place in one pass.

@@ -29,7 +29,7 @@ template <typename Reducer>
 inline constexpr bool kGivesPosition<Reducer, std::void_t<typename Reducer::Extreme>> = true;
 // Does the reducer join elements one by one, from a first value on?
 template <typename Reducer, typename = void>
-inline constexpr bool kHasInitial = false;
+inline constexpr bool kHasInitial = red::detail::kSetsInitial<Reducer>;
 template <typename Reducer>
 inline constexpr bool kHasInitial<Reducer, std::void_t<decltype(Reducer::template Initial<float>())>> = true;
 /// What is joined: for the mean, the sum.
@@ -77,7 +77,7 @@ inline V ReduceSteps(index_t count, const Get& get) {
   using DType = simd::Elem<V>;
   using Total = Wide<Reducer, DType>;
   constexpr int kSize = simd::kWidth<V>;
-  const V initial = simd::fill<V>(Reducer::template Initial<DType>());
+  const V initial = simd::fill<V>(red::InitialOf<Reducer, DType>());
   V joined = initial;
   for (index_t k = 0; k < count && k < kReduceBlock; ++k) Reducer::Reduce(joined, get(k));
   if (count <= kReduceBlock) return joined;
@@ -101,11 +101,11 @@ inline V ReduceSteps(index_t count, const Get& get) {
 template <typename Reducer, typename E, typename DType>
 inline Wide<Reducer, ComputeOf<DType>> ReduceRow(const Plan<E, DType>& plan, index_t y, index_t n) {
   using Total = Wide<Reducer, ComputeOf<DType>>;
-  Total total = Reducer::template Initial<Total>();
-  if constexpr (ExpInfo<E>::kPacket && kJoinsPackets<Reducer>) {
+  Total total = red::InitialOf<Reducer, Total>();
+  if constexpr (PacketCheck<E>::kPass && kJoinsPackets<Reducer>) {
     using V = packet::Vector<DType>;
     constexpr index_t kSize = simd::kWidth<V>, kParts = 4;
-    const DType initial = Reducer::template Initial<DType>();
+    const DType initial = red::InitialOf<Reducer, DType>();
     for (index_t x = 0; x < n;) {
       V parts[kParts];
       for (V& part : parts) part = simd::fill<V>(initial);
@@ -137,9 +137,10 @@ template <typename Reducer, typename SrcExp, typename DType, int dimsrc, int dim
 struct ReduceWithAxisExp
     : MakeTensorExp<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>, SrcExp,
                     dimdst, DType> {
-  SrcExp src_;
-  int axis_;
-  index_t count_, inner_, last_;
+  SrcExp src_;  ///< what is reduced
+  int axis_;  ///< the axis that is joined
+  index_t count_, inner_, last_;  ///< see above; last_: the extent of the source's last axis
+  /// `src` reduced along `axis`. Throws umbra::Error if it does not have the axis.
   ReduceWithAxisExp(const SrcExp& src, int axis) : src_(src), axis_(axis) {
     const Shape<dimsrc> shape = ShapeCheck<dimsrc, SrcExp>::Check(src);
     Require(axis >= 0 && axis < dimsrc, "reduction over axis ", axis, " of shape ", shape,
@@ -224,7 +225,7 @@ template <typename Reducer, typename SrcExp, typename DType, int dimsrc, int dim
 struct ExpInfo<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>> {
   static constexpr int kDim = dimdst;
   static constexpr int kDevMask = ExpInfo<SrcExp>::kDevMask;
-  static constexpr bool kPacket = ExpInfo<SrcExp>::kPacket && detail::kJoinsPackets<Reducer>;
+  static constexpr bool kPacket = PacketCheck<SrcExp>::kPass && detail::kJoinsPackets<Reducer>;
 };
 template <typename Reducer, typename SrcExp, typename DType, int dimsrc, int dimdst, bool keepdim>
 struct AliasCheck<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keepdim>> {
@@ -241,9 +242,10 @@ struct AliasCheck<ReduceWithAxisExp<Reducer, SrcExp, DType, dimsrc, dimdst, keep
 template <typename SrcExp, typename DType, typename Reducer, int dimkeep>
 struct ReduceTo1DExp
     : MakeTensorExp<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>, SrcExp, 1, DType> {
-  static constexpr int kSrcDim = ExpInfo<SrcExp>::kDim;
-  SrcExp src_;
-  index_t outer_, inner_, last_;
+  static constexpr int kSrcDim = ExpInfo<SrcExp>::kDim;  ///< the rank of the source
+  SrcExp src_;  ///< what is reduced
+  index_t outer_, inner_, last_;  ///< elements before and behind the axis that stays, and the extent of the last axis
+  /// `src` joined over all axes but `dimkeep`. Throws umbra::Error if operands of `src` differ in shape.
   explicit ReduceTo1DExp(const SrcExp& src) : src_(src) {
     const Shape<kSrcDim> shape = ShapeCheck<kSrcDim, SrcExp>::Check(src);
     this->shape_[0] = shape[dimkeep];
@@ -253,6 +255,14 @@ struct ReduceTo1DExp
   }
 };
 
+/// The elements joined by Reducer (red::sum, maximum, minimum or product) over all axes but `dimkeep`: a vector.
+template <int dimkeep, typename Reducer, typename SrcExp, typename DType, int etype>
+inline ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep> reduce_except_dim(const Exp<SrcExp, DType, etype>& src) {
+  static_assert(0 <= dimkeep && dimkeep < ExpInfo<SrcExp>::kDim, "umbra: reduce_except_dim<axis>: the axis is beyond the rank");
+  static_assert(detail::kHasInitial<Reducer>, "umbra: reduce_except_dim joins by sum, maximum, minimum or product; use "
+                                              "reduce_with_axis for mean, argmax and argmin");
+  return ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>(src.self());
+}
 /// The sums over all axes but `dimkeep`.
 template <int dimkeep, typename SrcExp, typename DType, int etype>
 inline ReduceTo1DExp<SrcExp, DType, red::sum, dimkeep> sumall_except_dim(
@@ -279,7 +289,7 @@ struct Plan<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>, DType> {
                                                  [&](index_t k) { return ComputeOf<DType>(src_.Eval(k, x)); });
     } else {
       using Total = detail::Wide<Reducer, ComputeOf<DType>>;
-      Total total = Reducer::template Initial<Total>();
+      Total total = red::InitialOf<Reducer, Total>();
       const index_t rows = last_ == 0 ? 0 : inner_ / last_;
       for (index_t o = 0; o < outer_; ++o)
         for (index_t i = 0; i < rows; ++i)
@@ -306,7 +316,7 @@ template <typename SrcExp, typename DType, typename Reducer, int dimkeep>
 struct ExpInfo<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>> {
   static constexpr int kDim = 1;
   static constexpr int kDevMask = ExpInfo<SrcExp>::kDevMask;
-  static constexpr bool kPacket = ExpInfo<SrcExp>::kPacket && detail::kJoinsPackets<Reducer>;
+  static constexpr bool kPacket = PacketCheck<SrcExp>::kPass && detail::kJoinsPackets<Reducer>;
 };
 template <typename SrcExp, typename DType, typename Reducer, int dimkeep>
 struct AliasCheck<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>> {
@@ -344,6 +354,7 @@ inline void MapReduceKeepHighDim(Tensor<Device, 1, DType>* dst, const Exp<E, DTy
 namespace umbra {
 using expr::MapReduceKeepHighDim;
 using expr::MapReduceKeepLowest;
+using expr::reduce_except_dim;
 using expr::reduce_keepdim;
 using expr::reduce_with_axis;
 using expr::sum_rows;
