@@ -63,17 +63,18 @@ namespace expr {
 /// the sequence of the key.
 template <typename Distribution, typename DType, int dim>
 struct RandomExp : MakeTensorExp<RandomExp<Distribution, DType, dim>, void, dim, DType> {
+  /// Numbers `first`, `first` + 1, ... of the sequence of `key`, in `shape`; Random::uniform and gaussian make it.
   RandomExp(Distribution distribution, const Shape<dim>& shape, std::uint64_t key, std::uint64_t first)
       : distribution_(distribution), key_(key), first_(first) {
     this->shape_ = shape;
   }
-  Distribution distribution_;
-  std::uint64_t key_, first_;
+  Distribution distribution_;  ///< what words become
+  std::uint64_t key_, first_;  ///< see above
 };
 template <typename Distribution, typename DType, int dim>
 struct ExpInfo<RandomExp<Distribution, DType, dim>> {
   static constexpr int kDim = dim;
-  static constexpr int kDevMask = cpu::kDevMask;
+  static constexpr int kDevMask = cpu::kDevMask | gpu::kDevMask;
   static constexpr bool kPacket = kHasPackets<DType>;
 };
 template <typename Distribution, typename DType, int dim>
@@ -93,31 +94,35 @@ struct Plan<RandomExp<Distribution, DType, dim>, DType> {
 };
 }  // namespace expr
 
-/// Draws random numbers; the same seed gives the same numbers, in the order of the calls. Every call takes
-/// numbers of its own.
+/// Draws random numbers of DType, float or double; the same seed gives the same numbers, in the order of the calls, on
+/// every device, but for the last bits of normal numbers, whose logarithm and cosine a GPU may round otherwise. Every
+/// call takes numbers of its own. On a GPU they are drawn by generated kernels: include umbra/jit.h.
 template <typename Device, typename DType = default_real_t>
 class Random {
   static_assert(std::is_floating_point_v<DType>, "umbra: Random draws float or double");
-  static_assert(Device::kDevCPU, "umbra: Random draws on the CPU; copy the tensor to the device");
 
  public:
+  /// The sequence of `seed`, from its beginning.
   explicit Random(std::uint64_t seed) { Seed(seed); }
+  /// Begins the sequence of `seed`.
   void Seed(std::uint64_t seed) {
     seed_ = seed;
     next_ = 0;
   }
+  /// The seed of the sequence that is drawn from.
   std::uint64_t GetSeed() const { return seed_; }
-  void set_stream(Stream<Device>*) {}
+  /// Where a GPU draws for tensors that have no stream of their own; the CPU draws at once.
+  void set_stream(Stream<Device>* stream) { stream_ = stream; }
 
   /// Uniform in [a, b): every element of `dst`. Throws umbra::Error unless a <= b, both finite.
   template <int dim>
   void SampleUniform(Tensor<Device, dim, DType>* dst, DType a = 0, DType b = 1) {
-    expr::MapExp<sv::saveto>(dst, uniform(dst->shape_, a, b));
+    Draw(*dst, uniform(dst->shape_, a, b));
   }
   /// Normal with mean `mu` and standard deviation `sigma`: every element of `dst`.
   template <int dim>
   void SampleGaussian(Tensor<Device, dim, DType>* dst, DType mu = 0, DType sigma = 1) {
-    expr::MapExp<sv::saveto>(dst, gaussian(dst->shape_, mu, sigma));
+    Draw(*dst, gaussian(dst->shape_, mu, sigma));
   }
   /// A tensor of `shape` with uniform or normal elements, as an expression: nothing is stored, it is fused into a
   /// compiled kernel, and it can be evaluated any number of times, with the same result.
@@ -127,30 +132,67 @@ class Random {
             "): two finite numbers in ascending order are expected");
     return Take(detail::Uniform<DType>{a, b, a == b ? a : std::nextafter(b, a)}, shape);
   }
+  /// The same for a normal distribution.
   template <int dim>
   expr::RandomExp<detail::Gaussian<DType>, DType, dim> gaussian(const Shape<dim>& shape, DType mu = 0, DType sigma = 1) {
     return Take(detail::Gaussian<DType>{mu, sigma}, shape);
   }
-  /// Brings the rows of `data` into a random order, every order equally likely.
+  /// Brings the sub-tensors data[0], data[1], ..., of a vector the elements, into a random order, every order equally
+  /// likely, and the same on every device.
   template <int dim, typename T>
   void Shuffle(Tensor<Device, dim, T>* data) {
     expr::CheckTensor(*data);
-    for (index_t i = data->size(0) - 1; i > 0; --i) {
-      const double u = simd::random_uniform<double>(static_cast<simd::i64>(next_++), static_cast<simd::i64>(seed_));
-      const auto j = static_cast<index_t>(u * static_cast<double>(i + 1));
-      if (i == j) continue;
-      if constexpr (dim == 1) {
-        std::swap(data->dptr_[i], data->dptr_[j]);
-      } else {
-        TensorContainer<Device, dim - 1, T> row(data->shape_.SubShape());
-        Copy<dim - 1, T>(row, (*data)[i]);
-        Copy<dim - 1, T>((*data)[i], (*data)[j]);
-        Copy<dim - 1, T>((*data)[j], row);
-      }
+    if constexpr (!Device::kDevCPU) {
+      TensorContainer<cpu, 1, index_t> order(Shape1(data->size(0)));
+      for (index_t i = 0; i < order.size(0); ++i) order[i] = i;
+      Shuffle(static_cast<Tensor<cpu, 1, index_t>*>(&order), [](auto* o, index_t i, index_t j) { std::swap((*o)[i], (*o)[j]); });
+      Reorder(*data, order);
+    } else {
+      Shuffle(data, [](Tensor<Device, dim, T>* t, index_t i, index_t j) {
+        if constexpr (dim == 1) {
+          std::swap(t->dptr_[i], t->dptr_[j]);
+        } else {
+          TensorContainer<Device, dim - 1, T> row(t->shape_.SubShape());
+          Copy<dim - 1, T>(row, (*t)[i]);
+          Copy<dim - 1, T>((*t)[i], (*t)[j]);
+          Copy<dim - 1, T>((*t)[j], row);
+        }
+      });
     }
   }
 
  private:
+  // Exchanges pairs of sub-tensors by swap(data, i, j), so that every order is equally likely.
+  template <typename Data, typename Swap>
+  void Shuffle(Data* data, const Swap& swap) {
+    for (index_t i = data->size(0) - 1; i > 0; --i) {
+      const double u = simd::random_uniform<double>(static_cast<simd::i64>(next_++), static_cast<simd::i64>(seed_));
+      const auto j = static_cast<index_t>(u * static_cast<double>(i + 1));
+      if (i != j) swap(data, i, j);
+    }
+  }
+  // data[i] = data[order[i]], in the stream that Draw takes.
+  template <int dim, typename T>
+  void Reorder(const Tensor<Device, dim, T>& data, const Tensor<cpu, 1, index_t>& order) {
+    if (data.shape_.Size() == 0) return;
+    Stream<Device>* const stream = data.stream_ != nullptr ? data.stream_ : stream_;
+    TensorContainer<Device, 1, index_t> there(order.shape_);
+    Copy<1, index_t>(there, order, stream);
+    const index_t width = dim == 1 ? 1 : data.shape_[dim - 1], pitch = dim == 1 ? 1 : static_cast<index_t>(data.template MemSize<1>());
+    const index_t parts = dim == 1 ? 1 : data.shape_.ProdShape(1, dim - 1);
+    TensorContainer<Device, 2, T> reordered(Shape2(order.size(0), width));
+    reordered.stream_ = stream;
+    for (index_t k = 0; k < parts; ++k) {
+      Tensor<Device, 2, T> part(data.dptr_ + k * data.stride_, reordered.shape_, pitch, stream);
+      reordered = expr::take(static_cast<const Tensor<Device, 1, index_t>&>(there), part);
+      Copy<2, T>(part, reordered, stream);
+    }
+  }
+  template <int dim, typename E>
+  void Draw(Tensor<Device, dim, DType> dst, const E& numbers) {
+    if (dst.stream_ == nullptr) dst.stream_ = stream_;
+    expr::MapExp<sv::saveto>(&dst, numbers);
+  }
   template <typename Distribution, int dim>
   expr::RandomExp<Distribution, DType, dim> Take(const Distribution& distribution, const Shape<dim>& shape) {
     const std::uint64_t first = next_;
@@ -159,6 +201,7 @@ class Random {
   }
 
   std::uint64_t seed_ = 0, next_ = 0;  // the next number that nobody has drawn
+  Stream<Device>* stream_ = nullptr;
 };
 
 }  // namespace umbra

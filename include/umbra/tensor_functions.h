@@ -216,6 +216,22 @@ inline void VectorDot(Tensor<cpu, 1, DType> dst, const Tensor<cpu, 1, DType>& lh
     blas::Gemm<DType>(false, false, 1, 1, lhs.size(0), DType(1), lhs.dptr_, lhs.size(0), rhs.dptr_, 1,
                       DType(0), dst.dptr_, 1);
 }
+namespace detail {
+/// Rows, columns and inner extent of each product of a batch. Throws umbra::Error if the tensors do not fit.
+struct BatchExtents {
+  index_t m, n, k;
+};
+template <bool transpose_left, bool transpose_right, typename Device, typename DType>
+inline BatchExtents BatchExtentsOf(const Tensor<Device, 3, DType>& dst, const Tensor<Device, 3, DType>& lhs,
+                                   const Tensor<Device, 3, DType>& rhs) {
+  const BatchExtents e{dst.size(1), dst.size(2), lhs.size(transpose_left ? 1 : 2)};
+  RequireShapes(lhs.size(0) == dst.size(0) && rhs.size(0) == dst.size(0) && lhs.size(transpose_left ? 2 : 1) == e.m &&
+                    rhs.size(transpose_right ? 1 : 2) == e.n && rhs.size(transpose_right ? 2 : 1) == e.k,
+                "BatchGEMM");
+  RequireMemory("BatchGEMM", dst, lhs, rhs);
+  return e;
+}
+}  // namespace detail
 /// dst[k] = alpha * op(lhs[k]) . op(rhs[k]) + beta * dst[k] for every matrix k. `workspace` is for
 /// other devices; the CPU needs none.
 template <bool transpose_left, bool transpose_right, typename DType>
@@ -223,14 +239,7 @@ inline void BatchGEMM(Tensor<cpu, 3, DType> dst, const Tensor<cpu, 3, DType>& lh
                       const Tensor<cpu, 3, DType>& rhs, DType alpha, DType beta,
                       Tensor<cpu, 1, DType*> workspace = Tensor<cpu, 1, DType*>()) {
   (void)workspace;
-  const index_t m = dst.size(1), n = dst.size(2);
-  const index_t k = transpose_left ? lhs.size(1) : lhs.size(2);
-  detail::RequireShapes(lhs.size(0) == dst.size(0) && rhs.size(0) == dst.size(0) &&
-                            lhs.size(transpose_left ? 2 : 1) == m &&
-                            rhs.size(transpose_right ? 1 : 2) == n &&
-                            rhs.size(transpose_right ? 2 : 1) == k,
-                        "BatchGEMM");
-  detail::RequireMemory("BatchGEMM", dst, lhs, rhs);
+  const auto [m, n, k] = detail::BatchExtentsOf<transpose_left, transpose_right>(dst, lhs, rhs);
   for (index_t b = 0; b < dst.size(0); ++b)
     blas::Gemm<DType>(transpose_left, transpose_right, m, n, k, alpha, lhs[b].dptr_, lhs.stride_,
                       rhs[b].dptr_, rhs.stride_, beta, dst[b].dptr_, dst.stride_);

@@ -32,6 +32,20 @@ bool StoresNothing(const KernelStep& step, const std::vector<TensorRef>& buffers
   });
 }
 
+// Which buffers some step reads or writes; of the others only the shape is asked for.
+std::vector<bool> Touched(const Program& program) {
+  std::vector<bool> touched(program.buffers.size(), false);
+  for (const auto& step : program.steps) {
+    if (const auto* kernel = std::get_if<KernelStep>(&step)) {
+      for (const Access& access : kernel->signature.operands) touched[static_cast<std::size_t>(access.buffer)] = true;
+    } else {
+      const auto& gemm = std::get<GemmStep>(step);
+      for (const int buffer : {gemm.a, gemm.b, gemm.c}) touched[static_cast<std::size_t>(buffer)] = true;
+    }
+  }
+  return touched;
+}
+
 // Makes the code of all steps, side by side: most of the time of a first call is spent here.
 void MakeCode(std::vector<CudaStep>* steps, const cuda::DeviceProperties& device) {
   std::atomic<std::size_t> next{0};
@@ -96,9 +110,10 @@ CudaCallSite::Prepared::Prepared(const Program& program, const Arguments& argume
   std::vector<TensorRef> buffers = arguments.inputs;
   buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
   CheckOverlaps(program, buffers);
+  const std::vector<bool> touched = Touched(program);
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const auto [first, last] = ByteRange(buffers[k]);
-    operands[k].bytes = static_cast<std::size_t>(last - first);
+    operands[k].bytes = touched[k] ? static_cast<std::size_t>(last - first) : 0;
     operands[k].first = operands[k].bytes == 0 ? 0 : first - static_cast<const char*>(buffers[k].data);
     operands[k].misalignment = Address(buffers[k].data) % kAlignment;
     if (program.buffers[k].kind != Buffer::Kind::kOutput) continue;

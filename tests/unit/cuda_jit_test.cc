@@ -1,6 +1,8 @@
 // Expressions of a GPU's tensors: the same C++ on both devices, the GPU being the emulator behind the stand-ins.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "tests/support/on_gpu.h"
@@ -132,6 +134,139 @@ TEST_F(CudaJit, FunctionsOverTensors) {
     ON_BOTH(VectorDot(Y, C, C));
     ExpectSame(y, 1e-5);
   }
+}
+
+TEST_F(CudaJit, RandomNumbers) {
+  Stream<gpu> stream;
+  auto y = Draw(Shape2(9, 33), &stream), a = Draw(Shape2(9, 33), &stream), b = Draw(Shape2(9, 33), &stream);
+  auto c = Draw(Shape1(33), &stream);
+  Random<cpu> host(77);
+  Random<gpu> there(77);
+  there.set_stream(&stream);
+  host.SampleUniform<2>(&y.host, -1, 3);
+  there.SampleUniform<2>(&y.there, -1, 3);
+  ExpectSame(y);
+  host.SampleGaussian<2>(&y.host, 5, 2);
+  there.SampleGaussian<2>(&y.there, 5, 2);
+  ExpectSame(y, 1e-6);
+  {  // without a stream of its own
+    TensorContainer<gpu, 1> none(Shape1(33));
+    there.SampleUniform<1>(&none);
+    host.SampleUniform<1>(&c.host);
+    c.there = none * 1.0f;
+    ExpectSame(c);
+  }
+  // Fused, and the same from either device's generator.
+  host.Seed(78);
+  const auto numbers = host.uniform(a.host.shape_);
+  ON_BOTH(Y = F<op::select>(F<op::lt>(numbers, scalar(0.8f)), A * 1.25f, A * 0.0f));
+  ExpectSame(y);
+  there.Seed(78);
+  y.there = there.uniform(y.there.shape_) - numbers;
+  y.host = 0.0f;
+  ExpectSame(y);
+  const auto more = host.uniform(c.host.shape_);
+  ON_BOTH(C += more * 2.0f);
+  ExpectSame(c);
+  Random<gpu, double> wide(~0ull);
+  Random<cpu, double> wide_host(~0ull);
+  auto doubles = Draw<double>(Shape3(2, 3, 5), &stream);
+  wide.SampleUniform<3>(&doubles.there);
+  wide_host.SampleUniform<3>(&doubles.host);
+  ExpectSame(doubles);
+  EXPECT_SAYS("ascending", there.SampleUniform<2>(&y.there, 3, 1));
+
+  host.Seed(5);
+  there.Seed(5);
+  host.Shuffle<2, float>(&a.host);
+  there.Shuffle<2, float>(&a.there);
+  ExpectSame(a);
+  host.Shuffle<1, float>(&c.host);
+  there.Shuffle<1, float>(&c.there);
+  ExpectSame(c);
+  host.Shuffle<3, double>(&doubles.host);
+  there.Shuffle<3, double>(&doubles.there);
+  ExpectSame(doubles);
+  // Columns of a wider matrix: what lies beside them stays.
+  Tensor<cpu, 2> columns(b.host.dptr_ + 3, Shape2(9, 4), b.host.stride_, nullptr);
+  Tensor<gpu, 2> columns_there(b.there.dptr_ + 3, Shape2(9, 4), b.there.stride_, &stream);
+  host.Shuffle<2, float>(&columns);
+  there.Shuffle<2, float>(&columns_there);
+  ExpectSame(b);
+}
+
+TEST_F(CudaJit, RowsByIndex) {
+  Stream<gpu> stream;
+  auto y = Draw(Shape2(9, 33), &stream), a = Draw(Shape2(20, 33), &stream);
+  auto b = Draw<std::int32_t>(Shape1(20), &stream), c = Draw<std::int32_t>(Shape1(20), &stream);
+  for (index_t k = 0; k < 20; ++k) {
+    b.host[k] = static_cast<std::int32_t>(k * 7 % 6 + 1);  // rows 0, 7 and 8 are named by none
+    c.host[k] = static_cast<std::int32_t>(19 - k);
+  }
+  Copy<1, std::int32_t>(b.there, b.host, &stream);
+  Copy<1, std::int32_t>(c.there, c.host, &stream);
+  ON_BOTH(AddTakeGrad(Y, B, A));
+  ExpectSame(y, 1e-6);
+  ON_BOTH(AddTakeGradLargeBatch(Y, B, C, A));
+  ExpectSame(y, 1e-6);
+  ON_BOTH(IndexFill(Y, B, A));
+  ExpectSame(y, 1e-6);
+  EXPECT_SAYS("IndexFill: the shapes", IndexFill(y.there, b.there.Slice(0, 3), a.there));
+}
+
+TEST_F(CudaJit, BatchesOfProducts) {
+  Stream<gpu> stream;
+  auto y = Draw(Shape3(4, 5, 7), &stream), a = Draw(Shape3(4, 5, 6), &stream), b = Draw(Shape3(4, 6, 7), &stream);
+  auto c = Draw(Shape3(4, 7, 6), &stream);
+  ON_BOTH((BatchGEMM<false, false>(Y, A, B, 2.0f, 0.5f)));
+  ExpectSame(y, 1e-5);
+  ON_BOTH((BatchGEMM<false, true>(Y, A, C, 1.0f, 0.0f)));
+  ExpectSame(y, 1e-5);
+  {
+    auto y = Draw(Shape3(4, 6, 6), &stream), c = Draw(Shape3(4, 5, 6), &stream);
+    ON_BOTH((BatchGEMM<true, false>(Y, A, C, 1.0f, 1.0f)));
+    ExpectSame(y, 1e-5);
+    EXPECT_SAYS("overlaps", (BatchGEMM<true, false>(y.there, y.there, y.there, 1.0f, 1.0f)));
+  }
+  EXPECT_SAYS("BatchGEMM: the shapes", (BatchGEMM<true, false>(y.there, a.there, b.there, 1.0f, 0.0f)));
+  TensorContainer<gpu, 3> none(Shape3(0, 5, 7)), left(Shape3(0, 5, 6)), right(Shape3(0, 6, 7));
+  BatchGEMM<false, false>(none, left, right, 1.0f, 0.0f);
+}
+
+TEST_F(CudaJit, Sorting) {
+  Stream<gpu> stream;
+  for (const index_t n : {1, 2, 3, 37, 64, 100}) {
+    SCOPED_TRACE(n);
+    auto keys = Draw(Shape1(n), &stream);
+    auto values = Draw<double>(Shape1(n), &stream);
+    auto segments = Draw<std::int32_t>(Shape1(n), &stream);
+    if (n > 3) keys.host[n / 2] = keys.host[1] = std::numeric_limits<float>::quiet_NaN();
+    for (index_t k = 0; k < n; ++k) values.host[k] = static_cast<double>(k);
+    Copy<1, float>(keys.there, keys.host, &stream);
+    Copy<1, double>(values.there, values.host, &stream);
+    for (const bool ascending : {true, false}) {
+      SortByKey(keys.host, values.host, ascending);
+      SortByKey(keys.there, values.there, ascending);
+      ExpectSame(values);  // among them equal keys, and NaN at the end
+    }
+    const index_t numbers = n > 3 ? n - 2 : n;
+    TensorContainer<cpu, 1> back(keys.host.shape_);
+    Copy<1, float>(back, keys.there, &stream);
+    for (index_t k = 0; k < n; ++k) EXPECT_EQ(std::isnan(back[k]), k >= numbers);
+    SortByKey(segments.host, values.host);
+    SortByKey(segments.there, values.there);
+    ExpectSame(segments);
+    ExpectSame(values);
+    for (index_t k = 0; k < n; ++k) segments.host[k] = static_cast<std::int32_t>(k * 7 % 3);
+    Copy<1, std::int32_t>(segments.there, segments.host, &stream);
+    VectorizedSort(values.host, segments.host);
+    VectorizedSort(values.there, segments.there);
+    ExpectSame(segments);
+    ExpectSame(values);
+  }
+  TensorContainer<gpu, 1> keys(Shape1(8), 0.0f), values(Shape1(7), 0.0f);
+  EXPECT_SAYS("SortByKey: the shapes", SortByKey(keys, values));
+  EXPECT_SAYS("overlaps", SortByKey(keys, keys));
 }
 
 TEST_F(CudaJit, BlobsAreTensorsToo) {

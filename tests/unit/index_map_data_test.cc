@@ -29,6 +29,11 @@ TEST(IndexMapData, FromData) {
   index[3] = -5;
   index[4] = 400;
   Check<2>("take beyond", [&] { return take(index, x * 2.0f); });
+  const auto vector = Drawn<1>(Shape1(11), 9);
+  Check<1>("take of a vector", [&] { return take(index, vector); });
+  Check<1>("take of a vector, inside", [&] { return F<op::exp>(take(index, vector) * 0.5f) - take(index, vector + 1.0f); });
+  const auto cube = Drawn<3>(Shape3(11, 3, 5), 8);
+  Check<3>("take of a tensor", [&] { return take(index, cube); });
   const auto grad = Drawn<2>(Shape2(23, 37), 5);
   Check<2>("take_grad", [&] { return take_grad(index, grad, 11); });
   Check<2>("one_hot_encode", [&] { return one_hot_encode(index, 13); });
@@ -298,6 +303,8 @@ TEST(IndexMapData, BadUse) {
   EXPECT_NE(MessageOf([&] { y = mask(v, x); }).find("mask: the extents 5 and 3 differ"), std::string::npos);
   EXPECT_NE(MessageOf([&] { jit(y) = transpose(x, Shape2(0, 0)); }).find("axis 0 is given twice"), std::string::npos);
   EXPECT_NE(MessageOf([&] { range(0.0f, 5.0f, -1.0f); }).find("range: no steps"), std::string::npos);
+  const auto five = Drawn<5>(Shape5(1, 1, 1, 1, 2), 3);
+  EXPECT_SAYS("take(index, x) of ranks 5 and 5", take(five, five));
 }
 
 }  // namespace

@@ -13,19 +13,20 @@ auto Clipped(C& c, int source, const Position<typename C::Index>& at, int k, int
   return Max(typename C::Index(0), Min(c.LoadPosition(source, at), last));
 }
 
-/// take(index, x): row index[i] of the matrix x for every i; positions beyond it are clipped.
+/// take(index, x): x[index[i]] for every i: an element of a vector, a row of a matrix, and so on; positions beyond
+/// axis 0 are clipped.
 struct take {
   static constexpr int kSources = 2, kParams = 0, kIndexSource = 0;
   explicit take(const index_t*) {}
   void Check(const int* ranks) const {
-    Require(ranks[1] == 2 && ranks[0] < kMaxRank, "take(index, x) takes rows of a matrix, rank ",
-            ranks[1], " given");
+    Require(ranks[1] >= 1 && Rank(ranks) <= kMaxRank, "take(index, x) of ranks ", ranks[0], " and ", ranks[1],
+            ": x has an axis, and the result at most ", kMaxRank);
   }
-  static constexpr int Rank(const int* ranks) { return ranks[0] + 1; }
+  static constexpr int Rank(const int* ranks) { return ranks[0] + ranks[1] - 1; }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     for (int d = 0; d < in.rank[0]; ++d) out[d] = in(0, d);
-    out[in.rank[0]] = in(1, 1);
+    for (int d = 1; d < in.rank[1]; ++d) out[in.rank[0] + d - 1] = in(1, d);
     RequireAtLeast("take", in(1, 0), 1);
   }
   template <typename C>
@@ -33,9 +34,9 @@ struct take {
     Position<typename C::Index> i, p;
     i.rank = c.rank(0);
     for (int d = 0; d < i.rank; ++d) i[d] = c.at(d);
-    p.rank = 2;
+    p.rank = c.rank(1);
     p[0] = Clipped(c, 0, i, 1, 0);
-    p[1] = c.at(i.rank);
+    for (int d = 1; d < p.rank; ++d) p[d] = c.at(i.rank + d - 1);
     return c.Load(1, p);
   }
 };

@@ -33,12 +33,12 @@ UMBRA_INLINE U times_low(U a, unsigned b) {
   return (a & 0xffffffffull) * factor;
 }
 
-// The block of a sequence; sequences of different `stream` have no block in common. What stands above the lower 32
+// The block of a sequence; sequences of different `kind` have no block in common. What stands above the lower 32
 // bits of a lane does not count.
 template <typename V>
-UMBRA_INLINE RandomWords<V> philox(V block, V key, unsigned stream) {
+UMBRA_INLINE RandomWords<V> philox(V block, V key, unsigned kind) {
   typedef packet<unsigned long long, kWidth<V>> U;
-  U c0 = __builtin_bit_cast(U, block), c1 = c0 >> 32, c2 = U{} + stream, c3 = U{};
+  U c0 = __builtin_bit_cast(U, block), c1 = c0 >> 32, c2 = U{} + kind, c3 = U{};
   U k0 = __builtin_bit_cast(U, key), k1 = k0 >> 32;
   for (int round = 0; round < 10; ++round) {
     const U p0 = times_low(c0, 0xD2511F53), p1 = times_low(c2, 0xCD9E8D57);
