@@ -15,11 +15,14 @@ namespace umbra::runtime {
 /// What calls have in common whose operands have the same dtypes, shapes and strides: of each operand a
 /// number for its rank and dtype, its extents, its strides in elements.
 struct Layout {
-  const index_t* words;
-  std::size_t size;
+  const index_t* words;  ///< of all operands, one after the other: kind, extents, strides
+  std::size_t size;  ///< how many words there are
 
+  /// The number that tells ranks and dtypes apart.
   static constexpr index_t Kind(int rank, DType dtype) { return rank * 256 + static_cast<index_t>(dtype); }
+  /// Words of an operand of that rank.
   static constexpr std::size_t SizeOf(int rank) { return 1 + 2 * static_cast<std::size_t>(rank); }
+  /// The rank that Kind was given.
   static constexpr int RankOf(index_t kind) { return static_cast<int>(kind / 256); }
   /// Takes the first operand off, whose elements are at `data`.
   TensorRef Next(void* data) {
@@ -36,6 +39,7 @@ struct Layout {
 /// program of one kernel it allocates nothing either.
 class CallSite {
  public:
+  /// A place that runs `program`, which must not be null.
   explicit CallSite(std::shared_ptr<const Program> program);
   ~CallSite();
   CallSite(const CallSite&) = delete;

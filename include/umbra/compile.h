@@ -24,10 +24,11 @@ enum class Engine {
 /// What Compile heeds; the initial values are the defaults of Init.
 struct CompileOptions : Parameter<CompileOptions> {
   std::string target;  ///< plain, sse2, avx2 or avx512; empty: the best that this CPU runs; cuda: a GPU
-  Engine engine = Engine::kJit;
-  bool use_disk_cache = true;
+  Engine engine = Engine::kJit;  ///< who compiles
+  bool use_disk_cache = true;  ///< kernels are looked for in the disk cache, and kept there
   bool background = false;  ///< the function is interpreted until a thread has compiled it
 
+  /// The options as names and words: of the tool, of the environment.
   UMBRA_DECLARE_PARAMETER(CompileOptions) {
     DescribeTarget(&UMBRA_DECLARE_FIELD(target));
     UMBRA_DECLARE_FIELD(engine).add_enum("jit", Engine::kJit).add_enum("system", Engine::kSystem)
@@ -50,6 +51,7 @@ struct CompileStatistics {
   int disk_hits = 0;    ///< kernels that came from the disk cache
   int memory_hits = 0;  ///< kernels that this process already had
   int loaded = 0;       ///< kernels whose code is mapped now
+  /// What compiling took, summed over kernels: milliseconds of wall time by stage.
   double front_end_ms = 0, optimise_ms = 0, codegen_ms = 0, link_ms = 0;
 };
 /// The counts of this process until now; any thread may ask.
@@ -77,6 +79,7 @@ class Function {
   /// Returns when Ready.
   void Wait() const;
 
+  /// Is there something to call? Not in a Function that was made without Compile.
   explicit operator bool() const { return impl_ != nullptr; }
 
  private:

@@ -28,15 +28,16 @@ void SetDevice(int device);
 
 /// What launching and compiling have to know of a device.
 struct DeviceProperties {
-  std::string name;
+  std::string name;  ///< as the driver gives it
   int major = 0, minor = 0;  ///< compute capability
-  int multiprocessors = 0, warp_size = 0;
+  int multiprocessors = 0, warp_size = 0;  ///< how many, and the threads of a warp
+  /// What a launch may ask for, and what is resident at once.
   int max_threads_per_block = 0, max_threads_per_multiprocessor = 0, max_blocks_per_multiprocessor = 0;
-  int registers_per_multiprocessor = 0;
-  int max_grid[3] = {0, 0, 0};
+  int registers_per_multiprocessor = 0;  ///< 32-bit ones
+  int max_grid[3] = {0, 0, 0};  ///< blocks along x, y and z
   std::size_t shared_per_block = 0;         ///< bytes that any kernel may have
   std::size_t shared_per_block_opt_in = 0;  ///< bytes with dynamic shared memory, which the loader asks for
-  std::size_t shared_per_multiprocessor = 0, l2_bytes = 0, memory_bytes = 0;
+  std::size_t shared_per_multiprocessor = 0, l2_bytes = 0, memory_bytes = 0;  ///< bytes
 };
 /// Those of a device, read once.
 const DeviceProperties& Properties(int device);
@@ -65,8 +66,8 @@ struct MemoryStatistics {
   std::size_t in_use = 0, peak_in_use = 0;  ///< bytes allocated by Umbra, and the most there have been
   std::size_t reserved = 0;                 ///< bytes taken from the device, those kept for reuse included
   std::size_t limit = 0;                    ///< of in_use; the most that a size_t holds if none was set
-  std::size_t device_free = 0, device_total = 0;
-  std::uint64_t allocations = 0;
+  std::size_t device_free = 0, device_total = 0;  ///< bytes, by the driver's account, other processes included
+  std::uint64_t allocations = 0;  ///< calls of Allocate until now
 };
 /// Those of `device`, of this moment.
 MemoryStatistics GetMemoryStatistics(int device);
@@ -140,6 +141,7 @@ class Graph {
   Graph() = default;
   /// Puts the whole sequence into `stream`.
   void Launch(StreamHandle stream) const;
+  /// Is there a graph to launch? Not in one that was made without Capture.
   explicit operator bool() const { return state_ != nullptr; }
 
   struct State;

@@ -16,6 +16,7 @@ namespace umbra::runtime {
 /// The counterpart of CallSite for programs on a GPU. Thread-safe.
 class CudaCallSite {
  public:
+  /// A place that runs `program`, which is compiled for GPUs and must not be null.
   explicit CudaCallSite(std::shared_ptr<const Program> program);
   ~CudaCallSite();
   CudaCallSite(const CudaCallSite&) = delete;

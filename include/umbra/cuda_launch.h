@@ -31,7 +31,7 @@ enum class CudaForm : std::uint8_t {
 
 /// Which text of a kernel a launch needs.
 struct CudaVariant {
-  CudaForm form = CudaForm::kElements;
+  CudaForm form = CudaForm::kElements;  ///< what a thread, a warp or a block works on
   bool vector = false;        ///< operands are read and written in packets of up to 16 bytes
   bool strided = false;       ///< operands may have any stride along the vector axis
   bool wide_index = false;    ///< offsets need 64 bits
@@ -42,13 +42,15 @@ struct CudaVariant {
     return static_cast<int>(form) * 16 + (vector ? 1 : 0) + (strided ? 2 : 0) + (wide_index ? 4 : 0) +
            (rows_in_scratch ? 8 : 0);
   }
+  /// How many variants there may be.
   static constexpr int kCount = 8 * 16;
+  /// The same form and the same properties?
   bool operator==(const CudaVariant& other) const { return index() == other.index(); }
 };
 
 /// What the code generator knows of a kernel whatever the variant.
 struct CudaSchedule {
-  bool reduces = false;
+  bool reduces = false;  ///< there is a reduction
   bool splits = false;   ///< one phase, so that several blocks may share a reduction
   int lanes = 4;         ///< elements of a packet
   int packets = 1;       ///< packets of an operand that a thread loads at once, of kElements: 1 or 2
@@ -66,18 +68,19 @@ struct CudaLimits {
 
 /// Threads along x, y and z.
 struct CudaDims {
-  unsigned x = 1, y = 1, z = 1;
+  unsigned x = 1, y = 1, z = 1;  ///< how many of each, 1 or more
 };
 
 /// A launch with everything decided but the addresses.
 struct CudaLaunch {
-  CudaVariant variant;
+  CudaVariant variant;  ///< the text to launch
   std::vector<index_t> stride;  ///< operand-major, as NAME_args wants it
   std::vector<index_t> extent;  ///< of the axes, then the numbers
-  CudaDims grid, block;
+  CudaDims grid, block;  ///< blocks of the launch, threads of a block
   std::size_t shared_bytes = 0;   ///< dynamic shared memory of a block; above 48 KiB a kernel has to ask for it
   std::size_t scratch_bytes = 0;  ///< device memory, 16-byte aligned, private to the launch
   CudaDims finish_grid, finish_block;  ///< of NAME_finish, where the form splits
+  /// Is NAME_finish launched after it?
   bool finishes() const {
     return variant.form == CudaForm::kRowSplit || variant.form == CudaForm::kColumnSplit;
   }

@@ -18,6 +18,7 @@ enum TypeFlag {
 template <typename T>
 struct DataType {
   using ScalarType = T;
+  /// The TypeFlag, and elements of it that make one number.
   static constexpr int kFlag = detail::RowOf(DTypeOf<T>::value).number, kLanes = 1;
 };
 

@@ -11,7 +11,7 @@ namespace umbra::expr {
 
 /// A GPU computes a batch of products at once: how many, and the elements from one matrix to the next.
 struct DotBatch {
-  index_t count = 1, lhs = 0, rhs = 0, dst = 0;
+  index_t count = 1, lhs = 0, rhs = 0, dst = 0;  ///< products, and the steps of the three operands
 };
 /// dst Saver= scale * op(a) . op(b) by BLAS, for all ranks but batches; EvalDot has checked the dtype.
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,

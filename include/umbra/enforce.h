@@ -12,13 +12,18 @@ namespace umbra {
 /// A condition that did not hold: where, which, and what was said about it.
 class EnforceNotMet : public Error {
  public:
+  /// At `line` of `file`, `condition` as it is written, and what was said about it; all stand in what().
   EnforceNotMet(const char* file, int line, const std::string& condition, const std::string& message)
       : Error(Text(file, line, condition, message)), file_(file), line_(line), condition_(condition),
         message_(message), what_(Error::what()) {}
   const char* what() const noexcept override { return what_.c_str(); }
+  /// The source file, as the compiler named it.
   const char* file() const { return file_; }
+  /// The line, from 1.
   int line() const { return line_; }
+  /// The text of the condition.
   const std::string& condition() const { return condition_; }
+  /// What was said about it, and by AppendMessage since.
   const std::string& message() const { return message_; }
   /// Adds what an outer function knows of the cause.
   void AppendMessage(const std::string& text) {

@@ -12,12 +12,14 @@ namespace umbra {
 /// given, where, and what to do.
 class Error : public std::runtime_error {
  public:
+  /// An error that says `message`.
   explicit Error(const std::string& message) : std::runtime_error(message) {}
 };
 
 /// A defect of Umbra itself. Worth a bug report; never the caller's fault.
 class InternalError : public std::logic_error {
  public:
+  /// A defect described by `message`.
   explicit InternalError(const std::string& message)
       : std::logic_error("internal error in Umbra: " + message) {}
 };

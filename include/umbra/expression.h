@@ -23,14 +23,17 @@ constexpr int kComplex = 7;
 /// Base of all expressions: `SubType` with elements of `DType`.
 template <typename SubType, typename DType, int exp_type>
 struct Exp {
+  /// The expression as what it is.
   const SubType& self() const { return *static_cast<const SubType*>(this); }
+  /// The same, to be changed.
   SubType* ptrself() { return static_cast<SubType*>(this); }
 };
 
 /// A number for every element.
 template <typename DType>
 struct ScalarExp : Exp<ScalarExp<DType>, DType, type::kMapper> {
-  DType scalar_;
+  DType scalar_;  ///< of every element
+  /// Implicit, so that numbers are expressions.
   ScalarExp(DType scalar) : scalar_(scalar) {}  // NOLINT: numbers are expressions
 };
 /// The number `s` as an expression, for operators written F<op>(x, scalar(s)).
@@ -42,7 +45,8 @@ inline ScalarExp<DType> scalar(DType s) {
 /// Elements converted to another dtype; see tcast.
 template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct TypecastExp : Exp<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType, etype> {
-  EType exp;
+  EType exp;  ///< what is converted
+  /// `e`, converted; see tcast.
   explicit TypecastExp(const EType& e) : exp(e) {}
 };
 /// Elements converted to DstDType: floats to integers truncate and saturate, NaN becomes 0.
@@ -55,32 +59,37 @@ inline TypecastExp<DstDType, SrcDType, EType, (etype | type::kMapper)> tcast(
 /// A matrix with rows and columns exchanged; `.T()` of a tensor.
 template <typename EType, typename DType>
 struct TransposeExp : Exp<TransposeExp<EType, DType>, DType, type::kChainer> {
-  EType exp;
+  EType exp;  ///< what is transposed
+  /// `e`, transposed.
   explicit TransposeExp(const EType& e) : exp(e) {}
+  /// The transpose of the transpose: the matrix itself.
   const EType& T() const { return exp; }
 };
 
 /// OP::Map of every element of an expression.
 template <typename OP, typename TA, typename DType, int etype>
 struct UnaryMapExp : Exp<UnaryMapExp<OP, TA, DType, etype>, DType, etype> {
-  TA src_;
+  TA src_;  ///< the operand
+  /// OP of `src`; F<OP>(src) makes it.
   explicit UnaryMapExp(const TA& src) : src_(src) {}
 };
 
 /// OP::Map of the elements of two expressions of one shape, of which one may be a number.
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct BinaryMapExp : Exp<BinaryMapExp<OP, TA, TB, DType, etype>, DType, etype> {
-  TA lhs_;
-  TB rhs_;
+  TA lhs_;  ///< the left operand
+  TB rhs_;  ///< the right operand
+  /// OP of both; F<OP>(lhs, rhs) and operators make it.
   BinaryMapExp(const TA& lhs, const TB& rhs) : lhs_(lhs), rhs_(rhs) {}
 };
 
 /// OP::Map of the elements of three expressions of one shape; numbers fit any.
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct TernaryMapExp : Exp<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType, etype> {
-  TA item1_;
-  TB item2_;
-  TC item3_;
+  TA item1_;  ///< the first operand
+  TB item2_;  ///< the second operand
+  TC item3_;  ///< the third operand
+  /// OP of the three; F<OP>(item1, item2, item3) makes it.
   TernaryMapExp(const TA& item1, const TB& item2, const TC& item3)
       : item1_(item1), item2_(item2), item3_(item3) {}
 };
@@ -89,16 +98,18 @@ struct TernaryMapExp : Exp<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType, e
 /// on both sides (batch_dot).
 template <typename TA, typename TB, bool ltrans, bool rtrans, typename DType>
 struct DotExp : Exp<DotExp<TA, TB, ltrans, rtrans, DType>, DType, type::kComplex> {
-  TA lhs_;
-  TB rhs_;
-  DType scale_;
+  TA lhs_;  ///< the left matrix, as it lies in memory
+  TB rhs_;  ///< the right matrix, as it lies in memory
+  DType scale_;  ///< factor of the product
+  /// scale times the product; dot() and batch_dot() make it.
   DotExp(const TA& lhs, const TB& rhs, DType scale) : lhs_(lhs), rhs_(rhs), scale_(scale) {}
 };
 
 /// Base of extensions: an expression of its own shape over `SrcExp`.
 template <typename SubType, typename SrcExp, int dim, typename DType>
 struct MakeTensorExp : Exp<SubType, DType, type::kChainer> {
-  Shape<dim> shape_;
+  Shape<dim> shape_;  ///< of the result; the extension's constructor sets it
+  /// The extension itself.
   const SubType& real_self() const { return *static_cast<const SubType*>(this); }
 };
 
@@ -109,6 +120,7 @@ struct ExpEngine;
 template <typename Container, typename DType>
 class RValueExp : public Exp<Container, DType, type::kRValue> {
  public:
+  /// The transpose of a matrix, without a copy.
   TransposeExp<Container, DType> T() const { return TransposeExp<Container, DType>(this->self()); }
 
 #define UMBRA_ASSIGNMENT(symbol, saver)                                                        \

@@ -13,10 +13,10 @@ namespace umbra::runtime {
 /// A tensor in memory as a call sees it. Strides are in elements, one per dimension, and may be
 /// anything, zero included; they are ignored for extents of 1.
 struct TensorRef {
-  void* data = nullptr;
-  DType dtype = DType::kFloat32;
-  std::vector<index_t> shape;
-  std::vector<index_t> stride;
+  void* data = nullptr;  ///< the first element; may be null if there is none
+  DType dtype = DType::kFloat32;  ///< of the elements
+  std::vector<index_t> shape;  ///< extents, in elements
+  std::vector<index_t> stride;  ///< elements from one index to the next, of each dimension
 
   /// A dense row-major tensor.
   static TensorRef Dense(void* data, DType dtype, std::vector<index_t> shape);
@@ -26,9 +26,9 @@ struct TensorRef {
 
 /// The operands of one call, in the order of the program's inputs, outputs and scalars.
 struct Arguments {
-  std::vector<TensorRef> inputs;
-  std::vector<TensorRef> outputs;
-  std::vector<umbra_scalar> scalars;
+  std::vector<TensorRef> inputs;  ///< read; as many as the program has
+  std::vector<TensorRef> outputs;  ///< written; as many as the program has
+  std::vector<umbra_scalar> scalars;  ///< the numbers of the call
 };
 
 /// How a call runs.

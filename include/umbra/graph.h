@@ -27,6 +27,7 @@ class Builder;
 /// Cheap to copy; lives as long as its Builder's graph.
 class Value {
  public:
+  /// A number that takes its neighbour's dtype.
   Value(double number) : number_(number) {}  // NOLINT: numbers are values
   /// The other dimensions follow from where the value is used; see Broadcast.
   struct State;
@@ -98,12 +99,14 @@ Value Cast(const Value& value, DType dtype);
 /// what Graph refuses; one thread at a time.
 class Builder {
  public:
+  /// An empty graph; `name` is the kernels' in sources, profilers and messages.
   explicit Builder(std::string name);
 
   /// A tensor operand; each dimension is static or dynamic. Names are unique.
   Value Input(std::string name, DType dtype, PartialShape shape);
   /// A number that is passed with every call.
   Value Scalar(std::string name, DType dtype);
+  /// A number that is written into the graph.
   Value Constant(double value, DType dtype);
   /// An index map without sources, of numbers of `dtype`.
   Value IndexMap(std::string_view name, const std::vector<index_t>& params, DType dtype);

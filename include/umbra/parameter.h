@@ -39,16 +39,19 @@ enum ParamInitOption {
 /// The fields of one struct.
 class ParamManager {
  public:
+  /// The name of the struct, for messages.
   void set_name(const std::string& name) { name_ = name; }
   /// The field called `key`, also by an alias; null if there is none.
   FieldAccessEntry* Find(const std::string& key) const {
     const auto found = by_name_.find(key);
     return found == by_name_.end() ? nullptr : found->second;
   }
+  /// Adds a field by its name. Throws ParamError if the name is taken.
   void AddEntry(const std::string& key, std::unique_ptr<FieldAccessEntry> entry) {
     AddName(key, entry.get());
     entries_.push_back(std::move(entry));
   }
+  /// Adds another name of a field. Throws ParamError if there is no such field or the name is taken.
   void AddAlias(const std::string& field, const std::string& alias) {
     FieldAccessEntry* entry = Find(field);
     if (entry == nullptr)
@@ -94,6 +97,7 @@ class ParamManager {
     }
     return fields;
   }
+  /// Writes the fields in order of declaration: name, type, default, and the description below.
   void PrintDocString(std::ostream& out) const {
     for (const ParamFieldInfo& info : GetFieldInfo()) {
       out << info.name << " : " << info.type_info_str << '\n';
@@ -117,7 +121,8 @@ class ParamManager {
 /// Declares the fields of PType once.
 template <typename PType>
 struct ParamManagerSingleton {
-  ParamManager manager;
+  ParamManager manager;  ///< of all structs of the type
+  /// Asks PType which fields it has; `name` is the struct's in messages.
   explicit ParamManagerSingleton(const std::string& name) {
     manager.set_name(name);
     PType param;
@@ -151,6 +156,7 @@ struct Parameter {
     const auto dict = PType::__MANAGER__()->GetDict(head());
     return {dict.begin(), dict.end()};
   }
+  /// What was declared of the fields, in order of declaration.
   static std::vector<ParamFieldInfo> __FIELDS__() { return PType::__MANAGER__()->GetFieldInfo(); }
   /// Fields, types, defaults and descriptions for a reader.
   static std::string __DOC__() {

@@ -19,12 +19,16 @@ namespace umbra::runtime {
 
 /// An extent: a number known when compiling, or a symbol whose value comes from the operands.
 struct Extent {
-  index_t value = 0;
+  index_t value = 0;  ///< of a static extent
   int symbol = -1;  ///< index into the program's symbols, or -1 for a static extent
 
+  /// A number.
   static Extent Static(index_t value) { return {value, -1}; }
+  /// The value of a symbol.
   static Extent Symbol(int symbol) { return {0, symbol}; }
+  /// Is it a number?
   bool is_static() const { return symbol < 0; }
+  /// The same number, or the same symbol?
   bool operator==(const Extent& other) const {
     return symbol == other.symbol && (symbol >= 0 || value == other.value);
   }
@@ -38,24 +42,24 @@ index_t Compute(ExtentOp op, index_t a, index_t b);
 
 /// An operation on extents and what asks for it, for messages: "slice: axis 1 of 'x'".
 struct TracedOp {
-  ExtentOp kind{};
-  std::string origin;
+  ExtentOp kind{};  ///< the operation
+  std::string origin;  ///< for messages
 };
 
 /// An extent that follows from others: result = a op b.
 struct DerivedExtent {
-  Extent result;
-  TracedOp op;
-  Extent a, b;
+  Extent result;  ///< a symbol
+  TracedOp op;  ///< which operation
+  Extent a, b;  ///< its operands
 };
 
 /// A tensor in memory that a program reads or writes.
 struct Buffer {
-  enum class Kind { kInput, kOutput, kTemporary };
-  std::string name;
-  Kind kind = Kind::kInput;
-  DType dtype = DType::kFloat32;
-  std::vector<Extent> shape;
+  enum class Kind { kInput, kOutput, kTemporary };  ///< who gives the memory: the caller, to be read or written, or the call
+  std::string name;  ///< of the operand, as in the graph
+  Kind kind = Kind::kInput;  ///< whose memory it is
+  DType dtype = DType::kFloat32;  ///< of the elements
+  std::vector<Extent> shape;  ///< one extent per dimension
   /// kTemporary: an output of the same shape and dtype whose memory may hold it, as the kernel that
   /// stores the output reads it at the same point; or -1.
   int place = -1;
@@ -64,10 +68,11 @@ struct Buffer {
 /// How a kernel walks a buffer: for each kernel axis the dimension of the buffer that it moves
 /// along, or -1 where the buffer does not depend on the axis.
 struct Access {
-  int buffer = 0;
-  std::vector<int> dim_of_axis;
-  bool store = false;
+  int buffer = 0;  ///< index into the program's buffers
+  std::vector<int> dim_of_axis;  ///< by kernel axis: the dimension, or -1
+  bool store = false;  ///< written, not read
   bool gathered = false;  ///< read at computed positions; no axis moves it
+  /// The same buffer, walked in the same way?
   bool operator==(const Access& other) const {
     return buffer == other.buffer && dim_of_axis == other.dim_of_axis && store == other.store &&
            gathered == other.gathered;
@@ -77,8 +82,9 @@ struct Access {
 /// A number that a kernel gets besides the extents of its axes: an extent, or the stride of a
 /// gathered operand along one of its dimensions.
 struct Number {
-  Extent extent;
-  int operand = -1, dim = -1;
+  Extent extent;  ///< if it is an extent
+  int operand = -1, dim = -1;  ///< else: the gathered operand and the dimension whose stride it is
+  /// The same extent, or the same stride?
   bool operator==(const Number& other) const {
     return extent == other.extent && operand == other.operand && dim == other.dim;
   }
@@ -86,11 +92,11 @@ struct Number {
 
 /// The face of a kernel: its axes, operands and scalars, in the order of `umbra_args`.
 struct KernelSignature {
-  std::string name;
+  std::string name;  ///< the function's in the source
   std::vector<Extent> axes;       ///< axis 0 is the one that [begin, end) ranges over
   int row_axes = 1;               ///< the first axes, which one result or one row belongs to
   int vector_axis = 0;            ///< the axis whose elements lie side by side in a packet
-  std::vector<Access> operands;
+  std::vector<Access> operands;  ///< loads and stores, by buffer
   std::vector<int> scalars;       ///< indices into the program's scalars
   std::vector<Number> numbers;    ///< follow the axes in umbra_args::extent
   bool positional = false;        ///< it computes with positions: its axes stay as they are
@@ -109,7 +115,7 @@ struct KernelSignature {
 
 /// Machine code of one kernel; variants are compiled on first need.
 struct KernelCode {
-  umbra_kernel_fn function = nullptr;
+  umbra_kernel_fn function = nullptr;  ///< to be called with umbra_args; see umbra/kernel_abi.h
   std::shared_ptr<void> owner;  ///< keeps the code mapped
 };
 
@@ -117,6 +123,7 @@ struct KernelCode {
 struct Variant {
   bool nontemporal = false;  ///< stores bypass the caches
   bool strided = false;      ///< operands may have any stride along the vector axis
+  /// A number below 4 that tells variants apart.
   int index() const { return (nontemporal ? 1 : 0) + (strided ? 2 : 0); }
 };
 
@@ -127,25 +134,25 @@ using CodeProvider = std::function<KernelCode(const Variant&)>;
 /// column (right) matrix; operands of rank 3 are batches of matrices.
 struct GemmStep {
   int a = 0, b = 0, c = 0;  ///< buffers
-  bool transpose_a = false, transpose_b = false;
-  double alpha = 1;
+  bool transpose_a = false, transpose_b = false;  ///< of a and b as they lie in memory
+  double alpha = 1;  ///< factor of the product
 };
 
 struct CudaKernel;  // runtime/cuda/program.h
 
 /// A step that runs a kernel, whose code is made when a call first needs a variant of it.
 struct KernelStep {
-  KernelSignature signature;
-  CodeProvider code;
+  KernelSignature signature;  ///< what the kernel takes
+  CodeProvider code;  ///< makes its machine code
   std::shared_ptr<const CudaKernel> cuda;  ///< instead of `code`, of a program for GPUs
 
   /// The variants made so far.
   struct Slots {
-    std::array<std::atomic<umbra_kernel_fn>, 4> function{};
-    std::mutex mutex;
-    std::vector<std::shared_ptr<void>> owners;
+    std::array<std::atomic<umbra_kernel_fn>, 4> function{};  ///< by Variant::index(); null until made
+    std::mutex mutex;  ///< one thread makes a variant
+    std::vector<std::shared_ptr<void>> owners;  ///< of the functions, so that they stay mapped
   };
-  std::shared_ptr<Slots> slots = std::make_shared<Slots>();
+  std::shared_ptr<Slots> slots = std::make_shared<Slots>();  ///< shared by the copies of a program
 };
 
 /// Steps [begin, end) of a program that run as one.
@@ -155,21 +162,21 @@ struct StepGroup {
     kRows,         ///< each needs only those rows (dimension 0) of the others' results that it is at:
                    ///< they may run one after the other for a block of rows, then for the next
   };
-  Kind kind = Kind::kIndependent;
-  int begin = 0, end = 0;
+  Kind kind = Kind::kIndependent;  ///< why they run as one
+  int begin = 0, end = 0;  ///< the first step, and the one behind the last
   Extent rows;             ///< kRows: how many there are
   std::vector<int> local;  ///< kRows: temporaries that nothing else uses, so that a block's rows suffice
 };
 
 /// What a compiled graph is to the runtime: operands, scalars, extents and the steps that compute the outputs.
 struct Program {
-  std::string name;
+  std::string name;  ///< of the graph; in messages
   bool on_gpu = false;                       ///< its operands are in the memory of a GPU, which runs it
   std::vector<Buffer> buffers;               ///< inputs, then outputs, then temporaries
-  std::vector<std::pair<std::string, DType>> scalars;
-  int num_symbols = 0;
+  std::vector<std::pair<std::string, DType>> scalars;  ///< names and dtypes of the numbers that a call passes
+  int num_symbols = 0;  ///< symbols of the shapes; see Extent
   std::vector<DerivedExtent> derived;        ///< in an order in which they can be computed
-  std::vector<std::variant<KernelStep, GemmStep>> steps;
+  std::vector<std::variant<KernelStep, GemmStep>> steps;  ///< in the order in which they run
   std::vector<StepGroup> groups;             ///< all steps, in order
 };
 

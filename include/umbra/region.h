@@ -19,9 +19,10 @@ namespace umbra::expr {
 
 /// The bytes of a tensor: `rows` rows of `width` bytes, `pitch` bytes from one to the next.
 struct Region {
-  const char* first;
-  index_t rows, width, pitch;
+  const char* first;  ///< the lowest byte
+  index_t rows, width, pitch;  ///< how many rows, and bytes: of a row, from one to the next
 
+  /// Behind the last byte.
   const char* last() const { return rows == 0 ? first : first + (rows - 1) * pitch + width; }
   /// Have the two no byte in common? Rows that lie between each other's rows have none.
   bool Apart(const Region& other) const {

@@ -16,13 +16,15 @@ using default_real_t = float;
 /// Extents of a tensor with `dimension` axes; axis 0 is the highest.
 template <int dimension>
 struct Shape {
-  static constexpr int kDimension = dimension;
-  static constexpr int kSubdim = dimension - 1;
-  index_t shape_[dimension > 0 ? dimension : 1] = {};
+  static constexpr int kDimension = dimension;  ///< the rank
+  static constexpr int kSubdim = dimension - 1;  ///< the rank of SubShape
+  index_t shape_[dimension > 0 ? dimension : 1] = {};  ///< the extents, in elements
 
+  /// Extent of axis i, which is not checked.
   index_t& operator[](index_t i) { return shape_[i]; }
   const index_t& operator[](index_t i) const { return shape_[i]; }
 
+  /// Equal extents.
   bool operator==(const Shape& other) const {
     for (int i = 0; i < dimension; ++i)
       if (shape_[i] != other.shape_[i]) return false;
@@ -49,6 +51,7 @@ struct Shape {
     if (overflow) throw Error(detail::Concat("the number of elements of shape ", *this, " overflows"));
     return product;
   }
+  /// All axes as one. Throws umbra::Error as Size does.
   Shape<1> FlatTo1D() const {
     Shape<1> flat;
     flat[0] = ProdShape(0, dimension);

@@ -22,23 +22,25 @@ struct TRValue : expr::RValueExp<Container, DType> {};
 /// the elements.
 template <typename Device, int dimension, typename DType = default_real_t>
 struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DType> {
-  static constexpr bool kDevCPU = Device::kDevCPU;
-  static constexpr int kSubdim = dimension - 1;
-  static constexpr int kDimension = dimension;
+  static constexpr bool kDevCPU = Device::kDevCPU;  ///< whether memory is the host's
+  static constexpr int kSubdim = dimension - 1;  ///< the rank of a sub-tensor
+  static constexpr int kDimension = dimension;  ///< the rank
 
-  DType* dptr_ = nullptr;
-  Shape<dimension> shape_;
+  DType* dptr_ = nullptr;  ///< the first element; null if there is no memory
+  Shape<dimension> shape_;  ///< extents, in elements
   index_t stride_ = 0;  ///< elements from one row to the next
-  Stream<Device>* stream_ = nullptr;
+  Stream<Device>* stream_ = nullptr;  ///< the order in which assignments run; null: at once, on a GPU after all streams
 
   Tensor() = default;
   Tensor(const Tensor&) = default;
+  /// A shape without memory, for AllocSpace.
   Tensor(const Shape<dimension>& shape) : shape_(shape), stride_(shape[kSubdim]) {}
   Tensor(DType* dptr, const Shape<dimension>& shape, Stream<Device>* stream = nullptr)
       : dptr_(dptr), shape_(shape), stride_(shape[kSubdim]), stream_(stream) {}
   Tensor(DType* dptr, const Shape<dimension>& shape, index_t stride, Stream<Device>* stream)
       : dptr_(dptr), shape_(shape), stride_(stride), stream_(stream) {}
 
+  /// Assignments to this handle run in `stream` from now on.
   void set_stream(Stream<Device>* stream) { stream_ = stream; }
   /// Elements of memory from axis `startdim` on, padding between rows included; a vector has none. Throws
   /// umbra::Error if the number overflows.
@@ -49,6 +51,7 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
     padded[kSubdim] = stride_;
     return static_cast<std::size_t>(padded.ProdShape(startdim, dimension));
   }
+  /// Elements of memory, padding between rows included. Throws umbra::Error as MemSize does.
   std::size_t MSize() const { return MemSize<0>(); }
   /// Extent of axis `i`; of a vector its length, whatever `i` is.
   index_t size(index_t i) const { return shape_[dimension == 1 ? 0 : i]; }
@@ -61,6 +64,7 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
             shape_, ", stride ", stride_, "; use FlatTo2D");
     return Tensor<Device, 1, DType>(dptr_, shape_.FlatTo1D(), shape_.FlatTo1D()[0], stream_);
   }
+  /// All axes but the lowest as one; rows may be padded. A vector becomes a matrix of one row.
   Tensor<Device, 2, DType> FlatTo2D() const {
     return Tensor<Device, 2, DType>(dptr_, shape_.FlatTo2D(), stride_, stream_);
   }
@@ -85,6 +89,7 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
   }
 
   Tensor& operator=(const Tensor& other) = default;
+  /// Every element `s`, or the elements of `exp`, whose shape must be this one's; see ExpEngine::Eval.
   Tensor& operator=(DType s) { return this->__assign(s); }
   template <typename E, typename EDType, int etype>
   Tensor& operator=(const expr::Exp<E, EDType, etype>& exp) {
@@ -208,6 +213,7 @@ template <typename Device, int dimension, typename DType = default_real_t>
 class TensorContainer : public Tensor<Device, dimension, DType> {
  public:
   using Base = Tensor<Device, dimension, DType>;
+  /// No memory yet; rows will be padded if `pad`.
   explicit TensorContainer(bool pad = true) : pad_(pad) {}
   explicit TensorContainer(const Shape<dimension>& shape) : TensorContainer() { Resize(shape); }
   TensorContainer(const Shape<dimension>& shape, DType initial, bool pad = true) : TensorContainer(pad) {

@@ -29,8 +29,9 @@ inline constexpr int kMaxRank = 8;
 /// A position in a tensor of up to kMaxRank dimensions.
 template <typename I>
 struct Position {
-  std::array<I, kMaxRank> at{};
-  int rank = 0;
+  std::array<I, kMaxRank> at{};  ///< of which the first `rank` count
+  int rank = 0;  ///< dimensions of the tensor
+  /// Along dimension d.
   I& operator[](int d) { return at[static_cast<std::size_t>(d)]; }
   const I& operator[](int d) const { return at[static_cast<std::size_t>(d)]; }
 };
@@ -38,8 +39,9 @@ struct Position {
 /// Extents of the sources.
 template <typename D>
 struct Extents {
-  std::array<std::array<D, kMaxRank>, 4> extent{};
-  std::array<int, 4> rank{};
+  std::array<std::array<D, kMaxRank>, 4> extent{};  ///< by source and dimension
+  std::array<int, 4> rank{};  ///< of each source
+  /// Of dimension d of source k.
   const D& operator()(int k, int d) const {
     return extent[static_cast<std::size_t>(k)][static_cast<std::size_t>(d)];
   }
@@ -48,7 +50,7 @@ struct Extents {
 /// The source of a map that holds positions; -1 if none does.
 template <typename Map, typename = void>
 struct IndexSource {
-  static constexpr int value = -1;
+  static constexpr int value = -1;  ///< the number of the source
 };
 template <typename Map>
 struct IndexSource<Map, std::enable_if_t<(Map::kIndexSource >= 0)>> {
@@ -59,7 +61,7 @@ struct IndexSource<Map, std::enable_if_t<(Map::kIndexSource >= 0)>> {
 template <typename R, typename = void>
 struct Joining {
   using type = R;
-  static constexpr bool kIsMean = false;
+  static constexpr bool kIsMean = false;  ///< whether the join is divided by the number of elements
 };
 template <typename R>
 struct Joining<R, std::void_t<typename R::Join>> {
@@ -111,8 +113,10 @@ I Mod(const I& i, const N& n) { return i - (i / n) * n; }
 
 /// Same shape as its only source.
 struct Elementwise {
-  static constexpr int kSources = 1;
+  static constexpr int kSources = 1;  ///< tensors that it reads
+  /// That of the source.
   static constexpr int Rank(const int* ranks) { return ranks[0]; }
+  /// The extents of the source.
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     for (int d = 0; d < in.rank[0]; ++d) out[d] = in(0, d);

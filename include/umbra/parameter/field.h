@@ -21,15 +21,16 @@ namespace umbra {
 /// is possible.
 class ParamError : public Error {
  public:
+  /// An error that says `message`.
   explicit ParamError(const std::string& message) : Error(message) {}
 };
 
 /// What is known of one field.
 struct ParamFieldInfo {
-  std::string name;
+  std::string name;  ///< as it was declared
   std::string type;           ///< "int", "float", "tuple of int"; of words too, what they stand for
   std::string type_info_str;  ///< the type or the words, and "required" or "optional, default=..."
-  std::string description;
+  std::string description;  ///< what `describe` said; empty if it said nothing
   std::vector<std::string> aliases;  ///< other names, sorted
 };
 
@@ -45,7 +46,9 @@ class FieldAccessEntry {
   virtual void Set(void* head, const std::string& value) const = 0;
   /// Throws ParamError if the field is out of its bounds.
   virtual void Check(void* head) const { (void)head; }
+  /// The text of the field's value, which Set reads back to an equal one.
   virtual std::string GetStringValue(void* head) const = 0;
+  /// What was declared of it.
   virtual ParamFieldInfo GetFieldInfo() const = 0;
 
  protected:
@@ -60,6 +63,7 @@ class FieldAccessEntry {
 template <typename TEntry, typename DType>
 class FieldEntryBase : public FieldAccessEntry {
  public:
+  /// Names the field `key`, which lies in the struct `head`; DECLARE calls it.
   void Init(const std::string& key, void* head, DType& field) {
     key_ = key;
     if (type_.empty()) type_ = type_name<DType>();
@@ -71,6 +75,7 @@ class FieldEntryBase : public FieldAccessEntry {
     has_default_ = true;
     return self();
   }
+  /// The text that help shows beside the name.
   TEntry& describe(const std::string& description) {
     description_ = description;
     return self();
@@ -118,10 +123,12 @@ class FieldEntryNumeric : public FieldEntryBase<TEntry, DType> {
     end_ = end;
     return this->self();
   }
+  /// begin <= value.
   TEntry& set_lower_bound(Bound<DType> begin) {
     begin_ = begin;
     return this->self();
   }
+  /// value <= end.
   TEntry& set_upper_bound(Bound<DType> end) {
     end_ = end;
     return this->self();

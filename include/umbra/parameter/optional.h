@@ -23,25 +23,32 @@ class optional {
   using value_type = T;
   /// None.
   optional() = default;
+  /// None.
   optional(nullopt_t) {}  // NOLINT: nullopt stands for None
   /// A value, given as anything that converts to T.
   template <typename U = T, typename = std::enable_if_t<std::is_convertible_v<U&&, T>>>
   optional(U&& value) : value_(std::in_place, std::forward<U>(value)) {}  // NOLINT: a value stands for itself
 
+  /// Is it a value?
   bool has_value() const { return value_.has_value(); }
+  /// Is it a value?
   explicit operator bool() const { return has_value(); }
   /// Throws umbra::Error if it is None.
   const T& value() const {
     Require(has_value(), "value() of an optional that is None: ask has_value() first");
     return *value_;
   }
+  /// The value, or `otherwise` if it is None.
   T value_or(T otherwise) const { return has_value() ? *value_ : std::move(otherwise); }
   /// Defined unless it is None.
   T& operator*() { return *value_; }
   const T& operator*() const { return *value_; }
+  /// A member of the value; defined unless it is None.
   T* operator->() { return &*value_; }
   const T* operator->() const { return &*value_; }
+  /// Makes it None.
   void reset() { value_.reset(); }
+  /// Exchanges the two.
   void swap(optional& other) { value_.swap(other.value_); }
 
   friend bool operator==(const optional& a, const optional& b) { return a.value_ == b.value_; }
