@@ -27,6 +27,7 @@ constexpr std::size_t kFew = 16;  // operands, and numbers, that have room on th
 // Everything that follows from shapes, pitches and from which pointers are equal.
 struct CallSite::Prepared {
   std::vector<index_t> layout;
+  GivenExtents given;
   std::vector<std::uintptr_t> misaligned;  // of each operand: bits that are 0 in the pointers that the launch takes
   struct Pair {
     std::size_t output, other;
@@ -57,11 +58,11 @@ CallSite::~CallSite() = default;
 
 void CallSite::SetThreads(int threads) { g_threads.store(threads, std::memory_order_relaxed); }
 
-bool CallSite::Fits(const Prepared& prepared, void* const* data, Layout layout, int threads) const {
+bool CallSite::Fits(const Prepared& prepared, void* const* data, Layout layout, const umbra_scalar* scalars, int threads) const {
   if (prepared.threads != threads || prepared.layout.size() != layout.size) return false;
   index_t different = 0;
   for (std::size_t k = 0; k < layout.size; ++k) different |= prepared.layout[k] ^ layout.words[k];
-  if (different != 0) return false;
+  if (different != 0 || !prepared.given.Fit(scalars)) return false;
   const auto address = [data](std::size_t k) { return reinterpret_cast<std::uintptr_t>(data[k]); };
   for (std::size_t k = 0; k < num_operands_; ++k)
     if ((address(k) & prepared.misaligned[k]) != 0 || address(k) == 0) return false;
@@ -85,7 +86,7 @@ bool CallSite::SharesAlike(const Prepared& prepared, void* const* data) const {
 void CallSite::Run(void* const* data, Layout layout, const umbra_scalar* scalars, int threads) {
   threads = Wanted(threads);
   const Prepared* prepared = latest_.load(std::memory_order_acquire);
-  if (prepared == nullptr || !Fits(*prepared, data, layout, threads)) {
+  if (prepared == nullptr || !Fits(*prepared, data, layout, scalars, threads)) {
     prepared = Prepare(data, layout, scalars, threads);
     if (prepared == nullptr) return;  // it ran the general way
   }
@@ -111,7 +112,7 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
                                             int threads) {
   std::unique_lock lock(mutex_);
   for (const auto& prepared : all_)
-    if (Fits(*prepared, data, layout, threads)) {
+    if (Fits(*prepared, data, layout, scalars, threads)) {
       latest_.store(prepared.get(), std::memory_order_release);
       return prepared.get();
     }
@@ -131,6 +132,7 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
   auto prepared = std::make_unique<Prepared>();
   prepared->shared = CheckOverlaps(*program_, buffers);
   prepared->threads = threads;
+  prepared->given = GivenExtents(*program_, scalars);
   prepared->layout.assign(layout.words, layout.words + layout.size);
   prepared->data.assign(data, data + num_operands_);
   const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };

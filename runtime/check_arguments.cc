@@ -65,6 +65,7 @@ index_t Compute(ExtentOp op, index_t a, index_t b) {
     case ExtentOp::kOver: result = b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); break;
     case ExtentOp::kMinimum: result = std::min(a, b); break;
     case ExtentOp::kMaximum: result = std::max(a, b); break;
+    case ExtentOp::kScalar: break;
   }
   Require(!overflow, "an extent computed from ", a, " and ", b, " does not fit 64 bits");
   return result;
@@ -136,15 +137,28 @@ void CheckOperand(const Program& program, const Buffer& buffer, const TensorRef&
           " is not aligned to the ", SizeOf(tensor.dtype), " bytes of an element");
 }
 
-// Extents that follow from those of the inputs.
-void ComputeDerived(const Program& program, Symbols* symbols) {
+// Extents that follow from those of the inputs, and from numbers of the call if they are given.
+void ComputeDerived(const Program& program, const std::vector<umbra_scalar>* scalars, Symbols* symbols) {
   const auto value = [&](const Extent& extent) {
     return extent.is_static() ? extent.value
                               : symbols->values[static_cast<std::size_t>(extent.symbol)];
   };
   for (const DerivedExtent& derived : program.derived) {
     const index_t a = value(derived.a), b = value(derived.b), known = value(derived.result);
-    if (a < 0 || b < 0) continue;  // the outputs have to say
+    if (derived.op.kind == ExtentOp::kScalar) {
+      if (scalars == nullptr) continue;
+      const auto& [name, dtype] = program.scalars[static_cast<std::size_t>(a)];
+      const index_t given = WholeNumber(dtype, (*scalars)[static_cast<std::size_t>(a)]);
+      Require(given >= 0, "kernel '", program.name, "': scalar '", name, "' is ", given,
+              ", but stands for an extent or a position: it must be 0 or more");
+      Require(known < 0 || known == given, "kernel '", program.name, "': scalar '", name, "' is ", given, ", but must be ", known);
+      if (known >= 0) continue;
+      symbols->values[static_cast<std::size_t>(derived.result.symbol)] = given;
+      symbols->origins[static_cast<std::size_t>(derived.result.symbol)] = "scalar '" + name + "'";
+      continue;
+    }
+    const auto open = [&](const Extent& extent) { return !extent.is_static() && value(extent) < 0; };
+    if (open(derived.a) || open(derived.b)) continue;  // the outputs have to say
     const index_t result = Compute(derived.op.kind, a, b);
     const std::string where = "kernel '" + program.name + "': " + derived.op.origin;
     Require(result >= 0 || derived.op.kind != ExtentOp::kMinus, where, ": an extent is ", a,
@@ -172,15 +186,24 @@ Symbols SymbolsOfInputs(const Program& program, const std::vector<TensorRef>& in
   symbols.origins.resize(symbols.values.size());
   for (std::size_t k = 0; k < count; ++k)
     CheckOperand(program, program.buffers[k], inputs[k], &symbols);
-  ComputeDerived(program, &symbols);
   return symbols;
 }
 
 }  // namespace
 
+GivenExtents::GivenExtents(const Program& program, const umbra_scalar* scalars) {
+  for (const DerivedExtent& derived : program.derived) {
+    if (derived.op.kind != ExtentOp::kScalar) continue;
+    const auto k = static_cast<std::size_t>(derived.a.value);
+    all_.push_back({k, program.scalars[k].second, WholeNumber(program.scalars[k].second, scalars[k])});
+  }
+}
+
 std::vector<std::vector<index_t>> OutputShapes(const Program& program,
-                                               const std::vector<TensorRef>& inputs) {
-  const Symbols symbols = SymbolsOfInputs(program, inputs);
+                                               const std::vector<TensorRef>& inputs,
+                                               const std::vector<umbra_scalar>& scalars) {
+  Symbols symbols = SymbolsOfInputs(program, inputs);
+  ComputeDerived(program, scalars.size() == program.scalars.size() ? &scalars : nullptr, &symbols);
   std::vector<std::vector<index_t>> shapes;
   for (const Buffer& buffer : program.buffers) {
     if (buffer.kind != Buffer::Kind::kOutput) continue;
@@ -193,18 +216,19 @@ std::vector<std::vector<index_t>> OutputShapes(const Program& program,
 }
 
 std::vector<index_t> CheckArguments(const Program& program, const Arguments& arguments) {
+  Require(arguments.scalars.size() == program.scalars.size(), "kernel '", program.name,
+          "' takes ", program.scalars.size(), " scalars, ", arguments.scalars.size(), " given");
   Symbols symbols = SymbolsOfInputs(program, arguments.inputs);
+  ComputeDerived(program, &arguments.scalars, &symbols);
   const std::size_t inputs = arguments.inputs.size();
   const auto outputs = static_cast<std::size_t>(
       std::count_if(program.buffers.begin(), program.buffers.end(),
                     [](const Buffer& buffer) { return buffer.kind == Buffer::Kind::kOutput; }));
   Require(arguments.outputs.size() == outputs, "kernel '", program.name, "' has ", outputs,
           " outputs, ", arguments.outputs.size(), " given");
-  Require(arguments.scalars.size() == program.scalars.size(), "kernel '", program.name,
-          "' takes ", program.scalars.size(), " scalars, ", arguments.scalars.size(), " given");
   for (std::size_t k = 0; k < outputs; ++k)
     CheckOperand(program, program.buffers[inputs + k], arguments.outputs[k], &symbols);
-  ComputeDerived(program, &symbols);
+  ComputeDerived(program, &arguments.scalars, &symbols);
   for (std::size_t k = inputs + outputs; k < program.buffers.size(); ++k)
     CountElements(Resolve(program.buffers[k].shape, symbols.values),
                   SizeOf(program.buffers[k].dtype),

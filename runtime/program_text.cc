@@ -13,7 +13,7 @@ namespace umbra::runtime {
 
 namespace {
 
-constexpr std::int64_t kVersion = 1;  // of what Fields() lists
+constexpr std::int64_t kVersion = 2;  // of what Fields() lists
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {

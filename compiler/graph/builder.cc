@@ -59,6 +59,13 @@ Value With(const std::vector<Value>& values, const Body& body) {
   return ValueAccess::Make(state, body(state->composer, operands));
 }
 
+std::vector<Dimension> Sizes(Composer* composer, std::string_view map, const std::vector<Operand>& numbers) {
+  std::vector<Dimension> sizes;
+  for (const Operand& number : numbers)
+    sizes.push_back(composer->Size(number, detail::Concat("number ", sizes.size() + 1, " of ", map)));
+  return sizes;
+}
+
 }  // namespace
 
 Value Apply(std::string_view op, const std::vector<Value>& operands) {
@@ -117,8 +124,17 @@ Value Dot(const Value& a, const Value& b, bool transpose_a, bool transpose_b, do
 }
 
 Value IndexMap(std::string_view name, const std::vector<Value>& sources,
-               const std::vector<index_t>& params) {
-  return With(sources, [&](Composer& c, const auto& o) { return c.IndexMap(name, o, params); });
+               const std::vector<Value>& params) {
+  std::vector<Value> all = sources;
+  all.insert(all.end(), params.begin(), params.end());
+  return With(all, [&](Composer& c, const auto& o) {
+    const auto from = o.begin() + static_cast<std::ptrdiff_t>(sources.size());
+    return c.IndexMap(name, {o.begin(), from}, Sizes(&c, name, {from, o.end()}));
+  });
+}
+
+Value Extent(const Value& value, int axis) {
+  return With({value}, [&](Composer& c, const auto& o) { return c.Extent(o[0], axis); });
 }
 
 Value Draw(std::string_view distribution, const Value& like, const Value& key, const Value& first) {
@@ -148,9 +164,11 @@ Value Builder::Constant(double value, DType dtype) {
   return ValueAccess::Make(state_, state_->composer.Cast(Operand::Literal(value), dtype));
 }
 
-Value Builder::IndexMap(std::string_view name, const std::vector<index_t>& params, DType dtype) {
+Value Builder::IndexMap(std::string_view name, const std::vector<Value>& params, DType dtype) {
   RequireDType(dtype, name);
-  return ValueAccess::Make(state_, state_->composer.IndexMap(name, {}, params, dtype));
+  std::vector<Operand> numbers;
+  for (const Value& param : params) numbers.push_back(ValueAccess::Operand(param));
+  return ValueAccess::Make(state_, state_->composer.IndexMap(name, {}, Sizes(&state_->composer, name, numbers), dtype));
 }
 
 void Builder::Output(std::string name, const Value& value,

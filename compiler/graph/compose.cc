@@ -100,7 +100,7 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
 }
 
 Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& sources,
-                           const std::vector<index_t>& params, DType dtype) {
+                           const std::vector<Dimension>& params, DType dtype) {
   std::vector<int> nodes;
   for (const Operand& source : sources)
     nodes.push_back(Resolve(source, "an operand of " + std::string(name)));
@@ -114,6 +114,23 @@ Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& so
   if (!alike)
     for (int* node : data) *node = graph_.Cast(*node, ComputeType(graph_.node(*node).dtype));
   return Operand::Node(BuildIndexMap(&graph_, name, nodes, params, dtype));
+}
+
+Operand Composer::Extent(const Operand& value, int axis) {
+  const PartialShape shape = graph_.node(Resolve(value, "the operand of extent")).shape;
+  Require(axis >= 0 && axis < static_cast<int>(shape.size()), "extent: axis ", axis, " of a tensor of rank ", shape.size());
+  return Operand::Node(graph_.ExtentOf(shape[static_cast<std::size_t>(axis)]));
+}
+
+Dimension Composer::Size(const Operand& number, std::string_view what) {
+  if (number.kind == Operand::Kind::kLiteral) {
+    Require(number.number == static_cast<double>(static_cast<index_t>(number.number)), what, " is ", number.number,
+            "; it has to be a whole number");
+    return Dimension(static_cast<index_t>(number.number));
+  }
+  const auto size = number.kind == Operand::Kind::kNode ? graph_.DimensionOf(number.node, what) : std::nullopt;
+  Require(size.has_value(), what, " does not follow from the extents of operands and whole numbers of the call by + - * /, minimum and maximum");
+  return *size;
 }
 
 Operand Composer::Draw(std::string_view distribution, const Operand& like, const Operand& key, const Operand& first) {

@@ -56,7 +56,12 @@ class Composer {
 
   /// A map without sources gives numbers of `dtype`.
   Operand IndexMap(std::string_view name, const std::vector<Operand>& sources,
-                   const std::vector<index_t>& params, DType dtype = DType::kFloat32);
+                   const std::vector<Dimension>& params, DType dtype = DType::kFloat32);
+  /// The extent of a value along `axis`, i64.
+  Operand Extent(const Operand& value, int axis);
+  /// A number that an index map takes: a literal, or what Graph::DimensionOf knows. `what` names it for the
+  /// message.
+  Dimension Size(const Operand& number, std::string_view what);
 
   /// Random numbers, "uniform" in [0, 1) or standard "gaussian", of the shape and dtype (f32 or f64) of `like`:
   /// element i of it, counted row by row, is number first + i of the sequence of `key`; both are whole numbers.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "compiler/graph/shape_text.h"
@@ -395,6 +396,13 @@ Dimension Graph::Derive(ExtentOp op, const Dimension& a, const Dimension& b,
   if ((op == ExtentOp::kPlus || op == ExtentOp::kMinus) && is(y, 0)) return x;
   if ((op == ExtentOp::kTimes || op == ExtentOp::kOver) && is(y, 1)) return x;
   if ((op == ExtentOp::kPlus && is(x, 0)) || (op == ExtentOp::kTimes && is(x, 1))) return y;
+  // (x' + y) - y and (y + x') - y are x'.
+  if (op == ExtentOp::kMinus)
+    for (const Derived& sum : derived_)
+      if (sum.op.kind == ExtentOp::kPlus && SameDimension(sum.result, x)) {
+        if (SameDimension(sum.b, y)) return Known(sum.a);
+        if (SameDimension(sum.a, y)) return Known(sum.b);
+      }
   for (Derived& known : derived_) {
     if (known.op.kind != op || !SameDimension(known.a, x) || !SameDimension(known.b, y)) continue;
     std::string& origins = known.op.origin;
@@ -404,6 +412,44 @@ Dimension Graph::Derive(ExtentOp op, const Dimension& a, const Dimension& b,
   const Dimension result = Dimension::WithSymbol(NewSymbol());
   derived_.push_back({result, {op, std::string(origin)}, x, y});
   return result;
+}
+
+Dimension Graph::ExtentOfScalar(int scalar) {
+  const auto at = std::find(scalars_.begin(), scalars_.end(), scalar);
+  Ensure(at != scalars_.end() && !IsFloat(node(scalar).dtype), "an extent that is no whole number of the call");
+  const Dimension number(at - scalars_.begin());
+  for (const Derived& known : derived_)
+    if (known.op.kind == ExtentOp::kScalar && known.a.same_scheme(number)) return Known(known.result);
+  const Dimension result = Dimension::WithSymbol(NewSymbol());
+  derived_.push_back({result, {ExtentOp::kScalar, detail::Concat("scalar '", node(scalar).name, "'")}, number, number});
+  return result;
+}
+
+std::optional<Dimension> Graph::DimensionOf(int id, std::string_view origin) {
+  int budget = 1000;  // what is used twice is looked at twice
+  return DimensionOf(id, origin, &budget);
+}
+
+std::optional<Dimension> Graph::DimensionOf(int id, std::string_view origin, int* budget) {
+  const Node made = node(id);
+  if (made.shape.size() != 0 || IsFloat(made.dtype) || made.dtype == DType::kBool || --*budget < 0) return std::nullopt;
+  switch (made.kind) {
+    case Node::Kind::kConstant: return Dimension(static_cast<std::int64_t>(made.constant));
+    case Node::Kind::kExtent: return Known(made.extent);
+    case Node::Kind::kScalar: return ExtentOfScalar(id);
+    case Node::Kind::kCast: return DimensionOf(made.inputs[0], origin, budget);
+    case Node::Kind::kMap: break;
+    default: return std::nullopt;
+  }
+  static const std::map<Op, ExtentOp> kOps = {{Op::plus, ExtentOp::kPlus}, {Op::minus, ExtentOp::kMinus}, {Op::mul, ExtentOp::kTimes},
+                                              {Op::div, ExtentOp::kOver}, {Op::minimum, ExtentOp::kMinimum}, {Op::maximum, ExtentOp::kMaximum}};
+  const auto op = kOps.find(made.op);
+  if (op == kOps.end()) return std::nullopt;
+  const auto a = DimensionOf(made.inputs[0], origin, budget);
+  if (!a) return std::nullopt;
+  const auto b = DimensionOf(made.inputs[1], origin, budget);
+  if (!b) return std::nullopt;
+  return Derive(op->second, *a, *b, origin);
 }
 
 void Graph::CopySymbols(const Graph& other) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -96,6 +97,11 @@ class Graph {
   /// An extent computed from others: a new symbol with this definition, or its value if both
   /// operands are static. `origin` says what asks for it, for a launch where it does not fit.
   Dimension Derive(ExtentOp op, const Dimension& a, const Dimension& b, std::string_view origin);
+  /// The extent that a whole number of the call gives: one symbol for each scalar, which must be an integer.
+  Dimension ExtentOfScalar(int scalar);
+  /// The extent that an integer of rank 0 stands for: constants, extents, scalars, and + - * /, minimum and
+  /// maximum of them; nothing if it is made otherwise.
+  std::optional<Dimension> DimensionOf(int node, std::string_view origin);
   struct Derived {
     Dimension result;
     runtime::TracedOp op;
@@ -133,6 +139,7 @@ class Graph {
   const Identity& identity() const;
 
  private:
+  std::optional<Dimension> DimensionOf(int node, std::string_view origin, int* budget);
   int Add(Node node);
   int Widened(int id);
   int AddDot(int a, int b, bool transpose_a, bool transpose_b, double alpha, DType dtype);

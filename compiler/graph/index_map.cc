@@ -51,10 +51,28 @@ Dimension Known(const SymbolicExtent& extent) {
   return extent.graph != nullptr ? extent.graph->Known(extent.dim) : extent.dim;
 }
 
-void RequireAtLeast(const char* name, const SymbolicExtent& extent, index_t least) {
-  const Dimension known = Known(extent);
-  if (known.is_static()) map::RequireAtLeast(name, static_cast<std::int64_t>(known), least);
-  else extent - SymbolicExtent(least);  // negative if it does not fit
+bool IsStatic(const SymbolicExtent& extent) { return Known(extent).is_static(); }
+index_t Static(const SymbolicExtent& extent) { return static_cast<std::int64_t>(Known(extent)); }
+
+// What is not known yet is 0 or more, and a call throws if a difference is negative.
+void RequireNotNegative(const char* name, const char* what, const SymbolicExtent& extent) {
+  if (IsStatic(extent)) map::RequireNumber(name, what, Static(extent), 0);
+}
+void RequireAtLeast(const char* name, const SymbolicExtent& extent, const SymbolicExtent& least) {
+  if (IsStatic(extent) && IsStatic(least)) map::RequireAtLeast(name, Static(extent), Static(least));
+  else extent - least;
+}
+void RequireNumber(const char* name, const char* what, const SymbolicExtent& value, index_t least) {
+  RequireNotNegative(name, what, value);
+  if (IsStatic(value)) map::RequireNumber(name, what, Static(value), least);
+  else value - SymbolicExtent(least);
+}
+void RequireRange(const char* name, const SymbolicExtent& begin, const SymbolicExtent& end, const SymbolicExtent& extent) {
+  if (IsStatic(begin) && IsStatic(end) && IsStatic(extent)) return map::RequireRange(name, Static(begin), Static(end), Static(extent));
+  if (IsStatic(begin) && IsStatic(end)) map::RequireRange(name, Static(begin), Static(end), Static(end));
+  else RequireNotNegative(name, "begin", begin);
+  RequireAtLeast(name, end, begin);
+  RequireAtLeast(name, extent, end);
 }
 void RequireEqual(const char* name, const SymbolicExtent& a, const SymbolicExtent& b) {
   Graph* graph = a.graph != nullptr ? a.graph : b.graph;
@@ -151,8 +169,8 @@ class Context {
   using Index = Symbol;
   using Sum = graph::Sum;
 
-  Context(Graph* graph, const std::vector<int>& sources, DType dtype, PartialShape shape)
-      : graph_(graph), sources_(sources), dtype_(dtype), shape_(shape), domain_(std::move(shape)) {}
+  Context(Graph* graph, const std::vector<int>& sources, const std::vector<Dimension>& params, DType dtype, PartialShape shape)
+      : graph_(graph), sources_(sources), params_(params), dtype_(dtype), shape_(shape), domain_(std::move(shape)) {}
 
   int rank() const { return static_cast<int>(shape_.size()); }
   int rank(int k) const { return static_cast<int>(Source(k).shape.size()); }
@@ -161,6 +179,7 @@ class Context {
     return {graph_, graph_->ExtentOf(Source(k).shape[static_cast<std::size_t>(d)])};
   }
   SymbolicExtent size(index_t n) const { return n; }
+  Symbol param(int k) const { return {graph_, graph_->ExtentOf(params_[static_cast<std::size_t>(k)])}; }
   SymbolicExtent size(int k, int d) const {
     return {graph_, Source(k).shape[static_cast<std::size_t>(d)]};
   }
@@ -240,6 +259,7 @@ class Context {
 
   Graph* graph_;
   const std::vector<int>& sources_;
+  const std::vector<Dimension>& params_;
   DType dtype_;
   PartialShape shape_, domain_;
 };
@@ -253,39 +273,51 @@ std::string OperandText(const Graph& graph, int source, std::size_t k) {
   return detail::Concat("'", own.empty() ? label : own, "'");
 }
 
+// Of a number that is not known yet, which a map does not read but through `in` and its context, stands 0.
 template <typename Map>
-Map Make(const std::vector<index_t>& params) {
-  if constexpr (Map::kParams >= 0) return Map(params.data());
-  else return Map(params.data(), static_cast<int>(params.size()));
+Map Make(const Graph& graph, std::string_view name, const std::vector<Dimension>& params) {
+  std::vector<index_t> known;
+  for (std::size_t k = 0; k < params.size(); ++k) {
+    const Dimension param = graph.Known(params[k]);
+    Require(param.is_static() || map::OpenParams<Map>::Has(static_cast<int>(k)), name, ": number ", k + 1,
+            " after its tensors has to be known when the kernel is compiled; use a literal");
+    known.push_back(param.is_static() ? static_cast<std::int64_t>(param) : 0);
+  }
+  if constexpr (Map::kParams >= 0) return Map(known.data());
+  else return Map(known.data(), static_cast<int>(known.size()));
 }
 
 template <typename Map>
 int Build(Graph* graph, std::string_view name, const std::vector<int>& sources,
-          const std::vector<index_t>& params, DType dtype) {
-  const Map map = Make<Map>(params);
-  std::vector<int> ranks;
+          const std::vector<Dimension>& params, DType dtype) {
+  const Map map = Make<Map>(*graph, name, params);
+  std::vector<int> ranks(sources.size());
   map::Extents<SymbolicExtent> in;
-  for (std::size_t k = 0; k < sources.size(); ++k) {
+  std::string whose(name);
+  for (std::size_t k = sources.size(); k-- > 0;) {
     const PartialShape& shape = graph->node(sources[k]).shape;
     Require(shape.size() <= map::kMaxRank, "an index map of a tensor of rank ", shape.size(),
             "; it can be ", map::kMaxRank, " at most");
-    ranks.push_back(static_cast<int>(shape.size()));
-    in.rank[k] = ranks.back();
-    const std::string whose = detail::Concat(name, " of ", OperandText(*graph, sources[k], k));
+    ranks[k] = in.rank[k] = static_cast<int>(shape.size());
+    whose = detail::Concat(name, " of ", OperandText(*graph, sources[k], k));
     for (std::size_t d = 0; d < shape.size(); ++d)
       in.extent[k][d] = {graph, shape[d], whose, static_cast<int>(d)};
   }
   map.Check(ranks.data());
+  for (std::size_t k = 0; k < params.size() && k < in.param.size(); ++k) {
+    const Dimension param = graph->Known(params[k]);
+    in.param[k] = param.is_static() ? SymbolicExtent(static_cast<std::int64_t>(param)) : SymbolicExtent(graph, param, whose);
+  }
   std::array<SymbolicExtent, map::kMaxRank> out;
   map.Shape(in, out.data());
   std::vector<Dimension> dims;
   for (int d = 0; d < map.Rank(ranks.data()); ++d) dims.push_back(out[static_cast<std::size_t>(d)].dim);
-  Context context(graph, sources, dtype, PartialShape(std::move(dims)));
+  Context context(graph, sources, params, dtype, PartialShape(std::move(dims)));
   return context.Finish(map.Value(context));
 }
 
 #define UMBRA_ROW(type, name, form, doc) \
-  {name, form, doc, type::kSources, type::kParams, map::IndexSource<type>::value, &Build<type>},
+  {name, form, doc, type::kSources, type::kParams, map::IndexSource<type>::value, &map::OpenParams<type>::Has, &Build<type>},
 constexpr IndexMapInfo kMaps[] = {
 #define UMBRA_INDEX_MAP(name, form, doc) UMBRA_ROW(map::name, #name, form, doc)
 #define UMBRA_WINDOW_MAP(name, form, doc)                          \
@@ -329,7 +361,7 @@ void RequireReducer(std::string_view name) {
 }
 
 int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& sources,
-                  const std::vector<index_t>& params, DType dtype) {
+                  const std::vector<Dimension>& params, DType dtype) {
   RequireReducer(name);
   const IndexMapInfo* info = FindIndexMap(name);
   Require(info != nullptr, "unknown index map '", name, "'; `umbra ops` lists them");

@@ -19,8 +19,9 @@ struct IndexMapInfo {
   int sources;
   int params;  ///< -1: any number
   int index_source;  ///< the source that holds positions, of a dtype of its own; -1 if none does
+  bool (*open)(int k);  ///< may number k be known at the call only?
   int (*build)(Graph* graph, std::string_view name, const std::vector<int>& sources,
-               const std::vector<index_t>& params, DType dtype);
+               const std::vector<Dimension>& params, DType dtype);
 };
 std::span<const IndexMapInfo> IndexMaps();
 const IndexMapInfo* FindIndexMap(std::string_view name);
@@ -29,10 +30,10 @@ std::string ReducersOf(std::string_view name);
 /// Throws umbra::Error for a `name` such as "pool" or "pool<mean>" that lacks a reducer of its map.
 void RequireReducer(std::string_view name);
 
-/// The node of map `name` on `sources`, or of `dtype` if it has none. Throws umbra::Error if it is
-/// unknown or does not fit.
+/// The node of map `name` on `sources`, or of `dtype` if it has none. Dynamic `params` have symbols of the
+/// graph. Throws umbra::Error if it is unknown or does not fit.
 int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& sources,
-                  const std::vector<index_t>& params, DType dtype);
+                  const std::vector<Dimension>& params, DType dtype);
 
 }  // namespace umbra::graph
 

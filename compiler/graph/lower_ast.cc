@@ -101,20 +101,18 @@ class ExpressionLowering {
     const bool count_fits = map.params < 0 ? operands.size() >= sources
                                            : operands.size() == sources + static_cast<std::size_t>(map.params);
     Require(count_fits, "expected ", map.form);
-    std::vector<index_t> params;
-    for (std::size_t k = sources; k < operands.size(); ++k) {
-      const double number = operands[k].number;
-      Require(operands[k].kind == Operand::Kind::kLiteral &&
-                  number == static_cast<double>(static_cast<index_t>(number)),
-              "expected ", map.form, " with whole numbers after the tensor",
-              map.sources > 1 ? "s" : "");
-      params.push_back(static_cast<index_t>(number));
-    }
+    std::vector<Dimension> params;
+    for (std::size_t k = sources; k < operands.size(); ++k)
+      params.push_back(composer_.Size(operands[k], detail::Concat("number ", k - sources + 1, " of ", map.form)));
     return composer_.IndexMap(
         map.name, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(sources)}, params);
   }
 
   Operand Call(const Expression& e, const std::vector<Operand>& operands) {
+    if (e.name == "extent") {
+      Arity(e, operands, 1, 1);
+      return composer_.Extent(operands[0], Number(e, 0));
+    }
     if (e.name == "broadcast") {
       Arity(e, operands, 1, 2);
       return composer_.Broadcast(operands[0], Number(e, 0), operands.size() > 1 ? &operands[1] : nullptr);

@@ -26,7 +26,8 @@ constexpr int kMaxDepth = 256;  // of nested parentheses and operators
 
 // Calls with parameters: `sum<1>(`.
 constexpr std::string_view kParametrised[] = {"broadcast",         "reduce_with_axis", "reduce_keepdim",
-                                              "sumall_except_dim", "transpose",        "tcast"};
+                                              "sumall_except_dim", "transpose",        "tcast",
+                                              "extent"};
 
 bool IsBuiltIn(const std::string& name) {
   static constexpr std::string_view kPlain[] = {"sum_rows", "dot", "batch_dot", "uniform", "gaussian"};

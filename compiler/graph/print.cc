@@ -87,6 +87,11 @@ std::string Print(const Graph& graph) {
   }
   for (const Graph::Derived& derived : graph.derived()) {
     static constexpr std::string_view kOps[] = {"+", "-", "*", "/", "min", "max"};
+    if (derived.op.kind == ExtentOp::kScalar) {
+      const int scalar = graph.scalars()[static_cast<std::size_t>(static_cast<std::int64_t>(derived.a))];
+      text += fmt::format("where {} = %{}\n", DimensionText(graph, derived.result), scalar);
+      continue;
+    }
     text += fmt::format("where {} = {} {} {}   # {}\n", DimensionText(graph, derived.result),
                         DimensionText(graph, derived.a), kOps[static_cast<int>(derived.op.kind)],
                         DimensionText(graph, derived.b), derived.op.origin);

@@ -60,7 +60,7 @@ class CallSite {
  private:
   struct Prepared;
   const Prepared* Prepare(void* const* data, Layout layout, const umbra_scalar* scalars, int threads);
-  bool Fits(const Prepared& prepared, void* const* data, Layout layout, int threads) const;
+  bool Fits(const Prepared& prepared, void* const* data, Layout layout, const umbra_scalar* scalars, int threads) const;
   bool SharesAlike(const Prepared& prepared, void* const* data) const;
 
   std::shared_ptr<const Program> program_;

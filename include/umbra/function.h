@@ -43,10 +43,11 @@ struct RunOptions {
 /// overflows.
 std::vector<index_t> CheckArguments(const Program& program, const Arguments& arguments);
 
-/// The shapes of the outputs for inputs like these, which are checked as CheckArguments does. Throws
-/// umbra::Error if an extent is free to choose.
-std::vector<std::vector<index_t>> OutputShapes(const Program& program,
-                                               const std::vector<TensorRef>& inputs);
+/// The shapes of the outputs for inputs like these, which are checked as CheckArguments does, and for all
+/// scalars of the call, which are needed only if extents follow from them. Throws umbra::Error if an extent is
+/// free to choose.
+std::vector<std::vector<index_t>> OutputShapes(const Program& program, const std::vector<TensorRef>& inputs,
+                                               const std::vector<umbra_scalar>& scalars = {});
 
 /// Runs the steps of `program` one after the other. Empty outputs are a no-op. An output that
 /// overlaps an input in a way that would change the result is an error. Of a program for GPUs the operands are

@@ -84,9 +84,12 @@ Value Transpose(const Value& value, std::vector<int> axes = {});
 Value Dot(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
           double scale = 1);
 /// An index map of umbra/index_maps.def by name, "flip" or "pool<maximum>": its sources and its whole
-/// numbers. Throws umbra::Error if they do not fit.
+/// numbers: literals, or, for sizes and offsets, what follows from extents and i32 or i64 scalars by + - * /.
+/// Throws umbra::Error if they do not fit.
 Value IndexMap(std::string_view name, const std::vector<Value>& sources,
-               const std::vector<index_t>& params);
+               const std::vector<Value>& params);
+/// The extent of `value` along `axis`, i64.
+Value Extent(const Value& value, int axis);
 /// Random numbers of the shape and dtype (f32 or f64) of `like`, whose elements are not read: "uniform" in [0, 1), or
 /// "gaussian" with mean 0 and standard deviation 1. Element i, counted row by row, is number first + i of the sequence
 /// of `key`, the same in every route; both are whole numbers, i64 scalars as a rule. Throws umbra::Error for another
@@ -109,7 +112,7 @@ class Builder {
   /// A number that is written into the graph.
   Value Constant(double value, DType dtype);
   /// An index map without sources, of numbers of `dtype`.
-  Value IndexMap(std::string_view name, const std::vector<index_t>& params, DType dtype);
+  Value IndexMap(std::string_view name, const std::vector<Value>& params, DType dtype);
   /// Several outputs may be declared. A value without a shape takes `shape`.
   void Output(std::string name, const Value& value,
               const std::optional<PartialShape>& shape = std::nullopt);

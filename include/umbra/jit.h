@@ -322,8 +322,8 @@ struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
     std::apply([&](const Srcs&... src) { (Bridge<Srcs>::Gather(src, g), ...); }, e.src_);
   }
   static graph::Value Build(GraphWalk* w) {
-    std::vector<index_t> params(static_cast<std::size_t>(*w->structure++));
-    for (index_t& param : params) param = *w->structure++;
+    std::vector<graph::Value> params;
+    for (index_t count = *w->structure++; count > 0; --count) params.emplace_back(static_cast<double>(*w->structure++));
     std::vector<graph::Value> sources;
     (sources.push_back(Bridge<Srcs>::Build(w)), ...);
     if constexpr (sizeof...(Srcs) == 0)

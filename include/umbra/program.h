@@ -34,10 +34,11 @@ struct Extent {
   }
 };
 
-/// Arithmetic of extents; quotients are rounded down, and those by 0 are 0.
-enum class ExtentOp : std::uint8_t { kPlus, kMinus, kTimes, kOver, kMinimum, kMaximum };
+/// Arithmetic of extents; quotients are rounded down, and those by 0 are 0. kScalar is what the call passes
+/// as the program's scalar number a.
+enum class ExtentOp : std::uint8_t { kPlus, kMinus, kTimes, kOver, kMinimum, kMaximum, kScalar };
 
-/// a op b. Throws umbra::Error if it overflows.
+/// a op b of any but kScalar. Throws umbra::Error if it overflows.
 index_t Compute(ExtentOp op, index_t a, index_t b);
 
 /// An operation on extents and what asks for it, for messages: "slice: axis 1 of 'x'".

@@ -78,7 +78,7 @@ void MakeCode(std::vector<CudaStep>* steps, const cuda::DeviceProperties& device
 struct CudaCallSite::Prepared {
   Prepared(const Program& program, const Arguments& arguments, int device, Layout layout);
 
-  bool Fits(int on, void* const* data, Layout layout) const;
+  bool Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const;
   void Run(const Program& program, void* const* data, const umbra_scalar* scalars, cuda::StreamHandle stream) const;
 
   struct Operand {
@@ -94,6 +94,7 @@ struct CudaCallSite::Prepared {
 
   int device;
   std::vector<index_t> words;
+  GivenExtents given;
   std::vector<Operand> operands;
   std::vector<Pair> pairs;
   std::vector<std::size_t> temporaries;  // where they begin in the memory that a call takes
@@ -103,7 +104,7 @@ struct CudaCallSite::Prepared {
 };
 
 CudaCallSite::Prepared::Prepared(const Program& program, const Arguments& arguments, int on, Layout layout)
-    : device(on), words(layout.words, layout.words + layout.size),
+    : device(on), words(layout.words, layout.words + layout.size), given(program, arguments.scalars.data()),
       operands(arguments.inputs.size() + arguments.outputs.size()) {
   const cuda::DeviceProperties& properties = cuda::Properties(device);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
@@ -142,11 +143,11 @@ CudaCallSite::Prepared::Prepared(const Program& program, const Arguments& argume
   MakeCode(&steps, properties);
 }
 
-bool CudaCallSite::Prepared::Fits(int on, void* const* data, Layout layout) const {
+bool CudaCallSite::Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const {
   if (on != device || words.size() != layout.size) return false;
   index_t different = 0;
   for (std::size_t k = 0; k < layout.size; ++k) different |= words[k] ^ layout.words[k];
-  if (different != 0) return false;
+  if (different != 0 || !given.Fit(scalars)) return false;
   for (std::size_t k = 0; k < operands.size(); ++k)
     if (Address(data[k]) % kAlignment != operands[k].misalignment || (data[k] == nullptr && operands[k].bytes != 0)) return false;
   for (const Pair& pair : pairs) {
@@ -199,7 +200,7 @@ CudaCallSite::~CudaCallSite() = default;
 void CudaCallSite::Run(void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream) {
   const int device = stream == nullptr ? cuda::CurrentDevice() : cuda::DeviceOf(stream);
   const Prepared* const latest = latest_.load(std::memory_order_acquire);
-  if (latest != nullptr && latest->Fits(device, data, layout)) return latest->Run(*program_, data, scalars, stream);
+  if (latest != nullptr && latest->Fits(device, data, layout, scalars)) return latest->Run(*program_, data, scalars, stream);
   Find(device, data, layout, scalars)->Run(*program_, data, scalars, stream);
 }
 
@@ -207,7 +208,7 @@ std::shared_ptr<const CudaCallSite::Prepared> CudaCallSite::Find(int device, voi
                                                                  const umbra_scalar* scalars) {
   const std::lock_guard lock(mutex_);
   for (const auto& prepared : all_)
-    if (prepared->Fits(device, data, layout)) {
+    if (prepared->Fits(device, data, layout, scalars)) {
       latest_.store(prepared.get(), std::memory_order_release);
       return prepared;
     }

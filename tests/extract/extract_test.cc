@@ -31,7 +31,10 @@ struct Argument {
   using Bare = std::remove_cv_t<std::remove_reference_t<P>>;
   static constexpr bool kTensor = false;
   Bare value{};
-  void Fill(const std::vector<index_t>&, std::mt19937* random) { value = static_cast<Bare>(std::uniform_real_distribution<double>(-1.5, 1.5)(*random)); }
+  void Fill(const std::vector<index_t>& given, std::mt19937* random) {
+    if (std::is_same_v<Bare, index_t>) value = static_cast<Bare>(given.at(0));  // a position
+    else value = static_cast<Bare>(std::uniform_real_distribution<double>(-1.5, 1.5)(*random));
+  }
   Bare Pass() { return value; }
 };
 template <int dim, typename DType>
@@ -112,6 +115,7 @@ void Check(const std::string& name, void (*eager)(Params...), const std::vector<
           umbra_scalar& scalar = arguments.scalars[static_cast<std::size_t>(parameter.scalar)];
           if constexpr (std::is_same_v<decltype(argument.value), float>) scalar.f32 = argument.value;
           else if constexpr (std::is_same_v<decltype(argument.value), double>) scalar.f64 = argument.value;
+          else if constexpr (std::is_same_v<decltype(argument.value), index_t>) scalar.i64 = argument.value;
           else scalar.i32 = argument.value;  // narrow numbers and conditions, too
         }
       };
@@ -181,8 +185,10 @@ TEST(Extract, IndexMaps) {
   Check("pooling", pooling, {{2, 4, 6}});
   Check("lookup", lookup, {{5, 4}, {5}, {5, 4}});
   Check("parts", parts, {{5, 6}, {4}, {2}, {5, 6}});
+  Check("sized", sized, {{6, 20}, {2, 3, 20}, {20}});
+  Check("window", window, {{4, 6}, {9, 21}, {3}, {2}});
 }
 
-TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 30U); }
+TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 32U); }
 
 }  // namespace

@@ -248,3 +248,16 @@ UMBRA_KERNEL void folded(Tensor<cpu, 1> y, Tensor<cpu, 1> x) {
   const int wrapped = (least + minus) % 1000;
   y = x * static_cast<float>(most) + static_cast<float>(narrow + Halved(-7)) - static_cast<float>(wrapped) * 0.5f;
 }
+
+// Sizes and offsets that only the call knows.
+UMBRA_KERNEL void sized(Tensor<cpu, 2> y, Tensor<cpu, 3> x, Tensor<cpu, 1> v) {
+  const Shape<2> flat = Shape2(x.size(0) * x.size(1), x.size(2));
+  TensorContainer<cpu, 2> rows(flat);
+  rows = reshape(x, flat) * 2.0f;
+  y = reshape(x, y.shape_) + rows + repmat(v, y.size(0));
+}
+UMBRA_KERNEL void window(Tensor<cpu, 2> y, Tensor<cpu, 2> x, index_t from, index_t step) {
+  y = slice<1>(x.Slice(step - 1, step - 1 + y.size(0)), from * 2, from * 2 + y.size(1));
+  y += broadcast<1>(slice<0>(x[from / 2], step, step + y.size(1)), y.shape_);
+  slice<1>(y, from, from + step) *= 3.0f;
+}

@@ -31,6 +31,7 @@ const char* const kTexts[] = {
     " y = e / broadcast<0>(reduce_with_axis<sum>(e, 1)) }",
     "kernel k(a: f64[n, k], b: f64[k, m]) -> (y: f64[n, m], t: f64[m]) { y = 2 * dot(a, b)\n t = sum_rows(y) }",
     "kernel k(x: f32[?, ?, ?]) -> (y: f32[?, ?, ?]) { y = pool<maximum>(x, 3, 2, 2, 1) }",
+    "kernel k(x: f32[?, ?], from: i64) -> (y: f32[?, ?]) { y = slice(x, 1, from, from + 2) }",
 };
 
 TEST(ProgramText, RoundTrip) {

@@ -57,17 +57,23 @@ index_t Interpreter::KnownNumber(const Value& value, const std::string& what) co
   throw Unsupported(what + " is not known when the kernel is generated", "use a literal, a constexpr or a template argument");
 }
 
-std::optional<PartialShape> Interpreter::ShapeOf(const Value& shape) const {
+// A number that is known, or will be at the call: an extent, a number of the call, or + - * / of them.
+Dimension Interpreter::SizeNumber(const Value& value, const std::string& what) {
+  if (const auto* number = std::get_if<Number>(&value)) {
+    if (number->kind == Number::Kind::kInteger) return Dimension(number->integer);
+    if (number->kind == Number::Kind::kExtent) return graph_.Known(number->extent);
+    if (number->kind == Number::Kind::kNode)
+      if (const auto extent = graph_.DimensionOf(number->node, what)) return *extent;
+  }
+  throw Unsupported(what + " follows neither from extents nor from whole numbers of the call",
+                    "compute it by + - * / from extents such as x.size(0), parameters and literals");
+}
+
+std::optional<PartialShape> Interpreter::ShapeOf(const Value& shape) {
   const auto* aggregate = std::get_if<Aggregate>(&shape);
   if (aggregate == nullptr) return std::nullopt;
   std::vector<Dimension> dims;
-  for (const Cell& cell : aggregate->elements) {
-    const auto* number = std::get_if<Number>(&cell->value);
-    if (number == nullptr) return std::nullopt;
-    if (number->kind == Number::Kind::kExtent) dims.push_back(number->extent);
-    else if (number->kind == Number::Kind::kInteger) dims.emplace_back(number->integer);
-    else return std::nullopt;
-  }
+  for (const Cell& cell : aggregate->elements) dims.push_back(SizeNumber(cell->value, "an extent of this shape"));
   return PartialShape(std::move(dims));
 }
 
@@ -84,7 +90,7 @@ PartialShape Interpreter::Shape(const Value& value) {
   for (const Tensor::Rows& rows : tensor->part) {
     std::vector<Dimension> dims(shape.begin(), shape.end());
     if (rows.element) dims.erase(dims.begin());
-    else dims[0] = Dimension(rows.end - rows.begin);
+    else dims[0] = graph_.Derive(runtime::ExtentOp::kMinus, rows.end, rows.begin, "rows of '" + tensor->memory->name + "'");
     shape = PartialShape(std::move(dims));
   }
   return shape;
@@ -202,8 +208,13 @@ Operand Interpreter::BuildIndexMap(const Exp& exp) {
   const auto& elements = std::get<Aggregate>(list->value).elements;
   const bool counted = exp.args.size() > 1 && std::holds_alternative<Number>(exp.args[1]->value);
   const auto count = counted ? static_cast<std::size_t>(KnownNumber(exp.args[1]->value, "a number that " + name + " takes")) : elements.size();
-  std::vector<index_t> params;
-  for (std::size_t k = 0; k < count; ++k) params.push_back(KnownNumber(elements[k]->value, "a number that " + name + " takes"));
+  const graph::IndexMapInfo* info = graph::FindIndexMap(name);
+  std::vector<Dimension> params;
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::string what = "a number that " + name + " takes";
+    const bool open = info != nullptr && info->open(static_cast<int>(k));
+    params.push_back(open ? SizeNumber(elements[k]->value, what) : Dimension(KnownNumber(elements[k]->value, what)));
+  }
   std::vector<Operand> sources;
   for (std::size_t k = counted ? 2 : 1; k < exp.args.size(); ++k) sources.push_back(Build(exp.args[k]->value));
   return composer_.IndexMap(name, sources, params, numbers_.TypeOf(TypeArg(exp, 1)));
@@ -215,7 +226,7 @@ Operand Interpreter::BuildSlice(const Exp& exp) {
   if (exp.type->getName() == "ConcatTarget")
     return composer_.IndexMap("concat", {Build(exp.args[0]->value), Build(exp.args[1]->value)}, {axis});
   return composer_.IndexMap("slice", {Build(exp.args[0]->value)},
-                            {axis, KnownNumber(exp.args[1]->value, "the begin of slice"), KnownNumber(exp.args[2]->value, "the end of slice")});
+                            {axis, SizeNumber(exp.args[1]->value, "the begin of slice"), SizeNumber(exp.args[2]->value, "the end of slice")});
 }
 
 void Interpreter::Assign(const Tensor& to, std::string_view how, const Value& value) {
@@ -264,7 +275,6 @@ void Interpreter::AssignPart(const Exp& target, std::string_view how, const Valu
       positions.push_back(d == axis ? position : graph_.Index(static_cast<int>(d), memory->shape));
     return graph_.Gather(source, std::move(positions), guard, 0);
   };
-  const auto number = [&](index_t n) { return graph_.Constant(static_cast<double>(n), DType::kInt64); };
   const auto spread = [&](const PartialShape& shape, DType dtype) {
     const int node = composer_.ResolveTo(made, ComputeType(dtype), shape);
     for (std::size_t d = 0; d < shape.size(); ++d) graph_.Unify(graph_.node(node).shape[d], shape[d], "assignment to a part");
@@ -284,12 +294,14 @@ void Interpreter::AssignPart(const Exp& target, std::string_view how, const Valu
     Write(second, other);
     return;
   }
-  const index_t begin = KnownNumber(target.args[1]->value, "the begin of slice"), end = KnownNumber(target.args[2]->value, "the end of slice");
-  dims[axis] = Dimension(end - begin);
+  const Dimension begin = SizeNumber(target.args[1]->value, "the begin of slice"), end = SizeNumber(target.args[2]->value, "the end of slice");
+  const std::string what = "slice of '" + memory->name + "'";
+  dims[axis] = graph_.Derive(runtime::ExtentOp::kMinus, end, begin, what);
+  graph_.Derive(runtime::ExtentOp::kMinus, whole[axis], end, what);  // negative, and so refused, if the end lies beyond
   const int source = spread(PartialShape(dims), memory->dtype);
   const int at = graph_.Index(static_cast<int>(axis), whole);
-  const int inside = graph_.Map(Op::logical_and, {graph_.Map(Op::ge, {at, number(begin)}), graph_.Map(Op::lt, {at, number(end)})});
-  const int placed = gather(memory, source, graph_.Map(Op::minus, {at, number(begin)}), inside);
+  const int inside = graph_.Map(Op::logical_and, {graph_.Map(Op::ge, {at, graph_.ExtentOf(begin)}), graph_.Map(Op::lt, {at, graph_.ExtentOf(end)})});
+  const int placed = gather(memory, source, graph_.Map(Op::minus, {at, graph_.ExtentOf(begin)}), inside);
   const int chosen = graph_.Map(Op::select, {inside, placed, ReadMemory(memory)});
   Write(memory, graph_.Cast(chosen, memory->dtype));
 }

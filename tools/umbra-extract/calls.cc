@@ -1,4 +1,5 @@
 // Calls and constructions: what is known by name, what is run, and what may not be called.
+#include <clang/Lex/Lexer.h>
 #include <clang/Sema/Lookup.h>
 
 #include "tools/umbra-extract/interpreter.h"
@@ -128,12 +129,27 @@ Cell Interpreter::CallOf(const clang::CallExpr* e) {
   }
   if (self)
     if (const auto* pointer = std::get_if<Pointer>(&self->value); pointer != nullptr && pointer->to) self = pointer->to;
+  // A text is for a function that prints or reads: that one is named, not the text.
+  if (llvm::any_of(given, [](const clang::Expr* arg) { return isa<clang::StringLiteral>(arg->IgnoreParenImpCasts()); })) RequireMayCall(function);
   const std::vector<Cell> args = Args(function, given);
   if (self && method != nullptr)
     if (auto result = TensorMethod(method, self, args)) return *result;
   if (auto result = Known(function, e, args)) return *result;
   RequireMayCall(function);
   return Call(function, args, self);
+}
+
+// `y = x` of tensors, y a parameter: nearly always the elements were meant.
+void Interpreter::WarnOfHandle(const clang::CXXOperatorCallExpr* e) {
+  const auto* to = dyn_cast<clang::DeclRefExpr>(e->getArg(0)->IgnoreParenImpCasts());
+  const clang::Expr* from = e->getArg(1);
+  if (to == nullptr || !isa<clang::ParmVarDecl>(to->getDecl())) return;
+  clang::DiagnosticsEngine& diagnostics = sema_.getDiagnostics();
+  diagnostics.Report(e->getOperatorLoc(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Warning,
+                     "no element is assigned: '%0' becomes another handle of the tensor on the right")) << to->getDecl()->getName();
+  const clang::SourceLocation end = clang::Lexer::getLocForEndOfToken(from->getEndLoc(), 0, context_.getSourceManager(), context_.getLangOpts());
+  diagnostics.Report(from->getBeginLoc(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "this copies the elements"))
+      << clang::FixItHint::CreateInsertion(from->getBeginLoc(), "umbra::F<umbra::op::identity>(") << clang::FixItHint::CreateInsertion(end, ")");
 }
 
 std::optional<Cell> Interpreter::Assignment(const clang::CXXOperatorCallExpr* e, const clang::CXXMethodDecl* method) {
@@ -146,6 +162,7 @@ std::optional<Cell> Interpreter::Assignment(const clang::CXXOperatorCallExpr* e,
     const auto* type = TensorClass(context_.getRecordType(method->getParent()));
     if (type == nullptr) type = TensorClass(e->getType());
     if (method->isCopyAssignmentOperator() && type != nullptr && type->getName() == "Tensor") {
+      if (frames_.size() == 1) WarnOfHandle(e);
       Store(to, Copy(value->value));
       return to;
     }
@@ -201,21 +218,21 @@ std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method
   }
   const auto* tensor = std::get_if<Tensor>(&self->value);
   if (tensor == nullptr) return std::nullopt;
-  const auto rows = [&](index_t begin, index_t end, bool element) {
+  const auto rows = [&](const Dimension& begin, const Dimension& end, bool element) {
     Tensor part = *tensor;
     part.part.push_back({begin, end, element});
     return part;
   };
   if (index) {
-    const index_t at = KnownNumber(args[0]->value, "the row");
-    const Tensor part = rows(at, at + 1, true);
+    const Dimension at = SizeNumber(args[0]->value, "the row");
+    const Tensor part = rows(at, graph_.Derive(runtime::ExtentOp::kPlus, at, Dimension(1), "row of '" + tensor->memory->name + "'"), true);
     if (method->getReturnType()->isRecordType()) return MakeCell(part);
     const Cell cell = MakeCell(numbers_.Node(Read(part), method->getReturnType().getNonReferenceType()));
     cell->element = true;
     return cell;
   }
   if (name == "Slice")
-    return MakeCell(rows(KnownNumber(args[0]->value, "the begin of Slice"), KnownNumber(args[1]->value, "the end of Slice"), false));
+    return MakeCell(rows(SizeNumber(args[0]->value, "the begin of Slice"), SizeNumber(args[1]->value, "the end of Slice"), false));
   if (name == "Resize" && tensor->memory->parameter < 0) {
     *tensor->memory = std::get<Tensor>(NewContainer(args, context_.getRecordType(method->getParent()))->value).memory.operator*();
     return MakeCell({});
@@ -277,6 +294,10 @@ Cell Interpreter::Construct(const clang::CXXConstructExpr* e) {
     Assign(std::get<Tensor>(cell->value), "", source);
     return cell;
   }
+  if (record->isInStdNamespace() && e->getNumArgs() > 0 && !container && !numbers_.IsNumber(type) &&
+      record->getName() != "initializer_list")
+    throw Unsupported("an object of type '" + e->getType().getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel",
+                      "kernels have tensors, expressions, numbers, arrays of numbers and Shapes");
   const std::vector<Cell> args = Args(constructor, llvm::ArrayRef(e->getArgs(), e->getNumArgs()));
   if (IsExpression(record)) {
     Exp exp{llvm::cast<clang::ClassTemplateSpecializationDecl>(record), {}};
@@ -290,7 +311,7 @@ Cell Interpreter::Construct(const clang::CXXConstructExpr* e) {
   if (args.empty() && record->isInStdNamespace() && record->getName() == "initializer_list") return MakeCell(Aggregate{});
   if (args.empty() && (UmbraClass(type, "Shape") != nullptr || record->isInStdNamespace())) return Zero(type);
   if (args.empty() && record->isEmpty()) return MakeCell({});
-  throw Unsupported("an object of type '" + type.getAsString() + "' has no counterpart in a kernel",
+  throw Unsupported("an object of type '" + e->getType().getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel",
                     "kernels have tensors, expressions, numbers, arrays of numbers and Shapes");
 }
 
@@ -299,10 +320,7 @@ Cell Interpreter::NewContainer(const std::vector<Cell>& args, clang::QualType ty
   auto memory = std::make_shared<Memory>();
   memory->dtype = numbers_.TypeOf(tensor->getTemplateArgs()[2].getAsType());
   if (!args.empty() && std::holds_alternative<Aggregate>(args[0]->value)) {
-    const auto shape = ShapeOf(args[0]->value);
-    if (!shape) throw Unsupported("the shape of this container is computed from numbers of the call",
-                                  "use the shape of a tensor, or its extents");
-    memory->shape = *shape;
+    memory->shape = ShapeOf(args[0]->value).value();
     if (args.size() > 1)
       if (const auto* number = std::get_if<Number>(&args[1]->value); number != nullptr && !number->type->isBooleanType())
         Assign(Tensor{memory, {}}, "", *number);

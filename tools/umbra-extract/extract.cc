@@ -70,7 +70,7 @@ class Consumer : public clang::SemaConsumer {
     const auto level = options_.strict ? clang::DiagnosticsEngine::Error : clang::DiagnosticsEngine::Warning;
     std::map<std::string, const clang::FunctionDecl*> names;
     for (const clang::FunctionDecl* function : found_) {
-      auto kernel = ExtractKernel(sema_, function, level);
+      auto kernel = ExtractKernel(sema_, function, level, &called_);
       if (!kernel) {
         ++extraction_.eager;
         continue;
@@ -84,6 +84,10 @@ class Consumer : public clang::SemaConsumer {
       }
       extraction_.kernels.push_back(std::move(*kernel));
     }
+    // Of what a kernel that stays eager calls nothing is known.
+    for (const clang::FunctionDecl* function : helpers_)
+      if (extraction_.eager == 0 && called_.count(function->getCanonicalDecl()) == 0)
+        Warn(function, "%0 returns a value, so it serves kernels that call it, and none here does; no kernel is made of it");
   }
 
  private:
@@ -97,6 +101,8 @@ class Consumer : public clang::SemaConsumer {
           Add(function);
       } else if (const auto* family = llvm::dyn_cast<clang::FunctionTemplateDecl>(decl)) {
         if (family != family->getCanonicalDecl() || !IsMarked(family->getTemplatedDecl())) continue;
+        if (family->spec_begin() == family->spec_end() && sources.isInMainFile(sources.getExpansionLoc(family->getLocation())))
+          Warn(family, "nothing in this file instantiates %0, so no kernel is made of it; ask for one: `template void f<float>(...);`");
         for (const clang::FunctionDecl* function : family->specializations())
           if (const auto* definition = function->getDefinition())
             if (sources.isInMainFile(sources.getExpansionLoc(definition->getPointOfInstantiation().isValid()
@@ -113,14 +119,19 @@ class Consumer : public clang::SemaConsumer {
   }
   // A function that returns something serves kernels; it is none itself.
   void Add(const clang::FunctionDecl* function) {
-    if (function->getReturnType()->isVoidType() && seen_.insert(function->getCanonicalDecl()).second) found_.push_back(function);
+    if (seen_.insert(function->getCanonicalDecl()).second) (function->getReturnType()->isVoidType() ? found_ : helpers_).push_back(function);
+  }
+  template <unsigned n>
+  void Warn(const clang::NamedDecl* function, const char (&text)[n]) {
+    clang::DiagnosticsEngine& diagnostics = sema_->getDiagnostics();
+    diagnostics.Report(function->getLocation(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Warning, text)) << function;
   }
 
   const ExtractOptions& options_;
   Extraction& extraction_;
   clang::Sema* sema_ = nullptr;
-  std::vector<const clang::FunctionDecl*> found_;
-  std::set<const clang::FunctionDecl*> seen_;
+  std::vector<const clang::FunctionDecl*> found_, helpers_;
+  std::set<const clang::FunctionDecl*> seen_, called_;
 };
 
 class Action : public clang::ASTFrontendAction {

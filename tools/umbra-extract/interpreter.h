@@ -11,6 +11,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ class Interpreter {
   /// The innermost place of the user's own code that was run last.
   clang::SourceLocation here() const { return here_; }
   const std::vector<Statement>& statements() const { return statements_; }
+  /// The user's functions that were run.
+  const std::set<const clang::FunctionDecl*>& called() const { return called_; }
   Numbers& numbers() { return numbers_; }
   /// Counts accesses to memory.
   int now() const { return now_; }
@@ -84,6 +87,7 @@ class Interpreter {
   Cell CallOf(const clang::CallExpr* e);
   Cell Construct(const clang::CXXConstructExpr* e);
   Cell NewContainer(const std::vector<Cell>& args, clang::QualType type);
+  void WarnOfHandle(const clang::CXXOperatorCallExpr* e);
   std::optional<Cell> Assignment(const clang::CXXOperatorCallExpr* e, const clang::CXXMethodDecl* method);
   std::optional<Cell> TensorMethod(const clang::CXXMethodDecl* method, const Cell& self, const std::vector<Cell>& args);
   std::optional<Cell> Known(const clang::FunctionDecl* function, const clang::CallExpr* e, const std::vector<Cell>& args);
@@ -99,10 +103,11 @@ class Interpreter {
                        clang::QualType element);
   graph::Operand BuildIndexMap(const Exp& exp);
   graph::Operand BuildSlice(const Exp& exp);
-  std::optional<PartialShape> ShapeOf(const Value& shape) const;
+  std::optional<PartialShape> ShapeOf(const Value& shape);
   Value ShapeValue(const PartialShape& shape) const;
   PartialShape Shape(const Value& value);
   index_t KnownNumber(const Value& value, const std::string& what) const;
+  Dimension SizeNumber(const Value& value, const std::string& what);
   int Read(const Tensor& tensor);
   int ReadMemory(Memory* memory);
   /// `how` is one of plus, minus, mul, div, or empty for `=`.
@@ -119,6 +124,7 @@ class Interpreter {
   Condition active_;
   clang::SourceLocation here_;
   std::vector<Statement> statements_;
+  std::set<const clang::FunctionDecl*> called_;
   std::map<std::pair<const clang::Type*, std::vector<const clang::Type*>>,
            std::pair<const clang::Expr*, std::vector<const clang::OpaqueValueExpr*>>> map_calls_;
   std::map<const clang::OpaqueValueExpr*, Cell> opaque_;

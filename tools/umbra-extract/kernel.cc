@@ -55,7 +55,7 @@ class KernelReader {
     return interpreter_.here().isValid() ? interpreter_.here() : place_.isValid() ? place_ : function_.getLocation();
   }
 
-  ExtractedKernel Run() {
+  ExtractedKernel Run(std::set<const clang::FunctionDecl*>* called) {
     const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(&function_);
     if (method != nullptr && method->isInstance())
       throw Unsupported("a member function has an object that the kernel does not know", "make it static, or a free function");
@@ -71,6 +71,7 @@ class KernelReader {
     Outputs();
     RequireInPlace();
     kernel_.statements = interpreter_.statements();
+    called->insert(interpreter_.called().begin(), interpreter_.called().end());
     kernel_.graph = std::make_shared<const graph::Graph>(graph_);
     return std::move(kernel_);
   }
@@ -111,6 +112,10 @@ class KernelReader {
       if (type->isRValueReferenceType())
         throw Unsupported("parameter '" + parameter.name + "' is a reference to a temporary", "take a Tensor by value");
       cell = MakeCell(Tensor{memory, {}});
+    } else if (const clang::QualType natural = type.getNonReferenceType();
+               natural->isUnsignedIntegerType() && !natural->isBooleanType() && context_.getTypeSize(natural) > 8) {
+      throw Unsupported("parameter '" + parameter.name + "' has type '" + type.getAsString() +
+                        "', which a kernel does not take", "take int or index_t: kernels have no unsigned numbers");
     } else if (numbers.IsNumber(type)) {
       if (type->isReferenceType() && !type.getNonReferenceType().isConstQualified())
         throw Unsupported("parameter '" + parameter.name + "' is a number that is passed by reference, to be changed",
@@ -193,7 +198,8 @@ class KernelReader {
 }  // namespace
 
 std::optional<ExtractedKernel> ExtractKernel(clang::Sema* sema, const clang::FunctionDecl* function,
-                                             clang::DiagnosticsEngine::Level level) {
+                                             clang::DiagnosticsEngine::Level level,
+                                             std::set<const clang::FunctionDecl*>* called) {
   clang::DiagnosticsEngine& diagnostics = sema->getDiagnostics();
   KernelReader reader(sema, function);
   const auto show = [&](const Error& error) {
@@ -210,7 +216,7 @@ std::optional<ExtractedKernel> ExtractKernel(clang::Sema* sema, const clang::Fun
     if (fix) note << clang::FixItHint::CreateInsertion(unsupported->place(), unsupported->text());
   };
   try {
-    return reader.Run();
+    return reader.Run(called);
   } catch (const Error& error) {
     show(error);
   }

@@ -47,6 +47,7 @@ Cell Interpreter::Call(const clang::FunctionDecl* function, const std::vector<Ce
   if (!function->hasBody(definition) || definition->hasSkippedBody())
     throw Unsupported("the body of '" + function->getQualifiedNameAsString() + "' is not in this file",
                       "define it in a header as constexpr, or mark it UMBRA_KERNEL in this file");
+  called_.insert(function->getCanonicalDecl());
   Frame frame{definition, active_, {}, std::move(self), std::nullopt};
   for (unsigned k = 0; k < definition->getNumParams() && k < args.size(); ++k)
     frame.variables[definition->getParamDecl(k)] = args[k];

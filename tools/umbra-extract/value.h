@@ -77,7 +77,7 @@ struct Memory {
 /// A handle of a tensor: its memory, or a part of it.
 struct Tensor {
   struct Rows {
-    index_t begin, end;  ///< of axis 0
+    Dimension begin, end;  ///< of axis 0
     bool element;        ///< one row, whose axis is dropped
   };
   std::shared_ptr<Memory> memory;

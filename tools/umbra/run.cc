@@ -160,7 +160,7 @@ void Run(const RunOptions& options, CompileOptions compile) {
   RequireEmpty(in, "--in", OperandNames(*graph));
   RequireEmpty(out, "--out", Names(results));
   RequireEmpty(scalars, "--scalar", OperandNames(*graph));
-  const auto shapes = runtime::OutputShapes(program, arguments.inputs);
+  const auto shapes = runtime::OutputShapes(program, arguments.inputs, arguments.scalars);
   for (std::size_t k = 0; k < shapes.size(); ++k)
     outputs.push_back(MakeArray(program.buffers[inputs.size() + k].dtype, shapes[k]));
   for (Array& array : outputs) arguments.outputs.push_back(array.Ref());

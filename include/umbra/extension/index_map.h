@@ -52,6 +52,7 @@ struct IndexMapExp
   /// Ranks and extents of the sources.
   map::Extents<index_t> SourceExtents() const {
     map::Extents<index_t> in;
+    in.param = params_;
     std::size_t k = 0;
     std::apply([&](const auto&... src) { (AddExtents(src, &in, k++), ...); }, src_);
     return in;
@@ -84,6 +85,7 @@ struct NumberContext {
   int rank(int k) const { return in->rank[static_cast<std::size_t>(k)]; }
   index_t at(int d) const { return here[d]; }
   index_t extent(int k, int d) const { return (*in)(k, d); }
+  index_t param(int k) const { return in->param[static_cast<std::size_t>(k)]; }
   index_t size(index_t n) const { return n; }
   index_t size(int k, int d) const { return (*in)(k, d); }
   DType Literal(double value) const { return static_cast<DType>(value); }

@@ -4,10 +4,12 @@
 //
 // A map is a struct of parameters with
 //   kSources, kParams                        tensors that it reads, whole numbers that it takes
-//   void Check(const int* ranks) const       throws umbra::Error for parameters that do not fit
+//   static bool Open(int k)                  may number k be known at the call only, as extents are? Without it none is
+//   void Check(const int* ranks) const       throws umbra::Error for ranks and closed numbers that do not fit
 //   int Rank(const int* ranks) const         rank of the result from those of the sources
 //   void Shape(const Extents<D>& in, D* out) const    extents of the result
 //   Number Value(C& c) const                 the element at position c.at(0), c.at(1), ...
+// Open numbers are no members: they are in.param[k] in Shape, which checks them, and c.param(k) in Value.
 // C gives: at(d); extent(k, d) of source k; rank(k); Load(k, position); LoadIf(condition, k,
 // position, outside); If(condition, a, b); Over(a, b), a / b of elements; Literal(number); Reduce<R>({size(n), ...}, body(window)),
 // Identity<R>(), for LoadIf, if HasIdentity<R>(), and the reducer Sum; FromPosition(i). A map whose source
@@ -36,9 +38,10 @@ struct Position {
   const I& operator[](int d) const { return at[static_cast<std::size_t>(d)]; }
 };
 
-/// Extents of the sources.
+/// Extents of the sources, and the numbers that a map takes.
 template <typename D>
 struct Extents {
+  std::array<D, 3 * kMaxRank> param{};  ///< the numbers
   std::array<std::array<D, kMaxRank>, 4> extent{};  ///< by source and dimension
   std::array<int, 4> rank{};  ///< of each source
   /// Of dimension d of source k.
@@ -55,6 +58,16 @@ struct IndexSource {
 template <typename Map>
 struct IndexSource<Map, std::enable_if_t<(Map::kIndexSource >= 0)>> {
   static constexpr int value = Map::kIndexSource;
+};
+
+/// May number k that a map takes be known at the call only?
+template <typename Map, typename = void>
+struct OpenParams {
+  static constexpr bool Has(int) { return false; }
+};
+template <typename Map>
+struct OpenParams<Map, std::void_t<decltype(Map::Open(0))>> {
+  static constexpr bool Has(int k) { return Map::Open(k); }
 };
 
 /// How the elements of a window are joined: by R, or by the sum that a mean divides.
@@ -96,6 +109,15 @@ inline void RequireRank(const char* name, int rank, int least) {
 /// Requirements on extents; where they are not known yet, the launch checks them.
 inline void RequireAtLeast(const char* name, index_t extent, index_t least) {
   Require(extent >= least, name, ": an extent of ", extent, ", but ", least, " is the least that fits");
+}
+/// `value`, a number that a map takes, must be `least` or more; `what` names it: "scale".
+inline void RequireNumber(const char* name, const char* what, index_t value, index_t least) {
+  Require(value >= least, name, ": the ", what, " is ", value, "; it must be ", least, " or more");
+}
+/// Positions begin ... end - 1 of an axis of `extent`.
+inline void RequireRange(const char* name, index_t begin, index_t end, index_t extent) {
+  Require(begin >= 0 && begin <= end, name, ": the range ", begin, " to ", end, " is none");
+  RequireAtLeast(name, extent, end);
 }
 /// The extents `a` and `b` must be equal.
 inline void RequireEqual(const char* name, index_t a, index_t b) {

@@ -45,23 +45,20 @@ struct swapaxis : Elementwise {
 /// slice(x, axis, begin, end): part of one axis.
 struct slice : Elementwise {
   static constexpr int kParams = 3;
+  static constexpr bool Open(int k) { return k > 0; }
   int axis;
-  index_t begin, end;
-  explicit slice(const index_t* p) : axis(static_cast<int>(p[0])), begin(p[1]), end(p[2]) {}
-  void Check(const int* ranks) const {
-    RequireAxis("slice", axis, ranks[0]);
-    Require(begin >= 0 && begin <= end, "slice: the range ", begin, " to ", end, " is none");
-  }
+  explicit slice(const index_t* p) : axis(static_cast<int>(p[0])) {}
+  void Check(const int* ranks) const { RequireAxis("slice", axis, ranks[0]); }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     Elementwise::Shape(in, out);
-    out[axis] = D(end - begin);
-    RequireAtLeast("slice", in(0, axis), end);
+    RequireRange("slice", in.param[1], in.param[2], in(0, axis));
+    out[axis] = in.param[2] - in.param[1];
   }
   template <typename C>
   auto Value(C& c) const {
     auto p = Here(c);
-    p[axis] = p[axis] + begin;
+    p[axis] = p[axis] + c.param(1);
     return c.Load(0, p);
   }
 };
@@ -69,25 +66,22 @@ struct slice : Elementwise {
 /// crop(x, y, x, height, width): a window of the last two axes.
 struct crop : Elementwise {
   static constexpr int kParams = 4;
-  index_t y, x, height, width;
-  explicit crop(const index_t* p) : y(p[0]), x(p[1]), height(p[2]), width(p[3]) {}
-  void Check(const int* ranks) const {
-    RequireRank("crop", ranks[0], 2);
-    Require(y >= 0 && x >= 0 && height >= 0 && width >= 0, "crop: a negative offset or extent");
-  }
+  static constexpr bool Open(int) { return true; }
+  explicit crop(const index_t*) {}
+  void Check(const int* ranks) const { RequireRank("crop", ranks[0], 2); }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     Elementwise::Shape(in, out);
-    out[in.rank[0] - 2] = D(height);
-    out[in.rank[0] - 1] = D(width);
-    RequireAtLeast("crop", in(0, in.rank[0] - 2), y + height);
-    RequireAtLeast("crop", in(0, in.rank[0] - 1), x + width);
+    for (int k = 0; k < 2; ++k) {
+      const D &from = in.param[static_cast<std::size_t>(k)], &extent = in.param[static_cast<std::size_t>(2 + k)];
+      RequireRange("crop", from, from + extent, in(0, in.rank[0] - 2 + k));
+      out[in.rank[0] - 2 + k] = extent;
+    }
   }
   template <typename C>
   auto Value(C& c) const {
     auto p = Here(c);
-    p[p.rank - 2] = p[p.rank - 2] + y;
-    p[p.rank - 1] = p[p.rank - 1] + x;
+    for (int k = 0; k < 2; ++k) p[p.rank - 2 + k] = p[p.rank - 2 + k] + c.param(k);
     return c.Load(0, p);
   }
 };
@@ -95,25 +89,23 @@ struct crop : Elementwise {
 /// pad(x, py, px): zeros around the last two axes.
 struct pad : Elementwise {
   static constexpr int kParams = 2;
-  index_t y, x;
-  explicit pad(const index_t* p) : y(p[0]), x(p[1]) {}
-  void Check(const int* ranks) const {
-    RequireRank("pad", ranks[0], 2);
-    Require(y >= 0 && x >= 0, "pad: negative padding; use crop");
-  }
+  static constexpr bool Open(int) { return true; }
+  explicit pad(const index_t*) {}
+  void Check(const int* ranks) const { RequireRank("pad", ranks[0], 2); }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     Elementwise::Shape(in, out);
-    const int r = in.rank[0];
-    out[r - 2] = in(0, r - 2) + 2 * y;
-    out[r - 1] = in(0, r - 1) + 2 * x;
+    for (int k = 0; k < 2; ++k) {
+      const D& around = in.param[static_cast<std::size_t>(k)];
+      RequireNumber("pad", "padding", around, 0);
+      out[in.rank[0] - 2 + k] = in(0, in.rank[0] - 2 + k) + around * 2;
+    }
   }
   template <typename C>
   auto Value(C& c) const {
     auto p = Here(c);
     const int r = p.rank;
-    p[r - 2] = p[r - 2] - y;
-    p[r - 1] = p[r - 1] - x;
+    for (int k = 0; k < 2; ++k) p[r - 2 + k] = p[r - 2 + k] - c.param(k);
     return c.LoadIf(p[r - 2] >= 0 && p[r - 2] < c.extent(0, r - 2) && p[r - 1] >= 0 &&
                         p[r - 1] < c.extent(0, r - 1),
                     0, p, 0);
@@ -123,22 +115,19 @@ struct pad : Elementwise {
 /// upsampling_nearest(x, scale): every element scale x scale times, last two axes.
 struct upsampling_nearest : Elementwise {
   static constexpr int kParams = 1;
-  index_t scale;
-  explicit upsampling_nearest(const index_t* p) : scale(p[0]) {}
-  void Check(const int* ranks) const {
-    RequireRank("upsampling_nearest", ranks[0], 2);
-    Require(scale > 0, "upsampling_nearest: a scale of ", scale, "; it must be 1 or more");
-  }
+  static constexpr bool Open(int) { return true; }
+  explicit upsampling_nearest(const index_t*) {}
+  void Check(const int* ranks) const { RequireRank("upsampling_nearest", ranks[0], 2); }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     Elementwise::Shape(in, out);
-    for (int d = in.rank[0] - 2; d < in.rank[0]; ++d) out[d] = in(0, d) * scale;
+    RequireNumber("upsampling_nearest", "scale", in.param[0], 1);
+    for (int d = in.rank[0] - 2; d < in.rank[0]; ++d) out[d] = in(0, d) * in.param[0];
   }
   template <typename C>
   auto Value(C& c) const {
     auto p = Here(c);
-    p[p.rank - 2] = p[p.rank - 2] / scale;
-    p[p.rank - 1] = p[p.rank - 1] / scale;
+    for (int d = p.rank - 2; d < p.rank; ++d) p[d] = p[d] / c.param(0);
     return c.Load(0, p);
   }
 };
@@ -146,16 +135,14 @@ struct upsampling_nearest : Elementwise {
 /// repmat(v, rows): a vector as every row of a matrix.
 struct repmat {
   static constexpr int kSources = 1, kParams = 1;
-  index_t rows;
-  explicit repmat(const index_t* p) : rows(p[0]) {}
-  void Check(const int* ranks) const {
-    Require(ranks[0] == 1, "repmat takes a vector, rank ", ranks[0], " given");
-    Require(rows >= 0, "repmat: a negative number of rows");
-  }
+  static constexpr bool Open(int) { return true; }
+  explicit repmat(const index_t*) {}
+  void Check(const int* ranks) const { Require(ranks[0] == 1, "repmat takes a vector, rank ", ranks[0], " given"); }
   static constexpr int Rank(const int*) { return 2; }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
-    out[0] = D(rows);
+    RequireNumber("repmat", "number of rows", in.param[0], 0);
+    out[0] = in.param[0];
     out[1] = in(0, 0);
   }
   template <typename C>
@@ -198,23 +185,18 @@ struct concat {
 /// reshape(x, extents...): the same elements in row-major order.
 struct reshape {
   static constexpr int kSources = 1, kParams = -1;
-  std::array<index_t, kMaxRank> shape{};
+  static constexpr bool Open(int) { return true; }
   int rank;
-  reshape(const index_t* p, int count) : rank(count) {
-    for (int d = 0; d < count; ++d) shape[static_cast<std::size_t>(d)] = p[d];
-  }
-  void Check(const int* ranks) const {
-    RequireRank("reshape", ranks[0], 1);
-    for (int d = 0; d < rank; ++d)
-      Require(shape[static_cast<std::size_t>(d)] >= 0, "reshape: a negative extent");
-  }
+  reshape(const index_t*, int count) : rank(count) {}
+  void Check(const int* ranks) const { RequireRank("reshape", ranks[0], 1); }
   int Rank(const int*) const { return rank; }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     D before = in(0, 0), after = D(1);
     for (int d = 1; d < in.rank[0]; ++d) before = before * in(0, d);
     for (int d = 0; d < rank; ++d) {
-      out[d] = D(shape[static_cast<std::size_t>(d)]);
+      out[d] = in.param[static_cast<std::size_t>(d)];
+      RequireNumber("reshape", "extent", out[d], 0);
       after = after * out[d];
     }
     RequireEqual("reshape", before, after);
@@ -222,7 +204,7 @@ struct reshape {
   template <typename C>
   auto Value(C& c) const {
     typename C::Index flat = c.at(0);
-    for (int d = 1; d < rank; ++d) flat = flat * shape[static_cast<std::size_t>(d)] + c.at(d);
+    for (int d = 1; d < rank; ++d) flat = flat * c.param(d) + c.at(d);
     Position<typename C::Index> p;
     p.rank = c.rank(0);
     for (int d = p.rank - 1; d > 0; --d) {
@@ -237,39 +219,27 @@ struct reshape {
 /// slice_ex(x, begins..., ends..., steps...): every step-th element of a range, for every axis.
 struct slice_ex : Elementwise {
   static constexpr int kParams = -1;
-  std::array<index_t, kMaxRank> begin{}, end{}, step{};
+  static constexpr bool Open(int) { return true; }
   int count;
-  slice_ex(const index_t* p, int n) : count(n) {
-    const int rank = n / 3 <= kMaxRank ? n / 3 : kMaxRank;
-    for (int d = 0; d < rank; ++d) {
-      const auto k = static_cast<std::size_t>(d);
-      begin[k] = p[d];
-      end[k] = p[n / 3 + d];
-      step[k] = p[2 * (n / 3) + d];
-    }
-  }
+  slice_ex(const index_t*, int n) : count(n) {}
   void Check(const int* ranks) const {
     Require(count == 3 * ranks[0], "slice_ex of a tensor of rank ", ranks[0], " takes ", 3 * ranks[0],
             " numbers (begins, ends, steps), ", count, " given");
-    for (std::size_t d = 0; d < static_cast<std::size_t>(ranks[0]); ++d)
-      Require(begin[d] >= 0 && begin[d] <= end[d] && step[d] > 0, "slice_ex: the range ", begin[d],
-              " to ", end[d], " by ", step[d], " is none");
   }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
-    for (int d = 0; d < in.rank[0]; ++d) {
-      const auto k = static_cast<std::size_t>(d);
-      out[d] = D((end[k] - begin[k] + step[k] - 1) / step[k]);
-      RequireAtLeast("slice_ex", in(0, d), end[k]);
+    const auto rank = static_cast<std::size_t>(in.rank[0]);
+    for (std::size_t d = 0; d < rank; ++d) {
+      const D &begin = in.param[d], &end = in.param[rank + d], &step = in.param[2 * rank + d];
+      RequireRange("slice_ex", begin, end, in(0, static_cast<int>(d)));
+      RequireNumber("slice_ex", "step", step, 1);
+      out[d] = (end - begin + step - 1) / step;
     }
   }
   template <typename C>
   auto Value(C& c) const {
     auto p = Here(c);
-    for (int d = 0; d < p.rank; ++d) {
-      const auto k = static_cast<std::size_t>(d);
-      p[d] = p[d] * step[k] + begin[k];
-    }
+    for (int d = 0; d < p.rank; ++d) p[d] = p[d] * c.param(2 * p.rank + d) + c.param(d);
     return c.Load(0, p);
   }
 };
@@ -307,18 +277,19 @@ struct permute : Elementwise {
 /// broadcast_with_axis(x, axis, size): a new axis behind `axis`, along which x repeats.
 struct broadcast_with_axis {
   static constexpr int kSources = 1, kParams = 2;
+  static constexpr bool Open(int k) { return k == 1; }
   int axis;
-  index_t size;
-  explicit broadcast_with_axis(const index_t* p) : axis(static_cast<int>(p[0])), size(p[1]) {}
+  explicit broadcast_with_axis(const index_t* p) : axis(static_cast<int>(p[0])) {}
   void Check(const int* ranks) const {
     RequireAxis("broadcast_with_axis", axis, ranks[0]);
-    Require(size >= 0 && ranks[0] < kMaxRank, "broadcast_with_axis: size ", size);
+    Require(ranks[0] < kMaxRank, "broadcast_with_axis of a tensor of rank ", ranks[0], "; the result has ", kMaxRank, " axes at most");
   }
   static constexpr int Rank(const int* ranks) { return ranks[0] + 1; }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     for (int d = 0; d < in.rank[0]; ++d) out[d > axis ? d + 1 : d] = in(0, d);
-    out[axis + 1] = D(size);
+    RequireNumber("broadcast_with_axis", "size", in.param[1], 0);
+    out[axis + 1] = in.param[1];
   }
   template <typename C>
   auto Value(C& c) const {
@@ -332,18 +303,16 @@ struct broadcast_with_axis {
 /// broadcast_keepdim(x, axis, size): an axis of extent 1 repeated.
 struct broadcast_keepdim : Elementwise {
   static constexpr int kParams = 2;
+  static constexpr bool Open(int k) { return k == 1; }
   int axis;
-  index_t size;
-  explicit broadcast_keepdim(const index_t* p) : axis(static_cast<int>(p[0])), size(p[1]) {}
-  void Check(const int* ranks) const {
-    RequireAxis("broadcast_keepdim", axis, ranks[0]);
-    Require(size >= 0, "broadcast_keepdim: size ", size);
-  }
+  explicit broadcast_keepdim(const index_t* p) : axis(static_cast<int>(p[0])) {}
+  void Check(const int* ranks) const { RequireAxis("broadcast_keepdim", axis, ranks[0]); }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     Elementwise::Shape(in, out);
     RequireEqual("broadcast_keepdim", in(0, axis), D(1));
-    out[axis] = D(size);
+    RequireNumber("broadcast_keepdim", "size", in.param[1], 0);
+    out[axis] = in.param[1];
   }
   template <typename C>
   auto Value(C& c) const {
@@ -356,16 +325,18 @@ struct broadcast_keepdim : Elementwise {
 /// steps(count, repeat): 0, 0, ..., 1, 1, ..., count - 1: every number `repeat` times.
 struct steps {
   static constexpr int kSources = 0, kParams = 2;
-  index_t count, repeat;
-  explicit steps(const index_t* p) : count(p[0]), repeat(p[1]) {}
-  void Check(const int*) const {
-    Require(count >= 0 && repeat > 0, "steps: ", count, " numbers, ", repeat, " times each");
-  }
+  static constexpr bool Open(int) { return true; }
+  explicit steps(const index_t*) {}
+  void Check(const int*) const {}
   static constexpr int Rank(const int*) { return 1; }
   template <typename D>
-  void Shape(const Extents<D>&, D* out) const { out[0] = D(count * repeat); }
+  void Shape(const Extents<D>& in, D* out) const {
+    RequireNumber("steps", "count", in.param[0], 0);
+    RequireNumber("steps", "repetition", in.param[1], 1);
+    out[0] = in.param[0] * in.param[1];
+  }
   template <typename C>
-  auto Value(C& c) const { return c.FromPosition(c.at(0) / repeat); }
+  auto Value(C& c) const { return c.FromPosition(c.at(0) / c.param(1)); }
 };
 
 }  // namespace umbra::map

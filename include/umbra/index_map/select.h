@@ -45,16 +45,16 @@ struct take {
 /// sum of the rows of grad whose index is r.
 struct take_grad {
   static constexpr int kSources = 2, kParams = 1, kIndexSource = 0;
-  index_t rows;
-  explicit take_grad(const index_t* p) : rows(p[0]) {}
+  static constexpr bool Open(int) { return true; }
+  explicit take_grad(const index_t*) {}
   void Check(const int* ranks) const {
     Require(ranks[0] == 1 && ranks[1] == 2, "take_grad(index, grad, rows) takes a vector and a matrix");
-    Require(rows > 0, "take_grad: ", rows, " rows");
   }
   static constexpr int Rank(const int*) { return 2; }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
-    out[0] = D(rows);
+    RequireNumber("take_grad", "number of rows", in.param[0], 1);
+    out[0] = in.param[0];
     out[1] = in(1, 1);
     RequireEqual("take_grad", in(0, 0), in(1, 0));
   }
@@ -67,7 +67,7 @@ struct take_grad {
       p.rank = 2;
       p[0] = w[0];
       p[1] = c.at(1);
-      const auto row = Max(typename C::Index(0), Min(c.LoadPosition(0, i), typename C::Index(rows - 1)));
+      const auto row = Max(typename C::Index(0), Min(c.LoadPosition(0, i), c.param(0) - 1));
       return c.LoadIf(row == c.at(0), 1, p, 0);
     });
   }
@@ -76,17 +76,17 @@ struct take_grad {
 /// one_hot_encode(index, classes): 1 where the column is index[row], else 0; of the dtype of index.
 struct one_hot_encode {
   static constexpr int kSources = 1, kParams = 1, kIndexSource = 0;
-  index_t classes;
-  explicit one_hot_encode(const index_t* p) : classes(p[0]) {}
+  static constexpr bool Open(int) { return true; }
+  explicit one_hot_encode(const index_t*) {}
   void Check(const int* ranks) const {
     Require(ranks[0] == 1, "one_hot_encode takes a vector of indices, rank ", ranks[0], " given");
-    Require(classes >= 0, "one_hot_encode: ", classes, " classes");
   }
   static constexpr int Rank(const int*) { return 2; }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     out[0] = in(0, 0);
-    out[1] = D(classes);
+    RequireNumber("one_hot_encode", "number of classes", in.param[0], 0);
+    out[1] = in.param[0];
   }
   template <typename C>
   auto Value(C& c) const {

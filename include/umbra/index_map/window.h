@@ -307,27 +307,25 @@ struct unpack_patch2col {
 /// transpose of unpack_patch2col: every element of [n, c, h, w] is the sum of its places in x.
 struct pack_col2patch {
   static constexpr int kSources = 1, kParams = 10;
-  index_t shape[4];
+  static constexpr bool Open(int k) { return k < 4; }
   Patches patch;
-  explicit pack_col2patch(const index_t* p)
-      : shape{p[0], p[1], p[2], p[3]}, patch{{p[4], p[5]}, {p[6], p[7]}, {p[8], p[9]}} {}
+  explicit pack_col2patch(const index_t* p) : patch{{p[4], p[5]}, {p[6], p[7]}, {p[8], p[9]}} {}
   void Check(const int* ranks) const {
     Require(ranks[0] == 2, "pack_col2patch takes a matrix, rank ", ranks[0], " given");
     patch.Check("pack_col2patch");
-    for (int k = 0; k < 2; ++k)
-      RequireAtLeast("pack_col2patch", shape[2 + k], patch.dilate[k] * (patch.size[k] - 1) + 1);
   }
   static constexpr int Rank(const int*) { return 4; }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
-    for (int d = 0; d < 4; ++d) out[d] = D(shape[d]);
-    RequireEqual("pack_col2patch", in(0, 0), D(shape[1] * patch.size[0] * patch.size[1]));
-    RequireEqual("pack_col2patch", in(0, 1),
-                 D(shape[0] * patch.Count(shape[2], 0) * patch.Count(shape[3], 1)));
+    for (int d = 0; d < 4; ++d) out[d] = in.param[static_cast<std::size_t>(d)];
+    for (int k = 0; k < 2; ++k)
+      RequireAtLeast("pack_col2patch", out[2 + k], patch.dilate[k] * (patch.size[k] - 1) + 1);
+    RequireEqual("pack_col2patch", in(0, 0), out[1] * (patch.size[0] * patch.size[1]));
+    RequireEqual("pack_col2patch", in(0, 1), out[0] * patch.Count(out[2], 0) * patch.Count(out[3], 1));
   }
   template <typename C>
   auto Value(C& c) const {
-    const index_t count[2] = {patch.Count(shape[2], 0), patch.Count(shape[3], 1)};
+    const typename C::Index count[2] = {patch.Count(c.param(2), 0), patch.Count(c.param(3), 1)};
     return c.template Reduce<typename C::Sum>(
         {c.size(patch.size[0]), c.size(patch.size[1])}, [&](const auto& w) {
           // The patch, if there is one, whose point w lies here.

@@ -61,7 +61,7 @@ UMBRA_KERNEL void kept(Tensor<cpu, 2> y) {
   y = static_cast<float>(++calls);
 }
 UMBRA_KERNEL void output(Tensor<cpu, 2> y) {
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: {{.*}}; kernel 'output' stays eager
+  // CHECK: [[@LINE+1]]:3: warning: '{{.*}}printf' is not marked as a kernel, so what it does is not known here; kernel 'output' stays eager
   std::printf("%d", 1);
   y = 1.0f;
 }
@@ -84,16 +84,28 @@ UMBRA_KERNEL void vector(Tensor<cpu, 2> y, std::vector<float> v) { y = v[0]; }
 UMBRA_KERNEL void unsigned_number(Tensor<cpu, 2, int> y, unsigned n) {
   y = static_cast<int>(n);
 }
-// CHECK: warning: a value of type 'unsigned int' is no element of a tensor; kernel 'unsigned_number' stays eager
-// CHECK: note: element types are float, double, half_t, bf16_t, signed integers, uint8_t and bool
+// CHECK: warning: parameter 'n' has type 'unsigned int', which a kernel does not take; kernel 'unsigned_number' stays eager
+// CHECK: note: take int or index_t: kernels have no unsigned numbers
+UMBRA_KERNEL void object(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
+  // CHECK: [[@LINE+1]]:22: warning: an object of type 'std::vector<float>' has no counterpart in a kernel; kernel 'object' stays eager
+  std::vector<float> v(3);
+  y = x * v[0];
+}
 
+// CHECK: [[@LINE+1]]:66: warning: no element is assigned: 'y' becomes another handle of the tensor on the right
 UMBRA_KERNEL void handle(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = x; }
+// CHECK: note: this copies the elements
+// CHECK: umbra::F<umbra::op::identity>( )
 // CHECK: warning: 'handle' assigns to no tensor of its parameters; kernel 'handle' stays eager
-// CHECK: note: `y = x` between tensors copies the handle; `y = F<op::identity>(x)` copies the elements
 
-UMBRA_KERNEL void number_of_map(Tensor<cpu, 2> y, Tensor<cpu, 1> v, int rows) {
-  // CHECK: [[@LINE+1]]:5: warning: a number that repmat takes is not known when the kernel is generated; kernel 'number_of_map' stays eager
-  y = repmat(v, rows);
+UMBRA_KERNEL void number_of_map(Tensor<cpu, 2> y, Tensor<cpu, 1> v, float rows) {
+  // CHECK: [[@LINE+1]]:5: warning: a number that repmat takes follows neither from extents nor from whole numbers of the call; kernel 'number_of_map' stays eager
+  y = repmat(v, static_cast<int>(rows));
+  // CHECK: note: compute it by + - * / from extents such as x.size(0), parameters and literals
+}
+UMBRA_KERNEL void axis_of_map(Tensor<cpu, 2> y, Tensor<cpu, 2> x, int axis) {
+  // CHECK: [[@LINE+1]]:5: warning: a number that flip takes is not known when the kernel is generated; kernel 'axis_of_map' stays eager
+  y = flip(x, axis);
 }
 UMBRA_KERNEL void function(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
   // CHECK: [[@LINE+1]]:3: warning: 'umbra::Softmax' has no counterpart in a kernel; kernel 'function' stays eager

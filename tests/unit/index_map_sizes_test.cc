@@ -1,0 +1,126 @@
+// Sizes and offsets of index maps that only the call knows, against the same maps with literals.
+#include <numeric>
+
+#include "tests/unit/index_map_common.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
+
+namespace umbra {
+namespace {
+
+struct Result {
+  std::vector<index_t> shape;
+  std::vector<float> elements;
+  bool operator==(const Result& other) const { return shape == other.shape && elements == other.elements; }
+};
+
+// `map` of x: [6, 8], v: [8], the numbers n and k, and c, which is k as an i32.
+class Call {
+ public:
+  Call(const std::string& map, int rank, const CompileOptions& options) {
+    std::string shape = "?";
+    for (int d = 1; d < rank; ++d) shape += ", ?";
+    function_ = Compile(graph::ParseText("kernel sized(x: f32[?, ?], v: f32[?], n: i64, k: i64, c: i32) -> (y: f32[" + shape + "]) { y = " +
+                                         map + " }")[0], options);
+    std::iota(x_.begin(), x_.end(), 0.0f);
+    std::iota(v_.begin(), v_.end(), 100.0f);
+  }
+  Result operator()(index_t n, index_t k) {
+    runtime::Arguments arguments;
+    arguments.inputs = {runtime::TensorRef::Dense(x_.data(), DType::kFloat32, {6, 8}),
+                        runtime::TensorRef::Dense(v_.data(), DType::kFloat32, {8})};
+    arguments.scalars.resize(3);
+    arguments.scalars[0].i64 = n;
+    arguments.scalars[1].i64 = k;
+    arguments.scalars[2].i32 = static_cast<int>(k);
+    Result result;
+    result.shape = runtime::OutputShapes(function_.program(), arguments.inputs, arguments.scalars)[0];
+    index_t count = 1;
+    for (const index_t extent : result.shape) count *= extent;
+    result.elements.resize(static_cast<std::size_t>(count));
+    arguments.outputs = {runtime::TensorRef::Dense(result.elements.data(), DType::kFloat32, result.shape)};
+    function_(arguments);
+    return result;
+  }
+
+ private:
+  Function function_;
+  std::vector<float> x_ = std::vector<float>(48), v_ = std::vector<float>(8);
+};
+
+TEST(IndexMapSizes, FollowFromExtentsAndNumbersOfTheCall) {
+  const struct {
+    int rank;
+    const char *open, *literal;  // the same for n = 3, k = 2
+  } maps[] = {
+      {2, "repmat(v, extent<0>(x))", "repmat(v, 6)"},
+      {2, "repmat(v * 2, n * k)", "repmat(v * 2, 6)"},
+      {2, "slice(x, 1, n, n + k)", "slice(x, 1, 3, 5)"},
+      {2, "slice(x + 1, 0, k - 1, extent<0>(x) - n)", "slice(x + 1, 0, 1, 3)"},
+      {2, "slice(x, 0, c, c + 3)", "slice(x, 0, 2, 5)"},
+      {2, "crop(x, k, n, n, k)", "crop(x, 2, 3, 3, 2)"},
+      {2, "pad(x, k, n)", "pad(x, 2, 3)"},
+      {2, "upsampling_nearest(x, k)", "upsampling_nearest(x, 2)"},
+      {3, "reshape(x, n, extent<0>(x) / n, extent<1>(x))", "reshape(x, 3, 2, 8)"},
+      {1, "reshape(x, extent<0>(x) * extent<1>(x))", "reshape(x, 48)"},
+      {2, "slice_ex(x, k, 1, 6, extent<1>(x), k, n)", "slice_ex(x, 2, 1, 6, 8, 2, 3)"},
+      {3, "broadcast_with_axis(x, 0, n)", "broadcast_with_axis(x, 0, 3)"},
+      {2, "one_hot_encode(v - 100, k * 4)", "one_hot_encode(v - 100, 8)"},
+      {2, "slice(pad(x, n, n), 1, n, n + extent<1>(x))", "slice(pad(x, 3, 3), 1, 3, 11)"},
+  };
+  for (const CompileOptions& options : Routes())
+    for (const auto& map : maps) {
+      SCOPED_TRACE(map.open);
+      Call open(map.open, map.rank, options), literal(map.literal, map.rank, options);
+      EXPECT_EQ(open(3, 2), literal(3, 2));
+    }
+}
+
+TEST(IndexMapSizes, AnotherNumberIsAnotherCall) {
+  for (const CompileOptions& options : Routes()) {
+    Call window("slice(x, 1, n, n + k)", 2, options);
+    for (index_t n = 0; n < 6; ++n)
+      for (index_t k = 1; k < 3; ++k) {
+        const Result result = window(n, k);
+        ASSERT_EQ(result.shape, (std::vector<index_t>{6, k}));
+        EXPECT_EQ(result.elements[0], static_cast<float>(n));
+      }
+  }
+}
+
+TEST(IndexMapSizes, WhatDoesNotFitIsSaid) {
+  for (const CompileOptions& options : Routes()) {
+    Call window("slice(x, 1, n, n + k)", 2, options);
+    EXPECT_SAYS("scalar 'n' is -1, but stands for an extent or a position: it must be 0 or more", window(-1, 2));
+    EXPECT_SAYS("slice of 'x': an extent is 8, but must be at least 9: an input is too small", window(7, 2));
+    EXPECT_SAYS("must be at least", window(index_t{1} << 40, 2));
+    Call back("slice(x, 1, n, k)", 2, options);
+    EXPECT_SAYS("an extent is 2, but must be at least 3", back(3, 2));
+    Call blocks("reshape(x, n, 8)", 2, options);
+    EXPECT_SAYS("reshape of 'x'", blocks(5, 0));
+    EXPECT_EQ(blocks(6, 0).shape, (std::vector<index_t>{6, 8}));
+  }
+}
+
+TEST(IndexMapSizes, WhatHasToBeKnownIsSaid) {
+  const CompileOptions options;
+  EXPECT_SAYS("slice: number 1 after its tensors has to be known when the kernel is compiled; use a literal", Call("slice(x, n, 0, 2)", 2, options));
+  EXPECT_SAYS("number 2 of slice(x, axis, begin, end) does not follow from the extents of operands", Call("slice(x, 1, tcast<i64>(v), 2)", 2, options));
+  EXPECT_SAYS("is 1.5; it has to be a whole number", Call("repmat(v, 1.5)", 2, options));
+  EXPECT_SAYS("extent: axis 2 of a tensor of rank 2", Call("repmat(v, extent<2>(x))", 2, options));
+}
+
+TEST(IndexMapSizes, OfTheBuilder) {
+  graph::Builder builder("rows");
+  const graph::Value x = builder.Input("x", DType::kFloat32, {Dimension(), Dimension()});
+  const graph::Value v = builder.Input("v", DType::kFloat32, {Dimension()});
+  builder.Output("y", x + graph::IndexMap("repmat", {v}, {graph::Extent(x, 0)}));
+  const Function rows = Compile(builder.Build());
+  std::vector<float> x_data(6, 1), v_data = {1, 2, 3}, y(6);
+  rows({{runtime::TensorRef::Dense(x_data.data(), DType::kFloat32, {2, 3}), runtime::TensorRef::Dense(v_data.data(), DType::kFloat32, {3})},
+        {runtime::TensorRef::Dense(y.data(), DType::kFloat32, {2, 3})}, {}});
+  EXPECT_EQ(y, (std::vector<float>{2, 3, 4, 2, 3, 4}));
+}
+
+}  // namespace
+}  // namespace umbra
