@@ -37,14 +37,20 @@ endfunction()
 
 # Adds what a generator makes to `target`: NAME.h, NAME.cc, and UNIT.TARGET.cc for each unit, in `folder`.
 function(umbra_add_generated target name folder)
-  cmake_parse_arguments(PARSE_ARGV 3 ARG "" "DEPFILE;COMMENT" "COMMAND;DEPENDS;UNITS;TARGETS")
+  cmake_parse_arguments(PARSE_ARGV 3 ARG "" "DEPFILE;COMMENT" "COMMAND;DEPENDS;UNITS;TARGETS;TEXTS")
   set(sources ${folder}/${name}.cc)
+  # Generated files name the user's without a folder, so that they are the same everywhere.
+  set(places "")
+  foreach(text IN LISTS ARG_TEXTS)
+    get_filename_component(base ${text} NAME)
+    list(APPEND places -fdebug-prefix-map=${base}=${text})
+  endforeach()
   foreach(instruction_set IN LISTS ARG_TARGETS)
     umbra_kernel_flags(${instruction_set} flags)
     foreach(unit IN LISTS ARG_UNITS)
       set(source ${folder}/${unit}.${instruction_set}.cc)
       list(APPEND sources ${source})
-      set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES COMPILE_OPTIONS "${flags}")
+      set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES COMPILE_OPTIONS "${flags};${places}")
     endforeach()
   endforeach()
   if(TARGET ${target}_${name}_generate)
@@ -147,7 +153,7 @@ function(umbra_add_kernels target)
       get_filename_component(stem ${text} NAME_WLE)
       list(APPEND units ${ARG_NAME}.${stem})
     endforeach()
-    umbra_add_generated(${target} ${ARG_NAME} ${folder} TARGETS ${ARG_TARGETS} UNITS ${units}
+    umbra_add_generated(${target} ${ARG_NAME} ${folder} TARGETS ${ARG_TARGETS} UNITS ${units} TEXTS ${texts}
       COMMAND ${tool} aot ${texts} --targets ${instruction_sets} --out ${folder} --name ${ARG_NAME}
       DEPENDS ${texts} ${tool} COMMENT "Generating the kernels ${ARG_NAME}")
   endif()
@@ -174,7 +180,7 @@ function(umbra_add_kernels target)
     get_filename_component(stem ${program} NAME_WE)
     string(MAKE_C_IDENTIFIER ${ARG_NAME}_${stem} name)
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/umbra_kernels/${target}/${name})
-    umbra_add_generated(${target} ${name} ${folder} TARGETS ${ARG_TARGETS} UNITS ${name}
+    umbra_add_generated(${target} ${name} ${folder} TARGETS ${ARG_TARGETS} UNITS ${name} TEXTS ${program}
       COMMAND ${tool} ${program} --targets ${instruction_sets} --out ${folder} --name ${name}
         --depfile ${folder}/${name}.d -- ${flags}
       DEPFILE ${folder}/${name}.d DEPENDS ${program} ${tool} COMMENT "Extracting the kernels of ${stem}")

@@ -118,11 +118,26 @@ std::string WithOrigins(const std::string& text, const std::string& name,
                         const std::map<std::string, const Kernel*>& functions) {
   std::string result;
   int line = 0;
+  const Kernel* current = nullptr;
+  bool elsewhere = false;  // are lines counted in the user's text?
+  const auto lead = [&](const std::string& path, std::string_view number) {
+    const std::string file = std::filesystem::path(path).filename().string();
+    result += fmt::format("#line {} {}\n", number, Quoted(file, ""));
+    ++line;
+    elsewhere = true;
+  };
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin) + 1;
     const std::string_view here = std::string_view(text).substr(begin, end - begin);
     begin = end;
     ++line;
+    if (const std::size_t mark = here.rfind(codegen::kPlaceMark); mark != std::string_view::npos && current != nullptr) {
+      const std::string_view place = here.substr(mark + codegen::kPlaceMark.size(), here.size() - 1 - mark - codegen::kPlaceMark.size());
+      const std::size_t colon = place.rfind(':');
+      lead(colon == 0 ? current->file : std::string(place.substr(0, colon)), place.substr(colon + 1));
+      result += std::string(here.substr(0, mark)) + '\n';
+      continue;
+    }
     // A definition: "type name(parameters) {", not indented.
     const std::size_t parenthesis = here.find('(');
     const std::size_t space = here.rfind(' ', parenthesis);
@@ -130,14 +145,15 @@ std::string WithOrigins(const std::string& text, const std::string& name,
     const auto function = opens && parenthesis != std::string_view::npos && space != std::string_view::npos
                               ? functions.find(std::string(here.substr(space + 1, parenthesis - space - 1)))
                               : functions.end();
-    if (function == functions.end()) {
-      result += here;
-      continue;
+    if (function != functions.end()) {
+      current = function->second;
+      lead(current->file, std::to_string(current->line));
+    } else if (elsewhere) {
+      ++line;
+      result += fmt::format("#line {} \"{}\"\n", line, name);
+      elsewhere = false;
     }
-    const Kernel& kernel = *function->second;
-    const std::string file = std::filesystem::path(kernel.file).filename().string();
-    line += 2;
-    result += fmt::format("#line {} {}\n{}#line {} \"{}\"\n", kernel.line, Quoted(file, ""), here, line + 1, name);
+    result += here;
   }
   return result;
 }

@@ -50,7 +50,7 @@ std::string KernelsText(const Library& library, const std::string& unit, codegen
                         const std::string& file, std::vector<Entry>* entries);
 
 /// `text` of the file `name` with #line directives, so that a debugger and a profiler find each function of
-/// `functions` where the user wrote its kernel; its body stays where it is.
+/// `functions`, and each of its lines that has a place, where the user wrote it; all else stays where it is.
 std::string WithOrigins(const std::string& text, const std::string& name,
                         const std::map<std::string, const Kernel*>& functions);
 

@@ -178,9 +178,11 @@ class KernelEmitter : private ValueEmitter {
       InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
         Names inner = names;
         ElementBody(phase, c, lanes, &inner);
-        for (const auto& reduction : phase.reductions)
+        for (const auto& reduction : phase.reductions) {
+          RemarkPlace(reduction.result);
           out_.Line("{} = {};", text_[reduction.result].text,
                     Join(reduction, text_[reduction.result], AsPacket(reduction.value)));
+        }
       });
     }
     for (int id : kernel_.final_row_values) DeclarePacket(id, c, lanes, &names);
@@ -413,6 +415,7 @@ class KernelEmitter : private ValueEmitter {
       Expr e = AsPacket(reduction.value);
       if (!lanes.empty()) e = {fmt::format("keep({}, {}, {})", e.text, lanes, Identity(reduction))};
       const std::string part = accumulator_[reduction.result] + "[k]";
+      RemarkPlace(reduction.result);
       out_.Line("{} = {};", part, Join(reduction, {part}, e));
     }
   }
@@ -438,6 +441,7 @@ class KernelEmitter : private ValueEmitter {
     const std::string address = Address(store.operand, index);
     const Expr e = AsPacket(store.value);
     const std::string& stride = VectorStride(store.operand);
+    RemarkPlace(store.value);
     if (!stride.empty()) {
       out_.Line("{};", lanes.empty() ? speller_->Scatter(type, address, stride, e)
                                      : speller_->ScatterHead(type, address, stride, e, lanes));

@@ -167,10 +167,16 @@ class ValueEmitter : protected KernelShape {
     }
   }
 
+  // The next line computes the value.
+  void RemarkPlace(int id) {
+    if (options_.places && !value(id).place.empty()) out_.Remark(fmt::format("{}{}", kPlaceMark, value(id).place));
+  }
+
   // Names a scalar value, and its packet form if packets read it.
   void DeclareScalar(int id, const Expr& e) {
     const Value& v = value(id);
     const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+    RemarkPlace(id);
     out_.Line("const {} {} = {};", ScalarType(v.type), name, e.text);
     text_[id] = {name};
     if (!spread_[static_cast<std::size_t>(id)] || width_ == 1 || v.type == DType::kBool) return;
@@ -418,6 +424,7 @@ class ValueEmitter : protected KernelShape {
       return;
     }
     const std::string name = names->Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+    RemarkPlace(id);
     out_.Line("const {} {} = {};", speller_->Type(type), name, e.text);
     text_[id] = {name};
   }

@@ -29,7 +29,12 @@ struct SourceOptions {
   Target target = Target::kAvx2;
   Spelling spelling = Spelling::kPackets;
   runtime::Variant variant;
+  /// Lines that compute a value end with a comment that says where the user wrote it (plan::Value::place).
+  bool places = false;
 };
+
+/// What stands before the place in such a comment, which ends the line.
+inline constexpr std::string_view kPlaceMark = "  // at ";
 
 /// One translation unit.
 struct Source {

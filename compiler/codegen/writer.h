@@ -17,8 +17,10 @@ class Writer {
   void Line(fmt::format_string<Args...> format, Args&&... args) {
     Indent();
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    text_ += '\n';
+    text_ += std::exchange(remark_, {}) + '\n';
   }
+  /// Ends the next line.
+  void Remark(std::string text) { remark_ = std::move(text); }
   /// A line that opens a block; `{` is added.
   template <typename... Args>
   void Open(fmt::format_string<Args...> format, Args&&... args) {
@@ -45,7 +47,7 @@ class Writer {
  private:
   void Indent() { text_.append(static_cast<std::size_t>(depth_) * 2, ' '); }
 
-  std::string text_;
+  std::string text_, remark_;
   int depth_ = 0;
 };
 

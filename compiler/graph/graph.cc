@@ -110,6 +110,7 @@ int Graph::Add(Node node) {
   const int id = static_cast<int>(nodes_.size());
   nodes_.push_back(std::move(node));
   labels_.emplace_back();
+  places_.emplace_back();
   by_hash_.emplace(hash, id);
   return id;
 }
@@ -523,6 +524,18 @@ void Graph::SetLabel(int node, std::string label) {
 }
 
 std::string_view Graph::label(int node) const { return labels_[static_cast<std::size_t>(node)]; }
+
+void Graph::SetPlaces(int first, std::string_view place) {
+  for (auto at = places_.begin() + first; at != places_.end(); ++at)
+    if (at->empty()) *at = place;
+}
+
+std::string_view Graph::place(int node) const { return places_[static_cast<std::size_t>(node)]; }
+
+void Graph::TakeNames(int made, const Graph& other, int node) {
+  if (label(made).empty()) labels_[static_cast<std::size_t>(made)] = other.label(node);
+  if (place(made).empty()) places_[static_cast<std::size_t>(made)] = other.place(node);
+}
 
 const Graph::Identity& Graph::identity() const {
   std::call_once(memo_.once, [this] { memo_.identity = {StructuralHash(), Print(*this)}; });

@@ -114,6 +114,12 @@ class Graph {
   /// Names a value for the reader (text, plan and source); not part of any key.
   void SetLabel(int node, std::string label);
   std::string_view label(int node) const;
+  /// The nodes from number `first` on that have no place yet come from `place`, "file:line" of the user's text,
+  /// ":line" of the one that the graph is from; not part of any key.
+  void SetPlaces(int first, std::string_view place);
+  std::string_view place(int node) const;
+  /// `made` stands for `node` of `other`: it takes over label and place unless it has its own.
+  void TakeNames(int made, const Graph& other, int node);
 
   /// Number of symbols of dynamic dimensions; two symbols may have been found equal.
   int num_symbols() const { return static_cast<int>(symbol_parent_.size()); }
@@ -160,7 +166,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<int> inputs_, scalars_;
   std::vector<Output> outputs_;
-  std::vector<std::string> labels_;
+  std::vector<std::string> labels_, places_;
   std::vector<int> symbol_parent_;
   std::vector<Dimension> symbol_value_;  ///< of representatives: static once known
   std::vector<Derived> derived_;

@@ -246,6 +246,7 @@ class KernelBuilder {
       if (candidate.name == statement.name) output = &candidate;
     if (lowering_.names.count(statement.name) != 0)
       source_.Fail(statement.position, "'" + statement.name + "' already has a value");
+    const int first = static_cast<int>(graph_.nodes().size());
     Operand value = lowering_.Lower(statement.value);
     if (output != nullptr) {
       At(statement.position, [&] { value = Operand::Node(ToOutput(*output, value)); });
@@ -255,6 +256,7 @@ class KernelBuilder {
         graph_.node(value.node).kind != Node::Kind::kInput &&
         graph_.node(value.node).kind != Node::Kind::kScalar)
       graph_.SetLabel(value.node, statement.name);
+    graph_.SetPlaces(first, ":" + std::to_string(statement.position.line));
     lowering_.names[statement.name] = value;
   }
 

@@ -122,6 +122,7 @@ class KernelLowering {
     const int value = LowerNew(id, map);
     auto& made = kernel_.values[static_cast<std::size_t>(value)];
     if (made.label.empty()) made.label = std::string(graph_.label(id));
+    if (made.place.empty()) made.place = std::string(graph_.place(id));
     memo_.emplace(key, value);
     return value;
   }

@@ -57,6 +57,7 @@ struct Value {
   bool guarded = false;
   double constant = 0;
   std::string label;  ///< name for the reader, from the user's own names where there are any
+  std::string place;  ///< where the user wrote it, as Graph::place has it
 };
 
 

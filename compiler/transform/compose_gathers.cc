@@ -34,8 +34,7 @@ class Composer {
       for (int input : node.inputs) inputs.push_back(made[static_cast<std::size_t>(input)]);
       const bool composes = node.kind == Kind::kGather && outputs.count(node.inputs[0]) == 0 && IsCheap(inputs[0]);
       made.push_back(composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs)));
-      const std::string_view label = source_.label(id);
-      if (!label.empty() && result_.label(made.back()).empty()) result_.SetLabel(made.back(), std::string(label));
+      result_.TakeNames(made.back(), source_, id);
     }
     for (const Output& output : source_.outputs())
       result_.AddOutput(output.name, made[static_cast<std::size_t>(output.node)]);

@@ -44,8 +44,7 @@ class Simplifier {
   int Rewrite(int id) {
     const Node& node = source_.node(id);
     const int made = Make(node);
-    const std::string_view label = source_.label(id);
-    if (!label.empty() && result_.label(made).empty()) result_.SetLabel(made, std::string(label));
+    result_.TakeNames(made, source_, id);
     return made;
   }
 

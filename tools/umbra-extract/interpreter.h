@@ -57,6 +57,7 @@ class Interpreter {
   };
   class At;
   void CountStep();
+  void PlaceNodes();
 
   // statements.cc
   Flow Run(const clang::Stmt* statement);
@@ -128,7 +129,7 @@ class Interpreter {
   std::map<std::pair<const clang::Type*, std::vector<const clang::Type*>>,
            std::pair<const clang::Expr*, std::vector<const clang::OpaqueValueExpr*>>> map_calls_;
   std::map<const clang::OpaqueValueExpr*, Cell> opaque_;
-  int steps_ = 0, now_ = 0, locals_ = 0;
+  int steps_ = 0, now_ = 0, locals_ = 0, placed_ = 0;
 };
 
 /// Notes the place of what is run, where that is the user's own code; after an error it stays noted.

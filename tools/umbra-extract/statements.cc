@@ -22,16 +22,28 @@ Value Copy(const Value& value) {
   return copy;
 }
 
+// The nodes that were made since belong to the place that was run last.
+void Interpreter::PlaceNodes() {
+  const int count = static_cast<int>(graph_.nodes().size());
+  if (placed_ == count) return;
+  const clang::PresumedLoc place = context_.getSourceManager().getPresumedLoc(here_);
+  if (place.isValid()) graph_.SetPlaces(placed_, std::string(place.getFilename()) + ":" + std::to_string(place.getLine()));
+  placed_ = count;
+}
+
 Interpreter::At::At(Interpreter* interpreter, clang::SourceLocation location)
     : interpreter_(*interpreter), before_(interpreter->here_), exceptions_(std::uncaught_exceptions()) {
   interpreter_.CountStep();
+  interpreter_.PlaceNodes();
   const auto& frames = interpreter_.frames_;
   const bool users = frames.empty() || !IsUmbra(frames.back().function);
   if (users && location.isValid() && !interpreter_.context_.getSourceManager().isInSystemHeader(location))
     interpreter_.here_ = location;
 }
 Interpreter::At::~At() {
-  if (std::uncaught_exceptions() == exceptions_) interpreter_.here_ = before_;
+  if (std::uncaught_exceptions() != exceptions_) return;
+  interpreter_.PlaceNodes();
+  interpreter_.here_ = before_;
 }
 
 Interpreter::Interpreter(clang::Sema* sema, graph::Composer* composer)
