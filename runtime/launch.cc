@@ -16,6 +16,11 @@ namespace {
 constexpr index_t kRow = 16384;  // elements of a row when a dense elementwise kernel is cut anew
 // Work of one thread, in additions, below which another thread costs more than it brings.
 constexpr double kGrain = 262144;
+// Rows, or packets of columns, that are so few that threads work side by side on each, once there is this much of
+// it; what a block has at least; and how many blocks a row has about at most. Results follow from these.
+constexpr index_t kFewRows = 16, kColumns = 16;
+constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
+constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
 
 int UsefulThreads(double work, int threads) {
   return static_cast<int>(std::max(1.0, std::min(work / kGrain, static_cast<double>(threads))));
@@ -31,7 +36,7 @@ class Preparation {
   Preparation(const KernelStep& step, const std::vector<TensorRef>& buffers,
               const std::vector<index_t>& symbols, int threads, index_t rows)
       : signature_(step.signature), step_(step), buffers_(buffers), symbols_(symbols),
-        threads_(threads) {
+        threads_(threads), whole_(rows < 0) {
     for (const Extent& axis : signature_.axes)
       plan_.extent.push_back(axis.is_static() ? axis.value
                                               : symbols[static_cast<std::size_t>(axis.symbol)]);
@@ -52,7 +57,8 @@ class Preparation {
 
   LaunchPlan Run() {
     if (!signature_.positional) MergeAxes();
-    const Variant variant = ChooseVariant();
+    const bool split = SplitsRows();
+    const Variant variant = ChooseVariant(split);
     SplitOverThreads();
     for (DType type : signature_.row_buffers)
       plan_.scratch_bytes += static_cast<std::size_t>((plan_.extent[vector_axis_] + 15) / 16 * 16) *
@@ -69,6 +75,7 @@ class Preparation {
                                    : symbols_[static_cast<std::size_t>(number.extent.symbol)]);
       }
     }
+    if (split) CutIntoBlocks();
     return std::move(plan_);
   }
 
@@ -130,8 +137,54 @@ class Preparation {
     }
   }
 
-  Variant ChooseVariant() {
+  index_t Points(std::size_t begin, std::size_t end) const {
+    index_t points = 1;
+    for (std::size_t axis = begin; axis < end; ++axis) points *= plan_.extent[axis];
+    return points;
+  }
+  std::size_t RowAxes() const { return static_cast<std::size_t>(signature_.row_axes); }
+  bool InColumns() const { return vector_axis_ < RowAxes(); }
+  index_t Columns() const { return InColumns() ? plan_.extent[vector_axis_] : 1; }
+  index_t Rows() const { return Points(0, RowAxes()) / std::max<index_t>(1, Columns()); }
+
+  // Are threads to share out the rows themselves? Rows of a group of steps are computed block by block of rows,
+  // alike in each. All else that decides is the shape, never the number of threads.
+  bool SplitsRows() const {
+    if (!whole_ || signature_.partials.empty()) return false;
+    const index_t packets = Rows() * ((Columns() + kColumns - 1) / kColumns);
+    return packets > 0 && packets <= kFewRows && static_cast<double>(Points(RowAxes(), rank_) * Columns()) >= kLeastSplit;
+  }
+
+  void CutIntoBlocks() {
+    const double inner = static_cast<double>(Points(RowAxes(), rank_)), columns = static_cast<double>(Columns());
+    const double points = std::max(kLeastBlock / columns, inner / kMostBlocks);
+    index_t blocks = 1;
+    std::vector<index_t> lengths;
+    for (const int axis : CutAxes(signature_)) {
+      const auto cut = static_cast<std::size_t>(axis);
+      const double within = static_cast<double>(Points(cut + 1, rank_));
+      index_t length = std::max<index_t>(1, static_cast<index_t>(points / within));
+      if (cut == vector_axis_) length = (length + kBlockMultiple - 1) / kBlockMultiple * kBlockMultiple;
+      length = std::min(length, plan_.extent[cut]);
+      lengths.push_back(length);
+      blocks *= (plan_.extent[cut] + length - 1) / length;
+    }
+    plan_.phases = signature_.phases;
+    plan_.phase = plan_.extent.size();
+    plan_.units = Rows() * blocks;
+    plan_.together = plan_.phases == 1 ? plan_.units : blocks;
+    const double share = static_cast<double>(plan_.together) / static_cast<double>(plan_.units);
+    plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work * share, threads_), plan_.together));
+    const std::size_t found = static_cast<std::size_t>(plan_.units * Columns() + 15) / 16 * 16;
+    for (const DType type : signature_.partials) plan_.scratch_bytes += found * SizeOf(type);
+    plan_.extent.push_back(0);
+    plan_.extent.push_back(blocks);
+    plan_.extent.insert(plan_.extent.end(), lengths.begin(), lengths.end());
+  }
+
+  Variant ChooseVariant(bool split) {
     Variant variant;
+    variant.split = split;
     double touched = 0;
     bool aligned = true, in_place = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
@@ -169,7 +222,7 @@ class Preparation {
     }
     // Writing past the caches pays when operands and result together fill them, so that the result
     // would not stay anyway; what is read back at once (in place) is better left to them.
-    variant.nontemporal = aligned && !in_place && !variant.strided &&
+    variant.nontemporal = aligned && !in_place && !variant.strided && !split &&
                           signature_.vector_axis > 0 &&
                           touched >= static_cast<double>(LastLevelCacheBytes());
     return variant;
@@ -187,11 +240,18 @@ class Preparation {
   const std::vector<TensorRef>& buffers_;
   const std::vector<index_t>& symbols_;
   int threads_;
+  bool whole_;  // or a block of rows?
   LaunchPlan plan_;
   std::size_t rank_ = 0, vector_axis_ = 0;
 };
 
 }  // namespace
+
+std::vector<int> CutAxes(const KernelSignature& signature) {
+  std::vector<int> axes{signature.row_axes};
+  if (signature.vector_axis > signature.row_axes) axes.push_back(signature.vector_axis);
+  return axes;
+}
 
 umbra_kernel_fn CodeOf(const KernelStep& step, const Variant& variant) {
   auto& slot = step.slots->function[static_cast<std::size_t>(variant.index())];
@@ -236,11 +296,28 @@ void RunPieces(const LaunchCall& call, index_t first, index_t last) {
   plan.function(&args, 0, 1);
 }
 
+// Goes through the blocks of a row once for each phase, then through the next row's; at last stores the results.
+void RunSplit(const LaunchCall& call) {
+  const LaunchPlan& plan = *call.plan;
+  std::vector<index_t> extent = plan.extent;
+  const umbra_args args{call.data, reinterpret_cast<const long long*>(plan.stride.data()),
+                        reinterpret_cast<const long long*>(extent.data()), call.scalars, ThreadScratch(plan.scratch_bytes)};
+  index_t& phase = extent[plan.phase];
+  for (index_t first = 0; first < plan.units; first += plan.together)
+    for (phase = 0; phase < plan.phases; ++phase)
+      ParallelFor(plan.parts, [&](int part) {
+        plan.function(&args, first + plan.together * part / plan.parts, first + plan.together * (part + 1) / plan.parts);
+      });
+  phase = plan.phases;
+  plan.function(&args, 0, plan.units);
+}
+
 }  // namespace
 
 void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::size_t>& element_size,
             const umbra_scalar* scalars) {
   const LaunchCall call{&plan, data, &element_size, scalars};
+  if (plan.phases > 0) return RunSplit(call);
   const index_t units = Units(plan);
   if (plan.parts <= 1) return RunPieces(call, 0, units);
   ParallelFor(plan.parts, [&](int part) {

@@ -22,6 +22,13 @@ struct LaunchPlan {
   /// elements left over.
   index_t remainder = 0;
   std::vector<index_t> remainder_offset;  ///< in elements, by operand
+  /// Of a kernel with few rows: how many times all blocks of its rows are gone through; else 0. `extent` ends with
+  /// the phase, the number of blocks of a row and the lengths of blocks.
+  int phases = 0;
+  index_t units = 0;       ///< blocks of all rows
+  index_t together = 0;    ///< of which as many may run at the same time: those of a row, so that it stays in the
+                           ///< caches, or all if there is one phase
+  std::size_t phase = 0;   ///< where in `extent` the phase stands
 };
 
 /// The code of a variant of `step`, made by the step's provider if this is the first call that needs it.

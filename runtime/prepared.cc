@@ -176,14 +176,17 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
 void PreparedProgram::AddIndependent(const StepGroup& group, const std::vector<index_t>& symbols) {
   std::vector<Step> steps = Prepare(group, symbols, threads_, -1);
   if (steps.empty()) return;
-  if (!Conflict(group)) {
-    groups_.push_back({group.kind, std::move(steps), {}});
-    return;
-  }
+  const bool conflict = Conflict(group);
+  Group together{group.kind, {}, {}};
   for (Step& step : steps) {
-    groups_.push_back({group.kind, {}, {}});
-    groups_.back().steps.push_back(std::move(step));
+    if (conflict || std::get<Kernel>(step).plan.phases > 0) {  // all threads work on it, in several regions
+      groups_.push_back({group.kind, {}, {}});
+      groups_.back().steps.push_back(std::move(step));
+    } else {
+      together.steps.push_back(std::move(step));
+    }
   }
+  if (!together.steps.empty()) groups_.push_back(std::move(together));
 }
 
 // Does a kernel write the memory of an input that another one of the group reads?

@@ -18,38 +18,38 @@
 #include <set>
 #include <utility>
 
-#include "compiler/codegen/emit_values.h"
+#include "compiler/codegen/emit_phases.h"
 #include "umbra/error.h"
 
 namespace umbra::codegen {
 
 namespace {
 
-// Every reduction along the vector axis has this many partial results: element j belongs to
-// partial j mod kPartials, and the partials are joined by halves. It does not depend on the packet
-// width, so all targets give the same bits.
-constexpr int kPartials = 32;
 // Columns of a block when a gathered operand is walked across its lines.
 constexpr int kTransposeBlock = 64;
-// Packets in a group; more would not leave registers for a polynomial's coefficients.
-constexpr int kGroupSize = 4;
 
-class KernelEmitter : private ValueEmitter {
+class KernelEmitter : private PhaseEmitter {
  public:
   KernelEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
                 Writer* out)
-      : ValueEmitter(plan, kernel, options, out) {}
+      : PhaseEmitter(plan, kernel, options, out) {}
 
   std::string Run() {
     const std::string name = names_.Make(signature_.name);
     if (!kernel_.summary.empty())
       out_.Line("// {} \u00b7 {} \u00b7 {}", name, Name(options_.target), kernel_.summary);
     out_.Open("UMBRA_KERNEL_FN void {}(const umbra_args* args, long long begin, long long end)", name);
-    DeclareExtents(1);
+    if (Splits()) ReserveNames();
+    DeclareExtents(Splits() ? 0 : 1);
     DeclareOperands();
     DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
     DeclareNumbers();
     DeclareUniforms();
+    if (Splits()) {
+      Units();
+      out_.Close();
+      return name;
+    }
     tile_axis_ = TileAxis();
     if (tile_axis_ >= 0) TileLoops(0);
     if (CutsColumns()) {
@@ -82,9 +82,6 @@ class KernelEmitter : private ValueEmitter {
     RowLoops(axis + 1);
     out_.Close();
   }
-
-  // Are columns walked in blocks, for want of tiles?
-  bool CutsColumns() const { return IsBlocked() && tile_axis_ < 0; }
 
   // Where the rows of whole tiles end.
   std::string TileEnd() const {
@@ -151,17 +148,22 @@ class KernelEmitter : private ValueEmitter {
 
   // The vector axis is a row axis: a packet of columns at a time.
   void Columns(int axis) {
-    const std::string first = axis == 0 ? "begin" : "0";
-    const std::string last = axis == 0 ? "end" : ExtentName(axis);
+    const bool ranges = axis == 0 && !Splits();
+    const std::string first = ranges ? "begin" : "0";
+    const std::string last = ranges ? "end" : ExtentName(axis);
     const std::string c = fmt::format("i{}", axis);
+    const auto body = [&](const std::string& lanes) {
+      if (Splits()) ColumnUnit(c, lanes);
+      else ColumnBody(c, lanes);
+    };
     out_.Line("long long {} = {};", c, first);
     out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", c, width_, last);
-    ColumnBody(c, "");
+    body("");
     out_.Close();
     if (width_ == 1) return;
     out_.Open("if ({} < {})", c, last);
     out_.Line("const long long lanes = {} - {};", last, c);
-    ColumnBody(c, "lanes");
+    body("lanes");
     out_.Close();
   }
 
@@ -169,34 +171,10 @@ class KernelEmitter : private ValueEmitter {
     Names names = names_;
     for (const Phase& phase : kernel_.phases) {
       for (int id : phase.row_values) DeclarePacket(id, c, lanes, &names);
-      for (const auto& reduction : phase.reductions) {
-        const std::string name = names.Make(AccumulatorName(reduction));
-        text_[reduction.result] = {name};
-        out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name,
-                  speller_->Fill(value(reduction.result).type, Identity(reduction)).text);
-      }
-      InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
-        Names inner = names;
-        ElementBody(phase, c, lanes, &inner);
-        for (const auto& reduction : phase.reductions) {
-          RemarkPlace(reduction.result);
-          out_.Line("{} = {};", text_[reduction.result].text,
-                    Join(reduction, text_[reduction.result], AsPacket(reduction.value)));
-        }
-      });
+      ColumnLoop(phase, c, lanes, &names);
     }
     for (int id : kernel_.final_row_values) DeclarePacket(id, c, lanes, &names);
     for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
-  }
-
-  void InnerLoops(int axis, int end, const std::function<void()>& body) {
-    if (axis == end) {
-      body();
-      return;
-    }
-    out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", axis, ExtentName(axis));
-    InnerLoops(axis + 1, end, body);
-    out_.Close();
   }
 
   // ---- row mode -------------------------------------------------------------------------------
@@ -208,275 +186,170 @@ class KernelEmitter : private ValueEmitter {
                 ExtentName(vector_axis_), width_);
     for (const Phase& phase : kernel_.phases) {
       for (int id : phase.row_values) DeclareRowValue(id);
-      if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
-      if (!phase.reductions.empty()) ReductionLoop(phase);
-      else if (!IsBlocked() && !RunsOf(phase).empty()) RunLoop(phase);
-      else ElementLoop(phase);
+      RowLoop(phase);
     }
     for (int id : kernel_.final_row_values) DeclareRowValue(id);
-    for (const auto& store : kernel_.final_stores) {
-      Speller scalar(options_.target, 1);
-      out_.Line("{};", scalar.Store(OperandType(store.operand), Address(store.operand, ""),
-                                    AsScalar(store.value)));
+    StoreRow();
+    names_ = outer;
+  }
+
+  // ---- few rows -------------------------------------------------------------------------------
+
+  // A row's blocks are worked on side by side, phase by phase. What each accumulates is kept in scratch, after what
+  // is kept of the row; a unit of a later phase joins what the blocks of its row found, block after block. After
+  // the phases comes a call that stores the results of rows.
+  void Units() {
+    const int phases = static_cast<int>(kernel_.phases.size());
+    int next = kernel_.rank() + static_cast<int>(signature_.numbers.size());
+    for (const char* name : {"phase", "blocks"}) out_.Line("const long long {} = args->extent[{}];", name, next++);
+    for (int axis : runtime::CutAxes(signature_)) out_.Line("const long long l{} = args->extent[{}];", axis, next++);
+    std::vector<int> rows;
+    for (int axis = 0; axis < signature_.row_axes; ++axis)
+      if (axis != vector_axis_) rows.push_back(axis);
+    std::string points, kept_bytes = "0";
+    for (int axis : rows) points += ExtentName(axis) + " * ";
+    for (DType type : signature_.row_buffers)
+      kept_bytes += fmt::format(" + ({} + 15) / 16 * 16 * {}", ExtentName(vector_axis_), SizeOf(type));
+    out_.Line("const long long units = {}blocks, kept = {};", points, kept_bytes);
+    out_.Line("[[maybe_unused]] const long long found = (units{} + 15) / 16 * 16;", columns_ ? " * " + ExtentName(vector_axis_) : "");
+    DeclareFound();
+    out_.Open("for (long long unit = begin; unit < end; ++unit)");
+    out_.Line("[[maybe_unused]] const long long line = unit / blocks, block = unit % blocks;");
+    std::string rest = "line";
+    for (std::size_t k = rows.size(); k-- > 0;) {
+      out_.Line("[[maybe_unused]] const long long i{} = {}{};", rows[k], rest, k == 0 ? "" : " % " + ExtentName(rows[k]));
+      rest += " / " + ExtentName(rows[k]);
+    }
+    Blocks();
+    RowPointersIfInnermost(signature_.row_axes - (columns_ ? 2 : 1));
+    for (phase_ = 0; phase_ <= phases; ++phase_) {
+      if (IsLast() && kernel_.final_stores.empty()) continue;
+      if (phase_ < phases) out_.Open("if (phase == {})", phase_);
+      else out_.Open("if (phase == {} && block == 0)", phase_);
+      if (columns_) Columns(vector_axis_);
+      else RowUnit();
+      out_.Close();
+    }
+    out_.Close();
+    if (Streams()) out_.Line("stream_fence();");
+  }
+
+  void ReserveNames() {
+    for (const char* name : {"phase", "blocks", "units", "kept", "found", "unit", "line", "block"}) names_.Make(name);
+    for (int axis : runtime::CutAxes(signature_))
+      for (const char* name : {"l", "b", "e"}) names_.Make(name + std::to_string(axis));
+  }
+
+  void DeclareFound() {
+    std::size_t size = 0;
+    for (const Phase& phase : kernel_.phases)
+      for (const auto& reduction : phase.reductions) {
+        const DType type = value(reduction.result).type;
+        found_[reduction.result] = names_.Make(AccumulatorName(reduction) + "_found");
+        out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch) + kept{2});",
+                  ScalarType(type), found_[reduction.result], size == 0 ? "" : fmt::format(" + found * {}", size));
+        size += SizeOf(type);
+      }
+  }
+
+  // The block's part of each axis that is cut.
+  void Blocks() {
+    std::string rest = "block";
+    const std::vector<int> cut = runtime::CutAxes(signature_);
+    for (std::size_t k = cut.size(); k-- > 0;) {
+      const std::string n = ExtentName(cut[k]), l = fmt::format("l{}", cut[k]);
+      const std::string count = fmt::format("(({0} + {1} - 1) / {1})", n, l);
+      out_.Line("const long long b{0} = {1}{2} * {3}, e{0} = smaller(b{0} + {3}, {4});", cut[k], rest,
+                k == 0 ? "" : " % " + count, l, n);
+      rest = fmt::format("{} / {}", rest, count);
+    }
+  }
+
+  bool IsLast() const { return phase_ == static_cast<int>(kernel_.phases.size()); }
+  const Phase& CurrentPhase() const { return kernel_.phases[static_cast<std::size_t>(phase_)]; }
+
+  // The row values that the current phase needs, in order of evaluation.
+  std::set<int> NeededOfRow() const {
+    std::set<int> needed;
+    const std::function<void(int)> add = [&](int id) {
+      if (value(id).scope == Scope::kRow && !needed.insert(id).second) return;
+      for (int arg : value(id).args) add(arg);
+    };
+    if (IsLast()) {
+      for (const auto& store : kernel_.final_stores) add(store.value);
+      return needed;
+    }
+    for (int id : CurrentPhase().element_values) add(id);
+    for (const auto& reduction : CurrentPhase().reductions) add(reduction.value);
+    for (const auto& stage : CurrentPhase().stages) add(stage.value);
+    for (const auto& store : CurrentPhase().stores) add(store.value);
+    return needed;
+  }
+
+  const plan::Reduction& ReductionOf(int result) const {
+    for (const Phase& phase : kernel_.phases)
+      for (const auto& reduction : phase.reductions)
+        if (reduction.result == result) return reduction;
+    throw InternalError("a reduced value without a reduction");
+  }
+
+  void RowUnit() {
+    const Names outer = names_;
+    for (int id : NeededOfRow()) {
+      if (value(id).kind != Value::Kind::kReduced) {
+        DeclareRowValue(id);
+        continue;
+      }
+      const plan::Reduction& reduction = ReductionOf(id);
+      const std::string all = names_.Make(AccumulatorName(reduction) + "_all");
+      out_.Line("{} {} = {};", ScalarType(value(id).type), all, Identity(reduction));
+      out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
+                SpellScalarMap(JoinOp(reduction), value(id).type, {{all}, {found_[id] + "[line * blocks + k]"}}).text);
+      DeclareScalar(id, {all});
+    }
+    if (IsLast()) {
+      StoreRow();
+    } else {
+      RowLoop(CurrentPhase());
+      for (const auto& reduction : CurrentPhase().reductions)
+        out_.Line("{}[unit] = {};", found_[reduction.result], text_[reduction.result].text);
     }
     names_ = outer;
   }
 
-  void DeclareRowValue(int id) {
-    const Value& v = value(id);
-    if (v.kind == Value::Kind::kLoad) {
-      Speller scalar(options_.target, 1);
-      DeclareScalar(id, scalar.Load(v.type, Address(v.index, "")));
-    } else if (v.kind == Value::Kind::kIndex) {
-      text_[id] = DefinePositional(v, "");
-    } else if (v.kind == Value::Kind::kGather) {
-      DeclareScalar(id, DefinePositional(v, ""));
-    } else {
-      DeclareScalar(id, DefineScalar(id));
-    }
-  }
-
-  std::string VectorBegin() const { return tile_axis_ >= 0 ? "left" : CutsColumns() ? "j0" : "0"; }
-  std::string VectorEnd() const { return CutsColumns() ? "j1" : ExtentName(vector_axis_); }
-
-  // True if the vector loop ends with a whole step of this many elements.
-  bool DividesExtent(int step) const {
-    return IsBaked(vector_axis_) &&
-           signature_.axes[static_cast<std::size_t>(vector_axis_)].value % step == 0;
-  }
-
-  void ElementLoop(const Phase& phase) {
-    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
-      const std::string i = fmt::format("i{}", vector_axis_);
-      const std::string last = VectorEnd();
-      if (width_ == 1) {
-        out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, VectorBegin(), last);
-        Names names = names_;
-        ElementBody(phase, i, "", &names);
-        out_.Close();
-        return;
-      }
-      std::string done = VectorBegin();
-      if (GoesSideBySide(phase)) done = GroupLoop(phase, i, last);
-      if (done == last) return;
-      const bool one_tail = done != VectorBegin() && HasMasks();
-      if (!one_tail) {
-        out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, done, width_, last);
-        Names names = names_;
-        ElementBody(phase, i, "", &names);
-        out_.Close();
-      }
-      if (DividesExtent(one_tail ? width_ * kGroupSize : width_)) return;
-      if (one_tail) {
-        out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, done, last, width_);
-        out_.Line("const long long lanes = {0} - {1} < {2} ? {0} - {1} : {2};", last, i, width_);
-      } else {
-        out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, width_);
-        out_.Line("const long long lanes = {} - {};", last, i);
-      }
-      Names names = names_;
-      ElementBody(phase, i, "lanes", &names);
-      out_.Close();
-    });
-  }
-
-  // Runs of the vector axis along which the quotients of positions stay the same.
-  void RunLoop(const Phase& phase) {
-    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
-      const std::string i = fmt::format("i{}", vector_axis_), end = ExtentName(vector_axis_);
-      out_.Open("for (long long {0} = 0; {0} < {1};)", i, end);
-      const Names outer = names_;
-      const std::string run = names_.Make("run");
-      const Runs runs = RunsOf(phase);
-      for (const int id : runs.alike) {
-        const std::string name = names_.Make("t" + std::to_string(id));
-        out_.Line("const {} {} = {};", ScalarType(value(id).type), name, EmitLane(lanes_, id, i, nullptr));
-        text_[id] = {name};
-        runs_.alike.push_back(id);
-      }
-      const auto at = [&](int id) { return EmitLane(lanes_, id, i, nullptr); };
-      std::string length = fmt::format("{} - {}", end, i);
-      for (const int id : runs.quotients)
-        length = fmt::format("smaller({}, quotient_run({}, {}))", length, at(value(id).args[0]), at(value(id).args[1]));
-      for (const LaneBound& bound : runs.choices) {
-        const bool falls = bound.slope > 0;
-        const std::string flip = falls ? Difference(at(bound.greater), at(bound.less)) : Difference(at(bound.less), at(bound.greater));
-        length = fmt::format("smaller({}, choice_run({}{}))", length, flip, falls == bound.or_equal ? " + 1" : "");
-      }
-      out_.Line("const long long {} = {} + {};", run, i, length);
-      out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, run);
-      Names names = names_;
-      ElementBody(phase, i, "", &names);
-      out_.Close();
-      if (width_ > 1) {
-        out_.Open("if (const long long lanes = {} - {}; lanes > 0)", run, i);
-        names = names_;
-        ElementBody(phase, i, "lanes", &names);
-        out_.Line("{} = {};", i, run);
-        out_.Close();
-      }
-      runs_ = {};
-      names_ = outer;
-      out_.Close();
-    });
-  }
-
-  // Groups of packets side by side. With masks the last group counts only some lanes, and a compiler
-  // reads the polynomial once. Returns where what is left begins.
-  std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
-    std::set<DType> types;
-    for (int id : phase.element_values)
-      if (InPackets(id)) types.insert(value(id).type);
-    types.erase(DType::kBool);
-    for (DType type : types) out_.Line("using {0}w = group<{0}x{1}, {2}>;", Name(type), width_, kGroupSize);
-    const std::string step = fmt::format("kWidth<{}w>", Name(*types.begin()));
-    const bool heads = MasksSuffice(phase) && !DividesExtent(width_ * kGroupSize);
-    if (heads) {
-      out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", i, last, step);
-      out_.Line("const long long lanes = smaller({} - {}, {});", last, i, step);
-    } else {
-      out_.Open("for (long long {0} = 0; {0} + {1} <= {2}; {0} += {1})", i, step, last);
-    }
-    std::unique_ptr<Speller> packets =
-        std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, "w"));
-    side_by_side_ = true;
+  void ColumnUnit(const std::string& c, const std::string& lanes) {
     Names names = names_;
-    ElementBody(phase, i, heads ? "lanes" : "", &names);
-    side_by_side_ = false;
-    speller_ = std::move(packets);
-    out_.Close();
-    return heads ? last : fmt::format("{0} - {0} % {1}", last, step);
-  }
-
-  // Do masks load and store the first lanes of all that the phase touches?
-  bool MasksSuffice(const Phase& phase) const {
-    if (!HasMasks() || Streams()) return false;
-    const auto narrow = [](DType type) { return SizeOf(type) < 4; };
-    return std::none_of(phase.stores.begin(), phase.stores.end(),
-                        [&](const auto& store) { return narrow(OperandType(store.operand)); }) &&
-           std::none_of(phase.element_values.begin(), phase.element_values.end(), [&](int id) {
-             const Value& v = value(id);
-             return v.kind == Value::Kind::kGather || (v.kind == Value::Kind::kLoad && narrow(v.type));
-           });
-  }
-
-  // Whole steps of kPartials elements, then one step of which some lanes count.
-  void ReductionLoop(const Phase& phase) {
-    const int count = kPartials / width_;
-    for (const auto& reduction : phase.reductions) {
-      const std::string name = names_.Make(AccumulatorName(reduction) + "_part");
-      accumulator_[reduction.result] = name;
-      const DType type = value(reduction.result).type;
-      out_.Line("{} {}[{}];", speller_->Type(type), name, count);
-      out_.Line("for (auto& part : {}) part = {};", name,
-                speller_->Fill(type, Identity(reduction)).text);
-    }
-    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
-      const std::string i = fmt::format("i{}", vector_axis_);
-      const std::string last = VectorEnd();
-      out_.Open("for (long long {0} = 0; {0} + {1} <= {2}; {0} += {1})", i, kPartials, last);
-      ReductionStep(phase, i, count, "");
-      out_.Close();
-      if (DividesExtent(kPartials)) return;
-      out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, kPartials);
-      if (width_ == 1) {
-        out_.Open("for (int k = 0; {} + k < {}; ++k)", i, last);
-        ReductionBody(phase, fmt::format("{} + k", i), "");
-        out_.Close();
-      } else {
-        ReductionStep(phase, i, count, last);
+    const auto found = [&](int id, const std::string& unit) {
+      return fmt::format("{} + ({}) * {} + {}", found_[id], unit, ExtentName(vector_axis_), c);
+    };
+    for (int id : NeededOfRow()) {
+      if (value(id).kind != Value::Kind::kReduced) {
+        DeclarePacket(id, c, lanes, &names);
+        continue;
       }
-      out_.Close();
-    });
-    for (const auto& reduction : phase.reductions) {
-      static constexpr const char* kJoins[] = {"Sum", "Maximum", "Minimum", "Product"};
-      DeclareScalar(reduction.result,
-                    {fmt::format("fold<{}>({})", kJoins[static_cast<int>(reduction.kind)],
-                                 accumulator_[reduction.result])});
+      const plan::Reduction& reduction = ReductionOf(id);
+      const DType type = value(id).type;
+      const std::string all = names.Make(AccumulatorName(reduction)), from = found(id, "line * blocks + k");
+      out_.Line("{} {} = {};", speller_->Type(type), all, speller_->Fill(type, Identity(reduction)).text);
+      out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
+                Join(reduction, {all}, lanes.empty() ? speller_->Load(type, from) : speller_->LoadHead(type, from, lanes)));
+      text_[id] = {all};
     }
-  }
-
-  void ReductionStep(const Phase& phase, const std::string& i, int count, const std::string& last) {
-    out_.Open("for (int k = 0; k < {}; ++k)", count);
-    const std::string index = "j";
-    if (width_ == 1) out_.Line("const long long {} = {} + k;", index, i);
-    else out_.Line("const long long {} = {} + k * {};", index, i, width_);
-    if (!last.empty())
-      out_.Line("const long long lanes = {0} <= {1} ? 0 : {0} - {1} < {2} ? {0} - {1} : {2};",
-                last, index, width_);
-    ReductionBody(phase, index, last.empty() ? "" : "lanes");
-    out_.Close();
-  }
-
-  void ReductionBody(const Phase& phase, const std::string& index, const std::string& lanes) {
-    Names names = names_;
-    ElementBody(phase, index, lanes, &names);
-    for (const auto& reduction : phase.reductions) {
-      Expr e = AsPacket(reduction.value);
-      if (!lanes.empty()) e = {fmt::format("keep({}, {}, {})", e.text, lanes, Identity(reduction))};
-      const std::string part = accumulator_[reduction.result] + "[k]";
-      RemarkPlace(reduction.result);
-      out_.Line("{} = {};", part, Join(reduction, {part}, e));
-    }
-  }
-
-  // ---- what a phase does at one point ---------------------------------------------------------
-
-  void ElementBody(const Phase& phase, const std::string& index, const std::string& lanes,
-                   Names* names) {
-    for (int id : phase.element_values) DeclarePacket(id, index, lanes, names);
-    for (const auto& stage : phase.stages) {
-      const DType type = value(stage.value).type;
-      const std::string address =
-          fmt::format("{} + {}", row_names_[static_cast<std::size_t>(stage.row_buffer)], index);
-      out_.Line("{};", lanes.empty()
-                           ? speller_->Store(type, address, AsPacket(stage.value))
-                           : speller_->StoreHead(type, address, AsPacket(stage.value), lanes));
-    }
-    for (const auto& store : phase.stores) StorePacket(store, index, lanes);
-  }
-
-  void StorePacket(const plan::Store& store, const std::string& index, const std::string& lanes) {
-    const DType type = OperandType(store.operand);
-    const std::string address = Address(store.operand, index);
-    const Expr e = AsPacket(store.value);
-    const std::string& stride = VectorStride(store.operand);
-    RemarkPlace(store.value);
-    if (!stride.empty()) {
-      out_.Line("{};", lanes.empty() ? speller_->Scatter(type, address, stride, e)
-                                     : speller_->ScatterHead(type, address, stride, e, lanes));
+    if (IsLast()) {
+      for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
       return;
     }
-    if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
-    else if (Streams() && runs_.alike.empty()) out_.Line("{};", speller_->Stream(type, address, e));
-    else out_.Line("{};", speller_->Store(type, address, e));
+    ColumnLoop(CurrentPhase(), c, lanes, &names);
+    for (const auto& reduction : CurrentPhase().reductions) {
+      const DType type = value(reduction.result).type;
+      const std::string to = found(reduction.result, "unit");
+      const Expr& e = text_[reduction.result];
+      out_.Line("{};", lanes.empty() ? speller_->Store(type, to, e) : speller_->StoreHead(type, to, e, lanes));
+    }
   }
 
-  // ---- reductions -----------------------------------------------------------------------------
-
-  std::string AccumulatorName(const plan::Reduction& reduction) const {
-    const std::string& label = value(reduction.result).label;
-    if (!label.empty()) return label;
-    static constexpr const char* kNames[] = {"total", "most", "least", "prod"};
-    return kNames[static_cast<int>(reduction.kind)];
-  }
-
-  std::string Identity(const plan::Reduction& reduction) const {
-    return IdentityLiteral(reduction.kind, value(reduction.result).type);
-  }
-
-  std::string Join(const plan::Reduction& reduction, const Expr& a, const Expr& b) const {
-    static constexpr graph::Op kOps[] = {graph::Op::plus, graph::Op::maximum, graph::Op::minimum,
-                                         graph::Op::mul};
-    const graph::Op op = kOps[static_cast<int>(reduction.kind)];
-    // Extremes test their first operand for NaN: the newcomer's test waits for nothing.
-    const bool swap = op == graph::Op::maximum || op == graph::Op::minimum;
-    return speller_
-        ->Map(op, value(reduction.result).type, {swap ? b : a, swap ? a : b}, {false, false})
-        .text;
-  }
-
-  int tile_axis_ = -1;
+  int phase_ = 0;                      // that is being written, of a kernel whose rows are split
+  std::map<int, std::string> found_;   // by reduced value: what blocks found
 };
 
 }  // namespace

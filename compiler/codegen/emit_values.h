@@ -181,7 +181,8 @@ class ValueEmitter : protected KernelShape {
     text_[id] = {name};
     if (!spread_[static_cast<std::size_t>(id)] || width_ == 1 || v.type == DType::kBool) return;
     const std::string packet = names_.Make(name + "_v");
-    out_.Line("const {} {} = {};", speller_->Type(v.type), packet,
+    // The phases of a kernel whose rows are split have the row's values each to itself, and not each needs packets.
+    out_.Line("{}const {} {} = {};", Splits() ? "[[maybe_unused]] " : "", speller_->Type(v.type), packet,
               speller_->Fill(v.type, name).text);
     packet_text_[id] = {packet};
   }

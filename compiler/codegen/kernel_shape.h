@@ -87,6 +87,9 @@ class KernelShape {
     return options_.variant.nontemporal && !columns_;
   }
 
+  /// Are blocks of a row worked on side by side?
+  bool Splits() const { return options_.variant.split && !signature_.partials.empty(); }
+
   /// Transposed operands of elementwise kernels are walked in blocks, so that a cache line that was
   /// fetched for one row is still there for the next.
   bool IsBlocked() const {

@@ -37,6 +37,10 @@ class KernelLowering {
     SchedulePhases();
     FindInPlace();
     kernel_.signature.cost = ElementCost();
+    kernel_.signature.phases = static_cast<int>(kernel_.phases.size());
+    for (const plan::Phase& phase : kernel_.phases)
+      for (const Reduction& reduction : phase.reductions)
+        if (!HasSmallWindow()) kernel_.signature.partials.push_back(value(reduction.result).type);
     return std::move(kernel_);
   }
 

@@ -107,12 +107,21 @@ struct KernelSignature {
   /// Dtypes of the row buffers kept in scratch; each holds extent(vector_axis) elements rounded up
   /// to 16, one after the other, each 64-byte aligned.
   std::vector<DType> row_buffers;
+  /// Dtypes of the kernel's reductions, phase by phase, if a launch may share out the blocks of its rows; else
+  /// empty. Such a launch has further numbers after `numbers`: the phase, the number of blocks of a row and,
+  /// for each of CutAxes(), the length of a block.
+  std::vector<DType> partials;
+  int phases = 1;
   /// Estimated cost of one point of the domain, in units of one addition.
   double cost = 1;
   /// For each (store operand, load operand): may both be the very same memory?
   /// in_place[k] lists the load operands that store operand k (index into `operands`) may overwrite.
   std::vector<std::vector<int>> in_place;
 };
+
+/// The axes that a launch may cut into blocks: the outermost one that is reduced, and the one along packets if it
+/// is another one that is reduced.
+std::vector<int> CutAxes(const KernelSignature& signature);
 
 /// Machine code of one kernel; variants are compiled on first need.
 struct KernelCode {
@@ -124,8 +133,10 @@ struct KernelCode {
 struct Variant {
   bool nontemporal = false;  ///< stores bypass the caches
   bool strided = false;      ///< operands may have any stride along the vector axis
-  /// A number below 4 that tells variants apart.
-  int index() const { return (nontemporal ? 1 : 0) + (strided ? 2 : 0); }
+  bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
+  /// A number below kCount that tells variants apart.
+  int index() const { return (nontemporal ? 1 : 0) + (strided ? 2 : 0) + (split ? 4 : 0); }
+  static constexpr int kCount = 8;  ///< of variants
 };
 
 /// Makes the machine code of a kernel variant. Thread-safe; may throw umbra::Error.
@@ -149,7 +160,7 @@ struct KernelStep {
 
   /// The variants made so far.
   struct Slots {
-    std::array<std::atomic<umbra_kernel_fn>, 4> function{};  ///< by Variant::index(); null until made
+    std::array<std::atomic<umbra_kernel_fn>, Variant::kCount> function{};  ///< by Variant::index(); null until made
     std::mutex mutex;  ///< one thread makes a variant
     std::vector<std::shared_ptr<void>> owners;  ///< of the functions, so that they stay mapped
   };

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "compiler/driver/target.h"
 #include "runtime/launch.h"
 #include "runtime/parallel.h"
 #include "umbra/compile.h"
@@ -34,22 +35,30 @@ index_t Product(const std::vector<index_t>& shape) {
   return product;
 }
 
+using Results = std::vector<std::vector<char>>;
+
+// What the function makes of x of `shape`.
+Results Run(const Function& f, std::vector<float>* x, const std::vector<index_t>& shape, int threads) {
+  const TensorRef input = TensorRef::Dense(x->data(), DType::kFloat32, shape);
+  const auto shapes = runtime::OutputShapes(f.program(), {input});
+  Results results;
+  runtime::Arguments arguments{{input}, {}, {}};
+  for (std::size_t k = 0; k < shapes.size(); ++k) {
+    const DType dtype = f.program().buffers[1 + k].dtype;
+    results.emplace_back(static_cast<std::size_t>(Product(shapes[k])) * SizeOf(dtype), '\x5a');
+    arguments.outputs.push_back(TensorRef::Dense(results[k].data(), dtype, shapes[k]));
+  }
+  f(arguments, {threads});
+  return results;
+}
+
 // Runs `kernel` on x of `shape` with each number of threads.
 void ExpectSameBits(const std::string& kernel, const std::vector<index_t>& shape) {
   const Function f = Compile(graph::ParseText(kernel)[0]);
   std::vector<float> x = Numbers(static_cast<std::size_t>(Product(shape)));
-  const TensorRef input = TensorRef::Dense(x.data(), DType::kFloat32, shape);
-  const auto shapes = runtime::OutputShapes(f.program(), {input});
-  std::vector<std::vector<char>> expected;
+  Results expected;
   for (const int threads : kThreadCounts) {
-    std::vector<std::vector<char>> results;
-    runtime::Arguments arguments{{input}, {}, {}};
-    for (std::size_t k = 0; k < shapes.size(); ++k) {
-      const DType dtype = f.program().buffers[1 + k].dtype;
-      results.emplace_back(static_cast<std::size_t>(Product(shapes[k])) * SizeOf(dtype), '\x5a');
-      arguments.outputs.push_back(TensorRef::Dense(results[k].data(), dtype, shapes[k]));
-    }
-    f(arguments, {threads});
+    const Results results = Run(f, &x, shape, threads);
     if (expected.empty()) expected = results;
     EXPECT_EQ(expected == results, true) << threads << " threads: " << kernel;
   }
@@ -81,21 +90,84 @@ TEST(Threads, FusedRowsAndSeveralOutputsHaveTheSameBits) {
   ExpectSameBits("kernel k(x: f32[n, m]) -> (y: f32[n, m], t: f32[m, n]) { y = exp(x) t = x.T * 2 }", {1003, 517});
 }
 
-// The split of a call of y = x * 2 + 1 on `count` elements.
-int Parts(index_t count, int threads) {
-  const Function f = Compile(graph::ParseText("kernel k(x: f32[n]) -> (y: f32[n]) { y = x * 2 + 1 }")[0]);
+// Are the rows of the program's only kernel shared out by blocks?
+bool IsSplit(const Function& f, std::vector<float>* numbers, const std::vector<index_t>& shape, int threads) {
+  const TensorRef x = TensorRef::Dense(numbers->data(), DType::kFloat32, shape);
+  std::vector<TensorRef> buffers{x};
+  for (const auto& output : runtime::OutputShapes(f.program(), {x}))
+    buffers.push_back(TensorRef::Dense(nullptr, f.program().buffers[buffers.size()].dtype, output));
+  const auto& step = std::get<runtime::KernelStep>(f.program().steps.at(0));
+  return runtime::PrepareLaunch(step, buffers, shape, threads).phases > 0;
+}
+
+// Kernels of few rows: the same bits for all numbers of threads and targets, and what the interpreter finds.
+void ExpectSplit(const std::string& text, const std::vector<index_t>& shape) {
+  const auto graph = graph::ParseText(text)[0];
+  std::vector<float> x = Numbers(static_cast<std::size_t>(Product(shape)));
+  CompileOptions options;
+  options.engine = Engine::kInterpreter;
+  const Results meant = Run(Compile(graph, options), &x, shape, 1);
+  options.engine = Engine::kJit;
+  Results first;
+  for (const auto target : codegen::kAllTargets) {
+    if (!HostRuns(target)) continue;
+    options.target = codegen::Name(target);
+    const Function f = Compile(graph, options);
+    for (const int threads : kThreadCounts) {
+      EXPECT_TRUE(IsSplit(f, &x, shape, threads)) << text;
+      const Results results = Run(f, &x, shape, threads);
+      if (first.empty()) first = results;
+      EXPECT_TRUE(first == results) << options.target << ", " << threads << " threads: " << text;
+    }
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      if (f.program().buffers[1 + k].dtype != DType::kFloat32) {
+        EXPECT_TRUE(first[k] == meant[k]) << text;
+        continue;
+      }
+      const auto *got = reinterpret_cast<const float*>(first[k].data()), *want = reinterpret_cast<const float*>(meant[k].data());
+      for (std::size_t i = 0; i < first[k].size() / sizeof(float); ++i)
+        ASSERT_NEAR(got[i], want[i], 2e-5 * std::fabs(want[i])) << text << " at " << i;
+    }
+  }
+}
+
+TEST(Threads, RowsThatAreFewAreSharedOut) {
+  ExpectSplit("kernel all(x: f32[n]) -> (y: f32[1]) { y = sqrt(reduce_with_axis<sum>(x * x, 0)) }", {300017});
+  ExpectSplit("kernel all(x: f32[n]) -> (y: i64[1]) { y = reduce_with_axis<argmax>(x, 0) }", {200017});
+  ExpectSplit("kernel softmax(x: f32[n, m]) -> (y: f32[n, m]) {"
+              " e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))"
+              " y = e * broadcast<0>(1 / reduce_with_axis<sum>(e, 1)) }", {2, 140001});
+  // Blocks of the outer axis, of the inner one, and of both.
+  for (const auto& shape : {std::vector<index_t>{700, 3, 301}, {2, 1, 190003}, {3, 2, 100003}})
+    ExpectSplit("kernel channels(x: f32[n, c, s]) -> (mean: f32[c], variance: f32[c]) {"
+                " mean = sumall_except_dim<1>(x) * 0.00001"
+                " d = x - broadcast<1>(mean, x) * 0.1"
+                " variance = sumall_except_dim<1>(d * d) }", shape);
+  for (const index_t columns : {1, 5, 64})
+    ExpectSplit("kernel columns(x: f32[n, m]) -> (y: f32[m], z: f32[m]) {"
+                " y = reduce_with_axis<sum>(x, 0) * 2 z = reduce_with_axis<maximum>(x, 0) }", {300001 / columns, columns});
+  ExpectSplit("kernel middle(x: f32[a, n, m]) -> (y: f32[a, m]) { y = reduce_with_axis<sum>(x, 1) }", {2, 20011, 17});
+}
+
+// How many threads a call of the kernel of x and y on `count` elements takes.
+int Parts(const std::string& text, index_t count, int threads) {
+  const Function f = Compile(graph::ParseText(text)[0]);
   std::vector<float> memory(16);
-  const std::vector<TensorRef> buffers(2, TensorRef::Dense(memory.data(), DType::kFloat32, {count}));
+  const TensorRef x = TensorRef::Dense(memory.data(), DType::kFloat32, {count});
+  const TensorRef y = TensorRef::Dense(memory.data(), DType::kFloat32, runtime::OutputShapes(f.program(), {x})[0]);
   const auto& step = std::get<runtime::KernelStep>(f.program().steps[0]);
-  return runtime::PrepareLaunch(step, buffers, {count}, threads).parts;
+  return runtime::PrepareLaunch(step, {x, y}, {count}, threads).parts;
 }
 
 TEST(Threads, SmallWorkStaysOnTheCallersThread) {
-  for (const int threads : kThreadCounts) {
-    EXPECT_EQ(Parts(256, threads), 1);
-    EXPECT_EQ(Parts(16 << 20, threads), threads);
+  for (const std::string kernel : {"kernel k(x: f32[n]) -> (y: f32[n]) { y = x * 2 + 1 }",
+                                   "kernel k(x: f32[n]) -> (y: f32[1]) { y = reduce_with_axis<sum>(x * 2, 0) }"}) {
+    for (const int threads : kThreadCounts) {
+      EXPECT_EQ(Parts(kernel, 256, threads), 1);
+      EXPECT_EQ(Parts(kernel, 16 << 20, threads), threads);
+    }
+    EXPECT_EQ(Parts(kernel, 16 << 20, 64), 64);
   }
-  EXPECT_EQ(Parts(16 << 20, 64), 64);
 }
 
 // A thread that waits for the parts of one call must not take up another call meanwhile: the temporaries of

@@ -1,0 +1,342 @@
+// What the phases of a kernel do within a row or a packet of columns: loops over inner axes, reductions, stages and
+// stores.
+#ifndef UMBRA_COMPILER_CODEGEN_EMIT_PHASES_H_
+#define UMBRA_COMPILER_CODEGEN_EMIT_PHASES_H_
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/codegen/emit_values.h"
+
+namespace umbra::codegen {
+
+// Every reduction along the vector axis has this many partial results: element j belongs to
+// partial j mod kPartials, and the partials are joined by halves. It does not depend on the packet
+// width, so all targets give the same bits.
+inline constexpr int kPartials = 32;
+// Packets in a group; more would not leave registers for a polynomial's coefficients.
+inline constexpr int kGroupSize = 4;
+
+class PhaseEmitter : protected ValueEmitter {
+ protected:
+  using ValueEmitter::ValueEmitter;
+
+  // Are columns walked in blocks, for want of tiles?
+  bool CutsColumns() const { return IsBlocked() && tile_axis_ < 0; }
+
+  bool IsCut(int axis) const {
+    const std::vector<int> cut = runtime::CutAxes(signature_);
+    return Splits() && std::find(cut.begin(), cut.end(), axis) != cut.end();
+  }
+  std::string BlockBegin(int axis) const { return IsCut(axis) ? fmt::format("b{}", axis) : "0"; }
+  std::string BlockEnd(int axis) const { return IsCut(axis) ? fmt::format("e{}", axis) : ExtentName(axis); }
+
+  void ColumnLoop(const Phase& phase, const std::string& c, const std::string& lanes, Names* names) {
+    for (const auto& reduction : phase.reductions) {
+      const std::string name = names->Make(AccumulatorName(reduction));
+      text_[reduction.result] = {name};
+      out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name,
+                speller_->Fill(value(reduction.result).type, Identity(reduction)).text);
+    }
+    InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
+      Names inner = *names;
+      ElementBody(phase, c, lanes, &inner);
+      for (const auto& reduction : phase.reductions) {
+        RemarkPlace(reduction.result);
+        out_.Line("{} = {};", text_[reduction.result].text,
+                  Join(reduction, text_[reduction.result], AsPacket(reduction.value)));
+      }
+    });
+  }
+
+  void InnerLoops(int axis, int end, const std::function<void()>& body) {
+    if (axis == end) {
+      body();
+      return;
+    }
+    out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, BlockBegin(axis), BlockEnd(axis));
+    InnerLoops(axis + 1, end, body);
+    out_.Close();
+  }
+
+  void RowLoop(const Phase& phase) {
+    if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
+    if (!phase.reductions.empty()) ReductionLoop(phase);
+    else if (!IsBlocked() && !RunsOf(phase).empty()) RunLoop(phase);
+    else ElementLoop(phase);
+  }
+
+  void StoreRow() {
+    Speller scalar(options_.target, 1);
+    for (const auto& store : kernel_.final_stores)
+      out_.Line("{};", scalar.Store(OperandType(store.operand), Address(store.operand, ""), AsScalar(store.value)));
+  }
+
+  void DeclareRowValue(int id) {
+    const Value& v = value(id);
+    if (v.kind == Value::Kind::kLoad) {
+      Speller scalar(options_.target, 1);
+      DeclareScalar(id, scalar.Load(v.type, Address(v.index, "")));
+    } else if (v.kind == Value::Kind::kIndex) {
+      text_[id] = DefinePositional(v, "");
+    } else if (v.kind == Value::Kind::kGather) {
+      DeclareScalar(id, DefinePositional(v, ""));
+    } else {
+      DeclareScalar(id, DefineScalar(id));
+    }
+  }
+
+  std::string VectorBegin() const { return tile_axis_ >= 0 ? "left" : CutsColumns() ? "j0" : BlockBegin(vector_axis_); }
+  std::string VectorEnd() const { return CutsColumns() ? "j1" : BlockEnd(vector_axis_); }
+
+  // True if the vector loop ends with a whole step of this many elements.
+  bool DividesExtent(int step) const {
+    return IsBaked(vector_axis_) &&
+           signature_.axes[static_cast<std::size_t>(vector_axis_)].value % step == 0;
+  }
+
+  void ElementLoop(const Phase& phase) {
+    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
+      const std::string i = fmt::format("i{}", vector_axis_);
+      const std::string last = VectorEnd();
+      if (width_ == 1) {
+        out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, VectorBegin(), last);
+        Names names = names_;
+        ElementBody(phase, i, "", &names);
+        out_.Close();
+        return;
+      }
+      std::string done = VectorBegin();
+      if (GoesSideBySide(phase)) done = GroupLoop(phase, i, last);
+      if (done == last) return;
+      const bool one_tail = done != VectorBegin() && HasMasks();
+      if (!one_tail) {
+        out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, done, width_, last);
+        Names names = names_;
+        ElementBody(phase, i, "", &names);
+        out_.Close();
+      }
+      if (DividesExtent(one_tail ? width_ * kGroupSize : width_)) return;
+      if (one_tail) {
+        out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, done, last, width_);
+        out_.Line("const long long lanes = {0} - {1} < {2} ? {0} - {1} : {2};", last, i, width_);
+      } else {
+        out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, width_);
+        out_.Line("const long long lanes = {} - {};", last, i);
+      }
+      Names names = names_;
+      ElementBody(phase, i, "lanes", &names);
+      out_.Close();
+    });
+  }
+
+  // Runs of the vector axis along which the quotients of positions stay the same.
+  void RunLoop(const Phase& phase) {
+    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
+      const std::string i = fmt::format("i{}", vector_axis_), end = VectorEnd();
+      out_.Open("for (long long {} = {}; {} < {};)", i, VectorBegin(), i, end);
+      const Names outer = names_;
+      const std::string run = names_.Make("run");
+      const Runs runs = RunsOf(phase);
+      for (const int id : runs.alike) {
+        const std::string name = names_.Make("t" + std::to_string(id));
+        out_.Line("const {} {} = {};", ScalarType(value(id).type), name, EmitLane(lanes_, id, i, nullptr));
+        text_[id] = {name};
+        runs_.alike.push_back(id);
+      }
+      const auto at = [&](int id) { return EmitLane(lanes_, id, i, nullptr); };
+      std::string length = fmt::format("{} - {}", end, i);
+      for (const int id : runs.quotients)
+        length = fmt::format("smaller({}, quotient_run({}, {}))", length, at(value(id).args[0]), at(value(id).args[1]));
+      for (const LaneBound& bound : runs.choices) {
+        const bool falls = bound.slope > 0;
+        const std::string flip = falls ? Difference(at(bound.greater), at(bound.less)) : Difference(at(bound.less), at(bound.greater));
+        length = fmt::format("smaller({}, choice_run({}{}))", length, flip, falls == bound.or_equal ? " + 1" : "");
+      }
+      out_.Line("const long long {} = {} + {};", run, i, length);
+      out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, run);
+      Names names = names_;
+      ElementBody(phase, i, "", &names);
+      out_.Close();
+      if (width_ > 1) {
+        out_.Open("if (const long long lanes = {} - {}; lanes > 0)", run, i);
+        names = names_;
+        ElementBody(phase, i, "lanes", &names);
+        out_.Line("{} = {};", i, run);
+        out_.Close();
+      }
+      runs_ = {};
+      names_ = outer;
+      out_.Close();
+    });
+  }
+
+  // Groups of packets side by side. With masks the last group counts only some lanes, and a compiler
+  // reads the polynomial once. Returns where what is left begins.
+  std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
+    std::set<DType> types;
+    for (int id : phase.element_values)
+      if (InPackets(id)) types.insert(value(id).type);
+    types.erase(DType::kBool);
+    for (DType type : types) out_.Line("using {0}w = group<{0}x{1}, {2}>;", Name(type), width_, kGroupSize);
+    const std::string step = fmt::format("kWidth<{}w>", Name(*types.begin()));
+    const bool heads = MasksSuffice(phase) && !DividesExtent(width_ * kGroupSize);
+    if (heads) {
+      out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, VectorBegin(), last, step);
+      out_.Line("const long long lanes = smaller({} - {}, {});", last, i, step);
+    } else {
+      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
+    }
+    std::unique_ptr<Speller> packets =
+        std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, "w"));
+    side_by_side_ = true;
+    Names names = names_;
+    ElementBody(phase, i, heads ? "lanes" : "", &names);
+    side_by_side_ = false;
+    speller_ = std::move(packets);
+    out_.Close();
+    return heads ? last : fmt::format("{0} - {0} % {1}", last, step);
+  }
+
+  // Do masks load and store the first lanes of all that the phase touches?
+  bool MasksSuffice(const Phase& phase) const {
+    if (!HasMasks() || Streams()) return false;
+    const auto narrow = [](DType type) { return SizeOf(type) < 4; };
+    return std::none_of(phase.stores.begin(), phase.stores.end(),
+                        [&](const auto& store) { return narrow(OperandType(store.operand)); }) &&
+           std::none_of(phase.element_values.begin(), phase.element_values.end(), [&](int id) {
+             const Value& v = value(id);
+             return v.kind == Value::Kind::kGather || (v.kind == Value::Kind::kLoad && narrow(v.type));
+           });
+  }
+
+  // Whole steps of kPartials elements, then one step of which some lanes count.
+  void ReductionLoop(const Phase& phase) {
+    const int count = kPartials / width_;
+    for (const auto& reduction : phase.reductions) {
+      const std::string name = names_.Make(AccumulatorName(reduction) + "_part");
+      accumulator_[reduction.result] = name;
+      const DType type = value(reduction.result).type;
+      out_.Line("{} {}[{}];", speller_->Type(type), name, count);
+      out_.Line("for (auto& part : {}) part = {};", name,
+                speller_->Fill(type, Identity(reduction)).text);
+    }
+    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
+      const std::string i = fmt::format("i{}", vector_axis_);
+      const std::string last = VectorEnd();
+      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), kPartials, last);
+      ReductionStep(phase, i, count, "");
+      out_.Close();
+      if (DividesExtent(kPartials)) return;
+      out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, kPartials);
+      if (width_ == 1) {
+        out_.Open("for (int k = 0; {} + k < {}; ++k)", i, last);
+        ReductionBody(phase, fmt::format("{} + k", i), "");
+        out_.Close();
+      } else {
+        ReductionStep(phase, i, count, last);
+      }
+      out_.Close();
+    });
+    for (const auto& reduction : phase.reductions) {
+      static constexpr const char* kJoins[] = {"Sum", "Maximum", "Minimum", "Product"};
+      DeclareScalar(reduction.result,
+                    {fmt::format("fold<{}>({})", kJoins[static_cast<int>(reduction.kind)],
+                                 accumulator_[reduction.result])});
+    }
+  }
+
+  void ReductionStep(const Phase& phase, const std::string& i, int count, const std::string& last) {
+    out_.Open("for (int k = 0; k < {}; ++k)", count);
+    const std::string index = "j";
+    if (width_ == 1) out_.Line("const long long {} = {} + k;", index, i);
+    else out_.Line("const long long {} = {} + k * {};", index, i, width_);
+    if (!last.empty())
+      out_.Line("const long long lanes = {0} <= {1} ? 0 : {0} - {1} < {2} ? {0} - {1} : {2};",
+                last, index, width_);
+    ReductionBody(phase, index, last.empty() ? "" : "lanes");
+    out_.Close();
+  }
+
+  void ReductionBody(const Phase& phase, const std::string& index, const std::string& lanes) {
+    Names names = names_;
+    ElementBody(phase, index, lanes, &names);
+    for (const auto& reduction : phase.reductions) {
+      Expr e = AsPacket(reduction.value);
+      if (!lanes.empty()) e = {fmt::format("keep({}, {}, {})", e.text, lanes, Identity(reduction))};
+      const std::string part = accumulator_[reduction.result] + "[k]";
+      RemarkPlace(reduction.result);
+      out_.Line("{} = {};", part, Join(reduction, {part}, e));
+    }
+  }
+
+  // ---- what a phase does at one point ---------------------------------------------------------
+
+  void ElementBody(const Phase& phase, const std::string& index, const std::string& lanes,
+                   Names* names) {
+    for (int id : phase.element_values) DeclarePacket(id, index, lanes, names);
+    for (const auto& stage : phase.stages) {
+      const DType type = value(stage.value).type;
+      const std::string address =
+          fmt::format("{} + {}", row_names_[static_cast<std::size_t>(stage.row_buffer)], index);
+      out_.Line("{};", lanes.empty()
+                           ? speller_->Store(type, address, AsPacket(stage.value))
+                           : speller_->StoreHead(type, address, AsPacket(stage.value), lanes));
+    }
+    for (const auto& store : phase.stores) StorePacket(store, index, lanes);
+  }
+
+  void StorePacket(const plan::Store& store, const std::string& index, const std::string& lanes) {
+    const DType type = OperandType(store.operand);
+    const std::string address = Address(store.operand, index);
+    const Expr e = AsPacket(store.value);
+    const std::string& stride = VectorStride(store.operand);
+    RemarkPlace(store.value);
+    if (!stride.empty()) {
+      out_.Line("{};", lanes.empty() ? speller_->Scatter(type, address, stride, e)
+                                     : speller_->ScatterHead(type, address, stride, e, lanes));
+      return;
+    }
+    if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
+    else if (Streams() && runs_.alike.empty()) out_.Line("{};", speller_->Stream(type, address, e));
+    else out_.Line("{};", speller_->Store(type, address, e));
+  }
+
+  // ---- reductions -----------------------------------------------------------------------------
+
+  std::string AccumulatorName(const plan::Reduction& reduction) const {
+    const std::string& label = value(reduction.result).label;
+    if (!label.empty()) return label;
+    static constexpr const char* kNames[] = {"total", "most", "least", "prod"};
+    return kNames[static_cast<int>(reduction.kind)];
+  }
+
+  std::string Identity(const plan::Reduction& reduction) const {
+    return IdentityLiteral(reduction.kind, value(reduction.result).type);
+  }
+
+  static graph::Op JoinOp(const plan::Reduction& reduction) {
+    static constexpr graph::Op kOps[] = {graph::Op::plus, graph::Op::maximum, graph::Op::minimum, graph::Op::mul};
+    return kOps[static_cast<int>(reduction.kind)];
+  }
+
+  std::string Join(const plan::Reduction& reduction, const Expr& a, const Expr& b) const {
+    const graph::Op op = JoinOp(reduction);
+    // Extremes test their first operand for NaN: the newcomer's test waits for nothing.
+    const bool swap = op == graph::Op::maximum || op == graph::Op::minimum;
+    return speller_
+        ->Map(op, value(reduction.result).type, {swap ? b : a, swap ? a : b}, {false, false})
+        .text;
+  }
+
+  int tile_axis_ = -1;
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_EMIT_PHASES_H_
