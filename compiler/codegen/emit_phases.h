@@ -15,10 +15,12 @@
 
 namespace umbra::codegen {
 
-// Every reduction along the vector axis has this many partial results: element j belongs to
-// partial j mod kPartials, and the partials are joined by halves. It does not depend on the packet
-// width, so all targets give the same bits.
-inline constexpr int kPartials = 32;
+// Every reduction along the vector axis has a number of partial results: element j belongs to
+// partial j mod that number, and the partials are joined by halves. It does not depend on the packet
+// width, so all targets give the same bits. Sums of little else wait for their last step: they have more.
+inline constexpr int kPartials = 32, kManyPartials = 64;
+// Values of an element, times its reductions, that are little else.
+inline constexpr std::size_t kFewValues = 12;
 // Packets in a group; more would not leave registers for a polynomial's coefficients.
 inline constexpr int kGroupSize = 4;
 
@@ -215,9 +217,19 @@ class PhaseEmitter : protected ValueEmitter {
            });
   }
 
-  // Whole steps of kPartials elements, then one step of which some lanes count.
+  // Partial results of the phase's reductions along the vector axis. The same for all targets and variants.
+  int Partials(const Phase& phase) const {
+    const auto is_light = [this](int id) {
+      const Value& v = value(id);
+      return v.kind != Value::Kind::kGather && (v.kind != Value::Kind::kMap || graph::Info(v.op).header == "arith");
+    };
+    const bool light = std::all_of(phase.element_values.begin(), phase.element_values.end(), is_light);
+    return light && phase.element_values.size() * phase.reductions.size() <= kFewValues ? kManyPartials : kPartials;
+  }
+
+  // Whole steps of as many elements as there are partial results, then one step of which some lanes count.
   void ReductionLoop(const Phase& phase) {
-    const int count = kPartials / width_;
+    const int partials = Partials(phase), count = partials / width_;
     for (const auto& reduction : phase.reductions) {
       const std::string name = names_.Make(AccumulatorName(reduction) + "_part");
       accumulator_[reduction.result] = name;
@@ -229,11 +241,11 @@ class PhaseEmitter : protected ValueEmitter {
     InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
       const std::string i = fmt::format("i{}", vector_axis_);
       const std::string last = VectorEnd();
-      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), kPartials, last);
+      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), partials, last);
       ReductionStep(phase, i, count, "");
       out_.Close();
-      if (DividesExtent(kPartials)) return;
-      out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, kPartials);
+      if (DividesExtent(partials)) return;
+      out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, partials);
       if (width_ == 1) {
         out_.Open("for (int k = 0; {} + k < {}; ++k)", i, last);
         ReductionBody(phase, fmt::format("{} + k", i), "");
