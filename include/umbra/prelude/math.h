@@ -45,6 +45,23 @@ UMBRA_INLINE V pow2(Bits<V> n) {
   else return from_bits<V>((n + 1023) << 52);
 }
 
+// The nearest integer, ties to even, to a number between -2^22 and 2^22; the sign of a zero is any.
+#if defined(__AVX512F__)
+UMBRA_INLINE f32x16 nearest(f32x16 x) { return __builtin_ia32_rndscaleps_mask(x, 8, x, static_cast<unsigned short>(-1), 4); }
+UMBRA_INLINE f64x8 nearest(f64x8 x) { return __builtin_ia32_rndscalepd_mask(x, 8, x, static_cast<unsigned char>(-1), 4); }
+#endif
+template <typename V>
+UMBRA_INLINE V nearest(V x) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) > 64) {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    const Pair<Half> two = __builtin_bit_cast(Pair<Half>, x);
+    return __builtin_bit_cast(V, Pair<Half>{nearest(two.low), nearest(two.high)});
+  } else
+#endif
+  return (x + round_magic<Elem<V>>()) - round_magic<Elem<V>>();
+}
+
 // x = n ln 2 + r with |r| <= ln 2 / 2; p = e^r - 1; k is n as an integer.
 template <typename V>
 struct ExpParts { V p, n; Bits<V> k; };
@@ -54,20 +71,18 @@ template <typename V, typename... Rest>
 UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
   typedef Elem<V> E;
   if constexpr (sizeof(Elem<V>) == 4) {
-    const E magic = 12582912.0;  // 1.5 * 2^23: adding it rounds to an integer
-    const V t = (x + ... + rest) * E(1.44269504088896341) + magic;
-    const V n = t - magic;
+    const V t = (x + ... + rest) * E(1.44269504088896341);
+    const V n = nearest(t);
     const V r = ((x - n * E(0.693359375)) + ... + rest) - n * E(-2.12194440e-4);
     // Powers in pairs: fewer steps wait for each other than in Horner's rule.
     const V rr = r * r;
     const V q = (rr * E(1.393496990203857421875e-3) +
                  (r * E(8.36325250566005706787109375e-3) + E(4.16664667427539825439453125e-2))) * rr +
                 (r * E(0.1666657626628875732421875) + E(0.5));
-    return {rr * q + r, n, bits(t) - bits(magic)};
+    return {rr * q + r, n, bits(t + round_magic<E>()) - bits(round_magic<E>())};
   } else {
-    const E magic = 6755399441055744.0;  // 1.5 * 2^52
-    const V t = (x + ... + rest) * E(1.44269504088896338700) + magic;
-    const V n = t - magic;
+    const V t = (x + ... + rest) * E(1.44269504088896338700);
+    const V n = nearest(t);
     const V hi = ((x - n * E(6.93147180369123816490e-01)) + ... + rest);
     const V lo = n * E(1.90821492927058770002e-10);
     const V r = hi - lo;
@@ -75,7 +90,7 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
     const V q = r - rr * poly(rr, 4.13813679705723846039e-08, -1.65339022054652515390e-06,
                               6.61375632143793436117e-05, -2.77777777770155933842e-03,
                               1.66666666666666019037e-01);
-    return {hi - (lo - r * q / (E(2) - q)), n, bits(t) - bits(magic)};
+    return {hi - (lo - r * q / (E(2) - q)), n, bits(t + round_magic<E>()) - bits(round_magic<E>())};
   }
 }
 
