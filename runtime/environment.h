@@ -17,6 +17,7 @@ struct Environment : Parameter<Environment> {
   std::string cxx;
   std::string jit_library;
   std::string blas;
+  std::string cuda_library;
   std::string cuda_driver;
   std::string nvrtc;
   std::string cublaslt;
@@ -32,9 +33,11 @@ struct Environment : Parameter<Environment> {
         "Compiled kernels that a process keeps though nothing uses them; those of the graphs unused longest go first.");
     UMBRA_DECLARE_FIELD(cxx).set_default("c++").describe("C++ compiler of the engine 'system', g++ or clang++; else c++.");
     UMBRA_DECLARE_FIELD(jit_library).set_default("").describe(
-        "Path of libumbra_jit; else it is looked for beside libumbra_compiler.");
+        "Path of libumbra_jit; else it is looked for beside libumbra_runtime.");
     UMBRA_DECLARE_FIELD(blas).set_default("").describe(
         "File name of a library with CBLAS; else OpenBLAS, BLIS, MKL or a reference BLAS.");
+    UMBRA_DECLARE_FIELD(cuda_library).set_default("").describe(
+        "Path of libumbra_cuda, Umbra's own part for GPUs; else it is looked for beside libumbra_runtime.");
     UMBRA_DECLARE_FIELD(cuda_driver).set_default("").describe(
         "File name of the CUDA driver's library; else libcuda.so.1.");
     UMBRA_DECLARE_FIELD(nvrtc).set_default("").describe(

@@ -12,7 +12,7 @@
 
 #include "compiler/driver/nvrtc.h"
 #include "compiler/graph/graph.h"
-#include "runtime/cuda/kernel.h"
+#include "runtime/cuda_kernel.h"
 #include "umbra/cuda_gemm.h"
 #include "umbra/jit.h"
 

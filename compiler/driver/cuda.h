@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "compiler/plan/plan.h"
-#include "runtime/cuda/program.h"
+#include "runtime/cuda_kernel.h"
 #include "umbra/compile.h"
 
 namespace umbra {

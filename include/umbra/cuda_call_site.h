@@ -3,10 +3,7 @@
 #ifndef UMBRA_CUDA_CALL_SITE_H_
 #define UMBRA_CUDA_CALL_SITE_H_
 
-#include <atomic>
 #include <memory>
-#include <mutex>
-#include <vector>
 
 #include "umbra/call_site.h"
 #include "umbra/cuda.h"
@@ -18,7 +15,6 @@ class CudaCallSite {
  public:
   /// A place that runs `program`, which is compiled for GPUs and must not be null.
   explicit CudaCallSite(std::shared_ptr<const Program> program);
-  ~CudaCallSite();
   CudaCallSite(const CudaCallSite&) = delete;
   CudaCallSite& operator=(const CudaCallSite&) = delete;
 
@@ -28,15 +24,10 @@ class CudaCallSite {
   /// The same for operands of which nothing has been checked, in options.stream.
   void Run(const Arguments& arguments, const RunOptions& options);
 
- private:
-  struct Prepared;
-  std::shared_ptr<const Prepared> Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars);
+  struct State;
 
-  std::shared_ptr<const Program> program_;
-  std::size_t num_inputs_ = 0, num_operands_ = 0;
-  std::atomic<const Prepared*> latest_{nullptr};
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<const Prepared>> all_;
+ private:
+  std::shared_ptr<State> state_;
 };
 
 /// Runs a program for GPUs once, in options.stream.

@@ -59,7 +59,12 @@ struct CudaSchedule {
 };
 
 /// Is the extent of `axis` written into the source, so that a launch may not merge the axis?
-bool IsBakedInCuda(const KernelSignature& signature, int axis);
+inline bool IsBakedInCuda(const KernelSignature& signature, int axis) {
+  if (signature.elementwise || axis < signature.row_axes || !signature.axes[static_cast<std::size_t>(axis)].is_static())
+    return false;
+  const bool columns = signature.vector_axis < signature.row_axes;
+  return columns || signature.positional || static_cast<int>(signature.axes.size()) - signature.row_axes == 1;
+}
 
 /// What a device allows a launch.
 struct CudaLimits {

@@ -17,7 +17,7 @@ struct cpu {
   static constexpr bool kDevCPU = true;  ///< memory is the host's
   static constexpr int kDevMask = 1 << 0;  ///< its bit in masks of devices
 };
-/// A CUDA device. Its functions are in umbra_runtime, which opens the driver when they are first called.
+/// A CUDA device. Its functions are in umbra_runtime, which opens umbra_cuda and the driver when they are first called.
 struct gpu {
   static constexpr bool kDevCPU = false;  ///< memory is not the host's
   static constexpr int kDevMask = 1 << 1;  ///< its bit in masks of devices

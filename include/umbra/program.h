@@ -150,7 +150,7 @@ struct GemmStep {
   double alpha = 1;  ///< factor of the product
 };
 
-struct CudaKernel;  // runtime/cuda/program.h
+struct CudaKernel;  // runtime/cuda_kernel.h
 
 /// A step that runs a kernel, whose code is made when a call first needs a variant of it.
 struct KernelStep {

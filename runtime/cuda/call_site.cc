@@ -1,12 +1,14 @@
-#include "umbra/cuda_call_site.h"
-
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "runtime/cpu_info.h"
+#include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
 #include "runtime/operands.h"
 #include "runtime/overlap.h"
@@ -72,10 +74,8 @@ void MakeCode(std::vector<CudaStep>* steps, const cuda::DeviceProperties& device
   if (error != nullptr) std::rethrow_exception(error);
 }
 
-}  // namespace
-
 // Everything that follows from shapes, strides, the alignment of addresses and which of them are equal.
-struct CudaCallSite::Prepared {
+struct Prepared {
   Prepared(const Program& program, const Arguments& arguments, int device, Layout layout);
 
   bool Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const;
@@ -103,10 +103,10 @@ struct CudaCallSite::Prepared {
   std::vector<CudaStep> steps;
 };
 
-CudaCallSite::Prepared::Prepared(const Program& program, const Arguments& arguments, int on, Layout layout)
+Prepared::Prepared(const Program& program, const Arguments& arguments, int on, Layout layout)
     : device(on), words(layout.words, layout.words + layout.size), given(program, arguments.scalars.data()),
       operands(arguments.inputs.size() + arguments.outputs.size()) {
-  const cuda::DeviceProperties& properties = cuda::Properties(device);
+  const cuda::DeviceProperties& properties = cuda::library::Properties(device);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
   std::vector<TensorRef> buffers = arguments.inputs;
   buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
@@ -143,7 +143,7 @@ CudaCallSite::Prepared::Prepared(const Program& program, const Arguments& argume
   MakeCode(&steps, properties);
 }
 
-bool CudaCallSite::Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const {
+bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const {
   if (on != device || words.size() != layout.size) return false;
   index_t different = 0;
   for (std::size_t k = 0; k < layout.size; ++k) different |= words[k] ^ layout.words[k];
@@ -160,14 +160,13 @@ bool CudaCallSite::Prepared::Fits(int on, void* const* data, Layout layout, cons
   return true;
 }
 
-void CudaCallSite::Prepared::Run(const Program& program, void* const* data, const umbra_scalar* scalars,
-                                 cuda::StreamHandle stream) const {
+void Prepared::Run(const Program& program, void* const* data, const umbra_scalar* scalars, cuda::StreamHandle stream) const {
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const Operand& operand = operands[k];
     if (operand.bytes == 0 || operand.seen.load(std::memory_order_relaxed) == data[k]) continue;
     const Buffer& buffer = program.buffers[k];
     const std::string what = "kernel '" + program.name + "', " + (buffer.kind == Buffer::Kind::kOutput ? "output '" : "input '") + buffer.name + "',";
-    cuda::CheckDeviceMemory(static_cast<const char*>(data[k]) + operand.first, operand.bytes, device, what.c_str());
+    cuda::library::CheckDeviceMemory(static_cast<const char*>(data[k]) + operand.first, operand.bytes, device, what.c_str());
     operand.seen.store(data[k], std::memory_order_relaxed);
   }
   if (temporary_bytes == 0 && program.buffers.size() == operands.size()) {
@@ -175,8 +174,8 @@ void CudaCallSite::Prepared::Run(const Program& program, void* const* data, cons
     return;
   }
   struct Memory {
-    Memory(std::size_t bytes, cuda::StreamHandle in) : stream(in), data(static_cast<char*>(cuda::AllocateInOrder(bytes, in))) {}
-    ~Memory() { cuda::FreeInOrder(data, stream); }
+    Memory(std::size_t bytes, cuda::StreamHandle in) : stream(in), data(static_cast<char*>(cuda::library::AllocateInOrder(bytes, in))) {}
+    ~Memory() { cuda::library::FreeInOrder(data, stream); }
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
     cuda::StreamHandle stream;
@@ -188,24 +187,36 @@ void CudaCallSite::Prepared::Run(const Program& program, void* const* data, cons
   for (const CudaStep& step : steps) step.Launch(all.data(), scalars, memory.data + scratch, stream);
 }
 
-CudaCallSite::CudaCallSite(std::shared_ptr<const Program> program) : program_(std::move(program)) {
-  for (const Buffer& buffer : program_->buffers) {
-    if (buffer.kind == Buffer::Kind::kInput) ++num_inputs_;
-    if (buffer.kind != Buffer::Kind::kTemporary) ++num_operands_;
+class CallSiteOnGpu final : public CudaCallSite::State {
+ public:
+  explicit CallSiteOnGpu(std::shared_ptr<const Program> program) : program_(std::move(program)) {
+    for (const Buffer& buffer : program_->buffers) {
+      if (buffer.kind == Buffer::Kind::kInput) ++num_inputs_;
+      if (buffer.kind != Buffer::Kind::kTemporary) ++num_operands_;
+    }
   }
-}
 
-CudaCallSite::~CudaCallSite() = default;
+  void Run(void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream) override;
+  void Run(const Arguments& arguments, const RunOptions& options) override;
 
-void CudaCallSite::Run(void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream) {
-  const int device = stream == nullptr ? cuda::CurrentDevice() : cuda::DeviceOf(stream);
+ private:
+  std::shared_ptr<const Prepared> Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars);
+
+  std::shared_ptr<const Program> program_;
+  std::size_t num_inputs_ = 0, num_operands_ = 0;
+  std::atomic<const Prepared*> latest_{nullptr};
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<const Prepared>> all_;
+};
+
+void CallSiteOnGpu::Run(void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream) {
+  const int device = stream == nullptr ? cuda::library::CurrentDevice() : cuda::library::DeviceOf(stream);
   const Prepared* const latest = latest_.load(std::memory_order_acquire);
   if (latest != nullptr && latest->Fits(device, data, layout, scalars)) return latest->Run(*program_, data, scalars, stream);
   Find(device, data, layout, scalars)->Run(*program_, data, scalars, stream);
 }
 
-std::shared_ptr<const CudaCallSite::Prepared> CudaCallSite::Find(int device, void* const* data, Layout layout,
-                                                                 const umbra_scalar* scalars) {
+std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars) {
   const std::lock_guard lock(mutex_);
   for (const auto& prepared : all_)
     if (prepared->Fits(device, data, layout, scalars)) {
@@ -224,7 +235,7 @@ std::shared_ptr<const CudaCallSite::Prepared> CudaCallSite::Find(int device, voi
   return prepared;
 }
 
-void CudaCallSite::Run(const Arguments& arguments, const RunOptions& options) {
+void CallSiteOnGpu::Run(const Arguments& arguments, const RunOptions& options) {
   bool fits = arguments.inputs.size() == num_inputs_ && num_inputs_ + arguments.outputs.size() == num_operands_ &&
               arguments.scalars.size() == program_->scalars.size();
   for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
@@ -237,8 +248,10 @@ void CudaCallSite::Run(const Arguments& arguments, const RunOptions& options) {
   Run(operands.data(), operands.layout(), arguments.scalars.data(), options.stream);
 }
 
-void RunOnGpu(const Program& program, const Arguments& arguments, const RunOptions& options) {
-  CudaCallSite(std::shared_ptr<const Program>(&program, [](const Program*) {})).Run(arguments, options);
-}
+}  // namespace
 
 }  // namespace umbra::runtime
+
+std::shared_ptr<umbra::runtime::CudaCallSite::State> umbra::cuda::library::NewCallSite(std::shared_ptr<const runtime::Program> program) {
+  return std::make_shared<runtime::CallSiteOnGpu>(std::move(program));
+}

@@ -110,7 +110,7 @@ void ThroughStaging(StreamState& state, const Rows& r, const char* doing) {
 
 }  // namespace
 
-void Copy(CopyKind kind, void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
+void library::Copy(CopyKind kind, void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
           std::size_t row_bytes, std::size_t rows, StreamHandle stream) {
   if (row_bytes == 0 || rows == 0) return;
   const bool from_host = kind == CopyKind::kHostToDevice, to_host = kind == CopyKind::kDeviceToHost;

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "runtime/cuda/library.h"
 #include "runtime/environment.h"
 #include "umbra/error.h"
 
@@ -59,5 +60,7 @@ const Cublas& UseCublas() {
   Require(!cublas.name.empty(), cublas.problem);
   return cublas;
 }
+
+const OpenedLibrary& library::CublasAsFound() { return FindCublas(); }
 
 }  // namespace umbra::cuda

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/opened_library.h"
+
 namespace umbra::cuda {
 
 // The library's binary interface, as its documentation gives it (CUDA 12 and 13 agree on what is here).
@@ -29,9 +31,7 @@ struct MatmulHeuristic {  // cublasLtMatmulHeuristicResult_t
 };
 
 /// The entry points of libcublasLt.
-struct Cublas {
-  std::string name;     ///< of the library; empty if there is none
-  std::string problem;  ///< why not
+struct Cublas : runtime::OpenedLibrary {
 #define UMBRA_CUBLAS_FUNCTIONS(F)                                                                                  \
   F(cublasLtCreate, BlasStatus, (void**))                                                                          \
   F(cublasLtDestroy, BlasStatus, (void*))                                                                          \

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "runtime/cuda/library.h"
 #include "runtime/environment.h"
 #include "umbra/error.h"
 
@@ -72,5 +73,7 @@ const Driver& UseDriver() {
 }
 
 std::string Words(Result result) { return Words(FindDriver(), result); }
+
+const OpenedLibrary& library::DriverAsFound() { return FindDriver(); }
 
 }  // namespace umbra::cuda

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "runtime/opened_library.h"
+
 namespace umbra::cuda {
 
 // The driver's binary interface, as its documentation gives it (CUDA 12 and 13 agree on what is here).
@@ -94,10 +96,7 @@ struct AccessDescription {  // CUmemAccessDesc
 };
 
 /// The entry points of libcuda.
-struct Driver {
-  std::string name;     ///< of the library; empty if there is none
-  std::string problem;  ///< why not
-  int version = 0;      ///< the CUDA that it supports, 13000 for 13.0
+struct Driver : runtime::OpenedLibrary {
 #define UMBRA_CUDA_FUNCTIONS(F)                                                                                    \
   F(cuInit, (unsigned))                                                                                            \
   F(cuDriverGetVersion, (int*))                                                                                    \

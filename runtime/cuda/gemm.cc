@@ -68,7 +68,7 @@ void CheckMatrix(const Gemm& g, const Stored& s, index_t lead, int device, const
           lead, " apart");
   if (s.rows == 0 || s.length == 0) return;
   const index_t elements = (g.batch - 1) * s.stride + (s.rows - 1) * s.lead + s.length;
-  CheckDeviceMemory(s.data, static_cast<std::size_t>(elements) * SizeOf(s.dtype), device, what);
+  library::CheckDeviceMemory(s.data, static_cast<std::size_t>(elements) * SizeOf(s.dtype), device, what);
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ class BlasHandle {
   }
   ~BlasHandle() {
     plans_.clear();
-    Free(workspace_);  // of a graph, too, which runs in any stream
+    library::Free(workspace_);  // of a graph, too, which runs in any stream
     if (!gpu_.lost()) lib_.cublasLtDestroy(handle_);
   }
   BlasHandle(const BlasHandle&) = delete;
@@ -98,7 +98,7 @@ class BlasHandle {
     Plan& plan = PlanFor(g);
     Require(plan.found, "a matrix product on the GPU: ", lib_.name, " has none of ", g.m, " x ", g.k, " by ", g.k, " x ", g.n, " in ", Name(g.dtype),
             g.epilogue == Epilogue::kNone ? "" : " with this epilogue; ask CanRun, and launch a kernel of your own behind the plain product");
-    if (plan.workspace_bytes > 0 && workspace_ == nullptr) workspace_ = AllocateInOrder(kWorkspaceBytes, stream_);
+    if (plan.workspace_bytes > 0 && workspace_ == nullptr) workspace_ = library::AllocateInOrder(kWorkspaceBytes, stream_);
     if (HasBias(g)) Set(plan.product.get(), kBiasPointer, g.bias);
     const float alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
     const bool wide = g.dtype == DType::kFloat64;
@@ -212,7 +212,7 @@ void CheckGemm(const Gemm& g, int device) {
   CheckMatrix(g, A(g), g.lda, device, "the left matrix");
   CheckMatrix(g, B(g), g.ldb, device, "the right matrix");
   CheckMatrix(g, C(g), g.ldc, device, "the result");
-  if (HasBias(g)) CheckDeviceMemory(g.bias, static_cast<std::size_t>(g.n) * SizeOf(g.dtype), device, "the bias");
+  if (HasBias(g)) library::CheckDeviceMemory(g.bias, static_cast<std::size_t>(g.n) * SizeOf(g.dtype), device, "the bias");
 }
 
 // A sum of nothing: 0, or beta * c for the two beta that need no arithmetic.
@@ -229,7 +229,7 @@ void WithoutTerms(const Gemm& g, Gpu& gpu, StreamHandle stream) {
 
 }  // namespace
 
-bool CanRun(const Gemm& gemm, StreamHandle stream) {
+bool library::CanRun(const Gemm& gemm, StreamHandle stream) {
   const auto state = StateOf(stream);
   CheckGemm(gemm, state->gpu.ordinal);
   if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0) return true;
@@ -238,7 +238,7 @@ bool CanRun(const Gemm& gemm, StreamHandle stream) {
   return BlasOf(*state)->Fits(gemm);
 }
 
-void Run(const Gemm& gemm, StreamHandle stream) {
+void library::Run(const Gemm& gemm, StreamHandle stream) {
   const auto state = StateOf(stream);
   CheckGemm(gemm, state->gpu.ordinal);
   if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0) return;
@@ -250,10 +250,10 @@ void Run(const Gemm& gemm, StreamHandle stream) {
   else BlasOf(*state)->Run(gemm);
 }
 
-void AllowTf32(bool allow) noexcept { tf32_allowed = allow; }
+void library::AllowTf32(bool allow) noexcept { tf32_allowed = allow; }
 
-void CreateBlasHandle(StreamHandle stream) { (void)BlasOf(*StateOf(stream)); }
-void DestroyBlasHandle(StreamHandle stream) {
+void library::CreateBlasHandle(StreamHandle stream) { (void)BlasOf(*StateOf(stream)); }
+void library::DestroyBlasHandle(StreamHandle stream) {
   const auto state = StateOf(stream);
   std::shared_ptr<BlasHandle> dying;
   const std::lock_guard lock(state->mutex);

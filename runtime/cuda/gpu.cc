@@ -68,7 +68,7 @@ Gpu& Gpu::At(int ordinal) {
   const auto index = static_cast<std::size_t>(ordinal);
   if (index < opened.size())
     if (Gpu* const gpu = opened[index].load(std::memory_order_acquire)) return *gpu;
-  const int count = (UseDriver(), DeviceCount());
+  const int count = (UseDriver(), library::DeviceCount());
   Require(count > 0, "the machine has a CUDA driver but no GPU that it can use; see nvidia-smi and CUDA_VISIBLE_DEVICES");
   Require(0 <= ordinal && ordinal < count, "GPU ", ordinal, " was asked for; the machine has ", count);
   Require(index < opened.size(), "GPU ", ordinal, " was asked for; Umbra uses the first ", opened.size());
@@ -130,19 +130,19 @@ Using::~Using() {
   if (before_ != nullptr) gpu_.driver.cuCtxSetCurrent(before_);
 }
 
-int DeviceCount() noexcept {
+int library::DeviceCount() noexcept {
   const Driver& driver = FindDriver();
   int count = 0;
   return !driver.name.empty() && driver.cuDeviceGetCount(&count) == kSuccess ? count : 0;
 }
 
-int CurrentDevice() noexcept { return current_device; }
+int library::CurrentDevice() noexcept { return current_device; }
 
-void SetDevice(int device) {
+void library::SetDevice(int device) {
   Gpu::At(device);
   current_device = device;
 }
 
-const DeviceProperties& Properties(int device) { return Gpu::At(device).properties; }
+const DeviceProperties& library::Properties(int device) { return Gpu::At(device).properties; }
 
 }  // namespace umbra::cuda

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/library.h"
 #include "umbra/cuda.h"
 #include "umbra/error.h"
 
@@ -26,7 +27,7 @@ class Gpu {
   /// GPU `ordinal`, opened at the first call. Throws umbra::Error if the machine does not have it.
   static Gpu& At(int ordinal);
   /// The calling thread's.
-  static Gpu& Current() { return At(CurrentDevice()); }
+  static Gpu& Current() { return At(library::CurrentDevice()); }
 
   const int ordinal;
   const Driver& driver;

@@ -4,21 +4,33 @@
 
 namespace umbra::cuda {
 
-struct Graph::State {
-  explicit State(Gpu& of) : gpu(of) {}
-  ~State() {
-    if (executable != nullptr && !gpu.lost()) gpu.driver.cuGraphExecDestroy(executable);
-    for (void* memory : owned.freed) Free(memory);
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+namespace {
 
-  Gpu& gpu;
+class CapturedGraph final : public Graph::State {
+ public:
+  explicit CapturedGraph(Gpu& gpu) : gpu_(gpu) {}
+  ~CapturedGraph() override {
+    if (executable != nullptr && !gpu_.lost()) gpu_.driver.cuGraphExecDestroy(executable);
+    for (void* memory : owned.freed) library::Free(memory);
+  }
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+
+  void Launch(StreamHandle stream) override {
+    const auto state = StateOf(stream);
+    Gpu& gpu = state->gpu;
+    Require(&gpu == &gpu_, "a CUDA graph of GPU ", gpu_.ordinal, " is launched in a stream of GPU ", gpu.ordinal);
+    const Using use(gpu);
+    if (stream == nullptr) gpu.null_stream_used = true;
+    gpu.Check(gpu.driver.cuGraphLaunch(executable, stream), "cuGraphLaunch", "launching a CUDA graph");
+  }
+
   void* executable = nullptr;
   Captured owned;
-};
 
-namespace {
+ private:
+  Gpu& gpu_;
+};
 
 // While it lives, the stream is captured.
 class CaptureScope {
@@ -35,7 +47,7 @@ class CaptureScope {
   ~CaptureScope() {
     if (!over_) End(nullptr);
     if (graph_ != nullptr && !state_.gpu.lost()) state_.gpu.driver.cuGraphDestroy(graph_);
-    for (void* memory : captured_.freed) Free(memory);
+    for (void* memory : captured_.freed) library::Free(memory);
   }
   CaptureScope(const CaptureScope&) = delete;
   CaptureScope& operator=(const CaptureScope&) = delete;
@@ -69,30 +81,19 @@ class CaptureScope {
 
 }  // namespace
 
-Graph Capture(StreamHandle stream, const std::function<void()>& body) {
+std::shared_ptr<Graph::State> library::NewGraph(StreamHandle stream, const std::function<void()>& body) {
   Require(stream != nullptr, CaptureScope::kDoing, ": the stream without a handle cannot be captured; use a Stream<gpu>");
   const auto state = StateOf(stream);
   Gpu& gpu = state->gpu;
   CaptureScope scope(*state);
   body();
   const Using use(gpu);
-  Graph graph;
-  graph.state_ = std::make_shared<Graph::State>(gpu);
-  void* const sequence = scope.Finish(&graph.state_->owned);
+  const auto graph = std::make_shared<CapturedGraph>(gpu);
+  void* const sequence = scope.Finish(&graph->owned);
   const Result result = gpu.memory->UnderPressure(
-      [&] { return gpu.driver.cuGraphInstantiateWithFlags(&graph.state_->executable, sequence, 0); });
+      [&] { return gpu.driver.cuGraphInstantiateWithFlags(&graph->executable, sequence, 0); });
   gpu.Check(result, "cuGraphInstantiateWithFlags", "making a graph of a captured CUDA stream");
   return graph;
-}
-
-void Graph::Launch(StreamHandle stream) const {
-  Require(state_ != nullptr, "a CUDA graph is launched that nothing was captured for; make it by Capture");
-  const auto state = StateOf(stream);
-  Gpu& gpu = state->gpu;
-  Require(&gpu == &state_->gpu, "a CUDA graph of GPU ", state_->gpu.ordinal, " is launched in a stream of GPU ", gpu.ordinal);
-  const Using use(gpu);
-  if (stream == nullptr) gpu.null_stream_used = true;
-  gpu.Check(gpu.driver.cuGraphLaunch(state_->executable, stream), "cuGraphLaunch", "launching a CUDA graph");
 }
 
 }  // namespace umbra::cuda

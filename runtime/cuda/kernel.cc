@@ -1,5 +1,3 @@
-#include "runtime/cuda/kernel.h"
-
 #include <set>
 
 #include "runtime/cuda/memory.h"
@@ -33,52 +31,57 @@ struct Loaded {
   Function function = nullptr;
 };
 
-}  // namespace
+class LoadedKernel final : public Kernel::State, public std::enable_shared_from_this<LoadedKernel> {
+ public:
+  LoadedKernel(const std::string& name, std::vector<Image> images) : name_(Interned(name)), images_(std::move(images)) {}
+  ~LoadedKernel() override;
+  LoadedKernel(const LoadedKernel&) = delete;
+  LoadedKernel& operator=(const LoadedKernel&) = delete;
 
-struct Kernel::State {
-  State(std::string kernel, std::vector<Image> from) : name(Interned(kernel)), images(std::move(from)) {}
-  ~State();
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  void Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes, StreamHandle stream) override;
+  KernelResources Resources(int device) override;
+  int BlocksPerMultiprocessor(int device, int threads, std::size_t shared_bytes) override;
+  const std::string& name() const override { return *name_; }
 
+ private:
   Function On(Gpu& gpu) {
     const auto index = static_cast<std::size_t>(gpu.ordinal);
-    if (const Function function = functions[index].load(std::memory_order_acquire)) return function;
-    const std::lock_guard lock(mutex);
-    if (const Function function = functions[index].load()) return function;
-    modules[index] = Load(gpu);
-    functions[index].store(modules[index].function, std::memory_order_release);
-    return modules[index].function;
+    if (const Function function = functions_[index].load(std::memory_order_acquire)) return function;
+    const std::lock_guard lock(mutex_);
+    if (const Function function = functions_[index].load()) return function;
+    modules_[index] = Load(gpu);
+    functions_[index].store(modules_[index].function, std::memory_order_release);
+    return modules_[index].function;
   }
   Loaded Load(Gpu& gpu) const;
   [[noreturn]] void FailToLaunch(Gpu& gpu, Result result, const LaunchShape& shape, std::size_t argument_bytes) const;
 
-  const std::string* const name;
-  const std::vector<Image> images;
-  std::array<std::atomic<Function>, Gpu::kMost> functions{};
-  std::mutex mutex;  // of what follows
-  std::array<Loaded, Gpu::kMost> modules{};
+  const std::string* const name_;
+  const std::vector<Image> images_;
+  std::array<std::atomic<Function>, Gpu::kMost> functions_{};
+  std::mutex mutex_;  // of what follows
+  std::array<Loaded, Gpu::kMost> modules_{};
 };
 
-Kernel::State::~State() {
+LoadedKernel::~LoadedKernel() {
   const Quietly quietly;
-  for (std::size_t k = 0; k < modules.size(); ++k) {
-    if (modules[k].module == nullptr) continue;
+  for (std::size_t k = 0; k < modules_.size(); ++k) {
+    if (modules_[k].module == nullptr) continue;
     Gpu& gpu = Gpu::At(static_cast<int>(k));
     try {
       const Using use(gpu);
       // A launch may still run.
       OrderMemoryAfterAll(gpu);
-      gpu.Check(gpu.driver.cuStreamSynchronize(gpu.memory->stream()), "cuStreamSynchronize", "unloading kernel '", *name, "'");
-      gpu.Note(gpu.driver.cuModuleUnload(modules[k].module), "cuModuleUnload", "unloading a kernel");
+      gpu.Check(gpu.driver.cuStreamSynchronize(gpu.memory->stream()), "cuStreamSynchronize", "unloading kernel '", *name_, "'");
+      gpu.Note(gpu.driver.cuModuleUnload(modules_[k].module), "cuModuleUnload", "unloading a kernel");
     } catch (const Error&) {  // the device has failed, as the next call tells
     }
   }
 }
 
-Loaded Kernel::State::Load(Gpu& gpu) const {
+Loaded LoadedKernel::Load(Gpu& gpu) const {
   const Driver& driver = gpu.driver;
-  const Image& image = PickImage(images, gpu.properties.major, gpu.properties.minor, *name);
+  const Image& image = PickImage(images_, gpu.properties.major, gpu.properties.minor, *name_);
   std::array<char, 8192> log{};
   std::array<int, 2> options = {kErrorLog, kErrorLogBytes};
   std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
@@ -87,16 +90,16 @@ Loaded Kernel::State::Load(Gpu& gpu) const {
   const Result result = gpu.memory->UnderPressure([&] {
     return driver.cuModuleLoadDataEx(&loaded.module, image.bytes.c_str(), 2, options.data(), values.data());
   });
-  gpu.Check(result, "cuModuleLoadDataEx", "loading kernel '", *name, "' (", image.architecture.Name(),
+  gpu.Check(result, "cuModuleLoadDataEx", "loading kernel '", *name_, "' (", image.architecture.Name(),
             image.form == ImageForm::kPtx ? ", PTX" : "", ") to GPU ", gpu.ordinal, Remedy(result), log[0] == 0 ? "" : ":\n", log.data());
   try {
-    const Result found = driver.cuModuleGetFunction(&loaded.function, loaded.module, name->c_str());
-    gpu.Check(found, "cuModuleGetFunction", "loading kernel '", *name, "'", Remedy(found));
+    const Result found = driver.cuModuleGetFunction(&loaded.function, loaded.module, name_->c_str());
+    gpu.Check(found, "cuModuleGetFunction", "loading kernel '", *name_, "'", Remedy(found));
     int fixed = 0;
-    gpu.Check(driver.cuFuncGetAttribute(&fixed, kStaticSharedBytes, loaded.function), "cuFuncGetAttribute", "loading kernel '", *name, "'");
+    gpu.Check(driver.cuFuncGetAttribute(&fixed, kStaticSharedBytes, loaded.function), "cuFuncGetAttribute", "loading kernel '", *name_, "'");
     // A launch may use all the shared memory that the device has for a block.
     const int most = static_cast<int>(gpu.properties.shared_per_block_opt_in) - fixed;
-    gpu.Check(driver.cuFuncSetAttribute(loaded.function, kMaxDynamicSharedBytes, most), "cuFuncSetAttribute", "loading kernel '", *name, "'");
+    gpu.Check(driver.cuFuncSetAttribute(loaded.function, kMaxDynamicSharedBytes, most), "cuFuncSetAttribute", "loading kernel '", *name_, "'");
   } catch (...) {
     driver.cuModuleUnload(loaded.module);
     throw;
@@ -104,10 +107,10 @@ Loaded Kernel::State::Load(Gpu& gpu) const {
   return loaded;
 }
 
-void Kernel::State::FailToLaunch(Gpu& gpu, Result result, const LaunchShape& shape, std::size_t argument_bytes) const {
+void LoadedKernel::FailToLaunch(Gpu& gpu, Result result, const LaunchShape& shape, std::size_t argument_bytes) const {
   const auto& [grid, block, shared] = shape;
   const DeviceProperties& p = gpu.properties;
-  std::string doing = detail::Concat("launching kernel '", *name, "' on GPU ", gpu.ordinal);
+  std::string doing = detail::Concat("launching kernel '", *name_, "' on GPU ", gpu.ordinal);
   if (result == kInvalidValue || result == kLaunchOutOfResources)
     doing += detail::Concat(" with grid ", grid[0], "x", grid[1], "x", grid[2], ", block ", block[0], "x", block[1], "x", block[2], ", ",
                             shared, " bytes of dynamic shared memory and ", argument_bytes, " bytes of arguments (the device has blocks of ",
@@ -116,35 +119,30 @@ void Kernel::State::FailToLaunch(Gpu& gpu, Result result, const LaunchShape& sha
   gpu.Fail(result, "cuLaunchKernel", doing);
 }
 
-Kernel::Kernel(std::string name, std::vector<Image> images)
-    : state_(std::make_shared<State>(std::move(name), std::move(images))) {}
-
-const std::string& Kernel::name() const { return *state_->name; }
-
-void Kernel::Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes, StreamHandle stream) const {
+void LoadedKernel::Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes, StreamHandle stream) {
   const auto in = StateOf(stream);
   Gpu& gpu = in->gpu;
   const Using use(gpu);
-  const Function function = state_->On(gpu);
+  const Function function = On(gpu);
   if (stream == nullptr) gpu.null_stream_used = true;
   if (IsCapturing(gpu)) {
     const std::lock_guard lock(in->mutex);
-    if (in->captured != nullptr) in->captured->loaded.push_back(state_);
+    if (in->captured != nullptr) in->captured->loaded.push_back(shared_from_this());
   }
   constexpr std::size_t kEnd = 0, kBuffer = 1, kBufferBytes = 2;  // CU_LAUNCH_PARAM_...
   std::array<void*, 5> extra = {reinterpret_cast<void*>(kBuffer), const_cast<void*>(arguments),
                                 reinterpret_cast<void*>(kBufferBytes), &argument_bytes, reinterpret_cast<void*>(kEnd)};
-  gpu.last_kernel.store(state_->name, std::memory_order_relaxed);
+  gpu.last_kernel.store(name_, std::memory_order_relaxed);
   const Result result =
       gpu.driver.cuLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
                                 shape.block[2], shape.shared_bytes, stream, nullptr, extra.data());
-  if (result != kSuccess) state_->FailToLaunch(gpu, result, shape, argument_bytes);
+  if (result != kSuccess) FailToLaunch(gpu, result, shape, argument_bytes);
 }
 
-KernelResources Kernel::Resources(int device) const {
+KernelResources LoadedKernel::Resources(int device) {
   Gpu& gpu = Gpu::At(device);
   const Using use(gpu);
-  const Function function = state_->On(gpu);
+  const Function function = On(gpu);
   const auto get = [&](FunctionAttribute attribute) {
     int value = 0;
     gpu.Check(gpu.driver.cuFuncGetAttribute(&value, attribute, function), "cuFuncGetAttribute", "asking for the resources of kernel '", name(), "'");
@@ -153,13 +151,19 @@ KernelResources Kernel::Resources(int device) const {
   return {get(kRegisters), static_cast<std::size_t>(get(kLocalBytes)), static_cast<std::size_t>(get(kStaticSharedBytes))};
 }
 
-int Kernel::BlocksPerMultiprocessor(int device, int threads, std::size_t shared_bytes) const {
+int LoadedKernel::BlocksPerMultiprocessor(int device, int threads, std::size_t shared_bytes) {
   Gpu& gpu = Gpu::At(device);
   const Using use(gpu);
   int blocks = 0;
-  gpu.Check(gpu.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, state_->On(gpu), threads, shared_bytes),
+  gpu.Check(gpu.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, On(gpu), threads, shared_bytes),
             "cuOccupancyMaxActiveBlocksPerMultiprocessor", "asking for the occupancy of kernel '", name(), "'");
   return blocks;
+}
+
+}  // namespace
+
+std::shared_ptr<Kernel::State> library::NewKernel(const std::string& name, std::vector<Image> images) {
+  return std::make_shared<LoadedKernel>(name, std::move(images));
 }
 
 }  // namespace umbra::cuda

@@ -163,7 +163,7 @@ void* TakeForAll(Gpu& gpu, std::size_t bytes) {
 
 }  // namespace
 
-void* Allocate(std::size_t row_bytes, std::size_t rows, std::size_t* pitch) {
+void* library::Allocate(std::size_t row_bytes, std::size_t rows, std::size_t* pitch) {
   *pitch = row_bytes;
   if (row_bytes == 0 || rows == 0) return nullptr;
   std::size_t row = row_bytes, total = 0;
@@ -178,7 +178,7 @@ void* Allocate(std::size_t row_bytes, std::size_t rows, std::size_t* pitch) {
   return memory;
 }
 
-void Free(void* memory) noexcept {
+void library::Free(void* memory) noexcept {
   if (memory == nullptr) return;
   const auto block = TheBlocks().Around(memory);
   if (!block) {  // it was allocated by somebody else
@@ -205,7 +205,7 @@ void Free(void* memory) noexcept {
   }
 }
 
-void* AllocateInOrder(std::size_t bytes, StreamHandle stream) {
+void* library::AllocateInOrder(std::size_t bytes, StreamHandle stream) {
   const auto state = StateOf(stream);
   Gpu& gpu = state->gpu;
   const Using use(gpu);
@@ -228,17 +228,17 @@ void* AllocateInOrder(std::size_t bytes, StreamHandle stream) {
   return TakeForAll(gpu, bytes);
 }
 
-void FreeInOrder(void* memory, StreamHandle stream) noexcept {
+void library::FreeInOrder(void* memory, StreamHandle stream) noexcept {
   if (memory == nullptr) return;
   const auto state = stream == nullptr ? nullptr : FindStream(stream);
   const auto block = TheBlocks().Around(memory);
-  if (state == nullptr || !block || block->second.gpu != &state->gpu) return Free(memory);
+  if (state == nullptr || !block || block->second.gpu != &state->gpu) return library::Free(memory);
   const std::lock_guard lock(state->mutex);
   if (state->captured != nullptr) state->captured->freed.push_back(memory);
   else state->gpu.memory->GiveBack(memory, stream);
 }
 
-void* AllocatePinned(std::size_t bytes) {
+void* library::AllocatePinned(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   Gpu& gpu = Gpu::Current();
   const Using use(gpu);
@@ -248,7 +248,7 @@ void* AllocatePinned(std::size_t bytes) {
   return memory;
 }
 
-void FreePinned(void* memory) noexcept {
+void library::FreePinned(void* memory) noexcept {
   if (memory == nullptr) return;
   const Quietly quietly;
   try {
@@ -259,25 +259,25 @@ void FreePinned(void* memory) noexcept {
   }
 }
 
-MemoryStatistics GetMemoryStatistics(int device) {
+MemoryStatistics library::GetMemoryStatistics(int device) {
   Gpu& gpu = Gpu::At(device);
   const Using use(gpu);
   return gpu.memory->Statistics();
 }
 
-void SetMemoryLimit(int device, std::size_t bytes) {
+void library::SetMemoryLimit(int device, std::size_t bytes) {
   Gpu& gpu = Gpu::At(device);
   const Using use(gpu);
   gpu.memory->SetLimit(bytes);
 }
 
-void TrimMemory(int device) {
+void library::TrimMemory(int device) {
   Gpu& gpu = Gpu::At(device);
   const Using use(gpu);
   gpu.memory->Trim();
 }
 
-void CheckDeviceMemory(const void* memory, std::size_t bytes, int device, const char* what) {
+void library::CheckDeviceMemory(const void* memory, std::size_t bytes, int device, const char* what) {
   if (bytes == 0) return;
   Require(memory != nullptr, what, " is null; memory of GPU ", device, " is expected");
   int owner = -1;

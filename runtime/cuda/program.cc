@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/cuda/library.h"
 #include "runtime/shape.h"
 #include "umbra/error.h"
 
@@ -111,7 +112,7 @@ void CudaStep::Launch(void* const* data, const umbra_scalar* scalars, void* scra
     gemm.a = data[swapped_ ? gemm_step_.b : gemm_step_.a];
     gemm.b = data[swapped_ ? gemm_step_.a : gemm_step_.b];
     gemm.c = data[gemm_step_.c];
-    cuda::Run(gemm, stream);
+    cuda::library::Run(gemm, stream);
     return;
   }
   std::array<std::uint64_t, 512> words;  // 4 KiB: the most that every driver takes

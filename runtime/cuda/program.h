@@ -1,27 +1,16 @@
-// What a GPU needs to run a kernel of a program, and a call with everything decided but the addresses.
+// A step of a program with everything decided but the addresses.
 #ifndef UMBRA_RUNTIME_CUDA_PROGRAM_H_
 #define UMBRA_RUNTIME_CUDA_PROGRAM_H_
 
-#include <functional>
+#include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "runtime/cuda/kernel.h"
+#include "runtime/cuda_kernel.h"
 #include "umbra/cuda_gemm.h"
 #include "umbra/cuda_launch.h"
 
 namespace umbra::runtime {
-
-/// The loadable code of one variant: the kernel, and NAME_finish where the form has a second pass.
-using CudaPasses = std::vector<cuda::Kernel>;
-
-/// How a GPU runs a kernel of a program.
-struct CudaKernel {
-  CudaSchedule schedule;
-  /// Makes a variant's code for devices of compute capability `major`.`minor`. Thread-safe; may throw umbra::Error.
-  std::function<CudaPasses(const CudaVariant&, int major, int minor)> code;
-};
 
 /// A kernel or a product of matrices, ready to be launched on any addresses of the alignment it was prepared for.
 class CudaStep {

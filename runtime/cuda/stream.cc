@@ -74,7 +74,7 @@ void OrderMemoryAfterAll(Gpu& gpu) {
 
 bool IsCapturing(const Gpu& gpu) { return gpu.captures.load(std::memory_order_relaxed) > 0; }
 
-StreamHandle NewStream(const void* owner) {
+StreamHandle library::NewStream(const void* owner) {
   Gpu& gpu = Gpu::Current();
   const Using use(gpu);
   StreamHandle stream = nullptr;
@@ -93,7 +93,7 @@ StreamHandle NewStream(const void* owner) {
   return stream;
 }
 
-void DeleteStream(StreamHandle stream) noexcept {
+void library::DeleteStream(StreamHandle stream) noexcept {
   const auto state = FindStream(stream);
   if (state == nullptr) return;
   Gpu& gpu = state->gpu;
@@ -116,7 +116,7 @@ void DeleteStream(StreamHandle stream) noexcept {
   if (!gpu.lost()) gpu.Note(gpu.driver.cuStreamDestroy_v2(stream), "cuStreamDestroy", "deleting a CUDA stream");
 }
 
-StreamHandle HandleOf(const void* owner) {
+StreamHandle library::HandleOf(const void* owner) {
   if (owner == nullptr) return nullptr;
   Registry& registry = TheRegistry();
   const std::shared_lock lock(registry.mutex);
@@ -135,13 +135,13 @@ std::shared_ptr<StreamState> NotCaptured(StreamHandle stream, const char* doing)
 }
 }  // namespace
 
-void Wait(StreamHandle stream) {
+void library::Wait(StreamHandle stream) {
   const auto state = NotCaptured(stream, "waiting for a CUDA stream");
   const Using use(state->gpu);
   state->gpu.Check(state->gpu.driver.cuStreamSynchronize(stream), "cuStreamSynchronize", "waiting for a CUDA stream");
 }
 
-bool IsIdle(StreamHandle stream) {
+bool library::IsIdle(StreamHandle stream) {
   const auto state = NotCaptured(stream, "asking a CUDA stream");
   const Using use(state->gpu);
   const Result result = state->gpu.driver.cuStreamQuery(stream);
@@ -150,67 +150,69 @@ bool IsIdle(StreamHandle stream) {
   return true;
 }
 
-int DeviceOf(StreamHandle stream) { return StateOf(stream)->gpu.ordinal; }
+int library::DeviceOf(StreamHandle stream) { return StateOf(stream)->gpu.ordinal; }
 
-struct Event::State {
-  explicit State(Gpu& of) : gpu(of) {
-    gpu.Check(gpu.driver.cuEventCreate(&event, 0), "cuEventCreate", "making a CUDA event");
+namespace {
+
+class RecordedEvent final : public Event::State {
+ public:
+  explicit RecordedEvent(StreamState& stream) : gpu_(stream.gpu) {
+    const Using use(gpu_);
+    gpu_.Check(gpu_.driver.cuEventCreate(&event_, 0), "cuEventCreate", "making a CUDA event");
+    const Result result = gpu_.driver.cuEventRecord(event_, stream.handle);
+    if (result == kSuccess) return;
+    gpu_.driver.cuEventDestroy_v2(event_);
+    gpu_.Fail(result, "cuEventRecord", "recording a CUDA event");
   }
-  ~State() {
-    if (!gpu.lost()) gpu.driver.cuEventDestroy_v2(event);
+  ~RecordedEvent() override {
+    if (!gpu_.lost()) gpu_.driver.cuEventDestroy_v2(event_);
   }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  Gpu& gpu;
-  void* event = nullptr;
+  RecordedEvent(const RecordedEvent&) = delete;
+  RecordedEvent& operator=(const RecordedEvent&) = delete;
+
+  bool IsDone() override {
+    const Using use(gpu_);
+    const Result result = gpu_.driver.cuEventQuery(event_);
+    if (result == kNotReady) return false;
+    gpu_.Check(result, "cuEventQuery", "asking a CUDA event");
+    return true;
+  }
+
+  void Wait() override {
+    const Using use(gpu_);
+    gpu_.Check(gpu_.driver.cuEventSynchronize(event_), "cuEventSynchronize", "waiting for a CUDA event");
+  }
+
+  double MillisecondsSince(const Event::State& earlier) override {
+    const auto& first = static_cast<const RecordedEvent&>(earlier);
+    Require(&first.gpu_ == &gpu_, "the time between two CUDA events: one is of GPU ", first.gpu_.ordinal, ", the other of GPU ",
+            gpu_.ordinal);
+    const Using use(gpu_);
+    float milliseconds = 0;
+    gpu_.Check(gpu_.driver.cuEventElapsedTime(&milliseconds, first.event_, event_), "cuEventElapsedTime",
+               "the time between two CUDA events, which both have to be done");
+    return static_cast<double>(milliseconds);
+  }
+
+  void HoldUp(StreamHandle stream) override {
+    const auto state = StateOf(stream);
+    const Using use(state->gpu);
+    state->gpu.Check(state->gpu.driver.cuStreamWaitEvent(stream, event_, 0), "cuStreamWaitEvent",
+                     "letting a CUDA stream wait for an event");
+  }
+
+ private:
+  Gpu& gpu_;
+  void* event_ = nullptr;
 };
 
-Event::Event(StreamHandle stream) {
-  const auto state = NotCaptured(stream, "recording a CUDA event");
-  const Using use(state->gpu);
-  state_ = std::make_shared<State>(state->gpu);
-  state->gpu.Check(state->gpu.driver.cuEventRecord(state_->event, stream), "cuEventRecord", "recording a CUDA event");
+}  // namespace
+
+std::shared_ptr<Event::State> library::NewEvent(StreamHandle stream) {
+  return std::make_shared<RecordedEvent>(*NotCaptured(stream, "recording a CUDA event"));
 }
 
-Event::State& Event::Recorded() const {
-  Require(state_ != nullptr, "a CUDA event is asked that no stream has recorded; make it as Event(stream)");
-  return *state_;
-}
-
-bool Event::IsDone() const {
-  State& s = Recorded();
-  const Using use(s.gpu);
-  const Result result = s.gpu.driver.cuEventQuery(s.event);
-  if (result == kNotReady) return false;
-  s.gpu.Check(result, "cuEventQuery", "asking a CUDA event");
-  return true;
-}
-
-void Event::Wait() const {
-  State& s = Recorded();
-  const Using use(s.gpu);
-  s.gpu.Check(s.gpu.driver.cuEventSynchronize(s.event), "cuEventSynchronize", "waiting for a CUDA event");
-}
-
-double Event::MillisecondsSince(const Event& earlier) const {
-  State &first = earlier.Recorded(), &last = Recorded();
-  Require(&first.gpu == &last.gpu, "the time between two CUDA events: one is of GPU ", first.gpu.ordinal, ", the other of GPU ",
-          last.gpu.ordinal);
-  const Using use(last.gpu);
-  float milliseconds = 0;
-  last.gpu.Check(last.gpu.driver.cuEventElapsedTime(&milliseconds, first.event, last.event), "cuEventElapsedTime",
-                 "the time between two CUDA events, which both have to be done");
-  return static_cast<double>(milliseconds);
-}
-
-void WaitFor(StreamHandle stream, const Event& event) {
-  const auto state = StateOf(stream);
-  const Using use(state->gpu);
-  state->gpu.Check(state->gpu.driver.cuStreamWaitEvent(stream, event.Recorded().event, 0), "cuStreamWaitEvent",
-                   "letting a CUDA stream wait for an event");
-}
-
-void WaitFor(StreamHandle stream, StreamHandle other) {
+void library::WaitFor(StreamHandle stream, StreamHandle other) {
   const auto first = NotCaptured(other, "letting a CUDA stream wait for another");
   const auto then = StateOf(stream);
   const std::lock_guard lock(first->mutex);

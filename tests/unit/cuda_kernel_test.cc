@@ -1,5 +1,5 @@
 // Loading and launching kernels, and devices that fail, against a stand-in for the driver.
-#include "runtime/cuda/kernel.h"
+#include "runtime/cuda_kernel.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "compiler/driver/nvrtc.h"
 #include "runtime/cuda/cublas.h"
-#include "runtime/cuda/kernel.h"
+#include "runtime/cuda_kernel.h"
 #include "tests/support/testing.h"
 #include "umbra/tensor.h"
 

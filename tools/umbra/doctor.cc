@@ -7,8 +7,7 @@
 #include "compiler/driver/target.h"
 #include "runtime/blas.h"
 #include "runtime/cpu_info.h"
-#include "runtime/cuda/cublas.h"
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda_library.h"
 #include "runtime/disk_cache.h"
 #include "runtime/environment.h"
 #include "tools/umbra/commands.h"
@@ -21,9 +20,13 @@ namespace {
 
 void Say(const char* what, const std::string& state) { fmt::print("{:<16} {}\n", what, state); }
 
+std::string NameOrProblem(const cuda::OpenedLibrary& library) {
+  return library.name.empty() ? "missing: " + library.problem : library.name;
+}
+
 // The driver and each GPU.
 void SayGpus() {
-  const cuda::Driver& driver = cuda::FindDriver();
+  const cuda::OpenedLibrary& driver = cuda::UseLibrary().DriverAsFound();
   if (driver.name.empty()) return Say("cuda driver", "missing: " + driver.problem);
   Say("cuda driver", fmt::format("{}, for CUDA {}.{}", driver.name, driver.version / 1000, driver.version % 1000 / 10));
   const int count = cuda::DeviceCount();
@@ -67,13 +70,14 @@ void Doctor() {
                   ? "missing: a plain loop is used; install the Debian package libopenblas0"
                   : runtime::BlasName());
   if (!runtime::BlasProblem().empty()) Say("", runtime::BlasProblem());
-  SayGpus();
+  Say("cuda library", NameOrProblem(cuda::FindLibrary()));
+  const bool has_cuda = !cuda::FindLibrary().name.empty();
+  if (has_cuda) SayGpus();
   const Nvrtc& nvrtc = FindNvrtc();
   Say("nvrtc", nvrtc.name.empty() ? "missing: " + nvrtc.problem
                                   : fmt::format("{}, {}.{}, for sm_{}", nvrtc.name, nvrtc.major, nvrtc.minor,
                                                 fmt::join(nvrtc.architectures, " sm_")));
-  const cuda::Cublas& cublas = cuda::FindCublas();
-  Say("cublas", cublas.name.empty() ? "missing: " + cublas.problem : cublas.name);
+  if (has_cuda) Say("cublas", NameOrProblem(cuda::UseLibrary().CublasAsFound()));
   auto& cache = runtime::DiskCache::Default();
   const auto [entries, bytes] = cache.Usage();
   Say("kernel cache", cache.enabled() ? fmt::format("{} ({} kernels, {} KiB)",

@@ -1,4 +1,4 @@
-#include "runtime/cuda/image.h"
+#include "runtime/cuda_image.h"
 
 #include <xxhash.h>
 

@@ -272,13 +272,6 @@ class Preparation {
 
 }  // namespace
 
-bool IsBakedInCuda(const KernelSignature& signature, int axis) {
-  if (signature.elementwise || axis < signature.row_axes || !signature.axes[static_cast<std::size_t>(axis)].is_static())
-    return false;
-  const bool columns = signature.vector_axis < signature.row_axes;
-  return columns || signature.positional || static_cast<int>(signature.axes.size()) - signature.row_axes == 1;
-}
-
 CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& schedule,
                           const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                           const CudaLimits& limits) {

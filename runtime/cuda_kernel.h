@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/image.h"
+#include "runtime/cuda_image.h"
 #include "umbra/cuda.h"
+#include "umbra/cuda_launch.h"
 
 namespace umbra::cuda {
 
@@ -30,7 +32,7 @@ struct KernelResources {
 class Kernel {
  public:
   /// `images` for any number of architectures; the one for a device is picked when it is first launched there.
-  Kernel(std::string name, std::vector<Image> images);
+  Kernel(const std::string& name, std::vector<Image> images);
 
   /// Puts a launch into `stream`, with the argument struct's bytes, which are copied. Throws umbra::Error, naming the
   /// kernel, if no image fits the device, the image cannot be loaded, or the launch does not fit the device.
@@ -42,11 +44,26 @@ class Kernel {
 
   const std::string& name() const;
 
- private:
   struct State;
+
+ private:
   std::shared_ptr<State> state_;
 };
 
 }  // namespace umbra::cuda
+
+namespace umbra::runtime {
+
+/// The loadable code of one variant: the kernel, and NAME_finish where the form has a second pass.
+using CudaPasses = std::vector<cuda::Kernel>;
+
+/// How a GPU runs a kernel of a program.
+struct CudaKernel {
+  CudaSchedule schedule;
+  /// Makes a variant's code for devices of compute capability `major`.`minor`. Thread-safe; may throw umbra::Error.
+  std::function<CudaPasses(const CudaVariant&, int major, int minor)> code;
+};
+
+}  // namespace umbra::runtime
 
 #endif  // UMBRA_RUNTIME_CUDA_KERNEL_H_
