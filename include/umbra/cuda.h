@@ -1,4 +1,4 @@
-// Memory, streams, events, graphs and copies of CUDA devices. The driver is opened at the first call, so
+// Memory, streams, events, graphs and copies of CUDA devices. umbra_cuda and the driver are opened at the first call, so
 // that a program which never uses a GPU runs without one. Every function throws umbra::Error, with the
 // driver's own words, if there is no driver or device or the driver refuses; an error that ends a device is
 // told in full once and in short from then on. docs/cuda-runtime.md says how it is made.

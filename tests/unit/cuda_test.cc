@@ -6,6 +6,7 @@
 
 #include "tests/support/cuda_stand_in.h"
 #include "tests/support/testing.h"
+#include "umbra/cuda_gemm.h"
 #include "umbra/dynamic_tensor.h"
 #include "umbra/tblob.h"
 #include "umbra/tensor.h"
@@ -161,6 +162,28 @@ TEST(CudaDeathTest, WithoutADriver) {
   EXPECT_EXIT(UseAGpu("STAND_IN_VERSION", "11080"), ::testing::ExitedWithCode(0), "supports CUDA 11.8: it is too old; install NVIDIA's driver 525");
   EXPECT_EXIT(UseAGpu("STAND_IN_CANNOT_INIT", "1"), ::testing::ExitedWithCode(0),
               "cannot be used: CUDA_ERROR_NO_DEVICE: no CUDA-capable device");
+}
+
+// What asks for something says why it cannot be had; what gives something back does nothing.
+void UseNoLibrary() {
+  setenv("UMBRA_CUDA_LIBRARY", "/none.so", 1);
+  int memory = 0;
+  cuda::Free(&memory);
+  cuda::FreeInOrder(&memory, nullptr);
+  cuda::FreePinned(&memory);
+  cuda::DeleteStream(&memory);
+  cuda::AllowTf32(true);
+  std::fputs(MessageOf([] { Stream<gpu> stream; }).c_str(), stderr);
+  std::fputs(MessageOf([] { DynamicTensor({1}, gpu::kDevMask).mutable_data<float>(); }).c_str(), stderr);
+  std::exit(cuda::DeviceCount() + cuda::CurrentDevice());
+}
+
+TEST(CudaDeathTest, WithoutUmbrasLibrary) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string problem = "Umbra's library for GPUs cannot be opened: /none.so: .*install the Debian package libumbra-cuda";
+  EXPECT_EXIT(UseNoLibrary(), ::testing::ExitedWithCode(0), problem + ".*" + problem);
+  EXPECT_EXIT(UseAGpu("UMBRA_CUDA_LIBRARY", "libm.so.6"), ::testing::ExitedWithCode(0),
+              "libm.so.6 is not libumbra_cuda of Umbra: it has no umbra_cuda_library");
 }
 
 }  // namespace
