@@ -7,11 +7,13 @@
 #include <string>
 
 #include "runtime/cpu_info.h"
+#include "runtime/cuda/ahead_of_time.h"
 #include "runtime/operands.h"
 #include "runtime/environment.h"
 #include "runtime/parallel.h"
 #include "runtime/program_text.h"
 #include "umbra/call_site.h"
+#include "umbra/cuda_call_site.h"
 #include "umbra/error.h"
 #include "umbra/kernel_desc.h"
 
@@ -85,6 +87,8 @@ const umbra_target_desc& TargetOf(const umbra_kernel_desc& kernel, const std::st
     names += (k == 0 ? "" : ", ") + std::string(target.name);
     if (chosen.empty() ? CpuRuns(target.name) : chosen == target.name) best = &target;
   }
+  Require(kernel.num_targets > 0, "kernel '", kernel.name, "' was compiled for GPUs alone, and its operands are in memory of the CPU: "
+          "add an instruction set to its targets");
   Require(best != nullptr || chosen.empty(), "kernel '", kernel.name, "' has no code for target ", chosen,
           ", which was asked for; it was compiled for ", names);
   Require(best != nullptr, "kernel '", kernel.name, "' was compiled for ", names,
@@ -105,7 +109,15 @@ struct Site {
 struct State {
   std::atomic<Site*> latest{nullptr};
   std::vector<std::unique_ptr<Site>> sites;  ///< guarded by the mutex
+  std::atomic<CudaCallSite*> on_gpu{nullptr};
 };
+
+// The kernel's state, which the first call makes. Expects the mutex.
+State& StateOf(const umbra_kernel_desc& kernel) {
+  auto* state = static_cast<State*>(__atomic_load_n(kernel.state, __ATOMIC_ACQUIRE));
+  if (state == nullptr) __atomic_store_n(kernel.state, static_cast<void*>(state = new State), __ATOMIC_RELEASE);
+  return *state;
+}
 
 std::shared_ptr<const Program> MakeProgram(const umbra_kernel_desc& kernel, const umbra_target_desc& target) {
   auto program = std::make_shared<Program>(ProgramFromText(kernel.program));
@@ -123,14 +135,12 @@ Site& SiteOf(const umbra_kernel_desc& kernel) {
   auto* state = static_cast<State*>(__atomic_load_n(kernel.state, __ATOMIC_ACQUIRE));
   if (state != nullptr) {
     Site* const latest = state->latest.load(std::memory_order_acquire);
-    if (latest->generation.load(std::memory_order_relaxed) == g_generation.load(std::memory_order_relaxed))
+    if (latest != nullptr && latest->generation.load(std::memory_order_relaxed) == g_generation.load(std::memory_order_relaxed))
       return *latest;
   }
   const std::lock_guard lock(g_mutex);
   const umbra_target_desc& target = TargetOf(kernel, ChosenTarget());
-  state = static_cast<State*>(__atomic_load_n(kernel.state, __ATOMIC_ACQUIRE));
-  std::unique_ptr<State> fresh;
-  if (state == nullptr) state = (fresh = std::make_unique<State>()).get();
+  state = &StateOf(kernel);
   Site* site = nullptr;
   for (const auto& known : state->sites)
     if (&known->target == &target) site = known.get();
@@ -138,14 +148,33 @@ Site& SiteOf(const umbra_kernel_desc& kernel) {
     site = state->sites.emplace_back(std::make_unique<Site>(target, MakeProgram(kernel, target))).get();
   site->generation.store(g_generation.load(std::memory_order_relaxed), std::memory_order_relaxed);
   state->latest.store(site, std::memory_order_release);
-  if (fresh != nullptr) __atomic_store_n(kernel.state, fresh.release(), __ATOMIC_RELEASE);
   return *site;
+}
+
+CudaCallSite& SiteOnGpu(const umbra_kernel_desc& kernel) {
+  Require(kernel.gpu != nullptr, "kernel '", kernel.name, "' has no code for GPUs, and its operands are in memory of one: add a target "
+          "such as cuda:sm_90, or copy them to the CPU");
+  const auto* state = static_cast<State*>(__atomic_load_n(kernel.state, __ATOMIC_ACQUIRE));
+  if (state != nullptr)
+    if (CudaCallSite* const site = state->on_gpu.load(std::memory_order_acquire)) return *site;
+  const std::lock_guard lock(g_mutex);
+  std::atomic<CudaCallSite*>& site = StateOf(kernel).on_gpu;
+  if (site.load() == nullptr)
+    site.store(new CudaCallSite(ProgramOnGpu(ProgramFromText(kernel.program), kernel)), std::memory_order_release);
+  return *site.load();
+}
+
+// The stream of the first output that has one, or else of the first input that has one.
+void* StreamOf(const umbra_kernel_desc& kernel, const umbra_tensor* const* tensors) {
+  const int inputs = kernel.num_inputs, count = inputs + kernel.num_outputs;
+  for (int k = inputs; k < inputs + count; ++k)
+    if (void* const stream = tensors[k % count]->stream) return stream;
+  return nullptr;
 }
 
 void Call(const umbra_kernel_desc& kernel, const umbra_tensor* const* tensors, const umbra_scalar* scalars,
           int threads) {
   RequireThreads(threads);
-  CallSite& calls = SiteOf(kernel).calls;
   const auto count = static_cast<std::size_t>(kernel.num_inputs + kernel.num_outputs);
   Operands operands(count);
   for (std::size_t k = 0; k < count; ++k) {
@@ -156,9 +185,15 @@ void Call(const umbra_kernel_desc& kernel, const umbra_tensor* const* tensors, c
             "', operand '", name, "': ", tensor.dtype, " is no umbra_dtype");
     Require(tensor.rank >= 0 && (tensor.rank == 0 || tensor.shape != nullptr), "kernel '", kernel.name,
             "', operand '", name, "': rank ", tensor.rank, " without as many extents");
+    const int device = tensors[0]->device;
+    Require(tensor.device == UMBRA_DEVICE_CPU || tensor.device == UMBRA_DEVICE_GPU, "kernel '", kernel.name, "', operand '", name,
+            "': ", tensor.device, " is no umbra_device");
+    Require(tensor.device == device, "kernel '", kernel.name, "': operand '", kernel.operands[0].name, "' is in memory of ",
+            device == UMBRA_DEVICE_GPU ? "a GPU" : "the CPU", ", but '", name, "' is not; copy one of them");
     operands.Add(tensor.data, static_cast<DType>(tensor.dtype), tensor.rank, tensor.shape, tensor.stride);
   }
-  calls.Run(operands.data(), operands.layout(), scalars, threads);
+  if (tensors[0]->device == UMBRA_DEVICE_GPU) SiteOnGpu(kernel).Run(operands.data(), operands.layout(), scalars, StreamOf(kernel, tensors));
+  else SiteOf(kernel).calls.Run(operands.data(), operands.layout(), scalars, threads);
 }
 
 }  // namespace

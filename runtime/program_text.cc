@@ -77,6 +77,12 @@ void Fields(Archive& archive, Program& program) {
   archive(name, on_gpu, buffers, scalars, num_symbols, derived, steps, groups);
 }
 
+template <typename Archive>
+void Fields(Archive& archive, CudaSchedule& schedule) {
+  auto& [reduces, splits, lanes, packets, tile_axis, partials] = schedule;
+  archive(reduces, splits, lanes, packets, tile_axis, partials);
+}
+
 class Writer {
  public:
   template <typename... Values>
@@ -167,25 +173,32 @@ class Reader {
   std::string_view rest_;
 };
 
-}  // namespace
-
-std::string ProgramToText(const Program& program) {
+template <typename Value>
+std::string ToText(Value value) {
   Writer writer;
   std::int64_t version = kVersion;
-  Program copy = program;
-  writer(version, copy);
+  writer(version, value);
   return std::move(writer.text);
 }
 
-Program ProgramFromText(std::string_view text) {
+template <typename Value>
+Value FromText(std::string_view text) {
   Reader reader(text);
   std::int64_t version = 0;
-  Program program;
+  Value value;
   reader(version);
   Reader::Refuse(version != kVersion);
-  reader(program);
+  reader(value);
   Reader::Refuse(!reader.AtEnd());
-  return program;
+  return value;
 }
+
+}  // namespace
+
+std::string ProgramToText(const Program& program) { return ToText(program); }
+Program ProgramFromText(std::string_view text) { return FromText<Program>(text); }
+
+std::string SchedulesToText(const std::vector<CudaSchedule>& schedules) { return ToText(schedules); }
+std::vector<CudaSchedule> SchedulesFromText(std::string_view text) { return FromText<std::vector<CudaSchedule>>(text); }
 
 }  // namespace umbra::runtime

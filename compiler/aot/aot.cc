@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "compiler/aot/interface.h"
 #include "compiler/codegen/names.h"
@@ -29,7 +30,7 @@ void Check(const Library& library) {
           "', which is no name in C++: use letters, digits and underscores");
   Require(library.name != "umbra" && library.name != "std", "the library is to be called '", library.name,
           "', which is the namespace of others: choose another name");
-  Require(!library.targets.empty(), "library '", library.name, "' has no target");
+  Require(!library.targets.cpu.empty() || !library.targets.gpu.empty(), "library '", library.name, "' has no target");
   std::map<std::string, const Kernel*> names;
   for (const Kernel& kernel : library.kernels) {
     Require(IsIdentifier(kernel.name), kernel.file, ":", kernel.line, ": kernel '", kernel.name,
@@ -174,17 +175,28 @@ std::string Quoted(const std::string& text, const std::string& indent) {
   return result;
 }
 
-std::vector<codegen::Target> ParseTargets(const std::string& list) {
-  std::set<codegen::Target> targets;
+Targets ParseTargets(const std::string& list) {
+  std::set<codegen::Target> cpu;
+  std::map<std::tuple<int, int, char>, cuda::Architecture> gpu;
+  bool of_gpu = false;  // the word before is for GPUs
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string name = list.substr(begin, end - begin);
-    const auto target = codegen::FindTarget(name);
-    Require(target.has_value(), "unknown target '", name, "': expected plain, sse2, avx2 or avx512, with commas between several");
-    targets.insert(*target);
+    std::string name = list.substr(begin, end - begin);
     begin = end + 1;
+    if (const auto target = codegen::FindTarget(name)) {
+      cpu.insert(*target);
+      of_gpu = false;
+      continue;
+    }
+    const bool prefixed = name.rfind("cuda:", 0) == 0;
+    of_gpu = prefixed || (of_gpu && name.rfind("sm_", 0) == 0);
+    Require(of_gpu, "unknown target '", name, "': expected plain, sse2, avx2 or avx512, with commas between several, or cuda:sm_80,sm_90 and the like");
+    const auto architecture = cuda::Architecture::Parse(name.substr(prefixed ? 5 : 0));
+    gpu[{architecture.major, architecture.minor, architecture.suffix}] = architecture;
   }
-  return {targets.begin(), targets.end()};
+  Targets targets{{cpu.begin(), cpu.end()}, {}};
+  for (const auto& [name, architecture] : gpu) targets.gpu.push_back(architecture);
+  return targets;
 }
 
 std::vector<std::string> SourceFlags(codegen::Target target) {
@@ -211,11 +223,14 @@ std::vector<File> Emit(const Library& given) {
   }
   if (units.empty()) units.emplace();
   std::map<std::string, std::string> files;
-  for (const std::string& unit : units)
-    for (const codegen::Target target : library.targets) {
-      const std::string name = fmt::format("{}{}{}.{}.cc", library.name, unit.empty() ? "" : ".", unit, Name(target));
-      files[name] = KernelsText(library, unit, target, name, &entries);
-    }
+  for (const std::string& unit : units) {
+    const auto file = [&](std::string_view target) {
+      return fmt::format("{}{}{}.{}.cc", library.name, unit.empty() ? "" : ".", unit, target);
+    };
+    for (const codegen::Target target : library.targets.cpu)
+      files[file(Name(target))] = KernelsText(library, unit, target, file(Name(target)), &entries);
+    if (!library.targets.gpu.empty()) files[file(kGpuTarget)] = CodesText(library, unit, &entries);
+  }
   files[library.name + ".cc"] = TablesText(library, entries);
   files[library.name + ".h"] = HeaderText(library, entries);
   std::vector<File> result;

@@ -2,7 +2,8 @@
 //
 //   LIB.h             for C: a function and a umbra_kernel_desc per kernel; for C++: typed wrappers
 //   LIB.cc            the tables and the functions of LIB.h; definitions of marked functions
-//   LIB.TARGET.cc     the code for one target, or LIB.UNIT.TARGET.cc
+//   LIB.TARGET.cc     the code for one instruction set, or LIB.UNIT.TARGET.cc
+//   LIB.cuda.cc       the images for GPUs, or LIB.UNIT.cuda.cc
 //
 // They need libumbra_runtime and Umbra's headers, no compiler of Umbra's.
 #ifndef UMBRA_COMPILER_AOT_AOT_H_
@@ -16,6 +17,7 @@
 
 #include "compiler/codegen/source.h"
 #include "compiler/graph/graph.h"
+#include "runtime/cuda/image.h"
 
 namespace umbra::aot {
 
@@ -42,12 +44,19 @@ struct Kernel {
   int line = 1;
   std::string unit;  ///< kernels of one unit are in one source per target; may be empty
   std::optional<CppFunction> function;
+  bool on_cpu = true, on_gpu = true;  ///< which of the library's targets it is compiled for
+};
+
+/// What a library is compiled for.
+struct Targets {
+  std::vector<codegen::Target> cpu;      ///< from the narrowest
+  std::vector<cuda::Architecture> gpu;  ///< from the oldest; PTX of the last is for later ones
 };
 
 struct Library {
   std::string name;  ///< an identifier: prefix of the C functions, namespace of the C++ ones
   std::vector<Kernel> kernels;
-  std::vector<codegen::Target> targets;
+  Targets targets;
 };
 
 struct File {
@@ -55,11 +64,12 @@ struct File {
   std::string text;
 };
 
-/// The targets of a list such as "sse2,avx2", each once, from the narrowest. Throws umbra::Error.
-std::vector<codegen::Target> ParseTargets(const std::string& list);
+/// The targets of a list such as "sse2,avx2,cuda:sm_80,sm_90", each once. Throws umbra::Error.
+Targets ParseTargets(const std::string& list);
 
 /// The files of `library`, in the order of their names. The same for the same input, wherever and whenever.
-/// Throws umbra::Error if two kernels have one name, or if a name is no identifier.
+/// Throws umbra::Error if two kernels have one name, if a name is no identifier, or if there are targets for GPUs and no
+/// NVRTC that compiles for them.
 std::vector<File> Emit(const Library& library);
 
 /// The flags that g++ and clang++ need for the sources of a target.

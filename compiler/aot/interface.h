@@ -4,10 +4,12 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/aot/aot.h"
 #include "compiler/plan/plan.h"
+#include "umbra/cuda_launch.h"
 
 namespace umbra::aot {
 
@@ -31,6 +33,9 @@ struct Entry {
   int index = 0;                      ///< in the library
   /// First function of the kernel in its unit's table: UMBRA_VARIANTS a step.
   int first_function = 0;
+  /// The kernel's part of its unit's table of images, and how its steps are launched on a GPU.
+  int first_code = 0, num_codes = 0;
+  std::vector<runtime::CudaSchedule> schedules;
 };
 
 /// Plans `kernel`.
@@ -43,11 +48,15 @@ std::string ElementType(DType type);
 std::string HeaderText(const Library& library, const std::vector<Entry>& entries);
 std::string TablesText(const Library& library, const std::vector<Entry>& entries);
 
-/// Name of the table of functions of a unit for a target.
-std::string TableName(const Library& library, const std::string& unit, codegen::Target target);
+constexpr std::string_view kGpuTarget = "cuda";
+/// Name of the table of functions of a unit for a target, or of its images.
+std::string TableName(const Library& library, const std::string& unit, std::string_view target);
 /// The text of a unit for a target, which is the file `file`; sets first_function of its entries.
 std::string KernelsText(const Library& library, const std::string& unit, codegen::Target target,
                         const std::string& file, std::vector<Entry>* entries);
+
+/// The same for GPUs: compiles the kernels; sets first_code, num_codes and schedules.
+std::string CodesText(const Library& library, const std::string& unit, std::vector<Entry>* entries);
 
 /// `text` of the file `name` with #line directives, so that a debugger and a profiler find each function of
 /// `functions`, and each of its lines that has a place, where the user wrote it; all else stays where it is.

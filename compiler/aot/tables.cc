@@ -41,22 +41,30 @@ std::string Prototype(const Entry& entry) {
   }));
 }
 
-std::string TensorType(const Parameter& p) {
+// What a wrapper takes: blobs, or tensors on a device.
+enum class Face { kBlob, kCpu, kGpu };
+
+std::string OperandType(const Parameter& p, Face face) {
+  if (face == Face::kBlob) return "const umbra::TBlob&";
   if (p.rank == 0) return fmt::format("{}{}*", p.output ? "" : "const ", ElementType(p.dtype));
-  return fmt::format("const umbra::Tensor<umbra::cpu, {}, {}>&", p.rank, ElementType(p.dtype));
+  return fmt::format("const umbra::Tensor<umbra::{}, {}, {}>&", face == Face::kGpu ? "gpu" : "cpu", p.rank, ElementType(p.dtype));
 }
 
-// A wrapper that takes operands of the types that `type` gives.
-template <typename Type>
-void Wrapper(const Entry& entry, const Type& type, codegen::Writer* out) {
+void Wrapper(const Entry& entry, Face face, codegen::Writer* out) {
   out->Line("inline void {}({}) {{", entry.kernel->name, Join(entry.parameters, [&](const Parameter& p) {
-    return fmt::format("{} {}", p.scalar >= 0 ? NumberType(p.dtype) : type(p), p.name);
+    return fmt::format("{} {}", p.scalar >= 0 ? NumberType(p.dtype) : OperandType(p, face), p.name);
   }));
   out->Line("  umbra::detail::Check({}({}));", entry.function, Join(entry.parameters, [&](const Parameter& p) {
-    return p.scalar >= 0 ? p.name : fmt::format("umbra::detail::CallOperand({})", p.name);
+    if (p.scalar >= 0) return p.name;
+    return fmt::format("umbra::detail::CallOperand({}{})", p.name, face == Face::kGpu && p.rank == 0 ? ", UMBRA_DEVICE_GPU" : "");
   }));
   out->Line("}}");
 }
+
+std::vector<codegen::Target> CpuTargets(const Library& library, const Kernel& kernel) {
+  return kernel.on_cpu ? library.targets.cpu : std::vector<codegen::Target>();
+}
+bool ForGpu(const Library& library, const Kernel& kernel) { return kernel.on_gpu && !library.targets.gpu.empty(); }
 
 // A constant array, if it has an element; gives what refers to it.
 std::string Array(const std::string& type, const std::string& name, const std::vector<std::string>& elements,
@@ -88,18 +96,27 @@ std::string Constants(const Library& library, const Entry& entry, codegen::Write
   }
   for (const auto& [scalar, dtype] : entry.plan.scalars)
     scalars.push_back(fmt::format("{{\"{}\", UMBRA_DTYPE_{}}}", scalar, Name(dtype)));
-  for (const codegen::Target target : library.targets)
+  for (const codegen::Target target : CpuTargets(library, *entry.kernel))
     targets.push_back(fmt::format("{{\"{}\", {} + {}}}", Name(target),
-                                  TableName(library, entry.kernel->unit, target), entry.first_function));
+                                  TableName(library, entry.kernel->unit, Name(target)), entry.first_function));
   const std::string operand_table = Array("umbra_operand_desc", name + "_operands", operands, out);
   const std::string scalar_table = Array("umbra_scalar_desc", name + "_scalars", scalars, out);
   const std::string target_table = Array("umbra_target_desc", name + "_targets", targets, out);
   out->Line("const char {}_program[] =", name);
   out->Line("    {};", Quoted(runtime::ProgramToText(plan::ToProgram(entry.plan)), "    "));
   out->Line("void* {}_state;", name);
-  return fmt::format("{{\"{0}\", {1},\n     \"{2}\", {3}, {4}, {5}, {6}, {7}, {8}, {9}, {0}_program, &{0}_state}}", name,
+  std::string gpu = "nullptr";
+  if (ForGpu(library, *entry.kernel)) {
+    std::vector<std::string> architectures;
+    for (const cuda::Architecture& architecture : library.targets.gpu) architectures.push_back(architecture.Name());
+    out->Line("const umbra_gpu_desc {}_gpu = {{\"{}\",\n    {}, {} + {}, {}}};", name, fmt::join(architectures, ", "),
+              Quoted(runtime::SchedulesToText(entry.schedules), "    "), TableName(library, entry.kernel->unit, kGpuTarget),
+              entry.first_code, entry.num_codes);
+    gpu = fmt::format("&{}_gpu", name);
+  }
+  return fmt::format("{{\"{0}\", {1},\n     \"{2}\", {3}, {4}, {5}, {6}, {7}, {8}, {9}, {0}_program, &{0}_state, {10}}}", name,
                      Quoted(entry.signature, "     "), Origin(*entry.kernel), inputs, outputs, scalars.size(),
-                     targets.size(), operand_table, scalar_table, target_table);
+                     targets.size(), operand_table, scalar_table, target_table, gpu);
 }
 
 // The call of a kernel with `operands` in the plan's order and scalars by name.
@@ -171,8 +188,12 @@ std::string HeaderText(const Library& library, const std::vector<Entry>& entries
   out.Line("// The same for C++, where what does not fit is an exception of umbra/error.h.");
   out.Line("namespace {} {{\n", library.name);
   for (const Entry& entry : entries) {
-    Wrapper(entry, TensorType, &out);
-    Wrapper(entry, [](const Parameter&) { return "const umbra::TBlob&"; }, &out);
+    // Without a tensor of any rank the wrappers of both devices would be one.
+    const bool tensors = std::any_of(entry.parameters.begin(), entry.parameters.end(), [](const Parameter& p) { return p.rank > 0; });
+    const bool gpu = ForGpu(library, *entry.kernel), cpu = !CpuTargets(library, *entry.kernel).empty();
+    if (cpu) Wrapper(entry, Face::kCpu, &out);
+    if (gpu && (tensors || !cpu)) Wrapper(entry, Face::kGpu, &out);
+    Wrapper(entry, Face::kBlob, &out);
   }
   out.Line("\n}}  // namespace {}", library.name);
   out.Line("#endif  // __cplusplus\n");
@@ -184,12 +205,15 @@ std::string TablesText(const Library& library, const std::vector<Entry>& entries
   codegen::Writer out;
   out.Line("// Generated by umbra.");
   out.Line("#include \"{}.h\"\n", library.name);
-  std::set<std::string> tables;
-  for (const Entry& entry : entries)
-    for (const codegen::Target target : library.targets) tables.insert(TableName(library, entry.kernel->unit, target));
+  std::set<std::pair<std::string, std::string>> tables;  // type and name
+  for (const Entry& entry : entries) {
+    const std::string& unit = entry.kernel->unit;
+    for (const codegen::Target target : library.targets.cpu) tables.emplace("kernel_fn", TableName(library, unit, Name(target)));
+    if (!library.targets.gpu.empty()) tables.emplace("gpu_code", TableName(library, unit, kGpuTarget));
+  }
   out.Line("extern \"C\" {{");
-  for (const std::string& table : tables)
-    out.Line("__attribute__((visibility(\"hidden\"))) extern const umbra_kernel_fn {}[];", table);
+  for (const auto& [type, table] : tables)
+    out.Line("__attribute__((visibility(\"hidden\"))) extern const umbra_{} {}[];", type, table);
   out.Line("}}\n\nnamespace {{\n");
   std::vector<std::string> descs;
   for (const Entry& entry : entries) {

@@ -7,8 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -20,11 +18,11 @@
 #include "compiler/driver/target.h"
 #include "compiler/plan/build.h"
 #include "compiler/plan/interpret.h"
-#include "runtime/cpu_info.h"
 #include "runtime/environment.h"
 #include "runtime/launch.h"
 #include "runtime/operands.h"
 #include "runtime/parallel.h"
+#include "runtime/side_by_side.h"
 #include "umbra/call_site.h"
 #include "umbra/cuda_call_site.h"
 
@@ -73,35 +71,13 @@ std::vector<const runtime::KernelStep*> KernelsOf(const runtime::Program& progra
   return kernels;
 }
 
-// Makes the common variant of each kernel, so that a failing compile is seen where it was asked for; in
-// parallel, by threads of their own: one of a pool might meanwhile take up work that waits for this.
+// Makes the common variant of each kernel, so that a failing compile is seen where it was asked for.
 void MakeKernels(const runtime::Program& program, const std::atomic<bool>& cancelled) {
   const std::vector<const runtime::KernelStep*> kernels = KernelsOf(program);
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr error;
-  const auto work = [&] {
-    try {
-      for (std::size_t k; (k = next++) < kernels.size();) {
-        Require(!cancelled, "the process ends before the kernels of '", program.name, "' are compiled");
-        runtime::CodeOf(*kernels[k], {});
-      }
-    } catch (...) {
-      next = kernels.size();
-      const std::lock_guard lock(mutex);
-      if (error == nullptr) error = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    const auto threads = std::min(kernels.size(), static_cast<std::size_t>(runtime::NumProcessors()));
-    try {
-      while (helpers.size() + 1 < threads) helpers.emplace_back(work);
-    } catch (const std::system_error&) {  // fewer threads do
-    }
-    work();
-  }
-  if (error != nullptr) std::rethrow_exception(error);
+  runtime::SideBySide(kernels.size(), [&](std::size_t k) {
+    Require(!cancelled, "the process ends before the kernels of '", program.name, "' are compiled");
+    runtime::CodeOf(*kernels[k], {});
+  });
 }
 
 // What the machine code of a graph follows from, its text aside; no target: GPUs.

@@ -44,6 +44,11 @@ struct CudaVariant {
   }
   /// How many variants there may be.
   static constexpr int kCount = 8 * 16;
+  /// Is there a second pass, NAME_finish?
+  bool finishes() const { return form == CudaForm::kRowSplit || form == CudaForm::kColumnSplit; }
+  /// The variant that a launch of this one may take instead: of the same grid and memory, but for operands of any
+  /// stride and size.
+  CudaVariant General() const { return {form, vector, !vector, true, rows_in_scratch}; }
   /// The same form and the same properties?
   bool operator==(const CudaVariant& other) const { return index() == other.index(); }
 };
@@ -86,9 +91,7 @@ struct CudaLaunch {
   std::size_t scratch_bytes = 0;  ///< device memory, 16-byte aligned, private to the launch
   CudaDims finish_grid, finish_block;  ///< of NAME_finish, where the form splits
   /// Is NAME_finish launched after it?
-  bool finishes() const {
-    return variant.form == CudaForm::kRowSplit || variant.form == CudaForm::kColumnSplit;
-  }
+  bool finishes() const { return variant.finishes(); }
 };
 
 /// Decides a launch on `buffers` (all of the program, in order), of which something is stored: a
@@ -97,6 +100,10 @@ struct CudaLaunch {
 CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& schedule,
                           const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                           const CudaLimits& limits);
+
+/// The variants to compile where launches are not known yet: each that PlanCudaLaunch may choose is there, or its
+/// General() is.
+std::vector<CudaVariant> CudaVariants(const KernelSignature& signature, const CudaSchedule& schedule);
 
 /// The bytes of NAME_args for a launch: `data` are the operands' addresses in the signature's
 /// order, `scalars` those that the kernel reads.

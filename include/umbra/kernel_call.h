@@ -23,14 +23,18 @@ inline void PitchedStrides(const index_t* shape, int rank, index_t pitch, index_
     stride[d] = d == rank - 1 ? 1 : d == rank - 2 ? pitch : stride[d + 1] * shape[d + 1];
 }
 
+template <typename Device>
+constexpr int kCallDevice = Device::kDevCPU ? UMBRA_DEVICE_CPU : UMBRA_DEVICE_GPU;
+
 /// A tensor as umbra_call takes it. It refers to the shape of the tensor that it was made of.
 template <int rank>
 class CallOperand {
  public:
-  template <typename DType>
-  explicit CallOperand(const Tensor<cpu, rank, DType>& t)
+  template <typename Device, typename DType>
+  explicit CallOperand(const Tensor<Device, rank, DType>& t)
       : tensor_{const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_.shape_, stride_, rank,
-                static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value)} {
+                static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value), kCallDevice<Device>, nullptr} {
+    if constexpr (!Device::kDevCPU) tensor_.stream = Stream<Device>::GetStream(t.stream_);
     PitchedStrides(t.shape_.shape_, rank, t.stride_, stride_);
   }
   CallOperand(const CallOperand&) = delete;
@@ -42,24 +46,25 @@ class CallOperand {
   umbra_tensor tensor_;
 };
 
-/// The same of a blob, or of one element.
+/// The same of a blob, or of one element, which is the CPU's unless said otherwise.
 template <>
 class CallOperand<0> {
  public:
   explicit CallOperand(const TBlob& blob)
       : stride_(static_cast<std::size_t>(blob.ndim())),
-        tensor_{blob.dptr_, blob.shape_.begin(), stride_.data(), blob.ndim(), 0} {
+        tensor_{blob.dptr_, blob.shape_.begin(), stride_.data(), blob.ndim(), 0,
+                blob.dev_mask_ == cpu::kDevMask ? UMBRA_DEVICE_CPU : UMBRA_DEVICE_GPU, nullptr} {
     const auto dtype = FindFlag(blob.type_flag_);
     Require(dtype.has_value(), "TBlob: type flag ", blob.type_flag_, " is none");
-    Require(blob.dev_mask_ == cpu::kDevMask, "TBlob: the memory is of device mask ", blob.dev_mask_,
-            ", but kernels for the CPU take memory of device mask ", cpu::kDevMask);
+    Require(blob.dev_mask_ == cpu::kDevMask || blob.dev_mask_ == gpu::kDevMask, "TBlob: the memory is of device mask ", blob.dev_mask_,
+            ", but kernels take memory of device mask ", cpu::kDevMask, ", the CPU's, or ", gpu::kDevMask, ", a GPU's");
     tensor_.dtype = static_cast<int>(*dtype);
     PitchedStrides(blob.shape_.begin(), blob.ndim(), blob.stride_, stride_.data());
   }
   template <typename DType>
-  explicit CallOperand(DType* element)
+  explicit CallOperand(DType* element, int device = UMBRA_DEVICE_CPU)
       : tensor_{const_cast<std::remove_const_t<DType>*>(element), nullptr, nullptr, 0,
-                static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value)} {}
+                static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value), device, nullptr} {}
   CallOperand(const CallOperand&) = delete;
   CallOperand& operator=(const CallOperand&) = delete;
   operator const umbra_tensor*() const { return &tensor_; }  // NOLINT: an argument
@@ -69,15 +74,15 @@ class CallOperand<0> {
   umbra_tensor tensor_;
 };
 
-template <int rank, typename DType>
-CallOperand(const Tensor<cpu, rank, DType>&) -> CallOperand<rank>;
+template <typename Device, int rank, typename DType>
+CallOperand(const Tensor<Device, rank, DType>&) -> CallOperand<rank>;
 CallOperand(const TBlob&) -> CallOperand<0>;
 template <typename DType>
-CallOperand(DType*) -> CallOperand<0>;
+CallOperand(DType*, int = UMBRA_DEVICE_CPU) -> CallOperand<0>;
 
 /// Throws umbra::Error with `message` if two tensors have memory in common.
-template <int rank_a, typename A, int rank_b, typename B>
-inline void RequireApart(const Tensor<cpu, rank_a, A>& a, const Tensor<cpu, rank_b, B>& b, const char* message) {
+template <typename Device, int rank_a, typename A, int rank_b, typename B>
+inline void RequireApart(const Tensor<Device, rank_a, A>& a, const Tensor<Device, rank_b, B>& b, const char* message) {
   Require(expr::RegionOf(a).Apart(expr::RegionOf(b)), message);
 }
 

@@ -278,6 +278,43 @@ CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& 
   return Preparation(signature, schedule, buffers, symbols, limits).Run();
 }
 
+std::vector<CudaVariant> CudaVariants(const KernelSignature& signature, const CudaSchedule& schedule) {
+  index_t inner = 1;  // points of the inner axes; 0: a call brings it
+  for (std::size_t axis = static_cast<std::size_t>(signature.row_axes); axis < signature.axes.size(); ++axis)
+    inner = signature.axes[axis].is_static() ? inner * signature.axes[axis].value : 0;
+  const auto at_most = [&](index_t limit) { return inner == 0 || inner <= limit; };
+  const auto above = [&](index_t limit) { return inner == 0 || inner > limit; };
+  std::vector<CudaForm> forms;
+  const auto add = [&](CudaForm form, bool possible) {
+    if (possible) forms.push_back(form);
+  };
+  if (!schedule.reduces) {
+    add(CudaForm::kElements, true);
+    add(CudaForm::kTiles, schedule.tile_axis >= 0);
+  } else if (signature.vector_axis < signature.row_axes) {
+    add(CudaForm::kColumn, at_most(kWarp));
+    add(CudaForm::kColumnPerBlock, above(kWarp));
+    add(CudaForm::kColumnSplit, schedule.splits && above(kShare / kWarp));
+  } else {
+    const bool one_axis = static_cast<int>(signature.axes.size()) - signature.row_axes == 1;
+    add(CudaForm::kRowPerWarp, one_axis && at_most(kWarpRow));
+    add(CudaForm::kRowPerBlock, !one_axis || above(kWarpRow));
+    add(CudaForm::kRowSplit, schedule.splits && above(kShare));
+  }
+  std::vector<CudaVariant> variants;
+  for (const CudaForm form : forms) {
+    const bool row = CudaForm::kRowPerWarp <= form && form <= CudaForm::kRowSplit;
+    for (const bool vector : {false, true})
+      for (const bool in_scratch : {false, true}) {
+        if (vector && (signature.positional || (!row && form != CudaForm::kElements))) continue;
+        if (in_scratch && (form != CudaForm::kRowPerBlock || signature.row_buffers.empty())) continue;
+        const CudaVariant variant{form, vector, false, false, in_scratch};
+        variants.insert(variants.end(), {variant, variant.General()});
+      }
+  }
+  return variants;
+}
+
 std::vector<std::uint64_t> CudaArguments(const CudaLaunch& launch, const std::vector<void*>& data,
                                          const std::vector<umbra_scalar>& scalars, void* scratch) {
   std::vector<std::uint64_t> entries;

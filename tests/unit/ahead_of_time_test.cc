@@ -109,12 +109,12 @@ class CCall : public testing::Test {
     return umbra_call(&kernel_, operands, &scalar, 1);
   }
   static umbra_tensor Of(std::vector<float>* data, const std::int64_t* shape, const std::int64_t* stride = nullptr) {
-    return {data->data(), shape, stride, 2, UMBRA_DTYPE_f32};
+    return {data->data(), shape, stride, 2, UMBRA_DTYPE_f32, UMBRA_DEVICE_CPU, nullptr};
   }
 
   static inline void* state_ = nullptr;  // of the runtime, as long as the process lives
   umbra_kernel_desc kernel_{"add", "(x: f32[?0, ?1], s: f32) -> (y: f32[?0, ?1])", "test:1", 1, 1, 1, 2,
-                            kOperands, kScalars, kTargets, AddProgram().c_str(), &state_};
+                            kOperands, kScalars, kTargets, AddProgram().c_str(), &state_, nullptr};
 };
 
 constexpr std::int64_t kTwoByThree[] = {2, 3}, kThreeByTwo[] = {3, 2};

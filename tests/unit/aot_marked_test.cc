@@ -51,7 +51,7 @@ aot::Library Marked() {
                          {"const umbra::Tensor<umbra::cpu, 1, float>&", "b", 1, -1, -1},
                          {"float", "s", -1, -1, 0}};
   kernel.function = std::move(function);
-  return {"user", {kernel}, {codegen::Target::kPlain}};
+  return {"user", {kernel}, {{codegen::Target::kPlain}, {}}};
 }
 
 TEST(MarkedFunction, IsDefinedByTheLibrary) {
@@ -88,7 +88,7 @@ TEST(MarkedFunction, NamesAreChecked) {
 }
 
 TEST(MarkedFunction, ALibraryMayHaveNone) {
-  const std::vector<aot::File> files = aot::Emit({"none", {}, {codegen::Target::kPlain, codegen::Target::kSse2}});
+  const std::vector<aot::File> files = aot::Emit({"none", {}, {{codegen::Target::kPlain, codegen::Target::kSse2}, {}}});
   std::string names;
   for (const aot::File& file : files) names += file.name + " ";
   EXPECT_EQ(names, "none.cc none.h none.plain.cc none.sse2.cc ");
