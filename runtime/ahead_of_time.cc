@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/cpu_info.h"
-#include "runtime/cuda/ahead_of_time.h"
+#include "runtime/cuda_ahead_of_time.h"
 #include "runtime/operands.h"
 #include "runtime/environment.h"
 #include "runtime/parallel.h"

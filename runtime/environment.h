@@ -20,6 +20,7 @@ struct Environment : Parameter<Environment> {
   std::string cuda_library;
   std::string cuda_driver;
   std::string nvrtc;
+  std::string nvfatbin;
   std::string cublaslt;
   std::string target;
   bool trace;
@@ -42,6 +43,8 @@ struct Environment : Parameter<Environment> {
         "File name of the CUDA driver's library; else libcuda.so.1.");
     UMBRA_DECLARE_FIELD(nvrtc).set_default("").describe(
         "File name of NVRTC, which compiles for GPUs; else libnvrtc.so.13 or libnvrtc.so.12.");
+    UMBRA_DECLARE_FIELD(nvfatbin).set_default("").describe(
+        "File name of nvFatbin, which joins code for several GPUs in one file; else libnvfatbin.so.13 or libnvfatbin.so.12.");
     UMBRA_DECLARE_FIELD(cublaslt).set_default("").describe(
         "File name of cuBLASLt, for matrix products on GPUs; else libcublasLt.so.13 or libcublasLt.so.12.");
     UMBRA_DECLARE_FIELD(target).set_default("").describe(

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "compiler/aot/interface.h"
 #include "compiler/codegen/names.h"
 #include "compiler/driver/lower.h"
+#include "compiler/driver/nvrtc.h"
 #include "umbra/error.h"
 
 namespace umbra::aot {
@@ -177,11 +177,11 @@ std::string Quoted(const std::string& text, const std::string& indent) {
 
 Targets ParseTargets(const std::string& list) {
   std::set<codegen::Target> cpu;
-  std::map<std::tuple<int, int, char>, cuda::Architecture> gpu;
+  std::string gpu;
   bool of_gpu = false;  // the word before is for GPUs
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
-    std::string name = list.substr(begin, end - begin);
+    const std::string name = list.substr(begin, end - begin);
     begin = end + 1;
     if (const auto target = codegen::FindTarget(name)) {
       cpu.insert(*target);
@@ -191,12 +191,9 @@ Targets ParseTargets(const std::string& list) {
     const bool prefixed = name.rfind("cuda:", 0) == 0;
     of_gpu = prefixed || (of_gpu && name.rfind("sm_", 0) == 0);
     Require(of_gpu, "unknown target '", name, "': expected plain, sse2, avx2 or avx512, with commas between several, or cuda:sm_80,sm_90 and the like");
-    const auto architecture = cuda::Architecture::Parse(name.substr(prefixed ? 5 : 0));
-    gpu[{architecture.major, architecture.minor, architecture.suffix}] = architecture;
+    gpu += (gpu.empty() ? "" : ",") + name.substr(prefixed ? 5 : 0);
   }
-  Targets targets{{cpu.begin(), cpu.end()}, {}};
-  for (const auto& [name, architecture] : gpu) targets.gpu.push_back(architecture);
-  return targets;
+  return {{cpu.begin(), cpu.end()}, gpu.empty() ? std::vector<cuda::Architecture>() : ParseArchitectures(gpu)};
 }
 
 std::vector<std::string> SourceFlags(codegen::Target target) {

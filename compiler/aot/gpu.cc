@@ -44,19 +44,13 @@ class Texts {
 
   // The images of each, packed: machine code for every architecture, and PTX of the last for later ones.
   std::vector<std::string> Compile(const std::vector<cuda::Architecture>& architectures) const {
-    std::vector<CudaTarget> targets;
-    for (const cuda::Architecture& architecture : architectures) targets.push_back({architecture, cuda::ImageForm::kCubin});
-    targets.push_back({architectures.back(), cuda::ImageForm::kPtx});
-    std::vector<std::vector<cuda::Image>> images(names_.size(), std::vector<cuda::Image>(targets.size()));
     std::vector<const std::string*> texts(names_.size());
     for (const auto& [text, number] : numbers_) texts[number] = &text;
-    runtime::SideBySide(names_.size() * targets.size(), [&](std::size_t k) {
-      const std::size_t text = k / targets.size(), target = k % targets.size();
-      images[text][target] = CompileCuda(*texts[text], names_[text], targets[target]);
+    std::vector<std::string> images(texts.size());
+    runtime::SideBySide(texts.size(), [&](std::size_t k) {
+      images[k] = cuda::PackImages(CompileCudaForAll(*texts[k], names_[k], architectures));
     });
-    std::vector<std::string> packed;
-    for (const auto& of_text : images) packed.push_back(cuda::PackImages(of_text));
-    return packed;
+    return images;
   }
 
  private:
@@ -77,7 +71,7 @@ std::string CodesText(const Library& library, const std::string& unit, std::vect
       const auto* kernel = std::get_if<plan::Kernel>(&any);
       if (kernel == nullptr) continue;
       schedules.push_back(codegen::ScheduleForCuda(entry.plan, *kernel));
-      for (const runtime::CudaVariant& variant : runtime::CudaVariants(kernel->signature, schedules.back())) {
+      for (const runtime::CudaVariant& variant : codegen::CudaVariants(kernel->signature, schedules.back())) {
         const codegen::CudaSource source = codegen::GenerateCuda(entry.plan, *kernel, variant);
         codes.push_back({static_cast<int>(schedules.size()) - 1, variant.index(), source.function,
                          texts.Add(source.Text(), source.function)});

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <memory>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "compiler/driver/kernel_cache.h"
 #include "runtime/disk_cache.h"
@@ -119,6 +121,19 @@ const Nvrtc& UseNvrtc() {
   return nvrtc;
 }
 
+std::vector<cuda::Architecture> ParseArchitectures(const std::string& list) {
+  std::map<std::tuple<int, int, char>, cuda::Architecture> sorted;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const auto one = cuda::Architecture::Parse(std::string_view(list).substr(begin, end - begin));
+    sorted[{one.major, one.minor, one.suffix}] = one;
+    begin = end + 1;
+  }
+  std::vector<cuda::Architecture> architectures;
+  for (const auto& [key, architecture] : sorted) architectures.push_back(architecture);
+  return architectures;
+}
+
 cuda::Image CompileCuda(const std::string& source, const std::string& name, const CudaTarget& target, bool use_disk_cache) {
   const Nvrtc& nvrtc = UseNvrtc();
   const std::string architecture = target.architecture.Name();
@@ -173,6 +188,15 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
   if (use_disk_cache) runtime::DiskCache::Default().Write(key, image.bytes);
   CountKernel(true);
   return image;
+}
+
+std::vector<cuda::Image> CompileCudaForAll(const std::string& source, const std::string& name,
+                                           const std::vector<cuda::Architecture>& architectures) {
+  std::vector<cuda::Image> images;
+  for (const cuda::Architecture& architecture : architectures)
+    images.push_back(CompileCuda(source, name, {architecture, cuda::ImageForm::kCubin}));
+  images.push_back(CompileCuda(source, name, {architectures.back(), cuda::ImageForm::kPtx}));
+  return images;
 }
 
 }  // namespace umbra

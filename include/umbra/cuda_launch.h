@@ -76,6 +76,10 @@ struct CudaLimits {
   std::size_t shared_bytes = 48 * 1024;  ///< dynamic shared memory that a block may have
 };
 
+/// Threads of a warp; elements of a row that a warp has to itself at most; elements of a reduction that are worth a
+/// block of their own.
+inline constexpr index_t kCudaWarp = 32, kCudaWarpRow = 1024, kCudaShare = 16384;
+
 /// Threads along x, y and z.
 struct CudaDims {
   unsigned x = 1, y = 1, z = 1;  ///< how many of each, 1 or more
@@ -100,10 +104,6 @@ struct CudaLaunch {
 CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& schedule,
                           const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                           const CudaLimits& limits);
-
-/// The variants to compile where launches are not known yet: each that PlanCudaLaunch may choose is there, or its
-/// General() is.
-std::vector<CudaVariant> CudaVariants(const KernelSignature& signature, const CudaSchedule& schedule);
 
 /// The bytes of NAME_args for a launch: `data` are the operands' addresses in the signature's
 /// order, `scalars` those that the kernel reads.

@@ -11,12 +11,9 @@ namespace umbra::runtime {
 namespace {
 
 constexpr index_t kThreads = 256;      // of a block, where nothing asks for another number
-constexpr index_t kWarp = 32;
-constexpr index_t kWarpRow = 1024;     // elements of a row that a warp has to itself
 constexpr index_t kTile = 32;
 constexpr index_t kGridY = 65535;      // blocks along y and z
 constexpr index_t kEnough = 512;       // blocks that keep a device busy
-constexpr index_t kShare = 16384;      // elements of a reduction that are worth a block of their own
 constexpr index_t kIndexLimit = (index_t{1} << 31) - (index_t{1} << 16);  // room for a block beyond the end
 
 index_t CeilDiv(index_t a, index_t b) { return (a + b - 1) / b; }
@@ -113,13 +110,13 @@ class Preparation {
       const bool tiles = schedule_.tile_axis >= 0 && launch_.extent[static_cast<std::size_t>(schedule_.tile_axis)] > 1 && Columns() > 1;
       form = tiles ? CudaForm::kTiles : CudaForm::kElements;
     } else if (columns_) {
-      const index_t blocks = CeilDiv(Columns(), kWarp) * Rows();
-      if (Inner() <= kWarp) form = CudaForm::kColumn;
-      else if (schedule_.splits && blocks < kEnough && Inner() * kWarp > kShare) form = CudaForm::kColumnSplit;
+      const index_t blocks = CeilDiv(Columns(), kCudaWarp) * Rows();
+      if (Inner() <= kCudaWarp) form = CudaForm::kColumn;
+      else if (schedule_.splits && blocks < kEnough && Inner() * kCudaWarp > kCudaShare) form = CudaForm::kColumnSplit;
       else form = CudaForm::kColumnPerBlock;
     } else {
-      if (schedule_.splits && Rows() < kEnough && Inner() > kShare) form = CudaForm::kRowSplit;
-      else if (Inner() <= kWarpRow && rank_ - row_axes_ == 1) form = CudaForm::kRowPerWarp;
+      if (schedule_.splits && Rows() < kEnough && Inner() > kCudaShare) form = CudaForm::kRowSplit;
+      else if (Inner() <= kCudaWarpRow && rank_ - row_axes_ == 1) form = CudaForm::kRowPerWarp;
       else form = CudaForm::kRowPerBlock;
     }
   }
@@ -197,9 +194,9 @@ class Preparation {
         break;
       }
       case CudaForm::kRowPerWarp: {
-        index_t rows = kThreads / kWarp;
+        index_t rows = kThreads / kCudaWarp;
         while (rows > 1 && RowBytes() * static_cast<std::size_t>(rows) > limits_.shared_bytes) rows /= 2;
-        launch_.block = Dims(kWarp, rows);
+        launch_.block = Dims(kCudaWarp, rows);
         launch_.grid = Dims(CeilDiv(Rows(), rows));
         launch_.shared_bytes = RowBytes() * static_cast<std::size_t>(rows);
         break;
@@ -218,7 +215,7 @@ class Preparation {
       }
       case CudaForm::kRowSplit: {
         launch_.block = RowBlock(lanes);
-        const index_t shares = std::min(CeilDiv(Inner(), kShare), CeilDiv(kEnough, std::max<index_t>(Rows(), 1)));
+        const index_t shares = std::min(CeilDiv(Inner(), kCudaShare), CeilDiv(kEnough, std::max<index_t>(Rows(), 1)));
         const index_t walks = std::min(shares, CeilDiv(Walks(), launch_.block.y));
         const index_t along = std::min(CeilDiv(shares, walks), CeilDiv(Columns(), static_cast<index_t>(launch_.block.x) * lanes));
         launch_.grid = Dims(along, std::min(kGridY, Rows()), walks);
@@ -235,11 +232,11 @@ class Preparation {
       }
       case CudaForm::kColumnPerBlock:
       case CudaForm::kColumnSplit: {
-        launch_.block = Dims(kWarp, std::min<index_t>(16, PowerOfTwo(CeilDiv(Inner(), 4))));
-        launch_.grid = Dims(CeilDiv(Columns(), kWarp), std::min(kGridY, Rows()));
+        launch_.block = Dims(kCudaWarp, std::min<index_t>(16, PowerOfTwo(CeilDiv(Inner(), 4))));
+        launch_.grid = Dims(CeilDiv(Columns(), kCudaWarp), std::min(kGridY, Rows()));
         if (launch_.variant.form == CudaForm::kColumnPerBlock) break;
-        const index_t blocks = CeilDiv(Columns(), kWarp) * Rows();
-        launch_.grid.z = static_cast<unsigned>(std::min({CeilDiv(Inner() * kWarp, kShare), CeilDiv(2 * kEnough, blocks), kEnough}));
+        const index_t blocks = CeilDiv(Columns(), kCudaWarp) * Rows();
+        launch_.grid.z = static_cast<unsigned>(std::min({CeilDiv(Inner() * kCudaWarp, kCudaShare), CeilDiv(2 * kEnough, blocks), kEnough}));
         launch_.scratch_bytes = PartialBytes(Rows() * Columns() * launch_.grid.z);
         const index_t across = std::min(kThreads, PowerOfTwo(Columns()));
         launch_.finish_block = Dims(across, RowsOfBlock(across));
@@ -255,7 +252,7 @@ class Preparation {
 
   // Threads for a row: x along its last axis, y over the others.
   CudaDims RowBlock(index_t lanes) const {
-    const index_t threads = std::clamp<index_t>(PowerOfTwo(CeilDiv(Inner(), lanes * 4)), 4 * kWarp, 2 * kThreads);
+    const index_t threads = std::clamp<index_t>(PowerOfTwo(CeilDiv(Inner(), lanes * 4)), 4 * kCudaWarp, 2 * kThreads);
     const index_t across = rank_ - row_axes_ == 1 ? threads : std::min(threads, PowerOfTwo(CeilDiv(Columns(), lanes)));
     return Dims(across, threads / across);
   }
@@ -276,43 +273,6 @@ CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& 
                           const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                           const CudaLimits& limits) {
   return Preparation(signature, schedule, buffers, symbols, limits).Run();
-}
-
-std::vector<CudaVariant> CudaVariants(const KernelSignature& signature, const CudaSchedule& schedule) {
-  index_t inner = 1;  // points of the inner axes; 0: a call brings it
-  for (std::size_t axis = static_cast<std::size_t>(signature.row_axes); axis < signature.axes.size(); ++axis)
-    inner = signature.axes[axis].is_static() ? inner * signature.axes[axis].value : 0;
-  const auto at_most = [&](index_t limit) { return inner == 0 || inner <= limit; };
-  const auto above = [&](index_t limit) { return inner == 0 || inner > limit; };
-  std::vector<CudaForm> forms;
-  const auto add = [&](CudaForm form, bool possible) {
-    if (possible) forms.push_back(form);
-  };
-  if (!schedule.reduces) {
-    add(CudaForm::kElements, true);
-    add(CudaForm::kTiles, schedule.tile_axis >= 0);
-  } else if (signature.vector_axis < signature.row_axes) {
-    add(CudaForm::kColumn, at_most(kWarp));
-    add(CudaForm::kColumnPerBlock, above(kWarp));
-    add(CudaForm::kColumnSplit, schedule.splits && above(kShare / kWarp));
-  } else {
-    const bool one_axis = static_cast<int>(signature.axes.size()) - signature.row_axes == 1;
-    add(CudaForm::kRowPerWarp, one_axis && at_most(kWarpRow));
-    add(CudaForm::kRowPerBlock, !one_axis || above(kWarpRow));
-    add(CudaForm::kRowSplit, schedule.splits && above(kShare));
-  }
-  std::vector<CudaVariant> variants;
-  for (const CudaForm form : forms) {
-    const bool row = CudaForm::kRowPerWarp <= form && form <= CudaForm::kRowSplit;
-    for (const bool vector : {false, true})
-      for (const bool in_scratch : {false, true}) {
-        if (vector && (signature.positional || (!row && form != CudaForm::kElements))) continue;
-        if (in_scratch && (form != CudaForm::kRowPerBlock || signature.row_buffers.empty())) continue;
-        const CudaVariant variant{form, vector, false, false, in_scratch};
-        variants.insert(variants.end(), {variant, variant.General()});
-      }
-  }
-  return variants;
 }
 
 std::vector<std::uint64_t> CudaArguments(const CudaLaunch& launch, const std::vector<void*>& data,

@@ -11,7 +11,7 @@
 namespace umbra::tools {
 
 struct EmitOptions : Parameter<EmitOptions> {
-  std::string input, target, as, spelling, kernel, output;
+  std::string input, target, as, arch, spelling, kernel, output;
   std::vector<std::string> scalar;
 
   UMBRA_DECLARE_PARAMETER(EmitOptions) {
@@ -20,7 +20,10 @@ struct EmitOptions : Parameter<EmitOptions> {
     CompileOptions::DescribeTarget(target_field);
     UMBRA_DECLARE_FIELD(as).add_enum("text", "text").add_enum("graph", "graph").add_enum("dot", "dot")
         .add_enum("plan", "plan").add_enum("source", "source").add_enum("llvm", "llvm").add_enum("asm", "asm")
-        .set_default("source").describe("Stage to print");
+        .add_enum("ptx", "ptx").add_enum("cubin", "cubin").add_enum("fatbin", "fatbin").set_default("source")
+        .describe("Stage to print; the last three are for the target cuda");
+    UMBRA_DECLARE_FIELD(arch).set_default("").describe(
+        "GPUs that ptx, cubin or fatbin are for: sm_90, or with commas between several for one fatbin");
     UMBRA_DECLARE_FIELD(spelling).add_enum("packets", "packets").add_enum("intrinsics", "intrinsics")
         .set_default("packets").describe("How packets are written");
     UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");

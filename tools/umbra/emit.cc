@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <set>
 
-#include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/backend.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
@@ -15,6 +14,7 @@
 #include "compiler/graph/parse.h"
 #include "compiler/graph/parser.h"
 #include "tools/umbra/commands.h"
+#include "tools/umbra/emit_cuda.h"
 #include "tools/umbra/files.h"
 #include "tools/umbra/load.h"
 #include "umbra/error.h"
@@ -133,23 +133,6 @@ OperandTypes Scalars(const std::vector<std::string>& names) {
   return types;
 }
 
-std::string NoCode(const std::string& kernel) {
-  return fmt::format("kernel '{}' is a product of matrices only: BLAS runs it, there is no code to show; --as plan shows its steps", kernel);
-}
-
-// The kernels of a plan in the forms that dense operands take, as a .cu file.
-std::string CudaText(const plan::Plan& plan, const std::string& name) {
-  codegen::CudaSource all;
-  for (const auto& step : plan.steps) {
-    const auto* kernel = std::get_if<plan::Kernel>(&step);
-    if (kernel == nullptr) continue;
-    if (!all.kernel.empty()) all.kernel += "\n";
-    all.kernel += codegen::GenerateCuda(plan, *kernel, codegen::TypicalCudaVariant(plan, *kernel)).kernel;
-  }
-  Require(!all.kernel.empty(), NoCode(name));
-  return "// nvcc -std=c++17 --fmad=false\n" + all.Text();
-}
-
 bool IsFile(const std::string& input) {
   std::error_code ignored;
   return input.ends_with(".umb") || std::filesystem::exists(input, ignored);
@@ -205,16 +188,16 @@ void Emit(const EmitOptions& options) {
     WriteFile(options.output, plan::Print(plan));
     return;
   }
-  if (options.target == kCudaTarget) {
-    Require(options.as == "source", "--as ", options.as, " is for the targets of this CPU; of cuda there is --as source");
-    return WriteFile(options.output, CudaText(plan, graph->name()));
-  }
+  Require(std::any_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return std::holds_alternative<plan::Kernel>(step); }),
+          "kernel '", graph->name(), "' is a product of matrices only: BLAS runs it, there is no code to show; --as plan shows its steps");
+  if (options.target == kCudaTarget) return WriteFile(options.output, EmitCuda(plan, graph->name(), options.as, options.arch));
+  Require(options.arch.empty(), "--arch says for which GPUs code is made: give --target cuda");
+  Require(options.as != "ptx" && options.as != "cubin" && options.as != "fatbin", "--as ", options.as, " is for GPUs: give --target cuda");
   codegen::SourceOptions source_options;
   source_options.target = options.target.empty() ? HostTarget() : *codegen::FindTarget(options.target);
   source_options.spelling = options.spelling == "intrinsics" ? codegen::Spelling::kIntrinsics
                                                              : codegen::Spelling::kPackets;
   const codegen::Source source = codegen::Generate(plan, source_options);
-  Require(!source.functions.empty(), NoCode(graph->name()));
   if (options.as == "source") return WriteFile(options.output, source.text);
   Require(options.spelling == "packets", "--as ", options.as,
           " compiles the packets spelling; leave --spelling away");

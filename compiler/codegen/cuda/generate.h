@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/plan/plan.h"
 #include "umbra/cuda_launch.h"
@@ -26,6 +27,10 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
 
 /// The variant that a dense, aligned call would take, by what the plan says: the one to show.
 runtime::CudaVariant TypicalCudaVariant(const plan::Plan& plan, const plan::Kernel& kernel);
+
+/// The variants to compile where launches are not known yet: each that PlanCudaLaunch may choose is there, or its
+/// General() is.
+std::vector<runtime::CudaVariant> CudaVariants(const runtime::KernelSignature& signature, const runtime::CudaSchedule& schedule);
 
 /// What `kernels`, texts of CudaSource, need of the prelude, as one text without includes.
 std::string CudaPrelude(std::string_view kernels);

@@ -1,4 +1,4 @@
-#include "runtime/cuda/ahead_of_time.h"
+#include "runtime/cuda_ahead_of_time.h"
 
 #include <map>
 #include <mutex>

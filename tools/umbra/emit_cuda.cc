@@ -1,0 +1,34 @@
+#include "tools/umbra/emit_cuda.h"
+
+#include <vector>
+
+#include "compiler/codegen/cuda/generate.h"
+#include "compiler/driver/fatbin.h"
+#include "compiler/driver/nvrtc.h"
+#include "umbra/error.h"
+
+namespace umbra::tools {
+
+std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch) {
+  Require(as != "llvm" && as != "asm", "--as ", as, " is for the targets of this CPU; of cuda there are source, ptx, cubin and fatbin");
+  std::vector<cuda::Architecture> architectures;
+  if (!arch.empty()) architectures = ParseArchitectures(arch);
+  Require(as == "source" || !architectures.empty(), "--as ", as, " needs the GPUs that it is for: --arch sm_90, or one of the like");
+  Require(as == "source" || as == "fatbin" || architectures.size() == 1, "--as ", as, " is for one architecture, and --arch names ",
+          architectures.size(), ": call it once for each, or make a file that holds all of them by --as fatbin");
+  codegen::CudaSource all;
+  for (const auto& step : plan.steps) {
+    const auto* kernel = std::get_if<plan::Kernel>(&step);
+    if (kernel == nullptr) continue;
+    if (!all.kernel.empty()) all.kernel += "\n";
+    all.kernel += codegen::GenerateCuda(plan, *kernel, codegen::TypicalCudaVariant(plan, *kernel)).kernel;
+  }
+  if (as == "source") return "// nvcc -std=c++17 --fmad=false\n" + all.Text();
+  const std::string text = all.Text();
+  if (as == "ptx") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kPtx}).bytes;
+  if (as == "cubin") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kCubin}).bytes;
+  UseFatbin();  // what is missing is said before anything is compiled
+  return MakeFatbin(CompileCudaForAll(text, name, architectures), name);
+}
+
+}  // namespace umbra::tools
