@@ -1,11 +1,11 @@
 # umbra_add_kernels: kernels that are compiled ahead of time, as part of a target.
 #
-#   umbra_add_kernels(<target> <file>... [NAME <name>] [TARGETS <instruction set>...] [STATIC_RUNTIME])
+#   umbra_add_kernels(<target> <file>... [NAME <name>] [TARGETS <target>...] [STATIC_RUNTIME])
 #
 # Files are .umb texts, or C++ with functions that are marked as kernels. NAME (the target's name, unless
 # given) is that of the generated header and the prefix of its C functions; the kernels of the .umb files
-# are one library. TARGETS are plain, sse2, avx2, avx512; without them the last three on x86-64, else plain.
-# The program links libumbra_runtime, or its static form.
+# are one library. TARGETS are plain, sse2, avx2, avx512, and cuda:sm_80,sm_90 or the like for GPUs, which needs NVRTC
+# to build; without them sse2, avx2, avx512 on x86-64, else plain. The program links libumbra_runtime, or its static form.
 #
 # Variables: UMBRA_KERNELS=OFF compiles C++ files as they are. UMBRA_TOOL and UMBRA_EXTRACT_TOOL are the
 # generators, programs of the machine that builds; a build for another machine has to set them.
@@ -29,7 +29,9 @@ function(umbra_kernel_flags instruction_set result)
   set(sse2 -msse2)
   set(avx2 -mavx2 -mfma -mf16c)
   set(avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
-  if(NOT instruction_set STREQUAL plain)
+  if(instruction_set STREQUAL cuda)  # images, no code
+    set(flags "")
+  elseif(NOT instruction_set STREQUAL plain)
     list(APPEND flags -march=x86-64 ${${instruction_set}})
   endif()
   set(${result} ${flags} PARENT_SCOPE)
@@ -127,14 +129,19 @@ function(umbra_add_kernels target)
   if(NOT ARG_TARGETS)
     set(ARG_TARGETS ${default})
   endif()
-  foreach(instruction_set IN LISTS ARG_TARGETS)
-    if(NOT instruction_set IN_LIST known)
+  set(kinds "")  # of sources: the instruction sets, and cuda
+  foreach(kind IN LISTS ARG_TARGETS)
+    if(kind MATCHES "^cuda:sm_[0-9]+[af]?(,sm_[0-9]+[af]?)*$")
+      set(kind cuda)
+    elseif(NOT kind IN_LIST known)
       string(JOIN ", " names ${known})
-      message(FATAL_ERROR "umbra_add_kernels: unknown target '${instruction_set}'; for ${CMAKE_SYSTEM_PROCESSOR} "
-        "there are ${names}")
+      message(FATAL_ERROR "umbra_add_kernels: unknown target '${kind}'; for ${CMAKE_SYSTEM_PROCESSOR} "
+        "there are ${names}, and for GPUs cuda:sm_80,sm_90 and the like")
     endif()
+    list(APPEND kinds ${kind})
   endforeach()
-  string(JOIN "," instruction_sets ${ARG_TARGETS})
+  list(REMOVE_DUPLICATES kinds)
+  string(JOIN "," targets ${ARG_TARGETS})
   if(ARG_STATIC_RUNTIME)
     umbra_link(${target} Umbra::runtime_static)
   else()
@@ -153,8 +160,8 @@ function(umbra_add_kernels target)
       get_filename_component(stem ${text} NAME_WLE)
       list(APPEND units ${ARG_NAME}.${stem})
     endforeach()
-    umbra_add_generated(${target} ${ARG_NAME} ${folder} TARGETS ${ARG_TARGETS} UNITS ${units} TEXTS ${texts}
-      COMMAND ${tool} aot ${texts} --targets ${instruction_sets} --out ${folder} --name ${ARG_NAME}
+    umbra_add_generated(${target} ${ARG_NAME} ${folder} TARGETS ${kinds} UNITS ${units} TEXTS ${texts}
+      COMMAND ${tool} aot ${texts} --targets ${targets} --out ${folder} --name ${ARG_NAME}
       DEPENDS ${texts} ${tool} COMMENT "Generating the kernels ${ARG_NAME}")
   endif()
   if(NOT programs)
@@ -180,8 +187,8 @@ function(umbra_add_kernels target)
     get_filename_component(stem ${program} NAME_WE)
     string(MAKE_C_IDENTIFIER ${ARG_NAME}_${stem} name)
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/umbra_kernels/${target}/${name})
-    umbra_add_generated(${target} ${name} ${folder} TARGETS ${ARG_TARGETS} UNITS ${name} TEXTS ${program}
-      COMMAND ${tool} ${program} --targets ${instruction_sets} --out ${folder} --name ${name}
+    umbra_add_generated(${target} ${name} ${folder} TARGETS ${kinds} UNITS ${name} TEXTS ${program}
+      COMMAND ${tool} ${program} --targets ${targets} --out ${folder} --name ${name}
         --depfile ${folder}/${name}.d -- ${flags}
       DEPFILE ${folder}/${name}.d DEPENDS ${program} ${tool} COMMENT "Extracting the kernels of ${stem}")
     get_target_property(type ${target} TYPE)

@@ -54,7 +54,7 @@ const Image& PickImage(const std::vector<Image>& images, int major, int minor, c
     if (RunsOn(image, major, minor) && (best == nullptr || rank(*best) < rank(image))) best = &image;
   }
   Require(best != nullptr, "kernel '", kernel, "' has no image for a GPU of compute capability ", major, ".", minor, ": there ",
-          images.empty() ? "is none" : "is " + there, "; build it with --arch ", Architecture{major, minor, 0}.Name(), " as well");
+          images.empty() ? "is none" : "is " + there, "; compile it for ", Architecture{major, minor, 0}.Name(), " as well");
   return *best;
 }
 

@@ -36,7 +36,7 @@ struct Image {
 /// Does an image run on a device of compute capability `major`.`minor`?
 bool RunsOn(const Image& image, int major, int minor);
 /// The best image for a device: machine code before PTX, then the latest architecture. Throws umbra::Error that says
-/// what there is and which --arch to add, naming the kernel.
+/// what there is and which architecture to add, naming the kernel.
 const Image& PickImage(const std::vector<Image>& images, int major, int minor, const std::string& kernel);
 
 /// Several images as one run of bytes, for files, object code and the disk cache.

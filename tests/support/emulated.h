@@ -107,7 +107,9 @@ class Library {
 /// A graph on given operands: its kernels are put into a library now and run later.
 class Call {
  public:
-  Call(Library* library, const graph::Graph& graph, const runtime::Arguments& arguments, const runtime::CudaLimits& limits = {})
+  /// `general`: in the variants that stand for others ahead of time.
+  Call(Library* library, const graph::Graph& graph, const runtime::Arguments& arguments, const runtime::CudaLimits& limits = {},
+       bool general = false)
       : library_(*library), plan_(Lower(graph)), arguments_(arguments) {
     runtime::Program face;
     face.buffers = plan_.buffers;
@@ -135,6 +137,11 @@ class Call {
         continue;
       }
       launches_.push_back(runtime::PlanCudaLaunch(kernel->signature, codegen::ScheduleForCuda(plan_, *kernel), buffers_, symbols, limits));
+      runtime::CudaVariant& variant = launches_.back().variant;
+      const auto known = codegen::CudaVariants(kernel->signature, codegen::ScheduleForCuda(plan_, *kernel));
+      EXPECT_TRUE(std::find(known.begin(), known.end(), variant) != known.end() ||
+                  std::find(known.begin(), known.end(), variant.General()) != known.end()) << "variant " << variant.index();
+      if (general) variant = variant.General();
       kernels_.push_back(library->Add(codegen::GenerateCuda(plan_, *kernel, launches_.back().variant)));
     }
   }

@@ -20,6 +20,9 @@ class Calls {
     index_t padding = 0;
   };
 
+  /// `general`: in the variants that stand for others ahead of time.
+  explicit Calls(bool general = false) : general_(general) {}
+
   /// `text` on operands of these shapes, in the order of the graph's inputs.
   void Add(const std::string& text, const std::vector<Shape>& inputs, double tolerance = 1e-5, runtime::CudaLimits limits = {}) {
     Add(graph::ParseText(text)[0], inputs, tolerance, limits);
@@ -62,7 +65,7 @@ class Calls {
       own.inputs[0] = own.outputs[0];
       one->in_place = true;
     }
-    one->call = std::make_unique<emulated::Call>(&library_, *graph, own, limits);
+    one->call = std::make_unique<emulated::Call>(&library_, *graph, own, limits, general_);
     calls_.push_back(std::move(one));
   }
 
@@ -122,7 +125,7 @@ class Calls {
       }
   }
 
-  bool in_place_ = false;
+  bool in_place_ = false, general_ = false;
   std::mt19937 random_{20261121};
   emulated::Library library_;
   std::vector<std::unique_ptr<One>> calls_;
@@ -189,6 +192,25 @@ TEST(CudaEmulated, Transposes) {
 }
 
 // The emulator finds what goes wrong on a GPU: a barrier left out, threads that wait for different things.
+// What ahead of time stands for variants that are not compiled gives what they give.
+TEST(CudaEmulated, GeneralVariants) {
+  Calls calls(true);
+  const std::string gelu = "kernel bias_gelu(x: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) { y = gelu(x + broadcast<1>(bias)) }";
+  const std::string turned = "kernel turned(a: f32[p, q]) -> (y: f32[q, p]) { y = a.T * 2 }";
+  const std::string softmax =
+      "kernel softmax(x: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n"
+      "  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}";
+  const std::string sums = "kernel sums(x: f32[n, m]) -> (s: f32[n], t: f32[m]) {\n  s = reduce_with_axis<sum>(x, 1)\n  t = reduce_with_axis<sum>(x, 0)\n}";
+  for (const index_t padding : {0, 1}) {
+    for (const index_t m : {7, 64}) calls.Add(gelu, {{{33, m}, padding}, {{m}}});
+    calls.Add(turned, {{{70, 33}, padding}});
+    for (const index_t m : {64, 1100}) calls.Add(softmax, {{{9, m}, padding}});
+    for (const index_t m : {3, 40, 20000}) calls.Add(sums, {{{m, 40}, padding}}, 1e-3), calls.Add(sums, {{{3, m}, padding}}, 1e-3);
+  }
+  calls.Add(softmax, {{{700, 1100}}}, 1e-5, {4096});
+  calls.Run();
+}
+
 TEST(CudaEmulator, SeesMissingBarriers) {
   const plan::Plan plan = Lower(*graph::ParseText("kernel k(a: f32[p, q]) -> (y: f32[q, p]) {\n  y = a.T * 2\n}")[0]);
   const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);

@@ -142,7 +142,7 @@ TEST_F(CudaKernel, FailuresNameTheKernel) {
   const Numbers x({1});
   const ScaleArguments args{x.data, 1, 2.0};
   const auto launch = [&](const Kernel& kernel, const LaunchShape& shape = {}) { kernel.Launch(shape, &args, sizeof args, nullptr); };
-  EXPECT_SAYS("kernel 'scale' has no image for a GPU of compute capability 9.0: there is sm_80, sm_100 (PTX); build it with --arch sm_90 as well",
+  EXPECT_SAYS("kernel 'scale' has no image for a GPU of compute capability 9.0: there is sm_80, sm_100 (PTX); compile it for sm_90 as well",
               launch(Kernel("scale", {Cubin("sm_80"), Ptx("sm_100")})));
   EXPECT_SAYS("there is none", launch(Kernel("scale", {})));
   EXPECT_SAYS("loading kernel 'scale' (sm_90, PTX) to GPU 0:\nptxas: line 7: no such instruction: cuModuleLoadDataEx gives CUDA_ERROR_INVALID_PTX",

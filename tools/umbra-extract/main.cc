@@ -38,7 +38,7 @@ int Run(int argc, char** argv) {
   app.add_option("-o,--output", output, "File for what is shown; standard output if absent");
   CLI::Option* folder = app.add_option("--out", out, "Folder for the sources of a library that takes the place of the functions");
   app.add_option("--name", name, "Name of the library")->needs(folder);
-  app.add_option("--targets", targets, "Its instruction sets, with commas: plain, sse2, avx2, avx512")->needs(folder)->capture_default_str();
+  app.add_option("--targets", targets, "Its instruction sets, with commas: plain, sse2, avx2, avx512; cuda:sm_80,sm_90 for GPUs")->needs(folder)->capture_default_str();
   app.add_option("--depfile", depfile, "Makefile rule that says what its sources depend on")->needs(folder);
   app.add_flag("--strict", options.strict, "What cannot be lowered is an error");
   app.set_version_flag("--version", UMBRA_VERSION);

@@ -74,7 +74,7 @@ struct AotOptions : Parameter<AotOptions> {
 
   UMBRA_DECLARE_PARAMETER(AotOptions) {
     UMBRA_DECLARE_FIELD(files).describe(".umb files; the kernels of all are one library");
-    UMBRA_DECLARE_FIELD(targets).set_default("sse2,avx2,avx512").describe("Instruction sets, with commas between: plain, sse2, avx2, avx512");
+    UMBRA_DECLARE_FIELD(targets).set_default("sse2,avx2,avx512").describe("Instruction sets, with commas between: plain, sse2, avx2, avx512; cuda:sm_80,sm_90 for GPUs");
     UMBRA_DECLARE_FIELD(out).set_default(".").describe("Folder of the generated files; it is made if it is missing");
     UMBRA_DECLARE_FIELD(name).set_default("kernels").describe("Name of the library: prefix of its C functions, namespace of its C++ functions");
     UMBRA_DECLARE_FIELD(depfile).set_default("").describe("File to write for Make and Ninja: what the generated files depend on");
