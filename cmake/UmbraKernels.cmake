@@ -173,6 +173,10 @@ function(umbra_add_kernels target)
       "install the package umbra-tools, set UMBRA_EXTRACT_TOOL to its path on the machine that builds, or turn "
       "UMBRA_KERNELS off to evaluate ${programs} eagerly")
   endif()
+  if(cuda IN_LIST kinds)
+    # Expressions of a GPU's tensors have no eager evaluation: without generated code they are errors when they are met.
+    set_property(SOURCE ${programs} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_DEFINITIONS UMBRA_KERNELS_AHEAD_OF_TIME)
+  endif()
   # The flags that the compiler gets for the target's sources.
   separate_arguments(flags NATIVE_COMMAND "${CMAKE_CXX_FLAGS}")
   set(includes "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")

@@ -556,6 +556,7 @@ struct JitCall {
 /// Assignments to a GPU's tensors are compiled.
 template <>
 struct expr::Generated<gpu> {
+  static constexpr bool kMayLack = false;
   template <typename Saver, int dim, typename DType, typename E>
   static void Assign(const Tensor<gpu, dim, DType>& dst, const E& exp) {
     umbra::detail::JitAssign<Saver>(dst, exp);

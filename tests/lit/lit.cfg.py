@@ -1,4 +1,6 @@
 import os
+import re
+import subprocess
 
 import lit.formats
 
@@ -20,4 +22,7 @@ config.substitutions.append(("%digits", config.digits))
 config.substitutions.append(("%on_gpu", "env UMBRA_CUDA_DRIVER=" + config.cuda_stand_in + " UMBRA_CUBLASLT=" + config.cublas_stand_in +
                              " UMBRA_NVRTC=" + config.nvrtc_stand_in + " STAND_IN_DEFERS=1"))
 config.substitutions.append(("%cuda_stand_in", config.cuda_stand_in))
+config.substitutions.append(("%nvfatbin_stand_in", config.nvfatbin_stand_in))
+if re.search(r"^nvrtc +missing", subprocess.run([config.umbra, "doctor"], capture_output=True, text=True).stdout, re.M) is None:
+    config.available_features.add("nvrtc")
 config.substitutions.append(("%FileCheck", config.filecheck))
