@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "umbra/generated.h"
 #include "umbra/plan.h"
 
 namespace umbra::expr {
@@ -199,26 +200,6 @@ inline void MapPacketPlan(Tensor<cpu, dim, DType> dst, const PacketPlan<E, DType
   }
 }
 
-/// How expressions of a GPU's tensors are evaluated: by generated kernels, once umbra/jit.h is included.
-template <typename Device>
-struct Generated {
-#ifdef UMBRA_KERNELS_AHEAD_OF_TIME
-  // The file's marked functions are generated; what of it is not does without a compiler, unless the program has one.
-  static constexpr bool kMayLack = true;
-  /// `dst Saver= exp`, in the stream of `dst`; null where nothing generates it.
-  template <typename Saver, int dim, typename DType, typename E>
-  __attribute__((weak)) static void Assign(const Tensor<Device, dim, DType>&, const E&);
-#else
-  static constexpr bool kMayLack = false;
-  /// `dst Saver= exp`, in the stream of `dst`.
-  template <typename Saver, int dim, typename DType, typename E>
-  static void Assign(const Tensor<Device, dim, DType>&, const E&) {
-    static_assert(sizeof(E) == 0, "umbra: expressions of a GPU's tensors are computed by generated kernels: include umbra/jit.h "
-                                  "before this assignment and link umbra_compiler, or copy the tensors to the CPU");
-  }
-#endif
-};
-
 /// dst Saver= exp, element by element or packet by packet. Throws umbra::Error if the shapes do not fit.
 template <typename Saver, int dim, typename DType, typename E, int etype>
 inline void MapOnCpu(Tensor<cpu, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
@@ -243,12 +224,7 @@ template <typename Saver, typename Device, int dim, typename DType, typename E, 
 inline void MapExp(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
   detail::RequireMap<Device, dim, DType, E>();
   if constexpr (!Device::kDevCPU) {
-    if constexpr (Generated<Device>::kMayLack) {
-      auto* volatile assign = &Generated<Device>::template Assign<Saver, dim, DType, E>;  // g++ takes for granted that it is there
-      Require(assign != nullptr, "an expression of a GPU's tensors was not compiled ahead of time, as its function is not marked "
-              "UMBRA_KERNEL, or stays eager for what umbra-extract says of it");
-    }
-    Generated<Device>::template Assign<Saver>(*dst, exp.self());
+    AssignGenerated<Saver>(*dst, exp.self());
   } else {
     MapOnCpu<Saver>(dst, exp);
   }

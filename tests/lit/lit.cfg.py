@@ -1,5 +1,6 @@
 import os
 import re
+import shutil
 import subprocess
 
 import lit.formats
@@ -25,4 +26,8 @@ config.substitutions.append(("%cuda_stand_in", config.cuda_stand_in))
 config.substitutions.append(("%nvfatbin_stand_in", config.nvfatbin_stand_in))
 if re.search(r"^nvrtc +missing", subprocess.run([config.umbra, "doctor"], capture_output=True, text=True).stdout, re.M) is None:
     config.available_features.add("nvrtc")
+nvcc = shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
+if nvcc:
+    config.available_features.add("nvcc")
+    config.substitutions.append(("%nvcc", nvcc))
 config.substitutions.append(("%FileCheck", config.filecheck))

@@ -7,9 +7,9 @@
 int main(void) {
   float x[2][3] = {{1, 2, 3}, {4, 5, 6}}, bias[3] = {0, 0, 0}, y[2][3];
   const int64_t matrix[] = {2, 3}, vector[] = {3};
-  const umbra_tensor tx = {x, matrix, NULL, 2, UMBRA_DTYPE_f32};
-  const umbra_tensor tb = {bias, vector, NULL, 1, UMBRA_DTYPE_f32};
-  umbra_tensor ty = {y, matrix, NULL, 2, UMBRA_DTYPE_f32};
+  const umbra_tensor tx = {.data = x, .shape = matrix, .rank = 2, .dtype = UMBRA_DTYPE_f32};
+  const umbra_tensor tb = {.data = bias, .shape = vector, .rank = 1, .dtype = UMBRA_DTYPE_f32};
+  umbra_tensor ty = {.data = y, .shape = matrix, .rank = 2, .dtype = UMBRA_DTYPE_f32};
   for (const umbra_kernel_desc* kernel = nn_kernels; kernel->name != NULL; ++kernel)
     printf("%s %s%s: %d targets\n", kernel->origin, kernel->name, kernel->signature, kernel->num_targets);
   if (nn_bias_swish(&tx, &tb, 0, &ty) != UMBRA_OK) return 1;

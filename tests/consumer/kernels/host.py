@@ -7,7 +7,8 @@ import numpy as np
 
 class Tensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("stride", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_int), ("dtype", ctypes.c_int)]
+                ("stride", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_int), ("dtype", ctypes.c_int),
+                ("device", ctypes.c_int), ("stream", ctypes.c_void_p)]
 
 
 DTYPES = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}
