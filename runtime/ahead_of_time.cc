@@ -160,7 +160,7 @@ CudaCallSite& SiteOnGpu(const umbra_kernel_desc& kernel) {
   const std::lock_guard lock(g_mutex);
   std::atomic<CudaCallSite*>& site = StateOf(kernel).on_gpu;
   if (site.load() == nullptr)
-    site.store(new CudaCallSite(ProgramOnGpu(ProgramFromText(kernel.program), kernel)), std::memory_order_release);
+    site.store(new CudaCallSite(ProgramOnGpu(kernel)), std::memory_order_release);
   return *site.load();
 }
 

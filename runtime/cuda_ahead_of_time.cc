@@ -46,7 +46,8 @@ class Codes {
 
 }  // namespace
 
-std::shared_ptr<const Program> ProgramOnGpu(Program program, const umbra_kernel_desc& kernel) {
+std::shared_ptr<const Program> ProgramOnGpu(const umbra_kernel_desc& kernel) {
+  Program program = ProgramFromText(kernel.gpu->program);
   const std::vector<CudaSchedule> schedules = SchedulesFromText(kernel.gpu->schedules);
   program.on_gpu = true;
   std::size_t step = 0;

@@ -9,8 +9,8 @@
 
 namespace umbra::runtime {
 
-/// `program` of `kernel`, with the code that kernel.gpu has for it. Throws umbra::Error if that is damaged.
-std::shared_ptr<const Program> ProgramOnGpu(Program program, const umbra_kernel_desc& kernel);
+/// The program of a kernel that has code for GPUs, with that code. Throws umbra::Error if it is damaged.
+std::shared_ptr<const Program> ProgramOnGpu(const umbra_kernel_desc& kernel);
 
 }  // namespace umbra::runtime
 

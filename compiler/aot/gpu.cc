@@ -7,6 +7,7 @@
 #include "compiler/aot/interface.h"
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/codegen/writer.h"
+#include "compiler/driver/lower.h"
 #include "compiler/driver/nvrtc.h"
 #include "runtime/side_by_side.h"
 
@@ -66,19 +67,18 @@ std::string CodesText(const Library& library, const std::string& unit, std::vect
   for (Entry& entry : *entries) {
     if (entry.kernel->unit != unit || !entry.kernel->on_gpu) continue;
     entry.first_code = static_cast<int>(codes.size());
-    std::vector<runtime::CudaSchedule> schedules;
-    for (const auto& any : entry.plan.steps) {
+    entry.gpu_plan = Lower(*entry.kernel->graph, true);
+    for (const auto& any : entry.gpu_plan.steps) {
       const auto* kernel = std::get_if<plan::Kernel>(&any);
       if (kernel == nullptr) continue;
-      schedules.push_back(codegen::ScheduleForCuda(entry.plan, *kernel));
-      for (const runtime::CudaVariant& variant : codegen::CudaVariants(kernel->signature, schedules.back())) {
-        const codegen::CudaSource source = codegen::GenerateCuda(entry.plan, *kernel, variant);
-        codes.push_back({static_cast<int>(schedules.size()) - 1, variant.index(), source.function,
+      entry.schedules.push_back(codegen::ScheduleForCuda(entry.gpu_plan, *kernel));
+      for (const runtime::CudaVariant& variant : codegen::CudaVariants(kernel->signature, entry.schedules.back())) {
+        const codegen::CudaSource source = codegen::GenerateCuda(entry.gpu_plan, *kernel, variant);
+        codes.push_back({static_cast<int>(entry.schedules.size()) - 1, variant.index(), source.function,
                          texts.Add(source.Text(), source.function)});
       }
     }
     entry.num_codes = static_cast<int>(codes.size()) - entry.first_code;
-    entry.schedules = std::move(schedules);
   }
   const std::vector<std::string> images = texts.Compile(library.targets.gpu);
   codegen::Writer out;

@@ -33,9 +33,10 @@ struct Entry {
   int index = 0;                      ///< in the library
   /// First function of the kernel in its unit's table: UMBRA_VARIANTS a step.
   int first_function = 0;
-  /// The kernel's part of its unit's table of images, and how its steps are launched on a GPU.
-  int first_code = 0, num_codes = 0;
+  /// On a GPU: the plan, how its steps are launched, and the kernel's part of its unit's table of images.
+  plan::Plan gpu_plan;
   std::vector<runtime::CudaSchedule> schedules;
+  int first_code = 0, num_codes = 0;
 };
 
 /// Plans `kernel`.
@@ -55,7 +56,7 @@ std::string TableName(const Library& library, const std::string& unit, std::stri
 std::string KernelsText(const Library& library, const std::string& unit, codegen::Target target,
                         const std::string& file, std::vector<Entry>* entries);
 
-/// The same for GPUs: compiles the kernels; sets first_code, num_codes and schedules.
+/// The same for GPUs: compiles the kernels; sets what entries have of GPUs.
 std::string CodesText(const Library& library, const std::string& unit, std::vector<Entry>* entries);
 
 /// `text` of the file `name` with #line directives, so that a debugger and a profiler find each function of

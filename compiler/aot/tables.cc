@@ -102,15 +102,17 @@ std::string Constants(const Library& library, const Entry& entry, codegen::Write
   const std::string operand_table = Array("umbra_operand_desc", name + "_operands", operands, out);
   const std::string scalar_table = Array("umbra_scalar_desc", name + "_scalars", scalars, out);
   const std::string target_table = Array("umbra_target_desc", name + "_targets", targets, out);
+  const std::string program = runtime::ProgramToText(plan::ToProgram(entry.plan));
   out->Line("const char {}_program[] =", name);
-  out->Line("    {};", Quoted(runtime::ProgramToText(plan::ToProgram(entry.plan)), "    "));
+  out->Line("    {};", Quoted(program, "    "));
   out->Line("void* {}_state;", name);
   std::string gpu = "nullptr";
   if (ForGpu(library, *entry.kernel)) {
     std::vector<std::string> architectures;
     for (const cuda::Architecture& architecture : library.targets.gpu) architectures.push_back(architecture.Name());
-    out->Line("const umbra_gpu_desc {}_gpu = {{\"{}\",\n    {}, {} + {}, {}}};", name, fmt::join(architectures, ", "),
-              Quoted(runtime::SchedulesToText(entry.schedules), "    "), TableName(library, entry.kernel->unit, kGpuTarget),
+    const std::string on_gpu = runtime::ProgramToText(plan::ToProgram(entry.gpu_plan));
+    out->Line("const umbra_gpu_desc {}_gpu = {{\"{}\",\n    {},\n    {}, {} + {}, {}}};", name, fmt::join(architectures, ", "),
+              on_gpu == program ? name + "_program" : Quoted(on_gpu, "    "), Quoted(runtime::SchedulesToText(entry.schedules), "    "), TableName(library, entry.kernel->unit, kGpuTarget),
               entry.first_code, entry.num_codes);
     gpu = fmt::format("&{}_gpu", name);
   }

@@ -71,7 +71,8 @@ typedef struct umbra_gpu_code {
 /** How GPUs run a kernel. */
 typedef struct umbra_gpu_desc {
   const char* architectures; /**< machine code is for these, and PTX of the last for later ones: "sm_80, sm_90" */
-  const char* schedules;     /**< how it is launched, for the runtime */
+  const char* program;       /**< how it is computed there, for the runtime */
+  const char* schedules;     /**< how its steps are launched, for the runtime */
   const umbra_gpu_code* codes;
   int num_codes;
 } umbra_gpu_desc;

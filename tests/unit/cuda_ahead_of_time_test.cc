@@ -45,8 +45,8 @@ class ScaleKernel {
     schedules_ = runtime::SchedulesToText({schedule});
     for (const runtime::CudaVariant& variant : codegen::CudaVariants(kernel.signature, schedule))
       codes_.push_back({0, variant.index(), "scale", images_.data(), images_.size()});
-    gpu_ = {"", schedules_.c_str(), codes_.data(), static_cast<int>(codes_.size())};
-    desc = {"scale", "", "test:1", 1, 1, 1, num_targets, kOperands, kScalars, nullptr, program_.c_str(), &state_, &gpu_};
+    gpu_ = {"", program_.c_str(), schedules_.c_str(), codes_.data(), static_cast<int>(codes_.size())};
+    desc = {"scale", "", "test:1", 1, 1, 1, num_targets, kOperands, kScalars, nullptr, "", &state_, &gpu_};
   }
   ScaleKernel(const ScaleKernel&) = delete;
 
