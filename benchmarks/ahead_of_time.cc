@@ -61,7 +61,7 @@ struct Operands {
       words.push_back(umbra::runtime::Layout::Kind(static_cast<int>(t.shape.size()), t.dtype));
       words.insert(words.end(), t.shape.begin(), t.shape.end());
       words.insert(words.end(), t.stride.begin(), t.stride.end());
-      plain.push_back({t.data, reinterpret_cast<const std::int64_t*>(t.shape.data()), nullptr, static_cast<int>(t.shape.size()), static_cast<int>(t.dtype)});
+      plain.push_back({t.data, reinterpret_cast<const std::int64_t*>(t.shape.data()), nullptr, static_cast<int>(t.shape.size()), static_cast<int>(t.dtype), 0, nullptr});
     }
     for (const umbra_tensor& t : plain) pointers.push_back(&t);
   }

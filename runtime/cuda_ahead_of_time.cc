@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string>
 
-#include "runtime/cuda/program.h"
+#include "runtime/cuda_kernel.h"
 #include "runtime/program_text.h"
 #include "umbra/error.h"
 

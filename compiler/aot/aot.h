@@ -17,7 +17,7 @@
 
 #include "compiler/codegen/source.h"
 #include "compiler/graph/graph.h"
-#include "runtime/cuda/image.h"
+#include "runtime/cuda_image.h"
 
 namespace umbra::aot {
 

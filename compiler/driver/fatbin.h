@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/image.h"
+#include "runtime/cuda_image.h"
 
 namespace umbra {
 

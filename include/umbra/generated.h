@@ -18,11 +18,13 @@ namespace umbra::expr {
 template <typename Device>
 struct Generated {
 #ifdef UMBRA_KERNELS_AHEAD_OF_TIME
-  static constexpr bool kMayLack = true;
+  static constexpr bool kMayLack = true;  ///< may Assign be null?
+  /// `dst Saver= exp`, in the stream of `dst`; null where nothing generates it.
   template <typename Saver, int dim, typename DType, typename E>
-  __attribute__((weak)) static void Assign(const Tensor<Device, dim, DType>&, const E&);
+  static void Assign(const Tensor<Device, dim, DType>&, const E&) __attribute__((weak));
 #else
-  static constexpr bool kMayLack = false;
+  static constexpr bool kMayLack = false;  ///< may Assign be null?
+  /// `dst Saver= exp`, in the stream of `dst`.
   template <typename Saver, int dim, typename DType, typename E>
   static void Assign(const Tensor<Device, dim, DType>&, const E&) {
     static_assert(sizeof(E) == 0, "umbra: expressions of a GPU's tensors are computed by generated kernels: include umbra/jit.h "

@@ -111,7 +111,7 @@ struct KernelSignature {
   /// empty. Such a launch has further numbers after `numbers`: the phase, the number of blocks of a row and,
   /// for each of CutAxes(), the length of a block.
   std::vector<DType> partials;
-  int phases = 1;
+  int phases = 1;  ///< of the kernel
   /// Estimated cost of one point of the domain, in units of one addition.
   double cost = 1;
   /// For each (store operand, load operand): may both be the very same memory?

@@ -63,7 +63,7 @@ struct IndexSource<Map, std::enable_if_t<(Map::kIndexSource >= 0)>> {
 /// May number k that a map takes be known at the call only?
 template <typename Map, typename = void>
 struct OpenParams {
-  static constexpr bool Has(int) { return false; }
+  static constexpr bool Has(int) { return false; }  ///< number k
 };
 template <typename Map>
 struct OpenParams<Map, std::void_t<decltype(Map::Open(0))>> {

@@ -1,0 +1,378 @@
+// What expressions are to the compiler: the operands and the structure of a call, and the graph that is built of them.
+#ifndef UMBRA_BRIDGE_H_
+#define UMBRA_BRIDGE_H_
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "umbra/call_site.h"
+#include "umbra/graph.h"
+#include "umbra/random.h"
+#include "umbra/tensor.h"
+
+namespace umbra::detail {
+
+/// What one call passes: operands and scalars in the order of a walk over the expression, and the
+/// parts of the structure that its type does not tell (axes, scales).
+struct Gathered {
+  static constexpr int kMax = 64;
+  static constexpr std::size_t kMaxLayout = 512;
+  void* data[kMax];
+  index_t layout[kMaxLayout];  ///< see runtime::Layout
+  umbra_scalar scalars[kMax];
+  std::int64_t structure[kMax];
+  int num_operands = 0, num_scalars = 0, num_structure = 0;
+  std::size_t num_layout = 0;
+
+  template <typename Device, int dim, typename DType>
+  [[gnu::always_inline]] void Add(const Tensor<Device, dim, DType>& t) {
+    Settle(t.stream_);
+    index_t* const stride = AddOperand(const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_);
+    stride[dim - 1] = 1;
+    if constexpr (dim > 1) stride[dim - 2] = t.stride_;
+    for (int d = dim - 3; d >= 0; --d) stride[d] = stride[d + 1] * t.shape_[d + 1];
+  }
+  /// An operand that stands for its shape only: nobody reads its elements.
+  template <typename DType, int dim>
+  void AddShape(const Shape<dim>& shape) {
+    static DType element{};
+    std::fill_n(AddOperand(&element, shape), dim, index_t{0});
+  }
+  template <typename DType>
+  [[gnu::always_inline]] void AddScalar(ComputeOf<DType> number) {
+    if (num_scalars == kMax) TooMany("numbers");
+    umbra_scalar& s = scalars[num_scalars++];
+    constexpr auto kType = DTypeOf<ComputeOf<DType>>::value;
+    if constexpr (kType == umbra::DType::kFloat32) s.f32 = number;
+    else if constexpr (kType == umbra::DType::kFloat64) s.f64 = number;
+    else if constexpr (kType == umbra::DType::kInt64) s.i64 = number;
+    else s.i32 = number;
+  }
+  void AddStructure(std::int64_t value) {
+    if (num_structure == kMax) TooMany("axes");
+    structure[num_structure++] = value;
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] static void TooMany(const char* what) {
+    throw Error("an expression of more than " + std::to_string(kMax) + " " + what + ": split it");
+  }
+  /// Operands that are the very same tensor become one; then `structure` says of each which it is.
+  [[gnu::always_inline]] void Deduplicate() {
+    bool distinct = true;
+    for (int k = 1; k < num_operands; ++k)
+      for (int other = 0; other < k; ++other) distinct = distinct && data[other] != data[k];
+    if (!distinct) JoinSame();
+  }
+  [[gnu::noinline]] void JoinSame() {
+    int kept = 0;
+    std::size_t begin = 0, end = 0;     // of the layout of operand k, and of those kept
+    std::size_t layout_of[kMax];        // of those kept
+    for (int k = 0; k < num_operands; ++k) {
+      const std::size_t size = runtime::Layout::SizeOf(runtime::Layout::RankOf(layout[begin]));
+      int same = 0;
+      while (same < kept && (data[same] != data[k] || !std::equal(layout + begin, layout + begin + size, layout + layout_of[same])))
+        ++same;
+      if (same == kept) {
+        std::copy(layout + begin, layout + begin + size, layout + end);
+        data[kept] = data[k];
+        layout_of[kept++] = end;
+        end += size;
+      }
+      begin += size;
+      AddStructure(same);
+    }
+    num_operands = kept;
+    num_layout = end;
+  }
+
+ private:
+  // Returns the place of its strides.
+  template <int dim, typename DType>
+  [[gnu::always_inline]] index_t* AddOperand(DType* memory, const Shape<dim>& shape) {
+    constexpr std::size_t kSize = runtime::Layout::SizeOf(dim);
+    if (num_operands == kMax || num_layout + kSize > kMaxLayout) TooMany("tensors");
+    index_t* const extent = layout + num_layout + 1;
+    extent[-1] = runtime::Layout::Kind(dim, DTypeOf<DType>::value);
+    for (int d = 0; d < dim; ++d) extent[d] = shape[d];
+    num_layout += kSize;
+    data[num_operands++] = memory;
+    return extent + dim;
+  }
+};
+
+// Expressions compute with bool as with a number, 0 or 1.
+template <typename DType>
+inline graph::Value AsNumber(const graph::Value& value) {
+  if constexpr (std::is_same_v<DType, bool>) return graph::Cast(value, umbra::DType::kInt32);
+  else return value;
+}
+
+/// Builds the graph of an expression; `operand_of` maps the tensors of the walk to inputs.
+struct GraphWalk {
+  graph::Builder* builder;
+  const std::int64_t* structure;  ///< axes and scales in the order of the walk
+  std::vector<std::int64_t> operand_of;
+  std::vector<graph::Value> inputs;
+  int next_operand = 0, next_scalar = 0;
+
+  template <typename DType>
+  graph::Value Input(int dim) {
+    const auto index = static_cast<std::size_t>(operand_of[static_cast<std::size_t>(next_operand++)]);
+    if (index == inputs.size())
+      inputs.push_back(builder->Input("a" + std::to_string(index), DTypeOf<DType>::value,
+                                      PartialShape::dynamic(dim)));
+    return AsNumber<DType>(inputs[index]);
+  }
+  template <typename DType>
+  graph::Value Scalar() {
+    return builder->Scalar("s" + std::to_string(next_scalar++), DTypeOf<ComputeOf<DType>>::value);
+  }
+};
+
+template <typename OP, typename = void>
+struct HasText : std::false_type {};
+template <typename OP>
+struct HasText<OP, std::void_t<decltype(OP::kText)>> : std::true_type {};
+template <typename OP, typename = void>
+struct HasName : std::false_type {};
+template <typename OP>
+struct HasName<OP, std::void_t<decltype(OP::kName)>> : std::true_type {};
+
+template <typename OP>
+inline graph::Value ApplyOp(const std::vector<graph::Value>& operands) {
+  static_assert(HasName<OP>::value, "umbra: this operator has no text to generate code from: define "
+                                    "it with UMBRA_OP(name, (args), expression)");
+  if constexpr (HasText<OP>::value)
+    return graph::ApplyNumericText(OP::kName, OP::kArgs, OP::kText, operands);
+  else
+    return graph::ApplyNumeric(OP::kName, operands);
+}
+
+/// Gather and Build walk an expression in the same order. kKnown: can the expression be compiled?
+template <typename E>
+struct Bridge {
+  static constexpr bool kKnown = false;
+  template <typename Any>
+  static void Gather(const Any&, Gathered*) {
+    static_assert(sizeof(Any) == 0, "umbra: this expression cannot be compiled: no Bridge for its type");
+  }
+};
+
+template <typename DType>
+struct Bridge<expr::ScalarExp<DType>> {
+  static constexpr bool kKnown = true;
+  [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) { g->AddScalar<DType>(e.scalar_); }
+  static graph::Value Build(GraphWalk* w) { return w->Scalar<DType>(); }
+};
+template <typename Device, int dim, typename DType>
+struct Bridge<Tensor<Device, dim, DType>> {
+  static constexpr bool kKnown = true;
+  [[gnu::always_inline]] static void Gather(const Tensor<Device, dim, DType>& e, Gathered* g) { g->Add(e); }
+  static graph::Value Build(GraphWalk* w) { return w->Input<DType>(dim); }
+};
+// A tensor of random numbers: its shape comes as an operand of stride 0 whose elements nobody reads, its key, its first
+// counter and what the distribution has as numbers, so that no call compiles anew.
+template <typename Distribution, typename DType, int dim>
+struct Bridge<expr::RandomExp<Distribution, DType, dim>> {
+  static constexpr bool kKnown = true;
+  using E = expr::RandomExp<Distribution, DType, dim>;
+  static void Gather(const E& e, Gathered* g) {
+    g->AddShape<DType>(e.shape_);
+    g->AddScalar<std::int64_t>(static_cast<std::int64_t>(e.key_));
+    g->AddScalar<std::int64_t>(static_cast<std::int64_t>(e.first_));
+    Add(e.distribution_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    const graph::Value like = w->Input<DType>(dim), key = w->Scalar<std::int64_t>(), first = w->Scalar<std::int64_t>();
+    return Apply(static_cast<const Distribution*>(nullptr), graph::Draw(Distribution::kName, like, key, first), w);
+  }
+
+ private:
+  static void Add(const Uniform<DType>& d, Gathered* g) {
+    for (const DType number : {d.a, d.b, d.last}) g->AddScalar<DType>(number);
+  }
+  static graph::Value Apply(const Uniform<DType>*, const graph::Value& u, GraphWalk* w) {
+    const graph::Value a = w->Scalar<DType>(), b = w->Scalar<DType>(), last = w->Scalar<DType>();
+    return graph::Apply("minimum", {graph::Apply("maximum", {a * (1 - u) + b * u, a}), last});
+  }
+  static void Add(const Gaussian<DType>& d, Gathered* g) {
+    for (const DType number : {d.mu, d.sigma}) g->AddScalar<DType>(number);
+  }
+  static graph::Value Apply(const Gaussian<DType>*, const graph::Value& n, GraphWalk* w) {
+    const graph::Value mu = w->Scalar<DType>(), sigma = w->Scalar<DType>();
+    return mu + sigma * n;
+  }
+};
+template <typename Dst, typename Src, typename E, int etype>
+struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> {
+  static constexpr bool kKnown = Bridge<E>::kKnown;
+  [[gnu::always_inline]] static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gathered* g) { Bridge<E>::Gather(e.exp, g); }
+  static graph::Value Build(GraphWalk* w) {
+    return AsNumber<Dst>(graph::Cast(Bridge<E>::Build(w), DTypeOf<Dst>::value));
+  }
+};
+template <typename E, typename DType>
+struct Bridge<expr::TransposeExp<E, DType>> {
+  static constexpr bool kKnown = Bridge<E>::kKnown;
+  static void Gather(const expr::TransposeExp<E, DType>& e, Gathered* g) { Bridge<E>::Gather(e.exp, g); }
+  static graph::Value Build(GraphWalk* w) { return graph::Transpose(Bridge<E>::Build(w)); }
+};
+template <typename OP, typename TA, typename DType, int etype>
+struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> {
+  static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown;
+  [[gnu::always_inline]] static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gathered* g) { Bridge<TA>::Gather(e.src_, g); }
+  static graph::Value Build(GraphWalk* w) { return ApplyOp<OP>({Bridge<TA>::Build(w)}); }
+};
+template <typename OP, typename TA, typename TB, typename DType, int etype>
+struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> {
+  static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown && Bridge<TB>::kKnown;
+  [[gnu::always_inline]] static void Gather(const expr::BinaryMapExp<OP, TA, TB, DType, etype>& e, Gathered* g) {
+    Bridge<TA>::Gather(e.lhs_, g);
+    Bridge<TB>::Gather(e.rhs_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    const graph::Value lhs = Bridge<TA>::Build(w);
+    return ApplyOp<OP>({lhs, Bridge<TB>::Build(w)});
+  }
+};
+template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
+struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
+  static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown && Bridge<TB>::kKnown &&
+                                 Bridge<TC>::kKnown;
+  [[gnu::always_inline]] static void Gather(const expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>& e, Gathered* g) {
+    Bridge<TA>::Gather(e.item1_, g);
+    Bridge<TB>::Gather(e.item2_, g);
+    Bridge<TC>::Gather(e.item3_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    const graph::Value item1 = Bridge<TA>::Build(w), item2 = Bridge<TB>::Build(w);
+    return ApplyOp<OP>({item1, item2, Bridge<TC>::Build(w)});
+  }
+};
+template <typename TA, typename TB, bool lt, bool rt, typename DType>
+struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> {
+  static constexpr bool kKnown = Bridge<TA>::kKnown && Bridge<TB>::kKnown;
+  static void Gather(const expr::DotExp<TA, TB, lt, rt, DType>& e, Gathered* g) {
+    const auto scale = static_cast<double>(e.scale_);
+    std::int64_t bits;
+    std::memcpy(&bits, &scale, sizeof bits);
+    g->AddStructure(bits);
+    Bridge<TA>::Gather(e.lhs_, g);
+    Bridge<TB>::Gather(e.rhs_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    double scale;
+    std::memcpy(&scale, w->structure++, sizeof scale);
+    const graph::Value lhs = Bridge<TA>::Build(w);
+    return graph::Dot(lhs, Bridge<TB>::Build(w), lt, rt, scale);
+  }
+};
+template <typename Src, typename DType, int dimdst, int dimcast>
+struct Bridge<expr::Broadcast1DExp<Src, DType, dimdst, dimcast>> {
+  static constexpr bool kKnown = Bridge<Src>::kKnown;
+  [[gnu::always_inline]] static void Gather(const expr::Broadcast1DExp<Src, DType, dimdst, dimcast>& e, Gathered* g) {
+    Bridge<Src>::Gather(e.src_, g);
+  }
+  static graph::Value Build(GraphWalk* w) { return graph::Broadcast<dimcast>(Bridge<Src>::Build(w)); }
+};
+template <typename Src, typename DType, int dimdst>
+struct Bridge<expr::BroadcastScalarExp<Src, DType, dimdst>> {
+  static constexpr bool kKnown = Bridge<Src>::kKnown;
+  static void Gather(const expr::BroadcastScalarExp<Src, DType, dimdst>& e, Gathered* g) {
+    Bridge<Src>::Gather(e.src_, g);
+  }
+  // The product over the only element is that element, to the bit.
+  static graph::Value Build(GraphWalk* w) {
+    return graph::Reduce("product", Bridge<Src>::Build(w), {0}, false);
+  }
+};
+// The name of a map in umbra/index_maps.def.
+template <typename Map>
+struct IndexMapName;
+#define UMBRA_INDEX_MAP(name, form, doc) \
+  template <>                            \
+  struct IndexMapName<map::name> {       \
+    static constexpr bool kKnown = true; \
+    static std::string Text() { return #name; } \
+  };
+#define UMBRA_WINDOW_MAP(name, form, doc) \
+  template <typename R>                   \
+  struct IndexMapName<map::name<R>> {     \
+    static constexpr bool kKnown = HasName<R>::value; \
+    static std::string Text() { return #name "<" + std::string(R::kName) + ">"; } \
+  };
+#define UMBRA_WINDOW_GRADIENT(name, form, doc) UMBRA_WINDOW_MAP(name, form, doc)
+#include "umbra/index_maps.def"
+
+template <typename Map, typename DType, int dimdst, typename... Srcs>
+struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
+  static constexpr bool kKnown = (IndexMapName<Map>::kKnown && ... && Bridge<Srcs>::kKnown);
+  using E = expr::IndexMapExp<Map, DType, dimdst, Srcs...>;
+  static void Gather(const E& e, Gathered* g) {
+    g->AddStructure(e.num_params_);
+    for (int k = 0; k < e.num_params_; ++k) g->AddStructure(e.params_[static_cast<std::size_t>(k)]);
+    std::apply([&](const Srcs&... src) { (Bridge<Srcs>::Gather(src, g), ...); }, e.src_);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    std::vector<graph::Value> params;
+    for (index_t count = *w->structure++; count > 0; --count) params.emplace_back(static_cast<double>(*w->structure++));
+    std::vector<graph::Value> sources;
+    (sources.push_back(Bridge<Srcs>::Build(w)), ...);
+    if constexpr (sizeof...(Srcs) == 0)
+      return w->builder->IndexMap(IndexMapName<Map>::Text(), params, DTypeOf<DType>::value);
+    else
+      return graph::IndexMap(IndexMapName<Map>::Text(), sources, params);
+  }
+};
+
+template <typename Reducer, typename Src, typename DType, int dimsrc, int dimdst, bool keepdim>
+struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>> {
+  static constexpr bool kKnown = HasName<Reducer>::value && Bridge<Src>::kKnown;
+  using E = expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>;
+  static void Gather(const E& e, Gathered* g) {
+    g->AddStructure(e.axis_);
+    Bridge<Src>::Gather(e.src_, g);
+  }
+  static graph::Value Build(GraphWalk* w) {
+    const int axis = static_cast<int>(*w->structure++);
+    const graph::Value reduced = graph::Reduce(Reducer::kName, Bridge<Src>::Build(w), {axis}, keepdim || dimsrc == 1);
+    if constexpr (expr::detail::kGivesPosition<Reducer>)
+      return graph::Cast(reduced, DTypeOf<ComputeOf<DType>>::value);
+    else return reduced;
+  }
+};
+template <typename Src, typename DType, typename Reducer, int dimkeep>
+struct Bridge<expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>> {
+  static constexpr bool kKnown = HasName<Reducer>::value && Bridge<Src>::kKnown;
+  using E = expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>;
+  static void Gather(const E& e, Gathered* g) { Bridge<Src>::Gather(e.src_, g); }
+  static graph::Value Build(GraphWalk* w) {
+    std::vector<int> axes;
+    for (int d = 0; d < E::kSrcDim; ++d)
+      if (d != dimkeep) axes.push_back(d);
+    return graph::Reduce(Reducer::kName, Bridge<Src>::Build(w), axes);
+  }
+};
+
+/// The graph of `dst Saver exp`, with operands as gathered.
+template <typename Saver, typename DType, int dim, typename E>
+std::shared_ptr<const graph::Graph> BuildGraph(const Gathered& g, std::string name) {
+  graph::Builder builder(std::move(name));
+  GraphWalk walk{&builder, g.structure, {}, {}, 0, 0};
+  // The last entries of the structure say which operands are one, if some are.
+  int count = 0;
+  for (int k = g.num_structure; k > 0 && count < Gathered::kMax; --k, ++count)
+    if (g.structure[k - 1] == -1) break;
+  walk.operand_of.assign(g.structure + g.num_structure - count, g.structure + g.num_structure);
+  for (int k = 0; count == 0 && k < g.num_operands; ++k) walk.operand_of.push_back(k);
+  graph::Value value = Bridge<E>::Build(&walk);
+  if constexpr (!std::is_same_v<Saver, sv::saveto>)
+    value = ApplyOp<typename Saver::OPType>({walk.Input<DType>(dim), value});
+  builder.Output("dst", graph::Cast(value, DTypeOf<DType>::value), PartialShape::dynamic(dim));
+  return builder.Build();
+}
+
+}  // namespace umbra::detail
+
+#endif  // UMBRA_BRIDGE_H_
