@@ -1,4 +1,4 @@
-// Objects of the expression API as graph nodes, by class and operands, as umbra/jit.h has it; and the
+// Objects of the expression API as graph nodes, by class and operands, as umbra/bridge.h has it; and the
 // memory that they read and write.
 #include "compiler/graph/index_map.h"
 #include "compiler/graph/op.h"
