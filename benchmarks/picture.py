@@ -63,8 +63,8 @@ for tick in [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]:
         out += [f'<path d="M{at(tick):.1f} {TOP - 8} V{bottom}" stroke="{colour}" stroke-width="{width}"/>',
                 f'<text x="{at(tick):.1f}" y="{bottom + 15}" text-anchor="middle">{tick:g}</text>']
 out += [f'<text x="{at(1):.1f}" y="{TOP - 13}" text-anchor="middle" fill="#d55e00" font-weight="bold">Umbra</text>',
-        f'<text x="{LEFT + WIDTH / 2:.0f}" y="{bottom + 33}" text-anchor="middle">'
-        "time as a multiple of Umbra's generated kernel, one thread, calls of 1 us and more (right of the line: slower)</text>"]
+        f'<text x="{(LEFT + WIDTH + RIGHT) / 2:.0f}" y="{bottom + 33}" text-anchor="middle">'
+        "time as a multiple of Umbra's kernel: one thread, calls of 1 us and more; right of the line is slower</text>"]
 for row, workload in enumerate(order):
     y = TOP + ROW * row + ROW // 2
     out += [f'<path d="M{LEFT} {y} H{LEFT + WIDTH}" stroke="#eeeeee"/>',
