@@ -24,20 +24,12 @@ class Composer {
   explicit Composer(const Graph& source) : source_(source), result_(source.name()) {}
 
   Graph Run() {
-    result_.CopySymbols(source_);
     std::set<int> outputs;
     for (const Output& output : source_.outputs()) outputs.insert(output.node);
-    std::vector<int> made;
-    for (int id = 0; id < static_cast<int>(source_.nodes().size()); ++id) {
-      const Node& node = source_.node(id);
-      std::vector<int> inputs;
-      for (int input : node.inputs) inputs.push_back(made[static_cast<std::size_t>(input)]);
+    RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
       const bool composes = node.kind == Kind::kGather && outputs.count(node.inputs[0]) == 0 && IsCheap(inputs[0]);
-      made.push_back(composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs)));
-      result_.TakeNames(made.back(), source_, id);
-    }
-    for (const Output& output : source_.outputs())
-      result_.AddOutput(output.name, made[static_cast<std::size_t>(output.node)]);
+      return composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs));
+    }, &result_);
     return std::move(result_);
   }
 

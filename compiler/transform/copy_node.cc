@@ -33,4 +33,27 @@ int CopyNode(Graph* graph, const Node& node, std::vector<int> inputs) {
   throw InternalError("unknown kind of node");
 }
 
+void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result) {
+  result->CopySymbols(source);
+  const std::size_t count = source.nodes().size();
+  std::vector<bool> live(count);
+  for (const Output& output : source.outputs()) live[static_cast<std::size_t>(output.node)] = true;
+  for (std::size_t id = count; id-- > 0;) {
+    const Node& node = source.nodes()[id];
+    if (node.kind == Node::Kind::kInput || node.kind == Node::Kind::kScalar) live[id] = true;
+    if (!live[id]) continue;
+    for (const int input : node.inputs) live[static_cast<std::size_t>(input)] = true;
+  }
+  std::vector<int> made(count, -1);
+  for (std::size_t id = 0; id < count; ++id) {
+    if (!live[id]) continue;
+    const Node& node = source.nodes()[id];
+    std::vector<int> inputs;
+    for (const int input : node.inputs) inputs.push_back(made[static_cast<std::size_t>(input)]);
+    made[id] = rewrite(node, std::move(inputs));
+    result->TakeNames(made[id], source, static_cast<int>(id));
+  }
+  for (const Output& output : source.outputs()) result->AddOutput(output.name, made[static_cast<std::size_t>(output.node)]);
+}
+
 }  // namespace umbra::graph

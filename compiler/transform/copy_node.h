@@ -2,6 +2,7 @@
 #ifndef UMBRA_COMPILER_TRANSFORM_COPY_NODE_H_
 #define UMBRA_COMPILER_TRANSFORM_COPY_NODE_H_
 
+#include <functional>
 #include <vector>
 
 #include "compiler/graph/graph.h"
@@ -10,6 +11,12 @@ namespace umbra::graph {
 
 /// Adds `node` of another graph to `graph`, with its operands' numbers there.
 int CopyNode(Graph* graph, const Node& node, std::vector<int> inputs);
+
+/// What becomes of a node of the source, of these operands in the new graph: its number there.
+using Rewrite = std::function<int(const Node& node, std::vector<int> inputs)>;
+/// Fills `result`, which is new, with what `rewrite` makes of the nodes of `source` that an output needs, and of all of
+/// its operands, in order, under their names.
+void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result);
 
 }  // namespace umbra::graph
 

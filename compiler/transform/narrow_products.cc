@@ -20,18 +20,10 @@ class Narrower {
   }
 
   Graph Run() {
-    result_.CopySymbols(source_);
-    std::vector<int> made;
-    for (int id = 0; id < static_cast<int>(source_.nodes().size()); ++id) {
-      const Node& node = source_.node(id);
-      std::vector<int> inputs;
-      for (const int input : node.inputs) inputs.push_back(made[static_cast<std::size_t>(input)]);
+    RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
       const std::optional<int> narrow = Narrow(node, inputs);
-      made.push_back(narrow ? *narrow : CopyNode(&result_, node, std::move(inputs)));
-      const std::string_view label = source_.label(id);
-      if (!label.empty() && result_.label(made.back()).empty()) result_.SetLabel(made.back(), std::string(label));
-    }
-    for (const Output& output : source_.outputs()) result_.AddOutput(output.name, made[static_cast<std::size_t>(output.node)]);
+      return narrow ? *narrow : CopyNode(&result_, node, std::move(inputs));
+    }, &result_);
     return std::move(result_);
   }
 

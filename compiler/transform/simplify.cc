@@ -18,39 +18,12 @@ class Simplifier {
   explicit Simplifier(const Graph& source) : source_(source), result_(source.name()) {}
 
   Graph Run() {
-    result_.CopySymbols(source_);
-    MarkLive();
-    for (std::size_t id = 0; id < source_.nodes().size(); ++id)
-      if (live_[id]) made_[id] = Rewrite(static_cast<int>(id));
-    for (const Output& output : source_.outputs()) result_.AddOutput(output.name, Made(output.node));
+    RewriteNodes(source_, [this](const Node& node, std::vector<int> inputs) { return Make(node, std::move(inputs)); }, &result_);
     return std::move(result_);
   }
 
  private:
-  void MarkLive() {
-    live_.assign(source_.nodes().size(), false);
-    made_.assign(source_.nodes().size(), -1);
-    for (const Output& output : source_.outputs()) live_[static_cast<std::size_t>(output.node)] = true;
-    for (std::size_t id = source_.nodes().size(); id-- > 0;) {
-      const Node& node = source_.nodes()[id];
-      if (node.kind == Kind::kInput || node.kind == Kind::kScalar) live_[id] = true;
-      if (!live_[id]) continue;
-      for (int input : node.inputs) live_[static_cast<std::size_t>(input)] = true;
-    }
-  }
-
-  int Made(int id) const { return made_[static_cast<std::size_t>(id)]; }
-
-  int Rewrite(int id) {
-    const Node& node = source_.node(id);
-    const int made = Make(node);
-    result_.TakeNames(made, source_, id);
-    return made;
-  }
-
-  int Make(const Node& node) {
-    std::vector<int> inputs;
-    for (int input : node.inputs) inputs.push_back(Made(input));
+  int Make(const Node& node, std::vector<int> inputs) {
     switch (node.kind) {
       case Kind::kMap: return MakeMap(node, std::move(inputs));
       case Kind::kCast: return MakeCast(node, inputs[0]);
@@ -224,8 +197,6 @@ class Simplifier {
 
   const Graph& source_;
   Graph result_;
-  std::vector<bool> live_;
-  std::vector<int> made_;
 };
 
 }  // namespace
