@@ -12,14 +12,45 @@ namespace {
 // The file of this version that lies beside this library, or its bare name.
 std::string FileOf(const std::string& name) {
   const std::string file = name + ".so." UMBRA_SOVERSION;
-  Dl_info own;
-  if (dladdr(reinterpret_cast<void*>(&OpenOwnLibrary), &own) == 0 || own.dli_fname == nullptr) return file;
-  std::string beside = own.dli_fname;
-  beside.replace(beside.rfind('/') + 1, std::string::npos, file);
-  return access(beside.c_str(), F_OK) == 0 ? beside : file;
+  const std::string folder = FolderOf(reinterpret_cast<void*>(&OpenOwnLibrary)), beside = folder + file;
+  return !folder.empty() && access(beside.c_str(), F_OK) == 0 ? beside : file;
 }
 
 }  // namespace
+
+std::string FindFunctions(const std::string& name, std::initializer_list<LibraryFunction> functions) {
+  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return dlerror();
+  for (const LibraryFunction& function : functions) {
+    *function.pointer = dlsym(library, function.name);
+    if (*function.pointer == nullptr) return name + " has no " + function.name;
+  }
+  return "";
+}
+
+OpenedLibrary OpenWanted(const WantedLibrary& wanted, const std::string& chosen, const std::function<std::string(const std::string&)>& use) {
+  OpenedLibrary library;
+  if (!chosen.empty()) {
+    const std::string problem = use(chosen);
+    if (problem.empty()) library.name = chosen;
+    else library.problem = detail::Concat(wanted.variable, "=", chosen, " cannot be used: ", problem, wanted.remedy);
+    return library;
+  }
+  for (const char* name : wanted.names)
+    if (use(name).empty()) {
+      library.name = name;
+      return library;
+    }
+  library.problem = detail::Concat(wanted.absent, wanted.remedy);
+  return library;
+}
+
+std::string FolderOf(const void* code) {
+  Dl_info info;
+  if (dladdr(code, &info) == 0 || info.dli_fname == nullptr) return "";
+  const std::string path = info.dli_fname;
+  return path.substr(0, path.rfind('/') + 1);
+}
 
 OwnLibrary OpenOwnLibrary(const std::string& name, const std::string& chosen, const char* entry, const char* purpose,
                           const char* remedy) {

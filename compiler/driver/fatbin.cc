@@ -1,7 +1,5 @@
 #include "compiler/driver/fatbin.h"
 
-#include <dlfcn.h>
-
 #include "runtime/environment.h"
 #include "umbra/error.h"
 
@@ -9,38 +7,28 @@ namespace umbra {
 
 namespace {
 
-// Fills `fatbin` from the library `name`; says why it cannot, or nothing.
-std::string Use(const std::string& name, NvFatbin* fatbin) {
-  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return dlerror();
-#define UMBRA_FIND_NVFATBIN_FUNCTION(function, result, arguments)                             \
-  fatbin->function = reinterpret_cast<decltype(fatbin->function)>(dlsym(library, #function)); \
-  if (fatbin->function == nullptr) return name + " has no " #function;
-  UMBRA_NVFATBIN_FUNCTIONS(UMBRA_FIND_NVFATBIN_FUNCTION)
-#undef UMBRA_FIND_NVFATBIN_FUNCTION
-  return "";
-}
-
 NvFatbin Open() {
   NvFatbin fatbin;
-  const std::string chosen = runtime::ReadEnvironment().nvfatbin;
-  constexpr const char* kRemedy =
-      "; install nvFatbin of CUDA 12.4 or later (package nvidia-nvfatbin, or cuda-nvfatbin of the toolkit) or name the library in "
-      "UMBRA_NVFATBIN; without it, --as cubin makes a file for each architecture";
-  if (!chosen.empty()) {
-    const std::string problem = Use(chosen, &fatbin);
-    Require(problem.empty(), "UMBRA_NVFATBIN=", chosen, " cannot be used: ", problem, kRemedy);
-    return fatbin;
-  }
-  for (const char* name : {"libnvfatbin.so.13", "libnvfatbin.so.12", "/usr/local/cuda/lib64/libnvfatbin.so"})
-    if (Use(name, &fatbin).empty()) return fatbin;
-  throw Error(detail::Concat("there is no nvFatbin to join code for several GPUs with (libnvfatbin.so.13 or .12)", kRemedy));
+#define UMBRA_NVFATBIN_POINTER(function, result, arguments) {#function, reinterpret_cast<void**>(&fatbin.function)},
+  const auto use = [&](const std::string& name) {
+    return runtime::FindFunctions(name, {UMBRA_NVFATBIN_FUNCTIONS(UMBRA_NVFATBIN_POINTER)});
+  };
+#undef UMBRA_NVFATBIN_POINTER
+  static_cast<runtime::OpenedLibrary&>(fatbin) = runtime::OpenWanted(
+      {{"libnvfatbin.so.13", "libnvfatbin.so.12", "/usr/local/cuda/lib64/libnvfatbin.so"},
+       "UMBRA_NVFATBIN",
+       "there is no nvFatbin to join code for several GPUs with (libnvfatbin.so.13 or .12)",
+       "; install nvFatbin of CUDA 12.4 or later (package nvidia-nvfatbin, or cuda-nvfatbin of the toolkit) or name the library in "
+       "UMBRA_NVFATBIN; without it, --as cubin makes a file for each architecture"},
+      runtime::ReadEnvironment().nvfatbin, use);
+  return fatbin;
 }
 
 }  // namespace
 
 const NvFatbin& UseFatbin() {
-  static const NvFatbin fatbin = Open();
+  static const NvFatbin fatbin = runtime::AsFound<NvFatbin>(Open);
+  Require(!fatbin.name.empty(), fatbin.problem);
   return fatbin;
 }
 

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "runtime/cuda_image.h"
+#include "runtime/opened_library.h"
 
 namespace umbra {
 
 /// The entry points of libnvfatbin, as NVIDIA documents them (CUDA 12.4 and later).
-struct NvFatbin {
+struct NvFatbin : runtime::OpenedLibrary {
 #define UMBRA_NVFATBIN_FUNCTIONS(F)                                                                \
   F(nvFatbinGetErrorString, const char*, (int))                                                    \
   F(nvFatbinCreate, int, (void**, const char**, std::size_t))                                      \

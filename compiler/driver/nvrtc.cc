@@ -1,6 +1,5 @@
 #include "compiler/driver/nvrtc.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,40 +19,31 @@ namespace umbra {
 
 namespace {
 
-constexpr std::string_view kRemedy =
-    "; install NVRTC 12 or 13, which is part of the CUDA toolkit (package cuda-nvrtc of NVIDIA), or name the library in UMBRA_NVRTC";
 constexpr int kBuiltinFailure = 7;
 
 // Fills `nvrtc` from the library `name`; says why it cannot, or nothing.
 std::string Use(const std::string& name, Nvrtc* nvrtc) {
-  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return dlerror();
-#define UMBRA_FIND_NVRTC_FUNCTION(function, result, arguments)                              \
-  nvrtc->function = reinterpret_cast<decltype(nvrtc->function)>(dlsym(library, #function)); \
-  if (nvrtc->function == nullptr) return name + " has no " #function;
-  UMBRA_NVRTC_FUNCTIONS(UMBRA_FIND_NVRTC_FUNCTION)
-#undef UMBRA_FIND_NVRTC_FUNCTION
+#define UMBRA_NVRTC_POINTER(function, result, arguments) {#function, reinterpret_cast<void**>(&nvrtc->function)},
+  const std::string problem = runtime::FindFunctions(name, {UMBRA_NVRTC_FUNCTIONS(UMBRA_NVRTC_POINTER)});
+#undef UMBRA_NVRTC_POINTER
+  if (!problem.empty()) return problem;
   int count = 0;
   nvrtc->nvrtcVersion(&nvrtc->major, &nvrtc->minor);
   if (nvrtc->major < 12) return fmt::format("{} is NVRTC {}.{}, which is too old", name, nvrtc->major, nvrtc->minor);
   nvrtc->nvrtcGetNumSupportedArchs(&count);
   nvrtc->architectures.resize(static_cast<std::size_t>(count));
   nvrtc->nvrtcGetSupportedArchs(nvrtc->architectures.data());
-  nvrtc->name = name;
   return "";
 }
 
 Nvrtc Open() {
   Nvrtc nvrtc;
-  const std::string chosen = runtime::ReadEnvironment().nvrtc;
-  if (!chosen.empty()) {
-    const std::string problem = Use(chosen, &nvrtc);
-    if (!problem.empty()) nvrtc.problem = fmt::format("UMBRA_NVRTC={} cannot be used: {}{}", chosen, problem, kRemedy);
-    return nvrtc;
-  }
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so"})
-    if (Use(name, &nvrtc).empty()) return nvrtc;
-  nvrtc.problem = fmt::format("there is no NVRTC to compile CUDA kernels with (libnvrtc.so.13 or .12){}", kRemedy);
+  static_cast<runtime::OpenedLibrary&>(nvrtc) = runtime::OpenWanted(
+      {{"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so"},
+       "UMBRA_NVRTC",
+       "there is no NVRTC to compile CUDA kernels with (libnvrtc.so.13 or .12)",
+       "; install NVRTC 12 or 13, which is part of the CUDA toolkit (package cuda-nvrtc of NVIDIA), or name the library in UMBRA_NVRTC"},
+      runtime::ReadEnvironment().nvrtc, [&](const std::string& name) { return Use(name, &nvrtc); });
   return nvrtc;
 }
 
@@ -103,15 +93,7 @@ std::string Listed(const std::vector<int>& architectures) {
 std::string Nvrtc::Id() const { return fmt::format("nvrtc-{}.{}", major, minor); }
 
 const Nvrtc& FindNvrtc() noexcept {
-  static const Nvrtc nvrtc = [] {
-    try {
-      return Open();
-    } catch (const Error& error) {
-      Nvrtc none;
-      none.problem = error.what();
-      return none;
-    }
-  }();
+  static const Nvrtc nvrtc = runtime::AsFound<Nvrtc>(Open);
   return nvrtc;
 }
 

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "runtime/cuda_image.h"
+#include "runtime/opened_library.h"
 
 namespace umbra {
 
 /// The entry points of libnvrtc, as NVIDIA documents them (CUDA 12 and 13 agree on what is here).
-struct Nvrtc {
-  std::string name;     ///< of the library; empty if there is none
-  std::string problem;  ///< why not
+struct Nvrtc : runtime::OpenedLibrary {
   int major = 0, minor = 0;
   std::vector<int> architectures;  ///< that it compiles for; 80 is sm_80
 #define UMBRA_NVRTC_FUNCTIONS(F)                                                                              \

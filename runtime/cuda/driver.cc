@@ -54,15 +54,7 @@ Driver Open() {
 }  // namespace
 
 const Driver& FindDriver() noexcept {
-  static const Driver driver = [] {
-    try {
-      return Open();
-    } catch (const Error& error) {
-      Driver none;
-      none.problem = error.what();
-      return none;
-    }
-  }();
+  static const Driver driver = runtime::AsFound<Driver>(Open);
   return driver;
 }
 
