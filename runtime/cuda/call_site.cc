@@ -1,18 +1,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <exception>
 #include <mutex>
-#include <system_error>
-#include <thread>
 #include <vector>
 
-#include "runtime/cpu_info.h"
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
 #include "runtime/operands.h"
 #include "runtime/overlap.h"
 #include "runtime/shape.h"
+#include "runtime/side_by_side.h"
 #include "umbra/error.h"
 
 namespace umbra::runtime {
@@ -46,32 +43,6 @@ std::vector<bool> Touched(const Program& program) {
     }
   }
   return touched;
-}
-
-// Makes the code of all steps, side by side: most of the time of a first call is spent here.
-void MakeCode(std::vector<CudaStep>* steps, const cuda::DeviceProperties& device) {
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr error;
-  const auto work = [&] {
-    try {
-      for (std::size_t k; (k = next++) < steps->size();) (*steps)[k].MakeCode(device);
-    } catch (...) {
-      next = steps->size();
-      const std::lock_guard lock(mutex);
-      if (error == nullptr) error = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    const auto threads = std::min(steps->size(), static_cast<std::size_t>(NumProcessors()));
-    try {
-      while (helpers.size() + 1 < threads) helpers.emplace_back(work);
-    } catch (const std::system_error&) {  // fewer threads do
-    }
-    work();
-  }
-  if (error != nullptr) std::rethrow_exception(error);
 }
 
 // Everything that follows from shapes, strides, the alignment of addresses and which of them are equal.
@@ -140,7 +111,8 @@ Prepared::Prepared(const Program& program, const Arguments& arguments, int on, L
   }
   scratch = temporary_bytes;
   temporary_bytes += scratch_bytes;
-  MakeCode(&steps, properties);
+  // Most of the time of a first call is spent here.
+  SideBySide(steps.size(), [&](std::size_t k) { steps[k].MakeCode(properties); });
 }
 
 bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const {
