@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "runtime/blas.h"
+#include "runtime/matrix.h"
 
 namespace umbra::runtime {
 
@@ -21,39 +21,24 @@ struct Matrix {
 };
 
 template <typename T>
-Matrix<T> AsMatrix(const TensorRef& tensor, bool transpose, bool vector_is_column) {
+Matrix<T> ForBlas(const TensorRef& tensor, bool transpose, bool vector_is_column) {
+  const auto [rows, columns, row_stride, column_stride] = AsMatrix(tensor, transpose, vector_is_column);
   Matrix<T> m;
   m.data = static_cast<T*>(tensor.data);
-  index_t row_stride = 1, column_stride = 1;
-  if (tensor.shape.size() == 2) {
-    m.rows = tensor.shape[0];
-    m.columns = tensor.shape[1];
-    row_stride = tensor.stride[0];
-    column_stride = tensor.stride[1];
-  } else if (vector_is_column) {
-    m.rows = tensor.shape[0];
-    row_stride = tensor.stride[0];
-  } else {
-    m.columns = tensor.shape[0];
-    column_stride = tensor.stride[0];
-    row_stride = m.columns;
-  }
-  if (transpose) {
-    std::swap(m.rows, m.columns);
-    std::swap(row_stride, column_stride);
-  }
-  if (column_stride == 1 && row_stride >= std::max<index_t>(1, m.columns)) {
+  m.rows = rows;
+  m.columns = columns;
+  if (column_stride == 1 && row_stride >= std::max<index_t>(1, columns)) {
     m.lead = row_stride;
-  } else if (row_stride == 1 && column_stride >= std::max<index_t>(1, m.rows)) {
+  } else if (row_stride == 1 && column_stride >= std::max<index_t>(1, rows)) {
     m.lead = column_stride;
     m.transposed = true;
   } else {
-    m.copy.reset(new T[static_cast<std::size_t>(m.rows * m.columns)]);
-    for (index_t i = 0; i < m.rows; ++i)
-      for (index_t j = 0; j < m.columns; ++j)
-        m.copy[i * m.columns + j] = m.data[i * row_stride + j * column_stride];
+    m.copy.reset(new T[static_cast<std::size_t>(rows * columns)]);
+    for (index_t i = 0; i < rows; ++i)
+      for (index_t j = 0; j < columns; ++j)
+        m.copy[i * columns + j] = m.data[i * row_stride + j * column_stride];
     m.data = m.copy.get();
-    m.lead = std::max<index_t>(1, m.columns);
+    m.lead = std::max<index_t>(1, columns);
   }
   return m;
 }
@@ -65,9 +50,9 @@ void Multiply(const GemmStep& step, const TensorRef& ta, const TensorRef& tb, co
     return;
   }
   const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
-  const Matrix<T> a = AsMatrix<T>(ta, step.transpose_a, outer);
-  const Matrix<T> b = AsMatrix<T>(tb, step.transpose_b, !outer && tb.shape.size() == 1);
-  Matrix<T> c = AsMatrix<T>(tc, false, false);
+  const Matrix<T> a = ForBlas<T>(ta, step.transpose_a, outer);
+  const Matrix<T> b = ForBlas<T>(tb, step.transpose_b, !outer && tb.shape.size() == 1);
+  Matrix<T> c = ForBlas<T>(tc, false, false);
   T* result = c.copy ? c.copy.get() : static_cast<T*>(tc.data);
   const bool direct = !c.copy && !c.transposed;
   std::unique_ptr<T[]> packed;

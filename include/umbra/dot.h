@@ -12,7 +12,41 @@ namespace umbra::expr {
 /// A GPU computes a batch of products at once: how many, and the elements from one matrix to the next.
 struct DotBatch {
   index_t count = 1, lhs = 0, rhs = 0, dst = 0;  ///< products, and the steps of the three operands
+
+  /// Of matrices that lie one after the other.
+  template <typename DType>
+  static DotBatch Of(const Tensor<gpu, 3, DType>& lhs, const Tensor<gpu, 3, DType>& rhs, const Tensor<gpu, 3, DType>& dst) {
+    const auto step = [](const auto& t) { return static_cast<index_t>(t.template MemSize<1>()); };
+    return {dst.size(0), step(lhs), step(rhs), step(dst)};
+  }
 };
+
+/// dst = alpha * op(lhs) . op(rhs) + beta * dst by cuBLASLt, in the stream of `dst`: matrices of m x k and k x n, or
+/// vectors, or batches of them. Throws umbra::Error as cuda::Run does.
+template <typename DType, int ldim, int rdim, int dim>
+inline void RunOnGpu(bool transpose_left, bool transpose_right, index_t m, index_t n, index_t k, double alpha, const Tensor<gpu, ldim, DType>& lhs,
+                     const Tensor<gpu, rdim, DType>& rhs, double beta, const Tensor<gpu, dim, DType>& dst, const DotBatch& batch) {
+  cuda::Gemm gemm;
+  gemm.dtype = DTypeOf<DType>::value;
+  gemm.transpose_a = transpose_left;
+  gemm.transpose_b = transpose_right;
+  gemm.m = m;
+  gemm.n = n;
+  gemm.k = k;
+  gemm.alpha = alpha;
+  gemm.beta = beta;
+  gemm.a = lhs.dptr_;
+  gemm.b = rhs.dptr_;
+  gemm.c = dst.dptr_;
+  gemm.lda = lhs.stride_;
+  gemm.ldb = rhs.stride_;
+  gemm.ldc = dst.stride_;
+  gemm.batch = batch.count;
+  gemm.stride_a = batch.lhs;
+  gemm.stride_b = batch.rhs;
+  gemm.stride_c = batch.dst;
+  cuda::Run(gemm, Stream<gpu>::GetStream(dst.stream_));
+}
 /// dst Saver= scale * op(a) . op(b) by BLAS, for all ranks but batches; EvalDot has checked the dtype.
 template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
           bool lt, bool rt>
@@ -55,11 +89,10 @@ inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt
       const Region region = RegionOf(*dst);
       Require(AliasCheck<TA>::Apart(e.lhs_, region) && AliasCheck<TB>::Apart(e.rhs_, region),
               "batch_dot: the destination overlaps an operand; assign to memory of its own");
-      const auto step = [](const auto& t) { return static_cast<index_t>(t.template MemSize<1>()); };
       Tensor<Device, 2, DType> matrix = (*dst)[0];
       EvalMatrixDot<Saver>(&matrix, DotExp<Tensor<Device, 2, DType>, Tensor<Device, 2, DType>, lt, rt, DType>(
                                         e.lhs_[0], e.rhs_[0], e.scale_),
-                           {dst->size(0), step(e.lhs_), step(e.rhs_), step(*dst)});
+                           DotBatch::Of(e.lhs_, e.rhs_, *dst));
       return;
     }
     for (index_t k = 0; k < dst->size(0); ++k) {
@@ -105,26 +138,7 @@ inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, 
     blas::Gemm<DType>(ta, tb, m, n, ka, alpha, e.lhs_.dptr_, e.lhs_.stride_, e.rhs_.dptr_,
                       e.rhs_.stride_, beta, dst->dptr_, dst->stride_);
   } else {
-    cuda::Gemm gemm;
-    gemm.dtype = DTypeOf<DType>::value;
-    gemm.transpose_a = ta;
-    gemm.transpose_b = tb;
-    gemm.m = m;
-    gemm.n = n;
-    gemm.k = ka;
-    gemm.alpha = static_cast<double>(alpha);
-    gemm.beta = static_cast<double>(beta);
-    gemm.a = e.lhs_.dptr_;
-    gemm.b = e.rhs_.dptr_;
-    gemm.c = dst->dptr_;
-    gemm.lda = e.lhs_.stride_;
-    gemm.ldb = e.rhs_.stride_;
-    gemm.ldc = dst->stride_;
-    gemm.batch = batch.count;
-    gemm.stride_a = batch.lhs;
-    gemm.stride_b = batch.rhs;
-    gemm.stride_c = batch.dst;
-    cuda::Run(gemm, Stream<gpu>::GetStream(dst->stream_));
+    RunOnGpu(ta, tb, m, n, ka, static_cast<double>(alpha), e.lhs_, e.rhs_, static_cast<double>(beta), *dst, batch);
   }
 }
 

@@ -66,26 +66,8 @@ inline void BatchGEMM(Tensor<gpu, 3, DType> dst, const Tensor<gpu, 3, DType>& lh
   (void)workspace;
   const auto [m, n, k] = detail::BatchExtentsOf<transpose_left, transpose_right>(dst, lhs, rhs);
   if (dst.shape_.Size() == 0) return;
-  cuda::Gemm gemm;
-  gemm.dtype = DTypeOf<DType>::value;
-  gemm.transpose_a = transpose_left;
-  gemm.transpose_b = transpose_right;
-  gemm.m = m;
-  gemm.n = n;
-  gemm.k = k;
-  gemm.alpha = static_cast<double>(alpha);
-  gemm.beta = static_cast<double>(beta);
-  gemm.a = lhs.dptr_;
-  gemm.b = rhs.dptr_;
-  gemm.c = dst.dptr_;
-  gemm.lda = lhs.stride_;
-  gemm.ldb = rhs.stride_;
-  gemm.ldc = dst.stride_;
-  gemm.batch = dst.size(0);
-  gemm.stride_a = static_cast<index_t>(lhs.template MemSize<1>());
-  gemm.stride_b = static_cast<index_t>(rhs.template MemSize<1>());
-  gemm.stride_c = static_cast<index_t>(dst.template MemSize<1>());
-  cuda::Run(gemm, Stream<gpu>::GetStream(dst.stream_));
+  expr::RunOnGpu(transpose_left, transpose_right, m, n, k, static_cast<double>(alpha), lhs, rhs, static_cast<double>(beta), dst,
+                 expr::DotBatch::Of(lhs, rhs, dst));
 }
 
 namespace detail {

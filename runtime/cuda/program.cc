@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/cuda/library.h"
+#include "runtime/matrix.h"
 #include "runtime/shape.h"
 #include "umbra/error.h"
 
@@ -20,35 +21,15 @@ struct Matrix {
   bool transposed = false;
 };
 
-Matrix AsMatrix(const TensorRef& tensor, bool transpose, bool vector_is_column, const std::string& what) {
-  Matrix m;
-  const std::size_t rank = tensor.shape.size(), batch = rank == 3 ? 1 : 0;
-  index_t row_stride = 0, column_stride = 0;
-  if (rank >= 2) {
-    m.rows = tensor.shape[batch];
-    m.columns = tensor.shape[batch + 1];
-    row_stride = tensor.stride[batch];
-    column_stride = tensor.stride[batch + 1];
-  } else if (vector_is_column) {
-    m.rows = tensor.shape[0];
-    row_stride = tensor.stride[0];
-  } else {
-    m.columns = tensor.shape[0];
-    column_stride = tensor.stride[0];
-  }
-  if (transpose) {
-    std::swap(m.rows, m.columns);
-    std::swap(row_stride, column_stride);
-  }
+Matrix ForCublas(const TensorRef& tensor, bool transpose, bool vector_is_column, const std::string& what) {
+  const auto [rows, columns, row_stride, column_stride] = AsMatrix(tensor, transpose, vector_is_column);
   // The stride of one row, or of one column, is nobody's.
-  const bool by_rows = (column_stride == 1 || m.columns <= 1) && (row_stride >= m.columns || m.rows <= 1);
-  const bool by_columns = (row_stride == 1 || m.rows <= 1) && (column_stride >= m.rows || m.columns <= 1);
+  const bool by_rows = (column_stride == 1 || columns <= 1) && (row_stride >= columns || rows <= 1);
+  const bool by_columns = (row_stride == 1 || rows <= 1) && (column_stride >= rows || columns <= 1);
   Require(by_rows || by_columns, what, ": shape ", ShapeText(tensor.shape), " with strides ", ShapeText(tensor.stride),
           " is no matrix that cuBLAS reads: along one of the last two dimensions elements must lie side by side; copy it to dense memory");
-  m.transposed = !by_rows;
-  m.lead = by_rows ? (m.rows <= 1 ? m.columns : row_stride) : (m.columns <= 1 ? m.rows : column_stride);
-  m.lead = std::max<index_t>(m.lead, 1);
-  return m;
+  const index_t lead = by_rows ? (rows <= 1 ? columns : row_stride) : (columns <= 1 ? rows : column_stride);
+  return {rows, columns, std::max<index_t>(lead, 1), !by_rows};
 }
 
 cuda::LaunchShape ShapeOf(const CudaDims& grid, const CudaDims& block, std::size_t shared_bytes) {
@@ -73,9 +54,9 @@ CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, 
   const TensorRef& tc = buffers[static_cast<std::size_t>(step.c)];
   const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
   const std::string what = "kernel '" + program + "', a matrix product, ";
-  Matrix a = AsMatrix(ta, step.transpose_a, outer, what + "left operand");
-  Matrix b = AsMatrix(tb, step.transpose_b, !outer && tb.shape.size() == 1, what + "right operand");
-  const Matrix c = AsMatrix(tc, false, false, what + "result");
+  Matrix a = ForCublas(ta, step.transpose_a, outer, what + "left operand");
+  Matrix b = ForCublas(tb, step.transpose_b, !outer && tb.shape.size() == 1, what + "right operand");
+  const Matrix c = ForCublas(tc, false, false, what + "result");
   const auto batch_stride = [](const TensorRef& t) { return t.shape.size() == 3 ? t.stride[0] : 0; };
   gemm_.dtype = tc.dtype;
   gemm_.factors = ta.dtype;
