@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "runtime/disk_cache.h"
+
 namespace umbra::codegen {
 
 namespace {
@@ -119,6 +121,15 @@ struct Library {
 };
 
 }  // namespace
+
+const std::string& PreludeId() {
+  static const std::string id = [] {
+    std::vector<std::string_view> texts;
+    for (const EmbeddedFile& file : PreludeFiles()) texts.push_back(file.text);
+    return runtime::CacheKey(texts);
+  }();
+  return id;
+}
 
 std::vector<PreludeFile> NeededPrelude(std::string_view source) {
   static const Library library;

@@ -18,6 +18,9 @@ struct EmbeddedFile {
 /// The headers that generated sources include, in an order in which each follows what it includes.
 std::span<const EmbeddedFile> PreludeFiles();
 
+/// Tells this prelude from others.
+const std::string& PreludeId();
+
 struct PreludeFile {
   std::string_view name;
   std::string text;

@@ -157,10 +157,8 @@ runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& k
   const std::string text = codegen::Generate(anonymous.plan, anonymous.kernel, options).text;
   // The backend's version enters the key without loading LLVM: it is fixed when Umbra is built.
   const std::string backend_id = system_compiler ? SystemBackend().Id() : ClangBackendId();
-  std::vector<std::string_view> parts = {kCacheVersion, codegen::Name(options.target), backend_id,
-                                         text};
-  for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) parts.push_back(file.text);
-  const std::string key = runtime::CacheKey(parts);
+  const std::string key =
+      runtime::CacheKey({kCacheVersion, codegen::Name(options.target), backend_id, text, codegen::PreludeId()});
 
   Table& table = TheTable();
   {

@@ -10,7 +10,6 @@
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/Support/raw_ostream.h>
-#include <llvm/Support/xxhash.h>
 
 #include "compiler/codegen/prelude.h"
 #include "compiler/jit/precompiled.h"
@@ -25,18 +24,13 @@ constexpr const char* kFile = "/kernel.cc";
 constexpr const char* kPrecompiled = "/prelude.pch";
 
 std::vector<std::string> Arguments(codegen::Target target) {
-  static const std::string prelude = [] {
-    std::string all;
-    for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) all += file.text;
-    return std::to_string(llvm::xxh3_64bits(all));
-  }();
   std::vector<std::string> args = {
       "-triple", "x86_64-pc-linux-gnu", "-emit-llvm-only", "-disable-llvm-passes",
       "-O2", "-x", "c++", "-std=c++17", "-I", "/include", "-nostdsysteminc", "-nobuiltininc",
       "-nostdinc++", "-relaxed-aliasing", "-disable-lifetime-markers", "-ffp-contract=off", "-fwrapv", "-mrelocation-model", "pic", "-pic-level",
       "2", "-w", "-fno-rtti", "-funwind-tables=0", "-fgnuc-version=4.2.1", "-fpch-instantiate-templates",
       // Clang refuses what was precompiled from another text.
-      "-DUMBRA_PRELUDE=" + prelude, "-target-cpu", TargetCpu(target)};
+      "-DUMBRA_PRELUDE=" + codegen::PreludeId(), "-target-cpu", TargetCpu(target)};
   for (const std::string& feature : TargetFeatures(target)) {
     args.push_back("-target-feature");
     args.push_back(feature);

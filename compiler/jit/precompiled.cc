@@ -3,7 +3,6 @@
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/FrontendAction.h>
 #include <clang/Serialization/ASTWriter.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -14,6 +13,7 @@
 
 #include "compiler/codegen/prelude.h"
 #include "compiler/graph/op.h"
+#include "runtime/opened_library.h"
 #include "umbra/error.h"
 
 namespace umbra {
@@ -79,12 +79,6 @@ class PrecompileAction : public clang::ASTFrontendAction {
   std::shared_ptr<clang::PCHBuffer> bytes_;
 };
 
-// Of the library that this is part of.
-std::filesystem::path Folder() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(&PrecompilePrelude), &info) == 0 || info.dli_fname == nullptr) return {};
-  return std::filesystem::path(info.dli_fname).parent_path() / "umbra";
-}
 std::string FileName(Target target) { return "prelude-" + std::string(Name(target)) + ".pch"; }
 
 std::array<std::atomic<bool>, kTargets> unusable;
@@ -109,8 +103,9 @@ const llvm::MemoryBuffer* PrecompiledPrelude(Target target) {
   using Files = std::array<std::unique_ptr<llvm::MemoryBuffer>, kTargets>;
   static const Files& files = *[] {
     auto* const found = new Files;
+    const std::string folder = runtime::FolderOf(reinterpret_cast<void*>(&PrecompilePrelude)) + "umbra/";
     for (const Target one : codegen::kAllTargets)
-      if (auto file = llvm::MemoryBuffer::getFile((Folder() / FileName(one)).string(), false, false)) (*found)[Place(one)] = std::move(*file);
+      if (auto file = llvm::MemoryBuffer::getFile(folder + FileName(one), false, false)) (*found)[Place(one)] = std::move(*file);
     return found;
   }();
   return unusable[Place(target)] ? nullptr : files[Place(target)].get();

@@ -1,5 +1,5 @@
 // The prelude as Clang's syntax tree: what all kernels have in common is parsed, and its templates are instantiated for
-// the usual packets, when Umbra is built. Half of the front end's work on a kernel was that.
+// the usual packets, when Umbra is built.
 #ifndef UMBRA_COMPILER_JIT_PRECOMPILED_H_
 #define UMBRA_COMPILER_JIT_PRECOMPILED_H_
 
