@@ -4,16 +4,18 @@ import json
 import math
 import sys
 
+from results import PEERS, medians
+
 # Colours that people with colour blindness tell apart (Okabe and Ito), and marks for everybody.
-PEERS = {"hand": ("hand-written loop", "#000000", "cross"), "eigen": ("Eigen", "#0072b2", "circle"),
-         "xtensor": ("xtensor", "#e69f00", "square"), "halide": ("Halide", "#009e73", "diamond"),
-         "onednn": ("oneDNN", "#cc79a7", "triangle")}
+MARKS = {"hand": ("#000000", "cross"), "eigen": ("#0072b2", "circle"), "xtensor": ("#e69f00", "square"),
+         "halide": ("#009e73", "diamond"), "onednn": ("#cc79a7", "triangle")}
 ROW, LEFT, WIDTH, TOP, RIGHT = 20, 230, 520, 58, 30
 # Shorter calls measure the call.
 LEAST_US = 1
 
 
-def mark(kind, x, y, colour):
+def mark(peer, x, y):
+    colour, kind = MARKS[peer]
     r = 4.5
     shapes = {
         "circle": f'<circle cx="{x:.1f}" cy="{y}" r="{r}"/>',
@@ -26,12 +28,10 @@ def mark(kind, x, y, colour):
 
 
 with open(sys.argv[1]) as file:
-    entries = json.load(file)["benchmarks"]
+    run = json.load(file)
 times = {}
-for entry in entries:
-    if entry.get("aggregate_name") == "median":
-        workload, who = entry["run_name"].split("/")[:2]
-        times.setdefault(workload, {})[who] = entry["real_time"] / 1e3
+for workload, who, entry in medians(run):
+    times.setdefault(workload, {})[who] = entry["real_time"] / 1e3
 ratios = {}
 for workload, of in times.items():
     jit = of.get("umbra_jit", 0)
@@ -53,9 +53,9 @@ bottom = TOP + ROW * len(order)
 out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + RIGHT}" height="{bottom + 42}" '
        'font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="#ffffff"/>']
 x = LEFT
-for name, colour, kind in PEERS.values():
-    if any(PEERS[p][0] == name for r in ratios.values() for p in r):
-        out += [mark(kind, x, 20, colour), f'<text x="{x + 10}" y="24">{name}</text>']
+for peer, name in PEERS.items():
+    if any(peer in r for r in ratios.values()):
+        out += [mark(peer, x, 20), f'<text x="{x + 10}" y="24">{name}</text>']
         x += 24 + 7 * len(name)
 for tick in [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]:
     if low <= math.log(tick) <= high:
@@ -69,5 +69,5 @@ for row, workload in enumerate(order):
     y = TOP + ROW * row + ROW // 2
     out += [f'<path d="M{LEFT} {y} H{LEFT + WIDTH}" stroke="#eeeeee"/>',
             f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end">{workload.replace("_", " ")}</text>']
-    out += [mark(PEERS[p][2], at(r), y, PEERS[p][1]) for p, r in ratios[workload].items()]
+    out += [mark(p, at(r), y) for p, r in ratios[workload].items()]
 print("\n".join(out + ["</svg>"]))

@@ -4,7 +4,8 @@ import json
 import subprocess
 import sys
 
-PEERS = ["hand", "eigen", "xtensor", "halide", "onednn"]
+from results import PEERS, medians
+
 OURS = ["umbra_eager", "umbra_jit", "umbra_jit_2threads"]
 # Data of fewer bytes may lie in the caches, whose bandwidth is no limit of the machine.
 LEAST_BYTES = 16e6
@@ -13,10 +14,7 @@ with open(sys.argv[1]) as file:
     data = json.load(file)
 context = data["context"]
 rows, traffic = {}, {}
-for entry in data["benchmarks"]:
-    if entry.get("aggregate_name") != "median":
-        continue
-    workload, peer = entry["run_name"].split("/")[:2]
+for workload, peer, entry in medians(data):
     rows.setdefault(workload, {})[peer] = entry["real_time"] / 1e3
     traffic[workload] = entry["read"], entry["written"]
 bandwidth = {threads: {mix: float(context[f"{mix}_GBps_{threads}"]) for mix in ("read", "triad", "copy", "write")}
