@@ -3,8 +3,10 @@
 #ifndef UMBRA_PACKET_H_
 #define UMBRA_PACKET_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <type_traits>
 #include <utility>
 
 #include "umbra/op.h"
@@ -127,24 +129,70 @@ struct Takes {
 };
 }  // namespace detail
 
-/// Does OP have packets for operands of the types V?
-template <typename OP, typename... V>
-inline constexpr bool kTakes = detail::Takes<OP, V...>::value;
-
-/// OP on packets; kEnabled says whether it has them: all of umbra/ops.def, and a user's
-/// operator unless it is written with `?:`.
+/// OP on packets; kEnabled says whether it has them: all of umbra/ops.def, and a user's operator unless it is
+/// written with `?:`. For an operator that has none, one with no more than Map, a program may specialise this, with
+/// kEnabled true and a Map of as many Packet<DType, Arch> as OP has operands; expressions then run in packets.
 template <typename OP, typename DType, PacketArch Arch = kDefaultArch>
 struct PacketOp {
   using V = Vector<DType, Arch>;
   /// Is there a Map?
-  static constexpr bool kEnabled =
-      kTakes<OP, V> || kTakes<OP, V, V> || kTakes<OP, V, V, V> || kTakes<OP, V, V, V, V>;
+  static constexpr bool kEnabled = detail::Takes<OP, V>::value || detail::Takes<OP, V, V>::value ||
+                                   detail::Takes<OP, V, V, V>::value || detail::Takes<OP, V, V, V, V>::value;
   /// OP of one to four packets, lane by lane.
-  template <typename... Rest>
+  template <typename... Rest, typename = std::enable_if_t<detail::Takes<OP, V, decltype(Rest::data_)...>::value>>
   static Packet<DType, Arch> Map(Packet<DType, Arch> first, Rest... rest) {
     return Packet<DType, Arch>(OP::MapPacket(first.data_, rest.data_...));
   }
 };
+
+namespace detail {
+template <typename OP, typename... P>
+struct TakesPackets;
+template <typename OP, typename DType, PacketArch Arch, typename... Rest>
+struct TakesPackets<OP, Packet<DType, Arch>, Rest...> {
+  using First = Packet<DType, Arch>;
+  template <typename Op>
+  static auto Test(int) -> decltype(Op::Map(std::declval<First>(), std::declval<Rest>()...), std::true_type());
+  template <typename Op>
+  static std::false_type Test(...);
+  using Op = PacketOp<OP, DType, Arch>;
+  static constexpr bool value = Op::kEnabled && decltype(Test<Op>(0))::value;
+};
+
+/// The lanes of v from `begin` on, as many as P has; zero beyond v.
+template <typename P, typename V>
+inline P Lanes(V v, index_t begin) {
+  simd::Elem<V> lanes[simd::kWidth<V>];
+  simd::store(lanes, v);
+  return P::LoadHead(lanes + begin, std::min<index_t>(P::kSize, simd::kWidth<V> - begin));
+}
+}  // namespace detail
+
+/// Does OP take operands of the types V, by packets of its own or by its PacketOp?
+template <typename OP, typename... V>
+inline constexpr bool kTakes =
+    detail::Takes<OP, V...>::value || detail::TakesPackets<OP, Packet<simd::Elem<V>>...>::value;
+
+/// OP lane by lane, by packets of its own or by its PacketOp. Registers need not be as wide as a Packet: beside a cast
+/// they have as many lanes as the other type.
+template <typename OP, typename V, typename... Rest>
+inline V MapLanes(V first, Rest... rest) {
+  if constexpr (detail::Takes<OP, V, Rest...>::value) {
+    return OP::MapPacket(first, rest...);
+  } else {
+    using T = simd::Elem<V>;
+    using P = Packet<T>;
+    if constexpr (P::kSize == simd::kWidth<V>) {
+      return PacketOp<OP, T>::Map(P(first), P(rest)...).data_;
+    } else {
+      T result[simd::kWidth<V>];
+      for (index_t k = 0; k < simd::kWidth<V>; k += P::kSize)
+        PacketOp<OP, T>::Map(detail::Lanes<P>(first, k), detail::Lanes<P>(rest, k)...)
+            .StoreHead(result + k, std::min<index_t>(P::kSize, simd::kWidth<V> - k));
+      return simd::load<V>(result);
+    }
+  }
+}
 
 /// Joins a packet with what lies at the destination, all of it or its first n lanes.
 template <typename SV, typename DType, PacketArch Arch = kDefaultArch>

@@ -203,7 +203,7 @@ struct Plan<UnaryMapExp<OP, TA, DType, etype>, DType> {
   ComputeOf<DType> Eval(index_t y, index_t x) const { return OP::Map(ComputeOf<DType>(src_.Eval(y, x))); }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    return OP::MapPacket(src_.template EvalPacket<V>(y, x, n));
+    return packet::MapLanes<OP>(src_.template EvalPacket<V>(y, x, n));
   }
   Plan<TA, DType> src_;
 };
@@ -232,8 +232,8 @@ struct Plan<BinaryMapExp<OP, TA, TB, DType, etype>, DType> {
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    return OP::MapPacket(lhs_.template EvalPacket<V>(y, x, n),
-                         rhs_.template EvalPacket<V>(y, x, n));
+    return packet::MapLanes<OP>(lhs_.template EvalPacket<V>(y, x, n),
+                                rhs_.template EvalPacket<V>(y, x, n));
   }
   Plan<TA, DType> lhs_;
   Plan<TB, DType> rhs_;
@@ -269,9 +269,9 @@ struct Plan<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType> {
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    return OP::MapPacket(item1_.template EvalPacket<V>(y, x, n),
-                         item2_.template EvalPacket<V>(y, x, n),
-                         item3_.template EvalPacket<V>(y, x, n));
+    return packet::MapLanes<OP>(item1_.template EvalPacket<V>(y, x, n),
+                                item2_.template EvalPacket<V>(y, x, n),
+                                item3_.template EvalPacket<V>(y, x, n));
   }
   Plan<TA, DType> item1_;
   Plan<TB, DType> item2_;

@@ -3,7 +3,39 @@
 
 #include "exp_common.h"
 
+// A program's operators that know scalars only, and packets for them, as programs for mshadow write them.
+namespace program {
+struct third {
+  template <typename T>
+  static T Map(T a) { return a / 3; }
+};
+struct further {
+  template <typename T>
+  static T Map(T a, T b) { return a + b + b; }
+};
+inline int packets = 0;  // how many were made
+}  // namespace program
+
 namespace umbra {
+namespace packet {
+template <typename DType, PacketArch Arch>
+struct PacketOp<program::third, DType, Arch> {
+  static const bool kEnabled = true;
+  static Packet<DType, Arch> Map(const Packet<DType, Arch>& a) {
+    ++program::packets;
+    return a / Packet<DType, Arch>::Fill(3);
+  }
+};
+template <PacketArch Arch>
+struct PacketOp<program::further, double, Arch> {
+  static const bool kEnabled = true;
+  static Packet<double, Arch> Map(const Packet<double, Arch>& a, const Packet<double, Arch>& b) {
+    ++program::packets;
+    return a + b + b;
+  }
+};
+}  // namespace packet
+
 namespace {
 
 using packet::Packet;
@@ -132,6 +164,39 @@ TEST(ExpPacketOp, SaysWhichExpressionsHavePackets) {
   EXPECT_EQ((expr::ExpInfo<expr::ScalarExp<float>>::kDim), 0);
   EXPECT_TRUE((expr::PacketCheck<float>::kPass && expr::PacketCheck<double, packet::kSSE2>::kPass));
   EXPECT_FALSE((expr::PacketCheck<unsigned>::kPass || expr::PacketCheck<half_t>::kPass));
+}
+
+TEST(ExpPacketOp, OfAProgram) {
+  REQUIRE_CPU();
+  TensorContainer<cpu, 2> x(Shape2(3, 37)), y(x.shape_);
+  TensorContainer<cpu, 2, double> wide(x.shape_);
+  for (index_t k = 0; k < 3 * 37; ++k) x[k / 37][k % 37] = testing::Sample<float>(k);
+  const auto rows_of = [](index_t lanes) { return 3 * ((37 + lanes - 1) / lanes); };
+  constexpr index_t kFloats = Packet<float>::kSize, kDoubles = Packet<double>::kSize;
+
+  program::packets = 0;
+  y = F<program::third>(x + 1.0f);
+  EXPECT_EQ(program::packets, rows_of(kFloats));
+  for (index_t k = 0; k < 3 * 37; ++k) EXPECT_EQ(y[k / 37][k % 37], (x[k / 37][k % 37] + 1) / 3);
+
+  program::packets = 0;  // registers of as many doubles as there are floats, more than a packet of them
+  y = tcast<float>(F<program::further>(tcast<double>(x), F<program::third>(tcast<double>(x))));
+  EXPECT_EQ(program::packets, rows_of(kFloats) * 2 * (kFloats / kDoubles));
+  for (index_t k = 0; k < 3 * 37; ++k) {
+    const double a = x[k / 37][k % 37];
+    EXPECT_EQ(y[k / 37][k % 37], static_cast<float>(a + a / 3 + a / 3));
+  }
+  program::packets = 0;  // and of as many floats as there are doubles
+  wide = tcast<double>(F<program::third>(x));
+  EXPECT_EQ(program::packets, rows_of(kDoubles));
+  for (index_t k = 0; k < 3 * 37; ++k) EXPECT_EQ(wide[k / 37][k % 37], x[k / 37][k % 37] / 3);
+
+  program::packets = 0;  // none for float: element by element
+  y = F<program::further>(x, x);
+  EXPECT_EQ(program::packets, 0);
+  EXPECT_EQ(y[2][36], 3 * x[2][36]);
+  EXPECT_FALSE((PacketOp<program::further, float>::kEnabled));
+  EXPECT_TRUE((PacketOp<program::further, double>::kEnabled));
 }
 
 TEST(ExpPacketOp, TypeCheckSaysWhatFits) {
