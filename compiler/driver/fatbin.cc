@@ -26,8 +26,13 @@ NvFatbin Open() {
 
 }  // namespace
 
-const NvFatbin& UseFatbin() {
+const NvFatbin& FindFatbin() noexcept {
   static const NvFatbin fatbin = runtime::AsFound<NvFatbin>(Open);
+  return fatbin;
+}
+
+const NvFatbin& UseFatbin() {
+  const NvFatbin& fatbin = FindFatbin();
   Require(!fatbin.name.empty(), fatbin.problem);
   return fatbin;
 }

@@ -26,7 +26,9 @@ struct NvFatbin : runtime::OpenedLibrary {
 #undef UMBRA_DECLARE_NVFATBIN_FUNCTION
 };
 
-/// The library, opened at the first call. Throws umbra::Error, with what to do, if there is none.
+/// The library of this process, opened at the first call. Does not throw.
+const NvFatbin& FindFatbin() noexcept;
+/// The library, ready for use. Throws umbra::Error, with what to do, if there is none.
 const NvFatbin& UseFatbin();
 
 /// One file of several images; `name` is what tools call its entries. Throws umbra::Error if the library refuses them.

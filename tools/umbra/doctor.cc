@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "compiler/driver/backend.h"
+#include "compiler/driver/fatbin.h"
 #include "compiler/driver/nvrtc.h"
 #include "compiler/driver/target.h"
 #include "runtime/blas.h"
@@ -77,6 +78,7 @@ void Doctor() {
   Say("nvrtc", nvrtc.name.empty() ? "missing: " + nvrtc.problem
                                   : fmt::format("{}, {}.{}, for sm_{}", nvrtc.name, nvrtc.major, nvrtc.minor,
                                                 fmt::join(nvrtc.architectures, " sm_")));
+  Say("nvfatbin", NameOrProblem(FindFatbin()));
   if (has_cuda) Say("cublas", NameOrProblem(cuda::UseLibrary().CublasAsFound()));
   auto& cache = runtime::DiskCache::Default();
   const auto [entries, bytes] = cache.Usage();
