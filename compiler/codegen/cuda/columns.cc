@@ -17,7 +17,8 @@ class ColumnsEmitter : private CudaEmitter {
 
   void Run(const std::string& name) {
     DeclareArguments(name);
-    Begin(name, IsAlone() ? 256 : 512);
+    OpenKernel(name, IsAlone() ? 256 : 512);
+    DeclareParameters(Axes(0, kernel_.rank()));
     if (Splits()) DeclareFound("gridDim.z", Results());
     if (IsAlone()) OpenColumn();
     else OpenSharedColumn();
@@ -37,7 +38,8 @@ class ColumnsEmitter : private CudaEmitter {
   void Finish(const std::string& name) {
     const Phase& phase = kernel_.phases[0];
     out_.Blank();
-    Begin(name + "_finish", 256);
+    OpenKernel(name + "_finish", 256);
+    DeclareParameters(Axes(0, kernel_.rank()));
     DeclareFound("*static_cast<const long long*>(args.scratch)", Results());
     OpenColumn();
     DeclareRowValues(phase.row_values);
@@ -64,14 +66,6 @@ class ColumnsEmitter : private CudaEmitter {
   std::string FoundIndex(const std::string& part) const {
     if (!HasRows(rows_)) return fmt::format("{} * {} + {}", part, ExtentName(vector_axis_), i());
     return fmt::format("({} * ({}) + row) * {} + {}", part, Points(rows_), ExtentName(vector_axis_), i());
-  }
-
-  void Begin(const std::string& name, int threads) {
-    OpenKernel(name, threads);
-    DeclareExtentsOf(Axes(0, kernel_.rank()));
-    DeclareOperands();
-    DeclareNumbers();
-    DeclareUniforms();
   }
 
   void OpenColumn() {

@@ -15,10 +15,7 @@ class ElementsEmitter : private CudaEmitter {
     const std::vector<int> rows = Axes(0, signature_.row_axes);
     DeclareArguments(name);
     OpenKernel(name, 256);
-    DeclareExtentsOf(HasRows(rows) ? Axes(0, kernel_.rank()) : Axes(vector_axis_, kernel_.rank()));
-    DeclareOperands();
-    DeclareNumbers();
-    DeclareUniforms();
+    DeclareParameters(HasRows(rows) ? Axes(0, kernel_.rank()) : Axes(vector_axis_, kernel_.rank()));
     OpenRows(rows, Index("blockIdx.y") + " * blockDim.y + threadIdx.y", "gridDim.y * blockDim.y");
     DeclareRowPointers();
     DeclareRowValues(phase().row_values);

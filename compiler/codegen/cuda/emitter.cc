@@ -58,9 +58,12 @@ bool CudaEmitter::HasRows(const std::vector<int>& axes) const {
   });
 }
 
-void CudaEmitter::DeclareExtentsOf(const std::vector<int>& axes) {
+void CudaEmitter::DeclareParameters(const std::vector<int>& axes) {
   for (int axis : axes)
     if (!IsBaked(axis)) out_.Line("const {1} n{0} = args.extent[{0}];", axis, index_type_);
+  DeclareOperands();
+  DeclareNumbers();
+  DeclareUniforms();
 }
 
 void CudaEmitter::DeclarePositions(const std::string& linear, const std::vector<int>& axes) {

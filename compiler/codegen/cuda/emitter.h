@@ -36,7 +36,8 @@ class CudaEmitter : protected ValueEmitter {
   // Are there rows to go through, once the axes are known?
   bool HasRows(const std::vector<int>& axes) const;
 
-  void DeclareExtentsOf(const std::vector<int>& axes);
+  // The extents of these axes, operands, numbers and what is one value for the whole launch.
+  void DeclareParameters(const std::vector<int>& axes);
   // Pointers of a row, the axes `row_axes` being known.
   void DeclareRowPointers();
   // Values that are one number for a row, or for a column.

@@ -19,7 +19,8 @@ class RowsEmitter : private CudaEmitter {
 
   void Run(const std::string& name) {
     DeclareArguments(name);
-    Begin(name, IsWarp() ? 256 : 512);
+    OpenKernel(name, IsWarp() ? 256 : 512);
+    DeclareParameters(Axes(0, kernel_.rank()));
     if (Splits()) DeclareFound("gridDim.x * gridDim.z", Points(rows_));
     OpenRow();
     DeclareRowPointers();
@@ -38,7 +39,8 @@ class RowsEmitter : private CudaEmitter {
   void Finish(const std::string& name) {
     const Phase& phase = kernel_.phases[0];
     out_.Blank();
-    Begin(name + "_finish", 256);
+    OpenKernel(name + "_finish", 256);
+    DeclareParameters(Axes(0, kernel_.rank()));
     DeclareFound("*static_cast<const long long*>(args.scratch)", Points(rows_));
     out_.Line("const {} row = {};", index_type_, Index("blockIdx.x"));
     DeclarePositions("row", rows_);
@@ -60,14 +62,6 @@ class RowsEmitter : private CudaEmitter {
   bool Splits() const { return variant_.form == CudaForm::kRowSplit; }
   bool IsWarp() const { return variant_.form == CudaForm::kRowPerWarp; }
   std::string i() const { return fmt::format("i{}", vector_axis_); }
-
-  void Begin(const std::string& name, int threads) {
-    OpenKernel(name, threads);
-    DeclareExtentsOf(Axes(0, kernel_.rank()));
-    DeclareOperands();
-    DeclareNumbers();
-    DeclareUniforms();
-  }
 
   // Bytes of what is kept of a row.
   std::string RowBytes() const {

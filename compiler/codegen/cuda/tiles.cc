@@ -25,9 +25,7 @@ class TilesEmitter : private CudaEmitter {
                           names_.Make(plan_.buffers[static_cast<std::size_t>(signature_.operands[k].buffer)].name + "_tile"));
       out_.Line("__shared__ {} {}[{}][{}];", ElementType(OperandType(static_cast<int>(k))), tiles_.back().second, kTile, kTile + 1);
     }
-    DeclareExtentsOf(HasRows(rows) ? Axes(0, kernel_.rank()) : std::vector<int>{down, across});
-    DeclareOperands();
-    DeclareUniforms();
+    DeclareParameters(HasRows(rows) ? Axes(0, kernel_.rank()) : std::vector<int>{down, across});
     const std::string i = fmt::format("i{}", across), j = fmt::format("i{}", down);
     const std::string across_tiles = fmt::format("({} + {}) / {}", ExtentName(across), kTile - 1, kTile);
     out_.Line("const {} x0 = {} % ({}) * {};", index_type_, Index("blockIdx.x"), across_tiles, kTile);
