@@ -1,8 +1,6 @@
 #include <dlfcn.h>
 #include <immintrin.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -16,11 +14,11 @@ namespace {
 #if defined(__AVX512F__)
 using Packet = __m512;
 Packet Load(const float* p) { return _mm512_loadu_ps(p); }
-void Stream(float* p, Packet x) { _mm512_stream_ps(p, x); }
+void StoreStream(float* p, Packet x) { _mm512_stream_ps(p, x); }
 #else
 using Packet = __m128;
 Packet Load(const float* p) { return _mm_loadu_ps(p); }
-void Stream(float* p, Packet x) { _mm_stream_ps(p, x); }
+void StoreStream(float* p, Packet x) { _mm_stream_ps(p, x); }
 #endif
 constexpr Size kWidth = sizeof(Packet) / sizeof(float);
 
@@ -36,15 +34,15 @@ void Read(const float* a, const float*, const float*, float*, Size begin, Size e
 }
 
 void StreamTriad(const float* a, const float* b, const float* c, float* out, Size begin, Size end) {
-  for (Size i = begin; i < end; i += kWidth) Stream(out + i, Load(a + i) * Load(b + i) + Load(c + i) * 0.5f);
+  for (Size i = begin; i < end; i += kWidth) StoreStream(out + i, Load(a + i) * Load(b + i) + Load(c + i) * 0.5f);
 }
 
 void Copy(const float* a, const float*, const float*, float* out, Size begin, Size end) {
-  for (Size i = begin; i < end; i += kWidth) Stream(out + i, Load(a + i));
+  for (Size i = begin; i < end; i += kWidth) StoreStream(out + i, Load(a + i));
 }
 
 void Write(const float*, const float*, const float*, float* out, Size begin, Size end) {
-  for (Size i = begin; i < end; i += kWidth) Stream(out + i, Packet{} + 1.0f);
+  for (Size i = begin; i < end; i += kWidth) StoreStream(out + i, Packet{} + 1.0f);
 }
 
 }  // namespace
@@ -58,33 +56,15 @@ void BareGemm(const Dense& d) {
   gemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1, d.x, k, d.w, n, 0, d.out, n);
 }
 
-Bandwidth MeasureBandwidth(int threads) {
-  constexpr Size n = Size{1} << 24;
-  float* memory[4];
-  for (float*& p : memory) {
-    p = static_cast<float*>(std::aligned_alloc(64, n * sizeof(float)));
-    for (Size i = 0; i < n; ++i) p[i] = 1;
-  }
-  const auto measure = [&](Pass pass, int streams) {
-    double best = 1e30;
-    for (int repeat = 0; repeat < 9; ++repeat) {
-      const auto start = std::chrono::steady_clock::now();
-      const auto part = [&](int t) {
-        pass(memory[0], memory[1], memory[2], memory[3], n / threads * t, n / threads * (t + 1));
-        _mm_sfence();
-      };
-      std::vector<std::thread> others;
-      for (int t = 1; t < threads; ++t) others.emplace_back(part, t);
-      part(0);
-      for (std::thread& other : others) other.join();
-      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-      best = time.count() < best ? time.count() : best;
-    }
-    return streams * static_cast<double>(n * sizeof(float)) / best * 1e-9;
+void Stream(Mix mix, const Streams& s, int threads) {
+  static constexpr Pass kPasses[] = {Read, StreamTriad, Copy, Write};
+  const auto part = [&](int t) {
+    kPasses[static_cast<int>(mix)](s.a, s.b, s.c, s.out, s.n / threads * t, s.n / threads * (t + 1));
+    _mm_sfence();
   };
-  const Bandwidth bandwidth{measure(Read, 1), measure(StreamTriad, 4), measure(Copy, 2), measure(Write, 1)};
-  for (float* p : memory) std::free(p);
-  return bandwidth;
+  std::vector<std::jthread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back(part, t);
+  part(0);
 }
 
 }  // namespace bench

@@ -80,6 +80,8 @@ std::vector<Peer> PeersOf(const Workload& d) {
   return peers;
 }
 
+std::string Suffix(int threads) { return threads > 1 ? "_2threads" : ""; }
+
 // Bytes that a workload has to read and to write.
 struct Bytes {
   double read, written;
@@ -109,7 +111,7 @@ void Register(const std::string& name, const Workload& workload, Bytes bytes, T*
   for (const Peer& peer : peers) {
     const bool ours = peer.name == "umbra_jit";
     for (int threads = 1; threads <= (ours ? 2 : 1); ++threads) {
-      const std::string full = name + "/" + peer.name + (threads > 1 ? "_2threads" : "");
+      const std::string full = name + "/" + peer.name + Suffix(threads);
       benchmark::RegisterBenchmark(full.c_str(), [run = peer.run, bytes, threads](benchmark::State& state) {
         umbra_jit::SetThreads(threads);
         for (auto _ : state) run();
@@ -224,13 +226,22 @@ void RegisterMatrices() {
   }
 }
 
-void AddBandwidth(int threads) {
-  const Bandwidth b = MeasureBandwidth(threads);
-  const std::string suffix = "_GBps_" + std::to_string(threads);
-  benchmark::AddCustomContext("read" + suffix, std::to_string(b.read));
-  benchmark::AddCustomContext("triad" + suffix, std::to_string(b.triad));
-  benchmark::AddCustomContext("copy" + suffix, std::to_string(b.copy));
-  benchmark::AddCustomContext("write" + suffix, std::to_string(b.write));
+// What the machine can do, timed among the workloads, so that both have the same neighbours.
+void RegisterLimits() {
+  const Size n = Size{1} << 24;
+  const Streams streams{n, Make(n, -1, 1), Make(n, -1, 1), Make(n, -1, 1), Make(n, 0, 1)};
+  const auto add = [&](const std::string& name, Mix mix, int read, int written) {
+    for (int threads = 1; threads <= 2; ++threads)
+      benchmark::RegisterBenchmark(("limit_" + name + "/machine" + Suffix(threads)).c_str(), [=](benchmark::State& state) {
+        for (auto _ : state) Stream(mix, streams, threads);
+        state.counters["read"] = static_cast<double>(read * n) * sizeof(float);
+        state.counters["written"] = static_cast<double>(written * n) * sizeof(float);
+      })->UseRealTime()->MinTime(0.1);
+  };
+  add("read", Mix::kRead, 1, 0);
+  add("triad", Mix::kTriad, 3, 1);
+  add("copy", Mix::kCopy, 1, 1);
+  add("write", Mix::kWrite, 0, 1);
 }
 
 }  // namespace
@@ -239,10 +250,10 @@ void AddBandwidth(int threads) {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  for (const int threads : {1, 2}) bench::AddBandwidth(threads);
   bench::RegisterElementwise();
   bench::RegisterRows();
   bench::RegisterImages();
   bench::RegisterMatrices();
+  bench::RegisterLimits();
   benchmark::RunSpecifiedBenchmarks();
 }

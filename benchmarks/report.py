@@ -17,18 +17,23 @@ rows, traffic = {}, {}
 for workload, peer, entry in medians(data):
     rows.setdefault(workload, {})[peer] = entry["real_time"] / 1e3
     traffic[workload] = entry["read"], entry["written"]
-bandwidth = {threads: {mix: float(context[f"{mix}_GBps_{threads}"]) for mix in ("read", "triad", "copy", "write")}
-             for threads in (1, 2)}
+# GB/s by the share of the bytes that is written.
+MIXES = {"read": 0, "triad": 0.25, "copy": 0.5, "write": 1}
+bandwidth = {"machine": {}, "machine_2threads": {}}
+for mix in MIXES:
+    moved = sum(traffic.pop(f"limit_{mix}", ()))
+    for threads, us in rows.pop(f"limit_{mix}", {}).items():
+        bandwidth[threads][mix] = moved / us * 1e-3
 
 
 def limit_us(read, written):
     """The least time for so many bytes: the bandwidth of the mixtures measured, and between them by the share written."""
-    points = [(0, "read"), (0.25, "triad"), (0.5, "copy"), (1, "write")]
+    points = [(share, mix) for mix, share in MIXES.items()]
     share = written / (read + written)
     for (low, first), (high, last) in zip(points, points[1:]):
         if share <= high:
             part = (share - low) / (high - low)
-            per_byte = (1 - part) / bandwidth[1][first] + part / bandwidth[1][last]
+            per_byte = (1 - part) / bandwidth["machine"][first] + part / bandwidth["machine"][last]
             return (read + written) * per_byte * 1e-3
 
 
@@ -38,9 +43,9 @@ model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if
 print("# Benchmark results\n")
 print("Written by `scripts/bench`. Medians of 5 interleaved repetitions in one run; compare ratios, not times.\n")
 print(f"- machine: {model}, {context['num_cpus']} processors; date: {context['date'][:10]}; commit: {commit}")
-for threads in (1, 2):
-    print(f"- bandwidth of the same run with {threads} thread(s), what is written going past the caches: "
-          + ", ".join(f"{mix} {gbps:.1f}" for mix, gbps in bandwidth[threads].items()) + " GB/s")
+for threads, key in ((1, "machine"), (2, "machine_2threads")):
+    print(f"- bandwidth, timed among the workloads, with {threads} thread(s), what is written going past the caches: "
+          + ", ".join(f"{mix} {gbps:.1f}" for mix, gbps in bandwidth[key].items()) + " GB/s")
 print("- peers, one thread: hand-written loops and intrinsics (g++ -O3 -march=native -ffast-math), Eigen 3.4, xtensor 0.24 + xsimd, "
       "each -march=native; Halide 14 with a schedule by hand, oneDNN 2.6 where it has the primitive")
 print("- limit / jit: 1 is the machine's bandwidth for the bytes that a workload has to read and write\n")
@@ -54,7 +59,7 @@ for workload, times in rows.items():
     if jit is None:
         continue
     best = f"{min(rivals) / jit:.2f}" if rivals else "-"
-    limit = f"{limit_us(read, written) / jit:.2f}" if read + written >= LEAST_BYTES else "-"
+    limit = f"{limit_us(read, written) / jit:.2f}" if read + written >= LEAST_BYTES and len(bandwidth["machine"]) == len(MIXES) else "-"
     threads = f"{jit / times['umbra_jit_2threads']:.2f}" if "umbra_jit_2threads" in times else "-"
     print(f"| {workload} | " + " | ".join(cells) + f" | {(read + written) / jit * 1e-3:.1f} | {best} | {limit} | {threads} |")
 for path, title in zip(sys.argv[2:], ("Compiling", "A program in mshadow's style")):

@@ -202,12 +202,16 @@ void SetThreads(int threads);
 /// out = x . w by the BLAS that Umbra uses, called directly.
 void BareGemm(const Dense& d);
 
-/// GB/s of the machine on arrays far larger than the caches, counting bytes read and written; what is
-/// written goes past the caches.
-struct Bandwidth {
-  double read, triad, copy, write;
+/// What a pass over arrays far larger than the caches does: reads one; reads three and writes one; reads one and writes
+/// one; writes one.
+enum class Mix { kRead, kTriad, kCopy, kWrite };
+struct Streams {
+  Size n;  ///< a multiple of 64 for each thread
+  const float *a, *b, *c;
+  float* out;
 };
-Bandwidth MeasureBandwidth(int threads);
+/// A pass as fast as the machine allows; what is written goes past the caches.
+void Stream(Mix mix, const Streams& s, int threads);
 
 }  // namespace bench
 
