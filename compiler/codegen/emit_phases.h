@@ -115,7 +115,6 @@ class PhaseEmitter : protected ValueEmitter {
       }
       std::string done = VectorBegin();
       if (GoesSideBySide(phase)) done = GroupLoop(phase, i, last);
-      if (done == last) return;
       const bool one_tail = done != VectorBegin() && HasMasks();
       if (!one_tail) {
         out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, done, width_, last);
@@ -178,8 +177,7 @@ class PhaseEmitter : protected ValueEmitter {
     });
   }
 
-  // Groups of packets side by side. With masks the last group counts only some lanes, and a compiler
-  // reads the polynomial once. Returns where what is left begins.
+  // Groups of packets side by side. Returns where what is left begins.
   std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
     std::set<DType> types;
     for (int id : phase.element_values)
@@ -187,34 +185,16 @@ class PhaseEmitter : protected ValueEmitter {
     types.erase(DType::kBool);
     for (DType type : types) out_.Line("using {0}w = group<{0}x{1}, {2}>;", Name(type), width_, kGroupSize);
     const std::string step = fmt::format("kWidth<{}w>", Name(*types.begin()));
-    const bool heads = MasksSuffice(phase) && !DividesExtent(width_ * kGroupSize);
-    if (heads) {
-      out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, VectorBegin(), last, step);
-      out_.Line("const long long lanes = smaller({} - {}, {});", last, i, step);
-    } else {
-      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
-    }
+    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
     std::unique_ptr<Speller> packets =
         std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, "w"));
     side_by_side_ = true;
     Names names = names_;
-    ElementBody(phase, i, heads ? "lanes" : "", &names);
+    ElementBody(phase, i, "", &names);
     side_by_side_ = false;
     speller_ = std::move(packets);
     out_.Close();
-    return heads ? last : fmt::format("{0} - {0} % {1}", last, step);
-  }
-
-  // Do masks load and store the first lanes of all that the phase touches?
-  bool MasksSuffice(const Phase& phase) const {
-    if (!HasMasks() || Streams()) return false;
-    const auto narrow = [](DType type) { return SizeOf(type) < 4; };
-    return std::none_of(phase.stores.begin(), phase.stores.end(),
-                        [&](const auto& store) { return narrow(OperandType(store.operand)); }) &&
-           std::none_of(phase.element_values.begin(), phase.element_values.end(), [&](int id) {
-             const Value& v = value(id);
-             return v.kind == Value::Kind::kGather || (v.kind == Value::Kind::kLoad && narrow(v.type));
-           });
+    return fmt::format("{0} - {0} % {1}", last, step);
   }
 
   // Partial results of the phase's reductions along the vector axis. The same for all targets and variants.

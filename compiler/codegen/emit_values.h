@@ -271,11 +271,9 @@ class ValueEmitter : protected KernelShape {
                          : speller_->GatherHead(v.type, address, stride, lanes);
   }
 
-  // A row buffer is padded to a whole packet, not to a whole group.
-  Expr StagedPacket(const Value& v, const std::string& index, const std::string& lanes) const {
-    const std::string address = fmt::format("{} + {}", row_names_[static_cast<std::size_t>(v.index)], index);
-    return lanes.empty() || !side_by_side_ ? speller_->Load(v.type, address)
-                                           : speller_->LoadHead(v.type, address, lanes);
+  // A row buffer is padded to a whole packet.
+  Expr StagedPacket(const Value& v, const std::string& index) const {
+    return speller_->Load(v.type, fmt::format("{} + {}", row_names_[static_cast<std::size_t>(v.index)], index));
   }
 
   // Opens `const type name = by_lane<type>([&](long long k) {`, whose body is one lane of `value`.
@@ -409,7 +407,7 @@ class ValueEmitter : protected KernelShape {
       case Value::Kind::kLoad: e = LoadPacket(v, index, lanes); break;
       case Value::Kind::kStaged:
         if (const auto found = kept_at_hand_.find(v.index); found != kept_at_hand_.end()) e = {found->second};
-        else e = StagedPacket(v, index, lanes);
+        else e = StagedPacket(v, index);
         break;
       default: e = DefinePacket(id);
     }

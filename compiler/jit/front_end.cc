@@ -3,11 +3,17 @@
 #include <clang/Basic/Diagnostic.h>
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/AST/ASTConsumer.h>
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclGroup.h>
+#include <clang/AST/GlobalDecl.h>
 #include <clang/CodeGen/ModuleBuilder.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/CompilerInvocation.h>
 #include <clang/Frontend/FrontendAction.h>
+#include <clang/Frontend/MultiplexConsumer.h>
 #include <clang/Frontend/TextDiagnosticPrinter.h>
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/Linker/Linker.h>
 #include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/Support/raw_ostream.h>
 
@@ -39,10 +45,39 @@ std::vector<std::string> Arguments(codegen::Target target) {
   return args;
 }
 
+// Leaves out the functions of a precompiled header whose bodies are there as bitcode.
+class ModuleConsumer : public clang::MultiplexConsumer {
+ public:
+  // Owns the generator.
+  ModuleConsumer(clang::CodeGenerator* generator, const llvm::Module* bodies)
+      : MultiplexConsumer(Alone(generator)), generator_(generator), bodies_(bodies) {}
+
+  void HandleInterestingDecl(clang::DeclGroupRef read) override {
+    if (read.isSingleDecl() && HasBody(llvm::dyn_cast<clang::FunctionDecl>(read.getSingleDecl()))) return;
+    MultiplexConsumer::HandleInterestingDecl(read);
+  }
+
+ private:
+  static std::vector<std::unique_ptr<clang::ASTConsumer>> Alone(clang::ASTConsumer* consumer) {
+    std::vector<std::unique_ptr<clang::ASTConsumer>> all;
+    all.emplace_back(consumer);
+    return all;
+  }
+
+  bool HasBody(const clang::FunctionDecl* function) {
+    if (bodies_ == nullptr || function == nullptr || llvm::isa<clang::CXXMethodDecl>(function)) return false;
+    const llvm::Function* const body = bodies_->getFunction(generator_->GetMangledName(clang::GlobalDecl(function)));
+    return body != nullptr && !body->isDeclaration();
+  }
+
+  clang::CodeGenerator* generator_;
+  const llvm::Module* bodies_;
+};
+
 // Source to module and no further: Clang's own actions set up a back end besides.
 class ModuleAction : public clang::ASTFrontendAction {
  public:
-  explicit ModuleAction(llvm::LLVMContext* context) : context_(context) {}
+  ModuleAction(llvm::LLVMContext* context, const llvm::Module* bodies) : context_(context), bodies_(bodies) {}
   std::unique_ptr<llvm::Module> TakeModule() { return std::move(module_); }
 
  protected:
@@ -51,12 +86,13 @@ class ModuleAction : public clang::ASTFrontendAction {
     generator_ = clang::CreateLLVMCodeGen(instance.getDiagnostics(), file, &instance.getVirtualFileSystem(),
                                           instance.getHeaderSearchOpts(), instance.getPreprocessorOpts(),
                                           instance.getCodeGenOpts(), *context_);
-    return std::unique_ptr<clang::ASTConsumer>(generator_);
+    return std::make_unique<ModuleConsumer>(generator_, bodies_);
   }
   void EndSourceFileAction() override { module_.reset(generator_->ReleaseModule()); }
 
  private:
   llvm::LLVMContext* context_;
+  const llvm::Module* bodies_;
   clang::CodeGenerator* generator_ = nullptr;
   std::unique_ptr<llvm::Module> module_;
 };
@@ -101,26 +137,53 @@ bool RunClang(clang::FrontendAction* action, codegen::Target target, const std::
   return instance.ExecuteAction(*action);
 }
 
+std::unique_ptr<llvm::Module> ClangModule(llvm::LLVMContext* context, codegen::Target target,
+                                          const std::vector<SourceFile>& files,
+                                          const std::vector<std::string>& last_arguments, const llvm::Module* bodies,
+                                          std::string* log) {
+  ModuleAction action(context, bodies);
+  return RunClang(&action, target, files, last_arguments, log) ? action.TakeModule() : nullptr;
+}
+
+namespace {
+
+// Null, with a reason in `log`, if this Clang or LLVM cannot use what was precompiled.
+std::unique_ptr<llvm::Module> ParseAfter(const PrecompiledPrelude& prelude, const codegen::Source& source,
+                                         codegen::Target target, llvm::LLVMContext* context, std::string* log) {
+  auto bodies = llvm::getLazyBitcodeModule(prelude.code->getMemBufferRef(), *context);
+  if (!bodies) {
+    *log = llvm::toString(bodies.takeError());
+    return nullptr;
+  }
+  if ((*bodies)->getSourceFileName() != codegen::PreludeId()) {
+    *log = "the bitcode is of another prelude\n";
+    return nullptr;
+  }
+  std::vector<SourceFile> files = PrecompiledSources(target);
+  files.push_back({kPrecompiled, prelude.tree->getBuffer()});
+  files.push_back({kFile, source.text});
+  auto module = ClangModule(context, target, files, {"-include-pch", kPrecompiled, kFile}, bodies->get(), log);
+  if (module != nullptr && llvm::Linker::linkModules(*module, std::move(*bodies), llvm::Linker::LinkOnlyNeeded)) {
+    *log = "the bitcode cannot be linked\n";
+    return nullptr;
+  }
+  return module;
+}
+
+}  // namespace
+
 std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codegen::Target target,
                                             llvm::LLVMContext* context, bool for_reader) {
   context->setDiscardValueNames(!for_reader);
-  const auto parse = [&](std::vector<SourceFile> files, const std::vector<std::string>& arguments, std::string* log) {
-    files.push_back({kFile, source.text});
-    ModuleAction action(context);
-    return RunClang(&action, target, files, arguments, log) ? action.TakeModule() : nullptr;
-  };
   std::string log, refused;
-  const llvm::MemoryBuffer* const precompiled = PrecompiledPrelude(target);
-  if (precompiled != nullptr) {
-    std::vector<SourceFile> files = PrecompiledSources(target);
-    files.push_back({kPrecompiled, precompiled->getBuffer()});
-    if (auto module = parse(std::move(files), {"-include-pch", kPrecompiled, kFile}, &log)) return module;
-    log.swap(refused);
-  }
+  const PrecompiledPrelude* const precompiled = FindPrecompiledPrelude(target);
+  if (precompiled != nullptr)
+    if (auto module = ParseAfter(*precompiled, source, target, context, &refused)) return module;
   const std::vector<codegen::PreludeFile> needed = codegen::NeededPrelude(source.text);
   std::vector<SourceFile> files;
   for (const codegen::PreludeFile& file : needed) files.push_back({"/include/" + std::string(file.name), file.text});
-  auto module = parse(std::move(files), {kFile}, &log);
+  files.push_back({kFile, source.text});
+  auto module = ClangModule(context, target, files, {kFile}, nullptr, &log);
   Require(module != nullptr, "Clang cannot compile a generated kernel:\n", log);
   if (precompiled != nullptr) {
     ForgetPrecompiledPrelude(target);

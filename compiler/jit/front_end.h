@@ -32,6 +32,13 @@ struct SourceFile {
 bool RunClang(clang::FrontendAction* action, codegen::Target target, const std::vector<SourceFile>& files,
               const std::vector<std::string>& last_arguments, std::string* log);
 
+/// Clang's unoptimised module of files in memory, in `context`; null if it failed. Functions read from a precompiled
+/// header that `bodies` (may be null) defines are declared only.
+std::unique_ptr<llvm::Module> ClangModule(llvm::LLVMContext* context, codegen::Target target,
+                                          const std::vector<SourceFile>& files,
+                                          const std::vector<std::string>& last_arguments, const llvm::Module* bodies,
+                                          std::string* log);
+
 /// Parses `source` to an unoptimised module in `context`. Throws umbra::Error with Clang's
 /// diagnostics. Threads may parse at the same time, each in a context and with a compiler of its own. A
 /// module for a reader keeps the names of values.

@@ -85,12 +85,11 @@ BorrowedMachine::~BorrowedMachine() {
   Machines().idle[target_].push_back(std::move(machine_));
 }
 
-void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Target target) {
-  llvm::PipelineTuningOptions tuning;
-  // Packets are vectors already; only plain sources have loops to vectorise.
-  tuning.LoopVectorization = target == codegen::Target::kPlain;
-  tuning.SLPVectorization = false;
-  tuning.LoopInterleaving = tuning.LoopVectorization;
+namespace {
+
+// Runs what `choose` makes of a builder of passes.
+template <typename Choose>
+void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const llvm::PipelineTuningOptions& tuning, Choose choose) {
   llvm::PassBuilder builder(machine, tuning);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -101,21 +100,42 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes;
+  choose(&builder).run(*module, modules);
+}
+
+void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const char* text) {
+  RunPasses(module, machine, {}, [&](llvm::PassBuilder* builder) {
+    llvm::ModulePassManager passes;
+    if (llvm::Error error = builder->parsePassPipeline(passes, text))
+      throw InternalError("LLVM does not take the passes of packet kernels: " + llvm::toString(std::move(error)));
+    return passes;
+  });
+}
+
+}  // namespace
+
+void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine) {
+  RunPasses(module, machine,
+            "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,loop(loop-unroll-full),"
+            "sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,dce)");
+}
+
+void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Target target) {
   if (target == codegen::Target::kPlain) {
-    passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
-  } else {
-    // Packet sources need their prelude inlined, their locals in registers (before, too: what is
-    // inlined is copied) and their short loops unrolled. The default pipeline gives the same code and
-    // takes twice as long.
-    llvm::Error error = builder.parsePassPipeline(
-        passes,
-        "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,"
-        "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,"
-        "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
-    if (error) throw InternalError("LLVM does not take the passes of packet kernels: " + llvm::toString(std::move(error)));
+    llvm::PipelineTuningOptions tuning;
+    tuning.LoopVectorization = tuning.LoopInterleaving = true;  // packets are vectors already
+    tuning.SLPVectorization = false;
+    return RunPasses(module, machine, tuning, [](llvm::PassBuilder* builder) {
+      return builder->buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+    });
   }
-  passes.run(*module, modules);
+  // Packet sources need their prelude inlined, their locals in registers (before, too: what is
+  // inlined is copied) and their short loops unrolled. The default pipeline gives the same code and
+  // takes twice as long.
+  RunPasses(module, machine,
+            "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,"
+            "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,"
+            "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
 }
 
 std::vector<char> Emit(llvm::Module* module, llvm::TargetMachine* machine, bool assembly) {

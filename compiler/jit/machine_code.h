@@ -34,6 +34,9 @@ class BorrowedMachine {
 /// Runs the optimiser in place.
 void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Target target);
 
+/// What Optimise would do to the functions of a prelude, so that it need not: they call each other no more.
+void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine);
+
 /// A relocatable object, or assembly text.
 std::vector<char> Emit(llvm::Module* module, llvm::TargetMachine* machine, bool assembly);
 

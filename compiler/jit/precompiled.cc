@@ -4,15 +4,21 @@
 #include <clang/Frontend/FrontendAction.h>
 #include <clang/Serialization/ASTWriter.h>
 #include <fmt/format.h>
+#include <llvm/Bitcode/BitcodeWriter.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/InstrTypes.h>
+#include <llvm/Support/raw_ostream.h>
 
 #include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <set>
 
 #include "compiler/codegen/prelude.h"
 #include "compiler/graph/op.h"
+#include "compiler/jit/machine_code.h"
 #include "runtime/opened_library.h"
 #include "umbra/error.h"
 
@@ -24,6 +30,9 @@ using codegen::Target;
 
 constexpr std::size_t kTargets = std::size(codegen::kAllTargets);
 constexpr std::size_t Place(Target target) { return static_cast<std::size_t>(target); }
+
+constexpr const char *kSource = "/prelude.h", *kTree = "pch", *kCode = "bc";
+constexpr const char* kUse = "_ZN5umbra4simd3useE";  // how names of `use` begin
 
 // Calls every function of an operator, and what loads and stores, for the packets of f32. (Clang reads all instances of
 // a template that it needs one of: more of them cost more than they save.)
@@ -52,7 +61,7 @@ std::string Instances(Target target) {
 struct Sources {
   explicit Sources(Target target) : instances(Instances(target)) {
     for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) files.push_back({"/include/" + std::string(file.name), file.text});
-    files.push_back({"/prelude.h", instances});
+    files.push_back({kSource, instances});
   }
   std::string instances;
   std::vector<SourceFile> files;
@@ -79,36 +88,94 @@ class PrecompileAction : public clang::ASTFrontendAction {
   std::shared_ptr<clang::PCHBuffer> bytes_;
 };
 
-std::string FileName(Target target) { return "prelude-" + std::string(Name(target)) + ".pch"; }
+// The syntax tree, for -include-pch.
+std::vector<char> PrecompiledTree(Target target) {
+  std::string log;
+  PrecompileAction action;
+  const bool done = RunClang(&action, target, PrecompiledSources(target), {kSource}, &log);
+  Require(done && action.bytes().IsComplete, "Clang cannot precompile the prelude:\n", log);
+  return {action.bytes().Data.begin(), action.bytes().Data.end()};
+}
+
+// What `use` calls, simplified as far as it can be without the kernel that it will be part of.
+std::vector<char> PrecompiledCode(Target target) {
+  std::string log;
+  llvm::LLVMContext context;
+  context.setDiscardValueNames(true);
+  const auto module = ClangModule(&context, target, PrecompiledSources(target), {"-femit-all-decls", kSource}, nullptr, &log);
+  Require(module != nullptr, "Clang cannot compile the prelude:\n", log);
+  std::vector<llvm::Function*> users;
+  std::set<llvm::Function*> called;
+  for (llvm::Function& function : *module) {
+    if (!function.getName().starts_with(kUse)) continue;
+    users.push_back(&function);
+    for (const llvm::Instruction& instruction : llvm::instructions(function))
+      if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+        if (llvm::Function* const callee = call->getCalledFunction(); callee != nullptr && !callee->isDeclaration()) called.insert(callee);
+  }
+  for (llvm::Function* const user : users) user->eraseFromParent();
+  const auto set_linkage = [](llvm::GlobalObject* object, llvm::GlobalValue::LinkageTypes linkage) {
+    if (object->isDeclaration()) return;
+    object->setComdat(nullptr);
+    object->setLinkage(linkage);
+  };
+  for (llvm::Function& function : *module)
+    set_linkage(&function, called.count(&function) > 0 ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage);
+  for (llvm::GlobalVariable& variable : module->globals()) set_linkage(&variable, llvm::GlobalValue::InternalLinkage);
+  const BorrowedMachine machine(target);
+  SimplifyPrelude(module.get(), machine.get());
+  for (llvm::Function* const function : called) set_linkage(function, llvm::GlobalValue::LinkOnceODRLinkage);
+  module->setSourceFileName(codegen::PreludeId());
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::WriteBitcodeToFile(*module, stream);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string FileName(Target target, const char* kind) { return fmt::format("prelude-{}.{}", Name(target), kind); }
+
+void WriteFile(const std::filesystem::path& path, const std::vector<char>& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  Require(file.good(), "cannot write ", path.string());
+}
+
+// What is made of each target when it is first asked for.
+template <typename T>
+class PerTarget {
+ public:
+  template <typename Make>
+  const T& Get(Target target, Make make) {
+    std::call_once(once_[Place(target)], [&] { made_[Place(target)] = make(); });
+    return *made_[Place(target)];
+  }
+
+ private:
+  std::array<std::once_flag, kTargets> once_;
+  std::array<std::unique_ptr<T>, kTargets> made_;
+};
 
 std::array<std::atomic<bool>, kTargets> unusable;
 
 }  // namespace
 
 const std::vector<SourceFile>& PrecompiledSources(Target target) {
-  static const std::array<Sources, kTargets>& all =
-      *new std::array<Sources, kTargets>{Sources(Target::kPlain), Sources(Target::kSse2), Sources(Target::kAvx2), Sources(Target::kAvx512)};
-  return all[Place(target)].files;
+  static PerTarget<Sources>& all = *new PerTarget<Sources>;
+  return all.Get(target, [&] { return std::make_unique<Sources>(target); }).files;
 }
 
-std::vector<char> PrecompilePrelude(Target target) {
-  std::string log;
-  PrecompileAction action;
-  const bool done = RunClang(&action, target, PrecompiledSources(target), {"/prelude.h"}, &log);
-  Require(done && action.bytes().IsComplete, "Clang cannot precompile the prelude:\n", log);
-  return {action.bytes().Data.begin(), action.bytes().Data.end()};
-}
-
-const llvm::MemoryBuffer* PrecompiledPrelude(Target target) {
-  using Files = std::array<std::unique_ptr<llvm::MemoryBuffer>, kTargets>;
-  static const Files& files = *[] {
-    auto* const found = new Files;
-    const std::string folder = runtime::FolderOf(reinterpret_cast<void*>(&PrecompilePrelude)) + "umbra/";
-    for (const Target one : codegen::kAllTargets)
-      if (auto file = llvm::MemoryBuffer::getFile(folder + FileName(one), false, false)) (*found)[Place(one)] = std::move(*file);
-    return found;
-  }();
-  return unusable[Place(target)] ? nullptr : files[Place(target)].get();
+const PrecompiledPrelude* FindPrecompiledPrelude(Target target) {
+  static PerTarget<PrecompiledPrelude>& all = *new PerTarget<PrecompiledPrelude>;
+  const PrecompiledPrelude& found = all.Get(target, [&] {
+    const std::string folder = runtime::FolderOf(reinterpret_cast<void*>(&FindPrecompiledPrelude)) + "umbra/";
+    const auto read = [&](const char* kind) {
+      auto file = llvm::MemoryBuffer::getFile(folder + FileName(target, kind), false, false);
+      return file ? std::move(*file) : nullptr;
+    };
+    return std::make_unique<PrecompiledPrelude>(PrecompiledPrelude{read(kTree), read(kCode)});
+  });
+  return unusable[Place(target)] || found.tree == nullptr || found.code == nullptr ? nullptr : &found;
 }
 
 void ForgetPrecompiledPrelude(Target target) { unusable[Place(target)] = true; }
@@ -119,12 +186,9 @@ void ForgetPrecompiledPrelude(Target target) { unusable[Place(target)] = true; }
 extern "C" __attribute__((visibility("default"))) int umbra_precompile_preludes(const char* folder) {
   try {
     for (const umbra::codegen::Target target : umbra::codegen::kAllTargets) {
-      const std::vector<char> bytes = umbra::PrecompilePrelude(target);
-      const std::filesystem::path path = std::filesystem::path(folder) / umbra::FileName(target);
-      std::ofstream file(path, std::ios::binary);
-      file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-      file.close();
-      umbra::Require(file.good(), "cannot write ", path.string());
+      const std::filesystem::path into = folder;
+      umbra::WriteFile(into / umbra::FileName(target, umbra::kTree), umbra::PrecompiledTree(target));
+      umbra::WriteFile(into / umbra::FileName(target, umbra::kCode), umbra::PrecompiledCode(target));
     }
     return 0;
   } catch (const std::exception& error) {

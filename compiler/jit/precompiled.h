@@ -1,10 +1,11 @@
-// The prelude as Clang's syntax tree: what all kernels have in common is parsed, and its templates are instantiated for
-// the usual packets, when Umbra is built.
+// The prelude compiled as far as a kernel's text does not matter, when Umbra is built: Clang's syntax tree of it, with
+// templates instantiated for the usual packets, and LLVM's code of what kernels call.
 #ifndef UMBRA_COMPILER_JIT_PRECOMPILED_H_
 #define UMBRA_COMPILER_JIT_PRECOMPILED_H_
 
 #include <llvm/Support/MemoryBuffer.h>
 
+#include <memory>
 #include <vector>
 
 #include "compiler/jit/front_end.h"
@@ -14,10 +15,13 @@ namespace umbra {
 /// The files that a precompiled prelude is made of, which have to be there when it is used.
 const std::vector<SourceFile>& PrecompiledSources(codegen::Target target);
 
-/// Clang's precompiled header of the prelude. Throws umbra::Error with Clang's words.
-std::vector<char> PrecompilePrelude(codegen::Target target);
-/// The one that lies beside this library, in umbra/prelude-TARGET.pch; null if there is none. Thread-safe.
-const llvm::MemoryBuffer* PrecompiledPrelude(codegen::Target target);
+struct PrecompiledPrelude {
+  std::unique_ptr<llvm::MemoryBuffer> tree;  ///< Clang's precompiled header
+  std::unique_ptr<llvm::MemoryBuffer> code;  ///< bitcode of the functions of operators, each without calls of others
+};
+
+/// What lies beside this library as umbra/prelude-TARGET.pch and .bc; null if it does not. Thread-safe.
+const PrecompiledPrelude* FindPrecompiledPrelude(codegen::Target target);
 /// From now on there is none: this Clang cannot use it.
 void ForgetPrecompiledPrelude(codegen::Target target);
 
