@@ -115,9 +115,7 @@ void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const char* t
 }  // namespace
 
 void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine) {
-  RunPasses(module, machine,
-            "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,loop(loop-unroll-full),"
-            "sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,dce)");
+  RunPasses(module, machine, "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>)");
 }
 
 void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Target target) {

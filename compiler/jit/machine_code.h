@@ -34,7 +34,8 @@ class BorrowedMachine {
 /// Runs the optimiser in place.
 void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Target target);
 
-/// What Optimise would do to the functions of a prelude, so that it need not: they call each other no more.
+/// What Optimise would do first to the functions of a prelude, so that it need not: they call each other no more. (More
+/// passes here would spare a kernel more, but in its place they see more: Black-Scholes is 3 % slower then.)
 void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine);
 
 /// A relocatable object, or assembly text.

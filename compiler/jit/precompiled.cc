@@ -126,6 +126,7 @@ std::vector<char> PrecompiledCode(Target target) {
   SimplifyPrelude(module.get(), machine.get());
   for (llvm::Function* const function : called) set_linkage(function, llvm::GlobalValue::LinkOnceODRLinkage);
   module->setSourceFileName(codegen::PreludeId());
+  if (llvm::NamedMDNode* const compiler = module->getNamedMetadata("llvm.ident")) compiler->eraseFromParent();  // the kernel says it
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::WriteBitcodeToFile(*module, stream);
