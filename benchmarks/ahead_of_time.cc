@@ -1,5 +1,5 @@
-// The same kernels compiled ahead of time by the build's compiler and by the JIT, in one interleaved run on one
-// thread: time of the one over time of the other, by kernel and size. The first argument is the folder of
+// The same kernels compiled ahead of time, to objects by Umbra's tool and from sources by the build's compiler, and by
+// the JIT, in one interleaved run on one thread: time of each over time of the JIT, by kernel and size. The first argument is the folder of
 // ahead_of_time.umb, the second how often each is timed.
 #include <algorithm>
 #include <chrono>
@@ -7,11 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <vector>
 
-#include "ahead_of_time_bench.h"
+#include "as_objects.h"
+#include "as_sources.h"
 #include "umbra/call_site.h"
 #include "umbra/compile.h"
 #include "umbra/error.h"
@@ -87,65 +90,98 @@ double Time(const Call& call, int calls) {
   return (Seconds() - start) / calls;
 }
 
+// One way to run a kernel, and how long it took.
+struct Way {
+  std::function<void()> call;
+  std::vector<double> times;
+};
+
+// Times the ways in turns, each round beginning with another.
+void TimeInTurns(std::vector<Way>* ways, int rounds) {
+  for (Way& way : *ways) way.call();
+  const int calls = std::max(1, static_cast<int>(2e-4 / Time(ways->back().call, 3)));
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t k = 0; k < ways->size(); ++k) {
+      Way& way = (*ways)[(k + static_cast<std::size_t>(round)) % ways->size()];
+      way.times.push_back(Time(way.call, calls));
+    }
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+// Of the shortest times, and the median of the pairs'.
 struct Ratio {
+  Ratio(const Way& a, const Way& b)
+      : best(*std::min_element(a.times.begin(), a.times.end()) / *std::min_element(b.times.begin(), b.times.end())) {
+    std::vector<double> pairs;
+    for (std::size_t k = 0; k < a.times.size(); ++k) pairs.push_back(a.times[k] / b.times[k]);
+    median = Median(std::move(pairs));
+  }
   double best, median;
 };
 
-// Ahead of time over JIT: of the shortest times, and the median of the pairs'.
-template <typename A, typename B>
-Ratio Compare(const A& a, const B& b, int rounds) {
-  a(), b();
-  const int calls = std::max(1, static_cast<int>(2e-4 / Time(b, 3)));
-  double best_a = HUGE_VAL, best_b = HUGE_VAL;
-  std::vector<double> ratios;
-  for (int round = 0; round < rounds; ++round) {
-    double time_a, time_b;
-    if (round % 2 == 0) time_a = Time(a, calls), time_b = Time(b, calls);
-    else time_b = Time(b, calls), time_a = Time(a, calls);
-    best_a = std::min(best_a, time_a);
-    best_b = std::min(best_b, time_b);
-    ratios.push_back(time_a / time_b);
-  }
-  std::nth_element(ratios.begin(), ratios.begin() + rounds / 2, ratios.end());
-  return {best_a / best_b, ratios[static_cast<std::size_t>(rounds / 2)]};
+const umbra_kernel_desc* Find(const umbra_kernel_desc* kernel, const std::string& name) {
+  while (kernel->name != nullptr && name != kernel->name) ++kernel;
+  umbra::Require(kernel->name != nullptr, "kernel '", name, "' was not compiled ahead of time");
+  return kernel;
 }
 
 int Run(const std::string& path, int rounds) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  std::printf("%-18s %14s %10s %10s\n", "kernel", "size", "best/best", "median");
-  double product = 1, worst = 0;
-  int count = 0;
+  const umbra_kernel_desc* const libraries[] = {as_objects_kernels, as_sources_kernels};
+  constexpr std::size_t kLibraries = std::size(libraries);
+  std::printf("%-18s %14s %21s %21s\n%-18s %14s", "", "", "objects", "sources", "kernel", "size");
+  for (std::size_t k = 0; k < kLibraries; ++k) std::printf(" %10s %10s", "best/best", "median");
+  std::printf("\n");
+  std::vector<double> best[kLibraries], median[kLibraries];
   for (const auto& graph : umbra::graph::ParseText(text.str(), path)) {
     umbra::CompileOptions options;
     options.use_disk_cache = false;
     const umbra::Function function = umbra::Compile(graph, options);
     const umbra::runtime::Program& program = function.program();
-    const umbra_kernel_desc* kernel = ahead_of_time_bench_kernels;
-    while (kernel->name != nullptr && program.name != kernel->name) ++kernel;
-    umbra::Require(kernel->name != nullptr, "kernel '", program.name, "' was not compiled ahead of time");
     const std::size_t rank = program.buffers[0].shape.size();
     const std::vector<std::vector<index_t>> all_sizes = {{64, 512}, {512, 1000}, {1024, 4096}};
     for (const auto& sizes : all_sizes) {
       const index_t rows = sizes[0], columns = sizes[1];
       Operands operands(program, rank == 1 ? std::vector{rows * columns} : rank == 3 ? std::vector{index_t{4}, rows / 4, columns} : sizes);
       umbra::runtime::CallSite site(std::shared_ptr<const umbra::runtime::Program>(&program, [](const auto*) {}));
-      const auto jit = [&] {
+      std::vector<Way> ways;
+      for (const umbra_kernel_desc* library : libraries)
+        ways.push_back({[&operands, kernel = Find(library, program.name)] {
+          umbra::Require(umbra_call(kernel, operands.pointers.data(), operands.scalars.data(), 1) == UMBRA_OK, umbra_error_message());
+        }, {}});
+      ways.push_back({[&] {
         site.Run(operands.data.data(), {operands.words.data(), operands.words.size()}, operands.scalars.data(), 1);
-      };
-      const auto built = [&] {
-        umbra::Require(umbra_call(kernel, operands.pointers.data(), operands.scalars.data(), 1) == UMBRA_OK, umbra_error_message());
-      };
-      const Ratio ratio = Compare(built, jit, rounds);
-      std::printf("%-18s %6lld x %5lld %10.3f %10.3f\n", kernel->name, static_cast<long long>(sizes[0]), static_cast<long long>(sizes[1]), ratio.best, ratio.median);
+      }, {}});
+      TimeInTurns(&ways, rounds);
+      std::printf("%-18s %6lld x %5lld", program.name.c_str(), static_cast<long long>(sizes[0]), static_cast<long long>(sizes[1]));
+      for (std::size_t k = 0; k < kLibraries; ++k) {
+        const Ratio ratio(ways[k], ways.back());
+        std::printf(" %10.3f %10.3f", ratio.best, ratio.median);
+        best[k].push_back(ratio.best);
+        median[k].push_back(ratio.median);
+      }
+      std::printf("\n");
       std::fflush(stdout);
-      product *= ratio.best;
-      worst = std::max(worst, ratio.best);
-      ++count;
     }
   }
-  std::printf("geometric mean %.3f, slowest %.3f, target %s\n", std::pow(product, 1.0 / count), worst, umbra_kernel_target(ahead_of_time_bench_kernels));
+  const auto line = [&](const char* name, const auto& of) {
+    std::printf("%-33s", name);
+    for (std::size_t k = 0; k < kLibraries; ++k) std::printf(" %10.3f %10.3f", of(best[k]), of(median[k]));
+    std::printf("\n");
+  };
+  line("geometric mean", [](const std::vector<double>& ratios) {
+    double logarithms = 0;
+    for (const double ratio : ratios) logarithms += std::log(ratio);
+    return std::exp(logarithms / static_cast<double>(ratios.size()));
+  });
+  line("slowest", [](const std::vector<double>& ratios) { return *std::max_element(ratios.begin(), ratios.end()); });
+  std::printf("target %s\n", umbra_kernel_target(as_objects_kernels));
   return 0;
 }
 

@@ -7,10 +7,13 @@
 # are one library. TARGETS are plain, sse2, avx2, avx512, and cuda:sm_80,sm_90 or the like for GPUs, which needs NVRTC
 # to build; without them sse2, avx2, avx512 on x86-64, else plain. The program links libumbra_runtime, or its static form.
 #
-# Variables: UMBRA_KERNELS=OFF compiles C++ files as they are. UMBRA_TOOL and UMBRA_EXTRACT_TOOL are the
+# Variables: UMBRA_KERNELS=OFF compiles C++ files as they are. UMBRA_KERNELS_AS=objects has the tools compile the kernels,
+# =sources the compiler of the build; empty: the tools where they can. UMBRA_TOOL and UMBRA_EXTRACT_TOOL are the
 # generators, programs of the machine that builds; a build for another machine has to set them.
 
 option(UMBRA_KERNELS "Compile kernels ahead of time; else C++ evaluates them eagerly" ON)
+set(UMBRA_KERNELS_AS "" CACHE STRING "How kernels come into a build: objects, sources, or empty for objects where they can be made")
+set_property(CACHE UMBRA_KERNELS_AS PROPERTY STRINGS "" objects sources)
 
 # The program that generates: as a variable says, as Umbra provides it, or as PATH has it.
 function(umbra_find_tool variable name result)
@@ -21,6 +24,98 @@ function(umbra_find_tool variable name result)
   # CMAKE_PREFIX_PATH may lead to the programs of another machine.
   find_program(${variable} ${name} NO_CMAKE_PATH NO_CMAKE_FIND_ROOT_PATH DOC "Umbra's generator ${name}, for the machine that builds")
   set(${result} "${${variable}}" PARENT_SCOPE)
+endfunction()
+
+# Tries whether a generator makes objects for `machine`: a library without a kernel. `why` is empty, or what it says.
+function(umbra_try_objects tool machine why)
+  set(program ${tool})
+  if(TARGET ${tool})
+    get_target_property(program ${tool} LOCATION)
+  endif()
+  file(TIMESTAMP ${program} time)
+  string(MD5 key "${program} ${time} ${machine}")
+  if(NOT DEFINED UMBRA_OBJECTS_${key})
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/umbra_kernels/objects)
+    get_filename_component(name ${program} NAME_WE)
+    if(name STREQUAL umbra-extract)
+      file(WRITE ${folder}/none.cc "")
+      set(arguments none.cc)
+      set(flags --)
+    else()
+      file(WRITE ${folder}/none.umb "kernel none(x: f32[1]) -> (y: f32[1]) { y = x }\n")
+      set(arguments aot none.umb)
+      set(flags "")
+    endif()
+    execute_process(COMMAND ${program} ${arguments} --out made --name none --targets plain --as objects --machine ${machine} ${flags}
+      WORKING_DIRECTORY ${folder} RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
+    if(failed)
+      string(REGEX REPLACE "^umbra[a-z-]*: error: " "" said "${said}")
+      string(STRIP "${said} " said)
+      message(STATUS "Kernels by ${name}: sources, as ${said}")
+    else()
+      set(said "")
+    endif()
+    set(UMBRA_OBJECTS_${key} "${said}" CACHE INTERNAL "Why ${program} makes no objects for ${machine}")
+  endif()
+  set(${why} "${UMBRA_OBJECTS_${key}}" PARENT_SCOPE)
+endfunction()
+
+# The machine for which `tool` makes objects of the kernels of `target`, whose compiler gets `flags`; empty: it makes
+# sources only.
+function(umbra_object_machine target tool flags result)
+  set(${result} "" PARENT_SCOPE)
+  if(UMBRA_KERNELS_AS STREQUAL sources)
+    return()
+  elseif(UMBRA_KERNELS_AS AND NOT UMBRA_KERNELS_AS STREQUAL objects)
+    message(FATAL_ERROR "umbra_add_kernels: UMBRA_KERNELS_AS is '${UMBRA_KERNELS_AS}'; objects and sources are known, and empty for objects where they can be made")
+  endif()
+  string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}-${CMAKE_SYSTEM_NAME}" machine)
+  string(REGEX REPLACE "^amd64-" "x86_64-" machine "${machine}")
+  if(machine MATCHES "^x86_64-" AND CMAKE_SIZEOF_VOID_P EQUAL 4)
+    string(REGEX REPLACE "^x86_64-" "i386-" machine "${machine}")
+  endif()
+  get_target_property(type ${target} TYPE)
+  set(imported ON)
+  if(TARGET ${tool})
+    get_target_property(tool_is ${tool} IMPORTED)
+    set(imported ${tool_is})
+  endif()
+  set(why "")
+  if(type STREQUAL OBJECT_LIBRARY)
+    set(why "${target} is an object library, which hands on what it compiles itself and nothing else")
+  elseif(flags MATCHES "-fsanitize=")
+    set(why "-fsanitize concerns what the compiler of the build compiles")
+  elseif(imported)
+    umbra_try_objects(${tool} ${machine} why)
+  elseif(NOT TARGET umbra_jit)
+    set(why "Umbra is built without the in-process compiler (UMBRA_BUILD_JIT)")
+  endif()
+  if(NOT why)
+    set(${result} ${machine} PARENT_SCOPE)
+  elseif(UMBRA_KERNELS_AS)
+    message(FATAL_ERROR "umbra_add_kernels: UMBRA_KERNELS_AS is objects, and there can be none: ${why}")
+  endif()
+endfunction()
+
+# All flags of the compiler that are known when a target is configured, and a condition: do they ask for debug information?
+function(umbra_compiler_flags target flags debug)
+  get_target_property(options ${target} COMPILE_OPTIONS)
+  set(common "${CMAKE_CXX_FLAGS};${options}")
+  set(all "${common}")
+  set(condition 0)
+  set(pattern "(^|[ ;])-g([0-9;]|gdb|dwarf| |$)")
+  foreach(config IN LISTS CMAKE_BUILD_TYPE CMAKE_CONFIGURATION_TYPES)
+    string(TOUPPER ${config} upper)
+    list(APPEND all "${CMAKE_CXX_FLAGS_${upper}}")
+    if("${CMAKE_CXX_FLAGS_${upper}}" MATCHES "${pattern}")
+      set(condition "$<OR:${condition},$<CONFIG:${config}>>")
+    endif()
+  endforeach()
+  if(common MATCHES "${pattern}")
+    set(condition 1)
+  endif()
+  set(${flags} "${all}" PARENT_SCOPE)
+  set(${debug} "${condition}" PARENT_SCOPE)
 endfunction()
 
 # The flags of sources for an instruction set, which stand in the first line of each, too.
@@ -37,26 +132,48 @@ function(umbra_kernel_flags instruction_set result)
   set(${result} ${flags} PARENT_SCOPE)
 endfunction()
 
-# Adds what a generator makes to `target`: NAME.h, NAME.cc, and UNIT.TARGET.cc for each unit, in `folder`.
+# Adds what a generator makes to `target`: NAME.h, NAME.cc, and for each unit UNIT.TARGET.cc, with an object unless its
+# compile is left to the build, in `folder`.
 function(umbra_add_generated target name folder)
-  cmake_parse_arguments(PARSE_ARGV 3 ARG "" "DEPFILE;COMMENT" "COMMAND;DEPENDS;UNITS;TARGETS;TEXTS")
+  cmake_parse_arguments(PARSE_ARGV 3 ARG "" "TOOL;TARGETS;DEPFILE;COMMENT" "ARGUMENTS;FLAGS;DEPENDS;UNITS;KINDS;TEXTS")
+  umbra_compiler_flags(${target} compiler_flags debug)
+  umbra_object_machine(${target} ${ARG_TOOL} "${compiler_flags}" machine)
   set(sources ${folder}/${name}.cc)
-  # Generated files name the user's without a folder, so that they are the same everywhere.
+  set(objects "")
+  # Generated files name the user's without a folder, so that they are the same everywhere. Unless a user has names of
+  # files changed, too, a debugger is told where they are.
   set(places "")
-  foreach(text IN LISTS ARG_TEXTS)
-    get_filename_component(base ${text} NAME)
-    list(APPEND places -fdebug-prefix-map=${base}=${text})
-  endforeach()
-  foreach(instruction_set IN LISTS ARG_TARGETS)
+  if(NOT compiler_flags MATCHES "-f(file|debug)-prefix-map=")
+    foreach(text IN LISTS ARG_TEXTS)
+      get_filename_component(base ${text} NAME)
+      list(APPEND places ${base}=${text})
+    endforeach()
+  endif()
+  set(read "")  # sources that only people read
+  foreach(instruction_set IN LISTS ARG_KINDS)
     umbra_kernel_flags(${instruction_set} flags)
     foreach(unit IN LISTS ARG_UNITS)
-      set(source ${folder}/${unit}.${instruction_set}.cc)
-      list(APPEND sources ${source})
-      set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES COMPILE_OPTIONS "${flags};${places}")
+      set(file ${folder}/${unit}.${instruction_set})
+      if(machine AND NOT instruction_set STREQUAL cuda)
+        list(APPEND objects ${file}.o)
+        list(APPEND read ${file}.cc)
+        continue()
+      endif()
+      list(APPEND sources ${file}.cc)
+      list(TRANSFORM places PREPEND -fdebug-prefix-map= OUTPUT_VARIABLE maps)
+      set_source_files_properties(${file}.cc TARGET_DIRECTORY ${target} PROPERTIES COMPILE_OPTIONS "${flags};${maps}")
     endforeach()
   endforeach()
   if(TARGET ${target}_${name}_generate)
     message(FATAL_ERROR "umbra_add_kernels: ${target} has kernels called ${name} already; give these another NAME")
+  endif()
+  set(as --as sources)
+  if(machine)
+    list(TRANSFORM places PREPEND "--debug-prefix-map;" OUTPUT_VARIABLE maps)
+    set(as --as objects --machine ${machine} "$<${debug}:--debug;${maps}>")
+    if(TARGET umbra_jit AND TARGET ${ARG_TOOL})
+      list(APPEND ARG_DEPENDS umbra_preludes $<TARGET_FILE:umbra_jit>)
+    endif()
   endif()
   set(depfile "")
   if(ARG_DEPFILE)
@@ -64,15 +181,16 @@ function(umbra_add_generated target name folder)
   endif()
   # Files that would not change keep their time stamps; the generator's stamp tells when they were made.
   set(stamp ${folder}/${name}.stamp)
-  add_custom_command(OUTPUT ${stamp} BYPRODUCTS ${sources} ${folder}/${name}.h
-    COMMAND ${ARG_COMMAND} DEPENDS ${ARG_DEPENDS} ${depfile}
-    COMMENT "${ARG_COMMENT}" VERBATIM COMMAND_EXPAND_LISTS)
+  add_custom_command(OUTPUT ${stamp} BYPRODUCTS ${sources} ${read} ${objects} ${folder}/${name}.h
+    COMMAND ${ARG_TOOL} ${ARG_ARGUMENTS} --targets ${ARG_TARGETS} --out ${folder} --name ${name} "${as}" ${ARG_FLAGS}
+    DEPENDS ${ARG_DEPENDS} ${ARG_TOOL} ${depfile} COMMENT "${ARG_COMMENT}" VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${target}_${name}_generate DEPENDS ${stamp})
   add_dependencies(${target} ${target}_${name}_generate)
   # Each is compiled by itself: sources of different instruction sets must not be merged.
   set_source_files_properties(${sources} TARGET_DIRECTORY ${target} PROPERTIES
     GENERATED ON SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
-  target_sources(${target} PRIVATE ${sources})
+  set_source_files_properties(${objects} TARGET_DIRECTORY ${target} PROPERTIES GENERATED ON EXTERNAL_OBJECT ON)
+  target_sources(${target} PRIVATE ${sources} ${objects})
   set_property(TARGET ${target} APPEND PROPERTY INCLUDE_DIRECTORIES ${folder})
   set_property(TARGET ${target} APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES $<BUILD_INTERFACE:${folder}>)
 endfunction()
@@ -162,9 +280,8 @@ function(umbra_add_kernels target)
       get_filename_component(stem ${text} NAME_WLE)
       list(APPEND units ${ARG_NAME}.${stem})
     endforeach()
-    umbra_add_generated(${target} ${ARG_NAME} ${folder} TARGETS ${kinds} UNITS ${units} TEXTS ${texts}
-      COMMAND ${tool} aot ${texts} --targets ${targets} --out ${folder} --name ${ARG_NAME}
-      DEPENDS ${texts} ${tool} COMMENT "Generating the kernels ${ARG_NAME}")
+    umbra_add_generated(${target} ${ARG_NAME} ${folder} TARGETS ${targets} KINDS ${kinds} UNITS ${units} TEXTS ${texts}
+      TOOL ${tool} ARGUMENTS aot ${texts} DEPENDS ${texts} COMMENT "Generating the kernels ${ARG_NAME}")
   endif()
   if(NOT programs)
     return()
@@ -193,10 +310,9 @@ function(umbra_add_kernels target)
     get_filename_component(stem ${program} NAME_WE)
     string(MAKE_C_IDENTIFIER ${ARG_NAME}_${stem} name)
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/umbra_kernels/${target}/${name})
-    umbra_add_generated(${target} ${name} ${folder} TARGETS ${kinds} UNITS ${name} TEXTS ${program}
-      COMMAND ${tool} ${program} --targets ${targets} --out ${folder} --name ${name}
-        --depfile ${folder}/${name}.d -- ${flags}
-      DEPFILE ${folder}/${name}.d DEPENDS ${program} ${tool} COMMENT "Extracting the kernels of ${stem}")
+    umbra_add_generated(${target} ${name} ${folder} TARGETS ${targets} KINDS ${kinds} UNITS ${name} TEXTS ${program}
+      TOOL ${tool} ARGUMENTS ${program} --depfile ${folder}/${name}.d FLAGS -- ${flags}
+      DEPFILE ${folder}/${name}.d DEPENDS ${program} COMMENT "Extracting the kernels of ${stem}")
     get_target_property(type ${target} TYPE)
     if(type STREQUAL STATIC_LIBRARY)
       # The eager functions are weak; without this, an archive might give them before the compiled ones.

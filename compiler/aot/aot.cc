@@ -219,19 +219,22 @@ std::vector<File> Emit(const Library& given) {
     units.insert(kernel.unit);
   }
   if (units.empty()) units.emplace();
-  std::map<std::string, std::string> files;
+  std::map<std::string, File> files;
+  const auto add = [&](const std::string& name, std::string text, std::optional<codegen::Target> target = {}) {
+    files[name] = {name, std::move(text), target};
+  };
   for (const std::string& unit : units) {
     const auto file = [&](std::string_view target) {
       return fmt::format("{}{}{}.{}.cc", library.name, unit.empty() ? "" : ".", unit, target);
     };
     for (const codegen::Target target : library.targets.cpu)
-      files[file(Name(target))] = KernelsText(library, unit, target, file(Name(target)), &entries);
-    if (!library.targets.gpu.empty()) files[file(kGpuTarget)] = CodesText(library, unit, &entries);
+      add(file(Name(target)), KernelsText(library, unit, target, file(Name(target)), &entries), target);
+    if (!library.targets.gpu.empty()) add(file(kGpuTarget), CodesText(library, unit, &entries));
   }
-  files[library.name + ".cc"] = TablesText(library, entries);
-  files[library.name + ".h"] = HeaderText(library, entries);
+  add(library.name + ".cc", TablesText(library, entries));
+  add(library.name + ".h", HeaderText(library, entries));
   std::vector<File> result;
-  for (auto& [name, text] : files) result.push_back({name, std::move(text)});
+  for (auto& [name, file] : files) result.push_back(std::move(file));
   return result;
 }
 

@@ -1,11 +1,11 @@
-// Kernels as a library in source form, compiled ahead of time: graphs in, files out.
+// Kernels as a library, compiled ahead of time: graphs in, sources and objects out.
 //
 //   LIB.h             for C: a function and a umbra_kernel_desc per kernel; for C++: typed wrappers
 //   LIB.cc            the tables and the functions of LIB.h; definitions of marked functions
-//   LIB.TARGET.cc     the code for one instruction set, or LIB.UNIT.TARGET.cc
+//   LIB.TARGET.cc     the code for one instruction set, or LIB.UNIT.TARGET.cc; if asked for, its object LIB.TARGET.o
 //   LIB.cuda.cc       the images for GPUs, or LIB.UNIT.cuda.cc
 //
-// They need libumbra_runtime and Umbra's headers, no compiler of Umbra's.
+// Programs with them need libumbra_runtime and Umbra's headers, no compiler of Umbra's.
 #ifndef UMBRA_COMPILER_AOT_AOT_H_
 #define UMBRA_COMPILER_AOT_AOT_H_
 
@@ -62,6 +62,7 @@ struct Library {
 struct File {
   std::string name;
   std::string text;
+  std::optional<codegen::Target> target;  ///< of a source that is code for one
 };
 
 /// The targets of a list such as "sse2,avx2,cuda:sm_80,sm_90", each once. Throws umbra::Error.
@@ -71,6 +72,21 @@ Targets ParseTargets(const std::string& list);
 /// Throws umbra::Error if two kernels have one name, if a name is no identifier, or if there are targets for GPUs and no
 /// NVRTC that compiles for them.
 std::vector<File> Emit(const Library& library);
+
+/// How objects are made.
+struct Objects {
+  std::string machine = "x86_64-linux";  ///< processor and system that the code is for
+  bool line_tables = false;              ///< for debuggers and profilers
+  std::vector<std::string> prefix_maps;  ///< OLD=NEW, as of -fdebug-prefix-map: for the names of files in line tables
+};
+
+/// Throws umbra::Error, with what to do, if there is no making objects for the machine.
+void RequireObjectsFor(const std::string& machine);
+
+/// The object of each of `files` that has a target: NAME.o of NAME.cc, position-independent code for the linker, by the
+/// in-process compiler. The same for the same input, wherever and whenever; what was made before comes from the disk
+/// cache. Throws umbra::Error if the machine is another, or if the compiler is not there.
+std::vector<File> MakeObjects(const std::vector<File>& files, const Objects& objects);
 
 /// The flags that g++ and clang++ need for the sources of a target.
 std::vector<std::string> SourceFlags(codegen::Target target);

@@ -23,6 +23,14 @@ struct ObjectCode {
   CompileTimes times;
 };
 
+/// What an object of a build has besides its code.
+struct ObjectOptions {
+  std::string file = "kernel.cc";  ///< what the source is called, in messages and for debuggers
+  bool line_table = false;         ///< for debuggers and profilers
+  /// OLD=NEW: names of files in the line table that begin with OLD begin with NEW.
+  std::vector<std::string> prefix_maps;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -30,6 +38,9 @@ class Backend {
   virtual std::string Id() const = 0;
   /// Compiles to an object in memory. Thread-safe. Throws umbra::Error with the compiler's text.
   virtual ObjectCode Compile(const codegen::Source& source, codegen::Target target) = 0;
+  /// Compiles to a relocatable object that programs and shared libraries are linked with; the same bytes for the same
+  /// arguments. Thread-safe. Throws umbra::Error with the compiler's text, or if this backend makes none.
+  virtual std::vector<char> MakeObject(const codegen::Source& source, codegen::Target target, const ObjectOptions& options) = 0;
   /// Maps freshly compiled code into the process and finds `function`.
   virtual runtime::KernelCode Load(const ObjectCode& object, const std::string& function) = 0;
   /// Also prints LLVM IR or assembly ("llvm", "asm") for inspection.

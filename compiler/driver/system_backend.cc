@@ -113,6 +113,10 @@ class SystemCompiler : public Backend {
     return code;
   }
 
+  std::vector<char> MakeObject(const codegen::Source&, codegen::Target, const ObjectOptions&) override {
+    throw Error("objects of a build come from the in-process compiler; give the sources to the system compiler in the build");
+  }
+
   runtime::KernelCode Load(const ObjectCode& object, const std::string& function) override {
     const int file = memfd_create("umbra-kernel", MFD_CLOEXEC);
     Require(file >= 0, "cannot make memory for a compiled kernel");

@@ -1,6 +1,7 @@
 // The Clang + ORC backend, as libumbra_jit gives it to the compiler.
 #include <clang/Basic/Version.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/IPO/Internalize.h>
 
 #include <chrono>
 
@@ -35,7 +36,7 @@ class ClangOrc : public Backend {
     ObjectCode result;
     Stopwatch watch;
     llvm::LLVMContext context;
-    const auto module = ParseToModule(source, target, &context, /*for_reader=*/false);
+    const auto module = ParseToModule(source, target, &context, {});
     result.times.front_end = watch.Lap();
     const BorrowedMachine machine(target);
     Optimise(module.get(), machine.get(), target);
@@ -43,6 +44,23 @@ class ClangOrc : public Backend {
     result.bytes = Emit(module.get(), machine.get(), false);
     result.times.codegen = watch.Lap();
     return result;
+  }
+
+  std::vector<char> MakeObject(const codegen::Source& source, codegen::Target target, const ObjectOptions& options) override {
+    ParseOptions parse;
+    parse.file = options.file;
+    // Whoever links the object may unwind through it. Columns would be those of the generated text.
+    parse.arguments = {"-funwind-tables=2", "-fdebug-compilation-dir=.", "-fdebug-prefix-map=/include/=", "-gno-column-info"};
+    if (options.line_table)
+      parse.arguments.insert(parse.arguments.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=5", "-debugger-tuning=gdb"});
+    for (const std::string& map : options.prefix_maps) parse.arguments.push_back("-fdebug-prefix-map=" + map);
+    llvm::LLVMContext context;
+    const auto module = ParseToModule(source, target, &context, parse);
+    // What the linker could merge with the same of another instruction set stays inside.
+    llvm::internalizeModule(*module, [](const llvm::GlobalValue& value) { return !value.isWeakForLinker(); });
+    const BorrowedMachine machine(target);
+    Optimise(module.get(), machine.get(), target);
+    return Emit(module.get(), machine.get(), false);
   }
 
   runtime::KernelCode Load(const ObjectCode& object, const std::string& function) override {
@@ -53,7 +71,9 @@ class ClangOrc : public Backend {
                     const std::string& form) override {
     Require(form == "llvm" || form == "asm", "unknown form '", form, "': expected llvm or asm");
     llvm::LLVMContext context;
-    const auto module = ParseToModule(source, target, &context, /*for_reader=*/true);
+    ParseOptions options;
+    options.for_reader = true;
+    const auto module = ParseToModule(source, target, &context, options);
     const BorrowedMachine machine(target);
     Optimise(module.get(), machine.get(), target);
     if (form == "asm") {

@@ -26,7 +26,6 @@ namespace umbra {
 
 namespace {
 
-constexpr const char* kFile = "/kernel.cc";
 constexpr const char* kPrecompiled = "/prelude.pch";
 
 std::vector<std::string> Arguments(codegen::Target target) {
@@ -147,9 +146,17 @@ std::unique_ptr<llvm::Module> ClangModule(llvm::LLVMContext* context, codegen::T
 
 namespace {
 
+// Clang's words after those for all sources, by which it reads the kernel's file.
+std::vector<std::string> LastArguments(std::vector<std::string> arguments, const ParseOptions& options) {
+  arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
+  arguments.push_back(options.file);
+  return arguments;
+}
+
 // Null, with a reason in `log`, if this Clang or LLVM cannot use what was precompiled.
 std::unique_ptr<llvm::Module> ParseAfter(const PrecompiledPrelude& prelude, const codegen::Source& source,
-                                         codegen::Target target, llvm::LLVMContext* context, std::string* log) {
+                                         codegen::Target target, llvm::LLVMContext* context,
+                                         const ParseOptions& options, std::string* log) {
   auto bodies = llvm::getLazyBitcodeModule(prelude.code->getMemBufferRef(), *context);
   if (!bodies) {
     *log = llvm::toString(bodies.takeError());
@@ -161,9 +168,10 @@ std::unique_ptr<llvm::Module> ParseAfter(const PrecompiledPrelude& prelude, cons
   }
   std::vector<SourceFile> files = PrecompiledSources(target);
   files.push_back({kPrecompiled, prelude.tree->getBuffer()});
-  files.push_back({kFile, source.text});
-  auto module = ClangModule(context, target, files, {"-include-pch", kPrecompiled, kFile}, bodies->get(), log);
-  if (module != nullptr && llvm::Linker::linkModules(*module, std::move(*bodies), llvm::Linker::LinkOnlyNeeded)) {
+  files.push_back({options.file, source.text});
+  auto module = ClangModule(context, target, files, LastArguments({"-include-pch", kPrecompiled}, options), bodies->get(), log);
+  if (module != nullptr && *bodies != nullptr &&
+      llvm::Linker::linkModules(*module, std::move(*bodies), llvm::Linker::LinkOnlyNeeded)) {
     *log = "the bitcode cannot be linked\n";
     return nullptr;
   }
@@ -173,17 +181,17 @@ std::unique_ptr<llvm::Module> ParseAfter(const PrecompiledPrelude& prelude, cons
 }  // namespace
 
 std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codegen::Target target,
-                                            llvm::LLVMContext* context, bool for_reader) {
-  context->setDiscardValueNames(!for_reader);
+                                            llvm::LLVMContext* context, const ParseOptions& options) {
+  context->setDiscardValueNames(!options.for_reader);
   std::string log, refused;
   const PrecompiledPrelude* const precompiled = FindPrecompiledPrelude(target);
   if (precompiled != nullptr)
-    if (auto module = ParseAfter(*precompiled, source, target, context, &refused)) return module;
+    if (auto module = ParseAfter(*precompiled, source, target, context, options, &refused)) return module;
   const std::vector<codegen::PreludeFile> needed = codegen::NeededPrelude(source.text);
   std::vector<SourceFile> files;
   for (const codegen::PreludeFile& file : needed) files.push_back({"/include/" + std::string(file.name), file.text});
-  files.push_back({kFile, source.text});
-  auto module = ClangModule(context, target, files, {kFile}, nullptr, &log);
+  files.push_back({options.file, source.text});
+  auto module = ClangModule(context, target, files, LastArguments({}, options), nullptr, &log);
   Require(module != nullptr, "Clang cannot compile a generated kernel:\n", log);
   if (precompiled != nullptr) {
     ForgetPrecompiledPrelude(target);

@@ -39,11 +39,16 @@ std::unique_ptr<llvm::Module> ClangModule(llvm::LLVMContext* context, codegen::T
                                           const std::vector<std::string>& last_arguments, const llvm::Module* bodies,
                                           std::string* log);
 
+struct ParseOptions {
+  std::string file = "kernel.cc";      ///< what the source is called
+  std::vector<std::string> arguments;  ///< of Clang, besides the usual ones
+  bool for_reader = false;             ///< does the module keep the names of values?
+};
+
 /// Parses `source` to an unoptimised module in `context`. Throws umbra::Error with Clang's
-/// diagnostics. Threads may parse at the same time, each in a context and with a compiler of its own. A
-/// module for a reader keeps the names of values.
+/// diagnostics. Threads may parse at the same time, each in a context and with a compiler of its own.
 std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codegen::Target target,
-                                            llvm::LLVMContext* context, bool for_reader);
+                                            llvm::LLVMContext* context, const ParseOptions& options);
 
 }  // namespace umbra
 

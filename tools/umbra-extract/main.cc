@@ -29,17 +29,22 @@ int Run(int argc, char** argv) {
     options.has_flags = true;
     own.erase(dashes, own.end());
   }
-  CLI::App app("Finds functions marked UMBRA_KERNEL and shows what they compute, or writes a library of sources.\n"
+  CLI::App app("Finds functions marked UMBRA_KERNEL and shows what they compute, or writes a library.\n"
                "The compiler's flags come from compile_commands.json, or stand after `--`.", "umbra-extract");
-  std::string as = "graph", output, out, name, targets = "sse2,avx2,avx512", depfile;
+  std::string as, output, out, name, targets = "sse2,avx2,avx512", depfile;
+  umbra::aot::Objects objects;
   app.add_option("files", options.files, "C++ sources")->required();
   app.add_option("--database", options.database, "Folder of compile_commands.json");
-  app.add_option("--as", as, "What to show: graph")->check(CLI::IsMember({"graph"}));
   app.add_option("-o,--output", output, "File for what is shown; standard output if absent");
-  CLI::Option* folder = app.add_option("--out", out, "Folder for the sources of a library that takes the place of the functions");
+  CLI::Option* folder = app.add_option("--out", out, "Folder for a library that takes the place of the functions");
   app.add_option("--name", name, "Name of the library")->needs(folder);
   app.add_option("--targets", targets, "Its instruction sets, with commas: plain, sse2, avx2, avx512; cuda:sm_80,sm_90 for GPUs")->needs(folder)->capture_default_str();
   app.add_option("--depfile", depfile, "Makefile rule that says what its sources depend on")->needs(folder);
+  app.add_option("--as", as, "graph, to be shown; with --out only sources (if absent), or beside those for instruction sets their objects, too")
+      ->check(CLI::IsMember({"graph", "sources", "objects"}));
+  app.add_option("--machine", objects.machine, "Processor and system that objects are for")->needs(folder)->capture_default_str();
+  app.add_flag("--debug", objects.line_tables, "Objects have line tables, for debuggers and profilers")->needs(folder);
+  app.add_option("--debug-prefix-map", objects.prefix_maps, "OLD=NEW: files in line tables that begin with OLD begin with NEW")->needs(folder)->allow_extra_args(false);
   app.add_flag("--strict", options.strict, "What cannot be lowered is an error");
   app.set_version_flag("--version", UMBRA_VERSION);
   std::reverse(own.begin(), own.end());
@@ -49,10 +54,13 @@ int Run(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   umbra::Require(out.empty() || !name.empty(), "--out needs the name of the library: --name");
+  umbra::Require(as.empty() || out.empty() == (as == "graph"),
+                 "--as ", as, out.empty() ? " needs a folder: --out" : " is shown, and not written to the folder of --out");
   const umbra::extract::Extraction extraction = umbra::extract::Extract(options);
   if (extraction.failed) return 1;
   if (!out.empty()) {
-    umbra::tools::WriteLibrary(umbra::extract::ToLibrary(extraction, name, targets), out, depfile, extraction.dependencies);
+    umbra::tools::WriteLibrary(umbra::extract::ToLibrary(extraction, name, targets), out, depfile, extraction.dependencies,
+                               as == "objects" ? std::optional(objects) : std::nullopt);
     return 0;
   }
   std::string text;

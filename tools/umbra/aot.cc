@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "compiler/graph/lexer.h"
 #include "compiler/graph/parse.h"
@@ -48,7 +49,9 @@ void Aot(const AotOptions& options) {
             "two calls with different --name");
     AddKernels(file, &library);
   }
-  WriteLibrary(library, options.out, options.depfile, options.files);
+  std::optional<aot::Objects> objects;
+  if (options.as == "objects") objects = {options.machine, options.debug, options.debug_prefix_map};
+  WriteLibrary(library, options.out, options.depfile, options.files, objects);
 }
 
 }  // namespace umbra::tools

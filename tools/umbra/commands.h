@@ -69,8 +69,9 @@ struct RunOptions : Parameter<RunOptions> {
 void Run(const RunOptions& options, CompileOptions compile);
 
 struct AotOptions : Parameter<AotOptions> {
-  std::vector<std::string> files;
-  std::string targets, out, name, depfile;
+  std::vector<std::string> files, debug_prefix_map;
+  std::string targets, out, name, depfile, as, machine;
+  bool debug;
 
   UMBRA_DECLARE_PARAMETER(AotOptions) {
     UMBRA_DECLARE_FIELD(files).describe(".umb files; the kernels of all are one library");
@@ -79,9 +80,14 @@ struct AotOptions : Parameter<AotOptions> {
     UMBRA_DECLARE_FIELD(name).set_default("kernels").describe("Name of the library: prefix of its C functions, namespace of its C++ functions");
     UMBRA_DECLARE_FIELD(depfile).set_default("").describe("File to write for Make and Ninja: what the generated files depend on");
     UMBRA_DECLARE_ALIAS(out, o);
+    UMBRA_DECLARE_FIELD(as).add_enum("sources", "sources").add_enum("objects", "objects").set_default("sources")
+        .describe("Only sources, or beside those for instruction sets their objects, too");
+    UMBRA_DECLARE_FIELD(machine).set_default("x86_64-linux").describe("Processor and system that objects are for");
+    UMBRA_DECLARE_FIELD(debug).set_default(false).describe("Objects have line tables, for debuggers and profilers");
+    UMBRA_DECLARE_FIELD(debug_prefix_map).set_default({}).describe("OLD=NEW: files in line tables that begin with OLD begin with NEW");
   }
 };
-/// Generates the sources of a library of kernels. Files that would not change keep their time stamps.
+/// Generates a library of kernels: sources, and objects if they are asked for. Files that would not change keep their time stamps.
 void Aot(const AotOptions& options);
 
 /// The tables of operators and index maps, for a terminal or as the Markdown of docs/operators.md.

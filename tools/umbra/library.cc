@@ -25,8 +25,11 @@ std::string Escaped(const std::string& path) {
 }  // namespace
 
 void WriteLibrary(const aot::Library& library, const std::string& folder, const std::string& depfile,
-                  const std::vector<std::string>& inputs) {
-  const std::vector<aot::File> files = aot::Emit(library);
+                  const std::vector<std::string>& inputs, const std::optional<aot::Objects>& objects) {
+  if (objects) aot::RequireObjectsFor(objects->machine);  // before anything takes time
+  std::vector<aot::File> files = aot::Emit(library);
+  if (objects)
+    for (aot::File& object : aot::MakeObjects(files, *objects)) files.push_back(std::move(object));
   std::error_code error;
   fs::create_directories(folder, error);
   Require(!error, "cannot make the folder ", folder, ": ", error.message());

@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   Fields compile_fields(run_command, umbra::CompileOptions::__FIELDS__());
 
   umbra::tools::AotOptions aot;
-  auto* aot_command = app.add_subcommand("aot", "Generate the sources of a library of kernels");
+  auto* aot_command = app.add_subcommand("aot", "Generate a library of kernels: sources or objects");
   Fields aot_fields(aot_command, umbra::tools::AotOptions::__FIELDS__());
 
   bool markdown = false;
