@@ -50,7 +50,7 @@ class ClangOrc : public Backend {
     ParseOptions parse;
     parse.file = options.file;
     // Whoever links the object may unwind through it. Columns would be those of the generated text.
-    parse.arguments = {"-funwind-tables=2", "-fdebug-compilation-dir=.", "-fdebug-prefix-map=/include/=", "-gno-column-info"};
+    parse.arguments = {"-main-file-name", options.file, "-funwind-tables=2", "-fdebug-compilation-dir=.", "-fdebug-prefix-map=/include/=", "-gno-column-info"};
     if (options.line_table)
       parse.arguments.insert(parse.arguments.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=5", "-debugger-tuning=gdb"});
     for (const std::string& map : options.prefix_maps) parse.arguments.push_back("-fdebug-prefix-map=" + map);

@@ -10,8 +10,8 @@ command = sys.argv[1:]
 def files(folder):
     result = {}
     for name in os.listdir(folder):
-        if name.endswith((".cc", ".h")):
-            with open(os.path.join(folder, name)) as file:
+        if name.endswith((".cc", ".h", ".o")):
+            with open(os.path.join(folder, name), "rb") as file:
                 result[name] = file.read()
     return result
 
