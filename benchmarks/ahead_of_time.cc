@@ -142,6 +142,7 @@ int Run(const std::string& path, int rounds) {
   for (const auto& graph : umbra::graph::ParseText(text.str(), path)) {
     umbra::CompileOptions options;
     options.use_disk_cache = false;
+    options.target = umbra_kernel_target(as_objects_kernels);
     const umbra::Function function = umbra::Compile(graph, options);
     const umbra::runtime::Program& program = function.program();
     const std::size_t rank = program.buffers[0].shape.size();

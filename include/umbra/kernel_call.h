@@ -86,13 +86,18 @@ inline void RequireApart(const Tensor<Device, rank_a, A>& a, const Tensor<Device
   Require(expr::RegionOf(a).Apart(expr::RegionOf(b)), message);
 }
 
-/// Throws what `status` stands for: umbra::Error, umbra::InternalError or std::bad_alloc.
-inline void Check(umbra_status status) {
-  if (status == UMBRA_OK) return;
+/// Throws what `status` stands for, which is not UMBRA_OK: umbra::Error, umbra::InternalError or std::bad_alloc. One
+/// function for all kernels: calls that are checked are small and compile fast.
+[[gnu::cold, gnu::noinline]] inline void Throw(umbra_status status) {
   if (status == UMBRA_OUT_OF_MEMORY) throw std::bad_alloc();
   const std::string message = umbra_error_message();
   if (status == UMBRA_INTERNAL_ERROR) throw InternalError(message);
   throw Error(message);
+}
+
+/// Throws what `status` stands for, unless it is UMBRA_OK.
+inline void Check(umbra_status status) {
+  if (status != UMBRA_OK) Throw(status);
 }
 
 }  // namespace detail
