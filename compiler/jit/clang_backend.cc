@@ -49,6 +49,7 @@ class ClangOrc : public Backend {
   std::vector<char> MakeObject(const codegen::Source& source, codegen::Target target, const ObjectOptions& options) override {
     ParseOptions parse;
     parse.file = options.file;
+    parse.whole_prelude = options.line_table;
     // Whoever links the object may unwind through it. Columns would be those of the generated text.
     parse.arguments = {"-main-file-name", options.file, "-funwind-tables=2", "-fdebug-compilation-dir=.", "-fdebug-prefix-map=/include/=", "-gno-column-info"};
     if (options.line_table)

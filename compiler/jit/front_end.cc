@@ -17,6 +17,8 @@
 #include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/prelude.h"
 #include "compiler/jit/precompiled.h"
 #include "runtime/environment.h"
@@ -166,6 +168,7 @@ std::unique_ptr<llvm::Module> ParseAfter(const PrecompiledPrelude& prelude, cons
     *log = "the bitcode is of another prelude\n";
     return nullptr;
   }
+  if (options.whole_prelude) bodies->reset();  // it has no lines
   std::vector<SourceFile> files = PrecompiledSources(target);
   files.push_back({kPrecompiled, prelude.tree->getBuffer()});
   files.push_back({options.file, source.text});
@@ -189,7 +192,9 @@ std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codeg
     if (auto module = ParseAfter(*precompiled, source, target, context, options, &refused)) return module;
   const std::vector<codegen::PreludeFile> needed = codegen::NeededPrelude(source.text);
   std::vector<SourceFile> files;
-  for (const codegen::PreludeFile& file : needed) files.push_back({"/include/" + std::string(file.name), file.text});
+  const auto add = [&](const auto& file) { files.push_back({"/include/" + std::string(file.name), file.text}); };
+  if (options.whole_prelude) std::ranges::for_each(codegen::PreludeFiles(), add);
+  else std::ranges::for_each(needed, add);
   files.push_back({options.file, source.text});
   auto module = ClangModule(context, target, files, LastArguments({}, options), nullptr, &log);
   Require(module != nullptr, "Clang cannot compile a generated kernel:\n", log);

@@ -43,6 +43,7 @@ struct ParseOptions {
   std::string file = "kernel.cc";      ///< what the source is called
   std::vector<std::string> arguments;  ///< of Clang, besides the usual ones
   bool for_reader = false;             ///< does the module keep the names of values?
+  bool whole_prelude = false;          ///< does it have the lines of the prelude's files, nothing left out?
 };
 
 /// Parses `source` to an unoptimised module in `context`. Throws umbra::Error with Clang's
