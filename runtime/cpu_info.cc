@@ -56,10 +56,14 @@ bool CpuRuns(std::string_view target) {
 #if defined(__x86_64__)
   __builtin_cpu_init();  // a program's own initialisers may call
   if (target == "sse2") return __builtin_cpu_supports("sse2");
-  if (target == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  // All that the in-process compiler may use (compiler/jit/front_end.cc), which a virtual machine may lack in part.
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
+                    __builtin_cpu_supports("popcnt");
+  if (target == "avx2") return avx2;
   if (target == "avx512")
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
 #endif
   return false;
 }
