@@ -16,9 +16,9 @@ constexpr std::string_view kCacheVersion = "umbra-object/1";
 std::string MakeObject(const File& file, const ObjectOptions& options) {
   const codegen::Target target = *file.target;
   const std::string backend = ClangBackendId();
-  std::vector<std::string_view> parts = {kCacheVersion, backend, Name(target), file.text, options.file, options.line_table ? "lines" : ""};
+  std::vector<std::string_view> parts = {kCacheVersion, backend, Name(target), codegen::PreludeId(), file.text, options.file,
+                                         options.line_table ? "lines" : ""};
   parts.insert(parts.end(), options.prefix_maps.begin(), options.prefix_maps.end());
-  for (const codegen::EmbeddedFile& part : codegen::PreludeFiles()) parts.push_back(part.text);
   const std::string key = runtime::CacheKey(parts);
   if (const auto kept = runtime::DiskCache::Default().Read(key)) return {kept->begin(), kept->end()};
   const std::vector<char> made = ClangBackend().MakeObject({file.text, {}}, target, options);
