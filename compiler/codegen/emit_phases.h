@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -140,20 +141,32 @@ class PhaseEmitter : protected ValueEmitter {
   void RunLoop(const Phase& phase) {
     InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
       const std::string i = fmt::format("i{}", vector_axis_), end = VectorEnd();
-      out_.Open("for (long long {} = {}; {} < {};)", i, VectorBegin(), i, end);
       const Names outer = names_;
-      const std::string run = names_.Make("run");
       const Runs runs = RunsOf(phase);
+      std::map<int, std::string> walks;
+      for (const int id : runs.walks) {
+        walks[id] = names_.Make(fmt::format("t{}_walk", id));
+        out_.Line("QuotientWalk {}({});", walks[id], EmitLane(lanes_, value(id).args[1], i, nullptr));
+      }
+      for (const auto& store : phase.stores)
+        if (StreamsRow(store)) DeclareStreamedRow(store);
+      out_.Open("for (long long {} = {}; {} < {};)", i, VectorBegin(), i, end);
+      const std::string run = names_.Make("run");
       for (const int id : runs.alike) {
         const std::string name = names_.Make("t" + std::to_string(id));
-        out_.Line("const {} {} = {};", ScalarType(value(id).type), name, EmitLane(lanes_, id, i, nullptr));
+        const auto walk = walks.find(id);
+        const std::string text = walk == walks.end() ? EmitLane(lanes_, id, i, nullptr)
+                                                     : fmt::format("{}.quotient_at({})", walk->second, EmitLane(lanes_, value(id).args[0], i, nullptr));
+        out_.Line("const {} {} = {};", ScalarType(value(id).type), name, text);
         text_[id] = {name};
         runs_.alike.push_back(id);
       }
       const auto at = [&](int id) { return EmitLane(lanes_, id, i, nullptr); };
       std::string length = fmt::format("{} - {}", end, i);
       for (const int id : runs.quotients)
-        length = fmt::format("smaller({}, quotient_run({}, {}))", length, at(value(id).args[0]), at(value(id).args[1]));
+        length = fmt::format("smaller({}, {})", length,
+                             walks.count(id) > 0 ? walks[id] + ".left"
+                                                 : fmt::format("quotient_run({}, {})", at(value(id).args[0]), at(value(id).args[1])));
       for (const LaneBound& bound : runs.choices) {
         const bool falls = bound.slope > 0;
         const std::string flip = falls ? Difference(at(bound.greater), at(bound.less)) : Difference(at(bound.less), at(bound.greater));
@@ -172,9 +185,25 @@ class PhaseEmitter : protected ValueEmitter {
         out_.Close();
       }
       runs_ = {};
-      names_ = outer;
       out_.Close();
+      for (const auto& [operand, row] : streamed_) out_.Line("{}.finish();", row);
+      streamed_.clear();
+      names_ = outer;
     });
+  }
+
+  // Is the store's row put together to whole lines, whatever packets its runs have?
+  bool StreamsRow(const plan::Store& store) const {
+    const DType type = OperandType(store.operand);
+    return Streams() && HasMasks() && options_.spelling == Spelling::kPackets && VectorStride(store.operand).empty() &&
+           type != DType::kBool && static_cast<int>(SizeOf(type)) * width_ == RegisterBytes(options_.target);
+  }
+
+  void DeclareStreamedRow(const plan::Store& store) {
+    const DType type = OperandType(store.operand);
+    const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
+    out_.Line("StreamedRow<{}> {}({});", speller_->Type(type), row, Address(store.operand, VectorBegin()));
+    streamed_[store.operand] = row;
   }
 
   // Groups of packets side by side. Returns where what is left begins.
@@ -294,7 +323,9 @@ class PhaseEmitter : protected ValueEmitter {
                                      : speller_->ScatterHead(type, address, stride, e, lanes));
       return;
     }
-    if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
+    if (const auto row = streamed_.find(store.operand); row != streamed_.end())
+      out_.Line("{}.{};", row->second, lanes.empty() ? fmt::format("put_packet({})", e.text) : fmt::format("put_head({}, {})", e.text, lanes));
+    else if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
     else if (Streams() && runs_.alike.empty()) out_.Line("{};", speller_->Stream(type, address, e));
     else out_.Line("{};", speller_->Store(type, address, e));
   }
@@ -327,6 +358,7 @@ class PhaseEmitter : protected ValueEmitter {
   }
 
   int tile_axis_ = -1;
+  std::map<int, std::string> streamed_;  // rows that runs are streamed to, by operand
 };
 
 }  // namespace umbra::codegen

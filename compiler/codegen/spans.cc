@@ -132,15 +132,16 @@ Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_
   const IsAlike alike_in_run = [&](int id) {
     return is_alike(id) || std::find(runs.alike.begin(), runs.alike.end(), id) != runs.alike.end();
   };
-  const Analysis analysis(kernel, alike_in_run);
+  const Analysis analysis(kernel, alike_in_run), in_all_runs(kernel, is_alike);
   const std::set<int> choices = FindChoices(kernel, phase);
   for (const int id : phase.element_values) {
     const Value& v = kernel.values[static_cast<std::size_t>(id)];
     const bool chooses = choices.count(id) > 0;
     if (v.kind != Kind::kMap || is_alike(id) || (in_packets(id) && !chooses)) continue;
+    const bool divides = v.op == Op::div && v.type == DType::kInt64;
     if (analysis.Slope(id) == 0) {
       runs.alike.push_back(id);
-    } else if (v.op == Op::div && v.type == DType::kInt64) {
+    } else if (divides) {
       const Value& divisor = kernel.values[static_cast<std::size_t>(v.args[1])];
       const bool is_short = divisor.kind == Kind::kConstant && divisor.constant < kShortestRun;
       if (is_short || analysis.Slope(v.args[0]) != 1 || analysis.Slope(v.args[1]) != 0) continue;
@@ -150,7 +151,10 @@ Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_
                bound && (bound->slope == 1 || bound->slope == -1)) {
       runs.choices.push_back(*bound);
       runs.alike.push_back(id);
+    } else {
+      continue;
     }
+    if (divides && in_all_runs.Slope(v.args[1]) == 0) runs.walks.push_back(id);
   }
   return runs;
 }

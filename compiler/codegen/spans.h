@@ -38,6 +38,7 @@ struct Span {
 /// evenly.
 struct Runs {
   std::vector<int> quotients;      ///< divisions whose dividend grows by 1
+  std::vector<int> walks;          ///< divisions that stay the same, by what stays the same from run to run, too
   std::vector<LaneBound> choices;  ///< conditions that choose, with a slope of 1 or -1
   std::vector<int> alike;          ///< all values that are the same along a run, in order of evaluation
   bool empty() const { return quotients.empty() && choices.empty(); }

@@ -2,12 +2,32 @@
 #ifndef UMBRA_PRELUDE_SPANS_H_
 #define UMBRA_PRELUDE_SPANS_H_
 
-#include "umbra/prelude/memory.h"
+#include "umbra/prelude/arith.h"
 
 namespace umbra::simd {
 
 // For how many numbers, from `a` on, the quotient by d is the same, or a part of them.
 UMBRA_INLINE i64 quotient_run(i64 a, i64 d) { return a < 0 || d < 1 ? 1 : d - a % d; }
+
+// The quotients a / d of a loop in which a grows: they are counted, and divided for only where a jumps.
+struct QuotientWalk {
+  i64 d, a = 0, q = 0, left;  // the quotient stays for `left` numbers from a on, or for more
+  UMBRA_INLINE explicit QuotientWalk(i64 divisor) : d(divisor), left(quotient_run(0, divisor)) {}
+  UMBRA_INLINE i64 quotient_at(i64 to) {
+    const unsigned long long step = static_cast<unsigned long long>(to - a);
+    a = to;
+    if (step < static_cast<unsigned long long>(left)) {
+      left -= static_cast<i64>(step);
+    } else if (step == static_cast<unsigned long long>(left) && to > 0 && d > 0) {
+      ++q;
+      left = d;
+    } else {
+      q = div(to, d);
+      left = quotient_run(to, d);
+    }
+    return q;
+  }
+};
 
 // For how many positions a choice stays that turns `flip` positions ahead, if that is ahead.
 UMBRA_INLINE i64 choice_run(i64 flip) { return flip > 0 ? flip : static_cast<i64>(~0ull >> 1); }
@@ -141,6 +161,42 @@ UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
   return __builtin_shuffle(a, from);
 #endif
 }
+#endif
+
+#if defined(__AVX512F__)
+// Writes a row past the caches from front to back, by packets that begin anywhere: whole lines are put together in
+// a register. The row begins with a line.
+template <typename V>
+struct StreamedRow {
+  typedef Bits<V> I;
+  Elem<V>* p;
+  V line{};         // of the line at p, what is known
+  i64 filled = 0;  // lanes of it
+  I from = iota<I>();
+  UMBRA_INLINE explicit StreamedRow(Elem<V>* row) : p(row) {}
+  UMBRA_INLINE V joined(V turned) const { return iota<I>() < static_cast<Elem<I>>(filled) ? line : turned; }
+  UMBRA_INLINE void put_packet(V v) {
+    const V turned = permuted_lanes(v, from);
+    stream(p, joined(turned));
+    p += kWidth<V>;
+    line = turned;
+  }
+  UMBRA_INLINE void put_head(V v, i64 n) {
+    const V turned = permuted_lanes(v, from);
+    const V next = joined(turned);
+    filled += n;
+    if (filled < kWidth<V>) {
+      line = next;
+    } else {
+      stream(p, next);
+      p += kWidth<V>;
+      filled -= kWidth<V>;
+      line = turned;
+    }
+    from = (iota<I>() - static_cast<Elem<I>>(filled)) & (kWidth<V> - 1);
+  }
+  UMBRA_INLINE void finish() { store_head(p, line, filled); }
+};
 #endif
 
 // Lane k from p[(rest + k) / times] where first <= k < last, `outside` in the others; 0 <= rest < times.

@@ -1,0 +1,99 @@
+// Kernels whose stores go past the caches, on memory of any size: a launch takes them for large results only.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/unit/index_map_common.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
+
+namespace umbra {
+namespace {
+
+using runtime::TensorRef;
+
+struct Memory {
+  explicit Memory(std::vector<index_t> shape, DType type) : shape(std::move(shape)), type(type) {
+    std::size_t count = 1;
+    for (const index_t extent : this->shape) count *= static_cast<std::size_t>(extent);
+    bytes.resize(count * SizeOf(type) + 128);
+  }
+  char* data() { return bytes.data() + (64 - reinterpret_cast<std::uintptr_t>(bytes.data()) % 64) % 64; }
+  TensorRef ref() { return TensorRef::Dense(data(), type, shape); }
+  std::size_t size() const { return bytes.size() - 128; }
+
+  std::vector<index_t> shape;
+  DType type;
+  std::vector<char> bytes;
+};
+
+// The function's kernels, which from now on store past the caches.
+void Stream(const Function& function) {
+  for (const auto& step : function.program().steps)
+    if (const auto* kernel = std::get_if<runtime::KernelStep>(&step)) {
+      runtime::Variant streams;
+      streams.nontemporal = true;
+      const runtime::KernelCode code = kernel->code(streams);
+      kernel->slots->owners.push_back(code.owner);
+      kernel->slots->function[static_cast<std::size_t>(runtime::Variant{}.index())] = code.function;
+    }
+}
+
+// `kernel`, where T is the dtype, of sources with the extents `in`, to a result whose rows begin with cache lines.
+void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>& in, const std::vector<index_t>& out) {
+  for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kInt8}) {
+    std::string text = kernel;
+    for (std::size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, Name(type));
+    std::vector<Memory> sources;
+    for (const auto& shape : in) sources.emplace_back(shape, type);
+    unsigned seed = 1;
+    for (Memory& source : sources)
+      for (char& byte : source.bytes) byte = static_cast<char>((seed = seed * 1664525u + 1013904223u) >> 27);
+    std::vector<char> expected;
+    for (const CompileOptions& route : Routes()) {
+      SCOPED_TRACE(text + " " + (route.engine == Engine::kInterpreter ? "interpreter" : route.target));
+      const Function function = Compile(graph::ParseText(text)[0], route);
+      if (route.engine != Engine::kInterpreter) Stream(function);
+      Memory result(out, type);
+      runtime::Arguments arguments;
+      for (Memory& source : sources) arguments.inputs.push_back(source.ref());
+      arguments.outputs = {result.ref()};
+      std::memset(result.bytes.data(), 0x55, result.bytes.size());
+      function(arguments);
+      const std::vector<char> found(result.data(), result.data() + result.size());
+      if (expected.empty()) expected = found;
+      ASSERT_EQ(found, expected);
+      const std::size_t before = static_cast<std::size_t>(result.data() - result.bytes.data());
+      std::size_t outside = 0;
+      for (std::size_t k = 0; k < result.bytes.size(); ++k)
+        outside += (k < before || k >= before + result.size()) && result.bytes[k] != 0x55 ? 1 : 0;
+      EXPECT_EQ(outside, 0u);
+    }
+  }
+}
+
+TEST(Streamed, RunsOfAnyLength) {
+  const std::string text = "kernel t(a: T[n, m], b: T[n, p]) -> (y: T[n, q]) { y = concat(a, b, 1) }";
+  for (const index_t first : {index_t{1}, index_t{15}, index_t{16}, index_t{37}, index_t{63}, index_t{127}})
+    ExpectStreamed(text, {{3, first}, {3, 128 - first}}, {3, 128});
+}
+
+TEST(Streamed, RunsOfReshapesAndPatches) {
+  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[p, q]) { y = reshape(x, 3, 192) }", {{64, 9}}, {3, 192});
+  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[p, q]) { y = reshape(slice(x, 1, 1, 12), 2, 352) }", {{64, 12}}, {2, 352});
+  ExpectStreamed("kernel t(x: T[n, c, h, w]) -> (y: T[p, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }", {{4, 2, 18, 21}}, {18, 1216});
+  ExpectStreamed("kernel t(x: T[n, c, h, w]) -> (y: T[p, q]) { y = unpack_patch2col(pad(x, 1, 1), 3, 2, 2, 1, 1, 1) }",
+                 {{16, 2, 6, 9}}, {12, 480});
+}
+
+// Rows of elementwise kernels, of maps without runs, and of reductions.
+TEST(Streamed, RowsOfPackets) {
+  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = x + x }", {{3, 192}}, {3, 192});
+  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = flip(x, 1) }", {{3, 192}}, {3, 192});
+  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = x - broadcast<0>(reduce_with_axis<maximum>(x, 1)) }", {{3, 192}}, {3, 192});
+}
+
+}  // namespace
+}  // namespace umbra
