@@ -156,12 +156,12 @@ class KernelEmitter : private PhaseEmitter {
       if (Splits()) ColumnUnit(c, lanes);
       else ColumnBody(c, lanes);
     };
-    out_.Line("long long {} = {};", c, first);
-    out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", c, width_, last);
+    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);
     body("");
     out_.Close();
     if (width_ == 1) return;
-    out_.Open("if ({} < {})", c, last);
+    const std::string rest = first == "0" ? last : fmt::format("({} - {})", last, first);
+    out_.Open("if (const long long {0} = {1} - {2} % {3}; {0} < {1})", c, last, rest, width_);
     out_.Line("const long long lanes = {} - {};", last, c);
     body("lanes");
     out_.Close();

@@ -46,15 +46,29 @@ class PhaseEmitter : protected ValueEmitter {
       out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name,
                 speller_->Fill(value(reduction.result).type, Identity(reduction)).text);
     }
-    InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
-      Names inner = *names;
-      ElementBody(phase, c, lanes, &inner);
-      for (const auto& reduction : phase.reductions) {
-        RemarkPlace(reduction.result);
-        out_.Line("{} = {};", text_[reduction.result].text,
-                  Join(reduction, text_[reduction.result], AsPacket(reduction.value)));
-      }
-    });
+    const auto loops = [&] {
+      InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
+        Names inner = *names;
+        ElementBody(phase, c, lanes, &inner);
+        for (const auto& reduction : phase.reductions) {
+          RemarkPlace(reduction.result);
+          out_.Line("{} = {};", text_[reduction.result].text,
+                    Join(reduction, text_[reduction.result], AsPacket(reduction.value)));
+        }
+      });
+    };
+    const std::vector<BoxBound> bounds = width_ > 1 && !Splits() ? InsideBounds(phase) : std::vector<BoxBound>();
+    if (bounds.empty()) {
+      loops();
+      return;
+    }
+    out_.Open("if ({})", InsideText(bounds, c, lanes));
+    inside_ = true;
+    loops();
+    inside_ = false;
+    out_.Middle("} else {");
+    loops();
+    out_.Close();
   }
 
   void InnerLoops(int axis, int end, const std::function<void()>& body) {

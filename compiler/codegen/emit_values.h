@@ -322,6 +322,35 @@ class ValueEmitter : protected KernelShape {
     return {first, last};
   }
 
+  // Do the bounds hold for all lanes from `index` on and for all points of the windows?
+  std::string InsideText(const std::vector<BoxBound>& bounds, const std::string& index, const std::string& lanes) const {
+    LaneContext first = lanes_;
+    first.first_of = signature_.row_axes;
+    const std::vector<int> axes = BoxAxes();
+    std::string text;
+    for (const BoxBound& bound : bounds) {
+      std::string less = EmitLane(first, bound.less, index, nullptr);
+      for (std::size_t k = 0; k < axes.size() && bound.greater >= 0; ++k) {
+        if (bound.slopes[k] <= 0) continue;
+        const std::string count = k > 0 ? ExtentName(axes[k]) : lanes.empty() ? std::to_string(speller_->width()) : lanes;
+        less += fmt::format(" + {} * ({} - 1)", bound.slopes[k], count);
+      }
+      if (!text.empty()) text += " && ";
+      if (bound.greater < 0) text += less;
+      else text += fmt::format("{} {} {}", less, bound.or_equal ? "<=" : "<", EmitLane(first, bound.greater, index, nullptr));
+    }
+    return text;
+  }
+
+  // How far the dividend of a packet's first lane is past a multiple of `repeats`.
+  std::string RestText(const Span& span, const std::string& index) const {
+    const Value& dividend = value(span.dividend);
+    const bool aligned = dividend.kind == Value::Kind::kIndex && vector_axis_ > 0 && runs_.empty() && !Splits();
+    if (aligned && width_ % span.repeats == 0) return "0";  // packets begin at multiples of their width
+    const std::string text = EmitLane(lanes_, span.dividend, index, nullptr);
+    return fmt::format("{} % {}", text.find(' ') == std::string::npos ? text : "(" + text + ")", span.repeats);
+  }
+
   // A gather as a load of the lanes that its guard leaves.
   Expr DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes) {
     const Value& v = value(id);
@@ -343,22 +372,20 @@ class ValueEmitter : protected KernelShape {
       const std::string factor = span.slopes[d] == 1 && !by_one ? "" : std::to_string(span.slopes[d]);
       stride += (stride.empty() ? "" : " + ") + factor + (by_one ? "" : (factor.empty() ? "" : " * ") + name);
     }
-    if (!v.guarded && span.repeats == 1 && stride != "2" && stride != "-1") {
+    const bool guarded = v.guarded && !inside_;
+    if (!guarded && span.repeats == 1 && stride != "2" && stride != "-1") {
       if (unit) return lanes.empty() ? speller_->Load(v.type, address) : speller_->LoadHead(v.type, address, lanes);
       if (stride.empty()) stride = "0";
       return lanes.empty() ? speller_->Gather(v.type, address, stride)
                            : speller_->GatherHead(v.type, address, stride, lanes);
     }
-    const auto [first, last] = RunText(span.run, index, lanes);
+    const auto [first, last] = RunText(guarded ? span.run : LaneRun(), index, lanes);
     const std::string outside = Literal(v.constant, v.type), type = speller_->Type(v.type);
-    if (span.repeats > 1) {
-      const std::string dividend = EmitLane(lanes_, span.dividend, index, nullptr);
-      const std::string rest = fmt::format("{} % {}", dividend.find(' ') == std::string::npos ? dividend : "(" + dividend + ")", span.repeats);
-      return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, rest, first, last, outside)};
-    }
+    if (span.repeats > 1)
+      return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, RestText(span, index), first, last, outside)};
     if (stride == "2" || stride == "-1") {
       const char* name = stride == "2" ? "load_even" : "load_reversed";
-      if (!v.guarded && lanes.empty()) return {fmt::format("{}<{}>({})", name, type, address)};
+      if (!guarded && lanes.empty()) return {fmt::format("{}<{}>({})", name, type, address)};
       return {fmt::format("{}_span<{}>({}, {}, {}, {})", name, type, address, first, last, outside)};
     }
     if (unit) return {fmt::format("load_span<{}>({}, {}, {}, {})", type, address, first, last, outside)};
@@ -441,6 +468,7 @@ class ValueEmitter : protected KernelShape {
   std::map<int, std::string> at_hand_;  // operands whose elements were read before, and the text of the current one
   std::map<int, std::string> kept_at_hand_;  // the same of row buffers
   bool side_by_side_ = false;  // is a group of packets being written?
+  bool inside_ = false;        // are the guards of spans known to hold?
   Names names_;
   std::vector<Operand> operands_;
   std::vector<std::string> row_names_;

@@ -69,6 +69,29 @@ class KernelShape {
     return FindLaneRun(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
   }
 
+  /// Where windows are joined column by column: what makes the guards of all spans hold for all lanes and all points of
+  /// the windows. Empty if there is nothing to guard, or it is not known.
+  std::vector<BoxBound> InsideBounds(const plan::Phase& phase) const {
+    std::vector<BoxBound> bounds;
+    if (!columns_) return bounds;
+    const auto is_alike = [this](int value, int axis) {
+      const plan::Scope scope = kernel_.values[static_cast<std::size_t>(value)].scope;
+      return scope == plan::Scope::kUniform || (scope == plan::Scope::kRow && axis != vector_axis_);
+    };
+    for (int id : phase.element_values) {
+      const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
+      const bool guarded = v.kind == plan::Value::Kind::kGather && v.guarded && InPackets(id) && SpanOf(id);
+      if (guarded && !FindBoxBounds(kernel_, v.args.back(), BoxAxes(), is_alike, &bounds)) return {};
+    }
+    return bounds;
+  }
+  /// The vector axis, then those of the windows.
+  std::vector<int> BoxAxes() const {
+    std::vector<int> axes = {vector_axis_};
+    for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) axes.push_back(axis);
+    return axes;
+  }
+
   /// By how much the position grows from lane to lane, if evenly.
   std::optional<long long> SlopeOf(int id) const {
     const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];

@@ -41,7 +41,8 @@ class Lane {
     if (context_.is_scalar(id)) return {context_.scalar_text(id)};
     switch (v.kind) {
       case Value::Kind::kIndex:
-        return {v.index == context_.kernel->signature.vector_axis ? index_ : fmt::format("i{}", v.index)};
+        if (v.index == context_.kernel->signature.vector_axis) return {index_};
+        return {v.index >= context_.first_of ? "0LL" : fmt::format("i{}", v.index)};
       case Value::Kind::kLoad:
       case Value::Kind::kStaged: return {context_.load_text(v, index_), v.type != DType::kBool};
       case Value::Kind::kReduced: return {context_.packet_text(id) + "[k]"};

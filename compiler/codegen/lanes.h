@@ -24,6 +24,8 @@ struct LaneContext {
   std::function<std::string(const plan::Value& load, const std::string& index)> load_text;
   std::function<std::string(int operand)> operand_name;
   std::function<std::string(int operand, int dim)> stride_name;
+  int first_of = kNoAxis;  ///< axes from this one on, but for the vector axis, stand at their first point
+  static constexpr int kNoAxis = 1 << 20;
 };
 
 /// `operand[position * stride + ...]`, or what stands outside where the guard fails.

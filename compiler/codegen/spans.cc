@@ -14,12 +14,14 @@ namespace {
 
 class Analysis {
  public:
-  Analysis(const Kernel& kernel, const IsAlike& is_alike) : kernel_(kernel), is_alike_(is_alike) {}
+  Analysis(const Kernel& kernel, const IsAlike& is_alike)
+      : Analysis(kernel, is_alike, kernel.signature.vector_axis) {}
+  Analysis(const Kernel& kernel, const IsAlike& is_alike, int axis) : kernel_(kernel), is_alike_(is_alike), axis_(axis) {}
 
-  // By how much an i64 grows from lane to lane, if evenly.
+  // By how much an i64 grows from lane to lane, or along another axis, if evenly.
   std::optional<long long> Slope(int id) const {
     const Value& v = value(id);
-    if (v.kind == Kind::kIndex) return v.index == kernel_.signature.vector_axis ? 1 : 0;
+    if (v.kind == Kind::kIndex) return v.index == axis_ ? 1 : 0;
     if (v.kind == Kind::kConstant || v.kind == Kind::kNumber || is_alike_(id)) return 0;
     if (v.kind != Kind::kMap && v.kind != Kind::kCast) return std::nullopt;
     std::vector<long long> slopes;
@@ -55,8 +57,8 @@ class Analysis {
     return bound.has_value();
   }
 
-  // The condition as one comparison of positions that differ more and more, or less and less.
-  std::optional<LaneBound> Bound(int id) const {
+  // The condition as one comparison of positions whose difference grows evenly, or not at all.
+  std::optional<LaneBound> Comparison(int id) const {
     const Value& v = value(id);
     if (v.kind != Kind::kMap) return std::nullopt;
     const bool swapped = v.op == Op::gt || v.op == Op::ge;
@@ -64,9 +66,15 @@ class Analysis {
     LaneBound bound{v.args[swapped ? 1 : 0], v.args[swapped ? 0 : 1], v.op == Op::le || v.op == Op::ge, 0};
     if (value(bound.less).type != DType::kInt64) return std::nullopt;
     const auto less = Slope(bound.less), greater = Slope(bound.greater);
-    if (!less || !greater || *less == *greater) return std::nullopt;
+    if (!less || !greater) return std::nullopt;
     bound.slope = *less - *greater;
     return bound;
+  }
+
+  // The same of positions that differ more and more, or less and less.
+  std::optional<LaneBound> Bound(int id) const {
+    const auto bound = Comparison(id);
+    return bound && bound->slope != 0 ? bound : std::nullopt;
   }
 
   // The division by a small constant, if there is one, as which the position grows, and by how much else.
@@ -97,6 +105,7 @@ class Analysis {
 
   const Kernel& kernel_;
   const IsAlike& is_alike_;
+  int axis_;
 };
 
 // Runs of fewer elements are not worth their bookkeeping.
@@ -157,6 +166,28 @@ Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_
     if (divides && in_all_runs.Slope(v.args[1]) == 0) runs.walks.push_back(id);
   }
   return runs;
+}
+
+bool FindBoxBounds(const Kernel& kernel, int id, const std::vector<int>& axes,
+                   const std::function<bool(int value, int axis)>& is_alike, std::vector<BoxBound>* bounds) {
+  const Value& v = kernel.values[static_cast<std::size_t>(id)];
+  BoxBound bound{id, -1, false, {}};
+  for (const int axis : axes) {
+    const IsAlike alike = [&](int value) { return is_alike(value, axis); };
+    const Analysis analysis(kernel, alike, axis);
+    if (analysis.Slope(id) == 0) {
+      bound.slopes.push_back(0);
+    } else if (v.kind == Kind::kMap && v.op == Op::logical_and) {
+      return FindBoxBounds(kernel, v.args[0], axes, is_alike, bounds) && FindBoxBounds(kernel, v.args[1], axes, is_alike, bounds);
+    } else if (const auto comparison = analysis.Comparison(id)) {
+      bound = {comparison->less, comparison->greater, comparison->or_equal, std::move(bound.slopes)};
+      bound.slopes.push_back(comparison->slope);
+    } else {
+      return false;
+    }
+  }
+  if (std::find(bounds->begin(), bounds->end(), bound) == bounds->end()) bounds->push_back(bound);
+  return true;
 }
 
 std::optional<LaneRun> FindLaneRun(const Kernel& kernel, int id, const IsAlike& is_alike) {

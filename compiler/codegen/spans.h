@@ -44,6 +44,16 @@ struct Runs {
   bool empty() const { return quotients.empty() && choices.empty(); }
 };
 
+/// A condition that is the hardest to meet at a corner of some axes: `less` < `greater` (or equal), where
+/// less - greater grows by slopes[k] along the k-th of them; or any condition that is the same for all points, `less`,
+/// if there is no `greater`.
+struct BoxBound {
+  int less = 0, greater = -1;
+  bool or_equal = false;
+  std::vector<long long> slopes;
+  bool operator==(const BoxBound&) const = default;
+};
+
 using IsAlike = std::function<bool(int value)>;
 
 /// By how much the i64 `id` grows from lane to lane, if evenly.
@@ -52,6 +62,10 @@ std::optional<long long> FindSlope(const plan::Kernel& kernel, int id, const IsA
 /// packet?
 Runs FindRuns(const plan::Kernel& kernel, const plan::Phase& phase, const IsAlike& is_alike,
               const std::function<bool(int value)>& in_packets);
+/// Adds what the condition `id` comes to for all points of the `axes`; false if that is not known. `is_alike`: is the
+/// value the same along the axis?
+bool FindBoxBounds(const plan::Kernel& kernel, int id, const std::vector<int>& axes,
+                   const std::function<bool(int value, int axis)>& is_alike, std::vector<BoxBound>* bounds);
 /// The condition `id` as a run of lanes, if it is one.
 std::optional<LaneRun> FindLaneRun(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
 /// The gather `id` as a span, if it is one.

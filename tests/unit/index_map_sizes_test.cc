@@ -1,5 +1,8 @@
 // Sizes and offsets of index maps that only the call knows, against the same maps with literals.
+#include <cmath>
+#include <cstring>
 #include <numeric>
+#include <random>
 
 #include "tests/unit/index_map_common.h"
 #include "umbra/compile.h"
@@ -120,6 +123,42 @@ TEST(IndexMapSizes, OfTheBuilder) {
   rows({{runtime::TensorRef::Dense(x_data.data(), DType::kFloat32, {2, 3}), runtime::TensorRef::Dense(v_data.data(), DType::kFloat32, {3})},
         {runtime::TensorRef::Dense(y.data(), DType::kFloat32, {2, 3})}, {}});
   EXPECT_EQ(y, (std::vector<float>{2, 3, 4, 2, 3, 4}));
+}
+
+// Windows that lie inside, or reach out at either side, in rows of whole packets, with rests and without: the same bits
+// by every route.
+TEST(IndexMapSizes, WindowsOfAnyWidth) {
+  const char* maps[] = {
+      "pool<maximum>(x, 2, 2, 2, 2)", "pool<maximum>(x, 3, 3, 2, 2)", "pool<sum>(x, 3, 2, 1, 1)", "pool<minimum>(x, 1, 2, 1, 4)",
+      "pool<maximum>(pad(x, 1, 1), 3, 3, 1, 1)", "chpool<maximum>(x, 3, 1, 1)",
+      "unpool<maximum>(x, slice(x, 2, 0, extent<2>(x) / 2), slice(x, 2, 0, extent<2>(x) / 2), 1, 2, 1, 2)",
+      "unpool<sum>(x, slice(x, 2, 0, extent<2>(x) / 4), slice(x, 2, 0, extent<2>(x) / 4), 1, 4, 1, 4)",
+      "upsampling_nearest(x, 2)", "upsampling_nearest(slice(x, 2, 1, extent<2>(x)), 3)", "upsampling_nearest(x, 4)"};
+  for (const char* map : maps) {
+    std::vector<Function> routes;
+    for (const CompileOptions& options : Routes())
+      routes.push_back(Compile(graph::ParseText(std::string("kernel w(x: f32[?, ?, ?]) -> (y: f32[?, ?, ?]) { y = ") + map + " }")[0], options));
+    for (const index_t width : {4, 7, 15, 16, 17, 31, 32, 33, 34, 47, 48, 56, 63, 64, 65, 66, 80, 96, 130}) {
+      std::vector<float> x(static_cast<std::size_t>(6 * width));
+      std::mt19937 random(static_cast<unsigned>(width));
+      for (float& value : x) {
+        const unsigned drawn = random() % 64;
+        value = drawn == 0 ? -0.0f : drawn == 1 ? std::nanf("") : drawn == 2 ? -INFINITY : static_cast<float>(drawn / 8) - 4;
+      }
+      std::vector<float> expected;
+      for (const Function& function : routes) {
+        runtime::Arguments arguments;
+        arguments.inputs = {runtime::TensorRef::Dense(x.data(), DType::kFloat32, {2, 3, width})};
+        const auto shape = runtime::OutputShapes(function.program(), arguments.inputs, arguments.scalars)[0];
+        std::vector<float> y(static_cast<std::size_t>(shape[0] * shape[1] * shape[2]));
+        arguments.outputs = {runtime::TensorRef::Dense(y.data(), DType::kFloat32, shape)};
+        function(arguments);
+        if (expected.empty()) expected = y;
+        EXPECT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0)
+            << map << " of width " << width << " by route " << &function - routes.data();
+      }
+    }
+  }
 }
 
 }  // namespace

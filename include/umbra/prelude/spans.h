@@ -199,6 +199,13 @@ struct StreamedRow {
 };
 #endif
 
+// A packet that repeats `part`.
+template <typename V, typename P>
+UMBRA_INLINE V widened(P part) {
+  if constexpr (sizeof(P) == sizeof(V)) return part;
+  else return widened<V>(__builtin_bit_cast(packet<Elem<V>, 2 * kWidth<P>>, Pair<P>{part, part}));
+}
+
 // Lane k from p[(rest + k) / times] where first <= k < last, `outside` in the others; 0 <= rest < times.
 template <typename V, int times>
 UMBRA_INLINE V load_repeated_span(const Elem<V>* p, i64 rest, i64 first, i64 last, Elem<V> outside) {
@@ -207,11 +214,14 @@ UMBRA_INLINE V load_repeated_span(const Elem<V>* p, i64 rest, i64 first, i64 las
   if (first >= last) return fill<V>(outside);
 #if defined(__AVX512F__)
   if constexpr (kMasksSpans<V>) {
-    // The common case reads as many elements every time.
+    typedef Bits<V> I;
+    // The common case reads as many elements every time; where a smaller packet holds them, that is loaded sooner than some
+    // lanes of a whole one.
     const bool whole = rest == 0 && last - first == kWidth<V>;
+    if constexpr (kWidth<V> % times == 0 && kWidth<V> / times > 1)
+      if (whole) return permuted_lanes(widened<V>(load<packet<Elem<V>, kWidth<V> / times>>(p)), iota<I>() / times);
     const V part = whole ? load_span<V>(p, 0, (kWidth<V> - 1) / times + 1, outside)
                          : load_span<V>(p, (rest + first) / times, (rest + last - 1) / times + 1, outside);
-    typedef Bits<V> I;
     const I from = (iota<I>() + static_cast<Elem<I>>(rest)) / times;
     const V v = permuted_lanes(part, from);
     if (last - first == kWidth<V>) return v;
