@@ -52,7 +52,12 @@ void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>&
     for (Memory& source : sources)
       for (char& byte : source.bytes) byte = static_cast<char>((seed = seed * 1664525u + 1013904223u) >> 27);
     std::vector<char> expected;
-    for (const CompileOptions& route : Routes()) {
+    std::vector<CompileOptions> routes = Routes();
+    if (type == DType::kFloat32) {
+      routes.push_back(routes.back());
+      routes.back().engine = Engine::kSystem;
+    }
+    for (const CompileOptions& route : routes) {
       SCOPED_TRACE(text + " " + (route.engine == Engine::kInterpreter ? "interpreter" : route.target));
       const Function function = Compile(graph::ParseText(text)[0], route);
       if (route.engine != Engine::kInterpreter) Stream(function);
