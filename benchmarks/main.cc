@@ -202,10 +202,14 @@ void RegisterImages() {
 }
 
 void RegisterMatrices() {
-  {
-    float* out = Make(512 * 1024, 0, 1);
-    const Dense d{512, 1024, 1024, Make(512 * 1024, -1, 1), Make(1024 * 1024, -1, 1), Make(1024, -1, 1), out};
-    Register("dense_512x1024x1024", d, {4.0 * (512 * 1024 + 1024 * 1024), 4.0 * 512 * 1024}, out, 512 * 1024);
+  struct Extents {
+    Size rows, inner, columns;
+  };
+  for (const auto& [rows, inner, columns] : {Extents{512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4096, 512, 16}}) {
+    float* out = Make(rows * columns, 0, 1);
+    const Dense d{rows, inner, columns, Make(rows * inner, -1, 1), Make(inner * columns, -1, 1), Make(columns, -1, 1), out};
+    Register("dense_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns), d,
+             {4.0 * static_cast<double>((rows + columns) * inner), 4.0 * static_cast<double>(rows * columns)}, out, rows * columns);
   }
   {
     const Size n = 4096;

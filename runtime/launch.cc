@@ -20,15 +20,16 @@ constexpr double kGrain = 262144;
 // it; what a block has at least; and how many blocks a row has about at most. Results follow from these.
 constexpr index_t kFewRows = 16, kColumns = 16;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
+constexpr index_t kColumnGranule = 64;    // whole cache lines of results
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
 
 int UsefulThreads(double work, int threads) {
   return static_cast<int>(std::max(1.0, std::min(work / kGrain, static_cast<double>(threads))));
 }
 
-// Pieces that axis 0 can be cut into.
+// Pieces that the axis can be cut into that threads share out.
 index_t Units(const LaunchPlan& plan) {
-  return std::max<index_t>(1, (plan.extent[0] + plan.granule - 1) / plan.granule);
+  return std::max<index_t>(1, (plan.extent[plan.axis] + plan.granule - 1) / plan.granule);
 }
 
 class Preparation {
@@ -231,7 +232,11 @@ class Preparation {
   void SplitOverThreads() {
     plan_.work = signature_.cost;
     for (index_t extent : plan_.extent) plan_.work *= static_cast<double>(extent);
-    plan_.granule = vector_axis_ == 0 ? 16 : 1;
+    // Rows read the same, or as much each: few of them are better cut across than shared out.
+    const bool across = InColumns() && vector_axis_ > 0 && !signature_.positional && plan_.extent[0] <= kFewRows &&
+                        plan_.extent[vector_axis_] >= kColumnGranule * threads_;
+    if (across) plan_.axis = vector_axis_;
+    plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : 1;
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
   }
 
@@ -271,6 +276,21 @@ LaunchPlan PrepareLaunch(const KernelStep& step, const std::vector<TensorRef>& b
 
 namespace {
 
+// Runs all rows of the columns [begin, end).
+void RunColumns(const LaunchCall& call, umbra_args args, index_t begin, index_t end) {
+  const LaunchPlan& plan = *call.plan;
+  std::vector<void*> data;
+  const std::size_t rank = plan.stride.size() / call.element_size->size();
+  for (std::size_t k = 0; k < call.element_size->size(); ++k)
+    data.push_back(static_cast<char*>(call.data[k]) +
+                   begin * plan.stride[k * rank + plan.axis] * static_cast<index_t>((*call.element_size)[k]));
+  std::vector<index_t> extent = plan.extent;
+  extent[plan.axis] = end - begin;
+  args.data = data.data();
+  args.extent = reinterpret_cast<const long long*>(extent.data());
+  if (begin < end) plan.function(&args, 0, extent[0]);
+}
+
 // Runs the pieces [first, last) on this thread; with the last one goes what is left over.
 void RunPieces(const LaunchCall& call, index_t first, index_t last) {
   static_assert(sizeof(index_t) == sizeof(long long));
@@ -281,7 +301,8 @@ void RunPieces(const LaunchCall& call, index_t first, index_t last) {
   args.extent = reinterpret_cast<const long long*>(plan.extent.data());
   args.scalar = call.scalars;
   args.scratch = plan.scratch_bytes > 0 ? ThreadScratch(plan.scratch_bytes) : nullptr;
-  const index_t begin = first * plan.granule, end = std::min(plan.extent[0], last * plan.granule);
+  const index_t begin = first * plan.granule, end = std::min(plan.extent[plan.axis], last * plan.granule);
+  if (plan.axis > 0) return RunColumns(call, args, begin, end);
   if (begin < end) plan.function(&args, begin, end);
   if (plan.remainder == 0 || end < plan.extent[0]) return;
   std::vector<void*> tail;

@@ -16,8 +16,9 @@ struct LaunchPlan {
   std::vector<index_t> extent;
   std::size_t scratch_bytes = 0;
   double work = 0;      ///< in additions
-  int parts = 1;        ///< ranges of axis 0 that may run at the same time
-  index_t granule = 1;  ///< ranges are multiples of this
+  std::size_t axis = 0;  ///< that threads share out: axis 0, or that of many columns of few rows
+  int parts = 1;         ///< ranges of it that may run at the same time
+  index_t granule = 1;   ///< ranges are multiples of this
   /// An elementwise kernel over memory without gaps runs as rows of one length and this many
   /// elements left over.
   index_t remainder = 0;

@@ -147,6 +147,22 @@ bool PreparedProgram::StoresNothing(const KernelStep& step) const {
   return true;
 }
 
+// The kernel that this launch runs instead of the product of matrices that step `gemm` is, or null.
+const KernelStep* PreparedProgram::SumInstead(int gemm, int end, const std::vector<index_t>& symbols) const {
+  const auto& product = std::get<GemmStep>(program_.steps[static_cast<std::size_t>(gemm)]);
+  const auto* sum = gemm + 1 < end ? std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(gemm) + 1]) : nullptr;
+  if (sum == nullptr || !sum->signature.product) return nullptr;
+  for (const int buffer : {product.b, product.c}) {
+    const TensorRef& tensor = buffers_[static_cast<std::size_t>(buffer)];
+    if (tensor.stride.back() != 1 && tensor.shape.back() != 1) return nullptr;
+  }
+  const std::vector<index_t> loops = Resolve(sum->signature.axes, symbols);
+  const std::size_t rank = loops.size();
+  const bool faster = SumIsFaster({loops[rank - 3], loops[rank - 2], loops[rank - 1], product.transpose_a, product.transpose_b,
+                                   SizeOf(buffers_[static_cast<std::size_t>(product.c)].dtype)});
+  return faster ? sum : nullptr;
+}
+
 std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& group,
                                                             const std::vector<index_t>& symbols, int threads,
                                                             index_t rows) const {
@@ -154,10 +170,11 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
   for (int k = group.begin; k < group.end; ++k) {
     const auto& step = program_.steps[static_cast<std::size_t>(k)];
     if (const auto* gemm = std::get_if<GemmStep>(&step)) {
-      steps.emplace_back(gemm);
+      if (SumInstead(k, group.end, symbols) == nullptr) steps.emplace_back(gemm);
       continue;
     }
     const auto& kernel_step = std::get<KernelStep>(step);
+    if (kernel_step.signature.product && SumInstead(k - 1, group.end, symbols) == nullptr) continue;
     if (StoresNothing(kernel_step)) continue;
     Kernel kernel;
     kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, rows);

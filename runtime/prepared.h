@@ -56,6 +56,7 @@ class PreparedProgram {
   void AddRows(const StepGroup& group, const std::vector<index_t>& symbols, bool shared);
   std::vector<Step> Prepare(const StepGroup& group, const std::vector<index_t>& symbols, int threads,
                             index_t rows) const;
+  const KernelStep* SumInstead(int gemm, int end, const std::vector<index_t>& symbols) const;
   bool StoresNothing(const KernelStep& step) const;
   bool Conflict(const StepGroup& group) const;
   index_t BlockRows(const StepGroup& group, index_t rows) const;

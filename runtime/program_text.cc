@@ -48,9 +48,9 @@ void Fields(Archive& archive, Number& number) {
 template <typename Archive>
 void Fields(Archive& archive, KernelSignature& signature) {
   auto& [name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, elementwise,
-         row_buffers, partials, phases, cost, in_place] = signature;
+         row_buffers, partials, phases, cost, product, in_place] = signature;
   archive(name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, elementwise,
-          row_buffers, partials, phases, cost, in_place);
+          row_buffers, partials, phases, cost, product, in_place);
 }
 template <typename Archive>
 void Fields(Archive& archive, GemmStep& step) {

@@ -18,7 +18,7 @@
 #include <set>
 #include <utility>
 
-#include "compiler/codegen/emit_phases.h"
+#include "compiler/codegen/emit_tiles.h"
 #include "umbra/error.h"
 
 namespace umbra::codegen {
@@ -28,11 +28,11 @@ namespace {
 // Columns of a block when a gathered operand is walked across its lines.
 constexpr int kTransposeBlock = 64;
 
-class KernelEmitter : private PhaseEmitter {
+class KernelEmitter : private TileEmitter {
  public:
   KernelEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
                 Writer* out)
-      : PhaseEmitter(plan, kernel, options, out) {}
+      : TileEmitter(plan, kernel, options, out) {}
 
   std::string Run() {
     const std::string name = names_.Make(signature_.name);
@@ -40,6 +40,8 @@ class KernelEmitter : private PhaseEmitter {
       out_.Line("// {} \u00b7 {} \u00b7 {}", name, Name(options_.target), kernel_.summary);
     out_.Open("UMBRA_KERNEL_FN void {}(const umbra_args* args, long long begin, long long end)", name);
     if (Splits()) ReserveNames();
+    if (SharedAxis() >= 0)
+      for (const char* index : {"r", "c"}) names_.Make(index);
     DeclareExtents(Splits() ? 0 : 1);
     DeclareOperands();
     DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
@@ -70,6 +72,10 @@ class KernelEmitter : private PhaseEmitter {
   void RowLoops(int axis) {
     if (axis == kernel_.signature.row_axes) {
       Row();
+      return;
+    }
+    if (axis == SharedAxis()) {
+      SharedRows();
       return;
     }
     if (axis == vector_axis_) {

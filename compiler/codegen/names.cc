@@ -37,6 +37,7 @@ const std::set<std::string>& Reserved() {
         set.insert(std::string(element) + lanes);
     for (int axis = 0; axis < 16; ++axis) {
       set.insert("i" + std::to_string(axis));
+      set.insert("j" + std::to_string(axis));
       set.insert("n" + std::to_string(axis));
     }
     return set;

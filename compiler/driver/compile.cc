@@ -71,9 +71,11 @@ std::vector<const runtime::KernelStep*> KernelsOf(const runtime::Program& progra
   return kernels;
 }
 
-// Makes the common variant of each kernel, so that a failing compile is seen where it was asked for.
+// Makes the common variant of each kernel, so that a failing compile is seen where it was asked for. Whether one is
+// to run instead of BLAS is seen when a call brings the extents.
 void MakeKernels(const runtime::Program& program, const std::atomic<bool>& cancelled) {
-  const std::vector<const runtime::KernelStep*> kernels = KernelsOf(program);
+  std::vector<const runtime::KernelStep*> kernels = KernelsOf(program);
+  std::erase_if(kernels, [](const runtime::KernelStep* kernel) { return kernel->signature.product; });
   runtime::SideBySide(kernels.size(), [&](std::size_t k) {
     Require(!cancelled, "the process ends before the kernels of '", program.name, "' are compiled");
     runtime::CodeOf(*kernels[k], {});

@@ -8,9 +8,11 @@
 #include <cstdlib>
 
 #include "compiler/plan/build.h"
+#include "compiler/plan/sum_steps.h"
 #include "compiler/transform/compose_gathers.h"
 #include "compiler/transform/narrow_products.h"
 #include "compiler/transform/simplify.h"
+#include "compiler/transform/sum_products.h"
 
 namespace umbra {
 
@@ -35,12 +37,17 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu) {
   const auto print_graph = [](const graph::Graph& g) { return graph::Print(g); };
   const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
   const graph::Graph composed = Traced("compose gathers", [&] { return graph::ComposeGathers(graph); }, print_graph);
-  graph::Graph simplified = Traced("simplify", [&] { return graph::Simplify(composed); }, print_graph);
+  const graph::Graph summed = Traced("sum products", [&] { return graph::SumProducts(composed, on_gpu); }, print_graph);
+  graph::Graph simplified = Traced("simplify", [&] { return graph::Simplify(summed); }, print_graph);
   if (on_gpu) simplified = Traced("narrow products", [&] { return graph::NarrowProducts(simplified); }, print_graph);
 #ifndef NDEBUG
   graph::Verify(simplified);
 #endif
-  return Traced("plan", [&] { return plan::Build(simplified); }, print_plan);
+  return Traced("plan", [&] {
+    plan::Plan plan = plan::Build(simplified);
+    if (!on_gpu) plan::AddSums(&plan);
+    return plan;
+  }, print_plan);
 }
 
 }  // namespace umbra

@@ -81,7 +81,7 @@ class Explainer {
 
   void ExplainGroup(const StepGroup& group) {
     const char* indent = "  ";
-    if (group.end - group.begin > 1) {
+    if (NumSteps(plan_, group) > 1) {
       indent = "    ";
       if (group.kind == StepGroup::Kind::kIndependent)
         text_ += "  one launch: none of these needs another\n";
@@ -91,9 +91,14 @@ class Explainer {
     for (int k = group.begin; k < group.end; ++k) {
       const auto& step = plan_.steps[static_cast<std::size_t>(k)];
       const std::string name = StepName(plan_, step);
-      text_ += fmt::format("{}{}: {}\n", indent, name,
-                           std::holds_alternative<Kernel>(step) ? CostOf(std::get<Kernel>(step))
-                                                                : CostOf(std::get<Gemm>(step).step));
+      const auto* kernel = std::get_if<Kernel>(&step);
+      if (kernel != nullptr && kernel->signature.product) {
+        text_ += fmt::format("{}  or {}: {}\n", indent, name, ChoiceOfSum(std::get<Gemm>(plan_.steps[static_cast<std::size_t>(k) - 1]).step, *kernel));
+        continue;
+      }
+      text_ += fmt::format("{}{}: {}\n", indent, name, kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
+      if (kernel != nullptr && SharesRows(*kernel))
+        text_ += fmt::format("{}  its rows share what they read: several rows and packets of columns at a time, so no copies as BLAS makes\n", indent);
       for (const ApartSteps& pair : plan_.apart)
         if (pair.second == name) text_ += fmt::format("{}  apart from {}: {}\n", indent, pair.first, Name(pair.why));
     }
@@ -105,6 +110,17 @@ class Explainer {
     for (const int buffer : writes) written += BytesOf(buffer);
     return fmt::format("reads {}B, writes {}B, {} operations, {:.3g} a byte", Bytes(read), Bytes(written),
                        Quantity(operations), read + written > 0 ? operations / (read + written) : 0);
+  }
+
+  // What a launch with these extents runs, and why.
+  std::string ChoiceOfSum(const runtime::GemmStep& gemm, const Kernel& kernel) const {
+    const auto& axes = kernel.signature.axes;
+    const auto extent = [&](std::size_t from_end) { return static_cast<index_t>(Value(axes[axes.size() - from_end])); };
+    const runtime::ProductShape shape{extent(3), extent(2), extent(1), gemm.transpose_a, gemm.transpose_b,
+                                      SizeOf(plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype)};
+    return fmt::format("{} rows, {} columns, sums of {}: {}", shape.rows, shape.columns, shape.inner,
+                       SumIsFaster(shape) ? "it runs, as BLAS would copy its factors for few uses of each element"
+                                          : "BLAS runs, which is faster for these extents");
   }
 
   std::string CostOf(const Kernel& kernel) const {

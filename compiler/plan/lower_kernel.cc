@@ -40,7 +40,7 @@ class KernelLowering {
     kernel_.signature.phases = static_cast<int>(kernel_.phases.size());
     for (const plan::Phase& phase : kernel_.phases)
       for (const Reduction& reduction : phase.reductions)
-        if (!HasSmallWindow()) kernel_.signature.partials.push_back(value(reduction.result).type);
+        if (!HasSmallWindow() && !SharesRows(kernel_)) kernel_.signature.partials.push_back(value(reduction.result).type);
     return std::move(kernel_);
   }
 
@@ -416,6 +416,20 @@ class KernelLowering {
 };
 
 }  // namespace
+
+bool SharesRows(const Kernel& kernel) {
+  const runtime::KernelSignature& signature = kernel.signature;
+  if (kernel.vector_axis_is_inner() || signature.row_axes < 2 || signature.positional || kernel.phases.size() != 1) return false;
+  const Phase& phase = kernel.phases[0];
+  if (phase.reductions.empty() || !phase.stores.empty() || !phase.stages.empty()) return false;
+  const auto rows = static_cast<std::size_t>(signature.row_axes) - 2;
+  return std::any_of(phase.element_values.begin(), phase.element_values.end(), [&](int id) {
+    const Value& v = kernel.values[static_cast<std::size_t>(id)];
+    if (v.kind != Value::Kind::kLoad) return false;
+    const auto& dim = signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis;
+    return dim[rows] < 0 && dim[rows + 1] >= 0;
+  });
+}
 
 Kernel LowerKernel(const Graph& graph, const Fusion& fusion, const Unit& unit,
                    const MemoryMap& memory,

@@ -127,11 +127,18 @@ struct Plan {
   std::vector<ApartSteps> apart;           ///< for the reader
 };
 
+/// Do the rows of a kernel that reduces share what they read, as those of a product of matrices do, so that several of
+/// them are best computed together? Its packets go along the last row axis, its rows along the one before.
+bool SharesRows(const Kernel& kernel);
+
 /// One line for the reader of a kernel: `y[?0, 1024] = exp(x - ...)`-like domain and operands.
 std::string Summarize(const Plan& plan, const Kernel& kernel);
 
 /// What a step is called: a kernel's name, or `gemm tmp0`.
 std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step);
+
+/// How many steps of a group a call runs: of a product and the kernel that computes the same, one.
+int NumSteps(const Plan& plan, const runtime::StepGroup& group);
 
 /// The plan as text, as `umbra emit --as plan` shows it.
 std::string Print(const Plan& plan);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <set>
 
 #include "compiler/plan/plan.h"
@@ -166,7 +168,10 @@ class KernelPrinter {
 };
 
 std::string StepText(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
-  if (const auto* kernel = std::get_if<Kernel>(&step)) return KernelPrinter(plan, *kernel).Run();
+  if (const auto* kernel = std::get_if<Kernel>(&step)) {
+    const char* instead = kernel->signature.product ? "  or, for few rows or columns:\n" : "";
+    return instead + KernelPrinter(plan, *kernel).Run();
+  }
   const runtime::GemmStep& gemm = std::get<Gemm>(step).step;
   const auto name = [&](int id) { return plan.buffers[static_cast<std::size_t>(id)].name; };
   return fmt::format("  gemm {} = {}{}{} . {}{}\n", name(gemm.c),
@@ -202,6 +207,13 @@ std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
   return "gemm " + plan.buffers[static_cast<std::size_t>(std::get<Gemm>(step).step.c)].name;
 }
 
+int NumSteps(const Plan& plan, const runtime::StepGroup& group) {
+  return static_cast<int>(std::count_if(plan.steps.begin() + group.begin, plan.steps.begin() + group.end, [](const auto& step) {
+    const auto* kernel = std::get_if<Kernel>(&step);
+    return kernel == nullptr || !kernel->signature.product;
+  }));
+}
+
 std::string Print(const Plan& plan) {
   std::string text = fmt::format("plan {}\n", plan.name);
   for (const auto& buffer : plan.buffers) {
@@ -213,7 +225,7 @@ std::string Print(const Plan& plan) {
   for (const auto& [name, dtype] : plan.scalars)
     text += fmt::format("  scalar {}: {}\n", name, Name(dtype));
   for (const auto& group : plan.groups) {
-    if (group.end - group.begin > 1)
+    if (NumSteps(plan, group) > 1)
       text += group.kind == runtime::StepGroup::Kind::kIndependent
                   ? "  side by side:\n"
                   : fmt::format("  for blocks of the rows in {}:\n", ExtentText(plan, group.rows));

@@ -29,34 +29,8 @@ class Simplifier {
       case Kind::kCast: return MakeCast(node, inputs[0]);
       case Kind::kTranspose: return MakeTranspose(node, inputs[0]);
       case Kind::kGather: return MakeGather(node, std::move(inputs));
-      case Kind::kDot:
-        if (IsBatchOfSmall(node)) return MakeSum(node, inputs[0], inputs[1]);
-        return CopyNode(&result_, node, std::move(inputs));
       default: return CopyNode(&result_, node, std::move(inputs));
     }
-  }
-
-  // Is each product of the batch less work than calling BLAS for it?
-  bool IsBatchOfSmall(const Node& node) const {
-    constexpr std::int64_t kSmall = 12;
-    if (node.shape.size() != 3) return false;
-    for (const int input : node.inputs)
-      for (std::size_t d = 1; d < 3; ++d) {
-        const Dimension dim = source_.Known(source_.node(input).shape[d]);
-        if (!dim.is_static() || static_cast<std::int64_t>(dim) > kSmall) return false;
-      }
-    return true;
-  }
-
-  // Products of matrices as what they are: c[b, m, n] = alpha * sum over k of a[b, m, k] * b[b, k, n].
-  int MakeSum(const Node& node, int a, int b) {
-    if (node.transpose_a) a = result_.Transpose(a, {0, 2, 1});
-    if (node.transpose_b) b = result_.Transpose(b, {0, 2, 1});
-    const PartialShape left = result_.node(a).shape, right = result_.node(b).shape;
-    const PartialShape all({left[0], left[1], left[2], right[2]});
-    const int product = result_.Map(Op::mul, {result_.Broadcast(a, {0, 1, 2, -1}, all), result_.Broadcast(b, {0, -1, 1, 2}, all)});
-    const int sum = result_.Reduce(Reducer::sum, product, {2}, false);
-    return node.constant == 1 ? sum : result_.Map(Op::mul, {sum, result_.Constant(node.constant, node.dtype)});
   }
 
   std::optional<double> ConstantOf(int id) const {

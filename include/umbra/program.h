@@ -114,6 +114,8 @@ struct KernelSignature {
   int phases = 1;  ///< of the kernel
   /// Estimated cost of one point of the domain, in units of one addition.
   double cost = 1;
+  /// It computes the same as the product of matrices before it, and runs instead of that where that is faster.
+  bool product = false;
   /// For each (store operand, load operand): may both be the very same memory?
   /// in_place[k] lists the load operands that store operand k (index into `operands`) may overwrite.
   std::vector<std::vector<int>> in_place;
@@ -149,6 +151,18 @@ struct GemmStep {
   bool transpose_a = false, transpose_b = false;  ///< of a and b as they lie in memory
   double alpha = 1;  ///< factor of the product
 };
+
+/// The extents of a product of matrices, or of each of a batch.
+struct ProductShape {
+  index_t rows = 0, columns = 0;  ///< of the result
+  index_t inner = 0;              ///< of which each sum is
+  bool transposed_a = false, transposed_b = false;  ///< does memory hold the factor's columns side by side?
+  std::size_t element_size = 4;   ///< in bytes
+};
+
+/// Does a generated kernel that sums, a tile of rows and columns at a time, take less time for the product than a BLAS,
+/// which copies its factors first? So it is for few rows or columns.
+bool SumIsFaster(const ProductShape& shape);
 
 struct CudaKernel;  // runtime/cuda_kernel.h
 

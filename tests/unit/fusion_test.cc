@@ -90,7 +90,7 @@ TEST(Rows, AProductAndTheWorkOnItsRowsAreOneGroup) {
       "  y = (gelu(dot(x, w) + broadcast<1>(b)) * 0.5 + r) * broadcast<0>(s)\n}"));
   ASSERT_EQ(plan.groups.size(), 1u);
   EXPECT_EQ(plan.groups[0].kind, StepGroup::Kind::kRows);
-  EXPECT_EQ(plan.groups[0].end, 2);
+  EXPECT_EQ(plan::NumSteps(plan, plan.groups[0]), 2);
   EXPECT_EQ(plan.buffers.back().kind, runtime::Buffer::Kind::kTemporary);
   EXPECT_EQ(plan.buffers[static_cast<std::size_t>(plan.buffers.back().place)].name, "y");
 }
@@ -100,7 +100,7 @@ TEST(Rows, WorkAcrossRowsStaysApart) {
       "kernel k(x: f32[n, k], w: f32[k, m]) -> (y: f32[m]) {\n  y = sum_rows(exp(dot(x, w)))\n}"));
   const auto groups = Groups(plan, StepGroup::Kind::kRows);
   ASSERT_EQ(groups.size(), 1u);
-  EXPECT_EQ(groups[0]->end - groups[0]->begin, 1);
+  EXPECT_EQ(plan::NumSteps(plan, *groups[0]), 1);
   EXPECT_EQ(plan.groups.size(), 2u);
 }
 

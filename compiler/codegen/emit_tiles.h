@@ -1,0 +1,247 @@
+// Reductions whose rows share what they read, such as products of matrices: several rows and packets of columns at a
+// time, so that what rows share is loaded once for all of them, and what columns share once for all packets. Each
+// result is reduced in the same order as alone.
+#ifndef UMBRA_COMPILER_CODEGEN_EMIT_TILES_H_
+#define UMBRA_COMPILER_CODEGEN_EMIT_TILES_H_
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/emit_phases.h"
+
+namespace umbra::codegen {
+
+class TileEmitter : protected PhaseEmitter {
+ protected:
+  using PhaseEmitter::PhaseEmitter;
+
+  // The row axis whose rows are computed together, or -1.
+  int SharedAxis() const {
+    const bool plain_columns = columns_ && !Splits() && !options_.variant.strided && signature_.row_axes >= 2;
+    return plain_columns && plan::SharesRows(kernel_) ? signature_.row_axes - 2 : -1;
+  }
+
+  // All rows of the shared axis and all columns.
+  void SharedRows() {
+    const std::string i = Column(), n = ExtentName(vector_axis_);
+    axis_ = SharedAxis();
+    FindShares();
+    for (std::size_t k = 0; k < operands_.size(); ++k)
+      if (operands_[k].base != operands_[k].name && !Moves(signature_.operands[k], axis_))
+        out_.Line("{} = {};", Pointer(k), RowAddress(k, ""));
+    const int rows = Rows(), packets = kTilePackets;
+    out_.Line("long long {} = 0;", i);
+    Panel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, packets * width_, n), rows, packets, "");
+    const std::string lanes = fmt::format("const long long lanes = smaller({} - {}, {});", n, i, width_);
+    if (width_ > 1 && HasMasks()) {
+      Panel(fmt::format("for (; {0} < {1}; {0} += {2})", i, n, width_), rows, 1, lanes);
+      return;
+    }
+    Panel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, n), rows, 1, "");
+    if (width_ > 1) Panel(fmt::format("if ({} < {})", i, n), rows, 1, lanes);
+  }
+
+ private:
+  static constexpr int kTilePackets = 2;
+
+  // What depends on the row of a tile, and on the packet of columns.
+  struct Share {
+    bool row = false, column = false;
+  };
+
+  std::string Column() const { return fmt::format("i{}", vector_axis_); }
+
+  // As many as leave registers for what they read.
+  int Rows() const {
+    const int registers = options_.target == Target::kAvx512 ? 16 : 8;
+    const auto reductions = static_cast<int>(kernel_.phases[0].reductions.size());
+    int rows = std::max(1, registers / (kTilePackets * reductions));
+    const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(axis_)];
+    if (extent.is_static()) rows = static_cast<int>(std::min<index_t>(rows, std::max<index_t>(1, extent.value)));
+    return rows;
+  }
+
+  void FindShares() {
+    shares_.clear();
+    for (const Value& v : kernel_.values) {
+      Share share;
+      if (v.kind == Value::Kind::kLoad) {
+        const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
+        share = {Moves(access, axis_), Moves(access, vector_axis_)};
+      }
+      if (v.kind == Value::Kind::kReduced) share = {true, true};
+      for (int arg : v.args) {
+        share.row = share.row || shares_[static_cast<std::size_t>(arg)].row;
+        share.column = share.column || shares_[static_cast<std::size_t>(arg)].column;
+      }
+      shares_.push_back(share);
+    }
+    const Phase& phase = kernel_.phases[0];
+    early_.clear();
+    const std::function<void(int)> need = [&](int id) {
+      if (value(id).scope == Scope::kUniform || !early_.insert(id).second) return;
+      for (int arg : value(id).args) need(arg);
+    };
+    for (const auto& reduction : phase.reductions) need(reduction.value);
+  }
+
+  Share ShareOf(int id) const { return shares_[static_cast<std::size_t>(id)]; }
+
+  // One pass of the loop over columns that `head` is.
+  void Panel(const std::string& head, int rows, int packets, const std::string& lanes) {
+    const Names outer = names_;
+    rows_ = rows;
+    packets_ = packets;
+    lanes_text_ = lanes.empty() ? "" : "lanes";
+    out_.Open("{}", head);
+    if (!lanes.empty()) out_.Line("{}", lanes);
+    const std::string first = axis_ == 0 ? "begin" : "0", last = axis_ == 0 ? "end" : ExtentName(axis_);
+    out_.Open("for (long long j{0} = {1}; j{0} < {2}; j{0} += {3})", axis_, first, last, rows);
+    Tile(last);
+    out_.Close();
+    out_.Close();
+    names_ = outer;
+  }
+
+  void Tile(const std::string& last) {
+    const Phase& phase = kernel_.phases[0];
+    const std::string row = rows_ > 1 ? fmt::format("smaller(j{} + r, {} - 1)", axis_, last) : fmt::format("j{}", axis_);
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      names.push_back(operands_[k].name);
+      if (!Moves(signature_.operands[k], axis_)) continue;
+      if (rows_ > 1) {
+        out_.Line("{}[{}];", Pointer(k), rows_);
+        out_.Line("for (int r = 0; r < {}; ++r) {}[r] = {};", rows_, operands_[k].name, RowAddress(k, row));
+        operands_[k].name += "[r]";
+      } else {
+        out_.Line("{} = {};", Pointer(k), RowAddress(k, row));
+      }
+    }
+    for (const auto& reduction : phase.reductions) {
+      const std::string name = names_.Make(AccumulatorName(reduction));
+      accumulator_[reduction.result] = name;
+      const DType type = value(reduction.result).type;
+      out_.Line("{} {}{};", speller_->Type(type), name, Size({true, true}));
+      Each({true, true}, [&] {
+        out_.Line("{} = {};", name + At({true, true}), speller_->Fill(type, Identity(reduction)).text);
+      });
+    }
+    for (int id : phase.row_values)
+      if (early_.count(id) != 0) Define(id);
+    InnerLoops(signature_.row_axes, kernel_.rank(), [&] {
+      const Names outer = names_;
+      for (int id : phase.element_values)
+        if (!IsBoth(id)) Define(id);
+      Each({true, true}, [&] {
+        for (int id : phase.element_values)
+          if (IsBoth(id)) Declare(id, value(id).type, PacketOf(id), &names_);
+        for (const auto& reduction : phase.reductions) {
+          const Expr total{accumulator_[reduction.result] + At({true, true})};
+          RemarkPlace(reduction.result);
+          out_.Line("{} = {};", total.text, Join(reduction, total, AsPacket(reduction.value)));
+        }
+      });
+      names_ = outer;
+    });
+    Results(last);
+    for (std::size_t k = 0; k < operands_.size(); ++k) operands_[k].name = names[k];
+  }
+
+  // What follows the reductions. The accumulators are in registers as long as no loop that is left as one indexes
+  // them: a copy is for that.
+  void Results(const std::string& last) {
+    const Phase& phase = kernel_.phases[0];
+    for (const auto& reduction : phase.reductions) {
+      const std::string total = accumulator_[reduction.result];
+      std::string name = total;
+      if (!kernel_.final_row_values.empty()) {
+        name = names_.Make(total + "_found");
+        out_.Line("{} {}{};", speller_->Type(value(reduction.result).type), name, Size({true, true}));
+        Each({true, true}, [&] { out_.Line("{0}{2} = {1}{2};", name, total, At({true, true})); });
+      }
+      text_[reduction.result] = {name + At({true, true})};
+    }
+    if (rows_ > 1) {
+      out_.Open("for (int r = 0; r < {}; ++r)", rows_);
+      out_.Line("if (j{} + r >= {}) break;", axis_, last);
+    }
+    if (packets_ > 1) out_.Open("for (int c = 0; c < {}; ++c)", packets_);
+    Names names = names_;
+    const auto declare = [&](const std::vector<int>& values) {
+      for (int id : values)
+        if (early_.count(id) == 0 && value(id).kind != Value::Kind::kReduced) Declare(id, value(id).type, PacketOf(id), &names);
+    };
+    declare(phase.row_values);
+    declare(kernel_.final_row_values);
+    for (const auto& store : kernel_.final_stores) StorePacket(store, Index(), lanes_text_);
+    if (packets_ > 1) out_.Close();
+    if (rows_ > 1) out_.Close();
+  }
+
+  bool IsBoth(int id) const { return ShareOf(id).row && ShareOf(id).column; }
+
+  // A value for each row, or for each packet of columns, or for all of the tile.
+  void Define(int id) {
+    const Value& v = value(id);
+    if (v.kind == Value::Kind::kConstant) return;
+    const Share share = ShareOf(id);
+    const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+    out_.Line("{} {}{};", speller_->Type(v.type), name, Size(share));
+    Each(share, [&] {
+      const Expr e = PacketOf(id);
+      RemarkPlace(id);
+      out_.Line("{}{} = {};", name, At(share), e.text);
+    });
+    text_[id] = {name + At(share)};
+  }
+
+  Expr PacketOf(int id) const {
+    const Value& v = value(id);
+    return v.kind == Value::Kind::kLoad ? LoadPacket(v, Index(), lanes_text_) : DefinePacket(id);
+  }
+
+  std::string Index() const { return packets_ > 1 ? fmt::format("{} + c * {}", Column(), width_) : Column(); }
+
+  // `[8][2]`, and the element of the row r and the packet c.
+  std::string Size(Share share) const {
+    return (share.row && rows_ > 1 ? fmt::format("[{}]", rows_) : "") + (share.column && packets_ > 1 ? fmt::format("[{}]", packets_) : "");
+  }
+  std::string At(Share share) const {
+    return std::string(share.row && rows_ > 1 ? "[r]" : "") + (share.column && packets_ > 1 ? "[c]" : "");
+  }
+  void Each(Share share, const std::function<void()>& body) {
+    const bool rows = share.row && rows_ > 1, packets = share.column && packets_ > 1;
+    if (rows) out_.Open("for (int r = 0; r < {}; ++r)", rows_);
+    if (packets) out_.Open("for (int c = 0; c < {}; ++c)", packets_);
+    body();
+    if (packets) out_.Close();
+    if (rows) out_.Close();
+  }
+
+  // `const float* x`
+  std::string Pointer(std::size_t k) const {
+    return fmt::format("{}{}* {}", signature_.operands[k].store ? "" : "const ", ElementType(OperandType(static_cast<int>(k))), operands_[k].name);
+  }
+
+  std::string RowAddress(std::size_t k, const std::string& row) const {
+    const Operand& o = operands_[k];
+    std::string text = o.base;
+    for (int axis = 0; axis <= axis_; ++axis)
+      if (Moves(signature_.operands[k], axis))
+        text += fmt::format(" + {} * {}", axis == axis_ ? row : fmt::format("i{}", axis), o.stride_names[static_cast<std::size_t>(axis)]);
+    return text;
+  }
+
+  int axis_ = -1, rows_ = 1, packets_ = 1;
+  std::string lanes_text_;
+  std::vector<Share> shares_;  // by value
+  std::set<int> early_;        // values that the reductions need
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_EMIT_TILES_H_

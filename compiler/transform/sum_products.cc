@@ -1,0 +1,90 @@
+#include "compiler/transform/sum_products.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "compiler/transform/copy_node.h"
+#include "umbra/program.h"
+
+namespace umbra::graph {
+
+namespace {
+
+using Kind = Node::Kind;
+
+class Summer {
+ public:
+  Summer(const Graph& source, bool on_gpu) : source_(source), on_gpu_(on_gpu), result_(source.name()) {}
+
+  Graph Run() {
+    RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
+      const bool sum = node.kind == Kind::kDot && (IsBatchOfSmall(node) || IsSkinny(node));
+      return sum ? MakeSum(node, inputs[0], inputs[1]) : CopyNode(&result_, node, std::move(inputs));
+    }, &result_);
+    return std::move(result_);
+  }
+
+ private:
+  // The extent of an operand of a product, if it is known.
+  std::optional<index_t> Extent(int input, std::size_t dim) const {
+    const Dimension known = source_.Known(source_.node(input).shape[dim]);
+    if (!known.is_static()) return std::nullopt;
+    return static_cast<index_t>(known);
+  }
+
+  // Is each product of the batch less work than calling BLAS for it?
+  bool IsBatchOfSmall(const Node& node) const {
+    constexpr index_t kSmall = 12;
+    if (node.shape.size() != 3) return false;
+    for (const int input : node.inputs)
+      for (std::size_t d = 1; d < 3; ++d)
+        if (Extent(input, d).value_or(kSmall + 1) > kSmall) return false;
+    return true;
+  }
+
+  // Is what memory holds side by side something else than a row of the matrix?
+  bool IsTransposed(int id, bool transposed) const {
+    const std::size_t last = source_.node(id).shape.size() - 1;
+    std::size_t dim = transposed ? last - 1 : last;
+    for (const Node* node = &source_.node(id); node->kind == Kind::kTranspose; node = &source_.node(node->inputs[0]))
+      dim = static_cast<std::size_t>(node->axes[dim]);
+    return dim != last;
+  }
+
+  bool IsSkinny(const Node& node) const {
+    const std::size_t rank = node.shape.size();
+    if (on_gpu_ || rank < 2) return false;
+    for (const int input : node.inputs)
+      if (source_.node(input).shape.size() != rank) return false;
+    const auto rows = Extent(node.inputs[0], rank - (node.transpose_a ? 1 : 2)), inner = Extent(node.inputs[0], rank - (node.transpose_a ? 2 : 1)),
+               columns = Extent(node.inputs[1], rank - (node.transpose_b ? 2 : 1));
+    return rows && inner && columns &&
+           runtime::SumIsFaster({*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a), IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype)});
+  }
+
+  // c[..., m, n] = alpha * sum over k of a[..., m, k] * b[..., k, n].
+  int MakeSum(const Node& node, int a, int b) {
+    const bool batch = node.shape.size() == 3;
+    const std::vector<int> swapped = batch ? std::vector<int>{0, 2, 1} : std::vector<int>{1, 0};
+    if (node.transpose_a) a = result_.Transpose(a, swapped);
+    if (node.transpose_b) b = result_.Transpose(b, swapped);
+    const PartialShape left = result_.node(a).shape, right = result_.node(b).shape;
+    const PartialShape all = batch ? PartialShape({left[0], left[1], left[2], right[2]}) : PartialShape({left[0], left[1], right[1]});
+    const std::vector<int> of_a = batch ? std::vector<int>{0, 1, 2, -1} : std::vector<int>{0, 1, -1},
+                           of_b = batch ? std::vector<int>{0, -1, 1, 2} : std::vector<int>{-1, 0, 1};
+    const int product = result_.Map(Op::mul, {result_.Broadcast(a, of_a, all), result_.Broadcast(b, of_b, all)});
+    const int sum = result_.Reduce(Reducer::sum, product, {batch ? 2 : 1}, false);
+    return node.constant == 1 ? sum : result_.Map(Op::mul, {sum, result_.Constant(node.constant, node.dtype)});
+  }
+
+  const Graph& source_;
+  bool on_gpu_;
+  Graph result_;
+};
+
+}  // namespace
+
+Graph SumProducts(const Graph& graph, bool on_gpu) { return Summer(graph, on_gpu).Run(); }
+
+}  // namespace umbra::graph

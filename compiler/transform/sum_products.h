@@ -1,0 +1,16 @@
+// Products of matrices that a generated kernel computes faster than a BLAS would.
+#ifndef UMBRA_COMPILER_TRANSFORM_SUM_PRODUCTS_H_
+#define UMBRA_COMPILER_TRANSFORM_SUM_PRODUCTS_H_
+
+#include "compiler/graph/graph.h"
+
+namespace umbra::graph {
+
+/// Writes products as the sums that they are where their extents are known and such that a kernel is faster:
+/// batches of small matrices and, but on a GPU, few rows or columns (runtime::SumIsFaster). What they read and what
+/// reads them then fuses with them like with any other reduction.
+Graph SumProducts(const Graph& graph, bool on_gpu);
+
+}  // namespace umbra::graph
+
+#endif  // UMBRA_COMPILER_TRANSFORM_SUM_PRODUCTS_H_

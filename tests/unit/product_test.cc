@@ -1,0 +1,210 @@
+// Products with few rows or columns: generated kernels and BLAS, by extents that are known when compiling or at the call.
+#include <gtest/gtest.h>
+
+#include <cfloat>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/lower.h"
+#include "compiler/driver/target.h"
+#include "tests/support/drawn.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
+
+namespace umbra {
+namespace {
+
+using drawn::ExpectSame;
+using drawn::ForEachIndex;
+using drawn::SameBits;
+using drawn::Tensor;
+using runtime::Arguments;
+
+std::shared_ptr<const graph::Graph> Parsed(const std::string& text) { return graph::ParseText(text)[0]; }
+
+struct Product {
+  index_t m, n, k;
+  bool transpose_a = false, transpose_b = false;
+  DType type = DType::kFloat32;
+
+  std::vector<index_t> ShapeOfA() const { return transpose_a ? std::vector<index_t>{k, m} : std::vector<index_t>{m, k}; }
+  std::vector<index_t> ShapeOfB() const { return transpose_b ? std::vector<index_t>{n, k} : std::vector<index_t>{k, n}; }
+
+  // With what comes before and after a product; `known` extents are written into the text.
+  std::shared_ptr<const graph::Graph> Graph(bool known, bool around) const {
+    const std::string type(Name(this->type));
+    const auto shape = [&](const std::vector<index_t>& extents, const char* names) {
+      return known ? type + "[" + std::to_string(extents[0]) + ", " + std::to_string(extents[1]) + "]"
+                   : type + "[" + names[0] + ", " + names[1] + "]";
+    };
+    const std::string a = transpose_a ? "p.T" : "p", b = transpose_b ? "b.T" : "b";
+    const std::string result = around ? "relu(0.5 * dot(" + a + ", " + b + ") + broadcast<1>(c)) - r" : "dot(" + a + ", " + b + ")";
+    return Parsed("kernel product(a: " + shape(ShapeOfA(), transpose_a ? "km" : "mk") + ", b: " + shape(ShapeOfB(), transpose_b ? "nk" : "kn") +
+                  ", c: " + type + (known ? "[" + std::to_string(n) + "]" : "[n]") + ", r: " + shape({m, n}, "mn") + ") -> (y: " +
+                  shape({m, n}, "mn") + ", z: " + type + (known ? "[" + std::to_string(n) + "]" : "[n]") + ") {\n" +
+                  (around ? "  p = abs(a)\n" : "  p = a\n") + "  y = " + result + "\n  z = c * 2\n}");
+  }
+};
+
+struct Operands {
+  Operands(const Product& p, index_t padding, unsigned seed)
+      : random(seed), a(p.type, p.ShapeOfA(), padding, &random), b(p.type, p.ShapeOfB(), padding, &random), c(p.type, {p.n}, 0, &random),
+        r(p.type, {p.m, p.n}, padding, &random) {}
+
+  std::unique_ptr<Tensor> Run(const Product& p, const std::shared_ptr<const graph::Graph>& graph, const CompileOptions& options, int threads) const {
+    auto y = std::make_unique<Tensor>(p.type, std::vector<index_t>{p.m, p.n}, 3, nullptr);
+    Tensor z(p.type, {p.n}, 0, nullptr);
+    Compile(graph, options)(Arguments{{a.ref, b.ref, c.ref, r.ref}, {y->ref, z.ref}, {}}, {threads});
+    return y;
+  }
+
+  // Every element within the bound of a sum of k products, and of the few operations around it.
+  void Check(const Product& p, bool around, const Tensor& got, const std::string& what) const {
+    const double eps = p.type == DType::kFloat64 ? DBL_EPSILON : static_cast<double>(FLT_EPSILON);
+    int wrong = 0;
+    ForEachIndex({p.m, p.n}, [&](const std::vector<index_t>& i) {
+      long double sum = 0, size = 0;
+      for (index_t k = 0; k < p.k; ++k) {
+        const double x = a.At(p.transpose_a ? std::vector<index_t>{k, i[0]} : std::vector<index_t>{i[0], k});
+        const double w = b.At(p.transpose_b ? std::vector<index_t>{i[1], k} : std::vector<index_t>{k, i[1]});
+        const long double term = static_cast<long double>(around ? std::fabs(x) : x) * w;
+        sum += term;
+        size += std::fabs(term);
+      }
+      long double bound = static_cast<long double>(p.k + 1) * eps / 2 * size, exact = sum;
+      if (around) {
+        exact = std::max(0.0L, 0.5L * sum + c.At({i[1]})) - r.At(i);
+        bound = bound / 2 + 4 * eps * (std::fabs(exact) + std::fabs(c.At({i[1]})) + std::fabs(r.At(i)) + size);
+      }
+      if (!(std::fabs(got.At(i) - exact) <= bound) && ++wrong <= 3)
+        ADD_FAILURE() << what << " at " << i[0] << ", " << i[1] << ": " << got.At(i) << " is not " << static_cast<double>(exact);
+    });
+  }
+
+  std::mt19937 random;
+  Tensor a, b, c, r;
+};
+
+std::vector<std::string> Targets() {
+  std::vector<std::string> names;
+  for (const auto target : codegen::kAllTargets)
+    if (HostRuns(target)) names.emplace_back(codegen::Name(target));
+  return names;
+}
+
+// The kernel that a launch may run instead of the product of the plan; null if there is none.
+const plan::Kernel* Alternative(const plan::Plan& plan) {
+  for (const auto& step : plan.steps)
+    if (const auto* kernel = std::get_if<plan::Kernel>(&step); kernel != nullptr && kernel->signature.product) return kernel;
+  return nullptr;
+}
+
+bool CallsBlas(const plan::Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return std::holds_alternative<plan::Gemm>(step); });
+}
+
+// Kernels that sum give the same bits for every target, any number of threads, and whether extents are known or not: so
+// what is not computed by one is seen, too.
+TEST(Product, DrawnExtents) {
+  std::mt19937 random(11);
+  const index_t few[] = {2, 3, 4, 5, 7, 8, 9, 13, 15, 16}, many[] = {1, 4, 6, 15, 17, 31, 32, 33, 47, 100, 129, 200}, inner[] = {1, 2, 5, 33, 100, 257};
+  int sums = 0;
+  for (int round = 0; round < 15; ++round) {
+    Product p{few[random() % 10], many[random() % 12], inner[random() % 6], random() % 3 == 0, random() % 6 == 0,
+              round % 3 == 2 ? DType::kFloat64 : DType::kFloat32};
+    if (random() % 2 == 0) std::swap(p.m, p.n);
+    const bool around = round % 2 == 1;
+    const Operands operands(p, round % 3, static_cast<unsigned>(round));
+    const bool sum = runtime::SumIsFaster({p.m, p.n, p.k, p.transpose_a, p.transpose_b, SizeOf(p.type)});
+    sums += sum ? 1 : 0;
+    const auto known = p.Graph(true, around), open = p.Graph(false, around);
+    EXPECT_EQ(CallsBlas(Lower(*known)), !sum);
+    EXPECT_EQ(Alternative(Lower(*open)) != nullptr, !p.transpose_b);
+    CompileOptions options;
+    options.engine = Engine::kInterpreter;
+    const std::string what = "round " + std::to_string(round);
+    operands.Check(p, around, *operands.Run(p, known, options, 1), what + ", interpreted");
+    options.engine = Engine::kJit;
+    std::unique_ptr<Tensor> first;
+    for (const std::string& target : Targets()) {
+      options.target = target;
+      for (const auto& graph : {known, open}) {
+        for (const int threads : {1, 3}) {
+          auto got = operands.Run(p, graph, options, threads);
+          operands.Check(p, around, *got, what + ", " + target + "\n" + graph::Print(*graph));
+          if (!sum) continue;
+          if (first == nullptr) first = std::move(got);
+          else EXPECT_TRUE(SameBits(*first, *got)) << what << ", " << target << ", " << threads << " threads";
+        }
+      }
+    }
+  }
+  EXPECT_GE(sums, 5);
+}
+
+TEST(Product, ManyColumnsOfFewRowsAreCutAmongThreads) {
+  for (const index_t m : {2, 9}) {
+    const Product p{m, 1000, 300};
+    const Operands operands(p, 1, 5);
+    const auto one = operands.Run(p, p.Graph(false, true), {}, 1);
+    operands.Check(p, true, *one, "one thread");
+    for (const int threads : {2, 3, 8}) EXPECT_TRUE(SameBits(*one, *operands.Run(p, p.Graph(false, true), {}, threads))) << threads;
+  }
+}
+
+TEST(Product, SystemCompilerAgrees) {
+  const Product p{7, 37, 60, true};
+  const Operands operands(p, 2, 3);
+  CompileOptions options;
+  const auto expected = operands.Run(p, p.Graph(true, true), options, 1);
+  options.engine = Engine::kSystem;
+  options.use_disk_cache = false;
+  for (const std::string& target : Targets()) {
+    options.target = target;
+    EXPECT_TRUE(SameBits(*expected, *operands.Run(p, p.Graph(true, true), options, 1))) << target;
+  }
+}
+
+TEST(Product, BatchesWithFewRows) {
+  const auto graph = Parsed("kernel k(a: f32[g, m, k], b: f32[g, k, n]) -> (y: f32[g, m, n]) { y = 3 * batch_dot(a, b) }");
+  std::mt19937 random(2);
+  Tensor a(DType::kFloat32, {3, 14, 21}, 1, &random), b(DType::kFloat32, {3, 21, 50}, 2, &random);
+  std::unique_ptr<Tensor> first;
+  for (const std::string& target : Targets()) {
+    CompileOptions options;
+    options.target = target;
+    auto y = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{3, 14, 50}, 0, nullptr);
+    Compile(graph, options)({{a.ref, b.ref}, {y->ref}, {}});
+    ForEachIndex({3, 14, 50}, [&](const std::vector<index_t>& i) {
+      double sum = 0;
+      for (index_t k = 0; k < 21; ++k) sum += 3 * a.At({i[0], i[1], k}) * b.At({i[0], k, i[2]});
+      EXPECT_NEAR(y->At(i), sum, 1e-4) << target;
+    });
+    if (first == nullptr) first = std::move(y);
+    else EXPECT_TRUE(SameBits(*first, *y)) << target;
+  }
+}
+
+// What each kind of extents becomes.
+TEST(Product, Choice) {
+  const auto plan = [](const std::string& a, const std::string& b, const char* product) {
+    return Lower(*Parsed("kernel k(a: f32[" + a + "], b: f32[" + b + "]) -> (y: f32[?, ?]) { y = " + product + " }"));
+  };
+  EXPECT_FALSE(CallsBlas(plan("8, 100", "100, 200", "dot(a, b)")));
+  EXPECT_FALSE(CallsBlas(plan("500, 100", "100, 16", "dot(a, b)")));
+  EXPECT_TRUE(CallsBlas(plan("17, 100", "100, 17", "dot(a, b)")));
+  EXPECT_TRUE(CallsBlas(plan("8, 100", "200, 100", "dot(a, b.T)"))) << "packets lie across the rows of b";
+  EXPECT_TRUE(CallsBlas(plan("8, 4096", "4096, 4096", "dot(a, b)"))) << "b is larger than a cache";
+  EXPECT_EQ(Alternative(plan("17, 100", "100, 17", "dot(a, b)")), nullptr);
+  EXPECT_NE(Alternative(plan("17, 100", "100, n", "dot(a, b)")), nullptr);
+  EXPECT_EQ(Alternative(plan("17, 100", "n, 100", "dot(a, b.T)")), nullptr);
+  const plan::Plan open = plan("m, k", "k, n", "dot(a, b)");
+  ASSERT_NE(Alternative(open), nullptr);
+  EXPECT_EQ(plan::NumSteps(open, open.groups.at(0)), 1);
+}
+
+}  // namespace
+}  // namespace umbra
