@@ -202,10 +202,8 @@ void RegisterImages() {
 }
 
 void RegisterMatrices() {
-  struct Extents {
-    Size rows, inner, columns;
-  };
-  for (const auto& [rows, inner, columns] : {Extents{512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4096, 512, 16}}) {
+  static constexpr Size kProducts[][3] = {{512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4096, 512, 16}};
+  for (const auto& [rows, inner, columns] : kProducts) {
     float* out = Make(rows * columns, 0, 1);
     const Dense d{rows, inner, columns, Make(rows * inner, -1, 1), Make(inner * columns, -1, 1), Make(columns, -1, 1), out};
     Register("dense_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns), d,

@@ -1,6 +1,7 @@
 #include "compiler/transform/sum_products.h"
 
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,9 @@ using Kind = Node::Kind;
 
 class Summer {
  public:
-  Summer(const Graph& source, bool on_gpu) : source_(source), on_gpu_(on_gpu), result_(source.name()) {}
+  Summer(const Graph& source, bool on_gpu) : source_(source), on_gpu_(on_gpu), result_(source.name()) {
+    for (const Node& node : source.nodes()) positional_ = positional_ || node.kind == Kind::kIndex || node.kind == Kind::kGather;
+  }
 
   Graph Run() {
     RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
@@ -43,6 +46,23 @@ class Summer {
     return true;
   }
 
+  // Is the factor in memory, or elementwise work on what is? Anything else is better computed to memory first: a
+  // kernel of a product computes its factors several times.
+  bool IsElementwise(int id) const {
+    while (source_.node(id).kind == Kind::kTranspose) id = source_.node(id).inputs[0];
+    std::set<int> seen;
+    std::vector<int> open = {id};
+    while (!open.empty()) {
+      const int next = open.back();
+      open.pop_back();
+      const Node& node = source_.node(next);
+      if (!seen.insert(next).second || node.kind == Kind::kInput || node.kind == Kind::kDot) continue;
+      if (node.kind == Kind::kReduce || node.kind == Kind::kTranspose) return false;
+      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    }
+    return true;
+  }
+
   // Is what memory holds side by side something else than a row of the matrix?
   bool IsTransposed(int id, bool transposed) const {
     const std::size_t last = source_.node(id).shape.size() - 1;
@@ -54,9 +74,9 @@ class Summer {
 
   bool IsSkinny(const Node& node) const {
     const std::size_t rank = node.shape.size();
-    if (on_gpu_ || rank < 2) return false;
+    if (on_gpu_ || positional_ || rank < 2) return false;
     for (const int input : node.inputs)
-      if (source_.node(input).shape.size() != rank) return false;
+      if (source_.node(input).shape.size() != rank || !IsElementwise(input)) return false;
     const auto rows = Extent(node.inputs[0], rank - (node.transpose_a ? 1 : 2)), inner = Extent(node.inputs[0], rank - (node.transpose_a ? 2 : 1)),
                columns = Extent(node.inputs[1], rank - (node.transpose_b ? 2 : 1));
     return rows && inner && columns &&
@@ -80,6 +100,7 @@ class Summer {
 
   const Graph& source_;
   bool on_gpu_;
+  bool positional_ = false;  // values at computed positions would keep a kernel from going by tiles
   Graph result_;
 };
 

@@ -198,6 +198,9 @@ TEST(Product, Choice) {
   EXPECT_TRUE(CallsBlas(plan("17, 100", "100, 17", "dot(a, b)")));
   EXPECT_TRUE(CallsBlas(plan("8, 100", "200, 100", "dot(a, b.T)"))) << "packets lie across the rows of b";
   EXPECT_TRUE(CallsBlas(plan("8, 4096", "4096, 4096", "dot(a, b)"))) << "b is larger than a cache";
+  for (const char* product : {"dot(a / broadcast<0>(reduce_with_axis<sum>(a, 1)), b)", "dot(flip(a, 1), b)", "dot(a, relu(b.T).T)"})
+    EXPECT_TRUE(CallsBlas(plan("8, 100", "100, 200", product))) << product << ": a factor is computed once, to memory";
+  EXPECT_NE(Alternative(plan("8, 100", "100, 200", "dot(flip(a, 1), b)")), nullptr);
   EXPECT_EQ(Alternative(plan("17, 100", "100, 17", "dot(a, b)")), nullptr);
   EXPECT_NE(Alternative(plan("17, 100", "100, n", "dot(a, b)")), nullptr);
   EXPECT_EQ(Alternative(plan("17, 100", "n, 100", "dot(a, b.T)")), nullptr);
