@@ -106,7 +106,9 @@ Source Generate(std::span<const SourceItem> items, SourceOptions options) {
   const std::string head = options.spelling == Spelling::kIntrinsics
                                ? "#include <immintrin.h>\n\n" + PastedPrelude(used, text)
                                : Includes(used);
-  source.text = head + "\nnamespace umbra::simd {\n\n" + text + "\n}  // namespace umbra::simd\n";
+  source.fast = options.fast;
+  if (options.fast) source.text = "// Math is fast: a * b + c may be one operation with one rounding.\n";
+  source.text += head + "\nnamespace umbra::simd {\n\n" + text + "\n}  // namespace umbra::simd\n";
   return source;
 }
 

@@ -29,6 +29,7 @@ struct SourceOptions {
   Target target = Target::kAvx2;
   Spelling spelling = Spelling::kPackets;
   runtime::Variant variant;
+  bool fast = false;  ///< may products that are summed stay unrounded? (Math::kFast)
   /// Lines that compute a value end with a comment that says where the user wrote it (plan::Value::place).
   bool places = false;
 };
@@ -40,6 +41,7 @@ inline constexpr std::string_view kPlaceMark = "  // at ";
 struct Source {
   std::string text;
   std::vector<std::string> functions;  ///< extern "C" names, one per kernel
+  bool fast = false;                   ///< may a compiler contract products and sums?
 };
 
 /// A kernel in one of its variants.

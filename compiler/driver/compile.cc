@@ -56,9 +56,10 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
       step->cuda = MakeCudaKernel(plan, &std::get<plan::Kernel>(plan->steps[k]), disk);
       continue;
     }
-    step->code = [plan, k, system, disk, target = *target](const runtime::Variant& variant) {
+    const bool fast = options.math == Math::kFast;
+    step->code = [plan, k, system, disk, fast, target = *target](const runtime::Variant& variant) {
       return MakeKernelCode(*plan, std::get<plan::Kernel>(plan->steps[k]),
-                            {target, codegen::Spelling::kPackets, variant}, system, disk);
+                            {target, codegen::Spelling::kPackets, variant, fast}, system, disk);
     };
   }
   return program;
@@ -83,7 +84,7 @@ void MakeKernels(const runtime::Program& program, const std::atomic<bool>& cance
 }
 
 // What the machine code of a graph follows from, its text aside; no target: GPUs.
-using Key = std::tuple<std::uint64_t, std::optional<codegen::Target>, Engine, bool>;
+using Key = std::tuple<std::uint64_t, std::optional<codegen::Target>, Engine, Math, bool>;
 
 // The functions compiled so far. Of those with more kernels in all than UMBRA_MAX_KERNELS, the ones
 // unused longest are let go: their kernels live on with whoever holds them.
@@ -159,7 +160,7 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
   if (options.target == kCudaTarget) RequireCuda(options);
   else target = ResolveTarget(options.target);
   const auto& [hash, text] = graph->identity();
-  const Key key{hash, target, options.engine, options.use_disk_cache};
+  const Key key{hash, target, options.engine, options.math, options.use_disk_cache};
   Function function = Functions().Find(key, text);
   if (!function) {
     const auto limit = static_cast<std::size_t>(runtime::ReadEnvironment().max_kernels);

@@ -163,7 +163,7 @@ class SystemCompiler : public Backend {
     for (const codegen::EmbeddedFile& file : codegen::PreludeFiles())
       WriteAll(folder / "include" / file.name, file.text);
     WriteAll(folder / "kernel.cc", source.text);
-    std::vector<std::string> command = {Compiler(), "-std=c++17", "-O3", "-ffp-contract=off",
+    std::vector<std::string> command = {Compiler(), "-std=c++17", "-O3", source.fast ? "-ffp-contract=fast" : "-ffp-contract=off",
                                         "-fwrapv", "-fno-math-errno", "-fno-trapping-math",
                                         "-w", "-I", (folder / "include").string()};
     for (std::string_view flag : codegen::CompilerFlags(target)) command.emplace_back(flag);

@@ -17,6 +17,11 @@ void CompileOptions::DescribeTarget(parameter::FieldEntry<std::string>* field) {
   field->add_enum(kCudaTarget, kCudaTarget);
 }
 
+void CompileOptions::DescribeMath(parameter::FieldEntry<Math>* field) {
+  field->add_enum("strict", Math::kStrict).add_enum("fast", Math::kFast).set_default(Math::kStrict)
+      .describe("Arithmetic of floats: as written, or with products and sums fused, which differs between targets");
+}
+
 bool HostRuns(Target target) { return runtime::CpuRuns(Name(target)); }
 
 Target HostTarget() {

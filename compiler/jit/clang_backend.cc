@@ -38,7 +38,7 @@ class ClangOrc : public Backend {
     llvm::LLVMContext context;
     const auto module = ParseToModule(source, target, &context, {});
     result.times.front_end = watch.Lap();
-    const BorrowedMachine machine(target);
+    const BorrowedMachine machine(target, source.fast);
     Optimise(module.get(), machine.get(), target);
     result.times.optimise = watch.Lap();
     result.bytes = Emit(module.get(), machine.get(), false);
@@ -59,7 +59,7 @@ class ClangOrc : public Backend {
     const auto module = ParseToModule(source, target, &context, parse);
     // What the linker could merge with the same of another instruction set stays inside.
     llvm::internalizeModule(*module, [](const llvm::GlobalValue& value) { return !value.isWeakForLinker(); });
-    const BorrowedMachine machine(target);
+    const BorrowedMachine machine(target, source.fast);
     Optimise(module.get(), machine.get(), target);
     return Emit(module.get(), machine.get(), false);
   }
@@ -75,7 +75,7 @@ class ClangOrc : public Backend {
     ParseOptions options;
     options.for_reader = true;
     const auto module = ParseToModule(source, target, &context, options);
-    const BorrowedMachine machine(target);
+    const BorrowedMachine machine(target, source.fast);
     Optimise(module.get(), machine.get(), target);
     if (form == "asm") {
       const std::vector<char> text = Emit(module.get(), machine.get(), true);

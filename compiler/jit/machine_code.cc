@@ -22,12 +22,12 @@ namespace {
 
 constexpr const char* kTriple = "x86_64-pc-linux-gnu";
 
-std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(codegen::Target target) {
+std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(codegen::Target target, bool fast) {
   std::string features;
   for (const std::string& feature : TargetFeatures(target))
     features += (features.empty() ? "" : ",") + feature;
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  options.AllowFPOpFusion = fast ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(X86()->createTargetMachine(
       kTriple, TargetCpu(target), features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
       llvm::CodeGenOptLevel::Default));
@@ -35,7 +35,7 @@ std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(codegen::Target target) {
 
 struct Pool {
   std::mutex mutex;
-  std::map<codegen::Target, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle;
+  std::map<std::pair<codegen::Target, bool>, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle;
 };
 
 // Leaves out what costs a kernel more than it gives: one index into all operands is what x86 addresses
@@ -68,21 +68,21 @@ const llvm::Target* X86() {
   return target;
 }
 
-BorrowedMachine::BorrowedMachine(codegen::Target target) : target_(target) {
+BorrowedMachine::BorrowedMachine(codegen::Target target, bool fast) : kind_(target, fast) {
   {
     const std::lock_guard lock(Machines().mutex);
-    auto& idle = Machines().idle[target];
+    auto& idle = Machines().idle[kind_];
     if (!idle.empty()) {
       machine_ = std::move(idle.back());
       idle.pop_back();
     }
   }
-  if (machine_ == nullptr) machine_ = MakeTargetMachine(target);
+  if (machine_ == nullptr) machine_ = MakeTargetMachine(target, fast);
 }
 
 BorrowedMachine::~BorrowedMachine() {
   const std::lock_guard lock(Machines().mutex);
-  Machines().idle[target_].push_back(std::move(machine_));
+  Machines().idle[kind_].push_back(std::move(machine_));
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/source.h"
@@ -17,17 +18,17 @@ namespace umbra {
 const llvm::Target* X86();
 
 /// A target machine lent to one thread at a time; it goes back to a pool of the process, with the
-/// tables that LLVM has set up in it (more than a millisecond of work).
+/// tables that LLVM has set up in it (more than a millisecond of work). A fast one contracts products and sums.
 class BorrowedMachine {
  public:
-  explicit BorrowedMachine(codegen::Target target);
+  BorrowedMachine(codegen::Target target, bool fast);
   ~BorrowedMachine();
   BorrowedMachine(const BorrowedMachine&) = delete;
   BorrowedMachine& operator=(const BorrowedMachine&) = delete;
   llvm::TargetMachine* get() const { return machine_.get(); }
 
  private:
-  codegen::Target target_;
+  std::pair<codegen::Target, bool> kind_;
   std::unique_ptr<llvm::TargetMachine> machine_;
 };
 

@@ -21,10 +21,17 @@ enum class Engine {
   kInterpreter,  ///< no machine code: the plan is interpreted, slowly
 };
 
+/// How a kernel's arithmetic may differ from what is written.
+enum class Math {
+  kStrict,  ///< not at all: IEEE arithmetic, the same bits for every target
+  kFast,    ///< products that are summed are not rounded where the target can (see docs/numerics.md)
+};
+
 /// What Compile heeds; the initial values are the defaults of Init.
 struct CompileOptions : Parameter<CompileOptions> {
   std::string target;  ///< plain, sse2, avx2 or avx512; empty: the best that this CPU runs; cuda: a GPU
   Engine engine = Engine::kJit;  ///< who compiles
+  Math math = Math::kStrict;  ///< of floats on a CPU
   bool use_disk_cache = true;  ///< kernels are looked for in the disk cache, and kept there
   bool background = false;  ///< the function is interpreted until a thread has compiled it
 
@@ -34,6 +41,7 @@ struct CompileOptions : Parameter<CompileOptions> {
     UMBRA_DECLARE_FIELD(engine).add_enum("jit", Engine::kJit).add_enum("system", Engine::kSystem)
         .add_enum("interpreter", Engine::kInterpreter).set_default(engine)
         .describe("Who compiles: Clang in the process, a C++ compiler of the system, or none: the plan is interpreted");
+    DescribeMath(&UMBRA_DECLARE_FIELD(math));
     UMBRA_DECLARE_FIELD(use_disk_cache).set_default(use_disk_cache)
         .describe("Keep and look for compiled kernels in the cache on disk");
     UMBRA_DECLARE_FIELD(background).set_default(background)
@@ -43,6 +51,8 @@ struct CompileOptions : Parameter<CompileOptions> {
   /// Declares the words of a target: those of all that can be generated, and `best`, the default, for the
   /// empty text.
   static void DescribeTarget(parameter::FieldEntry<std::string>* field);
+  /// Declares the words `strict`, the default, and `fast`.
+  static void DescribeMath(parameter::FieldEntry<Math>* field);
 };
 
 /// What compiling cost so far in this process.

@@ -1,9 +1,11 @@
 // The largest error of the prelude's functions, in units in the last place, where the result is normal: over
 // every f32 argument (pairs: a sample) against f64, and over a sample of f64 arguments against extended precision.
-// The table of docs/numerics.md. Arguments name the functions to measure; without one, all.
+// The tables of docs/numerics.md. Arguments name the functions to measure; without one, all. After `--every N`, one in
+// N groups of sixteen neighbouring arguments is taken.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -130,13 +132,15 @@ double WorstOfDoublePairs(unsigned part, unsigned parts, Function function, Refe
   return worst;
 }
 
+unsigned every = 1;
+
 // Runs part(k, parts) on every processor; the largest of the results.
 template <typename Part>
 double OnAllProcessors(const Part& part) {
   const unsigned parts = std::max(1u, std::thread::hardware_concurrency());
   std::vector<double> worst(parts);
   std::vector<std::thread> threads;
-  for (unsigned k = 0; k < parts; ++k) threads.emplace_back([&, k] { worst[k] = part(k, parts); });
+  for (unsigned k = 0; k < parts; ++k) threads.emplace_back([&, k] { worst[k] = part(k, parts * every); });
   for (std::thread& thread : threads) thread.join();
   return *std::max_element(worst.begin(), worst.end());
 }
@@ -208,6 +212,11 @@ inline long double erfinv(long double x) {
          })
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::strcmp(argv[1], "--every") == 0) {
+    every = static_cast<unsigned>(std::max(1, std::atoi(argv[2])));
+    argv += 2;
+    argc -= 2;
+  }
   chosen.assign(argv + 1, argv + argc);
   UMBRA_REPORT(exp);
   UMBRA_REPORT(expm1);

@@ -12,6 +12,7 @@ namespace umbra::tools {
 
 struct EmitOptions : Parameter<EmitOptions> {
   std::string input, target, as, arch, spelling, kernel, output;
+  Math math;
   std::vector<std::string> scalar;
 
   UMBRA_DECLARE_PARAMETER(EmitOptions) {
@@ -26,6 +27,7 @@ struct EmitOptions : Parameter<EmitOptions> {
         "GPUs that ptx, cubin or fatbin are for: sm_90, or with commas between several for one fatbin");
     UMBRA_DECLARE_FIELD(spelling).add_enum("packets", "packets").add_enum("intrinsics", "intrinsics")
         .set_default("packets").describe("How packets are written");
+    CompileOptions::DescribeMath(&UMBRA_DECLARE_FIELD(math));
     UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
     UMBRA_DECLARE_FIELD(output).set_default("").describe("File to write; else standard output");
     UMBRA_DECLARE_ALIAS(output, o);

@@ -197,6 +197,7 @@ void Emit(const EmitOptions& options) {
   source_options.target = options.target.empty() ? HostTarget() : *codegen::FindTarget(options.target);
   source_options.spelling = options.spelling == "intrinsics" ? codegen::Spelling::kIntrinsics
                                                              : codegen::Spelling::kPackets;
+  source_options.fast = options.math == Math::kFast;
   const codegen::Source source = codegen::Generate(plan, source_options);
   if (options.as == "source") return WriteFile(options.output, source.text);
   Require(options.spelling == "packets", "--as ", options.as,
