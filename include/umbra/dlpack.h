@@ -71,12 +71,13 @@ inline int FromDLPackType(DLDataType type) {
 
 /// A view of what `tensor` describes, byte_offset added; the caller keeps the memory alive as long
 /// as the view is used. Elements of several lanes become a further, last dimension. Throws
-/// umbra::Error for memory of another device than the CPU, an unknown element type, negative
-/// extents, too many elements, no or misaligned data, and strides other than of compact rows at one
-/// distance.
+/// umbra::Error for memory of another device than the CPU or a CUDA GPU, an unknown element type,
+/// negative extents, too many elements, no or misaligned data, and strides other than of compact rows
+/// at one distance.
 inline TBlob BorrowDLPack(const DLTensor& tensor) {
-  Require(tensor.device.device_type == kDLCPU, "DLPack: a tensor of device type ",
-          static_cast<int>(tensor.device.device_type), "; memory of the CPU (1) is expected");
+  const bool is_gpu = tensor.device.device_type == kDLCUDA;
+  Require(is_gpu || tensor.device.device_type == kDLCPU, "DLPack: a tensor of device type ",
+          static_cast<int>(tensor.device.device_type), "; memory of the CPU (1) or of a CUDA GPU (2) is expected");
   const int flag = FromDLPackType(tensor.dtype);
   const index_t lanes = tensor.dtype.lanes;
   Require(lanes >= 1, "DLPack: elements of 0 lanes; 1 or more are expected");
@@ -97,7 +98,7 @@ inline TBlob BorrowDLPack(const DLTensor& tensor) {
   Require(elements == 0 || reinterpret_cast<std::uintptr_t>(data) % element_bytes == 0,
           "DLPack: data with byte_offset ", tensor.byte_offset, " is not aligned to the ",
           element_bytes, " bytes of ", TypeFlagName(flag));
-  TBlob blob(data, shape, cpu::kDevMask, flag);
+  TBlob blob(data, shape, is_gpu ? gpu::kDevMask : cpu::kDevMask, flag, is_gpu ? tensor.device.device_id : 0);
   if (tensor.strides == nullptr || elements == 0 || shape.ndim() == 0) return blob;
 
   std::vector<index_t> steps(tensor.strides, tensor.strides + tensor.ndim);
@@ -124,10 +125,11 @@ class DLPackView {
  public:
   /// With `lanes` above 1 the last dimension, which must have that extent, becomes the lanes of the
   /// element type. Throws umbra::Error if that is not so or rows do not lie whole elements apart,
-  /// if the blob has elements but no memory, or is not on the CPU.
+  /// if the blob has elements but no memory, or is neither on the CPU nor on a GPU.
   explicit DLPackView(const TBlob& blob, int lanes = 1) {
-    Require(blob.dev_mask() == cpu::kDevMask, "DLPack: a TBlob of device mask ", blob.dev_mask(),
-            "; ", cpu::kDevMask, " (the CPU) is expected");
+    const bool is_gpu = blob.dev_mask() == gpu::kDevMask;
+    Require(is_gpu || blob.dev_mask() == cpu::kDevMask, "DLPack: a TBlob of device mask ", blob.dev_mask(), "; ",
+            cpu::kDevMask, " (the CPU) or ", gpu::kDevMask, " (a GPU) is expected");
     const DLDataType type = ToDLPackType(blob.type_flag_, lanes);
     const index_t elements = static_cast<index_t>(blob.shape_.Size());
     Require(elements == 0 || blob.dptr_ != nullptr, "DLPack: a TBlob of shape ", blob.shape_,
@@ -150,7 +152,7 @@ class DLPackView {
       for (std::int64_t& stride : strides_) stride /= lanes;
     }
     tensor_.data = blob.dptr_;
-    tensor_.device = {kDLCPU, 0};
+    tensor_.device = {is_gpu ? kDLCUDA : kDLCPU, is_gpu ? blob.dev_id() : 0};
     tensor_.ndim = static_cast<int>(shape_.size());
     tensor_.dtype = type;
     tensor_.shape = shape_.data();

@@ -179,9 +179,29 @@ TEST(DLPackView, BlobsOfEveryRankAndBack) {
     EXPECT_EQ(back.type_flag_, kFloat64);
   }
   EXPECT_SAYS("without memory", DLPackView(TBlob()));
-  EXPECT_SAYS("device mask 2", DLPackView(TBlob(data.data(), Of({2}), 2)));
+  EXPECT_SAYS("device mask 4; 1 (the CPU) or 2 (a GPU) is expected", DLPackView(TBlob(data.data(), Of({2}), 4)));
   const TBlob empty(data.data(), Of({0, kHuge, kHuge, 2}), cpu::kDevMask);
   EXPECT_EQ(BorrowDLPack(DLPackView(empty).tensor()).Size(), 0);
+}
+
+// Nothing is read or written: a number stands for the memory of a GPU.
+TEST(DLPackDevice, GpusKeepTheirNumber) {
+  void* const memory = reinterpret_cast<void*>(std::uintptr_t{1} << 40);
+  TBlob blob(memory, Of({2, 3, 4}), gpu::kDevMask, kFloat16, 3);
+  blob.stride_ = 8;
+  DLManagedTensor* const managed = ToDLPack(blob, nullptr);
+  EXPECT_EQ(managed->dl_tensor.device.device_type, kDLCUDA);
+  EXPECT_EQ(managed->dl_tensor.device.device_id, 3);
+  managed->dl_tensor.byte_offset = 16;
+  const DLPackTensor taken(managed);
+  EXPECT_EQ(taken.blob().dev_mask(), gpu::kDevMask);
+  EXPECT_EQ(taken.blob().dev_id(), 3);
+  EXPECT_EQ(taken.blob().stride_, 8);
+  EXPECT_EQ((taken.blob().get<gpu, 3, half_t>().dptr_), static_cast<half_t*>(memory) + 8);
+  EXPECT_SAYS("the memory is of device mask 2, a tensor of device mask 1", (taken.blob().get<cpu, 3, half_t>()));
+  Foreign elsewhere({2});
+  elsewhere.tensor.device = {kDLOpenCL, 0};
+  EXPECT_SAYS("device type 4; memory of the CPU (1) or of a CUDA GPU (2) is expected", BorrowDLPack(elsewhere.tensor));
 }
 
 struct Counted {
