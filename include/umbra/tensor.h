@@ -219,9 +219,11 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
   TensorContainer(const Shape<dimension>& shape, DType initial, bool pad = true) : TensorContainer(pad) {
     Resize(shape, initial);
   }
-  /// Was it `initial` or `pad`? Write TensorContainer(shape, initial, pad).
+  /// Does not compile: was it `initial` or `pad`?
   template <typename Bool, std::enable_if_t<std::is_same_v<Bool, bool> && !std::is_same_v<DType, bool>, int> = 0>
-  TensorContainer(const Shape<dimension>& shape, Bool) = delete;
+  TensorContainer(const Shape<dimension>&, Bool) {
+    static_assert(!std::is_same_v<Bool, bool>, "umbra: a bool alone is neither an element nor pad: write TensorContainer(shape, initial, pad)");
+  }
   TensorContainer(const TensorContainer& other) : TensorContainer(other.pad_) { *this = other; }
   TensorContainer(TensorContainer&& other) noexcept : Base(other), pad_(other.pad_) {
     static_cast<Base&>(other) = Base();
