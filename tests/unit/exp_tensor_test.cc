@@ -239,6 +239,92 @@ TEST(ExpSpace, NewCopyFree) {
   EXPECT_SAYS("Copy: the shapes differ: (3,5) and (5,3)", (Copy<2, float>(b, c)));
 }
 
+TEST(ExpSpace, RowsArePaddedUnlessToldNot) {
+  Tensor<cpu, 2> padded = Shape2(3, 5), tight = Shape2(3, 5), none = Shape2(0, 5), flat = Shape2(5, 0);
+  AllocSpace(&padded);
+  AllocSpace(&tight, false);
+  AllocSpace(&none);
+  AllocSpace(&flat);
+  EXPECT_EQ(padded.stride_, 16);
+  EXPECT_EQ(padded.MSize(), 48u);
+  EXPECT_EQ(tight.stride_, 5);
+  EXPECT_TRUE(tight.CheckContiguous());
+  EXPECT_EQ(none.MSize() + flat.shape_.Size(), 0u);
+  for (Tensor<cpu, 2>* t : {&padded, &tight, &none, &flat}) {
+    FreeSpace(t);
+    EXPECT_EQ(t->dptr_, nullptr);
+    FreeSpace(t);  // nothing left to give back
+  }
+}
+
+// `=` of a tensor makes a handle; `=` of anything else, and of any expression of a tensor, writes elements.
+TEST(ExpTensor, HandlesAndElementsAreAssignedApart) {
+  float here[6] = {}, there[6] = {1, 2, 3, 4, 5, 6};
+  Tensor<cpu, 2> a(here, Shape2(2, 3)), b(there, Shape2(2, 3));
+  const Tensor<cpu, 2> kept = a;
+  a = b * 1.0f;
+  EXPECT_EQ(a.dptr_, here);
+  EXPECT_EQ(here[5], 6);
+  a = b;
+  EXPECT_EQ(a.dptr_, there);
+  a = *&a;
+  EXPECT_EQ(a.dptr_, there);
+  a = std::move(b);
+  EXPECT_EQ(b.dptr_, there);  // NOLINT: a handle is copied
+  a = kept;
+  a += Tensor<cpu, 2>(there, Shape2(2, 3));
+  EXPECT_EQ(here[0], 2);
+  a[0] = a[1];  // the handle of a row: nothing is written
+  EXPECT_EQ(here[0], 2);
+  a = 7.0f;
+  EXPECT_EQ(here[5], 7);
+  TensorContainer<cpu, 2> owner(Shape2(2, 3), 1.0f);
+  const float* const memory = owner.dptr_;
+  owner = a + 1.0f;
+  EXPECT_EQ(owner.dptr_, memory);
+  EXPECT_EQ(owner[1][2], 8);
+}
+
+TEST(ExpTensor, OneRowAndNone) {
+  float data[32] = {};
+  const Tensor<cpu, 3> one(data, Shape3(1, 1, 5), 8, nullptr), none(data, Shape3(2, 0, 5), 8, nullptr),
+      thin(data, Shape3(2, 3, 1), 4, nullptr);
+  EXPECT_EQ(one[0][0].FlatTo1D().shape_, Shape1(5));
+  EXPECT_SAYS("padded rows", one.FlatTo1D());
+  EXPECT_EQ(none.FlatTo2D().shape_, Shape2(0, 5));
+  EXPECT_EQ(none.MSize(), 0u);
+  EXPECT_EQ(none[1].shape_, Shape2(0, 5));
+  EXPECT_EQ(&thin[1][2][0], data + 5 * 4);
+  EXPECT_EQ(none.Slice(0, 0).shape_, Shape3(0, 0, 5));
+}
+
+// The names by which programs for mshadow know the nodes, the engine and the savers.
+TEST(ExpNames, NodesEngineAndSavers) {
+  using Matrix = Tensor<cpu, 2>;
+  TensorContainer<cpu, 2> c(Shape2(2, 3), 2.0f);
+  Matrix a = c;
+  const Matrix b = a;
+  static_assert(std::is_base_of_v<expr::RValueExp<Matrix, float>, Matrix>);
+  static_assert(std::is_same_v<decltype(a.T()), expr::TransposeExp<Matrix, float>>);
+  static_assert(std::is_same_v<decltype(tcast<double>(a)), expr::TypecastExp<double, float, Matrix, expr::type::kMapper>>);
+  static_assert(std::is_same_v<decltype(dot(a.T(), b)), expr::DotExp<Matrix, Matrix, true, false, float>>);
+  static_assert(std::is_same_v<index_t, std::int64_t>);
+  MapExp<sv::divto>(&a, b * 0.0f + 4.0f);
+  EXPECT_EQ(a[1][2], 0.5f);
+  MapExp<sv::saveto>(&a, expr::ScalarExp<float>(3.0f));
+  EXPECT_EQ(a[0][0], 3.0f);
+  expr::ExpEngine<sv::multo, Matrix, float>::Eval(&a, b + 1.0f);
+  EXPECT_EQ(a[1][0], 12.0f);
+  float x = 8;
+  sv::plusto::Save(x, 2.0f);
+  sv::multo::Save(x, 3.0f);
+  sv::minusto::Save(x, 6.0f);
+  sv::divto::Save(x, 4.0f);
+  EXPECT_EQ(x, 6.0f);
+  sv::saveto::Save(x, 1.0f);
+  EXPECT_EQ(x, 1.0f);
+}
+
 TEST(ExpStream, IsDoneWhenCallsReturn) {
   Stream<cpu> stream;
   stream.Wait();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -311,6 +312,28 @@ TEST(Layout, AllPairs) {
       EXPECT_EQ(ConvertLayout(ConvertLayout(nchw, a, b), b, a), nchw);
   EXPECT_NE(MessageOf([&] { ConvertLayout(nchw, kNCHW, kNWC); }).find("expected kNCHW, kNHWC or kCHWN"),
             std::string::npos);
+}
+
+// Every layout brought to every other, by names of axes written out here.
+template <int rank>
+void ExpectLayouts(const std::array<std::pair<int, const char*>, 3>& layouts) {
+  for (const auto& [from, given] : layouts)
+    for (const auto& [to, wanted] : layouts) {
+      Shape<rank> shape, expected;
+      for (int d = 0; d < rank; ++d) {
+        shape[d] = given[d];  // the letter is the extent
+        expected[d] = wanted[d];
+      }
+      EXPECT_EQ(ConvertLayout(shape, from, to), expected) << given << " to " << wanted;
+    }
+}
+
+TEST(Layout, EveryPairOfEveryRank) {
+  ExpectLayouts<3>({{{kNCW, "ncw"}, {kNWC, "nwc"}, {kCWN, "cwn"}}});
+  ExpectLayouts<4>({{{kNCHW, "nchw"}, {kNHWC, "nhwc"}, {kCHWN, "chwn"}}});
+  ExpectLayouts<5>({{{kNCDHW, "ncdhw"}, {kNDHWC, "ndhwc"}, {kCDHWN, "cdhwn"}}});
+  EXPECT_SAYS("expected kNCW, kNWC or kCWN", ConvertLayout(Shape3(1, 2, 3), kNCHW, kNCW));
+  EXPECT_SAYS("expected kNCDHW, kNDHWC or kCDHWN", ConvertLayout(Shape5(1, 2, 3, 4, 5), kNCDHW, kNHWC));
 }
 
 }  // namespace
