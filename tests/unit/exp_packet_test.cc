@@ -179,6 +179,15 @@ TEST(ExpPacketOp, OfAProgram) {
   EXPECT_EQ(program::packets, rows_of(kFloats));
   for (index_t k = 0; k < 3 * 37; ++k) EXPECT_EQ(y[k / 37][k % 37], (x[k / 37][k % 37] + 1) / 3);
 
+  // Rows that begin anywhere, at any distance, run in packets, too.
+  std::vector<float> storage(3 * 41 + 1);
+  Tensor<cpu, 2> odd(storage.data() + 1, x.shape_, 41, nullptr);
+  program::packets = 0;
+  odd = F<program::third>(x + 1.0f);
+  y = F<program::third>(odd);
+  EXPECT_EQ(program::packets, 2 * rows_of(kFloats));
+  EXPECT_EQ(odd[2][36], (x[2][36] + 1) / 3);
+
   program::packets = 0;  // registers of as many doubles as there are floats, more than a packet of them
   y = tcast<float>(F<program::further>(tcast<double>(x), F<program::third>(tcast<double>(x))));
   EXPECT_EQ(program::packets, rows_of(kFloats) * 2 * (kFloats / kDoubles));
