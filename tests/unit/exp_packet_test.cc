@@ -204,8 +204,7 @@ TEST(ExpPacketOp, OfAProgram) {
   y = F<program::further>(x, x);
   EXPECT_EQ(program::packets, 0);
   EXPECT_EQ(y[2][36], 3 * x[2][36]);
-  EXPECT_FALSE((PacketOp<program::further, float>::kEnabled));
-  EXPECT_TRUE((PacketOp<program::further, double>::kEnabled));
+  static_assert(!PacketOp<program::further, float>::kEnabled && PacketOp<program::further, double>::kEnabled);
 }
 
 TEST(ExpPacketOp, TypeCheckSaysWhatFits) {
