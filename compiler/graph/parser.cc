@@ -9,6 +9,7 @@
 // sum = product { ("+" | "-") product }    product = unary { ("*" | "/") unary }
 // unary      = ( "-" | "!" ) unary | postfix              postfix = primary { ".T" | ".T()" }
 // primary    = number | name | name [ "<" parameter { "," parameter } ">" ] "(" arguments ")" | "(" expression ")"
+#include "compiler/graph/call.h"
 #include "compiler/graph/index_map.h"
 #include "compiler/graph/op.h"
 #include "compiler/graph/parser.h"
@@ -24,16 +25,8 @@ namespace {
 
 constexpr int kMaxDepth = 256;  // of nested parentheses and operators
 
-// Calls with parameters: `sum<1>(`.
-constexpr std::string_view kParametrised[] = {"broadcast",         "reduce_with_axis", "reduce_keepdim",
-                                              "sumall_except_dim", "transpose",        "tcast",
-                                              "extent"};
-
 bool IsBuiltIn(const std::string& name) {
-  static constexpr std::string_view kPlain[] = {"sum_rows", "dot", "batch_dot", "uniform", "gaussian"};
-  return std::find(std::begin(kParametrised), std::end(kParametrised), name) != std::end(kParametrised) ||
-         std::find(std::begin(kPlain), std::end(kPlain), name) != std::end(kPlain) ||
-         FindOp(name) || FindComposite(name) != nullptr || FindIndexMap(name) != nullptr ||
+  return FindCall(name) != nullptr || FindOp(name) || FindComposite(name) != nullptr || FindIndexMap(name) != nullptr ||
          !ReducersOf(name).empty();
 }
 
@@ -319,9 +312,8 @@ class Parser {
 
   // A '<' after a name opens parameters only if they close right away: `sum<1>(`, not `a < b`.
   bool OpensParameters(const std::string& name) const {
-    return IsSymbol("<") && (!ReducersOf(name).empty() ||
-                             std::find(std::begin(kParametrised), std::end(kParametrised), name) !=
-                                 std::end(kParametrised));
+    const CallInfo* call = FindCall(name);
+    return IsSymbol("<") && (!ReducersOf(name).empty() || (call != nullptr && call->parametrised()));
   }
 
   Expression Primary() {

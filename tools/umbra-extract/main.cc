@@ -4,17 +4,45 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/umbra-extract/extract.h"
 #include "tools/umbra-extract/library.h"
 #include "tools/umbra-extract/print.h"
+#include "tools/umbra/fields.h"
 #include "tools/umbra/files.h"
 #include "tools/umbra/library.h"
 #include "umbra/error.h"
 
 namespace {
+
+struct Options : umbra::Parameter<Options> {
+  std::vector<std::string> files;
+  std::vector<std::string> debug_prefix_map;
+  std::string database, output, out, name, targets, depfile, machine;
+  umbra::optional<std::string> as;
+  bool debug, strict;
+
+  UMBRA_DECLARE_PARAMETER(Options) {
+    UMBRA_DECLARE_FIELD(files).describe("C++ sources");
+    UMBRA_DECLARE_FIELD(database).set_default("").describe("Folder of compile_commands.json; else that of the file, or one above it");
+    UMBRA_DECLARE_FIELD(as).add_enum("graph", "graph").add_enum("sources", "sources").add_enum("objects", "objects").set_default({})
+        .describe("graph, to be shown; with --out, sources or objects beside them: None shows graphs, or writes sources");
+    UMBRA_DECLARE_FIELD(output).set_default("").describe("File for what is shown; else standard output");
+    UMBRA_DECLARE_FIELD(out).set_default("").describe("Folder for a library that takes the place of the functions");
+    UMBRA_DECLARE_FIELD(name).set_default("").describe("Name of the library");
+    umbra::tools::DescribeTargets(&UMBRA_DECLARE_FIELD(targets));
+    UMBRA_DECLARE_FIELD(depfile).set_default("").describe("File to write for Make and Ninja: what the library depends on");
+    umbra::tools::DescribeMachine(&UMBRA_DECLARE_FIELD(machine));
+    umbra::tools::DescribeDebug(&UMBRA_DECLARE_FIELD(debug));
+    umbra::tools::DescribePrefixMap(&UMBRA_DECLARE_FIELD(debug_prefix_map));
+    UMBRA_DECLARE_FIELD(strict).set_default(false).describe("What cannot be lowered is an error");
+    UMBRA_DECLARE_ALIAS(output, o);
+  }
+};
+UMBRA_REGISTER_PARAMETER(Options);
 
 int Fail(const std::string& what, int code) {
   std::fprintf(stderr, "umbra-extract: error: %s\n", what.c_str());
@@ -22,51 +50,48 @@ int Fail(const std::string& what, int code) {
 }
 
 int Run(int argc, char** argv) {
-  umbra::extract::ExtractOptions options;
+  umbra::extract::ExtractOptions extract;
   std::vector<std::string> own(argv + 1, argv + argc);
   if (const auto dashes = std::find(own.begin(), own.end(), "--"); dashes != own.end()) {
-    options.flags.assign(dashes + 1, own.end());
-    options.has_flags = true;
+    extract.flags.assign(dashes + 1, own.end());
+    extract.has_flags = true;
     own.erase(dashes, own.end());
   }
   CLI::App app("Finds functions marked UMBRA_KERNEL and shows what they compute, or writes a library.\n"
                "The compiler's flags come from compile_commands.json, or stand after `--`.", "umbra-extract");
-  std::string as, output, out, name, targets = "sse2,avx2,avx512", depfile;
-  umbra::aot::Objects objects;
-  app.add_option("files", options.files, "C++ sources")->required();
-  app.add_option("--database", options.database, "Folder of compile_commands.json");
-  app.add_option("-o,--output", output, "File for what is shown; standard output if absent");
-  CLI::Option* folder = app.add_option("--out", out, "Folder for a library that takes the place of the functions");
-  app.add_option("--name", name, "Name of the library")->needs(folder);
-  app.add_option("--targets", targets, "Its instruction sets, with commas: plain, sse2, avx2, avx512; cuda:sm_80,sm_90 for GPUs")->needs(folder)->capture_default_str();
-  app.add_option("--depfile", depfile, "Makefile rule that says what its sources depend on")->needs(folder);
-  app.add_option("--as", as, "graph, to be shown; with --out only sources (if absent), or beside those for instruction sets their objects, too")
-      ->check(CLI::IsMember({"graph", "sources", "objects"}));
-  app.add_option("--machine", objects.machine, "Processor and system that objects are for")->needs(folder)->capture_default_str();
-  app.add_flag("--debug", objects.line_tables, "Objects have line tables, for debuggers and profilers")->needs(folder);
-  app.add_option("--debug-prefix-map", objects.prefix_maps, "OLD=NEW: files in line tables that begin with OLD begin with NEW")->needs(folder)->allow_extra_args(false);
-  app.add_flag("--strict", options.strict, "What cannot be lowered is an error");
+  umbra::tools::Fields fields(&app, Options::__FIELDS__());
+  fields.Need("out", {"name", "targets", "depfile", "machine", "debug", "debug_prefix_map"});
   app.set_version_flag("--version", UMBRA_VERSION);
   std::reverse(own.begin(), own.end());
+  Options options;
   try {
     app.parse(own);
+    options.Init(fields.Given());
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  } catch (const umbra::ParamError& error) {
+    return Fail(error.what(), 2);
   }
-  umbra::Require(out.empty() || !name.empty(), "--out needs the name of the library: --name");
-  umbra::Require(as.empty() || out.empty() == (as == "graph"),
-                 "--as ", as, out.empty() ? " needs a folder: --out" : " is shown, and not written to the folder of --out");
-  const umbra::extract::Extraction extraction = umbra::extract::Extract(options);
+  umbra::Require(options.out.empty() || !options.name.empty(), "--out needs the name of the library: --name");
+  const std::string as = options.as.has_value() ? options.as.value() : options.out.empty() ? "graph" : "sources";
+  umbra::Require(options.out.empty() == (as == "graph"), "--as ", as,
+                 options.out.empty() ? " needs a folder: --out" : " is shown, and not written to the folder of --out");
+  extract.files = options.files;
+  extract.database = options.database;
+  extract.strict = options.strict;
+  const umbra::extract::Extraction extraction = umbra::extract::Extract(extract);
   if (extraction.failed) return 1;
-  if (!out.empty()) {
-    umbra::tools::WriteLibrary(umbra::extract::ToLibrary(extraction, name, targets), out, depfile, extraction.dependencies,
-                               as == "objects" ? std::optional(objects) : std::nullopt);
+  if (!options.out.empty()) {
+    std::optional<umbra::aot::Objects> objects;
+    if (as == "objects") objects = {options.machine, options.debug, options.debug_prefix_map};
+    umbra::tools::WriteLibrary(umbra::extract::ToLibrary(extraction, options.name, options.targets), options.out,
+                               options.depfile, extraction.dependencies, objects);
     return 0;
   }
   std::string text;
   for (const auto& kernel : extraction.kernels) text += (text.empty() ? "" : "\n") + umbra::extract::Print(kernel);
   umbra::Require(!text.empty() || extraction.eager > 0, "no function of these files is marked UMBRA_KERNEL");
-  umbra::tools::WriteFile(output, text);
+  umbra::tools::WriteFile(options.output, text);
   return 0;
 }
 

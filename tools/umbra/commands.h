@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/umbra/library.h"
 #include "umbra/compile.h"
 #include "umbra/parameter.h"
 
@@ -77,29 +78,44 @@ struct AotOptions : Parameter<AotOptions> {
 
   UMBRA_DECLARE_PARAMETER(AotOptions) {
     UMBRA_DECLARE_FIELD(files).describe(".umb files; the kernels of all are one library");
-    UMBRA_DECLARE_FIELD(targets).set_default("sse2,avx2,avx512").describe("Instruction sets, with commas between: plain, sse2, avx2, avx512; cuda:sm_80,sm_90 for GPUs");
+    DescribeTargets(&UMBRA_DECLARE_FIELD(targets));
     UMBRA_DECLARE_FIELD(out).set_default(".").describe("Folder of the generated files; it is made if it is missing");
     UMBRA_DECLARE_FIELD(name).set_default("kernels").describe("Name of the library: prefix of its C functions, namespace of its C++ functions");
     UMBRA_DECLARE_FIELD(depfile).set_default("").describe("File to write for Make and Ninja: what the generated files depend on");
     UMBRA_DECLARE_ALIAS(out, o);
     UMBRA_DECLARE_FIELD(as).add_enum("sources", "sources").add_enum("objects", "objects").set_default("sources")
         .describe("Only sources, or beside those for instruction sets their objects, too");
-    UMBRA_DECLARE_FIELD(machine).set_default("x86_64-linux").describe("Processor and system that objects are for");
-    UMBRA_DECLARE_FIELD(debug).set_default(false).describe("Objects have line tables, for debuggers and profilers");
-    UMBRA_DECLARE_FIELD(debug_prefix_map).set_default({}).describe("OLD=NEW: files in line tables that begin with OLD begin with NEW");
+    DescribeMachine(&UMBRA_DECLARE_FIELD(machine));
+    DescribeDebug(&UMBRA_DECLARE_FIELD(debug));
+    DescribePrefixMap(&UMBRA_DECLARE_FIELD(debug_prefix_map));
   }
 };
 /// Generates a library of kernels: sources, and objects if they are asked for. Files that would not change keep their time stamps.
 void Aot(const AotOptions& options);
 
-/// The tables of operators and index maps, for a terminal or as the Markdown of docs/operators.md.
-void Operators(bool markdown);
+struct OpsOptions : Parameter<OpsOptions> {
+  bool markdown;
+
+  UMBRA_DECLARE_PARAMETER(OpsOptions) {
+    UMBRA_DECLARE_FIELD(markdown).set_default(false).describe("As docs/operators.md has them");
+  }
+};
+/// The tables of operators, reductions and index maps, for a terminal or as the Markdown of docs/operators.md.
+void Operators(const OpsOptions& options);
 
 /// Says what this machine has, and how to get what it lacks.
 void Doctor();
 
-/// `folder`, `usage` or `clear`.
-void Cache(const std::string& action);
+struct CacheOptions : Parameter<CacheOptions> {
+  std::string action;
+
+  UMBRA_DECLARE_PARAMETER(CacheOptions) {
+    UMBRA_DECLARE_FIELD(action).add_enum("folder", "folder").add_enum("usage", "usage").add_enum("clear", "clear")
+        .set_default("usage").describe("Say where it is, what it holds, or empty it");
+  }
+};
+/// Says what the kernel cache holds, or empties it.
+void Cache(const CacheOptions& options);
 
 }  // namespace umbra::tools
 

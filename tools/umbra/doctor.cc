@@ -17,6 +17,8 @@
 
 namespace umbra::tools {
 
+UMBRA_REGISTER_PARAMETER(CacheOptions);
+
 namespace {
 
 void Say(const char* what, const std::string& state) { fmt::print("{:<16} {}\n", what, state); }
@@ -87,13 +89,13 @@ void Doctor() {
                                       : "not used: " + cache.problem());
 }
 
-void Cache(const std::string& action) {
+void Cache(const CacheOptions& options) {
   auto& cache = runtime::DiskCache::Default();
   Require(cache.enabled(), "the kernel cache is not used: ", cache.problem());
-  if (action == "clear") cache.Clear();
+  if (options.action == "clear") cache.Clear();
   const auto [entries, bytes] = cache.Usage();
   fmt::print("{}\n", cache.folder().string());
-  if (action != "folder") fmt::print("{} kernels, {} KiB\n", entries, bytes / 1024);
+  if (options.action != "folder") fmt::print("{} kernels, {} KiB\n", entries, bytes / 1024);
 }
 
 }  // namespace umbra::tools

@@ -24,6 +24,20 @@ std::string Escaped(const std::string& path) {
 
 }  // namespace
 
+void DescribeTargets(parameter::FieldEntry<std::string>* field) {
+  field->set_default("sse2,avx2,avx512").describe(
+      "Instruction sets, with commas between: plain, sse2, avx2, avx512; cuda:sm_80,sm_90 for GPUs");
+}
+void DescribeMachine(parameter::FieldEntry<std::string>* field) {
+  field->set_default(aot::Objects().machine).describe("Processor and system that objects are for");
+}
+void DescribeDebug(parameter::FieldEntry<bool>* field) {
+  field->set_default(false).describe("Objects have line tables, for debuggers and profilers");
+}
+void DescribePrefixMap(parameter::FieldEntry<std::vector<std::string>>* field) {
+  field->set_default({}).describe("OLD=NEW: files in line tables that begin with OLD begin with NEW");
+}
+
 void WriteLibrary(const aot::Library& library, const std::string& folder, const std::string& depfile,
                   const std::vector<std::string>& inputs, const std::optional<aot::Objects>& objects) {
   if (objects) aot::RequireObjectsFor(objects->machine);  // before anything takes time

@@ -12,9 +12,12 @@
 
 #include "runtime/environment.h"
 #include "tools/umbra/commands.h"
+#include "tools/umbra/fields.h"
 #include "umbra/error.h"
 
 namespace {
+
+using umbra::tools::Fields;
 
 int Fail(const std::string& what, int code) {
   const bool colour = isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
@@ -22,47 +25,6 @@ int Fail(const std::string& what, int code) {
                what.c_str());
   return code;
 }
-
-// The fields of a Parameter, with their aliases and help, as options of a command. A required field stands
-// without a name; a tuple has an element an option.
-class Fields {
- public:
-  Fields(CLI::App* command, const std::vector<umbra::ParamFieldInfo>& fields) {
-    for (const umbra::ParamFieldInfo& field : fields) {
-      const std::string& info = field.type_info_str;
-      const bool required = info.size() > 8 && info.substr(info.size() - 8) == "required";
-      std::string names = required ? field.name : Flag(field.name);
-      for (const std::string& alias : field.aliases) names += "," + Flag(alias);
-      if (field.type == "boolean" && info.find("default=True") != std::string::npos) names += ",!" + Flag("no_" + field.name);
-      const std::string help = field.description + (required ? "" : " (" + info + ")");
-      const bool tuple = field.type.rfind("tuple of ", 0) == 0;
-      auto* option = field.type == "boolean" ? command->add_flag(names, help) : command->add_option(names, help);
-      if (tuple) option->expected(CLI::detail::expected_max_vector_size);
-      option->required(required)->type_name("");
-      options_.push_back({field.name, option, tuple});
-    }
-  }
-  /// What was given, for Init.
-  std::vector<std::pair<std::string, std::string>> Given() const {
-    std::vector<std::pair<std::string, std::string>> given;
-    for (const auto& [name, option, tuple] : options_)
-      if (option->count() > 0)
-        given.emplace_back(name, tuple ? umbra::parameter::ToText(option->results()) : option->results().back());
-    return given;
-  }
-
- private:
-  struct Option {
-    std::string field;
-    CLI::Option* option;
-    bool tuple;
-  };
-  static std::string Flag(std::string name) {
-    for (char& c : name) c = c == '_' ? '-' : c;
-    return (name.size() == 1 ? "-" : "--") + name;
-  }
-  std::vector<Option> options_;
-};
 
 }  // namespace
 
@@ -93,16 +55,15 @@ int main(int argc, char** argv) {
   auto* aot_command = app.add_subcommand("aot", "Generate a library of kernels: sources or objects");
   Fields aot_fields(aot_command, umbra::tools::AotOptions::__FIELDS__());
 
-  bool markdown = false;
-  auto* ops_command = app.add_subcommand("ops", "List the elementwise operators and the index maps");
-  ops_command->add_flag("--markdown", markdown, "As docs/operators.md has them");
+  umbra::tools::OpsOptions ops;
+  auto* ops_command = app.add_subcommand("ops", "List the operators, reductions and index maps");
+  Fields ops_fields(ops_command, umbra::tools::OpsOptions::__FIELDS__());
 
   auto* doctor_command =
       app.add_subcommand("doctor", "Say what this machine has and what is missing");
-  std::string cache_action = "usage";
+  umbra::tools::CacheOptions cache;
   auto* cache_command = app.add_subcommand("cache", "Look at the kernel cache");
-  cache_command->add_option("action", cache_action, "folder, usage or clear (default: usage)")
-      ->check(CLI::IsMember({"folder", "usage", "clear"}));
+  Fields cache_fields(cache_command, umbra::tools::CacheOptions::__FIELDS__(), "action");
 
   std::string commands;
   bool known = argc < 2 || app.get_option_no_throw(argv[1]) != nullptr;
@@ -120,6 +81,8 @@ int main(int argc, char** argv) {
       compile.Init(compile_fields.Given());
     }
     if (*aot_command) aot.Init(aot_fields.Given());
+    if (*ops_command) ops.Init(ops_fields.Given());
+    if (*cache_command) cache.Init(cache_fields.Given());
   } catch (const umbra::ParamError& error) {
     Fail(error.what(), 2);
     std::fprintf(stderr, "Run with --help for more information.\n");
@@ -136,9 +99,9 @@ int main(int argc, char** argv) {
     if (*explain_command) umbra::tools::Explain(explain);
     if (*run_command) umbra::tools::Run(run, compile);
     if (*aot_command) umbra::tools::Aot(aot);
-    if (*ops_command) umbra::tools::Operators(markdown);
+    if (*ops_command) umbra::tools::Operators(ops);
     if (*doctor_command) umbra::tools::Doctor();
-    if (*cache_command) umbra::tools::Cache(cache_action);
+    if (*cache_command) umbra::tools::Cache(cache);
   } catch (const umbra::InternalError& error) {
     return Fail(error.what(), 3);
   } catch (const std::bad_alloc&) {

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include "compiler/graph/call.h"
 #include "compiler/graph/index_map.h"
 #include "compiler/graph/op.h"
 #include "tools/umbra/commands.h"
 
 namespace umbra::tools {
+
+UMBRA_REGISTER_PARAMETER(OpsOptions);
 
 namespace {
 
@@ -45,8 +48,8 @@ std::string_view MeaningOf(std::string_view form) {
 
 }  // namespace
 
-void Operators(bool markdown) {
-  if (markdown) {
+void Operators(const OpsOptions& options) {
+  if (options.markdown) {
     fmt::print("# Elementwise operators\n\nThe same names everywhere: `F<op::name>(...)`, "
                "`graph::Apply(\"name\", ...)`, `name(...)` in text. Written by `umbra ops "
                "--markdown` from `include/umbra/ops.def`.\n\n"
@@ -58,12 +61,18 @@ void Operators(bool markdown) {
                "| operator | definition | meaning |\n|---|---|---|\n");
     for (const graph::Composite& op : graph::Composites())
       fmt::print("| `{}{}` | `{}` | {} |\n", op.name, op.args, op.text, op.doc);
+    fmt::print("\n# Broadcasts, reductions and products\n\nAs the text form writes them. The expression API gives "
+               "broadcast a shape in place of `like`, and has broadcast_scalar, of a vector of one element, and "
+               "reduce_except_dim<axis, R>, which joins by any R.\n\n| call | result |\n|---|---|\n");
+    for (const graph::CallInfo& call : graph::Calls()) fmt::print("| `{}` | {} |\n", call.form, call.doc);
     fmt::print("\n# Index maps\n\nWhich element of which tensor stands where: `map(...)` of the "
                "expression API, `graph::IndexMap(\"map\", ...)`, `map(...)` in text. Written from "
                "`include/umbra/index_maps.def`; R is sum, maximum, minimum, mean or product, of gradients none but product. The tensors of a map have one "
                "dtype; an `index` has its own, and its fractions are cut off.\n\n"
                "| index map | meaning |\n|---|---|\n");
     for (std::string_view form : Forms()) fmt::print("| `{}` | {} |\n", form, MeaningOf(form));
+    fmt::print("\nThe expression API writes these in terms of them:\n\n| name | definition |\n|---|---|\n");
+    for (const graph::MapName& name : graph::MapNames()) fmt::print("| `{}` | `{}` |\n", name.form, name.definition);
     return;
   }
   for (const graph::OpInfo& op : graph::Primitives())
@@ -71,6 +80,7 @@ void Operators(bool markdown) {
                Dtypes(op.types), op.doc);
   for (const graph::Composite& op : graph::Composites())
     fmt::print("{:<14} = {}\n", fmt::format("{}{}", op.name, op.args), op.text);
+  for (const graph::CallInfo& call : graph::Calls()) fmt::print("{:<50} {}\n", call.form, call.doc);
   for (std::string_view form : Forms()) fmt::print("{:<50} {}\n", form, MeaningOf(form));
 }
 
