@@ -53,6 +53,18 @@ int main(void) {
   check(lhs[0][0] == 3.0f, "Copy");
   FreeSpace(&mat);
 
+  TensorContainer<cpu, 2> left(Shape2(5, 1)), right(Shape2(5, 3));
+  concat<1>(left, right) = lhs + broadcast<1>(bias, lhs.shape_);
+  check(left[4][0] == 3.0f && right[0][2] == 6.0f, "concat on the left");
+  concat<1>(left, right) *= lhs;
+  concat<1>(left, right) -= 1.0f;
+  check(left[4][0] == 8.0f && right[0][2] == 17.0f, "concat on the left with a saver");
+  rhs = concat<1>(left, right);
+  slice<0>(rhs, 1, 3) += slice<0>(rhs, 0, 2) * 2.0f;
+  check(rhs[0][3] == 17.0f && rhs[2][3] == 51.0f && rhs[3][3] == 17.0f, "slice on the left");
+  slice<1>(rhs, 0, 2) = mirror(slice<1>(rhs, 0, 2));
+  check(rhs[0][0] == 11.0f && rhs[0][1] == 8.0f, "slice of what it reads");
+
   TBlob blob(lhs);
   check(blob.ndim() == 2 && blob.FlatTo2D<cpu, real_t>()[1][1] == 3.0f, "TBlob");
   MSHADOW_TYPE_SWITCH(blob.type_flag_, DType, {
