@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace umbra {
@@ -227,6 +228,33 @@ TEST(PartialShape, MergesWithItself) {
       EXPECT_TRUE(s.same_scheme(shape)) << s;
       EXPECT_TRUE(PartialShape::merge_into(s, s) && s.same_scheme(shape)) << s;
     }
+}
+
+TEST(PartialShape, MovedFromAndItself) {
+  PartialShape from{2, kAny, 0}, any = PartialShape::dynamic();
+  PartialShape to = std::move(from);
+  EXPECT_EQ(Text(to), "{2,?,0}");
+  EXPECT_TRUE(from.is_static() && from.size() == 0);  // NOLINT: a moved-from shape is valid
+  from = to;
+  EXPECT_EQ(Text(from), "{2,?,0}");
+  PartialShape& same = to;
+  to = same;
+  EXPECT_EQ(Text(to), "{2,?,0}");
+  to = std::move(any);
+  EXPECT_EQ(Text(to), "?");
+  EXPECT_TRUE(PartialShape::merge_into(to, from));
+  EXPECT_EQ(Text(to), "{2,?,0}");
+}
+
+TEST(PartialShape, LargeExtentsAndRanks) {
+  const std::int64_t large = std::int64_t{3} << 31;
+  PartialShape s{large, kAny}, many = PartialShape::dynamic(100);
+  EXPECT_TRUE(PartialShape::merge_into(s, PartialShape{kAny, large * 2}));
+  EXPECT_EQ(s.to_shape(), (std::vector<std::size_t>{std::size_t{3} << 31, std::size_t{3} << 32}));
+  EXPECT_EQ(Text(s[0] * 4), std::to_string(large * 4));
+  EXPECT_TRUE(PartialShape::broadcast_merge_into(many, PartialShape{large}, {AutoBroadcastSpec::kNumpy}));
+  EXPECT_EQ(static_cast<std::int64_t>(many[99]), large);
+  EXPECT_TRUE(many[98].is_dynamic());
 }
 
 }  // namespace

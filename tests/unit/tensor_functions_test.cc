@@ -314,6 +314,38 @@ TEST(Layout, AllPairs) {
             std::string::npos);
 }
 
+TEST(TensorFunctions, OfNothingAndOfOne) {
+  const TensorContainer<cpu, 1> none(Shape1(0)), one(Shape1(1), 3.0f);
+  SortByKey<float, float>(none, none);
+  VectorizedSort<float, float>(none, none);
+  TensorContainer<cpu, 1> key(Shape1(1), 2.0f), value(Shape1(1), 5.0f), sum(Shape1(1), 9.0f);
+  SortByKey<float, float>(key, value, false);
+  EXPECT_EQ(key[0] + value[0], 7.0f);
+  VectorDot<float>(sum, none, none);
+  EXPECT_EQ(sum[0], 0.0f);
+  VectorDot<float>(sum, one, one);
+  EXPECT_EQ(sum[0], 9.0f);
+  const TensorContainer<cpu, 3> batch(Shape3(0, 2, 2)), thin(Shape3(2, 3, 0)), flat(Shape3(2, 0, 4));
+  TensorContainer<cpu, 3> product(Shape3(2, 3, 4), 2.0f);
+  BatchGEMM<false, false, float>(batch, batch, batch, 1.0f, 0.0f);
+  BatchGEMM<false, false, float>(product, thin, flat, 1.0f, 0.5f);
+  EXPECT_EQ(product[1][2][3], 1.0f);
+  const TensorContainer<cpu, 2> rows(Shape2(0, 3)), row(Shape2(1, 3), 4.0f);
+  TensorContainer<cpu, 1> lowest(Shape1(3), 1.0f);
+  MapReduceKeepLowest<sv::plusto, red::sum>(&lowest, rows * 1.0f);
+  EXPECT_EQ(lowest[2], 1.0f);
+  MapReduceKeepLowest<sv::saveto, red::maximum>(&lowest, row * 2.0f);
+  EXPECT_EQ(lowest[0], 8.0f);
+  Softmax<2, float>(rows, rows);
+  Softmax<2, float>(row, row);
+  EXPECT_NEAR(row[0][1], 1.0f / 3, 1e-7);
+  Copy<2, float>(rows, rows);
+  TensorContainer<cpu, 2> to(Shape2(3, 2), 1.0f), from(Shape2(0, 2));
+  AddTakeGrad<float, float>(to, none, from);
+  IndexFill<float, float>(to, none, from);
+  EXPECT_EQ(to[2][1], 1.0f);
+}
+
 // Every layout brought to every other, by names of axes written out here.
 template <int rank>
 void ExpectLayouts(const std::array<std::pair<int, const char*>, 3>& layouts) {
