@@ -1,4 +1,6 @@
 // Sizes and offsets of index maps that only the call knows, against the same maps with literals.
+#include <sys/mman.h>
+
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -159,6 +161,40 @@ TEST(IndexMapSizes, WindowsOfAnyWidth) {
       }
     }
   }
+}
+
+// More than 2^31 elements, of which the last are there.
+TEST(IndexMapSizes, PositionsBeyond32Bits) {
+  constexpr index_t kThere = 4096, kCount = (index_t{1} << 31) + 3 * kThere, kColumns = 4, kRows = kCount / kColumns;
+  void* const space = mmap(nullptr, static_cast<std::size_t>(kCount), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(space, MAP_FAILED);
+  auto* const bytes = static_cast<std::uint8_t*>(space);
+  constexpr index_t kFirst = kCount - kThere;
+  ASSERT_EQ(mprotect(bytes + kFirst, static_cast<std::size_t>(kThere), PROT_READ | PROT_WRITE), 0);
+  for (index_t k = kFirst; k < kCount; ++k) bytes[k] = static_cast<std::uint8_t>(k % 251);
+  const auto at = [](index_t k) { return static_cast<std::uint8_t>(k % 251); };
+  const Tensor<cpu, 1, std::uint8_t> line(bytes, Shape1(kCount));
+  const Tensor<cpu, 2, std::uint8_t> matrix(bytes, Shape2(kRows, kColumns));
+  constexpr index_t kBegin = kFirst + 100, kRow = kFirst / kColumns + 9;
+  TensorContainer<cpu, 1, std::uint8_t> part(Shape1(37));
+  TensorContainer<cpu, 2, std::uint8_t> rows(Shape2(3, kColumns));
+  TensorContainer<cpu, 1, std::int64_t> index(Shape1(3), std::int64_t{kRow});
+  const auto check = [&](const std::string& route, const auto& assign) {
+    assign(part, slice<0>(line, kBegin, kBegin + 37));
+    for (index_t k = 0; k < 37; ++k) ASSERT_EQ(part[k], at(kBegin + k)) << route;
+    assign(rows, flip(slice<0>(matrix, kRow, kRow + 3), 1));
+    for (index_t k = 0; k < 3 * kColumns; ++k)
+      ASSERT_EQ(rows[k / kColumns][kColumns - 1 - k % kColumns], at(kRow * kColumns + k)) << route;
+    assign(rows, take(index, matrix));
+    for (index_t k = 0; k < kColumns; ++k) ASSERT_EQ(rows[2][k], at(kRow * kColumns + k)) << route;
+  };
+  check("eager", [](auto& to, const auto& from) { to = from; });
+  for (const CompileOptions& route : Routes()) {
+    jit::SetOptions(route);
+    check(route.engine == Engine::kInterpreter ? "interpreter" : route.target, [](auto& to, const auto& from) { jit(to) = from; });
+  }
+  jit::SetOptions({});
+  munmap(space, static_cast<std::size_t>(kCount));
 }
 
 }  // namespace
