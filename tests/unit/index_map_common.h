@@ -47,8 +47,11 @@ void ExpectSame(const Tensor<cpu, dim, DType>& a, const Tensor<cpu, dim, DType>&
                 const std::string& what) {
   const auto flat = a.shape_.FlatTo2D();
   for (index_t y = 0; y < flat[0]; ++y)
-    for (index_t x = 0; x < flat[1]; ++x)
-      ASSERT_EQ(a.dptr_[y * a.stride_ + x], b.dptr_[y * b.stride_ + x]) << what << " at " << y << ", " << x;
+    for (index_t x = 0; x < flat[1]; ++x) {
+      const DType wanted = a.dptr_[y * a.stride_ + x], got = b.dptr_[y * b.stride_ + x];
+      ASSERT_TRUE(wanted == got || (wanted != wanted && got != got))
+          << what << " at " << y << ", " << x << ": " << wanted << " and " << got;
+    }
 }
 
 /// `make()` gives the map's expression. It is compared alone, with each saver, and within

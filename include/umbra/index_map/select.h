@@ -53,7 +53,7 @@ struct take_grad {
   static constexpr int Rank(const int*) { return 2; }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
-    RequireNumber("take_grad", "number of rows", in.param[0], 1);
+    RequireNumber("take_grad", "number of rows", in.param[0], 0);
     out[0] = in.param[0];
     out[1] = in(1, 1);
     RequireEqual("take_grad", in(0, 0), in(1, 0));
