@@ -122,7 +122,7 @@ std::vector<char> PrecompiledCode(Target target) {
   for (llvm::Function& function : *module)
     set_linkage(&function, called.count(&function) > 0 ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage);
   for (llvm::GlobalVariable& variable : module->globals()) set_linkage(&variable, llvm::GlobalValue::InternalLinkage);
-  const BorrowedMachine machine(target);
+  const BorrowedMachine machine(target, /*fast=*/false);
   SimplifyPrelude(module.get(), machine.get());
   for (llvm::Function* const function : called) set_linkage(function, llvm::GlobalValue::LinkOnceODRLinkage);
   module->setSourceFileName(codegen::PreludeId());
