@@ -10,13 +10,10 @@ namespace umbra::aot {
 
 namespace {
 
-// Changes with what the in-process compiler makes of a source.
-constexpr std::string_view kCacheVersion = "umbra-object/1";
-
 std::string MakeObject(const File& file, const ObjectOptions& options) {
   const codegen::Target target = *file.target;
   const std::string backend = ClangBackendId();
-  std::vector<std::string_view> parts = {kCacheVersion, backend, Name(target), codegen::PreludeId(), file.text, options.file,
+  std::vector<std::string_view> parts = {"object", backend, Name(target), codegen::PreludeId(), file.text, options.file,
                                          options.line_table ? "lines" : ""};
   parts.insert(parts.end(), options.prefix_maps.begin(), options.prefix_maps.end());
   const std::string key = runtime::CacheKey(parts);

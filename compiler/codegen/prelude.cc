@@ -58,6 +58,11 @@ std::string_view DefinedBy(std::string_view line) {
   return {};
 }
 
+// The braces that a line opens, less those that it closes.
+int Depth(std::string_view line) {
+  return static_cast<int>(std::count(line.begin(), line.end(), '{') - std::count(line.begin(), line.end(), '}'));
+}
+
 void AppendBlocks(std::size_t file, std::string_view text, std::vector<Block>* blocks) {
   std::size_t begin = 0, at = 0;
   int depth = 0;
@@ -65,11 +70,14 @@ void AppendBlocks(std::size_t file, std::string_view text, std::vector<Block>* b
   const auto finish = [&](std::size_t end) {
     Block block{file, text.substr(begin, end - begin), {}, {}};
     std::string_view rest = block.text;
+    depth = 0;
     while (functions && !rest.empty()) {
       const std::size_t size = std::min(rest.find('\n'), rest.size() - 1) + 1;
       const std::string_view line = rest.substr(0, size);
-      if (const std::string_view name = DefinedBy(line); !name.empty() && line[0] != '#')
+      // Who calls a member names its type.
+      if (const std::string_view name = DefinedBy(line); !name.empty() && line[0] != '#' && depth == 0)
         block.names.push_back(name);
+      depth += Depth(line);
       rest.remove_prefix(size);
     }
     if (!block.text.empty()) blocks->push_back(std::move(block));
@@ -85,8 +93,7 @@ void AppendBlocks(std::size_t file, std::string_view text, std::vector<Block>* b
       finish(at);
       if (scope) finish(end);
     } else {
-      depth += static_cast<int>(std::count(line.begin(), line.end(), '{')) -
-               static_cast<int>(std::count(line.begin(), line.end(), '}'));
+      depth += Depth(line);
       const bool macro = line[0] == '#';
       functions = functions || (!macro && !DefinedBy(line).empty());
     }

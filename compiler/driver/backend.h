@@ -51,7 +51,8 @@ class Backend {
 /// The Clang + ORC backend; opens libumbra_jit on first use. Throws umbra::Error that says which
 /// package is missing.
 Backend& ClangBackend();
-/// What ClangBackend().Id() says, without opening the library: the version Umbra was built against.
+/// What the code that ClangBackend() makes of a source follows from, without opening the library: the LLVM that Umbra
+/// was built against, and Umbra's part.
 std::string ClangBackendId();
 /// g++, clang++ or $UMBRA_CXX as a child process, loading a shared object.
 Backend& SystemBackend();

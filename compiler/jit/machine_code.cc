@@ -112,9 +112,17 @@ void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const char* t
   });
 }
 
+// Lambdas are inlined as the rest of the prelude is: a call of one for each lane would cost more than what it does.
+void InlineLambdas(llvm::Module* module) {
+  for (llvm::Function& function : *module)
+    if (!function.isDeclaration() && function.isDiscardableIfUnused() && !function.hasFnAttribute(llvm::Attribute::NoInline))
+      function.addFnAttr(llvm::Attribute::AlwaysInline);
+}
+
 }  // namespace
 
 void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine) {
+  InlineLambdas(module);
   RunPasses(module, machine, "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>)");
 }
 
@@ -127,6 +135,7 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
       return builder->buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
     });
   }
+  InlineLambdas(module);
   // Packet sources need their prelude inlined, their locals in registers (before, too: what is
   // inlined is copied) and their short loops unrolled. The default pipeline gives the same code and
   // takes twice as long.

@@ -27,6 +27,13 @@ TEST(NeededPrelude, KeepsWhatIsReachedThroughOthers) {
 
 TEST(NeededPrelude, CommentsNeedNothing) { EXPECT_FALSE(Has(Text("// tanh of x\n"), "V tanh(V x)")); }
 
+TEST(NeededPrelude, MembersAreReachedByTheirType) {
+  EXPECT_FALSE(Has(Text("finish(joined);"), "struct StreamedRow"));
+  const std::string text = Text("StreamedRow<f32x16> row(y);");
+  EXPECT_TRUE(Has(text, "void finish()"));
+  EXPECT_TRUE(Has(text, "void stream("));
+}
+
 TEST(NeededPrelude, AllOfItWhereAllIsNamed) {
   std::string whole;
   for (const EmbeddedFile& file : PreludeFiles()) whole += file.text;
