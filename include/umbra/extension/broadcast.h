@@ -1,4 +1,5 @@
-// broadcast<axis>: a vector along one axis of a larger shape.
+// broadcast<axis>: a vector along one axis of a larger shape, as mshadow's. Of any of the ten dtypes, which the result
+// has, too. An assignment throws umbra::Error if the destination overlaps the vector.
 #ifndef UMBRA_EXTENSION_BROADCAST_H_
 #define UMBRA_EXTENSION_BROADCAST_H_
 
@@ -15,7 +16,7 @@ struct Broadcast1DExp
   Broadcast1DExp(const SrcExp& src, Shape<dimdst> shape) : src_(src) { this->shape_ = shape; }
 };
 
-/// The vector `src` along axis `dimcast` of `shape`. Throws umbra::Error if the extents differ.
+/// The vector `src` along axis `dimcast` of `shape`. Throws umbra::Error if the extents differ. mshadow's broadcast.
 template <int dimcast, typename SrcExp, typename DType, int etype, int dimdst>
 inline Broadcast1DExp<SrcExp, DType, dimdst, dimcast> broadcast(
     const Exp<SrcExp, DType, etype>& src, Shape<dimdst> shape) {
@@ -76,7 +77,7 @@ struct BroadcastScalarExp
   BroadcastScalarExp(const SrcExp& src, Shape<dimdst> shape) : src_(src) { this->shape_ = shape; }
 };
 
-/// The vector `src` of one element as a tensor of `shape`. Throws umbra::Error if it has more.
+/// The vector `src` (1) as a tensor of `shape`. Throws umbra::Error for another extent. mshadow's broadcast_scalar.
 template <typename SrcExp, typename DType, int etype, int dimdst>
 inline BroadcastScalarExp<SrcExp, DType, dimdst> broadcast_scalar(
     const Exp<SrcExp, DType, etype>& src, Shape<dimdst> shape) {

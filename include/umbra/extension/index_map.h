@@ -1,5 +1,7 @@
 // Index maps of the expression API: flip, slice, pad, pool and the rest of umbra/index_maps.def.
-// What each means is said once, in umbra/index_map.h.
+// What each means is said once, in umbra/index_map/. Shared by all: operands but indices have one dtype, any of the
+// ten, and so has the result; sizes, steps and positions are in elements. A function throws umbra::Error if ranks,
+// numbers or extents do not fit (or does not compile), an assignment if the destination overlaps an operand.
 #ifndef UMBRA_EXTENSION_INDEX_MAP_H_
 #define UMBRA_EXTENSION_INDEX_MAP_H_
 
@@ -194,24 +196,24 @@ struct AliasCheck<IndexMapExp<Map, DType, dimdst, Srcs...>> {
   }
 };
 
-/// `x` reversed along `axis`.
+/// `x` reversed along `axis`. mshadow's flip, which can be assigned to there.
 template <typename E, typename DType, int etype>
 inline auto flip(const Exp<E, DType, etype>& x, int axis) {
   return IndexMapExp<map::flip, DType, ExpInfo<E>::kDim, E>({axis}, x.self());
 }
-/// `x` mirrored along its last axis.
+/// `x` mirrored along its last axis. mshadow's mirror.
 template <typename E, typename DType, int etype>
 inline auto mirror(const Exp<E, DType, etype>& x) {
   return flip(x, ExpInfo<E>::kDim - 1);
 }
-/// `x` with axes a and b exchanged; as mshadow's swapaxis<a, b>, whose axes count from the first.
+/// `x` with axes a and b exchanged; as mshadow's swapaxis<a, b>, whose axes count from the first. There b < a.
 template <int a, int b, typename E, typename DType, int etype>
 inline auto swapaxis(const Exp<E, DType, etype>& x) {
   static_assert(a >= 0 && b >= 0 && a < ExpInfo<E>::kDim && b < ExpInfo<E>::kDim,
                 "umbra: swapaxis<a, b>() of an axis beyond the rank");
   return IndexMapExp<map::swapaxis, DType, ExpInfo<E>::kDim, E>({a, b}, x.self());
 }
-/// Elements begin .. end - 1 of axis `axis`. Throws umbra::Error unless 0 <= begin <= end <= extent.
+/// Elements begin .. end - 1 of axis `axis`. Throws umbra::Error unless 0 <= begin <= end <= extent. mshadow's slice.
 template <int axis, typename E, typename DType, int etype>
 inline auto slice(const Exp<E, DType, etype>& x, index_t begin, index_t end) {
   static_assert(axis >= 0 && axis < ExpInfo<E>::kDim, "umbra: slice<axis>() of an axis beyond the rank");
@@ -289,7 +291,8 @@ inline SliceTarget<axis, Device, dim, DType> slice(const Tensor<Device, dim, DTy
   static_assert(axis >= 0 && axis < dim, "umbra: slice<axis>() of an axis beyond the rank");
   return {x, begin, end};
 }
-/// The window of `shape` of the last two axes that begins at (top, left), or in the middle.
+/// The window of `shape` (height, width) of the last two axes that begins at (top, left), or in the middle. Throws
+/// umbra::Error if it is not all within them. mshadow's crop.
 template <typename E, typename DType, int etype>
 inline auto crop(const Exp<E, DType, etype>& x, Shape<2> shape, index_t top, index_t left) {
   constexpr int kDim = ExpInfo<E>::kDim;
@@ -302,25 +305,25 @@ inline auto crop(const Exp<E, DType, etype>& x, Shape<2> shape) {
   const auto from = ShapeCheck<kDim, E>::Check(x.self());
   return crop(x, shape, (from[kDim - 2] - shape[0]) / 2, (from[kDim - 1] - shape[1]) / 2);
 }
-/// `x` with zeros around its last two axes.
+/// `x` with `rows` zeros above and below and `columns` beside its last two axes, 0 or more of each. mshadow's pad.
 template <typename E, typename DType, int etype>
 inline auto pad(const Exp<E, DType, etype>& x, index_t rows, index_t columns) {
   return IndexMapExp<map::pad, DType, ExpInfo<E>::kDim, E>({rows, columns}, x.self());
 }
 template <typename E, typename DType, int etype>
 inline auto pad(const Exp<E, DType, etype>& x, index_t around) { return pad(x, around, around); }
-/// Every element scale x scale times, last two axes.
+/// Every element scale x scale times: (..., h, w) becomes (..., h scale, w scale); 1 <= scale. As mshadow's.
 template <typename E, typename DType, int etype>
 inline auto upsampling_nearest(const Exp<E, DType, etype>& x, index_t scale) {
   return IndexMapExp<map::upsampling_nearest, DType, ExpInfo<E>::kDim, E>({scale}, x.self());
 }
-/// The vector `x` as each of `rows` rows.
+/// The vector `x` (n) as each of `rows` rows: (rows, n). mshadow's repmat.
 template <typename E, typename DType, int etype>
 inline auto repmat(const Exp<E, DType, etype>& x, index_t rows) {
   static_assert(ExpInfo<E>::kDim == 1, "umbra: repmat() takes a vector (one axis)");
   return IndexMapExp<map::repmat, DType, 2, E>({rows}, x.self());
 }
-/// `a`, then `b`, along `axis`; of any rank. Throws umbra::Error if another extent differs.
+/// `a`, then `b`, along `axis`; of any rank. Throws umbra::Error if another extent differs. mshadow's concat.
 template <int axis, typename A, typename B, typename DType, int atype, int btype>
 inline auto concat(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
   constexpr int kDim = ExpInfo<A>::kDim;
@@ -354,18 +357,21 @@ inline ConcatTarget<axis, Device, dim, DType> concat(const Tensor<Device, dim, D
                                                      const Tensor<Device, dim, DType>& b) {
   return {a, b};
 }
-/// The matrix product as part of a larger expression, without BLAS: every element is a sum of its own.
+/// The matrix product (m, n) of (m, k) and (k, n) as part of a larger expression, without BLAS: every element is a sum
+/// of its own. mshadow's implicit_dot.
 template <typename A, typename B, typename DType, int atype, int btype>
 inline auto implicit_dot(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
   return IndexMapExp<map::implicit_dot, DType, 2, A, B>({}, a.self(), b.self());
 }
 /// The elements of `x` in row-major order as a tensor of `shape`. Throws umbra::Error if the numbers
-/// of elements differ.
+/// of elements differ. mshadow's reshape.
 template <typename E, typename DType, int etype, int dimdst>
 inline auto reshape(const Exp<E, DType, etype>& x, Shape<dimdst> shape) {
   return IndexMapExp<map::reshape, DType, dimdst, E>(shape.shape_, dimdst, x.self());
 }
-/// Reducer over windows of the last two axes; windows that reach beyond the end are cut.
+/// Reducer (red::sum, maximum, minimum, product, mean) over windows of the last two axes, of height x width elements; a
+/// rest that whole windows leave gets one more, cut at the end. Throws umbra::Error if `x` is smaller than a window.
+/// mshadow's pool, which drops the rest if no shape is given, and has no mean.
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto pool(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride_y,
                  index_t stride_x) {
@@ -376,7 +382,8 @@ template <typename Reducer, typename E, typename DType, int etype>
 inline auto pool(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride) {
   return pool<Reducer>(x, height, width, stride, stride);
 }
-/// The gradient of pool<Reducer>(data): `pooled` is its result, `grad` the gradient of that.
+/// The gradient of pool<Reducer>(data), Reducer sum, maximum, minimum or mean: `pooled` is its result, `grad` the
+/// gradient of that. Every element that equals an extreme has all of its gradient. mshadow's unpool.
 template <typename Reducer, typename A, typename B, typename C, typename DType, int atype, int btype,
           int ctype>
 inline auto unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>& pooled,
@@ -386,7 +393,7 @@ inline auto unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>&
       {height, width, stride_y, stride_x}, data.self(), pooled.self(), grad.self());
 }
 
-/// Elements begin[d], begin[d] + step[d], ... below end[d] of every axis.
+/// Elements begin[d], begin[d] + step[d], ... below end[d] of every axis; 1 <= step[d]. mshadow's slice(x, begin, end).
 template <typename E, typename DType, int etype, int dim>
 inline auto slice_ex(const Exp<E, DType, etype>& x, Shape<dim> begin, Shape<dim> end, Shape<dim> step) {
   static_assert(dim == ExpInfo<E>::kDim && dim <= 5, "umbra: slice_ex() with shapes of another rank");
@@ -398,24 +405,25 @@ inline auto slice_ex(const Exp<E, DType, etype>& x, Shape<dim> begin, Shape<dim>
   }
   return IndexMapExp<map::slice_ex, DType, dim, E>(p.data(), 3 * dim, x.self());
 }
-/// Dimension d of the result is dimension axes[d] of `x`.
+/// Dimension d of the result is dimension axes[d] of `x`; each is given once. mshadow's transpose, as NumPy's.
 template <typename E, typename DType, int etype, int dim>
 inline auto transpose(const Exp<E, DType, etype>& x, Shape<dim> axes) {
   static_assert(dim == ExpInfo<E>::kDim, "umbra: transpose() with axes of another rank");
   return IndexMapExp<map::permute, DType, dim, E>(axes.shape_, dim, x.self());
 }
-/// A new axis of `size` behind `axis`, along which `x` repeats.
+/// A new axis of `size` behind `axis`, 0 or more, along which `x` repeats. mshadow's, whose axis may also be -1.
 template <typename E, typename DType, int etype>
 inline auto broadcast_with_axis(const Exp<E, DType, etype>& x, int axis, index_t size) {
   return IndexMapExp<map::broadcast_with_axis, DType, ExpInfo<E>::kDim + 1, E>({axis, size}, x.self());
 }
-/// Axis `axis`, of extent 1, repeated `size` times.
+/// Axis `axis`, of extent 1, repeated `size` times. mshadow's broadcast_keepdim.
 template <typename E, typename DType, int etype>
 inline auto broadcast_keepdim(const Exp<E, DType, etype>& x, int axis, index_t size) {
   return IndexMapExp<map::broadcast_keepdim, DType, ExpInfo<E>::kDim, E>({axis, size}, x.self());
 }
-/// start, start + step, ... below stop, every number `repeat` times; element i is
-/// start + floor(i / repeat) * step in DType's arithmetic.
+/// start, start + step, ... before stop, every number `repeat` times: a vector, whose element i is start + floor(i /
+/// repeat) * step in DType's arithmetic. Throws umbra::Error if no such steps lead to stop. mshadow's range, which is
+/// never empty there.
 template <typename DType>
 inline auto range(DType start, DType stop, DType step = 1, index_t repeat = 1) {
   Require(step > 0 ? stop >= start : step < 0 && stop <= start, "range: no steps of ", step, " lead from ",
@@ -429,40 +437,41 @@ inline auto range(DType start, DType stop, DType step = 1, index_t repeat = 1) {
 }
 /// x[index[i]] for every position i of `index`: rows of a matrix, elements of a vector; the axes are those of `index`,
 /// then those of `x` but its first. Positions beyond axis 0 are clipped. Here and below an index has any dtype that has
-/// numbers; fractions are cut off, NaN is 0.
+/// numbers; fractions are cut off, NaN is 0. mshadow's take, which clips nothing and takes rows of matrices only.
 template <typename I, typename E, typename IType, typename DType, int itype, int etype>
 inline auto take(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& x) {
   return IndexMapExp<map::take, DType, ExpInfo<I>::kDim + ExpInfo<E>::kDim - 1, I, E>({}, index.self(), x.self());
 }
-/// The gradient of take(index, x) for an x of `rows` rows: the rows of `grad` summed by index. Costs
-/// rows times the elements of `grad`; AddTakeGrad adds in place in one pass.
+/// The gradient (rows, c) of take(index, x) for an x of `rows` rows: those of `grad` (n, c) summed by index (n). Costs
+/// rows times the elements of `grad`; AddTakeGrad adds in place in one pass. mshadow's take_grad, which clips nothing.
 template <typename I, typename E, typename IType, typename DType, int itype, int etype>
 inline auto take_grad(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& grad, index_t rows) {
   return IndexMapExp<map::take_grad, DType, 2, I, E>({rows}, index.self(), grad.self());
 }
-/// 1 where the column is index[row], else 0; of the dtype of `index`.
+/// (n, classes): 1 where the column is index[row], else 0; of the dtype of `index` (n). mshadow's has default_real_t.
 template <typename I, typename DType, int itype>
 inline auto one_hot_encode(const Exp<I, DType, itype>& index, index_t classes) {
   return IndexMapExp<map::one_hot_encode, DType, 2, I>({classes}, index.self());
 }
-/// Element index[i] of row i.
+/// Element index[i] of row i of `x` (n, c), clipped to the row: (n). mshadow's mat_choose_row_element clips nothing.
 template <typename E, typename I, typename DType, typename IType, int etype, int itype>
 inline auto mat_choose_row_element(const Exp<E, DType, etype>& x, const Exp<I, IType, itype>& index) {
   return IndexMapExp<map::mat_choose_row_element, DType, 1, E, I>({}, x.self(), index.self());
 }
-/// `x`, with values[i] as element index[i] of row i.
+/// `x` (n, c), with values[i] as element index[i] of row i, if it has that one. mshadow's mat_fill_row_element.
 template <typename E, typename V, typename I, typename DType, typename IType, int etype, int vtype, int itype>
 inline auto mat_fill_row_element(const Exp<E, DType, etype>& x, const Exp<V, DType, vtype>& values,
                                  const Exp<I, IType, itype>& index) {
   return IndexMapExp<map::mat_fill_row_element, DType, 2, E, V, I>({}, x.self(), values.self(),
                                                                    index.self());
 }
-/// Row i of `x` times m[i].
+/// Row i of `x` (n, c) times m[i]. mshadow's mask.
 template <typename M, typename E, typename DType, int mtype, int etype>
 inline auto mask(const Exp<M, DType, mtype>& m, const Exp<E, DType, etype>& x) {
   return IndexMapExp<map::mask, DType, 2, M, E>({}, m.self(), x.self());
 }
-/// Reducer over windows of `size` channels (the third axis from the end), `padding` beyond each end.
+/// Reducer (as of pool) over windows of `size` channels (the third axis from the end), `padding` beyond each end, less
+/// than `size`; by default size / 2, stride 1. mshadow's chpool, which drops a last window if the stride is larger.
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto chpool(const Exp<E, DType, etype>& x, index_t size, index_t stride, index_t padding) {
   return IndexMapExp<map::chpool<Reducer>, DType, ExpInfo<E>::kDim, E>({size, stride, padding}, x.self());
@@ -471,7 +480,7 @@ template <typename Reducer, typename E, typename DType, int etype>
 inline auto chpool(const Exp<E, DType, etype>& x, index_t size) {
   return chpool<Reducer>(x, size, 1, size / 2);
 }
-/// The gradient of chpool<Reducer>(data).
+/// The gradient of chpool<Reducer>(data), as unpool is that of pool. mshadow's ch_unpool.
 template <typename Reducer, typename A, typename B, typename C, typename DType, int atype, int btype,
           int ctype>
 inline auto ch_unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>& pooled,
@@ -479,12 +488,15 @@ inline auto ch_unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btyp
   return IndexMapExp<map::ch_unpool<Reducer>, DType, ExpInfo<A>::kDim, A, B, C>(
       {size, stride, padding}, data.self(), pooled.self(), grad.self());
 }
-/// Reducer over height x width windows that together cover the last two axes.
+/// Reducer (as of pool) over height x width windows that together cover the last two axes: number o of n from floor(o
+/// extent / n) to before ceil((o + 1) extent / n). Umbra's own; the windows of PyTorch's adaptive pooling.
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto ada_pool(const Exp<E, DType, etype>& x, index_t height, index_t width) {
   return IndexMapExp<map::ada_pool<Reducer>, DType, ExpInfo<E>::kDim, E>({height, width}, x.self());
 }
-/// The patches of pictures [n, c, h, w] as columns of a matrix [c height width, n patches].
+/// The patches of pictures (n, c, h, w) as columns of a matrix (c height width, n patches). Throws umbra::Error if a
+/// picture is smaller than a patch. mshadow's unpack_patch2col of all numbers, whose shorter form
+/// is another there: (x, height, width, stride, dilate).
 template <typename E, typename DType, int etype>
 inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, index_t width,
                              index_t stride_y, index_t stride_x, index_t dilate_y = 1,
@@ -496,7 +508,7 @@ template <typename E, typename DType, int etype>
 inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t size, index_t stride, index_t dilate) {
   return unpack_patch2col(x, size, size, stride, stride, dilate, dilate);
 }
-/// The transpose of unpack_patch2col: columns summed back into pictures of `shape`.
+/// The transpose of unpack_patch2col, in its forms: columns summed back into pictures of `shape`. mshadow's.
 template <typename E, typename DType, int etype>
 inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t height, index_t width,
                            index_t stride_y, index_t stride_x, index_t dilate_y = 1,
@@ -510,32 +522,32 @@ inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_
                            index_t dilate) {
   return pack_col2patch(x, shape, size, size, stride, stride, dilate, dilate);
 }
-/// Complex numbers are pairs (real, imaginary) along the last axis.
+/// Conjugates. Here and below complex numbers are pairs (real, imaginary) along the last axis. mshadow's conj.
 template <typename E, typename DType, int etype>
 inline auto complex_conj(const Exp<E, DType, etype>& z) {
   return IndexMapExp<map::complex_conj, DType, ExpInfo<E>::kDim, E>({}, z.self());
 }
-/// Real parts; the last axis has half the extent.
+/// Real parts; the last axis has half the extent. mshadow's complex_toreal.
 template <typename E, typename DType, int etype>
 inline auto complex_toreal(const Exp<E, DType, etype>& z) {
   return IndexMapExp<map::complex_toreal, DType, ExpInfo<E>::kDim, E>({}, z.self());
 }
-/// Imaginary parts; the last axis has half the extent.
+/// Imaginary parts; the last axis has half the extent. Umbra's own.
 template <typename E, typename DType, int etype>
 inline auto complex_toimag(const Exp<E, DType, etype>& z) {
   return IndexMapExp<map::complex_toimag, DType, ExpInfo<E>::kDim, E>({}, z.self());
 }
-/// Moduli.
+/// Moduli, of floating dtypes; the last axis has half the extent. The roots of mshadow's complex_abs_square.
 template <typename E, typename DType, int etype>
 inline auto complex_abs(const Exp<E, DType, etype>& z) {
   return F<op::sqrt>(IndexMapExp<map::complex_abs2, DType, ExpInfo<E>::kDim, E>({}, z.self()));
 }
-/// Complex numbers of their real and imaginary parts, two tensors of one shape.
+/// Complex numbers of their real and imaginary parts, two tensors of one shape; the last axis doubles. Umbra's own.
 template <typename A, typename B, typename DType, int atype, int btype>
 inline auto complex_pack(const Exp<A, DType, atype>& re, const Exp<B, DType, btype>& im) {
   return IndexMapExp<map::complex_pack, DType, ExpInfo<A>::kDim, A, B>({}, re.self(), im.self());
 }
-/// Products of the complex numbers of two tensors of one shape.
+/// Products of the complex numbers of two tensors of one shape. mshadow's complex_mul_cc.
 template <typename A, typename B, typename DType, int atype, int btype>
 inline auto complex_mul(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
   return IndexMapExp<map::complex_mul, DType, ExpInfo<A>::kDim, A, B>({}, a.self(), b.self());

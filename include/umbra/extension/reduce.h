@@ -1,4 +1,6 @@
-// Reductions: over one axis, or over all axes but one.
+// Reductions: over one axis, or over all axes but one. Of any of the ten dtypes, which the result has, too; they are
+// joined in what the dtype is computed in (umbra::ComputeOf), the blocks of a sum of f32, eagerly, in f64.
+// An assignment throws umbra::Error if the destination overlaps an operand.
 #ifndef UMBRA_EXTENSION_REDUCE_H_
 #define UMBRA_EXTENSION_REDUCE_H_
 
@@ -158,7 +160,8 @@ struct ReduceWithAxisExp
 
 /// Joins the elements along `axis` by Reducer (red::sum, maximum, minimum, product, mean, argmax,
 /// argmin); the result has one axis less (one element for a vector). With `mask`, red::maximum and
-/// red::minimum give positions, as argmax and argmin do.
+/// red::minimum give positions, as argmax and argmin do: numbers of the dtype, from 0. Throws umbra::Error if `axis` is
+/// none of `src`. mshadow's reduce_with_axis, with more reducers.
 template <typename Reducer, bool mask = false, typename SrcExp, typename DType, int etype>
 inline auto reduce_with_axis(const Exp<SrcExp, DType, etype>& src, int axis) {
   using Joined = typename detail::Masked<Reducer, mask>::Type;
@@ -167,7 +170,7 @@ inline auto reduce_with_axis(const Exp<SrcExp, DType, etype>& src, int axis) {
   static_assert(dim >= 1, "umbra: reduce_with_axis takes a tensor expression");
   return ReduceWithAxisExp<Joined, SrcExp, DType, dim, (dim > 1 ? dim - 1 : 1), false>(src.self(), axis);
 }
-/// The same with the axis kept at extent 1.
+/// The same with the axis kept at extent 1. mshadow's reduce_keepdim, NumPy's keepdims.
 template <typename Reducer, bool mask = false, typename SrcExp, typename DType, int etype>
 inline auto reduce_keepdim(const Exp<SrcExp, DType, etype>& src, int axis) {
   using Joined = typename detail::Masked<Reducer, mask>::Type;
@@ -255,7 +258,8 @@ struct ReduceTo1DExp
   }
 };
 
-/// The elements joined by Reducer (red::sum, maximum, minimum or product) over all axes but `dimkeep`: a vector.
+/// The elements joined by Reducer (red::sum, maximum, minimum or product, or one in mshadow's style) over all axes but
+/// `dimkeep`: a vector. mshadow's reduce_except_dim.
 template <int dimkeep, typename Reducer, typename SrcExp, typename DType, int etype>
 inline ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep> reduce_except_dim(const Exp<SrcExp, DType, etype>& src) {
   static_assert(0 <= dimkeep && dimkeep < ExpInfo<SrcExp>::kDim, "umbra: reduce_except_dim<axis>: the axis is beyond the rank");
@@ -263,7 +267,7 @@ inline ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep> reduce_except_dim(const Ex
                                               "reduce_with_axis for mean, argmax and argmin");
   return ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>(src.self());
 }
-/// The sums over all axes but `dimkeep`.
+/// The sums over all axes but `dimkeep`: a vector. mshadow's sumall_except_dim.
 template <int dimkeep, typename SrcExp, typename DType, int etype>
 inline ReduceTo1DExp<SrcExp, DType, red::sum, dimkeep> sumall_except_dim(
     const Exp<SrcExp, DType, etype>& src) {
@@ -271,7 +275,7 @@ inline ReduceTo1DExp<SrcExp, DType, red::sum, dimkeep> sumall_except_dim(
                 "umbra: sumall_except_dim<axis>: the axis is beyond the rank");
   return ReduceTo1DExp<SrcExp, DType, red::sum, dimkeep>(src.self());
 }
-/// The sum of the rows of a matrix: a vector of its columns' sums.
+/// The sum of the rows of a matrix (n, c): the vector (c) of its columns' sums. mshadow's sum_rows.
 template <typename SrcExp, typename DType, int etype>
 inline auto sum_rows(const Exp<SrcExp, DType, etype>& src) {
   static_assert(ExpInfo<SrcExp>::kDim == 2, "umbra: sum_rows takes a matrix (two axes)");
@@ -329,7 +333,8 @@ struct AliasCheck<ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep>> {
   }
 };
 
-/// dst Saver scale * (the elements of `exp` joined over all axes but the lowest).
+/// dst Saver scale * (the elements of `exp` joined over all axes but the lowest, as by reduce_except_dim). Throws
+/// umbra::Error if `dst` has another extent. mshadow's MapReduceKeepLowest.
 template <typename Saver, typename Reducer, typename Device, typename DType, typename E, int etype>
 inline void MapReduceKeepLowest(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp,
                                 DType scale = 1) {
@@ -337,7 +342,7 @@ inline void MapReduceKeepLowest(Tensor<Device, 1, DType>* dst, const Exp<E, DTyp
                                               "reduce_with_axis for mean, argmax and argmin");
   MapExp<Saver>(dst, ReduceTo1DExp<E, DType, Reducer, ExpInfo<E>::kDim - 1>(exp.self()) * scale);
 }
-/// dst Saver scale * (the elements of `exp` joined over all axes but `dimkeep`).
+/// The same over all axes but `dimkeep`. mshadow's MapReduceKeepHighDim.
 template <typename Saver, typename Reducer, int dimkeep, typename Device, typename DType,
           typename E, int etype>
 inline void MapReduceKeepHighDim(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp,
