@@ -1,5 +1,6 @@
 // Functions over whole tensors of a GPU, as those of umbra/tensor_functions.h: expressions, compiled by umbra/jit.h, and
-// products by cuBLASLt, all put into the stream of the first tensor.
+// products by cuBLASLt, all put into the stream of the first tensor. Shapes, dtypes and errors are as there, names and
+// meaning mshadow's; what differs is said. What a GPU's driver refuses is an umbra::Error, too.
 #ifndef UMBRA_GPU_FUNCTIONS_H_
 #define UMBRA_GPU_FUNCTIONS_H_
 
@@ -27,7 +28,7 @@ inline void SoftmaxGrad(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 2, DType>& 
   jit(dst) = F<op::select>(broadcast<0>(F<op::eq>(label, scalar(ignore_label)), src.shape_), scalar(DType(0)),
                            src - one_hot_encode(label, src.size(1)));
 }
-/// dst[0] = sum of lhs[i] * rhs[i]
+/// dst[0] = sum of lhs[i] * rhs[i], of any dtype; there is no BLAS in it.
 template <typename DType>
 inline void VectorDot(Tensor<gpu, 1, DType> dst, const Tensor<gpu, 1, DType>& lhs, const Tensor<gpu, 1, DType>& rhs) {
   jit(dst) = reduce_with_axis<red::sum>(lhs * rhs, 0);

@@ -1,4 +1,4 @@
-// Layouts of batches of signals, pictures and volumes, and shapes brought from one to another.
+// Layouts of batches of signals, pictures and volumes, and shapes brought from one to another, as mshadow's.
 #ifndef UMBRA_LAYOUT_H_
 #define UMBRA_LAYOUT_H_
 
@@ -39,8 +39,8 @@ inline std::array<int, rank> PlacesIn(int layout) {
 }
 }  // namespace detail
 
-/// The shape `src` of layout `src_layout` in layout `dst_layout`. Throws umbra::Error if a layout is
-/// not one of as many axes.
+/// The shape `src` of layout `src_layout` in layout `dst_layout`: (n, c, h, w) of kNCHW is (n, h, w, c) of kNHWC.
+/// Throws umbra::Error if a layout is not one of as many axes. mshadow's ConvertLayout.
 template <int rank>
 inline Shape<rank> ConvertLayout(const Shape<rank>& src, int src_layout, int dst_layout) {
   static_assert(rank >= 3 && rank <= 5, "umbra: layouts are of shapes of 3, 4 or 5 axes");

@@ -1,5 +1,6 @@
 // Random numbers from a counter: number i of a sequence is a function of seed and i (umbra/prelude/random.h), so
-// that any part can be drawn by anybody, in any order, eagerly or in a compiled kernel, with the same result.
+// that any part can be drawn by anybody, in any order, eagerly or in a compiled kernel, with the same result. Random
+// has the name and members of mshadow's for uniform and normal numbers.
 #include "umbra/tensor.h"  // before the guard: it includes this header where all that it needs is declared
 
 #ifndef UMBRA_RANDOM_H_
@@ -119,7 +120,7 @@ class Random {
   void SampleUniform(Tensor<Device, dim, DType>* dst, DType a = 0, DType b = 1) {
     Draw(*dst, uniform(dst->shape_, a, b));
   }
-  /// Normal with mean `mu` and standard deviation `sigma`: every element of `dst`.
+  /// Normal with mean `mu` and standard deviation `sigma`, by the method of Box and Muller: every element of `dst`.
   template <int dim>
   void SampleGaussian(Tensor<Device, dim, DType>* dst, DType mu = 0, DType sigma = 1) {
     Draw(*dst, gaussian(dst->shape_, mu, sigma));
@@ -138,7 +139,7 @@ class Random {
     return Take(detail::Gaussian<DType>{mu, sigma}, shape);
   }
   /// Brings the sub-tensors data[0], data[1], ..., of a vector the elements, into a random order, every order equally
-  /// likely, and the same on every device.
+  /// likely, and the same on every device, by the method of Fisher and Yates. Of any dtype. Umbra's own.
   template <int dim, typename T>
   void Shuffle(Tensor<Device, dim, T>* data) {
     expr::CheckTensor(*data);

@@ -1,4 +1,6 @@
-// Functions over whole tensors on the CPU, with the names and meaning of mshadow's.
+// Functions over whole tensors on the CPU, with the names and meaning of mshadow's, which check little. Where nothing
+// else is said, elements have any of the ten dtypes, indices one of their own. All throw umbra::Error if shapes do not
+// fit together, memory is missing, or the destination overlaps an operand (but labels) other than as is said.
 #ifndef UMBRA_TENSOR_FUNCTIONS_H_
 #define UMBRA_TENSOR_FUNCTIONS_H_
 
@@ -102,8 +104,8 @@ inline void SoftmaxGrad(const Tensor<cpu, dim, DType>& dst, const Tensor<cpu, di
 }  // namespace detail
 
 /// The classes become their softmax, exp(x - max) / sum: the elements of a vector, of each row of a matrix, or
-/// along axis 1 of a tensor of rank 3. `dst` and `src` may be one tensor. f16 and bf16 are computed in f32 and
-/// rounded once.
+/// along axis 1 of a tensor of rank 3. For floating dtypes; f16 and bf16 are computed in f32 and rounded once. `dst` and
+/// `src` may be one tensor. mshadow's Softmax.
 template <int dim, typename DType>
 inline void Softmax(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src) {
 #if defined(UMBRA_JIT_EXPRESSIONS)
@@ -127,8 +129,8 @@ inline void Softmax(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& 
   });
 }
 /// The gradient of cross-entropy over softmax: `src` less 1 at the class that `label` names, which is one for
-/// each row of a matrix and for each (axis 0, axis 2) of a tensor of rank 3. Throws umbra::Error for a label
-/// that is no class.
+/// each row of a matrix and for each (axis 0, axis 2) of a tensor of rank 3; labels have the dtype of `src`, their
+/// fractions are cut off. Throws umbra::Error for a label that is no class. mshadow's SoftmaxGrad.
 template <int dim, typename DType>
 inline void SoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
                         const Tensor<cpu, dim - 1, DType>& label) {
@@ -141,7 +143,8 @@ inline void SoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DTyp
   detail::SoftmaxGrad<dim, DType>(dst, src, label, &ignore_label);
 }
 
-/// dst[index[y]] += src[y]; positions beyond `dst` are clipped, as take() reads them.
+/// dst[index[y]] += src[y] for `index` (n), `src` (n, c), `dst` (rows, c); positions beyond `dst` are clipped, as
+/// take() reads them. mshadow's AddTakeGrad.
 template <typename IndexType, typename DType>
 inline void AddTakeGrad(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexType>& index,
                         const Tensor<cpu, 2, DType>& src) {
@@ -151,8 +154,9 @@ inline void AddTakeGrad(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexTyp
   for (index_t y = 0; y < index.size(0); ++y)
     dst[detail::ClippedPosition(index[y], dst.size(0))] += src[y];
 }
-/// dst[sorted[y]] += src[index[y]], where `sorted` is in ascending order and `index` says which row of
-/// `src` each of its elements came from.
+/// dst[sorted[y]] += src[index[y]], where `index` says which row of `src` each element of `sorted` came from. Positions
+/// beyond `dst` are clipped; throws umbra::Error for a row that `src` does not have. mshadow's AddTakeGradLargeBatch;
+/// here `sorted` may be in any order.
 template <typename IndexType, typename DType>
 inline void AddTakeGradLargeBatch(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexType>& sorted,
                                   const Tensor<cpu, 1, IndexType>& index,
@@ -165,7 +169,8 @@ inline void AddTakeGradLargeBatch(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1
     if (dst.size(0) > 0) dst[detail::ClippedPosition(sorted[y], dst.size(0))] += src[row];
   }
 }
-/// dst[index[y]] = src[y]. Throws umbra::Error for a row that `dst` does not have.
+/// dst[index[y]] = src[y] for `index` (n), `src` (n, c), `dst` (rows, c). Throws umbra::Error for a row that `dst` does
+/// not have. mshadow's IndexFill.
 template <typename IndexType, typename DType>
 inline void IndexFill(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexType>& index,
                       const Tensor<cpu, 2, DType>& src) {
@@ -175,7 +180,8 @@ inline void IndexFill(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexType>
     Copy<1, DType>(dst[detail::RowAt(index[y], dst, "IndexFill")], src[y]);
 }
 
-/// Sorts `keys` and brings `values` into the same order; equal keys keep theirs. NaN comes last.
+/// Sorts `keys` (n) and brings `values` (n), of another dtype if need be, into the same order; equal keys keep theirs.
+/// NaN comes last. mshadow's SortByKey.
 template <typename KDType, typename VDType>
 inline void SortByKey(Tensor<cpu, 1, KDType> keys, Tensor<cpu, 1, VDType> values,
                       bool is_ascend = true) {
@@ -198,14 +204,14 @@ inline void SortByKey(Tensor<cpu, 1, KDType> keys, Tensor<cpu, 1, VDType> values
   std::copy(sorted_values.begin(), sorted_values.end(), values.dptr_);
 }
 /// Sorts the elements of every segment: `segments` says which one each of `values` belongs to, and is
-/// in ascending order afterwards.
+/// in ascending order afterwards. mshadow's VectorizedSort.
 template <typename VDType, typename SDType>
 inline void VectorizedSort(Tensor<cpu, 1, VDType> values, Tensor<cpu, 1, SDType> segments) {
   SortByKey(values, segments, true);
   SortByKey(segments, values, true);
 }
 
-/// dst[0] = sum of lhs[i] * rhs[i]
+/// dst[0] = sum of lhs[i] * rhs[i], f32 or f64; 0 of no elements. mshadow's VectorDot.
 template <typename DType>
 inline void VectorDot(Tensor<cpu, 1, DType> dst, const Tensor<cpu, 1, DType>& lhs,
                       const Tensor<cpu, 1, DType>& rhs) {
@@ -232,8 +238,8 @@ inline BatchExtents BatchExtentsOf(const Tensor<Device, 3, DType>& dst, const Te
   return e;
 }
 }  // namespace detail
-/// dst[k] = alpha * op(lhs[k]) . op(rhs[k]) + beta * dst[k] for every matrix k. `workspace` is for
-/// other devices; the CPU needs none.
+/// dst[k] = alpha * op(lhs[k]) . op(rhs[k]) + beta * dst[k] for every matrix k, f32 or f64: op(lhs) is (batch, m, k),
+/// op(rhs) (batch, k, n), `dst` (batch, m, n). `workspace` is mshadow's, whose BatchGEMM this is; none is needed.
 template <bool transpose_left, bool transpose_right, typename DType>
 inline void BatchGEMM(Tensor<cpu, 3, DType> dst, const Tensor<cpu, 3, DType>& lhs,
                       const Tensor<cpu, 3, DType>& rhs, DType alpha, DType beta,

@@ -1,5 +1,5 @@
-// Tensors as bytes: the shape as 32-bit unsigned numbers, then the elements row by row, as mshadow
-// writes them.
+// Tensors as bytes: the shape as 32-bit unsigned numbers, then the elements row by row, as mshadow writes them
+// where its index_t has 32 bits. Elements have any of the ten dtypes; all is in the byte order of the machine.
 #ifndef UMBRA_TENSOR_IO_H_
 #define UMBRA_TENSOR_IO_H_
 
@@ -14,8 +14,8 @@
 
 namespace umbra {
 
-/// Writes `src` to `out`, which has Write(const void*, size_t). Throws umbra::Error for an extent
-/// beyond 32 bits.
+/// Writes `src` to `out`, which has Write(const void*, size_t in bytes). Throws umbra::Error for an extent
+/// beyond 32 bits. mshadow's SaveBinary.
 template <int dim, typename DType, typename Stream>
 inline void SaveBinary(Stream& out, const Tensor<cpu, dim, DType>& src) {
   for (int d = 0; d < dim; ++d) {
@@ -29,10 +29,10 @@ inline void SaveBinary(Stream& out, const Tensor<cpu, dim, DType>& src) {
   });
 }
 
-/// Reads a tensor from `in`, which has size_t Read(void*, size_t). With `pre_alloc` the memory of `dst`
+/// Reads a tensor from `in`, which has size_t Read(void*, size_t in bytes). With `pre_alloc` the memory of `dst`
 /// is used, and its shape must be the one that is read; else it is allocated once the bytes are there, so
 /// that a false shape does not take memory that the input does not have. Throws umbra::Error if the input
-/// ends early or the shape does not fit; `dst` is then as before.
+/// ends early or the shape does not fit; `dst` is then as before. mshadow's LoadBinary.
 template <int dim, typename DType, typename Stream>
 inline void LoadBinary(Stream& in, Tensor<cpu, dim, DType>* dst, bool pre_alloc) {
   Shape<dim> shape;
