@@ -1,4 +1,4 @@
-// Devices and their streams.
+// Devices and their streams, as mshadow's.
 #ifndef UMBRA_DEVICE_H_
 #define UMBRA_DEVICE_H_
 

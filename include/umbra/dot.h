@@ -1,4 +1,4 @@
-// Eager evaluation of dst = scale * dot(a, b), and of its += and -= forms.
+// Eager evaluation of dst = scale * dot(a, b), mshadow's product by BLAS, and of its += and -= forms.
 #ifndef UMBRA_DOT_H_
 #define UMBRA_DOT_H_
 

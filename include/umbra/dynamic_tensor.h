@@ -1,4 +1,4 @@
-// Tensors that own memory of any element type, whose shape and type are known at run time.
+// Tensors that own memory of any element type, whose shape and type are known at run time, as caffe2::Tensor.
 #ifndef UMBRA_DYNAMIC_TENSOR_H_
 #define UMBRA_DYNAMIC_TENSOR_H_
 

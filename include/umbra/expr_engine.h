@@ -1,5 +1,5 @@
 // Eager evaluation: the shapes and devices of an expression and its destination are checked, and loops over plans
-// (umbra/plan.h) assign the elements.
+// (umbra/plan.h) assign the elements. Names and meaning of what it checks are mshadow's.
 #ifndef UMBRA_EXPR_ENGINE_H_
 #define UMBRA_EXPR_ENGINE_H_
 

@@ -1,4 +1,4 @@
-// Expression templates: what is written on the right of an assignment, unevaluated.
+// Expression templates: what is written on the right of an assignment, unevaluated. Names and meaning as mshadow's.
 #ifndef UMBRA_EXPRESSION_H_
 #define UMBRA_EXPRESSION_H_
 

@@ -1,5 +1,5 @@
-// Operators of elementwise expressions, as functors with `Map`: all of umbra/ops.def, and the
-// user's own by UMBRA_OP.
+// Operators of elementwise expressions, as functors with `Map` in mshadow's style: all of umbra/ops.def, and the
+// user's own by UMBRA_OP; and the reducers.
 #ifndef UMBRA_OP_H_
 #define UMBRA_OP_H_
 

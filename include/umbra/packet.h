@@ -1,5 +1,5 @@
 // Packets of the eager route: several elements side by side in one register, by default the widest
-// that the compiler's flags allow.
+// that the compiler's flags allow. Names and meaning as mshadow's.
 #ifndef UMBRA_PACKET_H_
 #define UMBRA_PACKET_H_
 

@@ -1,4 +1,5 @@
-// Plans: what is known of an expression by its type, what it reads, and its elements, one by one or in packets.
+// Plans: what is known of an expression by its type, what it reads, and its elements, one by one or in packets;
+// mshadow's Plan, with more to say.
 #ifndef UMBRA_PLAN_H_
 #define UMBRA_PLAN_H_
 

@@ -1,4 +1,4 @@
-// Shapes of static rank.
+// Shapes of static rank, as mshadow's Shape; extents are in elements.
 #ifndef UMBRA_SHAPE_H_
 #define UMBRA_SHAPE_H_
 

@@ -1,4 +1,4 @@
-// Tensors whose rank, device and element type are known at run time.
+// Tensors whose rank, device and element type are known at run time, as mshadow's TBlob.
 #ifndef UMBRA_TBLOB_H_
 #define UMBRA_TBLOB_H_
 

@@ -1,4 +1,4 @@
-// Tensors as handles of memory with row pitch, and their eager expressions.
+// Tensors as handles of memory with row pitch, as mshadow's Tensor, and their eager expressions.
 #ifndef UMBRA_TENSOR_H_
 #define UMBRA_TENSOR_H_
 

@@ -104,8 +104,8 @@ inline void SoftmaxGrad(const Tensor<cpu, dim, DType>& dst, const Tensor<cpu, di
 }  // namespace detail
 
 /// The classes become their softmax, exp(x - max) / sum: the elements of a vector, of each row of a matrix, or
-/// along axis 1 of a tensor of rank 3. For floating dtypes; f16 and bf16 are computed in f32 and rounded once. `dst` and
-/// `src` may be one tensor. mshadow's Softmax.
+/// along axis 1 of a tensor of rank 3. For floating dtypes; f16 and bf16 are computed in f32 and rounded once. `dst`
+/// and `src` may be one tensor. mshadow's Softmax.
 template <int dim, typename DType>
 inline void Softmax(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src) {
 #if defined(UMBRA_JIT_EXPRESSIONS)

@@ -1,4 +1,4 @@
-// Shapes whose rank is known at run time.
+// Shapes whose rank is known at run time, as mshadow's TShape.
 #ifndef UMBRA_TSHAPE_H_
 #define UMBRA_TSHAPE_H_
 

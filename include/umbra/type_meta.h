@@ -1,4 +1,4 @@
-// What a container of any element type has to know of its elements.
+// What a container of any element type has to know of its elements, as caffe2's TypeMeta.
 #ifndef UMBRA_TYPE_META_H_
 #define UMBRA_TYPE_META_H_
 

@@ -1,4 +1,4 @@
-// One declared field of a parameter struct: its default, bounds, words and description.
+// One declared field of a parameter struct: its default, bounds, words and description, as dmlc-core's FieldEntry.
 #ifndef UMBRA_PARAMETER_FIELD_H_
 #define UMBRA_PARAMETER_FIELD_H_
 
