@@ -104,7 +104,7 @@ inline void InitTensorEngine(int device = 0) {
 /// Does nothing, as there is nothing that InitTensorEngine holds; for programs written for mshadow.
 template <typename Device>
 inline void ShutdownTensorEngine() {}
-/// The device that the calling thread works with from now on.
+/// The device that the calling thread works with from now on. Throws umbra::Error if there is no such device.
 template <typename Device>
 inline void SetDevice(int device) {
   if constexpr (Device::kDevCPU)
@@ -112,7 +112,8 @@ inline void SetDevice(int device) {
   else
     cuda::SetDevice(device);
 }
-/// A stream that the caller gives back with DeleteStream, on `device` or the thread's own.
+/// A stream that the caller gives back with DeleteStream, on `device` or, if it is negative, the thread's own. Throws
+/// umbra::Error if there is no such device.
 template <typename Device>
 inline Stream<Device>* NewStream(bool create_blas_handle = true, bool create_dnn_handle = false, int device = -1) {
   (void)create_blas_handle;  // made when first needed

@@ -242,14 +242,18 @@ inline DotExp<TA, TB, lt, rt, DType> operator*(typename Just<DType>::type scale,
   return dot * scale;
 }
 
-/// The products op(lhs[k]) . op(rhs[k]) of as many matrices. Assigned by =, += and -=.
+/// The products op(lhs[k]) . op(rhs[k]) of as many matrices: (batch, m, k) and (batch, k, n) give (batch, m, n).
+/// Dtypes, assignments and errors are those of dot. mshadow's batch_dot.
 template <bool transpose_left, bool transpose_right, typename TA, typename TB, typename DType>
 inline DotExp<TA, TB, transpose_left, transpose_right, DType> batch_dot(
     const RValueExp<TA, DType>& lhs, const RValueExp<TB, DType>& rhs) {
   return {lhs.self(), rhs.self(), DType(1)};
 }
 
-/// Matrix products; either side may be transposed by .T().
+/// Products of tensors, either side transposed by .T() if it is a matrix: (m, k) and (k, n) give (m, n), (k) and (k, n)
+/// give (n), (m) and (n) give the outer product (m, n). Of f32, f64, f16 and bf16, the last two summed in f32. Eagerly
+/// assigned by =, += and -=, which throw umbra::Error if shapes do not fit or the destination overlaps an operand.
+/// mshadow's dot.
 template <typename TA, typename TB, typename DType>
 inline DotExp<TA, TB, false, false, DType> dot(const RValueExp<TA, DType>& lhs,
                                                const RValueExp<TB, DType>& rhs) {

@@ -126,14 +126,15 @@ class Random {
     Draw(*dst, gaussian(dst->shape_, mu, sigma));
   }
   /// A tensor of `shape` with uniform or normal elements, as an expression: nothing is stored, it is fused into a
-  /// compiled kernel, and it can be evaluated any number of times, with the same result.
+  /// compiled kernel, and it can be evaluated any number of times, with the same result. Throws umbra::Error unless
+  /// a <= b, both finite. mshadow's uniform and gaussian, which are stored.
   template <int dim>
   expr::RandomExp<detail::Uniform<DType>, DType, dim> uniform(const Shape<dim>& shape, DType a = 0, DType b = 1) {
     Require(std::isfinite(a) && std::isfinite(b) && a <= b, "Random: uniform numbers of [", a, ", ", b,
             "): two finite numbers in ascending order are expected");
     return Take(detail::Uniform<DType>{a, b, a == b ? a : std::nextafter(b, a)}, shape);
   }
-  /// The same for a normal distribution.
+  /// The same for a normal distribution, with any `mu` and `sigma`.
   template <int dim>
   expr::RandomExp<detail::Gaussian<DType>, DType, dim> gaussian(const Shape<dim>& shape, DType mu = 0, DType sigma = 1) {
     return Take(detail::Gaussian<DType>{mu, sigma}, shape);

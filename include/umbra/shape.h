@@ -58,7 +58,7 @@ struct Shape {
     return flat;
   }
   /// All axes but the lowest as one; a vector becomes a matrix of one row. Empty rows that are too many
-  /// to be counted are none.
+  /// to be counted are none. Throws umbra::Error as ProdShape does.
   Shape<2> FlatTo2D() const {
     static_assert(dimension > 0, "umbra: a shape of rank 0 is no matrix");
     Shape<2> flat;
@@ -93,6 +93,7 @@ struct Shape {
   }
 };
 
+/// The shape of one to five extents, that of axis 0 first. mshadow's Shape1 to Shape5.
 inline Shape<1> Shape1(index_t s0) { return {{s0}}; }
 inline Shape<2> Shape2(index_t s0, index_t s1) { return {{s0, s1}}; }
 inline Shape<3> Shape3(index_t s0, index_t s1, index_t s2) { return {{s0, s1, s2}}; }

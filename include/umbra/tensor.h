@@ -64,7 +64,8 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
             shape_, ", stride ", stride_, "; use FlatTo2D");
     return Tensor<Device, 1, DType>(dptr_, shape_.FlatTo1D(), shape_.FlatTo1D()[0], stream_);
   }
-  /// All axes but the lowest as one; rows may be padded. A vector becomes a matrix of one row.
+  /// All axes but the lowest as one; rows may be padded. A vector becomes a matrix of one row. Throws umbra::Error as
+  /// Shape::FlatTo2D does.
   Tensor<Device, 2, DType> FlatTo2D() const {
     return Tensor<Device, 2, DType>(dptr_, shape_.FlatTo2D(), stride_, stream_);
   }
@@ -79,7 +80,7 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
     else
       return Tensor(dptr_ + static_cast<index_t>(MemSize<1>()) * begin, shape, stride_, stream_);
   }
-  /// The sub-tensor, or the element of a vector, at index `i` of axis 0.
+  /// The sub-tensor, or the element of a vector, at index `i` of axis 0, which is not checked.
   decltype(auto) operator[](index_t i) const {
     if constexpr (dimension == 1)
       return static_cast<DType&>(dptr_[i]);
@@ -168,6 +169,7 @@ inline void CopyBetween(cuda::CopyKind kind, const Tensor<Dst, dim, DType>& dst,
 
 /// Copies between host and devices, or among devices, in the order of `stream`; done on return without one. Pinned
 /// host memory (cuda::AllocatePinned) must stay as it is until the stream has come that far; see cuda::Copy.
+/// Throws umbra::Error if the shapes differ, one has no memory, or the driver refuses.
 template <int dim, typename DType>
 inline void Copy(Tensor<gpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src, Stream<gpu>* stream = nullptr) {
   detail::CopyBetween(cuda::CopyKind::kHostToDevice, dst, src, stream);
@@ -197,7 +199,7 @@ inline void Fill(Tensor<Device, dim, DType>* tensor, DType value) {
 }
 }  // namespace detail
 
-/// A new tensor with every element `initial`; the caller frees it.
+/// A new tensor with every element `initial`; the caller frees it by FreeSpace. Throws umbra::Error as AllocSpace does.
 template <typename Device, typename DType, int dim>
 inline Tensor<Device, dim, DType> NewTensor(const Shape<dim>& shape, DType initial, bool pad = true,
                                             Stream<Device>* stream = nullptr) {
@@ -239,7 +241,8 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
     this->stride_ = 0;
   }
 
-  /// Gives the tensor a shape; its elements are then undefined unless the shape was the same.
+  /// Gives the tensor a shape; its elements are then undefined unless the shape was the same. Throws umbra::Error as
+  /// AllocSpace does, and the tensor is as it was.
   void Resize(const Shape<dimension>& shape) {
     if (this->dptr_ != nullptr && shape == this->shape_) return;
     Base fresh(shape);

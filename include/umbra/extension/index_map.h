@@ -471,7 +471,7 @@ inline auto mask(const Exp<M, DType, mtype>& m, const Exp<E, DType, etype>& x) {
   return IndexMapExp<map::mask, DType, 2, M, E>({}, m.self(), x.self());
 }
 /// Reducer (as of pool) over windows of `size` channels (the third axis from the end), `padding` beyond each end, less
-/// than `size`; by default size / 2, stride 1. mshadow's chpool, which drops a last window if the stride is larger.
+/// than `size`; by default size / 2, stride 1. mshadow's chpool, which may drop a last one of larger strides.
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto chpool(const Exp<E, DType, etype>& x, index_t size, index_t stride, index_t padding) {
   return IndexMapExp<map::chpool<Reducer>, DType, ExpInfo<E>::kDim, E>({size, stride, padding}, x.self());
