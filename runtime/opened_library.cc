@@ -55,7 +55,7 @@ std::string FolderOf(const void* code) {
 OwnLibrary OpenOwnLibrary(const std::string& name, const std::string& chosen, const char* entry, const char* purpose,
                           const char* remedy) {
   OwnLibrary library{chosen.empty() ? FileOf(name) : chosen};
-  void* const opened = dlopen(library.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const opened = dlopen(library.path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (opened == nullptr) {
     const char* const reason = dlerror();
     throw Error(detail::Concat(purpose, " cannot be opened: ", reason != nullptr ? reason : library.path.c_str(), "; ", remedy));
