@@ -22,7 +22,7 @@ namespace umbra::codegen {
 inline constexpr int kPartials = 32, kManyPartials = 64;
 // Values of an element, times its reductions, that are little else.
 inline constexpr std::size_t kFewValues = 12;
-// Packets in a group; more would not leave registers for a polynomial's coefficients.
+// Packets in a group, kGroup of the prelude; more would not leave registers for a polynomial's coefficients.
 inline constexpr int kGroupSize = 4;
 
 class PhaseEmitter : protected ValueEmitter {
@@ -222,22 +222,17 @@ class PhaseEmitter : protected ValueEmitter {
 
   // Groups of packets side by side. Returns where what is left begins.
   std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
-    std::set<DType> types;
-    for (int id : phase.element_values)
-      if (InPackets(id)) types.insert(value(id).type);
-    types.erase(DType::kBool);
-    for (DType type : types) out_.Line("using {0}w = group<{0}x{1}, {2}>;", Name(type), width_, kGroupSize);
-    const std::string step = fmt::format("kWidth<{}w>", Name(*types.begin()));
+    const std::string step = fmt::format("{} * kGroup", width_);
     out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
     std::unique_ptr<Speller> packets =
-        std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, "w"));
+        std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, fmt::format("x{}w", width_)));
     side_by_side_ = true;
     Names names = names_;
     ElementBody(phase, i, "", &names);
     side_by_side_ = false;
     speller_ = std::move(packets);
     out_.Close();
-    return fmt::format("{0} - {0} % {1}", last, step);
+    return fmt::format("{0} - {0} % ({1})", last, step);
   }
 
   // Partial results of the phase's reductions along the vector axis. The same for all targets and variants.

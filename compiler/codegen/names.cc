@@ -30,11 +30,11 @@ const std::set<std::string>& Reserved() {
         "scatter", "scatter_head", "stream", "stream_fence", "fill", "iota", "cast", "cast_mask",
         "convert", "bits", "from_bits", "keep", "across", "fold", "packet", "detail", "Sum",
         "Product", "Maximum", "Minimum", "Traits", "Elem", "Bits", "Mask", "Rebind", "i64",
-        "begin", "end", "args", "k", "j", "lanes", "by_lane", "by_lane_head", "ramp", "random_uniform", "random_gaussian", "at", "linux", "unix", "main", "widen", "apply"});
+        "begin", "end", "args", "k", "j", "lanes", "by_lane", "by_lane_head", "ramp", "random_uniform", "random_gaussian", "at", "linux", "unix", "main", "widen", "apply", "kGroup"});
     for (std::string_view name : graph::OperatorNames()) set.emplace(name);
     for (const char* element : {"f32", "f64", "i32", "i64"})
       for (const char* lanes : {"x2", "x4", "x8", "x16"})
-        set.insert(std::string(element) + lanes);
+        for (const char* group : {"", "w"}) set.insert(std::string(element) + lanes + group);
     for (int axis = 0; axis < 16; ++axis) {
       set.insert("i" + std::to_string(axis));
       set.insert("j" + std::to_string(axis));

@@ -50,7 +50,7 @@ std::string Instances(Target target) {
   text = "#include \"umbra/kernel_prelude.h\"\n" + text + "namespace umbra::simd {\n";
   const int bytes = codegen::RegisterBytes(target);
   const std::string packet = bytes == 0 ? "float" : fmt::format("f32x{}", bytes / 4);
-  for (const std::string& type : {packet, "group<" + packet + ", 4>"}) {
+  for (const std::string& type : {packet, packet + "w"}) {
     if (bytes == 0 && type != packet) continue;
     text += fmt::format("inline void use(const float* p, float* q, i64 n, {0} a, {0} b, {0} c) {{\n", type) +
             fmt::format("  store(q, load<{0}>(p));\n  store_head(q, load_head<{0}>(p, n), n);\n", type) + calls + "}\n";

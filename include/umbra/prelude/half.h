@@ -34,9 +34,11 @@ template <> inline constexpr bool kIsHalf<bf16> = true;
 template <typename T, int N>
 inline constexpr bool kIsHalf<HalfPacket<T, N>> = true;
 
-#define UMBRA_HALF_PACKETS(N)         \
-  typedef HalfPacket<f16, N> f16x##N; \
-  typedef HalfPacket<bf16, N> bf16x##N;
+#define UMBRA_HALF_PACKETS(N)                     \
+  typedef HalfPacket<f16, N> f16x##N;             \
+  typedef HalfPacket<bf16, N> bf16x##N;           \
+  typedef HalfPacket<f16, N * kGroup> f16x##N##w; \
+  typedef HalfPacket<bf16, N * kGroup> bf16x##N##w;
 UMBRA_HALF_PACKETS(2)
 UMBRA_HALF_PACKETS(4)
 UMBRA_HALF_PACKETS(8)

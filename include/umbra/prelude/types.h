@@ -71,14 +71,23 @@ template <> struct IntOfSize<signed char> { typedef signed char type; };
 template <> struct IntOfSize<unsigned char> { typedef signed char type; };
 
 #if !defined(__CUDACC__)
-#define UMBRA_PACKETS(N)                                                 \
-  typedef float f32x##N __attribute__((vector_size(N * sizeof(float))));   \
-  typedef double f64x##N __attribute__((vector_size(N * sizeof(double)))); \
-  typedef int i32x##N __attribute__((vector_size(N * sizeof(int))));       \
-  typedef i64 i64x##N __attribute__((vector_size(N * sizeof(i64))));       \
-  typedef signed char i8x##N __attribute__((vector_size(N)));              \
-  typedef unsigned char u8x##N __attribute__((vector_size(N)));            \
-  typedef short i16x##N __attribute__((vector_size(2 * N)));
+// A few packets worked on side by side, as one wider packet, f32x16w: a long chain of steps that wait for each other
+// leaves room for other chains. g++ spills what is wider than a register; there a group is one packet.
+#if defined(__clang__)
+inline constexpr int kGroup = 4;
+#else
+inline constexpr int kGroup = 1;
+#endif
+
+#define UMBRA_VECTORS(suffix, N)                                             \
+  typedef float f32##suffix __attribute__((vector_size(N * sizeof(float))));   \
+  typedef double f64##suffix __attribute__((vector_size(N * sizeof(double)))); \
+  typedef int i32##suffix __attribute__((vector_size(N * sizeof(int))));       \
+  typedef i64 i64##suffix __attribute__((vector_size(N * sizeof(i64))));       \
+  typedef signed char i8##suffix __attribute__((vector_size(N)));              \
+  typedef unsigned char u8##suffix __attribute__((vector_size(N)));            \
+  typedef short i16##suffix __attribute__((vector_size(2 * N)));
+#define UMBRA_PACKETS(N) UMBRA_VECTORS(x##N, N) UMBRA_VECTORS(x##N##w, N * kGroup)
 
 UMBRA_PACKETS(2)
 UMBRA_PACKETS(4)
@@ -124,16 +133,6 @@ inline constexpr int kRegisterBytes = 64;
 inline constexpr int kRegisterBytes = 32;
 #else
 inline constexpr int kRegisterBytes = 16;
-#endif
-
-// `count` packets worked on side by side, as one wider packet: a long chain of steps that wait for each
-// other leaves room for other chains. g++ spills what is wider than a register; there it is one packet.
-#if defined(__clang__)
-template <typename V, int count>
-using group = packet<Elem<V>, kWidth<V> * count>;
-#else
-template <typename V, int count>
-using group = V;
 #endif
 
 template <typename A, typename B>
