@@ -163,16 +163,20 @@ TEST(IndexMapData, MeanOfACutWindow) {
 
 TEST(IndexMapData, Patches) {
   const auto x = Drawn<4>(Shape4(2, 3, 8, 11), 14);
-  Check<2>("patch2col", [&] { return unpack_patch2col(x, 3, 2, 1); });
+  Check<2>("patch2col", [&] { return unpack_patch2col(x, 3, 3, 2); });
   Check<2>("patch2col dilated", [&] { return unpack_patch2col(x, 2, 3, 2, 1, 3, 2); });
-  Check<2>("patch2col padded", [&] { return unpack_patch2col(pad(x, 1), 3, 1, 1); });
-  TensorContainer<cpu, 2> columns(Shape2(3 * 9, 2 * 3 * 5));
-  columns = unpack_patch2col(x, 3, 2, 1);
+  Check<2>("patch2col padded", [&] { return unpack_patch2col(pad(x, 1), 3, 3, 1); });
+  TensorContainer<cpu, 2> columns(Shape2(3 * 9, 2 * 3 * 5)), apart(Shape2(3 * 6, 2 * 2 * 5));
+  apart = unpack_patch2col(x, 3, 2, 2, 2);  // mshadow's: one stride, one dilation
+  EXPECT_EQ(apart[3][0], x[0][0][2][2]);
+  EXPECT_EQ(apart[3][5], x[0][0][4][2]);
+  EXPECT_EQ(apart[0][1], x[0][0][0][2]);
+  columns = unpack_patch2col(x, 3, 3, 2);
   const auto weight = Drawn<2>(columns.shape_, 15);
-  Check<4>("col2patch", [&] { return pack_col2patch(weight, x.shape_, 3, 2, 1); });
+  Check<4>("col2patch", [&] { return pack_col2patch(weight, x.shape_, 3, 3, 2); });
   // <unpack(x), w> = <x, pack(w)>
   TensorContainer<cpu, 4> packed(x.shape_);
-  packed = pack_col2patch(weight, x.shape_, 3, 2, 1);
+  packed = pack_col2patch(weight, x.shape_, 3, 3, 2);
   double left = 0, right = 0;
   for (index_t i = 0; i < columns.shape_[0]; ++i)
     for (index_t j = 0; j < columns.shape_[1]; ++j)

@@ -495,32 +495,27 @@ inline auto ada_pool(const Exp<E, DType, etype>& x, index_t height, index_t widt
   return IndexMapExp<map::ada_pool<Reducer>, DType, ExpInfo<E>::kDim, E>({height, width}, x.self());
 }
 /// The patches of pictures (n, c, h, w) as columns of a matrix (c height width, n patches). Throws umbra::Error if a
-/// picture is smaller than a patch. mshadow's unpack_patch2col of all numbers, whose shorter form
-/// is another there: (x, height, width, stride, dilate).
+/// picture is smaller than a patch. mshadow's, in both forms.
 template <typename E, typename DType, int etype>
-inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, index_t width,
-                             index_t stride_y, index_t stride_x, index_t dilate_y = 1,
-                             index_t dilate_x = 1) {
-  return IndexMapExp<map::unpack_patch2col, DType, 2, E>(
-      {height, width, stride_y, stride_x, dilate_y, dilate_x}, x.self());
+inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride_y,
+                             index_t stride_x, index_t dilate_y, index_t dilate_x) {
+  return IndexMapExp<map::unpack_patch2col, DType, 2, E>({height, width, stride_y, stride_x, dilate_y, dilate_x}, x.self());
 }
 template <typename E, typename DType, int etype>
-inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t size, index_t stride, index_t dilate) {
-  return unpack_patch2col(x, size, size, stride, stride, dilate, dilate);
+inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride, index_t dilate = 1) {
+  return unpack_patch2col(x, height, width, stride, stride, dilate, dilate);
 }
 /// The transpose of unpack_patch2col, in its forms: columns summed back into pictures of `shape`. mshadow's.
 template <typename E, typename DType, int etype>
-inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t height, index_t width,
-                           index_t stride_y, index_t stride_x, index_t dilate_y = 1,
-                           index_t dilate_x = 1) {
+inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t height, index_t width, index_t stride_y,
+                           index_t stride_x, index_t dilate_y, index_t dilate_x) {
   return IndexMapExp<map::pack_col2patch, DType, 4, E>(
-      {shape[0], shape[1], shape[2], shape[3], height, width, stride_y, stride_x, dilate_y, dilate_x},
-      x.self());
+      {shape[0], shape[1], shape[2], shape[3], height, width, stride_y, stride_x, dilate_y, dilate_x}, x.self());
 }
 template <typename E, typename DType, int etype>
-inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t size, index_t stride,
-                           index_t dilate) {
-  return pack_col2patch(x, shape, size, size, stride, stride, dilate, dilate);
+inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t height, index_t width, index_t stride,
+                           index_t dilate = 1) {
+  return pack_col2patch(x, shape, height, width, stride, stride, dilate, dilate);
 }
 /// Conjugates. Here and below complex numbers are pairs (real, imaginary) along the last axis. mshadow's conj.
 template <typename E, typename DType, int etype>

@@ -20,7 +20,11 @@ template <typename R, typename C, typename T, typename Window, typename Element,
 auto ShareOf(C& c, const T& grad, const Window& joined, const Element& element, const Count& count) {
   if constexpr (Joining<R>::kIsMean) return c.Over(grad, c.FromPosition(Max(count(), typename C::Index(1))));
   else if constexpr (R::kName == "sum") return grad;
-  else return c.If(element() == joined(), grad, c.Literal(0));
+  else {
+    static_assert(R::kName == "maximum" || R::kName == "minimum",
+                  "umbra: windows have a gradient if they are joined by sum, mean, maximum or minimum");
+    return c.If(element() == joined(), grad, c.Literal(0));
+  }
 }
 
 /// Throws umbra::Error unless windows of the last two axes have a size and strides.
