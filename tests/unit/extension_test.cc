@@ -102,7 +102,7 @@ void CheckWindows(index_t count, index_t n, index_t m) {
   const auto grad = Drawn<4, T>(pooled.shape_, 2), channels = Drawn<4, T>(x.shape_, 3);
   Check<4, T>("unpool", [&] { return unpool<red::maximum>(x, pooled, grad, 2, 3, 2, 1); });
   Check<4, T>("ch_unpool", [&] { return ch_unpool<red::sum>(x, channels, channels, 3, 1, 1); });
-  Check<2, T>("unpack_patch2col", [&] { return unpack_patch2col(x, 2, 3, 1, 2); });
+  Check<2, T>("unpack_patch2col", [&] { return unpack_patch2col(x, 2, 3, 1, 2, 1, 1); });
   const auto columns = Drawn<2, T>(expr::ShapeCheck<2, decltype(unpack_patch2col(x, 2, 2, 1))>::Check(
       unpack_patch2col(x, 2, 2, 1)), 4);
   Check<4, T>("pack_col2patch", [&] { return pack_col2patch(columns, x.shape_, 2, 2, 1); });
