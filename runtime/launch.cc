@@ -16,6 +16,9 @@ namespace {
 constexpr index_t kRow = 16384;  // elements of a row when a dense elementwise kernel is cut anew
 // Work of one thread, in additions, below which another thread costs more than it brings.
 constexpr double kGrain = 262144;
+// Work of a piece, beside which taking the next one is nothing, and how many make the shares of threads even enough.
+constexpr double kPiece = 4 * kGrain;
+constexpr int kMostPieces = 16;
 // Rows, or packets of columns, that are so few that threads work side by side on each, once there is this much of
 // it; what a block has at least; and how many blocks a row has about at most. Results follow from these.
 constexpr index_t kFewRows = 16, kColumns = 16;
@@ -25,6 +28,13 @@ constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step o
 
 int UsefulThreads(double work, int threads) {
   return static_cast<int>(std::max(1.0, std::min(work / kGrain, static_cast<double>(threads))));
+}
+
+// At least one for each of the threads that share out so much work, so that each has its place in memory from call to
+// call as long as there is no more of it.
+int Pieces(double work, int threads, index_t units) {
+  const double pieces = std::clamp(work / kPiece, static_cast<double>(threads), static_cast<double>(threads) * kMostPieces);
+  return threads <= 1 ? 1 : static_cast<int>(std::min(pieces, static_cast<double>(units)));
 }
 
 // Pieces that the axis can be cut into that threads share out.
@@ -176,6 +186,7 @@ class Preparation {
     plan_.together = plan_.phases == 1 ? plan_.units : blocks;
     const double share = static_cast<double>(plan_.together) / static_cast<double>(plan_.units);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work * share, threads_), plan_.together));
+    plan_.pieces = Pieces(plan_.work * share, plan_.parts, plan_.together);
     const std::size_t found = static_cast<std::size_t>(plan_.units * Columns() + 15) / 16 * 16;
     for (const DType type : signature_.partials) plan_.scratch_bytes += found * SizeOf(type);
     plan_.extent.push_back(0);
@@ -238,6 +249,7 @@ class Preparation {
     if (across) plan_.axis = vector_axis_;
     plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : 1;
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
+    plan_.pieces = Pieces(plan_.work, plan_.parts, Units(plan_));
   }
 
   const KernelSignature& signature_;
@@ -326,8 +338,8 @@ void RunSplit(const LaunchCall& call) {
   index_t& phase = extent[plan.phase];
   for (index_t first = 0; first < plan.units; first += plan.together)
     for (phase = 0; phase < plan.phases; ++phase)
-      ParallelFor(plan.parts, [&](int part) {
-        plan.function(&args, first + plan.together * part / plan.parts, first + plan.together * (part + 1) / plan.parts);
+      ShareOut(plan.parts, plan.pieces, [&](int piece) {
+        plan.function(&args, first + plan.together * piece / plan.pieces, first + plan.together * (piece + 1) / plan.pieces);
       });
   phase = plan.phases;
   plan.function(&args, 0, plan.units);
@@ -341,8 +353,8 @@ void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::si
   if (plan.phases > 0) return RunSplit(call);
   const index_t units = Units(plan);
   if (plan.parts <= 1) return RunPieces(call, 0, units);
-  ParallelFor(plan.parts, [&](int part) {
-    RunPieces(call, units * part / plan.parts, units * (part + 1) / plan.parts);
+  ShareOut(plan.parts, plan.pieces, [&](int piece) {
+    RunPieces(call, units * piece / plan.pieces, units * (piece + 1) / plan.pieces);
   });
 }
 

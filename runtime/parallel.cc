@@ -3,9 +3,12 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include "umbra/error.h"
 
@@ -24,6 +27,23 @@ void ParallelFor(int parts, const std::function<void(int)>& body) {
   // A thread that waits for the others takes up no foreign task: that might be a call of another program,
   // whose temporaries are this thread's too.
   tbb::this_task_arena::isolate([&] { tbb::parallel_for(0, parts, 1, body, tbb::static_partitioner()); });
+}
+
+void ShareOut(int threads, int pieces, const std::function<void(int)>& body) {
+  if (threads <= 1 || pieces <= threads) return ParallelFor(pieces, body);
+  struct alignas(64) Share {
+    std::atomic<int> next;
+    int end;
+  };
+  std::vector<Share> shares(static_cast<std::size_t>(threads));
+  const auto first = [&](int share) { return static_cast<int>(std::int64_t{pieces} * share / threads); };
+  for (int k = 0; k < threads; ++k) shares[static_cast<std::size_t>(k)].next = first(k), shares[static_cast<std::size_t>(k)].end = first(k + 1);
+  ParallelFor(threads, [&](int own) {
+    for (int k = 0; k < threads; ++k) {
+      Share& share = shares[static_cast<std::size_t>((own + k) % threads)];
+      for (int piece; (piece = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) body(piece);
+    }
+  });
 }
 
 void* ThreadScratch(std::size_t bytes) {

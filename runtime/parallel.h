@@ -11,6 +11,10 @@ namespace umbra::runtime {
 /// first exception of a part is thrown again.
 void ParallelFor(int parts, const std::function<void(int)>& body);
 
+/// Calls body(0) .. body(pieces - 1) on `threads` at most. Each has its share of pieces, in order; one that is done with
+/// it helps out with those of the others, which may be held up by something else.
+void ShareOut(int threads, int pieces, const std::function<void(int)>& body);
+
 /// Throws umbra::Error unless `threads` is a number of threads, or 0 for all.
 void RequireThreads(int threads);
 

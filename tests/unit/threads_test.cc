@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/driver/target.h"
+#include "runtime/cpu_info.h"
 #include "runtime/launch.h"
 #include "runtime/parallel.h"
 #include "umbra/compile.h"
@@ -168,6 +169,30 @@ TEST(Threads, SmallWorkStaysOnTheCallersThread) {
     }
     EXPECT_EQ(Parts(kernel, 16 << 20, 64), 64);
   }
+}
+
+TEST(Threads, EachPieceIsDoneOnce) {
+  for (const int threads : kThreadCounts)
+    for (const int pieces : {0, 1, 2, 7, 64}) {
+      std::vector<std::atomic<int>> done(static_cast<std::size_t>(pieces));
+      runtime::ShareOut(threads, pieces, [&](int piece) { ++done[static_cast<std::size_t>(piece)]; });
+      for (const auto& times : done) EXPECT_EQ(times, 1) << threads << " threads, " << pieces << " pieces";
+    }
+}
+
+TEST(Threads, WhoIsDoneHelpsOut) {
+  if (runtime::NumProcessors() < 2) GTEST_SKIP() << "one processor";
+  // The thread of piece 0 is held up until all others are done, those of its own share too.
+  std::atomic<int> done{0};
+  runtime::ShareOut(2, 8, [&](int piece) {
+    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (piece == 0 && done < 7 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+    if (piece == 0) {
+      EXPECT_EQ(done, 7);
+    }
+    ++done;
+  });
+  EXPECT_EQ(done, 8);
 }
 
 // A thread that waits for the parts of one call must not take up another call meanwhile: the temporaries of
