@@ -117,6 +117,10 @@ Value Transpose(const Value& value, std::vector<int> axes) {
   return With({value}, [&](Composer& c, const auto& o) { return c.Transpose(o[0], axes); });
 }
 
+Value MapAxes(map::AxisMap map, int axis, const Value& value, int rank, std::string_view reducer) {
+  return With({value}, [&](Composer& c, const auto& o) { return c.MapAxes(map, axis, o[0], rank, reducer); });
+}
+
 Value Dot(const Value& a, const Value& b, bool transpose_a, bool transpose_b, double scale) {
   return With({a, b}, [&](Composer& c, const auto& o) {
     return c.Dot(o[0], o[1], transpose_a, transpose_b, scale);

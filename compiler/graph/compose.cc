@@ -58,8 +58,9 @@ int Composer::Spread(const Operand& pending, const PartialShape& shape) {
   Require(pending.axis >= 0 && pending.axis + rank <= static_cast<int>(shape.size()), "broadcast<",
           pending.axis, "> of a value of rank ", rank, " does not fit into a shape of rank ",
           shape.size());
-  std::vector<int> axes(shape.size(), -1);
-  for (int d = 0; d < rank; ++d) axes[static_cast<std::size_t>(pending.axis + d)] = d;
+  std::vector<int> axes;
+  for (int d = 0; d < static_cast<int>(shape.size()); ++d)
+    axes.push_back(map::broadcast::From(d, pending.axis, rank, static_cast<int>(shape.size())));
   return graph_.Broadcast(pending.node, std::move(axes), shape);
 }
 
@@ -259,12 +260,45 @@ Operand Composer::Reduce(std::string_view reducer, const Operand& value, std::ve
   return Operand::Node(ArgExtreme(reducer == "argmax" ? Reducer::maximum : Reducer::minimum, input, axes[0], keepdim));
 }
 
+Operand Composer::MapAxes(map::AxisMap map, int axis, const Operand& value, int rank, std::string_view reducer) {
+  Operand made = Operand::Node(Resolve(value, reducer.empty() ? "the operand of broadcast" : "the operand of a reduction"));
+  const PartialShape shape = graph_.node(made.node).shape;
+  const int source_rank = static_cast<int>(shape.size());
+  Require(reducer.empty() || (axis >= 0 && axis < source_rank), "reduction over axis ", axis, " of ",
+          TypeText(graph_, graph_.node(made.node).dtype, shape), ": its axes are 0 to ", source_rank - 1);
+  std::vector<int> joined;
+  for (int k = 0; k < source_rank; ++k)
+    if (map::Joins(map, k, axis, source_rank, rank)) joined.push_back(k);
+  bool ones = false;
+  int first = -1;          // of the result's dimensions that are the source's
+  std::vector<int> axes;   // those, as what is left of the source's
+  for (int d = 0; d < rank; ++d) {
+    const int from = map(d, axis, source_rank, rank);
+    ones = ones || from == map::kOne;
+    if (from < 0) continue;
+    if (first < 0) first = d;
+    axes.push_back(from - static_cast<int>(std::lower_bound(joined.begin(), joined.end(), from) - joined.begin()));
+  }
+  if (!joined.empty()) {
+    // The product over the only element is that element, to the bit.
+    for (std::size_t k = 0; reducer.empty() && k < joined.size(); ++k)
+      graph_.Unify(shape[static_cast<std::size_t>(joined[k])], Dimension(1), "broadcast_scalar");
+    made = Reduce(reducer.empty() ? "product" : reducer, made, joined, ones);
+  }
+  if (ones) {
+    Ensure(rank == source_rank, "an axis map has axes of extent 1 that stand for none that is joined");
+    return made;
+  }
+  if (!std::is_sorted(axes.begin(), axes.end())) made = Transpose(made, axes);
+  if (axes.empty() || static_cast<int>(axes.size()) == rank) return made;
+  return Operand::Pending(made.node, first);
+}
+
 Operand Composer::Transpose(const Operand& value, std::vector<int> axes) {
   const int node = Resolve(value, "the operand of transpose");
-  if (axes.empty()) {
-    axes.resize(graph_.node(node).shape.size());
-    std::iota(axes.rbegin(), axes.rend(), 0);
-  }
+  const int rank = static_cast<int>(graph_.node(node).shape.size());
+  if (axes.empty())
+    for (int d = 0; d < rank; ++d) axes.push_back(map::transpose::From(d, 0, rank, rank));
   return Operand::Node(graph_.Transpose(node, std::move(axes)));
 }
 

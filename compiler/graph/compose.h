@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
+#include "umbra/axis_map.h"
 
 namespace umbra::graph {
 
@@ -49,6 +50,8 @@ class Composer {
   /// By name: sum, maximum, minimum, product; mean; argmax and argmin, which give the position (i64)
   /// of the first extreme along one axis, a NaN counting as extreme, and 0 along an empty one.
   Operand Reduce(std::string_view reducer, const Operand& value, std::vector<int> axes, bool keepdim);
+  /// See graph::MapAxes.
+  Operand MapAxes(map::AxisMap map, int axis, const Operand& value, int rank, std::string_view reducer = {});
   /// Empty `axes`: all dimensions reversed.
   Operand Transpose(const Operand& value, std::vector<int> axes);
   Operand Dot(const Operand& a, const Operand& b, bool transpose_a = false,

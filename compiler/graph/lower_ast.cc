@@ -4,7 +4,6 @@
 
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "compiler/graph/index_map.h"
 #include "compiler/graph/parse.h"
@@ -84,6 +83,10 @@ class ExpressionLowering {
     return static_cast<int>(operands[1].number);
   }
 
+  int Rank(const Expression& e, const Operand& value) {
+    return static_cast<int>(composer_.graph().node(composer_.Resolve(value, "the operand of " + e.name)).shape.size());
+  }
+
   static void Arity(const Expression& e, const std::vector<Operand>& operands, std::size_t least,
                     std::size_t most) {
     Require(operands.size() >= least && operands.size() <= most, e.name, " takes ", least,
@@ -119,22 +122,16 @@ class ExpressionLowering {
     }
     if (e.name == "reduce_with_axis" || e.name == "reduce_keepdim") {
       Require(e.parameters.size() == 1, e.name, " needs a reducer, as in ", e.name, "<sum>(x, 1)");
-      return composer_.Reduce(e.parameters[0], operands[0], {AxisOperand(e, operands)}, e.name == "reduce_keepdim");
+      const int axis = AxisOperand(e, operands), left = e.name == "reduce_keepdim" ? 0 : 1;
+      return composer_.MapAxes(map::FindAxisMap(e.name), axis, operands[0], Rank(e, operands[0]) - left, e.parameters[0]);
     }
     if (e.name == "sum_rows") {
       Arity(e, operands, 1, 1);
-      return composer_.Reduce("sum", operands[0], {0}, false);
+      return composer_.MapAxes(map::reduce_with_axis::From, 0, operands[0], Rank(e, operands[0]) - 1, "sum");
     }
     if (e.name == "sumall_except_dim") {
       Arity(e, operands, 1, 1);
-      const int node = composer_.Resolve(operands[0], "the operand of sumall_except_dim");
-      std::vector<int> axes(composer_.graph().node(node).shape.size());
-      std::iota(axes.begin(), axes.end(), 0);
-      const int kept = Number(e, 0);
-      Require(kept < static_cast<int>(axes.size()), "sumall_except_dim<", kept, "> of a value of rank ",
-              axes.size());
-      axes.erase(axes.begin() + kept);
-      return composer_.Reduce("sum", Operand::Node(node), std::move(axes), false);
+      return composer_.MapAxes(map::reduce_except_dim::From, Number(e, 0), operands[0], 1, "sum");
     }
     if (e.name == "transpose") {
       Arity(e, operands, 1, 1);

@@ -149,10 +149,44 @@ inline graph::Value ApplyOp(const std::vector<graph::Value>& operands) {
     return graph::ApplyNumeric(OP::kName, operands);
 }
 
-/// Gather and Build walk an expression in the same order. kKnown: can the expression be compiled?
+/// T as a program writes it.
+template <typename T>
+std::string TypeName() {
+  const std::string_view text = __PRETTY_FUNCTION__;  // ... [with T = ...; ...], or [T = ...]
+  const std::size_t begin = text.find("T = ") + 4;
+  return std::string(text.substr(begin, text.find_first_of(";]", begin) - begin));
+}
+
+/// Why expressions cannot be compiled, each reason once.
+using Obstacles = std::vector<std::string>;
+inline void AddObstacle(Obstacles* all, std::string one) {
+  if (std::find(all->begin(), all->end(), one) == all->end()) all->push_back(std::move(one));
+}
+
+/// What an expression consists of: it can be compiled if all of them can.
+template <typename... Each>
+struct Parts {
+  static constexpr bool kKnown = (... && Each::kKnown);
+  static void Explain([[maybe_unused]] Obstacles* why) { (Each::Explain(why), ...); }
+};
+/// An operator or a reducer, which generated code has to have a name for, or a text.
+template <typename OP>
+struct Named {
+  static constexpr bool kKnown = HasName<OP>::value;
+  static void Explain(Obstacles* why) {
+    if (!kKnown)
+      AddObstacle(why, "'" + TypeName<OP>() + "' is a function of C++ with no text to generate code from: define it with "
+                       "UMBRA_OP(name, (args), expression), or use a reducer of umbra::red");
+  }
+};
+
+/// Gather and Build walk an expression in the same order. kKnown: can the expression be compiled? Explain says why not.
 template <typename E>
 struct Bridge {
   static constexpr bool kKnown = false;
+  static void Explain(Obstacles* why) {
+    AddObstacle(why, "'" + TypeName<E>() + "' is a class of expressions that the compiler does not know");
+  }
   template <typename Any>
   static void Gather(const Any&, Gathered*) {
     static_assert(sizeof(Any) == 0, "umbra: this expression cannot be compiled: no Bridge for its type");
@@ -160,22 +194,19 @@ struct Bridge {
 };
 
 template <typename DType>
-struct Bridge<expr::ScalarExp<DType>> {
-  static constexpr bool kKnown = true;
+struct Bridge<expr::ScalarExp<DType>> : Parts<> {
   [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) { g->AddScalar<DType>(e.scalar_); }
   static graph::Value Build(GraphWalk* w) { return w->Scalar<DType>(); }
 };
 template <typename Device, int dim, typename DType>
-struct Bridge<Tensor<Device, dim, DType>> {
-  static constexpr bool kKnown = true;
+struct Bridge<Tensor<Device, dim, DType>> : Parts<> {
   [[gnu::always_inline]] static void Gather(const Tensor<Device, dim, DType>& e, Gathered* g) { g->Add(e); }
   static graph::Value Build(GraphWalk* w) { return w->Input<DType>(dim); }
 };
 // A tensor of random numbers: its shape comes as an operand of stride 0 whose elements nobody reads, its key, its first
 // counter and what the distribution has as numbers, so that no call compiles anew.
 template <typename Distribution, typename DType, int dim>
-struct Bridge<expr::RandomExp<Distribution, DType, dim>> {
-  static constexpr bool kKnown = true;
+struct Bridge<expr::RandomExp<Distribution, DType, dim>> : Parts<> {
   using E = expr::RandomExp<Distribution, DType, dim>;
   static void Gather(const E& e, Gathered* g) {
     g->AddShape<DType>(e.shape_);
@@ -205,28 +236,24 @@ struct Bridge<expr::RandomExp<Distribution, DType, dim>> {
   }
 };
 template <typename Dst, typename Src, typename E, int etype>
-struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> {
-  static constexpr bool kKnown = Bridge<E>::kKnown;
+struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> : Parts<Bridge<E>> {
   [[gnu::always_inline]] static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gathered* g) { Bridge<E>::Gather(e.exp, g); }
   static graph::Value Build(GraphWalk* w) {
     return AsNumber<Dst>(graph::Cast(Bridge<E>::Build(w), DTypeOf<Dst>::value));
   }
 };
 template <typename E, typename DType>
-struct Bridge<expr::TransposeExp<E, DType>> {
-  static constexpr bool kKnown = Bridge<E>::kKnown;
+struct Bridge<expr::TransposeExp<E, DType>> : Parts<Bridge<E>> {
   static void Gather(const expr::TransposeExp<E, DType>& e, Gathered* g) { Bridge<E>::Gather(e.exp, g); }
-  static graph::Value Build(GraphWalk* w) { return graph::Transpose(Bridge<E>::Build(w)); }
+  static graph::Value Build(GraphWalk* w) { return graph::MapAxes(map::transpose::From, 0, Bridge<E>::Build(w), 2); }
 };
 template <typename OP, typename TA, typename DType, int etype>
-struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> {
-  static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown;
+struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> : Parts<Named<OP>, Bridge<TA>> {
   [[gnu::always_inline]] static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gathered* g) { Bridge<TA>::Gather(e.src_, g); }
   static graph::Value Build(GraphWalk* w) { return ApplyOp<OP>({Bridge<TA>::Build(w)}); }
 };
 template <typename OP, typename TA, typename TB, typename DType, int etype>
-struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> {
-  static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown && Bridge<TB>::kKnown;
+struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> : Parts<Named<OP>, Bridge<TA>, Bridge<TB>> {
   [[gnu::always_inline]] static void Gather(const expr::BinaryMapExp<OP, TA, TB, DType, etype>& e, Gathered* g) {
     Bridge<TA>::Gather(e.lhs_, g);
     Bridge<TB>::Gather(e.rhs_, g);
@@ -237,9 +264,7 @@ struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> {
   }
 };
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
-struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
-  static constexpr bool kKnown = HasName<OP>::value && Bridge<TA>::kKnown && Bridge<TB>::kKnown &&
-                                 Bridge<TC>::kKnown;
+struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> : Parts<Named<OP>, Bridge<TA>, Bridge<TB>, Bridge<TC>> {
   [[gnu::always_inline]] static void Gather(const expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>& e, Gathered* g) {
     Bridge<TA>::Gather(e.item1_, g);
     Bridge<TB>::Gather(e.item2_, g);
@@ -251,8 +276,7 @@ struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
   }
 };
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
-struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> {
-  static constexpr bool kKnown = Bridge<TA>::kKnown && Bridge<TB>::kKnown;
+struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> : Parts<Bridge<TA>, Bridge<TB>> {
   static void Gather(const expr::DotExp<TA, TB, lt, rt, DType>& e, Gathered* g) {
     const auto scale = static_cast<double>(e.scale_);
     std::int64_t bits;
@@ -268,46 +292,45 @@ struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> {
     return graph::Dot(lhs, Bridge<TB>::Build(w), lt, rt, scale);
   }
 };
-template <typename Src, typename DType, int dimdst, int dimcast>
-struct Bridge<expr::Broadcast1DExp<Src, DType, dimdst, dimcast>> {
-  static constexpr bool kKnown = Bridge<Src>::kKnown;
-  [[gnu::always_inline]] static void Gather(const expr::Broadcast1DExp<Src, DType, dimdst, dimcast>& e, Gathered* g) {
+template <typename Map, int axis, typename Reducer, typename Src, typename DType, int dim>
+struct Bridge<expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>>
+    : Parts<std::conditional_t<std::is_void_v<Reducer>, Parts<>, Named<Reducer>>, Bridge<Src>> {
+  using E = expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>;
+  [[gnu::always_inline]] static void Gather(const E& e, Gathered* g) {
+    if constexpr (axis == expr::kAtRunTime) g->AddStructure(e.axis_);
     Bridge<Src>::Gather(e.src_, g);
   }
-  static graph::Value Build(GraphWalk* w) { return graph::Broadcast<dimcast>(Bridge<Src>::Build(w)); }
-};
-template <typename Src, typename DType, int dimdst>
-struct Bridge<expr::BroadcastScalarExp<Src, DType, dimdst>> {
-  static constexpr bool kKnown = Bridge<Src>::kKnown;
-  static void Gather(const expr::BroadcastScalarExp<Src, DType, dimdst>& e, Gathered* g) {
-    Bridge<Src>::Gather(e.src_, g);
-  }
-  // The product over the only element is that element, to the bit.
   static graph::Value Build(GraphWalk* w) {
-    return graph::Reduce("product", Bridge<Src>::Build(w), {0}, false);
+    const int at = axis == expr::kAtRunTime ? static_cast<int>(*w->structure++) : axis;
+    const graph::Value source = Bridge<Src>::Build(w);
+    if constexpr (std::is_void_v<Reducer>) return graph::MapAxes(Map::From, at, source, dim);
+    else return Joined(graph::MapAxes(Map::From, at, source, dim, Reducer::kName));
+  }
+
+ private:
+  static graph::Value Joined(const graph::Value& value) {
+    if constexpr (expr::detail::kGivesPosition<Reducer>) return graph::Cast(value, DTypeOf<ComputeOf<DType>>::value);
+    else return value;
   }
 };
-// The name of a map in umbra/index_maps.def.
+// The name of a map in umbra/index_maps.def; others are a program's own.
 template <typename Map>
-struct IndexMapName;
+struct IndexMapName : Bridge<Map> {};
 #define UMBRA_INDEX_MAP(name, form, doc) \
-  template <>                            \
-  struct IndexMapName<map::name> {       \
-    static constexpr bool kKnown = true; \
+  template <>                             \
+  struct IndexMapName<map::name> : Parts<> { \
     static std::string Text() { return #name; } \
   };
 #define UMBRA_WINDOW_MAP(name, form, doc) \
   template <typename R>                   \
-  struct IndexMapName<map::name<R>> {     \
-    static constexpr bool kKnown = HasName<R>::value; \
+  struct IndexMapName<map::name<R>> : Parts<Named<R>> { \
     static std::string Text() { return #name "<" + std::string(R::kName) + ">"; } \
   };
 #define UMBRA_WINDOW_GRADIENT(name, form, doc) UMBRA_WINDOW_MAP(name, form, doc)
 #include "umbra/index_maps.def"
 
 template <typename Map, typename DType, int dimdst, typename... Srcs>
-struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
-  static constexpr bool kKnown = (IndexMapName<Map>::kKnown && ... && Bridge<Srcs>::kKnown);
+struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> : Parts<IndexMapName<Map>, Bridge<Srcs>...> {
   using E = expr::IndexMapExp<Map, DType, dimdst, Srcs...>;
   static void Gather(const E& e, Gathered* g) {
     g->AddStructure(e.num_params_);
@@ -323,35 +346,6 @@ struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> {
       return w->builder->IndexMap(IndexMapName<Map>::Text(), params, DTypeOf<DType>::value);
     else
       return graph::IndexMap(IndexMapName<Map>::Text(), sources, params);
-  }
-};
-
-template <typename Reducer, typename Src, typename DType, int dimsrc, int dimdst, bool keepdim>
-struct Bridge<expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>> {
-  static constexpr bool kKnown = HasName<Reducer>::value && Bridge<Src>::kKnown;
-  using E = expr::ReduceWithAxisExp<Reducer, Src, DType, dimsrc, dimdst, keepdim>;
-  static void Gather(const E& e, Gathered* g) {
-    g->AddStructure(e.axis_);
-    Bridge<Src>::Gather(e.src_, g);
-  }
-  static graph::Value Build(GraphWalk* w) {
-    const int axis = static_cast<int>(*w->structure++);
-    const graph::Value reduced = graph::Reduce(Reducer::kName, Bridge<Src>::Build(w), {axis}, keepdim || dimsrc == 1);
-    if constexpr (expr::detail::kGivesPosition<Reducer>)
-      return graph::Cast(reduced, DTypeOf<ComputeOf<DType>>::value);
-    else return reduced;
-  }
-};
-template <typename Src, typename DType, typename Reducer, int dimkeep>
-struct Bridge<expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>> {
-  static constexpr bool kKnown = HasName<Reducer>::value && Bridge<Src>::kKnown;
-  using E = expr::ReduceTo1DExp<Src, DType, Reducer, dimkeep>;
-  static void Gather(const E& e, Gathered* g) { Bridge<Src>::Gather(e.src_, g); }
-  static graph::Value Build(GraphWalk* w) {
-    std::vector<int> axes;
-    for (int d = 0; d < E::kSrcDim; ++d)
-      if (d != dimkeep) axes.push_back(d);
-    return graph::Reduce(Reducer::kName, Bridge<Src>::Build(w), axes);
   }
 };
 

@@ -83,10 +83,9 @@ inline MaybeShape<dim> ShapeOf(const TypecastExp<DstDType, SrcDType, EType, etyp
 template <int dim, typename EType, typename DType>
 inline MaybeShape<dim> ShapeOf(const TransposeExp<EType, DType>& e) {
   static_assert(dim == 2, "umbra: .T() transposes matrices (two axes)");
-  MaybeShape<dim> shape = ShapeOf<dim>(e.exp);
-  const index_t rows = shape.shape[0];
-  shape.shape[0] = shape.shape[1];
-  shape.shape[1] = rows;
+  const MaybeShape<dim> source = ShapeOf<dim>(e.exp);
+  MaybeShape<dim> shape = source;
+  for (int d = 0; d < dim; ++d) shape.shape[d] = source.shape[map::transpose::From(d, 0, dim, dim)];
   return shape;
 }
 template <int dim, typename OP, typename TA, typename DType, int etype>

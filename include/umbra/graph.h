@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "umbra/axis_map.h"
 #include "umbra/dtype.h"
 #include "umbra/partial_shape.h"
 
@@ -80,6 +81,11 @@ Value Reduce(std::string_view reducer, const Value& value, std::vector<int> axes
              bool keepdim = false);
 /// Dimension i of the result is dimension axes[i] of `value`; without axes all are reversed.
 Value Transpose(const Value& value, std::vector<int> axes = {});
+/// `map` of umbra/axis_map.h, which takes `axis`, on `value`, with a result of `rank` dimensions. Those of `value` that
+/// are none of the result's are joined by `reducer`, any that Reduce takes, or mean, argmax, argmin; without one they must
+/// be of extent 1. Repeated ones follow from where the result is used, as Broadcast's do. Throws umbra::Error for a
+/// dimension that `value` does not have.
+Value MapAxes(map::AxisMap map, int axis, const Value& value, int rank, std::string_view reducer = {});
 /// scale * op(a) . op(b); matrix and matrix, vector and matrix, or the outer product of vectors.
 Value Dot(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
           double scale = 1);

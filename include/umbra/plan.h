@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "umbra/axis_map.h"
 #include "umbra/expression.h"
 #include "umbra/packet.h"
 #include "umbra/region.h"
@@ -174,7 +175,12 @@ struct ExpInfo<TransposeExp<EType, DType>> {
 template <typename EType, typename DType>
 struct Plan<TransposeExp<EType, DType>, DType> {
   explicit Plan(const TransposeExp<EType, DType>& e) : src_(e.exp) {}
-  ComputeOf<DType> Eval(index_t y, index_t x) const { return src_.Eval(x, y); }
+  ComputeOf<DType> Eval(index_t y, index_t x) const {
+    index_t at[2] = {};
+    at[map::transpose::From(0, 0, 2, 2)] = y;
+    at[map::transpose::From(1, 0, 2, 2)] = x;
+    return src_.Eval(at[0], at[1]);
+  }
   Plan<EType, DType> src_;
 };
 template <typename EType, typename DType>

@@ -128,41 +128,9 @@ Operand Interpreter::Build(const Value& value) {
     if (scale.known()) return product;
     return composer_.Map(Op::mul, {product, Build(scale)});
   }
-  if (name == "Broadcast1DExp") {
-    const int axis = static_cast<int>(IntArg(exp, 3));
-    const Operand vector = operand(0);
-    const auto shape = ShapeOf(exp.args[1]->value);
-    if (!shape) return composer_.Broadcast(vector, axis, nullptr);
-    std::vector<int> axes(shape->size(), -1);
-    axes[static_cast<std::size_t>(axis)] = 0;
-    return Operand::Node(graph_.Broadcast(composer_.Resolve(vector, "the operand of broadcast"), std::move(axes), *shape));
-  }
-  if (name == "BroadcastScalarExp") {
-    const int source = composer_.Resolve(operand(0), "the operand of broadcast_scalar");
-    graph_.Unify(graph_.node(source).shape[0], Dimension(1), "broadcast_scalar");
-    return composer_.Reduce("product", Operand::Node(source), {0}, false);
-  }
+  if (name == "AxisMapExp") return BuildAxisMap(exp);
   if (name == "IndexMapExp") return BuildIndexMap(exp);
   if (name == "SliceTarget" || name == "ConcatTarget") return BuildSlice(exp);
-  if (name == "ReduceWithAxisExp") {
-    const auto* reducer = ClassArg(exp, 0);
-    const auto text = TextMember(reducer, "kName");
-    Require(text.has_value(), "reducer '", reducer->getQualifiedNameAsString(), "' is none of umbra::red");
-    const bool keep = IntArg(exp, 5) != 0 || IntArg(exp, 3) == 1;
-    const Operand reduced = composer_.Reduce(*text, operand(0), {static_cast<int>(KnownNumber(exp.args[1]->value, "the axis of the reduction"))}, keep);
-    if (text != "argmax" && text != "argmin") return reduced;
-    return composer_.Cast(reduced, numbers_.TypeOf(numbers_.ComputeOf(TypeArg(exp, 2))));
-  }
-  if (name == "ReduceTo1DExp") {
-    const auto text = TextMember(ClassArg(exp, 2), "kName");
-    Require(text.has_value(), "this reducer is none of umbra::red");
-    const Operand source = operand(0);
-    std::vector<int> axes;
-    const int rank = static_cast<int>(graph_.node(composer_.Resolve(source, "the operand of a reduction")).shape.size());
-    for (int d = 0; d < rank; ++d)
-      if (d != IntArg(exp, 3)) axes.push_back(d);
-    return composer_.Reduce(*text, source, std::move(axes), false);
-  }
   throw Unsupported("'" + name.str() + "' has no counterpart in a kernel");
 }
 
@@ -196,6 +164,23 @@ Operand Interpreter::Apply(const clang::CXXRecordDecl* op, const std::vector<Ope
   opaque_ = outer;
   const int node = numbers_.NodeOf(result);
   return pending != nullptr ? Operand::Pending(node, pending->axis) : Operand::Node(node);
+}
+
+// AxisMapExp(source, axis), or (source, axis, shape)
+Operand Interpreter::BuildAxisMap(const Exp& exp) {
+  const map::AxisMap map = map::FindAxisMap(ClassArg(exp, 0)->getName());
+  if (map == nullptr) throw Unsupported("'" + ClassArg(exp, 0)->getQualifiedNameAsString() + "' is no axis map of Umbra's");
+  const auto axis = static_cast<int>(KnownNumber(exp.args[1]->value, "the axis of the reduction"));
+  std::optional<std::string> text = "";
+  if (const auto* reducer = ClassArg(exp, 2)) {
+    text = TextMember(reducer, "kName");
+    Require(text.has_value(), "reducer '", reducer->getQualifiedNameAsString(), "' is none of umbra::red");
+  }
+  const Operand made = composer_.MapAxes(map, axis, Build(exp.args[0]->value), static_cast<int>(IntArg(exp, 5)), *text);
+  if (text == "argmax" || text == "argmin") return composer_.Cast(made, numbers_.TypeOf(numbers_.ComputeOf(TypeArg(exp, 4))));
+  const auto shape = exp.args.size() > 2 ? ShapeOf(exp.args[2]->value) : std::nullopt;
+  if (made.kind != Operand::Kind::kPending || !shape) return made;
+  return Operand::Node(composer_.ResolveTo(made, numbers_.TypeOf(TypeArg(exp, 4)), *shape));
 }
 
 Operand Interpreter::BuildIndexMap(const Exp& exp) {

@@ -43,8 +43,7 @@ namespace {
 bool IsExpression(const clang::CXXRecordDecl* record) {
   static constexpr llvm::StringLiteral kNames[] = {
       "ScalarExp", "TypecastExp", "TransposeExp", "UnaryMapExp", "BinaryMapExp", "TernaryMapExp", "DotExp",
-      "Broadcast1DExp", "BroadcastScalarExp", "IndexMapExp", "ReduceWithAxisExp", "ReduceTo1DExp", "SliceTarget",
-      "ConcatTarget"};
+      "AxisMapExp", "IndexMapExp", "SliceTarget", "ConcatTarget"};
   return IsUmbra(record) && llvm::is_contained(kNames, record->getName());
 }
 

@@ -102,6 +102,7 @@ class Interpreter {
   graph::Operand BuildMap(const Exp& exp, const clang::CXXRecordDecl* op, clang::QualType element);
   graph::Operand Apply(const clang::CXXRecordDecl* op, const std::vector<graph::Operand>& operands,
                        clang::QualType element);
+  graph::Operand BuildAxisMap(const Exp& exp);
   graph::Operand BuildIndexMap(const Exp& exp);
   graph::Operand BuildSlice(const Exp& exp);
   std::optional<PartialShape> ShapeOf(const Value& shape);
