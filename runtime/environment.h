@@ -50,7 +50,7 @@ struct Environment : Parameter<Environment> {
     UMBRA_DECLARE_FIELD(target).set_default("").describe(
         "Instruction set that kernels compiled ahead of time use; else the widest that the CPU runs.");
     UMBRA_DECLARE_FIELD(trace).set_default(false).describe(
-        "Prints what each pass made and how long it took, on standard error.");
+        "Prints what each pass made and how long it took, and what keeps expressions from being compiled, on standard error.");
   }
 };
 

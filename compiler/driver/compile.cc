@@ -1,12 +1,16 @@
 #include "umbra/compile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <future>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -247,6 +251,15 @@ std::shared_ptr<const runtime::Program> Function::shared_program() const {
 
 bool Function::interpreted() const {
   return impl_ != nullptr && !impl_->compiled.load(std::memory_order_acquire);
+}
+
+void detail::TraceEager(const std::vector<std::string>& why) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  if (!runtime::ReadEnvironment().trace) return;
+  const std::lock_guard lock(mutex);
+  for (const std::string& one : why)
+    if (told.insert(one).second) fmt::print(stderr, "--- eager: {}\n", one);
 }
 
 }  // namespace umbra

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "umbra/function.h"
 #include "umbra/parameter.h"
@@ -104,6 +105,11 @@ class Function {
 /// device; kernels are compiled for the device and the form that a call needs at the first such call.
 Function Compile(const std::shared_ptr<const graph::Graph>& graph,
                  const CompileOptions& options = {});
+
+namespace detail {
+/// Says on standard error, if UMBRA_TRACE is set, what keeps expressions from being compiled: each once in a process.
+void TraceEager(const std::vector<std::string>& why);
+}  // namespace detail
 
 }  // namespace umbra
 

@@ -134,12 +134,24 @@ inline void AssignNow(const Tensor<Device, dim, DType>& dst, const E& exp) {
   else RunUncompiled<Saver>(site->function, g, dst, exp);
 }
 
+/// Why assignments of E are eager; nothing if they are compiled.
+template <typename E>
+Obstacles ObstaclesOf() {
+  Obstacles why;
+  Bridge<E>::Explain(&why);
+  return why;
+}
+
 /// `dst Saver exp` compiled where that is possible, else eagerly: what assignments are if
 /// UMBRA_JIT_EXPRESSIONS is defined.
 template <typename Saver, int dim, typename DType, typename E>
 inline void AssignCompiled(Tensor<cpu, dim, DType>* dst, const E& exp) {
-  if constexpr (Bridge<E>::kKnown && Bridge<Tensor<cpu, dim, DType>>::kKnown) AssignNow<Saver>(*dst, exp);
-  else expr::AssignEagerly<Saver>(dst, exp);
+  if constexpr (Bridge<E>::kKnown) {
+    AssignNow<Saver>(*dst, exp);
+  } else {
+    [[maybe_unused]] static const bool told = (TraceEager(ObstaclesOf<E>()), true);
+    expr::AssignEagerly<Saver>(dst, exp);
+  }
 }
 
 /// Is `Tensor<gpu> Saver E` one call of cuBLASLt? Then nothing has to be compiled for it.
@@ -208,6 +220,15 @@ struct jit {
   template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
   static void Assign(const Tensor<Device, dim, DType>& dst, const expr::Exp<E, DType, etype>& exp) {
     detail::JitAssign<Saver>(dst, exp.self());
+  }
+  /// Why `exp` cannot be compiled: a line for each operator, reducer or class of expressions that the compiler does not
+  /// know, as those of mshadow's style that are a `Map` in C++ and nothing else; empty if it can. What cannot is evaluated
+  /// eagerly where UMBRA_JIT_EXPRESSIONS is defined, and an error of compilation in jit(dst) = exp.
+  template <typename E, typename DType, int etype>
+  static std::string WhyEager(const expr::Exp<E, DType, etype>&) {
+    std::string text;
+    for (const std::string& why : detail::ObstaclesOf<E>()) text += (text.empty() ? "" : "\n") + why;
+    return text;
   }
   /// Options of all later compiles from expressions.
   static void SetOptions(const CompileOptions& options) {
