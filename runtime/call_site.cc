@@ -38,7 +38,7 @@ struct CallSite::Prepared {
     std::ptrdiff_t first, last;  // bytes from the data pointer
   };
   std::vector<Reach> reach;       // of each operand
-  OperandPairs shared;            // operands in the very same memory, found harmless
+  OperandPairs shared;            // operands that meet in memory, found harmless as they lie
   std::vector<const void*> data;  // what it was prepared with: it needs no check
   int threads = 0;
   std::unique_ptr<const PreparedProgram> program;
@@ -73,8 +73,9 @@ bool CallSite::Fits(const Prepared& prepared, void* const* data, Layout layout, 
 
 bool CallSite::SharesAlike(const Prepared& prepared, void* const* data) const {
   if (std::equal(prepared.data.begin(), prepared.data.end(), data)) return true;
+  const auto distance = [](const void* a, const void* b) { return reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a); };
   for (const auto& [output, other] : prepared.shared)
-    if (data[output] != data[other]) return false;
+    if (distance(data[output], data[other]) != distance(prepared.data[output], prepared.data[other])) return false;
   std::vector<Bytes> bytes;
   for (std::size_t k = 0; k < num_operands_; ++k) {
     const char* const begin = static_cast<const char*>(data[k]);
@@ -147,15 +148,14 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
     for (std::size_t other = 0; other < k; ++other) {
       const auto [other_first, other_last] = ByteRange(buffers[other]);
       const std::uintptr_t distance = address(data[other]) - address(begin);
-      if (distance == 0) {
-        // The very same memory, found harmless: any other place has to be looked at.
-        prepared->pairs.push_back({k, other, 1, ~std::uintptr_t{0}});
-      } else if (other_first != other_last) {
-        // They overlap if `other`, moved by d, begins before this ends and ends after this begins.
-        const std::uintptr_t nearest = distance + address(first) - address(other_last) + 1;
-        const std::uintptr_t farthest = distance + address(last) - address(other_first);
-        prepared->pairs.push_back({k, other, nearest, farthest - nearest});
-      }
+      if (other_first == other_last) continue;
+      // They overlap if `other`, moved by d, begins before this ends and ends after this begins. Where they do, they were
+      // found harmless as they lie: any other place has to be looked at.
+      const std::uintptr_t nearest = distance + address(first) - address(other_last) + 1;
+      const std::uintptr_t farthest = distance + address(last) - address(other_first);
+      const bool meet = distance - nearest < farthest - nearest;
+      prepared->pairs.push_back(meet ? Prepared::Pair{k, other, distance + 1, ~std::uintptr_t{0}}
+                                     : Prepared::Pair{k, other, nearest, farthest - nearest});
     }
   }
   prepared->program = std::make_unique<PreparedProgram>(*program_, std::move(buffers), symbols, !prepared->shared.empty(),

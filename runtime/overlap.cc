@@ -1,9 +1,11 @@
 #include "runtime/overlap.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/shape.h"
 #include "umbra/error.h"
+#include "umbra/region.h"
 
 namespace umbra::runtime {
 
@@ -11,6 +13,34 @@ namespace {
 
 bool SameMemory(const TensorRef& a, const TensorRef& b) {
   return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.stride == b.stride;
+}
+
+// The rows of a tensor that lie one pitch apart; nothing if its elements lie otherwise.
+std::optional<expr::Region> RegionOf(const TensorRef& tensor) {
+  const auto size = static_cast<index_t>(SizeOf(tensor.dtype));
+  expr::Region region{static_cast<const char*>(tensor.data), 1, size, 0};
+  index_t pitch = 1;  // in elements, for which the next dimension goes on a row, or with rows
+  bool within_row = true;
+  for (std::size_t d = tensor.shape.size(); d-- > 0;) {
+    if (tensor.shape[d] == 1) continue;
+    if (within_row && tensor.stride[d] == pitch) {
+      region.width *= tensor.shape[d];
+      pitch *= tensor.shape[d];
+      continue;
+    }
+    if (tensor.stride[d] <= 0 || (!within_row && tensor.stride[d] != pitch)) return std::nullopt;
+    within_row = false;
+    if (region.rows == 1) region.pitch = tensor.stride[d] * size;
+    region.rows *= tensor.shape[d];
+    pitch = tensor.stride[d] * tensor.shape[d];
+  }
+  return region;
+}
+
+// Parts of one matrix may lie between each other's rows.
+bool Apart(const TensorRef& a, const TensorRef& b) {
+  const auto one = RegionOf(a), other = RegionOf(b);
+  return one && other && one->Apart(*other);
 }
 
 struct StepUse {
@@ -88,6 +118,7 @@ OperandPairs CheckOverlaps(const Program& program, const std::vector<TensorRef>&
   }
   OperandPairs pairs = Overlapping(bytes, inputs);
   for (const auto& [out, other] : pairs) {
+    if (Apart(buffers[out], buffers[other])) continue;
     const bool both = program.buffers[other].kind == Buffer::Kind::kOutput;
     Require(!both, "kernel '", program.name, "': the outputs '", program.buffers[other].name,
             "' and '", program.buffers[out].name, "' overlap in memory");

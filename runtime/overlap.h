@@ -25,8 +25,8 @@ bool MayShare(const Program& program, int output, int input);
 
 /// Throws umbra::Error if two outputs overlap, or if an output overlaps an input in a way that
 /// would change the result. The very same memory is fine where every kernel that writes the output
-/// reads the input only at the point that it writes, and no later step reads the input. Returns
-/// which do.
+/// reads the input only at the point that it writes, and no later step reads the input; so are operands whose rows lie
+/// between each other's. Returns which do, and which lie so.
 OperandPairs CheckOverlaps(const Program& program, const std::vector<TensorRef>& buffers);
 
 }  // namespace umbra::runtime

@@ -51,6 +51,8 @@ struct Prepared {
 
   bool Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const;
   void Run(const Program& program, void* const* data, const umbra_scalar* scalars, cuda::StreamHandle stream) const;
+  /// Do the bytes of two operands at these addresses overlap?
+  bool Meet(std::size_t a, const void* at_a, std::size_t b, const void* at_b) const;
 
   struct Operand {
     std::ptrdiff_t first = 0;      // the bytes that it touches begin here, from its address on
@@ -60,7 +62,8 @@ struct Prepared {
   };
   struct Pair {
     std::size_t output, other;
-    bool same;
+    bool meet;                // found harmless as they lie
+    std::uintptr_t distance;  // from output to other, then
   };
 
   int device;
@@ -90,7 +93,9 @@ Prepared::Prepared(const Program& program, const Arguments& arguments, int on, L
     operands[k].misalignment = Address(buffers[k].data) % kAlignment;
     if (program.buffers[k].kind != Buffer::Kind::kOutput) continue;
     for (std::size_t other = 0; other < k; ++other)
-      if (operands[k].bytes != 0 && operands[other].bytes != 0) pairs.push_back({k, other, buffers[k].data == buffers[other].data});
+      if (operands[k].bytes != 0 && operands[other].bytes != 0)
+        pairs.push_back({k, other, Meet(k, buffers[k].data, other, buffers[other].data),
+                         Address(buffers[other].data) - Address(buffers[k].data)});
   }
   for (std::size_t k = operands.size(); k < program.buffers.size(); ++k) {
     const Buffer& buffer = program.buffers[k];
@@ -115,6 +120,12 @@ Prepared::Prepared(const Program& program, const Arguments& arguments, int on, L
   SideBySide(steps.size(), [&](std::size_t k) { steps[k].MakeCode(properties); });
 }
 
+bool Prepared::Meet(std::size_t a, const void* at_a, std::size_t b, const void* at_b) const {
+  const std::uintptr_t a_first = Address(at_a) + static_cast<std::uintptr_t>(operands[a].first);
+  const std::uintptr_t b_first = Address(at_b) + static_cast<std::uintptr_t>(operands[b].first);
+  return a_first < b_first + operands[b].bytes && b_first < a_first + operands[a].bytes;
+}
+
 bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const {
   if (on != device || words.size() != layout.size) return false;
   index_t different = 0;
@@ -123,11 +134,8 @@ bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar
   for (std::size_t k = 0; k < operands.size(); ++k)
     if (Address(data[k]) % kAlignment != operands[k].misalignment || (data[k] == nullptr && operands[k].bytes != 0)) return false;
   for (const Pair& pair : pairs) {
-    if (pair.same != (data[pair.output] == data[pair.other])) return false;
-    const Operand &a = operands[pair.output], &b = operands[pair.other];
-    const std::uintptr_t a_first = Address(data[pair.output]) + static_cast<std::uintptr_t>(a.first);
-    const std::uintptr_t b_first = Address(data[pair.other]) + static_cast<std::uintptr_t>(b.first);
-    if (!pair.same && a_first < b_first + b.bytes && b_first < a_first + a.bytes) return false;
+    const bool as_then = Address(data[pair.other]) - Address(data[pair.output]) == pair.distance;
+    if (pair.meet ? !as_then : Meet(pair.output, data[pair.output], pair.other, data[pair.other])) return false;
   }
   return true;
 }
