@@ -214,6 +214,24 @@ TEST_F(CudaJit, RowsByIndex) {
   EXPECT_SAYS("IndexFill: the shapes", IndexFill(y.there, b.there.Slice(0, 3), a.there));
 }
 
+TEST_F(CudaJit, PartsOfOneTensorBetweenEachOthersRows) {
+  Stream<gpu> stream;
+  auto y = Draw(Shape2(8, 40), &stream), a = Draw(Shape2(1, 1), &stream), b = Draw(Shape2(1, 1), &stream);
+  auto c = Draw(Shape1(1), &stream);
+  const auto assign = [](const auto& to, const auto& from) { jit(to) = from.T() * 2.0f; };
+  const auto part = [](const auto& whole, index_t column) {
+    auto t = whole.Slice(0, 8);
+    t.dptr_ += column;
+    t.shape_ = Shape2(8, 8);
+    return t;
+  };
+  for (const index_t column : {8, 8, 24})
+    ON_BOTH(assign(part(Y, column), part(Y, 0)));
+  ON_BOTH(assign(part(Y, 0), part(Y, 24)));
+  ExpectSame(y);
+  EXPECT_SAYS("overlaps", assign(part(y.there, 4), part(y.there, 0)));
+}
+
 TEST_F(CudaJit, BatchesOfProducts) {
   Stream<gpu> stream;
   auto y = Draw(Shape3(4, 5, 7), &stream), a = Draw(Shape3(4, 5, 6), &stream), b = Draw(Shape3(4, 6, 7), &stream);
