@@ -53,14 +53,18 @@ std::uint16_t* MakeHalves(Size n, float low, float high) {
   return p;
 }
 
+std::string Suffix(int threads) { return threads > 1 ? "_2threads" : ""; }
+
 struct Peer {
   std::string name;
   std::function<void()> run;
+  int threads = 1;  // of Umbra's kernels
 };
 
 template <typename Run>
-void Add(std::vector<Peer>* peers, const char* name, Run run) {
-  if constexpr (!std::is_same_v<decltype(run()), Absent>) peers->push_back({name, run});
+void Add(std::vector<Peer>* peers, const char* name, Run run, int threads = 1) {
+  if constexpr (!std::is_same_v<decltype(run()), Absent>)
+    peers->push_back({name + Suffix(threads), run, threads});
 }
 
 template <typename Workload>
@@ -76,11 +80,9 @@ std::vector<Peer> PeersOf(const Workload& d) {
   Add(&peers, "onednn", [=] { return onednn::Run(d); });
 #endif
   Add(&peers, "umbra_eager", [=] { return umbra_eager::Run(d); });
-  Add(&peers, "umbra_jit", [=] { return umbra_jit::Run(d); });
+  for (const int threads : {1, 2}) Add(&peers, "umbra_jit", [=] { return umbra_jit::Run(d); }, threads);
   return peers;
 }
-
-std::string Suffix(int threads) { return threads > 1 ? "_2threads" : ""; }
 
 // Bytes that a workload has to read and to write.
 struct Bytes {
@@ -98,6 +100,7 @@ void Register(const std::string& name, const Workload& workload, Bytes bytes, T*
   std::erase_if(peers, [&](const Peer& peer) { return !std::regex_search(name + "/" + peer.name, filter); });
   for (const Peer& peer : peers) {
     for (Size i = 0; i < results && !in_place; ++i) result[i] = std::is_floating_point_v<T> ? static_cast<T>(NAN) : T(99);
+    umbra_jit::SetThreads(peer.threads);
     peer.run();
     if (expected.empty()) expected.assign(result, result + results);
     for (Size i = 0; i < results; i += results > 1 << 16 ? 97 : 1) {
@@ -108,18 +111,13 @@ void Register(const std::string& name, const Workload& workload, Bytes bytes, T*
       std::exit(1);
     }
   }
-  for (const Peer& peer : peers) {
-    const bool ours = peer.name == "umbra_jit";
-    for (int threads = 1; threads <= (ours ? 2 : 1); ++threads) {
-      const std::string full = name + "/" + peer.name + Suffix(threads);
-      benchmark::RegisterBenchmark(full.c_str(), [run = peer.run, bytes, threads](benchmark::State& state) {
-        umbra_jit::SetThreads(threads);
-        for (auto _ : state) run();
-        state.counters["read"] = bytes.read;
-        state.counters["written"] = bytes.written;
-      })->UseRealTime()->MinTime(0.1);
-    }
-  }
+  for (const Peer& peer : peers)
+    benchmark::RegisterBenchmark((name + "/" + peer.name).c_str(), [peer, bytes](benchmark::State& state) {
+      umbra_jit::SetThreads(peer.threads);
+      for (auto _ : state) peer.run();
+      state.counters["read"] = bytes.read;
+      state.counters["written"] = bytes.written;
+    })->UseRealTime()->MinTime(0.1);
 }
 
 void RegisterElementwise() {
