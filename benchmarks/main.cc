@@ -80,6 +80,7 @@ std::vector<Peer> PeersOf(const Workload& d) {
   Add(&peers, "onednn", [=] { return onednn::Run(d); });
 #endif
   Add(&peers, "umbra_eager", [=] { return umbra_eager::Run(d); });
+  Add(&peers, "umbra_fast", [=] { return umbra_fast::Run(d); });
   for (const int threads : {1, 2}) Add(&peers, "umbra_jit", [=] { return umbra_jit::Run(d); }, threads);
   return peers;
 }

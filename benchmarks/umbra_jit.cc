@@ -14,6 +14,7 @@ using runtime::TensorRef;
 namespace {
 
 int g_threads = 1;
+Math g_math = Math::kStrict;
 
 const std::string kKernels = R"(
 kernel gelu_bias(a: f32[n, m], b: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) {
@@ -90,12 +91,16 @@ std::string SumKernel() {
 }
 
 const Function& Kernel(const std::string& name) {
-  static const std::map<std::string, Function> functions = [] {
-    std::map<std::string, Function> made;
-    for (const auto& graph : graph::ParseText(kKernels + SumKernel(), "suite"))
-      made.emplace(Compile(graph).program().name, Compile(graph));
-    return made;
-  }();
+  static std::map<Math, std::map<std::string, Function>> made;
+  std::map<std::string, Function>& functions = made[g_math];
+  if (functions.empty()) {
+    CompileOptions options;
+    options.math = g_math;
+    for (const auto& graph : graph::ParseText(kKernels + SumKernel(), "suite")) {
+      const Function function = Compile(graph, options);
+      functions.emplace(function.program().name, function);
+    }
+  }
   return functions.at(name);
 }
 
@@ -224,3 +229,27 @@ void Run(const Sum500& d) {
 }
 
 }  // namespace bench::umbra_jit
+
+namespace bench::umbra_fast {
+
+namespace {
+
+template <typename Workload>
+void RunFast(const Workload& d) {
+  umbra_jit::g_math = umbra::Math::kFast;
+  umbra_jit::Run(d);
+  umbra_jit::g_math = umbra::Math::kStrict;
+}
+
+}  // namespace
+
+void Run(const Gelu& d) { RunFast(d); }
+void Run(const Softmax& d) { RunFast(d); }
+void Run(const LayerNorm& d) { RunFast(d); }
+void Run(const Channels& d) { RunFast(d); }
+void Run(const Options& d) { RunFast(d); }
+void Run(const LogSumExp& d) { RunFast(d); }
+void Run(const SoftmaxGradient& d) { RunFast(d); }
+void Run(const LayerNormGradient& d) { RunFast(d); }
+
+}  // namespace bench::umbra_fast
