@@ -27,6 +27,10 @@ namespace {
 
 // Columns of a block when a gathered operand is walked across its lines.
 constexpr int kTransposeBlock = 64;
+// Columns of a block of tiles, which lie on as many pages of a transposed operand: the next row of tiles goes on in
+// the same pages, where the last one ended.
+constexpr int kTileBlock = 128;
+constexpr int kLine = 64;  // bytes that memory is fetched by
 
 class KernelEmitter : private TileEmitter {
  public:
@@ -42,6 +46,10 @@ class KernelEmitter : private TileEmitter {
     if (Splits()) ReserveNames();
     if (SharedAxis() >= 0)
       for (const char* index : {"r", "c"}) names_.Make(index);
+    tile_axis_ = Splits() ? -1 : TileAxis();
+    if (tile_axis_ >= 0)
+      for (const std::string& index : {fmt::format("b{}", vector_axis_), fmt::format("e{}", vector_axis_), fmt::format("j{}", tile_axis_), std::string("k")})
+        names_.Make(index);
     DeclareExtents(Splits() ? 0 : 1);
     DeclareOperands();
     DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
@@ -52,7 +60,6 @@ class KernelEmitter : private TileEmitter {
       out_.Close();
       return name;
     }
-    tile_axis_ = TileAxis();
     if (tile_axis_ >= 0) TileLoops(0);
     if (CutsColumns()) {
       out_.Open("for (long long j0 = 0; j0 < {}; j0 += {})", ExtentName(vector_axis_), kTransposeBlock);
@@ -95,11 +102,11 @@ class KernelEmitter : private TileEmitter {
     return fmt::format("{0} - {0} % {1}", ExtentName(tile_axis_), width_);
   }
 
-  // Whole tiles of as many rows as a packet has lanes; RowLoops does what is left of rows and columns.
+  // Whole tiles of as many rows as a packet has lanes, in blocks of columns; RowLoops does what is left of rows and columns.
   void TileLoops(int axis) {
     if (axis == kernel_.signature.row_axes) {
       const std::string i = fmt::format("i{}", vector_axis_), first = fmt::format("j{}", tile_axis_);
-      out_.Open("for (long long {0} = 0; {0} + {1} <= {2}; {0} += {1})", i, width_, ExtentName(vector_axis_));
+      out_.Open("for (long long {0} = b{2}; {0} + {1} <= e{2}; {0} += {1})", i, width_, vector_axis_);
       const Names outer = names_;
       for (std::size_t k = 0; k < operands_.size(); ++k) {
         const auto& access = signature_.operands[k];
@@ -113,10 +120,18 @@ class KernelEmitter : private TileEmitter {
         at_hand_[static_cast<int>(k)] = tile + "[k]";
         out_.Line("{} {}[{}];", speller_->Type(OperandType(static_cast<int>(k))), tile, width_);
         out_.Line("load_transposed({} + {} * {}, {}, {});", address, i, stride, stride, tile);
+        if (FillsLines(static_cast<int>(k)))  // two tiles on
+          out_.Line("fetch_rows<{}>({} + {} * {} + {}, {});", width_, address, i, stride, 2 * width_, stride);
       }
       out_.Open("for (int k = 0; k < {}; ++k)", width_);
       out_.Line("const long long i{} = {} + k;", tile_axis_, first);
       RowPointersIfInnermost(kernel_.signature.row_axes - 1);
+      for (std::size_t k = 0; k < operands_.size(); ++k) {
+        const auto& access = signature_.operands[k];
+        if (access.store || IsTransposed(access) || !Moves(access, tile_axis_) || !FillsLines(static_cast<int>(k))) continue;
+        out_.Line("fetch({} + {} + {} * {});", operands_[k].name, i, width_,
+                  operands_[k].stride_names[static_cast<std::size_t>(tile_axis_)]);
+      }
       for (const Phase& phase : kernel_.phases) {
         for (int id : phase.row_values) DeclareRowValue(id);
         Names names = names_;
@@ -129,11 +144,20 @@ class KernelEmitter : private TileEmitter {
       return;
     }
     const std::string first = axis == 0 ? "begin" : "0", last = axis == 0 ? "end" : fmt::format("n{}", axis);
-    if (axis == tile_axis_) out_.Open("for (long long j{0} = {1}; j{0} + {2} <= {3}; j{0} += {2})", axis, first, width_, last);
-    else out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, first, last);
+    if (axis == tile_axis_) {
+      out_.Open("for (long long b{0} = 0; b{0} < {1}; b{0} += {2})", vector_axis_, ExtentName(vector_axis_), kTileBlock);
+      out_.Line("const long long e{0} = smaller(b{0} + {1}, {2});", vector_axis_, kTileBlock, ExtentName(vector_axis_));
+      out_.Open("for (long long j{0} = {1}; j{0} + {2} <= {3}; j{0} += {2})", axis, first, width_, last);
+    } else {
+      out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, first, last);
+    }
     TileLoops(axis + 1);
     out_.Close();
+    if (axis == tile_axis_) out_.Close();
   }
+
+  // Is a packet of the operand a line, so that to fetch one for each is not to fetch some again and again?
+  bool FillsLines(int operand) const { return width_ * static_cast<int>(SizeOf(OperandType(operand))) == kLine; }
 
   // Operand pointers of a row, once all row axes that move them are known.
   void RowPointersIfInnermost(int axis) {

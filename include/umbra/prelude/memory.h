@@ -179,6 +179,18 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
   }
 }
 
+// Asks for the line at p, which is read soon.
+template <typename T>
+UMBRA_INLINE void fetch(const T* p) {
+  __builtin_prefetch(p, 0, 2);
+}
+
+// For one in each of so many rows.
+template <int rows, typename T>
+UMBRA_INLINE void fetch_rows(const T* p, i64 stride) {
+  for (int k = 0; k < rows; ++k) fetch(p + k * stride);
+}
+
 // Stores past the caches; p is aligned to the packet. A kernel that streams ends with stream_fence.
 template <typename V>
 UMBRA_INLINE void stream(Elem<V>* p, V v) {
