@@ -199,14 +199,20 @@ inline void Fill(Tensor<Device, dim, DType>* tensor, DType value) {
 }
 }  // namespace detail
 
-/// A new tensor with every element `initial`; the caller frees it by FreeSpace. Throws umbra::Error as AllocSpace does.
+/// A new tensor with every element `initial`; the caller frees it by FreeSpace. Throws umbra::Error as AllocSpace does, or
+/// as the assignment of a number does, and has no memory then. mshadow's NewTensor.
 template <typename Device, typename DType, int dim>
 inline Tensor<Device, dim, DType> NewTensor(const Shape<dim>& shape, DType initial, bool pad = true,
                                             Stream<Device>* stream = nullptr) {
   Tensor<Device, dim, DType> tensor(shape);
   tensor.stream_ = stream;
   AllocSpace(&tensor, pad);
-  detail::Fill(&tensor, initial);
+  try {
+    detail::Fill(&tensor, initial);
+  } catch (...) {
+    FreeSpace(&tensor);
+    throw;
+  }
   return tensor;
 }
 

@@ -67,15 +67,40 @@ inline void LoadBinary(Stream& in, Tensor<cpu, dim, DType>* dst, bool pre_alloc)
     next += row_bytes;
   });
 }
-/// The same into a container, which takes the shape that is read unless `pre_alloc`.
+/// The same of a tensor of a GPU, by way of the host: of what it holds once its stream has come so far.
 template <int dim, typename DType, typename Stream>
-inline void LoadBinary(Stream& in, TensorContainer<cpu, dim, DType>* dst, bool pre_alloc) {
-  if (pre_alloc) return LoadBinary(in, static_cast<Tensor<cpu, dim, DType>*>(dst), true);
-  Tensor<cpu, dim, DType> fresh;
-  LoadBinary(in, &fresh, false);
-  const std::unique_ptr<DType, void (*)(void*)> owner(fresh.dptr_, packet::AlignedFree);
-  dst->Resize(fresh.shape_);
-  Copy<dim, DType>(*dst, fresh);
+inline void SaveBinary(Stream& out, const Tensor<gpu, dim, DType>& src) {
+  TensorContainer<cpu, dim, DType> host(src.shape_);
+  Copy<dim, DType>(host, src, src.stream_);
+  SaveBinary<dim, DType>(out, host);
+}
+/// The same into a tensor of a GPU, by way of the host, in the order of its stream. Throws umbra::Error also if the driver
+/// refuses; `dst` has then the memory that it had.
+template <int dim, typename DType, typename Stream>
+inline void LoadBinary(Stream& in, Tensor<gpu, dim, DType>* dst, bool pre_alloc) {
+  TensorContainer<cpu, dim, DType> host;
+  if (pre_alloc) host.Resize(dst->shape_);
+  LoadBinary(in, static_cast<Tensor<cpu, dim, DType>*>(&host), pre_alloc);
+  if (pre_alloc) return Copy<dim, DType>(*dst, host, dst->stream_);
+  Tensor<gpu, dim, DType> fresh(nullptr, host.shape_, dst->stream_);
+  AllocSpace(&fresh);
+  try {
+    Copy<dim, DType>(fresh, host, dst->stream_);
+  } catch (...) {
+    FreeSpace(&fresh);
+    throw;
+  }
+  *dst = fresh;
+}
+/// The same into a container, which takes the shape that is read unless `pre_alloc`.
+template <int dim, typename DType, typename Stream, typename Device>
+inline void LoadBinary(Stream& in, TensorContainer<Device, dim, DType>* dst, bool pre_alloc) {
+  if (pre_alloc) return LoadBinary(in, static_cast<Tensor<Device, dim, DType>*>(dst), true);
+  TensorContainer<cpu, dim, DType> host;
+  LoadBinary(in, static_cast<Tensor<cpu, dim, DType>*>(&host), false);
+  dst->Resize(host.shape_);
+  if constexpr (Device::kDevCPU) Copy<dim, DType>(*dst, host);
+  else Copy<dim, DType>(*dst, host, dst->stream_);
 }
 
 }  // namespace umbra

@@ -74,6 +74,66 @@ TEST_F(Cuda, ContainersOwnTheirMemory) {
   Copy<2, float>(empty, TensorContainer<cpu, 2>(Shape2(0, 7)));
 }
 
+struct Bytes {
+  std::string bytes;
+  std::size_t at = 0;
+  void Write(const void* data, std::size_t size) { bytes.append(static_cast<const char*>(data), size); }
+  std::size_t Read(void* data, std::size_t size) {
+    const std::size_t given = std::min(size, bytes.size() - at);
+    std::memcpy(data, bytes.data() + at, given);
+    at += given;
+    return given;
+  }
+};
+
+TEST_F(Cuda, TensorsAsBytes) {
+  const TensorContainer<cpu, 3> source = Numbers(2, 3, 5);
+  for (const bool in_stream : {true, false}) {
+    Stream<gpu>* const stream = in_stream ? NewStream<gpu>() : nullptr;
+    TensorContainer<gpu, 3> there(source.shape_), known(source.shape_, 7.0f), grows(Shape3(1, 1, 1), 7.0f);
+    for (auto* t : {&there, &known, &grows}) t->set_stream(stream);
+    Copy<3, float>(there, source, stream);
+    Bytes of_host, of_gpu;
+    SaveBinary(of_host, source);
+    SaveBinary(of_gpu, there);
+    EXPECT_EQ(of_gpu.bytes, of_host.bytes);
+    Bytes again{of_gpu.bytes}, third{of_gpu.bytes}, fourth{of_gpu.bytes};
+    LoadBinary(again, &known, true);
+    LoadBinary(third, &grows, false);
+    Tensor<gpu, 3> fresh;
+    fresh.stream_ = stream;
+    LoadBinary(fourth, &fresh, false);
+    EXPECT_EQ(fresh.stream_, stream);
+    for (const Tensor<gpu, 3>& read : {static_cast<Tensor<gpu, 3>&>(known), static_cast<Tensor<gpu, 3>&>(grows), fresh}) {
+      ASSERT_EQ(read.shape_, source.shape_);
+      TensorContainer<cpu, 3> back(source.shape_, 0.0f, false);
+      Copy<3, float>(back, read, stream);
+      if (in_stream) stream->Wait();
+      for (index_t k = 0; k < 30; ++k) EXPECT_EQ(back.dptr_[k], static_cast<float>(k));
+    }
+    FreeSpace(&fresh);
+    Bytes cut{of_gpu.bytes.substr(0, 60)}, other{of_gpu.bytes};
+    EXPECT_SAYS("the input ends within a tensor", LoadBinary(cut, &fresh, false));
+    EXPECT_EQ(fresh.dptr_, nullptr);
+    TensorContainer<gpu, 3> wrong(Shape3(5, 3, 2));
+    EXPECT_SAYS("the input has shape (2,3,5), the tensor (5,3,2)", LoadBinary(other, &wrong, true));
+    const std::size_t before = stand_in::Allocations();
+    Bytes refused{of_gpu.bytes};
+    stand_in::Fail("cuMemcpy2DAsync_v2", 1);
+    EXPECT_SAYS("copying from host to GPU", LoadBinary(refused, &fresh, false));
+    EXPECT_EQ(fresh.dptr_, nullptr);
+    EXPECT_EQ(stand_in::Allocations(), before);
+    if (in_stream) DeleteStream(stream);
+  }
+}
+
+TEST_F(Cuda, NewTensorKeepsNothingIfFillingFails) {
+  const std::size_t before = stand_in::Allocations();
+  stand_in::Fail("cuMemcpyHtoDAsync_v2", 1);
+  EXPECT_SAYS("copying from host to GPU", NewTensor<gpu>(Shape1(9), 4.0));
+  EXPECT_EQ(stand_in::Allocations(), before);
+}
+
 TEST_F(Cuda, FailuresAreErrorsWithTheDriversWords) {
   TensorContainer<gpu, 1> a;
   stand_in::Fail("cuMemAllocFromPoolAsync", 2, 2);
