@@ -15,18 +15,50 @@ inline void Softmax(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 2, DType>& src)
   const auto e = F<op::exp>(src - broadcast<0>(reduce_with_axis<red::maximum>(src, 1), src.shape_));
   jit(dst) = e / broadcast<0>(reduce_with_axis<red::sum>(e, 1), src.shape_);
 }
-/// The gradient of cross-entropy over softmax: `src` less 1 at the class that the row's label names. Nothing is looked
-/// at by the host: of a row whose label is no class, nothing is taken away.
-template <typename DType>
-inline void SoftmaxGrad(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 2, DType>& src, const Tensor<gpu, 1, DType>& label) {
-  jit(dst) = src - one_hot_encode(label, src.size(1));
+namespace detail {
+// 1 at the class that a label names, 0 at all others, of the shape of `src`; labels stand along its axes but axis 1.
+template <int dim, typename DType>
+inline auto Named(const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label) {
+  static_assert(dim == 2 || dim == 3, "umbra: SoftmaxGrad takes tensors of rank 2 or 3");
+  const auto classes = broadcast<1>(range<index_t>(0, src.size(1)), src.shape_);
+  return tcast<DType>(F<op::eq>(tcast<index_t>(broadcast_with_axis(label, 0, src.size(1))), classes));
+}
+template <int dim, typename DType>
+inline auto SmoothSoftmaxGrad(const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label, float alpha) {
+  const SoftmaxTarget<DType> target(alpha, src.size(1));
+  const auto named = Named(src, label);
+  return src - (named * static_cast<DType>(target.label) + (scalar(DType(1)) - named) * static_cast<DType>(target.other));
+}
+// `e`, and zeros where the label is `ignore_label`.
+template <int dim, typename DType, typename E>
+inline auto UnlessIgnored(const E& e, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label, DType ignore_label) {
+  return F<op::select>(F<op::eq>(broadcast_with_axis(label, 0, src.size(1)), scalar(ignore_label)), scalar(DType(0)), e);
+}
+}  // namespace detail
+/// The gradient of cross-entropy over softmax: `src` less 1 at the class that the label names, which is one for each row of
+/// a matrix and for each (axis 0, axis 2) of a tensor of rank 3. Nothing is looked at by the host: where the label is no
+/// class, nothing is taken away.
+template <int dim, typename DType>
+inline void SoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label) {
+  jit(dst) = src - detail::Named(src, label);
 }
 /// The same, with zeros where the label is `ignore_label`.
-template <typename DType>
-inline void SoftmaxGrad(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 2, DType>& src, const Tensor<gpu, 1, DType>& label,
+template <int dim, typename DType>
+inline void SoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label,
                         const DType& ignore_label) {
-  jit(dst) = F<op::select>(broadcast<0>(F<op::eq>(label, scalar(ignore_label)), src.shape_), scalar(DType(0)),
-                           src - one_hot_encode(label, src.size(1)));
+  jit(dst) = detail::UnlessIgnored(src - detail::Named(src, label), src, label, ignore_label);
+}
+/// The same where `alpha` of the labelled class is shared alike by all others. Where the label is no class, each loses
+/// alpha / (classes - 1).
+template <int dim, typename DType>
+inline void SmoothSoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label,
+                              float alpha) {
+  jit(dst) = detail::SmoothSoftmaxGrad(src, label, alpha);
+}
+template <int dim, typename DType>
+inline void SmoothSoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label,
+                              const DType& ignore_label, float alpha) {
+  jit(dst) = detail::UnlessIgnored(detail::SmoothSoftmaxGrad(src, label, alpha), src, label, ignore_label);
 }
 /// dst[0] = sum of lhs[i] * rhs[i], of any dtype; there is no BLAS in it.
 template <typename DType>
@@ -53,7 +85,7 @@ template <typename IndexType, typename DType>
 inline void IndexFill(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 1, IndexType>& index, const Tensor<gpu, 2, DType>& src) {
   detail::RequireShapes(index.size(0) == src.size(0) && dst.size(1) == src.size(1), "IndexFill");
   if (index.size(0) == 0 || dst.size(0) == 0) return;
-  const auto names = one_hot_encode(tcast<index_t>(flip(index, 0)), dst.size(0));  // of each row, those that name it, last first
+  const auto names = tcast<index_t>(one_hot_encode(flip(index, 0), dst.size(0)));  // of each row, those that name it, last first
   const auto last = (index.size(0) - 1) - reduce_with_axis<red::argmax>(names, 0);
   const auto named = tcast<DType>(reduce_with_axis<red::maximum>(names, 0));
   jit(dst) = F<op::select>(broadcast<0>(named, dst.shape_), take(last, src), dst);

@@ -1,6 +1,6 @@
 // Functions over whole tensors on the CPU, with the names and meaning of mshadow's, which check little. Where nothing
 // else is said, elements have any of the ten dtypes, indices one of their own. All throw umbra::Error if shapes do not
-// fit together, memory is missing, or the destination overlaps an operand (but labels) other than as is said.
+// fit together, memory is missing, or the destination overlaps an operand other than as is said.
 #ifndef UMBRA_TENSOR_FUNCTIONS_H_
 #define UMBRA_TENSOR_FUNCTIONS_H_
 
@@ -81,15 +81,26 @@ inline void ForEachLine(const char* name, const Tensor<cpu, dim, DType>& dst, co
     for (index_t z = 0; z < to.inner; ++z) body(y, z, to.Line(y, z), to.step, from.Line(y, z), from.step);
 }
 
+// What the classes of a row should be: the labelled one, and each other.
+template <typename DType>
+struct SoftmaxTarget {
+  // `alpha` of the labelled class is shared by the others.
+  SoftmaxTarget(float alpha, index_t classes)
+      : label(ComputeOf<DType>(1) - static_cast<ComputeOf<DType>>(alpha)),
+        other(classes < 2 ? ComputeOf<DType>(0) : static_cast<ComputeOf<DType>>(alpha) / static_cast<ComputeOf<DType>>(classes - 1)) {}
+  ComputeOf<DType> label, other;
+};
+
 template <int dim, typename DType>
 inline void SoftmaxGrad(const Tensor<cpu, dim, DType>& dst, const Tensor<cpu, dim, DType>& src,
-                        const Tensor<cpu, dim - 1, DType>& label, const DType* ignore_label) {
+                        const Tensor<cpu, dim - 1, DType>& label, const DType* ignore_label, float alpha) {
   static_assert(dim > 1, "umbra: SoftmaxGrad takes tensors of rank 2 or 3");
   using C = ComputeOf<DType>;
   RequireShapes(label.shape_[0] == src.shape_[0] && (dim == 2 || label.shape_[dim - 2] == src.shape_[dim - 1]),
                 "SoftmaxGrad");
-  expr::CheckTensor(label);
+  RequireMemory("SoftmaxGrad", dst, label);
   const index_t classes = src.shape_[1];
+  const SoftmaxTarget<DType> target(alpha, classes);
   ForEachLine("SoftmaxGrad", dst, src, [&](index_t y, index_t z, DType* out, index_t out_step, const DType* in, index_t in_step) {
     const DType wanted = label.dptr_[dim == 2 ? y : y * label.stride_ + z];
     const bool ignored = ignore_label != nullptr && wanted == *ignore_label;
@@ -98,7 +109,7 @@ inline void SoftmaxGrad(const Tensor<cpu, dim, DType>& dst, const Tensor<cpu, di
             y, " is none of ", classes, " classes");
     const index_t k = ignored ? 0 : static_cast<index_t>(number);
     for (index_t x = 0; x < classes; ++x)
-      out[x * out_step] = ConvertTo<DType>(ignored ? C(0) : static_cast<C>(in[x * in_step]) - static_cast<C>(x == k ? 1 : 0));
+      out[x * out_step] = ConvertTo<DType>(ignored ? C(0) : static_cast<C>(in[x * in_step]) - (x == k ? target.label : target.other));
   });
 }
 }  // namespace detail
@@ -134,13 +145,25 @@ inline void Softmax(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& 
 template <int dim, typename DType>
 inline void SoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
                         const Tensor<cpu, dim - 1, DType>& label) {
-  detail::SoftmaxGrad<dim, DType>(dst, src, label, nullptr);
+  detail::SoftmaxGrad<dim, DType>(dst, src, label, nullptr, 0);
 }
 /// The same, with zeros where the label is `ignore_label`.
 template <int dim, typename DType>
 inline void SoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
                         const Tensor<cpu, dim - 1, DType>& label, const DType& ignore_label) {
-  detail::SoftmaxGrad<dim, DType>(dst, src, label, &ignore_label);
+  detail::SoftmaxGrad<dim, DType>(dst, src, label, &ignore_label, 0);
+}
+/// The same where `alpha`, usually 0 to 1, of the labelled class is shared alike by all others: `src` less 1 - alpha there,
+/// less alpha / (classes - 1) elsewhere. mshadow's SmoothSoftmaxGrad.
+template <int dim, typename DType>
+inline void SmoothSoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
+                              const Tensor<cpu, dim - 1, DType>& label, float alpha) {
+  detail::SoftmaxGrad<dim, DType>(dst, src, label, nullptr, alpha);
+}
+template <int dim, typename DType>
+inline void SmoothSoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
+                              const Tensor<cpu, dim - 1, DType>& label, const DType& ignore_label, float alpha) {
+  detail::SoftmaxGrad<dim, DType>(dst, src, label, &ignore_label, alpha);
 }
 
 /// dst[index[y]] += src[y] for `index` (n), `src` (n, c), `dst` (rows, c); positions beyond `dst` are clipped, as

@@ -62,6 +62,43 @@ TEST(TensorFunctions, Softmax) {
   EXPECT_NE(MessageOf([&] { SoftmaxGrad(grad, y, wrong); }).find("label 17 of row 1"), std::string::npos);
 }
 
+TEST(TensorFunctions, SmoothSoftmaxGrad) {
+  const auto p = Counted(3, 5);
+  TensorContainer<cpu, 2> grad(p.shape_);
+  const auto label = Vector({0, 4, 2});
+  SmoothSoftmaxGrad(grad, p, label, 0.5f);
+  EXPECT_EQ(grad[1][4], p[1][4] - 0.5f);
+  EXPECT_EQ(grad[1][3], p[1][3] - 0.125f);
+  SmoothSoftmaxGrad(grad, p, label, 4.0f, 0.5f);  // a label to ignore
+  EXPECT_EQ(grad[1][3], 0.0f);
+  EXPECT_EQ(grad[2][2], p[2][2] - 0.5f);
+  TensorContainer<cpu, 2> plain(p.shape_);
+  SoftmaxGrad(plain, p, label);
+  SmoothSoftmaxGrad(grad, p, label, 0.0f);
+  for (index_t i = 0; i < 3; ++i)
+    for (index_t j = 0; j < 5; ++j) EXPECT_EQ(grad[i][j], plain[i][j]);
+  const auto one = Counted(2, 1);
+  TensorContainer<cpu, 2> alone(one.shape_);
+  SmoothSoftmaxGrad(alone, one, Vector({0, 0}), 0.25f);  // nobody to share with
+  EXPECT_EQ(alone[1][0], one[1][0] - 0.75f);
+  TensorContainer<cpu, 3, half_t> x(Shape3(2, 3, 2), half_t(1.0f)), y(x.shape_);
+  const TensorContainer<cpu, 2, half_t> classes(Shape2(2, 2), half_t(2.0f));
+  SmoothSoftmaxGrad<3, half_t>(y, x, classes, 0.5f);
+  EXPECT_EQ(static_cast<float>(y[1][2][0]), 0.5f);
+  EXPECT_EQ(static_cast<float>(y[1][0][1]), 0.75f);
+  EXPECT_SAYS("label 4 of row 1 is none of 4 classes", (SmoothSoftmaxGrad<2, float>(Counted(3, 4), Counted(3, 4), label, 0.5f)));
+}
+
+// The labels of rows that are still to come must not be written over.
+TEST(TensorFunctions, SoftmaxGradAndItsLabels) {
+  TensorContainer<cpu, 2> memory(Shape2(4, 3), 1.0f, false);
+  const Tensor<cpu, 2> grad = memory.Slice(0, 3);
+  const Tensor<cpu, 1> label(memory.dptr_ + 3, Shape1(3));
+  const TensorContainer<cpu, 2> p(Shape2(3, 3), 0.5f);
+  EXPECT_SAYS("SoftmaxGrad: the destination overlaps an operand", (SoftmaxGrad<2, float>(grad, p, label)));
+  EXPECT_EQ(memory[0][1], 1.0f);
+}
+
 TEST(TensorFunctions, RowsByIndex) {
   TensorContainer<cpu, 2> sum(Shape2(3, 4), 0.0f);
   const auto src = Counted(5, 4);
