@@ -21,9 +21,11 @@ constexpr CallInfo kCalls[] = {
 
 constexpr MapName kMapNames[] = {
   {"mirror(x)", "flip(x, the last axis)"},
+  {"slice(x, begin, end)", "slice_ex(x, begin..., end..., 1...)"},
+  {"broadcast_to(x, shape)", "broadcast_multi_axes(x, each axis of another extent and that, ...)"},
   {"transpose(x, axes)", "permute(x, axes...)"},
   {"range(start, stop, step, repeat)", "steps(ceil((stop - start) / step), repeat) * step + start"},
-  {"complex_abs(z)", "sqrt(complex_abs2(z))"},
+  {"complex_abs(z)", "sqrt(complex_abs_square(z))"},
 };
 
 }  // namespace

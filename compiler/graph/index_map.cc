@@ -44,7 +44,6 @@ SymbolicExtent operator+(const SymbolicExtent& a, const SymbolicExtent& b) { ret
 SymbolicExtent operator-(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kMinus, a, b); }
 SymbolicExtent operator*(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kTimes, a, b); }
 SymbolicExtent operator/(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kOver, a, b); }
-SymbolicExtent Min(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kMinimum, a, b); }
 
 // What is known of an extent: a number, or a symbol of `graph`.
 Dimension Known(const SymbolicExtent& extent) {
@@ -316,8 +315,14 @@ int Build(Graph* graph, std::string_view name, const std::vector<int>& sources,
   return context.Finish(map.Value(context));
 }
 
+template <typename Map>
+constexpr std::optional<DType> ResultOf() {
+  if constexpr (map::ResultDType<Map>::kOwn) return Map::kResult;
+  else return std::nullopt;
+}
+
 #define UMBRA_ROW(type, name, form, doc) \
-  {name, form, doc, type::kSources, type::kParams, map::IndexSource<type>::value, &map::OpenParams<type>::Has, &Build<type>},
+  {name, form, doc, type::kSources, type::kParams, map::IndexSource<type>::value, ResultOf<type>(), &map::OpenParams<type>::Has, &Build<type>},
 constexpr IndexMapInfo kMaps[] = {
 #define UMBRA_INDEX_MAP(name, form, doc) UMBRA_ROW(map::name, #name, form, doc)
 #define UMBRA_WINDOW_MAP(name, form, doc)                          \
@@ -381,7 +386,7 @@ int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& s
             umbra::Name(dtype), " and ", OperandText(*graph, sources[static_cast<std::size_t>(k)], static_cast<std::size_t>(k)),
             " is ", umbra::Name(own), "; convert one with tcast<", umbra::Name(IsFloat(dtype) ? dtype : own), ">(...)");
   }
-  return info->build(graph, name, sources, params, dtype);
+  return info->build(graph, name, sources, params, info->result.value_or(dtype));
 }
 
 }  // namespace umbra::graph

@@ -19,6 +19,7 @@ struct IndexMapInfo {
   int sources;
   int params;  ///< -1: any number
   int index_source;  ///< the source that holds positions, of a dtype of its own; -1 if none does
+  std::optional<DType> result;  ///< the dtype of the elements, where it is not that of the sources
   bool (*open)(int k);  ///< may number k be known at the call only?
   int (*build)(Graph* graph, std::string_view name, const std::vector<int>& sources,
                const std::vector<Dimension>& params, DType dtype);

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "mshadow/tensor.h"
+#include "mshadow/tensor_blob.h"
 
 namespace mshadow {
 namespace expr {
@@ -129,8 +130,32 @@ int main(void) {
   rows = reduce_except_dim<0, maxabs>(a - 10.0f);
   check(rows[0] == 10, "a reducer over all axes but one");
   TensorContainer<cpu, 2> windows(Shape2(2, 3));
-  windows = pool<maxabs>(a - 10.0f, 2, 2, 2, 2);
+  windows = pool<maxabs>(a - 10.0f, windows.shape_, 2, 2, 2, 2);
   check(windows[0][0] == 10 && windows[1][2] == 4, "a reducer of windows");
+
+  TensorContainer<cpu, 2> half(Shape2(2, 3)), part(Shape2(2, 2));
+  half = pool<red::sum>(a, half.shape_, 2, 2, 2, 2);
+  check(half[1][2] == 14, "pooling to a shape");
+  part = pool<red::maximum>(a, 2, 2, 1, 2);
+  check(part[1][1] == 13, "pooling without one");
+  part = slice(a, Shape2(1, 2), Shape2(3, 4));
+  check(part[1][0] == 12, "a part");
+  slice(b, Shape2(0, 0), Shape2(2, 2)) = part;
+  flip(b, 0) += a;
+  check(b[1][1] == 13 + 6, "a part and a reverse that are assigned to");
+  TensorContainer<cpu, 1, int> index(Shape1(2), 1);
+  half = one_hot_encode(index, 3);
+  check(half[1][1] == 1 && half[1][2] == 0, "numbers of the default type for any index");
+  TensorContainer<cpu, 2> z(Shape2(2, 4), 2.0f), w(Shape2(2, 4));
+  w = complex_div_cr(complex_mul_cc(conj(z), complex_exchange(z)), part * 0.0f + 4.0f) + complex_pad_imag(part * 0.0f);
+  check(w[0][0] == 2 && w[1][1] == 0, "complex numbers");
+  part = complex_sum_real_imag(z) - complex_abs_square(z);
+  check(part[1][1] == -4, "what they become");
+  TensorContainer<cpu, 2> thin(Shape2(1, 5), 3.0f);
+  b = broadcast_to(thin, TShape(b.shape_)) + broadcast_multi_axes(thin, TShape(Shape1(0)), TShape(Shape1(3)));
+  check(b[2][4] == 6, "broadcasts of several axes");
+  SmoothSoftmaxGrad(half, half, TensorContainer<cpu, 1>(Shape1(2), 1.0f), 0.5f);
+  check(half[0][1] == 0.5f && half[0][0] == -0.25f, "smooth labels");
 
   b = 1.0f;
   b += ScaleRowsExp<Tensor<cpu, 2>, real_t>(a, 10.0f);

@@ -125,6 +125,20 @@ TEST_F(CudaJit, FunctionsOverTensors) {
   ExpectSame(y, 1e-6);
   ON_BOTH(SoftmaxGrad(Y, A, B, 6.0f));
   ExpectSame(y, 1e-6);
+  ON_BOTH(SmoothSoftmaxGrad(Y, A, B, 0.25f));
+  ExpectSame(y, 1e-6);
+  ON_BOTH(SmoothSoftmaxGrad(Y, A, B, 6.0f, 0.25f));
+  ExpectSame(y, 1e-6);
+  {
+    auto y = Draw<half_t>(Shape3(3, 5, 7), &stream), a = Draw<half_t>(Shape3(3, 5, 7), &stream);
+    auto b = Draw<half_t>(Shape2(3, 7), &stream);
+    b.host = F<op::abs>(b.host);  // up to 2
+    Copy<2, half_t>(b.there, b.host, &stream);
+    ON_BOTH((SoftmaxGrad<3, half_t>(Y, A, B)));
+    ExpectSame(y, 1e-3);
+    ON_BOTH((SmoothSoftmaxGrad<3, half_t>(Y, A, B, half_t(1.0f), 0.5f)));
+    ExpectSame(y, 1e-3);
+  }
   ON_BOTH((MapReduceKeepLowest<sv::saveto, red::sum>(&C, A * 2.0f, 0.5f)));
   ExpectSame(c, 1e-5);
   ON_BOTH((MapReduceKeepHighDim<sv::plusto, red::maximum, 0>(&B, A)));
@@ -134,6 +148,24 @@ TEST_F(CudaJit, FunctionsOverTensors) {
     ON_BOTH(VectorDot(Y, C, C));
     ExpectSame(y, 1e-5);
   }
+}
+
+TEST_F(CudaJit, TargetsAndMaps) {
+  Stream<gpu> stream;
+  auto y = Draw(Shape3(3, 5, 33), &stream), a = Draw(Shape3(3, 5, 33), &stream), b = Draw(Shape3(3, 5, 33), &stream), c = Draw(Shape3(1, 5, 1), &stream);
+  ON_BOTH(slice<1>(Y, 1, 3) = slice<1>(A, 0, 2) * 2.0f);
+  ExpectSame(y);
+  ON_BOTH(slice(Y, Shape3(0, 2, 3), Shape3(2, 5, 20)) -= slice(B, Shape3(1, 0, 1), Shape3(3, 3, 18)));
+  ExpectSame(y);
+  ON_BOTH(flip(Y, 2) += Y);
+  ExpectSame(y);
+  ON_BOTH(concat<0>(Y, A) = concat<0>(A, B));
+  ExpectSame(y);
+  ExpectSame(a);
+  ON_BOTH(slice<0>(flip(Y, 0), 0, 1) = 3.0f);
+  ExpectSame(y);
+  ON_BOTH(Y += broadcast_to(C, Y.shape_));
+  ExpectSame(y);
 }
 
 TEST_F(CudaJit, RandomNumbers) {

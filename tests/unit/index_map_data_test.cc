@@ -1,5 +1,6 @@
-// Index maps whose positions come from data, windows over channels, patches, complex numbers.
+// Index maps whose positions come from data, windows over channels, patches.
 #include "tests/unit/index_map_common.h"
+#include "umbra/tshape.h"
 
 namespace umbra {
 namespace {
@@ -16,10 +17,50 @@ TEST(IndexMapData, Rearranging) {
   Check<3>("slice_ex", [&] { return slice_ex(x, Shape3(1, 0, 2), Shape3(3, 5, 36), Shape3(1, 2, 3)); });
   Check<3>("transpose", [&] { return transpose(x, Shape3(2, 0, 1)); });
   Check<4>("broadcast_with_axis", [&] { return broadcast_with_axis(x, 1, 3); });
+  Check<4>("broadcast_with_axis, before all", [&] { return broadcast_with_axis(x, -1, 3); });
+  Check<3>("slice of every axis", [&] { return slice(x * 2.0f, Shape3(1, 0, 2), Shape3(3, 5, 36)); });
   const auto one = Drawn<3>(Shape3(3, 1, 37), 2);
   Check<3>("broadcast_keepdim", [&] { return broadcast_keepdim(one, 1, 4); });
   Check<1>("range", [&] { return range(2.0f, 40.0f, 1.5f, 3); });
   Check<1, std::int32_t>("range i32", [&] { return range<std::int32_t>(10, -10, -3); });
+}
+
+TEST(IndexMapData, BroadcastsOfSeveralAxes) {
+  const auto x = Drawn<3>(Shape3(1, 6, 1), 1);
+  Check<3>("broadcast_multi_axes", [&] { return broadcast_multi_axes(x, Shape2(0, 2), Shape2(3, 17)); });
+  Check<3>("broadcast_to", [&] { return broadcast_to(x + 1.0f, Shape3(3, 6, 17)); });
+  TensorContainer<cpu, 3> y(Shape3(3, 6, 17)), first(Shape3(2, 3, 4));
+  y = broadcast_to(x, TShape(y.shape_));
+  EXPECT_EQ(y[2][4][11], x[0][4][0]);
+  const TShape axes(Shape1(0)), sizes(Shape1(3));
+  TensorContainer<cpu, 3> z(Shape3(3, 6, 1));
+  z = broadcast_multi_axes(x, axes, sizes);
+  EXPECT_EQ(z[1][5][0], x[0][5][0]);
+  const auto rows = Drawn<2>(Shape2(3, 4), 2);
+  first = broadcast_with_axis(rows, -1, 2);
+  EXPECT_EQ(first[1][2][3], rows[2][3]);
+  EXPECT_SAYS("broadcast_to: axis 1 of shape (1,6,1) does not become 5", broadcast_to(x, Shape3(3, 5, 1)));
+  EXPECT_SAYS("broadcast_to a shape of 2 axes from (1,6,1)", broadcast_to(x, Shape2(3, 6)));
+  EXPECT_SAYS("broadcast_multi_axes: axis 0 comes after axis 2", broadcast_multi_axes(x, Shape2(2, 0), Shape2(3, 3)));
+  EXPECT_SAYS("broadcast_multi_axes: the extents 6 and 1 differ", broadcast_multi_axes(x, Shape1(1), Shape1(3)));
+  EXPECT_SAYS("1 axes and 2 sizes are given", broadcast_multi_axes(x, TShape(Shape1(0)), TShape(Shape2(3, 4))));
+  EXPECT_SAYS("behind axis -2 of a tensor of rank 3; it can be -1 (before all) to 2", broadcast_with_axis(x, -2, 3));
+}
+
+// Where an element was says where it is: transpose moves what transpose_indices follows.
+TEST(IndexMapData, TransposedIndices) {
+  const auto x = Drawn<3>(Shape3(3, 4, 5), 40);
+  TensorContainer<cpu, 3> moved(Shape3(5, 3, 4), 0.0f, false);
+  moved = transpose(x, Shape3(2, 0, 1));
+  TensorContainer<cpu, 1> places(Shape1(60)), taken(Shape1(60)), flat(Shape1(60));
+  places = transpose_indices(range(0.0f, 60.0f), Shape3(3, 4, 5), Shape3(2, 0, 1));
+  flat = reshape(x, Shape1(60));
+  taken = take(places, moved.FlatTo1D());
+  ExpectSame(flat, taken, "take of transpose_indices");
+  const auto index = Drawn<2>(Shape2(5, 17), 41);  // some below 0
+  Check<2>("transpose_indices", [&] { return transpose_indices(index + 1.0f, Shape2(2, 3), Shape2(1, 0)); });
+  EXPECT_SAYS("transpose_indices: axis 1 is given twice", transpose_indices(index, Shape2(2, 3), Shape2(1, 1)));
+  EXPECT_SAYS("transpose_indices: the extent is 0", transpose_indices(index, Shape2(2, 0), Shape2(1, 0)));
 }
 
 TEST(IndexMapData, FromData) {
@@ -81,7 +122,8 @@ TEST(IndexMapData, IndicesOfTheirOwnDtype) {
   Check<2, std::int32_t>("take of i32", [&] { return take(numbers, ints); });
   TensorContainer<cpu, 1, std::int64_t> index(Shape1(4));
   index[0] = 2, index[1] = -1, index[2] = std::int64_t{1} << 40, index[3] = 0;
-  Check<2, std::int64_t>("one_hot_encode of i64", [&] { return one_hot_encode(index, 3); });
+  Check<2>("one_hot_encode of i64", [&] { return one_hot_encode(index, 3); });  // mshadow's: of default_real_t
+  Check<2, std::int64_t>("transpose_indices of i64", [&] { return reshape(transpose_indices(index, Shape2(2, 3), Shape2(1, 0)), Shape2(2, 2)); });
   TensorContainer<cpu, 1> odd(Shape1(4));
   odd[0] = std::numeric_limits<float>::quiet_NaN(), odd[1] = 1e30f, odd[2] = -1e30f, odd[3] = 1.9f;
   Check<2, std::int32_t>("take at no number", [&] { return take(odd, ints); });
@@ -109,11 +151,15 @@ TEST(IndexMapData, Channels) {
   const auto x = Drawn<4>(Shape4(2, 7, 3, 19), 11);
   Check<4>("chpool sum", [&] { return chpool<red::sum>(x, 3); });
   Check<4>("chpool max", [&] { return chpool<red::maximum>(x, 3, 2, 1); });
-  TensorContainer<cpu, 4> pooled(Shape4(2, 4, 3, 19));
+  TensorContainer<cpu, 4> pooled(Shape4(2, 3, 3, 19));
   pooled = chpool<red::maximum>(x, 3, 2, 1);
   const auto grad = Drawn<4>(pooled.shape_, 12);
   Check<4>("ch_unpool max", [&] { return ch_unpool<red::maximum>(x, pooled, grad, 3, 2, 1); });
   Check<4>("ch_unpool sum", [&] { return ch_unpool<red::sum>(x, pooled, grad, 3, 2, 1); });
+  TensorContainer<cpu, 4> around(x.shape_), given(x.shape_);
+  around = ch_unpool<red::sum>(x, x, x, 3);
+  given = ch_unpool<red::sum>(x, x, x, 3, 1, 1);
+  ExpectSame(around, given, "ch_unpool of a size");
 }
 
 TEST(IndexMapData, AdaptivePooling) {
@@ -140,16 +186,38 @@ TEST(IndexMapData, MeansAndProductsOfWindows) {
   Check<3, std::int32_t>("pool product of i32", [&] { return pool<red::product>(i, 2, 2, 3); });
   TensorContainer<cpu, 4> pooled(Shape4(2, 7, 2, 8));
   pooled = pool<red::mean>(x, 3, 2, 2, 3);
-  const auto grad = Drawn<4>(pooled.shape_, 33), channels = Drawn<4>(Shape4(2, 4, 5, 23), 34);
+  const auto grad = Drawn<4>(pooled.shape_, 33), channels = Drawn<4>(Shape4(2, 3, 5, 23), 34);
   Check<4>("unpool mean", [&] { return unpool<red::mean>(x, pooled, grad, 3, 2, 2, 3); });
   Check<4>("ch_unpool mean", [&] { return ch_unpool<red::mean>(x, channels, channels, 3, 2, 1); });
+}
+
+// mshadow's numbers of windows: whole ones, unless a shape is given.
+TEST(IndexMapData, NumbersOfWindows) {
+  const auto x = Drawn<4>(Shape4(2, 7, 5, 23), 31);
+  const auto whole = pool<red::maximum>(x, 2, 2, 2);
+  EXPECT_EQ(whole.shape_, Shape4(2, 7, 2, 11));
+  const auto given = pool<red::maximum>(x, Shape2(3, 12), 2, 2, 2, 2);
+  EXPECT_EQ(given.shape_, Shape4(2, 7, 3, 12));
+  Check<4>("pool of a shape", [&] { return pool<red::maximum>(x, Shape2(3, 12), 2, 2, 2, 2); });
+  Check<4>("mean of a shape", [&] { return pool<red::mean>(x + 1.0f, Shape2(2, 8), 3, 2, 2, 3); });
+  const auto i = Drawn<2, std::int64_t>(Shape2(5, 7), 32);
+  Check<2, std::int64_t>("pool of a shape of i64", [&] { return pool<red::minimum>(i, Shape2(3, 3), 2, 4, 2, 2); });
+  EXPECT_SAYS("pool: an extent of 5, but 7 is the least that fits", pool<red::sum>(x, Shape2(4, 11), 2, 2, 2, 2));  // nothing in the fourth row
+  EXPECT_SAYS("pool: an extent of 5, but 6 is the least that fits", pool<red::sum>(x, 6, 2, 1));
+  EXPECT_EQ(chpool<red::sum>(x, 3, 2, 1).shape_[1], 3);
+  EXPECT_EQ(chpool<red::sum>(x, 3, 2, 2).shape_[1], 4);
+  EXPECT_EQ(chpool<red::sum>(x, 3).shape_[1], 7);
+  EXPECT_SAYS("chpool: 4 channels have none in the middle", chpool<red::sum>(x, 4));
+  TensorContainer<cpu, 4> sums(Shape4(2, 3, 5, 23));
+  sums = chpool<red::sum>(x, 3, 2, 1);  // where mshadow's last window lacks channel 5, beyond the number of windows
+  EXPECT_EQ(sums[1][2][3][4], x[1][3][3][4] + x[1][4][3][4] + x[1][5][3][4]);
 }
 
 // The mean of a window that is cut is that of the elements it has; its gradient is the transpose.
 TEST(IndexMapData, MeanOfACutWindow) {
   TensorContainer<cpu, 2> x(Shape2(2, 5)), pooled(Shape2(1, 3)), grad(Shape2(1, 3)), back(Shape2(2, 5));
   for (index_t k = 0; k < 10; ++k) x[k / 5][k % 5] = static_cast<float>(k);
-  pooled = pool<red::mean>(x, 2, 2, 2);
+  pooled = pool<red::mean>(x, Shape2(1, 3), 2, 2, 2, 2);
   EXPECT_EQ(pooled[0][0], (0 + 1 + 5 + 6) / 4.0f);
   EXPECT_EQ(pooled[0][2], (4 + 9) / 2.0f);
   grad[0][0] = 4, grad[0][1] = 8, grad[0][2] = 16;
@@ -157,7 +225,7 @@ TEST(IndexMapData, MeanOfACutWindow) {
   EXPECT_EQ(back[1][1], 1.0f);
   EXPECT_EQ(back[0][3], 2.0f);
   EXPECT_EQ(back[1][4], 8.0f);
-  pooled = pool<red::product>(x + 1.0f, 2, 2, 2);
+  pooled = pool<red::product>(x + 1.0f, Shape2(1, 3), 2, 2, 2, 2);
   EXPECT_EQ(pooled[0][2], 50.0f);
 }
 
@@ -187,42 +255,6 @@ TEST(IndexMapData, Patches) {
         for (index_t j = 0; j < 11; ++j)
           right += static_cast<double>(x[n][c][i][j]) * static_cast<double>(packed[n][c][i][j]);
   EXPECT_NEAR(left, right, 1e-6);
-}
-
-TEST(IndexMapData, ComplexNumbers) {
-  const auto a = Drawn<2>(Shape2(3, 38), 16), b = Drawn<2>(Shape2(3, 38), 17);
-  Check<2>("conj", [&] { return complex_conj(a); });
-  Check<2>("real", [&] { return complex_toreal(a); });
-  Check<2>("imag", [&] { return complex_toimag(a + b); });
-  Check<2>("abs", [&] { return complex_abs(a); });
-  Check<2>("mul", [&] { return complex_mul(a, b); });
-  Check<2>("pack", [&] { return complex_pack(a, b); });
-  TensorContainer<cpu, 2> product(Shape2(3, 38));
-  product = complex_mul(a, b);
-  EXPECT_EQ(product[1][4], a[1][4] * b[1][4] - a[1][5] * b[1][5]);
-  EXPECT_EQ(product[1][5], a[1][4] * b[1][5] + a[1][5] * b[1][4]);
-}
-
-TEST(IndexMapData, ComplexNumbersComeInPairs) {
-  const auto a = Drawn<2>(Shape2(3, 7), 16), b = Drawn<2>(Shape2(3, 7), 17);
-  const auto says = [](const char* name) { return std::string(name) + ": the last axis must be even"; };
-  EXPECT_SAYS(says("complex_mul"), complex_mul(a, b));
-  EXPECT_SAYS(says("complex_conj"), complex_conj(a));
-  EXPECT_SAYS(says("complex_toreal"), complex_toreal(a));
-  EXPECT_SAYS(says("complex_toimag"), complex_toimag(a));
-  EXPECT_SAYS(says("complex_abs2"), complex_abs(a));
-  TensorContainer<cpu, 2> in(Shape2(3, 7)), out(Shape2(3, 7));
-  const auto ref = [](Tensor<cpu, 2>& t) {
-    return runtime::TensorRef{t.dptr_, DType::kFloat32, {t.shape_[0], t.shape_[1]}, {t.stride_, 1}};
-  };
-  for (const char* map : {"complex_mul", "complex_conj", "complex_toreal", "complex_toimag", "complex_abs2"}) {
-    const std::string call = map + std::string(map == std::string("complex_mul") ? "(x, x)" : "(x)");
-    EXPECT_SAYS(says(map), graph::ParseText("kernel k(x: f32[3, 7]) -> (y: f32[3, p]) { y = " + call + " }"));
-    for (const CompileOptions& route : Routes()) {
-      const Function f = Compile(graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, p]) { y = " + call + " }")[0], route);
-      EXPECT_SAYS(says(map) + ": an extent is 7 (dimension 1 of input 'x'", f({{ref(in)}, {ref(out)}, {}}));
-    }
-  }
 }
 
 TEST(IndexMapData, OneDtypeForData) {
@@ -256,48 +288,6 @@ TEST(IndexMapData, ImplicitDot) {
   by_blas = dot(a, b);
   by_map = implicit_dot(a, b);
   ExpectSame(by_blas, by_map, "dot");  // small quarters: every sum is exact
-}
-
-TEST(IndexMapData, SliceOnTheLeft) {
-  const auto x = Drawn<3, float>(Shape3(3, 5, 7), 1);
-  const auto v = Drawn<3, float>(Shape3(3, 2, 7), 2);
-  TensorContainer<cpu, 3, float> a(Shape3(3, 5, 7));
-  a = x * 1.0f;
-  slice<1>(a, 1, 3) = v * 2.0f;
-  slice<1>(a, 3, 5) += slice<1>(a, 0, 2);  // reads what it does not write
-  slice<2>(a, 2, 4) -= 1.0f;
-  slice<0>(a, 1, 2) *= flip(slice<0>(a, 1, 2), 2);  // reads what it writes
-  for (index_t i = 0; i < 3; ++i)
-    for (index_t j = 0; j < 5; ++j)
-      for (index_t k = 0; k < 7; ++k) {
-        const auto first = [&](index_t column) {
-          const auto base = [&](index_t row) { return row == 1 || row == 2 ? v[i][row - 1][column] * 2.0f : x[i][row][column]; };
-          float value = base(j);
-          if (j >= 3) value += base(j - 3);
-          return column == 2 || column == 3 ? value - 1.0f : value;
-        };
-        EXPECT_EQ(a[i][j][k], i == 1 ? first(k) * first(6 - k) : first(k)) << i << j << k;
-      }
-  TensorContainer<cpu, 1, float> line(Shape1(5), 1.0f);
-  slice<0>(line, 1, 3) = 4.0f;
-  EXPECT_EQ(line[0], 1);
-  EXPECT_EQ(line[2], 4);
-  EXPECT_EQ(line[3], 1);
-  EXPECT_NE(MessageOf([&] { slice<1>(a, 0, 3) = v * 1.0f; }).find("(3,3,7)"), std::string::npos);
-}
-
-TEST(IndexMapData, ConcatAsTarget) {
-  TensorContainer<cpu, 2> a(Shape2(3, 4), 0.0f), b(Shape2(3, 9), 1.0f);
-  const auto x = Drawn<2>(Shape2(3, 13), 20);
-  concat<1>(a, b) = x * 2.0f;
-  EXPECT_EQ(a[2][3], 2 * x[2][3]);
-  EXPECT_EQ(b[1][0], 2 * x[1][4]);
-  concat<1>(a, b) += flip(concat<1>(a, b), 1);  // reads what it writes
-  EXPECT_EQ(a[0][0], 2 * x[0][0] + 2 * x[0][12]);
-  EXPECT_EQ(b[0][8], 2 * x[0][12] + 2 * x[0][0]);
-  concat<1>(a, b) = 3.0f;
-  EXPECT_EQ(b[2][8], 3.0f);
-  EXPECT_NE(MessageOf([&] { concat<1>(a, b) = a * 1.0f; }).find("(3,13)"), std::string::npos);
 }
 
 TEST(IndexMapData, BadUse) {

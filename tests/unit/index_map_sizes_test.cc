@@ -71,6 +71,7 @@ TEST(IndexMapSizes, FollowFromExtentsAndNumbersOfTheCall) {
       {2, "slice_ex(x, k, 1, 6, extent<1>(x), k, n)", "slice_ex(x, 2, 1, 6, 8, 2, 3)"},
       {3, "broadcast_with_axis(x, 0, n)", "broadcast_with_axis(x, 0, 3)"},
       {2, "one_hot_encode(v - 100, k * 4)", "one_hot_encode(v - 100, 8)"},
+      {2, "broadcast_multi_axes(reshape(v, 1, extent<0>(v)), 0, n)", "broadcast_multi_axes(reshape(v, 1, extent<0>(v)), 0, 3)"},
       {2, "slice(pad(x, n, n), 1, n, n + extent<1>(x))", "slice(pad(x, 3, 3), 1, 3, 11)"},
   };
   for (const CompileOptions& options : Routes())

@@ -64,14 +64,14 @@ template <typename R, typename T>
 void CheckCutWindows(T sign) {
   TensorContainer<cpu, 3, T> x(Shape3(3, 5, 5)), y(Shape3(3, 3, 3));
   for (index_t i = 0; i < 75; ++i) x.dptr_[i / 5 * x.stride_ + i % 5] = static_cast<T>(sign * static_cast<T>(i + 1));
-  Check<3, T>("pool", [&] { return pool<R>(x, 2, 2, 2, 2); });
+  Check<3, T>("pool", [&] { return pool<R>(x, Shape2(3, 3), 2, 2, 2, 2); });
   Check<3, T>("chpool", [&] { return chpool<R>(x, 3, 2, 1); });
   Check<3, T>("ada_pool", [&] { return ada_pool<R>(x, 2, 3); });
-  y = pool<R>(x, 2, 2, 2, 2);
+  y = pool<R>(x, Shape2(3, 3), 2, 2, 2, 2);
   EXPECT_EQ(y[2][2][2], x[2][4][4]);
   for (const T limit : {std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()}) {
     x = limit;
-    y = pool<R>(x, 2, 2, 2, 2);
+    y = pool<R>(x, Shape2(3, 3), 2, 2, 2, 2);
     EXPECT_EQ(y[2][2][2], limit);
   }
 }
@@ -92,7 +92,7 @@ TEST(IndexMap, Values) {
     for (int j = 0; j < 5; ++j)
       EXPECT_EQ(y[i][j], i >= 1 && i <= 2 && j >= 1 && j <= 3 ? static_cast<float>((i - 1) * 3 + j) : 0.0f);
   TensorContainer<cpu, 2> p(Shape2(1, 2));
-  p = pool<red::maximum>(x, 2, 2, 2, 2);
+  p = pool<red::maximum>(x, Shape2(1, 2), 2, 2, 2, 2);
   EXPECT_EQ(p[0][0], 5.0f);
   EXPECT_EQ(p[0][1], 6.0f);
 }

@@ -130,7 +130,7 @@ Operand Interpreter::Build(const Value& value) {
   }
   if (name == "AxisMapExp") return BuildAxisMap(exp);
   if (name == "IndexMapExp") return BuildIndexMap(exp);
-  if (name == "SliceTarget" || name == "ConcatTarget") return BuildSlice(exp);
+  if (name.ends_with("Target")) return BuildTarget(exp);
   throw Unsupported("'" + name.str() + "' has no counterpart in a kernel");
 }
 
@@ -205,13 +205,30 @@ Operand Interpreter::BuildIndexMap(const Exp& exp) {
   return composer_.IndexMap(name, sources, params, numbers_.TypeOf(TypeArg(exp, 1)));
 }
 
-// slice<axis>(tensor, begin, end) and concat<axis>(tensor, tensor), which can also be assigned to.
-Operand Interpreter::BuildSlice(const Exp& exp) {
-  const index_t axis = IntArg(exp, 0);
-  if (exp.type->getName() == "ConcatTarget")
-    return composer_.IndexMap("concat", {Build(exp.args[0]->value), Build(exp.args[1]->value)}, {axis});
-  return composer_.IndexMap("slice", {Build(exp.args[0]->value)},
-                            {axis, SizeNumber(exp.args[1]->value, "the begin of slice"), SizeNumber(exp.args[2]->value, "the end of slice")});
+// What can also be assigned to: slices, flip and concat of tensors.
+Operand Interpreter::BuildTarget(const Exp& exp) {
+  const Operand first = Build(exp.args[0]->value);
+  if (exp.type->getName() == "ConcatTarget") return composer_.IndexMap("concat", {first, Build(exp.args[1]->value)}, {IntArg(exp, 0)});
+  if (exp.type->getName() == "FlipTarget") return composer_.IndexMap("flip", {first}, {KnownNumber(exp.args[1]->value, "the axis of flip")});
+  const std::vector<Range> ranges = RangesOf(exp);
+  if (exp.type->getName() == "SliceTarget") return composer_.IndexMap("slice", {first}, {IntArg(exp, 0), ranges[0].begin, ranges[0].end});
+  std::vector<Dimension> numbers;
+  for (const Range& range : ranges) numbers.push_back(range.begin);
+  for (const Range& range : ranges) numbers.push_back(range.end);
+  numbers.resize(3 * ranges.size(), Dimension(1));
+  return composer_.IndexMap("slice_ex", {first}, numbers);
+}
+
+std::vector<Interpreter::Range> Interpreter::RangesOf(const Exp& slice) {
+  const auto number = [&](const Value& value, const char* what) { return SizeNumber(value, detail::Concat("the ", what, " of slice")); };
+  const Value &begin = slice.args[1]->value, &end = slice.args[2]->value;
+  if (slice.type->getName() == "SliceTarget")
+    return {{static_cast<std::size_t>(IntArg(slice, 0)), number(begin, "begin"), number(end, "end")}};
+  std::vector<Range> ranges;
+  const auto &begins = std::get<Aggregate>(begin).elements, &ends = std::get<Aggregate>(end).elements;
+  for (std::size_t d = 0; d < begins.size(); ++d)
+    ranges.push_back({d, number(begins[d]->value, "begin"), number(ends[d]->value, "end")});
+  return ranges;
 }
 
 void Interpreter::Assign(const Tensor& to, std::string_view how, const Value& value) {
@@ -247,17 +264,18 @@ void Interpreter::Write(Memory* memory, int node) {
 void Interpreter::AssignPart(const Exp& target, std::string_view how, const Value& value) {
   const auto part_of = [&](std::size_t k) -> const Tensor& {
     const auto* tensor = target.args.size() > k ? std::get_if<Tensor>(&target.args[k]->value) : nullptr;
-    if (tensor == nullptr || !tensor->part.empty()) throw Unsupported("only a slice or concat of tensors can be assigned to");
+    if (tensor == nullptr || !tensor->part.empty()) throw Unsupported("only a slice, flip or concat of tensors can be assigned to");
     return *tensor;
   };
   Operand made = Build(value);
-  if (!how.empty()) made = composer_.ApplyNumeric(how, {BuildSlice(target), made});
-  const auto axis = static_cast<std::size_t>(IntArg(target, 0));
-  // Every element that is written reads the value at its own place in it: `position(d)` along the axis.
-  const auto gather = [&](Memory* memory, int source, int position, int guard) {
+  if (!how.empty()) made = composer_.ApplyNumeric(how, {BuildTarget(target), made});
+  // Every element that is written reads the value at its own place in it: `along(d)`, where that is not its own.
+  const auto gather = [&](Memory* memory, int source, const std::map<std::size_t, int>& along, int guard) {
     std::vector<int> positions;
-    for (std::size_t d = 0; d < memory->shape.size(); ++d)
-      positions.push_back(d == axis ? position : graph_.Index(static_cast<int>(d), memory->shape));
+    for (std::size_t d = 0; d < memory->shape.size(); ++d) {
+      const auto moved = along.find(d);
+      positions.push_back(moved != along.end() ? moved->second : graph_.Index(static_cast<int>(d), memory->shape));
+    }
     return graph_.Gather(source, std::move(positions), guard, 0);
   };
   const auto spread = [&](const PartialShape& shape, DType dtype) {
@@ -269,24 +287,37 @@ void Interpreter::AssignPart(const Exp& target, std::string_view how, const Valu
   const PartialShape whole = memory->shape;
   std::vector<Dimension> dims(whole.begin(), whole.end());
   if (target.type->getName() == "ConcatTarget") {
+    const auto axis = static_cast<std::size_t>(IntArg(target, 0));
     Memory* second = part_of(1).memory.get();
     dims[axis] = graph_.Derive(runtime::ExtentOp::kPlus, whole[axis], second->shape[axis], "concat of '" + memory->name + "' and '" + second->name + "'");
     const int source = spread(PartialShape(dims), memory->dtype);
-    const int one = gather(memory, source, graph_.Index(static_cast<int>(axis), whole), -1);
+    const int one = gather(memory, source, {}, -1);
     const int position = graph_.Map(Op::plus, {graph_.Index(static_cast<int>(axis), second->shape), graph_.ExtentOf(whole[axis])});
-    const int other = gather(second, source, position, -1);
+    const int other = gather(second, source, {{axis, position}}, -1);
     Write(memory, one);
     Write(second, other);
     return;
   }
-  const Dimension begin = SizeNumber(target.args[1]->value, "the begin of slice"), end = SizeNumber(target.args[2]->value, "the end of slice");
+  if (target.type->getName() == "FlipTarget") {
+    const auto axis = static_cast<std::size_t>(KnownNumber(target.args[1]->value, "the axis of flip"));
+    Require(axis < dims.size(), "flip: axis ", axis, " of '", memory->name, "', whose rank is ", dims.size());
+    const int last = graph_.Map(Op::minus, {graph_.ExtentOf(whole[axis]), graph_.Constant(1, DType::kInt64)});
+    const int position = graph_.Map(Op::minus, {last, graph_.Index(static_cast<int>(axis), whole)});
+    Write(memory, gather(memory, spread(whole, memory->dtype), {{axis, position}}, -1));
+    return;
+  }
+  std::map<std::size_t, int> along;
+  int inside = -1;
   const std::string what = "slice of '" + memory->name + "'";
-  dims[axis] = graph_.Derive(runtime::ExtentOp::kMinus, end, begin, what);
-  graph_.Derive(runtime::ExtentOp::kMinus, whole[axis], end, what);  // negative, and so refused, if the end lies beyond
-  const int source = spread(PartialShape(dims), memory->dtype);
-  const int at = graph_.Index(static_cast<int>(axis), whole);
-  const int inside = graph_.Map(Op::logical_and, {graph_.Map(Op::ge, {at, graph_.ExtentOf(begin)}), graph_.Map(Op::lt, {at, graph_.ExtentOf(end)})});
-  const int placed = gather(memory, source, graph_.Map(Op::minus, {at, graph_.ExtentOf(begin)}), inside);
+  for (const Range& range : RangesOf(target)) {
+    dims[range.axis] = graph_.Derive(runtime::ExtentOp::kMinus, range.end, range.begin, what);
+    graph_.Derive(runtime::ExtentOp::kMinus, whole[range.axis], range.end, what);  // negative, and so refused, if the end lies beyond
+    const int at = graph_.Index(static_cast<int>(range.axis), whole);
+    along[range.axis] = graph_.Map(Op::minus, {at, graph_.ExtentOf(range.begin)});
+    for (const int condition : {graph_.Map(Op::ge, {at, graph_.ExtentOf(range.begin)}), graph_.Map(Op::lt, {at, graph_.ExtentOf(range.end)})})
+      inside = inside < 0 ? condition : graph_.Map(Op::logical_and, {inside, condition});
+  }
+  const int placed = gather(memory, spread(PartialShape(dims), memory->dtype), along, inside);
   const int chosen = graph_.Map(Op::select, {inside, placed, ReadMemory(memory)});
   Write(memory, graph_.Cast(chosen, memory->dtype));
 }

@@ -43,7 +43,7 @@ namespace {
 bool IsExpression(const clang::CXXRecordDecl* record) {
   static constexpr llvm::StringLiteral kNames[] = {
       "ScalarExp", "TypecastExp", "TransposeExp", "UnaryMapExp", "BinaryMapExp", "TernaryMapExp", "DotExp",
-      "AxisMapExp", "IndexMapExp", "SliceTarget", "ConcatTarget"};
+      "AxisMapExp", "IndexMapExp", "SliceTarget", "BoxTarget", "FlipTarget", "ConcatTarget"};
   return IsUmbra(record) && llvm::is_contained(kNames, record->getName());
 }
 

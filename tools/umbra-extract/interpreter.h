@@ -104,7 +104,14 @@ class Interpreter {
                        clang::QualType element);
   graph::Operand BuildAxisMap(const Exp& exp);
   graph::Operand BuildIndexMap(const Exp& exp);
-  graph::Operand BuildSlice(const Exp& exp);
+  graph::Operand BuildTarget(const Exp& exp);
+  /// Positions begin .. end - 1 of an axis.
+  struct Range {
+    std::size_t axis;
+    Dimension begin, end;
+  };
+  /// Of the axes that a SliceTarget or BoxTarget cuts.
+  std::vector<Range> RangesOf(const Exp& slice);
   std::optional<PartialShape> ShapeOf(const Value& shape);
   Value ShapeValue(const PartialShape& shape) const;
   PartialShape Shape(const Value& value);

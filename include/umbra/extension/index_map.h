@@ -196,7 +196,7 @@ struct AliasCheck<IndexMapExp<Map, DType, dimdst, Srcs...>> {
   }
 };
 
-/// `x` reversed along `axis`. mshadow's flip, which can be assigned to there.
+/// `x` reversed along `axis`. mshadow's flip; of what can be assigned to, it can be assigned to (umbra/extension/target.h).
 template <typename E, typename DType, int etype>
 inline auto flip(const Exp<E, DType, etype>& x, int axis) {
   return IndexMapExp<map::flip, DType, ExpInfo<E>::kDim, E>({axis}, x.self());
@@ -218,78 +218,6 @@ template <int axis, typename E, typename DType, int etype>
 inline auto slice(const Exp<E, DType, etype>& x, index_t begin, index_t end) {
   static_assert(axis >= 0 && axis < ExpInfo<E>::kDim, "umbra: slice<axis>() of an axis beyond the rank");
   return IndexMapExp<map::slice, DType, ExpInfo<E>::kDim, E>({axis, begin, end}, x.self());
-}
-/// A map of tensors that can be assigned to; Sub::Put<Saver>(value) joins a tensor of the map's shape into
-/// what it maps.
-template <typename Sub, typename Map, typename Device, typename DType, int dim, typename... Srcs>
-class AssignableMap : public IndexMapExp<Map, DType, dim, Srcs...> {
- public:
-  using IndexMapExp<Map, DType, dim, Srcs...>::IndexMapExp;
-#define UMBRA_MAP_ASSIGNMENT(symbol, saver)                                           \
-  template <typename E, int etype>                                                    \
-  Sub& operator symbol(const Exp<E, DType, etype>& exp) {                             \
-    const Shape<dim> shape = ShapeCheck<dim, E>::Check(exp.self());                   \
-    Require(shape == this->shape_, "assignment to a map of shape ", this->shape_,     \
-            " from an expression of shape ", shape);                                  \
-    TensorContainer<Device, dim, DType> value(shape);                                 \
-    value = exp.self(); /* before what is mapped changes: it may read it */           \
-    return Assign<sv::saver>(value);                                                  \
-  }                                                                                   \
-  Sub& operator symbol(DType s) {                                                     \
-    return Assign<sv::saver>(TensorContainer<Device, dim, DType>(this->shape_, s));   \
-  }
-  UMBRA_MAP_ASSIGNMENT(=, saveto)
-  UMBRA_MAP_ASSIGNMENT(+=, plusto)
-  UMBRA_MAP_ASSIGNMENT(-=, minusto)
-  UMBRA_MAP_ASSIGNMENT(*=, multo)
-  UMBRA_MAP_ASSIGNMENT(/=, divto)
-#undef UMBRA_MAP_ASSIGNMENT
-
- private:
-  template <typename Saver>
-  Sub& Assign(const Tensor<Device, dim, DType>& value) {
-    Sub& sub = static_cast<Sub&>(*this);
-    sub.template Put<Saver>(value);
-    return sub;
-  }
-};
-
-/// A part of a tensor that can be assigned to.
-template <int axis, typename Device, int dim, typename DType>
-class SliceTarget : public AssignableMap<SliceTarget<axis, Device, dim, DType>, map::slice, Device, DType, dim,
-                                         Tensor<Device, dim, DType>> {
- public:
-  /// Elements begin .. end - 1 of axis `axis` of `x`; slice<axis>() makes it. Throws umbra::Error unless 0 <= begin
-  /// <= end <= extent.
-  SliceTarget(const Tensor<Device, dim, DType>& x, index_t begin, index_t end)
-      : SliceTarget::AssignableMap({axis, begin, end}, x), x_(x), begin_(begin) {}
-  using SliceTarget::AssignableMap::operator=;
-  /// Joins `value`, of the slice's shape, into the slice.
-  template <typename Saver>
-  void Put(const Tensor<Device, dim, DType>& value) const {
-    const Tensor<Device, 2, DType> rows = value.FlatTo2D();
-    for (index_t y = 0; y < rows.size(0); ++y) {
-      index_t rest = y, row = 0, pitch = 1;
-      for (int d = dim - 2; d >= 0; --d) {
-        row += (rest % this->shape_[d] + (d == axis ? begin_ : 0)) * pitch;
-        rest /= this->shape_[d];
-        pitch *= x_.shape_[d];
-      }
-      DType* data = x_.dptr_ + (dim == 1 ? 0 : row * x_.stride_) + (axis == dim - 1 ? begin_ : 0);
-      Tensor<Device, 1, DType> to(data, Shape1(rows.size(1)));
-      MapExp<Saver>(&to, rows[y]);
-    }
-  }
-
- private:
-  Tensor<Device, dim, DType> x_;
-  index_t begin_;
-};
-/// Of a tensor, a slice can also be assigned to: `slice<axis>(x, begin, end) = exp`.
-template <int axis, typename Device, int dim, typename DType>
-inline SliceTarget<axis, Device, dim, DType> slice(const Tensor<Device, dim, DType>& x, index_t begin, index_t end) {
-  static_assert(axis >= 0 && axis < dim, "umbra: slice<axis>() of an axis beyond the rank");
-  return {x, begin, end};
 }
 /// The window of `shape` (height, width) of the last two axes that begins at (top, left), or in the middle. Throws
 /// umbra::Error if it is not all within them. mshadow's crop.
@@ -331,32 +259,6 @@ inline auto concat(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b)
   static_assert(axis >= 0 && axis < kDim, "umbra: concat<axis>() along an axis beyond the rank");
   return IndexMapExp<map::concat, DType, kDim, A, B>({axis}, a.self(), b.self());
 }
-/// Two tensors as one that can be assigned to: each gets its part.
-template <int axis, typename Device, int dim, typename DType>
-class ConcatTarget : public AssignableMap<ConcatTarget<axis, Device, dim, DType>, map::concat, Device, DType, dim,
-                                          Tensor<Device, dim, DType>, Tensor<Device, dim, DType>> {
- public:
-  using Part = Tensor<Device, dim, DType>;
-  /// `a`, then `b`; concat<axis>() makes it. Throws umbra::Error if extents other than along `axis` differ.
-  ConcatTarget(const Part& a, const Part& b) : ConcatTarget::AssignableMap({axis}, a, b), a_(a), b_(b) {}
-  using ConcatTarget::AssignableMap::operator=;
-  /// Joins `value`, of the shape of both, into its two parts.
-  template <typename Saver>
-  void Put(const Part& value) {
-    const index_t middle = a_.shape_[axis];
-    MapExp<Saver>(&a_, slice<axis>(value, 0, middle));
-    MapExp<Saver>(&b_, slice<axis>(value, middle, value.shape_[axis]));
-  }
-
- private:
-  Part a_, b_;
-};
-/// Tensors give what can also be assigned to: `concat<axis>(a, b) = exp`.
-template <int axis, typename Device, int dim, typename DType>
-inline ConcatTarget<axis, Device, dim, DType> concat(const Tensor<Device, dim, DType>& a,
-                                                     const Tensor<Device, dim, DType>& b) {
-  return {a, b};
-}
 /// The matrix product (m, n) of (m, k) and (k, n) as part of a larger expression, without BLAS: every element is a sum
 /// of its own. mshadow's implicit_dot.
 template <typename A, typename B, typename DType, int atype, int btype>
@@ -369,31 +271,8 @@ template <typename E, typename DType, int etype, int dimdst>
 inline auto reshape(const Exp<E, DType, etype>& x, Shape<dimdst> shape) {
   return IndexMapExp<map::reshape, DType, dimdst, E>(shape.shape_, dimdst, x.self());
 }
-/// Reducer (red::sum, maximum, minimum, product, mean) over windows of the last two axes, of height x width elements; a
-/// rest that whole windows leave gets one more, cut at the end. Throws umbra::Error if `x` is smaller than a window.
-/// mshadow's pool, which drops the rest if no shape is given, and has no mean.
-template <typename Reducer, typename E, typename DType, int etype>
-inline auto pool(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride_y,
-                 index_t stride_x) {
-  return IndexMapExp<map::pool<Reducer>, DType, ExpInfo<E>::kDim, E>(
-      {height, width, stride_y, stride_x}, x.self());
-}
-template <typename Reducer, typename E, typename DType, int etype>
-inline auto pool(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride) {
-  return pool<Reducer>(x, height, width, stride, stride);
-}
-/// The gradient of pool<Reducer>(data), Reducer sum, maximum, minimum or mean: `pooled` is its result, `grad` the
-/// gradient of that. Every element that equals an extreme has all of its gradient. mshadow's unpool.
-template <typename Reducer, typename A, typename B, typename C, typename DType, int atype, int btype,
-          int ctype>
-inline auto unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>& pooled,
-                   const Exp<C, DType, ctype>& grad, index_t height, index_t width, index_t stride_y,
-                   index_t stride_x) {
-  return IndexMapExp<map::unpool<Reducer>, DType, ExpInfo<A>::kDim, A, B, C>(
-      {height, width, stride_y, stride_x}, data.self(), pooled.self(), grad.self());
-}
-
-/// Elements begin[d], begin[d] + step[d], ... below end[d] of every axis; 1 <= step[d]. mshadow's slice(x, begin, end).
+/// Elements begin[d], begin[d] + step[d], ... below end[d] of every axis; 0 <= begin[d] <= end[d] <= extent, 1 <= step[d].
+/// Umbra's own; without steps it is slice(x, begin, end).
 template <typename E, typename DType, int etype, int dim>
 inline auto slice_ex(const Exp<E, DType, etype>& x, Shape<dim> begin, Shape<dim> end, Shape<dim> step) {
   static_assert(dim == ExpInfo<E>::kDim && dim <= 5, "umbra: slice_ex() with shapes of another rank");
@@ -405,13 +284,35 @@ inline auto slice_ex(const Exp<E, DType, etype>& x, Shape<dim> begin, Shape<dim>
   }
   return IndexMapExp<map::slice_ex, DType, dim, E>(p.data(), 3 * dim, x.self());
 }
+namespace detail {
+/// The numbers of slice_ex for every element from `begin` to before `end`.
+template <int dim>
+inline std::array<index_t, 3 * static_cast<std::size_t>(dim)> BoxNumbers(const Shape<dim>& begin, const Shape<dim>& end) {
+  std::array<index_t, 3 * static_cast<std::size_t>(dim)> numbers{};
+  for (std::size_t d = 0; d < dim; ++d) {
+    numbers[d] = begin[static_cast<int>(d)];
+    numbers[dim + d] = end[static_cast<int>(d)];
+    numbers[2 * dim + d] = 1;
+  }
+  return numbers;
+}
+}  // namespace detail
+/// Elements begin[d] .. end[d] - 1 of every axis d. Throws umbra::Error unless 0 <= begin[d] <= end[d] <= extent, which
+/// mshadow's slice(x, begin, end) does not check.
+template <typename E, typename DType, int etype, int dim>
+inline auto slice(const Exp<E, DType, etype>& x, Shape<dim> begin, Shape<dim> end) {
+  static_assert(dim == ExpInfo<E>::kDim, "umbra: slice() with shapes of another rank");
+  const auto numbers = detail::BoxNumbers(begin, end);
+  return IndexMapExp<map::slice_ex, DType, dim, E>(numbers.data(), 3 * dim, x.self());
+}
 /// Dimension d of the result is dimension axes[d] of `x`; each is given once. mshadow's transpose, as NumPy's.
 template <typename E, typename DType, int etype, int dim>
 inline auto transpose(const Exp<E, DType, etype>& x, Shape<dim> axes) {
   static_assert(dim == ExpInfo<E>::kDim, "umbra: transpose() with axes of another rank");
   return IndexMapExp<map::permute, DType, dim, E>(axes.shape_, dim, x.self());
 }
-/// A new axis of `size` behind `axis`, 0 or more, along which `x` repeats. mshadow's, whose axis may also be -1.
+/// A new axis of `size`, 0 or more, behind `axis`, before all others if that is -1, along which `x` repeats. mshadow's
+/// broadcast_with_axis.
 template <typename E, typename DType, int etype>
 inline auto broadcast_with_axis(const Exp<E, DType, etype>& x, int axis, index_t size) {
   return IndexMapExp<map::broadcast_with_axis, DType, ExpInfo<E>::kDim + 1, E>({axis, size}, x.self());
@@ -420,6 +321,47 @@ inline auto broadcast_with_axis(const Exp<E, DType, etype>& x, int axis, index_t
 template <typename E, typename DType, int etype>
 inline auto broadcast_keepdim(const Exp<E, DType, etype>& x, int axis, index_t size) {
   return IndexMapExp<map::broadcast_keepdim, DType, ExpInfo<E>::kDim, E>({axis, size}, x.self());
+}
+namespace detail {
+/// The axes that a shape has: a TShape says so, a Shape by its type.
+template <typename S>
+inline index_t CountOf(const S& shape) { return shape.ndim(); }
+template <int dim>
+inline index_t CountOf(const Shape<dim>&) { return dim; }
+}  // namespace detail
+/// Axes axes[k] of `x`, of extent 1, in increasing order, repeated sizes[k] times, 0 or more; a TAxes is a TShape or a
+/// Shape. mshadow's broadcast_multi_axes.
+template <typename E, typename DType, int etype, typename TAxes>
+inline auto broadcast_multi_axes(const Exp<E, DType, etype>& x, const TAxes& axes, const TAxes& sizes) {
+  constexpr int kDim = ExpInfo<E>::kDim;
+  const index_t count = detail::CountOf(axes);
+  Require(count == detail::CountOf(sizes) && count <= kDim, "broadcast_multi_axes of an expression of rank ", kDim, ": ", count,
+          " axes and ", detail::CountOf(sizes), " sizes are given");
+  std::array<index_t, 2 * static_cast<std::size_t>(kDim)> numbers{};
+  for (int k = 0; k < count; ++k) {
+    numbers[static_cast<std::size_t>(2 * k)] = axes[k];
+    numbers[static_cast<std::size_t>(2 * k + 1)] = sizes[k];
+  }
+  return IndexMapExp<map::broadcast_multi_axes, DType, kDim, E>(numbers.data(), static_cast<int>(2 * count), x.self());
+}
+/// `x` as a tensor of `shape`, a TShape or a Shape of its rank: axes of extent 1 are repeated. Throws umbra::Error if the
+/// rank or another extent differs. mshadow's broadcast_to.
+template <typename E, typename DType, int etype, typename TTarget>
+inline auto broadcast_to(const Exp<E, DType, etype>& x, const TTarget& shape) {
+  constexpr int kDim = ExpInfo<E>::kDim;
+  const Shape<kDim> from = ShapeCheck<kDim, E>::Check(x.self());
+  Require(detail::CountOf(shape) == kDim, "broadcast_to a shape of ", detail::CountOf(shape), " axes from ", from,
+          ": the numbers of axes are equal");
+  std::array<index_t, 2 * static_cast<std::size_t>(kDim)> numbers{};
+  int count = 0;
+  for (int d = 0; d < kDim; ++d) {
+    if (from[d] == shape[d]) continue;
+    Require(from[d] == 1, "broadcast_to: axis ", d, " of shape ", from, " does not become ", shape[d],
+            "; only an extent of 1 is repeated");
+    numbers[static_cast<std::size_t>(count++)] = d;
+    numbers[static_cast<std::size_t>(count++)] = shape[d];
+  }
+  return IndexMapExp<map::broadcast_multi_axes, DType, kDim, E>(numbers.data(), count, x.self());
 }
 /// start, start + step, ... before stop, every number `repeat` times: a vector, whose element i is start + floor(i /
 /// repeat) * step in DType's arithmetic. Throws umbra::Error if no such steps lead to stop. mshadow's range, which is
@@ -448,10 +390,25 @@ template <typename I, typename E, typename IType, typename DType, int itype, int
 inline auto take_grad(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& grad, index_t rows) {
   return IndexMapExp<map::take_grad, DType, 2, I, E>({rows}, index.self(), grad.self());
 }
-/// (n, classes): 1 where the column is index[row], else 0; of the dtype of `index` (n). mshadow's has default_real_t.
-template <typename I, typename DType, int itype>
-inline auto one_hot_encode(const Exp<I, DType, itype>& index, index_t classes) {
-  return IndexMapExp<map::one_hot_encode, DType, 2, I>({classes}, index.self());
+/// (n, classes): 1 where the column is index[row], else 0; of default_real_t, f32, whatever dtype `index` (n) has.
+/// mshadow's one_hot_encode.
+template <typename I, typename IType, int itype>
+inline auto one_hot_encode(const Exp<I, IType, itype>& index, index_t classes) {
+  return IndexMapExp<map::one_hot_encode, default_real_t, 2, I>({classes}, index.self());
+}
+/// Element index[i] of a tensor of `shape`, counted row by row, stands at the result[i]-th place once its axes are permuted
+/// as transpose(x, axes) does. Places that it does not have are clipped; the result has the dtype of `index`, which should
+/// hold them: f32 counts to 2^24. Throws umbra::Error if an axis is missing or an extent is below 1. mshadow's
+/// transpose_indices, where they come round again.
+template <typename I, typename DType, int itype, int dim>
+inline auto transpose_indices(const Exp<I, DType, itype>& index, Shape<dim> shape, Shape<dim> axes) {
+  static_assert(dim <= map::kMaxRank, "umbra: transpose_indices() of a shape with too many axes");
+  std::array<index_t, 2 * static_cast<std::size_t>(dim)> numbers{};
+  for (std::size_t d = 0; d < dim; ++d) {
+    numbers[d] = shape[static_cast<int>(d)];
+    numbers[dim + d] = axes[static_cast<int>(d)];
+  }
+  return IndexMapExp<map::transpose_indices, DType, ExpInfo<I>::kDim, I>(numbers.data(), 2 * dim, index.self());
 }
 /// Element index[i] of row i of `x` (n, c), clipped to the row: (n). mshadow's mat_choose_row_element clips nothing.
 template <typename E, typename I, typename DType, typename IType, int etype, int itype>
@@ -470,121 +427,33 @@ template <typename M, typename E, typename DType, int mtype, int etype>
 inline auto mask(const Exp<M, DType, mtype>& m, const Exp<E, DType, etype>& x) {
   return IndexMapExp<map::mask, DType, 2, M, E>({}, m.self(), x.self());
 }
-/// Reducer (as of pool) over windows of `size` channels (the third axis from the end), `padding` beyond each end, less
-/// than `size`; by default size / 2, stride 1. mshadow's chpool, which may drop a last one of larger strides.
-template <typename Reducer, typename E, typename DType, int etype>
-inline auto chpool(const Exp<E, DType, etype>& x, index_t size, index_t stride, index_t padding) {
-  return IndexMapExp<map::chpool<Reducer>, DType, ExpInfo<E>::kDim, E>({size, stride, padding}, x.self());
-}
-template <typename Reducer, typename E, typename DType, int etype>
-inline auto chpool(const Exp<E, DType, etype>& x, index_t size) {
-  return chpool<Reducer>(x, size, 1, size / 2);
-}
-/// The gradient of chpool<Reducer>(data), as unpool is that of pool. mshadow's ch_unpool.
-template <typename Reducer, typename A, typename B, typename C, typename DType, int atype, int btype,
-          int ctype>
-inline auto ch_unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>& pooled,
-                      const Exp<C, DType, ctype>& grad, index_t size, index_t stride, index_t padding) {
-  return IndexMapExp<map::ch_unpool<Reducer>, DType, ExpInfo<A>::kDim, A, B, C>(
-      {size, stride, padding}, data.self(), pooled.self(), grad.self());
-}
-/// Reducer (as of pool) over height x width windows that together cover the last two axes: number o of n from floor(o
-/// extent / n) to before ceil((o + 1) extent / n). Umbra's own; the windows of PyTorch's adaptive pooling.
-template <typename Reducer, typename E, typename DType, int etype>
-inline auto ada_pool(const Exp<E, DType, etype>& x, index_t height, index_t width) {
-  return IndexMapExp<map::ada_pool<Reducer>, DType, ExpInfo<E>::kDim, E>({height, width}, x.self());
-}
-/// The patches of pictures (n, c, h, w) as columns of a matrix (c height width, n patches). Throws umbra::Error if a
-/// picture is smaller than a patch. mshadow's, in both forms.
-template <typename E, typename DType, int etype>
-inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride_y,
-                             index_t stride_x, index_t dilate_y, index_t dilate_x) {
-  return IndexMapExp<map::unpack_patch2col, DType, 2, E>({height, width, stride_y, stride_x, dilate_y, dilate_x}, x.self());
-}
-template <typename E, typename DType, int etype>
-inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride, index_t dilate = 1) {
-  return unpack_patch2col(x, height, width, stride, stride, dilate, dilate);
-}
-/// The transpose of unpack_patch2col, in its forms: columns summed back into pictures of `shape`. mshadow's.
-template <typename E, typename DType, int etype>
-inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t height, index_t width, index_t stride_y,
-                           index_t stride_x, index_t dilate_y, index_t dilate_x) {
-  return IndexMapExp<map::pack_col2patch, DType, 4, E>(
-      {shape[0], shape[1], shape[2], shape[3], height, width, stride_y, stride_x, dilate_y, dilate_x}, x.self());
-}
-template <typename E, typename DType, int etype>
-inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t height, index_t width, index_t stride,
-                           index_t dilate = 1) {
-  return pack_col2patch(x, shape, height, width, stride, stride, dilate, dilate);
-}
-/// Conjugates. Here and below complex numbers are pairs (real, imaginary) along the last axis. mshadow's conj.
-template <typename E, typename DType, int etype>
-inline auto complex_conj(const Exp<E, DType, etype>& z) {
-  return IndexMapExp<map::complex_conj, DType, ExpInfo<E>::kDim, E>({}, z.self());
-}
-/// Real parts; the last axis has half the extent. mshadow's complex_toreal.
-template <typename E, typename DType, int etype>
-inline auto complex_toreal(const Exp<E, DType, etype>& z) {
-  return IndexMapExp<map::complex_toreal, DType, ExpInfo<E>::kDim, E>({}, z.self());
-}
-/// Imaginary parts; the last axis has half the extent. Umbra's own.
-template <typename E, typename DType, int etype>
-inline auto complex_toimag(const Exp<E, DType, etype>& z) {
-  return IndexMapExp<map::complex_toimag, DType, ExpInfo<E>::kDim, E>({}, z.self());
-}
-/// Moduli, of floating dtypes; the last axis has half the extent. The roots of mshadow's complex_abs_square.
-template <typename E, typename DType, int etype>
-inline auto complex_abs(const Exp<E, DType, etype>& z) {
-  return F<op::sqrt>(IndexMapExp<map::complex_abs2, DType, ExpInfo<E>::kDim, E>({}, z.self()));
-}
-/// Complex numbers of their real and imaginary parts, two tensors of one shape; the last axis doubles. Umbra's own.
-template <typename A, typename B, typename DType, int atype, int btype>
-inline auto complex_pack(const Exp<A, DType, atype>& re, const Exp<B, DType, btype>& im) {
-  return IndexMapExp<map::complex_pack, DType, ExpInfo<A>::kDim, A, B>({}, re.self(), im.self());
-}
-/// Products of the complex numbers of two tensors of one shape. mshadow's complex_mul_cc.
-template <typename A, typename B, typename DType, int atype, int btype>
-inline auto complex_mul(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
-  return IndexMapExp<map::complex_mul, DType, ExpInfo<A>::kDim, A, B>({}, a.self(), b.self());
-}
-
 }  // namespace umbra::expr
 
 namespace umbra {
-using expr::ada_pool;
 using expr::broadcast_keepdim;
+using expr::broadcast_multi_axes;
+using expr::broadcast_to;
 using expr::broadcast_with_axis;
-using expr::ch_unpool;
-using expr::chpool;
-using expr::complex_abs;
-using expr::complex_conj;
-using expr::complex_mul;
-using expr::complex_pack;
-using expr::complex_toimag;
-using expr::complex_toreal;
+using expr::concat;
+using expr::crop;
+using expr::flip;
+using expr::implicit_dot;
 using expr::mask;
 using expr::mat_choose_row_element;
 using expr::mat_fill_row_element;
-using expr::one_hot_encode;
-using expr::pack_col2patch;
-using expr::range;
-using expr::slice_ex;
-using expr::take;
-using expr::take_grad;
-using expr::transpose;
-using expr::unpack_patch2col;
-using expr::concat;
-using expr::implicit_dot;
-using expr::crop;
-using expr::flip;
 using expr::mirror;
+using expr::one_hot_encode;
 using expr::pad;
-using expr::pool;
+using expr::range;
 using expr::repmat;
 using expr::reshape;
 using expr::slice;
+using expr::slice_ex;
 using expr::swapaxis;
-using expr::unpool;
+using expr::take;
+using expr::take_grad;
+using expr::transpose;
+using expr::transpose_indices;
 using expr::upsampling_nearest;
 }  // namespace umbra
 

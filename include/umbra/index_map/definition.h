@@ -13,7 +13,8 @@
 // C gives: at(d); extent(k, d) of source k; rank(k); Load(k, position); LoadIf(condition, k,
 // position, outside); If(condition, a, b); Over(a, b), a / b of elements; Literal(number); Reduce<R>({size(n), ...}, body(window)),
 // Identity<R>(), for LoadIf, if HasIdentity<R>(), and the reducer Sum; FromPosition(i). A map whose source
-// kIndexSource holds positions reads them by LoadPosition(k, position); they may have a dtype of their own.
+// kIndexSource holds positions reads them by LoadPosition(k, position); they may have a dtype of their own. Elements have the
+// dtype of the other sources, of the only one, or kResult.
 #ifndef UMBRA_INDEX_MAP_DEFINITION_H_
 #define UMBRA_INDEX_MAP_DEFINITION_H_
 
@@ -58,6 +59,16 @@ struct IndexSource {
 template <typename Map>
 struct IndexSource<Map, std::enable_if_t<(Map::kIndexSource >= 0)>> {
   static constexpr int value = Map::kIndexSource;
+};
+
+/// The dtype of a map's elements, Map::kResult, where it is not that of its sources.
+template <typename Map, typename = void>
+struct ResultDType {
+  static constexpr bool kOwn = false;  ///< whether there is one
+};
+template <typename Map>
+struct ResultDType<Map, std::void_t<decltype(Map::kResult)>> {
+  static constexpr bool kOwn = true;
 };
 
 /// May number k that a map takes be known at the call only?

@@ -274,14 +274,15 @@ struct permute : Elementwise {
   }
 };
 
-/// broadcast_with_axis(x, axis, size): a new axis behind `axis`, along which x repeats.
+/// broadcast_with_axis(x, axis, size): a new axis behind `axis`, the first if that is -1, along which x repeats.
 struct broadcast_with_axis {
   static constexpr int kSources = 1, kParams = 2;
   static constexpr bool Open(int k) { return k == 1; }
   int axis;
   explicit broadcast_with_axis(const index_t* p) : axis(static_cast<int>(p[0])) {}
   void Check(const int* ranks) const {
-    RequireAxis("broadcast_with_axis", axis, ranks[0]);
+    Require(axis >= -1 && axis < ranks[0], "broadcast_with_axis: a new axis behind axis ", axis, " of a tensor of rank ", ranks[0],
+            "; it can be -1 (before all) to ", ranks[0] - 1);
     Require(ranks[0] < kMaxRank, "broadcast_with_axis of a tensor of rank ", ranks[0], "; the result has ", kMaxRank, " axes at most");
   }
   static constexpr int Rank(const int* ranks) { return ranks[0] + 1; }
@@ -320,6 +321,45 @@ struct broadcast_keepdim : Elementwise {
     p[axis] = typename C::Index(0);
     return c.Load(0, p);
   }
+};
+
+/// broadcast_multi_axes(x, axis, size, axis, size, ...): axes of extent 1 repeated.
+struct broadcast_multi_axes : Elementwise {
+  static constexpr int kParams = -1;
+  static constexpr bool Open(int k) { return k % 2 == 1; }
+  std::array<int, kMaxRank> axes{};
+  int count;
+  broadcast_multi_axes(const index_t* p, int n) : count(n) {
+    for (int k = 0; k < n && k < 2 * kMaxRank; k += 2) axes[static_cast<std::size_t>(k / 2)] = static_cast<int>(p[k]);
+  }
+  void Check(const int* ranks) const {
+    Require(count % 2 == 0 && count <= 2 * ranks[0], "broadcast_multi_axes of a tensor of rank ", ranks[0],
+            " takes an axis and a size for up to ", ranks[0], " axes, ", count, " numbers given");
+    for (int k = 0; k < count / 2; ++k) {
+      RequireAxis("broadcast_multi_axes", Axis(k), ranks[0]);
+      Require(k == 0 || Axis(k - 1) < Axis(k), "broadcast_multi_axes: axis ", Axis(k), " comes after axis ",
+              k == 0 ? 0 : Axis(k - 1), "; they go in increasing order");
+    }
+  }
+  template <typename D>
+  void Shape(const Extents<D>& in, D* out) const {
+    Elementwise::Shape(in, out);
+    for (int k = 0; k < count / 2; ++k) {
+      const D& size = in.param[static_cast<std::size_t>(2 * k + 1)];
+      RequireEqual("broadcast_multi_axes", in(0, Axis(k)), D(1));
+      RequireNumber("broadcast_multi_axes", "size", size, 0);
+      out[Axis(k)] = size;
+    }
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    auto p = Here(c);
+    for (int k = 0; k < count / 2; ++k) p[Axis(k)] = typename C::Index(0);
+    return c.Load(0, p);
+  }
+
+ private:
+  int Axis(int k) const { return axes[static_cast<std::size_t>(k)]; }
 };
 
 /// steps(count, repeat): 0, 0, ..., 1, 1, ..., count - 1: every number `repeat` times.

@@ -73,9 +73,10 @@ struct take_grad {
   }
 };
 
-/// one_hot_encode(index, classes): 1 where the column is index[row], else 0; of the dtype of index.
+/// one_hot_encode(index, classes): 1 where the column is index[row], else 0; of f32, whatever dtype index has.
 struct one_hot_encode {
   static constexpr int kSources = 1, kParams = 1, kIndexSource = 0;
+  static constexpr DType kResult = DType::kFloat32;
   static constexpr bool Open(int) { return true; }
   explicit one_hot_encode(const index_t*) {}
   void Check(const int* ranks) const {
@@ -94,6 +95,60 @@ struct one_hot_encode {
     i.rank = 1;
     i[0] = c.at(0);
     return c.If(c.LoadPosition(0, i) == c.at(1), c.One(), c.Literal(0));
+  }
+};
+
+/// transpose_indices(index, extents..., axes...): where what stands at place index[i] of a tensor of those extents, counted
+/// row by row, comes to stand when its axes are permuted; places that the tensor does not have are clipped.
+struct transpose_indices : Elementwise {
+  static constexpr int kParams = -1, kIndexSource = 0;
+  std::array<index_t, kMaxRank> extents{};
+  std::array<int, kMaxRank> axes{};
+  int count, rank;
+  transpose_indices(const index_t* p, int n) : count(n), rank(n / 2 < kMaxRank ? n / 2 : kMaxRank) {
+    for (int d = 0; d < rank; ++d) {
+      extents[static_cast<std::size_t>(d)] = p[d];
+      axes[static_cast<std::size_t>(d)] = static_cast<int>(p[rank + d]);
+    }
+  }
+  void Check(const int*) const {
+    Require(count >= 2 && count == 2 * rank, "transpose_indices takes the extents of a tensor of rank 1 to ", kMaxRank,
+            " and as many axes, ", count, " numbers given");
+    std::array<bool, kMaxRank> seen{};
+    for (int d = 0; d < rank; ++d) {
+      const auto axis = static_cast<std::size_t>(axes[static_cast<std::size_t>(d)]);
+      RequireAxis("transpose_indices", axes[static_cast<std::size_t>(d)], rank);
+      Require(!seen[axis], "transpose_indices: axis ", axis, " is given twice");
+      seen[axis] = true;
+      RequireNumber("transpose_indices", "extent", extents[axis], 1);
+    }
+    (void)Size();
+  }
+  template <typename C>
+  auto Value(C& c) const {
+    typename C::Index from = Max(typename C::Index(0), Min(c.LoadPosition(0, Here(c)), typename C::Index(Size() - 1)));
+    typename C::Index to = 0;
+    index_t pitch = 1;
+    std::array<index_t, kMaxRank> step{};
+    for (int d = rank - 1; d >= 0; --d) {
+      const auto axis = static_cast<std::size_t>(axes[static_cast<std::size_t>(d)]);
+      step[axis] = pitch;
+      pitch *= extents[axis];
+    }
+    for (int d = rank - 1; d >= 0; --d) {
+      const auto axis = static_cast<std::size_t>(d);
+      to = to + Mod(from, extents[axis]) * step[axis];
+      from = from / extents[axis];
+    }
+    return c.FromPosition(to);
+  }
+
+ private:
+  index_t Size() const {
+    index_t size = 1;
+    for (int d = 0; d < rank; ++d)
+      Require(!__builtin_mul_overflow(size, extents[static_cast<std::size_t>(d)], &size), "transpose_indices: a tensor of more than 2^63 elements");
+    return size;
   }
 };
 

@@ -8,10 +8,10 @@
 
 namespace umbra::map {
 
-/// What the elements of a window join to; of a mean, `joined` is their sum and `count()` how many there are.
+/// What the elements of a window join to; of a mean, `joined` is their sum and `count()`, an element, how many there are.
 template <typename R, typename C, typename T, typename Count>
 auto Joined(C& c, const T& joined, const Count& count) {
-  if constexpr (Joining<R>::kIsMean) return c.Over(joined, c.FromPosition(count()));
+  if constexpr (Joining<R>::kIsMean) return c.Over(joined, count());
   else return joined;
 }
 
@@ -35,25 +35,41 @@ inline void CheckWindow(const char* name, int rank, const index_t* size, const i
           "; all must be 1 or more");
 }
 
-/// pool<R>(x, height, width, stride_y, stride_x): R over windows of the last two axes; windows that
-/// reach beyond the end are cut.
+/// pool<R>(x, height, width, stride_y, stride_x): R over the windows that lie whole within the last two axes.
+/// pool<R>(x, rows, columns, height, width, stride_y, stride_x): over rows x columns windows, which begin within them;
+/// those that reach beyond the end are cut.
 template <typename R>
 struct pool : Elementwise {
-  static constexpr int kParams = 4;
-  index_t size[2], stride[2];
-  explicit pool(const index_t* p) : size{p[0], p[1]}, stride{p[2], p[3]} {}
-  void Check(const int* ranks) const { CheckWindow("pool", ranks[0], size, stride); }
+  static constexpr int kParams = -1;
+  int count;
+  index_t windows[2]{}, size[2]{}, stride[2]{};
+  pool(const index_t* p, int n) : count(n) {
+    if (n != 4 && n != 6) return;
+    for (int k = 0; k < 2; ++k) {
+      if (Given()) windows[k] = p[k];
+      size[k] = p[n - 4 + k];
+      stride[k] = p[n - 2 + k];
+    }
+  }
+  void Check(const int* ranks) const {
+    Require(count == 4 || count == 6, "pool takes height, width, stride_y, stride_x, or, before them, the rows and columns of the "
+            "result, ", count, " numbers given");
+    CheckWindow("pool", ranks[0], size, stride);
+    for (int k = 0; k < 2; ++k) RequireNumber("pool", "number of windows", windows[k], 0);
+  }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     Elementwise::Shape(in, out);
-    const int r = in.rank[0];
     for (int k = 0; k < 2; ++k) {
-      // As many windows as begin before the end of the last whole one.
-      const D& n = in(0, r - 2 + k);
-      RequireAtLeast("pool", n, size[k]);
-      out[r - 2 + k] = Min(n - size[k] + stride[k] - 1, n - 1) / stride[k] + 1;
+      const int d = in.rank[0] - 2 + k;
+      RequireAtLeast("pool", in(0, d), size[k]);
+      if (Given()) RequireAtLeast("pool", in(0, d), (windows[k] - 1) * stride[k] + 1);
+      out[d] = Given() ? D(windows[k]) : Whole(in(0, d), size[k], stride[k]);
     }
   }
+  /// Windows that lie whole within an axis of extent n.
+  template <typename D>
+  static D Whole(const D& n, index_t size, index_t stride) { return (n - size) / stride + 1; }
   /// Elements that the window at `o` has in rows and columns.
   template <typename I>
   static I Count(const Position<I>& o, const index_t* size, const index_t* stride, const I& rows, const I& columns) {
@@ -67,14 +83,21 @@ struct pool : Elementwise {
     const auto joined = c.template Reduce<Join>({c.size(size[0]), c.size(size[1])}, [&](const auto& w) {
       auto p = Here(c);
       for (int k = 0; k < 2; ++k) p[r - 2 + k] = p[r - 2 + k] * stride[k] + w[k];
+      if (!Given()) return c.Load(0, p);
       if (c.template HasIdentity<Join>())
         return c.LoadIf(p[r - 2] < c.extent(0, r - 2) && p[r - 1] < c.extent(0, r - 1), 0, p,
                         c.template Identity<Join>());
       for (int d = r - 2; d < r; ++d) p[d] = Min(p[d], c.extent(0, d) - 1);
       return c.Load(0, p);
     });
-    return Joined<R>(c, joined, [&] { return Count(Here(c), size, stride, c.extent(0, r - 2), c.extent(0, r - 1)); });
+    return Joined<R>(c, joined, [&] {
+      if (!Given()) return c.Literal(static_cast<double>(size[0] * size[1]));
+      return c.FromPosition(Count(Here(c), size, stride, c.extent(0, r - 2), c.extent(0, r - 1)));
+    });
   }
+
+ private:
+  bool Given() const { return count == 6; }
 };
 
 /// unpool<R>(data, pooled, grad, height, width, stride_y, stride_x): the gradient of pool: of every
@@ -119,8 +142,8 @@ struct unpool : Elementwise {
   }
 };
 
-/// chpool<R>(x, size, stride, padding): R over windows of the third axis from the end; windows that
-/// reach beyond either end are cut.
+/// chpool<R>(x, size, stride, padding): R over windows of the third axis from the end, as many as whole strides fit among the
+/// places where one can begin; windows that reach beyond either end are cut.
 template <typename R>
 struct chpool : Elementwise {
   static constexpr int kParams = 3;
@@ -136,7 +159,7 @@ struct chpool : Elementwise {
     Elementwise::Shape(in, out);
     const D& n = in(0, in.rank[0] - 3);
     RequireAtLeast("chpool", n + 2 * padding, size);
-    out[in.rank[0] - 3] = (n + 2 * padding - size) / stride + 1;
+    out[in.rank[0] - 3] = (n + 2 * padding - size + 1) / stride;
   }
   /// Channels of window `o` that are none of the padding.
   template <typename I>
@@ -157,7 +180,7 @@ struct chpool : Elementwise {
       p[channel] = Max(typename C::Index(0), Min(p[channel], c.extent(0, channel) - 1));
       return c.Load(0, p);
     });
-    return Joined<R>(c, joined, [&] { return Count(c.at(channel), size, stride, padding, c.extent(0, channel)); });
+    return Joined<R>(c, joined, [&] { return c.FromPosition(Count(c.at(channel), size, stride, padding, c.extent(0, channel))); });
   }
 };
 
@@ -230,7 +253,7 @@ struct ada_pool : Elementwise {
           for (int d = y; d <= x; ++d) p[d] = Min(p[d], end(d) - 1);
           return c.Load(0, p);
         });
-    return Joined<R>(c, joined, [&] { return (end(y) - begin(y)) * (end(x) - begin(x)); });
+    return Joined<R>(c, joined, [&] { return c.FromPosition((end(y) - begin(y)) * (end(x) - begin(x))); });
   }
 };
 
