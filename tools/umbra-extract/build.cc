@@ -209,7 +209,7 @@ Operand Interpreter::BuildIndexMap(const Exp& exp) {
 Operand Interpreter::BuildTarget(const Exp& exp) {
   const Operand first = Build(exp.args[0]->value);
   if (exp.type->getName() == "ConcatTarget") return composer_.IndexMap("concat", {first, Build(exp.args[1]->value)}, {IntArg(exp, 0)});
-  if (exp.type->getName() == "FlipTarget") return composer_.IndexMap("flip", {first}, {KnownNumber(exp.args[1]->value, "the axis of flip")});
+  if (exp.type->getName() == "FlipTarget") return composer_.IndexMap("flip", {first}, {KnownNumber(exp.args[1]->value, "a number that flip takes")});
   const std::vector<Range> ranges = RangesOf(exp);
   if (exp.type->getName() == "SliceTarget") return composer_.IndexMap("slice", {first}, {IntArg(exp, 0), ranges[0].begin, ranges[0].end});
   std::vector<Dimension> numbers;
@@ -299,7 +299,7 @@ void Interpreter::AssignPart(const Exp& target, std::string_view how, const Valu
     return;
   }
   if (target.type->getName() == "FlipTarget") {
-    const auto axis = static_cast<std::size_t>(KnownNumber(target.args[1]->value, "the axis of flip"));
+    const auto axis = static_cast<std::size_t>(KnownNumber(target.args[1]->value, "a number that flip takes"));
     Require(axis < dims.size(), "flip: axis ", axis, " of '", memory->name, "', whose rank is ", dims.size());
     const int last = graph_.Map(Op::minus, {graph_.ExtentOf(whole[axis]), graph_.Constant(1, DType::kInt64)});
     const int position = graph_.Map(Op::minus, {last, graph_.Index(static_cast<int>(axis), whole)});
