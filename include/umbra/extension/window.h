@@ -38,8 +38,8 @@ inline auto unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>&
 }
 
 /// Reducer (as of pool) over windows of `size` channels (the third axis from the end), `padding` beyond each end, less
-/// than `size`: (channels + 2 padding - size + 1) / stride of them. mshadow's chpool, which for strides beyond 1 leaves
-/// out a last window that has room, and there channels that it holds; this one leaves out no channel of a window.
+/// than `size`: (channels + 2 padding - size + 1) / stride of them, so that for strides beyond 1 a last one may be left
+/// out. mshadow's chpool, whose windows there also lack the channels beyond the number of windows; these do not.
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto chpool(const Exp<E, DType, etype>& x, index_t size, index_t stride, index_t padding) {
   return IndexMapExp<map::chpool<Reducer>, DType, ExpInfo<E>::kDim, E>({size, stride, padding}, x.self());
