@@ -150,6 +150,7 @@ namespace {
 
 // Clang's words after those for all sources, by which it reads the kernel's file.
 std::vector<std::string> LastArguments(std::vector<std::string> arguments, const ParseOptions& options) {
+  if (!options.for_reader) arguments.push_back(kNoNames);
   arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
   arguments.push_back(options.file);
   return arguments;
@@ -185,7 +186,6 @@ std::unique_ptr<llvm::Module> ParseAfter(const PrecompiledPrelude& prelude, cons
 
 std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codegen::Target target,
                                             llvm::LLVMContext* context, const ParseOptions& options) {
-  context->setDiscardValueNames(!options.for_reader);
   std::string log, refused;
   const PrecompiledPrelude* const precompiled = FindPrecompiledPrelude(target);
   if (precompiled != nullptr)

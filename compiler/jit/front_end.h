@@ -21,6 +21,9 @@ namespace umbra {
 std::string TargetCpu(codegen::Target target);
 std::vector<std::string> TargetFeatures(codegen::Target target);
 
+/// Clang's word for modules whose values have no names: nobody reads them.
+inline constexpr const char* kNoNames = "-discard-value-names";
+
 /// A file in memory.
 struct SourceFile {
   std::string name;

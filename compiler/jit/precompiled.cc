@@ -101,8 +101,7 @@ std::vector<char> PrecompiledTree(Target target) {
 std::vector<char> PrecompiledCode(Target target) {
   std::string log;
   llvm::LLVMContext context;
-  context.setDiscardValueNames(true);
-  const auto module = ClangModule(&context, target, PrecompiledSources(target), {"-femit-all-decls", kSource}, nullptr, &log);
+  const auto module = ClangModule(&context, target, PrecompiledSources(target), {"-femit-all-decls", kNoNames, kSource}, nullptr, &log);
   Require(module != nullptr, "Clang cannot compile the prelude:\n", log);
   std::vector<llvm::Function*> users;
   std::set<llvm::Function*> called;
