@@ -14,7 +14,6 @@
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/Linker/Linker.h>
-#include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
@@ -27,8 +26,6 @@
 namespace umbra {
 
 namespace {
-
-constexpr const char* kPrecompiled = "/prelude.pch";
 
 std::vector<std::string> Arguments(codegen::Target target) {
   std::vector<std::string> args = {
@@ -114,7 +111,19 @@ std::vector<std::string> TargetFeatures(codegen::Target target) {
   return {};
 }
 
-bool RunClang(clang::FrontendAction* action, codegen::Target target, const std::vector<SourceFile>& files,
+Files FilesInMemory(const std::vector<SourceFile>& files) {
+  auto made = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  for (const SourceFile& file : files) made->addFile(file.name, 0, llvm::MemoryBuffer::getMemBuffer(file.text, file.name, false));
+  return made;
+}
+
+Files WithFile(Files files, const SourceFile& file) {
+  auto both = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(std::move(files));
+  both->pushOverlay(FilesInMemory({file}));
+  return both;
+}
+
+bool RunClang(clang::FrontendAction* action, codegen::Target target, Files files,
               const std::vector<std::string>& last_arguments, std::string* log) {
   llvm::raw_string_ostream log_stream(*log);
   auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
@@ -132,18 +141,15 @@ bool RunClang(clang::FrontendAction* action, codegen::Target target, const std::
           "Clang does not take its options:\n", *log);
   instance.setInvocation(std::move(invocation));
   instance.createDiagnostics(&printer, false);
-  auto in_memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  for (const SourceFile& file : files) in_memory->addFile(file.name, 0, llvm::MemoryBuffer::getMemBuffer(file.text, file.name, false));
-  instance.setFileManager(new clang::FileManager(clang::FileSystemOptions(), std::move(in_memory)));
+  instance.setFileManager(new clang::FileManager(clang::FileSystemOptions(), std::move(files)));
   return instance.ExecuteAction(*action);
 }
 
-std::unique_ptr<llvm::Module> ClangModule(llvm::LLVMContext* context, codegen::Target target,
-                                          const std::vector<SourceFile>& files,
+std::unique_ptr<llvm::Module> ClangModule(llvm::LLVMContext* context, codegen::Target target, Files files,
                                           const std::vector<std::string>& last_arguments, const llvm::Module* bodies,
                                           std::string* log) {
   ModuleAction action(context, bodies);
-  return RunClang(&action, target, files, last_arguments, log) ? action.TakeModule() : nullptr;
+  return RunClang(&action, target, std::move(files), last_arguments, log) ? action.TakeModule() : nullptr;
 }
 
 namespace {
@@ -170,10 +176,8 @@ std::unique_ptr<llvm::Module> ParseAfter(const PrecompiledPrelude& prelude, cons
     return nullptr;
   }
   if (options.whole_prelude) bodies->reset();  // it has no lines
-  std::vector<SourceFile> files = PrecompiledSources(target);
-  files.push_back({kPrecompiled, prelude.tree->getBuffer()});
-  files.push_back({options.file, source.text});
-  auto module = ClangModule(context, target, files, LastArguments({"-include-pch", kPrecompiled}, options), bodies->get(), log);
+  auto module = ClangModule(context, target, WithFile(prelude.files, {options.file, source.text}),
+                            LastArguments({"-include-pch", kPrecompiledTree}, options), bodies->get(), log);
   if (module != nullptr && *bodies != nullptr &&
       llvm::Linker::linkModules(*module, std::move(*bodies), llvm::Linker::LinkOnlyNeeded)) {
     *log = "the bitcode cannot be linked\n";
@@ -196,7 +200,7 @@ std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codeg
   if (options.whole_prelude) std::ranges::for_each(codegen::PreludeFiles(), add);
   else std::ranges::for_each(needed, add);
   files.push_back({options.file, source.text});
-  auto module = ClangModule(context, target, files, LastArguments({}, options), nullptr, &log);
+  auto module = ClangModule(context, target, FilesInMemory(files), LastArguments({}, options), nullptr, &log);
   Require(module != nullptr, "Clang cannot compile a generated kernel:\n", log);
   if (precompiled != nullptr) {
     ForgetPrecompiledPrelude(target);

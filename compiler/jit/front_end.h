@@ -4,6 +4,7 @@
 
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/VirtualFileSystem.h>
 
 #include <memory>
 #include <string>
@@ -30,15 +31,20 @@ struct SourceFile {
   llvm::StringRef text;
 };
 
-/// Runs one of Clang's actions on files in memory, for a target; `last_arguments` follow the usual ones. What Clang
-/// says is added to `log`. False if it failed.
-bool RunClang(clang::FrontendAction* action, codegen::Target target, const std::vector<SourceFile>& files,
+/// Files in memory, which have to stay there. Threads may read the same ones.
+using Files = llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>;
+Files FilesInMemory(const std::vector<SourceFile>& files);
+/// Those of `files` and one more.
+Files WithFile(Files files, const SourceFile& file);
+
+/// Runs one of Clang's actions on files for a target; `last_arguments` follow the usual ones. What Clang says is added
+/// to `log`. False if it failed.
+bool RunClang(clang::FrontendAction* action, codegen::Target target, Files files,
               const std::vector<std::string>& last_arguments, std::string* log);
 
-/// Clang's unoptimised module of files in memory, in `context`; null if it failed. Functions read from a precompiled
-/// header that `bodies` (may be null) defines are declared only.
-std::unique_ptr<llvm::Module> ClangModule(llvm::LLVMContext* context, codegen::Target target,
-                                          const std::vector<SourceFile>& files,
+/// Clang's unoptimised module of files, in `context`; null if it failed. Functions read from a precompiled header that
+/// `bodies` (may be null) defines are declared only.
+std::unique_ptr<llvm::Module> ClangModule(llvm::LLVMContext* context, codegen::Target target, Files files,
                                           const std::vector<std::string>& last_arguments, const llvm::Module* bodies,
                                           std::string* log);
 

@@ -58,14 +58,13 @@ std::string Instances(Target target) {
   return text + "}\n";
 }
 
-struct Sources {
-  explicit Sources(Target target) : instances(Instances(target)) {
-    for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) files.push_back({"/include/" + std::string(file.name), file.text});
-    files.push_back({kSource, instances});
-  }
-  std::string instances;
+// The files of the prelude, and `instances` of it.
+std::vector<SourceFile> Sources(llvm::StringRef instances) {
   std::vector<SourceFile> files;
-};
+  for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) files.push_back({"/include/" + std::string(file.name), file.text});
+  files.push_back({kSource, instances});
+  return files;
+}
 
 class PrecompileAction : public clang::ASTFrontendAction {
  public:
@@ -92,7 +91,8 @@ class PrecompileAction : public clang::ASTFrontendAction {
 std::vector<char> PrecompiledTree(Target target) {
   std::string log;
   PrecompileAction action;
-  const bool done = RunClang(&action, target, PrecompiledSources(target), {kSource}, &log);
+  const std::string instances = Instances(target);
+  const bool done = RunClang(&action, target, FilesInMemory(Sources(instances)), {kSource}, &log);
   Require(done && action.bytes().IsComplete, "Clang cannot precompile the prelude:\n", log);
   return {action.bytes().Data.begin(), action.bytes().Data.end()};
 }
@@ -101,7 +101,8 @@ std::vector<char> PrecompiledTree(Target target) {
 std::vector<char> PrecompiledCode(Target target) {
   std::string log;
   llvm::LLVMContext context;
-  const auto module = ClangModule(&context, target, PrecompiledSources(target), {"-femit-all-decls", kNoNames, kSource}, nullptr, &log);
+  const std::string instances = Instances(target);
+  const auto module = ClangModule(&context, target, FilesInMemory(Sources(instances)), {"-femit-all-decls", kNoNames, kSource}, nullptr, &log);
   Require(module != nullptr, "Clang cannot compile the prelude:\n", log);
   std::vector<llvm::Function*> users;
   std::set<llvm::Function*> called;
@@ -141,41 +142,36 @@ void WriteFile(const std::filesystem::path& path, const std::vector<char>& bytes
   Require(file.good(), "cannot write ", path.string());
 }
 
-// What is made of each target when it is first asked for.
-template <typename T>
-class PerTarget {
- public:
-  template <typename Make>
-  const T& Get(Target target, Make make) {
-    std::call_once(once_[Place(target)], [&] { made_[Place(target)] = make(); });
-    return *made_[Place(target)];
-  }
-
- private:
-  std::array<std::once_flag, kTargets> once_;
-  std::array<std::unique_ptr<T>, kTargets> made_;
-};
-
 std::array<std::atomic<bool>, kTargets> unusable;
 
-}  // namespace
-
-const std::vector<SourceFile>& PrecompiledSources(Target target) {
-  static PerTarget<Sources>& all = *new PerTarget<Sources>;
-  return all.Get(target, [&] { return std::make_unique<Sources>(target); }).files;
-}
-
-const PrecompiledPrelude* FindPrecompiledPrelude(Target target) {
-  static PerTarget<PrecompiledPrelude>& all = *new PerTarget<PrecompiledPrelude>;
-  const PrecompiledPrelude& found = all.Get(target, [&] {
+// What lies beside this library.
+struct Found {
+  explicit Found(Target target) {
     const std::string folder = runtime::FolderOf(reinterpret_cast<void*>(&FindPrecompiledPrelude)) + "umbra/";
     const auto read = [&](const char* kind) {
       auto file = llvm::MemoryBuffer::getFile(folder + FileName(target, kind), false, false);
       return file ? std::move(*file) : nullptr;
     };
-    return std::make_unique<PrecompiledPrelude>(PrecompiledPrelude{read(kTree), read(kCode)});
-  });
-  return unusable[Place(target)] || found.tree == nullptr || found.code == nullptr ? nullptr : &found;
+    prelude.tree = read(kTree);
+    prelude.code = read(kCode);
+    if (prelude.tree == nullptr || prelude.code == nullptr) return;
+    instances = Instances(target);
+    std::vector<SourceFile> files = Sources(instances);
+    files.push_back({kPrecompiledTree, prelude.tree->getBuffer()});
+    prelude.files = FilesInMemory(files);
+  }
+  std::string instances;
+  PrecompiledPrelude prelude;
+};
+
+}  // namespace
+
+const PrecompiledPrelude* FindPrecompiledPrelude(Target target) {
+  static std::array<std::once_flag, kTargets> once;
+  static std::array<const Found*, kTargets> found;  // never destroyed: threads may outlive static objects
+  std::call_once(once[Place(target)], [&] { found[Place(target)] = new Found(target); });
+  const PrecompiledPrelude& prelude = found[Place(target)]->prelude;
+  return unusable[Place(target)] || prelude.files == nullptr ? nullptr : &prelude;
 }
 
 void ForgetPrecompiledPrelude(Target target) { unusable[Place(target)] = true; }

@@ -12,12 +12,13 @@
 
 namespace umbra {
 
-/// The files that a precompiled prelude is made of, which have to be there when it is used.
-const std::vector<SourceFile>& PrecompiledSources(codegen::Target target);
+/// What Clang's precompiled header is called among the files.
+inline constexpr const char* kPrecompiledTree = "/prelude.pch";
 
 struct PrecompiledPrelude {
   std::unique_ptr<llvm::MemoryBuffer> tree;  ///< Clang's precompiled header
   std::unique_ptr<llvm::MemoryBuffer> code;  ///< bitcode of the functions of operators, each without calls of others
+  Files files;                               ///< the header, and those that it is made of
 };
 
 /// What lies beside this library as umbra/prelude-TARGET.pch and .bc; null if it does not. Thread-safe.
