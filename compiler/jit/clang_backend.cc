@@ -41,7 +41,7 @@ class ClangOrc : public Backend {
     const BorrowedMachine machine(target, source.fast);
     Optimise(module.get(), machine.get(), target);
     result.times.optimise = watch.Lap();
-    result.bytes = Emit(module.get(), machine.get(), false);
+    result.bytes = machine.Emit(module.get());
     result.times.codegen = watch.Lap();
     return result;
   }
@@ -61,7 +61,7 @@ class ClangOrc : public Backend {
     llvm::internalizeModule(*module, [](const llvm::GlobalValue& value) { return !value.isWeakForLinker(); });
     const BorrowedMachine machine(target, source.fast);
     Optimise(module.get(), machine.get(), target);
-    return Emit(module.get(), machine.get(), false);
+    return machine.Emit(module.get());
   }
 
   runtime::KernelCode Load(const ObjectCode& object, const std::string& function) override {
@@ -77,10 +77,7 @@ class ClangOrc : public Backend {
     const auto module = ParseToModule(source, target, &context, options);
     const BorrowedMachine machine(target, source.fast);
     Optimise(module.get(), machine.get(), target);
-    if (form == "asm") {
-      const std::vector<char> text = Emit(module.get(), machine.get(), true);
-      return {text.begin(), text.end()};
-    }
+    if (form == "asm") return Assembly(module.get(), machine.get());
     std::string text;
     llvm::raw_string_ostream stream(text);
     module->print(stream, nullptr);

@@ -33,11 +33,6 @@ std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(codegen::Target target, b
       llvm::CodeGenOptLevel::Default));
 }
 
-struct Pool {
-  std::mutex mutex;
-  std::map<std::pair<codegen::Target, bool>, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle;
-};
-
 // Leaves out what costs a kernel more than it gives: one index into all operands is what x86 addresses
 // best, so the search for better ones changes nothing.
 class KernelPasses : public llvm::OptPassGate {
@@ -48,10 +43,15 @@ class KernelPasses : public llvm::OptPassGate {
   }
 };
 
-// Never destroyed: threads may outlive static objects.
-Pool& Machines() {
-  static Pool* const pool = new Pool;
-  return *pool;
+// The passes from a module to `stream`.
+void AddPasses(llvm::legacy::PassManager* passes, llvm::TargetMachine* machine, llvm::raw_pwrite_stream* stream, llvm::CodeGenFileType type) {
+  Require(!machine->addPassesToEmitFile(*passes, *stream, nullptr, type, /*DisableVerify=*/true), "this LLVM cannot write machine code");
+}
+
+void Run(llvm::legacy::PassManager* passes, llvm::Module* module) {
+  static KernelPasses chosen;
+  module->getContext().setOptPassGate(chosen);
+  passes->run(*module);
 }
 
 }  // namespace
@@ -68,21 +68,50 @@ const llvm::Target* X86() {
   return target;
 }
 
+struct BorrowedMachine::Machine {
+  Machine(codegen::Target target, bool fast) : made(MakeTargetMachine(target, fast)), stream(bytes) {
+    AddPasses(&passes, made.get(), &stream, llvm::CodeGenFileType::ObjectFile);
+  }
+  std::unique_ptr<llvm::TargetMachine> made;
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream;
+  llvm::legacy::PassManager passes;
+};
+
+struct BorrowedMachine::Pool {
+  std::mutex mutex;
+  std::map<std::pair<codegen::Target, bool>, std::vector<std::unique_ptr<Machine>>> idle;
+};
+
+// Never destroyed: threads may outlive static objects.
+BorrowedMachine::Pool& BorrowedMachine::Idle() {
+  static Pool* const pool = new Pool;
+  return *pool;
+}
+
 BorrowedMachine::BorrowedMachine(codegen::Target target, bool fast) : kind_(target, fast) {
   {
-    const std::lock_guard lock(Machines().mutex);
-    auto& idle = Machines().idle[kind_];
+    const std::lock_guard lock(Idle().mutex);
+    auto& idle = Idle().idle[kind_];
     if (!idle.empty()) {
       machine_ = std::move(idle.back());
       idle.pop_back();
     }
   }
-  if (machine_ == nullptr) machine_ = MakeTargetMachine(target, fast);
+  if (machine_ == nullptr) machine_ = std::make_unique<Machine>(target, fast);
 }
 
 BorrowedMachine::~BorrowedMachine() {
-  const std::lock_guard lock(Machines().mutex);
-  Machines().idle[kind_].push_back(std::move(machine_));
+  const std::lock_guard lock(Idle().mutex);
+  Idle().idle[kind_].push_back(std::move(machine_));
+}
+
+llvm::TargetMachine* BorrowedMachine::get() const { return machine_->made.get(); }
+
+std::vector<char> BorrowedMachine::Emit(llvm::Module* module) const {
+  machine_->bytes.clear();
+  Run(&machine_->passes, module);
+  return {machine_->bytes.begin(), machine_->bytes.end()};
 }
 
 namespace {
@@ -145,17 +174,13 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
             "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
 }
 
-std::vector<char> Emit(llvm::Module* module, llvm::TargetMachine* machine, bool assembly) {
-  static KernelPasses chosen;
-  module->getContext().setOptPassGate(chosen);
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
+std::string Assembly(llvm::Module* module, llvm::TargetMachine* machine) {
+  llvm::SmallVector<char, 0> text;
+  llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
-  const auto type = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
-  Require(!machine->addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true),
-          "this LLVM cannot write machine code");
-  passes.run(*module);
-  return {bytes.begin(), bytes.end()};
+  AddPasses(&passes, machine, &stream, llvm::CodeGenFileType::AssemblyFile);
+  Run(&passes, module);
+  return {text.begin(), text.end()};
 }
 
 }  // namespace umbra

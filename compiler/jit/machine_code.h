@@ -6,6 +6,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,19 +18,25 @@ namespace umbra {
 /// safe beside a look-up in another thread.
 const llvm::Target* X86();
 
-/// A target machine lent to one thread at a time; it goes back to a pool of the process, with the
-/// tables that LLVM has set up in it (more than a millisecond of work). A fast one contracts products and sums.
+/// A target machine lent to one thread at a time; it goes back to a pool of the process, with the tables and passes that
+/// LLVM has set up for it (more than a millisecond of work). A fast one contracts products and sums.
 class BorrowedMachine {
  public:
   BorrowedMachine(codegen::Target target, bool fast);
   ~BorrowedMachine();
   BorrowedMachine(const BorrowedMachine&) = delete;
   BorrowedMachine& operator=(const BorrowedMachine&) = delete;
-  llvm::TargetMachine* get() const { return machine_.get(); }
+  llvm::TargetMachine* get() const;
+  /// A relocatable object.
+  std::vector<char> Emit(llvm::Module* module) const;
 
  private:
+  struct Machine;
+  struct Pool;
+  static Pool& Idle();
+
   std::pair<codegen::Target, bool> kind_;
-  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<Machine> machine_;
 };
 
 /// Runs the optimiser in place.
@@ -39,8 +46,8 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
 /// passes here would spare a kernel more, but in its place they see more: Black-Scholes is 3 % slower then.)
 void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine);
 
-/// A relocatable object, or assembly text.
-std::vector<char> Emit(llvm::Module* module, llvm::TargetMachine* machine, bool assembly);
+/// Assembly text.
+std::string Assembly(llvm::Module* module, llvm::TargetMachine* machine);
 
 }  // namespace umbra
 
