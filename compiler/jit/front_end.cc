@@ -95,6 +95,19 @@ class ModuleAction : public clang::ASTFrontendAction {
   std::unique_ptr<llvm::Module> module_;
 };
 
+// What Clang makes of its words, which most kernels have in common; null if it does not take them.
+std::shared_ptr<clang::CompilerInvocation> Invocation(const std::vector<std::string>& words, clang::DiagnosticsEngine* diagnostics) {
+  thread_local std::pair<std::vector<std::string>, std::unique_ptr<clang::CompilerInvocation>> last;
+  if (last.second == nullptr || last.first != words) {
+    std::vector<const char*> args;
+    for (const std::string& word : words) args.push_back(word.c_str());
+    auto made = std::make_unique<clang::CompilerInvocation>();
+    if (!clang::CompilerInvocation::CreateFromArgs(*made, args, *diagnostics)) return nullptr;
+    last = {words, std::move(made)};
+  }
+  return std::make_shared<clang::CompilerInvocation>(*last.second);
+}
+
 }  // namespace
 
 std::string TargetCpu(codegen::Target) { return "x86-64"; }
@@ -132,13 +145,9 @@ bool RunClang(clang::FrontendAction* action, codegen::Target target, Files files
                                        &printer, false);
   std::vector<std::string> words = Arguments(target);
   words.insert(words.end(), last_arguments.begin(), last_arguments.end());
-  std::vector<const char*> args;
-  for (const std::string& word : words) args.push_back(word.c_str());
-
+  std::shared_ptr<clang::CompilerInvocation> invocation = Invocation(words, &diagnostics);
+  Require(invocation != nullptr, "Clang does not take its options:\n", *log);
   clang::CompilerInstance instance;
-  auto invocation = std::make_shared<clang::CompilerInvocation>();
-  Require(clang::CompilerInvocation::CreateFromArgs(*invocation, args, diagnostics),
-          "Clang does not take its options:\n", *log);
   instance.setInvocation(std::move(invocation));
   instance.createDiagnostics(&printer, false);
   instance.setFileManager(new clang::FileManager(clang::FileSystemOptions(), std::move(files)));
