@@ -10,6 +10,7 @@
 #include <new>
 #include <vector>
 
+#include "runtime/handed_over.h"
 #include "umbra/error.h"
 
 namespace umbra::runtime {
@@ -26,7 +27,8 @@ void ParallelFor(int parts, const std::function<void(int)>& body) {
   }
   // A thread that waits for the others takes up no foreign task: that might be a call of another program,
   // whose temporaries are this thread's too.
-  tbb::this_task_arena::isolate([&] { tbb::parallel_for(0, parts, 1, body, tbb::static_partitioner()); });
+  const HandedOver each(body);
+  tbb::this_task_arena::isolate([&] { tbb::parallel_for(0, parts, 1, each, tbb::static_partitioner()); });
 }
 
 void ShareOut(int threads, int pieces, const std::function<void(int)>& body) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include "compiler/driver/target.h"
 #include "runtime/cpu_info.h"
+#include "runtime/handed_over.h"
 #include "runtime/launch.h"
 #include "runtime/parallel.h"
 #include "umbra/compile.h"
@@ -195,6 +197,27 @@ TEST(Threads, WhoIsDoneHelpsOut) {
   EXPECT_EQ(done, 8);
 }
 
+#ifdef UMBRA_THREAD_SANITIZER
+// Two threads count in one place, at the same time.
+[[noreturn]] void Race() {
+  std::atomic<int> running{0};
+  int count = 0;
+  runtime::ParallelFor(2, [&](int) {
+    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    running.fetch_add(1, std::memory_order_relaxed);
+    while (running.load(std::memory_order_relaxed) < 2 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+    ++count;
+  });
+  std::exit(count == 0);
+}
+
+TEST(ThreadsDeathTest, SuppressionsForOneTbbHideNoRaceOfParts) {
+  if (runtime::NumProcessors() < 2) GTEST_SKIP() << "one processor";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(Race(), testing::ExitedWithCode(66), "ThreadSanitizer: data race");
+}
+#endif
+
 // A thread that waits for the parts of one call must not take up another call meanwhile: the temporaries of
 // both are this thread's.
 TEST(Threads, WhoWaitsTakesUpNoOtherCall) {
@@ -208,7 +231,10 @@ TEST(Threads, WhoWaitsTakesUpNoOtherCall) {
     });
     t_calling = false;
   };
-  tbb::parallel_for(0, 1500, call, tbb::simple_partitioner());
+  {
+    const runtime::HandedOver each(call);
+    tbb::parallel_for(0, 1500, each, tbb::simple_partitioner());
+  }
   EXPECT_EQ(interrupted, 0);
 }
 
