@@ -115,7 +115,12 @@ struct State {
 // The kernel's state, which the first call makes. Expects the mutex.
 State& StateOf(const umbra_kernel_desc& kernel) {
   auto* state = static_cast<State*>(__atomic_load_n(kernel.state, __ATOMIC_ACQUIRE));
-  if (state == nullptr) __atomic_store_n(kernel.state, static_cast<void*>(state = new State), __ATOMIC_RELEASE);
+  if (state == nullptr) {
+    // Kept here, too: kernels may be in a library that is closed.
+    static auto& all = *new std::vector<std::unique_ptr<State>>;
+    state = all.emplace_back(std::make_unique<State>()).get();
+    __atomic_store_n(kernel.state, static_cast<void*>(state), __ATOMIC_RELEASE);
+  }
   return *state;
 }
 
