@@ -32,7 +32,7 @@ void Run(const Gelu& d) {
 void Run(const Softmax& d) {
   for (Size r = 0; r < d.rows; ++r) {
     auto x = Vector(d.x + r * d.columns, d.columns), out = Vector(d.out + r * d.columns, d.columns);
-    float most, total;
+    float most = 0, total = 0;
     Vector(&most, 1) = reduce_with_axis<red::maximum>(x, 0);
     out = F<op::exp>(x - most);
     Vector(&total, 1) = reduce_with_axis<red::sum>(out, 0);
@@ -44,7 +44,7 @@ void Run(const LayerNorm& d) {
   const float inverse = 1.0f / static_cast<float>(d.columns);
   for (Size r = 0; r < d.rows; ++r) {
     auto x = Vector(d.x + r * d.columns, d.columns), out = Vector(d.out + r * d.columns, d.columns);
-    float sum, squares;
+    float sum = 0, squares = 0;
     Vector(&sum, 1) = reduce_with_axis<red::sum>(x, 0);
     const float mean = sum * inverse;
     Vector(&squares, 1) = reduce_with_axis<red::sum>(F<op::square>(x - mean), 0);
@@ -88,7 +88,7 @@ void Run(const Transpose& d) {
 void Run(const LogSumExp& d) {
   for (Size r = 0; r < d.rows; ++r) {
     auto x = Vector(d.x + r * d.columns, d.columns);
-    float most, total;
+    float most = 0, total = 0;
     Vector(&most, 1) = reduce_with_axis<red::maximum>(x, 0);
     Vector(&total, 1) = reduce_with_axis<red::sum>(F<op::exp>(x - most), 0);
     d.out[r] = most + std::log(total);
@@ -98,7 +98,7 @@ void Run(const LogSumExp& d) {
 void Run(const SoftmaxGradient& d) {
   for (Size r = 0; r < d.rows; ++r) {
     auto y = Vector(d.y + r * d.columns, d.columns), g = Vector(d.g + r * d.columns, d.columns);
-    float total;
+    float total = 0;
     Vector(&total, 1) = reduce_with_axis<red::sum>(y * g, 0);
     Vector(d.out + r * d.columns, d.columns) = y * (g - total);
   }
@@ -109,7 +109,7 @@ void Run(const LayerNormGradient& d) {
   for (Size r = 0; r < d.rows; ++r) {
     auto x = Vector(d.x + r * d.columns, d.columns), g = Vector(d.g + r * d.columns, d.columns);
     const float mean = d.mean[r], scale = 1 / std::sqrt(d.variance[r] + 1e-5f);
-    float total, product;
+    float total = 0, product = 0;
     Vector(&total, 1) = reduce_with_axis<red::sum>(g, 0);
     Vector(&product, 1) = reduce_with_axis<red::sum>(g * ((x - mean) * scale), 0);
     total *= inverse;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "compiler/aot/interface.h"
 #include "compiler/codegen/names.h"
@@ -211,8 +212,10 @@ std::vector<File> Emit(const Library& given) {
   Check(given);
   Library library = given;
   // The order of files on a command line means nothing.
-  std::stable_sort(library.kernels.begin(), library.kernels.end(),
-                   [](const Kernel& a, const Kernel& b) { return a.unit < b.unit; });
+  std::multimap<std::string_view, const Kernel*> by_unit;
+  for (const Kernel& kernel : given.kernels) by_unit.emplace(kernel.unit, &kernel);
+  library.kernels.clear();
+  for (const auto& [unit, kernel] : by_unit) library.kernels.push_back(*kernel);
   std::vector<Entry> entries;
   std::set<std::string> units;
   for (const Kernel& kernel : library.kernels) {

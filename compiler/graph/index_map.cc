@@ -158,8 +158,8 @@ UMBRA_SYMBOL_OPERATOR(&&, logical_and)
 struct Sum { static constexpr std::string_view kName = "sum"; static constexpr Reducer kReducer = Reducer::sum; };
 struct Maximum { static constexpr std::string_view kName = "maximum"; static constexpr Reducer kReducer = Reducer::maximum; };
 struct Minimum { static constexpr std::string_view kName = "minimum"; static constexpr Reducer kReducer = Reducer::minimum; };
-struct Product { static constexpr std::string_view kName = "product"; static constexpr Reducer kReducer = Reducer::product; };
-struct Mean { static constexpr std::string_view kName = "mean"; using Join = Sum; };
+struct Product { static constexpr Reducer kReducer = Reducer::product; };
+struct Mean { using Join = Sum; };
 
 // ---- context ------------------------------------------------------------------------------------
 

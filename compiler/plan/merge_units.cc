@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -140,8 +141,11 @@ class Merger {
       // What the joined unit reads comes before it, everything else stays after it.
       const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(place(id));
       order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(where));
-      std::stable_partition(begin, order_.begin() + static_cast<std::ptrdiff_t>(where),
-                            [&](int between) { return before.count(between) != 0; });
+      const auto end = order_.begin() + static_cast<std::ptrdiff_t>(where);
+      const auto stays = [&](int between) { return before.count(between) == 0; };
+      std::vector<int> after;
+      std::copy_if(begin, end, std::back_inserter(after), stays);
+      std::copy(after.begin(), after.end(), std::remove_if(begin, end, stays));
       NumberPlaces();
       return true;
     }

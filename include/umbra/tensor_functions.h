@@ -212,11 +212,13 @@ inline void SortByKey(Tensor<cpu, 1, KDType> keys, Tensor<cpu, 1, VDType> values
   detail::RequireMemory("SortByKey", keys, values);
   std::vector<index_t> order(static_cast<std::size_t>(keys.size(0)));
   std::iota(order.begin(), order.end(), index_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) {
+  const auto before = [&](index_t a, index_t b) {
     const KDType x = keys[a], y = keys[b];
     if (x != x || y != y) return x == x;
     return is_ascend ? x < y : y < x;
-  });
+  };
+  // (For std::stable_sort of libstdc++ 12, clang warns.)
+  std::sort(order.begin(), order.end(), [&](index_t a, index_t b) { return before(a, b) || (a < b && !before(b, a)); });
   std::vector<KDType> sorted_keys;
   std::vector<VDType> sorted_values;
   for (index_t k : order) {

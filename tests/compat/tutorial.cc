@@ -52,6 +52,10 @@ int main(void) {
   Copy(lhs, rhs);
   check(lhs[0][0] == 3.0f, "Copy");
   FreeSpace(&mat);
+  TensorContainer<cpu, 1> keys(Shape1(3)), values(Shape1(3));
+  for (index_t i = 0; i < 3; ++i) keys[i] = values[i] = static_cast<float>(i * i % 3);
+  SortByKey(keys, values);
+  check(keys[0] == 0.0f && keys[2] == 1.0f && values[1] == 1.0f, "SortByKey");
 
   TensorContainer<cpu, 2> left(Shape2(5, 1)), right(Shape2(5, 3));
   concat<1>(left, right) = lhs + broadcast<1>(bias, lhs.shape_);

@@ -27,8 +27,8 @@ runtime::Program ProgramOf(const std::string& text) {
 // Together these have every kind of member.
 const char* const kTexts[] = {
     "kernel k(x: f32[n, m], b: f32[m], s: f64) -> (y: f16[n, m]) { y = tcast<f16>(x + broadcast<1>(b) * tcast<f32>(s)) }",
-    "kernel k(x: f32[?, 7]) -> (y: f32[?, 7]) { e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n"
-    " y = e / broadcast<0>(reduce_with_axis<sum>(e, 1)) }",
+    ("kernel k(x: f32[?, 7]) -> (y: f32[?, 7]) { e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n"
+     " y = e / broadcast<0>(reduce_with_axis<sum>(e, 1)) }"),
     "kernel k(a: f64[n, k], b: f64[k, m]) -> (y: f64[n, m], t: f64[m]) { y = 2 * dot(a, b)\n t = sum_rows(y) }",
     "kernel k(x: f32[?, ?, ?]) -> (y: f32[?, ?, ?]) { y = pool<maximum>(x, 3, 2, 2, 1) }",
     "kernel k(x: f32[?, ?], from: i64) -> (y: f32[?, ?]) { y = slice(x, 1, from, from + 2) }",

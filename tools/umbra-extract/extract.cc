@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <list>
 #include <map>
 #include <set>
 #include <tuple>
@@ -66,7 +67,7 @@ class Consumer : public clang::SemaConsumer {
     diagnostics.setWarningsAsErrors(false);
     Find(context.getTranslationUnitDecl());
     clang::SourceManager& sources = context.getSourceManager();
-    std::stable_sort(found_.begin(), found_.end(), [&](const auto* a, const auto* b) {
+    found_.sort([&](const auto* a, const auto* b) {
       return sources.isBeforeInTranslationUnit(a->getLocation(), b->getLocation());
     });
     const auto level = options_.strict ? clang::DiagnosticsEngine::Error : clang::DiagnosticsEngine::Warning;
@@ -132,7 +133,7 @@ class Consumer : public clang::SemaConsumer {
   const ExtractOptions& options_;
   Extraction& extraction_;
   clang::Sema* sema_ = nullptr;
-  std::vector<const clang::FunctionDecl*> found_, helpers_;
+  std::list<const clang::FunctionDecl*> found_, helpers_;
   std::set<const clang::FunctionDecl*> seen_, called_;
 };
 
