@@ -255,15 +255,15 @@ struct Operator {
 /// b). One to four arguments; the expression uses + - * / comparisons, ?: or select, literals, and
 /// the operators of umbra/ops.def. Written with `?:` it runs eagerly on scalars; with select it has
 /// packets there too. Generated code has packets for both.
-#define UMBRA_OP(name, args, ...)                                \
-  struct name : ::umbra::op::detail::Operator<name> {            \
-    static constexpr ::std::string_view kName = #name;           \
-    static constexpr ::std::string_view kArgs = #args;           \
-    static constexpr ::std::string_view kText = #__VA_ARGS__;    \
-    template <typename L>                                        \
-    static auto On UMBRA_OP_PARAMS args->decltype(__VA_ARGS__) { \
-      return __VA_ARGS__;                                        \
-    }                                                            \
+#define UMBRA_OP(name, args, ...)                                              \
+  struct name : ::umbra::op::detail::Operator<name> {                          \
+    [[maybe_unused]] static constexpr ::std::string_view kName = #name;        \
+    [[maybe_unused]] static constexpr ::std::string_view kArgs = #args;        \
+    [[maybe_unused]] static constexpr ::std::string_view kText = #__VA_ARGS__; \
+    template <typename L>                                                      \
+    static auto On UMBRA_OP_PARAMS args->decltype(__VA_ARGS__) {               \
+      return __VA_ARGS__;                                                      \
+    }                                                                          \
   };
 
 namespace lane {

@@ -17,6 +17,9 @@ struct maxoftwo {
     return b;
   }
 };
+namespace {
+UMBRA_OP(twice, (a), a + a)
+}  // namespace
 struct sigmoid {
   MSHADOW_XINLINE static real_t Map(real_t a) { return 1.0f / (1.0f + std::exp(-a)); }
 };
@@ -38,6 +41,8 @@ int main(void) {
   out = F<sigmoid>(src);
   for (index_t j = 0; j < 21; ++j)
     failures += std::fabs(out[1][j] - 1.0f / (1.0f + std::exp(-src[1][j]))) > 1e-6f;
+  out = F<twice>(src);
+  failures += out[1][3] != 2 * src[1][3];
   std::printf(failures == 0 ? "defop: done\n" : "defop: %d wrong elements\n", failures);
   return failures != 0;
 }

@@ -107,7 +107,16 @@ int nvrtcGetCUBIN(void* handle, char* image) {
   std::memcpy(image, program.image.data(), program.image.size());
   return 0;
 }
-int nvrtcGetPTXSize(void* program, std::size_t* size) { return nvrtcGetCUBINSize(program, size); }
-int nvrtcGetPTX(void* program, char* image) { return nvrtcGetCUBIN(program, image); }
+// PTX is text, with a NUL behind its last line: zeros at the end of it are not part of it.
+int nvrtcGetPTXSize(void* program, std::size_t* size) {
+  *size = static_cast<Program*>(program)->image.size() + 2;
+  return 0;
+}
+int nvrtcGetPTX(void* handle, char* image) {
+  const Program& program = *static_cast<Program*>(handle);
+  std::memcpy(image, program.image.data(), program.image.size());
+  std::memcpy(image + program.image.size(), "\n", 2);
+  return 0;
+}
 
 }  // extern "C"
