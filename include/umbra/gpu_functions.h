@@ -18,7 +18,7 @@ inline void Softmax(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 2, DType>& src)
 namespace detail {
 // 1 at the class that a label names, 0 at all others, of the shape of `src`; labels stand along its axes but axis 1.
 template <int dim, typename DType>
-inline auto Named(const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label) {
+inline auto IsLabel(const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label) {
   static_assert(dim == 2 || dim == 3, "umbra: SoftmaxGrad takes tensors of rank 2 or 3");
   const auto classes = broadcast<1>(range<index_t>(0, src.size(1)), src.shape_);
   return tcast<DType>(F<op::eq>(tcast<index_t>(broadcast_with_axis(label, 0, src.size(1))), classes));
@@ -26,7 +26,7 @@ inline auto Named(const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1,
 template <int dim, typename DType>
 inline auto SmoothSoftmaxGrad(const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label, float alpha) {
   const SoftmaxTarget<DType> target(alpha, src.size(1));
-  const auto named = Named(src, label);
+  const auto named = IsLabel(src, label);
   return src - (named * static_cast<DType>(target.label) + (scalar(DType(1)) - named) * static_cast<DType>(target.other));
 }
 // `e`, and zeros where the label is `ignore_label`.
@@ -40,13 +40,13 @@ inline auto UnlessIgnored(const E& e, const Tensor<gpu, dim, DType>& src, const 
 /// class, nothing is taken away.
 template <int dim, typename DType>
 inline void SoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label) {
-  jit(dst) = src - detail::Named(src, label);
+  jit(dst) = src - detail::IsLabel(src, label);
 }
 /// The same, with zeros where the label is `ignore_label`.
 template <int dim, typename DType>
 inline void SoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label,
                         const DType& ignore_label) {
-  jit(dst) = detail::UnlessIgnored(src - detail::Named(src, label), src, label, ignore_label);
+  jit(dst) = detail::UnlessIgnored(src - detail::IsLabel(src, label), src, label, ignore_label);
 }
 /// The same where `alpha` of the labelled class is shared alike by all others. Where the label is no class, each loses
 /// alpha / (classes - 1).
