@@ -32,7 +32,7 @@ int main(void) {
   conv = swapaxis<1, 0>(reshape(dst, Shape4(filters, num, oh, ow)));
   act = F<relu>(conv);
   TensorContainer<cpu, 4, real_t> pooled(Shape4(num, filters, (oh + 1) / 2, (ow + 1) / 2));
-  pooled = pool<red::maximum>(act, 2, 2, 2, 2);
+  pooled = pool<red::maximum>(act, Shape2(pooled.size(2), pooled.size(3)), 2, 2, 2, 2);  // windows at the edge are cut
 
   int wrong = 0;
   for (index_t n = 0; n < num; ++n)
@@ -67,7 +67,8 @@ int main(void) {
   const auto loss = [&]() {
     col = unpack_patch2col(in, ksize, ksize, 1, 1, 1, 1);
     dst = dot(kernel, col);
-    pooled = pool<red::maximum>(F<relu>(swapaxis<1, 0>(reshape(dst, Shape4(filters, num, oh, ow)))), 2, 2, 2, 2);
+    pooled = pool<red::maximum>(F<relu>(swapaxis<1, 0>(reshape(dst, Shape4(filters, num, oh, ow)))),
+                               Shape2(pooled.size(2), pooled.size(3)), 2, 2, 2, 2);
     double sum = 0;
     for (index_t n = 0; n < num; ++n)
       for (index_t f = 0; f < filters; ++f)
