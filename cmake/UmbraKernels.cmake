@@ -310,7 +310,13 @@ function(umbra_add_kernels target)
   list(APPEND flags -std=c++${standard} "$<$<BOOL:${includes}>:-I$<JOIN:${includes},$<SEMICOLON>-I>>"
     "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},$<SEMICOLON>-D>>" "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
   foreach(program IN LISTS programs)
+    # Files of one name may lie in several folders.
     get_filename_component(stem ${program} NAME_WE)
+    cmake_path(IS_PREFIX CMAKE_CURRENT_SOURCE_DIR ${program} NORMALIZE inside)
+    if(inside)
+      cmake_path(RELATIVE_PATH program BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE stem)
+      cmake_path(REMOVE_EXTENSION stem)
+    endif()
     string(MAKE_C_IDENTIFIER ${ARG_NAME}_${stem} name)
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/umbra_kernels/${target}/${name})
     umbra_add_generated(${target} ${name} ${folder} TARGETS ${targets} KINDS ${kinds} UNITS ${name} TEXTS ${program}

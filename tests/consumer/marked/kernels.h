@@ -9,4 +9,8 @@ template <typename DType>
 void activate(umbra::Tensor<umbra::cpu, 1, DType> y, umbra::Tensor<umbra::cpu, 1, DType> x);
 void looped(umbra::Tensor<umbra::cpu, 1> y, int n);
 }  // namespace nn
+
+namespace losses {
+void squared(umbra::Tensor<umbra::cpu, 1> loss, umbra::Tensor<umbra::cpu, 2> x, umbra::Tensor<umbra::cpu, 2> y);
+}  // namespace losses
 #endif

@@ -30,6 +30,15 @@ int main() {
     }
   check(swish, "bias_swish");
   check(momentum, "momentum");
+  TensorContainer<cpu, 1> loss(Shape1(rows));
+  losses::squared(loss, x, y);
+  bool squared = true;
+  for (index_t i = 0; i < rows; ++i) {
+    double sum = 0;
+    for (index_t j = 0; j < columns; ++j) sum += (double{x[i][j]} - y[i][j]) * (double{x[i][j]} - y[i][j]);
+    squared = squared && std::abs(loss[i] - sum / columns) < 1e-6 * (1 + sum / columns);
+  }
+  check(squared, "squared");
   nn::activate<double>(d, d);
   std::printf("activate %g\n", d[3]);
   nn::looped(bias, 3);
