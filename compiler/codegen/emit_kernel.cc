@@ -48,8 +48,7 @@ class KernelEmitter : private TileEmitter {
       for (const char* index : {"r", "c"}) names_.Make(index);
     tile_axis_ = Splits() ? -1 : TileAxis();
     if (tile_axis_ >= 0)
-      for (const std::string& index : {fmt::format("b{}", vector_axis_), fmt::format("e{}", vector_axis_), fmt::format("j{}", tile_axis_), std::string("k")})
-        names_.Make(index);
+      for (const char* end : {"b", "e"}) names_.Make(end + std::to_string(vector_axis_));
     DeclareExtents(Splits() ? 0 : 1);
     DeclareOperands();
     DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
