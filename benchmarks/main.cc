@@ -63,8 +63,9 @@ struct Peer {
 
 template <typename Run>
 void Add(std::vector<Peer>* peers, const char* name, Run run, int threads = 1) {
-  if constexpr (!std::is_same_v<decltype(run()), Absent>)
-    peers->push_back({name + Suffix(threads), run, threads});
+  using Result = decltype(run());
+  if constexpr (std::is_same_v<Result, Prepared>) peers->push_back({name + Suffix(threads), run(), threads});
+  else if constexpr (std::is_void_v<Result>) peers->push_back({name + Suffix(threads), run, threads});
 }
 
 template <typename Workload>

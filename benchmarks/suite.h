@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace bench {
 
@@ -130,12 +131,17 @@ struct Sum500 {  // out = x[0] + ... + x[499]
 /// What a peer that has no function for a workload says.
 struct Absent {};
 
-#define BENCH_PEER(peer)                       \
+/// A workload that was compiled, with its operands.
+using Prepared = std::function<void()>;
+
+/// A peer whose functions `Run` do the work (void), or prepare it (Prepared).
+#define BENCH_PEER(peer, result)               \
   namespace peer {                             \
+  using Result = result;                       \
   template <typename Workload>                 \
   Absent Run(const Workload&) { return {}; }   \
   }
-#define BENCH_RUNS(peer, workload) namespace peer { void Run(const workload&); }
+#define BENCH_RUNS(peer, workload) namespace peer { Result Run(const workload&); }
 #define BENCH_RUNS_CORE(peer)                                                                       \
   BENCH_RUNS(peer, Triad) BENCH_RUNS(peer, Gelu) BENCH_RUNS(peer, Softmax) BENCH_RUNS(peer, LayerNorm) \
   BENCH_RUNS(peer, Channels) BENCH_RUNS(peer, Adam) BENCH_RUNS(peer, Options) BENCH_RUNS(peer, Transpose)
@@ -149,32 +155,32 @@ struct Absent {};
   BENCH_RUNS_CORE(peer) BENCH_RUNS(peer, Dense) BENCH_RUNS_ROWS(peer) \
   BENCH_RUNS_MAPS(peer) BENCH_RUNS_TYPES(peer)
 
-BENCH_PEER(hand)
+BENCH_PEER(hand, void)
 BENCH_RUNS_ALL(hand)
-BENCH_PEER(umbra_jit)
+BENCH_PEER(umbra_jit, Prepared)
 BENCH_RUNS_ALL(umbra_jit)
-BENCH_PEER(umbra_fast)
+BENCH_PEER(umbra_fast, Prepared)
 BENCH_RUNS(umbra_fast, Gelu)
 BENCH_RUNS(umbra_fast, Softmax)
 BENCH_RUNS(umbra_fast, LayerNorm)
 BENCH_RUNS(umbra_fast, Channels)
 BENCH_RUNS(umbra_fast, Options)
 BENCH_RUNS_ROWS(umbra_fast)
-BENCH_PEER(umbra_eager)
+BENCH_PEER(umbra_eager, void)
 BENCH_RUNS_CORE(umbra_eager)
 BENCH_RUNS(umbra_eager, Dense)
 BENCH_RUNS_ROWS(umbra_eager)
 BENCH_RUNS_MAPS(umbra_eager)
 BENCH_RUNS(umbra_eager, Mixed)
 BENCH_RUNS(umbra_eager, Saxpy8)
-BENCH_PEER(eigen)
+BENCH_PEER(eigen, void)
 BENCH_RUNS_CORE(eigen)
 BENCH_RUNS(eigen, Dense)
 BENCH_RUNS_ROWS(eigen)
 BENCH_RUNS_MAPS(eigen)
 BENCH_RUNS(eigen, Mixed)
 BENCH_RUNS(eigen, Saxpy8)
-BENCH_PEER(xtensor)
+BENCH_PEER(xtensor, void)
 BENCH_RUNS_CORE(xtensor)
 BENCH_RUNS(xtensor, Dense)
 BENCH_RUNS_ROWS(xtensor)
@@ -182,7 +188,7 @@ BENCH_RUNS(xtensor, Concat)
 BENCH_RUNS(xtensor, Take)
 BENCH_RUNS(xtensor, Saxpy8)
 #ifdef BENCH_HALIDE
-BENCH_PEER(halide)
+BENCH_PEER(halide, void)
 BENCH_RUNS_CORE(halide)
 BENCH_RUNS_ROWS(halide)
 BENCH_RUNS_MAPS(halide)
@@ -190,7 +196,7 @@ BENCH_RUNS(halide, Mixed)
 BENCH_RUNS(halide, Saxpy8)
 #endif
 #ifdef BENCH_ONEDNN
-BENCH_PEER(onednn)
+BENCH_PEER(onednn, void)
 BENCH_RUNS(onednn, Gelu)
 BENCH_RUNS(onednn, Softmax)
 BENCH_RUNS(onednn, SoftmaxGradient)

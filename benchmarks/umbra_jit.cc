@@ -1,7 +1,8 @@
 // The suite through the compiler. The triad is an expression with a call site of its own, as a
-// host program would write it; the others are kernels in the text form.
+// host program would write it; the others are kernels in the text form, called with the same operands each time.
 #include <map>
 #include <string>
+#include <utility>
 
 #include "suite.h"
 #include "umbra/jit.h"
@@ -109,10 +110,20 @@ TensorRef Ref(const T* p, std::vector<index_t> shape) {
   return TensorRef::Dense(const_cast<T*>(p), DTypeOf<T>::value, std::move(shape));
 }
 
+Prepared Prepare(const std::string& kernel, runtime::Arguments arguments) {
+  return [&function = Kernel(kernel), arguments = std::move(arguments)] { function(arguments, {g_threads}); };
+}
+
 umbra_scalar Number(float value) {
   umbra_scalar scalar;
   scalar.f32 = value;
   return scalar;
+}
+
+void Assign(const Triad& d) {
+  const Tensor<cpu, 1> a(const_cast<float*>(d.a), Shape1(d.n)), b(const_cast<float*>(d.b), Shape1(d.n)),
+      c(const_cast<float*>(d.c), Shape1(d.n)), out(d.out, Shape1(d.n));
+  jit(out) = a * b + c * d.s;
 }
 
 }  // namespace
@@ -122,110 +133,106 @@ void SetThreads(int threads) {
   runtime::CallSite::SetThreads(threads);
 }
 
-void Run(const Triad& d) {
-  const Tensor<cpu, 1> a(const_cast<float*>(d.a), Shape1(d.n)), b(const_cast<float*>(d.b), Shape1(d.n)),
-      c(const_cast<float*>(d.c), Shape1(d.n)), out(d.out, Shape1(d.n));
-  jit(out) = a * b + c * d.s;
+Prepared Run(const Triad& d) {
+  return [d] { Assign(d); };
 }
 
-void Run(const Gelu& d) {
-  Kernel("gelu_bias")({{Ref(d.a, {d.rows, d.columns}), Ref(d.b, {d.rows, d.columns}), Ref(d.bias, {d.columns})},
-                       {Ref(d.out, {d.rows, d.columns})}, {}}, {g_threads});
+Prepared Run(const Gelu& d) {
+  return Prepare("gelu_bias", {{Ref(d.a, {d.rows, d.columns}), Ref(d.b, {d.rows, d.columns}), Ref(d.bias, {d.columns})},
+                               {Ref(d.out, {d.rows, d.columns})}, {}});
 }
 
-void Run(const Softmax& d) {
-  Kernel("softmax")({{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows, d.columns})}, {}}, {g_threads});
+Prepared Run(const Softmax& d) {
+  return Prepare("softmax", {{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows, d.columns})}, {}});
 }
 
-void Run(const LayerNorm& d) {
-  Kernel("layernorm")({{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows, d.columns})},
-                       {Number(1.0f / static_cast<float>(d.columns))}}, {g_threads});
+Prepared Run(const LayerNorm& d) {
+  return Prepare("layernorm", {{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows, d.columns})},
+                               {Number(1.0f / static_cast<float>(d.columns))}});
 }
 
-void Run(const Channels& d) {
-  Kernel("channels")({{Ref(d.x, {d.n, d.c, d.hw})}, {Ref(d.mean, {d.c}), Ref(d.variance, {d.c})},
-                      {Number(1.0f / static_cast<float>(d.n * d.hw))}}, {g_threads});
+Prepared Run(const Channels& d) {
+  return Prepare("channels", {{Ref(d.x, {d.n, d.c, d.hw})}, {Ref(d.mean, {d.c}), Ref(d.variance, {d.c})},
+                              {Number(1.0f / static_cast<float>(d.n * d.hw))}});
 }
 
-void Run(const Adam& d) {
-  Kernel("adam")({{Ref(d.p, {d.n}), Ref(d.m, {d.n}), Ref(d.v, {d.n}), Ref(d.g, {d.n})},
-                  {Ref(d.p, {d.n}), Ref(d.m, {d.n}), Ref(d.v, {d.n})},
-                  {Number(d.rate), Number(d.beta1), Number(d.beta2), Number(d.epsilon)}}, {g_threads});
+Prepared Run(const Adam& d) {
+  return Prepare("adam", {{Ref(d.p, {d.n}), Ref(d.m, {d.n}), Ref(d.v, {d.n}), Ref(d.g, {d.n})},
+                          {Ref(d.p, {d.n}), Ref(d.m, {d.n}), Ref(d.v, {d.n})},
+                          {Number(d.rate), Number(d.beta1), Number(d.beta2), Number(d.epsilon)}});
 }
 
-void Run(const Options& d) {
-  Kernel("black_scholes")({{Ref(d.spot, {d.n}), Ref(d.strike, {d.n}), Ref(d.time, {d.n})},
-                           {Ref(d.call, {d.n})}, {Number(d.rate), Number(d.volatility)}}, {g_threads});
+Prepared Run(const Options& d) {
+  return Prepare("black_scholes", {{Ref(d.spot, {d.n}), Ref(d.strike, {d.n}), Ref(d.time, {d.n})},
+                                   {Ref(d.call, {d.n})}, {Number(d.rate), Number(d.volatility)}});
 }
 
-void Run(const Dense& d) {
-  Kernel("dense")({{Ref(d.x, {d.rows, d.inner}), Ref(d.w, {d.inner, d.columns}), Ref(d.bias, {d.columns})},
-                   {Ref(d.out, {d.rows, d.columns})}, {}}, {g_threads});
+Prepared Run(const Dense& d) {
+  return Prepare("dense", {{Ref(d.x, {d.rows, d.inner}), Ref(d.w, {d.inner, d.columns}), Ref(d.bias, {d.columns})},
+                           {Ref(d.out, {d.rows, d.columns})}, {}});
 }
 
-void Run(const Transpose& d) {
-  Kernel("transposed")({{Ref(d.a, {d.n, d.n}), Ref(d.b, {d.n, d.n})}, {Ref(d.out, {d.n, d.n})}, {}}, {g_threads});
+Prepared Run(const Transpose& d) {
+  return Prepare("transposed", {{Ref(d.a, {d.n, d.n}), Ref(d.b, {d.n, d.n})}, {Ref(d.out, {d.n, d.n})}, {}});
 }
 
-void Run(const LogSumExp& d) {
-  Kernel("log_sum_exp")({{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows})}, {}}, {g_threads});
+Prepared Run(const LogSumExp& d) {
+  return Prepare("log_sum_exp", {{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows})}, {}});
 }
 
-void Run(const SoftmaxGradient& d) {
-  Kernel("softmax_gradient")({{Ref(d.y, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns})},
-                              {Ref(d.out, {d.rows, d.columns})}, {}}, {g_threads});
+Prepared Run(const SoftmaxGradient& d) {
+  return Prepare("softmax_gradient", {{Ref(d.y, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns})},
+                                      {Ref(d.out, {d.rows, d.columns})}, {}});
 }
 
-void Run(const LayerNormGradient& d) {
-  Kernel("layernorm_gradient")({{Ref(d.x, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns}), Ref(d.mean, {d.rows}),
-                                 Ref(d.variance, {d.rows})},
-                                {Ref(d.out, {d.rows, d.columns})},
-                                {Number(1.0f / static_cast<float>(d.columns))}}, {g_threads});
+Prepared Run(const LayerNormGradient& d) {
+  return Prepare("layernorm_gradient", {{Ref(d.x, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns}), Ref(d.mean, {d.rows}),
+                                         Ref(d.variance, {d.rows})},
+                                        {Ref(d.out, {d.rows, d.columns})},
+                                        {Number(1.0f / static_cast<float>(d.columns))}});
 }
 
-void Run(const Patches& d) {
-  Kernel("patches")({{Ref(d.x, {d.n, d.c, d.h, d.w})}, {Ref(d.out, {d.c * 9, d.n * (d.h - 2) * (d.w - 2)})}, {}},
-                    {g_threads});
+Prepared Run(const Patches& d) {
+  return Prepare("patches", {{Ref(d.x, {d.n, d.c, d.h, d.w})}, {Ref(d.out, {d.c * 9, d.n * (d.h - 2) * (d.w - 2)})}, {}});
 }
 
-void Run(const MaxPool& d) {
-  Kernel("max_pool")({{Ref(d.x, {d.n, d.c, d.h, d.w})}, {Ref(d.out, {d.n, d.c, d.h / 2, d.w / 2})}, {}}, {g_threads});
+Prepared Run(const MaxPool& d) {
+  return Prepare("max_pool", {{Ref(d.x, {d.n, d.c, d.h, d.w})}, {Ref(d.out, {d.n, d.c, d.h / 2, d.w / 2})}, {}});
 }
 
-void Run(const Unpool& d) {
-  Kernel("max_unpool")({{Ref(d.x, {d.n, d.c, d.h, d.w}), Ref(d.pooled, {d.n, d.c, d.h / 2, d.w / 2}),
-                         Ref(d.g, {d.n, d.c, d.h / 2, d.w / 2})},
-                        {Ref(d.out, {d.n, d.c, d.h, d.w})}, {}}, {g_threads});
+Prepared Run(const Unpool& d) {
+  return Prepare("max_unpool", {{Ref(d.x, {d.n, d.c, d.h, d.w}), Ref(d.pooled, {d.n, d.c, d.h / 2, d.w / 2}),
+                                 Ref(d.g, {d.n, d.c, d.h / 2, d.w / 2})},
+                                {Ref(d.out, {d.n, d.c, d.h, d.w})}, {}});
 }
 
-void Run(const Concat& d) {
+Prepared Run(const Concat& d) {
   std::vector<TensorRef> inputs;
   for (const float* x : d.x) inputs.push_back(Ref(x, {d.rows, d.columns}));
-  Kernel("concat_four")({inputs, {Ref(d.out, {d.rows, d.columns * 4})}, {}}, {g_threads});
+  return Prepare("concat_four", {inputs, {Ref(d.out, {d.rows, d.columns * 4})}, {}});
 }
 
-void Run(const Take& d) {
-  Kernel("take_rows")({{Ref(d.index, {d.count}), Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.count, d.columns})}, {}},
-                      {g_threads});
+Prepared Run(const Take& d) {
+  return Prepare("take_rows", {{Ref(d.index, {d.count}), Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.count, d.columns})}, {}});
 }
 
-void Run(const Mixed& d) {
+Prepared Run(const Mixed& d) {
   const auto half = [&](const std::uint16_t* p) {
     return TensorRef::Dense(const_cast<std::uint16_t*>(p), DType::kFloat16, {d.n});
   };
-  Kernel("mixed")({{half(d.a), Ref(d.b, {d.n}), half(d.c)}, {Ref(d.out, {d.n})}, {}}, {g_threads});
+  return Prepare("mixed", {{half(d.a), Ref(d.b, {d.n}), half(d.c)}, {Ref(d.out, {d.n})}, {}});
 }
 
-void Run(const Saxpy8& d) {
+Prepared Run(const Saxpy8& d) {
   umbra_scalar s;
   s.i32 = d.s;
-  Kernel("saxpy8")({{Ref(d.x, {d.n}), Ref(d.y, {d.n})}, {Ref(d.out, {d.n})}, {s}}, {g_threads});
+  return Prepare("saxpy8", {{Ref(d.x, {d.n}), Ref(d.y, {d.n})}, {Ref(d.out, {d.n})}, {s}});
 }
 
-void Run(const Sum500& d) {
+Prepared Run(const Sum500& d) {
   std::vector<TensorRef> inputs;
   for (int k = 0; k < Sum500::kInputs; ++k) inputs.push_back(Ref(d.x[k], {d.n}));
-  Kernel("sum500")({inputs, {Ref(d.out, {d.n})}, {}}, {g_threads});
+  return Prepare("sum500", {inputs, {Ref(d.out, {d.n})}, {}});
 }
 
 }  // namespace bench::umbra_jit
@@ -235,21 +242,22 @@ namespace bench::umbra_fast {
 namespace {
 
 template <typename Workload>
-void RunFast(const Workload& d) {
+Prepared PrepareFast(const Workload& d) {
   umbra_jit::g_math = umbra::Math::kFast;
-  umbra_jit::Run(d);
+  Prepared prepared = umbra_jit::Run(d);
   umbra_jit::g_math = umbra::Math::kStrict;
+  return prepared;
 }
 
 }  // namespace
 
-void Run(const Gelu& d) { RunFast(d); }
-void Run(const Softmax& d) { RunFast(d); }
-void Run(const LayerNorm& d) { RunFast(d); }
-void Run(const Channels& d) { RunFast(d); }
-void Run(const Options& d) { RunFast(d); }
-void Run(const LogSumExp& d) { RunFast(d); }
-void Run(const SoftmaxGradient& d) { RunFast(d); }
-void Run(const LayerNormGradient& d) { RunFast(d); }
+Prepared Run(const Gelu& d) { return PrepareFast(d); }
+Prepared Run(const Softmax& d) { return PrepareFast(d); }
+Prepared Run(const LayerNorm& d) { return PrepareFast(d); }
+Prepared Run(const Channels& d) { return PrepareFast(d); }
+Prepared Run(const Options& d) { return PrepareFast(d); }
+Prepared Run(const LogSumExp& d) { return PrepareFast(d); }
+Prepared Run(const SoftmaxGradient& d) { return PrepareFast(d); }
+Prepared Run(const LayerNormGradient& d) { return PrepareFast(d); }
 
 }  // namespace bench::umbra_fast

@@ -31,7 +31,7 @@ Libs.private: ${private_libraries}
 endfunction()
 umbra_pkg_config(umbra "Tensor expressions, header-only" "" "" "")
 umbra_pkg_config(umbra-runtime "Runs kernels that Umbra compiled ahead of time"
-  "-L\${libdir} -lumbra_runtime" "-ltbb -lxxhash -ldl -lstdc++ -lm" "")
+  "-L\${libdir} -lumbra_runtime" "-lxxhash -ldl -lstdc++ -lm" "")
 # Only for programs that are linked to libumbra_runtime.a: the shared library opens the one for GPUs by itself.
 umbra_pkg_config(umbra-cuda "Runs kernels on GPUs, in programs that are linked statically"
   "-L\${libdir} -Wl,--undefined=umbra_cuda_library -lumbra_cuda" "" "umbra-runtime")
@@ -67,5 +67,5 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers, link libraries and the CMake and pkg-config files of Umbra.")
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
   "libumbra-runtime (= ${PROJECT_VERSION}), libumbra-cuda (= ${PROJECT_VERSION}), umbra-tools (= ${PROJECT_VERSION})")
-set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "libtbb-dev, libxxhash-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "libxxhash-dev")
 include(CPack)

@@ -351,10 +351,10 @@ void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::si
             const umbra_scalar* scalars) {
   const LaunchCall call{&plan, data, &element_size, scalars};
   if (plan.phases > 0) return RunSplit(call);
-  const index_t units = Units(plan);
-  if (plan.parts <= 1) return RunPieces(call, 0, units);
-  ShareOut(plan.parts, plan.pieces, [&](int piece) {
-    RunPieces(call, units * piece / plan.pieces, units * (piece + 1) / plan.pieces);
+  if (plan.parts <= 1) return RunPieces(call, 0, Units(plan));
+  ShareOut(plan.parts, plan.pieces, [&call](int piece) {
+    const index_t units = Units(*call.plan), pieces = call.plan->pieces;
+    RunPieces(call, units * piece / pieces, units * (piece + 1) / pieces);
   });
 }
 

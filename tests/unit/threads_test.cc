@@ -1,21 +1,13 @@
 // Kernels on several threads: the same bits for any number of them, and how work is shared out.
 #include <gtest/gtest.h>
-#include <tbb/parallel_for.h>
 
-#include <atomic>
-#include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "compiler/driver/target.h"
-#include "runtime/cpu_info.h"
-#include "runtime/handed_over.h"
 #include "runtime/launch.h"
-#include "runtime/parallel.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -171,71 +163,6 @@ TEST(Threads, SmallWorkStaysOnTheCallersThread) {
     }
     EXPECT_EQ(Parts(kernel, 16 << 20, 64), 64);
   }
-}
-
-TEST(Threads, EachPieceIsDoneOnce) {
-  for (const int threads : kThreadCounts)
-    for (const int pieces : {0, 1, 2, 7, 64}) {
-      std::vector<std::atomic<int>> done(static_cast<std::size_t>(pieces));
-      runtime::ShareOut(threads, pieces, [&](int piece) { ++done[static_cast<std::size_t>(piece)]; });
-      for (const auto& times : done) EXPECT_EQ(times, 1) << threads << " threads, " << pieces << " pieces";
-    }
-}
-
-TEST(Threads, WhoIsDoneHelpsOut) {
-  if (runtime::NumProcessors() < 2) GTEST_SKIP() << "one processor";
-  // The thread of piece 0 is held up until all others are done, those of its own share too.
-  std::atomic<int> done{0};
-  runtime::ShareOut(2, 8, [&](int piece) {
-    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (piece == 0 && done < 7 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
-    if (piece == 0) {
-      EXPECT_EQ(done, 7);
-    }
-    ++done;
-  });
-  EXPECT_EQ(done, 8);
-}
-
-#ifdef UMBRA_THREAD_SANITIZER
-// Two threads count in one place, at the same time.
-[[noreturn]] void Race() {
-  std::atomic<int> running{0};
-  int count = 0;
-  runtime::ParallelFor(2, [&](int) {
-    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    running.fetch_add(1, std::memory_order_relaxed);
-    while (running.load(std::memory_order_relaxed) < 2 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
-    ++count;
-  });
-  std::exit(count == 0);
-}
-
-TEST(ThreadsDeathTest, SuppressionsForOneTbbHideNoRaceOfParts) {
-  if (runtime::NumProcessors() < 2) GTEST_SKIP() << "one processor";
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(Race(), testing::ExitedWithCode(66), "ThreadSanitizer: data race");
-}
-#endif
-
-// A thread that waits for the parts of one call must not take up another call meanwhile: the temporaries of
-// both are this thread's.
-TEST(Threads, WhoWaitsTakesUpNoOtherCall) {
-  static thread_local bool t_calling = false;
-  std::atomic<int> interrupted{0};
-  const auto call = [&](int) {
-    interrupted += t_calling;
-    t_calling = true;
-    runtime::ParallelFor(2, [](int part) {
-      std::this_thread::sleep_for(std::chrono::microseconds(part == 0 ? 10 : 300));
-    });
-    t_calling = false;
-  };
-  {
-    const runtime::HandedOver each(call);
-    tbb::parallel_for(0, 1500, each, tbb::simple_partitioner());
-  }
-  EXPECT_EQ(interrupted, 0);
 }
 
 }  // namespace

@@ -1,0 +1,229 @@
+#include "runtime/thread_pool.h"
+
+#include <pthread.h>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "runtime/cpu_info.h"
+
+namespace umbra::runtime {
+
+namespace {
+
+// How long a thread without work, or one that waits for others, stays awake.
+constexpr auto kAwake = std::chrono::microseconds(30);
+
+// Looks whether done(), for a while.
+template <typename Done>
+bool Watch(const Done& done) {
+  using Clock = std::chrono::steady_clock;
+  for (const auto until = Clock::now() + kAwake;;) {
+    for (int k = 0; k < 16; ++k) {
+      if (done()) return true;
+#if defined(__SSE2__)
+      _mm_pause();
+#endif
+    }
+    if (Clock::now() > until) return false;
+  }
+}
+
+// Consecutive pieces, which who has them and who helps out take one by one.
+struct Share {
+  std::atomic<int> next{0};
+  int end = 0;
+  Share* following = nullptr;
+
+  void Set(int first, int past) {
+    next.store(first, std::memory_order_relaxed);
+    end = past;
+  }
+};
+
+#if defined(__SSE2__)
+unsigned int FloatingPointControl() { return _mm_getcsr(); }
+void SetFloatingPointControl(unsigned int control) { _mm_setcsr(control); }
+#else
+unsigned int FloatingPointControl() { return 0; }
+void SetFloatingPointControl(unsigned int) {}
+#endif
+
+}  // namespace
+
+struct ThreadPool::Call {
+  explicit Call(const std::function<void(int)>& call) : body(call) {}
+
+  const std::function<void(int)>& body;
+  Share own;  // the caller's; those of its helpers follow
+  Worker* helpers = nullptr;
+  Worker** last = &helpers;
+  int helping = 0;
+  const unsigned int control = FloatingPointControl();
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;
+
+  // Was there a piece to take?
+  bool TakeOne(Share* share) {
+    if (share->next.load(std::memory_order_relaxed) >= share->end || failed.load(std::memory_order_relaxed)) return false;
+    const int piece = share->next.fetch_add(1, std::memory_order_relaxed);
+    if (piece >= share->end) return false;
+    try {
+      body(piece);
+    } catch (...) {
+      if (!failed.exchange(true)) error = std::current_exception();
+    }
+    return true;
+  }
+
+  // The pieces of `first`, then those of the shares that follow it and at last of those before it.
+  void TakeAll(Share* first) {
+    for (Share* share = first; share != nullptr; share = share->following) while (TakeOne(share)) {}
+    for (Share* share = &own; share != nullptr && share != first; share = share->following) while (TakeOne(share)) {}
+  }
+};
+
+struct alignas(64) ThreadPool::Worker {
+  // Who makes a worker of kUnborn or kIdle kClaimed has it alone, and gives it back when none that it helps is at work.
+  enum State : std::uint32_t { kUnborn, kIdle, kClaimed, kPosted, kWorking, kDone };
+
+  // In one cache line: what a worker reads when it begins.
+  std::atomic<std::uint32_t> state{kUnborn};
+  Share share;
+  Call* call = nullptr;  // none: to end
+  Worker* next = nullptr;
+  std::thread thread;
+
+  bool Move(std::uint32_t from, State to) {
+    return state.load(std::memory_order_relaxed) == from &&
+           state.compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_relaxed);
+  }
+
+  void Post(Call* of) {
+    call = of;
+    state.store(kPosted);
+    state.notify_one();
+  }
+
+  void AwaitEnd() {
+    const auto ended = [&] { return state.load(std::memory_order_acquire) != kWorking; };
+    if (!Watch(ended)) state.wait(kWorking);
+  }
+
+  void Work() {
+    for (;;) {
+      const auto posted = [&] { return state.load(std::memory_order_relaxed) == kPosted; };
+      if (!Watch(posted))
+        for (std::uint32_t other; (other = state.load()) != kPosted;) state.wait(other);
+      if (!Move(kPosted, kWorking)) continue;
+      if (call == nullptr) return;
+      SetFloatingPointControl(call->control);
+      call->TakeAll(&share);
+      state.store(kDone);
+      state.notify_one();
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int workers)
+    : most_(std::max(workers, 0)), workers_(std::make_unique<Worker[]>(static_cast<std::size_t>(most_))) {}
+
+ThreadPool::~ThreadPool() { Dismiss(); }
+
+// Ends the threads that are not at work, and starts no more.
+void ThreadPool::Dismiss() {
+  for (int k = 0; k < most_; ++k) {
+    Worker& worker = workers_[static_cast<std::size_t>(k)];
+    if (worker.Move(Worker::kUnborn, Worker::kClaimed) || !worker.Move(Worker::kIdle, Worker::kClaimed)) continue;
+    worker.Post(nullptr);
+    worker.thread.join();
+  }
+}
+
+// In a process that was forked, which has none of them.
+void ThreadPool::ForgetThreads() {
+  for (int k = 0; k < most_; ++k) std::construct_at(&workers_[static_cast<std::size_t>(k)]);
+}
+
+ThreadPool& ThreadPool::OfProcess() {
+  static ThreadPool* process_pool = nullptr;
+  // Never destroyed: when the process ends, other threads may be in a call.
+  static struct Process {
+    Process() {
+      process_pool = new ThreadPool(NumProcessors() - 1);
+      pthread_atfork(nullptr, nullptr, [] { process_pool->ForgetThreads(); });
+    }
+    ~Process() { process_pool->Dismiss(); }
+  } process;
+  return *process_pool;
+}
+
+// Claims free workers for `call` until `wanted` help; the first of them, the others follow.
+ThreadPool::Worker* ThreadPool::Enlist(int wanted, Call* call) {
+  Worker** const first = call->last;
+  for (int k = 0; k < most_ && call->helping < wanted; ++k) {
+    Worker& worker = workers_[static_cast<std::size_t>(k)];
+    if (worker.Move(Worker::kUnborn, Worker::kClaimed)) {
+      try {
+        worker.thread = std::thread(&Worker::Work, &worker);
+        pthread_setname_np(worker.thread.native_handle(), "umbra");
+      } catch (const std::system_error&) {  // no more threads are to be had
+        worker.state.store(Worker::kUnborn, std::memory_order_release);
+        break;
+      }
+    } else if (!worker.Move(Worker::kIdle, Worker::kClaimed)) {
+      continue;
+    }
+    worker.share.Set(0, 0);
+    worker.share.following = nullptr;
+    worker.next = nullptr;
+    *call->last = &worker;
+    call->last = &worker.next;
+    ++call->helping;
+  }
+  return *first;
+}
+
+void ThreadPool::ShareOut(int threads, int pieces, const std::function<void(int)>& body) {
+  const int wanted = std::min({threads, pieces, most_ + 1}) - 1;
+  if (wanted <= 0) {
+    for (int piece = 0; piece < pieces; ++piece) body(piece);
+    return;
+  }
+  Call call(body);
+  Enlist(wanted, &call);
+  const int shares = call.helping + 1;
+  const auto first = [&](int share) { return static_cast<int>(std::int64_t{pieces} * share / shares); };
+  call.own.Set(0, first(1));
+  Share* before = &call.own;
+  int share = 1;
+  for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next, ++share) {
+    worker->share.Set(first(share), first(share + 1));
+    before = before->following = &worker->share;
+  }
+  for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next) worker->Post(&call);
+  // Those that other calls have may be free later.
+  while (call.helping < wanted && call.TakeOne(&call.own))
+    for (Worker* worker = Enlist(wanted, &call); worker != nullptr; worker = worker->next) worker->Post(&call);
+  call.TakeAll(&call.own);
+  // None is free before all have ended: they look into each other's shares.
+  for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next)
+    if (!worker->Move(Worker::kPosted, Worker::kClaimed)) worker->AwaitEnd();
+  for (Worker* worker = call.helpers; worker != nullptr;) {
+    Worker* const next = worker->next;
+    worker->state.store(Worker::kIdle, std::memory_order_release);
+    worker = next;
+  }
+  if (call.error) std::rethrow_exception(call.error);
+}
+
+}  // namespace umbra::runtime

@@ -1,0 +1,259 @@
+// Threads that share out pieces of work: each done once, by whoever is free, in every state of the pool.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cfenv>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/cpu_info.h"
+#include "runtime/parallel.h"
+#include "runtime/thread_pool.h"
+
+namespace umbra::runtime {
+namespace {
+
+using std::chrono::microseconds;
+
+// Until `condition` holds, or so late that it never will.
+template <typename Condition>
+bool Await(const Condition& condition) {
+  const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition())
+    if (std::chrono::steady_clock::now() > late) return false;
+    else std::this_thread::yield();
+  return true;
+}
+
+void ExpectEachOnce(ThreadPool* pool, int threads, int pieces) {
+  std::vector<std::atomic<int>> done(static_cast<std::size_t>(pieces));
+  pool->ShareOut(threads, pieces, [&](int piece) { ++done[static_cast<std::size_t>(piece)]; });
+  for (const auto& times : done) EXPECT_EQ(times, 1) << threads << " threads, " << pieces << " pieces";
+}
+
+TEST(ThreadPool, EachPieceIsDoneOnce) {
+  for (const int workers : {0, 1, 3, 6}) {
+    ThreadPool pool(workers);
+    for (const int threads : {0, 1, 2, 3, 7, 100})
+      for (const int pieces : {0, 1, 2, 7, 64}) ExpectEachOnce(&pool, threads, pieces);
+  }
+}
+
+// What one thread wrote for a call is there for the others, and what they wrote for who waited: plain memory.
+TEST(ThreadPool, WhatIsWrittenIsSeen) {
+  ThreadPool pool(3);
+  std::vector<int> numbers(1024, 0);
+  for (int call = 1; call <= 2000; ++call) {
+    pool.ShareOut(4, 16, [&](int piece) {
+      for (int k = 0; k < 64; ++k) ++numbers[static_cast<std::size_t>(piece * 64 + k)];
+    });
+    ASSERT_EQ(numbers, std::vector<int>(1024, call));
+  }
+}
+
+TEST(ThreadPool, ThreadsWorkSideBySide) {
+  ThreadPool pool(3);
+  for (int call = 0; call < 3; ++call) {
+    std::atomic<int> working{0};
+    pool.ShareOut(4, 4, [&](int) {
+      ++working;
+      EXPECT_TRUE(Await([&] { return working == 4; }));
+    });
+  }
+}
+
+TEST(ThreadPool, NoMoreThreadsThanAskedFor) {
+  ThreadPool pool(7);
+  std::atomic<int> working{0}, most{0};
+  pool.ShareOut(3, 60, [&](int) {
+    int now = ++working, before = most;
+    while (now > before && !most.compare_exchange_weak(before, now)) {}
+    std::this_thread::sleep_for(microseconds(100));
+    --working;
+  });
+  EXPECT_GE(most, 1);
+  EXPECT_LE(most, 3);
+}
+
+TEST(ThreadPool, WhoIsDoneHelpsOut) {
+  // The thread of piece 0 is held up until all others are done, those of its own share too.
+  ThreadPool pool(1);
+  std::atomic<int> done{0};
+  pool.ShareOut(2, 8, [&](int piece) {
+    if (piece == 0) {
+      EXPECT_TRUE(Await([&] { return done == 7; }));
+    }
+    ++done;
+  });
+  EXPECT_EQ(done, 8);
+}
+
+TEST(ThreadPool, WorkersThatSleepAreWoken) {
+  ThreadPool pool(3);
+  for (int call = 0; call < 20; ++call) {
+    std::this_thread::sleep_for(microseconds(100 * call));
+    std::atomic<int> working{0};
+    pool.ShareOut(4, 4, [&](int) {
+      ++working;
+      EXPECT_TRUE(Await([&] { return working == 4; }));
+    });
+  }
+}
+
+TEST(ThreadPool, SharesStayWithTheirThreads) {
+  ThreadPool pool(3);
+  std::vector<std::thread::id> before(4), now(4);
+  for (int call = 0; call < 10; ++call) {
+    std::atomic<int> working{0};
+    pool.ShareOut(4, 4, [&](int piece) {
+      now[static_cast<std::size_t>(piece)] = std::this_thread::get_id();
+      ++working;
+      Await([&] { return working == 4; });
+    });
+    EXPECT_EQ(now[0], std::this_thread::get_id());
+    if (call > 0) {
+      EXPECT_EQ(now, before);
+    }
+    before = now;
+  }
+}
+
+TEST(ThreadPool, SeveralCallersHaveTheirOwnPieces) {
+  ThreadPool pool(3);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&pool, caller] {
+      for (int call = 0; call < 500; ++call) ExpectEachOnce(&pool, 2 + caller, 1 + call % 40);
+    });
+  for (auto& caller : callers) caller.join();
+}
+
+// A call that found all workers taken has their help as soon as they are free.
+TEST(ThreadPool, WorkersJoinCallsThatHaveBegun) {
+  ThreadPool pool(1);
+  std::atomic<bool> taken{false}, begun{false};
+  std::thread other([&] {
+    pool.ShareOut(2, 2, [&](int) {
+      taken = true;
+      EXPECT_TRUE(Await([&] { return begun.load(); }));
+    });
+  });
+  EXPECT_TRUE(Await([&] { return taken.load(); }));
+  const auto caller = std::this_thread::get_id();
+  std::atomic<bool> helped{false};
+  const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!helped && std::chrono::steady_clock::now() < late)
+    pool.ShareOut(2, 1000, [&](int piece) {
+      helped = helped || std::this_thread::get_id() != caller;
+      if (piece == 1) begun = true;
+      if (!helped) std::this_thread::sleep_for(microseconds(20));
+    });
+  EXPECT_TRUE(helped);
+  other.join();
+}
+
+TEST(ThreadPool, CallsFromWithinPieces) {
+  ThreadPool pool(3);
+  std::atomic<int> done{0};
+  pool.ShareOut(4, 8, [&](int) {
+    pool.ShareOut(4, 8, [&](int) { pool.ShareOut(2, 3, [&](int) { ++done; }); });
+  });
+  EXPECT_EQ(done, 8 * 8 * 3);
+}
+
+// The temporaries of a call are its thread's.
+TEST(ThreadPool, WhoWaitsTakesUpNoOtherCall) {
+  static thread_local bool t_calling = false;
+  ThreadPool pool(3);
+  std::atomic<int> interrupted{0};
+  pool.ShareOut(4, 1500, [&](int) {
+    interrupted += t_calling;
+    t_calling = true;
+    pool.ShareOut(2, 2, [](int piece) { std::this_thread::sleep_for(microseconds(piece == 0 ? 10 : 300)); });
+    t_calling = false;
+  });
+  EXPECT_EQ(interrupted, 0);
+}
+
+TEST(ThreadPool, TheFirstExceptionIsThrownAgain) {
+  ThreadPool pool(3);
+  for (const int failing : {0, 1, 63}) {
+    std::atomic<int> done{0};
+    try {
+      pool.ShareOut(4, 64, [&](int piece) {
+        if (piece == failing) throw std::runtime_error("piece " + std::to_string(piece));
+        ++done;
+      });
+      ADD_FAILURE() << "no exception";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(std::string(error.what()), "piece " + std::to_string(failing));
+    }
+    EXPECT_LT(done, 64);
+    ExpectEachOnce(&pool, 4, 64);
+  }
+}
+
+TEST(ThreadPool, WorkersRoundAsTheCallerDoes) {
+  ThreadPool pool(3);
+  for (const int rounding : {FE_UPWARD, FE_DOWNWARD, FE_TONEAREST}) {
+    std::fesetround(rounding);
+    std::atomic<int> working{0};
+    std::vector<double> thirds(4);
+    volatile double one = 1, three = 3;
+    pool.ShareOut(4, 4, [&](int piece) {
+      thirds[static_cast<std::size_t>(piece)] = one / three;
+      ++working;
+      Await([&] { return working == 4; });
+    });
+    const double expected = one / three;
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(thirds, std::vector<double>(4, expected));
+  }
+}
+
+TEST(ThreadPool, AForkedProcessHasThreadsOfItsOwn) {
+  if (NumProcessors() < 2) GTEST_SKIP() << "one processor: the process has one thread";
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer has no threads after a fork";
+#endif
+  const auto side_by_side = [] {
+    std::atomic<int> working{0};
+    ParallelFor(2, [&](int) {
+      ++working;
+      Await([&] { return working == 2; });
+    });
+    return working == 2;
+  };
+  EXPECT_TRUE(side_by_side());
+  const pid_t child = fork();
+  if (child == 0) _exit(side_by_side() ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// The process ends while a call is under way, and after its end other static objects call.
+TEST(ThreadPoolDeathTest, AProcessMayEndAtAnyTime) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        static struct Last {
+          ~Last() { ParallelFor(4, [](int) {}); }
+        } last;
+        ParallelFor(4, [](int piece) {
+          if (piece == 0) std::exit(0);
+          std::this_thread::sleep_for(microseconds(2000));
+        });
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace umbra::runtime
