@@ -30,7 +30,6 @@ constexpr int kTransposeBlock = 64;
 // Columns of a block of tiles, which lie on as many pages of a transposed operand: the next row of tiles goes on in
 // the same pages, where the last one ended.
 constexpr int kTileBlock = 128;
-constexpr int kLine = 64;  // bytes that memory is fetched by
 
 class KernelEmitter : private TileEmitter {
  public:
@@ -54,6 +53,7 @@ class KernelEmitter : private TileEmitter {
     DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
     DeclareNumbers();
     DeclareUniforms();
+    DeclareAhead();
     if (Splits()) {
       Units();
       out_.Close();

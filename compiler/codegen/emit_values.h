@@ -23,6 +23,9 @@ using plan::Scope;
 using plan::Value;
 
 // Longer expressions get a name.
+inline constexpr int kLine = 64;  // bytes that memory is fetched by
+// Bytes ahead of windows that memory is asked for: far enough to be on another page, where the processor does not look.
+inline constexpr int kAhead = 12288;
 inline constexpr std::size_t kInlineLength = 56;
 
 class ValueEmitter : protected KernelShape {
@@ -383,6 +386,13 @@ class ValueEmitter : protected KernelShape {
     const std::string outside = Literal(v.constant, v.type), type = speller_->Type(v.type);
     if (span.repeats > 1)
       return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, RestText(span, index), first, last, outside)};
+    if (stride == "2" && span.pairs >= 0 && !guarded) {
+      const int size = static_cast<int>(SizeOf(v.type));
+      out_.Line("if (i{} == 0) fetch_rows<{}>({} + {}, {});", span.pairs, std::max(1, 2 * width_ * size / kLine), address,
+                kAhead / size, kLine / size);
+      if (lanes.empty()) return {fmt::format("load_of_pairs<{}>({}, i{})", type, address, span.pairs)};
+      return {fmt::format("load_of_pairs_head<{}>({}, i{}, {})", type, address, span.pairs, lanes)};
+    }
     if (stride == "2" || stride == "-1") {
       const char* name = stride == "2" ? "load_even" : "load_reversed";
       if (!guarded && lanes.empty()) return {fmt::format("{}<{}>({})", name, type, address)};

@@ -129,6 +129,20 @@ std::set<int> FindChoices(const Kernel& kernel, const plan::Phase& phase) {
   return choose;
 }
 
+// The axis of windows of two elements that lie side by side, which lanes go through two by two; -1 if there is none.
+int PairsOf(const Kernel& kernel, const Value& gather, std::size_t rank) {
+  const IsAlike is_alike = [&](int id) { return kernel.values[static_cast<std::size_t>(id)].scope != plan::Scope::kElement; };
+  for (int axis = kernel.signature.row_axes; axis < kernel.rank(); ++axis) {
+    const runtime::Extent& extent = kernel.signature.axes[static_cast<std::size_t>(axis)];
+    if (axis == kernel.signature.vector_axis || !extent.is_static() || extent.value != 2) continue;
+    const Analysis analysis(kernel, is_alike, axis);
+    bool pairs = true;
+    for (std::size_t d = 0; d < rank; ++d) pairs = pairs && analysis.Slope(gather.args[d]) == (d + 1 < rank ? 0 : 1);
+    if (pairs) return axis;
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::optional<long long> FindSlope(const Kernel& kernel, int id, const IsAlike& is_alike) {
@@ -213,6 +227,7 @@ std::optional<Span> FindSpan(const Kernel& kernel, int id, const IsAlike& is_ali
     span.repeats = static_cast<int>(kernel.values[static_cast<std::size_t>(quotient->args[1])].constant);
   }
   if (gather.guarded && !analysis.Join(gather.args.back(), &span.run)) return std::nullopt;
+  if (rank > 0 && span.slopes.back() == 2) span.pairs = PairsOf(kernel, gather, rank);
   return span;
 }
 

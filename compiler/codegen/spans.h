@@ -30,7 +30,8 @@ struct LaneRun {
 struct Span {
   std::vector<long long> slopes;
   int repeats = 1, dividend = 0;
-  LaneRun run;  ///< of its guard
+  int pairs = -1;  ///< where the last slope is 2, an axis of 2 along which only the last position grows, by 1
+  LaneRun run;     ///< of its guard
 };
 
 /// Where positions are divided, as a reshape does, or choose between sources, as a concatenation does, the

@@ -179,6 +179,10 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
   }
 }
 
+UMBRA_INLINE i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
+
+UMBRA_INLINE i64 larger(i64 a, i64 b) { return a < b ? b : a; }
+
 // Asks for the line at p, which is read soon.
 template <typename T>
 UMBRA_INLINE void fetch(const T* p) {
@@ -189,6 +193,14 @@ UMBRA_INLINE void fetch(const T* p) {
 template <int rows, typename T>
 UMBRA_INLINE void fetch_rows(const T* p, i64 stride) {
   for (int k = 0; k < rows; ++k) fetch(p + k * stride);
+}
+
+// How many rows of n elements ahead to ask for one: so far that it is there when it is reached; none where rows are so long
+// that they would push each other out of the caches.
+template <typename T>
+UMBRA_INLINE i64 rows_ahead(i64 n) {
+  const i64 bytes = larger(n * static_cast<i64>(sizeof(T)), 1);
+  return bytes > 131072 ? 0 : larger(8192 / bytes, 1);
 }
 
 // Stores past the caches; p is aligned to the packet. A kernel that streams ends with stream_fence.
@@ -226,10 +238,6 @@ UMBRA_INLINE void stream(Elem<V>* p, V v) {
 }
 
 UMBRA_INLINE void stream_fence() { __builtin_ia32_sfence(); }
-
-UMBRA_INLINE i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
-
-UMBRA_INLINE i64 larger(i64 a, i64 b) { return a < b ? b : a; }
 
 // Lane k from p[k * stride].
 template <typename V>

@@ -93,6 +93,15 @@ UMBRA_INLINE V even_lanes(V a, V b) {
   else return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
 }
 
+// Every other lane of a and b, from the second of a on.
+template <typename V>
+UMBRA_INLINE V odd_lanes(V a, V b) {
+  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 1, 3);
+  else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 1, 3, 5, 7);
+  else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+  else return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+}
+
 // Every other lane of a, and of b from the second on.
 template <typename V>
 UMBRA_INLINE V even_odd_lanes(V a, V b) {
@@ -132,6 +141,27 @@ UMBRA_INLINE V load_even_span(const Elem<V>* p, i64 first, i64 last, Elem<V> out
     return even_lanes(load_span<V>(p, 2 * first, 2 * last - 1, outside),
                       load_span<V>(p + kWidth<V>, 2 * first - kWidth<V>, 2 * last - 1 - kWidth<V>, outside));
   else return gather_span<V>(p, 2, first, last, outside);
+}
+
+// The same of pairs that are all there, each element as `at` of its pair, 0 or 1: loads of one packet serve for both.
+template <typename V>
+UMBRA_INLINE V load_of_pairs(const Elem<V>* p, i64 at) {
+  if constexpr (kWidth<V> > 16) {
+    return by_halves<V>([&](auto half, int lane) { return load_of_pairs<decltype(half)>(p + 2 * lane, at); });
+  } else {
+    const V a = load<V>(p - at), b = load<V>(p - at + kWidth<V>);
+    return at == 0 ? even_lanes(a, b) : odd_lanes(a, b);
+  }
+}
+template <typename V>
+UMBRA_INLINE V load_of_pairs_head(const Elem<V>* p, i64 at, i64 lanes) {
+  if constexpr (kMasksSpans<V>) {
+    const V a = load_head<V>(p - at, smaller(2 * lanes, kWidth<V>)),
+            b = load_head<V>(p - at + kWidth<V>, larger(2 * lanes - kWidth<V>, 0));
+    return at == 0 ? even_lanes(a, b) : odd_lanes(a, b);
+  } else {
+    return gather_head<V>(p, 2, lanes);
+  }
 }
 
 // Lane k from p[-k].
