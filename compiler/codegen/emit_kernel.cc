@@ -210,6 +210,7 @@ class KernelEmitter : private TileEmitter {
 
   void Row() {
     const Names outer = names_;
+    DeclareScattered();
     if (tile_axis_ >= 0)
       out_.Line("const long long left = i{} < {} ? {} - {} % {} : 0;", tile_axis_, TileEnd(), ExtentName(vector_axis_),
                 ExtentName(vector_axis_), width_);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/emit_values.h"
+#include "compiler/codegen/emit_ahead.h"
 
 namespace umbra::codegen {
 
@@ -25,9 +25,9 @@ inline constexpr std::size_t kFewValues = 12;
 // Packets in a group, kGroup of the prelude; more would not leave registers for a polynomial's coefficients.
 inline constexpr int kGroupSize = 4;
 
-class PhaseEmitter : protected ValueEmitter {
+class PhaseEmitter : protected AheadEmitter {
  protected:
-  using ValueEmitter::ValueEmitter;
+  using AheadEmitter::AheadEmitter;
 
   // Are columns walked in blocks, for want of tiles?
   bool CutsColumns() const { return IsBlocked() && tile_axis_ < 0; }
@@ -79,39 +79,6 @@ class PhaseEmitter : protected ValueEmitter {
     out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, BlockBegin(axis), BlockEnd(axis));
     InnerLoops(axis + 1, end, body);
     out_.Close();
-  }
-
-  // The phase during which memory would have nothing to do: it goes once more through a row that is in the caches, and
-  // writes none. Null if there is none.
-  const Phase* IdlePhase() const {
-    const bool row_by_row = width_ > 1 && options_.spelling == Spelling::kPackets && !Splits() &&
-                            signature_.row_axes > 0 && vector_axis_ == signature_.row_axes;
-    for (std::size_t k = 1; row_by_row && k < kernel_.phases.size(); ++k)
-      if (!kernel_.phases[k].reductions.empty() && kernel_.phases[k].stores.empty()) return &kernel_.phases[k];
-    return nullptr;
-  }
-
-  // How far ahead in the operands of rows the idle phase asks for rows to come.
-  void DeclareAhead() {
-    if (IdlePhase() == nullptr) return;
-    const int rows = signature_.row_axes - 1;
-    for (std::size_t k = 0; k < operands_.size(); ++k) {
-      const auto& access = signature_.operands[k];
-      const int operand = static_cast<int>(k);
-      if (access.store || access.gathered || !MovesAlongVector(operand) || !VectorStride(operand).empty() || !Moves(access, rows)) continue;
-      ahead_[operand] = names_.Make(operands_[k].name + "_ahead");
-      out_.Line("const long long {} = rows_ahead<{}>({}) * {};", ahead_[operand], ElementType(OperandType(operand)),
-                ExtentName(vector_axis_), operands_[k].stride_names[static_cast<std::size_t>(rows)]);
-    }
-  }
-
-  // Asks for the elements of rows to come that lie where `count` elements from `index` do.
-  void FetchAhead(const std::string& index, int count) {
-    for (const auto& [operand, ahead] : ahead_) {
-      const int size = static_cast<int>(SizeOf(OperandType(operand)));
-      out_.Line("fetch_rows<{}>({} + {} + {}, {});", std::max(1, count * size / kLine),
-                operands_[static_cast<std::size_t>(operand)].name, index, ahead, kLine / size);
-    }
   }
 
   void RowLoop(const Phase& phase) {
@@ -166,6 +133,7 @@ class PhaseEmitter : protected ValueEmitter {
       const bool one_tail = done != VectorBegin() && HasMasks();
       if (!one_tail) {
         out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, done, width_, last);
+        FetchScattered(phase, i, width_);
         Names names = names_;
         ElementBody(phase, i, "", &names);
         out_.Close();
@@ -260,6 +228,7 @@ class PhaseEmitter : protected ValueEmitter {
     std::unique_ptr<Speller> packets =
         std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, fmt::format("x{}w", width_)));
     side_by_side_ = true;
+    FetchScattered(phase, i, width_ * kGroupSize);
     Names names = names_;
     ElementBody(phase, i, "", &names);
     side_by_side_ = false;
@@ -293,7 +262,8 @@ class PhaseEmitter : protected ValueEmitter {
       const std::string i = fmt::format("i{}", vector_axis_);
       const std::string last = VectorEnd();
       out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), partials, last);
-      if (&phase == IdlePhase()) FetchAhead(i, partials);
+      if (&phase == IdlePhase()) FetchRows(i, partials);
+      FetchScattered(phase, i, partials);
       ReductionStep(phase, i, count, "");
       out_.Close();
       if (DividesExtent(partials)) return;
@@ -401,7 +371,6 @@ class PhaseEmitter : protected ValueEmitter {
   }
 
   int tile_axis_ = -1;
-  std::map<int, std::string> ahead_;     // by operand: how far ahead the idle phase fetches
   std::map<int, std::string> streamed_;  // rows that runs are streamed to, by operand
 };
 

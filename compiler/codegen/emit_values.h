@@ -22,10 +22,10 @@ using plan::Phase;
 using plan::Scope;
 using plan::Value;
 
-// Longer expressions get a name.
 inline constexpr int kLine = 64;  // bytes that memory is fetched by
 // Bytes ahead of windows that memory is asked for: far enough to be on another page, where the processor does not look.
 inline constexpr int kAhead = 12288;
+// Longer expressions get a name.
 inline constexpr std::size_t kInlineLength = 56;
 
 class ValueEmitter : protected KernelShape {
@@ -354,19 +354,32 @@ class ValueEmitter : protected KernelShape {
     return fmt::format("{} % {}", text.find(' ') == std::string::npos ? text : "(" + text + ")", span.repeats);
   }
 
+  // Do elements of the gather's last dimension lie side by side?
+  bool IsByOne(const Value& gather, std::size_t d) const {
+    return d + 1 + (gather.guarded ? 1 : 0) == gather.args.size() && !options_.variant.strided;
+  }
+
+  // Where the first lane of a gather's packet is read.
+  std::string GatherAddress(const Value& v, const std::string& index) const {
+    std::string address = operands_[static_cast<std::size_t>(v.index)].name;
+    for (std::size_t d = 0; d + (v.guarded ? 1 : 0) < v.args.size(); ++d) {
+      const std::string at = EmitLane(lanes_, v.args[d], index, nullptr);
+      const std::string position = at.find(' ') == std::string::npos ? at : "(" + at + ")";
+      if (at != "0LL") address += " + " + position + (IsByOne(v, d) ? "" : " * " + lanes_.stride_name(v.index, static_cast<int>(d)));
+    }
+    return address;
+  }
+
   // A gather as a load of the lanes that its guard leaves.
   Expr DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes) {
     const Value& v = value(id);
     const std::size_t rank = span.slopes.size();
-    std::string address = operands_[static_cast<std::size_t>(v.index)].name, stride;
+    const std::string address = GatherAddress(v, index);
+    std::string stride;
     bool unit = !options_.variant.strided && rank > 0;
     for (std::size_t d = 0; d < rank; ++d) {
-      const bool last = d + 1 == rank;
-      const std::string at = EmitLane(lanes_, v.args[d], index, nullptr);
-      const std::string position = at.find(' ') == std::string::npos ? at : "(" + at + ")";
+      const bool last = d + 1 == rank, by_one = IsByOne(v, d);
       const std::string name = lanes_.stride_name(v.index, static_cast<int>(d));
-      const bool by_one = last && !options_.variant.strided;
-      if (at != "0LL") address += " + " + position + (by_one ? "" : " * " + name);
       if (span.slopes[d] == 0) {
         unit = unit && !last;
         continue;

@@ -1,0 +1,121 @@
+// What a kernel asks memory for before it needs it, where the processor does not find it by itself.
+#ifndef UMBRA_COMPILER_CODEGEN_EMIT_AHEAD_H_
+#define UMBRA_COMPILER_CODEGEN_EMIT_AHEAD_H_
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/codegen/emit_values.h"
+
+namespace umbra::codegen {
+
+class AheadEmitter : protected ValueEmitter {
+ protected:
+  using ValueEmitter::ValueEmitter;
+
+  // The phase during which memory would have nothing to do: it goes once more through a row that is in the caches, and
+  // writes none. Null if there is none.
+  const Phase* IdlePhase() const {
+    for (std::size_t k = 1; RowByRow() && k < kernel_.phases.size(); ++k)
+      if (!kernel_.phases[k].reductions.empty() && kernel_.phases[k].stores.empty()) return &kernel_.phases[k];
+    return nullptr;
+  }
+
+  // How far ahead in the operands of rows the idle phase asks for rows to come.
+  void DeclareAhead() {
+    if (IdlePhase() == nullptr) return;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      const auto& access = signature_.operands[k];
+      const int operand = static_cast<int>(k);
+      if (access.store || access.gathered || !MovesAlongVector(operand) || !VectorStride(operand).empty() || !Moves(access, RowAxis())) continue;
+      ahead_[operand] = names_.Make(operands_[k].name + "_ahead");
+      out_.Line("const long long {} = {} * {};", ahead_[operand], RowsAhead(OperandType(operand)),
+                operands_[k].stride_names[static_cast<std::size_t>(RowAxis())]);
+    }
+  }
+
+  // Asks for the elements of rows to come that lie where `count` elements from `index` do.
+  void FetchRows(const std::string& index, int count) {
+    for (const auto& [operand, ahead] : ahead_)
+      Fetch(OperandType(operand), operands_[static_cast<std::size_t>(operand)].name + " + " + index + " + " + ahead, count);
+  }
+
+  // Rows that lie where memory says, as those of a table: where the one lies that is needed some rows later.
+  void DeclareScattered() {
+    scattered_.clear();
+    for (std::size_t id = 0; RowByRow() && id < kernel_.values.size(); ++id) {
+      const Value& v = value(static_cast<int>(id));
+      const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
+      if (v.kind != Value::Kind::kGather || rank == 0 || !InPackets(static_cast<int>(id)) || !IsRowOfTable(static_cast<int>(id))) continue;
+      auto& places = scattered_[static_cast<int>(id)];
+      for (std::size_t d = 0; d + 1 < rank; ++d)
+        if (ReadsMemory(v.args[d])) places[v.args[d]] = {DeclarePlace(v.args[d], v.type)};
+    }
+  }
+
+  // Asks for the `count` elements from `index` of such rows.
+  void FetchScattered(const Phase& phase, const std::string& index, int count) {
+    for (const auto& [id, places] : scattered_) {
+      if (std::find(phase.element_values.begin(), phase.element_values.end(), id) == phase.element_values.end()) continue;
+      const auto now = text_;
+      for (const auto& [place, text] : places) text_[place] = text;
+      Fetch(value(id).type, GatherAddress(value(id), index), count);
+      text_ = now;
+    }
+  }
+
+  // Asks for `count` elements.
+  void Fetch(DType type, const std::string& address, int count) {
+    const int size = static_cast<int>(SizeOf(type));
+    out_.Line("fetch_rows<{}>({}, {});", std::max(1, count * size / kLine), address, kLine / size);
+  }
+
+ private:
+  bool RowByRow() const {
+    return width_ > 1 && options_.spelling == Spelling::kPackets && !Splits() && signature_.row_axes > 0 &&
+           vector_axis_ == signature_.row_axes;
+  }
+  int RowAxis() const { return signature_.row_axes - 1; }
+  std::string RowsAhead(DType type) const { return fmt::format("rows_ahead<{}>({})", ElementType(type), ExtentName(vector_axis_)); }
+
+  // Does the gather read a row from its beginning to its end, one that positions in memory tell?
+  bool IsRowOfTable(int id) const {
+    const Value& v = value(id);
+    const auto span = SpanOf(id);
+    if (!span || span->repeats != 1 || options_.variant.strided || span->slopes.back() != 1) return false;
+    const auto moved = [](long long slope) { return slope != 0; };
+    if (std::any_of(span->slopes.begin(), span->slopes.end() - 1, moved)) return false;
+    return std::any_of(v.args.begin(), v.args.begin() + static_cast<std::ptrdiff_t>(span->slopes.size()) - 1,
+                       [this](int place) { return ReadsMemory(place); });
+  }
+
+  // Is the position one of the row that a gather tells, and nothing that was loaded for this row alone?
+  bool ReadsMemory(int id) const {
+    const Value& v = value(id);
+    if (v.scope != Scope::kRow || v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kReduced) return false;
+    if (v.kind == Value::Kind::kGather) return true;
+    return std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return ReadsMemory(arg); }) &&
+           std::all_of(v.args.begin(), v.args.end(), [this](int arg) { return value(arg).scope != Scope::kRow || ReadsMemory(arg) || value(arg).kind == Value::Kind::kIndex; });
+  }
+
+  std::string DeclarePlace(int id, DType of) {
+    const std::string name = names_.Make(fmt::format("t{}_ahead", id)), row = fmt::format("i{}", RowAxis());
+    const std::string rows = RowAxis() == 0 ? "end" : ExtentName(RowAxis());
+    out_.Open("const long long {} = [&](long long {})", name, row);
+    LaneContext of_row = lanes_;
+    of_row.is_scalar = [this](int value_id) { return value(value_id).scope == Scope::kUniform; };
+    out_.Line("return {};", EmitLane(of_row, id, "", &out_));
+    out_.Close(fmt::format("}}(smaller({} + {}, {} - 1));", row, RowsAhead(of), rows));
+    return name;
+  }
+
+  std::map<int, std::string> ahead_;                    // by operand: how far ahead rows are fetched
+  std::map<int, std::map<int, Expr>> scattered_;  // by gather: its places some rows later, by value
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_EMIT_AHEAD_H_
