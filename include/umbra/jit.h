@@ -169,11 +169,17 @@ inline void JitAssign(Tensor<Device, dim, DType> dst, const E& exp) {
   else expr::AssignInOrder(&dst, exp, [](const auto* to, const E& from) { AssignNow<Saver>(*to, from); });
 }
 
-/// The left side of `jit(dst) = exp`.
-template <typename Device, int dim, typename DType>
+/// To a part of tensors: `exp` is compiled, and its elements go where they belong.
+template <typename Saver, typename Sub, typename Map, typename Value, typename... Srcs, typename E, typename DType, int etype>
+inline void JitAssign(const expr::AssignableMap<Sub, Map, Value, Srcs...>& dst, const expr::Exp<E, DType, etype>& exp) {
+  dst.template AssignBy<Saver>(exp, [](auto* value, const E& from) { JitAssign<sv::saveto>(*value, from); });
+}
+
+/// The left side of `jit(dst) = exp`: a tensor, or a map of tensors that can be assigned to.
+template <typename To, typename DType>
 class JitTarget {
  public:
-  explicit JitTarget(const Tensor<Device, dim, DType>& dst) : dst_(dst) {}
+  explicit JitTarget(const To& dst) : dst_(dst) {}
 #define UMBRA_JIT_ASSIGNMENT(symbol, saver)                                                    \
   template <typename E, typename EDType, int etype>                                            \
   void operator symbol(const expr::Exp<E, EDType, etype>& exp) const {                         \
@@ -191,13 +197,13 @@ class JitTarget {
 #undef UMBRA_JIT_ASSIGNMENT
 
  private:
-  Tensor<Device, dim, DType> dst_;
+  To dst_;
 };
 
 struct JitCall {
-  template <typename Device, int dim, typename DType>
-  JitTarget<Device, dim, DType> operator()(const Tensor<Device, dim, DType>& dst) const {
-    return JitTarget<Device, dim, DType>(dst);
+  template <typename T, typename To = expr::detail::AssignableOf<T>>
+  JitTarget<To, expr::detail::ElementType<To>> operator()(const T& dst) const {
+    return JitTarget<To, expr::detail::ElementType<To>>(expr::detail::Assignable(dst));
   }
 };
 
@@ -238,7 +244,7 @@ struct jit {
     ++o.generation;
   }
 };
-/// jit(dst) = exp, += -= *= /=
+/// jit(dst) = exp, += -= *= /=, of a tensor or of a slice, flip or concat of tensors.
 inline constexpr detail::JitCall jit{};
 
 /// The graph that `exp` stands for: the same that jit compiles.

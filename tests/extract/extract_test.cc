@@ -185,10 +185,11 @@ TEST(Extract, IndexMaps) {
   Check("pooling", pooling, {{2, 4, 6}});
   Check("lookup", lookup, {{5, 4}, {5}, {5, 4}});
   Check("parts", parts, {{5, 6}, {4}, {2}, {5, 6}});
+  Check("parts_of_parts", parts_of_parts, {{5, 6}, {3, 4}, {3, 2}, {5, 6}, {2}});
   Check("sized", sized, {{6, 20}, {2, 3, 20}, {20}});
   Check("window", window, {{4, 6}, {9, 21}, {3}, {2}});
 }
 
-TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 32U); }
+TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 33U); }
 
 }  // namespace

@@ -179,6 +179,17 @@ UMBRA_KERNEL void parts(Tensor<cpu, 2> y, Tensor<cpu, 1> a, Tensor<cpu, 1> b, Te
   slice(y, Shape2(1, 0), Shape2(y.size(0), 2)) *= 2.0f;
 }
 
+// Parts of parts, of two tensors and of handles.
+UMBRA_KERNEL void parts_of_parts(Tensor<cpu, 2> y, Tensor<cpu, 2, half_t> a, Tensor<cpu, 2, half_t> b, Tensor<cpu, 2> x, index_t from) {
+  slice<0>(slice<1>(y, from, 5), 1, 3) = slice<1>(slice<0>(x, 0, 2), 1, 6 - from);
+  slice<1>(flip(y, 1), 0, 2) *= 3.0f;
+  slice<1>(concat<1>(a, flip(b, 0)), 2, 5) -= half_t(2.0f);
+  concat<0>(slice<0>(y, 4, 5), slice<0>(y, 0, 1)) += slice<0>(x, 2, 4);
+  y.Slice(1, 3) *= 0.5f;
+  y[3] = x[0] + x[1];
+  slice<0>(y[2], 1, from + 2) = 7.0f;
+}
+
 UMBRA_KERNEL void norm(Tensor<cpu, 1> y, Tensor<cpu, 2> x) {
   MapReduceKeepHighDim<sv::saveto, red::maximum, 0>(&y, x * 2.0f, 0.5f);
   const Shape<1> shape = Shape1(x.shape_[0]);

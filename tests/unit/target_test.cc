@@ -132,6 +132,31 @@ TEST(Target, OneAsAnother) {
   EXPECT_EQ(b[2][0], x[2][0]);
 }
 
+TEST(Target, OfAProduct) {
+  const auto x = Drawn<2>(Shape2(3, 4), 7), y = Drawn<2>(Shape2(4, 6), 8);
+  TensorContainer<cpu, 2> a(Shape2(5, 6), 1.0f), product(Shape2(3, 6));
+  product = dot(x, y);
+  slice<0>(a, 1, 4) = dot(x, y);
+  slice<0>(a, 1, 4) += 2.0f * dot(x, y);
+  EXPECT_EQ(a[1][5], 3 * product[0][5]);
+  EXPECT_EQ(a[4][0], 1.0f);
+  EXPECT_SAYS("do not give shape (2,6)", (slice<0>(a, 1, 3) = dot(x, y)));
+}
+
+TEST(Target, Compiled) {
+  const auto x = Drawn<2>(Shape2(4, 6), 9);
+  TensorContainer<cpu, 2> a(x.shape_, 1.0f), b(x.shape_, 2.0f), wanted(a), rest(b);
+  slice<1>(wanted, 1, 3) = F<op::exp>(slice<1>(x, 0, 2));
+  concat<0>(flip(wanted, 0), rest) -= concat<0>(x * 2.0f, x);
+  flip(wanted, 1) *= 3.0f;
+  jit(slice<1>(a, 1, 3)) = F<op::exp>(slice<1>(x, 0, 2));
+  jit(concat<0>(flip(a, 0), b)) -= concat<0>(x * 2.0f, x);
+  jit(flip(a, 1)) *= 3.0f;
+  ExpectSame(wanted, a, "a");
+  ExpectSame(rest, b, "b");
+  EXPECT_SAYS("assignment to a map of shape (4,2) from an expression of shape (4,6)", jit(slice<1>(a, 1, 3)) = x);
+}
+
 TEST(Target, InTheOrderOfAStream) {
   Stream<cpu>* const stream = NewStream<cpu>();
   const auto x = Drawn<2>(Shape2(40, 60), 6);

@@ -15,6 +15,9 @@ clang::QualType TypeArg(const Exp& exp, unsigned k) { return exp.type->getTempla
 const clang::CXXRecordDecl* ClassArg(const Exp& exp, unsigned k) { return TypeArg(exp, k)->getAsCXXRecordDecl(); }
 std::int64_t IntArg(const Exp& exp, unsigned k) { return exp.type->getTemplateArgs()[k].getAsIntegral().getExtValue(); }
 
+// A map that can also be assigned to.
+bool IsTarget(const Exp& exp) { return exp.type->getName().ends_with("Target"); }
+
 // The text literal in `static constexpr std::string_view name = "..."` of a class.
 std::optional<std::string> TextMember(const clang::CXXRecordDecl* record, llvm::StringRef name) {
   const auto find = [](const auto& self, const clang::Stmt* s) -> const clang::StringLiteral* {
@@ -84,6 +87,7 @@ Value Interpreter::ShapeValue(const PartialShape& shape) const {
 }
 
 PartialShape Interpreter::Shape(const Value& value) {
+  if (const auto* exp = std::get_if<Exp>(&value); exp != nullptr && IsTarget(*exp)) return ShapeOfTarget(*exp);
   const auto* tensor = std::get_if<Tensor>(&value);
   if (tensor == nullptr) return graph_.node(composer_.Resolve(Build(value), "an operand whose shape is asked for")).shape;
   PartialShape shape = tensor->memory->shape;
@@ -130,7 +134,7 @@ Operand Interpreter::Build(const Value& value) {
   }
   if (name == "AxisMapExp") return BuildAxisMap(exp);
   if (name == "IndexMapExp") return BuildIndexMap(exp);
-  if (name.ends_with("Target")) return BuildTarget(exp);
+  if (IsTarget(exp)) return BuildTarget(exp);
   throw Unsupported("'" + name.str() + "' has no counterpart in a kernel");
 }
 
@@ -231,19 +235,108 @@ std::vector<Interpreter::Range> Interpreter::RangesOf(const Exp& slice) {
   return ranges;
 }
 
-void Interpreter::Assign(const Tensor& to, std::string_view how, const Value& value) {
-  Memory* memory = to.memory.get();
-  if (!to.part.empty())
-    throw Unsupported("a part of a tensor is assigned", "assign to slice<axis>(tensor, begin, end)");
+// What can be assigned to: a tensor, or a map of targets.
+const Memory& Interpreter::MemoryOf(const Value& target) {
+  if (const auto* tensor = std::get_if<Tensor>(&target)) return *tensor->memory;
+  const auto* exp = std::get_if<Exp>(&target);
+  if (exp == nullptr || !IsTarget(*exp)) throw Unsupported("only a tensor, or a slice, flip or concat of tensors can be assigned to");
+  return MemoryOf(exp->args[0]->value);
+}
+
+// No elements are read for it: there may be none yet.
+PartialShape Interpreter::ShapeOfTarget(const Exp& target) {
+  const Value& inner = target.args[0]->value;
+  const std::string of = "of '" + MemoryOf(inner).name + "'";
+  const PartialShape whole = Shape(inner);
+  std::vector<Dimension> dims(whole.begin(), whole.end());
+  const llvm::StringRef name = target.type->getName();
+  if (name == "ConcatTarget") {
+    const Value& second = target.args[1]->value;
+    const auto axis = static_cast<std::size_t>(IntArg(target, 0));
+    dims[axis] = graph_.Derive(runtime::ExtentOp::kPlus, whole[axis], Shape(second)[axis],
+                               "concat " + of + " and '" + MemoryOf(second).name + "'");
+  } else if (name == "FlipTarget") {
+    const auto axis = static_cast<std::size_t>(KnownNumber(target.args[1]->value, "a number that flip takes"));
+    Require(axis < dims.size(), "flip: axis ", axis, " ", of, ", whose rank is ", dims.size());
+  } else {
+    for (const Range& range : RangesOf(target)) {
+      dims[range.axis] = graph_.Derive(runtime::ExtentOp::kMinus, range.end, range.begin, "slice " + of);
+      graph_.Derive(runtime::ExtentOp::kMinus, whole[range.axis], range.end, "slice " + of);  // negative, and so refused, if the end lies beyond
+    }
+  }
+  return PartialShape(std::move(dims));
+}
+
+void Interpreter::Assign(const Value& target, std::string_view how, const Value& value) {
+  const Memory& memory = MemoryOf(target);
   Operand made = Build(value);
-  if (!how.empty()) made = composer_.ApplyNumeric(how, {Build(Tensor{to.memory, {}}), made});
-  int node = composer_.ResolveTo(made, ComputeType(memory->dtype), memory->shape);
-  node = graph_.Cast(node, memory->dtype);
+  if (!how.empty()) made = composer_.ApplyNumeric(how, {Build(target), made});
+  const PartialShape wanted = Shape(target);
+  const int node = graph_.Cast(composer_.ResolveTo(made, ComputeType(memory.dtype), wanted), memory.dtype);
   const PartialShape shape = graph_.node(node).shape;
-  Require(shape.size() == memory->shape.size(), "'", memory->name, "' has rank ", memory->shape.size(),
+  Require(shape.size() == wanted.size(), "'", memory.name, "' has rank ", wanted.size(),
           ", what is assigned to it has rank ", shape.size());
-  for (std::size_t d = 0; d < shape.size(); ++d) graph_.Unify(shape[d], memory->shape[d], "assignment to '" + memory->name + "'");
-  Write(memory, node);
+  for (std::size_t d = 0; d < shape.size(); ++d) graph_.Unify(shape[d], wanted[d], "assignment to '" + memory.name + "'");
+  Put(target, node);
+}
+
+// The elements of `source`, of the shape and dtype of `target`, go where they belong.
+void Interpreter::Put(const Value& target, int source) {
+  if (const auto* tensor = std::get_if<Tensor>(&target)) {
+    if (tensor->part.empty()) return Write(tensor->memory.get(), source);
+    Tensor whole = *tensor;
+    const Tensor::Rows rows = whole.part.back();
+    whole.part.pop_back();
+    return PutPart(whole, {{0, rows.begin, rows.end}}, rows.element ? 1 : 0, source);
+  }
+  const Exp& map = std::get<Exp>(target);
+  const Value& inner = map.args[0]->value;
+  const llvm::StringRef name = map.type->getName();
+  const PartialShape shape = Shape(inner);
+  if (name == "ConcatTarget") {
+    const Value& second = map.args[1]->value;
+    const PartialShape other = Shape(second);
+    const auto axis = static_cast<std::size_t>(IntArg(map, 0));
+    const int behind = graph_.Map(Op::plus, {graph_.Index(static_cast<int>(axis), other), graph_.ExtentOf(shape[axis])});
+    const int first = GatherAlong(source, shape, {}, 0, -1), rest = GatherAlong(source, other, {{axis, behind}}, 0, -1);
+    Put(inner, first);
+    Put(second, rest);
+  } else if (name == "FlipTarget") {
+    const auto axis = static_cast<std::size_t>(KnownNumber(map.args[1]->value, "a number that flip takes"));
+    const int last = graph_.Map(Op::minus, {graph_.ExtentOf(shape[axis]), graph_.Constant(1, DType::kInt64)});
+    const int position = graph_.Map(Op::minus, {last, graph_.Index(static_cast<int>(axis), shape)});
+    Put(inner, GatherAlong(source, shape, {{axis, position}}, 0, -1));
+  } else {
+    PutPart(inner, RangesOf(map), 0, source);
+  }
+}
+
+// At every point of `shape` the element of `source` there, with other positions `along` some axes; its axes are those of
+// `shape` without the first `dropped`.
+int Interpreter::GatherAlong(int source, const PartialShape& shape, const std::map<std::size_t, int>& along, std::size_t dropped, int guard) {
+  std::vector<int> positions;
+  for (std::size_t d = dropped; d < shape.size(); ++d) {
+    const auto moved = along.find(d);
+    positions.push_back(moved != along.end() ? moved->second : graph_.Index(static_cast<int>(d), shape));
+  }
+  return graph_.Gather(source, std::move(positions), guard, 0);
+}
+
+// `whole` gets the elements of `source` within `ranges`, and keeps its own elsewhere.
+void Interpreter::PutPart(const Value& whole, const std::vector<Range>& ranges, std::size_t dropped, int source) {
+  const PartialShape shape = Shape(whole);
+  const DType dtype = MemoryOf(whole).dtype;
+  std::map<std::size_t, int> along;
+  int inside = -1;
+  for (const Range& range : ranges) {
+    const int at = graph_.Index(static_cast<int>(range.axis), shape);
+    along[range.axis] = graph_.Map(Op::minus, {at, graph_.ExtentOf(range.begin)});
+    for (const int condition : {graph_.Map(Op::ge, {at, graph_.ExtentOf(range.begin)}), graph_.Map(Op::lt, {at, graph_.ExtentOf(range.end)})})
+      inside = inside < 0 ? condition : graph_.Map(Op::logical_and, {inside, condition});
+  }
+  const int placed = GatherAlong(source, shape, along, dropped, inside);
+  const int kept = graph_.Cast(composer_.Resolve(Build(whole), "what is assigned in part"), dtype);
+  Put(whole, graph_.Cast(graph_.Map(Op::select, {inside, placed, kept}), dtype));
 }
 
 void Interpreter::Write(Memory* memory, int node) {
@@ -259,67 +352,6 @@ void Interpreter::Write(Memory* memory, int node) {
   const clang::PresumedLoc place = context_.getSourceManager().getPresumedLoc(here_);
   if (place.isValid())
     statements_.push_back({place.getFilename(), static_cast<int>(place.getLine()), static_cast<int>(place.getColumn()), memory->name, node});
-}
-
-void Interpreter::AssignPart(const Exp& target, std::string_view how, const Value& value) {
-  const auto part_of = [&](std::size_t k) -> const Tensor& {
-    const auto* tensor = target.args.size() > k ? std::get_if<Tensor>(&target.args[k]->value) : nullptr;
-    if (tensor == nullptr || !tensor->part.empty()) throw Unsupported("only a slice, flip or concat of tensors can be assigned to");
-    return *tensor;
-  };
-  Operand made = Build(value);
-  if (!how.empty()) made = composer_.ApplyNumeric(how, {BuildTarget(target), made});
-  // Every element that is written reads the value at its own place in it: `along(d)`, where that is not its own.
-  const auto gather = [&](Memory* memory, int source, const std::map<std::size_t, int>& along, int guard) {
-    std::vector<int> positions;
-    for (std::size_t d = 0; d < memory->shape.size(); ++d) {
-      const auto moved = along.find(d);
-      positions.push_back(moved != along.end() ? moved->second : graph_.Index(static_cast<int>(d), memory->shape));
-    }
-    return graph_.Gather(source, std::move(positions), guard, 0);
-  };
-  const auto spread = [&](const PartialShape& shape, DType dtype) {
-    const int node = composer_.ResolveTo(made, ComputeType(dtype), shape);
-    for (std::size_t d = 0; d < shape.size(); ++d) graph_.Unify(graph_.node(node).shape[d], shape[d], "assignment to a part");
-    return graph_.Cast(node, dtype);
-  };
-  Memory* memory = part_of(0).memory.get();
-  const PartialShape whole = memory->shape;
-  std::vector<Dimension> dims(whole.begin(), whole.end());
-  if (target.type->getName() == "ConcatTarget") {
-    const auto axis = static_cast<std::size_t>(IntArg(target, 0));
-    Memory* second = part_of(1).memory.get();
-    dims[axis] = graph_.Derive(runtime::ExtentOp::kPlus, whole[axis], second->shape[axis], "concat of '" + memory->name + "' and '" + second->name + "'");
-    const int source = spread(PartialShape(dims), memory->dtype);
-    const int one = gather(memory, source, {}, -1);
-    const int position = graph_.Map(Op::plus, {graph_.Index(static_cast<int>(axis), second->shape), graph_.ExtentOf(whole[axis])});
-    const int other = gather(second, source, {{axis, position}}, -1);
-    Write(memory, one);
-    Write(second, other);
-    return;
-  }
-  if (target.type->getName() == "FlipTarget") {
-    const auto axis = static_cast<std::size_t>(KnownNumber(target.args[1]->value, "a number that flip takes"));
-    Require(axis < dims.size(), "flip: axis ", axis, " of '", memory->name, "', whose rank is ", dims.size());
-    const int last = graph_.Map(Op::minus, {graph_.ExtentOf(whole[axis]), graph_.Constant(1, DType::kInt64)});
-    const int position = graph_.Map(Op::minus, {last, graph_.Index(static_cast<int>(axis), whole)});
-    Write(memory, gather(memory, spread(whole, memory->dtype), {{axis, position}}, -1));
-    return;
-  }
-  std::map<std::size_t, int> along;
-  int inside = -1;
-  const std::string what = "slice of '" + memory->name + "'";
-  for (const Range& range : RangesOf(target)) {
-    dims[range.axis] = graph_.Derive(runtime::ExtentOp::kMinus, range.end, range.begin, what);
-    graph_.Derive(runtime::ExtentOp::kMinus, whole[range.axis], range.end, what);  // negative, and so refused, if the end lies beyond
-    const int at = graph_.Index(static_cast<int>(range.axis), whole);
-    along[range.axis] = graph_.Map(Op::minus, {at, graph_.ExtentOf(range.begin)});
-    for (const int condition : {graph_.Map(Op::ge, {at, graph_.ExtentOf(range.begin)}), graph_.Map(Op::lt, {at, graph_.ExtentOf(range.end)})})
-      inside = inside < 0 ? condition : graph_.Map(Op::logical_and, {inside, condition});
-  }
-  const int placed = gather(memory, spread(PartialShape(dims), memory->dtype), along, inside);
-  const int chosen = graph_.Map(Op::select, {inside, placed, ReadMemory(memory)});
-  Write(memory, graph_.Cast(chosen, memory->dtype));
 }
 
 }  // namespace umbra::extract

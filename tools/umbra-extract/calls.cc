@@ -172,7 +172,7 @@ std::optional<Cell> Interpreter::Assignment(const clang::CXXOperatorCallExpr* e,
     return to;
   }
   if (auto* exp = std::get_if<Exp>(&to->value)) {
-    AssignPart(*exp, *how, value->value);
+    Assign(*exp, *how, value->value);
     return to;
   }
   if (auto* number = std::get_if<Number>(&to->value)) {  // a 16-bit float

@@ -119,9 +119,13 @@ class Interpreter {
   Dimension SizeNumber(const Value& value, const std::string& what);
   int Read(const Tensor& tensor);
   int ReadMemory(Memory* memory);
+  static const Memory& MemoryOf(const Value& target);
+  PartialShape ShapeOfTarget(const Exp& target);
   /// `how` is one of plus, minus, mul, div, or empty for `=`.
-  void Assign(const Tensor& to, std::string_view how, const Value& value);
-  void AssignPart(const Exp& target, std::string_view how, const Value& value);
+  void Assign(const Value& target, std::string_view how, const Value& value);
+  void Put(const Value& target, int source);
+  void PutPart(const Value& whole, const std::vector<Range>& ranges, std::size_t dropped, int source);
+  int GatherAlong(int source, const PartialShape& shape, const std::map<std::size_t, int>& along, std::size_t dropped, int guard);
   void Write(Memory* memory, int node);
 
   clang::Sema& sema_;

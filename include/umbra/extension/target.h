@@ -20,12 +20,7 @@ class AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Srcs...> : public Inde
   using IndexMapExp<Map, DType, dim, Srcs...>::IndexMapExp;
 #define UMBRA_MAP_ASSIGNMENT(symbol, saver)                                           \
   template <typename E, int etype>                                                    \
-  Sub& operator symbol(const Exp<E, DType, etype>& exp) {                             \
-    const Shape<dim> shape = ShapeCheck<dim, E>::Check(exp.self());                   \
-    Require(shape == this->shape_, "assignment to a map of shape ", this->shape_,     \
-            " from an expression of shape ", shape);                                  \
-    return Assign<sv::saver>(exp.self());                                             \
-  }                                                                                   \
+  Sub& operator symbol(const Exp<E, DType, etype>& exp) { return Assign<sv::saver>(exp); } \
   Sub& operator symbol(DType s) { return Assign<sv::saver>(ScalarExp<DType>(s)); }
   UMBRA_MAP_ASSIGNMENT(=, saveto)
   UMBRA_MAP_ASSIGNMENT(+=, plusto)
@@ -34,24 +29,32 @@ class AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Srcs...> : public Inde
   UMBRA_MAP_ASSIGNMENT(/=, divto)
 #undef UMBRA_MAP_ASSIGNMENT
 
- private:
-  template <typename Saver, typename E>
-  Sub& Assign(const E& exp) {
-    Sub& sub = static_cast<Sub&>(*this);
-    const auto put = [exp](const Sub& to) {
+  /// Joins the elements of `exp`, which evaluate(tensor, exp) gives to a tensor of the map's shape, with what is mapped.
+  template <typename Saver, typename E, int etype, typename Evaluate>
+  void AssignBy(const Exp<E, DType, etype>& exp, Evaluate evaluate) const {
+    if constexpr (etype != type::kComplex) {  // a product says what it does not fit
+      const MaybeShape<dim> shape = ShapeOf<dim>(exp.self());
+      Require(shape.any || shape.shape == this->shape_, "assignment to a map of shape ", this->shape_,
+              " from an expression of shape ", shape.shape);
+    }
+    const Sub& sub = static_cast<const Sub&>(*this);
+    const auto put = [exp = exp.self(), evaluate](const Sub& to) {
       TensorContainer<Device, dim, DType> value(to.shape_);
       if constexpr (!Device::kDevCPU) value.set_stream(to.stream());
-      value = exp;
+      evaluate(&value, exp);
       to.template Put<Saver>(value);
     };
     if constexpr (Device::kDevCPU) {
-      if (umbra::detail::IsAsynchronous(sub.stream())) {
-        sub.stream()->Submit([put, sub] { put(sub); });
-        return sub;
-      }
+      if (umbra::detail::IsAsynchronous(sub.stream())) return sub.stream()->Submit([put, sub] { put(sub); });
     }
     put(sub);
-    return sub;
+  }
+
+ private:
+  template <typename Saver, typename E, int etype>
+  Sub& Assign(const Exp<E, DType, etype>& exp) {
+    AssignBy<Saver>(exp, [](auto* value, const E& from) { *value = from; });
+    return static_cast<Sub&>(*this);
   }
 };
 
