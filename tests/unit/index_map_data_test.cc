@@ -81,6 +81,15 @@ TEST(IndexMapData, FromData) {
   const auto rows = Indices(11, 37, 6), values = Drawn<1>(Shape1(11), 7);
   Check<1>("choose", [&] { return mat_choose_row_element(x, rows); });
   Check<2>("fill", [&] { return mat_fill_row_element(x, values, rows); });
+  TensorContainer<cpu, 1, double> wide(values.shape_);
+  TensorContainer<cpu, 1, std::int32_t> whole(values.shape_);
+  wide = tcast<double>(values) * 3.0;
+  whole = tcast<std::int32_t>(values * 9.0f);
+  Check<2>("fill with f64", [&] { return mat_fill_row_element(x, wide, rows); });
+  Check<2>("fill with i32, inside", [&] { return F<op::abs>(mat_fill_row_element(x * 2.0f, whole, rows)) + x; });
+  TensorContainer<cpu, 2> filled(x.shape_);
+  filled = mat_fill_row_element(x, whole, rows);
+  EXPECT_EQ(filled[4][static_cast<index_t>(rows[4])], static_cast<float>(whole[4]));
   Check<2>("mask", [&] { return mask(values, x); });
 }
 

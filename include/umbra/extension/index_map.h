@@ -415,12 +415,15 @@ template <typename E, typename I, typename DType, typename IType, int etype, int
 inline auto mat_choose_row_element(const Exp<E, DType, etype>& x, const Exp<I, IType, itype>& index) {
   return IndexMapExp<map::mat_choose_row_element, DType, 1, E, I>({}, x.self(), index.self());
 }
-/// `x` (n, c), with values[i] as element index[i] of row i, if it has that one. mshadow's mat_fill_row_element.
-template <typename E, typename V, typename I, typename DType, typename IType, int etype, int vtype, int itype>
-inline auto mat_fill_row_element(const Exp<E, DType, etype>& x, const Exp<V, DType, vtype>& values,
+/// `x` (n, c), with values[i] as element index[i] of row i, if it has that one; values of another dtype than `x` are
+/// converted as by tcast. mshadow's mat_fill_row_element.
+template <typename E, typename V, typename I, typename DType, typename VType, typename IType, int etype, int vtype, int itype>
+inline auto mat_fill_row_element(const Exp<E, DType, etype>& x, const Exp<V, VType, vtype>& values,
                                  const Exp<I, IType, itype>& index) {
-  return IndexMapExp<map::mat_fill_row_element, DType, 2, E, V, I>({}, x.self(), values.self(),
-                                                                   index.self());
+  if constexpr (std::is_same_v<VType, DType>)
+    return IndexMapExp<map::mat_fill_row_element, DType, 2, E, V, I>({}, x.self(), values.self(), index.self());
+  else
+    return mat_fill_row_element(x, tcast<DType>(values), index);
 }
 /// Row i of `x` (n, c) times m[i]. mshadow's mask.
 template <typename M, typename E, typename DType, int mtype, int etype>
