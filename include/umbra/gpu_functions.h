@@ -9,11 +9,22 @@
 
 namespace umbra {
 
-/// The elements of each row become their softmax, exp(x - max) / sum. `dst` and `src` may be one tensor.
-template <typename DType>
-inline void Softmax(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 2, DType>& src) {
-  const auto e = F<op::exp>(src - broadcast<0>(reduce_with_axis<red::maximum>(src, 1), src.shape_));
-  jit(dst) = e / broadcast<0>(reduce_with_axis<red::sum>(e, 1), src.shape_);
+namespace detail {
+// Of the elements of `e`, of the shape of `src`, along its classes: those that Reducer joins to, at every class.
+template <typename Reducer, int dim, typename DType, typename E>
+inline auto OverClasses(const E& e, const Tensor<gpu, dim, DType>& src) {
+  static_assert(1 <= dim && dim <= 3, "umbra: Softmax and SoftmaxGrad take tensors of rank 1 to 3");
+  if constexpr (dim == 1) return broadcast_scalar(reduce_with_axis<Reducer>(e, 0), src.shape_);
+  else if constexpr (dim == 2) return broadcast<0>(reduce_with_axis<Reducer>(e, 1), src.shape_);
+  else return broadcast_with_axis(reduce_with_axis<Reducer>(e, 1), 0, src.size(1));
+}
+}  // namespace detail
+/// The classes become their softmax, exp(x - max) / sum: the elements of a vector, of each row of a matrix, or along axis 1
+/// of a tensor of rank 3. `dst` and `src` may be one tensor.
+template <int dim, typename DType>
+inline void Softmax(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src) {
+  const auto e = F<op::exp>(src - detail::OverClasses<red::maximum>(src, src));
+  jit(dst) = e / detail::OverClasses<red::sum>(e, src);
 }
 namespace detail {
 // 1 at the class that a label names, 0 at all others, of the shape of `src`; labels stand along its axes but axis 1.

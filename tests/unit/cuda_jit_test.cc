@@ -134,6 +134,12 @@ TEST_F(CudaJit, FunctionsOverTensors) {
     auto b = Draw<half_t>(Shape2(3, 7), &stream);
     b.host = F<op::abs>(b.host);  // up to 2
     Copy<2, half_t>(b.there, b.host, &stream);
+    ON_BOTH((Softmax<3, half_t>(Y, A)));
+    ExpectSame(y, 1e-3);
+    ON_BOTH((Softmax<2, half_t>(Y[1], Y[1])));
+    ExpectSame(y, 1e-3);
+    ON_BOTH((Softmax<1, half_t>(Y[2][4], A[2][4])));
+    ExpectSame(y, 1e-3);
     ON_BOTH((SoftmaxGrad<3, half_t>(Y, A, B)));
     ExpectSame(y, 1e-3);
     ON_BOTH((SmoothSoftmaxGrad<3, half_t>(Y, A, B, half_t(1.0f), 0.5f)));
