@@ -14,6 +14,7 @@
 #include "compiler/graph/parser.h"
 #include "compiler/graph/shape_text.h"
 #include "umbra/error.h"
+#include "umbra/op.h"
 
 namespace umbra::graph {
 
@@ -224,48 +225,92 @@ Operand Composer::Broadcast(const Operand& value, int axis, const Operand* like)
   return Operand::Node(Spread(Operand::Pending(node, axis), shape));
 }
 
-int Composer::Mean(int input, const std::vector<int>& axes, bool keepdim) {
-  const int sum = graph_.Reduce(Reducer::sum, input, axes, keepdim);
-  int count = graph_.Constant(1, DType::kInt64);
-  for (int axis : std::set<int>(axes.begin(), axes.end()))
-    count = graph_.Map(Op::mul, {count, graph_.ExtentOf(graph_.node(input).shape[static_cast<std::size_t>(axis)])});
-  return graph_.Map(Op::div, {sum, graph_.Cast(count, graph_.node(sum).dtype)});
+namespace {
+
+void RequireAxis(const Graph& graph, int node, int axis) {
+  const PartialShape& shape = graph.node(node).shape;
+  const int rank = static_cast<int>(shape.size());
+  Require(axis >= 0 && axis < rank, "reduction over axis ", axis, " of ", TypeText(graph, graph.node(node).dtype, shape),
+          ": its axes are 0 to ", rank - 1);
 }
 
-// The least position at which the value is the extreme.
-int Composer::ArgExtreme(Reducer extreme, int input, int axis, bool keepdim) {
-  input = graph_.Cast(input, ComputeType(graph_.node(input).dtype));
-  const int most = graph_.Reduce(extreme, input, {axis}, false);
-  const PartialShape shape = graph_.node(input).shape;
-  std::vector<int> axes;
-  for (int d = 0, from = 0; d < static_cast<int>(shape.size()); ++d) axes.push_back(d == axis ? -1 : from++);
-  int hit = graph_.Map(Op::eq, {input, graph_.Broadcast(most, std::move(axes), shape)});
-  if (IsFloat(graph_.node(input).dtype)) hit = graph_.Map(Op::logical_or, {hit, graph_.Map(Op::ne, {input, input})});
-  const int extent = graph_.ExtentOf(shape[static_cast<std::size_t>(axis)]);
-  const int position = graph_.Map(Op::select, {hit, graph_.Index(axis, shape), extent});
-  const int first = graph_.Reduce(Reducer::minimum, position, {axis}, keepdim);
-  const int last = graph_.Map(Op::maximum, {graph_.Map(Op::minus, {extent, graph_.Constant(1, DType::kInt64)}),
-                                            graph_.Constant(0, DType::kInt64)});
-  return graph_.Map(Op::minimum, {first, last});
-}
+// The elements of a node along `axes`, for a reducer that is made of others; see red::Made. What is joined keeps its axes
+// as `keepdim` says where it is a result, and repeats along them beside an element.
+class Joiner {
+ public:
+  struct Joined {
+    Reducer reducer;
+    int of;
+  };
+  Joiner(Graph* graph, int input, std::vector<int> axes, bool keepdim)
+      : graph_(*graph), input_(graph->Cast(input, ComputeType(graph->node(input).dtype))), axes_(std::move(axes)), keepdim_(keepdim) {
+    for (int axis : axes_) RequireAxis(graph_, input_, axis);
+  }
+
+  template <typename R>
+  Joined Join() const { return {*FindReducer(R::kName), input_}; }
+  template <typename R, typename Position>
+  Joined JoinPositions(const Position& position) const {
+    return {*FindReducer(R::kName), position(input_, graph_.Index(Axis(), shape()))};
+  }
+  int Count() const {
+    int count = graph_.Constant(1, DType::kInt64);
+    for (int axis : std::set<int>(axes_.begin(), axes_.end())) count = graph_.Map(Op::mul, {count, Extent(axis)});
+    return count;
+  }
+  int Last() const {
+    const int last = graph_.Map(Op::minus, {Extent(Axis()), graph_.Constant(1, DType::kInt64)});
+    return graph_.Map(Op::maximum, {last, graph_.Constant(0, DType::kInt64)});
+  }
+  bool HasNaN() const { return IsFloat(graph_.node(input_).dtype); }
+  int Over(const Joined& a, int count) const {
+    const int joined = Result(a);
+    return graph_.Map(Op::div, {joined, graph_.Cast(count, graph_.node(joined).dtype)});
+  }
+  int Equal(int x, const Joined& joined) const {
+    const int node = graph_.Reduce(joined.reducer, joined.of, axes_, false);
+    std::vector<int> axes;
+    for (int d = 0, from = 0; d < static_cast<int>(shape().size()); ++d) axes.push_back(d == Axis() ? -1 : from++);
+    return graph_.Map(Op::eq, {x, graph_.Broadcast(node, std::move(axes), shape())});
+  }
+  int Differ(int a, int b) const { return graph_.Map(Op::ne, {a, b}); }
+  int Or(int a, int b) const { return graph_.Map(Op::logical_or, {a, b}); }
+  int If(int condition, int a, int b) const { return graph_.Map(Op::select, {condition, a, b}); }
+  int Least(const Joined& a, int b) const { return graph_.Map(Op::minimum, {Result(a), b}); }
+
+ private:
+  PartialShape shape() const { return graph_.node(input_).shape; }
+  int Axis() const {
+    Require(axes_.size() == 1, "positions go along one axis, ", axes_.size(), " given");
+    return axes_[0];
+  }
+  int Extent(int axis) const { return graph_.ExtentOf(shape()[static_cast<std::size_t>(axis)]); }
+  int Result(const Joined& joined) const { return graph_.Reduce(joined.reducer, joined.of, axes_, keepdim_); }
+
+  Graph& graph_;
+  int input_;
+  std::vector<int> axes_;
+  bool keepdim_;
+};
+
+}  // namespace
 
 Operand Composer::Reduce(std::string_view reducer, const Operand& value, std::vector<int> axes, bool keepdim) {
   const int input = Resolve(value, "the operand of a reduction");
   if (const auto kind = FindReducer(reducer))
     return Operand::Node(graph_.Reduce(*kind, input, std::move(axes), keepdim));
-  if (reducer == "mean") return Operand::Node(Mean(input, axes, keepdim));
-  Require(reducer == "argmax" || reducer == "argmin", "unknown reducer '", reducer,
-          "': expected sum, maximum, minimum, product, mean, argmax or argmin");
-  Require(axes.size() == 1, reducer, " goes along one axis, ", axes.size(), " given");
-  return Operand::Node(ArgExtreme(reducer == "argmax" ? Reducer::maximum : Reducer::minimum, input, axes[0], keepdim));
+  const Joiner joiner(&graph_, input, std::move(axes), keepdim);
+  if (reducer == red::mean::kName) return Operand::Node(red::mean::Value(joiner));
+  if (reducer == red::argmax::kName) return Operand::Node(red::argmax::Value(joiner));
+  if (reducer == red::argmin::kName) return Operand::Node(red::argmin::Value(joiner));
+  throw Error("unknown reducer '" + std::string(reducer) + "': expected sum, maximum, minimum, product, mean, argmax or argmin");
 }
 
 Operand Composer::MapAxes(map::AxisMap map, int axis, const Operand& value, int rank, std::string_view reducer) {
   Operand made = Operand::Node(Resolve(value, reducer.empty() ? "the operand of broadcast" : "the operand of a reduction"));
   const PartialShape shape = graph_.node(made.node).shape;
   const int source_rank = static_cast<int>(shape.size());
-  Require(reducer.empty() || (axis >= 0 && axis < source_rank), "reduction over axis ", axis, " of ",
-          TypeText(graph_, graph_.node(made.node).dtype, shape), ": its axes are 0 to ", source_rank - 1);
+  if (!reducer.empty()) RequireAxis(graph_, made.node, axis);
   std::vector<int> joined;
   for (int k = 0; k < source_rank; ++k)
     if (map::Joins(map, k, axis, source_rank, rank)) joined.push_back(k);

@@ -77,8 +77,6 @@ class Composer {
 
  private:
   Operand AsNumber(const Operand& value, const std::vector<Operand>& operands);
-  int Mean(int input, const std::vector<int>& axes, bool keepdim);
-  int ArgExtreme(Reducer extreme, int input, int axis, bool keepdim);
   int Spread(const Operand& pending, const PartialShape& shape);
 
   Graph& graph_;

@@ -153,20 +153,12 @@ UMBRA_SYMBOL_OPERATOR(&&, logical_and)
 [[maybe_unused]] Symbol Min(const Symbol& a, const Symbol& b) { return Apply(Op::minimum, {a, b}); }
 [[maybe_unused]] Symbol Max(const Symbol& a, const Symbol& b) { return Apply(Op::maximum, {a, b}); }
 
-// ---- reducers -----------------------------------------------------------------------------------
-
-struct Sum { static constexpr std::string_view kName = "sum"; static constexpr Reducer kReducer = Reducer::sum; };
-struct Maximum { static constexpr std::string_view kName = "maximum"; static constexpr Reducer kReducer = Reducer::maximum; };
-struct Minimum { static constexpr std::string_view kName = "minimum"; static constexpr Reducer kReducer = Reducer::minimum; };
-struct Product { static constexpr Reducer kReducer = Reducer::product; };
-struct Mean { using Join = Sum; };
-
 // ---- context ------------------------------------------------------------------------------------
 
 class Context {
  public:
   using Index = Symbol;
-  using Sum = graph::Sum;
+  using Sum = red::sum;
 
   Context(Graph* graph, const std::vector<int>& sources, const std::vector<Dimension>& params, DType dtype, PartialShape shape)
       : graph_(graph), sources_(sources), params_(params), dtype_(dtype), shape_(shape), domain_(std::move(shape)) {}
@@ -203,19 +195,11 @@ class Context {
   // A constant is a double, which no extreme of i64 is.
   template <typename R>
   bool HasIdentity() const {
-    return R::kReducer == Reducer::sum || R::kReducer == Reducer::product || dtype_ != DType::kInt64;
+    return dtype_ != DType::kInt64 || red::InitialOf<R, index_t>() == 0 || red::InitialOf<R, index_t>() == 1;
   }
   template <typename R>
   double Identity() const {
-    if (R::kReducer == Reducer::sum) return 0;
-    if (R::kReducer == Reducer::product) return 1;
-    return SwitchDType(dtype_, [](auto zero) {
-      using T = decltype(zero);
-      using Limits = std::numeric_limits<std::conditional_t<std::is_integral_v<T>, T, float>>;
-      const bool least = R::kReducer == Reducer::maximum;
-      if (std::is_integral_v<T>) return static_cast<double>(least ? Limits::min() : Limits::max());
-      return least ? -HUGE_VAL : HUGE_VAL;
-    });
+    return SwitchDType(dtype_, [](auto zero) { return static_cast<double>(red::InitialOf<R, decltype(zero)>()); });
   }
 
   template <typename R, typename Body>
@@ -233,7 +217,7 @@ class Context {
     const Symbol element = body(window);
     const int node = Spread(graph_, element.node, domain_);
     domain_ = outer;
-    return {graph_, graph_->Reduce(R::kReducer, node, std::move(axes), false)};
+    return {graph_, graph_->Reduce(*FindReducer(R::kName), node, std::move(axes), false)};
   }
 
   int Finish(const Symbol& value) const { return Spread(graph_, value.node, shape_); }
@@ -327,12 +311,12 @@ constexpr IndexMapInfo kMaps[] = {
 #define UMBRA_INDEX_MAP(name, form, doc) UMBRA_ROW(map::name, #name, form, doc)
 #define UMBRA_WINDOW_MAP(name, form, doc)                          \
   UMBRA_WINDOW_GRADIENT(name, form, doc)                           \
-  UMBRA_ROW(map::name<Product>, #name "<product>", form, doc)
+  UMBRA_ROW(map::name<red::product>, #name "<product>", form, doc)
 #define UMBRA_WINDOW_GRADIENT(name, form, doc)                     \
-  UMBRA_ROW(map::name<Sum>, #name "<sum>", form, doc)              \
-  UMBRA_ROW(map::name<Maximum>, #name "<maximum>", form, doc)      \
-  UMBRA_ROW(map::name<Minimum>, #name "<minimum>", form, doc)      \
-  UMBRA_ROW(map::name<Mean>, #name "<mean>", form, doc)
+  UMBRA_ROW(map::name<red::sum>, #name "<sum>", form, doc)              \
+  UMBRA_ROW(map::name<red::maximum>, #name "<maximum>", form, doc)      \
+  UMBRA_ROW(map::name<red::minimum>, #name "<minimum>", form, doc)      \
+  UMBRA_ROW(map::name<red::mean>, #name "<mean>", form, doc)
 #include "umbra/index_maps.def"
 };
 #undef UMBRA_ROW

@@ -22,6 +22,7 @@ struct IfThenElseType {
 #define DMLC_DECLARE_TYPE_NAME(Type, Name) \
   template <>                              \
   inline const char* type_name<Type>() { return Name; }
+#define DMLC_USE_CXX11 1
 #define DMLC_ATTRIBUTE_UNUSED [[maybe_unused]]
 #define DMLC_DECLARE_PARAMETER(PType) UMBRA_DECLARE_PARAMETER(PType)
 #define DMLC_DECLARE_FIELD(FieldName) UMBRA_DECLARE_FIELD(FieldName)

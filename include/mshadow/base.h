@@ -32,6 +32,9 @@ inline std::size_t mshadow_sizeof(int type_flag) { return SizeOfFlag(type_flag);
 /// For umbra/packet.h.
 #define MSHADOW_DEFAULT_PACKET ::umbra::packet::kDefaultArch
 #define MSHADOW_DEFAULT_DTYPE = ::umbra::default_real_t
+/// Whether rows are padded where a program leaves it to mshadow.
+#define MSHADOW_ALLOC_PAD true
+#define MSHADOW_IN_CXX11 1
 #define MSHADOW_TYPE_SWITCH(type, DType, ...) UMBRA_TYPE_SWITCH(type, DType, __VA_ARGS__)
 #define MSHADOW_TYPE_SWITCH_WITH_BOOL(type, DType, ...) UMBRA_TYPE_SWITCH(type, DType, __VA_ARGS__)
 #define MSHADOW_IDX_TYPE_SWITCH(type, DType, ...) UMBRA_INTEGER_TYPE_SWITCH(type, DType, __VA_ARGS__)

@@ -25,21 +25,6 @@ template <typename Reducer, typename DType>
 using Wide = std::conditional_t<std::is_same_v<Reducer, red::sum> && std::is_same_v<DType, float>,
                                 double, DType>;
 
-/// Reducers that give a position rather than a value.
-template <typename Reducer, typename = void>
-inline constexpr bool kGivesPosition = false;
-template <typename Reducer>
-inline constexpr bool kGivesPosition<Reducer, std::void_t<typename Reducer::Extreme>> = true;
-// Does the reducer join elements one by one, from a first value on?
-template <typename Reducer, typename = void>
-inline constexpr bool kHasInitial = red::detail::kSetsInitial<Reducer>;
-template <typename Reducer>
-inline constexpr bool kHasInitial<Reducer, std::void_t<decltype(Reducer::template Initial<float>())>> = true;
-/// What is joined: for the mean, the sum.
-template <typename Reducer, typename = void>
-struct JoinOf { using Type = Reducer; };
-template <typename Reducer>
-struct JoinOf<Reducer, std::void_t<typename Reducer::Join>> { using Type = typename Reducer::Join; };
 /// With mask, a reduction to an extreme gives its position.
 template <typename Reducer, bool mask>
 struct Masked { using Type = Reducer; };
@@ -48,22 +33,31 @@ struct Masked<red::maximum, true> { using Type = red::argmax; };
 template <>
 struct Masked<red::minimum, true> { using Type = red::argmin; };
 
-/// The position of the first extreme among get(0), ..., get(count - 1).
-template <typename Extreme, typename DType, typename Get>
-inline index_t ArgExtreme(index_t count, const Get& get) {
-  if (count == 0) return 0;
-  DType best = get(0);
-  index_t at = 0;
-  for (index_t k = 1; k < count && best == best; ++k) {
-    const DType next = get(k);
-    DType joined = best;
-    Extreme::Reduce(joined, next);
-    if (joined == best) continue;
-    best = joined;
-    at = k;
+/// get(0), ..., get(count - 1), which join(R()) joins by R, for a reducer that is made of others; see red::Made.
+template <typename DType, typename JoinBy, typename Get>
+struct NumberJoiner {
+  index_t count;
+  const JoinBy& join;
+  const Get& get;
+
+  template <typename R>
+  DType Join() const { return join(R()); }
+  template <typename R, typename Position>
+  index_t JoinPositions(const Position& position) const {
+    index_t joined = red::InitialOf<R, index_t>();
+    for (index_t k = 0; k < count; ++k) R::Reduce(joined, position(get(k), k));
+    return joined;
   }
-  return at;
-}
+  index_t Count() const { return count; }
+  index_t Last() const { return count > 0 ? count - 1 : 0; }
+  static constexpr bool HasNaN() { return !std::is_integral_v<DType>; }
+  static DType Over(DType a, index_t b) { return simd::div(a, static_cast<DType>(b)); }
+  static bool Equal(DType a, DType b) { return a == b; }
+  static bool Differ(DType a, DType b) { return a != b; }
+  static bool Or(bool a, bool b) { return a || b; }
+  static index_t If(bool condition, index_t a, index_t b) { return condition ? a : b; }
+  static index_t Least(index_t a, index_t b) { return a < b ? a : b; }
+};
 
 template <typename Reducer>
 struct Join {
@@ -184,7 +178,7 @@ struct Plan<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, DType> {
     for (int d = 0; d < dim - 2; ++d) in_step_ = in_step_ && step_[d] == step_[d + 1] * shape_[d + 1];
     Ensure(last_joined_ || outer_.count == 1, kTooMany);
     count_ = outer_.count * inner_.count * (last_joined_ ? last_ : 1);
-    Ensure(!detail::kGivesPosition<Reducer> || !last_joined_ || count_ == last_, kTooMany);
+    Ensure(!red::kGivesPosition<Reducer> || !last_joined_ || count_ == last_, kTooMany);
   }
   C Eval(index_t y, index_t x) const { return EvalAt(At(y, x)); }
   template <typename V>
@@ -223,18 +217,18 @@ struct Plan<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, DType> {
   C EvalAt(Place p) const {
     if constexpr (std::is_void_v<Reducer>) {
       return src_.Eval(p.row, p.column);
-    } else if constexpr (detail::kGivesPosition<Reducer>) {
-      return static_cast<C>(detail::ArgExtreme<typename Reducer::Extreme, C>(count_, [&](index_t k) {
-        return C(LastJoined() ? src_.Eval(p.row, k) : src_.Eval(p.row + k * inner_.step, p.column));
-      }));
     } else {
-      using Joined = typename detail::JoinOf<Reducer>::Type;
-      const C joined = LastJoined() ? JoinWholeRows<Joined>(p.row)
-                                    : detail::ReduceSteps<Joined, C>(inner_.count, [&](index_t k) {
-        return C(src_.Eval(p.row + k * inner_.step, p.column));
-      });
-      if constexpr (std::is_same_v<Joined, Reducer>) return joined;
-      else return simd::div(joined, static_cast<C>(count_));
+      const auto get = [&](index_t k) {
+        return C(LastJoined() ? src_.Eval(p.row, k) : src_.Eval(p.row + k * inner_.step, p.column));
+      };
+      const auto join = [&](auto by) {
+        using Joined = decltype(by);
+        return LastJoined() ? JoinWholeRows<Joined>(p.row) : detail::ReduceSteps<Joined, C>(inner_.count, get);
+      };
+      if constexpr (red::kIsMade<Reducer>)
+        return static_cast<C>(Reducer::Value(detail::NumberJoiner<C, decltype(join), decltype(get)>{count_, join, get}));
+      else
+        return join(Reducer());
     }
   }
   /// Where the source is read, or joined from, for element (y, x).

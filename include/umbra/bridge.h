@@ -309,7 +309,7 @@ struct Bridge<expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>>
 
  private:
   static graph::Value Joined(const graph::Value& value) {
-    if constexpr (expr::detail::kGivesPosition<Reducer>) return graph::Cast(value, DTypeOf<ComputeOf<DType>>::value);
+    if constexpr (red::kGivesPosition<Reducer>) return graph::Cast(value, DTypeOf<ComputeOf<DType>>::value);
     else return value;
   }
 };

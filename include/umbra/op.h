@@ -370,10 +370,10 @@ struct sum {
   static void Reduce(T& a, T b) {
     a = a + b;
   }
-  /// What `a` is before the first element.
+  /// Makes `a` what it is before the first element.
   template <typename T>
-  static T Initial() {
-    return T(0);
+  static void SetInitValue(T& a) {
+    a = T(0);
   }
 };
 /// The largest, NaN if one is; of nothing -infinity or the smallest integer.
@@ -384,11 +384,11 @@ struct maximum {
   static void Reduce(T& a, T b) {
     a = simd::maximum(b, a);
   }
-  /// What `a` is before the first element.
+  /// Makes `a` what it is before the first element.
   template <typename T>
-  static T Initial() {
-    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::min();
-    else return -static_cast<T>(__builtin_inf());
+  static void SetInitValue(T& a) {
+    if constexpr (std::is_integral_v<T>) a = std::numeric_limits<T>::min();
+    else a = -static_cast<T>(__builtin_inf());
   }
 };
 /// The smallest, NaN if one is; of nothing infinity or the largest integer.
@@ -399,27 +399,12 @@ struct minimum {
   static void Reduce(T& a, T b) {
     a = simd::minimum(b, a);
   }
-  /// What `a` is before the first element.
+  /// Makes `a` what it is before the first element.
   template <typename T>
-  static T Initial() {
-    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::max();
-    else return static_cast<T>(__builtin_inf());
+  static void SetInitValue(T& a) {
+    if constexpr (std::is_integral_v<T>) a = std::numeric_limits<T>::max();
+    else a = static_cast<T>(__builtin_inf());
   }
-};
-/// The sum over the number of elements; of integers it truncates.
-struct mean {
-  static constexpr std::string_view kName = "mean";  ///< in graphs and messages
-  using Join = sum;
-};
-/// The position along the axis of the first largest element, or of the first NaN; 0 of none.
-struct argmax {
-  static constexpr std::string_view kName = "argmax";  ///< in graphs and messages
-  using Extreme = maximum;
-};
-/// The position along the axis of the first smallest element, or of the first NaN; 0 of none.
-struct argmin {
-  static constexpr std::string_view kName = "argmin";  ///< in graphs and messages
-  using Extreme = minimum;
 };
 /// The product; of nothing 1.
 struct product {
@@ -429,30 +414,71 @@ struct product {
   static void Reduce(T& a, T b) {
     a = a * b;
   }
-  /// What `a` is before the first element.
+  /// Makes `a` what it is before the first element.
   template <typename T>
-  static T Initial() {
-    return T(1);
+  static void SetInitValue(T& a) {
+    a = T(1);
   }
 };
 
-namespace detail {
-template <typename Reducer, typename = void>
-inline constexpr bool kSetsInitial = false;
+/// What a reducer that is made of others derives from. Its Value(j) says what it gives of the elements that `j` has, whether
+/// they are numbers or symbols: j.Join<R>() joins them by R, j.JoinPositions<R>(f) what f(x, i) makes of every element x at
+/// position i; j.Count() is how many there are, j.Last() the last position, 0 of none, j.HasNaN() whether one may be NaN;
+/// j.Over(a, count), j.Equal and j.Differ, j.Or, j.If(condition, i, k) and j.Least of two positions compute with them.
+struct Made {};
+/// Is Reducer made of others?
 template <typename Reducer>
-inline constexpr bool kSetsInitial<Reducer, std::void_t<decltype(Reducer::SetInitValue(std::declval<float&>()))>> = true;
+inline constexpr bool kIsMade = std::is_base_of_v<Made, Reducer>;
+
+/// The sum over the number of elements; of integers it truncates.
+struct mean : Made {
+  static constexpr std::string_view kName = "mean";  ///< in graphs and messages
+  /// See Made.
+  template <typename J>
+  static auto Value(const J& j) {
+    const auto total = j.template Join<sum>();
+    return j.Over(total, j.Count());
+  }
+};
+/// The position along the axis of the first element that is what Extreme joins all to, or of the first NaN; 0 of none.
+template <typename Extreme>
+struct PositionOf : Made {
+  /// See Made.
+  template <typename J>
+  static auto Value(const J& j) {
+    const auto extreme = j.template Join<Extreme>();
+    const auto last = j.Last();
+    const auto first = j.template JoinPositions<minimum>([&](const auto& x, const auto& i) {
+      auto hit = j.Equal(x, extreme);
+      if (j.HasNaN()) hit = j.Or(hit, j.Differ(x, x));
+      return j.If(hit, i, last);
+    });
+    return j.Least(first, last);
+  }
+};
+/// The position along the axis of the first largest element, or of the first NaN; 0 of none.
+struct argmax : PositionOf<maximum> {
+  static constexpr std::string_view kName = "argmax";  ///< in graphs and messages
+};
+/// The position along the axis of the first smallest element, or of the first NaN; 0 of none.
+struct argmin : PositionOf<minimum> {
+  static constexpr std::string_view kName = "argmin";  ///< in graphs and messages
+};
+
+namespace detail {
+template <typename Extreme>
+std::true_type GivesPosition(const PositionOf<Extreme>*);
+std::false_type GivesPosition(const void*);
 }  // namespace detail
-/// What a reduction by Reducer begins with: its Initial<T>(), or, of a reducer in mshadow's style, what its SetInitValue
-/// makes of a T.
+/// Does Reducer give a position rather than a value?
+template <typename Reducer>
+inline constexpr bool kGivesPosition = decltype(detail::GivesPosition(static_cast<const Reducer*>(nullptr)))::value;
+/// What a reduction by Reducer begins with: what its SetInitValue makes of a T.
 template <typename Reducer, typename T>
 inline T InitialOf() {
-  if constexpr (detail::kSetsInitial<Reducer>) {
-    T value{};
-    Reducer::SetInitValue(value);
-    return value;
-  } else {
-    return Reducer::template Initial<T>();
-  }
+  T value{};
+  Reducer::SetInitValue(value);
+  return value;
 }
 }  // namespace umbra::red
 

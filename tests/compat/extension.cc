@@ -31,6 +31,34 @@ struct Plan<CumulateExp<SrcExp, DType, dim>, DType> {
   expr::Plan<SrcExp, DType> src_;
 };
 
+// The rows of a matrix joined two by two, by any reducer, mshadow's own among them.
+template <typename Reducer, typename SrcExp, typename DType>
+struct JoinPairsExp : public MakeTensorExp<JoinPairsExp<Reducer, SrcExp, DType>, SrcExp, 2, DType> {
+  const SrcExp &src_;
+  explicit JoinPairsExp(const SrcExp &src) : src_(src) {
+    this->shape_ = ShapeCheck<2, SrcExp>::Check(src_);
+    this->shape_[0] /= 2;
+  }
+};
+template <typename Reducer, typename SrcExp, typename DType, int etype>
+inline JoinPairsExp<Reducer, SrcExp, DType> join_pairs(const Exp<SrcExp, DType, etype> &src) {
+  return JoinPairsExp<Reducer, SrcExp, DType>(src.self());
+}
+template <typename Reducer, typename SrcExp, typename DType>
+struct Plan<JoinPairsExp<Reducer, SrcExp, DType>, DType> {
+ public:
+  explicit Plan(const JoinPairsExp<Reducer, SrcExp, DType> &e) : src_(MakePlan(e.src_)) {}
+  MSHADOW_XINLINE DType Eval(index_t i, index_t j) const {
+    DType joined;
+    Reducer::SetInitValue(joined);
+    for (index_t k = 0; k < 2; ++k) Reducer::Reduce(joined, src_.Eval(2 * i + k, j));
+    return joined;
+  }
+
+ private:
+  expr::Plan<SrcExp, DType> src_;
+};
+
 // An expression that derives from Exp alone and says itself what is known of it: the same number everywhere.
 template <typename DType>
 struct FilledExp : public Exp<FilledExp<DType>, DType, type::kMapper> {
@@ -124,6 +152,9 @@ int main(void) {
   static_assert(TypeCheck<cpu, 2, real_t, CumulateExp<Tensor<cpu, 2>, real_t, 2>>::kMapPass);
   static_assert(!PacketCheck<CumulateExp<Tensor<cpu, 2>, real_t, 2>, packet::kSSE2>::kPass);
 
+  TensorContainer<cpu, 2> pairs(Shape2(1, 5));
+  pairs = join_pairs<red::maximum>(a) * 10.0f - join_pairs<red::sum>(a) + join_pairs<red::minimum>(a) - join_pairs<maxabs>(a - 9.0f);
+  check(pairs[0][4] == 10 * 9 - (4 + 9) + 4 - 5, "an extension that joins by reducers");
   TensorContainer<cpu, 1> rows(Shape1(3));
   rows = reduce_with_axis<maxabs, false>(a - 10.0f, 1);
   check(rows[1] == 5, "a reducer along an axis");

@@ -20,7 +20,7 @@ int main(void) {
   Tensor<cpu, 2> ts(data, Shape2(5, 4));
   ts = 1.0f;
   check(ts[2][3] == 1.0f, "fill");
-  Tensor<cpu, 2, real_t> mat = NewTensor<cpu>(Shape2(5, 4), real_t(2));
+  Tensor<cpu, 2, real_t> mat = NewTensor<cpu>(Shape2(5, 4), real_t(2), MSHADOW_ALLOC_PAD);
   mat += 1.0f;
   ts = 10.0f + mat / 2.0f - ts;
   check(data[7] == 10.5f, "scalar arithmetic");
@@ -48,6 +48,8 @@ int main(void) {
   check(small[1][2] == 30.0f, "dot with a transpose");
   small += 2.0f * dot(lhs.T(), rhs);
   check(small[0][0] == 90.0f, "scaled dot");
+  out = F<op::right>(lhs, out) + F<op::right>(out, scalar(1.0f));
+  check(out[4][2] == 9.0f, "the right operand");
   out = out.T().T();
   Copy(lhs, rhs);
   check(lhs[0][0] == 3.0f, "Copy");

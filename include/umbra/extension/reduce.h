@@ -23,7 +23,7 @@ using ReduceTo1DExp = AxisMapExp<map::reduce_except_dim, dimkeep, Reducer, SrcEx
 template <typename Reducer, bool mask = false, typename SrcExp, typename DType, int etype>
 inline auto reduce_with_axis(const Exp<SrcExp, DType, etype>& src, int axis) {
   using Joined = typename detail::Masked<Reducer, mask>::Type;
-  static_assert(!mask || detail::kGivesPosition<Joined>, "umbra: only maximum and minimum have a position");
+  static_assert(!mask || red::kGivesPosition<Joined>, "umbra: only maximum and minimum have a position");
   constexpr int dim = ExpInfo<SrcExp>::kDim;
   static_assert(dim >= 1, "umbra: reduce_with_axis takes a tensor expression");
   return ReduceWithAxisExp<Joined, SrcExp, DType, (dim > 1 ? dim - 1 : 1), false>(src.self(), axis);
@@ -32,7 +32,7 @@ inline auto reduce_with_axis(const Exp<SrcExp, DType, etype>& src, int axis) {
 template <typename Reducer, bool mask = false, typename SrcExp, typename DType, int etype>
 inline auto reduce_keepdim(const Exp<SrcExp, DType, etype>& src, int axis) {
   using Joined = typename detail::Masked<Reducer, mask>::Type;
-  static_assert(!mask || detail::kGivesPosition<Joined>, "umbra: only maximum and minimum have a position");
+  static_assert(!mask || red::kGivesPosition<Joined>, "umbra: only maximum and minimum have a position");
   constexpr int dim = ExpInfo<SrcExp>::kDim;
   static_assert(dim >= 1, "umbra: reduce_keepdim takes a tensor expression");
   return ReduceWithAxisExp<Joined, SrcExp, DType, dim, true>(src.self(), axis);
@@ -43,7 +43,7 @@ inline auto reduce_keepdim(const Exp<SrcExp, DType, etype>& src, int axis) {
 template <int dimkeep, typename Reducer, typename SrcExp, typename DType, int etype>
 inline ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep> reduce_except_dim(const Exp<SrcExp, DType, etype>& src) {
   static_assert(0 <= dimkeep && dimkeep < ExpInfo<SrcExp>::kDim, "umbra: reduce_except_dim<axis>: the axis is beyond the rank");
-  static_assert(detail::kHasInitial<Reducer>, "umbra: reduce_except_dim joins by sum, maximum, minimum or product; use "
+  static_assert(!red::kIsMade<Reducer>, "umbra: reduce_except_dim joins by sum, maximum, minimum or product; use "
                                               "reduce_with_axis for mean, argmax and argmin");
   return {src.self(), dimkeep};
 }
@@ -67,7 +67,7 @@ inline auto sum_rows(const Exp<SrcExp, DType, etype>& src) {
 template <typename Saver, typename Reducer, typename Device, typename DType, typename E, int etype>
 inline void MapReduceKeepLowest(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp,
                                 DType scale = 1) {
-  static_assert(detail::kHasInitial<Reducer>, "umbra: MapReduceKeepLowest joins by sum, maximum, minimum or product; use "
+  static_assert(!red::kIsMade<Reducer>, "umbra: MapReduceKeepLowest joins by sum, maximum, minimum or product; use "
                                               "reduce_with_axis for mean, argmax and argmin");
   MapExp<Saver>(dst, reduce_except_dim<ExpInfo<E>::kDim - 1, Reducer>(exp) * scale);
 }
@@ -78,7 +78,7 @@ inline void MapReduceKeepHighDim(Tensor<Device, 1, DType>* dst, const Exp<E, DTy
                                  DType scale = 1) {
   static_assert(0 <= dimkeep && dimkeep < ExpInfo<E>::kDim,
                 "umbra: MapReduceKeepHighDim<..., axis>: the axis is beyond the rank");
-  static_assert(detail::kHasInitial<Reducer>, "umbra: MapReduceKeepHighDim joins by sum, maximum, minimum or product; use "
+  static_assert(!red::kIsMade<Reducer>, "umbra: MapReduceKeepHighDim joins by sum, maximum, minimum or product; use "
                                               "reduce_with_axis for mean, argmax and argmin");
   MapExp<Saver>(dst, reduce_except_dim<dimkeep, Reducer>(exp) * scale);
 }

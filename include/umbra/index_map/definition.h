@@ -81,18 +81,6 @@ struct OpenParams<Map, std::void_t<decltype(Map::Open(0))>> {
   static constexpr bool Has(int k) { return Map::Open(k); }
 };
 
-/// How the elements of a window are joined: by R, or by the sum that a mean divides.
-template <typename R, typename = void>
-struct Joining {
-  using type = R;
-  static constexpr bool kIsMean = false;  ///< whether the join is divided by the number of elements
-};
-template <typename R>
-struct Joining<R, std::void_t<typename R::Join>> {
-  using type = typename R::Join;
-  static constexpr bool kIsMean = true;
-};
-
 /// The position of the result itself.
 template <typename C>
 auto Here(C& c) {

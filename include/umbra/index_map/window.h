@@ -5,20 +5,36 @@
 #define UMBRA_INDEX_MAP_WINDOW_H_
 
 #include "umbra/index_map/definition.h"
+#include "umbra/op.h"
 
 namespace umbra::map {
 
-/// What the elements of a window join to; of a mean, `joined` is their sum and `count()`, an element, how many there are.
-template <typename R, typename C, typename T, typename Count>
-auto Joined(C& c, const T& joined, const Count& count) {
-  if constexpr (Joining<R>::kIsMean) return c.Over(joined, count());
-  else return joined;
+/// The elements of a window for a reducer that is made of others; see red::Made.
+template <typename C, typename JoinBy, typename CountOf>
+struct WindowJoiner {
+  C& c;  ///< what computes
+  const JoinBy& join;  ///< join(R()) joins the elements by R
+  const CountOf& count;  ///< count(), an element, is how many there are
+  /// All elements joined by R.
+  template <typename R>
+  auto Join() const { return join(R()); }
+  /// How many elements there are.
+  auto Count() const { return count(); }
+  /// a / b.
+  template <typename A, typename B>
+  auto Over(const A& a, const B& b) const { return c.Over(a, b); }
+};
+/// What the elements of a window, of which there are `count()`, an element, are by R; join(R()) joins them.
+template <typename R, typename C, typename JoinBy, typename CountOf>
+auto Joined(C& c, const JoinBy& join, const CountOf& count) {
+  if constexpr (red::kIsMade<R>) return R::Value(WindowJoiner<C, JoinBy, CountOf>{c, join, count});
+  else return join(R());
 }
 
 /// The share in the gradient `grad` of its window, which joins to `joined()` from `count()` elements, that `element()` has.
 template <typename R, typename C, typename T, typename Window, typename Element, typename Count>
 auto ShareOf(C& c, const T& grad, const Window& joined, const Element& element, const Count& count) {
-  if constexpr (Joining<R>::kIsMean) return c.Over(grad, c.FromPosition(Max(count(), typename C::Index(1))));
+  if constexpr (R::kName == "mean") return c.Over(grad, c.FromPosition(Max(count(), typename C::Index(1))));
   else if constexpr (R::kName == "sum") return grad;
   else {
     static_assert(R::kName == "maximum" || R::kName == "minimum",
@@ -78,19 +94,21 @@ struct pool : Elementwise {
   }
   template <typename C>
   auto Value(C& c) const {
-    using Join = typename Joining<R>::type;
     const int r = c.rank();
-    const auto joined = c.template Reduce<Join>({c.size(size[0]), c.size(size[1])}, [&](const auto& w) {
-      auto p = Here(c);
-      for (int k = 0; k < 2; ++k) p[r - 2 + k] = p[r - 2 + k] * stride[k] + w[k];
-      if (!Given()) return c.Load(0, p);
-      if (c.template HasIdentity<Join>())
-        return c.LoadIf(p[r - 2] < c.extent(0, r - 2) && p[r - 1] < c.extent(0, r - 1), 0, p,
-                        c.template Identity<Join>());
-      for (int d = r - 2; d < r; ++d) p[d] = Min(p[d], c.extent(0, d) - 1);
-      return c.Load(0, p);
-    });
-    return Joined<R>(c, joined, [&] {
+    const auto join = [&](auto by) {
+      using Join = decltype(by);
+      return c.template Reduce<Join>({c.size(size[0]), c.size(size[1])}, [&](const auto& w) {
+        auto p = Here(c);
+        for (int k = 0; k < 2; ++k) p[r - 2 + k] = p[r - 2 + k] * stride[k] + w[k];
+        if (!Given()) return c.Load(0, p);
+        if (c.template HasIdentity<Join>())
+          return c.LoadIf(p[r - 2] < c.extent(0, r - 2) && p[r - 1] < c.extent(0, r - 1), 0, p,
+                          c.template Identity<Join>());
+        for (int d = r - 2; d < r; ++d) p[d] = Min(p[d], c.extent(0, d) - 1);
+        return c.Load(0, p);
+      });
+    };
+    return Joined<R>(c, join, [&] {
       if (!Given()) return c.Literal(static_cast<double>(size[0] * size[1]));
       return c.FromPosition(Count(Here(c), size, stride, c.extent(0, r - 2), c.extent(0, r - 1)));
     });
@@ -169,18 +187,20 @@ struct chpool : Elementwise {
   }
   template <typename C>
   auto Value(C& c) const {
-    using Join = typename Joining<R>::type;
     const int channel = c.rank() - 3;
-    const auto joined = c.template Reduce<Join>({c.size(size)}, [&](const auto& w) {
-      auto p = Here(c);
-      p[channel] = p[channel] * stride + w[0] - padding;
-      if (c.template HasIdentity<Join>())
-        return c.LoadIf(p[channel] >= 0 && p[channel] < c.extent(0, channel), 0, p,
-                        c.template Identity<Join>());
-      p[channel] = Max(typename C::Index(0), Min(p[channel], c.extent(0, channel) - 1));
-      return c.Load(0, p);
-    });
-    return Joined<R>(c, joined, [&] { return c.FromPosition(Count(c.at(channel), size, stride, padding, c.extent(0, channel))); });
+    const auto join = [&](auto by) {
+      using Join = decltype(by);
+      return c.template Reduce<Join>({c.size(size)}, [&](const auto& w) {
+        auto p = Here(c);
+        p[channel] = p[channel] * stride + w[0] - padding;
+        if (c.template HasIdentity<Join>())
+          return c.LoadIf(p[channel] >= 0 && p[channel] < c.extent(0, channel), 0, p,
+                          c.template Identity<Join>());
+        p[channel] = Max(typename C::Index(0), Min(p[channel], c.extent(0, channel) - 1));
+        return c.Load(0, p);
+      });
+    };
+    return Joined<R>(c, join, [&] { return c.FromPosition(Count(c.at(channel), size, stride, padding, c.extent(0, channel))); });
   }
 };
 
@@ -240,20 +260,21 @@ struct ada_pool : Elementwise {
   }
   template <typename C>
   auto Value(C& c) const {
-    using Join = typename Joining<R>::type;
     const int y = c.rank() - 2, x = c.rank() - 1;
     const auto begin = [&](int d) { return c.at(d) * c.extent(0, d) / size[d - y]; };
     const auto end = [&](int d) { return ((c.at(d) + 1) * c.extent(0, d) + size[d - y] - 1) / size[d - y]; };
-    const auto joined = c.template Reduce<Join>(
-        {c.size(0, y) / size[0] + 2, c.size(0, x) / size[1] + 2}, [&](const auto& w) {
-          auto p = Here(c);
-          for (int k = 0; k < 2; ++k) p[y + k] = begin(y + k) + w[k];
-          if (c.template HasIdentity<Join>())
-            return c.LoadIf(p[y] < end(y) && p[x] < end(x), 0, p, c.template Identity<Join>());
-          for (int d = y; d <= x; ++d) p[d] = Min(p[d], end(d) - 1);
-          return c.Load(0, p);
-        });
-    return Joined<R>(c, joined, [&] { return c.FromPosition((end(y) - begin(y)) * (end(x) - begin(x))); });
+    const auto join = [&](auto by) {
+      using Join = decltype(by);
+      return c.template Reduce<Join>({c.size(0, y) / size[0] + 2, c.size(0, x) / size[1] + 2}, [&](const auto& w) {
+        auto p = Here(c);
+        for (int k = 0; k < 2; ++k) p[y + k] = begin(y + k) + w[k];
+        if (c.template HasIdentity<Join>())
+          return c.LoadIf(p[y] < end(y) && p[x] < end(x), 0, p, c.template Identity<Join>());
+        for (int d = y; d <= x; ++d) p[d] = Min(p[d], end(d) - 1);
+        return c.Load(0, p);
+      });
+    };
+    return Joined<R>(c, join, [&] { return c.FromPosition((end(y) - begin(y)) * (end(x) - begin(x))); });
   }
 };
 
