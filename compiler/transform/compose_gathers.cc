@@ -66,7 +66,10 @@ class Composer {
       value = GatherAt(inputs[0], positions, guard, from.guarded ? from.constant : gather.constant);
     } else {
       value = ValueAt(inputs[0], positions, guard);
-      if (guard >= 0) value = result_.Map(Op::select, {guard, value, result_.Constant(gather.constant, gather.dtype)});
+      if (guard >= 0) {
+        const int outside = result_.Constant(gather.constant, ComputeType(gather.dtype));
+        value = result_.Cast(result_.Map(Op::select, {guard, value, outside}), gather.dtype);
+      }
     }
     const std::size_t rank = gather.shape.size();
     return result_.node(value).shape.size() == rank
