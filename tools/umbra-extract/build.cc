@@ -93,8 +93,8 @@ PartialShape Interpreter::Shape(const Value& value) {
   PartialShape shape = tensor->memory->shape;
   for (const Tensor::Rows& rows : tensor->part) {
     std::vector<Dimension> dims(shape.begin(), shape.end());
+    dims[0] = LengthOf({0, rows.begin, rows.end}, dims[0], "rows of '" + tensor->memory->name + "'");
     if (rows.element) dims.erase(dims.begin());
-    else dims[0] = graph_.Derive(runtime::ExtentOp::kMinus, rows.end, rows.begin, "rows of '" + tensor->memory->name + "'");
     shape = PartialShape(std::move(dims));
   }
   return shape;
@@ -235,6 +235,16 @@ std::vector<Interpreter::Range> Interpreter::RangesOf(const Exp& slice) {
   return ranges;
 }
 
+// Positions of a range, which lies within `extent`; what is not known yet a call checks: it refuses negative differences.
+Dimension Interpreter::LengthOf(const Range& range, const Dimension& extent, const std::string& what) {
+  const Dimension length = graph_.Derive(runtime::ExtentOp::kMinus, range.end, range.begin, what);
+  const Dimension left = graph_.Derive(runtime::ExtentOp::kMinus, extent, range.end, what);
+  for (const Dimension& known : {graph_.Known(range.begin), graph_.Known(length), graph_.Known(left)})
+    Require(known.is_dynamic() || static_cast<std::int64_t>(known) >= 0, what, ": positions ", range.begin, " to ", range.end,
+            " of ", extent, " are none");
+  return length;
+}
+
 // What can be assigned to: a tensor, or a map of targets.
 const Memory& Interpreter::MemoryOf(const Value& target) {
   if (const auto* tensor = std::get_if<Tensor>(&target)) return *tensor->memory;
@@ -259,10 +269,7 @@ PartialShape Interpreter::ShapeOfTarget(const Exp& target) {
     const auto axis = static_cast<std::size_t>(KnownNumber(target.args[1]->value, "a number that flip takes"));
     Require(axis < dims.size(), "flip: axis ", axis, " ", of, ", whose rank is ", dims.size());
   } else {
-    for (const Range& range : RangesOf(target)) {
-      dims[range.axis] = graph_.Derive(runtime::ExtentOp::kMinus, range.end, range.begin, "slice " + of);
-      graph_.Derive(runtime::ExtentOp::kMinus, whole[range.axis], range.end, "slice " + of);  // negative, and so refused, if the end lies beyond
-    }
+    for (const Range& range : RangesOf(target)) dims[range.axis] = LengthOf(range, whole[range.axis], "slice " + of);
   }
   return PartialShape(std::move(dims));
 }

@@ -112,6 +112,7 @@ class Interpreter {
   };
   /// Of the axes that a SliceTarget or BoxTarget cuts.
   std::vector<Range> RangesOf(const Exp& slice);
+  Dimension LengthOf(const Range& range, const Dimension& extent, const std::string& what);
   std::optional<PartialShape> ShapeOf(const Value& shape);
   Value ShapeValue(const PartialShape& shape) const;
   PartialShape Shape(const Value& value);

@@ -120,6 +120,11 @@ UMBRA_KERNEL void ranks(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
   // CHECK: [[@LINE+1]]:5: warning: slice: {{.*}}; kernel 'ranks' stays eager
   y = slice<1>(x, 5, 2) + x;
 }
+UMBRA_KERNEL void range(Tensor<cpu, 2> y, Tensor<cpu, 1> x) {
+  // CHECK: [[@LINE+1]]:21: warning: slice of 'y': positions 3 to 2 of {{.*}} are none; kernel 'range' stays eager
+  slice<1>(y, 3, 2) = 1.0f;
+  y[0] = x;
+}
 UMBRA_KERNEL void statement(Tensor<cpu, 2> y, int n) {
   // CHECK: [[@LINE+1]]:3: warning: a switch has no counterpart in a kernel; kernel 'statement' stays eager
   switch (n) { default: y = 1.0f; }
