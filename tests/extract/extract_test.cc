@@ -116,7 +116,7 @@ void Check(const std::string& name, void (*eager)(Params...), const std::vector<
           if constexpr (std::is_same_v<decltype(argument.value), float>) scalar.f32 = argument.value;
           else if constexpr (std::is_same_v<decltype(argument.value), double>) scalar.f64 = argument.value;
           else if constexpr (std::is_same_v<decltype(argument.value), index_t>) scalar.i64 = argument.value;
-          else scalar.i32 = argument.value;  // narrow numbers and conditions, too
+          else scalar.i32 = static_cast<int>(argument.value);  // enumerations, narrow numbers and conditions, too
         }
       };
       (pass(a), ...);
@@ -165,6 +165,8 @@ TEST(Extract, UserOperators) {
   Check("conversions", conversions, kSquare);
   Check("integers", integers, kSquare);
   Check("returns", returns, kSquare);
+  Check("calls", calls, kSquare);
+  Check("calls_wide", calls_wide, kSquare);
 }
 TEST(Extract, Statements) {
   Check("iterate_3_true", iterate<3, true>, kSquare);
@@ -178,6 +180,9 @@ TEST(Extract, Statements) {
   Check("normalise", normalise, {{9, 21}, {21}});
   Check("table", table, kSquare);
   Check("folded", folded, {{21}});
+  Check("layer_Kind_kPlain", layer<Kind::kPlain>, {{21}});
+  Check("layer_Kind_kLeaky", layer<Kind::kLeaky>, {{21}});
+  Check("layer_Kind_kSteep", layer<Kind::kSteep>, {{21}});
   Check("capped", capped, {{21}, {9, 21}});
 }
 TEST(Extract, IndexMaps) {
@@ -190,6 +195,6 @@ TEST(Extract, IndexMaps) {
   Check("window", window, {{4, 6}, {9, 21}, {3}, {2}});
 }
 
-TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 33U); }
+TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 38U); }
 
 }  // namespace

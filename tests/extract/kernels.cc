@@ -237,6 +237,66 @@ struct nested {
   }
 };
 UMBRA_KERNEL void returns(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<nested>(x, y); }
+
+// Functions of <cmath> and <algorithm> that are made of others, and memory that is written before it is read.
+struct functions {
+  template <typename DType>
+  static DType Map(DType a, DType b) {
+    DType parts[5];
+    parts[0] = std::log10(std::abs(a) + 1) + std::asinh(a) + std::acosh(std::abs(b) + 1) + std::atanh(b / 4);
+    parts[1] = std::hypot(a, b) - std::fdim(a, b) + std::hypot(DType(0), b - b) + std::lgamma(std::abs(a) + DType(0.5));
+    parts[2] = std::copysign(a, b) + (std::signbit(b) ? DType(1) : a) + std::copysign(DType(2), DType(0) * a);
+    parts[3] = std::min({a, b, DType(0.5)}) + std::max({a, b}) + std::clamp(a, DType(-1), b > 0 ? b : DType(1));
+    parts[4] = static_cast<DType>(std::lround(a) + std::lrint(b) * (std::isinf(a) || !std::isfinite(b) || std::isnan(b) ? 3 : 1));
+    DType sum = std::fmin(a, b) - std::fmax(b, DType(1));
+    for (const DType part : parts) sum += part;
+    return sum;
+  }
+};
+UMBRA_KERNEL void calls(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<functions>(x, y); }
+UMBRA_KERNEL void calls_wide(Tensor<cpu, 2, double> y, Tensor<cpu, 2, double> x) { y = F<functions>(x, y); }
+
+// Structs of numbers, enumerations, and a switch that is known.
+struct Layer {
+  float slope;
+  int repeats[2];
+};
+constexpr Layer kLayer = {0.25f, {2, 3}};
+struct Gain {
+  float by;
+};
+struct Step {
+  float scale = 1.5f, offset;
+  constexpr float Of(float a) const { return a * scale + offset; }
+};
+enum class Kind : int { kPlain, kLeaky = 5, kSteep };
+template <Kind kind>
+UMBRA_KERNEL void layer(Tensor<cpu, 1> y, Tensor<cpu, 1> x, Kind other) {
+  for (int k = 0; k < std::max(kLayer.repeats[1] - 1, 1); ++k) {
+    switch (kind) {
+      case Kind::kPlain: y = x * 1.0f; break;
+      case Kind::kSteep: y += 3.0f; [[fallthrough]];
+      case Kind::kLeaky: {
+        y += x * kLayer.slope;
+        if (k == 0) continue;
+        break;
+      }
+      default: y = 0.0f;
+    }
+    y *= 2.0f;
+  }
+  Step step, next{2.0f, 3.0f};
+  step.offset = static_cast<float>(x.size(0));
+  if (other == Kind::kSteep) {
+    next.scale -= 1.0f;
+    step = next;
+  }
+  const Gain gain{0.75f};
+  y += x * step.Of(gain.by) - Step{}.offset;
+}
+template UMBRA_KERNEL void layer<Kind::kPlain>(Tensor<cpu, 1>, Tensor<cpu, 1>, Kind);
+template UMBRA_KERNEL void layer<Kind::kLeaky>(Tensor<cpu, 1>, Tensor<cpu, 1>, Kind);
+template UMBRA_KERNEL void layer<Kind::kSteep>(Tensor<cpu, 1>, Tensor<cpu, 1>, Kind);
 UMBRA_KERNEL void lookup(Tensor<cpu, 2> y, Tensor<cpu, 1> index, Tensor<cpu, 2> x) {
   y = take(index, x) + mask(index, x) * complex_abs(complex_pack(x, x));
 }

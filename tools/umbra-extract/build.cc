@@ -109,7 +109,7 @@ Operand Interpreter::Build(const Value& value) {
     return tensor->memory->dtype == DType::kBool ? composer_.Cast(elements, DType::kInt32) : elements;
   }
   const auto* found = std::get_if<Exp>(&value);
-  if (found == nullptr) throw Unsupported("a tensor, an expression or a number is expected here");
+  if (found == nullptr) throw Unsupported("a tensor, an expression or a number is expected here", kThereAre);
   const Exp& exp = *found;
   const llvm::StringRef name = exp.type->getName();
   const auto operand = [&](std::size_t k) { return Build(exp.args[k]->value); };
@@ -135,7 +135,8 @@ Operand Interpreter::Build(const Value& value) {
   if (name == "AxisMapExp") return BuildAxisMap(exp);
   if (name == "IndexMapExp") return BuildIndexMap(exp);
   if (IsTarget(exp)) return BuildTarget(exp);
-  throw Unsupported("'" + name.str() + "' has no counterpart in a kernel");
+  throw Unsupported("'" + name.str() + "' has no counterpart in a kernel",
+                    "kernels have the expressions of umbra/tensor.h; call this outside");
 }
 
 Operand Interpreter::BuildMap(const Exp& exp, const clang::CXXRecordDecl* op, clang::QualType element) {
@@ -173,7 +174,7 @@ Operand Interpreter::Apply(const clang::CXXRecordDecl* op, const std::vector<Ope
 // AxisMapExp(source, axis), or (source, axis, shape)
 Operand Interpreter::BuildAxisMap(const Exp& exp) {
   const map::AxisMap map = map::FindAxisMap(ClassArg(exp, 0)->getName());
-  if (map == nullptr) throw Unsupported("'" + ClassArg(exp, 0)->getQualifiedNameAsString() + "' is no axis map of Umbra's");
+  if (map == nullptr) throw Unsupported("'" + ClassArg(exp, 0)->getQualifiedNameAsString() + "' is no axis map of Umbra's", "write it with broadcast, reduce_with_axis or .T()");
   const auto axis = static_cast<int>(KnownNumber(exp.args[1]->value, "the axis of the reduction"));
   std::optional<std::string> text = "";
   if (const auto* reducer = ClassArg(exp, 2)) {
@@ -249,7 +250,7 @@ Dimension Interpreter::LengthOf(const Range& range, const Dimension& extent, con
 const Memory& Interpreter::MemoryOf(const Value& target) {
   if (const auto* tensor = std::get_if<Tensor>(&target)) return *tensor->memory;
   const auto* exp = std::get_if<Exp>(&target);
-  if (exp == nullptr || !IsTarget(*exp)) throw Unsupported("only a tensor, or a slice, flip or concat of tensors can be assigned to");
+  if (exp == nullptr || !IsTarget(*exp)) throw Unsupported("only a tensor, or a slice, flip or concat of tensors can be assigned to", "assign to a tensor of its own");
   return MemoryOf(exp->args[0]->value);
 }
 

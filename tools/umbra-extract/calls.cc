@@ -85,7 +85,8 @@ std::vector<Cell> Interpreter::Args(const clang::FunctionDecl* function, llvm::A
 }
 
 void Interpreter::RequireMayCall(const clang::FunctionDecl* function) const {
-  const std::string name = function->getQualifiedNameAsString();
+  std::string name = function->getQualifiedNameAsString();
+  if (name.starts_with("__builtin_")) name.erase(0, 10);  // the standard library's name for what the user wrote
   const clang::FunctionDecl* body = nullptr;
   if (IsUmbra(function)) {
     if (function->hasBody(body) && !body->hasSkippedBody()) return;
@@ -96,7 +97,7 @@ void Interpreter::RequireMayCall(const clang::FunctionDecl* function) const {
   if (method != nullptr && method->isStatic() && method->getDeclName().isIdentifier() && method->getName() == "Map") return;
   const std::string what = "'" + name + "' is not marked as a kernel, so what it does is not known here";
   if (context_.getSourceManager().isInSystemHeader(function->getLocation()))
-    throw Unsupported(what, "a kernel calls functions of <cmath> that umbra::op has, constexpr functions and other kernels");
+    throw Unsupported(what, "a kernel calls the functions of <cmath> that docs/extract.md lists, constexpr functions and other kernels");
   const auto* family = function->getPrimaryTemplate();
   const clang::FunctionDecl* shown = family != nullptr ? family->getTemplatedDecl() : function;
   throw Unsupported(what, "mark it UMBRA_KERNEL, or make it constexpr", shown->getOuterLocStart(), "constexpr ");
@@ -242,9 +243,12 @@ std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method
 std::optional<Cell> Interpreter::Known(const clang::FunctionDecl* function, const clang::CallExpr* e, const std::vector<Cell>& args) {
   if (!function->getDeclName().isIdentifier()) return std::nullopt;
   const llvm::StringRef name = function->getName();
-  const bool numbers = !args.empty() && llvm::all_of(args, [](const Cell& c) { return std::holds_alternative<Number>(c->value); });
+  // The elements of std::max({a, b, c}) are operands, too.
+  const auto* list = args.size() == 1 ? std::get_if<Aggregate>(&args[0]->value) : nullptr;
+  const std::vector<Cell>& given = list != nullptr ? list->elements : args;
+  const bool numbers = !given.empty() && llvm::all_of(given, [](const Cell& c) { return std::holds_alternative<Number>(c->value); });
   std::vector<Number> operands;
-  if (numbers) for (const Cell& arg : args) operands.push_back(std::get<Number>(arg->value));
+  if (numbers) for (const Cell& arg : given) operands.push_back(std::get<Number>(arg->value));
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
   if (!IsUmbra(function)) {
     const bool standard = method == nullptr && (function->getBuiltinID() != 0 || function->isInStdNamespace() ||
@@ -296,7 +300,7 @@ Cell Interpreter::Construct(const clang::CXXConstructExpr* e) {
   if (record->isInStdNamespace() && e->getNumArgs() > 0 && !container && !numbers_.IsNumber(type) &&
       record->getName() != "initializer_list")
     throw Unsupported("an object of type '" + e->getType().getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel",
-                      "kernels have tensors, expressions, numbers, arrays of numbers and Shapes");
+                      kThereAre);
   const std::vector<Cell> args = Args(constructor, llvm::ArrayRef(e->getArgs(), e->getNumArgs()));
   if (IsExpression(record)) {
     Exp exp{llvm::cast<clang::ClassTemplateSpecializationDecl>(record), {}};
@@ -309,9 +313,9 @@ Cell Interpreter::Construct(const clang::CXXConstructExpr* e) {
     throw Unsupported("a tensor is made of memory that the kernel does not know", "pass the tensor as a parameter, or use TensorContainer");
   if (args.empty() && record->isInStdNamespace() && record->getName() == "initializer_list") return MakeCell(Aggregate{});
   if (args.empty() && (UmbraClass(type, "Shape") != nullptr || record->isInStdNamespace())) return Zero(type);
-  if (args.empty() && record->isEmpty()) return MakeCell({});
+  if (args.empty() && record->isAggregate()) return Unwritten(type);
   throw Unsupported("an object of type '" + e->getType().getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel",
-                    "kernels have tensors, expressions, numbers, arrays of numbers and Shapes");
+                    kThereAre);
 }
 
 Cell Interpreter::NewContainer(const std::vector<Cell>& args, clang::QualType type) {
@@ -355,7 +359,8 @@ const clang::Expr* Interpreter::MapCall(const clang::CXXRecordDecl* op, const st
     const clang::ExprResult call = name.isInvalid() ? clang::ExprError()
                                                     : sema_.BuildCallExpr(nullptr, name.get(), location, arguments, location);
     if (call.isInvalid())
-      throw Unsupported("operator '" + op->getQualifiedNameAsString() + "' does not fit its operands");
+      throw Unsupported("operator '" + op->getQualifiedNameAsString() + "' does not fit its operands",
+                        "give it a Map(...) for so many operands of these types");
     sema_.PerformPendingInstantiations();
     entry.first = call.get();
   }

@@ -18,7 +18,9 @@ std::string Described(const clang::Expr* e) {
 
 void RequireSmall(std::uint64_t elements) {
   constexpr std::uint64_t kMost = 1 << 12;
-  Require(elements <= kMost, "an array of ", elements, " elements: a kernel's own have ", kMost, " at most");
+  if (elements > kMost)
+    throw Unsupported("an array of " + std::to_string(elements) + " elements",
+                      "a kernel's own arrays have " + std::to_string(kMost) + " at most; pass a larger one as a tensor");
 }
 
 }  // namespace
@@ -27,8 +29,8 @@ Number Interpreter::AsNumber(const Cell& cell, const clang::Expr* e) {
   if (auto* number = std::get_if<Number>(&cell->value)) return *number;
   const auto* named = dyn_cast<clang::DeclRefExpr>(e->IgnoreParenImpCasts());
   if (std::holds_alternative<std::monostate>(cell->value) && named != nullptr)
-    throw Unsupported("'" + named->getDecl()->getNameAsString() + "' is read before it has a value");
-  throw Unsupported("a number is expected here");
+    throw Unsupported("'" + named->getDecl()->getNameAsString() + "' is read before it has a value", "give it a value first");
+  throw Unsupported("a number is expected here", kThereAre);
 }
 
 Number Interpreter::EvalNumber(const clang::Expr* e) { return AsNumber(Eval(e), e); }
@@ -83,7 +85,7 @@ Cell Interpreter::Eval(const clang::Expr* e) {
   if (!e->isValueDependent() && e->EvaluateAsRValue(result, context_))
     if (const auto number = numbers_.Of(result.Val, e->getType())) return MakeCell(*number);
   throw Unsupported(Described(e) + " has no counterpart in a kernel",
-                    "kernels have tensors, expressions, numbers, arrays of numbers and Shapes");
+                    kThereAre);
 }
 
 Cell Interpreter::Cast(const clang::CastExpr* e) {
@@ -107,7 +109,7 @@ Cell Interpreter::Cast(const clang::CastExpr* e) {
     case clang::CK_FunctionToPointerDecay:
     case clang::CK_ConstructorConversion:
     case clang::CK_UserDefinedConversion: return Eval(from);
-    default: throw Unsupported("a conversion to '" + e->getType().getAsString() + "' has no counterpart in a kernel");
+    default: throw Unsupported("a conversion to '" + e->getType().getAsString() + "' has no counterpart in a kernel", kThereAre);
   }
 }
 
@@ -122,9 +124,9 @@ Cell Interpreter::Constant(const clang::APValue& value, clang::QualType type) {
                                                                                 : value.getArrayFiller(), element));
     return MakeCell(std::move(aggregate));
   }
-  if (value.isStruct() && value.getStructNumFields() == 1)
-    return Constant(value.getStructField(0), (*type->getAsCXXRecordDecl()->field_begin())->getType());
-  throw Unsupported("a constant of type '" + type.getAsString() + "' has no counterpart in a kernel");
+  if (value.isStruct() && value.getStructNumBases() == 0)
+    return Struct(type, [&](const clang::FieldDecl* field) { return Constant(value.getStructField(field->getFieldIndex()), field->getType()); });
+  throw Unsupported("a constant of type '" + type.getAsString() + "' has no counterpart in a kernel", kThereAre);
 }
 
 Cell Interpreter::Named(const clang::ValueDecl* decl) {
@@ -134,7 +136,7 @@ Cell Interpreter::Named(const clang::ValueDecl* decl) {
     return MakeCell(numbers_.Integer(enumerator->getInitVal().getExtValue(), decl->getType()));
   const auto* variable = dyn_cast<clang::VarDecl>(decl);
   if (variable == nullptr)
-    throw Unsupported("'" + decl->getNameAsString() + "' has no value that a kernel could use");
+    throw Unsupported("'" + decl->getNameAsString() + "' has no value that a kernel could use", "pass what it stands for as a parameter");
   if (variable->getType().isConstQualified() || variable->isConstexpr())
     if (const clang::APValue* value = variable->evaluateValue()) return Constant(*value, variable->getType());
   throw Unsupported("'" + variable->getNameAsString() + "' is a variable outside the kernel, which may change between calls",
@@ -146,9 +148,14 @@ Cell Interpreter::Member(const clang::MemberExpr* e) {
   Cell base = Eval(e->getBase());
   if (const auto* pointer = std::get_if<Pointer>(&base->value); pointer != nullptr && pointer->to) base = pointer->to;
   const auto* field = dyn_cast<clang::FieldDecl>(e->getMemberDecl());
-  if (field == nullptr) throw Unsupported("this member has no counterpart in a kernel");
+  if (field == nullptr) throw Unsupported("this member has no counterpart in a kernel", kThereAre);
   const llvm::StringRef name = field->getName();
-  if (std::holds_alternative<Aggregate>(base->value)) return base;  // Shape::shape_, an array's elements
+  const auto members = field->getParent()->fields();
+  const bool only = std::next(members.begin()) == members.end();
+  if (only && (std::holds_alternative<Aggregate>(base->value) ||
+               (std::holds_alternative<Number>(base->value) && !IsUmbra(field->getParent()))))
+    return base;
+  if (auto* aggregate = std::get_if<Aggregate>(&base->value)) return aggregate->elements[field->getFieldIndex()];
   const auto* exp = std::get_if<Exp>(&base->value);
   if (name == "shape_" && (exp != nullptr || std::holds_alternative<Tensor>(base->value)))
     return MakeCell(ShapeValue(Shape(base->value)));
@@ -157,7 +164,7 @@ Cell Interpreter::Member(const clang::MemberExpr* e) {
   if (std::holds_alternative<Tensor>(base->value))
     throw Unsupported("'" + name.str() + "' of a tensor: a kernel sees no pointers, strides or streams",
                       "write expressions over whole tensors");
-  throw Unsupported("the member '" + name.str() + "' has no counterpart in a kernel");
+  throw Unsupported("the member '" + name.str() + "' has no counterpart in a kernel", kThereAre);
 }
 
 Cell Interpreter::Subscript(const Cell& base, const Number& index) {
@@ -167,9 +174,11 @@ Cell Interpreter::Subscript(const Cell& base, const Number& index) {
   if (aggregate == nullptr)
     throw Unsupported("an element is accessed through a pointer", "write expressions over whole tensors");
   if (index.kind != Number::Kind::kInteger)
-    throw Unsupported("which element of an array is meant is not known when the kernel is generated");
-  Require(index.integer >= 0 && index.integer < static_cast<std::int64_t>(aggregate->elements.size()), "index ",
-          index.integer, " of an array of ", aggregate->elements.size(), " elements");
+    throw Unsupported("which element of an array is meant is not known when the kernel is generated",
+                      "index by what is known, or choose with `?:`");
+  if (index.integer < 0 || index.integer >= static_cast<std::int64_t>(aggregate->elements.size()))
+    throw Unsupported("index " + std::to_string(index.integer) + " of an array of " + std::to_string(aggregate->elements.size()) + " elements",
+                      "indices begin with 0");
   return aggregate->elements[static_cast<std::size_t>(index.integer)];
 }
 
@@ -182,19 +191,39 @@ Cell Interpreter::Zero(clang::QualType type) {
   }
   if (numbers_.IsNumber(type))
     return MakeCell(type->isRealFloatingType() ? numbers_.Real(0, type) : numbers_.Convert(numbers_.Integer(0, context_.IntTy), type));
+  return Struct(type, [&](const clang::FieldDecl* field) { return Zero(field->getType()); });
+}
+
+// Its members one after the other; one of a single member, as Shape and std::array, is that member.
+Cell Interpreter::Struct(clang::QualType type, const std::function<Cell(const clang::FieldDecl*)>& member) {
   const auto* record = type->getAsCXXRecordDecl();
-  if (record != nullptr && std::distance(record->field_begin(), record->field_end()) == 1)
-    return Zero((*record->field_begin())->getType());
-  throw Unsupported("an object of type '" + type.getAsString() + "' has no counterpart in a kernel");
+  if (record == nullptr || record->isUnion() || record->getNumBases() > 0)
+    throw Unsupported("an object of type '" + type.getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel", kThereAre);
+  Aggregate aggregate;
+  for (const clang::FieldDecl* field : record->fields()) aggregate.elements.push_back(MakeCell(Copy(member(field)->value)));
+  return aggregate.elements.size() == 1 ? aggregate.elements[0] : MakeCell(std::move(aggregate));
+}
+
+// An array has its elements, and a struct its members, before they have values.
+Cell Interpreter::Unwritten(clang::QualType type) {
+  if (const auto* record = type->getAsCXXRecordDecl(); record != nullptr && record->isAggregate())
+    return Struct(type, [&](const clang::FieldDecl* field) {
+      return field->hasInClassInitializer() ? Eval(field->getInClassInitializer()) : Unwritten(field->getType());
+    });
+  const auto* array = context_.getAsConstantArrayType(type);
+  if (array == nullptr) return MakeCell({});
+  Aggregate aggregate;
+  RequireSmall(array->getSize().getZExtValue());
+  for (std::uint64_t k = 0; k < array->getSize().getZExtValue(); ++k) aggregate.elements.push_back(Unwritten(array->getElementType()));
+  return MakeCell(std::move(aggregate));
 }
 
 Cell Interpreter::List(const clang::InitListExpr* e) {
   if (numbers_.IsNumber(e->getType())) return e->getNumInits() == 1 ? Eval(e->getInit(0)) : Zero(e->getType());
-  if (e->getType()->isRecordType()) {
-    // A Shape or std::array: the array that is its only member.
-    if (e->getNumInits() == 1) return MakeCell(Copy(Eval(e->getInit(0))->value));
-    return Zero(e->getType());
-  }
+  if (e->getType()->isRecordType())
+    return Struct(e->getType(), [&](const clang::FieldDecl* field) {
+      return field->getFieldIndex() < e->getNumInits() ? Eval(e->getInit(field->getFieldIndex())) : Zero(field->getType());
+    });
   Aggregate aggregate;
   for (const clang::Expr* element : e->inits()) aggregate.elements.push_back(MakeCell(Copy(Eval(element)->value)));
   if (const auto* array = context_.getAsConstantArrayType(e->getType())) {

@@ -87,7 +87,10 @@ class Consumer : public clang::SemaConsumer {
       }
       extraction_.kernels.push_back(std::move(*kernel));
     }
-    // Of what a kernel that stays eager calls nothing is known.
+    // An operator's Map may have instantiated what it calls. Of what a kernel that stays eager calls nothing is known.
+    for (const clang::FunctionTemplateDecl* family : families_)
+      if (family->spec_begin() == family->spec_end() && (extraction_.eager == 0 || family->getTemplatedDecl()->getReturnType()->isVoidType()))
+        Warn(family, "nothing in this file instantiates %0, so no kernel is made of it; ask for one: `template void f<float>(...);`");
     for (const clang::FunctionDecl* function : helpers_)
       if (extraction_.eager == 0 && called_.count(function->getCanonicalDecl()) == 0)
         Warn(function, "%0 returns a value, so it serves kernels that call it, and none here does; no kernel is made of it");
@@ -104,8 +107,7 @@ class Consumer : public clang::SemaConsumer {
           Add(function);
       } else if (const auto* family = llvm::dyn_cast<clang::FunctionTemplateDecl>(decl)) {
         if (family != family->getCanonicalDecl() || !IsMarked(family->getTemplatedDecl())) continue;
-        if (family->spec_begin() == family->spec_end() && sources.isInMainFile(sources.getExpansionLoc(family->getLocation())))
-          Warn(family, "nothing in this file instantiates %0, so no kernel is made of it; ask for one: `template void f<float>(...);`");
+        if (sources.isInMainFile(sources.getExpansionLoc(family->getLocation()))) families_.push_back(family);
         for (const clang::FunctionDecl* function : family->specializations())
           if (const auto* definition = function->getDefinition())
             if (sources.isInMainFile(sources.getExpansionLoc(definition->getPointOfInstantiation().isValid()
@@ -134,6 +136,7 @@ class Consumer : public clang::SemaConsumer {
   Extraction& extraction_;
   clang::Sema* sema_ = nullptr;
   std::list<const clang::FunctionDecl*> found_, helpers_;
+  std::list<const clang::FunctionTemplateDecl*> families_;
   std::set<const clang::FunctionDecl*> seen_, called_;
 };
 

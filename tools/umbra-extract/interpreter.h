@@ -9,6 +9,7 @@
 #include <clang/Basic/SourceManager.h>
 #include <clang/Sema/Sema.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -62,6 +63,7 @@ class Interpreter {
   // statements.cc
   Flow Run(const clang::Stmt* statement);
   Flow RunIf(const clang::IfStmt* statement);
+  Flow RunSwitch(const clang::SwitchStmt* statement);
   Flow RunLoop(const clang::Stmt* init, const clang::Expr* condition, const clang::Expr* step, const clang::Stmt* body,
                bool test_first);
   Flow RunRange(const clang::CXXForRangeStmt* statement);
@@ -83,6 +85,8 @@ class Interpreter {
   Cell Binary(const clang::BinaryOperator* e);
   Cell Unary(const clang::UnaryOperator* e);
   Cell Zero(clang::QualType type);
+  Cell Unwritten(clang::QualType type);
+  Cell Struct(clang::QualType type, const std::function<Cell(const clang::FieldDecl*)>& member);
 
   // calls.cc
   Cell CallOf(const clang::CallExpr* e);

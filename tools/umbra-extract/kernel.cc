@@ -59,7 +59,7 @@ class KernelReader {
     const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(&function_);
     if (method != nullptr && method->isInstance())
       throw Unsupported("a member function has an object that the kernel does not know", "make it static, or a free function");
-    if (function_.isVariadic()) throw Unsupported("a function with '...' is no kernel");
+    if (function_.isVariadic()) throw Unsupported("a function with '...' is no kernel", "give each parameter a type");
     std::vector<Cell> arguments;
     for (const clang::ParmVarDecl* parameter : function_.parameters()) {
       place_ = parameter->getLocation();
@@ -115,7 +115,9 @@ class KernelReader {
     } else if (const clang::QualType natural = type.getNonReferenceType();
                natural->isUnsignedIntegerType() && !natural->isBooleanType() && context_.getTypeSize(natural) > 8) {
       throw Unsupported("parameter '" + parameter.name + "' has type '" + type.getAsString() +
-                        "', which a kernel does not take", "take int or index_t: kernels have no unsigned numbers");
+                        "', which a kernel does not take",
+                        natural->isEnumeralType() ? "give the enumeration a signed type, as `enum Kind : int` does: kernels have no unsigned numbers"
+                                                  : "take int or index_t: kernels have no unsigned numbers");
     } else if (numbers.IsNumber(type)) {
       if (type->isReferenceType() && !type.getNonReferenceType().isConstQualified())
         throw Unsupported("parameter '" + parameter.name + "' is a number that is passed by reference, to be changed",
@@ -209,10 +211,9 @@ std::optional<ExtractedKernel> ExtractKernel(clang::Sema* sema, const clang::Fun
     const auto format = diagnostics.getCustomDiagID(level, "%0; kernel '%1' %select{stays eager|cannot be generated}2");
     diagnostics.Report(reader.here(), format) << error.what() << name << (level == clang::DiagnosticsEngine::Error ? 1 : 0);
     const auto* unsupported = dynamic_cast<const Unsupported*>(&error);
-    if (unsupported == nullptr || unsupported->hint().empty()) return;
-    const bool fix = unsupported->place().isValid();
+    const bool fix = unsupported != nullptr && unsupported->place().isValid();
     auto note = diagnostics.Report(fix ? unsupported->place() : reader.here(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "%0"));
-    note << unsupported->hint();
+    note << (unsupported != nullptr ? unsupported->hint() : "docs/extract.md and docs/operators.md have what kernels take");
     if (fix) note << clang::FixItHint::CreateInsertion(unsupported->place(), unsupported->text());
   };
   try {

@@ -123,7 +123,8 @@ int Numbers::NodeOf(const Number& number) const {
   if (number.kind == Kind::kReal) return composer_.Cast(Operand::Literal(number.real), dtype).node;
   const auto value = static_cast<double>(number.integer);
   if (std::fabs(value) > 0x1p53)
-    throw Unsupported("the number " + std::to_string(number.integer) + " has more digits than a kernel's constant");
+    throw Unsupported("the number " + std::to_string(number.integer) + " has more digits than a kernel's constant",
+                      "constants are exact up to 2^53: compute it, or pass it as a parameter");
   if (dtype != DType::kBool) return composer_.Cast(Operand::Literal(value), dtype).node;
   const int one = graph.Constant(1, DType::kInt32);
   return graph.Map(number.integer != 0 ? Op::eq : Op::ne, {one, one});
@@ -214,7 +215,7 @@ Number Numbers::Binary(clang::BinaryOperatorKind kind, const Number& a, const Nu
       const bool wraps = kind == clang::BO_Add || kind == clang::BO_Sub || kind == clang::BO_Mul;
       if (!natural && b.integer == -1 && kind == clang::BO_Div) return Unary(clang::UO_Minus, a, type);
       if (!natural && b.integer == -1 && kind == clang::BO_Rem) return Integer(0, type);
-      if (b.integer < 0 && (kind == clang::BO_Shl || kind == clang::BO_Shr)) throw Unsupported("a shift by a negative number");
+      if (b.integer < 0 && (kind == clang::BO_Shl || kind == clang::BO_Shr)) throw Unsupported("a shift by a negative number", "shift the other way");
       if (wraps || natural) {
         if (const auto value = Fold(kind, x, y)) return Integer(static_cast<std::int64_t>(*value), type);
       } else if (const auto value = Fold(kind, a.integer, b.integer)) {
@@ -257,7 +258,8 @@ Number Numbers::Unary(clang::UnaryOperatorKind kind, const Number& a, QualType t
       if (a.kind == Kind::kInteger) return Integer(~a.integer, type);
       [[fallthrough]];
     default:
-      throw Unsupported("'" + clang::UnaryOperator::getOpcodeStr(kind).str() + "' of a number that is not known when the kernel is generated");
+      throw Unsupported("'" + clang::UnaryOperator::getOpcodeStr(kind).str() + "' of a number that is not known when the kernel is generated",
+                        "kernels compute with + - * / % and comparisons");
   }
 }
 
@@ -310,61 +312,74 @@ Condition Numbers::And(const Condition& a, const Condition& b) const {
 
 Condition Numbers::Or(const Condition& a, const Condition& b) const { return Not(And(Not(a), Not(b))); }
 
-std::optional<Number> Numbers::Function(std::string_view name, std::vector<Number> operands, QualType type) const {
-  if (name.substr(0, 10) == "__builtin_") name.remove_prefix(10);
-  // C's names of the float variants: expf; not erf.
-  if (name.size() > 2 && name.back() == 'f' && name != "erf" && name != "modf" && name != "isinf")
-    name.remove_suffix(1);
-  // The first is the standard's name, the second ours.
-  static const std::map<std::string_view, std::string_view> kNames = {
-      {"fabs", "abs"}, {"abs", "abs"}, {"nearbyint", "rint"}, {"labs", "abs"}, {"llabs", "abs"}};
+namespace {
+
+/// Functions of C whose text over other operators is their meaning.
+constexpr graph::Composite kComposed[] = {
+    {"log10", "(a)", "log2(a) * 0.30102999566398120", ""},
+    {"hypot", "(a, b)",
+     "abs(a) == abs(b) ? abs(a) * 1.4142135623730951 : maximum(abs(a), abs(b)) * "
+     "sqrt(1 + minimum(abs(a), abs(b)) / maximum(abs(a), abs(b)) * (minimum(abs(a), abs(b)) / maximum(abs(a), abs(b))))", ""},
+    {"fdim", "(a, b)", "a <= b ? 0 : a - b", ""},
+    {"signbit", "(a)", "a < 0 || 1 / a < 0", ""},
+    {"copysign", "(a, b)", "b < 0 || 1 / b < 0 ? -abs(a) : abs(a)", ""},
+    // A NaN gives way to a number.
+    {"fmax", "(a, b)", "a != a ? b : b != b ? a : maximum(a, b)", ""},
+    {"fmin", "(a, b)", "a != a ? b : b != b ? a : minimum(a, b)", ""},
+    {"isnan", "(a)", "a != a", ""},
+    {"isinf", "(a)", "a == a && a - a != 0", ""},
+    {"isfinite", "(a)", "a - a == 0", ""}};
+
+/// The operators of the table that <cmath> has, too, by the names that it has for them.
+std::optional<Op> OpOfC(std::string_view name) {
   static constexpr std::string_view kSame[] = {
-      "sqrt", "floor", "ceil", "trunc", "round", "rint", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos",
-      "tan", "asin", "acos", "atan", "atan2", "exp2", "log2", "pow", "fmod", "cbrt", "sinh", "cosh", "erf", "erfc"};
-  const auto other = kNames.find(name);
-  std::string_view op = other != kNames.end() ? other->second : "";
-  for (std::string_view same : kSame)
-    if (same == name) op = same;
-  const auto node = [&](std::size_t k) { return NodeOf(Convert(operands[k], type)); };
-  const auto pick = [&](int condition, int a, int b) { return Node(Apply(Op::select, {condition, a, b}), type); };
-  // Functions that are exact, or rounded once, are the same wherever they are computed.
-  static const std::map<std::string_view, double (*)(double)> kExact = {
-      {"abs", [](double x) { return std::fabs(x); }}, {"floor", [](double x) { return std::floor(x); }},
-      {"ceil", [](double x) { return std::ceil(x); }}, {"trunc", [](double x) { return std::trunc(x); }},
-      {"round", [](double x) { return std::round(x); }}, {"rint", [](double x) { return std::rint(x); }},
-      {"sqrt", [](double x) { return std::sqrt(x); }}};
-  if (const auto exact = kExact.find(op); exact != kExact.end() && operands.size() == 1 && operands[0].known()) {
-    const Number x = Convert(operands[0], type);
-    return x.kind == Kind::kReal ? Real(exact->second(x.real), type) : Integer(std::abs(x.integer), type);
-  }
-  if (!op.empty()) {
-    std::vector<int> nodes;
-    for (std::size_t k = 0; k < operands.size(); ++k) nodes.push_back(node(k));
-    return Node(Apply(*graph::FindOp(op), nodes), type);
-  }
+      "sqrt", "floor", "ceil", "trunc", "round", "rint", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan",
+      "asin", "acos", "atan", "atan2", "exp2", "log2", "pow", "fmod", "cbrt", "sinh", "cosh", "erf", "erfc",
+      "asinh", "acosh", "atanh", "lgamma", "abs"};
+  static const std::map<std::string_view, std::string_view> kOurs = {
+      {"fabs", "abs"}, {"labs", "abs"}, {"llabs", "abs"}, {"nearbyint", "rint"},
+      {"lround", "round"}, {"llround", "round"}, {"lrint", "rint"}, {"llrint", "rint"}};
+  if (const auto ours = kOurs.find(name); ours != kOurs.end()) name = ours->second;
+  return std::find(std::begin(kSame), std::end(kSame), name) != std::end(kSame) ? graph::FindOp(name) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Number> Numbers::Function(std::string_view name, const std::vector<Number>& operands, QualType type) const {
   const std::size_t count = operands.size();
-  if ((name == "max" || name == "min") && count == 2) {  // as <algorithm> has them
-    const int a = node(0), b = node(1);
-    return pick(name == "max" ? Apply(Op::lt, {a, b}) : Apply(Op::lt, {b, a}), b, a);
+  const auto less = [&](const Number& a, const Number& b) { return Truth(Binary(clang::BO_LT, a, b, context_.BoolTy)); };
+  // As <algorithm> has them.
+  if ((name == "max" || name == "min") && count > 0) {
+    Number best = operands[0];
+    for (std::size_t k = 1; k < count; ++k)
+      best = Select(name == "max" ? less(best, operands[k]) : less(operands[k], best), operands[k], best);
+    return best;
   }
-  if (name == "clamp" && count == 3) {
-    const int v = node(0), low = node(1), high = node(2);
-    return pick(Apply(Op::lt, {v, low}), low, NodeOf(pick(Apply(Op::lt, {high, v}), high, v)));
+  if (name == "clamp" && count == 3)
+    return Select(less(operands[0], operands[1]), operands[1], Select(less(operands[2], operands[0]), operands[2], operands[0]));
+
+  if (name.substr(0, 10) == "__builtin_") name.remove_prefix(10);
+  const graph::Composite* composed = std::find_if(std::begin(kComposed), std::end(kComposed), [&](const auto& c) { return c.name == name; });
+  std::optional<Op> op = OpOfC(name);
+  if (!op && composed == std::end(kComposed)) {
+    // C's names of the float variants: expf.
+    if (name.size() < 2 || name.back() != 'f') return std::nullopt;
+    return Function(name.substr(0, name.size() - 1), operands, type);
   }
-  if ((name == "fmax" || name == "fmin") && count == 2) {  // a NaN gives way to a number
-    const int a = node(0), b = node(1);
-    const int joined = Apply(name == "fmax" ? Op::maximum : Op::minimum, {a, b});
-    const int without = NodeOf(pick(Apply(Op::ne, {b, b}), a, joined));
-    return pick(Apply(Op::ne, {a, a}), b, without);
+  // Functions that are exact, or rounded once, are the same wherever they are computed.
+  static const std::map<Op, double (*)(double)> kExact = {
+      {Op::abs, [](double x) { return std::fabs(x); }}, {Op::floor, [](double x) { return std::floor(x); }},
+      {Op::ceil, [](double x) { return std::ceil(x); }}, {Op::trunc, [](double x) { return std::trunc(x); }},
+      {Op::round, [](double x) { return std::round(x); }}, {Op::rint, [](double x) { return std::rint(x); }},
+      {Op::sqrt, [](double x) { return std::sqrt(x); }}};
+  if (const auto exact = kExact.find(op.value_or(Op::plus)); exact != kExact.end() && count == 1 && operands[0].known()) {
+    const Number& x = operands[0];
+    return Convert(x.kind == Kind::kReal ? Real(exact->second(x.real), x.type) : Integer(std::abs(x.integer), x.type), type);
   }
-  if (count == 1 && (name == "isnan" || name == "isinf" || name == "isfinite")) {
-    const int a = NodeOf(operands[0]);
-    if (name == "isnan") return Convert(Node(Apply(Op::ne, {a, a}), context_.BoolTy), type);
-    const Operand size = Operand::Node(Apply(Op::abs, {a}));
-    const Operand infinity = Operand::Literal(HUGE_VAL);
-    return Convert(Node(composer_.Map(name == "isinf" ? Op::eq : Op::lt, {size, infinity}).node, context_.BoolTy), type);
-  }
-  return std::nullopt;
+  std::vector<Operand> nodes;
+  for (const Number& operand : operands)
+    nodes.push_back(Operand::Node(NodeOf(type->isRealFloatingType() ? Convert(operand, type) : operand)));
+  return Node(composer_.Cast(op ? composer_.Map(*op, nodes) : composer_.Apply(*composed, nodes), TypeOf(type)).node, type);
 }
 
 }  // namespace umbra::extract

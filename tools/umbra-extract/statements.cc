@@ -11,7 +11,8 @@ constexpr std::size_t kMaxCalls = 128;  // of a function in itself
 }  // namespace
 
 void Interpreter::CountStep() {
-  Require(++steps_ <= kMaxSteps, "running this takes more than ", kMaxSteps, " steps: shorten its loops and expressions");
+  if (++steps_ > kMaxSteps)
+    throw Unsupported("running this takes more than " + std::to_string(kMaxSteps) + " steps", "shorten its loops and expressions");
 }
 
 Value Copy(const Value& value) {
@@ -101,16 +102,18 @@ Interpreter::Flow Interpreter::Run(const clang::Stmt* s) {
   if (const auto* loop = llvm::dyn_cast<clang::DoStmt>(s))
     return RunLoop(nullptr, loop->getCond(), nullptr, loop->getBody(), false);
   if (const auto* loop = llvm::dyn_cast<clang::CXXForRangeStmt>(s)) return RunRange(loop);
+  if (const auto* choice = llvm::dyn_cast<clang::SwitchStmt>(s)) return RunSwitch(choice);
+  if (const auto* label = llvm::dyn_cast<clang::SwitchCase>(s)) return Run(label->getSubStmt());
   if (llvm::isa<clang::BreakStmt>(s)) return Flow::kBreak;
   if (llvm::isa<clang::ContinueStmt>(s)) return Flow::kContinue;
   if (const auto* result = llvm::dyn_cast<clang::ReturnStmt>(s)) {
     Return(result->getRetValue());
     return Flow::kReturn;
   }
-  const std::string name = llvm::isa<clang::SwitchStmt>(s) ? "a switch" : llvm::isa<clang::CXXTryStmt>(s) ? "a try block"
+  const std::string name = llvm::isa<clang::CXXTryStmt>(s) ? "a try block"
                            : llvm::isa<clang::AsmStmt>(s) ? "assembly"
                            : llvm::isa<clang::GotoStmt>(s) || llvm::isa<clang::LabelStmt>(s) ? "a goto" : s->getStmtClassName();
-  throw Unsupported(name + " has no counterpart in a kernel", "kernels have if, for, while and do");
+  throw Unsupported(name + " has no counterpart in a kernel", "kernels have if, switch, for, while and do");
 }
 
 Interpreter::Flow Interpreter::RunIf(const clang::IfStmt* s) {
@@ -127,13 +130,38 @@ Interpreter::Flow Interpreter::RunIf(const clang::IfStmt* s) {
     active_ = inside[side];
     const Flow flow = Run(side == 0 ? s->getThen() : s->getElse());
     if (flow == Flow::kBreak || flow == Flow::kContinue)
-      throw Unsupported("this loop is left under a condition that is not known when the kernel is generated",
+      throw Unsupported("this loop or switch is left under a condition that is not known when the kernel is generated",
                         "compute both ways and choose with `?:`");
     after[side] = flow == Flow::kReturn ? Condition{true, {}} : active_;
   }
   const bool whole = after[0] == inside[0] && after[1] == inside[1];
   active_ = whole ? before : numbers_.Or(after[0], after[1]);
   return active_.never ? Flow::kReturn : Flow::kNext;
+}
+
+// From the label that is meant, through those that follow.
+Interpreter::Flow Interpreter::RunSwitch(const clang::SwitchStmt* s) {
+  Run(s->getInit());
+  if (s->getConditionVariable() != nullptr) Declare(s->getConditionVariable());
+  const Number value = EvalNumber(s->getCond());
+  if (value.kind != Number::Kind::kInteger)
+    throw Unsupported("which case of this switch is meant is not known when the kernel is generated",
+                      "write it as if and else, which may depend on numbers of the call");
+  const clang::SwitchCase* meant = nullptr;
+  for (const clang::SwitchCase* label = s->getSwitchCaseList(); label != nullptr; label = label->getNextSwitchCase()) {
+    const auto* numbered = llvm::dyn_cast<clang::CaseStmt>(label);
+    if (numbered == nullptr ? meant == nullptr : numbered->getLHS()->EvaluateKnownConstInt(context_).getExtValue() == value.integer) meant = label;
+  }
+  const auto* body = llvm::dyn_cast<clang::CompoundStmt>(s->getBody());
+  if (body == nullptr) throw Unsupported("a switch without braces", "write braces around its cases");
+  for (const clang::Stmt* part : body->body()) {
+    for (const auto* label = llvm::dyn_cast<clang::SwitchCase>(part); label != nullptr && meant != nullptr;
+         label = llvm::dyn_cast<clang::SwitchCase>(label->getSubStmt()))
+      if (label == meant) meant = nullptr;  // from here on
+    const Flow flow = meant == nullptr ? Run(part) : Flow::kNext;
+    if (flow != Flow::kNext) return flow == Flow::kBreak ? Flow::kNext : flow;
+  }
+  return Flow::kNext;
 }
 
 Interpreter::Flow Interpreter::RunLoop(const clang::Stmt* init, const clang::Expr* condition, const clang::Expr* step,
@@ -160,7 +188,8 @@ Interpreter::Flow Interpreter::RunRange(const clang::CXXForRangeStmt* s) {
   Run(s->getInit());
   const Cell range = Eval(s->getRangeInit());
   const auto* array = std::get_if<Aggregate>(&range->value);
-  if (array == nullptr) throw Unsupported("a range-based for over something that is no array of numbers");
+  if (array == nullptr) throw Unsupported("a range-based for over something that is no array of numbers",
+                                            "write a loop with a bound that is known");
   const clang::VarDecl* variable = s->getLoopVariable();
   for (const Cell& element : array->elements) {
     const bool shared = variable->getType()->isReferenceType();
@@ -176,7 +205,9 @@ void Interpreter::Declare(const clang::VarDecl* variable) {
   if (variable->isStaticLocal() && !variable->getType().isConstQualified() && !variable->isConstexpr())
     throw Unsupported("the static variable '" + variable->getNameAsString() + "' outlives the call",
                       "pass it as a parameter");
-  Cell cell = variable->getInit() != nullptr ? Eval(variable->getInit()) : MakeCell({});
+  if (llvm::isa<clang::DecompositionDecl>(variable))
+    throw Unsupported("a structured binding has no counterpart in a kernel", "give each part a variable of its own");
+  Cell cell = variable->getInit() != nullptr ? Eval(variable->getInit()) : Unwritten(variable->getType());
   if (!variable->getType()->isReferenceType()) cell = MakeCell(Copy(cell->value));
   // What comes into being under a condition is only seen there.
   if (cell->born == Condition{}) cell->born = variable->getType()->isReferenceType() ? cell->born : active_;
@@ -204,6 +235,11 @@ Value Interpreter::Merge(const Condition& condition, const Value& a, const Value
   if (condition.known()) return condition.never ? b : a;
   if (std::holds_alternative<Number>(a) && std::holds_alternative<Number>(b))
     return numbers_.Select(condition, std::get<Number>(a), std::get<Number>(b));
+  if (const auto *u = std::get_if<Aggregate>(&a), *v = std::get_if<Aggregate>(&b); u != nullptr && v != nullptr && u->elements.size() == v->elements.size()) {
+    Aggregate merged;
+    for (std::size_t k = 0; k < u->elements.size(); ++k) merged.elements.push_back(MakeCell(Merge(condition, u->elements[k]->value, v->elements[k]->value)));
+    return merged;
+  }
   const auto* x = std::get_if<Tensor>(&a);
   const auto* y = std::get_if<Tensor>(&b);
   if (x != nullptr && y != nullptr && x->memory == y->memory && x->part.empty() && y->part.empty()) return a;

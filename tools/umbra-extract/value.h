@@ -19,7 +19,7 @@ namespace umbra::extract {
 /// A body that has no graph: the function stays eager. `hint` says what to do.
 class Unsupported : public Error {
  public:
-  explicit Unsupported(const std::string& what, std::string hint = "") : Error(what), hint_(std::move(hint)) {}
+  Unsupported(const std::string& what, std::string hint) : Error(what), hint_(std::move(hint)) {}
   /// `text` inserted at `place` is a remedy.
   Unsupported(const std::string& what, std::string hint, clang::SourceLocation place, std::string text)
       : Error(what), hint_(std::move(hint)), place_(place), text_(std::move(text)) {}
@@ -32,6 +32,9 @@ class Unsupported : public Error {
   clang::SourceLocation place_;
   std::string text_;
 };
+
+/// The hint for what is none of these.
+inline constexpr const char* kThereAre = "kernels have tensors, expressions, numbers, Shapes, and arrays and plain structs of numbers";
 
 /// A number of a C++ type: known now, an extent of a tensor, or a node of the graph, which is of rank 0
 /// in a kernel's body and may have any shape inside an operator.
@@ -92,7 +95,7 @@ struct Exp {
   const clang::ClassTemplateSpecializationDecl* type = nullptr;
   std::vector<Cell> args;
 };
-/// An array, or a Shape.
+/// An array, a Shape, or a struct of several members.
 struct Aggregate {
   std::vector<Cell> elements;
 };
