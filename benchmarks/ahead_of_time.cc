@@ -1,6 +1,6 @@
 // The same kernels compiled ahead of time, to objects by Umbra's tool and from sources by the build's compiler, and by
-// the JIT, in one interleaved run on one thread: time of each over time of the JIT, by kernel and size. The first argument is the folder of
-// ahead_of_time.umb, the second how often each is timed.
+// the JIT, in one interleaved run on one thread: time of each over time of the JIT, by kernel and size, as a table in
+// Markdown. The first argument is the folder of ahead_of_time.umb, the second how often each is timed.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -135,9 +135,7 @@ int Run(const std::string& path, int rounds) {
   text << file.rdbuf();
   const umbra_kernel_desc* const libraries[] = {as_objects_kernels, as_sources_kernels};
   constexpr std::size_t kLibraries = std::size(libraries);
-  std::printf("%-18s %14s %21s %21s\n%-18s %14s", "", "", "objects", "sources", "kernel", "size");
-  for (std::size_t k = 0; k < kLibraries; ++k) std::printf(" %10s %10s", "best/best", "median");
-  std::printf("\n");
+  std::printf("| kernel | size | objects / jit, best | objects / jit, median | sources / jit, best | sources / jit, median |\n|---|---|---|---|---|---|\n");
   std::vector<double> best[kLibraries], median[kLibraries];
   for (const auto& graph : umbra::graph::ParseText(text.str(), path)) {
     umbra::CompileOptions options;
@@ -160,10 +158,10 @@ int Run(const std::string& path, int rounds) {
         site.Run(operands.data.data(), {operands.words.data(), operands.words.size()}, operands.scalars.data(), 1);
       }, {}});
       TimeInTurns(&ways, rounds);
-      std::printf("%-18s %6lld x %5lld", program.name.c_str(), static_cast<long long>(sizes[0]), static_cast<long long>(sizes[1]));
+      std::printf("| %s | %lldx%lld |", program.name.c_str(), static_cast<long long>(sizes[0]), static_cast<long long>(sizes[1]));
       for (std::size_t k = 0; k < kLibraries; ++k) {
         const Ratio ratio(ways[k], ways.back());
-        std::printf(" %10.3f %10.3f", ratio.best, ratio.median);
+        std::printf(" %.3f | %.3f |", ratio.best, ratio.median);
         best[k].push_back(ratio.best);
         median[k].push_back(ratio.median);
       }
@@ -172,8 +170,8 @@ int Run(const std::string& path, int rounds) {
     }
   }
   const auto line = [&](const char* name, const auto& of) {
-    std::printf("%-33s", name);
-    for (std::size_t k = 0; k < kLibraries; ++k) std::printf(" %10.3f %10.3f", of(best[k]), of(median[k]));
+    std::printf("| %s | |", name);
+    for (std::size_t k = 0; k < kLibraries; ++k) std::printf(" %.3f | %.3f |", of(best[k]), of(median[k]));
     std::printf("\n");
   };
   line("geometric mean", [](const std::vector<double>& ratios) {
@@ -182,7 +180,7 @@ int Run(const std::string& path, int rounds) {
     return std::exp(logarithms / static_cast<double>(ratios.size()));
   });
   line("slowest", [](const std::vector<double>& ratios) { return *std::max_element(ratios.begin(), ratios.end()); });
-  std::printf("target %s\n", umbra_kernel_target(as_objects_kernels));
+  std::printf("\nFor %s; best: shortest time over shortest time, median: of the pairs of one round.\n", umbra_kernel_target(as_objects_kernels));
   return 0;
 }
 

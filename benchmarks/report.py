@@ -64,7 +64,7 @@ for workload, times in rows.items():
     limit = f"{limit_us(read, written) / jit:.2f}" if read + written >= LEAST_BYTES and len(bandwidth["machine"]) == len(MIXES) else "-"
     threads = f"{jit / times['umbra_jit_2threads']:.2f}" if "umbra_jit_2threads" in times else "-"
     print(f"| {workload} | " + " | ".join(cells) + f" | {(read + written) / jit * 1e-3:.1f} | {fast} | {best} | {limit} | {threads} |")
-for path, title in zip(sys.argv[2:], ("Compiling", "A program in mshadow's style")):
+for path, title in zip(sys.argv[2:], ("Compiling", "A program in mshadow's style", "Compiled ahead of time", "What a build pays")):
     print(f"\n## {title}\n")
     with open(path) as file:
         print(file.read().strip())
