@@ -3,12 +3,15 @@
 #include <clang/AST/ASTConsumer.h>
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/DeclTemplate.h>
+#include <clang/Driver/Options.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/FrontendAction.h>
 #include <clang/Frontend/Utils.h>
 #include <clang/Sema/SemaConsumer.h>
 #include <clang/Tooling/CompilationDatabase.h>
 #include <clang/Tooling/Tooling.h>
+#include <llvm/Option/ArgList.h>
+#include <llvm/Option/OptTable.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -181,13 +184,23 @@ std::unique_ptr<clang::tooling::CompilationDatabase> Commands(const ExtractOptio
   return database;
 }
 
-// Clang's own headers: an argument that says where they are comes first.
-clang::tooling::CommandLineArguments WithResources(const clang::tooling::CommandLineArguments& arguments, llvm::StringRef) {
-  for (const std::string& argument : arguments)
-    if (llvm::StringRef(argument).starts_with("-resource-dir")) return arguments;
-  clang::tooling::CommandLineArguments all = arguments;
-  all.insert(all.begin() + 1, std::string("-resource-dir=") + UMBRA_CLANG_RESOURCES);
-  return all;
+// The arguments of any compiler as Clang takes them: without those that it does not know, as g++ has for its optimiser and
+// its warnings, which are for that compiler to give; and with the place of Clang's own headers, unless one is given.
+clang::tooling::CommandLineArguments ForClang(const clang::tooling::CommandLineArguments& arguments, llvm::StringRef) {
+  namespace options = clang::driver::options;
+  std::vector<const char*> given;
+  for (const std::string& argument : arguments) given.push_back(argument.c_str());
+  unsigned index = 0, count = 0;
+  const llvm::opt::InputArgList parsed = clang::driver::getDriverOptTable().ParseArgs(
+      llvm::ArrayRef(given).drop_front(), index, count, llvm::opt::Visibility(options::ClangOption));
+  std::set<std::size_t> unknown;
+  for (const llvm::opt::Arg* argument : parsed.filtered(options::OPT_UNKNOWN)) unknown.insert(argument->getIndex() + 1);
+  clang::tooling::CommandLineArguments known = {arguments[0], "-w"};
+  if (!parsed.hasArg(options::OPT_resource_dir, options::OPT_resource_dir_EQ))
+    known.push_back(std::string("-resource-dir=") + UMBRA_CLANG_RESOURCES);
+  for (std::size_t k = 1; k < arguments.size(); ++k)
+    if (unknown.count(k) == 0) known.push_back(arguments[k]);
+  return known;
 }
 
 }  // namespace
@@ -199,7 +212,7 @@ Extraction Extract(const ExtractOptions& options) {
     Require(std::filesystem::is_regular_file(file, ignored), "there is no file ", file);
     const auto database = Commands(options, file);
     clang::tooling::ClangTool tool(*database, {file});
-    tool.appendArgumentsAdjuster(WithResources);
+    tool.appendArgumentsAdjuster(ForClang);
     Factory factory(&options, &extraction);
     if (tool.run(&factory) != 0) extraction.failed = true;
   }
