@@ -1,10 +1,13 @@
-"""kill.py COMMAND...: runs the command with --out, kills it at many moments, and looks at its files."""
+"""kill.py COMMAND...: runs the command with a folder for FOLDER, kills it at many moments, and looks at its files."""
 import os
 import subprocess
 import sys
 import time
 
-command = sys.argv[1:]
+
+
+def command(folder):
+    return [folder if word == "FOLDER" else word for word in sys.argv[1:]]
 
 
 def files(folder):
@@ -17,12 +20,12 @@ def files(folder):
 
 
 begin = time.monotonic()
-subprocess.run(command + ["--out", "whole"], check=True)
+subprocess.run(command("whole"), check=True)
 length = time.monotonic() - begin
 whole = files("whole")
 for attempt in range(20):
     folder = "killed%d" % attempt
-    process = subprocess.Popen(command + ["--out", folder])
+    process = subprocess.Popen(command(folder))
     time.sleep(length * attempt / 16)
     process.kill()
     process.wait()
