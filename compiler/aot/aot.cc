@@ -87,10 +87,23 @@ Entry MakeEntry(const Library& library, const Kernel& kernel) {
   entry.function = library.name + "_" + kernel.name;
   const graph::Graph& graph = *kernel.graph;
   Identifiers identifiers;
-  // Nodes are numbered as they were declared.
-  std::map<int, Parameter> declared;
-  for (std::size_t k = 0; k < graph.inputs().size(); ++k) declared[graph.inputs()[k]].buffer = static_cast<int>(k);
-  for (std::size_t k = 0; k < graph.scalars().size(); ++k) declared[graph.scalars()[k]].scalar = static_cast<int>(k);
+  // Where an operand was declared: the text form numbers nodes so, a C++ function has its own order.
+  const auto place = [&](int node, int CppParameter::* of, int index) {
+    if (!kernel.function) return node;
+    const auto& all = kernel.function->parameters;
+    return static_cast<int>(std::find_if(all.begin(), all.end(), [&](const CppParameter& p) { return p.*of == index; }) - all.begin());
+  };
+  std::map<int, std::pair<int, Parameter>> declared;  // nodes and what they are to callers
+  for (int k = 0; const int node : graph.inputs()) {
+    auto& [input, parameter] = declared[place(node, &CppParameter::input, k)];
+    input = node;
+    parameter.buffer = k++;
+  }
+  for (int k = 0; const int node : graph.scalars()) {
+    auto& [scalar, parameter] = declared[place(node, &CppParameter::scalar, k)];
+    scalar = node;
+    parameter.scalar = k++;
+  }
   std::string in, out;
   const auto add = [&](Parameter parameter, const std::string& name, std::string* text) {
     if (parameter.buffer >= 0) {
@@ -105,7 +118,7 @@ Entry MakeEntry(const Library& library, const Kernel& kernel) {
     parameter.name = identifiers.Make(name);
     entry.parameters.push_back(std::move(parameter));
   };
-  for (const auto& [node, parameter] : declared) add(parameter, graph.node(node).name, &in);
+  for (const auto& [at, operand] : declared) add(operand.second, graph.node(operand.first).name, &in);
   for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
     Parameter parameter;
     parameter.buffer = static_cast<int>(graph.inputs().size() + k);
