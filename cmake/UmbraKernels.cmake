@@ -301,13 +301,20 @@ function(umbra_add_kernels target)
   endif()
   # The flags that the compiler gets for the target's sources.
   separate_arguments(flags NATIVE_COMMAND "${CMAKE_CXX_FLAGS}")
+  foreach(config IN LISTS CMAKE_BUILD_TYPE CMAKE_CONFIGURATION_TYPES)
+    string(TOUPPER ${config} upper)
+    separate_arguments(of_config NATIVE_COMMAND "${CMAKE_CXX_FLAGS_${upper}}")
+    list(TRANSFORM of_config REPLACE "(.+)" "$<$<CONFIG:${config}>:\\1>")
+    list(APPEND flags ${of_config})
+  endforeach()
   set(includes "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")
   set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
-  get_target_property(standard ${target} CXX_STANDARD)
-  if(NOT standard)
-    set(standard 17)
-  endif()
-  list(APPEND flags -std=c++${standard} "$<$<BOOL:${includes}>:-I$<JOIN:${includes},$<SEMICOLON>-I>>"
+  # The newest standard that the target or what it links to asks for; the last one counts.
+  list(APPEND flags -std=c++17)
+  foreach(standard 20 23 26)
+    list(APPEND flags "$<$<OR:$<IN_LIST:cxx_std_${standard},$<TARGET_PROPERTY:${target},COMPILE_FEATURES>>,$<STREQUAL:$<TARGET_PROPERTY:${target},CXX_STANDARD>,${standard}>>:-std=c++${standard}>")
+  endforeach()
+  list(APPEND flags "$<$<BOOL:${includes}>:-I$<JOIN:${includes},$<SEMICOLON>-I>>"
     "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},$<SEMICOLON>-D>>" "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
   foreach(program IN LISTS programs)
     # Files of one name may lie in several folders.

@@ -10,6 +10,8 @@ void activate(umbra::Tensor<umbra::cpu, 1, DType> y, umbra::Tensor<umbra::cpu, 1
 void looped(umbra::Tensor<umbra::cpu, 1> y, int n);
 }  // namespace nn
 
+void scale(umbra::Tensor<umbra::cpu, 2> y, umbra::Tensor<umbra::cpu, 2> x);
+
 namespace losses {
 void squared(umbra::Tensor<umbra::cpu, 1> loss, umbra::Tensor<umbra::cpu, 2> x, umbra::Tensor<umbra::cpu, 2> y);
 }  // namespace losses

@@ -30,6 +30,12 @@ int main() {
     }
   check(swish, "bias_swish");
   check(momentum, "momentum");
+  scale(y, x);
+#ifdef NDEBUG
+  check(y[3][5] == x[3][5] * 3, "scale");
+#else
+  check(y[3][5] == x[3][5] * 6, "scale");
+#endif
   TensorContainer<cpu, 1> loss(Shape1(rows));
   losses::squared(loss, x, y);
   bool squared = true;
