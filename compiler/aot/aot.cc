@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "compiler/aot/interface.h"
 #include "compiler/codegen/names.h"
@@ -224,11 +225,9 @@ std::vector<std::string> SourceFlags(codegen::Target target) {
 std::vector<File> Emit(const Library& given) {
   Check(given);
   Library library = given;
-  // The order of files on a command line means nothing.
-  std::multimap<std::string_view, const Kernel*> by_unit;
-  for (const Kernel& kernel : given.kernels) by_unit.emplace(kernel.unit, &kernel);
-  library.kernels.clear();
-  for (const auto& [unit, kernel] : by_unit) library.kernels.push_back(*kernel);
+  // The order of files on a command line means nothing, nor do their folders.
+  const auto place = [](const Kernel& k) { return std::tuple(k.unit, std::filesystem::path(k.file).filename().string(), k.line, k.name); };
+  std::stable_sort(library.kernels.begin(), library.kernels.end(), [&](const Kernel& a, const Kernel& b) { return place(a) < place(b); });
   std::vector<Entry> entries;
   std::set<std::string> units;
   for (const Kernel& kernel : library.kernels) {
