@@ -270,8 +270,8 @@ struct CountPositive {
     a = a + (b > T(0) ? T(1) : T(0));
   }
   template <typename T>
-  static T Initial() {
-    return T(0);
+  static void SetInitValue(T& total) {
+    total = T(0);
   }
 };
 TEST_F(ExpReduceFloat, ReducersOfTheUser) {
