@@ -127,7 +127,8 @@ template <typename Before, typename KDType>
 inline auto SortingStep(const Tensor<gpu, 1, index_t>& order, const Tensor<gpu, 1, index_t>& here,
                         const Tensor<gpu, 1, KDType>& keys, index_t count, index_t distance, index_t block) {
   const auto other = take(F<bitonic_partner>(here, scalar(distance)), order);
-  const auto key = take(order, keys), other_key = take(other, keys);
+  const auto key = take(order, keys);
+  const auto other_key = take(other, keys);
   const auto earlier = F<op::lt>(other, order);  // equal keys keep their order
   const auto keys_say = F<op::logical_or>(tcast<index_t>(F<Before>(other_key, key)),
                                           F<op::logical_and>(tcast<index_t>(F<sorts_alike>(other_key, key)), earlier));
