@@ -92,7 +92,7 @@ struct EndOfMain {
   }
 };
 thread_local EndOfMain t_end_of_main;
-[[maybe_unused]] const EndOfMain* const g_made_by_the_main_thread = &t_end_of_main;
+[[gnu::used]] const EndOfMain* const g_made_by_the_main_thread = &t_end_of_main;
 
 }  // namespace
 
