@@ -65,12 +65,12 @@ class Library {
     std::filesystem::create_directories(folder);
     const std::string text = folder / "kernels.cc", library = folder / "kernels.so", log = folder / "log";
     std::ofstream(text) << "#include \"" UMBRA_EMULATOR "\"\n" << prelude << "namespace umbra::simd {\n" << kernels
-                        << "}\nextern \"C\" const char* emulate(int kernel, const void* args, bool finish, const unsigned* g, "
+                        << "}\nextern \"C\" [[gnu::visibility(\"default\")]] const char* emulate(int kernel, const void* args, bool finish, const unsigned* g, "
                            "const unsigned* b, std::size_t shared, bool reverse) {\n  static std::string said;\n"
                            "  const uint3 grid{g[0], g[1], g[2]}, block{b[0], b[1], b[2]};\n  switch (kernel) {\n"
                         << calls << "  }\n  return said.c_str();\n}\n";
     const std::string command = runtime::ReadEnvironment().cxx + " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -fwrapv "
-        "-fno-strict-aliasing -fno-gnu-unique -fsanitize=alignment -fsanitize-undefined-trap-on-error -o " + library + " " + text + " >" + log + " 2>&1";
+        "-fno-strict-aliasing -fvisibility=hidden -fsanitize=alignment -fsanitize-undefined-trap-on-error -o " + library + " " + text + " >" + log + " 2>&1";
     const int status = std::system(command.c_str());
     std::ifstream said(log);
     const std::string words((std::istreambuf_iterator<char>(said)), {});

@@ -30,7 +30,7 @@ std::string WithEntries(std::string source) {
   std::string entries;
   for (std::sregex_iterator it(source.begin(), source.end(), kernel), end; it != end; ++it) {
     const std::string name = (*it)[1], arguments = (*it)[2];
-    entries += "extern \"C\" const char* emulate_" + name +
+    entries += "extern \"C\" [[gnu::visibility(\"default\")]] const char* emulate_" + name +
                "(const void* args, std::size_t size, const unsigned* g, const unsigned* b, std::size_t shared) {\n"
                "  static std::string said;\n  if (size != sizeof(umbra::simd::" + arguments + ")) return \"the arguments are not as large as the kernel's\";\n"
                "  const auto& a = *static_cast<const umbra::simd::" + arguments + "*>(args);\n"
@@ -79,7 +79,7 @@ int nvrtcCompileProgram(void* handle, int, const char* const*) {
   std::ofstream(path / "kernel.cc") << "#include \"" UMBRA_EMULATOR "\"\n#line 1 \"" << program.name << "\"\n" << WithEntries(program.source);
   const char* const compiler = std::getenv("UMBRA_CXX");
   const std::string command = std::string(compiler == nullptr ? UMBRA_HOST_COMPILER : compiler) +
-      " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -fwrapv -fno-strict-aliasing -fno-gnu-unique -o " +
+      " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -fwrapv -fno-strict-aliasing -fvisibility=hidden -o " +
       (path / "kernel.so").string() + " " + (path / "kernel.cc").string() + " >" + (path / "log").string() + " 2>&1";
   const bool done = std::system(command.c_str()) == 0;
   program.log = ReadAll(path / "log");
