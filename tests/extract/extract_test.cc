@@ -47,7 +47,10 @@ struct Argument<Tensor<cpu, dim, DType>> {
     for (int d = 0; d < dim; ++d) shape[d] = extents[static_cast<std::size_t>(d)];
     value.Resize(shape, DType(0));
     std::uniform_real_distribution<double> draw(-3, 3);
-    ForEach([&](DType& element) { element = static_cast<DType>(std::is_integral_v<DType> ? std::floor(draw(*random) * 10) : draw(*random)); });
+    ForEach([&](DType& element) {
+      if constexpr (std::is_integral_v<DType>) element = static_cast<DType>(static_cast<index_t>(std::floor(draw(*random) * 10)));
+      else element = static_cast<DType>(draw(*random));
+    });
   }
   template <typename Body>
   void ForEach(const Body& body) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "umbra/function.h"
@@ -43,9 +44,13 @@ struct Tensor {
   void Fill(index_t count, std::mt19937* random) {
     std::uniform_real_distribution<double> draw(-3, 3);
     SwitchDType(dtype, [&](auto tag) {
-      auto* p = static_cast<decltype(tag)*>(ref.data);
-      for (index_t i = 0; i < count; ++i)
-        p[i] = static_cast<decltype(tag)>(dtype == DType::kInt32 ? std::floor(draw(*random) * 5) : draw(*random));
+      using T = decltype(tag);
+      auto* p = static_cast<T*>(ref.data);
+      for (index_t i = 0; i < count; ++i) {
+        const double drawn = dtype == DType::kInt32 ? std::floor(draw(*random) * 5) : draw(*random);
+        if constexpr (std::is_integral_v<T>) p[i] = static_cast<T>(static_cast<index_t>(drawn));  // unsigned ones wrap
+        else p[i] = static_cast<T>(drawn);
+      }
     });
   }
 
