@@ -53,6 +53,12 @@ function(umbra_add_program name)
   endif()
 endfunction()
 
+# umbra_calls_kernels(SOURCE...): UBSan of clang reads what lies before a function that is called through a pointer; before
+# a kernel may lie nothing.
+function(umbra_calls_kernels)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
+endfunction()
+
 # Writes the C++ source `output` with the texts of `files` (paths under include/), in order.
 function(umbra_embed_text output)
   add_custom_command(OUTPUT ${output}
