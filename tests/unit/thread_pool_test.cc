@@ -220,7 +220,7 @@ TEST(ThreadPool, WorkersRoundAsTheCallerDoes) {
 
 TEST(ThreadPool, AForkedProcessHasThreadsOfItsOwn) {
   if (NumProcessors() < 2) GTEST_SKIP() << "one processor: the process has one thread";
-#if defined(__SANITIZE_THREAD__)
+#ifdef UMBRA_THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer has no threads after a fork";
 #endif
   const auto side_by_side = [] {
