@@ -225,9 +225,9 @@ std::vector<std::string> SourceFlags(codegen::Target target) {
 std::vector<File> Emit(const Library& given) {
   Check(given);
   Library library = given;
-  // The order of files on a command line means nothing, nor do their folders.
+  // The order of files on a command line means nothing, nor do their folders; names are each one's own.
   const auto place = [](const Kernel& k) { return std::tuple(k.unit, std::filesystem::path(k.file).filename().string(), k.line, k.name); };
-  std::stable_sort(library.kernels.begin(), library.kernels.end(), [&](const Kernel& a, const Kernel& b) { return place(a) < place(b); });
+  std::sort(library.kernels.begin(), library.kernels.end(), [&](const Kernel& a, const Kernel& b) { return place(a) < place(b); });
   std::vector<Entry> entries;
   std::set<std::string> units;
   for (const Kernel& kernel : library.kernels) {
