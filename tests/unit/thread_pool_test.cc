@@ -38,6 +38,17 @@ void ExpectEachOnce(ThreadPool* pool, int threads, int pieces) {
   for (const auto& times : done) EXPECT_EQ(times, 1) << threads << " threads, " << pieces << " pieces";
 }
 
+// Each of as many pieces waits until all have begun, and then does `work`.
+template <typename Work>
+void ExpectSideBySide(ThreadPool* pool, int threads, const Work& work) {
+  std::atomic<int> working{0};
+  pool->ShareOut(threads, threads, [&](int piece) {
+    ++working;
+    EXPECT_TRUE(Await([&] { return working == threads; }));
+    work(piece);
+  });
+}
+
 TEST(ThreadPool, EachPieceIsDoneOnce) {
   for (const int workers : {0, 1, 3, 6}) {
     ThreadPool pool(workers);
@@ -60,13 +71,7 @@ TEST(ThreadPool, WhatIsWrittenIsSeen) {
 
 TEST(ThreadPool, ThreadsWorkSideBySide) {
   ThreadPool pool(3);
-  for (int call = 0; call < 3; ++call) {
-    std::atomic<int> working{0};
-    pool.ShareOut(4, 4, [&](int) {
-      ++working;
-      EXPECT_TRUE(Await([&] { return working == 4; }));
-    });
-  }
+  for (int call = 0; call < 3; ++call) ExpectSideBySide(&pool, 4, [](int) {});
 }
 
 TEST(ThreadPool, NoMoreThreadsThanAskedFor) {
@@ -99,11 +104,7 @@ TEST(ThreadPool, WorkersThatSleepAreWoken) {
   ThreadPool pool(3);
   for (int call = 0; call < 20; ++call) {
     std::this_thread::sleep_for(microseconds(100 * call));
-    std::atomic<int> working{0};
-    pool.ShareOut(4, 4, [&](int) {
-      ++working;
-      EXPECT_TRUE(Await([&] { return working == 4; }));
-    });
+    ExpectSideBySide(&pool, 4, [](int) {});
   }
 }
 
@@ -111,12 +112,7 @@ TEST(ThreadPool, SharesStayWithTheirThreads) {
   ThreadPool pool(3);
   std::vector<std::thread::id> before(4), now(4);
   for (int call = 0; call < 10; ++call) {
-    std::atomic<int> working{0};
-    pool.ShareOut(4, 4, [&](int piece) {
-      now[static_cast<std::size_t>(piece)] = std::this_thread::get_id();
-      ++working;
-      Await([&] { return working == 4; });
-    });
+    ExpectSideBySide(&pool, 4, [&](int piece) { now[static_cast<std::size_t>(piece)] = std::this_thread::get_id(); });
     EXPECT_EQ(now[0], std::this_thread::get_id());
     if (call > 0) {
       EXPECT_EQ(now, before);
@@ -204,14 +200,9 @@ TEST(ThreadPool, WorkersRoundAsTheCallerDoes) {
   ThreadPool pool(3);
   for (const int rounding : {FE_UPWARD, FE_DOWNWARD, FE_TONEAREST}) {
     std::fesetround(rounding);
-    std::atomic<int> working{0};
     std::vector<double> thirds(4);
     volatile double one = 1, three = 3;
-    pool.ShareOut(4, 4, [&](int piece) {
-      thirds[static_cast<std::size_t>(piece)] = one / three;
-      ++working;
-      Await([&] { return working == 4; });
-    });
+    ExpectSideBySide(&pool, 4, [&](int piece) { thirds[static_cast<std::size_t>(piece)] = one / three; });
     const double expected = one / three;
     std::fesetround(FE_TONEAREST);
     EXPECT_EQ(thirds, std::vector<double>(4, expected));
