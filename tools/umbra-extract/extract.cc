@@ -184,6 +184,26 @@ std::unique_ptr<clang::tooling::CompilationDatabase> Commands(const ExtractOptio
   return database;
 }
 
+// The folder of Clang's own headers: the one that the arguments name, or that of the Clang that this is.
+std::string ClangHeaders(const clang::tooling::CommandLineArguments& arguments) {
+  std::string folder = UMBRA_CLANG_RESOURCES;
+  for (std::size_t k = 1; k < arguments.size(); ++k) {
+    const llvm::StringRef argument = arguments[k];
+    if (argument.starts_with("-resource-dir=")) folder = argument.drop_front(14).str();
+    else if (argument == "-resource-dir" && k + 1 < arguments.size()) folder = arguments[++k];
+  }
+  return folder;
+}
+
+void RequireClangHeaders(const clang::tooling::CompilationDatabase& database, const std::string& file) {
+  for (const auto& command : database.getCompileCommands(file)) {
+    const std::string header = ClangHeaders(command.CommandLine) + "/include/stddef.h";
+    std::error_code ignored;
+    Require(std::filesystem::is_regular_file(header, ignored), "Clang's own headers are missing: there is no file ", header,
+            "; install the Debian package libclang-common-", LLVM_VERSION_MAJOR, "-dev, or name their folder with -resource-dir=FOLDER");
+  }
+}
+
 // The arguments of any compiler as Clang takes them: without those that it does not know, as g++ has for its optimiser and
 // its warnings, which are for that compiler to give; and with the place of Clang's own headers, unless one is given.
 clang::tooling::CommandLineArguments ForClang(const clang::tooling::CommandLineArguments& arguments, llvm::StringRef) {
@@ -195,9 +215,7 @@ clang::tooling::CommandLineArguments ForClang(const clang::tooling::CommandLineA
       llvm::ArrayRef(given).drop_front(), index, count, llvm::opt::Visibility(options::ClangOption));
   std::set<std::size_t> unknown;
   for (const llvm::opt::Arg* argument : parsed.filtered(options::OPT_UNKNOWN)) unknown.insert(argument->getIndex() + 1);
-  clang::tooling::CommandLineArguments known = {arguments[0], "-w"};
-  if (!parsed.hasArg(options::OPT_resource_dir, options::OPT_resource_dir_EQ))
-    known.push_back(std::string("-resource-dir=") + UMBRA_CLANG_RESOURCES);
+  clang::tooling::CommandLineArguments known = {arguments[0], "-w", "-resource-dir=" + ClangHeaders(arguments)};
   for (std::size_t k = 1; k < arguments.size(); ++k)
     if (unknown.count(k) == 0) known.push_back(arguments[k]);
   return known;
@@ -211,6 +229,7 @@ Extraction Extract(const ExtractOptions& options) {
     std::error_code ignored;
     Require(std::filesystem::is_regular_file(file, ignored), "there is no file ", file);
     const auto database = Commands(options, file);
+    RequireClangHeaders(*database, file);
     clang::tooling::ClangTool tool(*database, {file});
     tool.appendArgumentsAdjuster(ForClang);
     Factory factory(&options, &extraction);
