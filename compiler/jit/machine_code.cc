@@ -148,6 +148,12 @@ void InlineLambdas(llvm::Module* module) {
       function.addFnAttr(llvm::Attribute::AlwaysInline);
 }
 
+// Loops lie to the lines of the cache as they do in a kernel that is compiled alone, wherever functions of one object end up.
+void AlignToLines(llvm::Module* module) {
+  for (llvm::Function& function : *module)
+    if (!function.isDeclaration()) function.setAlignment(llvm::Align(64));
+}
+
 }  // namespace
 
 void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine) {
@@ -156,6 +162,7 @@ void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine) {
 }
 
 void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Target target) {
+  AlignToLines(module);
   if (target == codegen::Target::kPlain) {
     llvm::PipelineTuningOptions tuning;
     tuning.LoopVectorization = tuning.LoopInterleaving = true;  // packets are vectors already
