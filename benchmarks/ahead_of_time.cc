@@ -152,7 +152,7 @@ int Run(const std::string& path, int rounds) {
       std::vector<Way> ways;
       for (const umbra_kernel_desc* library : libraries)
         ways.push_back({[&operands, kernel = Find(library, program.name)] {
-          umbra::Require(umbra_call(kernel, operands.pointers.data(), operands.scalars.data(), 1) == UMBRA_OK, umbra_error_message());
+          if (umbra_call(kernel, operands.pointers.data(), operands.scalars.data(), 1) != UMBRA_OK) throw umbra::Error(umbra_error_message());
         }, {}});
       ways.push_back({[&] {
         site.Run(operands.data.data(), {operands.words.data(), operands.words.size()}, operands.scalars.data(), 1);

@@ -181,7 +181,7 @@ void Call(const umbra_kernel_desc& kernel, const umbra_tensor* const* tensors, c
           int threads) {
   RequireThreads(threads);
   const auto count = static_cast<std::size_t>(kernel.num_inputs + kernel.num_outputs);
-  Operands operands(count);
+  Operands operands;
   for (std::size_t k = 0; k < count; ++k) {
     const char* name = kernel.operands[k].name;
     Require(tensors[k] != nullptr, "kernel '", kernel.name, "', operand '", name, "': the pointer to its tensor is null");

@@ -2,9 +2,7 @@
 #ifndef UMBRA_RUNTIME_OPERANDS_H_
 #define UMBRA_RUNTIME_OPERANDS_H_
 
-#include <array>
 #include <cstddef>
-#include <memory_resource>
 #include <vector>
 
 #include "umbra/call_site.h"
@@ -14,37 +12,54 @@ namespace umbra::runtime {
 /// Collects operands in the order of the program's buffers; a few of them without an allocation.
 class Operands {
  public:
-  explicit Operands(std::size_t count) {
-    data_.reserve(count);
-    words_.reserve(count * Layout::SizeOf(kUsualRank));
-  }
+  Operands() = default;
   Operands(const Operands&) = delete;
   Operands& operator=(const Operands&) = delete;
 
   /// `stride` has `rank` entries; null is dense, row-major.
   void Add(void* data, DType dtype, int rank, const index_t* shape, const index_t* stride) {
-    data_.push_back(data);
-    words_.push_back(Layout::Kind(rank, dtype));
-    words_.insert(words_.end(), shape, shape + rank);
-    if (stride != nullptr || rank == 0) {
-      words_.insert(words_.end(), stride, stride + rank);
+    data_.Append(1)[0] = data;
+    index_t* const words = words_.Append(Layout::SizeOf(rank));
+    words[0] = Layout::Kind(rank, dtype);
+    for (int d = 0; d < rank; ++d) words[1 + d] = shape[d];
+    index_t* const strides = words + 1 + rank;
+    if (stride != nullptr) {
+      for (int d = 0; d < rank; ++d) strides[d] = stride[d];
       return;
     }
-    words_.resize(words_.size() + static_cast<std::size_t>(rank), 1);
-    index_t* const last = &words_.back();
-    for (int d = 1; d < rank; ++d)  // a product that overflows is found when the extents are checked
-      if (__builtin_mul_overflow(last[1 - d], shape[rank - d], &last[-d])) last[-d] = 0;
+    index_t step = 1;
+    for (int d = rank - 1; d >= 0; --d) {
+      strides[d] = step;
+      if (__builtin_mul_overflow(step, shape[d], &step)) step = 0;  // found when the extents are checked
+    }
   }
 
-  void* const* data() const { return data_.data(); }
-  Layout layout() const { return {words_.data(), words_.size()}; }
+  void* const* data() const { return data_.begin; }
+  Layout layout() const { return {words_.begin, words_.size}; }
 
  private:
-  static constexpr int kUsualRank = 3;
-  std::array<std::byte, 1536> room_;
-  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
-  std::pmr::vector<void*> data_ = std::pmr::vector<void*>(&memory_);  // braces would make it an element
-  std::pmr::vector<index_t> words_{&memory_};
+  // A vector that begins on the stack.
+  template <typename T, std::size_t kRoom>
+  struct Words {
+    T* Append(std::size_t count) {
+      if (capacity - size < count) Grow(count);
+      size += count;
+      return begin + size - count;
+    }
+    [[gnu::noinline]] void Grow(std::size_t count) {
+      std::vector<T> larger(begin, begin + size);
+      capacity = 2 * (size + count);
+      larger.resize(capacity);
+      heap = std::move(larger);
+      begin = heap.data();
+    }
+    T room[kRoom];
+    T* begin = room;
+    std::size_t size = 0, capacity = kRoom;
+    std::vector<T> heap;
+  };
+  Words<void*, 16> data_;
+  Words<index_t, 16 * Layout::SizeOf(3)> words_;
 };
 
 }  // namespace umbra::runtime

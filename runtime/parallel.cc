@@ -14,9 +14,9 @@ void RequireThreads(int threads) {
           " threads; expected 1 or more, or 0 for as many as the machine has");
 }
 
-void ParallelFor(int parts, const std::function<void(int)>& body) { ShareOut(parts, parts, body); }
+void ParallelFor(int parts, PieceBody body) { ShareOut(parts, parts, body); }
 
-void ShareOut(int threads, int pieces, const std::function<void(int)>& body) {
+void ShareOut(int threads, int pieces, PieceBody body) {
   if (threads > 1 && pieces > 1) return ThreadPool::OfProcess().ShareOut(threads, pieces, body);
   for (int piece = 0; piece < pieces; ++piece) body(piece);
 }

@@ -3,17 +3,18 @@
 #define UMBRA_RUNTIME_PARALLEL_H_
 
 #include <cstddef>
-#include <functional>
+
+#include "runtime/piece_body.h"
 
 namespace umbra::runtime {
 
 /// Calls body(0) .. body(parts - 1), on as many threads at most; returns when all are done. The
 /// first exception of a part is thrown again.
-void ParallelFor(int parts, const std::function<void(int)>& body);
+void ParallelFor(int parts, PieceBody body);
 
 /// Calls body(0) .. body(pieces - 1) on `threads` at most. Each has its share of pieces, in order; one that is done with
 /// it helps out with those of the others, which may be held up by something else.
-void ShareOut(int threads, int pieces, const std::function<void(int)>& body);
+void ShareOut(int threads, int pieces, PieceBody body);
 
 /// Throws umbra::Error unless `threads` is a number of threads, or 0 for all.
 void RequireThreads(int threads);

@@ -61,19 +61,15 @@ void SetFloatingPointControl(unsigned int) {}
 }  // namespace
 
 struct ThreadPool::Call {
-  explicit Call(const std::function<void(int)>& call) : body(call) {}
-
-  const std::function<void(int)>& body;
   Share own;  // the caller's; those of its helpers follow
   Worker* helpers = nullptr;
   Worker** last = &helpers;
   int helping = 0;
-  const unsigned int control = FloatingPointControl();
   std::atomic<bool> failed{false};
   std::exception_ptr error;
 
   // Was there a piece to take?
-  bool TakeOne(Share* share) {
+  bool TakeOne(PieceBody body, Share* share) {
     if (share->next.load(std::memory_order_relaxed) >= share->end || failed.load(std::memory_order_relaxed)) return false;
     const int piece = share->next.fetch_add(1, std::memory_order_relaxed);
     if (piece >= share->end) return false;
@@ -86,9 +82,9 @@ struct ThreadPool::Call {
   }
 
   // The pieces of `first`, then those of the shares that follow it and at last of those before it.
-  void TakeAll(Share* first) {
-    for (Share* share = first; share != nullptr; share = share->following) while (TakeOne(share)) {}
-    for (Share* share = &own; share != nullptr && share != first; share = share->following) while (TakeOne(share)) {}
+  void TakeAll(PieceBody body, Share* first) {
+    for (Share* share = first; share != nullptr; share = share->following) while (TakeOne(body, share)) {}
+    for (Share* share = &own; share != nullptr && share != first; share = share->following) while (TakeOne(body, share)) {}
   }
 };
 
@@ -96,10 +92,13 @@ struct alignas(64) ThreadPool::Worker {
   // Who makes a worker of kUnborn or kIdle kClaimed has it alone, and gives it back when none that it helps is at work.
   enum State : std::uint32_t { kUnborn, kIdle, kClaimed, kPosted, kWorking, kDone };
 
-  // In one cache line: what a worker reads when it begins.
+  // In one cache line: what a worker reads when it begins, so that it fetches no other from the caller's processor first.
   std::atomic<std::uint32_t> state{kUnborn};
+  unsigned int control = 0;
   Share share;
+  PieceBody body;
   Call* call = nullptr;  // none: to end
+
   Worker* next = nullptr;
   std::thread thread;
 
@@ -108,8 +107,10 @@ struct alignas(64) ThreadPool::Worker {
            state.compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_relaxed);
   }
 
-  void Post(Call* of) {
+  void Post(Call* of, const PieceBody& what) {
     call = of;
+    body = what;
+    control = FloatingPointControl();
     state.store(kPosted);
     state.notify_one();
   }
@@ -126,8 +127,8 @@ struct alignas(64) ThreadPool::Worker {
         for (std::uint32_t other; (other = state.load()) != kPosted;) state.wait(other);
       if (!Move(kPosted, kWorking)) continue;
       if (call == nullptr) return;
-      SetFloatingPointControl(call->control);
-      call->TakeAll(&share);
+      SetFloatingPointControl(control);
+      call->TakeAll(body, &share);
       state.store(kDone);
       state.notify_one();
     }
@@ -144,7 +145,7 @@ void ThreadPool::Dismiss() {
   for (int k = 0; k < most_; ++k) {
     Worker& worker = workers_[static_cast<std::size_t>(k)];
     if (worker.Move(Worker::kUnborn, Worker::kClaimed) || !worker.Move(Worker::kIdle, Worker::kClaimed)) continue;
-    worker.Post(nullptr);
+    worker.Post(nullptr, {});
     worker.thread.join();
   }
 }
@@ -193,13 +194,13 @@ ThreadPool::Worker* ThreadPool::Enlist(int wanted, Call* call) {
   return *first;
 }
 
-void ThreadPool::ShareOut(int threads, int pieces, const std::function<void(int)>& body) {
+void ThreadPool::ShareOut(int threads, int pieces, PieceBody body) {
   const int wanted = std::min({threads, pieces, most_ + 1}) - 1;
   if (wanted <= 0) {
     for (int piece = 0; piece < pieces; ++piece) body(piece);
     return;
   }
-  Call call(body);
+  Call call;
   Enlist(wanted, &call);
   const int shares = call.helping + 1;
   const auto first = [&](int share) { return static_cast<int>(std::int64_t{pieces} * share / shares); };
@@ -210,11 +211,11 @@ void ThreadPool::ShareOut(int threads, int pieces, const std::function<void(int)
     worker->share.Set(first(share), first(share + 1));
     before = before->following = &worker->share;
   }
-  for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next) worker->Post(&call);
+  for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next) worker->Post(&call, body);
   // Those that other calls have may be free later.
-  while (call.helping < wanted && call.TakeOne(&call.own))
-    for (Worker* worker = Enlist(wanted, &call); worker != nullptr; worker = worker->next) worker->Post(&call);
-  call.TakeAll(&call.own);
+  while (call.helping < wanted && call.TakeOne(body, &call.own))
+    for (Worker* worker = Enlist(wanted, &call); worker != nullptr; worker = worker->next) worker->Post(&call, body);
+  call.TakeAll(body, &call.own);
   // None is free before all have ended: they look into each other's shares.
   for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next)
     if (!worker->Move(Worker::kPosted, Worker::kClaimed)) worker->AwaitEnd();

@@ -2,8 +2,9 @@
 #ifndef UMBRA_RUNTIME_THREAD_POOL_H_
 #define UMBRA_RUNTIME_THREAD_POOL_H_
 
-#include <functional>
 #include <memory>
+
+#include "runtime/piece_body.h"
 
 namespace umbra::runtime {
 
@@ -28,7 +29,7 @@ class ThreadPool {
   /// asleep. All have the caller's rounding and treatment of denormals. After an exception, the first of which is thrown
   /// again, pieces that have not begun are left out. Calls may come from several threads at a time and from within
   /// pieces: a thread that waits takes up no work of another call.
-  void ShareOut(int threads, int pieces, const std::function<void(int)>& body);
+  void ShareOut(int threads, int pieces, PieceBody body);
 
  private:
   struct Call;

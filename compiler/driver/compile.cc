@@ -233,7 +233,7 @@ void Function::operator()(const runtime::Arguments& arguments,
   }
   if (!impl_->calls->Takes(arguments.inputs.size(), arguments.outputs.size(), arguments.scalars.size()))
     return runtime::Run(*impl_->program, arguments, options);  // says what does not fit
-  runtime::Operands operands(arguments.inputs.size() + arguments.outputs.size());
+  runtime::Operands operands;
   for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
     for (const runtime::TensorRef& tensor : *tensors) {
       if (tensor.stride.size() != tensor.shape.size()) return runtime::Run(*impl_->program, arguments, options);

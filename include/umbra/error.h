@@ -32,18 +32,23 @@ template <typename... Parts>
   ((text << parts), ...);
   return text.str();
 }
+
+template <typename Kind, typename... Parts>
+[[noreturn, gnu::cold, gnu::noinline]] void Throw(const Parts&... parts) {
+  throw Kind(Concat(parts...));
+}
 }  // namespace detail
 
 /// Throws umbra::Error with the parts streamed into one message, unless `condition` holds.
 template <typename... Parts>
-inline void Require(bool condition, const Parts&... parts) {
-  if (!condition) throw Error(detail::Concat(parts...));
+[[gnu::always_inline]] inline void Require(bool condition, const Parts&... parts) {
+  if (!condition) detail::Throw<Error>(parts...);
 }
 
 /// Throws umbra::InternalError with the parts streamed into one message, unless `condition` holds.
 template <typename... Parts>
-inline void Ensure(bool condition, const Parts&... parts) {
-  if (!condition) throw InternalError(detail::Concat(parts...));
+[[gnu::always_inline]] inline void Ensure(bool condition, const Parts&... parts) {
+  if (!condition) detail::Throw<InternalError>(parts...);
 }
 
 }  // namespace umbra

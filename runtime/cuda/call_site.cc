@@ -221,7 +221,7 @@ void CallSiteOnGpu::Run(const Arguments& arguments, const RunOptions& options) {
   for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
     for (const TensorRef& tensor : *tensors) fits = fits && tensor.shape.size() == tensor.stride.size();
   if (!fits) (void)CheckArguments(*program_, arguments);  // says what does not
-  Operands operands(num_operands_);
+  Operands operands;
   for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
     for (const TensorRef& tensor : *tensors)
       operands.Add(tensor.data, tensor.dtype, static_cast<int>(tensor.shape.size()), tensor.shape.data(), tensor.stride.data());
