@@ -53,7 +53,7 @@ class PhaseEmitter : protected AheadEmitter {
         for (const auto& reduction : phase.reductions) {
           RemarkPlace(reduction.result);
           out_.Line("{} = {};", text_[reduction.result].text,
-                    Join(reduction, text_[reduction.result], AsPacket(reduction.value)));
+                    Accumulate(reduction, text_[reduction.result]));
         }
       });
     };
@@ -359,6 +359,14 @@ class PhaseEmitter : protected AheadEmitter {
   static graph::Op JoinOp(const plan::Reduction& reduction) {
     static constexpr graph::Op kOps[] = {graph::Op::plus, graph::Op::maximum, graph::Op::minimum, graph::Op::mul};
     return kOps[static_cast<int>(reduction.kind)];
+  }
+
+  // `total` and one more element.
+  std::string Accumulate(const plan::Reduction& reduction, const Expr& total) const {
+    const plan::Value& element = value(reduction.value);
+    if (!reduction.contract || element.kind != Value::Kind::kMap || element.op != graph::Op::mul || !IsFloat(element.type))
+      return Join(reduction, total, AsPacket(reduction.value));
+    return speller_->AddProduct(element.type, total, AsPacket(element.args[0]), AsPacket(element.args[1])).text;
   }
 
   std::string Join(const plan::Reduction& reduction, const Expr& a, const Expr& b) const {

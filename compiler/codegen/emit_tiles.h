@@ -142,7 +142,7 @@ class TileEmitter : protected PhaseEmitter {
         for (const auto& reduction : phase.reductions) {
           const Expr total{accumulator_[reduction.result] + At({true, true})};
           RemarkPlace(reduction.result);
-          out_.Line("{} = {};", total.text, Join(reduction, total, AsPacket(reduction.value)));
+          out_.Line("{} = {};", total.text, Accumulate(reduction, total));
         }
       });
       names_ = outer;

@@ -96,6 +96,12 @@ class IntrinsicSpeller : public Speller {
     return Speller::Map(op, type, full, none);
   }
 
+  Expr AddProduct(DType type, const Expr& total, const Expr& a, const Expr& b) const override {
+    if (!HasRegister(type) || !IsFloat(type)) return Speller::AddProduct(type, total, a, b);
+    if (target_ == Target::kSse2) return Map(Op::plus, type, {total, Map(Op::mul, type, {a, b}, {false, false})}, {false, false});
+    return {fmt::format("{}_fmadd_{}({}, {}, {})", Prefix(type), Suffix(type), a.text, b.text, total.text)};
+  }
+
  private:
   int Bits(DType type) const { return width_ * static_cast<int>(SizeOf(type)) * 8; }
   bool HasRegister(DType type) const {

@@ -28,7 +28,7 @@ const std::set<std::string>& Reserved() {
     set.insert({
         "umbra", "simd", "load", "store", "load_head", "store_head", "gather", "gather_head",
         "scatter", "scatter_head", "stream", "stream_fence", "fill", "iota", "cast", "cast_mask",
-        "convert", "bits", "from_bits", "keep", "across", "fold", "packet", "detail", "Sum",
+        "convert", "bits", "from_bits", "keep", "across", "fold", "add_product", "packet", "detail", "Sum",
         "Product", "Maximum", "Minimum", "Traits", "Elem", "Bits", "Mask", "Rebind", "i64",
         "begin", "end", "args", "k", "j", "lanes", "by_lane", "by_lane_head", "ramp", "random_uniform", "random_gaussian", "at", "linux", "unix", "main", "widen", "apply", "kGroup",
         "smaller", "larger", "joined", "lanes_below", "load_even", "load_even_span", "load_of_pairs", "load_of_pairs_head", "load_repeated_span", "load_span",

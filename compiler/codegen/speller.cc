@@ -141,6 +141,10 @@ Expr Speller::Map(graph::Op op, DType type, const std::vector<Expr>& args,
   return Substitute(op, type, spread);
 }
 
+Expr Speller::AddProduct(DType, const Expr& total, const Expr& a, const Expr& b) const {
+  return {fmt::format("add_product({}, {}, {})", total.text, a.text, b.text)};
+}
+
 Expr Speller::Cast(DType from, DType to, const Expr& value) const {
   if (from == DType::kBool) return {fmt::format("cast_mask<{}>({})", Type(to), value.text)};
   if (to == DType::kBool) return {fmt::format("{} != 0", Parenthesised(value)), false};

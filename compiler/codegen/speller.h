@@ -46,6 +46,8 @@ class Speller {
   /// `op` on packets of `type`. Where `literal[k]`, operand k is a scalar literal.
   virtual Expr Map(graph::Op op, DType type, const std::vector<Expr>& args,
                    const std::vector<bool>& literal) const;
+  /// total + a * b of floats, the product rounded or not: whichever the target does at once.
+  virtual Expr AddProduct(DType type, const Expr& total, const Expr& a, const Expr& b) const;
   virtual Expr Cast(DType from, DType to, const Expr& value) const;
 
  protected:

@@ -43,6 +43,7 @@ std::uint64_t HashContent(const Graph& graph, const Node& node) {
   hash = Mix(hash, node.op);
   hash = Mix(hash, node.reducer);
   hash = Mix(hash, node.keepdim);
+  hash = Mix(hash, node.contract);
   hash = Mix(hash, node.transpose_a);
   hash = Mix(hash, node.transpose_b);
   hash = Mix(hash, node.guarded);
@@ -55,7 +56,7 @@ std::uint64_t HashContent(const Graph& graph, const Node& node) {
 
 bool SameContent(const Graph& graph, const Node& a, const Node& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.inputs == b.inputs && a.op == b.op &&
-         a.reducer == b.reducer && a.axes == b.axes && a.keepdim == b.keepdim &&
+         a.reducer == b.reducer && a.axes == b.axes && a.keepdim == b.keepdim && a.contract == b.contract &&
          a.transpose_a == b.transpose_a && a.transpose_b == b.transpose_b && a.name == b.name &&
          a.guarded == b.guarded && DimensionKey(graph, a.extent) == DimensionKey(graph, b.extent) &&
          std::bit_cast<std::uint64_t>(a.constant) == std::bit_cast<std::uint64_t>(b.constant) &&
@@ -310,7 +311,7 @@ int Graph::Transpose(int input, std::vector<int> axes) {
   return Add(std::move(made));
 }
 
-int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim) {
+int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim, bool contract) {
   input = Widened(input);
   const Node& operand = node(input);
   std::sort(axes.begin(), axes.end());
@@ -326,6 +327,7 @@ int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdi
   made.dtype = operand.dtype;
   made.reducer = reducer;
   made.keepdim = keepdim;
+  made.contract = contract;
   std::vector<Dimension> dims;
   for (std::size_t d = 0; d < operand.shape.size(); ++d) {
     const bool reduced = std::binary_search(axes.begin(), axes.end(), static_cast<int>(d));

@@ -46,6 +46,7 @@ struct Node {
   Reducer reducer{};
   std::vector<int> axes;
   bool keepdim = false;
+  bool contract = false;  ///< kReduce: the products that it sums may stay unrounded, as BLAS leaves them
   bool transpose_a = false, transpose_b = false;
   bool guarded = false;
   Dimension extent;
@@ -82,7 +83,7 @@ class Graph {
   int Cast(int input, DType dtype);
   int Broadcast(int input, std::vector<int> axes, const PartialShape& shape);
   int Transpose(int input, std::vector<int> axes);
-  int Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim);
+  int Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim, bool contract = false);
   int Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha);
   /// Dot of operands of one 16-bit float as they are, summed in f32; `dtype` is f32 or, rounded at the end, theirs.
   int NarrowDot(int a, int b, bool transpose_a, bool transpose_b, double alpha, DType dtype);

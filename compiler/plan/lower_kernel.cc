@@ -171,7 +171,7 @@ class KernelLowering {
         value.scope = Scope::kRow;
         const int made = NewValue(std::move(value));
         level_[static_cast<std::size_t>(made)] = level_[static_cast<std::size_t>(arg)] + 1;
-        reductions_.push_back({node.reducer, arg, made});
+        reductions_.push_back({node.reducer, arg, made, node.contract});
         return made;
       }
       case Kind::kIndex: {

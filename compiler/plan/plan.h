@@ -65,6 +65,7 @@ struct Reduction {
   graph::Reducer kind{};
   int value = 0;   ///< the element value that is accumulated
   int result = 0;  ///< the kReduced value
+  bool contract = false;  ///< may the products that it sums stay unrounded?
 };
 
 struct Stage {

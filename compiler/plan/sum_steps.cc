@@ -76,7 +76,7 @@ Kernel SumOf(const Plan& plan, const GemmStep& gemm, std::string name) {
   add(Value::Kind::kReduced, Scope::kRow);
   Phase& phase = kernel.phases.emplace_back();
   phase.element_values = {0, 1, 2};
-  phase.reductions.push_back({graph::Reducer::sum, 2, 3});
+  phase.reductions.push_back({graph::Reducer::sum, 2, 3, true});
   if (gemm.alpha != 1) {
     add(Value::Kind::kConstant, Scope::kUniform).constant = gemm.alpha;
     Value& scaled = add(Value::Kind::kMap, Scope::kRow);

@@ -94,7 +94,7 @@ class Summer {
     const std::vector<int> of_a = batch ? std::vector<int>{0, 1, 2, -1} : std::vector<int>{0, 1, -1},
                            of_b = batch ? std::vector<int>{0, -1, 1, 2} : std::vector<int>{-1, 0, 1};
     const int product = result_.Map(Op::mul, {result_.Broadcast(a, of_a, all), result_.Broadcast(b, of_b, all)});
-    const int sum = result_.Reduce(Reducer::sum, product, {batch ? 2 : 1}, false);
+    const int sum = result_.Reduce(Reducer::sum, product, {batch ? 2 : 1}, false, !on_gpu_);
     return node.constant == 1 ? sum : result_.Map(Op::mul, {sum, result_.Constant(node.constant, node.dtype)});
   }
 

@@ -173,6 +173,29 @@ UMBRA_INLINE V sqrt(V a) {
 #endif
 }
 
+// a * b + c, rounded once. Where there is no such instruction the C library's fma does it, a lane at a time.
+template <typename V>
+UMBRA_INLINE V fma(V a, V b, V c) {
+#if defined(__CUDACC__)
+  if constexpr (IsSame<V, float>::value) return __fmaf_rn(a, b, c);
+  else return __fma_rn(a, b, c);
+#else
+  if constexpr (IsSame<V, float>::value) {
+    return __builtin_fmaf(a, b, c);
+  } else if constexpr (IsSame<V, double>::value) {
+    return __builtin_fma(a, b, c);
+  } else {
+#if defined(__clang__)
+    return __builtin_elementwise_fma(a, b, c);
+#else
+    V r{};
+    for (int k = 0; k < kWidth<V>; ++k) r[k] = fma<Elem<V>>(a[k], b[k], c[k]);
+    return r;
+#endif
+  }
+#endif
+}
+
 namespace detail {
 // 2^(mantissa bits): every float of this magnitude is an integer.
 template <typename V>
