@@ -41,7 +41,7 @@ peers = [p for p in PEERS if any(p in results for results in rows.values())] + O
 commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
 model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
 print("# Benchmark results\n")
-repetitions = max(entry["repetitions"] for entry in data["benchmarks"])
+repetitions = max(entry["repetitions"] for _, _, entry in medians(data))
 print(f"Written by `scripts/bench`. Medians of {repetitions} interleaved repetitions in one run; compare ratios, not times.\n")
 print(f"- machine: {model}, {context['num_cpus']} processors; date: {context['date'][:10]}; commit: {commit}")
 for threads, key in ((1, "machine"), (2, "machine_2threads")):
