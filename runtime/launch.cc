@@ -23,7 +23,7 @@ constexpr int kMostPieces = 16;
 // it; what a block has at least; and how many blocks a row has about at most. Results follow from these.
 constexpr index_t kFewRows = 16, kColumns = 16;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
-constexpr index_t kColumnGranule = 64;    // whole cache lines of results
+constexpr index_t kColumnGranule = 96;     // whole cache lines of results of 2 bytes and more, and whole tiles of products
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
 
 int UsefulThreads(double work, int threads) {

@@ -32,7 +32,7 @@ class TileEmitter : protected PhaseEmitter {
     for (std::size_t k = 0; k < operands_.size(); ++k)
       if (operands_[k].base != operands_[k].name && !Moves(signature_.operands[k], axis_))
         out_.Line("{} = {};", Pointer(k), RowAddress(k, ""));
-    const int rows = Rows(), packets = kTilePackets;
+    const int rows = Rows(), packets = Packets();
     out_.Line("long long {} = 0;", i);
     Panel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, packets * width_, n), rows, packets, "");
     const std::string lanes = fmt::format("const long long lanes = smaller({} - {}, {});", n, i, width_);
@@ -45,7 +45,7 @@ class TileEmitter : protected PhaseEmitter {
   }
 
  private:
-  static constexpr int kTilePackets = 2;
+  static constexpr int kWorthFewer = 4;  // rows
 
   // What depends on the row of a tile, and on the packet of columns.
   struct Share {
@@ -54,11 +54,15 @@ class TileEmitter : protected PhaseEmitter {
 
   std::string Column() const { return fmt::format("i{}", vector_axis_); }
 
+  // Of columns. Where there are registers for it, a tile takes lines of what its rows share that lie further apart than
+  // the processor looks ahead in longer runs.
+  int Packets() const { return options_.target == Target::kAvx512 ? 3 : 2; }
+
   // As many as leave registers for what they read.
   int Rows() const {
-    const int registers = options_.target == Target::kAvx512 ? 16 : 8;
+    const int registers = options_.target == Target::kAvx512 ? 24 : 8;
     const auto reductions = static_cast<int>(kernel_.phases[0].reductions.size());
-    int rows = std::max(1, registers / (kTilePackets * reductions));
+    int rows = std::max(1, registers / (Packets() * reductions));
     const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(axis_)];
     if (extent.is_static()) rows = static_cast<int>(std::min<index_t>(rows, std::max<index_t>(1, extent.value)));
     return rows;
@@ -99,7 +103,18 @@ class TileEmitter : protected PhaseEmitter {
     out_.Open("{}", head);
     if (!lanes.empty()) out_.Line("{}", lanes);
     const std::string first = axis_ == 0 ? "begin" : "0", last = axis_ == 0 ? "end" : ExtentName(axis_);
-    out_.Open("for (long long j{0} = {1}; j{0} < {2}; j{0} += {3})", axis_, first, last, rows);
+    const int few = rows / 2;
+    if (packets > 1 && few >= kWorthFewer) {  // rows beyond the last would be computed for nothing
+      out_.Line("long long j{} = {};", axis_, first);
+      out_.Open("for (; {2} - j{0} > {1}; j{0} += {3})", axis_, few, last, rows);
+      Tile(last);
+      out_.Close();
+      names_ = outer;
+      rows_ = few;
+      out_.Open("if (j{0} < {1})", axis_, last);
+    } else {
+      out_.Open("for (long long j{0} = {1}; j{0} < {2}; j{0} += {3})", axis_, first, last, rows);
+    }
     Tile(last);
     out_.Close();
     out_.Close();
