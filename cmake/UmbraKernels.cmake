@@ -138,7 +138,7 @@ endfunction()
 # Adds what a generator makes to `target`: NAME.h, NAME.cc, and for each unit UNIT.TARGET.cc, with an object unless its
 # compile is left to the build, in `folder`.
 function(umbra_add_generated target name folder)
-  cmake_parse_arguments(PARSE_ARGV 3 ARG "" "TOOL;TARGETS;DEPFILE;COMMENT" "ARGUMENTS;FLAGS;DEPENDS;UNITS;KINDS;TEXTS")
+  cmake_parse_arguments(PARSE_ARGV 3 ARG "" "TOOL;TARGETS;DEPFILE;RECORDS;COMMENT" "ARGUMENTS;FLAGS;DEPENDS;UNITS;KINDS;TEXTS")
   umbra_compiler_flags(${target} compiler_flags debug)
   umbra_object_machine(${target} ${ARG_TOOL} "${compiler_flags}" machine)
   set(sources ${folder}/${name}.cc)
@@ -184,7 +184,7 @@ function(umbra_add_generated target name folder)
   endif()
   # Files that would not change keep their time stamps; the generator's stamp tells when they were made.
   set(stamp ${folder}/${name}.stamp)
-  add_custom_command(OUTPUT ${stamp} BYPRODUCTS ${sources} ${read} ${objects} ${folder}/${name}.h
+  add_custom_command(OUTPUT ${stamp} BYPRODUCTS ${sources} ${read} ${objects} ${folder}/${name}.h ${ARG_RECORDS}
     COMMAND ${ARG_TOOL} ${ARG_ARGUMENTS} --targets ${ARG_TARGETS} --out ${folder} --name ${name} "${as}" ${ARG_FLAGS}
     DEPENDS ${ARG_DEPENDS} ${ARG_TOOL} ${depfile} COMMENT "${ARG_COMMENT}" VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${target}_${name}_generate DEPENDS ${stamp})
@@ -205,6 +205,21 @@ function(umbra_link target library)
     set_property(TARGET ${target} APPEND PROPERTY LINK_LIBRARIES ${library})
     set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${library})
   endif()
+endfunction()
+
+# The kernels of all C++ files of `target` are to be different ones: a tool compares the list of the file `name` with those
+# of the others.
+function(umbra_join target tool name list)
+  set_property(TARGET ${target} APPEND PROPERTY UMBRA_SYMBOLS ${list})
+  if(NOT TARGET ${target}_join_kernels)
+    set(all ${CMAKE_CURRENT_BINARY_DIR}/umbra_kernels/${target}.symbols)
+    set(lists "$<TARGET_PROPERTY:${target},UMBRA_SYMBOLS>")
+    add_custom_command(OUTPUT ${all} COMMAND ${tool} --join "${lists}" -o ${all} DEPENDS "${lists}" ${tool}
+      COMMENT "Joining the kernels of ${target}" VERBATIM COMMAND_EXPAND_LISTS)
+    add_custom_target(${target}_join_kernels DEPENDS ${all})
+    add_dependencies(${target} ${target}_join_kernels)
+  endif()
+  add_dependencies(${target}_join_kernels ${target}_${name}_generate)
 endfunction()
 
 function(umbra_add_kernels target)
@@ -327,8 +342,9 @@ function(umbra_add_kernels target)
     string(MAKE_C_IDENTIFIER ${ARG_NAME}_${stem} name)
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/umbra_kernels/${target}/${name})
     umbra_add_generated(${target} ${name} ${folder} TARGETS ${targets} KINDS ${kinds} UNITS ${name} TEXTS ${program}
-      TOOL ${tool} ARGUMENTS ${program} --depfile ${folder}/${name}.d FLAGS -- ${flags}
-      DEPFILE ${folder}/${name}.d DEPENDS ${program} COMMENT "Extracting the kernels of ${stem}")
+      TOOL ${tool} ARGUMENTS ${program} --depfile ${folder}/${name}.d --symbols ${folder}/${name}.symbols FLAGS -- ${flags}
+      DEPFILE ${folder}/${name}.d DEPENDS ${program} COMMENT "Extracting the kernels of ${stem}" RECORDS ${folder}/${name}.symbols)
+    umbra_join(${target} ${tool} ${name} ${folder}/${name}.symbols)
     get_target_property(type ${target} TYPE)
     if(type STREQUAL STATIC_LIBRARY)
       # The eager functions are weak; without this, an archive might give them before the compiled ones.

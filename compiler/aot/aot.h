@@ -31,7 +31,8 @@ struct CppParameter {
 
 /// A function of the user's, which returns nothing, that the library defines.
 struct CppFunction {
-  std::string symbol;  ///< mangled
+  std::string symbol;     ///< mangled
+  bool instance = false;  ///< of a template: several libraries of a program may define it
   std::vector<CppParameter> parameters;
   /// Pairs of parameters, by position, that must have no memory in common.
   std::vector<std::pair<int, int>> apart;

@@ -158,8 +158,13 @@ void MarkedFunction(const Library& library, const Entry& entry, codegen::Writer*
     if (p.scalar >= 0) scalars.at(static_cast<std::size_t>(p.scalar)) = p.name;
   }
   const std::string name = DefinedName(entry);
-  out->Line("void {}({}) __asm__(\"{}\");", name, parameters, function.symbol);
-  out->Line("void {}({}) {{", name, parameters);
+  // An inline function is one for all libraries, and with it the other name of it. That one is not weak, as the user's is.
+  const std::string label = function.instance ? "umbra_instance_" + function.symbol : function.symbol;
+  const std::string kind = function.instance ? "inline __attribute__((used)) void" : "void";
+  out->Line("{} {}({}) __asm__(\"{}\");", kind, name, parameters, label);
+  if (function.instance)
+    out->Line("void {}_instance({}) __asm__(\"{}\") __attribute__((alias(\"{}\")));", name, parameters, function.symbol, label);
+  out->Line("{} {}({}) {{", kind, name, parameters);
   for (const CppParameter& p : function.parameters)
     if (p.input >= 0 || p.output >= 0) out->Line("  const umbra::detail::CallOperand {0}_operand({0});", p.name);
   for (const auto& [a, b] : function.apart)

@@ -37,6 +37,7 @@ struct ExtractedKernel {
   std::string signature;  ///< `void nn::scale<float, 2>(umbra::Tensor<...> y, ...)`
   std::string file;
   int line = 0;
+  bool instance = false;  ///< of a template: several files of a program may have it
   std::vector<Parameter> parameters;
   std::vector<Statement> statements;
   /// Positions of parameters, the first written, that must not be the same memory: the function reads or

@@ -151,6 +151,7 @@ class KernelReader {
     const clang::PresumedLoc place = context_.getSourceManager().getPresumedLoc(function_.getLocation());
     kernel_.file = place.getFilename();
     kernel_.line = static_cast<int>(place.getLine());
+    kernel_.instance = function_.isTemplateInstantiation();
   }
 
   void Outputs() {

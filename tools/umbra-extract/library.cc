@@ -27,6 +27,7 @@ aot::Library ToLibrary(const Extraction& extraction, const std::string& name, co
     kernel.line = extracted.line;
     aot::CppFunction function;
     function.symbol = extracted.symbol;
+    function.instance = extracted.instance;
     for (const Parameter& p : extracted.parameters)
       function.parameters.push_back({p.type, p.name, p.input, p.output, p.scalar});
     function.apart = extracted.apart;

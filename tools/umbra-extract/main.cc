@@ -14,6 +14,7 @@
 #include "tools/umbra/fields.h"
 #include "tools/umbra/files.h"
 #include "tools/umbra/library.h"
+#include "tools/umbra/symbols.h"
 #include "umbra/error.h"
 
 namespace {
@@ -21,9 +22,9 @@ namespace {
 struct Options : umbra::Parameter<Options> {
   std::vector<std::string> files;
   std::vector<std::string> debug_prefix_map;
-  std::string database, output, out, name, targets, depfile, machine;
+  std::string database, output, out, name, targets, depfile, symbols, machine;
   umbra::optional<std::string> as;
-  bool debug, strict;
+  bool debug, strict, join;
 
   UMBRA_DECLARE_PARAMETER(Options) {
     UMBRA_DECLARE_FIELD(files).describe("C++ sources");
@@ -35,10 +36,12 @@ struct Options : umbra::Parameter<Options> {
     UMBRA_DECLARE_FIELD(name).set_default("").describe("Name of the library");
     umbra::tools::DescribeTargets(&UMBRA_DECLARE_FIELD(targets));
     UMBRA_DECLARE_FIELD(depfile).set_default("").describe("File to write for Make and Ninja: what the library depends on");
+    UMBRA_DECLARE_FIELD(symbols).set_default("").describe("File to write: the functions whose place the library takes, for --join");
     umbra::tools::DescribeMachine(&UMBRA_DECLARE_FIELD(machine));
     umbra::tools::DescribeDebug(&UMBRA_DECLARE_FIELD(debug));
     umbra::tools::DescribePrefixMap(&UMBRA_DECLARE_FIELD(debug_prefix_map));
     UMBRA_DECLARE_FIELD(strict).set_default(false).describe("What cannot be lowered is an error");
+    UMBRA_DECLARE_FIELD(join).set_default(false).describe("FILES are lists of --symbols, of libraries for one program: no two may have one function; shows the list of all");
     UMBRA_DECLARE_ALIAS(output, o);
   }
 };
@@ -60,7 +63,7 @@ int Run(int argc, char** argv) {
   CLI::App app("Finds functions marked UMBRA_KERNEL and shows what they compute, or writes a library.\n"
                "The compiler's flags come from compile_commands.json, or stand after `--`.", "umbra-extract");
   umbra::tools::Fields fields(&app, Options::__FIELDS__());
-  fields.Need("out", {"name", "targets", "depfile", "machine", "debug", "debug_prefix_map"});
+  fields.Need("out", {"name", "targets", "depfile", "symbols", "machine", "debug", "debug_prefix_map"});
   app.set_version_flag("--version", UMBRA_VERSION);
   std::reverse(own.begin(), own.end());
   Options options;
@@ -71,6 +74,11 @@ int Run(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const umbra::ParamError& error) {
     return Fail(error.what(), 2);
+  }
+  if (options.join) {
+    const auto all = umbra::tools::JoinSymbols(options.files);
+    if (all) umbra::tools::WriteFile(options.output, *all);
+    return all ? 0 : 1;
   }
   umbra::Require(options.out.empty() || !options.name.empty(), "--out needs the name of the library: --name");
   const std::string as = options.as.has_value() ? options.as.value() : options.out.empty() ? "graph" : "sources";
@@ -85,7 +93,7 @@ int Run(int argc, char** argv) {
     std::optional<umbra::aot::Objects> objects;
     if (as == "objects") objects = {options.machine, options.debug, options.debug_prefix_map};
     umbra::tools::WriteLibrary(umbra::extract::ToLibrary(extraction, options.name, options.targets), options.out,
-                               options.depfile, extraction.dependencies, objects);
+                               {options.depfile, extraction.dependencies, options.symbols}, objects);
     return 0;
   }
   std::string text;

@@ -51,7 +51,7 @@ void Aot(const AotOptions& options) {
   }
   std::optional<aot::Objects> objects;
   if (options.as == "objects") objects = {options.machine, options.debug, options.debug_prefix_map};
-  WriteLibrary(library, options.out, options.depfile, options.files, objects);
+  WriteLibrary(library, options.out, {options.depfile, options.files, ""}, objects);
 }
 
 }  // namespace umbra::tools

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tools/umbra/files.h"
+#include "tools/umbra/symbols.h"
 #include "umbra/error.h"
 
 namespace umbra::tools {
@@ -38,8 +39,8 @@ void DescribePrefixMap(parameter::FieldEntry<std::vector<std::string>>* field) {
   field->set_default({}).describe("OLD=NEW: files in line tables that begin with OLD begin with NEW");
 }
 
-void WriteLibrary(const aot::Library& library, const std::string& folder, const std::string& depfile,
-                  const std::vector<std::string>& inputs, const std::optional<aot::Objects>& objects) {
+void WriteLibrary(const aot::Library& library, const std::string& folder, const Records& records,
+                  const std::optional<aot::Objects>& objects) {
   if (objects) aot::RequireObjectsFor(objects->machine);  // before anything takes time
   std::vector<aot::File> files = aot::Emit(library);
   if (objects)
@@ -49,10 +50,11 @@ void WriteLibrary(const aot::Library& library, const std::string& folder, const 
   Require(!error, "cannot make the folder ", folder, ": ", error.message());
   for (const aot::File& file : files) UpdateFile((fs::path(folder) / file.name).string(), file.text);
   const std::string stamp = (fs::path(folder) / (library.name + ".stamp")).string();
-  if (!depfile.empty()) {
+  if (!records.symbols.empty()) UpdateFile(records.symbols, SymbolsText(library));
+  if (!records.depfile.empty()) {
     std::string rule = Escaped(stamp) + ":";
-    for (const std::string& input : inputs) rule += " " + Escaped(input);
-    WriteFile(depfile, rule + "\n");
+    for (const std::string& input : records.inputs) rule += " " + Escaped(input);
+    WriteFile(records.depfile, rule + "\n");
   }
   WriteFile(stamp, "");
 }

@@ -18,6 +18,7 @@ template <typename DType>
 UMBRA_KERNEL void activate(Tensor<cpu, 1, DType> y, Tensor<cpu, 1, DType> x) { y = F<leaky>(x); }
 template void activate<float>(Tensor<cpu, 1, float>, Tensor<cpu, 1, float>);
 template void activate<double>(Tensor<cpu, 1, double>, Tensor<cpu, 1, double>);
+template void halve<float>(Tensor<cpu, 1, float>, Tensor<cpu, 1, float>);
 // Its loop has a bound that only a call knows: it stays as it is.
 UMBRA_KERNEL void looped(Tensor<cpu, 1> y, int n) {
   for (int k = 0; k < n; ++k) y += 1.0f;

@@ -49,6 +49,10 @@ int main() {
   std::printf("activate %g\n", d[3]);
   nn::looped(bias, 3);
   check(bias[1] == 3.25f, "looped");
+  nn::halve<float>(bias, bias);
+  losses::halved(bias);
+  halved(bias);
+  check(bias[1] == 3.25f / 8, "halve");
   try {
     nn::momentum(w, w, x, 0.25f);
     std::printf("overlap: none\n");
