@@ -12,6 +12,9 @@
 #include <clang/Tooling/Tooling.h>
 #include <llvm/Option/ArgList.h>
 #include <llvm/Option/OptTable.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/LineIterator.h>
+#include <llvm/Support/MemoryBuffer.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -222,6 +225,19 @@ clang::tooling::CommandLineArguments ForClang(const clang::tooling::CommandLineA
 }
 
 }  // namespace
+
+std::vector<std::string> ReadFlags(const std::string& path) {
+  const auto text = llvm::MemoryBuffer::getFile(path, true);
+  Require(static_cast<bool>(text), "cannot read the flags in ", path, ": ", text.getError().message());
+  llvm::BumpPtrAllocator memory;
+  llvm::StringSaver saver(memory);
+  llvm::SmallVector<const char*> flags;
+  for (llvm::line_iterator line(**text); !line.is_at_eof(); ++line) {
+    if (llvm::StringRef several = *line; several.consume_front("SHELL:")) llvm::cl::TokenizeGNUCommandLine(several, saver, flags);
+    else flags.push_back(saver.save(*line).data());
+  }
+  return {flags.begin(), flags.end()};
+}
 
 Extraction Extract(const ExtractOptions& options) {
   Extraction extraction;

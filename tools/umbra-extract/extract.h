@@ -62,6 +62,10 @@ struct Extraction {
   bool failed = false;                    ///< an error was shown: nothing may be written
 };
 
+/// The compiler's flags in a file: one in each line, or behind `SHELL:` several, quoted as for a shell, as CMake's target
+/// property COMPILE_OPTIONS has them. Throws umbra::Error if it cannot be read.
+std::vector<std::string> ReadFlags(const std::string& path);
+
 /// Reads the files and shows diagnostics on standard error as Clang does. Throws umbra::Error if the
 /// compile commands cannot be read.
 Extraction Extract(const ExtractOptions& options);

@@ -22,13 +22,14 @@ namespace {
 struct Options : umbra::Parameter<Options> {
   std::vector<std::string> files;
   std::vector<std::string> debug_prefix_map;
-  std::string database, output, out, name, targets, depfile, symbols, machine;
+  std::string database, flags, output, out, name, targets, depfile, symbols, machine;
   umbra::optional<std::string> as;
   bool debug, strict, join;
 
   UMBRA_DECLARE_PARAMETER(Options) {
     UMBRA_DECLARE_FIELD(files).describe("C++ sources");
     UMBRA_DECLARE_FIELD(database).set_default("").describe("Folder of compile_commands.json; else that of the file, or one above it");
+    UMBRA_DECLARE_FIELD(flags).set_default("").describe("File of the compiler's flags, a line each; a line that begins with SHELL: has several, quoted as for a shell");
     UMBRA_DECLARE_FIELD(as).add_enum("graph", "graph").add_enum("sources", "sources").add_enum("objects", "objects").set_default({})
         .describe("graph, to be shown; with --out, sources or objects beside them: None shows graphs, or writes sources");
     UMBRA_DECLARE_FIELD(output).set_default("").describe("File for what is shown; else standard output");
@@ -61,7 +62,7 @@ int Run(int argc, char** argv) {
     own.erase(dashes, own.end());
   }
   CLI::App app("Finds functions marked UMBRA_KERNEL and shows what they compute, or writes a library.\n"
-               "The compiler's flags come from compile_commands.json, or stand after `--`.", "umbra-extract");
+               "The compiler's flags come from compile_commands.json or the file of --flags, or stand after `--`.", "umbra-extract");
   umbra::tools::Fields fields(&app, Options::__FIELDS__());
   fields.Need("out", {"name", "targets", "depfile", "symbols", "machine", "debug", "debug_prefix_map"});
   app.set_version_flag("--version", UMBRA_VERSION);
@@ -84,6 +85,11 @@ int Run(int argc, char** argv) {
   const std::string as = options.as.has_value() ? options.as.value() : options.out.empty() ? "graph" : "sources";
   umbra::Require(options.out.empty() == (as == "graph"), "--as ", as,
                  options.out.empty() ? " needs a folder: --out" : " is shown, and not written to the folder of --out");
+  if (!options.flags.empty()) {
+    const std::vector<std::string> flags = umbra::extract::ReadFlags(options.flags);
+    extract.flags.insert(extract.flags.begin(), flags.begin(), flags.end());
+    extract.has_flags = true;
+  }
   extract.files = options.files;
   extract.database = options.database;
   extract.strict = options.strict;

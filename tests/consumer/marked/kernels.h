@@ -16,6 +16,7 @@ UMBRA_KERNEL void halve(umbra::Tensor<umbra::cpu, 1, DType> y, umbra::Tensor<umb
 }  // namespace nn
 
 void halved(umbra::Tensor<umbra::cpu, 1> y);
+void shift(umbra::Tensor<umbra::cpu, 1> y);
 void scale(umbra::Tensor<umbra::cpu, 2> y, umbra::Tensor<umbra::cpu, 2> x);
 
 namespace losses {

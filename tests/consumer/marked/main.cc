@@ -53,6 +53,8 @@ int main() {
   losses::halved(bias);
   halved(bias);
   check(bias[1] == 3.25f / 8, "halve");
+  shift(bias);
+  check(bias[1] == 3.25f / 8 + 0.5f, "shift");
   try {
     nn::momentum(w, w, x, 0.25f);
     std::printf("overlap: none\n");

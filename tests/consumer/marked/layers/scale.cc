@@ -1,4 +1,9 @@
 #include "kernels.h"
+#include "in_a_folder.h"
+
+static_assert(sizeof(FROM) == 8 && OTHER == 2 && LANGUAGE == 1, "options of the target");
+static_assert(SOURCE == 3 && IN_A_FOLDER == 4, "properties of the source");
+static_assert(FIRST == 5, "a precompiled header");
 
 // Of C++20, and of definitions and flags of the build.
 template <typename T>

@@ -1,0 +1,1 @@
+#define IN_A_FOLDER 4
