@@ -95,6 +95,9 @@ int Run(int argc, char** argv) {
   extract.strict = options.strict;
   const umbra::extract::Extraction extraction = umbra::extract::Extract(extract);
   if (extraction.failed) return 1;
+  if (!options.out.empty() && extraction.kernels.empty() && extraction.eager == 0)
+    for (const std::string& file : options.files)
+      std::fprintf(stderr, "%s: warning: no function of this file is a kernel; mark one: UMBRA_KERNEL void f(...)\n", file.c_str());
   if (!options.out.empty()) {
     std::optional<umbra::aot::Objects> objects;
     if (as == "objects") objects = {options.machine, options.debug, options.debug_prefix_map};
