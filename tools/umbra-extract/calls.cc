@@ -100,6 +100,8 @@ void Interpreter::RequireMayCall(const clang::FunctionDecl* function) const {
     throw Unsupported(what, "a kernel calls the functions of <cmath> that docs/extract.md lists, constexpr functions and other kernels");
   const auto* family = function->getPrimaryTemplate();
   const clang::FunctionDecl* shown = family != nullptr ? family->getTemplatedDecl() : function;
+  if (function->getReturnType()->isVoidType())  // it changes tensors
+    throw Unsupported(what, "mark it UMBRA_KERNEL; it is then neither static nor in an unnamed namespace", shown->getOuterLocStart(), "UMBRA_KERNEL ");
   throw Unsupported(what, "mark it UMBRA_KERNEL, or make it constexpr", shown->getOuterLocStart(), "constexpr ");
 }
 

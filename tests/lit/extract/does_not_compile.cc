@@ -8,3 +8,6 @@ UMBRA_KERNEL void f(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
   // CHECK: does_not_compile.cc:[[@LINE+1]]:11: error: use of undeclared identifier 'z'
   y = x + z;
 }
+// CHECK: does_not_compile.cc:[[@LINE+2]]:1: error: weak declaration cannot have internal linkage
+// CHECK: // weak: neither static nor in an unnamed namespace
+UMBRA_KERNEL static void g(Tensor<cpu, 2> y) { y = 1.0f; }

@@ -28,6 +28,14 @@ UMBRA_KERNEL void unmarked(Tensor<cpu, 2> y, Tensor<cpu, 2> x, float a) {
   // CHECK: constexpr
 }
 
+// CHECK-DAG: [[@LINE+1]]:1: note: mark it UMBRA_KERNEL; it is then neither static nor in an unnamed namespace
+static void doubled(Tensor<cpu, 2> y) { y *= 2.0f; }
+UMBRA_KERNEL void unmarked_statement(Tensor<cpu, 2> y) {
+  // CHECK-DAG: [[@LINE+1]]:3: warning: 'doubled' is not marked as a kernel, so what it does is not known here; kernel 'unmarked_statement' stays eager
+  doubled(y);
+  // CHECK: UMBRA_KERNEL
+}
+
 struct calls_helper {
   // CHECK: [[@LINE+1]]:38: warning: 'helper' is not marked {{.*}}; kernel 'through_operator' stays eager
   static float Map(float a) { return helper(a); }
