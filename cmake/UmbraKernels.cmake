@@ -254,7 +254,7 @@ function(umbra_write_flags target source path)
   foreach(options IN ITEMS "$<TARGET_PROPERTY:COMPILE_OPTIONS>" "${COMPILE_FLAGS}" "${own_COMPILE_OPTIONS}" "${own_COMPILE_FLAGS}")
     umbra_lines(content 1 "" "${options}")
   endforeach()
-  # Precompiled or not, it is included first.
+  # Its text is included first, whatever the compiler of the build has made of it: not by the driver, which looks for that.
   if(NOT own_SKIP_PRECOMPILE_HEADERS AND NOT DISABLE_PRECOMPILE_HEADERS)
     set(with ${target})
     if(PRECOMPILE_HEADERS_REUSE_FROM)
@@ -262,7 +262,7 @@ function(umbra_write_flags target source path)
     endif()
     get_target_property(folder ${with} BINARY_DIR)
     get_property(several GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
-    umbra_lines(content "$<BOOL:$<TARGET_PROPERTY:${with},PRECOMPILE_HEADERS>>" "-include\n"
+    umbra_lines(content "$<BOOL:$<TARGET_PROPERTY:${with},PRECOMPILE_HEADERS>>" "-Xclang\n-include\n-Xclang\n"
       "${folder}/CMakeFiles/${with}.dir/$<${several}:$<CONFIG>/>cmake_pch.hxx")
   endif()
   file(GENERATE OUTPUT ${path}.$<CONFIG>.$<COMPILE_LANGUAGE>.flags CONTENT "${content}" TARGET ${target})
