@@ -31,7 +31,7 @@ Libs.private: ${private_libraries}
 endfunction()
 umbra_pkg_config(umbra "Tensor expressions, header-only" "" "" "")
 umbra_pkg_config(umbra-runtime "Runs kernels that Umbra compiled ahead of time"
-  "-L\${libdir} -lumbra_runtime" "-lxxhash -ldl -lstdc++ -lm" "")
+  "-L\${libdir} -lumbra_runtime -lm" "-lxxhash -ldl -lstdc++" "")
 # Only for programs that are linked to libumbra_runtime.a: the shared library opens the one for GPUs by itself.
 umbra_pkg_config(umbra-cuda "Runs kernels on GPUs, in programs that are linked statically"
   "-L\${libdir} -Wl,--undefined=umbra_cuda_library -lumbra_cuda" "" "umbra-runtime")

@@ -79,6 +79,7 @@ bool Accepts(OpTypes types, DType dtype) {
   switch (types) {
     case OpTypes::kNumeric: return dtype != DType::kBool;
     case OpTypes::kFloat: return IsFloat(dtype);
+    case OpTypes::kInteger: return dtype == DType::kInt32 || dtype == DType::kInt64;
     case OpTypes::kBool: return dtype == DType::kBool;
     case OpTypes::kInt64: return dtype == DType::kInt64;
     case OpTypes::kAny: return true;
@@ -90,6 +91,7 @@ std::string_view TypesText(OpTypes types) {
   switch (types) {
     case OpTypes::kNumeric: return "numbers";
     case OpTypes::kFloat: return "floating-point numbers";
+    case OpTypes::kInteger: return "integers";
     case OpTypes::kBool: return "a condition";
     case OpTypes::kInt64: return "i64";
     case OpTypes::kAny: return "anything";
@@ -218,7 +220,7 @@ int Graph::Map(Op op, std::vector<int> inputs) {
   const DType dtype = node(inputs[first_value]).dtype;
   Require(Accepts(info.types, dtype), info.name, " takes ", TypesText(info.types), ", but ",
           Describe(*this, inputs[first_value]), " was given; convert it with tcast<",
-          info.types == OpTypes::kInt64 ? "i64" : "f32", ">(...)");
+          info.types == OpTypes::kInt64 ? "i64" : info.types == OpTypes::kInteger ? "i32" : "f32", ">(...)");
   for (std::size_t k = first_value; k < inputs.size(); ++k)
     Require(node(inputs[k]).dtype == dtype, info.name, ": the operands have different dtypes: ",
             Describe(*this, inputs[first_value]), " and ", Describe(*this, inputs[k]),

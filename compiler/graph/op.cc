@@ -8,6 +8,7 @@ namespace {
 
 constexpr auto kNumeric = OpTypes::kNumeric;
 constexpr auto kFloat = OpTypes::kFloat;
+constexpr auto kInteger = OpTypes::kInteger;
 constexpr auto kAny = OpTypes::kAny;
 
 // The table says kBool both for operands and for results.

@@ -20,7 +20,7 @@ enum class Op : std::uint8_t {
 };
 
 /// Operand dtypes that an operator accepts.
-enum class OpTypes : std::uint8_t { kNumeric, kFloat, kBool, kInt64, kAny };
+enum class OpTypes : std::uint8_t { kNumeric, kFloat, kInteger, kBool, kInt64, kAny };
 /// Its result's dtype: that of the operands, or the one that it names.
 enum class OpResult : std::uint8_t { kSame, kBool, kFloat32, kFloat64 };
 

@@ -90,32 +90,40 @@ Number IntMap(Op op, DType type, Number x, Number y) {
     case Op::abs: return x < 0 ? Wrap(type, 0 - a) : x;
     case Op::maximum: return Larger(x, y);
     case Op::minimum: return Smaller(x, y);
+    case Op::bit_and: return Wrap(type, a & b);
+    case Op::bit_or: return Wrap(type, a | b);
+    case Op::bit_xor: return Wrap(type, a ^ b);
+    case Op::shift_left: return Wrap(type, a << b % (8 * SizeOf(type)));
+    case Op::shift_right: return Wrap(type, static_cast<std::uint64_t>(static_cast<std::int64_t>(a) >> b % (8 * SizeOf(type))));
     default: break;
   }
   throw InternalError("the interpreter has no integer form of " + std::string(Info(op).name));
 }
 
-template <typename OP, int arity, typename T>
-T Call(T a, [[maybe_unused]] T b) {
-  if constexpr (arity == 1) return OP::Map(a);
+// Operators of floating-point numbers; integers and conditions have their own arithmetic.
+constexpr bool kFloat = true, kNumeric = true, kInteger = false, kBool = false, kAny = false;
+template <typename OP, int arity, bool of_floats, typename T>
+T Call(T a, [[maybe_unused]] T b, [[maybe_unused]] T c) {
+  if constexpr (!of_floats) throw InternalError("the interpreter does not call " + std::string(OP::kName));
+  else if constexpr (arity == 1) return OP::Map(a);
   else if constexpr (arity == 2) return OP::Map(a, b);
-  else throw InternalError("the interpreter does not call " + std::string(OP::kName));
+  else return OP::Map(a, b, c);
 }
 
 // The prelude's functions on one number: what they are worth is measured against the C library by the sweep.
 template <typename T>
-T Function(Op op, T a, T b) {
+T Function(Op op, T a, T b, T c) {
   switch (op) {
-#define UMBRA_PRIMITIVE(name, arity, ...) \
-  case Op::name: return Call<umbra::op::name, arity>(a, b);
+#define UMBRA_PRIMITIVE(name, arity, dtypes, ...) \
+  case Op::name: return Call<umbra::op::name, arity, dtypes>(a, b, c);
 #include "umbra/ops.def"
     default: break;
   }
   throw InternalError("the interpreter does not know " + std::string(Info(op).name));
 }
 
-Number FloatMap(Op op, DType type, Number wide_x, Number wide_y) {
-  const auto x = static_cast<double>(wide_x), y = static_cast<double>(wide_y);
+Number FloatMap(Op op, DType type, const Number* args) {
+  const auto x = static_cast<double>(args[0]), y = static_cast<double>(args[1]), z = static_cast<double>(args[2]);
   // Basic arithmetic of f64 must not pass through long double: it would round twice.
   switch (op) {
     case Op::plus: return x + y;
@@ -134,8 +142,8 @@ Number FloatMap(Op op, DType type, Number wide_x, Number wide_y) {
     case Op::rint: return std::nearbyint(x);
     default: break;
   }
-  if (type == DType::kFloat32) return Function(op, static_cast<float>(x), static_cast<float>(y));
-  return Function(op, x, y);
+  if (type == DType::kFloat32) return Function(op, static_cast<float>(x), static_cast<float>(y), static_cast<float>(z));
+  return Function(op, x, y, z);
 }
 
 std::optional<Number> Draw(Op op, Number counter, Number key) {
@@ -165,7 +173,7 @@ Number Map(Op op, DType result, DType operand, const Number* args) {
   }
   if (const auto drawn = Draw(op, a, b)) return *drawn;
   if (IsInteger(operand)) return IntMap(op, operand, a, b);
-  return RoundTo(result, FloatMap(op, operand, a, b));
+  return RoundTo(result, FloatMap(op, operand, args));
 }
 
 Number LoadElement(const TensorRef& tensor, index_t offset) {

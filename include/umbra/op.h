@@ -137,73 +137,53 @@ inline Lane<V> select(const Truth<V>& condition, const A& a, const B& b) {
   return Lane<V>(simd::select(condition.m, Lane<V>(a).v, Lane<V>(b).v));
 }
 
-#define UMBRA_LANE_FLOAT(name)                     \
-  static_assert(std::is_floating_point_v<Element>, \
-                "umbra: op::" #name " takes f32 or f64: convert with tcast<float>(...)")
-#define UMBRA_LANE_FLOAT_UNARY(name)      \
-  template <typename V>                   \
-  inline Lane<V> name(const Lane<V>& a) { \
-    using Element = simd::Elem<V>;        \
-    UMBRA_LANE_FLOAT(name);               \
-    return Lane<V>(simd::name(a.v));      \
+// Functions of one to three lanes, next to which there may be literals, of elements for which `takes` holds.
+#define UMBRA_LANE_TAKES(name, takes, what) static_assert(takes, "umbra: op::" #name " takes " what)
+#define UMBRA_LANE_FUNCTION_1(name, takes, what) \
+  template <typename V>                          \
+  inline Lane<V> name(const Lane<V>& a) {        \
+    using Element [[maybe_unused]] = simd::Elem<V>; \
+    UMBRA_LANE_TAKES(name, takes, what);         \
+    return Lane<V>(simd::name(a.v));             \
   }
-#define UMBRA_LANE_UNARY(name)            \
-  template <typename V>                   \
-  inline Lane<V> name(const Lane<V>& a) { \
-    return Lane<V>(simd::name(a.v));      \
+#define UMBRA_LANE_FUNCTION_2(name, takes, what)                \
+  template <typename A, typename B, typename = IfLanes<A, B>>   \
+  inline Common<A, B> name(const A& a, const B& b) {            \
+    using L = Common<A, B>;                                     \
+    using Element [[maybe_unused]] = typename L::Elem;          \
+    UMBRA_LANE_TAKES(name, takes, what);                        \
+    return L(simd::name(L(a).v, L(b).v));                       \
   }
-#define UMBRA_LANE_PAIR(name)                                              \
-  template <typename A, typename B, typename = IfLanes<A, B>>              \
-  inline Common<A, B> name(const A& a, const B& b) {                       \
-    return Common<A, B>(simd::name(Common<A, B>(a).v, Common<A, B>(b).v)); \
+#define UMBRA_LANE_FUNCTION_3(name, takes, what)                                                  \
+  template <typename A, typename B, typename C, typename = IfLanes<Common<A, B>, C>>              \
+  inline Common<Common<A, B>, C> name(const A& a, const B& b, const C& c) {                       \
+    using L = Common<Common<A, B>, C>;                                                            \
+    using Element [[maybe_unused]] = typename L::Elem;                                            \
+    UMBRA_LANE_TAKES(name, takes, what);                                                          \
+    return L(simd::name(L(a).v, L(b).v, L(c).v));                                                 \
   }
-UMBRA_LANE_UNARY(abs)
-UMBRA_LANE_FLOAT_UNARY(sqrt)
-UMBRA_LANE_FLOAT_UNARY(floor)
-UMBRA_LANE_FLOAT_UNARY(ceil)
-UMBRA_LANE_FLOAT_UNARY(trunc)
-UMBRA_LANE_FLOAT_UNARY(round)
-UMBRA_LANE_FLOAT_UNARY(rint)
-UMBRA_LANE_FLOAT_UNARY(exp)
-UMBRA_LANE_FLOAT_UNARY(expm1)
-UMBRA_LANE_FLOAT_UNARY(log)
-UMBRA_LANE_FLOAT_UNARY(log1p)
-UMBRA_LANE_FLOAT_UNARY(tanh)
-UMBRA_LANE_FLOAT_UNARY(sin)
-UMBRA_LANE_FLOAT_UNARY(cos)
-UMBRA_LANE_FLOAT_UNARY(tan)
-UMBRA_LANE_FLOAT_UNARY(asin)
-UMBRA_LANE_FLOAT_UNARY(acos)
-UMBRA_LANE_FLOAT_UNARY(atan)
-UMBRA_LANE_FLOAT_UNARY(exp2)
-UMBRA_LANE_FLOAT_UNARY(log2)
-UMBRA_LANE_FLOAT_UNARY(cbrt)
-UMBRA_LANE_FLOAT_UNARY(sinh)
-UMBRA_LANE_FLOAT_UNARY(cosh)
-UMBRA_LANE_FLOAT_UNARY(erf)
-UMBRA_LANE_FLOAT_UNARY(erfc)
-UMBRA_LANE_FLOAT_UNARY(erfinv)
-UMBRA_LANE_FLOAT_UNARY(asinh)
-UMBRA_LANE_FLOAT_UNARY(acosh)
-UMBRA_LANE_FLOAT_UNARY(atanh)
-UMBRA_LANE_FLOAT_UNARY(lgamma)
-UMBRA_LANE_PAIR(maximum)
-UMBRA_LANE_PAIR(minimum)
-#define UMBRA_LANE_FLOAT_PAIR(name)                                        \
-  template <typename A, typename B, typename = IfLanes<A, B>>              \
-  inline Common<A, B> name(const A& a, const B& b) {                       \
-    using Element = typename Common<A, B>::Elem;                           \
-    UMBRA_LANE_FLOAT(name);                                                \
-    return Common<A, B>(simd::name(Common<A, B>(a).v, Common<A, B>(b).v)); \
-  }
-UMBRA_LANE_FLOAT_PAIR(pow)
-UMBRA_LANE_FLOAT_PAIR(fmod)
-UMBRA_LANE_FLOAT_PAIR(atan2)
-#undef UMBRA_LANE_FLOAT
-#undef UMBRA_LANE_FLOAT_UNARY
-#undef UMBRA_LANE_UNARY
-#undef UMBRA_LANE_PAIR
-#undef UMBRA_LANE_FLOAT_PAIR
+UMBRA_LANE_FUNCTION_1(abs, true, "numbers")
+UMBRA_LANE_FUNCTION_2(maximum, true, "numbers")
+UMBRA_LANE_FUNCTION_2(minimum, true, "numbers")
+// The table has the others, whose text is the call of a function of their name.
+#define UMBRA_LANE_kNumeric(name, arity)
+#define UMBRA_LANE_kBool(name, arity)
+#define UMBRA_LANE_kAny(name, arity)
+#define UMBRA_LANE_kFloat(name, arity) \
+  UMBRA_LANE_FUNCTION_##arity(name, std::is_floating_point_v<Element>, "f32 or f64: convert with tcast<float>(...)")
+#define UMBRA_LANE_kInteger(name, arity) \
+  UMBRA_LANE_FUNCTION_##arity(name, std::is_integral_v<Element>, "integers: convert with tcast<int>(...)")
+#define UMBRA_PRIMITIVE(name, arity, dtypes, ...) UMBRA_LANE_##dtypes(name, arity)
+#include "umbra/ops.def"
+#undef UMBRA_LANE_TAKES
+#undef UMBRA_LANE_FUNCTION_1
+#undef UMBRA_LANE_FUNCTION_2
+#undef UMBRA_LANE_FUNCTION_3
+#undef UMBRA_LANE_kNumeric
+#undef UMBRA_LANE_kBool
+#undef UMBRA_LANE_kAny
+#undef UMBRA_LANE_kFloat
+#undef UMBRA_LANE_kInteger
 
 }  // namespace lane
 

@@ -176,6 +176,12 @@ inline Doubles lgamma(Doubles x) {
   return y;
 }
 
+inline Doubles tgamma(Doubles x) {
+  Doubles y;
+  for (std::size_t k = 0; k < sizeof x / sizeof x[0]; ++k) y[k] = std::tgamma(x[k]);
+  return y;
+}
+
 inline long double erfinv(long double x) {
   const double start = simd::erfinv(static_cast<double>(x));
   if (!std::isfinite(start) || std::fabs(start) < 1e-100) return start;
@@ -256,6 +262,14 @@ int main(int argc, char** argv) {
          [](unsigned k, unsigned parts) {  // of |x|: below 0 there are zeros at which f64 has no more digits
            return WorstOfDoubles(k, parts, [](auto x) { return simd::lgamma(simd::abs(x)); },
                                  [](auto x) { return std::lgamma(std::fabs(x)); });
+         });
+  Report("tgamma",
+         [](unsigned k, unsigned parts) {  // one in sixteen, too
+           return WorstOf(k, 16 * parts, 1ull << 32, [](auto x) { return simd::tgamma(x); },
+                          [](auto x) { return reference::tgamma(x); });
+         },
+         [](unsigned k, unsigned parts) {
+           return WorstOfDoubles(k, parts, [](auto x) { return simd::tgamma(x); }, [](auto x) { return std::tgamma(x); });
          });
   UMBRA_REPORT_PAIRS(pow);
   UMBRA_REPORT_PAIRS(atan2);

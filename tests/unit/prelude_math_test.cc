@@ -115,6 +115,7 @@ TEST(Prelude, FunctionsOfOneOperand) {
   const auto magnitude = [](auto x) { return simd::lgamma(simd::abs(x)); };
   Check<float>("lgamma", 0.6, [](auto x) { return simd::lgamma(x); }, [](double x) { return std::lgamma(x); });
   Check<double>("lgamma in f64", 3.3, magnitude, [](long double x) { return std::lgamma(std::fabs(x)); });
+  CHECK_FUNCTION(tgamma, 0.6, 7);
   Check<float>("erfinv", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<double>);
   Check<double>("erfinv in f64", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<long double>);
   CHECK_FUNCTION(sqrt, 0.5, 0.5);
@@ -140,24 +141,24 @@ std::vector<E> Specials() {
 
 // Like what libm gives, with the sign of a zero.
 template <typename E>
-void ExpectLike(const std::string& what, E got, Wide<E> exact) {
-  EXPECT_LE(Error(what.c_str(), E(0), got, 0, [exact](Wide<E>) { return exact; }), 2) << what << " = " << got;
+void ExpectLike(const std::string& what, E got, Wide<E> exact, double bound) {
+  EXPECT_LE(Error(what.c_str(), E(0), got, 0, [exact](Wide<E>) { return exact; }), bound) << what << " = " << got;
   const E rounded = static_cast<E>(exact);
   const bool has_sign = rounded == 0 || std::isinf(rounded);
   EXPECT_EQ(has_sign && std::signbit(got), has_sign && std::signbit(rounded)) << what << " = " << got;
 }
 
 template <typename E, typename Function, typename Reference>
-void CheckSpecials(const char* name, const Function& function, const Reference& reference) {
+void CheckSpecials(const char* name, const Function& function, const Reference& reference, double bound = 2) {
   for (const E x : Specials<E>())
-    ExpectLike<E>(std::string(name) + "(" + std::to_string(x) + ")", function(x), reference(static_cast<Wide<E>>(x)));
+    ExpectLike<E>(std::string(name) + "(" + std::to_string(x) + ")", function(x), reference(static_cast<Wide<E>>(x)), bound);
 }
 template <typename E, typename Function, typename Reference>
 void CheckSpecialPairs(const char* name, const Function& function, const Reference& reference) {
   for (const E x : Specials<E>())
     for (const E y : Specials<E>())
       ExpectLike<E>(std::string(name) + "(" + std::to_string(x) + ", " + std::to_string(y) + ")", function(x, y),
-                    reference(static_cast<Wide<E>>(x), static_cast<Wide<E>>(y)));
+                    reference(static_cast<Wide<E>>(x), static_cast<Wide<E>>(y)), 2);
 }
 
 #define CHECK_SPECIALS(name)                                                                                    \
@@ -195,22 +196,31 @@ TEST(Prelude, SpecialValuesAreThoseOfLibm) {
   CheckSpecials<float>("lgamma", [](auto x) { return simd::lgamma(x); }, [](double x) { return std::lgamma(x); });
   CheckSpecials<double>("lgamma of |x| in f64", [](auto x) { return simd::lgamma(simd::abs(x)); },
                         [](long double x) { return std::lgamma(std::fabs(x)); });
+  CheckSpecials<float>("tgamma", [](auto x) { return simd::tgamma(x); }, [](double x) { return std::tgamma(x); });
+  CheckSpecials<double>("tgamma in f64", [](auto x) { return simd::tgamma(x); }, [](long double x) { return std::tgamma(x); }, 6);
+  CHECK_SPECIALS(logb);
   CHECK_SPECIALS(round);
   CHECK_SPECIAL_PAIRS(pow);
   CHECK_SPECIAL_PAIRS(atan2);
   CHECK_SPECIAL_PAIRS(fmod);
 }
 
-template <typename E>
-void CheckRemainders(int count) {
+// Patterns, pairs that are near each other, and special values: the bits of the C library.
+template <typename E, typename Function, typename Reference>
+void CheckExactly(const char* name, int count, const Function& function, const Reference& reference) {
+  const auto check = [&](E x, E y) {
+    const E got = function(x, y), exact = reference(x, y);
+    ASSERT_TRUE(std::memcmp(&got, &exact, sizeof got) == 0 || (std::isnan(got) && std::isnan(exact)))
+        << name << "(" << x << ", " << y << ") = " << got << ", expected " << exact;
+  };
+  for (const E x : Specials<E>())
+    for (const E y : Specials<E>()) check(x, y);
   std::mt19937_64 random(3);
   for (int k = 0; k < count; ++k) {
     const E x = FromPattern<E>(static_cast<Pattern<E>>(random()));
     E y = FromPattern<E>(static_cast<Pattern<E>>(random()));
     if (k % 2 == 0) y = x / static_cast<E>(1 + random() % 1000000);
-    const E got = simd::fmod(x, y), exact = std::fmod(x, y);
-    ASSERT_TRUE(std::memcmp(&got, &exact, sizeof got) == 0 || (std::isnan(got) && std::isnan(exact)))
-        << "fmod(" << x << ", " << y << ") = " << got << ", expected " << exact;
+    check(x, y);
   }
 }
 
@@ -239,10 +249,26 @@ TEST(Prelude, LgammaOfNegativeNumbers) {
   }
 }
 
-TEST(Prelude, RemaindersAreExact) {
+#define CHECK_EXACTLY(name, reference)                                                                                           \
+  CheckExactly<float>(#name, 300000, [](auto x, [[maybe_unused]] auto y) { return simd::name; },                                 \
+                      [](float x, [[maybe_unused]] float y) { return std::reference; });                                         \
+  CheckExactly<double>(#name " in f64", 100000, [](auto x, [[maybe_unused]] auto y) { return simd::name; },                      \
+                       [](double x, [[maybe_unused]] double y) { return std::reference; })
+#define CHECK_EXACT(name) CHECK_EXACTLY(name, name)
+
+TEST(Prelude, ExactFunctionsAreThoseOfLibm) {
   REQUIRE_CPU();
-  CheckRemainders<float>(300000);
-  CheckRemainders<double>(100000);
+  CHECK_EXACT(fmod(x, y));
+  CHECK_EXACT(remainder(x, y));
+  CHECK_EXACT(fma(x, y, -x));
+  CHECK_EXACT(fma(x, y, y));
+  CHECK_EXACT(copysign(x, y));
+  CHECK_EXACT(nextafter(x, y));
+  CHECK_EXACT(logb(x));
+  CHECK_EXACTLY(ldexp(x, y), ldexp(x, simd::cast<int>(y)) * (y == y ? 1 : y));
+  // Results with fewer digits are rounded once.
+  CHECK_EXACTLY(ldexp(x, decltype(x)(-130)), ldexp(x, -130));
+  CHECK_EXACTLY(ldexp(x, decltype(x)(-1030)), ldexp(x, -1030));
 }
 
 // Packets of `Packet` with special values of all kinds side by side.
@@ -304,10 +330,17 @@ TEST(Prelude, LanesDoNotSeeEachOther) {
   CHECK_WIDTHS1(acosh);
   CHECK_WIDTHS1(atanh);
   CHECK_WIDTHS1(lgamma);
+  CHECK_WIDTHS1(tgamma);
   CHECK_WIDTHS1(round);
   CHECK_WIDTHS2(pow);
   CHECK_WIDTHS2(atan2);
   CHECK_WIDTHS2(fmod);
+  CHECK_WIDTHS2(remainder);
+  CHECK_WIDTHS2(copysign);
+  CHECK_WIDTHS2(nextafter);
+  CHECK_WIDTHS2(ldexp);
+  CHECK_WIDTHS1(logb);
+  CHECK_WIDTHS("fma", fma(x, y, x));
 }
 
 TEST(Prelude, HeadsTouchNothingBeyond) {

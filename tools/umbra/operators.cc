@@ -15,6 +15,7 @@ std::string_view Dtypes(graph::OpTypes types) {
   switch (types) {
     case graph::OpTypes::kNumeric: return "f32 f64 i32 i64";
     case graph::OpTypes::kFloat: return "f32 f64";
+    case graph::OpTypes::kInteger: return "i32 i64";
     case graph::OpTypes::kBool: return "bool";
     case graph::OpTypes::kInt64: return "i64";
     case graph::OpTypes::kAny: return "any";

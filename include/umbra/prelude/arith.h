@@ -123,6 +123,26 @@ struct Limits {
 };
 }  // namespace detail
 
+// Bits of integers. Counts of shifts are taken modulo the number of bits, so that every shift has a meaning.
+template <typename V>
+UMBRA_INLINE V bit_and(V a, V b) { return a & b; }
+
+template <typename V>
+UMBRA_INLINE V bit_or(V a, V b) { return a | b; }
+
+template <typename V>
+UMBRA_INLINE V bit_xor(V a, V b) { return a ^ b; }
+
+template <typename V>
+UMBRA_INLINE V shift_left(V a, V b) {
+  const V count = b & Elem<V>(8 * sizeof(Elem<V>) - 1);
+  if constexpr (kWidth<V> == 1) return static_cast<V>(static_cast<unsigned long long>(a) << count);
+  else return a << count;
+}
+
+template <typename V>
+UMBRA_INLINE V shift_right(V a, V b) { return a >> (b & Elem<V>(8 * sizeof(Elem<V>) - 1)); }
+
 // Numbers between dtypes: floats to integers truncate and saturate, NaN becomes 0; integers to
 // narrower ones wrap around.
 template <typename To, typename From>
@@ -213,6 +233,9 @@ UMBRA_INLINE V with_sign_of(V magnitude, V sign) {
   return from_bits<V>(bits(magnitude) | (bits(sign) & sign_bit<V>()));
 }
 }  // namespace detail
+
+template <typename V>
+UMBRA_INLINE V copysign(V a, V b) { return detail::with_sign_of(abs(a), b); }
 
 // Nearest integer, halves to even; keeps the sign of zero.
 template <typename V>

@@ -103,10 +103,11 @@ UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
   } else if constexpr (IsSame<V, f64x8>::value) {
     return __builtin_ia32_scalefpd512_mask(y, e.n, y, static_cast<unsigned char>(-1), 4);
   } else if constexpr (sizeof(V) > 64) {
-    struct Registers { packet<Elem<V>, 64 / sizeof(Elem<V>)> at[sizeof(V) / 64]; };
+    typedef packet<Elem<V>, 64 / sizeof(Elem<V>)> Part;
+    struct Registers { Part at[sizeof(V) / 64]; };
     Registers a = __builtin_bit_cast(Registers, y);
     const Registers n = __builtin_bit_cast(Registers, e.n);
-    for (unsigned k = 0; k < sizeof(V) / 64; ++k) a.at[k] = scale(a.at[k], {a.at[k], n.at[k], {}});
+    for (unsigned k = 0; k < sizeof(V) / 64; ++k) a.at[k] = scale(a.at[k], ExpParts<Part>{a.at[k], n.at[k], Bits<Part>{}});
     return __builtin_bit_cast(V, a);
   } else
 #endif

@@ -1,5 +1,6 @@
-// Powers, roots and remainders, f32 and f64: exp2, log2, pow, cbrt, sinh, cosh and fmod. Polynomials are minimax
-// ones for the coefficients' precision (Sollya's fpminimax). No fused multiply-add, as in math.h.
+// Powers, roots, remainders and exponents, f32 and f64: exp2, log2, pow, cbrt, sinh, cosh, fmod, remainder, ldexp, logb
+// and nextafter. Polynomials are minimax ones for the coefficients' precision (Sollya's fpminimax). No fused
+// multiply-add, as in math.h.
 #ifndef UMBRA_PRELUDE_POWER_H_
 #define UMBRA_PRELUDE_POWER_H_
 
@@ -253,6 +254,55 @@ UMBRA_INLINE V fmod(V x, V y) {
     more = logical_and(number, a >= b);
   }
   return number ? with_sign_of(a, x) : fill<V>(infinity<E>() - infinity<E>());
+}
+
+// What two divisors leave says whether the quotient is odd, and every difference is exact.
+template <typename V>
+UMBRA_INLINE V remainder(V x, V y) {
+  using namespace detail;
+  const V b = abs(y);
+  const V a = fmod(abs(x), b + b), less = a - b;
+  const V nearest = a + a > b ? (less + less >= b ? less - b : less) : a;
+  return from_bits<V>(bits(nearest) ^ (bits(x) & sign_bit<V>()));
+}
+
+// Exponents that are far beyond the range are as good as any there.
+template <typename V>
+UMBRA_INLINE V ldexp(V x, V n) {
+  typedef Elem<V> E;
+  typedef Elem<Bits<V>> I;
+  using namespace detail;
+  const V a = abs(x);
+  const auto number = logical_and(logical_and(a > E(0), a < infinity<E>()), n == n);
+  const E far = sizeof(E) == 4 ? 500 : 5000;
+  const I most = sizeof(E) == 4 ? 240 : 2000;
+  const V below = number ? (n > far ? fill<V>(far) : n) : V{};
+  const Scaled<V> parts = scaled(number ? a : fill<V>(E(1)));
+  const Bits<V> sum = parts.exponent + convert<Bits<V>>(below < -far ? fill<V>(-far) : below);
+  const Bits<V> high = sum > most ? fill<Bits<V>>(most) : sum;
+  const V moved = shifted(parts.mantissa, high < -most ? fill<Bits<V>>(-most) : high);
+  return number ? with_sign_of(moved, x) : n == n ? x + x : n;
+}
+
+template <typename V>
+UMBRA_INLINE V logb(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const V a = abs(x);
+  const auto number = logical_and(a > E(0), a < infinity<E>());
+  const V exponent = convert<V>(scaled(number ? a : fill<V>(E(1))).exponent);
+  return number ? exponent : a == E(0) ? fill<V>(-infinity<E>()) : a;
+}
+
+// The bits of numbers of one sign are in the order of their magnitudes.
+template <typename V>
+UMBRA_INLINE V nextafter(V x, V y) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const Bits<V> one = fill<Bits<V>>(1);
+  const V beside = from_bits<V>(bits(x) + ((x < y) == (x > E(0)) ? one : -one));
+  const V next = x == E(0) ? with_sign_of(from_bits<V>(one), y) : beside;
+  return logical_or(x != x, y != y) ? x + y : x == y ? y : next;
 }
 
 }  // namespace umbra::simd

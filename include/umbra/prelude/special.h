@@ -1,5 +1,5 @@
-// erf, erfc, erfinv, asinh, acosh, atanh and lgamma, f32 and f64. Polynomials are minimax ones for the coefficients'
-// precision (Sollya's fpminimax), those of erfinv and lgamma interpolate at Chebyshev's points.
+// erf, erfc, erfinv, asinh, acosh, atanh, lgamma and tgamma, f32 and f64. Polynomials are minimax ones for the
+// coefficients' precision (Sollya's fpminimax), those of erfinv and lgamma interpolate at Chebyshev's points.
 // No fused multiply-add, as in math.h.
 #ifndef UMBRA_PRELUDE_SPECIAL_H_
 #define UMBRA_PRELUDE_SPECIAL_H_
@@ -196,6 +196,51 @@ UMBRA_INLINE V atanh(V x) {
   return a < E(0.5) ? x + x * z * p : with_sign_of(far, x);
 }
 
+namespace detail {
+
+// gamma(a) for a = |x| < 8 is e^log times `factors`; where a is below 1/2, gamma(x) is e^log / x.
+template <typename V>
+struct NearGamma { V log, factors; };
+
+// `factors` times gamma(y), and the logarithm of that is t times a polynomial where y is 1 + t or 2 + t. Near zero
+// gamma(x) is gamma(1 + x) / x.
+template <typename V>
+UMBRA_INLINE NearGamma<V> near_gamma(V x, V a) {
+  V y = a, factors = fill<V>(1.0);
+  for (int k = 0; k < 6; ++k) {
+    const Mask<V> more = y >= 2.5;
+    y = more ? y - 1.0 : y;
+    factors = more ? factors * y : factors;
+  }
+  const Mask<V> one = a < 1.5;
+  const V t = a < 0.5 ? x : one ? a - 1.0 : y - 2.0;
+  const V first = poly(t, -0.2106405763765977, 0.21776403193444024, 0.13006481043406623, -0.13389890300455196,
+                       -0.12863326202503333, 0.13334404147615248, -0.02132915302005397, 0.022869643945069157,
+                       -0.0580155874579924, 0.0611112824523265, -0.05807017435985679, 0.061723175739861164,
+                       -0.06674131081857668, 0.07150785679581952, -0.07692776487592225, 0.0833489383057135,
+                       -0.09095422181604683, 0.10009966866876528, -0.11133426039277511, 0.12550966387451346,
+                       -0.14404989685114675, 0.16955717708231396, -0.2073855510280998, 0.27058080842719223,
+                       -0.4006856343865326, 0.8224670334241144, -0.5772156649015329);
+  const V second = poly(t, 2.7475390051909663e-07, -5.811277768921246e-07, 9.242852225162277e-07,
+                        -1.9743106888421067e-06, 4.3828545383846665e-06, -9.45628851510172e-06,
+                        2.050601970174762e-05, -4.4923727564247656e-05, 9.945761692157133e-05,
+                        -0.00022315497746292723, 0.0005096695196526673, -0.0011927539009983087,
+                        0.002890510330865901, -0.007385551028935545, 0.02058080842778338, -0.06735230105319563,
+                        0.3224670334241132, 0.42278433509846713);
+  return {t * (one ? first : second), factors};
+}
+
+// What Stirling's formula leaves of the logarithm of gamma(a) for a >= 8.
+template <typename V>
+UMBRA_INLINE V stirling_rest(V a) {
+  const V inverse = 1.0 / a;
+  return inverse * poly(inverse * inverse, -0.029550653594771242, 0.00641025641025641, -0.0019175269175269176,
+                        0.0008417508417508417, -0.0005952380952380953, 0.0007936507936507937, -0.002777777777777778,
+                        0.08333333333333333);
+}
+
+}  // namespace detail
+
 // The logarithm of |gamma(x)|; f32 is computed in f64, whose digits the zeros below 0 take.
 template <typename V>
 UMBRA_INLINE V lgamma(V x) {
@@ -204,41 +249,38 @@ UMBRA_INLINE V lgamma(V x) {
     return convert<V>(lgamma(convert<Rebind<V, double>>(x)));
   } else {
     const V a = abs(x);
-    // Below 8: gamma(a) is `factors` times gamma(y), and the logarithm of that is t times a polynomial where y is
-    // 1 + t or 2 + t. Near zero gamma(x) is gamma(1 + x) / x.
-    V y = a, factors = fill<V>(1.0);
-    for (int k = 0; k < 6; ++k) {
-      const Mask<V> more = y >= 2.5;
-      y = more ? y - 1.0 : y;
-      factors = more ? factors * y : factors;
-    }
-    const Mask<V> small = a < 0.5, one = a < 1.5, near = a < 8.0;
-    const V t = small ? x : one ? a - 1.0 : y - 2.0;
-    const V first = poly(t, -0.2106405763765977, 0.21776403193444024, 0.13006481043406623, -0.13389890300455196,
-                         -0.12863326202503333, 0.13334404147615248, -0.02132915302005397, 0.022869643945069157,
-                         -0.0580155874579924, 0.0611112824523265, -0.05807017435985679, 0.061723175739861164,
-                         -0.06674131081857668, 0.07150785679581952, -0.07692776487592225, 0.0833489383057135,
-                         -0.09095422181604683, 0.10009966866876528, -0.11133426039277511, 0.12550966387451346,
-                         -0.14404989685114675, 0.16955717708231396, -0.2073855510280998, 0.27058080842719223,
-                         -0.4006856343865326, 0.8224670334241144, -0.5772156649015329);
-    const V second = poly(t, 2.7475390051909663e-07, -5.811277768921246e-07, 9.242852225162277e-07,
-                          -1.9743106888421067e-06, 4.3828545383846665e-06, -9.45628851510172e-06,
-                          2.050601970174762e-05, -4.4923727564247656e-05, 9.945761692157133e-05,
-                          -0.00022315497746292723, 0.0005096695196526673, -0.0011927539009983087,
-                          0.002890510330865901, -0.007385551028935545, 0.02058080842778338, -0.06735230105319563,
-                          0.3224670334241132, 0.42278433509846713);
-    const V l = log(near ? (small ? a : factors) : a);
-    const V inverse = 1.0 / a, inverse_squared = inverse * inverse;
-    const V series = poly(inverse_squared, -0.029550653594771242, 0.00641025641025641, -0.0019175269175269176,
-                          0.0008417508417508417, -0.0005952380952380953, 0.0007936507936507937, -0.002777777777777778,
-                          0.08333333333333333);
-    const V far = (a - 0.5) * (l - 1.0) + (0.4189385332046727 + inverse * series);
-    const V right = near ? t * (one ? first : second) + (small ? -l : l) : far;
+    const Mask<V> small = a < 0.5, near = a < 8.0;
+    const NearGamma<V> parts = near_gamma(x, a);
+    const V l = log(near ? (small ? a : parts.factors) : a);
+    const V far = (a - 0.5) * (l - 1.0) + (0.4189385332046727 + stirling_rest(a));
+    const V right = near ? parts.log + (small ? -l : l) : far;
     // gamma(x) gamma(-x) = -pi / (x sin(pi x)); whole numbers are poles.
     const V part = a - rint(a);
     const V left = log(3.141592653589793 / (a * abs(sin(3.141592653589793 * part)))) - right;
     const auto pole = logical_or(part == 0.0, a >= 4503599627370496.0);
     return x <= -0.5 ? (pole ? fill<V>(infinity<double>()) : left) : right;
+  }
+}
+
+// f32 is computed in f64. For a >= 8 gamma(a) is sqrt(2 pi) a^(a - 1/2) e^(rest - a), whose power is a square.
+template <typename V>
+UMBRA_INLINE V tgamma(V x) {
+  using namespace detail;
+  if constexpr (sizeof(Elem<V>) == 4) {
+    return convert<V>(tgamma(convert<Rebind<V, double>>(x)));
+  } else {
+    const V a = abs(x), most = a > 200.0 ? fill<V>(200.0) : a;
+    const Mask<V> small = a < 0.5, near = a < 8.0;
+    const NearGamma<V> parts = near_gamma(x, a);
+    const ExpParts<V> e = exp_parts(near ? parts.log : -most, near ? V{} : stirling_rest(most));
+    const V power = near ? fill<V>(1.0) : pow(most, most * 0.5 - 0.25);
+    const V rest = scale(e.p + 1.0, e) * (near ? (small ? 1.0 / x : parts.factors) : 2.5066282746310002 * power);
+    const V whole = rint(a), part = a - whole, half = whole * 0.5;
+    const V sine = sin(3.141592653589793 * part);
+    const V left = ((3.141592653589793 / (a * (rint(half) == half ? -sine : sine))) / rest) / power;
+    const auto pole = logical_or(part == 0.0, a >= 4503599627370496.0);
+    const V right = a < infinity<double>() ? rest * power : x;
+    return x <= -0.5 ? (pole ? fill<V>(infinity<double>() - infinity<double>()) : left) : right;
   }
 }
 
