@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 
+#include "compiler/driver/target.h"
 #include "tests/extract/kernels.cc"
 #include "tools/umbra-extract/extract.h"
 #include "umbra/compile.h"
@@ -198,6 +200,63 @@ TEST(Extract, IndexMaps) {
   Check("window", window, {{4, 6}, {9, 21}, {3}, {2}});
 }
 
-TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 38U); }
+TEST(Extract, BitsOfIntegers) {
+  Check("bits_int", bits<int>, kSquare);
+  Check("bits_long", bits<std::int64_t>, kSquare);
+  Check("bits_signed_char", bits<std::int8_t>, kSquare);
+  Check("bits_unsigned_char", bits<std::uint8_t>, kSquare);
+}
+TEST(Extract, Lambdas) { Check("lambdas", lambdas, kSquare); }
+
+// Special values of all kinds with each other, and bit patterns: bits of every dialect.
+template <typename T>
+void CheckExactly(const std::string& name) {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> values = {0, 1, 2, 3, T(0.1), T(0.5), T(1.5), T(2.5), 7, 100, 126, 127, 149, 1000, 1074, T(1e6), T(8388609), Limits::denorm_min(),
+                           5 * Limits::denorm_min(), Limits::min(), Limits::min() - Limits::denorm_min(), Limits::epsilon(), Limits::max(),
+                           Limits::max() / 2, Limits::infinity(), Limits::quiet_NaN()};
+  std::mt19937_64 random(3);
+  for (int k = 0; k < 30; ++k) values.push_back(static_cast<T>(std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 300) - 200)));
+  for (std::size_t k = values.size(); k-- > 0;) values.push_back(-values[k]);
+  const auto n = static_cast<index_t>(values.size());
+  TensorContainer<cpu, 1, T> a(Shape1(n * n)), b(Shape1(n * n));
+  for (index_t k = 0; k < n * n; ++k) a[k] = values[static_cast<std::size_t>(k / n)], b[k] = values[static_cast<std::size_t>(k % n)];
+  TensorContainer<cpu, 2, T> expected(Shape2(kExact, n * n)), got(expected.shape_);
+  exactly<T>(expected, a, b);
+  for (const ExtractedKernel& kernel : Kernels()) {
+    if (kernel.name != name) continue;
+    std::vector<std::string> targets = {"interpreter"};
+    for (const auto target : umbra::codegen::kAllTargets)
+      if (umbra::HostRuns(target)) targets.emplace_back(umbra::codegen::Name(target));
+    for (const std::string& target : targets) {
+      umbra::CompileOptions options;
+      if (target == "interpreter") options.engine = umbra::Engine::kInterpreter;
+      else options.target = target;
+      const auto ref = [](auto& tensor) {
+        return umbra::runtime::TensorRef::Dense(tensor.dptr_, umbra::DTypeOf<T>::value, {tensor.shape_.shape_, tensor.shape_.shape_ + tensor.shape_.kDimension});
+      };
+      umbra::runtime::Arguments arguments{std::vector<umbra::runtime::TensorRef>(kernel.graph->inputs().size()), {ref(got)}, {}};
+      const umbra::runtime::TensorRef given[] = {ref(got), ref(a), ref(b)};
+      for (std::size_t k = 0; k < 3; ++k)
+        if (kernel.parameters[k].input >= 0) arguments.inputs[static_cast<std::size_t>(kernel.parameters[k].input)] = given[k];
+      umbra::Compile(kernel.graph, options)(arguments);
+      int wrong = 0;
+      for (index_t f = 0; f < kExact; ++f)
+        for (index_t k = 0; k < n * n; ++k) {
+          const T want = expected[f][k], have = got[f][k];
+          const bool same = std::memcmp(&want, &have, sizeof want) == 0 || (std::isnan(want) && std::isnan(have));
+          if (!same && ++wrong < 20) ADD_FAILURE() << name << " " << f << " of " << a[k] << " and " << b[k] << ", " << target << ": " << have << ", expected " << want;
+        }
+    }
+    return;
+  }
+  FAIL() << "no kernel " << name;
+}
+TEST(Extract, ExactFunctions) {
+  CheckExactly<float>("exactly_float");
+  CheckExactly<double>("exactly_double");
+}
+
+TEST(Extract, EveryKernelIsFound) { EXPECT_EQ(Kernels().size(), 45U); }
 
 }  // namespace

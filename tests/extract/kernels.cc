@@ -244,7 +244,7 @@ struct functions {
   static DType Map(DType a, DType b) {
     DType parts[5];
     parts[0] = std::log10(std::abs(a) + 1) + std::asinh(a) + std::acosh(std::abs(b) + 1) + std::atanh(b / 4);
-    parts[1] = std::hypot(a, b) - std::fdim(a, b) + std::hypot(DType(0), b - b) + std::lgamma(std::abs(a) + DType(0.5));
+    parts[1] = std::hypot(a, b) + std::hypot(a, b, DType(2)) + std::tgamma(a) / 16 - std::fdim(a, b) + std::hypot(DType(0), b - b) + std::lgamma(std::abs(a) + DType(0.5));
     parts[2] = std::copysign(a, b) + (std::signbit(b) ? DType(1) : a) + std::copysign(DType(2), DType(0) * a);
     parts[3] = std::min({a, b, DType(0.5)}) + std::max({a, b}) + std::clamp(a, DType(-1), b > 0 ? b : DType(1));
     parts[4] = static_cast<DType>(std::lround(a) + std::lrint(b) * (std::isinf(a) || !std::isfinite(b) || std::isnan(b) ? 3 : 1));
@@ -320,6 +320,7 @@ UMBRA_KERNEL void folded(Tensor<cpu, 1> y, Tensor<cpu, 1> x) {
   int least = -2147483647 - 1, minus = -1;
   const int wrapped = (least + minus) % 1000;
   y = x * static_cast<float>(most) + static_cast<float>(narrow + Halved(-7)) - static_cast<float>(wrapped) * 0.5f;
+  y += static_cast<float>(std::floor(-3) + std::sqrt(4));
 }
 
 // Sizes and offsets that only the call knows.
@@ -333,4 +334,104 @@ UMBRA_KERNEL void window(Tensor<cpu, 2> y, Tensor<cpu, 2> x, index_t from, index
   y = slice<1>(x.Slice(step - 1, step - 1 + y.size(0)), from * 2, from * 2 + y.size(1));
   y += broadcast<1>(slice<0>(x[from / 2], step, step + y.size(1)), y.shape_);
   slice<1>(y, from, from + step) *= 3.0f;
+}
+
+// Functions that are exact or rounded once, to be had to the bit.
+template <int function>
+struct exact {
+  template <typename DType>
+  static DType Map(DType a, DType b) {
+    int exponent = 0;
+    DType whole;
+    if constexpr (function == 0) return std::fma(a, b, a) + std::fma(b, DType(3), -a);
+    if constexpr (function == 1) return std::fma(a, a, -(a * a));
+    if constexpr (function == 2) return std::remainder(a, b);
+    if constexpr (function == 3) return std::copysign(a, b);
+    if constexpr (function == 4) return std::nextafter(a, b);
+    if constexpr (function == 5) return std::logb(a);
+    if constexpr (function == 6) return std::ldexp(a, static_cast<int>(std::fmin(std::fmax(b, DType(-3000)), DType(3000))));
+    if constexpr (function == 7) return std::scalbn(a, -126) + std::scalbln(b, 7L);
+    if constexpr (function == 8) return static_cast<DType>(std::ilogb(a));
+    if constexpr (function == 9) return std::frexp(a, &exponent) + static_cast<DType>(exponent);
+    if constexpr (function == 10) return std::modf(a, &whole);
+    if constexpr (function == 11) {
+      std::modf(a, &whole);
+      return whole;
+    }
+    if constexpr (function == 12) return std::nearbyint(a) + std::fdim(a, b) + std::fmod(a, b);
+    if constexpr (function == 13) return static_cast<DType>(std::isgreater(a, b) + 2 * std::isless(a, b) + 4 * std::isunordered(a, b));
+    if constexpr (function == 14) return static_cast<DType>(std::islessgreater(a, b) + 2 * std::islessequal(a, b) + 4 * std::isgreaterequal(a, b));
+    if constexpr (function == 16) return std::isinf(a) || std::isinf(b) ? std::hypot(a, b) : std::tgamma(-std::fabs(std::trunc(a)));
+    if constexpr (function == 15) return static_cast<DType>(std::signbit(a) + 2 * std::isnan(a) + 4 * std::isinf(a) + 8 * std::isfinite(a));
+    return a;
+  }
+};
+constexpr int kExact = 17;
+template <typename DType>
+UMBRA_KERNEL void exactly(Tensor<cpu, 2, DType> y, Tensor<cpu, 1, DType> a, Tensor<cpu, 1, DType> b) {
+  y[0] = F<exact<0>>(a, b);
+  y[1] = F<exact<1>>(a, b);
+  y[2] = F<exact<2>>(a, b);
+  y[3] = F<exact<3>>(a, b);
+  y[4] = F<exact<4>>(a, b);
+  y[5] = F<exact<5>>(a, b);
+  y[6] = F<exact<6>>(a, b);
+  y[7] = F<exact<7>>(a, b);
+  y[8] = F<exact<8>>(a, b);
+  y[9] = F<exact<9>>(a, b);
+  y[10] = F<exact<10>>(a, b);
+  y[11] = F<exact<11>>(a, b);
+  y[12] = F<exact<12>>(a, b);
+  y[13] = F<exact<13>>(a, b);
+  y[14] = F<exact<14>>(a, b);
+  y[15] = F<exact<15>>(a, b);
+  y[16] = F<exact<16>>(a, b);
+}
+template UMBRA_KERNEL void exactly<float>(Tensor<cpu, 2, float>, Tensor<cpu, 1, float>, Tensor<cpu, 1, float>);
+template UMBRA_KERNEL void exactly<double>(Tensor<cpu, 2, double>, Tensor<cpu, 1, double>, Tensor<cpu, 1, double>);
+
+// Bits of integers; lambdas, which see what they capture.
+struct scramble {
+  template <typename DType>
+  static DType Map(DType a, DType b) {
+    DType h = (a ^ (a >> 3)) & ~b;
+    h |= (b & 0x55) << 2;
+    h ^= b >> (a & 7);
+    h <<= 1;
+    h %= 1000;
+    h &= ((a > b) | (a < -b)) != 0 ? 255 : 127;
+    return h;
+  }
+};
+template <typename DType>
+UMBRA_KERNEL void bits(Tensor<cpu, 2, DType> y, Tensor<cpu, 2, DType> x, int mask) {
+  y = F<scramble>(x, y) + scalar<DType>(static_cast<DType>((mask & 6) | 1));
+}
+template UMBRA_KERNEL void bits<int>(Tensor<cpu, 2, int>, Tensor<cpu, 2, int>, int);
+template UMBRA_KERNEL void bits<std::int64_t>(Tensor<cpu, 2, std::int64_t>, Tensor<cpu, 2, std::int64_t>, int);
+template UMBRA_KERNEL void bits<std::int8_t>(Tensor<cpu, 2, std::int8_t>, Tensor<cpu, 2, std::int8_t>, int);
+template UMBRA_KERNEL void bits<std::uint8_t>(Tensor<cpu, 2, std::uint8_t>, Tensor<cpu, 2, std::uint8_t>, int);
+
+template <typename Function>
+constexpr float Twice(Function function, float x) { return function(function(x)); }
+struct captures {
+  static float Map(float a, float b) {
+    float sum = 0;
+    const float parts[] = {a, b};
+    const auto add = [&](float x) {
+      if (x < 0) return;
+      sum += x;
+    };
+    for (const float part : parts) add(part);
+    auto scaled = [a, half = b / 2](auto x) -> float { return x > a ? x * half : std::exp(-std::abs(x)); };
+    const auto both = [=](float x) { return scaled(x) + scaled(1); };
+    sum += Twice(both, sum) + [] { return 0.5f; }();
+    return [&]() -> float& { return sum; }() *= 2;
+  }
+};
+UMBRA_KERNEL void lambdas(Tensor<cpu, 2> y, Tensor<cpu, 2> x, float scale) {
+  const auto scaled = [&](const auto& e, float by) { return e * (by * scale); };
+  const auto store = [&y](const auto& e) { y = e; };
+  store(scaled(F<captures>(x, y), 3.0f));
+  if (scale > 0) store(y + scaled(x, 0.5f));
 }

@@ -69,6 +69,21 @@ clang::QualType TypeArgument(const clang::FunctionDecl* function, unsigned k) {
   return args->get(k).getAsType();
 }
 
+// What to write for a function of the standard library that no kernel calls.
+const char* Instead(std::string_view name) {
+  if (name.substr(0, 5) == "std::") name.remove_prefix(5);
+  static const std::map<std::string_view, const char*> kInstead = {
+      {"remquo", "std::remainder gives its result; the quotient is rint((x - std::remainder(x, y)) / y)"},
+      {"isnormal", "compare std::abs(x) with std::numeric_limits<float>::min() and infinity()"},
+      {"fpclassify", "kernels have std::isnan, std::isinf and std::isfinite"},
+      {"nan", "write std::numeric_limits<float>::quiet_NaN()"},
+      {"nexttoward", "kernels have no long double: use std::nextafter"}};
+  auto found = kInstead.find(name);
+  if (found == kInstead.end()) found = kInstead.find(name.substr(0, name.size() - 1));  // C's name of the float variant
+  return found != kInstead.end() ? found->second
+                                 : "a kernel calls the functions of <cmath> that docs/extract.md lists, constexpr functions and other kernels";
+}
+
 }  // namespace
 
 std::vector<Cell> Interpreter::Args(const clang::FunctionDecl* function, llvm::ArrayRef<const clang::Expr*> args) {
@@ -94,15 +109,30 @@ void Interpreter::RequireMayCall(const clang::FunctionDecl* function) const {
   }
   if (IsMarked(function) || function->isConstexpr()) return;
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  if (method != nullptr && method->getParent()->isLambda()) return;
   if (method != nullptr && method->isStatic() && method->getDeclName().isIdentifier() && method->getName() == "Map") return;
   const std::string what = "'" + name + "' is not marked as a kernel, so what it does is not known here";
-  if (context_.getSourceManager().isInSystemHeader(function->getLocation()))
-    throw Unsupported(what, "a kernel calls the functions of <cmath> that docs/extract.md lists, constexpr functions and other kernels");
+  if (context_.getSourceManager().isInSystemHeader(function->getLocation()) || function->getBuiltinID() != 0) throw Unsupported(what, Instead(name));
   const auto* family = function->getPrimaryTemplate();
   const clang::FunctionDecl* shown = family != nullptr ? family->getTemplatedDecl() : function;
   if (function->getReturnType()->isVoidType())  // it changes tensors
     throw Unsupported(what, "mark it UMBRA_KERNEL; it is then neither static nor in an unnamed namespace", shown->getOuterLocStart(), "UMBRA_KERNEL ");
   throw Unsupported(what, "mark it UMBRA_KERNEL, or make it constexpr", shown->getOuterLocStart(), "constexpr ");
+}
+
+Cell Interpreter::Capture(const clang::LambdaExpr* e) {
+  if (e->isMutable())
+    throw Unsupported("a lambda that changes its own copies has no counterpart in a kernel", "capture by reference what it changes, as [&] does");
+  Closure closure;
+  for (const clang::LambdaCapture& capture : e->captures()) {
+    if (capture.capturesThis()) closure.self = frames_.back().self;
+    if (!capture.capturesVariable()) continue;
+    const clang::ValueDecl* variable = capture.getCapturedVar();
+    const auto* named = dyn_cast<clang::VarDecl>(variable);
+    const Cell cell = e->isInitCapture(&capture) ? Eval(named->getInit()) : Named(variable);
+    closure.captured[variable] = capture.getCaptureKind() == clang::LCK_ByRef ? cell : MakeCell(Copy(cell->value));
+  }
+  return MakeCell(std::move(closure));
 }
 
 Cell Interpreter::CallOf(const clang::CallExpr* e) {
@@ -248,14 +278,22 @@ std::optional<Cell> Interpreter::Known(const clang::FunctionDecl* function, cons
   // The elements of std::max({a, b, c}) are operands, too.
   const auto* list = args.size() == 1 ? std::get_if<Aggregate>(&args[0]->value) : nullptr;
   const std::vector<Cell>& given = list != nullptr ? list->elements : args;
-  const bool numbers = !given.empty() && llvm::all_of(given, [](const Cell& c) { return std::holds_alternative<Number>(c->value); });
+  // std::frexp(x, &exponent) has a second result.
+  const auto* written = given.empty() ? nullptr : std::get_if<Pointer>(&given.back()->value);
+  const llvm::ArrayRef<Cell> values = llvm::ArrayRef(given).drop_back(written != nullptr ? 1 : 0);
+  const bool numbers = !values.empty() && llvm::all_of(values, [](const Cell& c) { return std::holds_alternative<Number>(c->value); });
   std::vector<Number> operands;
-  if (numbers) for (const Cell& arg : given) operands.push_back(std::get<Number>(arg->value));
+  if (numbers) for (const Cell& value : values) operands.push_back(std::get<Number>(value->value));
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
   if (!IsUmbra(function)) {
     const bool standard = method == nullptr && (function->getBuiltinID() != 0 || function->isInStdNamespace() ||
                                                 context_.getSourceManager().isInSystemHeader(function->getLocation()));
     if (!standard || !numbers) return std::nullopt;
+    if (written != nullptr) {
+      const auto second = numbers_.Function("*" + name.str(), operands, function->getParamDecl(function->getNumParams() - 1)->getType()->getPointeeType());
+      if (!second || !written->to) return std::nullopt;
+      Store(written->to, *second);
+    }
     const auto made = numbers_.Function(name, operands, function->getReturnType().getNonReferenceType());
     return made ? std::optional<Cell>(MakeCell(*made)) : std::nullopt;
   }
@@ -345,6 +383,7 @@ const clang::Expr* Interpreter::MapCall(const clang::CXXRecordDecl* op, const st
   if (entry.first == nullptr) {
     // Clang itself chooses the overload, converts and instantiates, as in the eager evaluation.
     const clang::SourceLocation location = op->getLocation();
+    sema_.isCompleteType(location, context_.getRecordType(op));  // instantiates what no one else has needed, op<3> say
     clang::LookupResult found(sema_, &context_.Idents.get("Map"), location, clang::Sema::LookupMemberName);
     if (!sema_.LookupQualifiedName(found, const_cast<clang::CXXRecordDecl*>(op)))
       throw Unsupported("operator '" + op->getQualifiedNameAsString() + "' has no Map(...)",

@@ -9,7 +9,6 @@ using clang::isa;
 namespace {
 
 std::string Described(const clang::Expr* e) {
-  if (isa<clang::LambdaExpr>(e)) return "a lambda";
   if (isa<clang::CXXNewExpr>(e) || isa<clang::CXXDeleteExpr>(e)) return "memory of the heap";
   if (isa<clang::CXXThrowExpr>(e)) return "an exception";
   if (isa<clang::StringLiteral>(e)) return "a text";
@@ -78,6 +77,7 @@ Cell Interpreter::Eval(const clang::Expr* e) {
   }
   if (isa<clang::CXXThisExpr>(e)) return MakeCell(Pointer{frames_.back().self});
   if (isa<clang::CXXNullPtrLiteralExpr>(e) || isa<clang::GNUNullExpr>(e)) return MakeCell(Pointer{});
+  if (const auto* lambda = dyn_cast<clang::LambdaExpr>(e)) return Capture(lambda);
   if (const auto* construct = dyn_cast<clang::CXXConstructExpr>(e)) return Construct(construct);
   if (const auto* call = dyn_cast<clang::CallExpr>(e)) return CallOf(call);
   // sizeof, traits and the like.

@@ -90,6 +90,7 @@ class Interpreter {
 
   // calls.cc
   Cell CallOf(const clang::CallExpr* e);
+  Cell Capture(const clang::LambdaExpr* e);
   Cell Construct(const clang::CXXConstructExpr* e);
   Cell NewContainer(const std::vector<Cell>& args, clang::QualType type);
   void WarnOfHandle(const clang::CXXOperatorCallExpr* e);

@@ -234,13 +234,15 @@ Number Numbers::Binary(clang::BinaryOperatorKind kind, const Number& a, const Nu
   static const std::map<clang::BinaryOperatorKind, Op> kOps = {
       {clang::BO_Add, Op::plus}, {clang::BO_Sub, Op::minus}, {clang::BO_Mul, Op::mul}, {clang::BO_Div, Op::div},
       {clang::BO_LT, Op::lt}, {clang::BO_LE, Op::le}, {clang::BO_GT, Op::gt}, {clang::BO_GE, Op::ge},
-      {clang::BO_EQ, Op::eq}, {clang::BO_NE, Op::ne}};
-  const int x = NodeOf(a), y = NodeOf(b);
+      {clang::BO_EQ, Op::eq}, {clang::BO_NE, Op::ne}, {clang::BO_And, Op::bit_and}, {clang::BO_Or, Op::bit_or},
+      {clang::BO_Xor, Op::bit_xor}, {clang::BO_Shl, Op::shift_left}, {clang::BO_Shr, Op::shift_right}};
+  const bool shift = kind == clang::BO_Shl || kind == clang::BO_Shr;
+  const int x = NodeOf(a), y = NodeOf(shift ? Convert(b, a.type) : b);
   if (kind == clang::BO_Rem) return Node(Apply(Op::minus, {x, Apply(Op::mul, {Apply(Op::div, {x, y}), y})}), type);
   const auto op = kOps.find(kind);
   if (op == kOps.end())
     throw Unsupported("'" + clang::BinaryOperator::getOpcodeStr(kind).str() + "' of numbers that are not known when the kernel is generated",
-                      "kernels compute with + - * / % and comparisons");
+                      "kernels compute with + - * / %, bits and comparisons");
   return Node(Apply(op->second, {x, y}), type);
 }
 
@@ -256,10 +258,10 @@ Number Numbers::Unary(clang::UnaryOperatorKind kind, const Number& a, QualType t
       return Node(Apply(Op::logical_not, {NodeOf(a)}), type);
     case clang::UO_Not:
       if (a.kind == Kind::kInteger) return Integer(~a.integer, type);
-      [[fallthrough]];
+      return Node(Apply(Op::bit_xor, {NodeOf(a), NodeOf(Integer(-1, type))}), type);
     default:
       throw Unsupported("'" + clang::UnaryOperator::getOpcodeStr(kind).str() + "' of a number that is not known when the kernel is generated",
-                        "kernels compute with + - * / % and comparisons");
+                        "kernels compute with + - * / %, bits and comparisons");
   }
 }
 
@@ -318,24 +320,37 @@ namespace {
 constexpr graph::Composite kComposed[] = {
     {"log10", "(a)", "log2(a) * 0.30102999566398120", ""},
     {"hypot", "(a, b)",
-     "abs(a) == abs(b) ? abs(a) * 1.4142135623730951 : maximum(abs(a), abs(b)) * "
+     "abs(a) == inf || abs(b) == inf ? inf : abs(a) == abs(b) ? abs(a) * 1.4142135623730951 : maximum(abs(a), abs(b)) * "
      "sqrt(1 + minimum(abs(a), abs(b)) / maximum(abs(a), abs(b)) * (minimum(abs(a), abs(b)) / maximum(abs(a), abs(b))))", ""},
     {"fdim", "(a, b)", "a <= b ? 0 : a - b", ""},
-    {"signbit", "(a)", "a < 0 || 1 / a < 0", ""},
-    {"copysign", "(a, b)", "b < 0 || 1 / b < 0 ? -abs(a) : abs(a)", ""},
+    {"signbit", "(a)", "copysign(1, a) < 0", ""},
+    {"scalbn", "(a, b)", "ldexp(a, b)", ""},
+    {"scalbln", "(a, b)", "ldexp(a, b)", ""},
+    {"ilogb", "(a)", "a != a ? -inf : logb(a)", ""},
+    // What is written through the last operand is called *name.
+    {"frexp", "(a)", "a == 0 || a - a != 0 ? a : ldexp(a, -1 - logb(a))", ""},
+    {"*frexp", "(a)", "a == 0 || a - a != 0 ? 0 : 1 + logb(a)", ""},
+    {"modf", "(a)", "copysign(a == trunc(a) ? 0 : a - trunc(a), a)", ""},
+    {"*modf", "(a)", "trunc(a)", ""},
     // A NaN gives way to a number.
     {"fmax", "(a, b)", "a != a ? b : b != b ? a : maximum(a, b)", ""},
     {"fmin", "(a, b)", "a != a ? b : b != b ? a : minimum(a, b)", ""},
     {"isnan", "(a)", "a != a", ""},
     {"isinf", "(a)", "a == a && a - a != 0", ""},
-    {"isfinite", "(a)", "a - a == 0", ""}};
+    {"isfinite", "(a)", "a - a == 0", ""},
+    {"isgreater", "(a, b)", "a > b", ""},
+    {"isgreaterequal", "(a, b)", "a >= b", ""},
+    {"isless", "(a, b)", "a < b", ""},
+    {"islessequal", "(a, b)", "a <= b", ""},
+    {"islessgreater", "(a, b)", "a < b || a > b", ""},
+    {"isunordered", "(a, b)", "a != a || b != b", ""}};
 
 /// The operators of the table that <cmath> has, too, by the names that it has for them.
 std::optional<Op> OpOfC(std::string_view name) {
   static constexpr std::string_view kSame[] = {
       "sqrt", "floor", "ceil", "trunc", "round", "rint", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan",
       "asin", "acos", "atan", "atan2", "exp2", "log2", "pow", "fmod", "cbrt", "sinh", "cosh", "erf", "erfc",
-      "asinh", "acosh", "atanh", "lgamma", "abs"};
+      "asinh", "acosh", "atanh", "lgamma", "tgamma", "abs", "fma", "copysign", "remainder", "ldexp", "logb", "nextafter"};
   static const std::map<std::string_view, std::string_view> kOurs = {
       {"fabs", "abs"}, {"labs", "abs"}, {"llabs", "abs"}, {"nearbyint", "rint"},
       {"lround", "round"}, {"llround", "round"}, {"lrint", "rint"}, {"llrint", "rint"}};
@@ -359,6 +374,7 @@ std::optional<Number> Numbers::Function(std::string_view name, const std::vector
     return Select(less(operands[0], operands[1]), operands[1], Select(less(operands[2], operands[0]), operands[2], operands[0]));
 
   if (name.substr(0, 10) == "__builtin_") name.remove_prefix(10);
+  if (name == "hypot" && count == 3) return Function(name, {*Function(name, {operands[0], operands[1]}, type), operands[2]}, type);
   const graph::Composite* composed = std::find_if(std::begin(kComposed), std::end(kComposed), [&](const auto& c) { return c.name == name; });
   std::optional<Op> op = OpOfC(name);
   if (!op && composed == std::end(kComposed)) {
@@ -366,19 +382,24 @@ std::optional<Number> Numbers::Function(std::string_view name, const std::vector
     if (name.size() < 2 || name.back() != 'f') return std::nullopt;
     return Function(name.substr(0, name.size() - 1), operands, type);
   }
+  std::vector<Number> given;
+  for (const Number& operand : operands) {
+    // C computes with integers as doubles.
+    const bool whole = operand.type->isIntegerType() && op != Op::abs;
+    given.push_back(Convert(operand, type->isRealFloatingType() ? type : whole ? context_.DoubleTy : operand.type));
+  }
   // Functions that are exact, or rounded once, are the same wherever they are computed.
   static const std::map<Op, double (*)(double)> kExact = {
       {Op::abs, [](double x) { return std::fabs(x); }}, {Op::floor, [](double x) { return std::floor(x); }},
       {Op::ceil, [](double x) { return std::ceil(x); }}, {Op::trunc, [](double x) { return std::trunc(x); }},
       {Op::round, [](double x) { return std::round(x); }}, {Op::rint, [](double x) { return std::rint(x); }},
       {Op::sqrt, [](double x) { return std::sqrt(x); }}};
-  if (const auto exact = kExact.find(op.value_or(Op::plus)); exact != kExact.end() && count == 1 && operands[0].known()) {
-    const Number& x = operands[0];
+  if (const auto exact = kExact.find(op.value_or(Op::plus)); exact != kExact.end() && count == 1 && given[0].known()) {
+    const Number& x = given[0];
     return Convert(x.kind == Kind::kReal ? Real(exact->second(x.real), x.type) : Integer(std::abs(x.integer), x.type), type);
   }
   std::vector<Operand> nodes;
-  for (const Number& operand : operands)
-    nodes.push_back(Operand::Node(NodeOf(type->isRealFloatingType() ? Convert(operand, type) : operand)));
+  for (const Number& number : given) nodes.push_back(Operand::Node(NodeOf(number)));
   return Node(composer_.Cast(op ? composer_.Map(*op, nodes) : composer_.Apply(*composed, nodes), TypeOf(type)).node, type);
 }
 

@@ -62,6 +62,10 @@ Cell Interpreter::Call(const clang::FunctionDecl* function, const std::vector<Ce
                       "define it in a header as constexpr, or mark it UMBRA_KERNEL in this file");
   called_.insert(function->getCanonicalDecl());
   Frame frame{definition, active_, {}, std::move(self), std::nullopt};
+  if (auto* closure = frame.self ? std::get_if<Closure>(&frame.self->value) : nullptr) {
+    frame.variables = closure->captured;
+    frame.self = closure->self;
+  }
   for (unsigned k = 0; k < definition->getNumParams() && k < args.size(); ++k)
     frame.variables[definition->getParamDecl(k)] = args[k];
   frames_.push_back(std::move(frame));

@@ -6,6 +6,7 @@
 #include <clang/AST/Type.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -103,7 +104,13 @@ struct Pointer {
   Cell to;
 };
 
-using Value = std::variant<std::monostate, Number, Tensor, Exp, Aggregate, Pointer>;
+/// A lambda: what its body sees of the function that it stands in.
+struct Closure {
+  std::map<const clang::ValueDecl*, Cell> captured;
+  Cell self;  ///< `this`
+};
+
+using Value = std::variant<std::monostate, Number, Tensor, Exp, Aggregate, Pointer, Closure>;
 
 struct Slot {
   Value value;

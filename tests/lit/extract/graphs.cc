@@ -77,3 +77,18 @@ template void activate<gpu, float>(Tensor<gpu, 1, float>, Tensor<gpu, 1, float>)
 // CHECK: select %2, %0, %{{[0-9]+}}
 // CHECK: # parameter x: f32 of rank 1 on gpu: input 0
 // CHECK: graph activate_gpu_float
+
+// Bits of integers; a lambda's body stands where it is called; frexp has two results.
+struct parts_of {
+  static float Map(float a, float b) {
+    int exponent;
+    const auto scaled = [&, twice = 2 * b](float x) { return std::fma(x, twice, a); };
+    return scaled(std::frexp(a, &exponent)) + static_cast<float>(exponent & 3);
+  }
+};
+UMBRA_KERNEL void in_parts(Tensor<cpu, 1> y, Tensor<cpu, 1> x, Tensor<cpu, 1> z) { y = F<parts_of>(x, z); }
+// CHECK: graph in_parts
+// CHECK: logb %0
+// CHECK: %[[MANTISSA:[0-9]+]] = select %{{[0-9]+}}, %0, %{{[0-9]+}}
+// CHECK: fma %[[MANTISSA]], %{{[0-9]+}}, %0
+// CHECK: bit_and %{{[0-9]+}}, %{{[0-9]+}}

@@ -156,16 +156,60 @@ enum Mode { kFast };
 // CHECK: warning: parameter 'mode' has type 'Mode', which a kernel does not take; kernel 'enumeration' stays eager
 // CHECK: note: give the enumeration a signed type
 UMBRA_KERNEL void enumeration(Tensor<cpu, 2> y, Mode mode) { y = static_cast<float>(mode); }
-struct gamma_of {
-  // CHECK: [[@LINE+1]]:38: warning: 'tgamma{{f?}}' is not marked as a kernel, so what it does is not known here; kernel 'function_of_c' stays eager
-  static float Map(float a) { return std::tgamma(a); }
+struct bessel_of {
+  // CHECK: [[@LINE+1]]:38: warning: 'std::cyl_bessel_j' is not marked as a kernel, so what it does is not known here; kernel 'function_of_c' stays eager
+  static float Map(float a) { return std::cyl_bessel_j(0.5f, a); }
   // CHECK: note: a kernel calls the functions of <cmath> that docs/extract.md lists
 };
-UMBRA_KERNEL void function_of_c(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<gamma_of>(x); }
-UMBRA_KERNEL void lambda(Tensor<cpu, 2> y) {
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: a lambda has no counterpart in a kernel; kernel 'lambda' stays eager
-  y = [&y] { return y.size(0) > 1 ? 1.0f : 2.0f; }();
+UMBRA_KERNEL void function_of_c(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<bessel_of>(x); }
+// Where the standard library has others that do, the hint names them.
+template <int function>
+struct instead {
+  static float Map(float a) {
+    int quotient = 0;
+    // CHECK: [[@LINE+2]]:{{[0-9]+}}: warning: 'std::remquo' is not marked {{.*}}; kernel 'remquo' stays eager
+    // CHECK: note: std::remainder gives its result
+    if constexpr (function == 0) return std::remquo(a, 2.0f, &quotient);
+    // CHECK: [[@LINE+2]]:{{[0-9]+}}: warning: 'isnormal' is not marked {{.*}}; kernel 'isnormal' stays eager
+    // CHECK: note: compare std::abs(x) with std::numeric_limits<float>::min() and infinity()
+    if constexpr (function == 1) return std::isnormal(a);
+    // CHECK: [[@LINE+2]]:{{[0-9]+}}: warning: 'fpclassify' is not marked {{.*}}; kernel 'fpclassify' stays eager
+    // CHECK: note: kernels have std::isnan, std::isinf and std::isfinite
+    if constexpr (function == 2) return std::fpclassify(a) == FP_ZERO;
+    // CHECK: [[@LINE+2]]:{{[0-9]+}}: warning: 'nan' is not marked {{.*}}; kernel 'nan' stays eager
+    // CHECK: note: write std::numeric_limits<float>::quiet_NaN()
+    if constexpr (function == 3) return a + std::nan("");
+    // CHECK: [[@LINE+2]]:{{[0-9]+}}: warning: 'nexttoward{{f?}}' is not marked {{.*}}; kernel 'nexttoward' stays eager
+    // CHECK: note: kernels have no long double: use std::nextafter
+    if constexpr (function == 4) return std::nexttoward(a, 1.0L);
+    return a;
+  }
+};
+UMBRA_KERNEL void remquo(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<instead<0>>(x); }
+UMBRA_KERNEL void isnormal(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<instead<1>>(x); }
+UMBRA_KERNEL void fpclassify(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<instead<2>>(x); }
+UMBRA_KERNEL void nan(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<instead<3>>(x); }
+UMBRA_KERNEL void nexttoward(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<instead<4>>(x); }
+UMBRA_KERNEL void unsigned_bits(Tensor<cpu, 2, int> y, Tensor<cpu, 1, int> x, int n) {
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: a value of type 'unsigned int' is no element of a tensor; kernel 'unsigned_bits' stays eager
+  y = static_cast<int>(static_cast<unsigned>(n) >> 3);
+  // CHECK: note: element types are float
 }
+UMBRA_KERNEL void lambda(Tensor<cpu, 2> y, float a) {
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: a lambda that changes its own copies has no counterpart in a kernel; kernel 'lambda' stays eager
+  y = [a]() mutable { return a *= 2; }();
+  // CHECK: note: capture by reference what it changes, as [&] does
+}
+struct calls_lambda {
+  static float Map(float a) {
+    const auto f = [&](float x) {
+      // CHECK: [[@LINE+1]]:14: warning: 'helper' is not marked {{.*}}; kernel 'inside_lambda' stays eager
+      return helper(x) + a;
+    };
+    return f(a);
+  }
+};
+UMBRA_KERNEL void inside_lambda(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<calls_lambda>(x); }
 struct Model {
   // CHECK: [[@LINE+1]]:21: warning: a member function has an object that the kernel does not know; kernel 'Model::Run' stays eager
   UMBRA_KERNEL void Run(Tensor<cpu, 2> y) { y = 1.0f; }
