@@ -86,12 +86,13 @@ class IntrinsicSpeller : public Speller {
                        : op == Op::mul   ? "mul"
                        : op == Op::div   ? "div"
                        : op == Op::sqrt  ? "sqrt"
-                                         : nullptr;
-    if (name != nullptr)
-      return {full.size() == 1
-                  ? fmt::format("{}_{}_{}({})", Prefix(type), name, Suffix(type), full[0].text)
-                  : fmt::format("{}_{}_{}({}, {})", Prefix(type), name, Suffix(type), full[0].text,
-                                full[1].text)};
+                       : op == Op::fma && target_ != Target::kSse2 ? "fmadd"
+                                                                   : nullptr;
+    if (name != nullptr) {
+      std::string given;
+      for (const Expr& operand : full) given += (given.empty() ? "" : ", ") + operand.text;
+      return {fmt::format("{}_{}_{}({})", Prefix(type), name, Suffix(type), given)};
+    }
     if (op == Op::maximum || op == Op::minimum) return Extreme(op, type, full);
     return Speller::Map(op, type, full, none);
   }

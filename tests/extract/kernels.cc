@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "umbra/tensor.h"
 
@@ -425,7 +426,10 @@ struct captures {
     for (const float part : parts) add(part);
     auto scaled = [a, half = b / 2](auto x) -> float { return x > a ? x * half : std::exp(-std::abs(x)); };
     const auto both = [=](float x) { return scaled(x) + scaled(1); };
-    sum += Twice(both, sum) + [] { return 0.5f; }();
+    sum += Twice(std::move(both), sum) + [] { return 0.5f; }();
+    float low = a, high = b;
+    if (low > high) std::swap(low, high);
+    sum += high - 3 * low;
     return [&]() -> float& { return sum; }() *= 2;
   }
 };

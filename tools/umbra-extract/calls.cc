@@ -275,6 +275,13 @@ std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method
 std::optional<Cell> Interpreter::Known(const clang::FunctionDecl* function, const clang::CallExpr* e, const std::vector<Cell>& args) {
   if (!function->getDeclName().isIdentifier()) return std::nullopt;
   const llvm::StringRef name = function->getName();
+  if (function->isInStdNamespace() && args.size() == 1 && (name == "move" || name == "forward" || name == "as_const")) return args[0];
+  if (function->isInStdNamespace() && args.size() == 2 && name == "swap") {
+    Value first = Copy(args[0]->value);
+    Store(args[0], Copy(args[1]->value));
+    Store(args[1], std::move(first));
+    return MakeCell({});
+  }
   // The elements of std::max({a, b, c}) are operands, too.
   const auto* list = args.size() == 1 ? std::get_if<Aggregate>(&args[0]->value) : nullptr;
   const std::vector<Cell>& given = list != nullptr ? list->elements : args;

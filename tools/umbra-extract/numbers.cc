@@ -96,7 +96,8 @@ std::optional<Number> Numbers::Of(const clang::APValue& value, QualType type) co
 DType Numbers::TypeOf(QualType type) const {
   if (const auto found = FindType(context_, type)) return *found;
   throw Unsupported("a value of type '" + type.getAsString() + "' is no element of a tensor",
-                    "element types are float, double, half_t, bf16_t, signed integers, uint8_t and bool");
+                    type->isUnsignedIntegerType() ? "kernels have no unsigned numbers but uint8_t: compute with int or std::int64_t, and without suffix u"
+                                                  : "element types are float, double, half_t, bf16_t, signed integers, uint8_t and bool");
 }
 
 bool Numbers::IsNumber(QualType type) const {

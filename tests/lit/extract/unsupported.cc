@@ -193,7 +193,7 @@ UMBRA_KERNEL void nexttoward(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<instead
 UMBRA_KERNEL void unsigned_bits(Tensor<cpu, 2, int> y, Tensor<cpu, 1, int> x, int n) {
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: a value of type 'unsigned int' is no element of a tensor; kernel 'unsigned_bits' stays eager
   y = static_cast<int>(static_cast<unsigned>(n) >> 3);
-  // CHECK: note: element types are float
+  // CHECK: note: kernels have no unsigned numbers but uint8_t
 }
 UMBRA_KERNEL void lambda(Tensor<cpu, 2> y, float a) {
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: a lambda that changes its own copies has no counterpart in a kernel; kernel 'lambda' stays eager
