@@ -100,7 +100,7 @@ class IntrinsicSpeller : public Speller {
   Expr AddProduct(DType type, const Expr& total, const Expr& a, const Expr& b) const override {
     if (!HasRegister(type) || !IsFloat(type)) return Speller::AddProduct(type, total, a, b);
     if (target_ == Target::kSse2) return Map(Op::plus, type, {total, Map(Op::mul, type, {a, b}, {false, false})}, {false, false});
-    return {fmt::format("{}_fmadd_{}({}, {}, {})", Prefix(type), Suffix(type), a.text, b.text, total.text)};
+    return Map(Op::fma, type, {a, b, total}, {false, false, false});
   }
 
  private:

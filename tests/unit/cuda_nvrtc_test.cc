@@ -122,13 +122,13 @@ TEST(CudaNvrtc, EveryFormCompiles) {
 TEST(CudaNvrtc, EveryOperatorAndMapCompiles) {
   SKIP_WITHOUT_NVRTC();
   Many many;
-  for (const char* dtype : {"f32", "f64"})
+  for (const bool wide : {false, true})
     for (const graph::OpInfo& op : graph::Primitives()) {
       if (op.types == graph::OpTypes::kBool || op.types == graph::OpTypes::kInt64 || op.result == graph::OpResult::kBool ||
           op.name == "select" || op.name.find("logical") == 0)
         continue;
-      const std::string type(dtype), name(op.name);
-      const std::string call = name + (op.arity == 1 ? "(a)" : "(a, b)");
+      const std::string type = op.types == graph::OpTypes::kInteger ? (wide ? "i64" : "i32") : wide ? "f64" : "f32", name(op.name);
+      const std::string call = name + (op.arity == 1 ? "(a)" : op.arity == 2 ? "(a, b)" : "(a, b, a)");
       many.Add("kernel one(a: " + type + "[n], b: " + type + "[n]) -> (y: " + type + "[n]) { y = " +
                    (name == "plus" || name == "minus" || name == "mul" || name == "div" ? "a + b - a * b / a" : call) + " + b }",
                Form(CudaForm::kElements, true));
