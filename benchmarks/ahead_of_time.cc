@@ -15,7 +15,6 @@
 
 #include "as_objects.h"
 #include "as_sources.h"
-#include "umbra/call_site.h"
 #include "umbra/compile.h"
 #include "umbra/error.h"
 #include "umbra/graph.h"
@@ -60,21 +59,18 @@ struct Operands {
     std::size_t k = inputs;
     for (const auto& shape : umbra::runtime::OutputShapes(program, tensors, scalars)) tensors.push_back(allocate(program.buffers[k++].dtype, shape));
     for (const TensorRef& t : tensors) {
-      data.push_back(t.data);
-      words.push_back(umbra::runtime::Layout::Kind(static_cast<int>(t.shape.size()), t.dtype));
-      words.insert(words.end(), t.shape.begin(), t.shape.end());
-      words.insert(words.end(), t.stride.begin(), t.stride.end());
       plain.push_back({t.data, reinterpret_cast<const std::int64_t*>(t.shape.data()), nullptr, static_cast<int>(t.shape.size()), static_cast<int>(t.dtype), 0, nullptr});
     }
     for (const umbra_tensor& t : plain) pointers.push_back(&t);
+    const auto outputs = tensors.begin() + static_cast<std::ptrdiff_t>(inputs);
+    arguments = {{tensors.begin(), outputs}, {outputs, tensors.end()}, scalars};
   }
 
   std::vector<std::vector<char>> memory;
   std::vector<TensorRef> tensors;
   std::size_t inputs = 0;
   std::vector<umbra_scalar> scalars;
-  std::vector<void*> data;
-  std::vector<index_t> words;
+  umbra::runtime::Arguments arguments;
   std::vector<umbra_tensor> plain;
   std::vector<const umbra_tensor*> pointers;
 };
@@ -148,15 +144,12 @@ int Run(const std::string& path, int rounds) {
     for (const auto& sizes : all_sizes) {
       const index_t rows = sizes[0], columns = sizes[1];
       Operands operands(program, rank == 1 ? std::vector{rows * columns} : rank == 3 ? std::vector{index_t{4}, rows / 4, columns} : sizes);
-      umbra::runtime::CallSite site(std::shared_ptr<const umbra::runtime::Program>(&program, [](const auto*) {}));
       std::vector<Way> ways;
       for (const umbra_kernel_desc* library : libraries)
         ways.push_back({[&operands, kernel = Find(library, program.name)] {
           if (umbra_call(kernel, operands.pointers.data(), operands.scalars.data(), 1) != UMBRA_OK) throw umbra::Error(umbra_error_message());
         }, {}});
-      ways.push_back({[&] {
-        site.Run(operands.data.data(), {operands.words.data(), operands.words.size()}, operands.scalars.data(), 1);
-      }, {}});
+      ways.push_back({[&] { function(operands.arguments, {1}); }, {}});
       TimeInTurns(&ways, rounds);
       std::printf("| %s | %lldx%lld |", program.name.c_str(), static_cast<long long>(sizes[0]), static_cast<long long>(sizes[1]));
       for (std::size_t k = 0; k < kLibraries; ++k) {
@@ -188,7 +181,7 @@ int Run(const std::string& path, int rounds) {
 
 int main(int argc, char** argv) {
   try {
-    return Run(std::string(argc > 1 ? argv[1] : ".") + "/ahead_of_time.umb", argc > 2 ? std::atoi(argv[2]) : 31);
+    return Run(std::string(argc > 1 ? argv[1] : ".") + "/ahead_of_time.umb", argc > 2 ? std::atoi(argv[2]) : 201);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ahead_of_time_bench: %s\n", error.what());
     return 1;
