@@ -35,19 +35,21 @@ template <typename... Parts>
 
 template <typename Kind, typename... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void Throw(const Parts&... parts) {
-  throw Kind(Concat(parts...));
+  std::ostringstream text;
+  ((text << parts), ...);
+  throw Kind(text.str());
 }
 }  // namespace detail
 
 /// Throws umbra::Error with the parts streamed into one message, unless `condition` holds.
 template <typename... Parts>
-[[gnu::always_inline]] inline void Require(bool condition, const Parts&... parts) {
+inline void Require(bool condition, const Parts&... parts) {
   if (!condition) detail::Throw<Error>(parts...);
 }
 
 /// Throws umbra::InternalError with the parts streamed into one message, unless `condition` holds.
 template <typename... Parts>
-[[gnu::always_inline]] inline void Ensure(bool condition, const Parts&... parts) {
+inline void Ensure(bool condition, const Parts&... parts) {
   if (!condition) detail::Throw<InternalError>(parts...);
 }
 

@@ -26,12 +26,13 @@ inline void PitchedStrides(const index_t* shape, int rank, index_t pitch, index_
 template <typename Device>
 constexpr int kCallDevice = Device::kDevCPU ? UMBRA_DEVICE_CPU : UMBRA_DEVICE_GPU;
 
-/// A tensor as umbra_call takes it. It refers to the shape of the tensor that it was made of.
+/// A tensor as umbra_call takes it. It refers to the shape of the tensor that it was made of. One function for all kernels
+/// with such a tensor: hundreds of calls stay small and compile fast.
 template <int rank>
 class CallOperand {
  public:
   template <typename Device, typename DType>
-  explicit CallOperand(const Tensor<Device, rank, DType>& t)
+  [[gnu::noinline]] explicit CallOperand(const Tensor<Device, rank, DType>& t)
       : tensor_{const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_.shape_, stride_, rank,
                 static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value), kCallDevice<Device>, nullptr} {
     if constexpr (!Device::kDevCPU) tensor_.stream = Stream<Device>::GetStream(t.stream_);
@@ -50,7 +51,7 @@ class CallOperand {
 template <>
 class CallOperand<0> {
  public:
-  explicit CallOperand(const TBlob& blob)
+  [[gnu::noinline]] explicit CallOperand(const TBlob& blob)
       : stride_(static_cast<std::size_t>(blob.ndim())),
         tensor_{blob.dptr_, blob.shape_.begin(), stride_.data(), blob.ndim(), 0,
                 blob.dev_mask_ == cpu::kDevMask ? UMBRA_DEVICE_CPU : UMBRA_DEVICE_GPU, nullptr} {
@@ -82,7 +83,7 @@ CallOperand(DType*, int = UMBRA_DEVICE_CPU) -> CallOperand<0>;
 
 /// Throws umbra::Error with `message` if two tensors have memory in common.
 template <typename Device, int rank_a, typename A, int rank_b, typename B>
-inline void RequireApart(const Tensor<Device, rank_a, A>& a, const Tensor<Device, rank_b, B>& b, const char* message) {
+[[gnu::noinline]] inline void RequireApart(const Tensor<Device, rank_a, A>& a, const Tensor<Device, rank_b, B>& b, const char* message) {
   Require(expr::RegionOf(a).Apart(expr::RegionOf(b)), message);
 }
 
