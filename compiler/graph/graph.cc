@@ -75,18 +75,6 @@ std::string Describe(const Graph& graph, int id) {
   return name + TypeText(graph, node.dtype, node.shape);
 }
 
-bool Accepts(OpTypes types, DType dtype) {
-  switch (types) {
-    case OpTypes::kNumeric: return dtype != DType::kBool;
-    case OpTypes::kFloat: return IsFloat(dtype);
-    case OpTypes::kInteger: return dtype == DType::kInt32 || dtype == DType::kInt64;
-    case OpTypes::kBool: return dtype == DType::kBool;
-    case OpTypes::kInt64: return dtype == DType::kInt64;
-    case OpTypes::kAny: return true;
-  }
-  return false;
-}
-
 std::string_view TypesText(OpTypes types) {
   switch (types) {
     case OpTypes::kNumeric: return "numbers";

@@ -60,6 +60,18 @@ const Composite* FindComposite(std::string_view name) {
   return nullptr;
 }
 
+bool Accepts(OpTypes types, DType dtype) {
+  switch (types) {
+    case OpTypes::kNumeric: return dtype != DType::kBool;
+    case OpTypes::kFloat: return IsFloat(dtype);
+    case OpTypes::kInteger: return dtype == DType::kInt32 || dtype == DType::kInt64;
+    case OpTypes::kBool: return dtype == DType::kBool;
+    case OpTypes::kInt64: return dtype == DType::kInt64;
+    case OpTypes::kAny: return true;
+  }
+  return false;
+}
+
 std::span<const OpInfo> Primitives() { return kOps; }
 std::span<const Composite> Composites() { return kComposites; }
 

@@ -21,6 +21,8 @@ enum class Op : std::uint8_t {
 
 /// Operand dtypes that an operator accepts.
 enum class OpTypes : std::uint8_t { kNumeric, kFloat, kInteger, kBool, kInt64, kAny };
+/// Is `dtype` one of `types`?
+bool Accepts(OpTypes types, DType dtype);
 /// Its result's dtype: that of the operands, or the one that it names.
 enum class OpResult : std::uint8_t { kSame, kBool, kFloat32, kFloat64 };
 

@@ -25,18 +25,6 @@ using graph::OpInfo;
 using graph::OpTypes;
 using drawn::Tensor;
 
-bool Takes(const OpInfo& op, DType dtype) {
-  switch (op.types) {
-    case OpTypes::kNumeric: return dtype != DType::kBool;
-    case OpTypes::kFloat: return IsFloat(dtype);
-    case OpTypes::kInteger: return dtype == DType::kInt32 || dtype == DType::kInt64;
-    case OpTypes::kBool: return dtype == DType::kBool;
-    case OpTypes::kInt64: return dtype == DType::kInt64;
-    case OpTypes::kAny: return true;
-  }
-  return false;
-}
-
 template <typename T>
 std::vector<T> Hard() {
   using Limits = std::numeric_limits<T>;
@@ -70,7 +58,7 @@ class Table {
       values.push_back(builder.Input(std::string(1, "xyz"[k]), kType, {Dimension()}));
     }
     for (const OpInfo& op : graph::Primitives()) {
-      if (!Takes(op, kType)) continue;
+      if (!graph::Accepts(op.types, kType)) continue;
       std::vector<graph::Value> given(values.begin(), values.begin() + op.arity);
       if (op.types == OpTypes::kAny && kType != DType::kBool) given[0] = values[0] > values[2];
       names_.emplace_back(op.name);
