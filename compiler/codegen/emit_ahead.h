@@ -17,30 +17,40 @@ class AheadEmitter : protected ValueEmitter {
   using ValueEmitter::ValueEmitter;
 
   // The phase during which memory would have nothing to do: it goes once more through a row that is in the caches, and
-  // writes none. Null if there is none.
+  // writes none, or past the caches. Null if there is none.
   const Phase* IdlePhase() const {
     for (std::size_t k = 1; RowByRow() && k < kernel_.phases.size(); ++k)
-      if (!kernel_.phases[k].reductions.empty() && kernel_.phases[k].stores.empty()) return &kernel_.phases[k];
+      if (const Phase& phase = kernel_.phases[k]; phase.stores.empty() ? !phase.reductions.empty() : Streams()) return &phase;
     return nullptr;
   }
 
   // How far ahead in the operands of rows the idle phase asks for rows to come.
   void DeclareAhead() {
     if (IdlePhase() == nullptr) return;
-    for (std::size_t k = 0; k < operands_.size(); ++k) {
-      const auto& access = signature_.operands[k];
-      const int operand = static_cast<int>(k);
-      if (access.store || access.gathered || !MovesAlongVector(operand) || !VectorStride(operand).empty() || !Moves(access, RowAxis())) continue;
-      ahead_[operand] = names_.Make(operands_[k].name + "_ahead");
+    for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
+      if (!IsReadAlong(operand) || !HasRows(operand)) continue;
+      const auto& names = operands_[static_cast<std::size_t>(operand)];
+      ahead_[operand] = names_.Make(names.name + "_ahead");
       out_.Line("const long long {} = {} * {};", ahead_[operand], RowsAhead(OperandType(operand)),
-                operands_[k].stride_names[static_cast<std::size_t>(RowAxis())]);
+                names.stride_names[static_cast<std::size_t>(RowAxis())]);
     }
   }
 
-  // Asks for the elements of rows to come that lie where `count` elements from `index` do.
-  void FetchRows(const std::string& index, int count) {
+  // In the idle phase, asks for the elements of rows to come that lie where `count` elements from `index` do.
+  void FetchRows(const Phase& phase, const std::string& index, int count) {
+    if (&phase != IdlePhase()) return;
     for (const auto& [operand, ahead] : ahead_)
       Fetch(OperandType(operand), operands_[static_cast<std::size_t>(operand)].name + " + " + index + " + " + ahead, count);
+  }
+
+  // Asks for what element-wise work on operands too large for the caches reads some time after the `count` elements from
+  // `index`, if it waits for memory and for arithmetic in turns.
+  void FetchNextPage(const std::string& index, int count) {
+    if (!Streams() || !signature_.elementwise || signature_.row_axes == 0 || signature_.cost > kHeavy) return;
+    const bool one_row = signature_.axes[static_cast<std::size_t>(RowAxis())]  == runtime::Extent::Static(1);
+    for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
+      if (const DType type = OperandType(operand); IsReadAlong(operand) && (one_row || HasRows(operand)))
+        Fetch(type, fmt::format("{} + {} + {}", operands_[static_cast<std::size_t>(operand)].name, index, kAhead / SizeOf(type)), count);
   }
 
   // Rows that lie where memory says, as those of a table: where the one lies that is needed some rows later.
@@ -70,7 +80,7 @@ class AheadEmitter : protected ValueEmitter {
   // Asks for `count` elements.
   void Fetch(DType type, const std::string& address, int count) {
     const int size = static_cast<int>(SizeOf(type));
-    out_.Line("fetch_rows<{}>({}, {});", std::max(1, count * size / kLine), address, kLine / size);
+    out_.Line("fetch_lines<{}>({});", std::max(1, count * size / kLine), address);
   }
 
  private:
@@ -79,6 +89,14 @@ class AheadEmitter : protected ValueEmitter {
            vector_axis_ == signature_.row_axes;
   }
   int RowAxis() const { return signature_.row_axes - 1; }
+
+  // Is one element after the other read?
+  bool IsReadAlong(int operand) const {
+    const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
+    return !access.store && !access.gathered && MovesAlongVector(operand) && VectorStride(operand).empty();
+  }
+  bool HasRows(int operand) const { return AxisDim(signature_.operands[static_cast<std::size_t>(operand)], RowAxis()) >= 0; }
+
   std::string RowsAhead(DType type) const { return fmt::format("rows_ahead<{}>({})", ElementType(type), ExtentName(vector_axis_)); }
 
   // Does the gather read a row from its beginning to its end, one that positions in memory tell?
@@ -111,6 +129,9 @@ class AheadEmitter : protected ValueEmitter {
     out_.Close(fmt::format("}}(smaller({} + {}, {} - 1));", row, RowsAhead(of), rows));
     return name;
   }
+
+  // The work of an element, in additions, beside which memory hardly counts.
+  static constexpr double kHeavy = 64;
 
   std::map<int, std::string> ahead_;                    // by operand: how far ahead rows are fetched
   std::map<int, std::map<int, Expr>> scattered_;  // by gather: its places some rows later, by value

@@ -133,6 +133,7 @@ class PhaseEmitter : protected AheadEmitter {
       const bool one_tail = done != VectorBegin() && HasMasks();
       if (!one_tail) {
         out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, done, width_, last);
+        FetchRows(phase, i, width_);
         FetchScattered(phase, i, width_);
         Names names = names_;
         ElementBody(phase, i, "", &names);
@@ -228,7 +229,9 @@ class PhaseEmitter : protected AheadEmitter {
     std::unique_ptr<Speller> packets =
         std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, fmt::format("x{}w", width_)));
     side_by_side_ = true;
+    FetchRows(phase, i, width_ * kGroupSize);
     FetchScattered(phase, i, width_ * kGroupSize);
+    FetchNextPage(i, width_ * kGroupSize);
     Names names = names_;
     ElementBody(phase, i, "", &names);
     side_by_side_ = false;
@@ -262,7 +265,7 @@ class PhaseEmitter : protected AheadEmitter {
       const std::string i = fmt::format("i{}", vector_axis_);
       const std::string last = VectorEnd();
       out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), partials, last);
-      if (&phase == IdlePhase()) FetchRows(i, partials);
+      FetchRows(phase, i, partials);
       FetchScattered(phase, i, partials);
       ReductionStep(phase, i, count, "");
       out_.Close();

@@ -23,8 +23,8 @@ using plan::Scope;
 using plan::Value;
 
 inline constexpr int kLine = 64;  // bytes that memory is fetched by
-// Bytes ahead of windows that memory is asked for: far enough to be on another page, where the processor does not look.
-inline constexpr int kAhead = 12288;
+// Bytes ahead that memory is asked for: far enough to be on another page, where the processor does not look.
+inline constexpr int kAhead = 8192;
 // Longer expressions get a name.
 inline constexpr std::size_t kInlineLength = 56;
 
@@ -401,8 +401,7 @@ class ValueEmitter : protected KernelShape {
       return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, RestText(span, index), first, last, outside)};
     if (stride == "2" && span.pairs >= 0 && !guarded) {
       const int size = static_cast<int>(SizeOf(v.type));
-      out_.Line("if (i{} == 0) fetch_rows<{}>({} + {}, {});", span.pairs, std::max(1, 2 * width_ * size / kLine), address,
-                kAhead / size, kLine / size);
+      out_.Line("if (i{} == 0) fetch_lines<{}>({} + {});", span.pairs, std::max(1, 2 * width_ * size / kLine), address, kAhead / size);
       if (lanes.empty()) return {fmt::format("load_of_pairs<{}>({}, i{})", type, address, span.pairs)};
       return {fmt::format("load_of_pairs_head<{}>({}, i{}, {})", type, address, span.pairs, lanes)};
     }

@@ -34,7 +34,7 @@ const std::set<std::string>& Reserved() {
         "smaller", "larger", "joined", "lanes_below", "load_even", "load_even_span", "load_of_pairs", "load_of_pairs_head", "load_repeated_span", "load_span",
         "load_transposed", "load_pack", "load_pack_head", "load_reversed", "load_reversed_span", "gather_span", "store_pack",
         "store_pack_head", "choice_run", "quotient_at", "quotient_run", "lanes_between", "whole", "narrow", "block_all",
-        "column_all", "warp_all", "fetch", "fetch_rows", "rows_ahead", "QuotientWalk", "StreamedRow"});
+        "column_all", "warp_all", "fetch", "fetch_lines", "fetch_rows", "rows_ahead", "QuotientWalk", "StreamedRow"});
     for (std::string_view name : graph::OperatorNames()) set.emplace(name);
     for (const char* element : {"f32", "f64", "i32", "i64"})
       for (const char* lanes : {"x2", "x4", "x8", "x16"})

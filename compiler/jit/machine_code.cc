@@ -154,6 +154,12 @@ void AlignToLines(llvm::Module* module) {
     if (!function.isDeclaration()) function.setAlignment(llvm::Align(64));
 }
 
+// What packets a function has at least is of no use where they are as wide as registers are, and LLVM sets up a target (most of
+// a millisecond) for each answer.
+void ShareTarget(llvm::Module* module) {
+  for (llvm::Function& function : *module) function.removeFnAttr("min-legal-vector-width");
+}
+
 }  // namespace
 
 void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine) {
@@ -163,6 +169,7 @@ void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine) {
 
 void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Target target) {
   AlignToLines(module);
+  ShareTarget(module);
   if (target == codegen::Target::kPlain) {
     llvm::PipelineTuningOptions tuning;
     tuning.LoopVectorization = tuning.LoopInterleaving = true;  // packets are vectors already

@@ -189,7 +189,13 @@ UMBRA_INLINE void fetch(const T* p) {
   __builtin_prefetch(p, 0, 2);
 }
 
-// For one in each of so many rows.
+// For so many lines, one after the other, which the first cache has room for.
+template <int lines, typename T>
+UMBRA_INLINE void fetch_lines(const T* p) {
+  for (int k = 0; k < lines; ++k) __builtin_prefetch(reinterpret_cast<const char*>(p) + 64 * k);
+}
+
+// For one in each of so many rows: they may push each other out of the first cache.
 template <int rows, typename T>
 UMBRA_INLINE void fetch_rows(const T* p, i64 stride) {
   for (int k = 0; k < rows; ++k) fetch(p + k * stride);
