@@ -26,18 +26,22 @@ const std::set<std::string>& Reserved() {
   static const std::set<std::string> words = [] {
     std::set<std::string> set(Keywords().begin(), Keywords().end());
     set.insert({
-        "umbra", "simd", "load", "store", "load_head", "store_head", "gather", "gather_head",
-        "scatter", "scatter_head", "stream", "stream_fence", "fill", "iota", "cast", "cast_mask",
-        "convert", "bits", "from_bits", "keep", "across", "fold", "add_product", "packet", "detail", "Sum",
-        "Product", "Maximum", "Minimum", "Traits", "Elem", "Bits", "Mask", "Rebind", "i64",
-        "begin", "end", "args", "k", "j", "lanes", "by_lane", "by_lane_head", "ramp", "random_uniform", "random_gaussian", "at", "linux", "unix", "main", "widen", "apply", "kGroup",
-        "smaller", "larger", "joined", "lanes_below", "load_even", "load_even_span", "load_of_pairs", "load_of_pairs_head", "load_repeated_span", "load_span",
-        "load_transposed", "load_pack", "load_pack_head", "load_reversed", "load_reversed_span", "gather_span", "store_pack",
-        "store_pack_head", "choice_run", "quotient_at", "quotient_run", "lanes_between", "whole", "narrow", "block_all",
-        "column_all", "warp_all", "fetch", "fetch_lines", "fetch_rows", "rows_ahead", "QuotientWalk", "StreamedRow"});
+        "umbra", "simd", "detail", "args", "begin", "end", "j", "k", "lanes", "linux", "unix", "main",
+        "Bits", "Elem", "HalfPacket", "IntOfSize", "IsSame", "Mask", "MaskOf", "Maximum", "Minimum", "NoReference", "PacketOf",
+        "Pair", "Product", "QuotientWalk", "Rebind", "StreamedRow", "Sum", "Traits", "across", "add_product", "apply", "at",
+        "bits", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
+        "each_lane", "even_lanes", "even_odd_lanes", "fetch", "fetch_lines", "fetch_rows", "fill", "fold", "from_bits",
+        "gather", "gather_head", "gather_span", "head_bits", "iota", "joined", "kGroup", "kIsHalf", "kMasksSpans",
+        "kRegisterBytes", "kWidth", "keep", "lanes_below", "lanes_between", "larger", "load", "load_even", "load_even_span",
+        "load_head", "load_masked", "load_of_pairs", "load_of_pairs_head", "load_pack", "load_pack_head", "load_repeated_span",
+        "load_reversed", "load_reversed_span", "load_span", "load_transposed", "narrow", "odd_lanes", "pack", "packet",
+        "permuted_lanes", "quotient_at", "quotient_run", "ramp", "random_gaussian", "random_uniform", "reversed_lanes",
+        "rows_ahead", "scatter", "scatter_head", "smaller", "store", "store_head", "store_masked", "store_pack",
+        "store_pack_head", "stream", "stream_fence", "transpose_step", "warp_all", "whole", "widen", "widened", "zip_high",
+        "zip_low"});
     for (std::string_view name : graph::OperatorNames()) set.emplace(name);
-    for (const char* element : {"f32", "f64", "i32", "i64"})
-      for (const char* lanes : {"x2", "x4", "x8", "x16"})
+    for (const char* element : {"i8", "u8", "i16", "f16", "bf16", "i32", "i64", "f32", "f64"})
+      for (const char* lanes : {"", "x2", "x4", "x8", "x16"})
         for (const char* group : {"", "w"}) set.insert(std::string(element) + lanes + group);
     for (int axis = 0; axis < 16; ++axis) {
       set.insert("i" + std::to_string(axis));
