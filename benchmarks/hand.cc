@@ -62,13 +62,13 @@ void Run(const Channels& d) {
   for (Size c = 0; c < d.c; ++c) {
     float sum = 0;
     for (Size n = 0; n < d.n; ++n) {
-      const float* __restrict x = d.x + (n * d.c + c) * d.hw;
+      const float* __restrict x = d.x + (n * d.all + c) * d.hw;
       for (Size i = 0; i < d.hw; ++i) sum += x[i];
     }
     const float mean = sum * inverse;
     float squares = 0;
     for (Size n = 0; n < d.n; ++n) {
-      const float* __restrict x = d.x + (n * d.c + c) * d.hw;
+      const float* __restrict x = d.x + (n * d.all + c) * d.hw;
       for (Size i = 0; i < d.hw; ++i) squares += (x[i] - mean) * (x[i] - mean);
     }
     d.mean[c] = mean;
@@ -113,9 +113,9 @@ void Run(const Dense& d) {
 
 void Run(const Transpose& d) {
   constexpr Size kBlock = 32;
-  for (Size i0 = 0; i0 < d.n; i0 += kBlock)
+  for (Size i0 = 0; i0 < d.rows; i0 += kBlock)
     for (Size j0 = 0; j0 < d.n; j0 += kBlock)
-      for (Size i = i0; i < i0 + kBlock && i < d.n; ++i)
+      for (Size i = i0; i < i0 + kBlock && i < d.rows; ++i)
         for (Size j = j0; j < j0 + kBlock && j < d.n; ++j)
           d.out[i * d.n + j] = d.a[j * d.n + i] * 2 + d.b[i * d.n + j];
 }

@@ -55,7 +55,7 @@ void Run(const Patches& d) {
         float* __restrict out = d.out + (c * 9 + ky * 3 + kx) * d.n * rows * columns;
         for (Size n = 0; n < d.n; ++n)
           for (Size y = 0; y < rows; ++y, out += columns)
-            std::memcpy(out, d.x + ((n * d.c + c) * d.h + y + ky) * d.w + kx, static_cast<std::size_t>(columns) * 4);
+            std::memcpy(out, d.x + ((n * d.all + c) * d.h + y + ky) * d.w + kx, static_cast<std::size_t>(columns) * 4);
       }
 }
 

@@ -12,6 +12,9 @@
 #include <type_traits>
 #include <vector>
 
+#include <omp.h>
+
+#include "halves.h"
 #include "suite.h"
 #include "umbra/half.h"
 
@@ -58,8 +61,13 @@ std::string Suffix(int threads) { return threads > 1 ? "_2threads" : ""; }
 struct Peer {
   std::string name;
   std::function<void()> run;
-  int threads = 1;  // of Umbra's kernels
+  int threads = 1;  // of Umbra's kernels, and of oneDNN's primitives
 };
+
+void SetThreads(int threads) {
+  umbra_jit::SetThreads(threads);
+  omp_set_num_threads(threads);
+}
 
 template <typename Run>
 void Add(std::vector<Peer>* peers, const char* name, Run run, int threads = 1) {
@@ -68,17 +76,35 @@ void Add(std::vector<Peer>* peers, const char* name, Run run, int threads = 1) {
   else if constexpr (std::is_void_v<Result>) peers->push_back({name + Suffix(threads), run, threads});
 }
 
+// A peer that has no threads: alone, and half by half on two.
+template <typename Workload, typename Run>
+void AddWithHalves(std::vector<Peer>* peers, const char* name, const Workload& d, Run run) {
+  Add(peers, name, [=] { return run(d); });
+  Add(peers, name, [=]() -> decltype(run(d)) {
+    if constexpr (std::is_void_v<decltype(run(d))>) {
+#pragma omp parallel num_threads(2)
+      run(Half(d, omp_get_thread_num()));
+    } else {
+      return {};
+    }
+  }, 2);
+}
+
 template <typename Workload>
 std::vector<Peer> PeersOf(const Workload& d) {
   std::vector<Peer> peers;
-  Add(&peers, "hand", [=] { return hand::Run(d); });
-  Add(&peers, "eigen", [=] { return eigen::Run(d); });
+  AddWithHalves(&peers, "hand", d, [](const auto& part) { return hand::Run(part); });
+  const auto add = [&](const char* name, auto run) {
+    if constexpr (kHalvesAreStrided<Workload>) Add(&peers, name, [=] { return run(d); });
+    else AddWithHalves(&peers, name, d, run);
+  };
+  add("eigen", [](const auto& part) { return eigen::Run(part); });
   Add(&peers, "xtensor", [=] { return xtensor::Run(d); });
 #ifdef BENCH_HALIDE
-  Add(&peers, "halide", [=] { return halide::Run(d); });
+  add("halide", [](const auto& part) { return halide::Run(part); });
 #endif
 #ifdef BENCH_ONEDNN
-  Add(&peers, "onednn", [=] { return onednn::Run(d); });
+  for (const int threads : {1, 2}) Add(&peers, "onednn", [=] { return onednn::Run(d); }, threads);
 #endif
   Add(&peers, "umbra_eager", [=] { return umbra_eager::Run(d); });
   Add(&peers, "umbra_fast", [=] { return umbra_fast::Run(d); });
@@ -102,7 +128,7 @@ void Register(const std::string& name, const Workload& workload, Bytes bytes, T*
   std::erase_if(peers, [&](const Peer& peer) { return !std::regex_search(name + "/" + peer.name, filter); });
   for (const Peer& peer : peers) {
     for (Size i = 0; i < results && !in_place; ++i) result[i] = std::is_floating_point_v<T> ? static_cast<T>(NAN) : T(99);
-    umbra_jit::SetThreads(peer.threads);
+    SetThreads(peer.threads);
     peer.run();
     if (expected.empty()) expected.assign(result, result + results);
     for (Size i = 0; i < results; i += results > 1 << 16 ? 97 : 1) {
@@ -115,7 +141,7 @@ void Register(const std::string& name, const Workload& workload, Bytes bytes, T*
   }
   for (const Peer& peer : peers)
     benchmark::RegisterBenchmark((name + "/" + peer.name).c_str(), [peer, bytes](benchmark::State& state) {
-      umbra_jit::SetThreads(peer.threads);
+      SetThreads(peer.threads);
       for (auto _ : state) peer.run();
       state.counters["read"] = bytes.read;
       state.counters["written"] = bytes.written;

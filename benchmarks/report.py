@@ -49,10 +49,12 @@ for threads, key in ((1, "machine"), (2, "machine_2threads")):
           + ", ".join(f"{mix} {gbps:.1f}" for mix, gbps in bandwidth[key].items()) + " GB/s")
 print("- peers, one thread: hand-written loops and intrinsics (g++ -O3 -march=native -ffast-math), Eigen 3.4, xtensor 0.24 + xsimd, "
       "each -march=native; Halide 14 with a schedule by hand, oneDNN 2.6 where it has the primitive")
+print("- peers, two threads: oneDNN's own; of the hand-written loops, Eigen and Halide a half of the work on each of two threads of OpenMP; "
+      "the best is of one thread where two are slower")
 print("- umbra_fast: products that are summed are not rounded (`--math fast`), as the peers' compilers may do; umbra_jit: strict")
 print("- limit / jit: 1 is the machine's bandwidth for the bytes that a workload has to read and write\n")
-print("| workload | " + " | ".join(p + " us" for p in peers) + " | jit GB/s | best peer / fast | best peer / jit | limit / jit | jit 1 / 2 threads |")
-print("|---" * (len(peers) + 6) + "|")
+print("| workload | " + " | ".join(p + " us" for p in peers) + " | jit GB/s | best peer / fast | best peer / jit | limit / jit | jit 1 / 2 threads | best peer us, 2 threads | best peer / jit, 2 threads |")
+print("|---" * (len(peers) + 8) + "|")
 for workload, times in rows.items():
     cells = [f"{times[p]:.3g}" if p in times else "-" for p in peers]
     read, written = traffic[workload]
@@ -64,7 +66,10 @@ for workload, times in rows.items():
     fast = f"{min(rivals) / times['umbra_fast']:.2f}" if rivals and "umbra_fast" in times else "-"
     limit = f"{limit_us(read, written) / jit:.2f}" if read + written >= LEAST_BYTES and len(bandwidth["machine"]) == len(MIXES) else "-"
     threads = f"{jit / times['umbra_jit_2threads']:.2f}" if "umbra_jit_2threads" in times else "-"
-    print(f"| {workload} | " + " | ".join(cells) + f" | {(read + written) / jit * 1e-3:.1f} | {fast} | {best} | {limit} | {threads} |")
+    both = min((times[p] for peer in PEERS for p in (peer, peer + "_2threads") if p in times), default=None)
+    best_both = f"{both:.3g}" if both else "-"
+    ratio = f"{both / times['umbra_jit_2threads']:.2f}" if both and "umbra_jit_2threads" in times else "-"
+    print(f"| {workload} | " + " | ".join(cells) + f" | {(read + written) / jit * 1e-3:.1f} | {fast} | {best} | {limit} | {threads} | {best_both} | {ratio} |")
 for path, title in zip(sys.argv[2:], ("Compiling", "A program in mshadow's style", "Compiled ahead of time", "What a build pays")):
     print(f"\n## {title}\n")
     with open(path) as file:

@@ -48,6 +48,7 @@ struct Channels {  // mean and variance of every channel of an NCHW tensor
   Size n, c, hw;
   const float* x;
   float *mean, *variance;
+  Size all = c;  // channels of the tensor
 };
 
 struct Adam {  // one step, in place
@@ -74,12 +75,14 @@ struct Transpose {  // out = transpose(a) * 2 + b
   Size n;
   const float *a, *b;
   float* out;
+  Size rows = n;  // of the result
 };
 
 struct Patches {  // 3x3 patches of an NCHW tensor as columns: [c 9, n (h - 2) (w - 2)]
   Size n, c, h, w;
   const float* x;
   float* out;
+  Size all = c;  // channels of the tensor
 };
 
 struct MaxPool {  // 2x2 windows of an NCHW tensor of even h and w, next to each other
