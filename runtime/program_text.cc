@@ -13,7 +13,7 @@ namespace umbra::runtime {
 
 namespace {
 
-constexpr std::int64_t kVersion = 2;  // of what Fields() lists
+constexpr std::int64_t kVersion = 3;  // of what Fields() lists
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -53,9 +53,14 @@ void Fields(Archive& archive, KernelSignature& signature) {
           row_buffers, partials, phases, cost, product, in_place);
 }
 template <typename Archive>
+void Fields(Archive& archive, ProductEpilogue& epilogue) {
+  auto& [kind, scale, scalar, bias, result, kernel] = epilogue;
+  archive(kind, scale, scalar, bias, result, kernel);
+}
+template <typename Archive>
 void Fields(Archive& archive, GemmStep& step) {
-  auto& [a, b, c, transpose_a, transpose_b, alpha] = step;
-  archive(a, b, c, transpose_a, transpose_b, alpha);
+  auto& [a, b, c, transpose_a, transpose_b, alpha, epilogue] = step;
+  archive(a, b, c, transpose_a, transpose_b, alpha, epilogue);
 }
 template <typename Archive>
 void Fields(Archive& archive, KernelStep& step) {

@@ -169,7 +169,7 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
   if (!function) {
     const auto limit = static_cast<std::size_t>(runtime::ReadEnvironment().max_kernels);
     const auto impl = std::make_shared<Function::Impl>();
-    impl->plan = std::make_shared<const plan::Plan>(Lower(*graph, !target));
+    impl->plan = std::make_shared<const plan::Plan>(Lower(*graph, !target, options.math));
     impl->program = MakeProgram(impl->plan, options, target);
     std::shared_ptr<std::packaged_task<void()>> task;
     if (!target) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "compiler/plan/build.h"
+#include "compiler/plan/product_epilogues.h"
 #include "compiler/plan/sum_steps.h"
 #include "compiler/transform/compose_gathers.h"
 #include "compiler/transform/narrow_products.h"
@@ -33,7 +34,7 @@ auto Traced(const char* name, const Pass& pass, const Printer& printer) {
 
 }  // namespace
 
-plan::Plan Lower(const graph::Graph& graph, bool on_gpu) {
+plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
   const auto print_graph = [](const graph::Graph& g) { return graph::Print(g); };
   const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
   const graph::Graph composed = Traced("compose gathers", [&] { return graph::ComposeGathers(graph); }, print_graph);
@@ -45,7 +46,8 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu) {
 #endif
   return Traced("plan", [&] {
     plan::Plan plan = plan::Build(simplified);
-    if (!on_gpu) plan::AddSums(&plan);
+    if (on_gpu) plan::AddEpilogues(&plan, math == Math::kFast);
+    else plan::AddSums(&plan);
     return plan;
   }, print_plan);
 }

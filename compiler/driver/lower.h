@@ -4,12 +4,14 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/plan/plan.h"
+#include "umbra/compile.h"
 
 namespace umbra {
 
 /// Simplifies and plans `graph`. With UMBRA_TRACE=1 in the environment, what each pass made and
-/// the time that it took go to standard error. On a GPU, products of 16-bit floats need no wider copies.
-plan::Plan Lower(const graph::Graph& graph, bool on_gpu = false);
+/// the time that it took go to standard error. On a GPU, products of 16-bit floats need no wider copies,
+/// and may do what follows them; `math` says which of that.
+plan::Plan Lower(const graph::Graph& graph, bool on_gpu = false, Math math = Math::kStrict);
 
 }  // namespace umbra
 

@@ -97,11 +97,21 @@ class Explainer {
         continue;
       }
       text_ += fmt::format("{}{}: {}\n", indent, name, kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
+      if (kernel == nullptr) ExplainEpilogue(std::get<Gemm>(step), indent);
       if (kernel != nullptr && SharesRows(*kernel))
         text_ += fmt::format("{}  its rows share what they read: several rows and packets of columns at a time, so no copies as BLAS makes\n", indent);
       for (const ApartSteps& pair : plan_.apart)
         if (pair.second == name) text_ += fmt::format("{}  apart from {}: {}\n", indent, pair.first, Name(pair.why));
     }
+  }
+
+  // What cuBLASLt does with a product, or why it does nothing with it.
+  void ExplainEpilogue(const Gemm& gemm, const char* indent) {
+    const int kernel = gemm.step.epilogue.kernel;
+    if (kernel >= 0)
+      text_ += fmt::format("{}  or, without {}: {}, where cuBLASLt has that for the operands of a call\n", indent,
+                           StepName(plan_, plan_.steps[static_cast<std::size_t>(kernel)]), EpilogueText(plan_, gemm.step));
+    if (!gemm.why_alone.empty()) text_ += fmt::format("{}  cuBLASLt does not compute what follows it: {}\n", indent, gemm.why_alone);
   }
 
   std::string Totals(const std::set<int>& reads, const std::set<int>& writes, double operations) const {

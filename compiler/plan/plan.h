@@ -100,6 +100,7 @@ struct Kernel {
 
 struct Gemm {
   runtime::GemmStep step;
+  std::string why_alone;  ///< for the reader: of one on a GPU that a kernel follows, why no epilogue computes that
 };
 
 /// A value of the graph, and why it is computed where it is.
@@ -137,6 +138,9 @@ std::string Summarize(const Plan& plan, const Kernel& kernel);
 
 /// What a step is called: a kernel's name, or `gemm tmp0`.
 std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step);
+
+/// What a product with its epilogue computes: `y = relu(0.5 * x . w.T + b)`.
+std::string EpilogueText(const Plan& plan, const runtime::GemmStep& gemm);
 
 /// How many steps of a group a call runs: of a product and the kernel that computes the same, one.
 int NumSteps(const Plan& plan, const runtime::StepGroup& group);

@@ -167,16 +167,23 @@ class KernelPrinter {
   std::vector<int> uses_;
 };
 
+std::string ProductText(const Plan& plan, const runtime::GemmStep& gemm) {
+  const auto name = [&](int id) { return plan.buffers[static_cast<std::size_t>(id)].name; };
+  return fmt::format("{}{}{} . {}{}", gemm.alpha == 1 ? "" : fmt::format("{} * ", gemm.alpha), name(gemm.a), gemm.transpose_a ? ".T" : "",
+                     name(gemm.b), gemm.transpose_b ? ".T" : "");
+}
+
 std::string StepText(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
   if (const auto* kernel = std::get_if<Kernel>(&step)) {
     const char* instead = kernel->signature.product ? "  or, for few rows or columns:\n" : "";
     return instead + KernelPrinter(plan, *kernel).Run();
   }
   const runtime::GemmStep& gemm = std::get<Gemm>(step).step;
-  const auto name = [&](int id) { return plan.buffers[static_cast<std::size_t>(id)].name; };
-  return fmt::format("  gemm {} = {}{}{} . {}{}\n", name(gemm.c),
-                     gemm.alpha == 1 ? "" : fmt::format("{} * ", gemm.alpha), name(gemm.a),
-                     gemm.transpose_a ? ".T" : "", name(gemm.b), gemm.transpose_b ? ".T" : "");
+  std::string text = fmt::format("  gemm {} = {}\n", plan.buffers[static_cast<std::size_t>(gemm.c)].name, ProductText(plan, gemm));
+  if (gemm.epilogue.kernel >= 0)
+    text += fmt::format("  or, without kernel {}: gemm {}\n", StepName(plan, plan.steps[static_cast<std::size_t>(gemm.epilogue.kernel)]),
+                        EpilogueText(plan, gemm));
+  return text;
 }
 
 }  // namespace
@@ -200,6 +207,19 @@ std::string Summarize(const Plan& plan, const Kernel& kernel) {
     scalars += fmt::format(", {}: {}", name, Name(dtype));
   }
   return fmt::format("({}{}) -> ({})", list(loaded), scalars, list(stored));
+}
+
+std::string EpilogueText(const Plan& plan, const runtime::GemmStep& gemm) {
+  const runtime::ProductEpilogue& epilogue = gemm.epilogue;
+  const auto name = [&](int id) { return plan.buffers[static_cast<std::size_t>(id)].name; };
+  std::string text = ProductText(plan, gemm);
+  if (epilogue.scale != 1) text = fmt::format("{} * {}", epilogue.scale, text);
+  if (epilogue.scalar >= 0) text = fmt::format("{} * {}", plan.scalars[static_cast<std::size_t>(epilogue.scalar)].first, text);
+  if (epilogue.bias >= 0) text += " + " + name(epilogue.bias);
+  const bool relu = epilogue.kind == cuda::Epilogue::kRelu || epilogue.kind == cuda::Epilogue::kBiasRelu;
+  const bool gelu = epilogue.kind == cuda::Epilogue::kGelu || epilogue.kind == cuda::Epilogue::kBiasGelu;
+  if (relu || gelu) text = fmt::format("{}({})", relu ? "relu" : "gelu", text);
+  return fmt::format("{} = {}", name(epilogue.result), text);
 }
 
 std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step) {

@@ -96,6 +96,7 @@ inline CompileOptions OptionsFor() {
   } else {
     CompileOptions chosen;
     chosen.target = "cuda";
+    chosen.math = options.options.math;
     chosen.use_disk_cache = options.options.use_disk_cache;
     return chosen;
   }

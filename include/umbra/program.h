@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "umbra/cuda_gemm.h"
 #include "umbra/dtype.h"
 #include "umbra/kernel_abi.h"
 
@@ -144,12 +145,23 @@ struct Variant {
 /// Makes the machine code of a kernel variant. Thread-safe; may throw umbra::Error.
 using CodeProvider = std::function<KernelCode(const Variant&)>;
 
+/// What a product on a GPU may be given to do itself, instead of the kernel that alone reads it.
+struct ProductEpilogue {
+  cuda::Epilogue kind = cuda::Epilogue::kNone;  ///< of the product, scaled
+  double scale = 1;  ///< factor beside the product's own
+  int scalar = -1;   ///< index into the program's scalars of a further factor, or -1
+  int bias = -1;     ///< buffer of the vector that is added to each row, or -1
+  int result = -1;   ///< buffer that the kernel writes
+  int kernel = -1;   ///< its step, or -1: there is none that an epilogue computes
+};
+
 /// c = alpha * op(a) * op(b), matrices of one float dtype; a vector operand is a row (left) or a
 /// column (right) matrix; operands of rank 3 are batches of matrices.
 struct GemmStep {
   int a = 0, b = 0, c = 0;  ///< buffers
   bool transpose_a = false, transpose_b = false;  ///< of a and b as they lie in memory
   double alpha = 1;  ///< factor of the product
+  ProductEpilogue epilogue;  ///< for a launch to choose, where cuBLASLt has it for the operands
 };
 
 /// The extents of a product of matrices, or of each of a batch.

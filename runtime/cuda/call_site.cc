@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/cuda/gemm.h"
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
 #include "runtime/operands.h"
@@ -47,17 +48,22 @@ std::vector<bool> Touched(const Program& program) {
 
 // Everything that follows from shapes, strides, the alignment of addresses and which of them are equal.
 struct Prepared {
-  Prepared(const Program& program, const Arguments& arguments, int device, Layout layout);
+  Prepared(const Program& program, const Arguments& arguments, int device, Layout layout, cuda::StreamHandle stream);
 
   bool Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const;
   void Run(const Program& program, void* const* data, const umbra_scalar* scalars, cuda::StreamHandle stream) const;
+  // Says of each buffer whether nobody needs it: the result of a product that goes on to another at once.
+  std::vector<bool> MakeSteps(const Program& program, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
+                              cuda::StreamHandle stream);
+  // Is a buffer no operand that shares memory with another, of which one is written?
+  bool IsAlone(int buffer) const;
   /// Do the bytes of two operands at these addresses overlap?
   bool Meet(std::size_t a, const void* at_a, std::size_t b, const void* at_b) const;
 
   struct Operand {
     std::ptrdiff_t first = 0;      // the bytes that it touches begin here, from its address on
     std::size_t bytes = 0;
-    std::uintptr_t misalignment = 0;
+    std::uintptr_t alignment = kAlignment, misalignment = 0;  // what was decided holds for addresses like this one
     mutable std::atomic<const void*> seen{nullptr};  // an address that was found to be the device's
   };
   struct Pair {
@@ -74,10 +80,11 @@ struct Prepared {
   std::vector<std::size_t> temporaries;  // where they begin in the memory that a call takes
   std::size_t temporary_bytes = 0;       // that memory; scratch is at its end
   std::size_t scratch = 0;
+  bool has_temporaries = false;
   std::vector<CudaStep> steps;
 };
 
-Prepared::Prepared(const Program& program, const Arguments& arguments, int on, Layout layout)
+Prepared::Prepared(const Program& program, const Arguments& arguments, int on, Layout layout, cuda::StreamHandle stream)
     : device(on), words(layout.words, layout.words + layout.size), given(program, arguments.scalars.data()),
       operands(arguments.inputs.size() + arguments.outputs.size()) {
   const cuda::DeviceProperties& properties = cuda::library::Properties(device);
@@ -90,34 +97,67 @@ Prepared::Prepared(const Program& program, const Arguments& arguments, int on, L
     const auto [first, last] = ByteRange(buffers[k]);
     operands[k].bytes = touched[k] ? static_cast<std::size_t>(last - first) : 0;
     operands[k].first = operands[k].bytes == 0 ? 0 : first - static_cast<const char*>(buffers[k].data);
-    operands[k].misalignment = Address(buffers[k].data) % kAlignment;
     if (program.buffers[k].kind != Buffer::Kind::kOutput) continue;
     for (std::size_t other = 0; other < k; ++other)
       if (operands[k].bytes != 0 && operands[other].bytes != 0)
         pairs.push_back({k, other, Meet(k, buffers[k].data, other, buffers[other].data),
                          Address(buffers[other].data) - Address(buffers[k].data)});
   }
-  for (std::size_t k = operands.size(); k < program.buffers.size(); ++k) {
-    const Buffer& buffer = program.buffers[k];
-    std::vector<index_t> shape = Resolve(buffer.shape, symbols);
-    const index_t count = CountElements(shape, SizeOf(buffer.dtype), buffer.name);
+  for (std::size_t k = operands.size(); k < program.buffers.size(); ++k)
+    buffers.push_back(TensorRef::Dense(reinterpret_cast<void*>(kTemporaryAlignment), program.buffers[k].dtype,
+                                       Resolve(program.buffers[k].shape, symbols)));
+  const std::vector<bool> left_out = MakeSteps(program, buffers, symbols, stream);
+  for (std::size_t k = operands.size(); k < buffers.size(); ++k) {
+    const std::size_t size = SizeOf(buffers[k].dtype);
+    const index_t count = CountElements(buffers[k].shape, size, program.buffers[k].name);
     temporaries.push_back(temporary_bytes);
-    temporary_bytes += RoundUp(static_cast<std::size_t>(count) * SizeOf(buffer.dtype));
-    buffers.push_back(TensorRef::Dense(reinterpret_cast<void*>(kTemporaryAlignment), buffer.dtype, std::move(shape)));
+    if (!left_out[k]) temporary_bytes += RoundUp(static_cast<std::size_t>(count) * size);
   }
+  has_temporaries = std::find(left_out.begin() + static_cast<std::ptrdiff_t>(operands.size()), left_out.end(), false) != left_out.end();
   std::size_t scratch_bytes = 0;
-  for (const auto& step : program.steps) {
-    if (const auto* kernel = std::get_if<KernelStep>(&step)) {
-      if (!StoresNothing(*kernel, buffers)) steps.emplace_back(*kernel, buffers, symbols, properties);
-    } else {
-      steps.emplace_back(std::get<GemmStep>(step), buffers, program.name);
-    }
-    if (!steps.empty()) scratch_bytes = std::max(scratch_bytes, steps.back().scratch_bytes());
-  }
+  for (const CudaStep& step : steps) scratch_bytes = std::max(scratch_bytes, step.scratch_bytes());
   scratch = temporary_bytes;
   temporary_bytes += scratch_bytes;
+  for (std::size_t k = 0; k < operands.size(); ++k) operands[k].misalignment = Address(buffers[k].data) % operands[k].alignment;
   // Most of the time of a first call is spent here.
   SideBySide(steps.size(), [&](std::size_t k) { steps[k].MakeCode(properties); });
+}
+
+std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
+                                      cuda::StreamHandle stream) {
+  const cuda::DeviceProperties& properties = cuda::library::Properties(device);
+  std::vector<bool> left_out(buffers.size(), false);
+  std::vector<std::optional<CudaStep>> instead(program.steps.size());  // products with what kernels do, in the places of these
+  for (std::size_t k = 0; k < program.steps.size(); ++k) {
+    if (instead[k]) {
+      steps.push_back(*std::move(instead[k]));
+      continue;
+    }
+    if (const auto* kernel = std::get_if<KernelStep>(&program.steps[k])) {
+      if (!StoresNothing(*kernel, buffers)) steps.emplace_back(*kernel, buffers, symbols, properties);
+      continue;
+    }
+    const auto& gemm = std::get<GemmStep>(program.steps[k]);
+    const ProductEpilogue& epilogue = gemm.epilogue;
+    std::optional<CudaStep> whole;
+    if (epilogue.kernel >= 0 && IsAlone(gemm.a) && IsAlone(gemm.b) && (epilogue.bias < 0 || IsAlone(epilogue.bias)))
+      whole = CudaStep::WithEpilogue(gemm, buffers, program.name, stream);
+    if (!whole) {
+      steps.emplace_back(gemm, buffers, program.name);
+      continue;
+    }
+    instead[static_cast<std::size_t>(epilogue.kernel)] = std::move(whole);
+    left_out[static_cast<std::size_t>(gemm.c)] = true;
+    for (const int read_or_written : {gemm.a, gemm.b, epilogue.bias, epilogue.result})
+      if (const auto at = static_cast<std::size_t>(read_or_written); read_or_written >= 0 && at < operands.size())
+        operands[at].alignment = cuda::kGemmAlignment;
+  }
+  return left_out;
+}
+
+bool Prepared::IsAlone(int buffer) const {
+  const auto k = static_cast<std::size_t>(buffer);
+  return std::none_of(pairs.begin(), pairs.end(), [k](const Pair& pair) { return pair.meet && (pair.output == k || pair.other == k); });
 }
 
 bool Prepared::Meet(std::size_t a, const void* at_a, std::size_t b, const void* at_b) const {
@@ -132,7 +172,7 @@ bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar
   for (std::size_t k = 0; k < layout.size; ++k) different |= words[k] ^ layout.words[k];
   if (different != 0 || !given.Fit(scalars)) return false;
   for (std::size_t k = 0; k < operands.size(); ++k)
-    if (Address(data[k]) % kAlignment != operands[k].misalignment || (data[k] == nullptr && operands[k].bytes != 0)) return false;
+    if (Address(data[k]) % operands[k].alignment != operands[k].misalignment || (data[k] == nullptr && operands[k].bytes != 0)) return false;
   for (const Pair& pair : pairs) {
     const bool as_then = Address(data[pair.other]) - Address(data[pair.output]) == pair.distance;
     if (pair.meet ? !as_then : Meet(pair.output, data[pair.output], pair.other, data[pair.other])) return false;
@@ -149,7 +189,7 @@ void Prepared::Run(const Program& program, void* const* data, const umbra_scalar
     cuda::library::CheckDeviceMemory(static_cast<const char*>(data[k]) + operand.first, operand.bytes, device, what.c_str());
     operand.seen.store(data[k], std::memory_order_relaxed);
   }
-  if (temporary_bytes == 0 && program.buffers.size() == operands.size()) {
+  if (temporary_bytes == 0 && !has_temporaries) {
     for (const CudaStep& step : steps) step.Launch(data, scalars, nullptr, stream);
     return;
   }
@@ -180,7 +220,7 @@ class CallSiteOnGpu final : public CudaCallSite::State {
   void Run(const Arguments& arguments, const RunOptions& options) override;
 
  private:
-  std::shared_ptr<const Prepared> Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars);
+  std::shared_ptr<const Prepared> Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream);
 
   std::shared_ptr<const Program> program_;
   std::size_t num_inputs_ = 0, num_operands_ = 0;
@@ -193,10 +233,11 @@ void CallSiteOnGpu::Run(void* const* data, Layout layout, const umbra_scalar* sc
   const int device = stream == nullptr ? cuda::library::CurrentDevice() : cuda::library::DeviceOf(stream);
   const Prepared* const latest = latest_.load(std::memory_order_acquire);
   if (latest != nullptr && latest->Fits(device, data, layout, scalars)) return latest->Run(*program_, data, scalars, stream);
-  Find(device, data, layout, scalars)->Run(*program_, data, scalars, stream);
+  Find(device, data, layout, scalars, stream)->Run(*program_, data, scalars, stream);
 }
 
-std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars) {
+std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars,
+                                                    cuda::StreamHandle stream) {
   const std::lock_guard lock(mutex_);
   for (const auto& prepared : all_)
     if (prepared->Fits(device, data, layout, scalars)) {
@@ -208,7 +249,7 @@ std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* dat
   for (std::size_t k = 0; k < num_operands_; ++k)
     (k < num_inputs_ ? arguments.inputs : arguments.outputs).push_back(rest.Next(data[k]));
   arguments.scalars.assign(scalars, scalars + program_->scalars.size());
-  auto prepared = std::make_shared<const Prepared>(*program_, arguments, device, layout);
+  auto prepared = std::make_shared<const Prepared>(*program_, arguments, device, layout, stream);
   if (all_.size() >= kMaxPrepared) return prepared;
   all_.push_back(prepared);
   latest_.store(prepared.get(), std::memory_order_release);

@@ -1,4 +1,4 @@
-#include "umbra/cuda_gemm.h"
+#include "runtime/cuda/gemm.h"
 
 #include <algorithm>
 #include <array>
@@ -41,9 +41,9 @@ int Number(Epilogue epilogue) {
 DType FactorType(const Gemm& g) { return g.factors.value_or(g.dtype); }
 bool HasBias(const Gemm& g) { return (Number(g.epilogue) & 4) != 0; }
 
-// The largest power of two up to 256 that divides an address.
+// The largest power of two up to kGemmAlignment that divides an address.
 std::uint32_t AlignmentOf(const void* memory) {
-  const auto address = reinterpret_cast<std::uintptr_t>(memory) | 256;
+  const auto address = reinterpret_cast<std::uintptr_t>(memory) | kGemmAlignment;
   return static_cast<std::uint32_t>(address & (~address + 1));
 }
 
@@ -230,8 +230,12 @@ void WithoutTerms(const Gemm& g, Gpu& gpu, StreamHandle stream) {
 }  // namespace
 
 bool library::CanRun(const Gemm& gemm, StreamHandle stream) {
+  CheckGemm(gemm, StateOf(stream)->gpu.ordinal);
+  return HasGemm(gemm, stream);
+}
+
+bool HasGemm(const Gemm& gemm, StreamHandle stream) {
   const auto state = StateOf(stream);
-  CheckGemm(gemm, state->gpu.ordinal);
   if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0) return true;
   if (gemm.k == 0) return gemm.epilogue == Epilogue::kNone && (gemm.beta == 0 || gemm.beta == 1);
   const Using use(state->gpu);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/cuda/gemm.h"
 #include "runtime/cuda/library.h"
 #include "runtime/matrix.h"
 #include "runtime/shape.h"
@@ -21,11 +22,13 @@ struct Matrix {
   bool transposed = false;
 };
 
+// The stride of one row, or of one column, is nobody's.
+bool LiesByRows(const MatrixShape& m) { return (m.column_stride == 1 || m.columns <= 1) && (m.row_stride >= m.columns || m.rows <= 1); }
+
 Matrix ForCublas(const TensorRef& tensor, bool transpose, bool vector_is_column, const std::string& what) {
-  const auto [rows, columns, row_stride, column_stride] = AsMatrix(tensor, transpose, vector_is_column);
-  // The stride of one row, or of one column, is nobody's.
-  const bool by_rows = (column_stride == 1 || columns <= 1) && (row_stride >= columns || rows <= 1);
-  const bool by_columns = (row_stride == 1 || rows <= 1) && (column_stride >= rows || columns <= 1);
+  const MatrixShape matrix = AsMatrix(tensor, transpose, vector_is_column);
+  const auto [rows, columns, row_stride, column_stride] = matrix;
+  const bool by_rows = LiesByRows(matrix), by_columns = LiesByRows({columns, rows, column_stride, row_stride});
   Require(by_rows || by_columns, what, ": shape ", ShapeText(tensor.shape), " with strides ", ShapeText(tensor.stride),
           " is no matrix that cuBLAS reads: along one of the last two dimensions elements must lie side by side; copy it to dense memory");
   const index_t lead = by_rows ? (rows <= 1 ? columns : row_stride) : (columns <= 1 ? rows : column_stride);
@@ -48,7 +51,7 @@ CudaStep::CudaStep(const KernelStep& step, const std::vector<TensorRef>& buffers
   arguments_ = CudaArguments(launch_, std::vector<void*>(buffers_.size()), std::vector<umbra_scalar>(scalars_.size()), nullptr);
 }
 
-CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program) : gemm_step_(step) {
+CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program) : a_(step.a), b_(step.b), c_(step.c) {
   const TensorRef& ta = buffers[static_cast<std::size_t>(step.a)];
   const TensorRef& tb = buffers[static_cast<std::size_t>(step.b)];
   const TensorRef& tc = buffers[static_cast<std::size_t>(step.c)];
@@ -68,8 +71,8 @@ CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, 
   gemm_.stride_a = batch_stride(ta);
   gemm_.stride_b = batch_stride(tb);
   gemm_.stride_c = batch_stride(tc);
-  swapped_ = c.transposed;
-  if (swapped_) {  // c is stored by columns: its transpose is op(b)^T . op(a)^T
+  if (c.transposed) {  // c is stored by columns: its transpose is op(b)^T . op(a)^T
+    std::swap(a_, b_);
     std::swap(gemm_.m, gemm_.n);
     std::swap(gemm_.stride_a, gemm_.stride_b);
     std::swap(a, b);
@@ -83,6 +86,28 @@ CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, 
   gemm_.ldc = c.lead;
 }
 
+std::optional<CudaStep> CudaStep::WithEpilogue(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program,
+                                               cuda::StreamHandle stream) {
+  const auto buffer = [&](int id) -> const TensorRef& { return buffers[static_cast<std::size_t>(id)]; };
+  const ProductEpilogue& epilogue = step.epilogue;
+  if (!LiesByRows(AsMatrix(buffer(epilogue.result), false, false))) return std::nullopt;
+  if (epilogue.bias >= 0 && buffer(epilogue.bias).stride[0] != 1 && buffer(epilogue.bias).shape[0] > 1) return std::nullopt;
+  GemmStep whole = step;
+  whole.c = epilogue.result;
+  CudaStep made(whole, buffers, program);
+  made.bias_ = epilogue.bias;
+  made.scalar_ = epilogue.scalar;
+  made.gemm_.alpha *= epilogue.scale;
+  made.gemm_.epilogue = epilogue.kind;
+  cuda::Gemm there = made.gemm_;
+  there.a = buffer(made.a_).data;
+  there.b = buffer(made.b_).data;
+  there.c = buffer(made.c_).data;
+  if (made.bias_ >= 0) there.bias = buffer(made.bias_).data;
+  if (!cuda::HasGemm(there, stream)) return std::nullopt;
+  return made;
+}
+
 void CudaStep::MakeCode(const cuda::DeviceProperties& device) {
   if (kernel_ != nullptr) passes_ = kernel_->code(launch_.variant, device.major, device.minor);
 }
@@ -90,9 +115,11 @@ void CudaStep::MakeCode(const cuda::DeviceProperties& device) {
 void CudaStep::Launch(void* const* data, const umbra_scalar* scalars, void* scratch, cuda::StreamHandle stream) const {
   if (kernel_ == nullptr) {
     cuda::Gemm gemm = gemm_;
-    gemm.a = data[swapped_ ? gemm_step_.b : gemm_step_.a];
-    gemm.b = data[swapped_ ? gemm_step_.a : gemm_step_.b];
-    gemm.c = data[gemm_step_.c];
+    gemm.a = data[a_];
+    gemm.b = data[b_];
+    gemm.c = data[c_];
+    if (bias_ >= 0) gemm.bias = data[bias_];
+    if (scalar_ >= 0) gemm.alpha *= gemm.dtype == DType::kFloat64 ? scalars[scalar_].f64 : static_cast<double>(scalars[scalar_].f32);
     cuda::library::Run(gemm, stream);
     return;
   }

@@ -3,6 +3,7 @@
 #define UMBRA_RUNTIME_CUDA_PROGRAM_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ class CudaStep {
   CudaStep(const KernelStep& step, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
            const cuda::DeviceProperties& device);
   CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program);
+  /// The product with its epilogue, which it has; nothing if cuBLASLt has none such for these operands.
+  static std::optional<CudaStep> WithEpilogue(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program,
+                                              cuda::StreamHandle stream);
 
   /// Makes or finds the code, which may take a compile.
   void MakeCode(const cuda::DeviceProperties& device);
@@ -34,9 +38,9 @@ class CudaStep {
   std::vector<int> buffers_, scalars_;
   std::vector<std::uint64_t> arguments_;  // all but addresses and scalars
   // Of a product.
-  GemmStep gemm_step_;
   cuda::Gemm gemm_;
-  bool swapped_ = false;  // it computes the transpose of c
+  int a_ = 0, b_ = 0, c_ = 0, bias_ = -1;  // buffers
+  int scalar_ = -1;                        // a factor of the product
 };
 
 }  // namespace umbra::runtime

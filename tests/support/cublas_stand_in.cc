@@ -1,11 +1,14 @@
 // Stands in for cuBLASLt over the stand-in for the driver: products by loops in f64, in the order of the stream.
-#include "runtime/cuda/cublas.h"
+#include "tests/support/cublas_stand_in.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <utility>
 
+#include "runtime/cuda/cublas.h"
 #include "runtime/cuda/driver.h"
 #include "tests/support/cuda_stand_in.h"
 #include "umbra/half.h"
@@ -59,13 +62,37 @@ double Tf32(double value) {
   std::memcpy(&single, &bits, 4);
   return single;
 }
+// NVIDIA's relu makes 0 of NaN.
 double Finish(std::uint32_t epilogue, double x) {
-  if ((epilogue & 2) != 0) return std::max(x, 0.0);
+  if ((epilogue & 2) != 0) return x > 0 ? x : 0;
   if ((epilogue & 32) != 0) return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
   return x;
 }
 
+struct Asked {
+  std::mutex mutex;
+  std::vector<umbra::stand_in::Product> products;
+  bool refuse_epilogues = false;
+};
+Asked& TheAsked() {
+  static Asked asked;
+  return asked;
+}
+
 }  // namespace
+
+namespace umbra::stand_in {
+
+std::vector<Product> TakeProducts() {
+  const std::lock_guard lock(TheAsked().mutex);
+  return std::exchange(TheAsked().products, {});
+}
+void RefuseEpilogues(bool refuse) {
+  const std::lock_guard lock(TheAsked().mutex);
+  TheAsked().refuse_epilogues = refuse;
+}
+
+}  // namespace umbra::stand_in
 
 extern "C" {
 
@@ -146,6 +173,8 @@ BlasStatus cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b
   if (p->scale != (lc->type == kReal64 ? kReal64 : kReal32)) return kInvalid;
   *count = 0;
   if (lc->type == kReal64 && p->epilogue != 1) return kBlasNotSupported;
+  const std::lock_guard lock(TheAsked().mutex);
+  if (TheAsked().refuse_epilogues && p->epilogue != 1) return kBlasNotSupported;
   *best = {};
   best->algorithm.data[0] = 42;
   best->workspace_bytes = m * n * k > 1000 ? 4096 : 0;
@@ -162,6 +191,10 @@ BlasStatus cublasLtMatmul(void*, void* product, const void* alpha, const void* a
   const auto n = static_cast<std::int64_t>(lc.columns), m = static_cast<std::int64_t>(lc.rows);
   const auto k = static_cast<std::int64_t>(p.ta != 0 ? la.rows : la.columns);
   if (m * n * k > 1000 && (workspace == nullptr || workspace_bytes < 4096)) return kInvalid;
+  {
+    const std::lock_guard lock(TheAsked().mutex);
+    TheAsked().products.push_back({p.epilogue, (p.epilogue & 4) != 0 ? p.bias : nullptr, d, lc.batch});
+  }
   const int result = umbra::stand_in::Enqueue(stream, [=] {
     if (workspace != nullptr) std::memset(workspace, 0x55, workspace_bytes);
     for (std::int64_t batch = 0; batch < lc.batch; ++batch)

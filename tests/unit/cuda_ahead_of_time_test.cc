@@ -132,7 +132,8 @@ TEST_F(CudaAheadOfTime, WhatDoesNotFitIsSaid) {
   gpu_desc.codes = codes.data();
   damaged.desc.gpu = &gpu_desc;
   EXPECT_SAYS("no table of GPU images, or are damaged", damaged.Call(detail::CallOperand(x_), detail::CallOperand(y_)));
-  gpu_desc.schedules = "2 0 ";
+  const std::string no_schedule = runtime::SchedulesToText({});
+  gpu_desc.schedules = no_schedule.c_str();
   ScaleKernel fewer({Of("sm_90", ImageForm::kCubin)});
   fewer.desc.gpu = &gpu_desc;
   EXPECT_SAYS("generate it anew", fewer.Call(detail::CallOperand(x_), detail::CallOperand(y_)));

@@ -38,12 +38,16 @@ struct EmitOptions : Parameter<EmitOptions> {
 void Emit(const EmitOptions& options);
 
 struct ExplainOptions : Parameter<ExplainOptions> {
-  std::string input, kernel;
+  std::string input, kernel, target;
+  Math math;
   std::vector<std::string> shape, scalar;
 
   UMBRA_DECLARE_PARAMETER(ExplainOptions) {
     UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression, whose result is y");
     UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
+    auto* target_field = &UMBRA_DECLARE_FIELD(target);
+    CompileOptions::DescribeTarget(target_field);
+    CompileOptions::DescribeMath(&UMBRA_DECLARE_FIELD(math));
     UMBRA_DECLARE_FIELD(shape).set_default({}).describe("name=512x1024: extents of an operand that are open");
     UMBRA_DECLARE_FIELD(scalar).set_default({}).describe("A name in the expression that is a number");
   }

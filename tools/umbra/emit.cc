@@ -183,7 +183,7 @@ void Emit(const EmitOptions& options) {
               options.as == "dot" ? graph::PrintDot(*graph) : graph::Print(*graph));
     return;
   }
-  const plan::Plan plan = Lower(*graph, options.target == kCudaTarget);
+  const plan::Plan plan = Lower(*graph, options.target == kCudaTarget, options.math);
   if (options.as == "plan") {
     WriteFile(options.output, plan::Print(plan));
     return;

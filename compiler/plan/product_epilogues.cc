@@ -1,0 +1,200 @@
+#include "compiler/plan/product_epilogues.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "compiler/graph/graph.h"
+#include "compiler/graph/parse.h"
+
+namespace umbra::plan {
+
+namespace {
+
+using cuda::Epilogue;
+using graph::Graph;
+using graph::Node;
+using graph::Op;
+using runtime::Buffer;
+using runtime::ProductEpilogue;
+
+// What cuBLASLt does to v, which is a product, or that and a bias.
+struct Activation {
+  Epilogue alone, with_bias;
+  const char* text;     // of a kernel
+  const char* differs;  // where cuBLASLt computes something else; null if it does not
+};
+constexpr std::array<Activation, 4> kActivations = {{
+    {Epilogue::kNone, Epilogue::kBias, "v", nullptr},
+    {Epilogue::kRelu, Epilogue::kBiasRelu, "v > 0 ? v : 0", nullptr},
+    {Epilogue::kRelu, Epilogue::kBiasRelu, "relu(v)", "its relu makes 0 of NaN"},
+    {Epilogue::kGelu, Epilogue::kBiasGelu, "gelu(v)", "the tanh of its gelu is an approximation"},
+}};
+
+std::shared_ptr<const Graph> GraphOf(const Activation& activation, bool bias, DType dtype) {
+  return graph::Parse(fmt::format("kernel epilogue(p: {0}[m, n], b: {0}[n]) -> (y: {0}[m, n]) {{\n  v = p{1}\n  y = {2}\n}}", Name(dtype),
+                                  bias ? " + broadcast<1>(b)" : "", activation.text),
+                      "epilogue")
+      .at(0);
+}
+
+bool Commutes(Op op) { return op == Op::plus || op == Op::mul || op == Op::maximum || op == Op::minimum; }
+
+// The values of a kernel beside the nodes of a graph over a product p and a bias b: are they the same?
+class Comparison {
+ public:
+  Comparison(const Kernel& kernel, int product, const Graph& graph) : kernel_(kernel), product_(product), graph_(graph) {}
+
+  bool Equal(int value, int node) {
+    const Value& v = kernel_.values[static_cast<std::size_t>(value)];
+    const Node& n = graph_.node(node);
+    switch (n.kind) {
+      case Node::Kind::kInput: return node == graph_.inputs()[0] ? SameAs(&found_.p, value) && IsProduct(v) : SameAs(&found_.b, value) && IsBias(v);
+      case Node::Kind::kBroadcast: return Equal(value, n.inputs[0]);
+      case Node::Kind::kConstant:
+        return v.kind == Value::Kind::kConstant &&
+               (n.dtype == DType::kFloat32 ? static_cast<float>(v.constant) == static_cast<float>(n.constant) : v.constant == n.constant);
+      case Node::Kind::kMap: {
+        if (v.kind != Value::Kind::kMap || v.op != n.op) return false;
+        const Found before = found_;
+        if (std::equal(v.args.begin(), v.args.end(), n.inputs.begin(), [this](int arg, int input) { return Equal(arg, input); })) return true;
+        found_ = before;
+        return Commutes(n.op) && Equal(v.args[0], n.inputs[1]) && Equal(v.args[1], n.inputs[0]);
+      }
+      default: return false;
+    }
+  }
+
+  /// What was found of the product and the bias.
+  const ProductEpilogue& epilogue() const { return found_.epilogue; }
+
+ private:
+  struct Found {
+    int p = -1, b = -1;  // values
+    ProductEpilogue epilogue;
+  };
+
+  static bool SameAs(int* known, int value) {
+    if (*known < 0) *known = value;
+    return *known == value;
+  }
+
+  const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  const runtime::Access& Loaded(const Value& v) const { return kernel_.signature.operands[static_cast<std::size_t>(v.index)]; }
+
+  // The product, or a number times it.
+  bool IsProduct(const Value& v) {
+    if (v.kind == Value::Kind::kLoad) return Loaded(v).buffer == product_;
+    if (v.kind != Value::Kind::kMap || v.op != Op::mul) return false;
+    for (const std::size_t k : {0, 1}) {
+      const Value &factor = value(v.args[k]), &p = value(v.args[1 - k]);
+      if (p.kind != Value::Kind::kLoad || Loaded(p).buffer != product_) continue;
+      if (factor.kind == Value::Kind::kConstant) found_.epilogue.scale = factor.constant;
+      else if (factor.kind == Value::Kind::kScalar) found_.epilogue.scalar = kernel_.signature.scalars[static_cast<std::size_t>(factor.index)];
+      else return false;
+      return true;
+    }
+    return false;
+  }
+
+  // A vector along the columns, of any dtype.
+  bool IsBias(const Value& v) {
+    const Value& loaded = v.kind == Value::Kind::kCast ? value(v.args[0]) : v;
+    if (loaded.kind != Value::Kind::kLoad) return false;
+    std::vector<int> along(kernel_.signature.axes.size(), -1);
+    along.back() = 0;
+    found_.epilogue.bias = Loaded(loaded).buffer;
+    return Loaded(loaded).dim_of_axis == along;
+  }
+
+  const Kernel& kernel_;
+  const int product_;
+  const Graph& graph_;
+  Found found_;
+};
+
+class Epilogues {
+ public:
+  Epilogues(Plan* plan, bool fast) : plan_(*plan), fast_(fast) {}
+
+  void Run() {
+    for (auto& step : plan_.steps)
+      if (auto* gemm = std::get_if<Gemm>(&step)) gemm->why_alone = Find(&gemm->step);
+  }
+
+ private:
+  const Buffer& buffer(int id) const { return plan_.buffers[static_cast<std::size_t>(id)]; }
+
+  // Says why there is none, if there is none and a kernel follows.
+  std::string Find(runtime::GemmStep* gemm) const {
+    const Kernel* reader = nullptr;
+    int at = -1, readers = buffer(gemm->c).kind == Buffer::Kind::kOutput ? 1 : 0;
+    for (std::size_t k = 0; k < plan_.steps.size(); ++k) {
+      if (const auto* other = std::get_if<Gemm>(&plan_.steps[k])) {
+        readers += other->step.a == gemm->c || other->step.b == gemm->c ? 1 : 0;
+        continue;
+      }
+      const auto& kernel = std::get<Kernel>(plan_.steps[k]);
+      const auto& operands = kernel.signature.operands;
+      if (std::none_of(operands.begin(), operands.end(), [&](const auto& access) { return !access.store && access.buffer == gemm->c; })) continue;
+      reader = &kernel;
+      at = static_cast<int>(k);
+      ++readers;
+    }
+    if (reader == nullptr) return {};
+    if (readers > 1) return "the product itself is wanted, too";
+    if (IsHalf(buffer(gemm->c).dtype)) return fmt::format("the product is rounded to {} first", Name(buffer(gemm->c).dtype));
+    const auto result = ResultOf(*reader, gemm->c);
+    if (!result) return "it has no epilogue for that";
+    const DType dtype = buffer(result->buffer).dtype;
+    if (dtype != buffer(gemm->c).dtype && dtype != buffer(gemm->a).dtype)
+      return fmt::format("products of {} have no result of {}", Name(buffer(gemm->a).dtype), Name(dtype));
+    std::string why = "it has no epilogue for that";
+    for (const Activation& activation : kActivations)
+      for (const bool bias : {false, true}) {
+        const auto graph = GraphOf(activation, bias, buffer(gemm->c).dtype);
+        Comparison comparison(*reader, gemm->c, *graph);
+        if (!comparison.Equal(result->value, graph->outputs()[0].node)) continue;
+        ProductEpilogue epilogue = comparison.epilogue();
+        epilogue.kind = bias ? activation.with_bias : activation.alone;
+        epilogue.result = result->buffer;
+        epilogue.kernel = at;
+        if (bias && buffer(epilogue.bias).dtype != dtype)
+          why = fmt::format("a bias of {} is not of the result's dtype, {}", Name(buffer(epilogue.bias).dtype), Name(dtype));
+        else if (activation.differs != nullptr && !fast_) why = fmt::format("{}; fast math takes it", activation.differs);
+        else return gemm->epilogue = epilogue, std::string();
+      }
+    return why;
+  }
+
+  struct Result {
+    int buffer, value;  // the value is of the product's dtype
+  };
+  // What the kernel stores, if it makes one tensor of the product's shape, element by element; its rounding aside.
+  std::optional<Result> ResultOf(const Kernel& kernel, int product) const {
+    if (kernel.phases.size() != 1) return std::nullopt;
+    const Phase& phase = kernel.phases[0];
+    if (!phase.reductions.empty() || phase.stores.size() != 1 || !kernel.final_stores.empty()) return std::nullopt;
+    const auto& operands = kernel.signature.operands;
+    const auto& store = operands[static_cast<std::size_t>(phase.stores[0].operand)];
+    const auto same = [&](const runtime::Access& access) { return access.buffer != product || access.dim_of_axis == store.dim_of_axis; };
+    if (buffer(store.buffer).shape != buffer(product).shape || kernel.signature.axes != buffer(product).shape ||
+        !std::is_sorted(store.dim_of_axis.begin(), store.dim_of_axis.end()) || !std::all_of(operands.begin(), operands.end(), same) ||
+        buffer(product).shape.size() < 2)
+      return std::nullopt;
+    const Value& stored = kernel.values[static_cast<std::size_t>(phase.stores[0].value)];
+    const bool rounds = stored.kind == Value::Kind::kCast && stored.type == buffer(store.buffer).dtype && stored.type != buffer(product).dtype;
+    return Result{store.buffer, rounds ? stored.args[0] : phase.stores[0].value};
+  }
+
+  Plan& plan_;
+  const bool fast_;
+};
+
+}  // namespace
+
+void AddEpilogues(Plan* plan, bool fast) { Epilogues(plan, fast).Run(); }
+
+}  // namespace umbra::plan

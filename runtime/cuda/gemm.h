@@ -1,0 +1,17 @@
+// Matrix products, for the steps of programs.
+#ifndef UMBRA_RUNTIME_CUDA_GEMM_H_
+#define UMBRA_RUNTIME_CUDA_GEMM_H_
+
+#include "umbra/cuda_gemm.h"
+
+namespace umbra::cuda {
+
+/// What addresses are looked at for: products at addresses that agree in these low bits run by the same algorithm.
+inline constexpr std::size_t kGemmAlignment = 256;
+
+/// CanRun of a product whose addresses say how they are aligned, and need not be memory.
+bool HasGemm(const Gemm& gemm, StreamHandle stream);
+
+}  // namespace umbra::cuda
+
+#endif  // UMBRA_RUNTIME_CUDA_GEMM_H_
