@@ -57,7 +57,7 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
     const bool system = options.engine == Engine::kSystem;
     const bool disk = options.use_disk_cache;
     if (!target) {
-      step->cuda = MakeCudaKernel(plan, &std::get<plan::Kernel>(plan->steps[k]), disk);
+      step->cuda = MakeCudaKernel(plan, &std::get<plan::Kernel>(plan->steps[k]), options);
       continue;
     }
     const bool fast = options.math == Math::kFast;

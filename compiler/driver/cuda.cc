@@ -15,26 +15,26 @@ namespace {
 
 // Machine code for the device, or, if NVRTC is older than the device, PTX of the latest architecture that it knows,
 // which the driver compiles.
-CudaTarget TargetOf(int major, int minor) {
+CudaTarget TargetOf(int major, int minor, bool contract) {
   const std::vector<int>& known = UseNvrtc().architectures;
   const int wanted = major * 10 + minor;
   const bool newer = !known.empty() && std::all_of(known.begin(), known.end(), [&](int one) { return one < wanted; });
-  if (!newer) return {{major, minor}, cuda::ImageForm::kCubin};
+  if (!newer) return {{major, minor}, cuda::ImageForm::kCubin, contract};
   const int latest = *std::max_element(known.begin(), known.end());
-  return {{latest / 10, latest % 10}, cuda::ImageForm::kPtx};
+  return {{latest / 10, latest % 10}, cuda::ImageForm::kPtx, contract};
 }
 
 class Variants {
  public:
-  Variants(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel, bool use_disk_cache)
-      : plan_(std::move(plan)), kernel_(*kernel), use_disk_cache_(use_disk_cache) {}
+  Variants(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel, const CompileOptions& options)
+      : plan_(std::move(plan)), kernel_(*kernel), use_disk_cache_(options.use_disk_cache), contract_(options.math == Math::kFast) {}
 
   runtime::CudaPasses Get(const runtime::CudaVariant& variant, int major, int minor) {
     const std::lock_guard lock(mutex_);
     const auto [found, fresh] = made_.try_emplace({variant.index(), major, minor});
     if (!fresh) return found->second;
     try {
-      return found->second = Make(variant, TargetOf(major, minor));
+      return found->second = Make(variant, TargetOf(major, minor, contract_));
     } catch (...) {
       made_.erase(found);
       throw;
@@ -52,7 +52,7 @@ class Variants {
 
   const std::shared_ptr<const plan::Plan> plan_;
   const plan::Kernel& kernel_;  // of plan_
-  const bool use_disk_cache_;
+  const bool use_disk_cache_, contract_;
   std::mutex mutex_;  // of what follows; held while one is made, which others are about to need
   std::map<std::tuple<int, int, int>, runtime::CudaPasses> made_;
 };
@@ -67,9 +67,9 @@ void RequireCuda(const CompileOptions& options) {
 }
 
 std::shared_ptr<const runtime::CudaKernel> MakeCudaKernel(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel,
-                                                          bool use_disk_cache) {
+                                                          const CompileOptions& options) {
   runtime::CudaSchedule schedule = codegen::ScheduleForCuda(*plan, *kernel);
-  auto variants = std::make_shared<Variants>(std::move(plan), kernel, use_disk_cache);
+  auto variants = std::make_shared<Variants>(std::move(plan), kernel, options);
   return std::make_shared<const runtime::CudaKernel>(runtime::CudaKernel{
       std::move(schedule),
       [variants](const runtime::CudaVariant& variant, int major, int minor) { return variants->Get(variant, major, minor); }});

@@ -14,9 +14,10 @@ namespace umbra {
 /// NVRTC, or options that only a CPU has.
 void RequireCuda(const CompileOptions& options);
 
-/// The kernel for GPUs; each variant is compiled for an architecture when it is first asked for.
+/// The kernel for GPUs, with the arithmetic of options.math; each variant is compiled for an architecture when it is
+/// first asked for.
 std::shared_ptr<const runtime::CudaKernel> MakeCudaKernel(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel,
-                                                          bool use_disk_cache);
+                                                          const CompileOptions& options);
 
 }  // namespace umbra
 

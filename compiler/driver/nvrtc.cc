@@ -173,11 +173,11 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
 }
 
 std::vector<cuda::Image> CompileCudaForAll(const std::string& source, const std::string& name,
-                                           const std::vector<cuda::Architecture>& architectures) {
+                                           const std::vector<cuda::Architecture>& architectures, bool contract) {
   std::vector<cuda::Image> images;
   for (const cuda::Architecture& architecture : architectures)
-    images.push_back(CompileCuda(source, name, {architecture, cuda::ImageForm::kCubin}));
-  images.push_back(CompileCuda(source, name, {architectures.back(), cuda::ImageForm::kPtx}));
+    images.push_back(CompileCuda(source, name, {architecture, cuda::ImageForm::kCubin, contract}));
+  images.push_back(CompileCuda(source, name, {architectures.back(), cuda::ImageForm::kPtx, contract}));
   return images;
 }
 

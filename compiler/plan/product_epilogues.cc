@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "compiler/graph/graph.h"
 #include "compiler/graph/parse.h"
@@ -30,14 +34,19 @@ constexpr std::array<Activation, 4> kActivations = {{
     {Epilogue::kNone, Epilogue::kBias, "v", nullptr},
     {Epilogue::kRelu, Epilogue::kBiasRelu, "v > 0 ? v : 0", nullptr},
     {Epilogue::kRelu, Epilogue::kBiasRelu, "relu(v)", "its relu makes 0 of NaN"},
-    {Epilogue::kGelu, Epilogue::kBiasGelu, "gelu(v)", "the tanh of its gelu is an approximation"},
+    {Epilogue::kGelu, Epilogue::kBiasGelu, "gelu(v)", "how exact its gelu is, is not known"},
 }};
 
-std::shared_ptr<const Graph> GraphOf(const Activation& activation, bool bias, DType dtype) {
-  return graph::Parse(fmt::format("kernel epilogue(p: {0}[m, n], b: {0}[n]) -> (y: {0}[m, n]) {{\n  v = p{1}\n  y = {2}\n}}", Name(dtype),
-                                  bias ? " + broadcast<1>(b)" : "", activation.text),
-                      "epilogue")
-      .at(0);
+// An epilogue as a graph over a product and a bias.
+struct Known {
+  Epilogue kind;
+  std::shared_ptr<const Graph> graph;
+  const char* differs;
+};
+Known ToKnown(const Activation& activation, bool bias, DType dtype) {
+  const std::string text = fmt::format("kernel epilogue(p: {0}[m, n], b: {0}[n]) -> (y: {0}[m, n]) {{\n  v = p{1}\n  y = {2}\n}}", Name(dtype),
+                                       bias ? " + broadcast<1>(b)" : "", activation.text);
+  return {bias ? activation.with_bias : activation.alone, graph::Parse(text, "epilogue").at(0), activation.differs};
 }
 
 bool Commutes(Op op) { return op == Op::plus || op == Op::mul || op == Op::maximum || op == Op::minimum; }
@@ -128,7 +137,7 @@ class Epilogues {
   const Buffer& buffer(int id) const { return plan_.buffers[static_cast<std::size_t>(id)]; }
 
   // Says why there is none, if there is none and a kernel follows.
-  std::string Find(runtime::GemmStep* gemm) const {
+  std::string Find(runtime::GemmStep* gemm) {
     const Kernel* reader = nullptr;
     int at = -1, readers = buffer(gemm->c).kind == Buffer::Kind::kOutput ? 1 : 0;
     for (std::size_t k = 0; k < plan_.steps.size(); ++k) {
@@ -152,21 +161,27 @@ class Epilogues {
     if (dtype != buffer(gemm->c).dtype && dtype != buffer(gemm->a).dtype)
       return fmt::format("products of {} have no result of {}", Name(buffer(gemm->a).dtype), Name(dtype));
     std::string why = "it has no epilogue for that";
-    for (const Activation& activation : kActivations)
-      for (const bool bias : {false, true}) {
-        const auto graph = GraphOf(activation, bias, buffer(gemm->c).dtype);
-        Comparison comparison(*reader, gemm->c, *graph);
-        if (!comparison.Equal(result->value, graph->outputs()[0].node)) continue;
-        ProductEpilogue epilogue = comparison.epilogue();
-        epilogue.kind = bias ? activation.with_bias : activation.alone;
-        epilogue.result = result->buffer;
-        epilogue.kernel = at;
-        if (bias && buffer(epilogue.bias).dtype != dtype)
-          why = fmt::format("a bias of {} is not of the result's dtype, {}", Name(buffer(epilogue.bias).dtype), Name(dtype));
-        else if (activation.differs != nullptr && !fast_) why = fmt::format("{}; fast math takes it", activation.differs);
-        else return gemm->epilogue = epilogue, std::string();
-      }
+    for (const Known& known : KnownOf(buffer(gemm->c).dtype)) {
+      Comparison comparison(*reader, gemm->c, *known.graph);
+      if (!comparison.Equal(result->value, known.graph->outputs()[0].node)) continue;
+      ProductEpilogue epilogue = comparison.epilogue();
+      epilogue.kind = known.kind;
+      epilogue.result = result->buffer;
+      epilogue.kernel = at;
+      if (epilogue.bias >= 0 && buffer(epilogue.bias).dtype != dtype)
+        why = fmt::format("a bias of {} is not of the result's dtype, {}", Name(buffer(epilogue.bias).dtype), Name(dtype));
+      else if (known.differs != nullptr && !fast_) why = fmt::format("{}; fast math takes it", known.differs);
+      else return gemm->epilogue = epilogue, std::string();
+    }
     return why;
+  }
+
+  const std::vector<Known>& KnownOf(DType dtype) {
+    std::vector<Known>& known = known_[dtype];
+    if (known.empty())
+      for (const Activation& activation : kActivations)
+        for (const bool bias : {false, true}) known.push_back(ToKnown(activation, bias, dtype));
+    return known;
   }
 
   struct Result {
@@ -191,6 +206,7 @@ class Epilogues {
 
   Plan& plan_;
   const bool fast_;
+  std::map<DType, std::vector<Known>> known_;
 };
 
 }  // namespace

@@ -25,14 +25,15 @@ enum class Engine {
 /// How a kernel's arithmetic may differ from what is written.
 enum class Math {
   kStrict,  ///< not at all: IEEE arithmetic, the same bits for every target
-  kFast,    ///< products that are summed are not rounded where the target can (see docs/numerics.md)
+  kFast,    ///< products that are summed are not rounded where the target can, and on a GPU cuBLASLt's relu and gelu
+            ///< may follow products of matrices (see docs/numerics.md)
 };
 
 /// What Compile heeds; the initial values are the defaults of Init.
 struct CompileOptions : Parameter<CompileOptions> {
   std::string target;  ///< plain, sse2, avx2 or avx512; empty: the best that this CPU runs; cuda: a GPU
   Engine engine = Engine::kJit;  ///< who compiles
-  Math math = Math::kStrict;  ///< of floats on a CPU
+  Math math = Math::kStrict;  ///< of floats
   bool use_disk_cache = true;  ///< kernels are looked for in the disk cache, and kept there
   bool background = false;  ///< the function is interpreted until a thread has compiled it
 

@@ -13,9 +13,9 @@ namespace umbra::cuda {
 enum class Epilogue {
   kNone,
   kBias,      ///< + bias[j] in column j
-  kRelu,      ///< maximum with 0
-  kBiasRelu,  ///< + bias, then maximum with 0
-  kGelu,      ///< GELU in its tanh form, as Umbra's operator gelu
+  kRelu,      ///< x where it is above 0, else 0, of NaN, too
+  kBiasRelu,  ///< + bias, then relu
+  kGelu,      ///< GELU in its tanh form, as Umbra's operator gelu; how exact, NVIDIA does not say
   kBiasGelu,  ///< + bias, then GELU
 };
 

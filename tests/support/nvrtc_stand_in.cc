@@ -2,6 +2,7 @@
 // for the driver runs.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <iterator>
 #include <regex>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -40,6 +42,9 @@ std::string WithEntries(std::string source) {
   return source + entries;
 }
 
+constexpr const char* kOptions = " -std=c++20 -O1 -w -shared -fPIC -fwrapv -fno-strict-aliasing -fvisibility=hidden ";
+constexpr const char* kContracts = "-mfma -ffp-contract=fast -fexpensive-optimizations";
+
 constexpr const char* kExample = "extern \"C\" __global__ void kernel(const kernel_args args) {}";
 
 }  // namespace
@@ -48,7 +53,7 @@ extern "C" {
 
 int nvrtcVersion(int* major, int* minor) {
   *major = 13;  // kept kernels are of this version: one that no NVRTC has, another for whatever goes into an image
-  *minor = 1000 + static_cast<int>(std::hash<std::string>()(ReadAll(UMBRA_EMULATOR) + WithEntries(kExample)) % 1000000);
+  *minor = 1000 + static_cast<int>(std::hash<std::string>()(ReadAll(UMBRA_EMULATOR) + WithEntries(kExample) + kOptions + kContracts) % 1000000);
   return 0;
 }
 const char* nvrtcGetErrorString(int status) { return status == 6 ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR"; }
@@ -71,16 +76,17 @@ int nvrtcDestroyProgram(void** program) {
   *program = nullptr;
   return 0;
 }
-int nvrtcCompileProgram(void* handle, int, const char* const*) {
+int nvrtcCompileProgram(void* handle, int count, const char* const* options) {
   Program& program = *static_cast<Program*>(handle);
   std::string folder = (std::filesystem::temp_directory_path() / "umbra-emulated-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   const std::filesystem::path path = folder;
   std::ofstream(path / "kernel.cc") << "#include \"" UMBRA_EMULATOR "\"\n#line 1 \"" << program.name << "\"\n" << WithEntries(program.source);
+  const bool contract = std::find(options, options + count, std::string_view("--fmad=true")) != options + count && __builtin_cpu_supports("fma") != 0;
   const char* const compiler = std::getenv("UMBRA_CXX");
   const std::string command = std::string(compiler == nullptr ? UMBRA_HOST_COMPILER : compiler) +
-      " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -fwrapv -fno-strict-aliasing -fvisibility=hidden -o " +
-      (path / "kernel.so").string() + " " + (path / "kernel.cc").string() + " >" + (path / "log").string() + " 2>&1";
+      kOptions + (contract ? kContracts : "-ffp-contract=off") + " -o " + (path / "kernel.so").string() + " " +
+      (path / "kernel.cc").string() + " >" + (path / "log").string() + " 2>&1";
   const bool done = std::system(command.c_str()) == 0;
   program.log = ReadAll(path / "log");
   if (done) {

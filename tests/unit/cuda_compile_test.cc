@@ -2,6 +2,11 @@
 // the emulator, which the stand-in for the driver launches.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
 #include "compiler/graph/graph.h"
 #include "tests/support/drawn.h"
 #include "tests/support/on_gpu.h"
@@ -151,6 +156,65 @@ TEST_F(CudaCompile, RandomExpressions) {
     const auto graph = DrawGraph(&random, round % 2 == 0 ? DType::kFloat32 : DType::kFloat64, rank);
     Check(graph, {{shape, round % 5}, {shape}, {{shape.back()}}}, &stream, 1e-5);
   }
+}
+
+// Strict and fast are code of its own each, in the process and on disk.
+TEST_F(CudaCompile, FastContracts) {
+#if defined(__x86_64__)
+  if (std::getenv("UMBRA_TEST_GPU") == nullptr && __builtin_cpu_supports("fma") == 0) GTEST_SKIP() << "the emulator's CPU has no fused multiply-add";
+#endif
+  const auto graph = graph::ParseText("kernel k(a: f32[n], b: f32[n], c: f32[n]) -> (y: f32[n]) { y = a * b + c }")[0];
+  const float one = 1 + 0x1p-12f, rounded = one * one;
+  Tensor a(DType::kFloat32, {40}, 0, nullptr), c(DType::kFloat32, {40}, 0, nullptr), y(DType::kFloat32, {40}, 0, nullptr);
+  std::fill_n(static_cast<float*>(a.ref.data), 40, one);
+  std::fill_n(static_cast<float*>(c.ref.data), 40, -rounded);
+  for (const bool use_disk_cache : {false, true})
+    for (const Math math : {Math::kStrict, Math::kFast, Math::kStrict}) {
+      CompileOptions options = on_gpu::Options();
+      options.math = math;
+      options.use_disk_cache = use_disk_cache;
+      const on_gpu::There ga(a), gc(c), gy(y);
+      Compile(graph, options)({{ga.ref, ga.ref, gc.ref}, {gy.ref}, {}}, {});
+      gy.CopyBack(&y);
+      EXPECT_EQ(y.At({39}), math == Math::kFast ? std::fma(one, one, -rounded) : 0.0);
+    }
+}
+
+// Functions lose no more by contraction than they do on CPUs, and nothing at the edges.
+TEST_F(CudaCompile, FastFunctions) {
+  const auto graph = graph::ParseText(
+      "kernel k(x: f32[n]) -> (a: f32[n], b: f32[n], c: f32[n], d: f32[n], e: f32[n], f: f32[n]) {\n"
+      "  a = exp(x)\n  b = log(abs(x))\n  c = tanh(x)\n  d = sin(x)\n  e = erf(x)\n  f = expm1(x)\n}")[0];
+  Tensor x(DType::kFloat32, {2000}, 0, nullptr);
+  auto* const values = static_cast<float*>(x.ref.data);
+  for (int k = 0; k < 2000; ++k) values[k] = std::ldexp(static_cast<float>(k % 40 - 20) + 0.3f, k / 40 - 25);
+  values[0] = std::numeric_limits<float>::infinity();
+  values[1] = std::numeric_limits<float>::quiet_NaN();
+  values[2] = -values[0];
+  values[3] = 0x1p-140f;
+  std::vector<std::unique_ptr<Tensor>> results[2];
+  for (const Math math : {Math::kStrict, Math::kFast}) {
+    CompileOptions options = on_gpu::Options();
+    options.math = math;
+    const on_gpu::There there(x);
+    std::vector<std::unique_ptr<on_gpu::There>> outputs;
+    runtime::Arguments arguments{{there.ref}, {}, {}};
+    auto& kept = results[math == Math::kFast ? 1 : 0];
+    for (int k = 0; k < 6; ++k) {
+      kept.push_back(std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{2000}, 0, nullptr));
+      outputs.push_back(std::make_unique<on_gpu::There>(*kept.back()));
+      arguments.outputs.push_back(outputs.back()->ref);
+    }
+    Compile(graph, options)(arguments, {});
+    for (std::size_t k = 0; k < 6; ++k) outputs[k]->CopyBack(kept[k].get());
+  }
+  for (std::size_t k = 0; k < 6; ++k)
+    for (index_t at = 0; at < 2000; ++at) {
+      const double strict = results[0][k]->At({at}), fast = results[1][k]->At({at});
+      if (std::isnan(strict)) EXPECT_TRUE(std::isnan(fast)) << k << " of " << values[at];
+      else if (std::isinf(strict) || strict == 0) EXPECT_EQ(fast, strict) << k << " of " << values[at];
+      else EXPECT_NEAR(fast, strict, 4 * 0x1p-23 * std::fabs(strict) + 0x1p-148) << k << " of " << values[at];
+    }
 }
 
 TEST_F(CudaCompile, BadCallsAreTold) {

@@ -16,6 +16,9 @@
 #include "tests/support/testing.h"
 #include "umbra/jit.h"
 
+// mshadow's relu, which makes 0 of NaN as cuBLASLt's does.
+UMBRA_OP(relu_of_numbers, (a), select(a > 0, a, 0))
+
 namespace umbra {
 namespace {
 
@@ -290,6 +293,9 @@ TEST_F(Expressions, OfTheExpApi) {
   TensorContainer<cpu, 2> expected(Shape2(9, 5));
   const auto hx = Back<2>(x), hw = Back<2>(w);
   const auto hb = Back<1>(b);
+  stand_in::TakeProducts();
+  jit(y) = F<relu_of_numbers>(dot(x, w) + broadcast<1>(b, y.shape_));
+  EXPECT_EQ(stand_in::TakeProducts().at(0).epilogue, kBiasRelu);
   for (const Math math : {Math::kStrict, Math::kFast}) {
     jit::SetOptions(Options(math));
     for (const bool relu : {false, true}) {
@@ -310,6 +316,27 @@ TEST_F(Expressions, OfTheExpApi) {
       ExpectEqual(Back<2>(y), expected);
     }
   }
+}
+
+// f16 and bf16 are summed in f32, and rounded once, behind the epilogue.
+TEST_F(Expressions, OfNarrowTypes) {
+  Stream<gpu> stream;
+  TensorContainer<gpu, 2, bf16_t> x(Shape2(9, 8), bf16_t(0.25f)), y(Shape2(9, 9), bf16_t(7.0f));
+  TensorContainer<gpu, 1, bf16_t> b(Shape1(9), bf16_t(-0.375f));
+  CompileOptions fast;
+  fast.math = Math::kFast;
+  jit::SetOptions(fast);
+  TensorContainer<cpu, 2, bf16_t> back(y.shape_);
+  const int launches = stand_in::Calls("cuLaunchKernel");
+  for (const float expected : {0.125f, 0.0f}) {
+    stand_in::TakeProducts();
+    if (expected > 0) jit(y) = F<op::relu>(dot(x, x.T()) + broadcast<1>(b, y.shape_));
+    else jit(y) = F<op::relu>(bf16_t(0.5f) * dot(x, x.T()) + broadcast<1>(b, y.shape_));
+    EXPECT_EQ(stand_in::TakeProducts().at(0).epilogue, kBiasRelu);
+    Copy<2, bf16_t>(back, y);
+    EXPECT_EQ(static_cast<float>(back[8][8]), expected);
+  }
+  EXPECT_EQ(stand_in::Calls("cuLaunchKernel"), launches);
 }
 
 // What was decided for one call is not taken for another: addresses, and operands in the result's memory.

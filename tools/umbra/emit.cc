@@ -190,7 +190,7 @@ void Emit(const EmitOptions& options) {
   }
   Require(std::any_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return std::holds_alternative<plan::Kernel>(step); }),
           "kernel '", graph->name(), "' is a product of matrices only: BLAS runs it, there is no code to show; --as plan shows its steps");
-  if (options.target == kCudaTarget) return WriteFile(options.output, EmitCuda(plan, graph->name(), options.as, options.arch));
+  if (options.target == kCudaTarget) return WriteFile(options.output, EmitCuda(plan, graph->name(), options.as, options.arch, options.math));
   Require(options.arch.empty(), "--arch says for which GPUs code is made: give --target cuda");
   Require(options.as != "ptx" && options.as != "cubin" && options.as != "fatbin", "--as ", options.as, " is for GPUs: give --target cuda");
   codegen::SourceOptions source_options;

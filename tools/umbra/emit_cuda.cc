@@ -9,7 +9,7 @@
 
 namespace umbra::tools {
 
-std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch) {
+std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch, Math math) {
   Require(as != "llvm" && as != "asm", "--as ", as, " is for the targets of this CPU; of cuda there are source, ptx, cubin and fatbin");
   std::vector<cuda::Architecture> architectures;
   if (!arch.empty()) architectures = ParseArchitectures(arch);
@@ -23,12 +23,13 @@ std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std:
     if (!all.kernel.empty()) all.kernel += "\n";
     all.kernel += codegen::GenerateCuda(plan, *kernel, codegen::TypicalCudaVariant(plan, *kernel)).kernel;
   }
-  if (as == "source") return "// nvcc -std=c++17 --fmad=false\n" + all.Text();
+  const bool contract = math == Math::kFast;
+  if (as == "source") return "// nvcc -std=c++17 --fmad=" + std::string(contract ? "true" : "false") + "\n" + all.Text();
   const std::string text = all.Text();
-  if (as == "ptx") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kPtx}).bytes;
-  if (as == "cubin") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kCubin}).bytes;
+  if (as == "ptx") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kPtx, contract}).bytes;
+  if (as == "cubin") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kCubin, contract}).bytes;
   UseFatbin();  // what is missing is said before anything is compiled
-  return MakeFatbin(CompileCudaForAll(text, name, architectures), name);
+  return MakeFatbin(CompileCudaForAll(text, name, architectures, contract), name);
 }
 
 }  // namespace umbra::tools

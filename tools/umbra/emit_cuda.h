@@ -5,13 +5,14 @@
 #include <string>
 
 #include "compiler/plan/plan.h"
+#include "umbra/compile.h"
 
 namespace umbra::tools {
 
 /// The kernels of a plan, which has some, in the forms that dense operands take: `as` source, a .cu file that stands
 /// alone; as ptx or cubin, compiled for the one architecture of the list `arch`; as fatbin, machine code for all of them
 /// and PTX of the last. `name` stands for the source in messages. Throws umbra::Error.
-std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch);
+std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch, Math math);
 
 }  // namespace umbra::tools
 
