@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "compiler/plan/build.h"
+#include "compiler/plan/group_steps.h"
 #include "compiler/plan/product_epilogues.h"
 #include "compiler/plan/sum_steps.h"
 #include "compiler/transform/compose_gathers.h"
@@ -46,8 +47,12 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
 #endif
   return Traced("plan", [&] {
     plan::Plan plan = plan::Build(simplified);
-    if (on_gpu) plan::AddEpilogues(&plan, math == Math::kFast);
-    else plan::AddSums(&plan);
+    if (on_gpu) {
+      plan::UngroupSteps(&plan);
+      plan::AddEpilogues(&plan, math == Math::kFast);
+    } else {
+      plan::AddSums(&plan);
+    }
     return plan;
   }, print_plan);
 }

@@ -260,4 +260,10 @@ class Grouping {
 
 void GroupSteps(Plan* plan) { Grouping(plan).Run(); }
 
+void UngroupSteps(Plan* plan) {
+  plan->groups.clear();
+  for (int k = 0; k < static_cast<int>(plan->steps.size()); ++k) plan->groups.push_back({StepGroup::Kind::kIndependent, k, k + 1, {}, {}});
+  for (Buffer& buffer : plan->buffers) buffer.place = -1;
+}
+
 }  // namespace umbra::plan

@@ -11,6 +11,9 @@ namespace umbra::plan {
 /// place in an output.
 void GroupSteps(Plan* plan);
 
+/// Each step by itself, in the same order, as a GPU runs them: there a temporary has memory of its own.
+void UngroupSteps(Plan* plan);
+
 }  // namespace umbra::plan
 
 #endif  // UMBRA_COMPILER_PLAN_GROUP_STEPS_H_

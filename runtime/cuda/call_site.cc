@@ -103,15 +103,17 @@ Prepared::Prepared(const Program& program, const Arguments& arguments, int on, L
         pairs.push_back({k, other, Meet(k, buffers[k].data, other, buffers[other].data),
                          Address(buffers[other].data) - Address(buffers[k].data)});
   }
-  for (std::size_t k = operands.size(); k < program.buffers.size(); ++k)
-    buffers.push_back(TensorRef::Dense(reinterpret_cast<void*>(kTemporaryAlignment), program.buffers[k].dtype,
-                                       Resolve(program.buffers[k].shape, symbols)));
+  std::vector<std::size_t> bytes;  // of temporaries
+  for (std::size_t k = operands.size(); k < program.buffers.size(); ++k) {
+    const Buffer& buffer = program.buffers[k];
+    std::vector<index_t> shape = Resolve(buffer.shape, symbols);
+    bytes.push_back(static_cast<std::size_t>(CountElements(shape, SizeOf(buffer.dtype), buffer.name)) * SizeOf(buffer.dtype));
+    buffers.push_back(TensorRef::Dense(reinterpret_cast<void*>(kTemporaryAlignment), buffer.dtype, std::move(shape)));
+  }
   const std::vector<bool> left_out = MakeSteps(program, buffers, symbols, stream);
-  for (std::size_t k = operands.size(); k < buffers.size(); ++k) {
-    const std::size_t size = SizeOf(buffers[k].dtype);
-    const index_t count = CountElements(buffers[k].shape, size, program.buffers[k].name);
+  for (std::size_t k = 0; k < bytes.size(); ++k) {
     temporaries.push_back(temporary_bytes);
-    if (!left_out[k]) temporary_bytes += RoundUp(static_cast<std::size_t>(count) * size);
+    if (!left_out[operands.size() + k]) temporary_bytes += RoundUp(bytes[k]);
   }
   has_temporaries = std::find(left_out.begin() + static_cast<std::ptrdiff_t>(operands.size()), left_out.end(), false) != left_out.end();
   std::size_t scratch_bytes = 0;

@@ -176,7 +176,8 @@ class BlasHandle {
     int count = 0;
     const BlasStatus status = lib_.cublasLtMatmulAlgoGetHeuristic(handle_, product, plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
                                                                   preference, 1, &best, &count);
-    if (status != kBlasNotSupported) Check(status, "cublasLtMatmulAlgoGetHeuristic");
+    // What a library does not know of epilogues, it may call invalid.
+    if (status != kBlasNotSupported && g.epilogue == Epilogue::kNone) Check(status, "cublasLtMatmulAlgoGetHeuristic");
     plan.found = status == 0 && count > 0 && best.state == 0 && (!HasBias(g) || bias_alignment >= kBiasAlignment);
     plan.algorithm = best.algorithm;
     plan.workspace_bytes = best.workspace_bytes;

@@ -72,7 +72,7 @@ double Finish(std::uint32_t epilogue, double x) {
 struct Asked {
   std::mutex mutex;
   std::vector<umbra::stand_in::Product> products;
-  bool refuse_epilogues = false;
+  BlasStatus epilogues = 0;
 };
 Asked& TheAsked() {
   static Asked asked;
@@ -87,9 +87,9 @@ std::vector<Product> TakeProducts() {
   const std::lock_guard lock(TheAsked().mutex);
   return std::exchange(TheAsked().products, {});
 }
-void RefuseEpilogues(bool refuse) {
+void RefuseEpilogues(int status) {
   const std::lock_guard lock(TheAsked().mutex);
-  TheAsked().refuse_epilogues = refuse;
+  TheAsked().epilogues = status;
 }
 
 }  // namespace umbra::stand_in
@@ -174,7 +174,7 @@ BlasStatus cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b
   *count = 0;
   if (lc->type == kReal64 && p->epilogue != 1) return kBlasNotSupported;
   const std::lock_guard lock(TheAsked().mutex);
-  if (TheAsked().refuse_epilogues && p->epilogue != 1) return kBlasNotSupported;
+  if (p->epilogue != 1 && TheAsked().epilogues != 0) return TheAsked().epilogues;
   *best = {};
   best->algorithm.data[0] = 42;
   best->workspace_bytes = m * n * k > 1000 ? 4096 : 0;

@@ -16,8 +16,8 @@ struct Product {
 };
 /// Those since the last call.
 std::vector<Product> TakeProducts();
-/// From now on, are there no algorithms for products with an epilogue?
-void RefuseEpilogues(bool refuse);
+/// From now on, the status of asking for algorithms of products with an epilogue; 0: there are some.
+void RefuseEpilogues(int status);
 
 }  // namespace umbra::stand_in
 

@@ -196,7 +196,7 @@ class Call {
       (k < 2 ? arguments.inputs : arguments.outputs).push_back(tensor);
     }
     step.a = 0, step.b = 1, step.c = 2;
-    product.steps.emplace_back(plan::Gemm{step});
+    product.steps.emplace_back(plan::Gemm{step, {}});
     plan::Interpret(product, arguments);
   }
 
