@@ -26,12 +26,15 @@ class CudaCompile : public on_gpu::Test {
     index_t padding = 0;
   };
   // Runs a kernel on drawn operands of these shapes in `stream`, and compares with the interpreter's results.
-  void Check(const std::string& text, const std::vector<Shape>& shapes, Stream<gpu>* stream, double tolerance = 1e-5) {
-    Check(graph::ParseText(text)[0], shapes, stream, tolerance);
+  void Check(const std::string& text, const std::vector<Shape>& shapes, Stream<gpu>* stream, double tolerance = 1e-5, Math math = Math::kStrict) {
+    Check(graph::ParseText(text)[0], shapes, stream, tolerance, math);
   }
-  void Check(const std::shared_ptr<const graph::Graph>& graph, const std::vector<Shape>& shapes, Stream<gpu>* stream, double tolerance) {
+  void Check(const std::shared_ptr<const graph::Graph>& graph, const std::vector<Shape>& shapes, Stream<gpu>* stream, double tolerance,
+             Math math = Math::kStrict) {
     const std::string text = graph::Print(*graph);
-    const Function function = Compile(graph, on_gpu::Options());
+    CompileOptions options = on_gpu::Options();
+    options.math = math;
+    const Function function = Compile(graph, options);
     CompileOptions interpreted;
     interpreted.engine = Engine::kInterpreter;
     const Function reference = Compile(graph, interpreted);
@@ -135,6 +138,18 @@ TEST_F(CudaCompile, NarrowProducts) {
   // One factor is f32: both are.
   Check("kernel k(a: f16[m, k], b: f32[k, n]) -> (y: f32[m, n]) { y = dot(a, b) }", {{{5, 8}}, {{8, 6}}}, &stream, 1e-4);
   Check("kernel k(a: f16[t, m, k], b: f16[t, k, n]) -> (y: f16[t, m, n]) { y = batch_dot(a, b) }", {{{3, 5, 16}}, {{3, 16, 14}}}, &stream, 2e-3);
+}
+
+// What cuBLASLt does behind a product is what the operators say.
+TEST_F(CudaCompile, ProductsWithWhatFollowsThem) {
+  Stream<gpu> stream;
+  for (const std::string dtype : {"f32", "f16", "bf16"})
+    for (const std::string y : {"0.5 * dot(a, b)", "dot(a, b) + broadcast<1>(c)", "relu(dot(a, b) + broadcast<1>(c))", "gelu(0.5 * dot(a, b) + broadcast<1>(c))"})
+      for (const Math math : {Math::kStrict, Math::kFast}) {
+        const double tolerance = dtype == "bf16" ? 2e-2 : dtype == "f16" || math == Math::kFast ? 2e-3 : 1e-4;
+        Check("kernel k(a: " + dtype + "[m, k], b: " + dtype + "[k, n], c: " + dtype + "[n]) -> (y: " + dtype + "[m, n]) { y = " + y + " }",
+              {{{16, 24}}, {{24, 40}}, {{40}}}, &stream, tolerance, math);
+      }
 }
 
 TEST_F(CudaCompile, TransposesMapsAndNarrowTypes) {

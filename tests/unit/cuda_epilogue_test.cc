@@ -193,6 +193,29 @@ TEST_F(CudaEpilogue, TransposedFactorsAndBatches) {
   }
 }
 
+TEST_F(CudaEpilogue, DrawnShapes) {
+  const auto pick = [this](int most) { return std::uniform_int_distribution<int>(1, most)(random_); };
+  const auto turned = [](index_t rows, index_t columns, bool is) { return is ? std::vector<index_t>{columns, rows} : std::vector<index_t>{rows, columns}; };
+  const struct {
+    const char *before, *after;
+    std::uint32_t strict, fast;
+  } kCases[] = {{"", "", kBias, kBias}, {"relu(", ")", kPlain, kBiasRelu}, {"gelu(", ")", kPlain, kBiasGelu}};
+  for (int round = 0; round < 24; ++round) {
+    const auto& c = kCases[round % 3];
+    const Math math = round % 2 == 0 ? Math::kStrict : Math::kFast;
+    const std::string dtype = std::vector<std::string>{"f32", "f16", "bf16"}[static_cast<std::size_t>(round / 3 % 3)];
+    const double tolerance = dtype == "f32" ? 1e-4 : dtype == "f16" ? 1e-2 : 5e-2;
+    const bool left = pick(2) == 1, right = pick(2) == 1;
+    const index_t n = pick(40), k = pick(40), m = pick(40);
+    const std::string y = std::string(c.before) + "dot(x" + (left ? ".T" : "") + ", w" + (right ? ".T" : "") + ") + broadcast<1>(b)" + c.after;
+    const Asked asked = Check(Kernel(y, dtype, "[p, q] [r, s] [t] [u, v]"), {{turned(n, k, left), pick(4) - 1}, {turned(k, m, right), pick(4) - 1}, {{m}}},
+                              math, tolerance);
+    const std::uint32_t expected = math == Math::kStrict ? c.strict : c.fast;
+    EXPECT_EQ(asked.epilogues, std::vector<std::uint32_t>{expected}) << y;
+    EXPECT_EQ(asked.kernels, expected == kPlain ? 1 : 0) << y;
+  }
+}
+
 // A product of two layers hands its result to the next; nothing lies between them.
 TEST_F(CudaEpilogue, LayerByLayer) {
   const std::string text =

@@ -122,6 +122,33 @@ TEST(Gpu, MultipliesMatrices) {
   Multiply<bf16_t>(0.3);
 }
 
+// NVIDIA's library has what plans expect of it, so that no kernel follows.
+TEST(Gpu, ProductsHaveEpilogues) {
+  NEEDS_GPU();
+  if (cuda::FindCublas().name.empty()) GTEST_SKIP() << cuda::FindCublas().problem;
+  Stream<gpu> stream;
+  const auto check = [&](auto of, index_t batch) {
+    using T = decltype(of);
+    TensorContainer<gpu, 2, T> a(Shape2(256, 256)), b(a.shape_), c(a.shape_);
+    TensorContainer<gpu, 1, T> bias(Shape1(256));
+    cuda::Gemm gemm;
+    gemm.dtype = DTypeOf<T>::value;
+    gemm.batch = batch;
+    gemm.m = gemm.n = gemm.k = 256 / batch;
+    gemm.lda = gemm.ldb = gemm.ldc = 256;
+    gemm.stride_a = gemm.stride_b = gemm.stride_c = 256 * gemm.m;
+    gemm.a = a.dptr_, gemm.b = b.dptr_, gemm.c = c.dptr_, gemm.bias = bias.dptr_;
+    using cuda::Epilogue;
+    for (const Epilogue epilogue : {Epilogue::kBias, Epilogue::kRelu, Epilogue::kBiasRelu, Epilogue::kGelu, Epilogue::kBiasGelu}) {
+      gemm.epilogue = epilogue;
+      EXPECT_TRUE(cuda::CanRun(gemm, stream.handle_)) << Name(gemm.dtype) << ", epilogue " << static_cast<int>(epilogue) << ", batch " << batch;
+    }
+  };
+  check(float(), 1);
+  check(half_t(), 1);
+  for (const index_t batch : {1, 2}) check(bf16_t(), batch);
+}
+
 void ReadWhatIsNotThere() {
   const cuda::Kernel scale = Scale(cuda::ImageForm::kCubin);
   Stream<gpu> stream;
