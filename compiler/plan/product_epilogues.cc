@@ -168,10 +168,14 @@ class Epilogues {
       epilogue.kind = known.kind;
       epilogue.result = result->buffer;
       epilogue.kernel = at;
-      if (epilogue.bias >= 0 && buffer(epilogue.bias).dtype != dtype)
+      if (epilogue.bias >= 0 && buffer(epilogue.bias).dtype != dtype) {
         why = fmt::format("a bias of {} is not of the result's dtype, {}", Name(buffer(epilogue.bias).dtype), Name(dtype));
-      else if (known.differs != nullptr && !fast_) why = fmt::format("{}; fast math takes it", known.differs);
-      else return gemm->epilogue = epilogue, std::string();
+      } else if (known.differs != nullptr && !fast_) {
+        why = fmt::format("{}; fast math takes it", known.differs);
+      } else {
+        gemm->epilogue = epilogue;
+        return {};
+      }
     }
     return why;
   }
