@@ -14,10 +14,11 @@ namespace umbra::runtime {
 namespace {
 
 constexpr index_t kRow = 16384;  // elements of a row when a dense elementwise kernel is cut anew
-// Work of one thread, in additions, below which another thread costs more than it brings.
-constexpr double kGrain = 262144;
+// Work of one thread, in additions, below which another thread costs more than it brings though it is awake; and below
+// which it does if it has to be woken.
+constexpr double kGrain = 98304, kWaking = 262144;
 // Work of a piece, beside which taking the next one is nothing, and how many make the shares of threads even enough.
-constexpr double kPiece = 4 * kGrain;
+constexpr double kPiece = 1048576;
 constexpr int kMostPieces = 16;
 // Rows, or packets of columns, that are so few that threads work side by side on each, once there is this much of
 // it; what a block has at least; and how many blocks a row has about at most. Results follow from these.
@@ -29,6 +30,8 @@ constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step o
 int UsefulThreads(double work, int threads) {
   return static_cast<int>(std::max(1.0, std::min(work / kGrain, static_cast<double>(threads))));
 }
+
+bool IsBrief(double work, int threads) { return work < kWaking * threads; }
 
 // At least one for each of the threads that share out so much work, so that each has its place in memory from call to
 // call as long as there is no more of it.
@@ -336,11 +339,12 @@ void RunSplit(const LaunchCall& call) {
   const umbra_args args{call.data, reinterpret_cast<const long long*>(plan.stride.data()),
                         reinterpret_cast<const long long*>(extent.data()), call.scalars, ThreadScratch(plan.scratch_bytes)};
   index_t& phase = extent[plan.phase];
+  const double share = static_cast<double>(plan.together) / static_cast<double>(plan.units);
   for (index_t first = 0; first < plan.units; first += plan.together)
     for (phase = 0; phase < plan.phases; ++phase)
       ShareOut(plan.parts, plan.pieces, [&](int piece) {
         plan.function(&args, first + plan.together * piece / plan.pieces, first + plan.together * (piece + 1) / plan.pieces);
-      });
+      }, IsBrief(plan.work * share, plan.parts));
   phase = plan.phases;
   plan.function(&args, 0, plan.units);
 }
@@ -355,14 +359,14 @@ void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::si
   ShareOut(plan.parts, plan.pieces, [call](int piece) {
     const index_t units = Units(*call.plan), pieces = call.plan->pieces;
     RunPieces(call, units * piece / pieces, units * (piece + 1) / pieces);
-  });
+  }, IsBrief(plan.work, plan.parts));
 }
 
 void LaunchTogether(const std::vector<LaunchCall>& calls, int threads) {
   double work = 0;
   for (const LaunchCall& call : calls) work += call.plan->work;
   const int parts = UsefulThreads(work, threads);
-  ParallelFor(parts, [&](int part) {
+  ShareOut(parts, parts, [&](int part) {
     double before = 0;  // work of the calls so far
     for (const LaunchCall& call : calls) {
       const index_t units = Units(*call.plan);
@@ -377,7 +381,7 @@ void LaunchTogether(const std::vector<LaunchCall>& calls, int threads) {
       if (begin < end) RunPieces(call, begin, end);
       before += call.plan->work;
     }
-  });
+  }, IsBrief(work, parts));
 }
 
 }  // namespace umbra::runtime

@@ -16,8 +16,8 @@ void RequireThreads(int threads) {
 
 void ParallelFor(int parts, PieceBody body) { ShareOut(parts, parts, body); }
 
-void ShareOut(int threads, int pieces, PieceBody body) {
-  if (threads > 1 && pieces > 1) return ThreadPool::OfProcess().ShareOut(threads, pieces, body);
+void ShareOut(int threads, int pieces, PieceBody body, bool brief) {
+  if (threads > 1 && pieces > 1) return ThreadPool::OfProcess().ShareOut(threads, pieces, body, brief);
   for (int piece = 0; piece < pieces; ++piece) body(piece);
 }
 

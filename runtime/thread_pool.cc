@@ -22,6 +22,8 @@ namespace {
 
 // How long a thread without work, or one that waits for others, stays awake.
 constexpr auto kAwake = std::chrono::microseconds(30);
+// Brief calls of which one wakes a thread.
+constexpr unsigned kBriefCalls = 16;
 
 // Looks whether done(), for a while.
 template <typename Done>
@@ -99,6 +101,9 @@ struct alignas(64) ThreadPool::Worker {
   PieceBody body;
   Call* call = nullptr;  // none: to end
 
+  // In another: what those that call look at.
+  alignas(64) std::atomic<bool> asleep{false};
+  std::atomic<std::uint32_t> woken{0};  // how often
   Worker* next = nullptr;
   std::thread thread;
 
@@ -112,7 +117,9 @@ struct alignas(64) ThreadPool::Worker {
     body = what;
     control = FloatingPointControl();
     state.store(kPosted);
-    state.notify_one();
+    if (!asleep.load()) return;
+    ++woken;
+    woken.notify_one();
   }
 
   void AwaitEnd() {
@@ -120,11 +127,18 @@ struct alignas(64) ThreadPool::Worker {
     if (!Watch(ended)) state.wait(kWorking);
   }
 
+  // Until something is posted. Who is woken may come too late for that, but is awake for what follows.
+  void Sleep() {
+    const std::uint32_t before = woken.load();
+    asleep.store(true);
+    if (state.load() != kPosted) woken.wait(before);  // else who posted it may not have seen that this one sleeps
+    asleep.store(false);
+  }
+
   void Work() {
     for (;;) {
       const auto posted = [&] { return state.load(std::memory_order_relaxed) == kPosted; };
-      if (!Watch(posted))
-        for (std::uint32_t other; (other = state.load()) != kPosted;) state.wait(other);
+      while (!Watch(posted)) Sleep();
       if (!Move(kPosted, kWorking)) continue;
       if (call == nullptr) return;
       SetFloatingPointControl(control);
@@ -169,10 +183,15 @@ ThreadPool& ThreadPool::OfProcess() {
 }
 
 // Claims free workers for `call` until `wanted` help; the first of them, the others follow.
-ThreadPool::Worker* ThreadPool::Enlist(int wanted, Call* call) {
+ThreadPool::Worker* ThreadPool::Enlist(int wanted, Call* call, bool brief) {
   Worker** const first = call->last;
+  bool wake = !brief;
   for (int k = 0; k < most_ && call->helping < wanted; ++k) {
     Worker& worker = workers_[static_cast<std::size_t>(k)];
+    if (!wake && worker.asleep.load(std::memory_order_relaxed)) {
+      wake = without_help_.fetch_add(1, std::memory_order_relaxed) % kBriefCalls == kBriefCalls - 1;
+      if (!wake) break;  // those that follow are mostly asleep, too
+    }
     if (worker.Move(Worker::kUnborn, Worker::kClaimed)) {
       try {
         worker.thread = std::thread(&Worker::Work, &worker);
@@ -194,14 +213,14 @@ ThreadPool::Worker* ThreadPool::Enlist(int wanted, Call* call) {
   return *first;
 }
 
-void ThreadPool::ShareOut(int threads, int pieces, PieceBody body) {
+void ThreadPool::ShareOut(int threads, int pieces, PieceBody body, bool brief) {
   const int wanted = std::min({threads, pieces, most_ + 1}) - 1;
-  if (wanted <= 0) {
+  Call call;
+  if (wanted > 0) Enlist(wanted, &call, brief);
+  if (wanted <= 0 || (brief && call.helping == 0)) {
     for (int piece = 0; piece < pieces; ++piece) body(piece);
     return;
   }
-  Call call;
-  Enlist(wanted, &call);
   const int shares = call.helping + 1;
   const auto first = [&](int share) { return static_cast<int>(std::int64_t{pieces} * share / shares); };
   call.own.Set(0, first(1));
@@ -213,8 +232,8 @@ void ThreadPool::ShareOut(int threads, int pieces, PieceBody body) {
   }
   for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next) worker->Post(&call, body);
   // Those that other calls have may be free later.
-  while (call.helping < wanted && call.TakeOne(body, &call.own))
-    for (Worker* worker = Enlist(wanted, &call); worker != nullptr; worker = worker->next) worker->Post(&call, body);
+  while (!brief && call.helping < wanted && call.TakeOne(body, &call.own))
+    for (Worker* worker = Enlist(wanted, &call, brief); worker != nullptr; worker = worker->next) worker->Post(&call, body);
   call.TakeAll(body, &call.own);
   // None is free before all have ended: they look into each other's shares.
   for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next)

@@ -2,6 +2,7 @@
 #ifndef UMBRA_RUNTIME_THREAD_POOL_H_
 #define UMBRA_RUNTIME_THREAD_POOL_H_
 
+#include <atomic>
 #include <memory>
 
 #include "runtime/piece_body.h"
@@ -28,19 +29,21 @@ class ThreadPool {
   /// threads are free; one that is done with it helps out with those of the others, which may be held up or still
   /// asleep. All have the caller's rounding and treatment of denormals. After an exception, the first of which is thrown
   /// again, pieces that have not begun are left out. Calls may come from several threads at a time and from within
-  /// pieces: a thread that waits takes up no work of another call.
-  void ShareOut(int threads, int pieces, PieceBody body);
+  /// pieces: a thread that waits takes up no work of another call. A `brief` call, shorter than waking a thread takes, has
+  /// the help of those that are awake; one in sixteen that find one asleep wakes it, for others that follow at once.
+  void ShareOut(int threads, int pieces, PieceBody body, bool brief = false);
 
  private:
   struct Call;
   struct Worker;
 
-  Worker* Enlist(int wanted, Call* call);
+  Worker* Enlist(int wanted, Call* call, bool brief);
   void Dismiss();
   void ForgetThreads();
 
   const int most_;
   const std::unique_ptr<Worker[]> workers_;
+  std::atomic<unsigned> without_help_{0};  // brief calls that found a thread asleep
 };
 
 }  // namespace umbra::runtime

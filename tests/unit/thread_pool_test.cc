@@ -155,6 +155,31 @@ TEST(ThreadPool, WorkersJoinCallsThatHaveBegun) {
   other.join();
 }
 
+// Of brief calls that find a thread asleep one in sixteen wakes it, and does not wait for it.
+TEST(ThreadPool, BriefCallsLeaveThreadsAsleep) {
+  ThreadPool pool(1);
+  ExpectSideBySide(&pool, 2, [](int) {});
+  const auto caller = std::this_thread::get_id();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int call = 0; call < 15; ++call) {
+    int done = 0;  // plain, since one thread does both
+    pool.ShareOut(2, 2, [&](int) { done += std::this_thread::get_id() == caller; }, true);
+    ASSERT_EQ(done, 2) << "call " << call;
+  }
+  std::atomic<bool> helped{false};
+  pool.ShareOut(2, 2, [&](int) {
+    if (std::this_thread::get_id() == caller) EXPECT_TRUE(Await([&] { return helped.load(); }));
+    else helped = true;
+  }, true);
+  EXPECT_TRUE(helped);
+  for (int call = 0; call < 10000; ++call) {
+    std::atomic<int> done{0};
+    pool.ShareOut(2, 3, [&](int) { ++done; }, true);
+    ASSERT_EQ(done, 3) << "call " << call;
+    if (call % 1000 == 0) std::this_thread::sleep_for(microseconds(call / 20));
+  }
+}
+
 TEST(ThreadPool, CallsFromWithinPieces) {
   ThreadPool pool(3);
   std::atomic<int> done{0};
