@@ -102,7 +102,7 @@ std::vector<char> PrecompiledCode(Target target) {
   std::string log;
   llvm::LLVMContext context;
   const std::string instances = Instances(target);
-  const auto module = ClangModule(&context, target, FilesInMemory(Sources(instances)), {"-femit-all-decls", kNoNames, kSource}, nullptr, &log);
+  const auto module = Reader(target, FilesInMemory(Sources(instances)), {"-femit-all-decls", kNoNames}).Read({kSource, instances}, &context, nullptr, &log);
   Require(module != nullptr, "Clang cannot compile the prelude:\n", log);
   std::vector<llvm::Function*> users;
   std::set<llvm::Function*> called;

@@ -6,9 +6,9 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <memory>
-#include <vector>
 
-#include "compiler/jit/front_end.h"
+#include "compiler/codegen/source.h"
+#include "compiler/jit/reader.h"
 
 namespace umbra {
 
