@@ -73,7 +73,7 @@ class ClangOrc : public Backend {
     Require(form == "llvm" || form == "asm", "unknown form '", form, "': expected llvm or asm");
     llvm::LLVMContext context;
     ParseOptions options;
-    options.for_reader = true;
+    options.value_names = true;
     const auto module = ParseToModule(source, target, &context, options);
     const BorrowedMachine machine(target, source.fast);
     Optimise(module.get(), machine.get(), target);

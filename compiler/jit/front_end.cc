@@ -32,7 +32,7 @@ namespace {
 
 // Clang's words after those for all sources.
 std::vector<std::string> LastArguments(std::vector<std::string> arguments, const ParseOptions& options) {
-  if (!options.for_reader) arguments.push_back(kNoNames);
+  if (!options.value_names) arguments.push_back(kNoNames);
   arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
   return arguments;
 }
@@ -74,7 +74,8 @@ std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codeg
   const auto add = [&](const auto& file) { files.push_back({"/include/" + std::string(file.name), file.text}); };
   if (options.whole_prelude) std::ranges::for_each(codegen::PreludeFiles(), add);
   else std::ranges::for_each(needed, add);
-  auto module = Reader(target, FilesInMemory(files), LastArguments({}, options)).Read({options.file, source.text}, context, nullptr, &log);
+  Reader reader(target, FilesInMemory(files), LastArguments({}, options));
+  auto module = reader.Read({options.file, source.text}, context, nullptr, &log);
   Require(module != nullptr, "Clang cannot compile a generated kernel:\n", log);
   if (precompiled != nullptr) {
     ForgetPrecompiledPrelude(target);

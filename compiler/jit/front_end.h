@@ -20,7 +20,7 @@ std::vector<std::string> TargetFeatures(codegen::Target target);
 struct ParseOptions {
   std::string file = "kernel.cc";      ///< what the source is called
   std::vector<std::string> arguments;  ///< of Clang, besides the usual ones
-  bool for_reader = false;             ///< does the module keep the names of values?
+  bool value_names = false;            ///< does the module keep the names of values?
   bool whole_prelude = false;          ///< does it have the lines of the prelude's files, nothing left out?
 };
 

@@ -102,7 +102,8 @@ std::vector<char> PrecompiledCode(Target target) {
   std::string log;
   llvm::LLVMContext context;
   const std::string instances = Instances(target);
-  const auto module = Reader(target, FilesInMemory(Sources(instances)), {"-femit-all-decls", kNoNames}).Read({kSource, instances}, &context, nullptr, &log);
+  Reader reader(target, FilesInMemory(Sources(instances)), {"-femit-all-decls", kNoNames});
+  const auto module = reader.Read({kSource, instances}, &context, nullptr, &log);
   Require(module != nullptr, "Clang cannot compile the prelude:\n", log);
   std::vector<llvm::Function*> users;
   std::set<llvm::Function*> called;

@@ -132,9 +132,10 @@ class ModuleAction : public clang::ASTFrontendAction {
 
  protected:
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& instance, llvm::StringRef file) override {
-    auto made = std::make_unique<ModuleConsumer>(
-        clang::CreateLLVMCodeGen(instance.getDiagnostics(), file, &instance.getVirtualFileSystem(), instance.getHeaderSearchOpts(),
-                                 instance.getPreprocessorOpts(), instance.getCodeGenOpts(), *idle_), idle_);
+    auto* const generator = clang::CreateLLVMCodeGen(instance.getDiagnostics(), file, &instance.getVirtualFileSystem(),
+                                                     instance.getHeaderSearchOpts(), instance.getPreprocessorOpts(),
+                                                     instance.getCodeGenOpts(), *idle_);
+    auto made = std::make_unique<ModuleConsumer>(generator, idle_);
     consumer_ = made.get();
     return made;
   }
@@ -197,7 +198,9 @@ Reader::Reader(codegen::Target target, Files files, const std::vector<std::strin
 
 Reader::~Reader() = default;
 
-bool Reader::fit() const { return state_->begun && !state_->clang.getDiagnostics().hasErrorOccurred() && state_->sources < kMostSources; }
+bool Reader::fit() const {
+  return state_->begun && !state_->clang.getDiagnostics().hasErrorOccurred() && state_->sources < kMostSources;
+}
 
 std::vector<clang::DeclGroupRef> Reader::State::Parse() {
   clang::Sema& sema = clang.getSema();
@@ -244,7 +247,7 @@ std::unique_ptr<llvm::Module> Reader::Read(const SourceFile& source, llvm::LLVMC
     sources.setMainFileID(file);
     clang.getPreprocessor().EnterSourceFile(file, nullptr, clang::SourceLocation());
     const std::vector<clang::DeclGroupRef> own = state_->Parse();
-    // Now what they call is known, be it from this source or from one before: it is emitted in the same order.
+    // Last, as what they call is known now, be it from this source or from one before: the order is the same.
     for (const clang::DeclGroupRef group : own) consumer->HandleTopLevelDecl(group);
     consumer->HandleTranslationUnit(ast);
     if (!clang.getDiagnostics().hasErrorOccurred()) {
@@ -286,10 +289,13 @@ BorrowedReader::BorrowedReader(codegen::Target target, const Files& files, const
 
 BorrowedReader::~BorrowedReader() {
   if (!idle_.reader->fit()) return;
+  Idle oldest = {idle_.target, nullptr, {}, nullptr};  // ends without the lock
   const std::lock_guard lock(Readers().mutex);
   auto& idle = Readers().idle;
   idle.push_back(std::move(idle_));
-  if (idle.size() > kMostIdle) idle.erase(idle.begin());
+  if (idle.size() <= kMostIdle) return;
+  oldest = std::move(idle.front());
+  idle.erase(idle.begin());
 }
 
 }  // namespace umbra

@@ -38,8 +38,8 @@ bool RunClang(clang::FrontendAction* action, codegen::Target target, Files files
               const std::vector<std::string>& last_arguments, std::string* log);
 
 /// Clang for a target, which reads one source after another. Each may include `files`; what they and a precompiled header
-/// define is read for the first source that needs it, and known to the next. The module of a source is, to the bit, the one
-/// that a new reader makes.
+/// define is read for the first source that needs it, and known to the next. Sources have functions and types in namespaces,
+/// and no macros: their names are forgotten, and the module of each is, to the bit, the one that a new reader makes.
 class Reader {
  public:
   /// `last_arguments` of Clang follow the usual ones.
