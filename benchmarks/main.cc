@@ -12,7 +12,9 @@
 #include <type_traits>
 #include <vector>
 
+#ifdef BENCH_OPENMP
 #include <omp.h>
+#endif
 
 #include "halves.h"
 #include "suite.h"
@@ -66,7 +68,9 @@ struct Peer {
 
 void SetThreads(int threads) {
   umbra_jit::SetThreads(threads);
+#ifdef BENCH_OPENMP
   omp_set_num_threads(threads);
+#endif
 }
 
 template <typename Run>
@@ -80,6 +84,7 @@ void Add(std::vector<Peer>* peers, const char* name, Run run, int threads = 1) {
 template <typename Workload, typename Run>
 void AddWithHalves(std::vector<Peer>* peers, const char* name, const Workload& d, Run run) {
   Add(peers, name, [=] { return run(d); });
+#ifdef BENCH_OPENMP
   Add(peers, name, [=]() -> decltype(run(d)) {
     if constexpr (std::is_void_v<decltype(run(d))>) {
 #pragma omp parallel num_threads(2)
@@ -88,6 +93,7 @@ void AddWithHalves(std::vector<Peer>* peers, const char* name, const Workload& d
       return {};
     }
   }, 2);
+#endif
 }
 
 template <typename Workload>
@@ -104,7 +110,10 @@ std::vector<Peer> PeersOf(const Workload& d) {
   add("halide", [](const auto& part) { return halide::Run(part); });
 #endif
 #ifdef BENCH_ONEDNN
-  for (const int threads : {1, 2}) Add(&peers, "onednn", [=] { return onednn::Run(d); }, threads);
+  Add(&peers, "onednn", [=] { return onednn::Run(d); });
+#ifdef BENCH_OPENMP
+  Add(&peers, "onednn", [=] { return onednn::Run(d); }, 2);
+#endif
 #endif
   Add(&peers, "umbra_eager", [=] { return umbra_eager::Run(d); });
   Add(&peers, "umbra_fast", [=] { return umbra_fast::Run(d); });

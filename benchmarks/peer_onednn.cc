@@ -1,6 +1,8 @@
 // The workloads that are primitives of oneDNN 2.6, each built once for as many threads as OpenMP has then.
 #include <dnnl.hpp>
+#ifdef BENCH_OPENMP
 #include <omp.h>
+#endif
 
 #include <map>
 #include <string>
@@ -31,12 +33,21 @@ struct Call {
   std::unordered_map<int, memory> operands;
 };
 
+// That primitives are built for.
+int Threads() {
+#ifdef BENCH_OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
 // Runs what `build` makes, which is kept by its result.
 template <typename Build>
 void RunCached(const char* name, const void* result, Build build) {
   static dnnl::stream stream(Engine());
   static std::map<std::tuple<std::string, const void*, int>, Call> calls;
-  const auto key = std::make_tuple(std::string(name), result, omp_get_max_threads());
+  const auto key = std::make_tuple(std::string(name), result, Threads());
   auto call = calls.find(key);
   if (call == calls.end()) call = calls.emplace(key, build()).first;
   call->second.primitive.execute(stream, call->second.operands);
