@@ -60,9 +60,10 @@ void CallSite::SetThreads(int threads) { g_threads.store(threads, std::memory_or
 
 bool CallSite::Fits(const Prepared& prepared, void* const* data, Layout layout, const umbra_scalar* scalars, int threads) const {
   if (prepared.threads != threads || prepared.layout.size() != layout.size) return false;
-  index_t different = 0;
-  for (std::size_t k = 0; k < layout.size; ++k) different |= prepared.layout[k] ^ layout.words[k];
-  if (different != 0 || !prepared.given.Fit(scalars)) return false;
+  // Word by word: what was just written in words is slow to read in packets.
+  for (std::size_t k = 0; k < layout.size; ++k)
+    if (prepared.layout[k] != layout.words[k]) return false;
+  if (!prepared.given.Fit(scalars)) return false;
   const auto address = [data](std::size_t k) { return reinterpret_cast<std::uintptr_t>(data[k]); };
   for (std::size_t k = 0; k < num_operands_; ++k)
     if ((address(k) & prepared.misaligned[k]) != 0 || address(k) == 0) return false;
@@ -109,19 +110,47 @@ void CallSite::Run(void* const* data, Layout layout, const umbra_scalar* scalars
   launch.function(&args, 0, launch.extent[0]);
 }
 
-const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, const umbra_scalar* scalars,
-                                            int threads) {
-  std::unique_lock lock(mutex_);
+Arguments CallSite::ArgumentsOf(void* const* data, Layout layout, const umbra_scalar* scalars) const {
+  Arguments arguments;
+  for (std::size_t k = 0; k < num_operands_; ++k)
+    (k < num_inputs_ ? arguments.inputs : arguments.outputs).push_back(layout.Next(data[k]));
+  arguments.scalars.assign(scalars, scalars + num_scalars_);
+  return arguments;
+}
+
+// Of those seen before. The caller holds the lock.
+const CallSite::Prepared* CallSite::Find(void* const* data, Layout layout, const umbra_scalar* scalars, int threads) {
   for (const auto& prepared : all_)
     if (Fits(*prepared, data, layout, scalars, threads)) {
       latest_.store(prepared.get(), std::memory_order_release);
       return prepared.get();
     }
-  Arguments arguments;
-  Layout rest = layout;
-  for (std::size_t k = 0; k < num_operands_; ++k)
-    (k < num_inputs_ ? arguments.inputs : arguments.outputs).push_back(rest.Next(data[k]));
-  arguments.scalars.assign(scalars, scalars + program_->scalars.size());
+  return nullptr;
+}
+
+std::string CallSite::Refusal(void* const* data, Layout layout, const umbra_scalar* scalars, int threads) {
+  threads = Wanted(threads);
+  const Prepared* prepared = latest_.load(std::memory_order_acquire);
+  if (prepared != nullptr && Fits(*prepared, data, layout, scalars, threads)) return {};
+  const std::lock_guard lock(mutex_);
+  if (Find(data, layout, scalars, threads) != nullptr) return {};
+  try {
+    const Arguments arguments = ArgumentsOf(data, layout, scalars);
+    CheckArguments(*program_, arguments);
+    std::vector<TensorRef> buffers = arguments.inputs;
+    buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
+    CheckOverlaps(*program_, buffers);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, const umbra_scalar* scalars,
+                                            int threads) {
+  std::unique_lock lock(mutex_);
+  if (const Prepared* found = Find(data, layout, scalars, threads)) return found;
+  const Arguments arguments = ArgumentsOf(data, layout, scalars);
   if (all_.size() >= kMaxPrepared) {
     lock.unlock();
     runtime::Run(*program_, arguments, {threads});

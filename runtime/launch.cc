@@ -201,7 +201,7 @@ class Preparation {
     Variant variant;
     variant.split = split;
     double touched = 0;
-    bool aligned = true, in_place = false;
+    bool aligned = true, in_place = false, packets = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
@@ -228,8 +228,9 @@ class Preparation {
       }
       touched += size;
       if (!access.store) continue;
-      aligned = aligned && rows_aligned;
-      aligned = aligned && last && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
+      // What is one number a row is not stored in packets.
+      packets = packets || dim >= 0;
+      aligned = aligned && (dim < 0 || (rows_aligned && last && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0));
       for (const Access& other : signature_.operands)
         in_place = in_place || (!other.store &&
                                 tensor.data != nullptr &&
@@ -237,7 +238,7 @@ class Preparation {
     }
     // Writing past the caches pays when operands and result together fill them, so that the result
     // would not stay anyway; what is read back at once (in place) is better left to them.
-    variant.nontemporal = aligned && !in_place && !variant.strided && !split &&
+    variant.nontemporal = packets && aligned && !in_place && !variant.strided && !split &&
                           signature_.vector_axis > 0 &&
                           touched >= static_cast<double>(LastLevelCacheBytes());
     return variant;

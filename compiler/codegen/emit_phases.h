@@ -226,18 +226,25 @@ class PhaseEmitter : protected AheadEmitter {
   std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
     const std::string step = fmt::format("{} * kGroup", width_);
     out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
-    std::unique_ptr<Speller> packets =
-        std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, fmt::format("x{}w", width_)));
-    side_by_side_ = true;
     FetchRows(phase, i, width_ * kGroupSize);
     FetchScattered(phase, i, width_ * kGroupSize);
     FetchNextPage(i, width_ * kGroupSize);
-    Names names = names_;
-    ElementBody(phase, i, "", &names);
-    side_by_side_ = false;
-    speller_ = std::move(packets);
+    InGroups([&] {
+      Names names = names_;
+      ElementBody(phase, i, "", &names);
+    });
     out_.Close();
     return fmt::format("{0} - {0} % ({1})", last, step);
+  }
+
+  // What `body` writes is of groups of packets.
+  void InGroups(const std::function<void()>& body) {
+    std::unique_ptr<Speller> packets =
+        std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, fmt::format("x{}w", width_)));
+    side_by_side_ = true;
+    body();
+    side_by_side_ = false;
+    speller_ = std::move(packets);
   }
 
   // Partial results of the phase's reductions along the vector axis. The same for all targets and variants.
@@ -250,9 +257,12 @@ class PhaseEmitter : protected AheadEmitter {
     return light && phase.element_values.size() * phase.reductions.size() <= kFewValues ? kManyPartials : kPartials;
   }
 
-  // Whole steps of as many elements as there are partial results, then one step of which some lanes count.
+  // Whole steps of as many elements as there are partial results, or as a group of packets has, then steps of which some
+  // lanes count.
   void ReductionLoop(const Phase& phase) {
     const int partials = Partials(phase), count = partials / width_;
+    const bool in_groups = GoesSideBySide(phase);
+    const int step = in_groups ? std::max(partials, kGroupSize * width_) : partials;
     for (const auto& reduction : phase.reductions) {
       const std::string name = names_.Make(AccumulatorName(reduction) + "_part");
       accumulator_[reduction.result] = name;
@@ -264,13 +274,15 @@ class PhaseEmitter : protected AheadEmitter {
     InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
       const std::string i = fmt::format("i{}", vector_axis_);
       const std::string last = VectorEnd();
-      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), partials, last);
-      FetchRows(phase, i, partials);
-      FetchScattered(phase, i, partials);
-      ReductionStep(phase, i, count, "");
+      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
+      FetchRows(phase, i, step);
+      FetchScattered(phase, i, step);
+      if (in_groups) GroupsStep(phase, i, step / width_);
+      else ReductionStep(phase, i, count, "");
       out_.Close();
-      if (DividesExtent(partials)) return;
-      out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, partials);
+      if (DividesExtent(step)) return;
+      if (step == partials) out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", i, last, step);
+      else out_.Open("for (long long {0} = {1} - {1} % {2}; {0} < {1}; {0} += {3})", i, last, step, partials);
       if (width_ == 1) {
         out_.Open("for (int k = 0; {} + k < {}; ++k)", i, last);
         ReductionBody(phase, fmt::format("{} + k", i), "");
@@ -280,12 +292,22 @@ class PhaseEmitter : protected AheadEmitter {
       }
       out_.Close();
     });
-    for (const auto& reduction : phase.reductions) {
-      static constexpr const char* kJoins[] = {"Sum", "Maximum", "Minimum", "Product"};
-      DeclareScalar(reduction.result,
-                    {fmt::format("fold<{}>({})", kJoins[static_cast<int>(reduction.kind)],
-                                 accumulator_[reduction.result])});
-    }
+    for (const auto& reduction : phase.reductions)
+      DeclareScalar(reduction.result, {fmt::format("fold<{}>({})", Joiner(reduction), accumulator_[reduction.result])});
+  }
+
+  void GroupsStep(const Phase& phase, const std::string& i, int packets) {
+    out_.Open("for (int k = 0; k < {}; k += kGroup)", packets);
+    out_.Line("const long long j = {} + k * {};", i, width_);
+    InGroups([&] {
+      Names names = names_;
+      ElementBody(phase, "j", "", &names);
+      for (const auto& reduction : phase.reductions) {
+        RemarkPlace(reduction.result);
+        out_.Line("join_group<{}>({}, {}, k);", Joiner(reduction), accumulator_[reduction.result], AsPacket(reduction.value).text);
+      }
+    });
+    out_.Close();
   }
 
   void ReductionStep(const Phase& phase, const std::string& i, int count, const std::string& last) {
@@ -357,6 +379,12 @@ class PhaseEmitter : protected AheadEmitter {
 
   std::string Identity(const plan::Reduction& reduction) const {
     return IdentityLiteral(reduction.kind, value(reduction.result).type);
+  }
+
+  // The class of the prelude.
+  static const char* Joiner(const plan::Reduction& reduction) {
+    static constexpr const char* kJoins[] = {"Sum", "Maximum", "Minimum", "Product"};
+    return kJoins[static_cast<int>(reduction.kind)];
   }
 
   static graph::Op JoinOp(const plan::Reduction& reduction) {

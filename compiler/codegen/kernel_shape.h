@@ -148,7 +148,7 @@ class KernelShape {
   /// long chain.
   bool GoesSideBySide(const plan::Phase& phase) const {
     if (options_.target == Target::kPlain || options_.spelling != Spelling::kPackets) return false;
-    if (columns_ || options_.variant.strided || IsBlocked() || !phase.reductions.empty()) return false;
+    if (columns_ || options_.variant.strided || IsBlocked()) return false;
     bool polynomial = false;
     for (int id : phase.element_values) {
       const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];

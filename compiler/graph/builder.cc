@@ -150,6 +150,25 @@ Value Cast(const Value& value, DType dtype) {
   return With({value}, [&](Composer& c, const auto& o) { return c.Cast(o[0], dtype); });
 }
 
+namespace {
+
+// The node that `value` is with extents as declared.
+int Shaped(Composer* composer, Graph* graph, const std::string& name, const Operand& value, PartialShape declared) {
+  for (std::size_t d = 0; d < declared.size(); ++d)
+    if (declared[d].is_dynamic() && declared[d].symbol() < 0)
+      declared[d] = Dimension::WithSymbol(graph->NewSymbol());
+  const int node = composer->ResolveTo(value, DType::kFloat32, declared);
+  const PartialShape actual = graph->node(node).shape;
+  Require(actual.size() == declared.size(), "output '", name, "' is declared ",
+          TypeText(*graph, graph->node(node).dtype, declared), ", but its value is ",
+          TypeText(*graph, graph->node(node).dtype, actual));
+  for (std::size_t d = 0; d < actual.size(); ++d)
+    graph->Unify(actual[d], declared[d], "output '" + name + "'");
+  return node;
+}
+
+}  // namespace
+
 Builder::Builder(std::string name) : state_(std::make_shared<Value::State>(std::move(name))) {}
 
 Value Builder::Input(std::string name, DType dtype, PartialShape shape) {
@@ -175,26 +194,23 @@ Value Builder::IndexMap(std::string_view name, const std::vector<Value>& params,
   return ValueAccess::Make(state_, state_->composer.IndexMap(name, {}, Sizes(&state_->composer, name, numbers), dtype));
 }
 
+PartialShape Builder::AnyShape(int rank) {
+  PartialShape shape = PartialShape::dynamic(rank);
+  for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = Dimension::WithSymbol(state_->graph.NewSymbol());
+  return shape;
+}
+
+Value Builder::Shaped(const std::string& name, const Value& value, const PartialShape& shape) {
+  return ValueAccess::Make(state_, Operand::Node(graph::Shaped(&state_->composer, &state_->graph, name,
+                                                               ValueAccess::Operand(value), shape)));
+}
+
 void Builder::Output(std::string name, const Value& value,
                      const std::optional<PartialShape>& shape) {
   const Operand operand = ValueAccess::Operand(value);
   Graph& graph = state_->graph;
-  int node;
-  if (shape) {
-    PartialShape declared = *shape;
-    for (std::size_t d = 0; d < declared.size(); ++d)
-      if (declared[d].is_dynamic() && declared[d].symbol() < 0)
-        declared[d] = Dimension::WithSymbol(graph.NewSymbol());
-    node = state_->composer.ResolveTo(operand, DType::kFloat32, declared);
-    const PartialShape actual = graph.node(node).shape;
-    Require(actual.size() == declared.size(), "output '", name, "' is declared ",
-            TypeText(graph, graph.node(node).dtype, declared), ", but its value is ",
-            TypeText(graph, graph.node(node).dtype, actual));
-    for (std::size_t d = 0; d < actual.size(); ++d)
-      graph.Unify(actual[d], declared[d], "output '" + name + "'");
-  } else {
-    node = state_->composer.Resolve(operand, "output '" + name + "'");
-  }
+  const int node = shape ? graph::Shaped(&state_->composer, &graph, name, operand, *shape)
+                         : state_->composer.Resolve(operand, "output '" + name + "'");
   if (graph.label(node).empty() && graph.node(node).kind != Node::Kind::kInput)
     graph.SetLabel(node, name);
   graph.AddOutput(std::move(name), node);

@@ -3,6 +3,7 @@
 #define UMBRA_BRIDGE_H_
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ struct Gathered {
   int num_operands = 0, num_scalars = 0, num_structure = 0;
   std::size_t num_layout = 0;
 
+  void Clear() {
+    num_operands = num_scalars = num_structure = 0;
+    num_layout = 0;
+  }
   template <typename Device, int dim, typename DType>
   [[gnu::always_inline]] void Add(const Tensor<Device, dim, DType>& t) {
     Settle(t.stream_);
@@ -57,20 +62,22 @@ struct Gathered {
   [[noreturn, gnu::cold, gnu::noinline]] static void TooMany(const char* what) {
     throw Error("an expression of more than " + std::to_string(kMax) + " " + what + ": split it");
   }
-  /// Operands that are the very same tensor become one; then `structure` says of each which it is.
-  [[gnu::always_inline]] void Deduplicate() {
-    bool distinct = true;
-    for (int k = 1; k < num_operands; ++k)
-      for (int other = 0; other < k; ++other) distinct = distinct && data[other] != data[k];
-    if (!distinct) JoinSame();
+  /// Operands that are the very same tensor become one, but for the last `written` of them; then `structure` says of each
+  /// of the others which it is.
+  [[gnu::always_inline]] void Deduplicate(int written) {
+    bool same = false;
+    for (int k = 1; k < num_operands - written; ++k)
+      for (int other = 0; other < k; ++other) same |= data[other] == data[k];
+    if (same) JoinSame(written);
   }
-  [[gnu::noinline]] void JoinSame() {
+  [[gnu::noinline]] void JoinSame(int written) {
     int kept = 0;
     std::size_t begin = 0, end = 0;     // of the layout of operand k, and of those kept
     std::size_t layout_of[kMax];        // of those kept
     for (int k = 0; k < num_operands; ++k) {
       const std::size_t size = runtime::Layout::SizeOf(runtime::Layout::RankOf(layout[begin]));
-      int same = 0;
+      const bool read = k < num_operands - written;
+      int same = read ? 0 : kept;
       while (same < kept && (data[same] != data[k] || !std::equal(layout + begin, layout + begin + size, layout + layout_of[same])))
         ++same;
       if (same == kept) {
@@ -80,7 +87,7 @@ struct Gathered {
         end += size;
       }
       begin += size;
-      AddStructure(same);
+      if (read) AddStructure(same);
     }
     num_operands = kept;
     num_layout = end;
@@ -113,16 +120,20 @@ struct GraphWalk {
   graph::Builder* builder;
   const std::int64_t* structure;  ///< axes and scales in the order of the walk
   std::vector<std::int64_t> operand_of;
-  std::vector<graph::Value> inputs;
+  std::map<std::int64_t, graph::Value> tensors{};  ///< by operand: what it holds by now
+  std::vector<std::int64_t> inputs{};              ///< operands that were read as the call passes them
   int next_operand = 0, next_scalar = 0;
 
   template <typename DType>
   graph::Value Input(int dim) {
-    const auto index = static_cast<std::size_t>(operand_of[static_cast<std::size_t>(next_operand++)]);
-    if (index == inputs.size())
-      inputs.push_back(builder->Input("a" + std::to_string(index), DTypeOf<DType>::value,
-                                      PartialShape::dynamic(dim)));
-    return AsNumber<DType>(inputs[index]);
+    const std::int64_t operand = operand_of[static_cast<std::size_t>(next_operand++)];
+    auto known = tensors.find(operand);
+    if (known == tensors.end()) {
+      known = tensors.emplace(operand, builder->Input("a" + std::to_string(inputs.size()), DTypeOf<DType>::value,
+                                                      PartialShape::dynamic(dim))).first;
+      inputs.push_back(operand);
+    }
+    return AsNumber<DType>(known->second);
   }
   template <typename DType>
   graph::Value Scalar() {
@@ -349,21 +360,27 @@ struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> : Parts<IndexMapNa
   }
 };
 
+/// What `dst Saver exp` writes.
+template <typename Saver, typename DType, int dim, typename E>
+graph::Value BuildAssigned(GraphWalk* walk) {
+  graph::Value value = Bridge<E>::Build(walk);
+  if constexpr (!std::is_same_v<Saver, sv::saveto>)
+    value = ApplyOp<typename Saver::OPType>({walk->Input<DType>(dim), value});
+  return graph::Cast(value, DTypeOf<DType>::value);
+}
+
 /// The graph of `dst Saver exp`, with operands as gathered.
 template <typename Saver, typename DType, int dim, typename E>
 std::shared_ptr<const graph::Graph> BuildGraph(const Gathered& g, std::string name) {
   graph::Builder builder(std::move(name));
-  GraphWalk walk{&builder, g.structure, {}, {}, 0, 0};
+  GraphWalk walk{&builder, g.structure, {}};
   // The last entries of the structure say which operands are one, if some are.
   int count = 0;
   for (int k = g.num_structure; k > 0 && count < Gathered::kMax; --k, ++count)
     if (g.structure[k - 1] == -1) break;
   walk.operand_of.assign(g.structure + g.num_structure - count, g.structure + g.num_structure);
   for (int k = 0; count == 0 && k < g.num_operands; ++k) walk.operand_of.push_back(k);
-  graph::Value value = Bridge<E>::Build(&walk);
-  if constexpr (!std::is_same_v<Saver, sv::saveto>)
-    value = ApplyOp<typename Saver::OPType>({walk.Input<DType>(dim), value});
-  builder.Output("dst", graph::Cast(value, DTypeOf<DType>::value), PartialShape::dynamic(dim));
+  builder.Output("dst", BuildAssigned<Saver, DType, dim, E>(&walk), PartialShape::dynamic(dim));
   return builder.Build();
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "umbra/function.h"
@@ -54,12 +55,17 @@ class CallSite {
   /// those of runtime::Run; `threads` as in RunOptions, 0 leaving the choice to SetThreads.
   void Run(void* const* data, Layout layout, const umbra_scalar* scalars, int threads = 0);
 
+  /// What Run would throw an umbra::Error about before it runs anything; empty if the operands suit.
+  std::string Refusal(void* const* data, Layout layout, const umbra_scalar* scalars, int threads = 0);
+
   /// Threads that calls from all sites may use; 0: as many as the machine has.
   static void SetThreads(int threads);
 
  private:
   struct Prepared;
+  const Prepared* Find(void* const* data, Layout layout, const umbra_scalar* scalars, int threads);
   const Prepared* Prepare(void* const* data, Layout layout, const umbra_scalar* scalars, int threads);
+  Arguments ArgumentsOf(void* const* data, Layout layout, const umbra_scalar* scalars) const;
   bool Fits(const Prepared& prepared, void* const* data, Layout layout, const umbra_scalar* scalars, int threads) const;
   bool SharesAlike(const Prepared& prepared, void* const* data) const;
 

@@ -27,40 +27,74 @@ struct gpu {
 enum class Execution {
   kImmediate,     ///< at once, in the thread that gives it
   kAsynchronous,  ///< later, in order, in a thread of the stream's own
+  kFused,         ///< compiled assignments wait, and run as one program, in the thread that waits for the stream
 };
+
+namespace detail {
+/// How streams run that are made without a word about it: what UMBRA_JIT_EXPRESSIONS says, if it is 2.
+#if defined(UMBRA_JIT_EXPRESSIONS) && UMBRA_JIT_EXPRESSIONS + 0 == 2
+inline constexpr Execution kDefaultExecution = Execution::kFused;
+#else
+inline constexpr Execution kDefaultExecution = Execution::kImmediate;
+#endif
+
+/// Statements that a fused stream has not run yet; in umbra/statements.h.
+class Waiting {
+ public:
+  virtual ~Waiting() = default;
+  /// Runs them. If one fails, throws its error; what follows it is dropped.
+  virtual void Run() = 0;
+};
+}  // namespace detail
 
 /// An order of computations on a device.
 template <typename Device>
 struct Stream;
-/// An order of computations on the CPU: assignments to the tensors that have this stream. An asynchronous
-/// one runs them later; the memory of their tensors has to stay until then, and streams do not wait for
+/// An order of computations on the CPU: assignments to the tensors that have this stream. One that is asynchronous
+/// or fused runs them later; the memory of their tensors has to stay until then, and streams do not wait for
 /// one another. The functions that return when their work is done wait for the streams of their operands.
+/// A fused stream is for one thread at a time.
 template <>
 struct Stream<cpu> {
-  explicit Stream(Execution execution = Execution::kImmediate)
-      : queue_(execution == Execution::kAsynchronous ? new detail::WorkQueue : nullptr) {}
+  explicit Stream(Execution execution = detail::kDefaultExecution)
+      : fused_(execution == Execution::kFused), queue_(execution == Execution::kAsynchronous ? new detail::WorkQueue : nullptr) {}
 
   /// Returns when all work in the stream is done. If some of it failed, throws the first error; what was
   /// given to the stream after the failure has not run.
   void Wait() {
     if (queue_ != nullptr) queue_->Wait();
+    else if (waiting_ != nullptr) waiting_->Run();
   }
-  /// Is all work in the stream done?
-  bool CheckIdle() { return queue_ == nullptr || queue_->Idle(); }
+  /// Is all work in the stream done? A fused stream does it, as Wait, for no other thread will.
+  bool CheckIdle() {
+    if (queue_ != nullptr) return queue_->Idle();
+    Wait();
+    return true;
+  }
   /// Does nothing: products of the CPU need no handle.
   void CreateBlasHandle() {}
   /// Does nothing.
   void DestroyBlasHandle() {}
 
   bool asynchronous() const { return queue_ != nullptr; }
+  bool fused() const { return fused_; }
   /// Runs `work` in the order of the stream. It has to own what it uses.
   void Submit(std::function<void()> work) {
-    if (queue_ != nullptr) queue_->Submit(std::move(work));
-    else work();
+    if (queue_ != nullptr) return queue_->Submit(std::move(work));
+    Wait();
+    work();
+  }
+  /// What waits in a fused stream, made by Make() when first asked for.
+  template <typename Make>
+  detail::Waiting& waiting(Make make) {
+    if (waiting_ == nullptr) waiting_ = make();
+    return *waiting_;
   }
 
  private:
+  bool fused_;
   std::unique_ptr<detail::WorkQueue> queue_;
+  std::unique_ptr<detail::Waiting> waiting_;
 };
 /// A CUDA stream of the device that was current when it was made. What is not in any stream waits for all streams.
 template <>
@@ -138,7 +172,7 @@ inline bool IsAsynchronous(const Stream<cpu>* stream) { return stream != nullptr
 /// Waits for the work of a tensor's stream, for who is about to touch the tensor outside of it. Work of a
 /// stream does not: two might wait for each other.
 inline void Settle(Stream<cpu>* stream) {
-  if (IsAsynchronous(stream) && WorkQueue::Current() == nullptr) stream->Wait();
+  if (stream != nullptr && (stream->fused() || (stream->asynchronous() && WorkQueue::Current() == nullptr))) stream->Wait();
 }
 inline void Settle(Stream<gpu>*) {}
 }  // namespace detail

@@ -66,6 +66,7 @@ inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt
   constexpr int ldim = ExpInfo<TA>::kDim, rdim = ExpInfo<TB>::kDim;
   static_assert(ExpInfo<TA>::kDevMask == Device::kDevMask && ExpInfo<TB>::kDevMask == Device::kDevMask,
                 "umbra: the expression and its destination are on different devices");
+  umbra::detail::Settle(dst->stream_);
   if constexpr (Device::kDevCPU && !kHasPackets<DType>) {
     // In f32, rounded once.
     using C = ComputeOf<DType>;

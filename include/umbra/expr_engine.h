@@ -47,7 +47,7 @@ inline MaybeShape<dim> ShapeOf(const ScalarExp<DType>&) {
 }
 template <int dim, typename Device, typename DType>
 inline MaybeShape<dim> ShapeOf(const Tensor<Device, dim, DType>& t) {
-  CheckTensor(t);
+  CheckHandle(t);
   return {false, t.shape_};
 }
 template <int dim, typename DstDType, typename SrcDType, typename EType, int etype>

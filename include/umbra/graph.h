@@ -119,6 +119,11 @@ class Builder {
   Value Constant(double value, DType dtype);
   /// An index map without sources, of numbers of `dtype`.
   Value IndexMap(std::string_view name, const std::vector<Value>& params, DType dtype);
+  /// `rank` dynamic extents, the same wherever this shape is given.
+  PartialShape AnyShape(int rank);
+  /// `value` with extents as `shape` has them; one without a shape takes it. Throws umbra::Error if the two do not fit;
+  /// `name` is for messages.
+  Value Shaped(const std::string& name, const Value& value, const PartialShape& shape);
   /// Several outputs may be declared. A value without a shape takes `shape`.
   void Output(std::string name, const Value& value,
               const std::optional<PartialShape>& shape = std::nullopt);

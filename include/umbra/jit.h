@@ -13,6 +13,7 @@
 #include "umbra/call_site.h"
 #include "umbra/compile.h"
 #include "umbra/cuda_call_site.h"
+#include "umbra/statements.h"
 
 namespace umbra {
 
@@ -102,18 +103,23 @@ inline CompileOptions OptionsFor() {
   }
 }
 
-/// Gathers, finds or compiles the kernels of this expression type, and runs them now, or puts them into the GPU's stream.
+/// What `dst Saver exp` reads, the parts of its structure, and last what it writes.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
-inline void AssignNow(const Tensor<Device, dim, DType>& dst, const E& exp) {
+[[gnu::always_inline]] inline void GatherAll(const Tensor<Device, dim, DType>& dst, const E& exp, Gathered* g) {
+  Bridge<E>::Gather(exp, g);
+  if constexpr (!std::is_same_v<Saver, sv::saveto>) g->Add(dst);
+  g->AddStructure(-1);
+  g->Add(dst);
+}
+
+/// Finds or compiles the kernels of a gathered assignment. Operands that are one become one.
+template <typename Saver, typename Device, int dim, typename DType, typename E>
+[[gnu::always_inline]] inline JitSite<Device>* SiteOf(Gathered& g) {
   using Site = JitSite<Device>;
   static std::atomic<Site*> latest{nullptr};
   static std::mutex mutex;
   static std::vector<std::unique_ptr<Site>> sites;
-  Gathered g;
-  Bridge<E>::Gather(exp, &g);
-  if constexpr (!std::is_same_v<Saver, sv::saveto>) g.Add(dst);
-  g.AddStructure(-1);
-  g.Deduplicate();
+  g.Deduplicate(1);
   const int generation = JitOptions::generation.load(std::memory_order_acquire);
   Site* site = latest.load(std::memory_order_acquire);
   if (site == nullptr || !site->Fits(g, generation)) {
@@ -128,7 +134,35 @@ inline void AssignNow(const Tensor<Device, dim, DType>& dst, const E& exp) {
     }
     latest.store(site, std::memory_order_release);
   }
-  g.Add(dst);
+  return site;
+}
+
+/// The statement `dst Saver exp` of a fused stream.
+template <typename Saver, int dim, typename DType, typename E>
+struct Statement {
+  static void Run(Gathered* g) {
+    JitSite<cpu>* const site = SiteOf<Saver, cpu, dim, DType, E>(*g);
+    if (site->Compiled()) site->site.Run(g->data, {g->layout, g->num_layout}, g->scalars);
+    else RunInterpreted(site->function, *g);
+  }
+  static constexpr StatementType kType{dim, &BuildAssigned<Saver, DType, dim, E>, &Run};
+
+  static void Add(const Tensor<cpu, dim, DType>& dst, const E& exp) {
+    Waiting& waiting = dst.stream_->waiting([] {
+      return std::make_unique<Statements>(StatementOptions{&OptionsFor<cpu>, [] { return JitOptions::generation.load(std::memory_order_acquire); }});
+    });
+    static_cast<Statements&>(waiting).Add(kType, [&](Gathered* g) { GatherAll<Saver>(dst, exp, g); });
+  }
+};
+
+/// Runs an assignment now, or puts it into the GPU's stream, or among the statements of a fused one.
+template <typename Saver, typename Device, int dim, typename DType, typename E>
+inline void AssignNow(const Tensor<Device, dim, DType>& dst, const E& exp) {
+  if constexpr (Device::kDevCPU)
+    if (dst.stream_ != nullptr && dst.stream_->fused()) return Statement<Saver, dim, DType, E>::Add(dst, exp);
+  Gathered g;
+  GatherAll<Saver>(dst, exp, &g);
+  JitSite<Device>* const site = SiteOf<Saver, Device, dim, DType, E>(g);
   if constexpr (!Device::kDevCPU)
     site->site.Run(g.data, {g.layout, g.num_layout}, g.scalars, Stream<Device>::GetStream(dst.stream_));
   else if (site->Compiled()) site->site.Run(g.data, {g.layout, g.num_layout}, g.scalars);
@@ -258,7 +292,7 @@ inline std::shared_ptr<const graph::Graph> MakeGraph(const expr::Exp<E, DType, e
   detail::Gathered g;
   detail::Bridge<E>::Gather(exp.self(), &g);
   g.AddStructure(-1);
-  g.Deduplicate();
+  g.Deduplicate(0);
   return detail::BuildGraph<sv::saveto, DType, dim, E>(g, std::move(name));
 }
 

@@ -103,7 +103,9 @@ struct ExpInfo<TensorContainer<Device, dim, DType>> : ExpInfo<Tensor<Device, dim
 template <typename Device, int dim, typename DType>
 struct Plan<Tensor<Device, dim, DType>, DType> {
   explicit Plan(const Tensor<Device, dim, DType>& t)
-      : dptr_(t.dptr_), stride_(dim == 1 ? 0 : t.stride_) {}
+      : dptr_(t.dptr_), stride_(dim == 1 ? 0 : t.stride_) {
+    umbra::detail::Settle(t.stream_);
+  }
   DType& REval(index_t y, index_t x) { return dptr_[y * stride_ + x]; }
   ComputeOf<DType> Eval(index_t y, index_t x) const {
     return static_cast<ComputeOf<DType>>(dptr_[y * stride_ + x]);

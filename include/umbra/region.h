@@ -50,11 +50,9 @@ inline Region RegionOf(const Tensor<Device, dim, DType>& t) {
   return {reinterpret_cast<const char*>(t.dptr_), flat[0], flat[1] * kBytes, pitch * kBytes};
 }
 
-/// Throws umbra::Error unless `t` describes memory that can be walked over. What its stream has to do comes
-/// first.
+/// Throws umbra::Error unless `t` describes memory that can be walked over.
 template <typename Device, int dim, typename DType>
-inline void CheckTensor(const Tensor<Device, dim, DType>& t) {
-  detail::Settle(t.stream_);
+inline void CheckHandle(const Tensor<Device, dim, DType>& t) {
   bool empty = false;
   for (int i = 0; i < dim; ++i) {
     Require(t.shape_[i] >= 0, "a tensor has a negative extent: shape ", t.shape_);
@@ -68,6 +66,12 @@ inline void CheckTensor(const Tensor<Device, dim, DType>& t) {
           sizeof(DType), " bytes");
   Require(dim == 1 || t.stride_ >= t.shape_[dim - 1], "a tensor of shape ", t.shape_,
           " has stride ", t.stride_, ": it must be at least the length of a row");
+}
+/// The same of what is about to be read or written, outside of its stream: what that has to do comes first.
+template <typename Device, int dim, typename DType>
+inline void CheckTensor(const Tensor<Device, dim, DType>& t) {
+  detail::Settle(t.stream_);
+  CheckHandle(t);
 }
 
 }  // namespace umbra::expr

@@ -130,6 +130,7 @@ inline void Copy(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src
     stream->Submit([dst, src] { Copy(dst, src); });
     return;
   }
+  detail::Settle(stream);
   Require(dst.shape_ == src.shape_, "Copy: the shapes differ: ", dst.shape_, " and ", src.shape_);
   expr::CheckTensor(dst);
   expr::CheckTensor(src);

@@ -43,6 +43,7 @@ class AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Srcs...> : public Inde
       if constexpr (!Device::kDevCPU) value.set_stream(to.stream());
       evaluate(&value, exp);
       to.template Put<Saver>(value);
+      umbra::detail::Settle(to.stream());  // as long as there is `value`
     };
     if constexpr (Device::kDevCPU) {
       if (umbra::detail::IsAsynchronous(sub.stream())) return sub.stream()->Submit([put, sub] { put(sub); });

@@ -20,6 +20,18 @@ struct Minimum {
   template <typename V> static UMBRA_INLINE V join(V a, V b) { return minimum(b, a); }
 };
 
+// Joins packet m of a group with partial result k + m; after the last comes the first.
+template <typename Join, typename V, int n, typename Group>
+UMBRA_INLINE void join_group(V (&parts)[n], Group group, int k) {
+  struct { V at[sizeof(Group) / sizeof(V)]; } packets;
+  static_assert(sizeof packets == sizeof group);
+  __builtin_memcpy(&packets, &group, sizeof group);
+  for (unsigned m = 0; m < sizeof(Group) / sizeof(V); ++m) {
+    V& part = parts[(static_cast<unsigned>(k) + m) % n];
+    part = Join::join(part, packets.at[m]);
+  }
+}
+
 // total + a * b, the product rounded or not: whichever the target does at once.
 template <typename V>
 UMBRA_INLINE V add_product(V total, V a, V b) {

@@ -1,0 +1,206 @@
+#include "umbra/statements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "runtime/environment.h"
+#include "runtime/overlap.h"
+#include "umbra/call_site.h"
+#include "umbra/error.h"
+
+namespace umbra::detail {
+
+namespace {
+
+constexpr std::size_t kMaxStatements = 64;  // beyond this many they run without being waited for
+constexpr std::size_t kMaxForms = 256;      // beyond this many a stream begins anew
+
+void Trace(std::size_t statements, const std::string& what) {
+  if (runtime::ReadEnvironment().trace) fmt::print(stderr, "--- {} statements: {}\n", statements, what);
+}
+
+}  // namespace
+
+// What statements have in common that differ in addresses, extents, strides and numbers only.
+struct Statements::Form {
+  Function function;  // empty if they do not run together
+  std::unique_ptr<runtime::CallSite> site;  // once there is machine code
+  std::vector<std::size_t> views;  // of the function's operands
+  std::vector<void*> refused;      // the data of the last call that did not suit
+};
+
+// What a run needs, kept for the next one.
+struct Statements::Scratch {
+  struct View {
+    void* data;
+    const index_t* layout;
+    std::size_t size;  // of the layout
+  };
+  std::vector<View> views;          // the different operands of the statements
+  std::vector<std::int64_t> ids;    // of each operand of each statement, its place in `views`
+  std::vector<std::uint32_t> table; // by hash of the data: its place in `views`, and 1; 0 if empty
+  std::vector<std::int64_t> key;
+  std::map<std::vector<std::int64_t>, std::shared_ptr<Form>> forms;
+  std::pair<std::vector<std::int64_t>, std::shared_ptr<Form>> latest;
+  std::vector<void*> data;
+  std::vector<index_t> layout;
+  std::vector<umbra_scalar> scalars;
+
+  // Numbers the operands of a statement.
+  void Number(const Gathered& g) {
+    const index_t* layout_of = g.layout;
+    for (int k = 0; k < g.num_operands; ++k) {
+      const std::size_t size = runtime::Layout::SizeOf(runtime::Layout::RankOf(layout_of[0]));
+      ids.push_back(Place({g.data[k], layout_of, size}));
+      layout_of += size;
+    }
+  }
+
+ private:
+  std::int64_t Place(const View& view) {
+    const std::size_t mask = table.size() - 1;
+    std::size_t at = (reinterpret_cast<std::uintptr_t>(view.data) >> 2) * 0x9E3779B97F4A7C15u >> 40 & mask;
+    for (; table[at] != 0; at = (at + 1) & mask) {
+      const View& known = views[table[at] - 1];
+      if (known.data == view.data && std::equal(view.layout, view.layout + view.size, known.layout, known.layout + known.size))
+        return table[at] - 1;
+    }
+    views.push_back(view);
+    table[at] = static_cast<std::uint32_t>(views.size());
+    return static_cast<std::int64_t>(views.size()) - 1;
+  }
+};
+
+Statements::Statements(const StatementOptions& options) : options_(options), scratch_(std::make_unique<Scratch>()) {}
+
+Statements::~Statements() {
+  try {
+    Run();
+  } catch (...) {  // nobody waited for it
+  }
+}
+
+Statements::Statement* Statements::Next() {
+  if (count_ == kMaxStatements) Run();
+  if (count_ == all_.size()) all_.push_back(std::make_unique<Statement>());
+  all_[count_]->operands.Clear();
+  return all_[count_].get();
+}
+
+void Statements::Run() {
+  if (gathers_ || count_ == 0) return;
+  Run(0, std::exchange(count_, 0));
+}
+
+void Statements::Run(std::size_t begin, std::size_t end) {
+  if (end - begin == 1) return all_[begin]->type->run(&all_[begin]->operands);
+  if (RunTogether(begin, end)) return;
+  const std::size_t middle = begin + (end - begin) / 2;
+  Run(begin, middle);
+  Run(middle, end);
+}
+
+bool Statements::RunTogether(std::size_t begin, std::size_t end) {
+  Scratch& s = *scratch_;
+  const std::shared_ptr<Form> form = FormOf(begin, end);
+  if (!form->function) return false;
+  if (form->site == nullptr) {
+    if (form->function.interpreted() && (!form->function.Ready() || form->function.interpreted())) return false;
+    form->site = std::make_unique<runtime::CallSite>(form->function.shared_program());
+  }
+  s.data.clear();
+  s.layout.clear();
+  s.scalars.clear();
+  for (const std::size_t view : form->views) {
+    s.data.push_back(s.views[view].data);
+    s.layout.insert(s.layout.end(), s.views[view].layout, s.views[view].layout + s.views[view].size);
+  }
+  for (std::size_t k = begin; k < end; ++k) {
+    const Gathered& g = all_[k]->operands;
+    s.scalars.insert(s.scalars.end(), g.scalars, g.scalars + g.num_scalars);
+  }
+  const runtime::Layout layout{s.layout.data(), s.layout.size()};
+  if (form->refused == s.data) return false;
+  if (const std::string why = form->site->Refusal(s.data.data(), layout, s.scalars.data()); !why.empty()) {
+    Trace(end - begin, "not as one program: " + why);
+    form->refused = s.data;
+    return false;
+  }
+  form->site->Run(s.data.data(), layout, s.scalars.data());
+  return true;
+}
+
+std::shared_ptr<Statements::Form> Statements::FormOf(std::size_t begin, std::size_t end) {
+  Scratch& s = *scratch_;
+  std::size_t operands = 1;
+  for (std::size_t k = begin; k < end; ++k) operands += static_cast<std::size_t>(all_[k]->operands.num_operands);
+  std::size_t slots = 16;
+  while (slots < 2 * operands) slots *= 2;
+  s.table.assign(slots, 0);
+  s.views.clear();
+  s.ids.clear();
+  s.key.assign(1, options_.generation());
+  for (std::size_t k = begin; k < end; ++k) {
+    const Gathered& g = all_[k]->operands;
+    s.Number(g);
+    s.key.push_back(reinterpret_cast<std::intptr_t>(all_[k]->type));
+    s.key.insert(s.key.end(), g.structure, g.structure + g.num_structure);
+  }
+  s.key.insert(s.key.end(), s.ids.begin(), s.ids.end());
+  if (s.latest.second != nullptr && s.latest.first == s.key) return s.latest.second;
+  auto found = s.forms.find(s.key);
+  if (found == s.forms.end()) {
+    if (s.forms.size() == kMaxForms) s.forms.clear();
+    found = s.forms.emplace(s.key, MakeForm(begin, end)).first;
+  }
+  s.latest = *found;
+  return found->second;
+}
+
+std::shared_ptr<Statements::Form> Statements::MakeForm(std::size_t begin, std::size_t end) {
+  const Scratch& s = *scratch_;
+  auto form = std::make_shared<Form>();
+  try {
+    graph::Builder builder("statements");
+    GraphWalk walk{&builder, nullptr, {}};
+    std::vector<std::int64_t> written;  // each once
+    std::map<std::int64_t, PartialShape> shapes;
+    auto id = s.ids.begin();
+    for (std::size_t k = begin; k < end; ++k) {
+      const Gathered& g = all_[k]->operands;
+      walk.structure = g.structure;
+      walk.next_operand = 0;
+      walk.operand_of.assign(id, id + g.num_operands - 1);
+      id += g.num_operands;
+      const std::int64_t to = id[-1];
+      const graph::Value value = all_[k]->type->build(&walk);
+      if (shapes.count(to) == 0) {
+        shapes.emplace(to, builder.AnyShape(all_[k]->type->rank));
+        written.push_back(to);
+      }
+      walk.tensors.insert_or_assign(to, builder.Shaped("dst" + std::to_string(k - begin), value, shapes.at(to)));
+    }
+    for (std::size_t k = 0; k < written.size(); ++k) builder.Output("out" + std::to_string(k), walk.tensors.at(written[k]));
+    Function function = Compile(builder.Build(), options_.get());
+    for (const auto* operands : {&walk.inputs, &written})
+      for (const std::int64_t view : *operands) form->views.push_back(static_cast<std::size_t>(view));
+    const runtime::Program& program = function.program();
+    for (std::size_t out = 0; out < written.size(); ++out)
+      for (std::size_t in = 0; in < walk.inputs.size(); ++in)
+        Require(walk.inputs[in] != written[out] ||
+                    runtime::MayShare(program, static_cast<int>(walk.inputs.size() + out), static_cast<int>(in)),
+                "what one writes is read, as it was before, by a later step of the program");
+    Trace(end - begin, fmt::format("one program of {} steps", program.steps.size()));
+    form->function = std::move(function);
+  } catch (const Error& error) {
+    Trace(end - begin, std::string("not as one program: ") + error.what());
+  }
+  return form;
+}
+
+}  // namespace umbra::detail

@@ -1,0 +1,74 @@
+// Assignments of a fused stream: they wait, and those that wait together run as one program.
+#ifndef UMBRA_STATEMENTS_H_
+#define UMBRA_STATEMENTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "umbra/bridge.h"
+#include "umbra/compile.h"
+
+namespace umbra::detail {
+
+/// What the type of an assignment tells.
+struct StatementType {
+  int rank;    ///< of the destination
+  graph::Value (*build)(GraphWalk*);  ///< what is written
+  void (*run)(Gathered*);             ///< runs the assignment alone; its operands as Statements::Add takes them
+};
+
+/// Where the options of compiles from expressions are, and how one sees that they have changed.
+struct StatementOptions {
+  CompileOptions (*get)();
+  int (*generation)();
+};
+
+/// The statements that wait in a stream. Not thread-safe.
+class Statements final : public Waiting {
+ public:
+  explicit Statements(const StatementOptions& options);
+  /// Runs what waits; an error of it is lost.
+  ~Statements() override;
+
+  /// One more: gather(Gathered*) adds the operands that it reads, then its destination.
+  template <typename Gather>
+  void Add(const StatementType& type, const Gather& gather) {
+    Statement* const next = Next();
+    next->type = &type;
+    gathers_ = true;
+    try {
+      gather(&next->operands);
+    } catch (...) {
+      gathers_ = false;
+      throw;
+    }
+    gathers_ = false;
+    ++count_;
+  }
+  /// Runs them, as one program where nothing speaks against it. A reason that does is said where UMBRA_TRACE is set.
+  void Run() override;
+
+ private:
+  struct Statement {
+    const StatementType* type;
+    Gathered operands;
+  };
+  struct Form;
+  struct Scratch;
+  Statement* Next();
+  void Run(std::size_t begin, std::size_t end);
+  bool RunTogether(std::size_t begin, std::size_t end);
+  std::shared_ptr<Form> FormOf(std::size_t begin, std::size_t end);
+  std::shared_ptr<Form> MakeForm(std::size_t begin, std::size_t end);
+
+  StatementOptions options_;
+  std::vector<std::unique_ptr<Statement>> all_;  ///< the first count_ of them wait
+  std::size_t count_ = 0;
+  bool gathers_ = false;  ///< is Add at work?
+  std::unique_ptr<Scratch> scratch_;
+};
+
+}  // namespace umbra::detail
+
+#endif  // UMBRA_STATEMENTS_H_
