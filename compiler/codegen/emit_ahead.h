@@ -77,6 +77,22 @@ class AheadEmitter : protected ValueEmitter {
     }
   }
 
+  // Asks for what gathers of the phase read where the slowest of the positions that grow from run to run has grown once
+  // more: of images the same row of the next one, which the processor does not see coming.
+  void FetchNextRuns(const Phase& phase, const Runs& runs, const std::string& index) {
+    const auto is_walk = [&runs](int id) { return std::find(runs.walks.begin(), runs.walks.end(), id) != runs.walks.end(); };
+    for (const int id : phase.element_values) {
+      const Value& v = value(id);
+      if (!Streams() || v.kind != Value::Kind::kGather || !SpanOf(id)) continue;
+      const auto slow = std::find_if(v.args.begin(), v.args.end(), [&](int place) { return is_walk(place) && is_walk(value(place).args[0]); });
+      if (slow == v.args.end()) continue;
+      const auto now = text_.at(*slow);
+      text_[*slow] = {fmt::format("({} + 1)", now.text)};
+      Fetch(v.type, GatherAddress(v, index), width_);
+      text_[*slow] = now;
+    }
+  }
+
   // Asks for `count` elements.
   void Fetch(DType type, const std::string& address, int count) {
     const int size = static_cast<int>(SizeOf(type));

@@ -190,6 +190,7 @@ class PhaseEmitter : protected AheadEmitter {
       }
       out_.Line("const long long {} = {} + {};", run, i, length);
       out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, run);
+      FetchNextRuns(phase, runs, i);
       Names names = names_;
       ElementBody(phase, i, "", &names);
       out_.Close();
