@@ -26,6 +26,8 @@ constexpr double kStartBlock = 65536, kStartThreads = 131072, kFromCache = 0.5, 
 constexpr index_t kBlockMultiple = 32;  // rows that BLAS likes to work on together
 // Multiplications that are worth a thread of their own.
 constexpr double kGrainProducts = 1 << 20;
+// Rows of a matrix that are worth packing the other one for them alone.
+constexpr index_t kRowsOfPart = 256;
 
 // Memory of a program's temporaries, kept by the thread for its next call.
 class Arena {
@@ -230,7 +232,7 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
   made.rows = Resolve({group.rows}, symbols)[0];
   if (made.rows == 0) return;
   made.block = shared ? made.rows : BlockRows(group, made.rows);
-  if (!shared) made.parts = PartsOfBatch(group, made.rows);
+  if (!shared) made.parts = Parts(group, made.rows);
   made.block = std::min(made.block, (made.rows + made.parts - 1) / made.parts);
   for (const int buffer : group.local) {
     const auto k = static_cast<std::size_t>(buffer);
@@ -244,13 +246,16 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
   groups_.push_back(std::move(made));
 }
 
-// Batches of matrices are shared out among the threads; within one matrix BLAS has threads of its own.
-int PreparedProgram::PartsOfBatch(const StepGroup& group, index_t rows) const {
+// Batches of matrices are shared out among the threads, and so are the rows of a matrix that has many for each; else BLAS
+// has threads of its own for it.
+int PreparedProgram::Parts(const StepGroup& group, index_t rows) const {
   double products = 0;
   for (int k = group.begin; k < group.end; ++k) {
     const auto* gemm = std::get_if<GemmStep>(&program_.steps[static_cast<std::size_t>(k)]);
     if (gemm == nullptr) continue;
-    if (buffers_[static_cast<std::size_t>(gemm->c)].shape.size() != 3) return 1;
+    const bool batch = buffers_[static_cast<std::size_t>(gemm->c)].shape.size() == 3;
+    const RowDims dims = RowDimsOf(*gemm, buffers_);
+    if (!batch && (dims.a < 0 || dims.b >= 0 || rows < threads_ * kRowsOfPart)) return 1;
     products += Products(*gemm, buffers_);
   }
   if (!BlasMayRunSideBySide() || (rows % threads_ != 0 && rows < 4 * threads_)) return 1;

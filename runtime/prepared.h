@@ -60,7 +60,7 @@ class PreparedProgram {
   bool StoresNothing(const KernelStep& step) const;
   bool Conflict(const StepGroup& group) const;
   index_t BlockRows(const StepGroup& group, index_t rows) const;
-  int PartsOfBatch(const StepGroup& group, index_t rows) const;
+  int Parts(const StepGroup& group, index_t rows) const;
 
   void RunIndependent(const Group& group, void* const* data, const umbra_scalar* scalars) const;
   void RunRows(const Group& group, void* const* data, const umbra_scalar* scalars) const;
