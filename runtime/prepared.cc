@@ -23,11 +23,13 @@ namespace {
 // every block does anew: starting the steps, on one thread and on several; and writing a byte and reading
 // it again in the last-level cache and in memory.
 constexpr double kStartBlock = 65536, kStartThreads = 131072, kFromCache = 0.5, kFromMemory = 4;
-constexpr index_t kBlockMultiple = 32;  // rows that BLAS likes to work on together
+constexpr index_t kBlockMultiple = 96;  // rows that BLAS likes to work on together, a multiple of kTogether
 // Multiplications that are worth a thread of their own.
 constexpr double kGrainProducts = 1 << 20;
 // Rows of a matrix that are worth packing the other one for them alone.
 constexpr index_t kRowsOfPart = 256;
+// Rows that OpenBLAS takes together, on some processors; what is left is summed in another order.
+constexpr index_t kTogether = 12;
 
 // Memory of a program's temporaries, kept by the thread for its next call.
 class Arena {
@@ -93,6 +95,12 @@ std::size_t Bytes(const TensorRef& tensor) {
 struct RowDims {
   int a = -1, b = -1, c = -1;
 };
+
+// Of a part of a product's rows. Tiles of a BLAS begin where they do without parts: each row has the same bits.
+index_t RowsOfPart(index_t rows, int parts) {
+  const index_t share = (rows + parts - 1) / parts;
+  return share < kRowsOfPart ? share : (share + kTogether - 1) / kTogether * kTogether;
+}
 
 RowDims RowDimsOf(const GemmStep& step, const std::vector<TensorRef>& buffers) {
   const auto rank = [&](int buffer) { return buffers[static_cast<std::size_t>(buffer)].shape.size(); };
@@ -232,8 +240,13 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
   made.rows = Resolve({group.rows}, symbols)[0];
   if (made.rows == 0) return;
   made.block = shared ? made.rows : BlockRows(group, made.rows);
-  if (!shared) made.parts = Parts(group, made.rows);
-  made.block = std::min(made.block, (made.rows + made.parts - 1) / made.parts);
+  double products = 0;
+  for (int k = group.begin; k < group.end; ++k)
+    if (const auto* gemm = std::get_if<GemmStep>(&program_.steps[static_cast<std::size_t>(k)])) products += Products(*gemm, buffers_);
+  made.blas_threads = static_cast<int>(std::max(1.0, std::min(static_cast<double>(threads_), products / kGrainProducts)));
+  if (SharesRowsOut(group, made.rows))
+    (shared ? made.product_parts : made.parts) = std::exchange(made.blas_threads, 1);
+  made.block = std::min(made.block, RowsOfPart(made.rows, made.parts));
   for (const int buffer : group.local) {
     const auto k = static_cast<std::size_t>(buffer);
     if (temporaries_[k - operands_].place >= 0) continue;
@@ -248,18 +261,15 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
 
 // Batches of matrices are shared out among the threads, and so are the rows of a matrix that has many for each; else BLAS
 // has threads of its own for it.
-int PreparedProgram::Parts(const StepGroup& group, index_t rows) const {
-  double products = 0;
+bool PreparedProgram::SharesRowsOut(const StepGroup& group, index_t rows) const {
   for (int k = group.begin; k < group.end; ++k) {
     const auto* gemm = std::get_if<GemmStep>(&program_.steps[static_cast<std::size_t>(k)]);
     if (gemm == nullptr) continue;
     const bool batch = buffers_[static_cast<std::size_t>(gemm->c)].shape.size() == 3;
     const RowDims dims = RowDimsOf(*gemm, buffers_);
-    if (!batch && (dims.a < 0 || dims.b >= 0 || rows < threads_ * kRowsOfPart)) return 1;
-    products += Products(*gemm, buffers_);
+    if (!batch && (dims.a < 0 || dims.b >= 0 || rows < threads_ * kRowsOfPart)) return false;
   }
-  if (!BlasMayRunSideBySide() || (rows % threads_ != 0 && rows < 4 * threads_)) return 1;
-  return static_cast<int>(std::max(1.0, std::min(static_cast<double>(threads_), products / kGrainProducts)));
+  return BlasMayRunSideBySide() && (rows % threads_ == 0 || rows >= 4 * threads_);
 }
 
 // How many rows to take at a time: many, since BLAS packs a matrix anew for every block of its partner's
@@ -359,7 +369,7 @@ void PreparedProgram::RunIndependent(const Group& group, void* const* data, cons
 }
 
 void PreparedProgram::RunRows(const Group& group, void* const* data, const umbra_scalar* scalars) const {
-  const BlasThreads scope(group.parts > 1 ? 1 : threads_);
+  const BlasThreads scope(group.blas_threads);
   const index_t blocks = (group.rows + group.block - 1) / group.block;
   ParallelFor(group.parts, [&](int part) {
     for (index_t k = blocks * part / group.parts; k < blocks * (part + 1) / group.parts; ++k)
@@ -373,8 +383,19 @@ void PreparedProgram::RunBlock(const Group& group, index_t begin, int part, void
   for (const Step& step : count == group.block ? group.steps : group.last_steps) {
     if (const auto* const* gemm = std::get_if<const GemmStep*>(&step)) {
       const RowDims dims = RowDimsOf(**gemm, buffers_);
-      RunGemm(**gemm, Rows((*gemm)->a, dims.a, begin, count, part, data),
-              Rows((*gemm)->b, dims.b, begin, count, part, data), Rows((*gemm)->c, dims.c, begin, count, part, data));
+      const index_t share = RowsOfPart(count, group.product_parts);
+      ParallelFor(group.product_parts, [&](int k) {
+        const index_t first = k * share, rows = std::min(share, count - first);
+        if (rows <= 0) return;
+        const auto of_part = [&](int buffer, int dim) {
+          TensorRef tensor = Rows(buffer, dim, begin, rows, part, data);
+          if (dim >= 0 && first > 0)
+            tensor.data = static_cast<char*>(tensor.data) + first * tensor.stride[static_cast<std::size_t>(dim)] *
+                                                                static_cast<index_t>(SizeOf(tensor.dtype));
+          return tensor;
+        };
+        RunGemm(**gemm, of_part((*gemm)->a, dims.a), of_part((*gemm)->b, dims.b), of_part((*gemm)->c, dims.c));
+      });
       continue;
     }
     const Kernel& kernel = std::get<Kernel>(step);

@@ -49,6 +49,8 @@ class PreparedProgram {
     std::vector<Step> last_steps;  ///< kRows: for the last block, if it has fewer rows
     index_t rows = 1, block = 1;   ///< kRows: blocks of `block` rows
     int parts = 1;                 ///< kRows: ranges of blocks that run at the same time
+    int product_parts = 1;         ///< kRows: ranges of rows of a block's products that run at the same time
+    int blas_threads = 1;          ///< kRows: of each product
   };
 
   void AddTemporaries(const std::vector<index_t>& symbols, bool shared);
@@ -60,7 +62,7 @@ class PreparedProgram {
   bool StoresNothing(const KernelStep& step) const;
   bool Conflict(const StepGroup& group) const;
   index_t BlockRows(const StepGroup& group, index_t rows) const;
-  int Parts(const StepGroup& group, index_t rows) const;
+  bool SharesRowsOut(const StepGroup& group, index_t rows) const;
 
   void RunIndependent(const Group& group, void* const* data, const umbra_scalar* scalars) const;
   void RunRows(const Group& group, void* const* data, const umbra_scalar* scalars) const;

@@ -127,6 +127,22 @@ TEST(FusedStream, ProductTakesItsEpilogueAlong) {
   ExpectAlike(run);
 }
 
+// What a sum shares its loop with says how many partial results it has.
+TEST(FusedStream, SumsBesidePolynomialsMayDifferInTheirLastBits) {
+  const auto run = [](Stream<cpu>* stream) {
+    Held<2> x(stream, Shape2(5, 1000), 1);
+    Held<1> sum(stream, Shape1(5), 2), powers(stream, Shape1(5), 3);
+    jit(sum) = sumall_except_dim<0>(x * x);
+    jit(powers) = sumall_except_dim<0>(F<op::exp>(x));
+    stream->Wait();
+    std::vector<float> all = sum.Elements(), more = powers.Elements();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const std::vector<float> expected = run(Make(Execution::kImmediate).get()), given = run(Make(Execution::kFused).get());
+  for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(given[k], expected[k], expected[k] * (1000.0f / 32 + 5) * 0x1p-24f);
+}
+
 TEST(FusedStream, OneStatementRunsAsItDoesAlone) {
   const auto run = [](Stream<cpu>* stream) {
     Held<1> a(stream, Shape1(256), 1), b(stream, Shape1(256), 2);
