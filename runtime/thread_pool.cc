@@ -20,16 +20,21 @@ namespace umbra::runtime {
 
 namespace {
 
-// How long a thread without work, or one that waits for others, stays awake.
-constexpr auto kAwake = std::chrono::microseconds(30);
+using Clock = std::chrono::steady_clock;
+
+// How long a thread without work, or one that waits for others, stays awake: at least, at most, and as a part of the time
+// that it worked before.
+constexpr Clock::duration kLeastAwake = std::chrono::microseconds(30), kMostAwake = std::chrono::microseconds(500);
+constexpr int kAwakePart = 8;
+Clock::duration AwakeAfter(Clock::duration work) { return std::clamp(work / kAwakePart, kLeastAwake, kMostAwake); }
+
 // Brief calls of which one wakes a thread.
 constexpr unsigned kBriefCalls = 16;
 
 // Looks whether done(), for a while.
 template <typename Done>
-bool Watch(const Done& done) {
-  using Clock = std::chrono::steady_clock;
-  for (const auto until = Clock::now() + kAwake;;) {
+bool Watch(Clock::duration awake, const Done& done) {
+  for (const auto until = Clock::now() + awake;;) {
     for (int k = 0; k < 16; ++k) {
       if (done()) return true;
 #if defined(__SSE2__)
@@ -122,9 +127,9 @@ struct alignas(64) ThreadPool::Worker {
     woken.notify_one();
   }
 
-  void AwaitEnd() {
+  void AwaitEnd(Clock::duration awake) {
     const auto ended = [&] { return state.load(std::memory_order_acquire) != kWorking; };
-    if (!Watch(ended)) state.wait(kWorking);
+    if (!Watch(awake, ended)) state.wait(kWorking);
   }
 
   // Until something is posted. Who is woken may come too late for that, but is awake for what follows.
@@ -136,13 +141,15 @@ struct alignas(64) ThreadPool::Worker {
   }
 
   void Work() {
-    for (;;) {
+    for (Clock::duration awake = kLeastAwake;;) {
       const auto posted = [&] { return state.load(std::memory_order_relaxed) == kPosted; };
-      while (!Watch(posted)) Sleep();
+      while (!Watch(awake, posted)) Sleep();
       if (!Move(kPosted, kWorking)) continue;
       if (call == nullptr) return;
       SetFloatingPointControl(control);
+      const Clock::time_point start = Clock::now();
       call->TakeAll(body, &share);
+      awake = AwakeAfter(Clock::now() - start);
       state.store(kDone);
       state.notify_one();
     }
@@ -221,6 +228,7 @@ void ThreadPool::ShareOut(int threads, int pieces, PieceBody body, bool brief) {
     for (int piece = 0; piece < pieces; ++piece) body(piece);
     return;
   }
+  const Clock::time_point start = Clock::now();
   const int shares = call.helping + 1;
   const auto first = [&](int share) { return static_cast<int>(std::int64_t{pieces} * share / shares); };
   call.own.Set(0, first(1));
@@ -236,8 +244,9 @@ void ThreadPool::ShareOut(int threads, int pieces, PieceBody body, bool brief) {
     for (Worker* worker = Enlist(wanted, &call, brief); worker != nullptr; worker = worker->next) worker->Post(&call, body);
   call.TakeAll(body, &call.own);
   // None is free before all have ended: they look into each other's shares.
+  const Clock::duration awake = AwakeAfter(Clock::now() - start);
   for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next)
-    if (!worker->Move(Worker::kPosted, Worker::kClaimed)) worker->AwaitEnd();
+    if (!worker->Move(Worker::kPosted, Worker::kClaimed)) worker->AwaitEnd(awake);
   for (Worker* worker = call.helpers; worker != nullptr;) {
     Worker* const next = worker->next;
     worker->state.store(Worker::kIdle, std::memory_order_release);
