@@ -28,6 +28,7 @@
 #include "runtime/parallel.h"
 #include "runtime/side_by_side.h"
 #include "umbra/call_site.h"
+#include "umbra/cpu_stream.h"
 #include "umbra/cuda_call_site.h"
 
 namespace umbra {
@@ -224,6 +225,7 @@ void Function::Wait() const {
 void Function::operator()(const runtime::Arguments& arguments,
                           const runtime::RunOptions& options) const {
   Require(impl_ != nullptr, "call of an empty Function: assign the result of Compile() to it first");
+  detail::RunWaiting();
   runtime::RequireThreads(options.threads);
   if (impl_->gpu_calls != nullptr) return impl_->gpu_calls->Run(arguments, options);
   if (interpreted()) {

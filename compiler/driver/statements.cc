@@ -18,7 +18,10 @@ namespace umbra::detail {
 namespace {
 
 constexpr std::size_t kMaxStatements = 64;  // beyond this many they run without being waited for
-constexpr std::size_t kMaxForms = 256;      // beyond this many a stream begins anew
+constexpr std::size_t kMaxForms = 256;      // beyond this many a thread begins anew
+// A thread may make so many programs; each time that one is found again, it may make a part of one more. Statements that
+// are never twice the same, as those of rows chosen by numbers, are not worth compiling.
+constexpr double kPrograms = 64, kProgramsForFinding = 0.25;
 
 void Trace(std::size_t statements, const std::string& what) {
   if (runtime::ReadEnvironment().trace) fmt::print(stderr, "--- {} statements: {}\n", statements, what);
@@ -47,6 +50,7 @@ struct Statements::Scratch {
   std::vector<std::int64_t> key;
   std::map<std::vector<std::int64_t>, std::shared_ptr<Form>> forms;
   std::pair<std::vector<std::int64_t>, std::shared_ptr<Form>> latest;
+  double programs = kPrograms;  // that may still be made
   std::vector<void*> data;
   std::vector<index_t> layout;
   std::vector<umbra_scalar> scalars;
@@ -79,10 +83,12 @@ struct Statements::Scratch {
 Statements::Statements(const StatementOptions& options) : options_(options), scratch_(std::make_unique<Scratch>()) {}
 
 Statements::~Statements() {
-  try {
-    Run();
-  } catch (...) {  // nobody waited for it
-  }
+  Finish(false);
+}
+
+Statements& Statements::OfThread(const StatementOptions& options) {
+  static thread_local Statements statements(options);
+  return statements;
 }
 
 Statements::Statement* Statements::Next() {
@@ -93,12 +99,33 @@ Statements::Statement* Statements::Next() {
 }
 
 void Statements::Run() {
-  if (gathers_ || count_ == 0) return;
-  Run(0, std::exchange(count_, 0));
+  of_thread = nullptr;
+  running_ = std::exchange(count_, 0);
+  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+  if (running_ > 0) Run(0, running_);
+}
+
+void Statements::Finish(bool keep_error) noexcept {
+  try {
+    Run();
+  } catch (...) {
+    if (!keep_error) return;
+    error_ = std::current_exception();
+    of_thread = this;
+  }
+}
+
+void Statements::RunOne(std::size_t k) {
+  if (running_ == 1) return all_[k]->type->run(&all_[k]->operands);
+  try {
+    all_[k]->type->run(&all_[k]->operands);
+  } catch (const Error& error) {
+    throw Error(Concat("statement ", k + 1, " of ", running_, " that waited in a fused stream: ", error.what()));
+  }
 }
 
 void Statements::Run(std::size_t begin, std::size_t end) {
-  if (end - begin == 1) return all_[begin]->type->run(&all_[begin]->operands);
+  if (end - begin == 1) return RunOne(begin);
   if (RunTogether(begin, end)) return;
   const std::size_t middle = begin + (end - begin) / 2;
   Run(begin, middle);
@@ -108,7 +135,7 @@ void Statements::Run(std::size_t begin, std::size_t end) {
 bool Statements::RunTogether(std::size_t begin, std::size_t end) {
   Scratch& s = *scratch_;
   const std::shared_ptr<Form> form = FormOf(begin, end);
-  if (!form->function) return false;
+  if (form == nullptr || !form->function) return false;
   if (form->site == nullptr) {
     if (form->function.interpreted() && (!form->function.Ready() || form->function.interpreted())) return false;
     form->site = std::make_unique<runtime::CallSite>(form->function.shared_program());
@@ -152,9 +179,16 @@ std::shared_ptr<Statements::Form> Statements::FormOf(std::size_t begin, std::siz
     s.key.insert(s.key.end(), g.structure, g.structure + g.num_structure);
   }
   s.key.insert(s.key.end(), s.ids.begin(), s.ids.end());
-  if (s.latest.second != nullptr && s.latest.first == s.key) return s.latest.second;
+  if (s.latest.second != nullptr && s.latest.first == s.key) {
+    s.programs = std::min(s.programs + kProgramsForFinding, kPrograms);
+    return s.latest.second;
+  }
   auto found = s.forms.find(s.key);
-  if (found == s.forms.end()) {
+  if (found != s.forms.end()) {
+    s.programs = std::min(s.programs + kProgramsForFinding, kPrograms);
+  } else {
+    if (s.programs < 1) return nullptr;
+    --s.programs;
     if (s.forms.size() == kMaxForms) s.forms.clear();
     found = s.forms.emplace(s.key, MakeForm(begin, end)).first;
   }

@@ -32,6 +32,29 @@ bool CanBeRoot(const Node& node) {
          node.kind != Kind::kIndex && node.kind != Kind::kExtent && node.kind != Kind::kBroadcast;
 }
 
+bool IsLeaf(const Graph& graph, const std::set<int>& roots, int id) {
+  return roots.count(id) != 0 || graph.node(id).kind == Kind::kInput;
+}
+
+// Of each node: is it inlined into one that would read more than kMaxOperands tensors, or does it so itself?
+std::vector<bool> ReadTooMuch(const Graph& graph, const std::vector<bool>& live, const std::set<int>& roots) {
+  const auto count = graph.nodes().size();
+  std::vector<std::vector<int>> leaves(count);  // of which some are left out where there are too many
+  std::vector<bool> too_much(count, false);
+  for (std::size_t id = 0; id < count; ++id) {
+    if (!live[id] || graph.node(static_cast<int>(id)).kind == Kind::kInput) continue;
+    for (const int input : graph.node(static_cast<int>(id)).inputs)
+      leaves[id] = IsLeaf(graph, roots, input) ? Union(leaves[id], {input}) : Union(leaves[id], leaves[static_cast<std::size_t>(input)]);
+    too_much[id] = leaves[id].size() > kMaxOperands;
+    if (too_much[id]) leaves[id].resize(kMaxOperands + 1);
+  }
+  for (std::size_t id = count; id-- > 0;)
+    if (too_much[id])
+      for (const int input : graph.node(static_cast<int>(id)).inputs)
+        if (!IsLeaf(graph, roots, input)) too_much[static_cast<std::size_t>(input)] = true;
+  return too_much;
+}
+
 }  // namespace
 
 int WorkOf(const Node& node) {
@@ -42,6 +65,7 @@ int WorkOf(const Node& node) {
 
 void KeepWithinBudget(const Graph& graph, const std::vector<bool>& live, std::set<int>* roots) {
   const auto count = graph.nodes().size();
+  const std::vector<bool> parts = ReadTooMuch(graph, live, *roots);
   std::vector<Reach> reaches(count);
   std::vector<int> readers(count, 0);
   for (std::size_t id = 0; id < count; ++id)
@@ -55,7 +79,7 @@ void KeepWithinBudget(const Graph& graph, const std::vector<bool>& live, std::se
       int heaviest = -1, most = 0;
       for (const int input : node.inputs) {
         const Reach& read = reaches[static_cast<std::size_t>(input)];
-        if (roots->count(input) != 0 || graph.node(input).kind == Kind::kInput) {
+        if (IsLeaf(graph, *roots, input)) {
           reach.leaves = Union(reach.leaves, {input});
           continue;
         }
@@ -66,7 +90,7 @@ void KeepWithinBudget(const Graph& graph, const std::vector<bool>& live, std::se
       }
       reach.nodes.push_back(id);  // the largest of all
       for (const int inlined : reach.nodes) reach.work += WorkOf(graph.node(inlined));
-      const bool fits = reach.work <= kMaxWork && reach.leaves.size() <= kMaxOperands;
+      const bool fits = reach.work <= kMaxWork && reach.leaves.size() <= (parts[static_cast<std::size_t>(id)] ? kMaxOperandsOfPart : kMaxOperands);
       if (fits || heaviest < 0) break;
       roots->insert(heaviest);
     }

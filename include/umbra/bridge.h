@@ -33,7 +33,7 @@ struct Gathered {
   }
   template <typename Device, int dim, typename DType>
   [[gnu::always_inline]] void Add(const Tensor<Device, dim, DType>& t) {
-    Settle(t.stream_);
+    SettleQueue(t.stream_);
     index_t* const stride = AddOperand(const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_);
     stride[dim - 1] = 1;
     if constexpr (dim > 1) stride[dim - 2] = t.stride_;

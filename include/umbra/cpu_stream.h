@@ -1,4 +1,4 @@
-// The queue and the thread behind an asynchronous stream of the CPU.
+// What waits in streams of the CPU: the queue and the thread behind an asynchronous one, the statements of fused ones.
 #ifndef UMBRA_CPU_STREAM_H_
 #define UMBRA_CPU_STREAM_H_
 
@@ -12,6 +12,26 @@
 #include <utility>
 
 namespace umbra::detail {
+
+/// What the calling thread gave to fused streams and has not run; in umbra/statements.h.
+class Waiting {
+ public:
+  virtual ~Waiting() = default;
+  /// Runs it. If a statement fails, throws its error; what follows it is dropped.
+  virtual void Run() = 0;
+  /// Runs it; an error is for the next Run, or lost.
+  virtual void Finish(bool keep_error) noexcept = 0;
+  /// Null if nothing waits.
+  static inline thread_local Waiting* of_thread = nullptr;
+};
+
+/// Who is about to read or write memory has what waits done first.
+inline void RunWaiting() {
+  if (Waiting::of_thread != nullptr) Waiting::of_thread->Run();
+}
+inline void FinishWaiting(bool keep_error) noexcept {
+  if (Waiting::of_thread != nullptr) Waiting::of_thread->Finish(keep_error);
+}
 
 /// Work in order, on a thread of its own.
 class WorkQueue {
@@ -71,6 +91,7 @@ class WorkQueue {
       lock.unlock();
       try {
         if (error == nullptr) work();
+        RunWaiting();
       } catch (...) {
         error = std::current_exception();
       }

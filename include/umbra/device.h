@@ -27,7 +27,7 @@ struct gpu {
 enum class Execution {
   kImmediate,     ///< at once, in the thread that gives it
   kAsynchronous,  ///< later, in order, in a thread of the stream's own
-  kFused,         ///< compiled assignments wait, and run as one program, in the thread that waits for the stream
+  kFused,         ///< compiled assignments wait, and those of a thread run as one program when it waits for the stream
 };
 
 namespace detail {
@@ -37,14 +37,6 @@ inline constexpr Execution kDefaultExecution = Execution::kFused;
 #else
 inline constexpr Execution kDefaultExecution = Execution::kImmediate;
 #endif
-
-/// Statements that a fused stream has not run yet; in umbra/statements.h.
-class Waiting {
- public:
-  virtual ~Waiting() = default;
-  /// Runs them. If one fails, throws its error; what follows it is dropped.
-  virtual void Run() = 0;
-};
 }  // namespace detail
 
 /// An order of computations on a device.
@@ -53,19 +45,25 @@ struct Stream;
 /// An order of computations on the CPU: assignments to the tensors that have this stream. One that is asynchronous
 /// or fused runs them later; the memory of their tensors has to stay until then, and streams do not wait for
 /// one another. The functions that return when their work is done wait for the streams of their operands.
-/// A fused stream is for one thread at a time.
+/// What waits in fused streams runs, in the order in which it was written, before anything else that the thread does with
+/// tensors; what a thread gave to a fused stream is waited for by that thread.
 template <>
 struct Stream<cpu> {
   explicit Stream(Execution execution = detail::kDefaultExecution)
       : fused_(execution == Execution::kFused), queue_(execution == Execution::kAsynchronous ? new detail::WorkQueue : nullptr) {}
+  Stream(Stream&&) = default;
+  Stream& operator=(Stream&&) = default;
+  ~Stream() {
+    if (fused_) detail::FinishWaiting(false);
+  }
 
   /// Returns when all work in the stream is done. If some of it failed, throws the first error; what was
   /// given to the stream after the failure has not run.
   void Wait() {
     if (queue_ != nullptr) queue_->Wait();
-    else if (waiting_ != nullptr) waiting_->Run();
+    else if (fused_) detail::RunWaiting();
   }
-  /// Is all work in the stream done? A fused stream does it, as Wait, for no other thread will.
+  /// Is all work in the stream done? That of a fused stream is done now, as by Wait, for no other thread will.
   bool CheckIdle() {
     if (queue_ != nullptr) return queue_->Idle();
     Wait();
@@ -80,21 +78,14 @@ struct Stream<cpu> {
   bool fused() const { return fused_; }
   /// Runs `work` in the order of the stream. It has to own what it uses.
   void Submit(std::function<void()> work) {
-    if (queue_ != nullptr) return queue_->Submit(std::move(work));
-    Wait();
-    work();
-  }
-  /// What waits in a fused stream, made by Make() when first asked for.
-  template <typename Make>
-  detail::Waiting& waiting(Make make) {
-    if (waiting_ == nullptr) waiting_ = make();
-    return *waiting_;
+    detail::RunWaiting();
+    if (queue_ != nullptr) queue_->Submit(std::move(work));
+    else work();
   }
 
  private:
   bool fused_;
   std::unique_ptr<detail::WorkQueue> queue_;
-  std::unique_ptr<detail::Waiting> waiting_;
 };
 /// A CUDA stream of the device that was current when it was made. What is not in any stream waits for all streams.
 template <>
@@ -169,12 +160,18 @@ inline void DeleteStream(Stream<Device>* stream) {
 
 namespace detail {
 inline bool IsAsynchronous(const Stream<cpu>* stream) { return stream != nullptr && stream->asynchronous(); }
-/// Waits for the work of a tensor's stream, for who is about to touch the tensor outside of it. Work of a
+/// Waits for the work of a tensor's asynchronous stream, for who is about to touch the tensor outside of it. Work of a
 /// stream does not: two might wait for each other.
-inline void Settle(Stream<cpu>* stream) {
-  if (stream != nullptr && (stream->fused() || (stream->asynchronous() && WorkQueue::Current() == nullptr))) stream->Wait();
+inline void SettleQueue(Stream<cpu>* stream) {
+  if (IsAsynchronous(stream) && WorkQueue::Current() == nullptr) stream->Wait();
 }
-inline void Settle(Stream<gpu>*) {}
+inline void SettleQueue(Stream<gpu>*) {}
+/// The same, and for what waits in fused streams.
+template <typename Device>
+inline void Settle(Stream<Device>* stream) {
+  RunWaiting();
+  SettleQueue(stream);
+}
 }  // namespace detail
 
 }  // namespace umbra

@@ -257,6 +257,7 @@ struct ExpComplexEngine<SV, Tensor<Device, dim, DType>, DotExp<TA, TB, lt, rt, D
 /// `dst Saver= exp`, evaluated here and now, products by BLAS.
 template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
 inline void AssignEagerly(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
+  if constexpr (Device::kDevCPU) umbra::detail::RunWaiting();
   if constexpr (etype == type::kComplex) ExpComplexEngine<Saver, Tensor<Device, dim, DType>, E, DType>::Eval(dst, exp.self());
   else MapExp<Saver>(dst, exp);
 }

@@ -148,18 +148,18 @@ struct Statement {
   static constexpr StatementType kType{dim, &BuildAssigned<Saver, DType, dim, E>, &Run};
 
   static void Add(const Tensor<cpu, dim, DType>& dst, const E& exp) {
-    Waiting& waiting = dst.stream_->waiting([] {
-      return std::make_unique<Statements>(StatementOptions{&OptionsFor<cpu>, [] { return JitOptions::generation.load(std::memory_order_acquire); }});
-    });
-    static_cast<Statements&>(waiting).Add(kType, [&](Gathered* g) { GatherAll<Saver>(dst, exp, g); });
+    static constexpr StatementOptions kOptions{&OptionsFor<cpu>, [] { return JitOptions::generation.load(std::memory_order_acquire); }};
+    Statements::OfThread(kOptions).Add(kType, [&](Gathered* g) { GatherAll<Saver>(dst, exp, g); });
   }
 };
 
 /// Runs an assignment now, or puts it into the GPU's stream, or among the statements of a fused one.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
 inline void AssignNow(const Tensor<Device, dim, DType>& dst, const E& exp) {
-  if constexpr (Device::kDevCPU)
+  if constexpr (Device::kDevCPU) {
     if (dst.stream_ != nullptr && dst.stream_->fused()) return Statement<Saver, dim, DType, E>::Add(dst, exp);
+    RunWaiting();
+  }
   Gathered g;
   GatherAll<Saver>(dst, exp, &g);
   JitSite<Device>* const site = SiteOf<Saver, Device, dim, DType, E>(g);

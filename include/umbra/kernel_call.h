@@ -35,6 +35,7 @@ class CallOperand {
   [[gnu::noinline]] explicit CallOperand(const Tensor<Device, rank, DType>& t)
       : tensor_{const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_.shape_, stride_, rank,
                 static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value), kCallDevice<Device>, nullptr} {
+    Settle(t.stream_);
     if constexpr (!Device::kDevCPU) tensor_.stream = Stream<Device>::GetStream(t.stream_);
     PitchedStrides(t.shape_.shape_, rank, t.stride_, stride_);
   }
@@ -55,6 +56,7 @@ class CallOperand<0> {
       : stride_(static_cast<std::size_t>(blob.ndim())),
         tensor_{blob.dptr_, blob.shape_.begin(), stride_.data(), blob.ndim(), 0,
                 blob.dev_mask_ == cpu::kDevMask ? UMBRA_DEVICE_CPU : UMBRA_DEVICE_GPU, nullptr} {
+    RunWaiting();
     const auto dtype = FindFlag(blob.type_flag_);
     Require(dtype.has_value(), "TBlob: type flag ", blob.type_flag_, " is none");
     Require(blob.dev_mask_ == cpu::kDevMask || blob.dev_mask_ == gpu::kDevMask, "TBlob: the memory is of device mask ", blob.dev_mask_,
@@ -65,7 +67,9 @@ class CallOperand<0> {
   template <typename DType>
   explicit CallOperand(DType* element, int device = UMBRA_DEVICE_CPU)
       : tensor_{const_cast<std::remove_const_t<DType>*>(element), nullptr, nullptr, 0,
-                static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value), device, nullptr} {}
+                static_cast<int>(DTypeOf<std::remove_const_t<DType>>::value), device, nullptr} {
+    RunWaiting();
+  }
   CallOperand(const CallOperand&) = delete;
   CallOperand& operator=(const CallOperand&) = delete;
   operator const umbra_tensor*() const { return &tensor_; }  // NOLINT: an argument

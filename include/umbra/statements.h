@@ -1,8 +1,9 @@
-// Assignments of a fused stream: they wait, and those that wait together run as one program.
+// Assignments of fused streams: they wait, and those that wait together run as one program.
 #ifndef UMBRA_STATEMENTS_H_
 #define UMBRA_STATEMENTS_H_
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -24,10 +25,11 @@ struct StatementOptions {
   int (*generation)();
 };
 
-/// The statements that wait in a stream. Not thread-safe.
+/// The statements of a thread's fused streams that wait.
 class Statements final : public Waiting {
  public:
-  explicit Statements(const StatementOptions& options);
+  /// Those of the calling thread.
+  static Statements& OfThread(const StatementOptions& options);
   /// Runs what waits; an error of it is lost.
   ~Statements() override;
 
@@ -36,18 +38,13 @@ class Statements final : public Waiting {
   void Add(const StatementType& type, const Gather& gather) {
     Statement* const next = Next();
     next->type = &type;
-    gathers_ = true;
-    try {
-      gather(&next->operands);
-    } catch (...) {
-      gathers_ = false;
-      throw;
-    }
-    gathers_ = false;
+    gather(&next->operands);
     ++count_;
+    of_thread = this;
   }
   /// Runs them, as one program where nothing speaks against it. A reason that does is said where UMBRA_TRACE is set.
   void Run() override;
+  void Finish(bool keep_error) noexcept override;
 
  private:
   struct Statement {
@@ -56,7 +53,9 @@ class Statements final : public Waiting {
   };
   struct Form;
   struct Scratch;
+  explicit Statements(const StatementOptions& options);
   Statement* Next();
+  void RunOne(std::size_t k);
   void Run(std::size_t begin, std::size_t end);
   bool RunTogether(std::size_t begin, std::size_t end);
   std::shared_ptr<Form> FormOf(std::size_t begin, std::size_t end);
@@ -65,7 +64,8 @@ class Statements final : public Waiting {
   StatementOptions options_;
   std::vector<std::unique_ptr<Statement>> all_;  ///< the first count_ of them wait
   std::size_t count_ = 0;
-  bool gathers_ = false;  ///< is Add at work?
+  std::size_t running_ = 0;  ///< how many run now; for messages
+  std::exception_ptr error_;  ///< for the next Run
   std::unique_ptr<Scratch> scratch_;
 };
 

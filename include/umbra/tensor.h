@@ -2,6 +2,7 @@
 #ifndef UMBRA_TENSOR_H_
 #define UMBRA_TENSOR_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -115,9 +116,11 @@ inline void AllocSpace(Tensor<Device, dim, DType>* tensor, bool pad = true) {
   tensor->dptr_ = static_cast<DType*>(memory);
   tensor->stride_ = padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
-/// Gives back what AllocSpace gave `tensor`, whose pointer is null afterwards.
+/// Gives back what AllocSpace gave `tensor`, whose pointer is null afterwards. What waits in the thread's fused streams is
+/// done before; an error of it is for the next Wait.
 template <typename Device, int dim, typename DType>
 inline void FreeSpace(Tensor<Device, dim, DType>* tensor) {
+  if (tensor->dptr_ != nullptr) detail::FinishWaiting(true);
   if constexpr (Device::kDevCPU) packet::AlignedFree(tensor->dptr_);
   else cuda::Free(tensor->dptr_);
   tensor->dptr_ = nullptr;
@@ -189,7 +192,7 @@ namespace detail {
 template <typename Device, int dim, typename DType>
 inline void Fill(Tensor<Device, dim, DType>* tensor, DType value) {
   if constexpr (Device::kDevCPU) {
-    *tensor = value;
+    ForEachRow(*tensor, [&](index_t, DType* row) { std::fill_n(row, tensor->shape_[dim - 1], value); });
   } else {
     Tensor<cpu, dim, DType> host(tensor->shape_);
     AllocSpace(&host);
@@ -266,6 +269,7 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
   /// Copies shape, elements and stream; of a tensor without memory (moved from, say) there are none.
   TensorContainer& operator=(const TensorContainer& other) {
     if (this == &other) return *this;
+    detail::Settle(this->stream_);
     this->stream_ = other.stream_;
     if (other.dptr_ == nullptr) {
       Release();

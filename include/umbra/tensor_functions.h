@@ -174,8 +174,10 @@ inline void AddTakeGrad(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexTyp
   detail::RequireShapes(index.size(0) == src.size(0) && dst.size(1) == src.size(1), "AddTakeGrad");
   detail::RequireMemory("AddTakeGrad", dst, index, src);
   if (dst.size(0) == 0) return;
-  for (index_t y = 0; y < index.size(0); ++y)
-    dst[detail::ClippedPosition(index[y], dst.size(0))] += src[y];
+  for (index_t y = 0; y < index.size(0); ++y) {
+    Tensor<cpu, 1, DType> row = dst[detail::ClippedPosition(index[y], dst.size(0))];
+    expr::MapExp<sv::plusto>(&row, src[y]);
+  }
 }
 /// dst[sorted[y]] += src[index[y]], where `index` says which row of `src` each element of `sorted` came from. Positions
 /// beyond `dst` are clipped; throws umbra::Error for a row that `src` does not have. mshadow's AddTakeGradLargeBatch;
@@ -189,7 +191,9 @@ inline void AddTakeGradLargeBatch(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1
   detail::RequireMemory("AddTakeGradLargeBatch", dst, sorted, index, src);
   for (index_t y = 0; y < sorted.size(0); ++y) {
     const index_t row = detail::RowAt(index[y], src, "AddTakeGradLargeBatch");
-    if (dst.size(0) > 0) dst[detail::ClippedPosition(sorted[y], dst.size(0))] += src[row];
+    if (dst.size(0) == 0) continue;
+    Tensor<cpu, 1, DType> to = dst[detail::ClippedPosition(sorted[y], dst.size(0))];
+    expr::MapExp<sv::plusto>(&to, src[row]);
   }
 }
 /// dst[index[y]] = src[y] for `index` (n), `src` (n, c), `dst` (rows, c). Throws umbra::Error for a row that `dst` does

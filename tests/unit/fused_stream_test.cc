@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "umbra/jit.h"
+#include "umbra/kernel_call.h"
 #include "umbra/tensor.h"
 #include "tests/support/testing.h"
 
@@ -346,6 +347,155 @@ TEST(FusedStream, OtherStreamsOfOperandsComeFirst) {
   jit(a) = a * 2.0f;
   first->Wait();
   EXPECT_EQ(a[4], 12);
+}
+
+// ---- what runs what waits -----------------------------------------------------------------------
+
+struct Waits {
+  Owner stream = Make(Execution::kFused);
+  Held<1> a{stream.get(), Shape1(5), 1}, b{nullptr, Shape1(5), 2};
+  Waits() {
+    a = 1.0f;
+    jit(a) = a + 1.0f;
+    jit(a) = a * 2.0f;
+  }
+};
+
+TEST(FusedStream, AssignmentsToTensorsWithoutOneRunWhatWaits) {
+  Waits eager, compiled;
+  eager.b = eager.a + 1.0f;
+  EXPECT_EQ(eager.b[4], 5);
+  jit(compiled.b) = compiled.a + 1.0f;
+  EXPECT_EQ(compiled.b[4], 5);
+  // What is written before a number is taken from memory again.
+  Held<1> w(compiled.stream.get(), Shape1(5), 1);
+  w = 0.0f;
+  for (int k = 1; k <= 3; ++k) {
+    compiled.b = static_cast<float>(k);
+    jit(w) += compiled.b;
+  }
+  compiled.stream->Wait();
+  EXPECT_EQ(w[4], 6);
+}
+
+TEST(FusedStream, FunctionsRunWhatWaits) {
+  Waits w;
+  Held<2> table(w.stream.get(), Shape2(3, 2), 1);
+  table = 1.0f;
+  {
+    Held<1> index(nullptr, Shape1(1), 2);
+    Held<2> rows(nullptr, Shape2(1, 2), 3);
+    index = 1.0f;
+    rows = 2.0f;
+    AddTakeGrad(static_cast<Tensor<cpu, 2>>(table), static_cast<Tensor<cpu, 1>>(index), static_cast<Tensor<cpu, 2>>(rows));
+  }
+  EXPECT_EQ(w.a[4], 4);
+  EXPECT_EQ(table[1][1], 3);
+  jit(w.a) = w.a + 1.0f;
+  const Tensor<cpu, 1> fresh = NewTensor<cpu>(Shape1(7), 3.0f, true, w.stream.get());
+  EXPECT_EQ(fresh[6], 3);
+  Tensor<cpu, 1> freed = fresh;
+  FreeSpace(&freed);
+  EXPECT_EQ(w.a[4], 5);
+  jit(w.a) = w.a + 1.0f;
+  { const detail::CallOperand<1> operand(w.b); }  // of a kernel that was compiled ahead of time
+  EXPECT_EQ(w.a[4], 6);
+  jit(w.a) = w.a + 1.0f;
+  const Function doubled = Compile(graph::ParseText("kernel k(x: f32[n]) -> (y: f32[n]) { y = x * 2 }")[0]);
+  doubled({{runtime::TensorRef::Dense(w.a.dptr_, DType::kFloat32, {5})}, {runtime::TensorRef::Dense(w.b.dptr_, DType::kFloat32, {5})}, {}});
+  EXPECT_EQ(w.b[4], 14);
+}
+
+TEST(FusedStream, CopiesOfContainersComeAfterWhatWaits) {
+  Waits w;
+  w.b = 9.0f;
+  static_cast<TensorContainer<cpu, 1>&>(w.a) = static_cast<const TensorContainer<cpu, 1>&>(w.b);
+  w.stream->Wait();
+  EXPECT_EQ(w.a[4], 9);
+}
+
+TEST(FusedStream, MemoryIsFreedAfterWhatWaits) {
+  Waits w;
+  {
+    Held<1> local(w.stream.get(), Shape1(5), 3);
+    jit(local) = w.a + 1.0f;
+    jit(w.a) = local * 10.0f;
+  }
+  EXPECT_EQ(w.a[4], 50);
+  try {
+    Held<1> local(w.stream.get(), Shape1(5), 3);
+    jit(local) = w.a + 1.0f;
+    jit(w.a) = local - 1.0f;
+    throw 1;
+  } catch (int) {
+  }
+  EXPECT_EQ(w.a[4], 50);
+  {
+    Held<1> local(w.stream.get(), Shape1(6), 3);  // an error meanwhile is for who waits
+    jit(local) = w.a + 1.0f;
+  }
+  EXPECT_SAYS("6", w.stream->Wait());
+  w.stream->Wait();
+}
+
+TEST(FusedStream, AsynchronousStreamsFindWhatWaitedDone) {
+  Waits w;
+  const Owner other = Make(Execution::kAsynchronous);
+  w.b.set_stream(other.get());
+  jit(w.b) = w.a + 1.0f;
+  other->Wait();
+  EXPECT_EQ(w.b[4], 5);
+  // Work of such a stream may use a fused one.
+  other->Submit([&] {
+    jit(w.a) = w.a + 1.0f;
+    jit(w.a) = w.a * 3.0f;
+  });
+  other->Wait();
+  EXPECT_EQ(w.a[4], 15);
+}
+
+TEST(FusedStream, ErrorsSayWhichStatementItIs) {
+  Waits w;
+  Held<1> longer(w.stream.get(), Shape1(6), 1);
+  jit(longer) = w.a + 1.0f;
+  jit(w.a) = w.a + 1.0f;
+  EXPECT_SAYS("statement 3 of 4 that waited", w.stream->Wait());
+  EXPECT_EQ(w.a[4], 4);
+}
+
+// Which rows are one is part of a program: these are almost never found again.
+TEST(FusedStream, WhatIsNeverTheSameIsNotCompiled) {
+  std::mt19937 random(5);
+  const auto run = [&](Stream<cpu>* stream) {
+    Held<2> table(stream, Shape2(40, 8), 1), sources(stream, Shape2(40, 8), 2);
+    for (int k = 0; k < 300; ++k) {
+      for (int row = 0; row < 12; ++row) jit(table[static_cast<index_t>(random() % 40)]) += sources[row];
+      stream->Wait();
+    }
+  };
+  EXPECT_LE(Compiled(Execution::kFused, run), 64 * 16);  // kernels of 64 programs and of single statements, where 300 are asked for
+}
+
+// An expression of a user's with an engine of its own.
+struct RunningSum : expr::Exp<RunningSum, float, expr::type::kComplex> {
+  explicit RunningSum(const Tensor<cpu, 1>& source) : source(source) {}
+  Tensor<cpu, 1> source;
+};
+
+}  // namespace
+template <typename SV>
+struct expr::ExpComplexEngine<SV, Tensor<cpu, 1>, RunningSum, float> {
+  static void Eval(Tensor<cpu, 1>* dst, const RunningSum& e) {
+    float sum = 0;
+    for (index_t k = 0; k < dst->size(0); ++k) dst->dptr_[k] = sum += e.source.dptr_[k];
+  }
+};
+namespace {
+
+TEST(FusedStream, EnginesOfAUsersFindWhatWaitedDone) {
+  Waits w;
+  w.b = RunningSum(w.a);
+  EXPECT_EQ(w.b[4], 20);
 }
 
 // Statements drawn at random over a few tensors and their parts.
