@@ -34,32 +34,27 @@ constexpr index_t kTogether = 12;
 // Memory of a program's temporaries, kept by the thread for its next call.
 class Arena {
  public:
+  // A multiple of 64 bytes.
   char* Take(std::size_t bytes) {
-    bytes = (bytes + 63) / 64 * 64;
-    if (used_ == blocks_.size()) blocks_.emplace_back(nullptr, &std::free), sizes_.push_back(0);
-    if (sizes_[used_] < bytes) {
-      blocks_[used_].reset(static_cast<char*>(std::aligned_alloc(64, bytes)));
-      sizes_[used_] = blocks_[used_] ? bytes : 0;
-      Require(blocks_[used_] != nullptr, "out of memory: ", bytes, " bytes for a temporary");
+    if (size_ < bytes) {
+      block_.reset();
+      block_.reset(static_cast<char*>(std::aligned_alloc(64, bytes)));
+      size_ = block_ ? bytes : 0;
+      Require(block_ != nullptr, "out of memory: ", bytes, " bytes for temporaries");
     }
-    return blocks_[used_++].get();
+    return block_.get();
   }
-  void Reset() { used_ = 0; }
 
  private:
-  std::vector<std::unique_ptr<char, decltype(&std::free)>> blocks_;
-  std::vector<std::size_t> sizes_;
-  std::size_t used_ = 0;
+  std::unique_ptr<char, decltype(&std::free)> block_{nullptr, &std::free};
+  std::size_t size_ = 0;
 };
 
 // The thread's arena for one call: a call within a call, as a thread that waits may make, has another.
 class Lease {
  public:
   Lease() : arena_(Spare() ? std::move(Spare()) : std::make_unique<Arena>()) {}
-  ~Lease() {
-    arena_->Reset();
-    Spare() = std::move(arena_);
-  }
+  ~Lease() { Spare() = std::move(arena_); }
   Arena* operator->() const { return arena_.get(); }
 
  private:
@@ -127,6 +122,7 @@ PreparedProgram::PreparedProgram(const Program& program, std::vector<TensorRef> 
     if (group.kind == StepGroup::Kind::kRows) AddRows(group, symbols, shared);
     else AddIndependent(group, symbols);
   }
+  PlaceTemporaries();
 }
 
 // ---- preparing ----------------------------------------------------------------------------------
@@ -145,6 +141,50 @@ void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols, bool s
     }
     temporaries_.push_back(own);
     buffers_.push_back(std::move(tensor));
+  }
+}
+
+// Gives each temporary a place that no other has at the same time: the lowest that is free from the group that uses it
+// first to the one that uses it last.
+void PreparedProgram::PlaceTemporaries() {
+  struct Life {
+    int first = -1, last = -1;
+  };
+  std::vector<Life> lives(temporaries_.size());
+  for (int g = 0; g < static_cast<int>(program_.groups.size()); ++g) {
+    const StepGroup& group = program_.groups[static_cast<std::size_t>(g)];
+    const auto use = [&](int buffer) {
+      const auto k = static_cast<std::size_t>(buffer);
+      if (k < operands_) return;
+      Life& life = lives[k - operands_];
+      if (life.first < 0) life.first = g;
+      life.last = g;
+    };
+    for (int k = group.begin; k < group.end; ++k) {
+      const auto& step = program_.steps[static_cast<std::size_t>(k)];
+      if (const auto* gemm = std::get_if<GemmStep>(&step)) {
+        for (const int buffer : {gemm->a, gemm->b, gemm->c}) use(buffer);
+      } else {
+        for (const Access& access : std::get<KernelStep>(step).signature.operands) use(access.buffer);
+      }
+    }
+  }
+  std::vector<std::size_t> order;  // by first use
+  for (std::size_t k = 0; k < temporaries_.size(); ++k)
+    if (temporaries_[k].place < 0 && lives[k].first >= 0) order.push_back(k);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return lives[a].first < lives[b].first; });
+  const auto size = [this](std::size_t k) {
+    return (temporaries_[k].bytes * static_cast<std::size_t>(temporaries_[k].copies) + 63) / 64 * 64;
+  };
+  std::vector<std::size_t> held;  // temporaries that hold memory, by offset
+  for (const std::size_t k : order) {
+    held.erase(std::remove_if(held.begin(), held.end(), [&](std::size_t other) { return lives[other].last < lives[k].first; }), held.end());
+    std::size_t offset = 0;
+    auto next = held.begin();
+    for (; next != held.end() && temporaries_[*next].offset < offset + size(k); ++next) offset = temporaries_[*next].offset + size(*next);
+    temporaries_[k].offset = offset;
+    held.insert(next, k);
+    temporary_bytes_ = std::max(temporary_bytes_, offset + size(k));
   }
 }
 
@@ -251,7 +291,7 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
     const auto k = static_cast<std::size_t>(buffer);
     if (temporaries_[k - operands_].place >= 0) continue;
     buffers_[k].shape[0] = made.block;
-    temporaries_[k - operands_] = {-1, (Bytes(buffers_[k]) + 63) / 64 * 64, made.parts, true};
+    temporaries_[k - operands_] = {-1, (Bytes(buffers_[k]) + 63) / 64 * 64, made.parts, true, 0};
   }
   const int threads = made.parts > 1 ? 1 : threads_;
   made.steps = Prepare(group, symbols, threads, made.block);
@@ -333,9 +373,10 @@ void PreparedProgram::Run(void* const* data, const umbra_scalar* scalars) const 
   const Lease arena;
   Elements<void*> all(buffers_.size());
   for (std::size_t k = 0; k < operands_; ++k) all[k] = data[k];
+  char* const memory = temporary_bytes_ > 0 ? arena->Take(temporary_bytes_) : nullptr;
   for (std::size_t k = operands_; k < buffers_.size(); ++k) {
     const Temporary& own = temporaries_[k - operands_];
-    all[k] = own.place >= 0 ? data[own.place] : arena->Take(own.bytes * static_cast<std::size_t>(own.copies));
+    all[k] = own.place >= 0 ? data[own.place] : memory + own.offset;
   }
   run(all.data());
 }

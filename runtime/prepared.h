@@ -30,6 +30,8 @@ class PreparedProgram {
   /// Runs on base pointers of the inputs and outputs, in their order, and the program's scalars.
   void Run(void* const* data, const umbra_scalar* scalars) const;
 
+  /// Memory that a call takes besides its operands.
+  std::size_t temporary_bytes() const { return temporary_bytes_; }
   /// The kernel that is all there is to run; null if there is none or more.
   const Kernel* OnlyKernel() const;
 
@@ -41,6 +43,7 @@ class PreparedProgram {
     std::size_t bytes = 0;  ///< of one copy
     int copies = 1;         ///< one for each part
     bool block = false;     ///< does it hold the rows of a block only?
+    std::size_t offset = 0; ///< of the first copy in the memory of temporaries
   };
 
   struct Group {
@@ -53,6 +56,7 @@ class PreparedProgram {
     int blas_threads = 1;          ///< kRows: of each product
   };
 
+  void PlaceTemporaries();
   void AddTemporaries(const std::vector<index_t>& symbols, bool shared);
   void AddIndependent(const StepGroup& group, const std::vector<index_t>& symbols);
   void AddRows(const StepGroup& group, const std::vector<index_t>& symbols, bool shared);
@@ -76,6 +80,7 @@ class PreparedProgram {
   std::vector<TensorRef> buffers_;     ///< of the program; local temporaries have the shape of a block
   std::size_t operands_ = 0;           ///< the first buffers; temporaries follow
   std::vector<Temporary> temporaries_;
+  std::size_t temporary_bytes_ = 0;
   int threads_ = 1;
   std::vector<Group> groups_;
 };

@@ -90,7 +90,8 @@ void KeepWithinBudget(const Graph& graph, const std::vector<bool>& live, std::se
       }
       reach.nodes.push_back(id);  // the largest of all
       for (const int inlined : reach.nodes) reach.work += WorkOf(graph.node(inlined));
-      const bool fits = reach.work <= kMaxWork && reach.leaves.size() <= (parts[static_cast<std::size_t>(id)] ? kMaxOperandsOfPart : kMaxOperands);
+      const std::size_t most_leaves = parts[static_cast<std::size_t>(id)] ? kMaxOperandsOfPart : kMaxOperands;
+      const bool fits = reach.work <= kMaxWork && reach.leaves.size() <= most_leaves;
       if (fits || heaviest < 0) break;
       roots->insert(heaviest);
     }
