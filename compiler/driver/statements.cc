@@ -32,6 +32,7 @@ void Trace(std::size_t statements, const std::string& what) {
 // What statements have in common that differ in addresses, extents, strides and numbers only.
 struct Statements::Form {
   Function function;  // empty if they do not run together
+  std::size_t cut = 0;  // if so: how many come before those that had better run by themselves; 0 if that is not known
   std::unique_ptr<runtime::CallSite> site;  // once there is machine code
   std::vector<std::size_t> views;  // of the function's operands
   std::vector<void*> refused;      // the data of the last call that did not suit
@@ -126,16 +127,21 @@ void Statements::RunOne(std::size_t k) {
 
 void Statements::Run(std::size_t begin, std::size_t end) {
   if (end - begin == 1) return RunOne(begin);
-  if (RunTogether(begin, end)) return;
-  const std::size_t middle = begin + (end - begin) / 2;
-  Run(begin, middle);
-  Run(middle, end);
+  std::size_t cut = (end - begin) / 2;
+  if (RunTogether(begin, end, &cut)) return;
+  Run(begin, begin + cut);
+  Run(begin + cut, end);
 }
 
-bool Statements::RunTogether(std::size_t begin, std::size_t end) {
+// If not, `cut` is how many to run before the others, if that is known.
+bool Statements::RunTogether(std::size_t begin, std::size_t end, std::size_t* cut) {
   Scratch& s = *scratch_;
   const std::shared_ptr<Form> form = FormOf(begin, end);
-  if (form == nullptr || !form->function) return false;
+  if (form == nullptr) return false;
+  if (!form->function) {
+    if (form->cut > 0) *cut = form->cut;
+    return false;
+  }
   if (form->site == nullptr) {
     if (form->function.interpreted() && (!form->function.Ready() || form->function.interpreted())) return false;
     form->site = std::make_unique<runtime::CallSite>(form->function.shared_program());
@@ -202,7 +208,8 @@ std::shared_ptr<Statements::Form> Statements::MakeForm(std::size_t begin, std::s
   try {
     graph::Builder builder("statements");
     GraphWalk walk{&builder, nullptr, {}};
-    std::vector<std::int64_t> written;  // each once
+    std::vector<std::int64_t> written;      // each once
+    std::vector<std::size_t> first_writer;  // of each, counted from `begin`
     std::map<std::int64_t, PartialShape> shapes;
     auto id = s.ids.begin();
     for (std::size_t k = begin; k < end; ++k) {
@@ -216,6 +223,7 @@ std::shared_ptr<Statements::Form> Statements::MakeForm(std::size_t begin, std::s
       if (shapes.count(to) == 0) {
         shapes.emplace(to, builder.AnyShape(all_[k]->type->rank));
         written.push_back(to);
+        first_writer.push_back(k - begin);
       }
       walk.tensors.insert_or_assign(to, builder.Shaped("dst" + std::to_string(k - begin), value, shapes.at(to)));
     }
@@ -225,10 +233,13 @@ std::shared_ptr<Statements::Form> Statements::MakeForm(std::size_t begin, std::s
       for (const std::int64_t view : *operands) form->views.push_back(static_cast<std::size_t>(view));
     const runtime::Program& program = function.program();
     for (std::size_t out = 0; out < written.size(); ++out)
-      for (std::size_t in = 0; in < walk.inputs.size(); ++in)
-        Require(walk.inputs[in] != written[out] ||
-                    runtime::MayShare(program, static_cast<int>(walk.inputs.size() + out), static_cast<int>(in)),
-                "what one writes is read, as it was before, by a later step of the program");
+      for (std::size_t in = 0; in < walk.inputs.size(); ++in) {
+        if (walk.inputs[in] != written[out] ||
+            runtime::MayShare(program, static_cast<int>(walk.inputs.size() + out), static_cast<int>(in)))
+          continue;
+        form->cut = first_writer[out];
+        throw Error(Concat("what statement ", first_writer[out] + 1, " writes is read, as it was before, by a later step of the program"));
+      }
     Trace(end - begin, fmt::format("one program of {} steps", program.steps.size()));
     form->function = std::move(function);
   } catch (const Error& error) {

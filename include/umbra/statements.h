@@ -57,7 +57,7 @@ class Statements final : public Waiting {
   Statement* Next();
   void RunOne(std::size_t k);
   void Run(std::size_t begin, std::size_t end);
-  bool RunTogether(std::size_t begin, std::size_t end);
+  bool RunTogether(std::size_t begin, std::size_t end, std::size_t* cut);
   std::shared_ptr<Form> FormOf(std::size_t begin, std::size_t end);
   std::shared_ptr<Form> MakeForm(std::size_t begin, std::size_t end);
 

@@ -1,6 +1,7 @@
 // Fused streams: statements that wait together run as one program, and mean what they mean one by one.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -225,6 +226,33 @@ TEST(FusedStream, WhatIsReadLaterThanItIsOverwrittenIsReadAsItWas) {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   });
+}
+
+// The gradient of the hidden layer reads weights that the step updates at its end.
+TEST(FusedStream, ATrainingStepIsGradientsAndUpdates) {
+  const auto run = [](Stream<cpu>* stream) {
+    Held<2> x(stream, Shape2(20, 13), 1), wanted(stream, Shape2(20, 7), 2), w1(stream, Shape2(13, 11), 3), w2(stream, Shape2(11, 7), 4);
+    Held<2> hidden(stream, Shape2(20, 11), 5), error(stream, Shape2(20, 7), 6), back(stream, Shape2(20, 11), 7);
+    Held<2> g1(stream, Shape2(13, 11), 8), g2(stream, Shape2(11, 7), 9);
+    for (int step = 0; step < 3; ++step) {
+      jit(hidden) = dot(x, w1);
+      jit(hidden) = F<op::tanh>(hidden);
+      jit(error) = dot(hidden, w2);
+      jit(error) -= wanted;
+      jit(g2) = dot(hidden.T(), error);
+      jit(back) = dot(error, w2.T());
+      jit(back) *= 1.0f - hidden * hidden;
+      jit(g1) = dot(x.T(), back);
+      jit(w2) -= 0.01f * g2;
+      jit(w1) -= 0.01f * g1;
+      stream->Wait();
+    }
+    std::vector<float> all = w1.Elements(), more = w2.Elements();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const std::vector<float> expected = run(Make(Execution::kImmediate).get()), given = run(Make(Execution::kFused).get());
+  for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(given[k], expected[k], 1e-4f * (1 + std::abs(expected[k])));
 }
 
 TEST(FusedStream, FillsAndSumsHaveTheirTensorsShape) {
