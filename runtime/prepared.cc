@@ -172,7 +172,9 @@ void PreparedProgram::PlaceTemporaries() {
   std::vector<std::size_t> order;  // by first use
   for (std::size_t k = 0; k < temporaries_.size(); ++k)
     if (temporaries_[k].place < 0 && lives[k].first >= 0) order.push_back(k);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return lives[a].first < lives[b].first; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(lives[a].first, a) < std::pair(lives[b].first, b);
+  });
   const auto size = [this](std::size_t k) {
     return (temporaries_[k].bytes * static_cast<std::size_t>(temporaries_[k].copies) + 63) / 64 * 64;
   };
