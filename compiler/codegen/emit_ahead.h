@@ -87,7 +87,7 @@ class AheadEmitter : protected ValueEmitter {
       const auto slow = std::find_if(v.args.begin(), v.args.end(), [&](int place) { return is_walk(place) && is_walk(value(place).args[0]); });
       if (slow == v.args.end()) continue;
       const auto now = text_.at(*slow);
-      text_[*slow] = {fmt::format("({} + 1)", now.text)};
+      text_[*slow] = {fmt::format("{} + 1", now.text)};
       Fetch(v.type, GatherAddress(v, index), width_);
       text_[*slow] = now;
     }

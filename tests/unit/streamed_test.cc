@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/prepared.h"
 #include "tests/unit/index_map_common.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
@@ -77,6 +78,48 @@ void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>&
       EXPECT_EQ(outside, 0u);
     }
   }
+}
+
+constexpr char kCentred[] = "kernel t(x: f32[n, m]) -> (s: f32[n], y: f32[n, m]) {\n"
+                            "  s = reduce_with_axis<sum>(x, 1)\n  y = x - broadcast<0>(s)\n}";
+
+TEST(Streamed, RowsBesideNumbers) {
+  Memory x({5, 192}, DType::kFloat32);
+  for (std::size_t k = 0; k < 5 * 192; ++k) reinterpret_cast<float*>(x.data())[k] = static_cast<float>(k % 37);
+  std::vector<char> expected;
+  for (const CompileOptions& route : Routes()) {
+    const Function function = Compile(graph::ParseText(kCentred)[0], route);
+    if (route.engine != Engine::kInterpreter) Stream(function);
+    Memory s({5}, DType::kFloat32), y({5, 192}, DType::kFloat32);
+    function({{x.ref()}, {s.ref(), y.ref()}, {}});
+    std::vector<char> found(y.data(), y.data() + y.size());
+    found.insert(found.end(), s.data(), s.data() + s.size());
+    if (expected.empty()) expected = found;
+    EXPECT_EQ(found, expected) << route.target;
+  }
+}
+
+// Does a launch on operands of such shapes, of which nothing is read, take the form that stores past the caches?
+bool LaunchStreams(const char* text, const std::vector<std::vector<index_t>>& shapes) {
+  const Function function = Compile(graph::ParseText(text)[0]);
+  const runtime::Program& program = function.program();
+  alignas(64) static char memory[64];
+  std::vector<TensorRef> operands;
+  for (const auto& shape : shapes) operands.push_back(TensorRef::Dense(memory, DType::kFloat32, shape));
+  const runtime::Arguments arguments{{operands[0]}, {operands.begin() + 1, operands.end()}, {}};
+  for (std::size_t k = 1; k < operands.size(); ++k) operands[k].data = memory + 64 * k;  // no memory is shared
+  const runtime::PreparedProgram prepared(program, operands, runtime::CheckArguments(program, arguments), false, 1);
+  runtime::Variant streams;
+  streams.nontemporal = true;
+  const auto& slots = std::get<runtime::KernelStep>(program.steps[0]).slots->function;
+  return prepared.OnlyKernel()->plan.function == slots[static_cast<std::size_t>(streams.index())].load();
+}
+
+TEST(Streamed, LargeRowsAreWhateverIsBesideThem) {
+  constexpr index_t kRows = 1 << 20, kColumns = 1024;
+  EXPECT_TRUE(LaunchStreams(kCentred, {{kRows, kColumns}, {kRows}, {kRows, kColumns}}));
+  EXPECT_FALSE(LaunchStreams(kCentred, {{3, kColumns}, {3}, {3, kColumns}}));
+  EXPECT_FALSE(LaunchStreams("kernel t(x: f32[n, m]) -> (s: f32[n]) { s = reduce_with_axis<sum>(x, 1) }", {{kRows, kColumns}, {kRows}}));
 }
 
 TEST(Streamed, RunsOfAnyLength) {
