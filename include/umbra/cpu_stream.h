@@ -13,8 +13,9 @@
 
 namespace umbra::detail {
 
-/// What the calling thread gave to fused streams and has not run; in umbra/statements.h.
-class Waiting {
+/// What the calling thread gave to fused streams and has not run; in umbra/statements.h. One for a program and its
+/// libraries, even if they are compiled with hidden symbols.
+class [[gnu::visibility("default")]] Waiting {
  public:
   virtual ~Waiting() = default;
   /// Runs it. If a statement fails, throws its error; what follows it is dropped.
