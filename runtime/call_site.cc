@@ -20,6 +20,13 @@ int Wanted(int threads) { return threads > 0 ? threads : g_threads.load(std::mem
 
 constexpr std::size_t kMaxPrepared = 64;  // beyond this many different shapes, calls are prepared anew
 
+// Inputs, then outputs.
+std::vector<TensorRef> BuffersOf(const Arguments& arguments) {
+  std::vector<TensorRef> buffers = arguments.inputs;
+  buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
+  return buffers;
+}
+
 constexpr std::size_t kFew = 16;  // operands, and numbers, that have room on the stack; every two are compared
 
 }  // namespace
@@ -137,9 +144,7 @@ std::string CallSite::Refusal(void* const* data, Layout layout, const umbra_scal
   try {
     const Arguments arguments = ArgumentsOf(data, layout, scalars);
     CheckArguments(*program_, arguments);
-    std::vector<TensorRef> buffers = arguments.inputs;
-    buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
-    CheckOverlaps(*program_, buffers);
+    CheckOverlaps(*program_, BuffersOf(arguments));
     return {};
   } catch (const Error& error) {
     return error.what();
@@ -157,8 +162,7 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
     return nullptr;
   }
   const std::vector<index_t> symbols = CheckArguments(*program_, arguments);
-  std::vector<TensorRef> buffers = arguments.inputs;
-  buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
+  std::vector<TensorRef> buffers = BuffersOf(arguments);
   auto prepared = std::make_unique<Prepared>();
   prepared->shared = CheckOverlaps(*program_, buffers);
   prepared->threads = threads;

@@ -185,21 +185,18 @@ std::shared_ptr<Statements::Form> Statements::FormOf(std::size_t begin, std::siz
     s.key.insert(s.key.end(), g.structure, g.structure + g.num_structure);
   }
   s.key.insert(s.key.end(), s.ids.begin(), s.ids.end());
-  if (s.latest.second != nullptr && s.latest.first == s.key) {
-    s.programs = std::min(s.programs + kProgramsForFinding, kPrograms);
-    return s.latest.second;
+  if (s.latest.second == nullptr || s.latest.first != s.key) {
+    auto found = s.forms.find(s.key);
+    if (found == s.forms.end()) {
+      if (s.programs < 1) return nullptr;
+      s.programs -= 1 + kProgramsForFinding;
+      if (s.forms.size() == kMaxForms) s.forms.clear();
+      found = s.forms.emplace(s.key, MakeForm(begin, end)).first;
+    }
+    s.latest = *found;
   }
-  auto found = s.forms.find(s.key);
-  if (found != s.forms.end()) {
-    s.programs = std::min(s.programs + kProgramsForFinding, kPrograms);
-  } else {
-    if (s.programs < 1) return nullptr;
-    --s.programs;
-    if (s.forms.size() == kMaxForms) s.forms.clear();
-    found = s.forms.emplace(s.key, MakeForm(begin, end)).first;
-  }
-  s.latest = *found;
-  return found->second;
+  s.programs = std::min(s.programs + kProgramsForFinding, kPrograms);
+  return s.latest.second;
 }
 
 std::shared_ptr<Statements::Form> Statements::MakeForm(std::size_t begin, std::size_t end) {
