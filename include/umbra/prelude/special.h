@@ -25,6 +25,20 @@ UMBRA_INLINE V erf_less_x(V x) {
   }
 }
 
+// erfc(x) for x >= 0.86 as the fourth power of a polynomial of x - 1, in f32: good for 1 - erfc(x).
+template <typename V>
+UMBRA_INLINE V erfc_middle(V x) {
+  typedef Elem<V> E;
+  const E limit = 4;  // 1 - erfc(x) rounds to one from here on
+  const V u = (x > limit ? limit : x) - E(1);
+  const V uu = u * u;
+  const V even = poly(uu, -3.60408194e-05, 0.0010975094, -0.003956181, 0.00431434996);
+  const V odd = poly(uu, 0.000103011291, -0.00517156255, 0.0508871451);
+  const V root = ((odd * u + even) * u + E(-0.415485293)) * u + E(0.629769504);
+  const V square = root * root;
+  return square * square;
+}
+
 // erfc(x) for x >= 0.49: e^(-x^2) / (1 + 2 x) times a polynomial of (x - k) / (x + k).
 template <typename V>
 UMBRA_INLINE V erfc_large(V x) {
@@ -66,11 +80,7 @@ UMBRA_INLINE V erf(V x) {
   const V a = abs(x);
   V rest;
   if constexpr (sizeof(Elem<V>) == 4) {
-    const E limit = 4;  // the result rounds to one from here on
-    const V b = a > limit ? limit : a;
-    const ExpParts<V> e = exp_parts(poly(b, -1.5738182e-05, 0.00035924997, -0.0037338613, 0.023758119, -0.105832234,
-                                         -0.6358857, -1.1281093, -0.00014591689));
-    rest = scale(e.p + E(1), e);
+    rest = erfc_middle(a);
   } else {
     const E limit = 6;
     rest = erfc_large(a > limit ? limit : a);
