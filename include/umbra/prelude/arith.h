@@ -81,18 +81,44 @@ UMBRA_INLINE V abs(V a) {
   else return a < 0 ? -a : a;
 }
 
-// The larger and the smaller; NaN if either operand is NaN. The inner selection is one instruction
-// that keeps a NaN in b; a + a keeps compilers from merging the two selections into a longer chain.
+namespace detail {
+
+// a where that is NaN, made quiet, else what was chosen of a and another. a + a keeps compilers from merging two
+// selections into a longer chain.
+#if defined(__AVX512F__)
+inline constexpr int kNanOfSource = 0x22;  // a table of vfixupimm: NaN comes from the second operand
+UMBRA_INLINE f32x16 nan_or(f32x16 a, f32x16 chosen) {
+  return __builtin_ia32_fixupimmps512_mask(chosen, a, fill<i32x16>(kNanOfSource), 0, static_cast<unsigned short>(-1), 4);
+}
+UMBRA_INLINE f64x8 nan_or(f64x8 a, f64x8 chosen) {
+  return __builtin_ia32_fixupimmpd512_mask(chosen, a, fill<i64x8>(kNanOfSource), 0, static_cast<unsigned char>(-1), 4);
+}
+#endif
+template <typename V>
+UMBRA_INLINE V nan_or(V a, V chosen) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) > 64) {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    const Pair<Half> source = __builtin_bit_cast(Pair<Half>, a), other = __builtin_bit_cast(Pair<Half>, chosen);
+    return __builtin_bit_cast(V, Pair<Half>{nan_or(source.low, other.low), nan_or(source.high, other.high)});
+  } else
+#endif
+  return a != a ? a + a : chosen;
+}
+
+}  // namespace detail
+
+// The larger and the smaller; NaN if either operand is NaN: the selection is one instruction that keeps a NaN in b.
 template <typename V>
 UMBRA_INLINE V maximum(V a, V b) {
   const V larger = a > b ? a : b;
-  if constexpr (detail::IsFloatElem<Elem<V>>::value) return a != a ? a + a : larger;
+  if constexpr (detail::IsFloatElem<Elem<V>>::value) return detail::nan_or(a, larger);
   else return larger;
 }
 template <typename V>
 UMBRA_INLINE V minimum(V a, V b) {
   const V smaller = a < b ? a : b;
-  if constexpr (detail::IsFloatElem<Elem<V>>::value) return a != a ? a + a : smaller;
+  if constexpr (detail::IsFloatElem<Elem<V>>::value) return detail::nan_or(a, smaller);
   else return smaller;
 }
 
