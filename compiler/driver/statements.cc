@@ -88,8 +88,10 @@ Statements::~Statements() {
 }
 
 Statements& Statements::OfThread(const StatementOptions& options) {
+  [[gnu::tls_model("initial-exec")]] static thread_local Statements* known = nullptr;
+  if (known != nullptr) return *known;
   static thread_local Statements statements(options);
-  return statements;
+  return *(known = &statements);
 }
 
 Statements::Statement* Statements::Next() {
