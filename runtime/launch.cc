@@ -8,6 +8,7 @@
 #include "runtime/cpu_info.h"
 #include "runtime/parallel.h"
 #include "umbra/error.h"
+#include "umbra/prelude/memory.h"
 
 namespace umbra::runtime {
 
@@ -74,9 +75,7 @@ class Preparation {
     const bool split = SplitsRows();
     const Variant variant = ChooseVariant(split);
     SplitOverThreads();
-    for (DType type : signature_.row_buffers)
-      plan_.scratch_bytes += static_cast<std::size_t>((plan_.extent[vector_axis_] + 15) / 16 * 16) *
-                             SizeOf(type);
+    plan_.scratch_bytes = RowBufferBytes();
     plan_.function = CodeOf(step_, variant);
     for (const Number& number : signature_.numbers) {
       if (number.operand >= 0) {
@@ -94,6 +93,14 @@ class Preparation {
   }
 
  private:
+  // Of as many rows as a kernel walks at a time, or more: it counts what it reads of a row, too.
+  std::size_t RowBufferBytes() const {
+    const index_t n = plan_.extent[vector_axis_];
+    index_t element = 0;
+    for (const DType type : signature_.row_buffers) element += static_cast<index_t>(SizeOf(type));
+    return static_cast<std::size_t>(simd::rows_at_once(n * element) * ((n + 15) / 16 * 16) * element);
+  }
+
   index_t& Stride(std::size_t operand, std::size_t axis) { return plan_.stride[operand * rank_ + axis]; }
 
   // Does stepping `outer` once equal stepping `inner` through its extent, for every operand?

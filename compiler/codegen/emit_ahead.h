@@ -31,7 +31,8 @@ class AheadEmitter : protected ValueEmitter {
       if (!IsReadAlong(operand) || !HasRows(operand)) continue;
       const auto& names = operands_[static_cast<std::size_t>(operand)];
       ahead_[operand] = names_.Make(names.name + "_ahead");
-      out_.Line("const long long {} = {} * {};", ahead_[operand], RowsAhead(OperandType(operand)),
+      const std::string rows = RowsAhead(OperandType(operand));
+      out_.Line("const long long {} = {} * {};", ahead_[operand], together_.empty() ? rows : fmt::format("larger({}, {})", rows, together_),
                 names.stride_names[static_cast<std::size_t>(RowAxis())]);
     }
   }
@@ -53,23 +54,23 @@ class AheadEmitter : protected ValueEmitter {
         Fetch(type, fmt::format("{} + {} + {}", operands_[static_cast<std::size_t>(operand)].name, index, kAhead / SizeOf(type)), count);
   }
 
-  // Rows that lie where memory says, as those of a table: where the one lies that is needed some rows later.
-  void DeclareScattered() {
+  // Rows that lie where memory says, as those of a table: where the one lies that the phase needs some rows later.
+  void DeclareScattered(const Phase& phase) {
     scattered_.clear();
-    for (std::size_t id = 0; RowByRow() && id < kernel_.values.size(); ++id) {
-      const Value& v = value(static_cast<int>(id));
+    if (!RowByRow()) return;
+    for (const int id : phase.element_values) {
+      const Value& v = value(id);
       const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
-      if (v.kind != Value::Kind::kGather || rank == 0 || !InPackets(static_cast<int>(id)) || !IsRowOfTable(static_cast<int>(id))) continue;
-      auto& places = scattered_[static_cast<int>(id)];
+      if (v.kind != Value::Kind::kGather || rank == 0 || !InPackets(id) || !IsRowOfTable(id)) continue;
+      auto& places = scattered_[id];
       for (std::size_t d = 0; d + 1 < rank; ++d)
         if (ReadsMemory(v.args[d])) places[v.args[d]] = {DeclarePlace(v.args[d], v.type)};
     }
   }
 
   // Asks for the `count` elements from `index` of such rows.
-  void FetchScattered(const Phase& phase, const std::string& index, int count) {
+  void FetchScattered(const std::string& index, int count) {
     for (const auto& [id, places] : scattered_) {
-      if (std::find(phase.element_values.begin(), phase.element_values.end(), id) == phase.element_values.end()) continue;
       const auto now = text_;
       for (const auto& [place, text] : places) text_[place] = text;
       Fetch(value(id).type, GatherAddress(value(id), index), count);
@@ -99,12 +100,13 @@ class AheadEmitter : protected ValueEmitter {
     out_.Line("fetch_lines<{}>({});", std::max(1, count * size / kLine), address);
   }
 
- private:
   bool RowByRow() const {
     return width_ > 1 && options_.spelling == Spelling::kPackets && !Splits() && signature_.row_axes > 0 &&
            vector_axis_ == signature_.row_axes;
   }
   int RowAxis() const { return signature_.row_axes - 1; }
+
+  std::map<int, std::string> ahead_;  // by operand: how far ahead rows are fetched
 
   // Is one element after the other read?
   bool IsReadAlong(int operand) const {
@@ -113,6 +115,7 @@ class AheadEmitter : protected ValueEmitter {
   }
   bool HasRows(int operand) const { return AxisDim(signature_.operands[static_cast<std::size_t>(operand)], RowAxis()) >= 0; }
 
+ private:
   std::string RowsAhead(DType type) const { return fmt::format("rows_ahead<{}>({})", ElementType(type), ExtentName(vector_axis_)); }
 
   // Does the gather read a row from its beginning to its end, one that positions in memory tell?
@@ -149,7 +152,6 @@ class AheadEmitter : protected ValueEmitter {
   // The work of an element, in additions, beside which memory hardly counts.
   static constexpr double kHeavy = 64;
 
-  std::map<int, std::string> ahead_;                    // by operand: how far ahead rows are fetched
   std::map<int, std::map<int, Expr>> scattered_;  // by gather: its places some rows later, by value
 };
 

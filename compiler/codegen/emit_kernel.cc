@@ -1,7 +1,7 @@
 // Emits one kernel:
 //
 //   operand pointers, strides, extents, scalars
-//   for each row axis:
+//   for each row axis, the innermost one perhaps some rows at a time, phase by phase:
 //     row pointers, row values
 //     for each phase: accumulators; inner loops with whole packets, then the head of the last one
 //     final row values and stores
@@ -12,13 +12,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "compiler/codegen/emit_tiles.h"
+#include "compiler/codegen/emit_rows.h"
 #include "umbra/error.h"
 
 namespace umbra::codegen {
@@ -31,11 +31,11 @@ constexpr int kTransposeBlock = 64;
 // the same pages, where the last one ended.
 constexpr int kTileBlock = 128;
 
-class KernelEmitter : private TileEmitter {
+class KernelEmitter : private RowEmitter {
  public:
   KernelEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
                 Writer* out)
-      : TileEmitter(plan, kernel, options, out) {}
+      : RowEmitter(plan, kernel, options, out) {}
 
   std::string Run() {
     const std::string name = names_.Make(signature_.name);
@@ -50,9 +50,10 @@ class KernelEmitter : private TileEmitter {
       for (const char* end : {"b", "e"}) names_.Make(end + std::to_string(vector_axis_));
     DeclareExtents(Splits() ? 0 : 1);
     DeclareOperands();
-    DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
+    if (!TakesRowsTogether()) DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
     DeclareNumbers();
     DeclareUniforms();
+    DeclareRowsTogether();
     DeclareAhead();
     if (Splits()) {
       Units();
@@ -88,17 +89,16 @@ class KernelEmitter : private TileEmitter {
       Columns(axis);
       return;
     }
-    if (axis == 0) out_.Open("for (long long i0 = begin; i0 < end; ++i0)");
-    else out_.Open("for (long long i{0} = 0; i{0} < n{0}; ++i{0})", axis);
-    RowPointersIfInnermost(axis);
+    const std::string first = axis == 0 ? "begin" : "0", last = axis == 0 ? "end" : fmt::format("n{}", axis);
+    const int innermost = signature_.row_axes - (columns_ ? 2 : 1);
+    if (axis == innermost && TakesRowsTogether()) {
+      RowsTogether(first, last);
+      return;
+    }
+    out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, first, last);
+    if (axis == innermost) RowPointers();
     RowLoops(axis + 1);
     out_.Close();
-  }
-
-  // Where the rows of whole tiles end.
-  std::string TileEnd() const {
-    if (tile_axis_ == 0) return fmt::format("end - (end - begin) % {}", width_);
-    return fmt::format("{0} - {0} % {1}", ExtentName(tile_axis_), width_);
   }
 
   // Whole tiles of as many rows as a packet has lanes, in blocks of columns; RowLoops does what is left of rows and columns.
@@ -124,7 +124,7 @@ class KernelEmitter : private TileEmitter {
       }
       out_.Open("for (int k = 0; k < {}; ++k)", width_);
       out_.Line("const long long i{} = {} + k;", tile_axis_, first);
-      RowPointersIfInnermost(kernel_.signature.row_axes - 1);
+      RowPointers();
       for (std::size_t k = 0; k < operands_.size(); ++k) {
         const auto& access = signature_.operands[k];
         if (access.store || IsTransposed(access) || !Moves(access, tile_axis_) || !FillsLines(static_cast<int>(k))) continue;
@@ -158,23 +158,6 @@ class KernelEmitter : private TileEmitter {
   // Is a packet of the operand a line, so that to fetch one for each is not to fetch some again and again?
   bool FillsLines(int operand) const { return width_ * static_cast<int>(SizeOf(OperandType(operand))) == kLine; }
 
-  // Operand pointers of a row, once all row axes that move them are known.
-  void RowPointersIfInnermost(int axis) {
-    const int last = columns_ ? kernel_.signature.row_axes - 2 : kernel_.signature.row_axes - 1;
-    if (axis != last) return;
-    for (std::size_t k = 0; k < operands_.size(); ++k) {
-      const Operand& o = operands_[k];
-      if (o.base == o.name) continue;
-      const auto& access = signature_.operands[k];
-      std::string text = o.base;
-      for (int row = 0; row <= last; ++row)
-        if (Moves(access, row))
-          text += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
-      out_.Line("{}{}* {} = {};", access.store ? "" : "const ",
-                ElementType(OperandType(static_cast<int>(k))), o.name, text);
-    }
-  }
-
   // The vector axis is a row axis: a packet of columns at a time.
   void Columns(int axis) {
     const bool ranges = axis == 0 && !Splits();
@@ -206,23 +189,6 @@ class KernelEmitter : private TileEmitter {
     for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
   }
 
-  // ---- row mode -------------------------------------------------------------------------------
-
-  void Row() {
-    const Names outer = names_;
-    DeclareScattered();
-    if (tile_axis_ >= 0)
-      out_.Line("const long long left = i{} < {} ? {} - {} % {} : 0;", tile_axis_, TileEnd(), ExtentName(vector_axis_),
-                ExtentName(vector_axis_), width_);
-    for (const Phase& phase : kernel_.phases) {
-      for (int id : phase.row_values) DeclareRowValue(id);
-      RowLoop(phase);
-    }
-    for (int id : kernel_.final_row_values) DeclareRowValue(id);
-    StoreRow();
-    names_ = outer;
-  }
-
   // ---- few rows -------------------------------------------------------------------------------
 
   // A row's blocks are worked on side by side, phase by phase. What each accumulates is kept in scratch, after what
@@ -251,7 +217,7 @@ class KernelEmitter : private TileEmitter {
       rest += " / " + ExtentName(rows[k]);
     }
     Blocks();
-    RowPointersIfInnermost(signature_.row_axes - (columns_ ? 2 : 1));
+    RowPointers();
     for (phase_ = 0; phase_ <= phases; ++phase_) {
       if (IsLast() && kernel_.final_stores.empty()) continue;
       if (phase_ < phases) out_.Open("if (phase == {})", phase_);
@@ -298,22 +264,12 @@ class KernelEmitter : private TileEmitter {
   bool IsLast() const { return phase_ == static_cast<int>(kernel_.phases.size()); }
   const Phase& CurrentPhase() const { return kernel_.phases[static_cast<std::size_t>(phase_)]; }
 
-  // The row values that the current phase needs, in order of evaluation.
-  std::set<int> NeededOfRow() const {
-    std::set<int> needed;
-    const std::function<void(int)> add = [&](int id) {
-      if (value(id).scope == Scope::kRow && !needed.insert(id).second) return;
-      for (int arg : value(id).args) add(arg);
-    };
-    if (IsLast()) {
-      for (const auto& store : kernel_.final_stores) add(store.value);
-      return needed;
-    }
-    for (int id : CurrentPhase().element_values) add(id);
-    for (const auto& reduction : CurrentPhase().reductions) add(reduction.value);
-    for (const auto& stage : CurrentPhase().stages) add(stage.value);
-    for (const auto& store : CurrentPhase().stores) add(store.value);
-    return needed;
+  // The values that the current phase needs, in order of evaluation.
+  std::set<int> Reached() const {
+    if (!IsLast()) return ReachedFrom(CurrentPhase());
+    std::set<int> reached;
+    ReachFromFinal(&reached);
+    return reached;
   }
 
   const plan::Reduction& ReductionOf(int result) const {
@@ -325,7 +281,10 @@ class KernelEmitter : private TileEmitter {
 
   void RowUnit() {
     const Names outer = names_;
-    for (int id : NeededOfRow()) {
+    const std::set<int> reached = Reached();
+    if (!IsLast()) SpreadWithin(CurrentPhase(), reached);
+    for (const int id : reached) {
+      if (value(id).scope != Scope::kRow) continue;
       if (value(id).kind != Value::Kind::kReduced) {
         DeclareRowValue(id);
         continue;
@@ -340,9 +299,8 @@ class KernelEmitter : private TileEmitter {
     if (IsLast()) {
       StoreRow();
     } else {
+      for (const auto& reduction : CurrentPhase().reductions) results_[reduction.result] = found_[reduction.result] + "[unit]";
       RowLoop(CurrentPhase());
-      for (const auto& reduction : CurrentPhase().reductions)
-        out_.Line("{}[unit] = {};", found_[reduction.result], text_[reduction.result].text);
     }
     names_ = outer;
   }
@@ -352,7 +310,8 @@ class KernelEmitter : private TileEmitter {
     const auto found = [&](int id, const std::string& unit) {
       return fmt::format("{} + ({}) * {} + {}", found_[id], unit, ExtentName(vector_axis_), c);
     };
-    for (int id : NeededOfRow()) {
+    for (const int id : Reached()) {
+      if (value(id).scope != Scope::kRow) continue;
       if (value(id).kind != Value::Kind::kReduced) {
         DeclarePacket(id, c, lanes, &names);
         continue;

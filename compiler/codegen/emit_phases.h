@@ -134,7 +134,7 @@ class PhaseEmitter : protected AheadEmitter {
       if (!one_tail) {
         out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, done, width_, last);
         FetchRows(phase, i, width_);
-        FetchScattered(phase, i, width_);
+        FetchScattered(i, width_);
         Names names = names_;
         ElementBody(phase, i, "", &names);
         out_.Close();
@@ -228,7 +228,7 @@ class PhaseEmitter : protected AheadEmitter {
     const std::string step = fmt::format("{} * kGroup", width_);
     out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
     FetchRows(phase, i, width_ * kGroupSize);
-    FetchScattered(phase, i, width_ * kGroupSize);
+    FetchScattered(i, width_ * kGroupSize);
     FetchNextPage(i, width_ * kGroupSize);
     InGroups([&] {
       Names names = names_;
@@ -277,7 +277,7 @@ class PhaseEmitter : protected AheadEmitter {
       const std::string last = VectorEnd();
       out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
       FetchRows(phase, i, step);
-      FetchScattered(phase, i, step);
+      FetchScattered(i, step);
       if (in_groups) GroupsStep(phase, i, step / width_);
       else ReductionStep(phase, i, count, "");
       out_.Close();
@@ -293,8 +293,12 @@ class PhaseEmitter : protected AheadEmitter {
       }
       out_.Close();
     });
-    for (const auto& reduction : phase.reductions)
-      DeclareScalar(reduction.result, {fmt::format("fold<{}>({})", Joiner(reduction), accumulator_[reduction.result])});
+    for (const auto& reduction : phase.reductions) {
+      const std::string folded = fmt::format("fold<{}>({})", Joiner(reduction), accumulator_[reduction.result]);
+      const auto kept = results_.find(reduction.result);
+      if (kept == results_.end()) DeclareScalar(reduction.result, {folded});
+      else out_.Line("{} = {};", kept->second, folded);
+    }
   }
 
   void GroupsStep(const Phase& phase, const std::string& i, int packets) {
@@ -411,6 +415,7 @@ class PhaseEmitter : protected AheadEmitter {
   }
 
   int tile_axis_ = -1;
+  std::map<int, std::string> results_;   // reductions that are kept for another phase's loop, and where
   std::map<int, std::string> streamed_;  // rows that runs are streamed to, by operand
 };
 

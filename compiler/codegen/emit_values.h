@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,21 +76,46 @@ class ValueEmitter : protected KernelShape {
 
   void CountUses() {
     uses_.assign(kernel_.values.size(), 0);
-    spread_.assign(kernel_.values.size(), false);
-    auto use = [&](int id, bool by_packet) {
-      ++uses_[static_cast<std::size_t>(id)];
-      if (by_packet && IsScalar(id)) spread_[static_cast<std::size_t>(id)] = true;
-    };
-    for (std::size_t id = 0; id < kernel_.values.size(); ++id)
-      for (int arg : kernel_.values[id].args)
-        use(arg, !IsScalar(static_cast<int>(id)) && !InLanes(static_cast<int>(id)) &&
-                     !HasLanes(static_cast<int>(id)));
-    for (const Phase& phase : kernel_.phases) {
-      for (const auto& reduction : phase.reductions) use(reduction.value, true);
-      for (const auto& stage : phase.stages) use(stage.value, true);
-      for (const auto& store : phase.stores) use(store.value, true);
+    std::set<int> all;
+    for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
+      all.insert(static_cast<int>(id));
+      for (int arg : kernel_.values[id].args) ++uses_[static_cast<std::size_t>(arg)];
     }
-    for (const auto& store : kernel_.final_stores) use(store.value, columns_);
+    spread_.assign(kernel_.values.size(), false);
+    for (const Phase& phase : kernel_.phases) {
+      for (int id : ResultsOf(phase)) ++uses_[static_cast<std::size_t>(id)];
+      MarkSpread(all, phase);
+    }
+    for (const auto& store : kernel_.final_stores) {
+      ++uses_[static_cast<std::size_t>(store.value)];
+      if (columns_ && IsScalar(store.value)) spread_[static_cast<std::size_t>(store.value)] = true;
+    }
+  }
+
+  // What a phase reduces, keeps and stores.
+  static std::vector<int> ResultsOf(const Phase& phase) {
+    std::vector<int> results;
+    for (const auto& reduction : phase.reductions) results.push_back(reduction.value);
+    for (const auto& stage : phase.stages) results.push_back(stage.value);
+    for (const auto& store : phase.stores) results.push_back(store.value);
+    return results;
+  }
+
+  // Spreads over packets what the phase, which is made of `ids`, needs so, and nothing else.
+  void SpreadWithin(const Phase& phase, const std::set<int>& ids) {
+    spread_.assign(kernel_.values.size(), false);
+    MarkSpread(ids, phase);
+  }
+
+  // Numbers are spread over packets that packets among `ids` are made of, or that the phase needs so.
+  void MarkSpread(const std::set<int>& ids, const Phase& phase) {
+    const auto spread = [this](int id) {
+      if (IsScalar(id)) spread_[static_cast<std::size_t>(id)] = true;
+    };
+    for (const int id : ids)
+      if (!IsScalar(id) && !InLanes(id) && !HasLanes(id))
+        for (int arg : value(id).args) spread(arg);
+    for (const int id : ResultsOf(phase)) spread(id);
   }
 
   // ---- declarations ---------------------------------------------------------------------------
@@ -184,9 +210,7 @@ class ValueEmitter : protected KernelShape {
     text_[id] = {name};
     if (!spread_[static_cast<std::size_t>(id)] || width_ == 1 || v.type == DType::kBool) return;
     const std::string packet = names_.Make(name + "_v");
-    // The phases of a kernel whose rows are split have the row's values each to itself, and not each needs packets.
-    out_.Line("{}const {} {} = {};", Splits() ? "[[maybe_unused]] " : "", speller_->Type(v.type), packet,
-              speller_->Fill(v.type, name).text);
+    out_.Line("const {} {} = {};", speller_->Type(v.type), packet, speller_->Fill(v.type, name).text);
     packet_text_[id] = {packet};
   }
 
@@ -494,6 +518,7 @@ class ValueEmitter : protected KernelShape {
   Names names_;
   std::vector<Operand> operands_;
   std::vector<std::string> row_names_;
+  std::string together_;  // how many rows are walked at a time; empty: one
   std::vector<int> uses_;
   std::vector<bool> spread_;
   std::map<int, Expr> text_, packet_text_;

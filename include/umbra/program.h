@@ -106,7 +106,7 @@ struct KernelSignature {
   /// No extent is baked into such a kernel.
   bool elementwise = false;
   /// Dtypes of the row buffers kept in scratch; each holds extent(vector_axis) elements rounded up
-  /// to 16, one after the other, each 64-byte aligned.
+  /// to 16, one after the other, each 64-byte aligned; so for each of the rows that are walked at a time.
   std::vector<DType> row_buffers;
   /// Dtypes of the kernel's reductions, phase by phase, if a launch may share out the blocks of its rows; else
   /// empty. Such a launch has further numbers after `numbers`: the phase, the number of blocks of a row and,

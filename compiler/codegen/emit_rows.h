@@ -1,0 +1,175 @@
+// Rows one by one, all phases of each; or several rows at a time, phase by phase, where a phase waits for what the one
+// before it has reduced: while one row's lanes are folded, the next row is worked on. What phases reduce is kept of each
+// row; whatever else of a row a phase needs it has to itself.
+#ifndef UMBRA_COMPILER_CODEGEN_EMIT_ROWS_H_
+#define UMBRA_COMPILER_CODEGEN_EMIT_ROWS_H_
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "compiler/codegen/emit_tiles.h"
+
+namespace umbra::codegen {
+
+class RowEmitter : protected TileEmitter {
+ protected:
+  using TileEmitter::TileEmitter;
+
+  // Are several rows walked at a time?
+  bool TakesRowsTogether() const {
+    return width_ > 1 && !columns_ && !Splits() && signature_.row_axes > 0 && kernel_.phases.size() > 1 &&
+           std::any_of(kernel_.phases.begin(), kernel_.phases.end() - 1, [](const Phase& phase) { return !phase.reductions.empty(); });
+  }
+
+  // How many, as there are extents.
+  void DeclareRowsTogether() {
+    if (!TakesRowsTogether()) return;
+    std::size_t bytes = 0;
+    for (const auto& access : signature_.operands)
+      if (!access.store && AxisDim(access, vector_axis_) >= 0)
+        bytes += SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype);
+    for (const DType type : signature_.row_buffers) bytes += SizeOf(type);
+    std::string row;
+    for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) row += ExtentName(axis) + " * ";
+    together_ = names_.Make("rows");
+    out_.Line("const long long {} = rows_at_once({}{});", together_, row, bytes);
+    if (signature_.row_buffers.empty()) return;
+    kept_ = names_.Make("kept");
+    std::string kept;
+    for (const DType type : signature_.row_buffers)
+      kept += fmt::format("{}({} + 15) / 16 * 16 * {}", kept.empty() ? "" : " + ", ExtentName(vector_axis_), SizeOf(type));
+    out_.Line("const long long {} = {};", kept_, kept);
+  }
+
+  // All rows of the innermost row axis.
+  void RowsTogether(const std::string& begin, const std::string& end) {
+    const int axis = signature_.row_axes - 1;
+    const std::string i = fmt::format("i{}", axis), first = names_.Make("first"), last = names_.Make("last");
+    const Names outside = names_;
+    out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", first, begin, end, together_);
+    out_.Line("const long long {} = smaller({} + {}, {});", last, first, together_, end);
+    const auto last_phase = kernel_.phases.end() - 1;
+    for (auto phase = kernel_.phases.begin(); phase != last_phase; ++phase)
+      for (const auto& reduction : phase->reductions) {
+        const std::string kept = names_.Make(AccumulatorName(reduction) + "_of");
+        out_.Line("{} {}[kRowsAtOnce];", ScalarType(value(reduction.result).type), kept);
+        kept_results_[reduction.result] = fmt::format("{}[{} - {}]", kept, i, first);
+      }
+    const Names outer = names_;
+    for (auto phase = kernel_.phases.begin(); phase != kernel_.phases.end(); ++phase) {
+      const bool is_last = phase == last_phase;
+      std::set<int> reached = ReachedFrom(*phase);
+      if (is_last) ReachFromFinal(&reached);
+      out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, first, last);
+      const std::set<int> used = UsedOperands(*phase, reached, is_last);
+      RowPointers(&used);
+      if (UsesRowBuffers(*phase, reached)) {
+        row_names_.clear();
+        DeclareRowBuffers(fmt::format("static_cast<char*>(args->scratch) + ({} - {}) * {}", i, first, kept_), "row");
+      }
+      SpreadWithin(*phase, reached);
+      std::set<int> late;  // what the last phase's own reductions lead to
+      for (const int id : reached) {
+        if (value(id).scope != Scope::kRow) continue;
+        const auto is_late = [&late](int arg) { return late.count(arg) > 0; };
+        const auto kept = kept_results_.find(id);
+        if (kept != kept_results_.end()) DeclareScalar(id, {kept->second});
+        else if (value(id).kind == Value::Kind::kReduced || std::any_of(value(id).args.begin(), value(id).args.end(), is_late)) late.insert(id);
+        else DeclareRowValue(id);
+      }
+      DeclareScattered(*phase);
+      for (const auto& reduction : phase->reductions)
+        if (!is_last) results_[reduction.result] = kept_results_[reduction.result];
+      RowLoop(*phase);
+      for (const int id : late)
+        if (value(id).kind != Value::Kind::kReduced) DeclareRowValue(id);
+      if (is_last) StoreRow();
+      out_.Close();
+      names_ = outer;
+    }
+    results_.clear();
+    kept_results_.clear();
+    names_ = outside;
+    out_.Close();
+  }
+
+  // All phases of a row.
+  void Row() {
+    const Names outer = names_;
+    if (tile_axis_ >= 0)
+      out_.Line("const long long left = i{} < {} ? {} - {} % {} : 0;", tile_axis_, TileEnd(), ExtentName(vector_axis_),
+                ExtentName(vector_axis_), width_);
+    for (const Phase& phase : kernel_.phases) {
+      for (int id : phase.row_values) DeclareRowValue(id);
+      DeclareScattered(phase);
+      RowLoop(phase);
+    }
+    for (int id : kernel_.final_row_values) DeclareRowValue(id);
+    StoreRow();
+    names_ = outer;
+  }
+
+  // Where the rows of whole tiles end.
+  std::string TileEnd() const {
+    if (tile_axis_ == 0) return fmt::format("end - (end - begin) % {}", width_);
+    return fmt::format("{0} - {0} % {1}", ExtentName(tile_axis_), width_);
+  }
+
+  // Operand pointers of a row, once all row axes that move them are known: all of them, or those of `used`.
+  void RowPointers(const std::set<int>* used = nullptr) {
+    const int last = signature_.row_axes - (columns_ ? 2 : 1);
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      const Operand& o = operands_[k];
+      if (o.base == o.name || (used != nullptr && used->count(static_cast<int>(k)) == 0)) continue;
+      const auto& access = signature_.operands[k];
+      std::string text = o.base;
+      for (int row = 0; row <= last; ++row)
+        if (Moves(access, row))
+          text += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
+      out_.Line("{}{}* {} = {};", access.store ? "" : "const ",
+                ElementType(OperandType(static_cast<int>(k))), o.name, text);
+    }
+  }
+
+  // The values that a phase is made of, and those that they are made of, in order of evaluation.
+  std::set<int> ReachedFrom(const Phase& phase) const {
+    std::set<int> reached;
+    for (int id : phase.element_values) Reach(id, &reached);
+    for (int id : ResultsOf(phase)) Reach(id, &reached);
+    return reached;
+  }
+  void ReachFromFinal(std::set<int>* reached) const {
+    for (const auto& store : kernel_.final_stores) Reach(store.value, reached);
+  }
+
+ private:
+  void Reach(int id, std::set<int>* reached) const {
+    if (!reached->insert(id).second) return;
+    for (int arg : value(id).args) Reach(arg, reached);
+  }
+
+  std::set<int> UsedOperands(const Phase& phase, const std::set<int>& reached, bool is_last) const {
+    std::set<int> used;
+    for (const int id : reached)
+      if (value(id).kind == Value::Kind::kLoad || value(id).kind == Value::Kind::kGather) used.insert(value(id).index);
+    for (const auto& store : phase.stores) used.insert(store.operand);
+    for (const auto& store : kernel_.final_stores)
+      if (is_last) used.insert(store.operand);
+    if (&phase == IdlePhase())
+      for (const auto& [operand, ahead] : ahead_) used.insert(operand);
+    return used;
+  }
+
+  bool UsesRowBuffers(const Phase& phase, const std::set<int>& reached) const {
+    return !phase.stages.empty() || std::any_of(reached.begin(), reached.end(), [this](int id) { return value(id).kind == Value::Kind::kStaged; });
+  }
+
+  std::string kept_;                         // bytes of a row's buffers
+  std::map<int, std::string> kept_results_;  // where reductions of earlier phases are kept, by result
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_EMIT_ROWS_H_
