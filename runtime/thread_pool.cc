@@ -1,6 +1,7 @@
 #include "runtime/thread_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -111,6 +112,8 @@ struct alignas(64) ThreadPool::Worker {
   std::atomic<std::uint32_t> woken{0};  // how often
   Worker* next = nullptr;
   std::thread thread;
+  cpu_set_t allowed;  // processors, but for the one that it keeps away from; negative: none yet
+  int away = -1;
 
   bool Move(std::uint32_t from, State to) {
     return state.load(std::memory_order_relaxed) == from &&
@@ -123,8 +126,18 @@ struct alignas(64) ThreadPool::Worker {
     control = FloatingPointControl();
     state.store(kPosted);
     if (!asleep.load()) return;
+    StayAway(sched_getcpu());
     ++woken;
     woken.notify_one();
+  }
+
+  // Keeps the worker from the caller's processor, if it may run on others: systems that know of no cache that processors
+  // share wake a thread where the one runs that wakes it, and leave it there though others have nothing to do.
+  void StayAway(int processor) {
+    if (processor == away || (away < 0 && pthread_getaffinity_np(thread.native_handle(), sizeof allowed, &allowed) != 0)) return;
+    cpu_set_t others = allowed;
+    CPU_CLR(static_cast<std::size_t>(processor), &others);
+    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread.native_handle(), sizeof others, &others) == 0) away = processor;
   }
 
   void AwaitEnd(Clock::duration awake) {

@@ -1,5 +1,6 @@
 // Threads that share out pieces of work: each done once, by whoever is free, in every state of the pool.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +107,35 @@ TEST(ThreadPool, WorkersThatSleepAreWoken) {
     std::this_thread::sleep_for(microseconds(100 * call));
     ExpectSideBySide(&pool, 4, [](int) {});
   }
+}
+
+// Each caller is on another processor than the one before, and allows itself no other.
+TEST(ThreadPool, WorkersAreWokenElsewhere) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "this process may run on one processor only";
+  ThreadPool pool(1);
+  ExpectSideBySide(&pool, 2, [](int) {});
+  for (std::size_t cpu = 0, seen = 0; seen < 2; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    ++seen;
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(cpu, &here);
+    ASSERT_EQ(sched_setaffinity(0, sizeof here, &here), 0);
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<bool> together{true};
+    for (int attempt = 0; attempt < 50 && together; ++attempt) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // mostly enough for the worker to be asleep
+      ExpectSideBySide(&pool, 2, [&](int) {
+        cpu_set_t of_worker;
+        if (std::this_thread::get_id() != caller && sched_getaffinity(0, sizeof of_worker, &of_worker) == 0)
+          together = CPU_ISSET(cpu, &of_worker) || CPU_COUNT(&of_worker) != CPU_COUNT(&allowed) - 1;
+      });
+    }
+    EXPECT_FALSE(together);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof allowed, &allowed), 0);
 }
 
 TEST(ThreadPool, SharesStayWithTheirThreads) {
