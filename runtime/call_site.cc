@@ -27,6 +27,17 @@ std::vector<TensorRef> BuffersOf(const Arguments& arguments) {
   return buffers;
 }
 
+// Word by word, as what was just written in words is slow to read in packets; four for each jump back.
+template <typename A, typename B>
+bool Same(const A* a, const B* b, std::size_t count) {
+  std::size_t k = 0;
+  for (; k + 4 <= count; k += 4)
+    if (a[k] != b[k] || a[k + 1] != b[k + 1] || a[k + 2] != b[k + 2] || a[k + 3] != b[k + 3]) return false;
+  for (; k < count; ++k)
+    if (a[k] != b[k]) return false;
+  return true;
+}
+
 constexpr std::size_t kFew = 16;  // operands, and numbers, that have room on the stack; every two are compared
 
 }  // namespace
@@ -67,10 +78,8 @@ void CallSite::SetThreads(int threads) { g_threads.store(threads, std::memory_or
 
 bool CallSite::Fits(const Prepared& prepared, void* const* data, Layout layout, const umbra_scalar* scalars, int threads) const {
   if (prepared.threads != threads || prepared.layout.size() != layout.size) return false;
-  // Word by word: what was just written in words is slow to read in packets.
-  for (std::size_t k = 0; k < layout.size; ++k)
-    if (prepared.layout[k] != layout.words[k]) return false;
-  if (!prepared.given.Fit(scalars)) return false;
+  if (!Same(prepared.layout.data(), layout.words, layout.size) || !prepared.given.Fit(scalars)) return false;
+  if (Same(prepared.data.data(), data, num_operands_)) return true;
   const auto address = [data](std::size_t k) { return reinterpret_cast<std::uintptr_t>(data[k]); };
   for (std::size_t k = 0; k < num_operands_; ++k)
     if ((address(k) & prepared.misaligned[k]) != 0 || address(k) == 0) return false;
@@ -80,7 +89,6 @@ bool CallSite::Fits(const Prepared& prepared, void* const* data, Layout layout, 
 }
 
 bool CallSite::SharesAlike(const Prepared& prepared, void* const* data) const {
-  if (std::equal(prepared.data.begin(), prepared.data.end(), data)) return true;
   const auto distance = [](const void* a, const void* b) { return reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a); };
   for (const auto& [output, other] : prepared.shared)
     if (distance(data[output], data[other]) != distance(prepared.data[output], prepared.data[other])) return false;
