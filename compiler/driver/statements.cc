@@ -94,9 +94,9 @@ Statements& Statements::OfThread(const StatementOptions& options) {
   return *(known = &statements);
 }
 
-Statements::Statement* Statements::Next() {
+Statements::Entry* Statements::Next() {
   if (count_ == kMaxStatements) Run();
-  if (count_ == all_.size()) all_.push_back(std::make_unique<Statement>());
+  if (count_ == all_.size()) all_.push_back(std::make_unique<Entry>());
   all_[count_]->operands.Clear();
   return all_[count_].get();
 }

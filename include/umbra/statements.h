@@ -36,7 +36,7 @@ class Statements final : public Waiting {
   /// One more: gather(Gathered*) adds the operands that it reads, then its destination.
   template <typename Gather>
   void Add(const StatementType& type, const Gather& gather) {
-    Statement* const next = Next();
+    Entry* const next = Next();
     next->type = &type;
     gather(&next->operands);
     ++count_;
@@ -47,14 +47,14 @@ class Statements final : public Waiting {
   void Finish(bool keep_error) noexcept override;
 
  private:
-  struct Statement {
+  struct Entry {
     const StatementType* type;
     Gathered operands;
   };
   struct Form;
   struct Scratch;
   explicit Statements(const StatementOptions& options);
-  Statement* Next();
+  Entry* Next();
   void RunOne(std::size_t k);
   void Run(std::size_t begin, std::size_t end);
   bool RunTogether(std::size_t begin, std::size_t end, std::size_t* cut);
@@ -62,7 +62,7 @@ class Statements final : public Waiting {
   std::shared_ptr<Form> MakeForm(std::size_t begin, std::size_t end);
 
   StatementOptions options_;
-  std::vector<std::unique_ptr<Statement>> all_;  ///< the first count_ of them wait
+  std::vector<std::unique_ptr<Entry>> all_;  ///< the first count_ of them wait
   std::size_t count_ = 0;
   std::size_t running_ = 0;  ///< how many run now; for messages
   std::exception_ptr error_;  ///< for the next Run

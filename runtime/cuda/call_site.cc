@@ -46,7 +46,8 @@ std::vector<bool> Touched(const Program& program) {
   return touched;
 }
 
-// Everything that follows from shapes, strides, the alignment of addresses and which of them are equal.
+// Everything that follows from shapes, strides, the alignment of addresses and which of them are equal, and from whether
+// TF32 is allowed.
 struct Prepared {
   Prepared(const Program& program, const Arguments& arguments, int device, Layout layout, cuda::StreamHandle stream);
 
@@ -73,6 +74,7 @@ struct Prepared {
   };
 
   int device;
+  bool tf32 = cuda::Tf32Allowed();
   std::vector<index_t> words;
   GivenExtents given;
   std::vector<Operand> operands;
@@ -169,7 +171,7 @@ bool Prepared::Meet(std::size_t a, const void* at_a, std::size_t b, const void* 
 }
 
 bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const {
-  if (on != device || words.size() != layout.size) return false;
+  if (on != device || tf32 != cuda::Tf32Allowed() || words.size() != layout.size) return false;
   index_t different = 0;
   for (std::size_t k = 0; k < layout.size; ++k) different |= words[k] ^ layout.words[k];
   if (different != 0 || !given.Fit(scalars)) return false;

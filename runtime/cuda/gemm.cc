@@ -142,7 +142,7 @@ class BlasHandle {
   // The library's matrices are stored by columns: what it takes for a matrix is the transpose of ours, and the
   // transpose of the product is op(b)^T . op(a)^T.
   Plan& PlanFor(const Gemm& g) {
-    const bool tf32 = g.dtype == DType::kFloat32 && tf32_allowed.load(std::memory_order_relaxed);
+    const bool tf32 = g.dtype == DType::kFloat32 && Tf32Allowed();
     const auto bias_alignment = HasBias(g) ? AlignmentOf(g.bias) : 0;
     const Key key = {static_cast<int>(g.dtype), g.transpose_a, g.transpose_b, g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.batch, g.stride_a, g.stride_b,
                      g.stride_c, static_cast<int>(g.epilogue), tf32, AlignmentOf(g.a), AlignmentOf(g.b), AlignmentOf(g.c), bias_alignment,
@@ -256,6 +256,7 @@ void library::Run(const Gemm& gemm, StreamHandle stream) {
 }
 
 void library::AllowTf32(bool allow) noexcept { tf32_allowed = allow; }
+bool Tf32Allowed() noexcept { return tf32_allowed.load(std::memory_order_relaxed); }
 
 void library::CreateBlasHandle(StreamHandle stream) { (void)BlasOf(*StateOf(stream)); }
 void library::DestroyBlasHandle(StreamHandle stream) {

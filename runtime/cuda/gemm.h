@@ -12,6 +12,9 @@ inline constexpr std::size_t kGemmAlignment = 256;
 /// CanRun of a product whose addresses say how they are aligned, and need not be memory.
 bool HasGemm(const Gemm& gemm, StreamHandle stream);
 
+/// What AllowTf32 was given last.
+bool Tf32Allowed() noexcept;
+
 }  // namespace umbra::cuda
 
 #endif  // UMBRA_RUNTIME_CUDA_GEMM_H_

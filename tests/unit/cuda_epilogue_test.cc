@@ -37,6 +37,7 @@ class CudaEpilogue : public on_gpu::Test {
   }
   void TearDown() override {
     stand_in::RefuseEpilogues(0);
+    cuda::AllowTf32(false);
     jit::SetOptions({});
     on_gpu::Test::TearDown();
   }
@@ -390,6 +391,25 @@ TEST_F(Expressions, EachCallIsLookedAt) {
   EXPECT_EQ(call(y, 0), 0);
   EXPECT_EQ(call(x, 0), 1);  // x, which the product reads
   EXPECT_EQ(call(y, 64), 0);
+}
+
+// The algorithms of TF32 may have other epilogues: calls ask again once it is allowed.
+TEST_F(Expressions, AskAgainForTf32) {
+  Stream<gpu> stream;
+  auto x = Draw(Shape2(8, 8), &stream), y = Draw(Shape2(8, 8), &stream);
+  auto b = Draw(Shape1(8), &stream);
+  const auto call = [&] {
+    stand_in::TakeProducts();
+    jit(y) = dot(x, x) + broadcast<1>(b, y.shape_);
+    return stand_in::TakeProducts().at(0).epilogue;
+  };
+  EXPECT_EQ(call(), kBias);
+  stand_in::RefuseEpilogues(15);  // CUBLAS_STATUS_NOT_SUPPORTED
+  EXPECT_EQ(call(), kBias);
+  cuda::AllowTf32(true);
+  EXPECT_EQ(call(), kPlain);
+  cuda::AllowTf32(false);
+  EXPECT_EQ(call(), kBias);
 }
 
 TEST_F(Expressions, TakeNoMemoryAndAreCaptured) {
