@@ -1,5 +1,6 @@
 #include "compiler/graph/compose.h"
 
+#include "compiler/graph/call.h"
 #include "compiler/graph/index_map.h"
 
 #include <algorithm>
@@ -37,6 +38,26 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
     row.swap(next);
   }
   return row[b.size()];
+}
+
+// What a text may have meant by `name`: the call whose name it begins, or to which a third of its letters lead. Empty if
+// there is none.
+std::string Nearest(std::string_view name) {
+  std::string nearest;
+  std::size_t best = name.size() / 3 + 1;
+  const auto weigh = [&](std::string_view candidate, std::string_view meant) {
+    const bool begins = name.size() >= 3 && candidate.starts_with(name);
+    const std::size_t distance = candidate == name ? 0 : begins ? 1 : EditDistance(name, candidate);
+    if (distance >= best) return;
+    best = distance;
+    nearest = meant;
+  };
+  for (std::string_view reducer : {"sum", "product", "mean", "argmax", "argmin"})
+    weigh(reducer, detail::Concat("reduce_with_axis<", reducer, ">(x, axis)"));
+  for (std::string_view candidate : OperatorNames()) weigh(candidate, candidate);
+  for (const CallInfo& call : Calls()) weigh(call.name(), call.form);
+  for (const IndexMapInfo& map : IndexMaps()) weigh(map.form.substr(0, map.form.find_first_of("<(")), map.form);
+  return nearest;
 }
 
 std::optional<double> FoldLiterals(Op op, const std::vector<Operand>& operands) {
@@ -158,18 +179,9 @@ Operand Composer::Draw(std::string_view distribution, const Operand& like, const
 Operand Composer::Apply(std::string_view name, const std::vector<Operand>& operands) {
   if (const auto op = FindOp(name)) return Map(*op, operands);
   if (const Composite* composite = FindComposite(name)) return Apply(*composite, operands);
-  std::string_view nearest;
-  std::size_t best = 4;
-  for (std::string_view candidate : OperatorNames()) {
-    const std::size_t distance = EditDistance(name, candidate);
-    if (distance < best) {
-      best = distance;
-      nearest = candidate;
-    }
-  }
+  const std::string nearest = Nearest(name);
   throw Error("unknown operator '" + std::string(name) + "'" +
-              (nearest.empty() ? "; `umbra ops` lists them"
-                               : "; did you mean '" + std::string(nearest) + "'?"));
+              (nearest.empty() ? "; `umbra ops` lists them" : "; did you mean '" + nearest + "'?"));
 }
 
 Operand Composer::Apply(const Composite& composite, const std::vector<Operand>& operands) {

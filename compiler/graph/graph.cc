@@ -489,7 +489,7 @@ int Graph::AddDot(int a, int b, bool transpose_a, bool transpose_b, double alpha
     const Dimension inner_a = x.shape[rank_a == 1 ? 0 : batch + (transpose_a ? 0 : 1)];
     const Dimension inner_b = y.shape[batch + (transpose_b ? 1 : 0)];
     Require(Known(inner_a).compatible(Known(inner_b)),
-            "dot: the inner extents differ: ", Describe(*this, a), transpose_a ? ".T" : "", " and ",
+            "dot: the inner extents differ, ", inner_a, " and ", inner_b, ": ", Describe(*this, a), transpose_a ? ".T" : "", " and ",
             Describe(*this, b), transpose_b ? ".T" : "");
     const Dimension columns = y.shape[batch + (transpose_b ? 0 : 1)];
     const Dimension rows = rank_a == 1 ? Dimension(1) : x.shape[batch + (transpose_a ? 1 : 0)];

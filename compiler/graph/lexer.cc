@@ -98,7 +98,8 @@ Token Lexer::Next() {
   if (token.text.empty()) {
     if (std::string_view("()[]{}<>,:=+-*/?.!;").find(c) == std::string_view::npos)
       source_.Fail(position_, std::isprint(static_cast<unsigned char>(c)) != 0
-                                  ? fmt::format("unexpected character '{}'", c)
+                                  ? fmt::format("unexpected character '{}'; the operators are + - * / < <= > >= == != && || ! "
+                                                "?: .T, others are called, as in pow(a, b)", c)
                                   : fmt::format("unexpected byte 0x{:02x}",
                                                 static_cast<unsigned>(static_cast<unsigned char>(c))));
     token.text = c;

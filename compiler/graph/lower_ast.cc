@@ -79,7 +79,7 @@ class ExpressionLowering {
     Require(operands.size() == 2 && operands[1].kind == Operand::Kind::kLiteral &&
                 operands[1].number >= 0 && operands[1].number < 1000 &&
                 operands[1].number == static_cast<int>(operands[1].number),
-            e.name, " takes a value and the number of a dimension");
+            e.name, " takes a value and the number of a dimension, 0 or more, as in ", e.name, "<sum>(x, 1)");
     return static_cast<int>(operands[1].number);
   }
 
@@ -309,7 +309,7 @@ std::vector<std::shared_ptr<const Graph>> Parse(std::string_view text, std::stri
         source.Fail(kernel.position, "two kernels are called '" + kernel.name + "'");
     graphs.push_back(std::make_shared<const Graph>(LowerKernel(kernel, file.operators, source)));
   }
-  if (graphs.empty()) source.Fail({}, "no kernel in this text");
+  if (graphs.empty()) source.Fail({}, "no kernel in this text: expected kernel name(x: f32[?]) -> (y: f32[?]) { y = expression }");
   return graphs;
 }
 

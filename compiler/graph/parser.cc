@@ -142,7 +142,7 @@ class Parser {
       Statement statement;
       statement.position = token_.position;
       statement.name = Name("a statement 'name = expression' or '}'");
-      Expect("=");
+      if (!Accept("=")) Fail("expected '=' after '" + statement.name + "', as a statement is 'name = expression'");
       statement.value = Expr();
       Accept(";");
       kernel.statements.push_back(std::move(statement));
