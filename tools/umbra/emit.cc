@@ -133,12 +133,12 @@ OperandTypes Scalars(const std::vector<std::string>& names) {
   return types;
 }
 
+}  // namespace
+
 bool IsFile(const std::string& input) {
   std::error_code ignored;
   return input.ends_with(".umb") || std::filesystem::exists(input, ignored);
 }
-
-}  // namespace
 
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
                                                const OperandTypes& types) {

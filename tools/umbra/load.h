@@ -18,6 +18,9 @@ struct OperandType {
 };
 using OperandTypes = std::map<std::string, OperandType>;
 
+/// Is it a .umb file, and not an expression?
+bool IsFile(const std::string& input);
+
 /// The kernel called `kernel` (or the only one) of the .umb file `input`; or, if `input` is no
 /// file, of the expression that it is: "gelu(x + broadcast<1>(bias))" or "y = ...". Names that are
 /// not in `types` are f32 matrices, operands of broadcast f32 vectors; an expression alone gives y.

@@ -32,11 +32,7 @@ int main(int argc, char** argv) {
   CLI::App app("Umbra turns tensor expressions into fused kernels that a person can read.");
   app.set_version_flag("--version", "umbra " UMBRA_VERSION);
   app.require_subcommand(1);
-  app.footer(
-      "Environment:\n" + umbra::runtime::EnvironmentHelp() +
-      "  NO_COLOR\n      Turns colour off.\n"
-      "Exit codes: 0 done, 1 an error of the input or the machine, 2 wrong usage, 3 a defect\n"
-      "of Umbra.");
+  app.footer("umbra --help lists the environment variables and the exit codes.");  // what the commands take over
   umbra::tools::EmitOptions emit;
   auto* emit_command = app.add_subcommand("emit", "Print a kernel at one of its stages");
   Fields emit_fields(emit_command, umbra::tools::EmitOptions::__FIELDS__());
@@ -64,6 +60,13 @@ int main(int argc, char** argv) {
   umbra::tools::CacheOptions cache;
   auto* cache_command = app.add_subcommand("cache", "Look at the kernel cache");
   Fields cache_fields(cache_command, umbra::tools::CacheOptions::__FIELDS__(), "action");
+
+  app.footer(
+      "umbra COMMAND --help has the options of a command, docs/text-form.md what a kernel is written in.\n\n"
+      "Environment:\n" + umbra::runtime::EnvironmentHelp() +
+      "  NO_COLOR\n      Turns colour off.\n"
+      "Exit codes: 0 done, 1 an error of the input or the machine, 2 wrong usage, 3 a defect\n"
+      "of Umbra.");
 
   std::string commands;
   bool known = argc < 2 || app.get_option_no_throw(argv[1]) != nullptr;

@@ -146,7 +146,9 @@ void Run(const RunOptions& options, CompileOptions compile) {
     if (buffer.kind == runtime::Buffer::Kind::kOutput) paths.push_back(Take(&out, buffer.name, "--out", results, ""));
     if (buffer.kind != runtime::Buffer::Kind::kInput) continue;
     Take(&in, buffer.name, "--in", tensors,
-         scalars.count(buffer.name) != 0 ? ", a file: it is a tensor, and --scalar gives a number" : "");
+         scalars.count(buffer.name) != 0 ? ", a file: it is a tensor, and --scalar gives a number"
+         : IsFile(options.input)         ? ""
+                                         : ", or --scalar " + buffer.name + "=... if it is a number");
     inputs.push_back(std::move(arrays.at(buffer.name)));
   }
   for (Array& array : inputs) arguments.inputs.push_back(array.Ref());
