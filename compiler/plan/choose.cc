@@ -118,7 +118,7 @@ std::string_view Name(Why why) {
       "an output", "a product of matrices, which BLAS writes", "a factor of a product, which BLAS reads",
       "read at computed positions", "the kernel that reads it would become too large",
       "reduced over other axes than the kernel that reads it", "dearer to compute again than to keep",
-      "cheaper to compute where it is read"};
+      "cheaper than to write and to read it"};
   return kNames[static_cast<int>(why)];
 }
 
