@@ -127,7 +127,8 @@ inline void EvalMatrixDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, 
   const index_t n = tb ? b[0] : b[1], kb = tb ? b[1] : b[0];
   const Shape<2> c = dst->shape_.FlatTo2D();
   Require(ka == kb && c[0] == m && c[1] == n, "dot: shapes ", e.lhs_.shape_, lt ? ".T" : "",
-          " and ", e.rhs_.shape_, rt ? ".T" : "", " do not give shape ", dst->shape_);
+          " and ", e.rhs_.shape_, rt ? ".T" : "", " do not give shape ", dst->shape_, ": ", ka,
+          " columns of the left meet ", kb, " rows of the right, in a product of shape (", m, ",", n, ")");
   CheckTensor(*dst);
   CheckTensor(e.lhs_);
   CheckTensor(e.rhs_);

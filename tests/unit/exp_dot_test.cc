@@ -98,8 +98,8 @@ TYPED_TEST(ExpDot, OfNothing) {
 TYPED_TEST(ExpDot, BadInputThrows) {
   using T = TypeParam;
   TensorContainer<cpu, 2, T> a(Shape2(3, 3), T(1)), b(Shape2(4, 3), T(1)), c(Shape2(3, 3));
-  EXPECT_SAYS("dot: shapes (3,3) and (4,3) do not give shape (3,3)", c = dot(a, b));
-  EXPECT_SAYS("dot: shapes (3,3) and (4,3).T do not give shape (3,3)", c = dot(a, b.T()));
+  EXPECT_SAYS("dot: shapes (3,3) and (4,3) do not give shape (3,3): 3 columns of the left meet 4 rows of the right", c = dot(a, b));
+  EXPECT_SAYS("dot: shapes (3,3) and (4,3).T do not give shape (3,3): 3 columns of the left meet 3 rows of the right, in a product of shape (3,4)", c = dot(a, b.T()));
   EXPECT_SAYS("dot: the destination overlaps an operand", a = dot(a, c));
   EXPECT_SAYS("dot: the destination overlaps an operand", a += dot(c, a.T()));
   EXPECT_SAYS("has no memory", c = dot(a, Tensor<cpu, 2, T>(nullptr, Shape2(3, 3))));

@@ -173,7 +173,7 @@ TEST_F(ExpMapFloat, BroadcastsVectors) {
             ASSERT_EQ(dst[i][j][k][l], v0[i] + v1[j] * 2 + v2[k] + v3[l] + 1000);
   }
   TensorContainer<cpu, 1> v(Shape1(4), 1.0f);
-  EXPECT_SAYS("broadcast<1>: a vector of 4 elements does not fit shape (4,5)",
+  EXPECT_SAYS("broadcast<1>: a vector of 4 elements does not fit shape (4,5), whose axis 1 has 5",
                broadcast<1>(v, Shape2(4, 5)));
   EXPECT_SAYS("broadcast_scalar: the source has 4 elements", broadcast_scalar(v, Shape2(4, 5)));
 }

@@ -23,7 +23,7 @@ inline Broadcast1DExp<SrcExp, DType, dimdst, dimcast> broadcast(
                 "umbra: broadcast<axis>() to an axis beyond the rank");
   const Shape<1> given = ShapeCheck<1, SrcExp>::Check(src.self());
   Require(given[0] == shape[dimcast], "broadcast<", dimcast, ">: a vector of ", given[0],
-          " elements does not fit shape ", shape);
+          " elements does not fit shape ", shape, ", whose axis ", dimcast, " has ", shape[dimcast]);
   return {src.self(), dimcast, shape};
 }
 
