@@ -160,11 +160,13 @@ class RValueExp : public Exp<Container, DType, type::kRValue> {
 /// OP on every element.
 template <typename OP, typename TA, typename DType, int ta>
 inline UnaryMapExp<OP, TA, DType, (ta | type::kMapper)> MakeExp(const Exp<TA, DType, ta>& src) {
+  static_assert(op::detail::kOperandsOf<OP, 1> == 1, "umbra: F<op>(x) of an operator that takes more operands");
   return UnaryMapExp<OP, TA, DType, (ta | type::kMapper)>(src.self());
 }
 template <typename OP, typename TA, typename TB, typename DA, typename DB, int ta, int tb>
 inline BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)> MakeExp(const Exp<TA, DA, ta>& lhs,
                                                                        const Exp<TB, DB, tb>& rhs) {
+  static_assert(op::detail::kOperandsOf<OP, 2> == 2, "umbra: F<op>(x, y) of an operator that takes more or fewer operands");
   static_assert(
       std::is_same_v<DA, DB>,
       "umbra: the two operands have different dtypes: convert one with tcast<DType>(...)");
@@ -174,13 +176,21 @@ template <typename OP, typename TA, typename TB, typename TC, typename DA, typen
           int ta, int tb, int tc>
 inline TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)> MakeExp(
     const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2, const Exp<TC, DC, tc>& item3) {
+  static_assert(op::detail::kOperandsOf<OP, 3> == 3, "umbra: F<op>(x, y, z) of an operator that takes more or fewer operands");
   static_assert(std::is_same_v<DA, DB> && std::is_same_v<DA, DC>,
                 "umbra: the three operands have different dtypes: convert with tcast<DType>(...)");
   return TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)>(
       item1.self(), item2.self(), item3.self());
 }
 
-/// Short for MakeExp: F<op::sigmoid>(x), F<op::pow>(x, scalar(2.0f)).
+// Numbers stand on either side; they take the dtype of the other.
+/// T, not deduced: the number beside an expression takes its dtype.
+template <typename T>
+struct Just {
+  using type = T;
+};
+
+/// Short for MakeExp: F<op::sigmoid>(x), F<op::pow>(x, 2.0f). Of three operands a number is scalar(2.0f).
 template <typename OP, typename TA, typename DType, int ta>
 inline auto F(const Exp<TA, DType, ta>& src) {
   return MakeExp<OP>(src);
@@ -197,6 +207,14 @@ template <typename OP, typename TB, typename DType, int tb>
 inline auto F(const ScalarExp<DType>& lhs, const Exp<TB, DType, tb>& rhs) {
   return MakeExp<OP>(lhs, rhs);
 }
+template <typename OP, typename TA, typename DType, int ta>
+inline auto F(const Exp<TA, DType, ta>& lhs, typename Just<DType>::type rhs) {
+  return MakeExp<OP>(lhs, ScalarExp<DType>(rhs));
+}
+template <typename OP, typename TB, typename DType, int tb>
+inline auto F(typename Just<DType>::type lhs, const Exp<TB, DType, tb>& rhs) {
+  return MakeExp<OP>(ScalarExp<DType>(lhs), rhs);
+}
 template <typename OP, typename TA, typename TB, typename TC, typename DA, typename DB, typename DC,
           int ta, int tb, int tc>
 inline auto F(const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2,
@@ -204,12 +222,6 @@ inline auto F(const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2,
   return MakeExp<OP>(item1, item2, item3);
 }
 
-// Numbers stand on either side; they take the dtype of the other.
-/// T, not deduced: the number beside an expression takes its dtype.
-template <typename T>
-struct Just {
-  using type = T;
-};
 #define UMBRA_OPERATOR(symbol, name)                                                           \
   template <typename TA, typename TB, typename DA, typename DB, int ta, int tb>                \
   inline auto operator symbol(const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {        \

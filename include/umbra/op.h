@@ -203,6 +203,19 @@ inline V Plain(T number) {
   return simd::fill<V>(static_cast<simd::Elem<V>>(number));
 }
 
+/// The operands that a list of arguments such as "(a, b)" names.
+constexpr int CountOperands(std::string_view arguments) {
+  int count = 1;
+  for (const char c : arguments) count += c == ',' ? 1 : 0;
+  return count;
+}
+
+/// How many operands OP takes; `given` if it does not say, as mshadow's do not.
+template <typename OP, int given, typename = void>
+inline constexpr int kOperandsOf = given;
+template <typename OP, int given>
+inline constexpr int kOperandsOf<OP, given, std::void_t<decltype(OP::kOperands)>> = OP::kOperands;
+
 /// What all operators share: Map on scalars, and on packets where their expression has packets.
 template <typename Self>
 struct Operator {
@@ -240,6 +253,7 @@ struct Operator {
     [[maybe_unused]] static constexpr ::std::string_view kName = #name;        \
     [[maybe_unused]] static constexpr ::std::string_view kArgs = #args;        \
     [[maybe_unused]] static constexpr ::std::string_view kText = #__VA_ARGS__; \
+    static constexpr int kOperands = ::umbra::op::detail::CountOperands(kArgs); \
     template <typename L>                                                      \
     static auto On UMBRA_OP_PARAMS args->decltype(__VA_ARGS__) {               \
       return __VA_ARGS__;                                                      \
@@ -276,16 +290,17 @@ inline Lane<V> select(const Lane<V>& condition, const Lane<V>& a, const Lane<V>&
 #include "umbra/ops.def"
 }  // namespace lane
 
-#define UMBRA_TABLE_OPERATOR(name)                                              \
+#define UMBRA_TABLE_OPERATOR(name, operands_taken)                              \
   struct name : detail::Operator<name> {                                        \
     static constexpr std::string_view kName = #name;                            \
+    static constexpr int kOperands = operands_taken;                            \
     template <typename... L>                                                    \
     static auto On(const L&... operands) -> decltype(lane::name(operands...)) { \
       return lane::name(operands...);                                           \
     }                                                                           \
   };
-#define UMBRA_PRIMITIVE(name, ...) UMBRA_TABLE_OPERATOR(name)
-#define UMBRA_COMPOSITE(name, ...) UMBRA_TABLE_OPERATOR(name)
+#define UMBRA_PRIMITIVE(name, arity, ...) UMBRA_TABLE_OPERATOR(name, arity)
+#define UMBRA_COMPOSITE(name, args, ...) UMBRA_TABLE_OPERATOR(name, detail::CountOperands(#args))
 #include "umbra/ops.def"
 #undef UMBRA_TABLE_OPERATOR
 
