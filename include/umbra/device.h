@@ -57,8 +57,9 @@ struct Stream<cpu> {
     if (fused_) detail::FinishWaiting(false);
   }
 
-  /// Returns when all work in the stream is done. If some of it failed, throws the first error; what was
-  /// given to the stream after the failure has not run.
+  /// Returns when all work in the stream is done; of a fused stream, what the calling thread gave to it: what another
+  /// thread gave goes on waiting for that one. If some of it failed, throws the first error; what was given to the stream
+  /// after the failure has not run.
   void Wait() {
     if (queue_ != nullptr) queue_->Wait();
     else if (fused_) detail::RunWaiting();
