@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -168,12 +169,12 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"cpu", "gpu"}))
       ->capture_default_str();
   app.add_option("--epochs", options.epochs, "Passes over the training rows")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of the weights and of the shuffles")
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Threads to use; 0: as many as the machine has")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();
   app.add_option("--sources", options.sources, "Folder for the generated sources")
       ->capture_default_str();
