@@ -22,6 +22,9 @@ function(umbra_configure target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
 endfunction()
 
+# What `cmake --install` needs: the libraries and the programs that are installed, without tests and examples.
+add_custom_target(umbra_installed)
+
 # umbra_add_library(name SHARED|STATIC SOURCES ... LINK ... PRIVATE_LINK ... [COMPONENT ...])
 # A shared library is part of the package tools, unless COMPONENT says otherwise; what is linked to is of dev.
 function(umbra_add_library name type)
@@ -36,6 +39,7 @@ function(umbra_add_library name type)
   add_library(Umbra::${short} ALIAS ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short} VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  add_dependencies(umbra_installed ${name})
   install(TARGETS ${name} EXPORT UmbraTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${ARG_COMPONENT} NAMELINK_COMPONENT dev
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
@@ -49,6 +53,7 @@ function(umbra_add_program name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   if(ARG_INSTALL)
     add_executable(Umbra::${name} ALIAS ${name})
+    add_dependencies(umbra_installed ${name})
     install(TARGETS ${name} EXPORT UmbraToolsTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   endif()
 endfunction()

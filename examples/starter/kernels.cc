@@ -6,7 +6,7 @@ UMBRA_OP(swish, (x, beta), x / (1 + exp(-beta * x)))
 UMBRA_OP(to_scale, (variance), 1 / sqrt(variance + 1e-5))
 
 UMBRA_KERNEL void bias_swish(Tensor<cpu, 2> y, Tensor<cpu, 2> x, Tensor<cpu, 1> bias, float beta) {
-  y = F<swish>(x + broadcast<1>(bias, x.shape_), scalar(beta));
+  y = F<swish>(x + broadcast<1>(bias, x.shape_), beta);
 }
 
 // Three statements, one kernel: a row of x is read from memory once.

@@ -101,7 +101,7 @@ UMBRA_KERNEL void scaled_dot(Tensor<cpu, 2> y, Tensor<cpu, 2> a, Tensor<cpu, 2> 
 UMBRA_KERNEL void batches(Tensor<cpu, 3> y, Tensor<cpu, 3> a, Tensor<cpu, 3> b) { y = batch_dot<false, true>(a, b); }
 
 UMBRA_KERNEL void user_operators(Tensor<cpu, 2> y, Tensor<cpu, 2> a, Tensor<cpu, 2> b) {
-  y = F<maxoftwo>(F<addone>(a) + 2.0f, b) + F<huber>(a, scalar(0.75f)) * F<horner>(b);
+  y = F<maxoftwo>(F<addone>(a) + 2.0f, b) + F<huber>(a, 0.75f) * F<horner>(b);
 }
 
 UMBRA_KERNEL void conversions(Tensor<cpu, 2> y, Tensor<cpu, 2> x) { y = F<logistic>(x) + F<twice_logistic>(x); }
@@ -120,7 +120,7 @@ UMBRA_KERNEL void iterate(Tensor<cpu, 2> y, Tensor<cpu, 2> x, float rate) {
     if (k % 2 == 0) state = state + moved;
     else state *= 1.0f - step;
   }
-  if (kClamp) y = F<op::minimum>(state, scalar(1.0f));
+  if (kClamp) y = F<op::minimum>(1, state);
   else y = F<op::identity>(state);
   y += 1.0f / static_cast<float>(x.size(1));
 }

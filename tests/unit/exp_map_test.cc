@@ -142,11 +142,11 @@ TEST_F(ExpMapFloat, NanAndInfinityPass) {
     a[0] = NAN;
     a[1] = inf;
     a[n - 1] = -inf;
-    b = F<op::maximum>(a, scalar(0.0f));
+    b = F<op::maximum>(a, 0.0f);
     EXPECT_TRUE(std::isnan(b[0]));
     EXPECT_EQ(b[1], inf);
     EXPECT_EQ(b[n - 1], 0);
-    b = F<op::minimum>(scalar(0.0f), a);
+    b = F<op::minimum>(0, a);
     EXPECT_TRUE(std::isnan(b[0]));
     EXPECT_EQ(b[n - 1], -inf);
     b = F<op::eq>(a, a);
