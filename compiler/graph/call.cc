@@ -1,5 +1,13 @@
 #include "compiler/graph/call.h"
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "compiler/graph/index_map.h"
+#include "compiler/graph/op.h"
+#include "umbra/error.h"
+
 namespace umbra::graph {
 
 namespace {
@@ -28,6 +36,43 @@ constexpr MapName kMapNames[] = {
   {"complex_abs(z)", "sqrt(complex_abs_square(z))"},
 };
 
+// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`.
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before, row(b.size() + 1), next(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    next[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], before[j - 2] + 1);
+    }
+    before = row;
+    row.swap(next);
+  }
+  return row[b.size()];
+}
+
+// What a text may have meant by `name`: the call whose name it begins, or to which a third of its letters lead. Empty if
+// there is none.
+std::string Nearest(std::string_view name) {
+  std::string nearest;
+  std::size_t best = name.size() / 3 + 1;
+  const auto weigh = [&](std::string_view candidate, std::string_view meant) {
+    const bool begins = name.size() >= 3 && candidate.starts_with(name);
+    const std::size_t distance = candidate == name ? 0 : begins ? 1 : EditDistance(name, candidate);
+    if (distance >= best) return;
+    best = distance;
+    nearest = meant;
+  };
+  for (std::string_view reducer : {"sum", "product", "mean", "argmax", "argmin"})
+    weigh(reducer, detail::Concat("reduce_with_axis<", reducer, ">(x, axis)"));
+  for (std::string_view candidate : OperatorNames()) weigh(candidate, candidate);
+  for (const CallInfo& call : Calls()) weigh(call.name(), call.form);
+  for (const IndexMapInfo& map : IndexMaps()) weigh(map.form.substr(0, map.form.find_first_of("<(")), map.form);
+  return nearest;
+}
+
 }  // namespace
 
 std::span<const CallInfo> Calls() { return kCalls; }
@@ -39,5 +84,11 @@ const CallInfo* FindCall(std::string_view name) {
 }
 
 std::span<const MapName> MapNames() { return kMapNames; }
+
+std::string UnknownOperator(std::string_view name) {
+  const std::string nearest = Nearest(name);
+  return detail::Concat("unknown operator '", name, nearest.empty() ? "'; `umbra ops` lists them" : "'; did you mean '", nearest,
+                        nearest.empty() ? "" : "'?");
+}
 
 }  // namespace umbra::graph

@@ -3,6 +3,7 @@
 #define UMBRA_COMPILER_GRAPH_CALL_H_
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace umbra::graph {
@@ -23,6 +24,9 @@ struct MapName {
   std::string_view form, definition;
 };
 std::span<const MapName> MapNames();
+
+/// What is said of a name that no operator, call or index map has: "unknown operator 'gleu'; did you mean 'gelu'?"
+std::string UnknownOperator(std::string_view name);
 
 }  // namespace umbra::graph
 

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <set>
 
 #include "compiler/graph/lower_ast.h"
@@ -22,43 +21,6 @@ namespace umbra::graph {
 namespace {
 
 using Kind = Operand::Kind;
-
-// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`.
-std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before, row(b.size() + 1), next(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    next[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] != b[j - 1] ? 1 : 0)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        next[j] = std::min(next[j], before[j - 2] + 1);
-    }
-    before = row;
-    row.swap(next);
-  }
-  return row[b.size()];
-}
-
-// What a text may have meant by `name`: the call whose name it begins, or to which a third of its letters lead. Empty if
-// there is none.
-std::string Nearest(std::string_view name) {
-  std::string nearest;
-  std::size_t best = name.size() / 3 + 1;
-  const auto weigh = [&](std::string_view candidate, std::string_view meant) {
-    const bool begins = name.size() >= 3 && candidate.starts_with(name);
-    const std::size_t distance = candidate == name ? 0 : begins ? 1 : EditDistance(name, candidate);
-    if (distance >= best) return;
-    best = distance;
-    nearest = meant;
-  };
-  for (std::string_view reducer : {"sum", "product", "mean", "argmax", "argmin"})
-    weigh(reducer, detail::Concat("reduce_with_axis<", reducer, ">(x, axis)"));
-  for (std::string_view candidate : OperatorNames()) weigh(candidate, candidate);
-  for (const CallInfo& call : Calls()) weigh(call.name(), call.form);
-  for (const IndexMapInfo& map : IndexMaps()) weigh(map.form.substr(0, map.form.find_first_of("<(")), map.form);
-  return nearest;
-}
 
 std::optional<double> FoldLiterals(Op op, const std::vector<Operand>& operands) {
   const double a = operands[0].number;
@@ -179,9 +141,7 @@ Operand Composer::Draw(std::string_view distribution, const Operand& like, const
 Operand Composer::Apply(std::string_view name, const std::vector<Operand>& operands) {
   if (const auto op = FindOp(name)) return Map(*op, operands);
   if (const Composite* composite = FindComposite(name)) return Apply(*composite, operands);
-  const std::string nearest = Nearest(name);
-  throw Error("unknown operator '" + std::string(name) + "'" +
-              (nearest.empty() ? "; `umbra ops` lists them" : "; did you mean '" + nearest + "'?"));
+  throw Error(UnknownOperator(name));
 }
 
 Operand Composer::Apply(const Composite& composite, const std::vector<Operand>& operands) {

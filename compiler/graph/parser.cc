@@ -257,7 +257,10 @@ class Parser {
       if (!IsSymbol(symbol)) continue;
       const Position position = token_.position;
       Next();
-      return Binary(position, name, std::move(left), Sum());
+      Expression right = Sum();
+      if (symbol == "<" && IsSymbol(">") && ahead_.text == "(" && left.kind == Expression::Kind::kName)
+        source_.Fail(left.position, IsBuiltIn(left.name) ? left.name + " takes nothing between < and >" : UnknownOperator(left.name));
+      return Binary(position, name, std::move(left), std::move(right));
     }
     return left;
   }
