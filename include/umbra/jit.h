@@ -257,7 +257,8 @@ struct expr::Generated<gpu> {
 /// The compiler for expressions: `jit::Assign<sv::saveto>(dst, exp)`, or `jit(dst) = exp`.
 struct jit {
   /// Runs `dst Saver exp` through compiled kernels. The first call of an expression type compiles;
-  /// later ones gather operands and launch. Throws umbra::Error as runtime::Run and Compile do.
+  /// later ones gather operands and launch. Throws umbra::Error as runtime::Run and Compile do; it calls the tensors a0,
+  /// a1, ... in the order in which the expression has them, and the destination dst.
   template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
   static void Assign(const Tensor<Device, dim, DType>& dst, const expr::Exp<E, DType, etype>& exp) {
     detail::JitAssign<Saver>(dst, exp.self());
