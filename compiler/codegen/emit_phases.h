@@ -258,12 +258,23 @@ class PhaseEmitter : protected AheadEmitter {
     return light && phase.element_values.size() * phase.reductions.size() <= kFewValues ? kManyPartials : kPartials;
   }
 
+  // Elements of a whole step of a reduction.
+  int StepOf(const Phase& phase) const {
+    return GoesSideBySide(phase) ? std::max(Partials(phase), kGroupSize * width_) : Partials(phase);
+  }
+
+  // Does the phase go by groups of packets alone?
+  bool IsAllGroups(const Phase& phase) const {
+    if (!GoesSideBySide(phase)) return false;
+    return phase.reductions.empty() ? HasMasks() && DividesExtent(width_ * kGroupSize) : DividesExtent(StepOf(phase));
+  }
+
   // Whole steps of as many elements as there are partial results, or as a group of packets has, then steps of which some
   // lanes count.
   void ReductionLoop(const Phase& phase) {
     const int partials = Partials(phase), count = partials / width_;
     const bool in_groups = GoesSideBySide(phase);
-    const int step = in_groups ? std::max(partials, kGroupSize * width_) : partials;
+    const int step = StepOf(phase);
     for (const auto& reduction : phase.reductions) {
       const std::string name = names_.Make(AccumulatorName(reduction) + "_part");
       accumulator_[reduction.result] = name;

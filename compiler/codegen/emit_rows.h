@@ -69,7 +69,8 @@ class RowEmitter : protected TileEmitter {
         row_names_.clear();
         DeclareRowBuffers(fmt::format("static_cast<char*>(args->scratch) + ({} - {}) * {}", i, first, kept_), "row");
       }
-      SpreadWithin(*phase, reached);
+      if (IsAllGroups(*phase)) spread_.assign(kernel_.values.size(), false);
+      else SpreadWithin(*phase, reached);
       std::set<int> late;  // what the last phase's own reductions lead to
       for (const int id : reached) {
         if (value(id).scope != Scope::kRow) continue;

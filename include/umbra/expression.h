@@ -183,8 +183,7 @@ inline TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)> MakeExp
       item1.self(), item2.self(), item3.self());
 }
 
-// Numbers stand on either side; they take the dtype of the other.
-/// T, not deduced: the number beside an expression takes its dtype.
+/// T, not deduced: a number beside an expression, on either side, takes its dtype.
 template <typename T>
 struct Just {
   using type = T;

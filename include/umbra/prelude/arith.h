@@ -208,7 +208,7 @@ UMBRA_INLINE V sqrt(V a) {
   } else if constexpr (IsSame<V, double>::value) {
     return __builtin_sqrt(a);
   } else {
-#if defined(__clang__)
+#if __has_builtin(__builtin_elementwise_sqrt)
     return __builtin_elementwise_sqrt(a);
 #else
     V r{};
@@ -231,7 +231,7 @@ UMBRA_INLINE V fma(V a, V b, V c) {
   } else if constexpr (IsSame<V, double>::value) {
     return __builtin_fma(a, b, c);
   } else {
-#if defined(__clang__)
+#if __has_builtin(__builtin_elementwise_fma)
     return __builtin_elementwise_fma(a, b, c);
 #else
     V r{};
