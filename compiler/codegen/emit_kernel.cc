@@ -282,7 +282,7 @@ class KernelEmitter : private RowEmitter {
   void RowUnit() {
     const Names outer = names_;
     const std::set<int> reached = Reached();
-    if (!IsLast()) SpreadWithin(CurrentPhase(), reached);
+    SpreadWithin(IsLast() ? Phase() : CurrentPhase(), reached);
     for (const int id : reached) {
       if (value(id).scope != Scope::kRow) continue;
       if (value(id).kind != Value::Kind::kReduced) {

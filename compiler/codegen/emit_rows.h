@@ -63,12 +63,9 @@ class RowEmitter : protected TileEmitter {
       std::set<int> reached = ReachedFrom(*phase);
       if (is_last) ReachFromFinal(&reached);
       out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, first, last);
-      const std::set<int> used = UsedOperands(*phase, reached, is_last);
-      RowPointers(&used);
-      if (UsesRowBuffers(*phase, reached)) {
-        row_names_.clear();
-        DeclareRowBuffers(fmt::format("static_cast<char*>(args->scratch) + ({} - {}) * {}", i, first, kept_), "row");
-      }
+      const std::set<int> operands = UsedOperands(*phase, reached, is_last), buffers = UsedRowBuffers(*phase, reached);
+      RowPointers(&operands);
+      DeclareRowBuffers(fmt::format("static_cast<char*>(args->scratch) + ({} - {}) * {}", i, first, kept_), "row", &buffers);
       if (IsAllGroups(*phase)) spread_.assign(kernel_.values.size(), false);
       else SpreadWithin(*phase, reached);
       std::set<int> late;  // what the last phase's own reductions lead to
@@ -163,8 +160,12 @@ class RowEmitter : protected TileEmitter {
     return used;
   }
 
-  bool UsesRowBuffers(const Phase& phase, const std::set<int>& reached) const {
-    return !phase.stages.empty() || std::any_of(reached.begin(), reached.end(), [this](int id) { return value(id).kind == Value::Kind::kStaged; });
+  std::set<int> UsedRowBuffers(const Phase& phase, const std::set<int>& reached) const {
+    std::set<int> used;
+    for (const auto& stage : phase.stages) used.insert(stage.row_buffer);
+    for (const int id : reached)
+      if (value(id).kind == Value::Kind::kStaged) used.insert(value(id).index);
+    return used;
   }
 
   std::string kept_;                         // bytes of a row's buffers

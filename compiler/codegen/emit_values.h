@@ -155,13 +155,16 @@ class ValueEmitter : protected KernelShape {
     }
   }
 
-  // `memory` is the text of a pointer to char.
-  void DeclareRowBuffers(const std::string& memory, const std::string& name) {
+  // `memory` is the text of a pointer to char. All row buffers, or those of `used`.
+  void DeclareRowBuffers(const std::string& memory, const std::string& name, const std::set<int>* used = nullptr) {
+    row_names_.assign(signature_.row_buffers.size(), "");
     std::string offset;
     for (std::size_t slot = 0; slot < signature_.row_buffers.size(); ++slot) {
       const DType type = signature_.row_buffers[slot];
-      row_names_.push_back(names_.Make(signature_.row_buffers.size() > 1 ? fmt::format("{}{}", name, slot) : name));
-      out_.Line("{0}* {1} = reinterpret_cast<{0}*>({2}{3});", ElementType(type), row_names_.back(), memory, offset);
+      if (used == nullptr || used->count(static_cast<int>(slot)) > 0) {
+        row_names_[slot] = names_.Make(signature_.row_buffers.size() > 1 ? fmt::format("{}{}", name, slot) : name);
+        out_.Line("{0}* {1} = reinterpret_cast<{0}*>({2}{3});", ElementType(type), row_names_[slot], memory, offset);
+      }
       offset += fmt::format(" + ({} + 15) / 16 * 16 * {}", ExtentName(vector_axis_), SizeOf(type));
     }
   }
