@@ -22,8 +22,8 @@ class [[gnu::visibility("default")]] Waiting {
   virtual void Run() = 0;
   /// Runs it; an error is for the next Run, or lost.
   virtual void Finish(bool keep_error) noexcept = 0;
-  /// Null if nothing waits. In the memory that threads begin with: to look there takes no call.
-  [[gnu::tls_model("initial-exec")]] static inline thread_local Waiting* of_thread = nullptr;
+  /// Null if nothing waits.
+  static inline thread_local Waiting* of_thread = nullptr;
 };
 
 /// Who is about to read or write memory has what waits done first.
