@@ -110,6 +110,15 @@ class Preparation {
     return true;
   }
 
+  // Does all that moves along the axis move along axis 0, too, by what the kernel takes for an address?
+  bool MovesWithFirst(std::size_t axis) {
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+      const std::vector<int>& dims = signature_.operands[k].dim_of_axis;
+      if (Stride(k, axis) != 0 && dims[0] < 0 && !(signature_.elementwise && dims[vector_axis_] >= 0)) return false;
+    }
+    return true;
+  }
+
   // Moves the extent of `inner` into `outer`.
   void Merge(std::size_t outer, std::size_t inner) {
     for (std::size_t k = 0; k < signature_.operands.size(); ++k)
@@ -125,6 +134,7 @@ class Preparation {
       if (axis == vector_axis_ || vector_axis_ == 0) break;
       if (plan_.extent[axis] == 1) continue;
       if (plan_.extent[0] == 1) {
+        if (!MovesWithFirst(axis)) continue;
         for (std::size_t k = 0; k < signature_.operands.size(); ++k) Stride(k, 0) = Stride(k, axis);
         std::swap(plan_.extent[0], plan_.extent[axis]);
       } else if (CanMerge(0, axis)) {

@@ -111,6 +111,21 @@ TEST(Rows, OfMoreAxes) {
     }
 }
 
+// An axis of extent 1 gives its place to the next one, which moves other operands than it does.
+TEST(Rows, OfOneBatch) {
+  for (const index_t batches : {1, 3})
+    for (const index_t rows : {1, 5}) {
+      const Shape pictures = {batches, rows, 4, 9};
+      ExpectAlike<float>("kernel k(x: f32[b, c, h, w], v: f32[c]) -> (y: f32[b, c, h, w]) {\n  y = x + broadcast<1>(v)\n}", {pictures, {rows}}, {pictures},
+                         Number<float>);
+      const Shape shape = {batches, rows, 100};
+      ExpectAlike<float>(
+          "kernel k(x: f32[b, n, m], v: f32[n]) -> (y: f32[b, n, m], s: f32[b, n]) {\n  s = reduce_with_axis<sum>(x * broadcast<1>(v, x), 2)\n"
+          "  y = x * broadcast<1>(v, x) - broadcast<0>(s, x)\n}",
+          {shape, {rows}}, {shape, {batches, rows}}, Number<float>);
+    }
+}
+
 TEST(Rows, OfTables) {
   const std::string text =
       "kernel k(t: f32[v, m], place: f32[n]) -> (y: f32[n, m]) {\n  x = take(place, t)\n"
