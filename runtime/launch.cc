@@ -127,6 +127,33 @@ class Preparation {
     plan_.extent[inner] = 1;
   }
 
+  // Rows that a kernel of several phases walks at a time, as its source has it (compiler/codegen/emit_rows.h).
+  index_t RowsAtOnce() const {
+    index_t bytes = 0;
+    for (const Access& access : signature_.operands)
+      if (!access.store && access.dim_of_axis[vector_axis_] >= 0)
+        bytes += static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype));
+    for (const DType type : signature_.row_buffers) bytes += static_cast<index_t>(SizeOf(type));
+    return simd::rows_at_once(Points(RowAxes(), rank_) * bytes);
+  }
+
+  // They are rows of the innermost row axis, which gets back so many, or fewer, if axis 0 has gathered it.
+  void GiveRowsBack() {
+    const std::size_t inner = RowAxes() - 1;
+    if (signature_.phases == 1 || InColumns() || inner == 0 || plan_.extent[inner] != 1) return;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
+      if (Stride(k, 0) != 0 && signature_.operands[k].dim_of_axis[inner] < 0) return;
+    const int threads = UsefulThreads(signature_.cost * static_cast<double>(Points(0, rank_)), threads_);
+    index_t rows = RowsAtOnce();
+    while (rows > 1 && (plan_.extent[0] % rows != 0 || plan_.extent[0] / rows < threads)) --rows;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+      Stride(k, inner) = Stride(k, 0);
+      Stride(k, 0) *= rows;
+    }
+    plan_.extent[0] /= rows;
+    plan_.extent[inner] = rows;
+  }
+
   void MergeAxes() {
     const auto row_axes = static_cast<std::size_t>(signature_.row_axes);
     // Axis 0 gathers the row axes that follow it, so that there is something to share out.
@@ -143,7 +170,7 @@ class Preparation {
         break;
       }
     }
-    if (!signature_.elementwise) return;
+    if (!signature_.elementwise) return GiveRowsBack();
     for (std::size_t axis = 1; axis + 1 < rank_; ++axis)
       if (plan_.extent[axis] != 1) return;
     if (plan_.extent[0] != 1 && !CanMerge(0, vector_axis_)) return;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/launch.h"
 #include "tests/unit/index_map_common.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
@@ -109,6 +110,26 @@ TEST(Rows, OfMoreAxes) {
           "  y = c * broadcast<0>(rsqrt(sumall_except_dim<0>(c * c) + 1))\n}",
           {{rows, 3, columns}}, {{rows, 3, columns}}, Number<float>);
     }
+}
+
+// A launch that takes the row axes for one leaves the innermost as many rows as a kernel walks at a time, if they suffice.
+TEST(Rows, OfMoreAxesGoTogether) {
+  const Function function = Compile(graph::ParseText(
+      "kernel k(x: f32[b, n, m]) -> (y: f32[b, n, m]) {\n  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 2)))\n"
+      "  y = e * broadcast<0>(1 / reduce_with_axis<sum>(e, 2))\n}")[0]);
+  const auto& step = std::get<runtime::KernelStep>(function.program().steps.at(0));
+  float number = 0;
+  const auto rows = [&](const Shape& shape, int threads) {
+    const TensorRef x = TensorRef::Dense(&number, DType::kFloat32, shape);
+    const runtime::LaunchPlan plan = runtime::PrepareLaunch(step, {x, x}, shape, threads);
+    EXPECT_EQ(plan.extent[0] * plan.extent[1], shape[0] * shape[1]);
+    return plan.extent[1];
+  };
+  EXPECT_EQ(rows({3, 20, 100}, 1), 4);
+  EXPECT_EQ(rows({3, 7, 100}, 1), 3);
+  EXPECT_EQ(rows({3, 20, 1000}, 1), 2);
+  EXPECT_EQ(rows({3, 20, 10000}, 1), 1);
+  EXPECT_EQ(rows({4, 20, 500}, 64), 4);
 }
 
 // An axis of extent 1 gives its place to the next one, which moves other operands than it does.
