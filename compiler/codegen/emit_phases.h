@@ -49,12 +49,12 @@ class PhaseEmitter : protected AheadEmitter {
     const auto loops = [&] {
       InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
         Names inner = *names;
-        ElementBody(phase, c, lanes, &inner);
-        for (const auto& reduction : phase.reductions) {
-          RemarkPlace(reduction.result);
-          out_.Line("{} = {};", text_[reduction.result].text,
-                    Accumulate(reduction, text_[reduction.result]));
-        }
+        ElementBody(phase, c, lanes, &inner, [&] {
+          for (const auto& reduction : phase.reductions) {
+            RemarkPlace(reduction.result);
+            out_.Line("{} = {};", text_[reduction.result].text, Accumulate(reduction, text_[reduction.result]));
+          }
+        });
       });
     };
     const std::vector<BoxBound> bounds = width_ > 1 && !Splits() ? InsideBounds(phase) : std::vector<BoxBound>();
@@ -317,11 +317,12 @@ class PhaseEmitter : protected AheadEmitter {
     out_.Line("const long long j = {} + k * {};", i, width_);
     InGroups([&] {
       Names names = names_;
-      ElementBody(phase, "j", "", &names);
-      for (const auto& reduction : phase.reductions) {
-        RemarkPlace(reduction.result);
-        out_.Line("join_group<{}>({}, {}, k);", Joiner(reduction), accumulator_[reduction.result], AsPacket(reduction.value).text);
-      }
+      ElementBody(phase, "j", "", &names, [&] {
+        for (const auto& reduction : phase.reductions) {
+          RemarkPlace(reduction.result);
+          out_.Line("join_group<{}>({}, {}, k);", Joiner(reduction), accumulator_[reduction.result], AsPacket(reduction.value).text);
+        }
+      });
     });
     out_.Close();
   }
@@ -340,21 +341,24 @@ class PhaseEmitter : protected AheadEmitter {
 
   void ReductionBody(const Phase& phase, const std::string& index, const std::string& lanes) {
     Names names = names_;
-    ElementBody(phase, index, lanes, &names);
-    for (const auto& reduction : phase.reductions) {
-      Expr e = AsPacket(reduction.value);
-      if (!lanes.empty()) e = {fmt::format("keep({}, {}, {})", e.text, lanes, Identity(reduction))};
-      const std::string part = accumulator_[reduction.result] + "[k]";
-      RemarkPlace(reduction.result);
-      out_.Line("{} = {};", part, Join(reduction, {part}, e));
-    }
+    ElementBody(phase, index, lanes, &names, [&] {
+      for (const auto& reduction : phase.reductions) {
+        Expr e = AsPacket(reduction.value);
+        if (!lanes.empty()) e = {fmt::format("keep({}, {}, {})", e.text, lanes, Identity(reduction))};
+        const std::string part = accumulator_[reduction.result] + "[k]";
+        RemarkPlace(reduction.result);
+        out_.Line("{} = {};", part, Join(reduction, {part}, e));
+      }
+    });
   }
 
   // ---- what a phase does at one point ---------------------------------------------------------
 
-  void ElementBody(const Phase& phase, const std::string& index, const std::string& lanes,
-                   Names* names) {
+  // `reduce` adds the point to what the phase reduces: before results are stored, as they may take the place of operands.
+  void ElementBody(const Phase& phase, const std::string& index, const std::string& lanes, Names* names,
+                   const std::function<void()>& reduce = [] {}) {
     for (int id : phase.element_values) DeclarePacket(id, index, lanes, names);
+    reduce();
     for (const auto& stage : phase.stages) {
       const DType type = value(stage.value).type;
       const std::string address =

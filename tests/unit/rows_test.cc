@@ -166,6 +166,23 @@ TEST(Rows, KeepTheirNaNs) {
     }
 }
 
+// A phase that stores one thing and reduces another: what is stored may take the place of what is reduced.
+TEST(Rows, InPlaceOfWhatIsReduced) {
+  const char* const text =
+      "kernel k(x: f32[n, m], w: f32[n, m]) -> (y: f32[n, m], z: f32[n, m]) {\n"
+      "  s = reduce_with_axis<maximum>(x, 1)\n  y = w * 2\n  z = w * broadcast<0>(s)\n}";
+  for (const index_t columns : {index_t{5}, index_t{100}, index_t{1024}})
+    for (const CompileOptions& route : Routes()) {
+      const Function function = Compile(graph::ParseText(text)[0], route);
+      const Shape shape = {3, columns};
+      std::vector<float> x(Count(shape), 1), w(Count(shape), 5), z(Count(shape));
+      const auto ref = [&shape](std::vector<float>& v) { return TensorRef::Dense(v.data(), DType::kFloat32, shape); };
+      function({{ref(x), ref(w)}, {ref(x), ref(z)}, {}});
+      EXPECT_EQ(z, w) << route.target;
+      EXPECT_EQ(x, std::vector<float>(Count(shape), 10)) << route.target;
+    }
+}
+
 // The result may be the operand.
 TEST(Rows, InPlace) {
   std::string text = kOfRows[0];

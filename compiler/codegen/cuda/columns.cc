@@ -102,13 +102,13 @@ class ColumnsEmitter : private CudaEmitter {
     }
     Names names = names_;
     DeclareElements(phase, i(), &names);
-    if (!phase.stores.empty() && !IsAlone()) out_.Open("if (inside)");
-    StoreElements(phase, i());
-    if (!phase.stores.empty() && !IsAlone()) out_.Close();
     for (const auto& reduction : phase.reductions) {
       const std::string& part = accumulator_[reduction.result];
       out_.Line("{} = {};", part, Join(reduction, part, AsPacket(reduction.value)));
     }
+    if (!phase.stores.empty() && !IsAlone()) out_.Open("if (inside)");
+    StoreElements(phase, i());
+    if (!phase.stores.empty() && !IsAlone()) out_.Close();
     for (std::size_t depth = IsAlone() ? inner_.size() : 1; depth > 0; --depth) out_.Close();
     for (const auto& reduction : phase.reductions) {
       const std::string& part = accumulator_[reduction.result];

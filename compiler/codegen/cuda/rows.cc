@@ -127,8 +127,8 @@ class RowsEmitter : private CudaEmitter {
     Names names = names_;
     if (lanes_ == 1) {
       DeclareElements(phase, i(), &names);
-      StoreElements(phase, i());
       Accumulate(phase, "");
+      StoreElements(phase, i());
     } else {
       Packet(phase, &names);
     }
