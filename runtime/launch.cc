@@ -93,7 +93,7 @@ class Preparation {
   }
 
  private:
-  // Of as many rows as a kernel walks at a time, or more: it counts what it reads of a row, too.
+  // Of as many rows as a kernel walks at a time, or more: it counts what it reads and writes of a row, too.
   std::size_t RowBufferBytes() const {
     const index_t n = plan_.extent[vector_axis_];
     index_t element = 0;
@@ -131,7 +131,7 @@ class Preparation {
   index_t RowsAtOnce() const {
     index_t bytes = 0;
     for (const Access& access : signature_.operands)
-      if (!access.store && access.dim_of_axis[vector_axis_] >= 0)
+      if (access.dim_of_axis[vector_axis_] >= 0)
         bytes += static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype));
     for (const DType type : signature_.row_buffers) bytes += static_cast<index_t>(SizeOf(type));
     return simd::rows_at_once(Points(RowAxes(), rank_) * bytes);

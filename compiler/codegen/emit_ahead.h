@@ -32,7 +32,7 @@ class AheadEmitter : protected ValueEmitter {
       const auto& names = operands_[static_cast<std::size_t>(operand)];
       ahead_[operand] = names_.Make(names.name + "_ahead");
       const std::string rows = RowsAhead(OperandType(operand));
-      out_.Line("const long long {} = {} * {};", ahead_[operand], together_.empty() ? rows : fmt::format("larger({}, {})", rows, together_),
+      out_.Line("const long long {} = {} * {};", ahead_[operand], together_.empty() ? rows : fmt::format("({} + {} - 1)", rows, together_),
                 names.stride_names[static_cast<std::size_t>(RowAxis())]);
     }
   }

@@ -17,8 +17,10 @@ class RowEmitter : protected TileEmitter {
  protected:
   using TileEmitter::TileEmitter;
 
-  // Are several rows walked at a time?
+  // Are several rows walked at a time? Not those that wait for memory and for little else.
   bool TakesRowsTogether() const {
+    const auto is_heavy = [this](const Phase& phase) { return GoesSideBySide(phase); };
+    if (Streams() && std::none_of(kernel_.phases.begin(), kernel_.phases.end(), is_heavy)) return false;
     return width_ > 1 && !columns_ && !Splits() && signature_.row_axes > 0 && kernel_.phases.size() > 1 &&
            std::any_of(kernel_.phases.begin(), kernel_.phases.end() - 1, [](const Phase& phase) { return !phase.reductions.empty(); });
   }
@@ -28,7 +30,7 @@ class RowEmitter : protected TileEmitter {
     if (!TakesRowsTogether()) return;
     std::size_t bytes = 0;
     for (const auto& access : signature_.operands)
-      if (!access.store && AxisDim(access, vector_axis_) >= 0)
+      if (AxisDim(access, vector_axis_) >= 0)
         bytes += SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype);
     for (const DType type : signature_.row_buffers) bytes += SizeOf(type);
     std::string row;

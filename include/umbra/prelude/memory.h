@@ -211,7 +211,7 @@ UMBRA_INLINE i64 rows_ahead(i64 n) {
 
 // Rows to walk at a time, phase by phase, of so many bytes each: as many as a first-level cache has room for beside others.
 inline constexpr int kRowsAtOnce = 4;
-UMBRA_INLINE i64 rows_at_once(i64 bytes) { return larger(smaller(16384 / larger(bytes, 1), kRowsAtOnce), 1); }
+UMBRA_INLINE i64 rows_at_once(i64 bytes) { return larger(smaller(24576 / larger(bytes, 1), kRowsAtOnce), 1); }
 
 // Stores past the caches; p is aligned to the packet. A kernel that streams ends with stream_fence.
 template <typename V>
