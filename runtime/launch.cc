@@ -7,6 +7,7 @@
 
 #include "runtime/cpu_info.h"
 #include "runtime/parallel.h"
+#include "runtime/rows_together.h"
 #include "umbra/error.h"
 #include "umbra/prelude/memory.h"
 
@@ -129,12 +130,7 @@ class Preparation {
 
   // Rows that a kernel of several phases walks at a time, as its source has it (compiler/codegen/emit_rows.h).
   index_t RowsAtOnce() const {
-    index_t bytes = 0;
-    for (const Access& access : signature_.operands)
-      if (access.dim_of_axis[vector_axis_] >= 0)
-        bytes += static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype));
-    for (const DType type : signature_.row_buffers) bytes += static_cast<index_t>(SizeOf(type));
-    return simd::rows_at_once(Points(RowAxes(), rank_) * bytes);
+    return simd::rows_at_once(Points(RowAxes(), rank_) * static_cast<index_t>(BytesAlongRow(signature_, buffers_)));
   }
 
   // They are rows of the innermost row axis, which gets back so many, or fewer, if axis 0 has gathered it.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "compiler/codegen/emit_tiles.h"
+#include "runtime/rows_together.h"
 
 namespace umbra::codegen {
 
@@ -28,15 +29,10 @@ class RowEmitter : protected TileEmitter {
   // How many, as there are extents.
   void DeclareRowsTogether() {
     if (!TakesRowsTogether()) return;
-    std::size_t bytes = 0;
-    for (const auto& access : signature_.operands)
-      if (AxisDim(access, vector_axis_) >= 0)
-        bytes += SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype);
-    for (const DType type : signature_.row_buffers) bytes += SizeOf(type);
     std::string row;
     for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) row += ExtentName(axis) + " * ";
     together_ = names_.Make("rows");
-    out_.Line("const long long {} = rows_at_once({}{});", together_, row, bytes);
+    out_.Line("const long long {} = rows_at_once({}{});", together_, row, runtime::BytesAlongRow(signature_, plan_.buffers));
     if (signature_.row_buffers.empty()) return;
     kept_ = names_.Make("kept");
     std::string kept;

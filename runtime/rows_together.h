@@ -1,0 +1,25 @@
+// What the source of a kernel and its launch both count: how much there is of rows that are walked together.
+#ifndef UMBRA_RUNTIME_ROWS_TOGETHER_H_
+#define UMBRA_RUNTIME_ROWS_TOGETHER_H_
+
+#include <cstddef>
+
+#include "umbra/program.h"
+
+namespace umbra::runtime {
+
+/// Bytes for each element of a row: of the operands that move along it, and of what is kept of it. `buffers` are the
+/// program's, anything with a `dtype`.
+template <typename Buffers>
+std::size_t BytesAlongRow(const KernelSignature& signature, const Buffers& buffers) {
+  std::size_t bytes = 0;
+  for (const Access& access : signature.operands)
+    if (access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)] >= 0)
+      bytes += SizeOf(buffers[static_cast<std::size_t>(access.buffer)].dtype);
+  for (const DType type : signature.row_buffers) bytes += SizeOf(type);
+  return bytes;
+}
+
+}  // namespace umbra::runtime
+
+#endif  // UMBRA_RUNTIME_ROWS_TOGETHER_H_
