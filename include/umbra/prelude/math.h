@@ -62,9 +62,18 @@ UMBRA_INLINE V nearest(V x) {
   return (x + round_magic<Elem<V>>()) - round_magic<Elem<V>>();
 }
 
+// Does `scale` take any n, infinities and NaN among them? Then exponentials hold x within no bounds.
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+template <typename V>
+inline constexpr bool kScalesAny = sizeof(V) >= 64;
+#else
+template <typename V>
+inline constexpr bool kScalesAny = false;
+#endif
+
 // x = n ln 2 + r with |r| <= ln 2 / 2; p = e^r - 1; k is n as an integer.
 template <typename V>
-struct ExpParts { V p, n; Bits<V> k; };
+struct ExpParts { V p, n; Bits<V> k; V r{}; };
 
 // Of the sum of x and what follows it, which is small.
 template <typename V, typename... Rest>
@@ -79,7 +88,7 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
     const V q = (rr * E(1.393496990203857421875e-3) +
                  (r * E(8.36325250566005706787109375e-3) + E(4.16664667427539825439453125e-2))) * rr +
                 (r * E(0.1666657626628875732421875) + E(0.5));
-    return {rr * q + r, n, bits(t + round_magic<E>()) - bits(round_magic<E>())};
+    return {rr * q + r, n, bits(t + round_magic<E>()) - bits(round_magic<E>()), r};
   } else {
     const V t = (x + ... + rest) * E(1.44269504088896338700);
     const V n = nearest(t);
@@ -90,7 +99,7 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
     const V q = r - rr * poly(rr, 4.13813679705723846039e-08, -1.65339022054652515390e-06,
                               6.61375632143793436117e-05, -2.77777777770155933842e-03,
                               1.66666666666666019037e-01);
-    return {hi - (lo - r * q / (E(2) - q)), n, bits(t + round_magic<E>()) - bits(round_magic<E>())};
+    return {hi - (lo - r * q / (E(2) - q)), n, bits(t + round_magic<E>()) - bits(round_magic<E>()), r};
   }
 }
 
@@ -134,8 +143,16 @@ UMBRA_INLINE E infinity() { return static_cast<E>(__builtin_inf()); }
 
 template <typename V>
 UMBRA_INLINE V exp(V x) {
-  const detail::ExpParts<V> e = detail::exp_parts(detail::exp_clamp(x));
-  return detail::scale(e.p + Elem<V>(1), e);
+  typedef Elem<V> E;
+  using namespace detail;
+  if constexpr (kScalesAny<V>) {
+    // Where x is so large that r means nothing, infinite or NaN, n alone tells the result.
+    const ExpParts<V> e = exp_parts(x);
+    return scale((e.r * e.r <= E(1) ? e.p : V{}) + E(1), e);
+  } else {
+    const ExpParts<V> e = exp_parts(exp_clamp(x));
+    return scale(e.p + E(1), e);
+  }
 }
 
 template <typename V>
@@ -311,8 +328,7 @@ UMBRA_INLINE V tanh(V x) {
   const V b = a > limit ? limit : a;  // NaN stays
   const V t = (b * E(1.44269504088896338700) - E(0.308)) + round_magic<E>();
   const V n = t - round_magic<E>();
-  const V r = (b - n * E(single ? 0.693359375 : 6.93147180369123816490e-01)) -
-              n * E(single ? -2.12194440e-4 : 1.90821492927058770002e-10);
+  const V r = b - n * E(0.69314718055994530942);  // exact for n of 1 and 2; where n is larger the error does not matter
   const V z = r * r;
   const V th = z * r * tanh_poly(z) + r;
   V half_s;

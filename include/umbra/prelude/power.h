@@ -31,7 +31,11 @@ UMBRA_INLINE V exp2_clamp(V x) {
 template <typename V>
 UMBRA_INLINE V exp2_less_1(V f) {
   if constexpr (sizeof(Elem<V>) == 4) {
-    return f * poly(f, 0.00015241285, 0.0013391302, 0.009618834, 0.05550359, 0.24022645, 0.6931472);
+    // In pairs, as in exp: fewer steps wait for each other.
+    typedef Elem<V> E;
+    const V ff = f * f;
+    const V rest = (ff * E(0.00015241285) + (f * E(0.0013391302) + E(0.009618834))) * ff + (f * E(0.05550359) + E(0.24022645));
+    return f * (f * rest + E(0.6931472));
   } else {
     return f * poly(f, 4.451517992739643e-10, 7.073894181145976e-09, 1.0178076598297676e-07, 1.3215434563163586e-06,
                     1.5252733828893405e-05, 0.00015403530458754546, 0.0013333558146358634, 0.009618129107592587,
@@ -39,17 +43,42 @@ UMBRA_INLINE V exp2_less_1(V f) {
   }
 }
 
+// x less the nearest integer; 0 of an infinity.
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#if defined(__clang__)
+#define UMBRA_ROUNDING_NOW , 4  // GCC has the same built-in function without it
+#else
+#define UMBRA_ROUNDING_NOW
+#endif
+UMBRA_INLINE f32x16 beyond_nearest(f32x16 x) {
+  return __builtin_ia32_reduceps512_mask(x, 8, x, static_cast<unsigned short>(-1) UMBRA_ROUNDING_NOW);
+}
+UMBRA_INLINE f64x8 beyond_nearest(f64x8 x) {
+  return __builtin_ia32_reducepd512_mask(x, 8, x, static_cast<unsigned char>(-1) UMBRA_ROUNDING_NOW);
+}
+#undef UMBRA_ROUNDING_NOW
+template <typename V>
+UMBRA_INLINE V beyond_nearest(V x) {
+  typedef packet<Elem<V>, kWidth<V> / 2> Half;
+  const Pair<Half> two = __builtin_bit_cast(Pair<Half>, x);
+  return __builtin_bit_cast(V, Pair<Half>{beyond_nearest(two.low), beyond_nearest(two.high)});
+}
+#endif
+
 }  // namespace detail
 
 template <typename V>
 UMBRA_INLINE V exp2(V x) {
   typedef Elem<V> E;
   using namespace detail;
-  const V clamped = exp2_clamp(x);
-  const V t = clamped + round_magic<E>();
-  const V n = t - round_magic<E>();
-  const V p = exp2_less_1(clamped - n);
-  return scale(p + E(1), ExpParts<V>{p, n, bits(t) - bits(round_magic<E>())});
+  if constexpr (kScalesAny<V>) {
+    const V p = exp2_less_1(beyond_nearest(x));
+    return scale(p + E(1), ExpParts<V>{p, nearest(x), {}});
+  } else {
+    const V clamped = exp2_clamp(x), n = nearest(clamped);
+    const V p = exp2_less_1(clamped - n);
+    return scale(p + E(1), ExpParts<V>{p, n, bits(clamped + round_magic<E>()) - bits(round_magic<E>())});
+  }
 }
 
 template <typename V>
