@@ -87,23 +87,25 @@ Statements::~Statements() {
   Finish(false);
 }
 
-Statements& Statements::OfThread(const StatementOptions& options) {
-  [[gnu::tls_model("initial-exec")]] static thread_local Statements* known = nullptr;
-  if (known != nullptr) return *known;
+Statements* Statements::MakeOfThread(const StatementOptions& options) {
   static thread_local Statements statements(options);
-  return *(known = &statements);
+  return &statements;
 }
 
-Statements::Entry* Statements::Next() {
+void Statements::MakeRoom() {
   if (count_ == kMaxStatements) Run();
-  if (count_ == all_.size()) all_.push_back(std::make_unique<Entry>());
-  all_[count_]->operands.Clear();
-  return all_[count_].get();
+  else all_.push_back(std::make_unique<Entry>());
 }
 
+// One statement alone is the way that counts most.
 void Statements::Run() {
   of_thread = nullptr;
   running_ = std::exchange(count_, 0);
+  if (running_ != 1 || error_ != nullptr) return RunAll();
+  all_[0]->type->run(&all_[0]->operands);
+}
+
+void Statements::RunAll() {
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   if (running_ > 0) Run(0, running_);
 }

@@ -19,18 +19,16 @@ namespace umbra::detail {
 /// parts of the structure that its type does not tell (axes, scales).
 struct Gathered {
   static constexpr int kMax = 64;
-  static constexpr std::size_t kMaxLayout = 512;
+  static constexpr int kMaxLayout = 512;
   void* data[kMax];
   index_t layout[kMaxLayout];  ///< see runtime::Layout
   umbra_scalar scalars[kMax];
   std::int64_t structure[kMax];
-  int num_operands = 0, num_scalars = 0, num_structure = 0;
-  std::size_t num_layout = 0;
+  // Not of the type of what is stored above: a compiler then knows them as it goes, and what is checked of them.
+  int num_operands = 0, num_scalars = 0, num_structure = 0, num_layout = 0;
 
-  void Clear() {
-    num_operands = num_scalars = num_structure = 0;
-    num_layout = 0;
-  }
+  void Clear() { num_operands = num_scalars = num_structure = num_layout = 0; }
+  runtime::Layout Layout() const { return {layout, static_cast<std::size_t>(num_layout)}; }
   template <typename Device, int dim, typename DType>
   [[gnu::always_inline]] void Add(const Tensor<Device, dim, DType>& t) {
     SettleQueue(t.stream_);
@@ -90,14 +88,14 @@ struct Gathered {
       if (read) AddStructure(same);
     }
     num_operands = kept;
-    num_layout = end;
+    num_layout = static_cast<int>(end);
   }
 
  private:
   // Returns the place of its strides.
   template <int dim, typename DType>
   [[gnu::always_inline]] index_t* AddOperand(DType* memory, const Shape<dim>& shape) {
-    constexpr std::size_t kSize = runtime::Layout::SizeOf(dim);
+    constexpr int kSize = static_cast<int>(runtime::Layout::SizeOf(dim));
     if (num_operands == kMax || num_layout + kSize > kMaxLayout) TooMany("tensors");
     index_t* const extent = layout + num_layout + 1;
     extent[-1] = runtime::Layout::Kind(dim, DTypeOf<DType>::value);

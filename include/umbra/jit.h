@@ -58,7 +58,7 @@ struct JitSite {
 
 inline void RunInterpreted(const Function& function, const Gathered& g) {
   runtime::Arguments arguments;
-  runtime::Layout layout{g.layout, g.num_layout};
+  runtime::Layout layout = g.Layout();
   for (int k = 0; k < g.num_operands; ++k) {
     const auto& buffer = function.program().buffers[static_cast<std::size_t>(k)];
     (buffer.kind == runtime::Buffer::Kind::kInput ? arguments.inputs : arguments.outputs)
@@ -142,7 +142,7 @@ template <typename Saver, int dim, typename DType, typename E>
 struct Statement {
   static void Run(Gathered* g) {
     JitSite<cpu>* const site = SiteOf<Saver, cpu, dim, DType, E>(*g);
-    if (site->Compiled()) site->site.Run(g->data, {g->layout, g->num_layout}, g->scalars);
+    if (site->Compiled()) site->site.Run(g->data, g->Layout(), g->scalars);
     else RunInterpreted(site->function, *g);
   }
   static constexpr StatementType kType{dim, &BuildAssigned<Saver, DType, dim, E>, &Run};
@@ -164,8 +164,8 @@ inline void AssignNow(const Tensor<Device, dim, DType>& dst, const E& exp) {
   GatherAll<Saver>(dst, exp, &g);
   JitSite<Device>* const site = SiteOf<Saver, Device, dim, DType, E>(g);
   if constexpr (!Device::kDevCPU)
-    site->site.Run(g.data, {g.layout, g.num_layout}, g.scalars, Stream<Device>::GetStream(dst.stream_));
-  else if (site->Compiled()) site->site.Run(g.data, {g.layout, g.num_layout}, g.scalars);
+    site->site.Run(g.data, g.Layout(), g.scalars, Stream<Device>::GetStream(dst.stream_));
+  else if (site->Compiled()) site->site.Run(g.data, g.Layout(), g.scalars);
   else RunUncompiled<Saver>(site->function, g, dst, exp);
 }
 

@@ -29,7 +29,10 @@ struct StatementOptions {
 class Statements final : public Waiting {
  public:
   /// Those of the calling thread.
-  static Statements& OfThread(const StatementOptions& options);
+  static Statements& OfThread(const StatementOptions& options) {
+    if (known_ == nullptr) known_ = MakeOfThread(options);
+    return *known_;
+  }
   /// Runs what waits; an error of it is lost.
   ~Statements() override;
 
@@ -54,7 +57,15 @@ class Statements final : public Waiting {
   struct Form;
   struct Scratch;
   explicit Statements(const StatementOptions& options);
-  Entry* Next();
+  static Statements* MakeOfThread(const StatementOptions& options);
+  Entry* Next() {
+    if (count_ == all_.size()) MakeRoom();
+    Entry* const next = all_[count_].get();
+    next->operands.Clear();
+    return next;
+  }
+  void MakeRoom();
+  void RunAll();
   void RunOne(std::size_t k);
   void Run(std::size_t begin, std::size_t end);
   bool RunTogether(std::size_t begin, std::size_t end, std::size_t* cut);
@@ -67,6 +78,7 @@ class Statements final : public Waiting {
   std::size_t running_ = 0;  ///< how many run now; for messages
   std::exception_ptr error_;  ///< for the next Run
   std::unique_ptr<Scratch> scratch_;
+  static inline thread_local Statements* known_ = nullptr;
 };
 
 }  // namespace umbra::detail
