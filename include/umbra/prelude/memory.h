@@ -206,7 +206,7 @@ UMBRA_INLINE void fetch_rows(const T* p, i64 stride) {
 template <typename T>
 UMBRA_INLINE i64 rows_ahead(i64 n) {
   const i64 bytes = larger(n * static_cast<i64>(sizeof(T)), 1);
-  return bytes > 131072 ? 0 : larger(8192 / bytes, 1);
+  return bytes > 262144 ? 0 : larger(8192 / bytes, 1);
 }
 
 // Rows to walk at a time, phase by phase, of so many bytes each: as many as a first-level cache has room for beside others.
