@@ -239,6 +239,11 @@ UMBRA_OPERATOR(-, minus)
 UMBRA_OPERATOR(*, mul)
 UMBRA_OPERATOR(/, div)
 #undef UMBRA_OPERATOR
+/// Short for F<op::negative>(src).
+template <typename TA, typename DType, int ta>
+inline auto operator-(const Exp<TA, DType, ta>& src) {
+  return MakeExp<op::negative>(src);
+}
 
 /// scale * dot(...) stays one product.
 template <typename TA, typename TB, bool lt, bool rt, typename DType>

@@ -60,6 +60,7 @@ TYPED_TEST(ExpMap, Numbers) {
   ForLayouts<T>([](auto& d, auto, auto b) { d = 100 / b; }, [](T, T, T b) { return 100 / b; });
   ForLayouts<T>([](auto& d, auto a, auto) { d = a * scalar(T(5)) + scalar(T(1)) * a; },
                 [](T, T a, T) { return a * 5 + a; });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d = -a * 3 - -(b + 1); }, [](T, T a, T b) { return -a * 3 + (b + 1); });
 }
 
 TYPED_TEST(ExpMap, TernaryTakesNumbers) {
