@@ -106,9 +106,10 @@ int Graph::Add(Node node) {
   return id;
 }
 
-int Graph::NewSymbol() {
+int Graph::NewSymbol(std::string name) {
   symbol_parent_.push_back(num_symbols());
   symbol_value_.emplace_back();
+  symbol_name_.push_back(std::move(name));
   return num_symbols() - 1;
 }
 
@@ -138,6 +139,8 @@ Dimension Graph::Unify(const Dimension& a, const Dimension& b, std::string_view 
   if (x.is_dynamic() && y.is_dynamic()) {
     const int low = std::min(x.symbol(), y.symbol()), high = std::max(x.symbol(), y.symbol());
     symbol_parent_[static_cast<std::size_t>(high)] = low;
+    std::string& name = symbol_name_[static_cast<std::size_t>(low)];
+    if (name.empty()) name = symbol_name_[static_cast<std::size_t>(high)];
     return Dimension::WithSymbol(low);
   }
   const Dimension& extent = x.is_static() ? x : y;
@@ -448,6 +451,7 @@ std::optional<Dimension> Graph::DimensionOf(int id, std::string_view origin, int
 void Graph::CopySymbols(const Graph& other) {
   symbol_parent_ = other.symbol_parent_;
   symbol_value_ = other.symbol_value_;
+  symbol_name_ = other.symbol_name_;
   derived_ = other.derived_;
 }
 

@@ -124,7 +124,10 @@ class Graph {
 
   /// Number of symbols of dynamic dimensions; two symbols may have been found equal.
   int num_symbols() const { return static_cast<int>(symbol_parent_.size()); }
-  int NewSymbol();
+  /// `name` is what the user calls the extent, for the reader.
+  int NewSymbol(std::string name = {});
+  /// Of a representative; empty if it has none.
+  const std::string& symbol_name(int symbol) const { return symbol_name_[static_cast<std::size_t>(symbol)]; }
   /// The representative (smallest) symbol equal to `symbol`.
   int FindSymbol(int symbol) const;
   /// What is known of a dimension: its extent if it has been found equal to a static one, else its
@@ -170,6 +173,7 @@ class Graph {
   std::vector<std::string> labels_, places_;
   std::vector<int> symbol_parent_;
   std::vector<Dimension> symbol_value_;  ///< of representatives: static once known
+  std::vector<std::string> symbol_name_;
   std::vector<Derived> derived_;
   std::unordered_multimap<std::uint64_t, int> by_hash_;
   mutable Memo memo_;

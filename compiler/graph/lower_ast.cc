@@ -74,6 +74,13 @@ class ExpressionLowering {
     return std::stoi(text);
   }
 
+  // The only one.
+  int Axis(const Expression& e) const {
+    const int axis = Number(e, 0);
+    Require(e.parameters.size() == 1, e.name, " takes the number of one dimension between < and >, ", e.parameters.size(), " given");
+    return axis;
+  }
+
   // The last operand of a reduction: the number of a dimension.
   static int AxisOperand(const Expression& e, const std::vector<Operand>& operands) {
     Require(operands.size() == 2 && operands[1].kind == Operand::Kind::kLiteral &&
@@ -114,11 +121,16 @@ class ExpressionLowering {
   Operand Call(const Expression& e, const std::vector<Operand>& operands) {
     if (e.name == "extent") {
       Arity(e, operands, 1, 1);
-      return composer_.Extent(operands[0], Number(e, 0));
+      return composer_.Extent(operands[0], Axis(e));
     }
     if (e.name == "broadcast") {
       Arity(e, operands, 1, 2);
-      return composer_.Broadcast(operands[0], Number(e, 0), operands.size() > 1 ? &operands[1] : nullptr);
+      const int first = Number(e, 0), rank = Rank(e, operands[0]);
+      bool in_a_row = e.parameters.size() == 1 || static_cast<int>(e.parameters.size()) == rank;
+      for (std::size_t k = 1; k < e.parameters.size(); ++k) in_a_row = in_a_row && Number(e, k) == first + static_cast<int>(k);
+      Require(in_a_row, "broadcast of a value of rank ", rank, " takes the first of the dimensions that it goes along, or ", rank,
+              " in a row, between < and >");
+      return composer_.Broadcast(operands[0], first, operands.size() > 1 ? &operands[1] : nullptr);
     }
     if (e.name == "reduce_with_axis" || e.name == "reduce_keepdim") {
       Require(e.parameters.size() == 1, e.name, " needs a reducer, as in ", e.name, "<sum>(x, 1)");
@@ -131,7 +143,7 @@ class ExpressionLowering {
     }
     if (e.name == "sumall_except_dim") {
       Arity(e, operands, 1, 1);
-      return composer_.MapAxes(map::reduce_except_dim::From, Number(e, 0), operands[0], 1, "sum");
+      return composer_.MapAxes(map::reduce_except_dim::From, Axis(e), operands[0], 1, "sum");
     }
     if (e.name == "transpose") {
       Arity(e, operands, 1, 1);
@@ -230,7 +242,7 @@ class KernelBuilder {
         dims.push_back(Dimension(std::stoll(text)));
       } else {
         auto [found, fresh] = symbols_.emplace(text, -1);
-        if (fresh) found->second = graph_.NewSymbol();
+        if (fresh) found->second = graph_.NewSymbol(text);
         dims.push_back(Dimension::WithSymbol(found->second));
       }
     }

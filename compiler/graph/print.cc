@@ -50,7 +50,8 @@ std::string DimensionText(const Graph& graph, const Dimension& dim) {
   if (dim.is_dynamic() && dim.symbol() < 0) return "?";
   const Dimension known = graph.Known(dim);
   if (known.is_static()) return std::to_string(static_cast<std::int64_t>(known));
-  return fmt::format("?{}", known.symbol());
+  const std::string& name = graph.symbol_name(known.symbol());
+  return name.empty() ? fmt::format("?{}", known.symbol()) : name;
 }
 
 std::string DTypeNames() {

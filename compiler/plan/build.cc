@@ -70,7 +70,10 @@ class Builder {
     if (known.is_static()) return Extent::Static(static_cast<std::int64_t>(known));
     const auto [found, fresh] =
         symbols_.emplace(known.symbol(), static_cast<int>(plan_.symbols.size()));
-    if (fresh) plan_.symbols.push_back("?" + std::to_string(found->second));
+    if (fresh) {
+      const std::string& name = graph_.symbol_name(known.symbol());
+      plan_.symbols.push_back(name.empty() ? "?" + std::to_string(found->second) : name);
+    }
     return Extent::Symbol(found->second);
   }
 

@@ -121,7 +121,7 @@ struct Plan {
   std::string name;
   std::vector<runtime::Buffer> buffers;  ///< inputs, then outputs, then temporaries
   std::vector<std::pair<std::string, DType>> scalars;
-  std::vector<std::string> symbols;  ///< printed names of the dynamic extents: ?0, ?1, ...
+  std::vector<std::string> symbols;  ///< printed names of the dynamic extents: the user's, or ?0, ?1, ...
   std::vector<runtime::DerivedExtent> derived;
   std::vector<std::variant<Kernel, Gemm>> steps;
   std::vector<runtime::StepGroup> groups;  ///< all steps, in order
