@@ -41,7 +41,8 @@ class KernelEmitter : private RowEmitter {
     const std::string name = names_.Make(signature_.name);
     if (!kernel_.summary.empty())
       out_.Line("// {} \u00b7 {} \u00b7 {}", name, Name(options_.target), kernel_.summary);
-    out_.Open("UMBRA_KERNEL_FN void {}(const umbra_args* args, long long begin, long long end)", name);
+    out_.Open("UMBRA_KERNEL_FN {}void {}(const umbra_args* args, long long begin, long long end)",
+              PutsPacketsOnStack() ? "UMBRA_ALIGNED_STACK " : "", name);
     if (Splits()) ReserveNames();
     if (SharedAxis() >= 0)
       for (const char* index : {"r", "c"}) names_.Make(index);
@@ -74,6 +75,14 @@ class KernelEmitter : private RowEmitter {
   }
 
  private:
+  // For want of registers, which functions and tiles need many of. Kernels that walk rows together put few there, and need
+  // the register that an aligned stack takes.
+  bool PutsPacketsOnStack() const {
+    const auto in_groups = [this](const Phase& phase) { return GoesSideBySide(phase); };
+    if (std::any_of(kernel_.phases.begin(), kernel_.phases.end(), in_groups)) return !TakesRowsTogether();
+    return !Splits() && TileAxis() >= 0;
+  }
+
   // ---- rows -----------------------------------------------------------------------------------
 
   void RowLoops(int axis) {
