@@ -98,11 +98,22 @@ class Explainer {
       }
       text_ += fmt::format("{}{}: {}\n", indent, name, kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
       if (kernel == nullptr) ExplainEpilogue(std::get<Gemm>(step), indent);
+      if (kernel != nullptr) ExplainRowBuffers(*kernel, indent);
       if (kernel != nullptr && SharesRows(*kernel))
         text_ += fmt::format("{}  its rows share what they read: several rows and packets of columns at a time, so no copies as BLAS makes\n", indent);
       for (const ApartSteps& pair : plan_.apart)
         if (pair.second == name) text_ += fmt::format("{}  apart from {}: {}\n", indent, pair.first, Name(pair.why));
     }
+  }
+
+  void ExplainRowBuffers(const Kernel& kernel, const char* indent) {
+    std::string kept;
+    for (const Phase& phase : kernel.phases)
+      for (const Stage& stage : phase.stages) {
+        const std::string& label = kernel.values[static_cast<std::size_t>(stage.value)].label;
+        kept += (kept.empty() ? "" : ", ") + (label.empty() ? "a value" : label);
+      }
+    if (!kept.empty()) text_ += fmt::format("{}  keeps {} of a row until it is done with the row: dearer to compute again\n", indent, kept);
   }
 
   // What cuBLASLt does with a product, or why it does nothing with it.

@@ -73,6 +73,7 @@ void Doctor() {
                   ? "missing: a plain loop is used; install the Debian package libopenblas0"
                   : runtime::BlasName());
   if (!runtime::BlasProblem().empty()) Say("", runtime::BlasProblem());
+  Say("for gpus only", "what follows up to cublas; a CPU needs none of it");
   Say("cuda library", NameOrProblem(cuda::FindLibrary()));
   const bool has_cuda = !cuda::FindLibrary().name.empty();
   if (has_cuda) SayGpus();
