@@ -257,6 +257,11 @@ inline DotExp<TA, TB, lt, rt, DType> operator*(typename Just<DType>::type scale,
                                                const DotExp<TA, TB, lt, rt, DType>& dot) {
   return dot * scale;
 }
+/// The same with the factor -1.
+template <typename TA, typename TB, bool lt, bool rt, typename DType>
+inline DotExp<TA, TB, lt, rt, DType> operator-(const DotExp<TA, TB, lt, rt, DType>& dot) {
+  return dot * static_cast<DType>(-1.0f);
+}
 
 /// The products op(lhs[k]) . op(rhs[k]) of as many matrices: (batch, m, k) and (batch, k, n) give (batch, m, n).
 /// Dtypes, assignments and errors are those of dot. mshadow's batch_dot.

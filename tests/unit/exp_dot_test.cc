@@ -50,6 +50,8 @@ TYPED_TEST(ExpDot, TransposesSaversAndLayouts) {
       expect(at, true, bt, true, 0, 1);
       dst = T(2) * dot(a.tensor(), b.tensor()) * T(2);
       expect(a, false, b, false, 0, 4);
+      dst = -dot(a.tensor(), b.tensor());
+      expect(a, false, b, false, 0, -1);
       dst = T(5);
       dst += dot(a.tensor(), b.tensor());
       expect(a, false, b, false, 5, 1);
