@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <map>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -81,18 +83,32 @@ struct Statements::Scratch {
   }
 };
 
-Statements::Statements(const StatementOptions& options) : options_(options), scratch_(std::make_unique<Scratch>()) {}
+Statements::Statements(const StatementOptions& options) : options_(options) {}
 
-Statements::~Statements() {
-  Finish(false);
+Statements::~Statements() = default;
+
+// What outlives the thread's statements, such as a thread_local object that was made before them, may still assign and
+// wait: so they are ended, and never destroyed.
+Statements* Statements::MakeOfThread(const StatementOptions& options) {
+  struct Owner {
+    Statements* statements;
+    ~Owner() { statements->End(); }
+  };
+  alignas(Statements) static thread_local std::byte memory[sizeof(Statements)];
+  static thread_local Owner owner{new (memory) Statements(options)};
+  return owner.statements;
 }
 
-Statements* Statements::MakeOfThread(const StatementOptions& options) {
-  static thread_local Statements statements(options);
-  return &statements;
+// Runs what waits; an error of it is lost.
+void Statements::End() noexcept {
+  Finish(false);
+  all_.clear();
+  all_.shrink_to_fit();
+  scratch_ = nullptr;
 }
 
 void Statements::MakeRoom() {
+  if (scratch_ == nullptr) scratch_ = std::make_unique<Scratch>();
   if (count_ == kMaxStatements) Run();
   else all_.push_back(std::make_unique<Entry>());
 }

@@ -33,7 +33,6 @@ class Statements final : public Waiting {
     if (known_ == nullptr) known_ = MakeOfThread(options);
     return *known_;
   }
-  /// Runs what waits; an error of it is lost.
   ~Statements() override;
 
   /// One more: gather(Gathered*) adds the operands that it reads, then its destination.
@@ -65,6 +64,7 @@ class Statements final : public Waiting {
     return next;
   }
   void MakeRoom();
+  void End() noexcept;
   void RunAll();
   void RunOne(std::size_t k);
   void Run(std::size_t begin, std::size_t end);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -583,6 +584,30 @@ class Drawn {
   std::vector<std::unique_ptr<Held<2>>> square_;
   std::vector<std::unique_ptr<Held<1>>> line_;
 };
+
+// An object of a thread that was made before its first statement is destroyed after the last one.
+TEST(FusedStream, DestructorsOfAThreadMayAssign) {
+  const Owner stream = Make(Execution::kFused);
+  Held<1> x(stream.get(), Shape1(5), 1), y(stream.get(), Shape1(5), 1);
+  const auto add = [&] {
+    jit(x) = y + 1.0f;
+    jit(x) = x * 2.0f;
+  };
+  struct AtExit {
+    std::function<void()> run;
+    ~AtExit() { run(); }
+  };
+  std::thread([&] {
+    thread_local AtExit at_exit{[&] {
+      y = 3.0f;
+      add();
+      stream->Wait();
+    }};
+    (void)&at_exit;
+    add();
+  }).join();
+  EXPECT_EQ(x.Elements(), std::vector<float>(5, 8.0f));
+}
 
 TEST(FusedStream, DrawnStatementsMeanTheSame) {
   for (unsigned seed = 0; seed < 40; ++seed) {
