@@ -80,7 +80,7 @@ typedef struct umbra_gpu_desc {
 /** A kernel of a library. */
 typedef struct umbra_kernel_desc {
   const char* name;
-  const char* signature; /**< as the text form has it: (x: f32[?0, 1024]) -> (y: f32[?0, 1024]) */
+  const char* signature; /**< as the text form has it: (x: f32[n, 1024]) -> (y: f32[n, 1024]) */
   const char* origin;    /**< file and line of its definition */
   int num_inputs, num_outputs, num_scalars, num_targets;
   const umbra_operand_desc* operands; /**< the inputs, then the outputs */

@@ -18,7 +18,7 @@
 #endif
 
 // Of a kernel that has more packets than there are registers. Clang puts them on the stack as its caller left it, aligned to
-// 16 bytes, and a packet across two pages makes a loop up to twice as slow; GCC aligns the stack by itself.
+// 16 bytes, and a packet across two pages makes a loop much slower; GCC aligns the stack by itself.
 #if defined(__clang__) && defined(__AVX__)
 #define UMBRA_ALIGNED_STACK __attribute__((force_align_arg_pointer))
 #else
