@@ -25,6 +25,8 @@ constexpr std::size_t kMaxForms = 256;      // beyond this many a thread begins 
 // are never twice the same, as those of rows chosen by numbers, are not worth compiling.
 constexpr double kPrograms = 64, kProgramsForFinding = 0.25;
 
+[[gnu::tls_model("initial-exec")]] thread_local bool ended = false;  // are this thread's statements?
+
 void Trace(std::size_t statements, const std::string& what) {
   if (runtime::ReadEnvironment().trace) fmt::print(stderr, "--- {} statements: {}\n", statements, what);
 }
@@ -88,7 +90,7 @@ Statements::Statements(const StatementOptions& options) : options_(options) {}
 Statements::~Statements() = default;
 
 // What outlives the thread's statements, such as a thread_local object that was made before them, may still assign and
-// wait: so they are ended, and never destroyed.
+// wait: so they are ended, and never destroyed, and from then on keep no memory beyond a run.
 Statements* Statements::MakeOfThread(const StatementOptions& options) {
   struct Owner {
     Statements* statements;
@@ -101,27 +103,34 @@ Statements* Statements::MakeOfThread(const StatementOptions& options) {
 
 // Runs what waits; an error of it is lost.
 void Statements::End() noexcept {
+  ended = true;
   Finish(false);
-  all_.clear();
-  all_.shrink_to_fit();
-  scratch_ = nullptr;
 }
 
 void Statements::MakeRoom() {
-  if (scratch_ == nullptr) scratch_ = std::make_unique<Scratch>();
   if (count_ == kMaxStatements) Run();
-  else all_.push_back(std::make_unique<Entry>());
+  if (scratch_ == nullptr) scratch_ = std::make_unique<Scratch>();
+  if (count_ == all_.size()) all_.push_back(std::make_unique<Entry>());
 }
 
 // One statement alone is the way that counts most.
 void Statements::Run() {
   of_thread = nullptr;
   running_ = std::exchange(count_, 0);
-  if (running_ != 1 || error_ != nullptr) return RunAll();
+  if (running_ != 1 || error_ != nullptr || ended) return RunAll();
   all_[0]->type->run(&all_[0]->operands);
 }
 
 void Statements::RunAll() {
+  struct AtEnd {
+    Statements* all;
+    ~AtEnd() {
+      if (!ended) return;
+      all->all_.clear();
+      all->all_.shrink_to_fit();
+      all->scratch_ = nullptr;
+    }
+  } at_end{this};
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   if (running_ > 0) Run(0, running_);
 }

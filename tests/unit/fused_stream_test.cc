@@ -600,7 +600,7 @@ TEST(FusedStream, DestructorsOfAThreadMayAssign) {
   std::thread([&] {
     thread_local AtExit at_exit{[&] {
       y = 3.0f;
-      add();
+      for (int k = 0; k < 50; ++k) add();  // more than wait at a time
       stream->Wait();
     }};
     (void)&at_exit;
