@@ -57,17 +57,10 @@ class Identifiers {
   std::set<std::string> taken_;
 };
 
-std::string ExtentText(const plan::Plan& plan, const runtime::Extent& extent) {
-  return extent.is_static() ? fmt::format("{}", extent.value) : plan.symbols[static_cast<std::size_t>(extent.symbol)];
-}
-
 std::string OperandText(const plan::Plan& plan, const Parameter& parameter) {
   std::string text = fmt::format("{}: {}", parameter.name, Name(parameter.dtype));
   if (parameter.buffer < 0) return text;
-  text += '[';
-  const auto& shape = plan.buffers[static_cast<std::size_t>(parameter.buffer)].shape;
-  for (const runtime::Extent& extent : shape) text += (&extent == shape.data() ? "" : ", ") + ExtentText(plan, extent);
-  return text + ']';
+  return text + ShapeText(plan, plan.buffers[static_cast<std::size_t>(parameter.buffer)].shape);
 }
 
 }  // namespace

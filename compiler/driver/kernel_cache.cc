@@ -30,7 +30,7 @@ struct Anonymous {
 Anonymous WithoutNames(const plan::Plan& plan, const plan::Kernel& kernel) {
   Anonymous result;
   result.plan.name = "kernel";
-  for (std::size_t k = 0; k < plan.symbols.size(); ++k) result.plan.symbols.push_back(fmt::format("?{}", k));
+  for (std::size_t k = 0; k < plan.symbols.size(); ++k) result.plan.symbols.push_back(plan::UnnamedExtent(k));
   result.kernel = kernel;
   result.kernel.signature.name = "kernel";
   result.kernel.summary.clear();

@@ -25,7 +25,7 @@ constexpr std::size_t kMaxForms = 256;      // beyond this many a thread begins 
 // are never twice the same, as those of rows chosen by numbers, are not worth compiling.
 constexpr double kPrograms = 64, kProgramsForFinding = 0.25;
 
-[[gnu::tls_model("initial-exec")]] thread_local bool ended = false;  // are this thread's statements?
+[[gnu::tls_model("initial-exec")]] thread_local bool ended = false;  // the thread's statements, by its end
 
 void Trace(std::size_t statements, const std::string& what) {
   if (runtime::ReadEnvironment().trace) fmt::print(stderr, "--- {} statements: {}\n", statements, what);

@@ -72,7 +72,7 @@ class Builder {
         symbols_.emplace(known.symbol(), static_cast<int>(plan_.symbols.size()));
     if (fresh) {
       const std::string& name = graph_.symbol_name(known.symbol());
-      plan_.symbols.push_back(name.empty() ? "?" + std::to_string(found->second) : name);
+      plan_.symbols.push_back(name.empty() ? UnnamedExtent(plan_.symbols.size()) : name);
     }
     return Extent::Symbol(found->second);
   }

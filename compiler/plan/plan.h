@@ -133,6 +133,12 @@ struct Plan {
 /// them are best computed together? Its packets go along the last row axis, its rows along the one before.
 bool SharesRows(const Kernel& kernel);
 
+/// How the dynamic extent number k is printed that the user gave no name: `?k`.
+std::string UnnamedExtent(std::size_t k);
+
+/// `[?0, 1024]`, with the names of extents.
+std::string ShapeText(const Plan& plan, const std::vector<runtime::Extent>& shape);
+
 /// One line for the reader of a kernel: `y[?0, 1024] = exp(x - ...)`-like domain and operands.
 std::string Summarize(const Plan& plan, const Kernel& kernel);
 

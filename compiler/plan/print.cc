@@ -18,12 +18,6 @@ std::string ExtentText(const Plan& plan, const Extent& extent) {
                             : plan.symbols[static_cast<std::size_t>(extent.symbol)];
 }
 
-std::string ShapeText(const Plan& plan, const std::vector<Extent>& shape) {
-  std::string text;
-  for (const Extent& extent : shape) text += (text.empty() ? "" : ", ") + ExtentText(plan, extent);
-  return "[" + text + "]";
-}
-
 // Substitutes {0}, {1}, {2} in the table's text of an operator.
 std::string Substitute(std::string_view pattern, const std::vector<std::string>& args) {
   std::string text;
@@ -187,6 +181,14 @@ std::string StepText(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
 }
 
 }  // namespace
+
+std::string UnnamedExtent(std::size_t k) { return fmt::format("?{}", k); }
+
+std::string ShapeText(const Plan& plan, const std::vector<Extent>& shape) {
+  std::string text;
+  for (const Extent& extent : shape) text += (text.empty() ? "" : ", ") + ExtentText(plan, extent);
+  return "[" + text + "]";
+}
 
 std::string Summarize(const Plan& plan, const Kernel& kernel) {
   std::set<int> stored, loaded;
