@@ -43,8 +43,8 @@ constexpr std::size_t kFew = 16;  // operands, and numbers, that have room on th
 }  // namespace
 
 // Everything that follows from shapes, pitches and from which pointers are equal.
-struct CallSite::Prepared {
-  std::vector<index_t> layout;
+struct CallSite::Prepared : Known {
+  std::vector<index_t> words;  // of the layout
   GivenExtents given;
   std::vector<std::uintptr_t> misaligned;  // of each operand: bits that are 0 in the pointers that the launch takes
   struct Pair {
@@ -62,7 +62,61 @@ struct CallSite::Prepared {
   std::unique_ptr<const PreparedProgram> program;
   const PreparedProgram::Kernel* plain = nullptr;  // if the program is one call of a kernel with few operands
   bool as_given = false;  // `plain` takes operands and numbers in the order of the call
+  std::size_t num_inputs = 0;
+
+  bool Fits(void* const* data_now, Layout layout_now, const umbra_scalar* scalars, int threads_now) const;
+  bool FitsBut(void* const* data_now, const umbra_scalar* scalars, int threads_now) const;
+  bool SharesAlike(void* const* data_now) const;
+  void Run(void* const* data_now, const umbra_scalar* scalars) const;
 };
+
+// Could a call be run as this one was?
+bool CallSite::Prepared::Fits(void* const* data_now, Layout layout_now, const umbra_scalar* scalars, int threads_now) const {
+  return words.size() == layout_now.size && Same(layout, layout_now.words, layout_now.size) && FitsBut(data_now, scalars, threads_now);
+}
+
+// But for the layout.
+bool CallSite::Prepared::FitsBut(void* const* data_now, const umbra_scalar* scalars, int threads_now) const {
+  if (threads != threads_now || !given.Fit(scalars)) return false;
+  if (Same(data.data(), data_now, data.size())) return true;
+  const auto address = [data_now](std::size_t k) { return reinterpret_cast<std::uintptr_t>(data_now[k]); };
+  for (std::size_t k = 0; k < data.size(); ++k)
+    if ((address(k) & misaligned[k]) != 0 || address(k) == 0) return false;
+  for (const Pair& pair : pairs)
+    if (address(pair.other) - address(pair.output) - pair.first < pair.count) return false;
+  return data.size() <= kFew || SharesAlike(data_now);
+}
+
+bool CallSite::Prepared::SharesAlike(void* const* data_now) const {
+  const auto distance = [](const void* a, const void* b) { return reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a); };
+  for (const auto& [output, other] : shared)
+    if (distance(data_now[output], data_now[other]) != distance(data[output], data[other])) return false;
+  std::vector<Bytes> bytes;
+  for (std::size_t k = 0; k < data.size(); ++k) {
+    const char* const begin = static_cast<const char*>(data_now[k]);
+    bytes.emplace_back(begin + reach[k].first, begin + reach[k].last);
+  }
+  return Overlapping(bytes, num_inputs) == shared;
+}
+
+void CallSite::Prepared::Run(void* const* data_now, const umbra_scalar* scalars) const {
+  if (plain == nullptr) return program->Run(data_now, scalars);
+  void* own_data[kFew];
+  umbra_scalar own_scalars[kFew];
+  if (!as_given) {
+    void** next = own_data;
+    for (const std::size_t buffer : plain->buffer) *next++ = data_now[buffer];
+    umbra_scalar* next_scalar = own_scalars;
+    for (const int scalar : *plain->scalars) *next_scalar++ = scalars[scalar];
+    data_now = own_data;
+    scalars = own_scalars;
+  }
+  const LaunchPlan& launch = plain->plan;
+  static_assert(sizeof(index_t) == sizeof(long long));
+  const umbra_args args = {data_now, reinterpret_cast<const long long*>(launch.stride.data()),
+                           reinterpret_cast<const long long*>(launch.extent.data()), scalars, nullptr};
+  launch.function(&args, 0, launch.extent[0]);
+}
 
 CallSite::CallSite(std::shared_ptr<const Program> program) : program_(std::move(program)) {
   for (const Buffer& buffer : program_->buffers) {
@@ -76,53 +130,21 @@ CallSite::~CallSite() = default;
 
 void CallSite::SetThreads(int threads) { g_threads.store(threads, std::memory_order_relaxed); }
 
-bool CallSite::Fits(const Prepared& prepared, void* const* data, Layout layout, const umbra_scalar* scalars, int threads) const {
-  if (prepared.threads != threads || prepared.layout.size() != layout.size) return false;
-  if (!Same(prepared.layout.data(), layout.words, layout.size) || !prepared.given.Fit(scalars)) return false;
-  if (Same(prepared.data.data(), data, num_operands_)) return true;
-  const auto address = [data](std::size_t k) { return reinterpret_cast<std::uintptr_t>(data[k]); };
-  for (std::size_t k = 0; k < num_operands_; ++k)
-    if ((address(k) & prepared.misaligned[k]) != 0 || address(k) == 0) return false;
-  for (const auto& pair : prepared.pairs)
-    if (address(pair.other) - address(pair.output) - pair.first < pair.count) return false;
-  return num_operands_ <= kFew || SharesAlike(prepared, data);
-}
-
-bool CallSite::SharesAlike(const Prepared& prepared, void* const* data) const {
-  const auto distance = [](const void* a, const void* b) { return reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a); };
-  for (const auto& [output, other] : prepared.shared)
-    if (distance(data[output], data[other]) != distance(prepared.data[output], prepared.data[other])) return false;
-  std::vector<Bytes> bytes;
-  for (std::size_t k = 0; k < num_operands_; ++k) {
-    const char* const begin = static_cast<const char*>(data[k]);
-    bytes.emplace_back(begin + prepared.reach[k].first, begin + prepared.reach[k].last);
-  }
-  return Overlapping(bytes, num_inputs_) == prepared.shared;
-}
-
 void CallSite::Run(void* const* data, Layout layout, const umbra_scalar* scalars, int threads) {
   threads = Wanted(threads);
-  const Prepared* prepared = latest_.load(std::memory_order_acquire);
-  if (prepared == nullptr || !Fits(*prepared, data, layout, scalars, threads)) {
+  const Prepared* prepared = static_cast<const Prepared*>(Latest());
+  if (prepared == nullptr || !prepared->Fits(data, layout, scalars, threads)) {
     prepared = Prepare(data, layout, scalars, threads);
     if (prepared == nullptr) return;  // it ran the general way
   }
-  if (prepared->plain == nullptr) return prepared->program->Run(data, scalars);
-  void* own_data[kFew];
-  umbra_scalar own_scalars[kFew];
-  if (!prepared->as_given) {
-    void** next = own_data;
-    for (const std::size_t buffer : prepared->plain->buffer) *next++ = data[buffer];
-    umbra_scalar* next_scalar = own_scalars;
-    for (const int scalar : *prepared->plain->scalars) *next_scalar++ = scalars[scalar];
-    data = own_data;
-    scalars = own_scalars;
-  }
-  const LaunchPlan& launch = prepared->plain->plan;
-  static_assert(sizeof(index_t) == sizeof(long long));
-  const umbra_args args = {data, reinterpret_cast<const long long*>(launch.stride.data()),
-                           reinterpret_cast<const long long*>(launch.extent.data()), scalars, nullptr};
-  launch.function(&args, 0, launch.extent[0]);
+  prepared->Run(data, scalars);
+}
+
+bool CallSite::RunAlike(const Known& known, void* const* data, const umbra_scalar* scalars) {
+  const auto& prepared = static_cast<const Prepared&>(known);
+  if (!prepared.FitsBut(data, scalars, Wanted(0))) return false;
+  prepared.Run(data, scalars);
+  return true;
 }
 
 Arguments CallSite::ArgumentsOf(void* const* data, Layout layout, const umbra_scalar* scalars) const {
@@ -136,7 +158,7 @@ Arguments CallSite::ArgumentsOf(void* const* data, Layout layout, const umbra_sc
 // Of those seen before. The caller holds the lock.
 const CallSite::Prepared* CallSite::Find(void* const* data, Layout layout, const umbra_scalar* scalars, int threads) {
   for (const auto& prepared : all_)
-    if (Fits(*prepared, data, layout, scalars, threads)) {
+    if (prepared->Fits(data, layout, scalars, threads)) {
       latest_.store(prepared.get(), std::memory_order_release);
       return prepared.get();
     }
@@ -145,8 +167,8 @@ const CallSite::Prepared* CallSite::Find(void* const* data, Layout layout, const
 
 std::string CallSite::Refusal(void* const* data, Layout layout, const umbra_scalar* scalars, int threads) {
   threads = Wanted(threads);
-  const Prepared* prepared = latest_.load(std::memory_order_acquire);
-  if (prepared != nullptr && Fits(*prepared, data, layout, scalars, threads)) return {};
+  const Prepared* prepared = static_cast<const Prepared*>(Latest());
+  if (prepared != nullptr && prepared->Fits(data, layout, scalars, threads)) return {};
   const std::lock_guard lock(mutex_);
   if (Find(data, layout, scalars, threads) != nullptr) return {};
   try {
@@ -174,8 +196,10 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
   auto prepared = std::make_unique<Prepared>();
   prepared->shared = CheckOverlaps(*program_, buffers);
   prepared->threads = threads;
+  prepared->num_inputs = num_inputs_;
   prepared->given = GivenExtents(*program_, scalars);
-  prepared->layout.assign(layout.words, layout.words + layout.size);
+  prepared->words.assign(layout.words, layout.words + layout.size);
+  prepared->layout = prepared->words.data();
   prepared->data.assign(data, data + num_operands_);
   const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
   for (std::size_t k = 0; k < num_operands_; ++k) {
@@ -212,8 +236,9 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
       as_given = as_given && (*kernel->scalars)[k] == static_cast<int>(k);
   }
   all_.push_back(std::move(prepared));
-  latest_.store(all_.back().get(), std::memory_order_release);
-  return all_.back().get();
+  const Prepared* const last = all_.back().get();
+  latest_.store(last, std::memory_order_release);
+  return last;
 }
 
 }  // namespace umbra::runtime

@@ -104,21 +104,21 @@ Statements* Statements::MakeOfThread(const StatementOptions& options) {
 // Runs what waits; an error of it is lost.
 void Statements::End() noexcept {
   ended = true;
-  Finish(false);
+  FinishWaiting(false);
 }
 
 void Statements::MakeRoom() {
-  if (count_ == kMaxStatements) Run();
+  if (count_ == kMaxStatements) RunWaiting();
   if (scratch_ == nullptr) scratch_ = std::make_unique<Scratch>();
   if (count_ == all_.size()) all_.push_back(std::make_unique<Entry>());
 }
 
 // One statement alone is the way that counts most.
 void Statements::Run() {
-  of_thread = nullptr;
   running_ = std::exchange(count_, 0);
   if (running_ != 1 || error_ != nullptr || ended) return RunAll();
-  all_[0]->type->run(&all_[0]->operands);
+  Entry& only = *all_[0];
+  if (!only.earlier.Run(only.operands)) only.type->run(&only.operands);
 }
 
 void Statements::RunAll() {

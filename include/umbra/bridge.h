@@ -8,103 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "umbra/call_site.h"
+#include "umbra/gathered.h"
 #include "umbra/graph.h"
 #include "umbra/random.h"
 #include "umbra/tensor.h"
 
 namespace umbra::detail {
-
-/// What one call passes: operands and scalars in the order of a walk over the expression, and the
-/// parts of the structure that its type does not tell (axes, scales).
-struct Gathered {
-  static constexpr int kMax = 64;
-  static constexpr int kMaxLayout = 512;
-  void* data[kMax];
-  index_t layout[kMaxLayout];  ///< see runtime::Layout
-  umbra_scalar scalars[kMax];
-  std::int64_t structure[kMax];
-  // Not of the type of what is stored above: a compiler then knows them as it goes, and what is checked of them.
-  int num_operands = 0, num_scalars = 0, num_structure = 0, num_layout = 0;
-
-  void Clear() { num_operands = num_scalars = num_structure = num_layout = 0; }
-  runtime::Layout Layout() const { return {layout, static_cast<std::size_t>(num_layout)}; }
-  template <typename Device, int dim, typename DType>
-  [[gnu::always_inline]] void Add(const Tensor<Device, dim, DType>& t) {
-    SettleQueue(t.stream_);
-    index_t* const stride = AddOperand(const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_);
-    stride[dim - 1] = 1;
-    if constexpr (dim > 1) stride[dim - 2] = t.stride_;
-    for (int d = dim - 3; d >= 0; --d) stride[d] = stride[d + 1] * t.shape_[d + 1];
-  }
-  /// An operand that stands for its shape only: nobody reads its elements.
-  template <typename DType, int dim>
-  void AddShape(const Shape<dim>& shape) {
-    static DType element{};
-    std::fill_n(AddOperand(&element, shape), dim, index_t{0});
-  }
-  template <typename DType>
-  [[gnu::always_inline]] void AddScalar(ComputeOf<DType> number) {
-    if (num_scalars == kMax) TooMany("numbers");
-    umbra_scalar& s = scalars[num_scalars++];
-    constexpr auto kType = DTypeOf<ComputeOf<DType>>::value;
-    if constexpr (kType == umbra::DType::kFloat32) s.f32 = number;
-    else if constexpr (kType == umbra::DType::kFloat64) s.f64 = number;
-    else if constexpr (kType == umbra::DType::kInt64) s.i64 = number;
-    else s.i32 = number;
-  }
-  void AddStructure(std::int64_t value) {
-    if (num_structure == kMax) TooMany("axes");
-    structure[num_structure++] = value;
-  }
-  [[noreturn, gnu::cold, gnu::noinline]] static void TooMany(const char* what) {
-    throw Error("an expression of more than " + std::to_string(kMax) + " " + what + ": split it");
-  }
-  /// Operands that are the very same tensor become one, but for the last `written` of them; then `structure` says of each
-  /// of the others which it is.
-  [[gnu::always_inline]] void Deduplicate(int written) {
-    bool same = false;
-    for (int k = 1; k < num_operands - written; ++k)
-      for (int other = 0; other < k; ++other) same |= data[other] == data[k];
-    if (same) JoinSame(written);
-  }
-  [[gnu::noinline]] void JoinSame(int written) {
-    int kept = 0;
-    std::size_t begin = 0, end = 0;     // of the layout of operand k, and of those kept
-    std::size_t layout_of[kMax];        // of those kept
-    for (int k = 0; k < num_operands; ++k) {
-      const std::size_t size = runtime::Layout::SizeOf(runtime::Layout::RankOf(layout[begin]));
-      const bool read = k < num_operands - written;
-      int same = read ? 0 : kept;
-      while (same < kept && (data[same] != data[k] || !std::equal(layout + begin, layout + begin + size, layout + layout_of[same])))
-        ++same;
-      if (same == kept) {
-        std::copy(layout + begin, layout + begin + size, layout + end);
-        data[kept] = data[k];
-        layout_of[kept++] = end;
-        end += size;
-      }
-      begin += size;
-      if (read) AddStructure(same);
-    }
-    num_operands = kept;
-    num_layout = static_cast<int>(end);
-  }
-
- private:
-  // Returns the place of its strides.
-  template <int dim, typename DType>
-  [[gnu::always_inline]] index_t* AddOperand(DType* memory, const Shape<dim>& shape) {
-    constexpr int kSize = static_cast<int>(runtime::Layout::SizeOf(dim));
-    if (num_operands == kMax || num_layout + kSize > kMaxLayout) TooMany("tensors");
-    index_t* const extent = layout + num_layout + 1;
-    extent[-1] = runtime::Layout::Kind(dim, DTypeOf<DType>::value);
-    for (int d = 0; d < dim; ++d) extent[d] = shape[d];
-    num_layout += kSize;
-    data[num_operands++] = memory;
-    return extent + dim;
-  }
-};
 
 // Expressions compute with bool as with a number, 0 or 1.
 template <typename DType>
@@ -197,19 +106,19 @@ struct Bridge {
     AddObstacle(why, "'" + TypeName<E>() + "' is a class of expressions that the compiler does not know");
   }
   template <typename Any>
-  static void Gather(const Any&, Gathered*) {
+  static void Gather(const Any&, Gatherer*) {
     static_assert(sizeof(Any) == 0, "umbra: this expression cannot be compiled: no Bridge for its type");
   }
 };
 
 template <typename DType>
 struct Bridge<expr::ScalarExp<DType>> : Parts<> {
-  [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gathered* g) { g->AddScalar<DType>(e.scalar_); }
+  [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gatherer* g) { g->AddScalar<DType>(e.scalar_); }
   static graph::Value Build(GraphWalk* w) { return w->Scalar<DType>(); }
 };
 template <typename Device, int dim, typename DType>
 struct Bridge<Tensor<Device, dim, DType>> : Parts<> {
-  [[gnu::always_inline]] static void Gather(const Tensor<Device, dim, DType>& e, Gathered* g) { g->Add(e); }
+  [[gnu::always_inline]] static void Gather(const Tensor<Device, dim, DType>& e, Gatherer* g) { g->Add(e); }
   static graph::Value Build(GraphWalk* w) { return w->Input<DType>(dim); }
 };
 // A tensor of random numbers: its shape comes as an operand of stride 0 whose elements nobody reads, its key, its first
@@ -217,7 +126,7 @@ struct Bridge<Tensor<Device, dim, DType>> : Parts<> {
 template <typename Distribution, typename DType, int dim>
 struct Bridge<expr::RandomExp<Distribution, DType, dim>> : Parts<> {
   using E = expr::RandomExp<Distribution, DType, dim>;
-  static void Gather(const E& e, Gathered* g) {
+  static void Gather(const E& e, Gatherer* g) {
     g->AddShape<DType>(e.shape_);
     g->AddScalar<std::int64_t>(static_cast<std::int64_t>(e.key_));
     g->AddScalar<std::int64_t>(static_cast<std::int64_t>(e.first_));
@@ -229,14 +138,14 @@ struct Bridge<expr::RandomExp<Distribution, DType, dim>> : Parts<> {
   }
 
  private:
-  static void Add(const Uniform<DType>& d, Gathered* g) {
+  static void Add(const Uniform<DType>& d, Gatherer* g) {
     for (const DType number : {d.a, d.b, d.last}) g->AddScalar<DType>(number);
   }
   static graph::Value Apply(const Uniform<DType>*, const graph::Value& u, GraphWalk* w) {
     const graph::Value a = w->Scalar<DType>(), b = w->Scalar<DType>(), last = w->Scalar<DType>();
     return graph::Apply("minimum", {graph::Apply("maximum", {a * (1 - u) + b * u, a}), last});
   }
-  static void Add(const Gaussian<DType>& d, Gathered* g) {
+  static void Add(const Gaussian<DType>& d, Gatherer* g) {
     for (const DType number : {d.mu, d.sigma}) g->AddScalar<DType>(number);
   }
   static graph::Value Apply(const Gaussian<DType>*, const graph::Value& n, GraphWalk* w) {
@@ -246,24 +155,24 @@ struct Bridge<expr::RandomExp<Distribution, DType, dim>> : Parts<> {
 };
 template <typename Dst, typename Src, typename E, int etype>
 struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> : Parts<Bridge<E>> {
-  [[gnu::always_inline]] static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gathered* g) { Bridge<E>::Gather(e.exp, g); }
+  [[gnu::always_inline]] static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gatherer* g) { Bridge<E>::Gather(e.exp, g); }
   static graph::Value Build(GraphWalk* w) {
     return AsNumber<Dst>(graph::Cast(Bridge<E>::Build(w), DTypeOf<Dst>::value));
   }
 };
 template <typename E, typename DType>
 struct Bridge<expr::TransposeExp<E, DType>> : Parts<Bridge<E>> {
-  static void Gather(const expr::TransposeExp<E, DType>& e, Gathered* g) { Bridge<E>::Gather(e.exp, g); }
+  static void Gather(const expr::TransposeExp<E, DType>& e, Gatherer* g) { Bridge<E>::Gather(e.exp, g); }
   static graph::Value Build(GraphWalk* w) { return graph::MapAxes(map::transpose::From, 0, Bridge<E>::Build(w), 2); }
 };
 template <typename OP, typename TA, typename DType, int etype>
 struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> : Parts<Named<OP>, Bridge<TA>> {
-  [[gnu::always_inline]] static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gathered* g) { Bridge<TA>::Gather(e.src_, g); }
+  [[gnu::always_inline]] static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gatherer* g) { Bridge<TA>::Gather(e.src_, g); }
   static graph::Value Build(GraphWalk* w) { return ApplyOp<OP>({Bridge<TA>::Build(w)}); }
 };
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> : Parts<Named<OP>, Bridge<TA>, Bridge<TB>> {
-  [[gnu::always_inline]] static void Gather(const expr::BinaryMapExp<OP, TA, TB, DType, etype>& e, Gathered* g) {
+  [[gnu::always_inline]] static void Gather(const expr::BinaryMapExp<OP, TA, TB, DType, etype>& e, Gatherer* g) {
     Bridge<TA>::Gather(e.lhs_, g);
     Bridge<TB>::Gather(e.rhs_, g);
   }
@@ -274,7 +183,7 @@ struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> : Parts<Named<OP>, B
 };
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> : Parts<Named<OP>, Bridge<TA>, Bridge<TB>, Bridge<TC>> {
-  [[gnu::always_inline]] static void Gather(const expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>& e, Gathered* g) {
+  [[gnu::always_inline]] static void Gather(const expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>& e, Gatherer* g) {
     Bridge<TA>::Gather(e.item1_, g);
     Bridge<TB>::Gather(e.item2_, g);
     Bridge<TC>::Gather(e.item3_, g);
@@ -286,7 +195,7 @@ struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> : Parts<Named<O
 };
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
 struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> : Parts<Bridge<TA>, Bridge<TB>> {
-  static void Gather(const expr::DotExp<TA, TB, lt, rt, DType>& e, Gathered* g) {
+  static void Gather(const expr::DotExp<TA, TB, lt, rt, DType>& e, Gatherer* g) {
     const auto scale = static_cast<double>(e.scale_);
     std::int64_t bits;
     std::memcpy(&bits, &scale, sizeof bits);
@@ -305,7 +214,7 @@ template <typename Map, int axis, typename Reducer, typename Src, typename DType
 struct Bridge<expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>>
     : Parts<std::conditional_t<std::is_void_v<Reducer>, Parts<>, Named<Reducer>>, Bridge<Src>> {
   using E = expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>;
-  [[gnu::always_inline]] static void Gather(const E& e, Gathered* g) {
+  [[gnu::always_inline]] static void Gather(const E& e, Gatherer* g) {
     if constexpr (axis == expr::kAtRunTime) g->AddStructure(e.axis_);
     Bridge<Src>::Gather(e.src_, g);
   }
@@ -341,7 +250,7 @@ struct IndexMapName : Bridge<Map> {};
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> : Parts<IndexMapName<Map>, Bridge<Srcs>...> {
   using E = expr::IndexMapExp<Map, DType, dimdst, Srcs...>;
-  static void Gather(const E& e, Gathered* g) {
+  static void Gather(const E& e, Gatherer* g) {
     g->AddStructure(e.num_params_);
     for (int k = 0; k < e.num_params_; ++k) g->AddStructure(e.params_[static_cast<std::size_t>(k)]);
     std::apply([&](const Srcs&... src) { (Bridge<Srcs>::Gather(src, g), ...); }, e.src_);
@@ -375,7 +284,7 @@ std::shared_ptr<const graph::Graph> BuildGraph(const Gathered& g, std::string na
   // The last entries of the structure say which operands are one, if some are.
   int count = 0;
   for (int k = g.num_structure; k > 0 && count < Gathered::kMax; --k, ++count)
-    if (g.structure[k - 1] == -1) break;
+    if (g.structure[k - 1] == Gathered::kEndOfWalk) break;
   walk.operand_of.assign(g.structure + g.num_structure - count, g.structure + g.num_structure);
   for (int k = 0; count == 0 && k < g.num_operands; ++k) walk.operand_of.push_back(k);
   builder.Output("dst", BuildAssigned<Saver, DType, dim, E>(&walk), PartialShape::dynamic(dim));

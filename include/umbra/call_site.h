@@ -55,6 +55,16 @@ class CallSite {
   /// those of runtime::Run; `threads` as in RunOptions, 0 leaving the choice to SetThreads.
   void Run(void* const* data, Layout layout, const umbra_scalar* scalars, int threads = 0);
 
+  /// What is kept of a call for those like it.
+  struct Known {
+    const index_t* layout = nullptr;  ///< the words of its layout
+  };
+  /// Of the call that was prepared last, or null; it lives as long as the site.
+  const Known* Latest() const { return latest_.load(std::memory_order_acquire); }
+  /// Run for a caller who has seen that the layout is that of `known`. False if other things differ that count: then
+  /// nothing was done.
+  bool RunAlike(const Known& known, void* const* data, const umbra_scalar* scalars);
+
   /// What Run would throw an umbra::Error about before it runs anything; empty if the operands suit.
   std::string Refusal(void* const* data, Layout layout, const umbra_scalar* scalars, int threads = 0);
 
@@ -66,12 +76,10 @@ class CallSite {
   const Prepared* Find(void* const* data, Layout layout, const umbra_scalar* scalars, int threads);
   const Prepared* Prepare(void* const* data, Layout layout, const umbra_scalar* scalars, int threads);
   Arguments ArgumentsOf(void* const* data, Layout layout, const umbra_scalar* scalars) const;
-  bool Fits(const Prepared& prepared, void* const* data, Layout layout, const umbra_scalar* scalars, int threads) const;
-  bool SharesAlike(const Prepared& prepared, void* const* data) const;
 
   std::shared_ptr<const Program> program_;
   std::size_t num_inputs_ = 0, num_operands_ = 0, num_scalars_ = 0;
-  std::atomic<const Prepared*> latest_{nullptr};
+  std::atomic<const Known*> latest_{nullptr};
   std::mutex mutex_;
   std::vector<std::unique_ptr<const Prepared>> all_;
 };

@@ -18,7 +18,8 @@ namespace umbra::detail {
 class [[gnu::visibility("default")]] Waiting {
  public:
   virtual ~Waiting() = default;
-  /// Runs it. If a statement fails, throws its error; what follows it is dropped.
+  /// Runs it. If a statement fails, throws its error; what follows it is dropped. Who calls this or Finish has set
+  /// of_thread to null.
   virtual void Run() = 0;
   /// Runs it; an error is for the next Run, or lost.
   virtual void Finish(bool keep_error) noexcept = 0;
@@ -28,10 +29,10 @@ class [[gnu::visibility("default")]] Waiting {
 
 /// Who is about to read or write memory has what waits done first.
 inline void RunWaiting() {
-  if (Waiting::of_thread != nullptr) Waiting::of_thread->Run();
+  if (Waiting::of_thread != nullptr) std::exchange(Waiting::of_thread, nullptr)->Run();
 }
 inline void FinishWaiting(bool keep_error) noexcept {
-  if (Waiting::of_thread != nullptr) Waiting::of_thread->Finish(keep_error);
+  if (Waiting::of_thread != nullptr) std::exchange(Waiting::of_thread, nullptr)->Finish(keep_error);
 }
 
 /// Work in order, on a thread of its own.

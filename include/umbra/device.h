@@ -163,8 +163,11 @@ namespace detail {
 inline bool IsAsynchronous(const Stream<cpu>* stream) { return stream != nullptr && stream->asynchronous(); }
 /// Waits for the work of a tensor's asynchronous stream, for who is about to touch the tensor outside of it. Work of a
 /// stream does not: two might wait for each other.
+[[gnu::noinline, gnu::cold]] inline void SettleAsynchronous(Stream<cpu>* stream) {
+  if (WorkQueue::Current() == nullptr) stream->Wait();
+}
 inline void SettleQueue(Stream<cpu>* stream) {
-  if (IsAsynchronous(stream) && WorkQueue::Current() == nullptr) stream->Wait();
+  if (IsAsynchronous(stream)) SettleAsynchronous(stream);
 }
 inline void SettleQueue(Stream<gpu>*) {}
 /// The same, and for what waits in fused streams.

@@ -34,26 +34,33 @@ struct JitOptions {
 template <typename Device>
 struct JitSite {
   JitSite(const Gathered& g, int generation, Function f)
-      : structure(g.structure, g.structure + g.num_structure), generation(generation),
-        function(std::move(f)), site(function.shared_program()) {}
+      : num_structure(g.num_structure), joined(g.structure[g.num_structure - 1] != Gathered::kEndOfWalk), generation(generation),
+        function(std::move(f)), site(function.shared_program()) {
+    std::copy_n(g.structure, num_structure, structure);
+  }
   bool Fits(const Gathered& g, int wanted) const {
-    if (generation != wanted || static_cast<int>(structure.size()) != g.num_structure) return false;
-    for (int k = 0; k < g.num_structure; ++k)
-      if (structure[static_cast<std::size_t>(k)] != g.structure[k]) return false;
-    return true;
+    return generation == wanted && std::equal(structure, structure + num_structure, g.structure, g.structure + g.num_structure);
+  }
+  /// The call that was made last, for the next one to compare with.
+  EarlierCall Earlier() {
+    if (compiled.load(std::memory_order_acquire) != JitOptions::generation.load(std::memory_order_acquire)) return {};
+    const auto* const call = site.Latest();
+    return call != nullptr && !joined ? EarlierCall{&site, call, structure} : EarlierCall{};
   }
   /// Is there machine code to call? Once there is, it is not asked for again.
   bool Compiled() {
-    if (compiled.load(std::memory_order_acquire)) return true;
+    if (compiled.load(std::memory_order_acquire) == generation) return true;
     if (function.interpreted()) return false;
-    compiled.store(true, std::memory_order_release);
+    compiled.store(generation, std::memory_order_release);
     return true;
   }
-  std::vector<std::int64_t> structure;
+  std::int64_t structure[Gathered::kMax] = {};
+  int num_structure;
+  bool joined;  ///< does an operand come twice?
   int generation;
   Function function;
   std::conditional_t<Device::kDevCPU, runtime::CallSite, runtime::CudaCallSite> site;
-  std::atomic<bool> compiled{false};
+  std::atomic<int> compiled{-1};  ///< `generation` once there is machine code
 };
 
 inline void RunInterpreted(const Function& function, const Gathered& g) {
@@ -103,45 +110,59 @@ inline CompileOptions OptionsFor() {
   }
 }
 
-/// What `dst Saver exp` reads, the parts of its structure, and last what it writes.
+/// Writes down what `dst Saver exp` reads, the parts of its structure, and last what it writes. Returns `earlier` if the
+/// call is like it.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
-[[gnu::always_inline]] inline void GatherAll(const Tensor<Device, dim, DType>& dst, const E& exp, Gathered* g) {
-  Bridge<E>::Gather(exp, g);
-  if constexpr (!std::is_same_v<Saver, sv::saveto>) g->Add(dst);
-  g->AddStructure(-1);
-  g->Add(dst);
+[[gnu::always_inline]] inline EarlierCall GatherAll(const Tensor<Device, dim, DType>& dst, const E& exp, Gathered* g,
+                                                    const EarlierCall& earlier = {}) {
+  Gatherer walk(g, earlier);
+  Bridge<E>::Gather(exp, &walk);
+  if constexpr (!std::is_same_v<Saver, sv::saveto>) walk.Add(dst);
+  walk.AddStructure(Gathered::kEndOfWalk);
+  walk.Add(dst);
+  return walk.End(1);
 }
 
-/// Finds or compiles the kernels of a gathered assignment. Operands that are one become one.
+/// The kernels of assignments `Tensor<Device, dim, DType> Saver E`, by structure.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
-[[gnu::always_inline]] inline JitSite<Device>* SiteOf(Gathered& g) {
+struct JitSites {
   using Site = JitSite<Device>;
-  static std::atomic<Site*> latest{nullptr};
-  static std::mutex mutex;
-  static std::vector<std::unique_ptr<Site>> sites;
-  g.Deduplicate(1);
-  const int generation = JitOptions::generation.load(std::memory_order_acquire);
-  Site* site = latest.load(std::memory_order_acquire);
-  if (site == nullptr || !site->Fits(g, generation)) {
-    const std::lock_guard lock(mutex);
-    site = nullptr;
-    for (const auto& known : sites)
-      if (known->Fits(g, generation)) site = known.get();
-    if (site == nullptr) {
-      sites.push_back(std::make_unique<Site>(
-          g, generation, Compile(BuildGraph<Saver, DType, dim, E>(g, "expression"), OptionsFor<Device>())));
-      site = sites.back().get();
-    }
-    latest.store(site, std::memory_order_release);
+  static inline std::atomic<Site*> latest{nullptr};
+
+  /// The last call of the last structure.
+  [[gnu::always_inline]] static EarlierCall Earlier() {
+    Site* const site = latest.load(std::memory_order_acquire);
+    return site != nullptr ? site->Earlier() : EarlierCall{};
   }
-  return site;
-}
+  /// Finds or compiles the kernels of a gathered assignment. Operands that are one become one.
+  static Site* Of(Gathered& g) {
+    static std::mutex mutex;
+    static std::vector<std::unique_ptr<Site>> sites;
+    g.JoinSame(1);
+    const int generation = JitOptions::generation.load(std::memory_order_acquire);
+    Site* site = latest.load(std::memory_order_acquire);
+    if (site == nullptr || !site->Fits(g, generation)) {
+      const std::lock_guard lock(mutex);
+      site = nullptr;
+      for (const auto& known : sites)
+        if (known->Fits(g, generation)) site = known.get();
+      if (site == nullptr) {
+        sites.push_back(std::make_unique<Site>(
+            g, generation, Compile(BuildGraph<Saver, DType, dim, E>(g, "expression"), OptionsFor<Device>())));
+        site = sites.back().get();
+      }
+      latest.store(site, std::memory_order_release);
+    }
+    return site;
+  }
+};
+
 
 /// The statement `dst Saver exp` of a fused stream.
 template <typename Saver, int dim, typename DType, typename E>
 struct Statement {
   static void Run(Gathered* g) {
-    JitSite<cpu>* const site = SiteOf<Saver, cpu, dim, DType, E>(*g);
+    JitSite<cpu>* const site = JitSites<Saver, cpu, dim, DType, E>::Of(*g);
     if (site->Compiled()) site->site.Run(g->data, g->Layout(), g->scalars);
     else RunInterpreted(site->function, *g);
   }
@@ -149,24 +170,37 @@ struct Statement {
 
   static void Add(const Tensor<cpu, dim, DType>& dst, const E& exp) {
     static constexpr StatementOptions kOptions{&OptionsFor<cpu>, [] { return JitOptions::generation.load(std::memory_order_acquire); }};
-    Statements::OfThread(kOptions).Add(kType, [&](Gathered* g) { GatherAll<Saver>(dst, exp, g); });
+    Statements::OfThread(kOptions).Add(kType, [&](Gathered* g) {
+      return GatherAll<Saver>(dst, exp, g, JitSites<Saver, cpu, dim, DType, E>::Earlier());
+    });
   }
 };
 
-/// Runs an assignment now, or puts it into the GPU's stream, or among the statements of a fused one.
-template <typename Saver, typename Device, int dim, typename DType, typename E>
-inline void AssignNow(const Tensor<Device, dim, DType>& dst, const E& exp) {
-  if constexpr (Device::kDevCPU) {
-    if (dst.stream_ != nullptr && dst.stream_->fused()) return Statement<Saver, dim, DType, E>::Add(dst, exp);
-    RunWaiting();
-  }
+/// Runs an assignment that is not like the last one of its type.
+template <typename Saver, int dim, typename DType, typename E>
+[[gnu::noinline]] void RunUnlike(Gathered& g, const Tensor<cpu, dim, DType>& dst, const E& exp) {
+  JitSite<cpu>* const site = JitSites<Saver, cpu, dim, DType, E>::Of(g);
+  if (site->Compiled()) site->site.Run(g.data, g.Layout(), g.scalars);
+  else RunUncompiled<Saver>(site->function, g, dst, exp);
+}
+
+/// Runs an assignment now, or puts it among the statements of a fused stream.
+template <typename Saver, int dim, typename DType, typename E>
+inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
+  if (dst.stream_ != nullptr && dst.stream_->fused()) return Statement<Saver, dim, DType, E>::Add(dst, exp);
+  RunWaiting();
+  Gathered g;
+  const EarlierCall earlier = GatherAll<Saver>(dst, exp, &g, JitSites<Saver, cpu, dim, DType, E>::Earlier());
+  if (!earlier.Run(g)) RunUnlike<Saver>(g, dst, exp);
+}
+
+/// Puts an assignment into the GPU's stream.
+template <typename Saver, int dim, typename DType, typename E>
+inline void AssignNow(const Tensor<gpu, dim, DType>& dst, const E& exp) {
   Gathered g;
   GatherAll<Saver>(dst, exp, &g);
-  JitSite<Device>* const site = SiteOf<Saver, Device, dim, DType, E>(g);
-  if constexpr (!Device::kDevCPU)
-    site->site.Run(g.data, g.Layout(), g.scalars, Stream<Device>::GetStream(dst.stream_));
-  else if (site->Compiled()) site->site.Run(g.data, g.Layout(), g.scalars);
-  else RunUncompiled<Saver>(site->function, g, dst, exp);
+  JitSite<gpu>* const site = JitSites<Saver, gpu, dim, DType, E>::Of(g);
+  site->site.Run(g.data, g.Layout(), g.scalars, Stream<gpu>::GetStream(dst.stream_));
 }
 
 /// Why assignments of E are eager; nothing if they are compiled.
@@ -291,9 +325,11 @@ inline std::shared_ptr<const graph::Graph> MakeGraph(const expr::Exp<E, DType, e
   static_assert(dim > 0, "umbra: MakeGraph takes an expression with a tensor in it; assign a dot() "
                          "inside a larger expression to a tensor");
   detail::Gathered g;
-  detail::Bridge<E>::Gather(exp.self(), &g);
-  g.AddStructure(-1);
-  g.Deduplicate(0);
+  detail::Gatherer walk(&g);
+  detail::Bridge<E>::Gather(exp.self(), &walk);
+  walk.AddStructure(detail::Gathered::kEndOfWalk);
+  walk.End(0);
+  g.JoinSame(0);
   return detail::BuildGraph<sv::saveto, DType, dim, E>(g, std::move(name));
 }
 

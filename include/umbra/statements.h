@@ -16,7 +16,7 @@ namespace umbra::detail {
 struct StatementType {
   int rank;    ///< of the destination
   graph::Value (*build)(GraphWalk*);  ///< what is written
-  void (*run)(Gathered*);             ///< runs the assignment alone; its operands as Statements::Add takes them
+  void (*run)(Gathered*);  ///< runs the assignment alone; its operands as Statements::Add takes them
 };
 
 /// Where the options of compiles from expressions are, and how one sees that they have changed.
@@ -35,12 +35,14 @@ class Statements final : public Waiting {
   }
   ~Statements() override;
 
-  /// One more: gather(Gathered*) adds the operands that it reads, then its destination.
+  /// One more: gather(Gathered*) writes down the operands that it reads, then its destination, and returns the
+  /// earlier call that it is like, if there is one.
   template <typename Gather>
   void Add(const StatementType& type, const Gather& gather) {
-    Entry* const next = Next();
+    if (count_ == all_.size()) MakeRoom();
+    Entry* const next = all_[count_].get();
     next->type = &type;
-    gather(&next->operands);
+    next->earlier = gather(&next->operands);
     ++count_;
     of_thread = this;
   }
@@ -51,18 +53,13 @@ class Statements final : public Waiting {
  private:
   struct Entry {
     const StatementType* type;
+    EarlierCall earlier;  ///< if it is like one
     Gathered operands;
   };
   struct Form;
   struct Scratch;
   explicit Statements(const StatementOptions& options);
   static Statements* MakeOfThread(const StatementOptions& options);
-  Entry* Next() {
-    if (count_ == all_.size()) MakeRoom();
-    Entry* const next = all_[count_].get();
-    next->operands.Clear();
-    return next;
-  }
   void MakeRoom();
   void End() noexcept;
   void RunAll();
