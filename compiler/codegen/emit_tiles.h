@@ -32,16 +32,16 @@ class TileEmitter : protected PhaseEmitter {
     for (std::size_t k = 0; k < operands_.size(); ++k)
       if (operands_[k].base != operands_[k].name && !Moves(signature_.operands[k], axis_))
         out_.Line("{} = {};", Pointer(k), RowAddress(k, ""));
-    const int rows = Rows(), packets = Packets();
+    const int packets = Packets();
     out_.Line("long long {} = 0;", i);
-    Panel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, packets * width_, n), rows, packets, "");
+    Panel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, packets * width_, n), packets, "");
     const std::string lanes = fmt::format("const long long lanes = smaller({} - {}, {});", n, i, width_);
     if (width_ > 1 && HasMasks()) {
-      Panel(fmt::format("for (; {0} < {1}; {0} += {2})", i, n, width_), rows, 1, lanes);
+      Panel(fmt::format("for (; {0} < {1}; {0} += {2})", i, n, width_), 1, lanes);
       return;
     }
-    Panel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, n), rows, 1, "");
-    if (width_ > 1) Panel(fmt::format("if ({} < {})", i, n), rows, 1, lanes);
+    Panel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, n), 1, "");
+    if (width_ > 1) Panel(fmt::format("if ({} < {})", i, n), 1, lanes);
   }
 
  private:
@@ -58,11 +58,12 @@ class TileEmitter : protected PhaseEmitter {
   // the processor looks ahead in longer runs.
   int Packets() const { return options_.target == Target::kAvx512 ? 3 : 2; }
 
-  // As many as leave registers for what they read.
-  int Rows() const {
-    const int registers = options_.target == Target::kAvx512 ? 24 : 8;
+  // As many as leave registers for what they read, and for their addresses.
+  int Rows(int packets) const {
+    const bool loads_fill_packets = options_.target == Target::kAvx2 || options_.target == Target::kAvx512;
+    const int registers = options_.target == Target::kAvx512 ? 24 : 8, most = loads_fill_packets ? 8 : 4;
     const auto reductions = static_cast<int>(kernel_.phases[0].reductions.size());
-    int rows = std::max(1, registers / (Packets() * reductions));
+    int rows = std::clamp(registers / (packets * reductions), 1, most);
     const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(axis_)];
     if (extent.is_static()) rows = static_cast<int>(std::min<index_t>(rows, std::max<index_t>(1, extent.value)));
     return rows;
@@ -95,8 +96,9 @@ class TileEmitter : protected PhaseEmitter {
   Share ShareOf(int id) const { return shares_[static_cast<std::size_t>(id)]; }
 
   // One pass of the loop over columns that `head` is.
-  void Panel(const std::string& head, int rows, int packets, const std::string& lanes) {
+  void Panel(const std::string& head, int packets, const std::string& lanes) {
     const Names outer = names_;
+    const int rows = Rows(packets);
     rows_ = rows;
     packets_ = packets;
     lanes_text_ = lanes.empty() ? "" : "lanes";
