@@ -71,6 +71,12 @@ class Simplifier {
         if (operand.kind == Kind::kMap && operand.op == Op::negative) return operand.inputs[0];
         break;
       }
+      case Op::ne: {  // a condition that was made a number
+        const Node& number = result_.node(inputs[0]);
+        if (b && *b == 0 && keeps_shape && number.kind == Kind::kCast && result_.node(number.inputs[0]).dtype == DType::kBool)
+          return number.inputs[0];
+        break;
+      }
       case Op::select:
         for (const std::size_t k : {std::size_t{1}, std::size_t{2}}) {
           const Node& operand = result_.node(inputs[k]);

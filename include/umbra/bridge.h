@@ -143,7 +143,7 @@ struct Bridge<expr::RandomExp<Distribution, DType, dim>> : Parts<> {
   }
   static graph::Value Apply(const Uniform<DType>*, const graph::Value& u, GraphWalk* w) {
     const graph::Value a = w->Scalar<DType>(), b = w->Scalar<DType>(), last = w->Scalar<DType>();
-    return graph::Apply("minimum", {graph::Apply("maximum", {a * (1 - u) + b * u, a}), last});
+    return minimum(maximum(a * (1 - u) + b * u, a), last);
   }
   static void Add(const Gaussian<DType>& d, Gatherer* g) {
     for (const DType number : {d.mu, d.sigma}) g->AddScalar<DType>(number);

@@ -20,9 +20,17 @@ constexpr int kChainer = 3;
 constexpr int kComplex = 7;
 }  // namespace type
 
+/// Where functions of expressions are (umbra/elementwise.h), so that their operands find them and `using namespace` does
+/// not: names of other libraries, or of umbra::op, might clash. A program's own function of one expression is preferred.
+namespace detail::functions {
+/// Makes an expression `SubType` find them.
+template <typename SubType>
+struct FoundBy {};
+}  // namespace detail::functions
+
 /// Base of all expressions: `SubType` with elements of `DType`.
 template <typename SubType, typename DType, int exp_type>
-struct Exp {
+struct Exp : detail::functions::FoundBy<SubType> {
   /// The expression as what it is.
   const SubType& self() const { return *static_cast<const SubType*>(this); }
   /// The same, to be changed.

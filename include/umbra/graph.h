@@ -3,7 +3,7 @@
 //   umbra::graph::Builder b("bias_gelu");
 //   auto x = b.Input("x", umbra::DType::kFloat32, {umbra::Dimension(), 1024});
 //   auto bias = b.Input("bias", umbra::DType::kFloat32, {1024});
-//   b.Output("y", umbra::graph::Apply("gelu", {x + umbra::graph::Broadcast<1>(bias)}));
+//   b.Output("y", gelu(x + umbra::graph::Broadcast<1>(bias)));
 //   umbra::Function f = umbra::Compile(b.Build());
 #ifndef UMBRA_GRAPH_H_
 #define UMBRA_GRAPH_H_
@@ -23,13 +23,35 @@ namespace umbra::graph {
 
 class Graph;
 class Builder;
+class Value;
+
+/// An operator of umbra/ops.def by name. Shapes must be equal (scalars and numbers fit all), dtypes
+/// too. Throws umbra::Error with both shapes or dtypes and a remedy.
+Value Apply(std::string_view op, const std::vector<Value>& operands);
 
 /// A tensor value of a graph under construction, or a number that takes its neighbour's dtype.
-/// Cheap to copy; lives as long as its Builder's graph.
+/// Cheap to copy; lives as long as its Builder's graph. The operators of umbra/ops.def are functions of values:
+/// exp(x) is Apply("exp", {x}).
 class Value {
  public:
   /// A number that takes its neighbour's dtype.
   Value(double number) : number_(number) {}  // NOLINT: numbers are values
+#define UMBRA_VALUE_1(name) \
+  friend Value name(const Value& a) { return Apply(#name, {a}); }
+#define UMBRA_VALUE_2(name) \
+  friend Value name(const Value& a, const Value& b) { return Apply(#name, {a, b}); }
+#define UMBRA_VALUE_3(name) \
+  friend Value name(const Value& a, const Value& b, const Value& c) { return Apply(#name, {a, b, c}); }
+#define UMBRA_PRIMITIVE(name, arity, ...) UMBRA_VALUE_##arity(name)
+#define UMBRA_VALUE_OF(...) UMBRA_VALUE_PICK(__VA_ARGS__, 3, 2, 1, )
+#define UMBRA_VALUE_PICK(a, b, c, count, ...) UMBRA_VALUE_##count
+#define UMBRA_COMPOSITE(name, args, ...) UMBRA_VALUE_OF args(name)
+#include "umbra/ops.def"
+#undef UMBRA_VALUE_1
+#undef UMBRA_VALUE_2
+#undef UMBRA_VALUE_3
+#undef UMBRA_VALUE_OF
+#undef UMBRA_VALUE_PICK
   /// The other dimensions follow from where the value is used; see Broadcast.
   struct State;
 
@@ -44,9 +66,6 @@ class Value {
   int axis_ = 0;
 };
 
-/// An operator of umbra/ops.def by name. Shapes must be equal (scalars and numbers fit all), dtypes
-/// too. Throws umbra::Error with both shapes or dtypes and a remedy.
-Value Apply(std::string_view op, const std::vector<Value>& operands);
 /// An operator given by its text, as UMBRA_OP keeps it: name, "(a, b)", "a > b ? a : b".
 Value ApplyText(std::string_view name, std::string_view args, std::string_view text,
                 const std::vector<Value>& operands);

@@ -11,10 +11,16 @@ namespace umbra {
 
 namespace detail {
 
+/// Which bits of a 16-bit float are what. No type, so that functions of tensors of halves are not looked for among those
+/// of umbra::simd.
+enum class Format16 { kIeee, kBrain };
+
 /// A 16-bit float: converts to f32 exactly and from numbers with one rounding to nearest, ties to
 /// even. Arithmetic is f32's, since it converts; a compound assignment rounds once.
-template <typename Bits>
+template <Format16 format>
 class Half16 {
+  using Bits = std::conditional_t<format == Format16::kIeee, simd::f16, simd::bf16>;
+
  public:
   Half16() = default;
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
@@ -41,9 +47,9 @@ class Half16 {
 }  // namespace detail
 
 /// IEEE's 16-bit float: 11 bits of precision, up to 65504.
-using half_t = detail::Half16<simd::f16>;
+using half_t = detail::Half16<detail::Format16::kIeee>;
 /// The upper half of an f32: 8 bits of precision, f32's range.
-using bf16_t = detail::Half16<simd::bf16>;
+using bf16_t = detail::Half16<detail::Format16::kBrain>;
 
 /// `value` as an element of To: floats to integers truncate and saturate, NaN becomes 0; integers to
 /// narrower ones wrap around; to a 16-bit float rounds once; to bool is `!= 0`.

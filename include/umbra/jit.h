@@ -42,7 +42,7 @@ struct JitSite {
     return generation == wanted && std::equal(structure, structure + num_structure, g.structure, g.structure + g.num_structure);
   }
   /// The call that was made last, for the next one to compare with.
-  EarlierCall Earlier() {
+  [[gnu::always_inline]] EarlierCall Earlier() {
     if (compiled.load(std::memory_order_acquire) != JitOptions::generation.load(std::memory_order_acquire)) return {};
     const auto* const call = site.Latest();
     return call != nullptr && !joined ? EarlierCall{&site, call, structure} : EarlierCall{};

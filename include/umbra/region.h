@@ -70,7 +70,7 @@ inline void CheckHandle(const Tensor<Device, dim, DType>& t) {
 /// The same of what is about to be read or written, outside of its stream: what that has to do comes first.
 template <typename Device, int dim, typename DType>
 inline void CheckTensor(const Tensor<Device, dim, DType>& t) {
-  detail::Settle(t.stream_);
+  umbra::detail::Settle(t.stream_);
   CheckHandle(t);
 }
 

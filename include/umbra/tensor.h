@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "umbra/device.h"
+#include "umbra/elementwise.h"
 #include "umbra/expression.h"
 #include "umbra/packet.h"
 #include "umbra/region.h"

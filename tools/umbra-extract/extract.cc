@@ -41,8 +41,8 @@ bool MakesExpressions(const clang::FunctionDecl* function) {
   }
   const auto* space = llvm::dyn_cast<clang::NamespaceDecl>(function->getDeclContext());
   if (space == nullptr) return false;
-  if (const auto* outer = llvm::dyn_cast<clang::NamespaceDecl>(space->getParent()); space->getName() == "detail" && outer != nullptr && outer->getName() == "expr")
-    space = outer;
+  for (const llvm::StringRef inner : {"functions", "detail"})
+    if (const auto* outer = llvm::dyn_cast<clang::NamespaceDecl>(space->getParent()); outer != nullptr && space->getName() == inner) space = outer;
   if (space->getName() != "expr") return named && function->getName().starts_with("Shape");
   static constexpr llvm::StringLiteral kEvaluate[] = {"MapExp", "MapPlan", "MapPacketPlan", "AssignEagerly", "EvalDot", "EvalMatrixDot"};
   return !named || !llvm::is_contained(kEvaluate, function->getName());

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "umbra/half.h"
+
 namespace umbra::extract {
 
 using clang::QualType;
@@ -17,8 +19,8 @@ namespace {
 std::optional<DType> HalfType(QualType type) {
   const auto* record = llvm::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(type->getAsCXXRecordDecl());
   if (record == nullptr || record->getName() != "Half16") return std::nullopt;
-  const std::string bits = record->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl()->getNameAsString();
-  return bits == "f16" ? DType::kFloat16 : DType::kBFloat16;
+  const bool ieee = record->getTemplateArgs()[0].getAsIntegral() == static_cast<int>(detail::Format16::kIeee);
+  return ieee ? DType::kFloat16 : DType::kBFloat16;
 }
 
 std::optional<DType> FindType(const clang::ASTContext& context, QualType type) {

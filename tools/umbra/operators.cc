@@ -51,8 +51,8 @@ std::string_view MeaningOf(std::string_view form) {
 
 void Operators(const OpsOptions& options) {
   if (options.markdown) {
-    fmt::print("# Elementwise operators\n\nThe same names everywhere: `F<op::name>(...)`, "
-               "`graph::Apply(\"name\", ...)`, `name(...)` in text. Written by `umbra ops "
+    fmt::print("# Elementwise operators\n\nThe same names everywhere: `name(...)` of expressions, of values of graphs and in "
+               "text, also `F<op::name>(...)`, as mshadow has it, and `graph::Apply(\"name\", ...)`. Written by `umbra ops "
                "--markdown` from `include/umbra/ops.def`.\n\n"
                "| operator | operands | dtypes | result | meaning |\n|---|---|---|---|---|\n");
     for (const graph::OpInfo& op : graph::Primitives())

@@ -34,6 +34,17 @@ UMBRA_KERNEL void bias_swish(Tensor<cpu, 2> y, Tensor<cpu, 2> x, Tensor<cpu, 1> 
 // CHECK-NEXT: %10 = div %4, %9               : f32[?0, ?1]   # y
 // CHECK-NEXT: output y = %10
 
+// Operators as functions of expressions.
+UMBRA_KERNEL void clipped(Tensor<cpu, 1> y, Tensor<cpu, 1> x, float most) {
+  y = select(x > 0, minimum(exp(x), most), 0.5);
+}
+// CHECK: graph clipped
+// CHECK: = gt
+// CHECK: = exp
+// CHECK: = minimum
+// CHECK: = select
+// CHECK-NEXT: output y
+
 // Statements are one graph; what is read and written is an input and an output.
 namespace nn {
 UMBRA_KERNEL void momentum(Tensor<cpu, 2> weight, Tensor<cpu, 2> velocity, const Tensor<cpu, 2>& gradient, float rate) {

@@ -1,0 +1,150 @@
+// The operators of umbra/ops.def as functions: of expressions, and of values of graphs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <type_traits>
+
+#include "compiler/graph/graph.h"
+#include "compiler/transform/simplify.h"
+#include "umbra/graph.h"
+#include "umbra/jit.h"
+#include "umbra/tensor.h"
+#include "tests/support/testing.h"
+
+namespace program {
+// Functions of a program's own with names of Umbra's.
+template <typename E, typename DType, int etype>
+auto mish(const umbra::expr::Exp<E, DType, etype>& x) {
+  return x * DType(100);
+}
+template <typename E, typename DType, int etype>
+auto gelu(const umbra::expr::Exp<E, DType, etype>& x, float factor) {
+  return x * factor;
+}
+template <typename A, typename B, typename DA, typename DB, int ta, int tb>
+auto maximum(const umbra::expr::Exp<A, DA, ta>& a, const umbra::expr::Exp<B, DB, tb>& b) {
+  return a * b;
+}
+float Mish(const umbra::Tensor<umbra::cpu, 1>& x) {
+  umbra::TensorContainer<umbra::cpu, 1> y(x.shape_);
+  y = mish(x);
+  return y[0];
+}
+float GeluOfTwo(const umbra::Tensor<umbra::cpu, 1>& x) {
+  umbra::TensorContainer<umbra::cpu, 1> y(x.shape_);
+  y = gelu(x, 3.5);
+  return y[0];
+}
+float Maximum(const umbra::Tensor<umbra::cpu, 1>& x) {
+  umbra::TensorContainer<umbra::cpu, 1> y(x.shape_);
+  y = maximum(x, x) + maximum(x, 1);
+  return y[0];
+}
+}  // namespace program
+
+// No `using namespace` finds them, so that F takes the operators as before.
+namespace all {
+using namespace umbra;
+using namespace umbra::expr;
+using namespace umbra::op;
+float Softplus(const Tensor<cpu, 1>& x) {
+  TensorContainer<cpu, 1> y(x.shape_);
+  y = F<softplus>(x);
+  return y[0];
+}
+}  // namespace all
+
+namespace umbra {
+namespace {
+
+using expr::F;
+
+template <int arity, typename OP, typename E, typename Function>
+constexpr bool IsFunctionOf(const E&, const Function&) {
+  if constexpr (arity == 1) return std::is_same_v<decltype(F<OP>(std::declval<E>())), decltype(std::declval<Function>()(std::declval<E>()))>;
+  else if constexpr (arity == 2) return std::is_same_v<decltype(F<OP>(std::declval<E>(), std::declval<E>())), decltype(std::declval<Function>()(std::declval<E>(), std::declval<E>()))>;
+  else return std::is_same_v<decltype(F<OP>(std::declval<E>(), std::declval<E>(), std::declval<E>())), decltype(std::declval<Function>()(std::declval<E>(), std::declval<E>(), std::declval<E>()))>;
+}
+
+TEST(Elementwise, EveryOperatorIsAFunction) {
+  const TensorContainer<cpu, 1> x(Shape1(3), 2.0f);
+  int functions = 0;
+#define UMBRA_PRIMITIVE(name, arity, ...) \
+  EXPECT_TRUE((IsFunctionOf<arity, op::name>(x * x, [](const auto&... a) { return name(a...); }))) << #name; \
+  ++functions;
+#define UMBRA_COMPOSITE(name, args, ...) \
+  EXPECT_TRUE((IsFunctionOf<op::detail::CountOperands(#args), op::name>(x * x, [](const auto&... a) { return name(a...); }))) << #name; \
+  ++functions;
+#include "umbra/ops.def"
+  EXPECT_GT(functions, 70);
+}
+
+TEST(Elementwise, NumbersStandWhereExpressionsDo) {
+  TensorContainer<cpu, 1> x(Shape1(20), 2.0f), y(Shape1(20)), z(Shape1(20));
+  const auto expect = [&](double wanted, const auto& exp) {
+    y = exp;
+    EXPECT_FLOAT_EQ(y[19], static_cast<float>(wanted));
+    jit(z) = exp;
+    EXPECT_EQ(z[19], y[19]);
+  };
+  expect(4 + std::sqrt(3.0), exp2(x) + sqrt(x + 1));
+  expect(3 + 1 + 4 + 8, maximum(x, 3) + minimum(1.0, x) + pow(x, 2.0f) + pow(2, x * 1.5f));
+  expect(2.0 + 0.5 + 7, select(x > 1, x, 0.5f) + select(x < 1.0, 1, 0.5) + select(3 <= x, x, 7));
+  expect(1, (x >= x) * (x <= 2));
+  expect(5, fma(x, x, 1));
+  expect(9, fma(4, x, 1.0f));
+  TensorContainer<cpu, 1, int> i(Shape1(20), 7), j(Shape1(20));
+  j = bit_and(i, 3) + shift_left(i, 1) + bit_not(i);
+  EXPECT_EQ(j[19], 3 + 14 - 8);
+  TensorContainer<cpu, 1, double> d(Shape1(20), 0.1), e(Shape1(20));
+  e = maximum(d, 0.1);  // numbers take the dtype beside them
+  EXPECT_EQ(e[19], 0.1);
+  TensorContainer<cpu, 1, half_t> h(Shape1(20), half_t(2.0f)), k(Shape1(20));
+  k = exp2(h) * select(h > 1, h, 0);
+  EXPECT_EQ(static_cast<float>(k[19]), 8);
+}
+
+TEST(Elementwise, AConditionThatIsANumberIsAConditionAgain) {
+  const TensorContainer<cpu, 1> x(Shape1(3)), y(Shape1(3));
+  const auto graph = MakeGraph(select(logical_and(x > 0, y <= x), exp(x), y));
+  const std::string text = graph::Print(graph::Simplify(*graph));
+  const auto has = [&text](const std::string& part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has("%2 = gt %0") && has("%5 = le") && has("= logical_and %2, %5 ")) << text;
+  EXPECT_FALSE(has("= ne ")) << text;
+}
+
+TEST(Elementwise, FunctionsOfAProgramArePreferred) {
+  const TensorContainer<cpu, 1> x(Shape1(3), 2.0f);
+  EXPECT_EQ(program::Mish(x), 200);
+  EXPECT_EQ(program::GeluOfTwo(x), 7);
+  EXPECT_EQ(program::Maximum(x), 6);
+  EXPECT_FLOAT_EQ(all::Softplus(x), std::log1p(std::exp(2.0f)));
+}
+
+TEST(Elementwise, AndFunctionsOfValues) {
+  constexpr DType kNumeric = DType::kFloat32, kFloat = DType::kFloat32, kInteger = DType::kInt32, kBool = DType::kBool, kAny = DType::kBool;
+  const auto text = [](DType type, const auto& make) {
+    graph::Builder b("g");
+    const graph::Value x = b.Input("x", type, {8}), y = b.Input("y", type, {8}), z = b.Input("z", type, {8});
+    b.Output("r", make(x, y, z));
+    return graph::Print(*b.Build());
+  };
+#define UMBRA_TEST_1(name, type)                                                                       \
+  EXPECT_EQ(text(type, [](const auto& x, const auto&, const auto&) { return name(x); }),               \
+            text(type, [](const auto& x, const auto&, const auto&) { return graph::Apply(#name, {x}); }));
+#define UMBRA_TEST_2(name, type)                                                                       \
+  EXPECT_EQ(text(type, [](const auto& x, const auto& y, const auto&) { return name(x, y); }),          \
+            text(type, [](const auto& x, const auto& y, const auto&) { return graph::Apply(#name, {x, y}); }));
+#define UMBRA_TEST_3(name, type)                                                                       \
+  EXPECT_EQ(text(type, [](const auto& x, const auto& y, const auto& z) { return name(x, y, z); }),     \
+            text(type, [](const auto& x, const auto& y, const auto& z) { return graph::Apply(#name, {x, y, z}); }));
+#define UMBRA_PRIMITIVE(name, arity, dtypes, ...) UMBRA_TEST_##arity(name, dtypes)
+#include "umbra/ops.def"
+  UMBRA_TEST_1(square, kFloat) UMBRA_TEST_1(relu, kFloat) UMBRA_TEST_1(gelu, kFloat) UMBRA_TEST_2(right, kFloat) UMBRA_TEST_1(bit_not, kInteger)
+  EXPECT_EQ(text(kFloat, [](const auto& x, const auto& y, const auto&) { return select(x > 0, y, 1); }),
+            text(kFloat, [](const auto& x, const auto& y, const auto&) { return graph::Apply("select", {graph::Apply("gt", {x, 0}), y, 1}); }));
+}
+
+}  // namespace
+}  // namespace umbra
