@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 
 #include "runtime/cpu_info.h"
 #include "runtime/parallel.h"
@@ -75,7 +76,7 @@ class Preparation {
     if (!signature_.positional) MergeAxes();
     const bool split = SplitsRows();
     const Variant variant = ChooseVariant(split);
-    SplitOverThreads();
+    SplitOverThreads(variant.joined);
     plan_.scratch_bytes = RowBufferBytes();
     plan_.function = CodeOf(step_, variant);
     for (const Number& number : signature_.numbers) {
@@ -237,11 +238,37 @@ class Preparation {
     plan_.extent.insert(plan_.extent.end(), lengths.begin(), lengths.end());
   }
 
+  // Memory that was cut into rows anew moves along axis 0 as well.
+  bool Moves(std::size_t k, std::size_t axis) const {
+    return signature_.operands[k].dim_of_axis[axis] >= 0 || plan_.remainder_offset[k] != 0;
+  }
+
+  // Of the operand: what the kernel reads or writes of it, at most.
+  double BytesTouched(std::size_t k) const {
+    const TensorRef& tensor = buffers_[static_cast<std::size_t>(signature_.operands[k].buffer)];
+    double elements = 1;
+    if (signature_.operands[k].gathered) {  // a point reads one element, or none
+      for (const index_t extent : tensor.shape) elements *= static_cast<double>(extent);
+      elements = std::min(elements, static_cast<double>(Points(0, rank_)));
+    }
+    for (std::size_t axis = 0; axis < rank_; ++axis)
+      if (Moves(k, axis)) elements *= static_cast<double>(plan_.extent[axis]);
+    return elements * static_cast<double>(SizeOf(tensor.dtype));
+  }
+
+  // Do all of its rows begin with a line, if the first one does?
+  bool RowsAligned(std::size_t k) {
+    const auto size = static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(signature_.operands[k].buffer)].dtype));
+    for (std::size_t axis = 0; axis < rank_; ++axis)
+      if (axis != vector_axis_ && plan_.extent[axis] != 1 && Moves(k, axis) && Stride(k, axis) * size % 64 != 0) return false;
+    return true;
+  }
+
   Variant ChooseVariant(bool split) {
     Variant variant;
     variant.split = split;
     double touched = 0;
-    bool aligned = true, in_place = false, packets = false;
+    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross(), in_place = false, packets = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
@@ -256,21 +283,13 @@ class Preparation {
           variant.strided = true;
       if (access.gathered && !tensor.shape.empty() && tensor.stride.back() != 1 && tensor.shape.back() != 1)
         variant.strided = true;
-      double size = static_cast<double>(SizeOf(tensor.dtype));
-      bool rows_aligned = true;
-      for (std::size_t axis = 0; axis < rank_; ++axis) {
-        // Memory that was cut into rows anew moves along axis 0 as well.
-        if (access.dim_of_axis[axis] < 0 && plan_.remainder_offset[k] == 0) continue;
-        size *= static_cast<double>(plan_.extent[axis]);
-        if (axis != vector_axis_ && plan_.extent[axis] != 1)
-          rows_aligned =
-              rows_aligned && Stride(k, axis) * static_cast<index_t>(SizeOf(tensor.dtype)) % 64 == 0;
-      }
-      touched += size;
+      touched += BytesTouched(k);
       if (!access.store) continue;
       // What is one number a row is not stored in packets.
       packets = packets || dim >= 0;
-      aligned = aligned && (dim < 0 || (rows_aligned && last && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0));
+      const bool begins = last && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
+      aligned = aligned && (dim < 0 || (begins && RowsAligned(k)));
+      joins = joins && (dim < 0 || (begins && Joins(k)));
       for (const Access& other : signature_.operands)
         in_place = in_place || (!other.store &&
                                 tensor.data != nullptr &&
@@ -278,20 +297,46 @@ class Preparation {
     }
     // Writing past the caches pays when operands and result together fill them, so that the result
     // would not stay anyway; what is read back at once (in place) is better left to them.
-    variant.nontemporal = packets && aligned && !in_place && !variant.strided && !split &&
-                          signature_.vector_axis > 0 &&
-                          touched >= static_cast<double>(LastLevelCacheBytes());
+    const bool passes = packets && !in_place && !variant.strided && !split && signature_.vector_axis > 0 &&
+                        touched >= static_cast<double>(LastLevelCacheBytes());
+    variant.nontemporal = passes && aligned && !InColumns();
+    variant.joined = passes && joins && !variant.nontemporal;
     return variant;
   }
 
-  void SplitOverThreads() {
+  // Rows read the same, or as much each: few of them are better cut across than shared out.
+  bool GoesAcross() const {
+    return InColumns() && vector_axis_ > 0 && !signature_.positional && plan_.extent[0] <= kFewRows &&
+           plan_.extent[vector_axis_] >= kColumnGranule * threads_;
+  }
+
+  // Does each row of an operand that is stored begin where the one before it ends, in the order in which the kernel walks
+  // them?
+  bool Joins(std::size_t k) {
+    index_t step = 1;
+    for (std::size_t axis = vector_axis_ + 1; axis-- > 0; step *= plan_.extent[axis])
+      if (plan_.extent[axis] != 1 && Stride(k, axis) != step) return false;
+    return true;
+  }
+
+  // Steps of axis 0 after which all that is stored in packets has come to the end of a line.
+  index_t RowsToLines() {
+    index_t rows = 1;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+      const Access& access = signature_.operands[k];
+      if (!access.store || access.dim_of_axis[vector_axis_] < 0) continue;
+      const index_t line = 64 / static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype));
+      rows = std::max(rows, line / std::gcd(line, Stride(k, 0)));  // powers of two
+    }
+    return rows;
+  }
+
+  void SplitOverThreads(bool joined) {
     plan_.work = signature_.cost;
     for (index_t extent : plan_.extent) plan_.work *= static_cast<double>(extent);
-    // Rows read the same, or as much each: few of them are better cut across than shared out.
-    const bool across = InColumns() && vector_axis_ > 0 && !signature_.positional && plan_.extent[0] <= kFewRows &&
-                        plan_.extent[vector_axis_] >= kColumnGranule * threads_;
+    const bool across = GoesAcross();
     if (across) plan_.axis = vector_axis_;
-    plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : 1;
+    plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : joined ? RowsToLines() : 1;
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
     plan_.pieces = Pieces(plan_.work, plan_.parts, Units(plan_));
   }

@@ -20,7 +20,7 @@ class AheadEmitter : protected ValueEmitter {
   // writes none, or past the caches. Null if there is none.
   const Phase* IdlePhase() const {
     for (std::size_t k = 1; RowByRow() && k < kernel_.phases.size(); ++k)
-      if (const Phase& phase = kernel_.phases[k]; phase.stores.empty() ? !phase.reductions.empty() : Streams()) return &phase;
+      if (const Phase& phase = kernel_.phases[k]; phase.stores.empty() ? !phase.reductions.empty() : PassesCaches()) return &phase;
     return nullptr;
   }
 
@@ -47,7 +47,7 @@ class AheadEmitter : protected ValueEmitter {
   // Asks for what element-wise work on operands too large for the caches reads some time after the `count` elements from
   // `index`, if it waits for memory and for arithmetic in turns.
   void FetchNextPage(const std::string& index, int count) {
-    if (!Streams() || !signature_.elementwise || signature_.row_axes == 0 || signature_.cost > kHeavy) return;
+    if (!PassesCaches() || !signature_.elementwise || signature_.row_axes == 0 || signature_.cost > kHeavy) return;
     const bool one_row = signature_.axes[static_cast<std::size_t>(RowAxis())]  == runtime::Extent::Static(1);
     for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
       if (const DType type = OperandType(operand); IsReadAlong(operand) && (one_row || HasRows(operand)))
@@ -84,7 +84,7 @@ class AheadEmitter : protected ValueEmitter {
     const auto is_walk = [&runs](int id) { return std::find(runs.walks.begin(), runs.walks.end(), id) != runs.walks.end(); };
     for (const int id : phase.element_values) {
       const Value& v = value(id);
-      if (!Streams() || v.kind != Value::Kind::kGather || !SpanOf(id)) continue;
+      if (!PassesCaches() || v.kind != Value::Kind::kGather || !SpanOf(id)) continue;
       const auto slow = std::find_if(v.args.begin(), v.args.end(), [&](int place) { return is_walk(place) && is_walk(value(place).args[0]); });
       if (slow == v.args.end()) continue;
       const auto now = text_.at(*slow);

@@ -67,9 +67,12 @@ class KernelEmitter : private RowEmitter {
       out_.Line("const long long j1 = j0 + {} < {} ? j0 + {} : {};", kTransposeBlock,
                 ExtentName(vector_axis_), kTransposeBlock, ExtentName(vector_axis_));
     }
+    if (JoinsRows() && SharedAxis() < 0) JoinRows();
+    const bool streams = Streams() || !streamed_.empty();
     RowLoops(0);
     if (CutsColumns()) out_.Close();
-    if (Streams()) out_.Line("stream_fence();");
+    FinishStreamedRows();
+    if (streams) out_.Line("stream_fence();");
     out_.Close();
     return name;
   }
@@ -84,6 +87,19 @@ class KernelEmitter : private RowEmitter {
   }
 
   // ---- rows -----------------------------------------------------------------------------------
+
+  // What rows are put together in that follow each other.
+  void JoinRows() {
+    const auto join = [this](const std::vector<plan::Store>& stores) {
+      for (const auto& store : stores) {
+        const Operand& o = operands_[static_cast<std::size_t>(store.operand)];
+        const std::string first = o.stride_names[0].empty() ? o.base : fmt::format("{} + begin * {}", o.base, o.stride_names[0]);
+        if (MakesLines(store)) DeclareStreamedRow(store, first);
+      }
+    };
+    for (const Phase& phase : kernel_.phases) join(phase.stores);
+    if (columns_) join(kernel_.final_stores);
+  }
 
   void RowLoops(int axis) {
     if (axis == kernel_.signature.row_axes) {

@@ -165,7 +165,7 @@ class PhaseEmitter : protected AheadEmitter {
         out_.Line("QuotientWalk {}({});", walks[id], EmitLane(lanes_, value(id).args[1], i, nullptr));
       }
       for (const auto& store : phase.stores)
-        if (StreamsRow(store)) DeclareStreamedRow(store);
+        if (Streams() && MakesLines(store)) DeclareStreamedRow(store, Address(store.operand, VectorBegin()));
       out_.Open("for (long long {} = {}; {} < {};)", i, VectorBegin(), i, end);
       const std::string run = names_.Make("run");
       for (const int id : runs.alike) {
@@ -203,24 +203,27 @@ class PhaseEmitter : protected AheadEmitter {
       }
       runs_ = {};
       out_.Close();
-      for (const auto& [operand, row] : streamed_) out_.Line("{}.finish();", row);
-      streamed_.clear();
+      if (Streams()) FinishStreamedRows();
       names_ = outer;
     });
   }
 
-  // Is the store's row put together to whole lines, whatever packets its runs have?
-  bool StreamsRow(const plan::Store& store) const {
+  // Can packets of the store that begin anywhere be put together to whole lines?
+  bool MakesLines(const plan::Store& store) const {
     const DType type = OperandType(store.operand);
-    return Streams() && HasMasks() && options_.spelling == Spelling::kPackets && VectorStride(store.operand).empty() &&
+    return HasMasks() && options_.spelling == Spelling::kPackets && VectorStride(store.operand).empty() &&
            type != DType::kBool && static_cast<int>(SizeOf(type)) * width_ == RegisterBytes(options_.target);
   }
 
-  void DeclareStreamedRow(const plan::Store& store) {
-    const DType type = OperandType(store.operand);
+  void DeclareStreamedRow(const plan::Store& store, const std::string& address) {
     const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
-    out_.Line("StreamedRow<{}> {}({});", speller_->Type(type), row, Address(store.operand, VectorBegin()));
+    out_.Line("StreamedRow<{}> {}({});", speller_->Type(OperandType(store.operand)), row, address);
     streamed_[store.operand] = row;
+  }
+
+  void FinishStreamedRows() {
+    for (const auto& [operand, row] : streamed_) out_.Line("{}.finish();", row);
+    streamed_.clear();
   }
 
   // Groups of packets side by side. Returns where what is left begins.
@@ -382,7 +385,8 @@ class PhaseEmitter : protected AheadEmitter {
       return;
     }
     if (const auto row = streamed_.find(store.operand); row != streamed_.end())
-      out_.Line("{}.{};", row->second, lanes.empty() ? fmt::format("put_packet({})", e.text) : fmt::format("put_head({}, {})", e.text, lanes));
+      out_.Line("{}.{};", row->second, !lanes.empty() ? fmt::format("put_head({}, {})", e.text, lanes)
+                                       : fmt::format("{}({})", side_by_side_ ? "put_group" : "put_packet", e.text));
     else if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
     else if (Streams() && runs_.alike.empty()) out_.Line("{};", speller_->Stream(type, address, e));
     else out_.Line("{};", speller_->Store(type, address, e));

@@ -21,7 +21,7 @@ class RowEmitter : protected TileEmitter {
   // Are several rows walked at a time? Not those that wait for memory and for little else.
   bool TakesRowsTogether() const {
     const auto is_heavy = [this](const Phase& phase) { return GoesSideBySide(phase); };
-    if (Streams() && std::none_of(kernel_.phases.begin(), kernel_.phases.end(), is_heavy)) return false;
+    if (PassesCaches() && std::none_of(kernel_.phases.begin(), kernel_.phases.end(), is_heavy)) return false;
     return width_ > 1 && !columns_ && !Splits() && signature_.row_axes > 0 && kernel_.phases.size() > 1 &&
            std::any_of(kernel_.phases.begin(), kernel_.phases.end() - 1, [](const Phase& phase) { return !phase.reductions.empty(); });
   }

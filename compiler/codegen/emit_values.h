@@ -23,7 +23,6 @@ using plan::Phase;
 using plan::Scope;
 using plan::Value;
 
-inline constexpr int kLine = 64;  // bytes that memory is fetched by
 // Bytes ahead that memory is asked for: far enough to be on another page, where the processor does not look.
 inline constexpr int kAhead = 8192;
 // Longer expressions get a name.

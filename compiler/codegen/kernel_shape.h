@@ -12,6 +12,8 @@
 
 namespace umbra::codegen {
 
+inline constexpr int kLine = 64;  // bytes that memory is fetched by
+
 class KernelShape {
  public:
   KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options)
@@ -105,10 +107,18 @@ class KernelShape {
   /// Is the value a number along the runs that are being written?
   bool IsAlikeInRun(int id) const { return std::find(runs_.alike.begin(), runs_.alike.end(), id) != runs_.alike.end(); }
 
-  /// Do stores go past the caches?
-  bool Streams() const {
-    return options_.variant.nontemporal && !columns_;
+  /// Do packets that are stored go past the caches one by one?
+  bool Streams() const { return options_.variant.nontemporal && !columns_; }
+  /// Do rows go past the caches one after the other, as one? They have to be walked in the order in which they lie. Of one
+  /// row, and of rows of whole lines, there is no need.
+  bool JoinsRows() const {
+    if (!options_.variant.joined || !HasMasks() || options_.spelling != Spelling::kPackets || IsBlocked() || Splits()) return false;
+    const auto rows = signature_.axes.begin(), columns = rows + vector_axis_;
+    const bool one = std::all_of(rows, columns, [](const runtime::Extent& extent) { return extent == runtime::Extent::Static(1); });
+    return !one && (columns_ || !columns->is_static() || columns->value % kLine != 0);
   }
+  /// Do results go past the caches?
+  bool PassesCaches() const { return Streams() || JoinsRows(); }
 
   /// Are blocks of a row worked on side by side?
   bool Splits() const { return options_.variant.split && !signature_.partials.empty(); }

@@ -135,11 +135,12 @@ struct KernelCode {
 /// Which form of a kernel a launch needs.
 struct Variant {
   bool nontemporal = false;  ///< stores bypass the caches
+  bool joined = false;       ///< so do they, of rows that begin anywhere, each where the one before it ends
   bool strided = false;      ///< operands may have any stride along the vector axis
   bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
   /// A number below kCount that tells variants apart.
-  int index() const { return (nontemporal ? 1 : 0) + (strided ? 2 : 0) + (split ? 4 : 0); }
-  static constexpr int kCount = 8;  ///< of variants
+  int index() const { return (nontemporal ? 1 : joined ? 2 : 0) + (strided ? 3 : 0) + (split ? 6 : 0); }
+  static constexpr int kCount = 12;  ///< of variants
 };
 
 /// Makes the machine code of a kernel variant. Thread-safe; may throw umbra::Error.

@@ -106,8 +106,8 @@ const std::string& AddProgram() {
 constexpr std::int64_t kShape[] = {-1, -2};
 constexpr umbra_operand_desc kOperands[] = {{"x", UMBRA_DTYPE_f32, 2, kShape}, {"y", UMBRA_DTYPE_f32, 2, kShape}};
 constexpr umbra_scalar_desc kScalars[] = {{"s", UMBRA_DTYPE_f32}};
-constexpr umbra_kernel_fn kPlain[] = {Add<0>, Add<0>, Add<0>, nullptr};
-constexpr umbra_kernel_fn kSse2[] = {Add<1000>, Add<1000>, Add<1000>, nullptr};
+constexpr umbra_kernel_fn kPlain[] = {Add<0>, Add<0>, Add<0>, Add<0>, nullptr};
+constexpr umbra_kernel_fn kSse2[] = {Add<1000>, Add<1000>, Add<1000>, Add<1000>, nullptr};
 constexpr umbra_target_desc kTargets[] = {{"plain", kPlain}, {"sse2", kSse2}};
 
 class CCall : public testing::Test {

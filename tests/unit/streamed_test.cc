@@ -1,6 +1,7 @@
 // Kernels whose stores go past the caches, on memory of any size: a launch takes them for large results only.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -30,20 +31,22 @@ struct Memory {
   std::vector<char> bytes;
 };
 
+constexpr runtime::Variant kPlain, kStreams{.nontemporal = true}, kJoined{.joined = true};
+
 // The function's kernels, which from now on store past the caches.
-void Stream(const Function& function) {
+void Stream(const Function& function, const runtime::Variant& streams = kStreams) {
   for (const auto& step : function.program().steps)
     if (const auto* kernel = std::get_if<runtime::KernelStep>(&step)) {
-      runtime::Variant streams;
-      streams.nontemporal = true;
       const runtime::KernelCode code = kernel->code(streams);
       kernel->slots->owners.push_back(code.owner);
-      kernel->slots->function[static_cast<std::size_t>(runtime::Variant{}.index())] = code.function;
+      kernel->slots->function[static_cast<std::size_t>(kPlain.index())] = code.function;
     }
 }
 
-// `kernel`, where T is the dtype, of sources with the extents `in`, to a result whose rows begin with cache lines.
-void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>& in, const std::vector<index_t>& out) {
+// `kernel`, where T is the dtype, of sources with the extents `in`, to a result whose rows begin with cache lines, or, if they
+// are joined, anywhere.
+void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>& in, const std::vector<index_t>& out,
+                    const runtime::Variant& streams = kStreams) {
   for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kInt8}) {
     std::string text = kernel;
     for (std::size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, Name(type));
@@ -61,13 +64,13 @@ void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>&
     for (const CompileOptions& route : routes) {
       SCOPED_TRACE(text + " " + (route.engine == Engine::kInterpreter ? "interpreter" : route.target));
       const Function function = Compile(graph::ParseText(text)[0], route);
-      if (route.engine != Engine::kInterpreter) Stream(function);
+      if (route.engine != Engine::kInterpreter) Stream(function, streams);
       Memory result(out, type);
       runtime::Arguments arguments;
       for (Memory& source : sources) arguments.inputs.push_back(source.ref());
       arguments.outputs = {result.ref()};
       std::memset(result.bytes.data(), 0x55, result.bytes.size());
-      function(arguments);
+      function(arguments, {1});
       const std::vector<char> found(result.data(), result.data() + result.size());
       if (expected.empty()) expected = found;
       ASSERT_EQ(found, expected);
@@ -99,8 +102,13 @@ TEST(Streamed, RowsBesideNumbers) {
   }
 }
 
-// Does a launch on operands of such shapes, of which nothing is read, take the form that stores past the caches?
-bool LaunchStreams(const char* text, const std::vector<std::vector<index_t>>& shapes) {
+// The launch on operands of such shapes, of which nothing is read, by `threads` threads: the form that it takes, and into
+// pieces of how many rows it is cut.
+struct Launch {
+  runtime::Variant variant;
+  index_t granule = 0;
+};
+Launch LaunchOf(const char* text, const std::vector<std::vector<index_t>>& shapes, int threads = 1) {
   const Function function = Compile(graph::ParseText(text)[0]);
   const runtime::Program& program = function.program();
   alignas(64) static char memory[64];
@@ -108,18 +116,94 @@ bool LaunchStreams(const char* text, const std::vector<std::vector<index_t>>& sh
   for (const auto& shape : shapes) operands.push_back(TensorRef::Dense(memory, DType::kFloat32, shape));
   const runtime::Arguments arguments{{operands[0]}, {operands.begin() + 1, operands.end()}, {}};
   for (std::size_t k = 1; k < operands.size(); ++k) operands[k].data = memory + 64 * k;  // no memory is shared
-  const runtime::PreparedProgram prepared(program, operands, runtime::CheckArguments(program, arguments), false, 1);
-  runtime::Variant streams;
-  streams.nontemporal = true;
+  const runtime::PreparedProgram prepared(program, operands, runtime::CheckArguments(program, arguments), false, threads);
   const auto& slots = std::get<runtime::KernelStep>(program.steps[0]).slots->function;
-  return prepared.OnlyKernel()->plan.function == slots[static_cast<std::size_t>(streams.index())].load();
+  const auto& plan = prepared.OnlyKernel()->plan;
+  for (const runtime::Variant& variant : {kStreams, kJoined})
+    if (plan.function == slots[static_cast<std::size_t>(variant.index())].load()) return {variant, plan.granule};
+  return {kPlain, plan.granule};
 }
+bool LaunchStreams(const char* text, const std::vector<std::vector<index_t>>& shapes) { return LaunchOf(text, shapes).variant.nontemporal; }
+bool LaunchJoins(const char* text, const std::vector<std::vector<index_t>>& shapes) { return LaunchOf(text, shapes).variant.joined; }
 
 TEST(Streamed, LargeRowsAreWhateverIsBesideThem) {
   constexpr index_t kRows = 1 << 20, kColumns = 1024;
   EXPECT_TRUE(LaunchStreams(kCentred, {{kRows, kColumns}, {kRows}, {kRows, kColumns}}));
   EXPECT_FALSE(LaunchStreams(kCentred, {{3, kColumns}, {3}, {3, kColumns}}));
   EXPECT_FALSE(LaunchStreams("kernel t(x: f32[n, m]) -> (s: f32[n]) { s = reduce_with_axis<sum>(x, 1) }", {{kRows, kColumns}, {kRows}}));
+}
+
+TEST(Streamed, LargeRowsThatBeginAnywhereAreJoined) {
+  constexpr index_t kRows = 1 << 20;
+  for (const index_t columns : {index_t{1000}, index_t{1001}, index_t{100}, index_t{17}})
+    EXPECT_TRUE(LaunchJoins(kCentred, {{kRows, columns}, {kRows}, {kRows, columns}})) << columns;
+  EXPECT_FALSE(LaunchJoins(kCentred, {{kRows, 1024}, {kRows}, {kRows, 1024}}));
+  EXPECT_FALSE(LaunchJoins(kCentred, {{3, 1000}, {3}, {3, 1000}}));
+  // Threads begin where lines do.
+  EXPECT_EQ(LaunchOf(kCentred, {{kRows, 1000}, {kRows}, {kRows, 1000}}, 3).granule, 2);
+  EXPECT_EQ(LaunchOf(kCentred, {{kRows, 1001}, {kRows}, {kRows, 1001}}, 3).granule, 16);
+  EXPECT_TRUE(LaunchJoins("kernel t(x: f32[n, h, w]) -> (y: f32[n, p, q]) { y = pool<sum>(x, 2, 2, 1, 1) }", {{kRows, 29, 29}, {kRows, 28, 28}}));
+}
+
+// Packets, groups of them, runs, columns, several results, numbers beside them.
+TEST(Streamed, RowsThatBeginAnywhere) {
+  for (const index_t n : {index_t{1}, index_t{7}, index_t{16}, index_t{37}, index_t{64}, index_t{100}, index_t{193}}) {
+    ExpectStreamed("kernel t(x: T[n, m], b: T[m]) -> (y: T[n, m]) { y = x + broadcast<1>(b) }", {{5, n}, {n}}, {5, n}, kJoined);
+    ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = x - broadcast<0>(reduce_with_axis<maximum>(x, 1)) }", {{9, n}}, {9, n}, kJoined);
+    ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = flip(x, 1) }", {{5, n}}, {5, n}, kJoined);
+    ExpectStreamed("kernel t(a: T[n, m], b: T[n, p]) -> (y: T[n, q]) { y = concat(a, b, 1) }", {{5, n}, {5, 30}}, {5, n + 30}, kJoined);
+    ExpectStreamed("kernel t(x: T[n, h, w]) -> (y: T[n, p, q]) { y = pool<maximum>(x, 2, 2, 1, 1) }", {{3, 4, n + 1}}, {3, 3, n}, kJoined);
+    ExpectStreamed("kernel t(x: T[n, h, w]) -> (y: T[n, p, w]) { y = slice(x, 1, 2, 5) + 1 }", {{3, 6, n}}, {3, 3, n}, kJoined);
+    ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[m, n]) { y = swapaxis(x, 0, 1) }", {{5, n}}, {n, 5}, kJoined);
+  }
+}
+
+TEST(Streamed, FunctionsOfRowsThatBeginAnywhere) {
+  constexpr char kText[] = "kernel t(x: f32[n, m]) -> (y: f32[n, m], z: f32[n, m], s: f32[n]) {\n"
+                           "  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n  s = reduce_with_axis<sum>(e, 1)\n"
+                           "  y = e / broadcast<0>(s)\n  z = tanh(x)\n}";
+  for (const index_t n : {index_t{5}, index_t{100}, index_t{193}, index_t{1000}}) {
+    const index_t rows = 7;
+    Memory x({rows, n}, DType::kFloat32);
+    for (index_t k = 0; k < rows * n; ++k) reinterpret_cast<float*>(x.data())[k] = static_cast<float>(k * 37 % 101) * 0.05f - 2;
+    for (const CompileOptions& route : Routes()) {
+      if (route.engine == Engine::kInterpreter) continue;
+      const Function function = Compile(graph::ParseText(kText)[0], route);
+      Memory y({rows, n}, DType::kFloat32), z({rows, n}, DType::kFloat32), s({rows}, DType::kFloat32);
+      const auto results = [&] {
+        for (Memory* m : {&y, &z, &s}) std::memset(m->bytes.data(), 0x55, m->bytes.size());
+        function({{x.ref()}, {y.ref(), z.ref(), s.ref()}, {}}, {1});  // the launch knows of the plain form, and cuts rows anywhere
+        std::vector<char> all = y.bytes;
+        all.insert(all.end(), z.bytes.begin(), z.bytes.end());
+        all.insert(all.end(), s.bytes.begin(), s.bytes.end());
+        return all;
+      };
+      const std::vector<char> expected = results();
+      Stream(function, kJoined);
+      EXPECT_TRUE(results() == expected) << route.target << " " << n;
+    }
+  }
+}
+
+// As a launch cuts them for its threads.
+TEST(Streamed, ThreadsJoinRowsOfTheirOwn) {
+  const Function function = Compile(graph::ParseText("kernel t(x: f32[n, m], b: f32[m]) -> (y: f32[n, m]) { y = x + broadcast<1>(b) }")[0]);
+  for (const index_t columns : {index_t{1000}, index_t{999}, index_t{50}}) {
+    const index_t rows = 5000007 / columns;
+    Memory x({rows, columns}, DType::kFloat32), b({columns}, DType::kFloat32), y({rows, columns}, DType::kFloat32);
+    const auto at = [](Memory& m, index_t k) -> float& { return reinterpret_cast<float*>(m.data())[k]; };
+    for (index_t k = 0; k < rows * columns; ++k) at(x, k) = static_cast<float>(k % 1013);
+    for (index_t k = 0; k < columns; ++k) at(b, k) = static_cast<float>(k);
+    for (const int threads : {1, 2, 3, 7}) {
+      std::memset(y.bytes.data(), 0x55, y.bytes.size());
+      function({{x.ref(), b.ref()}, {y.ref()}, {}}, {threads});
+      index_t wrong = 0;
+      for (index_t k = 0; k < rows * columns; ++k) wrong += at(y, k) != at(x, k) + at(b, k % columns) ? 1 : 0;
+      EXPECT_EQ(wrong, 0) << columns << " columns, " << threads << " threads";
+      const char* const end = y.data() + y.size();
+      EXPECT_TRUE(std::all_of(end, static_cast<const char*>(y.bytes.data() + y.bytes.size()), [](char c) { return c == 0x55; }));
+    }
+  }
 }
 
 TEST(Streamed, RunsOfAnyLength) {

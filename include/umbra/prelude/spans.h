@@ -194,8 +194,8 @@ UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
 #endif
 
 #if defined(__AVX512F__)
-// Writes a row past the caches from front to back, by packets that begin anywhere: whole lines are put together in
-// a register. The row begins with a line.
+// Writes a row, or rows that follow each other, past the caches from front to back, by packets that begin anywhere: whole
+// lines are put together in a register. The first row begins with a line.
 template <typename V>
 struct StreamedRow {
   typedef Bits<V> I;
@@ -224,6 +224,12 @@ struct StreamedRow {
       line = turned;
     }
     from = (iota<I>() - static_cast<Elem<I>>(filled)) & (kWidth<V> - 1);
+  }
+  template <typename G>
+  UMBRA_INLINE void put_group(const G& group) {
+    V packets[kGroup];
+    __builtin_memcpy(packets, &group, sizeof packets);
+    for (const V& v : packets) put_packet(v);
   }
   UMBRA_INLINE void finish() { store_head(p, line, filled); }
 };
