@@ -1,4 +1,4 @@
-// Steps that run as one: a dense layer with gelu and residual beside the bare product and a product with a
+// Steps that run as one: dense layers, with relu or with gelu and residual, beside the bare product and a product with a
 // pass of its own, and the update of 200 tensors beside a loop for each.
 #include "fused.h"
 
@@ -55,10 +55,21 @@ struct Layer {
   std::vector<float> x, w, bias, residual, y;
 };
 
-void RegisterDense(Size rows, Size inner, Size columns) {
-  static const Function function = umbra::Compile(umbra::graph::ParseText(
-      "kernel dense(x: f32[n, k], w: f32[k, m], b: f32[m], r: f32[n, m]) -> (y: f32[n, m]) {\n"
-      "  y = gelu(dot(x, w) + broadcast<1>(b)) + r\n}")[0]);
+// What follows the product.
+struct Epilogue {
+  std::string name, text;  // of `t`, the product and its bias, and the residual `r`
+  std::function<void(Size rows, Size columns, Layer*)> pass;
+};
+const Epilogue kRelu = {"relu", "relu(t)", [](Size rows, Size columns, Layer* d) { Relu(rows, columns, d->bias.data(), d->y.data()); }};
+const Epilogue kGeluResidual = {"gelu_residual", "gelu(t) + r", [](Size rows, Size columns, Layer* d) {
+                                  GeluResidual(rows, columns, d->bias.data(), d->residual.data(), d->y.data());
+                                }};
+
+void RegisterDense(const Epilogue& epilogue, Size rows, Size inner, Size columns) {
+  const bool residual = epilogue.text.back() == 'r';
+  const Function function = umbra::Compile(umbra::graph::ParseText(
+      std::string("kernel dense(x: f32[n, k], w: f32[k, m], b: f32[m]") + (residual ? ", r: f32[n, m]" : "") +
+      ") -> (y: f32[n, m]) {\n  t = dot(x, w) + broadcast<1>(b)\n  y = " + epilogue.text + "\n}")[0]);
   auto d = std::make_shared<Layer>(Layer{Random(rows * inner, -1), Random(inner * columns, -1), Random(columns, -1),
                                          Random(rows * columns, -1), Random(rows * columns, -1)});
   for (float& weight : d->w) weight /= 32;  // results of about 1
@@ -67,13 +78,15 @@ void RegisterDense(Size rows, Size inner, Size columns) {
   };
   const auto pass = [=] {
     product();
-    GeluResidual(rows, columns, d->bias.data(), d->residual.data(), d->y.data());
+    epilogue.pass(rows, columns, d.get());
   };
   const auto call = [=](int threads) {
-    function({{Ref(&d->x, {rows, inner}), Ref(&d->w, {inner, columns}), Ref(&d->bias, {columns}), Ref(&d->residual, {rows, columns})},
-              {Ref(&d->y, {rows, columns})}, {}}, {threads});
+    umbra::runtime::Arguments arguments{{Ref(&d->x, {rows, inner}), Ref(&d->w, {inner, columns}), Ref(&d->bias, {columns})},
+                                        {Ref(&d->y, {rows, columns})}, {}};
+    if (residual) arguments.inputs.push_back(Ref(&d->residual, {rows, columns}));
+    function(arguments, {threads});
   };
-  const std::string name = "dense_gelu_residual_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns);
+  const std::string name = "dense_" + epilogue.name + "_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns);
   pass();
   const std::vector<float> expected = d->y;
   call(1);
@@ -137,8 +150,10 @@ void RegisterUpdate(int tensors) {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  bench::fused::RegisterDense(512, 1024, 1024);
-  bench::fused::RegisterDense(16384, 256, 1024);
+  for (const auto& epilogue : {bench::fused::kRelu, bench::fused::kGeluResidual}) {
+    bench::fused::RegisterDense(epilogue, 512, 1024, 1024);
+    bench::fused::RegisterDense(epilogue, 16384, 256, 1024);
+  }
   bench::fused::RegisterUpdate(200);
   benchmark::RunSpecifiedBenchmarks();
 }

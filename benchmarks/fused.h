@@ -8,6 +8,8 @@ namespace bench::fused {
 
 using Size = std::int64_t;
 
+/// y = max(y + bias, 0), a pass over a product.
+void Relu(Size rows, Size columns, const float* bias, float* y);
 /// y = gelu(y + bias) + residual, a pass over a product.
 void GeluResidual(Size rows, Size columns, const float* bias, const float* residual, float* y);
 /// One step of Adam, in place.

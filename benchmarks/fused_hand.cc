@@ -5,6 +5,13 @@
 
 namespace bench::fused {
 
+void Relu(Size rows, Size columns, const float* bias, float* y) {
+  for (Size i = 0; i < rows; ++i) {
+    float* const row = y + i * columns;
+    for (Size j = 0; j < columns; ++j) row[j] = row[j] + bias[j] > 0 ? row[j] + bias[j] : 0;
+  }
+}
+
 void GeluResidual(Size rows, Size columns, const float* bias, const float* residual, float* y) {
   for (Size i = 0; i < rows; ++i) {
     float* const row = y + i * columns;

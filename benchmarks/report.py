@@ -70,7 +70,7 @@ for workload, times in rows.items():
     best_both = f"{both:.3g}" if both else "-"
     ratio = f"{both / times['umbra_jit_2threads']:.2f}" if both and "umbra_jit_2threads" in times else "-"
     print(f"| {workload} | " + " | ".join(cells) + f" | {(read + written) / jit * 1e-3:.1f} | {fast} | {best} | {limit} | {threads} | {best_both} | {ratio} |")
-for path, title in zip(sys.argv[2:], ("Compiling", "A program in mshadow's style", "Compiled ahead of time", "What a build pays")):
+for path, title in zip(sys.argv[2:], ("Compiling", "A program in mshadow's style", "Steps that run as one", "Compiled ahead of time", "What a build pays")):
     print(f"\n## {title}\n")
     with open(path) as file:
         print(file.read().strip())
