@@ -311,8 +311,10 @@ class Preparation {
   }
 
   // Does each row of an operand that is stored begin where the one before it ends, in the order in which the kernel walks
-  // them?
+  // them? What a kernel of columns stores along the axes that it reduces it does not walk so.
   bool Joins(std::size_t k) {
+    for (std::size_t axis = vector_axis_ + 1; axis < rank_; ++axis)
+      if (Moves(k, axis)) return false;
     index_t step = 1;
     for (std::size_t axis = vector_axis_ + 1; axis-- > 0; step *= plan_.extent[axis])
       if (plan_.extent[axis] != 1 && Stride(k, axis) != step) return false;

@@ -97,8 +97,8 @@ class KernelEmitter : private RowEmitter {
         if (MakesLines(store)) DeclareStreamedRow(store, first);
       }
     };
+    if (columns_) return join(kernel_.final_stores);
     for (const Phase& phase : kernel_.phases) join(phase.stores);
-    if (columns_) join(kernel_.final_stores);
   }
 
   void RowLoops(int axis) {

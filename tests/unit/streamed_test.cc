@@ -145,6 +145,27 @@ TEST(Streamed, LargeRowsThatBeginAnywhereAreJoined) {
   EXPECT_TRUE(LaunchJoins("kernel t(x: f32[n, h, w]) -> (y: f32[n, p, q]) { y = pool<sum>(x, 2, 2, 1, 1) }", {{kRows, 29, 29}, {kRows, 28, 28}}));
 }
 
+// Columns that are stored along the axis which they are reduced over, too, and so not in the order in which they lie.
+TEST(Streamed, ColumnsThatAreStoredAsTheyAreReduced) {
+  constexpr index_t kReduced = 30, kRows = 5000, kColumns = 57;
+  const Function function = Compile(graph::ParseText(
+      "kernel t(x: f32[c, n, w]) -> (y: f32[c, n, w]) { y = x - broadcast<1, 2>(reduce_with_axis<maximum>(x, 0)) }")[0]);
+  Memory x({kReduced, kRows, kColumns}, DType::kFloat32), y({kReduced, kRows, kColumns}, DType::kFloat32);
+  const auto at = [](Memory& m, index_t c, index_t k) -> float& { return reinterpret_cast<float*>(m.data())[c * kRows * kColumns + k]; };
+  for (index_t c = 0; c < kReduced; ++c)
+    for (index_t k = 0; k < kRows * kColumns; ++k) at(x, c, k) = static_cast<float>((c * 37 + k) % 1013);
+  for (const int threads : {1, 3}) {
+    function({{x.ref()}, {y.ref()}, {}}, {threads});
+    index_t wrong = 0;
+    for (index_t k = 0; k < kRows * kColumns; ++k) {
+      float most = at(x, 0, k);
+      for (index_t c = 1; c < kReduced; ++c) most = std::max(most, at(x, c, k));
+      for (index_t c = 0; c < kReduced; ++c) wrong += at(y, c, k) != at(x, c, k) - most ? 1 : 0;
+    }
+    EXPECT_EQ(wrong, 0) << threads;
+  }
+}
+
 // Packets, groups of them, runs, columns, several results, numbers beside them.
 TEST(Streamed, RowsThatBeginAnywhere) {
   for (const index_t n : {index_t{1}, index_t{7}, index_t{16}, index_t{37}, index_t{64}, index_t{100}, index_t{193}}) {
