@@ -1,4 +1,4 @@
-// The operators of umbra/ops.def as functions of expressions: exp(x), maximum(x, 0.0f), select(x > 0.0f, x, y).
+// The operators of umbra/ops.def as functions of expressions: exp(x), maximum(x, 0.0f), select(x > 0 && x < 1, x, y).
 #ifndef UMBRA_ELEMENTWISE_H_
 #define UMBRA_ELEMENTWISE_H_
 
@@ -8,84 +8,87 @@
 
 namespace umbra::expr::detail::functions {
 
+// A number beside an expression, which takes its dtype. It is made of one, so that a program's own function of a number
+// is preferred; and so it is for the empty pack, which it has not.
+template <typename DType>
+struct NumberBeside : ScalarExp<DType> {
+  template <typename T, typename = std::enable_if_t<std::is_convertible_v<T, DType>>>
+  NumberBeside(T number) : ScalarExp<DType>(static_cast<DType>(number)) {  // NOLINT: numbers are expressions
+    static_assert(!std::is_integral_v<DType> || !std::is_floating_point_v<T>,
+                  "umbra: a number with a fraction beside an expression of integers: convert that with tcast<float>(...), "
+                  "or write a whole number");
+  }
+};
+template <typename DType>
+using Number = typename Just<NumberBeside<DType>>::type;
 template <typename... Pack>
 using IfEmpty = std::enable_if_t<sizeof...(Pack) == 0, int>;
-template <typename E, typename DType, int etype>
-DType ElementOf(const Exp<E, DType, etype>*);
-void ElementOf(const void*);
-/// The dtype of the first of the operands that is an expression; void if none is.
-template <typename... Operands>
-struct FirstElement {
-  using type = void;
-};
-template <typename First, typename... Rest>
-struct FirstElement<First, Rest...> {
-  using Own = decltype(ElementOf(static_cast<const First*>(nullptr)));
-  using type = std::conditional_t<std::is_void_v<Own>, typename FirstElement<Rest...>::type, Own>;
-};
-/// An operand as an expression: a number beside one takes its dtype.
-template <typename DType, typename E, typename EDType, int etype>
-inline const E& Operand(const Exp<E, EDType, etype>& operand) {
-  return operand.self();
-}
-template <typename DType, typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
-inline ScalarExp<DType> Operand(T number) {
-  return ScalarExp<DType>(static_cast<DType>(number));
-}
-// The empty pack is what a program's own functions have not, which are preferred for it.
-#define UMBRA_FUNCTION_1(name)                                                                            \
-  template <typename TA, typename DType, int ta, typename... Pack, IfEmpty<Pack...> = 0>                  \
-  inline auto name(const Exp<TA, DType, ta>& a, const Pack&...) {                                         \
-    return MakeExp<op::name>(a);                                                                          \
+
+#define UMBRA_LIST(...) __VA_ARGS__
+#define UMBRA_T(k) typename E##k, typename D##k, int t##k
+#define UMBRA_E(k) const Exp<E##k, D##k, t##k>& x##k
+#define UMBRA_N(k, beside) const Number<D##beside>& x##k
+#define UMBRA_FUNCTION(name, types, parameters, operands)                                                       \
+  template <UMBRA_LIST types, typename... Pack, IfEmpty<Pack...> = 0>                                           \
+  inline auto name(UMBRA_LIST parameters, const Pack&...) {                                                     \
+    return MakeExp<op::name>(UMBRA_LIST operands);                                                              \
   }
-#define UMBRA_FUNCTION_2(name)                                                                            \
-  template <typename TA, typename TB, typename DA, typename DB, int ta, int tb, typename... Pack, IfEmpty<Pack...> = 0> \
-  inline auto name(const Exp<TA, DA, ta>& a, const Exp<TB, DB, tb>& b, const Pack&...) {                  \
-    return MakeExp<op::name>(a, b);                                                                       \
-  }                                                                                                       \
-  template <typename TA, typename DType, int ta, typename... Pack, IfEmpty<Pack...> = 0>                  \
-  inline auto name(const Exp<TA, DType, ta>& a, typename Just<DType>::type b, const Pack&...) {           \
-    return MakeExp<op::name>(a, ScalarExp<DType>(b));                                                     \
-  }                                                                                                       \
-  template <typename TB, typename DType, int tb, typename... Pack, IfEmpty<Pack...> = 0>                  \
-  inline auto name(typename Just<DType>::type a, const Exp<TB, DType, tb>& b, const Pack&...) {           \
-    return MakeExp<op::name>(ScalarExp<DType>(a), b);                                                     \
-  }
-#define UMBRA_FUNCTION_3(name)                                                                            \
-  template <typename A, typename B, typename C, typename DType = typename FirstElement<A, B, C>::type>    \
-  inline auto name(const A& a, const B& b, const C& c)                                                    \
-      -> decltype(MakeExp<op::name>(Operand<DType>(a), Operand<DType>(b), Operand<DType>(c))) {           \
-    return MakeExp<op::name>(Operand<DType>(a), Operand<DType>(b), Operand<DType>(c));                    \
-  }
+#define UMBRA_FUNCTION_1(name) UMBRA_FUNCTION(name, (UMBRA_T(0)), (UMBRA_E(0)), (x0))
+#define UMBRA_FUNCTION_2(name)                                                                                  \
+  UMBRA_FUNCTION(name, (UMBRA_T(0), UMBRA_T(1)), (UMBRA_E(0), UMBRA_E(1)), (x0, x1))                            \
+  UMBRA_FUNCTION(name, (UMBRA_T(0)), (UMBRA_E(0), UMBRA_N(1, 0)), (x0, x1))                                 \
+  UMBRA_FUNCTION(name, (UMBRA_T(1)), (UMBRA_N(0, 1), UMBRA_E(1)), (x0, x1))
+#define UMBRA_FUNCTION_3(name)                                                                                  \
+  UMBRA_FUNCTION(name, (UMBRA_T(0), UMBRA_T(1), UMBRA_T(2)), (UMBRA_E(0), UMBRA_E(1), UMBRA_E(2)), (x0, x1, x2)) \
+  UMBRA_FUNCTION(name, (UMBRA_T(0), UMBRA_T(1)), (UMBRA_E(0), UMBRA_E(1), UMBRA_N(2, 0)), (x0, x1, x2))     \
+  UMBRA_FUNCTION(name, (UMBRA_T(0), UMBRA_T(2)), (UMBRA_E(0), UMBRA_N(1, 0), UMBRA_E(2)), (x0, x1, x2))     \
+  UMBRA_FUNCTION(name, (UMBRA_T(1), UMBRA_T(2)), (UMBRA_N(0, 1), UMBRA_E(1), UMBRA_E(2)), (x0, x1, x2))     \
+  UMBRA_FUNCTION(name, (UMBRA_T(0)), (UMBRA_E(0), UMBRA_N(1, 0), UMBRA_N(2, 0)), (x0, x1, x2))          \
+  UMBRA_FUNCTION(name, (UMBRA_T(1)), (UMBRA_N(0, 1), UMBRA_E(1), UMBRA_N(2, 1)), (x0, x1, x2))          \
+  UMBRA_FUNCTION(name, (UMBRA_T(2)), (UMBRA_N(0, 2), UMBRA_N(1, 2), UMBRA_E(2)), (x0, x1, x2))
 #define UMBRA_FUNCTION_OF(...) UMBRA_FUNCTION_PICK(__VA_ARGS__, 3, 2, 1, )
 #define UMBRA_FUNCTION_PICK(a, b, c, count, ...) UMBRA_FUNCTION_##count
 #define UMBRA_PRIMITIVE(name, arity, ...) UMBRA_FUNCTION_##arity(name)
 #define UMBRA_COMPOSITE(name, args, ...) UMBRA_FUNCTION_OF args(name)
 #include "umbra/ops.def"
+
+#define UMBRA_SIGN(symbol, name)                                                                                \
+  template <UMBRA_T(0), UMBRA_T(1)>                                                                             \
+  inline auto operator symbol(UMBRA_E(0), UMBRA_E(1)) {                                                         \
+    return MakeExp<op::name>(x0, x1);                                                                           \
+  }                                                                                                             \
+  template <UMBRA_T(0)>                                                                                         \
+  inline auto operator symbol(UMBRA_E(0), UMBRA_N(1, 0)) {                                                      \
+    return MakeExp<op::name>(x0, x1);                                                                       \
+  }                                                                                                             \
+  template <UMBRA_T(1)>                                                                                         \
+  inline auto operator symbol(UMBRA_N(0, 1), UMBRA_E(1)) {                                                      \
+    return MakeExp<op::name>(x0, x1);                                                                       \
+  }
+UMBRA_SIGN(<, lt)
+UMBRA_SIGN(<=, le)
+UMBRA_SIGN(>, gt)
+UMBRA_SIGN(>=, ge)
+UMBRA_SIGN(==, eq)
+UMBRA_SIGN(!=, ne)
+UMBRA_SIGN(&&, logical_and)
+UMBRA_SIGN(||, logical_or)
+template <UMBRA_T(0)>
+inline auto operator!(UMBRA_E(0)) {
+  return MakeExp<op::logical_not>(x0);
+}
+
+#undef UMBRA_SIGN
 #undef UMBRA_FUNCTION_1
 #undef UMBRA_FUNCTION_2
 #undef UMBRA_FUNCTION_3
 #undef UMBRA_FUNCTION_OF
 #undef UMBRA_FUNCTION_PICK
-
-#define UMBRA_COMPARISON(symbol, name)                                                                    \
-  template <typename TA, typename TB, typename DA, typename DB, int ta, int tb>                           \
-  inline auto operator symbol(const Exp<TA, DA, ta>& a, const Exp<TB, DB, tb>& b) {                       \
-    return MakeExp<op::name>(a, b);                                                                       \
-  }                                                                                                       \
-  template <typename TA, typename DType, int ta>                                                          \
-  inline auto operator symbol(const Exp<TA, DType, ta>& a, typename Just<DType>::type b) {                \
-    return MakeExp<op::name>(a, ScalarExp<DType>(b));                                                     \
-  }                                                                                                       \
-  template <typename TB, typename DType, int tb>                                                          \
-  inline auto operator symbol(typename Just<DType>::type a, const Exp<TB, DType, tb>& b) {                \
-    return MakeExp<op::name>(ScalarExp<DType>(a), b);                                                     \
-  }
-UMBRA_COMPARISON(<, lt)
-UMBRA_COMPARISON(<=, le)
-UMBRA_COMPARISON(>, gt)
-UMBRA_COMPARISON(>=, ge)
-#undef UMBRA_COMPARISON
+#undef UMBRA_FUNCTION
+#undef UMBRA_LIST
+#undef UMBRA_T
+#undef UMBRA_E
+#undef UMBRA_N
 
 }  // namespace umbra::expr::detail::functions
 

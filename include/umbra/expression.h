@@ -21,7 +21,7 @@ constexpr int kComplex = 7;
 }  // namespace type
 
 /// Where functions of expressions are (umbra/elementwise.h), so that their operands find them and `using namespace` does
-/// not: names of other libraries, or of umbra::op, might clash. A program's own function of one expression is preferred.
+/// not: names of other libraries, or of umbra::op, might clash. A program's own functions are preferred.
 namespace detail::functions {
 /// Makes an expression `SubType` find them.
 template <typename SubType>

@@ -136,8 +136,8 @@ struct JitSites {
   }
   /// Finds or compiles the kernels of a gathered assignment. Operands that are one become one.
   static Site* Of(Gathered& g) {
-    static std::mutex mutex;
-    static std::vector<std::unique_ptr<Site>> sites;
+    static std::mutex& mutex = *new std::mutex;  // what is destroyed at the program's end may assign, too
+    static auto& sites = *new std::vector<std::unique_ptr<Site>>;
     g.JoinSame(1);
     const int generation = JitOptions::generation.load(std::memory_order_acquire);
     Site* site = latest.load(std::memory_order_acquire);

@@ -26,6 +26,19 @@ template <typename A, typename B, typename DA, typename DB, int ta, int tb>
 auto maximum(const umbra::expr::Exp<A, DA, ta>& a, const umbra::expr::Exp<B, DB, tb>& b) {
   return a * b;
 }
+template <typename E, typename DType, int etype>
+auto pow(const umbra::expr::Exp<E, DType, etype>& a, double) {
+  return a * DType(50);
+}
+template <typename A, typename B, typename C, typename DA, typename DB, typename DC, int ta, int tb, int tc>
+auto select(const umbra::expr::Exp<A, DA, ta>& a, const umbra::expr::Exp<B, DB, tb>&, const umbra::expr::Exp<C, DC, tc>&) {
+  return a * DA(30);
+}
+float PowAndSelect(const umbra::Tensor<umbra::cpu, 1>& x) {
+  umbra::TensorContainer<umbra::cpu, 1> y(x.shape_);
+  y = pow(x, 2.0f) + select(x, x, x);
+  return y[0];
+}
 float Mish(const umbra::Tensor<umbra::cpu, 1>& x) {
   umbra::TensorContainer<umbra::cpu, 1> y(x.shape_);
   y = mish(x);
@@ -92,6 +105,8 @@ TEST(Elementwise, NumbersStandWhereExpressionsDo) {
   expect(3 + 1 + 4 + 8, maximum(x, 3) + minimum(1.0, x) + pow(x, 2.0f) + pow(2, x * 1.5f));
   expect(2.0 + 0.5 + 7, select(x > 1, x, 0.5f) + select(x < 1.0, 1, 0.5) + select(3 <= x, x, 7));
   expect(1, (x >= x) * (x <= 2));
+  expect(3, select(x == 2 && !(x != 2), 3, x) * select(x > 5 || x < 3, 1, x));
+  expect(2.5, select(expr::scalar(1.0f), x, 3) + select(0, 7, x) / 4);
   expect(5, fma(x, x, 1));
   expect(9, fma(4, x, 1.0f));
   TensorContainer<cpu, 1, int> i(Shape1(20), 7), j(Shape1(20));
@@ -101,7 +116,7 @@ TEST(Elementwise, NumbersStandWhereExpressionsDo) {
   e = maximum(d, 0.1);  // numbers take the dtype beside them
   EXPECT_EQ(e[19], 0.1);
   TensorContainer<cpu, 1, half_t> h(Shape1(20), half_t(2.0f)), k(Shape1(20));
-  k = exp2(h) * select(h > 1, h, 0);
+  k = exp2(h) * select(h > 1, h, half_t(0)) + maximum(h, half_t(1)) * 0.0f;
   EXPECT_EQ(static_cast<float>(k[19]), 8);
 }
 
@@ -119,6 +134,7 @@ TEST(Elementwise, FunctionsOfAProgramArePreferred) {
   EXPECT_EQ(program::Mish(x), 200);
   EXPECT_EQ(program::GeluOfTwo(x), 7);
   EXPECT_EQ(program::Maximum(x), 6);
+  EXPECT_EQ(program::PowAndSelect(x), 160);
   EXPECT_FLOAT_EQ(all::Softplus(x), std::log1p(std::exp(2.0f)));
 }
 

@@ -349,6 +349,12 @@ Cell Interpreter::Construct(const clang::CXXConstructExpr* e) {
     throw Unsupported("an object of type '" + e->getType().getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel",
                       kThereAre);
   const std::vector<Cell> args = Args(constructor, llvm::ArrayRef(e->getArgs(), e->getNumArgs()));
+  if (const auto* number = UmbraClass(type, "NumberBeside")) {  // a ScalarExp that any number makes
+    const clang::QualType base = number->bases_begin()->getType(), element = number->getTemplateArgs()[0].getAsType();
+    Exp exp{llvm::cast<clang::ClassTemplateSpecializationDecl>(base->getAsCXXRecordDecl()), {}};
+    exp.args.push_back(MakeCell(numbers_.Convert(AsNumber(args[0], e->getArg(0)), element)));
+    return MakeCell(std::move(exp));
+  }
   if (IsExpression(record)) {
     Exp exp{llvm::cast<clang::ClassTemplateSpecializationDecl>(record), {}};
     for (const Cell& arg : args) exp.args.push_back(MakeCell(Copy(arg->value)));
