@@ -144,23 +144,23 @@ void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols, bool s
   }
 }
 
-// Gives each temporary a place that no other has at the same time: the lowest that is free from the group that uses it
-// first to the one that uses it last.
+// Gives each temporary a place that no other has at the same time: that of one which the step that makes it may write it
+// over, else the lowest that is free from the step that uses it first to the one that uses it last. Those of a group are at
+// the same time, but for temporaries of a block of its rows.
 void PreparedProgram::PlaceTemporaries() {
-  struct Life {
-    int first = -1, last = -1;
-  };
   std::vector<Life> lives(temporaries_.size());
-  for (int g = 0; g < static_cast<int>(program_.groups.size()); ++g) {
-    const StepGroup& group = program_.groups[static_cast<std::size_t>(g)];
-    const auto use = [&](int buffer) {
-      const auto k = static_cast<std::size_t>(buffer);
-      if (k < operands_) return;
-      Life& life = lives[k - operands_];
-      if (life.first < 0) life.first = g;
-      life.last = g;
-    };
+  for (const StepGroup& group : program_.groups) {
     for (int k = group.begin; k < group.end; ++k) {
+      const auto use = [&](int buffer) {
+        const auto at = static_cast<std::size_t>(buffer);
+        if (at < operands_) return;
+        const bool of_block = temporaries_[at - operands_].block;
+        Life& life = lives[at - operands_];
+        const bool alone = of_block || group.end - group.begin == 1;
+        if (life.first < 0) life.first = of_block ? k : group.begin, life.first_alone = alone;
+        life.last = of_block ? k : group.end - 1;
+        life.last_alone = alone;
+      };
       const auto& step = program_.steps[static_cast<std::size_t>(k)];
       if (const auto* gemm = std::get_if<GemmStep>(&step)) {
         for (const int buffer : {gemm->a, gemm->b, gemm->c}) use(buffer);
@@ -180,6 +180,12 @@ void PreparedProgram::PlaceTemporaries() {
   };
   std::vector<std::size_t> held;  // temporaries that hold memory, by offset
   for (const std::size_t k : order) {
+    const auto over = std::find_if(held.begin(), held.end(), [&](std::size_t other) { return MayTakeOver(k, other, lives); });
+    if (over != held.end()) {
+      temporaries_[k].offset = temporaries_[*over].offset;
+      *over = k;
+      continue;
+    }
     held.erase(std::remove_if(held.begin(), held.end(), [&](std::size_t other) { return lives[other].last < lives[k].first; }), held.end());
     std::size_t offset = 0;
     auto next = held.begin();
@@ -188,6 +194,25 @@ void PreparedProgram::PlaceTemporaries() {
     held.insert(next, k);
     temporary_bytes_ = std::max(temporary_bytes_, offset + size(k));
   }
+}
+
+// May the step that makes temporary `made` write it over `read`, which nothing reads later?
+bool PreparedProgram::MayTakeOver(std::size_t made, std::size_t read, const std::vector<Life>& lives) const {
+  const Life &life = lives[made], &before = lives[read];
+  const Temporary &own = temporaries_[made], &other = temporaries_[read];
+  if (before.first == life.first || before.last != life.first || !life.first_alone || !before.last_alone || own.bytes != other.bytes || own.copies != other.copies) return false;
+  const auto* kernel = std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(life.first)]);
+  if (kernel == nullptr) return false;
+  const auto& operands = kernel->signature.operands;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (!operands[k].store || static_cast<std::size_t>(operands[k].buffer) != operands_ + made) continue;
+    const auto& allowed = kernel->signature.in_place[k];
+    for (std::size_t l = 0; l < operands.size(); ++l)
+      if (!operands[l].store && static_cast<std::size_t>(operands[l].buffer) == operands_ + read &&
+          std::find(allowed.begin(), allowed.end(), static_cast<int>(l)) == allowed.end())
+        return false;
+  }
+  return true;
 }
 
 bool PreparedProgram::StoresNothing(const KernelStep& step) const {

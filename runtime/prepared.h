@@ -46,6 +46,12 @@ class PreparedProgram {
     std::size_t offset = 0; ///< of the first copy in the memory of temporaries
   };
 
+  // From the step that uses a temporary first to the one that uses it last; alone: no other step runs at that time.
+  struct Life {
+    int first = -1, last = -1;
+    bool first_alone = false, last_alone = false;
+  };
+
   struct Group {
     StepGroup::Kind kind{};
     std::vector<Step> steps;       ///< kRows: for whole blocks
@@ -63,6 +69,7 @@ class PreparedProgram {
   std::vector<Step> Prepare(const StepGroup& group, const std::vector<index_t>& symbols, int threads,
                             index_t rows) const;
   const KernelStep* SumInstead(int gemm, int end, const std::vector<index_t>& symbols) const;
+  bool MayTakeOver(std::size_t made, std::size_t read, const std::vector<Life>& lives) const;
   bool StoresNothing(const KernelStep& step) const;
   bool Conflict(const StepGroup& group) const;
   index_t BlockRows(const StepGroup& group, index_t rows) const;

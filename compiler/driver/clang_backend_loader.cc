@@ -14,6 +14,7 @@ Backend& ClangBackend() {
   return *backend;
 }
 
-std::string ClangBackendId() { return "clang-" UMBRA_LLVM_VERSION; }
+// The number rises when the same source becomes other code.
+std::string ClangBackendId() { return "clang-" UMBRA_LLVM_VERSION "/2"; }
 
 }  // namespace umbra

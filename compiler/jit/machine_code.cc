@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compiler/jit/front_end.h"
+#include "compiler/jit/pipeline_loops.h"
 #include "umbra/error.h"
 
 namespace umbra {
@@ -186,6 +187,7 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
             "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,"
             "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,"
             "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
+  PipelineLoops(module, 8 * codegen::RegisterBytes(target), machine->Options.AllowFPOpFusion == llvm::FPOpFusion::Fast);
 }
 
 std::string Assembly(llvm::Module* module, llvm::TargetMachine* machine) {

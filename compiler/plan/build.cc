@@ -1,10 +1,12 @@
 #include "compiler/plan/build.h"
 
 #include <map>
+#include <set>
 
 #include "compiler/plan/fuse.h"
 #include "compiler/plan/group_steps.h"
 #include "compiler/plan/lower_kernel.h"
+#include "compiler/plan/merge_units.h"
 #include "umbra/error.h"
 
 namespace umbra::plan {
@@ -34,8 +36,14 @@ class Builder {
       memory_.write[output.node].push_back(buffer);
       memory_.read.emplace(output.node, buffer);
     }
-    for (int root : fusion_.roots)
-      if (!memory_.write.count(root)) AddTemporary(root);
+    // A root whose readers have all joined its unit needs no memory.
+    std::set<int> read;
+    for (const Unit& unit : fusion_.units) read.merge(NodesRead(graph_, fusion_.roots, unit));
+    for (int root : fusion_.roots) {
+      if (memory_.write.count(root)) continue;
+      if (read.count(root)) AddTemporary(root);
+      else memory_.write[root] = {};
+    }
     std::size_t kernels = 0;
     for (const Unit& unit : fusion_.units) kernels += unit.gemm ? 0 : 1;
     std::size_t index = 0;
@@ -56,7 +64,8 @@ class Builder {
     }
     for (const Neighbours& pair : fusion_.apart)
       plan_.apart.push_back({names[static_cast<std::size_t>(pair.first)], names[static_cast<std::size_t>(pair.second)], pair.why});
-    for (const auto& [node, choice] : fusion_.choices) AddChoice(choice);
+    for (const auto& [node, choice] : fusion_.choices)
+      if (choice.why == Why::kCheap || memory_.read.count(node)) AddChoice(choice);
     for (const Graph::Derived& derived : graph_.derived())
       plan_.derived.push_back(
           {ToExtent(derived.result), derived.op, ToExtent(derived.a), ToExtent(derived.b)});

@@ -233,6 +233,12 @@ class Merger {
 
 }  // namespace
 
+std::set<int> NodesRead(const Graph& graph, const std::set<int>& roots, const Unit& unit) {
+  std::set<int> nodes;
+  for (const auto& [node, map] : Leaves(graph, roots, unit)) nodes.insert(node);
+  return nodes;
+}
+
 void MergeUnits(const Graph& graph, Fusion* fusion) { Merger(graph, fusion).Run(); }
 
 }  // namespace umbra::plan

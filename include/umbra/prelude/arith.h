@@ -242,6 +242,19 @@ UMBRA_INLINE V fma(V a, V b, V c) {
 #endif
 }
 
+// total + a * b, the product rounded or not: whichever the target does at once. Where the product is exact that is the
+// same to the bit.
+template <typename V>
+UMBRA_INLINE V add_product(V total, V a, V b) {
+#if defined(__FMA__)
+  return fma(a, b, total);
+#else
+  return total + a * b;
+#endif
+}
+template <typename V>
+UMBRA_INLINE V add_product(V total, V a, Elem<V> b) { return add_product(total, a, fill<V>(b)); }
+
 namespace detail {
 // 2^(mantissa bits): every float of this magnitude is an integer.
 template <typename V>

@@ -1,5 +1,6 @@
-// exp, expm1, log, log1p and tanh as polynomials, f32 and f64. No fused multiply-add, so that the
-// bits are the same at every width and on every instruction set. docs/numerics.md has the errors.
+// exp, expm1, log, log1p and tanh as polynomials, f32 and f64. No fused multiply-add but of products that are exact
+// (add_product), so that the bits are the same at every width and on every instruction set. docs/numerics.md has the
+// errors.
 #ifndef UMBRA_PRELUDE_MATH_H_
 #define UMBRA_PRELUDE_MATH_H_
 
@@ -82,7 +83,7 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
   if constexpr (sizeof(Elem<V>) == 4) {
     const V t = (x + ... + rest) * E(1.44269504088896341);
     const V n = nearest(t);
-    const V r = ((x - n * E(0.693359375)) + ... + rest) - n * E(-2.12194440e-4);
+    const V r = (add_product(x, n, E(-0.693359375)) + ... + rest) - n * E(-2.12194440e-4);
     // Powers in pairs: fewer steps wait for each other than in Horner's rule.
     const V rr = r * r;
     const V q = (rr * E(1.393496990203857421875e-3) +
@@ -92,7 +93,7 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
   } else {
     const V t = (x + ... + rest) * E(1.44269504088896338700);
     const V n = nearest(t);
-    const V hi = ((x - n * E(6.93147180369123816490e-01)) + ... + rest);
+    const V hi = (add_product(x, n, E(-6.93147180369123816490e-01)) + ... + rest);
     const V lo = n * E(1.90821492927058770002e-10);
     const V r = hi - lo;
     const V rr = r * r;
@@ -165,7 +166,7 @@ UMBRA_INLINE V expm1(V x) {
   const ExpParts<V> e = exp_parts(clamped < low ? low : clamped);
   // 2^k (p + 1) - 1 as 2 (2^(k-1) p + (2^(k-1) - 1/2)), which overflows only where the result does.
   const V half = pow2<V>(e.k - 1);
-  const V y = (half * e.p + (half - E(0.5))) * E(2);
+  const V y = add_product(half - E(0.5), half, e.p) * E(2);
   return e.n == E(0) ? (x == E(0) ? x : e.p) : (x > E(sizeof(E) == 4 ? 60.0 : 100.0)
       ? scale(e.p + one, e) : y);
 }
@@ -272,11 +273,11 @@ UMBRA_INLINE V log(V x) {
   const V z = f * f;
   const V series = log_series(f, z);
   if constexpr (sizeof(Elem<V>) == 4) {
-    const V p = series + (parts.e * E(1.42860677e-6) - E(0.5) * z);
-    return log_edges(x, (f + p) + parts.e * E(0.693145751953125));
+    const V p = series + add_product(parts.e * E(1.42860677e-6), z, E(-0.5));
+    return log_edges(x, add_product(f + p, parts.e, E(0.693145751953125)));
   } else {
-    return log_edges(x, (series + parts.e * E(1.90821492927058770002e-10) - E(0.5) * z) + f +
-                            parts.e * E(6.93147180369123816490e-01));
+    const V p = add_product(series + parts.e * E(1.90821492927058770002e-10), z, E(-0.5));
+    return log_edges(x, add_product(p + f, parts.e, E(6.93147180369123816490e-01)));
   }
 }
 

@@ -1,6 +1,6 @@
 // Powers, roots, remainders and exponents, f32 and f64: exp2, log2, pow, cbrt, sinh, cosh, fmod, remainder, ldexp, logb
-// and nextafter. Polynomials are minimax ones for the coefficients' precision (Sollya's fpminimax). No fused
-// multiply-add, as in math.h.
+// and nextafter. Polynomials are minimax ones for the coefficients' precision (Sollya's fpminimax). Only
+// exact products are fused with sums, as in math.h.
 #ifndef UMBRA_PRELUDE_POWER_H_
 #define UMBRA_PRELUDE_POWER_H_
 
@@ -88,7 +88,7 @@ UMBRA_INLINE V log2(V x) {
   const LogParts<V> parts = log_parts(x);
   const V f = parts.m - E(1);
   const V z = f * f;
-  const V rest = log_series(f, z) - E(0.5) * z;
+  const V rest = add_product(log_series(f, z), z, E(-0.5));
   // log2(e) is 1 and less than a half: f itself is exact.
   return log_edges(x, (f + parts.e) + (f * E(0.4426950408889634) + rest * E(1.4426950408889634)));
 }

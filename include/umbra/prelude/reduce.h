@@ -32,16 +32,6 @@ UMBRA_INLINE void join_group(V (&parts)[n], Group group, int k) {
   }
 }
 
-// total + a * b, the product rounded or not: whichever the target does at once.
-template <typename V>
-UMBRA_INLINE V add_product(V total, V a, V b) {
-#if defined(__FMA__)
-  return fma(a, b, total);
-#else
-  return total + a * b;
-#endif
-}
-
 // The value of all lanes of `v` joined.
 template <typename Join, typename V>
 UMBRA_INLINE Elem<V> across(V v) {

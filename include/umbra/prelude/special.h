@@ -1,6 +1,6 @@
 // erf, erfc, erfinv, asinh, acosh, atanh, lgamma and tgamma, f32 and f64. Polynomials are minimax ones for the
 // coefficients' precision (Sollya's fpminimax), those of erfinv and lgamma interpolate at Chebyshev's points.
-// No fused multiply-add, as in math.h.
+// Only exact products are fused with sums, as in math.h.
 #ifndef UMBRA_PRELUDE_SPECIAL_H_
 #define UMBRA_PRELUDE_SPECIAL_H_
 
@@ -64,7 +64,7 @@ UMBRA_INLINE V erfc_large(V x) {
   const V ratio = over / under;
   // What the sums and the quotient have rounded away, relative to the ratio; `over` is near 1 / 0.82.
   const V u = half_digits(under), r = half_digits(ratio);
-  const V remainder = ((over - r * u) - r * (under - u)) - (ratio - r) * under;
+  const V remainder = add_product(add_product(over, r, -u), r, u - under) - (ratio - r) * under;
   const V lost = (((first - over) + p) + remainder - ratio * (E(1) - (under - twice))) * E(0.82);
   const V most = half_digits(a);
   const ExpParts<V> e = exp_parts(-(most * most), (most - a) * (most + a));

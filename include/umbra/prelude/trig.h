@@ -1,5 +1,5 @@
 // Sines, cosines, tangents and their inverses, f32 and f64. Polynomials are minimax ones for the coefficients'
-// precision (Sollya's fpminimax). No fused multiply-add, as in math.h.
+// precision (Sollya's fpminimax). Only exact products are fused with sums, as in math.h.
 #ifndef UMBRA_PRELUDE_TRIG_H_
 #define UMBRA_PRELUDE_TRIG_H_
 
@@ -83,22 +83,23 @@ UMBRA_INLINE Angle<V> angle(V x) {
   typedef Elem<V> E;
   const V t = x * E(0.6366197723675814) + round_magic<E>();
   const V n = t - round_magic<E>();
-  V r, low, next, last;
+  V r;
+  E low, next, last;
   if constexpr (sizeof(Elem<V>) == 4) {
-    r = (x - n * E(1.5703125)) - n * E(0.00048351288);
-    low = n * E(3.138557e-07);
-    next = n * E(6.070877e-11);
-    last = n * E(6.223372e-14);
+    r = add_product(add_product(x, n, E(-1.5703125)), n, E(-0.00048351288));
+    low = -3.138557e-07;
+    next = -6.070877e-11;
+    last = 6.223372e-14;
   } else {
-    r = x - n * E(1.5707963267341256);
-    low = n * E(6.077100506303966e-11);
-    next = n * E(2.0222662487111665e-21);
-    last = n * E(8.4784276603689e-32);
+    r = add_product(x, n, E(-1.5707963267341256));
+    low = -6.077100506303966e-11;
+    next = -2.0222662487111665e-21;
+    last = 8.4784276603689e-32;
   }
-  const V most = r - low;
-  const V rest = ((r - most) - low) - next;
+  const V most = add_product(r, n, low);
+  const V rest = add_product(add_product(r - most, n, low), n, next);
   const V hi = most + rest;
-  Angle<V> result{hi, ((most - hi) + rest) - last, bits(t)};
+  Angle<V> result{hi, ((most - hi) + rest) - n * last, bits(t)};
   if (__builtin_expect(any(x >= angle_limit<E>()), 0)) {
     if constexpr (kWidth<V> == 1) {
       result = far_angle(x);
@@ -202,7 +203,7 @@ UMBRA_INLINE V arc(V eighths, V t) {
              -0.06663100821435643, 0.07692059950331327, -0.09090897744739489, 0.11111110783123702,
              -0.14285714280194006, 0.1999999999995364, -0.333333333333332);
   }
-  return eighths * quarter_pi<E>() + (t + (t * z * p + eighths * quarter_pi_rest<E>()));
+  return add_product(t + (t * z * p + eighths * quarter_pi_rest<E>()), eighths, quarter_pi<E>());
 }
 
 }  // namespace detail
@@ -287,7 +288,7 @@ UMBRA_INLINE V acos(V x) {
   const Bits<V> down = (a.big ? bits(x) : ~bits(x)) & sign_bit<V>();
   const V s = from_bits<V>(bits(a.big ? two * a.s : a.s) ^ down);
   const V rest = from_bits<V>(bits(a.big ? two * a.rest : a.rest) ^ down);
-  return (from * quarter_pi<E>() + s) + (rest + from * quarter_pi_rest<E>());
+  return add_product(s, from, quarter_pi<E>()) + add_product(rest, from, quarter_pi_rest<E>());
 }
 
 }  // namespace umbra::simd
