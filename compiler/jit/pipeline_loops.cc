@@ -19,7 +19,6 @@ using llvm::BasicBlock;
 using llvm::Instruction;
 using llvm::PHINode;
 using llvm::Value;
-using Steps = llvm::SetVector<Instruction*>;
 using Copies = llvm::DenseMap<const Value*, Value*>;
 
 // Packets that loops go over side by side.
@@ -74,18 +73,25 @@ class Loop {
   }
 
  private:
+  struct Step {
+    Instruction* at = nullptr;
+    std::vector<int> operands, users;      // among the steps
+    int depth = 0;                         // cycles from the start of an iteration until it is done
+    int registers = 0, instructions = 0;   // that it is, once packets are registers
+    bool early = false;                    // it needs nothing of another iteration
+  };
+
   struct Halves {
-    Steps first, second;
-    Steps kept;  // results of the first that the second takes
-    int registers = 0;
+    std::vector<bool> first, second;       // by step; some are in both
+    std::vector<Instruction*> kept;        // results of the first that the second takes
+    int registers = 0;                     // of those
+    int instructions[2] = {0, 0};
   };
 
   bool IsInBody(const Value* value) const {
     const auto* step = llvm::dyn_cast<Instruction>(value);
     return step != nullptr && step->getParent() == body_;
   }
-
-  int Registers(const Value& value) const { return (Bits(value) + register_bits_ - 1) / register_bits_; }
 
   bool IsOverGroups() {
     branch_ = llvm::dyn_cast<llvm::BranchInst>(body_->getTerminator());
@@ -96,7 +102,7 @@ class Loop {
       if (before_ != nullptr) return false;
       before_ = from;
     }
-    return before_ != nullptr && llvm::any_of(*body_, [&](const Instruction& step) { return step.getType()->isVectorTy() && Registers(step) >= kGroup; });
+    return before_ != nullptr && llvm::any_of(*body_, [&](const Instruction& step) { return step.getType()->isVectorTy() && Bits(step) >= kGroup * register_bits_; });
   }
 
   // Counts or is the same for all iterations.
@@ -134,81 +140,93 @@ class Loop {
 
   // Where a chain of steps is long.
   bool FindSteps() {
-    for (Instruction& step : *body_) {
-      if (llvm::isa<PHINode>(step) || step.isTerminator() || counting_.contains(&step)) continue;
-      const auto* load = llvm::dyn_cast<llvm::LoadInst>(&step);
-      const auto* store = llvm::dyn_cast<llvm::StoreInst>(&step);
+    llvm::DenseMap<const Value*, int> index;
+    for (Instruction& at : *body_) {
+      if (llvm::isa<PHINode>(at) || at.isTerminator() || counting_.contains(&at)) continue;
+      const auto* load = llvm::dyn_cast<llvm::LoadInst>(&at);
+      const auto* store = llvm::dyn_cast<llvm::StoreInst>(&at);
       // The same place in each iteration: what one stores, the next may read.
       if (store != nullptr && !IsInBody(store->getPointerOperand()) &&
           !llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store->getPointerOperand())))
         return false;
-      int depth = 0;
-      bool early = load != nullptr ? IsEarlyLoad(*load) : !step.mayReadOrWriteMemory() && !step.mayHaveSideEffects();
-      for (const Value* operand : step.operand_values()) {
+      Step step;
+      step.at = &at;
+      step.early = load != nullptr ? IsEarlyLoad(*load) : !at.mayReadOrWriteMemory() && !at.mayHaveSideEffects();
+      const int own = static_cast<int>(steps_.size());
+      for (const Value* operand : at.operand_values()) {
         if (IsCounting(operand)) continue;
-        depth = std::max(depth, depth_.lookup(operand));
-        early = early && early_.contains(operand);
+        const auto found = index.find(operand);
+        step.early = step.early && found != index.end();
+        if (found == index.end()) continue;  // what a register keeps from iteration to iteration
+        Step& source = steps_[static_cast<std::size_t>(found->second)];
+        step.depth = std::max(step.depth, source.depth);
+        step.early = step.early && source.early;
+        step.operands.push_back(found->second);
+        source.users.push_back(own);
       }
-      depth_[&step] = depth += IsPartOfSum(step) ? 0 : Latency(step);
-      chain_ = std::max(chain_, depth);
-      if (early) early_.insert(&step);
-      steps_.push_back(&step);
+      step.depth += IsPartOfSum(at) ? 0 : Latency(at);
+      chain_ = std::max(chain_, step.depth);
+      if (at.getType()->isVectorTy()) step.registers = (Bits(at) + register_bits_ - 1) / register_bits_;
+      if (Latency(at) > 0) step.instructions = step.registers;
+      index[&at] = own;
+      steps_.push_back(std::move(step));
     }
     return chain_ >= kLongChain;
   }
 
   // Is it a product whose sum comes later than `depth`?
-  bool IsCutFromSum(const Instruction& step, int depth) const {
-    return contracts_ && step.getOpcode() == Instruction::FMul &&
-           llvm::any_of(step.users(), [&](const Value* user) { return IsSum(user) && (!IsInBody(user) || depth_.lookup(user) > depth); });
+  bool IsCutFromSum(const Step& step, int depth) const {
+    return contracts_ && step.at->getOpcode() == Instruction::FMul &&
+           (llvm::any_of(step.users, [&](int user) { return IsSum(steps_[static_cast<std::size_t>(user)].at) && steps_[static_cast<std::size_t>(user)].depth > depth; }) ||
+            llvm::any_of(step.at->users(), [&](const Value* user) { return IsSum(user) && !IsInBody(user); }));
   }
 
   // The first half has the steps that are done after `depth` cycles.
   Halves Cut(int depth) const {
     Halves halves;
-    for (Instruction* step : steps_)
-      if (early_.contains(step) && depth_.lookup(step) <= depth && !IsCutFromSum(*step, depth) &&
-          llvm::all_of(step->operand_values(), [&](Value* operand) { return IsCounting(operand) || halves.first.contains(llvm::cast<Instruction>(operand)); }))
-        halves.first.insert(step);
-    for (Instruction* step : steps_)
-      if (!halves.first.contains(step)) halves.second.insert(step);
-    for (std::size_t k = 0; k < halves.second.size(); ++k) {
-      for (Value* operand : halves.second[k]->operand_values()) {
-        auto* source = llvm::dyn_cast<Instruction>(operand);
-        if (source == nullptr || !halves.first.contains(source)) continue;
-        if (IsHadAgain(*source)) {
-          halves.second.insert(source);
-        } else if (halves.kept.insert(source)) {
-          halves.registers += Registers(*source);
+    halves.first.resize(steps_.size());
+    halves.second.resize(steps_.size());
+    for (std::size_t k = 0; k < steps_.size(); ++k) {
+      const Step& step = steps_[k];
+      halves.first[k] = step.early && step.depth <= depth && !IsCutFromSum(step, depth) &&
+                        llvm::all_of(step.operands, [&](int source) { return halves.first[static_cast<std::size_t>(source)]; });
+    }
+    // From the last to the first: each is looked at after all that takes its result.
+    for (std::size_t k = steps_.size(); k-- > 0;) {
+      const Step& step = steps_[k];
+      const auto taken_by = [&](const std::vector<bool>& half) { return llvm::any_of(step.users, [&](int user) { return half[static_cast<std::size_t>(user)]; }); };
+      if (!halves.first[k]) {
+        halves.second[k] = true;
+      } else if (taken_by(halves.second)) {
+        if (IsHadAgain(*step.at)) {
+          halves.second[k] = true;
+          halves.first[k] = taken_by(halves.first);
+        } else {
+          halves.kept.push_back(step.at);
+          halves.registers += step.registers;
         }
       }
+      halves.instructions[0] += halves.first[k] ? step.instructions : 0;
+      halves.instructions[1] += halves.second[k] ? step.instructions : 0;
     }
-    for (Instruction* step : llvm::reverse(steps_))
-      if (!halves.kept.contains(step) &&
-          llvm::none_of(step->users(), [&](Value* user) { return IsInBody(user) && halves.first.contains(llvm::cast<Instruction>(user)); }))
-        halves.first.remove(step);
+    std::reverse(halves.kept.begin(), halves.kept.end());
     return halves;
   }
 
   // About as much in each, and few registers between them.
   bool ChooseHalves() {
     std::vector<int> depths;
-    for (const Instruction* step : steps_) depths.push_back(depth_.lookup(step));
+    for (const Step& step : steps_)
+      if (step.early) depths.push_back(step.depth);
     llvm::sort(depths);
     depths.erase(std::unique(depths.begin(), depths.end()), depths.end());
     int sums = 0;
     for (const PHINode& phi : body_->phis())
-      if (phi.getType()->isVectorTy()) sums += Registers(phi);
-    const auto work = [&](const Steps& half) {
-      int instructions = 0;
-      for (const Instruction* step : half)
-        if (step->getType()->isVectorTy() && Latency(*step) > 0) instructions += Registers(*step);
-      return instructions;
-    };
+      if (phi.getType()->isVectorTy()) sums += (Bits(phi) + register_bits_ - 1) / register_bits_;
     double best = std::numeric_limits<double>::infinity();
     for (const int depth : depths) {
       Halves halves = Cut(depth);
-      const double all = work(halves.first) + work(halves.second), less = std::min(work(halves.first), work(halves.second));
+      const double less = std::min(halves.instructions[0], halves.instructions[1]), all = halves.instructions[0] + halves.instructions[1];
       const double cost = halves.registers - kEqualHalves * 2 * less / all;
       if (halves.kept.empty() || halves.registers + kSum * sums > kMostRegisters || less * kLeastPart < all || cost >= best) continue;
       best = cost;
@@ -227,9 +245,9 @@ class Loop {
     return (*copies)[value] = made;
   }
 
-  void CopyAll(const Steps& half, Copies* copies, llvm::IRBuilder<>* at) const {
-    for (Instruction* step : steps_)
-      if (half.contains(step)) Copy(step, copies, at);
+  void CopyAll(const std::vector<bool>& half, Copies* copies, llvm::IRBuilder<>* at) const {
+    for (std::size_t k = 0; k < steps_.size(); ++k)
+      if (half[k]) Copy(steps_[k].at, copies, at);
   }
 
   // What replaces the body passes once more than it did:
@@ -273,7 +291,7 @@ class Loop {
       kept[step] = phi;
     }
     CopyAll(halves_.second, &now, &at);
-    Steps outside;
+    llvm::SetVector<Instruction*> outside;
     for (Instruction& step : *body_)
       if (llvm::any_of(step.users(), [&](Value* user) { return !is_ours(llvm::cast<Instruction>(user)->getParent()); })) outside.insert(&step);
     for (Instruction* step : outside) Copy(step, &now, &at);
@@ -319,10 +337,8 @@ class Loop {
   BasicBlock *before_ = nullptr, *after_ = nullptr;
   llvm::BranchInst* branch_ = nullptr;
   llvm::SetVector<const Value*> counting_;
-  std::vector<Instruction*> steps_;  // of the body, but for what counts
-  llvm::DenseMap<const Value*, int> depth_;  // cycles from the start of an iteration until a step is done
-  llvm::SetVector<const Value*> early_;  // steps that need nothing of another iteration
-  int chain_ = 0;
+  std::vector<Step> steps_;  // of the body, but for what counts
+  int chain_ = 0;            // cycles of the longest chain of steps
   Halves halves_;
 };
 
