@@ -23,6 +23,9 @@ constexpr double kGrain = 98304, kWaking = 262144;
 // Work of a piece, beside which taking the next one is nothing, and how many make the shares of threads even enough.
 constexpr double kPiece = 1048576;
 constexpr int kMostPieces = 16;
+// Of the last-level cache: what operands and results take together where stores go past it. Results would not stay in it
+// then; several threads write into it faster than memory takes what goes past, so some of it has to be in the way of the rest.
+constexpr double kPastCaches = 1, kPastCachesOfThreads = 1.5;
 // Rows, or packets of columns, that are so few that threads work side by side on each, once there is this much of
 // it; what a block has at least; and how many blocks a row has about at most. Results follow from these.
 constexpr index_t kFewRows = 16, kColumns = 16;
@@ -295,10 +298,10 @@ class Preparation {
                                 tensor.data != nullptr &&
                                 buffers_[static_cast<std::size_t>(other.buffer)].data == tensor.data);
     }
-    // Writing past the caches pays when operands and result together fill them, so that the result
-    // would not stay anyway; what is read back at once (in place) is better left to them.
+    // What is read back at once (in place) is better left to the caches.
+    const bool alone = UsefulThreads(signature_.cost * static_cast<double>(Points(0, rank_)), threads_) == 1;
     const bool passes = packets && !in_place && !variant.strided && !split && signature_.vector_axis > 0 &&
-                        touched >= static_cast<double>(LastLevelCacheBytes());
+                        touched >= (alone ? kPastCaches : kPastCachesOfThreads) * static_cast<double>(LastLevelCacheBytes());
     variant.nontemporal = passes && aligned && !InColumns();
     variant.joined = passes && joins && !variant.nontemporal;
     return variant;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cpu_info.h"
 #include "runtime/prepared.h"
 #include "tests/unit/index_map_common.h"
 #include "umbra/compile.h"
@@ -133,6 +134,20 @@ TEST(Streamed, LargeRowsAreWhateverIsBesideThem) {
   EXPECT_FALSE(LaunchStreams("kernel t(x: f32[n, m]) -> (s: f32[n]) { s = reduce_with_axis<sum>(x, 1) }", {{kRows, kColumns}, {kRows}}));
 }
 
+// Caches serve several threads faster than memory takes what they write.
+TEST(Streamed, SeveralThreadsPassLargerCachesThanOne) {
+  const auto cache = static_cast<index_t>(runtime::LastLevelCacheBytes() / sizeof(float));
+  const char* const text = "kernel t(x: f32[n, m]) -> (y: f32[n, m]) { y = x + x }";
+  const auto passes = [&](double share, int threads) {  // of the cache that operand and result have together
+    const index_t rows = static_cast<index_t>(share * static_cast<double>(cache) / 2 / 1024);
+    return LaunchOf(text, {{rows, 1024}, {rows, 1024}}, threads).variant.nontemporal;
+  };
+  EXPECT_FALSE(passes(0.9, 1));
+  EXPECT_TRUE(passes(1.1, 1));
+  EXPECT_FALSE(passes(1.3, 2));
+  EXPECT_TRUE(passes(1.7, 2));
+}
+
 TEST(Streamed, LargeRowsThatBeginAnywhereAreJoined) {
   constexpr index_t kRows = 1 << 20;
   for (const index_t columns : {index_t{1000}, index_t{1001}, index_t{100}, index_t{17}})
@@ -210,7 +225,7 @@ TEST(Streamed, FunctionsOfRowsThatBeginAnywhere) {
 TEST(Streamed, ThreadsJoinRowsOfTheirOwn) {
   const Function function = Compile(graph::ParseText("kernel t(x: f32[n, m], b: f32[m]) -> (y: f32[n, m]) { y = x + broadcast<1>(b) }")[0]);
   for (const index_t columns : {index_t{1000}, index_t{999}, index_t{50}}) {
-    const index_t rows = 5000007 / columns;
+    const index_t rows = static_cast<index_t>(runtime::LastLevelCacheBytes() / 5 + 7) / columns;  // 1.6 times the cache
     Memory x({rows, columns}, DType::kFloat32), b({columns}, DType::kFloat32), y({rows, columns}, DType::kFloat32);
     const auto at = [](Memory& m, index_t k) -> float& { return reinterpret_cast<float*>(m.data())[k]; };
     for (index_t k = 0; k < rows * columns; ++k) at(x, k) = static_cast<float>(k % 1013);
