@@ -38,6 +38,7 @@ bool Same(const A* a, const B* b, std::size_t count) {
   return true;
 }
 
+constexpr std::ptrdiff_t kLarge = 1 << 20;  // bytes of an operand beside which preparing a call is nothing
 constexpr std::size_t kFew = 16;  // operands, and numbers, that have room on the stack; every two are compared
 
 }  // namespace
@@ -58,6 +59,7 @@ struct CallSite::Prepared : Known {
   std::vector<Reach> reach;       // of each operand
   OperandPairs shared;            // operands that meet in memory, found harmless as they lie
   std::vector<const void*> data;  // what it was prepared with: it needs no check
+  bool off_lines = false;  // a large output begins within a line of the cache: where none does, other stores are faster
   int threads = 0;
   std::unique_ptr<const PreparedProgram> program;
   const PreparedProgram::Kernel* plain = nullptr;  // if the program is one call of a kernel with few operands
@@ -66,6 +68,7 @@ struct CallSite::Prepared : Known {
 
   bool Fits(void* const* data_now, Layout layout_now, const umbra_scalar* scalars, int threads_now) const;
   bool FitsBut(void* const* data_now, const umbra_scalar* scalars, int threads_now) const;
+  bool OutputsBeginLines(void* const* data_now) const;
   bool SharesAlike(void* const* data_now) const;
   void Run(void* const* data_now, const umbra_scalar* scalars) const;
 };
@@ -82,9 +85,14 @@ bool CallSite::Prepared::FitsBut(void* const* data_now, const umbra_scalar* scal
   const auto address = [data_now](std::size_t k) { return reinterpret_cast<std::uintptr_t>(data_now[k]); };
   for (std::size_t k = 0; k < data.size(); ++k)
     if ((address(k) & misaligned[k]) != 0 || address(k) == 0) return false;
+  if (off_lines && OutputsBeginLines(data_now)) return false;
   for (const Pair& pair : pairs)
     if (address(pair.other) - address(pair.output) - pair.first < pair.count) return false;
   return data.size() <= kFew || SharesAlike(data_now);
+}
+
+bool CallSite::Prepared::OutputsBeginLines(void* const* data_now) const {
+  return std::all_of(data_now + num_inputs, data_now + data.size(), [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; });
 }
 
 bool CallSite::Prepared::SharesAlike(void* const* data_now) const {
@@ -208,6 +216,7 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
     prepared->reach.push_back(first == last ? Prepared::Reach{0, 0} : Prepared::Reach{first - begin, last - begin});
     const bool output = k >= num_inputs_;
     const bool packed = output && address(begin) % 64 == 0;
+    prepared->off_lines = prepared->off_lines || (output && !packed && last - first >= kLarge);
     prepared->misaligned.push_back((packed ? 64 : SizeOf(buffers[k].dtype)) - 1);
     if (!output || first == last || num_operands_ > kFew) continue;
     for (std::size_t other = 0; other < k; ++other) {

@@ -13,7 +13,8 @@ namespace umbra::runtime {
 
 namespace {
 
-constexpr std::int64_t kVersion = 3;  // of what Fields() lists
+// Of what Fields() lists, and of how many variants of a kernel the tables beside a program have.
+constexpr std::int64_t kVersion = 4 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {

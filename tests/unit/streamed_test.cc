@@ -134,6 +134,23 @@ TEST(Streamed, LargeRowsAreWhateverIsBesideThem) {
   EXPECT_FALSE(LaunchStreams("kernel t(x: f32[n, m]) -> (s: f32[n]) { s = reduce_with_axis<sum>(x, 1) }", {{kRows, kColumns}, {kRows}}));
 }
 
+// A result that begins within a line does not decide how later ones of that shape are stored.
+TEST(Streamed, ResultsThatBeginWithLinesAfterOthers) {
+  const auto count = static_cast<index_t>(runtime::LastLevelCacheBytes() / sizeof(float));
+  const Function function = Compile(graph::ParseText("kernel t(x: f32[n]) -> (y: f32[n]) { y = x + x }")[0]);
+  Memory x({count}, DType::kFloat32), y({count}, DType::kFloat32);
+  std::memset(x.bytes.data(), 0, x.bytes.size());
+  const auto passes = [&] {
+    return std::get<runtime::KernelStep>(function.program().steps[0]).slots->function[static_cast<std::size_t>(kStreams.index())].load() != nullptr;
+  };
+  TensorRef within = y.ref();
+  within.data = y.data() + sizeof(float);
+  function({{x.ref()}, {within}, {}}, {1});
+  EXPECT_FALSE(passes());
+  function({{x.ref()}, {y.ref()}, {}}, {1});
+  EXPECT_TRUE(passes());
+}
+
 // Caches serve several threads faster than memory takes what they write.
 TEST(Streamed, SeveralThreadsPassLargerCachesThanOne) {
   const auto cache = static_cast<index_t>(runtime::LastLevelCacheBytes() / sizeof(float));
