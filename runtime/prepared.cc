@@ -146,7 +146,7 @@ void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols, bool s
 
 // Gives each temporary a place that no other has at the same time: that of one which the step that makes it may write it
 // over, else the lowest that is free from the step that uses it first to the one that uses it last. Those of a group are at
-// the same time, but for temporaries of a block of its rows.
+// the same time, but for temporaries of a block of its rows, if one block follows the other.
 void PreparedProgram::PlaceTemporaries() {
   std::vector<Life> lives(temporaries_.size());
   for (const StepGroup& group : program_.groups) {
@@ -154,7 +154,8 @@ void PreparedProgram::PlaceTemporaries() {
       const auto use = [&](int buffer) {
         const auto at = static_cast<std::size_t>(buffer);
         if (at < operands_) return;
-        const bool of_block = temporaries_[at - operands_].block;
+        // Of several parts each may be at another step.
+        const bool of_block = temporaries_[at - operands_].block && temporaries_[at - operands_].copies == 1;
         Life& life = lives[at - operands_];
         const bool alone = of_block || group.end - group.begin == 1;
         if (life.first < 0) life.first = of_block ? k : group.begin, life.first_alone = alone;

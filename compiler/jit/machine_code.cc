@@ -187,7 +187,9 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
             "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,"
             "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,"
             "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
-  PipelineLoops(module, 8 * codegen::RegisterBytes(target), machine->Options.AllowFPOpFusion == llvm::FPOpFusion::Fast);
+  // Which product goes into which sum follows from what else stands in a block; so that an element is the same wherever in a
+  // row it stands, loops that contract them are left whole.
+  if (machine->Options.AllowFPOpFusion != llvm::FPOpFusion::Fast) PipelineLoops(module, 8 * codegen::RegisterBytes(target));
 }
 
 std::string Assembly(llvm::Module* module, llvm::TargetMachine* machine) {

@@ -23,8 +23,7 @@ using Copies = llvm::DenseMap<const Value*, Value*>;
 
 // Packets that loops go over side by side.
 constexpr int kGroup = 4;
-// Cycles of a chain that is worth it: exp2 has 45, and some 30 where products and sums are contracted, which is less than
-// a processor looks ahead.
+// Cycles of a chain that is worth it: log has 43, exp2 45.
 constexpr int kLongChain = 40;
 // Registers that may be taken from half to half; one that sums counts as three, as it must not wait in memory: with more,
 // some functions are slower (log2 and sinh with AVX-512), and with AVX2 sums of exponentials by a seventh.
@@ -58,15 +57,10 @@ bool IsHadAgain(const Instruction& step) {
   return llvm::isa<llvm::LoadInst, llvm::ShuffleVectorInst, llvm::BitCastInst>(step) || IsMask(step);
 }
 
-bool IsSum(const Value* value) {
-  const auto* step = llvm::dyn_cast<Instruction>(value);
-  return step != nullptr && (step->getOpcode() == Instruction::FAdd || step->getOpcode() == Instruction::FSub);
-}
-
 // A loop of one block.
 class Loop {
  public:
-  Loop(BasicBlock* body, int register_bits, bool contracts) : body_(body), register_bits_(register_bits), contracts_(contracts) {}
+  Loop(BasicBlock* body, int register_bits) : body_(body), register_bits_(register_bits) {}
 
   void Pipeline() {
     if (IsOverGroups() && FindCounting() && FindSteps() && ChooseHalves()) Write();
@@ -79,6 +73,7 @@ class Loop {
     int depth = 0;                         // cycles from the start of an iteration until it is done
     int registers = 0, instructions = 0;   // that it is, once packets are registers
     bool early = false;                    // it needs nothing of another iteration
+    bool beyond = false;                   // the next iteration, or what comes behind the loop, needs it
   };
 
   struct Halves {
@@ -135,9 +130,6 @@ class Loop {
            !llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(load.getPointerOperand()));
   }
 
-  // Is it a product that its sum does with it?
-  bool IsPartOfSum(const Instruction& step) const { return contracts_ && step.getOpcode() == Instruction::FMul && llvm::all_of(step.users(), IsSum); }
-
   // Where a chain of steps is long.
   bool FindSteps() {
     llvm::DenseMap<const Value*, int> index;
@@ -164,7 +156,8 @@ class Loop {
         step.operands.push_back(found->second);
         source.users.push_back(own);
       }
-      step.depth += IsPartOfSum(at) ? 0 : Latency(at);
+      step.depth += Latency(at);
+      step.beyond = llvm::any_of(at.users(), [&](const Value* user) { return !IsInBody(user) || llvm::isa<PHINode>(user); });
       chain_ = std::max(chain_, step.depth);
       if (at.getType()->isVectorTy()) step.registers = (Bits(at) + register_bits_ - 1) / register_bits_;
       if (Latency(at) > 0) step.instructions = step.registers;
@@ -174,13 +167,6 @@ class Loop {
     return chain_ >= kLongChain;
   }
 
-  // Is it a product whose sum comes later than `depth`?
-  bool IsCutFromSum(const Step& step, int depth) const {
-    return contracts_ && step.at->getOpcode() == Instruction::FMul &&
-           (llvm::any_of(step.users, [&](int user) { return IsSum(steps_[static_cast<std::size_t>(user)].at) && steps_[static_cast<std::size_t>(user)].depth > depth; }) ||
-            llvm::any_of(step.at->users(), [&](const Value* user) { return IsSum(user) && !IsInBody(user); }));
-  }
-
   // The first half has the steps that are done after `depth` cycles.
   Halves Cut(int depth) const {
     Halves halves;
@@ -188,7 +174,7 @@ class Loop {
     halves.second.resize(steps_.size());
     for (std::size_t k = 0; k < steps_.size(); ++k) {
       const Step& step = steps_[k];
-      halves.first[k] = step.early && step.depth <= depth && !IsCutFromSum(step, depth) &&
+      halves.first[k] = step.early && step.depth <= depth &&
                         llvm::all_of(step.operands, [&](int source) { return halves.first[static_cast<std::size_t>(source)]; });
     }
     // From the last to the first: each is looked at after all that takes its result.
@@ -197,7 +183,7 @@ class Loop {
       const auto taken_by = [&](const std::vector<bool>& half) { return llvm::any_of(step.users, [&](int user) { return half[static_cast<std::size_t>(user)]; }); };
       if (!halves.first[k]) {
         halves.second[k] = true;
-      } else if (taken_by(halves.second)) {
+      } else if (step.beyond || taken_by(halves.second)) {
         if (IsHadAgain(*step.at)) {
           halves.second[k] = true;
           halves.first[k] = taken_by(halves.first);
@@ -323,7 +309,7 @@ class Loop {
     Value* condition = Copy(branch_->getCondition(), &later, &at);
     carry(more, at.getTrue(), branch_->getSuccessor(0) == body_ ? condition : at.CreateNot(condition));
     carry(begun, at.getFalse(), at.getTrue());
-    at.CreateCondBr(more, head, after_)->copyMetadata(*branch_);
+    at.CreateCondBr(more, head, after_)->setMetadata(llvm::LLVMContext::MD_loop, branch_->getMetadata(llvm::LLVMContext::MD_loop));
 
     after_->replacePhiUsesWith(body_, tail);
     before_->getTerminator()->replaceSuccessorWith(body_, head);
@@ -333,7 +319,6 @@ class Loop {
 
   BasicBlock* const body_;
   const int register_bits_;
-  const bool contracts_;
   BasicBlock *before_ = nullptr, *after_ = nullptr;
   llvm::BranchInst* branch_ = nullptr;
   llvm::SetVector<const Value*> counting_;
@@ -344,11 +329,11 @@ class Loop {
 
 }  // namespace
 
-void PipelineLoops(llvm::Module* module, int register_bits, bool contracts) {
+void PipelineLoops(llvm::Module* module, int register_bits) {
   for (llvm::Function& function : *module) {
     std::vector<BasicBlock*> blocks;
     for (BasicBlock& block : function) blocks.push_back(&block);
-    for (BasicBlock* block : blocks) Loop(block, register_bits, contracts).Pipeline();
+    for (BasicBlock* block : blocks) Loop(block, register_bits).Pipeline();
   }
 }
 

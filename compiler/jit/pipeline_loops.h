@@ -12,8 +12,8 @@ namespace umbra {
 /// No instruction is added but for what counts, and results are the same to the bit.
 ///
 /// An iteration of such a loop must not read memory that another writes: those of kernels do not, as operands that
-/// share memory do so index by index. With `contracts`, products and sums may become one, and stay together.
-void PipelineLoops(llvm::Module* module, int register_bits, bool contracts);
+/// share memory do so index by index.
+void PipelineLoops(llvm::Module* module, int register_bits);
 
 }  // namespace umbra
 

@@ -205,6 +205,22 @@ TEST(Rows, InBlocks) {
     }
 }
 
+// What layers of unlike widths hand on for a block of rows, while another thread is at another step of another block.
+TEST(Rows, ThreadsHaveTemporariesOfTheirOwn) {
+  constexpr index_t kRows = 4096;
+  const Function function = Compile(Parsed(
+      "kernel k(x: f32[n, 16], v: f32[16, 64], w: f32[64, 256], t: f32[256, 16], u: f32[16, 512]) -> (y: f32[n, 512]) {\n"
+      "  a = exp2(-abs(dot(x, v)))\n  b = exp2(-abs(dot(a, w)))\n  c = exp2(-abs(dot(b, t)))\n  y = exp2(-abs(dot(c, u)))\n}"));
+  const Tensor x({kRows, 16}, 1), v({16, 64}, 2), w({64, 256}, 3), t({256, 16}, 4), u({16, 512}, 5), one({kRows, 512}), several({kRows, 512});
+  function({{x.ref, v.ref, w.ref, t.ref, u.ref}, {one.ref}, {}}, {1});
+  for (const int threads : {2, 3, 4})
+    for (int run = 0; run < 10; ++run) {
+      function({{x.ref, v.ref, w.ref, t.ref, u.ref}, {several.ref}, {}}, {threads});
+      for (std::size_t k = 0; k < one.values.size(); ++k)
+        ASSERT_NEAR(several.values[k], one.values[k], 1e-5) << threads << " threads, run " << run << ", element " << k;
+    }
+}
+
 // The destination is the matrix of weights: no row may be stored before all products are done.
 TEST(Rows, InTheMemoryOfTheWeights) {
   constexpr index_t kSize = 700;

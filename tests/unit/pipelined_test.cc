@@ -106,6 +106,7 @@ TEST(Pipelined, InPlace) {
 TEST(Pipelined, FastIsTheSameInEachPlace) {
   std::vector<std::string> bodies(kBodies.begin(), kBodies.begin() + 4);
   bodies.push_back("p = exp(a * a)  q = exp(b * b * 0.5)");  // the square, too, is part of a sum, and not of that alone
+  bodies.push_back("p = log2(minimum(b, acos(a) * 0.5))  q = a * a + gelu(b) * gelu(b)");  // acos has the same square
   for (const std::string& body : bodies) {
     const std::string text = Rows("f32", body);
     for (const std::string& target : Targets()) {

@@ -133,6 +133,7 @@ std::vector<E> Specials() {
                            std::nextafter(E(0.5), E(0)), E(0.5), E(0.75), std::nextafter(E(1), E(0)), 1,
                            std::nextafter(E(1), E(2)), E(1.5), 2, E(2.5), 3, 8, 10, 88, 89, 90, 104, 127, 128, 149, 150, 709,
                            710, 711, 746, 1023, 1024, 1074, 1075, 8191, 8192, 8193, 1048575, 1048576, E(1e22),
+                           E(0x1.325b97ef32006p+84), E(0x1.9b77d5a7bd71bp+84),  // nearly multiples of ln 2, by a sum of two
                            Limits::max() / 2, Limits::max(), Limits::infinity(), Limits::quiet_NaN()};
   for (int k = 1; k <= 12; ++k) result.push_back(static_cast<E>(k * 0.78539816339744830962L));  // near zeros and poles
   for (std::size_t k = result.size(); k-- > 0;) result.push_back(-result[k]);

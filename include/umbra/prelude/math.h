@@ -147,9 +147,11 @@ UMBRA_INLINE V exp(V x) {
   typedef Elem<V> E;
   using namespace detail;
   if constexpr (kScalesAny<V>) {
-    // Where x is so large that r means nothing, infinite or NaN, n alone tells the result.
+    // Where x is so large that r means nothing, infinite or NaN, n alone tells the result. In f64 r may be small by chance
+    // there, and p less than it should be.
     const ExpParts<V> e = exp_parts(x);
-    return scale((e.r * e.r <= E(1) ? e.p : V{}) + E(1), e);
+    const auto known = sizeof(E) == 4 ? e.r * e.r <= E(1) : e.n * e.n <= E(4194304);
+    return scale((known ? e.p : V{}) + E(1), e);
   } else {
     const ExpParts<V> e = exp_parts(exp_clamp(x));
     return scale(e.p + E(1), e);
