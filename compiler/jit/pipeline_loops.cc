@@ -83,6 +83,8 @@ class Loop {
     int instructions[2] = {0, 0};
   };
 
+  int Registers(const Value& value) const { return (Bits(value) + register_bits_ - 1) / register_bits_; }
+
   bool IsInBody(const Value* value) const {
     const auto* step = llvm::dyn_cast<Instruction>(value);
     return step != nullptr && step->getParent() == body_;
@@ -97,7 +99,7 @@ class Loop {
       if (before_ != nullptr) return false;
       before_ = from;
     }
-    return before_ != nullptr && llvm::any_of(*body_, [&](const Instruction& step) { return step.getType()->isVectorTy() && Bits(step) >= kGroup * register_bits_; });
+    return before_ != nullptr && llvm::any_of(*body_, [&](const Instruction& step) { return step.getType()->isVectorTy() && Registers(step) >= kGroup; });
   }
 
   // Counts or is the same for all iterations.
@@ -159,7 +161,7 @@ class Loop {
       step.depth += Latency(at);
       step.beyond = llvm::any_of(at.users(), [&](const Value* user) { return !IsInBody(user) || llvm::isa<PHINode>(user); });
       chain_ = std::max(chain_, step.depth);
-      if (at.getType()->isVectorTy()) step.registers = (Bits(at) + register_bits_ - 1) / register_bits_;
+      if (at.getType()->isVectorTy()) step.registers = Registers(at);
       if (Latency(at) > 0) step.instructions = step.registers;
       index[&at] = own;
       steps_.push_back(std::move(step));
@@ -208,7 +210,7 @@ class Loop {
     depths.erase(std::unique(depths.begin(), depths.end()), depths.end());
     int sums = 0;
     for (const PHINode& phi : body_->phis())
-      if (phi.getType()->isVectorTy()) sums += (Bits(phi) + register_bits_ - 1) / register_bits_;
+      if (phi.getType()->isVectorTy()) sums += Registers(phi);
     double best = std::numeric_limits<double>::infinity();
     for (const int depth : depths) {
       Halves halves = Cut(depth);

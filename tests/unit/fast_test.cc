@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/driver/target.h"
+#include "tests/unit/host_targets.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -18,13 +18,6 @@ namespace umbra {
 namespace {
 
 std::shared_ptr<const graph::Graph> Parsed(const std::string& text) { return graph::ParseText(text)[0]; }
-
-std::vector<std::string> Targets() {
-  std::vector<std::string> names;
-  for (const auto target : codegen::kAllTargets)
-    if (HostRuns(target)) names.emplace_back(codegen::Name(target));
-  return names;
-}
 
 // A sum of products within the bound that strict has, with one rounding less for each.
 TEST(Fast, SumsWithinTheBound) {
@@ -40,7 +33,7 @@ TEST(Fast, SumsWithinTheBound) {
   };
   CompileOptions options;
   options.math = Math::kFast;
-  for (const std::string& target : Targets()) {
+  for (const std::string& target : HostTargets()) {
     options.target = target;
     Compile(graph, options)({{ref(a, kRows, kInner), ref(b, kInner, kColumns)}, {ref(y, kRows, kColumns)}, {}});
     for (index_t i = 0; i < kRows; ++i)
@@ -67,7 +60,7 @@ TEST(Fast, KeepsNanInfinityZeroAndDenormals) {
   x[4] = -0.0f;
   x[5] = 1e-40f;
   const auto ref = [](std::vector<float>& v) { return runtime::TensorRef::Dense(v.data(), DType::kFloat32, {40}); };
-  for (const std::string& target : Targets()) {
+  for (const std::string& target : HostTargets()) {
     options.target = target;
     Compile(graph, options)({{ref(x)}, {ref(y), ref(e), ref(t)}, {}});
     EXPECT_TRUE(std::isnan(y[1]) && std::isnan(y[3]) && std::isnan(e[3]) && std::isnan(t[3])) << target;
@@ -98,7 +91,7 @@ TEST(Fast, FunctionsStayWithinTwoUnitsInTheLastPlace) {
   for (const auto& [text, exact, first, last] : functions) {
     for (index_t i = 0; i < kCount; ++i) x[static_cast<std::size_t>(i)] = first + (last - first) * static_cast<float>(i) / (kCount - 1);
     const auto graph = Parsed(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + text + "(x) }");
-    for (const std::string& target : Targets()) {
+    for (const std::string& target : HostTargets()) {
       options.target = target;
       Compile(graph, options)({{ref(x)}, {ref(y)}, {}});
       double worst = 0;
@@ -118,7 +111,7 @@ TEST(Fast, IsNotTakenForStrict) {
   const auto graph = Parsed("kernel k(x: f32[n], c: f32[n]) -> (y: f32[n]) { y = x * x + c }");
   std::vector<float> x(64, 1 + FLT_EPSILON), c(64, -1), y(64);
   const auto ref = [](std::vector<float>& v) { return runtime::TensorRef::Dense(v.data(), DType::kFloat32, {64}); };
-  for (const std::string& target : Targets()) {
+  for (const std::string& target : HostTargets()) {
     for (const Math math : {Math::kStrict, Math::kFast, Math::kStrict}) {
       CompileOptions options;
       options.target = target;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/driver/target.h"
+#include "tests/unit/host_targets.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -13,13 +13,6 @@ namespace umbra {
 namespace {
 
 using runtime::TensorRef;
-
-std::vector<std::string> Targets() {
-  std::vector<std::string> names;
-  for (const auto target : codegen::kAllTargets)
-    if (HostRuns(target)) names.emplace_back(codegen::Name(target));
-  return names;
-}
 
 Function Compiled(const std::string& text, const std::string& target, Math math = Math::kStrict) {
   CompileOptions options;
@@ -58,7 +51,7 @@ const std::vector<index_t> kLengths = {1, 15, 16, 31, 32, 63, 64, 65, 127, 128, 
 template <typename T>
 void ExpectAsPlain(const std::string& text, bool in_place) {
   const Function plain = Compiled(text, "plain");
-  for (const std::string& target : Targets()) {
+  for (const std::string& target : HostTargets()) {
     const Function function = Compiled(text, target);
     for (const index_t length : kLengths) {
       const std::vector<index_t> shape = {3, length};
@@ -109,7 +102,7 @@ TEST(Pipelined, FastIsTheSameInEachPlace) {
   bodies.push_back("p = log2(minimum(b, acos(a) * 0.5))  q = a * a + gelu(b) * gelu(b)");  // acos has the same square
   for (const std::string& body : bodies) {
     const std::string text = Rows("f32", body);
-    for (const std::string& target : Targets()) {
+    for (const std::string& target : HostTargets()) {
       const Function function = Compiled(text, target, Math::kFast);
       constexpr index_t kLong = 16000;
       std::vector<float> a = Drawn<float>(kLong, 1), b = Drawn<float>(kLong, 2), p(kLong), q(kLong), one_p(kLong), one_q(kLong);
