@@ -106,6 +106,12 @@ class Preparation {
     return static_cast<std::size_t>(simd::rows_at_once(n * element) * ((n + 15) / 16 * 16) * element);
   }
 
+  double Work() const {
+    double work = signature_.cost;
+    for (const index_t extent : plan_.extent) work *= static_cast<double>(extent);
+    return work;
+  }
+
   index_t& Stride(std::size_t operand, std::size_t axis) { return plan_.stride[operand * rank_ + axis]; }
 
   // Does stepping `outer` once equal stepping `inner` through its extent, for every operand?
@@ -143,7 +149,7 @@ class Preparation {
     if (signature_.phases == 1 || InColumns() || inner == 0 || plan_.extent[inner] != 1) return;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k)
       if (Stride(k, 0) != 0 && signature_.operands[k].dim_of_axis[inner] < 0) return;
-    const int threads = UsefulThreads(signature_.cost * static_cast<double>(Points(0, rank_)), threads_);
+    const int threads = UsefulThreads(Work(), threads_);
     index_t rows = RowsAtOnce();
     while (rows > 1 && (plan_.extent[0] % rows != 0 || plan_.extent[0] / rows < threads)) --rows;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
@@ -299,7 +305,7 @@ class Preparation {
                                 buffers_[static_cast<std::size_t>(other.buffer)].data == tensor.data);
     }
     // What is read back at once (in place) is better left to the caches.
-    const bool alone = UsefulThreads(signature_.cost * static_cast<double>(Points(0, rank_)), threads_) == 1;
+    const bool alone = UsefulThreads(Work(), threads_) == 1;
     const bool passes = packets && !in_place && !variant.strided && !split && signature_.vector_axis > 0 &&
                         touched >= (alone ? kPastCaches : kPastCachesOfThreads) * static_cast<double>(LastLevelCacheBytes());
     variant.nontemporal = passes && aligned && !InColumns();
@@ -337,8 +343,7 @@ class Preparation {
   }
 
   void SplitOverThreads(bool joined) {
-    plan_.work = signature_.cost;
-    for (index_t extent : plan_.extent) plan_.work *= static_cast<double>(extent);
+    plan_.work = Work();
     const bool across = GoesAcross();
     if (across) plan_.axis = vector_axis_;
     plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : joined ? RowsToLines() : 1;

@@ -22,8 +22,6 @@ namespace umbra::codegen {
 inline constexpr int kPartials = 32, kManyPartials = 64;
 // Values of an element, times its reductions, that are little else.
 inline constexpr std::size_t kFewValues = 12;
-// Packets in a group, kGroup of the prelude; more would not leave registers for a polynomial's coefficients.
-inline constexpr int kGroupSize = 4;
 
 class PhaseEmitter : protected AheadEmitter {
  protected:

@@ -20,6 +20,8 @@ std::string_view Name(Target target);                ///< plain, sse2, avx2, avx
 std::optional<Target> FindTarget(std::string_view name);
 /// Bytes of the widest register: 64 for avx512; 0 for plain.
 int RegisterBytes(Target target);
+/// Packets in a group, kGroup of the prelude; more would not leave registers for a polynomial's coefficients.
+inline constexpr int kGroupSize = 4;
 /// The flags that g++ and clang need for the target, e.g. "-mavx2 -mfma".
 std::span<const std::string_view> CompilerFlags(Target target);
 

@@ -99,6 +99,11 @@ Value operator<(const Value& a, const Value& b) { return Apply("lt", {a, b}); }
 Value operator<=(const Value& a, const Value& b) { return Apply("le", {a, b}); }
 Value operator>(const Value& a, const Value& b) { return Apply("gt", {a, b}); }
 Value operator>=(const Value& a, const Value& b) { return Apply("ge", {a, b}); }
+Value operator==(const Value& a, const Value& b) { return Apply("eq", {a, b}); }
+Value operator!=(const Value& a, const Value& b) { return Apply("ne", {a, b}); }
+Value operator&&(const Value& a, const Value& b) { return Apply("logical_and", {a, b}); }
+Value operator||(const Value& a, const Value& b) { return Apply("logical_or", {a, b}); }
+Value operator!(const Value& a) { return Apply("logical_not", {a}); }
 
 Value Broadcast(int axis, const Value& value) {
   return With({value}, [&](Composer& c, const auto& o) { return c.Broadcast(o[0], axis, nullptr); });

@@ -11,6 +11,8 @@
 #include <limits>
 #include <vector>
 
+#include "compiler/codegen/source.h"
+
 namespace umbra {
 
 namespace {
@@ -21,8 +23,6 @@ using llvm::PHINode;
 using llvm::Value;
 using Copies = llvm::DenseMap<const Value*, Value*>;
 
-// Packets that loops go over side by side.
-constexpr int kGroup = 4;
 // Cycles of a chain that is worth it: log has 43, exp2 45.
 constexpr int kLongChain = 40;
 // Registers that may be taken from half to half; one that sums counts as three, as it must not wait in memory: with more,
@@ -99,7 +99,7 @@ class Loop {
       if (before_ != nullptr) return false;
       before_ = from;
     }
-    return before_ != nullptr && llvm::any_of(*body_, [&](const Instruction& step) { return step.getType()->isVectorTy() && Registers(step) >= kGroup; });
+    return before_ != nullptr && llvm::any_of(*body_, [&](const Instruction& step) { return step.getType()->isVectorTy() && Registers(step) >= codegen::kGroupSize; });
   }
 
   // Counts or is the same for all iterations.

@@ -87,6 +87,12 @@ Value operator<(const Value& a, const Value& b);
 Value operator<=(const Value& a, const Value& b);
 Value operator>(const Value& a, const Value& b);
 Value operator>=(const Value& a, const Value& b);
+Value operator==(const Value& a, const Value& b);
+Value operator!=(const Value& a, const Value& b);
+/// Of conditions; both sides are computed.
+Value operator&&(const Value& a, const Value& b);
+Value operator||(const Value& a, const Value& b);
+Value operator!(const Value& a);
 
 /// `value` of rank k as dimensions axis .. axis + k - 1 of a larger shape, which follows from the
 /// value it is combined with, or from `like`.

@@ -306,8 +306,10 @@ struct jit {
     for (const std::string& why : detail::ObstaclesOf<E>()) text += (text.empty() ? "" : "\n") + why;
     return text;
   }
-  /// Options of all later compiles from expressions.
+  /// Options of all later compiles from expressions. What waits in the calling thread's fused streams runs before, with
+  /// the options it was written under; its errors are thrown, and nothing is set then.
   static void SetOptions(const CompileOptions& options) {
+    detail::RunWaiting();
     detail::JitOptions& o = detail::JitOptions::Get();
     const std::lock_guard lock(o.mutex);
     o.options = options;

@@ -109,6 +109,7 @@ TEST(Elementwise, NumbersStandWhereExpressionsDo) {
   expect(2.5, select(expr::scalar(1.0f), x, 3) + select(0, 7, x) / 4);
   expect(5, fma(x, x, 1));
   expect(9, fma(4, x, 1.0f));
+  expect(3 + 1.5 - 2, clip(x, 3, 4) + clip(x, x - 1, 1.5f) + 2 * sign(1 - x) * sign(sqrt(x)) + sign(x - x));
   TensorContainer<cpu, 1, int> i(Shape1(20), 7), j(Shape1(20));
   j = bit_and(i, 3) + shift_left(i, 1) + bit_not(i);
   EXPECT_EQ(j[19], 3 + 14 - 8);
@@ -160,6 +161,12 @@ TEST(Elementwise, AndFunctionsOfValues) {
   UMBRA_TEST_1(square, kFloat) UMBRA_TEST_1(relu, kFloat) UMBRA_TEST_1(gelu, kFloat) UMBRA_TEST_2(right, kFloat) UMBRA_TEST_1(bit_not, kInteger)
   EXPECT_EQ(text(kFloat, [](const auto& x, const auto& y, const auto&) { return select(x > 0, y, 1); }),
             text(kFloat, [](const auto& x, const auto& y, const auto&) { return graph::Apply("select", {graph::Apply("gt", {x, 0}), y, 1}); }));
+  UMBRA_TEST_1(sign, kFloat) UMBRA_TEST_3(clip, kFloat)
+  EXPECT_EQ(text(kFloat, [](const auto& x, const auto& y, const auto&) { return !(x == 0 || y != x) && 2 >= y; }),
+            text(kFloat, [](const auto& x, const auto& y, const auto&) {
+              const graph::Value either = graph::Apply("logical_or", {graph::Apply("eq", {x, 0}), graph::Apply("ne", {y, x})});
+              return graph::Apply("logical_and", {graph::Apply("logical_not", {either}), graph::Apply("ge", {2, y})});
+            }));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <limits>
 #include <string>
 
-#include "cpu_guard.h"
 #include "umbra/tensor.h"
 #include "tests/support/testing.h"
 

@@ -7,10 +7,7 @@ namespace {
 using testing::Padded;
 
 template <typename T>
-class ExpDot : public ::testing::Test {
- protected:
-  void SetUp() override { REQUIRE_CPU(); }
-};
+class ExpDot : public ::testing::Test {};
 using DTypes = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ExpDot, DTypes);
 

@@ -48,10 +48,7 @@ struct Kind {
   static constexpr PacketArch kArch = arch;
 };
 template <typename K>
-class ExpPacket : public ::testing::Test {
- protected:
-  void SetUp() override { REQUIRE_CPU(); }
-};
+class ExpPacket : public ::testing::Test {};
 using Kinds = ::testing::Types<
     Kind<float, packet::kPlain>, Kind<double, packet::kPlain>, Kind<std::int32_t, packet::kPlain>,
     Kind<float, packet::kSSE2>, Kind<double, packet::kSSE2>, Kind<std::int32_t, packet::kSSE2>
@@ -167,7 +164,6 @@ TEST(ExpPacketOp, SaysWhichExpressionsHavePackets) {
 }
 
 TEST(ExpPacketOp, OfAProgram) {
-  REQUIRE_CPU();
   TensorContainer<cpu, 2> x(Shape2(3, 37)), y(x.shape_);
   TensorContainer<cpu, 2, double> wide(x.shape_);
   for (index_t k = 0; k < 3 * 37; ++k) x[k / 37][k % 37] = testing::Sample<float>(k);

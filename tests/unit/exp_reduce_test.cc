@@ -12,7 +12,6 @@ using testing::Sample;
 template <typename T>
 class ExpReduce : public ::testing::Test {
  protected:
-  void SetUp() override { REQUIRE_CPU(); }
   // A tensor of small numbers, so that sums are exact in every dtype.
   static TensorContainer<cpu, 3, T> Make(const Shape<3>& shape) {
     TensorContainer<cpu, 3, T> t(shape);
@@ -126,12 +125,7 @@ TYPED_TEST(ExpReduce, OfAVector) {
   }
 }
 
-class ExpReduceFloat : public ::testing::Test {
- protected:
-  void SetUp() override { REQUIRE_CPU(); }
-};
-
-TEST_F(ExpReduceFloat, FourAxesEachInTurn) {
+TEST(ExpReduceFloat, FourAxesEachInTurn) {
   TensorContainer<cpu, 4> t(Shape4(2, 3, 4, 17));
   for (index_t i = 0; i < 24; ++i)
     for (index_t l = 0; l < 17; ++l) t[i / 12][i / 4 % 3][i % 4][l] = Sample<float>(i * 17 + l);
@@ -158,7 +152,7 @@ TEST_F(ExpReduceFloat, FourAxesEachInTurn) {
   EXPECT_EQ(v2[3], sum2);
 }
 
-TEST_F(ExpReduceFloat, MillionsStayAccurate) {
+TEST(ExpReduceFloat, MillionsStayAccurate) {
   constexpr index_t n = 1 << 20;
   TensorContainer<cpu, 2> row(Shape2(1, n)), column(Shape2(n, 1));
   double sum = 0;
@@ -178,7 +172,7 @@ TEST_F(ExpReduceFloat, MillionsStayAccurate) {
   EXPECT_NEAR(static_cast<double>(s[0]), sum, tolerance);
 }
 
-TEST_F(ExpReduceFloat, BlocksHaveNoSeams) {
+TEST(ExpReduceFloat, BlocksHaveNoSeams) {
   // Lengths around the blocks of accumulation; every element counts once.
   for (const index_t n :
        {63, 64, 65, 127, 128, 129, 255, 257, 1023, 1025, 4095, 4096, 4097, 8191}) {
@@ -198,7 +192,7 @@ TEST_F(ExpReduceFloat, BlocksHaveNoSeams) {
   }
 }
 
-TEST_F(ExpReduceFloat, TailLanesDoNotLeakIn) {
+TEST(ExpReduceFloat, TailLanesDoNotLeakIn) {
   // exp(0) is 1: lanes beyond the row must not be summed.
   for (const index_t n : kSizes) {
     TensorContainer<cpu, 2> t(Shape2(3, n), 0.0f);
@@ -208,7 +202,7 @@ TEST_F(ExpReduceFloat, TailLanesDoNotLeakIn) {
   }
 }
 
-TEST_F(ExpReduceFloat, NanAndInfinity) {
+TEST(ExpReduceFloat, NanAndInfinity) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   TensorContainer<cpu, 2> t(Shape2(4, 33), 1.0f);
   t[0][32] = NAN;
@@ -228,7 +222,7 @@ TEST_F(ExpReduceFloat, NanAndInfinity) {
   EXPECT_EQ(s[3], 33);
 }
 
-TEST_F(ExpReduceFloat, OfNothing) {
+TEST(ExpReduceFloat, OfNothing) {
   TensorContainer<cpu, 2> none(Shape2(3, 0));
   TensorContainer<cpu, 1> s(Shape1(3), 7.0f), empty(Shape1(0));
   s = reduce_with_axis<red::sum>(none, 1);
@@ -243,7 +237,7 @@ TEST_F(ExpReduceFloat, OfNothing) {
   EXPECT_EQ(s[2], 1);
 }
 
-TEST_F(ExpReduceFloat, Softmax) {
+TEST(ExpReduceFloat, Softmax) {
   for (const index_t n : kSizes) {
     const Shape<2> shape = Shape2(3, n);
     TensorContainer<cpu, 2> t(shape), e(shape);
@@ -274,7 +268,7 @@ struct CountPositive {
     total = T(0);
   }
 };
-TEST_F(ExpReduceFloat, ReducersOfTheUser) {
+TEST(ExpReduceFloat, ReducersOfTheUser) {
   TensorContainer<cpu, 2> t(Shape2(3, 33), 1.0f);
   t[1][5] = -1;
   TensorContainer<cpu, 1> s(Shape1(3));
@@ -291,7 +285,7 @@ TEST_F(ExpReduceFloat, ReducersOfTheUser) {
   EXPECT_EQ(columns[5], 1);
 }
 
-TEST_F(ExpReduceFloat, BadAxesThrow) {
+TEST(ExpReduceFloat, BadAxesThrow) {
   const TensorContainer<cpu, 2> t(Shape2(3, 4), 1.0f);
   EXPECT_SAYS("reduction over axis 2 of shape (3,4): its axes are 0 to 1",
                reduce_with_axis<red::sum>(t, 2));

@@ -147,6 +147,16 @@ TEST(FusedStream, SumsBesidePolynomialsMayDifferInTheirLastBits) {
   for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(given[k], expected[k], expected[k] * (1000.0f / 32 + 5) * 0x1p-24f);
 }
 
+TEST(FusedStream, WhatWaitsHasTheOptionsThatWere) {
+  const Owner stream = Make(Execution::kFused);
+  Held<1> a(stream.get(), Shape1(5), 1);
+  a = 3.0f;
+  jit(a) = a + 1.0f;
+  EXPECT_EQ(a[4], 3);
+  jit::SetOptions({});
+  EXPECT_EQ(a[4], 4);
+}
+
 TEST(FusedStream, OneStatementRunsAsItDoesAlone) {
   const auto run = [](Stream<cpu>* stream) {
     Held<1> a(stream, Shape1(256), 1), b(stream, Shape1(256), 2);

@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "tests/unit/cpu_guard.h"
 #include "umbra/packet.h"
 
 namespace umbra {
@@ -89,7 +88,6 @@ T InverseErf(T x) {
   Check<double>(#name " in f64", bound_f64, [](auto x) { return simd::name(x); }, [](long double x) { return std::name(x); })
 
 TEST(Prelude, FunctionsOfOneOperand) {
-  REQUIRE_CPU();
   CHECK_FUNCTION(exp, 1.1, 1);
   CHECK_FUNCTION(expm1, 1.8, 2);
   CHECK_FUNCTION(log, 1, 1);
@@ -172,7 +170,6 @@ void CheckSpecialPairs(const char* name, const Function& function, const Referen
                             [](long double x, long double y) { return std::name(x, y); })
 
 TEST(Prelude, SpecialValuesAreThoseOfLibm) {
-  REQUIRE_CPU();
   CHECK_SPECIALS(exp);
   CHECK_SPECIALS(expm1);
   CHECK_SPECIALS(exp2);
@@ -226,7 +223,6 @@ void CheckExactly(const char* name, int count, const Function& function, const R
 }
 
 TEST(Prelude, InverseErfAtItsEnds) {
-  REQUIRE_CPU();
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(simd::erfinv(1.0), infinity);
   EXPECT_EQ(simd::erfinv(-1.0f), -std::numeric_limits<float>::infinity());
@@ -239,7 +235,6 @@ TEST(Prelude, InverseErfAtItsEnds) {
 
 // Near its zeros below -2 the error of lgamma is that of what cancels there.
 TEST(Prelude, LgammaOfNegativeNumbers) {
-  REQUIRE_CPU();
   std::mt19937_64 random(5);
   for (int k = 0; k < 100000; ++k) {
     const double x = -2 - static_cast<double>(random() % 1000000000) * (k % 2 == 0 ? 1e-8 : 1e-7);
@@ -258,7 +253,6 @@ TEST(Prelude, LgammaOfNegativeNumbers) {
 #define CHECK_EXACT(name) CHECK_EXACTLY(name, name)
 
 TEST(Prelude, ExactFunctionsAreThoseOfLibm) {
-  REQUIRE_CPU();
   CHECK_EXACT(fmod(x, y));
   CHECK_EXACT(remainder(x, y));
   CHECK_EXACT(fma(x, y, -x));
@@ -307,7 +301,6 @@ void CheckLanes(const char* name, const Function& function) {
 #define CHECK_WIDTHS2(name) CHECK_WIDTHS(#name, name(x, y))
 
 TEST(Prelude, LanesDoNotSeeEachOther) {
-  REQUIRE_CPU();
   CHECK_WIDTHS1(exp);
   CHECK_WIDTHS1(expm1);
   CHECK_WIDTHS1(exp2);
@@ -345,7 +338,6 @@ TEST(Prelude, LanesDoNotSeeEachOther) {
 }
 
 TEST(Prelude, HeadsTouchNothingBeyond) {
-  REQUIRE_CPU();
   constexpr int n = simd::kWidth<V>;
   for (int lanes = 0; lanes <= n; ++lanes) {
     float from[n], to[n];
