@@ -84,7 +84,7 @@ class AheadEmitter : protected ValueEmitter {
     const auto is_walk = [&runs](int id) { return std::find(runs.walks.begin(), runs.walks.end(), id) != runs.walks.end(); };
     for (const int id : phase.element_values) {
       const Value& v = value(id);
-      if (!PassesCaches() || v.kind != Value::Kind::kGather || !SpanOf(id)) continue;
+      if (!PassesCaches() || v.kind != Value::Kind::kGather || !IsReached(id) || !SpanOf(id)) continue;
       const auto slow = std::find_if(v.args.begin(), v.args.end(), [&](int place) { return is_walk(place) && is_walk(value(place).args[0]); });
       if (slow == v.args.end()) continue;
       const auto now = text_.at(*slow);

@@ -20,8 +20,11 @@ namespace umbra::codegen {
 // partial j mod that number, and the partials are joined by halves. It does not depend on the packet
 // width, so all targets give the same bits. Sums of little else wait for their last step: they have more.
 inline constexpr int kPartials = 32, kManyPartials = 64;
-// Values of an element, times its reductions, that are little else.
+// Values of an element that are little else. Several sums have enough together, and AVX2 has no more registers.
 inline constexpr std::size_t kFewValues = 12;
+
+// Loops that are written for the outcomes of what chooses along a run.
+inline constexpr int kMostOutcomes = 16;
 
 class PhaseEmitter : protected AheadEmitter {
  protected:
@@ -187,18 +190,10 @@ class PhaseEmitter : protected AheadEmitter {
         length = fmt::format("smaller({}, choice_run({}{}))", length, flip, falls == bound.or_equal ? " + 1" : "");
       }
       out_.Line("const long long {} = {} + {};", run, i, length);
-      out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, run);
-      FetchNextRuns(phase, runs, i);
-      Names names = names_;
-      ElementBody(phase, i, "", &names);
-      out_.Close();
-      if (width_ > 1) {
-        out_.Open("if (const long long lanes = {} - {}; lanes > 0)", run, i);
-        names = names_;
-        ElementBody(phase, i, "lanes", &names);
-        out_.Line("{} = {};", i, run);
-        out_.Close();
-      }
+      const auto can_know = [this](int condition) { return IsAlike(condition) || IsAlikeInRun(condition); };
+      const auto packets = [&] { RunPackets(phase, runs, i, run); };
+      if (!runs.choices.empty() && decided_.AreFew(phase, can_know, kMostOutcomes)) ByChoice(phase, can_know, i, packets);
+      else packets();
       runs_ = {};
       out_.Close();
       if (Streams()) FinishStreamedRows();
@@ -206,10 +201,43 @@ class PhaseEmitter : protected AheadEmitter {
     });
   }
 
+  void RunPackets(const Phase& phase, const Runs& runs, const std::string& i, const std::string& run) {
+    out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, run);
+    FetchNextRuns(phase, runs, i);
+    Names names = names_;
+    ElementBody(phase, i, "", &names);
+    out_.Close();
+    if (width_ == 1) return;
+    out_.Open("if (const long long lanes = {} - {}; lanes > 0)", run, i);
+    names = names_;
+    ElementBody(phase, i, "lanes", &names);
+    out_.Line("{} = {};", i, run);
+    out_.Close();
+  }
+
+  // What `packets` writes, for each outcome of the conditions that are the same along a run.
+  void ByChoice(const Phase& phase, const std::function<bool(int)>& can_know, const std::string& i, const std::function<void()>& packets) {
+    auto [values, open] = decided_.ReachOf(phase, can_know);
+    if (open < 0) {
+      reached_ = std::move(values);
+      packets();
+      reached_.reset();
+      return;
+    }
+    out_.Open("if ({})", EmitLane(lanes_, open, i, nullptr));
+    decided_.Decide(open, true);
+    ByChoice(phase, can_know, i, packets);
+    out_.Middle("} else {");
+    decided_.Decide(open, false);
+    ByChoice(phase, can_know, i, packets);
+    decided_.Forget(open);
+    out_.Close();
+  }
+
   // Can packets of the store that begin anywhere be put together to whole lines?
   bool MakesLines(const plan::Store& store) const {
     const DType type = OperandType(store.operand);
-    return HasMasks() && options_.spelling == Spelling::kPackets && VectorStride(store.operand).empty() &&
+    return PutsLinesTogether() && VectorStride(store.operand).empty() &&
            type != DType::kBool && static_cast<int>(SizeOf(type)) * width_ == RegisterBytes(options_.target);
   }
 
@@ -256,7 +284,7 @@ class PhaseEmitter : protected AheadEmitter {
       return v.kind != Value::Kind::kGather && (v.kind != Value::Kind::kMap || graph::Info(v.op).header == "arith");
     };
     const bool light = std::all_of(phase.element_values.begin(), phase.element_values.end(), is_light);
-    return light && phase.element_values.size() * phase.reductions.size() <= kFewValues ? kManyPartials : kPartials;
+    return light && phase.reductions.size() == 1 && phase.element_values.size() <= kFewValues ? kManyPartials : kPartials;
   }
 
   // Elements of a whole step of a reduction.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/decisions.h"
 #include "compiler/codegen/kernel_shape.h"
 #include "compiler/codegen/lanes.h"
 #include "compiler/codegen/literal.h"
@@ -32,7 +33,7 @@ class ValueEmitter : protected KernelShape {
  protected:
   ValueEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
                 Writer* out)
-      : KernelShape(plan, kernel, options), out_(*out), width_(PacketWidth()) {
+      : KernelShape(plan, kernel, options), out_(*out), width_(PacketWidth()), decided_(kernel) {
     speller_ = MakeSpeller(options.spelling, options.target, width_);
     CountUses();
     BindLanes();
@@ -50,6 +51,9 @@ class ValueEmitter : protected KernelShape {
 
   // Is the value computed one by one, within the lanes of another?
   bool InLanes(int id) const { return !InPackets(id) && !IsScalar(id); }
+
+  // Is the value needed under what is decided?
+  bool IsReached(int id) const { return !reached_ || reached_->count(id) > 0; }
 
   // Is the value a packet that lanes are put into?
   bool HasLanes(int id) const { return width_ > 1 && InPackets(id) && !IsScalar(id) && IsMadeOfLanes(id); }
@@ -332,7 +336,8 @@ class ValueEmitter : protected KernelShape {
   // The first and the last lane of a run that begins at `index`, the last one excluded.
   std::pair<std::string, std::string> RunText(const LaneRun& run, const std::string& index,
                                               const std::string& lanes) const {
-    std::string first = "0", last = lanes.empty() ? std::to_string(speller_->width()) : lanes, condition;
+    const std::string all = fmt::format("{}{}", width_, side_by_side_ ? " * kGroup" : "");
+    std::string first = "0", last = lanes.empty() ? all : lanes, condition;
     for (const int id : run.uniform)
       condition += (condition.empty() ? "" : " && ") + EmitLane(lanes_, id, index, nullptr);
     for (const LaneBound& bound : run.bounds) {
@@ -344,7 +349,7 @@ class ValueEmitter : protected KernelShape {
       const long long step = above ? -bound.slope : bound.slope;
       if (step != 1) limit = fmt::format("lanes_below({}, {})", limit, step);
       std::string& side = above ? first : last;
-      const bool open = above ? side == "0" : lanes.empty() && side == std::to_string(speller_->width());
+      const bool open = above ? side == "0" : side == all;
       side = open ? limit : fmt::format("{}({}, {})", above ? "larger" : "smaller", side, limit);
     }
     if (!condition.empty()) last = fmt::format("{} ? {} : 0", condition, last);
@@ -414,7 +419,7 @@ class ValueEmitter : protected KernelShape {
       const std::string factor = span.slopes[d] == 1 && !by_one ? "" : std::to_string(span.slopes[d]);
       stride += (stride.empty() ? "" : " + ") + factor + (by_one ? "" : (factor.empty() ? "" : " * ") + name);
     }
-    const bool guarded = v.guarded && !inside_;
+    const bool guarded = !inside_ && !decided_.Reads(id);
     if (!guarded && span.repeats == 1 && stride != "2" && stride != "-1") {
       if (unit) return lanes.empty() ? speller_->Load(v.type, address) : speller_->LoadHead(v.type, address, lanes);
       if (stride.empty()) stride = "0";
@@ -457,9 +462,12 @@ class ValueEmitter : protected KernelShape {
   // Defines a packet value here: inline if it is short and read once, else by a name.
   void DeclarePacket(int id, const std::string& index, const std::string& lanes,
                      Names* names) {
-    if (InLanes(id) || IsAlikeInRun(id)) return;
+    if (InLanes(id) || IsAlikeInRun(id) || !IsReached(id)) return;
     const Value& v = value(id);
     Expr e;
+    if (const auto chosen = decided_.Chosen(id); chosen && !HasLanes(id)) return Declare(id, v.type, AsPacket(*chosen), names);
+    if (v.kind == Value::Kind::kGather && decided_.Reads(id) == false)
+      return Declare(id, v.type, speller_->Fill(v.type, Literal(v.constant, v.type)), names);
     if (HasLanes(id)) {
       const DType type = v.type == DType::kBool ? DType::kInt32 : v.type;
       if (const auto span = SpanOf(id)) {
@@ -517,6 +525,8 @@ class ValueEmitter : protected KernelShape {
   std::map<int, std::string> kept_at_hand_;  // the same of row buffers
   bool side_by_side_ = false;  // is a group of packets being written?
   bool inside_ = false;        // are the guards of spans known to hold?
+  Decisions decided_;
+  std::optional<std::set<int>> reached_;  // what is needed under them; nothing is decided: all
   Names names_;
   std::vector<Operand> operands_;
   std::vector<std::string> row_names_;

@@ -13,6 +13,7 @@
 namespace umbra::codegen {
 
 inline constexpr int kLine = 64;  // bytes that memory is fetched by
+inline constexpr int kLeastStored = 16;  // bytes at a time
 
 class KernelShape {
  public:
@@ -112,7 +113,7 @@ class KernelShape {
   /// Do rows go past the caches one after the other, as one? They have to be walked in the order in which they lie. Of one
   /// row, and of rows of whole lines, there is no need.
   bool JoinsRows() const {
-    if (!options_.variant.joined || !HasMasks() || options_.spelling != Spelling::kPackets || IsBlocked() || Splits()) return false;
+    if (!options_.variant.joined || !PutsLinesTogether() || IsBlocked() || Splits()) return false;
     const auto rows = signature_.axes.begin(), columns = rows + vector_axis_;
     const bool one = std::all_of(rows, columns, [](const runtime::Extent& extent) { return extent == runtime::Extent::Static(1); });
     return !one && (columns_ || !columns->is_static() || columns->value % kLine != 0);
@@ -151,11 +152,14 @@ class KernelShape {
     return AxisDim(access, vector_axis_) >= 0 && !IsContiguousByPlan(access);
   }
 
+  /// Can packets that begin anywhere be put together to whole lines in a register?
+  bool PutsLinesTogether() const { return RegisterBytes(options_.target) >= 32 && options_.spelling == Spelling::kPackets; }
+
   /// Does the target load and store parts of a packet as fast as all of it?
   bool HasMasks() const { return options_.target == Target::kAvx512; }
 
   /// Are several packets of the phase worked on side by side? That hides the latency of a polynomial's
-  /// long chain.
+  /// long chain, and makes more than a few bytes of a packet of a narrow dtype.
   bool GoesSideBySide(const plan::Phase& phase) const {
     if (options_.target == Target::kPlain || options_.spelling != Spelling::kPackets) return false;
     if (columns_ || options_.variant.strided || IsBlocked()) return false;
@@ -167,7 +171,11 @@ class KernelShape {
       if (v.kind != plan::Value::Kind::kMap) continue;
       if (graph::Info(v.op).header != "arith") polynomial = true;
     }
-    return polynomial;
+    const auto is_narrow = [this](const plan::Store& store) {
+      const auto& access = signature_.operands[static_cast<std::size_t>(store.operand)];
+      return static_cast<int>(SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype)) * PacketWidth() < kLeastStored;
+    };
+    return polynomial || (phase.reductions.empty() && std::any_of(phase.stores.begin(), phase.stores.end(), is_narrow));
   }
 
   static int AxisDim(const runtime::Access& access, int axis) {

@@ -111,7 +111,7 @@ class Analysis {
 // Runs of fewer elements are not worth their bookkeeping.
 constexpr double kShortestRun = 8;
 
-// Conditions of the phase that only choose between values or guard gathers, and do choose somewhere.
+// Conditions of the phase that only choose between values or guard gathers that are chosen, and do choose somewhere.
 std::set<int> FindChoices(const Kernel& kernel, const plan::Phase& phase) {
   std::set<int> choose, other;
   for (auto id = phase.element_values.rbegin(); id != phase.element_values.rend(); ++id) {
@@ -120,6 +120,7 @@ std::set<int> FindChoices(const Kernel& kernel, const plan::Phase& phase) {
     for (std::size_t k = 0; k < v.args.size(); ++k) {
       if (v.kind == Kind::kMap && v.op == Op::select && k == 0) choose.insert(v.args[k]);
       else if (joins && choose.count(*id) > 0) choose.insert(v.args[k]);
+      else if (v.kind == Kind::kGather && v.guarded && k + 1 == v.args.size() && !choose.empty()) choose.insert(v.args[k]);
       else if (v.kind != Kind::kGather && !joins) other.insert(v.args[k]);
     }
   }

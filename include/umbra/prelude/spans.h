@@ -60,7 +60,17 @@ template <typename V>
 UMBRA_INLINE V load_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside) {
   if (first <= 0 && last >= kWidth<V>) return load<V>(p);
   if (last <= 0 || first >= kWidth<V>) return fill<V>(outside);
-#if defined(__AVX512F__)
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if constexpr (sizeof(V) == 32 && sizeof(Elem<V>) >= 4) {
+    const Bits<V> inside = lanes_between<Bits<V>>(first, last);
+    V v;
+    if constexpr (sizeof(Elem<V>) == 4)
+      v = __builtin_bit_cast(V, __builtin_ia32_maskloadps256(reinterpret_cast<const f32x8*>(p), __builtin_bit_cast(i32x8, inside)));
+    else
+      v = __builtin_bit_cast(V, __builtin_ia32_maskloadpd256(reinterpret_cast<const f64x4*>(p), __builtin_bit_cast(i64x4, inside)));
+    return inside ? v : fill<V>(outside);
+  } else
+#elif defined(__AVX512F__)
   if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) >= 4) {
     const unsigned all = (1u << kWidth<V>) - 1;
     const unsigned inside = first >= kWidth<V> || last <= 0 ? 0u : (all << larger(first, 0)) & (all >> larger(kWidth<V> - last, 0)) & all;
@@ -124,6 +134,8 @@ template <typename V>
 inline constexpr bool kMasksSpans =
 #if defined(__AVX512F__)
     sizeof(V) == 64 && sizeof(Elem<V>) >= 4;
+#elif defined(__AVX2__)
+    sizeof(V) == 32 && sizeof(Elem<V>) >= 4;
 #else
     false;
 #endif
@@ -178,24 +190,31 @@ UMBRA_INLINE V load_reversed_span(const Elem<V>* p, i64 first, i64 last, Elem<V>
   else return gather_span<V>(p, -1, first, last, outside);
 }
 
-#if defined(__AVX512F__)
-// Lane k is lane from[k] of a packet of 64 bytes.
+#if defined(__AVX2__)
+// Lane k is lane from[k] of a packet of a whole register.
 template <typename V>
 UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
 #if defined(__clang__)
-  if constexpr (sizeof(Elem<V>) == 4)
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 4)
     return __builtin_bit_cast(V, __builtin_ia32_permvarsf512(__builtin_bit_cast(f32x16, a), __builtin_bit_cast(i32x16, from)));
-  else
+  else if constexpr (sizeof(V) == 64)
     return __builtin_bit_cast(V, __builtin_ia32_permvardf512(__builtin_bit_cast(f64x8, a), __builtin_bit_cast(i64x8, from)));
+  else
+#endif
+  if constexpr (sizeof(Elem<V>) == 8) {  // of its halves
+    const i64x4 low = __builtin_bit_cast(i64x4, from) * 2;
+    return __builtin_bit_cast(V, permuted_lanes(__builtin_bit_cast(f32x8, a), __builtin_bit_cast(i32x8, low | ((low + 1) << 32))));
+  } else {
+    return __builtin_bit_cast(V, __builtin_ia32_permvarsf256(__builtin_bit_cast(f32x8, a), __builtin_bit_cast(i32x8, from)));
+  }
 #else
   return __builtin_shuffle(a, from);
 #endif
 }
-#endif
 
-#if defined(__AVX512F__)
-// Writes a row, or rows that follow each other, past the caches from front to back, by packets that begin anywhere: whole
-// lines are put together in a register. The first row begins with a line.
+// Writes a row, or rows that follow each other, past the caches from front to back, by packets that begin anywhere: what
+// fills a register is put together there. The first row begins with a line.
 template <typename V>
 struct StreamedRow {
   typedef Bits<V> I;
@@ -248,7 +267,7 @@ UMBRA_INLINE V load_repeated_span(const Elem<V>* p, i64 rest, i64 first, i64 las
   first = larger(first, 0);
   last = smaller(last, kWidth<V>);
   if (first >= last) return fill<V>(outside);
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
   if constexpr (kMasksSpans<V>) {
     typedef Bits<V> I;
     // The common case reads as many elements every time; where a smaller packet holds them, that is loaded sooner than some

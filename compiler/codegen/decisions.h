@@ -1,0 +1,53 @@
+// Conditions that are known where code is written for each of their values.
+#ifndef UMBRA_COMPILER_CODEGEN_DECISIONS_H_
+#define UMBRA_COMPILER_CODEGEN_DECISIONS_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "compiler/plan/plan.h"
+
+namespace umbra::codegen {
+
+/// What is known of a kernel's conditions. Of a selection whose condition is known only one operand is computed, and a
+/// gather whose guard is known reads without it, or not at all.
+class Decisions {
+ public:
+  explicit Decisions(const plan::Kernel& kernel) : kernel_(&kernel) {}
+
+  void Decide(int condition, bool holds) { known_[condition] = holds; }
+  void Forget(int condition) { known_.erase(condition); }
+
+  /// Does the condition hold, if that is known?
+  std::optional<bool> Holds(int condition) const;
+  /// Does the guard of the gather hold, if that is known?
+  std::optional<bool> Reads(int gather) const;
+  /// The operand that a selection gives, if that is known.
+  std::optional<int> Chosen(int select) const;
+
+  struct Reach {
+    std::set<int> values;  ///< that the results of a phase are made of
+    int open = -1;         ///< a condition among those asked about that would leave fewer of them, if it were known
+  };
+  /// What the results of the phase are made of, as far as is known. `can_know`: may be asked about.
+  Reach ReachOf(const plan::Phase& phase, const std::function<bool(int condition)>& can_know) const;
+  /// Have the open conditions, decided one after the other until none is open, at most `most` outcomes?
+  bool AreFew(const plan::Phase& phase, const std::function<bool(int condition)>& can_know, int most);
+
+ private:
+  const plan::Value& value(int id) const { return kernel_->values[static_cast<std::size_t>(id)]; }
+  void Collect(int id, const std::function<bool(int condition)>& can_know, Reach* reach) const;
+  void CollectAll(std::span<const int> values, const std::function<bool(int condition)>& can_know, Reach* reach) const;
+  int OpenPart(int condition) const;
+  bool CountOutcomes(const plan::Phase& phase, const std::function<bool(int condition)>& can_know, int* left);
+
+  const plan::Kernel* kernel_;
+  std::map<int, bool> known_;
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_DECISIONS_H_

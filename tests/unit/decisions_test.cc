@@ -1,0 +1,101 @@
+// What is known of conditions leaves of a kernel's values.
+#include "compiler/codegen/decisions.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "compiler/graph/op.h"
+
+namespace umbra::codegen {
+namespace {
+
+using graph::Op;
+using plan::Value;
+
+// The values of a kernel, one after the other.
+struct Values {
+  int Add(Value::Kind kind, DType type, std::vector<int> args = {}, Op op = {}) {
+    Value v;
+    v.kind = kind;
+    v.type = type;
+    v.op = op;
+    v.args = std::move(args);
+    kernel.values.push_back(v);
+    return static_cast<int>(kernel.values.size()) - 1;
+  }
+  int Condition() { return Add(Value::Kind::kMap, DType::kBool, {}, Op::lt); }
+  int Logic(Op op, std::vector<int> args) { return Add(Value::Kind::kMap, DType::kBool, std::move(args), op); }
+  int Select(int condition, int a, int b) { return Add(Value::Kind::kMap, DType::kFloat32, {condition, a, b}, Op::select); }
+  int Load() { return Add(Value::Kind::kLoad, DType::kFloat32); }
+  int Read(int position, int guard) {
+    const int id = Add(Value::Kind::kGather, DType::kFloat32, {position, guard});
+    kernel.values.back().guarded = true;
+    return id;
+  }
+  plan::Phase Storing(int value) const {
+    plan::Phase phase;
+    phase.stores.push_back({0, value});
+    return phase;
+  }
+  plan::Kernel kernel;
+};
+
+const auto kAny = [](int) { return true; };
+
+TEST(Decisions, ConditionsFollowFromTheirParts) {
+  Values v;
+  const int a = v.Condition(), b = v.Condition(), both = v.Logic(Op::logical_and, {a, b}), either = v.Logic(Op::logical_or, {a, b}),
+            neither = v.Logic(Op::logical_not, {either});
+  Decisions known(v.kernel);
+  EXPECT_EQ(known.Holds(both), std::nullopt);
+  known.Decide(a, true);
+  EXPECT_EQ(known.Holds(both), std::nullopt);
+  EXPECT_EQ(known.Holds(either), true);
+  EXPECT_EQ(known.Holds(neither), false);
+  known.Decide(b, false);
+  EXPECT_EQ(known.Holds(both), false);
+  known.Forget(a);
+  EXPECT_EQ(known.Holds(both), false);
+  EXPECT_EQ(known.Holds(either), std::nullopt);
+}
+
+TEST(Decisions, WhatIsNotChosenIsNotReached) {
+  Values v;
+  const int left = v.Condition(), inside = v.Condition(), position = v.Add(Value::Kind::kIndex, DType::kInt64),
+            read = v.Read(position, v.Logic(Op::logical_and, {left, inside})), other = v.Load(), chosen = v.Select(left, read, other);
+  const plan::Phase phase = v.Storing(chosen);
+  Decisions known(v.kernel);
+  EXPECT_EQ(known.ReachOf(phase, kAny).open, left);
+  EXPECT_EQ(known.ReachOf(phase, [](int) { return false; }).open, -1);
+  known.Decide(left, false);
+  EXPECT_EQ(known.Chosen(chosen), other);
+  EXPECT_EQ(known.ReachOf(phase, kAny).values, (std::set<int>{other, chosen}));
+  EXPECT_EQ(known.ReachOf(phase, kAny).open, -1);
+  known.Decide(left, true);
+  EXPECT_EQ(known.Chosen(chosen), read);
+  EXPECT_EQ(known.Reads(read), std::nullopt);
+  EXPECT_EQ(known.ReachOf(phase, kAny).open, inside);
+  known.Decide(inside, false);
+  EXPECT_EQ(known.ReachOf(phase, kAny).values, (std::set<int>{read, chosen}));
+  known.Decide(inside, true);
+  EXPECT_EQ(known.ReachOf(phase, kAny).values, (std::set<int>{position, read, chosen}));
+}
+
+TEST(Decisions, ManyOutcomesAreNotCountedToTheEnd) {
+  Values v;
+  int sum = v.Load();
+  for (int k = 0; k < 60; ++k)
+    sum = v.Add(Value::Kind::kMap, DType::kFloat32, {sum, v.Select(v.Condition(), v.Load(), v.Load())}, Op::plus);
+  const plan::Phase phase = v.Storing(sum);
+  Decisions known(v.kernel);
+  EXPECT_FALSE(known.AreFew(phase, kAny, 16));
+  EXPECT_EQ(known.Holds(1), std::nullopt);
+  Values one;
+  const plan::Phase few = one.Storing(one.Select(one.Condition(), one.Load(), one.Load()));
+  EXPECT_TRUE(Decisions(one.kernel).AreFew(few, kAny, 2));
+  EXPECT_FALSE(Decisions(one.kernel).AreFew(few, kAny, 1));
+}
+
+}  // namespace
+}  // namespace umbra::codegen
