@@ -1,0 +1,90 @@
+// Drawn nests of index maps and functions, in every dialect: the bits are the interpreter's.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/unit/index_map_common.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
+
+namespace umbra {
+namespace {
+
+struct Nest {
+  std::string text;
+  index_t rows, columns;
+};
+
+class Drawing {
+ public:
+  explicit Drawing(unsigned seed) : random_(seed) {}
+  index_t Below(index_t n) { return static_cast<index_t>(random_() % static_cast<unsigned>(n)); }
+
+  // Of x and y of the same shape.
+  Nest Draw(int depth, bool floats, index_t rows, index_t columns) {
+    if (depth == 0 || Below(8) == 0) return {Below(2) == 0 ? "x" : "y", rows, columns};
+    const Nest e = Draw(depth - 1, floats, rows, columns), f = Draw(depth - 1, floats, rows, columns);
+    const auto cut = [&](int axis, index_t extent) {
+      const index_t begin = Below(extent), count = 1 + Below(extent - begin);
+      return Nest{Call("slice", e.text, axis, begin, begin + count), axis == 0 ? count : e.rows, axis == 1 ? count : e.columns};
+    };
+    switch (Below(floats ? 10 : 7)) {
+      case 0: return f.rows == e.rows ? Nest{Call("concat", e.text, f.text, 1), e.rows, e.columns + f.columns} : e;
+      case 1: return f.columns == e.columns ? Nest{Call("concat", e.text, f.text, 0), e.rows + f.rows, e.columns} : e;
+      case 2: {
+        const index_t above = Below(4), beside = Below(9);
+        return {Call("pad", e.text, above, beside), e.rows + 2 * above, e.columns + 2 * beside};
+      }
+      case 3: return cut(0, e.rows);
+      case 4: return cut(1, e.columns);
+      case 5: return {Call("flip", e.text, Below(2)), e.rows, e.columns};
+      case 6: return {"(1 - " + e.text + " * 2)", e.rows, e.columns};
+      case 7: return {"exp(" + e.text + " * 0.125)", e.rows, e.columns};
+      case 8: return {"tanh(" + e.text + ")", e.rows, e.columns};
+      default: return {"select(" + e.text + " > 0, " + e.text + ", 0.5)", e.rows, e.columns};
+    }
+  }
+
+ private:
+  static std::string Text(const std::string& text) { return text; }
+  static std::string Text(index_t number) { return std::to_string(number); }
+  template <typename... Arg>
+  static std::string Call(const std::string& name, const std::string& first, const Arg&... arg) {
+    return name + "(" + first + ((", " + Text(arg)) + ...) + ")";
+  }
+  std::mt19937 random_;
+};
+
+template <typename T>
+void ExpectTheSame(unsigned seed, int cases) {
+  Drawing drawing(seed);
+  const DType type = DTypeOf<T>::value;
+  for (int k = 0; k < cases; ++k) {
+    const index_t rows = 1 + drawing.Below(4), columns = 1 + drawing.Below(k % 3 == 0 ? 40 : 300);
+    const Nest nest = drawing.Draw(1 + static_cast<int>(drawing.Below(5)), std::is_floating_point_v<T>, rows, columns);
+    const std::string dtype(Name(type)),
+        text = "kernel t(x: " + dtype + "[n, m], y: " + dtype + "[n, m]) -> (z: " + dtype + "[p, q]) { z = " + nest.text + " }";
+    std::vector<T> x, y, expected;
+    for (index_t i = 0; i < rows * columns; ++i) {
+      x.push_back(static_cast<T>(static_cast<T>(drawing.Below(41) - 20) / T(4)));
+      y.push_back(static_cast<T>(static_cast<T>(drawing.Below(41) - 20) / T(4)));
+    }
+    for (const CompileOptions& route : Routes()) {
+      std::vector<T> z(static_cast<std::size_t>(nest.rows * nest.columns), T(77));
+      const auto operand = [&](std::vector<T>& v, index_t r, index_t c) { return runtime::TensorRef::Dense(v.data(), type, {r, c}); };
+      Compile(graph::ParseText(text)[0], route)({{operand(x, rows, columns), operand(y, rows, columns)}, {operand(z, nest.rows, nest.columns)}, {}});
+      if (expected.empty()) expected = z;
+      ASSERT_TRUE(z == expected) << route.target << ": " << text << " of " << rows << " x " << columns;
+    }
+  }
+}
+
+TEST(IndexMapNests, OfF32) { ExpectTheSame<float>(1, 40); }
+TEST(IndexMapNests, OfF64) { ExpectTheSame<double>(2, 20); }
+TEST(IndexMapNests, OfI8) { ExpectTheSame<std::int8_t>(3, 20); }
+TEST(IndexMapNests, OfI64) { ExpectTheSame<std::int64_t>(4, 20); }
+
+}  // namespace
+}  // namespace umbra
