@@ -9,7 +9,8 @@ namespace umbra::runtime {
 
 /// Number of processors this process may run on.
 int NumProcessors();
-/// Bytes of the last-level cache; 8 MiB where the system does not tell.
+/// Bytes of the last-level cache that this machine's processors can count on: 8 MiB where the system does not tell, and
+/// no more than 16 MiB for each of them, as a virtual machine is told of a whole chip's cache, which others use as well.
 std::size_t LastLevelCacheBytes();
 /// Bytes of the second-level cache of one processor; 1 MiB where the system does not tell.
 std::size_t SecondLevelCacheBytes();

@@ -22,9 +22,16 @@ std::optional<bool> Decisions::Holds(int condition) const {
   return a && b ? std::optional(!decides) : std::nullopt;
 }
 
+std::optional<int> Decisions::ConditionOf(int id) const {
+  const Value& v = value(id);
+  if (v.kind == Kind::kGather && v.guarded) return v.args.back();
+  if (v.kind == Kind::kMap && v.op == Op::select) return v.args[0];
+  return std::nullopt;
+}
+
 std::optional<bool> Decisions::Reads(int gather) const {
-  const Value& v = value(gather);
-  return v.guarded ? Holds(v.args.back()) : true;
+  const auto guard = ConditionOf(gather);
+  return guard ? Holds(*guard) : true;
 }
 
 std::optional<int> Decisions::Chosen(int select) const {
@@ -44,17 +51,13 @@ int Decisions::OpenPart(int condition) const {
 
 void Decisions::Collect(int id, const std::function<bool(int)>& can_know, Reach* reach) const {
   if (!reach->values.insert(id).second) return;
-  const Value& v = value(id);
-  const bool reads = v.kind == Kind::kGather && v.guarded, selects = v.kind == Kind::kMap && v.op == Op::select;
-  if (reads || selects) {
-    const int condition = selects ? v.args[0] : v.args.back();
-    const auto holds = Holds(condition);
-    if (holds && selects) return Collect(v.args[*holds ? 1 : 2], can_know, reach);
-    if (holds && !*holds) return;
-    if (!holds && reach->open < 0 && can_know(condition)) reach->open = OpenPart(condition);
-    if (holds) return CollectAll({v.args.begin(), v.args.end() - 1}, can_know, reach);
+  if (const auto chosen = Chosen(id)) return Collect(*chosen, can_know, reach);
+  std::span<const int> args = value(id).args;
+  if (const auto condition = ConditionOf(id)) {
+    if (const auto reads = Holds(*condition)) args = args.first(*reads ? args.size() - 1 : 0);
+    else if (reach->open < 0 && can_know(*condition)) reach->open = OpenPart(*condition);
   }
-  CollectAll(v.args, can_know, reach);
+  CollectAll(args, can_know, reach);
 }
 
 void Decisions::CollectAll(std::span<const int> values, const std::function<bool(int)>& can_know, Reach* reach) const {

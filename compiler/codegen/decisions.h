@@ -41,6 +41,7 @@ class Decisions {
   const plan::Value& value(int id) const { return kernel_->values[static_cast<std::size_t>(id)]; }
   void Collect(int id, const std::function<bool(int condition)>& can_know, Reach* reach) const;
   void CollectAll(std::span<const int> values, const std::function<bool(int condition)>& can_know, Reach* reach) const;
+  std::optional<int> ConditionOf(int id) const;  ///< of a selection, or a gather's guard
   int OpenPart(int condition) const;
   bool CountOutcomes(const plan::Phase& phase, const std::function<bool(int condition)>& can_know, int* left);
 

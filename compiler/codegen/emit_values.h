@@ -243,6 +243,7 @@ class ValueEmitter : protected KernelShape {
     for (int arg : v.args) args.push_back(AsScalar(arg));
     if (v.kind == Value::Kind::kCast)
       return SpellScalarCast(value(v.args[0]).type, v.type, args[0]);
+    if (width_ == 1 && !IsPositional(id)) return speller_->Map(v.op, OperandTypeOf(v), args, {});
     return SpellScalarMap(v.op, OperandTypeOf(v), args);
   }
 
@@ -262,6 +263,7 @@ class ValueEmitter : protected KernelShape {
     }
     if (v.kind == Value::Kind::kCast)
       return speller_->Cast(value(v.args[0]).type, v.type, AsPacket(v.args[0]));
+    if (width_ == 1 && IsPositional(id)) return SpellScalarMap(v.op, OperandTypeOf(v), args);
     return speller_->Map(v.op, OperandTypeOf(v), args, literal);
   }
 

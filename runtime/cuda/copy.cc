@@ -131,7 +131,9 @@ void library::Copy(CopyKind kind, void* dst, std::size_t dst_pitch, const void* 
     ThroughStaging(*state, r, doing);
   else
     Direct(gpu, kind, r, stream, doing);
-  if (stream == nullptr) gpu.Check(gpu.driver.cuStreamSynchronize(nullptr), "cuStreamSynchronize", doing);
+  // Pageable memory holds what was copied when the call returns; the driver promises less.
+  if (stream == nullptr || (to.where == Where::kPageable && !state->IsCaptured()))
+    gpu.Check(gpu.driver.cuStreamSynchronize(stream), "cuStreamSynchronize", doing);
 }
 
 }  // namespace umbra::cuda

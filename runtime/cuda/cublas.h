@@ -17,7 +17,9 @@ inline constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kRealBf16 = 14;     
 inline constexpr int kCompute32 = 68, kCompute64 = 70, kCompute32Tf32 = 77;                   // cublasComputeType_t
 enum MatmulAttribute { kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8 };   // cublasLtMatmulDescAttributes_t
 enum LayoutAttribute { kBatchCount = 5, kBatchStride = 6 };                                   // cublasLtMatrixLayoutAttribute_t
-enum PreferenceAttribute { kMaxWorkspace = 1, kAlignmentA = 5, kAlignmentB, kAlignmentC, kAlignmentD };
+enum PreferenceAttribute { kMaxWorkspace = 1, kReductionSchemes = 3, kAlignmentA = 5, kAlignmentB, kAlignmentC, kAlignmentD };
+
+inline constexpr std::uint32_t kReductionInComputeType = 2;  // of cublasLtReductionScheme_t; none is always allowed
 
 struct MatmulAlgorithm {  // cublasLtMatmulAlgo_t
   std::uint64_t data[8];

@@ -73,7 +73,44 @@ void CheckMatrix(const Gemm& g, const Stored& s, index_t lead, int device, const
 
 }  // namespace
 
-// The library's handle of one stream, the algorithms chosen so far and the memory that they work in.
+// What tells products apart that may have algorithms of their own.
+using ProductKey = std::array<std::int64_t, 20>;
+
+// The algorithms that the library chose for products of a GPU, for all its handles: a library that is asked while a
+// stream is captured may fail.
+class Algorithms {
+ public:
+  struct Choice {
+    MatmulAlgorithm algorithm{};
+    std::size_t workspace_bytes = 0;
+    bool found = false;
+  };
+
+  static Algorithms& Of(const Gpu& gpu) {
+    static auto& all = *new std::array<Algorithms, Gpu::kMost>;
+    return all[static_cast<std::size_t>(gpu.ordinal)];
+  }
+
+  template <typename Ask>
+  Choice Find(const ProductKey& key, Ask ask) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
+    }
+    const Choice choice = ask();
+    const std::lock_guard lock(mutex_);
+    if (chosen_.size() >= kMost) chosen_.clear();
+    chosen_[key] = choice;
+    return choice;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 65536;
+  std::mutex mutex_;
+  std::map<ProductKey, Choice> chosen_;
+};
+
+// The library's handle of one stream, its products so far and the memory that they work in.
 class BlasHandle {
  public:
   BlasHandle(Gpu& gpu, StreamHandle stream) : gpu_(gpu), stream_(stream), lib_(UseCublas()) {
@@ -90,21 +127,21 @@ class BlasHandle {
 
   bool Fits(const Gemm& g) {
     const std::lock_guard lock(mutex_);
-    return PlanFor(g).found;
+    return PlanFor(g).choice.found;
   }
 
   void Run(const Gemm& g) {
     const std::lock_guard lock(mutex_);
     Plan& plan = PlanFor(g);
-    Require(plan.found, "a matrix product on the GPU: ", lib_.name, " has none of ", g.m, " x ", g.k, " by ", g.k, " x ", g.n, " in ", Name(g.dtype),
+    Require(plan.choice.found, "a matrix product on the GPU: ", lib_.name, " has none of ", g.m, " x ", g.k, " by ", g.k, " x ", g.n, " in ", Name(g.dtype),
             g.epilogue == Epilogue::kNone ? "" : " with this epilogue; ask CanRun, and launch a kernel of your own behind the plain product");
-    if (plan.workspace_bytes > 0 && workspace_ == nullptr) workspace_ = library::AllocateInOrder(kWorkspaceBytes, stream_);
+    if (plan.choice.workspace_bytes > 0 && workspace_ == nullptr) workspace_ = library::AllocateInOrder(kWorkspaceBytes, stream_);
     if (HasBias(g)) Set(plan.product.get(), kBiasPointer, g.bias);
     const float alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
     const bool wide = g.dtype == DType::kFloat64;
     Check(lib_.cublasLtMatmul(handle_, plan.product.get(), wide ? static_cast<const void*>(&g.alpha) : &alpha, g.b, plan.b.get(), g.a,
                               plan.a.get(), wide ? static_cast<const void*>(&g.beta) : &beta, g.c, plan.c.get(), g.c, plan.c.get(),
-                              &plan.algorithm, workspace_, workspace_ == nullptr ? 0 : kWorkspaceBytes, stream_),
+                              &plan.choice.algorithm, workspace_, workspace_ == nullptr ? 0 : kWorkspaceBytes, stream_),
           "cublasLtMatmul");
   }
 
@@ -112,11 +149,8 @@ class BlasHandle {
   using Object = std::unique_ptr<void, BlasStatus (*)(void*)>;
   struct Plan {
     Object product, a, b, c;
-    MatmulAlgorithm algorithm{};
-    std::size_t workspace_bytes = 0;
-    bool found = false;
+    Algorithms::Choice choice{};
   };
-  using Key = std::array<std::int64_t, 20>;
 
   void Check(BlasStatus status, const char* function) const {
     if (status != 0)
@@ -144,7 +178,7 @@ class BlasHandle {
   Plan& PlanFor(const Gemm& g) {
     const bool tf32 = g.dtype == DType::kFloat32 && Tf32Allowed();
     const auto bias_alignment = HasBias(g) ? AlignmentOf(g.bias) : 0;
-    const Key key = {static_cast<int>(g.dtype), g.transpose_a, g.transpose_b, g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.batch, g.stride_a, g.stride_b,
+    const ProductKey key = {static_cast<int>(g.dtype), g.transpose_a, g.transpose_b, g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.batch, g.stride_a, g.stride_b,
                      g.stride_c, static_cast<int>(g.epilogue), tf32, AlignmentOf(g.a), AlignmentOf(g.b), AlignmentOf(g.c), bias_alignment,
                      static_cast<int>(FactorType(g))};
     const auto known = plans_.find(key);
@@ -161,6 +195,11 @@ class BlasHandle {
     Set(product, kEpilogue, static_cast<std::uint32_t>(Number(g.epilogue)));
     if (HasBias(g)) Set(product, kBiasPointer, g.bias);
 
+    plan.choice = Algorithms::Of(gpu_).Find(key, [&] { return Choose(g, plan); });
+    return plans_.emplace(key, std::move(plan)).first->second;
+  }
+
+  Algorithms::Choice Choose(const Gemm& g, const Plan& plan) {
     void* preference = nullptr;
     Check(lib_.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
     const Object owner(preference, lib_.cublasLtMatmulPreferenceDestroy);
@@ -172,16 +211,16 @@ class BlasHandle {
     prefer(kAlignmentB, AlignmentOf(g.a));
     prefer(kAlignmentC, AlignmentOf(g.c));
     prefer(kAlignmentD, AlignmentOf(g.c));
+    // Parts of a sum are joined in f32, not in the 16 bits of the result.
+    if (IsHalf(g.dtype)) prefer(kReductionSchemes, std::uint32_t{kReductionInComputeType});
     MatmulHeuristic best{};
     int count = 0;
-    const BlasStatus status = lib_.cublasLtMatmulAlgoGetHeuristic(handle_, product, plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
+    const BlasStatus status = lib_.cublasLtMatmulAlgoGetHeuristic(handle_, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
                                                                   preference, 1, &best, &count);
     // What a library does not know of epilogues, it may call invalid.
     if (status != kBlasNotSupported && g.epilogue == Epilogue::kNone) Check(status, "cublasLtMatmulAlgoGetHeuristic");
-    plan.found = status == 0 && count > 0 && best.state == 0 && (!HasBias(g) || bias_alignment >= kBiasAlignment);
-    plan.algorithm = best.algorithm;
-    plan.workspace_bytes = best.workspace_bytes;
-    return plans_.emplace(key, std::move(plan)).first->second;
+    const bool found = status == 0 && count > 0 && best.state == 0 && (!HasBias(g) || AlignmentOf(g.bias) >= kBiasAlignment);
+    return {best.algorithm, best.workspace_bytes, found};
   }
 
   Gpu& gpu_;
@@ -190,7 +229,7 @@ class BlasHandle {
   std::mutex mutex_;  // of what follows
   void* handle_ = nullptr;
   void* workspace_ = nullptr;
-  std::map<Key, Plan> plans_;
+  std::map<ProductKey, Plan> plans_;
 };
 
 namespace {
@@ -248,11 +287,11 @@ void library::Run(const Gemm& gemm, StreamHandle stream) {
   CheckGemm(gemm, state->gpu.ordinal);
   if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0) return;
   const Using use(state->gpu);
-  if (stream == nullptr) state->gpu.null_stream_used = true;
   static const std::string& product = *new std::string("a matrix product of cuBLASLt");
   state->gpu.last_kernel.store(&product, std::memory_order_relaxed);
   if (gemm.k == 0) WithoutTerms(gemm, state->gpu, stream);
   else BlasOf(*state)->Run(gemm);
+  if (stream == nullptr) state->gpu.null_stream_used = true;
 }
 
 void library::AllowTf32(bool allow) noexcept { tf32_allowed = allow; }

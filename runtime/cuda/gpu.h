@@ -36,7 +36,7 @@ class Gpu {
   DeviceProperties properties;
   std::shared_ptr<DeviceMemory> memory;
   std::atomic<int> captures{0};  ///< of its streams that go on
-  std::atomic<bool> null_stream_used{false};  ///< by work that nobody has waited for
+  std::atomic<bool> null_stream_used{false};  ///< by work that nobody has waited for; set once it is given
 
   /// The stream that waits for all others.
   const std::shared_ptr<StreamState>& NullStream() const { return null_stream_; }

@@ -21,8 +21,8 @@ class CapturedGraph final : public Graph::State {
     Gpu& gpu = state->gpu;
     Require(&gpu == &gpu_, "a CUDA graph of GPU ", gpu_.ordinal, " is launched in a stream of GPU ", gpu.ordinal);
     const Using use(gpu);
-    if (stream == nullptr) gpu.null_stream_used = true;
     gpu.Check(gpu.driver.cuGraphLaunch(executable, stream), "cuGraphLaunch", "launching a CUDA graph");
+    if (stream == nullptr) gpu.null_stream_used = true;
   }
 
   void* executable = nullptr;

@@ -124,7 +124,6 @@ void LoadedKernel::Launch(const LaunchShape& shape, const void* arguments, std::
   Gpu& gpu = in->gpu;
   const Using use(gpu);
   const Function function = On(gpu);
-  if (stream == nullptr) gpu.null_stream_used = true;
   if (IsCapturing(gpu)) {
     const std::lock_guard lock(in->mutex);
     if (in->captured != nullptr) in->captured->loaded.push_back(shared_from_this());
@@ -137,6 +136,7 @@ void LoadedKernel::Launch(const LaunchShape& shape, const void* arguments, std::
       gpu.driver.cuLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
                                 shape.block[2], shape.shared_bytes, stream, nullptr, extra.data());
   if (result != kSuccess) FailToLaunch(gpu, result, shape, argument_bytes);
+  if (stream == nullptr) gpu.null_stream_used = true;
 }
 
 KernelResources LoadedKernel::Resources(int device) {

@@ -195,7 +195,7 @@ class RecordedEvent final : public Event::State {
   }
 
   void HoldUp(StreamHandle stream) override {
-    const auto state = StateOf(stream);
+    const auto state = NotCaptured(stream, "letting a CUDA stream wait for an event");
     const Using use(state->gpu);
     state->gpu.Check(state->gpu.driver.cuStreamWaitEvent(stream, event_, 0), "cuStreamWaitEvent",
                      "letting a CUDA stream wait for an event");
@@ -213,8 +213,8 @@ std::shared_ptr<Event::State> library::NewEvent(StreamHandle stream) {
 }
 
 void library::WaitFor(StreamHandle stream, StreamHandle other) {
-  const auto first = NotCaptured(other, "letting a CUDA stream wait for another");
-  const auto then = StateOf(stream);
+  const char* const doing = "letting a CUDA stream wait for another";
+  const auto first = NotCaptured(other, doing), then = NotCaptured(stream, doing);
   const std::lock_guard lock(first->mutex);
   const Using use(first->gpu);
   first->LetWait(then->handle);

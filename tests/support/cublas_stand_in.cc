@@ -34,6 +34,7 @@ struct Layout {  // by columns
 };
 struct Preference {
   std::uint64_t workspace = 0;
+  std::uint32_t reductions = 7;
   std::map<int, std::uint32_t> alignment;
 };
 
@@ -72,7 +73,7 @@ double Finish(std::uint32_t epilogue, double x) {
 struct Asked {
   std::mutex mutex;
   std::vector<umbra::stand_in::Product> products;
-  BlasStatus epilogues = 0;
+  BlasStatus epilogues = 0, all = 0;
 };
 Asked& TheAsked() {
   static Asked asked;
@@ -90,6 +91,10 @@ std::vector<Product> TakeProducts() {
 void RefuseEpilogues(int status) {
   const std::lock_guard lock(TheAsked().mutex);
   TheAsked().epilogues = status;
+}
+void RefuseAlgorithms(int status) {
+  const std::lock_guard lock(TheAsked().mutex);
+  TheAsked().all = status;
 }
 
 }  // namespace umbra::stand_in
@@ -157,6 +162,7 @@ BlasStatus cublasLtMatmulPreferenceDestroy(void* preference) {
 BlasStatus cublasLtMatmulPreferenceSetAttribute(void* preference, int attribute, const void* value, std::size_t bytes) {
   auto* const p = static_cast<Preference*>(preference);
   if (attribute == kMaxWorkspace && bytes == 8) std::memcpy(&p->workspace, value, 8);
+  else if (attribute == kReductionSchemes && bytes == 4) std::memcpy(&p->reductions, value, 4);
   else if (attribute >= kAlignmentA && attribute <= kAlignmentD && bytes == 4) std::memcpy(&p->alignment[attribute], value, 4);
   else return kInvalid;
   return 0;
@@ -173,7 +179,10 @@ BlasStatus cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b
   if (p->scale != (lc->type == kReal64 ? kReal64 : kReal32)) return kInvalid;
   *count = 0;
   if (lc->type == kReal64 && p->epilogue != 1) return kBlasNotSupported;
+  const bool half = lc->type == kReal16 || lc->type == kRealBf16;
+  if (half && (wish->reductions & ~kReductionInComputeType) != 0) return kInvalid;  // parts of sums would be rounded
   const std::lock_guard lock(TheAsked().mutex);
+  if (TheAsked().all != 0) return TheAsked().all;
   if (p->epilogue != 1 && TheAsked().epilogues != 0) return TheAsked().epilogues;
   *best = {};
   best->algorithm.data[0] = 42;

@@ -18,6 +18,8 @@ struct Product {
 std::vector<Product> TakeProducts();
 /// From now on, the status of asking for algorithms of products with an epilogue; 0: there are some.
 void RefuseEpilogues(int status);
+/// The same for all products.
+void RefuseAlgorithms(int status);
 
 }  // namespace umbra::stand_in
 

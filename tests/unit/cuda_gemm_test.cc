@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/cuda/cublas.h"
+#include "tests/support/cublas_stand_in.h"
 #include "tests/support/cuda_stand_in.h"
 #include "tests/support/testing.h"
 #include "umbra/tensor.h"
@@ -227,6 +228,24 @@ TEST_F(CudaGemm, HandlesAndWorkspaces) {
   DeleteStream(stream);
   EXPECT_EQ(cuda::GetMemoryStatistics(0).in_use, before);
   EXPECT_SAYS("a Stream<gpu> is used after it was deleted", gc = dot(ga, ga));
+}
+
+// What a library answers that is asked for algorithms while a stream is captured.
+TEST_F(CudaGemm, CapturesOfKnownProductsAskForNoAlgorithm) {
+  constexpr int kInternalError = 14;
+  const auto a = Draw<2, float>(Shape2(24, 24));
+  Stream<gpu> stream, other;
+  auto ga = There(a, &stream), gc = There(a, &stream);
+  gc = dot(ga, ga);
+  stand_in::RefuseAlgorithms(kInternalError);
+  EXPECT_SAYS("cublasLtMatmulAlgoGetHeuristic", gc = dot(ga, ga.T()));
+  const cuda::Graph graph = stream.Capture([&] { gc = dot(ga, ga); });
+  stand_in::RefuseAlgorithms(0);
+  gc = dot(ga, ga.T());
+  stream.Launch(graph);
+  TensorContainer<cpu, 2> expected(a.shape_);
+  expected = dot(a, a);
+  ExpectEqual<2, float>(gc, expected, &stream);
 }
 
 TEST_F(CudaGemm, BadOperands) {

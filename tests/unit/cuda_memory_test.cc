@@ -302,6 +302,7 @@ TEST_F(CudaMemory, GraphsRepeatASequence) {
 
 TEST_F(CudaMemory, WhatCannotBeCaptured) {
   Stream<gpu> stream, other;
+  const cuda::Event earlier = other.Record();
   void* const a = Bytes(16);
   int host = 0;
   const auto graph = stream.Capture([&] {
@@ -309,6 +310,8 @@ TEST_F(CudaMemory, WhatCannotBeCaptured) {
     EXPECT_SAYS("asking a CUDA stream: the stream is captured", stream.CheckIdle());
     EXPECT_SAYS("recording a CUDA event: the stream is captured", stream.Record());
     EXPECT_SAYS("letting a CUDA stream wait for another: the stream is captured", other.WaitFor(stream));
+    EXPECT_SAYS("letting a CUDA stream wait for another: the stream is captured", stream.WaitFor(other));
+    EXPECT_SAYS("letting a CUDA stream wait for an event: the stream is captured", stream.WaitFor(earlier));
     EXPECT_SAYS("work without a stream was asked for while a stream of GPU 0 is captured", Upload(a, &host, 4, nullptr));
     EXPECT_SAYS("it is captured already", stream.Capture([] {}));
     Move(a, a, 4, stream.handle_);

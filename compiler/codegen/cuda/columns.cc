@@ -71,8 +71,8 @@ class ColumnsEmitter : private CudaEmitter {
   void OpenColumn() {
     OpenRows(rows_, Index("blockIdx.y") + " * blockDim.y + threadIdx.y", "gridDim.y * blockDim.y");
     DeclareRowPointers();
-    out_.Open("for ({0} {1} = {2} * blockDim.x + threadIdx.x; {1} < {3}; {1} += gridDim.x * blockDim.x)", index_type_, i(),
-              Index("blockIdx.x"), ExtentName(vector_axis_));
+    out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index("blockIdx.x"));
+    out_.Open("if ({} < {})", i(), ExtentName(vector_axis_));
   }
 
   // Threads beyond the last column work on it as well, so that all come to the barriers, and store nothing.
@@ -97,7 +97,7 @@ class ColumnsEmitter : private CudaEmitter {
       if (phase.stores.empty()) out_.Line("#pragma unroll 4");
       out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
                 Splits() ? Index("blockIdx.z") + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(inner_),
-                Splits() ? "gridDim.z * blockDim.y" : "blockDim.y");
+                Splits() ? Index("gridDim.z") + " * " + Index("blockDim.y") : Index("blockDim.y"));
       DeclarePositions("walk", inner_);
     }
     Names names = names_;

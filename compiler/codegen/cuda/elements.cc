@@ -30,8 +30,8 @@ class ElementsEmitter : private CudaEmitter {
   std::string i() const { return fmt::format("i{}", vector_axis_); }
 
   void Elements() {
-    out_.Open("for ({0} {1} = {2} * blockDim.x + threadIdx.x; {1} < {3}; {1} += gridDim.x * blockDim.x)", index_type_, i(),
-              Index("blockIdx.x"), ExtentName(vector_axis_));
+    out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index("blockIdx.x"));
+    out_.Open("if ({} < {})", i(), ExtentName(vector_axis_));
     Names names = names_;
     DeclareElements(phase(), i(), &names);
     StoreElements(phase(), i());

@@ -4,10 +4,31 @@
 
 namespace umbra::codegen {
 
+namespace {
+
+// NVRTC knows no -fwrapv: what may overflow is computed without signs.
+class CudaSpeller final : public Speller {
+ public:
+  CudaSpeller() : Speller(Target::kPlain, 1) {}
+
+  Expr Map(graph::Op op, DType type, const std::vector<Expr>& args, const std::vector<bool>& literal) const override {
+    const bool overflows = op == graph::Op::plus || op == graph::Op::minus || op == graph::Op::mul ||
+                           op == graph::Op::negative;
+    if (!overflows || (type != DType::kInt32 && type != DType::kInt64)) return Speller::Map(op, type, args, literal);
+    const bool narrow = type == DType::kInt32;
+    std::vector<Expr> without_sign = args;
+    without_sign[0] = {fmt::format("{}({})", narrow ? "unsigned" : "static_cast<unsigned long long>", args[0].text)};
+    return {fmt::format("{}({})", narrow ? "int" : "i64", Speller::Map(op, type, without_sign, literal).text)};
+  }
+};
+
+}  // namespace
+
 CudaEmitter::CudaEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
                          const runtime::CudaVariant& variant, Writer* out)
     : ValueEmitter(plan, kernel, options, out), variant_(variant), schedule_(ScheduleForCuda(plan, kernel)) {
   args_ = "args.";
+  speller_ = std::make_unique<CudaSpeller>();
   // Positions that are computed with are i64 values.
   index_type_ = variant.wide_index || signature_.positional ? "i64" : "int";
   for (const char* name : {"row", "first", "step", "walk", "column", "left", "u", "part", "inside", "x0", "y0", "parts", "found"}) names_.Make(name);

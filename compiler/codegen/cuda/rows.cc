@@ -113,11 +113,11 @@ class RowsEmitter : private CudaEmitter {
     if (!walks_.empty()) {
       out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
                 Splits() ? Index("blockIdx.z") + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(walks_),
-                Splits() ? "gridDim.z * blockDim.y" : "blockDim.y");
+                Splits() ? Index("gridDim.z") + " * " + Index("blockDim.y") : Index("blockDim.y"));
       DeclarePositions("walk", walks_);
     }
     std::string first = Splits() ? Index("blockIdx.x") + " * blockDim.x + threadIdx.x" : "threadIdx.x";
-    std::string step = IsWarp() ? "32" : Splits() ? "gridDim.x * blockDim.x" : "blockDim.x";
+    std::string step = IsWarp() ? "32" : Splits() ? Index("gridDim.x") + " * " + Index("blockDim.x") : Index("blockDim.x");
     if (lanes_ > 1) {
       first = Splits() ? fmt::format("({}) * {}", first, lanes_) : fmt::format("{} * {}", first, lanes_);
       step = IsWarp() ? std::to_string(32 * lanes_) : fmt::format("{} * {}", step, lanes_);

@@ -152,7 +152,7 @@ UMBRA_INLINE void each_lane(V v, i64 n, F f) {
 }
 
 // Stores the first n lanes; nothing past p + n is written. Without the masks of AVX-512 by halves: some processors take
-// a dozen cycles for a masked store of AVX2.
+// long for a masked store of AVX2.
 template <typename V>
 UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
   if constexpr (kWidth<V> == 1) {
