@@ -1,4 +1,5 @@
 #include "runtime/blas.h"
+#include "runtime/cpu_info.h"
 #include "runtime/environment.h"
 
 #include <dlfcn.h>
@@ -28,16 +29,36 @@ struct Products {
 };
 
 struct Blas {
-  std::string name, problem;
+  std::string name, problem, core;
   Products<float> f32;
   Products<double> f64;
   void (*set_threads)(int) = nullptr;
   int (*get_threads)() = nullptr;
 };
 
+// The processor that OpenBLAS has chosen its kernels for; empty for another library.
+std::string CoreOf(void* library) {
+  const auto core = reinterpret_cast<char* (*)()>(dlsym(library, "openblas_get_corename"));
+  return core == nullptr ? "" : core();
+}
+
+// OpenBLAS takes a processor that is newer than itself for one with SSE3, whose kernels are several times slower. Then it
+// is opened again and told of one with the same instructions, unless the program had loaded it already or the user chose.
+void* OpenForThisCpu(const char* name) {
+  constexpr const char* kChoice = "OPENBLAS_CORETYPE";
+  if (void* const loaded = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); loaded != nullptr) return loaded;
+  void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr || CoreOf(library) != "Prescott" || !CpuRuns("avx2") || std::getenv(kChoice) != nullptr) return library;
+  dlclose(library);
+  setenv(kChoice, CpuRuns("avx512") ? "SkylakeX" : "Haswell", 1);
+  void* const again = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  unsetenv(kChoice);
+  return again;
+}
+
 // Makes `library` the BLAS; says why it cannot be, or nothing.
 std::string Use(const char* name, Blas* blas) {
-  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  void* library = OpenForThisCpu(name);
   if (library == nullptr) return dlerror();
   blas->f32 = {reinterpret_cast<CblasGemm<float>>(dlsym(library, "cblas_sgemm")),
                reinterpret_cast<CblasGemv<float>>(dlsym(library, "cblas_sgemv"))};
@@ -52,6 +73,7 @@ std::string Use(const char* name, Blas* blas) {
   blas->set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
   blas->get_threads = reinterpret_cast<int (*)()>(dlsym(library, "openblas_get_num_threads"));
   blas->name = name;
+  blas->core = CoreOf(library);
   return "";
 }
 
@@ -143,6 +165,7 @@ void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, con
 
 const std::string& BlasName() { return TheBlas().name; }
 const std::string& BlasProblem() { return TheBlas().problem; }
+const std::string& BlasCore() { return TheBlas().core; }
 
 bool BlasMayRunSideBySide() {
   const Blas& blas = TheBlas();

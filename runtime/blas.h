@@ -13,6 +13,9 @@ const std::string& BlasName();
 /// Why the library that UMBRA_BLAS names is not the one in use; empty if it is, or names none.
 const std::string& BlasProblem();
 
+/// The processor that OpenBLAS has chosen its kernels for, in its words: Haswell, SkylakeX; empty for another library.
+const std::string& BlasCore();
+
 /// May several threads call BLAS at once, each with one thread of its own while a BlasThreads(1) lives?
 bool BlasMayRunSideBySide();
 

@@ -71,7 +71,7 @@ void Doctor() {
   }
   Say("blas", runtime::BlasName().empty()
                   ? "missing: a plain loop is used; install the Debian package libopenblas0"
-                  : runtime::BlasName());
+                  : runtime::BlasName() + (runtime::BlasCore().empty() ? "" : ", kernels for " + runtime::BlasCore()));
   if (!runtime::BlasProblem().empty()) Say("", runtime::BlasProblem());
   Say("for gpus only", "what follows up to cublas; a CPU needs none of it");
   Say("cuda library", NameOrProblem(cuda::FindLibrary()));
