@@ -1,6 +1,6 @@
 # How every target of this project is made.
 
-set(UMBRA_WARNINGS -Wall -Wextra -Werror)
+set(UMBRA_WARNINGS -Wall -Wextra $<$<BOOL:${UMBRA_WARNINGS_ARE_ERRORS}>:-Werror>)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)

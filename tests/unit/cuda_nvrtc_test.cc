@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <regex>
+#include <sstream>
 
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/lower.h"
@@ -91,6 +92,33 @@ std::size_t Count(const std::string& text, const std::string& piece) {
   std::size_t count = 0;
   for (std::size_t at = text.find(piece); at != std::string::npos; at = text.find(piece, at + 1)) ++count;
   return count;
+}
+
+// The most loads between two branches.
+std::size_t MostLoadsTogether(const std::string& ptx) {
+  std::size_t most = 0, loads = 0;
+  std::istringstream lines(ptx);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("bra") != std::string::npos || line.find("$L__") == 0) loads = 0;
+    else if (line.find("ld.global") != std::string::npos) most = std::max(most, ++loads);
+  }
+  return most;
+}
+
+// A thread that waits for each of its loads leaves memory idle.
+TEST(CudaNvrtc, ReductionsReadForSeveralTurnsAtOnce) {
+  SKIP_WITHOUT_NVRTC();
+  for (const bool wide : {false, true}) {
+    const auto together = [&](const char* text, CudaForm form, bool vector) {
+      CudaVariant variant = Form(form, vector);
+      variant.wide_index = wide;
+      return MostLoadsTogether(Ptx(text, variant));
+    };
+    for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock, CudaForm::kRowSplit})
+      for (const bool vector : {false, true}) EXPECT_GE(together(kTotal, form, vector), 4u) << static_cast<int>(form) << vector << wide;
+    for (const CudaForm form : {CudaForm::kColumnPerBlock, CudaForm::kColumnSplit})
+      EXPECT_GE(together(kSums, form, false), 4u) << static_cast<int>(form) << wide;
+  }
 }
 
 TEST(CudaNvrtc, EveryFormCompiles) {

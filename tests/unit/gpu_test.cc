@@ -105,13 +105,19 @@ void Multiply(double tolerance) {
   for (auto* t : {&ga, &gb, &gc}) t->set_stream(&stream);
   Copy<2, T>(ga, a, &stream);
   Copy<2, T>(gb, b, &stream);
-  gc = dot(ga, gb.T());
-  Copy<2, T>(back, gc, &stream);
-  stream.Wait();
   expected = dot(a, b.T());
-  for (index_t i = 0; i < 130; ++i)
-    for (index_t j = 0; j < 90; ++j)
-      ASSERT_NEAR(static_cast<double>(back[i][j]), static_cast<double>(expected[i][j]), tolerance);
+  const auto multiply = [&] { gc = dot(ga, gb.T()); };
+  for (const bool captured : {false, true}) {
+    back = T(0.0f);
+    Copy<2, T>(gc, back, &stream);
+    if (captured) stream.Launch(stream.Capture(multiply));
+    else multiply();
+    Copy<2, T>(back, gc, &stream);
+    stream.Wait();
+    for (index_t i = 0; i < 130; ++i)
+      for (index_t j = 0; j < 90; ++j)
+        ASSERT_NEAR(static_cast<double>(back[i][j]), static_cast<double>(expected[i][j]), tolerance) << captured;
+  }
 }
 TEST(Gpu, MultipliesMatrices) {
   NEEDS_GPU();

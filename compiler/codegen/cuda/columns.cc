@@ -97,7 +97,7 @@ class ColumnsEmitter : private CudaEmitter {
       if (phase.stores.empty()) out_.Line("#pragma unroll 4");
       out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
                 Splits() ? Index("blockIdx.z") + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(inner_),
-                Splits() ? Index("gridDim.z") + " * " + Index("blockDim.y") : Index("blockDim.y"));
+                Splits() ? "int(gridDim.z) * int(blockDim.y)" : "int(blockDim.y)");
       DeclarePositions("walk", inner_);
     }
     Names names = names_;

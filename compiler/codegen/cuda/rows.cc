@@ -113,17 +113,17 @@ class RowsEmitter : private CudaEmitter {
     if (!walks_.empty()) {
       out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
                 Splits() ? Index("blockIdx.z") + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(walks_),
-                Splits() ? Index("gridDim.z") + " * " + Index("blockDim.y") : Index("blockDim.y"));
+                Splits() ? "int(gridDim.z) * int(blockDim.y)" : "int(blockDim.y)");
       DeclarePositions("walk", walks_);
     }
-    std::string first = Splits() ? Index("blockIdx.x") + " * blockDim.x + threadIdx.x" : "threadIdx.x";
-    std::string step = IsWarp() ? "32" : Splits() ? Index("gridDim.x") + " * " + Index("blockDim.x") : Index("blockDim.x");
-    if (lanes_ > 1) {
-      first = Splits() ? fmt::format("({}) * {}", first, lanes_) : fmt::format("{} * {}", first, lanes_);
-      step = IsWarp() ? std::to_string(32 * lanes_) : fmt::format("{} * {}", step, lanes_);
-    }
+    const std::string first = Splits() ? Index("blockIdx.x") + " * blockDim.x + threadIdx.x" : "threadIdx.x";
+    const std::string step = IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)";
     if (phase.stores.empty()) out_.Line("#pragma unroll 4");
-    out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, i(), first, ExtentName(vector_axis_), step);
+    // Packets are counted, not elements: a compiler that knows how often a loop runs reads for several turns at once.
+    const std::string along = lanes_ == 1 ? i() : "chunk";
+    const std::string end = ExtentName(vector_axis_) + (lanes_ == 1 ? "" : fmt::format(" / {}", lanes_));
+    out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, along, first, end, step);
+    if (lanes_ > 1) out_.Line("const {} {} = {} * {};", index_type_, i(), along, lanes_);
     Names names = names_;
     if (lanes_ == 1) {
       DeclareElements(phase, i(), &names);
