@@ -69,7 +69,7 @@ class Library {
                            "const unsigned* b, std::size_t shared, bool reverse) {\n  static std::string said;\n"
                            "  const uint3 grid{g[0], g[1], g[2]}, block{b[0], b[1], b[2]};\n  switch (kernel) {\n"
                         << calls << "  }\n  return said.c_str();\n}\n";
-    const std::string command = runtime::ReadEnvironment().cxx + " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -fwrapv "
+    const std::string command = runtime::ReadEnvironment().cxx + " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off "
         "-fno-strict-aliasing -fvisibility=hidden -fsanitize=alignment -fsanitize-undefined-trap-on-error -o " + library + " " + text + " >" + log + " 2>&1";
     const int status = std::system(command.c_str());
     std::ifstream said(log);

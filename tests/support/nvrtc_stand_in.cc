@@ -42,7 +42,7 @@ std::string WithEntries(std::string source) {
   return source + entries;
 }
 
-constexpr const char* kOptions = " -std=c++20 -O1 -w -shared -fPIC -fwrapv -fno-strict-aliasing -fvisibility=hidden ";
+constexpr const char* kOptions = " -std=c++20 -O1 -w -shared -fPIC -fno-strict-aliasing -fvisibility=hidden ";
 constexpr const char* kContracts = "-mfma -ffp-contract=fast -fexpensive-optimizations";
 
 constexpr const char* kExample = "extern \"C\" __global__ void kernel(const kernel_args args) {}";

@@ -1,6 +1,8 @@
 // Generated CUDA kernels, run by the emulator, against the interpreter.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "compiler/graph/graph.h"
 #include "tests/support/drawn.h"
 #include "tests/support/emulated.h"
@@ -267,6 +269,26 @@ TEST(CudaEmulated, AnyStrides) {
   }
 }
 
+// As on the CPU, though NVRTC knows no -fwrapv and the emulator's compiler is not told of it.
+TEST(CudaEmulated, IntegersWrapAround) {
+  for (const DType type : {DType::kInt32, DType::kInt64}) {
+    const std::string t(Name(type));
+    const auto graph = graph::ParseText("kernel k(a: " + t + "[n]) -> (y: " + t + "[n], z: " + t + "[n]) {\n"
+                                        "  y = tcast<" + t + ">(select(a < a + 1, 1, 2))\n"
+                                        "  z = tcast<" + t + ">(select(-(a * a) < 0 - a * a - 1, 1, 2))\n}")[0];
+    std::mt19937 random(12);
+    Tensor a(type, {100}, 0, &random), y(type, {100}, 0, nullptr), z(type, {100}, 0, nullptr);
+    const std::uint64_t large = type == DType::kInt32 ? 0x7fffffff : 0x7fffffffffffffff;
+    for (std::size_t i = 0; i < 100; ++i) std::memcpy(static_cast<char*>(a.ref.data) + i * SizeOf(type), &large, SizeOf(type));
+    emulated::Library library;
+    emulated::Call call(&library, *graph, {{a.ref}, {y.ref, z.ref}, {}});
+    library.Build();
+    call.Run(false);
+    for (index_t i = 0; i < 100; ++i) EXPECT_EQ(y.At({i}), 2) << t;
+    for (index_t i = 0; i < 100; ++i) EXPECT_EQ(z.At({i}), 2) << t;
+  }
+}
+
 // What a launch decides of shapes that no test has the memory for.
 TEST(CudaLaunch, LargeShapes) {
   const plan::Plan plan = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = x * 2 }")[0]);
@@ -291,6 +313,13 @@ TEST(CudaLaunch, LargeShapes) {
   const auto wide = launch(index_t{1} << 20, 16384, 16384, 4096);
   EXPECT_TRUE(wide.variant.wide_index);
   EXPECT_EQ(wide.grid.x, (1u << 20) / 2048 * 16384);
+  // Steps over the rows are up to 2^24, and 32 bits have to hold a position a step beyond the end.
+  EXPECT_FALSE(launch((index_t{1} << 31) - (index_t{1} << 26), 1, 1, 4096).variant.wide_index);
+  EXPECT_TRUE(launch((index_t{1} << 31) - (index_t{1} << 24), 1, 1, 4096).variant.wide_index);
+  // Rows that are not one, of two packets a thread: no thread is idle.
+  const auto narrow = launch(16384, 1024, 1028, 4096);
+  EXPECT_EQ(narrow.grid.x * narrow.block.x * 4 * 2, 1024u);
+  EXPECT_EQ(narrow.block.x * narrow.block.y, 256u);
   // More rows than a grid has blocks along y.
   const auto rows = launch(index_t{1} << 27, 3, 4, 4096);
   EXPECT_LE(rows.grid.y, 65535u);
