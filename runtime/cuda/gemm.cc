@@ -98,6 +98,7 @@ class Algorithms {
       if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
     }
     const Choice choice = ask();
+    if (!choice.found) return choice;  // perhaps only now
     const std::lock_guard lock(mutex_);
     if (chosen_.size() >= kMost) chosen_.clear();
     chosen_[key] = choice;
