@@ -29,19 +29,21 @@ std::size_t CacheBytes(const std::string& index) {
   return file >> kilobytes >> unit && unit == 'K' ? kilobytes << 10 : 0;
 }
 
+// The kernel tells what this machine has of a cache; sysconf may tell of the whole chip.
+std::size_t LastLevelCacheTold() {
+  for (const char* index : {"index3", "index2"})
+    if (const std::size_t size = CacheBytes(index); size > 0) return size;
+  for (int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
+    if (const long size = sysconf(level); size > 0) return static_cast<std::size_t>(size);
+  return std::size_t{8} << 20;
+}
+
 }  // namespace
 
 std::size_t LastLevelCacheBytes() {
-  static const std::size_t bytes = [] {
-    constexpr std::size_t kMostOfOne = std::size_t{16} << 20;
-    const std::size_t most = kMostOfOne * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-    // The kernel tells what this machine has of a cache; sysconf may tell of the whole chip.
-    for (const char* index : {"index3", "index2"})
-      if (const std::size_t size = CacheBytes(index); size > 0) return std::min(size, most);
-    for (int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
-      if (const long size = sysconf(level); size > 0) return std::min(static_cast<std::size_t>(size), most);
-    return std::size_t{8} << 20;
-  }();
+  constexpr std::size_t kMostOfOne = std::size_t{16} << 20;
+  static const std::size_t bytes =
+      std::min(LastLevelCacheTold(), kMostOfOne * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))));
   return bytes;
 }
 

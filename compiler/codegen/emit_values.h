@@ -4,6 +4,7 @@
 #define UMBRA_COMPILER_CODEGEN_EMIT_VALUES_H_
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
@@ -84,7 +85,9 @@ class ValueEmitter : protected KernelShape {
       all.insert(static_cast<int>(id));
       for (int arg : kernel_.values[id].args) ++uses_[static_cast<std::size_t>(arg)];
     }
+    FindQuotientsByNumber();
     spread_.assign(kernel_.values.size(), false);
+    divisor_.assign(kernel_.values.size(), false);
     for (const Phase& phase : kernel_.phases) {
       for (int id : ResultsOf(phase)) ++uses_[static_cast<std::size_t>(id)];
       MarkSpread(all, phase);
@@ -93,6 +96,28 @@ class ValueEmitter : protected KernelShape {
       ++uses_[static_cast<std::size_t>(store.value)];
       if (columns_ && IsScalar(store.value)) spread_[static_cast<std::size_t>(store.value)] = true;
     }
+  }
+
+  // Is it a power of two, which compilers multiply by the inverse of?
+  static bool HasExactInverse(double number) {
+    int exponent;
+    return std::fabs(std::frexp(number, &exponent)) == 0.5;
+  }
+
+  // Quotients of packets by one number, where a division takes longer than what it is found by otherwise: not beside a
+  // polynomial, which the processor computes meanwhile.
+  void FindQuotientsByNumber() {
+    if (width_ == 1 || options_.spelling != Spelling::kPackets || RegisterBytes(options_.target) < 32) return;
+    std::set<int> beside_polynomials;
+    for (const Phase& phase : kernel_.phases)
+      for (const int id : phase.element_values) {
+        const Value& v = value(id);
+        if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || IsScalar(id) || !IsScalar(v.args[1])) continue;
+        if (v.type != DType::kFloat32 && v.type != DType::kFloat64) continue;
+        if (const Value& by = value(v.args[1]); by.kind == Value::Kind::kConstant && HasExactInverse(by.constant)) continue;
+        (GoesSideBySide(phase) ? beside_polynomials : by_number_).insert(id);
+      }
+    for (const int id : beside_polynomials) by_number_.erase(id);
   }
 
   // What a phase reduces, keeps and stores.
@@ -107,6 +132,7 @@ class ValueEmitter : protected KernelShape {
   // Spreads over packets what the phase, which is made of `ids`, needs so, and nothing else.
   void SpreadWithin(const Phase& phase, const std::set<int>& ids) {
     spread_.assign(kernel_.values.size(), false);
+    divisor_.assign(kernel_.values.size(), false);
     MarkSpread(ids, phase);
   }
 
@@ -116,8 +142,12 @@ class ValueEmitter : protected KernelShape {
       if (IsScalar(id)) spread_[static_cast<std::size_t>(id)] = true;
     };
     for (const int id : ids)
-      if (!IsScalar(id) && !InLanes(id) && !HasLanes(id))
-        for (int arg : value(id).args) spread(arg);
+      if (!IsScalar(id) && !InLanes(id) && !HasLanes(id)) {
+        const std::vector<int>& args = value(id).args;
+        for (std::size_t k = 0; k < args.size(); ++k)
+          if (k == 1 && by_number_.count(id) > 0) divisor_[static_cast<std::size_t>(args[k])] = true;
+          else spread(args[k]);
+      }
     for (const int id : ResultsOf(phase)) spread(id);
   }
 
@@ -214,6 +244,10 @@ class ValueEmitter : protected KernelShape {
     RemarkPlace(id);
     out_.Line("const {} {} = {};", ScalarType(v.type), name, e.text);
     text_[id] = {name};
+    if (divisor_[static_cast<std::size_t>(id)]) {
+      divisor_text_[id] = {names_.Make(name + "_by")};
+      out_.Line("const Divisor {}({});", divisor_text_[id].text, name);
+    }
     if (!spread_[static_cast<std::size_t>(id)] || width_ == 1 || v.type == DType::kBool) return;
     const std::string packet = names_.Make(name + "_v");
     out_.Line("const {} {} = {};", speller_->Type(v.type), packet, speller_->Fill(v.type, name).text);
@@ -243,8 +277,14 @@ class ValueEmitter : protected KernelShape {
     for (int arg : v.args) args.push_back(AsScalar(arg));
     if (v.kind == Value::Kind::kCast)
       return SpellScalarCast(value(v.args[0]).type, v.type, args[0]);
-    if (width_ == 1 && !IsPositional(id)) return speller_->Map(v.op, OperandTypeOf(v), args, {});
-    return SpellScalarMap(v.op, OperandTypeOf(v), args);
+    return SpellNumber(id, args);
+  }
+
+  // A map of single numbers: data as the dialect has it, positions and what belongs to packets plainly.
+  Expr SpellNumber(int id, const std::vector<Expr>& args) const {
+    const Value& v = value(id);
+    if (width_ > 1 || IsPositional(id)) return SpellScalarMap(v.op, OperandTypeOf(v), args);
+    return speller_->Map(v.op, OperandTypeOf(v), args, {});
   }
 
   // dtype that an operator works in: that of its operands.
@@ -261,10 +301,14 @@ class ValueEmitter : protected KernelShape {
       literal.push_back(constant);
       args.push_back(constant ? AsScalar(arg) : AsPacket(arg));
     }
+    if (by_number_.count(id) > 0) {
+      if (const auto found = divisor_text_.find(v.args[1]); found != divisor_text_.end()) args[1] = found->second;
+      else if (literal[1]) args[1] = {fmt::format("Divisor({})", args[1].text)};
+      literal[1] = false;
+    }
     if (v.kind == Value::Kind::kCast)
       return speller_->Cast(value(v.args[0]).type, v.type, AsPacket(v.args[0]));
-    if (width_ == 1 && IsPositional(id)) return SpellScalarMap(v.op, OperandTypeOf(v), args);
-    return speller_->Map(v.op, OperandTypeOf(v), args, literal);
+    return width_ == 1 ? SpellNumber(id, args) : speller_->Map(v.op, OperandTypeOf(v), args, literal);
   }
 
   // `pointer + offsets` of an operand at the current point; `index` is the vector index.
@@ -534,8 +578,9 @@ class ValueEmitter : protected KernelShape {
   std::vector<std::string> row_names_;
   std::string together_;  // how many rows are walked at a time; empty: one
   std::vector<int> uses_;
-  std::vector<bool> spread_;
-  std::map<int, Expr> text_, packet_text_;
+  std::vector<bool> spread_, divisor_;  // numbers that packets are made of, or divided by
+  std::set<int> by_number_;             // quotients of packets by such a divisor
+  std::map<int, Expr> text_, packet_text_, divisor_text_;
   std::map<int, std::string> accumulator_;
   std::vector<std::string> number_names_;
   LaneContext lanes_;

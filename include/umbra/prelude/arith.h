@@ -62,6 +62,25 @@ UMBRA_INLINE auto logical_or(A a, B b) {
   return logical_not(logical_and(logical_not(a), logical_not(b)));
 }
 
+namespace detail {
+// Does the condition hold in some lane?
+template <typename M>
+UMBRA_INLINE bool any(M mask) {
+  if constexpr (IsSame<M, bool>::value) {
+    return mask;
+  } else {
+#if defined(__clang__)
+    return __builtin_reduce_or(mask) != 0;
+#else
+    i64 parts[sizeof(M) / 8], all = 0;
+    __builtin_memcpy(parts, &mask, sizeof mask);
+    for (i64 part : parts) all |= part;
+    return all != 0;
+#endif
+  }
+}
+}  // namespace detail
+
 // The first n lanes of v; `other` in the rest.
 template <typename V>
 UMBRA_INLINE V keep(V v, i64 n, Elem<V> other) {
@@ -254,6 +273,34 @@ UMBRA_INLINE V add_product(V total, V a, V b) {
 }
 template <typename V>
 UMBRA_INLINE V add_product(V total, V a, Elem<V> b) { return add_product(total, a, fill<V>(b)); }
+
+// What many packets are divided by: x / Divisor(y) is x / y to the bit, by multiplications where that is sooner.
+template <typename T>
+struct Divisor {
+  UMBRA_INLINE explicit Divisor(T divisor) : value(divisor), reciprocal(1 / divisor) {
+    constexpr bool is_f32 = sizeof(T) == 4;
+    if (!(divisor >= T(is_f32 ? 0x1p-30 : 0x1p-200) && divisor <= T(is_f32 ? 0x1p30 : 0x1p200))) return;
+    least = T(is_f32 ? 0x1p-90 : 0x1p-800);
+    most = T(is_f32 ? 0x1p90 : 0x1p800);
+  }
+
+  T value, reciprocal;
+  T least = 1, most = -1;  // sizes of dividends, beside 0, for which no step leaves the normal range
+};
+
+// The nearest quotient of the nearest reciprocal: docs/numerics.md says why. Its sign is that of x, also for zeros.
+template <typename V, typename T>
+UMBRA_INLINE V operator/(V x, const Divisor<T>& by) {
+  const V divisor = fill<V>(by.value);
+#if defined(__FMA__) && defined(__clang__)
+  const V reciprocal = fill<V>(by.reciprocal), size = abs(x);
+  if (!__builtin_expect(detail::any(((size < by.least) & (x != 0)) | logical_not(size <= by.most)), 0)) {
+    const V close = x * reciprocal;
+    return fma(-fma(close, divisor, -x), reciprocal, close);
+  }
+#endif
+  return x / divisor;
+}
 
 namespace detail {
 // 2^(mantissa bits): every float of this magnitude is an integer.

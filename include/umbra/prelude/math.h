@@ -10,23 +10,6 @@ namespace umbra::simd {
 
 namespace detail {
 
-// Does the condition hold in some lane?
-template <typename M>
-UMBRA_INLINE bool any(M mask) {
-  if constexpr (IsSame<M, bool>::value) {
-    return mask;
-  } else {
-#if defined(__clang__)
-    return __builtin_reduce_or(mask) != 0;
-#else
-    i64 parts[sizeof(M) / 8], all = 0;
-    __builtin_memcpy(parts, &mask, sizeof mask);
-    for (i64 part : parts) all |= part;
-    return all != 0;
-#endif
-  }
-}
-
 // Horner's rule, the highest power first.
 template <typename V, typename... Rest>
 UMBRA_INLINE V poly(V x, double first, Rest... rest) {
