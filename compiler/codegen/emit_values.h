@@ -104,16 +104,17 @@ class ValueEmitter : protected KernelShape {
     return std::fabs(std::frexp(number, &exponent)) == 0.5;
   }
 
-  // Quotients of packets by one number, where a division takes longer than what it is found by otherwise: not beside a
-  // polynomial, which the processor computes meanwhile.
+  // Quotients of packets by one number, where a division takes longer than what it is found by otherwise: f64 in AVX2, and
+  // both in AVX-512; not beside a polynomial, which the processor computes meanwhile.
   void FindQuotientsByNumber() {
-    if (width_ == 1 || options_.spelling != Spelling::kPackets || RegisterBytes(options_.target) < 32) return;
+    if (options_.spelling != Spelling::kPackets) return;
     std::set<int> beside_polynomials;
     for (const Phase& phase : kernel_.phases)
       for (const int id : phase.element_values) {
         const Value& v = value(id);
         if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || IsScalar(id) || !IsScalar(v.args[1])) continue;
-        if (v.type != DType::kFloat32 && v.type != DType::kFloat64) continue;
+        const int registers = RegisterBytes(options_.target);
+        if (v.type == DType::kFloat32 ? registers < 64 : v.type != DType::kFloat64 || registers < 32) continue;
         if (const Value& by = value(v.args[1]); by.kind == Value::Kind::kConstant && HasExactInverse(by.constant)) continue;
         (GoesSideBySide(phase) ? beside_polynomials : by_number_).insert(id);
       }
