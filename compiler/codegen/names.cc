@@ -27,7 +27,7 @@ const std::set<std::string>& Reserved() {
     std::set<std::string> set(Keywords().begin(), Keywords().end());
     set.insert({
         "umbra", "simd", "detail", "args", "begin", "end", "j", "k", "lanes", "linux", "unix", "main",
-        "Bits", "Elem", "HalfPacket", "IntOfSize", "IsSame", "Mask", "MaskOf", "Maximum", "Minimum", "NoReference", "PacketOf",
+        "Bits", "Divisor", "Elem", "HalfPacket", "IntOfSize", "IsSame", "Mask", "MaskOf", "Maximum", "Minimum", "NoReference", "PacketOf",
         "Pair", "Product", "QuotientWalk", "Rebind", "StreamedRow", "Sum", "Traits", "across", "add_product", "apply", "at",
         "bits", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
         "each_lane", "even_lanes", "even_odd_lanes", "fetch", "fetch_lines", "fetch_rows", "fill", "fold", "from_bits",
