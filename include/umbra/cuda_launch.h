@@ -79,6 +79,8 @@ struct CudaLimits {
 /// Threads of a warp; elements of a row that a warp has to itself at most; elements of a reduction that are worth a
 /// block of their own.
 inline constexpr index_t kCudaWarp = 32, kCudaWarpRow = 1024, kCudaShare = 16384;
+/// Rows that a thread of an elementwise kernel takes at a time where it reads no packets: as many loads are in flight.
+inline constexpr int kCudaTurns = 4;
 
 /// Threads along x, y and z.
 struct CudaDims {

@@ -14,7 +14,7 @@ constexpr index_t kThreads = 256;      // of a block, where nothing asks for ano
 constexpr index_t kTile = 32;
 constexpr index_t kGridY = 65535;      // blocks along y and z
 constexpr index_t kEnough = 512;       // blocks that keep a device busy
-constexpr index_t kIndexLimit = (index_t{1} << 31) - (index_t{1} << 25);  // room for a step beyond the end
+constexpr index_t kIndexLimit = (index_t{1} << 31) - (index_t{1} << 27);  // room for several steps beyond the end
 
 index_t CeilDiv(index_t a, index_t b) { return (a + b - 1) / b; }
 
@@ -183,8 +183,12 @@ class Preparation {
       case CudaForm::kElements: {
         const index_t packets = launch_.variant.vector ? schedule_.packets : 1;
         const index_t across = std::min(kThreads, PowerOfTwo(CeilDiv(Columns(), lanes * packets)));
+        const index_t blocks = CeilDiv(Columns(), across * lanes * packets);
+        index_t down = CeilDiv(Rows(), RowsOfBlock(across));
+        // A thread without packets takes several rows where there are blocks enough.
+        if (!launch_.variant.vector && blocks * CeilDiv(down, kCudaTurns) >= 4 * kEnough) down = CeilDiv(down, kCudaTurns);
         launch_.block = Dims(across, RowsOfBlock(across));
-        launch_.grid = Dims(CeilDiv(Columns(), across * lanes * packets), std::min(kGridY, CeilDiv(Rows(), RowsOfBlock(across))));
+        launch_.grid = Dims(blocks, std::min(kGridY, down));
         break;
       }
       case CudaForm::kTiles: {

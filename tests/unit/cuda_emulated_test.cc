@@ -313,9 +313,12 @@ TEST(CudaLaunch, LargeShapes) {
   const auto wide = launch(index_t{1} << 20, 16384, 16384, 4096);
   EXPECT_TRUE(wide.variant.wide_index);
   EXPECT_EQ(wide.grid.x, (1u << 20) / 2048 * 16384);
-  // Steps over the rows are up to 2^24, and 32 bits have to hold a position a step beyond the end.
-  EXPECT_FALSE(launch((index_t{1} << 31) - (index_t{1} << 26), 1, 1, 4096).variant.wide_index);
-  EXPECT_TRUE(launch((index_t{1} << 31) - (index_t{1} << 24), 1, 1, 4096).variant.wide_index);
+  // Steps over the rows are up to 2^24, and 32 bits have to hold a position several steps beyond the end.
+  EXPECT_FALSE(launch((index_t{1} << 31) - (index_t{1} << 28), 1, 1, 4096).variant.wide_index);
+  EXPECT_TRUE(launch((index_t{1} << 31) - (index_t{1} << 26), 1, 1, 4096).variant.wide_index);
+  // Without packets a thread takes four rows, if that leaves blocks enough.
+  EXPECT_EQ(launch(16384, 16383, 16385, 4096).grid.y, 4096u);
+  EXPECT_EQ(launch(128, 1023, 1025, 4096).grid.y, 128u);
   // Rows that are not one, of two packets a thread: no thread is idle.
   const auto narrow = launch(16384, 1024, 1028, 4096);
   EXPECT_EQ(narrow.grid.x * narrow.block.x * 4 * 2, 1024u);

@@ -121,6 +121,23 @@ TEST(CudaNvrtc, ReductionsReadForSeveralTurnsAtOnce) {
   }
 }
 
+TEST(CudaNvrtc, ElementsOfSeveralRowsAreReadAtOnce) {
+  SKIP_WITHOUT_NVRTC();
+  const char* const kPatches = "kernel k(x: f32[b, c, h, w]) -> (y: f32[?, ?]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }";
+  const char* const kRows = "kernel k(a: f32[n, m], b: f32[n, m], s: f32) -> (y: f32[n, m]) { y = a * s + b }";
+  for (const char* text : {kPatches, kRows})
+    for (const bool strided : {false, true}) {
+      CudaVariant variant = Form(CudaForm::kElements, false);
+      variant.strided = strided;
+      EXPECT_GE(MostLoadsTogether(Ptx(text, variant)), 4u) << text << strided;
+    }
+  // What a picture's position is divided by is the same for all rows.
+  const std::string patches = Ptx(kPatches, Form(CudaForm::kElements, false));
+  EXPECT_NE(patches.find("div.u32"), std::string::npos);
+  const std::size_t loads = patches.find("ld.global"), loop = patches.rfind("\n$L", loads);
+  EXPECT_EQ(patches.substr(loop, loads - loop).find("div."), std::string::npos) << patches;
+}
+
 TEST(CudaNvrtc, EveryFormCompiles) {
   SKIP_WITHOUT_NVRTC();
   Many many;

@@ -1,5 +1,8 @@
-// A kernel without reductions: threads lie along the vector axis and over the rows. With packets a thread first
-// reads all that it needs, then computes, so that its loads are in flight together.
+// A kernel without reductions: threads lie along the vector axis and over the rows. A thread first reads all that it
+// needs, then writes, so that its loads are in flight together: packets, or an element of each of several rows.
+#include <algorithm>
+#include <set>
+
 #include "compiler/codegen/cuda/emitter.h"
 
 namespace umbra::codegen {
@@ -16,26 +19,111 @@ class ElementsEmitter : private CudaEmitter {
     DeclareArguments(name);
     OpenKernel(name, 256);
     DeclareParameters(HasRows(rows) ? Axes(0, kernel_.rank()) : Axes(vector_axis_, kernel_.rank()));
-    OpenRows(rows, Index("blockIdx.y") + " * blockDim.y + threadIdx.y", "gridDim.y * blockDim.y");
-    DeclareRowPointers();
-    DeclareRowValues(phase().row_values);
-    if (variant_.vector) Packets();
-    else Elements();
-    CloseRows(rows);
+    if (variant_.vector) {
+      OpenRows(rows, First(), kStep);
+      DeclareRowPointers();
+      DeclareRowValues(phase().row_values);
+      Packets();
+      CloseRows(rows);
+    } else {
+      out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index("blockIdx.x"));
+      out_.Open("if ({} < {})", i(), ExtentName(vector_axis_));
+      if (HasRows(rows)) Rows(rows);
+      else Row(rows);
+      out_.Close();
+    }
     out_.Close();
   }
 
  private:
+  static constexpr const char* kStep = "gridDim.y * blockDim.y";
+  static constexpr std::size_t kMostStores = 4, kMostValues = 64;  // for which there are registers
+
+  std::string First() const { return Index("blockIdx.y") + " * blockDim.y + threadIdx.y"; }
   const Phase& phase() const { return kernel_.phases[0]; }
   std::string i() const { return fmt::format("i{}", vector_axis_); }
 
-  void Elements() {
-    out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index("blockIdx.x"));
-    out_.Open("if ({} < {})", i(), ExtentName(vector_axis_));
+  // Declares the element's values, less those that all rows have alike.
+  void DeclareElement() {
     Names names = names_;
-    DeclareElements(phase(), i(), &names);
+    for (const int id : phase().element_values)
+      if (alike_.count(id) == 0) DeclarePacket(id, i(), "", &names);
+  }
+
+  void Row(const std::vector<int>& rows) {
+    OpenRows(rows, "", "");
+    DeclareRowPointers();
+    DeclareRowValues(phase().row_values);
+    DeclareElement();
+    StoreElements(phase(), i());
+  }
+
+  // An element of the rows that are a thread's: of several at a time, then one by one.
+  void Rows(const std::vector<int>& rows) {
+    DeclareWhatRowsHaveAlike();
+    const std::string points = Points(rows);
+    out_.Line("const {} step = {};", index_type_, kStep);
+    out_.Line("{} row = {};", index_type_, First());
+    if (phase().stores.size() <= kMostStores && phase().element_values.size() <= kMostValues) {
+      out_.Open("for (; row + {0} * step < {2}; row += {1} * step)", runtime::kCudaTurns - 1, runtime::kCudaTurns, points);
+      Turns(rows);
+      out_.Close();
+    }
+    out_.Line("#pragma unroll 1");
+    out_.Open("for (; row < {}; row += step)", points);
+    DeclarePositions("row", rows);
+    DeclareRowPointers();
+    DeclareRowValues(phase().row_values);
+    DeclareElement();
     StoreElements(phase(), i());
     out_.Close();
+  }
+
+  void Turns(const std::vector<int>& rows) {
+    const Names outer = names_;
+    std::vector<std::string> results, addresses;
+    for (const auto& store : phase().stores) {
+      const std::string& name = operands_[static_cast<std::size_t>(store.operand)].name;
+      results.push_back(names_.Make(name + "_turn"));
+      addresses.push_back(names_.Make(name + "_at"));
+      out_.Line("{} {}[{}];", ScalarType(value(store.value).type), results.back(), runtime::kCudaTurns);
+      out_.Line("{}* {}[{}];", ElementType(OperandType(store.operand)), addresses.back(), runtime::kCudaTurns);
+    }
+    const auto open = [&] {
+      out_.Line("#pragma unroll");
+      out_.Open("for (int u = 0; u < {}; ++u)", runtime::kCudaTurns);
+    };
+    open();
+    out_.Line("const {} turn = row + u * step;", index_type_);
+    DeclarePositions("turn", rows);
+    DeclareRowPointers();
+    DeclareRowValues(phase().row_values);
+    DeclareElement();
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      out_.Line("{}[u] = {};", results[k], AsPacket(phase().stores[k].value).text);
+      out_.Line("{}[u] = {};", addresses[k], Address(phase().stores[k].operand, i()));
+    }
+    out_.Close();
+    open();
+    for (std::size_t k = 0; k < results.size(); ++k)
+      out_.Line("{};", speller_->Store(OperandType(phase().stores[k].operand), addresses[k] + "[u]", {results[k] + "[u]"}));
+    out_.Close();
+    names_ = outer;
+  }
+
+  // Values that only the position along the vector axis tells apart are computed once for all rows of a thread.
+  void DeclareWhatRowsHaveAlike() {
+    for (const int id : phase().element_values) {
+      const Value& v = value(id);
+      const auto is_alike = [this](int arg) { return alike_.count(arg) > 0 || value(arg).scope == Scope::kUniform; };
+      bool alike = v.kind == Value::Kind::kIndex && v.index == vector_axis_;
+      if (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast || v.kind == Value::Kind::kGather)
+        alike = std::all_of(v.args.begin(), v.args.end(), is_alike);
+      if (!alike) continue;
+      alike_.insert(id);
+      uses_[static_cast<std::size_t>(id)] += 1;  // each row's
+      DeclarePacket(id, i(), "", &names_);
+    }
   }
 
   void Packets() {
@@ -98,6 +186,8 @@ class ElementsEmitter : private CudaEmitter {
   void ClosePackets() {
     if (schedule_.packets > 1) out_.Close();
   }
+
+  std::set<int> alike_;  // values that all rows have alike
 };
 
 }  // namespace

@@ -31,7 +31,9 @@ CudaEmitter::CudaEmitter(const plan::Plan& plan, const Kernel& kernel, const Sou
   speller_ = std::make_unique<CudaSpeller>();
   // Positions that are computed with are i64 values.
   index_type_ = variant.wide_index || signature_.positional ? "i64" : "int";
-  for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0", "y0", "parts", "found"}) names_.Make(name);
+  for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
+                           "y0", "parts", "found", "turn"})
+    names_.Make(name);
 }
 
 void CudaEmitter::DeclareArguments(const std::string& name) {
