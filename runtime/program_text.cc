@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 4 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 5 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -85,8 +85,8 @@ void Fields(Archive& archive, Program& program) {
 
 template <typename Archive>
 void Fields(Archive& archive, CudaSchedule& schedule) {
-  auto& [reduces, splits, lanes, packets, tile_axis, partials] = schedule;
-  archive(reduces, splits, lanes, packets, tile_axis, partials);
+  auto& [reduces, splits, lanes, packets, rows, tile_axis, partials] = schedule;
+  archive(reduces, splits, lanes, packets, rows, tile_axis, partials);
 }
 
 class Writer {

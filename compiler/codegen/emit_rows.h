@@ -64,7 +64,7 @@ class RowEmitter : protected TileEmitter {
       const std::set<int> operands = UsedOperands(*phase, reached, is_last), buffers = UsedRowBuffers(*phase, reached);
       RowPointers(&operands);
       DeclareRowBuffers(fmt::format("static_cast<char*>(args->scratch) + ({} - {}) * {}", i, first, kept_), "row", &buffers);
-      if (IsAllGroups(*phase)) spread_.assign(kernel_.values.size(), false);
+      if (IsAllGroups(*phase)) SpreadNothing();
       else SpreadWithin(*phase, reached);
       std::set<int> late;  // what the last phase's own reductions lead to
       for (const int id : reached) {

@@ -86,8 +86,7 @@ class ValueEmitter : protected KernelShape {
       for (int arg : kernel_.values[id].args) ++uses_[static_cast<std::size_t>(arg)];
     }
     FindQuotientsByNumber();
-    spread_.assign(kernel_.values.size(), false);
-    divisor_.assign(kernel_.values.size(), false);
+    SpreadNothing();
     for (const Phase& phase : kernel_.phases) {
       for (int id : ResultsOf(phase)) ++uses_[static_cast<std::size_t>(id)];
       MarkSpread(all, phase);
@@ -98,27 +97,32 @@ class ValueEmitter : protected KernelShape {
     }
   }
 
-  // Is it a power of two, which compilers multiply by the inverse of?
-  static bool HasExactInverse(double number) {
+  // Does a division by the constant take long, and Divisor take the constant? Compilers multiply by the inverse of a power
+  // of two.
+  static bool IsWorthDivisor(double number, DType type) {
     int exponent;
-    return std::fabs(std::frexp(number, &exponent)) == 0.5;
+    const double limit = type == DType::kFloat32 ? 0x1p30 : 0x1p200;
+    return std::frexp(number, &exponent) != 0.5 && number >= 1 / limit && number <= limit;
   }
 
-  // Quotients of packets by one number, where a division takes longer than what it is found by otherwise: f64 in AVX2, and
-  // both in AVX-512; not beside a polynomial, which the processor computes meanwhile.
+  // Quotients of packets by one number that are found sooner than by a division: f64 in AVX2, f32 and f64 in AVX-512.
   void FindQuotientsByNumber() {
     if (options_.spelling != Spelling::kPackets) return;
-    std::set<int> beside_polynomials;
+    const int registers = RegisterBytes(options_.target);
     for (const Phase& phase : kernel_.phases)
       for (const int id : phase.element_values) {
         const Value& v = value(id);
         if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || IsScalar(id) || !IsScalar(v.args[1])) continue;
-        const int registers = RegisterBytes(options_.target);
         if (v.type == DType::kFloat32 ? registers < 64 : v.type != DType::kFloat64 || registers < 32) continue;
-        if (const Value& by = value(v.args[1]); by.kind == Value::Kind::kConstant && HasExactInverse(by.constant)) continue;
-        (GoesSideBySide(phase) ? beside_polynomials : by_number_).insert(id);
+        const Value& by = value(v.args[1]);
+        if (by.kind != Value::Kind::kConstant || IsWorthDivisor(by.constant, v.type)) by_number_.insert(id);
       }
-    for (const int id : beside_polynomials) by_number_.erase(id);
+  }
+
+  // Is a value of the phase divided? Not in loops that go side by side: while they wait for a quotient, they have others to do.
+  bool DividesIn(const Phase& phase, int id) const {
+    const auto& ids = phase.element_values;
+    return GoesSideBySide(phase) && std::find(ids.begin(), ids.end(), id) != ids.end();
   }
 
   // What a phase reduces, keeps and stores.
@@ -132,9 +136,12 @@ class ValueEmitter : protected KernelShape {
 
   // Spreads over packets what the phase, which is made of `ids`, needs so, and nothing else.
   void SpreadWithin(const Phase& phase, const std::set<int>& ids) {
+    SpreadNothing();
+    MarkSpread(ids, phase);
+  }
+  void SpreadNothing() {
     spread_.assign(kernel_.values.size(), false);
     divisor_.assign(kernel_.values.size(), false);
-    MarkSpread(ids, phase);
   }
 
   // Numbers are spread over packets that packets among `ids` are made of, or that the phase needs so.
@@ -146,7 +153,7 @@ class ValueEmitter : protected KernelShape {
       if (!IsScalar(id) && !InLanes(id) && !HasLanes(id)) {
         const std::vector<int>& args = value(id).args;
         for (std::size_t k = 0; k < args.size(); ++k)
-          if (k == 1 && by_number_.count(id) > 0) divisor_[static_cast<std::size_t>(args[k])] = true;
+          if (k == 1 && by_number_.count(id) > 0 && !DividesIn(phase, id)) divisor_[static_cast<std::size_t>(args[k])] = true;
           else spread(args[k]);
       }
     for (const int id : ResultsOf(phase)) spread(id);
@@ -245,6 +252,7 @@ class ValueEmitter : protected KernelShape {
     RemarkPlace(id);
     out_.Line("const {} {} = {};", ScalarType(v.type), name, e.text);
     text_[id] = {name};
+    divisor_text_.erase(id);
     if (divisor_[static_cast<std::size_t>(id)]) {
       divisor_text_[id] = {names_.Make(name + "_by")};
       out_.Line("const Divisor {}({});", divisor_text_[id].text, name);
@@ -302,7 +310,7 @@ class ValueEmitter : protected KernelShape {
       literal.push_back(constant);
       args.push_back(constant ? AsScalar(arg) : AsPacket(arg));
     }
-    if (by_number_.count(id) > 0) {
+    if (by_number_.count(id) > 0 && !side_by_side_) {
       if (const auto found = divisor_text_.find(v.args[1]); found != divisor_text_.end()) args[1] = found->second;
       else if (literal[1]) args[1] = {fmt::format("Divisor({})", args[1].text)};
       literal[1] = false;

@@ -119,7 +119,10 @@ class Simplifier {
     }
     if (!own) return CopyNode(&result_, node, std::move(inputs));
     if (!node.guarded) return inputs[0];
-    return result_.Map(Op::select, {inputs.back(), inputs[0], result_.Constant(node.constant, node.dtype)});
+    const DType type = ComputeType(node.dtype);
+    const int inside = type == node.dtype ? inputs[0] : result_.Cast(inputs[0], type);
+    const int chosen = result_.Map(Op::select, {inputs.back(), inside, result_.Constant(node.constant, type)});
+    return type == node.dtype ? chosen : result_.Cast(chosen, node.dtype);
   }
 
   // Arithmetic of constants, rounded once to the dtype as the kernel would.
@@ -154,7 +157,7 @@ class Simplifier {
 
   int MakeCast(const Node& node, int input) {
     const Node& operand = result_.node(input);
-    const bool exact = operand.kind == Kind::kConstant && IsFloat(node.dtype);
+    const bool exact = operand.kind == Kind::kConstant && IsFloat(node.dtype) && node.dtype == ComputeType(node.dtype);
     if (exact) return result_.Constant(operand.constant, node.dtype);
     // A narrow value that was only widened is itself.
     if (operand.kind == Kind::kCast && node.dtype != operand.dtype && ComputeType(node.dtype) == operand.dtype &&

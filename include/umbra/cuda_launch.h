@@ -59,6 +59,7 @@ struct CudaSchedule {
   bool splits = false;   ///< one phase, so that several blocks may share a reduction
   int lanes = 4;         ///< elements of a packet
   int packets = 1;       ///< packets of an operand that a thread loads at once, of kElements: 1 or 2
+  int rows = 1;          ///< rows that a thread of kElements without packets takes at a time: 1 or 4
   int tile_axis = -1;    ///< the row axis along which transposed operands lie side by side
   std::vector<DType> partials;  ///< dtypes of what a block finds of each reduction, if it splits
 };
@@ -79,8 +80,6 @@ struct CudaLimits {
 /// Threads of a warp; elements of a row that a warp has to itself at most; elements of a reduction that are worth a
 /// block of their own.
 inline constexpr index_t kCudaWarp = 32, kCudaWarpRow = 1024, kCudaShare = 16384;
-/// Rows that a thread of an elementwise kernel takes at a time where it reads no packets: as many loads are in flight.
-inline constexpr int kCudaTurns = 4;
 
 /// Threads along x, y and z.
 struct CudaDims {

@@ -185,8 +185,9 @@ class Preparation {
         const index_t across = std::min(kThreads, PowerOfTwo(CeilDiv(Columns(), lanes * packets)));
         const index_t blocks = CeilDiv(Columns(), across * lanes * packets);
         index_t down = CeilDiv(Rows(), RowsOfBlock(across));
-        // A thread without packets takes several rows where there are blocks enough.
-        if (!launch_.variant.vector && blocks * CeilDiv(down, kCudaTurns) >= 4 * kEnough) down = CeilDiv(down, kCudaTurns);
+        // A thread takes several rows where that leaves blocks enough.
+        const index_t fewer = CeilDiv(down, launch_.variant.vector ? 1 : schedule_.rows);
+        if (blocks * fewer >= 4 * kEnough) down = fewer;
         launch_.block = Dims(across, RowsOfBlock(across));
         launch_.grid = Dims(blocks, std::min(kGridY, down));
         break;

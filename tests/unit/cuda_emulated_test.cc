@@ -319,6 +319,11 @@ TEST(CudaLaunch, LargeShapes) {
   // Without packets a thread takes four rows, if that leaves blocks enough.
   EXPECT_EQ(launch(16384, 16383, 16385, 4096).grid.y, 4096u);
   EXPECT_EQ(launch(128, 1023, 1025, 4096).grid.y, 128u);
+  // One that writes five results takes a row at a time.
+  const plan::Plan five = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (a, b, c, d, e: f32[n, m]) {\n"
+                                                  "  a = x * 2  b = x * 3  c = x * 5  d = x * 7  e = x * 11 }")[0]);
+  EXPECT_EQ(codegen::ScheduleForCuda(plan, kernel).rows, 4);
+  EXPECT_EQ(codegen::ScheduleForCuda(five, std::get<plan::Kernel>(five.steps[0])).rows, 1);
   // Rows that are not one, of two packets a thread: no thread is idle.
   const auto narrow = launch(16384, 1024, 1028, 4096);
   EXPECT_EQ(narrow.grid.x * narrow.block.x * 4 * 2, 1024u);

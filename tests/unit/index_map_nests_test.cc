@@ -84,6 +84,28 @@ void ExpectTheSame(unsigned seed, int cases) {
 TEST(IndexMapNests, OfF32) { ExpectTheSame<float>(1, 40); }
 TEST(IndexMapNests, OfF64) { ExpectTheSame<double>(2, 20); }
 TEST(IndexMapNests, OfI8) { ExpectTheSame<std::int8_t>(3, 20); }
+
+// A tensor read at its own positions, some of which a guard leaves out.
+TEST(IndexMapNests, OfOneRowOfANarrowDtype) {
+  for (const std::string dtype : {"bf16", "f16", "i8", "f32"})
+    for (const index_t row : {0, 1}) {
+      const std::string text = "kernel t(x: " + dtype + "[1, m], y: " + dtype + "[1, m]) -> (z: f32[1, m]) { z = tcast<f32>(slice(concat(x, y, 0), 0, " +
+                               std::to_string(row) + ", " + std::to_string(row + 1) + ")) }";
+      for (const CompileOptions& route : Routes()) {
+        const std::string widen = "kernel w(a: f32[1, m], b: f32[1, m]) -> (x: " + dtype + "[1, m], y: " + dtype + "[1, m]) { x = tcast<" + dtype +
+                                  ">(a)  y = tcast<" + dtype + ">(b) }";
+        std::vector<float> a, b, z(70);
+        for (int k = 0; k < 70; ++k) a.push_back(static_cast<float>(k)), b.push_back(static_cast<float>(-k));
+        std::vector<char> x(70 * 4), y(70 * 4);
+        const DType type = *FindDType(dtype);
+        const auto floats = [](std::vector<float>& v) { return runtime::TensorRef::Dense(v.data(), DType::kFloat32, {1, 70}); };
+        const auto narrow = [type](std::vector<char>& v) { return runtime::TensorRef::Dense(v.data(), type, {1, 70}); };
+        Compile(graph::ParseText(widen)[0], route)({{floats(a), floats(b)}, {narrow(x), narrow(y)}, {}});
+        Compile(graph::ParseText(text)[0], route)({{narrow(x), narrow(y)}, {floats(z)}, {}});
+        EXPECT_EQ(z, row == 0 ? a : b) << route.target << ": " << text;
+      }
+    }
+}
 TEST(IndexMapNests, OfI64) { ExpectTheSame<std::int64_t>(4, 20); }
 
 }  // namespace

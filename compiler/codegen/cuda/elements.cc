@@ -28,8 +28,13 @@ class ElementsEmitter : private CudaEmitter {
     } else {
       out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index("blockIdx.x"));
       out_.Open("if ({} < {})", i(), ExtentName(vector_axis_));
-      if (HasRows(rows)) Rows(rows);
-      else Row(rows);
+      if (HasRows(rows)) {
+        Rows(rows);
+      } else {
+        OpenRows(rows, "", "");
+        DeclareRow();
+        StoreElements(phase(), i());
+      }
       out_.Close();
     }
     out_.Close();
@@ -37,25 +42,18 @@ class ElementsEmitter : private CudaEmitter {
 
  private:
   static constexpr const char* kStep = "gridDim.y * blockDim.y";
-  static constexpr std::size_t kMostStores = 4, kMostValues = 64;  // for which there are registers
 
   std::string First() const { return Index("blockIdx.y") + " * blockDim.y + threadIdx.y"; }
   const Phase& phase() const { return kernel_.phases[0]; }
   std::string i() const { return fmt::format("i{}", vector_axis_); }
 
-  // Declares the element's values, less those that all rows have alike.
-  void DeclareElement() {
+  // What the element is made of, but for what all rows have alike.
+  void DeclareRow() {
+    DeclareRowPointers();
+    DeclareRowValues(phase().row_values);
     Names names = names_;
     for (const int id : phase().element_values)
       if (alike_.count(id) == 0) DeclarePacket(id, i(), "", &names);
-  }
-
-  void Row(const std::vector<int>& rows) {
-    OpenRows(rows, "", "");
-    DeclareRowPointers();
-    DeclareRowValues(phase().row_values);
-    DeclareElement();
-    StoreElements(phase(), i());
   }
 
   // An element of the rows that are a thread's: of several at a time, then one by one.
@@ -64,17 +62,15 @@ class ElementsEmitter : private CudaEmitter {
     const std::string points = Points(rows);
     out_.Line("const {} step = {};", index_type_, kStep);
     out_.Line("{} row = {};", index_type_, First());
-    if (phase().stores.size() <= kMostStores && phase().element_values.size() <= kMostValues) {
-      out_.Open("for (; row + {0} * step < {2}; row += {1} * step)", runtime::kCudaTurns - 1, runtime::kCudaTurns, points);
+    if (schedule_.rows > 1) {
+      out_.Open("for (; row + {0} * step < {2}; row += {1} * step)", schedule_.rows - 1, schedule_.rows, points);
       Turns(rows);
       out_.Close();
     }
     out_.Line("#pragma unroll 1");
     out_.Open("for (; row < {}; row += step)", points);
     DeclarePositions("row", rows);
-    DeclareRowPointers();
-    DeclareRowValues(phase().row_values);
-    DeclareElement();
+    DeclareRow();
     StoreElements(phase(), i());
     out_.Close();
   }
@@ -86,19 +82,17 @@ class ElementsEmitter : private CudaEmitter {
       const std::string& name = operands_[static_cast<std::size_t>(store.operand)].name;
       results.push_back(names_.Make(name + "_turn"));
       addresses.push_back(names_.Make(name + "_at"));
-      out_.Line("{} {}[{}];", ScalarType(value(store.value).type), results.back(), runtime::kCudaTurns);
-      out_.Line("{}* {}[{}];", ElementType(OperandType(store.operand)), addresses.back(), runtime::kCudaTurns);
+      out_.Line("{} {}[{}];", ScalarType(value(store.value).type), results.back(), schedule_.rows);
+      out_.Line("{}* {}[{}];", ElementType(OperandType(store.operand)), addresses.back(), schedule_.rows);
     }
     const auto open = [&] {
       out_.Line("#pragma unroll");
-      out_.Open("for (int u = 0; u < {}; ++u)", runtime::kCudaTurns);
+      out_.Open("for (int u = 0; u < {}; ++u)", schedule_.rows);
     };
     open();
     out_.Line("const {} turn = row + u * step;", index_type_);
     DeclarePositions("turn", rows);
-    DeclareRowPointers();
-    DeclareRowValues(phase().row_values);
-    DeclareElement();
+    DeclareRow();
     for (std::size_t k = 0; k < results.size(); ++k) {
       out_.Line("{}[u] = {};", results[k], AsPacket(phase().stores[k].value).text);
       out_.Line("{}[u] = {};", addresses[k], Address(phase().stores[k].operand, i()));
@@ -111,19 +105,31 @@ class ElementsEmitter : private CudaEmitter {
     names_ = outer;
   }
 
-  // Values that only the position along the vector axis tells apart are computed once for all rows of a thread.
+  // Values that only the position along the vector axis tells apart are computed once for all rows of a thread. Those that
+  // rows make something of get names.
   void DeclareWhatRowsHaveAlike() {
     for (const int id : phase().element_values) {
       const Value& v = value(id);
       const auto is_alike = [this](int arg) { return alike_.count(arg) > 0 || value(arg).scope == Scope::kUniform; };
       bool alike = v.kind == Value::Kind::kIndex && v.index == vector_axis_;
+      if (v.kind == Value::Kind::kLoad) {
+        const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
+        alike = true;
+        for (int axis = 0; axis < signature_.row_axes; ++axis) alike = alike && (axis == vector_axis_ || !Moves(access, axis));
+      }
       if (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast || v.kind == Value::Kind::kGather)
         alike = std::all_of(v.args.begin(), v.args.end(), is_alike);
-      if (!alike) continue;
-      alike_.insert(id);
-      uses_[static_cast<std::size_t>(id)] += 1;  // each row's
-      DeclarePacket(id, i(), "", &names_);
+      if (alike) alike_.insert(id);
     }
+    const auto name = [this](int id) {
+      if (alike_.count(id) > 0 && value(id).kind != Value::Kind::kIndex) ++uses_[static_cast<std::size_t>(id)];
+    };
+    for (const int id : phase().element_values)
+      if (alike_.count(id) == 0)
+        for (const int arg : value(id).args) name(arg);
+    for (const int id : ResultsOf(phase())) name(id);
+    for (const int id : phase().element_values)
+      if (alike_.count(id) > 0) DeclarePacket(id, i(), "", &names_);
   }
 
   void Packets() {

@@ -16,6 +16,9 @@ using runtime::CudaVariant;
 
 namespace {
 
+// Of a kernel of which a thread computes several elements at a time, in registers.
+constexpr std::size_t kMostStores = 4, kMostValues = 64;
+
 // Functions that a CUDA compiler declares before any source: no kernel may have their names.
 bool IsTaken(const std::string& name) {
   static const std::set<std::string> names = {
@@ -77,6 +80,8 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
   }
   schedule.lanes = static_cast<int>(std::min<std::size_t>(8, 16 / narrowest));
   schedule.packets = loads <= 2 ? 2 : 1;
+  const plan::Phase& phase = kernel.phases[0];
+  if (!schedule.reduces && phase.stores.size() <= kMostStores && phase.element_values.size() <= kMostValues) schedule.rows = 4;
   schedule.tile_axis = TileAxis(plan, kernel);
   return schedule;
 }
