@@ -320,7 +320,7 @@ TEST(CudaLaunch, LargeShapes) {
   EXPECT_EQ(launch(16384, 16383, 16385, 4096).grid.y, 4096u);
   EXPECT_EQ(launch(128, 1023, 1025, 4096).grid.y, 128u);
   // One that writes five results takes a row at a time.
-  const plan::Plan five = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (a, b, c, d, e: f32[n, m]) {\n"
+  const plan::Plan five = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (a: f32[n, m], b: f32[n, m], c: f32[n, m], d: f32[n, m], e: f32[n, m]) {\n"
                                                   "  a = x * 2  b = x * 3  c = x * 5  d = x * 7  e = x * 11 }")[0]);
   EXPECT_EQ(codegen::ScheduleForCuda(plan, kernel).rows, 4);
   EXPECT_EQ(codegen::ScheduleForCuda(five, std::get<plan::Kernel>(five.steps[0])).rows, 1);
