@@ -349,10 +349,38 @@ TEST(Prelude, HeadsTouchNothingBeyond) {
   }
 }
 
+// What a compiler makes of the steps of a quotient: the sign of a remainder of zero, above all.
+template <typename P>
+void ExpectQuotients() {
+  using E = simd::Elem<P>;
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<E> drawn(E(0.25), E(64));
+  for (int pass = 0; pass < 2000; ++pass) {
+    const E divisor = pass % 2 == 0 ? drawn(random) : static_cast<E>(1 + pass / 2);
+    E x[simd::kWidth<P>], y[simd::kWidth<P>];
+    for (E& value : x) {
+      const E size = drawn(random);
+      const E values[] = {size, -size, size * divisor, std::floor(size) * -divisor, E(0), -E(0), std::ldexp(size, 90), std::ldexp(size, -100)};
+      value = values[random() % 8];
+    }
+    simd::store(y, simd::load<P>(x) / simd::Divisor<E>(divisor));
+    for (int k = 0; k < simd::kWidth<P>; ++k) {
+      const E expected = x[k] / divisor;
+      ASSERT_EQ(std::memcmp(&y[k], &expected, sizeof(E)), 0) << x[k] << " / " << divisor << " is " << y[k] << ", expected " << expected;
+    }
+  }
+}
+
+TEST(Prelude, DivisorsGiveTheBitsOfADivision) {
+  ExpectQuotients<packet::Vector<float>>();
+  ExpectQuotients<packet::Vector<double>>();
+}
+
 TEST(Prelude, IntegersNeverTrap) {
   const int smallest = std::numeric_limits<int>::min();
   EXPECT_EQ(simd::div(7, 0), 0);
   EXPECT_EQ(simd::div(smallest, -1), smallest);
+  EXPECT_EQ(simd::abs(smallest), smallest);
   EXPECT_EQ(simd::cast<int>(3e9f), std::numeric_limits<int>::max());
   EXPECT_EQ(simd::cast<int>(-3e9f), smallest);
   EXPECT_EQ(simd::cast<int>(std::nanf("")), 0);

@@ -97,6 +97,7 @@ template <typename V>
 UMBRA_INLINE V abs(V a) {
   if constexpr (IsSame<Elem<V>, float>::value) return from_bits<V>(bits(a) & 0x7fffffff);
   else if constexpr (IsSame<Elem<V>, double>::value) return from_bits<V>(bits(a) & 0x7fffffffffffffffLL);
+  else if constexpr (kWidth<V> == 1) return a < 0 ? static_cast<V>(0ull - static_cast<unsigned long long>(a)) : a;
   else return a < 0 ? -a : a;
 }
 
@@ -292,11 +293,12 @@ struct Divisor {
 template <typename V, typename T>
 UMBRA_INLINE V operator/(V x, const Divisor<T>& by) {
   const V divisor = fill<V>(by.value);
-#if defined(__FMA__) && defined(__clang__)
+#if defined(__FMA__)
   const V reciprocal = fill<V>(by.reciprocal), size = abs(x);
   if (!__builtin_expect(detail::any(((size < by.least) & (x != 0)) | logical_not(size <= by.most)), 0)) {
     const V close = x * reciprocal;
-    return fma(-fma(close, divisor, -x), reciprocal, close);
+    // Not fma(-e, reciprocal, close): g++ moves that sign into e, where it is another of a remainder of zero.
+    return fma(fma(close, divisor, -x), -reciprocal, close);
   }
 #endif
   return x / divisor;
