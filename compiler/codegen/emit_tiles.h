@@ -35,13 +35,8 @@ class TileEmitter : protected PhaseEmitter {
     const int packets = Packets();
     out_.Line("long long {} = 0;", i);
     Panel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, packets * width_, n), packets, "");
-    const std::string lanes = fmt::format("const long long lanes = smaller({} - {}, {});", n, i, width_);
-    if (width_ > 1 && HasMasks()) {
-      Panel(fmt::format("for (; {0} < {1}; {0} += {2})", i, n, width_), 1, lanes);
-      return;
-    }
     Panel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, n), 1, "");
-    if (width_ > 1) Panel(fmt::format("if ({} < {})", i, n), 1, lanes);
+    if (width_ > 1) Panel(fmt::format("if ({} < {})", i, n), 1, fmt::format("const long long lanes = {} - {};", n, i));
   }
 
  private:
@@ -60,14 +55,16 @@ class TileEmitter : protected PhaseEmitter {
 
   // As many as leave registers for what they read, and for their addresses.
   int Rows(int packets) const {
-    const bool loads_fill_packets = options_.target == Target::kAvx2 || options_.target == Target::kAvx512;
-    const int registers = options_.target == Target::kAvx512 ? 24 : 8, most = loads_fill_packets ? 8 : 4;
+    const int registers = options_.target == Target::kAvx512 ? 24 : 8, most = LoadsFillPackets() ? 8 : 4;
     const auto reductions = static_cast<int>(kernel_.phases[0].reductions.size());
     int rows = std::clamp(registers / (packets * reductions), 1, most);
     const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(axis_)];
     if (extent.is_static()) rows = static_cast<int>(std::min<index_t>(rows, std::max<index_t>(1, extent.value)));
     return rows;
   }
+
+  // Does a load of one element fill a packet with it?
+  bool LoadsFillPackets() const { return options_.target == Target::kAvx2 || options_.target == Target::kAvx512; }
 
   void FindShares() {
     shares_.clear();
@@ -149,7 +146,7 @@ class TileEmitter : protected PhaseEmitter {
     }
     for (int id : phase.row_values)
       if (early_.count(id) != 0) Define(id);
-    InnerLoops(signature_.row_axes, kernel_.rank(), [&] {
+    const auto step = [&] {
       const Names outer = names_;
       for (int id : phase.element_values)
         if (!IsBoth(id)) Define(id);
@@ -163,9 +160,71 @@ class TileEmitter : protected PhaseEmitter {
         }
       });
       names_ = outer;
+    };
+    const int innermost = kernel_.rank() - 1;
+    InnerLoops(signature_.row_axes, innermost, [&] {
+      std::string begin = BlockBegin(innermost);
+      if (const int operand = LinesOf(innermost); operand >= 0) begin = Lines(operand, innermost, step);
+      out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", innermost, begin, BlockEnd(innermost));
+      step();
+      out_.Close();
     });
     Results(last);
     for (std::size_t k = 0; k < operands_.size(); ++k) operands_[k].name = names[k];
+  }
+
+  // The operand whose rows a tile of one packet reads along the innermost axis, or -1 if it is not one, or more is needed
+  // there than elements.
+  int LinesOf(int axis) const {
+    if (packets_ > 1 || rows_ == 1 || !lanes_text_.empty() || !LoadsFillPackets()) return -1;
+    if (axis > signature_.row_axes || options_.spelling != Spelling::kPackets) return -1;
+    int found = -1;
+    for (const int id : kernel_.phases[0].element_values) {
+      const Value& v = value(id);
+      if (v.kind != Value::Kind::kLoad && v.kind != Value::Kind::kMap && v.kind != Value::Kind::kCast) return -1;
+      if (v.kind != Value::Kind::kLoad || !ShareOf(id).row || !Moves(signature_.operands[static_cast<std::size_t>(v.index)], axis)) continue;
+      if (ShareOf(id).column || (found >= 0 && found != v.index)) return -1;
+      found = v.index;
+    }
+    return found;
+  }
+
+  // The innermost axis by lines of the operand, as long as there are whole ones. With an address in a register of its own
+  // for each row, and the same line of the rows of the next tile on its way, products hardly wait. Returns where this
+  // ends.
+  std::string Lines(int operand, int axis, const std::function<void()>& step) {
+    const int elements = std::min(16, kLine / static_cast<int>(SizeOf(OperandType(operand))));
+    const std::string at = names_.Make("line");
+    out_.Line("long long {} = {};", at, BlockBegin(axis));
+    const Names outer = names_;
+    const std::vector<Operand> operands = operands_;
+    const std::string& stride = operands[static_cast<std::size_t>(operand)].stride_names[static_cast<std::size_t>(axis)];
+    out_.Open("for (; {0} == 1 && {1} + {2} <= {3}; {1} += {2})", stride, at, elements, BlockEnd(axis));
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      if (!Moves(signature_.operands[k], axis)) continue;
+      Operand& o = operands_[k];
+      const std::string from = o.name, name = names_.Make(from.substr(0, from.find('[')) + "_line");
+      o.name = name;
+      if (static_cast<int>(k) == operand) {
+        out_.Line("{}[{}];", Pointer(k), rows_);
+        out_.Open("for (int r = 0; r < {}; ++r)", rows_);
+        out_.Line("{}[r] = in_register({} + {});", name, from, at);
+        out_.Line("fetch({}[r] + {} * {});", name, rows_, o.stride_names[static_cast<std::size_t>(axis_)]);
+        out_.Close();
+        o.name += "[r]";
+        o.stride_names[static_cast<std::size_t>(axis)].clear();
+      } else {
+        out_.Line("{} = {} + {} * {};", Pointer(k), from, at, o.stride_names[static_cast<std::size_t>(axis)]);
+      }
+    }
+    out_.Line("UMBRA_UNROLL");
+    out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", axis, elements);
+    step();
+    out_.Close();
+    out_.Close();
+    operands_ = operands;
+    names_ = outer;
+    return at;
   }
 
   // What follows the reductions. The accumulators are in registers as long as no loop that is left as one indexes

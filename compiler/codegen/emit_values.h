@@ -284,9 +284,7 @@ class ValueEmitter : protected KernelShape {
     const Value& v = value(id);
     std::vector<Expr> args;
     for (int arg : v.args) args.push_back(AsScalar(arg));
-    if (v.kind == Value::Kind::kCast)
-      return SpellScalarCast(value(v.args[0]).type, v.type, args[0]);
-    return SpellNumber(id, args);
+    return v.kind == Value::Kind::kCast ? SpellScalarCast(value(v.args[0]).type, v.type, args[0]) : SpellNumber(id, args);
   }
 
   // A map of single numbers: data as the dialect has it, positions and what belongs to packets plainly.
@@ -326,8 +324,8 @@ class ValueEmitter : protected KernelShape {
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
     std::string text = o.name;
     for (int axis = kernel_.signature.row_axes; axis < kernel_.rank(); ++axis)
-      if (axis != vector_axis_ && AxisDim(access, axis) >= 0)
-        text += fmt::format(" + i{} * {}", axis, o.stride_names[static_cast<std::size_t>(axis)]);
+      if (const std::string& stride = o.stride_names[static_cast<std::size_t>(axis)]; axis != vector_axis_ && AxisDim(access, axis) >= 0)
+        text += fmt::format(" + i{}{}{}", axis, stride.empty() ? "" : " * ", stride);
     if (AxisDim(access, vector_axis_) < 0 || index.empty()) return text;
     const std::string& stride = VectorStride(operand);
     if (stride.empty()) return text + " + " + index;

@@ -31,7 +31,7 @@ const std::set<std::string>& Reserved() {
         "Pair", "Product", "QuotientWalk", "Rebind", "StreamedRow", "Sum", "Traits", "across", "add_product", "apply", "at",
         "bits", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
         "each_lane", "even_lanes", "even_odd_lanes", "fetch", "fetch_lines", "fetch_rows", "fill", "fold", "from_bits",
-        "gather", "gather_head", "gather_span", "head_bits", "iota", "join_group", "joined", "kGroup", "kIsHalf", "kMasksSpans",
+        "gather", "gather_head", "gather_span", "head_bits", "in_register", "iota", "join_group", "joined", "kGroup", "kIsHalf", "kMasksSpans",
         "kRegisterBytes", "kRowsAtOnce", "kWidth", "keep", "lanes_below", "lanes_between", "larger", "load", "load_even", "load_even_span",
         "load_head", "load_masked", "load_of_pairs", "load_of_pairs_head", "load_pack", "load_pack_head", "load_repeated_span",
         "load_reversed", "load_reversed_span", "load_span", "load_transposed", "narrow", "odd_lanes", "pack", "packet",
