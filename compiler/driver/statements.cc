@@ -85,7 +85,33 @@ struct Statements::Scratch {
   }
 };
 
-Statements::Statements(const StatementOptions& options) : options_(options) {}
+// A thread, as others know it.
+class Statements::Thread final : public Giver {
+ public:
+  explicit Thread(Statements* statements) : statements_(statements) {}
+  void RunForAnother() override {
+    const BiasedMutex::Outside lock(&mutex);
+    if (statements_ == nullptr) return;
+    statements_->running_ = std::exchange(statements_->count_, 0);
+    statements_->RunAll();
+  }
+  void End() {
+    const std::lock_guard<BiasedMutex> lock(mutex);
+    statements_ = nullptr;
+  }
+
+  BiasedMutex mutex;
+
+ private:
+  Statements* statements_;  // null from its end on
+};
+
+Statements::Statements(const StatementOptions& options) : options_(options) {
+  auto thread = std::make_shared<Thread>(this);
+  mutex_ = &thread->mutex;
+  Giver::of_thread = thread.get();
+  giver_ = std::move(thread);
+}
 
 Statements::~Statements() = default;
 
@@ -105,16 +131,30 @@ Statements* Statements::MakeOfThread(const StatementOptions& options) {
 void Statements::End() noexcept {
   ended = true;
   FinishWaiting(false);
+  static_cast<Thread&>(*giver_).End();
+  mutex_ = &alone_;
+  Giver::of_thread = nullptr;
+  giver_ = nullptr;
 }
 
+// Called by whoever holds the mutex, but for while it runs what waits.
 void Statements::MakeRoom() {
-  if (count_ == kMaxStatements) RunWaiting();
+  struct Unlocked {
+    BiasedMutex* mutex;
+    ~Unlocked() { mutex->lock(); }
+  };
+  if (count_ == kMaxStatements) {
+    mutex_->unlock();
+    const Unlocked unlocked{mutex_};
+    RunWaiting();
+  }
   if (scratch_ == nullptr) scratch_ = std::make_unique<Scratch>();
   if (count_ == all_.size()) all_.push_back(std::make_unique<Entry>());
 }
 
 // One statement alone is the way that counts most.
 void Statements::Run() {
+  const std::lock_guard<BiasedMutex> lock(*mutex_);
   running_ = std::exchange(count_, 0);
   if (running_ != 1 || error_ != nullptr || ended) return RunAll();
   Entry& only = *all_[0];
@@ -140,6 +180,7 @@ void Statements::Finish(bool keep_error) noexcept {
     Run();
   } catch (...) {
     if (!keep_error) return;
+    const std::lock_guard<BiasedMutex> lock(*mutex_);
     error_ = std::current_exception();
     of_thread = this;
   }

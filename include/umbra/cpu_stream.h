@@ -2,14 +2,18 @@
 #ifndef UMBRA_CPU_STREAM_H_
 #define UMBRA_CPU_STREAM_H_
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace umbra::detail {
 
@@ -34,6 +38,66 @@ inline void RunWaiting() {
 inline void FinishWaiting(bool keep_error) noexcept {
   if (Waiting::of_thread != nullptr) std::exchange(Waiting::of_thread, nullptr)->Finish(keep_error);
 }
+
+/// A thread that gives to fused streams.
+class [[gnu::visibility("default")]] Giver {
+ public:
+  virtual ~Giver() = default;
+  /// Runs what it gave to any of them and has not run itself. Called by another thread. If a statement fails, throws its
+  /// error; what follows it is dropped.
+  virtual void RunForAnother() = 0;
+  /// The calling thread; null if it has given nothing yet.
+  static inline thread_local const Giver* of_thread = nullptr;
+};
+
+/// Who gave to a fused stream.
+class Givers {
+ public:
+  /// Called by the giver's thread, while nobody can run what it gives. Null if other threads know it no more.
+  void Note(const std::shared_ptr<Giver>& giver) {
+    if (latest_.load(std::memory_order_relaxed) != giver.get()) Enter(giver);
+  }
+  /// Runs what threads other than the calling one gave. Throws the first error.
+  void RunOthers() {
+    const void* const only = only_.load(std::memory_order_relaxed);
+    if (only == nullptr || only == Giver::of_thread) return;
+    std::exception_ptr error;
+    for (const auto& giver : TakeOthers()) {
+      try {
+        giver->RunForAnother();
+      } catch (...) {
+        if (error == nullptr) error = std::current_exception();
+      }
+    }
+    if (error != nullptr) std::rethrow_exception(error);
+  }
+
+ private:
+  [[gnu::noinline, gnu::cold]] void Enter(const std::shared_ptr<Giver>& giver) {
+    if (giver == nullptr) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::find(givers_.begin(), givers_.end(), giver) == givers_.end()) givers_.push_back(giver);
+    Remember(giver.get());
+  }
+  // They enter again with what they give next.
+  std::vector<std::shared_ptr<Giver>> TakeOthers() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto others = std::partition(givers_.begin(), givers_.end(), [](const auto& giver) { return giver.get() == Giver::of_thread; });
+    std::vector<std::shared_ptr<Giver>> taken(others, givers_.end());
+    givers_.erase(others, givers_.end());
+    Remember(givers_.empty() ? nullptr : givers_.front().get());
+    return taken;
+  }
+  void Remember(const Giver* latest) {
+    latest_.store(latest, std::memory_order_relaxed);
+    only_.store(givers_.size() > 1 ? static_cast<const void*>(this) : latest, std::memory_order_relaxed);
+  }
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Giver>> givers_;
+  std::atomic<const Giver*> latest_{nullptr};  // of those, or null
+  std::atomic<const void*> only_{nullptr};     // the one giver; if there are several, something that is none
+};
 
 /// Work in order, on a thread of its own.
 class WorkQueue {

@@ -45,26 +45,35 @@ struct Stream;
 /// An order of computations on the CPU: assignments to the tensors that have this stream. One that is asynchronous
 /// or fused runs them later; the memory of their tensors has to stay until then, and streams do not wait for
 /// one another. The functions that return when their work is done wait for the streams of their operands.
-/// What waits in fused streams runs, in the order in which it was written, before anything else that the thread does with
-/// tensors; what a thread gave to a fused stream is waited for by that thread.
+/// What waits in fused streams runs, in the order in which it was written, before anything else that the thread which gave
+/// it does with tensors, and when any thread waits for a stream that it was given to.
 template <>
 struct Stream<cpu> {
   explicit Stream(Execution execution = detail::kDefaultExecution)
-      : fused_(execution == Execution::kFused), queue_(execution == Execution::kAsynchronous ? new detail::WorkQueue : nullptr) {}
+      : queue_(execution == Execution::kAsynchronous ? new detail::WorkQueue : nullptr),
+        givers_(execution == Execution::kFused ? new detail::Givers : nullptr) {}
   Stream(Stream&&) = default;
   Stream& operator=(Stream&&) = default;
   ~Stream() {
-    if (fused_) detail::FinishWaiting(false);
+    if (givers_ == nullptr) return;
+    detail::FinishWaiting(false);
+    try {
+      givers_->RunOthers();
+    } catch (...) {  // nobody has waited for it
+    }
   }
 
-  /// Returns when all work in the stream is done; of a fused stream, what the calling thread gave to it: what another
-  /// thread gave goes on waiting for that one. If some of it failed, throws the first error; what was given to the stream
-  /// after the failure has not run.
+  /// Returns when all work in the stream is done, whichever thread gave it. If some of it failed, throws the first error;
+  /// what was given to the stream after the failure has not run.
   void Wait() {
-    if (queue_ != nullptr) queue_->Wait();
-    else if (fused_) detail::RunWaiting();
+    if (queue_ != nullptr) {
+      queue_->Wait();
+    } else if (givers_ != nullptr) {
+      detail::RunWaiting();
+      givers_->RunOthers();
+    }
   }
-  /// Is all work in the stream done? That of a fused stream is done now, as by Wait, for no other thread will.
+  /// Is all work in the stream done? That of a fused stream is done now, as by Wait.
   bool CheckIdle() {
     if (queue_ != nullptr) return queue_->Idle();
     Wait();
@@ -76,7 +85,9 @@ struct Stream<cpu> {
   void DestroyBlasHandle() {}
 
   bool asynchronous() const { return queue_ != nullptr; }
-  bool fused() const { return fused_; }
+  bool fused() const { return givers_ != nullptr; }
+  /// Those of a fused stream; else null.
+  detail::Givers* givers() const { return givers_.get(); }
   /// Runs `work` in the order of the stream. It has to own what it uses.
   void Submit(std::function<void()> work) {
     detail::RunWaiting();
@@ -85,8 +96,8 @@ struct Stream<cpu> {
   }
 
  private:
-  bool fused_;
   std::unique_ptr<detail::WorkQueue> queue_;
+  std::unique_ptr<detail::Givers> givers_;
 };
 /// A CUDA stream of the device that was current when it was made. What is not in any stream waits for all streams.
 template <>
@@ -170,12 +181,13 @@ inline void SettleQueue(Stream<cpu>* stream) {
   if (IsAsynchronous(stream)) SettleAsynchronous(stream);
 }
 inline void SettleQueue(Stream<gpu>*) {}
-/// The same, and for what waits in fused streams.
-template <typename Device>
-inline void Settle(Stream<Device>* stream) {
+/// The same, and for what the calling thread gave to any fused stream, and others to this one.
+inline void Settle(Stream<cpu>* stream) {
   RunWaiting();
   SettleQueue(stream);
+  if (stream != nullptr && stream->fused()) stream->givers()->RunOthers();
 }
+inline void Settle(Stream<gpu>*) { RunWaiting(); }
 }  // namespace detail
 
 }  // namespace umbra

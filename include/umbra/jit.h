@@ -170,7 +170,7 @@ struct Statement {
 
   static void Add(const Tensor<cpu, dim, DType>& dst, const E& exp) {
     static constexpr StatementOptions kOptions{&OptionsFor<cpu>, [] { return JitOptions::generation.load(std::memory_order_acquire); }};
-    Statements::OfThread(kOptions).Add(kType, [&](Gathered* g) {
+    Statements::OfThread(kOptions).Add(kType, dst.stream_->givers(), [&](Gathered* g) {
       return GatherAll<Saver>(dst, exp, g, JitSites<Saver, cpu, dim, DType, E>::Earlier());
     });
   }

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <vector>
 
+#include "umbra/biased_mutex.h"
 #include "umbra/bridge.h"
 #include "umbra/compile.h"
 
@@ -35,16 +37,18 @@ class Statements final : public Waiting {
   }
   ~Statements() override;
 
-  /// One more: gather(Gathered*) writes down the operands that it reads, then its destination, and returns the
-  /// earlier call that it is like, if there is one.
+  /// One more, given to the stream that `givers` belongs to: gather(Gathered*) writes down the operands that it reads, then
+  /// its destination, and returns the earlier call that it is like, if there is one.
   template <typename Gather>
-  void Add(const StatementType& type, const Gather& gather) {
+  void Add(const StatementType& type, Givers* givers, const Gather& gather) {
+    const std::lock_guard<BiasedMutex> lock(*mutex_);
     if (count_ == all_.size()) MakeRoom();
     Entry* const next = all_[count_].get();
     next->type = &type;
     next->earlier = gather(&next->operands);
     ++count_;
     of_thread = this;
+    givers->Note(giver_);
   }
   /// Runs them, as one program where nothing speaks against it. A reason that does is said where UMBRA_TRACE is set.
   void Run() override;
@@ -56,6 +60,7 @@ class Statements final : public Waiting {
     EarlierCall earlier;  ///< if it is like one
     Gathered operands;
   };
+  class Thread;
   struct Form;
   struct Scratch;
   explicit Statements(const StatementOptions& options);
@@ -70,6 +75,9 @@ class Statements final : public Waiting {
   std::shared_ptr<Form> MakeForm(std::size_t begin, std::size_t end);
 
   StatementOptions options_;
+  BiasedMutex alone_;               ///< of statements that no other thread knows
+  std::shared_ptr<Giver> giver_;    ///< the thread, as others know it; null from its end on
+  BiasedMutex* mutex_ = &alone_;    ///< of all below; the thread is its owner
   std::vector<std::unique_ptr<Entry>> all_;  ///< the first count_ of them wait
   std::size_t count_ = 0;
   std::size_t running_ = 0;  ///< how many run now; for messages
