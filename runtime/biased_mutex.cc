@@ -7,10 +7,25 @@
 #include <chrono>
 #include <thread>
 
+#include "umbra/error.h"
+
 namespace umbra::detail {
 
+namespace {
+
+bool Succeeds(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+// Whatever any thread did before this, the caller sees from now on; whatever it does later sees what the caller did before.
+void OrderAll() {
+  if (Succeeds(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
+  // A process that was forked may have to say anew that it will.
+  Ensure(Succeeds(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && Succeeds(MEMBARRIER_CMD_PRIVATE_EXPEDITED), "membarrier fails, which did not before");
+}
+
+}  // namespace
+
 bool BiasedMutex::SystemOrders() {
-  static const bool orders = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  static const bool orders = Succeeds(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
   return orders;
 }
 
@@ -23,12 +38,11 @@ void BiasedMutex::GiveWay() {
   } while (wanted_.load(std::memory_order_seq_cst));
 }
 
-// Whatever the owner did before the barrier is seen behind it; whatever it does later sees that the mutex is wanted. The
-// owner tells nobody that it is done, so that it need not ask who waits: mostly it is at once.
+// The owner tells nobody that it is done, so that it need not ask who waits: mostly it is at once.
 BiasedMutex::Outside::Outside(BiasedMutex* mutex) : mutex_(mutex) {
   mutex->others_.lock();
   mutex->wanted_.store(true, std::memory_order_seq_cst);
-  if (mutex->system_orders_) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  if (mutex->system_orders_) OrderAll();
   constexpr int kSoon = 64;  // turns
   for (int turn = 0; mutex->held_.load(std::memory_order_seq_cst); ++turn) {
     if (turn < kSoon) std::this_thread::yield();

@@ -32,17 +32,19 @@ Clock::duration AwakeAfter(Clock::duration work) { return std::clamp(work / kAwa
 // Brief calls of which one wakes a thread.
 constexpr unsigned kBriefCalls = 16;
 
-// Looks whether done(), for a while.
+// Looks whether done(), for a while; at the clock not at once.
 template <typename Done>
 bool Watch(Clock::duration awake, const Done& done) {
-  for (const auto until = Clock::now() + awake;;) {
+  for (Clock::time_point until{};;) {
     for (int k = 0; k < 16; ++k) {
       if (done()) return true;
 #if defined(__SSE2__)
       _mm_pause();
 #endif
     }
-    if (Clock::now() > until) return false;
+    const Clock::time_point now = Clock::now();
+    if (until == Clock::time_point{}) until = now + awake;
+    if (now > until) return false;
   }
 }
 
@@ -55,6 +57,7 @@ struct Share {
   void Set(int first, int past) {
     next.store(first, std::memory_order_relaxed);
     end = past;
+    following = nullptr;
   }
 };
 
@@ -69,6 +72,9 @@ void SetFloatingPointControl(unsigned int) {}
 }  // namespace
 
 struct ThreadPool::Call {
+  explicit Call(bool is_brief) : brief(is_brief) {}
+
+  const bool brief;
   Share own;  // the caller's; those of its helpers follow
   Worker* helpers = nullptr;
   Worker** last = &helpers;
@@ -97,34 +103,42 @@ struct ThreadPool::Call {
 };
 
 struct alignas(64) ThreadPool::Worker {
-  // Who makes a worker of kUnborn or kIdle kClaimed has it alone, and gives it back when none that it helps is at work.
-  enum State : std::uint32_t { kUnborn, kIdle, kClaimed, kPosted, kWorking, kDone };
+  enum Holder : std::uint32_t { kUnborn, kFree, kTaken };
+  enum State : std::uint32_t { kPosted, kWorking, kDone };
 
-  // In one cache line: what a worker reads when it begins, so that it fetches no other from the caller's processor first.
-  std::atomic<std::uint32_t> state{kUnborn};
+  // In one cache line: what a worker looks at while it waits, and reads when it begins. It fetches no other from the
+  // caller's processor first, and the caller writes to it at once, since it takes it from the worker's.
+  std::atomic<std::uint32_t> state{kDone};
   unsigned int control = 0;
+  bool brief = false;
   Share share;
   PieceBody body;
   Call* call = nullptr;  // none: to end
 
-  // In another: what those that call look at.
-  alignas(64) std::atomic<bool> asleep{false};
+  // In another: what those that call look at. Who makes a worker of kUnborn or kFree kTaken has it alone, and gives it back
+  // when none that it helps is at work.
+  alignas(64) std::atomic<std::uint32_t> holder{kUnborn};
+  std::atomic<bool> asleep{false};
   std::atomic<std::uint32_t> woken{0};  // how often
   Worker* next = nullptr;
   std::thread thread;
   cpu_set_t allowed;  // processors, but for the one that it keeps away from; negative: none yet
   int away = -1;
 
-  bool Move(std::uint32_t from, State to) {
-    return state.load(std::memory_order_relaxed) == from &&
-           state.compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_relaxed);
+  static bool Move(std::atomic<std::uint32_t>* value, std::uint32_t from, std::uint32_t to) {
+    return value->load(std::memory_order_relaxed) == from &&
+           value->compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_relaxed);
   }
+  bool Take(Holder from) { return Move(&holder, from, kTaken); }
 
   void Post(Call* of, const PieceBody& what) {
     call = of;
     body = what;
     control = FloatingPointControl();
-    state.store(kPosted);
+    brief = of != nullptr && of->brief;
+    // One that falls asleep at this moment may miss a brief call, whose caller does its share then.
+    if (brief) state.store(kPosted, std::memory_order_release);
+    else state.store(kPosted);
     if (!asleep.load()) return;
     StayAway(sched_getcpu());
     ++woken;
@@ -157,12 +171,17 @@ struct alignas(64) ThreadPool::Worker {
     for (Clock::duration awake = kLeastAwake;;) {
       const auto posted = [&] { return state.load(std::memory_order_relaxed) == kPosted; };
       while (!Watch(awake, posted)) Sleep();
-      if (!Move(kPosted, kWorking)) continue;
+      if (!Move(&state, kPosted, kWorking)) continue;
       if (call == nullptr) return;
       SetFloatingPointControl(control);
-      const Clock::time_point start = Clock::now();
-      call->TakeAll(body, &share);
-      awake = AwakeAfter(Clock::now() - start);
+      if (brief) {  // who waits for this one helps it, if need be
+        while (call->TakeOne(body, &share)) {}
+        awake = kLeastAwake;
+      } else {
+        const Clock::time_point start = Clock::now();
+        call->TakeAll(body, &share);
+        awake = AwakeAfter(Clock::now() - start);
+      }
       state.store(kDone);
       state.notify_one();
     }
@@ -178,7 +197,7 @@ ThreadPool::~ThreadPool() { Dismiss(); }
 void ThreadPool::Dismiss() {
   for (int k = 0; k < most_; ++k) {
     Worker& worker = workers_[static_cast<std::size_t>(k)];
-    if (worker.Move(Worker::kUnborn, Worker::kClaimed) || !worker.Move(Worker::kIdle, Worker::kClaimed)) continue;
+    if (worker.Take(Worker::kUnborn) || !worker.Take(Worker::kFree)) continue;
     worker.Post(nullptr, {});
     worker.thread.join();
   }
@@ -212,19 +231,17 @@ ThreadPool::Worker* ThreadPool::Enlist(int wanted, Call* call, bool brief) {
       wake = without_help_.fetch_add(1, std::memory_order_relaxed) % kBriefCalls == kBriefCalls - 1;
       if (!wake) break;  // those that follow are mostly asleep, too
     }
-    if (worker.Move(Worker::kUnborn, Worker::kClaimed)) {
+    if (worker.Take(Worker::kUnborn)) {
       try {
         worker.thread = std::thread(&Worker::Work, &worker);
         pthread_setname_np(worker.thread.native_handle(), "umbra");
       } catch (const std::system_error&) {  // no more threads are to be had
-        worker.state.store(Worker::kUnborn, std::memory_order_release);
+        worker.holder.store(Worker::kUnborn, std::memory_order_release);
         break;
       }
-    } else if (!worker.Move(Worker::kIdle, Worker::kClaimed)) {
+    } else if (!worker.Take(Worker::kFree)) {
       continue;
     }
-    worker.share.Set(0, 0);
-    worker.share.following = nullptr;
     worker.next = nullptr;
     *call->last = &worker;
     call->last = &worker.next;
@@ -235,13 +252,13 @@ ThreadPool::Worker* ThreadPool::Enlist(int wanted, Call* call, bool brief) {
 
 void ThreadPool::ShareOut(int threads, int pieces, PieceBody body, bool brief) {
   const int wanted = std::min({threads, pieces, most_ + 1}) - 1;
-  Call call;
+  Call call(brief);
   if (wanted > 0) Enlist(wanted, &call, brief);
   if (wanted <= 0 || (brief && call.helping == 0)) {
     for (int piece = 0; piece < pieces; ++piece) body(piece);
     return;
   }
-  const Clock::time_point start = Clock::now();
+  const Clock::time_point start = brief ? Clock::time_point{} : Clock::now();
   const int shares = call.helping + 1;
   const auto first = [&](int share) { return static_cast<int>(std::int64_t{pieces} * share / shares); };
   call.own.Set(0, first(1));
@@ -254,15 +271,18 @@ void ThreadPool::ShareOut(int threads, int pieces, PieceBody body, bool brief) {
   for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next) worker->Post(&call, body);
   // Those that other calls have may be free later.
   while (!brief && call.helping < wanted && call.TakeOne(body, &call.own))
-    for (Worker* worker = Enlist(wanted, &call, brief); worker != nullptr; worker = worker->next) worker->Post(&call, body);
+    for (Worker* worker = Enlist(wanted, &call, brief); worker != nullptr; worker = worker->next) {
+      worker->share.Set(0, 0);
+      worker->Post(&call, body);
+    }
   call.TakeAll(body, &call.own);
   // None is free before all have ended: they look into each other's shares.
-  const Clock::duration awake = AwakeAfter(Clock::now() - start);
+  const Clock::duration awake = brief ? kLeastAwake : AwakeAfter(Clock::now() - start);
   for (Worker* worker = call.helpers; worker != nullptr; worker = worker->next)
-    if (!worker->Move(Worker::kPosted, Worker::kClaimed)) worker->AwaitEnd(awake);
+    if (!Worker::Move(&worker->state, Worker::kPosted, Worker::kDone)) worker->AwaitEnd(awake);
   for (Worker* worker = call.helpers; worker != nullptr;) {
     Worker* const next = worker->next;
-    worker->state.store(Worker::kIdle, std::memory_order_release);
+    worker->holder.store(Worker::kFree, std::memory_order_release);
     worker = next;
   }
   if (call.error) std::rethrow_exception(call.error);
