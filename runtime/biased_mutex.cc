@@ -40,9 +40,15 @@ void BiasedMutex::GiveWay() {
 
 // The owner tells nobody that it is done, so that it need not ask who waits: mostly it is at once.
 BiasedMutex::Outside::Outside(BiasedMutex* mutex) : mutex_(mutex) {
-  mutex->others_.lock();
+  std::unique_lock<std::mutex> others(mutex->others_);
   mutex->wanted_.store(true, std::memory_order_seq_cst);
-  if (mutex->system_orders_) OrderAll();
+  try {
+    if (mutex->system_orders_) OrderAll();
+  } catch (...) {
+    mutex->wanted_.store(false, std::memory_order_release);
+    throw;
+  }
+  others.release();  // by the destructor
   constexpr int kSoon = 64;  // turns
   for (int turn = 0; mutex->held_.load(std::memory_order_seq_cst); ++turn) {
     if (turn < kSoon) std::this_thread::yield();

@@ -264,6 +264,10 @@ class TileEmitter : protected PhaseEmitter {
   void Define(int id) {
     const Value& v = value(id);
     if (v.kind == Value::Kind::kConstant) return;
+    if (v.type == DType::kBool) {  // which has no type that could be written down; a compiler computes it once
+      text_[id] = PacketOf(id);
+      return;
+    }
     const Share share = ShareOf(id);
     const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
     out_.Line("{} {}{};", speller_->Type(v.type), name, Size(share));

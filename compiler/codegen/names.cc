@@ -61,7 +61,8 @@ std::string Names::Make(std::string_view wanted) {
   std::string name;
   for (char c : wanted)
     name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 || name[0] == '_')
+  const bool macro = name.rfind("UMBRA_", 0) == 0;
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 || name[0] == '_' || macro)
     name = "v" + name;
   std::string unique = name;
   for (int suffix = 1; Reserved().count(unique) != 0 || !taken_.insert(unique).second; ++suffix)

@@ -1,6 +1,7 @@
 #include "umbra/statements.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -90,20 +91,28 @@ class Statements::Thread final : public Giver {
  public:
   explicit Thread(Statements* statements) : statements_(statements) {}
   void RunForAnother() override {
+    if (getpid() != process_) return;  // in one that was forked there is no such thread
     const BiasedMutex::Outside lock(&mutex);
     if (statements_ == nullptr) return;
     statements_->running_ = std::exchange(statements_->count_, 0);
-    statements_->RunAll();
+    try {
+      statements_->RunAll();
+    } catch (...) {
+      statements_->error_ = std::current_exception();
+      throw;
+    }
   }
   void End() {
     const std::lock_guard<BiasedMutex> lock(mutex);
     statements_ = nullptr;
+    ended = true;
   }
 
   BiasedMutex mutex;
 
  private:
   Statements* statements_;  // null from its end on
+  const pid_t process_ = getpid();
 };
 
 Statements::Statements(const StatementOptions& options) : options_(options) {
@@ -135,9 +144,12 @@ void Statements::End() noexcept {
   mutex_ = &alone_;
   Giver::of_thread = nullptr;
   giver_ = nullptr;
+  next_ = nullptr;
 }
 
-// Called by whoever holds the mutex, but for while it runs what waits.
+void Statements::MakeNext() { next_ = std::make_unique<Entry>(); }
+
+// Called by who holds the mutex; what waits is run without it.
 void Statements::MakeRoom() {
   struct Unlocked {
     BiasedMutex* mutex;
@@ -149,28 +161,33 @@ void Statements::MakeRoom() {
     RunWaiting();
   }
   if (scratch_ == nullptr) scratch_ = std::make_unique<Scratch>();
-  if (count_ == all_.size()) all_.push_back(std::make_unique<Entry>());
+  if (count_ == all_.size()) all_.emplace_back();
 }
 
 // One statement alone is the way that counts most.
 void Statements::Run() {
   const std::lock_guard<BiasedMutex> lock(*mutex_);
   running_ = std::exchange(count_, 0);
-  if (running_ != 1 || error_ != nullptr || ended) return RunAll();
+  if (running_ != 1 || error_ != nullptr || ended) {
+    struct AtEnd {
+      Statements* all;
+      ~AtEnd() {
+        if (ended) all->Forget();
+      }
+    } at_end{this};
+    return RunAll();
+  }
   Entry& only = *all_[0];
   if (!only.earlier.Run(only.operands)) only.type->run(&only.operands);
 }
 
+void Statements::Forget() {
+  all_.clear();
+  all_.shrink_to_fit();
+  scratch_ = nullptr;
+}
+
 void Statements::RunAll() {
-  struct AtEnd {
-    Statements* all;
-    ~AtEnd() {
-      if (!ended) return;
-      all->all_.clear();
-      all->all_.shrink_to_fit();
-      all->scratch_ = nullptr;
-    }
-  } at_end{this};
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   if (running_ > 0) Run(0, running_);
 }

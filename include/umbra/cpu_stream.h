@@ -44,8 +44,9 @@ class [[gnu::visibility("default")]] Giver {
  public:
   virtual ~Giver() = default;
   /// Runs what it gave to any of them and has not run itself. Called by another thread. If a statement fails, throws its
-  /// error; what follows it is dropped.
+  /// error, as does what the giver does next; what follows the statement is dropped.
   virtual void RunForAnother() = 0;
+  std::atomic<bool> ended{false};  ///< has the thread?
   /// The calling thread; null if it has given nothing yet.
   static inline thread_local const Giver* of_thread = nullptr;
 };
@@ -57,10 +58,22 @@ class Givers {
   void Note(const std::shared_ptr<Giver>& giver) {
     if (latest_.load(std::memory_order_relaxed) != giver.get()) Enter(giver);
   }
-  /// Runs what threads other than the calling one gave. Throws the first error.
+  /// Returns when what threads other than the calling one gave has run. Throws the first error.
   void RunOthers() {
     const void* const only = only_.load(std::memory_order_relaxed);
-    if (only == nullptr || only == Giver::of_thread) return;
+    if (only != nullptr && only != Giver::of_thread) RunAll();
+  }
+  /// The same; an error is lost, but for the thread that gave what failed.
+  void FinishOthers() noexcept {
+    try {
+      RunOthers();
+    } catch (...) {
+    }
+  }
+
+ private:
+  [[gnu::noinline, gnu::cold]] void RunAll() {
+    const std::lock_guard<std::mutex> alone(running_);
     std::exception_ptr error;
     for (const auto& giver : TakeOthers()) {
       try {
@@ -69,14 +82,15 @@ class Givers {
         if (error == nullptr) error = std::current_exception();
       }
     }
+    EndRun();
     if (error != nullptr) std::rethrow_exception(error);
   }
-
- private:
   [[gnu::noinline, gnu::cold]] void Enter(const std::shared_ptr<Giver>& giver) {
     if (giver == nullptr) return;
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (std::find(givers_.begin(), givers_.end(), giver) == givers_.end()) givers_.push_back(giver);
+    givers_.erase(std::remove_if(givers_.begin(), givers_.end(), [&](const auto& known) { return known == giver || known->ended; }),
+                  givers_.end());
+    givers_.push_back(giver);
     Remember(giver.get());
   }
   // They enter again with what they give next.
@@ -85,18 +99,26 @@ class Givers {
     const auto others = std::partition(givers_.begin(), givers_.end(), [](const auto& giver) { return giver.get() == Giver::of_thread; });
     std::vector<std::shared_ptr<Giver>> taken(others, givers_.end());
     givers_.erase(others, givers_.end());
+    runs_ = true;
     Remember(givers_.empty() ? nullptr : givers_.front().get());
     return taken;
   }
+  void EndRun() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    runs_ = false;
+    Remember(givers_.empty() ? nullptr : givers_.back().get());
+  }
   void Remember(const Giver* latest) {
     latest_.store(latest, std::memory_order_relaxed);
-    only_.store(givers_.size() > 1 ? static_cast<const void*>(this) : latest, std::memory_order_relaxed);
+    only_.store(runs_ || givers_.size() > 1 ? static_cast<const void*>(this) : latest, std::memory_order_relaxed);
   }
 
-  std::mutex mutex_;
+  std::mutex running_;  // by one thread at a time; who waits meanwhile waits for that
+  std::mutex mutex_;    // of all below
+  bool runs_ = false;
   std::vector<std::shared_ptr<Giver>> givers_;
   std::atomic<const Giver*> latest_{nullptr};  // of those, or null
-  std::atomic<const void*> only_{nullptr};     // the one giver; if there are several, something that is none
+  std::atomic<const void*> only_{nullptr};     // the one giver; something that is none if there are several, or run now
 };
 
 /// Work in order, on a thread of its own.

@@ -53,25 +53,27 @@ struct Stream<cpu> {
       : queue_(execution == Execution::kAsynchronous ? new detail::WorkQueue : nullptr),
         givers_(execution == Execution::kFused ? new detail::Givers : nullptr) {}
   Stream(Stream&&) = default;
-  Stream& operator=(Stream&&) = default;
-  ~Stream() {
-    if (givers_ == nullptr) return;
-    detail::FinishWaiting(false);
-    try {
-      givers_->RunOthers();
-    } catch (...) {  // nobody has waited for it
-    }
+  Stream& operator=(Stream&& other) noexcept {
+    if (this == &other) return *this;
+    Finish();
+    queue_ = std::move(other.queue_);
+    givers_ = std::move(other.givers_);
+    return *this;
   }
+  ~Stream() { Finish(); }
 
   /// Returns when all work in the stream is done, whichever thread gave it. If some of it failed, throws the first error;
-  /// what was given to the stream after the failure has not run.
+  /// what was given to the stream after the failure, by the same thread, has not run.
   void Wait() {
-    if (queue_ != nullptr) {
-      queue_->Wait();
-    } else if (givers_ != nullptr) {
+    if (queue_ != nullptr) return queue_->Wait();
+    if (givers_ == nullptr) return;
+    try {
       detail::RunWaiting();
-      givers_->RunOthers();
+    } catch (...) {
+      givers_->FinishOthers();
+      throw;
     }
+    givers_->RunOthers();
   }
   /// Is all work in the stream done? That of a fused stream is done now, as by Wait.
   bool CheckIdle() {
@@ -96,6 +98,12 @@ struct Stream<cpu> {
   }
 
  private:
+  void Finish() noexcept {
+    if (givers_ == nullptr) return;
+    detail::FinishWaiting(false);
+    givers_->FinishOthers();
+  }
+
   std::unique_ptr<detail::WorkQueue> queue_;
   std::unique_ptr<detail::Givers> givers_;
 };
@@ -181,13 +189,18 @@ inline void SettleQueue(Stream<cpu>* stream) {
   if (IsAsynchronous(stream)) SettleAsynchronous(stream);
 }
 inline void SettleQueue(Stream<gpu>*) {}
-/// The same, and for what the calling thread gave to any fused stream, and others to this one.
-inline void Settle(Stream<cpu>* stream) {
+/// Waits for what other threads gave to a tensor's fused stream, under the same rule.
+inline void SettleOthers(Stream<cpu>* stream) {
+  if (stream != nullptr && stream->fused() && WorkQueue::Current() == nullptr) stream->givers()->RunOthers();
+}
+inline void SettleOthers(Stream<gpu>*) {}
+/// Both, and what the calling thread gave to any fused stream.
+template <typename Device>
+inline void Settle(Stream<Device>* stream) {
   RunWaiting();
   SettleQueue(stream);
-  if (stream != nullptr && stream->fused()) stream->givers()->RunOthers();
+  SettleOthers(stream);
 }
-inline void Settle(Stream<gpu>*) { RunWaiting(); }
 }  // namespace detail
 
 }  // namespace umbra

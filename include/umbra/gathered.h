@@ -80,12 +80,14 @@ struct EarlierCall {
 /// Writes down what one call passes, and compares it with an earlier one. A local object: a compiler keeps it in registers.
 class Gatherer {
  public:
-  [[gnu::always_inline]] explicit Gatherer(Gathered* to, const EarlierCall& earlier = {})
-      : to_(to), earlier_(earlier), layout_(earlier.call->layout) {}
+  /// If `now`, the call runs at once, and what is given to the operands' fused streams comes before it.
+  [[gnu::always_inline]] explicit Gatherer(Gathered* to, const EarlierCall& earlier = {}, bool now = false)
+      : to_(to), earlier_(earlier), layout_(earlier.call->layout), now_(now) {}
 
   template <typename Device, int dim, typename DType>
   [[gnu::always_inline]] void Add(const Tensor<Device, dim, DType>& t) {
     SettleQueue(t.stream_);
+    if (now_) SettleOthers(t.stream_);
     AddOperand(const_cast<std::remove_const_t<DType>*>(t.dptr_), t.shape_, [&t](int d, index_t inner) {
       return d == dim - 1 ? 1 : d == dim - 2 ? t.stride_ : inner * t.shape_[d + 1];
     });
@@ -142,6 +144,7 @@ class Gatherer {
   Gathered* const to_;
   const EarlierCall earlier_;
   const index_t* const layout_;
+  const bool now_;
   std::int64_t differs_ = 0;
   int num_operands_ = 0, num_scalars_ = 0, num_structure_ = 0, num_layout_ = 0;
 };

@@ -114,8 +114,8 @@ inline CompileOptions OptionsFor() {
 /// call is like it.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
 [[gnu::always_inline]] inline EarlierCall GatherAll(const Tensor<Device, dim, DType>& dst, const E& exp, Gathered* g,
-                                                    const EarlierCall& earlier = {}) {
-  Gatherer walk(g, earlier);
+                                                    const EarlierCall& earlier = {}, bool now = false) {
+  Gatherer walk(g, earlier, now);
   Bridge<E>::Gather(exp, &walk);
   if constexpr (!std::is_same_v<Saver, sv::saveto>) walk.Add(dst);
   walk.AddStructure(Gathered::kEndOfWalk);
@@ -190,7 +190,7 @@ inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
   if (dst.stream_ != nullptr && dst.stream_->fused()) return Statement<Saver, dim, DType, E>::Add(dst, exp);
   RunWaiting();
   Gathered g;
-  const EarlierCall earlier = GatherAll<Saver>(dst, exp, &g, JitSites<Saver, cpu, dim, DType, E>::Earlier());
+  const EarlierCall earlier = GatherAll<Saver>(dst, exp, &g, JitSites<Saver, cpu, dim, DType, E>::Earlier(), true);
   if (!earlier.Run(g)) RunUnlike<Saver>(g, dst, exp);
 }
 

@@ -41,12 +41,12 @@ class Statements final : public Waiting {
   /// its destination, and returns the earlier call that it is like, if there is one.
   template <typename Gather>
   void Add(const StatementType& type, Givers* givers, const Gather& gather) {
+    if (next_ == nullptr) MakeNext();
+    next_->type = &type;
+    next_->earlier = gather(&next_->operands);  // may wait for other streams
     const std::lock_guard<BiasedMutex> lock(*mutex_);
     if (count_ == all_.size()) MakeRoom();
-    Entry* const next = all_[count_].get();
-    next->type = &type;
-    next->earlier = gather(&next->operands);
-    ++count_;
+    all_[count_++].swap(next_);
     of_thread = this;
     givers->Note(giver_);
   }
@@ -65,9 +65,11 @@ class Statements final : public Waiting {
   struct Scratch;
   explicit Statements(const StatementOptions& options);
   static Statements* MakeOfThread(const StatementOptions& options);
+  void MakeNext();
   void MakeRoom();
   void End() noexcept;
   void RunAll();
+  void Forget();
   void RunOne(std::size_t k);
   void Run(std::size_t begin, std::size_t end);
   bool RunTogether(std::size_t begin, std::size_t end, std::size_t* cut);
@@ -75,6 +77,7 @@ class Statements final : public Waiting {
   std::shared_ptr<Form> MakeForm(std::size_t begin, std::size_t end);
 
   StatementOptions options_;
+  std::unique_ptr<Entry> next_;     ///< the statement that is made; no other thread knows it
   BiasedMutex alone_;               ///< of statements that no other thread knows
   std::shared_ptr<Giver> giver_;    ///< the thread, as others know it; null from its end on
   BiasedMutex* mutex_ = &alone_;    ///< of all below; the thread is its owner

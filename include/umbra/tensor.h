@@ -118,7 +118,7 @@ inline void AllocSpace(Tensor<Device, dim, DType>* tensor, bool pad = true) {
   tensor->stride_ = padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
 /// Gives back what AllocSpace gave `tensor`, whose pointer is null afterwards. What waits in the thread's fused streams is
-/// done before; an error of it is for the next Wait.
+/// done before; an error of it is for the next Wait. What other threads gave has to be waited for before.
 template <typename Device, int dim, typename DType>
 inline void FreeSpace(Tensor<Device, dim, DType>* tensor) {
   if (tensor->dptr_ != nullptr) detail::FinishWaiting(true);

@@ -1,5 +1,7 @@
 // Fused streams that one thread gives to and another waits for.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <future>
@@ -118,7 +120,90 @@ TEST(FusedStreamOfThreads, HasManyGivers) {
   }
 }
 
-// The error goes to the one that waits; the thread that gave begins anew.
+// Of two threads that wait, neither returns while the statements run, whoever runs them.
+TEST(FusedStreamOfThreads, IsDoneForAllThatWait) {
+  const Owner stream = Make();
+  constexpr index_t kMuch = 1 << 22;
+  Line x(Shape1(kMuch), 1.0f), y(Shape1(kMuch), 0.0f);
+  x.set_stream(stream.get());
+  y.set_stream(stream.get());
+  for (int round = 1; round <= 20; ++round) {
+    const Gives gives([&] { jit(y) = y + tanh(x) / tanh(x); });
+    std::atomic<int> late{0};
+    std::vector<std::thread> waits;
+    for (int k = 0; k < 3; ++k)
+      waits.emplace_back([&] {
+        stream->Wait();
+        late += y.dptr_[kMuch - 1] != static_cast<float>(round);
+      });
+    for (auto& thread : waits) thread.join();
+    ASSERT_EQ(late, 0) << "round " << round;
+  }
+}
+
+// A statement that reads what an asynchronous stream makes waits for that, whose work reads what the thread gave before.
+TEST(FusedStreamOfThreads, AndAsynchronousStreamsWaitForEachOther) {
+  const Owner stream = Make(), queue{NewStream<cpu>(Execution::kAsynchronous), DeleteStream<cpu>};
+  for (int round = 0; round < 50; ++round) {
+    Lines lines(stream.get(), 3);
+    Line z(Shape1(kLength), 0.0f), w(Shape1(kLength), 0.0f), copy(Shape1(kLength), 0.0f);
+    z.set_stream(queue.get());
+    w.set_stream(stream.get());
+    jit(lines.y) = lines.x * 2.0f;
+    z = lines.y + 1.0f;
+    Copy(copy, lines.y, queue.get());
+    jit(w) = z * 2.0f;
+    jit(lines.y) = lines.x * 5.0f;  // later than what the queue reads
+    queue->Wait();
+    stream->Wait();
+    ASSERT_EQ(z.dptr_[0], 7);
+    ASSERT_EQ(copy.dptr_[0], 6);
+    ASSERT_EQ(w.dptr_[0], 14);
+    ASSERT_EQ(lines.y.dptr_[0], 15);
+  }
+}
+
+TEST(FusedStreamOfThreads, ComesBeforeAssignmentsAtOnce) {
+  const Owner stream = Make();
+  Lines lines(stream.get(), 3);
+  Line z(Shape1(kLength), 0.0f);
+  {
+    const Gives gives([&] { jit(lines.y) = lines.x * 2.0f; });
+    jit(z) = lines.y + 1.0f;
+    ASSERT_EQ(z.dptr_[0], 7);
+  }
+  const Gives gives([&] { jit(lines.y) = lines.x * 4.0f; });
+  z = lines.y + 1.0f;
+  EXPECT_EQ(z.dptr_[0], 13);
+}
+
+TEST(FusedStreamOfThreads, FinishesBeforeAnotherTakesItsPlace) {
+  Stream<cpu> stream(Execution::kFused);
+  Lines lines(&stream, 3);
+  const Gives gives([&] { jit(lines.y) = lines.x * 2.0f; });
+  stream = Stream<cpu>(Execution::kImmediate);
+  lines.ExpectY(6);
+  EXPECT_FALSE(stream.fused());
+}
+
+// A child has no other threads, whatever they held.
+TEST(FusedStreamOfThreads, AreOfTheirProcess) {
+  const Owner stream = Make();
+  Lines lines(stream.get(), 3);
+  const Gives gives([&] { jit(lines.y) = lines.x * 2.0f; });
+  const pid_t child = fork();
+  if (child == 0) {
+    stream->Wait();
+    _exit(lines.y.dptr_[0] == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  stream->Wait();
+  lines.ExpectY(6);
+}
+
+// The error goes to who waits, and to the thread that gave, which begins anew then.
 TEST(FusedStreamOfThreads, ErrorsGoToWhoWaits) {
   const Owner stream = Make();
   Lines lines(stream.get(), 3);
@@ -131,6 +216,7 @@ TEST(FusedStreamOfThreads, ErrorsGoToWhoWaits) {
     jit(ahead) = whole * 2.0f;
     given.set_value();
     waited.get_future().wait();
+    EXPECT_THROW(stream->Wait(), Error);
     jit(lines.y) = lines.x * 5.0f;
     stream->Wait();
     end.set_value();

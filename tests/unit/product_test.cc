@@ -150,6 +150,23 @@ TEST(Product, DrawnExtents) {
   EXPECT_GE(sums, 5);
 }
 
+// What chooses between factors has no type that could be written down.
+TEST(Product, OfWhatConditionsChoose) {
+  const Product p{16, 16, 37};
+  const Operands operands(p, 1, 4);
+  const auto graph = Parsed("kernel product(a: f32[16, 37], b: f32[37, 16], c: f32[16], r: f32[16, 16]) -> (y: f32[16, 16], z: f32[16]) {\n"
+                            "  y = dot(a > 0 && a < 0.75 || a < -0.25 ? a : 0, b > 0.5 ? b : -b)\n  z = c * 2\n}");
+  CompileOptions options;
+  options.engine = Engine::kInterpreter;
+  const auto expected = operands.Run(p, graph, options, 1);
+  options.engine = Engine::kJit;
+  for (const std::string& target : Targets()) {
+    options.target = target;
+    const auto got = operands.Run(p, graph, options, 1);
+    ForEachIndex({p.m, p.n}, [&](const std::vector<index_t>& i) { EXPECT_NEAR(got->At(i), expected->At(i), 1e-4) << target; });
+  }
+}
+
 TEST(Product, ManyColumnsOfFewRowsAreCutAmongThreads) {
   for (const index_t m : {2, 9}) {
     const Product p{m, 1000, 300};
