@@ -30,7 +30,8 @@ class ThreadPool {
   /// asleep. All have the caller's rounding and treatment of denormals. After an exception, the first of which is thrown
   /// again, pieces that have not begun are left out. Calls may come from several threads at a time and from within
   /// pieces: a thread that waits takes up no work of another call. A `brief` call, shorter than waking a thread takes, has
-  /// the help of those that are awake; one in sixteen that find one asleep wakes it, for others that follow at once.
+  /// the help of those that are awake, which do their own pieces only; one in sixteen that find one asleep wakes it, for
+  /// others that follow at once.
   void ShareOut(int threads, int pieces, PieceBody body, bool brief = false);
 
  private:
