@@ -60,7 +60,7 @@ class Givers {
   }
   /// Returns when what threads other than the calling one gave has run. Throws the first error.
   void RunOthers() {
-    const void* const only = only_.load(std::memory_order_relaxed);
+    const void* const only = only_.load(std::memory_order_acquire);  // null: sees what was run
     if (only != nullptr && only != Giver::of_thread) RunAll();
   }
   /// The same; an error is lost, but for the thread that gave what failed.
@@ -110,7 +110,7 @@ class Givers {
   }
   void Remember(const Giver* latest) {
     latest_.store(latest, std::memory_order_relaxed);
-    only_.store(runs_ || givers_.size() > 1 ? static_cast<const void*>(this) : latest, std::memory_order_relaxed);
+    only_.store(runs_ || givers_.size() > 1 ? static_cast<const void*>(this) : latest, std::memory_order_release);
   }
 
   std::mutex running_;  // by one thread at a time; who waits meanwhile waits for that
