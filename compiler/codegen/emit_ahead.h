@@ -19,7 +19,7 @@ class AheadEmitter : protected ValueEmitter {
   // The phase during which memory would have nothing to do: it goes once more through a row that is in the caches, and
   // writes none, or past the caches. Null if there is none.
   const Phase* IdlePhase() const {
-    for (std::size_t k = 1; RowByRow() && k < kernel_.phases.size(); ++k)
+    for (std::size_t k = 1; InRows() && k < kernel_.phases.size(); ++k)
       if (const Phase& phase = kernel_.phases[k]; phase.stores.empty() ? !phase.reductions.empty() : PassesCaches()) return &phase;
     return nullptr;
   }
@@ -41,17 +41,21 @@ class AheadEmitter : protected ValueEmitter {
   void FetchRows(const Phase& phase, const std::string& index, int count) {
     if (&phase != IdlePhase()) return;
     for (const auto& [operand, ahead] : ahead_)
-      Fetch(OperandType(operand), operands_[static_cast<std::size_t>(operand)].name + " + " + index + " + " + ahead, count);
+      Fetch(OperandType(operand), Address(operand, index) + " + " + ahead, count, vector_axis_ == signature_.row_axes ? CacheFor(ahead_.size()) : 2);
   }
 
   // Asks for what element-wise work on operands too large for the caches reads some time after the `count` elements from
   // `index`, if it waits for memory and for arithmetic in turns.
   void FetchNextPage(const std::string& index, int count) {
     if (!PassesCaches() || !signature_.elementwise || signature_.row_axes == 0 || signature_.cost > kHeavy) return;
-    const bool one_row = signature_.axes[static_cast<std::size_t>(RowAxis())]  == runtime::Extent::Static(1);
+    const bool one_row = signature_.axes[static_cast<std::size_t>(RowAxis())] == runtime::Extent::Static(1);
+    std::vector<int> read;
     for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
-      if (const DType type = OperandType(operand); IsReadAlong(operand) && (one_row || HasRows(operand)))
-        Fetch(type, fmt::format("{} + {} + {}", operands_[static_cast<std::size_t>(operand)].name, index, kAhead / SizeOf(type)), count);
+      if (IsReadAlong(operand) && (one_row || HasRows(operand))) read.push_back(operand);
+    for (const int operand : read) {
+      const DType type = OperandType(operand);
+      Fetch(type, fmt::format("{} + {} + {}", operands_[static_cast<std::size_t>(operand)].name, index, kAhead / SizeOf(type)), count, CacheFor(read.size()));
+    }
   }
 
   // Rows that lie where memory says, as those of a table: where the one lies that the phase needs some rows later.
@@ -73,7 +77,7 @@ class AheadEmitter : protected ValueEmitter {
     for (const auto& [id, places] : scattered_) {
       const auto now = text_;
       for (const auto& [place, text] : places) text_[place] = text;
-      Fetch(value(id).type, GatherAddress(value(id), index), count);
+      Fetch(value(id).type, GatherAddress(value(id), index), count, 2);
       text_ = now;
     }
   }
@@ -89,20 +93,29 @@ class AheadEmitter : protected ValueEmitter {
       if (slow == v.args.end()) continue;
       const auto now = text_.at(*slow);
       text_[*slow] = {fmt::format("{} + 1", now.text)};
-      Fetch(v.type, GatherAddress(v, index), width_);
+      Fetch(v.type, GatherAddress(v, index), width_, 1);
       text_[*slow] = now;
     }
   }
 
-  // Asks for `count` elements.
-  void Fetch(DType type, const std::string& address, int count) {
+  // Asks for `count` elements, into the first cache or the second.
+  void Fetch(DType type, const std::string& address, int count, int cache) {
     const int size = static_cast<int>(SizeOf(type));
-    out_.Line("fetch_lines<{}>({});", std::max(1, count * size / kLine), address);
+    out_.Line("fetch_lines<{}, {}>({});", std::max(1, count * size / kLine), cache, address);
   }
+  // The first cache has room for what one operand is asked for ahead, beside what is in use, of several the second.
+  static int CacheFor(std::size_t operands) { return operands > 1 ? 2 : 1; }
 
-  bool RowByRow() const {
+  // Are there rows, walked to their ends one after the other? Those of several axes have their packets along the last.
+  bool InRows() const {
     return width_ > 1 && options_.spelling == Spelling::kPackets && !Splits() && signature_.row_axes > 0 &&
-           vector_axis_ == signature_.row_axes;
+           vector_axis_ >= signature_.row_axes && vector_axis_ + 1 == kernel_.rank();
+  }
+  bool RowByRow() const { return InRows() && vector_axis_ == signature_.row_axes; }
+  std::string ElementsOfRow() const {
+    std::string row;
+    for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) row += (row.empty() ? "" : " * ") + ExtentName(axis);
+    return row;
   }
   int RowAxis() const { return signature_.row_axes - 1; }
 
@@ -116,7 +129,7 @@ class AheadEmitter : protected ValueEmitter {
   bool HasRows(int operand) const { return AxisDim(signature_.operands[static_cast<std::size_t>(operand)], RowAxis()) >= 0; }
 
  private:
-  std::string RowsAhead(DType type) const { return fmt::format("rows_ahead<{}>({})", ElementType(type), ExtentName(vector_axis_)); }
+  std::string RowsAhead(DType type) const { return fmt::format("rows_ahead<{}>({})", ElementType(type), ElementsOfRow()); }
 
   // Does the gather read a row from its beginning to its end, one that positions in memory tell?
   bool IsRowOfTable(int id) const {

@@ -27,8 +27,8 @@ namespace {
 
 // Columns of a block when a gathered operand is walked across its lines.
 constexpr int kTransposeBlock = 64;
-// Columns of a block of tiles, which lie on as many pages of a transposed operand: the next row of tiles goes on in
-// the same pages, where the last one ended.
+// Rows and columns of a block of tiles. Its rows lie on as many pages, where the next block goes on; so do its columns in a
+// transposed operand, and what is read there of a page is long enough to be worth finding the page.
 constexpr int kTileBlock = 128;
 
 class KernelEmitter : private RowEmitter {
@@ -48,7 +48,8 @@ class KernelEmitter : private RowEmitter {
       for (const char* index : {"r", "c"}) names_.Make(index);
     tile_axis_ = Splits() ? -1 : TileAxis();
     if (tile_axis_ >= 0)
-      for (const char* end : {"b", "e"}) names_.Make(end + std::to_string(vector_axis_));
+      for (const char* end : {"b", "e"})
+        for (const int axis : {tile_axis_, vector_axis_}) names_.Make(end + std::to_string(axis));
     DeclareExtents(Splits() ? 0 : 1);
     DeclareOperands();
     if (!TakesRowsTogether()) DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
@@ -144,18 +145,15 @@ class KernelEmitter : private RowEmitter {
         at_hand_[static_cast<int>(k)] = tile + "[k]";
         out_.Line("{} {}[{}];", speller_->Type(OperandType(static_cast<int>(k))), tile, width_);
         out_.Line("load_transposed({} + {} * {}, {}, {});", address, i, stride, stride, tile);
-        if (FillsLines(static_cast<int>(k)))  // two tiles on
-          out_.Line("fetch_rows<{}>({} + {} * {} + {}, {});", width_, address, i, stride, 2 * width_, stride);
+        if (const auto next = next_block_.find(static_cast<int>(k)); next != next_block_.end())
+          out_.Line("fetch_rows<{}>({} + {} * {} + {}, {});", width_, address, i, stride, next->second, stride);
       }
       out_.Open("for (int k = 0; k < {}; ++k)", width_);
       out_.Line("const long long i{} = {} + k;", tile_axis_, first);
       RowPointers();
-      for (std::size_t k = 0; k < operands_.size(); ++k) {
-        const auto& access = signature_.operands[k];
-        if (access.store || IsTransposed(access) || !Moves(access, tile_axis_) || !FillsLines(static_cast<int>(k))) continue;
-        out_.Line("fetch({} + {} + {} * {});", operands_[k].name, i, width_,
-                  operands_[k].stride_names[static_cast<std::size_t>(tile_axis_)]);
-      }
+      for (const auto& [operand, next] : next_block_)
+        if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]))
+          out_.Line("fetch({} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, next);
       for (const Phase& phase : kernel_.phases) {
         for (int id : phase.row_values) DeclareRowValue(id);
         Names names = names_;
@@ -168,20 +166,42 @@ class KernelEmitter : private RowEmitter {
       return;
     }
     const std::string first = axis == 0 ? "begin" : "0", last = axis == 0 ? "end" : fmt::format("n{}", axis);
-    if (axis == tile_axis_) {
-      out_.Open("for (long long b{0} = 0; b{0} < {1}; b{0} += {2})", vector_axis_, ExtentName(vector_axis_), kTileBlock);
-      out_.Line("const long long e{0} = smaller(b{0} + {1}, {2});", vector_axis_, kTileBlock, ExtentName(vector_axis_));
-      out_.Open("for (long long j{0} = {1}; j{0} + {2} <= {3}; j{0} += {2})", axis, first, width_, last);
-    } else {
+    if (axis != tile_axis_) {
       out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, first, last);
+      TileLoops(axis + 1);
+      out_.Close();
+      return;
     }
+    OpenBlocks(axis, first, last);
+    OpenBlocks(vector_axis_, "0", ExtentName(vector_axis_));
+    DeclareNextBlock();
+    out_.Open("for (long long j{0} = b{0}; j{0} + {1} <= e{0}; j{0} += {1})", axis, width_);
     TileLoops(axis + 1);
-    out_.Close();
-    if (axis == tile_axis_) out_.Close();
+    for (int k = 0; k < 3; ++k) out_.Close();
   }
 
-  // Is a packet of the operand a line, so that to fetch one for each is not to fetch some again and again?
-  bool FillsLines(int operand) const { return width_ * static_cast<int>(SizeOf(OperandType(operand))) == kLine; }
+  void OpenBlocks(int axis, const std::string& first, const std::string& last) {
+    out_.Open("for (long long b{0} = {1}; b{0} < {2}; b{0} += {3})", axis, first, last, kTileBlock);
+    out_.Line("const long long e{0} = smaller(b{0} + {1}, {2});", axis, kTileBlock, last);
+  }
+
+  // How far from a block the next one lies in the operands of which a packet is a line, so that to ask for one line with
+  // each is not to ask for some again and again.
+  void DeclareNextBlock() {
+    const auto times = [](const std::string& count, const std::string& stride) { return stride.empty() ? count : count + " * " + stride; };
+    next_block_.clear();
+    for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
+      const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
+      if (access.store || !MovesAlongVector(operand) || AxisDim(access, tile_axis_) < 0) continue;
+      if (width_ * static_cast<int>(SizeOf(OperandType(operand))) != kLine) continue;
+      const Operand& o = operands_[static_cast<std::size_t>(operand)];
+      const std::string across = VectorStride(operand), down = o.stride_names[static_cast<std::size_t>(tile_axis_)];
+      const std::string block = std::to_string(kTileBlock), column = fmt::format("b{}", vector_axis_);
+      next_block_[operand] = names_.Make(o.name + "_next");
+      out_.Line("const long long {} = e{} < {} ? {} : {} - {};", next_block_[operand], vector_axis_, ExtentName(vector_axis_),
+                times(block, across), times(block, down), times(column, across));
+    }
+  }
 
   // The vector axis is a row axis: a packet of columns at a time.
   void Columns(int axis) {
@@ -364,6 +384,7 @@ class KernelEmitter : private RowEmitter {
 
   int phase_ = 0;                      // that is being written, of a kernel whose rows are split
   std::map<int, std::string> found_;   // by reduced value: what blocks found
+  std::map<int, std::string> next_block_;  // by operand: how far from a tile its place in the next block is
 };
 
 }  // namespace

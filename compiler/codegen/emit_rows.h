@@ -29,10 +29,8 @@ class RowEmitter : protected TileEmitter {
   // How many, as there are extents.
   void DeclareRowsTogether() {
     if (!TakesRowsTogether()) return;
-    std::string row;
-    for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) row += ExtentName(axis) + " * ";
     together_ = names_.Make("rows");
-    out_.Line("const long long {} = rows_at_once({}{});", together_, row, runtime::BytesAlongRow(signature_, plan_.buffers));
+    out_.Line("const long long {} = rows_at_once({} * {});", together_, ElementsOfRow(), runtime::BytesAlongRow(signature_, plan_.buffers));
     if (signature_.row_buffers.empty()) return;
     kept_ = names_.Make("kept");
     std::string kept;

@@ -485,7 +485,7 @@ class ValueEmitter : protected KernelShape {
       return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, RestText(span, index), first, last, outside)};
     if (stride == "2" && span.pairs >= 0 && !guarded) {
       const int size = static_cast<int>(SizeOf(v.type));
-      out_.Line("if (i{} == 0) fetch_lines<{}>({} + {});", span.pairs, std::max(1, 2 * width_ * size / kLine), address, kAhead / size);
+      out_.Line("if (i{} == 0) fetch_lines<{}, 1>({} + {});", span.pairs, std::max(1, 2 * width_ * size / kLine), address, kAhead / size);
       if (lanes.empty()) return {fmt::format("load_of_pairs<{}>({}, i{})", type, address, span.pairs)};
       return {fmt::format("load_of_pairs_head<{}>({}, i{}, {})", type, address, span.pairs, lanes)};
     }

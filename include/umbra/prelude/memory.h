@@ -193,10 +193,10 @@ UMBRA_INLINE T* in_register(T* p) {
   return p;
 }
 
-// For so many lines, one after the other, which the first cache has room for.
-template <int lines, typename T>
+// For so many lines, one after the other, into the first cache or the second.
+template <int lines, int cache, typename T>
 UMBRA_INLINE void fetch_lines(const T* p) {
-  for (int k = 0; k < lines; ++k) __builtin_prefetch(reinterpret_cast<const char*>(p) + 64 * k);
+  for (int k = 0; k < lines; ++k) __builtin_prefetch(reinterpret_cast<const char*>(p) + 64 * k, 0, 4 - cache);
 }
 
 // For one in each of so many rows: they may push each other out of the first cache.
@@ -210,7 +210,7 @@ UMBRA_INLINE void fetch_rows(const T* p, i64 stride) {
 template <typename T>
 UMBRA_INLINE i64 rows_ahead(i64 n) {
   const i64 bytes = larger(n * static_cast<i64>(sizeof(T)), 1);
-  return bytes > 262144 ? 0 : larger(8192 / bytes, 1);
+  return bytes > 524288 ? 0 : larger(8192 / bytes, 1);
 }
 
 // Rows to walk at a time, phase by phase, of so many bytes each: as many as a first-level cache has room for beside others.
