@@ -41,13 +41,16 @@ std::string Ptx(const std::string& text, const std::string& arch) {
   return result.ptx;
 }
 
-// Of the variant, or each kernel's typical one.
-std::vector<codegen::CudaSource> Sources(const std::string& text, const std::optional<CudaVariant>& variant) {
+// Of the variant, or each kernel's typical one, which `wide` makes one for large tensors.
+std::vector<codegen::CudaSource> Sources(const std::string& text, const std::optional<CudaVariant>& variant, bool wide = false) {
   const plan::Plan plan = Lower(*graph::ParseText(text)[0]);
   std::vector<codegen::CudaSource> sources;
   for (const auto& step : plan.steps)
-    if (const auto* kernel = std::get_if<plan::Kernel>(&step))
-      sources.push_back(codegen::GenerateCuda(plan, *kernel, variant ? *variant : codegen::TypicalCudaVariant(plan, *kernel)));
+    if (const auto* kernel = std::get_if<plan::Kernel>(&step)) {
+      CudaVariant own = variant ? *variant : codegen::TypicalCudaVariant(plan, *kernel);
+      own.wide_index = own.wide_index || wide;
+      sources.push_back(codegen::GenerateCuda(plan, *kernel, own));
+    }
   return sources;
 }
 
@@ -58,8 +61,8 @@ std::string Ptx(const std::string& text, const CudaVariant& variant, const std::
 // All texts as one file: their kernels get names of their own.
 class Many {
  public:
-  void Add(const std::string& text, const std::optional<CudaVariant>& variant = std::nullopt) {
-    for (const codegen::CudaSource& source : Sources(text, variant)) {
+  void Add(const std::string& text, const std::optional<CudaVariant>& variant = std::nullopt, bool wide = false) {
+    for (const codegen::CudaSource& source : Sources(text, variant, wide)) {
       const std::string number = "k" + std::to_string(count_++) + "_", name = source.function;
       for (const std::string& word : {name, name + "_args", name + "_finish"}) kernels_ += "#define " + word + " " + number + word + "\n";
       kernels_ += source.kernel;
@@ -133,7 +136,7 @@ TEST(CudaNvrtc, ElementsOfSeveralRowsAreReadAtOnce) {
     }
   // What a picture's position is divided by is the same for all rows.
   const std::string patches = Ptx(kPatches, Form(CudaForm::kElements, false));
-  EXPECT_NE(patches.find("div.u32"), std::string::npos);
+  EXPECT_NE(patches.find("div.s32"), std::string::npos);
   const std::size_t loads = patches.find("ld.global"), loop = patches.rfind("\n$L", loads);
   EXPECT_EQ(patches.substr(loop, loads - loop).find("div."), std::string::npos) << patches;
 }
@@ -182,8 +185,24 @@ TEST(CudaNvrtc, EveryOperatorAndMapCompiles) {
     for (const std::string draw : {"uniform", "gaussian"})
       many.Add("kernel one(x: " + type + "[n], key: i64, first: i64) -> (y: " + type + "[n]) { y = x + " + draw + "(x, key, first) }",
                Form(CudaForm::kElements, false));
-  for (const drawn::MapText& map : drawn::MapTexts()) many.Add(drawn::KernelOf(map, "f32"));
+  for (const drawn::MapText& map : drawn::MapTexts())
+    for (const bool wide : {false, true}) many.Add(drawn::KernelOf(map, "f32"), std::nullopt, wide);
   Ptx(many.Text(), "sm_90");
+}
+
+// GPUs have no instruction that divides 64-bit integers.
+TEST(CudaNvrtc, PositionsAreDividedIn32Bits) {
+  SKIP_WITHOUT_NVRTC();
+  const std::regex division("(div|rem)\\.[su]64");
+  Many many;
+  for (const drawn::MapText& map : drawn::MapTexts())
+    if (map.call.find("transpose_indices") != 0) many.Add(drawn::KernelOf(map, "f32"));  // whose positions are data
+  EXPECT_FALSE(std::regex_search(Ptx(many.Text(), "sm_90"), division));
+  const char* const kReshaped = "kernel k(x: f32[n, m]) -> (y: f32[p, q]) { y = reshape(x * 2, 30, 40) }";
+  CudaVariant variant = Form(CudaForm::kElements, false);
+  EXPECT_FALSE(std::regex_search(Ptx(kReshaped, variant), division));
+  variant.wide_index = true;
+  EXPECT_TRUE(std::regex_search(Ptx(kReshaped, variant), division));
 }
 
 // Sixteen bytes a load and a store, two loads of each operand in flight, and again where the end may cut one.

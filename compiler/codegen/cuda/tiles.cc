@@ -12,7 +12,7 @@ constexpr int kTile = 32, kThreadRows = 8;
 
 class TilesEmitter : private CudaEmitter {
  public:
-  TilesEmitter(const CudaTask& task, Writer* out) : CudaEmitter(task.plan, task.kernel, task.options, task.variant, out) {}
+  TilesEmitter(const CudaTask& task, Writer* out) : CudaEmitter(task, out) {}
 
   void Run(const std::string& name) {
     const int down = schedule_.tile_axis, across = vector_axis_;
