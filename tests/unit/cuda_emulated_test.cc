@@ -191,6 +191,12 @@ TEST(CudaEmulated, Transposes) {
     }
   calls.Add("kernel k(a: f32[p, q]) -> (y: f32[s, t]) {\n  y = a.T * 2\n}", {{{100, 70}}});
   EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kTiles);
+  // More than there are tiles for.
+  for (const index_t padding : {0, 1}) {
+    std::vector<Calls::Shape> shapes(15, {{70, 41}, padding});
+    shapes.push_back({{41, 70}});
+    calls.Add(SumOfTransposed("f32", 15), shapes);
+  }
   calls.Run();
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <regex>
 #include <sstream>
+#include <tuple>
 
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/lower.h"
@@ -245,32 +246,57 @@ TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
   }
 }
 
-// What the assembler says of registers and shared memory, where there is one.
-TEST(CudaNvrtc, RegistersLeaveRoomForManyWarps) {
-  SKIP_WITHOUT_NVRTC();
-  std::string ptxas = "ptxas";
-  if (std::system("command -v ptxas >/dev/null 2>&1") != 0) ptxas = "/usr/local/cuda/bin/ptxas";
-  if (std::system((ptxas + " --version >/dev/null 2>&1").c_str()) != 0) GTEST_SKIP() << "there is no ptxas on this machine";
+// The assembler, or nothing.
+std::string Ptxas() {
+  for (const std::string name : {"ptxas", "/usr/local/cuda/bin/ptxas"})
+    if (std::system((name + " --version >/dev/null 2>&1").c_str()) == 0) return name;
+  return "";
+}
+#define SKIP_WITHOUT_PTXAS() \
+  if (Ptxas().empty()) GTEST_SKIP() << "there is no ptxas on this machine"
+
+// What the assembler says of registers and shared memory.
+std::string Assemble(const std::string& ptx) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("umbra-ptxas-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
+  const std::string text = folder / "kernel.ptx", log = folder / "log";
+  std::ofstream(text) << ptx;
+  const int status = std::system((Ptxas() + " -v -arch=sm_90 -o /dev/null " + text + " >" + log + " 2>&1").c_str());
+  std::ifstream file(log);
+  std::string said((std::istreambuf_iterator<char>(file)), {});
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(status, 0) << said;
+  return said;
+}
+
+// A kernel may declare 48 KiB: 11 tiles of f32, 5 of f64.
+TEST(CudaNvrtc, TilesFitIntoSharedMemory) {
+  SKIP_WITHOUT_NVRTC();
+  SKIP_WITHOUT_PTXAS();
+  for (const auto& [type, count, tiles] : {std::tuple{"f32", 11, 11}, {"f32", 15, 11}, {"f64", 7, 5}, {"f16", 15, 15}}) {
+    const std::string text = drawn::SumOfTransposed(type, count);
+    const codegen::CudaSource source = Sources(text, Form(CudaForm::kTiles, false)).at(0);
+    EXPECT_EQ(Count(source.kernel, "__shared__"), static_cast<std::size_t>(tiles)) << text;
+    Assemble(Ptx(source.Text(), "sm_90"));
+  }
+}
+
+TEST(CudaNvrtc, RegistersLeaveRoomForManyWarps) {
+  SKIP_WITHOUT_NVRTC();
+  SKIP_WITHOUT_PTXAS();
   const std::map<std::string, std::string> texts = {
       {"triad", Ptx(kTriad, Form(CudaForm::kElements, true))},
       {"softmax", Ptx(kSoftmax, Form(CudaForm::kRowPerWarp, true))},
       {"sums", Ptx(kSums, Form(CudaForm::kColumnPerBlock, false))},
       {"k", Ptx(kTransposed, Form(CudaForm::kTiles, false))}};
   for (const auto& [name, ptx] : texts) {
-    const std::string text = folder / "kernel.ptx", log = folder / "log";
-    std::ofstream(text) << ptx;
-    EXPECT_EQ(std::system((ptxas + " -v -arch=sm_90 -o /dev/null " + text + " 2>" + log).c_str()), 0);
-    std::ifstream file(log);
-    const std::string said((std::istreambuf_iterator<char>(file)), {});
+    const std::string said = Assemble(ptx);
     std::smatch used;
     ASSERT_TRUE(std::regex_search(said, used, std::regex("Used ([0-9]+) registers"))) << said;
     EXPECT_LE(std::stoi(used[1]), 64) << name << ": " << said;  // 1024 threads on a multiprocessor
     EXPECT_NE(said.find(" 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << name << ": " << said;
     EXPECT_EQ(said.find(std::to_string(32 * 33 * 4) + " bytes smem") != std::string::npos, name == "k") << said;
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
