@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 5 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 6 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -84,9 +84,14 @@ void Fields(Archive& archive, Program& program) {
 }
 
 template <typename Archive>
+void Fields(Archive& archive, CudaPosition& position) {
+  auto& [kind, a, b] = position;
+  archive(kind, a, b);
+}
+template <typename Archive>
 void Fields(Archive& archive, CudaSchedule& schedule) {
-  auto& [reduces, splits, lanes, packets, rows, tile_axis, partials] = schedule;
-  archive(reduces, splits, lanes, packets, rows, tile_axis, partials);
+  auto& [reduces, splits, lanes, packets, rows, tile_axis, partials, positions] = schedule;
+  archive(reduces, splits, lanes, packets, rows, tile_axis, partials, positions);
 }
 
 class Writer {

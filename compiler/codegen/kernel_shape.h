@@ -213,8 +213,13 @@ class KernelShape {
     using Kind = plan::Value::Kind;
     for (const plan::Value& v : kernel_.values) {
       bool positional = v.kind == Kind::kIndex || v.kind == Kind::kNumber;
-      if (v.kind == Kind::kMap && (v.type == DType::kInt64 || v.type == DType::kBool))
-        for (int arg : v.args) positional = positional || positional_[static_cast<std::size_t>(arg)];
+      // Positions are i32 where they are made of such ones; what a condition on positions chooses of i32 is data.
+      const bool is_narrow = v.type == DType::kInt32;
+      if (v.kind == Kind::kMap && (is_narrow || v.type == DType::kInt64 || v.type == DType::kBool))
+        for (const int arg : v.args) {
+          const bool counts = !is_narrow || kernel_.values[static_cast<std::size_t>(arg)].type == DType::kInt32;
+          positional = positional || (counts && positional_[static_cast<std::size_t>(arg)]);
+        }
       positional_.push_back(positional);
     }
   }

@@ -1,5 +1,6 @@
 #include "compiler/driver/nvrtc.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +22,9 @@ namespace {
 
 constexpr int kBuiltinFailure = 7;
 
+// The library that NVRTC opens when it compiles, by this name.
+std::string BuiltinsOf(const Nvrtc& nvrtc) { return fmt::format("libnvrtc-builtins.so.{}.{}", nvrtc.major, nvrtc.minor); }
+
 // Fills `nvrtc` from the library `name`; says why it cannot, or nothing.
 std::string Use(const std::string& name, Nvrtc* nvrtc) {
 #define UMBRA_NVRTC_POINTER(function, result, arguments) {#function, reinterpret_cast<void**>(&nvrtc->function)},
@@ -30,6 +34,9 @@ std::string Use(const std::string& name, Nvrtc* nvrtc) {
   int count = 0;
   nvrtc->nvrtcVersion(&nvrtc->major, &nvrtc->minor);
   if (nvrtc->major < 12) return fmt::format("{} is NVRTC {}.{}, which is too old", name, nvrtc->major, nvrtc->minor);
+  // Opened here, it is found by its name though it lies where the system does not look.
+  const std::string folder = runtime::FolderOf(reinterpret_cast<const void*>(nvrtc->nvrtcVersion));
+  dlopen((folder + BuiltinsOf(*nvrtc)).c_str(), RTLD_LAZY | RTLD_LOCAL);
   nvrtc->nvrtcGetNumSupportedArchs(&count);
   nvrtc->architectures.resize(static_cast<std::size_t>(count));
   nvrtc->nvrtcGetSupportedArchs(nvrtc->architectures.data());
@@ -151,7 +158,7 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
     log.resize(std::min(log.find('\0'), log.size()));
     throw Error(detail::Concat("NVRTC ", nvrtc.major, ".", nvrtc.minor, " cannot compile '", name, "' for ", architecture, ": ",
                                nvrtc.nvrtcGetErrorString(status),
-                               status == kBuiltinFailure ? "; its library libnvrtc-builtins is missing beside it" : "", "\n", log,
+                               status == kBuiltinFailure ? "; its library " + BuiltinsOf(nvrtc) + " is missing beside it" : "", "\n", log,
                                LinesOf(log, source, name)));
   }
   std::size_t length = 0;

@@ -34,7 +34,7 @@ struct CudaVariant {
   CudaForm form = CudaForm::kElements;  ///< what a thread, a warp or a block works on
   bool vector = false;        ///< operands are read and written in packets of up to 16 bytes
   bool strided = false;       ///< operands may have any stride along the vector axis
-  bool wide_index = false;    ///< offsets need 64 bits
+  bool wide_index = false;    ///< offsets or positions need 64 bits
   bool rows_in_scratch = false;  ///< row buffers are too large for shared memory
 
   /// A number that tells variants apart, below kCount.
@@ -53,6 +53,15 @@ struct CudaVariant {
   bool operator==(const CudaVariant& other) const { return index() == other.index(); }
 };
 
+/// A position that a kernel computes with, for a launch to see what 32 bits have to hold.
+struct CudaPosition {
+  /// The index along axis a, number a, a itself, or what is made of the positions number a and b of the schedule; kRest is
+  /// what the quotient leaves of a, kEither is one of both.
+  enum class Kind : std::uint8_t { kAxis, kNumber, kConstant, kPlus, kMinus, kTimes, kOver, kRest, kMinimum, kMaximum, kEither };
+  Kind kind{};  ///< how it is made
+  index_t a = 0, b = 0;  ///< of what
+};
+
 /// What the code generator knows of a kernel whatever the variant.
 struct CudaSchedule {
   bool reduces = false;  ///< there is a reduction
@@ -62,6 +71,7 @@ struct CudaSchedule {
   int rows = 1;          ///< rows that a thread of kElements without packets takes at a time: 1 or 4
   int tile_axis = -1;    ///< the row axis along which transposed operands lie side by side
   std::vector<DType> partials;  ///< dtypes of what a block finds of each reduction, if it splits
+  std::vector<CudaPosition> positions;  ///< 32-bit numbers of variants without wide_index; each after those that it is made of
 };
 
 /// Is the extent of `axis` written into the source, so that a launch may not merge the axis?

@@ -45,7 +45,7 @@ enum DeviceAttribute {
 };
 enum PointerAttribute { kMemoryType = 2, kIsManaged = 8, kDeviceOrdinal = 9 };
 enum FunctionAttribute { kStaticSharedBytes = 1, kLocalBytes = 3, kRegisters = 4, kMaxDynamicSharedBytes = 8 };
-enum PoolAttribute { kReleaseThreshold = 4, kReservedBytes = 5 };
+enum PoolAttribute { kReuseAllowInternalDependencies = 3, kReleaseThreshold = 4, kReservedBytes = 5 };
 enum JitOption { kErrorLog = 5, kErrorLogBytes = 6 };
 
 struct Memcpy2D {  // CUDA_MEMCPY2D

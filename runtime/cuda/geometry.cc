@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cuda/positions.h"
 #include "umbra/cuda_launch.h"
 #include "umbra/error.h"
 
@@ -53,12 +54,9 @@ class Preparation {
     CudaVariant& variant = launch_.variant;
     variant.strided = !HasUnitStrides();
     variant.vector = !variant.strided && FitsPackets();
+    AddNumbers();
     variant.wide_index = NeedsWideIndex();
     LayOut();
-    for (const Number& number : signature_.numbers)
-      launch_.extent.push_back(number.operand < 0 ? Value(number.extent)
-                                                  : Buffer(signature_.operands[static_cast<std::size_t>(number.operand)])
-                                                        .stride[static_cast<std::size_t>(number.dim)]);
     return std::move(launch_);
   }
 
@@ -68,6 +66,13 @@ class Preparation {
   }
   const TensorRef& Buffer(const Access& access) const { return buffers_[static_cast<std::size_t>(access.buffer)]; }
   index_t& Stride(std::size_t operand, std::size_t axis) { return launch_.stride[operand * rank_ + axis]; }
+
+  void AddNumbers() {
+    for (const Number& number : signature_.numbers)
+      launch_.extent.push_back(number.operand < 0 ? Value(number.extent)
+                                                  : Buffer(signature_.operands[static_cast<std::size_t>(number.operand)])
+                                                        .stride[static_cast<std::size_t>(number.dim)]);
+  }
 
   // Does stepping `outer` once equal stepping `inner` through its extent, for every operand?
   bool CanMerge(std::size_t outer, std::size_t inner) {
@@ -160,7 +165,7 @@ class Preparation {
         if (tensor.shape[d] > 1) reach += std::abs(tensor.stride[d]) * (tensor.shape[d] - 1);
       if (reach >= kIndexLimit) return true;
     }
-    return false;
+    return !PositionsStayWithin(kIndexLimit, schedule_.positions, rank_, launch_.extent);
   }
 
   // Bytes of a row's buffers.

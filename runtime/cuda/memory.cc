@@ -60,7 +60,10 @@ DeviceMemory::DeviceMemory(Gpu& gpu) : gpu_(gpu) {
   PoolProperties properties;
   properties.location.id = gpu.handle;
   gpu.Check(driver.cuMemPoolCreate(&pool_, &properties), "cuMemPoolCreate", doing);
-  gpu.Check(driver.cuStreamCreate(&stream_, kNonBlocking), "cuStreamCreate", doing);
+  for (StreamHandle* stream : {&stream_, &idle_}) gpu.Check(driver.cuStreamCreate(stream, kNonBlocking), "cuStreamCreate", doing);
+  // Else the driver lets a stream that takes memory wait for another that is about to give some back.
+  int allowed = 0;
+  gpu.Check(driver.cuMemPoolSetAttribute(pool_, kReuseAllowInternalDependencies, &allowed), "cuMemPoolSetAttribute", doing);
   SetLimit(std::numeric_limits<std::size_t>::max());
 }
 
@@ -115,6 +118,14 @@ void* DeviceMemory::Take(std::size_t bytes, StreamHandle stream) {
   }
 }
 
+void* DeviceMemory::TakeForAll(std::size_t bytes) {
+  void* const memory = Take(bytes, idle_);
+  const Result result = gpu_.driver.cuStreamSynchronize(idle_);
+  if (result == kSuccess) return memory;
+  GiveBack(memory, idle_);
+  gpu_.Fail(result, "cuStreamSynchronize", "taking GPU memory");
+}
+
 void DeviceMemory::GiveBack(void* memory, StreamHandle stream) noexcept {
   const std::optional<Block> block = TheBlocks().Remove(memory);
   if (!block) return;
@@ -128,7 +139,10 @@ void DeviceMemory::GiveBack(void* memory, StreamHandle stream) noexcept {
 
 // Waits until what was given back can be had again, and gives all that nobody uses back to the device.
 void DeviceMemory::Reclaim() {
-  if (!IsCapturing(gpu_)) gpu_.Check(gpu_.driver.cuCtxSynchronize(), "cuCtxSynchronize", "waiting for GPU memory");
+  const char* const doing = "waiting for GPU memory";
+  // A context that has a captured stream cannot be waited for.
+  if (IsCapturing(gpu_)) gpu_.Check(gpu_.driver.cuStreamSynchronize(stream_), "cuStreamSynchronize", doing);
+  else gpu_.Check(gpu_.driver.cuCtxSynchronize(), "cuCtxSynchronize", doing);
   Trim();
 }
 
@@ -150,19 +164,6 @@ MemoryStatistics DeviceMemory::Statistics() {
   return now;
 }
 
-namespace {
-
-// Memory that any stream may use at once.
-void* TakeForAll(Gpu& gpu, std::size_t bytes) {
-  void* const memory = gpu.memory->Take(bytes, gpu.memory->stream());
-  const Result result = gpu.driver.cuStreamSynchronize(gpu.memory->stream());
-  if (result == kSuccess) return memory;
-  gpu.memory->GiveBack(memory, gpu.memory->stream());
-  gpu.Fail(result, "cuStreamSynchronize", "waiting for GPU memory");
-}
-
-}  // namespace
-
 void* library::Allocate(std::size_t row_bytes, std::size_t rows, std::size_t* pitch) {
   *pitch = row_bytes;
   if (row_bytes == 0 || rows == 0) return nullptr;
@@ -173,7 +174,7 @@ void* library::Allocate(std::size_t row_bytes, std::size_t rows, std::size_t* pi
           "allocating GPU memory: ", rows, " rows of ", row_bytes, " bytes are more than memory can have");
   Gpu& gpu = Gpu::Current();
   const Using use(gpu);
-  void* const memory = TakeForAll(gpu, total);
+  void* const memory = gpu.memory->TakeForAll(total);
   *pitch = total / rows;
   return memory;
 }
@@ -225,7 +226,7 @@ void* library::AllocateInOrder(std::size_t bytes, StreamHandle stream) {
     freed.pop_back();
     return found;
   }
-  return TakeForAll(gpu, bytes);
+  return gpu.memory->TakeForAll(bytes);
 }
 
 void library::FreeInOrder(void* memory, StreamHandle stream) noexcept {

@@ -15,10 +15,14 @@ class DeviceMemory {
   /// The GPU's context is current.
   explicit DeviceMemory(Gpu& gpu);
 
-  /// The stream in which memory is taken and given back that belongs to no other stream's order.
+  /// The stream in which memory is given back that belongs to no other stream's order.
   StreamHandle stream() const { return stream_; }
 
+  /// Memory for what comes next in `stream`.
   void* Take(std::size_t bytes, StreamHandle stream);
+  /// Memory that any stream may use at once. Of what was given back it has that whose streams have come so far; none is
+  /// waited for.
+  void* TakeForAll(std::size_t bytes);
   /// Gives memory of Take back, in the order of `stream`.
   void GiveBack(void* memory, StreamHandle stream) noexcept;
 
@@ -41,7 +45,7 @@ class DeviceMemory {
 
   Gpu& gpu_;
   MemoryPool pool_ = nullptr;
-  StreamHandle stream_ = nullptr;
+  StreamHandle stream_ = nullptr, idle_ = nullptr;  // the idle one has no work and waits for no other
   std::mutex mutex_;  // of what follows
   MemoryStatistics counts_;
   std::set<int> shared_with_;

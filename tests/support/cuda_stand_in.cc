@@ -31,6 +31,7 @@ struct Stream {
   int device = 0;
   bool blocking = true;
   std::deque<Work> work;
+  int frees = 0;  // of memory, among the work
   std::unique_ptr<Graph> capture;
   bool invalidated = false, destroyed = false;
 };
@@ -68,6 +69,7 @@ struct State {
   std::map<std::string, std::function<int(const umbra::stand_in::Launch&)>> kernels;
   std::vector<std::unique_ptr<LoadedFunction>> functions;
   std::set<Module> modules;  // that are loaded
+  std::set<MemoryPool> strict_pools;  // where no stream waits for what another gives back
   int devices = 2, version = 13000;
   bool defer = std::getenv("STAND_IN_DEFERS") != nullptr;
 };
@@ -78,6 +80,9 @@ State& The() {
 thread_local int current = -1;
 
 #define LOCKED const std::lock_guard lock(The().mutex)
+#define ENTER(function) \
+  LOCKED;               \
+  if (const Result result = EnterContext(function); result != kSuccess) return result
 
 Result Enter(const std::string& function) {
   LOCKED;
@@ -217,6 +222,11 @@ void Defer(bool defer) {
   The().defer = defer;
   for (Stream* stream : The().streams) Drain(stream);
 }
+void FinishFrees() {
+  LOCKED;
+  for (Stream* stream : The().streams)
+    if (stream->frees > 0) Drain(stream);
+}
 int Enqueue(void* stream, std::function<int()> work) {
   LOCKED;
   return Submit(stream, std::move(work));
@@ -288,8 +298,7 @@ Result cuCtxSetCurrent(Context context) {
   return Enter("cuCtxSetCurrent");
 }
 Result cuCtxSynchronize() {
-  LOCKED;
-  if (const Result result = EnterContext("cuCtxSynchronize"); result != kSuccess) return result;
+  ENTER("cuCtxSynchronize");
   for (Stream* stream : The().streams)
     if (stream->device == current) Drain(stream);
   return Drain(StreamAt(nullptr));
@@ -303,7 +312,11 @@ Result cuMemPoolCreate(MemoryPool* pool, const PoolProperties* properties) {
   *pool = reinterpret_cast<MemoryPool>(static_cast<std::size_t>(properties->location.id + 1));
   return EnterContext("cuMemPoolCreate");
 }
-Result cuMemPoolSetAttribute(MemoryPool, int, void*) { return EnterContext("cuMemPoolSetAttribute"); }
+Result cuMemPoolSetAttribute(MemoryPool pool, int attribute, void* value) {
+  ENTER("cuMemPoolSetAttribute");
+  if (attribute == kReuseAllowInternalDependencies && *static_cast<int*>(value) == 0) The().strict_pools.insert(pool);
+  return kSuccess;
+}
 Result cuMemPoolGetAttribute(MemoryPool pool, int, void* value) {
   LOCKED;
   unsigned long long bytes = 0;
@@ -314,16 +327,23 @@ Result cuMemPoolGetAttribute(MemoryPool pool, int, void* value) {
 }
 Result cuMemPoolSetAccess(MemoryPool, const AccessDescription*, std::size_t) { return EnterContext("cuMemPoolSetAccess"); }
 Result cuMemPoolTrimTo(MemoryPool, std::size_t) { return EnterContext("cuMemPoolTrimTo"); }
-Result cuMemAllocFromPoolAsync(DevicePointer* p, std::size_t n, MemoryPool, void*) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemAllocFromPoolAsync"); result != kSuccess) return result;
+Result cuMemAllocFromPoolAsync(DevicePointer* p, std::size_t n, MemoryPool pool, void* stream) {
+  ENTER("cuMemAllocFromPoolAsync");
   *p = reinterpret_cast<DevicePointer>(New(n, current));
-  return kSuccess;
+  if (The().strict_pools.count(pool) != 0) return kSuccess;
+  // As the driver may, it takes what others are about to give back, which the stream has to wait for.
+  return Submit(stream, [of = current] {
+    for (Stream* other : The().streams)
+      if (other->device == of && other->frees > 0) Drain(other);
+    return kSuccess;
+  });
 }
 Result cuMemFreeAsync(DevicePointer p, void* stream) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemFreeAsync"); result != kSuccess) return result;
-  return Submit(stream, [p] {
+  ENTER("cuMemFreeAsync");
+  Stream* const in = StreamAt(stream);
+  ++in->frees;
+  return Submit(stream, [p, in] {
+    --in->frees;
     Delete(Pointer(p));
     return kSuccess;
   });
@@ -334,14 +354,12 @@ Result cuMemFree_v2(DevicePointer p) {
   return Enter("cuMemFree_v2");
 }
 Result cuMemHostAlloc(void** p, std::size_t n, unsigned) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemHostAlloc"); result != kSuccess) return result;
+  ENTER("cuMemHostAlloc");
   *p = New(n, -1);
   return kSuccess;
 }
 Result cuMemFreeHost(void* p) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemFreeHost"); result != kSuccess) return result;
+  ENTER("cuMemFreeHost");
   Delete(p);
   return kSuccess;
 }
@@ -357,32 +375,27 @@ Result cuPointerGetAttributes(unsigned count, int* attributes, void** values, De
   return EnterContext("cuPointerGetAttributes");
 }
 Result cuMemcpyHtoDAsync_v2(DevicePointer dst, const void* src, std::size_t n, void* stream) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemcpyHtoDAsync_v2"); result != kSuccess) return result;
+  ENTER("cuMemcpyHtoDAsync_v2");
   Memcpy2D copy;
   copy.src_type = kHostMemory, copy.src_host = src, copy.dst_type = kDeviceMemory, copy.dst_device = dst, copy.width = n, copy.height = 1;
   return SubmitCopy(stream, src, copy);
 }
 Result cuMemcpyDtoHAsync_v2(void* dst, DevicePointer src, std::size_t n, void* stream) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemcpyDtoHAsync_v2"); result != kSuccess) return result;
+  ENTER("cuMemcpyDtoHAsync_v2");
   Memcpy2D copy;
   copy.src_type = kDeviceMemory, copy.src_device = src, copy.dst_type = kHostMemory, copy.dst_host = dst, copy.width = n, copy.height = 1;
   return SubmitCopy(stream, dst, copy);
 }
 Result cuMemcpyDtoDAsync_v2(DevicePointer dst, DevicePointer src, std::size_t n, void* stream) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemcpyDtoDAsync_v2"); result != kSuccess) return result;
+  ENTER("cuMemcpyDtoDAsync_v2");
   return Submit(stream, [=] { return CopyRow(Pointer(dst), true, Pointer(src), true, n); });
 }
 Result cuMemcpy2DAsync_v2(const Memcpy2D* c, void* stream) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemcpy2DAsync_v2"); result != kSuccess) return result;
+  ENTER("cuMemcpy2DAsync_v2");
   return SubmitCopy(stream, c->src_type == kHostMemory ? c->src_host : c->dst_type == kHostMemory ? c->dst_host : nullptr, *c);
 }
 Result cuMemcpy3DPeerAsync(const Memcpy3DPeer* c, void* stream) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemcpy3DPeerAsync"); result != kSuccess) return result;
+  ENTER("cuMemcpy3DPeerAsync");
   const auto lies_on = [](const PeerCopySide& side) {
     const auto* block = Around(side.device);
     return block != nullptr && block->second.device + 1 == static_cast<int>(reinterpret_cast<std::size_t>(side.context));
@@ -394,8 +407,7 @@ Result cuMemcpy3DPeerAsync(const Memcpy3DPeer* c, void* stream) {
   return Submit(stream, [copy] { return Copy2D(copy); });
 }
 Result cuMemsetD2D8Async(DevicePointer p, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height, void* stream) {
-  LOCKED;
-  if (const Result result = EnterContext("cuMemsetD2D8Async"); result != kSuccess) return result;
+  ENTER("cuMemsetD2D8Async");
   return Submit(stream, [=] {
     for (std::size_t y = 0; y < height; ++y) {
       if (!IsDevice(Pointer(p) + y * pitch, width)) return kIllegalAddress;
@@ -405,8 +417,7 @@ Result cuMemsetD2D8Async(DevicePointer p, std::size_t pitch, unsigned char value
   });
 }
 Result cuStreamCreate(void** handle, unsigned flags) {
-  LOCKED;
-  if (const Result result = EnterContext("cuStreamCreate"); result != kSuccess) return result;
+  ENTER("cuStreamCreate");
   auto* const stream = new Stream;
   stream->device = current;
   stream->blocking = flags == 0;
@@ -424,8 +435,7 @@ Result cuStreamDestroy_v2(void* handle) {
   return Enter("cuStreamDestroy_v2");
 }
 Result cuStreamSynchronize(void* handle) {
-  LOCKED;
-  if (const Result result = EnterContext("cuStreamSynchronize"); result != kSuccess) return result;
+  ENTER("cuStreamSynchronize");
   Stream* const stream = StreamAt(handle);
   if (stream->capture != nullptr) {
     stream->invalidated = true;
@@ -436,13 +446,11 @@ Result cuStreamSynchronize(void* handle) {
   return Drain(stream);
 }
 Result cuStreamQuery(void* handle) {
-  LOCKED;
-  if (const Result result = EnterContext("cuStreamQuery"); result != kSuccess) return result;
+  ENTER("cuStreamQuery");
   return StreamAt(handle)->work.empty() ? kSuccess : kNotReady;
 }
 Result cuStreamWaitEvent(void* handle, void* event, unsigned) {
-  LOCKED;
-  if (const Result result = EnterContext("cuStreamWaitEvent"); result != kSuccess) return result;
+  ENTER("cuStreamWaitEvent");
   const SharedEvent e = *static_cast<SharedEvent*>(event);
   const int wanted = e->recorded;
   Stream* const source = e->stream;
@@ -452,8 +460,7 @@ Result cuStreamWaitEvent(void* handle, void* event, unsigned) {
   });
 }
 Result cuStreamBeginCapture_v2(void* handle, int mode) {
-  LOCKED;
-  if (const Result result = EnterContext("cuStreamBeginCapture_v2"); result != kSuccess) return result;
+  ENTER("cuStreamBeginCapture_v2");
   if (mode != kCaptureRelaxed) return kInvalidValue;
   static_cast<Stream*>(handle)->capture = std::make_unique<Graph>();
   static_cast<Stream*>(handle)->invalidated = false;
@@ -471,15 +478,13 @@ Result cuStreamEndCapture(void* handle, void** graph) {
   return kSuccess;
 }
 Result cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
-  LOCKED;
-  if (const Result result = EnterContext("cuGraphInstantiateWithFlags"); result != kSuccess) return result;
+  ENTER("cuGraphInstantiateWithFlags");
   ++The().objects;
   *executable = new Graph(*static_cast<Graph*>(graph));
   return kSuccess;
 }
 Result cuGraphLaunch(void* executable, void* stream) {
-  LOCKED;
-  if (const Result result = EnterContext("cuGraphLaunch"); result != kSuccess) return result;
+  ENTER("cuGraphLaunch");
   for (const Work& work : static_cast<Graph*>(executable)->work)
     if (const Result result = Submit(stream, work); result != kSuccess) return result;
   return kSuccess;
@@ -491,15 +496,13 @@ Result cuGraphDestroy(void* graph) {
 }
 Result cuGraphExecDestroy(void* executable) { return cuGraphDestroy(executable); }
 Result cuEventCreate(void** event, unsigned) {
-  LOCKED;
-  if (const Result result = EnterContext("cuEventCreate"); result != kSuccess) return result;
+  ENTER("cuEventCreate");
   ++The().objects;
   *event = new SharedEvent(std::make_shared<Event>());
   return kSuccess;
 }
 Result cuEventRecord(void* event, void* stream) {
-  LOCKED;
-  if (const Result result = EnterContext("cuEventRecord"); result != kSuccess) return result;
+  ENTER("cuEventRecord");
   const SharedEvent e = *static_cast<SharedEvent*>(event);
   e->stream = StreamAt(stream);
   const int number = ++e->recorded;
@@ -509,14 +512,12 @@ Result cuEventRecord(void* event, void* stream) {
   });
 }
 Result cuEventQuery(void* event) {
-  LOCKED;
-  if (const Result result = EnterContext("cuEventQuery"); result != kSuccess) return result;
+  ENTER("cuEventQuery");
   const SharedEvent e = *static_cast<SharedEvent*>(event);
   return e->done >= e->recorded ? kSuccess : kNotReady;
 }
 Result cuEventSynchronize(void* event) {
-  LOCKED;
-  if (const Result result = EnterContext("cuEventSynchronize"); result != kSuccess) return result;
+  ENTER("cuEventSynchronize");
   const SharedEvent e = *static_cast<SharedEvent*>(event);
   return e->done >= e->recorded ? kSuccess : Drain(e->stream);
 }
@@ -531,8 +532,7 @@ Result cuEventDestroy_v2(void* event) {
   return kSuccess;
 }
 Result cuModuleLoadDataEx(Module* module, const void* image, unsigned, int* options, void** values) {
-  LOCKED;
-  if (const Result result = EnterContext("cuModuleLoadDataEx"); result != kSuccess) return result;
+  ENTER("cuModuleLoadDataEx");
   std::istringstream text{std::string(static_cast<const char*>(image))};
   std::string word, of;
   text >> word >> of;
@@ -558,8 +558,7 @@ Result cuModuleUnload(Module module) {
   return EnterContext("cuModuleUnload");
 }
 Result cuModuleGetFunction(Function* function, Module module, const char* name) {
-  LOCKED;
-  if (const Result result = EnterContext("cuModuleGetFunction"); result != kSuccess) return result;
+  ENTER("cuModuleGetFunction");
   const auto& loaded = *reinterpret_cast<LoadedModule*>(module);
   if (loaded.emulated == nullptr ? loaded.kernels.count(name) == 0 : !loaded.emulated->Has(name)) return kNotFound;
   The().functions.push_back(std::make_unique<LoadedFunction>(LoadedFunction{name, module}));
@@ -580,8 +579,7 @@ Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function, int th
 }
 Result cuLaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                       void* stream, void** parameters, void** extra) {
-  LOCKED;
-  if (const Result result = EnterContext("cuLaunchKernel"); result != kSuccess) return result;
+  ENTER("cuLaunchKernel");
   if (parameters != nullptr || gx * gy * gz == 0 || gy > 65535 || gz > 65535 || bx * by * bz == 0 || bx * by * bz > 1024) return kInvalidValue;
   std::string arguments;
   for (void** word = extra; *word != nullptr; word += 2)

@@ -20,6 +20,9 @@ void SetDevices(int count);
 void SetVersion(int version);
 /// Work is done as late as possible: when somebody waits for it. Otherwise at once.
 void Defer(bool defer);
+/// Memory that has been given back becomes free as soon as it may: its streams do their work before any others that they
+/// do not wait for.
+void FinishFrees();
 /// Work given to `stream`, done in its order; an error ends the device, as a kernel's does.
 int Enqueue(void* stream, std::function<int()> work);
 

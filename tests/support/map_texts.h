@@ -1,4 +1,4 @@
-// Every index map of umbra/index_maps.def as text, with operands.
+// Kernels as text: every index map of umbra/index_maps.def, with operands, and more transposed operands than usual.
 #ifndef UMBRA_TESTS_SUPPORT_MAP_TEXTS_H_
 #define UMBRA_TESTS_SUPPORT_MAP_TEXTS_H_
 
@@ -82,6 +82,17 @@ inline std::string KernelOf(const MapText& map, const std::string& dtype) {
   std::string call = map.call;
   if (const std::size_t at = call.find("<T>"); at != std::string::npos) call.replace(at + 1, 1, dtype);
   return text + ") -> (y: " + dtype + dims(static_cast<std::size_t>(map.rank), "r") + ") {\n  y = " + call + "\n}";
+}
+
+/// A kernel that reads so many operands across their lines.
+inline std::string SumOfTransposed(const std::string& dtype, int count) {
+  std::string operands, sum;
+  for (int k = 0; k < count; ++k) {
+    const std::string name = "a" + std::to_string(k);
+    operands += name + ": " + dtype + "[p, q], ";
+    sum += " + " + name + ".T * " + std::to_string(k + 1);
+  }
+  return "kernel k(" + operands + "b: " + dtype + "[q, p]) -> (y: " + dtype + "[q, p]) { y = b" + sum + " }";
 }
 
 }  // namespace umbra::drawn

@@ -1,5 +1,6 @@
 // Stands in for NVRTC: the host's compiler makes a shared object of the CUDA text and the emulator, which the stand-in
 // for the driver runs.
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,6 +46,9 @@ std::string WithEntries(std::string source) {
 constexpr const char* kOptions = " -std=c++20 -O1 -w -shared -fPIC -fno-strict-aliasing -fvisibility=hidden ";
 constexpr const char* kContracts = "-mfma -ffp-contract=fast -fexpensive-optimizations";
 
+// NVRTC opens a second library of its version by name when it compiles. The minor version of one, or null: none is needed.
+const char* Builtins() { return std::getenv("STAND_IN_BUILTINS"); }
+
 constexpr const char* kExample = "extern \"C\" __global__ void kernel(const kernel_args args) {}";
 
 }  // namespace
@@ -54,6 +58,7 @@ extern "C" {
 int nvrtcVersion(int* major, int* minor) {
   *major = 13;  // kept kernels are of this version: one that no NVRTC has, another for whatever goes into an image
   *minor = 1000 + static_cast<int>(std::hash<std::string>()(ReadAll(UMBRA_EMULATOR) + WithEntries(kExample) + kOptions + kContracts) % 1000000);
+  if (Builtins() != nullptr) *minor = std::atoi(Builtins());
   return 0;
 }
 const char* nvrtcGetErrorString(int status) { return status == 6 ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR"; }
@@ -78,6 +83,7 @@ int nvrtcDestroyProgram(void** program) {
 }
 int nvrtcCompileProgram(void* handle, int count, const char* const* options) {
   Program& program = *static_cast<Program*>(handle);
+  if (Builtins() != nullptr && dlopen((std::string("libnvrtc-builtins.so.13.") + Builtins()).c_str(), RTLD_NOW) == nullptr) return 7;
   std::string folder = (std::filesystem::temp_directory_path() / "umbra-emulated-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   const std::filesystem::path path = folder;

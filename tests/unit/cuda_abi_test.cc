@@ -86,6 +86,7 @@ TEST(CudaAbi, NumbersAreTheHeaders) {
       {cuda::kIsManaged, CU_POINTER_ATTRIBUTE_IS_MANAGED}, {cuda::kDeviceOrdinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL},
       {cuda::kStaticSharedBytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES}, {cuda::kLocalBytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES},
       {cuda::kRegisters, CU_FUNC_ATTRIBUTE_NUM_REGS}, {cuda::kMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES},
+      {cuda::kReuseAllowInternalDependencies, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES},
       {cuda::kReleaseThreshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD}, {cuda::kReservedBytes, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT},
       {cuda::kErrorLog, CU_JIT_ERROR_LOG_BUFFER}, {cuda::kErrorLogBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES},
       {cuda::kBlasNotSupported, CUBLAS_STATUS_NOT_SUPPORTED}, {cuda::kReal32, CUDA_R_32F}, {cuda::kReal64, CUDA_R_64F},

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "compiler/graph/graph.h"
+#include "runtime/cuda/positions.h"
 #include "tests/support/drawn.h"
 #include "tests/support/emulated.h"
 #include "tests/support/map_texts.h"
@@ -190,6 +191,12 @@ TEST(CudaEmulated, Transposes) {
     }
   calls.Add("kernel k(a: f32[p, q]) -> (y: f32[s, t]) {\n  y = a.T * 2\n}", {{{100, 70}}});
   EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kTiles);
+  // More than there are tiles for.
+  for (const index_t padding : {0, 1}) {
+    std::vector<Calls::Shape> shapes(15, {{70, 41}, padding});
+    shapes.push_back({{41, 70}});
+    calls.Add(SumOfTransposed("f32", 15), shapes);
+  }
   calls.Run();
 }
 
@@ -334,6 +341,77 @@ TEST(CudaLaunch, LargeShapes) {
   EXPECT_EQ(rows.block.x * rows.block.y, 256u);
 }
 
+// Positions take 32 bits where all that they are computed from stays within.
+TEST(CudaLaunch, Positions) {
+  using Tensors = std::vector<runtime::TensorRef>;
+  const auto is_wide = [](const std::string& text, const Tensors& inputs, std::vector<umbra_scalar> scalars = {}) {
+    const plan::Plan plan = Lower(*graph::ParseText(text)[0]);
+    const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
+    runtime::Program face;
+    face.buffers = plan.buffers;
+    face.scalars = plan.scalars;
+    face.num_symbols = static_cast<int>(plan.symbols.size());
+    face.derived = plan.derived;
+    runtime::Arguments arguments{inputs, {}, std::move(scalars)};
+    arguments.outputs.push_back(runtime::TensorRef::Dense(inputs[0].data, DType::kFloat32, runtime::OutputShapes(face, inputs, arguments.scalars)[0]));
+    const std::vector<index_t> symbols = runtime::CheckArguments(face, arguments);
+    return runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel), {inputs[0], arguments.outputs[0]}, symbols, {})
+        .variant.wide_index;
+  };
+  const auto dense = [](std::vector<index_t> shape) {
+    return runtime::TensorRef::Dense(reinterpret_cast<void*>(4096), DType::kFloat32, std::move(shape));
+  };
+  const std::string flip = "kernel k(x: f32[n]) -> (y: f32[n]) { y = flip(x, 0) }";
+  EXPECT_FALSE(is_wide(flip, {dense({1 << 30})}));
+  EXPECT_TRUE(is_wide(flip, {dense({index_t{1} << 32})}));
+  // What a quotient leaves is less than the divisor, so that what follows stays small.
+  EXPECT_FALSE(is_wide("kernel k(x: f32[b, 3, h, w]) -> (y: f32[27, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }", {dense({64, 3, 1024, 1024})}));
+  // Few elements of memory, at large positions.
+  runtime::TensorRef same = dense({index_t{1} << 32, 4});
+  same.stride[0] = 0;
+  const std::string slice = "kernel k(x: f32[n, m], p: i64, q: i64) -> (y: f32[?, m]) { y = slice(x, 0, p, q) }";
+  const auto number = [](long long value) {
+    umbra_scalar scalar;
+    scalar.i64 = value;
+    return scalar;
+  };
+  EXPECT_FALSE(is_wide(slice, {same}, {number(1000), number(1010)}));
+  EXPECT_TRUE(is_wide(slice, {same}, {number(1LL << 31), number((1LL << 31) + 10)}));
+}
+
+// Whatever is said to stay within a limit does, for every index, and all but a few of what does are said to.
+TEST(CudaLaunch, PositionsStayWithinTheirRanges) {
+  using Kind = runtime::CudaPosition::Kind;
+  std::mt19937 random(20261124);
+  const auto draw = [&](int below) { return static_cast<index_t>(random() % static_cast<unsigned>(below)); };
+  int within = 0, said = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const index_t limit = 40 + draw(200), extent = 1 + draw(12), number = draw(9) - 2;
+    std::vector<runtime::CudaPosition> positions = {{Kind::kAxis, 0, 0}, {Kind::kNumber, 0, 0}, {Kind::kConstant, draw(15) - 5, 0}};
+    for (index_t k = 3; k < 7; ++k)
+      positions.push_back({static_cast<Kind>(3 + draw(8)), draw(static_cast<int>(k)), draw(static_cast<int>(k))});
+    bool stays = true;
+    for (index_t i = 0; i < extent; ++i)
+      for (int choice = 0; choice < 16; ++choice) {
+        std::vector<index_t> values;
+        for (const auto& [kind, p, q] : positions) {
+          const auto k = values.size();
+          const index_t a = k < 3 ? 0 : values[static_cast<std::size_t>(p)], b = k < 3 ? 0 : values[static_cast<std::size_t>(q)];
+          const index_t quotient = b == 0 ? 0 : a / b;
+          const index_t by_kind[] = {i, number, p, a + b, a - b, a * b, quotient, a - quotient * b, std::min(a, b), std::max(a, b),
+                                     (choice >> (k - std::min<std::size_t>(k, 3)) & 1) != 0 ? a : b};
+          values.push_back(by_kind[static_cast<int>(kind)]);
+          stays = stays && std::abs(values.back()) < limit;
+        }
+      }
+    const bool may = runtime::PositionsStayWithin(limit, positions, 1, {extent, number});
+    EXPECT_TRUE(stays || !may) << round;
+    within += stays;
+    said += may;
+  }
+  EXPECT_GT(said, within * 9 / 10) << "of " << within;
+}
+
 // The destination is one of the operands.
 TEST(CudaEmulated, InPlace) {
   Calls calls;
@@ -383,13 +461,41 @@ TEST(CudaEmulated, ReductionsOverEverySetOfAxes) {
 }
 
 TEST(CudaEmulated, IndexMaps) {
+  for (const bool general : {false, true}) {  // positions of 32 bits, and of 64
+    Calls calls(general);
+    for (const MapText& map : MapTexts())
+      for (const char* dtype : {"f32", "f64", "i32", "i64"}) {
+        if (general && dtype[0] != 'f') continue;
+        std::vector<Calls::Shape> shapes;
+        for (const auto& shape : map.shapes) shapes.push_back({shape, static_cast<index_t>(shapes.size()) + (dtype[1] == '6')});
+        calls.Add(KernelOf(map, dtype), shapes);
+        for (const runtime::CudaLaunch& launch : calls.launches()) EXPECT_EQ(launch.variant.wide_index, general) << map.call;
+      }
+    calls.Run();
+  }
+}
+
+// Positions as 32-bit numbers beside data of 64 bits: where one meets the other, and what is stored, is as wide as data.
+TEST(CudaEmulated, PositionsBesideWideData) {
+  using graph::Op;
   Calls calls;
-  for (const MapText& map : MapTexts())
-    for (const char* dtype : {"f32", "f64", "i32"}) {
-      std::vector<Calls::Shape> shapes;
-      for (const auto& shape : map.shapes) shapes.push_back({shape, static_cast<index_t>(shapes.size()) + (dtype[1] == '6')});
-      calls.Add(KernelOf(map, dtype), shapes);
-    }
+  for (const double step : {1.0, 7.0, 1e8}) {
+    auto graph = std::make_shared<graph::Graph>("k");
+    const PartialShape shape = {9, 40};
+    const auto map = [&](Op op, std::vector<int> args) { return graph->Map(op, std::move(args)); };
+    const auto number = [&](double value) { return graph->Constant(value, DType::kInt64); };
+    const int a = graph->Input("a", DType::kInt64, shape), b = graph->Input("b", DType::kInt64, shape);
+    const int i = map(Op::mul, {graph->Index(1, shape), number(step)}), less = map(Op::minus, {i, number(20)});
+    graph->AddOutput("x", map(Op::plus, {map(Op::minimum, {map(Op::maximum, {map(Op::mul, {a, i}), i}), b}), map(Op::div, {a, less})}));
+    graph->AddOutput("y", map(Op::plus, {map(Op::select, {map(Op::gt, {a, i}), a, map(Op::negative, {i})}), map(Op::bit_and, {b, less})}));
+    graph->AddOutput("z", map(Op::mul, {map(Op::abs, {less}), number(1e12)}));
+    graph->AddOutput("u", graph->Cast(less, DType::kFloat32));
+    graph->AddOutput("v", graph->Cast(map(Op::minimum, {map(Op::maximum, {a, number(3)}), i}), DType::kInt32));
+    graph->AddOutput("s", graph->Reduce(graph::Reducer::maximum, map(Op::select, {map(Op::gt, {a, b}), i, number(-1)}), {1}, false));
+    graph->AddOutput("c", graph->Reduce(graph::Reducer::sum, map(Op::plus, {i, less}), {0}, false));
+    calls.Add(graph, {{{9, 40}}, {{9, 40}}}, 0);
+    for (const runtime::CudaLaunch& launch : calls.launches()) EXPECT_EQ(launch.variant.wide_index, step > 7) << step;
+  }
   calls.Run();
 }
 

@@ -77,7 +77,7 @@ TEST_F(CudaMemory, FreeWaitsForEveryStreamButNotForTheHost) {
   Move(b, a, 16, two.handle_);
   cuda::Free(a);
   EXPECT_FALSE(two.CheckIdle());
-  cuda::Free(Bytes(8));  // takes memory when what was given back before is free
+  stand_in::FinishFrees();
   two.Wait();
   std::vector<int> back(4);
   Download(back.data(), b, 16, two.handle_);
@@ -96,11 +96,37 @@ TEST_F(CudaMemory, FreeWaitsForDeletedStreams) {
   Move(b, a, 16, stream->handle_);
   DeleteStream(stream);
   cuda::Free(a);
-  cuda::Free(Bytes(8));
+  stand_in::FinishFrees();
   std::vector<int> back(4);
   Download(back.data(), b, 16, nullptr);
   EXPECT_EQ(back, numbers);
   cuda::Free(b);
+}
+
+// Neither the host nor a stream waits for the work that uses what was given back: other memory serves meanwhile.
+TEST_F(CudaMemory, AllocateWaitsForNoWork) {
+  Stream<gpu> one, two;
+  const std::vector<int> numbers = {1, 2, 3, 4}, others = {5, 6, 7, 8};
+  std::vector<int> back(4);
+  void* const a = Bytes(16);
+  void* const b = Bytes(16);
+  Upload(a, numbers.data(), 16, one.handle_);
+  Move(b, a, 16, one.handle_);
+  cuda::Free(a);
+  const int waits = stand_in::Calls("cuCtxSynchronize") + stand_in::Calls("cuEventSynchronize");
+  void* const c = Bytes(16);
+  void* const d = cuda::AllocateInOrder(16, two.handle_);
+  Upload(c, others.data(), 16, two.handle_);
+  Move(d, c, 16, two.handle_);
+  Download(back.data(), d, 16, two.handle_);
+  EXPECT_EQ(back, others);
+  EXPECT_EQ(stand_in::Calls("cuCtxSynchronize") + stand_in::Calls("cuEventSynchronize"), waits);
+  EXPECT_FALSE(one.CheckIdle());
+  Download(back.data(), b, 16, one.handle_);
+  EXPECT_EQ(back, numbers);
+  cuda::FreeInOrder(d, two.handle_);
+  cuda::Free(b);
+  cuda::Free(c);
 }
 
 TEST_F(CudaMemory, InTheOrderOfAStream) {
@@ -144,6 +170,26 @@ TEST_F(CudaMemory, PressureGivesBackWhatIsKept) {
   cuda::TrimMemory(0);
   EXPECT_EQ(stand_in::Calls("cuMemPoolTrimTo"), trims + 3);
   cuda::Free(a);
+}
+
+// Only then is the work waited for that uses what was given back, and so it is while another stream is captured.
+TEST_F(CudaMemory, PressureWaitsForWhatWasGivenBack) {
+  Stream<gpu> one, two;
+  const int number = 1;
+  for (const bool captured : {false, true}) {
+    void* const a = Bytes(600);
+    Upload(a, &number, 4, one.handle_);
+    cuda::Free(a);
+    const auto take = [&] {
+      EXPECT_FALSE(one.CheckIdle());
+      stand_in::Fail("cuMemAllocFromPoolAsync", 2);
+      void* const b = Bytes(600);
+      EXPECT_TRUE(one.CheckIdle()) << captured;
+      cuda::Free(b);
+    };
+    if (captured) two.Capture(take);
+    else take();
+  }
 }
 
 // Host memory may change as soon as Copy returns, though nothing has run; pinned memory is read in place.

@@ -11,6 +11,7 @@
 #include <optional>
 #include <regex>
 #include <sstream>
+#include <tuple>
 
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/lower.h"
@@ -41,13 +42,16 @@ std::string Ptx(const std::string& text, const std::string& arch) {
   return result.ptx;
 }
 
-// Of the variant, or each kernel's typical one.
-std::vector<codegen::CudaSource> Sources(const std::string& text, const std::optional<CudaVariant>& variant) {
+// Of the variant, or each kernel's typical one, which `wide` makes one for large tensors.
+std::vector<codegen::CudaSource> Sources(const std::string& text, const std::optional<CudaVariant>& variant, bool wide = false) {
   const plan::Plan plan = Lower(*graph::ParseText(text)[0]);
   std::vector<codegen::CudaSource> sources;
   for (const auto& step : plan.steps)
-    if (const auto* kernel = std::get_if<plan::Kernel>(&step))
-      sources.push_back(codegen::GenerateCuda(plan, *kernel, variant ? *variant : codegen::TypicalCudaVariant(plan, *kernel)));
+    if (const auto* kernel = std::get_if<plan::Kernel>(&step)) {
+      CudaVariant own = variant ? *variant : codegen::TypicalCudaVariant(plan, *kernel);
+      own.wide_index = own.wide_index || wide;
+      sources.push_back(codegen::GenerateCuda(plan, *kernel, own));
+    }
   return sources;
 }
 
@@ -58,8 +62,8 @@ std::string Ptx(const std::string& text, const CudaVariant& variant, const std::
 // All texts as one file: their kernels get names of their own.
 class Many {
  public:
-  void Add(const std::string& text, const std::optional<CudaVariant>& variant = std::nullopt) {
-    for (const codegen::CudaSource& source : Sources(text, variant)) {
+  void Add(const std::string& text, const std::optional<CudaVariant>& variant = std::nullopt, bool wide = false) {
+    for (const codegen::CudaSource& source : Sources(text, variant, wide)) {
       const std::string number = "k" + std::to_string(count_++) + "_", name = source.function;
       for (const std::string& word : {name, name + "_args", name + "_finish"}) kernels_ += "#define " + word + " " + number + word + "\n";
       kernels_ += source.kernel;
@@ -133,7 +137,7 @@ TEST(CudaNvrtc, ElementsOfSeveralRowsAreReadAtOnce) {
     }
   // What a picture's position is divided by is the same for all rows.
   const std::string patches = Ptx(kPatches, Form(CudaForm::kElements, false));
-  EXPECT_NE(patches.find("div.u32"), std::string::npos);
+  EXPECT_NE(patches.find("div.s32"), std::string::npos);
   const std::size_t loads = patches.find("ld.global"), loop = patches.rfind("\n$L", loads);
   EXPECT_EQ(patches.substr(loop, loads - loop).find("div."), std::string::npos) << patches;
 }
@@ -182,8 +186,24 @@ TEST(CudaNvrtc, EveryOperatorAndMapCompiles) {
     for (const std::string draw : {"uniform", "gaussian"})
       many.Add("kernel one(x: " + type + "[n], key: i64, first: i64) -> (y: " + type + "[n]) { y = x + " + draw + "(x, key, first) }",
                Form(CudaForm::kElements, false));
-  for (const drawn::MapText& map : drawn::MapTexts()) many.Add(drawn::KernelOf(map, "f32"));
+  for (const drawn::MapText& map : drawn::MapTexts())
+    for (const bool wide : {false, true}) many.Add(drawn::KernelOf(map, "f32"), std::nullopt, wide);
   Ptx(many.Text(), "sm_90");
+}
+
+// GPUs have no instruction that divides 64-bit integers.
+TEST(CudaNvrtc, PositionsAreDividedIn32Bits) {
+  SKIP_WITHOUT_NVRTC();
+  const std::regex division("(div|rem)\\.[su]64");
+  Many many;
+  for (const drawn::MapText& map : drawn::MapTexts())
+    if (map.call.find("transpose_indices") != 0) many.Add(drawn::KernelOf(map, "f32"));  // whose positions are data
+  EXPECT_FALSE(std::regex_search(Ptx(many.Text(), "sm_90"), division));
+  const char* const kReshaped = "kernel k(x: f32[n, m]) -> (y: f32[p, q]) { y = reshape(x * 2, 30, 40) }";
+  CudaVariant variant = Form(CudaForm::kElements, false);
+  EXPECT_FALSE(std::regex_search(Ptx(kReshaped, variant), division));
+  variant.wide_index = true;
+  EXPECT_TRUE(std::regex_search(Ptx(kReshaped, variant), division));
 }
 
 // Sixteen bytes a load and a store, two loads of each operand in flight, and again where the end may cut one.
@@ -226,32 +246,57 @@ TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
   }
 }
 
-// What the assembler says of registers and shared memory, where there is one.
-TEST(CudaNvrtc, RegistersLeaveRoomForManyWarps) {
-  SKIP_WITHOUT_NVRTC();
-  std::string ptxas = "ptxas";
-  if (std::system("command -v ptxas >/dev/null 2>&1") != 0) ptxas = "/usr/local/cuda/bin/ptxas";
-  if (std::system((ptxas + " --version >/dev/null 2>&1").c_str()) != 0) GTEST_SKIP() << "there is no ptxas on this machine";
+// The assembler, or nothing.
+std::string Ptxas() {
+  for (const std::string name : {"ptxas", "/usr/local/cuda/bin/ptxas"})
+    if (std::system((name + " --version >/dev/null 2>&1").c_str()) == 0) return name;
+  return "";
+}
+#define SKIP_WITHOUT_PTXAS() \
+  if (Ptxas().empty()) GTEST_SKIP() << "there is no ptxas on this machine"
+
+// What the assembler says of registers and shared memory.
+std::string Assemble(const std::string& ptx) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("umbra-ptxas-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
+  const std::string text = folder / "kernel.ptx", log = folder / "log";
+  std::ofstream(text) << ptx;
+  const int status = std::system((Ptxas() + " -v -arch=sm_90 -o /dev/null " + text + " >" + log + " 2>&1").c_str());
+  std::ifstream file(log);
+  std::string said((std::istreambuf_iterator<char>(file)), {});
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(status, 0) << said;
+  return said;
+}
+
+// A kernel may declare 48 KiB: 11 tiles of f32, 5 of f64.
+TEST(CudaNvrtc, TilesFitIntoSharedMemory) {
+  SKIP_WITHOUT_NVRTC();
+  SKIP_WITHOUT_PTXAS();
+  for (const auto& [type, count, tiles] : {std::tuple{"f32", 11, 11}, {"f32", 15, 11}, {"f64", 7, 5}, {"f16", 15, 15}}) {
+    const std::string text = drawn::SumOfTransposed(type, count);
+    const codegen::CudaSource source = Sources(text, Form(CudaForm::kTiles, false)).at(0);
+    EXPECT_EQ(Count(source.kernel, "__shared__"), static_cast<std::size_t>(tiles)) << text;
+    Assemble(Ptx(source.Text(), "sm_90"));
+  }
+}
+
+TEST(CudaNvrtc, RegistersLeaveRoomForManyWarps) {
+  SKIP_WITHOUT_NVRTC();
+  SKIP_WITHOUT_PTXAS();
   const std::map<std::string, std::string> texts = {
       {"triad", Ptx(kTriad, Form(CudaForm::kElements, true))},
       {"softmax", Ptx(kSoftmax, Form(CudaForm::kRowPerWarp, true))},
       {"sums", Ptx(kSums, Form(CudaForm::kColumnPerBlock, false))},
       {"k", Ptx(kTransposed, Form(CudaForm::kTiles, false))}};
   for (const auto& [name, ptx] : texts) {
-    const std::string text = folder / "kernel.ptx", log = folder / "log";
-    std::ofstream(text) << ptx;
-    EXPECT_EQ(std::system((ptxas + " -v -arch=sm_90 -o /dev/null " + text + " 2>" + log).c_str()), 0);
-    std::ifstream file(log);
-    const std::string said((std::istreambuf_iterator<char>(file)), {});
+    const std::string said = Assemble(ptx);
     std::smatch used;
     ASSERT_TRUE(std::regex_search(said, used, std::regex("Used ([0-9]+) registers"))) << said;
     EXPECT_LE(std::stoi(used[1]), 64) << name << ": " << said;  // 1024 threads on a multiprocessor
     EXPECT_NE(said.find(" 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << name << ": " << said;
     EXPECT_EQ(said.find(std::to_string(32 * 33 * 4) + " bytes smem") != std::string::npos, name == "k") << said;
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -105,13 +105,24 @@ TEST(Nvrtc, ImagesAreKeptOnDisk) {
 // Each in a process of its own, which opens its libraries anew.
 void Compile(const char* library) {
   setenv("UMBRA_NVRTC", library, 1);
-  std::fputs(MessageOf([] { CompileCuda("", "x", For("sm_90", ImageForm::kPtx)); }).c_str(), stderr);
+  std::fputs(MessageOf([] { CompileCuda("", "x", For("sm_90", ImageForm::kPtx), false); }).c_str(), stderr);
   std::exit(0);
 }
 TEST(NvrtcDeathTest, WithoutNvrtc) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(Compile("/none.so"), ::testing::ExitedWithCode(0), "UMBRA_NVRTC=/none.so cannot be used: .*install NVRTC 12 or 13");
   EXPECT_EXIT(Compile("libm.so.6"), ::testing::ExitedWithCode(0), "libm.so.6 has no nvrtcVersion");
+}
+
+// The library that NVRTC opens by name when it compiles lies beside it, and not where the system looks.
+void CompileWithBuiltins(const char* minor) {
+  setenv("STAND_IN_BUILTINS", minor, 1);
+  Compile(UMBRA_NVRTC_STAND_IN);
+}
+TEST(NvrtcDeathTest, FindsWhatLiesBesideIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(CompileWithBuiltins("999"), ::testing::ExitedWithCode(0), "no error");
+  EXPECT_EXIT(CompileWithBuiltins("998"), ::testing::ExitedWithCode(0), "its library libnvrtc-builtins.so.13.998 is missing beside it");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ using runtime::CudaForm;
 class ColumnsEmitter : private CudaEmitter {
  public:
   ColumnsEmitter(const CudaTask& task, Writer* out)
-      : CudaEmitter(task.plan, task.kernel, task.options, task.variant, out),
+      : CudaEmitter(task, out),
         rows_(Axes(0, signature_.row_axes - 1)), inner_(Axes(signature_.row_axes, kernel_.rank())) {}
 
   void Run(const std::string& name) {

@@ -11,8 +11,7 @@ namespace {
 
 class ElementsEmitter : private CudaEmitter {
  public:
-  ElementsEmitter(const CudaTask& task, Writer* out)
-      : CudaEmitter(task.plan, task.kernel, task.options, task.variant, out) {}
+  ElementsEmitter(const CudaTask& task, Writer* out) : CudaEmitter(task, out) {}
 
   void Run(const std::string& name) {
     const std::vector<int> rows = Axes(0, signature_.row_axes);

@@ -24,13 +24,11 @@ class CudaSpeller final : public Speller {
 
 }  // namespace
 
-CudaEmitter::CudaEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
-                         const runtime::CudaVariant& variant, Writer* out)
-    : ValueEmitter(plan, kernel, options, out), variant_(variant), schedule_(ScheduleForCuda(plan, kernel)) {
+CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
+    : ValueEmitter(task.plan, task.kernel, task.options, out), variant_(task.variant), schedule_(task.schedule) {
   args_ = "args.";
   speller_ = std::make_unique<CudaSpeller>();
-  // Positions that are computed with are i64 values.
-  index_type_ = variant.wide_index || signature_.positional ? "i64" : "int";
+  index_type_ = variant_.wide_index ? "i64" : "int";
   for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
                            "y0", "parts", "found", "turn"})
     names_.Make(name);

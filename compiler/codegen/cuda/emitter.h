@@ -11,10 +11,18 @@
 
 namespace umbra::codegen {
 
+/// What a form is written of.
+struct CudaTask {
+  const plan::Plan& plan;
+  const Kernel& kernel;
+  const runtime::CudaSchedule& schedule;
+  const SourceOptions& options;
+  const runtime::CudaVariant& variant;
+};
+
 class CudaEmitter : protected ValueEmitter {
  public:
-  CudaEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
-              const runtime::CudaVariant& variant, Writer* out);
+  CudaEmitter(const CudaTask& task, Writer* out);
 
  protected:
   // `struct NAME_args`.
@@ -73,13 +81,7 @@ class CudaEmitter : protected ValueEmitter {
   runtime::CudaSchedule schedule_;
 };
 
-/// The forms; each writes its function, or two, and returns the name.
-struct CudaTask {
-  const plan::Plan& plan;
-  const Kernel& kernel;
-  const SourceOptions& options;
-  const runtime::CudaVariant& variant;
-};
+/// The forms; each writes its function, or two.
 void EmitCudaElements(const CudaTask& task, const std::string& name, Writer* out);
 void EmitCudaTiles(const CudaTask& task, const std::string& name, Writer* out);
 void EmitCudaRows(const CudaTask& task, const std::string& name, Writer* out);

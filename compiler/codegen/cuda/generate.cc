@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/cuda/positions.h"
 #include "compiler/codegen/cuda/unused.h"
 #include "compiler/codegen/prelude.h"
 #include "umbra/error.h"
@@ -83,6 +84,7 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
   const plan::Phase& phase = kernel.phases[0];
   if (!schedule.reduces && phase.stores.size() <= kMostStores && phase.element_values.size() <= kMostValues) schedule.rows = 4;
   schedule.tile_axis = TileAxis(plan, kernel);
+  schedule.positions = PositionsOf(kernel);
   return schedule;
 }
 
@@ -100,7 +102,8 @@ CudaVariant TypicalCudaVariant(const plan::Plan& plan, const plan::Kernel& kerne
 
 CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant) {
   const bool columns = variant.form >= CudaForm::kColumn, rows = !columns && variant.form >= CudaForm::kRowPerWarp;
-  Ensure(ScheduleForCuda(plan, kernel).reduces ? columns != kernel.vector_axis_is_inner() : !columns && !rows,
+  const CudaSchedule schedule = ScheduleForCuda(plan, kernel);
+  Ensure(schedule.reduces ? columns != kernel.vector_axis_is_inner() : !columns && !rows,
          "a CUDA form that is not for the kernel ", kernel.signature.name);
   CudaSource source;
   source.function = FunctionName(kernel.signature.name);
@@ -109,7 +112,8 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
   options.variant.strided = variant.strided;
   Writer out;
   if (!kernel.summary.empty()) out.Line("// {} \u00b7 cuda \u00b7 {}", source.function, kernel.summary);
-  const CudaTask task{plan, kernel, options, variant};
+  const plan::Kernel own = variant.wide_index ? kernel : WithNarrowPositions(kernel);
+  const CudaTask task{plan, own, schedule, options, variant};
   switch (variant.form) {
     case CudaForm::kElements: EmitCudaElements(task, source.function, &out); break;
     case CudaForm::kTiles: EmitCudaTiles(task, source.function, &out); break;

@@ -13,7 +13,7 @@ using runtime::CudaForm;
 class RowsEmitter : private CudaEmitter {
  public:
   RowsEmitter(const CudaTask& task, Writer* out)
-      : CudaEmitter(task.plan, task.kernel, task.options, task.variant, out),
+      : CudaEmitter(task, out),
         rows_(Axes(0, signature_.row_axes)), walks_(Axes(signature_.row_axes, vector_axis_)),
         lanes_(variant_.vector ? schedule_.lanes : 1) {}
 

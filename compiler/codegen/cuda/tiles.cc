@@ -1,5 +1,6 @@
 // A kernel without reductions that reads operands across their lines: a block reads a square tile of each along the
 // lines, and computes along the lines of the result. A column of padding keeps the threads of a warp in different banks.
+// Operands that shared memory has no room for are read across their lines.
 #include <algorithm>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -9,18 +10,22 @@ namespace umbra::codegen {
 namespace {
 
 constexpr int kTile = 32, kThreadRows = 8;
+constexpr std::size_t kShared = 48 * 1024;  // bytes that a kernel may declare
 
 class TilesEmitter : private CudaEmitter {
  public:
-  TilesEmitter(const CudaTask& task, Writer* out) : CudaEmitter(task.plan, task.kernel, task.options, task.variant, out) {}
+  TilesEmitter(const CudaTask& task, Writer* out) : CudaEmitter(task, out) {}
 
   void Run(const std::string& name) {
     const int down = schedule_.tile_axis, across = vector_axis_;
     const std::vector<int> rows = Axes(0, signature_.row_axes, down);
     DeclareArguments(name);
     OpenKernel(name, kTile * kThreadRows);
+    std::size_t bytes = 0;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
-      if (!IsTile(static_cast<int>(k))) continue;
+      const std::size_t size = SizeOf(OperandType(static_cast<int>(k))) * kTile * (kTile + 1);
+      if (!IsTransposedLoad(static_cast<int>(k)) || bytes + size > kShared) continue;
+      bytes += size;
       tiles_.emplace_back(static_cast<int>(k),
                           names_.Make(plan_.buffers[static_cast<std::size_t>(signature_.operands[k].buffer)].name + "_tile"));
       out_.Line("__shared__ {} {}[{}][{}];", ElementType(OperandType(static_cast<int>(k))), tiles_.back().second, kTile, kTile + 1);
@@ -40,7 +45,7 @@ class TilesEmitter : private CudaEmitter {
   }
 
  private:
-  bool IsTile(int operand) const {
+  bool IsTransposedLoad(int operand) const {
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
     return !access.store && IsTransposed(access);
   }

@@ -1,0 +1,196 @@
+#include "compiler/codegen/cuda/positions.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace umbra::codegen {
+
+namespace {
+
+using graph::Op;
+using plan::Kernel;
+using plan::Value;
+using runtime::CudaPosition;
+using Kind = CudaPosition::Kind;
+
+// The positions of a kernel, by value.
+class Positions {
+ public:
+  explicit Positions(const Kernel& kernel) : kernel_(kernel), place_(kernel.values.size(), -1) {
+    for (std::size_t id = 0; id < kernel.values.size(); ++id) Find(static_cast<int>(id));
+  }
+
+  const std::vector<CudaPosition>& list() const { return list_; }
+  bool Has(int id) const { return place_[static_cast<std::size_t>(id)] >= 0; }
+
+  // Is the value data between two positions, computed of i64 numbers?
+  bool IsClamp(int id) const {
+    const Value& v = value(id);
+    return Has(id) && v.kind == Value::Kind::kMap && !Has(v.args[0]) != !Has(v.args[1]) && (v.op == Op::minimum || v.op == Op::maximum);
+  }
+
+ private:
+  const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  static bool IsMap(const Value& v, Op op) { return v.kind == Value::Kind::kMap && v.op == op; }
+
+  void Find(int id) {
+    const Value& v = value(id);
+    if (v.type != DType::kInt64) return;
+    if (v.kind == Value::Kind::kIndex) return Add(id, Kind::kAxis, v.index, 0);
+    if (v.kind == Value::Kind::kNumber) return Add(id, Kind::kNumber, v.index, 0);
+    if (v.kind == Value::Kind::kConstant && std::abs(v.constant) < 0x1p31) return Add(id, Kind::kConstant, static_cast<index_t>(v.constant), 0);
+    if (v.kind != Value::Kind::kMap) return;
+    if (v.op == Op::select) return AddOf(id, Kind::kEither, v.args[1], v.args[2]);
+    if (v.op == Op::negative) return AddNegative(id);
+    if (v.args.size() != 2) return;
+    const int a = v.args[0], b = v.args[1];
+    if (v.op == Op::plus) AddOf(id, Kind::kPlus, a, b);
+    if (v.op == Op::minus) AddDifference(id, a, b);
+    if (v.op == Op::mul) AddOf(id, Kind::kTimes, a, b);
+    if (v.op == Op::div) AddOf(id, Kind::kOver, a, b);
+    if (v.op == Op::minimum || v.op == Op::maximum) AddExtreme(id, a, b);
+  }
+
+  void Add(int id, Kind kind, index_t a, index_t b) {
+    place_[static_cast<std::size_t>(id)] = static_cast<index_t>(list_.size());
+    list_.push_back({kind, a, b});
+  }
+  void AddOf(int id, Kind kind, int a, int b) {
+    if (Has(a) && Has(b)) Add(id, kind, place_[static_cast<std::size_t>(a)], place_[static_cast<std::size_t>(b)]);
+  }
+  void AddNegative(int id) {
+    const int a = value(id).args[0];
+    if (!Has(a)) return;
+    list_.push_back({Kind::kConstant, 0, 0});
+    Add(id, Kind::kMinus, static_cast<index_t>(list_.size()) - 1, place_[static_cast<std::size_t>(a)]);
+  }
+  // a - a / n * n is what the quotient leaves, which is less than ranges tell.
+  void AddDifference(int id, int a, int b) {
+    const Value& multiple = value(b);
+    if (IsMap(multiple, Op::mul))
+      for (const int k : {0, 1}) {
+        const Value& quotient = value(multiple.args[static_cast<std::size_t>(k)]);
+        const int by = multiple.args[static_cast<std::size_t>(1 - k)];
+        if (IsMap(quotient, Op::div) && quotient.args[0] == a && quotient.args[1] == by) return AddOf(id, Kind::kRest, a, by);
+      }
+    AddOf(id, Kind::kMinus, a, b);
+  }
+  void AddExtreme(int id, int a, int b) {
+    const Op op = value(id).op, other = op == Op::minimum ? Op::maximum : Op::minimum;
+    if (Has(a) == Has(b)) return AddOf(id, op == Op::minimum ? Kind::kMinimum : Kind::kMaximum, a, b);
+    if (!kernel_.signature.positional) return;  // it is data
+    const Value& inner = value(Has(a) ? b : a);
+    if (!IsMap(inner, other)) return;
+    for (const int arg : inner.args)
+      if (Has(arg)) return AddOf(id, Kind::kEither, Has(a) ? a : b, arg);
+  }
+
+  const Kernel& kernel_;
+  std::vector<CudaPosition> list_;
+  std::vector<index_t> place_;  // in the list; -1: it is none
+};
+
+// A kernel anew: each value is there as it was, or as a position of 32 bits, or as both.
+class Narrowing {
+ public:
+  explicit Narrowing(const Kernel& kernel)
+      : kernel_(kernel), positions_(kernel), result_(kernel), wide_(kernel.values.size(), -1), narrow_(kernel.values.size(), -1) {}
+
+  Kernel Run() {
+    result_.values.clear();
+    for (std::size_t id = 0; id < kernel_.values.size(); ++id) Copy(static_cast<int>(id));
+    for (plan::Phase& phase : result_.phases) {
+      for (auto& reduction : phase.reductions) reduction.value = Wide(reduction.value), reduction.result = Wide(reduction.result);
+      for (auto& stage : phase.stages) stage.value = Wide(stage.value);
+      for (auto& store : phase.stores) store.value = Wide(store.value);
+    }
+    for (auto& store : result_.final_stores) store.value = Wide(store.value);
+    for (plan::Phase& phase : result_.phases) {
+      phase.row_values = Both(phase.row_values);
+      phase.element_values = Both(phase.element_values);
+    }
+    result_.final_row_values = Both(result_.final_row_values);
+    return std::move(result_);
+  }
+
+ private:
+  const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  int& At(std::vector<int>* made, int id) { return (*made)[static_cast<std::size_t>(id)]; }
+
+  int New(Value v) {
+    result_.values.push_back(std::move(v));
+    return static_cast<int>(result_.values.size()) - 1;
+  }
+  int Cast(int id, int from, DType type) {
+    Value cast;
+    cast.kind = Value::Kind::kCast;
+    cast.type = type;
+    cast.scope = value(id).scope;
+    cast.args = {from};
+    return New(std::move(cast));
+  }
+  int Wide(int id) {
+    int& made = At(&wide_, id);
+    if (made < 0) made = Cast(id, At(&narrow_, id), DType::kInt64);
+    return made;
+  }
+  int Narrow(int id) {
+    int& made = At(&narrow_, id);
+    if (made >= 0) return made;
+    Value constant = value(id);
+    if (constant.kind != Value::Kind::kConstant) return made = Cast(id, At(&wide_, id), DType::kInt32);
+    constant.type = DType::kInt32;
+    return made = New(std::move(constant));
+  }
+
+  // Do the value's i64 operands, if all are positions, serve as 32 bits?
+  bool TakesNarrow(int id) const {
+    const Value& v = value(id);
+    if (positions_.Has(id)) return !positions_.IsClamp(id);
+    return v.kind == Value::Kind::kGather || v.kind == Value::Kind::kCast || (v.kind == Value::Kind::kMap && v.type == DType::kBool);
+  }
+
+  void Copy(int id) {
+    Value v = value(id);
+    const auto fits = [&](int arg) { return positions_.Has(arg); };
+    const auto is_other = [&](int arg) { return value(arg).type != DType::kInt64; };
+    const bool all = std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return fits(arg) || is_other(arg); });
+    const bool narrow = TakesNarrow(id) && (all || v.kind == Value::Kind::kGather);
+    for (int& arg : v.args) arg = narrow && fits(arg) ? Narrow(arg) : Wide(arg);
+    if (!positions_.Has(id) || positions_.IsClamp(id) || v.kind == Value::Kind::kConstant) {
+      At(&wide_, id) = New(std::move(v));
+      return;
+    }
+    v.type = DType::kInt32;
+    At(&narrow_, id) = New(std::move(v));
+  }
+
+  // What a list of values has become, in the order in which it was made.
+  std::vector<int> Both(const std::vector<int>& ids) const {
+    std::vector<int> both;
+    for (const int id : ids) {
+      const auto [first, second] = std::minmax(wide_[static_cast<std::size_t>(id)], narrow_[static_cast<std::size_t>(id)]);
+      if (first >= 0) both.push_back(first);
+      both.push_back(second);
+    }
+    return both;
+  }
+
+  const Kernel& kernel_;
+  const Positions positions_;
+  Kernel result_;
+  std::vector<int> wide_, narrow_;  // by value of the kernel as it was; -1: there is none
+};
+
+}  // namespace
+
+std::vector<CudaPosition> PositionsOf(const Kernel& kernel) {
+  const bool has = std::any_of(kernel.values.begin(), kernel.values.end(), [](const Value& v) {
+    return v.kind == Value::Kind::kIndex || v.kind == Value::Kind::kNumber || v.kind == Value::Kind::kGather;
+  });
+  return has ? Positions(kernel).list() : std::vector<CudaPosition>();
+}
+
+Kernel WithNarrowPositions(const Kernel& kernel) { return PositionsOf(kernel).empty() ? kernel : Narrowing(kernel).Run(); }
+
+}  // namespace umbra::codegen
