@@ -22,6 +22,7 @@ struct Expression {
   std::string name;                       ///< of a name or of the operator called
   std::vector<std::string> parameters;    ///< between < and >
   std::vector<Expression> operands;
+  int height = 0;  ///< of the calls below, one in the other
 };
 
 struct Type {

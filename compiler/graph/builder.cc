@@ -45,6 +45,13 @@ std::shared_ptr<Value::State> Common(const std::vector<Value>& values) {
   return state;
 }
 
+// Of a value that the Builder with this graph was given.
+Operand OwnOperand(const std::shared_ptr<Value::State>& state, const Value& value) {
+  const auto& own = ValueAccess::State(value);
+  Require(!own || own == state, "a Builder was given a value of another one; build both in one");
+  return ValueAccess::Operand(value);
+}
+
 // An enumerator may have been made of any number.
 void RequireDType(DType dtype, std::string_view what) {
   Require(std::find(std::begin(kAllDTypes), std::end(kAllDTypes), dtype) != std::end(kAllDTypes), what,
@@ -195,7 +202,7 @@ Value Builder::Constant(double value, DType dtype) {
 Value Builder::IndexMap(std::string_view name, const std::vector<Value>& params, DType dtype) {
   RequireDType(dtype, name);
   std::vector<Operand> numbers;
-  for (const Value& param : params) numbers.push_back(ValueAccess::Operand(param));
+  for (const Value& param : params) numbers.push_back(OwnOperand(state_, param));
   return ValueAccess::Make(state_, state_->composer.IndexMap(name, {}, Sizes(&state_->composer, name, numbers), dtype));
 }
 
@@ -207,12 +214,12 @@ PartialShape Builder::AnyShape(int rank) {
 
 Value Builder::Shaped(const std::string& name, const Value& value, const PartialShape& shape) {
   return ValueAccess::Make(state_, Operand::Node(graph::Shaped(&state_->composer, &state_->graph, name,
-                                                               ValueAccess::Operand(value), shape)));
+                                                               OwnOperand(state_, value), shape)));
 }
 
 void Builder::Output(std::string name, const Value& value,
                      const std::optional<PartialShape>& shape) {
-  const Operand operand = ValueAccess::Operand(value);
+  const Operand operand = OwnOperand(state_, value);
   Graph& graph = state_->graph;
   const int node = shape ? graph::Shaped(&state_->composer, &graph, name, operand, *shape)
                          : state_->composer.Resolve(operand, "output '" + name + "'");

@@ -24,6 +24,7 @@ namespace umbra::graph {
 namespace {
 
 constexpr int kMaxDepth = 256;  // of nested parentheses and operators
+constexpr int kMaxHeight = 8192;  // of an expression, as x + x + x, whose readers go down call by call
 
 bool IsBuiltIn(const std::string& name) {
   return FindCall(name) != nullptr || FindOp(name) || FindComposite(name) != nullptr || FindIndexMap(name) != nullptr ||
@@ -192,6 +193,14 @@ class Parser {
     call.position = position;
     call.name = std::move(name);
     call.operands = std::move(operands);
+    return Measured(std::move(call));
+  }
+
+  // A call, with how high it is.
+  Expression Measured(Expression call) {
+    for (const Expression& operand : call.operands) call.height = std::max(call.height, operand.height + 1);
+    if (call.height > kMaxHeight)
+      source_.Fail(call.position, fmt::format("the expression has more than {} operations one after the other; name a part of it", kMaxHeight));
     return call;
   }
 
@@ -356,7 +365,7 @@ class Parser {
       while (Accept(","));
     }
     Expect(")");
-    return e;
+    return Measured(std::move(e));
   }
 
   const SourceText& source_;

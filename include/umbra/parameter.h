@@ -220,11 +220,12 @@ inline void SetEnv(const char* name, const T& value) {
   inline void __DECLARE__(::umbra::parameter::ParamManagerSingleton<PType>* manager)
 #define UMBRA_DECLARE_FIELD(name) this->DECLARE(manager, #name, name)
 #define UMBRA_DECLARE_ALIAS(name, alias) manager->manager.AddAlias(#name, #alias)
-#define UMBRA_REGISTER_PARAMETER(PType)                                          \
-  ::umbra::parameter::ParamManager* PType::__MANAGER__() {                       \
-    static ::umbra::parameter::ParamManagerSingleton<PType> singleton(#PType);   \
-    return &singleton.manager;                                                   \
-  }                                                                              \
+#define UMBRA_REGISTER_PARAMETER(PType)                                                          \
+  ::umbra::parameter::ParamManager* PType::__MANAGER__() {                                       \
+    /* never destroyed: what is at the program's end may read parameters, too */                 \
+    static auto* const singleton = new ::umbra::parameter::ParamManagerSingleton<PType>(#PType); \
+    return &singleton->manager;                                                                  \
+  }                                                                                              \
   static_assert(true, "a semicolon follows")
 
 #endif  // UMBRA_PARAMETER_H_

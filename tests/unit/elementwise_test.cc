@@ -169,5 +169,18 @@ TEST(Elementwise, AndFunctionsOfValues) {
             }));
 }
 
+// A node's number means nothing in another graph.
+TEST(GraphValues, BelongToOneBuilder) {
+  graph::Builder one("one"), other("other");
+  const graph::Value x = one.Input("x", DType::kFloat32, {4}), y = one.Input("y", DType::kFloat32, {4}), sum = x * 2 + y;
+  other.Input("z", DType::kFloat32, {4});
+  const std::string message = "a Builder was given a value of another one; build both in one";
+  EXPECT_SAYS(message, other.Output("o", sum));
+  EXPECT_SAYS(message, other.Output("o", sum, PartialShape{4}));
+  EXPECT_SAYS(message, other.Shaped("o", sum, PartialShape{4}));
+  one.Output("o", sum);
+  EXPECT_EQ(one.Build()->outputs().size(), 1u);
+}
+
 }  // namespace
 }  // namespace umbra

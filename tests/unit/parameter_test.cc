@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <clocale>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -47,6 +49,28 @@ struct Options : Parameter<Options> {
   }
 };
 UMBRA_REGISTER_PARAMETER(Options);
+
+struct Late : Parameter<Late> {
+  int size;
+  UMBRA_DECLARE_PARAMETER(Late) { UMBRA_DECLARE_FIELD(size).set_default(3); }
+};
+UMBRA_REGISTER_PARAMETER(Late);
+
+TEST(ParameterDeathTest, AreReadUntilTheProgramEnds) {
+  EXPECT_EXIT(
+      {
+        static const struct Last {
+          ~Last() {
+            Late late;
+            late.Init(Words());
+            std::fprintf(stderr, "size %d", late.size);
+          }
+        } last;
+        Late().Init(Words());
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "size 3");
+}
 
 TEST(Parameter, InitAndDefaults) {
   Options o;

@@ -249,6 +249,13 @@ TEST(Parse, ATextCutAnywhereIsAnErrorNotACrash) {
   std::string deep = "kernel k(x: f32[4]) -> (y: f32[4]) { y = ";
   deep.append(100000, '(');
   EXPECT_SAYS("nested more than", graph::ParseText(deep));
+  const auto chain = [](int terms) {
+    std::string sum = "x";
+    for (int k = 1; k < terms; ++k) sum += " + x";
+    return graph::ParseText("kernel k(x: f32[n]) -> (y: f32[n]) { y = " + sum + " }");
+  };
+  EXPECT_EQ(chain(8000).size(), 1u);
+  EXPECT_SAYS("more than 8192 operations one after the other; name a part of it", chain(50000));
 }
 
 TEST(Compile, ManyThreadsAtOnce) {

@@ -288,7 +288,6 @@ struct Divisor {
   T value, reciprocal;
   T least = 1, most = -1;  // sizes of dividends, beside 0, for which no step leaves the normal range
 };
-
 // The nearest quotient of the nearest reciprocal: docs/numerics.md says why. Its sign is that of x, also for zeros.
 template <typename V, typename T>
 UMBRA_INLINE V operator/(V x, const Divisor<T>& by) {

@@ -212,7 +212,9 @@ UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
   return __builtin_shuffle(a, from);
 #endif
 }
+#endif
 
+#if defined(__AVX2__)
 // Writes a row, or rows that follow each other, past the caches from front to back, by packets that begin anywhere: what
 // fills a register is put together there. The first row begins with a line.
 template <typename V>
