@@ -14,14 +14,20 @@ struct Position {
   int line = 1, column = 1;
 };
 
+/// How numbers that are written are computed with before they meet a tensor: as C++ does with such literals. Those of
+/// the text form are kReal.
+enum class LiteralType { kReal, kFloat, kInteger };
+
 struct Expression {
   enum class Kind { kNumber, kName, kCall };
   Kind kind = Kind::kNumber;
   Position position;
   double number = 0;
+  LiteralType literal = LiteralType::kReal;  ///< of a number
   std::string name;                       ///< of a name or of the operator called
   std::vector<std::string> parameters;    ///< between < and >
   std::vector<Expression> operands;
+  bool conditional = false;  ///< is this call of select written as `a ? b : c`?
   int height = 0;  ///< of the calls below, one in the other
 };
 

@@ -121,6 +121,10 @@ Value Broadcast(int axis, const Value& value, const Value& like) {
               [&](Composer& c, const auto& o) { return c.Broadcast(o[0], axis, &o[1]); });
 }
 
+Value Spread(const Value& value, const Value& like) {
+  return With({value, like}, [&](Composer& c, const auto& o) { return c.Spread(o[0], o[1]); });
+}
+
 Value Reduce(std::string_view reducer, const Value& value, std::vector<int> axes, bool keepdim) {
   return With({value}, [&](Composer& c, const auto& o) { return c.Reduce(reducer, o[0], axes, keepdim); });
 }
@@ -205,6 +209,8 @@ Value Builder::IndexMap(std::string_view name, const std::vector<Value>& params,
   for (const Value& param : params) numbers.push_back(OwnOperand(state_, param));
   return ValueAccess::Make(state_, state_->composer.IndexMap(name, {}, Sizes(&state_->composer, name, numbers), dtype));
 }
+
+void Builder::SetOpenShape(const PartialShape& shape) { state_->composer.SetOpenShape(shape); }
 
 PartialShape Builder::AnyShape(int rank) {
   PartialShape shape = PartialShape::dynamic(rank);

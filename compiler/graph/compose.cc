@@ -22,17 +22,29 @@ namespace {
 
 using Kind = Operand::Kind;
 
-std::optional<double> FoldLiterals(Op op, const std::vector<Operand>& operands) {
-  const double a = operands[0].number;
-  const double b = operands.size() > 1 ? operands[1].number : 0;
+// What C++ makes of two literals has the type of the wider one.
+LiteralType WiderOf(LiteralType a, LiteralType b) { return static_cast<int>(a) < static_cast<int>(b) ? a : b; }
+static_assert(LiteralType::kReal < LiteralType::kFloat && LiteralType::kFloat < LiteralType::kInteger, "the widest comes first");
+
+std::optional<Operand> FoldLiterals(Op op, const std::vector<Operand>& operands) {
+  const LiteralType type = operands.size() > 1 ? WiderOf(operands[0].literal, operands[1].literal) : operands[0].literal;
+  const auto rounded = [&](double number) {
+    return type == LiteralType::kFloat ? static_cast<double>(static_cast<float>(number)) : number;
+  };
+  const double a = rounded(operands[0].number), b = operands.size() > 1 ? rounded(operands[1].number) : 0;
+  double result = 0;
   switch (op) {
-    case Op::plus: return a + b;
-    case Op::minus: return a - b;
-    case Op::mul: return a * b;
-    case Op::div: return a / b;
-    case Op::negative: return -a;
+    case Op::plus: result = a + b; break;
+    case Op::minus: result = a - b; break;
+    case Op::mul: result = a * b; break;
+    case Op::div:
+      Require(type != LiteralType::kInteger || b != 0, "the whole number ", a, " is divided by 0, which C++ leaves undefined; write ", a, ".0 / 0");
+      result = type == LiteralType::kInteger ? std::trunc(a / b) : a / b;
+      break;
+    case Op::negative: result = -a; break;
     default: return std::nullopt;
   }
+  return Operand::Literal(rounded(result), type);
 }
 
 }  // namespace
@@ -54,23 +66,23 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
           " operand", info.arity == 1 ? "" : "s", ", ", operands.size(), " given");
   if (std::all_of(operands.begin(), operands.end(),
                   [](const Operand& o) { return o.kind == Kind::kLiteral; }))
-    if (const auto folded = FoldLiterals(op, operands)) return Operand::Literal(*folded);
+    if (auto folded = FoldLiterals(op, operands)) return *folded;
 
-  DType dtype = DType::kFloat32;
+  DType dtype = number_dtype_;
   for (std::size_t k = operands.size(); k-- > (op == Op::select ? 1u : 0u);)
     if (operands[k].kind != Kind::kLiteral) dtype = ComputeType(graph_.node(operands[k].node).dtype);
 
   PartialShape shape;
+  for (const Operand& operand : operands)
+    if (operand.kind == Kind::kNode && shape.size() == 0) shape = graph_.node(operand.node).shape;
   const Operand* pending = nullptr;
   for (const Operand& operand : operands) {
-    if (operand.kind == Kind::kPending) {
-      Require(pending == nullptr || pending->axis == operand.axis || shape.size() > 0, info.name,
-              ": the shape of two broadcasts along different axes (", pending ? pending->axis : 0,
-              " and ", operand.axis, ") is not known; write broadcast<axis>(value, like)");
-      pending = &operand;
-    } else if (operand.kind == Kind::kNode && shape.size() == 0) {
-      shape = graph_.node(operand.node).shape;
-    }
+    if (operand.kind != Kind::kPending) continue;
+    if (pending != nullptr && pending->axis != operand.axis && shape.size() == 0) shape = OpenShape();
+    Require(pending == nullptr || pending->axis == operand.axis || shape.size() > 0, info.name,
+            ": the shape of two broadcasts along different axes (", pending ? pending->axis : 0,
+            " and ", operand.axis, ") is not known; write broadcast<axis>(value, like)");
+    pending = &operand;
   }
   std::vector<int> nodes;
   for (const Operand& operand : operands) {
@@ -79,9 +91,14 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
       nodes.push_back(Spread(operand, shape));
     else nodes.push_back(operand.node);
   }
-  const int made = graph_.Map(op, std::move(nodes));
-  if (pending != nullptr && shape.size() == 0) return Operand::Pending(made, pending->axis);
-  return Operand::Node(made);
+  int made = graph_.Map(op, std::move(nodes));
+  // Whole numbers that a condition chooses stay those of C++.
+  const bool whole = info.types == OpTypes::kNumeric &&
+                     std::all_of(operands.begin(), operands.end(), [](const Operand& o) { return o.literal == LiteralType::kInteger; });
+  if (whole && op == Op::div && IsFloat(dtype)) made = graph_.Map(Op::trunc, {made});
+  Operand result = pending != nullptr && shape.size() == 0 ? Operand::Pending(made, pending->axis) : Operand::Node(made);
+  if (whole) result.literal = LiteralType::kInteger;
+  return result;
 }
 
 Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& sources,
@@ -156,7 +173,18 @@ Operand Composer::Apply(const Composite& composite, const std::vector<Operand>& 
           ParseOperator(composite.name, composite.args, composite.text));
     ast = entry;
   }
-  return ApplyOperator(this, *ast, operands, {});
+  const DType outer = number_dtype_;
+  for (std::size_t k = operands.size(); k-- > 0;)
+    if (operands[k].kind != Kind::kLiteral && graph_.node(operands[k].node).dtype != DType::kBool)
+      number_dtype_ = ComputeType(graph_.node(operands[k].node).dtype);
+  try {
+    Operand applied = ApplyOperator(this, *ast, operands, {});
+    number_dtype_ = outer;
+    return applied;
+  } catch (const Error& error) {
+    number_dtype_ = outer;
+    throw Error(detail::Concat("operator '", composite.name, "': ", error.what()));
+  }
 }
 
 Operand Composer::ApplyNumeric(std::string_view name, const std::vector<Operand>& operands) {
@@ -173,13 +201,13 @@ Operand Composer::ApplyNumeric(const Composite& composite, const std::vector<Ope
   return AsNumber(Apply(composite, operands), operands);
 }
 
-// A comparison's 1 or 0 takes the dtype of the operands.
+// A number, or a comparison's 1 or 0, takes the dtype of the operands.
 Operand Composer::AsNumber(const Operand& value, const std::vector<Operand>& operands) {
-  if (value.kind == Kind::kLiteral || graph_.node(value.node).dtype != DType::kBool) return value;
+  if (value.kind != Kind::kLiteral && graph_.node(value.node).dtype != DType::kBool) return value;
   for (const Operand& operand : operands)
     if (operand.kind != Kind::kLiteral)
       return Cast(value, ComputeType(graph_.node(operand.node).dtype));
-  return Cast(value, DType::kFloat32);
+  return value.kind == Kind::kLiteral ? value : Cast(value, DType::kFloat32);
 }
 
 Operand Composer::Cast(const Operand& value, DType dtype) {
@@ -192,9 +220,20 @@ Operand Composer::Cast(const Operand& value, DType dtype) {
 
 Operand Composer::Broadcast(const Operand& value, int axis, const Operand* like) {
   const int node = Resolve(value, "the operand of broadcast");
-  if (like == nullptr) return Operand::Pending(node, axis);
-  const PartialShape shape = graph_.node(Resolve(*like, "the model of broadcast")).shape;
-  return Operand::Node(Spread(Operand::Pending(node, axis), shape));
+  const Operand pending = Operand::Pending(node, axis);
+  return like == nullptr ? pending : Spread(pending, *like);
+}
+
+PartialShape Composer::OpenShape() {
+  for (std::size_t d = 0; d < open_.size(); ++d)
+    if (open_[d].is_dynamic() && open_[d].symbol() < 0) open_[d] = Dimension::WithSymbol(graph_.NewSymbol());
+  return open_;
+}
+
+Operand Composer::Spread(const Operand& value, const Operand& like) {
+  const Node& model = graph_.node(Resolve(like, "the model of broadcast"));
+  const PartialShape shape = model.shape;
+  return Operand::Node(ResolveTo(value, model.dtype, shape));
 }
 
 namespace {

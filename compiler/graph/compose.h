@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/graph/ast.h"
 #include "compiler/graph/graph.h"
 #include "umbra/axis_map.h"
 
@@ -24,9 +25,10 @@ struct Operand {
   int node = -1;
   double number = 0;
   int axis = 0;
+  LiteralType literal = LiteralType::kReal;  ///< of a literal, or kInteger of what C++ computes as an int
 
-  static Operand Node(int node) { return {Kind::kNode, node, 0, 0}; }
-  static Operand Literal(double number) { return {Kind::kLiteral, -1, number, 0}; }
+  static Operand Node(int node) { return {Kind::kNode, node}; }
+  static Operand Literal(double number, LiteralType type = LiteralType::kReal) { return {Kind::kLiteral, -1, number, 0, type}; }
   static Operand Pending(int node, int axis) { return {Kind::kPending, node, 0, axis}; }
 };
 
@@ -35,6 +37,8 @@ class Composer {
   explicit Composer(Graph* graph) : graph_(*graph) {}
 
   Graph& graph() { return graph_; }
+  /// See Builder::SetOpenShape.
+  void SetOpenShape(PartialShape shape) { open_ = std::move(shape); }
 
   Operand Map(Op op, const std::vector<Operand>& operands);
   /// A primitive or composite of the table by name; throws with the nearest name if unknown.
@@ -47,6 +51,8 @@ class Composer {
   Operand Cast(const Operand& value, DType dtype);
   /// broadcast<axis>(value), with the shape of `like` if given.
   Operand Broadcast(const Operand& value, int axis, const Operand* like);
+  /// A number, or a broadcast whose shape is not known yet, with the shape of `like`.
+  Operand Spread(const Operand& value, const Operand& like);
   /// By name: sum, maximum, minimum, product; mean; argmax and argmin, which give the position (i64)
   /// of the first extreme along one axis, a NaN counting as extreme, and 0 along an empty one.
   Operand Reduce(std::string_view reducer, const Operand& value, std::vector<int> axes, bool keepdim);
@@ -78,8 +84,11 @@ class Composer {
  private:
   Operand AsNumber(const Operand& value, const std::vector<Operand>& operands);
   int Spread(const Operand& pending, const PartialShape& shape);
+  PartialShape OpenShape();
 
   Graph& graph_;
+  PartialShape open_;  // of rank 0 if there is none
+  DType number_dtype_ = DType::kFloat32;  // of what is computed of literals alone
 };
 
 }  // namespace umbra::graph

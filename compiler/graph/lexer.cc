@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstdint>
 
 #include "compiler/graph/parse.h"
 
@@ -66,6 +67,53 @@ void Lexer::SkipBlanks() {
   }
 }
 
+void Lexer::Number(Token* token) {
+  const std::string_view rest = source_.text().substr(at_);
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), token->number);
+  if (error != std::errc()) source_.Fail(position_, "this number is out of range");
+  token->text = std::string(rest.data(), end);
+  for (std::size_t k = 0; k < token->text.size(); ++k) Advance();
+  // C++ writes 1.f and 0.5f; the dtype follows from the other operand all the same.
+  if ((Peek() == 'f' || Peek() == 'F') && !IsNameStart(Peek(1)) && !IsDigit(Peek(1))) Advance();
+}
+
+// 10, 0x1p3, 010, 1'000, 2.5f: with all that C++ takes for one number, but for suffixes of users.
+void Lexer::CppNumber(Token* token) {
+  const Position begin = position_;
+  std::string digits;
+  const bool hex = Peek() == '0' && (Peek(1) == 'x' || Peek(1) == 'X');
+  const auto exponent = [&](char c) { return hex ? c == 'p' || c == 'P' : c == 'e' || c == 'E'; };
+  bool real = false;
+  while (IsNameStart(Peek()) || IsDigit(Peek()) || Peek() == '.' || Peek() == '\'' ||
+         ((Peek() == '+' || Peek() == '-') && exponent(token->text.back()))) {
+    real = real || Peek() == '.' || exponent(Peek());
+    token->text += Peek();
+    if (Peek() != '\'') digits += Peek();
+    Advance();
+  }
+  std::size_t suffix = digits.size();
+  while (suffix > 0 && std::string_view(hex && !real ? "lLzZ" : real ? "fFlL" : "lLzZ").find(digits[suffix - 1]) != std::string_view::npos) --suffix;
+  const bool is_float = real && suffix + 1 == digits.size() && (digits[suffix] == 'f' || digits[suffix] == 'F');
+  const bool binary = !hex && digits.size() > 1 && (digits[1] == 'b' || digits[1] == 'B');
+  const char* first = digits.data() + (hex || binary ? 2 : 0);
+  const char* const last = digits.data() + suffix;
+  std::from_chars_result read{};
+  if (real) {
+    const auto format = hex ? std::chars_format::hex : std::chars_format::general;
+    float narrow = 0;
+    read = is_float ? std::from_chars(first, last, narrow, format) : std::from_chars(first, last, token->number, format);
+    if (is_float) token->number = static_cast<double>(narrow);
+    token->literal = is_float ? LiteralType::kFloat : LiteralType::kReal;
+  } else {
+    std::uint64_t number = 0;
+    read = std::from_chars(first, last, number, hex ? 16 : binary ? 2 : digits[0] == '0' ? 8 : 10);
+    token->number = static_cast<double>(number);
+    token->literal = LiteralType::kInteger;
+  }
+  if (read.ec != std::errc() || read.ptr != last)
+    source_.Fail(begin, fmt::format("'{}' is no number that generated code knows: expected one such as 10, 0x10, 1e-3, 2.5f", token->text));
+}
+
 Token Lexer::Next() {
   SkipBlanks();
   Token token;
@@ -82,13 +130,8 @@ Token Lexer::Next() {
   }
   if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)))) {
     token.kind = Token::Kind::kNumber;
-    const std::string_view rest = source_.text().substr(at_);
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), token.number);
-    if (error != std::errc()) source_.Fail(position_, "this number is out of range");
-    token.text = std::string(rest.data(), end);
-    for (std::size_t k = 0; k < token.text.size(); ++k) Advance();
-    // C++ writes 1.f and 0.5f; the dtype follows from the other operand all the same.
-    if ((Peek() == 'f' || Peek() == 'F') && !IsNameStart(Peek(1)) && !IsDigit(Peek(1))) Advance();
+    if (language_ == Language::kCpp) CppNumber(&token);
+    else Number(&token);
     return token;
   }
   token.kind = Token::Kind::kSymbol;

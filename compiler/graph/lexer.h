@@ -14,8 +14,12 @@ struct Token {
   Kind kind = Kind::kEnd;
   std::string text;
   double number = 0;
+  LiteralType literal = LiteralType::kReal;  ///< of a number
   Position position;
 };
+
+/// Whose numbers a text has.
+enum class Language { kText, kCpp };
 
 /// A text with a name, for messages.
 class SourceText {
@@ -31,7 +35,7 @@ class SourceText {
 
 class Lexer {
  public:
-  explicit Lexer(const SourceText& source) : source_(source) {}
+  Lexer(const SourceText& source, Language language) : source_(source), language_(language) {}
   Token Next();
 
  private:
@@ -41,8 +45,11 @@ class Lexer {
   }
   void Advance();
   void SkipBlanks();
+  void Number(Token* token);
+  void CppNumber(Token* token);
 
   const SourceText& source_;
+  const Language language_;
   std::size_t at_ = 0;
   Position position_;
 };

@@ -50,13 +50,16 @@ class ExpressionLowering {
     Require(++*steps_ <= kMaxSteps, "the operators that this calls expand to more than ", kMaxSteps,
             " operations: operators that call others several times multiply; call fewer, or split the kernel");
     switch (e.kind) {
-      case Expression::Kind::kNumber: return Operand::Literal(e.number);
+      case Expression::Kind::kNumber: return Operand::Literal(e.number, e.literal);
       case Expression::Kind::kName: return Named(e);
       case Expression::Kind::kCall: break;
     }
     std::vector<Operand> operands;
     for (const Expression& operand : e.operands) operands.push_back(Lower(operand));
-    return Call(e, operands);
+    Operand made = Call(e, operands);
+    if (e.conditional && operands[1].literal == LiteralType::kInteger && operands[2].literal == LiteralType::kInteger)
+      made.literal = LiteralType::kInteger;
+    return made;
   }
 
   Operand Named(const Expression& e) const {
@@ -105,8 +108,15 @@ class ExpressionLowering {
     return e.parameters.size() == 1 ? e.name + "<" + e.parameters[0] + ">" : e.name;
   }
 
-  // Sources first, then whole numbers.
-  Operand IndexMap(const IndexMapInfo& map, const std::vector<Operand>& operands) {
+  // Sources first, then whole numbers. Without sources, the dtype of the numbers that it gives may stand between < and >.
+  const IndexMapInfo* FindMap(const Expression& e, std::optional<DType>* dtype) {
+    const IndexMapInfo* map = FindIndexMap(e.name);
+    if (map == nullptr || map->sources > 0 || e.parameters.empty()) return FindIndexMap(MapName(e));
+    Require(e.parameters.size() == 1, e.name, " takes one dtype between < and >, ", e.parameters.size(), " given");
+    *dtype = FindDType(e.parameters[0]);
+    return map;
+  }
+  Operand IndexMap(const IndexMapInfo& map, const std::vector<Operand>& operands, DType dtype) {
     const auto sources = static_cast<std::size_t>(map.sources);
     const bool count_fits = map.params < 0 ? operands.size() >= sources
                                            : operands.size() == sources + static_cast<std::size_t>(map.params);
@@ -115,7 +125,7 @@ class ExpressionLowering {
     for (std::size_t k = sources; k < operands.size(); ++k)
       params.push_back(composer_.Size(operands[k], detail::Concat("number ", k - sources + 1, " of ", map.form)));
     return composer_.IndexMap(
-        map.name, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(sources)}, params);
+        map.name, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(sources)}, params, dtype);
   }
 
   Operand Call(const Expression& e, const std::vector<Operand>& operands) {
@@ -170,7 +180,8 @@ class ExpressionLowering {
         return composer_.Cast(operands[0], *type);
       throw Error("tcast needs a dtype, " + DTypeNames() + ", as in tcast<f32>(x)");
     }
-    if (const IndexMapInfo* map = FindIndexMap(MapName(e))) return IndexMap(*map, operands);
+    std::optional<DType> dtype;
+    if (const IndexMapInfo* map = FindMap(e, &dtype)) return IndexMap(*map, operands, dtype.value_or(DType::kFloat32));
     RequireReducer(MapName(e));
     for (const OperatorAst& op : operators_) {
       if (op.name != e.name) continue;

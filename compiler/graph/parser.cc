@@ -33,7 +33,7 @@ bool IsBuiltIn(const std::string& name) {
 
 class Parser {
  public:
-  explicit Parser(const SourceText& source) : source_(source), lexer_(source) {
+  explicit Parser(const SourceText& source, Language language = Language::kText) : source_(source), lexer_(source, language) {
     token_ = lexer_.Next();
     ahead_ = lexer_.Next();
   }
@@ -235,7 +235,9 @@ class Parser {
     operands.push_back(std::move(condition));
     operands.push_back(std::move(yes));
     operands.push_back(std::move(no));
-    return Call(position, "select", std::move(operands));
+    Expression call = Call(position, "select", std::move(operands));
+    call.conditional = true;
+    return call;
   }
 
   Expression Or() {
@@ -322,10 +324,13 @@ class Parser {
     return value;
   }
 
-  // A '<' after a name opens parameters only if they close right away: `sum<1>(`, not `a < b`.
+  // A '<' after the name of a call that takes some opens parameters, after others it compares.
   bool OpensParameters(const std::string& name) const {
+    if (!IsSymbol("<")) return false;
     const CallInfo* call = FindCall(name);
-    return IsSymbol("<") && (!ReducersOf(name).empty() || (call != nullptr && call->parametrised()));
+    if (call != nullptr) return call->parametrised();
+    const IndexMapInfo* map = FindIndexMap(name);
+    return !ReducersOf(name).empty() || (map != nullptr && map->sources == 0 && FindDType(ahead_.text));
   }
 
   Expression Primary() {
@@ -334,6 +339,7 @@ class Parser {
     e.position = position;
     if (token_.kind == Token::Kind::kNumber) {
       e.number = token_.number;
+      e.literal = token_.literal;
       Next();
       return e;
     }
@@ -386,7 +392,7 @@ OperatorAst ParseOperator(std::string_view name, std::string_view args, std::str
   const std::string where = fmt::format("UMBRA_OP({})", name);
   const SourceText argument_text(args, where), body_text(text, where);
   op.arguments = Parser(argument_text).ArgumentNames();
-  op.body = Parser(body_text).WholeExpression();
+  op.body = Parser(body_text, Language::kCpp).WholeExpression();
   return op;
 }
 

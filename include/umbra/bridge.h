@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "umbra/gathered.h"
@@ -30,7 +32,16 @@ struct GraphWalk {
   std::map<std::int64_t, graph::Value> tensors{};  ///< by operand: what it holds by now
   std::vector<std::int64_t> inputs{};              ///< operands that were read as the call passes them
   int next_operand = 0, next_scalar = 0;
+  bool inside = false;  ///< as of Gatherer
 
+  /// The graph of an E whose extents are not those of the result.
+  template <typename E>
+  graph::Value Inner() {
+    const bool before = std::exchange(inside, true);
+    graph::Value value = E::Build(this);
+    inside = before;
+    return value;
+  }
   template <typename DType>
   graph::Value Input(int dim) {
     const std::int64_t operand = operand_of[static_cast<std::size_t>(next_operand++)];
@@ -57,10 +68,19 @@ struct HasName : std::false_type {};
 template <typename OP>
 struct HasName<OP, std::void_t<decltype(OP::kName)>> : std::true_type {};
 
+/// See op::detail::UnknownName; empty for operators without a text.
+template <typename OP>
+constexpr std::string_view UnknownNameOf() {
+  if constexpr (HasText<OP>::value) return op::detail::UnknownName(OP::kArgs, OP::kText);
+  else return {};
+}
+
 template <typename OP>
 inline graph::Value ApplyOp(const std::vector<graph::Value>& operands) {
   static_assert(HasName<OP>::value, "umbra: this operator has no text to generate code from: define "
                                     "it with UMBRA_OP(name, (args), expression)");
+  static_assert(UnknownNameOf<OP>().empty(), "umbra: this operator's expression has a name that is neither an argument nor an "
+                                             "operator of umbra/ops.def, or an unsigned number: give constants as operands, F<op>(x, scalar(c))");
   if constexpr (HasText<OP>::value)
     return graph::ApplyNumericText(OP::kName, OP::kArgs, OP::kText, operands);
   else
@@ -90,9 +110,13 @@ struct Parts {
 /// An operator or a reducer, which generated code has to have a name for, or a text.
 template <typename OP>
 struct Named {
-  static constexpr bool kKnown = HasName<OP>::value;
+  static constexpr bool kKnown = HasName<OP>::value && UnknownNameOf<OP>().empty();
   static void Explain(Obstacles* why) {
-    if (!kKnown)
+    if (HasName<OP>::value && !kKnown)
+      AddObstacle(why, "'" + TypeName<OP>() + "' has '" + std::string(UnknownNameOf<OP>()) +
+                       "' in its expression, which is neither an argument of it nor an operator of umbra/ops.def: give it as an operand, F<" +
+                       TypeName<OP>() + ">(..., scalar(c)), or write the number");
+    if (!HasName<OP>::value)
       AddObstacle(why, "'" + TypeName<OP>() + "' is a function of C++ with no text to generate code from: define it with "
                        "UMBRA_OP(name, (args), expression), or use a reducer of umbra::red");
   }
@@ -162,8 +186,11 @@ struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> : Parts<Bridge<E>> {
 };
 template <typename E, typename DType>
 struct Bridge<expr::TransposeExp<E, DType>> : Parts<Bridge<E>> {
-  static void Gather(const expr::TransposeExp<E, DType>& e, Gatherer* g) { Bridge<E>::Gather(e.exp, g); }
-  static graph::Value Build(GraphWalk* w) { return graph::MapAxes(map::transpose::From, 0, Bridge<E>::Build(w), 2); }
+  static void Gather(const expr::TransposeExp<E, DType>& e, Gatherer* g) {
+    const Gatherer::Inside inside(g);
+    Bridge<E>::Gather(e.exp, g);
+  }
+  static graph::Value Build(GraphWalk* w) { return graph::MapAxes(map::transpose::From, 0, w->Inner<Bridge<E>>(), 2); }
 };
 template <typename OP, typename TA, typename DType, int etype>
 struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> : Parts<Named<OP>, Bridge<TA>> {
@@ -200,14 +227,15 @@ struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> : Parts<Bridge<TA>, Bridge<TB
     std::int64_t bits;
     std::memcpy(&bits, &scale, sizeof bits);
     g->AddStructure(bits);
+    const Gatherer::Inside inside(g);
     Bridge<TA>::Gather(e.lhs_, g);
     Bridge<TB>::Gather(e.rhs_, g);
   }
   static graph::Value Build(GraphWalk* w) {
     double scale;
     std::memcpy(&scale, w->structure++, sizeof scale);
-    const graph::Value lhs = Bridge<TA>::Build(w);
-    return graph::Dot(lhs, Bridge<TB>::Build(w), lt, rt, scale);
+    const graph::Value lhs = w->Inner<Bridge<TA>>();
+    return graph::Dot(lhs, w->Inner<Bridge<TB>>(), lt, rt, scale);
   }
 };
 template <typename Map, int axis, typename Reducer, typename Src, typename DType, int dim>
@@ -216,16 +244,29 @@ struct Bridge<expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>>
   using E = expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>;
   [[gnu::always_inline]] static void Gather(const E& e, Gatherer* g) {
     if constexpr (axis == expr::kAtRunTime) g->AddStructure(e.axis_);
+    if (Repeats(e.axis_)) g->AddTold<DType>(e.shape_);
+    const Gatherer::Inside inside(g);
     Bridge<Src>::Gather(e.src_, g);
   }
   static graph::Value Build(GraphWalk* w) {
     const int at = axis == expr::kAtRunTime ? static_cast<int>(*w->structure++) : axis;
-    const graph::Value source = Bridge<Src>::Build(w);
-    if constexpr (std::is_void_v<Reducer>) return graph::MapAxes(Map::From, at, source, dim);
-    else return Joined(graph::MapAxes(Map::From, at, source, dim, Reducer::kName));
+    std::optional<graph::Value> like;
+    if (w->inside && Repeats(at)) like = w->Input<DType>(dim);
+    const graph::Value source = w->Inner<Bridge<Src>>();
+    if constexpr (std::is_void_v<Reducer>) {
+      const graph::Value made = graph::MapAxes(Map::From, at, source, dim);
+      return like ? graph::Spread(made, *like) : made;
+    } else {
+      return Joined(graph::MapAxes(Map::From, at, source, dim, Reducer::kName));
+    }
   }
 
  private:
+  static constexpr bool Repeats(int at) {
+    bool repeats = false;
+    for (int d = 0; d < dim; ++d) repeats = repeats || Map::From(d, axis == expr::kAtRunTime ? at : axis, E::kSrcDim, dim) == map::kRepeated;
+    return repeats;
+  }
   static graph::Value Joined(const graph::Value& value) {
     if constexpr (red::kGivesPosition<Reducer>) return graph::Cast(value, DTypeOf<ComputeOf<DType>>::value);
     else return value;
@@ -253,13 +294,14 @@ struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> : Parts<IndexMapNa
   static void Gather(const E& e, Gatherer* g) {
     g->AddStructure(e.num_params_);
     for (int k = 0; k < e.num_params_; ++k) g->AddStructure(e.params_[static_cast<std::size_t>(k)]);
+    const Gatherer::Inside inside(g);
     std::apply([&](const Srcs&... src) { (Bridge<Srcs>::Gather(src, g), ...); }, e.src_);
   }
   static graph::Value Build(GraphWalk* w) {
     std::vector<graph::Value> params;
     for (index_t count = *w->structure++; count > 0; --count) params.emplace_back(static_cast<double>(*w->structure++));
     std::vector<graph::Value> sources;
-    (sources.push_back(Bridge<Srcs>::Build(w)), ...);
+    (sources.push_back(w->Inner<Bridge<Srcs>>()), ...);
     if constexpr (sizeof...(Srcs) == 0)
       return w->builder->IndexMap(IndexMapName<Map>::Text(), params, DTypeOf<DType>::value);
     else
@@ -270,6 +312,7 @@ struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> : Parts<IndexMapNa
 /// What `dst Saver exp` writes.
 template <typename Saver, typename DType, int dim, typename E>
 graph::Value BuildAssigned(GraphWalk* walk) {
+  walk->builder->SetOpenShape(PartialShape::dynamic(dim));
   graph::Value value = Bridge<E>::Build(walk);
   if constexpr (!std::is_same_v<Saver, sv::saveto>)
     value = ApplyOp<typename Saver::OPType>({walk->Input<DType>(dim), value});

@@ -92,6 +92,30 @@ class Gatherer {
       return d == dim - 1 ? 1 : d == dim - 2 ? t.stride_ : inner * t.shape_[d + 1];
     });
   }
+  /// What is walked while one of these lives has other extents than the destination.
+  class Inside {
+   public:
+    [[gnu::always_inline]] explicit Inside(Gatherer* of) : of_(of), before_(of->inside_) { of->inside_ = true; }
+    [[gnu::always_inline]] ~Inside() { of_->inside_ = before_; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Gatherer* const of_;
+    const bool before_;
+  };
+  /// The extents of the destination, which has to live as long.
+  template <int dim>
+  [[gnu::always_inline]] void Expect(const Shape<dim>& destination) {
+    expected_ = destination.shape_;
+    expected_rank_ = dim;
+  }
+  /// The shape that a broadcast was told. It is that of the destination, or comes as an operand.
+  template <typename DType, int dim>
+  [[gnu::always_inline]] void AddTold(const Shape<dim>& shape) {
+    if (inside_) return AddShape<DType>(shape);
+    if (expected_rank_ == dim && !std::equal(shape.shape_, shape.shape_ + dim, expected_)) DoesNotFit(shape, expected_);
+  }
   /// An operand that stands for its shape only: nobody reads its elements.
   template <typename DType, int dim>
   void AddShape(const Shape<dim>& shape) {
@@ -136,6 +160,12 @@ class Gatherer {
     for (int d = dim - 1; d >= 0; --d) AddWord(num_layout_ + 1 + dim + d, inner = stride(d, inner));
     num_layout_ += kSize;
   }
+  template <int dim>
+  [[noreturn, gnu::cold, gnu::noinline]] static void DoesNotFit(const Shape<dim>& shape, const index_t* expected) {
+    Shape<dim> destination;
+    std::copy_n(expected, dim, destination.shape_);
+    throw Error(Concat("assignment to a tensor of shape ", destination, " from an expression with a broadcast to shape ", shape));
+  }
   [[gnu::always_inline]] void AddWord(int at, index_t word) {
     differs_ |= layout_[at] ^ word;
     to_->layout[at] = word;
@@ -145,6 +175,9 @@ class Gatherer {
   const EarlierCall earlier_;
   const index_t* const layout_;
   const bool now_;
+  bool inside_ = false;
+  const index_t* expected_ = nullptr;
+  int expected_rank_ = -1;
   std::int64_t differs_ = 0;
   int num_operands_ = 0, num_scalars_ = 0, num_structure_ = 0, num_layout_ = 0;
 };

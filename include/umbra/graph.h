@@ -100,6 +100,8 @@ Value Broadcast(int axis, const Value& value);
 Value Broadcast(int axis, const Value& value, const Value& like);
 template <int axis>
 Value Broadcast(const Value& value) { return Broadcast(axis, value); }
+/// `value`, a number or what a broadcast gives, with the shape of `like`, whose elements are not read.
+Value Spread(const Value& value, const Value& like);
 
 /// `reducer` is sum, maximum, minimum or product.
 Value Reduce(std::string_view reducer, const Value& value, std::vector<int> axes,
@@ -144,6 +146,9 @@ class Builder {
   Value Constant(double value, DType dtype);
   /// An index map without sources, of numbers of `dtype`.
   Value IndexMap(std::string_view name, const std::vector<Value>& params, DType dtype);
+  /// From now on, broadcasts along different axes that meet have this shape where no operand says theirs. Dynamic
+  /// extents without a symbol get one each.
+  void SetOpenShape(const PartialShape& shape);
   /// `rank` dynamic extents, the same wherever this shape is given.
   PartialShape AnyShape(int rank);
   /// `value` with extents as `shape` has them; one without a shape takes it. Throws umbra::Error if the two do not fit;

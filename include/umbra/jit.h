@@ -116,6 +116,7 @@ template <typename Saver, typename Device, int dim, typename DType, typename E>
 [[gnu::always_inline]] inline EarlierCall GatherAll(const Tensor<Device, dim, DType>& dst, const E& exp, Gathered* g,
                                                     const EarlierCall& earlier = {}, bool now = false) {
   Gatherer walk(g, earlier, now);
+  walk.Expect(dst.shape_);
   Bridge<E>::Gather(exp, &walk);
   if constexpr (!std::is_same_v<Saver, sv::saveto>) walk.Add(dst);
   walk.AddStructure(Gathered::kEndOfWalk);

@@ -210,6 +210,39 @@ constexpr int CountOperands(std::string_view arguments) {
   return count;
 }
 
+/// The operators that the text of one may call.
+inline constexpr std::string_view kTableNames[] = {
+#define UMBRA_PRIMITIVE(name, arity, ...) #name,
+#define UMBRA_COMPOSITE(name, args, expression, doc) #name,
+#include "umbra/ops.def"
+    "std"};
+
+/// What generated code knows nothing of in the text of an operator with arguments `args`, "(a, b)": the first name that is
+/// neither one of them nor an operator of umbra/ops.def, or the first unsigned literal; empty if there is none.
+constexpr std::string_view UnknownName(std::string_view args, std::string_view text) {
+  const auto digit = [](char c) { return '0' <= c && c <= '9'; };
+  const auto word = [&](char c) { return digit(c) || c == '_' || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
+  const auto begins_at = [&](std::string_view in, std::size_t at) { return word(in[at]) && (at == 0 || !word(in[at - 1])); };
+  const auto word_at = [&](std::string_view in, std::size_t at) {
+    std::size_t end = at;
+    while (end < in.size() && word(in[end])) ++end;
+    return in.substr(at, end - at);
+  };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!begins_at(text, at)) continue;
+    const std::string_view name = word_at(text, at);
+    if (digit(name[0]) || (at > 0 && (text[at - 1] == '.' || text[at - 1] == '\''))) {
+      if (name.find_first_of("uU") != std::string_view::npos) return name;
+      continue;
+    }
+    bool known = false;
+    for (std::size_t k = 0; k < args.size() && !known; ++k) known = begins_at(args, k) && word_at(args, k) == name;
+    for (const std::string_view table : kTableNames) known = known || table == name;
+    if (!known) return name;
+  }
+  return {};
+}
+
 /// How many operands OP takes; `given` if it does not say, as mshadow's do not.
 template <typename OP, int given, typename = void>
 inline constexpr int kOperandsOf = given;
@@ -244,15 +277,19 @@ struct Operator {
 #define UMBRA_OP_PARAMS(...) \
   (UMBRA_OP_PICK(__VA_ARGS__, UMBRA_OP_P4, UMBRA_OP_P3, UMBRA_OP_P2, UMBRA_OP_P1, )(__VA_ARGS__))
 
+// The text with its macros replaced.
+#define UMBRA_OP_TEXT(...) #__VA_ARGS__
+
 /// Defines an elementwise operator once, for every route: UMBRA_OP(maxoftwo, (a, b), a > b ? a :
 /// b). One to four arguments; the expression uses + - * / comparisons, ?: or select, literals, and
-/// the operators of umbra/ops.def. Written with `?:` it runs eagerly on scalars; with select it has
-/// packets there too. Generated code has packets for both.
+/// the operators of umbra/ops.def. Literals mean what they mean in C++, so that 1 / 2 is 0, and macros are replaced. Other
+/// names of C++ are known to eager expressions only: a constant becomes an operand, scalar(c). Written with `?:` it runs
+/// eagerly on scalars; with select it has packets there too. Generated code has packets for both.
 #define UMBRA_OP(name, args, ...)                                              \
   struct name : ::umbra::op::detail::Operator<name> {                          \
     [[maybe_unused]] static constexpr ::std::string_view kName = #name;        \
     [[maybe_unused]] static constexpr ::std::string_view kArgs = #args;        \
-    [[maybe_unused]] static constexpr ::std::string_view kText = #__VA_ARGS__; \
+    [[maybe_unused]] static constexpr ::std::string_view kText = UMBRA_OP_TEXT(__VA_ARGS__); \
     static constexpr int kOperands = ::umbra::op::detail::CountOperands(kArgs); \
     template <typename L>                                                      \
     static auto On UMBRA_OP_PARAMS args->decltype(__VA_ARGS__) {               \
@@ -357,6 +394,35 @@ struct divto {
 
 /// Reducers: how the elements of a reduction are joined.
 namespace umbra::red {
+/// Ends of the range of an element type, which reducers begin with, as mshadow's.
+namespace limits {
+/// The largest finite value.
+template <typename DType>
+inline DType MaxValue() {
+  if constexpr (std::is_same_v<DType, half_t>) return half_t::FromBits(0x7bff);
+  else if constexpr (std::is_same_v<DType, bf16_t>) return bf16_t::FromBits(0x7f7f);
+  else return std::numeric_limits<DType>::max();
+}
+/// The least finite value.
+template <typename DType>
+inline DType MinValue() {
+  if constexpr (std::is_integral_v<DType>) return std::numeric_limits<DType>::min();
+  else return DType(-MaxValue<DType>());
+}
+/// Infinity; of an integer MaxValue.
+template <typename DType>
+inline DType PosInfValue() {
+  if constexpr (std::is_integral_v<DType>) return MaxValue<DType>();
+  else return DType(__builtin_inf());
+}
+/// -infinity; of an integer MinValue.
+template <typename DType>
+inline DType NegInfValue() {
+  if constexpr (std::is_integral_v<DType>) return MinValue<DType>();
+  else return DType(-PosInfValue<DType>());
+}
+}  // namespace limits
+
 /// The sum; of nothing 0.
 struct sum {
   static constexpr std::string_view kName = "sum";  ///< in graphs and messages
@@ -382,8 +448,7 @@ struct maximum {
   /// Makes `a` what it is before the first element.
   template <typename T>
   static void SetInitValue(T& a) {
-    if constexpr (std::is_integral_v<T>) a = std::numeric_limits<T>::min();
-    else a = -static_cast<T>(__builtin_inf());
+    a = limits::NegInfValue<T>();
   }
 };
 /// The smallest, NaN if one is; of nothing infinity or the largest integer.
@@ -397,8 +462,7 @@ struct minimum {
   /// Makes `a` what it is before the first element.
   template <typename T>
   static void SetInitValue(T& a) {
-    if constexpr (std::is_integral_v<T>) a = std::numeric_limits<T>::max();
-    else a = static_cast<T>(__builtin_inf());
+    a = limits::PosInfValue<T>();
   }
 };
 /// The product; of nothing 1.

@@ -34,6 +34,7 @@ inline const std::vector<MapText>& MapTexts() {
       {"transpose_indices(a, 4, 5, 1, 0)", {{60}}, 1},
       {"broadcast_keepdim(a, 1, 40)", {{5, 1}}, 2},
       {"a + tcast<T>(steps(60, 1))", {{60}}, 1},
+      {"a + tcast<T>(slice(steps<i64>(16777277, 1), 0, 16777217, 16777277) - 16777216)", {{60}}, 1},
       {"take(a, b)", {{300}, {11, 20}}, 2},
       {"take_grad(a, b, 7)", {{30}, {30, 20}}, 2},
       {"tcast<T>(one_hot_encode(a, 12))", {{30}}, 2},

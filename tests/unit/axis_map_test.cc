@@ -73,6 +73,40 @@ TEST(AxisMap, OfAProgramByEveryRoute) {
   }
 }
 
+TEST(AxisMap, BroadcastsHaveTheShapeThatTheyAreTold) {
+  for (const index_t n : {1, 4, 19}) {
+    const auto row = Drawn<1>(Shape1(n), 1), column = Drawn<1>(Shape1(9), 2), one = Drawn<1>(Shape1(1), 3);
+    const auto x = Drawn<2>(Shape2(9, n), 4);
+    const Shape<2> shape = Shape2(9, n);
+    Check<2>("of both axes", [&] { return broadcast<0>(column, shape) - broadcast<1>(row, shape); });
+    Check<3>("of three axes", [&] {
+      const Shape<3> cube = Shape3(9, n, 1);
+      return broadcast<0>(column, cube) - broadcast<1>(row, cube) * broadcast<2>(one, cube);
+    });
+    Check<2>("of a number along a row", [&] { return broadcast<1>(broadcast_scalar(one, Shape1(n)), shape); });
+    Check<2>("flipped", [&] { return flip(broadcast<1>(row, shape), 0); });
+    Check<2>("of both axes, flipped", [&] { return flip(broadcast<0>(column, shape) * broadcast<1>(row, shape), 1); });
+    Check<2>("of a number, flipped", [&] { return flip(broadcast_scalar(one, shape), 0); });
+    Check<2>("padded", [&] { return pad(broadcast<1>(row, shape), 2); });
+    Check<2>("side by side", [&] { return concat<1>(broadcast<1>(row, shape), broadcast<0>(column, Shape2(9, 3))); });
+    Check<1>("summed", [&] { return sum_rows(broadcast<0>(column, shape)); });
+    Check<2>("summed beside a tensor", [&] { return broadcast<1>(sum_rows(broadcast<0>(column, shape) * x), shape); });
+  }
+}
+
+TEST(AxisMap, BroadcastsToAnotherShapeAreRefused) {
+  const auto row = Drawn<1>(Shape1(4), 1);
+  const auto x = Drawn<2>(Shape2(9, 4), 2);
+  TensorContainer<cpu, 2> dst(Shape2(9, 4));
+  for (const CompileOptions& route : Routes()) {
+    jit::SetOptions(route);
+    EXPECT_THROW((jit(dst) = broadcast<1>(row, Shape2(8, 4))), Error) << route.target;
+    EXPECT_THROW((jit(dst) = x + broadcast<1>(row, Shape2(8, 4))), Error) << route.target;
+    EXPECT_THROW((jit(dst) = x + flip(broadcast<1>(row, Shape2(8, 4)), 0)), Error) << route.target;
+  }
+  jit::SetOptions({});
+}
+
 TEST(AxisMap, ThatEagerPlansDoNotHaveIsAnError) {
   const auto y = Drawn<4>(Shape4(2, 3, 2, 5), 2);
   TensorContainer<cpu, 2> dst(Shape2(3, 5));

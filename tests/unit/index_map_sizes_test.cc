@@ -198,5 +198,23 @@ TEST(IndexMapSizes, PositionsBeyond32Bits) {
   munmap(space, static_cast<std::size_t>(kCount));
 }
 
+TEST(IndexMapSizes, StepsOfADTypeThatHasThemAreExact) {
+  constexpr index_t kFirst = (index_t{1} << 40) + 1;
+  for (const CompileOptions& route : Routes()) {
+    for (const char* dtype : {"i64", "f64"}) {
+      const std::string steps = "steps<" + std::string(dtype) + ">(n + 3, 1)";
+      const Function f = Compile(graph::ParseText("kernel k(n: i64) -> (y: i64[?]) { y = tcast<i64>(slice(" + steps + ", 0, n, n + 3)) }")[0], route);
+      index_t y[3] = {};
+      umbra_scalar n;
+      n.i64 = kFirst;
+      f({{}, {runtime::TensorRef::Dense(y, DType::kInt64, {3})}, {n}});
+      for (index_t k = 0; k < 3; ++k) EXPECT_EQ(y[k], kFirst + k) << route.target << " " << dtype;
+    }
+  }
+  EXPECT_SAYS("steps takes nothing", graph::ParseText("kernel k(n: i64) -> (y: f32[?]) { y = steps<sum>(n, 1) }"));
+  EXPECT_SAYS("steps takes one dtype between < and >, 2 given", graph::ParseText("kernel k(n: i64) -> (y: f32[?]) { y = steps<f32, i64>(n, 1) }"));
+  EXPECT_NO_THROW(graph::ParseText("kernel k(steps: f32[n], x: f32[n]) -> (y: bool[n]) { y = steps < x }"));
+}
+
 }  // namespace
 }  // namespace umbra

@@ -53,6 +53,42 @@ void OnEveryRoute(const Exp& exp, TensorContainer<cpu, 1, T>* dst, const Check& 
   jit::SetOptions({});
 }
 
+// As reducers in mshadow's style are written.
+struct largest {
+  template <typename DType>
+  static void Reduce(DType& dst, DType src) {
+    if (src > dst) dst = src;
+  }
+  template <typename DType>
+  static void SetInitValue(DType& initv) {
+    initv = red::limits::MinValue<DType>();
+  }
+};
+
+TYPED_TEST(Reducers, BeginWithLimits) {
+  using T = TypeParam;
+  const double least = std::is_same_v<T, half_t>           ? -65504.0
+                       : std::is_same_v<T, std::int32_t>   ? -2147483648.0
+                       : std::is_same_v<T, std::int64_t>   ? -9223372036854775808.0
+                       : std::is_same_v<T, float>          ? -0x1.fffffep127
+                                                           : -0x1.fffffffffffffp1023;
+  EXPECT_EQ(static_cast<double>(red::limits::MinValue<T>()), least);
+  EXPECT_EQ(red::limits::MaxValue<T>(), std::is_integral_v<T> ? T(-(red::limits::MinValue<T>() + T(1))) : T(-red::limits::MinValue<T>()));
+  EXPECT_EQ(static_cast<double>(red::limits::NegInfValue<T>()), std::is_integral_v<T> ? least : -HUGE_VAL);
+  EXPECT_EQ(static_cast<double>(red::limits::PosInfValue<T>()), std::is_integral_v<T> ? static_cast<double>(red::limits::MaxValue<T>()) : HUGE_VAL);
+  EXPECT_EQ(static_cast<float>(red::limits::MinValue<bf16_t>()), -0x1.fep127f);
+  EXPECT_EQ(red::limits::MinValue<std::uint8_t>(), 0);
+  if constexpr (!std::is_same_v<T, half_t>) {
+    TensorContainer<cpu, 2, T> x(Shape2(2, 5));
+    x = T(-7);
+    x[1][3] = T(-2);
+    TensorContainer<cpu, 1, T> dst(Shape1(2));
+    dst = reduce_with_axis<largest, false>(x, 1);
+    EXPECT_EQ(dst[0], T(-7));
+    EXPECT_EQ(dst[1], T(-2));
+  }
+}
+
 TYPED_TEST(Reducers, AlongBothAxes) {
   using T = TypeParam;
   for (const index_t columns : {1, 7, 33, 100}) {

@@ -184,7 +184,7 @@ Operand Interpreter::BuildAxisMap(const Exp& exp) {
   const Operand made = composer_.MapAxes(map, axis, Build(exp.args[0]->value), static_cast<int>(IntArg(exp, 5)), *text);
   if (text == "argmax" || text == "argmin") return composer_.Cast(made, numbers_.TypeOf(numbers_.ComputeOf(TypeArg(exp, 4))));
   const auto shape = exp.args.size() > 2 ? ShapeOf(exp.args[2]->value) : std::nullopt;
-  if (made.kind != Operand::Kind::kPending || !shape) return made;
+  if (!shape) return made;
   return Operand::Node(composer_.ResolveTo(made, numbers_.TypeOf(TypeArg(exp, 4)), *shape));
 }
 
