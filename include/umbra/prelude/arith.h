@@ -281,20 +281,25 @@ struct Divisor {
   UMBRA_INLINE explicit Divisor(T divisor) : value(divisor), reciprocal(1 / divisor) {
     constexpr bool is_f32 = sizeof(T) == 4;
     if (!(divisor >= T(is_f32 ? 0x1p-30 : 0x1p-200) && divisor <= T(is_f32 ? 0x1p30 : 0x1p200))) return;
-    least = T(is_f32 ? 0x1p-90 : 0x1p-800);
-    most = T(is_f32 ? 0x1p90 : 0x1p800);
+    const I least = bits(T(is_f32 ? 0x1p-90 : 0x1p-800)), most = bits(T(is_f32 ? 0x1p90 : 0x1p800));
+    shift = kLeast - least;
+    end = kLeast + (most - least);
   }
 
+  typedef typename IntOfSize<T>::type I;
+  static constexpr I kLeast = static_cast<I>(1ull << (8 * sizeof(I) - 1));
   T value, reciprocal;
-  T least = 1, most = -1;  // sizes of dividends, beside 0, for which no step leaves the normal range
+  // No step leaves the normal range for dividends of which bits(abs(x)) + shift <= end: one comparison for both ends.
+  I shift = 0, end = kLeast;
 };
 // The nearest quotient of the nearest reciprocal: docs/numerics.md says why. Its sign is that of x, also for zeros.
 template <typename V, typename T>
 UMBRA_INLINE V operator/(V x, const Divisor<T>& by) {
   const V divisor = fill<V>(by.value);
 #if defined(__FMA__)
-  const V reciprocal = fill<V>(by.reciprocal), size = abs(x);
-  if (!__builtin_expect(detail::any(((size < by.least) & (x != 0)) | logical_not(size <= by.most)), 0)) {
+  const V reciprocal = fill<V>(by.reciprocal);
+  const auto beyond = bits(abs(x)) + fill<Bits<V>>(by.shift) > fill<Bits<V>>(by.end);
+  if (!__builtin_expect(detail::any(beyond), 0) || !detail::any(beyond & (x != 0))) {
     const V close = x * reciprocal;
     // Not fma(-e, reciprocal, close): g++ moves that sign into e, where it is another of a remainder of zero.
     return fma(fma(close, divisor, -x), -reciprocal, close);

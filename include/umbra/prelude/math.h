@@ -66,7 +66,8 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
   if constexpr (sizeof(Elem<V>) == 4) {
     const V t = (x + ... + rest) * E(1.44269504088896341);
     const V n = nearest(t);
-    const V r = (add_product(x, n, E(-0.693359375)) + ... + rest) - n * E(-2.12194440e-4);
+    // ln 2 in two parts of 16 bits, whose products by n are exact.
+    const V r = add_product((add_product(x, n, E(-0.693145751953125)) + ... + rest), n, E(-1.42861972562968731e-6));
     // Powers in pairs: fewer steps wait for each other than in Horner's rule.
     const V rr = r * r;
     const V q = (rr * E(1.393496990203857421875e-3) +
@@ -258,7 +259,7 @@ UMBRA_INLINE V log(V x) {
   const V z = f * f;
   const V series = log_series(f, z);
   if constexpr (sizeof(Elem<V>) == 4) {
-    const V p = series + add_product(parts.e * E(1.42860677e-6), z, E(-0.5));
+    const V p = add_product(add_product(series, parts.e, E(1.42861972562968731e-6)), z, E(-0.5));
     return log_edges(x, add_product(f + p, parts.e, E(0.693145751953125)));
   } else {
     const V p = add_product(series + parts.e * E(1.90821492927058770002e-10), z, E(-0.5));
