@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <new>
 #include <string>
 #include <utility>
@@ -18,6 +19,8 @@
 namespace {
 
 using umbra::tools::Fields;
+
+constexpr const char* kOutputLost = "cannot write to standard output: is it a full device, or closed?";
 
 int Fail(const std::string& what, int code) {
   const bool colour = isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
@@ -91,7 +94,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "Run with --help for more information.\n");
     return 2;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      std::cout.flush();
+      return std::cout ? 0 : Fail(kOutputLost, 1);
+    }
     Fail(argc > 1 ? error.what() : "a command is missing; the commands are " + commands, 2);
     std::fprintf(stderr, "Run with --help for more information.\n");
     return 2;
@@ -105,6 +112,7 @@ int main(int argc, char** argv) {
     if (*ops_command) umbra::tools::Operators(ops);
     if (*doctor_command) umbra::tools::Doctor();
     if (*cache_command) umbra::tools::Cache(cache);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return Fail(kOutputLost, 1);
   } catch (const umbra::InternalError& error) {
     return Fail(error.what(), 3);
   } catch (const std::bad_alloc&) {
