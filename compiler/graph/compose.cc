@@ -22,6 +22,8 @@ namespace {
 
 using Kind = Operand::Kind;
 
+constexpr double kExactIntegers = 9007199254740992.0;  // of f64
+
 // What C++ makes of two literals has the type of the wider one.
 LiteralType WiderOf(LiteralType a, LiteralType b) { return static_cast<int>(a) < static_cast<int>(b) ? a : b; }
 static_assert(LiteralType::kReal < LiteralType::kFloat && LiteralType::kFloat < LiteralType::kInteger, "the widest comes first");
@@ -43,6 +45,13 @@ std::optional<Operand> FoldLiterals(Op op, const std::vector<Operand>& operands)
       break;
     case Op::negative: result = -a; break;
     default: return std::nullopt;
+  }
+  if (type == LiteralType::kInteger) {
+    constexpr double kEnd = 2147483648.0;
+    Require(std::abs(result) < kEnd || std::abs(a) >= kEnd || std::abs(b) >= kEnd, "whole numbers give ", result,
+            ", which an int of C++ does not hold; write one of them with a point");
+    Require(std::abs(result) <= kExactIntegers, "whole numbers give ", result, ", too large to be exact; write one of them with a point");
+    result += 0.0;  // an int has no -0
   }
   return Operand::Literal(rounded(result), type);
 }
@@ -95,7 +104,14 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   // Whole numbers that a condition chooses stay those of C++.
   const bool whole = info.types == OpTypes::kNumeric &&
                      std::all_of(operands.begin(), operands.end(), [](const Operand& o) { return o.literal == LiteralType::kInteger; });
-  if (whole && op == Op::div && IsFloat(dtype)) made = graph_.Map(Op::trunc, {made});
+  if (whole && IsFloat(dtype)) {
+    for (const Operand& operand : operands)
+      Require(dtype != DType::kFloat32 || std::abs(operand.number) <= 16777216, "the whole number ", operand.number,
+              " is too large to be computed with in f32; write it with a point");
+    // Quotients of ints truncate, and none is -0.
+    if (op == Op::div) made = graph_.Map(Op::trunc, {made});
+    if (op == Op::div || op == Op::mul || op == Op::negative) made = graph_.Map(Op::plus, {made, graph_.Constant(0, dtype)});
+  }
   Operand result = pending != nullptr && shape.size() == 0 ? Operand::Pending(made, pending->axis) : Operand::Node(made);
   if (whole) result.literal = LiteralType::kInteger;
   return result;
@@ -173,16 +189,17 @@ Operand Composer::Apply(const Composite& composite, const std::vector<Operand>& 
           ParseOperator(composite.name, composite.args, composite.text));
     ast = entry;
   }
-  const DType outer = number_dtype_;
+  struct Restored {
+    DType& number_dtype;
+    const DType outer = number_dtype;
+    ~Restored() { number_dtype = outer; }
+  } const restored{number_dtype_};
   for (std::size_t k = operands.size(); k-- > 0;)
     if (operands[k].kind != Kind::kLiteral && graph_.node(operands[k].node).dtype != DType::kBool)
       number_dtype_ = ComputeType(graph_.node(operands[k].node).dtype);
   try {
-    Operand applied = ApplyOperator(this, *ast, operands, {});
-    number_dtype_ = outer;
-    return applied;
+    return ApplyOperator(this, *ast, operands, {});
   } catch (const Error& error) {
-    number_dtype_ = outer;
     throw Error(detail::Concat("operator '", composite.name, "': ", error.what()));
   }
 }
@@ -201,13 +218,21 @@ Operand Composer::ApplyNumeric(const Composite& composite, const std::vector<Ope
   return AsNumber(Apply(composite, operands), operands);
 }
 
-// A number, or a comparison's 1 or 0, takes the dtype of the operands.
+// A number, or a comparison's 1 or 0, takes the dtype of the operands, and what reads none of them their shape.
 Operand Composer::AsNumber(const Operand& value, const std::vector<Operand>& operands) {
-  if (value.kind != Kind::kLiteral && graph_.node(value.node).dtype != DType::kBool) return value;
-  for (const Operand& operand : operands)
-    if (operand.kind != Kind::kLiteral)
-      return Cast(value, ComputeType(graph_.node(operand.node).dtype));
-  return value.kind == Kind::kLiteral ? value : Cast(value, DType::kFloat32);
+  DType dtype = DType::kFloat32;
+  PartialShape shape;
+  bool numbers = true;
+  for (std::size_t k = operands.size(); k-- > 0;) {
+    if (operands[k].kind == Kind::kLiteral) continue;
+    numbers = false;
+    dtype = ComputeType(graph_.node(operands[k].node).dtype);
+    if (operands[k].kind == Kind::kNode && graph_.node(operands[k].node).shape.size() > 0) shape = graph_.node(operands[k].node).shape;
+  }
+  if (value.kind == Kind::kLiteral && numbers) return value;
+  Operand result = value;
+  if (value.kind == Kind::kLiteral || graph_.node(value.node).dtype == DType::kBool) result = Cast(value, dtype);
+  return result.kind == Kind::kNode ? Operand::Node(ResolveTo(result, dtype, shape)) : result;
 }
 
 Operand Composer::Cast(const Operand& value, DType dtype) {

@@ -91,10 +91,14 @@ void Lexer::CppNumber(Token* token) {
     if (Peek() != '\'') digits += Peek();
     Advance();
   }
+  const std::string_view suffixes = real ? "fFlL" : "lLzZ";
   std::size_t suffix = digits.size();
-  while (suffix > 0 && std::string_view(hex && !real ? "lLzZ" : real ? "fFlL" : "lLzZ").find(digits[suffix - 1]) != std::string_view::npos) --suffix;
-  const bool is_float = real && suffix + 1 == digits.size() && (digits[suffix] == 'f' || digits[suffix] == 'F');
-  const bool binary = !hex && digits.size() > 1 && (digits[1] == 'b' || digits[1] == 'B');
+  while (suffix > 0 && suffixes.find(digits[suffix - 1]) != std::string_view::npos) --suffix;
+  const std::string_view ending = std::string_view(digits).substr(suffix);
+  const bool is_float = real && (ending == "f" || ending == "F");
+  const bool binary = digits.size() > 1 && digits[0] == '0' && (digits[1] == 'b' || digits[1] == 'B');
+  const bool wide = ending == "ll" || ending == "LL";
+  const bool suits = ending.size() <= 1 || (!real && wide);
   const char* first = digits.data() + (hex || binary ? 2 : 0);
   const char* const last = digits.data() + suffix;
   std::from_chars_result read{};
@@ -110,7 +114,11 @@ void Lexer::CppNumber(Token* token) {
     token->number = static_cast<double>(number);
     token->literal = LiteralType::kInteger;
   }
-  if (read.ec != std::errc() || read.ptr != last)
+  const bool is_unsigned = !real && (hex || binary || digits[0] == '0') && ending.empty() && token->number >= 0x1p31 && token->number < 0x1p32;
+  if (is_unsigned || (!real && token->number > 0x1p53))
+    source_.Fail(begin, fmt::format("'{}' is {} in C++: write it with a point", token->text, is_unsigned ? "an unsigned number" : "a whole number beyond 2^53"));
+  if (read.ec == std::errc::result_out_of_range) source_.Fail(begin, fmt::format("'{}' is out of range", token->text));
+  if (read.ec != std::errc() || read.ptr != last || !suits)
     source_.Fail(begin, fmt::format("'{}' is no number that generated code knows: expected one such as 10, 0x10, 1e-3, 2.5f", token->text));
 }
 

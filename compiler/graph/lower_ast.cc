@@ -129,6 +129,7 @@ class ExpressionLowering {
   }
 
   Operand Call(const Expression& e, const std::vector<Operand>& operands) {
+    if (e.name == "__builtin_inff" && operands.empty()) return Operand::Literal(std::numeric_limits<double>::infinity(), LiteralType::kFloat);
     if (e.name == "extent") {
       Arity(e, operands, 1, 1);
       return composer_.Extent(operands[0], Axis(e));

@@ -270,7 +270,7 @@ class Parser {
       Next();
       Expression right = Sum();
       if (symbol == "<" && IsSymbol(">") && ahead_.text == "(" && left.kind == Expression::Kind::kName)
-        source_.Fail(left.position, IsBuiltIn(left.name) ? left.name + " takes nothing between < and >" : UnknownOperator(left.name));
+        source_.Fail(left.position, IsBuiltIn(left.name) ? left.name + NotParameters(left.name) : UnknownOperator(left.name));
       return Binary(position, name, std::move(left), std::move(right));
     }
     return left;
@@ -322,6 +322,12 @@ class Parser {
       value = Call(position, "transpose", std::move(operands));
     }
     return value;
+  }
+
+  // What is wrong with what stands between < and > after the name of a call that takes something else there, or nothing.
+  static std::string NotParameters(const std::string& name) {
+    const IndexMapInfo* map = FindIndexMap(name);
+    return map != nullptr && map->sources == 0 ? " takes a dtype between < and >, or nothing: " + DTypeNames() : " takes nothing between < and >";
   }
 
   // A '<' after the name of a call that takes some opens parameters, after others it compares.

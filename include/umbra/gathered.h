@@ -119,8 +119,8 @@ class Gatherer {
   /// An operand that stands for its shape only: nobody reads its elements.
   template <typename DType, int dim>
   void AddShape(const Shape<dim>& shape) {
-    static DType element{};
-    AddOperand(&element, shape, [](int, index_t) { return index_t{0}; });
+    static DType elements[Gathered::kMax]{};  // one each, as no two operands are the same
+    AddOperand(&elements[num_operands_ % Gathered::kMax], shape, [](int, index_t) { return index_t{0}; });
   }
   template <typename DType>
   [[gnu::always_inline]] void AddScalar(ComputeOf<DType> number) {

@@ -215,10 +215,10 @@ inline constexpr std::string_view kTableNames[] = {
 #define UMBRA_PRIMITIVE(name, arity, ...) #name,
 #define UMBRA_COMPOSITE(name, args, expression, doc) #name,
 #include "umbra/ops.def"
-    "std"};
+    "std", "__builtin_inff"};  // INFINITY
 
 /// What generated code knows nothing of in the text of an operator with arguments `args`, "(a, b)": the first name that is
-/// neither one of them nor an operator of umbra/ops.def, or the first unsigned literal; empty if there is none.
+/// neither one of them nor an operator of umbra/ops.def, the first unsigned literal, or sign of C++; empty if there is none.
 constexpr std::string_view UnknownName(std::string_view args, std::string_view text) {
   const auto digit = [](char c) { return '0' <= c && c <= '9'; };
   const auto word = [&](char c) { return digit(c) || c == '_' || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
@@ -229,6 +229,7 @@ constexpr std::string_view UnknownName(std::string_view args, std::string_view t
     return in.substr(at, end - at);
   };
   for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '%' || text[at] == '^' || text[at] == '~') return text.substr(at, 1);
     if (!begins_at(text, at)) continue;
     const std::string_view name = word_at(text, at);
     if (digit(name[0]) || (at > 0 && (text[at - 1] == '.' || text[at - 1] == '\''))) {
@@ -282,9 +283,10 @@ struct Operator {
 
 /// Defines an elementwise operator once, for every route: UMBRA_OP(maxoftwo, (a, b), a > b ? a :
 /// b). One to four arguments; the expression uses + - * / comparisons, ?: or select, literals, and
-/// the operators of umbra/ops.def. Literals mean what they mean in C++, so that 1 / 2 is 0, and macros are replaced. Other
-/// names of C++ are known to eager expressions only: a constant becomes an operand, scalar(c). Written with `?:` it runs
-/// eagerly on scalars; with select it has packets there too. Generated code has packets for both.
+/// the operators of umbra/ops.def. Literals mean what they mean in C++, so that 1 / 2 is 0, but that generated code goes on
+/// with f32 and f64 literals that a `?:` chose in the dtype of the operands; macros are replaced. Other names of C++ are
+/// known to eager expressions only: a constant becomes an operand, scalar(c). Written with `?:` it runs eagerly on scalars;
+/// with select it has packets there too. Generated code has packets for both.
 #define UMBRA_OP(name, args, ...)                                              \
   struct name : ::umbra::op::detail::Operator<name> {                          \
     [[maybe_unused]] static constexpr ::std::string_view kName = #name;        \

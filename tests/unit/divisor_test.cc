@@ -97,6 +97,7 @@ TYPED_TEST(DivisorTest, OfACall) {
         if constexpr (sizeof(T) == 4) scalar.f32 = divisor;
         else scalar.f64 = divisor;
         ExpectQuotients<T>(function, Dividends(divisor, random), divisor, {scalar}, target);
+        for (const T alike : Special<T>()) ExpectQuotients<T>(function, std::vector<T>(19, alike), divisor, {scalar}, target);
       }
     }
 }

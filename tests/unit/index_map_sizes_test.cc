@@ -211,7 +211,7 @@ TEST(IndexMapSizes, StepsOfADTypeThatHasThemAreExact) {
       for (index_t k = 0; k < 3; ++k) EXPECT_EQ(y[k], kFirst + k) << route.target << " " << dtype;
     }
   }
-  EXPECT_SAYS("steps takes nothing", graph::ParseText("kernel k(n: i64) -> (y: f32[?]) { y = steps<sum>(n, 1) }"));
+  EXPECT_SAYS("steps takes a dtype between < and >, or nothing: f32", graph::ParseText("kernel k(n: i64) -> (y: f32[?]) { y = steps<sum>(n, 1) }"));
   EXPECT_SAYS("steps takes one dtype between < and >, 2 given", graph::ParseText("kernel k(n: i64) -> (y: f32[?]) { y = steps<f32, i64>(n, 1) }"));
   EXPECT_NO_THROW(graph::ParseText("kernel k(steps: f32[n], x: f32[n]) -> (y: bool[n]) { y = steps < x }"));
 }

@@ -13,6 +13,8 @@ UMBRA_OP(reals, (x), x * .5 + x * 2. + x * 1.5e+1 + x * 0.25L)
 UMBRA_OP(with_macros, (x), x * M_PI - UMBRA_TEST_SLOPE * x)
 UMBRA_OP(number, (x), 7 / 2)
 UMBRA_OP(whole_branches, (x), x > 3 / 2 ? x - 9 / 2 : (x < 0 ? 7 : x > 1 ? 4 : -3) / 2 * x)
+UMBRA_OP(by_no_minus_zero, (x), x / (-1 / 2) + x / ((x > 0 ? -1 : 1) / 2))
+UMBRA_OP(with_infinity, (x), minimum(x, INFINITY) / maximum(x, -INFINITY))
 UMBRA_OP(branches, (x), x > 3 / 2 ? x - 9 / 2 : x * (5 - 3.5f))
 constexpr float kSlope = 0.25f;
 UMBRA_OP(constant, (x), x * kSlope)
@@ -30,6 +32,8 @@ void CheckFractions(const TensorContainer<cpu, 1, T>& x) {
   Check<1, T>("reals", [&] { return F<user::reals>(x); });
   Check<1, T>("with_macros", [&] { return F<user::with_macros>(x); });
   Check<1, T>("branches", [&] { return F<user::branches>(x); });
+  Check<1, T>("by_no_minus_zero", [&] { return F<user::by_no_minus_zero>(x); });
+  Check<1, T>("with_infinity", [&] { return F<user::with_infinity>(x); });
 }
 template <typename T>
 void CheckLiterals() {
@@ -37,6 +41,7 @@ void CheckLiterals() {
     const auto x = Drawn<1, T>(Shape1(n), 1);
     Check<1, T>("half_of_whole", [&] { return F<user::half_of_whole>(x); });
     Check<1, T>("number", [&] { return F<user::number>(x); });
+    Check<1, T>("number, flipped", [&] { return flip(F<user::number>(x), 0); });
     Check<1, T>("whole_branches", [&] { return F<user::whole_branches>(x); });
     if constexpr (!std::is_integral_v<T>) CheckFractions<T>(x);
   }
@@ -87,7 +92,13 @@ TEST(OpText, WhatIsNoNumberIsAnErrorThatNamesTheOperator) {
   EXPECT_SAYS("'1.5_km' is no number", built("x * 1.5_km"));
   EXPECT_SAYS("'0x' is no number", built("x * 0x"));
   EXPECT_SAYS("'1e' is no number", built("x * 1e"));
-  EXPECT_SAYS("'1e999' is no number", built("x * 1e999"));
+  EXPECT_SAYS("'1e999' is out of range", built("x * 1e999"));
+  EXPECT_SAYS("'1b1' is no number", built("x * 1b1"));
+  EXPECT_SAYS("'1lll' is no number", built("x * 1lll"));
+  EXPECT_SAYS("'0xFFFFFFFF' is an unsigned number in C++", built("x * -0xFFFFFFFF"));
+  EXPECT_SAYS("'9007199254740993' is a whole number beyond 2^53", built("x * 9007199254740993"));
+  EXPECT_SAYS("whole numbers give 1e+10, which an int of C++ does not hold", built("x * (100000 * 100000)"));
+  EXPECT_SAYS("the whole number 1.67772e+07 is too large", built("x * ((x > 0 ? 16777217 : 3) - 16777216)"));
   EXPECT_SAYS("operator 'odd': the whole number 1 is divided by 0", built("x * (1 / 0)"));
   EXPECT_SAYS("operator 'odd': 'kSlope' is not defined here", built("x * kSlope"));
 }

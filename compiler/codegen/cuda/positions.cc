@@ -26,7 +26,7 @@ class Positions {
   // Is the value data between two positions, computed of i64 numbers?
   bool IsClamp(int id) const {
     const Value& v = value(id);
-    return Has(id) && v.kind == Value::Kind::kMap && !Has(v.args[0]) != !Has(v.args[1]) && (v.op == Op::minimum || v.op == Op::maximum);
+    return Has(id) && (IsMap(v, Op::minimum) || IsMap(v, Op::maximum)) && Has(v.args[0]) != Has(v.args[1]);
   }
 
  private:

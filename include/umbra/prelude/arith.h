@@ -289,7 +289,8 @@ struct Divisor {
   typedef typename IntOfSize<T>::type I;
   static constexpr I kLeast = static_cast<I>(1ull << (8 * sizeof(I) - 1));
   T value, reciprocal;
-  // No step leaves the normal range for dividends of which bits(abs(x)) + shift <= end: one comparison for both ends.
+  // No step leaves the normal range for dividends of which bits(abs(x)) + shift <= end, one comparison for both ends, nor
+  // for zeros; a shift of 0 takes neither.
   I shift = 0, end = kLeast;
 };
 // The nearest quotient of the nearest reciprocal: docs/numerics.md says why. Its sign is that of x, also for zeros.
@@ -299,7 +300,7 @@ UMBRA_INLINE V operator/(V x, const Divisor<T>& by) {
 #if defined(__FMA__)
   const V reciprocal = fill<V>(by.reciprocal);
   const auto beyond = bits(abs(x)) + fill<Bits<V>>(by.shift) > fill<Bits<V>>(by.end);
-  if (!__builtin_expect(detail::any(beyond), 0) || !detail::any(beyond & (x != 0))) {
+  if (!__builtin_expect(detail::any(beyond), 0) || (by.shift != 0 && !detail::any(beyond & (x != 0)))) {
     const V close = x * reciprocal;
     // Not fma(-e, reciprocal, close): g++ moves that sign into e, where it is another of a remainder of zero.
     return fma(fma(close, divisor, -x), -reciprocal, close);
