@@ -23,7 +23,7 @@ struct Operand {
   };
   Kind kind = Kind::kNode;
   int node = -1;
-  double number = 0;
+  double number = 0;  ///< of a literal, or the largest that a condition of C++ chooses here
   int axis = 0;
   LiteralType literal = LiteralType::kReal;  ///< of a literal, or kInteger of what C++ computes as an int
 

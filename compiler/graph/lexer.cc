@@ -115,8 +115,8 @@ void Lexer::CppNumber(Token* token) {
     token->literal = LiteralType::kInteger;
   }
   const bool is_unsigned = !real && (hex || binary || digits[0] == '0') && ending.empty() && token->number >= 0x1p31 && token->number < 0x1p32;
-  if (is_unsigned || (!real && token->number > 0x1p53))
-    source_.Fail(begin, fmt::format("'{}' is {} in C++: write it with a point", token->text, is_unsigned ? "an unsigned number" : "a whole number beyond 2^53"));
+  if (is_unsigned || (!real && token->number >= 0x1p53))
+    source_.Fail(begin, fmt::format("'{}' is {} in C++: write it with a point", token->text, is_unsigned ? "an unsigned number" : "a whole number of 2^53 or more"));
   if (read.ec == std::errc::result_out_of_range) source_.Fail(begin, fmt::format("'{}' is out of range", token->text));
   if (read.ec != std::errc() || read.ptr != last || !suits)
     source_.Fail(begin, fmt::format("'{}' is no number that generated code knows: expected one such as 10, 0x10, 1e-3, 2.5f", token->text));

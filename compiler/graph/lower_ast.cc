@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -57,8 +59,10 @@ class ExpressionLowering {
     std::vector<Operand> operands;
     for (const Expression& operand : e.operands) operands.push_back(Lower(operand));
     Operand made = Call(e, operands);
-    if (e.conditional && operands[1].literal == LiteralType::kInteger && operands[2].literal == LiteralType::kInteger)
+    if (e.conditional && operands[1].literal == LiteralType::kInteger && operands[2].literal == LiteralType::kInteger) {
       made.literal = LiteralType::kInteger;
+      made.number = std::max(std::abs(operands[1].number), std::abs(operands[2].number));
+    }
     return made;
   }
 

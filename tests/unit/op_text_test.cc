@@ -96,7 +96,7 @@ TEST(OpText, WhatIsNoNumberIsAnErrorThatNamesTheOperator) {
   EXPECT_SAYS("'1b1' is no number", built("x * 1b1"));
   EXPECT_SAYS("'1lll' is no number", built("x * 1lll"));
   EXPECT_SAYS("'0xFFFFFFFF' is an unsigned number in C++", built("x * -0xFFFFFFFF"));
-  EXPECT_SAYS("'9007199254740993' is a whole number beyond 2^53", built("x * 9007199254740993"));
+  EXPECT_SAYS("'9007199254740993' is a whole number of 2^53 or more", built("x * 9007199254740993"));
   EXPECT_SAYS("whole numbers give 1e+10, which an int of C++ does not hold", built("x * (100000 * 100000)"));
   EXPECT_SAYS("the whole number 1.67772e+07 is too large", built("x * ((x > 0 ? 16777217 : 3) - 16777216)"));
   EXPECT_SAYS("operator 'odd': the whole number 1 is divided by 0", built("x * (1 / 0)"));
