@@ -15,7 +15,7 @@ struct Position {
 };
 
 /// How numbers that are written are computed with before they meet a tensor: as C++ does with such literals. Those of
-/// the text form are kReal.
+/// the text form are kReal. The widest comes first: what C++ makes of two has its type.
 enum class LiteralType { kReal, kFloat, kInteger };
 
 struct Expression {

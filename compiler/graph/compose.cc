@@ -24,12 +24,8 @@ using Kind = Operand::Kind;
 
 constexpr double kExactIntegers = 9007199254740992.0;  // of f64
 
-// What C++ makes of two literals has the type of the wider one.
-LiteralType WiderOf(LiteralType a, LiteralType b) { return static_cast<int>(a) < static_cast<int>(b) ? a : b; }
-static_assert(LiteralType::kReal < LiteralType::kFloat && LiteralType::kFloat < LiteralType::kInteger, "the widest comes first");
-
 std::optional<Operand> FoldLiterals(Op op, const std::vector<Operand>& operands) {
-  const LiteralType type = operands.size() > 1 ? WiderOf(operands[0].literal, operands[1].literal) : operands[0].literal;
+  const LiteralType type = operands.size() > 1 ? std::min(operands[0].literal, operands[1].literal) : operands[0].literal;
   const auto rounded = [&](double number) {
     return type == LiteralType::kFloat ? static_cast<double>(static_cast<float>(number)) : number;
   };
@@ -101,20 +97,23 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
     else nodes.push_back(operand.node);
   }
   int made = graph_.Map(op, std::move(nodes));
-  // Whole numbers that a condition chooses stay those of C++.
   const bool whole = info.types == OpTypes::kNumeric &&
                      std::all_of(operands.begin(), operands.end(), [](const Operand& o) { return o.literal == LiteralType::kInteger; });
-  if (whole && IsFloat(dtype)) {
-    for (const Operand& operand : operands)
-      Require(dtype != DType::kFloat32 || std::abs(operand.number) <= 16777216, "the whole number ", operand.number,
-              " is too large to be computed with in f32; write it with a point");
-    // Quotients of ints truncate, and none is -0.
-    if (op == Op::div) made = graph_.Map(Op::trunc, {made});
-    if (op == Op::div || op == Op::mul || op == Op::negative) made = graph_.Map(Op::plus, {made, graph_.Constant(0, dtype)});
-  }
+  if (whole && IsFloat(dtype)) made = AsWholeNumber(op, made, operands);
   Operand result = pending != nullptr && shape.size() == 0 ? Operand::Pending(made, pending->axis) : Operand::Node(made);
   if (whole) result.literal = LiteralType::kInteger;
   return result;
+}
+
+// Whole numbers of C++ that a condition chose, in floats: quotients truncate, and none is -0.
+int Composer::AsWholeNumber(Op op, int made, const std::vector<Operand>& operands) {
+  const DType dtype = graph_.node(made).dtype;
+  for (const Operand& operand : operands)
+    Require(dtype != DType::kFloat32 || std::abs(operand.number) <= 16777216, "the whole number ", operand.number,
+            " is too large to be computed with in f32; write it with a point");
+  if (op == Op::div) made = graph_.Map(Op::trunc, {made});
+  const bool may_be_negative_zero = op == Op::div || op == Op::mul || op == Op::negative;
+  return may_be_negative_zero ? graph_.Map(Op::plus, {made, graph_.Constant(0, dtype)}) : made;
 }
 
 Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& sources,

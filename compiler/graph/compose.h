@@ -82,6 +82,7 @@ class Composer {
   int ResolveTo(const Operand& value, DType dtype, const PartialShape& shape);
 
  private:
+  int AsWholeNumber(Op op, int made, const std::vector<Operand>& operands);
   Operand AsNumber(const Operand& value, const std::vector<Operand>& operands);
   int Spread(const Operand& pending, const PartialShape& shape);
   PartialShape OpenShape();

@@ -91,14 +91,12 @@ void Lexer::CppNumber(Token* token) {
     if (Peek() != '\'') digits += Peek();
     Advance();
   }
-  const std::string_view suffixes = real ? "fFlL" : "lLzZ";
-  std::size_t suffix = digits.size();
-  while (suffix > 0 && suffixes.find(digits[suffix - 1]) != std::string_view::npos) --suffix;
+  const std::size_t suffix = digits.find_last_not_of(real ? "fFlL" : "lLzZ") + 1;
   const std::string_view ending = std::string_view(digits).substr(suffix);
+  const bool suits = ending.size() <= 1 || (!real && (ending == "ll" || ending == "LL"));
   const bool is_float = real && (ending == "f" || ending == "F");
   const bool binary = digits.size() > 1 && digits[0] == '0' && (digits[1] == 'b' || digits[1] == 'B');
-  const bool wide = ending == "ll" || ending == "LL";
-  const bool suits = ending.size() <= 1 || (!real && wide);
+  const int base = hex ? 16 : binary ? 2 : digits[0] == '0' ? 8 : 10;
   const char* first = digits.data() + (hex || binary ? 2 : 0);
   const char* const last = digits.data() + suffix;
   std::from_chars_result read{};
@@ -110,11 +108,11 @@ void Lexer::CppNumber(Token* token) {
     token->literal = is_float ? LiteralType::kFloat : LiteralType::kReal;
   } else {
     std::uint64_t number = 0;
-    read = std::from_chars(first, last, number, hex ? 16 : binary ? 2 : digits[0] == '0' ? 8 : 10);
+    read = std::from_chars(first, last, number, base);
     token->number = static_cast<double>(number);
     token->literal = LiteralType::kInteger;
   }
-  const bool is_unsigned = !real && (hex || binary || digits[0] == '0') && ending.empty() && token->number >= 0x1p31 && token->number < 0x1p32;
+  const bool is_unsigned = !real && base != 10 && ending.empty() && token->number >= 0x1p31 && token->number < 0x1p32;
   if (is_unsigned || (!real && token->number >= 0x1p53))
     source_.Fail(begin, fmt::format("'{}' is {} in C++: write it with a point", token->text, is_unsigned ? "an unsigned number" : "a whole number of 2^53 or more"));
   if (read.ec == std::errc::result_out_of_range) source_.Fail(begin, fmt::format("'{}' is out of range", token->text));
