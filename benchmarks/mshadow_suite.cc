@@ -1,6 +1,7 @@
 // A program in mshadow's style, built with Umbra's JIT (UMBRA_JIT_EXPRESSIONS=2), beside what the original took. That was
 // measured once, together with the hand-written loops of hand.cc (g++ -O3 -march=native for both, one thread); the loops
-// are run here again, so that the figures carry over to this machine.
+// are run here again, on memory as they had then, so that the figures carry over to this machine. Tensors have the memory
+// that AllocSpace gives.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -107,11 +108,19 @@ void Run(const bench::MaxPool& d) {
 
 // ---- measuring --------------------------------------------------------------------------------------------
 
-std::vector<std::unique_ptr<float, decltype(&std::free)>> g_memory;
-// Aligned, as mshadow's AllocSpace does it.
-float* Make(Size n, float low, float high) {
+// Gives memory for n numbers.
+using Memory = float*(Size n);
+std::vector<std::unique_ptr<float, decltype(&std::free)>> g_aligned;
+std::vector<TensorContainer<cpu, 1>> g_tensors;
+// As the original's AllocSpace does it.
+float* Aligned(Size n) {
   auto* memory = static_cast<float*>(std::aligned_alloc(64, (static_cast<std::size_t>(n) * sizeof(float) + 63) / 64 * 64));
-  g_memory.emplace_back(memory, &std::free);
+  g_aligned.emplace_back(memory, &std::free);
+  return memory;
+}
+// By Umbra's.
+float* OfTensor(Size n) { return g_tensors.emplace_back(Shape1(n)).dptr_; }
+float* Filled(float* memory, Size n, float low, float high) {
   unsigned random = 7;
   for (Size k = 0; k < n; ++k) {
     random = random * 1664525 + 1013904223;
@@ -131,9 +140,13 @@ double Seconds(const std::function<void()>& run, int repeats) {
 double g_logarithms = 0, g_logarithms_apart = 0;
 int g_workloads = 0;
 
-// `original` and `hand`: what mshadow and the loops took, in one unit.
+// `original` and `hand`: what mshadow and the loops took, in one unit. `workload` takes a function that makes numbers.
 template <typename Workload>
-void Compare(const char* name, double original, double hand, const Workload& d) {
+void Compare(const char* name, double original, double hand, const Workload& workload) {
+  const auto made = [&](Memory* memory) {
+    return workload([=](Size n, float low, float high) { return Filled(memory(n), n, low, high); });
+  };
+  const auto of_hand = made(Aligned), d = made(OfTensor);
   static Stream<cpu>*const fused = NewStream<cpu>(), *const apart = NewStream<cpu>(umbra::Execution::kImmediate);
   const auto in = [&d](Stream<cpu>* stream) {
     return [&d, stream] {
@@ -142,7 +155,7 @@ void Compare(const char* name, double original, double hand, const Workload& d) 
       stream->Wait();
     };
   };
-  const std::function<void()> runs[] = {[&] { bench::hand::Run(d); }, in(fused), in(apart)};
+  const std::function<void()> runs[] = {[&] { bench::hand::Run(of_hand); }, in(fused), in(apart)};
   for (const auto& run : runs) run();
   const int repeats = static_cast<int>(std::clamp(2e-2 / std::max(Seconds(runs[0], 1), 1e-7), 1.0, 1e5));
   std::vector<double> times[3];
@@ -159,6 +172,8 @@ void Compare(const char* name, double original, double hand, const Workload& d) 
   g_logarithms += std::log(then / ours);
   g_logarithms_apart += std::log(then / ours_apart);
   ++g_workloads;
+  g_aligned.clear();
+  g_tensors.clear();
 }
 
 }  // namespace
@@ -167,44 +182,49 @@ int main() {
   umbra::runtime::CallSite::SetThreads(1);
   std::printf("| workload | mshadow / hand | hand us | statement by statement us | statements fused us | mshadow / statement by "
               "statement | mshadow / statements fused |\n|---|---|---|---|---|---|---|\n");
-  const auto triad = [](Size n) { return bench::Triad{n, Make(n, -1, 1), Make(n, -1, 1), Make(n, -1, 1), 0.5f, Make(n, 0, 1)}; };
+  const auto triad = [](Size n) {
+    return [n](auto make) { return bench::Triad{n, make(n, -1, 1), make(n, -1, 1), make(n, -1, 1), 0.5f, make(n, 0, 1)}; };
+  };
   Compare("triad 16 Mi", 20.5, 17.9, triad(Size{1} << 24));
   Compare("triad 32 Ki", 8.1, 4.5, triad(Size{1} << 15));
   Compare("triad 256", 67, 16, triad(256));
-  g_memory.clear();
   {
     const Size rows = 4096, n = rows * rows;
-    Compare("gelu 4096x4096", 382, 18.4, bench::Gelu{rows, rows, Make(n, -2, 2), Make(n, -2, 2), Make(rows, -1, 1), Make(n, 0, 1)});
-    Compare("transpose 4096x4096", 180, 47, bench::Transpose{rows, Make(n, -1, 1), Make(n, -1, 1), Make(n, 0, 1)});
-    g_memory.clear();
+    Compare("gelu 4096x4096", 382, 18.4, [=](auto make) {
+      return bench::Gelu{rows, rows, make(n, -2, 2), make(n, -2, 2), make(rows, -1, 1), make(n, 0, 1)};
+    });
+    Compare("transpose 4096x4096", 180, 47,
+            [=](auto make) { return bench::Transpose{rows, make(n, -1, 1), make(n, -1, 1), make(n, 0, 1)}; });
   }
-  {
-    const bench::Rows d{4096, 1024, Make(4096 * 1024, -4, 4), Make(4096 * 1024, 0, 1)};
-    Compare("softmax 4096x1024", 17.3, 2.4, bench::Softmax{d});
-    Compare("layernorm 4096x1024", 7.1, 1.45, bench::LayerNorm{d});
-  }
+  const auto rows = [](auto make) { return bench::Rows{4096, 1024, make(4096 * 1024, -4, 4), make(4096 * 1024, 0, 1)}; };
+  Compare("softmax 4096x1024", 17.3, 2.4, [=](auto make) { return bench::Softmax{rows(make)}; });
+  Compare("layernorm 4096x1024", 7.1, 1.45, [=](auto make) { return bench::LayerNorm{rows(make)}; });
   {
     const Size n = 32, c = 64, h = 56, w = 56, size = n * c * h * w;
-    const float* x = Make(size, -1, 1);
-    Compare("mean and variance 32x64x56x56", 8.5, 0.99, bench::Channels{n, c, h * w, x, Make(c, 0, 1), Make(c, 0, 1)});
-    Compare("patch2col 3x3 32x64x56x56", 329, 32, bench::Patches{n, c, h, w, x, Make(c * 9 * n * (h - 2) * (w - 2), 0, 1)});
-    Compare("max pool 2x2 32x64x56x56", 23, 1.2, bench::MaxPool{n, c, h, w, x, Make(size / 4, 0, 1)});
-    g_memory.clear();
+    Compare("mean and variance 32x64x56x56", 8.5, 0.99,
+            [=](auto make) { return bench::Channels{n, c, h * w, make(size, -1, 1), make(c, 0, 1), make(c, 0, 1)}; });
+    Compare("patch2col 3x3 32x64x56x56", 329, 32, [=](auto make) {
+      return bench::Patches{n, c, h, w, make(size, -1, 1), make(c * 9 * n * (h - 2) * (w - 2), 0, 1)};
+    });
+    Compare("max pool 2x2 32x64x56x56", 23, 1.2,
+            [=](auto make) { return bench::MaxPool{n, c, h, w, make(size, -1, 1), make(size / 4, 0, 1)}; });
   }
   {
     const Size n = Size{1} << 23;
-    Compare("Adam 8 Mi", 27.6, 10.3, bench::Adam{n, Make(n, -1, 1), Make(n, 0, 0.1f), Make(n, 0, 0.1f), Make(n, -1, 1),
-                                                 1e-3f, 0.9f, 0.999f, 1e-8f});
-    g_memory.clear();
+    Compare("Adam 8 Mi", 27.6, 10.3, [=](auto make) {
+      return bench::Adam{n, make(n, -1, 1), make(n, 0, 0.1f), make(n, 0, 0.1f), make(n, -1, 1), 1e-3f, 0.9f, 0.999f, 1e-8f};
+    });
   }
   {
     const Size n = Size{1} << 22;
-    Compare("Black-Scholes 4 Mi", 253, 13.0,
-            bench::Options{n, Make(n, 50, 150), Make(n, 60, 140), Make(n, 0.2f, 2), 0.02f, 0.3f, Make(n, 0, 1)});
+    Compare("Black-Scholes 4 Mi", 253, 13.0, [=](auto make) {
+      return bench::Options{n, make(n, 50, 150), make(n, 60, 140), make(n, 0.2f, 2), 0.02f, 0.3f, make(n, 0, 1)};
+    });
   }
-  Compare("relu(dot + b) 512x1024x1024", 7.8, 7.7,
-          bench::Dense{512, 1024, 1024, Make(512 * 1024, -1, 1), Make(1024 * 1024, -1, 1), Make(1024, -1, 1),
-                       Make(512 * 1024, 0, 1)});
+  Compare("relu(dot + b) 512x1024x1024", 7.8, 7.7, [](auto make) {
+    return bench::Dense{512, 1024, 1024, make(512 * 1024, -1, 1), make(1024 * 1024, -1, 1), make(1024, -1, 1),
+                        make(512 * 1024, 0, 1)};
+  });
   std::printf("\ngeometric mean of mshadow / Umbra: %.2f statement by statement, %.2f with statements fused\n",
               std::exp(g_logarithms_apart / g_workloads), std::exp(g_logarithms / g_workloads));
 }

@@ -122,7 +122,7 @@ void CallSite::Prepared::Run(void* const* data_now, const umbra_scalar* scalars)
   const LaunchPlan& launch = plain->plan;
   static_assert(sizeof(index_t) == sizeof(long long));
   const umbra_args args = {data_now, reinterpret_cast<const long long*>(launch.stride.data()),
-                           reinterpret_cast<const long long*>(launch.extent.data()), scalars, nullptr};
+                           reinterpret_cast<const long long*>(launch.extent.data()), scalars, nullptr, launch.fetch_ahead};
   launch.function(&args, 0, launch.extent[0]);
 }
 

@@ -55,6 +55,19 @@ std::size_t SecondLevelCacheBytes() {
   return bytes;
 }
 
+// Two pages, where the processor itself does not look; a Zen 4 reads up to 1.5 times as fast by itself (docs/fusion.md).
+long long FetchAhead() {
+#if defined(__x86_64__)
+  static const long long bytes = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amdfam19h") ? 0 : 8192;
+  }();
+  return bytes;
+#else
+  return 8192;
+#endif
+}
+
 bool CpuRuns(std::string_view target) {
   if (target == "plain") return true;
 #if defined(__x86_64__)

@@ -81,6 +81,7 @@ class Preparation {
     const Variant variant = ChooseVariant(split);
     SplitOverThreads(variant.joined);
     plan_.scratch_bytes = RowBufferBytes();
+    plan_.fetch_ahead = FetchAhead();
     plan_.function = CodeOf(step_, variant);
     for (const Number& number : signature_.numbers) {
       if (number.operand >= 0) {
@@ -412,6 +413,7 @@ void RunPieces(const LaunchCall& call, index_t first, index_t last) {
   args.extent = reinterpret_cast<const long long*>(plan.extent.data());
   args.scalar = call.scalars;
   args.scratch = plan.scratch_bytes > 0 ? ThreadScratch(plan.scratch_bytes) : nullptr;
+  args.fetch_ahead = plan.fetch_ahead;
   const index_t begin = first * plan.granule, end = std::min(plan.extent[plan.axis], last * plan.granule);
   if (plan.axis > 0) return RunColumns(call, args, begin, end);
   if (begin < end) plan.function(&args, begin, end);
@@ -433,7 +435,8 @@ void RunSplit(const LaunchCall& call) {
   const LaunchPlan& plan = *call.plan;
   std::vector<index_t> extent = plan.extent;
   const umbra_args args{call.data, reinterpret_cast<const long long*>(plan.stride.data()),
-                        reinterpret_cast<const long long*>(extent.data()), call.scalars, ThreadScratch(plan.scratch_bytes)};
+                        reinterpret_cast<const long long*>(extent.data()), call.scalars, ThreadScratch(plan.scratch_bytes),
+                        plan.fetch_ahead};
   index_t& phase = extent[plan.phase];
   const double share = static_cast<double>(plan.together) / static_cast<double>(plan.units);
   for (index_t first = 0; first < plan.units; first += plan.together)

@@ -15,6 +15,7 @@ struct LaunchPlan {
   std::vector<index_t> stride;  ///< operand-major, as umbra_args wants it
   std::vector<index_t> extent;
   std::size_t scratch_bytes = 0;
+  long long fetch_ahead = 0;  ///< as umbra_args wants it
   double work = 0;      ///< in additions
   std::size_t axis = 0;  ///< that threads share out: axis 0, or that of many columns of few rows
   int parts = 1;         ///< ranges of it that may run at the same time

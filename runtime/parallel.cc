@@ -5,6 +5,7 @@
 #include <new>
 
 #include "runtime/thread_pool.h"
+#include "umbra/aligned_memory.h"
 #include "umbra/error.h"
 
 namespace umbra::runtime {
@@ -26,7 +27,7 @@ void* ThreadScratch(std::size_t bytes) {
   thread_local std::size_t size = 0;
   if (bytes > size) {
     const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
-    memory.reset(std::aligned_alloc(64, rounded));
+    memory.reset(AlignedMemory(rounded));
     size = memory ? rounded : 0;
     if (!memory) throw std::bad_alloc();
   }

@@ -13,6 +13,7 @@
 #include "runtime/parallel.h"
 #include "runtime/run_gemm.h"
 #include "runtime/shape.h"
+#include "umbra/aligned_memory.h"
 #include "umbra/error.h"
 
 namespace umbra::runtime {
@@ -34,11 +35,10 @@ constexpr index_t kTogether = 12;
 // Memory of a program's temporaries, kept by the thread for its next call.
 class Arena {
  public:
-  // A multiple of 64 bytes.
   char* Take(std::size_t bytes) {
     if (size_ < bytes) {
       block_.reset();
-      block_.reset(static_cast<char*>(std::aligned_alloc(64, bytes)));
+      block_.reset(static_cast<char*>(AlignedMemory(bytes)));
       size_ = block_ ? bytes : 0;
       Require(block_ != nullptr, "out of memory: ", bytes, " bytes for temporaries");
     }

@@ -24,15 +24,18 @@ class AheadEmitter : protected ValueEmitter {
     return nullptr;
   }
 
-  // How far ahead in the operands of rows the idle phase asks for rows to come.
+  // How far ahead in the operands of rows the idle phase asks for rows to come. Where it writes past the caches the launch
+  // says how far.
   void DeclareAhead() {
-    if (IdlePhase() == nullptr) return;
+    const Phase* const idle = IdlePhase();
+    if (idle == nullptr) return;
+    std::string how = together_.empty() ? "" : ", " + together_;
+    if (!idle->stores.empty()) how = fmt::format(", {}, args->fetch_ahead", together_.empty() ? "1" : together_);
     for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
       if (!IsReadAlong(operand) || !HasRows(operand)) continue;
       const auto& names = operands_[static_cast<std::size_t>(operand)];
       ahead_[operand] = names_.Make(names.name + "_ahead");
-      const std::string rows = RowsAhead(OperandType(operand));
-      out_.Line("const long long {} = {} * {};", ahead_[operand], together_.empty() ? rows : fmt::format("({} + {} - 1)", rows, together_),
+      out_.Line("const long long {} = {} * {};", ahead_[operand], RowsAhead(OperandType(operand), how),
                 names.stride_names[static_cast<std::size_t>(RowAxis())]);
     }
   }
@@ -45,17 +48,16 @@ class AheadEmitter : protected ValueEmitter {
   }
 
   // Asks for what element-wise work on operands too large for the caches reads some time after the `count` elements from
-  // `index`, if it waits for memory and for arithmetic in turns.
+  // `index`, as far ahead as the launch says, if it waits for memory and for arithmetic in turns.
   void FetchNextPage(const std::string& index, int count) {
     if (!PassesCaches() || !signature_.elementwise || signature_.row_axes == 0 || signature_.cost > kHeavy) return;
     const bool one_row = signature_.axes[static_cast<std::size_t>(RowAxis())] == runtime::Extent::Static(1);
     std::vector<int> read;
     for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
       if (IsReadAlong(operand) && (one_row || HasRows(operand))) read.push_back(operand);
-    for (const int operand : read) {
-      const DType type = OperandType(operand);
-      Fetch(type, fmt::format("{} + {} + {}", operands_[static_cast<std::size_t>(operand)].name, index, kAhead / SizeOf(type)), count, CacheFor(read.size()));
-    }
+    for (const int operand : read)
+      Fetch(OperandType(operand), fmt::format("{} + {}, args->fetch_ahead", operands_[static_cast<std::size_t>(operand)].name, index), count,
+            CacheFor(read.size()));
   }
 
   // Rows that lie where memory says, as those of a table: where the one lies that the phase needs some rows later.
@@ -129,7 +131,9 @@ class AheadEmitter : protected ValueEmitter {
   bool HasRows(int operand) const { return AxisDim(signature_.operands[static_cast<std::size_t>(operand)], RowAxis()) >= 0; }
 
  private:
-  std::string RowsAhead(DType type) const { return fmt::format("rows_ahead<{}>({})", ElementType(type), ElementsOfRow()); }
+  std::string RowsAhead(DType type, const std::string& how = "") const {
+    return fmt::format("rows_ahead<{}>({}{})", ElementType(type), ElementsOfRow(), how);
+  }
 
   // Does the gather read a row from its beginning to its end, one that positions in memory tell?
   bool IsRowOfTable(int id) const {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "umbra/aligned_memory.h"
 #include "umbra/device.h"
 #include "umbra/enforce.h"
 #include "umbra/tshape.h"
@@ -328,8 +329,7 @@ class DynamicTensor {
       return {std::shared_ptr<void>(cuda::Allocate(std::max<std::size_t>(bytes, 1), 1, &pitch), cuda::Free), bytes};
     }
     const std::size_t bytes = BytesOf(count, meta), align = std::max<std::size_t>(64, meta.alignment());
-    const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + align - 1) / align * align;
-    std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(align, rounded), &std::free);
+    std::unique_ptr<void, decltype(&std::free)> memory(AlignedMemory(bytes, align), &std::free);
     UMBRA_ENFORCE(memory != nullptr, "out of memory: ", bytes, " bytes for a tensor");
     const auto elements = static_cast<std::size_t>(count);
     meta.Construct(memory.get(), elements);

@@ -28,6 +28,9 @@ typedef struct umbra_args {
   const umbra_scalar* scalar;
   /// Memory private to this call, 64-byte aligned, of the size that the kernel asks for per call.
   void* scratch;
+  /// How many bytes ahead a kernel that stores past the caches asks memory for what it reads; 0 on processors that read
+  /// sooner if it asks for nothing.
+  long long fetch_ahead;
 } umbra_args;
 
 /// A generated kernel: computes the part [begin, end) of its outermost axis.

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "umbra/aligned_memory.h"
 #include "umbra/op.h"
 
 namespace umbra::packet {
@@ -46,7 +47,7 @@ inline void* AlignedMallocPitch(std::size_t* pitch, std::size_t bytes, std::size
   const bool overflow = *pitch < bytes || __builtin_mul_overflow(*pitch, lines, &total) ||
                         total > static_cast<std::size_t>(INT64_MAX);
   Require(!overflow, lines, " rows of ", bytes, " bytes are more than memory can have");
-  void* memory = std::aligned_alloc(kAlign, total == 0 ? kAlign : total);
+  void* memory = AlignedMemory(total, kAlign);
   Require(memory != nullptr, "out of memory: ", total, " bytes for a tensor");
   return memory;
 }

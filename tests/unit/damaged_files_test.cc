@@ -56,7 +56,7 @@ TEST(ObjectLoader, RunsAndSurvivesDamage) {
   float x[5] = {0, -1, -2, -3, -4}, y[5] = {};
   void* data[] = {x, y};
   const long long stride[] = {0, 1, 0, 1}, extent[] = {1, 5};
-  const umbra_args args{data, stride, extent, nullptr, nullptr};
+  const umbra_args args{data, stride, extent, nullptr, nullptr, 0};
   code.function(&args, 0, 1);
   EXPECT_NEAR(y[0], 0.842701f, 1e-6);
   EXPECT_THROW(runtime::LoadObject(bytes, "another"), Error);

@@ -282,48 +282,57 @@ UMBRA_INLINE V log1p(V x) {
 
 namespace detail {
 
-// (tanh r - r) / r^3 for z = r^2, |r| <= 0.56.
+// tanh of x >= 0 in f32: (1 - e) / (1 + e) for e = e^(-2x) = s (1 - 2h), where s = 2^n and x = r - n ln 2 / 2.
 template <typename V>
-UMBRA_INLINE V tanh_poly(V z) {
+UMBRA_INLINE V tanh_by_exp(V x) {
   typedef Elem<V> E;
+  const V t = round_magic<E>() - x * E(2.88539008177792681472);
+  const V n = t - round_magic<E>();
+  // ln 2 / 2 in two parts of 16 bits, whose products by n are exact.
+  const V r = add_product(add_product(x, n, E(0.3465728759765625)), n, E(7.143098628148437e-07));
+  const V rr = r * r;
+  const V q = (rr * E(0.0445919036865234375) +
+               (E(0.33333173394203186) - r * E(0.1338120400905609))) * rr +
+              (E(1) - r * E(0.6666630506515503));
+  const V h = r - rr * q;
+  const V half_s = from_bits<V>((bits(t) << 23) + (126 << 23));
+  const V d = (half_s + half_s) * h;
+  return ((E(0.5) - half_s) + d) / ((E(0.5) + half_s) - d);
+}
+
+// tanh of x >= 0 in f64: with x = n ln 2 + r and s = 4^n, tanh r for n = 0, else
+// 1 + (tanh r - 1) / ((s + 1) / 2 + (s - 1) / 2 tanh r); n stays 0 up to 0.56, where the
+// difference from one is no more than the result.
+template <typename V>
+UMBRA_INLINE V tanh_by_sum(V x) {
+  typedef Elem<V> E;
+  const V t = (x * E(1.44269504088896338700) - E(0.308)) + round_magic<E>();
+  const V n = t - round_magic<E>();
+  const V r = x - n * E(0.69314718055994530942);  // exact for n of 1 and 2; where n is larger the error does not matter
+  const V z = r * r;
   const V zz = z * z;
-  if constexpr (sizeof(Elem<V>) == 4) {
-    return ((zz * E(-6.5399147570133209228515625e-3) + z * E(2.12699584662914276123046875e-2)) +
-            E(-5.3902395069599151611328125e-2)) * zz +
-           (z * E(0.13333070278167724609375) + E(-0.333333313465118408203125));
-  } else {
-    const V even = poly(zz, -2.0134913583925613e-05, -0.00023420302150007358, -0.0014556304446104432,
-                        -0.008863234071534115, -0.053968253967061286, -0.3333333333333333);
-    const V odd = poly(zz, 8.442357604831602e-05, 0.0005887863983682246, 0.0035921062919377997, 0.021869488478469423,
-                       0.13333333333332323);
-    return odd * z + even;
-  }
+  const V even = poly(zz, -2.0134913583925613e-05, -0.00023420302150007358, -0.0014556304446104432,
+                      -0.008863234071534115, -0.053968253967061286, -0.3333333333333333);
+  const V odd = poly(zz, 8.442357604831602e-05, 0.0005887863983682246, 0.0035921062919377997, 0.021869488478469423,
+                     0.13333333333332323);
+  const V th = z * r * (odd * z + even) + r;
+  const V half_s = from_bits<V>((bits(t) << 53) + (1022LL << 52));
+  const V one = n < E(1) ? n : E(1);  // 0 for n = 0
+  const E half = 0.5;
+  return one + (th - one) / ((half_s + half) + (half_s - half) * th);
 }
 
 }  // namespace detail
 
-// With |x| = n ln 2 + r and s = 4^n, tanh |x| is tanh r for n = 0, else
-// 1 + (tanh r - 1) / ((s + 1) / 2 + (s - 1) / 2 tanh r); n stays 0 up to 0.56, where the
-// difference from one is no more than the result.
 template <typename V>
 UMBRA_INLINE V tanh(V x) {
   typedef Elem<V> E;
-  using namespace detail;
   constexpr bool single = sizeof(Elem<V>) == 4;
   const E limit = single ? 10.0 : 22.0;  // the result rounds to one from here on
   const V a = abs(x);
   const V b = a > limit ? limit : a;  // NaN stays
-  const V t = (b * E(1.44269504088896338700) - E(0.308)) + round_magic<E>();
-  const V n = t - round_magic<E>();
-  const V r = b - n * E(0.69314718055994530942);  // exact for n of 1 and 2; where n is larger the error does not matter
-  const V z = r * r;
-  const V th = z * r * tanh_poly(z) + r;
-  V half_s;
-  if constexpr (single) half_s = from_bits<V>((bits(t) << 24) + (126 << 23));
-  else half_s = from_bits<V>((bits(t) << 53) + (1022LL << 52));
-  const V one = n < E(1) ? n : E(1);  // 0 for n = 0
-  const E half = 0.5;
-  return with_sign_of(one + (th - one) / ((half_s + half) + (half_s - half) * th), x);
+  if constexpr (single) return detail::with_sign_of(detail::tanh_by_exp(b), x);
+  else return detail::with_sign_of(detail::tanh_by_sum(b), x);
 }
 
 }  // namespace umbra::simd

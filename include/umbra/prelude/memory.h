@@ -193,10 +193,10 @@ UMBRA_INLINE T* in_register(T* p) {
   return p;
 }
 
-// For so many lines, one after the other, into the first cache or the second.
+// For so many lines, one after the other from so many bytes after p, into the first cache or the second.
 template <int lines, int cache, typename T>
-UMBRA_INLINE void fetch_lines(const T* p) {
-  for (int k = 0; k < lines; ++k) __builtin_prefetch(reinterpret_cast<const char*>(p) + 64 * k, 0, 4 - cache);
+UMBRA_INLINE void fetch_lines(const T* p, i64 ahead = 0) {
+  for (int k = 0; k < lines; ++k) __builtin_prefetch(reinterpret_cast<const char*>(p) + ahead + 64 * k, 0, 4 - cache);
 }
 
 // For one in each of so many rows: they may push each other out of the first cache.
@@ -205,12 +205,12 @@ UMBRA_INLINE void fetch_rows(const T* p, i64 stride) {
   for (int k = 0; k < rows; ++k) fetch(p + k * stride);
 }
 
-// How many rows of n elements ahead to ask for one: so far that it is there when it is reached; none where rows are so long
-// that they would push each other out of the caches.
+// How many rows of n elements ahead to ask for one, where `together` are walked at a time: so far, `ahead` bytes, that it
+// is there when it is reached. None where that is 0, or rows are so long that they would push each other out of the caches.
 template <typename T>
-UMBRA_INLINE i64 rows_ahead(i64 n) {
+UMBRA_INLINE i64 rows_ahead(i64 n, i64 together = 1, i64 ahead = 8192) {
   const i64 bytes = larger(n * static_cast<i64>(sizeof(T)), 1);
-  return bytes > 524288 ? 0 : larger(8192 / bytes, 1);
+  return ahead == 0 || bytes > 524288 ? 0 : larger(ahead / bytes, 1) + together - 1;
 }
 
 // Rows to walk at a time, phase by phase, of so many bytes each: as many as a first-level cache has room for beside others.
