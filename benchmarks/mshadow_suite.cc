@@ -2,6 +2,8 @@
 // measured once, together with the hand-written loops of hand.cc (g++ -O3 -march=native for both, one thread); the loops
 // are run here again, on memory as they had then, so that the figures carry over to this machine. Tensors have the memory
 // that AllocSpace gives.
+#include <malloc.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -180,6 +182,7 @@ void Compare(const char* name, double original, double hand, const Workload& wor
 
 int main() {
   umbra::runtime::CallSite::SetThreads(1);
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // else what was a tensor's, on large pages, may be the loops' next
   std::printf("| workload | mshadow / hand | hand us | statement by statement us | statements fused us | mshadow / statement by "
               "statement | mshadow / statements fused |\n|---|---|---|---|---|---|---|\n");
   const auto triad = [](Size n) {

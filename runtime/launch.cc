@@ -104,7 +104,7 @@ class Preparation {
     const index_t n = plan_.extent[vector_axis_];
     index_t element = 0;
     for (const DType type : signature_.row_buffers) element += static_cast<index_t>(SizeOf(type));
-    return static_cast<std::size_t>(simd::rows_at_once(n * element) * ((n + 15) / 16 * 16) * element);
+    return static_cast<std::size_t>(simd::rows_at_once(n * element, RoomOfRows(signature_)) * ((n + 15) / 16 * 16) * element);
   }
 
   double Work() const {
@@ -141,7 +141,7 @@ class Preparation {
 
   // Rows that a kernel of several phases walks at a time, as its source has it (compiler/codegen/emit_rows.h).
   index_t RowsAtOnce() const {
-    return simd::rows_at_once(Points(RowAxes(), rank_) * static_cast<index_t>(BytesAlongRow(signature_, buffers_)));
+    return simd::rows_at_once(Points(RowAxes(), rank_) * static_cast<index_t>(BytesAlongRow(signature_, buffers_)), RoomOfRows(signature_));
   }
 
   // They are rows of the innermost row axis, which gets back so many, or fewer, if axis 0 has gathered it.

@@ -20,6 +20,13 @@ std::size_t BytesAlongRow(const KernelSignature& signature, const Buffers& buffe
   return bytes;
 }
 
+/// Bytes that rows which are walked together have at most. Those that take little arithmetic have less to wait for, and
+/// rows to come need the room.
+inline index_t RoomOfRows(const KernelSignature& signature) {
+  constexpr double kLight = 20;  // of an element, in additions
+  return signature.cost < kLight ? 8192 : 24576;
+}
+
 }  // namespace umbra::runtime
 
 #endif  // UMBRA_RUNTIME_ROWS_TOGETHER_H_

@@ -30,7 +30,8 @@ class RowEmitter : protected TileEmitter {
   void DeclareRowsTogether() {
     if (!TakesRowsTogether()) return;
     together_ = names_.Make("rows");
-    out_.Line("const long long {} = rows_at_once({} * {});", together_, ElementsOfRow(), runtime::BytesAlongRow(signature_, plan_.buffers));
+    out_.Line("const long long {} = rows_at_once({} * {}, {});", together_, ElementsOfRow(), runtime::BytesAlongRow(signature_, plan_.buffers),
+              runtime::RoomOfRows(signature_));
     if (signature_.row_buffers.empty()) return;
     kept_ = names_.Make("kept");
     std::string kept;

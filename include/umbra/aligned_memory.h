@@ -15,7 +15,7 @@ namespace umbra {
 /// Linux is asked to put blocks of 4 MiB and more on large pages: fewer addresses have to be translated.
 inline void* AlignedMemory(std::size_t bytes, std::size_t align = 64) {
   const std::size_t rounded = (bytes + align - 1) / align * align;
-  if (rounded < bytes) return nullptr;
+  if (rounded < bytes || rounded > PTRDIFF_MAX) return nullptr;
   void* const memory = std::aligned_alloc(align, rounded == 0 ? align : rounded);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   constexpr std::size_t kLarge = std::size_t{4} << 20, kPage = 4096;

@@ -29,7 +29,7 @@ typedef struct umbra_args {
   /// Memory private to this call, 64-byte aligned, of the size that the kernel asks for per call.
   void* scratch;
   /// How many bytes ahead a kernel that stores past the caches asks memory for what it reads; 0 on processors that read
-  /// sooner if it asks for nothing.
+  /// sooner by themselves.
   long long fetch_ahead;
 } umbra_args;
 

@@ -101,7 +101,8 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
 };
 
 /// Allocates a tensor's memory, rows padded to 64 bytes (on a GPU as it prefers) if `pad`; FreeSpace
-/// gives it back. Throws umbra::Error if an extent is negative, the size overflows or memory runs out.
+/// gives it back. On a CPU, Linux is asked to put 4 MiB and more on large pages. Throws
+/// umbra::Error if an extent is negative, the size overflows or memory runs out.
 template <typename Device, int dim, typename DType>
 inline void AllocSpace(Tensor<Device, dim, DType>* tensor, bool pad = true) {
   (void)tensor->shape_.Size();

@@ -326,6 +326,7 @@ TEST(Prelude, LanesDoNotSeeEachOther) {
   CHECK_WIDTHS1(lgamma);
   CHECK_WIDTHS1(tgamma);
   CHECK_WIDTHS1(round);
+  CHECK_WIDTHS1(sqrt);
   CHECK_WIDTHS2(pow);
   CHECK_WIDTHS2(atan2);
   CHECK_WIDTHS2(fmod);

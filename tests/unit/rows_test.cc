@@ -12,6 +12,7 @@
 #include "tests/unit/index_map_common.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
+#include "umbra/kernel_prelude.h"
 
 namespace umbra {
 namespace {
@@ -130,6 +131,30 @@ TEST(Rows, OfMoreAxesGoTogether) {
   EXPECT_EQ(rows({3, 20, 1000}, 1), 2);
   EXPECT_EQ(rows({3, 20, 10000}, 1), 1);
   EXPECT_EQ(rows({4, 20, 500}, 64), 4);
+}
+
+// With little arithmetic they have room for fewer.
+TEST(Rows, OfLittleArithmeticAreFewer) {
+  const Function function = Compile(graph::ParseText("kernel k(x: f32[b, n, m]) -> (y: f32[b, n, m]) {\n"
+                                                     "  y = x - broadcast<0>(reduce_with_axis<maximum>(x, 2))\n}")[0]);
+  const auto& step = std::get<runtime::KernelStep>(function.program().steps.at(0));
+  float number = 0;
+  const auto rows = [&](index_t columns) {
+    const TensorRef x = TensorRef::Dense(&number, DType::kFloat32, {3, 20, columns});
+    return runtime::PrepareLaunch(step, {x, x}, {3, 20, columns}, 1).extent[1];
+  };
+  EXPECT_EQ(rows(100), 4);
+  EXPECT_EQ(rows(400), 2);
+  EXPECT_EQ(rows(1000), 1);
+}
+
+TEST(Rows, AreAskedForSoFarAhead) {
+  EXPECT_EQ(simd::rows_ahead<float>(64), 32);
+  EXPECT_EQ(simd::rows_ahead<float>(64, 4), 35);
+  EXPECT_EQ(simd::rows_ahead<float>(64, 1, 4096), 16);
+  EXPECT_EQ(simd::rows_ahead<float>(64, 4, 0), 0);
+  EXPECT_EQ(simd::rows_ahead<double>(4096), 1);
+  EXPECT_EQ(simd::rows_ahead<float>(131073), 0);
 }
 
 // An axis of extent 1 gives its place to the next one, which moves other operands than it does.

@@ -217,6 +217,19 @@ UMBRA_INLINE To cast_mask(M mask) {
   return select(mask, fill<To>(Elem<To>(1)), fill<To>(Elem<To>(0)));
 }
 
+#if !defined(__CUDACC__) && !defined(__clang__) && defined(__SSE2__)
+// g++ takes the roots of lanes one by one, since each may set errno.
+UMBRA_INLINE f32x4 sqrt(f32x4 a) { return __builtin_ia32_sqrtps(a); }
+UMBRA_INLINE f64x2 sqrt(f64x2 a) { return __builtin_ia32_sqrtpd(a); }
+#if defined(__AVX__)
+UMBRA_INLINE f32x8 sqrt(f32x8 a) { return __builtin_ia32_sqrtps256(a); }
+UMBRA_INLINE f64x4 sqrt(f64x4 a) { return __builtin_ia32_sqrtpd256(a); }
+#endif
+#if defined(__AVX512F__)
+UMBRA_INLINE f32x16 sqrt(f32x16 a) { return __builtin_ia32_sqrtps512_mask(a, a, static_cast<unsigned short>(-1), 4); }
+UMBRA_INLINE f64x8 sqrt(f64x8 a) { return __builtin_ia32_sqrtpd512_mask(a, a, static_cast<unsigned char>(-1), 4); }
+#endif
+#endif
 template <typename V>
 UMBRA_INLINE V sqrt(V a) {
 #if defined(__CUDACC__)

@@ -213,9 +213,9 @@ UMBRA_INLINE i64 rows_ahead(i64 n, i64 together = 1, i64 ahead = 8192) {
   return ahead == 0 || bytes > 524288 ? 0 : larger(ahead / bytes, 1) + together - 1;
 }
 
-// Rows to walk at a time, phase by phase, of so many bytes each: as many as a first-level cache has room for beside others.
+// Rows to walk at a time, phase by phase, of so many bytes each: as many as there is room for in a first-level cache.
 inline constexpr int kRowsAtOnce = 4;
-UMBRA_INLINE i64 rows_at_once(i64 bytes) { return larger(smaller(24576 / larger(bytes, 1), kRowsAtOnce), 1); }
+UMBRA_INLINE i64 rows_at_once(i64 bytes, i64 room) { return larger(smaller(room / larger(bytes, 1), kRowsAtOnce), 1); }
 
 // Stores past the caches; p is aligned to the packet. A kernel that streams ends with stream_fence.
 template <typename V>
