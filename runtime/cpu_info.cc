@@ -55,13 +55,13 @@ std::size_t SecondLevelCacheBytes() {
   return bytes;
 }
 
-// Two pages, where the processor itself does not look; a Zen 4, of AMD's family 19h as Zen 3, is faster without
-// (docs/fusion.md).
+// Two pages, where the processor itself does not look; a Zen 4, which is the one of its family that has AVX-512, is faster
+// without (docs/fusion.md).
 long long FetchAhead() {
 #if defined(__x86_64__)
   static const long long bytes = [] {
     __builtin_cpu_init();
-    return __builtin_cpu_is("amdfam19h") && !__builtin_cpu_is("znver3") ? 0 : 8192;
+    return __builtin_cpu_is("amdfam19h") && __builtin_cpu_supports("avx512f") ? 0 : 8192;
   }();
   return bytes;
 #else
