@@ -58,15 +58,15 @@ std::size_t SecondLevelCacheBytes() {
 // Two pages, where the processor itself does not look; a Zen 4, which is the one of its family that has AVX-512, is faster
 // without (docs/fusion.md).
 long long FetchAhead() {
+  static const bool zen4 = [] {
 #if defined(__x86_64__)
-  static const long long bytes = [] {
     __builtin_cpu_init();
-    return __builtin_cpu_is("amdfam19h") && __builtin_cpu_supports("avx512f") ? 0 : 8192;
-  }();
-  return bytes;
+    return __builtin_cpu_is("amdfam19h") && __builtin_cpu_supports("avx512f");
 #else
-  return 8192;
+    return false;
 #endif
+  }();
+  return zen4 ? 0 : 8192;
 }
 
 bool CpuRuns(std::string_view target) {
