@@ -42,7 +42,8 @@ commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=
 model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
 print("# Benchmark results\n")
 repetitions = max(entry["repetitions"] for _, _, entry in medians(data))
-print(f"Written by `scripts/bench`. Medians of {repetitions} interleaved repetitions in one run; compare ratios, not times.\n")
+command = "scripts/bench" + ("" if repetitions == 9 else f" --repetitions {repetitions}")
+print(f"Written by `{command}`. Medians of {repetitions} interleaved repetitions in one run; compare ratios, not times.\n")
 print(f"- machine: {model}, {context['num_cpus']} processors; date: {context['date'][:10]}; commit: {commit}")
 for threads, key in ((1, "machine"), (2, "machine_2threads")):
     print(f"- bandwidth, timed among the workloads, with {threads} thread(s), what is written going past the caches: "

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "runtime/cpu_info.h"
+#include "runtime/operands.h"
 #include "runtime/overlap.h"
 #include "runtime/prepared.h"
 #include "runtime/shape.h"
@@ -17,15 +18,6 @@ std::atomic<int> g_threads{0};
 
 // The threads of a call: what it asks for, or else what SetThreads has said; 0: all.
 int Wanted(int threads) { return threads > 0 ? threads : g_threads.load(std::memory_order_relaxed); }
-
-constexpr std::size_t kMaxPrepared = 64;  // beyond this many different shapes, calls are prepared anew
-
-// Inputs, then outputs.
-std::vector<TensorRef> BuffersOf(const Arguments& arguments) {
-  std::vector<TensorRef> buffers = arguments.inputs;
-  buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
-  return buffers;
-}
 
 // Word by word, as what was just written in words is slow to read in packets; four for each jump back.
 template <typename A, typename B>
@@ -122,7 +114,7 @@ void CallSite::Prepared::Run(void* const* data_now, const umbra_scalar* scalars)
   const LaunchPlan& launch = plain->plan;
   static_assert(sizeof(index_t) == sizeof(long long));
   const umbra_args args = {data_now, reinterpret_cast<const long long*>(launch.stride.data()),
-                           reinterpret_cast<const long long*>(launch.extent.data()), scalars, nullptr, launch.fetch_ahead};
+                           reinterpret_cast<const long long*>(launch.extent.data()), scalars, nullptr, launch.prefetch_ahead};
   launch.function(&args, 0, launch.extent[0]);
 }
 

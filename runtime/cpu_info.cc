@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "umbra/program.h"
+
 namespace umbra::runtime {
 
 int NumProcessors() {
@@ -55,9 +57,9 @@ std::size_t SecondLevelCacheBytes() {
   return bytes;
 }
 
-// Two pages, where the processor itself does not look; a Zen 4, which is the one of its family that has AVX-512, is faster
+// A Zen 4, which is the one of its family that has AVX-512, is faster
 // without (docs/fusion.md).
-long long FetchAhead() {
+long long PrefetchAhead() {
   static const bool zen4 = [] {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -66,7 +68,7 @@ long long FetchAhead() {
     return false;
 #endif
   }();
-  return zen4 ? 0 : 8192;
+  return zen4 ? 0 : kPrefetchAhead;
 }
 
 bool CpuRuns(std::string_view target) {

@@ -14,8 +14,8 @@ int NumProcessors();
 std::size_t LastLevelCacheBytes();
 /// Bytes of the second-level cache of one processor; 1 MiB where the system does not tell.
 std::size_t SecondLevelCacheBytes();
-/// umbra_args::fetch_ahead on this CPU.
-long long FetchAhead();
+/// umbra_args::prefetch_ahead on this CPU.
+long long PrefetchAhead();
 /// Does this CPU run code for the target: plain, sse2, avx2 or avx512? False for any other name.
 bool CpuRuns(std::string_view target);
 

@@ -23,11 +23,11 @@ constexpr double kGrain = 98304, kWaking = 262144;
 // Work of a piece, beside which taking the next one is nothing, and how many make the shares of threads even enough.
 constexpr double kPiece = 1048576;
 constexpr int kMostPieces = 16;
-// Of the last-level cache: what operands and results take together where stores go past it. Results would not stay in it
-// then; several threads write into it faster than memory takes what goes past, so some of it has to be in the way of the rest.
+// Stores go past the caches where operands and results together take this many times the last-level cache, of which results
+// would then not stay in it; with several threads more, as these write into it faster than memory takes what goes past.
 constexpr double kPastCaches = 1, kPastCachesOfThreads = 1.5;
-// Rows, or packets of columns, that are so few that threads work side by side on each, once there is this much of
-// it; what a block has at least; and how many blocks a row has about at most. Results follow from these.
+// So few rows, or packets of columns, are each cut into blocks for threads to share, if one has this many elements; the
+// least elements of a block, and about the most blocks of a row. Results depend on these.
 constexpr index_t kFewRows = 16, kColumns = 16;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
 constexpr index_t kColumnGranule = 96;     // whole cache lines of results of 2 bytes and more, and whole tiles of products
@@ -79,9 +79,9 @@ class Preparation {
     if (!signature_.positional) MergeAxes();
     const bool split = SplitsRows();
     const Variant variant = ChooseVariant(split);
-    SplitOverThreads(variant.joined);
+    SplitOverThreads(variant.stores == Stores::kJoined);
     plan_.scratch_bytes = RowBufferBytes();
-    plan_.fetch_ahead = FetchAhead();
+    plan_.prefetch_ahead = PrefetchAhead();
     plan_.function = CodeOf(step_, variant);
     for (const Number& number : signature_.numbers) {
       if (number.operand >= 0) {
@@ -104,7 +104,7 @@ class Preparation {
     const index_t n = plan_.extent[vector_axis_];
     index_t element = 0;
     for (const DType type : signature_.row_buffers) element += static_cast<index_t>(SizeOf(type));
-    return static_cast<std::size_t>(simd::rows_at_once(n * element, RoomOfRows(signature_)) * ((n + 15) / 16 * 16) * element);
+    return static_cast<std::size_t>(simd::rows_at_once(n * element, RoomOfRows(signature_)) * Padded(n) * element);
   }
 
   double Work() const {
@@ -241,7 +241,7 @@ class Preparation {
     const double share = static_cast<double>(plan_.together) / static_cast<double>(plan_.units);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work * share, threads_), plan_.together));
     plan_.pieces = Pieces(plan_.work * share, plan_.parts, plan_.together);
-    const std::size_t found = static_cast<std::size_t>(plan_.units * Columns() + 15) / 16 * 16;
+    const std::size_t found = static_cast<std::size_t>(Padded(plan_.units * Columns()));
     for (const DType type : signature_.partials) plan_.scratch_bytes += found * SizeOf(type);
     plan_.extent.push_back(0);
     plan_.extent.push_back(blocks);
@@ -309,8 +309,8 @@ class Preparation {
     const bool alone = UsefulThreads(Work(), threads_) == 1;
     const bool passes = packets && !in_place && !variant.strided && !split && signature_.vector_axis > 0 &&
                         touched >= (alone ? kPastCaches : kPastCachesOfThreads) * static_cast<double>(LastLevelCacheBytes());
-    variant.nontemporal = passes && aligned && !InColumns();
-    variant.joined = passes && joins && !variant.nontemporal;
+    if (passes && aligned && !InColumns()) variant.stores = Stores::kStreamed;
+    else if (passes && joins) variant.stores = Stores::kJoined;
     return variant;
   }
 
@@ -413,7 +413,7 @@ void RunPieces(const LaunchCall& call, index_t first, index_t last) {
   args.extent = reinterpret_cast<const long long*>(plan.extent.data());
   args.scalar = call.scalars;
   args.scratch = plan.scratch_bytes > 0 ? ThreadScratch(plan.scratch_bytes) : nullptr;
-  args.fetch_ahead = plan.fetch_ahead;
+  args.prefetch_ahead = plan.prefetch_ahead;
   const index_t begin = first * plan.granule, end = std::min(plan.extent[plan.axis], last * plan.granule);
   if (plan.axis > 0) return RunColumns(call, args, begin, end);
   if (begin < end) plan.function(&args, begin, end);
@@ -436,7 +436,7 @@ void RunSplit(const LaunchCall& call) {
   std::vector<index_t> extent = plan.extent;
   const umbra_args args{call.data, reinterpret_cast<const long long*>(plan.stride.data()),
                         reinterpret_cast<const long long*>(extent.data()), call.scalars, ThreadScratch(plan.scratch_bytes),
-                        plan.fetch_ahead};
+                        plan.prefetch_ahead};
   index_t& phase = extent[plan.phase];
   const double share = static_cast<double>(plan.together) / static_cast<double>(plan.units);
   for (index_t first = 0; first < plan.units; first += plan.together)

@@ -15,7 +15,7 @@ struct LaunchPlan {
   std::vector<index_t> stride;  ///< operand-major, as umbra_args wants it
   std::vector<index_t> extent;
   std::size_t scratch_bytes = 0;
-  long long fetch_ahead = 0;  ///< as umbra_args wants it
+  long long prefetch_ahead = 0;  ///< as umbra_args wants it
   double work = 0;      ///< in additions
   std::size_t axis = 0;  ///< that threads share out: axis 0, or that of many columns of few rows
   int parts = 1;         ///< ranges of it that may run at the same time
@@ -29,8 +29,8 @@ struct LaunchPlan {
   /// the phase, the number of blocks of a row and the lengths of blocks.
   int phases = 0;
   index_t units = 0;       ///< blocks of all rows
-  index_t together = 0;    ///< of which as many may run at the same time: those of a row, so that it stays in the
-                           ///< caches, or all if there is one phase
+  index_t together = 0;    ///< blocks that one parallel region runs: those of a row, so that it stays in the caches,
+                           ///< or all if there is one phase
   std::size_t phase = 0;   ///< where in `extent` the phase stands
 };
 

@@ -1,13 +1,34 @@
-// The operands of one call as a call site takes them.
+// The operands of one call: as a call site takes them, and as the buffers of a program.
 #ifndef UMBRA_RUNTIME_OPERANDS_H_
 #define UMBRA_RUNTIME_OPERANDS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
 #include "umbra/call_site.h"
+#include "umbra/function.h"
+#include "umbra/program.h"
 
 namespace umbra::runtime {
+
+/// Beyond this many different shapes, a call site prepares calls anew.
+inline constexpr std::size_t kMaxPrepared = 64;
+
+/// The first of a program's buffers: inputs, then outputs.
+inline std::vector<TensorRef> BuffersOf(const Arguments& arguments) {
+  std::vector<TensorRef> buffers = arguments.inputs;
+  buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
+  return buffers;
+}
+
+/// Is all that the kernel would store empty?
+inline bool StoresNothing(const KernelStep& step, const std::vector<TensorRef>& buffers) {
+  return std::all_of(step.signature.operands.begin(), step.signature.operands.end(), [&](const Access& access) {
+    const auto& shape = buffers[static_cast<std::size_t>(access.buffer)].shape;
+    return !access.store || std::find(shape.begin(), shape.end(), 0) != shape.end();
+  });
+}
 
 /// Collects operands in the order of the program's buffers; a few of them without an allocation.
 class Operands {

@@ -10,6 +10,7 @@
 
 #include "runtime/blas.h"
 #include "runtime/cpu_info.h"
+#include "runtime/operands.h"
 #include "runtime/parallel.h"
 #include "runtime/run_gemm.h"
 #include "runtime/shape.h"
@@ -216,15 +217,6 @@ bool PreparedProgram::MayTakeOver(std::size_t made, std::size_t read, const std:
   return true;
 }
 
-bool PreparedProgram::StoresNothing(const KernelStep& step) const {
-  for (const Access& access : step.signature.operands) {
-    if (!access.store) continue;
-    const auto& shape = buffers_[static_cast<std::size_t>(access.buffer)].shape;
-    if (std::find(shape.begin(), shape.end(), 0) == shape.end()) return false;
-  }
-  return true;
-}
-
 // The kernel that this launch runs instead of the product of matrices that step `gemm` is, or null.
 const KernelStep* PreparedProgram::SumInstead(int gemm, int end, const std::vector<index_t>& symbols) const {
   const auto& product = std::get<GemmStep>(program_.steps[static_cast<std::size_t>(gemm)]);
@@ -237,7 +229,7 @@ const KernelStep* PreparedProgram::SumInstead(int gemm, int end, const std::vect
   const std::vector<index_t> loops = Resolve(sum->signature.axes, symbols);
   const std::size_t rank = loops.size();
   const bool faster = SumIsFaster({loops[rank - 3], loops[rank - 2], loops[rank - 1], product.transpose_a, product.transpose_b,
-                                   SizeOf(buffers_[static_cast<std::size_t>(product.c)].dtype)});
+                                   SizeOf(buffers_[static_cast<std::size_t>(product.c)].dtype)}, CpuRuns("avx512"));
   return faster ? sum : nullptr;
 }
 
@@ -253,7 +245,7 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
     }
     const auto& kernel_step = std::get<KernelStep>(step);
     if (kernel_step.signature.product && SumInstead(k - 1, group.end, symbols) == nullptr) continue;
-    if (StoresNothing(kernel_step)) continue;
+    if (StoresNothing(kernel_step, buffers_)) continue;
     Kernel kernel;
     kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, rows);
     for (const Access& access : kernel_step.signature.operands) {

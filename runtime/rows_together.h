@@ -1,4 +1,4 @@
-// What the source of a kernel and its launch both count: how much there is of rows that are walked together.
+// What the source of a kernel and its launch both count: the memory of what is kept, how many rows are walked together.
 #ifndef UMBRA_RUNTIME_ROWS_TOGETHER_H_
 #define UMBRA_RUNTIME_ROWS_TOGETHER_H_
 
@@ -7,6 +7,9 @@
 #include "umbra/program.h"
 
 namespace umbra::runtime {
+
+/// Elements that memory has for `count`, so that what follows is aligned as it is; in sources codegen::Padded.
+inline index_t Padded(index_t count) { return (count + 15) / 16 * 16; }
 
 /// Bytes for each element of a row: of the operands that move along it, and of what is kept of it. `buffers` are the
 /// program's, anything with a `dtype`.

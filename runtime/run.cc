@@ -1,6 +1,5 @@
-#include <algorithm>
-
 #include "runtime/cpu_info.h"
+#include "runtime/operands.h"
 #include "runtime/overlap.h"
 #include "runtime/parallel.h"
 #include "runtime/prepared.h"
@@ -13,8 +12,7 @@ void Run(const Program& program, const Arguments& arguments, const RunOptions& o
   RequireThreads(options.threads);
   if (program.on_gpu) return RunOnGpu(program, arguments, options);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
-  std::vector<TensorRef> operands = arguments.inputs;
-  operands.insert(operands.end(), arguments.outputs.begin(), arguments.outputs.end());
+  std::vector<TensorRef> operands = BuffersOf(arguments);
   const bool shared = !CheckOverlaps(program, operands).empty();
   std::vector<void*> data;
   for (const TensorRef& operand : operands) data.push_back(operand.data);

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "runtime/blas.h"
-#include "runtime/cpu_info.h"
 #include "runtime/matrix.h"
 
 namespace umbra::runtime {
@@ -84,13 +83,13 @@ void RunGemm(const GemmStep& step, const TensorRef& a, const TensorRef& b, const
 // packets lie across its lines; of two or three columns too much of a packet is empty. A factor that is read a few
 // columns at a time touches a page for each line of it, which only those that stay in the caches bear. Where its rows are
 // whole pages, what a tile reads of them falls into few sets of the caches, and a tile of AVX2 comes back for it more often.
-bool SumIsFaster(const ProductShape& shape) {
+bool SumIsFaster(const ProductShape& shape, bool avx512) {
   constexpr index_t kFew = 16, kLeastColumns = 4, kFewOfPages = 8;
   constexpr std::size_t kPage = 4096;
   constexpr double kMostBytes = 8 << 20;
   if (shape.transposed_b || shape.rows < 2 || shape.columns < kLeastColumns || std::min(shape.rows, shape.columns) > kFew) return false;
   const bool pages = static_cast<std::size_t>(shape.columns) * shape.element_size % kPage == 0;
-  if (pages && shape.rows > kFewOfPages && !CpuRuns("avx512")) return false;
+  if (pages && shape.rows > kFewOfPages && !avx512) return false;
   const auto bytes = [&](index_t extent) {
     return static_cast<double>(extent) * static_cast<double>(shape.inner) * static_cast<double>(shape.element_size);
   };

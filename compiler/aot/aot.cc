@@ -239,7 +239,7 @@ std::vector<File> Emit(const Library& given) {
     };
     for (const codegen::Target target : library.targets.cpu)
       add(file(Name(target)), KernelsText(library, unit, target, file(Name(target)), &entries), target);
-    if (!library.targets.gpu.empty()) add(file(kGpuTarget), CodesText(library, unit, &entries));
+    if (!library.targets.gpu.empty()) add(file(kCudaTarget), CodesText(library, unit, &entries));
   }
   add(library.name + ".cc", TablesText(library, entries));
   add(library.name + ".h", HeaderText(library, entries));

@@ -86,7 +86,7 @@ std::string CodesText(const Library& library, const std::string& unit, std::vect
   out.Line("#include \"umbra/kernel_desc.h\"\n\nnamespace {{\n");
   for (std::size_t k = 0; k < images.size(); ++k) out.Line("const uint64_t images{}[] = {{{}}};\n", k, Words(images[k]));
   out.Line("}}  // namespace\n");
-  const std::string name = TableName(library, unit, kGpuTarget);
+  const std::string name = TableName(library, unit, kCudaTarget);
   out.Line("// Step, variant (umbra/cuda_launch.h), function and images.");
   out.Line("extern \"C\" __attribute__((visibility(\"hidden\"))) const umbra_gpu_code {}[];", name);
   out.Line("const umbra_gpu_code {}[] = {{", name);

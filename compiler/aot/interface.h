@@ -9,6 +9,7 @@
 
 #include "compiler/aot/aot.h"
 #include "compiler/plan/plan.h"
+#include "umbra/compile.h"
 #include "umbra/cuda_launch.h"
 
 namespace umbra::aot {
@@ -49,7 +50,6 @@ std::string ElementType(DType type);
 std::string HeaderText(const Library& library, const std::vector<Entry>& entries);
 std::string TablesText(const Library& library, const std::vector<Entry>& entries);
 
-constexpr std::string_view kGpuTarget = "cuda";
 /// Name of the table of functions of a unit for a target, or of its images.
 std::string TableName(const Library& library, const std::string& unit, std::string_view target);
 /// The text of a unit for a target, which is the file `file`; sets first_function of its entries.

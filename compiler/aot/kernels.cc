@@ -21,8 +21,8 @@ struct Form {
 };
 // Results that bypass the caches lie side by side, and a split kernel's stay in them: there are no other forms.
 constexpr Form kForms[] = {{{}, ""},
-                           {{.nontemporal = true}, "_streaming"},
-                           {{.joined = true}, "_joined"},
+                           {{.stores = runtime::Stores::kStreamed}, "_streaming"},
+                           {{.stores = runtime::Stores::kJoined}, "_joined"},
                            {{.strided = true}, "_strided"},
                            {{.split = true}, "_split"},
                            {{.strided = true, .split = true}, "_split_strided"}};

@@ -112,7 +112,7 @@ std::string Constants(const Library& library, const Entry& entry, codegen::Write
     for (const cuda::Architecture& architecture : library.targets.gpu) architectures.push_back(architecture.Name());
     const std::string on_gpu = runtime::ProgramToText(plan::ToProgram(entry.gpu_plan));
     out->Line("const umbra_gpu_desc {}_gpu = {{\"{}\",\n    {},\n    {}, {} + {}, {}}};", name, fmt::join(architectures, ", "),
-              on_gpu == program ? name + "_program" : Quoted(on_gpu, "    "), Quoted(runtime::SchedulesToText(entry.schedules), "    "), TableName(library, entry.kernel->unit, kGpuTarget),
+              on_gpu == program ? name + "_program" : Quoted(on_gpu, "    "), Quoted(runtime::SchedulesToText(entry.schedules), "    "), TableName(library, entry.kernel->unit, kCudaTarget),
               entry.first_code, entry.num_codes);
     gpu = fmt::format("&{}_gpu", name);
   }
@@ -216,7 +216,7 @@ std::string TablesText(const Library& library, const std::vector<Entry>& entries
   for (const Entry& entry : entries) {
     const std::string& unit = entry.kernel->unit;
     for (const codegen::Target target : library.targets.cpu) tables.emplace("kernel_fn", TableName(library, unit, Name(target)));
-    if (!library.targets.gpu.empty()) tables.emplace("gpu_code", TableName(library, unit, kGpuTarget));
+    if (!library.targets.gpu.empty()) tables.emplace("gpu_code", TableName(library, unit, kCudaTarget));
   }
   out.Line("extern \"C\" {{");
   for (const auto& [type, table] : tables)

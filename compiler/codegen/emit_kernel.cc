@@ -146,14 +146,14 @@ class KernelEmitter : private RowEmitter {
         out_.Line("{} {}[{}];", speller_->Type(OperandType(static_cast<int>(k))), tile, width_);
         out_.Line("load_transposed({} + {} * {}, {}, {});", address, i, stride, stride, tile);
         if (const auto next = next_block_.find(static_cast<int>(k)); next != next_block_.end())
-          out_.Line("fetch_rows<{}>({} + {} * {} + {}, {});", width_, address, i, stride, next->second, stride);
+          out_.Line("prefetch_rows<{}>({} + {} * {} + {}, {});", width_, address, i, stride, next->second, stride);
       }
       out_.Open("for (int k = 0; k < {}; ++k)", width_);
       out_.Line("const long long i{} = {} + k;", tile_axis_, first);
       RowPointers();
       for (const auto& [operand, next] : next_block_)
         if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]))
-          out_.Line("fetch({} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, next);
+          out_.Line("prefetch({} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, next);
       for (const Phase& phase : kernel_.phases) {
         for (int id : phase.row_values) DeclareRowValue(id);
         Names names = names_;
@@ -247,12 +247,10 @@ class KernelEmitter : private RowEmitter {
     std::vector<int> rows;
     for (int axis = 0; axis < signature_.row_axes; ++axis)
       if (axis != vector_axis_) rows.push_back(axis);
-    std::string points, kept_bytes = "0";
+    std::string points;
     for (int axis : rows) points += ExtentName(axis) + " * ";
-    for (DType type : signature_.row_buffers)
-      kept_bytes += fmt::format(" + ({} + 15) / 16 * 16 * {}", ExtentName(vector_axis_), SizeOf(type));
-    out_.Line("const long long units = {}blocks, kept = {};", points, kept_bytes);
-    out_.Line("[[maybe_unused]] const long long found = (units{} + 15) / 16 * 16;", columns_ ? " * " + ExtentName(vector_axis_) : "");
+    out_.Line("const long long units = {}blocks, kept = {};", points, BytesOfRowBuffers());
+    out_.Line("[[maybe_unused]] const long long found = {};", Padded("units" + (columns_ ? " * " + ExtentName(vector_axis_) : "")));
     DeclareFound();
     out_.Open("for (long long unit = begin; unit < end; ++unit)");
     out_.Line("[[maybe_unused]] const long long line = unit / blocks, block = unit % blocks;");
@@ -286,7 +284,7 @@ class KernelEmitter : private RowEmitter {
     for (const Phase& phase : kernel_.phases)
       for (const auto& reduction : phase.reductions) {
         const DType type = value(reduction.result).type;
-        found_[reduction.result] = names_.Make(AccumulatorName(reduction) + "_found");
+        found_[reduction.result] = names_.Make(AccumulatorName(kernel_, reduction) + "_found");
         out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch) + kept{2});",
                   ScalarType(type), found_[reduction.result], size == 0 ? "" : fmt::format(" + found * {}", size));
         size += SizeOf(type);
@@ -335,8 +333,8 @@ class KernelEmitter : private RowEmitter {
         continue;
       }
       const plan::Reduction& reduction = ReductionOf(id);
-      const std::string all = names_.Make(AccumulatorName(reduction) + "_all");
-      out_.Line("{} {} = {};", ScalarType(value(id).type), all, Identity(reduction));
+      const std::string all = names_.Make(AccumulatorName(kernel_, reduction) + "_all");
+      out_.Line("{} {} = {};", ScalarType(value(id).type), all, Identity(kernel_, reduction));
       out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
                 SpellScalarMap(JoinOp(reduction), value(id).type, {{all}, {found_[id] + "[line * blocks + k]"}}).text);
       DeclareScalar(id, {all});
@@ -363,10 +361,10 @@ class KernelEmitter : private RowEmitter {
       }
       const plan::Reduction& reduction = ReductionOf(id);
       const DType type = value(id).type;
-      const std::string all = names.Make(AccumulatorName(reduction)), from = found(id, "line * blocks + k");
-      out_.Line("{} {} = {};", speller_->Type(type), all, speller_->Fill(type, Identity(reduction)).text);
+      const std::string all = names.Make(AccumulatorName(kernel_, reduction)), from = found(id, "line * blocks + k");
+      out_.Line("{} {} = {};", speller_->Type(type), all, speller_->Fill(type, Identity(kernel_, reduction)).text);
       out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
-                Join(reduction, {all}, lanes.empty() ? speller_->Load(type, from) : speller_->LoadHead(type, from, lanes)));
+                Join(*speller_, kernel_, reduction, {all}, lanes.empty() ? speller_->Load(type, from) : speller_->LoadHead(type, from, lanes)));
       text_[id] = {all};
     }
     if (IsLast()) {

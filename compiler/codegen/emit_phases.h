@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/emit_ahead.h"
+#include "compiler/codegen/emit_prefetch.h"
+#include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
 
@@ -26,9 +27,9 @@ inline constexpr std::size_t kFewValues = 12;
 // Loops that are written for the outcomes of what chooses along a run.
 inline constexpr int kMostOutcomes = 16;
 
-class PhaseEmitter : protected AheadEmitter {
+class PhaseEmitter : protected PrefetchEmitter {
  protected:
-  using AheadEmitter::AheadEmitter;
+  using PrefetchEmitter::PrefetchEmitter;
 
   // Are columns walked in blocks, for want of tiles?
   bool CutsColumns() const { return IsBlocked() && tile_axis_ < 0; }
@@ -42,10 +43,10 @@ class PhaseEmitter : protected AheadEmitter {
 
   void ColumnLoop(const Phase& phase, const std::string& c, const std::string& lanes, Names* names) {
     for (const auto& reduction : phase.reductions) {
-      const std::string name = names->Make(AccumulatorName(reduction));
+      const std::string name = names->Make(AccumulatorName(kernel_, reduction));
       text_[reduction.result] = {name};
       out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name,
-                speller_->Fill(value(reduction.result).type, Identity(reduction)).text);
+                speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
     }
     const auto loops = [&] {
       InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
@@ -134,8 +135,8 @@ class PhaseEmitter : protected AheadEmitter {
       const bool one_tail = done != VectorBegin() && HasMasks();
       if (!one_tail) {
         out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, done, width_, last);
-        FetchRows(phase, i, width_);
-        FetchScattered(i, width_);
+        PrefetchRows(phase, i, width_);
+        PrefetchScattered(i, width_);
         Names names = names_;
         ElementBody(phase, i, "", &names);
         out_.Close();
@@ -203,7 +204,7 @@ class PhaseEmitter : protected AheadEmitter {
 
   void RunPackets(const Phase& phase, const Runs& runs, const std::string& i, const std::string& run) {
     out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, run);
-    FetchNextRuns(phase, runs, i);
+    PrefetchNextRuns(phase, runs, i);
     Names names = names_;
     ElementBody(phase, i, "", &names);
     out_.Close();
@@ -256,9 +257,9 @@ class PhaseEmitter : protected AheadEmitter {
   std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
     const std::string step = fmt::format("{} * kGroup", width_);
     out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
-    FetchRows(phase, i, width_ * kGroupSize);
-    FetchScattered(i, width_ * kGroupSize);
-    FetchNextPage(i, width_ * kGroupSize);
+    PrefetchRows(phase, i, width_ * kGroupSize);
+    PrefetchScattered(i, width_ * kGroupSize);
+    PrefetchNextPage(i, width_ * kGroupSize);
     InGroups([&] {
       Names names = names_;
       ElementBody(phase, i, "", &names);
@@ -305,19 +306,19 @@ class PhaseEmitter : protected AheadEmitter {
     const bool in_groups = GoesSideBySide(phase);
     const int step = StepOf(phase);
     for (const auto& reduction : phase.reductions) {
-      const std::string name = names_.Make(AccumulatorName(reduction) + "_part");
+      const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_part");
       accumulator_[reduction.result] = name;
       const DType type = value(reduction.result).type;
       out_.Line("{} {}[{}];", speller_->Type(type), name, count);
       out_.Line("for (auto& part : {}) part = {};", name,
-                speller_->Fill(type, Identity(reduction)).text);
+                speller_->Fill(type, Identity(kernel_, reduction)).text);
     }
     InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
       const std::string i = fmt::format("i{}", vector_axis_);
       const std::string last = VectorEnd();
       out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
-      FetchRows(phase, i, step);
-      FetchScattered(i, step);
+      PrefetchRows(phase, i, step);
+      PrefetchScattered(i, step);
       if (in_groups) GroupsStep(phase, i, step / width_);
       else ReductionStep(phase, i, count, "");
       out_.Close();
@@ -373,10 +374,10 @@ class PhaseEmitter : protected AheadEmitter {
     ElementBody(phase, index, lanes, &names, [&] {
       for (const auto& reduction : phase.reductions) {
         Expr e = AsPacket(reduction.value);
-        if (!lanes.empty()) e = {fmt::format("keep({}, {}, {})", e.text, lanes, Identity(reduction))};
+        if (!lanes.empty()) e = {fmt::format("keep({}, {}, {})", e.text, lanes, Identity(kernel_, reduction))};
         const std::string part = accumulator_[reduction.result] + "[k]";
         RemarkPlace(reduction.result);
-        out_.Line("{} = {};", part, Join(reduction, {part}, e));
+        out_.Line("{} = {};", part, Join(*speller_, kernel_, reduction, {part}, e));
       }
     });
   }
@@ -420,43 +421,12 @@ class PhaseEmitter : protected AheadEmitter {
 
   // ---- reductions -----------------------------------------------------------------------------
 
-  std::string AccumulatorName(const plan::Reduction& reduction) const {
-    const std::string& label = value(reduction.result).label;
-    if (!label.empty()) return label;
-    static constexpr const char* kNames[] = {"total", "most", "least", "prod"};
-    return kNames[static_cast<int>(reduction.kind)];
-  }
-
-  std::string Identity(const plan::Reduction& reduction) const {
-    return IdentityLiteral(reduction.kind, value(reduction.result).type);
-  }
-
-  // The class of the prelude.
-  static const char* Joiner(const plan::Reduction& reduction) {
-    static constexpr const char* kJoins[] = {"Sum", "Maximum", "Minimum", "Product"};
-    return kJoins[static_cast<int>(reduction.kind)];
-  }
-
-  static graph::Op JoinOp(const plan::Reduction& reduction) {
-    static constexpr graph::Op kOps[] = {graph::Op::plus, graph::Op::maximum, graph::Op::minimum, graph::Op::mul};
-    return kOps[static_cast<int>(reduction.kind)];
-  }
-
   // `total` and one more element.
   std::string Accumulate(const plan::Reduction& reduction, const Expr& total) const {
     const plan::Value& element = value(reduction.value);
     if (!reduction.contract || element.kind != Value::Kind::kMap || element.op != graph::Op::mul || !IsFloat(element.type))
-      return Join(reduction, total, AsPacket(reduction.value));
+      return Join(*speller_, kernel_, reduction, total, AsPacket(reduction.value));
     return speller_->AddProduct(element.type, total, AsPacket(element.args[0]), AsPacket(element.args[1])).text;
-  }
-
-  std::string Join(const plan::Reduction& reduction, const Expr& a, const Expr& b) const {
-    const graph::Op op = JoinOp(reduction);
-    // Extremes test their first operand for NaN: the newcomer's test waits for nothing.
-    const bool swap = op == graph::Op::maximum || op == graph::Op::minimum;
-    return speller_
-        ->Map(op, value(reduction.result).type, {swap ? b : a, swap ? a : b}, {false, false})
-        .text;
   }
 
   int tile_axis_ = -1;

@@ -34,10 +34,7 @@ class RowEmitter : protected TileEmitter {
               runtime::RoomOfRows(signature_));
     if (signature_.row_buffers.empty()) return;
     kept_ = names_.Make("kept");
-    std::string kept;
-    for (const DType type : signature_.row_buffers)
-      kept += fmt::format("{}({} + 15) / 16 * 16 * {}", kept.empty() ? "" : " + ", ExtentName(vector_axis_), SizeOf(type));
-    out_.Line("const long long {} = {};", kept_, kept);
+    out_.Line("const long long {} = {};", kept_, BytesOfRowBuffers());
   }
 
   // All rows of the innermost row axis.
@@ -50,7 +47,7 @@ class RowEmitter : protected TileEmitter {
     const auto last_phase = kernel_.phases.end() - 1;
     for (auto phase = kernel_.phases.begin(); phase != last_phase; ++phase)
       for (const auto& reduction : phase->reductions) {
-        const std::string kept = names_.Make(AccumulatorName(reduction) + "_of");
+        const std::string kept = names_.Make(AccumulatorName(kernel_, reduction) + "_of");
         out_.Line("{} {}[kRowsAtOnce];", ScalarType(value(reduction.result).type), kept);
         kept_results_[reduction.result] = fmt::format("{}[{} - {}]", kept, i, first);
       }

@@ -136,12 +136,12 @@ class TileEmitter : protected PhaseEmitter {
       }
     }
     for (const auto& reduction : phase.reductions) {
-      const std::string name = names_.Make(AccumulatorName(reduction));
+      const std::string name = names_.Make(AccumulatorName(kernel_, reduction));
       accumulator_[reduction.result] = name;
       const DType type = value(reduction.result).type;
       out_.Line("{} {}{};", speller_->Type(type), name, Size({true, true}));
       Each({true, true}, [&] {
-        out_.Line("{} = {};", name + At({true, true}), speller_->Fill(type, Identity(reduction)).text);
+        out_.Line("{} = {};", name + At({true, true}), speller_->Fill(type, Identity(kernel_, reduction)).text);
       });
     }
     for (int id : phase.row_values)
@@ -209,7 +209,7 @@ class TileEmitter : protected PhaseEmitter {
         out_.Line("{}[{}];", Pointer(k), rows_);
         out_.Open("for (int r = 0; r < {}; ++r)", rows_);
         out_.Line("{}[r] = in_register({} + {});", name, from, at);
-        out_.Line("fetch({}[r] + {} * {});", name, rows_, o.stride_names[static_cast<std::size_t>(axis_)]);
+        out_.Line("prefetch({}[r] + {} * {});", name, rows_, o.stride_names[static_cast<std::size_t>(axis_)]);
         out_.Close();
         o.name += "[r]";
         o.stride_names[static_cast<std::size_t>(axis)].clear();

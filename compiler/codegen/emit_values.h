@@ -25,8 +25,6 @@ using plan::Phase;
 using plan::Scope;
 using plan::Value;
 
-// Bytes ahead that memory is asked for: far enough to be on another page, where the processor does not look.
-inline constexpr int kAhead = 8192;
 // Longer expressions get a name.
 inline constexpr std::size_t kInlineLength = 56;
 
@@ -53,7 +51,7 @@ class ValueEmitter : protected KernelShape {
   // Is the value computed one by one, within the lanes of another?
   bool InLanes(int id) const { return !InPackets(id) && !IsScalar(id); }
 
-  // Is the value needed under what is decided?
+  // Is the value used in the branch of conditions that is being written?
   bool IsReached(int id) const { return !reached_ || reached_->count(id) > 0; }
 
   // Is the value a packet that lanes are put into?
@@ -206,8 +204,15 @@ class ValueEmitter : protected KernelShape {
         row_names_[slot] = names_.Make(signature_.row_buffers.size() > 1 ? fmt::format("{}{}", name, slot) : name);
         out_.Line("{0}* {1} = reinterpret_cast<{0}*>({2}{3});", ElementType(type), row_names_[slot], memory, offset);
       }
-      offset += fmt::format(" + ({} + 15) / 16 * 16 * {}", ExtentName(vector_axis_), SizeOf(type));
+      offset += fmt::format(" + {} * {}", Padded(ExtentName(vector_axis_)), SizeOf(type));
     }
+  }
+
+  // Of all row buffers of one row.
+  std::string BytesOfRowBuffers() const {
+    std::size_t size = 0;
+    for (const DType type : signature_.row_buffers) size += SizeOf(type);
+    return size == 0 ? "0" : fmt::format("{} * {}", Padded(ExtentName(vector_axis_)), size);
   }
 
   void DeclareNumbers() {
@@ -387,56 +392,13 @@ class ValueEmitter : protected KernelShape {
   }
 
   // The first and the last lane of a run that begins at `index`, the last one excluded.
-  std::pair<std::string, std::string> RunText(const LaneRun& run, const std::string& index,
-                                              const std::string& lanes) const {
-    const std::string all = fmt::format("{}{}", width_, side_by_side_ ? " * kGroup" : "");
-    std::string first = "0", last = lanes.empty() ? all : lanes, condition;
-    for (const int id : run.uniform)
-      condition += (condition.empty() ? "" : " && ") + EmitLane(lanes_, id, index, nullptr);
-    for (const LaneBound& bound : run.bounds) {
-      const std::string less = EmitLane(lanes_, bound.less, index, nullptr),
-                        greater = EmitLane(lanes_, bound.greater, index, nullptr);
-      const bool above = bound.slope < 0;
-      std::string limit = above ? Difference(less, greater) : Difference(greater, less);
-      if (bound.or_equal != above) limit += " + 1";
-      const long long step = above ? -bound.slope : bound.slope;
-      if (step != 1) limit = fmt::format("lanes_below({}, {})", limit, step);
-      std::string& side = above ? first : last;
-      const bool open = above ? side == "0" : side == all;
-      side = open ? limit : fmt::format("{}({}, {})", above ? "larger" : "smaller", side, limit);
-    }
-    if (!condition.empty()) last = fmt::format("{} ? {} : 0", condition, last);
-    return {first, last};
-  }
+  std::pair<std::string, std::string> RunText(const LaneRun& run, const std::string& index, const std::string& lanes) const;
 
   // Do the bounds hold for all lanes from `index` on and for all points of the windows?
-  std::string InsideText(const std::vector<BoxBound>& bounds, const std::string& index, const std::string& lanes) const {
-    LaneContext first = lanes_;
-    first.first_of = signature_.row_axes;
-    const std::vector<int> axes = BoxAxes();
-    std::string text;
-    for (const BoxBound& bound : bounds) {
-      std::string less = EmitLane(first, bound.less, index, nullptr);
-      for (std::size_t k = 0; k < axes.size() && bound.greater >= 0; ++k) {
-        if (bound.slopes[k] <= 0) continue;
-        const std::string count = k > 0 ? ExtentName(axes[k]) : lanes.empty() ? std::to_string(speller_->width()) : lanes;
-        less += fmt::format(" + {} * ({} - 1)", bound.slopes[k], count);
-      }
-      if (!text.empty()) text += " && ";
-      if (bound.greater < 0) text += less;
-      else text += fmt::format("{} {} {}", less, bound.or_equal ? "<=" : "<", EmitLane(first, bound.greater, index, nullptr));
-    }
-    return text;
-  }
+  std::string InsideText(const std::vector<BoxBound>& bounds, const std::string& index, const std::string& lanes) const;
 
   // How far the dividend of a packet's first lane is past a multiple of `repeats`.
-  std::string RestText(const Span& span, const std::string& index) const {
-    const Value& dividend = value(span.dividend);
-    const bool aligned = dividend.kind == Value::Kind::kIndex && vector_axis_ > 0 && runs_.empty() && !Splits();
-    if (aligned && width_ % span.repeats == 0) return "0";  // packets begin at multiples of their width
-    const std::string text = EmitLane(lanes_, span.dividend, index, nullptr);
-    return fmt::format("{} % {}", text.find(' ') == std::string::npos ? text : "(" + text + ")", span.repeats);
-  }
+  std::string RestText(const Span& span, const std::string& index) const;
 
   // Do elements of the gather's last dimension lie side by side?
   bool IsByOne(const Value& gather, std::size_t d) const {
@@ -444,59 +406,10 @@ class ValueEmitter : protected KernelShape {
   }
 
   // Where the first lane of a gather's packet is read.
-  std::string GatherAddress(const Value& v, const std::string& index) const {
-    std::string address = operands_[static_cast<std::size_t>(v.index)].name;
-    for (std::size_t d = 0; d + (v.guarded ? 1 : 0) < v.args.size(); ++d) {
-      const std::string at = EmitLane(lanes_, v.args[d], index, nullptr);
-      const std::string position = at.find(' ') == std::string::npos ? at : "(" + at + ")";
-      if (at != "0LL") address += " + " + position + (IsByOne(v, d) ? "" : " * " + lanes_.stride_name(v.index, static_cast<int>(d)));
-    }
-    return address;
-  }
+  std::string GatherAddress(const Value& v, const std::string& index) const;
 
   // A gather as a load of the lanes that its guard leaves.
-  Expr DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes) {
-    const Value& v = value(id);
-    const std::size_t rank = span.slopes.size();
-    const std::string address = GatherAddress(v, index);
-    std::string stride;
-    bool unit = !options_.variant.strided && rank > 0;
-    for (std::size_t d = 0; d < rank; ++d) {
-      const bool last = d + 1 == rank, by_one = IsByOne(v, d);
-      const std::string name = lanes_.stride_name(v.index, static_cast<int>(d));
-      if (span.slopes[d] == 0) {
-        unit = unit && !last;
-        continue;
-      }
-      unit = unit && last && span.slopes[d] == 1;
-      const std::string factor = span.slopes[d] == 1 && !by_one ? "" : std::to_string(span.slopes[d]);
-      stride += (stride.empty() ? "" : " + ") + factor + (by_one ? "" : (factor.empty() ? "" : " * ") + name);
-    }
-    const bool guarded = !inside_ && !decided_.Reads(id);
-    if (!guarded && span.repeats == 1 && stride != "2" && stride != "-1") {
-      if (unit) return lanes.empty() ? speller_->Load(v.type, address) : speller_->LoadHead(v.type, address, lanes);
-      if (stride.empty()) stride = "0";
-      return lanes.empty() ? speller_->Gather(v.type, address, stride)
-                           : speller_->GatherHead(v.type, address, stride, lanes);
-    }
-    const auto [first, last] = RunText(guarded ? span.run : LaneRun(), index, lanes);
-    const std::string outside = Literal(v.constant, v.type), type = speller_->Type(v.type);
-    if (span.repeats > 1)
-      return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, RestText(span, index), first, last, outside)};
-    if (stride == "2" && span.pairs >= 0 && !guarded) {
-      const int size = static_cast<int>(SizeOf(v.type));
-      out_.Line("if (i{} == 0) fetch_lines<{}, 1>({} + {});", span.pairs, std::max(1, 2 * width_ * size / kLine), address, kAhead / size);
-      if (lanes.empty()) return {fmt::format("load_of_pairs<{}>({}, i{})", type, address, span.pairs)};
-      return {fmt::format("load_of_pairs_head<{}>({}, i{}, {})", type, address, span.pairs, lanes)};
-    }
-    if (stride == "2" || stride == "-1") {
-      const char* name = stride == "2" ? "load_even" : "load_reversed";
-      if (!guarded && lanes.empty()) return {fmt::format("{}<{}>({})", name, type, address)};
-      return {fmt::format("{}_span<{}>({}, {}, {}, {})", name, type, address, first, last, outside)};
-    }
-    if (unit) return {fmt::format("load_span<{}>({}, {}, {}, {})", type, address, first, last, outside)};
-    return {fmt::format("gather_span<{}>({}, {}, {}, {}, {})", type, address, stride.empty() ? "0" : stride, first, last, outside)};
-  }
+  Expr DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes);
 
   // A value at computed positions where every value is a scalar.
   Expr DefinePositional(const Value& v, const std::string& index) const {

@@ -109,11 +109,11 @@ class KernelShape {
   bool IsAlikeInRun(int id) const { return std::find(runs_.alike.begin(), runs_.alike.end(), id) != runs_.alike.end(); }
 
   /// Do packets that are stored go past the caches one by one?
-  bool Streams() const { return options_.variant.nontemporal && !columns_; }
+  bool Streams() const { return options_.variant.stores == runtime::Stores::kStreamed && !columns_; }
   /// Do rows go past the caches one after the other, as one? They have to be walked in the order in which they lie. Of one
   /// row, and of rows of whole lines, there is no need.
   bool JoinsRows() const {
-    if (!options_.variant.joined || !PutsLinesTogether() || IsBlocked() || Splits()) return false;
+    if (options_.variant.stores != runtime::Stores::kJoined || !PutsLinesTogether() || IsBlocked() || Splits()) return false;
     const auto rows = signature_.axes.begin(), columns = rows + vector_axis_;
     const bool one = std::all_of(rows, columns, [](const runtime::Extent& extent) { return extent == runtime::Extent::Static(1); });
     return !one && (columns_ || !columns->is_static() || columns->value % kLine != 0);

@@ -42,4 +42,6 @@ std::string IdentityLiteral(graph::Reducer reducer, DType type) {
   return "";
 }
 
+std::string Padded(const std::string& count) { return "(" + count + " + 15) / 16 * 16"; }
+
 }  // namespace umbra::codegen

@@ -16,6 +16,9 @@ std::string Literal(double value, DType type);
 /// The literal that a reduction starts with and that leaves it unchanged.
 std::string IdentityLiteral(graph::Reducer reducer, DType type);
 
+/// The text of runtime::Padded(count).
+std::string Padded(const std::string& count);
+
 }  // namespace umbra::codegen
 
 #endif  // UMBRA_COMPILER_CODEGEN_LITERAL_H_

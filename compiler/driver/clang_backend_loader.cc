@@ -8,7 +8,7 @@ Backend& ClangBackend() {
   static Backend* backend = [] {
     const runtime::OwnLibrary library = runtime::OpenOwnLibrary(
         "libumbra_jit", runtime::ReadEnvironment().jit_library, kBackendEntry, "the in-process compiler",
-        "install the Debian packages libclang-cpp19 and libllvm19, or choose the system compiler (--compiler=system, and --as sources ahead of time)");
+        "install the Debian packages libclang-cpp19 and libllvm19, or let a C++ compiler of the system compile: Engine::kSystem, ahead of time sources in place of objects");
     return reinterpret_cast<BackendEntry>(library.entry)();
   }();
   return *backend;

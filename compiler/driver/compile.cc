@@ -55,16 +55,13 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
   for (std::size_t k = 0; k < plan->steps.size(); ++k) {
     auto* step = std::get_if<runtime::KernelStep>(&program->steps[k]);
     if (step == nullptr) continue;
-    const bool system = options.engine == Engine::kSystem;
-    const bool disk = options.use_disk_cache;
     if (!target) {
       step->cuda = MakeCudaKernel(plan, &std::get<plan::Kernel>(plan->steps[k]), options);
       continue;
     }
-    const bool fast = options.math == Math::kFast;
-    step->code = [plan, k, system, disk, fast, target = *target](const runtime::Variant& variant) {
+    step->code = [plan, k, options, target = *target](const runtime::Variant& variant) {
       return MakeKernelCode(*plan, std::get<plan::Kernel>(plan->steps[k]),
-                            {target, codegen::Spelling::kPackets, variant, fast}, system, disk);
+                            {target, codegen::Spelling::kPackets, variant, options.math == Math::kFast}, options);
     };
   }
   return program;

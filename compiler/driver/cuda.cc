@@ -15,26 +15,26 @@ namespace {
 
 // Machine code for the device, or, if NVRTC is older than the device, PTX of the latest architecture that it knows,
 // which the driver compiles.
-CudaTarget TargetOf(int major, int minor, bool contract) {
+CudaTarget TargetOf(int major, int minor, bool fast) {
   const std::vector<int>& known = UseNvrtc().architectures;
   const int wanted = major * 10 + minor;
   const bool newer = !known.empty() && std::all_of(known.begin(), known.end(), [&](int one) { return one < wanted; });
-  if (!newer) return {{major, minor}, cuda::ImageForm::kCubin, contract};
+  if (!newer) return {{major, minor}, cuda::ImageForm::kCubin, fast};
   const int latest = *std::max_element(known.begin(), known.end());
-  return {{latest / 10, latest % 10}, cuda::ImageForm::kPtx, contract};
+  return {{latest / 10, latest % 10}, cuda::ImageForm::kPtx, fast};
 }
 
 class Variants {
  public:
   Variants(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel, const CompileOptions& options)
-      : plan_(std::move(plan)), kernel_(*kernel), use_disk_cache_(options.use_disk_cache), contract_(options.math == Math::kFast) {}
+      : plan_(std::move(plan)), kernel_(*kernel), use_disk_cache_(options.use_disk_cache), fast_(options.math == Math::kFast) {}
 
   runtime::CudaPasses Get(const runtime::CudaVariant& variant, int major, int minor) {
     const std::lock_guard lock(mutex_);
     const auto [found, fresh] = made_.try_emplace({variant.index(), major, minor});
     if (!fresh) return found->second;
     try {
-      return found->second = Make(variant, TargetOf(major, minor, contract_));
+      return found->second = Make(variant, TargetOf(major, minor, fast_));
     } catch (...) {
       made_.erase(found);
       throw;
@@ -52,7 +52,7 @@ class Variants {
 
   const std::shared_ptr<const plan::Plan> plan_;
   const plan::Kernel& kernel_;  // of plan_
-  const bool use_disk_cache_, contract_;
+  const bool use_disk_cache_, fast_;
   std::mutex mutex_;  // of what follows; held while one is made, which others are about to need
   std::map<std::tuple<int, int, int>, runtime::CudaPasses> made_;
 };

@@ -18,7 +18,7 @@ namespace umbra {
 
 namespace {
 
-constexpr std::string_view kCacheVersion = "umbra-0.1.0/1";
+constexpr std::string_view kCacheVersion = "umbra-kernel/2";
 
 // The kernel without the user's names and alone in its plan: what the machine code depends on. Kernels of one
 // plan that differ in their operands only have one code.
@@ -150,15 +150,15 @@ void CountKernel(bool compiled) {
   ++(compiled ? table.statistics.compiled : table.statistics.disk_hits);
 }
 
-runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel,
-                                   const codegen::SourceOptions& options, bool system_compiler,
-                                   bool use_disk_cache) {
+runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel, const codegen::SourceOptions& form,
+                                   const CompileOptions& options) {
+  const bool system_compiler = options.engine == Engine::kSystem;
   const Anonymous anonymous = WithoutNames(plan, kernel);
-  const std::string text = codegen::Generate(anonymous.plan, anonymous.kernel, options).text;
+  const std::string text = codegen::Generate(anonymous.plan, anonymous.kernel, form).text;
   // The backend's version enters the key without loading LLVM: it is fixed when Umbra is built.
   const std::string backend_id = system_compiler ? SystemBackend().Id() : ClangBackendId();
   const std::string key =
-      runtime::CacheKey({kCacheVersion, codegen::Name(options.target), backend_id, text, codegen::PreludeId()});
+      runtime::CacheKey({kCacheVersion, codegen::Name(form.target), form.fast ? "fast" : "strict", backend_id, text, codegen::PreludeId()});
 
   Table& table = TheTable();
   {
@@ -181,13 +181,13 @@ runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& k
   }
   try {
     std::optional<runtime::KernelCode> code;
-    if (use_disk_cache) code = LoadFromDisk(key, system_compiler);
+    if (options.use_disk_cache) code = LoadFromDisk(key, system_compiler);
     if (code) {
       const std::lock_guard lock(table.mutex);
       ++table.statistics.disk_hits;
     } else {
-      code = CompileNow(plan, kernel, options, system_compiler ? SystemBackend() : ClangBackend(),
-                        use_disk_cache ? key : std::string());
+      code = CompileNow(plan, kernel, form, system_compiler ? SystemBackend() : ClangBackend(),
+                        options.use_disk_cache ? key : std::string());
     }
     return Remember(key, std::move(*code));
   } catch (...) {

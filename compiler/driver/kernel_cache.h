@@ -3,13 +3,14 @@
 #define UMBRA_COMPILER_DRIVER_KERNEL_CACHE_H_
 
 #include "compiler/codegen/source.h"
+#include "umbra/compile.h"
 
 namespace umbra {
 
-/// The code of `kernel` for `options`. Kernels that differ only in names are one entry. Thread-safe.
-runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel,
-                                   const codegen::SourceOptions& options, bool system_compiler,
-                                   bool use_disk_cache);
+/// The code of `kernel`, whose source is of the form `form`, by the engine of `options` and with their disk cache. Kernels
+/// that differ only in names are one entry. Thread-safe.
+runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel, const codegen::SourceOptions& form,
+                                   const CompileOptions& options);
 
 /// Counts a kernel that another way than MakeKernelCode has compiled, or found in the disk cache.
 void CountKernel(bool compiled);

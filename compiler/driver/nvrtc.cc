@@ -132,7 +132,7 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
   const bool ptx = target.form == cuda::ImageForm::kPtx;
   const std::vector<std::string> options = {
       fmt::format("--gpu-architecture={}{}", ptx ? "compute" : "sm", architecture.substr(2)), "--std=c++17",
-      fmt::format("--fmad={}", target.contract), "--ftz=false", "--prec-div=true", "--prec-sqrt=true"};
+      fmt::format("--fmad={}", target.fast), "--ftz=false", "--prec-div=true", "--prec-sqrt=true"};
   cuda::Image image{target.architecture, target.form, {}};
 
   const std::string id = nvrtc.Id();
@@ -180,11 +180,11 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
 }
 
 std::vector<cuda::Image> CompileCudaForAll(const std::string& source, const std::string& name,
-                                           const std::vector<cuda::Architecture>& architectures, bool contract) {
+                                           const std::vector<cuda::Architecture>& architectures, bool fast) {
   std::vector<cuda::Image> images;
   for (const cuda::Architecture& architecture : architectures)
-    images.push_back(CompileCuda(source, name, {architecture, cuda::ImageForm::kCubin, contract}));
-  images.push_back(CompileCuda(source, name, {architectures.back(), cuda::ImageForm::kPtx, contract}));
+    images.push_back(CompileCuda(source, name, {architecture, cuda::ImageForm::kCubin, fast}));
+  images.push_back(CompileCuda(source, name, {architectures.back(), cuda::ImageForm::kPtx, fast}));
   return images;
 }
 

@@ -46,7 +46,7 @@ const Nvrtc& UseNvrtc();
 struct CudaTarget {
   cuda::Architecture architecture;
   cuda::ImageForm form = cuda::ImageForm::kCubin;
-  bool contract = false;  ///< may a * b + c be rounded once? Strict arithmetic says no
+  bool fast = false;  ///< may a * b + c be rounded once? Strict arithmetic says no
 };
 
 /// The architectures of a list such as "sm_80,sm_90", each once, from the oldest. Throws umbra::Error.
@@ -58,9 +58,9 @@ std::vector<cuda::Architecture> ParseArchitectures(const std::string& list);
 cuda::Image CompileCuda(const std::string& source, const std::string& name, const CudaTarget& target, bool use_disk_cache = true);
 
 /// Machine code for each of `architectures`, which are some, from the oldest, and PTX of the last for devices that are
-/// later; `contract` as of CudaTarget. Errors as of CompileCuda.
+/// later; `fast` as of CudaTarget. Errors as of CompileCuda.
 std::vector<cuda::Image> CompileCudaForAll(const std::string& source, const std::string& name,
-                                           const std::vector<cuda::Architecture>& architectures, bool contract = false);
+                                           const std::vector<cuda::Architecture>& architectures, bool fast = false);
 
 }  // namespace umbra
 

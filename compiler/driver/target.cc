@@ -11,7 +11,7 @@ using codegen::Target;
 UMBRA_REGISTER_PARAMETER(CompileOptions);
 
 void CompileOptions::DescribeTarget(parameter::FieldEntry<std::string>* field) {
-  field->add_enum("best", "").set_default("").describe("Instruction set; best: of this CPU; cuda: the GPU of the calling thread");
+  field->add_enum("best", "").set_default("").describe("Instruction set; best: of this CPU; cuda: GPUs");
   for (const Target target : codegen::kAllTargets)
     field->add_enum(std::string(Name(target)), std::string(Name(target)));
   field->add_enum(kCudaTarget, kCudaTarget);

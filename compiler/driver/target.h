@@ -5,11 +5,9 @@
 #include <string>
 
 #include "compiler/codegen/source.h"
+#include "umbra/compile.h"
 
 namespace umbra {
-
-/// The target of GPUs, which no instruction set of a CPU is.
-inline constexpr const char* kCudaTarget = "cuda";
 
 /// The best target that this CPU runs.
 codegen::Target HostTarget();

@@ -1,14 +1,4 @@
-// file       = { operator | kernel }
-// operator   = "op" name "(" name { "," name } ")" "=" expression
-// kernel     = "kernel" name "(" [ parameters ] ")" "->" "(" parameters ")" "{" { statement } "}"
-// parameters = name ":" type { "," name ":" type }
-// type       = dtype [ "[" dim { "," dim } "]" ]          dim = number | "?" | name
-// statement  = name "=" expression [ ";" ]
-// expression = or [ "?" expression ":" expression ]
-// or = and { "||" and }    and = compare { "&&" compare }    compare = sum [ relation sum ]
-// sum = product { ("+" | "-") product }    product = unary { ("*" | "/") unary }
-// unary      = ( "-" | "!" ) unary | postfix              postfix = primary { ".T" | ".T()" }
-// primary    = number | name | name [ "<" parameter { "," parameter } ">" ] "(" arguments ")" | "(" expression ")"
+// Its grammar: docs/text-form.md.
 #include "compiler/graph/call.h"
 #include "compiler/graph/index_map.h"
 #include "compiler/graph/op.h"

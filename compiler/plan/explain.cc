@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "runtime/cpu_info.h"
+
 namespace umbra::plan {
 
 namespace {
@@ -140,7 +142,7 @@ class Explainer {
     const runtime::ProductShape shape{extent(3), extent(2), extent(1), gemm.transpose_a, gemm.transpose_b,
                                       SizeOf(plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype)};
     return fmt::format("{} rows, {} columns, sums of {}: {}", shape.rows, shape.columns, shape.inner,
-                       SumIsFaster(shape) ? "it runs, as BLAS would copy its factors for few uses of each element"
+                       SumIsFaster(shape, runtime::CpuRuns("avx512")) ? "it runs, as BLAS would copy its factors for few uses of each element"
                                           : "BLAS runs, which is faster for these extents");
   }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "compiler/plan/build.h"
+#include "runtime/operands.h"
 #include "umbra/error.h"
 #include "umbra/op.h"
 #include "umbra/prelude/random.h"
@@ -401,16 +403,9 @@ void RunGemm(const runtime::GemmStep& step, const TensorRef& ta, const TensorRef
 }  // namespace
 
 void Interpret(const Plan& plan, const Arguments& arguments) {
-  runtime::Program face;
-  face.name = plan.name;
-  face.buffers = plan.buffers;
-  face.scalars = plan.scalars;
-  face.num_symbols = static_cast<int>(plan.symbols.size());
-  face.derived = plan.derived;
-  const std::vector<index_t> symbols = runtime::CheckArguments(face, arguments);
+  const std::vector<index_t> symbols = runtime::CheckArguments(ToProgram(plan), arguments);
 
-  std::vector<TensorRef> buffers = arguments.inputs;
-  buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
+  std::vector<TensorRef> buffers = runtime::BuffersOf(arguments);
   std::vector<std::vector<double>> temporaries;
   for (std::size_t k = buffers.size(); k < plan.buffers.size(); ++k) {
     std::vector<index_t> shape;

@@ -29,6 +29,9 @@ enum class Math {
             ///< may follow products of matrices (see docs/numerics.md)
 };
 
+/// CompileOptions::target of a GPU.
+inline constexpr const char* kCudaTarget = "cuda";
+
 /// What Compile heeds; the initial values are the defaults of Init.
 struct CompileOptions : Parameter<CompileOptions> {
   std::string target;  ///< plain, sse2, avx2 or avx512; empty: the best that this CPU runs; cuda: a GPU
@@ -48,7 +51,6 @@ struct CompileOptions : Parameter<CompileOptions> {
         .describe("Keep and look for compiled kernels in the cache on disk");
     UMBRA_DECLARE_FIELD(background).set_default(background)
         .describe("Compile in a thread of its own; calls are interpreted until it is done");
-    UMBRA_DECLARE_ALIAS(engine, compiler);
   }
   /// Declares the words of a target: those of all that can be generated, and `best`, the default, for the
   /// empty text.

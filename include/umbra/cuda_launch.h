@@ -87,6 +87,9 @@ struct CudaLimits {
   std::size_t shared_bytes = 48 * 1024;  ///< dynamic shared memory that a block may have
 };
 
+/// Rows and columns of a tile of transposed operands, of which a block of so many threads across works on so many rows at a time.
+inline constexpr int kCudaTile = 32, kCudaTileRows = 8;
+
 /// Threads of a warp; elements of a row that a warp has to itself at most; elements of a reduction that are worth a
 /// block of their own.
 inline constexpr index_t kCudaWarp = 32, kCudaWarpRow = 1024, kCudaShare = 16384;

@@ -52,7 +52,6 @@ class Value {
 #undef UMBRA_VALUE_3
 #undef UMBRA_VALUE_OF
 #undef UMBRA_VALUE_PICK
-  /// The other dimensions follow from where the value is used; see Broadcast.
   struct State;
 
  private:
@@ -128,7 +127,7 @@ Value Extent(const Value& value, int axis);
 /// of `key`, the same in every route; both are whole numbers, i64 scalars as a rule. Throws umbra::Error for another
 /// distribution or dtype.
 Value Draw(std::string_view distribution, const Value& like, const Value& key, const Value& first);
-/// Conversion: floats to i32 truncate and saturate, NaN becomes 0.
+/// Conversion: floats to integers truncate and saturate, NaN becomes 0.
 Value Cast(const Value& value, DType dtype);
 
 /// Makes a Graph, operand by operand and value by value. Throws umbra::Error for a name that is taken and for

@@ -103,7 +103,7 @@ inline CompileOptions OptionsFor() {
     return options.options;
   } else {
     CompileOptions chosen;
-    chosen.target = "cuda";
+    chosen.target = kCudaTarget;
     chosen.math = options.options.math;
     chosen.use_disk_cache = options.options.use_disk_cache;
     return chosen;
@@ -231,7 +231,7 @@ template <typename Saver, typename TA, typename TB, bool lt, bool rt, typename D
 inline constexpr bool kIsProduct<Saver, expr::DotExp<TA, TB, lt, rt, DType>> =
     !std::is_same_v<Saver, sv::multo> && !std::is_same_v<Saver, sv::divto>;
 
-/// The same in the order of the stream of `dst`.
+/// Runs `dst Saver exp` in the order of the stream of `dst`.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
 inline void JitAssign(Tensor<Device, dim, DType> dst, const E& exp) {
   static_assert((expr::ExpInfo<E>::kDevMask & Device::kDevMask) != 0, "umbra: the expression and its destination are on different devices");

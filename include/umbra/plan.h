@@ -115,6 +115,14 @@ struct Plan<Tensor<Device, dim, DType>, DType> {
     const DType* p = dptr_ + y * stride_ + x;
     return n == simd::kWidth<V> ? simd::load<V>(p) : simd::load_head<V>(p, n);
   }
+  /// Packets of a tensor of 16-bit floats, as V of f32.
+  template <typename V>
+  V EvalWidened(index_t y, index_t x, index_t n) const {
+    using Half = std::conditional_t<std::is_same_v<DType, half_t>, simd::f16, simd::bf16>;
+    using From = simd::packet<Half, simd::kWidth<V>>;
+    const auto* p = reinterpret_cast<const Half*>(dptr_ + y * stride_ + x);
+    return simd::widen<V>(n == simd::kWidth<V> ? simd::load<From>(p) : simd::load_head<From>(p, n));
+  }
   DType* dptr_;
   index_t stride_;
 };
@@ -130,11 +138,20 @@ struct AliasCheck<Tensor<Device, dim, DType>> {
 };
 
 // ---- conversions, transposes, maps -------------------------------------------------------------
+namespace detail {
+/// Is E a tensor of 16-bit floats, whose packets are widened as they are read?
+template <typename E>
+inline constexpr bool kWidens = false;
+template <typename Device, int dim>
+inline constexpr bool kWidens<Tensor<Device, dim, half_t>> = true;
+template <typename Device, int dim>
+inline constexpr bool kWidens<Tensor<Device, dim, bf16_t>> = true;
+}  // namespace detail
 template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct ExpInfo<TypecastExp<DstDType, SrcDType, EType, etype>> {
   static constexpr int kDim = ExpInfo<EType>::kDim;
   static constexpr int kDevMask = ExpInfo<EType>::kDevMask;
-  static constexpr bool kPacket = PacketCheck<EType>::kPass && kHasPackets<DstDType>;
+  static constexpr bool kPacket = (PacketCheck<EType>::kPass || detail::kWidens<EType>) && kHasPackets<DstDType>;
 };
 template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
@@ -144,11 +161,11 @@ struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    using From = simd::Rebind<V, SrcDType>;
-    const From from = src_.template EvalPacket<From>(y, x, n);
-    if constexpr (std::is_integral_v<DstDType> && sizeof(SrcDType) != sizeof(DstDType)) {
+    using Src = ComputeOf<SrcDType>;
+    const auto from = SourcePacket<simd::Rebind<V, Src>>(y, x, n);
+    if constexpr (std::is_integral_v<DstDType> && sizeof(Src) != sizeof(DstDType)) {
       // Masks of one lane size do not select among lanes of another.
-      SrcDType lanes[simd::kWidth<V>];
+      Src lanes[simd::kWidth<V>];
       DstDType converted[simd::kWidth<V>];
       simd::store(lanes, from);
       for (int i = 0; i < simd::kWidth<V>; ++i) converted[i] = simd::cast<DstDType>(lanes[i]);
@@ -156,6 +173,11 @@ struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
     } else {
       return simd::cast<V>(from);
     }
+  }
+  template <typename V>
+  V SourcePacket(index_t y, index_t x, index_t n) const {
+    if constexpr (detail::kWidens<EType>) return src_.template EvalWidened<V>(y, x, n);
+    else return src_.template EvalPacket<V>(y, x, n);
   }
   Plan<EType, SrcDType> src_;
 };

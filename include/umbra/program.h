@@ -106,7 +106,7 @@ struct KernelSignature {
   /// No extent is baked into such a kernel.
   bool elementwise = false;
   /// Dtypes of the row buffers kept in scratch; each holds extent(vector_axis) elements rounded up
-  /// to 16, one after the other, each 64-byte aligned; so for each of the rows that are walked at a time.
+  /// to 16, one after the other; so for each of the rows that are walked at a time.
   std::vector<DType> row_buffers;
   /// Dtypes of the kernel's reductions, phase by phase, if a launch may share out the blocks of its rows; else
   /// empty. Such a launch has further numbers after `numbers`: the phase, the number of blocks of a row and,
@@ -132,14 +132,23 @@ struct KernelCode {
   std::shared_ptr<void> owner;  ///< keeps the code mapped
 };
 
+/// Bytes ahead that kernels prefetch what they read: two pages, where no processor looks by itself.
+inline constexpr index_t kPrefetchAhead = 8192;
+
+/// How a kernel stores its results.
+enum class Stores {
+  kCached,    ///< into the caches
+  kStreamed,  ///< past the caches, rows that begin at cache lines
+  kJoined,    ///< past the caches, rows that begin anywhere, each where the one before it ends
+};
+
 /// Which form of a kernel a launch needs.
 struct Variant {
-  bool nontemporal = false;  ///< stores bypass the caches
-  bool joined = false;       ///< so do they, of rows that begin anywhere, each where the one before it ends
+  Stores stores = Stores::kCached;  ///< how results are stored
   bool strided = false;      ///< operands may have any stride along the vector axis
   bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
   /// A number below kCount that tells variants apart.
-  int index() const { return (nontemporal ? 1 : joined ? 2 : 0) + (strided ? 3 : 0) + (split ? 6 : 0); }
+  int index() const { return static_cast<int>(stores) + (strided ? 3 : 0) + (split ? 6 : 0); }
   static constexpr int kCount = 12;  ///< of variants
 };
 
@@ -174,8 +183,8 @@ struct ProductShape {
 };
 
 /// Does a generated kernel that sums, a tile of rows and columns at a time, take less time for the product than a BLAS,
-/// which copies its factors first? So it is for few rows or columns.
-bool SumIsFaster(const ProductShape& shape);
+/// which copies its factors first? So it is for few rows or columns, and for more of them where there is AVX-512.
+bool SumIsFaster(const ProductShape& shape, bool avx512);
 
 struct CudaKernel;  // runtime/cuda_kernel.h
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/cuda/positions.h"
+#include "runtime/rows_together.h"
 #include "umbra/cuda_launch.h"
 #include "umbra/error.h"
 
@@ -12,7 +13,6 @@ namespace umbra::runtime {
 namespace {
 
 constexpr index_t kThreads = 256;      // of a block, where nothing asks for another number
-constexpr index_t kTile = 32;
 constexpr index_t kGridY = 65535;      // blocks along y and z
 constexpr index_t kEnough = 512;       // blocks that keep a device busy
 constexpr index_t kIndexLimit = (index_t{1} << 31) - (index_t{1} << 27);  // room for several steps beyond the end
@@ -157,7 +157,7 @@ class Preparation {
   }
 
   bool NeedsWideIndex() {
-    if (Product(0, rank_) >= kIndexLimit) return true;
+    if (Product(0, rank_) >= kIndexLimit || static_cast<index_t>(RowBytes()) >= kIndexLimit) return true;
     for (const Access& access : signature_.operands) {
       const TensorRef& tensor = Buffer(access);
       index_t reach = 0;
@@ -171,14 +171,14 @@ class Preparation {
   // Bytes of a row's buffers.
   std::size_t RowBytes() const {
     std::size_t bytes = 0;
-    for (DType type : signature_.row_buffers) bytes += static_cast<std::size_t>(CeilDiv(Columns(), 16) * 16) * SizeOf(type);
+    for (DType type : signature_.row_buffers) bytes += static_cast<std::size_t>(Padded(Columns())) * SizeOf(type);
     return bytes;
   }
 
   // The number of parts, then an array a reduction.
   std::size_t PartialBytes(index_t count) const {
     std::size_t bytes = 16;
-    for (DType type : schedule_.partials) bytes += static_cast<std::size_t>(CeilDiv(count, 16) * 16) * SizeOf(type);
+    for (DType type : schedule_.partials) bytes += static_cast<std::size_t>(Padded(count)) * SizeOf(type);
     return bytes;
   }
 
@@ -199,8 +199,8 @@ class Preparation {
       }
       case CudaForm::kTiles: {
         const index_t down = launch_.extent[static_cast<std::size_t>(schedule_.tile_axis)];
-        launch_.block = Dims(kTile, kThreads / kTile);
-        launch_.grid = Dims(CeilDiv(Columns(), kTile) * CeilDiv(down, kTile), std::min(kGridY, Rows() / std::max<index_t>(down, 1)));
+        launch_.block = Dims(kCudaTile, kCudaTileRows);
+        launch_.grid = Dims(CeilDiv(Columns(), kCudaTile) * CeilDiv(down, kCudaTile), std::min(kGridY, Rows() / std::max<index_t>(down, 1)));
         break;
       }
       case CudaForm::kRowPerWarp: {

@@ -94,7 +94,7 @@ TEST(ProgramText, SchedulesForGpus) {
 // A kernel by hand: y = x + s, with code that leaves a mark of its target.
 template <int mark>
 void Add(const umbra_args* args, long long begin, long long end) {
-  EXPECT_EQ(args->fetch_ahead, runtime::FetchAhead());
+  EXPECT_EQ(args->prefetch_ahead, runtime::PrefetchAhead());
   const auto* x = static_cast<const float*>(args->data[0]);
   auto* y = static_cast<float*>(args->data[1]);
   for (long long i = begin; i < end; ++i)

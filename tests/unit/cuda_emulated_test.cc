@@ -341,6 +341,19 @@ TEST(CudaLaunch, LargeShapes) {
   EXPECT_EQ(rows.block.x * rows.block.y, 256u);
 }
 
+// The bytes that are kept of a row take more than its elements.
+TEST(CudaLaunch, RowsKeptBeyond32Bits) {
+  const plan::Plan plan = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = exp(x) / broadcast<0>(reduce_with_axis<sum>(exp(x), 1)) }")[0]);
+  const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
+  ASSERT_FALSE(kernel.signature.row_buffers.empty());
+  const auto launch = [&](index_t m) {
+    const runtime::TensorRef x = runtime::TensorRef::Dense(reinterpret_cast<void*>(4096), DType::kFloat32, {2, m});
+    return runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel), {x, x}, {2, m}, {});
+  };
+  EXPECT_FALSE(launch(index_t{1} << 28).variant.wide_index);
+  EXPECT_TRUE(launch(index_t{1} << 29).variant.wide_index);
+}
+
 // Positions take 32 bits where all that they are computed from stays within.
 TEST(CudaLaunch, Positions) {
   using Tensors = std::vector<runtime::TensorRef>;

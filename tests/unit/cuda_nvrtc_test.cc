@@ -168,6 +168,22 @@ TEST(CudaNvrtc, EveryFormCompiles) {
   for (const char* arch : {"sm_80", "sm_90"}) Ptx(many.Text(), arch);
 }
 
+// A block has 48 KB of shared memory without asking for more, however many reductions there are.
+TEST(CudaNvrtc, JoinsOfColumnsShareTheirMemory) {
+  SKIP_WITHOUT_NVRTC();
+  std::string outputs, statements;
+  for (const char* type : {"f64", "i64"})
+    for (const char* reducer : {"sum", "maximum", "minimum", "product"}) {
+      const std::string r = reducer, t = type;
+      outputs += (outputs.empty() ? "" : ", ") + r + "_" + t + ": " + t + "[m]";
+      statements += "  " + r + "_" + t + " = reduce_with_axis<" + r + ">(tcast<" + t + ">(x), 0)\n";
+    }
+  Many many;
+  many.Add("kernel k(x: f64[n, m]) -> (" + outputs + ") {\n" + statements + "}", Form(CudaForm::kColumnPerBlock, false));
+  const std::string ptx = Ptx(many.Text(), "sm_90");
+  EXPECT_EQ(Count(ptx, ".shared .align"), 1u) << ptx;
+}
+
 TEST(CudaNvrtc, EveryOperatorAndMapCompiles) {
   SKIP_WITHOUT_NVRTC();
   Many many;

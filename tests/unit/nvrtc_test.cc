@@ -49,7 +49,7 @@ TEST(Nvrtc, ArithmeticIsStrictUnlessContracted) {
   CudaTarget target = For("sm_90", ImageForm::kPtx);
   const std::string source = Scale("scale", "3.0f");
   EXPECT_EQ(CompileCuda(source, "scale", target, false).bytes.find("fma.rn.f32"), std::string::npos);
-  target.contract = true;
+  target.fast = true;
   EXPECT_NE(CompileCuda(source, "scale", target, false).bytes.find("fma.rn.f32"), std::string::npos);
 }
 

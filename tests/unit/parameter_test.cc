@@ -422,7 +422,7 @@ TEST(Parameter, CompileOptions) {
   EXPECT_EQ(same.target, "avx2");
   EXPECT_EQ(same.engine, Engine::kInterpreter);
   EXPECT_FALSE(same.use_disk_cache);
-  o.Init(Words{{"target", "best"}, {"compiler", "system"}});
+  o.Init(Words{{"target", "best"}, {"engine", "system"}});
   EXPECT_EQ(o.target, "");
   EXPECT_EQ(o.engine, Engine::kSystem);
   o.Init(Words{});

@@ -11,6 +11,7 @@
 
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
+#include "runtime/cpu_info.h"
 #include "tests/support/drawn.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
@@ -110,6 +111,18 @@ bool CallsBlas(const plan::Plan& plan) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return std::holds_alternative<plan::Gemm>(step); });
 }
 
+// What is planned is the same on every processor: where AVX-512 decides, the launch chooses.
+TEST(Product, ChoiceByProcessorIsTheLaunchs) {
+  for (const bool known : {true, false}) {
+    const Product p{16, 1024, 64, false, false, DType::kFloat32};
+    const plan::Plan plan = Lower(*p.Graph(known, false));
+    EXPECT_TRUE(CallsBlas(plan)) << known;
+    EXPECT_NE(Alternative(plan), nullptr) << known;
+  }
+  EXPECT_FALSE(runtime::SumIsFaster({16, 1024, 64}, false));
+  EXPECT_TRUE(runtime::SumIsFaster({16, 1024, 64}, true));
+}
+
 // Kernels that sum give the same bits for every target that rounds products, for every one that does not, for any number
 // of threads, and whether extents are known or not: so what is not computed by one is seen, too.
 TEST(Product, DrawnExtents) {
@@ -122,10 +135,11 @@ TEST(Product, DrawnExtents) {
     if (random() % 2 == 0) std::swap(p.m, p.n);
     const bool around = round % 2 == 1;
     const Operands operands(p, round % 3, static_cast<unsigned>(round));
-    const bool sum = runtime::SumIsFaster({p.m, p.n, p.k, p.transpose_a, p.transpose_b, SizeOf(p.type)});
+    const runtime::ProductShape shape{p.m, p.n, p.k, p.transpose_a, p.transpose_b, SizeOf(p.type)};
+    const bool sum = runtime::SumIsFaster(shape, runtime::CpuRuns("avx512"));
     sums += sum ? 1 : 0;
     const auto known = p.Graph(true, around), open = p.Graph(false, around);
-    EXPECT_EQ(CallsBlas(Lower(*known)), !sum);
+    EXPECT_EQ(CallsBlas(Lower(*known)), !runtime::SumIsFaster(shape, false));
     EXPECT_EQ(Alternative(Lower(*open)) != nullptr, !p.transpose_b);
     CompileOptions options;
     options.engine = Engine::kInterpreter;

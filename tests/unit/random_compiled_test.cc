@@ -1,5 +1,6 @@
 // Random numbers inside compiled kernels: the same bits as eagerly on every route, for any shape, seed and split.
 #include "compiler/graph/graph.h"
+#include "tests/support/philox.h"
 #include "tests/unit/index_map_common.h"
 #include "umbra/function.h"
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "tests/support/philox.h"
 #include "tests/support/testing.h"
 
 namespace umbra {

@@ -149,12 +149,12 @@ TEST(Rows, OfLittleArithmeticAreFewer) {
 }
 
 TEST(Rows, AreAskedForSoFarAhead) {
-  EXPECT_EQ(simd::rows_ahead<float>(64), 32);
-  EXPECT_EQ(simd::rows_ahead<float>(64, 4), 35);
+  EXPECT_EQ(simd::rows_ahead<float>(64, 1, runtime::kPrefetchAhead), 32);
+  EXPECT_EQ(simd::rows_ahead<float>(64, 4, runtime::kPrefetchAhead), 35);
   EXPECT_EQ(simd::rows_ahead<float>(64, 1, 4096), 16);
   EXPECT_EQ(simd::rows_ahead<float>(64, 4, 0), 0);
-  EXPECT_EQ(simd::rows_ahead<double>(4096), 1);
-  EXPECT_EQ(simd::rows_ahead<float>(131073), 0);
+  EXPECT_EQ(simd::rows_ahead<double>(4096, 1, runtime::kPrefetchAhead), 1);
+  EXPECT_EQ(simd::rows_ahead<float>(131073, 1, runtime::kPrefetchAhead), 0);
 }
 
 // An axis of extent 1 gives its place to the next one, which moves other operands than it does.

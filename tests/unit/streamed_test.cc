@@ -32,7 +32,7 @@ struct Memory {
   std::vector<char> bytes;
 };
 
-constexpr runtime::Variant kPlain, kStreams{.nontemporal = true}, kJoined{.joined = true};
+constexpr runtime::Variant kPlain, kStreams{.stores = runtime::Stores::kStreamed}, kJoined{.stores = runtime::Stores::kJoined};
 
 // The function's kernels, which from now on store past the caches.
 void Stream(const Function& function, const runtime::Variant& streams = kStreams) {
@@ -125,8 +125,8 @@ Launch LaunchOf(const char* text, const std::vector<std::vector<index_t>>& shape
     if (slots[static_cast<std::size_t>(variant.index())].load() != nullptr) return {variant, plan.granule};
   return {kPlain, plan.granule};
 }
-bool LaunchStreams(const char* text, const std::vector<std::vector<index_t>>& shapes) { return LaunchOf(text, shapes).variant.nontemporal; }
-bool LaunchJoins(const char* text, const std::vector<std::vector<index_t>>& shapes) { return LaunchOf(text, shapes).variant.joined; }
+bool LaunchStreams(const char* text, const std::vector<std::vector<index_t>>& shapes) { return LaunchOf(text, shapes).variant.stores == runtime::Stores::kStreamed; }
+bool LaunchJoins(const char* text, const std::vector<std::vector<index_t>>& shapes) { return LaunchOf(text, shapes).variant.stores == runtime::Stores::kJoined; }
 
 TEST(Streamed, LargeRowsAreWhateverIsBesideThem) {
   constexpr index_t kRows = 1 << 20, kColumns = 1024;
@@ -158,7 +158,7 @@ TEST(Streamed, SeveralThreadsPassLargerCachesThanOne) {
   const char* const text = "kernel t(x: f32[n, m]) -> (y: f32[n, m]) { y = x + x }";
   const auto passes = [&](double share, int threads) {  // of the cache that operand and result have together
     const index_t rows = static_cast<index_t>(share * static_cast<double>(cache) / 2 / 1024);
-    return LaunchOf(text, {{rows, 1024}, {rows, 1024}}, threads).variant.nontemporal;
+    return LaunchOf(text, {{rows, 1024}, {rows, 1024}}, threads).variant.stores == runtime::Stores::kStreamed;
   };
   EXPECT_FALSE(passes(0.9, 1));
   EXPECT_TRUE(passes(1.1, 1));

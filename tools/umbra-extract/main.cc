@@ -1,6 +1,5 @@
 // umbra-extract: finds functions marked UMBRA_KERNEL in C++ sources, and shows their graphs or compiles
 // them ahead of time.
-// Exit codes: 0 done, 1 an error of the input or the machine, 2 wrong usage, 3 a defect of Umbra.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "tools/umbra/files.h"
 #include "tools/umbra/library.h"
 #include "tools/umbra/symbols.h"
+#include "tools/umbra/usage.h"
 #include "umbra/error.h"
 
 namespace {
@@ -48,11 +48,6 @@ struct Options : umbra::Parameter<Options> {
 };
 UMBRA_REGISTER_PARAMETER(Options);
 
-int Fail(const std::string& what, int code) {
-  std::fprintf(stderr, "umbra-extract: error: %s\n", what.c_str());
-  return code;
-}
-
 int Run(int argc, char** argv) {
   umbra::extract::ExtractOptions extract;
   std::vector<std::string> own(argv + 1, argv + argc);
@@ -65,25 +60,24 @@ int Run(int argc, char** argv) {
                "The compiler's flags come from compile_commands.json or the file of --flags, or stand after `--`.", "umbra-extract");
   umbra::tools::Fields fields(&app, Options::__FIELDS__());
   fields.Need("out", {"name", "targets", "depfile", "symbols", "machine", "debug", "debug_prefix_map"});
-  app.set_version_flag("--version", UMBRA_VERSION);
+  app.set_version_flag("--version", "umbra-extract " UMBRA_VERSION);
   std::reverse(own.begin(), own.end());
   Options options;
   try {
     app.parse(own);
-    options.Init(fields.Given());
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const umbra::ParamError& error) {
-    return Fail(error.what(), 2);
+    if (error.get_exit_code() == 0) return app.exit(error);
+    throw umbra::ParamError(error.what());
   }
+  options.Init(fields.Given());
   if (options.join) {
     const auto all = umbra::tools::JoinSymbols(options.files);
     if (all) umbra::tools::WriteFile(options.output, *all);
     return all ? 0 : 1;
   }
-  umbra::Require(options.out.empty() || !options.name.empty(), "--out needs the name of the library: --name");
+  umbra::tools::RequireUsage(options.out.empty() || !options.name.empty(), "--out needs the name of the library: --name");
   const std::string as = options.as.has_value() ? options.as.value() : options.out.empty() ? "graph" : "sources";
-  umbra::Require(options.out.empty() == (as == "graph"), "--as ", as,
+  umbra::tools::RequireUsage(options.out.empty() == (as == "graph"), "--as ", as,
                  options.out.empty() ? " needs a folder: --out" : " is shown, and not written to the folder of --out");
   if (!options.flags.empty()) {
     const std::vector<std::string> flags = umbra::extract::ReadFlags(options.flags);
@@ -115,11 +109,5 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return Run(argc, argv);
-  } catch (const umbra::Error& error) {
-    return Fail(error.what(), 1);
-  } catch (const std::exception& error) {
-    return Fail(error.what(), 3);
-  }
+  return umbra::tools::RunTool("umbra-extract", [&] { return Run(argc, argv); });
 }

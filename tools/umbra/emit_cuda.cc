@@ -5,17 +5,17 @@
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/fatbin.h"
 #include "compiler/driver/nvrtc.h"
-#include "umbra/error.h"
+#include "tools/umbra/usage.h"
 
 namespace umbra::tools {
 
 std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch, Math math) {
-  Require(as != "llvm" && as != "asm", "--as ", as, " is for the targets of this CPU; of cuda there are source, ptx, cubin and fatbin");
+  RequireUsage(as != "llvm" && as != "asm", "--as ", as, " is for the targets of this CPU; of cuda there are source, ptx, cubin and fatbin");
   std::vector<cuda::Architecture> architectures;
   if (!arch.empty()) architectures = ParseArchitectures(arch);
-  Require(as == "source" || !architectures.empty(), "--as ", as, " needs the GPUs that it is for: --arch sm_90, or one of the like");
-  Require(as == "source" || as == "fatbin" || architectures.size() == 1, "--as ", as, " is for one architecture, and --arch names ",
-          architectures.size(), ": call it once for each, or make a file that holds all of them by --as fatbin");
+  RequireUsage(as == "source" || !architectures.empty(), "--as ", as, " needs the GPUs that it is for: --arch sm_90, or one of the like");
+  RequireUsage(as == "source" || as == "fatbin" || architectures.size() == 1, "--as ", as, " is for one architecture, and --arch names ",
+               architectures.size(), ": call it once for each, or make a file that holds all of them by --as fatbin");
   codegen::CudaSource all;
   for (const auto& step : plan.steps) {
     const auto* kernel = std::get_if<plan::Kernel>(&step);
@@ -23,13 +23,13 @@ std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std:
     if (!all.kernel.empty()) all.kernel += "\n";
     all.kernel += codegen::GenerateCuda(plan, *kernel, codegen::TypicalCudaVariant(plan, *kernel)).kernel;
   }
-  const bool contract = math == Math::kFast;
-  if (as == "source") return "// nvcc -std=c++17 --fmad=" + std::string(contract ? "true" : "false") + "\n" + all.Text();
+  const bool fast = math == Math::kFast;
+  if (as == "source") return "// nvcc -std=c++17 --fmad=" + std::string(fast ? "true" : "false") + "\n" + all.Text();
   const std::string text = all.Text();
-  if (as == "ptx") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kPtx, contract}).bytes;
-  if (as == "cubin") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kCubin, contract}).bytes;
+  if (as == "ptx") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kPtx, fast}).bytes;
+  if (as == "cubin") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kCubin, fast}).bytes;
   UseFatbin();  // what is missing is said before anything is compiled
-  return MakeFatbin(CompileCudaForAll(text, name, architectures, contract), name);
+  return MakeFatbin(CompileCudaForAll(text, name, architectures, fast), name);
 }
 
 }  // namespace umbra::tools

@@ -1,11 +1,8 @@
-#include "compiler/plan/explain.h"
-
-#include <fmt/format.h>
-
 #include <charconv>
 
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
+#include "compiler/plan/explain.h"
 #include "tools/umbra/commands.h"
 #include "tools/umbra/files.h"
 #include "tools/umbra/load.h"
@@ -55,9 +52,7 @@ void Bind(const plan::Plan& plan, const std::string& word, std::vector<index_t>*
 }  // namespace
 
 void Explain(const ExplainOptions& options) {
-  OperandTypes types;
-  for (const std::string& name : options.scalar) types[name] = {DType::kFloat32, 0};
-  const plan::Plan plan = Lower(*LoadKernel(options.input, options.kernel, types), options.target == kCudaTarget, options.math);
+  const plan::Plan plan = Lower(*LoadKernel(options.input, options.kernel, options.scalar), options.target == kCudaTarget, options.math);
   std::vector<index_t> symbols(plan.symbols.size(), -1);
   for (const std::string& word : options.shape) Bind(plan, word, &symbols);
   const auto value = [&](const runtime::Extent& extent) {

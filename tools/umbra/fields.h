@@ -3,6 +3,7 @@
 #define UMBRA_TOOLS_UMBRA_FIELDS_H_
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -23,7 +24,7 @@ class Fields {
       std::string names = required || field.name == positional ? field.name : Flag(field.name);
       for (const std::string& alias : field.aliases) names += "," + Flag(alias);
       if (field.type == "boolean" && info.find("default=True") != std::string::npos) names += ",!" + Flag("no_" + field.name);
-      const std::string help = field.description + (required ? "" : " (" + info + ")");
+      const std::string help = Help(field);
       const bool tuple = field.type.rfind("tuple of ", 0) == 0;
       auto* option = field.type == "boolean" ? command->add_flag(names, help) : command->add_option(names, help);
       if (tuple) option->expected(CLI::detail::expected_max_vector_size);
@@ -50,6 +51,18 @@ class Fields {
     CLI::Option* option;
     bool tuple;
   };
+  // What a field is for, the words that it takes, and its default if that is not nothing.
+  static std::string Help(const ParamFieldInfo& field) {
+    const std::string_view info = field.type_info_str, mark = ", optional, default=";
+    const std::size_t at = info.rfind(mark);
+    std::string more(info[0] == '{' ? info.substr(0, std::min(at, info.find('}') + 1)) : "");
+    if (at != std::string_view::npos) {
+      const std::string_view value = info.substr(at + mark.size());
+      if (value != "''" && value != "()" && value != "None" && value != "False")
+        more += (more.empty() ? "" : ", ") + ("default: " + std::string(value));
+    }
+    return field.description + (more.empty() ? "" : " (" + more + ")");
+  }
   static std::string Flag(std::string name) {
     for (char& c : name) c = c == '_' ? '-' : c;
     return (name.size() == 1 ? "-" : "--") + name;

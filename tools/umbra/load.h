@@ -27,6 +27,14 @@ bool IsFile(const std::string& input);
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
                                                const OperandTypes& types);
 
+/// The same for a command that shows; `numbers` are the names in an expression that are f32 numbers. Throws umbra::Error if
+/// it has no such operand, ParamError if a file is given some.
+std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
+                                               const std::vector<std::string>& numbers);
+
+/// The text of a file, or of the kernel that an expression is; throws as LoadKernel does.
+std::string KernelText(const std::string& input, const std::vector<std::string>& numbers);
+
 /// The operands of a kernel, for messages: "x, bias, s".
 std::string OperandNames(const graph::Graph& graph);
 

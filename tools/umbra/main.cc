@@ -1,12 +1,7 @@
 // umbra: shows, runs and checks generated kernels.
-// Exit codes: 0 done, 1 an error of the input or the machine, 2 wrong usage, 3 a defect of Umbra.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,24 +9,17 @@
 #include "runtime/environment.h"
 #include "tools/umbra/commands.h"
 #include "tools/umbra/fields.h"
-#include "umbra/error.h"
+#include "tools/umbra/usage.h"
 
 namespace {
 
 using umbra::tools::Fields;
 
+int Fail(const std::string& what, int code) { return umbra::tools::Fail("umbra", what, code); }
+
 constexpr const char* kOutputLost = "cannot write to standard output: is it a full device, or closed?";
 
-int Fail(const std::string& what, int code) {
-  const bool colour = isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
-  std::fprintf(stderr, colour ? "\033[1mumbra: \033[31merror:\033[0m %s\n" : "umbra: error: %s\n",
-               what.c_str());
-  return code;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
+int Run(int argc, char** argv) {
   CLI::App app("Umbra turns tensor expressions into fused kernels that a person can read.");
   app.set_version_flag("--version", "umbra " UMBRA_VERSION);
   app.require_subcommand(1);
@@ -80,45 +68,36 @@ int main(int argc, char** argv) {
   if (!known) return Fail("unknown command '" + std::string(argv[1]) + "'; the commands are " + commands, 2);
   try {
     app.parse(argc, argv);
-    if (*emit_command) emit.Init(emit_fields.Given());
-    if (*explain_command) explain.Init(explain_fields.Given());
-    if (*run_command) {
-      run.Init(run_fields.Given());
-      compile.Init(compile_fields.Given());
-    }
-    if (*aot_command) aot.Init(aot_fields.Given());
-    if (*ops_command) ops.Init(ops_fields.Given());
-    if (*cache_command) cache.Init(cache_fields.Given());
-  } catch (const umbra::ParamError& error) {
-    Fail(error.what(), 2);
-    std::fprintf(stderr, "Run with --help for more information.\n");
-    return 2;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       app.exit(error);
       std::cout.flush();
       return std::cout ? 0 : Fail(kOutputLost, 1);
     }
-    Fail(argc > 1 ? error.what() : "a command is missing; the commands are " + commands, 2);
-    std::fprintf(stderr, "Run with --help for more information.\n");
-    return 2;
+    throw umbra::ParamError(argc > 1 ? error.what() : "a command is missing; the commands are " + commands);
   }
-  try {
-    if (!*doctor_command) umbra::runtime::ReadEnvironment();  // what is malformed is said before anything is done
-    if (*emit_command) umbra::tools::Emit(emit);
-    if (*explain_command) umbra::tools::Explain(explain);
-    if (*run_command) umbra::tools::Run(run, compile);
-    if (*aot_command) umbra::tools::Aot(aot);
-    if (*ops_command) umbra::tools::Operators(ops);
-    if (*doctor_command) umbra::tools::Doctor();
-    if (*cache_command) umbra::tools::Cache(cache);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return Fail(kOutputLost, 1);
-  } catch (const umbra::InternalError& error) {
-    return Fail(error.what(), 3);
-  } catch (const std::bad_alloc&) {
-    return Fail("out of memory", 1);
-  } catch (const std::exception& error) {
-    return Fail(error.what(), 1);
+  if (*emit_command) emit.Init(emit_fields.Given());
+  if (*explain_command) explain.Init(explain_fields.Given());
+  if (*run_command) {
+    run.Init(run_fields.Given());
+    compile.Init(compile_fields.Given());
   }
-  return 0;
+  if (*aot_command) aot.Init(aot_fields.Given());
+  if (*ops_command) ops.Init(ops_fields.Given());
+  if (*cache_command) cache.Init(cache_fields.Given());
+  if (!*doctor_command) umbra::runtime::ReadEnvironment();  // what is malformed is said before anything is done
+  if (*emit_command) umbra::tools::Emit(emit);
+  if (*explain_command) umbra::tools::Explain(explain);
+  if (*run_command) umbra::tools::Run(run, compile);
+  if (*aot_command) umbra::tools::Aot(aot);
+  if (*ops_command) umbra::tools::Operators(ops);
+  if (*doctor_command) umbra::tools::Doctor();
+  if (*cache_command) umbra::tools::Cache(cache);
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : Fail(kOutputLost, 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return umbra::tools::RunTool("umbra", [&] { return Run(argc, argv); });
 }

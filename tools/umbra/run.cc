@@ -15,6 +15,7 @@
 #include "tools/umbra/load.h"
 #include "tools/umbra/npy.h"
 #include "tools/umbra/on_gpu.h"
+#include "tools/umbra/usage.h"
 #include "umbra/device.h"
 #include "umbra/error.h"
 
@@ -29,10 +30,10 @@ std::map<std::string, std::string> Pairs(const std::vector<std::string>& words,
   std::map<std::string, std::string> pairs;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
-    Require(equals != std::string::npos && equals > 0 && equals + 1 < word.size(), option, " ",
-            word, ": expected name=value");
-    Require(pairs.emplace(word.substr(0, equals), word.substr(equals + 1)).second, option, " ",
-            word, ": '", word.substr(0, equals), "' is given twice");
+    RequireUsage(equals != std::string::npos && equals > 0 && equals + 1 < word.size(), option, " ",
+                 word, ": expected name=value");
+    RequireUsage(pairs.emplace(word.substr(0, equals), word.substr(equals + 1)).second, option, " ",
+                 word, ": '", word.substr(0, equals), "' is given twice");
   }
   return pairs;
 }
@@ -111,8 +112,8 @@ double Median(std::vector<double> values) {
 
 void Run(const RunOptions& options, CompileOptions compile) {
   if (options.device == "gpu") {
-    Require(compile.target.empty() || compile.target == "cuda", "--target ", compile.target, " is for a CPU, and --device gpu was given");
-    compile.target = "cuda";
+    RequireUsage(compile.target.empty() || compile.target == kCudaTarget, "--target ", compile.target, " is for a CPU, and --device gpu was given");
+    compile.target = kCudaTarget;
   }
   auto in = Pairs(options.in, "--in"), out = Pairs(options.out, "--out"),
        scalars = Pairs(options.scalar, "--scalar");

@@ -2,6 +2,7 @@
 // its block, or of several blocks, that have the same threadIdx.x. What they accumulate is joined through shared memory,
 // and what blocks found by a second kernel.
 #include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
 
@@ -44,10 +45,10 @@ class ColumnsEmitter : private CudaEmitter {
     OpenColumn();
     DeclareRowValues(phase.row_values);
     for (const auto& reduction : phase.reductions) {
-      const std::string part = names_.Make(AccumulatorName(reduction) + "_part");
-      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), part, Identity(reduction));
+      const std::string part = names_.Make(AccumulatorName(kernel_, reduction) + "_part");
+      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), part, Identity(kernel_, reduction));
       out_.Line("for (i64 part = 0; part < parts; ++part) {} = {};", part,
-                Join(reduction, part, {fmt::format("{}[{}]", found_[reduction.result], FoundIndex("part"))}));
+                Join(*speller_, kernel_, reduction, {part}, {fmt::format("{}[{}]", found_[reduction.result], FoundIndex("part"))}));
       DeclareScalar(reduction.result, {part});
     }
     DeclareRowValues(kernel_.final_row_values);
@@ -88,8 +89,8 @@ class ColumnsEmitter : private CudaEmitter {
     DeclareRowValues(phase.row_values);
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
     for (const auto& reduction : phase.reductions) {
-      accumulator_[reduction.result] = names_.Make(AccumulatorName(reduction) + "_part");
-      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), accumulator_[reduction.result], Identity(reduction));
+      accumulator_[reduction.result] = names_.Make(AccumulatorName(kernel_, reduction) + "_part");
+      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), accumulator_[reduction.result], Identity(kernel_, reduction));
     }
     if (IsAlone()) {
       for (int axis : inner_) out_.Open("for ({0} i{1} = 0; i{1} < {2}; ++i{1})", index_type_, axis, ExtentName(axis));
@@ -104,7 +105,7 @@ class ColumnsEmitter : private CudaEmitter {
     DeclareElements(phase, i(), &names);
     for (const auto& reduction : phase.reductions) {
       const std::string& part = accumulator_[reduction.result];
-      out_.Line("{} = {};", part, Join(reduction, part, AsPacket(reduction.value)));
+      out_.Line("{} = {};", part, Join(*speller_, kernel_, reduction, {part}, AsPacket(reduction.value)));
     }
     if (!phase.stores.empty() && !IsAlone()) out_.Open("if (inside)");
     StoreElements(phase, i());
@@ -112,7 +113,7 @@ class ColumnsEmitter : private CudaEmitter {
     for (std::size_t depth = IsAlone() ? inner_.size() : 1; depth > 0; --depth) out_.Close();
     for (const auto& reduction : phase.reductions) {
       const std::string& part = accumulator_[reduction.result];
-      DeclareScalar(reduction.result, {IsAlone() ? part : fmt::format("column_all<{}>({})", JoinName(reduction), part)});
+      DeclareScalar(reduction.result, {IsAlone() ? part : fmt::format("column_all<{}>({})", Joiner(reduction), part)});
     }
   }
 

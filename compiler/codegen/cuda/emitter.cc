@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/reductions.h"
+
 namespace umbra::codegen {
 
 namespace {
@@ -115,11 +117,11 @@ void CudaEmitter::CloseRows(const std::vector<int>& axes) {
 
 void CudaEmitter::DeclareFound(const std::string& parts, const std::string& points) {
   out_.Line("const i64 parts = {};", parts);
-  out_.Line("const i64 found = (parts * {} + 15) / 16 * 16;", points.find(' ') == std::string::npos ? points : "(" + points + ")");
+  out_.Line("const i64 found = {};", Padded("parts * " + (points.find(' ') == std::string::npos ? points : "(" + points + ")")));
   std::size_t size = 0;
   for (const auto& reduction : kernel_.phases[0].reductions) {
     const DType type = value(reduction.result).type;
-    const std::string name = names_.Make(AccumulatorName(reduction) + "_found");
+    const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_found");
     found_[reduction.result] = name;
     out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args.scratch) + 16{2});", ScalarType(type), name,
               size == 0 ? "" : fmt::format(" + found * {}", size));
@@ -180,31 +182,6 @@ void CudaEmitter::StoreElements(const Phase& phase, const std::string& index) {
 
 void CudaEmitter::StoreScalar(const plan::Store& store, const std::string& index) {
   out_.Line("{};", speller_->Store(OperandType(store.operand), Address(store.operand, index), AsPacket(store.value)));
-}
-
-std::string CudaEmitter::AccumulatorName(const plan::Reduction& reduction) const {
-  const std::string& label = value(reduction.result).label;
-  if (!label.empty()) return label;
-  static constexpr const char* kNames[] = {"total", "most", "least", "prod"};
-  return kNames[static_cast<int>(reduction.kind)];
-}
-
-std::string CudaEmitter::Identity(const plan::Reduction& reduction) const {
-  return IdentityLiteral(reduction.kind, value(reduction.result).type);
-}
-
-const char* CudaEmitter::JoinName(const plan::Reduction& reduction) {
-  static constexpr const char* kJoins[] = {"Sum", "Maximum", "Minimum", "Product"};
-  return kJoins[static_cast<int>(reduction.kind)];
-}
-
-std::string CudaEmitter::Join(const plan::Reduction& reduction, const std::string& a, const Expr& b) const {
-  static constexpr graph::Op kOps[] = {graph::Op::plus, graph::Op::maximum, graph::Op::minimum, graph::Op::mul};
-  const graph::Op op = kOps[static_cast<int>(reduction.kind)];
-  // Extremes test their first operand for NaN: the newcomer's test waits for nothing.
-  const bool swap = op == graph::Op::maximum || op == graph::Op::minimum;
-  const Expr old{a};
-  return speller_->Map(op, value(reduction.result).type, {swap ? b : old, swap ? old : b}, {false, false}).text;
 }
 
 }  // namespace umbra::codegen

@@ -71,10 +71,6 @@ class CudaEmitter : protected ValueEmitter {
   // The text of a position that is known to the kernel as an unsigned built-in: "blockIdx.x".
   std::string Index(const std::string& built_in) const { return index_type_ + "(" + built_in + ")"; }
 
-  std::string AccumulatorName(const plan::Reduction& reduction) const;
-  std::string Identity(const plan::Reduction& reduction) const;
-  static const char* JoinName(const plan::Reduction& reduction);
-  std::string Join(const plan::Reduction& reduction, const std::string& a, const Expr& b) const;
 
   std::map<int, std::string> found_;  // by result
   runtime::CudaVariant variant_;

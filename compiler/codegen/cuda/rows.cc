@@ -3,6 +3,7 @@
 // elements in every phase, so that what a phase keeps of the row needs no barrier. Where rows are few and long, several
 // blocks work on one, and a second kernel joins what they found.
 #include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
 
@@ -47,11 +48,11 @@ class RowsEmitter : private CudaEmitter {
     DeclareRowPointers();
     DeclareRowValues(phase.row_values);
     for (const auto& reduction : phase.reductions) {
-      const std::string part = names_.Make(AccumulatorName(reduction) + "_part");
-      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), part, Identity(reduction));
+      const std::string part = names_.Make(AccumulatorName(kernel_, reduction) + "_part");
+      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), part, Identity(kernel_, reduction));
       out_.Line("for (i64 part = threadIdx.x; part < parts; part += blockDim.x) {} = {};", part,
-                Join(reduction, part, {found_[reduction.result] + "[row * parts + part]"}));
-      DeclareScalar(reduction.result, {fmt::format("block_all<{}>({})", JoinName(reduction), part)});
+                Join(*speller_, kernel_, reduction, {part}, {found_[reduction.result] + "[row * parts + part]"}));
+      DeclareScalar(reduction.result, {fmt::format("block_all<{}>({})", Joiner(reduction), part)});
     }
     DeclareRowValues(kernel_.final_row_values);
     StoreRow("threadIdx.x == 0");
@@ -63,24 +64,17 @@ class RowsEmitter : private CudaEmitter {
   bool IsWarp() const { return variant_.form == CudaForm::kRowPerWarp; }
   std::string i() const { return fmt::format("i{}", vector_axis_); }
 
-  // Bytes of what is kept of a row.
-  std::string RowBytes() const {
-    std::size_t size = 0;
-    for (DType type : signature_.row_buffers) size += SizeOf(type);
-    return fmt::format("({} + 15) / 16 * {}", ExtentName(vector_axis_), 16 * size);
-  }
-
   void OpenRow() {
     const bool keeps = !signature_.row_buffers.empty();
     if (IsWarp()) {
-      if (keeps) DeclareRowBuffers(fmt::format("shared_memory + threadIdx.y * ({})", RowBytes()), "kept");
+      if (keeps) DeclareRowBuffers(fmt::format("shared_memory + threadIdx.y * ({})", BytesOfRowBuffers()), "kept");
       out_.Line("const {} row = {} * blockDim.y + threadIdx.y;", index_type_, Index("blockIdx.x"));
       out_.Line("if (row >= {}) return;", Points(rows_));
       DeclarePositions("row", rows_);
       return;
     }
     if (keeps && variant_.rows_in_scratch)
-      DeclareRowBuffers(fmt::format("static_cast<char*>(args.scratch) + i64(blockIdx.x) * ({})", RowBytes()), "kept");
+      DeclareRowBuffers(fmt::format("static_cast<char*>(args.scratch) + i64(blockIdx.x) * ({})", BytesOfRowBuffers()), "kept");
     else if (keeps)
       DeclareRowBuffers("shared_memory", "kept");
     const char* along = Splits() ? "y" : "x";
@@ -91,21 +85,21 @@ class RowsEmitter : private CudaEmitter {
     DeclareRowValues(phase.row_values);
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
     for (const auto& reduction : phase.reductions) {
-      const std::string name = names_.Make(AccumulatorName(reduction) + "_part"), type = ScalarType(value(reduction.result).type);
+      const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_part"), type = ScalarType(value(reduction.result).type);
       accumulator_[reduction.result] = name;
       if (lanes_ == 1) {
-        out_.Line("{} {} = {};", type, name, Identity(reduction));
+        out_.Line("{} {} = {};", type, name, Identity(kernel_, reduction));
       } else {
         out_.Line("{} {}[{}];", type, name, lanes_);
-        out_.Line("for (auto& part : {}) part = {};", name, Identity(reduction));
+        out_.Line("for (auto& part : {}) part = {};", name, Identity(kernel_, reduction));
       }
     }
     Loop(phase);
     for (const auto& reduction : phase.reductions) {
       const std::string& part = accumulator_[reduction.result];
       DeclareScalar(reduction.result,
-                    {fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", JoinName(reduction),
-                                 lanes_ == 1 ? part : fmt::format("fold<{}>({})", JoinName(reduction), part))});
+                    {fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", Joiner(reduction),
+                                 lanes_ == 1 ? part : fmt::format("fold<{}>({})", Joiner(reduction), part))});
     }
   }
 
@@ -139,7 +133,7 @@ class RowsEmitter : private CudaEmitter {
   void Accumulate(const Phase& phase, const std::string& at) {
     for (const auto& reduction : phase.reductions) {
       const std::string part = accumulator_[reduction.result] + at;
-      out_.Line("{} = {};", part, Join(reduction, part, AsPacket(reduction.value)));
+      out_.Line("{} = {};", part, Join(*speller_, kernel_, reduction, {part}, AsPacket(reduction.value)));
     }
   }
 

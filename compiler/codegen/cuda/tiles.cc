@@ -9,7 +9,7 @@ namespace umbra::codegen {
 
 namespace {
 
-constexpr int kTile = 32, kThreadRows = 8;
+constexpr int kTile = runtime::kCudaTile, kThreadRows = runtime::kCudaTileRows;
 constexpr std::size_t kShared = 48 * 1024;  // bytes that a kernel may declare
 
 class TilesEmitter : private CudaEmitter {

@@ -11,7 +11,7 @@
 //   Number Value(C& c) const                 the element at position c.at(0), c.at(1), ...
 // Open numbers are no members: they are in.param[k] in Shape, which checks them, and c.param(k) in Value.
 // C gives: at(d); extent(k, d) of source k; rank(k); Load(k, position); LoadIf(condition, k,
-// position, outside); If(condition, a, b); Over(a, b), a / b of elements; Literal(number); Reduce<R>({size(n), ...}, body(window)),
+// position, outside); If(condition, a, b); Over(a, b), a / b of elements; Literal(number); Reduce<R>({size(n), ...}, body(window)) over one or two sizes,
 // Identity<R>(), for LoadIf, if HasIdentity<R>(), and the reducer Sum; FromPosition(i). A map whose source
 // kIndexSource holds positions reads them by LoadPosition(k, position); they may have a dtype of their own. Elements have the
 // dtype of the other sources, of the only one, or kResult.
@@ -84,9 +84,10 @@ struct OpenParams<Map, std::void_t<decltype(Map::Open(0))>> {
 /// The position of the result itself.
 template <typename C>
 auto Here(C& c) {
+  const int rank = c.rank();
   Position<typename C::Index> p;
-  p.rank = c.rank();
-  for (int d = 0; d < p.rank; ++d) p[d] = c.at(d);
+  p.rank = rank;
+  for (int d = 0; d < rank; ++d) p[d] = c.at(d);
   return p;
 }
 

@@ -76,10 +76,18 @@ UMBRA_INLINE T block_all(T v) {
   return all;
 }
 
+namespace detail {
+// Shared memory of 8 bytes for each thread of a block of 32 columns, the same for all joins of a kernel.
+UMBRA_INLINE void* column_parts() {
+  __shared__ double parts[32][32];
+  return parts;
+}
+}  // namespace detail
+
 // The values of the threads of a block of 32 columns joined that share threadIdx.x, in each of them.
 template <typename Join, typename T>
 UMBRA_INLINE T column_all(T v) {
-  __shared__ T parts[32][32];
+  T (*const parts)[32] = static_cast<T (*)[32]>(detail::column_parts());
   __syncthreads();
   parts[threadIdx.y][threadIdx.x] = v;
   __syncthreads();

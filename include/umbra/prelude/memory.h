@@ -180,9 +180,9 @@ UMBRA_INLINE i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
 
 UMBRA_INLINE i64 larger(i64 a, i64 b) { return a < b ? b : a; }
 
-// Asks for the line at p, which is read soon.
+// Prefetches the cache line at p.
 template <typename T>
-UMBRA_INLINE void fetch(const T* p) {
+UMBRA_INLINE void prefetch(const T* p) {
   __builtin_prefetch(p, 0, 2);
 }
 
@@ -193,22 +193,22 @@ UMBRA_INLINE T* in_register(T* p) {
   return p;
 }
 
-// For so many lines, one after the other from so many bytes after p, into the first cache or the second.
+// Prefetches `lines` cache lines side by side, the first of which lies `ahead` bytes after p, into the first cache or the second.
 template <int lines, int cache, typename T>
-UMBRA_INLINE void fetch_lines(const T* p, i64 ahead = 0) {
+UMBRA_INLINE void prefetch_lines(const T* p, i64 ahead = 0) {
   for (int k = 0; k < lines; ++k) __builtin_prefetch(reinterpret_cast<const char*>(p) + ahead + 64 * k, 0, 4 - cache);
 }
 
-// For one in each of so many rows: they may push each other out of the first cache.
+// Prefetches the cache line at p in each of `rows` rows.
 template <int rows, typename T>
-UMBRA_INLINE void fetch_rows(const T* p, i64 stride) {
-  for (int k = 0; k < rows; ++k) fetch(p + k * stride);
+UMBRA_INLINE void prefetch_rows(const T* p, i64 stride) {
+  for (int k = 0; k < rows; ++k) prefetch(p + k * stride);
 }
 
-// How many rows of n elements ahead to ask for one, where `together` are walked at a time: so far, `ahead` bytes, that it
-// is there when it is reached. None where that is 0, or rows are so long that they would push each other out of the caches.
+// How many rows ahead to prefetch one of n elements, where `together` are walked at a time, so that it lies `ahead` bytes
+// ahead. 0 where that is 0, or rows are so long that they would push each other out of the caches.
 template <typename T>
-UMBRA_INLINE i64 rows_ahead(i64 n, i64 together = 1, i64 ahead = 8192) {
+UMBRA_INLINE i64 rows_ahead(i64 n, i64 together, i64 ahead) {
   const i64 bytes = larger(n * static_cast<i64>(sizeof(T)), 1);
   return ahead == 0 || bytes > 524288 ? 0 : larger(ahead / bytes, 1) + together - 1;
 }

@@ -1,6 +1,6 @@
 // What a kernel asks memory for before it needs it, where the processor does not find it by itself.
-#ifndef UMBRA_COMPILER_CODEGEN_EMIT_AHEAD_H_
-#define UMBRA_COMPILER_CODEGEN_EMIT_AHEAD_H_
+#ifndef UMBRA_COMPILER_CODEGEN_EMIT_PREFETCH_H_
+#define UMBRA_COMPILER_CODEGEN_EMIT_PREFETCH_H_
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace umbra::codegen {
 
-class AheadEmitter : protected ValueEmitter {
+class PrefetchEmitter : protected ValueEmitter {
  protected:
   using ValueEmitter::ValueEmitter;
 
@@ -29,34 +29,34 @@ class AheadEmitter : protected ValueEmitter {
   void DeclareAhead() {
     const Phase* const idle = IdlePhase();
     if (idle == nullptr) return;
-    std::string how = together_.empty() ? "" : ", " + together_;
-    if (!idle->stores.empty()) how = fmt::format(", {}, args->fetch_ahead", together_.empty() ? "1" : together_);
+    const std::string together = together_.empty() ? "1" : together_;
+    const std::string ahead = idle->stores.empty() ? fmt::to_string(runtime::kPrefetchAhead) : "args->prefetch_ahead";
     for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
       if (!IsReadAlong(operand) || !HasRows(operand)) continue;
       const auto& names = operands_[static_cast<std::size_t>(operand)];
       ahead_[operand] = names_.Make(names.name + "_ahead");
-      out_.Line("const long long {} = {} * {};", ahead_[operand], RowsAhead(OperandType(operand), how),
+      out_.Line("const long long {} = {} * {};", ahead_[operand], RowsAhead(OperandType(operand), together, ahead),
                 names.stride_names[static_cast<std::size_t>(RowAxis())]);
     }
   }
 
-  // In the idle phase, asks for the elements of rows to come that lie where `count` elements from `index` do.
-  void FetchRows(const Phase& phase, const std::string& index, int count) {
+  // In the idle phase, prefetches the elements of rows to come that lie where `count` elements from `index` do.
+  void PrefetchRows(const Phase& phase, const std::string& index, int count) {
     if (&phase != IdlePhase()) return;
     for (const auto& [operand, ahead] : ahead_)
-      Fetch(OperandType(operand), Address(operand, index) + " + " + ahead, count, vector_axis_ == signature_.row_axes ? CacheFor(ahead_.size()) : 2);
+      Prefetch(OperandType(operand), Address(operand, index) + " + " + ahead, count, vector_axis_ == signature_.row_axes ? CacheFor(ahead_.size()) : 2);
   }
 
   // Asks for what element-wise work on operands too large for the caches reads some time after the `count` elements from
   // `index`, as far ahead as the launch says, if it waits for memory and for arithmetic in turns.
-  void FetchNextPage(const std::string& index, int count) {
+  void PrefetchNextPage(const std::string& index, int count) {
     if (!PassesCaches() || !signature_.elementwise || signature_.row_axes == 0 || signature_.cost > kHeavy) return;
     const bool one_row = signature_.axes[static_cast<std::size_t>(RowAxis())] == runtime::Extent::Static(1);
     std::vector<int> read;
     for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
       if (IsReadAlong(operand) && (one_row || HasRows(operand))) read.push_back(operand);
     for (const int operand : read)
-      Fetch(OperandType(operand), fmt::format("{} + {}, args->fetch_ahead", operands_[static_cast<std::size_t>(operand)].name, index), count,
+      Prefetch(OperandType(operand), fmt::format("{} + {}, args->prefetch_ahead", operands_[static_cast<std::size_t>(operand)].name, index), count,
             CacheFor(read.size()));
   }
 
@@ -75,18 +75,18 @@ class AheadEmitter : protected ValueEmitter {
   }
 
   // Asks for the `count` elements from `index` of such rows.
-  void FetchScattered(const std::string& index, int count) {
+  void PrefetchScattered(const std::string& index, int count) {
     for (const auto& [id, places] : scattered_) {
       const auto now = text_;
       for (const auto& [place, text] : places) text_[place] = text;
-      Fetch(value(id).type, GatherAddress(value(id), index), count, 2);
+      Prefetch(value(id).type, GatherAddress(value(id), index), count, 2);
       text_ = now;
     }
   }
 
   // Asks for what gathers of the phase read where the slowest of the positions that grow from run to run has grown once
   // more: of images the same row of the next one, which the processor does not see coming.
-  void FetchNextRuns(const Phase& phase, const Runs& runs, const std::string& index) {
+  void PrefetchNextRuns(const Phase& phase, const Runs& runs, const std::string& index) {
     const auto is_walk = [&runs](int id) { return std::find(runs.walks.begin(), runs.walks.end(), id) != runs.walks.end(); };
     for (const int id : phase.element_values) {
       const Value& v = value(id);
@@ -95,15 +95,15 @@ class AheadEmitter : protected ValueEmitter {
       if (slow == v.args.end()) continue;
       const auto now = text_.at(*slow);
       text_[*slow] = {fmt::format("{} + 1", now.text)};
-      Fetch(v.type, GatherAddress(v, index), width_, 1);
+      Prefetch(v.type, GatherAddress(v, index), width_, 1);
       text_[*slow] = now;
     }
   }
 
   // Asks for `count` elements, into the first cache or the second.
-  void Fetch(DType type, const std::string& address, int count, int cache) {
+  void Prefetch(DType type, const std::string& address, int count, int cache) {
     const int size = static_cast<int>(SizeOf(type));
-    out_.Line("fetch_lines<{}, {}>({});", std::max(1, count * size / kLine), cache, address);
+    out_.Line("prefetch_lines<{}, {}>({});", std::max(1, count * size / kLine), cache, address);
   }
   // The first cache has room for what one operand is asked for ahead, beside what is in use, of several the second.
   static int CacheFor(std::size_t operands) { return operands > 1 ? 2 : 1; }
@@ -131,8 +131,8 @@ class AheadEmitter : protected ValueEmitter {
   bool HasRows(int operand) const { return AxisDim(signature_.operands[static_cast<std::size_t>(operand)], RowAxis()) >= 0; }
 
  private:
-  std::string RowsAhead(DType type, const std::string& how = "") const {
-    return fmt::format("rows_ahead<{}>({}{})", ElementType(type), ElementsOfRow(), how);
+  std::string RowsAhead(DType type, const std::string& together, const std::string& ahead) const {
+    return fmt::format("rows_ahead<{}>({}, {}, {})", ElementType(type), ElementsOfRow(), together, ahead);
   }
 
   // Does the gather read a row from its beginning to its end, one that positions in memory tell?
@@ -162,7 +162,7 @@ class AheadEmitter : protected ValueEmitter {
     LaneContext of_row = lanes_;
     of_row.is_scalar = [this](int value_id) { return value(value_id).scope == Scope::kUniform; };
     out_.Line("return {};", EmitLane(of_row, id, "", &out_));
-    out_.Close(fmt::format("}}(smaller({} + {}, {} - 1));", row, RowsAhead(of), rows));
+    out_.Close(fmt::format("}}(smaller({} + {}, {} - 1));", row, RowsAhead(of, "1", fmt::to_string(runtime::kPrefetchAhead)), rows));
     return name;
   }
 
@@ -174,4 +174,4 @@ class AheadEmitter : protected ValueEmitter {
 
 }  // namespace umbra::codegen
 
-#endif  // UMBRA_COMPILER_CODEGEN_EMIT_AHEAD_H_
+#endif  // UMBRA_COMPILER_CODEGEN_EMIT_PREFETCH_H_
