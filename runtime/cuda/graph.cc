@@ -11,7 +11,6 @@ class CapturedGraph final : public Graph::State {
   explicit CapturedGraph(Gpu& gpu) : gpu_(gpu) {}
   ~CapturedGraph() override {
     if (executable != nullptr && !gpu_.lost()) gpu_.driver.cuGraphExecDestroy(executable);
-    for (void* memory : owned.freed) library::Free(memory);
   }
   CapturedGraph(const CapturedGraph&) = delete;
   CapturedGraph& operator=(const CapturedGraph&) = delete;
@@ -47,7 +46,6 @@ class CaptureScope {
   ~CaptureScope() {
     if (!over_) End(nullptr);
     if (graph_ != nullptr && !state_.gpu.lost()) state_.gpu.driver.cuGraphDestroy(graph_);
-    for (void* memory : captured_.freed) library::Free(memory);
   }
   CaptureScope(const CaptureScope&) = delete;
   CaptureScope& operator=(const CaptureScope&) = delete;

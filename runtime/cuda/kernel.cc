@@ -124,10 +124,7 @@ void LoadedKernel::Launch(const LaunchShape& shape, const void* arguments, std::
   Gpu& gpu = in->gpu;
   const Using use(gpu);
   const Function function = On(gpu);
-  if (IsCapturing(gpu)) {
-    const std::lock_guard lock(in->mutex);
-    if (in->captured != nullptr) in->captured->loaded.push_back(shared_from_this());
-  }
+  if (IsCapturing(gpu)) in->Keep(shared_from_this());
   constexpr std::size_t kEnd = 0, kBuffer = 1, kBufferBytes = 2;  // CU_LAUNCH_PARAM_...
   std::array<void*, 5> extra = {reinterpret_cast<void*>(kBuffer), const_cast<void*>(arguments),
                                 reinterpret_cast<void*>(kBufferBytes), &argument_bytes, reinterpret_cast<void*>(kEnd)};

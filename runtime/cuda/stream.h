@@ -14,11 +14,16 @@ namespace umbra::cuda {
 
 class BlasHandle;
 
+struct GivesBack {
+  void operator()(void* memory) const noexcept { library::Free(memory); }
+};
 /// What a graph needs for as long as it lives.
 struct Captured {
-  std::vector<void*> freed;                  ///< memory given back meanwhile; what is captured next may have it again
-  std::vector<std::shared_ptr<void>> loaded;  ///< the code of its kernels
-  std::shared_ptr<BlasHandle> blas;           ///< of its matrix products
+  /// Memory given back in the order of the stream meanwhile; what is captured next may have it again.
+  std::vector<std::unique_ptr<void, GivesBack>> reusable;
+  /// The code of its kernels, and memory that was given back meanwhile, which other streams may still use.
+  std::vector<std::shared_ptr<void>> kept;
+  std::shared_ptr<BlasHandle> blas;  ///< of its matrix products
 };
 
 struct StreamState {
@@ -33,6 +38,11 @@ struct StreamState {
   bool IsCaptured() {
     const std::lock_guard lock(mutex);
     return captured != nullptr;
+  }
+  /// If the stream is captured, `what` lives as long as the graph.
+  void Keep(std::shared_ptr<void> what) {
+    const std::lock_guard lock(mutex);
+    if (captured != nullptr) captured->kept.push_back(std::move(what));
   }
 
   Gpu& gpu;

@@ -346,6 +346,61 @@ TEST_F(CudaMemory, GraphsRepeatASequence) {
   cuda::Free(b);
 }
 
+// Memory that is given back while a stream is captured may still be read in another, whoever gave it back.
+TEST_F(CudaMemory, GraphsDoNotWriteToWhatOthersUse) {
+  Stream<gpu> captured, other;
+  const std::vector<int> numbers = {1, 2, 3, 4}, zeros(4);
+  std::vector<int> back(4);
+  void* const a = Bytes(16);
+  void* const b = Bytes(16);
+  void* const zero = Bytes(16);
+  Upload(a, numbers.data(), 16, nullptr);
+  Upload(zero, zeros.data(), 16, nullptr);
+  Move(b, a, 16, other.handle_);
+  const cuda::Graph graph = captured.Capture([&] {
+    cuda::Free(a);
+    void* const temporary = cuda::AllocateInOrder(16, captured.handle_);
+    Move(temporary, zero, 16, captured.handle_);
+    cuda::FreeInOrder(temporary, captured.handle_);
+  });
+  captured.Launch(graph);
+  captured.Wait();
+  Download(back.data(), b, 16, other.handle_);
+  EXPECT_EQ(back, numbers);
+  cuda::Free(b);
+  cuda::Free(zero);
+}
+
+// Which graph uses what is given back while two streams are captured, nobody knows.
+TEST_F(CudaMemory, MemoryLivesAsLongAsEachGraphThatMayUseIt) {
+  Stream<gpu> one, two;
+  const std::vector<int> numbers = {1, 2, 3, 4};
+  void* const a = Bytes(16);
+  void* const b = Bytes(16);
+  Upload(a, numbers.data(), 16, nullptr);
+  for (const bool inner_lives : {true, false}) {
+    std::vector<int> back(4);
+    void* const mine = Bytes(16);
+    Move(mine, a, 16, nullptr);
+    cuda::Graph inner;
+    cuda::Graph outer = one.Capture([&] {
+      inner = two.Capture([&] {
+        Move(b, mine, 16, one.handle_);
+        Move(b, mine, 16, two.handle_);
+        cuda::Free(mine);
+      });
+    });
+    (inner_lives ? outer : inner) = {};
+    stand_in::FinishFrees();
+    Stream<gpu>& stream = inner_lives ? two : one;
+    stream.Launch(inner_lives ? inner : outer);
+    Download(back.data(), b, 16, stream.handle_);
+    EXPECT_EQ(back, numbers);
+  }
+  cuda::Free(a);
+  cuda::Free(b);
+}
+
 TEST_F(CudaMemory, WhatCannotBeCaptured) {
   Stream<gpu> stream, other;
   const cuda::Event earlier = other.Record();
