@@ -36,7 +36,6 @@ struct MatmulHeuristic {  // cublasLtMatmulHeuristicResult_t
 struct Cublas : runtime::OpenedLibrary {
 #define UMBRA_CUBLAS_FUNCTIONS(F)                                                                                  \
   F(cublasLtCreate, BlasStatus, (void**))                                                                          \
-  F(cublasLtDestroy, BlasStatus, (void*))                                                                          \
   F(cublasLtGetVersion, std::size_t, ())                                                                           \
   F(cublasLtGetStatusName, const char*, (BlasStatus))                                                              \
   F(cublasLtGetStatusString, const char*, (BlasStatus))                                                            \

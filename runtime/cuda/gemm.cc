@@ -71,14 +71,20 @@ void CheckMatrix(const Gemm& g, const Stored& s, index_t lead, int device, const
   library::CheckDeviceMemory(s.data, static_cast<std::size_t>(elements) * SizeOf(s.dtype), device, what);
 }
 
+void Check(BlasStatus status, const char* function, const Gpu& gpu, const Cublas& lib) {
+  if (status != 0)
+    throw Error(detail::Concat("a matrix product on GPU ", gpu.ordinal, ": ", function, " of ", lib.name, " gives ",
+                               lib.cublasLtGetStatusName(status), ": ", lib.cublasLtGetStatusString(status), " (", status, ")"));
+}
+
 }  // namespace
 
 // What tells products apart that may have algorithms of their own.
 using ProductKey = std::array<std::int64_t, 20>;
 
-// The algorithms that the library chose for products of a GPU, for all its handles: a library that is asked while a
-// stream is captured may fail.
-class Algorithms {
+// What the streams and graphs of a GPU share: the library's handle, as destroying one waits for the device and ends every
+// capture, and the algorithms that it chose, as a library that is asked while a stream is captured may fail.
+class SharedBlas {
  public:
   struct Choice {
     MatmulAlgorithm algorithm{};
@@ -86,9 +92,16 @@ class Algorithms {
     bool found = false;
   };
 
-  static Algorithms& Of(const Gpu& gpu) {
-    static auto& all = *new std::array<Algorithms, Gpu::kMost>;
+  static SharedBlas& Of(const Gpu& gpu) {
+    static auto& all = *new std::array<SharedBlas, Gpu::kMost>;
     return all[static_cast<std::size_t>(gpu.ordinal)];
+  }
+
+  void* Handle(Gpu& gpu, const Cublas& lib) {
+    const std::lock_guard lock(mutex_);
+    const Using use(gpu);
+    if (handle_ == nullptr) Check(lib.cublasLtCreate(&handle_), "cublasLtCreate", gpu, lib);
+    return handle_;
   }
 
   template <typename Ask>
@@ -108,21 +121,16 @@ class Algorithms {
  private:
   static constexpr std::size_t kMost = 65536;
   std::mutex mutex_;
+  void* handle_ = nullptr;
   std::map<ProductKey, Choice> chosen_;
 };
 
-// The library's handle of one stream, its products so far and the memory that they work in.
+// The products of one stream or graph so far, and the memory that they work in.
 class BlasHandle {
  public:
-  BlasHandle(Gpu& gpu, StreamHandle stream) : gpu_(gpu), stream_(stream), lib_(UseCublas()) {
-    const Using use(gpu);
-    Check(lib_.cublasLtCreate(&handle_), "cublasLtCreate");
-  }
-  ~BlasHandle() {
-    plans_.clear();
-    library::Free(workspace_);  // of a graph, too, which runs in any stream
-    if (!gpu_.lost()) lib_.cublasLtDestroy(handle_);
-  }
+  BlasHandle(Gpu& gpu, StreamHandle stream)
+      : gpu_(gpu), stream_(stream), lib_(UseCublas()), shared_(SharedBlas::Of(gpu)), handle_(shared_.Handle(gpu, lib_)) {}
+  ~BlasHandle() { library::Free(workspace_); }  // of a graph, too, which runs in any stream
   BlasHandle(const BlasHandle&) = delete;
   BlasHandle& operator=(const BlasHandle&) = delete;
 
@@ -150,14 +158,10 @@ class BlasHandle {
   using Object = std::unique_ptr<void, BlasStatus (*)(void*)>;
   struct Plan {
     Object product, a, b, c;
-    Algorithms::Choice choice{};
+    SharedBlas::Choice choice{};
   };
 
-  void Check(BlasStatus status, const char* function) const {
-    if (status != 0)
-      throw Error(detail::Concat("a matrix product on GPU ", gpu_.ordinal, ": ", function, " of ", lib_.name, " gives ",
-                                 lib_.cublasLtGetStatusName(status), ": ", lib_.cublasLtGetStatusString(status), " (", status, ")"));
-  }
+  void Check(BlasStatus status, const char* function) const { cuda::Check(status, function, gpu_, lib_); }
   template <typename T>
   void Set(void* product, MatmulAttribute attribute, const T& value) const {
     Check(lib_.cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
@@ -196,11 +200,11 @@ class BlasHandle {
     Set(product, kEpilogue, static_cast<std::uint32_t>(Number(g.epilogue)));
     if (HasBias(g)) Set(product, kBiasPointer, g.bias);
 
-    plan.choice = Algorithms::Of(gpu_).Find(key, [&] { return Choose(g, plan); });
+    plan.choice = shared_.Find(key, [&] { return Choose(g, plan); });
     return plans_.emplace(key, std::move(plan)).first->second;
   }
 
-  Algorithms::Choice Choose(const Gemm& g, const Plan& plan) {
+  SharedBlas::Choice Choose(const Gemm& g, const Plan& plan) {
     void* preference = nullptr;
     Check(lib_.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
     const Object owner(preference, lib_.cublasLtMatmulPreferenceDestroy);
@@ -227,15 +231,16 @@ class BlasHandle {
   Gpu& gpu_;
   const StreamHandle stream_;
   const Cublas& lib_;
-  std::mutex mutex_;  // of what follows
-  void* handle_ = nullptr;
+  SharedBlas& shared_;
+  void* const handle_;  // the library's
+  std::mutex mutex_;    // of what follows
   void* workspace_ = nullptr;
   std::map<ProductKey, Plan> plans_;
 };
 
 namespace {
 
-// The handle of a stream; a graph has one of its own, whose memory nobody else works in.
+// That of a stream; a graph has one of its own, whose memory nobody else works in.
 std::shared_ptr<BlasHandle> BlasOf(StreamState& state) {
   const std::lock_guard lock(state.mutex);
   std::shared_ptr<BlasHandle>& handle = state.captured != nullptr ? state.captured->blas : state.blas;

@@ -17,6 +17,7 @@ namespace umbra::stand_in {
 
 void Fail(const std::string& function, int result, int times, int behind) { The().failures[function] = {result, times, behind}; }
 int Calls(const std::string& function) { return The().calls[function]; }
+int Called(const std::string& function) { return Enter(function); }
 std::size_t Allocations() {
   for (Stream* stream : The().streams) Drain(stream);
   Bury();

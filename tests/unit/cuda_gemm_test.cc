@@ -230,6 +230,26 @@ TEST_F(CudaGemm, HandlesAndWorkspaces) {
   EXPECT_SAYS("a Stream<gpu> is used after it was deleted", gc = dot(ga, ga));
 }
 
+// Destroying one would wait for the device, and end every capture.
+TEST_F(CudaGemm, OneHandleOfTheLibraryForEachGpu) {
+  const auto a = Draw<2, float>(Shape2(16, 16));
+  for (const int device : {0, 1}) {
+    SetDevice<gpu>(device);
+    Stream<gpu>().CreateBlasHandle();
+    const int made = stand_in::Calls("cublasLtCreate");
+    Stream<gpu> one, two;
+    auto ga = There(a, &one), gb = There(a, &one);
+    two.CreateBlasHandle();
+    const cuda::Graph graph = one.Capture([&] {
+      gb = dot(ga, ga);
+      two.DestroyBlasHandle();
+    });
+    one.Launch(graph);
+    gb = dot(ga, ga);
+    EXPECT_EQ(stand_in::Calls("cublasLtCreate"), made) << device;
+  }
+}
+
 // What a library answers that is asked for algorithms while a stream is captured.
 TEST_F(CudaGemm, CapturesOfKnownProductsAskForNoAlgorithm) {
   constexpr int kInternalError = 14;
