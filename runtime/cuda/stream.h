@@ -32,8 +32,8 @@ struct StreamState {
   StreamState(const StreamState&) = delete;
   StreamState& operator=(const StreamState&) = delete;
 
-  /// Makes `other` wait for all that this stream was given; this stream's context is current.
-  void LetWait(StreamHandle other);
+  /// Makes `other`, a stream of `its`, wait for all that this one was given.
+  void LetWait(StreamHandle other, Gpu& its);
 
   bool IsCaptured() {
     const std::lock_guard lock(mutex);
@@ -65,7 +65,7 @@ std::shared_ptr<StreamState> StateOf(StreamHandle stream);
 std::shared_ptr<StreamState> FindStream(StreamHandle stream) noexcept;
 /// Calls `body` with every stream of `gpu` that has been made and not deleted, its mutex held.
 void ForEachStream(const Gpu& gpu, const std::function<void(StreamState&)>& body);
-/// Makes the stream in which memory is given back wait for all that the streams of `gpu` were given, which is current.
+/// Makes the stream in which memory is given back wait for all that the streams of `gpu` were given.
 void OrderMemoryAfterAll(Gpu& gpu);
 /// Is some stream of `gpu` being captured?
 bool IsCapturing(const Gpu& gpu);

@@ -19,7 +19,7 @@ void Fail(const std::string& function, int result, int times, int behind) { The(
 int Calls(const std::string& function) { return The().calls[function]; }
 int Called(const std::string& function) { return Enter(function); }
 std::size_t Allocations() {
-  for (Stream* stream : The().streams) Drain(stream);
+  DrainAll();
   Bury();
   return The().memory.size();
 }
@@ -28,7 +28,7 @@ void SetDevices(int count) { The().devices = count; }
 void SetVersion(int version) { The().version = version; }
 void Defer(bool defer) {
   The().defer = defer;
-  for (Stream* stream : The().streams) Drain(stream);
+  DrainAll();
 }
 void FinishFrees() {
   LOCKED;
@@ -260,10 +260,10 @@ Result cuStreamQuery(void* handle) {
 Result cuStreamWaitEvent(void* handle, void* event, unsigned) {
   ENTER("cuStreamWaitEvent");
   const SharedEvent e = *static_cast<SharedEvent*>(event);
-  const int wanted = e->recorded;
+  const int wanted = e->recorded, at = e->at;
   Stream* const source = e->stream;
   return Submit(handle, [=] {
-    if (source != nullptr && The().streams.count(source) != 0 && e->done < wanted) Drain(source);
+    if (source != nullptr && e->done < wanted) Drain(source, at);
     return kSuccess;
   });
 }
@@ -314,10 +314,12 @@ Result cuEventRecord(void* event, void* stream) {
   const SharedEvent e = *static_cast<SharedEvent*>(event);
   e->stream = StreamAt(stream);
   const int number = ++e->recorded;
-  return Submit(stream, [=] {
+  const Result result = Submit(stream, [=] {
     e->done = number;
     return kSuccess;
   });
+  e->at = e->stream->given;
+  return result;
 }
 Result cuEventQuery(void* event) {
   ENTER("cuEventQuery");
@@ -327,7 +329,7 @@ Result cuEventQuery(void* event) {
 Result cuEventSynchronize(void* event) {
   ENTER("cuEventSynchronize");
   const SharedEvent e = *static_cast<SharedEvent*>(event);
-  return e->done >= e->recorded ? kSuccess : Drain(e->stream);
+  return e->done >= e->recorded ? kSuccess : Drain(e->stream, e->at);
 }
 Result cuEventElapsedTime(float* milliseconds, void*, void*) {
   *milliseconds = 1.5f;

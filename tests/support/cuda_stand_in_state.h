@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,7 @@ struct Stream {
   int device = 0;
   bool blocking = true;
   std::deque<Work> work;
+  int given = 0, done = 0;  // of its work so far
   int frees = 0;  // of memory, among the work
   std::unique_ptr<Graph> capture;
   bool invalidated = false, destroyed = false;
@@ -41,6 +43,7 @@ struct Stream {
 struct Event {
   Stream* stream = nullptr;
   int recorded = 0, done = 0;
+  int at = 0;  // of the stream's work
 };
 using SharedEvent = std::shared_ptr<Event>;  // with the work that sets it
 struct Block {
@@ -115,14 +118,21 @@ inline Result EnterContext(const std::string& function) {
 
 inline Stream* StreamAt(void* handle) { return handle == nullptr ? &The().null_streams[current] : static_cast<Stream*>(handle); }
 
-inline Result Drain(Stream* stream) {
-  while (!stream->work.empty()) {
+// Does the stream's work, all of it or what was given first.
+inline Result Drain(Stream* stream, int until = std::numeric_limits<int>::max()) {
+  while (!stream->work.empty() && stream->done < until) {
     const Work work = std::move(stream->work.front());
     stream->work.pop_front();
+    ++stream->done;
     if (const Result result = work(); result != kSuccess) The().broken[stream->device] = result;
   }
   const auto broken = The().broken.find(stream->device);
   return broken == The().broken.end() ? kSuccess : broken->second;
+}
+
+inline void DrainAll() {
+  for (Stream* stream : The().streams) Drain(stream);
+  for (auto& [device, stream] : The().null_streams) Drain(&stream);
 }
 
 // Forgets destroyed streams that have done their work.
@@ -135,12 +145,14 @@ inline void Bury() {
   }
 }
 
+// The work of a stream without a handle and that of its device's other streams wait for each other, in the order given.
 inline Result Submit(void* handle, Work work) {
   Stream* const stream = StreamAt(handle);
   if (stream->capture != nullptr) {
     stream->capture->work.push_back(std::move(work));
     return kSuccess;
   }
+  std::map<Stream*, int> before;
   if (handle == nullptr) {
     stream->device = current;
     for (Stream* other : The().streams) {
@@ -149,11 +161,18 @@ inline Result Submit(void* handle, Work work) {
         other->invalidated = true;
         return kCaptureImplicit;
       }
-      Drain(other);
+      before[other] = other->given;
     }
+  } else if (Stream& null = The().null_streams[stream->device]; stream->blocking) {
+    before[&null] = null.given;
   }
-  stream->work.push_back(std::move(work));
-  if (!The().defer || handle == nullptr) Drain(stream);
+  ++stream->given;
+  stream->work.push_back([=] {
+    for (const auto& [other, given] : before)
+      if (handle != nullptr || The().streams.count(other) != 0) Drain(other, given);
+    return work();
+  });
+  if (!The().defer) Drain(stream);
   return kSuccess;
 }
 

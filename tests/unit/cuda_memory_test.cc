@@ -297,6 +297,27 @@ TEST_F(CudaMemory, StreamsAndEvents) {
   cuda::Free(b);
 }
 
+// The stream without a handle is that of the thread's GPU, whichever GPU the other stream belongs to.
+TEST_F(CudaMemory, StreamsOfTwoDevices) {
+  SetDevice<gpu>(1);
+  Stream<gpu> there;
+  SetDevice<gpu>(0);
+  Stream<gpu> here;
+  for (const cuda::StreamHandle waiting : {here.handle_, cuda::StreamHandle()}) {
+    bool done = false, in_order = false;
+    stand_in::Enqueue(there.handle_, [&] { return done = true, 0; });
+    cuda::WaitFor(waiting, there.handle_);
+    stand_in::Enqueue(waiting, [&] { return in_order = done, 0; });
+    cuda::Wait(waiting);
+    EXPECT_TRUE(in_order);
+  }
+  bool done = false;
+  stand_in::Enqueue(here.handle_, [&] { return done = true, 0; });
+  cuda::WaitFor(there.handle_, cuda::StreamHandle());  // which waits for all of its GPU
+  there.Wait();
+  EXPECT_TRUE(done);
+}
+
 TEST_F(CudaMemory, StreamsUsedAfterDeletion) {
   auto* const stream = NewStream<gpu>();
   const cuda::StreamHandle handle = stream->handle_;
