@@ -131,6 +131,8 @@ void library::Copy(CopyKind kind, void* dst, std::size_t dst_pitch, const void* 
     ThroughStaging(*state, r, doing);
   else
     Direct(gpu, kind, r, stream, doing);
+  for (const Place& place : {to, from})
+    if (place.where == Where::kDevice && place.device != gpu.ordinal) state->Reach(Gpu::At(place.device));
   // Pageable memory holds what was copied when the call returns; the driver promises less.
   if (stream == nullptr || (to.where == Where::kPageable && !state->IsCaptured()))
     gpu.Check(gpu.driver.cuStreamSynchronize(stream), "cuStreamSynchronize", doing);

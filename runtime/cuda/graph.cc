@@ -21,6 +21,7 @@ class CapturedGraph final : public Graph::State {
     Require(&gpu == &gpu_, "a CUDA graph of GPU ", gpu_.ordinal, " is launched in a stream of GPU ", gpu.ordinal);
     const Using use(gpu);
     gpu.Check(gpu.driver.cuGraphLaunch(executable, stream), "cuGraphLaunch", "launching a CUDA graph");
+    for (Gpu* const other : owned.reached) state->Reach(*other);
     if (stream == nullptr) gpu.null_stream_used = true;
   }
 

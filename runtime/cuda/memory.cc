@@ -191,12 +191,11 @@ void library::Free(void* memory) noexcept {
   try {
     const Using use(gpu);
     std::shared_ptr<void> kept;  // by all that is captured, as it may use the memory whenever its graph is launched
-    if (IsCapturing(gpu))
-      ForEachStream(gpu, [&](StreamState& state) {
-        if (state.captured == nullptr) return;
-        if (kept == nullptr) kept.reset(memory, GivesBack());
-        state.captured->kept.push_back(kept);
-      });
+    ForEachStream(gpu, [&](StreamState& state) {
+      if (state.captured == nullptr) return;
+      if (kept == nullptr) kept.reset(memory, GivesBack());
+      state.captured->kept.push_back(kept);
+    });
     if (kept != nullptr) return;
     OrderMemoryAfterAll(gpu);
     gpu.memory->GiveBack(memory, gpu.memory->stream());

@@ -31,6 +31,12 @@ StreamState::~StreamState() {
   if (!gpu.lost()) gpu.driver.cuEventDestroy_v2(event_);
 }
 
+void StreamState::Reach(Gpu& other) {
+  const std::lock_guard lock(mutex);
+  if (captured != nullptr) captured->reached.insert(&other);
+  else LetWait(other.memory->stream(), other);
+}
+
 void StreamState::LetWait(StreamHandle other, Gpu& its) {
   const char* const doing = "ordering two CUDA streams";
   {
@@ -60,14 +66,15 @@ std::shared_ptr<StreamState> StateOf(StreamHandle stream) {
   return state;
 }
 
-void ForEachStream(const Gpu& gpu, const std::function<void(StreamState&)>& body) {
+void ForEachStream(Gpu& gpu, const std::function<void(StreamState&)>& body) {
   Registry& registry = TheRegistry();
   const std::shared_lock lock(registry.mutex);
-  for (const auto& entry : registry.streams)
-    if (&entry.second->gpu == &gpu) {
-      const std::lock_guard state_lock(entry.second->mutex);
-      body(*entry.second);
-    }
+  for (const auto& entry : registry.streams) {
+    StreamState& state = *entry.second;
+    const std::lock_guard state_lock(state.mutex);
+    const bool reaches = state.captured != nullptr && state.captured->reached.count(&gpu) > 0;
+    if (&state.gpu == &gpu || reaches) body(state);
+  }
 }
 
 void OrderMemoryAfterAll(Gpu& gpu) {

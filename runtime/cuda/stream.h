@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "runtime/cuda/gpu.h"
@@ -23,6 +24,7 @@ struct Captured {
   std::vector<std::unique_ptr<void, GivesBack>> reusable;
   /// The code of its kernels, and memory that was given back meanwhile, which other streams may still use.
   std::vector<std::shared_ptr<void>> kept;
+  std::set<Gpu*> reached;            ///< other GPUs, whose memory it uses
   std::shared_ptr<BlasHandle> blas;  ///< of its matrix products
 };
 
@@ -32,6 +34,8 @@ struct StreamState {
   StreamState(const StreamState&) = delete;
   StreamState& operator=(const StreamState&) = delete;
 
+  /// What the stream was given last uses memory of `other`, another GPU.
+  void Reach(Gpu& other);
   /// Makes `other`, a stream of `its`, wait for all that this one was given.
   void LetWait(StreamHandle other, Gpu& its);
 
@@ -63,8 +67,9 @@ struct StreamState {
 std::shared_ptr<StreamState> StateOf(StreamHandle stream);
 /// The same; none if the stream is not alive.
 std::shared_ptr<StreamState> FindStream(StreamHandle stream) noexcept;
-/// Calls `body` with every stream of `gpu` that has been made and not deleted, its mutex held.
-void ForEachStream(const Gpu& gpu, const std::function<void(StreamState&)>& body);
+/// Calls `body` with every stream of `gpu` that has been made and not deleted, and those captured of others that reach its
+/// memory; the stream's mutex is held.
+void ForEachStream(Gpu& gpu, const std::function<void(StreamState&)>& body);
 /// Makes the stream in which memory is given back wait for all that the streams of `gpu` were given.
 void OrderMemoryAfterAll(Gpu& gpu);
 /// Is some stream of `gpu` being captured?

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -252,6 +253,51 @@ TEST_F(CudaMemory, CopiesAcrossDevices) {
   EXPECT_EQ(cuda::GetMemoryStatistics(1).in_use, 384u);
   cuda::Free(here);
   cuda::Free(there);
+}
+
+// A stream may copy from and to memory of other GPUs, which lives until it has come so far, and as long as its graphs.
+TEST_F(CudaMemory, FreeWaitsForStreamsOfOtherDevices) {
+  const std::vector<int> numbers = {1, 2, 3, 4};
+  SetDevice<gpu>(1);
+  Stream<gpu> there;
+  void* const result = Bytes(16);
+  SetDevice<gpu>(0);
+  void* const pinned = cuda::AllocatePinned(16);
+  const std::function<void(void*)> to_the_other = [&](void* memory) { Move(result, memory, 16, there.handle_); };
+  const std::function<void(void*)> to_the_host = [&](void* memory) {
+    Download(pinned, memory, 16, there.handle_);
+    Upload(result, pinned, 16, there.handle_);
+  };
+  const std::function<void(void*)> free = cuda::Free;
+  const std::function<void(void*)> free_in_order = [&](void* memory) { cuda::FreeInOrder(memory, there.handle_); };
+  for (const auto& copy : {to_the_other, to_the_host})
+    for (const auto& give_back : {free, free_in_order})
+      for (const bool captured : {false, true})
+        for (const bool meanwhile : {false, true}) {
+          SCOPED_TRACE(testing::Message() << captured << meanwhile);
+          std::vector<int> back(4);
+          void* const memory = Bytes(16);
+          Upload(memory, numbers.data(), 16, nullptr);
+          const auto work = [&] {
+            copy(memory);
+            if (meanwhile) give_back(memory);
+          };
+          cuda::Graph graph;
+          if (captured) {
+            graph = there.Capture(work);
+            stand_in::FinishFrees();
+            there.Launch(graph);
+          } else {
+            work();
+          }
+          if (!meanwhile) give_back(memory);
+          graph = {};
+          stand_in::FinishFrees();
+          Download(back.data(), result, 16, there.handle_);
+          ASSERT_EQ(back, numbers);
+        }
+  cuda::FreePinned(pinned);
+  cuda::Free(result);
 }
 
 TEST_F(CudaMemory, MemoryThatIsNotTheDevices) {
