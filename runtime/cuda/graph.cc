@@ -6,7 +6,7 @@ namespace umbra::cuda {
 
 namespace {
 
-class CapturedGraph final : public Graph::State {
+class CapturedGraph final : public Graph::State, public std::enable_shared_from_this<CapturedGraph> {
  public:
   explicit CapturedGraph(Gpu& gpu) : gpu_(gpu) {}
   ~CapturedGraph() override {
@@ -20,6 +20,7 @@ class CapturedGraph final : public Graph::State {
     Gpu& gpu = state->gpu;
     Require(&gpu == &gpu_, "a CUDA graph of GPU ", gpu_.ordinal, " is launched in a stream of GPU ", gpu.ordinal);
     const Using use(gpu);
+    if (IsCapturing(gpu)) state->Keep(shared_from_this());
     gpu.Check(gpu.driver.cuGraphLaunch(executable, stream), "cuGraphLaunch", "launching a CUDA graph");
     for (Gpu* const other : owned.reached) state->Reach(*other);
     if (stream == nullptr) gpu.null_stream_used = true;

@@ -22,7 +22,7 @@ struct GivesBack {
 struct Captured {
   /// Memory given back in the order of the stream meanwhile; what is captured next may have it again.
   std::vector<std::unique_ptr<void, GivesBack>> reusable;
-  /// The code of its kernels, and memory that was given back meanwhile, which other streams may still use.
+  /// The code of its kernels, graphs within it, and memory that was given back meanwhile, which other streams may still use.
   std::vector<std::shared_ptr<void>> kept;
   std::set<Gpu*> reached;            ///< other GPUs, whose memory it uses
   std::shared_ptr<BlasHandle> blas;  ///< of its matrix products

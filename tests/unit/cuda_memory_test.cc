@@ -468,6 +468,36 @@ TEST_F(CudaMemory, MemoryLivesAsLongAsEachGraphThatMayUseIt) {
   cuda::Free(b);
 }
 
+// A graph that is launched while a stream is captured is part of the new one, with its memory.
+TEST_F(CudaMemory, GraphsOfGraphs) {
+  const std::vector<int> numbers = {1, 2, 3, 4};
+  SetDevice<gpu>(1);
+  Stream<gpu> stream;
+  void* const b = Bytes(16);
+  SetDevice<gpu>(0);
+  void* const a = Bytes(16);
+  Upload(a, numbers.data(), 16, nullptr);
+  cuda::Graph outer;
+  {
+    const cuda::Graph inner = stream.Capture([&] {
+      void* const temporary = cuda::AllocateInOrder(16, stream.handle_);
+      Move(temporary, a, 16, stream.handle_);
+      Move(b, temporary, 16, stream.handle_);
+      cuda::FreeInOrder(temporary, stream.handle_);
+    });
+    outer = stream.Capture([&] { stream.Launch(inner); });
+  }
+  stand_in::FinishFrees();
+  stream.Launch(outer);
+  cuda::Free(a);  // which is memory of the other GPU
+  outer = {};
+  stand_in::FinishFrees();
+  std::vector<int> back(4);
+  Download(back.data(), b, 16, stream.handle_);
+  EXPECT_EQ(back, numbers);
+  cuda::Free(b);
+}
+
 TEST_F(CudaMemory, WhatCannotBeCaptured) {
   Stream<gpu> stream, other;
   const cuda::Event earlier = other.Record();
