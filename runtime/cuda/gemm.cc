@@ -5,6 +5,7 @@
 #include <map>
 
 #include "runtime/cuda/cublas.h"
+#include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
 
 namespace umbra::cuda {
@@ -71,6 +72,12 @@ void CheckMatrix(const Gemm& g, const Stored& s, index_t lead, int device, const
   library::CheckDeviceMemory(s.data, static_cast<std::size_t>(elements) * SizeOf(s.dtype), device, what);
 }
 
+// Calls a function that may take memory of the GPU, which is current.
+template <typename Call>
+BlasStatus UnderPressure(const Gpu& gpu, const Call& call) {
+  return gpu.memory->UnderPressure(call, kBlasAllocationFailed);
+}
+
 void Check(BlasStatus status, const char* function, const Gpu& gpu, const Cublas& lib) {
   if (status != 0)
     throw Error(detail::Concat("a matrix product on GPU ", gpu.ordinal, ": ", function, " of ", lib.name, " gives ",
@@ -99,9 +106,11 @@ class SharedBlas {
 
   void* Handle(Gpu& gpu, const Cublas& lib) {
     const std::lock_guard lock(mutex_);
+    if (handle_ != nullptr) return handle_;
     const Using use(gpu);
-    if (handle_ == nullptr) Check(lib.cublasLtCreate(&handle_), "cublasLtCreate", gpu, lib);
-    return handle_;
+    void* made = nullptr;
+    Check(UnderPressure(gpu, [&] { return lib.cublasLtCreate(&made); }), "cublasLtCreate", gpu, lib);
+    return handle_ = made;
   }
 
   template <typename Ask>
@@ -148,10 +157,12 @@ class BlasHandle {
     if (HasBias(g)) Set(plan.product.get(), kBiasPointer, g.bias);
     const float alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
     const bool wide = g.dtype == DType::kFloat64;
-    Check(lib_.cublasLtMatmul(handle_, plan.product.get(), wide ? static_cast<const void*>(&g.alpha) : &alpha, g.b, plan.b.get(), g.a,
-                              plan.a.get(), wide ? static_cast<const void*>(&g.beta) : &beta, g.c, plan.c.get(), g.c, plan.c.get(),
-                              &plan.choice.algorithm, workspace_, workspace_ == nullptr ? 0 : kWorkspaceBytes, stream_),
-          "cublasLtMatmul");
+    const BlasStatus status = UnderPressure(gpu_, [&] {
+      return lib_.cublasLtMatmul(handle_, plan.product.get(), wide ? static_cast<const void*>(&g.alpha) : &alpha, g.b, plan.b.get(), g.a,
+                                 plan.a.get(), wide ? static_cast<const void*>(&g.beta) : &beta, g.c, plan.c.get(), g.c, plan.c.get(),
+                                 &plan.choice.algorithm, workspace_, workspace_ == nullptr ? 0 : kWorkspaceBytes, stream_);
+    });
+    Check(status, "cublasLtMatmul");
   }
 
  private:
@@ -220,8 +231,10 @@ class BlasHandle {
     if (IsHalf(g.dtype)) prefer(kReductionSchemes, std::uint32_t{kReductionInComputeType});
     MatmulHeuristic best{};
     int count = 0;
-    const BlasStatus status = lib_.cublasLtMatmulAlgoGetHeuristic(handle_, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
-                                                                  preference, 1, &best, &count);
+    const BlasStatus status = UnderPressure(gpu_, [&] {
+      return lib_.cublasLtMatmulAlgoGetHeuristic(handle_, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
+                                                 preference, 1, &best, &count);
+    });
     // What a library does not know of epilogues, it may call invalid.
     if (status != kBlasNotSupported && g.epilogue == Epilogue::kNone) Check(status, "cublasLtMatmulAlgoGetHeuristic");
     const bool found = status == 0 && count > 0 && best.state == 0 && (!HasBias(g) || AlignmentOf(g.bias) >= kBiasAlignment);

@@ -21,7 +21,8 @@ class CapturedGraph final : public Graph::State, public std::enable_shared_from_
     Require(&gpu == &gpu_, "a CUDA graph of GPU ", gpu_.ordinal, " is launched in a stream of GPU ", gpu.ordinal);
     const Using use(gpu);
     if (IsCapturing(gpu)) state->Keep(shared_from_this());
-    gpu.Check(gpu.driver.cuGraphLaunch(executable, stream), "cuGraphLaunch", "launching a CUDA graph");
+    const Result result = gpu.memory->UnderPressure([&] { return gpu.driver.cuGraphLaunch(executable, stream); });
+    gpu.Check(result, "cuGraphLaunch", "launching a CUDA graph");
     for (Gpu* const other : owned.reached) state->Reach(*other);
     if (stream == nullptr) gpu.null_stream_used = true;
   }
