@@ -202,13 +202,15 @@ Result cuMemcpy2DAsync_v2(const Memcpy2D* c, void* stream) {
   ENTER("cuMemcpy2DAsync_v2");
   return SubmitCopy(stream, c->src_type == kHostMemory ? c->src_host : c->dst_type == kHostMemory ? c->dst_host : nullptr, *c);
 }
+Result cuMemcpyPeerAsync(DevicePointer dst, Context to, DevicePointer src, Context from, std::size_t n, void* stream) {
+  ENTER("cuMemcpyPeerAsync");
+  if (!LiesOn(src, from) || !LiesOn(dst, to)) return kInvalidValue;
+  return Submit(stream, [=] { return CopyRow(Pointer(dst), true, Pointer(src), true, n); });
+}
 Result cuMemcpy3DPeerAsync(const Memcpy3DPeer* c, void* stream) {
   ENTER("cuMemcpy3DPeerAsync");
-  const auto lies_on = [](const PeerCopySide& side) {
-    const auto* block = Around(side.device);
-    return block != nullptr && block->second.device + 1 == static_cast<int>(reinterpret_cast<std::size_t>(side.context));
-  };
-  if (c->depth != 1 || !lies_on(c->src) || !lies_on(c->dst)) return kInvalidValue;
+  if (c->depth != 1 || !LiesOn(c->src.device, c->src.context) || !LiesOn(c->dst.device, c->dst.context)) return kInvalidValue;
+  if (c->src.pitch > kMaxPitch || c->dst.pitch > kMaxPitch) return kInvalidValue;
   Memcpy2D copy;
   copy.src_type = copy.dst_type = kDeviceMemory, copy.src_device = c->src.device, copy.dst_device = c->dst.device;
   copy.src_pitch = c->src.pitch, copy.dst_pitch = c->dst.pitch, copy.width = c->width, copy.height = c->height;

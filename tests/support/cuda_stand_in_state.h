@@ -28,6 +28,8 @@ using Work = std::function<Result()>;
 inline constexpr Result kInvalidContext = 201, kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureImplicit = 906,
                  kIllegalAddress = 700, kLaunchFailed = 719, kInvalidImage = 200;
 
+inline constexpr std::size_t kMaxPitch = 0x7fffffff;  // CU_DEVICE_ATTRIBUTE_MAX_PITCH
+
 struct Graph {
   std::vector<Work> work;
 };
@@ -188,6 +190,11 @@ inline bool IsDevice(const char* p, std::size_t n) {
   const auto* block = Around(reinterpret_cast<DevicePointer>(p));
   return block != nullptr && block->second.device >= 0 &&
          reinterpret_cast<DevicePointer>(p) + n <= block->first + block->second.bytes;
+}
+
+inline bool LiesOn(DevicePointer p, Context context) {
+  const auto* block = Around(p);
+  return block != nullptr && block->second.device + 1 == static_cast<int>(reinterpret_cast<std::size_t>(context));
 }
 
 inline Result CopyRow(char* dst, bool dst_is_device, const char* src, bool src_is_device, std::size_t n) {

@@ -250,6 +250,13 @@ TEST_F(CudaMemory, CopiesAcrossDevices) {
   EXPECT_EQ(stand_in::Calls("cuMemcpy3DPeerAsync"), before + 1);
   cuda::Copy(CopyKind::kDeviceToHost, back.data(), 16, there, pitch_there, 16, 3, stream.handle_);
   EXPECT_EQ(back, numbers);
+  // Rows that lie side by side are one run of bytes: as rows the driver takes none of 2 GiB or more.
+  std::fill(back.begin(), back.end(), 0);
+  Move(there, here, 384, stream.handle_);
+  EXPECT_EQ(stand_in::Calls("cuMemcpy3DPeerAsync"), before + 1);
+  EXPECT_EQ(stand_in::Calls("cuMemcpyPeerAsync"), 1);
+  cuda::Copy(CopyKind::kDeviceToHost, back.data(), 16, there, pitch_there, 16, 3, stream.handle_);
+  EXPECT_EQ(back, numbers);
   EXPECT_EQ(cuda::GetMemoryStatistics(1).in_use, 384u);
   cuda::Free(here);
   cuda::Free(there);
