@@ -83,6 +83,7 @@ struct Prepared {
   std::size_t temporary_bytes = 0;       // that memory; scratch is at its end
   std::size_t scratch = 0;
   bool has_temporaries = false;
+  bool lasts = true;  // or was something decided that cuBLASLt may say otherwise of later?
   std::vector<CudaStep> steps;
 };
 
@@ -145,8 +146,10 @@ std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<
     const ProductEpilogue& epilogue = gemm.epilogue;
     std::optional<CudaStep> whole;
     if (epilogue.kernel >= 0 && IsAlone(gemm.a) && IsAlone(gemm.b) && (epilogue.bias < 0 || IsAlone(epilogue.bias)))
-      whole = CudaStep::WithEpilogue(gemm, buffers, program.name, stream);
-    if (!whole) {
+      whole = CudaStep::WithEpilogue(gemm, buffers, program.name);
+    const std::optional<bool> is_there = whole ? whole->IsThere(buffers, stream) : false;
+    lasts = lasts && is_there.has_value();
+    if (!is_there.value_or(false)) {
       steps.emplace_back(gemm, buffers, program.name);
       continue;
     }
@@ -254,7 +257,7 @@ std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* dat
     (k < num_inputs_ ? arguments.inputs : arguments.outputs).push_back(rest.Next(data[k]));
   arguments.scalars.assign(scalars, scalars + program_->scalars.size());
   auto prepared = std::make_shared<const Prepared>(*program_, arguments, device, layout, stream);
-  if (all_.size() >= kMaxPrepared) return prepared;
+  if (all_.size() >= kMaxPrepared || !prepared->lasts) return prepared;
   all_.push_back(prepared);
   latest_.store(prepared.get(), std::memory_order_release);
   return prepared;

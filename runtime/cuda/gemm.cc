@@ -78,10 +78,16 @@ BlasStatus UnderPressure(const Gpu& gpu, const Call& call) {
   return gpu.memory->UnderPressure(call, kBlasAllocationFailed);
 }
 
+// The library does not say whether it has an algorithm.
+struct Unanswered : Error {
+  using Error::Error;
+};
+
+template <typename E = Error>
 void Check(BlasStatus status, const char* function, const Gpu& gpu, const Cublas& lib) {
   if (status != 0)
-    throw Error(detail::Concat("a matrix product on GPU ", gpu.ordinal, ": ", function, " of ", lib.name, " gives ",
-                               lib.cublasLtGetStatusName(status), ": ", lib.cublasLtGetStatusString(status), " (", status, ")"));
+    throw E(detail::Concat("a matrix product on GPU ", gpu.ordinal, ": ", function, " of ", lib.name, " gives ",
+                           lib.cublasLtGetStatusName(status), ": ", lib.cublasLtGetStatusString(status), " (", status, ")"));
 }
 
 }  // namespace
@@ -236,7 +242,8 @@ class BlasHandle {
                                                  preference, 1, &best, &count);
     });
     // What a library does not know of epilogues, it may call invalid.
-    if (status != kBlasNotSupported && g.epilogue == Epilogue::kNone) Check(status, "cublasLtMatmulAlgoGetHeuristic");
+    const bool says_none = status == kBlasNotSupported || (status == kBlasInvalidValue && g.epilogue != Epilogue::kNone);
+    if (!says_none) cuda::Check<Unanswered>(status, "cublasLtMatmulAlgoGetHeuristic", gpu_, lib_);
     const bool found = status == 0 && count > 0 && best.state == 0 && (!HasBias(g) || AlignmentOf(g.bias) >= kBiasAlignment);
     return {best.algorithm, best.workspace_bytes, found};
   }
@@ -286,19 +293,27 @@ void WithoutTerms(const Gemm& g, Gpu& gpu, StreamHandle stream) {
               "cuMemsetD2D8Async", "a matrix product on the GPU of matrices with no column");
 }
 
+bool Fits(const Gemm& gemm, StreamState& state) {
+  if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0) return true;
+  if (gemm.k == 0) return gemm.epilogue == Epilogue::kNone && (gemm.beta == 0 || gemm.beta == 1);
+  const Using use(state.gpu);
+  return BlasOf(state)->Fits(gemm);
+}
+
 }  // namespace
 
 bool library::CanRun(const Gemm& gemm, StreamHandle stream) {
-  CheckGemm(gemm, StateOf(stream)->gpu.ordinal);
-  return HasGemm(gemm, stream);
+  const auto state = StateOf(stream);
+  CheckGemm(gemm, state->gpu.ordinal);
+  return Fits(gemm, *state);
 }
 
-bool HasGemm(const Gemm& gemm, StreamHandle stream) {
-  const auto state = StateOf(stream);
-  if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0) return true;
-  if (gemm.k == 0) return gemm.epilogue == Epilogue::kNone && (gemm.beta == 0 || gemm.beta == 1);
-  const Using use(state->gpu);
-  return BlasOf(*state)->Fits(gemm);
+std::optional<bool> HasGemm(const Gemm& gemm, StreamHandle stream) {
+  try {
+    return Fits(gemm, *StateOf(stream));
+  } catch (const Unanswered&) {
+    return std::nullopt;
+  }
 }
 
 void library::Run(const Gemm& gemm, StreamHandle stream) {
