@@ -3,6 +3,11 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
 #include "umbra/error.h"
 
 namespace umbra::runtime {
@@ -14,6 +19,12 @@ std::string FileOf(const std::string& name) {
   const std::string file = name + ".so." UMBRA_SOVERSION;
   const std::string folder = FolderOf(reinterpret_cast<void*>(&OpenOwnLibrary)), beside = folder + file;
   return !folder.empty() && access(beside.c_str(), F_OK) == 0 ? beside : file;
+}
+
+// The CUDA that a library is of by its name: 13 of "libnvrtc.so.13", 0 of one that does not tell.
+int MajorOf(const char* name) {
+  const char* const end = std::strrchr(name, '.');
+  return end == nullptr ? 0 : std::atoi(end + 1);
 }
 
 }  // namespace
@@ -36,7 +47,10 @@ OpenedLibrary OpenWanted(const WantedLibrary& wanted, const std::string& chosen,
     else library.problem = detail::Concat(wanted.variable, "=", chosen, " cannot be used: ", problem, wanted.remedy);
     return library;
   }
-  for (const char* name : wanted.names)
+  std::vector<const char*> names = wanted.names;
+  if (wanted.driver != 0)
+    std::stable_partition(names.begin(), names.end(), [&](const char* name) { return MajorOf(name) <= wanted.driver / 1000; });
+  for (const char* name : names)
     if (use(name).empty()) {
       library.name = name;
       return library;

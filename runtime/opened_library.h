@@ -31,8 +31,10 @@ struct WantedLibrary {
   const char* variable;                      ///< of the environment, which may name another
   const char* absent;                        ///< "there is no NVRTC to compile with"
   const char* remedy;                        ///< what to do about it
+  int driver = 0;                            ///< what the CUDA driver supports, as `version` says it; 0: not known
 };
-/// Uses the library that `chosen` names, the value of the variable, or else the first of the names that can be used.
+/// Uses the library that `chosen` names, the value of the variable, or else the first of the names that can be used; those
+/// of a later CUDA than the driver's, which may refuse them, come last.
 /// `use` opens one and returns why it cannot, or nothing.
 OpenedLibrary OpenWanted(const WantedLibrary& wanted, const std::string& chosen, const std::function<std::string(const std::string&)>& use);
 

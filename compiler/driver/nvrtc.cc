@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "compiler/driver/kernel_cache.h"
+#include "runtime/cuda_library.h"
 #include "runtime/disk_cache.h"
 #include "runtime/environment.h"
 #include "umbra/error.h"
@@ -49,7 +50,8 @@ Nvrtc Open() {
       {{"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so"},
        "UMBRA_NVRTC",
        "there is no NVRTC to compile CUDA kernels with (libnvrtc.so.13 or .12)",
-       "; install NVRTC 12 or 13, which is part of the CUDA toolkit (package cuda-nvrtc of NVIDIA), or name the library in UMBRA_NVRTC"},
+       "; install NVRTC 12 or 13, which is part of the CUDA toolkit (package cuda-nvrtc of NVIDIA), or name the library in UMBRA_NVRTC",
+       cuda::FindLibrary().problem.empty() ? cuda::UseLibrary().DriverAsFound().version : 0},
       runtime::ReadEnvironment().nvrtc, [&](const std::string& name) { return Use(name, &nvrtc); });
   return nvrtc;
 }

@@ -17,20 +17,12 @@ namespace umbra::runtime {
 
 namespace {
 
-constexpr std::size_t kMaxPrepared = 64;  // beyond this many different shapes, calls are prepared anew
 constexpr std::uintptr_t kAlignment = 16;  // what launches look at in addresses
 constexpr std::size_t kTemporaryAlignment = 256;
 
 std::size_t RoundUp(std::size_t bytes) { return (bytes + kTemporaryAlignment - 1) / kTemporaryAlignment * kTemporaryAlignment; }
 
 std::uintptr_t Address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
-
-bool StoresNothing(const KernelStep& step, const std::vector<TensorRef>& buffers) {
-  return std::all_of(step.signature.operands.begin(), step.signature.operands.end(), [&](const Access& access) {
-    const auto& shape = buffers[static_cast<std::size_t>(access.buffer)].shape;
-    return !access.store || std::find(shape.begin(), shape.end(), 0) != shape.end();
-  });
-}
 
 // Which buffers some step reads or writes; of the others only the shape is asked for.
 std::vector<bool> Touched(const Program& program) {
@@ -83,6 +75,7 @@ struct Prepared {
   std::size_t temporary_bytes = 0;       // that memory; scratch is at its end
   std::size_t scratch = 0;
   bool has_temporaries = false;
+  bool lasts = true;  // or was something decided that cuBLASLt may say otherwise of later?
   std::vector<CudaStep> steps;
 };
 
@@ -91,8 +84,7 @@ Prepared::Prepared(const Program& program, const Arguments& arguments, int on, L
       operands(arguments.inputs.size() + arguments.outputs.size()) {
   const cuda::DeviceProperties& properties = cuda::library::Properties(device);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
-  std::vector<TensorRef> buffers = arguments.inputs;
-  buffers.insert(buffers.end(), arguments.outputs.begin(), arguments.outputs.end());
+  std::vector<TensorRef> buffers = BuffersOf(arguments);
   CheckOverlaps(program, buffers);
   const std::vector<bool> touched = Touched(program);
   for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -145,8 +137,10 @@ std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<
     const ProductEpilogue& epilogue = gemm.epilogue;
     std::optional<CudaStep> whole;
     if (epilogue.kernel >= 0 && IsAlone(gemm.a) && IsAlone(gemm.b) && (epilogue.bias < 0 || IsAlone(epilogue.bias)))
-      whole = CudaStep::WithEpilogue(gemm, buffers, program.name, stream);
-    if (!whole) {
+      whole = CudaStep::WithEpilogue(gemm, buffers, program.name);
+    const std::optional<bool> is_there = whole ? whole->IsThere(buffers, stream) : false;
+    lasts = lasts && is_there.has_value();
+    if (!is_there.value_or(false)) {
       steps.emplace_back(gemm, buffers, program.name);
       continue;
     }
@@ -254,7 +248,7 @@ std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* dat
     (k < num_inputs_ ? arguments.inputs : arguments.outputs).push_back(rest.Next(data[k]));
   arguments.scalars.assign(scalars, scalars + program_->scalars.size());
   auto prepared = std::make_shared<const Prepared>(*program_, arguments, device, layout, stream);
-  if (all_.size() >= kMaxPrepared) return prepared;
+  if (all_.size() >= kMaxPrepared || !prepared->lasts) return prepared;
   all_.push_back(prepared);
   latest_.store(prepared.get(), std::memory_order_release);
   return prepared;

@@ -78,6 +78,13 @@ void AcrossDevices(Gpu& gpu, int to, int from, const Rows& r, StreamHandle strea
   Gpu &source = Gpu::At(from), &destination = Gpu::At(to);
   source.memory->ShareWith(destination);
   destination.memory->ShareWith(source);
+  const std::string doing = detail::Concat("copying from GPU ", from, " to GPU ", to);
+  if (r.dense()) {
+    const std::size_t bytes = r.row_bytes * r.rows;
+    gpu.Check(gpu.driver.cuMemcpyPeerAsync(Address(r.dst), destination.context, Address(r.src), source.context, bytes, stream),
+              "cuMemcpyPeerAsync", doing);
+    return;
+  }
   Memcpy3DPeer copy;
   copy.src.device = Address(r.src);
   copy.src.context = source.context;
@@ -87,7 +94,7 @@ void AcrossDevices(Gpu& gpu, int to, int from, const Rows& r, StreamHandle strea
   copy.dst.pitch = r.dst_pitch;
   copy.width = r.row_bytes;
   copy.height = r.rows;
-  gpu.Check(gpu.driver.cuMemcpy3DPeerAsync(&copy, stream), "cuMemcpy3DPeerAsync", "copying from GPU ", from, " to GPU ", to);
+  gpu.Check(gpu.driver.cuMemcpy3DPeerAsync(&copy, stream), "cuMemcpy3DPeerAsync", doing);
 }
 
 // From ordinary host memory, piece by piece: it has been read when this returns, and what the stream did before is
@@ -131,6 +138,8 @@ void library::Copy(CopyKind kind, void* dst, std::size_t dst_pitch, const void* 
     ThroughStaging(*state, r, doing);
   else
     Direct(gpu, kind, r, stream, doing);
+  for (const Place& place : {to, from})
+    if (place.where == Where::kDevice && place.device != gpu.ordinal) state->Reach(Gpu::At(place.device));
   // Pageable memory holds what was copied when the call returns; the driver promises less.
   if (stream == nullptr || (to.where == Where::kPageable && !state->IsCaptured()))
     gpu.Check(gpu.driver.cuStreamSynchronize(stream), "cuStreamSynchronize", doing);

@@ -1,5 +1,6 @@
 #include "runtime/cuda/cublas.h"
 
+#include "runtime/cuda/driver.h"
 #include "runtime/cuda/library.h"
 #include "runtime/environment.h"
 #include "umbra/error.h"
@@ -17,7 +18,8 @@ Cublas Open() {
       {{"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"},
        "UMBRA_CUBLASLT",
        "there is no cuBLAS for matrix products on the GPU (libcublasLt.so.13 or .12)",
-       "; install cuBLAS 12 or 13, which is part of the CUDA toolkit, or name the library in UMBRA_CUBLASLT"},
+       "; install cuBLAS 12 or 13, which is part of the CUDA toolkit, or name the library in UMBRA_CUBLASLT",
+       FindDriver().version},
       runtime::ReadEnvironment().cublaslt, use);
   return cublas;
 }

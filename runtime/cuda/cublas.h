@@ -12,7 +12,7 @@ namespace umbra::cuda {
 
 // The library's binary interface, as its documentation gives it (CUDA 12 and 13 agree on what is here).
 using BlasStatus = int;  // cublasStatus_t; 0 is success
-inline constexpr BlasStatus kBlasNotSupported = 15;
+inline constexpr BlasStatus kBlasAllocationFailed = 3, kBlasInvalidValue = 7, kBlasNotSupported = 15;
 inline constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kRealBf16 = 14;                   // cudaDataType
 inline constexpr int kCompute32 = 68, kCompute64 = 70, kCompute32Tf32 = 77;                   // cublasComputeType_t
 enum MatmulAttribute { kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8 };   // cublasLtMatmulDescAttributes_t
@@ -36,7 +36,6 @@ struct MatmulHeuristic {  // cublasLtMatmulHeuristicResult_t
 struct Cublas : runtime::OpenedLibrary {
 #define UMBRA_CUBLAS_FUNCTIONS(F)                                                                                  \
   F(cublasLtCreate, BlasStatus, (void**))                                                                          \
-  F(cublasLtDestroy, BlasStatus, (void*))                                                                          \
   F(cublasLtGetVersion, std::size_t, ())                                                                           \
   F(cublasLtGetStatusName, const char*, (BlasStatus))                                                              \
   F(cublasLtGetStatusString, const char*, (BlasStatus))                                                            \

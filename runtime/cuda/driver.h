@@ -128,6 +128,7 @@ struct Driver : runtime::OpenedLibrary {
   F(cuMemcpyDtoHAsync_v2, (void*, DevicePointer, std::size_t, void*))                                              \
   F(cuMemcpyDtoDAsync_v2, (DevicePointer, DevicePointer, std::size_t, void*))                                      \
   F(cuMemcpy2DAsync_v2, (const Memcpy2D*, void*))                                                                  \
+  F(cuMemcpyPeerAsync, (DevicePointer, Context, DevicePointer, Context, std::size_t, void*))                       \
   F(cuMemcpy3DPeerAsync, (const Memcpy3DPeer*, void*))                                                             \
   F(cuMemsetD2D8Async, (DevicePointer, std::size_t, unsigned char, std::size_t, std::size_t, void*))               \
   F(cuStreamCreate, (void**, unsigned))                                                                            \

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "runtime/cuda/cublas.h"
+#include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
 
 namespace umbra::cuda {
@@ -71,14 +72,32 @@ void CheckMatrix(const Gemm& g, const Stored& s, index_t lead, int device, const
   library::CheckDeviceMemory(s.data, static_cast<std::size_t>(elements) * SizeOf(s.dtype), device, what);
 }
 
+// Calls a function that may take memory of the GPU, which is current.
+template <typename Call>
+BlasStatus UnderPressure(const Gpu& gpu, const Call& call) {
+  return gpu.memory->UnderPressure(call, kBlasAllocationFailed);
+}
+
+// The library does not say whether it has an algorithm.
+struct Unanswered : Error {
+  using Error::Error;
+};
+
+template <typename E = Error>
+void Check(BlasStatus status, const char* function, const Gpu& gpu, const Cublas& lib) {
+  if (status != 0)
+    throw E(detail::Concat("a matrix product on GPU ", gpu.ordinal, ": ", function, " of ", lib.name, " gives ",
+                           lib.cublasLtGetStatusName(status), ": ", lib.cublasLtGetStatusString(status), " (", status, ")"));
+}
+
 }  // namespace
 
 // What tells products apart that may have algorithms of their own.
 using ProductKey = std::array<std::int64_t, 20>;
 
-// The algorithms that the library chose for products of a GPU, for all its handles: a library that is asked while a
-// stream is captured may fail.
-class Algorithms {
+// What the streams and graphs of a GPU share: the library's handle, as destroying one waits for the device and ends every
+// capture, and the algorithms that it chose, as a library that is asked while a stream is captured may fail.
+class SharedBlas {
  public:
   struct Choice {
     MatmulAlgorithm algorithm{};
@@ -86,9 +105,18 @@ class Algorithms {
     bool found = false;
   };
 
-  static Algorithms& Of(const Gpu& gpu) {
-    static auto& all = *new std::array<Algorithms, Gpu::kMost>;
+  static SharedBlas& Of(const Gpu& gpu) {
+    static auto& all = *new std::array<SharedBlas, Gpu::kMost>;
     return all[static_cast<std::size_t>(gpu.ordinal)];
+  }
+
+  void* Handle(Gpu& gpu, const Cublas& lib) {
+    const std::lock_guard lock(mutex_);
+    if (handle_ != nullptr) return handle_;
+    const Using use(gpu);
+    void* made = nullptr;
+    Check(UnderPressure(gpu, [&] { return lib.cublasLtCreate(&made); }), "cublasLtCreate", gpu, lib);
+    return handle_ = made;
   }
 
   template <typename Ask>
@@ -108,21 +136,16 @@ class Algorithms {
  private:
   static constexpr std::size_t kMost = 65536;
   std::mutex mutex_;
+  void* handle_ = nullptr;
   std::map<ProductKey, Choice> chosen_;
 };
 
-// The library's handle of one stream, its products so far and the memory that they work in.
+// The products of one stream or graph so far, and the memory that they work in.
 class BlasHandle {
  public:
-  BlasHandle(Gpu& gpu, StreamHandle stream) : gpu_(gpu), stream_(stream), lib_(UseCublas()) {
-    const Using use(gpu);
-    Check(lib_.cublasLtCreate(&handle_), "cublasLtCreate");
-  }
-  ~BlasHandle() {
-    plans_.clear();
-    library::Free(workspace_);  // of a graph, too, which runs in any stream
-    if (!gpu_.lost()) lib_.cublasLtDestroy(handle_);
-  }
+  BlasHandle(Gpu& gpu, StreamHandle stream)
+      : gpu_(gpu), stream_(stream), lib_(UseCublas()), shared_(SharedBlas::Of(gpu)), handle_(shared_.Handle(gpu, lib_)) {}
+  ~BlasHandle() { library::Free(workspace_); }  // of a graph, too, which runs in any stream
   BlasHandle(const BlasHandle&) = delete;
   BlasHandle& operator=(const BlasHandle&) = delete;
 
@@ -140,24 +163,22 @@ class BlasHandle {
     if (HasBias(g)) Set(plan.product.get(), kBiasPointer, g.bias);
     const float alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
     const bool wide = g.dtype == DType::kFloat64;
-    Check(lib_.cublasLtMatmul(handle_, plan.product.get(), wide ? static_cast<const void*>(&g.alpha) : &alpha, g.b, plan.b.get(), g.a,
-                              plan.a.get(), wide ? static_cast<const void*>(&g.beta) : &beta, g.c, plan.c.get(), g.c, plan.c.get(),
-                              &plan.choice.algorithm, workspace_, workspace_ == nullptr ? 0 : kWorkspaceBytes, stream_),
-          "cublasLtMatmul");
+    const BlasStatus status = UnderPressure(gpu_, [&] {
+      return lib_.cublasLtMatmul(handle_, plan.product.get(), wide ? static_cast<const void*>(&g.alpha) : &alpha, g.b, plan.b.get(), g.a,
+                                 plan.a.get(), wide ? static_cast<const void*>(&g.beta) : &beta, g.c, plan.c.get(), g.c, plan.c.get(),
+                                 &plan.choice.algorithm, workspace_, workspace_ == nullptr ? 0 : kWorkspaceBytes, stream_);
+    });
+    Check(status, "cublasLtMatmul");
   }
 
  private:
   using Object = std::unique_ptr<void, BlasStatus (*)(void*)>;
   struct Plan {
     Object product, a, b, c;
-    Algorithms::Choice choice{};
+    SharedBlas::Choice choice{};
   };
 
-  void Check(BlasStatus status, const char* function) const {
-    if (status != 0)
-      throw Error(detail::Concat("a matrix product on GPU ", gpu_.ordinal, ": ", function, " of ", lib_.name, " gives ",
-                                 lib_.cublasLtGetStatusName(status), ": ", lib_.cublasLtGetStatusString(status), " (", status, ")"));
-  }
+  void Check(BlasStatus status, const char* function) const { cuda::Check(status, function, gpu_, lib_); }
   template <typename T>
   void Set(void* product, MatmulAttribute attribute, const T& value) const {
     Check(lib_.cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
@@ -196,11 +217,11 @@ class BlasHandle {
     Set(product, kEpilogue, static_cast<std::uint32_t>(Number(g.epilogue)));
     if (HasBias(g)) Set(product, kBiasPointer, g.bias);
 
-    plan.choice = Algorithms::Of(gpu_).Find(key, [&] { return Choose(g, plan); });
+    plan.choice = shared_.Find(key, [&] { return Choose(g, plan); });
     return plans_.emplace(key, std::move(plan)).first->second;
   }
 
-  Algorithms::Choice Choose(const Gemm& g, const Plan& plan) {
+  SharedBlas::Choice Choose(const Gemm& g, const Plan& plan) {
     void* preference = nullptr;
     Check(lib_.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
     const Object owner(preference, lib_.cublasLtMatmulPreferenceDestroy);
@@ -216,10 +237,13 @@ class BlasHandle {
     if (IsHalf(g.dtype)) prefer(kReductionSchemes, std::uint32_t{kReductionInComputeType});
     MatmulHeuristic best{};
     int count = 0;
-    const BlasStatus status = lib_.cublasLtMatmulAlgoGetHeuristic(handle_, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
-                                                                  preference, 1, &best, &count);
+    const BlasStatus status = UnderPressure(gpu_, [&] {
+      return lib_.cublasLtMatmulAlgoGetHeuristic(handle_, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
+                                                 preference, 1, &best, &count);
+    });
     // What a library does not know of epilogues, it may call invalid.
-    if (status != kBlasNotSupported && g.epilogue == Epilogue::kNone) Check(status, "cublasLtMatmulAlgoGetHeuristic");
+    const bool says_none = status == kBlasNotSupported || (status == kBlasInvalidValue && g.epilogue != Epilogue::kNone);
+    if (!says_none) cuda::Check<Unanswered>(status, "cublasLtMatmulAlgoGetHeuristic", gpu_, lib_);
     const bool found = status == 0 && count > 0 && best.state == 0 && (!HasBias(g) || AlignmentOf(g.bias) >= kBiasAlignment);
     return {best.algorithm, best.workspace_bytes, found};
   }
@@ -227,15 +251,16 @@ class BlasHandle {
   Gpu& gpu_;
   const StreamHandle stream_;
   const Cublas& lib_;
-  std::mutex mutex_;  // of what follows
-  void* handle_ = nullptr;
+  SharedBlas& shared_;
+  void* const handle_;  // the library's
+  std::mutex mutex_;    // of what follows
   void* workspace_ = nullptr;
   std::map<ProductKey, Plan> plans_;
 };
 
 namespace {
 
-// The handle of a stream; a graph has one of its own, whose memory nobody else works in.
+// That of a stream; a graph has one of its own, whose memory nobody else works in.
 std::shared_ptr<BlasHandle> BlasOf(StreamState& state) {
   const std::lock_guard lock(state.mutex);
   std::shared_ptr<BlasHandle>& handle = state.captured != nullptr ? state.captured->blas : state.blas;
@@ -268,19 +293,27 @@ void WithoutTerms(const Gemm& g, Gpu& gpu, StreamHandle stream) {
               "cuMemsetD2D8Async", "a matrix product on the GPU of matrices with no column");
 }
 
+bool Fits(const Gemm& gemm, StreamState& state) {
+  if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0) return true;
+  if (gemm.k == 0) return gemm.epilogue == Epilogue::kNone && (gemm.beta == 0 || gemm.beta == 1);
+  const Using use(state.gpu);
+  return BlasOf(state)->Fits(gemm);
+}
+
 }  // namespace
 
 bool library::CanRun(const Gemm& gemm, StreamHandle stream) {
-  CheckGemm(gemm, StateOf(stream)->gpu.ordinal);
-  return HasGemm(gemm, stream);
+  const auto state = StateOf(stream);
+  CheckGemm(gemm, state->gpu.ordinal);
+  return Fits(gemm, *state);
 }
 
-bool HasGemm(const Gemm& gemm, StreamHandle stream) {
-  const auto state = StateOf(stream);
-  if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0) return true;
-  if (gemm.k == 0) return gemm.epilogue == Epilogue::kNone && (gemm.beta == 0 || gemm.beta == 1);
-  const Using use(state->gpu);
-  return BlasOf(*state)->Fits(gemm);
+std::optional<bool> HasGemm(const Gemm& gemm, StreamHandle stream) {
+  try {
+    return Fits(gemm, *StateOf(stream));
+  } catch (const Unanswered&) {
+    return std::nullopt;
+  }
 }
 
 void library::Run(const Gemm& gemm, StreamHandle stream) {

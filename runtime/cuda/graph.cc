@@ -6,12 +6,11 @@ namespace umbra::cuda {
 
 namespace {
 
-class CapturedGraph final : public Graph::State {
+class CapturedGraph final : public Graph::State, public std::enable_shared_from_this<CapturedGraph> {
  public:
   explicit CapturedGraph(Gpu& gpu) : gpu_(gpu) {}
   ~CapturedGraph() override {
     if (executable != nullptr && !gpu_.lost()) gpu_.driver.cuGraphExecDestroy(executable);
-    for (void* memory : owned.freed) library::Free(memory);
   }
   CapturedGraph(const CapturedGraph&) = delete;
   CapturedGraph& operator=(const CapturedGraph&) = delete;
@@ -21,7 +20,10 @@ class CapturedGraph final : public Graph::State {
     Gpu& gpu = state->gpu;
     Require(&gpu == &gpu_, "a CUDA graph of GPU ", gpu_.ordinal, " is launched in a stream of GPU ", gpu.ordinal);
     const Using use(gpu);
-    gpu.Check(gpu.driver.cuGraphLaunch(executable, stream), "cuGraphLaunch", "launching a CUDA graph");
+    if (IsCapturing(gpu)) state->Keep(shared_from_this());
+    const Result result = gpu.memory->UnderPressure([&] { return gpu.driver.cuGraphLaunch(executable, stream); });
+    gpu.Check(result, "cuGraphLaunch", "launching a CUDA graph");
+    for (Gpu* const other : owned.reached) state->Reach(*other);
     if (stream == nullptr) gpu.null_stream_used = true;
   }
 
@@ -47,7 +49,6 @@ class CaptureScope {
   ~CaptureScope() {
     if (!over_) End(nullptr);
     if (graph_ != nullptr && !state_.gpu.lost()) state_.gpu.driver.cuGraphDestroy(graph_);
-    for (void* memory : captured_.freed) library::Free(memory);
   }
   CaptureScope(const CaptureScope&) = delete;
   CaptureScope& operator=(const CaptureScope&) = delete;

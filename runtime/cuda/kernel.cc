@@ -92,14 +92,18 @@ Loaded LoadedKernel::Load(Gpu& gpu) const {
   });
   gpu.Check(result, "cuModuleLoadDataEx", "loading kernel '", *name_, "' (", image.architecture.Name(),
             image.form == ImageForm::kPtx ? ", PTX" : "", ") to GPU ", gpu.ordinal, Remedy(result), log[0] == 0 ? "" : ":\n", log.data());
+  // The driver may put off the rest of the loading to any of these calls, or to the first launch.
+  const auto go_on = [&](const char* function, const auto& call) {
+    const Result done = gpu.memory->UnderPressure(call);
+    gpu.Check(done, function, "loading kernel '", *name_, "'", Remedy(done));
+  };
   try {
-    const Result found = driver.cuModuleGetFunction(&loaded.function, loaded.module, name_->c_str());
-    gpu.Check(found, "cuModuleGetFunction", "loading kernel '", *name_, "'", Remedy(found));
+    go_on("cuModuleGetFunction", [&] { return driver.cuModuleGetFunction(&loaded.function, loaded.module, name_->c_str()); });
     int fixed = 0;
-    gpu.Check(driver.cuFuncGetAttribute(&fixed, kStaticSharedBytes, loaded.function), "cuFuncGetAttribute", "loading kernel '", *name_, "'");
+    go_on("cuFuncGetAttribute", [&] { return driver.cuFuncGetAttribute(&fixed, kStaticSharedBytes, loaded.function); });
     // A launch may use all the shared memory that the device has for a block.
     const int most = static_cast<int>(gpu.properties.shared_per_block_opt_in) - fixed;
-    gpu.Check(driver.cuFuncSetAttribute(loaded.function, kMaxDynamicSharedBytes, most), "cuFuncSetAttribute", "loading kernel '", *name_, "'");
+    go_on("cuFuncSetAttribute", [&] { return driver.cuFuncSetAttribute(loaded.function, kMaxDynamicSharedBytes, most); });
   } catch (...) {
     driver.cuModuleUnload(loaded.module);
     throw;
@@ -124,17 +128,15 @@ void LoadedKernel::Launch(const LaunchShape& shape, const void* arguments, std::
   Gpu& gpu = in->gpu;
   const Using use(gpu);
   const Function function = On(gpu);
-  if (IsCapturing(gpu)) {
-    const std::lock_guard lock(in->mutex);
-    if (in->captured != nullptr) in->captured->loaded.push_back(shared_from_this());
-  }
+  if (IsCapturing(gpu)) in->Keep(shared_from_this());
   constexpr std::size_t kEnd = 0, kBuffer = 1, kBufferBytes = 2;  // CU_LAUNCH_PARAM_...
   std::array<void*, 5> extra = {reinterpret_cast<void*>(kBuffer), const_cast<void*>(arguments),
                                 reinterpret_cast<void*>(kBufferBytes), &argument_bytes, reinterpret_cast<void*>(kEnd)};
   gpu.last_kernel.store(name_, std::memory_order_relaxed);
-  const Result result =
-      gpu.driver.cuLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
-                                shape.block[2], shape.shared_bytes, stream, nullptr, extra.data());
+  const Result result = gpu.memory->UnderPressure([&] {
+    return gpu.driver.cuLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
+                                     shape.block[2], shape.shared_bytes, stream, nullptr, extra.data());
+  });
   if (result != kSuccess) FailToLaunch(gpu, result, shape, argument_bytes);
   if (stream == nullptr) gpu.null_stream_used = true;
 }

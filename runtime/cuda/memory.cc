@@ -188,17 +188,15 @@ void library::Free(void* memory) noexcept {
   }
   Gpu& gpu = *block->second.gpu;
   const Quietly quietly;
-  bool kept = false;
   try {
     const Using use(gpu);
-    // What is captured may use it whenever the graph is launched.
-    if (IsCapturing(gpu))
-      ForEachStream(gpu, [&](StreamState& state) {
-        if (kept || state.captured == nullptr) return;
-        state.captured->freed.push_back(memory);
-        kept = true;
-      });
-    if (kept) return;
+    std::shared_ptr<void> kept;  // by all that is captured, as it may use the memory whenever its graph is launched
+    ForEachStream(gpu, [&](StreamState& state) {
+      if (state.captured == nullptr) return;
+      if (kept == nullptr) kept.reset(memory, GivesBack());
+      state.captured->kept.push_back(kept);
+    });
+    if (kept != nullptr) return;
     OrderMemoryAfterAll(gpu);
     gpu.memory->GiveBack(memory, gpu.memory->stream());
   } catch (const Error&) {  // the device has failed, as the next call tells; its memory is gone
@@ -217,13 +215,13 @@ void* library::AllocateInOrder(std::size_t bytes, StreamHandle stream) {
     return gpu.memory->Take(bytes, stream);
   }
   // Memory of a graph is taken once, now; what an earlier step gave back serves again if it is not much too large.
-  std::vector<void*>& freed = state->captured->freed;
-  for (void*& memory : freed) {
-    const auto block = TheBlocks().Around(memory);
+  auto& reusable = state->captured->reusable;
+  for (auto& memory : reusable) {
+    const auto block = TheBlocks().Around(memory.get());
     if (!block || block->second.bytes < bytes || block->second.bytes / 2 > bytes) continue;
-    void* const found = memory;
-    memory = freed.back();
-    freed.pop_back();
+    memory.swap(reusable.back());
+    void* const found = reusable.back().release();
+    reusable.pop_back();
     return found;
   }
   return gpu.memory->TakeForAll(bytes);
@@ -235,7 +233,7 @@ void library::FreeInOrder(void* memory, StreamHandle stream) noexcept {
   const auto block = TheBlocks().Around(memory);
   if (state == nullptr || !block || block->second.gpu != &state->gpu) return library::Free(memory);
   const std::lock_guard lock(state->mutex);
-  if (state->captured != nullptr) state->captured->freed.push_back(memory);
+  if (state->captured != nullptr) state->captured->reusable.emplace_back(memory);
   else state->gpu.memory->GiveBack(memory, stream);
 }
 

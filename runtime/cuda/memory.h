@@ -28,9 +28,9 @@ class DeviceMemory {
 
   /// Calls `attempt`; if the device has too little memory, gives back what is kept for reuse and calls it again.
   template <typename Attempt>
-  Result UnderPressure(const Attempt& attempt) {
+  Result UnderPressure(const Attempt& attempt, Result too_little = kOutOfMemory) {
     const Result result = attempt();
-    if (result != kOutOfMemory) return result;
+    if (result != too_little) return result;
     Reclaim();
     return attempt();
   }

@@ -86,8 +86,7 @@ CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, 
   gemm_.ldc = c.lead;
 }
 
-std::optional<CudaStep> CudaStep::WithEpilogue(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program,
-                                               cuda::StreamHandle stream) {
+std::optional<CudaStep> CudaStep::WithEpilogue(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program) {
   const auto buffer = [&](int id) -> const TensorRef& { return buffers[static_cast<std::size_t>(id)]; };
   const ProductEpilogue& epilogue = step.epilogue;
   if (!LiesByRows(AsMatrix(buffer(epilogue.result), false, false))) return std::nullopt;
@@ -99,13 +98,17 @@ std::optional<CudaStep> CudaStep::WithEpilogue(const GemmStep& step, const std::
   made.scalar_ = epilogue.scalar;
   made.gemm_.alpha *= epilogue.scale;
   made.gemm_.epilogue = epilogue.kind;
-  cuda::Gemm there = made.gemm_;
-  there.a = buffer(made.a_).data;
-  there.b = buffer(made.b_).data;
-  there.c = buffer(made.c_).data;
-  if (made.bias_ >= 0) there.bias = buffer(made.bias_).data;
-  if (!cuda::HasGemm(there, stream)) return std::nullopt;
   return made;
+}
+
+std::optional<bool> CudaStep::IsThere(const std::vector<TensorRef>& buffers, cuda::StreamHandle stream) const {
+  const auto at = [&](int id) { return buffers[static_cast<std::size_t>(id)].data; };
+  cuda::Gemm gemm = gemm_;
+  gemm.a = at(a_);
+  gemm.b = at(b_);
+  gemm.c = at(c_);
+  if (bias_ >= 0) gemm.bias = at(bias_);
+  return cuda::HasGemm(gemm, stream);
 }
 
 void CudaStep::MakeCode(const cuda::DeviceProperties& device) {

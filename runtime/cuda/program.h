@@ -20,9 +20,10 @@ class CudaStep {
   CudaStep(const KernelStep& step, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
            const cuda::DeviceProperties& device);
   CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program);
-  /// The product with its epilogue, which it has; nothing if cuBLASLt has none such for these operands.
-  static std::optional<CudaStep> WithEpilogue(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program,
-                                              cuda::StreamHandle stream);
+  /// The product with its epilogue, which it has; nothing if these operands rule it out.
+  static std::optional<CudaStep> WithEpilogue(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program);
+  /// Has cuBLASLt this product? Nothing if it does not say now.
+  std::optional<bool> IsThere(const std::vector<TensorRef>& buffers, cuda::StreamHandle stream) const;
 
   /// Makes or finds the code, which may take a compile.
   void MakeCode(const cuda::DeviceProperties& device);

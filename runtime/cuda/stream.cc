@@ -31,9 +31,20 @@ StreamState::~StreamState() {
   if (!gpu.lost()) gpu.driver.cuEventDestroy_v2(event_);
 }
 
-void StreamState::LetWait(StreamHandle other) {
-  gpu.Check(gpu.driver.cuEventRecord(event_, handle), "cuEventRecord", "ordering two CUDA streams");
-  gpu.Check(gpu.driver.cuStreamWaitEvent(other, event_, 0), "cuStreamWaitEvent", "ordering two CUDA streams");
+void StreamState::Reach(Gpu& other) {
+  const std::lock_guard lock(mutex);
+  if (captured != nullptr) captured->reached.insert(&other);
+  else LetWait(other.memory->stream(), other);
+}
+
+void StreamState::LetWait(StreamHandle other, Gpu& its) {
+  const char* const doing = "ordering two CUDA streams";
+  {
+    const Using use(gpu);
+    gpu.Check(gpu.driver.cuEventRecord(event_, handle), "cuEventRecord", doing);
+  }
+  const Using use(its);
+  its.Check(its.driver.cuStreamWaitEvent(other, event_, 0), "cuStreamWaitEvent", doing);
 }
 
 std::shared_ptr<StreamState> FindStream(StreamHandle stream) noexcept {
@@ -55,21 +66,22 @@ std::shared_ptr<StreamState> StateOf(StreamHandle stream) {
   return state;
 }
 
-void ForEachStream(const Gpu& gpu, const std::function<void(StreamState&)>& body) {
+void ForEachStream(Gpu& gpu, const std::function<void(StreamState&)>& body) {
   Registry& registry = TheRegistry();
   const std::shared_lock lock(registry.mutex);
-  for (const auto& entry : registry.streams)
-    if (&entry.second->gpu == &gpu) {
-      const std::lock_guard state_lock(entry.second->mutex);
-      body(*entry.second);
-    }
+  for (const auto& entry : registry.streams) {
+    StreamState& state = *entry.second;
+    const std::lock_guard state_lock(state.mutex);
+    const bool reaches = state.captured != nullptr && state.captured->reached.count(&gpu) > 0;
+    if (&state.gpu == &gpu || reaches) body(state);
+  }
 }
 
 void OrderMemoryAfterAll(Gpu& gpu) {
   ForEachStream(gpu, [&](StreamState& state) {
-    if (state.captured == nullptr) state.LetWait(gpu.memory->stream());
+    if (state.captured == nullptr) state.LetWait(gpu.memory->stream(), gpu);
   });
-  if (!IsCapturing(gpu) && gpu.null_stream_used.exchange(false)) gpu.NullStream()->LetWait(gpu.memory->stream());
+  if (!IsCapturing(gpu) && gpu.null_stream_used.exchange(false)) gpu.NullStream()->LetWait(gpu.memory->stream(), gpu);
 }
 
 bool IsCapturing(const Gpu& gpu) { return gpu.captures.load(std::memory_order_relaxed) > 0; }
@@ -104,7 +116,7 @@ void library::DeleteStream(StreamHandle stream) noexcept {
     state->staging.Clear();
     const std::lock_guard lock(state->mutex);
     // What the stream still has to do may use memory that is given back from now on.
-    state->LetWait(gpu.memory->stream());
+    state->LetWait(gpu.memory->stream(), gpu);
   } catch (const Error&) {  // the next call tells it, too
   }
   {
@@ -216,8 +228,7 @@ void library::WaitFor(StreamHandle stream, StreamHandle other) {
   const char* const doing = "letting a CUDA stream wait for another";
   const auto first = NotCaptured(other, doing), then = NotCaptured(stream, doing);
   const std::lock_guard lock(first->mutex);
-  const Using use(first->gpu);
-  first->LetWait(then->handle);
+  first->LetWait(then->handle, then->gpu);
 }
 
 }  // namespace umbra::cuda

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "runtime/cuda/gpu.h"
@@ -14,11 +15,17 @@ namespace umbra::cuda {
 
 class BlasHandle;
 
+struct GivesBack {
+  void operator()(void* memory) const noexcept { library::Free(memory); }
+};
 /// What a graph needs for as long as it lives.
 struct Captured {
-  std::vector<void*> freed;                  ///< memory given back meanwhile; what is captured next may have it again
-  std::vector<std::shared_ptr<void>> loaded;  ///< the code of its kernels
-  std::shared_ptr<BlasHandle> blas;           ///< of its matrix products
+  /// Memory given back in the order of the stream meanwhile; what is captured next may have it again.
+  std::vector<std::unique_ptr<void, GivesBack>> reusable;
+  /// The code of its kernels, graphs within it, and memory that was given back meanwhile, which other streams may still use.
+  std::vector<std::shared_ptr<void>> kept;
+  std::set<Gpu*> reached;            ///< other GPUs, whose memory it uses
+  std::shared_ptr<BlasHandle> blas;  ///< of its matrix products
 };
 
 struct StreamState {
@@ -27,12 +34,19 @@ struct StreamState {
   StreamState(const StreamState&) = delete;
   StreamState& operator=(const StreamState&) = delete;
 
-  /// Makes `other` wait for all that this stream was given; this stream's context is current.
-  void LetWait(StreamHandle other);
+  /// What the stream was given last uses memory of `other`, another GPU.
+  void Reach(Gpu& other);
+  /// Makes `other`, a stream of `its`, wait for all that this one was given.
+  void LetWait(StreamHandle other, Gpu& its);
 
   bool IsCaptured() {
     const std::lock_guard lock(mutex);
     return captured != nullptr;
+  }
+  /// If the stream is captured, `what` lives as long as the graph.
+  void Keep(std::shared_ptr<void> what) {
+    const std::lock_guard lock(mutex);
+    if (captured != nullptr) captured->kept.push_back(std::move(what));
   }
 
   Gpu& gpu;
@@ -53,9 +67,10 @@ struct StreamState {
 std::shared_ptr<StreamState> StateOf(StreamHandle stream);
 /// The same; none if the stream is not alive.
 std::shared_ptr<StreamState> FindStream(StreamHandle stream) noexcept;
-/// Calls `body` with every stream of `gpu` that has been made and not deleted, its mutex held.
-void ForEachStream(const Gpu& gpu, const std::function<void(StreamState&)>& body);
-/// Makes the stream in which memory is given back wait for all that the streams of `gpu` were given, which is current.
+/// Calls `body` with every stream of `gpu` that has been made and not deleted, and those captured of others that reach its
+/// memory; the stream's mutex is held.
+void ForEachStream(Gpu& gpu, const std::function<void(StreamState&)>& body);
+/// Makes the stream in which memory is given back wait for all that the streams of `gpu` were given.
 void OrderMemoryAfterAll(Gpu& gpu);
 /// Is some stream of `gpu` being captured?
 bool IsCapturing(const Gpu& gpu);

@@ -102,11 +102,8 @@ void RefuseAlgorithms(int status) {
 extern "C" {
 
 BlasStatus cublasLtCreate(void** handle) {
+  if (const int status = umbra::stand_in::Called("cublasLtCreate"); status != 0) return status;
   *handle = new int(0);
-  return 0;
-}
-BlasStatus cublasLtDestroy(void* handle) {
-  delete static_cast<int*>(handle);
   return 0;
 }
 std::size_t cublasLtGetVersion() { return 130000; }
@@ -172,6 +169,7 @@ BlasStatus cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b
   const auto* const p = static_cast<Product*>(product);
   const auto *const la = static_cast<Layout*>(a), *const lb = static_cast<Layout*>(b), *const lc = static_cast<Layout*>(c);
   const auto* const wish = static_cast<Preference*>(preference);
+  if (const int status = umbra::stand_in::Called("cublasLtMatmulAlgoGetHeuristic"); status != 0) return status;
   if (c != d || wish->alignment.size() != 4) return kInvalid;
   const std::uint64_t m = p->ta != 0 ? la->columns : la->rows, k = p->ta != 0 ? la->rows : la->columns;
   const std::uint64_t k2 = p->tb != 0 ? lb->columns : lb->rows, n = p->tb != 0 ? lb->rows : lb->columns;
@@ -195,6 +193,7 @@ BlasStatus cublasLtMatmul(void*, void* product, const void* alpha, const void* a
                           void* workspace, std::size_t workspace_bytes, void* stream) {
   const Product p = *static_cast<Product*>(product);
   const Layout la = *static_cast<Layout*>(a_layout), lb = *static_cast<Layout*>(b_layout), lc = *static_cast<Layout*>(c_layout);
+  if (const int status = umbra::stand_in::Called("cublasLtMatmul"); status != 0) return status;
   if (c != d || c_layout != d_layout || algorithm->data[0] != 42) return kInvalid;
   const double by = At(p.scale, alpha, 0), of_c = At(p.scale, beta, 0);
   const auto n = static_cast<std::int64_t>(lc.columns), m = static_cast<std::int64_t>(lc.rows);

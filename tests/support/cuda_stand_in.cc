@@ -2,216 +2,24 @@
 // failures on request.
 #include "tests/support/cuda_stand_in.h"
 
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <sstream>
-#include <vector>
 
-#include "runtime/cuda/driver.h"
-#include "tests/support/emulated_module.h"
+#include "tests/support/cuda_stand_in_state.h"
 
-using namespace umbra::cuda;  // NOLINT: the types of the driver's interface
-
-namespace {
-
-using Work = std::function<Result()>;
-constexpr Result kInvalidContext = 201, kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureImplicit = 906,
-                 kIllegalAddress = 700, kLaunchFailed = 719, kInvalidImage = 200;
-
-struct Graph {
-  std::vector<Work> work;
-};
-struct Stream {
-  int device = 0;
-  bool blocking = true;
-  std::deque<Work> work;
-  int frees = 0;  // of memory, among the work
-  std::unique_ptr<Graph> capture;
-  bool invalidated = false, destroyed = false;
-};
-struct Event {
-  Stream* stream = nullptr;
-  int recorded = 0, done = 0;
-};
-using SharedEvent = std::shared_ptr<Event>;  // with the work that sets it
-struct Block {
-  std::size_t bytes;
-  int device;  // -1: pinned memory of the host
-};
-struct Failure {
-  Result result;
-  int times, behind;
-};
-struct LoadedModule {
-  std::set<std::string> kernels;
-  std::unique_ptr<umbra::stand_in::EmulatedModule> emulated;  // instead of these
-};
-struct LoadedFunction {
-  std::string name;
-  Module module;
-};
-
-struct State {
-  std::recursive_mutex mutex;
-  std::map<std::string, int> calls;
-  std::map<std::string, Failure> failures;
-  std::map<DevicePointer, Block> memory;
-  std::map<int, Result> broken;  // devices that an error has ended
-  std::set<Stream*> streams;  // those destroyed included, as long as they have work
-  std::map<int, Stream> null_streams;
-  std::size_t objects = 0;
-  std::map<std::string, std::function<int(const umbra::stand_in::Launch&)>> kernels;
-  std::vector<std::unique_ptr<LoadedFunction>> functions;
-  std::set<Module> modules;  // that are loaded
-  std::set<MemoryPool> strict_pools;  // where no stream waits for what another gives back
-  int devices = 2, version = 13000;
-  bool defer = std::getenv("STAND_IN_DEFERS") != nullptr;
-};
-State& The() {
-  static State& state = *new State;
-  return state;
-}
-thread_local int current = -1;
-
-#define LOCKED const std::lock_guard lock(The().mutex)
-#define ENTER(function) \
-  LOCKED;               \
-  if (const Result result = EnterContext(function); result != kSuccess) return result
-
-Result Enter(const std::string& function) {
-  LOCKED;
-  State& s = The();
-  ++s.calls[function];
-  const auto found = s.failures.find(function);
-  if (found != s.failures.end()) {
-    Failure& failure = found->second;
-    if (failure.behind > 0) {
-      --failure.behind;
-    } else {
-      const Result result = failure.result;
-      if (--failure.times == 0) s.failures.erase(found);
-      if (result >= 700 && result != 701 && result < 800) s.broken[current] = result;
-      return result;
-    }
-  }
-  return kSuccess;
-}
-// The same for what needs a context that works.
-Result EnterContext(const std::string& function) {
-  if (const Result result = Enter(function); result != kSuccess) return result;
-  if (current < 0) return kInvalidContext;
-  const auto broken = The().broken.find(current);
-  return broken == The().broken.end() ? kSuccess : broken->second;
-}
-
-Stream* StreamAt(void* handle) { return handle == nullptr ? &The().null_streams[current] : static_cast<Stream*>(handle); }
-
-Result Drain(Stream* stream) {
-  while (!stream->work.empty()) {
-    const Work work = std::move(stream->work.front());
-    stream->work.pop_front();
-    if (const Result result = work(); result != kSuccess) The().broken[stream->device] = result;
-  }
-  const auto broken = The().broken.find(stream->device);
-  return broken == The().broken.end() ? kSuccess : broken->second;
-}
-
-// Forgets destroyed streams that have done their work.
-void Bury() {
-  for (auto it = The().streams.begin(); it != The().streams.end();) {
-    Stream* const stream = *it;
-    const bool over = stream->destroyed && stream->work.empty();
-    it = over ? The().streams.erase(it) : std::next(it);
-    if (over) delete stream;
-  }
-}
-
-Result Submit(void* handle, Work work) {
-  Stream* const stream = StreamAt(handle);
-  if (stream->capture != nullptr) {
-    stream->capture->work.push_back(std::move(work));
-    return kSuccess;
-  }
-  if (handle == nullptr) {
-    stream->device = current;
-    for (Stream* other : The().streams) {
-      if (other->device != current || !other->blocking) continue;
-      if (other->capture != nullptr) {
-        other->invalidated = true;
-        return kCaptureImplicit;
-      }
-      Drain(other);
-    }
-  }
-  stream->work.push_back(std::move(work));
-  if (!The().defer || handle == nullptr) Drain(stream);
-  return kSuccess;
-}
-
-char* Pointer(DevicePointer p) { return reinterpret_cast<char*>(p); }
-
-const std::pair<const DevicePointer, Block>* Around(DevicePointer p) {
-  auto found = The().memory.upper_bound(p);
-  if (found == The().memory.begin()) return nullptr;
-  --found;
-  return p < found->first + found->second.bytes ? &*found : nullptr;
-}
-bool IsDevice(const char* p, std::size_t n) {
-  const auto* block = Around(reinterpret_cast<DevicePointer>(p));
-  return block != nullptr && block->second.device >= 0 &&
-         reinterpret_cast<DevicePointer>(p) + n <= block->first + block->second.bytes;
-}
-
-Result CopyRow(char* dst, bool dst_is_device, const char* src, bool src_is_device, std::size_t n) {
-  if (dst_is_device && !IsDevice(dst, n)) return kIllegalAddress;
-  if (src_is_device && !IsDevice(src, n)) return kIllegalAddress;
-  std::memmove(dst, src, n);
-  return kSuccess;
-}
-Result Copy2D(const Memcpy2D& c) {
-  const bool to = c.dst_type == kDeviceMemory, from = c.src_type == kDeviceMemory;
-  char* const dst = to ? Pointer(c.dst_device) : static_cast<char*>(c.dst_host);
-  const char* const src = from ? Pointer(c.src_device) : static_cast<const char*>(c.src_host);
-  for (std::size_t y = 0; y < c.height; ++y)
-    if (const Result result = CopyRow(dst + y * c.dst_pitch, to, src + y * c.src_pitch, from, c.width); result != kSuccess)
-      return result;
-  return kSuccess;
-}
-// A copy from or to ordinary host memory is done when the call returns, after all that the stream did before.
-Result SubmitCopy(void* stream, const void* host, const Memcpy2D& copy) {
-  const bool now = host != nullptr && Around(reinterpret_cast<DevicePointer>(host)) == nullptr && StreamAt(stream)->capture == nullptr;
-  const Result result = Submit(stream, [copy] { return Copy2D(copy); });
-  return now && result == kSuccess ? Drain(StreamAt(stream)) : result;
-}
-
-void* New(std::size_t n, int device) {
-  void* const memory = std::malloc(n == 0 ? 1 : n);
-  std::memset(memory, 0xcd, n);
-  The().memory[reinterpret_cast<DevicePointer>(memory)] = {n, device};
-  return memory;
-}
-void Delete(void* memory) {
-  const auto found = The().memory.find(reinterpret_cast<DevicePointer>(memory));
-  if (found == The().memory.end()) std::abort();  // freed twice, or never allocated
-  std::memset(memory, 0xdd, found->second.bytes);
-  The().memory.erase(found);
-  std::free(memory);
-}
-
-}  // namespace
+using namespace umbra::stand_in;  // NOLINT: the state, and the types of the driver's interface
 
 namespace umbra::stand_in {
 
 void Fail(const std::string& function, int result, int times, int behind) { The().failures[function] = {result, times, behind}; }
 int Calls(const std::string& function) { return The().calls[function]; }
+int Called(const std::string& function) { return Enter(function); }
 std::size_t Allocations() {
-  for (Stream* stream : The().streams) Drain(stream);
+  DrainAll();
   Bury();
   return The().memory.size();
 }
@@ -220,7 +28,7 @@ void SetDevices(int count) { The().devices = count; }
 void SetVersion(int version) { The().version = version; }
 void Defer(bool defer) {
   The().defer = defer;
-  for (Stream* stream : The().streams) Drain(stream);
+  DrainAll();
 }
 void FinishFrees() {
   LOCKED;
@@ -394,13 +202,15 @@ Result cuMemcpy2DAsync_v2(const Memcpy2D* c, void* stream) {
   ENTER("cuMemcpy2DAsync_v2");
   return SubmitCopy(stream, c->src_type == kHostMemory ? c->src_host : c->dst_type == kHostMemory ? c->dst_host : nullptr, *c);
 }
+Result cuMemcpyPeerAsync(DevicePointer dst, Context to, DevicePointer src, Context from, std::size_t n, void* stream) {
+  ENTER("cuMemcpyPeerAsync");
+  if (!LiesOn(src, from) || !LiesOn(dst, to)) return kInvalidValue;
+  return Submit(stream, [=] { return CopyRow(Pointer(dst), true, Pointer(src), true, n); });
+}
 Result cuMemcpy3DPeerAsync(const Memcpy3DPeer* c, void* stream) {
   ENTER("cuMemcpy3DPeerAsync");
-  const auto lies_on = [](const PeerCopySide& side) {
-    const auto* block = Around(side.device);
-    return block != nullptr && block->second.device + 1 == static_cast<int>(reinterpret_cast<std::size_t>(side.context));
-  };
-  if (c->depth != 1 || !lies_on(c->src) || !lies_on(c->dst)) return kInvalidValue;
+  if (c->depth != 1 || !LiesOn(c->src.device, c->src.context) || !LiesOn(c->dst.device, c->dst.context)) return kInvalidValue;
+  if (c->src.pitch > kMaxPitch || c->dst.pitch > kMaxPitch) return kInvalidValue;
   Memcpy2D copy;
   copy.src_type = copy.dst_type = kDeviceMemory, copy.src_device = c->src.device, copy.dst_device = c->dst.device;
   copy.src_pitch = c->src.pitch, copy.dst_pitch = c->dst.pitch, copy.width = c->width, copy.height = c->height;
@@ -452,10 +262,10 @@ Result cuStreamQuery(void* handle) {
 Result cuStreamWaitEvent(void* handle, void* event, unsigned) {
   ENTER("cuStreamWaitEvent");
   const SharedEvent e = *static_cast<SharedEvent*>(event);
-  const int wanted = e->recorded;
+  const int wanted = e->recorded, at = e->at;
   Stream* const source = e->stream;
   return Submit(handle, [=] {
-    if (source != nullptr && The().streams.count(source) != 0 && e->done < wanted) Drain(source);
+    if (source != nullptr && e->done < wanted) Drain(source, at);
     return kSuccess;
   });
 }
@@ -506,10 +316,12 @@ Result cuEventRecord(void* event, void* stream) {
   const SharedEvent e = *static_cast<SharedEvent*>(event);
   e->stream = StreamAt(stream);
   const int number = ++e->recorded;
-  return Submit(stream, [=] {
+  const Result result = Submit(stream, [=] {
     e->done = number;
     return kSuccess;
   });
+  e->at = e->stream->given;
+  return result;
 }
 Result cuEventQuery(void* event) {
   ENTER("cuEventQuery");
@@ -519,7 +331,7 @@ Result cuEventQuery(void* event) {
 Result cuEventSynchronize(void* event) {
   ENTER("cuEventSynchronize");
   const SharedEvent e = *static_cast<SharedEvent*>(event);
-  return e->done >= e->recorded ? kSuccess : Drain(e->stream);
+  return e->done >= e->recorded ? kSuccess : Drain(e->stream, e->at);
 }
 Result cuEventElapsedTime(float* milliseconds, void*, void*) {
   *milliseconds = 1.5f;
@@ -541,7 +353,7 @@ Result cuModuleLoadDataEx(Module* module, const void* image, unsigned, int* opti
     return kInvalidPtx;
   }
   auto loaded = std::make_unique<LoadedModule>();
-  if (umbra::stand_in::EmulatedModule::Is(image)) loaded->emulated = std::make_unique<umbra::stand_in::EmulatedModule>(image);
+  if (EmulatedModule::Is(image)) loaded->emulated = std::make_unique<EmulatedModule>(image);
   else if (word != "image" || of != "of") return kInvalidImage;
   if (loaded->emulated != nullptr && !loaded->emulated->loaded()) return kInvalidImage;
   while (loaded->emulated == nullptr && text >> word) loaded->kernels.insert(word);
@@ -586,7 +398,7 @@ Result cuLaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, 
     if (*word == reinterpret_cast<void*>(std::size_t{1}))
       arguments.assign(static_cast<const char*>(word[1]), *static_cast<std::size_t*>(extra[3]));
   const auto [name, module] = *reinterpret_cast<LoadedFunction*>(function);
-  const umbra::stand_in::Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, arguments};
+  const Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, arguments};
   return Submit(stream, [name = name, module = module, launch] {
     if (The().modules.count(module) == 0) return kIllegalAddress;
     const auto& emulated = reinterpret_cast<LoadedModule*>(module)->emulated;

@@ -12,6 +12,8 @@ namespace umbra::stand_in {
 /// The next `times` calls of `function` give `result`, after `behind` that do their work.
 void Fail(const std::string& function, int result, int times = 1, int behind = 0);
 int Calls(const std::string& function);
+/// For stand-ins of libraries over the driver: counts a call of `function`, and says with what it fails; 0 if it does not.
+int Called(const std::string& function);
 /// Blocks of device and pinned memory that have not been given back.
 std::size_t Allocations();
 /// Streams, events, graphs and modules that have not been destroyed.

@@ -89,6 +89,7 @@ TEST(CudaAbi, NumbersAreTheHeaders) {
       {cuda::kReuseAllowInternalDependencies, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES},
       {cuda::kReleaseThreshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD}, {cuda::kReservedBytes, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT},
       {cuda::kErrorLog, CU_JIT_ERROR_LOG_BUFFER}, {cuda::kErrorLogBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES},
+      {cuda::kBlasAllocationFailed, CUBLAS_STATUS_ALLOC_FAILED}, {cuda::kBlasInvalidValue, CUBLAS_STATUS_INVALID_VALUE},
       {cuda::kBlasNotSupported, CUBLAS_STATUS_NOT_SUPPORTED}, {cuda::kReal32, CUDA_R_32F}, {cuda::kReal64, CUDA_R_64F},
       {cuda::kReal16, CUDA_R_16F}, {cuda::kRealBf16, CUDA_R_16BF}, {cuda::kCompute32, CUBLAS_COMPUTE_32F},
       {cuda::kCompute64, CUBLAS_COMPUTE_64F}, {cuda::kCompute32Tf32, CUBLAS_COMPUTE_32F_FAST_TF32},

@@ -435,6 +435,29 @@ TEST_F(Expressions, TakeNoMemoryAndAreCaptured) {
   }
 }
 
+// What a library that cannot be asked while a stream is captured would have answered, later calls ask again.
+TEST_F(Expressions, AskAgainAfterACapture) {
+  constexpr int kInternalError = 14;
+  Stream<gpu> stream;
+  auto x = Draw(Shape2(12, 12), &stream), y = Draw(Shape2(12, 12), &stream);
+  auto b = Draw(Shape1(12), &stream);
+  const auto step = [&] { jit(y) = 0.25f * dot(x, x) + broadcast<1>(b, y.shape_); };
+  const auto epilogue_of = [&](const std::function<void()>& work) {
+    stand_in::TakeProducts();
+    work();
+    return stand_in::TakeProducts().at(0).epilogue;
+  };
+  stand_in::RefuseEpilogues(kInternalError);
+  cuda::Graph graph;
+  EXPECT_EQ(epilogue_of([&] { graph = stream.Capture(step); }), kPlain);
+  stand_in::RefuseEpilogues(0);
+  EXPECT_EQ(epilogue_of(step), kBias);
+  const auto expected = Back<2>(y);
+  y = 0.0f;
+  stream.Launch(graph);
+  ExpectEqual(Back<2>(y), expected);
+}
+
 // Libraries made ahead of time carry it, as they are strict.
 TEST_F(CudaEpilogue, TravelsAsText) {
   const auto graph = graph::ParseText(Kernel("0.5 * dot(x, w) + broadcast<1>(b)")).at(0);

@@ -230,6 +230,50 @@ TEST_F(CudaGemm, HandlesAndWorkspaces) {
   EXPECT_SAYS("a Stream<gpu> is used after it was deleted", gc = dot(ga, ga));
 }
 
+// Destroying one would wait for the device, and end every capture.
+TEST_F(CudaGemm, OneHandleOfTheLibraryForEachGpu) {
+  const auto a = Draw<2, float>(Shape2(16, 16));
+  for (const int device : {0, 1}) {
+    SetDevice<gpu>(device);
+    Stream<gpu>().CreateBlasHandle();
+    const int made = stand_in::Calls("cublasLtCreate");
+    Stream<gpu> one, two;
+    auto ga = There(a, &one), gb = There(a, &one);
+    two.CreateBlasHandle();
+    const cuda::Graph graph = one.Capture([&] {
+      gb = dot(ga, ga);
+      two.DestroyBlasHandle();
+    });
+    one.Launch(graph);
+    gb = dot(ga, ga);
+    EXPECT_EQ(stand_in::Calls("cublasLtCreate"), made) << device;
+  }
+}
+
+// The library takes memory of its own, which it finds once what is kept for reuse is given back.
+TEST_F(CudaGemm, PressureGivesBackWhatIsKept) {
+  constexpr int kAllocationFailed = 3;
+  stand_in::SetDevices(3);
+  SetDevice<gpu>(2);  // where nothing has been made
+  Stream<gpu> stream;
+  index_t n = 4;  // each product is a new one
+  for (const char* function : {"cublasLtCreate", "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul"}) {
+    const auto a = Draw<2, float>(Shape2(n, n));
+    auto ga = There(a, &stream), gb = There(a, &stream);
+    TensorContainer<cpu, 2> expected(a.shape_);
+    expected = dot(a, a);
+    const int trims = stand_in::Calls("cuMemPoolTrimTo");
+    stand_in::Fail(function, kAllocationFailed, 2);
+    EXPECT_SAYS(function, gb = dot(ga, ga));
+    stand_in::Fail(function, kAllocationFailed);
+    EXPECT_EQ(MessageOf([&] { gb = dot(ga, ga); }), "no error") << function;
+    EXPECT_EQ(stand_in::Calls("cuMemPoolTrimTo"), trims + 2) << function;
+    ExpectEqual<2, float>(gb, expected, &stream);
+    ++n;
+  }
+  stand_in::SetDevices(2);
+}
+
 // What a library answers that is asked for algorithms while a stream is captured.
 TEST_F(CudaGemm, CapturesOfKnownProductsAskForNoAlgorithm) {
   constexpr int kInternalError = 14;

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -249,9 +250,61 @@ TEST_F(CudaMemory, CopiesAcrossDevices) {
   EXPECT_EQ(stand_in::Calls("cuMemcpy3DPeerAsync"), before + 1);
   cuda::Copy(CopyKind::kDeviceToHost, back.data(), 16, there, pitch_there, 16, 3, stream.handle_);
   EXPECT_EQ(back, numbers);
+  // Rows that lie side by side are one run of bytes: as rows the driver takes none of 2 GiB or more.
+  std::fill(back.begin(), back.end(), 0);
+  Move(there, here, 384, stream.handle_);
+  EXPECT_EQ(stand_in::Calls("cuMemcpy3DPeerAsync"), before + 1);
+  EXPECT_EQ(stand_in::Calls("cuMemcpyPeerAsync"), 1);
+  cuda::Copy(CopyKind::kDeviceToHost, back.data(), 16, there, pitch_there, 16, 3, stream.handle_);
+  EXPECT_EQ(back, numbers);
   EXPECT_EQ(cuda::GetMemoryStatistics(1).in_use, 384u);
   cuda::Free(here);
   cuda::Free(there);
+}
+
+// A stream may copy from and to memory of other GPUs, which lives until it has come so far, and as long as its graphs.
+TEST_F(CudaMemory, FreeWaitsForStreamsOfOtherDevices) {
+  const std::vector<int> numbers = {1, 2, 3, 4};
+  SetDevice<gpu>(1);
+  Stream<gpu> there;
+  void* const result = Bytes(16);
+  SetDevice<gpu>(0);
+  void* const pinned = cuda::AllocatePinned(16);
+  const std::function<void(void*)> to_the_other = [&](void* memory) { Move(result, memory, 16, there.handle_); };
+  const std::function<void(void*)> to_the_host = [&](void* memory) {
+    Download(pinned, memory, 16, there.handle_);
+    Upload(result, pinned, 16, there.handle_);
+  };
+  const std::function<void(void*)> free = cuda::Free;
+  const std::function<void(void*)> free_in_order = [&](void* memory) { cuda::FreeInOrder(memory, there.handle_); };
+  for (const auto& copy : {to_the_other, to_the_host})
+    for (const auto& give_back : {free, free_in_order})
+      for (const bool captured : {false, true})
+        for (const bool meanwhile : {false, true}) {
+          SCOPED_TRACE(testing::Message() << captured << meanwhile);
+          std::vector<int> back(4);
+          void* const memory = Bytes(16);
+          Upload(memory, numbers.data(), 16, nullptr);
+          const auto work = [&] {
+            copy(memory);
+            if (meanwhile) give_back(memory);
+          };
+          cuda::Graph graph;
+          if (captured) {
+            graph = there.Capture(work);
+            stand_in::FinishFrees();
+            there.Launch(graph);
+          } else {
+            work();
+          }
+          if (!meanwhile) give_back(memory);
+          graph = {};
+          stand_in::FinishFrees();
+          Download(back.data(), result, 16, there.handle_);
+          ASSERT_EQ(back, numbers);
+        }
+  cuda::FreePinned(pinned);
+  cuda::Free(result);
 }
 
 TEST_F(CudaMemory, MemoryThatIsNotTheDevices) {
@@ -295,6 +348,27 @@ TEST_F(CudaMemory, StreamsAndEvents) {
   EXPECT_SAYS("one is of GPU 0, the other of GPU 1", other.Record().MillisecondsSince(moved));
   cuda::Free(a);
   cuda::Free(b);
+}
+
+// The stream without a handle is that of the thread's GPU, whichever GPU the other stream belongs to.
+TEST_F(CudaMemory, StreamsOfTwoDevices) {
+  SetDevice<gpu>(1);
+  Stream<gpu> there;
+  SetDevice<gpu>(0);
+  Stream<gpu> here;
+  for (const cuda::StreamHandle waiting : {here.handle_, cuda::StreamHandle()}) {
+    bool done = false, in_order = false;
+    stand_in::Enqueue(there.handle_, [&] { return done = true, 0; });
+    cuda::WaitFor(waiting, there.handle_);
+    stand_in::Enqueue(waiting, [&] { return in_order = done, 0; });
+    cuda::Wait(waiting);
+    EXPECT_TRUE(in_order);
+  }
+  bool done = false;
+  stand_in::Enqueue(here.handle_, [&] { return done = true, 0; });
+  cuda::WaitFor(there.handle_, cuda::StreamHandle());  // which waits for all of its GPU
+  there.Wait();
+  EXPECT_TRUE(done);
 }
 
 TEST_F(CudaMemory, StreamsUsedAfterDeletion) {
@@ -343,6 +417,91 @@ TEST_F(CudaMemory, GraphsRepeatASequence) {
   EXPECT_EQ(back, numbers);
   EXPECT_EQ(cuda::GetMemoryStatistics(0).in_use, 32u);
   cuda::Free(a);
+  cuda::Free(b);
+}
+
+// Memory that is given back while a stream is captured may still be read in another, whoever gave it back.
+TEST_F(CudaMemory, GraphsDoNotWriteToWhatOthersUse) {
+  Stream<gpu> captured, other;
+  const std::vector<int> numbers = {1, 2, 3, 4}, zeros(4);
+  std::vector<int> back(4);
+  void* const a = Bytes(16);
+  void* const b = Bytes(16);
+  void* const zero = Bytes(16);
+  Upload(a, numbers.data(), 16, nullptr);
+  Upload(zero, zeros.data(), 16, nullptr);
+  Move(b, a, 16, other.handle_);
+  const cuda::Graph graph = captured.Capture([&] {
+    cuda::Free(a);
+    void* const temporary = cuda::AllocateInOrder(16, captured.handle_);
+    Move(temporary, zero, 16, captured.handle_);
+    cuda::FreeInOrder(temporary, captured.handle_);
+  });
+  captured.Launch(graph);
+  captured.Wait();
+  Download(back.data(), b, 16, other.handle_);
+  EXPECT_EQ(back, numbers);
+  cuda::Free(b);
+  cuda::Free(zero);
+}
+
+// Which graph uses what is given back while two streams are captured, nobody knows.
+TEST_F(CudaMemory, MemoryLivesAsLongAsEachGraphThatMayUseIt) {
+  Stream<gpu> one, two;
+  const std::vector<int> numbers = {1, 2, 3, 4};
+  void* const a = Bytes(16);
+  void* const b = Bytes(16);
+  Upload(a, numbers.data(), 16, nullptr);
+  for (const bool inner_lives : {true, false}) {
+    std::vector<int> back(4);
+    void* const mine = Bytes(16);
+    Move(mine, a, 16, nullptr);
+    cuda::Graph inner;
+    cuda::Graph outer = one.Capture([&] {
+      inner = two.Capture([&] {
+        Move(b, mine, 16, one.handle_);
+        Move(b, mine, 16, two.handle_);
+        cuda::Free(mine);
+      });
+    });
+    (inner_lives ? outer : inner) = {};
+    stand_in::FinishFrees();
+    Stream<gpu>& stream = inner_lives ? two : one;
+    stream.Launch(inner_lives ? inner : outer);
+    Download(back.data(), b, 16, stream.handle_);
+    EXPECT_EQ(back, numbers);
+  }
+  cuda::Free(a);
+  cuda::Free(b);
+}
+
+// A graph that is launched while a stream is captured is part of the new one, with its memory.
+TEST_F(CudaMemory, GraphsOfGraphs) {
+  const std::vector<int> numbers = {1, 2, 3, 4};
+  SetDevice<gpu>(1);
+  Stream<gpu> stream;
+  void* const b = Bytes(16);
+  SetDevice<gpu>(0);
+  void* const a = Bytes(16);
+  Upload(a, numbers.data(), 16, nullptr);
+  cuda::Graph outer;
+  {
+    const cuda::Graph inner = stream.Capture([&] {
+      void* const temporary = cuda::AllocateInOrder(16, stream.handle_);
+      Move(temporary, a, 16, stream.handle_);
+      Move(b, temporary, 16, stream.handle_);
+      cuda::FreeInOrder(temporary, stream.handle_);
+    });
+    outer = stream.Capture([&] { stream.Launch(inner); });
+  }
+  stand_in::FinishFrees();
+  stream.Launch(outer);
+  cuda::Free(a);  // which is memory of the other GPU
+  outer = {};
+  stand_in::FinishFrees();
+  std::vector<int> back(4);
+  Download(back.data(), b, 16, stream.handle_);
+  EXPECT_EQ(back, numbers);
   cuda::Free(b);
 }
 
