@@ -62,6 +62,24 @@ TEST(ExpIndexMapRun, KnowsWhatElementsAre) {
   EXPECT_GT(known, 40000);  // of 120000
 }
 
+// Positions from data may be any.
+TEST(ExpIndexMapRun, ComparesTheFarthest) {
+  using Run = map::Run<16>;
+  constexpr index_t most = std::numeric_limits<index_t>::max(), least = std::numeric_limits<index_t>::min();
+  EXPECT_EQ((Run(least) < Run(5)).bits, 0xffffu);
+  EXPECT_EQ((Run(most) >= Run(-5)).bits, 0xffffu);
+  EXPECT_EQ(Max(Run(0), Min(Run(least), Run(8))).first, 0);
+  EXPECT_EQ(Max(Run(0), Min(Run(most), Run(8))).first, 8);
+  for (const index_t far : {least, least + 1, most, most - 1})
+    for (const index_t step : {1, -1, 3})
+      for (const index_t first : {-1, 0, 7}) {
+        const auto equal = Run(far) == Run(first, step);
+        EXPECT_TRUE(!equal.known || equal.bits == 0) << far;
+        const auto below = Run(first, step) < Run(far);
+        EXPECT_TRUE(!below.known || below.bits == (far > 0 ? 0xffffu : 0u)) << far;
+      }
+}
+
 template <typename T>
 class ExpIndexMap : public ::testing::Test {};
 using DTypes = ::testing::Types<float, double, std::int32_t, std::int64_t>;

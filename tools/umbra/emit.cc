@@ -22,8 +22,8 @@ namespace {
 // Options that would do nothing beside the others.
 void CheckUsage(const EmitOptions& options) {
   const bool on_gpu = options.target == kCudaTarget, image = options.as == "ptx" || options.as == "cubin" || options.as == "fatbin";
-  RequireUsage(!image || on_gpu, "--as ", options.as, " is for GPUs: give --target cuda");
   RequireUsage(options.arch.empty() || on_gpu, "--arch says for which GPUs code is made: give --target cuda");
+  RequireUsage(!image || on_gpu, "--as ", options.as, " is for GPUs: give --target cuda");
   RequireUsage(options.arch.empty() || image, "--arch says for which GPUs code is made: give --as ptx, cubin or fatbin");
   RequireUsage(options.spelling == "packets" || (options.as == "source" && !on_gpu), "--spelling ", options.spelling,
                " is one of the source for a CPU; ", on_gpu ? "--target cuda" : "--as " + options.as, " has none: leave --spelling away");

@@ -50,10 +50,13 @@ struct Run {
   friend RunCondition<kLanes> operator>=(const Run& a, const Run& b) {
     if (!a.known || !b.known) return {0, false};
     constexpr unsigned long long all = RunCondition<kLanes>::kAll;
-    const index_t ahead = a.first - b.first, gain = a.step - b.step;
+    if (a.step == b.step) return {a.first >= b.first ? all : 0};
+    const index_t gain = a.step - b.step;
+    index_t ahead = 0;
+    if (__builtin_sub_overflow(a.first, b.first, &ahead)) return {0, false};  // positions from data may be any
     if (gain > 0 && ahead < 0) {  // from a lane on
-      const index_t lane = (gain - 1 - ahead) / gain;
-      return {lane < kLanes ? all & (all << lane) : 0};
+      if (ahead <= -kLanes * gain) return {0};
+      return {all & (all << ((gain - 1 - ahead) / gain))};
     }
     if (gain < 0 && ahead >= 0) {  // up to a lane
       const index_t lane = ahead / -gain;
