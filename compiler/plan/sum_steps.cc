@@ -24,17 +24,17 @@ std::vector<Extent> LoopsOf(const Plan& plan, const GemmStep& gemm) {
   return axes;
 }
 
-// On any processor, with any extents where they are not known: a few are where a kernel is faster most of all.
+// On any processor, with any extents where they are not known: a few rows and columns and short sums are where a kernel is
+// faster most of all.
 bool MayBeFaster(const Plan& plan, const GemmStep& gemm) {
   const std::size_t rank = BufferOf(plan, gemm.c).shape.size();
   if (rank < 2 || BufferOf(plan, gemm.a).shape.size() != rank || BufferOf(plan, gemm.b).shape.size() != rank) return false;
   const std::vector<Extent> loops = LoopsOf(plan, gemm);
-  const auto extent = [&](std::size_t from_end) {
+  const auto extent = [&](std::size_t from_end, index_t otherwise = 4) {
     const Extent& known = loops[loops.size() - from_end];
-    constexpr index_t kFew = 4;
-    return known.is_static() ? known.value : kFew;
+    return known.is_static() ? known.value : otherwise;
   };
-  return runtime::SumIsFaster({extent(3), extent(2), extent(1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype)}, /*avx512=*/true);
+  return runtime::SumIsFaster({extent(3), extent(2), extent(1, 1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype)}, /*avx512=*/true);
 }
 
 Kernel SumOf(const Plan& plan, const GemmStep& gemm, std::string name) {

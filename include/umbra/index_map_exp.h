@@ -144,13 +144,18 @@ struct MapContext {
   double Identity() const { return static_cast<double>(red::InitialOf<R, DType>()); }
 
  protected:
-  /// Joins body(position) of each position in a window of one or two sizes to `*total`.
+  /// Joins body(position) of each position in a window of `sizes` to `*total`.
   template <typename R, typename T, typename Body>
   UMBRA_INLINE static void JoinWindow(std::initializer_list<index_t> sizes, T* total, const Body& body) {
-    const index_t rows = sizes.begin()[0], columns = sizes.size() > 1 ? sizes.begin()[1] : 1;
-    std::array<index_t, 2> at{};
-    for (at[0] = 0; at[0] < rows; ++at[0])
-      for (at[1] = 0; at[1] < columns; ++at[1]) R::Reduce(*total, static_cast<T>(body(at)));
+    std::array<index_t, map::kMaxRank> at{};
+    for (const index_t size : sizes)
+      if (size <= 0) return;
+    for (;;) {
+      R::Reduce(*total, static_cast<T>(body(at)));
+      std::size_t axis = sizes.size();
+      while (axis > 0 && ++at[axis - 1] == sizes.begin()[axis - 1]) at[--axis] = 0;
+      if (axis == 0) return;
+    }
   }
 
  private:
@@ -201,9 +206,9 @@ struct ElementContext : MapContext<DType, dim, index_t> {
 
 /// At the positions of the first `lanes` elements of a packet V.
 template <typename V, int dim, typename... Srcs>
-struct PacketContext : MapContext<simd::Elem<V>, dim, map::Run<simd::kWidth<V>>> {
+struct PacketContext : MapContext<simd::Elem<V>, dim, map::Run<simd::kWidth<V>, std::max({dim, ExpInfo<Srcs>::kDim...})>> {
   using DType = simd::Elem<V>;
-  using Run = map::Run<simd::kWidth<V>>;
+  using Run = map::Run<simd::kWidth<V>, std::max({dim, ExpInfo<Srcs>::kDim...})>;
   using Condition = map::RunCondition<simd::kWidth<V>>;
   const Sources<Srcs...>* sources;
   index_t lanes;
@@ -299,7 +304,7 @@ struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    if constexpr (simd::kWidth<V> > 1) {
+    if constexpr (simd::kWidth<V> > 1 && map::kInRuns<Map>) {
       detail::PacketContext<V, dimdst, Srcs...> context(&in_, &sources_, n);
       context.Place(shape_, y, {x, 1});
       const V value = ValueIn(context);

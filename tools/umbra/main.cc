@@ -85,7 +85,11 @@ int Run(int argc, char** argv) {
   if (*aot_command) aot.Init(aot_fields.Given());
   if (*ops_command) ops.Init(ops_fields.Given());
   if (*cache_command) cache.Init(cache_fields.Given());
-  if (!*doctor_command) umbra::runtime::ReadEnvironment();  // what is malformed is said before anything is done
+  try {
+    if (!*doctor_command) umbra::runtime::ReadEnvironment();  // what is malformed is said before anything is done
+  } catch (const umbra::ParamError& error) {  // of the machine, and not of the options
+    throw umbra::Error(error.what());
+  }
   if (*emit_command) umbra::tools::Emit(emit);
   if (*explain_command) umbra::tools::Explain(explain);
   if (*run_command) umbra::tools::Run(run, compile);

@@ -30,8 +30,10 @@ int RunTool(const std::string& tool, const std::function<int()>& body) {
     return Fail(tool, error.what(), 3);
   } catch (const std::bad_alloc&) {
     return Fail(tool, "out of memory", 1);
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     return Fail(tool, error.what(), 1);
+  } catch (const std::exception& error) {
+    return Fail(tool, error.what(), 3);
   }
 }
 

@@ -5,13 +5,14 @@
 // A map is a struct of parameters with
 //   kSources, kParams                        tensors that it reads, whole numbers that it takes
 //   static bool Open(int k)                  may number k be known at the call only, as extents are? Without it none is
+//   kRuns                                    is it run with the positions of a packet, too (umbra/index_map/run.h)? Without it not
 //   void Check(const int* ranks) const       throws umbra::Error for ranks and closed numbers that do not fit
 //   int Rank(const int* ranks) const         rank of the result from those of the sources
 //   void Shape(const Extents<D>& in, D* out) const    extents of the result
 //   Number Value(C& c) const                 the element at position c.at(0), c.at(1), ...
 // Open numbers are no members: they are in.param[k] in Shape, which checks them, and c.param(k) in Value.
 // C gives: at(d); extent(k, d) of source k; rank(k); Load(k, position); LoadIf(condition, k,
-// position, outside); If(condition, a, b); Over(a, b), a / b of elements; Literal(number); Reduce<R>({size(n), ...}, body(window)) over one or two sizes,
+// position, outside); If(condition, a, b); Over(a, b), a / b of elements; Literal(number); Reduce<R>({size(n), ...}, body(window)),
 // Identity<R>(), for LoadIf, if HasIdentity<R>(), and the reducer Sum; FromPosition(i). A map whose source
 // kIndexSource holds positions reads them by LoadPosition(k, position); they may have a dtype of their own. Elements have the
 // dtype of the other sources, of the only one, or kResult.
@@ -29,10 +30,14 @@ namespace umbra::map {
 /// The largest rank of a tensor that an index map reads or makes.
 inline constexpr int kMaxRank = 8;
 
+/// The largest rank of a tensor in which I is a position along an axis.
+template <typename I>
+inline constexpr int kMostAxes = kMaxRank;
+
 /// A position in a tensor of up to kMaxRank dimensions.
 template <typename I>
 struct Position {
-  std::array<I, kMaxRank> at{};  ///< of which the first `rank` count
+  std::array<I, kMostAxes<I>> at{};  ///< of which the first `rank` count
   int rank = 0;  ///< dimensions of the tensor
   /// Along dimension d.
   I& operator[](int d) { return at[static_cast<std::size_t>(d)]; }
@@ -80,6 +85,13 @@ template <typename Map>
 struct OpenParams<Map, std::void_t<decltype(Map::Open(0))>> {
   static constexpr bool Has(int k) { return Map::Open(k); }
 };
+
+/// Is a map run with the positions of a packet, too? It pays where they seldom divide, or come from data, within one.
+template <typename Map, typename = void>
+inline constexpr bool kInRuns = false;
+/// One that says it.
+template <typename Map>
+inline constexpr bool kInRuns<Map, std::void_t<decltype(Map::kRuns)>> = Map::kRuns;
 
 /// The position of the result itself.
 template <typename C>

@@ -8,6 +8,7 @@ namespace umbra::map {
 
 /// flip(x, axis): reversed along one axis.
 struct flip : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = 1;
   int axis;
   explicit flip(const index_t* p) : axis(static_cast<int>(p[0])) {}
@@ -22,6 +23,7 @@ struct flip : Elementwise {
 
 /// swapaxis(x, a, b): two axes exchanged.
 struct swapaxis : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = 2;
   int a, b;
   explicit swapaxis(const index_t* p) : a(static_cast<int>(p[0])), b(static_cast<int>(p[1])) {}
@@ -44,6 +46,7 @@ struct swapaxis : Elementwise {
 
 /// slice(x, axis, begin, end): part of one axis.
 struct slice : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = 3;
   static constexpr bool Open(int k) { return k > 0; }
   int axis;
@@ -65,6 +68,7 @@ struct slice : Elementwise {
 
 /// crop(x, y, x, height, width): a window of the last two axes.
 struct crop : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = 4;
   static constexpr bool Open(int) { return true; }
   explicit crop(const index_t*) {}
@@ -88,6 +92,7 @@ struct crop : Elementwise {
 
 /// pad(x, py, px): zeros around the last two axes.
 struct pad : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = 2;
   static constexpr bool Open(int) { return true; }
   explicit pad(const index_t*) {}
@@ -134,6 +139,7 @@ struct upsampling_nearest : Elementwise {
 
 /// repmat(v, rows): a vector as every row of a matrix.
 struct repmat {
+  static constexpr bool kRuns = true;
   static constexpr int kSources = 1, kParams = 1;
   static constexpr bool Open(int) { return true; }
   explicit repmat(const index_t*) {}
@@ -156,6 +162,7 @@ struct repmat {
 
 /// concat(a, b, axis): one after the other along an axis.
 struct concat {
+  static constexpr bool kRuns = true;
   static constexpr int kSources = 2, kParams = 1;
   int axis;
   explicit concat(const index_t* p) : axis(static_cast<int>(p[0])) {}
@@ -184,6 +191,7 @@ struct concat {
 
 /// reshape(x, extents...): the same elements in row-major order.
 struct reshape {
+  static constexpr bool kRuns = true;
   static constexpr int kSources = 1, kParams = -1;
   static constexpr bool Open(int) { return true; }
   int rank;
@@ -218,6 +226,7 @@ struct reshape {
 
 /// slice_ex(x, begins..., ends..., steps...): every step-th element of a range, for every axis.
 struct slice_ex : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = -1;
   static constexpr bool Open(int) { return true; }
   int count;
@@ -246,6 +255,7 @@ struct slice_ex : Elementwise {
 
 /// permute(x, axes...): dimension d of the result is dimension axes[d] of x.
 struct permute : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = -1;
   std::array<int, kMaxRank> axes{};
   int count;
@@ -276,6 +286,7 @@ struct permute : Elementwise {
 
 /// broadcast_with_axis(x, axis, size): a new axis behind `axis`, the first if that is -1, along which x repeats.
 struct broadcast_with_axis {
+  static constexpr bool kRuns = true;
   static constexpr int kSources = 1, kParams = 2;
   static constexpr bool Open(int k) { return k == 1; }
   int axis;
@@ -303,6 +314,7 @@ struct broadcast_with_axis {
 
 /// broadcast_keepdim(x, axis, size): an axis of extent 1 repeated.
 struct broadcast_keepdim : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = 2;
   static constexpr bool Open(int k) { return k == 1; }
   int axis;
@@ -325,6 +337,7 @@ struct broadcast_keepdim : Elementwise {
 
 /// broadcast_multi_axes(x, axis, size, axis, size, ...): axes of extent 1 repeated.
 struct broadcast_multi_axes : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = -1;
   static constexpr bool Open(int k) { return k % 2 == 1; }
   std::array<int, kMaxRank> axes{};

@@ -3,7 +3,7 @@
 #ifndef UMBRA_INDEX_MAP_RUN_H_
 #define UMBRA_INDEX_MAP_RUN_H_
 
-#include "umbra/dtype.h"
+#include "umbra/index_map/definition.h"
 
 namespace umbra::map {
 
@@ -20,7 +20,7 @@ struct RunCondition {
 };
 
 /// Positions first, first + step, ... of kLanes elements, if they are known; what is computed from unknown ones is unknown.
-template <int kLanes>
+template <int kLanes, int kAxes = kMaxRank>
 struct Run {
   index_t first;  ///< of the first element
   index_t step;  ///< from one element to the next
@@ -55,8 +55,8 @@ struct Run {
     index_t ahead = 0;
     if (__builtin_sub_overflow(a.first, b.first, &ahead)) return {0, false};  // positions from data may be any
     if (gain > 0 && ahead < 0) {  // from a lane on
-      if (ahead <= -kLanes * gain) return {0};
-      return {all & (all << ((gain - 1 - ahead) / gain))};
+      const index_t last_below = (-1 - ahead) / gain;
+      return {last_below < kLanes - 1 ? all & (all << (last_below + 1)) : 0};
     }
     if (gain < 0 && ahead >= 0) {  // up to a lane
       const index_t lane = ahead / -gain;
@@ -79,6 +79,10 @@ struct Run {
     return {b.first, b.step, b.known && condition.known && condition.bits == 0};
   }
 };
+
+/// That of the tensors of one map, so that a position is no larger.
+template <int kLanes, int kAxes>
+inline constexpr int kMostAxes<Run<kLanes, kAxes>> = kAxes;
 
 }  // namespace umbra::map
 

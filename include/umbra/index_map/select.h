@@ -16,6 +16,7 @@ auto Clipped(C& c, int source, const Position<typename C::Index>& at, int k, int
 /// take(index, x): x[index[i]] for every i: an element of a vector, a row of a matrix, and so on; positions beyond
 /// axis 0 are clipped.
 struct take {
+  static constexpr bool kRuns = true;
   static constexpr int kSources = 2, kParams = 0, kIndexSource = 0;
   explicit take(const index_t*) {}
   void Check(const int* ranks) const {
@@ -44,6 +45,7 @@ struct take {
 /// take_grad(index, grad, rows): the gradient of take(index, x) for an x of `rows` rows: row r is the
 /// sum of the rows of grad whose index is r.
 struct take_grad {
+  static constexpr bool kRuns = true;
   static constexpr int kSources = 2, kParams = 1, kIndexSource = 0;
   static constexpr bool Open(int) { return true; }
   explicit take_grad(const index_t*) {}
@@ -75,6 +77,7 @@ struct take_grad {
 
 /// one_hot_encode(index, classes): 1 where the column is index[row], else 0; of f32, whatever dtype index has.
 struct one_hot_encode {
+  static constexpr bool kRuns = true;
   static constexpr int kSources = 1, kParams = 1, kIndexSource = 0;
   static constexpr DType kResult = DType::kFloat32;
   static constexpr bool Open(int) { return true; }
@@ -180,6 +183,7 @@ struct mat_choose_row_element {
 
 /// mat_fill_row_element(x, values, index): x, with values[i] as element index[i] of row i.
 struct mat_fill_row_element : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kSources = 3, kParams = 0, kIndexSource = 2;
   explicit mat_fill_row_element(const index_t*) {}
   void Check(const int* ranks) const {
@@ -203,6 +207,7 @@ struct mat_fill_row_element : Elementwise {
 
 /// mask(m, x): row i of x times m[i].
 struct mask {
+  static constexpr bool kRuns = true;
   static constexpr int kSources = 2, kParams = 0;
   explicit mask(const index_t*) {}
   void Check(const int* ranks) const {

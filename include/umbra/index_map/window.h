@@ -56,6 +56,7 @@ inline void CheckWindow(const char* name, int rank, const index_t* size, const i
 /// those that reach beyond the end are cut.
 template <typename R>
 struct pool : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = -1;
   int count;
   index_t windows[2]{}, size[2]{}, stride[2]{};
@@ -164,6 +165,7 @@ struct unpool : Elementwise {
 /// places where one can begin; windows that reach beyond either end are cut.
 template <typename R>
 struct chpool : Elementwise {
+  static constexpr bool kRuns = true;
   static constexpr int kParams = 3;
   index_t size, stride, padding;
   explicit chpool(const index_t* p) : size(p[0]), stride(p[1]), padding(p[2]) {}
