@@ -204,11 +204,15 @@ struct ElementContext : MapContext<DType, dim, index_t> {
   }
 };
 
+/// Positions of the elements of a packet V in the tensors of a map of Srcs to `dim` axes.
+template <typename V, int dim, typename... Srcs>
+using RunOf = map::Run<simd::kWidth<V>, std::max({dim, ExpInfo<Srcs>::kDim...})>;
+
 /// At the positions of the first `lanes` elements of a packet V.
 template <typename V, int dim, typename... Srcs>
-struct PacketContext : MapContext<simd::Elem<V>, dim, map::Run<simd::kWidth<V>, std::max({dim, ExpInfo<Srcs>::kDim...})>> {
+struct PacketContext : MapContext<simd::Elem<V>, dim, RunOf<V, dim, Srcs...>> {
   using DType = simd::Elem<V>;
-  using Run = map::Run<simd::kWidth<V>, std::max({dim, ExpInfo<Srcs>::kDim...})>;
+  using Run = RunOf<V, dim, Srcs...>;
   using Condition = map::RunCondition<simd::kWidth<V>>;
   const Sources<Srcs...>* sources;
   index_t lanes;
@@ -288,7 +292,7 @@ struct PacketContext : MapContext<simd::Elem<V>, dim, map::Run<simd::kWidth<V>, 
 }  // namespace detail
 
 #if !defined(__clang__)
-// Maps that are told axes were told those of their tensors (Check), which g++ does not see.
+// g++ does not see that Check has held the axes which a map is told within the rank.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif

@@ -1,11 +1,13 @@
 // Index maps: what the extensions of the expression API mean. Each is one definition, a template
 // over the kind of position: run with numbers it is the eager evaluation, run with symbols it builds
-// the graph, from which the interpreter and every generator follow.
+// the graph, from which the interpreter and every generator follow. Those that say kRuns are run with runs, too, the
+// positions of a packet (umbra/index_map/run.h): what they write fits all three.
 //
 // A map is a struct of parameters with
 //   kSources, kParams                        tensors that it reads, whole numbers that it takes
 //   static bool Open(int k)                  may number k be known at the call only, as extents are? Without it none is
-//   kRuns                                    is it run with the positions of a packet, too (umbra/index_map/run.h)? Without it not
+//   kRuns                                    is it evaluated by runs? Without it not; it pays where they seldom divide, or
+//                                            come from data, within a packet
 //   void Check(const int* ranks) const       throws umbra::Error for ranks and closed numbers that do not fit
 //   int Rank(const int* ranks) const         rank of the result from those of the sources
 //   void Shape(const Extents<D>& in, D* out) const    extents of the result
@@ -86,7 +88,7 @@ struct OpenParams<Map, std::void_t<decltype(Map::Open(0))>> {
   static constexpr bool Has(int k) { return Map::Open(k); }
 };
 
-/// Is a map run with the positions of a packet, too? It pays where they seldom divide, or come from data, within one.
+/// Is a map evaluated by runs?
 template <typename Map, typename = void>
 inline constexpr bool kInRuns = false;
 /// One that says it.
