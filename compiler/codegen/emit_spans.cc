@@ -50,7 +50,7 @@ std::string ValueEmitter::InsideText(const std::vector<BoxBound>& bounds, const 
 
 std::string ValueEmitter::RestText(const Span& span, const std::string& index) const {
   const Value& dividend = value(span.dividend);
-  const bool aligned = dividend.kind == Value::Kind::kIndex && vector_axis_ > 0 && runs_.empty() && !Splits();
+  const bool aligned = dividend.kind == Value::Kind::kIndex && vector_axis_ > 0 && runs_.alike.empty() && !Splits();
   if (aligned && width_ % span.repeats == 0) return "0";  // packets begin at multiples of their width
   const std::string text = EmitLane(lanes_, span.dividend, index, nullptr);
   return fmt::format("{} % {}", text.find(' ') == std::string::npos ? text : "(" + text + ")", span.repeats);

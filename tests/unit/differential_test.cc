@@ -348,6 +348,7 @@ TEST(Differential, EvenWalks) {
                                "pool<sum>(x, 2, 3, 2, 1)", "pool<maximum>(x, 3, 3, 2, 2)", "crop(x, 2, 1, 5, 40)",
                                "slice_ex(x, 0, 1, 9, 44, 1, 3)", "crop(pad(x, 1, 1), 0, 2, 9, 47) * 2 + x", "pad(tcast<TYPE>(x * 2), 2, 3)",
                                "slice_ex(x, 0, 0, 9, 46, 1, 2)", "upsampling_nearest(x, 2)", "upsampling_nearest(flip(x, 0), 3)",
+                               "upsampling_nearest(x, 2) + reshape(slice(pad(x, 14, 0), 0, 0, 36), 18, 94)",
                                "concat(concat(x, flip(x * 2, 1), 1), concat(x, x, 1), 1)", "reshape(pad(x, 0, 1), 21, 21)",
                                "unpack_patch2col(reshape(x, 1, 1, 9, 47), 3, 3, 1, 2, 1, 1)",
                                "unpack_patch2col(pad(reshape(x, 1, 3, 3, 47), 2, 1), 2, 3, 1, 1, 1, 2)",
