@@ -213,9 +213,13 @@ class KernelEmitter : private RowEmitter {
       if (Splits()) ColumnUnit(c, lanes);
       else ColumnBody(c, lanes);
     };
-    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);
-    body("");
-    out_.Close();
+    if (WalksBlocksOfColumns()) {
+      ColumnBlocks(c, first, last);
+    } else {
+      out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);
+      body("");
+      out_.Close();
+    }
     if (width_ == 1) return;
     const std::string rest = first == "0" ? last : fmt::format("({} - {})", last, first);
     out_.Open("if (const long long {0} = {1} - {2} % {3}; {0} < {1})", c, last, rest, width_);

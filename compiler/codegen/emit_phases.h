@@ -278,14 +278,17 @@ class PhaseEmitter : protected PrefetchEmitter {
     speller_ = std::move(packets);
   }
 
-  // Partial results of the phase's reductions along the vector axis. The same for all targets and variants.
-  int Partials(const Phase& phase) const {
-    const auto is_light = [this](int id) {
+  // Does an element take arithmetic only?
+  bool IsLight(const Phase& phase) const {
+    return std::all_of(phase.element_values.begin(), phase.element_values.end(), [this](int id) {
       const Value& v = value(id);
       return v.kind != Value::Kind::kGather && (v.kind != Value::Kind::kMap || graph::Info(v.op).header == "arith");
-    };
-    const bool light = std::all_of(phase.element_values.begin(), phase.element_values.end(), is_light);
-    return light && phase.reductions.size() == 1 && phase.element_values.size() <= kFewValues ? kManyPartials : kPartials;
+    });
+  }
+
+  // Partial results of the phase's reductions along the vector axis. The same for all targets and variants.
+  int Partials(const Phase& phase) const {
+    return IsLight(phase) && phase.reductions.size() == 1 && phase.element_values.size() <= kFewValues ? kManyPartials : kPartials;
   }
 
   // Elements of a whole step of a reduction.

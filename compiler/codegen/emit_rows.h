@@ -9,14 +9,14 @@
 #include <set>
 #include <string>
 
-#include "compiler/codegen/emit_tiles.h"
+#include "compiler/codegen/emit_columns.h"
 #include "runtime/rows_together.h"
 
 namespace umbra::codegen {
 
-class RowEmitter : protected TileEmitter {
+class RowEmitter : protected ColumnEmitter {
  protected:
-  using TileEmitter::TileEmitter;
+  using ColumnEmitter::ColumnEmitter;
 
   // Are several rows walked at a time? Not those that wait for memory and for little else.
   bool TakesRowsTogether() const {

@@ -387,6 +387,48 @@ TEST(Differential, EvenWalks) {
     }
 }
 
+// Axes before the vector axis are reduced row by row, a block of columns at a time: more columns than a block has, columns
+// and rows that do not fill packets and steps, several phases, axes around them.
+TEST(Differential, BlocksOfColumns) {
+  const char* const kKernels[] = {
+      "kernel k(x: TYPE[n, m]) -> (y: TYPE[m], z: TYPE[m]) {\n  y = sum_rows(x) * 2\n  z = reduce_with_axis<maximum>(x, 0)\n}",
+      "kernel k(x: TYPE[n, m]) -> (y: TYPE[m], z: TYPE[n, m]) {\n  y = reduce_with_axis<mean>(x, 0)\n  z = x - broadcast<1>(y)\n}",
+      "kernel k(x: TYPE[n, m]) -> (y: TYPE[m], z: TYPE[n, m]) {\n  y = reduce_with_axis<minimum>(x, 0)\n"
+      "  z = tcast<TYPE>(exp(tcast<f64>(x - broadcast<1>(y)) * -0.1)) * broadcast<1>(sum_rows(x))\n}",
+      "kernel k(x: TYPE[n, m]) -> (y: TYPE[m], z: TYPE[n, m]) {\n  y = sum_rows(select(x > 0, x, 1))\n  z = x\n}"};
+  std::mt19937 random(10);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kFloat16})
+    for (std::string text : kKernels) {
+      const std::string type(Name(dtype));
+      for (std::size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, type);
+      const auto graph = graph::ParseText(text)[0];
+      for (const std::vector<index_t>& shape : {std::vector<index_t>{45, 4211}, {33, 1024}, {8, 19}, {3, 70}, {0, 33}}) {
+        Tensor x(dtype, shape, 3, &random);
+        CompileOptions options;
+        const auto run = [&](Engine engine, const std::string& target, int threads) {
+          options.engine = engine;
+          options.target = target;
+          const Function function = Compile(graph, options);
+          const auto shapes = runtime::OutputShapes(function.program(), {x.ref});
+          auto y = std::make_unique<Tensor>(dtype, shapes[0], 0, nullptr), z = std::make_unique<Tensor>(dtype, shapes[1], 1, nullptr);
+          runtime::RunOptions how;
+          how.threads = threads;
+          function({{x.ref}, {y->ref, z->ref}, {}}, how);
+          return std::pair(std::move(y), std::move(z));
+        };
+        const auto plain = run(Engine::kJit, "plain", 1), interpreted = run(Engine::kInterpreter, "", 1);
+        const double tolerance = dtype == DType::kFloat16 ? 2e-2 : 1e-4;
+        ExpectSame(*interpreted.first, *plain.first, tolerance, text);
+        ExpectSame(*interpreted.second, *plain.second, tolerance, text);
+        for (const std::string& target : Targets())
+          for (const int threads : {1, 3}) {
+            const auto got = run(Engine::kJit, target, threads);
+            EXPECT_TRUE(SameBits(*plain.first, *got.first) && SameBits(*plain.second, *got.second)) << text << target << ", " << threads;
+          }
+      }
+    }
+}
+
 // Tiles that are transposed in registers, at extents around their size, along every pair of axes, of memory
 // that is padded, and of a view whose rows do not lie side by side.
 TEST(Differential, TransposedTiles) {

@@ -1,0 +1,175 @@
+// Rows that are reduced along axes before the vector axis, as the sums of a matrix's columns are: memory lies along the
+// columns, so a block of them is walked row by row. Each column is reduced in the same order as alone.
+#ifndef UMBRA_COMPILER_CODEGEN_EMIT_COLUMNS_H_
+#define UMBRA_COMPILER_CODEGEN_EMIT_COLUMNS_H_
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/emit_tiles.h"
+
+namespace umbra::codegen {
+
+class ColumnEmitter : protected TileEmitter {
+ protected:
+  using TileEmitter::TileEmitter;
+
+  // Are columns walked so? Not those of windows, whose few elements lie near each other for any packet, nor what reads
+  // at computed positions.
+  bool WalksBlocksOfColumns() const {
+    if (!columns_ || width_ == 1 || Splits() || options_.variant.strided || !signature_.row_buffers.empty()) return false;
+    index_t inner = 1;
+    for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) {
+      const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
+      if (!extent.is_static()) inner = std::max(inner, kLongColumn);
+      else inner *= extent.value;
+    }
+    if (inner < kLongColumn) return false;
+    for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
+      const Value& v = value(id);
+      if (v.kind == Value::Kind::kGather || (InPackets(id) && IsPositional(id))) return false;
+      if (v.scope == Scope::kRow && v.type == DType::kBool) return false;
+    }
+    return true;
+  }
+
+  // Whole packets of the columns from `first` to `last`.
+  void ColumnBlocks(const std::string& c, const std::string& first, const std::string& last) {
+    const Names outer = names_;
+    const std::string block = fmt::format("j{}", vector_axis_);
+    end_ = names_.Make("last_" + c), row_ = names_.Make("r"), packet_ = names_.Make("p");
+    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, Packets() * width_);
+    out_.Line("const long long {} = smaller({} + {}, {} - ({} - {}) % {});", end_, block, Packets() * width_, last, last, block, width_);
+    for (const Phase& phase : kernel_.phases) {
+      Kept kept;
+      for (const int id : phase.row_values)
+        if (!InLanes(id)) kept.push_back(DeclareKept(id, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label));
+      for (const auto& reduction : phase.reductions) kept.push_back(DeclareKept(reduction.result, AccumulatorName(kernel_, reduction)));
+      if (!kept.empty()) Begin(phase, kept, c, block);
+      if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
+      Walk(phase, c, block, signature_.row_axes);
+    }
+    EachPacket(c, block, [&] {
+      Names names = names_;
+      for (const int id : kernel_.final_row_values) DeclarePacket(id, c, "", &names);
+      for (const auto& store : kernel_.final_stores) StorePacket(store, c, "");
+    });
+    out_.Close();
+    names_ = outer;
+  }
+
+ private:
+  static constexpr index_t kLongColumn = 32;
+  static constexpr int kRows = 8;              // whose elements a result is fetched once for, where they take little else
+  static constexpr int kMostPackets = 256, kFewestPackets = 8;
+  static constexpr int kKeptBytes = 16384;     // of all results of a block, which stay in a first-level cache
+
+  using Kept = std::vector<std::string>;  // names of arrays with a packet for each of the block
+
+  // Packets of columns in a block.
+  int Packets() const {
+    int kept = 0;
+    for (const Phase& phase : kernel_.phases) kept += static_cast<int>(phase.row_values.size() + phase.reductions.size());
+    int packets = kMostPackets;
+    while (packets > kFewestPackets && packets * kept * RegisterBytes(options_.target) > kKeptBytes) packets /= 2;
+    return packets;
+  }
+
+  std::string DeclareKept(int id, const std::string& name) {
+    const std::string kept = names_.Make(name + "_of");
+    out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept, Packets());
+    return kept;
+  }
+
+  void EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
+    out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", c, block, end_, width_);
+    out_.Line("[[maybe_unused]] const long long {} = ({} - {}) / {};", packet_, c, block, width_);
+    body();
+    out_.Close();
+  }
+
+  // What a phase begins with: the values of its rows, and nothing reduced yet.
+  void Begin(const Phase& phase, const Kept& kept, const std::string& c, const std::string& block) {
+    const auto at = [&](std::size_t k) { return fmt::format("{}[{}]", kept[k], packet_); };
+    EachPacket(c, block, [&] {
+      Names names = names_;
+      std::size_t k = 0;
+      for (const int id : phase.row_values) {
+        DeclarePacket(id, c, "", &names);
+        if (InLanes(id)) continue;
+        out_.Line("{} = {};", at(k), AsPacket(id).text);
+        text_[id] = {at(k++)};
+      }
+      for (const auto& reduction : phase.reductions) {
+        const DType type = value(reduction.result).type;
+        out_.Line("{} = {};", at(k), speller_->Fill(type, Identity(kernel_, reduction)).text);
+        text_[reduction.result] = {at(k++)};
+      }
+    });
+  }
+
+  // All elements of a block of columns, row by row.
+  void Walk(const Phase& phase, const std::string& c, const std::string& block, int axis) {
+    const std::string i = fmt::format("i{}", axis), n = ExtentName(axis);
+    if (axis + 1 < kernel_.rank()) {
+      out_.Open("for (long long {0} = 0; {0} < {1}; ++{0})", i, n);
+      Walk(phase, c, block, axis + 1);
+      out_.Close();
+      return;
+    }
+    std::string left = "0";
+    if (IsLight(phase)) {
+      left = fmt::format("{0} - {0} % {1}", n, kRows);
+      out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", row_, left, kRows);
+      EachPacket(c, block, [&] {
+        Reduced(phase, [&] {
+          out_.Open("for (int k = 0; k < {}; ++k)", kRows);
+          out_.Line("const long long {} = {} + k;", i, row_);
+          Elements(phase, c);
+          out_.Close();
+        });
+      });
+      out_.Close();
+    }
+    out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, n);
+    EachPacket(c, block, [&] { Reduced(phase, [&] { Elements(phase, c); }); });
+    out_.Close();
+  }
+
+  // `body` with what the phase reduces in registers.
+  void Reduced(const Phase& phase, const std::function<void()>& body) {
+    const Names outer = names_;
+    std::vector<Expr> kept;
+    for (const auto& reduction : phase.reductions) {
+      Expr& text = text_[reduction.result];
+      kept.push_back(text);
+      const std::string name = names_.Make(AccumulatorName(kernel_, reduction));
+      out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name, text.text);
+      text = {name};
+    }
+    body();
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+      Expr& text = text_[phase.reductions[k].result];
+      out_.Line("{} = {};", kept[k].text, text.text);
+      text = kept[k];
+    }
+    names_ = outer;
+  }
+
+  void Elements(const Phase& phase, const std::string& c) {
+    Names names = names_;
+    ElementBody(phase, c, "", &names, [&] {
+      for (const auto& reduction : phase.reductions) {
+        RemarkPlace(reduction.result);
+        out_.Line("{} = {};", text_[reduction.result].text, Accumulate(reduction, text_[reduction.result]));
+      }
+    });
+  }
+
+  std::string end_, row_, packet_;  // names: where the columns of a block end, the first of some rows, a packet of columns
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_EMIT_COLUMNS_H_
