@@ -1,7 +1,10 @@
 #include "compiler/transform/compose_gathers.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -15,28 +18,90 @@ namespace {
 using Kind = Node::Kind;
 
 // A source that costs as many additions for an element, positions aside, is computed where it is read, and so
-// is one of as many nodes.
+// is one of as many nodes, of which gathers alone read so many elements for each that it has: about one, but for borders.
 constexpr double kCheap = 4;
 constexpr std::size_t kFewNodes = 64;
+constexpr double kOnce = 1.125;
+constexpr index_t kAssumed = 1024;
 
 class Composer {
  public:
   explicit Composer(const Graph& source) : source_(source), result_(source.name()) {}
 
   Graph Run() {
-    std::set<int> outputs;
-    for (const Output& output : source_.outputs()) outputs.insert(output.node);
+    CountReads();
     RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
-      const bool composes = node.kind == Kind::kGather && outputs.count(node.inputs[0]) == 0 && IsCheap(inputs[0]);
+      if (node.kind != Kind::kGather) return CopyNode(&result_, node, std::move(inputs));
+      if (const auto axes = Permutation(node, inputs)) return result_.Transpose(inputs[0], *axes);
+      const auto cost = CostOf(inputs[0]);
+      const double reads = reads_[static_cast<std::size_t>(node.inputs[0])];
+      const bool composes = cost && (*cost <= kCheap ? !IsOutput(node.inputs[0]) : reads <= kOnce);
       return composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs));
     }, &result_);
     return std::move(result_);
   }
 
  private:
-  // Is the value, which is no operand in memory, one of little work over positions and elements?
-  bool IsCheap(int source) const {
-    if (result_.node(source).kind == Kind::kInput) return false;
+  bool IsOutput(int id) const {
+    return std::any_of(source_.outputs().begin(), source_.outputs().end(), [id](const Output& output) { return output.node == id; });
+  }
+
+  // How often each element of a value is read by gathers, on average; without end if by something else, too, or that is
+  // not known.
+  void CountReads() {
+    constexpr double kMany = std::numeric_limits<double>::infinity();
+    reads_.assign(source_.nodes().size(), 0);
+    for (const Node& node : source_.nodes())
+      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        const int input = node.inputs[k];
+        const auto times = node.kind == Kind::kGather && k == 0 ? Quotient(node.shape, source_.node(input).shape) : std::nullopt;
+        reads_[static_cast<std::size_t>(input)] += times.value_or(kMany);
+      }
+    for (const Output& output : source_.outputs()) reads_[static_cast<std::size_t>(output.node)] = kMany;
+  }
+
+  // Elements of the one shape for each of the other, if both follow from the same extents.
+  std::optional<double> Quotient(const PartialShape& above, const PartialShape& below) const {
+    std::set<int> of_above, of_below;
+    const double elements = Elements(above, &of_above), others = Elements(below, &of_below);
+    return of_above == of_below && others > 0 ? std::optional(elements / others) : std::nullopt;
+  }
+
+  // With kAssumed for every extent that follows from no other, whose symbols are added to `open`.
+  double Elements(const PartialShape& shape, std::set<int>* open) const {
+    double elements = 1;
+    for (std::size_t d = 0; d < shape.size(); ++d) elements *= static_cast<double>(ExtentOf(shape[d], open));
+    return elements;
+  }
+  index_t ExtentOf(const Dimension& dim, std::set<int>* open) const {
+    const Dimension known = source_.Known(dim);
+    if (known.is_static()) return static_cast<index_t>(known);
+    for (const Graph::Derived& derived : source_.derived())
+      if (derived.op.kind != ExtentOp::kScalar && source_.SameDimension(derived.result, known))
+        return runtime::Compute(derived.op.kind, ExtentOf(derived.a, open), ExtentOf(derived.b, open));
+    open->insert(known.symbol());
+    return kAssumed;
+  }
+
+  // The axes of a transpose that the gather is: it reads each element of its source, at its own positions in another order.
+  std::optional<std::vector<int>> Permutation(const Node& gather, const std::vector<int>& inputs) const {
+    const PartialShape& from = source_.node(gather.inputs[0]).shape;
+    if (gather.guarded || from.size() != gather.shape.size()) return std::nullopt;
+    std::vector<int> axes(from.size(), -1);
+    for (std::size_t d = 0; d < from.size(); ++d) {
+      const Node& position = result_.node(inputs[d + 1]);
+      if (position.kind != Kind::kIndex) return std::nullopt;
+      const auto axis = static_cast<std::size_t>(position.axes[0]);
+      if (axes[axis] >= 0 || !source_.SameDimension(from[d], gather.shape[axis])) return std::nullopt;
+      axes[axis] = static_cast<int>(d);
+    }
+    return axes;
+  }
+
+  // What an element of the value, which is no operand in memory, costs beside positions; none if it is not to be computed
+  // where it is read.
+  std::optional<double> CostOf(int source) const {
+    if (result_.node(source).kind == Kind::kInput) return std::nullopt;
     std::set<int> seen;
     std::vector<int> open{source};
     double cost = 0;
@@ -45,16 +110,16 @@ class Composer {
       open.pop_back();
       if (!seen.insert(id).second) continue;
       const Node& node = result_.node(id);
-      if (node.kind == Kind::kReduce || node.kind == Kind::kDot || seen.size() > kFewNodes) return false;
+      if (node.kind == Kind::kReduce || node.kind == Kind::kDot || seen.size() > kFewNodes) return std::nullopt;
       const bool position = node.dtype == DType::kInt64 || node.dtype == DType::kBool;
       if (node.kind == Kind::kMap && !position) cost += Info(node.op).cost;
       const std::size_t first = node.kind == Kind::kGather ? 1 : 0;  // gathered from memory, where it stays
       open.insert(open.end(), node.inputs.begin() + static_cast<std::ptrdiff_t>(first), node.inputs.end());
     }
-    return cost <= kCheap;
+    return cost;
   }
 
-  // `gather`, with these operands, of a cheap source.
+  // `gather`, with these operands, of a source that is computed where it is read.
   int Compose(const Node& gather, std::vector<int> inputs) {
     const int guard = gather.guarded ? inputs.back() : -1;
     if (gather.guarded) inputs.pop_back();
@@ -125,6 +190,7 @@ class Composer {
 
   const Graph& source_;
   Graph result_;
+  std::vector<double> reads_;  // by value of the source
   std::map<std::pair<int, std::vector<int>>, int> known_;  // of the gather that is being composed
 };
 
