@@ -13,14 +13,15 @@ namespace umbra {
 
 namespace {
 
-// Machine code for the device, or, if NVRTC is older than the device, PTX of the latest architecture that it knows,
+// Machine code for the device, or, if NVRTC does not know it, PTX of the latest architecture that it knows of those before,
 // which the driver compiles.
 CudaTarget TargetOf(int major, int minor, bool fast) {
   const std::vector<int>& known = UseNvrtc().architectures;
   const int wanted = major * 10 + minor;
-  const bool newer = !known.empty() && std::all_of(known.begin(), known.end(), [&](int one) { return one < wanted; });
-  if (!newer) return {{major, minor}, cuda::ImageForm::kCubin, fast};
-  const int latest = *std::max_element(known.begin(), known.end());
+  int latest = 0;
+  for (const int one : known)
+    if (one <= wanted) latest = std::max(latest, one);
+  if (latest == 0 || latest == wanted) return {{major, minor}, cuda::ImageForm::kCubin, fast};
   return {{latest / 10, latest % 10}, cuda::ImageForm::kPtx, fast};
 }
 

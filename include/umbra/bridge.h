@@ -274,7 +274,13 @@ struct Bridge<expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>>
 };
 // The name of a map in umbra/index_maps.def; others are a program's own.
 template <typename Map>
-struct IndexMapName : Bridge<Map> {};
+struct IndexMapName : Bridge<Map> {
+  static std::string Text() {
+    static_assert(sizeof(Map) == 0, "umbra: an index map of a program's own is evaluated eagerly: assign without jit(...), or make it of maps "
+                                    "that `umbra ops` lists");
+    return {};
+  }
+};
 #define UMBRA_INDEX_MAP(name, form, doc) \
   template <>                             \
   struct IndexMapName<map::name> : Parts<> { \

@@ -70,9 +70,12 @@ constexpr bool IsFloat(DType type) {
   return type == DType::kFloat32 || type == DType::kFloat64;
 }
 
-/// DTypeOf<float>::value is DType::kFloat32, and so on; undefined for unsupported element types.
+/// DTypeOf<float>::value is DType::kFloat32, and so on; does not compile for other element types.
 template <typename T>
-struct DTypeOf;
+struct DTypeOf {
+  static_assert(sizeof(T) == 0, "umbra: no dtype is of this C++ type: there are float, double, half_t, bf16_t, bool, std::uint8_t, "
+                                "std::int8_t, std::int16_t, std::int32_t and std::int64_t (which `long long` is not, where that is long)");
+};
 #define UMBRA_DTYPE(dtype, name, type, ...) \
   template <>                               \
   struct DTypeOf<type> { static constexpr DType value = DType::dtype; };

@@ -12,8 +12,8 @@ namespace umbra::expr::detail::functions {
 // is preferred; and so it is for the empty pack, which it has not.
 template <typename DType>
 struct NumberBeside : ScalarExp<DType> {
-  template <typename T, typename = std::enable_if_t<std::is_convertible_v<T, DType>>>
-  NumberBeside(T number) : ScalarExp<DType>(static_cast<DType>(number)) {  // NOLINT: numbers are expressions
+  template <typename T, typename = std::enable_if_t<std::is_convertible_v<T, ComputeOf<DType>>>>
+  NumberBeside(T number) : ScalarExp<DType>(static_cast<ComputeOf<DType>>(number)) {  // NOLINT: numbers are expressions
     static_assert(!std::is_integral_v<DType> || !std::is_floating_point_v<T>,
                   "umbra: a number with a fraction beside an expression of integers: convert that with tcast<float>(...), "
                   "or write a whole number");

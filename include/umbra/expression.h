@@ -40,9 +40,9 @@ struct Exp : detail::functions::FoundBy<SubType> {
 /// A number for every element.
 template <typename DType>
 struct ScalarExp : Exp<ScalarExp<DType>, DType, type::kMapper> {
-  DType scalar_;  ///< of every element
+  ComputeOf<DType> scalar_;  ///< of every element: what elements are computed in, so 1e-8f beside f16 is no 0
   /// Implicit, so that numbers are expressions.
-  ScalarExp(DType scalar) : scalar_(scalar) {}  // NOLINT: numbers are expressions
+  ScalarExp(ComputeOf<DType> scalar) : scalar_(scalar) {}  // NOLINT: numbers are expressions
 };
 /// The number `s` as an expression, for operators written F<op>(x, scalar(s)).
 template <typename DType>
@@ -108,9 +108,9 @@ template <typename TA, typename TB, bool ltrans, bool rtrans, typename DType>
 struct DotExp : Exp<DotExp<TA, TB, ltrans, rtrans, DType>, DType, type::kComplex> {
   TA lhs_;  ///< the left matrix, as it lies in memory
   TB rhs_;  ///< the right matrix, as it lies in memory
-  DType scale_;  ///< factor of the product
+  ComputeOf<DType> scale_;  ///< factor of the product
   /// scale times the product; dot() and batch_dot() make it.
-  DotExp(const TA& lhs, const TB& rhs, DType scale) : lhs_(lhs), rhs_(rhs), scale_(scale) {}
+  DotExp(const TA& lhs, const TB& rhs, ComputeOf<DType> scale) : lhs_(lhs), rhs_(rhs), scale_(scale) {}
 };
 
 /// Base of extensions: an expression of its own shape over `SrcExp`.
@@ -132,7 +132,7 @@ class RValueExp : public Exp<Container, DType, type::kRValue> {
   TransposeExp<Container, DType> T() const { return TransposeExp<Container, DType>(this->self()); }
 
 #define UMBRA_ASSIGNMENT(symbol, saver)                                                        \
-  Container& operator symbol(DType s) {                                                        \
+  Container& operator symbol(ComputeOf<DType> s) {                                             \
     ExpEngine<sv::saver, Container, DType>::Eval(this->ptrself(), ScalarExp<DType>(s));        \
     return *this->ptrself();                                                                   \
   }                                                                                            \
@@ -191,42 +191,46 @@ inline TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)> MakeExp
       item1.self(), item2.self(), item3.self());
 }
 
-/// T, not deduced: a number beside an expression, on either side, takes its dtype.
+/// T, not deduced.
 template <typename T>
 struct Just {
   using type = T;
 };
+/// A number beside an expression of DType, on either side: it is taken as what DType is computed in.
+template <typename DType>
+using NumberOf = typename Just<ComputeOf<DType>>::type;
 
-/// Short for MakeExp: F<op::sigmoid>(x), F<op::pow>(x, 2.0f). Of three operands a number is scalar(2.0f).
-template <typename OP, typename TA, typename DType, int ta>
-inline auto F(const Exp<TA, DType, ta>& src) {
-  return MakeExp<OP>(src);
+namespace detail {
+// The dtype of an expression; void of a number.
+template <typename E, typename DType, int etype>
+DType ElementOf(const Exp<E, DType, etype>*);
+void ElementOf(const void*);
+template <typename T>
+using Element = decltype(ElementOf(static_cast<const T*>(nullptr)));
+
+// The dtype of the first expression among operands.
+template <typename...>
+struct FirstElement {};
+template <typename T, typename... Rest>
+struct FirstElement<T, Rest...> : std::conditional_t<std::is_void_v<Element<T>>, FirstElement<Rest...>, Just<Element<T>>> {};
+
+// An operand as an expression, a number as one of DType.
+template <typename DType, typename E, typename EDType, int etype>
+const Exp<E, EDType, etype>& Operand(const Exp<E, EDType, etype>& exp) {
+  return exp;
 }
-template <typename OP, typename TA, typename TB, typename DA, typename DB, int ta, int tb>
-inline auto F(const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {
-  return MakeExp<OP>(lhs, rhs);
+template <typename DType, typename T, typename = std::enable_if_t<std::is_void_v<Element<T>>>>
+ScalarExp<DType> Operand(const T& number) {
+  return ScalarExp<DType>(static_cast<ComputeOf<DType>>(number));
 }
-template <typename OP, typename TA, typename DType, int ta>
-inline auto F(const Exp<TA, DType, ta>& lhs, const ScalarExp<DType>& rhs) {
-  return MakeExp<OP>(lhs, rhs);
-}
-template <typename OP, typename TB, typename DType, int tb>
-inline auto F(const ScalarExp<DType>& lhs, const Exp<TB, DType, tb>& rhs) {
-  return MakeExp<OP>(lhs, rhs);
-}
-template <typename OP, typename TA, typename DType, int ta>
-inline auto F(const Exp<TA, DType, ta>& lhs, typename Just<DType>::type rhs) {
-  return MakeExp<OP>(lhs, ScalarExp<DType>(rhs));
-}
-template <typename OP, typename TB, typename DType, int tb>
-inline auto F(typename Just<DType>::type lhs, const Exp<TB, DType, tb>& rhs) {
-  return MakeExp<OP>(ScalarExp<DType>(lhs), rhs);
-}
-template <typename OP, typename TA, typename TB, typename TC, typename DA, typename DB, typename DC,
-          int ta, int tb, int tc>
-inline auto F(const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2,
-              const Exp<TC, DC, tc>& item3) {
-  return MakeExp<OP>(item1, item2, item3);
+}  // namespace detail
+
+/// Short for MakeExp: F<op::sigmoid>(x), F<op::pow>(x, 2.0f), F<op::clip>(x, 0.0f, 1.0f). Of the operands one at least is an
+/// expression, and numbers stand for as many elements.
+template <typename OP, typename... Args, typename DType = typename detail::FirstElement<Args...>::type>
+inline auto F(const Args&... args) {
+  static_assert(sizeof...(Args) <= 3, "umbra: expressions take operators of up to three operands; one of four is for graphs (graph::Apply)");
+  return MakeExp<OP>(detail::Operand<DType>(args)...);
 }
 
 #define UMBRA_OPERATOR(symbol, name)                                                           \
@@ -235,11 +239,11 @@ inline auto F(const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2,
     return MakeExp<op::name>(lhs, rhs);                                                        \
   }                                                                                            \
   template <typename TA, typename DType, int ta>                                               \
-  inline auto operator symbol(const Exp<TA, DType, ta>& lhs, typename Just<DType>::type rhs) { \
+  inline auto operator symbol(const Exp<TA, DType, ta>& lhs, NumberOf<DType> rhs) {           \
     return MakeExp<op::name>(lhs, ScalarExp<DType>(rhs));                                      \
   }                                                                                            \
   template <typename TB, typename DType, int tb>                                               \
-  inline auto operator symbol(typename Just<DType>::type lhs, const Exp<TB, DType, tb>& rhs) { \
+  inline auto operator symbol(NumberOf<DType> lhs, const Exp<TB, DType, tb>& rhs) { \
     return MakeExp<op::name>(ScalarExp<DType>(lhs), rhs);                                      \
   }
 UMBRA_OPERATOR(+, plus)
@@ -256,19 +260,19 @@ inline auto operator-(const Exp<TA, DType, ta>& src) {
 /// scale * dot(...) stays one product.
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
 inline DotExp<TA, TB, lt, rt, DType> operator*(const DotExp<TA, TB, lt, rt, DType>& dot,
-                                               typename Just<DType>::type scale) {
+                                               NumberOf<DType> scale) {
   return DotExp<TA, TB, lt, rt, DType>(dot.lhs_, dot.rhs_, dot.scale_ * scale);
 }
 /// A product with a factor; the product is scaled, not its result.
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
-inline DotExp<TA, TB, lt, rt, DType> operator*(typename Just<DType>::type scale,
+inline DotExp<TA, TB, lt, rt, DType> operator*(NumberOf<DType> scale,
                                                const DotExp<TA, TB, lt, rt, DType>& dot) {
   return dot * scale;
 }
 /// The same with the factor -1.
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
 inline DotExp<TA, TB, lt, rt, DType> operator-(const DotExp<TA, TB, lt, rt, DType>& dot) {
-  return dot * static_cast<DType>(-1.0f);
+  return dot * static_cast<ComputeOf<DType>>(-1.0f);
 }
 
 /// The products op(lhs[k]) . op(rhs[k]) of as many matrices: (batch, m, k) and (batch, k, n) give (batch, m, n).
@@ -276,7 +280,7 @@ inline DotExp<TA, TB, lt, rt, DType> operator-(const DotExp<TA, TB, lt, rt, DTyp
 template <bool transpose_left, bool transpose_right, typename TA, typename TB, typename DType>
 inline DotExp<TA, TB, transpose_left, transpose_right, DType> batch_dot(
     const RValueExp<TA, DType>& lhs, const RValueExp<TB, DType>& rhs) {
-  return {lhs.self(), rhs.self(), DType(1)};
+  return {lhs.self(), rhs.self(), ComputeOf<DType>(1)};
 }
 
 /// Products of tensors, either side transposed by .T() if it is a matrix: (m, k) and (k, n) give (m, n), (k) and (k, n)
@@ -286,7 +290,7 @@ inline DotExp<TA, TB, transpose_left, transpose_right, DType> batch_dot(
 template <typename TA, typename TB, typename DType>
 inline DotExp<TA, TB, false, false, DType> dot(const RValueExp<TA, DType>& lhs,
                                                const RValueExp<TB, DType>& rhs) {
-  return DotExp<TA, TB, false, false, DType>(lhs.self(), rhs.self(), DType(1));
+  return DotExp<TA, TB, false, false, DType>(lhs.self(), rhs.self(), ComputeOf<DType>(1));
 }
 template <typename TA, typename TB, typename DType>
 inline DotExp<TA, TB, true, false, DType> dot(const TransposeExp<TA, DType>& lhs,

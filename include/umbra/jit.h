@@ -258,7 +258,7 @@ class JitTarget {
                   "tcast<DType>(...)");                                                        \
     JitAssign<sv::saver>(dst_, exp.self());                                                    \
   }                                                                                            \
-  void operator symbol(DType s) const { JitAssign<sv::saver>(dst_, expr::ScalarExp<DType>(s)); }
+  void operator symbol(ComputeOf<DType> s) const { JitAssign<sv::saver>(dst_, expr::ScalarExp<DType>(s)); }
   UMBRA_JIT_ASSIGNMENT(=, saveto)
   UMBRA_JIT_ASSIGNMENT(+=, plusto)
   UMBRA_JIT_ASSIGNMENT(-=, minusto)

@@ -43,6 +43,11 @@ struct Truth {
   }
 };
 
+/// T, as the member `type`.
+template <typename T>
+struct Just {
+  using type = T;
+};
 template <typename T>
 struct IsLane : std::false_type {};
 template <typename V>
@@ -321,10 +326,22 @@ template <typename V>
 inline Lane<V> select(const Lane<V>& condition, const Lane<V>& a, const Lane<V>& b) {
   return select(Holds(condition), a, b);
 }
-#define UMBRA_COMPOSITE(name, args, expression, doc)            \
-  template <typename L>                                         \
-  inline auto name UMBRA_OP_PARAMS args->decltype(expression) { \
-    return expression;                                          \
+// The Lane among operands, next to which there are literals.
+template <typename... A>
+struct LaneAmong {};
+template <typename A, typename... Rest>
+struct LaneAmong<A, Rest...> : std::conditional_t<IsLane<A>::value, Just<A>, LaneAmong<Rest...>> {};
+template <typename... A>
+using IfLiterals = std::enable_if_t<!(IsLane<A>::value && ...) && ((IsLane<A>::value || std::is_arithmetic_v<A>) && ...),
+                                    typename LaneAmong<A...>::type>;
+#define UMBRA_COMPOSITE(name, args, expression, doc)                                          \
+  template <typename L>                                                                       \
+  inline auto name UMBRA_OP_PARAMS args->decltype(expression) {                               \
+    return expression;                                                                        \
+  }                                                                                           \
+  template <typename... A, typename L = IfLiterals<A...>>                                     \
+  inline auto name(const A&... operands) -> decltype(name(L(operands)...)) {                  \
+    return name(L(operands)...);                                                              \
   }
 #include "umbra/ops.def"
 }  // namespace lane

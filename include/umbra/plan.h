@@ -83,12 +83,12 @@ struct ExpInfo<ScalarExp<DType>> {
 template <typename DType>
 struct Plan<ScalarExp<DType>, DType> {
   explicit Plan(const ScalarExp<DType>& e) : scalar_(e.scalar_) {}
-  ComputeOf<DType> Eval(index_t, index_t) const { return static_cast<ComputeOf<DType>>(scalar_); }
+  ComputeOf<DType> Eval(index_t, index_t) const { return scalar_; }
   template <typename V>
   V EvalPacket(index_t, index_t, index_t) const {
     return simd::fill<V>(scalar_);
   }
-  DType scalar_;
+  ComputeOf<DType> scalar_;
 };
 
 // ---- tensors ----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include <functional>
 #include <iterator>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -67,9 +68,8 @@ int nvrtcGetNumSupportedArchs(int* count) {
   return 0;
 }
 int nvrtcGetSupportedArchs(int* architectures) {
-  const char* const chosen = std::getenv("STAND_IN_ARCHITECTURE");  // instead of the devices'
-  architectures[0] = 80;
-  architectures[1] = chosen == nullptr ? 90 : std::atoi(chosen);
+  const char* const chosen = std::getenv("STAND_IN_ARCHITECTURES");
+  std::istringstream(chosen == nullptr ? "80 90" : chosen) >> architectures[0] >> architectures[1];
   return 0;
 }
 int nvrtcCreateProgram(void** program, const char* source, const char* name, int, const char* const*, const char* const*) {

@@ -68,6 +68,8 @@ float Softplus(const Tensor<cpu, 1>& x) {
 }
 }  // namespace all
 
+UMBRA_OP(within_six, (x), clip(x, 0, 6))
+
 namespace umbra {
 namespace {
 
@@ -119,6 +121,52 @@ TEST(Elementwise, NumbersStandWhereExpressionsDo) {
   TensorContainer<cpu, 1, half_t> h(Shape1(20), half_t(2.0f)), k(Shape1(20));
   k = exp2(h) * select(h > 1, h, half_t(0)) + maximum(h, half_t(1)) * 0.0f;
   EXPECT_EQ(static_cast<float>(k[19]), 8);
+}
+
+// What elements are computed in, and not the dtype in which they lie.
+TEST(Elementwise, NumbersBesideNarrowDtypesAreNotRoundedToThem) {
+  TensorContainer<cpu, 1, half_t> h(Shape1(20), half_t(0.5f)), k(Shape1(20)), jitted(Shape1(20));
+  const auto expect = [&](float wanted, const auto& exp) {
+    k = exp;
+    EXPECT_EQ(static_cast<float>(k[19]), wanted);
+    jit(jitted) = exp;
+    EXPECT_EQ(static_cast<float>(jitted[19]), wanted);
+  };
+  expect(50000, h * 1e5f);
+  expect(0, (h - 0.5f) / ((h - 0.5f) + 1e-8f));
+  expect(50000, 1e5f * maximum(h, 1e-8f));
+  expect(50000, F<op::mul>(h, 1e5f));
+  k = half_t(0.5f);
+  k *= 1e5f;
+  jit(jitted) = half_t(0.5f);
+  jit(jitted) *= 1e5f;
+  EXPECT_EQ(static_cast<float>(k[19]), 50000);
+  EXPECT_EQ(static_cast<float>(jitted[19]), 50000);
+  TensorContainer<cpu, 2, half_t> a(Shape2(2, 3), half_t(0.25f)), b(Shape2(3, 2), half_t(0.25f)), c(Shape2(2, 2));
+  c = dot(a, b) * 1e5f;
+  EXPECT_EQ(static_cast<float>(c[1][1]), 18752);
+  TensorContainer<cpu, 1, std::uint8_t> u(Shape1(20), 200), v(Shape1(20));
+  v = (u + 300) / 2;
+  EXPECT_EQ(v[19], 250);
+  jit(v) = (u + 200) / 2;
+  EXPECT_EQ(v[19], 200);
+}
+
+TEST(Elementwise, NumbersAreOperandsOfF) {
+  TensorContainer<cpu, 1> x(Shape1(20), 7.0f), one(Shape1(20), 1.0f), y(Shape1(20)), z(Shape1(20));
+  const auto expect = [&](float wanted, const auto& exp) {
+    y = exp;
+    EXPECT_EQ(y[19], wanted);
+    jit(z) = exp;
+    EXPECT_EQ(z[19], wanted);
+  };
+  expect(3, F<op::clip>(x, 0.5f, 3));
+  expect(1, F<op::clip>(x, 0, one));
+  expect(4, F<op::clip>(4, one, x));
+  expect(2, F<op::clip>(x, one, 2.0));
+  expect(49, F<op::pow>(x, 2));
+  expect(128, F<op::pow>(2.0f, x));
+  expect(6, F<within_six>(x));
 }
 
 TEST(Elementwise, AConditionThatIsANumberIsAConditionAgain) {
