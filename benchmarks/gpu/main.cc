@@ -5,6 +5,7 @@
 // bare launch of the driver. With fewer than 1 Mi elements all is small, and results are first compared with the interpreter's.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -156,7 +157,7 @@ class Bench {
     } catch (const std::exception& error) {
       std::string why = error.what();
       for (char& c : why)
-        if (c == '\t' || c == '\n') c = ' ';
+        if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = ' ';
       std::printf("%s\t%s\terror\t%s\n", workload.c_str(), library, why.c_str());
       std::fflush(stdout);
       failed_ = true;
@@ -380,11 +381,11 @@ class Bench {
 
 int main(int argc, char** argv) {
   try {
-    umbra::SetDevice<umbra::gpu>(0);
     const bool first = argc > 2 && std::string(argv[1]) == "first";
     const bench::Size elements = argc == 2 ? std::atoll(argv[1]) : bench::Size{1} << 28;
     umbra::Require((first && argc == 3) || (!first && argc < 3 && elements > 0),
-                   "expected a number of elements, or first and a number; given: ", argc > 1 ? argv[1] : "nothing");
+                   "expected a number of elements, or first and a number; given: ", argc > 1 ? argv[1] : "nothing", argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+    umbra::SetDevice<umbra::gpu>(0);
     bench::Bench bench(elements);
     if (first) bench.FirstCall(argv[2]);
     else bench.Run();
