@@ -108,7 +108,7 @@ class Bench {
     Images(std::max<Size>(1, n / (c * h * w)), c, h, w);
     Take(std::max<Size>(1, n / 256));
     Products();
-    Run("update_of_tensors", [&](Size tensors) { return MakeAdamSteps(make_, static_cast<int>(tensors), 1e-3f); }, Of(200));
+    Run("update_of_tensors", [&](Size tensors) { return MakeAdamSteps(make_, static_cast<int>(tensors), 1e-3f); }, Size{small_ ? 3 : 200});
     // As models have them.
     Matrices(Of(4096), Of(4096));
     Images(Of(32), c, h, w);
