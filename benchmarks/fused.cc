@@ -4,6 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,11 +12,14 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "calls.h"
 #include "umbra/blas.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
+#include "workloads.h"
 
 namespace bench::fused {
 
@@ -98,50 +102,24 @@ void RegisterDense(const Epilogue& epilogue, Size rows, Size inner, Size columns
 }
 
 void RegisterUpdate(int tensors) {
-  struct Model {
-    std::vector<Size> size;
-    std::vector<std::vector<float>> p, m, v, g;
-    umbra::runtime::Arguments arguments;
-  };
-  auto model = std::make_shared<Model>();
-  std::string inputs, outputs, body;
-  for (int k = 0; k < tensors; ++k) {
-    model->size.push_back(64 + Size{k} * 7919 % 16384);
-    for (auto* list : {&model->p, &model->m, &model->v, &model->g}) list->push_back(Random(model->size.back(), 0));
-    const std::string id = std::to_string(k), type = ": f32[n" + id + "]";
-    for (const char* name : {"p", "m", "v", "g"}) inputs += name + id + type + ", ";
-    for (const char* name : {"np", "nm", "nv"}) outputs += (outputs.empty() ? "" : ", ") + (name + id) + type;
-    body += "  nm" + id + " = m" + id + " * beta1 + g" + id + " * (1 - beta1)\n  nv" + id + " = v" + id + " * beta2 + g" + id +
-            " * g" + id + " * (1 - beta2)\n  np" + id + " = p" + id + " - nm" + id + " * rate / (sqrt(nv" + id + ") + epsilon)\n";
-  }
-  const Function function = umbra::Compile(umbra::graph::ParseText(
-      "kernel update(" + inputs + "rate: f32, beta1: f32, beta2: f32, epsilon: f32) -> (" + outputs + ") {\n" + body + "}")[0]);
-  for (std::size_t k = 0; k < model->size.size(); ++k) {
-    for (auto* list : {&model->p, &model->m, &model->v, &model->g})
-      model->arguments.inputs.push_back(Ref(&(*list)[k], {model->size[k]}));
-    for (auto* list : {&model->p, &model->m, &model->v}) model->arguments.outputs.push_back(Ref(&(*list)[k], {model->size[k]}));
-  }
-  constexpr float kRate = 0.01f, kBeta1 = 0.9f, kBeta2 = 0.999f, kEpsilon = 1e-8f;
-  for (const float value : {kRate, kBeta1, kBeta2, kEpsilon}) {
-    model->arguments.scalars.emplace_back();
-    model->arguments.scalars.back().f32 = value;
-  }
+  std::vector<std::vector<float>> memory;
+  const AdamSteps model = MakeAdamSteps([&](Size n, float low, float) { return memory.emplace_back(Random(n, low)).data(); }, tensors, 0.01f);
+  const Call call = CallOf(model);
+  const Function function = umbra::Compile(call.kernel);
   const auto by_hand = [=] {
-    for (std::size_t k = 0; k < model->size.size(); ++k)
-      Update(model->size[k], model->p[k].data(), model->m[k].data(), model->v[k].data(), model->g[k].data(), kRate, kBeta1, kBeta2, kEpsilon);
+    for (const Adam& d : model.of) Update(d.n, d.p, d.m, d.v, d.g, d.rate, d.beta1, d.beta2, d.epsilon);
   };
-  const auto before = std::vector{model->p[3], model->m[3], model->v[3]};
+  const auto before = memory;
   by_hand();
-  const std::vector<float> expected = model->p[3];
-  model->p[3] = before[0], model->m[3] = before[1], model->v[3] = before[2];
+  const auto expected = memory;
+  for (std::size_t k = 0; k < memory.size(); ++k) std::copy(before[k].begin(), before[k].end(), memory[k].begin());
+  function(call.arguments, {1});
   const std::string name = "update_of_" + std::to_string(tensors) + "_tensors";
-  for (std::size_t k = 0; k < 3; ++k)
-    model->arguments.inputs[12 + k].data = model->arguments.outputs[9 + k].data = (k == 0 ? model->p : k == 1 ? model->m : model->v)[3].data();
-  function(model->arguments, {1});
-  RequireClose(name, model->p[3], expected);
+  for (std::size_t k = 0; k < memory.size(); ++k) RequireClose(name, memory[k], expected[k]);
+  static const auto kept = std::move(memory);
   Register(name + "/hand", by_hand);
-  Register(name + "/umbra_jit", [=] { function(model->arguments, {1}); });
-  Register(name + "/umbra_jit_2threads", [=] { function(model->arguments, {2}); });
+  Register(name + "/umbra_jit", [=] { function(call.arguments, {1}); });
+  Register(name + "/umbra_jit_2threads", [=] { function(call.arguments, {2}); });
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <regex>
@@ -18,7 +17,7 @@
 
 #include "halves.h"
 #include "suite.h"
-#include "umbra/half.h"
+#include "workloads.h"
 
 namespace bench {
 
@@ -36,27 +35,20 @@ T* Allocate(Size n) {
 }
 
 // Aligned memory with values in [low, high), rounded down to integers for an integer T.
-template <typename T = float>
-T* Make(Size n, float low, float high) {
-  T* p = Allocate<T>(n);
-  std::uint64_t random = g_memory.size();
-  for (Size i = 0; i < n; ++i) {
-    random = random * 6364136223846793005u + 1442695040888963407u;
-    const float x = low + (high - low) * (static_cast<float>(random >> 40) * 0x1p-24f);
-    p[i] = static_cast<T>(std::is_integral_v<T> ? std::floor(x) : x);
+struct InMemory {
+  template <typename T = float>
+  T* operator()(Size n, float low, float high) const {
+    T* p = Allocate<T>(n);
+    std::uint64_t random = g_memory.size();
+    for (Size i = 0; i < n; ++i) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      const float x = low + (high - low) * (static_cast<float>(random >> 40) * 0x1p-24f);
+      p[i] = static_cast<T>(std::is_integral_v<T> ? std::floor(x) : x);
+    }
+    return p;
   }
-  return p;
-}
-
-std::uint16_t* MakeHalves(Size n, float low, float high) {
-  auto* p = Allocate<std::uint16_t>(n);
-  const float* values = Make(n, low, high);
-  for (Size i = 0; i < n; ++i) {
-    const umbra::half_t half(values[i]);
-    std::memcpy(p + i, &half, sizeof half);
-  }
-  return p;
-}
+};
+constexpr InMemory kMake;
 
 std::string Suffix(int threads) { return threads > 1 ? "_2threads" : ""; }
 
@@ -121,16 +113,10 @@ std::vector<Peer> PeersOf(const Workload& d) {
   return peers;
 }
 
-// Bytes that a workload has to read and to write.
-struct Bytes {
-  double read, written;
-};
-
 // The peers of `workload`, whose `results` numbers at `result` must be the same up to rounding. If it works in
 // place, they are what they were before.
 template <typename Workload, typename T>
-void Register(const std::string& name, const Workload& workload, Bytes bytes, T* result, Size results,
-              bool in_place = false) {
+void Register(const std::string& name, const Workload& workload, T* result, Size results, bool in_place = false) {
   std::vector<T> expected;
   std::vector<Peer> peers = PeersOf(workload);
   const std::regex filter(benchmark::GetBenchmarkFilter());
@@ -148,6 +134,7 @@ void Register(const std::string& name, const Workload& workload, Bytes bytes, T*
       std::exit(1);
     }
   }
+  const Bytes bytes = BytesOf(workload);
   for (const Peer& peer : peers)
     benchmark::RegisterBenchmark((name + "/" + peer.name).c_str(), [peer, bytes](benchmark::State& state) {
       SetThreads(peer.threads);
@@ -159,114 +146,70 @@ void Register(const std::string& name, const Workload& workload, Bytes bytes, T*
 
 void RegisterElementwise() {
   for (const Size n : {Size{1} << 24, Size{1} << 15, Size{256}}) {
-    float* out = Make(n, 0, 1);
-    const double size = 4.0 * static_cast<double>(n);
-    Register("triad_" + std::to_string(n), Triad{n, Make(n, -1, 1), Make(n, -1, 1), Make(n, -1, 1), 0.5f, out},
-             {3 * size, size}, out, n);
+    const Triad d = MakeTriad(kMake, n);
+    Register("triad_" + std::to_string(n), d, d.out, n);
   }
   for (const auto& [rows, columns] : {std::pair<Size, Size>{4096, 4096}, {64, 512}}) {
-    const Size n = rows * columns;
-    float* out = Make(n, 0, 1);
-    Register("gelu_" + std::to_string(rows) + "x" + std::to_string(columns),
-             Gelu{rows, columns, Make(n, -2, 2), Make(n, -2, 2), Make(columns, -1, 1), out},
-             {8.0 * static_cast<double>(n), 4.0 * static_cast<double>(n)}, out, n);
+    const Gelu d = MakeGelu(kMake, rows, columns);
+    Register("gelu_" + std::to_string(rows) + "x" + std::to_string(columns), d, d.out, rows * columns);
   }
-  {
-    const Size n = Size{1} << 23;
-    float* p = Make(n, -1, 1);
-    // Rate 0 in the check: every peer steps the same memory.
-    const Adam d{n, p, Make(n, 0, 0.1f), Make(n, 0, 0.1f), Make(n, -1, 1), 0.0f, 0.9f, 0.999f, 1e-8f};
-    Register("adam_8Mi", d, {16.0 * n, 12.0 * n}, p, n, true);
-  }
-  {
-    const Size n = Size{1} << 22;
-    float* call = Make(n, 0, 1);
-    const Options d{n, Make(n, 50, 150), Make(n, 60, 140), Make(n, 0.2f, 2), 0.02f, 0.3f, call};
-    Register("black_scholes_4Mi", d, {12.0 * n, 4.0 * n}, call, n);
-  }
-  {
-    const Size n = Size{1} << 24;
-    float* out = Make(n, 0, 1);
-    Register("mixed_f16_16Mi", Mixed{n, MakeHalves(n, -1, 1), Make(n, -1, 1), MakeHalves(n, -1, 1), out},
-             {8.0 * n, 4.0 * n}, out, n);
-  }
-  {
-    const Size n = Size{1} << 25;
-    auto* out = Make<std::int8_t>(n, 0, 1);
-    Register("saxpy_i8_32Mi", Saxpy8{n, Make<std::int8_t>(n, -128, 128), Make<std::int8_t>(n, -128, 128), 3, out},
-             {2.0 * n, 1.0 * n}, out, n);
-  }
-  {
-    const Size n = Size{1} << 16;
-    static std::vector<const float*> inputs;
-    for (int k = 0; k < Sum500::kInputs; ++k) inputs.push_back(Make(n, -1, 1));
-    float* out = Make(n, 0, 1);
-    Register("sum_of_500x64Ki", Sum500{n, inputs.data(), out}, {2000.0 * n, 4.0 * n}, out, n);
-  }
+  const Adam adam = MakeAdam(kMake, Size{1} << 23, 0);  // rate 0: every peer steps the same memory
+  Register("adam_8Mi", adam, adam.p, adam.n, true);
+  const Options options = MakeOptions(kMake, Size{1} << 22);
+  Register("black_scholes_4Mi", options, options.call, options.n);
+  const Mixed mixed = MakeMixed(kMake, Size{1} << 24);
+  Register("mixed_f16_16Mi", mixed, mixed.out, mixed.n);
+  const Saxpy8 saxpy = MakeSaxpy8(kMake, Size{1} << 25);
+  Register("saxpy_i8_32Mi", saxpy, saxpy.out, saxpy.n);
+  static std::vector<const float*> inputs;
+  const Sum500 sum = MakeSum500(kMake, Size{1} << 16, &inputs);
+  Register("sum_of_500x64Ki", sum, sum.out, sum.n);
 }
 
 void RegisterRows() {
   const Size rows = 4096, columns = 1024, n = rows * columns;
-  float* out = Make(n, 0, 1);
-  const Rows d{rows, columns, Make(n, -4, 4), out};
-  const float* g = Make(n, -1, 1);
-  Register("softmax_4096x1024", Softmax{d}, {4.0 * n, 4.0 * n}, out, n);
-  Register("softmax_gradient_4096x1024", SoftmaxGradient{rows, columns, Make(n, 0, 0.002f), g, out}, {8.0 * n, 4.0 * n},
-           out, n);
-  Register("layernorm_4096x1024", LayerNorm{d}, {4.0 * n, 4.0 * n}, out, n);
-  Register("layernorm_gradient_4096x1024",
-           LayerNormGradient{rows, columns, d.x, g, Make(rows, -0.1f, 0.1f), Make(rows, 4, 6), out}, {8.0 * n, 4.0 * n},
-           out, n);
-  Register("log_sum_exp_4096x1024", LogSumExp{d}, {4.0 * n, 0}, out, rows);
+  const Rows d = MakeRows(kMake, rows, columns);
+  Register("softmax_4096x1024", Softmax{d}, d.out, n);
+  const SoftmaxGradient softmax = MakeSoftmaxGradient(kMake, rows, columns);
+  Register("softmax_gradient_4096x1024", softmax, softmax.out, n);
+  Register("layernorm_4096x1024", LayerNorm{d}, d.out, n);
+  const LayerNormGradient layernorm = MakeLayerNormGradient(kMake, rows, columns);
+  Register("layernorm_gradient_4096x1024", layernorm, layernorm.out, n);
+  Register("log_sum_exp_4096x1024", LogSumExp{d}, d.out, rows);
 }
 
 void RegisterImages() {
   const Size n = 32, c = 64, h = 56, w = 56, size = n * c * h * w;
-  const float* x = Make(size, -1, 1);
-  float* variance = Make(c, 0, 1);
-  Register("mean_variance_32x64x56x56", Channels{n, c, h * w, x, Make(c, 0, 1), variance}, {4.0 * size, 0}, variance, c);
-  const Size patches = c * 9 * n * (h - 2) * (w - 2);
-  float* out = Make(patches, 0, 1);
-  Register("patch2col_3x3_32x64x56x56", Patches{n, c, h, w, x, out}, {4.0 * size, 4.0 * static_cast<double>(patches)}, out,
-           patches);
-  float* pooled = Make(size / 4, 0, 1);
-  Register("max_pool_2x2_32x64x56x56", MaxPool{n, c, h, w, x, pooled}, {4.0 * size, 1.0 * size}, pooled, size / 4);
-  hand::Run(MaxPool{n, c, h, w, x, pooled});
-  Register("max_unpool_2x2_32x64x56x56", Unpool{n, c, h, w, x, pooled, Make(size / 4, -1, 1), out},
-           {6.0 * size, 4.0 * size}, out, size);
+  const Channels channels = MakeChannels(kMake, n, c, h * w);
+  Register("mean_variance_32x64x56x56", channels, channels.variance, c);
+  const Patches patches = MakePatches(kMake, n, c, h, w);
+  Register("patch2col_3x3_32x64x56x56", patches, patches.out, c * 9 * n * (h - 2) * (w - 2));
+  const MaxPool pool = MakeMaxPool(kMake, n, c, h, w);
+  Register("max_pool_2x2_32x64x56x56", pool, pool.out, size / 4);
+  hand::Run(pool);
+  const Unpool unpool = MakeUnpool(kMake, pool);
+  Register("max_unpool_2x2_32x64x56x56", unpool, unpool.out, size);
 }
 
 void RegisterMatrices() {
   static constexpr Size kProducts[][3] = {{512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4096, 512, 16}};
   for (const auto& [rows, inner, columns] : kProducts) {
-    float* out = Make(rows * columns, 0, 1);
-    const Dense d{rows, inner, columns, Make(rows * inner, -1, 1), Make(inner * columns, -1, 1), Make(columns, -1, 1), out};
-    Register("dense_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns), d,
-             {4.0 * static_cast<double>((rows + columns) * inner), 4.0 * static_cast<double>(rows * columns)}, out, rows * columns);
+    const Dense d = MakeDense(kMake, rows, inner, columns);
+    Register("dense_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns), d, d.out, rows * columns);
   }
-  {
-    const Size n = 4096;
-    float* out = Make(n * n, 0, 1);
-    Register("transpose_4096x4096", Transpose{n, Make(n * n, -1, 1), Make(n * n, -1, 1), out}, {8.0 * n * n, 4.0 * n * n},
-             out, n * n);
-    const Size part = n / 4;
-    const Concat d{n, part, {Make(n * part, -1, 1), Make(n * part, -1, 1), Make(n * part, -1, 1), Make(n * part, -1, 1)}, out};
-    Register("concat_4_of_4096x1024", d, {4.0 * n * n, 4.0 * n * n}, out, n * n);
-  }
-  {
-    const Size count = Size{1} << 16, columns = 256, n = count * columns;
-    float* out = Make(n, 0, 1);
-    Register("take_64Ki_rows_of_256",
-             Take{count, count, columns, Make(count, 0, static_cast<float>(count) - 1),
-                  Make(n, -1, 1), out},
-             {4.0 * static_cast<double>(n + count), 4.0 * static_cast<double>(n)}, out, n);
-  }
+  const Size n = 4096;
+  const Transpose transpose = MakeTranspose(kMake, n);
+  Register("transpose_4096x4096", transpose, transpose.out, n * n);
+  const Concat concat = MakeConcat(kMake, n, n / 4);
+  Register("concat_4_of_4096x1024", concat, concat.out, n * n);
+  const Take take = MakeTake(kMake, Size{1} << 16, 256);
+  Register("take_64Ki_rows_of_256", take, take.out, take.count * take.columns);
 }
 
 // What the machine can do, timed among the workloads, so that both have the same neighbours.
 void RegisterLimits() {
   const Size n = Size{1} << 24;
-  const Streams streams{n, Make(n, -1, 1), Make(n, -1, 1), Make(n, -1, 1), Make(n, 0, 1)};
+  const Streams streams{n, kMake(n, -1, 1), kMake(n, -1, 1), kMake(n, -1, 1), kMake(n, 0, 1)};
   const auto add = [&](const std::string& name, Mix mix, int read, int written) {
     for (int threads = 1; threads <= 2; ++threads)
       benchmark::RegisterBenchmark(("limit_" + name + "/machine" + Suffix(threads)).c_str(), [=](benchmark::State& state) {

@@ -16,6 +16,7 @@
 #include "mshadow/tensor.h"
 #include "suite.h"
 #include "umbra/call_site.h"
+#include "workloads.h"
 
 using namespace mshadow;
 using namespace mshadow::expr;
@@ -186,48 +187,21 @@ int main() {
   std::printf("| workload | mshadow / hand | hand us | statement by statement us | statements fused us | mshadow / statement by "
               "statement | mshadow / statements fused |\n|---|---|---|---|---|---|---|\n");
   const auto triad = [](Size n) {
-    return [n](auto make) { return bench::Triad{n, make(n, -1, 1), make(n, -1, 1), make(n, -1, 1), 0.5f, make(n, 0, 1)}; };
+    return [n](auto make) { return bench::MakeTriad(make, n); };
   };
   Compare("triad 16 Mi", 20.5, 17.9, triad(Size{1} << 24));
   Compare("triad 32 Ki", 8.1, 4.5, triad(Size{1} << 15));
   Compare("triad 256", 67, 16, triad(256));
-  {
-    const Size rows = 4096, n = rows * rows;
-    Compare("gelu 4096x4096", 382, 18.4, [=](auto make) {
-      return bench::Gelu{rows, rows, make(n, -2, 2), make(n, -2, 2), make(rows, -1, 1), make(n, 0, 1)};
-    });
-    Compare("transpose 4096x4096", 180, 47,
-            [=](auto make) { return bench::Transpose{rows, make(n, -1, 1), make(n, -1, 1), make(n, 0, 1)}; });
-  }
-  const auto rows = [](auto make) { return bench::Rows{4096, 1024, make(4096 * 1024, -4, 4), make(4096 * 1024, 0, 1)}; };
-  Compare("softmax 4096x1024", 17.3, 2.4, [=](auto make) { return bench::Softmax{rows(make)}; });
-  Compare("layernorm 4096x1024", 7.1, 1.45, [=](auto make) { return bench::LayerNorm{rows(make)}; });
-  {
-    const Size n = 32, c = 64, h = 56, w = 56, size = n * c * h * w;
-    Compare("mean and variance 32x64x56x56", 8.5, 0.99,
-            [=](auto make) { return bench::Channels{n, c, h * w, make(size, -1, 1), make(c, 0, 1), make(c, 0, 1)}; });
-    Compare("patch2col 3x3 32x64x56x56", 329, 32, [=](auto make) {
-      return bench::Patches{n, c, h, w, make(size, -1, 1), make(c * 9 * n * (h - 2) * (w - 2), 0, 1)};
-    });
-    Compare("max pool 2x2 32x64x56x56", 23, 1.2,
-            [=](auto make) { return bench::MaxPool{n, c, h, w, make(size, -1, 1), make(size / 4, 0, 1)}; });
-  }
-  {
-    const Size n = Size{1} << 23;
-    Compare("Adam 8 Mi", 27.6, 10.3, [=](auto make) {
-      return bench::Adam{n, make(n, -1, 1), make(n, 0, 0.1f), make(n, 0, 0.1f), make(n, -1, 1), 1e-3f, 0.9f, 0.999f, 1e-8f};
-    });
-  }
-  {
-    const Size n = Size{1} << 22;
-    Compare("Black-Scholes 4 Mi", 253, 13.0, [=](auto make) {
-      return bench::Options{n, make(n, 50, 150), make(n, 60, 140), make(n, 0.2f, 2), 0.02f, 0.3f, make(n, 0, 1)};
-    });
-  }
-  Compare("relu(dot + b) 512x1024x1024", 7.8, 7.7, [](auto make) {
-    return bench::Dense{512, 1024, 1024, make(512 * 1024, -1, 1), make(1024 * 1024, -1, 1), make(1024, -1, 1),
-                        make(512 * 1024, 0, 1)};
-  });
+  Compare("gelu 4096x4096", 382, 18.4, [](auto make) { return bench::MakeGelu(make, 4096, 4096); });
+  Compare("transpose 4096x4096", 180, 47, [](auto make) { return bench::MakeTranspose(make, 4096); });
+  Compare("softmax 4096x1024", 17.3, 2.4, [](auto make) { return bench::Softmax{bench::MakeRows(make, 4096, 1024)}; });
+  Compare("layernorm 4096x1024", 7.1, 1.45, [](auto make) { return bench::LayerNorm{bench::MakeRows(make, 4096, 1024)}; });
+  Compare("mean and variance 32x64x56x56", 8.5, 0.99, [](auto make) { return bench::MakeChannels(make, 32, 64, 56 * 56); });
+  Compare("patch2col 3x3 32x64x56x56", 329, 32, [](auto make) { return bench::MakePatches(make, 32, 64, 56, 56); });
+  Compare("max pool 2x2 32x64x56x56", 23, 1.2, [](auto make) { return bench::MakeMaxPool(make, 32, 64, 56, 56); });
+  Compare("Adam 8 Mi", 27.6, 10.3, [](auto make) { return bench::MakeAdam(make, Size{1} << 23, 1e-3f); });
+  Compare("Black-Scholes 4 Mi", 253, 13.0, [](auto make) { return bench::MakeOptions(make, Size{1} << 22); });
+  Compare("relu(dot + b) 512x1024x1024", 7.8, 7.7, [](auto make) { return bench::MakeDense(make, 512, 1024, 1024); });
   std::printf("\ngeometric mean of mshadow / Umbra: %.2f statement by statement, %.2f with statements fused\n",
               std::exp(g_logarithms_apart / g_workloads), std::exp(g_logarithms / g_workloads));
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace bench {
 
@@ -56,6 +57,10 @@ struct Adam {  // one step, in place
   float *p, *m, *v;
   const float* g;
   float rate, beta1, beta2, epsilon;
+};
+
+struct AdamSteps {  // one of every tensor of a model, at the same rates
+  std::vector<Adam> of;
 };
 
 struct Options {  // Black-Scholes price of a call

@@ -1,187 +1,395 @@
-// bench_gpu [ELEMENTS], or bench_gpu first NUMBER: times generated kernels on the GPU with CUDA events, beside a plain copy and bare cuBLASLt. Prints a
-// JSON object a line: what ran, microseconds (median of five times twenty launches), and bytes moved or operations done.
+// bench_gpu [ELEMENTS], or bench_gpu first NUMBER: times the suite's workloads on the GPU with CUDA events, at ELEMENTS elements
+// (256 Mi unless told) and at the shapes of models. Prints a line a result, its fields apart by tabs:
+//   WORKLOAD LIBRARY MICROSECONDS BYTES OPERATIONS, or WORKLOAD LIBRARY error WHY
+// The library `limit` is what the GPU can do: the bytes at the bandwidth of the driver's copy, the bare product of cuBLASLt, the
+// bare launch of the driver. With fewer than 1 Mi elements all is small, and results are first compared with the interpreter's.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "benchmarks/calls.h"
+#include "benchmarks/workloads.h"
 #include "compiler/driver/nvrtc.h"
-#include "compiler/graph/graph.h"
-#include "runtime/cuda_kernel.h"
+#include "runtime/cuda/driver.h"
 #include "umbra/cuda_gemm.h"
+#include "umbra/graph.h"
 #include "umbra/jit.h"
 
-namespace umbra {
+namespace bench {
 namespace {
+
+using namespace umbra;
+using runtime::TensorRef;
+
+// As Dense, in the numbers of tensor cores.
+struct DenseBf16 {
+  Size rows, inner, columns;
+  const bf16_t *x, *w, *bias;
+  bf16_t* out;
+};
+
+Call CallOf(const DenseBf16& d) {
+  const auto ref = [](const bf16_t* p, std::vector<index_t> shape) {
+    return TensorRef::Dense(const_cast<bf16_t*>(p), DType::kBFloat16, std::move(shape));
+  };
+  return {graph::ParseText("kernel dense_bf16(x: bf16[n, k], w: bf16[k, m], bias: bf16[m]) -> (y: bf16[n, m]) {\n"
+                           "  y = relu(dot(x, w) + broadcast<1>(bias))\n}")[0],
+          {{ref(d.x, {d.rows, d.inner}), ref(d.w, {d.inner, d.columns}), ref(d.bias, {d.columns})}, {ref(d.out, {d.rows, d.columns})}, {}}};
+}
+
+Bytes BytesOf(const DenseBf16& d) {
+  return {2.0 * static_cast<double>((d.rows + d.columns) * d.inner), 2.0 * static_cast<double>(d.rows * d.columns)};
+}
+
+template <typename Workload>
+inline constexpr bool kIsProduct = std::is_same_v<Workload, Dense> || std::is_same_v<Workload, DenseBf16>;
+
+// Has the workload a result of its own with fast arithmetic? As on the CPU; and products, which cuBLASLt's relu may then follow.
+template <typename Workload>
+inline constexpr bool kHasFast =
+    kIsProduct<Workload> || std::is_same_v<decltype(umbra_fast::Run(std::declval<const Workload&>())), Prepared>;
+
+double ElementOf(const TensorRef& t, std::size_t i) {
+  if (t.dtype == DType::kBFloat16) return static_cast<float>(static_cast<const bf16_t*>(t.data)[i]);
+  if (t.dtype == DType::kInt8) return static_cast<const std::int8_t*>(t.data)[i];
+  return static_cast<const float*>(t.data)[i];
+}
+
+std::size_t CountOf(const TensorRef& t) {
+  std::size_t count = 1;
+  for (const index_t extent : t.shape) count *= static_cast<std::size_t>(extent);
+  return count;
+}
+
+// Numbers in the GPU's memory, drawn there.
+class OnGpu {
+ public:
+  explicit OnGpu(umbra::Stream<gpu>* stream) : stream_(stream), random_(7) { random_.set_stream(stream); }
+
+  template <typename T = float>
+  T* operator()(Size n, float low, float high) {
+    auto tensor = std::make_shared<TensorContainer<gpu, 1, T>>(false);
+    tensor->set_stream(stream_);
+    tensor->Resize(Shape1(n));
+    if constexpr (std::is_same_v<T, float>) random_.SampleUniform<1>(tensor.get(), low, high);
+    else if constexpr (std::is_integral_v<T>) *tensor = tcast<T>(F<op::floor>(random_.uniform(Shape1(n), low, high)));
+    else *tensor = tcast<T>(random_.uniform(Shape1(n), low, high));
+    memory_.push_back(tensor);
+    return tensor->dptr_;
+  }
+  void Free() { memory_.clear(); }
+
+ private:
+  umbra::Stream<gpu>* stream_;
+  Random<gpu> random_;
+  std::vector<std::shared_ptr<void>> memory_;
+};
 
 class Bench {
  public:
-  explicit Bench(index_t elements) : elements_(elements) {}
+  explicit Bench(Size elements) : elements_(elements), small_(elements < Size{1} << 20), make_(&stream_) {}
 
   void Run() {
     Copy();
-    const index_t n = elements_, rows = std::max<index_t>(1, n / 1024), side = static_cast<index_t>(std::sqrt(static_cast<double>(n)));
-    Kernel("triad", "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }", {{n}, {n}});
-    Kernel("gelu", "kernel gelu_bias(x: f32[n, m], b: f32[m]) -> (y: f32[n, m]) { y = gelu(x + broadcast<1>(b)) }", {{rows, 1024}, {1024}});
-    Kernel("adam", "kernel adam(p: f32[n], g: f32[n], m: f32[n], v: f32[n], lr: f32) -> (p2: f32[n], m2: f32[n], v2: f32[n]) {\n"
-                   "  m2 = m * 0.9 + g * 0.1\n  v2 = v * 0.999 + g * g * 0.001\n  p2 = p - m2 * lr / (sqrt(v2) + 0.00000001)\n}",
-           {{n}, {n}, {n}, {n}});
-    Kernel("softmax", "kernel softmax(x: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n"
-                      "  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}", {{rows, 1024}});
-    Kernel("layernorm", "kernel layernorm(x: f32[n, m], g: f32[m], b: f32[m]) -> (y: f32[n, m]) {\n"
-                        "  d = x - broadcast<0>(reduce_with_axis<sum>(x, 1) * 0.0009765625)\n"
-                        "  v = reduce_with_axis<sum>(d * d, 1) * 0.0009765625\n"
-                        "  y = d / broadcast<0>(sqrt(v + 0.00001)) * broadcast<1>(g) + broadcast<1>(b)\n}", {{rows, 1024}, {1024}, {1024}});
-    Kernel("transpose", "kernel transpose2(x: f32[n, m]) -> (y: f32[m, n]) { y = transpose(x) }", {{side, side}});
-    Kernel("channel_statistics", "kernel statistics(x: f32[n, m]) -> (s: f32[m], q: f32[m]) {\n  s = reduce_with_axis<sum>(x, 0)\n"
-                                 "  q = reduce_with_axis<sum>(x * x, 0)\n}", {{rows, 1024}});
-    Product();
+    const Size n = elements_, c = Of(64), h = Of(56), w = Of(56);
+    Vectors(n);
+    Matrices(std::max<Size>(1, n / 1024), static_cast<Size>(std::sqrt(static_cast<double>(n))) / 4 * 4);
+    Images(std::max<Size>(1, n / (c * h * w)), c, h, w);
+    Take(std::max<Size>(1, n / 256));
+    Products();
+    Run("update_of_tensors", [&](Size tensors) { return MakeAdamSteps(make_, static_cast<int>(tensors), 1e-3f); }, Size{small_ ? 3 : 200});
+    // As models have them.
+    Matrices(Of(4096), Of(4096));
+    Images(Of(32), c, h, w);
+    Take(Of(65536));
     Overhead();
   }
 
+  // From text to the first launch of a kernel with `number` in it: by NVRTC, or from the disk cache.
+  void FirstCall(const std::string& number) {
+    Try("first_call", "umbra", [&] {
+      const float* const x = make_(4096, -1, 1);
+      float* const y = make_(4096, 0, 1);
+      stream_.Wait();
+      const int compiled = GetCompileStatistics().compiled;
+      const auto begin = std::chrono::steady_clock::now();
+      const Function function = Compile(graph::ParseText("kernel first(x: f32[n]) -> (y: f32[n]) { y = gelu(x * " + number + ") + x }")[0], Target());
+      function({{TensorRef::Dense(const_cast<float*>(x), DType::kFloat32, {4096})}, {TensorRef::Dense(y, DType::kFloat32, {4096})}, {}}, Options());
+      const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
+      Print(GetCompileStatistics().compiled > compiled ? "first_call_compiles" : "first_call_from_disk", "umbra", time.count());
+    });
+  }
+
+  bool failed() const { return failed_; }
+
  private:
-  static void Print(const std::string& workload, const char* library, double us, double bytes, double operations = 0) {
-    std::printf("{\"workload\": \"%s\", \"library\": \"%s\", \"us\": %.3f, \"GBps\": %.1f, \"TFLOPS\": %.1f}\n", workload.c_str(), library, us,
-                bytes / us / 1e3, operations / us / 1e6);
+  // An extent of a model, or a small one.
+  Size Of(Size extent) const { return small_ ? std::min<Size>(extent, 16) : extent; }
+
+  static CompileOptions Target(Math math = Math::kStrict) {
+    CompileOptions options;
+    options.target = kCudaTarget;
+    options.math = math;
+    return options;
+  }
+  runtime::RunOptions Options() const { return {0, stream_.handle_}; }
+
+  static void Print(const std::string& workload, const char* library, double us, double bytes = 0, double operations = 0) {
+    std::printf("%s\t%s\t%.3f\t%.0f\t%.0f\n", workload.c_str(), library, us, bytes, operations);
     std::fflush(stdout);
   }
 
-  // Median microseconds of a launch.
+  // What a library cannot run is a line that says so; the others go on.
+  void Try(const std::string& workload, const char* library, const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      std::string why = error.what();
+      for (char& c : why)
+        if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = ' ';
+      std::printf("%s\t%s\terror\t%s\n", workload.c_str(), library, why.c_str());
+      std::fflush(stdout);
+      failed_ = true;
+    }
+  }
+
+  // Median microseconds of a launch, of five times up to twenty, as many as take 20 ms.
   double Time(const std::function<void()>& launch) {
-    for (int k = 0; k < 3; ++k) launch();
-    std::vector<double> times;
-    for (int k = 0; k < 5; ++k) {
+    const auto run = [&](int times) {
       const cuda::Event begin = stream_.Record();
-      for (int l = 0; l < 20; ++l) launch();
+      for (int k = 0; k < times; ++k) launch();
       const cuda::Event end = stream_.Record();
       end.Wait();
-      times.push_back(end.MillisecondsSince(begin) * 1e3 / 20);
-    }
+      return end.MillisecondsSince(begin) * 1e3 / times;
+    };
+    launch();
+    if (small_) return run(1);
+    const int repeats = static_cast<int>(std::clamp(20e3 / std::max(run(1), 1.0), 1.0, 20.0));
+    std::array<double, 5> times;
+    for (double& time : times) time = run(repeats);
     std::sort(times.begin(), times.end());
     return times[2];
   }
 
-  template <int dim, typename DType = float>
-  TensorContainer<gpu, dim, DType> New(const Shape<dim>& shape, float value) {
-    TensorContainer<gpu, dim, DType> tensor(false);
-    tensor.Resize(shape);
-    tensor.set_stream(&stream_);
-    tensor = static_cast<DType>(value);
-    return tensor;
+  // The workload that `build` makes of the extents, which are part of its name.
+  template <typename Build, typename... Extents>
+  void Run(const std::string& kind, const Build& build, Extents... extents) {
+    std::string name = kind;
+    for (const Size extent : {Size{extents}...}) name += (name == kind ? "_" : "x") + std::to_string(extent);
+    Try(name, "umbra", [&] { RunOne(name, build(Size{extents}...)); });
+    make_.Free();
   }
 
-  void Copy() {
-    auto from = New(Shape1(elements_), 0.5f), to = New(Shape1(elements_), 0.0f);
-    Print("copy", "driver", Time([&] { umbra::Copy<1, float>(to, from, &stream_); }), 8.0 * static_cast<double>(elements_));
-  }
-
-  void Kernel(const std::string& name, const std::string& text, const std::vector<std::vector<index_t>>& shapes) {
-    CompileOptions options;
-    options.target = "cuda";
-    const Function function = Compile(graph::ParseText(text)[0], options);
-    std::vector<TensorContainer<gpu, 1>> memory;
-    double bytes = 0;
-    runtime::Arguments arguments;
-    const auto add = [&](const std::vector<index_t>& shape, std::vector<runtime::TensorRef>* tensors) {
-      index_t count = 1;
-      for (const index_t extent : shape) count *= extent;
-      memory.push_back(New(Shape1(count), 0.5f));
-      tensors->push_back(runtime::TensorRef::Dense(memory.back().dptr_, DType::kFloat32, shape));
-      bytes += 4.0 * static_cast<double>(count);
+  template <typename Workload>
+  void RunOne(const std::string& name, const Workload& d) {
+    const auto [read, written] = BytesOf(d);
+    const double bytes = read + written;
+    double operations = 0, limit = us_per_byte_ * bytes;
+    if constexpr (kIsProduct<Workload>) {
+      operations = 2.0 * static_cast<double>(d.rows) * static_cast<double>(d.inner) * static_cast<double>(d.columns);
+      const cuda::Gemm gemm = BareProduct(d);
+      limit = std::max(limit, Time([&] { cuda::Run(gemm, stream_.handle_); }));
+    }
+    Print(name, "limit", limit, bytes, operations);
+    const Call call = CallOf(d);
+    const auto run = [&](const char* library, Math math) {
+      Try(name, library, [&] {
+        const Function function = Compile(call.kernel, Target(math));
+        if (small_) Check(call, function);
+        Print(name, library, Time([&] { function(call.arguments, Options()); }), bytes, operations);
+      });
     };
-    for (const auto& shape : shapes) add(shape, &arguments.inputs);
-    for (const auto& shape : runtime::OutputShapes(function.program(), arguments.inputs)) add(shape, &arguments.outputs);
-    for (std::size_t k = 0; k < function.program().scalars.size(); ++k) {
-      umbra_scalar scalar{};
-      scalar.f32 = 0.001f;
-      arguments.scalars.push_back(scalar);
-    }
-    Print(name, "umbra", Time([&] { function(arguments, {0, stream_.handle_}); }), bytes);
+    run("umbra", Math::kStrict);
+    if constexpr (kHasFast<Workload>) run("umbra_fast", Math::kFast);
   }
 
-  // relu(dot(a, b) + bias) in bf16: strict math keeps NaN, which cuBLASLt's relu does not, so a kernel follows the product.
-  void Product() {
-    const index_t n = elements_ >= (index_t{1} << 26) ? 8192 : 256;
-    auto a = New<2, bf16_t>(Shape2(n, n), 0.5f), b = New<2, bf16_t>(Shape2(n, n), 0.25f), y = New<2, bf16_t>(Shape2(n, n), 0.0f);
-    auto bias = New<1, bf16_t>(Shape1(n), 0.5f);
-    const double operations = 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
+  template <typename Product>
+  static cuda::Gemm BareProduct(const Product& d) {
     cuda::Gemm gemm;
-    gemm.dtype = DType::kBFloat16;
-    gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = n;
-    gemm.a = a.dptr_;
-    gemm.b = b.dptr_;
-    gemm.c = y.dptr_;
-    Print("dot_bf16", "cublaslt", Time([&] { cuda::Run(gemm, stream_.handle_); }), 0, operations);
-    for (const Math math : {Math::kStrict, Math::kFast}) {
-      CompileOptions options;
-      options.math = math;
-      jit::SetOptions(options);
-      Print("relu_dot_bias_bf16", math == Math::kFast ? "umbra_fast" : "umbra",
-            Time([&] { jit(y) = F<op::relu>(dot(a, b) + broadcast<1>(bias, y.shape_)); }), 0, operations);
-    }
-    jit::SetOptions({});
-    gemm.bias = bias.dptr_;
-    gemm.epilogue = cuda::Epilogue::kBiasRelu;
-    if (cuda::CanRun(gemm, stream_.handle_))
-      Print("relu_dot_bias_bf16", "cublaslt", Time([&] { cuda::Run(gemm, stream_.handle_); }), 0, operations);
+    gemm.dtype = DTypeOf<std::remove_pointer_t<decltype(d.out)>>::value;
+    gemm.m = d.rows;
+    gemm.k = gemm.lda = d.inner;
+    gemm.n = gemm.ldb = gemm.ldc = d.columns;
+    gemm.a = d.x;
+    gemm.b = d.w;
+    gemm.c = d.out;
+    return gemm;
   }
 
-  // Host time of a call: the Exp API, and a bare launch of an empty kernel.
+  // Throws unless the results are those of the interpreter for copies of the operands, up to rounding.
+  void Check(const Call& call, const Function& function) {
+    stream_.Wait();
+    std::map<void*, std::vector<char>> copies;  // one of operands that are the same
+    runtime::Arguments host = call.arguments;
+    for (auto* tensors : {&host.inputs, &host.outputs})
+      for (TensorRef& tensor : *tensors) {
+        std::vector<char>& copy = copies[tensor.data];
+        if (copy.empty()) copy = Fetched(tensor);
+        tensor.data = copy.data();
+      }
+    CompileOptions interpreted;
+    interpreted.engine = Engine::kInterpreter;
+    Compile(call.kernel, interpreted)(host);
+    function(call.arguments, Options());
+    stream_.Wait();
+    for (std::size_t k = 0; k < host.outputs.size(); ++k) {
+      TensorRef got = call.arguments.outputs[k];
+      std::vector<char> bytes = Fetched(got);
+      got.data = bytes.data();
+      const double tolerance = got.dtype == DType::kBFloat16 ? 2e-2 : 1e-3;
+      for (std::size_t i = 0; i < CountOf(got); ++i) {
+        const double expected = ElementOf(host.outputs[k], i), given = ElementOf(got, i);
+        Require(std::fabs(given - expected) <= tolerance * (1 + std::fabs(expected)), "result ", k, " is ", given, " at ", i, ", expected ", expected);
+      }
+    }
+  }
+
+  static std::vector<char> Fetched(const TensorRef& tensor) {
+    std::vector<char> bytes(CountOf(tensor) * SizeOf(tensor.dtype));
+    cuda::Copy(cuda::CopyKind::kDeviceToHost, bytes.data(), bytes.size(), tensor.data, bytes.size(), bytes.size(), 1, nullptr);
+    return bytes;
+  }
+
+  // What the driver's copy does is the GPU's bandwidth.
+  void Copy() {
+    Try("copy_" + std::to_string(elements_), "limit", [&] {
+      const float* const from = make_(elements_, 0, 1);
+      float* const to = make_(elements_, 0, 1);
+      const auto row = static_cast<std::size_t>(elements_) * sizeof(float);
+      const double us = Time([&] { cuda::Copy(cuda::CopyKind::kDeviceToDevice, to, row, from, row, row, 1, stream_.handle_); });
+      const double bytes = 2.0 * static_cast<double>(row);
+      us_per_byte_ = us / bytes;
+      Print("copy_" + std::to_string(elements_), "limit", us, bytes);
+    });
+    make_.Free();
+  }
+
+  void Vectors(Size n) {
+    Run("triad", [&](Size m) { return MakeTriad(make_, m); }, n);
+    Run("adam", [&](Size m) { return MakeAdam(make_, m, 1e-3f); }, n);
+    Run("black_scholes", [&](Size m) { return MakeOptions(make_, m); }, n);
+    Run("mixed_f16", [&](Size m) { return MakeMixed(make_, m); }, n);
+    Run("saxpy_i8", [&](Size m) { return MakeSaxpy8(make_, m); }, n);
+    std::vector<const float*> inputs;
+    Run("sum_of_500", [&](Size m) { return MakeSum500(make_, m, &inputs); }, std::max<Size>(1, n / Sum500::kInputs));
+  }
+
+  // Rows of 1024, and square ones.
+  void Matrices(Size rows, Size side) {
+    const Size columns = 1024;
+    Run("gelu", [&](auto... e) { return MakeGelu(make_, e...); }, rows, columns);
+    Run("softmax", [&](auto... e) { return Softmax{MakeRows(make_, e...)}; }, rows, columns);
+    Run("softmax_gradient", [&](auto... e) { return MakeSoftmaxGradient(make_, e...); }, rows, columns);
+    Run("layernorm", [&](auto... e) { return LayerNorm{MakeRows(make_, e...)}; }, rows, columns);
+    Run("layernorm_gradient", [&](auto... e) { return MakeLayerNormGradient(make_, e...); }, rows, columns);
+    Run("log_sum_exp", [&](auto... e) { return LogSumExp{MakeRows(make_, e...)}; }, rows, columns);
+    Run("transpose", [&](Size n, Size) { return MakeTranspose(make_, n); }, side, side);
+    Run("concat_4_of", [&](auto... e) { return MakeConcat(make_, e...); }, side, side / 4);
+  }
+
+  void Images(Size n, Size c, Size h, Size w) {
+    Run("mean_variance", [&](Size n, Size c, Size h, Size w) { return MakeChannels(make_, n, c, h * w); }, n, c, h, w);
+    Run("patch2col_3x3", [&](auto... e) { return MakePatches(make_, e...); }, n, c, h, w);
+    Run("max_pool_2x2", [&](auto... e) { return MakeMaxPool(make_, e...); }, n, c, h, w);
+    Run("max_unpool_2x2", [&](auto... e) {
+      const MaxPool pool = MakeMaxPool(make_, e...);
+      const Call call = CallOf(pool);
+      Compile(call.kernel, Target())(call.arguments, Options());
+      return MakeUnpool(make_, pool);
+    }, n, c, h, w);
+  }
+
+  void Take(Size count) {
+    Run("take", [&](auto... e) { return MakeTake(make_, e...); }, count, Size{256});
+  }
+
+  // relu(dot(a, b) + bias): strict math keeps NaN, which cuBLASLt's relu does not, so a kernel follows the product.
+  void Products() {
+    Run("dense_bf16", [&](Size m, Size k, Size l) {
+      const auto make = [&](Size n) { return make_.operator()<bf16_t>(n, -1, 1); };
+      return DenseBf16{m, k, l, make(m * k), make(k * l), make(l), make(m * l)};
+    }, Of(8192), Of(8192), Of(8192));
+    static constexpr Size kShapes[][3] = {{512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4096, 512, 16}};
+    for (const auto& [rows, inner, columns] : kShapes)
+      Run("dense", [&](auto... e) { return MakeDense(make_, e...); }, Of(rows), Of(inner), Of(columns));
+  }
+
+  // Host time of a call: the Exp API, and the driver's launch of an empty kernel with nothing in between.
   void Overhead() {
-    auto x = New(Shape1(256), 0.5f), y = New(Shape1(256), 0.0f);
-    const cuda::DeviceProperties& device = cuda::Properties(0);
-    const std::string source = "struct nothing_args { void* data[2]; };\nextern \"C\" __global__ void nothing(const nothing_args args) {}\n";
-    const cuda::Kernel nothing("nothing", {CompileCuda("namespace umbra::simd {\n" + source + "}\n", "nothing", {{device.major, device.minor}})});
-    const std::array<void*, 2> data{};
-    const auto time = [&](const std::function<void()>& call) {
-      std::vector<double> times;
-      for (int k = 0; k < 7; ++k) {
-        stream_.Wait();
+    const std::string name = "host_time_of_a_launch";
+    const auto time = [&](const std::function<void()>& call, const std::function<void()>& wait) {
+      std::array<double, 7> times;
+      for (double& of_call : times) {
+        wait();
         const auto begin = std::chrono::steady_clock::now();
         for (int l = 0; l < 500; ++l) call();
-        times.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / 500);
+        of_call = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / 500;
       }
       std::sort(times.begin(), times.end());
       return times[3];
     };
-    Print("host_time_of_a_launch", "driver", time([&] { nothing.Launch({}, data.data(), sizeof data, stream_.handle_); }), 0);
-    Print("host_time_of_a_launch", "umbra", time([&] { y = x * 2.0f + 1.0f; }), 0);
+    Try(name, "limit", [&] {
+      const cuda::Driver& driver = cuda::UseDriver();
+      const auto done = [](cuda::Result result) { Require(result == cuda::kSuccess, "the driver: ", cuda::Words(result)); };
+      const cuda::DeviceProperties& device = cuda::Properties(0);
+      const cuda::Image image = CompileCuda("namespace umbra::simd {\nstruct nothing_args { void* data[2]; };\n"
+                                            "extern \"C\" __global__ void nothing(const nothing_args args) {}\n}\n",
+                                            "nothing", {{device.major, device.minor}});
+      cuda::Module module = nullptr;
+      done(driver.cuModuleLoadDataEx(&module, image.bytes.data(), 0, nullptr, nullptr));
+      cuda::Function nothing = nullptr;
+      done(driver.cuModuleGetFunction(&nothing, module, "nothing"));
+      void* stream = nullptr;
+      done(driver.cuStreamCreate(&stream, 1));  // which waits for no other
+      std::array<void*, 2> data{};
+      std::size_t size = sizeof data;
+      void* extra[] = {reinterpret_cast<void*>(1), data.data(), reinterpret_cast<void*>(2), &size, nullptr};
+      Print(name, "limit", time([&] { driver.cuLaunchKernel(nothing, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, extra); },
+                                [&] { done(driver.cuStreamSynchronize(stream)); }));
+      done(driver.cuStreamSynchronize(stream));
+      done(driver.cuStreamDestroy_v2(stream));
+      done(driver.cuModuleUnload(module));
+    });
+    Try(name, "umbra", [&] {
+      const Tensor<gpu, 1> x(make_(256, 0, 1), Shape1(256), &stream_);
+      Tensor<gpu, 1> y(make_(256, 0, 1), Shape1(256), &stream_);
+      Print(name, "umbra", time([&] { y = x * 2.0f + 1.0f; }, [&] { stream_.Wait(); }));
+    });
+    make_.Free();
   }
 
-  // From text to the first launch of a kernel with `number` in it: by NVRTC, or from the disk cache.
- public:
-  void FirstCall(const std::string& number) {
-    auto x = New(Shape1(4096), 0.5f), y = New(Shape1(4096), 0.0f);
-    stream_.Wait();
-    const int compiled = GetCompileStatistics().compiled;
-    const auto begin = std::chrono::steady_clock::now();
-    CompileOptions options;
-    options.target = "cuda";
-    const Function function = Compile(graph::ParseText("kernel first(x: f32[n]) -> (y: f32[n]) { y = gelu(x * " + number + ") + x }")[0], options);
-    function({{runtime::TensorRef::Dense(x.dptr_, DType::kFloat32, {4096})}, {runtime::TensorRef::Dense(y.dptr_, DType::kFloat32, {4096})}, {}},
-             {0, stream_.handle_});
-    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
-    Print(GetCompileStatistics().compiled > compiled ? "first_call_compiles" : "first_call_from_disk", "umbra", time.count(), 0);
-  }
-
- private:
-  index_t elements_;
-  Stream<gpu> stream_;
+  Size elements_;
+  bool small_, failed_ = false;
+  double us_per_byte_ = 0;  // of memory that is read or written
+  umbra::Stream<gpu> stream_;
+  OnGpu make_;
 };
 
 }  // namespace
-}  // namespace umbra
+}  // namespace bench
 
 int main(int argc, char** argv) {
   try {
+    const bool first = argc > 2 && std::string(argv[1]) == "first";
+    const bench::Size elements = argc == 2 ? std::atoll(argv[1]) : bench::Size{1} << 28;
+    umbra::Require((first && argc == 3) || (!first && argc < 3 && elements > 0),
+                   "expected a number of elements, or first and a number; given: ", argc > 1 ? argv[1] : "nothing", argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
     umbra::SetDevice<umbra::gpu>(0);
-    if (argc > 2) umbra::Bench(1).FirstCall(argv[2]);
-    else umbra::Bench(argc > 1 ? std::atoll(argv[1]) : umbra::index_t{1} << 28).Run();
+    bench::Bench bench(elements);
+    if (first) bench.FirstCall(argv[2]);
+    else bench.Run();
+    return bench.failed() ? 1 : 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_gpu: error: %s\n", error.what());
     return 1;

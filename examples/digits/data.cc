@@ -1,23 +1,20 @@
 #include "examples/digits/data.h"
 
-#include <zlib.h>
-
 #include <charconv>
-#include <cstring>
-#include <memory>
+#include <fstream>
 
 namespace digits {
 
 Data::Data(const std::string& path) {
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  umbra::Require(file != nullptr, "cannot open ", path);
+  std::ifstream file(path);
+  umbra::Require(file.is_open(), "cannot open ", path);
   std::vector<int> numbers;
-  char line[1024];
+  std::string line;
   std::size_t rows = 0;
-  while (gzgets(file.get(), line, sizeof line) != nullptr) {
+  while (std::getline(file, line)) {
     ++rows;
-    const char* const end = line + std::strlen(line);
-    for (const char* at = line; at < end && *at != '\n' && *at != '\r';) {
+    const char* const end = line.data() + line.size();
+    for (const char* at = line.data(); at < end && *at != '\r';) {
       const auto [next, error] = std::from_chars(at, end, numbers.emplace_back());
       umbra::Require(error == std::errc(), path, ", line ", rows, ": a number was expected");
       at = next < end && *next == ',' ? next + 1 : next;

@@ -15,7 +15,7 @@ constexpr int kPixels = 64, kClasses = 10;
 constexpr int kTrainRows = 1437;  ///< the rows after these are for the test
 
 struct Data {
-  /// Reads gzipped rows of 64 pixels and a class; throws umbra::Error if the file is not like that.
+  /// Reads rows of 64 pixels and a class; throws umbra::Error if the file is not like that.
   explicit Data(const std::string& path);
   Data(const Data&) = delete;
 
