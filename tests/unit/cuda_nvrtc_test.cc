@@ -142,6 +142,19 @@ TEST(CudaNvrtc, ElementsOfSeveralRowsAreReadAtOnce) {
   EXPECT_EQ(patches.substr(loop, loads - loop).find("div."), std::string::npos) << patches;
 }
 
+TEST(CudaNvrtc, TilesAreReadAtOnce) {
+  SKIP_WITHOUT_NVRTC();
+  for (const bool wide : {false, true})
+    for (const bool strided : {false, true}) {
+      CudaVariant variant = Form(CudaForm::kTiles, false);
+      variant.wide_index = wide;
+      variant.strided = strided;
+      const std::string ptx = Ptx(kTransposed, variant);
+      EXPECT_EQ(MostLoadsTogether(ptx), 8u) << wide << strided << ptx;  // of both operands
+      EXPECT_EQ(Count(ptx, "ld.global"), 8u) << wide << strided << ptx;
+    }
+}
+
 TEST(CudaNvrtc, EveryFormCompiles) {
   SKIP_WITHOUT_NVRTC();
   Many many;

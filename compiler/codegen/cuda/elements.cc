@@ -63,7 +63,11 @@ class ElementsEmitter : private CudaEmitter {
     out_.Line("{} row = {};", index_type_, First());
     if (schedule_.rows > 1) {
       out_.Open("for (; row + {0} * step < {2}; row += {1} * step)", schedule_.rows - 1, schedule_.rows, points);
-      Turns(rows);
+      StoreTurns(phase(), schedule_.rows, i(), "", [&] {
+        out_.Line("const {} turn = row + u * step;", index_type_);
+        DeclarePositions("turn", rows);
+        DeclareRow();
+      });
       out_.Close();
     }
     out_.Line("#pragma unroll 1");
@@ -72,36 +76,6 @@ class ElementsEmitter : private CudaEmitter {
     DeclareRow();
     StoreElements(phase(), i());
     out_.Close();
-  }
-
-  void Turns(const std::vector<int>& rows) {
-    const Names outer = names_;
-    std::vector<std::string> results, addresses;
-    for (const auto& store : phase().stores) {
-      const std::string& name = operands_[static_cast<std::size_t>(store.operand)].name;
-      results.push_back(names_.Make(name + "_turn"));
-      addresses.push_back(names_.Make(name + "_at"));
-      out_.Line("{} {}[{}];", ScalarType(value(store.value).type), results.back(), schedule_.rows);
-      out_.Line("{}* {}[{}];", ElementType(OperandType(store.operand)), addresses.back(), schedule_.rows);
-    }
-    const auto open = [&] {
-      out_.Line("#pragma unroll");
-      out_.Open("for (int u = 0; u < {}; ++u)", schedule_.rows);
-    };
-    open();
-    out_.Line("const {} turn = row + u * step;", index_type_);
-    DeclarePositions("turn", rows);
-    DeclareRow();
-    for (std::size_t k = 0; k < results.size(); ++k) {
-      out_.Line("{}[u] = {};", results[k], AsPacket(phase().stores[k].value).text);
-      out_.Line("{}[u] = {};", addresses[k], Address(phase().stores[k].operand, i()));
-    }
-    out_.Close();
-    open();
-    for (std::size_t k = 0; k < results.size(); ++k)
-      out_.Line("{};", speller_->Store(OperandType(phase().stores[k].operand), addresses[k] + "[u]", {results[k] + "[u]"}));
-    out_.Close();
-    names_ = outer;
   }
 
   // Values that only the position along the vector axis tells apart are computed once for all rows of a thread. Those that

@@ -184,4 +184,36 @@ void CudaEmitter::StoreScalar(const plan::Store& store, const std::string& index
   out_.Line("{};", speller_->Store(OperandType(store.operand), Address(store.operand, index), AsPacket(store.value)));
 }
 
+void CudaEmitter::StoreTurns(const Phase& phase, int turns, const std::string& index, const std::string& condition,
+                             const std::function<void()>& declare) {
+  const Names outer = names_;
+  std::vector<std::string> results, addresses;
+  for (const auto& store : phase.stores) {
+    const std::string& name = operands_[static_cast<std::size_t>(store.operand)].name;
+    results.push_back(names_.Make(name + "_turn"));
+    addresses.push_back(names_.Make(name + "_at"));
+    out_.Line("{} {}[{}];", ScalarType(value(store.value).type), results.back(), turns);
+    out_.Line("{}* {}[{}];", ElementType(OperandType(store.operand)), addresses.back(), turns);
+  }
+  OpenTurns(turns);
+  declare();
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    out_.Line("{}[u] = {};", results[k], AsPacket(phase.stores[k].value).text);
+    out_.Line("{}[u] = {};", addresses[k], Address(phase.stores[k].operand, index));
+  }
+  out_.Close();
+  OpenTurns(turns);
+  if (!condition.empty()) out_.Open("if ({})", condition);
+  for (std::size_t k = 0; k < results.size(); ++k)
+    out_.Line("{};", speller_->Store(OperandType(phase.stores[k].operand), addresses[k] + "[u]", {results[k] + "[u]"}));
+  if (!condition.empty()) out_.Close();
+  out_.Close();
+  names_ = outer;
+}
+
+void CudaEmitter::OpenTurns(int turns) {
+  out_.Line("#pragma unroll");
+  out_.Open("for (int u = 0; u < {}; ++u)", turns);
+}
+
 }  // namespace umbra::codegen
