@@ -157,7 +157,7 @@ class Preparation {
   }
 
   bool NeedsWideIndex() {
-    if (Product(0, rank_) >= kIndexLimit || static_cast<index_t>(RowBytes()) >= kIndexLimit) return true;
+    if (Product(0, rank_) >= kIndexLimit || static_cast<index_t>(RowBytes(signature_.row_buffers)) >= kIndexLimit) return true;
     for (const Access& access : signature_.operands) {
       const TensorRef& tensor = Buffer(access);
       index_t reach = 0;
@@ -168,10 +168,10 @@ class Preparation {
     return !PositionsStayWithin(kIndexLimit, schedule_.positions, rank_, launch_.extent);
   }
 
-  // Bytes of a row's buffers.
-  std::size_t RowBytes() const {
+  // Bytes of what is kept of a row.
+  std::size_t RowBytes(const std::vector<DType>& types) const {
     std::size_t bytes = 0;
-    for (DType type : signature_.row_buffers) bytes += static_cast<std::size_t>(Padded(Columns())) * SizeOf(type);
+    for (DType type : types) bytes += static_cast<std::size_t>(Padded(Columns())) * SizeOf(type);
     return bytes;
   }
 
@@ -205,22 +205,24 @@ class Preparation {
       }
       case CudaForm::kRowPerWarp: {
         index_t rows = kThreads / kCudaWarp;
-        while (rows > 1 && RowBytes() * static_cast<std::size_t>(rows) > limits_.shared_bytes) rows /= 2;
+        const std::size_t kept = RowBytes(schedule_.kept);
+        while (rows > 1 && kept * static_cast<std::size_t>(rows) > limits_.shared_bytes) rows /= 2;
         launch_.block = Dims(kCudaWarp, rows);
         launch_.grid = Dims(CeilDiv(Rows(), rows));
-        launch_.shared_bytes = RowBytes() * static_cast<std::size_t>(rows);
+        launch_.shared_bytes = kept * static_cast<std::size_t>(rows);
         break;
       }
       case CudaForm::kRowPerBlock: {
         launch_.block = RowBlock(lanes);
         launch_.grid = Dims(Rows());
-        launch_.variant.rows_in_scratch = RowBytes() > limits_.shared_bytes;
+        const std::size_t kept = RowBytes(schedule_.kept);
+        launch_.variant.rows_in_scratch = kept > limits_.shared_bytes;
         if (!launch_.variant.rows_in_scratch) {
-          launch_.shared_bytes = RowBytes();
-          break;
+          launch_.shared_bytes = kept;
+        } else if (!signature_.row_buffers.empty()) {
+          launch_.grid = Dims(std::min(Rows(), kEnough));
+          launch_.scratch_bytes = RowBytes(signature_.row_buffers) * launch_.grid.x;
         }
-        launch_.grid = Dims(std::min(Rows(), kEnough));
-        launch_.scratch_bytes = RowBytes() * launch_.grid.x;
         break;
       }
       case CudaForm::kRowSplit: {

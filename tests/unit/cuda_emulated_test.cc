@@ -156,9 +156,23 @@ TEST(CudaEmulated, Rows) {
       "  mean = reduce_with_axis<sum>(x, 1) * 0.01\n  d = x - broadcast<0>(mean)\n"
       "  v = reduce_with_axis<sum>(d * d, 1) * 0.01\n  y = d / broadcast<0>(sqrt(v + 0.001)) * broadcast<1>(g) + broadcast<1>(b)\n}";
   for (const index_t m : {7, 128, 2048, 2049}) calls.Add(layernorm, {{{9, m}}, {{m}}, {{m}}}, 1e-4);
-  // Rows that shared memory does not hold.
+  // Rows that shared memory does not hold: what is dear goes to scratch, inputs are read again.
   calls.Add(softmax, {{{700, 1100}}}, 1e-5, {4096});
   EXPECT_TRUE(calls.launches()[0].variant.rows_in_scratch);
+  EXPECT_GT(calls.launches()[0].scratch_bytes, 0u);
+  for (const index_t m : {1101, 1104}) calls.Add(layernorm, {{{9, m}}, {{m}}, {{m}}}, 1e-4, {4096});
+  EXPECT_TRUE(calls.launches()[0].variant.rows_in_scratch);
+  EXPECT_EQ(calls.launches()[0].scratch_bytes, 0u);
+  // Several inputs are kept, and make room for what is computed of them.
+  const std::string masked =
+      "kernel masked(x: f16[n, m], c: bool[n, m], w: f32[n, m]) -> (y: f16[n, m], z: f32[n, m]) {\n"
+      "  t = c ? x * 2 : w\n  e = exp(t - broadcast<0>(reduce_with_axis<maximum>(t, 1)))\n  s = broadcast<0>(reduce_with_axis<sum>(e, 1))\n"
+      "  p = exp(w - e / s)\n  y = p / broadcast<0>(reduce_with_axis<sum>(p, 1))\n  z = c ? e : p\n}";
+  for (const index_t m : {7, 64, 1000, 1101, 1104}) {
+    const Calls::Shape full = {{9, m}};
+    calls.Add(masked, {full, full, full}, 2e-3);
+    if (m > 1024) calls.Add(masked, {full, full, full}, 2e-3, {4096});
+  }
   // Few long rows, and all of a tensor.
   const std::string total = "kernel total(x: f32[n, m]) -> (t: f32[n], u: f32[n]) {\n  t = reduce_with_axis<sum>(x * 0.5, 1)\n  u = reduce_with_axis<maximum>(x, 1)\n}";
   for (const index_t m : {20000, 100001}) {
@@ -432,6 +446,8 @@ TEST(CudaEmulated, InPlace) {
     calls.AddInPlace("kernel k(x: f32[n, m], b: f32[m]) -> (y: f32[n, m]) {\n  y = x * 2 + broadcast<1>(b)\n}", {{{9, m}}, {{m}}});
     calls.AddInPlace("kernel k(x: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n"
                      "  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}", {{{9, m}}});
+    calls.AddInPlace("kernel k(x: f32[n, m]) -> (y: f32[n, m]) {\n  d = x - broadcast<0>(reduce_with_axis<sum>(x, 1) * 0.01)\n"
+                     "  y = d / broadcast<0>(sqrt(reduce_with_axis<sum>(d * d, 1)))\n}", {{{9, m}}}, 1e-4);
     calls.AddInPlace("kernel k(r: f32[n], x: f32[n, m]) -> (t: f32[n]) {\n  t = r * 0.5 + reduce_with_axis<sum>(x, 1)\n}", {{{9}}, {{9, m}}}, 1e-4);
     calls.AddInPlace("kernel k(r: f32[m], x: f32[n, m]) -> (t: f32[m]) {\n  t = r * 0.5 + reduce_with_axis<sum>(x, 0)\n}", {{{m}}, {{900, m}}}, 1e-3);
   }

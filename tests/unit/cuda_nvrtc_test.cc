@@ -87,6 +87,9 @@ CudaVariant Form(CudaForm form, bool vector) {
 const char* const kSoftmax =
     "kernel softmax(x: f32[n, m], s: f32) -> (y: f32[n, m]) {\n  t = x * s\n"
     "  e = exp(t - broadcast<0>(reduce_with_axis<maximum>(t, 1)))\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}";
+const char* const kLayerNorm =
+    "kernel layernorm(x: f32[n, m], g: f32[m], b: f32[m]) -> (y: f32[n, m]) {\n  d = x - broadcast<0>(reduce_with_axis<sum>(x, 1) * 0.01)\n"
+    "  v = reduce_with_axis<sum>(d * d, 1) * 0.01\n  y = d / broadcast<0>(sqrt(v + 0.001)) * broadcast<1>(g) + broadcast<1>(b)\n}";
 const char* const kTotal = "kernel total(x: f32[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(x * 0.5, 1)\n}";
 const char* const kSums = "kernel sums(x: f32[n, m]) -> (s: f32[m]) {\n  s = reduce_with_axis<sum>(x * 0.5, 0)\n}";
 const char* const kTriad = "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }";
@@ -123,6 +126,27 @@ TEST(CudaNvrtc, ReductionsReadForSeveralTurnsAtOnce) {
     for (const CudaForm form : {CudaForm::kColumnPerBlock, CudaForm::kColumnSplit})
       EXPECT_GE(together(kSums, form, false), 4u) << static_cast<int>(form) << wide;
   }
+}
+
+// What later phases need of the row comes from shared memory, but for what all rows have alike.
+TEST(CudaNvrtc, RowsAreReadOnce) {
+  SKIP_WITHOUT_NVRTC();
+  for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock})
+    for (const bool vector : {false, true}) {
+      const std::string shuffle = "shfl.", load = "ld.global", what = std::to_string(static_cast<int>(form)) + (vector ? " vector" : "");
+      const std::string softmax = Ptx(kSoftmax, Form(form, vector)), layernorm = Ptx(kLayerNorm, Form(form, vector));
+      EXPECT_GE(MostLoadsTogether(softmax), 4u) << what;
+      EXPECT_EQ(Count(softmax.substr(softmax.find(shuffle)), load), 0u) << what << softmax;
+      const std::size_t first = layernorm.find(shuffle), last = layernorm.rfind(shuffle);
+      EXPECT_EQ(Count(layernorm.substr(first, last - first), load), 0u) << what << layernorm;
+      const std::string end = Sources(kLayerNorm, Form(form, vector)).at(0).kernel;
+      EXPECT_EQ(Count(end, "(x + i1)") + Count(end, " x[i1]"), 1u) << end;
+    }
+  CudaVariant scratch = Form(CudaForm::kRowPerBlock, true);
+  scratch.rows_in_scratch = true;
+  const std::string again = Sources(kLayerNorm, scratch).at(0).kernel;
+  EXPECT_EQ(Count(again, "(x + i1)"), 3u) << again;
+  EXPECT_EQ(Count(again, "kept"), 0u) << again;
 }
 
 TEST(CudaNvrtc, ElementsOfSeveralRowsAreReadAtOnce) {
@@ -259,7 +283,10 @@ TEST(CudaNvrtc, PacketsAreWide) {
 TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
   SKIP_WITHOUT_NVRTC();
   std::map<std::string, std::string> texts;
-  for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock}) texts["softmax " + std::to_string(int(form))] = Ptx(kSoftmax, Form(form, true));
+  for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock}) {
+    texts["softmax " + std::to_string(int(form))] = Ptx(kSoftmax, Form(form, true));
+    texts["layernorm " + std::to_string(int(form))] = Ptx(kLayerNorm, Form(form, true));
+  }
   texts["triad"] = Ptx(kTriad, Form(CudaForm::kElements, true));
   texts["split"] = Ptx(kTotal, Form(CudaForm::kRowSplit, true));
   texts["columns"] = Ptx(kSums, Form(CudaForm::kColumnSplit, false));
@@ -316,6 +343,8 @@ TEST(CudaNvrtc, RegistersLeaveRoomForManyWarps) {
   const std::map<std::string, std::string> texts = {
       {"triad", Ptx(kTriad, Form(CudaForm::kElements, true))},
       {"softmax", Ptx(kSoftmax, Form(CudaForm::kRowPerWarp, true))},
+      {"layernorm", Ptx(kLayerNorm, Form(CudaForm::kRowPerWarp, true))},
+      {"layernorm of a block", Ptx(kLayerNorm, Form(CudaForm::kRowPerBlock, true))},
       {"sums", Ptx(kSums, Form(CudaForm::kColumnPerBlock, false))},
       {"k", Ptx(kTransposed, Form(CudaForm::kTiles, false))}};
   for (const auto& [name, ptx] : texts) {

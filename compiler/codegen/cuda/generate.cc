@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/cuda/kept.h"
 #include "compiler/codegen/cuda/positions.h"
 #include "compiler/codegen/cuda/unused.h"
 #include "compiler/codegen/prelude.h"
@@ -84,6 +85,7 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
   const plan::Phase& phase = kernel.phases[0];
   if (!schedule.reduces && phase.stores.size() <= kMostStores && phase.element_values.size() <= kMostValues) schedule.rows = 4;
   schedule.tile_axis = TileAxis(plan, kernel);
+  schedule.kept = RowsKept(plan, kernel, true).types;
   schedule.positions = PositionsOf(kernel);
   return schedule;
 }

@@ -1,8 +1,9 @@
 // Reductions along the vector axis. The threads of a warp or of a block go through a row side by side, phase by phase;
 // what they accumulate is joined by shuffles, and through shared memory between warps. Each thread meets the same
-// elements in every phase, so that what a phase keeps of the row needs no barrier. Where rows are few and long, several
+// elements in every phase, so that what a phase keeps of the row, inputs among it, needs no barrier. Where rows are few and long, several
 // blocks work on one, and a second kernel joins what they found.
 #include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/cuda/kept.h"
 #include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
@@ -16,7 +17,7 @@ class RowsEmitter : private CudaEmitter {
   RowsEmitter(const CudaTask& task, Writer* out)
       : CudaEmitter(task, out),
         rows_(Axes(0, signature_.row_axes)), walks_(Axes(signature_.row_axes, vector_axis_)),
-        lanes_(variant_.vector ? schedule_.lanes : 1) {}
+        lanes_(variant_.vector ? schedule_.lanes : 1), kept_(RowsKept(plan_, kernel_, !variant_.rows_in_scratch)) {}
 
   void Run(const std::string& name) {
     DeclareArguments(name);
@@ -65,20 +66,35 @@ class RowsEmitter : private CudaEmitter {
   std::string i() const { return fmt::format("i{}", vector_axis_); }
 
   void OpenRow() {
-    const bool keeps = !signature_.row_buffers.empty();
+    const std::string bytes = BytesOfRows(kept_.types);
     if (IsWarp()) {
-      if (keeps) DeclareRowBuffers(fmt::format("shared_memory + threadIdx.y * ({})", BytesOfRowBuffers()), "kept");
+      DeclareKept(fmt::format("shared_memory + threadIdx.y * ({})", bytes));
       out_.Line("const {} row = {} * blockDim.y + threadIdx.y;", index_type_, Index("blockIdx.x"));
       out_.Line("if (row >= {}) return;", Points(rows_));
       DeclarePositions("row", rows_);
       return;
     }
-    if (keeps && variant_.rows_in_scratch)
-      DeclareRowBuffers(fmt::format("static_cast<char*>(args.scratch) + i64(blockIdx.x) * ({})", BytesOfRowBuffers()), "kept");
-    else if (keeps)
-      DeclareRowBuffers("shared_memory", "kept");
+    DeclareKept(variant_.rows_in_scratch ? fmt::format("static_cast<char*>(args.scratch) + i64(blockIdx.x) * ({})", bytes)
+                                         : "shared_memory");
     const char* along = Splits() ? "y" : "x";
     OpenRows(rows_, Index(fmt::format("blockIdx.{}", along)), fmt::format("gridDim.{}", along));
+  }
+
+  void DeclareKept(const std::string& memory) {
+    const std::vector<std::string> names = DeclareRows(kept_.types, memory, "kept");
+    for (const int array : kept_.of_row_buffer) row_names_.push_back(names[static_cast<std::size_t>(array)]);
+    for (const auto& [operand, array] : kept_.of_operand) inputs_[operand] = {names[static_cast<std::size_t>(array)]};
+  }
+
+  // Where an element of the operand is read: in memory, or where an earlier phase kept it.
+  std::string Source(int operand) const {
+    const auto found = inputs_.find(operand);
+    return found != inputs_.end() && found->second.at_hand ? found->second.name + " + " + i() : Address(operand, i());
+  }
+  // Is the operand's element to be kept for later phases?
+  bool IsKeptNow(int operand) const {
+    const auto found = inputs_.find(operand);
+    return found != inputs_.end() && !found->second.at_hand;
   }
 
   void RunPhase(const Phase& phase) {
@@ -120,12 +136,17 @@ class RowsEmitter : private CudaEmitter {
     if (lanes_ > 1) out_.Line("const {} {} = {} * {};", index_type_, i(), along, lanes_);
     Names names = names_;
     if (lanes_ == 1) {
+      ReadKept(phase, &names);
       DeclareElements(phase, i(), &names);
       Accumulate(phase, "");
       StoreElements(phase, i());
     } else {
       Packet(phase, &names);
     }
+    at_hand_.clear();
+    kept_at_hand_.clear();
+    for (const int k : LoadedOperands(phase))
+      if (const auto found = inputs_.find(k); found != inputs_.end()) found->second.at_hand = true;
     out_.Close();
     if (!walks_.empty()) out_.Close();
   }
@@ -137,6 +158,18 @@ class RowsEmitter : private CudaEmitter {
     }
   }
 
+  // Elements of inputs that are kept, before anything else takes their place.
+  void ReadKept(const Phase& phase, Names* names) {
+    for (const int k : LoadedOperands(phase)) {
+      const auto found = inputs_.find(k);
+      if (found == inputs_.end()) continue;
+      const DType type = OperandType(k) == DType::kBool ? DType::kUInt8 : OperandType(k);  // as it lies in memory
+      at_hand_[k] = names->Make(operands_[static_cast<std::size_t>(k)].name + "_kept");
+      out_.Line("const {} {} = {};", ElementType(type), at_hand_[k], speller_->Load(type, Source(k)).text);
+      if (IsKeptNow(k)) out_.Line("{};", speller_->Store(type, found->second.name + " + " + i(), {at_hand_[k]}));
+    }
+  }
+
   void Packet(const Phase& phase, Names* names) {
     const auto pack = [&](DType type, const std::string& of, const std::string& from) {
       const std::string name = names->Make(of + "_pack");
@@ -144,8 +177,11 @@ class RowsEmitter : private CudaEmitter {
       else out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(type), lanes_, name, lanes_, from);
       return name;
     };
-    for (int k : LoadedOperands(phase))
-      at_hand_[k] = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Address(k, i())) + "[k]";
+    for (int k : LoadedOperands(phase)) {
+      const std::string name = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Source(k));
+      if (IsKeptNow(k)) out_.Line("store_pack({} + {}, {});", inputs_[k].name, i(), name);
+      at_hand_[k] = name + "[k]";
+    }
     for (int id : phase.element_values) {
       const Value& v = value(id);
       if (v.kind != Value::Kind::kStaged || kept_at_hand_.count(v.index) != 0) continue;
@@ -168,8 +204,6 @@ class RowsEmitter : private CudaEmitter {
       out_.Line("store_pack({} + {}, {});", row_names_[static_cast<std::size_t>(phase.stages[s].row_buffer)], i(), stages[s]);
     for (std::size_t s = 0; s < stores.size(); ++s)
       out_.Line("store_pack({}, {});", Address(phase.stores[s].operand, i()), stores[s]);
-    at_hand_.clear();
-    kept_at_hand_.clear();
   }
 
   void KeepFound() {
@@ -188,8 +222,15 @@ class RowsEmitter : private CudaEmitter {
     out_.Close();
   }
 
+  struct Input {
+    std::string name;      // of the array that keeps it
+    bool at_hand = false;  // has an earlier phase kept it?
+  };
+
   std::vector<int> rows_, walks_;
   int lanes_;
+  KeptRows kept_;
+  std::map<int, Input> inputs_;  // by operand
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ std::vector<CudaVariant> CudaVariants(const runtime::KernelSignature& signature,
     for (const bool vector : {false, true})
       for (const bool in_scratch : {false, true}) {
         if (vector && (signature.positional || (!row && form != CudaForm::kElements))) continue;
-        if (in_scratch && (form != CudaForm::kRowPerBlock || signature.row_buffers.empty())) continue;
+        if (in_scratch && (form != CudaForm::kRowPerBlock || schedule.kept.empty())) continue;
         const CudaVariant variant{form, vector, false, false, in_scratch};
         variants.insert(variants.end(), {variant, variant.General()});
       }
