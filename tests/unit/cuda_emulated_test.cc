@@ -173,6 +173,12 @@ TEST(CudaEmulated, Rows) {
     calls.Add(masked, {full, full, full}, 2e-3);
     if (m > 1024) calls.Add(masked, {full, full, full}, 2e-3, {4096});
   }
+  // Arithmetic that is dear, of several packets in flight.
+  for (const index_t m : {4, 100, 516, 1024, 2052, 5000})
+    calls.Add("kernel share(x: f32[n, m], w: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x) * w\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}",
+              {{{9, m}}, {{9, m}}}, 1e-4);
+  calls.Add("kernel far(x: f32[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(exp(x), 1)\n}", {{{3, 100004}}}, 1e-4);
+  EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kRowSplit);
   // Few long rows, and all of a tensor.
   const std::string total = "kernel total(x: f32[n, m]) -> (t: f32[n], u: f32[n]) {\n  t = reduce_with_axis<sum>(x * 0.5, 1)\n  u = reduce_with_axis<maximum>(x, 1)\n}";
   for (const index_t m : {20000, 100001}) {

@@ -1,6 +1,7 @@
 // A kernel without reductions: threads lie along the vector axis and over the rows. A thread first reads all that it
 // needs, then writes, so that its loads are in flight together: packets, or an element of each of several rows.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -105,67 +106,74 @@ class ElementsEmitter : private CudaEmitter {
       if (alike_.count(id) > 0) DeclarePacket(id, i(), "", &names_);
   }
 
+  // One packet or two of each operand.
   void Packets() {
-    // One packet or two of each operand.
-    const int lanes = schedule_.lanes, packets = schedule_.packets;
-    const std::vector<int> loads = LoadedOperands(phase());
-    const std::string n = ExtentName(vector_axis_);
-    const std::string last = packets > 1 ? "first + step" : "first";
-    out_.Line("const {} first = ({} * {}blockDim.x + threadIdx.x) * {};", index_type_, Index("blockIdx.x"),
-              packets > 1 ? "2 * " : "", lanes);
-    if (packets > 1) out_.Line("const {} step = blockDim.x * {};", index_type_, lanes);
-    const std::string array = packets > 1 ? "[2]" : "", at = packets > 1 ? "[u]" : "";
-    const std::string here = packets > 1 ? "first + u * step" : "first";
-    std::vector<std::string> pack(operands_.size());
-    for (int k : loads) {
-      pack[static_cast<std::size_t>(k)] = names_.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
-      out_.Line("pack<{}, {}> {}{};", ElementType(OperandType(k)), lanes, pack[static_cast<std::size_t>(k)], array);
-    }
-    const auto read = [&](const char* form) {
-      OpenPackets();
-      for (int k : loads) {
-        const std::string& name = operands_[static_cast<std::size_t>(k)].name;
-        out_.Line(fmt::runtime(form), pack[static_cast<std::size_t>(k)] + at, lanes, name, here, n);
-      }
-      ClosePackets();
-    };
-    if (!loads.empty()) {
-      out_.Open("if ({} + {} <= {})", last, lanes, n);
-      read("{} = load_pack<{}>({} + {});");
-      out_.Middle("} else {");
-      read(packets > 1 ? "{0} = load_pack_head<{1}>({2} + {3}, {4} - ({3}));" : "{0} = load_pack_head<{1}>({2} + {3}, {4} - {3});");
-      out_.Close();
-    }
-    OpenPackets();
-    std::vector<std::string> results(operands_.size());
+    const int lanes = schedule_.lanes;
+    out_.Line("const {} first = ({} * {}blockDim.x + threadIdx.x) * {};", index_type_, Index("blockIdx.x"), IsPair() ? "2 * " : "", lanes);
+    if (IsPair()) out_.Line("const {} step = blockDim.x * {};", index_type_, lanes);
+    ReadPackets();
     Names names = names_;
-    for (int k : StoredOperands(phase())) {
-      results[static_cast<std::size_t>(k)] = names.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
-      out_.Line("pack<{}, {}> {};", ElementType(OperandType(k)), lanes, results[static_cast<std::size_t>(k)]);
+    OpenPackets("#pragma unroll 1");
+    std::map<int, std::string> results;
+    for (const int k : StoredOperands(phase())) {
+      results[k] = names.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
+      out_.Line("pack<{}, {}> {};", ElementType(OperandType(k)), lanes, results[k]);
     }
     out_.Line("#pragma unroll");
     out_.Open("for (int k = 0; k < {}; ++k)", lanes);
-    for (int k : loads) at_hand_[k] = pack[static_cast<std::size_t>(k)] + at + "[k]";
+    for (const auto& [k, pack] : packs_) at_hand_[k] = pack + (IsPair() ? "[0][k]" : "[k]");
     DeclareElements(phase(), "k", &names);
-    for (const auto& store : phase().stores)
-      out_.Line("{}[k] = {};", results[static_cast<std::size_t>(store.operand)], AsPacket(store.value).text);
+    for (const auto& store : phase().stores) out_.Line("{}[k] = {};", results[store.operand], AsPacket(store.value).text);
     at_hand_.clear();
     out_.Close();
     for (const auto& store : phase().stores)
-      out_.Line("store_pack_head({0} + {1}, {2}, {3} - {4});", operands_[static_cast<std::size_t>(store.operand)].name, here,
-                results[static_cast<std::size_t>(store.operand)], n, packets > 1 ? "(" + here + ")" : here);
+      out_.Line("store_pack_head({} + {}, {}, {});", operands_[static_cast<std::size_t>(store.operand)].name, Here(),
+                results[store.operand], Left());
+    Advance();
     ClosePackets();
   }
 
-  void OpenPackets() {
-    if (schedule_.packets == 1) return;
-    out_.Line("#pragma unroll");
+  // All that a thread reads, whole packets at once.
+  void ReadPackets() {
+    for (const int k : LoadedOperands(phase())) {
+      packs_[k] = names_.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
+      out_.Line("pack<{}, {}> {}{};", ElementType(OperandType(k)), schedule_.lanes, packs_[k], IsPair() ? "[2]" : "");
+    }
+    if (packs_.empty()) return;
+    const auto operand = [this](int k) { return operands_[static_cast<std::size_t>(k)].name; };
+    out_.Open("if ({} + {} <= {})", IsPair() ? "first + step" : "first", schedule_.lanes, ExtentName(vector_axis_));
+    OpenPackets("#pragma unroll");
+    for (const auto& [k, pack] : packs_)
+      out_.Line("{}{} = load_pack<{}>({} + {});", pack, IsPair() ? "[u]" : "", schedule_.lanes, operand(k), Here());
+    ClosePackets();
+    out_.Middle("} else {");
+    OpenPackets("#pragma unroll 1");
+    Advance();
+    for (const auto& [k, pack] : packs_)
+      out_.Line("{}{} = load_pack_head<{}>({} + {}, {});", pack, IsPair() ? "[1]" : "", schedule_.lanes, operand(k), Here(), Left());
+    ClosePackets();
+    out_.Close();
+  }
+
+  bool IsPair() const { return schedule_.packets > 1; }
+  // Where the packet begins, and how many elements there are from it on.
+  std::string Here() const { return IsPair() ? "first + u * step" : "first"; }
+  std::string Left() const { return ExtentName(vector_axis_) + " - " + (IsPair() ? "(" + Here() + ")" : Here()); }
+
+  void Advance() {
+    for (const auto& [k, pack] : packs_)
+      if (IsPair()) out_.Line("advance({});", pack);
+  }
+  void OpenPackets(const char* how) {
+    if (!IsPair()) return;
+    out_.Line("{}", how);
     out_.Open("for (int u = 0; u < 2; ++u)");
   }
   void ClosePackets() {
-    if (schedule_.packets > 1) out_.Close();
+    if (IsPair()) out_.Close();
   }
 
+  std::map<int, std::string> packs_;  // of operands that are read
   std::set<int> alike_;  // values that all rows have alike
 };
 

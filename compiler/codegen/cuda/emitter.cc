@@ -32,7 +32,7 @@ CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
   speller_ = std::make_unique<CudaSpeller>();
   index_type_ = variant_.wide_index ? "i64" : "int";
   for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
-                           "y0", "parts", "found", "turn"})
+                           "y0", "parts", "found", "turn", "turns"})
     names_.Make(name);
 }
 

@@ -86,16 +86,16 @@ class RowsEmitter : private CudaEmitter {
     for (const auto& [operand, array] : kept_.of_operand) inputs_[operand] = {names[static_cast<std::size_t>(array)]};
   }
 
-  // Where an element of the operand is read: in memory, or where an earlier phase kept it.
-  std::string Source(int operand) const {
+  // Has an earlier phase kept the operand's elements?
+  bool IsAtHand(int operand) const {
     const auto found = inputs_.find(operand);
-    return found != inputs_.end() && found->second.at_hand ? found->second.name + " + " + i() : Address(operand, i());
+    return found != inputs_.end() && found->second.at_hand;
+  }
+  std::string Source(int operand) const {
+    return IsAtHand(operand) ? inputs_.at(operand).name + " + " + i() : Address(operand, i());
   }
   // Is the operand's element to be kept for later phases?
-  bool IsKeptNow(int operand) const {
-    const auto found = inputs_.find(operand);
-    return found != inputs_.end() && !found->second.at_hand;
-  }
+  bool IsKeptNow(int operand) const { return inputs_.count(operand) > 0 && !IsAtHand(operand); }
 
   void RunPhase(const Phase& phase) {
     DeclareRowValues(phase.row_values);
@@ -128,27 +128,84 @@ class RowsEmitter : private CudaEmitter {
     }
     const std::string first = Splits() ? Index("blockIdx.x") + " * blockDim.x + threadIdx.x" : "threadIdx.x";
     const std::string step = IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)";
-    if (phase.stores.empty()) out_.Line("#pragma unroll 4");
-    // Packets are counted, not elements: a compiler that knows how often a loop runs reads for several turns at once.
-    const std::string along = lanes_ == 1 ? i() : "chunk";
-    const std::string end = ExtentName(vector_axis_) + (lanes_ == 1 ? "" : fmt::format(" / {}", lanes_));
-    out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, along, first, end, step);
-    if (lanes_ > 1) out_.Line("const {} {} = {} * {};", index_type_, i(), along, lanes_);
-    Names names = names_;
-    if (lanes_ == 1) {
-      ReadKept(phase, &names);
-      DeclareElements(phase, i(), &names);
-      Accumulate(phase, "");
-      StoreElements(phase, i());
-    } else {
-      Packet(phase, &names);
-    }
+    if (lanes_ == 1) Elements(phase, first, step);
+    else Packets(phase, first, step);
     at_hand_.clear();
     kept_at_hand_.clear();
     for (const int k : LoadedOperands(phase))
       if (const auto found = inputs_.find(k); found != inputs_.end()) found->second.at_hand = true;
-    out_.Close();
     if (!walks_.empty()) out_.Close();
+  }
+
+  void Elements(const Phase& phase, const std::string& first, const std::string& step) {
+    out_.Line("#pragma unroll {}", Waits(phase) ? 4 : 1);
+    out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, i(), first, ExtentName(vector_axis_), step);
+    Names names = names_;
+    ReadKept(phase, &names);
+    DeclareElements(phase, i(), &names);
+    Accumulate(phase, "");
+    StoreElements(phase, i());
+    out_.Close();
+  }
+
+  // Packets are counted, not elements: a compiler that knows how often a loop runs reads for several turns at once.
+  void Packets(const Phase& phase, const std::string& first, const std::string& step) {
+    Names names = names_;
+    const bool dear = Waits(phase) && IsDear(phase);
+    if (const int turns = TurnsAtOnce(phase); dear && turns > 1) return Turns(phase, turns, first, step, &names);
+    out_.Line("#pragma unroll {}", Waits(phase) && !dear ? 4 : 1);
+    out_.Open("for ({0} chunk = {1}; chunk < {2}; chunk += {3})", index_type_, first, Chunks(), step);
+    Packet(phase, &names);
+    out_.Close();
+  }
+
+  // The packets of several turns are read before the first is computed, by a loop that is compiled once.
+  void Turns(const Phase& phase, int turns, const std::string& first, const std::string& step, Names* names) {
+    out_.Open("for ({0} turns = {1}; turns < {2}; turns += {3} * {4})", index_type_, first, Chunks(), turns, step);
+    const std::vector<int> read = ReadFromMemory(phase);
+    std::vector<std::string> packs;
+    for (const int k : read) {
+      packs.push_back(names->Make(operands_[static_cast<std::size_t>(k)].name + "_pack"));
+      at_hand_[k] = packs.back() + "[0][k]";
+      out_.Line("pack<{}, {}> {}[{}];", ElementType(OperandType(k)), lanes_, packs.back(), turns);
+    }
+    OpenTurns(turns);
+    out_.Line("const {} {} = minimum(turns + u * {}, {} - 1) * {};", index_type_, i(), step, Chunks(), lanes_);
+    for (std::size_t k = 0; k < read.size(); ++k)
+      out_.Line("{}[u] = load_pack<{}>({});", packs[k], lanes_, Address(read[k], i()));
+    out_.Close();
+    out_.Line("#pragma unroll 1");
+    out_.Open("for ({0} chunk = turns; chunk < {1} && chunk < turns + {2} * {3}; chunk += {3})", index_type_, Chunks(), turns, step);
+    Packet(phase, names);
+    for (const std::string& pack : packs) out_.Line("advance({});", pack);
+    out_.Close();
+    out_.Close();
+  }
+
+  std::string Chunks() const { return fmt::format("{} / {}", ExtentName(vector_axis_), lanes_); }
+
+  // Would a thread wait for memory in each turn? What is stored between them keeps a compiler from reading for several.
+  bool Waits(const Phase& phase) const { return phase.stores.empty() && !ReadFromMemory(phase).empty(); }
+
+  // Arithmetic that is not to be compiled for each of several turns.
+  bool IsDear(const Phase& phase) const {
+    double cost = 0;  // in additions
+    for (const int id : phase.element_values)
+      if (value(id).kind == Value::Kind::kMap) cost += graph::Info(value(id).op).cost;
+    return cost >= 8;
+  }
+
+  std::vector<int> ReadFromMemory(const Phase& phase) const {
+    std::vector<int> operands = LoadedOperands(phase);
+    std::erase_if(operands, [this](int k) { return IsAtHand(k); });
+    return operands;
+  }
+
+  // Of which packets in 32 registers have room.
+  int TurnsAtOnce(const Phase& phase) const {
+    std::size_t bytes = 0;
+    for (const int k : ReadFromMemory(phase)) bytes += SizeOf(OperandType(k)) * static_cast<std::size_t>(lanes_);
+    return bytes <= 32 ? 4 : bytes <= 64 ? 2 : 1;
   }
 
   void Accumulate(const Phase& phase, const std::string& at) {
@@ -177,10 +234,11 @@ class RowsEmitter : private CudaEmitter {
       else out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(type), lanes_, name, lanes_, from);
       return name;
     };
-    for (int k : LoadedOperands(phase)) {
-      const std::string name = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Source(k));
-      if (IsKeptNow(k)) out_.Line("store_pack({} + {}, {});", inputs_[k].name, i(), name);
-      at_hand_[k] = name + "[k]";
+    out_.Line("const {} {} = chunk * {};", index_type_, i(), lanes_);
+    for (const int k : LoadedOperands(phase)) {
+      if (at_hand_.count(k) == 0) at_hand_[k] = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Source(k)) + "[k]";
+      const std::string& element = at_hand_[k];
+      if (IsKeptNow(k)) out_.Line("store_pack({} + {}, {});", inputs_[k].name, i(), element.substr(0, element.size() - 3));
     }
     for (int id : phase.element_values) {
       const Value& v = value(id);

@@ -53,6 +53,14 @@ UMBRA_INLINE void store_pack_head(T* p, const pack<T, N>& v, i64 left) {
     if (k < left) p[k] = v[k];
 }
 
+// The first packet makes room for the one after it. Loops that compute of the first and go on so have packets in flight,
+// in registers, and are written once.
+template <typename T, int N, int M>
+UMBRA_INLINE void advance(pack<T, N> (&packs)[M]) {
+#pragma unroll
+  for (int u = 1; u < M; ++u) packs[u - 1] = packs[u];
+}
+
 // The values of a warp's threads joined, in every thread.
 template <typename Join, typename T>
 UMBRA_INLINE T warp_all(T v) {
