@@ -134,12 +134,12 @@ TEST(CudaNvrtc, DearArithmeticIsNotUnrolled) {
   const char* const kShare = "kernel k(x: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x)\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}";
   const char* const kSum = "kernel k(x: f32[n, m]) -> (y: f32[n]) { y = reduce_with_axis<sum>(exp(x), 1) }";
   const std::string log2_of_e = "0f3FB8AA3B";
-  const auto once = Count(Ptx("kernel k(x: f32[n]) -> (y: f32[n]) { y = exp(x) }", Form(CudaForm::kElements, true)), log2_of_e);
-  EXPECT_EQ(once, 4u);
+  // Another for what packets leave of a row.
+  EXPECT_EQ(Count(Ptx("kernel k(x: f32[n]) -> (y: f32[n]) { y = exp(x) }", Form(CudaForm::kElements, true)), log2_of_e), 5u);
   for (const char* text : {kSoftmax, kShare, kSum})
     for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock}) {
       const std::string ptx = Ptx(text, Form(form, true));
-      EXPECT_EQ(Count(ptx, log2_of_e), once) << ptx;
+      EXPECT_EQ(Count(ptx, log2_of_e), 4u) << ptx;
       EXPECT_GE(MostLoadsTogether(ptx), 4u) << ptx;
       EXPECT_EQ(ptx.find(".local"), std::string::npos) << ptx;
     }
@@ -276,23 +276,23 @@ TEST(CudaNvrtc, PositionsAreDividedIn32Bits) {
   EXPECT_TRUE(std::regex_search(Ptx(kReshaped, variant), division));
 }
 
-// Sixteen bytes a load and a store, two loads of each operand in flight, and again where the end may cut one. What is
-// computed of them is compiled once.
+// Sixteen bytes a load and a store, two loads of each operand in flight. What is computed of them is compiled once, and
+// once more for what is left.
 TEST(CudaNvrtc, PacketsAreWide) {
   SKIP_WITHOUT_NVRTC();
   for (const char* arch : {"sm_80", "sm_90"}) {
     const std::string ptx = Ptx(kTriad, Form(CudaForm::kElements, true), arch);
-    EXPECT_EQ(Count(ptx, "ld.global.v4.f32") + Count(ptx, "ld.global.v4.u32"), 6) << ptx;
+    EXPECT_EQ(Count(ptx, "ld.global.v4.f32") + Count(ptx, "ld.global.v4.u32"), 4) << ptx;
     EXPECT_EQ(MostLoadsTogether(ptx), 4u) << ptx;
     EXPECT_EQ(Count(ptx, "st.global.v4.f32") + Count(ptx, "st.global.v4.u32"), 1) << ptx;
   }
   const std::string half = Ptx("kernel h(x: f16[n]) -> (y: f16[n]) { y = x * 2 }", Form(CudaForm::kElements, true));
   EXPECT_GE(Count(half, "ld.global.v4"), 2) << half;
   EXPECT_EQ(Count(half, "st.global.v4"), 1) << half;
-  EXPECT_EQ(Count(half, "cvt.f32.f16"), 8) << half;
-  EXPECT_EQ(Count(half, "cvt.rn.f16.f32"), 8) << half;
+  EXPECT_EQ(Count(half, "cvt.f32.f16"), 9) << half;
+  EXPECT_EQ(Count(half, "cvt.rn.f16.f32"), 9) << half;
   const std::string brain = Ptx("kernel h(x: bf16[n]) -> (y: bf16[n]) { y = x * 2 }", Form(CudaForm::kElements, true), "sm_80");
-  EXPECT_EQ(Count(brain, "cvt.rn.bf16.f32"), 8) << brain;
+  EXPECT_EQ(Count(brain, "cvt.rn.bf16.f32"), 9) << brain;
   const std::string rows = Ptx(kSoftmax, Form(CudaForm::kRowPerWarp, true));
   EXPECT_GE(Count(rows, "ld.global.v4.f32"), 4) << rows;
   EXPECT_GE(Count(rows, "st.shared.v4.f32"), 1) << rows;

@@ -106,74 +106,75 @@ class ElementsEmitter : private CudaEmitter {
       if (alike_.count(id) > 0) DeclarePacket(id, i(), "", &names_);
   }
 
-  // One packet or two of each operand.
+  // Packets, and single elements of what is left of a row.
   void Packets() {
-    const int lanes = schedule_.lanes;
-    out_.Line("const {} first = ({} * {}blockDim.x + threadIdx.x) * {};", index_type_, Index("blockIdx.x"), IsPair() ? "2 * " : "", lanes);
-    if (IsPair()) out_.Line("const {} step = blockDim.x * {};", index_type_, lanes);
-    ReadPackets();
+    const std::string chunks = fmt::format("{} / {}", ExtentName(vector_axis_), schedule_.lanes);
+    if (schedule_.packets > 1) {
+      SeveralPackets(chunks);
+    } else {
+      out_.Line("const {} chunk = {} * blockDim.x + threadIdx.x;", index_type_, Index("blockIdx.x"));
+      out_.Open("if (chunk < {})", chunks);
+      Packet();
+      out_.Close();
+    }
+    out_.Line("#pragma unroll 1");
+    out_.Open("for ({0} {1} = blockIdx.x == 0 ? {2} * {3} + threadIdx.x : {4}; {1} < {4}; {1} += blockDim.x)", index_type_, i(), chunks,
+              schedule_.lanes, ExtentName(vector_axis_));
     Names names = names_;
-    OpenPackets("#pragma unroll 1");
+    DeclareElements(phase(), i(), &names);
+    StoreElements(phase(), i());
+    out_.Close();
+  }
+
+  // Those of a thread are read before the first is computed. Beyond the last one it is read again.
+  void SeveralPackets(const std::string& chunks) {
+    const std::vector<int> loads = LoadedOperands(phase());
+    out_.Line("const {} first = {} * {} * blockDim.x + threadIdx.x;", index_type_, Index("blockIdx.x"), schedule_.packets);
+    std::vector<std::string> packs;
+    for (const int k : loads) {
+      packs.push_back(names_.Make(operands_[static_cast<std::size_t>(k)].name + "_pack"));
+      at_hand_[k] = packs.back() + "[0][k]";
+      out_.Line("pack<{}, {}> {}[{}];", ElementType(OperandType(k)), schedule_.lanes, packs.back(), schedule_.packets);
+    }
+    if (!loads.empty()) {
+      OpenTurns(schedule_.packets);
+      out_.Line("const {0} {1} = minimum({0}(first + u * blockDim.x), {2} - 1) * {3};", index_type_, i(), chunks, schedule_.lanes);
+      for (std::size_t k = 0; k < loads.size(); ++k)
+        out_.Line("{}[u] = load_pack<{}>({});", packs[k], schedule_.lanes, Address(loads[k], i()));
+      out_.Close();
+    }
+    out_.Line("#pragma unroll 1");
+    out_.Open("for ({0} chunk = first; chunk < {1} && chunk < first + {2} * int(blockDim.x); chunk += int(blockDim.x))", index_type_,
+              chunks, schedule_.packets);
+    Packet();
+    for (const std::string& pack : packs) out_.Line("advance({});", pack);
+    out_.Close();
+  }
+
+  // Its operands are read here unless they are at hand.
+  void Packet() {
+    Names names = names_;
+    out_.Line("const {} {} = chunk * {};", index_type_, i(), schedule_.lanes);
+    for (const int k : LoadedOperands(phase())) {
+      if (at_hand_.count(k) > 0) continue;
+      const std::string name = names.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
+      out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(OperandType(k)), schedule_.lanes, name, schedule_.lanes, Address(k, i()));
+      at_hand_[k] = name + "[k]";
+    }
     std::map<int, std::string> results;
     for (const int k : StoredOperands(phase())) {
       results[k] = names.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
-      out_.Line("pack<{}, {}> {};", ElementType(OperandType(k)), lanes, results[k]);
+      out_.Line("pack<{}, {}> {};", ElementType(OperandType(k)), schedule_.lanes, results[k]);
     }
     out_.Line("#pragma unroll");
-    out_.Open("for (int k = 0; k < {}; ++k)", lanes);
-    for (const auto& [k, pack] : packs_) at_hand_[k] = pack + (IsPair() ? "[0][k]" : "[k]");
-    DeclareElements(phase(), "k", &names);
+    out_.Open("for (int k = 0; k < {}; ++k)", schedule_.lanes);
+    DeclareElements(phase(), i() + " + k", &names);
     for (const auto& store : phase().stores) out_.Line("{}[k] = {};", results[store.operand], AsPacket(store.value).text);
+    out_.Close();
+    for (const auto& store : phase().stores) out_.Line("store_pack({}, {});", Address(store.operand, i()), results[store.operand]);
     at_hand_.clear();
-    out_.Close();
-    for (const auto& store : phase().stores)
-      out_.Line("store_pack_head({} + {}, {}, {});", operands_[static_cast<std::size_t>(store.operand)].name, Here(),
-                results[store.operand], Left());
-    Advance();
-    ClosePackets();
   }
 
-  // All that a thread reads, whole packets at once.
-  void ReadPackets() {
-    for (const int k : LoadedOperands(phase())) {
-      packs_[k] = names_.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
-      out_.Line("pack<{}, {}> {}{};", ElementType(OperandType(k)), schedule_.lanes, packs_[k], IsPair() ? "[2]" : "");
-    }
-    if (packs_.empty()) return;
-    const auto operand = [this](int k) { return operands_[static_cast<std::size_t>(k)].name; };
-    out_.Open("if ({} + {} <= {})", IsPair() ? "first + step" : "first", schedule_.lanes, ExtentName(vector_axis_));
-    OpenPackets("#pragma unroll");
-    for (const auto& [k, pack] : packs_)
-      out_.Line("{}{} = load_pack<{}>({} + {});", pack, IsPair() ? "[u]" : "", schedule_.lanes, operand(k), Here());
-    ClosePackets();
-    out_.Middle("} else {");
-    OpenPackets("#pragma unroll 1");
-    Advance();
-    for (const auto& [k, pack] : packs_)
-      out_.Line("{}{} = load_pack_head<{}>({} + {}, {});", pack, IsPair() ? "[1]" : "", schedule_.lanes, operand(k), Here(), Left());
-    ClosePackets();
-    out_.Close();
-  }
-
-  bool IsPair() const { return schedule_.packets > 1; }
-  // Where the packet begins, and how many elements there are from it on.
-  std::string Here() const { return IsPair() ? "first + u * step" : "first"; }
-  std::string Left() const { return ExtentName(vector_axis_) + " - " + (IsPair() ? "(" + Here() + ")" : Here()); }
-
-  void Advance() {
-    for (const auto& [k, pack] : packs_)
-      if (IsPair()) out_.Line("advance({});", pack);
-  }
-  void OpenPackets(const char* how) {
-    if (!IsPair()) return;
-    out_.Line("{}", how);
-    out_.Open("for (int u = 0; u < 2; ++u)");
-  }
-  void ClosePackets() {
-    if (IsPair()) out_.Close();
-  }
-
-  std::map<int, std::string> packs_;  // of operands that are read
   std::set<int> alike_;  // values that all rows have alike
 };
 
