@@ -90,8 +90,8 @@ void Fields(Archive& archive, CudaPosition& position) {
 }
 template <typename Archive>
 void Fields(Archive& archive, CudaSchedule& schedule) {
-  auto& [reduces, splits, lanes, packets, rows, tile_axis, kept, partials, positions] = schedule;
-  archive(reduces, splits, lanes, packets, rows, tile_axis, kept, partials, positions);
+  auto& [reduces, splits, lanes, packets, rows, tile_axis, tile_lanes, kept, partials, positions] = schedule;
+  archive(reduces, splits, lanes, packets, rows, tile_axis, tile_lanes, kept, partials, positions);
 }
 
 class Writer {

@@ -211,6 +211,23 @@ TEST(CudaEmulated, Transposes) {
     }
   calls.Add("kernel k(a: f32[p, q]) -> (y: f32[s, t]) {\n  y = a.T * 2\n}", {{{100, 70}}});
   EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kTiles);
+  // Narrow elements go by twos where their lines are even, from addresses that are.
+  for (const char* type : {"f16", "bf16", "u8", "bool"})
+    for (const auto& [n, m] : {std::pair<index_t, index_t>{64, 64}, {2, 130}, {70, 38}, {33, 70}})
+      for (const index_t padding : {0, 1, 2}) {
+        const std::string t = type, sum = t == "bool" ? "a.T && b && !broadcast<0>(c)" : "a.T * 2 + b - broadcast<0>(c)";
+        calls.Add("kernel k(a: " + t + "[p, q], b: " + t + "[q, p], c: " + t + "[q]) -> (y: " + t + "[q, p]) {\n  y = " + sum + "\n}",
+                  {{{n, m}, padding}, {{m, n}, padding}, {{m}}}, 1e-2);
+        EXPECT_EQ(calls.launches()[0].variant.vector, n % 2 == 0 && padding % 2 == 0) << type << n << " " << padding;
+      }
+  calls.Add("kernel k(a: f16[r, q, p], b: u8[p]) -> (y: f16[r, p, q]) {\n  y = transpose<0, 2, 1>(a) * tcast<f16>(broadcast<1>(b))\n}",
+            {{{3, 40, 66}}, {{66}}}, 1e-2);
+  EXPECT_TRUE(calls.launches()[0].variant.vector);
+  for (const index_t m : {41, 42}) {
+    std::vector<Calls::Shape> shapes(15, {{70, m}});
+    shapes.push_back({{m, 70}});
+    calls.Add(SumOfTransposed("f16", 15), shapes, 1e-1);
+  }
   // More than there are tiles for.
   for (const index_t padding : {0, 1}) {
     std::vector<Calls::Shape> shapes(15, {{70, 41}, padding});

@@ -93,6 +93,7 @@ const char* const kLayerNorm =
 const char* const kTotal = "kernel total(x: f32[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(x * 0.5, 1)\n}";
 const char* const kSums = "kernel sums(x: f32[n, m]) -> (s: f32[m]) {\n  s = reduce_with_axis<sum>(x * 0.5, 0)\n}";
 const char* const kTriad = "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }";
+const char* const kNarrowTransposed = "kernel k(a: f16[p, q], b: f16[q, p]) -> (y: f16[q, p]) {\n  y = a.T * 2 + b\n}";
 const char* const kTransposed = "kernel k(a: f32[p, q], b: f32[q, p]) -> (y: f32[q, p]) {\n  y = a.T * 2 + b\n}";
 
 std::size_t Count(const std::string& text, const std::string& piece) {
@@ -194,6 +195,11 @@ TEST(CudaNvrtc, TilesAreReadAtOnce) {
       EXPECT_EQ(MostLoadsTogether(ptx), 8u) << wide << strided << ptx;  // of both operands
       EXPECT_EQ(Count(ptx, "ld.global"), 8u) << wide << strided << ptx;
     }
+  // Narrow elements by twos, so that a warp has a line of 128 bytes.
+  const std::string narrow = Ptx(kNarrowTransposed, Form(CudaForm::kTiles, true));
+  EXPECT_EQ(MostLoadsTogether(narrow), 16u) << narrow;
+  EXPECT_EQ(Count(narrow, "ld.global.v2.u16") + Count(narrow, "ld.global.u32"), 16u) << narrow;
+  EXPECT_EQ(Count(narrow, "st.global.v2.u16") + Count(narrow, "st.global.u32"), 8u) << narrow;
 }
 
 TEST(CudaNvrtc, EveryFormCompiles) {
@@ -209,6 +215,7 @@ TEST(CudaNvrtc, EveryFormCompiles) {
       add(kTriad, CudaForm::kElements);
       for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock}) add(kSoftmax, form);
       add(kTotal, CudaForm::kRowSplit);
+      add(kNarrowTransposed, CudaForm::kTiles);
       if (vector) continue;
       for (const CudaForm form : {CudaForm::kColumn, CudaForm::kColumnPerBlock, CudaForm::kColumnSplit}) add(kSums, form);
       add(kTransposed, CudaForm::kTiles);
@@ -348,9 +355,10 @@ std::string Assemble(const std::string& ptx) {
 TEST(CudaNvrtc, TilesFitIntoSharedMemory) {
   SKIP_WITHOUT_NVRTC();
   SKIP_WITHOUT_PTXAS();
-  for (const auto& [type, count, tiles] : {std::tuple{"f32", 11, 11}, {"f32", 15, 11}, {"f64", 7, 5}, {"f16", 15, 15}}) {
+  for (const auto& [type, count, tiles, vector] :
+       {std::tuple{"f32", 11, 11, false}, {"f32", 15, 11, false}, {"f64", 7, 5, false}, {"f16", 15, 15, false}, {"f16", 15, 5, true}}) {
     const std::string text = drawn::SumOfTransposed(type, count);
-    const codegen::CudaSource source = Sources(text, Form(CudaForm::kTiles, false)).at(0);
+    const codegen::CudaSource source = Sources(text, Form(CudaForm::kTiles, vector)).at(0);
     EXPECT_EQ(Count(source.kernel, "__shared__"), static_cast<std::size_t>(tiles)) << text;
     Assemble(Ptx(source.Text(), "sm_90"));
   }

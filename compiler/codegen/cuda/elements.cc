@@ -64,7 +64,7 @@ class ElementsEmitter : private CudaEmitter {
     out_.Line("{} row = {};", index_type_, First());
     if (schedule_.rows > 1) {
       out_.Open("for (; row + {0} * step < {2}; row += {1} * step)", schedule_.rows - 1, schedule_.rows, points);
-      StoreTurns(phase(), schedule_.rows, i(), "", [&] {
+      StoreTurns(phase(), schedule_.rows, 1, i(), "", [&] {
         out_.Line("const {} turn = row + u * step;", index_type_);
         DeclarePositions("turn", rows);
         DeclareRow();

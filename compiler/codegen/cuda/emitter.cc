@@ -184,7 +184,7 @@ void CudaEmitter::StoreScalar(const plan::Store& store, const std::string& index
   out_.Line("{};", speller_->Store(OperandType(store.operand), Address(store.operand, index), AsPacket(store.value)));
 }
 
-void CudaEmitter::StoreTurns(const Phase& phase, int turns, const std::string& index, const std::string& condition,
+void CudaEmitter::StoreTurns(const Phase& phase, int turns, int lanes, const std::string& index, const std::string& condition,
                              const std::function<void()>& declare) {
   const Names outer = names_;
   std::vector<std::string> results, addresses;
@@ -192,20 +192,24 @@ void CudaEmitter::StoreTurns(const Phase& phase, int turns, const std::string& i
     const std::string& name = operands_[static_cast<std::size_t>(store.operand)].name;
     results.push_back(names_.Make(name + "_turn"));
     addresses.push_back(names_.Make(name + "_at"));
-    out_.Line("{} {}[{}];", ScalarType(value(store.value).type), results.back(), turns);
-    out_.Line("{}* {}[{}];", ElementType(OperandType(store.operand)), addresses.back(), turns);
+    const std::string element = ElementType(OperandType(store.operand));
+    out_.Line("{} {}[{}];", lanes == 1 ? ScalarType(value(store.value).type) : fmt::format("pack<{}, {}>", element, lanes), results.back(), turns);
+    out_.Line("{}* {}[{}];", element, addresses.back(), turns);
   }
   OpenTurns(turns);
   declare();
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    out_.Line("{}[u] = {};", results[k], AsPacket(phase.stores[k].value).text);
-    out_.Line("{}[u] = {};", addresses[k], Address(phase.stores[k].operand, index));
-  }
+  for (std::size_t k = 0; k < results.size(); ++k)
+    out_.Line("{}[u]{} = {};", results[k], lanes > 1 ? "[k]" : "", AsPacket(phase.stores[k].value).text);
+  if (lanes > 1) out_.Close();
+  for (std::size_t k = 0; k < results.size(); ++k) out_.Line("{}[u] = {};", addresses[k], Address(phase.stores[k].operand, index));
   out_.Close();
   OpenTurns(turns);
   if (!condition.empty()) out_.Open("if ({})", condition);
-  for (std::size_t k = 0; k < results.size(); ++k)
-    out_.Line("{};", speller_->Store(OperandType(phase.stores[k].operand), addresses[k] + "[u]", {results[k] + "[u]"}));
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const std::string at = addresses[k] + "[u]", result = results[k] + "[u]";
+    out_.Line("{};", lanes > 1 ? fmt::format("store_pack({}, {})", at, result)
+                               : speller_->Store(OperandType(phase.stores[k].operand), at, {result}));
+  }
   if (!condition.empty()) out_.Close();
   out_.Close();
   names_ = outer;

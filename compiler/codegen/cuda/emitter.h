@@ -63,8 +63,8 @@ class CudaEmitter : protected ValueEmitter {
   // Opens a loop over that many turns `u`, which a compiler writes one after the other.
   void OpenTurns(int turns);
   // The elements of several turns `u`, each declared by `declare`: all are computed before the first is stored, where
-  // the condition holds, so that their loads are in flight together.
-  void StoreTurns(const Phase& phase, int turns, const std::string& index, const std::string& condition,
+  // the condition holds, so that their loads are in flight together. Of several lanes `declare` opens a loop over `k`.
+  void StoreTurns(const Phase& phase, int turns, int lanes, const std::string& index, const std::string& condition,
                   const std::function<void()>& declare);
 
   // Opens what runs over the rows: `first` and `step` are texts; without rows their positions are 0.
