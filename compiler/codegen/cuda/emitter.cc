@@ -169,6 +169,13 @@ std::vector<int> CudaEmitter::StoredOperands(const Phase& phase) {
   return operands;
 }
 
+bool CudaEmitter::IsDear(const Phase& phase) const {
+  double cost = 0;  // in additions
+  for (const int id : phase.element_values)
+    if (value(id).kind == Value::Kind::kMap) cost += graph::Info(value(id).op).cost;
+  return cost >= 8;
+}
+
 void CudaEmitter::DeclareElements(const Phase& phase, const std::string& index, Names* names) {
   for (int id : phase.element_values) DeclarePacket(id, index, "", names);
 }

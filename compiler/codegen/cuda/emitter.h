@@ -56,6 +56,9 @@ class CudaEmitter : protected ValueEmitter {
   std::vector<int> LoadedOperands(const Phase& phase) const;
   static std::vector<int> StoredOperands(const Phase& phase);
 
+  // Is its arithmetic not to be compiled for each of several turns?
+  bool IsDear(const Phase& phase) const;
+
   // The values of a phase at one point, whose position along the vector axis is `index`.
   void DeclareElements(const Phase& phase, const std::string& index, Names* names);
   void StoreElements(const Phase& phase, const std::string& index);

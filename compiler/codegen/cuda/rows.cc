@@ -187,14 +187,6 @@ class RowsEmitter : private CudaEmitter {
   // Would a thread wait for memory in each turn? What is stored between them keeps a compiler from reading for several.
   bool Waits(const Phase& phase) const { return phase.stores.empty() && !ReadFromMemory(phase).empty(); }
 
-  // Arithmetic that is not to be compiled for each of several turns.
-  bool IsDear(const Phase& phase) const {
-    double cost = 0;  // in additions
-    for (const int id : phase.element_values)
-      if (value(id).kind == Value::Kind::kMap) cost += graph::Info(value(id).op).cost;
-    return cost >= 8;
-  }
-
   std::vector<int> ReadFromMemory(const Phase& phase) const {
     std::vector<int> operands = LoadedOperands(phase);
     std::erase_if(operands, [this](int k) { return IsAtHand(k); });
