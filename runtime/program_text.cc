@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists and of umbra_args, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 7 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 8 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -90,8 +90,8 @@ void Fields(Archive& archive, CudaPosition& position) {
 }
 template <typename Archive>
 void Fields(Archive& archive, CudaSchedule& schedule) {
-  auto& [reduces, splits, lanes, packets, rows, tile_axis, partials, positions] = schedule;
-  archive(reduces, splits, lanes, packets, rows, tile_axis, partials, positions);
+  auto& [reduces, splits, lanes, packets, rows, tile_axis, tile_lanes, kept, partials, positions] = schedule;
+  archive(reduces, splits, lanes, packets, rows, tile_axis, tile_lanes, kept, partials, positions);
 }
 
 class Writer {

@@ -52,7 +52,7 @@ class KernelEmitter : private RowEmitter {
         for (const int axis : {tile_axis_, vector_axis_}) names_.Make(end + std::to_string(axis));
     DeclareExtents(Splits() ? 0 : 1);
     DeclareOperands();
-    if (!TakesRowsTogether()) DeclareRowBuffers("static_cast<char*>(args->scratch)", "row");
+    if (!TakesRowsTogether()) row_names_ = DeclareRows(signature_.row_buffers, "static_cast<char*>(args->scratch)", "row");
     DeclareNumbers();
     DeclareUniforms();
     DeclareRowsTogether();
@@ -253,7 +253,7 @@ class KernelEmitter : private RowEmitter {
       if (axis != vector_axis_) rows.push_back(axis);
     std::string points;
     for (int axis : rows) points += ExtentName(axis) + " * ";
-    out_.Line("const long long units = {}blocks, kept = {};", points, BytesOfRowBuffers());
+    out_.Line("const long long units = {}blocks, kept = {};", points, BytesOfRows(signature_.row_buffers));
     out_.Line("[[maybe_unused]] const long long found = {};", Padded("units" + (columns_ ? " * " + ExtentName(vector_axis_) : "")));
     DeclareFound();
     out_.Open("for (long long unit = begin; unit < end; ++unit)");

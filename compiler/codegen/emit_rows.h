@@ -34,7 +34,7 @@ class RowEmitter : protected ColumnEmitter {
               runtime::RoomOfRows(signature_));
     if (signature_.row_buffers.empty()) return;
     kept_ = names_.Make("kept");
-    out_.Line("const long long {} = {};", kept_, BytesOfRowBuffers());
+    out_.Line("const long long {} = {};", kept_, BytesOfRows(signature_.row_buffers));
   }
 
   // All rows of the innermost row axis.
@@ -59,7 +59,7 @@ class RowEmitter : protected ColumnEmitter {
       out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, first, last);
       const std::set<int> operands = UsedOperands(*phase, reached, is_last), buffers = UsedRowBuffers(*phase, reached);
       RowPointers(&operands);
-      DeclareRowBuffers(fmt::format("static_cast<char*>(args->scratch) + ({} - {}) * {}", i, first, kept_), "row", &buffers);
+      row_names_ = DeclareRows(signature_.row_buffers, fmt::format("static_cast<char*>(args->scratch) + ({} - {}) * {}", i, first, kept_), "row", &buffers);
       if (IsAllGroups(*phase)) SpreadNothing();
       else SpreadWithin(*phase, reached);
       std::set<int> late;  // what the last phase's own reductions lead to

@@ -194,24 +194,26 @@ class ValueEmitter : protected KernelShape {
     }
   }
 
-  // `memory` is the text of a pointer to char. All row buffers, or those of `used`.
-  void DeclareRowBuffers(const std::string& memory, const std::string& name, const std::set<int>* used = nullptr) {
-    row_names_.assign(signature_.row_buffers.size(), "");
+  // Arrays with an element for each of a row, from `memory` on, the text of a pointer to char: all of `types`, or those of
+  // `used`. Returns their names.
+  std::vector<std::string> DeclareRows(const std::vector<DType>& types, const std::string& memory, const std::string& name,
+                                       const std::set<int>* used = nullptr) {
+    std::vector<std::string> names(types.size());
     std::string offset;
-    for (std::size_t slot = 0; slot < signature_.row_buffers.size(); ++slot) {
-      const DType type = signature_.row_buffers[slot];
+    for (std::size_t slot = 0; slot < types.size(); ++slot) {
       if (used == nullptr || used->count(static_cast<int>(slot)) > 0) {
-        row_names_[slot] = names_.Make(signature_.row_buffers.size() > 1 ? fmt::format("{}{}", name, slot) : name);
-        out_.Line("{0}* {1} = reinterpret_cast<{0}*>({2}{3});", ElementType(type), row_names_[slot], memory, offset);
+        names[slot] = names_.Make(types.size() > 1 ? fmt::format("{}{}", name, slot) : name);
+        out_.Line("{0}* {1} = reinterpret_cast<{0}*>({2}{3});", ElementType(types[slot]), names[slot], memory, offset);
       }
-      offset += fmt::format(" + {} * {}", Padded(ExtentName(vector_axis_)), SizeOf(type));
+      offset += fmt::format(" + {} * {}", Padded(ExtentName(vector_axis_)), SizeOf(types[slot]));
     }
+    return names;
   }
 
-  // Of all row buffers of one row.
-  std::string BytesOfRowBuffers() const {
+  // Of all such arrays of one row.
+  std::string BytesOfRows(const std::vector<DType>& types) const {
     std::size_t size = 0;
-    for (const DType type : signature_.row_buffers) size += SizeOf(type);
+    for (const DType type : types) size += SizeOf(type);
     return size == 0 ? "0" : fmt::format("{} * {}", Padded(ExtentName(vector_axis_)), size);
   }
 

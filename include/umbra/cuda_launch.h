@@ -35,7 +35,7 @@ struct CudaVariant {
   bool vector = false;        ///< operands are read and written in packets of up to 16 bytes
   bool strided = false;       ///< operands may have any stride along the vector axis
   bool wide_index = false;    ///< offsets or positions need 64 bits
-  bool rows_in_scratch = false;  ///< row buffers are too large for shared memory
+  bool rows_in_scratch = false;  ///< what is kept of a row is too large for shared memory: inputs are read again
 
   /// A number that tells variants apart, below kCount.
   int index() const {
@@ -70,6 +70,8 @@ struct CudaSchedule {
   int packets = 1;       ///< packets of an operand that a thread loads at once, of kElements: 1 or 2
   int rows = 1;          ///< rows that a thread of kElements without packets takes at a time: 1 or 4
   int tile_axis = -1;    ///< the row axis along which transposed operands lie side by side
+  int tile_lanes = 1;    ///< elements of a packet of kTiles: 1 or 2
+  std::vector<DType> kept;  ///< dtypes of what is kept of a row in shared memory: inputs that are read again, row buffers
   std::vector<DType> partials;  ///< dtypes of what a block finds of each reduction, if it splits
   std::vector<CudaPosition> positions;  ///< 32-bit numbers of variants without wide_index; each after those that it is made of
 };
@@ -87,7 +89,7 @@ struct CudaLimits {
   std::size_t shared_bytes = 48 * 1024;  ///< dynamic shared memory that a block may have
 };
 
-/// Rows and columns of a tile of transposed operands, of which a block of so many threads across works on so many rows at a time.
+/// Rows and columns of a tile of transposed operands, in packets, of which a block of so many threads across works on so many rows at a time.
 inline constexpr int kCudaTile = 32, kCudaTileRows = 8;
 
 /// Threads of a warp; elements of a row that a warp has to itself at most; elements of a reduction that are worth a

@@ -137,27 +137,38 @@ class Preparation {
     return true;
   }
 
+  // The axis along which the operand is read: tiles are along their operand's own lines.
+  std::size_t AxisAlong(const Access& access) const {
+    const int along = access.dim_of_axis[vector_axis_], last = static_cast<int>(Buffer(access).shape.size()) - 1;
+    const bool tile = launch_.variant.form == CudaForm::kTiles && along >= 0 && along != last;
+    return tile ? static_cast<std::size_t>(schedule_.tile_axis) : vector_axis_;
+  }
+
   // Packets need operands that lie side by side, from an address that they divide on, row after row.
   bool FitsPackets() {
     const CudaForm form = launch_.variant.form;
     const bool rows = form == CudaForm::kRowPerWarp || form == CudaForm::kRowPerBlock || form == CudaForm::kRowSplit;
-    if (signature_.positional || (!rows && form != CudaForm::kElements)) return false;
-    if (rows && Columns() % schedule_.lanes != 0) return false;
-    if (Columns() < schedule_.lanes) return false;
+    const bool tiles = form == CudaForm::kTiles && schedule_.tile_lanes > 1;
+    const index_t lanes = tiles ? schedule_.tile_lanes : schedule_.lanes;
+    if (signature_.positional || (!rows && !tiles && form != CudaForm::kElements)) return false;
+    if (form != CudaForm::kElements && Columns() % lanes != 0) return false;
+    if (tiles && launch_.extent[static_cast<std::size_t>(schedule_.tile_axis)] % lanes != 0) return false;
+    if (Columns() < lanes) return false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
-      if (access.dim_of_axis[vector_axis_] < 0 && Stride(k, vector_axis_) == 0) continue;
-      if (Stride(k, vector_axis_) != 1) return false;
-      const std::size_t bytes = std::min<std::size_t>(16, SizeOf(Buffer(access).dtype) * static_cast<std::size_t>(schedule_.lanes));
+      const std::size_t along = AxisAlong(access);
+      if (access.dim_of_axis[along] < 0 && Stride(k, along) == 0) continue;
+      if (Stride(k, along) != 1) return false;
+      const std::size_t bytes = std::min<std::size_t>(16, SizeOf(Buffer(access).dtype) * static_cast<std::size_t>(lanes));
       if (reinterpret_cast<std::uintptr_t>(Buffer(access).data) % bytes != 0) return false;
       for (std::size_t axis = 0; axis < rank_; ++axis)
-        if (axis != vector_axis_ && launch_.extent[axis] != 1 && Stride(k, axis) % schedule_.lanes != 0) return false;
+        if (axis != along && launch_.extent[axis] != 1 && Stride(k, axis) % lanes != 0) return false;
     }
     return true;
   }
 
   bool NeedsWideIndex() {
-    if (Product(0, rank_) >= kIndexLimit || static_cast<index_t>(RowBytes()) >= kIndexLimit) return true;
+    if (Product(0, rank_) >= kIndexLimit || static_cast<index_t>(RowBytes(signature_.row_buffers)) >= kIndexLimit) return true;
     for (const Access& access : signature_.operands) {
       const TensorRef& tensor = Buffer(access);
       index_t reach = 0;
@@ -168,10 +179,10 @@ class Preparation {
     return !PositionsStayWithin(kIndexLimit, schedule_.positions, rank_, launch_.extent);
   }
 
-  // Bytes of a row's buffers.
-  std::size_t RowBytes() const {
+  // Bytes of what is kept of a row.
+  std::size_t RowBytes(const std::vector<DType>& types) const {
     std::size_t bytes = 0;
-    for (DType type : signature_.row_buffers) bytes += static_cast<std::size_t>(Padded(Columns())) * SizeOf(type);
+    for (DType type : types) bytes += static_cast<std::size_t>(Padded(Columns())) * SizeOf(type);
     return bytes;
   }
 
@@ -200,27 +211,30 @@ class Preparation {
       case CudaForm::kTiles: {
         const index_t down = launch_.extent[static_cast<std::size_t>(schedule_.tile_axis)];
         launch_.block = Dims(kCudaTile, kCudaTileRows);
-        launch_.grid = Dims(CeilDiv(Columns(), kCudaTile) * CeilDiv(down, kCudaTile), std::min(kGridY, Rows() / std::max<index_t>(down, 1)));
+        const index_t side = kCudaTile * (launch_.variant.vector ? schedule_.tile_lanes : 1);
+        launch_.grid = Dims(CeilDiv(Columns(), side) * CeilDiv(down, side), std::min(kGridY, Rows() / std::max<index_t>(down, 1)));
         break;
       }
       case CudaForm::kRowPerWarp: {
         index_t rows = kThreads / kCudaWarp;
-        while (rows > 1 && RowBytes() * static_cast<std::size_t>(rows) > limits_.shared_bytes) rows /= 2;
+        const std::size_t kept = RowBytes(schedule_.kept);
+        while (rows > 1 && kept * static_cast<std::size_t>(rows) > limits_.shared_bytes) rows /= 2;
         launch_.block = Dims(kCudaWarp, rows);
         launch_.grid = Dims(CeilDiv(Rows(), rows));
-        launch_.shared_bytes = RowBytes() * static_cast<std::size_t>(rows);
+        launch_.shared_bytes = kept * static_cast<std::size_t>(rows);
         break;
       }
       case CudaForm::kRowPerBlock: {
         launch_.block = RowBlock(lanes);
         launch_.grid = Dims(Rows());
-        launch_.variant.rows_in_scratch = RowBytes() > limits_.shared_bytes;
+        const std::size_t kept = RowBytes(schedule_.kept);
+        launch_.variant.rows_in_scratch = kept > limits_.shared_bytes;
         if (!launch_.variant.rows_in_scratch) {
-          launch_.shared_bytes = RowBytes();
-          break;
+          launch_.shared_bytes = kept;
+        } else if (!signature_.row_buffers.empty()) {
+          launch_.grid = Dims(std::min(Rows(), kEnough));
+          launch_.scratch_bytes = RowBytes(signature_.row_buffers) * launch_.grid.x;
         }
-        launch_.grid = Dims(std::min(Rows(), kEnough));
-        launch_.scratch_bytes = RowBytes() * launch_.grid.x;
         break;
       }
       case CudaForm::kRowSplit: {

@@ -156,9 +156,29 @@ TEST(CudaEmulated, Rows) {
       "  mean = reduce_with_axis<sum>(x, 1) * 0.01\n  d = x - broadcast<0>(mean)\n"
       "  v = reduce_with_axis<sum>(d * d, 1) * 0.01\n  y = d / broadcast<0>(sqrt(v + 0.001)) * broadcast<1>(g) + broadcast<1>(b)\n}";
   for (const index_t m : {7, 128, 2048, 2049}) calls.Add(layernorm, {{{9, m}}, {{m}}, {{m}}}, 1e-4);
-  // Rows that shared memory does not hold.
+  // Rows that shared memory does not hold: what is dear goes to scratch, inputs are read again.
   calls.Add(softmax, {{{700, 1100}}}, 1e-5, {4096});
   EXPECT_TRUE(calls.launches()[0].variant.rows_in_scratch);
+  EXPECT_GT(calls.launches()[0].scratch_bytes, 0u);
+  for (const index_t m : {1101, 1104}) calls.Add(layernorm, {{{9, m}}, {{m}}, {{m}}}, 1e-4, {4096});
+  EXPECT_TRUE(calls.launches()[0].variant.rows_in_scratch);
+  EXPECT_EQ(calls.launches()[0].scratch_bytes, 0u);
+  // Several inputs are kept, and make room for what is computed of them.
+  const std::string masked =
+      "kernel masked(x: f16[n, m], c: bool[n, m], w: f32[n, m]) -> (y: f16[n, m], z: f32[n, m]) {\n"
+      "  t = c ? x * 2 : w\n  e = exp(t - broadcast<0>(reduce_with_axis<maximum>(t, 1)))\n  s = broadcast<0>(reduce_with_axis<sum>(e, 1))\n"
+      "  p = exp(w - e / s)\n  y = p / broadcast<0>(reduce_with_axis<sum>(p, 1))\n  z = c ? e : p\n}";
+  for (const index_t m : {7, 64, 1000, 1101, 1104}) {
+    const Calls::Shape full = {{9, m}};
+    calls.Add(masked, {full, full, full}, 2e-3);
+    if (m > 1024) calls.Add(masked, {full, full, full}, 2e-3, {4096});
+  }
+  // Arithmetic that is dear, of several packets in flight.
+  for (const index_t m : {4, 100, 516, 1024, 2052, 5000})
+    calls.Add("kernel share(x: f32[n, m], w: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x) * w\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}",
+              {{{9, m}}, {{9, m}}}, 1e-4);
+  calls.Add("kernel far(x: f32[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(exp(x), 1)\n}", {{{3, 100004}}}, 1e-4);
+  EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kRowSplit);
   // Few long rows, and all of a tensor.
   const std::string total = "kernel total(x: f32[n, m]) -> (t: f32[n], u: f32[n]) {\n  t = reduce_with_axis<sum>(x * 0.5, 1)\n  u = reduce_with_axis<maximum>(x, 1)\n}";
   for (const index_t m : {20000, 100001}) {
@@ -191,6 +211,23 @@ TEST(CudaEmulated, Transposes) {
     }
   calls.Add("kernel k(a: f32[p, q]) -> (y: f32[s, t]) {\n  y = a.T * 2\n}", {{{100, 70}}});
   EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kTiles);
+  // Narrow elements go by twos where their lines are even, from addresses that are.
+  for (const char* type : {"f16", "bf16", "u8", "bool"})
+    for (const auto& [n, m] : {std::pair<index_t, index_t>{64, 64}, {2, 130}, {70, 38}, {33, 70}})
+      for (const index_t padding : {0, 1, 2}) {
+        const std::string t = type, sum = t == "bool" ? "a.T && b && !broadcast<0>(c)" : "a.T * 2 + b - broadcast<0>(c)";
+        calls.Add("kernel k(a: " + t + "[p, q], b: " + t + "[q, p], c: " + t + "[q]) -> (y: " + t + "[q, p]) {\n  y = " + sum + "\n}",
+                  {{{n, m}, padding}, {{m, n}, padding}, {{m}}}, 1e-2);
+        EXPECT_EQ(calls.launches()[0].variant.vector, n % 2 == 0 && padding % 2 == 0) << type << n << " " << padding;
+      }
+  calls.Add("kernel k(a: f16[r, q, p], b: u8[p]) -> (y: f16[r, p, q]) {\n  y = transpose<0, 2, 1>(a) * tcast<f16>(broadcast<1>(b))\n}",
+            {{{3, 40, 66}}, {{66}}}, 1e-2);
+  EXPECT_TRUE(calls.launches()[0].variant.vector);
+  for (const index_t m : {41, 42}) {
+    std::vector<Calls::Shape> shapes(15, {{70, m}});
+    shapes.push_back({{m, 70}});
+    calls.Add(SumOfTransposed("f16", 15), shapes, 1e-1);
+  }
   // More than there are tiles for.
   for (const index_t padding : {0, 1}) {
     std::vector<Calls::Shape> shapes(15, {{70, 41}, padding});
@@ -432,6 +469,8 @@ TEST(CudaEmulated, InPlace) {
     calls.AddInPlace("kernel k(x: f32[n, m], b: f32[m]) -> (y: f32[n, m]) {\n  y = x * 2 + broadcast<1>(b)\n}", {{{9, m}}, {{m}}});
     calls.AddInPlace("kernel k(x: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n"
                      "  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}", {{{9, m}}});
+    calls.AddInPlace("kernel k(x: f32[n, m]) -> (y: f32[n, m]) {\n  d = x - broadcast<0>(reduce_with_axis<sum>(x, 1) * 0.01)\n"
+                     "  y = d / broadcast<0>(sqrt(reduce_with_axis<sum>(d * d, 1)))\n}", {{{9, m}}}, 1e-4);
     calls.AddInPlace("kernel k(r: f32[n], x: f32[n, m]) -> (t: f32[n]) {\n  t = r * 0.5 + reduce_with_axis<sum>(x, 1)\n}", {{{9}}, {{9, m}}}, 1e-4);
     calls.AddInPlace("kernel k(r: f32[m], x: f32[n, m]) -> (t: f32[m]) {\n  t = r * 0.5 + reduce_with_axis<sum>(x, 0)\n}", {{{m}}, {{900, m}}}, 1e-3);
   }

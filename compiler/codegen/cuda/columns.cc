@@ -1,6 +1,8 @@
 // Reductions whose results lie along the vector axis: a thread has a column to itself, or shares it with the threads of
 // its block, or of several blocks, that have the same threadIdx.x. What they accumulate is joined through shared memory,
 // and what blocks found by a second kernel.
+#include <algorithm>
+
 #include "compiler/codegen/cuda/emitter.h"
 #include "compiler/codegen/reductions.h"
 
@@ -95,7 +97,7 @@ class ColumnsEmitter : private CudaEmitter {
     if (IsAlone()) {
       for (int axis : inner_) out_.Open("for ({0} i{1} = 0; i{1} < {2}; ++i{1})", index_type_, axis, ExtentName(axis));
     } else {
-      if (phase.stores.empty()) out_.Line("#pragma unroll 4");
+      if (phase.stores.empty()) out_.Line("#pragma unroll {}", TurnsAtOnce(phase));
       out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
                 Splits() ? Index("blockIdx.z") + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(inner_),
                 Splits() ? "int(gridDim.z) * int(blockDim.y)" : "int(blockDim.y)");
@@ -115,6 +117,13 @@ class ColumnsEmitter : private CudaEmitter {
       const std::string& part = accumulator_[reduction.result];
       DeclareScalar(reduction.result, {IsAlone() ? part : fmt::format("column_all<{}>({})", Joiner(reduction), part)});
     }
+  }
+
+  // Narrow elements are read for more of them, so that as many bytes are in flight.
+  int TurnsAtOnce(const Phase& phase) const {
+    std::size_t widest = 1;
+    for (const int k : LoadedOperands(phase)) widest = std::max(widest, SizeOf(OperandType(k)));
+    return widest <= 2 && !IsDear(phase) ? 8 : 4;
   }
 
   void KeepFound() {

@@ -1,6 +1,7 @@
 // A kernel without reductions: threads lie along the vector axis and over the rows. A thread first reads all that it
 // needs, then writes, so that its loads are in flight together: packets, or an element of each of several rows.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -63,7 +64,11 @@ class ElementsEmitter : private CudaEmitter {
     out_.Line("{} row = {};", index_type_, First());
     if (schedule_.rows > 1) {
       out_.Open("for (; row + {0} * step < {2}; row += {1} * step)", schedule_.rows - 1, schedule_.rows, points);
-      Turns(rows);
+      StoreTurns(phase(), schedule_.rows, 1, i(), "", [&] {
+        out_.Line("const {} turn = row + u * step;", index_type_);
+        DeclarePositions("turn", rows);
+        DeclareRow();
+      });
       out_.Close();
     }
     out_.Line("#pragma unroll 1");
@@ -72,36 +77,6 @@ class ElementsEmitter : private CudaEmitter {
     DeclareRow();
     StoreElements(phase(), i());
     out_.Close();
-  }
-
-  void Turns(const std::vector<int>& rows) {
-    const Names outer = names_;
-    std::vector<std::string> results, addresses;
-    for (const auto& store : phase().stores) {
-      const std::string& name = operands_[static_cast<std::size_t>(store.operand)].name;
-      results.push_back(names_.Make(name + "_turn"));
-      addresses.push_back(names_.Make(name + "_at"));
-      out_.Line("{} {}[{}];", ScalarType(value(store.value).type), results.back(), schedule_.rows);
-      out_.Line("{}* {}[{}];", ElementType(OperandType(store.operand)), addresses.back(), schedule_.rows);
-    }
-    const auto open = [&] {
-      out_.Line("#pragma unroll");
-      out_.Open("for (int u = 0; u < {}; ++u)", schedule_.rows);
-    };
-    open();
-    out_.Line("const {} turn = row + u * step;", index_type_);
-    DeclarePositions("turn", rows);
-    DeclareRow();
-    for (std::size_t k = 0; k < results.size(); ++k) {
-      out_.Line("{}[u] = {};", results[k], AsPacket(phase().stores[k].value).text);
-      out_.Line("{}[u] = {};", addresses[k], Address(phase().stores[k].operand, i()));
-    }
-    out_.Close();
-    open();
-    for (std::size_t k = 0; k < results.size(); ++k)
-      out_.Line("{};", speller_->Store(OperandType(phase().stores[k].operand), addresses[k] + "[u]", {results[k] + "[u]"}));
-    out_.Close();
-    names_ = outer;
   }
 
   // Values that only the position along the vector axis tells apart are computed once for all rows of a thread. Those that
@@ -131,65 +106,73 @@ class ElementsEmitter : private CudaEmitter {
       if (alike_.count(id) > 0) DeclarePacket(id, i(), "", &names_);
   }
 
+  // Packets, and single elements of what is left of a row.
   void Packets() {
-    // One packet or two of each operand.
-    const int lanes = schedule_.lanes, packets = schedule_.packets;
-    const std::vector<int> loads = LoadedOperands(phase());
-    const std::string n = ExtentName(vector_axis_);
-    const std::string last = packets > 1 ? "first + step" : "first";
-    out_.Line("const {} first = ({} * {}blockDim.x + threadIdx.x) * {};", index_type_, Index("blockIdx.x"),
-              packets > 1 ? "2 * " : "", lanes);
-    if (packets > 1) out_.Line("const {} step = blockDim.x * {};", index_type_, lanes);
-    const std::string array = packets > 1 ? "[2]" : "", at = packets > 1 ? "[u]" : "";
-    const std::string here = packets > 1 ? "first + u * step" : "first";
-    std::vector<std::string> pack(operands_.size());
-    for (int k : loads) {
-      pack[static_cast<std::size_t>(k)] = names_.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
-      out_.Line("pack<{}, {}> {}{};", ElementType(OperandType(k)), lanes, pack[static_cast<std::size_t>(k)], array);
-    }
-    const auto read = [&](const char* form) {
-      OpenPackets();
-      for (int k : loads) {
-        const std::string& name = operands_[static_cast<std::size_t>(k)].name;
-        out_.Line(fmt::runtime(form), pack[static_cast<std::size_t>(k)] + at, lanes, name, here, n);
-      }
-      ClosePackets();
-    };
-    if (!loads.empty()) {
-      out_.Open("if ({} + {} <= {})", last, lanes, n);
-      read("{} = load_pack<{}>({} + {});");
-      out_.Middle("} else {");
-      read(packets > 1 ? "{0} = load_pack_head<{1}>({2} + {3}, {4} - ({3}));" : "{0} = load_pack_head<{1}>({2} + {3}, {4} - {3});");
+    const std::string chunks = fmt::format("{} / {}", ExtentName(vector_axis_), schedule_.lanes);
+    if (schedule_.packets > 1) {
+      SeveralPackets(chunks);
+    } else {
+      out_.Line("const {} chunk = {} * blockDim.x + threadIdx.x;", index_type_, Index("blockIdx.x"));
+      out_.Open("if (chunk < {})", chunks);
+      Packet();
       out_.Close();
     }
-    OpenPackets();
-    std::vector<std::string> results(operands_.size());
+    out_.Line("#pragma unroll 1");
+    out_.Open("for ({0} {1} = blockIdx.x == 0 ? {2} * {3} + threadIdx.x : {4}; {1} < {4}; {1} += blockDim.x)", index_type_, i(), chunks,
+              schedule_.lanes, ExtentName(vector_axis_));
     Names names = names_;
-    for (int k : StoredOperands(phase())) {
-      results[static_cast<std::size_t>(k)] = names.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
-      out_.Line("pack<{}, {}> {};", ElementType(OperandType(k)), lanes, results[static_cast<std::size_t>(k)]);
-    }
-    out_.Line("#pragma unroll");
-    out_.Open("for (int k = 0; k < {}; ++k)", lanes);
-    for (int k : loads) at_hand_[k] = pack[static_cast<std::size_t>(k)] + at + "[k]";
-    DeclareElements(phase(), "k", &names);
-    for (const auto& store : phase().stores)
-      out_.Line("{}[k] = {};", results[static_cast<std::size_t>(store.operand)], AsPacket(store.value).text);
-    at_hand_.clear();
+    DeclareElements(phase(), i(), &names);
+    StoreElements(phase(), i());
     out_.Close();
-    for (const auto& store : phase().stores)
-      out_.Line("store_pack_head({0} + {1}, {2}, {3} - {4});", operands_[static_cast<std::size_t>(store.operand)].name, here,
-                results[static_cast<std::size_t>(store.operand)], n, packets > 1 ? "(" + here + ")" : here);
-    ClosePackets();
   }
 
-  void OpenPackets() {
-    if (schedule_.packets == 1) return;
-    out_.Line("#pragma unroll");
-    out_.Open("for (int u = 0; u < 2; ++u)");
+  // Those of a thread are read before the first is computed. Beyond the last one it is read again.
+  void SeveralPackets(const std::string& chunks) {
+    const std::vector<int> loads = LoadedOperands(phase());
+    out_.Line("const {} first = {} * {} * blockDim.x + threadIdx.x;", index_type_, Index("blockIdx.x"), schedule_.packets);
+    std::vector<std::string> packs;
+    for (const int k : loads) {
+      packs.push_back(names_.Make(operands_[static_cast<std::size_t>(k)].name + "_pack"));
+      at_hand_[k] = packs.back() + "[0][k]";
+      out_.Line("pack<{}, {}> {}[{}];", ElementType(OperandType(k)), schedule_.lanes, packs.back(), schedule_.packets);
+    }
+    if (!loads.empty()) {
+      OpenTurns(schedule_.packets);
+      out_.Line("const {0} {1} = minimum({0}(first + u * blockDim.x), {2} - 1) * {3};", index_type_, i(), chunks, schedule_.lanes);
+      for (std::size_t k = 0; k < loads.size(); ++k)
+        out_.Line("{}[u] = load_pack<{}>({});", packs[k], schedule_.lanes, Address(loads[k], i()));
+      out_.Close();
+    }
+    out_.Line("#pragma unroll 1");
+    out_.Open("for ({0} chunk = first; chunk < {1} && chunk < first + {2} * int(blockDim.x); chunk += int(blockDim.x))", index_type_,
+              chunks, schedule_.packets);
+    Packet();
+    for (const std::string& pack : packs) out_.Line("advance({});", pack);
+    out_.Close();
   }
-  void ClosePackets() {
-    if (schedule_.packets > 1) out_.Close();
+
+  // Its operands are read here unless they are at hand.
+  void Packet() {
+    Names names = names_;
+    out_.Line("const {} {} = chunk * {};", index_type_, i(), schedule_.lanes);
+    for (const int k : LoadedOperands(phase())) {
+      if (at_hand_.count(k) > 0) continue;
+      const std::string name = names.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
+      out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(OperandType(k)), schedule_.lanes, name, schedule_.lanes, Address(k, i()));
+      at_hand_[k] = name + "[k]";
+    }
+    std::map<int, std::string> results;
+    for (const int k : StoredOperands(phase())) {
+      results[k] = names.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
+      out_.Line("pack<{}, {}> {};", ElementType(OperandType(k)), schedule_.lanes, results[k]);
+    }
+    out_.Line("#pragma unroll");
+    out_.Open("for (int k = 0; k < {}; ++k)", schedule_.lanes);
+    DeclareElements(phase(), i() + " + k", &names);
+    for (const auto& store : phase().stores) out_.Line("{}[k] = {};", results[store.operand], AsPacket(store.value).text);
+    out_.Close();
+    for (const auto& store : phase().stores) out_.Line("store_pack({}, {});", Address(store.operand, i()), results[store.operand]);
+    at_hand_.clear();
   }
 
   std::set<int> alike_;  // values that all rows have alike

@@ -32,7 +32,7 @@ CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
   speller_ = std::make_unique<CudaSpeller>();
   index_type_ = variant_.wide_index ? "i64" : "int";
   for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
-                           "y0", "parts", "found", "turn"})
+                           "y0", "parts", "found", "turn", "turns"})
     names_.Make(name);
 }
 
@@ -169,6 +169,13 @@ std::vector<int> CudaEmitter::StoredOperands(const Phase& phase) {
   return operands;
 }
 
+bool CudaEmitter::IsDear(const Phase& phase) const {
+  double cost = 0;  // in additions
+  for (const int id : phase.element_values)
+    if (value(id).kind == Value::Kind::kMap) cost += graph::Info(value(id).op).cost;
+  return cost >= 8;
+}
+
 void CudaEmitter::DeclareElements(const Phase& phase, const std::string& index, Names* names) {
   for (int id : phase.element_values) DeclarePacket(id, index, "", names);
 }
@@ -182,6 +189,42 @@ void CudaEmitter::StoreElements(const Phase& phase, const std::string& index) {
 
 void CudaEmitter::StoreScalar(const plan::Store& store, const std::string& index) {
   out_.Line("{};", speller_->Store(OperandType(store.operand), Address(store.operand, index), AsPacket(store.value)));
+}
+
+void CudaEmitter::StoreTurns(const Phase& phase, int turns, int lanes, const std::string& index, const std::string& condition,
+                             const std::function<void()>& declare) {
+  const Names outer = names_;
+  std::vector<std::string> results, addresses;
+  for (const auto& store : phase.stores) {
+    const std::string& name = operands_[static_cast<std::size_t>(store.operand)].name;
+    results.push_back(names_.Make(name + "_turn"));
+    addresses.push_back(names_.Make(name + "_at"));
+    const std::string element = ElementType(OperandType(store.operand));
+    out_.Line("{} {}[{}];", lanes == 1 ? ScalarType(value(store.value).type) : fmt::format("pack<{}, {}>", element, lanes), results.back(), turns);
+    out_.Line("{}* {}[{}];", element, addresses.back(), turns);
+  }
+  OpenTurns(turns);
+  declare();
+  for (std::size_t k = 0; k < results.size(); ++k)
+    out_.Line("{}[u]{} = {};", results[k], lanes > 1 ? "[k]" : "", AsPacket(phase.stores[k].value).text);
+  if (lanes > 1) out_.Close();
+  for (std::size_t k = 0; k < results.size(); ++k) out_.Line("{}[u] = {};", addresses[k], Address(phase.stores[k].operand, index));
+  out_.Close();
+  OpenTurns(turns);
+  if (!condition.empty()) out_.Open("if ({})", condition);
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const std::string at = addresses[k] + "[u]", result = results[k] + "[u]";
+    out_.Line("{};", lanes > 1 ? fmt::format("store_pack({}, {})", at, result)
+                               : speller_->Store(OperandType(phase.stores[k].operand), at, {result}));
+  }
+  if (!condition.empty()) out_.Close();
+  out_.Close();
+  names_ = outer;
+}
+
+void CudaEmitter::OpenTurns(int turns) {
+  out_.Line("#pragma unroll");
+  out_.Open("for (int u = 0; u < {}; ++u)", turns);
 }
 
 }  // namespace umbra::codegen

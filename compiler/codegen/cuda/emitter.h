@@ -2,6 +2,7 @@
 #ifndef UMBRA_COMPILER_CODEGEN_CUDA_EMITTER_H_
 #define UMBRA_COMPILER_CODEGEN_CUDA_EMITTER_H_
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -55,10 +56,19 @@ class CudaEmitter : protected ValueEmitter {
   std::vector<int> LoadedOperands(const Phase& phase) const;
   static std::vector<int> StoredOperands(const Phase& phase);
 
+  // Is its arithmetic not to be compiled for each of several turns?
+  bool IsDear(const Phase& phase) const;
+
   // The values of a phase at one point, whose position along the vector axis is `index`.
   void DeclareElements(const Phase& phase, const std::string& index, Names* names);
   void StoreElements(const Phase& phase, const std::string& index);
   void StoreScalar(const plan::Store& store, const std::string& index);
+  // Opens a loop over that many turns `u`, which a compiler writes one after the other.
+  void OpenTurns(int turns);
+  // The elements of several turns `u`, each declared by `declare`: all are computed before the first is stored, where
+  // the condition holds, so that their loads are in flight together. Of several lanes `declare` opens a loop over `k`.
+  void StoreTurns(const Phase& phase, int turns, int lanes, const std::string& index, const std::string& condition,
+                  const std::function<void()>& declare);
 
   // Opens what runs over the rows: `first` and `step` are texts; without rows their positions are 0.
   void OpenRows(const std::vector<int>& axes, const std::string& first, const std::string& step);
@@ -70,7 +80,6 @@ class CudaEmitter : protected ValueEmitter {
 
   // The text of a position that is known to the kernel as an unsigned built-in: "blockIdx.x".
   std::string Index(const std::string& built_in) const { return index_type_ + "(" + built_in + ")"; }
-
 
   std::map<int, std::string> found_;  // by result
   runtime::CudaVariant variant_;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/cuda/kept.h"
 #include "compiler/codegen/cuda/positions.h"
 #include "compiler/codegen/cuda/unused.h"
 #include "compiler/codegen/prelude.h"
@@ -40,6 +41,12 @@ std::string FunctionName(const std::string& wanted) {
 
 std::size_t ElementSize(const plan::Plan& plan, const runtime::Access& access) {
   return SizeOf(plan.buffers[static_cast<std::size_t>(access.buffer)].dtype);
+}
+
+std::size_t WidestElement(const plan::Plan& plan, const plan::Kernel& kernel) {
+  std::size_t widest = 1;
+  for (const auto& access : kernel.signature.operands) widest = std::max(widest, ElementSize(plan, access));
+  return widest;
 }
 
 // The row axis along which the operands that lie across the vector axis lie side by side; -1 if it is not one axis.
@@ -84,6 +91,8 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
   const plan::Phase& phase = kernel.phases[0];
   if (!schedule.reduces && phase.stores.size() <= kMostStores && phase.element_values.size() <= kMostValues) schedule.rows = 4;
   schedule.tile_axis = TileAxis(plan, kernel);
+  if (schedule.tile_axis >= 0 && schedule.rows > 1 && WidestElement(plan, kernel) <= 2) schedule.tile_lanes = 2;
+  schedule.kept = RowsKept(plan, kernel, true).types;
   schedule.positions = PositionsOf(kernel);
   return schedule;
 }
@@ -96,7 +105,7 @@ CudaVariant TypicalCudaVariant(const plan::Plan& plan, const plan::Kernel& kerne
   if (!schedule.reduces) variant.form = schedule.tile_axis >= 0 ? CudaForm::kTiles : CudaForm::kElements;
   else if (columns) variant.form = IsBakedInCuda(signature, kernel.rank() - 1) ? CudaForm::kColumn : CudaForm::kColumnPerBlock;
   else variant.form = kernel.rank() - signature.row_axes == 1 ? CudaForm::kRowPerWarp : CudaForm::kRowPerBlock;
-  variant.vector = !signature.positional && !columns && variant.form != CudaForm::kTiles;
+  variant.vector = !signature.positional && !columns && (variant.form != CudaForm::kTiles || schedule.tile_lanes > 1);
   return variant;
 }
 

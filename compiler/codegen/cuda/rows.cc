@@ -1,8 +1,9 @@
 // Reductions along the vector axis. The threads of a warp or of a block go through a row side by side, phase by phase;
 // what they accumulate is joined by shuffles, and through shared memory between warps. Each thread meets the same
-// elements in every phase, so that what a phase keeps of the row needs no barrier. Where rows are few and long, several
+// elements in every phase, so that what a phase keeps of the row, inputs among it, needs no barrier. Where rows are few and long, several
 // blocks work on one, and a second kernel joins what they found.
 #include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/cuda/kept.h"
 #include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
@@ -16,7 +17,7 @@ class RowsEmitter : private CudaEmitter {
   RowsEmitter(const CudaTask& task, Writer* out)
       : CudaEmitter(task, out),
         rows_(Axes(0, signature_.row_axes)), walks_(Axes(signature_.row_axes, vector_axis_)),
-        lanes_(variant_.vector ? schedule_.lanes : 1) {}
+        lanes_(variant_.vector ? schedule_.lanes : 1), kept_(RowsKept(plan_, kernel_, !variant_.rows_in_scratch)) {}
 
   void Run(const std::string& name) {
     DeclareArguments(name);
@@ -65,21 +66,36 @@ class RowsEmitter : private CudaEmitter {
   std::string i() const { return fmt::format("i{}", vector_axis_); }
 
   void OpenRow() {
-    const bool keeps = !signature_.row_buffers.empty();
+    const std::string bytes = BytesOfRows(kept_.types);
     if (IsWarp()) {
-      if (keeps) DeclareRowBuffers(fmt::format("shared_memory + threadIdx.y * ({})", BytesOfRowBuffers()), "kept");
+      DeclareKept(fmt::format("shared_memory + threadIdx.y * ({})", bytes));
       out_.Line("const {} row = {} * blockDim.y + threadIdx.y;", index_type_, Index("blockIdx.x"));
       out_.Line("if (row >= {}) return;", Points(rows_));
       DeclarePositions("row", rows_);
       return;
     }
-    if (keeps && variant_.rows_in_scratch)
-      DeclareRowBuffers(fmt::format("static_cast<char*>(args.scratch) + i64(blockIdx.x) * ({})", BytesOfRowBuffers()), "kept");
-    else if (keeps)
-      DeclareRowBuffers("shared_memory", "kept");
+    DeclareKept(variant_.rows_in_scratch ? fmt::format("static_cast<char*>(args.scratch) + i64(blockIdx.x) * ({})", bytes)
+                                         : "shared_memory");
     const char* along = Splits() ? "y" : "x";
     OpenRows(rows_, Index(fmt::format("blockIdx.{}", along)), fmt::format("gridDim.{}", along));
   }
+
+  void DeclareKept(const std::string& memory) {
+    const std::vector<std::string> names = DeclareRows(kept_.types, memory, "kept");
+    for (const int array : kept_.of_row_buffer) row_names_.push_back(names[static_cast<std::size_t>(array)]);
+    for (const auto& [operand, array] : kept_.of_operand) inputs_[operand] = {names[static_cast<std::size_t>(array)]};
+  }
+
+  // Has an earlier phase kept the operand's elements?
+  bool IsAtHand(int operand) const {
+    const auto found = inputs_.find(operand);
+    return found != inputs_.end() && found->second.at_hand;
+  }
+  std::string Source(int operand) const {
+    return IsAtHand(operand) ? inputs_.at(operand).name + " + " + i() : Address(operand, i());
+  }
+  // Is the operand's element to be kept for later phases?
+  bool IsKeptNow(int operand) const { return inputs_.count(operand) > 0 && !IsAtHand(operand); }
 
   void RunPhase(const Phase& phase) {
     DeclareRowValues(phase.row_values);
@@ -112,28 +128,94 @@ class RowsEmitter : private CudaEmitter {
     }
     const std::string first = Splits() ? Index("blockIdx.x") + " * blockDim.x + threadIdx.x" : "threadIdx.x";
     const std::string step = IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)";
-    if (phase.stores.empty()) out_.Line("#pragma unroll 4");
-    // Packets are counted, not elements: a compiler that knows how often a loop runs reads for several turns at once.
-    const std::string along = lanes_ == 1 ? i() : "chunk";
-    const std::string end = ExtentName(vector_axis_) + (lanes_ == 1 ? "" : fmt::format(" / {}", lanes_));
-    out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, along, first, end, step);
-    if (lanes_ > 1) out_.Line("const {} {} = {} * {};", index_type_, i(), along, lanes_);
-    Names names = names_;
-    if (lanes_ == 1) {
-      DeclareElements(phase, i(), &names);
-      Accumulate(phase, "");
-      StoreElements(phase, i());
-    } else {
-      Packet(phase, &names);
-    }
-    out_.Close();
+    if (lanes_ == 1) Elements(phase, first, step);
+    else Packets(phase, first, step);
+    at_hand_.clear();
+    kept_at_hand_.clear();
+    for (const int k : LoadedOperands(phase))
+      if (const auto found = inputs_.find(k); found != inputs_.end()) found->second.at_hand = true;
     if (!walks_.empty()) out_.Close();
+  }
+
+  void Elements(const Phase& phase, const std::string& first, const std::string& step) {
+    out_.Line("#pragma unroll {}", Waits(phase) ? 4 : 1);
+    out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, i(), first, ExtentName(vector_axis_), step);
+    Names names = names_;
+    ReadKept(phase, &names);
+    DeclareElements(phase, i(), &names);
+    Accumulate(phase, "");
+    StoreElements(phase, i());
+    out_.Close();
+  }
+
+  // Packets are counted, not elements: a compiler that knows how often a loop runs reads for several turns at once.
+  void Packets(const Phase& phase, const std::string& first, const std::string& step) {
+    Names names = names_;
+    const bool dear = Waits(phase) && IsDear(phase);
+    if (const int turns = TurnsAtOnce(phase); dear && turns > 1) return Turns(phase, turns, first, step, &names);
+    out_.Line("#pragma unroll {}", Waits(phase) && !dear ? 4 : 1);
+    out_.Open("for ({0} chunk = {1}; chunk < {2}; chunk += {3})", index_type_, first, Chunks(), step);
+    Packet(phase, &names);
+    out_.Close();
+  }
+
+  // The packets of several turns are read before the first is computed, by a loop that is compiled once.
+  void Turns(const Phase& phase, int turns, const std::string& first, const std::string& step, Names* names) {
+    out_.Open("for ({0} turns = {1}; turns < {2}; turns += {3} * {4})", index_type_, first, Chunks(), turns, step);
+    const std::vector<int> read = ReadFromMemory(phase);
+    std::vector<std::string> packs;
+    for (const int k : read) {
+      packs.push_back(names->Make(operands_[static_cast<std::size_t>(k)].name + "_pack"));
+      at_hand_[k] = packs.back() + "[0][k]";
+      out_.Line("pack<{}, {}> {}[{}];", ElementType(OperandType(k)), lanes_, packs.back(), turns);
+    }
+    OpenTurns(turns);
+    out_.Line("const {} {} = minimum(turns + u * {}, {} - 1) * {};", index_type_, i(), step, Chunks(), lanes_);
+    for (std::size_t k = 0; k < read.size(); ++k)
+      out_.Line("{}[u] = load_pack<{}>({});", packs[k], lanes_, Address(read[k], i()));
+    out_.Close();
+    out_.Line("#pragma unroll 1");
+    out_.Open("for ({0} chunk = turns; chunk < {1} && chunk < turns + {2} * {3}; chunk += {3})", index_type_, Chunks(), turns, step);
+    Packet(phase, names);
+    for (const std::string& pack : packs) out_.Line("advance({});", pack);
+    out_.Close();
+    out_.Close();
+  }
+
+  std::string Chunks() const { return fmt::format("{} / {}", ExtentName(vector_axis_), lanes_); }
+
+  // Would a thread wait for memory in each turn? What is stored between them keeps a compiler from reading for several.
+  bool Waits(const Phase& phase) const { return phase.stores.empty() && !ReadFromMemory(phase).empty(); }
+
+  std::vector<int> ReadFromMemory(const Phase& phase) const {
+    std::vector<int> operands = LoadedOperands(phase);
+    std::erase_if(operands, [this](int k) { return IsAtHand(k); });
+    return operands;
+  }
+
+  // Of which packets in 32 registers have room.
+  int TurnsAtOnce(const Phase& phase) const {
+    std::size_t bytes = 0;
+    for (const int k : ReadFromMemory(phase)) bytes += SizeOf(OperandType(k)) * static_cast<std::size_t>(lanes_);
+    return bytes <= 32 ? 4 : bytes <= 64 ? 2 : 1;
   }
 
   void Accumulate(const Phase& phase, const std::string& at) {
     for (const auto& reduction : phase.reductions) {
       const std::string part = accumulator_[reduction.result] + at;
       out_.Line("{} = {};", part, Join(*speller_, kernel_, reduction, {part}, AsPacket(reduction.value)));
+    }
+  }
+
+  // Elements of inputs that are kept, before anything else takes their place.
+  void ReadKept(const Phase& phase, Names* names) {
+    for (const int k : LoadedOperands(phase)) {
+      const auto found = inputs_.find(k);
+      if (found == inputs_.end()) continue;
+      const DType type = OperandType(k) == DType::kBool ? DType::kUInt8 : OperandType(k);  // as it lies in memory
+      at_hand_[k] = names->Make(operands_[static_cast<std::size_t>(k)].name + "_kept");
+      out_.Line("const {} {} = {};", ElementType(type), at_hand_[k], speller_->Load(type, Source(k)).text);
+      if (IsKeptNow(k)) out_.Line("{};", speller_->Store(type, found->second.name + " + " + i(), {at_hand_[k]}));
     }
   }
 
@@ -144,8 +226,12 @@ class RowsEmitter : private CudaEmitter {
       else out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(type), lanes_, name, lanes_, from);
       return name;
     };
-    for (int k : LoadedOperands(phase))
-      at_hand_[k] = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Address(k, i())) + "[k]";
+    out_.Line("const {} {} = chunk * {};", index_type_, i(), lanes_);
+    for (const int k : LoadedOperands(phase)) {
+      if (at_hand_.count(k) == 0) at_hand_[k] = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Source(k)) + "[k]";
+      const std::string& element = at_hand_[k];
+      if (IsKeptNow(k)) out_.Line("store_pack({} + {}, {});", inputs_[k].name, i(), element.substr(0, element.size() - 3));
+    }
     for (int id : phase.element_values) {
       const Value& v = value(id);
       if (v.kind != Value::Kind::kStaged || kept_at_hand_.count(v.index) != 0) continue;
@@ -168,8 +254,6 @@ class RowsEmitter : private CudaEmitter {
       out_.Line("store_pack({} + {}, {});", row_names_[static_cast<std::size_t>(phase.stages[s].row_buffer)], i(), stages[s]);
     for (std::size_t s = 0; s < stores.size(); ++s)
       out_.Line("store_pack({}, {});", Address(phase.stores[s].operand, i()), stores[s]);
-    at_hand_.clear();
-    kept_at_hand_.clear();
   }
 
   void KeepFound() {
@@ -188,8 +272,15 @@ class RowsEmitter : private CudaEmitter {
     out_.Close();
   }
 
+  struct Input {
+    std::string name;      // of the array that keeps it
+    bool at_hand = false;  // has an earlier phase kept it?
+  };
+
   std::vector<int> rows_, walks_;
   int lanes_;
+  KeptRows kept_;
+  std::map<int, Input> inputs_;  // by operand
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A kernel without reductions that reads operands across their lines: a block reads a square tile of each along the
 // lines, and computes along the lines of the result. A column of padding keeps the threads of a warp in different banks.
-// Operands that shared memory has no room for are read across their lines.
+// Operands that shared memory has no room for are read across their lines. Where elements are narrow, a thread takes two
+// that lie side by side, so that what a warp reads and writes at once is whole lines.
 #include <algorithm>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -14,7 +15,9 @@ constexpr std::size_t kShared = 48 * 1024;  // bytes that a kernel may declare
 
 class TilesEmitter : private CudaEmitter {
  public:
-  TilesEmitter(const CudaTask& task, Writer* out) : CudaEmitter(task, out) {}
+  TilesEmitter(const CudaTask& task, Writer* out)
+      : CudaEmitter(task, out), lanes_(variant_.vector ? schedule_.tile_lanes : 1), side_(kTile * lanes_), turns_(side_ / kThreadRows),
+        near_(lanes_ == 1 ? "threadIdx.x" : fmt::format("threadIdx.x * {}", lanes_)) {}
 
   void Run(const std::string& name) {
     const int down = schedule_.tile_axis, across = vector_axis_;
@@ -23,23 +26,22 @@ class TilesEmitter : private CudaEmitter {
     OpenKernel(name, kTile * kThreadRows);
     std::size_t bytes = 0;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
-      const std::size_t size = SizeOf(OperandType(static_cast<int>(k))) * kTile * (kTile + 1);
+      const std::size_t size = SizeOf(OperandType(static_cast<int>(k))) * static_cast<std::size_t>(side_ * (side_ + 1));
       if (!IsTransposedLoad(static_cast<int>(k)) || bytes + size > kShared) continue;
       bytes += size;
       tiles_.emplace_back(static_cast<int>(k),
                           names_.Make(plan_.buffers[static_cast<std::size_t>(signature_.operands[k].buffer)].name + "_tile"));
-      out_.Line("__shared__ {} {}[{}][{}];", ElementType(OperandType(static_cast<int>(k))), tiles_.back().second, kTile, kTile + 1);
+      out_.Line("__shared__ {} {}[{}][{}];", ElementType(OperandType(static_cast<int>(k))), tiles_.back().second, side_, side_ + 1);
     }
     DeclareParameters(HasRows(rows) ? Axes(0, kernel_.rank()) : std::vector<int>{down, across});
-    const std::string i = fmt::format("i{}", across), j = fmt::format("i{}", down);
-    const std::string across_tiles = fmt::format("({} + {}) / {}", ExtentName(across), kTile - 1, kTile);
-    out_.Line("const {} x0 = {} % ({}) * {};", index_type_, Index("blockIdx.x"), across_tiles, kTile);
-    out_.Line("const {} y0 = {} / ({}) * {};", index_type_, Index("blockIdx.x"), across_tiles, kTile);
+    const std::string across_tiles = fmt::format("({} + {}) / {}", ExtentName(across), side_ - 1, side_);
+    out_.Line("const {} x0 = {} % ({}) * {};", index_type_, Index("blockIdx.x"), across_tiles, side_);
+    out_.Line("const {} y0 = {} / ({}) * {};", index_type_, Index("blockIdx.x"), across_tiles, side_);
     OpenRows(rows, Index("blockIdx.y"), "gridDim.y");
     if (HasRows(rows)) out_.Line("__syncthreads();");
-    ReadTiles(i, j);
+    ReadTiles();
     out_.Line("__syncthreads();");
-    Compute(i, j);
+    Compute();
     CloseRows(rows);
     out_.Close();
   }
@@ -50,45 +52,92 @@ class TilesEmitter : private CudaEmitter {
     return !access.store && IsTransposed(access);
   }
 
-  void ReadTiles(const std::string& i, const std::string& j) {
-    out_.Open("for (int k = threadIdx.y; k < {}; k += {})", kTile, kThreadRows);
-    out_.Line("const {} {} = x0 + k, {} = y0 + threadIdx.x;", index_type_, i, j);
-    out_.Open("if ({} < {} && {} < {})", i, ExtentName(vector_axis_), j, ExtentName(schedule_.tile_axis));
+  // Where a turn of a thread is, across the threads' rows.
+  static constexpr const char* kFar = "threadIdx.y + u * 8";
+
+  // Threads beyond an edge read what lies at it, so that no load waits for a condition.
+  void DeclarePosition(int axis, const std::string& position, int lanes) {
+    out_.Line("const {0} i{1} = minimum({0}({2}), {3} - {4});", index_type_, axis, position, ExtentName(axis), lanes);
+  }
+  void OpenLanes() {
+    if (lanes_ == 1) return;
+    out_.Line("#pragma unroll");
+    out_.Open("for (int k = 0; k < {}; ++k)", lanes_);
+  }
+  // Of a packet and of the threads along a tile.
+  std::string Lane() const { return lanes_ == 1 ? "" : "[k]"; }
+  std::string Near() const { return near_ + (lanes_ == 1 ? "" : " + k"); }
+
+  // All loads of a thread are in flight before the first is kept.
+  void ReadTiles() {
+    std::vector<std::string> read;
     for (const auto& [operand, tile] : tiles_) {
-      const Operand& o = operands_[static_cast<std::size_t>(operand)];
-      const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
+      read.push_back(names_.Make(operands_[static_cast<std::size_t>(operand)].name + "_read"));
+      const std::string element = ElementType(OperandType(operand));
+      out_.Line("{} {}[{}];", lanes_ == 1 ? element : fmt::format("pack<{}, {}>", element, lanes_), read.back(), turns_);
+    }
+    OpenTurns(turns_);
+    DeclarePosition(vector_axis_, "x0 + " + std::string(kFar), 1);
+    DeclarePosition(schedule_.tile_axis, "y0 + " + near_, lanes_);
+    for (std::size_t t = 0; t < tiles_.size(); ++t) {
+      const Operand& o = operands_[static_cast<std::size_t>(tiles_[t].first)];
+      const auto& access = signature_.operands[static_cast<std::size_t>(tiles_[t].first)];
       std::string at;
       for (int axis = 0; axis < kernel_.rank(); ++axis) {
         if (!Moves(access, axis)) continue;
         at += fmt::format("{}i{} * {}", at.empty() ? "" : " + ", axis, o.stride_names[static_cast<std::size_t>(axis)]);
       }
-      out_.Line("{}[k][threadIdx.x] = {}[{}];", tile, o.base, at);
+      out_.Line("{}[u] = {};", read[t], lanes_ == 1 ? fmt::format("{}[{}]", o.base, at) : fmt::format("load_pack<{}>({} + {})", lanes_, o.base, at));
     }
     out_.Close();
+    OpenTurns(turns_);
+    OpenLanes();
+    for (std::size_t t = 0; t < tiles_.size(); ++t) out_.Line("{}[{}][{}] = {}[u]{};", tiles_[t].second, kFar, Near(), read[t], Lane());
+    if (lanes_ > 1) out_.Close();
     out_.Close();
   }
 
-  void Compute(const std::string& i, const std::string& j) {
+  void Compute() {
     const Phase& phase = kernel_.phases[0];
-    out_.Open("for (int k = threadIdx.y; k < {}; k += {})", kTile, kThreadRows);
-    out_.Line("const {} {} = x0 + threadIdx.x, {} = y0 + k;", index_type_, i, j);
-    out_.Open("if ({} < {} && {} < {})", i, ExtentName(vector_axis_), j, ExtentName(schedule_.tile_axis));
     // Tiles are at hand: their rows need no pointers.
-    std::vector<std::string> names(operands_.size());
     for (const auto& [operand, tile] : tiles_) {
-      at_hand_[operand] = tile + "[threadIdx.x][k]";
-      std::swap(names[static_cast<std::size_t>(operand)], operands_[static_cast<std::size_t>(operand)].name);
+      at_hand_[operand] = fmt::format("{}[{}][{}]", tile, Near(), kFar);
       operands_[static_cast<std::size_t>(operand)].name = operands_[static_cast<std::size_t>(operand)].base;
     }
-    DeclareRowPointers();
-    DeclareRowValues(phase.row_values);
-    Names inner = names_;
-    DeclareElements(phase, i, &inner);
+    const std::string i = fmt::format("i{}", vector_axis_), x = "x0 + " + near_, y = "y0 + " + std::string(kFar);
+    const auto declare = [&] {
+      DeclarePosition(vector_axis_, x, lanes_);
+      DeclarePosition(schedule_.tile_axis, y, 1);
+      DeclareRowPointers();
+      DeclareRowValues(phase.row_values);
+      Names inner = names_;
+      if (lanes_ > 1) ReadPackets(phase, i, &inner);
+      OpenLanes();
+      DeclareElements(phase, lanes_ == 1 ? i : i + " + k", &inner);
+    };
+    const std::string inside = fmt::format("{} < {} && {} < {}", x, ExtentName(vector_axis_), y, ExtentName(schedule_.tile_axis));
+    if (schedule_.rows > 1) return StoreTurns(phase, turns_, lanes_, i, inside, declare);
+    out_.Line("#pragma unroll 1");
+    out_.Open("for (int u = 0; u < {}; ++u)", turns_);
+    declare();
+    out_.Open("if ({})", inside);
     StoreElements(phase, i);
     out_.Close();
     out_.Close();
   }
 
+  // Of operands that lie along the result's lines.
+  void ReadPackets(const Phase& phase, const std::string& i, Names* names) {
+    for (const int k : LoadedOperands(phase)) {
+      if (IsTransposedLoad(k)) continue;
+      const std::string name = names->Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
+      out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(OperandType(k)), lanes_, name, lanes_, Address(k, i));
+      at_hand_[k] = name + "[k]";
+    }
+  }
+
+  const int lanes_, side_, turns_;  // side_: rows and columns of a tile
+  const std::string near_;          // where a thread is along its row of threads
   std::vector<std::pair<int, std::string>> tiles_;
 };
 

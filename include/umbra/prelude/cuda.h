@@ -31,26 +31,15 @@ struct pack {
 template <int N, typename T>
 UMBRA_INLINE pack<T, N> load_pack(const T* p) { return *reinterpret_cast<const pack<T, N>*>(p); }
 
-// The first `left` elements of N.
-template <int N, typename T>
-UMBRA_INLINE pack<T, N> load_pack_head(const T* p, i64 left) {
-  if (left >= N) return load_pack<N>(p);
-  pack<T, N> v = {};
-#pragma unroll
-  for (int k = 0; k < N; ++k)
-    if (k < left) v[k] = p[k];
-  return v;
-}
-
 template <typename T, int N>
 UMBRA_INLINE void store_pack(T* p, const pack<T, N>& v) { *reinterpret_cast<pack<T, N>*>(p) = v; }
 
-template <typename T, int N>
-UMBRA_INLINE void store_pack_head(T* p, const pack<T, N>& v, i64 left) {
-  if (left >= N) return store_pack(p, v);
+// The first packet makes room for the one after it. Loops that compute of the first and go on so have packets in flight,
+// in registers, and are written once.
+template <typename T, int N, int M>
+UMBRA_INLINE void advance(pack<T, N> (&packs)[M]) {
 #pragma unroll
-  for (int k = 0; k < N; ++k)
-    if (k < left) p[k] = v[k];
+  for (int u = 1; u < M; ++u) packs[u - 1] = packs[u];
 }
 
 // The values of a warp's threads joined, in every thread.
