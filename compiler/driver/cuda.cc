@@ -7,6 +7,8 @@
 
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/nvrtc.h"
+#include "compiler/plan/without_names.h"
+#include "runtime/disk_cache.h"
 #include "umbra/error.h"
 
 namespace umbra {
@@ -30,12 +32,15 @@ class Variants {
   Variants(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel, const CompileOptions& options)
       : plan_(std::move(plan)), kernel_(*kernel), use_disk_cache_(options.use_disk_cache), fast_(options.math == Math::kFast) {}
 
+  // Kernels of one graph that differ in names and operands only, such as the updates of a model's tensors, share their
+  // code, which has the name of the first.
   runtime::CudaPasses Get(const runtime::CudaVariant& variant, int major, int minor) {
     const std::lock_guard lock(mutex_);
     const auto [found, fresh] = made_.try_emplace({variant.index(), major, minor});
-    if (!fresh) return found->second;
+    if (!fresh) return *found->second;
     try {
-      return found->second = Make(variant, TargetOf(major, minor, fast_));
+      found->second = Shared(variant, TargetOf(major, minor, fast_));
+      return *found->second;
     } catch (...) {
       made_.erase(found);
       throw;
@@ -43,6 +48,38 @@ class Variants {
   }
 
  private:
+  using Code = std::shared_ptr<const runtime::CudaPasses>;
+  struct Entry {
+    std::mutex mutex;  // held while the code is made
+    std::weak_ptr<const runtime::CudaPasses> code;
+  };
+
+  Code Shared(const runtime::CudaVariant& variant, const CudaTarget& target) const {
+    static std::mutex mutex;
+    static auto* const entries = new std::map<std::string, std::shared_ptr<Entry>>;  // kernels may outlive static objects
+    const plan::Unnamed unnamed = plan::WithoutNames(*plan_, kernel_);
+    const std::string text = codegen::GenerateCuda(unnamed.plan, unnamed.kernel, variant).Text();
+    const std::string key = runtime::CacheKey({plan_->name, target.architecture.Name(), target.form == cuda::ImageForm::kPtx ? "ptx" : "cubin",
+                                               fast_ ? "fast" : "strict", use_disk_cache_ ? "disk" : "", text});
+    std::shared_ptr<Entry> entry;
+    {
+      const std::lock_guard lock(mutex);
+      std::shared_ptr<Entry>& known = (*entries)[key];
+      if (known == nullptr) known = std::make_shared<Entry>();
+      entry = known;
+    }
+    const std::lock_guard lock(entry->mutex);
+    if (Code code = entry->code.lock()) return code;
+    Code code(new runtime::CudaPasses(Make(variant, target)), [key](const runtime::CudaPasses* passes) {
+      delete passes;
+      const std::lock_guard gone(mutex);
+      const auto found = entries->find(key);
+      if (found != entries->end() && found->second.use_count() == 1 && found->second->code.expired()) entries->erase(found);
+    });
+    entry->code = code;
+    return code;
+  }
+
   runtime::CudaPasses Make(const runtime::CudaVariant& variant, const CudaTarget& target) const {
     const codegen::CudaSource source = codegen::GenerateCuda(*plan_, kernel_, variant);
     const std::vector<cuda::Image> images = {CompileCuda(source.Text(), source.function, target, use_disk_cache_)};
@@ -55,7 +92,7 @@ class Variants {
   const plan::Kernel& kernel_;  // of plan_
   const bool use_disk_cache_, fast_;
   std::mutex mutex_;  // of what follows; held while one is made, which others are about to need
-  std::map<std::tuple<int, int, int>, runtime::CudaPasses> made_;
+  std::map<std::tuple<int, int, int>, Code> made_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "compiler/driver/backend.h"
+#include "compiler/plan/without_names.h"
 #include "runtime/disk_cache.h"
 #include "runtime/object_loader.h"
 #include "umbra/compile.h"
@@ -19,38 +20,6 @@ namespace umbra {
 namespace {
 
 constexpr std::string_view kCacheVersion = "umbra-kernel/2";
-
-// The kernel without the user's names and alone in its plan: what the machine code depends on. Kernels of one
-// plan that differ in their operands only have one code.
-struct Anonymous {
-  plan::Plan plan;
-  plan::Kernel kernel;
-};
-
-Anonymous WithoutNames(const plan::Plan& plan, const plan::Kernel& kernel) {
-  Anonymous result;
-  result.plan.name = "kernel";
-  for (std::size_t k = 0; k < plan.symbols.size(); ++k) result.plan.symbols.push_back(plan::UnnamedExtent(k));
-  result.kernel = kernel;
-  result.kernel.signature.name = "kernel";
-  result.kernel.summary.clear();
-  for (plan::Value& value : result.kernel.values) value.label.clear();
-  std::map<int, int> buffers;
-  for (runtime::Access& access : result.kernel.signature.operands) {
-    const auto [found, fresh] = buffers.emplace(access.buffer, static_cast<int>(result.plan.buffers.size()));
-    if (fresh) {
-      result.plan.buffers.push_back(plan.buffers[static_cast<std::size_t>(access.buffer)]);
-      result.plan.buffers.back().name = fmt::format("b{}", found->second);
-    }
-    access.buffer = found->second;
-  }
-  for (int& scalar : result.kernel.signature.scalars) {
-    const auto dtype = plan.scalars[static_cast<std::size_t>(scalar)].second;
-    scalar = static_cast<int>(result.plan.scalars.size());
-    result.plan.scalars.emplace_back(fmt::format("s{}", scalar), dtype);
-  }
-  return result;
-}
 
 // The table does not keep code alive: whoever runs it does, and the last owner takes the entry away.
 struct Entry {
@@ -153,8 +122,8 @@ void CountKernel(bool compiled) {
 runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel, const codegen::SourceOptions& form,
                                    const CompileOptions& options) {
   const bool system_compiler = options.engine == Engine::kSystem;
-  const Anonymous anonymous = WithoutNames(plan, kernel);
-  const std::string text = codegen::Generate(anonymous.plan, anonymous.kernel, form).text;
+  const plan::Unnamed unnamed = plan::WithoutNames(plan, kernel);
+  const std::string text = codegen::Generate(unnamed.plan, unnamed.kernel, form).text;
   // The backend's version enters the key without loading LLVM: it is fixed when Umbra is built.
   const std::string backend_id = system_compiler ? SystemBackend().Id() : ClangBackendId();
   const std::string key =

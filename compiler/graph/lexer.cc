@@ -19,6 +19,14 @@ bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; 
 }  // namespace
 
 void SourceText::Fail(Position position, const std::string& message) const {
+  throw ParseError(Shown(position, "error", message), position.line, position.column);
+}
+
+std::string SourceText::Note(const std::string& message, Position position, const std::string& note) const {
+  return message + "\n" + Shown(position, "note", note);
+}
+
+std::string SourceText::Shown(Position position, std::string_view kind, const std::string& message) const {
   std::string_view rest = text_;
   for (int line = 1; line < position.line && !rest.empty(); ++line) {
     const std::size_t newline = rest.find('\n');
@@ -39,9 +47,7 @@ void SourceText::Fail(Position position, const std::string& message) const {
   std::string caret(before, ' ');
   for (std::size_t k = 0; k < caret.size() && k < shown.size(); ++k)
     if (shown[k] == '\t') caret[k] = '\t';
-  throw ParseError(fmt::format("{}:{}:{}: error: {}\n{}\n{}^", name_, position.line,
-                               position.column, message, shown, caret),
-                   position.line, position.column);
+  return fmt::format("{}:{}:{}: {}: {}\n{}\n{}^", name_, position.line, position.column, kind, message, shown, caret);
 }
 
 void Lexer::Advance() {

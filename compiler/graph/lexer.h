@@ -28,8 +28,12 @@ class SourceText {
   std::string_view text() const { return text_; }
   /// Throws ParseError with `name:line:column: error: message`, the line and a caret.
   [[noreturn]] void Fail(Position position, const std::string& message) const;
+  /// The message of a ParseError, with `name:line:column: note: note`, the line and a caret behind it.
+  std::string Note(const std::string& message, Position position, const std::string& note) const;
 
  private:
+  std::string Shown(Position position, std::string_view kind, const std::string& message) const;
+
   std::string_view text_, name_;
 };
 

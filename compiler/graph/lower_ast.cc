@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -29,6 +31,7 @@ class ExpressionLowering {
   ExpressionLowering& operator=(const ExpressionLowering&) = delete;
 
   std::map<std::string, Operand> names;
+  std::function<void()> after_call = [] {};  // what is checked when the kernel's own expressions have called something
 
   // Errors of the graph are shown where the expression stands, if it stands in a file.
   Operand Lower(const Expression& e) {
@@ -43,9 +46,9 @@ class ExpressionLowering {
   }
 
  private:
-  // The body of an operator that `caller` calls. It stands elsewhere: its errors are shown at the call.
+  // The body of an operator that `caller` calls.
   explicit ExpressionLowering(const ExpressionLowering* caller)
-      : composer_(caller->composer_), operators_(caller->operators_), source_(nullptr),
+      : composer_(caller->composer_), operators_(caller->operators_), source_(caller->source_),
         depth_(caller->depth_ + 1), steps_(caller->steps_) {}
 
   Operand LowerHere(const Expression& e) {
@@ -59,6 +62,7 @@ class ExpressionLowering {
     std::vector<Operand> operands;
     for (const Expression& operand : e.operands) operands.push_back(Lower(operand));
     Operand made = Call(e, operands);
+    after_call();
     if (e.conditional && operands[1].literal == LiteralType::kInteger && operands[2].literal == LiteralType::kInteger) {
       made.literal = LiteralType::kInteger;
       made.number = std::max(std::abs(operands[1].number), std::abs(operands[2].number));
@@ -191,7 +195,12 @@ class ExpressionLowering {
     for (const OperatorAst& op : operators_) {
       if (op.name != e.name) continue;
       Require(depth_ < kMaxCalls, "operator '", op.name, "' calls itself, or too many others");
-      return Apply(op, operands);
+      try {
+        return Apply(op, operands);
+      } catch (const ParseError& error) {  // in the body
+        if (depth_ > 0 || source_ == nullptr) throw;
+        throw ParseError(source_->Note(error.what(), e.position, "called here"), error.line(), error.column());
+      }
     }
     return composer_.Apply(e.name, operands);
   }
@@ -219,7 +228,9 @@ class KernelBuilder {
   KernelBuilder(const KernelAst& ast, const std::vector<OperatorAst>& operators,
                 const SourceText& source)
       : ast_(ast), source_(source), graph_(ast.name), composer_(&graph_),
-        lowering_(&composer_, operators, &source) {}
+        lowering_(&composer_, operators, &source) {
+    lowering_.after_call = [this] { RequireNamesApart(); };
+  }
 
   Graph Run() {
     for (const Parameter& input : ast_.inputs)
@@ -228,6 +239,7 @@ class KernelBuilder {
                                               : graph_.Scalar(input.name, input.type.dtype);
         lowering_.names[input.name] = Operand::Node(node);
       });
+    named_ = symbols_;
     for (const Statement& statement : ast_.statements) Assign(statement);
     for (const Parameter& output : ast_.outputs) {
       const auto found = outputs_.find(output.name);
@@ -247,6 +259,22 @@ class KernelBuilder {
       throw;
     } catch (const Error& error) {
       source_.Fail(position, error.what());
+    }
+  }
+
+  // Extents of inputs that have names of their own differ, as far as the text says: that two are one, or a number, is mostly a
+  // mistake in an axis.
+  void RequireNamesApart() const {
+    std::map<int, std::string> names;
+    for (const auto& [name, symbol] : named_) {
+      const Dimension known = graph_.Known(Dimension::WithSymbol(symbol));
+      if (known.is_static())
+        throw Error(fmt::format("this makes the extent '{0}' {1}: write {1} instead of '{0}', or ? where the text need not say it", name,
+                                static_cast<std::int64_t>(known)));
+      const auto [other, fresh] = names.emplace(graph_.FindSymbol(symbol), name);
+      if (!fresh)
+        throw Error(fmt::format("this makes the extents '{}' and '{}' one: write one name for both, or ? where the text need not say it",
+                                other->second, name));
     }
   }
 
@@ -275,7 +303,10 @@ class KernelBuilder {
     const int first = static_cast<int>(graph_.nodes().size());
     Operand value = lowering_.Lower(statement.value);
     if (output != nullptr) {
-      At(statement.position, [&] { value = Operand::Node(ToOutput(*output, value)); });
+      At(statement.position, [&] {
+        value = Operand::Node(ToOutput(*output, value));
+        RequireNamesApart();
+      });
       outputs_[statement.name] = value.node;
     }
     if (value.kind != Operand::Kind::kLiteral && graph_.label(value.node).empty() &&
@@ -311,7 +342,7 @@ class KernelBuilder {
   Graph graph_;
   Composer composer_;
   ExpressionLowering lowering_;
-  std::map<std::string, int> symbols_;
+  std::map<std::string, int> symbols_, named_;  // by name: of extents; of those, the inputs'
   std::map<std::string, int> outputs_;
 };
 

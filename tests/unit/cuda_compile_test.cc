@@ -76,6 +76,16 @@ class CudaCompile : public on_gpu::Test {
   std::mt19937 random_{20261121};
 };
 
+// As those of a model's tensors: one compile, whatever the tensors are called and how large they are.
+TEST_F(CudaCompile, EqualUpdatesShareTheirCode) {
+  Stream<gpu> stream;
+  const auto made = [] { return GetCompileStatistics().compiled + GetCompileStatistics().disk_hits; };
+  const auto before = made();
+  Check("kernel updates(a: f32[n], b: f32[m], c: f32[k]) -> (x: f32[n], y: f32[m], z: f32[k]) {\n"
+        "  x = a * 1.25 + 0.375\n  y = b * 1.25 + 0.375\n  z = c * 1.25 + 0.375\n}", {{{1024}}, {{512}}, {{256}}}, &stream);
+  EXPECT_EQ(made(), before + 1);
+}
+
 TEST_F(CudaCompile, Elements) {
   Stream<gpu> stream;
   const std::string triad = "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }";
