@@ -68,7 +68,7 @@ struct CudaSchedule {
   bool splits = false;   ///< one phase, so that several blocks may share a reduction
   int lanes = 4;         ///< elements of a packet
   int packets = 1;       ///< packets of an operand that a thread loads at once, of kElements: 1 or 2
-  int rows = 1;          ///< rows that a thread of kElements without packets takes at a time: 1 or 4
+  int rows = 1;          ///< rows that a thread of kElements without packets, or of kTiles, takes at a time: 1, or 4 and more
   int tile_axis = -1;    ///< the row axis along which transposed operands lie side by side
   int tile_lanes = 1;    ///< elements of a packet of kTiles: 1 or 2
   std::vector<DType> kept;  ///< dtypes of what is kept of a row in shared memory: inputs that are read again, row buffers

@@ -92,6 +92,7 @@ const char* const kLayerNorm =
     "  v = reduce_with_axis<sum>(d * d, 1) * 0.01\n  y = d / broadcast<0>(sqrt(v + 0.001)) * broadcast<1>(g) + broadcast<1>(b)\n}";
 const char* const kTotal = "kernel total(x: f32[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(x * 0.5, 1)\n}";
 const char* const kSums = "kernel sums(x: f32[n, m]) -> (s: f32[m]) {\n  s = reduce_with_axis<sum>(x * 0.5, 0)\n}";
+const char* const kNarrowTotal = "kernel total(x: f16[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(tcast<f32>(x), 1)\n}";
 const char* const kNarrowSums = "kernel sums(x: f16[n, m]) -> (s: f32[m]) {\n  s = reduce_with_axis<sum>(tcast<f32>(x), 0)\n}";
 const char* const kTriad = "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }";
 const char* const kNarrowTransposed = "kernel k(a: f16[p, q], b: f16[q, p]) -> (y: f16[q, p]) {\n  y = a.T * 2 + b\n}";
@@ -124,7 +125,11 @@ TEST(CudaNvrtc, ReductionsReadForSeveralTurnsAtOnce) {
       return MostLoadsTogether(Ptx(text, variant));
     };
     for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock, CudaForm::kRowSplit})
-      for (const bool vector : {false, true}) EXPECT_GE(together(kTotal, form, vector), 4u) << static_cast<int>(form) << vector << wide;
+      for (const bool vector : {false, true})
+        for (const char* text : {kTotal, kNarrowTotal}) EXPECT_GE(together(text, form, vector), 4u) << text << static_cast<int>(form) << vector << wide;
+    const char* const kFlipped = "kernel k(x: f32[n, m]) -> (y: f32[n]) { y = reduce_with_axis<sum>(flip(x, 1), 1) }";
+    for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock, CudaForm::kRowSplit})
+      EXPECT_GE(together(kFlipped, form, false), 4u) << static_cast<int>(form) << wide;
     for (const CudaForm form : {CudaForm::kColumnPerBlock, CudaForm::kColumnSplit}) {
       EXPECT_GE(together(kSums, form, false), 4u) << static_cast<int>(form) << wide;
       EXPECT_GE(together(kNarrowSums, form, false), 8u) << static_cast<int>(form) << wide;

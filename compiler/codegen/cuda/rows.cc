@@ -2,6 +2,8 @@
 // what they accumulate is joined by shuffles, and through shared memory between warps. Each thread meets the same
 // elements in every phase, so that what a phase keeps of the row, inputs among it, needs no barrier. Where rows are few and long, several
 // blocks work on one, and a second kernel joins what they found.
+#include <algorithm>
+
 #include "compiler/codegen/cuda/emitter.h"
 #include "compiler/codegen/cuda/kept.h"
 #include "compiler/codegen/reductions.h"
@@ -185,7 +187,11 @@ class RowsEmitter : private CudaEmitter {
   std::string Chunks() const { return fmt::format("{} / {}", ExtentName(vector_axis_), lanes_); }
 
   // Would a thread wait for memory in each turn? What is stored between them keeps a compiler from reading for several.
-  bool Waits(const Phase& phase) const { return phase.stores.empty() && !ReadFromMemory(phase).empty(); }
+  bool Waits(const Phase& phase) const {
+    const auto& ids = phase.element_values;
+    const bool gathers = std::any_of(ids.begin(), ids.end(), [this](int id) { return value(id).kind == Value::Kind::kGather; });
+    return phase.stores.empty() && (gathers || !ReadFromMemory(phase).empty());
+  }
 
   std::vector<int> ReadFromMemory(const Phase& phase) const {
     std::vector<int> operands = LoadedOperands(phase);

@@ -114,6 +114,12 @@ struct IsBf16 { static constexpr bool value = IsSame<Elem<H>, bf16>::value; };
 
 }  // namespace detail
 
+#if defined(__CUDACC__)
+// The instructions of f16, from the library of every CUDA compiler: loops around asm are not unrolled.
+extern "C" __device__ float __nv_half2float(unsigned short);
+extern "C" __device__ unsigned short __nv_float2half_rn(float);
+
+#endif
 // f32 of a 16-bit float; exact.
 template <typename V, typename H>
 UMBRA_INLINE V widen(H h) {
@@ -121,9 +127,7 @@ UMBRA_INLINE V widen(H h) {
     return detail::widen_bf16<V>(detail::wide_bits<V>(h));
   } else {
 #if defined(__CUDA_ARCH__)
-    V v;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(h.bits));
-    return v;
+    return __nv_half2float(h.bits);
 #else
 #if defined(__F16C__)
     if constexpr (sizeof(V) > detail::kMostWidened) {
@@ -161,9 +165,7 @@ UMBRA_INLINE H narrow(V v) {
 #endif
   } else {
 #if defined(__CUDA_ARCH__)
-    H h;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(v));
-    return h;
+    return H{__nv_float2half_rn(v)};
 #else
 #if defined(__F16C__)
     if constexpr (sizeof(V) > detail::kMostWidened) {
