@@ -61,24 +61,29 @@ class Composer {
   }
 
   // Elements of the one shape for each of the other, if both follow from the same extents.
-  std::optional<double> Quotient(const PartialShape& above, const PartialShape& below) const {
+  std::optional<double> Quotient(const PartialShape& above, const PartialShape& below) {
     std::set<int> of_above, of_below;
     const double elements = Elements(above, &of_above), others = Elements(below, &of_below);
     return of_above == of_below && others > 0 ? std::optional(elements / others) : std::nullopt;
   }
 
   // With kAssumed for every extent that follows from no other, whose symbols are added to `open`.
-  double Elements(const PartialShape& shape, std::set<int>* open) const {
+  double Elements(const PartialShape& shape, std::set<int>* open) {
     double elements = 1;
     for (std::size_t d = 0; d < shape.size(); ++d) elements *= static_cast<double>(ExtentOf(shape[d], open));
     return elements;
   }
-  index_t ExtentOf(const Dimension& dim, std::set<int>* open) const {
+  index_t ExtentOf(const Dimension& dim, std::set<int>* open) {
     const Dimension known = source_.Known(dim);
     if (known.is_static()) return static_cast<index_t>(known);
-    for (const Graph::Derived& derived : source_.derived())
-      if (derived.op.kind != ExtentOp::kScalar && source_.SameDimension(derived.result, known))
-        return runtime::Compute(derived.op.kind, ExtentOf(derived.a, open), ExtentOf(derived.b, open));
+    if (const auto [at, fresh] = followed_.insert(known.symbol()); fresh) {  // an even extent e follows from e / 2 * 2
+      std::optional<index_t> extent;
+      for (const Graph::Derived& derived : source_.derived())
+        if (!extent && derived.op.kind != ExtentOp::kScalar && source_.SameDimension(derived.result, known))
+          extent = runtime::Compute(derived.op.kind, ExtentOf(derived.a, open), ExtentOf(derived.b, open));
+      followed_.erase(known.symbol());
+      if (extent) return *extent;
+    }
     open->insert(known.symbol());
     return kAssumed;
   }
@@ -191,6 +196,7 @@ class Composer {
   const Graph& source_;
   Graph result_;
   std::vector<double> reads_;  // by value of the source
+  std::set<int> followed_;     // symbols whose extents are being computed
   std::map<std::pair<int, std::vector<int>>, int> known_;  // of the gather that is being composed
 };
 
