@@ -46,18 +46,31 @@ class Composer {
     return std::any_of(source_.outputs().begin(), source_.outputs().end(), [id](const Output& output) { return output.node == id; });
   }
 
-  // How often each element of a value is read by gathers, on average; without end if by something else, too, or that is
-  // not known.
+  // How often each element of a value would be computed, on average, if it were where it is read; without end if something
+  // else than gathers reads it, too, or that depends on the call.
   void CountReads() {
     constexpr double kMany = std::numeric_limits<double>::infinity();
-    reads_.assign(source_.nodes().size(), 0);
-    for (const Node& node : source_.nodes())
+    const std::size_t count = source_.nodes().size();
+    std::vector<double> beside(count, 0);  // by others than gathers; those of one loop share what they read
+    reads_.assign(count, 0);
+    for (const Output& output : source_.outputs()) beside[static_cast<std::size_t>(output.node)] = 1;
+    for (std::size_t id = count; id-- > 0;) {
+      const Node& node = source_.node(static_cast<int>(id));
+      const bool kept = node.kind == Kind::kReduce || node.kind == Kind::kDot;
+      const bool in_memory = reads_[id] > kOnce || (reads_[id] > 0 && beside[id] > 0);
+      const double times = kept || in_memory ? 1 : reads_[id] + beside[id];
+      if (beside[id] > 0) reads_[id] = kMany;
       for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-        const int input = node.inputs[k];
-        const auto times = node.kind == Kind::kGather && k == 0 ? Quotient(node.shape, source_.node(input).shape) : std::nullopt;
-        reads_[static_cast<std::size_t>(input)] += times.value_or(kMany);
+        const auto input = static_cast<std::size_t>(node.inputs[k]);
+        if (kept) {
+          beside[input] = std::max(beside[input], 1.0);
+          continue;
+        }
+        const double each = Quotient(node.shape, source_.node(node.inputs[k]).shape).value_or(kMany) * times;
+        if (node.kind == Kind::kGather && k == 0) reads_[input] += each;
+        else beside[input] = std::max(beside[input], each);
       }
-    for (const Output& output : source_.outputs()) reads_[static_cast<std::size_t>(output.node)] = kMany;
+    }
   }
 
   // Elements of the one shape for each of the other, if both follow from the same extents.
@@ -70,22 +83,32 @@ class Composer {
   // With kAssumed for every extent that follows from no other, whose symbols are added to `open`.
   double Elements(const PartialShape& shape, std::set<int>* open) {
     double elements = 1;
-    for (std::size_t d = 0; d < shape.size(); ++d) elements *= static_cast<double>(ExtentOf(shape[d], open));
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const Size size = SizeOf(shape[d]);
+      elements *= static_cast<double>(size.extent);
+      open->insert(size.open.begin(), size.open.end());
+    }
     return elements;
   }
-  index_t ExtentOf(const Dimension& dim, std::set<int>* open) {
+  struct Size {
+    index_t extent;
+    std::set<int> open;  // symbols that it follows from
+  };
+  Size SizeOf(const Dimension& dim) {
     const Dimension known = source_.Known(dim);
-    if (known.is_static()) return static_cast<index_t>(known);
-    if (const auto [at, fresh] = followed_.insert(known.symbol()); fresh) {  // an even extent e follows from e / 2 * 2
-      std::optional<index_t> extent;
-      for (const Graph::Derived& derived : source_.derived())
-        if (!extent && derived.op.kind != ExtentOp::kScalar && source_.SameDimension(derived.result, known))
-          extent = runtime::Compute(derived.op.kind, ExtentOf(derived.a, open), ExtentOf(derived.b, open));
-      followed_.erase(known.symbol());
-      if (extent) return *extent;
+    if (known.is_static()) return {static_cast<index_t>(known), {}};
+    // An even extent e may follow from e / 2 * 2: while it is looked for, it follows from nothing.
+    const auto [found, fresh] = sizes_.try_emplace(known.symbol(), Size{kAssumed, {known.symbol()}});
+    if (!fresh) return found->second;
+    for (const Graph::Derived& derived : source_.derived()) {
+      if (derived.op.kind == ExtentOp::kScalar || !source_.SameDimension(derived.result, known)) continue;
+      Size a = SizeOf(derived.a);
+      const Size b = SizeOf(derived.b);
+      a.extent = runtime::Compute(derived.op.kind, a.extent, b.extent);
+      a.open.insert(b.open.begin(), b.open.end());
+      return found->second = std::move(a);
     }
-    open->insert(known.symbol());
-    return kAssumed;
+    return found->second;
   }
 
   // The axes of a transpose that the gather is: it reads each element of its source, at its own positions in another order.
@@ -196,7 +219,7 @@ class Composer {
   const Graph& source_;
   Graph result_;
   std::vector<double> reads_;  // by value of the source
-  std::set<int> followed_;     // symbols whose extents are being computed
+  std::map<int, Size> sizes_;  // by symbol
   std::map<std::pair<int, std::vector<int>>, int> known_;  // of the gather that is being composed
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -122,6 +123,14 @@ void CheckNumbers(const std::string& input, const std::vector<std::string>& numb
                " is a file, which says so itself");
 }
 
+// Letters, digits and signs of paths that end with an extension; x.T is a transpose.
+bool LooksLikeFile(const std::string& input) {
+  const std::size_t dot = input.rfind('.');
+  const auto of_path = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '/' || c == '-'; };
+  return dot != std::string::npos && dot + 2 < input.size() && std::all_of(input.begin(), input.end(), of_path) &&
+         std::all_of(input.begin() + static_cast<std::ptrdiff_t>(dot) + 1, input.end(), [](unsigned char c) { return std::islower(c) != 0; });
+}
+
 }  // namespace
 
 bool IsFile(const std::string& input) {
@@ -135,6 +144,7 @@ std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const s
   if (!IsFile(input)) {
     Require(!std::filesystem::exists(input + ".umb", ignored), "there is no file ", input, "; did you mean ",
             input, ".umb?");
+    Require(!LooksLikeFile(input), "there is no file ", input, "; files of kernels end with .umb");
     RequireUsage(kernel.empty(), "--kernel chooses from a .umb file; '", input, "' is an expression");
     return ExpressionGraph(input, types);
   }
