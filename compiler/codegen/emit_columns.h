@@ -28,7 +28,7 @@ class ColumnEmitter : protected TileEmitter {
     if (inner < kLongColumn) return false;
     for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
       const Value& v = value(id);
-      if (v.kind == Value::Kind::kGather || (InPackets(id) && IsPositional(id))) return false;
+      if (v.kind == Value::Kind::kGather || (InPackets(id) && IsMadeOfLanes(id) && !SlopeOf(id))) return false;
       if (v.scope == Scope::kRow && v.type == DType::kBool) return false;
     }
     return true;

@@ -49,9 +49,24 @@ class KernelShape {
   /// Does something need the value as a packet? If not, it is part of a position.
   bool InPackets(int id) const { return packets_[static_cast<std::size_t>(id)]; }
 
+  /// Is the value made of data and of positions that grow evenly along a packet, as argmax's are? It is one of packets.
+  bool IsOfDataToo(int id) const {
+    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
+    if (options_.spelling != Spelling::kPackets || v.kind != plan::Value::Kind::kMap || v.type != DType::kInt64) return false;
+    bool of_data = false;
+    for (const int arg : v.args) {
+      const bool is_data = !IsPositional(arg) && !IsAlike(arg);
+      const bool is_condition = kernel_.values[static_cast<std::size_t>(arg)].type == DType::kBool;
+      if (!is_data && (is_condition || !FindSlope(kernel_, arg, [this](int value) { return IsAlike(value); }))) return false;
+      of_data = of_data || is_data;
+    }
+    return of_data;
+  }
+
   /// Is the value's packet put together from lanes?
   bool IsMadeOfLanes(int id) const {
     const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
+    if (IsOfDataToo(id)) return false;
     return v.kind == plan::Value::Kind::kGather || IsPositional(id) ||
            (v.kind == plan::Value::Kind::kCast && IsPositional(v.args[0]));
   }

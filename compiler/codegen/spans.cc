@@ -52,6 +52,13 @@ class Analysis {
       return true;
     }
     if (v.kind == Kind::kMap && v.op == Op::logical_and) return Join(v.args[0], run) && Join(v.args[1], run);
+    if (v.kind == Kind::kMap && v.op == Op::eq && value(v.args[0]).type == DType::kInt64) {
+      const auto a = Slope(v.args[0]), b = Slope(v.args[1]);
+      if (!a || !b) return false;
+      run->bounds.push_back({v.args[0], v.args[1], true, *a - *b});
+      run->bounds.push_back({v.args[1], v.args[0], true, *b - *a});
+      return *a != *b;
+    }
     const auto bound = Bound(id);
     if (bound) run->bounds.push_back(*bound);
     return bound.has_value();

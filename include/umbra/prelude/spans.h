@@ -39,7 +39,8 @@ UMBRA_INLINE i64 lanes_below(i64 bound, i64 step) { return bound <= 0 ? 0 : (bou
 template <typename V>
 UMBRA_INLINE V lanes_between(i64 first, i64 last) {
   typedef Elem<V> E;
-  const E low = static_cast<E>(larger(first, 0)), high = static_cast<E>(smaller(last, kWidth<V>));
+  const auto within = [](i64 lane) { return static_cast<E>(smaller(larger(lane, 0), kWidth<V>)); };
+  const E low = within(first), high = within(last);
   return __builtin_bit_cast(V, (iota<V>() >= low) & (iota<V>() < high));
 }
 
