@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -33,6 +34,7 @@ class Composer {
     RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
       if (node.kind != Kind::kGather) return CopyNode(&result_, node, std::move(inputs));
       if (const auto axes = Permutation(node, inputs)) return result_.Transpose(inputs[0], *axes);
+      if (const auto repeated = Repeated(node, inputs)) return *repeated;
       const auto cost = CostOf(inputs[0]);
       const double reads = reads_[static_cast<std::size_t>(node.inputs[0])];
       const bool composes = cost && (*cost <= kCheap ? !IsOutput(node.inputs[0]) : reads <= kOnce);
@@ -124,6 +126,67 @@ class Composer {
       axes[axis] = static_cast<int>(d);
     }
     return axes;
+  }
+
+  // The gather as a broadcast: it reads its source at its own positions, of dimensions of extent 1 the only one.
+  std::optional<int> Repeated(const Node& gather, const std::vector<int>& inputs) {
+    const PartialShape& from = source_.node(gather.inputs[0]).shape;
+    if (gather.guarded) return std::nullopt;
+    std::vector<int> axes(gather.shape.size(), -1);
+    std::set<int> single;
+    int last = -1;
+    for (std::size_t d = 0; d < from.size(); ++d) {
+      const Dimension extent = source_.Known(from[d]);
+      const Node& position = result_.node(inputs[d + 1]);
+      if (extent.is_static() && static_cast<index_t>(extent) == 1) {
+        single.insert(static_cast<int>(d));
+        continue;
+      }
+      if (position.kind != Kind::kIndex || position.axes[0] <= last) return std::nullopt;
+      last = position.axes[0];
+      if (!source_.SameDimension(from[d], gather.shape[static_cast<std::size_t>(last)])) return std::nullopt;
+      axes[static_cast<std::size_t>(last)] = static_cast<int>(d - single.size());
+    }
+    const auto value = single.empty() ? std::optional(inputs[0]) : Without(inputs[0], single);
+    return value ? std::optional(result_.Broadcast(*value, axes, gather.shape)) : std::nullopt;
+  }
+
+  // The value without dimensions of extent 1 that reductions or broadcasts gave it.
+  std::optional<int> Without(int id, const std::set<int>& dims) {
+    const Node node = result_.node(id);
+    const auto left_of = [](const std::set<int>& gone, int dim) { return dim - static_cast<int>(std::distance(gone.begin(), gone.lower_bound(dim))); };
+    switch (node.kind) {
+      case Kind::kMap:
+      case Kind::kCast: {
+        std::vector<int> inputs;
+        for (const int input : node.inputs) {
+          const auto value = result_.node(input).shape.size() == 0 ? std::optional(input) : Without(input, dims);
+          if (!value) return std::nullopt;
+          inputs.push_back(*value);
+        }
+        return CopyNode(&result_, node, std::move(inputs));
+      }
+      case Kind::kReduce: {
+        std::set<int> inner = dims;
+        std::vector<int> axes;
+        for (const int axis : node.axes)
+          if (!node.keepdim || inner.erase(axis) == 0) return std::nullopt;
+        for (const int axis : node.axes) axes.push_back(left_of(inner, axis));
+        const auto value = inner.empty() ? std::optional(node.inputs[0]) : Without(node.inputs[0], inner);
+        return value ? std::optional(result_.Reduce(node.reducer, *value, axes, false, node.contract)) : std::nullopt;
+      }
+      case Kind::kBroadcast: {
+        std::vector<int> axes;
+        std::vector<Dimension> shape;
+        for (std::size_t d = 0; d < node.axes.size(); ++d) {
+          const bool gone = dims.count(static_cast<int>(d)) > 0;
+          if (gone && node.axes[d] >= 0) return std::nullopt;
+          if (!gone) axes.push_back(node.axes[d]), shape.push_back(node.shape[d]);
+        }
+        return result_.Broadcast(node.inputs[0], axes, PartialShape(std::move(shape)));
+      }
+      default: return std::nullopt;
+    }
   }
 
   // What an element of the value, which is no operand in memory, costs beside positions; none if it is not to be computed
