@@ -153,6 +153,15 @@ class Composer {
 
   // The value without dimensions of extent 1 that reductions or broadcasts gave it.
   std::optional<int> Without(int id, const std::set<int>& dims) {
+    const auto key = std::make_pair(id, dims);
+    const auto [found, fresh] = without_.try_emplace(key);  // none for those at the end of long chains
+    if (!fresh || depth_ > kFewNodes) return found->second;
+    ++depth_;
+    const auto value = MakeWithout(id, dims);
+    --depth_;
+    return without_[key] = value;
+  }
+  std::optional<int> MakeWithout(int id, const std::set<int>& dims) {
     const Node node = result_.node(id);
     const auto left_of = [](const std::set<int>& gone, int dim) { return dim - static_cast<int>(std::distance(gone.begin(), gone.lower_bound(dim))); };
     switch (node.kind) {
@@ -283,6 +292,8 @@ class Composer {
   Graph result_;
   std::vector<double> reads_;  // by value of the source
   std::map<int, Size> sizes_;  // by symbol
+  std::map<std::pair<int, std::set<int>>, std::optional<int>> without_;
+  std::size_t depth_ = 0;  // of Without
   std::map<std::pair<int, std::vector<int>>, int> known_;  // of the gather that is being composed
 };
 
