@@ -1,6 +1,7 @@
 #include "compiler/transform/compose_gathers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -18,12 +19,15 @@ namespace {
 
 using Kind = Node::Kind;
 
-// A source that costs as many additions for an element, positions aside, is computed where it is read, and so
-// is one of as many nodes, of which gathers alone read so many elements for each that it has: about one, but for borders.
+// A source that costs as many additions for an element, positions aside, and has as few nodes is computed where it is read.
 constexpr double kCheap = 4;
 constexpr std::size_t kFewNodes = 64;
-constexpr double kOnce = 1.125;
-constexpr index_t kAssumed = 1024;
+// So is a dearer one of which gathers alone read as many elements for each that it has, about one but for borders, along
+// rows of at least so many: a short row does not fill packets, as memory does whose rows need not be told apart. Where a part is
+// read, rows matter less.
+constexpr double kOnce = 1.125, kPart = 0.5;
+constexpr index_t kLongRow = 64;
+constexpr double kAssumed = 1024;
 
 class Composer {
  public:
@@ -36,8 +40,7 @@ class Composer {
       if (const auto axes = Permutation(node, inputs)) return result_.Transpose(inputs[0], *axes);
       if (const auto repeated = Repeated(node, inputs)) return *repeated;
       const auto cost = CostOf(inputs[0]);
-      const double reads = reads_[static_cast<std::size_t>(node.inputs[0])];
-      const bool composes = cost && (*cost <= kCheap ? !IsOutput(node.inputs[0]) : reads <= kOnce);
+      const bool composes = cost && (*cost <= kCheap ? !IsOutput(node.inputs[0]) : IsReadOnce(node));
       return composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs));
     }, &result_);
     return std::move(result_);
@@ -48,14 +51,62 @@ class Composer {
     return std::any_of(source_.outputs().begin(), source_.outputs().end(), [id](const Output& output) { return output.node == id; });
   }
 
+  // Is the source, a dear one, not computed more often, nor by less than packets, where this gather and perhaps others read it?
+  bool IsReadOnce(const Node& gather) const {
+    const double reads = reads_[static_cast<std::size_t>(gather.inputs[0])];
+    if (reads > kOnce || SharesDearValues(gather.inputs[0])) return false;
+    if (reads <= kPart) return true;
+    const std::size_t positions = gather.inputs.size() - (gather.guarded ? 2 : 1);
+    std::set<int> axes;  // along which the last position moves
+    for (std::size_t d = 1; d <= positions; ++d) {
+      axes.clear();
+      if (!IsEven(gather.inputs[d], &axes)) return false;
+    }
+    return std::any_of(axes.begin(), axes.end(), [&](int axis) {
+      const Dimension row = source_.Known(gather.shape[static_cast<std::size_t>(axis)]);
+      return row.is_static() && static_cast<index_t>(row) >= kLongRow;
+    });
+  }
+
+  // Does the position grow evenly along each axis? Adds those along which it does.
+  bool IsEven(int position, std::set<int>* axes) const {
+    const Node& node = source_.node(position);
+    if (node.kind == Kind::kIndex) axes->insert(node.axes[0]);
+    if (node.kind != Kind::kMap) return node.kind != Kind::kGather && node.kind != Kind::kCast;
+    const bool even = node.op == Op::plus || node.op == Op::minus || node.op == Op::negative || node.op == Op::mul;
+    return even && std::all_of(node.inputs.begin(), node.inputs.end(), [&](int input) { return IsEven(input, axes); });
+  }
+
+  // Is a dear value that `source` is made of read by something else, too, or repeated by a broadcast?
+  bool SharesDearValues(int source) const {
+    std::set<std::pair<int, bool>> seen;
+    std::vector<std::pair<int, bool>> open{{source, false}};  // and whether a broadcast repeats it
+    while (!open.empty()) {
+      const auto [id, repeated] = open.back();
+      open.pop_back();
+      if (!seen.insert({id, repeated}).second) continue;
+      const Node& node = source_.node(id);
+      const bool dear = node.kind == Kind::kMap && Info(node.op).cost > kCheap;
+      if (dear && (repeated || (id != source && (readers_[static_cast<std::size_t>(id)] > 1 || IsOutput(id))))) return true;
+      for (std::size_t k = 0; k < (node.kind == Kind::kGather ? 1 : node.inputs.size()); ++k)
+        open.emplace_back(node.inputs[k], repeated || node.kind == Kind::kBroadcast);
+    }
+    return false;
+  }
+
   // How often each element of a value would be computed, on average, if it were where it is read; without end if something
   // else than gathers reads it, too, or that depends on the call.
   void CountReads() {
     constexpr double kMany = std::numeric_limits<double>::infinity();
     const std::size_t count = source_.nodes().size();
-    std::vector<double> beside(count, 0);  // by others than gathers; those of one loop share what they read
+    std::vector<double>& beside = beside_;  // by others than gathers; those of one loop share what they read
+    beside.assign(count, 0);
     reads_.assign(count, 0);
+    readers_.assign(count, 0);
+    places_.assign(count, false);
     for (const Output& output : source_.outputs()) beside[static_cast<std::size_t>(output.node)] = 1;
+    for (const Node& node : source_.nodes())
+      for (const int input : std::set<int>(node.inputs.begin(), node.inputs.end())) ++readers_[static_cast<std::size_t>(input)];
     for (std::size_t id = count; id-- > 0;) {
       const Node& node = source_.node(static_cast<int>(id));
       const bool kept = node.kind == Kind::kReduce || node.kind == Kind::kDot;
@@ -64,6 +115,7 @@ class Composer {
       if (beside[id] > 0) reads_[id] = kMany;
       for (std::size_t k = 0; k < node.inputs.size(); ++k) {
         const auto input = static_cast<std::size_t>(node.inputs[k]);
+        if (node.kind == Kind::kGather ? k > 0 : places_[id]) places_[input] = true;
         if (kept) {
           beside[input] = std::max(beside[input], 1.0);
           continue;
@@ -79,7 +131,7 @@ class Composer {
   std::optional<double> Quotient(const PartialShape& above, const PartialShape& below) {
     std::set<int> of_above, of_below;
     const double elements = Elements(above, &of_above), others = Elements(below, &of_below);
-    return of_above == of_below && others > 0 ? std::optional(elements / others) : std::nullopt;
+    return of_above == of_below && elements > 0 && others > 0 ? std::optional(elements / others) : std::nullopt;
   }
 
   // With kAssumed for every extent that follows from no other, whose symbols are added to `open`.
@@ -87,18 +139,18 @@ class Composer {
     double elements = 1;
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const Size size = SizeOf(shape[d]);
-      elements *= static_cast<double>(size.extent);
+      elements *= std::max(size.extent, 0.0);
       open->insert(size.open.begin(), size.open.end());
     }
     return elements;
   }
   struct Size {
-    index_t extent;
+    double extent;
     std::set<int> open;  // symbols that it follows from
   };
   Size SizeOf(const Dimension& dim) {
     const Dimension known = source_.Known(dim);
-    if (known.is_static()) return {static_cast<index_t>(known), {}};
+    if (known.is_static()) return {static_cast<double>(static_cast<index_t>(known)), {}};
     // An even extent e may follow from e / 2 * 2: while it is looked for, it follows from nothing.
     const auto [found, fresh] = sizes_.try_emplace(known.symbol(), Size{kAssumed, {known.symbol()}});
     if (!fresh) return found->second;
@@ -106,11 +158,23 @@ class Composer {
       if (derived.op.kind == ExtentOp::kScalar || !source_.SameDimension(derived.result, known)) continue;
       Size a = SizeOf(derived.a);
       const Size b = SizeOf(derived.b);
-      a.extent = runtime::Compute(derived.op.kind, a.extent, b.extent);
+      a.extent = Estimate(derived.op.kind, a.extent, b.extent);
       a.open.insert(b.open.begin(), b.open.end());
       return found->second = std::move(a);
     }
     return found->second;
+  }
+  static double Estimate(ExtentOp op, double a, double b) {
+    switch (op) {
+      case ExtentOp::kPlus: return a + b;
+      case ExtentOp::kMinus: return a - b;
+      case ExtentOp::kTimes: return a * b;
+      case ExtentOp::kOver: return b == 0 ? 0 : std::floor(a / b);
+      case ExtentOp::kMinimum: return std::min(a, b);
+      case ExtentOp::kMaximum: return std::max(a, b);
+      case ExtentOp::kScalar: break;
+    }
+    return a;
   }
 
   // The axes of a transpose that the gather is: it reads each element of its source, at its own positions in another order.
@@ -131,7 +195,7 @@ class Composer {
   // The gather as a broadcast: it reads its source at its own positions, of dimensions of extent 1 the only one.
   std::optional<int> Repeated(const Node& gather, const std::vector<int>& inputs) {
     const PartialShape& from = source_.node(gather.inputs[0]).shape;
-    if (gather.guarded) return std::nullopt;
+    if (gather.guarded || places_[static_cast<std::size_t>(&gather - source_.nodes().data())]) return std::nullopt;
     std::vector<int> axes(gather.shape.size(), -1);
     std::set<int> single;
     int last = -1;
@@ -147,7 +211,8 @@ class Composer {
       if (!source_.SameDimension(from[d], gather.shape[static_cast<std::size_t>(last)])) return std::nullopt;
       axes[static_cast<std::size_t>(last)] = static_cast<int>(d - single.size());
     }
-    const auto value = single.empty() ? std::optional(inputs[0]) : Without(inputs[0], single);
+    const bool alone = beside_[static_cast<std::size_t>(gather.inputs[0])] == 0;  // else it would be computed twice
+    const auto value = single.empty() ? std::optional(inputs[0]) : alone ? Without(inputs[0], single) : std::nullopt;
     return value ? std::optional(result_.Broadcast(*value, axes, gather.shape)) : std::nullopt;
   }
 
@@ -290,7 +355,9 @@ class Composer {
 
   const Graph& source_;
   Graph result_;
-  std::vector<double> reads_;  // by value of the source
+  std::vector<double> reads_, beside_;  // by value of the source
+  std::vector<int> readers_;            // the same: how many read it
+  std::vector<bool> places_;            // the same: does it serve as a position? Those stay gathers, which prefetching looks for
   std::map<int, Size> sizes_;  // by symbol
   std::map<std::pair<int, std::set<int>>, std::optional<int>> without_;
   std::size_t depth_ = 0;  // of Without

@@ -121,8 +121,8 @@ class Givers {
   std::atomic<const void*> only_{nullptr};     // the one giver; something that is none if there are several, or run now
 };
 
-/// Work in order, on a thread of its own. What queues share is one for a program and its libraries.
-class [[gnu::visibility("default")]] WorkQueue {
+/// Work in order, on a thread of its own.
+class WorkQueue {
  public:
   WorkQueue() : thread_([this] { Work(); }) {}
   WorkQueue(const WorkQueue&) = delete;
@@ -146,7 +146,6 @@ class [[gnu::visibility("default")]] WorkQueue {
     const std::lock_guard<std::mutex> lock(mutex_);
     queue_.push_back(std::move(work));
     ++unfinished_;
-    ++all_unfinished_;
     wake_.notify_one();
   }
   /// Returns when all work is done; throws the first exception that came out of it, after which the queue
@@ -160,13 +159,6 @@ class [[gnu::visibility("default")]] WorkQueue {
   bool Idle() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return unfinished_ == 0;
-  }
-  /// Returns when there has been a moment without work in any queue, errors or not; at once for work of a queue. For who
-  /// frees memory and cannot know whether its stream is still there.
-  static void WaitForAll() noexcept {
-    if (all_unfinished_ == 0 || Current() != nullptr) return;
-    std::unique_lock<std::mutex> lock(all_mutex_);
-    all_idle_.wait(lock, [] { return all_unfinished_ == 0; });
   }
   /// The queue whose work the calling thread runs, or none.
   static WorkQueue*& Current() {
@@ -195,16 +187,8 @@ class [[gnu::visibility("default")]] WorkQueue {
       lock.lock();
       error_ = std::move(error);
       if (--unfinished_ == 0) idle_.notify_all();
-      if (--all_unfinished_ == 0) {
-        const std::lock_guard<std::mutex> all(all_mutex_);
-        all_idle_.notify_all();
-      }
     }
   }
-
-  static inline std::atomic<std::size_t> all_unfinished_{0};
-  static inline std::mutex all_mutex_;
-  static inline std::condition_variable all_idle_;
 
   std::mutex mutex_;
   std::condition_variable wake_, idle_;

@@ -119,17 +119,12 @@ inline void AllocSpace(Tensor<Device, dim, DType>* tensor, bool pad = true) {
   tensor->stride_ = padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
 /// Gives back what AllocSpace gave `tensor`, whose pointer is null afterwards. What waits in the thread's fused streams is
-/// done before; an error of it is for the next Wait. If the tensor has a stream, so is the work of all asynchronous streams.
-/// What other threads gave to fused streams has to be waited for before.
+/// done before; an error of it is for the next Wait. What other threads gave has to be waited for before.
 template <typename Device, int dim, typename DType>
 inline void FreeSpace(Tensor<Device, dim, DType>* tensor) {
   if (tensor->dptr_ != nullptr) detail::FinishWaiting(true);
-  if constexpr (Device::kDevCPU) {
-    if (tensor->dptr_ != nullptr && tensor->stream_ != nullptr) detail::WorkQueue::WaitForAll();
-    packet::AlignedFree(tensor->dptr_);
-  } else {
-    cuda::Free(tensor->dptr_);
-  }
+  if constexpr (Device::kDevCPU) packet::AlignedFree(tensor->dptr_);
+  else cuda::Free(tensor->dptr_);
   tensor->dptr_ = nullptr;
 }
 /// Copies elements between tensors of one shape, which may overlap, in the order of `stream`; done on

@@ -121,7 +121,7 @@ class Preparation {
       else form = CudaForm::kColumnPerBlock;
     } else {
       if (schedule_.splits && Rows() < kEnough && Inner() > kCudaShare) form = CudaForm::kRowSplit;
-      else if (Inner() <= kCudaWarpRow && rank_ - row_axes_ == 1) form = CudaForm::kRowPerWarp;
+      else if (Inner() <= kCudaWarpRow && rank_ - row_axes_ == 1 && RowBytes(schedule_.kept) <= limits_.shared_bytes) form = CudaForm::kRowPerWarp;
       else form = CudaForm::kRowPerBlock;
     }
   }

@@ -73,16 +73,16 @@ inline const std::vector<MapText>& MapTexts() {
 
 inline std::string KernelOf(const MapText& map, const std::string& dtype) {
   std::string text = "kernel mapped(";
-  const auto dims = [](std::size_t rank, const std::string& letter) {
+  const auto dims = [](std::size_t rank) {
     std::string dims;
-    for (std::size_t d = 0; d < rank; ++d) dims += (d == 0 ? "" : ", ") + letter + std::to_string(d);
+    for (std::size_t d = 0; d < rank; ++d) dims += d == 0 ? "?" : ", ?";
     return "[" + dims + "]";
   };
   for (std::size_t k = 0; k < map.shapes.size(); ++k)
-    text += (k == 0 ? "" : ", ") + std::string(1, "abc"[k]) + ": " + dtype + dims(map.shapes[k].size(), std::string(1, "ijk"[k]));
+    text += (k == 0 ? "" : ", ") + std::string(1, "abc"[k]) + ": " + dtype + dims(map.shapes[k].size());
   std::string call = map.call;
   if (const std::size_t at = call.find("<T>"); at != std::string::npos) call.replace(at + 1, 1, dtype);
-  return text + ") -> (y: " + dtype + dims(static_cast<std::size_t>(map.rank), "r") + ") {\n  y = " + call + "\n}";
+  return text + ") -> (y: " + dtype + dims(static_cast<std::size_t>(map.rank)) + ") {\n  y = " + call + "\n}";
 }
 
 /// A kernel that reads so many operands across their lines.

@@ -391,6 +391,21 @@ TEST(CudaLaunch, RowsKeptBeyond32Bits) {
   EXPECT_TRUE(launch(index_t{1} << 29).variant.wide_index);
 }
 
+// A warp keeps no more of its row than a block may have of shared memory.
+TEST(CudaLaunch, RowsOfWarpsFitSharedMemory) {
+  std::string inputs, terms;
+  for (int k = 0; k < 13; ++k) {
+    inputs += (k == 0 ? "" : ", ") + std::string("x") + std::to_string(k) + ": f64[n, m]";
+    terms += (k == 0 ? "" : " + ") + std::string("x") + std::to_string(k);
+  }
+  const plan::Plan plan = Lower(*graph::ParseText("kernel k(" + inputs + ") -> (y: f64[n, m]) { s = " + terms +
+                                                  "  y = (" + terms + ") / broadcast<0>(reduce_with_axis<maximum>(s, 1)) }")[0]);
+  const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
+  const runtime::TensorRef x = runtime::TensorRef::Dense(reinterpret_cast<void*>(4096), DType::kFloat64, {64, 1024});
+  const auto launch = runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel), std::vector<runtime::TensorRef>(14, x), {64, 1024}, {});
+  EXPECT_LE(launch.shared_bytes, runtime::CudaLimits().shared_bytes);
+}
+
 // Positions take 32 bits where all that they are computed from stays within.
 TEST(CudaLaunch, Positions) {
   using Tensors = std::vector<runtime::TensorRef>;

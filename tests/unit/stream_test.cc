@@ -172,22 +172,6 @@ TEST(Stream, TheEndOfAStreamFinishesItsWork) {
   EXPECT_EQ(a[8][32], 1000);
 }
 
-TEST(Stream, WhatIsFreedHasBeenWrittenAndRead) {
-  const Owner stream = Asynchronous();
-  Matrix a(0, stream.get());
-  for (int k = 0; k < 20; ++k) {
-    Matrix b(1, stream.get());
-    stream->Submit([] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
-    b += 1.0f;
-    a += b;
-    b.Resize(Shape2(2, 2));  // so has what a tensor had before
-    b.set_stream(nullptr);
-  }
-  stream->Wait();
-  EXPECT_EQ(a[8][32], 40);
-  a.set_stream(nullptr);
-}
-
 TEST(Stream, ManyThreadsMaySubmit) {
   const Owner stream = Asynchronous();
   Matrix a(0, stream.get());

@@ -352,7 +352,7 @@ Cell Interpreter::Construct(const clang::CXXConstructExpr* e) {
   if (const auto* number = UmbraClass(type, "NumberBeside")) {  // a ScalarExp that any number makes
     const clang::QualType base = number->bases_begin()->getType(), element = number->getTemplateArgs()[0].getAsType();
     Exp exp{llvm::cast<clang::ClassTemplateSpecializationDecl>(base->getAsCXXRecordDecl()), {}};
-    exp.args.push_back(MakeCell(numbers_.Convert(AsNumber(args[0], e->getArg(0)), element)));
+    exp.args.push_back(MakeCell(numbers_.Convert(AsNumber(args[0], e->getArg(0)), numbers_.ComputeOf(element))));
     return MakeCell(std::move(exp));
   }
   if (IsExpression(record)) {

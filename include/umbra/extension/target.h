@@ -21,7 +21,7 @@ class AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Srcs...> : public Inde
 #define UMBRA_MAP_ASSIGNMENT(symbol, saver)                                           \
   template <typename E, int etype>                                                    \
   Sub& operator symbol(const Exp<E, DType, etype>& exp) { return Assign<sv::saver>(exp); } \
-  Sub& operator symbol(DType s) { return Assign<sv::saver>(ScalarExp<DType>(s)); }
+  Sub& operator symbol(ComputeOf<DType> s) { return Assign<sv::saver>(ScalarExp<DType>(s)); }
   UMBRA_MAP_ASSIGNMENT(=, saveto)
   UMBRA_MAP_ASSIGNMENT(+=, plusto)
   UMBRA_MAP_ASSIGNMENT(-=, minusto)
