@@ -28,7 +28,7 @@ class ColumnEmitter : protected TileEmitter {
     if (inner < kLongColumn) return false;
     for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
       const Value& v = value(id);
-      if (v.kind == Value::Kind::kGather || (InPackets(id) && IsMadeOfLanes(id) && !SlopeOf(id))) return false;
+      if (v.kind == Value::Kind::kGather || (HasLanes(id) && !SlopeOf(id))) return false;
       if (v.scope == Scope::kRow && v.type == DType::kBool) return false;
     }
     return true;
@@ -39,8 +39,8 @@ class ColumnEmitter : protected TileEmitter {
     const Names outer = names_;
     const std::string block = fmt::format("j{}", vector_axis_);
     end_ = names_.Make("last_" + c), row_ = names_.Make("r"), packet_ = names_.Make("p");
-    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, Packets() * width_);
-    out_.Line("const long long {} = smaller({} + {}, {} - ({} - {}) % {});", end_, block, Packets() * width_, last, last, block, width_);
+    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, BlockPackets() * width_);
+    out_.Line("const long long {} = smaller({} + {}, {} - ({} - {}) % {});", end_, block, BlockPackets() * width_, last, last, block, width_);
     for (const Phase& phase : kernel_.phases) {
       Kept kept;
       for (const int id : phase.row_values)
@@ -68,7 +68,7 @@ class ColumnEmitter : protected TileEmitter {
   using Kept = std::vector<std::string>;  // names of arrays with a packet for each of the block
 
   // Packets of columns in a block.
-  int Packets() const {
+  int BlockPackets() const {
     int kept = 0;
     for (const Phase& phase : kernel_.phases) kept += static_cast<int>(phase.row_values.size() + phase.reductions.size());
     int packets = kMostPackets;
@@ -78,7 +78,7 @@ class ColumnEmitter : protected TileEmitter {
 
   std::string DeclareKept(int id, const std::string& name) {
     const std::string kept = names_.Make(name + "_of");
-    out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept, Packets());
+    out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept, BlockPackets());
     return kept;
   }
 

@@ -281,7 +281,8 @@ class ValueEmitter : protected KernelShape {
     if (value(id).kind == Value::Kind::kConstant)
       return speller_->Fill(value(id).type, Literal(value(id).constant, value(id).type));
     if (IsScalar(id) && width_ > 1) {
-      if (side_by_side_) return speller_->Fill(value(id).type, text_.at(id).text);
+      const bool is_number = value(id).kind == Value::Kind::kNumber || value(id).kind == Value::Kind::kIndex;  // none has its packet
+      if (side_by_side_ || is_number) return speller_->Fill(value(id).type, text_.at(id).text);
       if (const auto found = packet_text_.find(id); found != packet_text_.end()) return found->second;
     }
     return text_.at(id);

@@ -80,16 +80,16 @@ class Composer {
   // Is a dear value that `source` is made of read by something else, too, or repeated by a broadcast?
   bool SharesDearValues(int source) const {
     std::set<std::pair<int, bool>> seen;
-    std::vector<std::pair<int, bool>> open{{source, false}};  // and whether a broadcast repeats it
+    std::vector<std::pair<int, bool>> open{{source, false}};  // and whether it is computed for others, too
     while (!open.empty()) {
-      const auto [id, repeated] = open.back();
+      const auto [id, above] = open.back();
       open.pop_back();
-      if (!seen.insert({id, repeated}).second) continue;
+      const bool shared = above || (id != source && (readers_[static_cast<std::size_t>(id)] > 1 || IsOutput(id)));
+      if (!seen.insert({id, shared}).second) continue;
       const Node& node = source_.node(id);
-      const bool dear = node.kind == Kind::kMap && Info(node.op).cost > kCheap;
-      if (dear && (repeated || (id != source && (readers_[static_cast<std::size_t>(id)] > 1 || IsOutput(id))))) return true;
+      if (shared && node.kind == Kind::kMap && Info(node.op).cost > kCheap) return true;
       for (std::size_t k = 0; k < (node.kind == Kind::kGather ? 1 : node.inputs.size()); ++k)
-        open.emplace_back(node.inputs[k], repeated || node.kind == Kind::kBroadcast);
+        open.emplace_back(node.inputs[k], shared || node.kind == Kind::kBroadcast);
     }
     return false;
   }

@@ -209,7 +209,7 @@ TEST_F(CudaEpilogue, DrawnShapes) {
     const bool left = pick(2) == 1, right = pick(2) == 1;
     const index_t n = pick(40), k = pick(40), m = pick(40);
     const std::string y = std::string(c.before) + "dot(x" + (left ? ".T" : "") + ", w" + (right ? ".T" : "") + ") + broadcast<1>(b)" + c.after;
-    const Asked asked = Check(Kernel(y, dtype, "[p, q] [r, s] [t] [u, v]"), {{turned(n, k, left), pick(4) - 1}, {turned(k, m, right), pick(4) - 1}, {{m}}},
+    const Asked asked = Check(Kernel(y, dtype, "[?, ?] [?, ?] [?] [?, ?]"), {{turned(n, k, left), pick(4) - 1}, {turned(k, m, right), pick(4) - 1}, {{m}}},
                               math, tolerance);
     const std::uint32_t expected = math == Math::kStrict ? c.strict : c.fast;
     EXPECT_EQ(asked.epilogues, std::vector<std::uint32_t>{expected}) << y;

@@ -95,7 +95,7 @@ void ExpectTheSame(unsigned seed, int cases) {
     const auto tensor = [&, known = k % 2 == 0](const char* name, const char* extents, index_t r, index_t c) {
       return std::string(name) + ": " + std::string(Name(type)) + "[" + (known ? std::to_string(r) + ", " + std::to_string(c) : extents) + "]";
     };
-    const std::string text = "kernel t(" + tensor("x", "n, m", rows, columns) + ", " + tensor("y", "n, m", rows, columns) + ") -> (" +
+    const std::string text = "kernel t(" + tensor("x", "?, ?", rows, columns) + ", " + tensor("y", "?, ?", rows, columns) + ") -> (" +
                              tensor("z", "p, q", nest.rows, nest.columns) + ") { z = " + nest.text + " }";
     std::vector<T> x, y, expected;
     for (index_t i = 0; i < rows * columns; ++i) {
