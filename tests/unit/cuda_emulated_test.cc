@@ -205,7 +205,7 @@ TEST(CudaEmulated, Transposes) {
     for (const index_t n : {1, 7, 33, 70}) {
       std::vector<index_t> shape = {n, 5, 40}, turned;
       for (int d = 0; d < 3; ++d) turned.push_back(shape[static_cast<std::size_t>(order[3 * d] - '0')]);
-      calls.Add("kernel k(a: f32[p, q, r], b: f32[s, t, u], c: f32[u]) -> (y: f32[s, t, u]) {\n  y = transpose<" + std::string(order) +
+      calls.Add("kernel k(a: f32[?, ?, ?], b: f32[s, t, u], c: f32[u]) -> (y: f32[s, t, u]) {\n  y = transpose<" + std::string(order) +
                     ">(a) * b - broadcast<2>(c)\n}",
                 {{shape, n % 3}, {turned, 1}, {{turned[2]}}});
     }

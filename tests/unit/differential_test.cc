@@ -437,7 +437,7 @@ TEST(Differential, TransposedTiles) {
     for (const char* order : {"2, 1, 0", "0, 2, 1", "1, 2, 0", "2, 0, 1"})
       for (const index_t n : {1, 7, 16, 33}) {
         const std::string type(Name(dtype));
-        const auto graph = graph::ParseText("kernel k(a: " + type + "[p, q, r], b: " + type + "[s, t, u], c: " + type +
+        const auto graph = graph::ParseText("kernel k(a: " + type + "[?, ?, ?], b: " + type + "[s, t, u], c: " + type +
                                             "[u]) -> (y: " + type + "[s, t, u]) {\n  y = transpose<" + order +
                                             ">(a) * b - broadcast<2>(c)\n}")[0];
         const std::vector<index_t> shape = {n, 5, n == 33 ? 18 : 17};

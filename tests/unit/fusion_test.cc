@@ -142,7 +142,7 @@ TEST(Products, WithVectors) {
                                        std::tuple("dot(x.T, w)", std::vector<index_t>{7, n}, std::vector<index_t>{7, m}),
                                        std::tuple("dot(x, w.T)", std::vector<index_t>{n, 7}, std::vector<index_t>{m, 7}),
                                        std::tuple("dot(x.T, w.T)", std::vector<index_t>{7, n}, std::vector<index_t>{m, 7})})
-        ExpectAgreement(std::string("kernel k(x: f32[a, b], w: f32[c, d]) -> (y: f32[e, f]) {\n  y = ") + body + "\n}",
+        ExpectAgreement(std::string("kernel k(x: f32[?, ?], w: f32[?, ?]) -> (y: f32[?, ?]) {\n  y = ") + body + "\n}",
                         {x, w}, 1e-5);
   ExpectAgreement("kernel k(x: f32[k], w: f32[k, m]) -> (y: f32[m]) {\n  y = relu(dot(x, w))\n}", {{7}, {7, 9}}, 1e-5);
   const float x[] = {1, 2}, w[] = {3, 4};

@@ -118,8 +118,8 @@ struct IsBf16 { static constexpr bool value = IsSame<Elem<H>, bf16>::value; };
 // The instructions of f16, from the library of every CUDA compiler: loops around asm are not unrolled.
 extern "C" __device__ float __nv_half2float(unsigned short);
 extern "C" __device__ unsigned short __nv_float2half_rn(float);
-
 #endif
+
 // f32 of a 16-bit float; exact.
 template <typename V, typename H>
 UMBRA_INLINE V widen(H h) {
