@@ -138,13 +138,10 @@ TEST(Elementwise, NumbersBesideNarrowDtypesAreNotRoundedToThem) {
   expect(49984, F<op::mul>(h, 1e5f));
   k = half_t(0.5f);
   k *= 1e5f;
+  EXPECT_EQ(static_cast<float>(k[19]), 49984);
   jit(jitted) = half_t(0.5f);
   jit(jitted) *= 1e5f;
-  EXPECT_EQ(static_cast<float>(k[19]), 49984);
   EXPECT_EQ(static_cast<float>(jitted[19]), 49984);
-  k = half_t(0.5f);
-  flip(k, 0) *= 1e5f;
-  EXPECT_EQ(static_cast<float>(k[19]), 49984);
   TensorContainer<cpu, 2, half_t> a(Shape2(2, 3), half_t(0.25f)), b(Shape2(3, 2), half_t(0.25f)), c(Shape2(2, 2));
   c = dot(a, b) * 1e5f;
   EXPECT_EQ(static_cast<float>(c[1][1]), 18752);
