@@ -126,14 +126,14 @@ class ColumnEmitter : protected TileEmitter {
         Reduced(phase, [&] {
           out_.Open("for (int k = 0; k < {}; ++k)", kRows);
           out_.Line("const long long {} = {} + k;", i, row_);
-          Elements(phase, c);
+          ColumnElement(phase, c, "", names_);
           out_.Close();
         });
       });
       out_.Close();
     }
     out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, n);
-    EachPacket(c, block, [&] { Reduced(phase, [&] { Elements(phase, c); }); });
+    EachPacket(c, block, [&] { Reduced(phase, [&] { ColumnElement(phase, c, "", names_); }); });
     out_.Close();
   }
 
@@ -155,16 +155,6 @@ class ColumnEmitter : protected TileEmitter {
       text = kept[k];
     }
     names_ = outer;
-  }
-
-  void Elements(const Phase& phase, const std::string& c) {
-    Names names = names_;
-    ElementBody(phase, c, "", &names, [&] {
-      for (const auto& reduction : phase.reductions) {
-        RemarkPlace(reduction.result);
-        out_.Line("{} = {};", text_[reduction.result].text, Accumulate(reduction, text_[reduction.result]));
-      }
-    });
   }
 
   std::string end_, row_, packet_;  // names: where the columns of a block end, the first of some rows, a packet of columns

@@ -50,13 +50,7 @@ class PhaseEmitter : protected PrefetchEmitter {
     }
     const auto loops = [&] {
       InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
-        Names inner = *names;
-        ElementBody(phase, c, lanes, &inner, [&] {
-          for (const auto& reduction : phase.reductions) {
-            RemarkPlace(reduction.result);
-            out_.Line("{} = {};", text_[reduction.result].text, Accumulate(reduction, text_[reduction.result]));
-          }
-        });
+        ColumnElement(phase, c, lanes, *names);
       });
     };
     const std::vector<BoxBound> bounds = width_ > 1 && !Splits() ? InsideBounds(phase) : std::vector<BoxBound>();
@@ -71,6 +65,16 @@ class PhaseEmitter : protected PrefetchEmitter {
     out_.Middle("} else {");
     loops();
     out_.Close();
+  }
+
+  // One element of each column of a packet, joined with what they have come to.
+  void ColumnElement(const Phase& phase, const std::string& c, const std::string& lanes, Names names) {
+    ElementBody(phase, c, lanes, &names, [&] {
+      for (const auto& reduction : phase.reductions) {
+        RemarkPlace(reduction.result);
+        out_.Line("{} = {};", text_[reduction.result].text, Accumulate(reduction, text_[reduction.result]));
+      }
+    });
   }
 
   void InnerLoops(int axis, int end, const std::function<void()>& body) {

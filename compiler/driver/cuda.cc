@@ -50,32 +50,29 @@ class Variants {
  private:
   using Code = std::shared_ptr<const runtime::CudaPasses>;
   struct Entry {
-    std::mutex mutex;  // held while the code is made
-    std::weak_ptr<const runtime::CudaPasses> code;
+    std::mutex making;
+    std::weak_ptr<const runtime::CudaPasses> code;  // under the table's mutex
   };
 
   Code Shared(const runtime::CudaVariant& variant, const CudaTarget& target) const {
-    static std::mutex mutex;
-    static auto* const entries = new std::map<std::string, std::shared_ptr<Entry>>;  // kernels may outlive static objects
+    static std::mutex mutex;  // of the table
+    static auto* const table = new std::map<std::string, std::shared_ptr<Entry>>;  // kernels may outlive static objects
     const plan::Unnamed unnamed = plan::WithoutNames(*plan_, kernel_);
     const std::string text = codegen::GenerateCuda(unnamed.plan, unnamed.kernel, variant).Text();
     const std::string key = runtime::CacheKey({plan_->name, target.architecture.Name(), target.form == cuda::ImageForm::kPtx ? "ptx" : "cubin",
                                                fast_ ? "fast" : "strict", use_disk_cache_ ? "disk" : "", text});
-    std::shared_ptr<Entry> entry;
-    {
-      const std::lock_guard lock(mutex);
-      std::shared_ptr<Entry>& known = (*entries)[key];
-      if (known == nullptr) known = std::make_shared<Entry>();
-      entry = known;
-    }
-    const std::lock_guard lock(entry->mutex);
+    std::unique_lock lock(mutex);
+    std::erase_if(*table, [](const auto& known) { return known.second.use_count() == 1 && known.second->code.expired(); });
+    std::shared_ptr<Entry>& known = (*table)[key];
+    if (known == nullptr) known = std::make_shared<Entry>();
+    const std::shared_ptr<Entry> entry = known;
+    lock.unlock();
+    const std::lock_guard making(entry->making);
+    lock.lock();
     if (Code code = entry->code.lock()) return code;
-    Code code(new runtime::CudaPasses(Make(variant, target)), [key](const runtime::CudaPasses* passes) {
-      delete passes;
-      const std::lock_guard gone(mutex);
-      const auto found = entries->find(key);
-      if (found != entries->end() && found->second.use_count() == 1 && found->second->code.expired()) entries->erase(found);
-    });
+    lock.unlock();
+    auto code = std::make_shared<const runtime::CudaPasses>(Make(variant, target));
+    lock.lock();
     entry->code = code;
     return code;
   }

@@ -13,6 +13,7 @@
 #include "compiler/plan/sum_steps.h"
 #include "compiler/transform/compose_gathers.h"
 #include "compiler/transform/narrow_products.h"
+#include "compiler/transform/plain_gathers.h"
 #include "compiler/transform/simplify.h"
 #include "compiler/transform/sum_products.h"
 
@@ -38,7 +39,8 @@ auto Traced(const char* name, const Pass& pass, const Printer& printer) {
 plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
   const auto print_graph = [](const graph::Graph& g) { return graph::Print(g); };
   const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
-  const graph::Graph composed = Traced("compose gathers", [&] { return graph::ComposeGathers(graph); }, print_graph);
+  const graph::Graph plain = Traced("plain gathers", [&] { return graph::PlainGathers(graph); }, print_graph);
+  const graph::Graph composed = Traced("compose gathers", [&] { return graph::ComposeGathers(plain); }, print_graph);
   const graph::Graph summed = Traced("sum products", [&] { return graph::SumProducts(composed, on_gpu); }, print_graph);
   graph::Graph simplified = Traced("simplify", [&] { return graph::Simplify(summed); }, print_graph);
   if (on_gpu) simplified = Traced("narrow products", [&] { return graph::NarrowProducts(simplified); }, print_graph);

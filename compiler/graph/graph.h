@@ -20,6 +20,9 @@ namespace umbra::graph {
 
 using runtime::ExtentOp;
 
+/// What passes that weigh work take an extent for that is not known when compiling.
+inline constexpr double kAssumedExtent = 1024;
+
 struct Node {
   enum class Kind : std::uint8_t {
     kInput,      ///< memory operand `name`

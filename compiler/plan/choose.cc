@@ -20,7 +20,7 @@ constexpr double kLeastEach = 8, kLeastSaved = 65536;
 
 double Assumed(const Graph& graph, const Dimension& dim) {
   const Dimension known = graph.Known(dim);
-  return known.is_static() ? static_cast<double>(static_cast<std::int64_t>(known)) : kAssumedExtent;
+  return known.is_static() ? static_cast<double>(static_cast<std::int64_t>(known)) : graph::kAssumedExtent;
 }
 
 class Chooser {

@@ -59,9 +59,6 @@ struct Weight {
   bool MemoryPays() const;
 };
 
-/// Extents where none is known when compiling.
-inline constexpr double kAssumedExtent = 1024;
-
 /// The number of elements; `extent` says how large a dimension is.
 template <typename Shape, typename ExtentOf>
 double Elements(const Shape& shape, const ExtentOf& extent) {

@@ -41,7 +41,7 @@ class Explainer {
   double Value(const Extent& extent) const {
     if (extent.is_static()) return static_cast<double>(extent.value);
     const index_t known = symbols_[static_cast<std::size_t>(extent.symbol)];
-    return known < 0 ? kAssumedExtent : static_cast<double>(known);
+    return known < 0 ? graph::kAssumedExtent : static_cast<double>(known);
   }
 
   double Count(const std::vector<Extent>& shape) const {

@@ -229,7 +229,7 @@ ScalarExp<DType> Operand(const T& number) {
 /// expression, and numbers stand for as many elements.
 template <typename OP, typename... Args, typename DType = typename detail::FirstElement<Args...>::type>
 inline auto F(const Args&... args) {
-  static_assert(sizeof...(Args) <= 3, "umbra: expressions take operators of up to three operands; one of four is for graphs (graph::Apply)");
+  static_assert(sizeof...(Args) <= 3, "umbra: expressions take operators of up to three operands; one of four is for graphs: graph::Apply(...)");
   return MakeExp<OP>(detail::Operand<DType>(args)...);
 }
 

@@ -43,11 +43,6 @@ struct Truth {
   }
 };
 
-/// T, as the member `type`.
-template <typename T>
-struct Just {
-  using type = T;
-};
 template <typename T>
 struct IsLane : std::false_type {};
 template <typename V>
@@ -330,7 +325,7 @@ inline Lane<V> select(const Lane<V>& condition, const Lane<V>& a, const Lane<V>&
 template <typename... A>
 struct LaneAmong {};
 template <typename A, typename... Rest>
-struct LaneAmong<A, Rest...> : std::conditional_t<IsLane<A>::value, Just<A>, LaneAmong<Rest...>> {};
+struct LaneAmong<A, Rest...> : std::conditional_t<IsLane<A>::value, std::enable_if<true, A>, LaneAmong<Rest...>> {};
 template <typename... A>
 using IfLiterals = std::enable_if_t<!(IsLane<A>::value && ...) && ((IsLane<A>::value || std::is_arithmetic_v<A>) && ...),
                                     typename LaneAmong<A...>::type>;

@@ -1,0 +1,152 @@
+#include "compiler/transform/gather_reads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+namespace umbra::graph {
+
+namespace {
+
+using Kind = Node::Kind;
+
+// A dear source is computed where it is read if gathers alone read as many elements for each that it has, about one but for
+// borders, along rows of at least so many: a short row does not fill packets, as memory does whose rows need not be told
+// apart. Where a part is read, rows matter less.
+constexpr double kOnce = 1.125, kPart = 0.5;
+constexpr index_t kLongRow = 64;
+
+double Estimate(ExtentOp op, double a, double b) {
+  switch (op) {
+    case ExtentOp::kPlus: return a + b;
+    case ExtentOp::kMinus: return a - b;
+    case ExtentOp::kTimes: return a * b;
+    case ExtentOp::kOver: return b == 0 ? 0 : std::floor(a / b);
+    case ExtentOp::kMinimum: return std::min(a, b);
+    case ExtentOp::kMaximum: return std::max(a, b);
+    case ExtentOp::kScalar: break;
+  }
+  return a;
+}
+
+}  // namespace
+
+bool GatherReads::IsOutput(int id) const {
+  return std::any_of(source_.outputs().begin(), source_.outputs().end(), [id](const Output& output) { return output.node == id; });
+}
+
+bool GatherReads::IsReadOnce(const Node& gather) const {
+  const double reads = reads_[static_cast<std::size_t>(gather.inputs[0])];
+  if (reads > kOnce || SharesDearValues(gather.inputs[0])) return false;
+  if (reads <= kPart) return true;
+  const std::size_t positions = gather.inputs.size() - (gather.guarded ? 2 : 1);
+  std::optional<std::set<int>> axes;
+  for (std::size_t d = 1; d <= positions; ++d)
+    if (!(axes = EvenAxes(gather.inputs[d]))) return false;
+  return std::any_of(axes->begin(), axes->end(), [&](int axis) {  // of the last position
+    const Dimension row = source_.Known(gather.shape[static_cast<std::size_t>(axis)]);
+    return row.is_static() && static_cast<index_t>(row) >= kLongRow;
+  });
+}
+
+// The axes along which the position grows, if evenly.
+std::optional<std::set<int>> GatherReads::EvenAxes(int position) const {
+  std::set<int> axes, seen;
+  std::vector<int> open{position};
+  while (!open.empty()) {
+    const int id = open.back();
+    open.pop_back();
+    if (!seen.insert(id).second) continue;
+    const Node& node = source_.node(id);
+    if (node.kind == Kind::kIndex) axes.insert(node.axes[0]);
+    const bool even = node.op == Op::plus || node.op == Op::minus || node.op == Op::negative || node.op == Op::mul;
+    if (node.kind == Kind::kGather || node.kind == Kind::kCast || (node.kind == Kind::kMap && !even)) return std::nullopt;
+    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+  }
+  return axes;
+}
+
+// Is a dear value that `source` is made of read by something else, too, or repeated by a broadcast?
+bool GatherReads::SharesDearValues(int source) const {
+  std::set<std::pair<int, bool>> seen;
+  std::vector<std::pair<int, bool>> open{{source, false}};  // and whether it is computed for others, too
+  while (!open.empty()) {
+    const auto [id, above] = open.back();
+    open.pop_back();
+    const bool shared = above || (id != source && (readers_[static_cast<std::size_t>(id)] > 1 || IsOutput(id)));
+    if (!seen.insert({id, shared}).second) continue;
+    const Node& node = source_.node(id);
+    if (shared && node.kind == Kind::kMap && Info(node.op).cost > kCheap) return true;
+    for (std::size_t k = 0; k < (node.kind == Kind::kGather ? 1 : node.inputs.size()); ++k)
+      open.emplace_back(node.inputs[k], shared || node.kind == Kind::kBroadcast);
+  }
+  return false;
+}
+
+// How often each element of a value would be computed, on average, if it were where it is read; without end if something
+// else than gathers reads it, too, or that depends on the call.
+GatherReads::GatherReads(const Graph& graph) : source_(graph) {
+  constexpr double kMany = std::numeric_limits<double>::infinity();
+  const std::size_t count = source_.nodes().size();
+  std::vector<double> beside(count, 0);  // by others than gathers; those of one loop share what they read
+  reads_.assign(count, 0);
+  readers_.assign(count, 0);
+  for (const Output& output : source_.outputs()) beside[static_cast<std::size_t>(output.node)] = 1;
+  for (const Node& node : source_.nodes())
+    for (const int input : std::set<int>(node.inputs.begin(), node.inputs.end())) ++readers_[static_cast<std::size_t>(input)];
+  for (std::size_t id = count; id-- > 0;) {
+    const Node& node = source_.node(static_cast<int>(id));
+    const bool kept = node.kind == Kind::kReduce || node.kind == Kind::kDot;
+    const bool in_memory = reads_[id] > kOnce || (reads_[id] > 0 && beside[id] > 0);
+    const double times = kept || in_memory ? 1 : reads_[id] + beside[id];
+    if (beside[id] > 0) reads_[id] = kMany;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const auto input = static_cast<std::size_t>(node.inputs[k]);
+      if (kept) {
+        beside[input] = std::max(beside[input], 1.0);
+        continue;
+      }
+      const double each = Quotient(node.shape, source_.node(node.inputs[k]).shape).value_or(kMany) * times;
+      if (node.kind == Kind::kGather && k == 0) reads_[input] += each;
+      else beside[input] = std::max(beside[input], each);
+    }
+  }
+}
+
+// Elements of the one shape for each of the other, if both follow from the same extents.
+std::optional<double> GatherReads::Quotient(const PartialShape& above, const PartialShape& below) {
+  std::set<int> of_above, of_below;
+  const double elements = Elements(above, &of_above), others = Elements(below, &of_below);
+  return of_above == of_below && elements > 0 && others > 0 ? std::optional(elements / others) : std::nullopt;
+}
+
+// With kAssumedExtent for every extent that follows from no other, whose symbols are added to `open`.
+double GatherReads::Elements(const PartialShape& shape, std::set<int>* open) {
+  double elements = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const Size size = SizeOf(shape[d]);
+    elements *= std::max(size.extent, 0.0);
+    open->insert(size.open.begin(), size.open.end());
+  }
+  return elements;
+}
+GatherReads::Size GatherReads::SizeOf(const Dimension& dim) {
+  const Dimension known = source_.Known(dim);
+  if (known.is_static()) return {static_cast<double>(static_cast<index_t>(known)), {}};
+  // An even extent e may follow from e / 2 * 2: while it is looked for, it follows from nothing.
+  const auto [found, fresh] = sizes_.try_emplace(known.symbol(), Size{kAssumedExtent, {known.symbol()}});
+  if (!fresh) return found->second;
+  for (const Graph::Derived& derived : source_.derived()) {
+    if (derived.op.kind == ExtentOp::kScalar || !source_.SameDimension(derived.result, known)) continue;
+    Size a = SizeOf(derived.a);
+    const Size b = SizeOf(derived.b);
+    a.extent = Estimate(derived.op.kind, a.extent, b.extent);
+    a.open.insert(b.open.begin(), b.open.end());
+    return found->second = std::move(a);
+  }
+  return found->second;
+}
+
+}  // namespace umbra::graph

@@ -1,0 +1,47 @@
+// How often gathers read what they read.
+#ifndef UMBRA_COMPILER_TRANSFORM_GATHER_READS_H_
+#define UMBRA_COMPILER_TRANSFORM_GATHER_READS_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "compiler/graph/graph.h"
+
+namespace umbra::graph {
+
+/// What takes more additions for an element is dear: it is not computed again for each reader.
+inline constexpr double kCheap = 4;
+
+/// The sources of a graph's gathers; the graph outlives it.
+class GatherReads {
+ public:
+  explicit GatherReads(const Graph& graph);
+
+  bool IsOutput(int id) const;
+  /// Is the source of `gather`, a dear one, computed no more often, and in packets as before, if it is where this gather and
+  /// perhaps others read it?
+  bool IsReadOnce(const Node& gather) const;
+
+ private:
+  struct Size {
+    double extent;
+    std::set<int> open;  ///< symbols that it follows from
+  };
+
+  std::optional<std::set<int>> EvenAxes(int position) const;
+  bool SharesDearValues(int source) const;
+  std::optional<double> Quotient(const PartialShape& above, const PartialShape& below);
+  double Elements(const PartialShape& shape, std::set<int>* open);
+  Size SizeOf(const Dimension& dim);
+
+  const Graph& source_;
+  std::vector<double> reads_;  ///< by value: how often each element would be computed where it is read, on average
+  std::vector<int> readers_;   ///< by value: how many read it
+  std::map<int, Size> sizes_;  ///< by symbol
+};
+
+}  // namespace umbra::graph
+
+#endif  // UMBRA_COMPILER_TRANSFORM_GATHER_READS_H_
