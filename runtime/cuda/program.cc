@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/cuda/gemm.h"
+#include "runtime/cuda/geometry.h"
 #include "runtime/cuda/library.h"
 #include "runtime/matrix.h"
 #include "runtime/shape.h"
@@ -13,8 +14,6 @@
 namespace umbra::runtime {
 
 namespace {
-
-constexpr std::size_t kStaticShared = 8 * 1024;  // what a kernel's own shared memory leaves of a block's
 
 // A matrix as cuda::Gemm wants it: rows that lie `lead` apart, of elements side by side, or the transpose of one.
 struct Matrix {
@@ -45,7 +44,7 @@ CudaStep::CudaStep(const KernelStep& step, const std::vector<TensorRef>& buffers
                    const cuda::DeviceProperties& device)
     : kernel_(step.cuda), scalars_(step.signature.scalars) {
   CudaLimits limits;
-  limits.shared_bytes = std::max(limits.shared_bytes, device.shared_per_block_opt_in) - kStaticShared;
+  limits.shared_bytes = std::max(limits.shared_bytes, device.shared_per_block_opt_in) - kCudaStaticShared;
   launch_ = PlanCudaLaunch(step.signature, kernel_->schedule, buffers, symbols, limits);
   for (const Access& access : step.signature.operands) buffers_.push_back(access.buffer);
   arguments_ = CudaArguments(launch_, std::vector<void*>(buffers_.size()), std::vector<umbra_scalar>(scalars_.size()), nullptr);

@@ -24,6 +24,33 @@
 
 namespace umbra::emulated {
 
+/// Host C++ with CUDA text behind the emulator, compiled and loaded.
+inline void* Load(const std::string& text) {
+  static int libraries = 0;  // a name that was loaded before would give what was loaded then
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() /
+      ("umbra-emulated-" + std::to_string(getpid()) + "-" + std::to_string(libraries++));
+  std::filesystem::create_directories(folder);
+  const std::string source = folder / "kernels.cc", library = folder / "kernels.so", log = folder / "log";
+  std::ofstream(source) << text;
+  const std::string command = runtime::ReadEnvironment().cxx + " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off "
+      "-fno-strict-aliasing -fvisibility=hidden -fsanitize=alignment -fsanitize-undefined-trap-on-error -o " + library + " " + source + " >" + log + " 2>&1";
+  const int status = std::system(command.c_str());
+  std::ifstream said(log);
+  const std::string words((std::istreambuf_iterator<char>(said)), {});
+  void* const handle = status == 0 ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  const bool kept = std::getenv("UMBRA_KEEP_EMULATED") != nullptr;
+  if (!kept) std::filesystem::remove_all(folder);
+  Ensure(handle != nullptr, "the emulated kernels do not compile: ", words.substr(0, 4000));
+  return handle;
+}
+
+/// What of the prelude `kernels` need, for the host.
+inline std::string HostPrelude(const std::string& kernels) {
+  std::string prelude = codegen::CudaPrelude(kernels);
+  const std::string outside = "extern __shared__ __align__(16)";  // __shared__ is static within functions
+  return prelude.replace(prelude.find(outside), outside.size(), "extern");
+}
+
 /// Kernels on their way to machine code of the host.
 class Library {
  public:
@@ -56,28 +83,11 @@ class Library {
       calls += "    case " + std::to_string(k) + ": said = umbra::simd::run_" + std::to_string(k) +
                "(args, finish, grid, block, shared, reverse); break;\n";
     }
-    std::string prelude = codegen::CudaPrelude(kernels);
-    const std::string outside = "extern __shared__ __align__(16)";  // __shared__ is static within functions
-    prelude.replace(prelude.find(outside), outside.size(), "extern");
-    static int libraries = 0;  // a name that was loaded before would give what was loaded then
-    const std::filesystem::path folder = std::filesystem::temp_directory_path() /
-        ("umbra-emulated-" + std::to_string(getpid()) + "-" + std::to_string(libraries++));
-    std::filesystem::create_directories(folder);
-    const std::string text = folder / "kernels.cc", library = folder / "kernels.so", log = folder / "log";
-    std::ofstream(text) << "#include \"" UMBRA_EMULATOR "\"\n" << prelude << "namespace umbra::simd {\n" << kernels
-                        << "}\nextern \"C\" [[gnu::visibility(\"default\")]] const char* emulate(int kernel, const void* args, bool finish, const unsigned* g, "
-                           "const unsigned* b, std::size_t shared, bool reverse) {\n  static std::string said;\n"
-                           "  const uint3 grid{g[0], g[1], g[2]}, block{b[0], b[1], b[2]};\n  switch (kernel) {\n"
-                        << calls << "  }\n  return said.c_str();\n}\n";
-    const std::string command = runtime::ReadEnvironment().cxx + " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off "
-        "-fno-strict-aliasing -fvisibility=hidden -fsanitize=alignment -fsanitize-undefined-trap-on-error -o " + library + " " + text + " >" + log + " 2>&1";
-    const int status = std::system(command.c_str());
-    std::ifstream said(log);
-    const std::string words((std::istreambuf_iterator<char>(said)), {});
-    handle_ = status == 0 ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
-    const bool kept = std::getenv("UMBRA_KEEP_EMULATED") != nullptr;
-    if (!kept) std::filesystem::remove_all(folder);
-    Ensure(handle_ != nullptr, "the emulated kernels do not compile: ", words.substr(0, 4000));
+    handle_ = Load("#include \"" UMBRA_EMULATOR "\"\n" + HostPrelude(kernels) + "namespace umbra::simd {\n" + kernels +
+                   "}\nextern \"C\" [[gnu::visibility(\"default\")]] const char* emulate(int kernel, const void* args, bool finish, const unsigned* g, "
+                   "const unsigned* b, std::size_t shared, bool reverse) {\n  static std::string said;\n"
+                   "  const uint3 grid{g[0], g[1], g[2]}, block{b[0], b[1], b[2]};\n  switch (kernel) {\n" +
+                   calls + "  }\n  return said.c_str();\n}\n");
     emulate_ = reinterpret_cast<Emulate>(dlsym(handle_, "emulate"));
   }
 
@@ -116,14 +126,14 @@ class Call {
     face.scalars = plan_.scalars;
     face.num_symbols = static_cast<int>(plan_.symbols.size());
     face.derived = plan_.derived;
-    const std::vector<index_t> symbols = runtime::CheckArguments(face, arguments);
+    symbols_ = runtime::CheckArguments(face, arguments);
     buffers_ = arguments.inputs;
     buffers_.insert(buffers_.end(), arguments.outputs.begin(), arguments.outputs.end());
     for (std::size_t k = buffers_.size(); k < plan_.buffers.size(); ++k) {
       std::vector<index_t> shape;
       index_t size = 1;
       for (const runtime::Extent& extent : plan_.buffers[k].shape) {
-        shape.push_back(extent.is_static() ? extent.value : symbols[static_cast<std::size_t>(extent.symbol)]);
+        shape.push_back(extent.is_static() ? extent.value : symbols_[static_cast<std::size_t>(extent.symbol)]);
         size *= shape.back();
       }
       temporaries_.emplace_back(static_cast<std::size_t>(size + 2));
@@ -136,7 +146,7 @@ class Call {
         launches_.emplace_back();
         continue;
       }
-      launches_.push_back(runtime::PlanCudaLaunch(kernel->signature, codegen::ScheduleForCuda(plan_, *kernel), buffers_, symbols, limits));
+      launches_.push_back(runtime::PlanCudaLaunch(kernel->signature, codegen::ScheduleForCuda(plan_, *kernel), buffers_, symbols_, limits));
       runtime::CudaVariant& variant = launches_.back().variant;
       const auto known = codegen::CudaVariants(kernel->signature, codegen::ScheduleForCuda(plan_, *kernel));
       EXPECT_TRUE(std::find(known.begin(), known.end(), variant) != known.end() ||
@@ -153,7 +163,11 @@ class Call {
     }
   }
 
+  const plan::Plan& plan() const { return plan_; }
   const std::vector<runtime::CudaLaunch>& launches() const { return launches_; }
+  /// Of the plan.
+  const std::vector<runtime::TensorRef>& buffers() const { return buffers_; }
+  const std::vector<index_t>& symbols() const { return symbols_; }
 
  private:
   static void* Aligned(std::vector<double>* memory) {
@@ -207,6 +221,7 @@ class Call {
   plan::Plan plan_;
   runtime::Arguments arguments_;
   std::vector<runtime::TensorRef> buffers_;
+  std::vector<index_t> symbols_;
   std::vector<std::vector<double>> temporaries_;
   std::vector<runtime::CudaLaunch> launches_;
   std::vector<int> kernels_;

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "compiler/codegen/cuda/dense.h"
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/lower.h"
 #include "compiler/graph/graph.h"

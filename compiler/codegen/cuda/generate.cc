@@ -97,18 +97,6 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
   return schedule;
 }
 
-CudaVariant TypicalCudaVariant(const plan::Plan& plan, const plan::Kernel& kernel) {
-  const CudaSchedule schedule = ScheduleForCuda(plan, kernel);
-  const auto& signature = kernel.signature;
-  const bool columns = !kernel.vector_axis_is_inner();
-  CudaVariant variant;
-  if (!schedule.reduces) variant.form = schedule.tile_axis >= 0 ? CudaForm::kTiles : CudaForm::kElements;
-  else if (columns) variant.form = IsBakedInCuda(signature, kernel.rank() - 1) ? CudaForm::kColumn : CudaForm::kColumnPerBlock;
-  else variant.form = kernel.rank() - signature.row_axes == 1 ? CudaForm::kRowPerWarp : CudaForm::kRowPerBlock;
-  variant.vector = !signature.positional && !columns && (variant.form != CudaForm::kTiles || schedule.tile_lanes > 1);
-  return variant;
-}
-
 CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant) {
   const bool columns = variant.form >= CudaForm::kColumn, rows = !columns && variant.form >= CudaForm::kRowPerWarp;
   const CudaSchedule schedule = ScheduleForCuda(plan, kernel);

@@ -25,9 +25,6 @@ runtime::CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel
 /// The source of `kernel` in the form and variant that a launch asks for.
 CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaVariant& variant);
 
-/// The variant that a dense, aligned call would take, by what the plan says: the one to show.
-runtime::CudaVariant TypicalCudaVariant(const plan::Plan& plan, const plan::Kernel& kernel);
-
 /// The variants to compile where launches are not known yet: each that PlanCudaLaunch may choose is there, or its
 /// General() is.
 std::vector<runtime::CudaVariant> CudaVariants(const runtime::KernelSignature& signature, const runtime::CudaSchedule& schedule);
