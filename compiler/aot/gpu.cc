@@ -47,10 +47,15 @@ class Texts {
   std::vector<std::string> Compile(const std::vector<cuda::Architecture>& architectures) const {
     std::vector<const std::string*> texts(names_.size());
     for (const auto& [text, number] : numbers_) texts[number] = &text;
-    std::vector<std::string> images(texts.size());
-    runtime::SideBySide(texts.size(), [&](std::size_t k) {
-      images[k] = cuda::PackImages(CompileCudaForAll(*texts[k], names_[k], architectures));
+    const std::vector<CudaTarget> targets = TargetsForAll(architectures);
+    std::vector<cuda::Image> all(texts.size() * targets.size());
+    runtime::SideBySide(all.size(), [&](std::size_t k) {
+      const std::size_t text = k / targets.size();
+      all[k] = CompileCuda(*texts[text], names_[text], targets[k % targets.size()]);
     });
+    std::vector<std::string> images;
+    for (auto image = all.begin(); image != all.end(); image += static_cast<std::ptrdiff_t>(targets.size()))
+      images.push_back(cuda::PackImages({image, image + static_cast<std::ptrdiff_t>(targets.size())}));
     return images;
   }
 

@@ -181,13 +181,11 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
   return image;
 }
 
-std::vector<cuda::Image> CompileCudaForAll(const std::string& source, const std::string& name,
-                                           const std::vector<cuda::Architecture>& architectures, bool fast) {
-  std::vector<cuda::Image> images;
-  for (const cuda::Architecture& architecture : architectures)
-    images.push_back(CompileCuda(source, name, {architecture, cuda::ImageForm::kCubin, fast}));
-  images.push_back(CompileCuda(source, name, {architectures.back(), cuda::ImageForm::kPtx, fast}));
-  return images;
+std::vector<CudaTarget> TargetsForAll(const std::vector<cuda::Architecture>& architectures, bool fast) {
+  std::vector<CudaTarget> targets;
+  for (const cuda::Architecture& architecture : architectures) targets.push_back({architecture, cuda::ImageForm::kCubin, fast});
+  targets.push_back({architectures.back(), cuda::ImageForm::kPtx, fast});
+  return targets;
 }
 
 }  // namespace umbra

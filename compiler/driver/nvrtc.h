@@ -58,9 +58,8 @@ std::vector<cuda::Architecture> ParseArchitectures(const std::string& list);
 cuda::Image CompileCuda(const std::string& source, const std::string& name, const CudaTarget& target, bool use_disk_cache = true);
 
 /// Machine code for each of `architectures`, which are some, from the oldest, and PTX of the last for devices that are
-/// later; `fast` as of CudaTarget. Errors as of CompileCuda.
-std::vector<cuda::Image> CompileCudaForAll(const std::string& source, const std::string& name,
-                                           const std::vector<cuda::Architecture>& architectures, bool fast = false);
+/// later; `fast` as of CudaTarget.
+std::vector<CudaTarget> TargetsForAll(const std::vector<cuda::Architecture>& architectures, bool fast = false);
 
 }  // namespace umbra
 

@@ -25,7 +25,7 @@ struct EmitOptions : Parameter<EmitOptions> {
         .add_enum("ptx", "ptx").add_enum("cubin", "cubin").add_enum("fatbin", "fatbin").set_default("source")
         .describe("Stage to print; the last three are for the target cuda");
     UMBRA_DECLARE_FIELD(arch).set_default("").describe(
-        "GPUs that ptx, cubin or fatbin are for: sm_90, or with commas between several for one fatbin");
+        "GPUs that ptx, cubin or fatbin are for: sm_90, or several with commas between; ptx and cubin are a file for each");
     UMBRA_DECLARE_FIELD(spelling).add_enum("packets", "packets").add_enum("intrinsics", "intrinsics")
         .set_default("packets").describe("How packets are written");
     CompileOptions::DescribeMath(&UMBRA_DECLARE_FIELD(math));

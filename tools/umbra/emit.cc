@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "compiler/driver/backend.h"
 #include "compiler/driver/lower.h"
@@ -27,7 +28,21 @@ void CheckUsage(const EmitOptions& options) {
   RequireUsage(options.arch.empty() || image, "--arch says for which GPUs code is made: give --as ptx, cubin or fatbin");
   RequireUsage(options.spelling == "packets" || (options.as == "source" && !on_gpu), "--spelling ", options.spelling,
                " is one of the source for a CPU; ", on_gpu ? "--target cuda" : "--as " + options.as, " has none: leave --spelling away");
+  const bool several = options.as != "fatbin" && options.arch.find(',') != std::string::npos;
+  RequireUsage(!several || (!options.output.empty() && options.output != "-"), "--as ", options.as, " makes a file for each of ", options.arch,
+               ": give -o kernel.", options.as, " for kernel.sm_80.", options.as, " and so on, or --as fatbin for one file that holds all of them");
   RequireUsage(options.as != "text" || options.kernel.empty(), "--as text shows all of ", options.input, ": leave --kernel away");
+}
+
+// Of several, k.ptx becomes k.sm_80.ptx and so on, whose names are printed.
+void WriteFiles(const EmitOptions& options, const std::vector<CudaFile>& files) {
+  for (const CudaFile& file : files) {
+    if (file.architecture.empty()) return WriteFile(options.output, file.content);
+    std::filesystem::path path = options.output;
+    path.replace_extension(file.architecture + path.extension().string());
+    WriteFile(path.string(), file.content);
+    WriteFile("", path.string() + "\n");
+  }
 }
 
 }  // namespace
@@ -48,7 +63,7 @@ void Emit(const EmitOptions& options) {
   }
   Require(std::any_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return std::holds_alternative<plan::Kernel>(step); }),
           "kernel '", graph->name(), "' is a product of matrices only: BLAS runs it, there is no code to show; --as plan shows its steps");
-  if (options.target == kCudaTarget) return WriteFile(options.output, EmitCuda(plan, graph->name(), options.as, options.arch, options.math));
+  if (options.target == kCudaTarget) return WriteFiles(options, EmitCuda(plan, graph->name(), options.as, options.arch, options.math));
   codegen::SourceOptions source_options;
   source_options.target = options.target.empty() ? HostTarget() : *codegen::FindTarget(options.target);
   source_options.spelling = options.spelling == "intrinsics" ? codegen::Spelling::kIntrinsics

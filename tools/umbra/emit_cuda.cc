@@ -1,22 +1,22 @@
 #include "tools/umbra/emit_cuda.h"
 
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/cuda/dense.h"
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/fatbin.h"
 #include "compiler/driver/nvrtc.h"
+#include "runtime/side_by_side.h"
 #include "tools/umbra/usage.h"
 
 namespace umbra::tools {
 
-std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch, Math math) {
+std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch, Math math) {
   RequireUsage(as != "llvm" && as != "asm", "--as ", as, " is for the targets of this CPU; of cuda there are source, ptx, cubin and fatbin");
   std::vector<cuda::Architecture> architectures;
   if (!arch.empty()) architectures = ParseArchitectures(arch);
   RequireUsage(as == "source" || !architectures.empty(), "--as ", as, " needs the GPUs that it is for: --arch sm_90, or one of the like");
-  RequireUsage(as == "source" || as == "fatbin" || architectures.size() == 1, "--as ", as, " is for one architecture, and --arch names ",
-               architectures.size(), ": call it once for each, or make a file that holds all of them by --as fatbin");
   codegen::CudaSource all;
   std::vector<codegen::CudaHost> launches;
   for (const auto& step : plan.steps) {
@@ -29,12 +29,22 @@ std::string EmitCuda(const plan::Plan& plan, const std::string& name, const std:
     launches.push_back(codegen::LaunchOfCuda(plan, *kernel, variant, source.function));
   }
   const bool fast = math == Math::kFast;
-  if (as == "source") return "// nvcc -std=c++17 --fmad=" + std::string(fast ? "true" : "false") + "\n" + all.Text() + codegen::CudaHostPart(launches);
   const std::string text = all.Text();
-  if (as == "ptx") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kPtx, fast}).bytes;
-  if (as == "cubin") return CompileCuda(text, name, {architectures[0], cuda::ImageForm::kCubin, fast}).bytes;
-  UseFatbin();  // what is missing is said before anything is compiled
-  return MakeFatbin(CompileCudaForAll(text, name, architectures, fast), name);
+  if (as == "source") return {{"", "// nvcc -std=c++17 --fmad=" + std::string(fast ? "true" : "false") + "\n" + text + codegen::CudaHostPart(launches)}};
+  std::vector<CudaTarget> targets;
+  if (as == "fatbin") {
+    UseFatbin();  // what is missing is said before anything is compiled
+    targets = TargetsForAll(architectures, fast);
+  } else {
+    const auto form = as == "ptx" ? cuda::ImageForm::kPtx : cuda::ImageForm::kCubin;
+    for (const cuda::Architecture& architecture : architectures) targets.push_back({architecture, form, fast});
+  }
+  std::vector<cuda::Image> images(targets.size());
+  runtime::SideBySide(targets.size(), [&](std::size_t k) { images[k] = CompileCuda(text, name, targets[k]); });
+  if (as == "fatbin") return {{"", MakeFatbin(images, name)}};
+  std::vector<CudaFile> files;
+  for (cuda::Image& image : images) files.push_back({images.size() == 1 ? "" : image.architecture.Name(), std::move(image.bytes)});
+  return files;
 }
 
 }  // namespace umbra::tools
