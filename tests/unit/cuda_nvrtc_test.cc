@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <random>
 #include <regex>
 #include <sstream>
 #include <tuple>
@@ -18,6 +19,7 @@
 #include "compiler/driver/lower.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/op.h"
+#include "tests/support/drawn.h"
 #include "tests/support/map_texts.h"
 #include "tests/support/nvrtc.h"
 #include "umbra/graph.h"
@@ -44,8 +46,8 @@ std::string Ptx(const std::string& text, const std::string& arch) {
 }
 
 // Of the variant, or each kernel's typical one, which `wide` makes one for large tensors.
-std::vector<codegen::CudaSource> Sources(const std::string& text, const std::optional<CudaVariant>& variant, bool wide = false) {
-  const plan::Plan plan = Lower(*graph::ParseText(text)[0]);
+std::vector<codegen::CudaSource> Sources(const graph::Graph& graph, const std::optional<CudaVariant>& variant, bool wide = false) {
+  const plan::Plan plan = Lower(graph);
   std::vector<codegen::CudaSource> sources;
   for (const auto& step : plan.steps)
     if (const auto* kernel = std::get_if<plan::Kernel>(&step)) {
@@ -56,6 +58,10 @@ std::vector<codegen::CudaSource> Sources(const std::string& text, const std::opt
   return sources;
 }
 
+std::vector<codegen::CudaSource> Sources(const std::string& text, const std::optional<CudaVariant>& variant, bool wide = false) {
+  return Sources(*graph::ParseText(text)[0], variant, wide);
+}
+
 std::string Ptx(const std::string& text, const CudaVariant& variant, const std::string& arch = "sm_90") {
   return Ptx(Sources(text, variant).at(0).Text(), arch);
 }
@@ -63,8 +69,9 @@ std::string Ptx(const std::string& text, const CudaVariant& variant, const std::
 // All texts as one file: their kernels get names of their own.
 class Many {
  public:
-  void Add(const std::string& text, const std::optional<CudaVariant>& variant = std::nullopt, bool wide = false) {
-    for (const codegen::CudaSource& source : Sources(text, variant, wide)) {
+  void Add(const std::string& text, const std::optional<CudaVariant>& variant = std::nullopt, bool wide = false) { Add(Sources(text, variant, wide)); }
+  void Add(const std::vector<codegen::CudaSource>& sources) {
+    for (const codegen::CudaSource& source : sources) {
       const std::string number = "k" + std::to_string(count_++) + "_", name = source.function;
       for (const std::string& word : {name, name + "_args", name + "_finish"}) kernels_ += "#define " + word + " " + number + word + "\n";
       kernels_ += source.kernel;
@@ -334,6 +341,24 @@ TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
     EXPECT_FALSE(std::regex_search(ptx, doubles)) << name << "\n" << ptx;
     EXPECT_EQ(ptx.find(".local"), std::string::npos) << name << "\n" << ptx;
     EXPECT_EQ(ptx.find("fma.rn.f32"), std::string::npos) << name << " contracts";
+  }
+}
+
+// What no one chose: as the emulator runs them in cuda_emulated_test.
+TEST(CudaNvrtc, DrawnGraphsCompile) {
+  SKIP_WITHOUT_NVRTC();
+  constexpr int kGraphs = 60;
+  std::mt19937 random(20261125);
+  Many many;
+  for (int round = 0; round < kGraphs; ++round) {
+    const auto graph = drawn::DrawGraph(&random, round % 4 == 3 ? DType::kInt32 : DType::kFloat32, 1 + round % 3);
+    many.Add(Sources(*graph, std::nullopt, round % 5 == 4));
+  }
+  for (const char* arch : {"sm_80", "sm_90"}) {
+    const std::string ptx = Ptx(many.Text(), arch);
+    for (const char* unwanted : {".local", ".f64", "fma.rn.f32"}) EXPECT_EQ(ptx.find(unwanted), std::string::npos) << arch << unwanted << "\n" << ptx;
+    EXPECT_GE(Count(ptx, ".visible .entry"), static_cast<std::size_t>(kGraphs));
+    EXPECT_GE(Count(ptx, "ld.global.v4"), static_cast<std::size_t>(kGraphs));
   }
 }
 
