@@ -28,7 +28,10 @@ class Nvrtc {
     Get<int (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>("nvrtcCreateProgram")(
         &program, text.c_str(), "kernel.cu", 0, nullptr, nullptr);
     const std::string target = "--gpu-architecture=compute_" + arch.substr(3);
-    const std::vector<const char*> options = {target.c_str(), "--fmad=false", "-std=c++17"};
+    std::vector<const char*> options = {target.c_str(), "--fmad=false", "-std=c++17"};
+    int major = 0, minor = 0;
+    Get<int (*)(int*, int*)>("nvrtcVersion")(&major, &minor);
+    if (major > 12 || minor >= 4) options.push_back("--minimal");  // as what is compiled for a device
     Result result;
     result.done = Get<int (*)(Program, int, const char* const*)>("nvrtcCompileProgram")(program, static_cast<int>(options.size()), options.data()) == 0;
     result.log = Text(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
