@@ -31,7 +31,7 @@ bool Same(const A* a, const B* b, std::size_t count) {
 }
 
 constexpr std::ptrdiff_t kLarge = 1 << 20;  // bytes of an operand beside which preparing a call is nothing
-constexpr std::size_t kFew = 16;  // operands, and numbers, that have room on the stack; every two are compared
+constexpr std::size_t kFew = 16;  // operands, and numbers, that have room on the stack
 
 }  // namespace
 
@@ -40,17 +40,7 @@ struct CallSite::Prepared : Known {
   std::vector<index_t> words;  // of the layout
   GivenExtents given;
   std::vector<std::uintptr_t> misaligned;  // of each operand: bits that are 0 in the pointers that the launch takes
-  struct Pair {
-    std::size_t output, other;
-    std::uintptr_t first, count;  // distances in bytes from output to other, from `first` on, that do not fit
-  };
-  std::vector<Pair> pairs;  // of few operands; of many, the three that follow tell the same
-  struct Reach {
-    std::ptrdiff_t first, last;  // bytes from the data pointer
-  };
-  std::vector<Reach> reach;       // of each operand
-  OperandPairs shared;            // operands that meet in memory, found harmless as they lie
-  std::vector<const void*> data;  // what it was prepared with: it needs no check
+  Meetings meetings;
   bool off_lines = false;  // a large output begins within a line of the cache: where none does, other stores are faster
   int threads = 0;
   std::unique_ptr<const PreparedProgram> program;
@@ -61,7 +51,6 @@ struct CallSite::Prepared : Known {
   bool Fits(void* const* data_now, Layout layout_now, const umbra_scalar* scalars, int threads_now) const;
   bool FitsBut(void* const* data_now, const umbra_scalar* scalars, int threads_now) const;
   bool OutputsBeginLines(void* const* data_now) const;
-  bool SharesAlike(void* const* data_now) const;
   void Run(void* const* data_now, const umbra_scalar* scalars) const;
 };
 
@@ -73,30 +62,16 @@ bool CallSite::Prepared::Fits(void* const* data_now, Layout layout_now, const um
 // But for the layout.
 bool CallSite::Prepared::FitsBut(void* const* data_now, const umbra_scalar* scalars, int threads_now) const {
   if (threads != threads_now || !given.Fit(scalars)) return false;
-  if (Same(data.data(), data_now, data.size())) return true;
+  if (meetings.Are(data_now)) return true;
   const auto address = [data_now](std::size_t k) { return reinterpret_cast<std::uintptr_t>(data_now[k]); };
-  for (std::size_t k = 0; k < data.size(); ++k)
+  for (std::size_t k = 0; k < misaligned.size(); ++k)
     if ((address(k) & misaligned[k]) != 0 || address(k) == 0) return false;
   if (off_lines && OutputsBeginLines(data_now)) return false;
-  for (const Pair& pair : pairs)
-    if (address(pair.other) - address(pair.output) - pair.first < pair.count) return false;
-  return data.size() <= kFew || SharesAlike(data_now);
+  return meetings.Alike(data_now);
 }
 
 bool CallSite::Prepared::OutputsBeginLines(void* const* data_now) const {
-  return std::all_of(data_now + num_inputs, data_now + data.size(), [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; });
-}
-
-bool CallSite::Prepared::SharesAlike(void* const* data_now) const {
-  const auto distance = [](const void* a, const void* b) { return reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a); };
-  for (const auto& [output, other] : shared)
-    if (distance(data_now[output], data_now[other]) != distance(data[output], data[other])) return false;
-  std::vector<Bytes> bytes;
-  for (std::size_t k = 0; k < data.size(); ++k) {
-    const char* const begin = static_cast<const char*>(data_now[k]);
-    bytes.emplace_back(begin + reach[k].first, begin + reach[k].last);
-  }
-  return Overlapping(bytes, num_inputs) == shared;
+  return std::all_of(data_now + num_inputs, data_now + misaligned.size(), [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; });
 }
 
 void CallSite::Prepared::Run(void* const* data_now, const umbra_scalar* scalars) const {
@@ -194,37 +169,19 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
   const std::vector<index_t> symbols = CheckArguments(*program_, arguments);
   std::vector<TensorRef> buffers = BuffersOf(arguments);
   auto prepared = std::make_unique<Prepared>();
-  prepared->shared = CheckOverlaps(*program_, buffers);
+  prepared->meetings = Meetings(buffers, num_inputs_, CheckOverlaps(*program_, buffers));
   prepared->threads = threads;
   prepared->num_inputs = num_inputs_;
   prepared->given = GivenExtents(*program_, scalars);
   prepared->words.assign(layout.words, layout.words + layout.size);
   prepared->layout = prepared->words.data();
-  prepared->data.assign(data, data + num_operands_);
-  const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
   for (std::size_t k = 0; k < num_operands_; ++k) {
     const auto [first, last] = ByteRange(buffers[k]);
-    const char* const begin = static_cast<const char*>(data[k]);
-    prepared->reach.push_back(first == last ? Prepared::Reach{0, 0} : Prepared::Reach{first - begin, last - begin});
-    const bool output = k >= num_inputs_;
-    const bool packed = output && address(begin) % 64 == 0;
+    const bool output = k >= num_inputs_, packed = output && reinterpret_cast<std::uintptr_t>(data[k]) % 64 == 0;
     prepared->off_lines = prepared->off_lines || (output && !packed && last - first >= kLarge);
     prepared->misaligned.push_back((packed ? 64 : SizeOf(buffers[k].dtype)) - 1);
-    if (!output || first == last || num_operands_ > kFew) continue;
-    for (std::size_t other = 0; other < k; ++other) {
-      const auto [other_first, other_last] = ByteRange(buffers[other]);
-      const std::uintptr_t distance = address(data[other]) - address(begin);
-      if (other_first == other_last) continue;
-      // They overlap if `other`, moved by d, begins before this ends and ends after this begins. Where they do, they were
-      // found harmless as they lie: any other place has to be looked at.
-      const std::uintptr_t nearest = distance + address(first) - address(other_last) + 1;
-      const std::uintptr_t farthest = distance + address(last) - address(other_first);
-      const bool meet = distance - nearest < farthest - nearest;
-      prepared->pairs.push_back(meet ? Prepared::Pair{k, other, distance + 1, ~std::uintptr_t{0}}
-                                     : Prepared::Pair{k, other, nearest, farthest - nearest});
-    }
   }
-  prepared->program = std::make_unique<PreparedProgram>(*program_, std::move(buffers), symbols, !prepared->shared.empty(),
+  prepared->program = std::make_unique<PreparedProgram>(*program_, std::move(buffers), symbols, !prepared->meetings.shared().empty(),
                                                         threads > 0 ? threads : NumProcessors());
   if (const auto* kernel = prepared->program->OnlyKernel()) {
     const LaunchPlan& launch = kernel->plan;

@@ -17,9 +17,14 @@ class Codes {
  public:
   Codes(const umbra_gpu_desc& desc, int step) : desc_(desc), step_(step) {}
 
+  // Equal kernels have the same images.
+  std::string Identity(const CudaVariant& variant) const {
+    const umbra_gpu_code* code = Find(variant);
+    return code == nullptr ? std::string() : detail::Concat(code->function, " at ", code->images);
+  }
+
   CudaPasses Get(const CudaVariant& variant) {
-    const umbra_gpu_code* code = Find(variant.index());
-    if (code == nullptr) code = Find(variant.General().index());
+    const umbra_gpu_code* code = Find(variant);
     Ensure(code != nullptr, "a kernel has no code for variant ", variant.index(), " of step ", step_);
     const std::lock_guard lock(mutex_);
     CudaPasses& passes = made_[code];
@@ -32,9 +37,11 @@ class Codes {
   }
 
  private:
-  const umbra_gpu_code* Find(int variant) const {
-    for (const umbra_gpu_code* code = desc_.codes; code != desc_.codes + desc_.num_codes; ++code)
-      if (code->step == step_ && code->variant == variant) return code;
+  // The variant's code, or that of the one which stands for it.
+  const umbra_gpu_code* Find(const CudaVariant& variant) const {
+    for (const int index : {variant.index(), variant.General().index()})
+      for (const umbra_gpu_code* code = desc_.codes; code != desc_.codes + desc_.num_codes; ++code)
+        if (code->step == step_ && code->variant == index) return code;
     return nullptr;
   }
 
@@ -58,7 +65,8 @@ std::shared_ptr<const Program> ProgramOnGpu(const umbra_kernel_desc& kernel) {
             " steps, which are fewer than it has: generate it anew");
     const auto codes = std::make_shared<Codes>(*kernel.gpu, static_cast<int>(step));
     of_kernel->cuda = std::make_shared<const CudaKernel>(
-        CudaKernel{schedules[step++], [codes](const CudaVariant& variant, int, int) { return codes->Get(variant); }});
+        CudaKernel{schedules[step++], [codes](const CudaVariant& variant, int, int) { return codes->Get(variant); },
+                   [codes](const CudaVariant& variant) { return codes->Identity(variant); }});
   }
   return std::make_shared<const Program>(std::move(program));
 }

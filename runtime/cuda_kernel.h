@@ -62,6 +62,9 @@ struct CudaKernel {
   CudaSchedule schedule;
   /// Makes a variant's code for devices of compute capability `major`.`minor`. Thread-safe; may throw umbra::Error.
   std::function<CudaPasses(const CudaVariant&, int major, int minor)> code;
+  /// What code a variant has: kernels of equal code, whose launches one can run, say the same. Empty: none for several
+  /// launches. Thread-safe.
+  std::function<std::string(const CudaVariant&)> identity;
 };
 
 }  // namespace umbra::runtime

@@ -1,6 +1,7 @@
 #include "runtime/overlap.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "runtime/shape.h"
@@ -129,6 +130,58 @@ OperandPairs CheckOverlaps(const Program& program, const std::vector<TensorRef>&
             "' in a way that would change the result; write to memory of its own");
   }
   return pairs;
+}
+
+Meetings::Meetings(const std::vector<TensorRef>& operands, std::size_t first_output, OperandPairs shared)
+    : first_output_(first_output), shared_(std::move(shared)) {
+  std::vector<Bytes> bytes;
+  for (const TensorRef& operand : operands) {
+    data_.push_back(operand.data);
+    bytes.push_back(ByteRange(operand));
+    const auto [first, last] = bytes.back();
+    const char* const begin = static_cast<const char*>(operand.data);
+    reach_.push_back(first == last ? Reach{0, 0} : Reach{first - begin, last - begin});
+  }
+  if (operands.size() > kFew) return;
+  for (std::size_t output = first_output; output < operands.size(); ++output)
+    for (std::size_t other = 0; other < output; ++other) {
+      if (bytes[output].first == bytes[output].second || bytes[other].first == bytes[other].second) continue;
+      // They overlap if `other`, moved by d, begins before this ends and ends after this begins. Where they do, they were
+      // found harmless as they lie: any other place has to be looked at.
+      const std::uintptr_t distance = Address(data_[other]) - Address(data_[output]);
+      const std::uintptr_t nearest = distance + Address(bytes[output].first) - Address(bytes[other].second) + 1;
+      const std::uintptr_t farthest = distance + Address(bytes[output].second) - Address(bytes[other].first);
+      const bool meet = distance - nearest < farthest - nearest;
+      pairs_.push_back(meet ? Pair{output, other, distance + 1, ~std::uintptr_t{0}} : Pair{output, other, nearest, farthest - nearest});
+    }
+}
+
+bool Meetings::SharedAlike(void* const* data) const {
+  for (const auto& [output, other] : shared_)
+    if (Address(data[other]) - Address(data[output]) != Address(data_[other]) - Address(data_[output])) return false;
+  std::vector<Bytes> bytes;
+  for (std::size_t k = 0; k < data_.size(); ++k) {
+    const char* const begin = static_cast<const char*>(data[k]);
+    bytes.emplace_back(begin + reach_[k].first, begin + reach_[k].last);
+  }
+  return Overlapping(bytes, first_output_) == shared_;
+}
+
+bool Conflict(const Program& program, const StepGroup& group, const std::vector<TensorRef>& buffers) {
+  std::map<const void*, int> writer;
+  const auto each = [&](bool stores, const auto& body) {
+    for (int k = group.begin; k < group.end; ++k)
+      for (const Access& access : std::get<KernelStep>(program.steps[static_cast<std::size_t>(k)]).signature.operands)
+        if (const void* data = buffers[static_cast<std::size_t>(access.buffer)].data; access.store == stores && data != nullptr)
+          body(data, k);
+  };
+  each(true, [&](const void* data, int step) { writer[data] = step; });
+  bool conflict = false;
+  each(false, [&](const void* data, int step) {
+    const auto found = writer.find(data);
+    conflict = conflict || (found != writer.end() && found->second != step);
+  });
+  return conflict;
 }
 
 }  // namespace umbra::runtime

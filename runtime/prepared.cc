@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "runtime/blas.h"
 #include "runtime/cpu_info.h"
 #include "runtime/operands.h"
+#include "runtime/overlap.h"
 #include "runtime/parallel.h"
 #include "runtime/run_gemm.h"
 #include "runtime/shape.h"
@@ -82,7 +82,7 @@ class Elements {
   std::vector<T> many_;
 };
 
-std::size_t Bytes(const TensorRef& tensor) {
+std::size_t SizeInBytes(const TensorRef& tensor) {
   return static_cast<std::size_t>(CountElements(tensor.shape, SizeOf(tensor.dtype), "a temporary")) *
          SizeOf(tensor.dtype);
 }
@@ -138,7 +138,7 @@ void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols, bool s
       tensor = *place;
       own.place = buffer.place;
     } else {
-      own.bytes = Bytes(tensor);
+      own.bytes = SizeInBytes(tensor);
     }
     temporaries_.push_back(own);
     buffers_.push_back(std::move(tensor));
@@ -263,7 +263,7 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
 void PreparedProgram::AddIndependent(const StepGroup& group, const std::vector<index_t>& symbols) {
   std::vector<Step> steps = Prepare(group, symbols, threads_, -1);
   if (steps.empty()) return;
-  const bool conflict = Conflict(group);
+  const bool conflict = Conflict(program_, group, buffers_);
   Group together{group.kind, {}, {}};
   for (Step& step : steps) {
     if (conflict || std::get<Kernel>(step).plan.phases > 0) {  // all threads work on it, in several regions
@@ -274,24 +274,6 @@ void PreparedProgram::AddIndependent(const StepGroup& group, const std::vector<i
     }
   }
   if (!together.steps.empty()) groups_.push_back(std::move(together));
-}
-
-// Does a kernel write the memory of an input that another one of the group reads?
-bool PreparedProgram::Conflict(const StepGroup& group) const {
-  std::map<const void*, int> writer;
-  const auto each = [&](bool stores, const auto& body) {
-    for (int k = group.begin; k < group.end; ++k)
-      for (const Access& access : std::get<KernelStep>(program_.steps[static_cast<std::size_t>(k)]).signature.operands)
-        if (const void* data = buffers_[static_cast<std::size_t>(access.buffer)].data; access.store == stores && data != nullptr)
-          body(data, k);
-  };
-  each(true, [&](const void* data, int step) { writer[data] = step; });
-  bool conflict = false;
-  each(false, [&](const void* data, int step) {
-    const auto found = writer.find(data);
-    conflict = conflict || (found != writer.end() && found->second != step);
-  });
-  return conflict;
 }
 
 void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>& symbols, bool shared) {
@@ -311,7 +293,7 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
     const auto k = static_cast<std::size_t>(buffer);
     if (temporaries_[k - operands_].place >= 0) continue;
     buffers_[k].shape[0] = made.block;
-    temporaries_[k - operands_] = {-1, (Bytes(buffers_[k]) + 63) / 64 * 64, made.parts, true, 0};
+    temporaries_[k - operands_] = {-1, (SizeInBytes(buffers_[k]) + 63) / 64 * 64, made.parts, true, 0};
   }
   const int threads = made.parts > 1 ? 1 : threads_;
   made.steps = Prepare(group, symbols, threads, made.block);
@@ -349,7 +331,7 @@ index_t PreparedProgram::BlockRows(const StepGroup& group, index_t rows) const {
       if (dims.c < 0) return rows;
       use(gemm->a, false);
       if (dims.b >= 0) use(gemm->b, false);
-      else packed += static_cast<double>(Bytes(buffers_[static_cast<std::size_t>(gemm->b)]));
+      else packed += static_cast<double>(SizeInBytes(buffers_[static_cast<std::size_t>(gemm->b)]));
       use(gemm->c, true);
       continue;
     }
@@ -358,7 +340,7 @@ index_t PreparedProgram::BlockRows(const StepGroup& group, index_t rows) const {
   }
   const auto row_bytes = [&](const std::set<int>& buffers) {
     double bytes = 0;
-    for (const int buffer : buffers) bytes += static_cast<double>(Bytes(buffers_[static_cast<std::size_t>(buffer)]));
+    for (const int buffer : buffers) bytes += static_cast<double>(SizeInBytes(buffers_[static_cast<std::size_t>(buffer)]));
     return bytes / static_cast<double>(rows);
   };
   if (handed_on.empty()) return rows;

@@ -70,7 +70,6 @@ class PreparedProgram {
                             index_t rows) const;
   const KernelStep* SumInstead(int gemm, int end, const std::vector<index_t>& symbols) const;
   bool MayTakeOver(std::size_t made, std::size_t read, const std::vector<Life>& lives) const;
-  bool Conflict(const StepGroup& group) const;
   index_t BlockRows(const StepGroup& group, index_t rows) const;
   bool SharesRowsOut(const StepGroup& group, index_t rows) const;
 

@@ -9,6 +9,7 @@
 #include "compiler/codegen/writer.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/nvrtc.h"
+#include "compiler/plan/without_names.h"
 #include "runtime/side_by_side.h"
 
 namespace umbra::aot {
@@ -66,6 +67,51 @@ class Texts {
 
 }  // namespace
 
+// Texts of a kernel that launches may ask for, by variant.
+using Sources = std::vector<std::pair<runtime::CudaVariant, codegen::CudaSource>>;
+
+Sources SourcesOf(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaSchedule& schedule, bool several) {
+  Sources sources;
+  for (runtime::CudaVariant variant : codegen::CudaVariants(kernel.signature, schedule)) {
+    if (several && variant.finishes()) continue;
+    variant.several = several;
+    sources.emplace_back(variant, codegen::GenerateCuda(plan, kernel, variant));
+  }
+  return sources;
+}
+
+// What all texts of a kernel follow from.
+std::string Identity(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaSchedule& schedule) {
+  const plan::Unnamed unnamed = plan::WithoutNames(plan, kernel);
+  std::string identity;
+  for (const auto& [variant, source] : SourcesOf(unnamed.plan, unnamed.kernel, schedule, false)) identity += source.kernel;
+  return identity;
+}
+
+// Kernels of a plan that differ in names and operands only: the texts of the first are those of all.
+struct Equals {
+  const plan::Kernel* first = nullptr;
+  int group = -1;        // that the last one seen is in
+  bool several = false;  // are two in one group, so that they may run as one launch?
+};
+
+// By identity; `identities` are those of the plan's kernels, in order.
+std::map<std::string, Equals> FindEquals(const plan::Plan& plan, const std::vector<runtime::CudaSchedule>& schedules,
+                                         std::vector<std::string>* identities) {
+  std::map<std::string, Equals> all;
+  for (const runtime::StepGroup& group : plan.groups)
+    for (int k = group.begin; k < group.end; ++k) {
+      const auto* kernel = std::get_if<plan::Kernel>(&plan.steps[static_cast<std::size_t>(k)]);
+      if (kernel == nullptr) continue;
+      identities->push_back(Identity(plan, *kernel, schedules[identities->size()]));
+      Equals& equals = all[identities->back()];
+      if (equals.first == nullptr) equals.first = kernel;
+      equals.several = equals.several || equals.group == group.begin;
+      equals.group = group.begin;
+    }
+  return all;
+}
+
 std::string CodesText(const Library& library, const std::string& unit, std::vector<Entry>* entries) {
   Texts texts;
   std::vector<Code> codes;
@@ -73,14 +119,17 @@ std::string CodesText(const Library& library, const std::string& unit, std::vect
     if (entry.kernel->unit != unit || !entry.kernel->on_gpu) continue;
     entry.first_code = static_cast<int>(codes.size());
     entry.gpu_plan = Lower(*entry.kernel->graph, true);
-    for (const auto& any : entry.gpu_plan.steps) {
-      const auto* kernel = std::get_if<plan::Kernel>(&any);
-      if (kernel == nullptr) continue;
-      entry.schedules.push_back(codegen::ScheduleForCuda(entry.gpu_plan, *kernel));
-      for (const runtime::CudaVariant& variant : codegen::CudaVariants(kernel->signature, entry.schedules.back())) {
-        const codegen::CudaSource source = codegen::GenerateCuda(entry.gpu_plan, *kernel, variant);
-        codes.push_back({static_cast<int>(entry.schedules.size()) - 1, variant.index(), source.function,
-                         texts.Add(source.Text(), source.function)});
+    const plan::Plan& plan = entry.gpu_plan;
+    for (const auto& any : plan.steps)
+      if (const auto* kernel = std::get_if<plan::Kernel>(&any)) entry.schedules.push_back(codegen::ScheduleForCuda(plan, *kernel));
+    std::vector<std::string> identities;
+    const std::map<std::string, Equals> equals = FindEquals(plan, entry.schedules, &identities);
+    for (std::size_t step = 0; step < identities.size(); ++step) {
+      const Equals& own = equals.at(identities[step]);
+      for (const bool several : {false, true}) {
+        if (several && !own.several) continue;
+        for (const auto& [variant, source] : SourcesOf(plan, *own.first, entry.schedules[step], several))
+          codes.push_back({static_cast<int>(step), variant.index(), source.function, texts.Add(source.Text(), source.function)});
       }
     }
     entry.num_codes = static_cast<int>(codes.size()) - entry.first_code;

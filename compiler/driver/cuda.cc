@@ -32,14 +32,25 @@ class Variants {
   Variants(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel, const CompileOptions& options)
       : plan_(std::move(plan)), kernel_(*kernel), use_disk_cache_(options.use_disk_cache), fast_(options.math == Math::kFast) {}
 
-  // Kernels of one graph that differ in names and operands only, such as the updates of a model's tensors, share their
-  // code, which has the name of the first.
+  // Kernels that differ in names and operands only, such as the updates of a model's tensors, have it in common.
+  std::string Identity(const runtime::CudaVariant& variant) {
+    const std::lock_guard lock(mutex_);
+    std::string& known = identities_[variant.index()];
+    if (known.empty()) {
+      const plan::Unnamed unnamed = plan::WithoutNames(*plan_, kernel_);
+      known = runtime::CacheKey({codegen::GenerateCuda(unnamed.plan, unnamed.kernel, variant).kernel});
+    }
+    return known;
+  }
+
+  // Equal kernels of one graph share their code, which has the name of the first.
   runtime::CudaPasses Get(const runtime::CudaVariant& variant, int major, int minor) {
+    const std::string identity = Identity(variant);
     const std::lock_guard lock(mutex_);
     const auto [found, fresh] = made_.try_emplace({variant.index(), major, minor});
     if (!fresh) return *found->second;
     try {
-      found->second = Shared(variant, TargetOf(major, minor, fast_));
+      found->second = Shared(identity, variant, TargetOf(major, minor, fast_));
       return *found->second;
     } catch (...) {
       made_.erase(found);
@@ -54,13 +65,11 @@ class Variants {
     std::weak_ptr<const runtime::CudaPasses> code;  // under the table's mutex
   };
 
-  Code Shared(const runtime::CudaVariant& variant, const CudaTarget& target) const {
+  Code Shared(const std::string& identity, const runtime::CudaVariant& variant, const CudaTarget& target) const {
     static std::mutex mutex;  // of the table
     static auto* const table = new std::map<std::string, std::shared_ptr<Entry>>;  // kernels may outlive static objects
-    const plan::Unnamed unnamed = plan::WithoutNames(*plan_, kernel_);
-    const std::string text = codegen::GenerateCuda(unnamed.plan, unnamed.kernel, variant).Text();
     const std::string key = runtime::CacheKey({plan_->name, target.architecture.Name(), target.form == cuda::ImageForm::kPtx ? "ptx" : "cubin",
-                                               fast_ ? "fast" : "strict", use_disk_cache_ ? "disk" : "", text});
+                                               fast_ ? "fast" : "strict", use_disk_cache_ ? "disk" : "", identity});
     std::unique_lock lock(mutex);
     std::erase_if(*table, [](const auto& known) { return known.second.use_count() == 1 && known.second->code.expired(); });
     std::shared_ptr<Entry>& known = (*table)[key];
@@ -89,6 +98,7 @@ class Variants {
   const plan::Kernel& kernel_;  // of plan_
   const bool use_disk_cache_, fast_;
   std::mutex mutex_;  // of what follows; held while one is made, which others are about to need
+  std::map<int, std::string> identities_;  // by variant
   std::map<std::tuple<int, int, int>, Code> made_;
 };
 
@@ -107,7 +117,8 @@ std::shared_ptr<const runtime::CudaKernel> MakeCudaKernel(std::shared_ptr<const 
   auto variants = std::make_shared<Variants>(std::move(plan), kernel, options);
   return std::make_shared<const runtime::CudaKernel>(runtime::CudaKernel{
       std::move(schedule),
-      [variants](const runtime::CudaVariant& variant, int major, int minor) { return variants->Get(variant, major, minor); }});
+      [variants](const runtime::CudaVariant& variant, int major, int minor) { return variants->Get(variant, major, minor); },
+      [variants](const runtime::CudaVariant& variant) { return variants->Identity(variant); }});
 }
 
 }  // namespace umbra

@@ -50,7 +50,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
   return Traced("plan", [&] {
     plan::Plan plan = plan::Build(simplified);
     if (on_gpu) {
-      plan::UngroupSteps(&plan);
+      plan::UngroupRows(&plan);
       plan::AddEpilogues(&plan, math == Math::kFast);
     } else {
       plan::AddSums(&plan);

@@ -86,7 +86,7 @@ class Explainer {
     if (NumSteps(plan_, group) > 1) {
       indent = "    ";
       if (group.kind == StepGroup::Kind::kIndependent)
-        text_ += "  one launch: none of these needs another\n";
+        text_ += "  side by side: none of these needs another\n";
       else
         text_ += fmt::format("  block by block of the {} rows: each hands rows on to the next\n", Value(group.rows));
     }

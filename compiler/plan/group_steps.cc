@@ -260,9 +260,14 @@ class Grouping {
 
 void GroupSteps(Plan* plan) { Grouping(plan).Run(); }
 
-void UngroupSteps(Plan* plan) {
-  plan->groups.clear();
-  for (int k = 0; k < static_cast<int>(plan->steps.size()); ++k) plan->groups.push_back({StepGroup::Kind::kIndependent, k, k + 1, {}, {}});
+void UngroupRows(Plan* plan) {
+  std::vector<StepGroup> groups;
+  for (StepGroup& group : plan->groups) {
+    if (group.kind == StepGroup::Kind::kIndependent) groups.push_back(std::move(group));
+    else
+      for (int k = group.begin; k < group.end; ++k) groups.push_back({StepGroup::Kind::kIndependent, k, k + 1, {}, {}});
+  }
+  plan->groups = std::move(groups);
   for (Buffer& buffer : plan->buffers) buffer.place = -1;
 }
 

@@ -6,6 +6,8 @@
 // of strides (elements, one an axis) for each operand, the extents of the axes followed by the
 // signature's numbers, the scalars, and the address of the scratch memory. Forms that split a
 // reduction have a second kernel, NAME_finish, which takes the same arguments after the first.
+// A variant for several launches is NAME_several, whose arguments are those of each launch, behind
+// where in the grid each one's blocks are (see JoinCudaLaunches).
 #ifndef UMBRA_CUDA_LAUNCH_H_
 #define UMBRA_CUDA_LAUNCH_H_
 
@@ -36,19 +38,20 @@ struct CudaVariant {
   bool strided = false;       ///< operands may have any stride along the vector axis
   bool wide_index = false;    ///< offsets or positions need 64 bits
   bool rows_in_scratch = false;  ///< what is kept of a row is too large for shared memory: inputs are read again
+  bool several = false;       ///< it runs several launches as one
 
   /// A number that tells variants apart, below kCount.
   int index() const {
     return static_cast<int>(form) * 16 + (vector ? 1 : 0) + (strided ? 2 : 0) + (wide_index ? 4 : 0) +
-           (rows_in_scratch ? 8 : 0);
+           (rows_in_scratch ? 8 : 0) + (several ? 8 * 16 : 0);
   }
   /// How many variants there may be.
-  static constexpr int kCount = 8 * 16;
+  static constexpr int kCount = 2 * 8 * 16;
   /// Is there a second pass, NAME_finish?
   bool finishes() const { return form == CudaForm::kRowSplit || form == CudaForm::kColumnSplit; }
   /// The variant that a launch of this one may take instead: of the same grid and memory, but for operands of any
   /// stride and size.
-  CudaVariant General() const { return {form, vector, !vector, true, rows_in_scratch}; }
+  CudaVariant General() const { return {form, vector, !vector, true, rows_in_scratch, several}; }
   /// The same form and the same properties?
   bool operator==(const CudaVariant& other) const { return index() == other.index(); }
 };
@@ -120,6 +123,20 @@ struct CudaLaunch {
 CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& schedule,
                           const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                           const CudaLimits& limits);
+
+/// Words of arguments that every driver takes: 4 KiB.
+inline constexpr std::size_t kCudaArgumentWords = 512;
+
+/// Of how many launches, with so many words of arguments each, one has room for the arguments.
+inline constexpr std::size_t CudaMostLaunches(std::size_t argument_words) { return (kCudaArgumentWords - 1) / (argument_words + 1); }
+
+/// May blocks of both be blocks of one launch? Both are launches of one text; those that fill a GPU by themselves gain
+/// nothing by it.
+bool CudaLaunchesJoin(const CudaLaunch& a, const CudaLaunch& b);
+
+/// The launch that has the blocks of all `launches`, of which any two join, and where in it each one's are: the first words
+/// of the arguments of NAME_several, after which those of each launch follow. `most`: CudaMostLaunches.
+CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t most, std::vector<std::uint64_t>* places);
 
 /// The bytes of NAME_args for a launch: `data` are the operands' addresses in the signature's
 /// order, `scalars` those that the kernel reads.

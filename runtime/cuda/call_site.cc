@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <vector>
 
@@ -50,8 +51,6 @@ struct Prepared {
                               cuda::StreamHandle stream);
   // Is a buffer no operand that shares memory with another, of which one is written?
   bool IsAlone(int buffer) const;
-  /// Do the bytes of two operands at these addresses overlap?
-  bool Meet(std::size_t a, const void* at_a, std::size_t b, const void* at_b) const;
 
   struct Operand {
     std::ptrdiff_t first = 0;      // the bytes that it touches begin here, from its address on
@@ -59,18 +58,13 @@ struct Prepared {
     std::uintptr_t alignment = kAlignment, misalignment = 0;  // what was decided holds for addresses like this one
     mutable std::atomic<const void*> seen{nullptr};  // an address that was found to be the device's
   };
-  struct Pair {
-    std::size_t output, other;
-    bool meet;                // found harmless as they lie
-    std::uintptr_t distance;  // from output to other, then
-  };
 
   int device;
   bool tf32 = cuda::Tf32Allowed();
   std::vector<index_t> words;
   GivenExtents given;
   std::vector<Operand> operands;
-  std::vector<Pair> pairs;
+  Meetings meetings;
   std::vector<std::size_t> temporaries;  // where they begin in the memory that a call takes
   std::size_t temporary_bytes = 0;       // that memory; scratch is at its end
   std::size_t scratch = 0;
@@ -85,24 +79,19 @@ Prepared::Prepared(const Program& program, const Arguments& arguments, int on, L
   const cuda::DeviceProperties& properties = cuda::library::Properties(device);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
   std::vector<TensorRef> buffers = BuffersOf(arguments);
-  CheckOverlaps(program, buffers);
+  meetings = Meetings(buffers, arguments.inputs.size(), CheckOverlaps(program, buffers));
   const std::vector<bool> touched = Touched(program);
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const auto [first, last] = ByteRange(buffers[k]);
     operands[k].bytes = touched[k] ? static_cast<std::size_t>(last - first) : 0;
     operands[k].first = operands[k].bytes == 0 ? 0 : first - static_cast<const char*>(buffers[k].data);
-    if (program.buffers[k].kind != Buffer::Kind::kOutput) continue;
-    for (std::size_t other = 0; other < k; ++other)
-      if (operands[k].bytes != 0 && operands[other].bytes != 0)
-        pairs.push_back({k, other, Meet(k, buffers[k].data, other, buffers[other].data),
-                         Address(buffers[other].data) - Address(buffers[k].data)});
   }
   std::vector<std::size_t> bytes;  // of temporaries
   for (std::size_t k = operands.size(); k < program.buffers.size(); ++k) {
     const Buffer& buffer = program.buffers[k];
     std::vector<index_t> shape = Resolve(buffer.shape, symbols);
     bytes.push_back(static_cast<std::size_t>(CountElements(shape, SizeOf(buffer.dtype), buffer.name)) * SizeOf(buffer.dtype));
-    buffers.push_back(TensorRef::Dense(reinterpret_cast<void*>(kTemporaryAlignment), buffer.dtype, std::move(shape)));
+    buffers.push_back(TensorRef::Dense(reinterpret_cast<void*>(kTemporaryAlignment * k), buffer.dtype, std::move(shape)));
   }
   const std::vector<bool> left_out = MakeSteps(program, buffers, symbols, stream);
   for (std::size_t k = 0; k < bytes.size(); ++k) {
@@ -124,16 +113,7 @@ std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<
   const cuda::DeviceProperties& properties = cuda::library::Properties(device);
   std::vector<bool> left_out(buffers.size(), false);
   std::vector<std::optional<CudaStep>> instead(program.steps.size());  // products with what kernels do, in the places of these
-  for (std::size_t k = 0; k < program.steps.size(); ++k) {
-    if (instead[k]) {
-      steps.push_back(*std::move(instead[k]));
-      continue;
-    }
-    if (const auto* kernel = std::get_if<KernelStep>(&program.steps[k])) {
-      if (!StoresNothing(*kernel, buffers)) steps.emplace_back(*kernel, buffers, symbols, properties);
-      continue;
-    }
-    const auto& gemm = std::get<GemmStep>(program.steps[k]);
+  const auto add_product = [&](const GemmStep& gemm) {
     const ProductEpilogue& epilogue = gemm.epilogue;
     std::optional<CudaStep> whole;
     if (epilogue.kernel >= 0 && IsAlone(gemm.a) && IsAlone(gemm.b) && (epilogue.bias < 0 || IsAlone(epilogue.bias)))
@@ -142,26 +122,32 @@ std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<
     lasts = lasts && is_there.has_value();
     if (!is_there.value_or(false)) {
       steps.emplace_back(gemm, buffers, program.name);
-      continue;
+      return;
     }
     instead[static_cast<std::size_t>(epilogue.kernel)] = std::move(whole);
     left_out[static_cast<std::size_t>(gemm.c)] = true;
     for (const int read_or_written : {gemm.a, gemm.b, epilogue.bias, epilogue.result})
       if (const auto at = static_cast<std::size_t>(read_or_written); read_or_written >= 0 && at < operands.size())
         operands[at].alignment = cuda::kGemmAlignment;
+  };
+  for (const StepGroup& group : program.groups) {
+    std::vector<CudaStep> kernels;  // and what runs instead of some
+    for (auto k = static_cast<std::size_t>(group.begin); k < static_cast<std::size_t>(group.end); ++k) {
+      const auto* kernel = std::get_if<KernelStep>(&program.steps[k]);
+      if (kernel == nullptr) add_product(std::get<GemmStep>(program.steps[k]));
+      else if (instead[k]) kernels.push_back(*std::move(instead[k]));
+      else if (!StoresNothing(*kernel, buffers)) kernels.emplace_back(*kernel, buffers, symbols, properties);
+    }
+    if (kernels.size() > 1 && !Conflict(program, group, buffers)) kernels = CudaStep::Joined(std::move(kernels));
+    std::move(kernels.begin(), kernels.end(), std::back_inserter(steps));
   }
   return left_out;
 }
 
 bool Prepared::IsAlone(int buffer) const {
   const auto k = static_cast<std::size_t>(buffer);
-  return std::none_of(pairs.begin(), pairs.end(), [k](const Pair& pair) { return pair.meet && (pair.output == k || pair.other == k); });
-}
-
-bool Prepared::Meet(std::size_t a, const void* at_a, std::size_t b, const void* at_b) const {
-  const std::uintptr_t a_first = Address(at_a) + static_cast<std::uintptr_t>(operands[a].first);
-  const std::uintptr_t b_first = Address(at_b) + static_cast<std::uintptr_t>(operands[b].first);
-  return a_first < b_first + operands[b].bytes && b_first < a_first + operands[a].bytes;
+  const OperandPairs& shared = meetings.shared();
+  return std::none_of(shared.begin(), shared.end(), [k](const auto& pair) { return pair.first == k || pair.second == k; });
 }
 
 bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const {
@@ -169,13 +155,10 @@ bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar
   index_t different = 0;
   for (std::size_t k = 0; k < layout.size; ++k) different |= words[k] ^ layout.words[k];
   if (different != 0 || !given.Fit(scalars)) return false;
+  if (meetings.Are(data)) return true;
   for (std::size_t k = 0; k < operands.size(); ++k)
     if (Address(data[k]) % operands[k].alignment != operands[k].misalignment || (data[k] == nullptr && operands[k].bytes != 0)) return false;
-  for (const Pair& pair : pairs) {
-    const bool as_then = Address(data[pair.other]) - Address(data[pair.output]) == pair.distance;
-    if (pair.meet ? !as_then : Meet(pair.output, data[pair.output], pair.other, data[pair.other])) return false;
-  }
-  return true;
+  return meetings.Alike(data);
 }
 
 void Prepared::Run(const Program& program, void* const* data, const umbra_scalar* scalars, cuda::StreamHandle stream) const {

@@ -128,6 +128,39 @@ CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& 
   return Preparation(signature, schedule, buffers, symbols, limits).Run();
 }
 
+bool CudaLaunchesJoin(const CudaLaunch& a, const CudaLaunch& b) {
+  for (const CudaLaunch* launch : {&a, &b}) {
+    const CudaDims& grid = launch->grid;
+    if (launch->finishes() || launch->scratch_bytes != 0 || static_cast<index_t>(grid.x) * grid.y > 2 * kEnough) return false;
+  }
+  if (!(a.variant == b.variant) || a.block.y != b.block.y) return false;
+  return a.block.x == b.block.x || a.variant.form == CudaForm::kElements;
+}
+
+CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t most, std::vector<std::uint64_t>* places) {
+  CudaLaunch joined;
+  joined.variant = launches[0].variant;
+  joined.variant.several = true;
+  for (const CudaLaunch& launch : launches) {
+    joined.block = Dims(std::max(joined.block.x, launch.block.x), launch.block.y);
+    joined.shared_bytes = std::max(joined.shared_bytes, launch.shared_bytes);
+  }
+  std::vector<unsigned> first, across;
+  unsigned blocks = 0;
+  for (const CudaLaunch& launch : launches) {
+    first.push_back(blocks);
+    across.push_back(static_cast<unsigned>(CeilDiv(static_cast<index_t>(launch.grid.x) * launch.block.x, joined.block.x)));
+    blocks += across.back() * launch.grid.y;
+  }
+  first.resize(most + 1, blocks);  // places without a launch have no blocks
+  across.resize(most, 1);
+  joined.grid = Dims(blocks);
+  first.insert(first.end(), across.begin(), across.end());
+  places->assign(most + 1, 0);
+  std::memcpy(places->data(), first.data(), first.size() * sizeof first[0]);
+  return joined;
+}
+
 std::vector<std::uint64_t> CudaArguments(const CudaLaunch& launch, const std::vector<void*>& data,
                                          const std::vector<umbra_scalar>& scalars, void* scratch) {
   std::vector<std::uint64_t> entries;

@@ -42,12 +42,56 @@ cuda::LaunchShape ShapeOf(const CudaDims& grid, const CudaDims& block, std::size
 
 CudaStep::CudaStep(const KernelStep& step, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                    const cuda::DeviceProperties& device)
-    : kernel_(step.cuda), scalars_(step.signature.scalars) {
+    : kernel_(step.cuda) {
   CudaLimits limits;
   limits.shared_bytes = std::max(limits.shared_bytes, device.shared_per_block_opt_in) - kCudaStaticShared;
   launch_ = PlanCudaLaunch(step.signature, kernel_->schedule, buffers, symbols, limits);
-  for (const Access& access : step.signature.operands) buffers_.push_back(access.buffer);
-  arguments_ = CudaArguments(launch_, std::vector<void*>(buffers_.size()), std::vector<umbra_scalar>(scalars_.size()), nullptr);
+  const std::vector<Access>& operands = step.signature.operands;
+  const std::vector<int>& scalars = step.signature.scalars;
+  arguments_ = CudaArguments(launch_, std::vector<void*>(operands.size()), std::vector<umbra_scalar>(scalars.size()), nullptr);
+  for (std::size_t k = 0; k < operands.size(); ++k) addresses_.push_back({k, operands[k].buffer});
+  for (std::size_t k = 0; k < scalars.size(); ++k) scalars_.push_back({arguments_.size() - 1 - scalars.size() + k, scalars[k]});
+}
+
+bool CudaStep::JoinsWith(const CudaStep& other) const {
+  if (kernel_ == nullptr || other.kernel_ == nullptr || !CudaLaunchesJoin(launch_, other.launch_)) return false;
+  CudaVariant several = launch_.variant;
+  several.several = true;
+  const std::string identity = kernel_->identity(several);
+  return !identity.empty() && identity == other.kernel_->identity(several);
+}
+
+std::vector<CudaStep> CudaStep::Joined(std::vector<CudaStep> steps) {
+  std::vector<std::vector<std::size_t>> together;  // steps that become one
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    const std::size_t most = CudaMostLaunches(steps[k].arguments_.size());
+    const auto fits = [&](const std::vector<std::size_t>& others) { return others.size() < most && steps[k].JoinsWith(steps[others[0]]); };
+    const auto found = std::find_if(together.begin(), together.end(), fits);
+    if (found == together.end()) together.push_back({k});
+    else found->push_back(k);
+  }
+  std::vector<CudaStep> joined;
+  for (const std::vector<std::size_t>& one : together) {
+    CudaStep& first = steps[one[0]];
+    if (one.size() > 1) {
+      std::vector<CudaLaunch> launches;
+      for (const std::size_t k : one) launches.push_back(steps[k].launch_);
+      const std::size_t most = CudaMostLaunches(first.arguments_.size());
+      CudaStep all;
+      all.kernel_ = first.kernel_;
+      all.launch_ = JoinCudaLaunches(launches, most, &all.arguments_);
+      for (const std::size_t k : one) {
+        const std::size_t begin = all.arguments_.size();
+        for (const Word& word : steps[k].addresses_) all.addresses_.push_back({begin + word.at, word.from});
+        for (const Word& word : steps[k].scalars_) all.scalars_.push_back({begin + word.at, word.from});
+        all.arguments_.insert(all.arguments_.end(), steps[k].arguments_.begin(), steps[k].arguments_.end());
+      }
+      all.arguments_.resize(most + 1 + most * first.arguments_.size());
+      first = std::move(all);
+    }
+    joined.push_back(std::move(first));
+  }
+  return joined;
 }
 
 CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program) : a_(step.a), b_(step.b), c_(step.c) {
@@ -125,14 +169,13 @@ void CudaStep::Launch(void* const* data, const umbra_scalar* scalars, void* scra
     cuda::library::Run(gemm, stream);
     return;
   }
-  std::array<std::uint64_t, 512> words;  // 4 KiB: the most that every driver takes
+  std::array<std::uint64_t, kCudaArgumentWords> words;
   Require(arguments_.size() <= words.size(), "kernel '", passes_[0].name(), "' takes ", arguments_.size(),
           " words of arguments, and a launch has room for ", words.size(), ": split the graph");
   std::copy(arguments_.begin(), arguments_.end(), words.begin());
-  for (std::size_t k = 0; k < buffers_.size(); ++k) words[k] = reinterpret_cast<std::uintptr_t>(data[buffers_[k]]);
-  std::uint64_t* own = words.data() + arguments_.size() - 1 - scalars_.size();
-  for (const int scalar : scalars_) std::memcpy(own++, &scalars[scalar], sizeof *own);
-  *own = reinterpret_cast<std::uintptr_t>(scratch);
+  for (const Word& word : addresses_) words[word.at] = reinterpret_cast<std::uintptr_t>(data[word.from]);
+  for (const Word& word : scalars_) std::memcpy(&words[word.at], &scalars[word.from], sizeof words[0]);
+  words[arguments_.size() - 1] = reinterpret_cast<std::uintptr_t>(scratch);
   const std::size_t bytes = arguments_.size() * sizeof words[0];
   passes_[0].Launch(ShapeOf(launch_.grid, launch_.block, launch_.shared_bytes), words.data(), bytes, stream);
   if (launch_.finishes()) passes_[1].Launch(ShapeOf(launch_.finish_grid, launch_.finish_block, 0), words.data(), bytes, stream);

@@ -25,6 +25,9 @@ class CudaStep {
   /// Has cuBLASLt this product? Nothing if it does not say now.
   std::optional<bool> IsThere(const std::vector<TensorRef>& buffers, cuda::StreamHandle stream) const;
 
+  /// Makes those of `steps`, of which none needs another, one step that run equal code on little.
+  static std::vector<CudaStep> Joined(std::vector<CudaStep> steps);
+
   /// Makes or finds the code, which may take a compile.
   void MakeCode(const cuda::DeviceProperties& device);
   std::size_t scratch_bytes() const { return launch_.scratch_bytes; }
@@ -32,12 +35,19 @@ class CudaStep {
   void Launch(void* const* data, const umbra_scalar* scalars, void* scratch, cuda::StreamHandle stream) const;
 
  private:
-  // Of a kernel.
+  CudaStep() = default;
+  bool JoinsWith(const CudaStep& other) const;
+
+  // Of a kernel, or of several launches of one.
   std::shared_ptr<const CudaKernel> kernel_;
   CudaLaunch launch_;
   CudaPasses passes_;
-  std::vector<int> buffers_, scalars_;
-  std::vector<std::uint64_t> arguments_;  // all but addresses and scalars
+  struct Word {
+    std::size_t at = 0;  // in arguments_
+    int from = 0;        // buffer or scalar
+  };
+  std::vector<Word> addresses_, scalars_;
+  std::vector<std::uint64_t> arguments_;  // all but these; the last is the address of scratch
   // Of a product.
   cuda::Gemm gemm_;
   int a_ = 0, b_ = 0, c_ = 0, bias_ = -1;  // buffers

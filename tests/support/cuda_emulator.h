@@ -20,6 +20,7 @@
 #define __shared__ static
 #define __align__(n) alignas(n)
 #define __launch_bounds__(n)
+#define __grid_constant__
 
 struct uint3 { unsigned x, y, z; };
 

@@ -30,7 +30,7 @@ std::string ReadAll(const std::filesystem::path& path) {
 std::string WithEntries(std::string source) {
   const std::string outside = "extern __shared__ __align__(16)";  // __shared__ is static within functions
   if (const std::size_t at = source.find(outside); at != std::string::npos) source.replace(at, outside.size(), "extern");
-  static const std::regex kernel(R"(__global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(const (\w+) args\))");
+  static const std::regex kernel(R"(__global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(const (?:UMBRA_GRID_CONSTANT )?(\w+) (?:args|launches)\))");
   std::string entries;
   for (std::sregex_iterator it(source.begin(), source.end(), kernel), end; it != end; ++it) {
     const std::string name = (*it)[1], arguments = (*it)[2];

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "compiler/aot/aot.h"
 #include "compiler/codegen/cuda/generate.h"
@@ -169,7 +170,8 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
   const char* const texts[] = {
       "kernel scaled(x: f32[n, m], b: f32[m], s: f32) -> (y: f32[n, m]) { y = relu(x * s + broadcast<1>(b)) }",
       "kernel softmax(x: f32[n, 64]) -> (y: f32[n, 64], largest: f32[n]) {\n  largest = reduce_with_axis<maximum>(x, 1)\n"
-      "  e = exp(x - broadcast<0>(largest))\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}"};
+      "  e = exp(x - broadcast<0>(largest))\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}",
+      "kernel updates(a: f32[n], b: f32[m], s: f32) -> (x: f32[n], y: f32[m]) {\n  x = a * s + 1\n  y = b * s + 1\n}"};
   for (const char* text : texts) {
     aot::Kernel kernel;
     kernel.graph = graph::Parse(text, "test").at(0);
@@ -232,6 +234,13 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
   for (const index_t m : {64, 7})
     for (const index_t padding : {0, 1, 4}) compare(kernels[0], {{5, m}, {m}, {5, m}}, padding);
   for (const index_t padding : {0, 1}) compare(kernels[1], {{19, 64}, {19, 64}, {19}}, padding);
+  // Equal kernels have their code in common, and run as one launch.
+  const int launches = stand_in::Calls("cuLaunchKernel");
+  compare(kernels[2], {{5}, {4000}, {5}, {4000}}, 0);
+  EXPECT_EQ(stand_in::Calls("cuLaunchKernel"), launches + 1);
+  std::set<const void*> images;
+  for (int k = 0; k < kernels[2].gpu->num_codes; ++k) images.insert(kernels[2].gpu->codes[k].images);
+  EXPECT_EQ(static_cast<int>(images.size()) * 2, kernels[2].gpu->num_codes);
 }
 
 }  // namespace

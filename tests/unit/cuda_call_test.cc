@@ -7,6 +7,8 @@
 #include "tests/support/cuda_stand_in.h"
 #include "tests/support/on_gpu.h"
 #include "tests/support/testing.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
 #include "umbra/jit.h"
 
 namespace umbra {
@@ -43,6 +45,58 @@ TEST_F(CudaCall, NothingIsWaitedFor) {
   TensorContainer<cpu, 2> back(y.shape_);
   Copy<2, float>(back, y, &stream);
   EXPECT_EQ(back[7][31], 32 * 0.5f * 0.25f + 0.5f + 1.0f);
+}
+
+// A function of 100 independent updates.
+struct Updates {
+  static constexpr int kCount = 100;
+  Updates() {
+    graph::Builder builder("updates");
+    const auto rate = builder.Scalar("rate", DType::kFloat32);
+    std::vector<graph::Value> results;
+    for (int k = 0; k < kCount; ++k) {
+      const auto x = builder.Input("x" + std::to_string(k), DType::kFloat32, {Dimension()});
+      const auto g = builder.Input("g" + std::to_string(k), DType::kFloat32, {Dimension()});
+      results.push_back(x - rate * g);
+    }
+    for (int k = 0; k < kCount; ++k) builder.Output("y" + std::to_string(k), results[static_cast<std::size_t>(k)]);
+    function = Compile(builder.Build(), on_gpu::Options());
+  }
+  // On the rows of a matrix: x0, g0, x1, g1, ...; y0 is row `first`, y1 two rows behind it.
+  void Run(Tensor<gpu, 2> rows, int first) const {
+    runtime::Arguments arguments;
+    const auto at = [&](int k) { return runtime::TensorRef::Dense(rows[static_cast<index_t>(k)].dptr_, DType::kFloat32, {rows.shape_[1]}); };
+    for (int k = 0; k < kCount; ++k) arguments.inputs.insert(arguments.inputs.end(), {at(2 + 2 * k), at(3 + 2 * k)});
+    for (int k = 0; k < kCount; ++k) arguments.outputs.push_back(at(first + 2 * k));
+    umbra_scalar rate{};
+    rate.f32 = 0.5f;
+    arguments.scalars = {rate};
+    function(arguments, {0, nullptr});
+  }
+  Function function;
+};
+
+// As many as have room for their arguments in a launch: 36 of 13 words each. Where one writes what another has read, they
+// run in their order.
+TEST_F(CudaCall, EqualKernelsRunAsOneLaunch) {
+  const Updates updates;
+  TensorContainer<gpu, 2> rows(Shape2(2 * Updates::kCount + 4, 48));
+  TensorContainer<cpu, 2> back(rows.shape_);
+  for (const auto& [first, launches] : {std::pair(2, 3), std::pair(0, Updates::kCount)}) {
+    rows = 2.0f;
+    updates.Run(rows, first);
+    const int before = stand_in::Calls("cuLaunchKernel");
+    updates.Run(rows, first);
+    EXPECT_EQ(stand_in::Calls("cuLaunchKernel"), before + launches) << first;
+    Copy<2, float>(back, rows);
+    for (int k = 0; k < Updates::kCount; ++k) {
+      // x - g / 2 again and again; of the second run x is what the first has left of the x before it.
+      const float twice = first == 2 ? 0.0f : k + 1 < Updates::kCount ? 0.0f : 1.0f;
+      EXPECT_EQ(back[static_cast<index_t>(first + 2 * k)][47], twice) << first << " " << k;
+      EXPECT_EQ(back[static_cast<index_t>(3 + 2 * k)][0], 2.0f);
+    }
+  }
+  EXPECT_SAYS("overlaps input", updates.Run(rows, 4));  // each writes what the next is to read
 }
 
 TEST_F(CudaCall, FailuresAreToldAndLeaveTheRest) {

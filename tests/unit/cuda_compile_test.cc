@@ -86,6 +86,42 @@ TEST_F(CudaCompile, EqualUpdatesShareTheirCode) {
   EXPECT_EQ(made(), before + 1);
 }
 
+// A graph that computes `body` of each of `count` tensors by itself; # stands for its number.
+std::string Each(int count, const std::string& input, const std::string& output, const std::string& body) {
+  const auto numbered = [&](const std::string& text, const std::string& between) {
+    std::string all;
+    for (int k = 0; k < count; ++k) {
+      all += k == 0 ? "" : between;
+      for (const char c : text) all += c == '#' ? std::to_string(k) : std::string(1, c);
+    }
+    return all;
+  };
+  return "kernel each(" + numbered(input, ", ") + ", s: f32) -> (" + numbered(output, ", ") + ") {\n" + numbered(body, "\n") + "\n}";
+}
+
+// Launches of equal code become one, whatever their sizes: elements in packets and one by one, rows, columns, tiles.
+TEST_F(CudaCompile, EqualKernelsRunAsOneLaunch) {
+  Stream<gpu> stream;
+  const std::vector<index_t> sizes = {5, 4097, 1, 64, 1000, 20000, 31, 0, 128};
+  std::vector<Shape> vectors, updates, rows, wide;
+  for (const index_t n : sizes) {
+    vectors.push_back({{n}});
+    rows.push_back({{n % 37, 33}});
+    wide.push_back({{3 + n % 5, 2100}, n % 2});
+  }
+  for (int k = 0; k < 70; ++k) updates.insert(updates.end(), {{{k * 7 % 300 + 1}}, {{k * 7 % 300 + 1}}});
+  Check(Each(9, "x#: f32[n#]", "y#: f32[n#]", "y# = tanh(x# * s) + 1"), vectors, &stream);
+  Check(Each(9, "x#: f16[n#]", "y#: f16[n#]", "y# = x# * s"), vectors, nullptr, 1e-3);
+  Check(Each(70, "x#: f32[n#], g#: f32[n#]", "y#: f32[n#]", "y# = x# - s * g#"), updates, &stream);
+  const std::string softmax = "e# = exp(x# * s - broadcast<0>(reduce_with_axis<maximum>(x# * s, 1)))\n"
+                              "y# = e# / broadcast<0>(reduce_with_axis<sum>(e#, 1))";
+  Check(Each(9, "x#: f32[n#, m]", "y#: f32[n#, m]", softmax), rows, &stream);
+  Check(Each(9, "x#: f32[n#, m]", "y#: f32[n#, m]", softmax), wide, &stream);
+  Check(Each(9, "x#: f32[n#, m]", "y#: f32[m]", "y# = reduce_with_axis<sum>(x# * s, 0)"), rows, &stream, 1e-4);
+  Check(Each(9, "x#: f32[n#, m]", "y#: f32[m, n#]", "y# = x#.T * s"), rows, &stream);
+  Check(Each(9, "x#: f32[n#, m]", "y#: f32[p#, q]", "y# = pad(x#, 1, 2) * s"), rows, &stream);
+}
+
 TEST_F(CudaCompile, Elements) {
   Stream<gpu> stream;
   const std::string triad = "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }";

@@ -239,6 +239,8 @@ TEST(CudaNvrtc, EveryFormCompiles) {
   CudaVariant strided;
   strided.strided = true;
   many.Add(kTriad, strided);
+  strided.several = true;
+  many.Add(kTriad, strided);
   CudaVariant scratch = Form(CudaForm::kRowPerBlock, false);
   scratch.rows_in_scratch = true;
   many.Add(kSoftmax, scratch);
@@ -333,6 +335,12 @@ TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
   texts["split"] = Ptx(kTotal, Form(CudaForm::kRowSplit, true));
   texts["columns"] = Ptx(kSums, Form(CudaForm::kColumnSplit, false));
   texts["tiles"] = Ptx(kTransposed, Form(CudaForm::kTiles, false));
+  // The arguments of several launches stay where they are.
+  for (const auto& [text, form] : {std::pair{kTriad, CudaForm::kElements}, {kSoftmax, CudaForm::kRowPerWarp}, {kSums, CudaForm::kColumnPerBlock}}) {
+    CudaVariant several = Form(form, form != CudaForm::kColumnPerBlock);
+    several.several = true;
+    texts["several " + std::to_string(int(form))] = Ptx(text, several);
+  }
   for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "exp2", "log2", "cbrt",
                                "sinh", "cosh", "erf", "erfc", "erfinv", "sqrt", "rint", "floor", "round"})
     texts[function] = Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }", Form(CudaForm::kElements, true));

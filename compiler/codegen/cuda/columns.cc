@@ -41,7 +41,7 @@ class ColumnsEmitter : private CudaEmitter {
   void Finish(const std::string& name) {
     const Phase& phase = kernel_.phases[0];
     out_.Blank();
-    OpenKernel(name + "_finish", 256);
+    OpenKernel(name, 256, true);
     DeclareParameters(Axes(0, kernel_.rank()));
     DeclareFound("*static_cast<const long long*>(args.scratch)", Results());
     OpenColumn();
@@ -72,18 +72,18 @@ class ColumnsEmitter : private CudaEmitter {
   }
 
   void OpenColumn() {
-    OpenRows(rows_, Index("blockIdx.y") + " * blockDim.y + threadIdx.y", "gridDim.y * blockDim.y");
+    OpenRows(rows_, Index(Block("y")) + " * blockDim.y + threadIdx.y", Grid("y") + " * blockDim.y");
     DeclareRowPointers();
-    out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index("blockIdx.x"));
+    out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index(Block("x")));
     out_.Open("if ({} < {})", i(), ExtentName(vector_axis_));
   }
 
   // Threads beyond the last column work on it as well, so that all come to the barriers, and store nothing.
   void OpenSharedColumn() {
-    out_.Line("const {} column = {} * 32 + threadIdx.x;", index_type_, Index("blockIdx.x"));
+    out_.Line("const {} column = {} * 32 + threadIdx.x;", index_type_, Index(Block("x")));
     out_.Line("const bool inside = column < {};", ExtentName(vector_axis_));
     out_.Line("const {} {} = inside ? column : {} - 1;", index_type_, i(), ExtentName(vector_axis_));
-    OpenRows(rows_, Index("blockIdx.y"), "gridDim.y");
+    OpenRows(rows_, Index(Block("y")), Grid("y"));
     DeclareRowPointers();
   }
 
@@ -99,7 +99,7 @@ class ColumnsEmitter : private CudaEmitter {
     } else {
       if (phase.stores.empty()) out_.Line("#pragma unroll {}", TurnsAtOnce(phase));
       out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
-                Splits() ? Index("blockIdx.z") + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(inner_),
+                Splits() ? Index(Block("z")) + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(inner_),
                 Splits() ? "int(gridDim.z) * int(blockDim.y)" : "int(blockDim.y)");
       DeclarePositions("walk", inner_);
     }

@@ -20,13 +20,13 @@ class ElementsEmitter : private CudaEmitter {
     OpenKernel(name, 256);
     DeclareParameters(HasRows(rows) ? Axes(0, kernel_.rank()) : Axes(vector_axis_, kernel_.rank()));
     if (variant_.vector) {
-      OpenRows(rows, First(), kStep);
+      OpenRows(rows, First(), Step());
       DeclareRowPointers();
       DeclareRowValues(phase().row_values);
       Packets();
       CloseRows(rows);
     } else {
-      out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index("blockIdx.x"));
+      out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index(Block("x")));
       out_.Open("if ({} < {})", i(), ExtentName(vector_axis_));
       if (HasRows(rows)) {
         Rows(rows);
@@ -41,9 +41,8 @@ class ElementsEmitter : private CudaEmitter {
   }
 
  private:
-  static constexpr const char* kStep = "gridDim.y * blockDim.y";
-
-  std::string First() const { return Index("blockIdx.y") + " * blockDim.y + threadIdx.y"; }
+  std::string Step() const { return Grid("y") + " * blockDim.y"; }
+  std::string First() const { return Index(Block("y")) + " * blockDim.y + threadIdx.y"; }
   const Phase& phase() const { return kernel_.phases[0]; }
   std::string i() const { return fmt::format("i{}", vector_axis_); }
 
@@ -60,7 +59,7 @@ class ElementsEmitter : private CudaEmitter {
   void Rows(const std::vector<int>& rows) {
     DeclareWhatRowsHaveAlike();
     const std::string points = Points(rows);
-    out_.Line("const {} step = {};", index_type_, kStep);
+    out_.Line("const {} step = {};", index_type_, Step());
     out_.Line("{} row = {};", index_type_, First());
     if (schedule_.rows > 1) {
       out_.Open("for (; row + {0} * step < {2}; row += {1} * step)", schedule_.rows - 1, schedule_.rows, points);
@@ -112,14 +111,14 @@ class ElementsEmitter : private CudaEmitter {
     if (schedule_.packets > 1) {
       SeveralPackets(chunks);
     } else {
-      out_.Line("const {} chunk = {} * blockDim.x + threadIdx.x;", index_type_, Index("blockIdx.x"));
+      out_.Line("const {} chunk = {} * blockDim.x + threadIdx.x;", index_type_, Index(Block("x")));
       out_.Open("if (chunk < {})", chunks);
       Packet();
       out_.Close();
     }
     out_.Line("#pragma unroll 1");
-    out_.Open("for ({0} {1} = blockIdx.x == 0 ? {2} * {3} + threadIdx.x : {4}; {1} < {4}; {1} += blockDim.x)", index_type_, i(), chunks,
-              schedule_.lanes, ExtentName(vector_axis_));
+    out_.Open("for ({0} {1} = {5} == 0 ? {2} * {3} + threadIdx.x : {4}; {1} < {4}; {1} += blockDim.x)", index_type_, i(), chunks,
+              schedule_.lanes, ExtentName(vector_axis_), Block("x"));
     Names names = names_;
     DeclareElements(phase(), i(), &names);
     StoreElements(phase(), i());
@@ -129,7 +128,7 @@ class ElementsEmitter : private CudaEmitter {
   // Those of a thread are read before the first is computed. Beyond the last one it is read again.
   void SeveralPackets(const std::string& chunks) {
     const std::vector<int> loads = LoadedOperands(phase());
-    out_.Line("const {} first = {} * {} * blockDim.x + threadIdx.x;", index_type_, Index("blockIdx.x"), schedule_.packets);
+    out_.Line("const {} first = {} * {} * blockDim.x + threadIdx.x;", index_type_, Index(Block("x")), schedule_.packets);
     std::vector<std::string> packs;
     for (const int k : loads) {
       packs.push_back(names_.Make(operands_[static_cast<std::size_t>(k)].name + "_pack"));

@@ -26,13 +26,15 @@ class CudaSpeller final : public Speller {
 
 }  // namespace
 
+std::string CudaFunction(const std::string& name, bool several) { return several ? name + "_several" : name; }
+
 CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
     : ValueEmitter(task.plan, task.kernel, task.options, out), variant_(task.variant), schedule_(task.schedule) {
   args_ = "args.";
   speller_ = std::make_unique<CudaSpeller>();
   index_type_ = variant_.wide_index ? "i64" : "int";
   for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
-                           "y0", "parts", "found", "turn", "turns"})
+                           "y0", "parts", "found", "turn", "turns", "here", "launches"})
     names_.Make(name);
 }
 
@@ -48,9 +50,19 @@ void CudaEmitter::DeclareArguments(const std::string& name) {
   out_.Blank();
 }
 
-void CudaEmitter::OpenKernel(const std::string& name, int threads) {
-  out_.Open("extern \"C\" __global__ void __launch_bounds__({1}) {0}(const {2}_args args)", name, threads,
-            name.ends_with("_finish") ? name.substr(0, name.size() - 7) : name);
+void CudaEmitter::OpenKernel(const std::string& name, int threads, bool finish) {
+  const std::string function = CudaFunction(name, variant_.several);
+  if (!variant_.several) {
+    out_.Open("extern \"C\" __global__ void __launch_bounds__({}) {}{}(const {}_args args)", threads, function, finish ? "_finish" : "", name);
+    return;
+  }
+  const std::size_t operands = signature_.operands.size(), rank = signature_.axes.size();
+  const std::size_t words = operands * (rank + 1) + rank + signature_.numbers.size() + signature_.scalars.size() + 1;
+  out_.Line("struct {}_args : launches_of<{}_args, {}> {{}};", function, name, runtime::CudaMostLaunches(words));
+  out_.Blank();
+  out_.Open("extern \"C\" __global__ void __launch_bounds__({0}) {1}(const UMBRA_GRID_CONSTANT {1}_args launches)", threads, function);
+  out_.Line("const launch_place here = place_in(launches);");
+  out_.Line("const {}_args& args = launches.arguments[here.number];", name);
 }
 
 bool CudaEmitter::IsUsed(int axis) const {

@@ -12,6 +12,9 @@
 
 namespace umbra::codegen {
 
+/// What the function of a kernel is called, if it runs several launches or one.
+std::string CudaFunction(const std::string& name, bool several);
+
 /// What a form is written of.
 struct CudaTask {
   const plan::Plan& plan;
@@ -28,8 +31,12 @@ class CudaEmitter : protected ValueEmitter {
  protected:
   // `struct NAME_args`.
   void DeclareArguments(const std::string& name);
-  // Opens the function. `threads`: the most that a block has.
-  void OpenKernel(const std::string& name, int threads);
+  // Opens the function. `threads`: the most that a block has. That of a second pass is NAME_finish.
+  void OpenKernel(const std::string& name, int threads, bool finish = false);
+
+  // The block's position in the grid of its launch, and the extent of that, along x, y or z.
+  std::string Block(const std::string& along) const { return (variant_.several ? "here.block." : "blockIdx.") + along; }
+  std::string Grid(const std::string& along) const { return (variant_.several ? "here.grid." : "gridDim.") + along; }
 
   bool IsBaked(int axis) const override { return runtime::IsBakedInCuda(signature_, axis); }
   bool Moves(const runtime::Access& access, int axis) const override { return AxisDim(access, axis) >= 0; }

@@ -26,9 +26,9 @@ bool IsTaken(const std::string& name) {
   static const std::set<std::string> names = {
       "abs", "acosh", "asinh", "assert", "atanh", "ceil", "clock", "clock64", "copysign", "cospi", "dim3", "erfcinv",
       "erfcx", "exp10", "fabs", "fdim", "float4", "floor", "fma", "fmax", "fmin", "free", "frexp", "hypot", "ilogb",
-      "isfinite", "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "llabs", "llmax", "llmin", "llrint",
+      "isfinite", "isinf", "isnan", "j0", "j1", "jn", "labs", "launch_place", "launches_of", "ldexp", "lgamma", "llabs", "llmax", "llmin", "llrint",
       "llround", "logb", "lrint", "lround", "malloc", "max", "memcpy", "memset", "min", "modf", "mul24", "nan",
-      "nanosleep", "nearbyint", "nextafter", "norm", "norm3d", "norm4d", "normcdf", "normcdfinv", "pack", "printf",
+      "nanosleep", "nearbyint", "nextafter", "norm", "norm3d", "norm4d", "normcdf", "normcdfinv", "pack", "place_in", "printf",
       "rcbrt", "remainder", "remquo", "rhypot", "rnorm", "rnorm3d", "rnorm4d", "saturate", "scalbln", "scalbn",
       "signbit", "sincos", "sincospi", "sinpi", "tgamma", "umax", "umin", "y0", "y1", "yn"};
   return names.count(name) != 0;
@@ -102,8 +102,10 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
   const CudaSchedule schedule = ScheduleForCuda(plan, kernel);
   Ensure(schedule.reduces ? columns != kernel.vector_axis_is_inner() : !columns && !rows,
          "a CUDA form that is not for the kernel ", kernel.signature.name);
+  Ensure(!variant.several || !variant.finishes(), "several launches of a CUDA form with two passes");
   CudaSource source;
-  source.function = FunctionName(kernel.signature.name);
+  const std::string name = FunctionName(kernel.signature.name);
+  source.function = CudaFunction(name, variant.several);
   SourceOptions options;
   options.target = Target::kPlain;
   options.variant.strided = variant.strided;
@@ -112,16 +114,16 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
   const plan::Kernel own = variant.wide_index ? kernel : WithNarrowPositions(kernel);
   const CudaTask task{plan, own, schedule, options, variant};
   switch (variant.form) {
-    case CudaForm::kElements: EmitCudaElements(task, source.function, &out); break;
-    case CudaForm::kTiles: EmitCudaTiles(task, source.function, &out); break;
+    case CudaForm::kElements: EmitCudaElements(task, name, &out); break;
+    case CudaForm::kTiles: EmitCudaTiles(task, name, &out); break;
     case CudaForm::kRowPerWarp:
     case CudaForm::kRowPerBlock:
-    case CudaForm::kRowSplit: EmitCudaRows(task, source.function, &out); break;
+    case CudaForm::kRowSplit: EmitCudaRows(task, name, &out); break;
     case CudaForm::kColumn:
     case CudaForm::kColumnPerBlock:
-    case CudaForm::kColumnSplit: EmitCudaColumns(task, source.function, &out); break;
+    case CudaForm::kColumnSplit: EmitCudaColumns(task, name, &out); break;
   }
-  if (variant.form == CudaForm::kRowSplit || variant.form == CudaForm::kColumnSplit) source.finish = source.function + "_finish";
+  if (variant.finishes()) source.finish = name + "_finish";
   source.kernel = WithoutUnused(out.Take());
   return source;
 }

@@ -43,10 +43,10 @@ class RowsEmitter : private CudaEmitter {
   void Finish(const std::string& name) {
     const Phase& phase = kernel_.phases[0];
     out_.Blank();
-    OpenKernel(name + "_finish", 256);
+    OpenKernel(name, 256, true);
     DeclareParameters(Axes(0, kernel_.rank()));
     DeclareFound("*static_cast<const long long*>(args.scratch)", Points(rows_));
-    out_.Line("const {} row = {};", index_type_, Index("blockIdx.x"));
+    out_.Line("const {} row = {};", index_type_, Index(Block("x")));
     DeclarePositions("row", rows_);
     DeclareRowPointers();
     DeclareRowValues(phase.row_values);
@@ -71,15 +71,15 @@ class RowsEmitter : private CudaEmitter {
     const std::string bytes = BytesOfRows(kept_.types);
     if (IsWarp()) {
       DeclareKept(fmt::format("shared_memory + threadIdx.y * ({})", bytes));
-      out_.Line("const {} row = {} * blockDim.y + threadIdx.y;", index_type_, Index("blockIdx.x"));
+      out_.Line("const {} row = {} * blockDim.y + threadIdx.y;", index_type_, Index(Block("x")));
       out_.Line("if (row >= {}) return;", Points(rows_));
       DeclarePositions("row", rows_);
       return;
     }
-    DeclareKept(variant_.rows_in_scratch ? fmt::format("static_cast<char*>(args.scratch) + i64(blockIdx.x) * ({})", bytes)
+    DeclareKept(variant_.rows_in_scratch ? fmt::format("static_cast<char*>(args.scratch) + i64({}) * ({})", Block("x"), bytes)
                                          : "shared_memory");
     const char* along = Splits() ? "y" : "x";
-    OpenRows(rows_, Index(fmt::format("blockIdx.{}", along)), fmt::format("gridDim.{}", along));
+    OpenRows(rows_, Index(Block(along)), Grid(along));
   }
 
   void DeclareKept(const std::string& memory) {
@@ -124,11 +124,11 @@ class RowsEmitter : private CudaEmitter {
   void Loop(const Phase& phase) {
     if (!walks_.empty()) {
       out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
-                Splits() ? Index("blockIdx.z") + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(walks_),
+                Splits() ? Index(Block("z")) + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(walks_),
                 Splits() ? "int(gridDim.z) * int(blockDim.y)" : "int(blockDim.y)");
       DeclarePositions("walk", walks_);
     }
-    const std::string first = Splits() ? Index("blockIdx.x") + " * blockDim.x + threadIdx.x" : "threadIdx.x";
+    const std::string first = Splits() ? Index(Block("x")) + " * blockDim.x + threadIdx.x" : "threadIdx.x";
     const std::string step = IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)";
     if (lanes_ == 1) Elements(phase, first, step);
     else Packets(phase, first, step);

@@ -35,9 +35,9 @@ class TilesEmitter : private CudaEmitter {
     }
     DeclareParameters(HasRows(rows) ? Axes(0, kernel_.rank()) : std::vector<int>{down, across});
     const std::string across_tiles = fmt::format("({} + {}) / {}", ExtentName(across), side_ - 1, side_);
-    out_.Line("const {} x0 = {} % ({}) * {};", index_type_, Index("blockIdx.x"), across_tiles, side_);
-    out_.Line("const {} y0 = {} / ({}) * {};", index_type_, Index("blockIdx.x"), across_tiles, side_);
-    OpenRows(rows, Index("blockIdx.y"), "gridDim.y");
+    out_.Line("const {} x0 = {} % ({}) * {};", index_type_, Index(Block("x")), across_tiles, side_);
+    out_.Line("const {} y0 = {} / ({}) * {};", index_type_, Index(Block("x")), across_tiles, side_);
+    OpenRows(rows, Index(Block("y")), Grid("y"));
     if (HasRows(rows)) out_.Line("__syncthreads();");
     ReadTiles();
     out_.Line("__syncthreads();");

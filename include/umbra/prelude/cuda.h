@@ -15,6 +15,13 @@ union umbra_scalar {
   long long i64;
 };
 
+// A kernel's arguments are read where they lie, though a number chooses which of them.
+#if __CUDA_ARCH__ >= 700
+#define UMBRA_GRID_CONSTANT __grid_constant__
+#else
+#define UMBRA_GRID_CONSTANT
+#endif
+
 // Dynamic shared memory.
 extern __shared__ __align__(16) char shared_memory[];
 
@@ -83,6 +90,30 @@ UMBRA_INLINE T column_all(T v) {
   T all = parts[0][threadIdx.x];
   for (int y = 1; y < static_cast<int>(blockDim.y); ++y) all = Join::join(all, parts[y][threadIdx.x]);
   return all;
+}
+
+// The arguments of several launches that run as one: the blocks of the first, then those of the next. Places that are
+// left over begin behind the last block.
+template <typename Arguments, int most>
+struct launches_of {
+  unsigned first[most + 1], across[most];
+  Arguments arguments[most];
+};
+
+// Which of them a block belongs to, and where it is in that launch's grid.
+struct launch_place {
+  int number;
+  uint3 block, grid;
+};
+
+template <typename Arguments, int most>
+UMBRA_INLINE launch_place place_in(const launches_of<Arguments, most>& launches) {
+  int number = 0;
+#pragma unroll
+  for (int step = 256; step > 0; step /= 2)
+    if (number + step < most && launches.first[number + step] <= blockIdx.x) number += step;
+  const unsigned at = blockIdx.x - launches.first[number], across = launches.across[number];
+  return {number, {at % across, at / across, 0}, {across, (launches.first[number + 1] - launches.first[number]) / across, 1}};
 }
 
 }  // namespace umbra::simd
