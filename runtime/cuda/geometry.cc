@@ -131,7 +131,7 @@ CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& 
 bool CudaLaunchesJoin(const CudaLaunch& a, const CudaLaunch& b) {
   for (const CudaLaunch* launch : {&a, &b}) {
     const CudaDims& grid = launch->grid;
-    if (launch->finishes() || launch->scratch_bytes != 0 || static_cast<index_t>(grid.x) * grid.y > 2 * kEnough) return false;
+    if (launch->finishes() || launch->scratch_bytes != 0 || static_cast<index_t>(grid.x) * grid.y > 2 * kCudaEnough) return false;
   }
   if (!(a.variant == b.variant) || a.block.y != b.block.y) return false;
   return a.block.x == b.block.x || a.variant.form == CudaForm::kElements;
@@ -142,7 +142,7 @@ CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t
   joined.variant = launches[0].variant;
   joined.variant.several = true;
   for (const CudaLaunch& launch : launches) {
-    joined.block = Dims(std::max(joined.block.x, launch.block.x), launch.block.y);
+    joined.block = {std::max(joined.block.x, launch.block.x), launch.block.y};
     joined.shared_bytes = std::max(joined.shared_bytes, launch.shared_bytes);
   }
   std::vector<unsigned> first, across;
@@ -154,7 +154,7 @@ CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t
   }
   first.resize(most + 1, blocks);  // places without a launch have no blocks
   across.resize(most, 1);
-  joined.grid = Dims(blocks);
+  joined.grid = Dims({blocks});
   first.insert(first.end(), across.begin(), across.end());
   places->assign(most + 1, 0);
   std::memcpy(places->data(), first.data(), first.size() * sizeof first[0]);
