@@ -18,6 +18,7 @@ struct Recorded {
   unsigned grid[3], block[3];
   unsigned long long shared, arguments[256], argument_bytes;
   int launches;
+  bool dry;  // nothing is run
 };
 inline Recorded* recorded = nullptr;
 inline long long shared_asked = 0;
@@ -47,8 +48,9 @@ cudaError_t cudaLaunchKernel(void (*kernel)(Args), dim3 grid, dim3 block, void**
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || shared > 232448 || (shared > 49152 && cuda_runtime::shared_asked < (long long)shared)) return cudaErrorInvalidValue;
   cuda_runtime::shared_asked = 0;
   const Args& args = *static_cast<const Args*>(entries[0]);
-  *recorded = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, {}, sizeof args, recorded->launches + 1};
+  *recorded = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, {}, sizeof args, recorded->launches + 1, recorded->dry};
   std::memcpy(recorded->arguments, &args, sizeof args);
+  if (recorded->dry) return cudaSuccess;
   const std::string said = emulator::Launch({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, false, [&] { kernel(args); });
   return said.empty() ? cudaSuccess : cudaErrorLaunchFailure;
 }

@@ -11,6 +11,7 @@
 #include "runtime/cuda/geometry.h"
 #include "tests/support/drawn.h"
 #include "tests/support/emulated.h"
+#include "tests/support/map_texts.h"
 #include "umbra/compile.h"
 
 namespace umbra {
@@ -24,6 +25,7 @@ struct Recorded {
   unsigned grid[3], block[3];
   unsigned long long shared, arguments[256], argument_bytes;
   int launches;
+  bool dry;
 };
 constexpr int kSuccess = 0, kInvalidValue = 1;
 
@@ -46,7 +48,7 @@ class Files {
   }
 
   void Build() {
-    std::string part = codegen::CudaHostPart(helpers_);
+    std::string part = codegen::CudaHostPart({}, helpers_);
     std::string texts;
     for (const auto& host : helpers_) texts += (texts.empty() ? "" : "\n") + host.text;
     part.replace(part.find(texts), texts.size(), hosts_);
@@ -90,14 +92,7 @@ class Calls {
       one->operands.push_back(std::make_unique<Tensor>(graph->node(graph->inputs()[k]).dtype, shapes[k], 0, &random_));
       one->arguments.inputs.push_back(one->operands.back()->ref);
     }
-    for (const int id : graph->scalars()) {
-      umbra_scalar scalar{};
-      const DType type = graph->node(id).dtype;
-      if (type == DType::kFloat32) scalar.f32 = 0.75f;
-      else if (type == DType::kInt64) scalar.i64 = 3;
-      else scalar.i32 = 3;
-      one->arguments.scalars.push_back(scalar);
-    }
+    one->arguments.scalars = ScalarsOf(*graph);
     CompileOptions options;
     options.engine = Engine::kInterpreter;
     const Function function = Compile(graph, options);
@@ -109,19 +104,29 @@ class Calls {
         (list == &one->got ? one->arguments : expected).outputs.push_back(list->back()->ref);
       }
     function(expected);
-    runtime::CudaLimits limits;
-    limits.shared_bytes = 232448 - runtime::kCudaStaticShared;
-    one->call = std::make_unique<emulated::Call>(&planned_, *graph, one->arguments, limits);
-    for (const auto& step : one->call->plan().steps) {
-      const auto& kernel = std::get<plan::Kernel>(step);
-      Step made;
-      made.kernel = &kernel;
-      made.variant = codegen::TypicalCudaVariant(one->call->plan(), kernel);
-      const codegen::CudaSource source = codegen::GenerateCuda(one->call->plan(), kernel, made.variant);
-      made.host = codegen::LaunchOfCuda(one->call->plan(), kernel, made.variant, source.function);
-      made.number = files_.Add(source, made.host);
-      one->steps.push_back(std::move(made));
-    }
+    AddSteps(one.get(), *graph);
+    calls_.push_back(std::move(one));
+  }
+
+  // One on operands that there is no memory for: it is launched where the runtime would launch the same, and not run.
+  void AddLarge(const std::string& text, const std::vector<Shape>& shapes) {
+    const auto graph = graph::ParseText(text)[0];
+    auto one = std::make_unique<One>();
+    one->what = text;
+    one->dry = true;
+    const auto operand = [](int id, const graph::Graph& g, const Shape& shape) {
+      return runtime::TensorRef::Dense(reinterpret_cast<void*>(4096), g.node(id).dtype, shape);
+    };
+    for (std::size_t k = 0; k < shapes.size(); ++k) one->arguments.inputs.push_back(operand(graph->inputs()[k], *graph, shapes[k]));
+    one->arguments.scalars = ScalarsOf(*graph);
+    runtime::Program face;
+    const plan::Plan plan = Lower(*graph);
+    face.buffers = plan.buffers;
+    face.scalars = plan.scalars;
+    face.num_symbols = static_cast<int>(plan.symbols.size());
+    face.derived = plan.derived;
+    for (const Shape& shape : runtime::OutputShapes(face, one->arguments.inputs, one->arguments.scalars)) one->arguments.outputs.push_back(operand(graph->outputs()[0].node, *graph, shape));
+    AddSteps(one.get(), *graph);
     calls_.push_back(std::move(one));
   }
 
@@ -152,11 +157,39 @@ class Calls {
     std::string what;
     double tolerance = 0;
     std::optional<bool> fits;
+    bool dry = false;
     std::vector<std::unique_ptr<Tensor>> operands, expected, got;
     runtime::Arguments arguments;
     std::unique_ptr<emulated::Call> call;
     std::vector<Step> steps;
   };
+
+  static std::vector<umbra_scalar> ScalarsOf(const graph::Graph& graph) {
+    std::vector<umbra_scalar> scalars(graph.scalars().size());
+    for (std::size_t k = 0; k < scalars.size(); ++k) {
+      const DType type = graph.node(graph.scalars()[k]).dtype;
+      if (type == DType::kFloat32) scalars[k].f32 = 0.75f;
+      else if (type == DType::kInt64) scalars[k].i64 = 3 + 4 * static_cast<index_t>(k);
+      else scalars[k].i32 = 3;
+    }
+    return scalars;
+  }
+
+  void AddSteps(One* one, const graph::Graph& graph) {
+    runtime::CudaLimits limits;
+    limits.shared_bytes = 232448 - runtime::kCudaStaticShared;
+    one->call = std::make_unique<emulated::Call>(&planned_, graph, one->arguments, limits);
+    for (const auto& step : one->call->plan().steps) {
+      const auto& kernel = std::get<plan::Kernel>(step);
+      Step made;
+      made.kernel = &kernel;
+      made.variant = codegen::TypicalCudaVariant(one->call->plan(), kernel);
+      const codegen::CudaSource source = codegen::GenerateCuda(one->call->plan(), kernel, made.variant);
+      made.host = codegen::LaunchOfCuda(one->call->plan(), kernel, made.variant, source.function);
+      made.number = files_.Add(source, made.host);
+      one->steps.push_back(std::move(made));
+    }
+  }
 
   // Did it run? It does where the runtime would launch the same variant.
   bool RunStep(const One& one, const Step& step, const runtime::CudaLaunch& launch) const {
@@ -171,9 +204,13 @@ class Calls {
     parameters.push_back(&stream);
     auto recorded = std::make_unique<Recorded>();
     recorded->launches = 0;
+    recorded->dry = one.dry;
     const int result = files_.Call(step.number, parameters, recorded.get());
     const auto& symbols = one.call->symbols();
     const bool generic = std::find(symbols.begin(), symbols.end(), 1) == symbols.end();  // an axis of one index is none
+    if (one.dry) {
+      EXPECT_EQ(result == kSuccess, launch.variant == step.variant) << step.host.text;
+    }
     if (result != kSuccess) {
       EXPECT_EQ(result, kInvalidValue);
       EXPECT_FALSE(generic && launch.variant == step.variant) << "it is refused:\n" << step.host.text;
@@ -196,7 +233,6 @@ class Calls {
     EXPECT_EQ(recorded->shared, launch.shared_bytes) << step.host.text;
     std::vector<std::uint64_t> wanted = runtime::CudaArguments(launch, data, scalars, nullptr), got(recorded->argument_bytes / 8);
     std::memcpy(got.data(), recorded->arguments, recorded->argument_bytes);
-    // Only the bytes of a scalar's type are set.
     EXPECT_EQ(got, wanted) << step.host.text;
     return true;
   }
@@ -244,6 +280,40 @@ TEST(CudaHost, LaunchesAreTheRuntimes) {
             "  y = x * 2\n  s = reduce_with_axis<sum>(x, 1)\n  c = reduce_with_axis<maximum>(x, 0)\n}", {{40, 32}});
   calls.Add(true, "kernel mixed(across: i8[n, m], grid: bool[n, m], args: f64[n, m]) -> (stream: bf16[n, m], rows: i64[n, m]) {\n"
             "  stream = grid ? tcast<bf16>(across) : tcast<bf16>(args)\n  rows = tcast<i64>(across) + 1\n}", {{8, 16}, {8, 16}, {8, 16}}, 1e-2);
+  calls.Run();
+}
+
+TEST(CudaHost, EveryIndexMap) {
+  Calls calls;
+  for (const drawn::MapText& map : drawn::MapTexts()) calls.Add(graph::ParseText(drawn::KernelOf(map, "f32"))[0], map.shapes, 1e-4);
+  EXPECT_GE(calls.Run(), static_cast<int>(drawn::MapTexts().size()) - 3);
+}
+
+TEST(CudaHost, LargeShapes) {
+  Calls calls;
+  const auto add = [&](const std::string& call, const std::vector<Calls::Shape>& shapes, int rank) {
+    calls.AddLarge(drawn::KernelOf({call, shapes, rank}, "f32"), shapes);
+  };
+  for (const index_t n : {64, 4096}) {
+    add("unpack_patch2col(a, 3, 3, 1, 1, 1, 1)", {{n, 16, 112, 112}}, 2);
+    add("pack_col2patch(a, 64, 16, 110, 110, 3, 3, 1, 1, 1, 1)", {{144, 64 * 108 * 108}}, 4);
+    add("pool<maximum>(a, 3, 3, 2, 2)", {{n, 64, 112, 112}}, 4);
+    add("unpool<maximum>(a, b, c, 2, 2, 2, 2)", {{n, 64, 56, 56}, {n, 64, 28, 28}, {n, 64, 28, 28}}, 4);
+    add("pad(a, 2, 3)", {{n, 10000}}, 2);
+    add("concat(a, b, 1)", {{n, 10000}, {n, 20000}}, 2);
+    add("upsampling_nearest(a, 3)", {{n, 5000}}, 2);
+    add("flip(a, 1)", {{n, 100000}}, 2);
+    add("repmat(a, 6000)", {{20 * n}}, 2);
+    add("slice_ex(a, 0, 1, 9, 44, 1, 3)", {{n, 100000}}, 2);
+    add("take(a, b)", {{30 * n}, {1000, 600}}, 2);
+    add("reshape(a, 4000, 16000)", {{40, 1000, 1600}}, 2);
+  }
+  for (const index_t n : {1000, 100000}) {
+    calls.AddLarge("kernel sums(x: f32[n, m]) -> (s: f32[m]) { s = reduce_with_axis<sum>(x, 0) }", {{40, 16 * n}});
+    calls.AddLarge("kernel turned(a: f32[p, q]) -> (y: f32[q, p]) { y = a.T * 2 }", {{n, 30000}});
+    calls.AddLarge("kernel twice(a: f32[p, q]) -> (y: f32[p, q]) { y = a * 2 }", {{n, 30000}});
+    calls.AddLarge(kSoftmax, {{20 * n, 1024}});
+  }
   calls.Run();
 }
 

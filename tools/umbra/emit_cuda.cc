@@ -30,7 +30,7 @@ std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, 
   }
   const bool fast = math == Math::kFast;
   const std::string text = all.Text();
-  if (as == "source") return {{"", "// nvcc -std=c++17 --fmad=" + std::string(fast ? "true" : "false") + "\n" + text + codegen::CudaHostPart(launches)}};
+  if (as == "source") return {{"", "// nvcc -std=c++17 --fmad=" + std::string(fast ? "true" : "false") + "\n" + text + codegen::CudaHostPart(plan, launches)}};
   std::vector<CudaTarget> targets;
   if (as == "fatbin") {
     UseFatbin();  // what is missing is said before anything is compiled

@@ -19,6 +19,7 @@ using runtime::CudaGrid;
 using runtime::CudaPosition;
 using runtime::CudaVariant;
 using runtime::Extent;
+using runtime::ExtentOp;
 
 namespace {
 
@@ -44,34 +45,42 @@ Bound operator*(const Bound& a, const Bound& b) {
 // The extents of a kernel and its operands: names that a launch has as parameters, or computes of them.
 class Extents {
  public:
-  Extents(const plan::Plan& plan, const plan::Kernel& kernel, Names* names) : plan_(plan), needed_(plan.symbols.size()) {
+  Extents(const plan::Plan& plan, const plan::Kernel& kernel, Names* names)
+      : plan_(plan), needed_(plan.symbols.size()), source_(plan.symbols.size(), kGiven) {
     for (const std::string& symbol : plan.symbols) names_.push_back(names->Make(symbol[0] == '?' ? "extent" + symbol.substr(1) : symbol));
+    FindSources();
     const auto& signature = kernel.signature;
     for (const auto& access : signature.operands)
       for (const Extent& extent : plan.buffers[static_cast<std::size_t>(access.buffer)].shape) Need(extent);
     for (const Extent& axis : signature.axes) Need(axis);
     for (const auto& number : signature.numbers) Need(number.extent);
     NeedSources();
-    // What they have to be, where it follows from what is known.
+    // What extents have to be, or must not fall below, where it follows from what is known.
     std::vector<bool> known = needed_;
     const auto is_known = [&](const Extent& extent) { return extent.is_static() || known[static_cast<std::size_t>(extent.symbol)]; };
-    for (const auto& derived : plan.derived)
-      if (is_known(derived.a) && is_known(derived.b)) {
-        if (!derived.result.is_static()) known[static_cast<std::size_t>(derived.result.symbol)] = true;
-        else if (derived.op.kind != runtime::ExtentOp::kScalar) Need(derived.a), Need(derived.b);
-      }
+    for (const auto& derived : plan.derived) {
+      if (derived.op.kind == ExtentOp::kScalar || !is_known(derived.a) || !is_known(derived.b)) continue;
+      const bool computes = IsSource(derived);
+      if (computes) known[static_cast<std::size_t>(derived.result.symbol)] = true;
+      if (computes && derived.op.kind == ExtentOp::kMinus) Need(derived.result);
+      if (!computes && is_known(derived.result)) Need(derived.result), Need(derived.a), Need(derived.b);
+    }
     NeedSources();
   }
 
-  Term Of(const Extent& extent) const { return extent.is_static() ? Term(extent.value) : Term(Name(extent)); }
+  Term Of(const Extent& extent) const { return extent.is_static() ? Term(extent.value) : Term(NameOf(extent.symbol)); }
 
   // Those that are parameters, in the order in which operands have them.
-  const std::vector<int>& given() const { return given_; }
+  std::vector<int> Given() const {
+    std::vector<int> given;
+    std::copy_if(order_.begin(), order_.end(), std::back_inserter(given), [this](int symbol) { return source_[static_cast<std::size_t>(symbol)] == kGiven; });
+    return given;
+  }
   // Scalars that extents are.
   std::vector<int> Scalars() const {
     std::vector<int> scalars;
     for (const auto& derived : plan_.derived)
-      if (derived.op.kind == runtime::ExtentOp::kScalar && IsNeeded(derived.result)) scalars.push_back(static_cast<int>(derived.a.value));
+      if (derived.op.kind == ExtentOp::kScalar && IsSource(derived) && IsNeeded(derived.result)) scalars.push_back(static_cast<int>(derived.a.value));
     return scalars;
   }
   std::vector<std::string> AllNames() const {
@@ -85,36 +94,46 @@ class Extents {
   // Computes those that are not given.
   void Declare(const std::vector<std::string>& scalars, Writer* out) const {
     for (const auto& derived : plan_.derived) {
-      const bool computed = derived.op.kind != runtime::ExtentOp::kScalar;
-      if (!derived.result.is_static() && IsNeeded(derived.result))
-        out->Line("const long long {} = {};", Name(derived.result), computed ? Text(derived) : scalars[static_cast<std::size_t>(derived.a.value)]);
-      else if (derived.result.is_static() && computed && IsNeeded(derived.a) && IsNeeded(derived.b))
-        out->Line("if ({} != {}) return cudaErrorInvalidValue;", Text(derived), derived.result.value);
+      const bool computed = derived.op.kind != ExtentOp::kScalar, source = IsSource(derived);
+      if (!IsNeeded(derived.result) || (computed && !(IsNeeded(derived.a) && IsNeeded(derived.b))) || !(computed || source)) continue;
+      const std::string value = computed ? Text(derived) : scalars[static_cast<std::size_t>(derived.a.value)];
+      if (source) out->Line("const long long {} = {};", Of(derived.result).Text(), value);
+      else out->Line("if ({} != {}) return cudaErrorInvalidValue;  // {}", value, Of(derived.result).Text(), derived.op.origin);
     }
   }
 
  private:
-  const std::string& Name(const Extent& extent) const { return NameOf(extent.symbol); }
+  static constexpr std::size_t kGiven = static_cast<std::size_t>(-1);
+
   bool IsNeeded(const Extent& extent) const { return extent.is_static() || needed_[static_cast<std::size_t>(extent.symbol)]; }
   void Need(const Extent& extent) {
     if (IsNeeded(extent)) return;
     needed_[static_cast<std::size_t>(extent.symbol)] = true;
     order_.push_back(extent.symbol);
   }
+  // An extent of an input is given; another is what first says what it is.
+  void FindSources() {
+    std::set<int> inputs;
+    for (const auto& buffer : plan_.buffers)
+      if (buffer.kind == runtime::Buffer::Kind::kInput)
+        for (const Extent& extent : buffer.shape) inputs.insert(extent.symbol);
+    for (std::size_t k = 0; k < plan_.derived.size(); ++k) {
+      const Extent& result = plan_.derived[k].result;
+      if (result.is_static() || inputs.count(result.symbol) > 0) continue;
+      std::size_t& source = source_[static_cast<std::size_t>(result.symbol)];
+      source = std::min(source, k);
+    }
+  }
+  bool IsSource(const runtime::DerivedExtent& derived) const {
+    return !derived.result.is_static() && source_[static_cast<std::size_t>(derived.result.symbol)] == static_cast<std::size_t>(&derived - plan_.derived.data());
+  }
   // Each extent follows from those before it.
   void NeedSources() {
-    std::set<int> results;
-    for (auto derived = plan_.derived.rbegin(); derived != plan_.derived.rend(); ++derived) {
-      if (derived->result.is_static() || !IsNeeded(derived->result)) continue;
-      results.insert(derived->result.symbol);
-      if (derived->op.kind != runtime::ExtentOp::kScalar) Need(derived->a), Need(derived->b);
-    }
-    given_.clear();
-    std::copy_if(order_.begin(), order_.end(), std::back_inserter(given_), [&](int symbol) { return results.count(symbol) == 0; });
+    for (auto derived = plan_.derived.rbegin(); derived != plan_.derived.rend(); ++derived)
+      if (IsSource(*derived) && IsNeeded(derived->result) && derived->op.kind != ExtentOp::kScalar) Need(derived->a), Need(derived->b);
   }
 
   std::string Text(const runtime::DerivedExtent& derived) const {
-    using runtime::ExtentOp;
     const Term a = Of(derived.a), b = Of(derived.b);
     const std::string x = a.Text(), y = b.Text();
     switch (derived.op.kind) {
@@ -129,7 +148,8 @@ class Extents {
 
   const plan::Plan& plan_;
   std::vector<bool> needed_;
-  std::vector<int> order_, given_;
+  std::vector<std::size_t> source_;  // of plan_.derived
+  std::vector<int> order_;
   std::vector<std::string> names_;
 };
 
@@ -253,7 +273,12 @@ class DenseLaunch {
         case Kind::kAxis: bounds.push_back({geometry_.extents()[a]}); break;
         case Kind::kNumber: bounds.push_back({numbers[a]}); break;
         case Kind::kConstant: bounds.push_back({std::abs(position.a)}); break;
-        case Kind::kTimes: bounds.push_back(bounds[a] * bounds[b]); break;
+        case Kind::kTimes: {
+          const CudaPosition& quotient = schedule_.positions[a];  // times what it was divided by: no more than the dividend
+          const bool back = quotient.kind == Kind::kOver && quotient.b == position.b;
+          bounds.push_back(back ? bounds[static_cast<std::size_t>(quotient.a)] : bounds[a] * bounds[b]);
+          break;
+        }
         case Kind::kOver: bounds.push_back(bounds[a]); break;
         case Kind::kRest: bounds.push_back(schedule_.positions[b].kind == Kind::kConstant && position.b != 0 ? bounds[b] : bounds[a]); break;
         default: bounds.push_back(bounds[a] + bounds[b]); break;
@@ -395,7 +420,7 @@ class LaunchWriter {
       shapes += (shapes.empty() ? "" : ", ") + name + "[" +
                 Joined(buffer.shape, ", ", [this](const Extent& extent) { return launch_.extents().Of(extent).Text(); }) + "]";
     }
-    for (const int symbol : launch_.extents().given()) add(Kind::kExtent, symbol, "long long " + launch_.extents().NameOf(symbol));
+    for (const int symbol : launch_.extents().Given()) add(Kind::kExtent, symbol, "long long " + launch_.extents().NameOf(symbol));
     std::vector<int> scalars = launch_.extents().Scalars();
     scalars.insert(scalars.end(), signature_.scalars.begin(), signature_.scalars.end());
     scalar_names_.resize(plan_.scalars.size());
@@ -452,7 +477,7 @@ class LaunchWriter {
     if (!some) out_.Line("if ({}) return cudaSuccess;", Joined(stored, " && ", [](const std::string& elements) { return elements + " == 0"; }));
     if (!variant_.vector) return;
     launch_.MayHavePackets(variant_.form);
-    Refuse(launch_.PacketRefusals(buffer_names_), "packets");
+    Refuse(launch_.PacketRefusals(buffer_names_), "it goes by packets");
   }
 
   void Fill() {
@@ -494,7 +519,7 @@ CudaHost LaunchOfCuda(const plan::Plan& plan, const plan::Kernel& kernel, const 
   return LaunchWriter(plan, kernel, variant, function).Run();
 }
 
-std::string CudaHostPart(const std::vector<CudaHost>& functions) {
+std::string CudaHostPart(const plan::Plan& plan, const std::vector<CudaHost>& functions) {
   const std::string text = Joined(functions, "\n", [](const CudaHost& host) { return host.text; });
   std::string helpers = TermFunctions(text);
   if (text.find("is_aligned(") != std::string::npos)
@@ -508,8 +533,9 @@ std::string CudaHostPart(const std::vector<CudaHost>& functions) {
   for (const char* type : {"__half", "__nv_bfloat16"})
     if (text.find(std::string(type) + "*") != std::string::npos) declared += std::string("struct ") + type + ";\n";
   if (!declared.empty()) declared += "\n";
-  return "\n#ifndef __CUDACC_RTC__\n// Launches, for nvcc. cudaErrorInvalidValue: a kernel above is not for such operands; a library of `umbra aot` takes any.\n\n" +
-         declared + "namespace umbra::launch {\n\n" + helpers + (helpers.empty() ? "" : "\n") + text + "\n}  // namespace umbra::launch\n\n#endif\n";
+  const std::string order = Joined(plan.steps, ", ", [&](const auto& step) { return plan::StepName(plan, step); });
+  return "\n#ifndef __CUDACC_RTC__\n// Launches, for nvcc. cudaErrorInvalidValue: a kernel above is not for such operands; a library of `umbra aot` takes any.\n" +
+         (plan.steps.size() > 1 ? "// The steps of " + plan.name + ", in order: " + order + ".\n\n" : "\n") + declared + "namespace umbra::launch {\n\n" + helpers + (helpers.empty() ? "" : "\n") + text + "\n}  // namespace umbra::launch\n\n#endif\n";
 }
 
 }  // namespace umbra::codegen

@@ -31,8 +31,8 @@ runtime::CudaVariant TypicalCudaVariant(const plan::Plan& plan, const plan::Kern
 /// The function that launches `function`, the code of the kernel in this variant, which does not split.
 CudaHost LaunchOfCuda(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaVariant& variant, const std::string& function);
 
-/// `functions`, as the end of the file that has their kernels: seen by nvcc, not by NVRTC.
-std::string CudaHostPart(const std::vector<CudaHost>& functions);
+/// `functions` of the plan's kernels, as the end of the file that has those: seen by nvcc, not by NVRTC.
+std::string CudaHostPart(const plan::Plan& plan, const std::vector<CudaHost>& functions);
 
 }  // namespace umbra::codegen
 

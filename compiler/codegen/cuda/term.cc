@@ -101,6 +101,7 @@ Term RowsThatFit(const Term& most, const Term& bytes, const Term& limit) {
 
 Term IfAtLeast(const Term& a, const Term& b, const Term& then, const Term& otherwise) {
   if (then == otherwise) return then;
+  if (a.is_number() && b.is_number()) return a.factor >= b.factor ? then : otherwise;
   return Term(fmt::format("({} >= {} ? {} : {})", a.Text(), b.Text(), then.Text(), otherwise.Text()));
 }
 
