@@ -42,6 +42,13 @@ Bound operator*(const Bound& a, const Bound& b) {
   return product;
 }
 
+// Its operands' buffers, each once: inputs, outputs, temporaries.
+std::set<int> BuffersOf(const runtime::KernelSignature& signature) {
+  std::set<int> buffers;
+  for (const auto& access : signature.operands) buffers.insert(access.buffer);
+  return buffers;
+}
+
 // The extents of a kernel and its operands: names that a launch has as parameters, or computes of them.
 class Extents {
  public:
@@ -50,8 +57,8 @@ class Extents {
     for (const std::string& symbol : plan.symbols) names_.push_back(names->Make(symbol[0] == '?' ? "extent" + symbol.substr(1) : symbol));
     FindSources();
     const auto& signature = kernel.signature;
-    for (const auto& access : signature.operands)
-      for (const Extent& extent : plan.buffers[static_cast<std::size_t>(access.buffer)].shape) Need(extent);
+    for (const int buffer : BuffersOf(signature))
+      for (const Extent& extent : plan.buffers[static_cast<std::size_t>(buffer)].shape) Need(extent);
     for (const Extent& axis : signature.axes) Need(axis);
     for (const auto& number : signature.numbers) Need(number.extent);
     NeedSources();
@@ -412,11 +419,10 @@ class LaunchWriter {
       host_.parameters.push_back({kind, index});
       parameters += text + ", ";
     };
-    for (const auto& access : signature_.operands) {
-      if (buffer_names_.count(access.buffer) > 0) continue;
-      const runtime::Buffer& buffer = BufferOf(access.buffer);
-      const std::string name = buffer_names_[access.buffer] = names_.Make(buffer.name);
-      add(Kind::kBuffer, access.buffer, (IsStored(access.buffer) ? "" : "const ") + HostType(buffer.dtype) + "* " + name);
+    for (const int number : BuffersOf(signature_)) {
+      const runtime::Buffer& buffer = BufferOf(number);
+      const std::string name = buffer_names_[number] = names_.Make(buffer.name);
+      add(Kind::kBuffer, number, (IsStored(number) ? "" : "const ") + HostType(buffer.dtype) + "* " + name);
       shapes += (shapes.empty() ? "" : ", ") + name + "[" +
                 Joined(buffer.shape, ", ", [this](const Extent& extent) { return launch_.extents().Of(extent).Text(); }) + "]";
     }
