@@ -287,7 +287,11 @@ class DenseLaunch {
           break;
         }
         case Kind::kOver: bounds.push_back(bounds[a]); break;
-        case Kind::kRest: bounds.push_back(schedule_.positions[b].kind == Kind::kConstant && position.b != 0 ? bounds[b] : bounds[a]); break;
+        case Kind::kRest: {
+          const CudaPosition& divisor = schedule_.positions[b];  // by 0 all is left
+          bounds.push_back(divisor.kind == Kind::kConstant && divisor.a != 0 ? bounds[b] : bounds[a]);
+          break;
+        }
         default: bounds.push_back(bounds[a] + bounds[b]); break;
       }
     }
@@ -540,8 +544,10 @@ std::string CudaHostPart(const plan::Plan& plan, const std::vector<CudaHost>& fu
     if (text.find(std::string(type) + "*") != std::string::npos) declared += std::string("struct ") + type + ";\n";
   if (!declared.empty()) declared += "\n";
   const std::string order = Joined(plan.steps, ", ", [&](const auto& step) { return plan::StepName(plan, step); });
-  return "\n#ifndef __CUDACC_RTC__\n// Launches, for nvcc. cudaErrorInvalidValue: a kernel above is not for such operands; a library of `umbra aot` takes any.\n" +
-         (plan.steps.size() > 1 ? "// The steps of " + plan.name + ", in order: " + order + ".\n\n" : "\n") + declared + "namespace umbra::launch {\n\n" + helpers + (helpers.empty() ? "" : "\n") + text + "\n}  // namespace umbra::launch\n\n#endif\n";
+  return "\n#ifndef __CUDACC_RTC__\n"
+         "// Launches, for nvcc. cudaErrorInvalidValue: a kernel above is not for such operands; a library of `umbra aot` takes any.\n" +
+         (plan.steps.size() > 1 ? "// The steps of " + plan.name + ", in order: " + order + ".\n\n" : "\n") + declared + "namespace umbra::launch {\n\n" +
+         helpers + (helpers.empty() ? "" : "\n") + text + "\n}  // namespace umbra::launch\n\n#endif\n";
 }
 
 }  // namespace umbra::codegen
