@@ -1,7 +1,7 @@
-// The largest error of the prelude's functions, in units in the last place, where the result is normal: over
-// every f32 argument (pairs: a sample) against f64, and over a sample of f64 arguments against extended precision.
-// The tables of docs/numerics.md. Arguments name the functions to measure; without one, all. After `--every N`, one in
-// N groups of sixteen neighbouring arguments is taken.
+// The largest error of the prelude's functions and of operators made of them, in units in the last place, where the
+// result is normal: over every f32 argument (pairs: a sample) against f64, and over a sample of f64 arguments against
+// extended precision. The tables of docs/numerics.md. Arguments name the functions to measure; without one, all. After
+// `--every N`, one in N groups of sixteen neighbouring arguments is taken.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,6 +16,7 @@
 
 namespace {
 
+namespace op = umbra::op;
 namespace simd = umbra::simd;
 using simd::f32x16;
 constexpr int kParts = sizeof(simd::f64x16) / sizeof(Doubles);
@@ -37,10 +38,10 @@ simd::f64x16 BySixteen(Reference reference, Wide... operands) {
   return result;
 }
 
-// Errors of y; 0 where the exact result is not a normal f32, infinity for a NaN on one side only.
-simd::f64x16 Errors(f32x16 y, simd::f64x16 exact) {
-  const simd::f64x16 size = simd::abs(exact), got = __builtin_convertvector(y, simd::f64x16);
-  const auto exponent = simd::bits(exact) & 0x7ff0000000000000LL;
+// Errors of y in the last place of `of`; 0 where that is not a normal f32, infinity for a NaN on one side only.
+simd::f64x16 Errors(f32x16 y, simd::f64x16 exact, simd::f64x16 of) {
+  const simd::f64x16 size = simd::abs(of), got = __builtin_convertvector(y, simd::f64x16);
+  const auto exponent = simd::bits(of) & 0x7ff0000000000000LL;
   const auto unit = simd::from_bits<simd::f64x16>(exponent - (23LL << 52));
   const simd::f64x16 error = simd::abs(got - exact) / unit;
   const simd::f64x16 infinite = simd::fill<simd::f64x16>(HUGE_VAL), zero{};
@@ -61,14 +62,18 @@ f32x16 Floats(unsigned first, unsigned step) {
   return simd::from_bits<f32x16>(lanes);
 }
 
+// Whose last place is the unit of an error.
+enum class Of { kResult, kArgument };
+
 // Arguments are the bit patterns part, part + parts, ... below `end` in groups of sixteen.
 template <typename Function, typename Reference>
-double WorstOf(unsigned part, unsigned parts, unsigned long long end, Function function, Reference reference) {
+double WorstOf(unsigned part, unsigned parts, unsigned long long end, Function function, Reference reference,
+               Of of = Of::kResult) {
   simd::f64x16 worst{};
   for (unsigned long long group = part; group < end / 16; group += parts) {
     const f32x16 x = Floats(static_cast<unsigned>(group) * 16, 1);
-    const simd::f64x16 error =
-        Errors(function(x), BySixteen(reference, __builtin_convertvector(x, simd::f64x16)));
+    const simd::f64x16 wide = __builtin_convertvector(x, simd::f64x16), exact = BySixteen(reference, wide);
+    const simd::f64x16 error = Errors(function(x), exact, of == Of::kResult ? exact : wide);
     worst = error > worst ? error : worst;
   }
   return Largest(worst);
@@ -87,36 +92,38 @@ double WorstOfPairs(unsigned part, unsigned parts, Function function, Reference 
       x = group % 4 == 1 ? moderate(x) : simd::abs(moderate(x));
       y = group % 8 < 4 ? moderate(y) : -moderate(y);
     }
-    const simd::f64x16 error = Errors(function(x, y), BySixteen(reference, __builtin_convertvector(x, simd::f64x16),
-                                                                __builtin_convertvector(y, simd::f64x16)));
+    const simd::f64x16 exact =
+        BySixteen(reference, __builtin_convertvector(x, simd::f64x16), __builtin_convertvector(y, simd::f64x16));
+    const simd::f64x16 error = Errors(function(x, y), exact, exact);
     worst = error > worst ? error : worst;
   }
   return Largest(worst);
 }
 
-double ErrorOf(double got, long double exact) {
-  if (!std::isnormal(static_cast<double>(exact))) return std::isnan(exact) == std::isnan(got) ? 0 : HUGE_VAL;
+double ErrorOf(double got, long double exact, long double of) {
+  if (!std::isnormal(static_cast<double>(of))) return std::isnan(exact) == std::isnan(got) ? 0 : HUGE_VAL;
   int exponent;
-  std::frexp(exact, &exponent);
+  std::frexp(of, &exponent);
   const auto error = static_cast<double>(std::fabs(got - exact) / std::ldexp(1.0L, exponent - 53));
   return std::isnan(error) ? HUGE_VAL : error;
 }
 
-// Half of them bit patterns from the first to the last, the others between 2^-8 and 2^8 in size.
+// Half of them bit patterns from the first to the last, the others between 2^-6 and 2^10 in size.
 double Double(unsigned long long k, unsigned long long stride) {
   unsigned long long bits = k * stride;
-  if (k % 2 == 1) bits = (bits & 0x80ffffffffffffffull) + (1015ull << 52);
+  if (k % 2 == 1) bits = (bits & 0x80ffffffffffffffull) + (1017ull << 52);
   double x;
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
 
 template <typename Function, typename Reference>
-double WorstOfDoubles(unsigned part, unsigned parts, Function function, Reference reference) {
+double WorstOfDoubles(unsigned part, unsigned parts, Function function, Reference reference, Of of = Of::kResult) {
   double worst = 0;
   for (unsigned long long k = part; k < (1ull << 24); k += parts) {
     const double x = Double(k, (1ull << 40) + 12345);
-    worst = std::max(worst, ErrorOf(function(x), reference(static_cast<long double>(x))));
+    const long double exact = reference(static_cast<long double>(x));
+    worst = std::max(worst, ErrorOf(function(x), exact, of == Of::kResult ? exact : x));
   }
   return worst;
 }
@@ -126,8 +133,8 @@ double WorstOfDoublePairs(unsigned part, unsigned parts, Function function, Refe
   double worst = 0;
   for (unsigned long long k = part; k < (1ull << 24); k += parts) {
     const double x = Double(k, 0x9e3779b97f4a7c15ull), y = Double(k, 0xc2b2ae3d27d4eb4full);
-    worst = std::max(worst, ErrorOf(function(x, y),
-                                    reference(static_cast<long double>(x), static_cast<long double>(y))));
+    const long double exact = reference(static_cast<long double>(x), static_cast<long double>(y));
+    worst = std::max(worst, ErrorOf(function(x, y), exact, exact));
   }
   return worst;
 }
@@ -192,19 +199,20 @@ inline long double erfinv(long double x) {
 
 }  // namespace reference
 
-#define UMBRA_REPORT_BELOW(name, end)                                                              \
-  Report(#name,                                                                                    \
-         [](unsigned k, unsigned parts) {                                                          \
-           return WorstOf(k, parts, end, [](auto x) { return simd::name(x); },                     \
-                          [](auto x) { return reference::name(x); });                              \
-         },                                                                                        \
-         [](unsigned k, unsigned parts) {                                                          \
-           return WorstOfDoubles(k, parts, [](auto x) { return simd::name(x); },                   \
-                                 [](auto x) { return std::name(x); });                             \
+#define UMBRA_REPORT_CALLS(name, end, function, wide)                                                                     \
+  Report(#name,                                                                                                           \
+         [](unsigned k, unsigned parts) {                                                                                 \
+           return WorstOf(k, parts, end, [](auto x) { return function(x); }, [](auto x) { return reference::name(x); });  \
+         },                                                                                                               \
+         [](unsigned k, unsigned parts) {                                                                                 \
+           return WorstOfDoubles(k, parts, [](auto x) { return function(x); }, [](auto x) { return wide(x); });           \
          })
+#define UMBRA_REPORT_BELOW(name, end) UMBRA_REPORT_CALLS(name, end, simd::name, std::name)
 #define UMBRA_REPORT(name) UMBRA_REPORT_BELOW(name, 1ull << 32)
 // Of an odd or even function that works on |x|: positive numbers do.
 #define UMBRA_REPORT_HALF(name) UMBRA_REPORT_BELOW(name, 1ull << 31)
+// An operator of the table; of a composite its expression as a whole.
+#define UMBRA_REPORT_OPERATOR(name) UMBRA_REPORT_CALLS(name, 1ull << 32, op::name::MapPacket, reference::name)
 
 #define UMBRA_REPORT_PAIRS(name)                                                                                       \
   Report(#name,                                                                                                        \
@@ -273,4 +281,29 @@ int main(int argc, char** argv) {
          });
   UMBRA_REPORT_PAIRS(pow);
   UMBRA_REPORT_PAIRS(atan2);
+  UMBRA_REPORT_OPERATOR(rsqrt);
+  UMBRA_REPORT_OPERATOR(sigmoid);
+  UMBRA_REPORT_OPERATOR(log_sigmoid);
+  UMBRA_REPORT_OPERATOR(softplus);
+  UMBRA_REPORT_OPERATOR(silu);
+  UMBRA_REPORT_OPERATOR(mish);
+  UMBRA_REPORT_OPERATOR(gelu_erf);
+  Report("gelu",
+         [](unsigned k, unsigned parts) {  // from -10 on, whose pattern this is: a little below exp2 overflows
+           return WorstOf(k, parts, 0xc1200000u, [](auto x) { return op::gelu::MapPacket(x); },
+                          [](auto x) { return reference::gelu(x); });
+         },
+         [](unsigned k, unsigned parts) {  // from -21 on
+           return WorstOfDoubles(k, parts, [](auto x) { return op::gelu::Map(std::max(x, -21.0)); },
+                                 [](auto x) { return reference::gelu(std::max(x, -21.0L)); });
+         });
+  Report("gelu/argument",
+         [](unsigned k, unsigned parts) {
+           return WorstOf(k, parts, 1ull << 32, [](auto x) { return op::gelu::MapPacket(x); },
+                          [](auto x) { return reference::gelu(x); }, Of::kArgument);
+         },
+         [](unsigned k, unsigned parts) {
+           return WorstOfDoubles(k, parts, [](auto x) { return op::gelu::Map(x); },
+                                 [](auto x) { return reference::gelu(x); }, Of::kArgument);
+         });
 }

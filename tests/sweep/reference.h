@@ -2,7 +2,7 @@
 #ifndef UMBRA_TESTS_SWEEP_REFERENCE_H_
 #define UMBRA_TESTS_SWEEP_REFERENCE_H_
 
-#include "umbra/prelude/types.h"
+#include "umbra/prelude/arith.h"
 
 #if defined(__AVX512F__)
 #define UMBRA_VEC_NAME(args, name) _ZGVeN8##args##_##name
@@ -49,5 +49,11 @@ UMBRA_REFERENCE1(tan)
 UMBRA_REFERENCE1(tanh)
 UMBRA_REFERENCE2(atan2)
 UMBRA_REFERENCE2(pow)
+
+namespace reference {
+inline Doubles sqrt(Doubles a) { return umbra::simd::sqrt(a); }
+}  // namespace reference
+
+#include "tests/sweep/networks.h"
 
 #endif  // UMBRA_TESTS_SWEEP_REFERENCE_H_

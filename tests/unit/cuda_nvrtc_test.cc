@@ -342,7 +342,7 @@ TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
     texts["several " + std::to_string(int(form))] = Ptx(text, several);
   }
   for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "exp2", "log2", "cbrt",
-                               "sinh", "cosh", "erf", "erfc", "erfinv", "sqrt", "rint", "floor", "round"})
+                               "sinh", "cosh", "erf", "erfc", "gelu_erf", "erfinv", "sqrt", "rint", "floor", "round"})
     texts[function] = Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }", Form(CudaForm::kElements, true));
   const std::regex doubles("\\.f64");
   for (const auto& [name, ptx] : texts) {

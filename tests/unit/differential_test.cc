@@ -277,8 +277,8 @@ TEST(Differential, PolynomialsAtEveryRowLength) {
   const double special[] = {nan, infinity, -infinity, 0.0, -0.0, 1e-40, -1e-40, 88.9, -103.9, 709.9, -745.2, 1.0, 3e38};
   std::mt19937 random(7);
   for (const DType dtype : {DType::kFloat32, DType::kFloat64})
-    for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "softplus", "sin", "cos", "tan", "asin", "acos", "atan", "exp2",
-                                 "log2", "sinh", "cosh", "cbrt", "erf", "erfc", "erfinv", "round"}) {
+    for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "softplus", "sigmoid", "silu", "mish", "sin", "cos", "tan", "asin", "acos",
+                                 "atan", "exp2", "log2", "sinh", "cosh", "cbrt", "erf", "erfc", "gelu_erf", "erfinv", "round"}) {
       const std::string type(Name(dtype));
       const auto graph = graph::ParseText("kernel k(x: " + type + "[n, m], b: " + type + "[m]) -> (y: " + type +
                                           "[n, m]) {\n  y = " + function + "(x + broadcast<1>(b))\n}")[0];

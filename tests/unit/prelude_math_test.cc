@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tests/sweep/networks.h"
 #include "umbra/packet.h"
 
 namespace umbra {
@@ -122,6 +123,50 @@ TEST(Prelude, FunctionsOfOneOperand) {
   CHECK_FUNCTION(trunc, 0, 0);
   CHECK_FUNCTION(round, 0, 0);
   CHECK_FUNCTION(rint, 0, 0);
+}
+
+// Of the table's expression as a whole, where it is a composite's; what is below `from` is taken for that.
+template <typename E, typename Operator, typename Reference>
+void CheckOperator(const char* name, E from, double bound, const Operator& function, const Reference& reference) {
+  Check<E>(name, bound, [&](auto x) { return function(x < from ? simd::fill<decltype(x)>(from) : x); },
+           [&](Wide<E> x) { return reference(x < from ? from : x); });
+}
+
+#define CHECK_OPERATOR_FROM(name, from_f32, bound_f32, from_f64, bound_f64)                                            \
+  CheckOperator<float>(#name, from_f32, bound_f32, [](auto x) { return op::name::MapPacket(x); },                      \
+                       [](double x) { return reference::name(x); });                                                   \
+  CheckOperator<double>(#name " in f64", from_f64, bound_f64, [](auto x) { return op::name::MapPacket(x); },           \
+                        [](long double x) { return reference::name(x); })
+#define CHECK_OPERATOR(name, bound_f32, bound_f64) CHECK_OPERATOR_FROM(name, -HUGE_VALF, bound_f32, -HUGE_VAL, bound_f64)
+
+TEST(Prelude, OperatorsOfNetworks) {
+  CHECK_OPERATOR(rsqrt, 1.5, 1.5);
+  CHECK_OPERATOR(log_sigmoid, 2.2, 2.2);
+  CHECK_OPERATOR(softplus, 2.2, 2.2);
+  CHECK_OPERATOR(silu, 2.8, 2.8);
+  CHECK_OPERATOR(mish, 3.8, 3.8);
+  CHECK_OPERATOR(gelu_erf, 3.2, 3.6);
+  // The exponential overflows soon after these: where the result is subnormal, of gelu a little before.
+  CHECK_OPERATOR_FROM(sigmoid, -88, 2.5, -709, 2.5);
+  CHECK_OPERATOR_FROM(gelu, -10, 160, -21, 1800);
+}
+
+// From where e^-x overflows, or e^x has fewer digits, to where results are 0.
+template <typename E>
+void CheckTails(E first, E last) {
+  const auto expect = [](const char* name, double bound, E x, E got, const auto& reference) {
+    EXPECT_LE(Error(name, x, got, 0, reference), bound) << name << "(" << x << ")";
+  };
+  for (E x = first; x > last; x -= E(0.01)) {
+    expect("silu", 2.8, x, op::silu::Map(x), reference::silu<Wide<E>>);
+    expect("mish", 3.8, x, op::mish::Map(x), reference::mish<Wide<E>>);
+  }
+}
+
+TEST(Prelude, OperatorsOfNetworksAreRightUntilTheyAreZero) {
+  EXPECT_FLOAT_EQ(op::silu::Map(-90.5f), -4.4977775e-38f);
+  CheckTails(-86.0f, -130.0f);
+  CheckTails(-700.0, -770.0);
 }
 
 template <typename E>
@@ -319,6 +364,7 @@ TEST(Prelude, LanesDoNotSeeEachOther) {
   CHECK_WIDTHS1(cbrt);
   CHECK_WIDTHS1(erf);
   CHECK_WIDTHS1(erfc);
+  CHECK_WIDTHS1(gelu_erf);
   CHECK_WIDTHS1(erfinv);
   CHECK_WIDTHS1(asinh);
   CHECK_WIDTHS1(acosh);

@@ -1,4 +1,4 @@
-// erf, erfc, erfinv, asinh, acosh, atanh, lgamma and tgamma, f32 and f64. Polynomials are minimax ones for the
+// erf, erfc, gelu_erf, erfinv, asinh, acosh, atanh, lgamma and tgamma, f32 and f64. Polynomials are minimax ones for the
 // coefficients' precision (Sollya's fpminimax), those of erfinv and lgamma interpolate at Chebyshev's points.
 // Only exact products are fused with sums, as in math.h.
 #ifndef UMBRA_PRELUDE_SPECIAL_H_
@@ -39,12 +39,20 @@ UMBRA_INLINE V erfc_middle(V x) {
   return square * square;
 }
 
-// erfc(x) for x >= 0.49: e^(-x^2) / (1 + 2 x) times a polynomial of (x - k) / (x + k).
+// y times the power of two of `e`.
 template <typename V>
-UMBRA_INLINE V erfc_large(V x) {
+struct Scalable { V y; ExpParts<V> e; };
+
+// From here on erfc rounds to 0.
+template <typename E>
+UMBRA_INLINE E erfc_limit() { return sizeof(E) == 4 ? E(10.2) : E(27.5); }
+
+// erfc(a) for a between 0.49 and erfc_limit: e^(-a^2) / (1 + 2 a) times a polynomial of (a - k) / (a + k). -a^2 is the
+// sum of `most`, which has the exponential's digits, and `rest`.
+template <typename V>
+UMBRA_INLINE Scalable<V> erfc_scalable(V a, V most, V rest) {
   typedef Elem<V> E;
-  const E k = sizeof(E) == 4 ? 2 : 3, limit = sizeof(E) == 4 ? E(10.2) : E(27.5);
-  const V a = x > limit ? limit : x;
+  const E k = sizeof(E) == 4 ? 2 : 3;
   const V q = (a - k) / (a + k);
   V p;
   if constexpr (sizeof(Elem<V>) == 4) {
@@ -66,9 +74,17 @@ UMBRA_INLINE V erfc_large(V x) {
   const V u = half_digits(under), r = half_digits(ratio);
   const V remainder = add_product(add_product(over, r, -u), r, u - under) - (ratio - r) * under;
   const V lost = (((first - over) + p) + remainder - ratio * (E(1) - (under - twice))) * E(0.82);
-  const V most = half_digits(a);
-  const ExpParts<V> e = exp_parts(-(most * most), (most - a) * (most + a));
-  return scale(ratio + ratio * (e.p + (lost + lost * e.p)), e);
+  const ExpParts<V> e = exp_parts(most, rest);
+  return {ratio + ratio * (e.p + (lost + lost * e.p)), e};
+}
+
+// erfc(x) for x >= 0.49.
+template <typename V>
+UMBRA_INLINE V erfc_large(V x) {
+  const Elem<V> limit = erfc_limit<Elem<V>>();
+  const V a = x > limit ? limit : x, most = half_digits(a);
+  const Scalable<V> tail = erfc_scalable(a, -(most * most), (most - a) * (most + a));
+  return scale(tail.y, tail.e);
 }
 
 }  // namespace detail
@@ -95,6 +111,18 @@ UMBRA_INLINE V erfc(V x) {
   const V a = abs(x);
   const V tail = erfc_large(a);
   return a < E(0.5) ? E(1) - (x + erf_less_x(x)) : x < E(0) ? E(2) - tail : tail;
+}
+
+// x erfc(-x / sqrt(2)) / 2, with the exponential of -x^2 / 2 itself, as the rounding of x / sqrt(2) would count x^2 times.
+template <typename V>
+UMBRA_INLINE V gelu_erf(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const E limit = erfc_limit<E>() * E(1.4142135623730951), half = 0.5, root = 0.7071067811865476;
+  const V a = abs(x), b = a > limit ? limit : a, most = half_digits(b);
+  const Scalable<V> tail = erfc_scalable(b * root, most * most * -half, (most - b) * (most + b) * half);
+  const V less = scale(b * tail.y * half, tail.e), z = x * root;
+  return a < E(0.7) ? x * (half + (z + erf_less_x(z)) * half) : (x > E(0) ? x : V{}) - less;
 }
 
 // With w = -log(1 - x^2) it is x times a function of w, and of sqrt(w) for larger w (after M. Giles); f64 goes on
