@@ -1,5 +1,6 @@
 #include "compiler/transform/plain_gathers.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <map>
@@ -26,11 +27,12 @@ class Rewriter {
   Graph Run() {
     FindReaders();
     RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
-      if (node.kind == Kind::kGather && !node.guarded) {
-        if (const auto axes = Permutation(node)) return result_.Transpose(inputs[0], *axes);
-        if (const auto repeated = Repeated(node, inputs[0])) return *repeated;
-      }
-      return CopyNode(&result_, node, std::move(inputs));
+      const bool selects = node.guarded && Selects(node);
+      const auto plain = node.kind == Kind::kGather && selects == node.guarded ? Plain(node, inputs[0]) : std::nullopt;
+      if (!plain) return CopyNode(&result_, node, std::move(inputs));
+      if (!node.guarded) return *plain;
+      const int outside = result_.Broadcast(result_.Constant(node.constant, node.dtype), std::vector<int>(node.shape.size(), -1), node.shape);
+      return result_.Map(Op::select, {inputs.back(), *plain, outside});
     }, &result_);
     return std::move(result_);
   }
@@ -52,6 +54,18 @@ class Rewriter {
     }
   }
 
+  // Can the guard be a selection's condition? Narrow dtypes are only moved.
+  bool Selects(const Node& gather) const {
+    const bool computed = gather.dtype == ComputeType(gather.dtype) && gather.dtype != DType::kBool;
+    return computed && source_.node(gather.inputs.back()).shape.size() == gather.shape.size();
+  }
+
+  // What the gather reads where it has no guard, or where that holds.
+  std::optional<int> Plain(const Node& gather, int source) {
+    if (const auto axes = Permutation(gather)) return result_.Transpose(source, *axes);
+    return Repeated(gather, source);
+  }
+
   // The axes of a transpose that the gather is: it reads each element of its source, at its own positions in another order.
   std::optional<std::vector<int>> Permutation(const Node& gather) const {
     const PartialShape& from = source_.node(gather.inputs[0]).shape;
@@ -67,13 +81,14 @@ class Rewriter {
     return axes;
   }
 
-  // The gather as a broadcast: it reads its source at its own positions, of dimensions of extent 1 the only one.
+  // The gather as a broadcast, of a transpose only where a guard may leave few of its elements, as what is transposed is
+  // computed for each reader: it reads its source at its own positions, of dimensions of extent 1 the only one.
   std::optional<int> Repeated(const Node& gather, int source) {
     const PartialShape& from = source_.node(gather.inputs[0]).shape;
     if (places_[static_cast<std::size_t>(&gather - source_.nodes().data())]) return std::nullopt;
     std::vector<int> axes(gather.shape.size(), -1);
     std::set<int> single;
-    int last = -1;
+    std::map<int, int> dims;  // of the source that are left, by the gather's axis
     for (std::size_t d = 0; d < from.size(); ++d) {
       const Dimension extent = source_.Known(from[d]);
       const Node& position = source_.node(gather.inputs[d + 1]);
@@ -81,14 +96,21 @@ class Rewriter {
         single.insert(static_cast<int>(d));
         continue;
       }
-      if (position.kind != Kind::kIndex || position.axes[0] <= last) return std::nullopt;
-      last = position.axes[0];
-      if (!source_.SameDimension(from[d], gather.shape[static_cast<std::size_t>(last)])) return std::nullopt;
-      axes[static_cast<std::size_t>(last)] = static_cast<int>(d - single.size());
+      if (position.kind != Kind::kIndex) return std::nullopt;
+      const auto axis = static_cast<std::size_t>(position.axes[0]);
+      if (!source_.SameDimension(from[d], gather.shape[axis])) return std::nullopt;
+      if (!dims.emplace(position.axes[0], static_cast<int>(d - single.size())).second) return std::nullopt;
+    }
+    std::vector<int> order;
+    for (const auto& [axis, dim] : dims) {
+      axes[static_cast<std::size_t>(axis)] = static_cast<int>(order.size());
+      order.push_back(dim);
     }
     const bool alone = !beside_[static_cast<std::size_t>(gather.inputs[0])];  // else it would be computed twice
     const auto value = single.empty() ? std::optional(source) : alone ? Without(source, single) : std::nullopt;
-    return value ? std::optional(result_.Broadcast(*value, axes, gather.shape)) : std::nullopt;
+    const bool sorted = std::is_sorted(order.begin(), order.end());
+    if (!value || (!sorted && !gather.guarded)) return std::nullopt;
+    return result_.Broadcast(sorted ? *value : result_.Transpose(*value, order), axes, gather.shape);
   }
 
   // The value without dimensions of extent 1 that reductions or broadcasts gave it.
