@@ -71,12 +71,15 @@ class KernelShape {
            (v.kind == plan::Value::Kind::kCast && IsPositional(v.args[0]));
   }
 
-  /// The gather as a span of lanes, if packets of its dtype are loaded so.
+  /// The gather as a span of lanes, if packets of its dtype are loaded so: those of 16-bit floats whole, or by a stride.
   std::optional<Span> SpanOf(int id) const {
-    if (options_.spelling != Spelling::kPackets || IsHalf(kernel_.values[static_cast<std::size_t>(id)].type)) return std::nullopt;
+    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
+    if (options_.spelling != Spelling::kPackets || (IsHalf(v.type) && v.guarded)) return std::nullopt;
     auto span = FindSpan(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
-    if (span && span->repeats > 1 && options_.variant.strided) return std::nullopt;
-    return span;
+    if (!span) return std::nullopt;
+    if (span->repeats > 1 && options_.variant.strided) return std::nullopt;
+    const bool plain = span->repeats == 1 && !span->slopes.empty() && span->slopes.back() != 2 && span->slopes.back() != -1;
+    return plain || !IsHalf(v.type) ? span : std::nullopt;
   }
 
   /// The condition on positions as a run of lanes, if it is one.

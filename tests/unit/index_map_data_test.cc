@@ -142,6 +142,21 @@ TEST(IndexMapData, IndicesOfTheirOwnDtype) {
   EXPECT_EQ(rows[3][5], ints[1][5]);
 }
 
+// 16-bit floats are loaded whole where they lie side by side, or by a stride, and one by one where not.
+TEST(IndexMapData, Halves) {
+  const auto x = Drawn<2, half_t>(Shape2(11, 70), 51);
+  const auto index = Indices(23, 11, 52);
+  Check<2, half_t>("take of f16", [&] { return take(index, x); });
+  Check<2, half_t>("take of f16, inside", [&] { return F<op::exp>(take(index, x)) * half_t(0.5f); });
+  Check<2, half_t>("slice of f16", [&] { return F<op::exp>(slice(x, Shape2(1, 3), Shape2(9, 69))); });
+  Check<2, half_t>("every other of f16", [&] { return slice_ex(x, Shape2(0, 1), Shape2(11, 70), Shape2(1, 2)) * half_t(2.0f); });
+  Check<2, half_t>("reversed f16", [&] { return flip(x, 1) * half_t(2.0f); });
+  Check<2, half_t>("f16 again and again", [&] { return upsampling_nearest(x, 2) * half_t(2.0f); });
+  Check<2, half_t>("padded f16", [&] { return pad(x, 1, 2) * half_t(2.0f); });
+  Check<2, half_t>("rows of f16 across", [&] { return swapaxis<0, 1>(take(index, x)) * half_t(2.0f); });
+  Check<2, half_t>("take_grad of f16", [&] { return take_grad(index, take(index, x), 9); });
+}
+
 TEST(IndexMapData, TakeGradIsTheTransposeOfTake) {
   const auto index = Indices(40, 9, 8);
   const auto x = Drawn<2>(Shape2(9, 5), 9), grad = Drawn<2>(Shape2(40, 5), 10);
