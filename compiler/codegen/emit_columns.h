@@ -16,18 +16,15 @@ class ColumnEmitter : protected TileEmitter {
   using TileEmitter::TileEmitter;
 
   // Are columns walked so? Not those of windows, whose few elements lie near each other for any packet, nor what reads
-  // at computed positions.
+  // at computed positions, unless a guard is to be asked once for all of a block.
   bool WalksBlocksOfColumns() const {
-    if (!columns_ || width_ == 1 || Splits() || options_.variant.strided || !signature_.row_buffers.empty()) return false;
-    index_t inner = 1;
-    for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) {
-      const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
-      if (!extent.is_static()) inner = std::max(inner, kLongColumn);
-      else inner *= extent.value;
-    }
-    if (inner < kLongColumn) return false;
+    if (!columns_ || Splits() || options_.variant.strided || !signature_.row_buffers.empty()) return false;
+    const bool guarded = kernel_.phases[0].guard >= 0;
+    if (!guarded && (width_ == 1 || !HasLongColumns())) return false;
     for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
       const Value& v = value(id);
+      if (!InPackets(id)) continue;
+      if (guarded && SpanOf(id)) continue;
       if (v.kind == Value::Kind::kGather || (HasLanes(id) && !SlopeOf(id))) return false;
       if (v.scope == Scope::kRow && v.type == DType::kBool) return false;
     }
@@ -38,15 +35,11 @@ class ColumnEmitter : protected TileEmitter {
   void ColumnBlocks(const std::string& c, const std::string& first, const std::string& last) {
     const Names outer = names_;
     const std::string block = fmt::format("j{}", vector_axis_);
-    end_ = names_.Make("last_" + c), row_ = names_.Make("r"), packet_ = names_.Make("p");
+    end_ = names_.Make("last_" + c), row_ = names_.Make("r"), packet_ = names_.Make("p"), before_.clear();
     out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, BlockPackets() * width_);
     out_.Line("const long long {} = smaller({} + {}, {} - ({} - {}) % {});", end_, block, BlockPackets() * width_, last, last, block, width_);
     for (const Phase& phase : kernel_.phases) {
-      Kept kept;
-      for (const int id : phase.row_values)
-        if (!InLanes(id)) kept.push_back(DeclareKept(id, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label));
-      for (const auto& reduction : phase.reductions) kept.push_back(DeclareKept(reduction.result, AccumulatorName(kernel_, reduction)));
-      if (!kept.empty()) Begin(phase, kept, c, block);
+      if (const Kept kept = DeclareKept(phase); !kept.empty()) Begin(phase, kept, c, block, "");
       if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
       Walk(phase, c, block, signature_.row_axes);
     }
@@ -59,45 +52,50 @@ class ColumnEmitter : protected TileEmitter {
     names_ = outer;
   }
 
- private:
-  static constexpr index_t kLongColumn = 32;
-  static constexpr int kRows = 8;              // whose elements a result is fetched once for, where they take little else
-  static constexpr int kMostPackets = 256, kFewestPackets = 8;
-  static constexpr int kKeptBytes = 16384;     // of all results of a block, which stay in a first-level cache
-
   using Kept = std::vector<std::string>;  // names of arrays with a packet for each of the block
 
-  // Packets of columns in a block.
+  // Packets of columns in a block; where a guard leaves few steps, in as many as the cache keeps.
   int BlockPackets() const {
     int kept = 0;
-    for (const Phase& phase : kernel_.phases) kept += static_cast<int>(phase.row_values.size() + phase.reductions.size());
-    int packets = kMostPackets;
-    while (packets > kFewestPackets && packets * kept * RegisterBytes(options_.target) > kKeptBytes) packets /= 2;
+    for (const Phase& phase : kernel_.phases) {
+      kept += static_cast<int>(phase.reductions.size());
+      for (const int id : phase.row_values) kept += InPackets(id) ? 1 : 0;
+    }
+    const int bytes = std::max(kept, 1) * std::max(RegisterBytes(options_.target), 8);
+    int packets = kernel_.phases[0].guard < 0 ? kMostPackets : kKeptBytes / 8;
+    while (packets > kFewestPackets && packets * bytes > kKeptBytes) packets /= 2;
     return packets;
   }
 
-  std::string DeclareKept(int id, const std::string& name) {
-    const std::string kept = names_.Make(name + "_of");
-    out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept, BlockPackets());
+  // Memory for what is kept of each packet of a block: values of rows, and what the phase reduces.
+  Kept DeclareKept(const Phase& phase) {
+    Kept kept;
+    const auto declare = [&](int id, const std::string& name) {
+      kept.push_back(names_.Make(name + "_of"));
+      out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept.back(), BlockPackets());
+    };
+    for (const int id : phase.row_values)
+      if (InPackets(id)) declare(id, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label);
+    for (const auto& reduction : phase.reductions) declare(reduction.result, AccumulatorName(kernel_, reduction));
     return kept;
   }
 
   void EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
     out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", c, block, end_, width_);
-    out_.Line("[[maybe_unused]] const long long {} = ({} - {}) / {};", packet_, c, block, width_);
+    out_.Line("[[maybe_unused]] const long long {} = {}({} - {}) / {};", packet_, before_, c, block, width_);
     body();
     out_.Close();
   }
 
   // What a phase begins with: the values of its rows, and nothing reduced yet.
-  void Begin(const Phase& phase, const Kept& kept, const std::string& c, const std::string& block) {
+  void Begin(const Phase& phase, const Kept& kept, const std::string& c, const std::string& block, const std::string& lanes) {
     const auto at = [&](std::size_t k) { return fmt::format("{}[{}]", kept[k], packet_); };
     EachPacket(c, block, [&] {
       Names names = names_;
       std::size_t k = 0;
       for (const int id : phase.row_values) {
-        DeclarePacket(id, c, "", &names);
-        if (InLanes(id)) continue;
+        DeclarePacket(id, c, lanes, &names);
+        if (!InPackets(id)) continue;
         out_.Line("{} = {};", at(k), AsPacket(id).text);
         text_[id] = {at(k++)};
       }
@@ -107,34 +105,6 @@ class ColumnEmitter : protected TileEmitter {
         text_[reduction.result] = {at(k++)};
       }
     });
-  }
-
-  // All elements of a block of columns, row by row.
-  void Walk(const Phase& phase, const std::string& c, const std::string& block, int axis) {
-    const std::string i = fmt::format("i{}", axis), n = ExtentName(axis);
-    if (axis + 1 < kernel_.rank()) {
-      out_.Open("for (long long {0} = 0; {0} < {1}; ++{0})", i, n);
-      Walk(phase, c, block, axis + 1);
-      out_.Close();
-      return;
-    }
-    std::string left = "0";
-    if (IsLight(phase)) {
-      left = fmt::format("{0} - {0} % {1}", n, kRows);
-      out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", row_, left, kRows);
-      EachPacket(c, block, [&] {
-        Reduced(phase, [&] {
-          out_.Open("for (int k = 0; k < {}; ++k)", kRows);
-          out_.Line("const long long {} = {} + k;", i, row_);
-          ColumnElement(phase, c, "", names_);
-          out_.Close();
-        });
-      });
-      out_.Close();
-    }
-    out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, n);
-    EachPacket(c, block, [&] { Reduced(phase, [&] { ColumnElement(phase, c, "", names_); }); });
-    out_.Close();
   }
 
   // `body` with what the phase reduces in registers.
@@ -157,7 +127,54 @@ class ColumnEmitter : protected TileEmitter {
     names_ = outer;
   }
 
-  std::string end_, row_, packet_;  // names: where the columns of a block end, the first of some rows, a packet of columns
+  std::string end_, row_, packet_;  // names: where the columns of a block end, the first of some rows, a packet of the block
+  std::string before_;              // "n + ", of packets of the block that are those of rows before
+
+ private:
+  static constexpr index_t kLongColumn = 32;
+  static constexpr int kRows = 8;              // whose elements a result is fetched once for, where they take little else
+  static constexpr int kMostPackets = 256, kFewestPackets = 8;
+  static constexpr int kKeptBytes = 16384;     // of all results of a block, which stay in a first-level cache
+
+  bool HasLongColumns() const {
+    index_t inner = 1;
+    for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) {
+      const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
+      if (!extent.is_static()) inner = std::max(inner, kLongColumn);
+      else inner *= extent.value;
+    }
+    return inner >= kLongColumn;
+  }
+
+  // All elements of a block of columns, row by row.
+  void Walk(const Phase& phase, const std::string& c, const std::string& block, int axis) {
+    const std::string i = fmt::format("i{}", axis), n = ExtentName(axis);
+    if (axis + 1 < kernel_.rank()) {
+      out_.Open("for (long long {0} = 0; {0} < {1}; ++{0})", i, n);
+      Walk(phase, c, block, axis + 1);
+      out_.Close();
+      return;
+    }
+    std::string left = "0";
+    if (IsLight(phase) && phase.guard < 0) {
+      left = fmt::format("{0} - {0} % {1}", n, kRows);
+      out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", row_, left, kRows);
+      EachPacket(c, block, [&] {
+        Reduced(phase, [&] {
+          out_.Open("for (int k = 0; k < {}; ++k)", kRows);
+          out_.Line("const long long {} = {} + k;", i, row_);
+          ColumnElement(phase, c, "", names_);
+          out_.Close();
+        });
+      });
+      out_.Close();
+    }
+    out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, n);
+    WhereGuarded(phase, [&] {
+      EachPacket(c, block, [&] { Reduced(phase, [&] { ColumnElement(phase, c, "", names_); }); });
+    });
+    out_.Close();
+  }
 };
 
 }  // namespace umbra::codegen

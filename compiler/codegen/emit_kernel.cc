@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/emit_rows.h"
+#include "compiler/codegen/emit_keys.h"
 #include "umbra/error.h"
 
 namespace umbra::codegen {
@@ -31,11 +31,11 @@ constexpr int kTransposeBlock = 64;
 // transposed operand, and what is read there of a page is long enough to be worth finding the page.
 constexpr int kTileBlock = 128;
 
-class KernelEmitter : private RowEmitter {
+class KernelEmitter : private KeyEmitter {
  public:
   KernelEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
                 Writer* out)
-      : RowEmitter(plan, kernel, options, out) {}
+      : KeyEmitter(plan, kernel, options, out) {}
 
   std::string Run() {
     const std::string name = names_.Make(signature_.name);
@@ -68,7 +68,7 @@ class KernelEmitter : private RowEmitter {
       out_.Line("const long long j1 = j0 + {} < {} ? j0 + {} : {};", kTransposeBlock,
                 ExtentName(vector_axis_), kTransposeBlock, ExtentName(vector_axis_));
     }
-    if (JoinsRows() && SharedAxis() < 0) JoinRows();
+    if (JoinsRows() && SharedAxis() < 0 && KeyAxis() < 0) JoinRows();
     const bool streams = Streams() || !streamed_.empty();
     RowLoops(0);
     if (CutsColumns()) out_.Close();
@@ -109,6 +109,10 @@ class KernelEmitter : private RowEmitter {
     }
     if (axis == SharedAxis()) {
       SharedRows();
+      return;
+    }
+    if (axis == KeyAxis()) {
+      KeyRows();
       return;
     }
     if (axis == vector_axis_) {

@@ -50,7 +50,7 @@ class PhaseEmitter : protected PrefetchEmitter {
     }
     const auto loops = [&] {
       InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
-        ColumnElement(phase, c, lanes, *names);
+        WhereGuarded(phase, [&] { ColumnElement(phase, c, lanes, *names); });
       });
     };
     const std::vector<BoxBound> bounds = width_ > 1 && !Splits() ? InsideBounds(phase) : std::vector<BoxBound>();
@@ -75,6 +75,13 @@ class PhaseEmitter : protected PrefetchEmitter {
         out_.Line("{} = {};", text_[reduction.result].text, Accumulate(reduction, text_[reduction.result]));
       }
     });
+  }
+
+  // `body` where the phase's guard holds.
+  void WhereGuarded(const Phase& phase, const std::function<void()>& body) {
+    if (phase.guard >= 0) out_.Open("if ({})", EmitLane(lanes_, phase.guard, "", nullptr));
+    body();
+    if (phase.guard >= 0) out_.Close();
   }
 
   void InnerLoops(int axis, int end, const std::function<void()>& body) {
@@ -320,7 +327,7 @@ class PhaseEmitter : protected PrefetchEmitter {
       out_.Line("for (auto& part : {}) part = {};", name,
                 speller_->Fill(type, Identity(kernel_, reduction)).text);
     }
-    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
+    const auto row = [&] {
       const std::string i = fmt::format("i{}", vector_axis_);
       const std::string last = VectorEnd();
       out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
@@ -340,7 +347,8 @@ class PhaseEmitter : protected PrefetchEmitter {
         ReductionStep(phase, i, count, last);
       }
       out_.Close();
-    });
+    };
+    InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] { WhereGuarded(phase, row); });
     for (const auto& reduction : phase.reductions) {
       const std::string folded = fmt::format("fold<{}>({})", Joiner(reduction), accumulator_[reduction.result]);
       const auto kept = results_.find(reduction.result);

@@ -128,6 +128,7 @@ class RowEmitter : protected ColumnEmitter {
   // The values that a phase is made of, and those that they are made of, in order of evaluation.
   std::set<int> ReachedFrom(const Phase& phase) const {
     std::set<int> reached;
+    if (phase.guard >= 0) Reach(phase.guard, &reached);
     for (int id : phase.element_values) Reach(id, &reached);
     for (int id : ResultsOf(phase)) Reach(id, &reached);
     return reached;

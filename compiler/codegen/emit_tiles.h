@@ -68,19 +68,8 @@ class TileEmitter : protected PhaseEmitter {
 
   void FindShares() {
     shares_.clear();
-    for (const Value& v : kernel_.values) {
-      Share share;
-      if (v.kind == Value::Kind::kLoad) {
-        const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
-        share = {Moves(access, axis_), Moves(access, vector_axis_)};
-      }
-      if (v.kind == Value::Kind::kReduced) share = {true, true};
-      for (int arg : v.args) {
-        share.row = share.row || shares_[static_cast<std::size_t>(arg)].row;
-        share.column = share.column || shares_[static_cast<std::size_t>(arg)].column;
-      }
-      shares_.push_back(share);
-    }
+    const std::vector<bool> rows = plan::MovesAlong(kernel_, axis_), columns = plan::MovesAlong(kernel_, vector_axis_);
+    for (std::size_t id = 0; id < kernel_.values.size(); ++id) shares_.push_back({rows[id], columns[id]});
     const Phase& phase = kernel_.phases[0];
     early_.clear();
     const std::function<void(int)> need = [&](int id) {

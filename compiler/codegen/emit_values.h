@@ -87,6 +87,7 @@ class ValueEmitter : protected KernelShape {
     SpreadNothing();
     for (const Phase& phase : kernel_.phases) {
       for (int id : ResultsOf(phase)) ++uses_[static_cast<std::size_t>(id)];
+      if (phase.guard >= 0) ++uses_[static_cast<std::size_t>(phase.guard)];
       MarkSpread(all, phase);
     }
     for (const auto& store : kernel_.final_stores) {

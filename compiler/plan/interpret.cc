@@ -230,6 +230,8 @@ class KernelRun {
       std::vector<Number> sums;
       for (const Reduction& reduction : phase.reductions) sums.push_back(Start(reduction));
       Loop(static_cast<std::size_t>(kernel_.signature.row_axes), extents_.size(), [&] {
+        for (int id : phase.guard_values) Evaluate(id);
+        if (phase.guard >= 0 && Of(phase.guard) == 0) return;
         for (int id : phase.element_values) Evaluate(id);
         for (std::size_t r = 0; r < sums.size(); ++r)
           sums[r] = Accumulate(phase.reductions[r], sums[r]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/plan/guards.h"
 #include "umbra/error.h"
 
 namespace umbra::plan {
@@ -35,6 +36,7 @@ class KernelLowering {
       for (int buffer : memory_.write.at(root.node)) AddStore(buffer, root.map, value);
     }
     SchedulePhases();
+    FindGuards(&kernel_);
     FindInPlace();
     kernel_.signature.cost = ElementCost();
     kernel_.signature.phases = static_cast<int>(kernel_.phases.size());
@@ -368,11 +370,11 @@ class KernelLowering {
     signature.in_place.assign(signature.operands.size(), {});
     std::vector<int> last_load(signature.operands.size(), -1);
     const int phases = static_cast<int>(kernel_.phases.size());
-    for (int p = 0; p < phases; ++p) {
-      for (int id : Phase(p).element_values)
-        if (value(id).kind == Value::Kind::kLoad)
-          last_load[static_cast<std::size_t>(value(id).index)] = p;
-    }
+    for (int p = 0; p < phases; ++p)
+      for (const auto* values : {&Phase(p).guard_values, &Phase(p).element_values})
+        for (int id : *values)
+          if (value(id).kind == Value::Kind::kLoad)
+            last_load[static_cast<std::size_t>(value(id).index)] = p;
     for (const Value& v : kernel_.values)
       if (v.kind == Value::Kind::kLoad && v.scope == Scope::kRow)
         last_load[static_cast<std::size_t>(v.index)] = 0;
@@ -392,6 +394,7 @@ class KernelLowering {
   double ElementCost() {
     double cost = 0;
     for (const plan::Phase& phase : kernel_.phases) {
+      if (phase.guard >= 0) continue;  // hardly an element counts
       for (int id : phase.element_values) {
         const Value& v = value(id);
         cost += v.kind == Value::Kind::kMap ? graph::Info(v.op).cost : 1;
@@ -417,11 +420,29 @@ class KernelLowering {
 
 }  // namespace
 
+std::vector<bool> MovesAlong(const Kernel& kernel, int axis) {
+  std::vector<bool> moves(kernel.values.size(), true);  // what was kept by an earlier phase does
+  for (std::size_t id = 0; id < moves.size(); ++id) {
+    const Value& v = kernel.values[id];
+    switch (v.kind) {
+      case Value::Kind::kLoad:
+        moves[id] = kernel.signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis[static_cast<std::size_t>(axis)] >= 0;
+        break;
+      case Value::Kind::kIndex: moves[id] = v.index == axis; break;
+      case Value::Kind::kReduced: moves[id] = axis < kernel.signature.row_axes; break;
+      case Value::Kind::kStaged: break;
+      default:
+        moves[id] = std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return moves[static_cast<std::size_t>(arg)]; });
+    }
+  }
+  return moves;
+}
+
 bool SharesRows(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
   if (kernel.vector_axis_is_inner() || signature.row_axes < 2 || signature.positional || kernel.phases.size() != 1) return false;
   const Phase& phase = kernel.phases[0];
-  if (phase.reductions.empty() || !phase.stores.empty() || !phase.stages.empty()) return false;
+  if (phase.reductions.empty() || !phase.stores.empty() || !phase.stages.empty() || phase.guard >= 0) return false;
   const auto rows = static_cast<std::size_t>(signature.row_axes) - 2;
   return std::any_of(phase.element_values.begin(), phase.element_values.end(), [&](int id) {
     const Value& v = kernel.values[static_cast<std::size_t>(id)];

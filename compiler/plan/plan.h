@@ -8,6 +8,7 @@
 //     phase p:
 //       compute phase.row_values
 //       for inner:                               scope kElement: values of one element
+//         where phase.guard holds, if there is one:
 //         compute phase.element_values
 //         phase.reductions  accumulate
 //         phase.stages      keep a value in a row buffer for later phases
@@ -79,6 +80,8 @@ struct Store {
 };
 
 struct Phase {
+  int guard = -1;                   ///< a condition, the same along the vector axis: elements count where it holds; -1: all do
+  std::vector<int> guard_values;    ///< of elements that it is made of, in order of evaluation
   std::vector<int> row_values;      ///< in order of evaluation
   std::vector<int> element_values;  ///< in order of evaluation; may repeat values of earlier phases
   std::vector<Reduction> reductions;
@@ -128,6 +131,9 @@ struct Plan {
   std::vector<ChosenValue> choices;        ///< for the reader
   std::vector<ApartSteps> apart;           ///< for the reader
 };
+
+/// By value: does it depend on the position along the axis?
+std::vector<bool> MovesAlong(const Kernel& kernel, int axis);
 
 /// Do the rows of a kernel that reduces share what they read, as those of a product of matrices do, so that several of
 /// them are best computed together? Its packets go along the last row axis, its rows along the one before.

@@ -142,10 +142,13 @@ class KernelPrinter {
     std::string text;
     for (int id : phase.row_values)
       if (IsNamed(id)) text += fmt::format("    {} = {}\n", NameOf(id), Define(id));
-    if (phase.element_values.empty() && phase.stores.empty()) return text;
-    text += fmt::format("    for {}:\n", Loops(kernel_.signature.row_axes, kernel_.rank()));
-    for (int id : phase.element_values)
-      if (IsNamed(id)) text += fmt::format("      {} = {}\n", NameOf(id), Define(id));
+    if (phase.reductions.empty() && phase.stores.empty() && phase.stages.empty()) return text;
+    const std::string guard = phase.guard < 0 ? "" : " where " + Define(phase.guard);
+    text += fmt::format("    for {}{}:\n", Loops(kernel_.signature.row_axes, kernel_.rank()), guard);
+    std::set<int> named;
+    for (const auto* values : {&phase.guard_values, &phase.element_values})
+      for (int id : *values)
+        if (IsNamed(id) && id != phase.guard && named.insert(id).second) text += fmt::format("      {} = {}\n", NameOf(id), Define(id));
     for (const Stage& stage : phase.stages)
       text += fmt::format("      keep row{} = {}\n", stage.row_buffer, Ref(stage.value));
     for (const Reduction& reduction : phase.reductions)

@@ -104,11 +104,13 @@ class ColumnsEmitter : private CudaEmitter {
       DeclarePositions("walk", inner_);
     }
     Names names = names_;
+    OpenGuard(phase, &names);
     DeclareElements(phase, i(), &names);
     for (const auto& reduction : phase.reductions) {
       const std::string& part = accumulator_[reduction.result];
       out_.Line("{} = {};", part, Join(*speller_, kernel_, reduction, {part}, AsPacket(reduction.value)));
     }
+    CloseGuard(phase);
     if (!phase.stores.empty() && !IsAlone()) out_.Open("if (inside)");
     StoreElements(phase, i());
     if (!phase.stores.empty() && !IsAlone()) out_.Close();

@@ -188,8 +188,20 @@ bool CudaEmitter::IsDear(const Phase& phase) const {
   return cost >= 8;
 }
 
+void CudaEmitter::OpenGuard(const Phase& phase, Names* names) {
+  if (phase.guard < 0) return;
+  for (int id : phase.guard_values) DeclarePacket(id, "", "", names);
+  out_.Open("if ({})", AsScalar(phase.guard).text);
+}
+
+void CudaEmitter::CloseGuard(const Phase& phase) {
+  if (phase.guard >= 0) out_.Close();
+}
+
 void CudaEmitter::DeclareElements(const Phase& phase, const std::string& index, Names* names) {
-  for (int id : phase.element_values) DeclarePacket(id, index, "", names);
+  const auto& known = phase.guard_values;
+  for (int id : phase.element_values)
+    if (std::find(known.begin(), known.end(), id) == known.end()) DeclarePacket(id, index, "", names);
 }
 
 void CudaEmitter::StoreElements(const Phase& phase, const std::string& index) {

@@ -66,6 +66,9 @@ class CudaEmitter : protected ValueEmitter {
   // Is its arithmetic not to be compiled for each of several turns?
   bool IsDear(const Phase& phase) const;
 
+  // Opens what is done where the phase's guard holds, if it has one.
+  void OpenGuard(const Phase& phase, Names* names);
+  void CloseGuard(const Phase& phase);
   // The values of a phase at one point, whose position along the vector axis is `index`.
   void DeclareElements(const Phase& phase, const std::string& index, Names* names);
   void StoreElements(const Phase& phase, const std::string& index);

@@ -100,6 +100,7 @@ class Narrowing {
     result_.values.clear();
     for (std::size_t id = 0; id < kernel_.values.size(); ++id) Copy(static_cast<int>(id));
     for (plan::Phase& phase : result_.phases) {
+      if (phase.guard >= 0) phase.guard = Wide(phase.guard);
       for (auto& reduction : phase.reductions) reduction.value = Wide(reduction.value), reduction.result = Wide(reduction.result);
       for (auto& stage : phase.stages) stage.value = Wide(stage.value);
       for (auto& store : phase.stores) store.value = Wide(store.value);
@@ -107,6 +108,7 @@ class Narrowing {
     for (auto& store : result_.final_stores) store.value = Wide(store.value);
     for (plan::Phase& phase : result_.phases) {
       phase.row_values = Both(phase.row_values);
+      phase.guard_values = Both(phase.guard_values);
       phase.element_values = Both(phase.element_values);
     }
     result_.final_row_values = Both(result_.final_row_values);

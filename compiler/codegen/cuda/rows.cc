@@ -128,10 +128,14 @@ class RowsEmitter : private CudaEmitter {
                 Splits() ? "int(gridDim.z) * int(blockDim.y)" : "int(blockDim.y)");
       DeclarePositions("walk", walks_);
     }
+    const Names outer = names_;
+    OpenGuard(phase, &names_);
     const std::string first = Splits() ? Index(Block("x")) + " * blockDim.x + threadIdx.x" : "threadIdx.x";
     const std::string step = IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)";
     if (lanes_ == 1) Elements(phase, first, step);
     else Packets(phase, first, step);
+    CloseGuard(phase);
+    names_ = outer;
     at_hand_.clear();
     kept_at_hand_.clear();
     for (const int k : LoadedOperands(phase))

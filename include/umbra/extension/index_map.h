@@ -200,8 +200,8 @@ template <typename I, typename E, typename IType, typename DType, int itype, int
 inline auto take(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& x) {
   return IndexMapExp<map::take, DType, ExpInfo<I>::kDim + ExpInfo<E>::kDim - 1, I, E>({}, index.self(), x.self());
 }
-/// The gradient (rows, c) of take(index, x) for an x of `rows` rows: those of `grad` (n, c) summed by index (n). Costs
-/// rows times the elements of `grad`; AddTakeGrad adds in place in one pass. mshadow's take_grad, which clips nothing.
+/// The gradient (rows, c) of take(index, x) for an x of `rows` rows: those of `grad` (n, c) summed by index (n). Eagerly rows
+/// times the elements of `grad`, compiled one pass, as AddTakeGrad, which adds in place. mshadow's take_grad, which clips nothing.
 template <typename I, typename E, typename IType, typename DType, int itype, int etype>
 inline auto take_grad(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& grad, index_t rows) {
   return IndexMapExp<map::take_grad, DType, 2, I, E>({rows}, index.self(), grad.self());

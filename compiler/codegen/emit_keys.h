@@ -1,0 +1,110 @@
+// Reductions whose steps bring the row that they count for, as in a gradient of rows that were looked up: what as many rows
+// have come to as a first-level cache holds is kept while the steps are walked, so that each is asked once for all of these
+// rows. Each result is reduced in the same order as alone.
+#ifndef UMBRA_COMPILER_CODEGEN_EMIT_KEYS_H_
+#define UMBRA_COMPILER_CODEGEN_EMIT_KEYS_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/emit_rows.h"
+#include "compiler/plan/guards.h"
+
+namespace umbra::codegen {
+
+class KeyEmitter : protected RowEmitter {
+ protected:
+  using RowEmitter::RowEmitter;
+
+  // The row axis of which steps bring the position, if its rows are walked so; -1 if not.
+  int KeyAxis() const {
+    if (kernel_.phases.size() != 1 || kernel_.phases[0].guard < 0 || !WalksBlocksOfColumns()) return -1;
+    const auto key = plan::FindStepKey(kernel_, kernel_.phases[0]);
+    return key && key->row_axis == signature_.row_axes - 2 ? key->row_axis : -1;
+  }
+
+  // All rows of the axis and all columns: whole packets of these, then what is left.
+  void KeyRows() {
+    const Names outer = names_;
+    const std::string c = fmt::format("i{}", vector_axis_), block = fmt::format("j{}", vector_axis_), n = ExtentName(vector_axis_);
+    end_ = names_.Make("last_" + c), packet_ = names_.Make("p");
+    rows_ = names_.Make("rows"), first_ = names_.Make("first"), last_ = names_.Make("last"), count_ = names_.Make("count");
+    out_.Open("for (long long {0} = 0; {0} + {1} <= {2}; {0} += {3})", block, width_, n, BlockPackets() * width_);
+    out_.Line("const long long {0} = smaller({1} + {2}, {3} - {3} % {4});", end_, block, BlockPackets() * width_, n, width_);
+    Blocks(c, block, "");
+    out_.Close();
+    if (width_ > 1) {
+      out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", block, n, width_);
+      out_.Line("const long long {} = {}, lanes = {} - {};", end_, n, n, block);
+      Blocks(c, block, "lanes");
+      out_.Close();
+    }
+    names_ = outer;
+  }
+
+ private:
+  // The columns from `block` to end_, of some rows at a time.
+  void Blocks(const std::string& c, const std::string& block, const std::string& lanes) {
+    const Names outer = names_;
+    const int axis = KeyAxis();
+    const std::string i = fmt::format("i{}", axis), packets = names_.Make("packets");
+    const Phase& phase = kernel_.phases[0];
+    out_.Line("const long long {0} = ({1} - {2} + {3}) / {4}, {5} = {6} / {0};", packets, end_, block, width_ - 1, width_, rows_, BlockPackets());
+    out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", first_, axis == 0 ? "begin" : "0", axis == 0 ? "end" : ExtentName(axis), rows_);
+    out_.Line("const long long {0} = smaller({1} + {2}, {3});", last_, first_, rows_, axis == 0 ? "end" : ExtentName(axis));
+    out_.Line("const unsigned long long {} = {} - {};", count_, last_, first_);
+    before_ = fmt::format("({} - {}) * {} + ", i, first_, packets);
+    const Kept kept = DeclareKept(phase);
+    EachRow(i, phase.row_values, {}, [&] { Begin(phase, kept, c, block, lanes); });
+    InnerLoops(signature_.row_axes, kernel_.rank(), [&] {
+      const plan::StepKey key = *plan::FindStepKey(kernel_, phase);
+      out_.Line("const long long {} = {};", i, EmitLane(lanes_, key.value, "", nullptr));
+      const bool is_key = IsComparisonOf(phase.guard, key);
+      // One jump: that a row is hardly ever among these a processor foresees, on which side of them it is it does not.
+      out_.Open("if (static_cast<unsigned long long>({0} - {1}) < {2}{3})", i, first_, count_, is_key ? "" : " && " + EmitLane(lanes_, phase.guard, "", nullptr));
+      Pointers(phase.element_values, {});
+      EachPacket(c, block, [&] { Reduced(phase, [&] { ColumnElement(phase, c, lanes, names_); }); });
+      out_.Close();
+    });
+    EachRow(i, kernel_.final_row_values, kernel_.final_stores, [&] {
+      EachPacket(c, block, [&] {
+        Names names = names_;
+        for (const int id : kernel_.final_row_values) DeclarePacket(id, c, lanes, &names);
+        for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
+      });
+    });
+    out_.Close();
+    names_ = outer;
+  }
+
+  void EachRow(const std::string& i, const std::vector<int>& values, const std::vector<plan::Store>& stores, const std::function<void()>& body) {
+    out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, first_, last_);
+    Pointers(values, stores);
+    body();
+    out_.Close();
+  }
+
+  // Pointers of a row to what the values and the stores need.
+  void Pointers(const std::vector<int>& values, const std::vector<plan::Store>& stores) {
+    std::set<int> used;
+    for (const int id : values)
+      if (value(id).kind == Value::Kind::kLoad) used.insert(value(id).index);
+    for (const auto& store : stores) used.insert(store.operand);
+    RowPointers(&used);
+  }
+
+  // Is the condition that the row is the step's, and nothing else?
+  bool IsComparisonOf(int condition, const plan::StepKey& key) const {
+    const Value& v = value(condition);
+    return v.op == graph::Op::eq && (v.args[0] == key.value || v.args[1] == key.value);
+  }
+
+  // Names: how many rows are kept at a time at most, the first of them, the one after the last, how many they are.
+  std::string rows_, first_, last_, count_;
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_EMIT_KEYS_H_

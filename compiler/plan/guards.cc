@@ -1,0 +1,222 @@
+#include "compiler/plan/guards.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace umbra::plan {
+
+namespace {
+
+using graph::Op;
+using graph::Reducer;
+using Kind = Value::Kind;
+
+class Guards {
+ public:
+  explicit Guards(Kernel* kernel) : kernel_(*kernel) {}
+
+  void Run() {
+    if (!Selects()) return;
+    for (int axis = 0; axis < kernel_.rank(); ++axis) moves_.push_back(MovesAlong(kernel_, axis));
+    FindData();
+    bool found = GuardPhases();
+    if (!found && kernel_.vector_axis_is_inner() && kernel_.phases.size() == 1) {
+      const int inner = std::exchange(kernel_.signature.vector_axis, kernel_.signature.row_axes - 1);
+      found = GuardPhases();
+      if (!found) kernel_.signature.vector_axis = inner;
+    }
+    if (found) ForgetUnread();
+  }
+
+ private:
+  const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  bool Moves(int id, int axis) const { return moves_[static_cast<std::size_t>(axis)][static_cast<std::size_t>(id)]; }
+  bool MovesAlongAny(int id, int begin, int end) const {
+    for (int axis = begin; axis < end; ++axis)
+      if (Moves(id, axis)) return true;
+    return false;
+  }
+  bool MovesByStep(int id) const { return MovesAlongAny(id, kernel_.signature.row_axes, kernel_.rank()); }
+  bool MovesByRow(int id) const { return MovesAlongAny(id, 0, kernel_.signature.row_axes); }
+
+  bool Selects() const {
+    return std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [this](const Phase& phase) {
+      return !phase.reductions.empty() && Chosen(phase.reductions[0].value).has_value();
+    });
+  }
+
+  void FindData() {
+    data_.assign(kernel_.values.size(), false);
+    for (std::size_t id = 0; id < data_.size(); ++id) {
+      const Value& v = kernel_.values[id];
+      data_[id] = v.kind == Kind::kLoad || v.kind == Kind::kGather ||
+                  std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return data_[static_cast<std::size_t>(arg)]; });
+    }
+  }
+
+  // What an element is where a condition holds, and the constant that it is elsewhere.
+  struct Choice {
+    int condition;
+    double otherwise;
+  };
+  std::optional<Choice> Chosen(int id) const {
+    const Value& v = value(id);
+    if (v.kind == Kind::kGather && v.guarded) return Choice{v.args.back(), v.constant};
+    if (v.kind == Kind::kMap && v.op == Op::select && value(v.args[2]).kind == Kind::kConstant)
+      return Choice{v.args[0], value(v.args[2]).constant};
+    if (v.kind != Kind::kCast) return std::nullopt;
+    const auto choice = Chosen(v.args[0]);
+    const bool floats = IsFloat(v.type) && IsFloat(value(v.args[0]).type);
+    const bool stays = choice && (choice->otherwise == 0 || choice->otherwise == 1 || (floats && std::isinf(choice->otherwise)));
+    return stays ? choice : std::nullopt;
+  }
+
+  // Does the constant leave any result as it is? Sums begin with 0 and so are never -0; NaN stays as it is.
+  bool IsIdentity(const Reduction& reduction, double constant) const {
+    const DType type = value(reduction.result).type;
+    const bool narrow = type == DType::kInt32;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    switch (reduction.kind) {
+      case Reducer::sum: return constant == 0;
+      case Reducer::product: return constant == 1;
+      case Reducer::maximum: return constant == (IsFloat(type) ? -kInfinity : narrow ? -0x1p31 : -0x1p63);
+      case Reducer::minimum: return IsFloat(type) ? constant == kInfinity : narrow && constant == 0x1p31 - 1;
+    }
+    return false;
+  }
+
+  // Is it a number of the step, which data tell, that is compared with one of the row? At random it is so for one row of all.
+  bool ComparesKeys(int condition) const {
+    const Value& v = value(condition);
+    if (v.kind != Kind::kMap) return false;
+    if (v.op == Op::logical_and) return ComparesKeys(v.args[0]) || ComparesKeys(v.args[1]);
+    if (v.op != Op::eq) return false;
+    const auto is_pair = [this](int step, int row) {
+      return data_[static_cast<std::size_t>(step)] && MovesByStep(step) && !MovesByRow(step) && MovesByRow(row) && !MovesByStep(row);
+    };
+    return is_pair(v.args[0], v.args[1]) || is_pair(v.args[1], v.args[0]);
+  }
+
+  // The condition, or what it does not hold without, if that is one for all lanes.
+  void AddGuards(int condition, std::vector<int>* guards) const {
+    const Value& v = value(condition);
+    if (ComparesKeys(condition) && !Moves(condition, kernel_.signature.vector_axis)) guards->push_back(condition);
+    if (v.kind != Kind::kMap || v.op != Op::logical_and) return;
+    for (const int part : v.args) AddGuards(part, guards);
+  }
+  bool Needs(int condition, int guard) const {
+    const Value& v = value(condition);
+    if (condition == guard) return true;
+    return v.kind == Kind::kMap && v.op == Op::logical_and && (Needs(v.args[0], guard) || Needs(v.args[1], guard));
+  }
+
+  int GuardOf(const Phase& phase) const {
+    if (phase.reductions.empty() || !phase.stages.empty() || !phase.stores.empty()) return -1;
+    std::vector<int> guards;
+    if (const auto first = Chosen(phase.reductions[0].value)) AddGuards(first->condition, &guards);
+    const auto found = std::find_if(guards.begin(), guards.end(), [&](int guard) {
+      return std::all_of(phase.reductions.begin(), phase.reductions.end(), [&](const Reduction& reduction) {
+        const auto choice = Chosen(reduction.value);
+        return choice && IsIdentity(reduction, choice->otherwise) && Needs(choice->condition, guard);
+      });
+    });
+    return found == guards.end() ? -1 : *found;
+  }
+
+  bool GuardPhases() {
+    bool found = false;
+    for (Phase& phase : kernel_.phases) {
+      phase.guard = GuardOf(phase);
+      if (phase.guard < 0) continue;
+      found = true;
+      for (Reduction& reduction : phase.reductions) reduction.value = Guarded(reduction.value, phase.guard);
+      phase.guard_values.clear();
+      phase.element_values.clear();
+      std::set<int> seen;
+      Collect(phase.guard, &seen, &phase.guard_values);
+      seen.clear();
+      for (const Reduction& reduction : phase.reductions) Collect(reduction.value, &seen, &phase.element_values);
+    }
+    return found;
+  }
+
+  // The value where the guard holds.
+  int Guarded(int id, int guard) {
+    const auto [found, fresh] = guarded_.try_emplace({id, guard}, id);
+    if (!fresh || value(id).scope != Scope::kElement) return found->second;
+    Value v = value(id);
+    if (v.kind == Kind::kMap && v.op == Op::select && v.args[0] == guard) return found->second = Guarded(v.args[1], guard);
+    if (v.kind == Kind::kGather && v.guarded && v.args.back() == guard) {
+      v.guarded = false;
+      v.args.pop_back();
+    }
+    for (int& arg : v.args) arg = Guarded(arg, guard);
+    if (v.args == value(id).args) return id;
+    kernel_.values.push_back(std::move(v));
+    return found->second = static_cast<int>(kernel_.values.size()) - 1;
+  }
+
+  void Collect(int id, std::set<int>* seen, std::vector<int>* order) const {
+    if (value(id).scope != Scope::kElement || !seen->insert(id).second) return;
+    for (const int arg : value(id).args) Collect(arg, seen, order);
+    order->push_back(id);
+  }
+
+  // Values that only the conditions' other outcome was made of are gone.
+  void ForgetUnread() {
+    std::vector<bool> read(kernel_.values.size(), false);
+    const std::function<void(int)> reach = [&](int id) {
+      if (read[static_cast<std::size_t>(id)]) return;
+      read[static_cast<std::size_t>(id)] = true;
+      for (const int arg : value(id).args) reach(arg);
+    };
+    for (const Phase& phase : kernel_.phases) {
+      if (phase.guard >= 0) reach(phase.guard);
+      for (const auto& reduction : phase.reductions) reach(reduction.value), reach(reduction.result);
+      for (const auto& stage : phase.stages) reach(stage.value);
+      for (const auto& store : phase.stores) reach(store.value);
+    }
+    for (const auto& store : kernel_.final_stores) reach(store.value);
+    for (std::size_t id = 0; id < read.size(); ++id)
+      if (!read[id] && kernel_.values[id].scope == Scope::kElement) kernel_.values[id] = {};
+  }
+
+  Kernel& kernel_;
+  std::vector<std::vector<bool>> moves_;        // by axis and value
+  std::vector<bool> data_;                      // by value: does it depend on memory?
+  std::map<std::pair<int, int>, int> guarded_;  // by value and guard
+};
+
+std::optional<StepKey> KeyIn(const Kernel& kernel, int condition) {
+  const Value& v = kernel.values[static_cast<std::size_t>(condition)];
+  if (v.kind != Kind::kMap) return std::nullopt;
+  if (v.op == Op::logical_and) {
+    const auto first = KeyIn(kernel, v.args[0]);
+    return first ? first : KeyIn(kernel, v.args[1]);
+  }
+  if (v.op != Op::eq) return std::nullopt;
+  for (const int k : {0, 1}) {
+    const Value& row = kernel.values[static_cast<std::size_t>(v.args[static_cast<std::size_t>(k)])];
+    const int key = v.args[static_cast<std::size_t>(1 - k)];
+    if (row.kind != Kind::kIndex || row.index >= kernel.signature.row_axes) continue;
+    if (!MovesAlong(kernel, row.index)[static_cast<std::size_t>(key)]) return StepKey{key, row.index};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<StepKey> FindStepKey(const Kernel& kernel, const Phase& phase) {
+  return phase.guard < 0 ? std::nullopt : KeyIn(kernel, phase.guard);
+}
+
+void FindGuards(Kernel* kernel) { Guards(kernel).Run(); }
+
+}  // namespace umbra::plan
