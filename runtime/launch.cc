@@ -32,6 +32,9 @@ constexpr index_t kFewRows = 16, kColumns = 16;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
 constexpr index_t kColumnGranule = 96;     // whole cache lines of results of 2 bytes and more, and whole tiles of products
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
+// Rows of any tile of transposed operands and of any block of them (compiler/codegen/emit_transposed.h), and how many
+// blocks make the shares of threads even enough.
+constexpr index_t kRowsOfTile = 16, kRowsOfBlock = 128, kManyBlocks = 4;
 
 int UsefulThreads(double work, int threads) {
   return static_cast<int>(std::max(1.0, std::min(work / kGrain, static_cast<double>(threads))));
@@ -287,10 +290,11 @@ class Preparation {
       if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1)
         variant.strided = true;
       // Rows of a transposed operand, which tiles are loaded from.
-      for (std::size_t axis = 0; dim >= 0 && !last && axis < vector_axis_; ++axis)
-        if (access.dim_of_axis[axis] == static_cast<int>(tensor.shape.size()) - 1 && plan_.extent[axis] != 1 &&
-            Stride(k, axis) != 1)
-          variant.strided = true;
+      for (std::size_t axis = 0; dim >= 0 && !last && axis < vector_axis_; ++axis) {
+        if (access.dim_of_axis[axis] != static_cast<int>(tensor.shape.size()) - 1 || plan_.extent[axis] == 1) continue;
+        if (Stride(k, axis) != 1) variant.strided = true;
+        if (axis == 0) in_tiles_ = signature_.elementwise;
+      }
       if (access.gathered && !tensor.shape.empty() && tensor.stride.back() != 1 && tensor.shape.back() != 1)
         variant.strided = true;
       touched += BytesTouched(k);
@@ -343,11 +347,17 @@ class Preparation {
     return rows;
   }
 
+  // Rows that a thread takes at a time where they are walked in tiles: whole blocks, or tiles, if there are enough.
+  index_t RowsTogether() const {
+    const index_t share = plan_.extent[0] / threads_;
+    return share >= kManyBlocks * kRowsOfBlock ? kRowsOfBlock : share >= kRowsOfTile ? kRowsOfTile : 1;
+  }
+
   void SplitOverThreads(bool joined) {
     plan_.work = Work();
     const bool across = GoesAcross();
     if (across) plan_.axis = vector_axis_;
-    plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : joined ? RowsToLines() : 1;
+    plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
     plan_.pieces = Pieces(plan_.work, plan_.parts, Units(plan_));
   }
@@ -358,6 +368,7 @@ class Preparation {
   const std::vector<index_t>& symbols_;
   int threads_;
   bool whole_;  // or a block of rows?
+  bool in_tiles_ = false;  // do operands lie across axis 0?
   LaunchPlan plan_;
   std::size_t rank_ = 0, vector_axis_ = 0;
 };

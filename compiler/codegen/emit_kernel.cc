@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/emit_keys.h"
+#include "compiler/codegen/emit_transposed.h"
 #include "umbra/error.h"
 
 namespace umbra::codegen {
@@ -27,15 +27,12 @@ namespace {
 
 // Columns of a block when a gathered operand is walked across its lines.
 constexpr int kTransposeBlock = 64;
-// Rows and columns of a block of tiles. Its rows lie on as many pages, where the next block goes on; so do its columns in a
-// transposed operand, and what is read there of a page is long enough to be worth finding the page.
-constexpr int kTileBlock = 128;
 
-class KernelEmitter : private KeyEmitter {
+class KernelEmitter : private TransposedEmitter {
  public:
   KernelEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options,
                 Writer* out)
-      : KeyEmitter(plan, kernel, options, out) {}
+      : TransposedEmitter(plan, kernel, options, out) {}
 
   std::string Run() {
     const std::string name = names_.Make(signature_.name);
@@ -47,9 +44,7 @@ class KernelEmitter : private KeyEmitter {
     if (SharedAxis() >= 0)
       for (const char* index : {"r", "c"}) names_.Make(index);
     tile_axis_ = Splits() ? -1 : TileAxis();
-    if (tile_axis_ >= 0)
-      for (const char* end : {"b", "e"})
-        for (const int axis : {tile_axis_, vector_axis_}) names_.Make(end + std::to_string(axis));
+    if (tile_axis_ >= 0) ReserveTileNames();
     DeclareExtents(Splits() ? 0 : 1);
     DeclareOperands();
     if (!TakesRowsTogether()) row_names_ = DeclareRows(signature_.row_buffers, "static_cast<char*>(args->scratch)", "row");
@@ -62,7 +57,6 @@ class KernelEmitter : private KeyEmitter {
       out_.Close();
       return name;
     }
-    if (tile_axis_ >= 0) TileLoops(0);
     if (CutsColumns()) {
       out_.Open("for (long long j0 = 0; j0 < {}; j0 += {})", ExtentName(vector_axis_), kTransposeBlock);
       out_.Line("const long long j1 = j0 + {} < {} ? j0 + {} : {};", kTransposeBlock,
@@ -70,7 +64,8 @@ class KernelEmitter : private KeyEmitter {
     }
     if (JoinsRows() && SharedAxis() < 0 && KeyAxis() < 0) JoinRows();
     const bool streams = Streams() || !streamed_.empty();
-    RowLoops(0);
+    if (tile_axis_ >= 0) TileLoops(0);
+    else RowLoops(0);
     if (CutsColumns()) out_.Close();
     FinishStreamedRows();
     if (streams) out_.Line("stream_fence();");
@@ -129,82 +124,6 @@ class KernelEmitter : private KeyEmitter {
     if (axis == innermost) RowPointers();
     RowLoops(axis + 1);
     out_.Close();
-  }
-
-  // Whole tiles of as many rows as a packet has lanes, in blocks of columns; RowLoops does what is left of rows and columns.
-  void TileLoops(int axis) {
-    if (axis == kernel_.signature.row_axes) {
-      const std::string i = fmt::format("i{}", vector_axis_), first = fmt::format("j{}", tile_axis_);
-      out_.Open("for (long long {0} = b{2}; {0} + {1} <= e{2}; {0} += {1})", i, width_, vector_axis_);
-      const Names outer = names_;
-      for (std::size_t k = 0; k < operands_.size(); ++k) {
-        const auto& access = signature_.operands[k];
-        if (access.store || !IsTransposed(access)) continue;
-        const Operand& o = operands_[k];
-        std::string address = o.base + " + " + first;
-        for (int row = 0; row < kernel_.signature.row_axes; ++row)
-          if (row != tile_axis_ && Moves(access, row))
-            address += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
-        const std::string tile = names_.Make(o.name + "_tile"), stride = VectorStride(static_cast<int>(k));
-        at_hand_[static_cast<int>(k)] = tile + "[k]";
-        out_.Line("{} {}[{}];", speller_->Type(OperandType(static_cast<int>(k))), tile, width_);
-        out_.Line("load_transposed({} + {} * {}, {}, {});", address, i, stride, stride, tile);
-        if (const auto next = next_block_.find(static_cast<int>(k)); next != next_block_.end())
-          out_.Line("prefetch_rows<{}>({} + {} * {} + {}, {});", width_, address, i, stride, next->second, stride);
-      }
-      out_.Open("for (int k = 0; k < {}; ++k)", width_);
-      out_.Line("const long long i{} = {} + k;", tile_axis_, first);
-      RowPointers();
-      for (const auto& [operand, next] : next_block_)
-        if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]))
-          out_.Line("prefetch({} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, next);
-      for (const Phase& phase : kernel_.phases) {
-        for (int id : phase.row_values) DeclareRowValue(id);
-        Names names = names_;
-        ElementBody(phase, i, "", &names);
-      }
-      out_.Close();
-      names_ = outer;
-      at_hand_.clear();
-      out_.Close();
-      return;
-    }
-    const std::string first = axis == 0 ? "begin" : "0", last = axis == 0 ? "end" : fmt::format("n{}", axis);
-    if (axis != tile_axis_) {
-      out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, first, last);
-      TileLoops(axis + 1);
-      out_.Close();
-      return;
-    }
-    OpenBlocks(axis, first, last);
-    OpenBlocks(vector_axis_, "0", ExtentName(vector_axis_));
-    DeclareNextBlock();
-    out_.Open("for (long long j{0} = b{0}; j{0} + {1} <= e{0}; j{0} += {1})", axis, width_);
-    TileLoops(axis + 1);
-    for (int k = 0; k < 3; ++k) out_.Close();
-  }
-
-  void OpenBlocks(int axis, const std::string& first, const std::string& last) {
-    out_.Open("for (long long b{0} = {1}; b{0} < {2}; b{0} += {3})", axis, first, last, kTileBlock);
-    out_.Line("const long long e{0} = smaller(b{0} + {1}, {2});", axis, kTileBlock, last);
-  }
-
-  // How far from a block the next one lies in the operands of which a packet is a line, so that to ask for one line with
-  // each is not to ask for some again and again.
-  void DeclareNextBlock() {
-    const auto times = [](const std::string& count, const std::string& stride) { return stride.empty() ? count : count + " * " + stride; };
-    next_block_.clear();
-    for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
-      const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
-      if (access.store || !MovesAlongVector(operand) || AxisDim(access, tile_axis_) < 0) continue;
-      if (width_ * static_cast<int>(SizeOf(OperandType(operand))) != kLine) continue;
-      const Operand& o = operands_[static_cast<std::size_t>(operand)];
-      const std::string across = VectorStride(operand), down = o.stride_names[static_cast<std::size_t>(tile_axis_)];
-      const std::string block = std::to_string(kTileBlock), column = fmt::format("b{}", vector_axis_);
-      next_block_[operand] = names_.Make(o.name + "_next");
-      out_.Line("const long long {} = e{} < {} ? {} : {} - {};", next_block_[operand], vector_axis_, ExtentName(vector_axis_),
-                times(block, across), times(block, down), times(column, across));
-    }
   }
 
   // The vector axis is a row axis: a packet of columns at a time.
@@ -390,7 +309,6 @@ class KernelEmitter : private KeyEmitter {
 
   int phase_ = 0;                      // that is being written, of a kernel whose rows are split
   std::map<int, std::string> found_;   // by reduced value: what blocks found
-  std::map<int, std::string> next_block_;  // by operand: how far from a tile its place in the next block is
 };
 
 }  // namespace

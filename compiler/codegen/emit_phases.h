@@ -121,7 +121,7 @@ class PhaseEmitter : protected PrefetchEmitter {
     }
   }
 
-  std::string VectorBegin() const { return tile_axis_ >= 0 ? "left" : CutsColumns() ? "j0" : BlockBegin(vector_axis_); }
+  std::string VectorBegin() const { return CutsColumns() ? "j0" : BlockBegin(vector_axis_); }
   std::string VectorEnd() const { return CutsColumns() ? "j1" : BlockEnd(vector_axis_); }
 
   // True if the vector loop ends with a whole step of this many elements.

@@ -90,9 +90,6 @@ class RowEmitter : protected ColumnEmitter {
   // All phases of a row.
   void Row() {
     const Names outer = names_;
-    if (tile_axis_ >= 0)
-      out_.Line("const long long left = i{} < {} ? {} - {} % {} : 0;", tile_axis_, TileEnd(), ExtentName(vector_axis_),
-                ExtentName(vector_axis_), width_);
     for (const Phase& phase : kernel_.phases) {
       for (int id : phase.row_values) DeclareRowValue(id);
       DeclareScattered(phase);
@@ -101,12 +98,6 @@ class RowEmitter : protected ColumnEmitter {
     for (int id : kernel_.final_row_values) DeclareRowValue(id);
     StoreRow();
     names_ = outer;
-  }
-
-  // Where the rows of whole tiles end.
-  std::string TileEnd() const {
-    if (tile_axis_ == 0) return fmt::format("end - (end - begin) % {}", width_);
-    return fmt::format("{0} - {0} % {1}", ExtentName(tile_axis_), width_);
   }
 
   // Operand pointers of a row, once all row axes that move them are known: all of them, or those of `used`.

@@ -34,8 +34,8 @@ const std::set<std::string>& Reserved() {
         "gather", "gather_head", "gather_span", "head_bits", "in_register", "iota", "join_group", "joined", "kGroup", "kIsHalf", "kMasksSpans",
         "kRegisterBytes", "kRowsAtOnce", "kWidth", "keep", "lanes_below", "lanes_between", "larger", "load", "load_even", "load_even_span",
         "load_head", "load_masked", "load_of_pairs", "load_of_pairs_head", "load_pack", "load_repeated_span",
-        "load_reversed", "load_reversed_span", "load_span", "load_transposed", "narrow", "odd_lanes", "pack", "packet",
-        "permuted_lanes", "prefetch", "prefetch_lines", "prefetch_rows", "quotient_at", "quotient_run", "ramp", "random_gaussian", "random_uniform", "reversed_lanes",
+        "load_reversed", "load_reversed_span", "load_span", "load_transposed", "load_transposed_head", "narrow", "odd_lanes", "pack", "packet",
+        "permuted_lanes", "prefetch", "prefetch_lines", "prefetch_part", "quotient_at", "quotient_run", "ramp", "random_gaussian", "random_uniform", "reversed_lanes",
         "rows_ahead", "rows_at_once", "scatter", "scatter_head", "smaller", "store", "store_head", "store_masked", "store_pack",
         "stream", "stream_fence", "transpose_step", "warp_all", "whole", "widen", "widened", "zip_high",
         "zip_low"});

@@ -465,6 +465,29 @@ TEST(Differential, TransposedTiles) {
       }
 }
 
+// Blocks of such tiles, whole ones and those at the edges, as threads share them out.
+TEST(Differential, BlocksOfTransposedTiles) {
+  std::mt19937 random(10);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64})
+    for (const index_t rows : {1, 15, 130, 300})
+      for (const index_t columns : {1, 24, 143, 260}) {
+        const std::string type(Name(dtype));
+        const auto graph = graph::ParseText("kernel k(a: " + type + "[m, n], b: " + type + "[n, m]) -> (y: " + type + "[n, m]) {\n  y = a.T * 2 - b\n}")[0];
+        Tensor a(dtype, {columns, rows}, 0, &random), b(dtype, {rows, columns}, 0, &random);
+        CompileOptions options;
+        options.engine = Engine::kInterpreter;
+        Tensor expected(dtype, {rows, columns}, 0, nullptr), y(dtype, {rows, columns}, 0, nullptr);
+        Compile(graph, options)({{a.ref, b.ref}, {expected.ref}, {}});
+        options.engine = Engine::kJit;
+        for (const std::string& target : Targets())
+          for (const int threads : {1, 3}) {
+            options.target = target;
+            Compile(graph, options)({{a.ref, b.ref}, {y.ref}, {}}, {threads});
+            EXPECT_TRUE(SameBits(expected, y)) << type << " " << rows << " x " << columns << " " << target << ", " << threads;
+          }
+      }
+}
+
 // Batches of matrices, of padded memory, transposed for nothing and by a kernel, against the definition.
 TEST(Differential, BatchDot) {
   const auto graph = graph::ParseText(

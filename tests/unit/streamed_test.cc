@@ -274,6 +274,22 @@ TEST(Streamed, RunsOfReshapesAndPatches) {
                  {{16, 2, 6, 9}}, {12, 480});
 }
 
+// In whole blocks, and in what is left of them.
+TEST(Streamed, TransposedTiles) {
+  ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{192, 300}, {300, 192}}, {300, 192});
+  ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{128, 3, 21}}, {21, 3, 128});
+}
+
+// Threads take whole blocks of tiles if there are many, or whole tiles.
+TEST(Streamed, ThreadsTakeTilesTogether) {
+  const auto granule = [](index_t rows) {
+    return LaunchOf("kernel t(x: f32[n, m]) -> (y: f32[m, n]) { y = x.T }", {{4096, rows}, {rows, 4096}}, 2).granule;
+  };
+  EXPECT_EQ(granule(4000), 128);
+  EXPECT_EQ(granule(1000), 16);
+  EXPECT_EQ(granule(30), 1);
+}
+
 // Rows of elementwise kernels, of maps without runs, and of reductions.
 TEST(Streamed, RowsOfPackets) {
   ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = x + x }", {{3, 192}}, {3, 192});

@@ -199,10 +199,13 @@ UMBRA_INLINE void prefetch_lines(const T* p, i64 ahead = 0) {
   for (int k = 0; k < lines; ++k) __builtin_prefetch(reinterpret_cast<const char*>(p) + ahead + 64 * k, 0, 4 - cache);
 }
 
-// Prefetches the cache line at p in each of `rows` rows.
-template <int rows, typename T>
-UMBRA_INLINE void prefetch_rows(const T* p, i64 stride) {
-  for (int k = 0; k < rows; ++k) prefetch(p + k * stride);
+// Prefetches `count` cache lines of rows that have `lines` each, from p on, after the first `before`, which are a multiple
+// of `count`; these are powers of two.
+template <int count, int lines, typename T>
+UMBRA_INLINE void prefetch_part(const T* p, i64 stride, i64 before) {
+  constexpr int kRows = count > lines ? count / lines : 1;
+  p += before / lines * stride + before % lines * (64 / static_cast<i64>(sizeof(T)));
+  for (int row = 0; row < kRows; ++row) prefetch_lines<count / kRows, 2>(p + row * stride);
 }
 
 // How many rows ahead to prefetch one of n elements, where `together` are walked at a time, so that it lies `ahead` bytes
@@ -328,6 +331,14 @@ UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth
     transpose_step(tile, other);
     transpose_step(other, tile);
   }
+}
+
+// The same of the first n rows, and of the first `lanes` elements of each; nothing else is read.
+template <typename V>
+UMBRA_INLINE void load_transposed_head(const Elem<V>* p, i64 stride, i64 n, i64 lanes, V (&tile)[kWidth<V>]) {
+  Elem<V> rows[kWidth<V> * kWidth<V>] = {};
+  for (i64 k = 0; k < n; ++k) store(rows + k * kWidth<V>, load_head<V>(p + k * stride, lanes));
+  load_transposed(rows, kWidth<V>, tile);
 }
 
 template <typename V>
