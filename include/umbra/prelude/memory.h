@@ -333,12 +333,13 @@ UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth
   }
 }
 
-// The same of the first n rows, and of the first `lanes` elements of each; nothing else is read.
+// The same of the first n rows, and of the first `lanes` elements of each; nothing else is read. Other lanes are zero.
 template <typename V>
 UMBRA_INLINE void load_transposed_head(const Elem<V>* p, i64 stride, i64 n, i64 lanes, V (&tile)[kWidth<V>]) {
-  Elem<V> rows[kWidth<V> * kWidth<V>] = {};
-  for (i64 k = 0; k < n; ++k) store(rows + k * kWidth<V>, load_head<V>(p + k * stride, lanes));
-  load_transposed(rows, kWidth<V>, tile);
+  Elem<V> columns[kWidth<V> * kWidth<V>] = {};
+  for (i64 j = 0; j < n; ++j)
+    for (i64 k = 0; k < lanes; ++k) columns[k * kWidth<V> + j] = p[j * stride + k];
+  for (i64 k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(columns + k * kWidth<V>);
 }
 
 template <typename V>
