@@ -11,6 +11,7 @@
 #include <numeric>
 #include <set>
 
+#include "compiler/codegen/cuda/dense.h"
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
