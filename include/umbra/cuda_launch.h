@@ -110,7 +110,7 @@ struct CudaLaunch {
   std::vector<index_t> stride;  ///< operand-major, as NAME_args wants it
   std::vector<index_t> extent;  ///< of the axes, then the numbers
   CudaDims grid, block;  ///< blocks of the launch, threads of a block
-  std::size_t shared_bytes = 0;   ///< dynamic shared memory of a block; above 48 KiB a kernel has to ask for it
+  std::size_t shared_bytes = 0;   ///< dynamic shared memory of a block; above 48 KiB less the kernel's own it has to be asked for
   std::size_t scratch_bytes = 0;  ///< device memory, 16-byte aligned, private to the launch
   CudaDims finish_grid, finish_block;  ///< of NAME_finish, where the form splits
   /// Is NAME_finish launched after it?

@@ -247,6 +247,14 @@ TEST(CudaNvrtc, EveryFormCompiles) {
   for (const char* arch : {"sm_80", "sm_90"}) Ptx(many.Text(), arch);
 }
 
+// GPUs before sm_70 know no __grid_constant__, which is for the compiler to see.
+TEST(CudaNvrtc, OlderGpusTakeSeveralLaunches) {
+  CudaVariant several = Form(CudaForm::kElements, true);
+  several.several = true;
+  const std::string text = Sources(kTriad, several).at(0).Text();
+  EXPECT_NE(text.find("#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700\n#define UMBRA_GRID_CONSTANT __grid_constant__\n#else\n"), std::string::npos) << text;
+}
+
 // A block has 48 KB of shared memory without asking for more, however many reductions there are.
 TEST(CudaNvrtc, JoinsOfColumnsShareTheirMemory) {
   SKIP_WITHOUT_NVRTC();

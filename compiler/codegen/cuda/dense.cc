@@ -388,7 +388,7 @@ class LaunchWriter {
       out_.Line("const long long shared = {};", shared);
       shared = "shared";
       out_.Line("if (shared > room) return cudaErrorInvalidValue;  // rows are kept in shared memory");
-      out_.Open("if (shared > 48 * 1024)");
+      out_.Open("if (shared > {})", runtime::CudaLimits().shared_bytes - runtime::kCudaStaticShared);
       out_.Line("const cudaError_t error = cudaFuncSetAttribute(simd::{}, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);", function_);
       out_.Line("if (error != cudaSuccess) return error;");
       out_.Close();
@@ -406,7 +406,8 @@ class LaunchWriter {
     Names names;
     for (const std::string& name : {function, function + "_args", function + "_launch"}) names.Make(name);
     for (const char* name : {"across", "along", "blocks", "ceil_div", "dim3", "down", "entries", "error", "is_aligned", "kept", "launch", "least",
-                             "most", "parts", "power_of_two", "room", "rows", "rows_that_fit", "shared", "shared_room", "shares", "stream", "threads", "walks"})
+                             "most", "parts", "power_of_two", "room", "rows", "rows_that_fit", "shared", "shared_room", "shares", "stream", "threads", "walks", "cudaError_t", "cudaErrorInvalidValue", "cudaStream_t",
+                             "cudaSuccess", "NULL", "NAN", "INFINITY"})
       names.Make(name);
     return names;
   }

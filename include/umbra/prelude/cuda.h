@@ -15,13 +15,6 @@ union umbra_scalar {
   long long i64;
 };
 
-// A kernel's arguments are read where they lie, though a number chooses which of them.
-#if __CUDA_ARCH__ >= 700
-#define UMBRA_GRID_CONSTANT __grid_constant__
-#else
-#define UMBRA_GRID_CONSTANT
-#endif
-
 // Dynamic shared memory.
 extern __shared__ __align__(16) char shared_memory[];
 
@@ -93,7 +86,12 @@ UMBRA_INLINE T column_all(T v) {
 }
 
 // The arguments of several launches that run as one: the blocks of the first, then those of the next. Places that are
-// left over begin behind the last block.
+// left over begin behind the last block. They are read where they lie, though a number chooses which.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
+#define UMBRA_GRID_CONSTANT __grid_constant__
+#else
+#define UMBRA_GRID_CONSTANT
+#endif
 template <typename Arguments, int most>
 struct launches_of {
   unsigned first[most + 1], across[most];
