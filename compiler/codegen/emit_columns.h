@@ -54,12 +54,15 @@ class ColumnEmitter : protected TileEmitter {
 
   using Kept = std::vector<std::string>;  // names of arrays with a packet for each of the block
 
+  // Is the value of a row kept for each packet of a block? Single elements have positions by name, too.
+  bool IsKept(int id) const { return InPackets(id) || (width_ == 1 && !InLanes(id)); }
+
   // Packets of columns in a block; where a guard leaves few steps, in as many as the cache keeps.
   int BlockPackets() const {
     int kept = 0;
     for (const Phase& phase : kernel_.phases) {
       kept += static_cast<int>(phase.reductions.size());
-      for (const int id : phase.row_values) kept += InPackets(id) ? 1 : 0;
+      for (const int id : phase.row_values) kept += IsKept(id) ? 1 : 0;
     }
     const int bytes = std::max(kept, 1) * std::max(RegisterBytes(options_.target), 8);
     int packets = kernel_.phases[0].guard < 0 ? kMostPackets : kKeptBytes / 8;
@@ -75,7 +78,7 @@ class ColumnEmitter : protected TileEmitter {
       out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept.back(), BlockPackets());
     };
     for (const int id : phase.row_values)
-      if (InPackets(id)) declare(id, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label);
+      if (IsKept(id)) declare(id, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label);
     for (const auto& reduction : phase.reductions) declare(reduction.result, AccumulatorName(kernel_, reduction));
     return kept;
   }
@@ -95,7 +98,7 @@ class ColumnEmitter : protected TileEmitter {
       std::size_t k = 0;
       for (const int id : phase.row_values) {
         DeclarePacket(id, c, lanes, &names);
-        if (!InPackets(id)) continue;
+        if (!IsKept(id)) continue;
         out_.Line("{} = {};", at(k), AsPacket(id).text);
         text_[id] = {at(k++)};
       }

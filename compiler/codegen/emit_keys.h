@@ -22,7 +22,8 @@ class KeyEmitter : protected RowEmitter {
   int KeyAxis() const {
     if (kernel_.phases.size() != 1 || kernel_.phases[0].guard < 0 || !WalksBlocksOfColumns()) return -1;
     const auto key = plan::FindStepKey(kernel_, kernel_.phases[0]);
-    return key && key->row_axis == signature_.row_axes - 2 ? key->row_axis : -1;
+    const bool fits = key && key->row_axis == signature_.row_axes - 2 && !ReadRow({key->value, kernel_.phases[0].guard});
+    return fits ? key->row_axis : -1;
   }
 
   // All rows of the axis and all columns: whole packets of these, then what is left.
@@ -45,6 +46,22 @@ class KeyEmitter : protected RowEmitter {
   }
 
  private:
+  // Do the values read an operand that moves with the row, which is not known before the key is?
+  bool ReadRow(std::vector<int> ids) const {
+    std::set<int> seen;
+    while (!ids.empty()) {
+      const Value& v = value(ids.back());
+      const bool known = !seen.insert(ids.back()).second;
+      ids.pop_back();
+      if (known) continue;
+      ids.insert(ids.end(), v.args.begin(), v.args.end());
+      if (v.kind != Value::Kind::kLoad) continue;
+      for (int axis = 0; axis < signature_.row_axes; ++axis)
+        if (Moves(signature_.operands[static_cast<std::size_t>(v.index)], axis)) return true;
+    }
+    return false;
+  }
+
   // The columns from `block` to end_, of some rows at a time.
   void Blocks(const std::string& c, const std::string& block, const std::string& lanes) {
     const Names outer = names_;

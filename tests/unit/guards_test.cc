@@ -215,6 +215,9 @@ TEST(Guards, EveryReducerAndKindOfKey) {
       {"", one, labels + joined("minimum", "key", "1 / 0.0"), true},
       {"", one, g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s))\n" + joined("maximum", "key", "-1 / 0.0"), true},
       {"", one, g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s)) && broadcast<1>(s) != 4\n" + joined("sum", "key", "0"), true},
+      // Of operands that move with the row.
+      {"", one, g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s)) && broadcast<0>(l) > 2\n" + joined("sum", "key", "0"), true},
+      {"", one, g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s)) && broadcast<1>(s, g3) + 1 == broadcast<0>(l * 2 - 1, g3)\n" + joined("minimum", "key", "1 / 0.0"), true},
       // Whatever else a selection asks is asked in lanes.
       {"", one, labels + joined("sum", "g3 > 0 && key", "0"), true},
       {"", one, labels + "  n = select(key, tcast<i32>(maximum(g3, -9)), 0)\n  y = reduce_with_axis<sum>(tcast<f32>(n), 1)\n", true},
@@ -241,6 +244,17 @@ TEST(Guards, EveryReducerAndKindOfKey) {
     OnEveryRoute(graph, shapes, 9, ++seed);
     if (&form == forms) OnEveryRoute(graph, {{{400}}, {{9}}, {{400, 4200}}}, 9, ++seed);  // threads share columns
   }
+}
+
+// The elements of a step at positions of their own.
+TEST(Guards, StepsThatAreMoved) {
+  OnEveryRoute(graph::ParseText("kernel k(s: i32[41], g: f32[37, 47]) -> (y: f32[9, 53]) { y = take_grad(s, pad(g, 2, 3), 9) }")[0], {{{41}}, {{37, 47}}}, 9, 31);
+  OnEveryRoute(graph::ParseText("kernel k(s: i32[40], g: f32[30, 16], h: f32[10, 16]) -> (y: f32[9, 16]) { y = take_grad(s, concat(g, h, 0), 9) }")[0],
+               {{{40}}, {{30, 16}}, {{10, 16}}}, 9, 32);
+  OnEveryRoute(graph::ParseText("kernel k(s: i32[40], l: i32[9], g: f32[40, 33]) -> (y: f32[9, 33]) {\n"
+                                "  g3 = broadcast_with_axis(crop(pad(g, 2, 3), 0, 0, 40, 33), -1, 9)\n"
+                                "  y = reduce_with_axis<sum>(select(broadcast<1>(s, g3) == broadcast<0>(l, g3), g3, 0), 1)\n}")[0],
+               {{{40}}, {{9}}, {{40, 33}}}, 9, 33);
 }
 
 // All that the steps of a label bring, joined.
