@@ -1,6 +1,6 @@
 // Launches of CUDA kernels: axes that lie side by side in memory become one, the form and variant
 // follow from extents, strides and addresses, the grid from the form.
-#include "runtime/cuda/geometry.h"
+#include "runtime/cuda_geometry.h"
 
 #include <algorithm>
 #include <cstring>

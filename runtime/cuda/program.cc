@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "runtime/cuda/gemm.h"
-#include "runtime/cuda/geometry.h"
 #include "runtime/cuda/library.h"
+#include "runtime/cuda_geometry.h"
 #include "runtime/matrix.h"
 #include "runtime/shape.h"
 #include "umbra/error.h"

@@ -8,7 +8,7 @@
 
 #include "compiler/codegen/cuda/dense.h"
 #include "compiler/graph/graph.h"
-#include "runtime/cuda/geometry.h"
+#include "runtime/cuda_geometry.h"
 #include "tests/support/drawn.h"
 #include "tests/support/emulated.h"
 #include "tests/support/map_texts.h"

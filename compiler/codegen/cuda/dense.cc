@@ -9,7 +9,7 @@
 #include "compiler/codegen/names.h"
 #include "compiler/codegen/speller.h"
 #include "compiler/codegen/writer.h"
-#include "runtime/cuda/geometry.h"
+#include "runtime/cuda_geometry.h"
 #include "umbra/error.h"
 
 namespace umbra::codegen {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/cuda/geometry.h"
+#include "runtime/cuda_geometry.h"
 
 namespace umbra::codegen {
 

@@ -1,4 +1,4 @@
-// Numbers of a launch as texts of C++: products of names and calls, with the arithmetic of runtime/cuda/geometry.h. All
+// Numbers of a launch as texts of C++: products of names and calls, with the arithmetic of runtime/cuda_geometry.h. All
 // are 1 or more where a text is evaluated, but for what a reduction finds empty.
 #ifndef UMBRA_COMPILER_CODEGEN_CUDA_TERM_H_
 #define UMBRA_COMPILER_CODEGEN_CUDA_TERM_H_
