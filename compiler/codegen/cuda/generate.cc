@@ -26,9 +26,9 @@ bool IsTaken(const std::string& name) {
   static const std::set<std::string> names = {
       "abs", "acosh", "asinh", "assert", "atanh", "ceil", "clock", "clock64", "copysign", "cospi", "dim3", "erfcinv",
       "erfcx", "exit", "exp10", "fabs", "fdim", "float4", "floor", "fma", "fmax", "fmin", "free", "frexp", "hypot", "ilogb", "index",
-      "isfinite", "isinf", "isnan", "j0", "j1", "jn", "labs", "launch_place", "launches_of", "ldexp", "lgamma", "llabs", "llmax", "llmin", "llrint",
+      "isfinite", "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "llabs", "llmax", "llmin", "llrint",
       "llround", "logb", "lrint", "lround", "malloc", "max", "memcpy", "memset", "min", "modf", "mul24", "nan",
-      "nanosleep", "nearbyint", "nextafter", "norm", "norm3d", "norm4d", "normcdf", "normcdfinv", "pack", "place_in", "printf",
+      "nanosleep", "nearbyint", "nextafter", "norm", "norm3d", "norm4d", "normcdf", "normcdfinv", "pack", "printf",
       "rcbrt", "read", "remainder", "remquo", "rhypot", "rnorm", "rnorm3d", "rnorm4d", "saturate", "scalbln", "scalbn",
       "signal", "signbit", "sincos", "sincospi", "sinpi", "tgamma", "time", "umax", "umin", "write", "y0", "y1", "yn"};
   return names.count(name) != 0;
