@@ -54,8 +54,17 @@ class ColumnEmitter : protected TileEmitter {
 
   using Kept = std::vector<std::string>;  // names of arrays with a packet for each of the block
 
-  // Is the value of a row kept for each packet of a block? Single elements have positions by name, too.
-  bool IsKept(int id) const { return InPackets(id) || (width_ == 1 && !InLanes(id)); }
+  // Is the value of a row kept for each packet of a block? Of single elements, positions are, too, that what follows reads.
+  bool IsKept(int id) const {
+    if (InPackets(id) || width_ > 1 || InLanes(id)) return InPackets(id);
+    const auto reads = [&](int reader) {
+      const auto& args = value(reader).args;
+      return std::find(args.begin(), args.end(), id) != args.end();
+    };
+    const auto is_read = [&](const std::vector<int>& by) { return std::any_of(by.begin(), by.end(), reads); };
+    return is_read(kernel_.final_row_values) ||
+           std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [&](const Phase& phase) { return is_read(phase.element_values); });
+  }
 
   // Packets of columns in a block; where a guard leaves few steps, in as many as the cache keeps.
   int BlockPackets() const {
