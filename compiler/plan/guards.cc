@@ -18,6 +18,21 @@ using graph::Op;
 using graph::Reducer;
 using Kind = Value::Kind;
 
+// The condition, and the conditions that it does not hold without, each once.
+std::vector<int> Conjuncts(const Kernel& kernel, int condition) {
+  std::vector<int> conjuncts, open = {condition};
+  std::set<int> seen;
+  while (!open.empty()) {
+    const int id = open.back();
+    open.pop_back();
+    if (!seen.insert(id).second) continue;
+    conjuncts.push_back(id);
+    const Value& v = kernel.values[static_cast<std::size_t>(id)];
+    if (v.kind == Kind::kMap && v.op == Op::logical_and) open.insert(open.end(), v.args.rbegin(), v.args.rend());
+  }
+  return conjuncts;
+}
+
 class Guards {
  public:
   explicit Guards(Kernel* kernel) : kernel_(*kernel) {}
@@ -95,34 +110,31 @@ class Guards {
   // Is it a number of the step, which data tell, that is compared with one of the row? At random it is so for one row of all.
   bool ComparesKeys(int condition) const {
     const Value& v = value(condition);
-    if (v.kind != Kind::kMap) return false;
-    if (v.op == Op::logical_and) return ComparesKeys(v.args[0]) || ComparesKeys(v.args[1]);
-    if (v.op != Op::eq) return false;
+    if (v.kind != Kind::kMap || v.op != Op::eq) return false;
     const auto is_pair = [this](int step, int row) {
       return data_[static_cast<std::size_t>(step)] && MovesByStep(step) && !MovesByRow(step) && MovesByRow(row) && !MovesByStep(row);
     };
     return is_pair(v.args[0], v.args[1]) || is_pair(v.args[1], v.args[0]);
   }
 
-  // The condition, or what it does not hold without, if that is one for all lanes.
-  void AddGuards(int condition, std::vector<int>* guards) const {
-    const Value& v = value(condition);
-    if (ComparesKeys(condition) && !Moves(condition, kernel_.signature.vector_axis)) guards->push_back(condition);
-    if (v.kind != Kind::kMap || v.op != Op::logical_and) return;
-    for (const int part : v.args) AddGuards(part, guards);
+  // Is it that, perhaps with further conditions, and one for all lanes?
+  bool MayGuard(int condition) const {
+    if (Moves(condition, kernel_.signature.vector_axis)) return false;
+    const std::vector<int> conjuncts = Conjuncts(kernel_, condition);
+    return std::any_of(conjuncts.begin(), conjuncts.end(), [this](int id) { return ComparesKeys(id); });
   }
   bool Needs(int condition, int guard) const {
-    const Value& v = value(condition);
-    if (condition == guard) return true;
-    return v.kind == Kind::kMap && v.op == Op::logical_and && (Needs(v.args[0], guard) || Needs(v.args[1], guard));
+    const std::vector<int> conjuncts = Conjuncts(kernel_, condition);
+    return std::find(conjuncts.begin(), conjuncts.end(), guard) != conjuncts.end();
   }
 
   int GuardOf(const Phase& phase) const {
     if (phase.reductions.empty() || !phase.stages.empty() || !phase.stores.empty()) return -1;
-    std::vector<int> guards;
-    if (const auto first = Chosen(phase.reductions[0].value)) AddGuards(first->condition, &guards);
+    const auto first = Chosen(phase.reductions[0].value);
+    if (!first) return -1;
+    const std::vector<int> guards = Conjuncts(kernel_, first->condition);
     const auto found = std::find_if(guards.begin(), guards.end(), [&](int guard) {
-      return std::all_of(phase.reductions.begin(), phase.reductions.end(), [&](const Reduction& reduction) {
+      return MayGuard(guard) && std::all_of(phase.reductions.begin(), phase.reductions.end(), [&](const Reduction& reduction) {
         const auto choice = Chosen(reduction.value);
         return choice && IsIdentity(reduction, choice->otherwise) && Needs(choice->condition, guard);
       });
@@ -196,12 +208,7 @@ class Guards {
 
 std::optional<StepKey> KeyIn(const Kernel& kernel, int condition) {
   const Value& v = kernel.values[static_cast<std::size_t>(condition)];
-  if (v.kind != Kind::kMap) return std::nullopt;
-  if (v.op == Op::logical_and) {
-    const auto first = KeyIn(kernel, v.args[0]);
-    return first ? first : KeyIn(kernel, v.args[1]);
-  }
-  if (v.op != Op::eq) return std::nullopt;
+  if (v.kind != Kind::kMap || v.op != Op::eq) return std::nullopt;
   for (const int k : {0, 1}) {
     const Value& row = kernel.values[static_cast<std::size_t>(v.args[static_cast<std::size_t>(k)])];
     const int key = v.args[static_cast<std::size_t>(1 - k)];
@@ -214,7 +221,10 @@ std::optional<StepKey> KeyIn(const Kernel& kernel, int condition) {
 }  // namespace
 
 std::optional<StepKey> FindStepKey(const Kernel& kernel, const Phase& phase) {
-  return phase.guard < 0 ? std::nullopt : KeyIn(kernel, phase.guard);
+  if (phase.guard < 0) return std::nullopt;
+  for (const int condition : Conjuncts(kernel, phase.guard))
+    if (const auto key = KeyIn(kernel, condition)) return key;
+  return std::nullopt;
 }
 
 void FindGuards(Kernel* kernel) { Guards(kernel).Run(); }

@@ -257,6 +257,17 @@ TEST(Guards, StepsThatAreMoved) {
                {{{40}}, {{9}}, {{40, 33}}}, 9, 33);
 }
 
+// Each condition is looked at once, however many ways there are to it.
+TEST(Guards, ConditionsOfConditions) {
+  for (const bool guarded : {false, true}) {
+    std::string text = "kernel k(s: i32[?], l: i32[9], g: f32[?, c]) -> (y: f32[9, c]) {\n  g3 = broadcast_with_axis(g, -1, 9)\n";
+    text += std::string("  a0 = broadcast<1>(s, g3) ") + (guarded ? "==" : ">") + " broadcast<0>(l, g3)\n";
+    for (int k = 1; k <= 40; ++k) text += "  a" + std::to_string(k) + " = a" + std::to_string(k - 1) + " && a" + std::to_string(k - 1) + "\n";
+    const auto graph = graph::ParseText(text + "  y = reduce_with_axis<sum>(select(a40, g3, 0), 1)\n}")[0];
+    EXPECT_EQ(IsGuarded(graph), guarded);
+  }
+}
+
 // All that the steps of a label bring, joined.
 std::shared_ptr<const graph::Graph> Segments() {
   graph::Builder b("segments");
