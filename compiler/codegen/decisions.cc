@@ -8,7 +8,11 @@ using Kind = Value::Kind;
 
 std::optional<bool> Decisions::Holds(int condition) const {
   if (const auto found = known_.find(condition); found != known_.end()) return found->second;
-  const Value& v = value(condition);
+  if (const auto found = follows_.find(condition); found != follows_.end()) return found->second;
+  return follows_[condition] = Follows(value(condition));
+}
+
+std::optional<bool> Decisions::Follows(const Value& v) const {
   if (v.kind == Kind::kConstant) return v.constant != 0;
   if (v.kind != Kind::kMap || v.type != DType::kBool) return std::nullopt;
   if (v.op == Op::logical_not) {

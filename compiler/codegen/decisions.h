@@ -18,8 +18,14 @@ class Decisions {
  public:
   explicit Decisions(const plan::Kernel& kernel) : kernel_(&kernel) {}
 
-  void Decide(int condition, bool holds) { known_[condition] = holds; }
-  void Forget(int condition) { known_.erase(condition); }
+  void Decide(int condition, bool holds) {
+    known_[condition] = holds;
+    follows_.clear();
+  }
+  void Forget(int condition) {
+    known_.erase(condition);
+    follows_.clear();
+  }
 
   /// Does the condition hold, if that is known?
   std::optional<bool> Holds(int condition) const;
@@ -39,6 +45,7 @@ class Decisions {
 
  private:
   const plan::Value& value(int id) const { return kernel_->values[static_cast<std::size_t>(id)]; }
+  std::optional<bool> Follows(const plan::Value& condition) const;
   void Collect(int id, const std::function<bool(int condition)>& can_know, Reach* reach) const;
   void CollectAll(std::span<const int> values, const std::function<bool(int condition)>& can_know, Reach* reach) const;
   std::optional<int> ConditionOf(int id) const;  ///< of a selection, or a gather's guard
@@ -47,6 +54,7 @@ class Decisions {
 
   const plan::Kernel* kernel_;
   std::map<int, bool> known_;
+  mutable std::map<int, std::optional<bool>> follows_;  // what that tells of others, as far as they were asked about
 };
 
 }  // namespace umbra::codegen

@@ -148,11 +148,16 @@ class PrefetchEmitter : protected ValueEmitter {
 
   // Is the position one of the row that a gather tells, and nothing that was loaded for this row alone?
   bool ReadsMemory(int id) const {
-    const Value& v = value(id);
-    if (v.scope != Scope::kRow || v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kReduced) return false;
-    if (v.kind == Value::Kind::kGather) return true;
-    return std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return ReadsMemory(arg); }) &&
-           std::all_of(v.args.begin(), v.args.end(), [this](int arg) { return value(arg).scope != Scope::kRow || ReadsMemory(arg) || value(arg).kind == Value::Kind::kIndex; });
+    std::vector<bool> reads;  // by value; operands stand before what is made of them
+    const auto does = [&](int arg) { return reads[static_cast<std::size_t>(arg)]; };
+    const auto may = [&](int arg) { return value(arg).scope != Scope::kRow || does(arg) || value(arg).kind == Value::Kind::kIndex; };
+    for (int k = 0; k <= id; ++k) {
+      const Value& v = value(k);
+      const bool is_own = v.scope != Scope::kRow || v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kReduced;
+      const auto first = v.args.begin(), last = v.args.end();
+      reads.push_back(!is_own && (v.kind == Value::Kind::kGather || (std::any_of(first, last, does) && std::all_of(first, last, may))));
+    }
+    return does(id);
   }
 
   std::string DeclarePlace(int id, DType of) {

@@ -140,8 +140,12 @@ class TileEmitter : protected PhaseEmitter {
       for (int id : phase.element_values)
         if (!IsBoth(id)) Define(id);
       Each({true, true}, [&] {
-        for (int id : phase.element_values)
-          if (IsBoth(id)) Declare(id, value(id).type, PacketOf(id), &names_);
+        std::set<int> conditions;
+        for (int id : phase.element_values) {
+          if (!IsBoth(id)) continue;
+          DeclareConditions(id, &conditions, &names_);
+          Declare(id, value(id).type, PacketOf(id), &names_);
+        }
         for (const auto& reduction : phase.reductions) {
           const Expr total{accumulator_[reduction.result] + At({true, true})};
           RemarkPlace(reduction.result);
@@ -236,9 +240,13 @@ class TileEmitter : protected PhaseEmitter {
     }
     if (packets_ > 1) out_.Open("for (int c = 0; c < {}; ++c)", packets_);
     Names names = names_;
+    std::set<int> conditions;
     const auto declare = [&](const std::vector<int>& values) {
-      for (int id : values)
-        if (early_.count(id) == 0 && value(id).kind != Value::Kind::kReduced) Declare(id, value(id).type, PacketOf(id), &names);
+      for (int id : values) {
+        if (early_.count(id) != 0 || value(id).kind == Value::Kind::kReduced) continue;
+        DeclareConditions(id, &conditions, &names);
+        Declare(id, value(id).type, PacketOf(id), &names);
+      }
     };
     declare(phase.row_values);
     declare(kernel_.final_row_values);
@@ -252,20 +260,30 @@ class TileEmitter : protected PhaseEmitter {
   // A value for each row, or for each packet of columns, or for all of the tile.
   void Define(int id) {
     const Value& v = value(id);
-    if (v.kind == Value::Kind::kConstant) return;
-    if (v.type == DType::kBool) {  // which has no type that could be written down; a compiler computes it once
-      text_[id] = PacketOf(id);
-      return;
-    }
+    if (v.kind == Value::Kind::kConstant || v.type == DType::kBool) return;
     const Share share = ShareOf(id);
     const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
     out_.Line("{} {}{};", speller_->Type(v.type), name, Size(share));
     Each(share, [&] {
+      std::set<int> conditions;
+      DeclareConditions(id, &conditions, &names_);
       const Expr e = PacketOf(id);
       RemarkPlace(id);
       out_.Line("{}{} = {};", name, At(share), e.text);
     });
     text_[id] = {name + At(share)};
+  }
+
+  // Conditions have no type that an array of them could have: those of a tile's rows or columns alone are written where a
+  // value that is made of them is.
+  void DeclareConditions(int id, std::set<int>* declared, Names* names) {
+    for (const int arg : value(id).args) {
+      const Value& v = value(arg);
+      const bool is_one = v.type == DType::kBool && early_.count(arg) > 0 && v.kind != Value::Kind::kConstant && !IsBoth(arg);
+      if (!is_one || !declared->insert(arg).second) continue;
+      DeclareConditions(arg, declared, names);
+      Declare(arg, v.type, PacketOf(arg), names);
+    }
   }
 
   Expr PacketOf(int id) const {

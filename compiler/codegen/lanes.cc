@@ -21,17 +21,35 @@ class Lane {
     Expr e = Define(id);
     const Value& v = value(id);
     const bool computed = v.kind == Value::Kind::kMap || v.kind == Value::Kind::kGather;
-    if (out_ != nullptr && computed && e.text.size() > kInlineLength) {
-      const std::string name = fmt::format("p{}", id);
-      out_->Line("const {} {} = {};", ScalarType(v.type), name, e.text);
+    if (computed && e.text.size() > kInlineLength && (out_ != nullptr || IsShared(id))) {
+      const std::string name = fmt::format("p{}", id), text = fmt::format("const {} {} = {};", ScalarType(v.type), name, e.text);
+      if (out_ != nullptr) out_->Line("{}", text);
+      else shared_ += text + " ";
       e = {name};
     }
     known_.emplace(id, e);
     return e;
   }
 
+  // The value as one expression. What it reads several times is named in it, so that no text grows with the paths to a value.
+  std::string Whole(int id) {
+    CountReads(id);
+    const std::string text = Of(id).text;
+    return shared_.empty() ? text : fmt::format("[&] {{ {}return {}; }}()", shared_, text);
+  }
+
  private:
   static constexpr std::size_t kInlineLength = 40;
+
+  bool IsShared(int id) const {
+    const auto found = reads_.find(id);
+    return found != reads_.end() && found->second > 1;
+  }
+
+  void CountReads(int id) {
+    if (++reads_[id] > 1 || context_.is_scalar(id)) return;
+    for (const int arg : value(id).args) CountReads(arg);
+  }
 
   const Value& value(int id) const { return context_.kernel->values[static_cast<std::size_t>(id)]; }
 
@@ -68,6 +86,8 @@ class Lane {
   std::string index_;
   Writer* out_;
   std::map<int, Expr> known_;
+  std::map<int, int> reads_;
+  std::string shared_;
 };
 
 }  // namespace
@@ -87,7 +107,8 @@ std::string GatherText(const LaneContext& context, const Value& gather,
 }
 
 std::string EmitLane(const LaneContext& context, int value, const std::string& index, Writer* out) {
-  return Lane(context, index, out).Of(value).text;
+  Lane lane(context, index, out);
+  return out == nullptr ? lane.Whole(value) : lane.Of(value).text;
 }
 
 }  // namespace umbra::codegen

@@ -1,6 +1,7 @@
 #include "compiler/codegen/spans.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace umbra::codegen {
@@ -20,48 +21,17 @@ class Analysis {
 
   // By how much an i64 grows from lane to lane, or along another axis, if evenly.
   std::optional<long long> Slope(int id) const {
-    const Value& v = value(id);
-    if (v.kind == Kind::kIndex) return v.index == axis_ ? 1 : 0;
-    if (v.kind == Kind::kConstant || v.kind == Kind::kNumber || is_alike_(id)) return 0;
-    if (v.kind != Kind::kMap && v.kind != Kind::kCast) return std::nullopt;
-    std::vector<long long> slopes;
-    for (const int arg : v.args) {
-      const auto slope = Slope(arg);
-      if (!slope) return std::nullopt;
-      slopes.push_back(*slope);
-    }
-    if (std::all_of(slopes.begin(), slopes.end(), [](long long s) { return s == 0; })) return 0;
-    if (v.kind != Kind::kMap || v.type != DType::kInt64) return std::nullopt;
-    switch (v.op) {
-      case Op::plus: return slopes[0] + slopes[1];
-      case Op::minus: return slopes[0] - slopes[1];
-      case Op::negative: return -slopes[0];
-      case Op::mul:
-        for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
-          if (const Value& factor = value(v.args[k]); factor.kind == Kind::kConstant)
-            return slopes[1 - k] * static_cast<long long>(factor.constant);
-        return std::nullopt;
-      default: return std::nullopt;
-    }
+    if (const auto found = slopes_.find(id); found != slopes_.end()) return found->second;
+    const auto slope = SlopeOf(value(id), id);
+    slopes_.emplace(id, slope);
+    return slope;
   }
+  // The value has become alike; what is made of it was not asked about yet.
+  void Forget(int id) { slopes_.erase(id); }
 
   bool Join(int id, LaneRun* run) const {
-    const Value& v = value(id);
-    if (Slope(id) == 0) {
-      run->uniform.push_back(id);
-      return true;
-    }
-    if (v.kind == Kind::kMap && v.op == Op::logical_and) return Join(v.args[0], run) && Join(v.args[1], run);
-    if (v.kind == Kind::kMap && v.op == Op::eq && value(v.args[0]).type == DType::kInt64) {
-      const auto a = Slope(v.args[0]), b = Slope(v.args[1]);
-      if (!a || !b) return false;
-      run->bounds.push_back({v.args[0], v.args[1], true, *a - *b});
-      run->bounds.push_back({v.args[1], v.args[0], true, *b - *a});
-      return *a != *b;
-    }
-    const auto bound = Bound(id);
-    if (bound) run->bounds.push_back(*bound);
-    return bound.has_value();
+    std::set<int> joined;
+    return Join(id, run, &joined);
   }
 
   // The condition as one comparison of positions whose difference grows evenly, or not at all.
@@ -98,9 +68,57 @@ class Analysis {
   }
 
  private:
+  std::optional<long long> SlopeOf(const Value& v, int id) const {
+    if (v.kind == Kind::kIndex) return v.index == axis_ ? 1 : 0;
+    if (v.kind == Kind::kConstant || v.kind == Kind::kNumber || is_alike_(id)) return 0;
+    if (v.kind != Kind::kMap && v.kind != Kind::kCast) return std::nullopt;
+    std::vector<long long> slopes;
+    for (const int arg : v.args) {
+      const auto slope = Slope(arg);
+      if (!slope) return std::nullopt;
+      slopes.push_back(*slope);
+    }
+    if (std::all_of(slopes.begin(), slopes.end(), [](long long s) { return s == 0; })) return 0;
+    if (v.kind != Kind::kMap || v.type != DType::kInt64) return std::nullopt;
+    switch (v.op) {
+      case Op::plus: return slopes[0] + slopes[1];
+      case Op::minus: return slopes[0] - slopes[1];
+      case Op::negative: return -slopes[0];
+      case Op::mul:
+        for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
+          if (const Value& factor = value(v.args[k]); factor.kind == Kind::kConstant)
+            return slopes[1 - k] * static_cast<long long>(factor.constant);
+        return std::nullopt;
+      default: return std::nullopt;
+    }
+  }
+
+  bool Join(int id, LaneRun* run, std::set<int>* joined) const {
+    if (!joined->insert(id).second) return true;
+    const Value& v = value(id);
+    if (Slope(id) == 0) {
+      run->uniform.push_back(id);
+      return true;
+    }
+    if (v.kind == Kind::kMap && v.op == Op::logical_and) return Join(v.args[0], run, joined) && Join(v.args[1], run, joined);
+    if (v.kind == Kind::kMap && v.op == Op::eq && value(v.args[0]).type == DType::kInt64) {
+      const auto a = Slope(v.args[0]), b = Slope(v.args[1]);
+      if (!a || !b) return false;
+      run->bounds.push_back({v.args[0], v.args[1], true, *a - *b});
+      run->bounds.push_back({v.args[1], v.args[0], true, *b - *a});
+      return *a != *b;
+    }
+    const auto bound = Bound(id);
+    if (bound) run->bounds.push_back(*bound);
+    return bound.has_value();
+  }
+
   // Is the position known not to be negative?
   bool IsNatural(int id) const {
-    const Value& v = value(id);
+    if (const auto found = natural_.find(id); found != natural_.end()) return found->second;
+    return natural_[id] = FindNatural(value(id));
+  }
+  bool FindNatural(const Value& v) const {
     if (v.kind == Kind::kIndex || v.kind == Kind::kNumber) return true;
     if (v.kind == Kind::kConstant) return v.constant >= 0;
     if (v.kind != Kind::kMap || (v.op != Op::plus && v.op != Op::mul && v.op != Op::div)) return false;
@@ -113,6 +131,8 @@ class Analysis {
   const Kernel& kernel_;
   const IsAlike& is_alike_;
   int axis_;
+  mutable std::map<int, std::optional<long long>> slopes_;  // of the values that were asked about
+  mutable std::map<int, bool> natural_;
 };
 
 // Runs of fewer elements are not worth their bookkeeping.
@@ -151,6 +171,29 @@ int PairsOf(const Kernel& kernel, const Value& gather, std::size_t rank) {
   return -1;
 }
 
+bool AddBoxBounds(const Kernel& kernel, int id, const std::vector<int>& axes,
+                  const std::function<bool(int value, int axis)>& is_alike, std::vector<BoxBound>* bounds, std::set<int>* found) {
+  if (!found->insert(id).second) return true;
+  const Value& v = kernel.values[static_cast<std::size_t>(id)];
+  BoxBound bound{id, -1, false, {}};
+  for (const int axis : axes) {
+    const IsAlike alike = [&](int value) { return is_alike(value, axis); };
+    const Analysis analysis(kernel, alike, axis);
+    if (analysis.Slope(id) == 0) {
+      bound.slopes.push_back(0);
+    } else if (v.kind == Kind::kMap && v.op == Op::logical_and) {
+      return AddBoxBounds(kernel, v.args[0], axes, is_alike, bounds, found) && AddBoxBounds(kernel, v.args[1], axes, is_alike, bounds, found);
+    } else if (const auto comparison = analysis.Comparison(id)) {
+      bound = {comparison->less, comparison->greater, comparison->or_equal, std::move(bound.slopes)};
+      bound.slopes.push_back(comparison->slope);
+    } else {
+      return false;
+    }
+  }
+  if (std::find(bounds->begin(), bounds->end(), bound) == bounds->end()) bounds->push_back(bound);
+  return true;
+}
+
 }  // namespace
 
 std::optional<long long> FindSlope(const Kernel& kernel, int id, const IsAlike& is_alike) {
@@ -163,7 +206,8 @@ Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_
   const IsAlike alike_in_run = [&](int id) {
     return is_alike(id) || std::find(runs.alike.begin(), runs.alike.end(), id) != runs.alike.end();
   };
-  const Analysis analysis(kernel, alike_in_run), in_all_runs(kernel, is_alike);
+  Analysis analysis(kernel, alike_in_run);
+  const Analysis in_all_runs(kernel, is_alike);
   const std::set<int> choices = FindChoices(kernel, phase);
   for (const int id : phase.element_values) {
     const Value& v = kernel.values[static_cast<std::size_t>(id)];
@@ -178,10 +222,12 @@ Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_
       if (is_short || analysis.Slope(v.args[0]) != 1 || analysis.Slope(v.args[1]) != 0) continue;
       runs.quotients.push_back(id);
       runs.alike.push_back(id);
+      analysis.Forget(id);
     } else if (const auto bound = chooses ? analysis.Bound(id) : std::nullopt;
                bound && (bound->slope == 1 || bound->slope == -1)) {
       runs.choices.push_back(*bound);
       runs.alike.push_back(id);
+      analysis.Forget(id);
     } else {
       continue;
     }
@@ -192,24 +238,8 @@ Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_
 
 bool FindBoxBounds(const Kernel& kernel, int id, const std::vector<int>& axes,
                    const std::function<bool(int value, int axis)>& is_alike, std::vector<BoxBound>* bounds) {
-  const Value& v = kernel.values[static_cast<std::size_t>(id)];
-  BoxBound bound{id, -1, false, {}};
-  for (const int axis : axes) {
-    const IsAlike alike = [&](int value) { return is_alike(value, axis); };
-    const Analysis analysis(kernel, alike, axis);
-    if (analysis.Slope(id) == 0) {
-      bound.slopes.push_back(0);
-    } else if (v.kind == Kind::kMap && v.op == Op::logical_and) {
-      return FindBoxBounds(kernel, v.args[0], axes, is_alike, bounds) && FindBoxBounds(kernel, v.args[1], axes, is_alike, bounds);
-    } else if (const auto comparison = analysis.Comparison(id)) {
-      bound = {comparison->less, comparison->greater, comparison->or_equal, std::move(bound.slopes)};
-      bound.slopes.push_back(comparison->slope);
-    } else {
-      return false;
-    }
-  }
-  if (std::find(bounds->begin(), bounds->end(), bound) == bounds->end()) bounds->push_back(bound);
-  return true;
+  std::set<int> found;
+  return AddBoxBounds(kernel, id, axes, is_alike, bounds, &found);
 }
 
 std::optional<LaneRun> FindLaneRun(const Kernel& kernel, int id, const IsAlike& is_alike) {
