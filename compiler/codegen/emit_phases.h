@@ -438,9 +438,8 @@ class PhaseEmitter : protected PrefetchEmitter {
 
   // `total` and one more element.
   std::string Accumulate(const plan::Reduction& reduction, const Expr& total) const {
+    if (!AddsProduct(reduction)) return Join(*speller_, kernel_, reduction, total, AsPacket(reduction.value));
     const plan::Value& element = value(reduction.value);
-    if (!reduction.contract || element.kind != Value::Kind::kMap || element.op != graph::Op::mul || !IsFloat(element.type))
-      return Join(*speller_, kernel_, reduction, total, AsPacket(reduction.value));
     return speller_->AddProduct(element.type, total, AsPacket(element.args[0]), AsPacket(element.args[1])).text;
   }
 

@@ -92,7 +92,18 @@ class TileEmitter : protected PhaseEmitter {
     if (!lanes.empty()) out_.Line("{}", lanes);
     const std::string first = axis_ == 0 ? "begin" : "0", last = axis_ == 0 ? "end" : ExtentName(axis_);
     const int few = rows / 2;
-    if (packets > 1 && few >= kWorthFewer) {  // rows beyond the last would be computed for nothing
+    if (HasPairs()) {
+      out_.Line("long long j{} = {};", axis_, first);
+      rows_ = 2 * rows;
+      pairs_ = true;
+      out_.Open("for (; {2} - j{0} >= {1}; j{0} += {1})", axis_, rows_, last);
+      Tile(last);
+      out_.Close();
+      names_ = outer;
+      rows_ = rows;
+      pairs_ = false;
+      out_.Open("for (; j{0} < {1}; j{0} += {2})", axis_, last, rows);
+    } else if (packets > 1 && few >= kWorthFewer) {  // rows beyond the last would be computed for nothing
       out_.Line("long long j{} = {};", axis_, first);
       out_.Open("for (; {2} - j{0} > {1}; j{0} += {3})", axis_, few, last, rows);
       Tile(last);
@@ -111,7 +122,9 @@ class TileEmitter : protected PhaseEmitter {
 
   void Tile(const std::string& last) {
     const Phase& phase = kernel_.phases[0];
-    const std::string row = rows_ > 1 ? fmt::format("smaller(j{} + r, {} - 1)", axis_, last) : fmt::format("j{}", axis_);
+    const std::string row = rows_ == 1 ? fmt::format("j{}", axis_)
+                            : pairs_  ? fmt::format("(j{} + r)", axis_)
+                                      : fmt::format("smaller(j{} + r, {} - 1)", axis_, last);
     std::vector<std::string> names;
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       names.push_back(operands_[k].name);
@@ -166,6 +179,15 @@ class TileEmitter : protected PhaseEmitter {
     for (std::size_t k = 0; k < operands_.size(); ++k) operands_[k].name = names[k];
   }
 
+  // Is a tile of one packet twice as high where there are rows for it? There are registers for the sums of them all, which
+  // wait for each other, but not for their addresses: those of a row and of the one as far below it as half a tile are one,
+  // and the distance.
+  bool HasPairs() const {
+    const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(axis_)];
+    const bool has_rows = !extent.is_static() || extent.value >= 2 * rows_;
+    return has_rows && options_.target == Target::kAvx512 && rows_ > 1 && LinesOf(kernel_.rank() - 1) >= 0;
+  }
+
   // The operand whose rows a tile of one packet reads along the innermost axis, or -1 if it is not one, or more is needed
   // there than elements.
   int LinesOf(int axis) const {
@@ -199,10 +221,13 @@ class TileEmitter : protected PhaseEmitter {
       const std::string from = o.name, name = names_.Make(from.substr(0, from.find('[')) + "_line");
       o.name = name;
       if (static_cast<int>(k) == operand) {
+        const std::string& by_row = o.stride_names[static_cast<std::size_t>(axis_)];
+        const int addresses = pairs_ ? rows_ / 2 : rows_;
         out_.Line("{}[{}];", Pointer(k), rows_);
-        out_.Open("for (int r = 0; r < {}; ++r)", rows_);
+        out_.Open("for (int r = 0; r < {}; ++r)", addresses);
         out_.Line("{}[r] = in_register({} + {});", name, from, at);
-        out_.Line("prefetch({}[r] + {} * {});", name, rows_, o.stride_names[static_cast<std::size_t>(axis_)]);
+        if (pairs_) out_.Line("{0}[r + {1}] = {0}[r] + {1} * {2};", name, addresses, by_row);
+        for (int next = rows_; next < 2 * rows_; next += addresses) out_.Line("prefetch({}[r] + {} * {});", name, next, by_row);
         out_.Close();
         o.name += "[r]";
         o.stride_names[static_cast<std::size_t>(axis)].clear();
@@ -236,7 +261,7 @@ class TileEmitter : protected PhaseEmitter {
     }
     if (rows_ > 1) {
       out_.Open("for (int r = 0; r < {}; ++r)", rows_);
-      out_.Line("if (j{} + r >= {}) break;", axis_, last);
+      if (!pairs_) out_.Line("if (j{} + r >= {}) break;", axis_, last);
     }
     if (packets_ > 1) out_.Open("for (int c = 0; c < {}; ++c)", packets_);
     Names names = names_;
@@ -255,7 +280,8 @@ class TileEmitter : protected PhaseEmitter {
     if (rows_ > 1) out_.Close();
   }
 
-  bool IsBoth(int id) const { return ShareOf(id).row && ShareOf(id).column; }
+  // Is there a value for each row and each packet of the tile?
+  bool IsBoth(int id) const { return (ShareOf(id).row || rows_ == 1) && (ShareOf(id).column || packets_ == 1); }
 
   // A value for each row, or for each packet of columns, or for all of the tile.
   void Define(int id) {
@@ -302,6 +328,7 @@ class TileEmitter : protected PhaseEmitter {
   }
   void Each(Share share, const std::function<void()>& body) {
     const bool rows = share.row && rows_ > 1, packets = share.column && packets_ > 1;
+    if (rows && pairs_) out_.Line("UMBRA_UNROLL");
     if (rows) out_.Open("for (int r = 0; r < {}; ++r)", rows_);
     if (packets) out_.Open("for (int c = 0; c < {}; ++c)", packets_);
     body();
@@ -324,6 +351,7 @@ class TileEmitter : protected PhaseEmitter {
   }
 
   int axis_ = -1, rows_ = 1, packets_ = 1;
+  bool pairs_ = false;  // are the rows of the tile all there, two by two at one address?
   std::string lanes_text_;
   std::vector<Share> shares_;  // by value
   std::set<int> early_;        // values that the reductions need

@@ -87,6 +87,8 @@ class ValueEmitter : protected KernelShape {
     SpreadNothing();
     for (const Phase& phase : kernel_.phases) {
       for (int id : ResultsOf(phase)) ++uses_[static_cast<std::size_t>(id)];
+      for (const auto& reduction : phase.reductions)
+        if (AddsProduct(reduction)) --uses_[static_cast<std::size_t>(reduction.value)];
       if (phase.guard >= 0) ++uses_[static_cast<std::size_t>(phase.guard)];
       MarkSpread(all, phase);
     }
@@ -94,6 +96,12 @@ class ValueEmitter : protected KernelShape {
       ++uses_[static_cast<std::size_t>(store.value)];
       if (columns_ && IsScalar(store.value)) spread_[static_cast<std::size_t>(store.value)] = true;
     }
+  }
+
+  // Is an element of the reduction a product that is added unrounded? It is a part of that step, not a value of its own.
+  bool AddsProduct(const plan::Reduction& reduction) const {
+    const Value& element = value(reduction.value);
+    return columns_ && reduction.contract && element.kind == Value::Kind::kMap && element.op == graph::Op::mul && IsFloat(element.type);
   }
 
   // Does a division by the constant take long, and Divisor take the constant? Compilers multiply by the inverse of a power
@@ -467,11 +475,11 @@ class ValueEmitter : protected KernelShape {
     Declare(id, v.type, e, names);
   }
 
-  // Keeps a packet value as an expression if it is short and read once, else under a name.
+  // Keeps a packet value as an expression if it is short and read once, or not at all, else under a name.
   void Declare(int id, DType type, const Expr& e, Names* names) {
     const Value& v = value(id);
-    const bool once = uses_[static_cast<std::size_t>(id)] == 1;
-    if (once && v.label.empty() && e.text.size() <= kInlineLength) {
+    const int uses = uses_[static_cast<std::size_t>(id)];
+    if (uses == 0 || (uses == 1 && v.label.empty() && e.text.size() <= kInlineLength)) {
       text_[id] = e;
       return;
     }

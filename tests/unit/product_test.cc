@@ -164,6 +164,29 @@ TEST(Product, DrawnExtents) {
   EXPECT_GE(sums, 5);
 }
 
+// A tile of one packet has as many rows as there are, up to 16; what is left goes by lower ones, in the same bits.
+TEST(Product, HighTiles) {
+  for (const DType type : {DType::kFloat32, DType::kFloat64})
+    for (const index_t m : {15, 16, 17, 31, 53})
+      for (const index_t k : {16, 61}) {
+        const Product p{m, 16, k, false, false, type};
+        const Operands operands(p, m % 3, static_cast<unsigned>(m));
+        std::map<bool, std::unique_ptr<Tensor>> first;  // by Fuses
+        CompileOptions options;
+        for (const std::string& target : Targets()) {
+          options.target = target;
+          for (const bool known : {true, false})
+            for (const int threads : {1, 3}) {
+              auto got = operands.Run(p, p.Graph(known, true), options, threads);
+              operands.Check(p, true, *got, std::to_string(m) + " rows, " + target);
+              auto& expected = first[Fuses(target)];
+              if (expected == nullptr) expected = std::move(got);
+              else EXPECT_TRUE(SameBits(*expected, *got)) << m << " rows of " << k << ", " << target << ", " << threads << " threads";
+            }
+        }
+      }
+}
+
 // What chooses between factors has no type that could be written down.
 TEST(Product, OfWhatConditionsChoose) {
   const Product p{16, 16, 37};
