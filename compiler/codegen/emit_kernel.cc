@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "compiler/codegen/emit_transposed.h"
+#include "compiler/codegen/literal.h"
 #include "umbra/error.h"
 
 namespace umbra::codegen {

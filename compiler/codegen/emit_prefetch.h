@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/emit_values.h"
+#include "compiler/codegen/values.h"
 
 namespace umbra::codegen {
 

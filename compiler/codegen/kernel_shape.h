@@ -13,35 +13,17 @@
 namespace umbra::codegen {
 
 inline constexpr int kLine = 64;  // bytes that memory is fetched by
-inline constexpr int kLeastStored = 16;  // bytes at a time
 
 class KernelShape {
  public:
-  KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options)
-      : plan_(plan), kernel_(kernel), signature_(kernel.signature), options_(options),
-        vector_axis_(kernel.signature.vector_axis), columns_(!kernel.vector_axis_is_inner()) {
-    MarkPositional();
-    MarkPackets();
-  }
+  KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options);
   virtual ~KernelShape() = default;
 
   /// Lanes of the kernel's packets: as many as the widest dtype has in a register; 1 for plain.
-  int PacketWidth() const {
-    const int bytes = RegisterBytes(options_.target);
-    if (bytes == 0) return 1;
-    std::size_t widest = 4;
-    for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
-      const bool in_lanes = packets_[id] && !positional_[id] && !IsAlike(static_cast<int>(id));
-      if (in_lanes) widest = std::max(widest, SizeOf(kernel_.values[id].type));
-    }
-    return bytes / static_cast<int>(widest);
-  }
+  int PacketWidth() const;
 
   /// Is the value the same along the vector axis?
-  bool IsAlike(int id) const {
-    const plan::Scope scope = kernel_.values[static_cast<std::size_t>(id)].scope;
-    return scope == plan::Scope::kUniform || (scope == plan::Scope::kRow && !columns_);
-  }
+  bool IsAlike(int id) const;
 
   /// Is the value computed with positions? Those are computed one by one rather than in packets.
   bool IsPositional(int id) const { return positional_[static_cast<std::size_t>(id)]; }
@@ -50,79 +32,26 @@ class KernelShape {
   bool InPackets(int id) const { return packets_[static_cast<std::size_t>(id)]; }
 
   /// Is the value made of data and of positions that grow evenly along a packet, as argmax's are? It is one of packets.
-  bool IsOfDataToo(int id) const {
-    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-    if (options_.spelling != Spelling::kPackets || v.kind != plan::Value::Kind::kMap || v.type != DType::kInt64) return false;
-    bool of_data = false;
-    for (const int arg : v.args) {
-      const bool is_data = !IsPositional(arg) && !IsAlike(arg);
-      const bool is_condition = kernel_.values[static_cast<std::size_t>(arg)].type == DType::kBool;
-      if (!is_data && (is_condition || !FindSlope(kernel_, arg, [this](int value) { return IsAlike(value); }))) return false;
-      of_data = of_data || is_data;
-    }
-    return of_data;
-  }
+  bool IsOfDataToo(int id) const;
 
   /// Is the value's packet put together from lanes?
-  bool IsMadeOfLanes(int id) const {
-    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-    if (IsOfDataToo(id)) return false;
-    return v.kind == plan::Value::Kind::kGather || IsPositional(id) ||
-           (v.kind == plan::Value::Kind::kCast && IsPositional(v.args[0]));
-  }
+  bool IsMadeOfLanes(int id) const;
 
   /// The gather as a span of lanes, if packets of its dtype are loaded so: those of 16-bit floats whole, or by a stride.
-  std::optional<Span> SpanOf(int id) const {
-    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-    if (options_.spelling != Spelling::kPackets || (IsHalf(v.type) && v.guarded)) return std::nullopt;
-    auto span = FindSpan(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
-    if (!span) return std::nullopt;
-    if (span->repeats > 1 && options_.variant.strided) return std::nullopt;
-    const bool plain = span->repeats == 1 && !span->slopes.empty() && span->slopes.back() != 2 && span->slopes.back() != -1;
-    return plain || !IsHalf(v.type) ? span : std::nullopt;
-  }
+  std::optional<Span> SpanOf(int id) const;
 
   /// The condition on positions as a run of lanes, if it is one.
-  std::optional<LaneRun> LaneRunOf(int id) const {
-    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-    if (options_.spelling != Spelling::kPackets || v.type != DType::kBool || v.kind != plan::Value::Kind::kMap)
-      return std::nullopt;
-    return FindLaneRun(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
-  }
+  std::optional<LaneRun> LaneRunOf(int id) const;
 
   /// Where windows are joined column by column: what makes the guards of all spans hold for all lanes and all points of
   /// the windows. Empty if there is nothing to guard, or it is not known.
-  std::vector<BoxBound> InsideBounds(const plan::Phase& phase) const {
-    std::vector<BoxBound> bounds;
-    if (!columns_) return bounds;
-    const auto is_alike = [this](int value, int axis) {
-      const plan::Scope scope = kernel_.values[static_cast<std::size_t>(value)].scope;
-      return scope == plan::Scope::kUniform || (scope == plan::Scope::kRow && axis != vector_axis_);
-    };
-    for (int id : phase.element_values) {
-      const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-      const bool guarded = v.kind == plan::Value::Kind::kGather && v.guarded && InPackets(id) && SpanOf(id);
-      if (guarded && !FindBoxBounds(kernel_, v.args.back(), BoxAxes(), is_alike, &bounds)) return {};
-    }
-    return bounds;
-  }
+  std::vector<BoxBound> InsideBounds(const plan::Phase& phase) const;
   /// The vector axis, then those of the windows.
-  std::vector<int> BoxAxes() const {
-    std::vector<int> axes = {vector_axis_};
-    for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) axes.push_back(axis);
-    return axes;
-  }
+  std::vector<int> BoxAxes() const;
 
   /// By how much the position grows from lane to lane, if evenly.
-  std::optional<long long> SlopeOf(int id) const {
-    const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-    if (v.type != DType::kInt64 || v.kind == plan::Value::Kind::kGather) return std::nullopt;
-    return FindSlope(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
-  }
-  Runs RunsOf(const plan::Phase& phase) const {
-    return FindRuns(kernel_, phase, [this](int value) { return IsAlike(value); },
-                    [this](int value) { return InPackets(value); });
-  }
+  std::optional<long long> SlopeOf(int id) const;
+  Runs RunsOf(const plan::Phase& phase) const;
   /// Is the value a number along the runs that are being written?
   bool IsAlikeInRun(int id) const { return std::find(runs_.alike.begin(), runs_.alike.end(), id) != runs_.alike.end(); }
 
@@ -130,12 +59,7 @@ class KernelShape {
   bool Streams() const { return options_.variant.stores == runtime::Stores::kStreamed && !columns_; }
   /// Do rows go past the caches one after the other, as one? They have to be walked in the order in which they lie. Of one
   /// row, and of rows of whole lines, there is no need.
-  bool JoinsRows() const {
-    if (options_.variant.stores != runtime::Stores::kJoined || !PutsLinesTogether() || IsBlocked() || Splits()) return false;
-    const auto rows = signature_.axes.begin(), columns = rows + vector_axis_;
-    const bool one = std::all_of(rows, columns, [](const runtime::Extent& extent) { return extent == runtime::Extent::Static(1); });
-    return !one && (columns_ || !columns->is_static() || columns->value % kLine != 0);
-  }
+  bool JoinsRows() const;
   /// Do results go past the caches?
   bool PassesCaches() const { return Streams() || JoinsRows(); }
 
@@ -144,31 +68,12 @@ class KernelShape {
 
   /// Transposed operands of elementwise kernels are walked in blocks, so that a cache line that was
   /// fetched for one row is still there for the next.
-  bool IsBlocked() const {
-    if (!signature_.elementwise || columns_) return false;
-    return std::any_of(signature_.operands.begin(), signature_.operands.end(),
-                       [this](const runtime::Access& access) { return IsTransposed(access); });
-  }
+  bool IsBlocked() const;
 
   /// The row axis along which the transposed operands of a blocked kernel lie side by side, so that tiles of
   /// them can be transposed in registers; -1 if there is none.
-  int TileAxis() const {
-    if (!IsBlocked() || PacketWidth() == 1 || options_.spelling != Spelling::kPackets || options_.variant.strided) return -1;
-    int tile_axis = -1;
-    for (const auto& access : signature_.operands) {
-      if (!IsTransposed(access)) continue;
-      const auto& buffer = plan_.buffers[static_cast<std::size_t>(access.buffer)];
-      int axis = 0;
-      while (axis < signature_.row_axes && AxisDim(access, axis) != static_cast<int>(buffer.shape.size()) - 1) ++axis;
-      const bool fits = !access.store && SizeOf(buffer.dtype) >= 4 && axis < signature_.row_axes;
-      if (!fits || (tile_axis >= 0 && axis != tile_axis)) return -1;
-      tile_axis = axis;
-    }
-    return tile_axis;
-  }
-  bool IsTransposed(const runtime::Access& access) const {
-    return AxisDim(access, vector_axis_) >= 0 && !IsContiguousByPlan(access);
-  }
+  int TileAxis() const;
+  bool IsTransposed(const runtime::Access& access) const;
 
   /// Can packets that begin anywhere be put together to whole lines in a register?
   bool PutsLinesTogether() const { return RegisterBytes(options_.target) >= 32 && options_.spelling == Spelling::kPackets; }
@@ -178,86 +83,27 @@ class KernelShape {
 
   /// Are several packets of the phase worked on side by side? That hides the latency of a polynomial's
   /// long chain, and makes more than a few bytes of a packet of a narrow dtype.
-  bool GoesSideBySide(const plan::Phase& phase) const {
-    if (options_.target == Target::kPlain || options_.spelling != Spelling::kPackets) return false;
-    if (columns_ || options_.variant.strided || IsBlocked()) return false;
-    bool polynomial = false;
-    for (int id : phase.element_values) {
-      const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-      const auto span = v.kind == plan::Value::Kind::kGather ? SpanOf(id) : std::nullopt;
-      if (v.kind == plan::Value::Kind::kGather ? !span || span->repeats > 1 : InPackets(id) && IsMadeOfLanes(id)) return false;
-      if (v.kind != plan::Value::Kind::kMap) continue;
-      if (graph::Info(v.op).header != "arith") polynomial = true;
-    }
-    const auto is_narrow = [this](const plan::Store& store) {
-      const auto& access = signature_.operands[static_cast<std::size_t>(store.operand)];
-      return static_cast<int>(SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype)) * PacketWidth() < kLeastStored;
-    };
-    return polynomial || (phase.reductions.empty() && std::any_of(phase.stores.begin(), phase.stores.end(), is_narrow));
-  }
+  bool GoesSideBySide(const plan::Phase& phase) const;
 
-  static int AxisDim(const runtime::Access& access, int axis) {
-    return access.dim_of_axis[static_cast<std::size_t>(axis)];
-  }
+  static int AxisDim(const runtime::Access& access, int axis) { return access.dim_of_axis[static_cast<std::size_t>(axis)]; }
 
   /// Does the operand's address depend on the axis? A launch may cut an elementwise kernel's memory
   /// into rows anew, so axis 0 moves all that the vector axis moves.
-  virtual bool Moves(const runtime::Access& access, int axis) const {
-    if (AxisDim(access, axis) >= 0) return true;
-    return signature_.elementwise && axis == 0 && AxisDim(access, vector_axis_) >= 0;
-  }
+  virtual bool Moves(const runtime::Access& access, int axis) const;
 
   /// Is the vector axis the last dimension of the operand's buffer?
-  bool IsContiguousByPlan(const runtime::Access& access) const {
-    const auto rank = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size();
-    return AxisDim(access, vector_axis_) == static_cast<int>(rank) - 1;
-  }
+  bool IsContiguousByPlan(const runtime::Access& access) const;
 
   /// Static inner extents are written into the source; those of elementwise kernels are not,
   /// because a launch may cut them anew.
-  virtual bool IsBaked(int axis) const {
-    const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
-    return extent.is_static() && !signature_.elementwise && axis >= signature_.row_axes;
-  }
+  virtual bool IsBaked(int axis) const;
 
-  std::string ExtentName(int axis) const {
-    if (IsBaked(axis))
-      return std::to_string(signature_.axes[static_cast<std::size_t>(axis)].value);
-    return "n" + std::to_string(axis);
-  }
+  std::string ExtentName(int axis) const;
 
  private:
-  void MarkPositional() {
-    using Kind = plan::Value::Kind;
-    for (const plan::Value& v : kernel_.values) {
-      bool positional = v.kind == Kind::kIndex || v.kind == Kind::kNumber;
-      // Positions are i32 where they are made of such ones; what a condition on positions chooses of i32 is data.
-      const bool is_narrow = v.type == DType::kInt32;
-      if (v.kind == Kind::kMap && (is_narrow || v.type == DType::kInt64 || v.type == DType::kBool))
-        for (const int arg : v.args) {
-          const bool counts = !is_narrow || kernel_.values[static_cast<std::size_t>(arg)].type == DType::kInt32;
-          positional = positional || (counts && positional_[static_cast<std::size_t>(arg)]);
-        }
-      positional_.push_back(positional);
-    }
-  }
-
-  void MarkPackets() {
-    packets_.assign(kernel_.values.size(), false);
-    for (const plan::Phase& phase : kernel_.phases) {
-      for (const auto& reduction : phase.reductions) MarkPacket(reduction.value);
-      for (const auto& stage : phase.stages) MarkPacket(stage.value);
-      for (const auto& store : phase.stores) MarkPacket(store.value);
-    }
-    for (const auto& store : kernel_.final_stores) MarkPacket(store.value);
-  }
-
-  void MarkPacket(int id) {
-    if (InPackets(id)) return;
-    packets_[static_cast<std::size_t>(id)] = true;
-    if (IsMadeOfLanes(id)) return;
-    for (int arg : kernel_.values[static_cast<std::size_t>(id)].args) MarkPacket(arg);
-  }
+  void MarkPositional();
+  void MarkPackets();
+  void MarkPacket(int id);
 
   std::vector<bool> positional_, packets_;
 

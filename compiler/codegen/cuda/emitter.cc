@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/literal.h"
 #include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {

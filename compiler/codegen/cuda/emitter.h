@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler/codegen/cuda/generate.h"
-#include "compiler/codegen/emit_values.h"
+#include "compiler/codegen/values.h"
 
 namespace umbra::codegen {
 

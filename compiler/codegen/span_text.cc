@@ -4,7 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/emit_values.h"
+#include "compiler/codegen/literal.h"
+#include "compiler/codegen/values.h"
 
 namespace umbra::codegen {
 
