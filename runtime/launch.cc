@@ -32,7 +32,7 @@ constexpr index_t kFewRows = 16, kColumns = 16;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
 constexpr index_t kColumnGranule = 96;     // whole cache lines of results of 2 bytes and more, and whole tiles of products
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
-// Rows of any tile of transposed operands and of any block of them (compiler/codegen/emit_transposed.h), and how many
+// Rows of any tile of transposed operands and of any block of them (compiler/codegen/cpu/transposed.cc), and how many
 // blocks make the shares of threads even enough.
 constexpr index_t kRowsOfTile = 16, kRowsOfBlock = 128, kManyBlocks = 4;
 
@@ -142,7 +142,7 @@ class Preparation {
     plan_.extent[inner] = 1;
   }
 
-  // Rows that a kernel of several phases walks at a time, as its source has it (compiler/codegen/emit_rows.h).
+  // Rows that a kernel of several phases walks at a time, as its source has it (compiler/codegen/cpu/rows.cc).
   index_t RowsAtOnce() const {
     return simd::rows_at_once(Points(RowAxes(), rank_) * static_cast<index_t>(BytesAlongRow(signature_, buffers_)), RoomOfRows(signature_));
   }

@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-#include "compiler/codegen/emit_kernel.h"
+#include "compiler/codegen/cpu/kernel.h"
 #include "compiler/codegen/prelude.h"
 #include "compiler/codegen/writer.h"
 

@@ -1,6 +1,6 @@
-// One kernel of a plan as C++.
-#ifndef UMBRA_COMPILER_CODEGEN_EMIT_KERNEL_H_
-#define UMBRA_COMPILER_CODEGEN_EMIT_KERNEL_H_
+// One kernel of a plan as C++ for a CPU.
+#ifndef UMBRA_COMPILER_CODEGEN_CPU_KERNEL_H_
+#define UMBRA_COMPILER_CODEGEN_CPU_KERNEL_H_
 
 #include "compiler/codegen/source.h"
 #include "compiler/codegen/writer.h"
@@ -13,4 +13,4 @@ std::string EmitKernel(const plan::Plan& plan, const plan::Kernel& kernel,
 
 }  // namespace umbra::codegen
 
-#endif  // UMBRA_COMPILER_CODEGEN_EMIT_KERNEL_H_
+#endif  // UMBRA_COMPILER_CODEGEN_CPU_KERNEL_H_

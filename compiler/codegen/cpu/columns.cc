@@ -1,0 +1,177 @@
+// Rows that are reduced along axes before the vector axis, as the sums of a matrix's columns are: memory lies along the
+// columns, so a block of them is walked row by row. Each column is reduced in the same order as alone.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/reductions.h"
+
+namespace umbra::codegen {
+
+namespace {
+
+constexpr index_t kLongColumn = 32;
+constexpr int kRows = 8;  // whose elements a result is fetched once for, where they take little else
+constexpr int kMostPackets = 256, kFewestPackets = 8;
+constexpr int kKeptBytes = 16384;  // of all results of a block, which stay in a first-level cache
+
+}  // namespace
+
+bool CpuEmitter::WalksBlocksOfColumns() const {
+  if (!columns_ || Splits() || options_.variant.strided || !signature_.row_buffers.empty()) return false;
+  const bool guarded = kernel_.phases[0].guard >= 0;
+  if (!guarded && (width_ == 1 || !HasLongColumns())) return false;
+  for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
+    const Value& v = value(id);
+    if (!InPackets(id)) continue;
+    if (guarded && SpanOf(id)) continue;
+    if (v.kind == Value::Kind::kGather || (HasLanes(id) && !SlopeOf(id))) return false;
+    if (v.scope == Scope::kRow && v.type == DType::kBool) return false;
+  }
+  return true;
+}
+
+void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, const std::string& last) {
+  const Names outer = names_;
+  const std::string block = fmt::format("j{}", vector_axis_);
+  block_.end = names_.Make("last_" + c), block_.row = names_.Make("r"), block_.packet = names_.Make("p"), block_.before.clear();
+  out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, BlockPackets() * width_);
+  out_.Line("const long long {} = smaller({} + {}, {} - ({} - {}) % {});", block_.end, block, BlockPackets() * width_, last, last,
+            block, width_);
+  for (const Phase& phase : kernel_.phases) {
+    if (const Kept kept = DeclareKept(phase); !kept.empty()) BeginPhase(phase, kept, c, block, "");
+    if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
+    WalkBlock(phase, c, block, signature_.row_axes);
+  }
+  EachPacket(c, block, [&] {
+    Names names = names_;
+    for (const int id : kernel_.final_row_values) DeclarePacket(id, c, "", &names);
+    for (const auto& store : kernel_.final_stores) StorePacket(store, c, "");
+  });
+  out_.Close();
+  names_ = outer;
+}
+
+bool CpuEmitter::IsKept(int id) const {
+  if (InPackets(id) || width_ > 1 || InLanes(id)) return InPackets(id);
+  const auto reads = [&](int reader) {
+    const auto& args = value(reader).args;
+    return std::find(args.begin(), args.end(), id) != args.end();
+  };
+  const auto is_read = [&](const std::vector<int>& by) { return std::any_of(by.begin(), by.end(), reads); };
+  return is_read(kernel_.final_row_values) ||
+         std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [&](const Phase& phase) { return is_read(phase.element_values); });
+}
+
+int CpuEmitter::BlockPackets() const {
+  int kept = 0;
+  for (const Phase& phase : kernel_.phases) {
+    kept += static_cast<int>(phase.reductions.size());
+    for (const int id : phase.row_values) kept += IsKept(id) ? 1 : 0;
+  }
+  const int bytes = std::max(kept, 1) * std::max(RegisterBytes(options_.target), 8);
+  int packets = kernel_.phases[0].guard < 0 ? kMostPackets : kKeptBytes / 8;
+  while (packets > kFewestPackets && packets * bytes > kKeptBytes) packets /= 2;
+  return packets;
+}
+
+CpuEmitter::Kept CpuEmitter::DeclareKept(const Phase& phase) {
+  Kept kept;
+  const auto declare = [&](int id, const std::string& name) {
+    kept.push_back(names_.Make(name + "_of"));
+    out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept.back(), BlockPackets());
+  };
+  for (const int id : phase.row_values)
+    if (IsKept(id)) declare(id, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label);
+  for (const auto& reduction : phase.reductions) declare(reduction.result, AccumulatorName(kernel_, reduction));
+  return kept;
+}
+
+void CpuEmitter::EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
+  out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", c, block, block_.end, width_);
+  out_.Line("[[maybe_unused]] const long long {} = {}({} - {}) / {};", block_.packet, block_.before, c, block, width_);
+  body();
+  out_.Close();
+}
+
+void CpuEmitter::BeginPhase(const Phase& phase, const Kept& kept, const std::string& c, const std::string& block,
+                            const std::string& lanes) {
+  const auto at = [&](std::size_t k) { return fmt::format("{}[{}]", kept[k], block_.packet); };
+  EachPacket(c, block, [&] {
+    Names names = names_;
+    std::size_t k = 0;
+    for (const int id : phase.row_values) {
+      DeclarePacket(id, c, lanes, &names);
+      if (!IsKept(id)) continue;
+      out_.Line("{} = {};", at(k), AsPacket(id).text);
+      text_[id] = {at(k++)};
+    }
+    for (const auto& reduction : phase.reductions) {
+      const DType type = value(reduction.result).type;
+      out_.Line("{} = {};", at(k), speller_->Fill(type, Identity(kernel_, reduction)).text);
+      text_[reduction.result] = {at(k++)};
+    }
+  });
+}
+
+void CpuEmitter::InRegisters(const Phase& phase, const std::function<void()>& body) {
+  const Names outer = names_;
+  std::vector<Expr> kept;
+  for (const auto& reduction : phase.reductions) {
+    Expr& text = text_[reduction.result];
+    kept.push_back(text);
+    const std::string name = names_.Make(AccumulatorName(kernel_, reduction));
+    out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name, text.text);
+    text = {name};
+  }
+  body();
+  for (std::size_t k = 0; k < kept.size(); ++k) {
+    Expr& text = text_[phase.reductions[k].result];
+    out_.Line("{} = {};", kept[k].text, text.text);
+    text = kept[k];
+  }
+  names_ = outer;
+}
+
+bool CpuEmitter::HasLongColumns() const {
+  index_t inner = 1;
+  for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) {
+    const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
+    if (!extent.is_static()) inner = std::max(inner, kLongColumn);
+    else inner *= extent.value;
+  }
+  return inner >= kLongColumn;
+}
+
+void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::string& block, int axis) {
+  const std::string i = fmt::format("i{}", axis), n = ExtentName(axis);
+  if (axis + 1 < kernel_.rank()) {
+    out_.Open("for (long long {0} = 0; {0} < {1}; ++{0})", i, n);
+    WalkBlock(phase, c, block, axis + 1);
+    out_.Close();
+    return;
+  }
+  std::string left = "0";
+  if (IsLight(phase) && phase.guard < 0) {
+    left = fmt::format("{0} - {0} % {1}", n, kRows);
+    out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", block_.row, left, kRows);
+    EachPacket(c, block, [&] {
+      InRegisters(phase, [&] {
+        out_.Open("for (int k = 0; k < {}; ++k)", kRows);
+        out_.Line("const long long {} = {} + k;", i, block_.row);
+        ColumnElement(phase, c, "", names_);
+        out_.Close();
+      });
+    });
+    out_.Close();
+  }
+  out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, n);
+  WhereGuarded(phase, [&] {
+    EachPacket(c, block, [&] { InRegisters(phase, [&] { ColumnElement(phase, c, "", names_); }); });
+  });
+  out_.Close();
+}
+
+}  // namespace umbra::codegen

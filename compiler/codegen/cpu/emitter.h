@@ -1,0 +1,342 @@
+// The function of a kernel for a CPU. One class writes it; a section of it stands in each of the files that its comments
+// name.
+#ifndef UMBRA_COMPILER_CODEGEN_CPU_EMITTER_H_
+#define UMBRA_COMPILER_CODEGEN_CPU_EMITTER_H_
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/values.h"
+#include "compiler/plan/guards.h"
+
+namespace umbra::codegen {
+
+class CpuEmitter : private ValueEmitter {
+ public:
+  CpuEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options, Writer* out)
+      : ValueEmitter(plan, kernel, options, out) {}
+
+  /// Writes the function; returns its name.
+  std::string Run();
+
+ private:
+  // ---- kernel.cc: the function, its loops over rows and over packets of columns ----------------
+
+  // For want of registers, which functions and tiles need many of. Kernels that walk rows together put few there, and need
+  // the register that an aligned stack takes.
+  bool PutsPacketsOnStack() const;
+  // What rows are put together in that follow each other.
+  void JoinRows();
+  void RowLoops(int axis);
+  // The vector axis is a row axis: a packet of columns at a time.
+  void Columns(int axis);
+  void ColumnBody(const std::string& c, const std::string& lanes);
+
+  // ---- units.cc: few rows, whose blocks are worked on side by side -----------------------------
+
+  void Units();
+  void ReserveUnitNames();
+  void DeclareFound();
+  // The block's part of each axis that is cut.
+  void UnitBlocks();
+  bool IsLastCall() const { return phase_ == static_cast<int>(kernel_.phases.size()); }
+  const Phase& CurrentPhase() const { return kernel_.phases[static_cast<std::size_t>(phase_)]; }
+  // The values that the current phase needs, in order of evaluation.
+  std::set<int> Reached() const;
+  const plan::Reduction& ReductionOf(int result) const;
+  void RowUnit();
+  void ColumnUnit(const std::string& c, const std::string& lanes);
+
+  // ---- rows.cc: a row, or several phase by phase -----------------------------------------------
+
+  // Are several rows walked at a time? Not those that wait for memory and for little else.
+  bool TakesRowsTogether() const;
+  // How many, as there are extents.
+  void DeclareRowsTogether();
+  // All rows of the innermost row axis.
+  void RowsTogether(const std::string& begin, const std::string& end);
+  // All phases of a row.
+  void Row();
+  // Operand pointers of a row, once all row axes that move them are known: all of them, or those of `used`.
+  void RowPointers(const std::set<int>* used = nullptr);
+  // The values that a phase is made of, and those that they are made of, in order of evaluation.
+  std::set<int> ReachedFrom(const Phase& phase) const;
+  void ReachFromFinal(std::set<int>* reached) const;
+  void Reach(int id, std::set<int>* reached) const;
+  std::set<int> UsedOperands(const Phase& phase, const std::set<int>& reached, bool is_last) const;
+  std::set<int> UsedRowBuffers(const Phase& phase, const std::set<int>& reached) const;
+
+  // ---- columns.cc: blocks of columns, walked row by row ----------------------------------------
+
+  using Kept = std::vector<std::string>;  // names of arrays with a packet for each of the block
+
+  // Are columns walked so? Not those of windows, whose few elements lie near each other for any packet, nor what reads
+  // at computed positions, unless a guard is to be asked once for all of a block.
+  bool WalksBlocksOfColumns() const;
+  bool HasLongColumns() const;
+  // Whole packets of the columns from `first` to `last`.
+  void ColumnBlocks(const std::string& c, const std::string& first, const std::string& last);
+  // Is the value of a row kept for each packet of a block? Of single elements, positions are, too, that what follows reads.
+  bool IsKept(int id) const;
+  // Packets of columns in a block; where a guard leaves few steps, in as many as the cache keeps.
+  int BlockPackets() const;
+  // Memory for what is kept of each packet of a block: values of rows, and what the phase reduces.
+  Kept DeclareKept(const Phase& phase);
+  void EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body);
+  // What a phase begins with: the values of its rows, and nothing reduced yet.
+  void BeginPhase(const Phase& phase, const Kept& kept, const std::string& c, const std::string& block, const std::string& lanes);
+  // `body` with what the phase reduces in registers.
+  void InRegisters(const Phase& phase, const std::function<void()>& body);
+  // All elements of a block of columns, row by row.
+  void WalkBlock(const Phase& phase, const std::string& c, const std::string& block, int axis);
+
+  // ---- keys.cc: rows that steps bring the positions of -----------------------------------------
+
+  // The row axis of which steps bring the position, if its rows are walked so; -1 if not.
+  int KeyAxis() const;
+  // All rows of the axis and all columns: whole packets of these, then what is left.
+  void KeyRows();
+  // Do the values read an operand that moves with the row, which is not known before the key is?
+  bool ReadRow(std::vector<int> ids) const;
+  // The columns from `block` to block_.end, of some rows at a time.
+  void KeyBlocks(const std::string& c, const std::string& block, const std::string& lanes);
+  void EachKeptRow(const std::string& i, const std::vector<int>& values, const std::vector<plan::Store>& stores,
+                   const std::function<void()>& body);
+  // Pointers of a row to what the values and the stores need.
+  void PointersTo(const std::vector<int>& values, const std::vector<plan::Store>& stores);
+  // Is the condition that the row is the step's, and nothing else?
+  bool IsComparisonOf(int condition, const plan::StepKey& key) const;
+
+  // ---- tiles.cc: tiles of rows that share what they read ---------------------------------------
+
+  // What depends on the row of a tile, and on the packet of columns.
+  struct Share {
+    bool row = false, column = false;
+  };
+
+  // The row axis whose rows are computed together, or -1.
+  int SharedAxis() const;
+  // All rows of the shared axis and all columns.
+  void SharedRows();
+  std::string ColumnIndex() const { return fmt::format("i{}", vector_axis_); }
+  // Of columns. Where there are registers for it, a tile takes lines of what its rows share that lie further apart than
+  // the processor looks ahead in longer runs.
+  int TilePackets() const { return options_.target == Target::kAvx512 ? 3 : 2; }
+  // As many as leave registers for what they read, and for their addresses.
+  int TileRows(int packets) const;
+  // Does a load of one element fill a packet with it?
+  bool LoadsFillPackets() const { return options_.target == Target::kAvx2 || options_.target == Target::kAvx512; }
+  void FindShares();
+  Share ShareOf(int id) const { return tile_.shares[static_cast<std::size_t>(id)]; }
+  // One pass of the loop over columns that `head` is.
+  void TilePanel(const std::string& head, int packets, const std::string& lanes);
+  void SharedTile(const std::string& last);
+  // Is a tile of one packet twice as high where there are rows for it? There are registers for the sums of them all, which
+  // wait for each other, but not for their addresses: those of a row and of the one as far below it as half a tile are one,
+  // and the distance.
+  bool HasPairs() const;
+  // The operand whose rows a tile of one packet reads along the innermost axis, or -1 if it is not one, or more is needed
+  // there than elements.
+  int LineOperand(int axis) const;
+  // The innermost axis by lines of the operand, as long as there are whole ones. With an address in a register of its own
+  // for each row, and the same line of the rows of the next tile on its way, products hardly wait. Returns where this
+  // ends.
+  std::string TileLines(int operand, int axis, const std::function<void()>& step);
+  // What follows the reductions. The accumulators are in registers as long as no loop that is left as one indexes
+  // them: a copy is for that.
+  void TileResults(const std::string& last);
+  // Is there a value for each row and each packet of the tile?
+  bool IsBoth(int id) const { return (ShareOf(id).row || tile_.rows == 1) && (ShareOf(id).column || tile_.packets == 1); }
+  // A value for each row, or for each packet of columns, or for all of the tile.
+  void DefineInTile(int id);
+  // Conditions have no type that an array of them could have: those of a tile's rows or columns alone are written where a
+  // value that is made of them is.
+  void DeclareTileConditions(int id, std::set<int>* declared, Names* names);
+  Expr TilePacket(int id) const;
+  std::string TileIndex() const { return tile_.packets > 1 ? fmt::format("{} + c * {}", ColumnIndex(), width_) : ColumnIndex(); }
+  // `[8][2]`, and the element of the row r and the packet c.
+  std::string TileSize(Share share) const;
+  std::string TileAt(Share share) const;
+  void EachOfTile(Share share, const std::function<void()>& body);
+  // `const float* x`
+  std::string PointerText(std::size_t k) const;
+  std::string TileRowAddress(std::size_t k, const std::string& row) const;
+
+  // ---- transposed.cc: tiles that are transposed in registers -----------------------------------
+
+  void ReserveTransposedNames();
+  // The row axes from `axis` on, in blocks.
+  void TransposedLoops(int axis);
+  // Columns of a block, which are as many rows of a transposed operand, each on a page of its own. Where results go past the
+  // caches fewer pages are worth more than longer runs of what is written.
+  int BlockColumns() const { return Streams() ? 64 : 128; }
+  int BlockRows() const;
+  // Packets side by side that make a line, which goes to memory as one.
+  int LinePackets() const;
+  int LineColumns() const { return LinePackets() * width_; }
+  int SizeOfElement(std::size_t operand) const { return static_cast<int>(SizeOf(OperandType(static_cast<int>(operand)))); }
+  void OpenBlocks(int axis, const std::string& first, const std::string& last, int count);
+  // How far from a block the next one lies in the operands of which a row or a column of a tile is a line.
+  void DeclareNextBlock();
+  // The tiles of a block that have their rows in common: those of whole lines, then what is left.
+  void TransposedTiles();
+  void TransposedTile(const std::string& i, int packets, const std::string& lanes);
+  void LoadTransposedTile(int operand, const std::string& i, int packets, const std::string& lanes);
+  // Asks for as many lines of the next block as the tile has read: a part of those that lie at its columns, by runs, or, of a
+  // block with fewer rows, those at its own place.
+  void PrefetchPart(int operand, const std::string& i);
+  // The columns of the packet `c` of a line.
+  std::string PacketOfLine(const std::string& i) const { return fmt::format("{} + c * {}", i, width_); }
+  // Where the column i of a transposed operand lies, from the first row of a tile (j) or of the block (b) on.
+  std::string TransposedAddress(int operand, const char* row, const std::string& i) const;
+
+  // ---- phases.cc: a phase within a row or a packet of columns ----------------------------------
+
+  // Are columns walked in blocks, for want of tiles?
+  bool CutsColumns() const { return IsBlocked() && transposed_axis_ < 0; }
+  bool IsCut(int axis) const;
+  std::string BlockBegin(int axis) const { return IsCut(axis) ? fmt::format("b{}", axis) : "0"; }
+  std::string BlockEnd(int axis) const { return IsCut(axis) ? fmt::format("e{}", axis) : ExtentName(axis); }
+  std::string VectorBegin() const { return CutsColumns() ? "j0" : BlockBegin(vector_axis_); }
+  std::string VectorEnd() const { return CutsColumns() ? "j1" : BlockEnd(vector_axis_); }
+  // True if the vector loop ends with a whole step of this many elements.
+  bool DividesExtent(int step) const;
+
+  void ColumnLoop(const Phase& phase, const std::string& c, const std::string& lanes, Names* names);
+  // One element of each column of a packet, joined with what they have come to.
+  void ColumnElement(const Phase& phase, const std::string& c, const std::string& lanes, Names names);
+  // `body` where the phase's guard holds.
+  void WhereGuarded(const Phase& phase, const std::function<void()>& body);
+  void InnerLoops(int axis, int end, const std::function<void()>& body);
+  void RowLoop(const Phase& phase);
+  void StoreRow();
+  void DeclareRowValue(int id);
+  void ElementLoop(const Phase& phase);
+
+  // Runs of the vector axis along which the quotients of positions stay the same.
+  void RunLoop(const Phase& phase);
+  void RunPackets(const Phase& phase, const Runs& runs, const std::string& i, const std::string& run);
+  // What `packets` writes, for each outcome of the conditions that are the same along a run.
+  void ByChoice(const Phase& phase, const std::function<bool(int)>& can_know, const std::string& i,
+                const std::function<void()>& packets);
+
+  // Can packets of the store that begin anywhere be put together to whole lines?
+  bool MakesLines(const plan::Store& store) const;
+  void DeclareStreamedRow(const plan::Store& store, const std::string& address);
+  void FinishStreamedRows();
+
+  // Groups of packets side by side. Returns where what is left begins.
+  std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last);
+  // What `body` writes is of groups of packets.
+  void InGroups(const std::function<void()>& body);
+  // Does the phase go by groups of packets alone?
+  bool IsAllGroups(const Phase& phase) const;
+  // Does an element take arithmetic only?
+  bool IsLight(const Phase& phase) const;
+
+  // Partial results of the phase's reductions along the vector axis. The same for all targets and variants.
+  int Partials(const Phase& phase) const;
+  // Elements of a whole step of a reduction.
+  int StepOf(const Phase& phase) const;
+  // Whole steps of as many elements as there are partial results, or as a group of packets has, then steps of which some
+  // lanes count.
+  void ReductionLoop(const Phase& phase);
+  void GroupsStep(const Phase& phase, const std::string& i, int packets);
+  void ReductionStep(const Phase& phase, const std::string& i, int count, const std::string& last);
+  void ReductionBody(const Phase& phase, const std::string& index, const std::string& lanes);
+
+  // What a phase does at one point. `reduce` adds the point to what the phase reduces: before results are stored, as they
+  // may take the place of operands.
+  void ElementBody(const Phase& phase, const std::string& index, const std::string& lanes, Names* names,
+                   const std::function<void()>& reduce = [] {});
+  void StorePacket(const plan::Store& store, const std::string& index, const std::string& lanes);
+  // `total` and one more element.
+  std::string Accumulate(const plan::Reduction& reduction, const Expr& total) const;
+
+  // ---- prefetch.cc: what is asked for before it is needed --------------------------------------
+
+  // The phase during which memory would have nothing to do: it goes once more through a row that is in the caches, and
+  // writes none, or past the caches. Null if there is none.
+  const Phase* IdlePhase() const;
+  // How far ahead in the operands of rows the idle phase asks for rows to come. Where it writes past the caches the launch
+  // says how far.
+  void DeclareAhead();
+  // In the idle phase, prefetches the elements of rows to come that lie where `count` elements from `index` do.
+  void PrefetchRows(const Phase& phase, const std::string& index, int count);
+  // Asks for what element-wise work on operands too large for the caches reads some time after the `count` elements from
+  // `index`, as far ahead as the launch says, if it waits for memory and for arithmetic in turns.
+  void PrefetchNextPage(const std::string& index, int count);
+  // Rows that lie where memory says, as those of a table: where the one lies that the phase needs some rows later.
+  void DeclareScattered(const Phase& phase);
+  // Asks for the `count` elements from `index` of such rows.
+  void PrefetchScattered(const std::string& index, int count);
+  // Asks for what gathers of the phase read where the slowest of the positions that grow from run to run has grown once
+  // more: of images the same row of the next one, which the processor does not see coming.
+  void PrefetchNextRuns(const Phase& phase, const Runs& runs, const std::string& index);
+  // Asks for `count` elements, into the first cache or the second.
+  void Prefetch(DType type, const std::string& address, int count, int cache);
+
+  // Are there rows, walked to their ends one after the other? Those of several axes have their packets along the last.
+  bool InRows() const;
+  bool RowByRow() const { return InRows() && vector_axis_ == signature_.row_axes; }
+  std::string ElementsOfRow() const;
+  int RowAxis() const { return signature_.row_axes - 1; }
+  // Is one element after the other read?
+  bool IsReadAlong(int operand) const;
+  bool HasRows(int operand) const { return AxisDim(signature_.operands[static_cast<std::size_t>(operand)], RowAxis()) >= 0; }
+  std::string RowsAhead(DType type, const std::string& together, const std::string& ahead) const;
+  // Does the gather read a row from its beginning to its end, one that positions in memory tell?
+  bool IsRowOfTable(int id) const;
+  // Is the position one of the row that a gather tells, and nothing that was loaded for this row alone?
+  bool ReadsMemory(int id) const;
+  std::string DeclarePlace(int id, DType of);
+
+  // ---- what they keep --------------------------------------------------------------------------
+
+  // Units.
+  int phase_ = 0;                     // that is being written, of a kernel whose rows are split
+  std::map<int, std::string> found_;  // by reduced value: what blocks found
+
+  // Rows.
+  std::string row_bytes_;                    // of a row's buffers
+  std::map<int, std::string> kept_results_;  // where reductions of earlier phases are kept, by result
+
+  // Columns and keys: names of a block of columns.
+  struct {
+    std::string end, row, packet;  // where its columns end, the first of some rows, a packet of it
+    std::string before;            // "n + ", of its packets that are those of rows before
+  } block_;
+
+  // Keys: names of the rows that are kept.
+  struct {
+    std::string most, first, last, count;  // at a time at most, the first of them, the one after the last, how many they are
+  } kept_rows_;
+
+  // Tiles: the one that is being written.
+  struct {
+    int axis = -1, rows = 1, packets = 1;
+    bool pairs = false;  // are its rows all there, two by two at one address?
+    std::string lanes;
+    std::vector<Share> shares;  // by value
+    std::set<int> early;        // values that the reductions need
+  } tile_;
+
+  // Transposed operands.
+  int transposed_axis_ = -1;               // the row axis of their tiles; none: -1
+  std::map<int, std::string> next_block_;  // by operand: how far from a tile its place in the next block is
+
+  // Phases.
+  std::map<int, std::string> results_;   // reductions that are kept for another phase's loop, and where
+  std::map<int, std::string> streamed_;  // rows that runs are streamed to, by operand
+
+  // Prefetches.
+  std::map<int, std::string> ahead_;              // by operand: how far ahead rows are fetched
+  std::map<int, std::map<int, Expr>> scattered_;  // by gather: its places some rows later, by value
+};
+
+}  // namespace umbra::codegen
+
+#endif  // UMBRA_COMPILER_CODEGEN_CPU_EMITTER_H_

@@ -1,0 +1,313 @@
+// Reductions whose rows share what they read, such as products of matrices: several rows and packets of columns at a
+// time, so that what rows share is loaded once for all of them, and what columns share once for all packets. Each
+// result is reduced in the same order as alone.
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/reductions.h"
+
+namespace umbra::codegen {
+
+namespace {
+
+constexpr int kWorthFewer = 4;  // rows
+
+}  // namespace
+
+int CpuEmitter::SharedAxis() const {
+  const bool plain_columns = columns_ && !Splits() && !options_.variant.strided && signature_.row_axes >= 2;
+  return plain_columns && plan::SharesRows(kernel_) ? signature_.row_axes - 2 : -1;
+}
+
+void CpuEmitter::SharedRows() {
+  const std::string i = ColumnIndex(), n = ExtentName(vector_axis_);
+  tile_.axis = SharedAxis();
+  FindShares();
+  for (std::size_t k = 0; k < operands_.size(); ++k)
+    if (operands_[k].base != operands_[k].name && !Moves(signature_.operands[k], tile_.axis))
+      out_.Line("{} = {};", PointerText(k), TileRowAddress(k, ""));
+  const int packets = TilePackets();
+  out_.Line("long long {} = 0;", i);
+  TilePanel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, packets * width_, n), packets, "");
+  TilePanel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, n), 1, "");
+  if (width_ > 1) TilePanel(fmt::format("if ({} < {})", i, n), 1, fmt::format("const long long lanes = {} - {};", n, i));
+}
+
+int CpuEmitter::TileRows(int packets) const {
+  const int registers = options_.target == Target::kAvx512 ? 24 : 8, most = LoadsFillPackets() ? 8 : 4;
+  const auto reductions = static_cast<int>(kernel_.phases[0].reductions.size());
+  int rows = std::clamp(registers / (packets * reductions), 1, most);
+  const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(tile_.axis)];
+  if (extent.is_static()) rows = static_cast<int>(std::min<index_t>(rows, std::max<index_t>(1, extent.value)));
+  return rows;
+}
+
+void CpuEmitter::FindShares() {
+  tile_.shares.clear();
+  const std::vector<bool> rows = plan::MovesAlong(kernel_, tile_.axis), columns = plan::MovesAlong(kernel_, vector_axis_);
+  for (std::size_t id = 0; id < kernel_.values.size(); ++id) tile_.shares.push_back({rows[id], columns[id]});
+  const Phase& phase = kernel_.phases[0];
+  tile_.early.clear();
+  const std::function<void(int)> need = [&](int id) {
+    if (value(id).scope == Scope::kUniform || !tile_.early.insert(id).second) return;
+    for (int arg : value(id).args) need(arg);
+  };
+  for (const auto& reduction : phase.reductions) need(reduction.value);
+}
+
+void CpuEmitter::TilePanel(const std::string& head, int packets, const std::string& lanes) {
+  const Names outer = names_;
+  const int rows = TileRows(packets);
+  tile_.rows = rows;
+  tile_.packets = packets;
+  tile_.lanes = lanes.empty() ? "" : "lanes";
+  out_.Open("{}", head);
+  if (!lanes.empty()) out_.Line("{}", lanes);
+  const std::string first = tile_.axis == 0 ? "begin" : "0", last = tile_.axis == 0 ? "end" : ExtentName(tile_.axis);
+  const int few = rows / 2;
+  if (HasPairs()) {
+    out_.Line("long long j{} = {};", tile_.axis, first);
+    tile_.rows = 2 * rows;
+    tile_.pairs = true;
+    out_.Open("for (; {2} - j{0} >= {1}; j{0} += {1})", tile_.axis, tile_.rows, last);
+    SharedTile(last);
+    out_.Close();
+    names_ = outer;
+    tile_.rows = rows;
+    tile_.pairs = false;
+    out_.Open("for (; j{0} < {1}; j{0} += {2})", tile_.axis, last, rows);
+  } else if (packets > 1 && few >= kWorthFewer) {  // rows beyond the last would be computed for nothing
+    out_.Line("long long j{} = {};", tile_.axis, first);
+    out_.Open("for (; {2} - j{0} > {1}; j{0} += {3})", tile_.axis, few, last, rows);
+    SharedTile(last);
+    out_.Close();
+    names_ = outer;
+    tile_.rows = few;
+    out_.Open("if (j{0} < {1})", tile_.axis, last);
+  } else {
+    out_.Open("for (long long j{0} = {1}; j{0} < {2}; j{0} += {3})", tile_.axis, first, last, rows);
+  }
+  SharedTile(last);
+  out_.Close();
+  out_.Close();
+  names_ = outer;
+}
+
+void CpuEmitter::SharedTile(const std::string& last) {
+  const Phase& phase = kernel_.phases[0];
+  const std::string row = tile_.rows == 1 ? fmt::format("j{}", tile_.axis)
+                          : tile_.pairs  ? fmt::format("(j{} + r)", tile_.axis)
+                                    : fmt::format("smaller(j{} + r, {} - 1)", tile_.axis, last);
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < operands_.size(); ++k) {
+    names.push_back(operands_[k].name);
+    if (!Moves(signature_.operands[k], tile_.axis)) continue;
+    if (tile_.rows > 1) {
+      out_.Line("{}[{}];", PointerText(k), tile_.rows);
+      out_.Line("for (int r = 0; r < {}; ++r) {}[r] = {};", tile_.rows, operands_[k].name, TileRowAddress(k, row));
+      operands_[k].name += "[r]";
+    } else {
+      out_.Line("{} = {};", PointerText(k), TileRowAddress(k, row));
+    }
+  }
+  for (const auto& reduction : phase.reductions) {
+    const std::string name = names_.Make(AccumulatorName(kernel_, reduction));
+    accumulator_[reduction.result] = name;
+    const DType type = value(reduction.result).type;
+    out_.Line("{} {}{};", speller_->Type(type), name, TileSize({true, true}));
+    EachOfTile({true, true}, [&] {
+      out_.Line("{} = {};", name + TileAt({true, true}), speller_->Fill(type, Identity(kernel_, reduction)).text);
+    });
+  }
+  for (int id : phase.row_values)
+    if (tile_.early.count(id) != 0) DefineInTile(id);
+  const auto step = [&] {
+    const Names outer = names_;
+    for (int id : phase.element_values)
+      if (!IsBoth(id)) DefineInTile(id);
+    EachOfTile({true, true}, [&] {
+      std::set<int> conditions;
+      for (int id : phase.element_values) {
+        if (!IsBoth(id)) continue;
+        DeclareTileConditions(id, &conditions, &names_);
+        Declare(id, value(id).type, TilePacket(id), &names_);
+      }
+      for (const auto& reduction : phase.reductions) {
+        const Expr total{accumulator_[reduction.result] + TileAt({true, true})};
+        RemarkPlace(reduction.result);
+        out_.Line("{} = {};", total.text, Accumulate(reduction, total));
+      }
+    });
+    names_ = outer;
+  };
+  const int innermost = kernel_.rank() - 1;
+  InnerLoops(signature_.row_axes, innermost, [&] {
+    std::string begin = BlockBegin(innermost);
+    if (const int operand = LineOperand(innermost); operand >= 0) begin = TileLines(operand, innermost, step);
+    out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", innermost, begin, BlockEnd(innermost));
+    step();
+    out_.Close();
+  });
+  TileResults(last);
+  for (std::size_t k = 0; k < operands_.size(); ++k) operands_[k].name = names[k];
+}
+
+bool CpuEmitter::HasPairs() const {
+  const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(tile_.axis)];
+  const bool has_rows = !extent.is_static() || extent.value >= 2 * tile_.rows;
+  return has_rows && options_.target == Target::kAvx512 && tile_.rows > 1 && LineOperand(kernel_.rank() - 1) >= 0;
+}
+
+int CpuEmitter::LineOperand(int axis) const {
+  if (tile_.packets > 1 || tile_.rows == 1 || !tile_.lanes.empty() || !LoadsFillPackets()) return -1;
+  if (axis > signature_.row_axes || options_.spelling != Spelling::kPackets) return -1;
+  int found = -1;
+  for (const int id : kernel_.phases[0].element_values) {
+    const Value& v = value(id);
+    if (v.kind != Value::Kind::kLoad && v.kind != Value::Kind::kMap && v.kind != Value::Kind::kCast) return -1;
+    if (v.kind != Value::Kind::kLoad || !ShareOf(id).row || !Moves(signature_.operands[static_cast<std::size_t>(v.index)], axis)) continue;
+    if (ShareOf(id).column || (found >= 0 && found != v.index)) return -1;
+    found = v.index;
+  }
+  return found;
+}
+
+std::string CpuEmitter::TileLines(int operand, int axis, const std::function<void()>& step) {
+  const int elements = std::min(16, kLine / static_cast<int>(SizeOf(OperandType(operand))));
+  const std::string at = names_.Make("line");
+  out_.Line("long long {} = {};", at, BlockBegin(axis));
+  const Names outer = names_;
+  const std::vector<Operand> operands = operands_;
+  const std::string& stride = operands[static_cast<std::size_t>(operand)].stride_names[static_cast<std::size_t>(axis)];
+  out_.Open("for (; {0} == 1 && {1} + {2} <= {3}; {1} += {2})", stride, at, elements, BlockEnd(axis));
+  for (std::size_t k = 0; k < operands_.size(); ++k) {
+    if (!Moves(signature_.operands[k], axis)) continue;
+    Operand& o = operands_[k];
+    const std::string from = o.name, name = names_.Make(from.substr(0, from.find('[')) + "_line");
+    o.name = name;
+    if (static_cast<int>(k) == operand) {
+      const std::string& by_row = o.stride_names[static_cast<std::size_t>(tile_.axis)];
+      const int addresses = tile_.pairs ? tile_.rows / 2 : tile_.rows;
+      out_.Line("{}[{}];", PointerText(k), tile_.rows);
+      out_.Open("for (int r = 0; r < {}; ++r)", addresses);
+      out_.Line("{}[r] = in_register({} + {});", name, from, at);
+      if (tile_.pairs) out_.Line("{0}[r + {1}] = {0}[r] + {1} * {2};", name, addresses, by_row);
+      for (int next = tile_.rows; next < 2 * tile_.rows; next += addresses) out_.Line("prefetch({}[r] + {} * {});", name, next, by_row);
+      out_.Close();
+      o.name += "[r]";
+      o.stride_names[static_cast<std::size_t>(axis)].clear();
+    } else {
+      out_.Line("{} = {} + {} * {};", PointerText(k), from, at, o.stride_names[static_cast<std::size_t>(axis)]);
+    }
+  }
+  out_.Line("UMBRA_UNROLL");
+  out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", axis, elements);
+  step();
+  out_.Close();
+  out_.Close();
+  operands_ = operands;
+  names_ = outer;
+  return at;
+}
+
+void CpuEmitter::TileResults(const std::string& last) {
+  const Phase& phase = kernel_.phases[0];
+  for (const auto& reduction : phase.reductions) {
+    const std::string total = accumulator_[reduction.result];
+    std::string name = total;
+    if (!kernel_.final_row_values.empty()) {
+      name = names_.Make(total + "_found");
+      out_.Line("{} {}{};", speller_->Type(value(reduction.result).type), name, TileSize({true, true}));
+      EachOfTile({true, true}, [&] { out_.Line("{0}{2} = {1}{2};", name, total, TileAt({true, true})); });
+    }
+    text_[reduction.result] = {name + TileAt({true, true})};
+  }
+  if (tile_.rows > 1) {
+    out_.Open("for (int r = 0; r < {}; ++r)", tile_.rows);
+    if (!tile_.pairs) out_.Line("if (j{} + r >= {}) break;", tile_.axis, last);
+  }
+  if (tile_.packets > 1) out_.Open("for (int c = 0; c < {}; ++c)", tile_.packets);
+  Names names = names_;
+  std::set<int> conditions;
+  const auto declare = [&](const std::vector<int>& values) {
+    for (int id : values) {
+      if (tile_.early.count(id) != 0 || value(id).kind == Value::Kind::kReduced) continue;
+      DeclareTileConditions(id, &conditions, &names);
+      Declare(id, value(id).type, TilePacket(id), &names);
+    }
+  };
+  declare(phase.row_values);
+  declare(kernel_.final_row_values);
+  for (const auto& store : kernel_.final_stores) StorePacket(store, TileIndex(), tile_.lanes);
+  if (tile_.packets > 1) out_.Close();
+  if (tile_.rows > 1) out_.Close();
+}
+
+void CpuEmitter::DefineInTile(int id) {
+  const Value& v = value(id);
+  if (v.kind == Value::Kind::kConstant || v.type == DType::kBool) return;
+  const Share share = ShareOf(id);
+  const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+  out_.Line("{} {}{};", speller_->Type(v.type), name, TileSize(share));
+  EachOfTile(share, [&] {
+    std::set<int> conditions;
+    DeclareTileConditions(id, &conditions, &names_);
+    const Expr e = TilePacket(id);
+    RemarkPlace(id);
+    out_.Line("{}{} = {};", name, TileAt(share), e.text);
+  });
+  text_[id] = {name + TileAt(share)};
+}
+
+void CpuEmitter::DeclareTileConditions(int id, std::set<int>* declared, Names* names) {
+  for (const int arg : value(id).args) {
+    const Value& v = value(arg);
+    const bool is_one = v.type == DType::kBool && tile_.early.count(arg) > 0 && v.kind != Value::Kind::kConstant && !IsBoth(arg);
+    if (!is_one || !declared->insert(arg).second) continue;
+    DeclareTileConditions(arg, declared, names);
+    Declare(arg, v.type, TilePacket(arg), names);
+  }
+}
+
+Expr CpuEmitter::TilePacket(int id) const {
+  const Value& v = value(id);
+  return v.kind == Value::Kind::kLoad ? LoadPacket(v, TileIndex(), tile_.lanes) : DefinePacket(id);
+}
+
+std::string CpuEmitter::TileSize(Share share) const {
+  return (share.row && tile_.rows > 1 ? fmt::format("[{}]", tile_.rows) : "") +
+         (share.column && tile_.packets > 1 ? fmt::format("[{}]", tile_.packets) : "");
+}
+
+std::string CpuEmitter::TileAt(Share share) const {
+  return std::string(share.row && tile_.rows > 1 ? "[r]" : "") + (share.column && tile_.packets > 1 ? "[c]" : "");
+}
+
+void CpuEmitter::EachOfTile(Share share, const std::function<void()>& body) {
+  const bool rows = share.row && tile_.rows > 1, packets = share.column && tile_.packets > 1;
+  if (rows && tile_.pairs) out_.Line("UMBRA_UNROLL");
+  if (rows) out_.Open("for (int r = 0; r < {}; ++r)", tile_.rows);
+  if (packets) out_.Open("for (int c = 0; c < {}; ++c)", tile_.packets);
+  body();
+  if (packets) out_.Close();
+  if (rows) out_.Close();
+}
+
+std::string CpuEmitter::PointerText(std::size_t k) const {
+  return fmt::format("{}{}* {}", signature_.operands[k].store ? "" : "const ", ElementType(OperandType(static_cast<int>(k))), operands_[k].name);
+}
+
+std::string CpuEmitter::TileRowAddress(std::size_t k, const std::string& row) const {
+  const Operand& o = operands_[k];
+  std::string text = o.base;
+  for (int axis = 0; axis <= tile_.axis; ++axis)
+    if (Moves(signature_.operands[k], axis))
+      text += fmt::format(" + {} * {}", axis == tile_.axis ? row : fmt::format("i{}", axis), o.stride_names[static_cast<std::size_t>(axis)]);
+  return text;
+}
+
+}  // namespace umbra::codegen

@@ -1,0 +1,144 @@
+// Elementwise kernels with transposed operands: tiles that are transposed in registers, in blocks of rows and columns.
+#include <algorithm>
+#include <string>
+
+#include "compiler/codegen/cpu/emitter.h"
+
+namespace umbra::codegen {
+
+namespace {
+
+// Lines that a block has of a row of a transposed operand, which are read one after the other.
+constexpr int kBlockLines = 8;
+
+// Work of an element, in additions, up to which the rows of a tile are written one by one, which leaves it in registers.
+constexpr double kUnrolled = 16;
+
+}  // namespace
+
+void CpuEmitter::ReserveTransposedNames() {
+  for (const char* end : {"b", "e"})
+    for (const int axis : {transposed_axis_, vector_axis_}) names_.Make(end + std::to_string(axis));
+  for (const char* name : {"c", "rows"}) names_.Make(name);
+}
+
+void CpuEmitter::TransposedLoops(int axis) {
+  if (axis == kernel_.signature.row_axes) return TransposedTiles();
+  const std::string first = axis == 0 ? "begin" : "0", last = axis == 0 ? "end" : ExtentName(axis);
+  if (axis != transposed_axis_) {
+    out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, first, last);
+    TransposedLoops(axis + 1);
+    out_.Close();
+    return;
+  }
+  OpenBlocks(axis, first, last, BlockRows());
+  OpenBlocks(vector_axis_, "0", ExtentName(vector_axis_), BlockColumns());
+  DeclareNextBlock();
+  out_.Open("for (long long j{0} = b{0}; j{0} < e{0}; j{0} += {1})", axis, width_);
+  TransposedLoops(axis + 1);
+  for (int k = 0; k < 3; ++k) out_.Close();
+}
+
+int CpuEmitter::LinePackets() const {
+  int packets = 1;
+  for (std::size_t k = 0; k < operands_.size(); ++k)
+    if (IsTransposed(signature_.operands[k])) packets = std::max(packets, kLine / (width_ * SizeOfElement(k)));
+  return packets;
+}
+
+int CpuEmitter::BlockRows() const { return kBlockLines * LineColumns(); }
+
+void CpuEmitter::OpenBlocks(int axis, const std::string& first, const std::string& last, int count) {
+  out_.Open("for (long long b{0} = {1}; b{0} < {2}; b{0} += {3})", axis, first, last, count);
+  out_.Line("const long long e{0} = smaller(b{0} + {1}, {2});", axis, count, last);
+}
+
+void CpuEmitter::DeclareNextBlock() {
+  const auto times = [](int count, const std::string& stride) { return stride.empty() ? std::to_string(count) : fmt::format("{} * {}", count, stride); };
+  next_block_.clear();
+  for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
+    const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
+    if (access.store || !MovesAlongVector(operand) || AxisDim(access, transposed_axis_) < 0) continue;
+    if (LineColumns() * SizeOfElement(static_cast<std::size_t>(operand)) != kLine) continue;
+    const Operand& o = operands_[static_cast<std::size_t>(operand)];
+    const std::string across = VectorStride(operand), down = o.stride_names[static_cast<std::size_t>(transposed_axis_)];
+    const std::string column = fmt::format("b{}", vector_axis_);
+    next_block_[operand] = names_.Make(o.name + "_next");
+    out_.Line("const long long {} = e{} < {} ? {} : {} - {};", next_block_[operand], vector_axis_, ExtentName(vector_axis_),
+              times(BlockColumns(), across), times(BlockRows(), down), across.empty() ? column : column + " * " + across);
+  }
+}
+
+void CpuEmitter::TransposedTiles() {
+  const std::string i = fmt::format("i{}", vector_axis_);
+  out_.Line("long long {} = b{};", i, vector_axis_);
+  out_.Open("for (; j{0} + {1} <= e{0} && {2} + {3} <= e{4}; {2} += {3})", transposed_axis_, width_, i, LineColumns(), vector_axis_);
+  TransposedTile(i, LinePackets(), "");
+  out_.Close();
+  out_.Open("for (; {0} < e{1}; {0} += {2})", i, vector_axis_, width_);
+  out_.Line("const long long rows = smaller(e{0} - j{0}, {2}), lanes = smaller(e{1} - {3}, {2});", transposed_axis_, vector_axis_, width_, i);
+  TransposedTile(i, 1, "lanes");
+  out_.Close();
+}
+
+void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::string& lanes) {
+  const Names outer = names_;
+  for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
+    const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
+    if (access.store || !IsTransposed(access)) continue;
+    LoadTransposedTile(operand, i, packets, lanes);
+    if (next_block_.count(operand) > 0 && lanes.empty()) PrefetchPart(operand, i);
+  }
+  if (lanes.empty() && signature_.cost <= kUnrolled) out_.Line("UMBRA_UNROLL");
+  out_.Open("for (int k = 0; k < {}; ++k)", lanes.empty() ? std::to_string(width_) : "rows");
+  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
+  RowPointers();
+  for (const auto& [operand, next] : next_block_)  // the line of the last element: rows may begin within one
+    if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]) && lanes.empty())
+      out_.Line("prefetch({} + {} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, LineColumns() - 1, next);
+  for (const Phase& phase : kernel_.phases) {
+    for (int id : phase.row_values) DeclareRowValue(id);
+    if (packets > 1) out_.Open("for (int c = 0; c < {}; ++c)", packets);
+    Names names = names_;
+    ElementBody(phase, packets > 1 ? PacketOfLine(i) : i, lanes, &names);
+    if (packets > 1) out_.Close();
+  }
+  out_.Close();
+  names_ = outer;
+  at_hand_.clear();
+}
+
+void CpuEmitter::LoadTransposedTile(int operand, const std::string& i, int packets, const std::string& lanes) {
+  const Operand& o = operands_[static_cast<std::size_t>(operand)];
+  const std::string tile = names_.Make(o.name + "_tile"), stride = VectorStride(operand);
+  const std::string type = speller_->Type(OperandType(operand));
+  at_hand_[operand] = tile + (packets > 1 ? "[c][k]" : "[k]");
+  if (packets > 1) {
+    out_.Line("{} {}[{}][{}];", type, tile, packets, width_);
+    out_.Line("for (int c = 0; c < {}; ++c) load_transposed({}, {}, {}[c]);", packets,
+              TransposedAddress(operand, "j", "(" + PacketOfLine(i) + ")"), stride, tile);
+    return;
+  }
+  out_.Line("{} {}[{}];", type, tile, width_);
+  const std::string address = TransposedAddress(operand, "j", i);
+  if (lanes.empty()) out_.Line("load_transposed({}, {}, {});", address, stride, tile);
+  else out_.Line("load_transposed_head({}, {}, {}, rows, {});", address, stride, lanes, tile);
+}
+
+void CpuEmitter::PrefetchPart(int operand, const std::string& i) {
+  const std::string& next = next_block_.at(operand);
+  out_.Line("if (e{0} - b{0} == {1}) prefetch_part<{2}, {3}>({4} + {5}, {6}, j{0} - b{0});", transposed_axis_, BlockRows(),
+            width_, kBlockLines, TransposedAddress(operand, "b", i), next, VectorStride(operand));
+  out_.Line("else for (int k = 0; k < {}; ++k) prefetch({} + {});", LineColumns(), TransposedAddress(operand, "j", "(" + i + " + k)"), next);
+}
+
+std::string CpuEmitter::TransposedAddress(int operand, const char* row, const std::string& i) const {
+  const Operand& o = operands_[static_cast<std::size_t>(operand)];
+  std::string address = fmt::format("{} + {}{}", o.base, row, transposed_axis_);
+  for (int axis = 0; axis < kernel_.signature.row_axes; ++axis)
+    if (axis != transposed_axis_ && Moves(signature_.operands[static_cast<std::size_t>(operand)], axis))
+      address += fmt::format(" + i{} * {}", axis, o.stride_names[static_cast<std::size_t>(axis)]);
+  return fmt::format("{} + {} * {}", address, i, VectorStride(operand));
+}
+
+}  // namespace umbra::codegen

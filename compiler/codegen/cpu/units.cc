@@ -1,0 +1,151 @@
+// Few rows: a row's blocks are worked on side by side, phase by phase. What each accumulates is kept in scratch, after what
+// is kept of the row; a unit of a later phase joins what the blocks of its row found, block after block. After the phases
+// comes a call that stores the results of rows.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/literal.h"
+#include "compiler/codegen/reductions.h"
+#include "umbra/error.h"
+
+namespace umbra::codegen {
+
+void CpuEmitter::Units() {
+  const int phases = static_cast<int>(kernel_.phases.size());
+  int next = kernel_.rank() + static_cast<int>(signature_.numbers.size());
+  for (const char* name : {"phase", "blocks"}) out_.Line("const long long {} = args->extent[{}];", name, next++);
+  for (int axis : runtime::CutAxes(signature_)) out_.Line("const long long l{} = args->extent[{}];", axis, next++);
+  std::vector<int> rows;
+  for (int axis = 0; axis < signature_.row_axes; ++axis)
+    if (axis != vector_axis_) rows.push_back(axis);
+  std::string points;
+  for (int axis : rows) points += ExtentName(axis) + " * ";
+  out_.Line("const long long units = {}blocks, kept = {};", points, BytesOfRows(signature_.row_buffers));
+  out_.Line("[[maybe_unused]] const long long found = {};", Padded("units" + (columns_ ? " * " + ExtentName(vector_axis_) : "")));
+  DeclareFound();
+  out_.Open("for (long long unit = begin; unit < end; ++unit)");
+  out_.Line("[[maybe_unused]] const long long line = unit / blocks, block = unit % blocks;");
+  std::string rest = "line";
+  for (std::size_t k = rows.size(); k-- > 0;) {
+    out_.Line("[[maybe_unused]] const long long i{} = {}{};", rows[k], rest, k == 0 ? "" : " % " + ExtentName(rows[k]));
+    rest += " / " + ExtentName(rows[k]);
+  }
+  UnitBlocks();
+  RowPointers();
+  for (phase_ = 0; phase_ <= phases; ++phase_) {
+    if (IsLastCall() && kernel_.final_stores.empty()) continue;
+    if (phase_ < phases) out_.Open("if (phase == {})", phase_);
+    else out_.Open("if (phase == {} && block == 0)", phase_);
+    if (columns_) Columns(vector_axis_);
+    else RowUnit();
+    out_.Close();
+  }
+  out_.Close();
+  if (Streams()) out_.Line("stream_fence();");
+}
+
+void CpuEmitter::ReserveUnitNames() {
+  for (const char* name : {"phase", "blocks", "units", "kept", "found", "unit", "line", "block"}) names_.Make(name);
+  for (int axis : runtime::CutAxes(signature_))
+    for (const char* name : {"l", "b", "e"}) names_.Make(name + std::to_string(axis));
+}
+
+void CpuEmitter::DeclareFound() {
+  std::size_t size = 0;
+  for (const Phase& phase : kernel_.phases)
+    for (const auto& reduction : phase.reductions) {
+      const DType type = value(reduction.result).type;
+      found_[reduction.result] = names_.Make(AccumulatorName(kernel_, reduction) + "_found");
+      out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch) + kept{2});",
+                ScalarType(type), found_[reduction.result], size == 0 ? "" : fmt::format(" + found * {}", size));
+      size += SizeOf(type);
+    }
+}
+
+void CpuEmitter::UnitBlocks() {
+  std::string rest = "block";
+  const std::vector<int> cut = runtime::CutAxes(signature_);
+  for (std::size_t k = cut.size(); k-- > 0;) {
+    const std::string n = ExtentName(cut[k]), l = fmt::format("l{}", cut[k]);
+    const std::string count = fmt::format("(({0} + {1} - 1) / {1})", n, l);
+    out_.Line("const long long b{0} = {1}{2} * {3}, e{0} = smaller(b{0} + {3}, {4});", cut[k], rest,
+              k == 0 ? "" : " % " + count, l, n);
+    rest = fmt::format("{} / {}", rest, count);
+  }
+}
+
+std::set<int> CpuEmitter::Reached() const {
+  if (!IsLastCall()) return ReachedFrom(CurrentPhase());
+  std::set<int> reached;
+  ReachFromFinal(&reached);
+  return reached;
+}
+
+const plan::Reduction& CpuEmitter::ReductionOf(int result) const {
+  for (const Phase& phase : kernel_.phases)
+    for (const auto& reduction : phase.reductions)
+      if (reduction.result == result) return reduction;
+  throw InternalError("a reduced value without a reduction");
+}
+
+void CpuEmitter::RowUnit() {
+  const Names outer = names_;
+  const std::set<int> reached = Reached();
+  SpreadWithin(IsLastCall() ? Phase() : CurrentPhase(), reached);
+  for (const int id : reached) {
+    if (value(id).scope != Scope::kRow) continue;
+    if (value(id).kind != Value::Kind::kReduced) {
+      DeclareRowValue(id);
+      continue;
+    }
+    const plan::Reduction& reduction = ReductionOf(id);
+    const std::string all = names_.Make(AccumulatorName(kernel_, reduction) + "_all");
+    out_.Line("{} {} = {};", ScalarType(value(id).type), all, Identity(kernel_, reduction));
+    out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
+              SpellScalarMap(JoinOp(reduction), value(id).type, {{all}, {found_[id] + "[line * blocks + k]"}}).text);
+    DeclareScalar(id, {all});
+  }
+  if (IsLastCall()) {
+    StoreRow();
+  } else {
+    for (const auto& reduction : CurrentPhase().reductions) results_[reduction.result] = found_[reduction.result] + "[unit]";
+    RowLoop(CurrentPhase());
+  }
+  names_ = outer;
+}
+
+void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
+  Names names = names_;
+  const auto found = [&](int id, const std::string& unit) {
+    return fmt::format("{} + ({}) * {} + {}", found_[id], unit, ExtentName(vector_axis_), c);
+  };
+  for (const int id : Reached()) {
+    if (value(id).scope != Scope::kRow) continue;
+    if (value(id).kind != Value::Kind::kReduced) {
+      DeclarePacket(id, c, lanes, &names);
+      continue;
+    }
+    const plan::Reduction& reduction = ReductionOf(id);
+    const DType type = value(id).type;
+    const std::string all = names.Make(AccumulatorName(kernel_, reduction)), from = found(id, "line * blocks + k");
+    out_.Line("{} {} = {};", speller_->Type(type), all, speller_->Fill(type, Identity(kernel_, reduction)).text);
+    out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
+              Join(*speller_, kernel_, reduction, {all}, lanes.empty() ? speller_->Load(type, from) : speller_->LoadHead(type, from, lanes)));
+    text_[id] = {all};
+  }
+  if (IsLastCall()) {
+    for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
+    return;
+  }
+  ColumnLoop(CurrentPhase(), c, lanes, &names);
+  for (const auto& reduction : CurrentPhase().reductions) {
+    const DType type = value(reduction.result).type;
+    const std::string to = found(reduction.result, "unit");
+    const Expr& e = text_[reduction.result];
+    out_.Line("{};", lanes.empty() ? speller_->Store(type, to, e) : speller_->StoreHead(type, to, e, lanes));
+  }
+}
+
+}  // namespace umbra::codegen
