@@ -5,7 +5,9 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 found = []
-for page in [root / "README.md", *root.glob("docs/*.md"), *root.glob("examples/**/*.md"), *root.glob("benchmarks/*.md")]:
+folders = ["compiler", "include", "runtime", "tests", "tools"]
+for page in [root / "README.md", *root.glob("docs/*.md"), *root.glob("examples/**/*.md"), *root.glob("benchmarks/*.md"),
+             *(page for folder in folders for page in (root / folder).rglob("README.md"))]:
     text = page.read_text()
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         if "://" not in target and not (page.parent / target).exists():
