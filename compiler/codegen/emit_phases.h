@@ -402,7 +402,10 @@ class PhaseEmitter : protected PrefetchEmitter {
   // `reduce` adds the point to what the phase reduces: before results are stored, as they may take the place of operands.
   void ElementBody(const Phase& phase, const std::string& index, const std::string& lanes, Names* names,
                    const std::function<void()>& reduce = [] {}) {
-    for (int id : phase.element_values) DeclarePacket(id, index, lanes, names);
+    for (int id : phase.element_values) {
+      DeclarePacket(id, index, lanes, names);
+      if (kept_here_ != nullptr) KeepPacket(id);
+    }
     reduce();
     for (const auto& stage : phase.stages) {
       const DType type = value(stage.value).type;
@@ -415,10 +418,17 @@ class PhaseEmitter : protected PrefetchEmitter {
     for (const auto& store : phase.stores) StorePacket(store, index, lanes);
   }
 
+  void KeepPacket(int id) {
+    const auto kept = kept_here_->find(id);
+    if (kept != kept_here_->end()) out_.Line("{}[i{}] = {};", kept->second, signature_.row_axes, text_.at(id).text);
+  }
+
   void StorePacket(const plan::Store& store, const std::string& index, const std::string& lanes) {
     const DType type = OperandType(store.operand);
     const std::string address = Address(store.operand, index);
     const Expr e = AsPacket(store.value);
+    if (const auto found = stored_at_hand_.find(store.operand); found != stored_at_hand_.end())
+      return out_.Line("{} = {};", found->second, e.text);
     const std::string& stride = VectorStride(store.operand);
     RemarkPlace(store.value);
     if (!stride.empty()) {

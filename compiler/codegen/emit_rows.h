@@ -9,14 +9,14 @@
 #include <set>
 #include <string>
 
-#include "compiler/codegen/emit_columns.h"
+#include "compiler/codegen/emit_short_rows.h"
 #include "runtime/rows_together.h"
 
 namespace umbra::codegen {
 
-class RowEmitter : protected ColumnEmitter {
+class RowEmitter : protected ShortRowEmitter {
  protected:
-  using ColumnEmitter::ColumnEmitter;
+  using ShortRowEmitter::ShortRowEmitter;
 
   // Are several rows walked at a time? Not those that wait for memory and for little else.
   bool TakesRowsTogether() const {

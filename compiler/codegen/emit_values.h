@@ -501,6 +501,8 @@ class ValueEmitter : protected KernelShape {
   std::string args_ = "args->", index_type_ = "long long";  // how arguments are reached, the type of positions
   std::map<int, std::string> at_hand_;  // operands whose elements were read before, and the text of the current one
   std::map<int, std::string> kept_at_hand_;  // the same of row buffers
+  std::map<int, std::string> stored_at_hand_;  // the same of operands that are written later
+  const std::map<int, std::string>* kept_here_ = nullptr;  // values that are kept for later loops, in an element of these
   bool side_by_side_ = false;  // is a group of packets being written?
   bool inside_ = false;        // are the guards of spans known to hold?
   Decisions decided_;
