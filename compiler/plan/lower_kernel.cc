@@ -18,6 +18,8 @@ namespace {
 constexpr double kStageCost = 8;
 
 constexpr std::int64_t kSmallWindow = 64;
+// Rows of fewer elements are shorter than packets, which go across them.
+constexpr std::int64_t kShortRow = 16;
 
 class KernelLowering {
  public:
@@ -35,6 +37,7 @@ class KernelLowering {
       const int value = Lower(root.node, root.map);
       for (int buffer : memory_.write.at(root.node)) AddStore(buffer, root.map, value);
     }
+    ChooseVectorAxis();
     SchedulePhases();
     FindGuards(&kernel_);
     FindInPlace();
@@ -65,11 +68,21 @@ class KernelLowering {
     add(kept);
     kernel_.signature.row_axes = static_cast<int>(axes.size());
     add(inner);
-    const bool last_is_inner =
-        (domain.dims.empty() || domain.inner.back()) && !(HasSmallWindow() && !kept.empty());
-    kernel_.signature.vector_axis =
-        last_is_inner ? static_cast<int>(axes.size()) - 1 : kernel_.signature.row_axes - 1;
     kernel_.signature.elementwise = domain.flexible;
+  }
+
+  // The last axis, unless rows are reduced along others, or over windows.
+  void ChooseVectorAxis() {
+    const Domain& domain = unit_.domain;
+    const int row_axes = kernel_.signature.row_axes, last = static_cast<int>(kernel_.signature.axes.size()) - 1;
+    const bool is_inner = domain.dims.empty() || domain.inner.back();
+    const bool across = HasSmallWindow() && !domain.KeptAxes().empty() && !HasRowsOfPackets();
+    kernel_.signature.vector_axis = is_inner && !across ? last : row_axes - 1;
+  }
+
+  // Do all elements of a window lie in rows of memory that are packets long?
+  bool HasRowsOfPackets() const {
+    return !unit_.domain.InnerAxes().empty() && kernel_.signature.axes.back().value >= kShortRow && in_rows_ && !in_columns_;
   }
 
   // Reductions over a window: packets go along the last axis that stays.
@@ -103,6 +116,9 @@ class KernelLowering {
       if (map[d] >= 0)
         access.dim_of_axis[static_cast<std::size_t>(axis_of_[static_cast<std::size_t>(map[d])])] =
             static_cast<int>(d);
+    const auto inner = access.dim_of_axis.begin() + kernel_.signature.row_axes;
+    const bool is_element = std::any_of(inner, access.dim_of_axis.end(), [](int dim) { return dim >= 0; });
+    if (is_element && !store) (access.dim_of_axis.back() == static_cast<int>(map.size()) - 1 ? in_rows_ : in_columns_) = true;
     return OperandIndex(std::move(access));
   }
 
@@ -413,6 +429,7 @@ class KernelLowering {
   std::set<int> own_;
   std::vector<int> axis_of_;  // logical axis -> kernel axis
   std::map<std::pair<int, AxisMap>, int> memo_;
+  bool in_rows_ = false, in_columns_ = false;  // do elements of an operand lie along the last inner axis, or another?
   std::vector<int> level_;    // phase in which a value is first known
   std::vector<Reduction> reductions_;
   std::vector<Store> stores_, row_stores_;

@@ -11,6 +11,7 @@
 #include "umbra/prelude/memory.h"
 #include "umbra/prelude/spans.h"
 #include "umbra/prelude/arith.h"
+#include "umbra/prelude/columns.h"
 
 // What comes before a kernel; a source that makes kernels known by a table says static.
 #ifndef UMBRA_KERNEL_FN

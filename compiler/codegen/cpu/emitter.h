@@ -69,6 +69,24 @@ class CpuEmitter : private ValueEmitter {
   std::set<int> UsedOperands(const Phase& phase, const std::set<int>& reached, bool is_last) const;
   std::set<int> UsedRowBuffers(const Phase& phase, const std::set<int>& reached) const;
 
+  // ---- short_rows.cc: rows that are shorter than packets, which go across them ------------------
+
+  // Do rows that packets go across lie side by side in some operand?
+  bool HasShortRows() const;
+  // A packet's rows from `c` on.
+  void ShortRows(const std::string& c, Names names);
+  int ElementAxis() const { return signature_.row_axes; }
+  index_t ElementsOfShortRow() const { return signature_.axes[static_cast<std::size_t>(ElementAxis())].value; }
+  // Does the operand have a row of a packet's lanes for each of them, of numbers as wide as they are?
+  bool IsInShortRows(std::size_t k) const;
+  // The first element, and how far rows and their elements lie apart.
+  std::string ColumnsOf(std::size_t k, const std::string& c) const;
+  std::string DeclareColumns(DType type, const std::string& name, Names* names);
+  // What a phase computes, but for what was kept.
+  std::set<int> NeededOf(const Phase& phase, const std::map<int, std::string>& kept) const;
+  // Is the value a function of some length, which a later phase takes as well?
+  bool IsKeptFrom(std::size_t p, int id) const;
+
   // ---- columns.cc: blocks of columns, walked row by row ----------------------------------------
 
   using Kept = std::vector<std::string>;  // names of arrays with a packet for each of the block
@@ -252,6 +270,8 @@ class CpuEmitter : private ValueEmitter {
   // may take the place of operands.
   void ElementBody(const Phase& phase, const std::string& index, const std::string& lanes, Names* names,
                    const std::function<void()>& reduce = [] {});
+  // Keeps the value for later phases, if it is to be.
+  void KeepPacket(int id);
   void StorePacket(const plan::Store& store, const std::string& index, const std::string& lanes);
   // `total` and one more element.
   std::string Accumulate(const plan::Reduction& reduction, const Expr& total) const;
@@ -303,6 +323,10 @@ class CpuEmitter : private ValueEmitter {
   // Rows.
   std::string row_bytes_;                    // of a row's buffers
   std::map<int, std::string> kept_results_;  // where reductions of earlier phases are kept, by result
+
+  // Short rows: the text of the current element.
+  std::map<int, std::string> stored_at_hand_;  // of operands that are written later
+  std::map<int, std::string> kept_here_;       // of values that the phase keeps, the array of their elements
 
   // Columns and keys: names of a block of columns.
   struct {

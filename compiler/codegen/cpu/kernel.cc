@@ -120,7 +120,11 @@ void CpuEmitter::Columns(int axis) {
     if (Splits()) ColumnUnit(c, lanes);
     else ColumnBody(c, lanes);
   };
-  if (WalksBlocksOfColumns()) {
+  if (HasShortRows()) {
+    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);
+    ShortRows(c, names_);
+    out_.Close();
+  } else if (WalksBlocksOfColumns()) {
     ColumnBlocks(c, first, last);
   } else {
     out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);

@@ -376,7 +376,10 @@ void CpuEmitter::ReductionBody(const Phase& phase, const std::string& index, con
 
 void CpuEmitter::ElementBody(const Phase& phase, const std::string& index, const std::string& lanes, Names* names,
                              const std::function<void()>& reduce) {
-  for (int id : phase.element_values) DeclarePacket(id, index, lanes, names);
+  for (int id : phase.element_values) {
+    DeclarePacket(id, index, lanes, names);
+    KeepPacket(id);
+  }
   reduce();
   for (const auto& stage : phase.stages) {
     const DType type = value(stage.value).type;
@@ -389,10 +392,17 @@ void CpuEmitter::ElementBody(const Phase& phase, const std::string& index, const
   for (const auto& store : phase.stores) StorePacket(store, index, lanes);
 }
 
+void CpuEmitter::KeepPacket(int id) {
+  const auto kept = kept_here_.find(id);
+  if (kept != kept_here_.end()) out_.Line("{}[i{}] = {};", kept->second, ElementAxis(), text_.at(id).text);
+}
+
 void CpuEmitter::StorePacket(const plan::Store& store, const std::string& index, const std::string& lanes) {
   const DType type = OperandType(store.operand);
   const std::string address = Address(store.operand, index);
   const Expr e = AsPacket(store.value);
+  if (const auto found = stored_at_hand_.find(store.operand); found != stored_at_hand_.end())
+    return out_.Line("{} = {};", found->second, e.text);
   const std::string& stride = VectorStride(store.operand);
   RemarkPlace(store.value);
   if (!stride.empty()) {

@@ -312,25 +312,26 @@ UMBRA_INLINE void transpose_step(const V (&from)[kWidth<V>], V (&to)[kWidth<V>])
   }
 }
 
-// Lane j of tile[k] from p[j * stride + k]: rows in memory become columns.
+// Lane j of tile[k] becomes lane k of tile[j].
 template <typename V>
-UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth<V>]) {
+UMBRA_INLINE void transpose_tile(V (&tile)[kWidth<V>]) {
   V other[kWidth<V>];
-  constexpr bool odd = kWidth<V> == 2 || kWidth<V> == 8;
-  if constexpr (odd) {
-    for (int k = 0; k < kWidth<V>; ++k) other[k] = load<V>(p + k * stride);
-    transpose_step(other, tile);
-  } else {
-    for (int k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(p + k * stride);
-  }
-  if constexpr (kWidth<V> > 2) {
-    transpose_step(tile, other);
-    transpose_step(other, tile);
-  }
+  transpose_step(tile, other);
+  if constexpr (kWidth<V> > 2) transpose_step(other, tile);
+  if constexpr (kWidth<V> == 8) transpose_step(tile, other);
   if constexpr (kWidth<V> == 16) {
     transpose_step(tile, other);
     transpose_step(other, tile);
   }
+  if constexpr (kWidth<V> == 2 || kWidth<V> == 8)
+    for (int k = 0; k < kWidth<V>; ++k) tile[k] = other[k];
+}
+
+// Lane j of tile[k] from p[j * stride + k]: rows in memory become columns.
+template <typename V>
+UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth<V>]) {
+  for (int k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(p + k * stride);
+  transpose_tile(tile);
 }
 
 // The same of the first n rows, and of the first `lanes` elements of each; nothing else is read. Other lanes are zero.

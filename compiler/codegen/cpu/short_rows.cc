@@ -1,0 +1,100 @@
+// Rows of fewer elements than packets have lanes, which packets go across: those of as many rows are brought from memory
+// together and turned in registers, and results are turned back. Values that are dear and needed again are kept.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "compiler/codegen/cpu/emitter.h"
+
+namespace umbra::codegen {
+
+bool CpuEmitter::HasShortRows() const {
+  if (!columns_ || Splits() || options_.variant.strided || options_.spelling != Spelling::kPackets || width_ == 1) return false;
+  if (kernel_.rank() - signature_.row_axes != 1 || !IsBaked(ElementAxis()) || ElementsOfShortRow() < 2) return false;
+  for (const Phase& phase : kernel_.phases)
+    if (phase.guard >= 0) return false;
+  for (std::size_t k = 0; k < signature_.operands.size(); ++k)
+    if (IsInShortRows(k)) return true;
+  return false;
+}
+
+void CpuEmitter::ShortRows(const std::string& c, Names names) {
+  const std::string element = fmt::format("[i{}]", ElementAxis());
+  std::map<int, std::string> turned;  // by operand
+  for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+    if (!IsInShortRows(k)) continue;
+    const int operand = static_cast<int>(k);
+    const bool is_stored = signature_.operands[k].store;
+    turned[operand] = DeclareColumns(OperandType(operand), operands_[k].name, &names);
+    (is_stored ? stored_at_hand_ : at_hand_)[operand] = turned[operand] + element;
+    if (!is_stored) out_.Line("load_columns({}, {});", ColumnsOf(k, c), turned[operand]);
+  }
+  std::map<int, std::string> kept;  // by value: those that an earlier phase has kept
+  for (std::size_t p = 0; p < kernel_.phases.size(); ++p) {
+    const Phase& phase = kernel_.phases[p];
+    for (const int id : phase.row_values) DeclarePacket(id, c, "", &names);
+    reached_ = NeededOf(phase, kept);
+    std::map<int, std::string> to_keep;
+    for (const int id : phase.element_values)
+      if (IsReached(id) && kept.count(id) == 0 && IsKeptFrom(p, id))
+        to_keep[id] = DeclareColumns(value(id).type, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label, &names);
+    for (const auto& [id, name] : kept) text_[id] = {name + element};
+    kept_here_ = to_keep;
+    ColumnLoop(phase, c, "", &names);
+    kept_here_.clear();
+    reached_.reset();
+    kept.merge(to_keep);
+  }
+  for (const int id : kernel_.final_row_values) DeclarePacket(id, c, "", &names);
+  for (const auto& store : kernel_.final_stores) StorePacket(store, c, "");
+  for (const auto& stored : stored_at_hand_) {
+    const int operand = stored.first;
+    out_.Line("store_columns({}, {});", ColumnsOf(static_cast<std::size_t>(operand), c), turned[operand]);
+  }
+  at_hand_.clear();
+  stored_at_hand_.clear();
+}
+
+bool CpuEmitter::IsInShortRows(std::size_t k) const {
+  const runtime::Access& access = signature_.operands[k];
+  const DType type = plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype;
+  const auto rank = static_cast<int>(plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size());
+  const bool is_whole = type != DType::kBool && static_cast<int>(SizeOf(type)) * width_ == RegisterBytes(options_.target);
+  return is_whole && !access.gathered && AxisDim(access, vector_axis_) >= 0 && AxisDim(access, ElementAxis()) == rank - 1;
+}
+
+std::string CpuEmitter::ColumnsOf(std::size_t k, const std::string& c) const {
+  const Operand& o = operands_[k];
+  const std::string& by_row = VectorStride(static_cast<int>(k));
+  return fmt::format("{} + {} * {}, {}, {}", o.name, c, by_row, by_row, o.stride_names[static_cast<std::size_t>(ElementAxis())]);
+}
+
+std::string CpuEmitter::DeclareColumns(DType type, const std::string& name, Names* names) {
+  const std::string columns = names->Make(name + "_columns");
+  out_.Line("{} {}[{}];", speller_->Type(type), columns, ElementsOfShortRow());
+  return columns;
+}
+
+std::set<int> CpuEmitter::NeededOf(const Phase& phase, const std::map<int, std::string>& kept) const {
+  std::set<int> needed;
+  const std::function<void(int)> need = [&](int id) {
+    if (kept.count(id) > 0 || !needed.insert(id).second) return;
+    for (const int arg : value(id).args) need(arg);
+  };
+  for (const int id : ResultsOf(phase)) need(id);
+  return needed;
+}
+
+bool CpuEmitter::IsKeptFrom(std::size_t p, int id) const {
+  const Value& v = value(id);
+  if (v.kind != Value::Kind::kMap || v.type == DType::kBool || graph::Info(v.op).header == "arith" || !InPackets(id)) return false;
+  for (std::size_t later = p + 1; later < kernel_.phases.size(); ++later) {
+    const auto& ids = kernel_.phases[later].element_values;
+    if (std::find(ids.begin(), ids.end(), id) != ids.end()) return true;
+  }
+  return false;
+}
+
+}  // namespace umbra::codegen

@@ -1,0 +1,137 @@
+// Rows of a known, small number of elements, which packets go across, and those that are just long enough not to: the same
+// bits by every dialect, of which plain has no packets, and about what the interpreter finds, however operands lie.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/target.h"
+#include "tests/support/drawn.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
+
+namespace umbra {
+namespace {
+
+using namespace drawn;  // NOLINT: the test's own words
+
+const char* const kTexts[] = {
+    // What is dear is kept for the next phase.
+    "kernel k(x: T[?, N], v: T[?]) -> (y: T[?, N], s: T[?]) {\n  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n"
+    "  s = reduce_with_axis<sum>(e, 1) + v\n  y = e / broadcast<0>(s)\n}",
+    "kernel k(x: T[?, N], v: T[?]) -> (y: T[?, N], s: T[?]) {\n  s = reduce_with_axis<sum>(x, 1) * v\n  c = x - broadcast<0>(s)\n"
+    "  y = select(c > 0, c * broadcast<0>(rsqrt(reduce_with_axis<sum>(c * c, 1) + 1)), tanh(x))\n}",
+};
+
+std::string Typed(std::string text, DType type, index_t columns) {
+  const auto replace = [&](const std::string& word, const std::string& by) {
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), by);
+  };
+  replace("T[", std::string(Name(type)) + "[");
+  replace("N]", std::to_string(columns) + "]");
+  return text;
+}
+
+enum class Layout { kDense, kPadded, kTurned };  // rows one after the other, apart, or elements of a row apart
+
+struct Operands {
+  Operands(DType type, index_t rows, index_t columns, Layout layout)
+      : random(static_cast<unsigned>(rows * 100 + columns)),
+        x(type, layout == Layout::kTurned ? std::vector<index_t>{columns, rows} : std::vector<index_t>{rows, columns}, layout == Layout::kPadded ? 3 : 0, &random),
+        v(type, {rows}, 0, &random) {
+    if (layout != Layout::kTurned) return;
+    std::swap(x.ref.shape[0], x.ref.shape[1]);
+    std::swap(x.ref.stride[0], x.ref.stride[1]);
+  }
+
+  std::mt19937 random;
+  Tensor x, v;
+};
+
+struct Results {
+  Results(DType type, index_t rows, index_t columns, index_t padding) : y(type, {rows, columns}, padding, nullptr), s(type, {rows}, 0, nullptr) {}
+  Tensor y, s;
+};
+
+void Call(const Function& function, const Operands& in, Results* out) { function(runtime::Arguments{{in.x.ref, in.v.ref}, {out->y.ref, out->s.ref}, {}}, {2}); }
+
+// Is what lies between rows as it was?
+bool IsWhole(const Tensor& y, index_t padding) {
+  bool whole = true;
+  const auto size = static_cast<index_t>(SizeOf(y.dtype)), columns = y.ref.shape[1];
+  for (index_t row = 0; row < y.ref.shape[0]; ++row) {
+    const char* end = static_cast<const char*>(y.ref.data) + (row * y.ref.stride[0] + columns) * size;
+    for (index_t k = 0; k < padding * size; ++k) whole = whole && end[k] == 0x5a;
+  }
+  return whole;
+}
+
+void ExpectAlike(const char* text, DType type, index_t columns, const std::vector<index_t>& numbers_of_rows) {
+  const auto graph = graph::ParseText(Typed(text, type, columns))[0];
+  CompileOptions options;
+  options.engine = Engine::kInterpreter;
+  const Function interpreted = Compile(graph, options);
+  options.engine = Engine::kJit;
+  std::vector<Function> compiled;
+  for (const auto target : codegen::kAllTargets) {
+    if (!HostRuns(target)) continue;
+    options.target = std::string(codegen::Name(target));
+    compiled.push_back(Compile(graph, options));
+  }
+  for (const index_t rows : numbers_of_rows)
+    for (const Layout layout : {Layout::kDense, Layout::kPadded, Layout::kTurned}) {
+      const Operands operands(type, rows, columns, layout);
+      const index_t padding = layout == Layout::kPadded ? 5 : 0;
+      Results expected(type, rows, columns, padding);
+      Call(interpreted, operands, &expected);
+      std::unique_ptr<Results> first;
+      for (const Function& function : compiled) {
+        auto got = std::make_unique<Results>(type, rows, columns, padding);
+        Call(function, operands, got.get());
+        EXPECT_TRUE(IsWhole(got->y, padding));
+        const std::string what = Typed(text, type, columns) + "\n" + std::to_string(rows) + " rows, layout " + std::to_string(static_cast<int>(layout));
+        ExpectSame(expected.y, got->y, IsHalf(type) ? 2e-2 : 1e-4, what);
+        if (first != nullptr) EXPECT_TRUE(SameBits(first->y, got->y) && SameBits(first->s, got->s)) << what;
+        else first = std::move(got);
+      }
+    }
+}
+
+TEST(ShortRows, OfAnyNumberOfElements) {
+  for (const char* text : kTexts)
+    for (index_t columns = 1; columns <= 18; ++columns) ExpectAlike(text, DType::kFloat32, columns, {1, 7, 16, 33, 100});
+}
+
+TEST(ShortRows, OfOtherNumbers) {
+  for (const char* text : kTexts)
+    for (const DType type : {DType::kFloat64, DType::kFloat16, DType::kBFloat16})
+      for (const index_t columns : {2, 3, 4, 7, 8, 9, 15}) ExpectAlike(text, type, columns, {1, 8, 19, 64});
+}
+
+TEST(ShortRows, LongerOnesGoAlongPackets) {
+  for (const char* text : kTexts)
+    for (const index_t columns : {16, 20, 32, 33, 64}) ExpectAlike(text, DType::kFloat32, columns, {1, 7, 40});
+}
+
+// The destination is the operand, whose rows are brought together before any is written.
+TEST(ShortRows, InPlace) {
+  for (const index_t columns : {2, 4, 5, 8, 10, 12, 15})
+    for (const auto target : codegen::kAllTargets) {
+      if (!HostRuns(target)) continue;
+      CompileOptions options;
+      options.target = std::string(codegen::Name(target));
+      const Function function = Compile(graph::ParseText(Typed(kTexts[0], DType::kFloat32, columns))[0], options);
+      Operands operands(DType::kFloat32, 53, columns, Layout::kDense);
+      Results expected(DType::kFloat32, 53, columns, 0), got(DType::kFloat32, 53, columns, 0);
+      Call(function, operands, &expected);
+      function(runtime::Arguments{{operands.x.ref, operands.v.ref}, {operands.x.ref, got.s.ref}, {}}, {2});
+      EXPECT_TRUE(SameBits(expected.y, operands.x)) << options.target << ", " << columns;
+    }
+}
+
+}  // namespace
+}  // namespace umbra
