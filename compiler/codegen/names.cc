@@ -53,6 +53,11 @@ const std::set<std::string>& Reserved() {
   return words;
 }
 
+// p0, p1, ...: what the computations of single lanes call their values.
+bool IsOfLane(std::string_view name) {
+  return name.size() > 1 && name[0] == 'p' && name.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
 }  // namespace
 
 bool IsKeyword(std::string_view word) { return Keywords().count(word) != 0; }
@@ -65,7 +70,7 @@ std::string Names::Make(std::string_view wanted) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 || name[0] == '_' || macro)
     name = "v" + name;
   std::string unique = name;
-  for (int suffix = 1; Reserved().count(unique) != 0 || !taken_.insert(unique).second; ++suffix)
+  for (int suffix = 1; IsOfLane(unique) || Reserved().count(unique) != 0 || !taken_.insert(unique).second; ++suffix)
     unique = name + "_" + std::to_string(suffix);
   return unique;
 }

@@ -45,6 +45,9 @@ TEST(Names, AreUniqueAndLegal) {
   EXPECT_EQ(names.Make("x"), "x_1");
   EXPECT_EQ(names.Make("x_1"), "x_1_1");
   EXPECT_EQ(names.Make("for"), "for_1");
+  EXPECT_EQ(names.Make("p"), "p");
+  EXPECT_EQ(names.Make("p11"), "p11_1") << "a value of a lane has that name";
+  EXPECT_EQ(names.Make("p1x"), "p1x");
   EXPECT_EQ(names.Make("2d"), "v2d");
   EXPECT_EQ(names.Make("a.b"), "a_b");
   EXPECT_EQ(names.Make(""), "v");

@@ -204,6 +204,48 @@ TEST(Product, OfWhatConditionsChoose) {
   }
 }
 
+// Conditions of a tile's rows, of its columns, of both and of neither, read by the sum, by what follows it, or by both.
+TEST(Product, ConditionsOfTiles) {
+  const char* const kConditions[] = {"broadcast_with_axis(m, 0, N) > 0", "broadcast_with_axis(n, -1, 16) > 0", "p > 0",
+                                     "broadcast_with_axis(m, 0, N) > broadcast_with_axis(n, -1, 16)", "(p > 0 || p < q - 2) && !(p > q * 2)"};
+  const char* const kUses[] = {"  y = v\n  z = v * 2\n}", "  y = select(c, v, -v)\n  z = v\n}", "  y = v\n  z = tcast<f32>(c)\n}"};
+  const char* const kSums[] = {"select(broadcast_with_axis(c, 0, 37), PRODUCT, 0)", "PRODUCT + tcast<f32>(broadcast_with_axis(c, 0, 37))"};
+  for (const index_t columns : {16, 100})
+    for (const char* condition : kConditions)
+      for (const char* use : kUses)
+        for (const char* sum : kSums) {
+          std::string text = std::string("kernel k(x: f32[16, 37], w: f32[37, N], m: f32[16], n: f32[N], p: f32[16, N], q: f32) -> (y: f32[16, N], z: f32[16, N]) {\n  c = ") +
+                             condition + "\n  v = reduce_with_axis<sum>(" + sum + ", 1)\n" + use;
+          const auto replace = [&](const std::string& word, const std::string& by) {
+            for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size())) text.replace(at, word.size(), by);
+          };
+          replace("PRODUCT", "broadcast_with_axis(x, 1, N) * broadcast_with_axis(w, -1, 16)");
+          replace("N", std::to_string(columns));
+          SCOPED_TRACE(text);
+          std::mt19937 random(4);
+          const Tensor x(DType::kFloat32, {16, 37}, 0, &random), w(DType::kFloat32, {37, columns}, 0, &random), m(DType::kFloat32, {16}, 0, &random),
+              n(DType::kFloat32, {columns}, 0, &random), p(DType::kFloat32, {16, columns}, 0, &random);
+          umbra_scalar q;
+          q.f32 = 0.5f;
+          const auto run = [&](const CompileOptions& options) {
+            std::vector<std::unique_ptr<Tensor>> results;
+            for (int k = 0; k < 2; ++k) results.push_back(std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{16, columns}, 0, nullptr));
+            Compile(Parsed(text), options)(Arguments{{x.ref, w.ref, m.ref, n.ref, p.ref}, {results[0]->ref, results[1]->ref}, {q}});
+            return results;
+          };
+          CompileOptions options;
+          options.engine = Engine::kInterpreter;
+          const auto expected = run(options);
+          options.engine = Engine::kJit;
+          for (const std::string& target : Targets()) {
+            options.target = target;
+            const auto got = run(options);
+            for (int k = 0; k < 2; ++k)
+              ForEachIndex({16, columns}, [&](const std::vector<index_t>& i) { ASSERT_NEAR(got[k]->At(i), expected[k]->At(i), 1e-3) << target; });
+          }
+        }
+}
+
 TEST(Product, ManyColumnsOfFewRowsAreCutAmongThreads) {
   for (const index_t m : {2, 9}) {
     const Product p{m, 1000, 300};

@@ -170,9 +170,6 @@ class CpuEmitter : private ValueEmitter {
   bool IsBoth(int id) const { return (ShareOf(id).row || tile_.rows == 1) && (ShareOf(id).column || tile_.packets == 1); }
   // A value for each row, or for each packet of columns, or for all of the tile.
   void DefineInTile(int id);
-  // Conditions have no type that an array of them could have: those of a tile's rows or columns alone are written where a
-  // value that is made of them is.
-  void DeclareTileConditions(int id, std::set<int>* declared, Names* names);
   Expr TilePacket(int id) const;
   std::string TileIndex() const { return tile_.packets > 1 ? fmt::format("{} + c * {}", ColumnIndex(), width_) : ColumnIndex(); }
   // `[8][2]`, and the element of the row r and the packet c.

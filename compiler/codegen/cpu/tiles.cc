@@ -14,6 +14,9 @@ namespace umbra::codegen {
 
 namespace {
 
+// Conditions have no type that an array of them could have: they are written where they are read, and a compiler computes
+// them once; longer ones become numbers.
+constexpr std::size_t kLongCondition = 200;
 constexpr int kWorthFewer = 4;  // rows
 
 }  // namespace
@@ -130,12 +133,8 @@ void CpuEmitter::SharedTile(const std::string& last) {
     for (int id : phase.element_values)
       if (!IsBoth(id)) DefineInTile(id);
     EachOfTile({true, true}, [&] {
-      std::set<int> conditions;
-      for (int id : phase.element_values) {
-        if (!IsBoth(id)) continue;
-        DeclareTileConditions(id, &conditions, &names_);
-        Declare(id, value(id).type, TilePacket(id), &names_);
-      }
+      for (int id : phase.element_values)
+        if (IsBoth(id)) Declare(id, value(id).type, TilePacket(id), &names_);
       for (const auto& reduction : phase.reductions) {
         const Expr total{accumulator_[reduction.result] + TileAt({true, true})};
         RemarkPlace(reduction.result);
@@ -232,11 +231,9 @@ void CpuEmitter::TileResults(const std::string& last) {
   }
   if (tile_.packets > 1) out_.Open("for (int c = 0; c < {}; ++c)", tile_.packets);
   Names names = names_;
-  std::set<int> conditions;
   const auto declare = [&](const std::vector<int>& values) {
     for (int id : values) {
       if (tile_.early.count(id) != 0 || value(id).kind == Value::Kind::kReduced) continue;
-      DeclareTileConditions(id, &conditions, &names);
       Declare(id, value(id).type, TilePacket(id), &names);
     }
   };
@@ -249,28 +246,22 @@ void CpuEmitter::TileResults(const std::string& last) {
 
 void CpuEmitter::DefineInTile(int id) {
   const Value& v = value(id);
-  if (v.kind == Value::Kind::kConstant || v.type == DType::kBool) return;
+  if (v.kind == Value::Kind::kConstant) return;
+  const bool is_condition = v.type == DType::kBool;
+  if (is_condition) {
+    text_[id] = TilePacket(id);
+    if (text_[id].text.size() <= kLongCondition) return;
+  }
   const Share share = ShareOf(id);
+  const DType type = is_condition ? DType::kInt32 : v.type;
   const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
-  out_.Line("{} {}{};", speller_->Type(v.type), name, TileSize(share));
+  out_.Line("{} {}{};", speller_->Type(type), name, TileSize(share));
   EachOfTile(share, [&] {
-    std::set<int> conditions;
-    DeclareTileConditions(id, &conditions, &names_);
     const Expr e = TilePacket(id);
     RemarkPlace(id);
-    out_.Line("{}{} = {};", name, TileAt(share), e.text);
+    out_.Line("{}{} = {};", name, TileAt(share), is_condition ? speller_->Cast(DType::kBool, type, e).text : e.text);
   });
-  text_[id] = {name + TileAt(share)};
-}
-
-void CpuEmitter::DeclareTileConditions(int id, std::set<int>* declared, Names* names) {
-  for (const int arg : value(id).args) {
-    const Value& v = value(arg);
-    const bool is_one = v.type == DType::kBool && tile_.early.count(arg) > 0 && v.kind != Value::Kind::kConstant && !IsBoth(arg);
-    if (!is_one || !declared->insert(arg).second) continue;
-    DeclareTileConditions(arg, declared, names);
-    Declare(arg, v.type, TilePacket(arg), names);
-  }
+  text_[id] = is_condition ? Expr{fmt::format("{}{} != 0", name, TileAt(share)), false} : Expr{name + TileAt(share)};
 }
 
 Expr CpuEmitter::TilePacket(int id) const {

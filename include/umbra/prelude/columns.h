@@ -66,7 +66,8 @@ UMBRA_INLINE void load_columns(const Elem<V>* p, i64 by_row, i64 by_column, V (&
   if constexpr (kTurns<V, count>) {
     if (by_column == 1 && by_row >= count) {
       V tile[width];
-      for (int k = 0; k < width; ++k) tile[k] = k < kWholeRows<V, count> ? load<V>(p + k * by_row) : load_head<V>(p + k * by_row, count);
+      for (int k = 0; k < kWholeRows<V, count>; ++k) tile[k] = load<V>(p + k * by_row);
+      for (int k = kWholeRows<V, count>; k < width; ++k) tile[k] = load_head<V>(p + k * by_row, count);
       transpose_tile(tile);
       for (int k = 0; k < count; ++k) columns[k] = tile[k];
       return;
