@@ -74,6 +74,7 @@ kernel concat_four(a: f32[n, m], b: f32[n, m], c: f32[n, m], d: f32[n, m]) -> (y
 kernel take_rows(index: f32[n], x: f32[k, m]) -> (y: f32[n, m]) { y = take(index, x) }
 kernel mixed(a: f16[n], b: f32[n], c: f16[n]) -> (y: f32[n]) { y = tcast<f32>(a) * b + tcast<f32>(c) }
 kernel saxpy8(x: i8[n], y: i8[n], s: i32) -> (z: i8[n]) { z = x * s + y }
+kernel planes(x: u8[n, c], scale: f32[c]) -> (y: f32[c, n]) { y = tcast<f32>(x.T) * broadcast<0>(scale) }
 kernel dense(x: f32[n, k], w: f32[k, m], bias: f32[m]) -> (y: f32[n, m]) {
   y = relu(dot(x, w) + broadcast<1>(bias))
 }
@@ -209,6 +210,10 @@ Call CallOf(const Saxpy8& d) {
   umbra_scalar s;
   s.i32 = d.s;
   return Make("saxpy8", {{Ref(d.x, {d.n}), Ref(d.y, {d.n})}, {Ref(d.out, {d.n})}, {s}});
+}
+
+Call CallOf(const Planes& d) {
+  return Make("planes", {{Ref(d.x, {d.n, Planes::kChannels}), Ref(d.scale, {Planes::kChannels})}, {Ref(d.out, {Planes::kChannels, d.n})}, {}});
 }
 
 Call CallOf(const Sum500& d) {

@@ -12,7 +12,7 @@ namespace bench {
 /// Is a half of the workload a part of larger tensors, so that only peers that take strides can run it?
 template <typename Workload>
 inline constexpr bool kHalvesAreStrided =
-    std::is_same_v<Workload, Channels> || std::is_same_v<Workload, Transpose> || std::is_same_v<Workload, Patches>;
+    std::is_same_v<Workload, Channels> || std::is_same_v<Workload, Transpose> || std::is_same_v<Workload, Patches> || std::is_same_v<Workload, Planes>;
 
 // Halves an even extent; where the half `k` begins.
 inline Size Cut(Size& extent, int k) {
@@ -125,6 +125,13 @@ inline Take Half(Take d, int k) {
 inline Mixed Half(Mixed d, int k) {
   const Size first = Cut(d.n, k);
   Advance(first, d.a, d.b, d.c, d.out);
+  return d;
+}
+
+inline Planes Half(Planes d, int k) {
+  const Size first = Cut(d.n, k);
+  d.x += first * Planes::kChannels;
+  d.out += first;
   return d;
 }
 

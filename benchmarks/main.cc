@@ -170,6 +170,8 @@ void RegisterRows() {
   const Size rows = 4096, columns = 1024, n = rows * columns;
   const Rows d = MakeRows(kMake, rows, columns);
   Register("softmax_4096x1024", Softmax{d}, d.out, n);
+  const Rows classes = MakeRows(kMake, n / 8, 10);
+  Register("softmax_512Kix10", Softmax{classes}, classes.out, classes.rows * classes.columns);
   const SoftmaxGradient softmax = MakeSoftmaxGradient(kMake, rows, columns);
   Register("softmax_gradient_4096x1024", softmax, softmax.out, n);
   Register("layernorm_4096x1024", LayerNorm{d}, d.out, n);
@@ -182,6 +184,8 @@ void RegisterImages() {
   const Size n = 32, c = 64, h = 56, w = 56, size = n * c * h * w;
   const Channels channels = MakeChannels(kMake, n, c, h * w);
   Register("mean_variance_32x64x56x56", channels, channels.variance, c);
+  const Planes planes = MakePlanes(kMake, Size{1} << 22);
+  Register("planes_of_4Mi_pixels", planes, planes.out, planes.n * Planes::kChannels);
   const Patches patches = MakePatches(kMake, n, c, h, w);
   Register("patch2col_3x3_32x64x56x56", patches, patches.out, c * 9 * n * (h - 2) * (w - 2));
   const MaxPool pool = MakeMaxPool(kMake, n, c, h, w);

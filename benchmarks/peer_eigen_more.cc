@@ -94,4 +94,9 @@ void Run(const Saxpy8& d) {
   Eigen::Map<Bytes>(d.out, d.n) = x * static_cast<std::int8_t>(d.s) + y;
 }
 
+void Run(const Planes& d) {
+  using Channel = Eigen::Map<const Eigen::Array<std::uint8_t, Eigen::Dynamic, 1>, 0, Eigen::InnerStride<3>>;
+  for (Size c = 0; c < 3; ++c) Array(d.out + c * d.all, d.n) = Channel(d.x + c, d.n).cast<float>() * d.scale[c];
+}
+
 }  // namespace bench::eigen

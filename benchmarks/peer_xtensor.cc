@@ -166,4 +166,14 @@ void Run(const Saxpy8& d) {
   xt::noalias(out) = x * static_cast<std::int8_t>(d.s) + y;
 }
 
+void Run(const Planes& d) {
+  const auto n = static_cast<std::size_t>(d.n);
+  const std::array<std::size_t, 2> pixels{n, 3}, planes{3, n};
+  const std::array<std::size_t, 1> channels{3};
+  auto x = xt::adapt(d.x, 3 * n, xt::no_ownership(), pixels);
+  auto scale = xt::adapt(d.scale, 3, xt::no_ownership(), channels);
+  auto out = xt::adapt(d.out, 3 * n, xt::no_ownership(), planes);
+  xt::noalias(out) = xt::cast<float>(xt::transpose(x)) * xt::view(scale, xt::all(), xt::newaxis());
+}
+
 }  // namespace bench::xtensor

@@ -102,6 +102,15 @@ struct Unpool {  // the gradient of MaxPool from its input, its result and that 
   float* out;
 };
 
+struct Planes {  // out[c][i] = x[i][c] * scale[c]: bytes of pixels as planes of floats
+  Size n;
+  static constexpr Size kChannels = 3;
+  const std::uint8_t* x;
+  const float* scale;
+  float* out;
+  Size all = n;  // pixels of a plane
+};
+
 struct Concat {  // four matrices side by side
   Size rows, columns;
   const float* x[4];
@@ -158,7 +167,7 @@ using Prepared = std::function<void()>;
 #define BENCH_RUNS_MAPS(peer)                                                                       \
   BENCH_RUNS(peer, Patches) BENCH_RUNS(peer, MaxPool) BENCH_RUNS(peer, Unpool) BENCH_RUNS(peer, Concat) \
   BENCH_RUNS(peer, Take)
-#define BENCH_RUNS_TYPES(peer) BENCH_RUNS(peer, Mixed) BENCH_RUNS(peer, Saxpy8) BENCH_RUNS(peer, Sum500)
+#define BENCH_RUNS_TYPES(peer) BENCH_RUNS(peer, Mixed) BENCH_RUNS(peer, Saxpy8) BENCH_RUNS(peer, Sum500) BENCH_RUNS(peer, Planes)
 #define BENCH_RUNS_ALL(peer)                                                  \
   BENCH_RUNS_CORE(peer) BENCH_RUNS(peer, Dense) BENCH_RUNS_ROWS(peer) \
   BENCH_RUNS_MAPS(peer) BENCH_RUNS_TYPES(peer)
@@ -188,6 +197,7 @@ BENCH_RUNS_ROWS(eigen)
 BENCH_RUNS_MAPS(eigen)
 BENCH_RUNS(eigen, Mixed)
 BENCH_RUNS(eigen, Saxpy8)
+BENCH_RUNS(eigen, Planes)
 BENCH_PEER(xtensor, void)
 BENCH_RUNS_CORE(xtensor)
 BENCH_RUNS(xtensor, Dense)
@@ -195,6 +205,7 @@ BENCH_RUNS_ROWS(xtensor)
 BENCH_RUNS(xtensor, Concat)
 BENCH_RUNS(xtensor, Take)
 BENCH_RUNS(xtensor, Saxpy8)
+BENCH_RUNS(xtensor, Planes)
 #ifdef BENCH_HALIDE
 BENCH_PEER(halide, void)
 BENCH_RUNS_CORE(halide)

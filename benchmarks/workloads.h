@@ -111,6 +111,11 @@ Saxpy8 MakeSaxpy8(Make&& make, Size n) {
   return {n, bytes(-128, 128), bytes(-128, 128), 3, bytes(0, 1)};
 }
 
+template <typename Make>
+Planes MakePlanes(Make&& make, Size n) {
+  return {n, make.template operator()<std::uint8_t>(n * Planes::kChannels, 0, 256), make(Planes::kChannels, 0, 1), make(n * Planes::kChannels, 0, 1)};
+}
+
 /// `inputs` is to live as long as the workload.
 template <typename Make>
 Sum500 MakeSum500(Make&& make, Size n, std::vector<const float*>* inputs) {
@@ -153,6 +158,7 @@ inline Bytes BytesOf(const Concat& d) { return detail::Floats(4 * d.rows * d.col
 inline Bytes BytesOf(const Take& d) { return detail::Floats(d.count * d.columns + d.count, d.count * d.columns); }
 inline Bytes BytesOf(const Mixed& d) { return detail::Floats(2 * d.n, d.n); }
 inline Bytes BytesOf(const Saxpy8& d) { return {2.0 * static_cast<double>(d.n), 1.0 * static_cast<double>(d.n)}; }
+inline Bytes BytesOf(const Planes& d) { return {1.0 * static_cast<double>(Planes::kChannels * d.n), 4.0 * static_cast<double>(Planes::kChannels * d.n)}; }
 inline Bytes BytesOf(const Sum500& d) { return detail::Floats(Sum500::kInputs * d.n, d.n); }
 
 }  // namespace bench

@@ -43,6 +43,7 @@ struct CallSite::Prepared : Known {
   Meetings meetings;
   bool off_lines = false;  // a large output begins within a line of the cache: where none does, other stores are faster
   int threads = 0;
+  std::shared_ptr<const Program> faster;  // that runs in place of the site's, or null
   std::unique_ptr<const PreparedProgram> program;
   const PreparedProgram::Kernel* plain = nullptr;  // if the program is one call of a kernel with few operands
   bool as_given = false;  // `plain` takes operands and numbers in the order of the call
@@ -161,14 +162,22 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
   std::unique_lock lock(mutex_);
   if (const Prepared* found = Find(data, layout, scalars, threads)) return found;
   const Arguments arguments = ArgumentsOf(data, layout, scalars);
-  if (all_.size() >= kMaxPrepared) {
+  std::vector<index_t> symbols;
+  Program::Faster faster;
+  if (all_.size() < kMaxPrepared) {
+    symbols = CheckArguments(*program_, arguments);
+    if (program_->for_extents) faster = program_->for_extents(symbols);
+  }
+  if (all_.size() >= kMaxPrepared || faster.pending) {
     lock.unlock();
     runtime::Run(*program_, arguments, {threads});
     return nullptr;
   }
-  const std::vector<index_t> symbols = CheckArguments(*program_, arguments);
+  const Program& program = faster.program == nullptr ? *program_ : *faster.program;
+  if (faster.program != nullptr) symbols = CheckArguments(program, arguments);
   std::vector<TensorRef> buffers = BuffersOf(arguments);
   auto prepared = std::make_unique<Prepared>();
+  prepared->faster = faster.program;
   prepared->meetings = Meetings(buffers, num_inputs_, CheckOverlaps(*program_, buffers));
   prepared->threads = threads;
   prepared->num_inputs = num_inputs_;
@@ -181,7 +190,7 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
     prepared->off_lines = prepared->off_lines || (output && !packed && last - first >= kLarge);
     prepared->misaligned.push_back((packed ? 64 : SizeOf(buffers[k].dtype)) - 1);
   }
-  prepared->program = std::make_unique<PreparedProgram>(*program_, std::move(buffers), symbols, !prepared->meetings.shared().empty(),
+  prepared->program = std::make_unique<PreparedProgram>(program, std::move(buffers), symbols, !prepared->meetings.shared().empty(),
                                                         threads > 0 ? threads : NumProcessors());
   if (const auto* kernel = prepared->program->OnlyKernel()) {
     const LaunchPlan& launch = kernel->plan;

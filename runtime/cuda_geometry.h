@@ -186,7 +186,7 @@ class CudaGeometry {
  private:
   // Does stepping `outer` once equal stepping `inner` through its extent, for every operand?
   bool CanMerge(std::size_t outer, std::size_t inner) const {
-    if (IsBakedInCuda(signature_, static_cast<int>(inner)) || IsBakedInCuda(signature_, static_cast<int>(outer))) return false;
+    if (IsBaked(signature_, static_cast<int>(inner)) || IsBaked(signature_, static_cast<int>(outer))) return false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k)
       if (!(stride(k, outer) == stride(k, inner) * extent_[inner])) return false;
     return true;

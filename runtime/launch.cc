@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "runtime/cpu_info.h"
 #include "runtime/parallel.h"
@@ -164,7 +165,22 @@ class Preparation {
     plan_.extent[inner] = rows;
   }
 
+  // The vector axis gathers the axes before it, so that rows are long, and the first one too if columns are few.
+  void LengthenRows() {
+    if (!MayGrow(vector_axis_)) return;
+    const std::size_t first = InColumns() || signature_.elementwise ? 1 : RowAxes();
+    for (std::size_t axis = vector_axis_; axis-- > 0;) {
+      if (plan_.extent[axis] == 1) continue;
+      const bool may = axis >= first || (InColumns() && plan_.extent[vector_axis_] < kColumnGranule);
+      if (!may || !MayGrow(axis) || !CanMerge(axis, vector_axis_)) return;
+      plan_.extent[vector_axis_] *= std::exchange(plan_.extent[axis], 1);
+    }
+  }
+
+  bool MayGrow(std::size_t axis) const { return !IsBaked(signature_, static_cast<int>(axis)); }
+
   void MergeAxes() {
+    LengthenRows();
     const auto row_axes = static_cast<std::size_t>(signature_.row_axes);
     // Axis 0 gathers the row axes that follow it, so that there is something to share out.
     for (std::size_t axis = 1; axis < row_axes; ++axis) {
@@ -374,6 +390,12 @@ class Preparation {
 };
 
 }  // namespace
+
+bool IsBaked(const KernelSignature& signature, int axis) {
+  if (signature.elementwise || axis < signature.row_axes || !signature.axes[static_cast<std::size_t>(axis)].is_static()) return false;
+  const bool columns = signature.vector_axis < signature.row_axes;
+  return columns || signature.positional || static_cast<int>(signature.axes.size()) - signature.row_axes == 1;
+}
 
 std::vector<int> CutAxes(const KernelSignature& signature) {
   std::vector<int> axes{signature.row_axes};

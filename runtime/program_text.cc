@@ -79,7 +79,8 @@ void Fields(Archive& archive, std::pair<A, B>& pair) {
 }
 template <typename Archive>
 void Fields(Archive& archive, Program& program) {
-  auto& [name, on_gpu, buffers, scalars, num_symbols, derived, steps, groups] = program;
+  auto& [name, on_gpu, buffers, scalars, num_symbols, derived, steps, groups, for_extents] = program;
+  static_cast<void>(for_extents);  // of a compiler
   archive(name, on_gpu, buffers, scalars, num_symbols, derived, steps, groups);
 }
 

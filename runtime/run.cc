@@ -12,6 +12,8 @@ void Run(const Program& program, const Arguments& arguments, const RunOptions& o
   RequireThreads(options.threads);
   if (program.on_gpu) return RunOnGpu(program, arguments, options);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
+  if (program.for_extents)
+    if (const auto faster = program.for_extents(symbols).program) return Run(*faster, arguments, options);
   std::vector<TensorRef> operands = BuffersOf(arguments);
   const bool shared = !CheckOverlaps(program, operands).empty();
   std::vector<void*> data;

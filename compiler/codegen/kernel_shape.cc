@@ -123,7 +123,7 @@ int KernelShape::TileAxis() const {
     const auto& buffer = plan_.buffers[static_cast<std::size_t>(access.buffer)];
     int axis = 0;
     while (axis < signature_.row_axes && AxisDim(access, axis) != static_cast<int>(buffer.shape.size()) - 1) ++axis;
-    const bool fits = !access.store && SizeOf(buffer.dtype) >= 4 && axis < signature_.row_axes;
+    const bool fits = !access.store && buffer.dtype != DType::kBool && axis < signature_.row_axes;
     if (!fits || (tile_axis >= 0 && axis != tile_axis)) return -1;
     tile_axis = axis;
   }
@@ -160,11 +160,6 @@ bool KernelShape::Moves(const runtime::Access& access, int axis) const {
 bool KernelShape::IsContiguousByPlan(const runtime::Access& access) const {
   const auto rank = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size();
   return AxisDim(access, vector_axis_) == static_cast<int>(rank) - 1;
-}
-
-bool KernelShape::IsBaked(int axis) const {
-  const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
-  return extent.is_static() && !signature_.elementwise && axis >= signature_.row_axes;
 }
 
 std::string KernelShape::ExtentName(int axis) const {

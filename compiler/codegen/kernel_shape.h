@@ -94,9 +94,8 @@ class KernelShape {
   /// Is the vector axis the last dimension of the operand's buffer?
   bool IsContiguousByPlan(const runtime::Access& access) const;
 
-  /// Static inner extents are written into the source; those of elementwise kernels are not,
-  /// because a launch may cut them anew.
-  virtual bool IsBaked(int axis) const;
+  /// runtime::IsBaked
+  bool IsBaked(int axis) const { return runtime::IsBaked(signature_, axis); }
 
   std::string ExtentName(int axis) const;
 

@@ -32,7 +32,7 @@ const std::set<std::string>& Reserved() {
         "bits", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
         "each_lane", "even_lanes", "even_odd_lanes", "fill", "fold", "from_bits",
         "gather", "gather_head", "gather_span", "head_bits", "in_register", "iota", "join_group", "joined", "kGroup", "kIsHalf", "kMasksSpans", "kWholeRows",
-        "kRegisterBytes", "kRowsAtOnce", "kTurns", "kWidth", "kZips", "keep", "lanes_below", "lanes_between", "larger", "load", "load_even", "load_even_span",
+        "kRegisterBytes", "kRowsAtOnce", "kWidth", "kZips", "keep", "lanes_below", "lanes_between", "larger", "load", "load_even", "load_even_span",
         "launch_place", "launches_of", "load_columns", "load_head", "load_masked", "load_of_pairs", "load_of_pairs_head", "load_pack", "load_repeated_span",
         "load_reversed", "load_reversed_span", "load_span", "load_transposed", "load_transposed_head", "narrow", "odd_lanes", "pack", "packet", "place_in",
         "permuted_lanes", "prefetch", "prefetch_lines", "prefetch_part", "quotient_at", "quotient_run", "ramp", "random_gaussian", "random_uniform", "reversed_lanes",

@@ -18,6 +18,7 @@
 #include "compiler/driver/background.h"
 #include "compiler/driver/cuda.h"
 #include "compiler/driver/kernel_cache.h"
+#include "compiler/driver/known_extents.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
 #include "compiler/plan/build.h"
@@ -44,7 +45,7 @@ struct Function::Impl {
 
 namespace {
 
-std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const plan::Plan>& plan,
+std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const graph::Graph>& graph, const std::shared_ptr<const plan::Plan>& plan,
                                                     const CompileOptions& options, std::optional<codegen::Target> target) {
   auto program = std::make_shared<runtime::Program>(plan::ToProgram(*plan));
   program->on_gpu = !target;
@@ -52,6 +53,7 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
     program->steps.clear();
     return program;
   }
+  if (target) KnowShortRows(graph, *plan, options, program.get());
   for (std::size_t k = 0; k < plan->steps.size(); ++k) {
     auto* step = std::get_if<runtime::KernelStep>(&program->steps[k]);
     if (step == nullptr) continue;
@@ -168,7 +170,7 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
     const auto limit = static_cast<std::size_t>(runtime::ReadEnvironment().max_kernels);
     const auto impl = std::make_shared<Function::Impl>();
     impl->plan = std::make_shared<const plan::Plan>(Lower(*graph, !target, options.math));
-    impl->program = MakeProgram(impl->plan, options, target);
+    impl->program = MakeProgram(graph, impl->plan, options, target);
     std::shared_ptr<std::packaged_task<void()>> task;
     if (!target) {
       impl->gpu_calls = std::make_unique<runtime::CudaCallSite>(impl->program);

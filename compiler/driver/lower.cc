@@ -10,6 +10,7 @@
 #include "compiler/plan/build.h"
 #include "compiler/plan/group_steps.h"
 #include "compiler/plan/product_epilogues.h"
+#include "compiler/plan/short_rows.h"
 #include "compiler/plan/sum_steps.h"
 #include "compiler/transform/compose_gathers.h"
 #include "compiler/transform/narrow_products.h"
@@ -53,6 +54,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
       plan::UngroupRows(&plan);
       plan::AddEpilogues(&plan, math == Math::kFast);
     } else {
+      plan::GoAcrossShortRows(&plan);
       plan::AddSums(&plan);
     }
     return plan;

@@ -1,9 +1,11 @@
 #include "compiler/plan/lower_kernel.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "compiler/plan/guards.h"
+#include "compiler/plan/short_rows.h"
 #include "umbra/error.h"
 
 namespace umbra::plan {
@@ -18,8 +20,6 @@ namespace {
 constexpr double kStageCost = 8;
 
 constexpr std::int64_t kSmallWindow = 64;
-// Rows of fewer elements are shorter than packets, which go across them.
-constexpr std::int64_t kShortRow = 16;
 
 class KernelLowering {
  public:
@@ -82,7 +82,11 @@ class KernelLowering {
 
   // Do all elements of a window lie in rows of memory that are packets long?
   bool HasRowsOfPackets() const {
-    return !unit_.domain.InnerAxes().empty() && kernel_.signature.axes.back().value >= kShortRow && in_rows_ && !in_columns_;
+    const int inner = static_cast<int>(unit_.domain.InnerAxes().size());
+    if (inner == 0 || !in_rows_ || in_columns_) return false;
+    std::int64_t length = 1;
+    for (int k = 0; k < std::min(inner, axes_in_row_); ++k) length *= (kernel_.signature.axes.end() - 1 - k)->value;
+    return !IsShortRow(kernel_, length);
   }
 
   // Reductions over a window: packets go along the last axis that stays.
@@ -118,7 +122,13 @@ class KernelLowering {
             static_cast<int>(d);
     const auto inner = access.dim_of_axis.begin() + kernel_.signature.row_axes;
     const bool is_element = std::any_of(inner, access.dim_of_axis.end(), [](int dim) { return dim >= 0; });
-    if (is_element && !store) (access.dim_of_axis.back() == static_cast<int>(map.size()) - 1 ? in_rows_ : in_columns_) = true;
+    if (is_element && !store) {
+      const int last = static_cast<int>(map.size()) - 1;
+      int in_row = 0;  // inner axes, from the last on, whose elements lie side by side
+      for (auto axis = access.dim_of_axis.end(); axis != inner && in_row <= last && *--axis == last - in_row;) ++in_row;
+      (in_row > 0 ? in_rows_ : in_columns_) = true;
+      axes_in_row_ = std::min(axes_in_row_, in_row);
+    }
     return OperandIndex(std::move(access));
   }
 
@@ -429,6 +439,7 @@ class KernelLowering {
   std::set<int> own_;
   std::vector<int> axis_of_;  // logical axis -> kernel axis
   std::map<std::pair<int, AxisMap>, int> memo_;
+  int axes_in_row_ = std::numeric_limits<int>::max();  // inner ones that lie side by side in all operands
   bool in_rows_ = false, in_columns_ = false;  // do elements of an operand lie along the last inner axis, or another?
   std::vector<int> level_;    // phase in which a value is first known
   std::vector<Reduction> reductions_;

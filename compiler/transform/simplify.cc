@@ -15,7 +15,11 @@ using Kind = Node::Kind;
 
 class Simplifier {
  public:
-  explicit Simplifier(const Graph& source) : source_(source), result_(source.name()) {}
+  explicit Simplifier(const Graph& source) : source_(source), result_(source.name()), readers_(source.nodes().size()) {
+    for (const Node& node : source.nodes())
+      for (const int input : node.inputs) ++readers_[static_cast<std::size_t>(input)];
+    for (const Output& output : source.outputs()) ++readers_[static_cast<std::size_t>(output.node)];
+  }
 
   Graph Run() {
     RewriteNodes(source_, [this](const Node& node, std::vector<int> inputs) { return Make(node, std::move(inputs)); }, &result_);
@@ -28,6 +32,7 @@ class Simplifier {
       case Kind::kMap: return MakeMap(node, std::move(inputs));
       case Kind::kCast: return MakeCast(node, inputs[0]);
       case Kind::kTranspose: return MakeTranspose(node, inputs[0]);
+      case Kind::kReduce: return MakeReduce(node, inputs[0]);
       case Kind::kGather: return MakeGather(node, std::move(inputs));
       default: return CopyNode(&result_, node, std::move(inputs));
     }
@@ -178,8 +183,25 @@ class Simplifier {
     return identity ? input : result_.Transpose(input, std::move(axes));
   }
 
+  // A reduction of what only it reads of another one by the same reducer is one over the axes of both.
+  int MakeReduce(const Node& node, int input) {
+    const Node& inner = result_.node(input);
+    if (inner.kind != Kind::kReduce || inner.reducer != node.reducer || inner.keepdim != node.keepdim ||
+        readers_[static_cast<std::size_t>(node.inputs[0])] > 1)
+      return CopyNode(&result_, node, {input});
+    const int from = inner.inputs[0];
+    const auto is_reduced = [&](int axis) { return std::find(inner.axes.begin(), inner.axes.end(), axis) != inner.axes.end(); };
+    std::vector<int> left;  // the axes of `from` that the inner one leaves
+    for (int axis = 0; axis < static_cast<int>(result_.node(from).shape.size()); ++axis)
+      if (inner.keepdim || !is_reduced(axis)) left.push_back(axis);
+    std::vector<int> axes = inner.axes;
+    for (const int axis : node.axes) axes.push_back(left[static_cast<std::size_t>(axis)]);
+    return result_.Reduce(node.reducer, from, std::move(axes), node.keepdim, node.contract || inner.contract);
+  }
+
   const Graph& source_;
   Graph result_;
+  std::vector<int> readers_;  // of each node of the source
 };
 
 }  // namespace

@@ -79,14 +79,6 @@ struct CudaSchedule {
   std::vector<CudaPosition> positions;  ///< 32-bit numbers of variants without wide_index; each after those that it is made of
 };
 
-/// Is the extent of `axis` written into the source, so that a launch may not merge the axis?
-inline bool IsBakedInCuda(const KernelSignature& signature, int axis) {
-  if (signature.elementwise || axis < signature.row_axes || !signature.axes[static_cast<std::size_t>(axis)].is_static())
-    return false;
-  const bool columns = signature.vector_axis < signature.row_axes;
-  return columns || signature.positional || static_cast<int>(signature.axes.size()) - signature.row_axes == 1;
-}
-
 /// What a device allows a launch.
 struct CudaLimits {
   std::size_t shared_bytes = 48 * 1024;  ///< dynamic shared memory that a block may have

@@ -122,6 +122,10 @@ struct KernelSignature {
   std::vector<std::vector<int>> in_place;
 };
 
+/// Is the extent of `axis` written into the source, so that a launch may not merge the axis? Of rows of several axes it is
+/// not: those that lie one after the other are one axis.
+bool IsBaked(const KernelSignature& signature, int axis);
+
 /// The axes that a launch may cut into blocks: the outermost one that is reduced, and the one along packets if it
 /// is another one that is reduced.
 std::vector<int> CutAxes(const KernelSignature& signature);
@@ -226,6 +230,14 @@ struct Program {
   std::vector<DerivedExtent> derived;        ///< in an order in which they can be computed
   std::vector<std::variant<KernelStep, GemmStep>> steps;  ///< in the order in which they run
   std::vector<StepGroup> groups;             ///< all steps, in order
+
+  /// A program that computes the same, if all extents are the ones that were asked for, and is faster for them.
+  struct Faster {
+    std::shared_ptr<const Program> program;  ///< null: there is none
+    bool pending = false;                    ///< it is still being compiled
+  };
+  /// Finds one for the extents, by symbol; empty if there never is one. Thread-safe; may throw umbra::Error.
+  std::function<Faster(const std::vector<index_t>& symbols)> for_extents;
 };
 
 }  // namespace umbra::runtime

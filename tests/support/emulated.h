@@ -120,7 +120,7 @@ class Call {
   /// `general`: in the variants that stand for others ahead of time.
   Call(Library* library, const graph::Graph& graph, const runtime::Arguments& arguments, const runtime::CudaLimits& limits = {},
        bool general = false)
-      : library_(*library), plan_(Lower(graph)), arguments_(arguments) {
+      : library_(*library), plan_(Lower(graph, true)), arguments_(arguments) {
     runtime::Program face;
     face.buffers = plan_.buffers;
     face.scalars = plan_.scalars;

@@ -120,7 +120,7 @@ class Calls {
     for (std::size_t k = 0; k < shapes.size(); ++k) one->arguments.inputs.push_back(operand(graph->inputs()[k], *graph, shapes[k]));
     one->arguments.scalars = ScalarsOf(*graph);
     runtime::Program face;
-    const plan::Plan plan = Lower(*graph);
+    const plan::Plan plan = Lower(*graph, true);
     face.buffers = plan.buffers;
     face.scalars = plan.scalars;
     face.num_symbols = static_cast<int>(plan.symbols.size());
@@ -335,7 +335,7 @@ TEST(CudaHost, DrawnGraphs) {
 // What no test has the memory for is told before anything is launched.
 TEST(CudaHost, WhatDoesNotFitIsRefused) {
   const auto host = [](const std::string& text) {
-    const plan::Plan plan = Lower(*graph::ParseText(text)[0]);
+    const plan::Plan plan = Lower(*graph::ParseText(text)[0], true);
     const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
     const runtime::CudaVariant variant = codegen::TypicalCudaVariant(plan, kernel);
     const codegen::CudaSource source = codegen::GenerateCuda(plan, kernel, variant);

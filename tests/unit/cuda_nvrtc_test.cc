@@ -47,7 +47,7 @@ std::string Ptx(const std::string& text, const std::string& arch) {
 
 // Of the variant, or each kernel's typical one, which `wide` makes one for large tensors.
 std::vector<codegen::CudaSource> Sources(const graph::Graph& graph, const std::optional<CudaVariant>& variant, bool wide = false) {
-  const plan::Plan plan = Lower(graph);
+  const plan::Plan plan = Lower(graph, true);
   std::vector<codegen::CudaSource> sources;
   for (const auto& step : plan.steps)
     if (const auto* kernel = std::get_if<plan::Kernel>(&step)) {

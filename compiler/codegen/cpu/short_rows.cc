@@ -61,8 +61,7 @@ bool CpuEmitter::IsInShortRows(std::size_t k) const {
   const runtime::Access& access = signature_.operands[k];
   const DType type = plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype;
   const auto rank = static_cast<int>(plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size());
-  const bool is_whole = type != DType::kBool && static_cast<int>(SizeOf(type)) * width_ == RegisterBytes(options_.target);
-  return is_whole && !access.gathered && AxisDim(access, vector_axis_) >= 0 && AxisDim(access, ElementAxis()) == rank - 1;
+  return type != DType::kBool && !access.gathered && AxisDim(access, vector_axis_) >= 0 && AxisDim(access, ElementAxis()) == rank - 1;
 }
 
 std::string CpuEmitter::ColumnsOf(std::size_t k, const std::string& c) const {

@@ -38,7 +38,6 @@ class CudaEmitter : protected ValueEmitter {
   std::string Block(const std::string& along) const { return (variant_.several ? "here.block." : "blockIdx.") + along; }
   std::string Grid(const std::string& along) const { return (variant_.several ? "here.grid." : "gridDim.") + along; }
 
-  bool IsBaked(int axis) const override { return runtime::IsBakedInCuda(signature_, axis); }
   bool Moves(const runtime::Access& access, int axis) const override { return AxisDim(access, axis) >= 0; }
 
   // Is the position along the axis part of an address or a value?

@@ -330,8 +330,14 @@ UMBRA_INLINE void transpose_tile(V (&tile)[kWidth<V>]) {
 // Lane j of tile[k] from p[j * stride + k]: rows in memory become columns.
 template <typename V>
 UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth<V>]) {
-  for (int k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(p + k * stride);
-  transpose_tile(tile);
+  if constexpr (kIsHalf<V>) {
+    decltype(V::bits) bits[kWidth<V>];
+    load_transposed(reinterpret_cast<const unsigned short*>(p), stride, bits);
+    for (int k = 0; k < kWidth<V>; ++k) tile[k] = V{bits[k]};
+  } else {
+    for (int k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(p + k * stride);
+    transpose_tile(tile);
+  }
 }
 
 // The same of the first n rows, and of the first `lanes` elements of each; nothing else is read. Other lanes are zero.

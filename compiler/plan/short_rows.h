@@ -1,0 +1,33 @@
+// Element-wise kernels over rows of a few elements: packets that go across them.
+#ifndef UMBRA_COMPILER_PLAN_SHORT_ROWS_H_
+#define UMBRA_COMPILER_PLAN_SHORT_ROWS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/plan/plan.h"
+
+namespace umbra::plan {
+
+/// Do packets go across rows of so many elements, a known number, or along them? Across those that are shorter than packets;
+/// where the kernel computes functions, which waste most in a packet that is not full, across longer ones, too.
+bool IsShortRow(const Kernel& kernel, std::int64_t elements);
+
+/// Where an element-wise kernel cannot walk its operands as one long row, as one of them is repeated along short rows or
+/// turned (pixels of three channels, scaled by channel, or taken apart), its short rows become the innermost axis, and
+/// packets go along the one before it. For processors: a GPU's threads find their elements wherever they are.
+void GoAcrossShortRows(Plan* plan);
+
+/// An open extent of rows: where calls bring few elements, a kernel that knows how many is faster.
+struct OpenRows {
+  int symbol = 0;                     ///< of the extent
+  std::vector<runtime::Extent> axes;  ///< all of the kernel's
+  std::int64_t most = 0;              ///< elements of rows for which that is so
+};
+
+/// Those of the plan's kernels.
+std::vector<OpenRows> FindOpenRows(const Plan& plan);
+
+}  // namespace umbra::plan
+
+#endif  // UMBRA_COMPILER_PLAN_SHORT_ROWS_H_

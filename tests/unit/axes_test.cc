@@ -1,0 +1,184 @@
+// Kernels whose axes are put in another order or made one: short rows of pixels, taken apart and put together, and axes that
+// lie one after the other in memory. Every dialect beside the interpreter, on operands with and without gaps.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler/driver/target.h"
+#include "tests/support/drawn.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
+
+namespace umbra {
+namespace {
+
+using namespace drawn;  // NOLINT: the test's own words
+
+// Operands of a program whose open extents are `extents`, by symbol.
+struct Call {
+  Call(const runtime::Program& program, std::vector<index_t> extents, index_t padding) : random(7) {
+    extents.resize(static_cast<std::size_t>(program.num_symbols));
+    const auto value = [&](const runtime::Extent& extent) { return extent.is_static() ? extent.value : extents[static_cast<std::size_t>(extent.symbol)]; };
+    for (const runtime::DerivedExtent& sum : program.derived) extents[static_cast<std::size_t>(sum.result.symbol)] = value(sum.a) + value(sum.b);
+    for (const runtime::Buffer& buffer : program.buffers) {
+      if (buffer.kind == runtime::Buffer::Kind::kTemporary) continue;
+      std::vector<index_t> shape;
+      for (const runtime::Extent& extent : buffer.shape) shape.push_back(value(extent));
+      const bool output = buffer.kind == runtime::Buffer::Kind::kOutput;
+      tensors.push_back(std::make_unique<Tensor>(buffer.dtype, shape, padding, output ? nullptr : &random));
+      (output ? arguments.outputs : arguments.inputs).push_back(tensors.back()->ref);
+      if (output) outputs.push_back(tensors.back().get());
+    }
+  }
+  std::mt19937 random;
+  std::vector<std::unique_ptr<Tensor>> tensors;
+  std::vector<Tensor*> outputs;
+  runtime::Arguments arguments;
+};
+
+std::string With(std::string text, const std::string& word, const std::string& by) {
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), by);
+  return text;
+}
+
+// Reductions join in another order than the interpreter, elements are the same bits.
+void ExpectAsInterpreted(const std::string& text, const std::vector<std::vector<index_t>>& extents, double tolerance) {
+  const auto graph = graph::ParseText(text)[0];
+  CompileOptions options;
+  options.engine = Engine::kInterpreter;
+  const Function interpreted = Compile(graph, options);
+  options.engine = Engine::kJit;
+  for (const auto target : codegen::kAllTargets) {
+    if (!HostRuns(target)) continue;
+    options.target = std::string(codegen::Name(target));
+    const Function function = Compile(graph, options);
+    for (const auto& of_symbols : extents)
+      for (const index_t padding : {0, 3})
+        for (const int threads : {1, 2}) {
+          const Call expected(function.program(), of_symbols, padding), got(function.program(), of_symbols, padding);
+          interpreted(expected.arguments, {threads});
+          function(got.arguments, {threads});
+          std::string what = text + "\n" + options.target + ", padding " + std::to_string(padding);
+          for (const index_t extent : of_symbols) what += ", " + std::to_string(extent);
+          for (std::size_t k = 0; k < got.outputs.size(); ++k) {
+            if (tolerance == 0) EXPECT_TRUE(SameBits(*expected.outputs[k], *got.outputs[k])) << what;
+            else ExpectSame(*expected.outputs[k], *got.outputs[k], tolerance, what);
+          }
+        }
+  }
+}
+
+const char* const kPixels[] = {
+    "kernel k(x: T[n, w, N], m: T[N]) -> (y: T[n, w, N]) {\n  y = (x - broadcast<2>(m)) * 2\n}",
+    "kernel k(x: T[n, w, N], r: T[n]) -> (y: T[n, w, N]) {\n  y = x * broadcast<0>(r)\n}",
+    "kernel k(x: T[n, w, N]) -> (y: T[N, n, w]) {\n  y = transpose<2, 0, 1>(x) + 1\n}",
+    "kernel k(x: T[N, n, w]) -> (y: T[n, w, N]) {\n  y = transpose<1, 2, 0>(x) * 2\n}",
+    "kernel k(x: T[n, w, N], m: T[N], r: T[w]) -> (y: T[N, n, w], z: T[n, w, N]) {\n"
+    "  y = transpose<2, 0, 1>(x) * broadcast<0>(m)\n  z = (x + broadcast<1>(r)) - broadcast<2>(m)\n}",
+    "kernel k(x: T[w, N]) -> (y: T[N, w]) {\n  y = x.T\n}",
+    "kernel k(x: T[n, N, w]) -> (y: T[n, w, N]) {\n  y = transpose<0, 2, 1>(x)\n}",
+};
+
+TEST(Axes, ShortRowsOfPixels) {
+  for (const char* text : kPixels)
+    for (const int count : {2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16})
+      ExpectAsInterpreted(With(With(text, "T[", "f32["), "N", std::to_string(count)), {{2, 37}, {3, 16}}, 0);
+}
+
+TEST(Axes, ShortRowsOfOtherDtypes) {
+  for (const char* text : kPixels)
+    for (const char* type : {"f64", "i32", "i64", "u8", "i8", "f16", "bf16"})
+      for (const int count : {2, 3, 13})
+        ExpectAsInterpreted(With(With(text, "T[", std::string(type) + "["), "N", std::to_string(count)), {{3, 35}}, 0);
+}
+
+TEST(Axes, TransposesOfAnyDtype) {
+  for (const char* type : {"f32", "f64", "i32", "i64", "u8", "i8", "i16", "f16", "bf16"})
+    for (const char* body : {"  y = x.T", "  y = x.T * 2 + x.T"})
+      ExpectAsInterpreted(With(std::string("kernel k(x: T[n, m]) -> (y: T[m, n]) {\n") + body + "\n}", "T[", std::string(type) + "["),
+                          {{70, 130}, {33, 7}, {3, 300}, {64, 64}}, 0);
+  ExpectAsInterpreted("kernel k(x: u8[n, m], w: f16[n, m], z: f32[m, n]) -> (y: f32[m, n]) {\n  y = tcast<f32>(x.T) * tcast<f32>(w.T) - z\n}", {{70, 130}, {33, 17}}, 0);
+}
+
+TEST(Axes, PixelsOfBytesBecomeFloats) {
+  for (const int count : {1, 3, 4})
+    ExpectAsInterpreted(With("kernel k(x: u8[n, w, N], m: f32[N]) -> (y: f32[N, n, w]) {\n"
+                             "  y = tcast<f32>(transpose<2, 0, 1>(x)) * 0.00390625 - broadcast<0>(m)\n}", "N", std::to_string(count)),
+                        {{5, 50}, {1, 300}}, 0);
+}
+
+// Rows of functions go across packets beyond the length of packets.
+TEST(Axes, RowsOfFunctions) {
+  for (const int count : {3, 15, 16, 20, 31, 32, 33})
+    ExpectAsInterpreted(With("kernel k(x: f32[n, w, N], m: f32[N]) -> (y: f32[n, w, N]) {\n  y = exp(x * 0.1) * broadcast<2>(m)\n}", "N", std::to_string(count)),
+                        {{2, 21}}, 1e-6);
+}
+
+TEST(Axes, RowsOfSeveralAxes) {
+  for (const char* known : {"7, 7]", "h, v]", "3, 40]", "1, 5]"})
+    for (const char* body : {"  y = reduce_with_axis<sum>(reduce_with_axis<sum>(x, 3), 2)", "  y = reduce_with_axis<maximum>(reduce_with_axis<maximum>(x * x, 2), 2)",
+                             "  y = reduce_with_axis<sum>(reduce_with_axis<maximum>(x, 3), 2)"})
+      ExpectAsInterpreted(With("kernel k(x: f32[n, c, KNOWN) -> (y: f32[n, c]) {\n", "KNOWN", known) + body + "\n}", {{3, 5, 7, 7}, {2, 33, 14, 9}}, 1e-5);
+  for (const char* body : {"  y = maximum(x * broadcast<1>(m), 0)", "  y = x - broadcast<1>(m) * 2"})
+    ExpectAsInterpreted(std::string("kernel k(x: f32[n, c, h, v], m: f32[c]) -> (y: f32[n, c, h, v]) {\n") + body + "\n}",
+                        {{3, 5, 7, 7}, {1, 64, 5, 5}, {2, 1, 30, 30}, {1, 1, 1, 9}}, 0);
+  ExpectAsInterpreted("kernel k(x: f32[n, c, h, v]) -> (y: f32[c]) {\n  y = sumall_except_dim<1>(x)\n}", {{3, 5, 7, 7}, {40, 3, 14, 9}}, 1e-4);
+  ExpectAsInterpreted("kernel k(x: f32[n, c, 8]) -> (y: f32[n, c]) {\n  y = reduce_with_axis<sum>(x, 2)\n}", {{50, 3}, {1, 200}, {2, 1}}, 1e-5);
+}
+
+// What a call brings many of, and short, is known to the program that runs.
+const runtime::Program* FasterFor(const Function& function, const std::vector<index_t>& symbols) {
+  const auto& for_extents = function.program().for_extents;
+  return for_extents ? for_extents(symbols).program.get() : nullptr;
+}
+
+TEST(Axes, ManyShortRowsOfAnOpenExtent) {
+  const std::string texts[] = {
+      "kernel k(x: f32[n, c]) -> (y: f32[n, c]) {\n  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n"
+      "  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}",
+      "kernel k(x: f32[n, c]) -> (y: f32[n]) {\n  y = reduce_with_axis<sum>(x * x, 1)\n}",
+      "kernel k(x: f32[n, c], m: f32[c]) -> (y: f32[n, c]) {\n  y = x * broadcast<1>(m)\n}",
+      "kernel k(x: f32[n, c]) -> (y: f32[c, n]) {\n  y = x.T\n}",
+      "kernel k(x: f32[n, c]) -> (y: f32[n], z: f32[?, ?]) {\n  y = reduce_with_axis<maximum>(x, 1)\n  z = concat(x, x, 1)\n}",
+  };
+  for (const std::string& text : texts) {
+    ExpectAsInterpreted(text, {{5000, 3}, {5000, 10}, {4096, 15}, {5000, 1}, {4095, 7}, {300, 64}, {5000, 33}}, 1e-5);
+    const Function function = Compile(graph::ParseText(text)[0], {});
+    const runtime::Program* const faster = FasterFor(function, {5000, 10, 20});
+    ASSERT_NE(faster, nullptr) << text;
+    EXPECT_EQ(faster->buffers[0].shape[1], runtime::Extent::Static(10)) << text;
+    EXPECT_EQ(faster, FasterFor(function, {9000, 10, 20})) << text;
+    EXPECT_NE(faster, FasterFor(function, {5000, 11, 22})) << text;
+    EXPECT_EQ(FasterFor(function, {100, 10, 20}), nullptr) << text;
+    EXPECT_EQ(FasterFor(function, {5000, 100, 200}), nullptr) << text;
+  }
+  // One for each length, but not without end.
+  const Function function = Compile(graph::ParseText(texts[1])[0], {});
+  int programs = 0;
+  for (index_t columns = 2; columns <= 64; ++columns) programs += FasterFor(function, {5000, columns}) != nullptr ? 1 : 0;
+  EXPECT_EQ(programs, 32);
+}
+
+TEST(Axes, ManyShortRowsInTheBackground) {
+  CompileOptions options;
+  options.background = true;
+  const Function function = Compile(graph::ParseText("kernel background(x: f32[n, c]) -> (y: f32[n]) {\n  y = reduce_with_axis<sum>(x, 1) + 3\n}")[0], options);
+  function.Wait();
+  const Call call(function.program(), {5000, 6}, 0);
+  for (int k = 0; k < 3; ++k) function(call.arguments);  // whoever serves them
+  while (function.program().for_extents({5000, 6}).pending) std::this_thread::yield();
+  EXPECT_NE(FasterFor(function, {5000, 6}), nullptr);
+  const Call expected(function.program(), {5000, 6}, 0);
+  CompileOptions interpreter;
+  interpreter.engine = Engine::kInterpreter;
+  Compile(graph::ParseText("kernel background(x: f32[n, c]) -> (y: f32[n]) {\n  y = reduce_with_axis<sum>(x, 1) + 3\n}")[0], interpreter)(expected.arguments);
+  function(call.arguments);
+  ExpectSame(*expected.outputs[0], *call.outputs[0], 1e-5, "in the background");
+}
+
+}  // namespace
+}  // namespace umbra
