@@ -44,6 +44,12 @@ class Simplifier {
     return node.constant;
   }
 
+  // A whole number that is compared with itself: steps of 1 leave no rest.
+  bool IsTrue(int id) const {
+    const Node& node = result_.node(id);
+    return node.kind == Kind::kMap && node.op == Op::eq && node.inputs[0] == node.inputs[1] && IsInt(result_.node(node.inputs[0]).dtype);
+  }
+
   static bool IsInt(DType type) { return type == DType::kInt32 || type == DType::kInt64; }
 
   bool HasShapeOf(int id, const Node& node) const {
@@ -76,6 +82,10 @@ class Simplifier {
         if (operand.kind == Kind::kMap && operand.op == Op::negative) return operand.inputs[0];
         break;
       }
+      case Op::logical_and:
+        for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
+          if (IsTrue(inputs[k]) && HasShapeOf(inputs[1 - k], node)) return inputs[1 - k];
+        break;
       case Op::ne: {  // a condition that was made a number
         const Node& number = result_.node(inputs[0]);
         if (b && *b == 0 && keeps_shape && number.kind == Kind::kCast && result_.node(number.inputs[0]).dtype == DType::kBool)

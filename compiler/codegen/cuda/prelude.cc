@@ -70,6 +70,17 @@ bool DefinesAnything(std::string_view text) {
   return false;
 }
 
+// At most one empty line after another, and none at the beginning.
+std::string WithFewBlanks(std::string_view text) {
+  std::string result;
+  int ends = 2;
+  for (const char c : text) {
+    ends = c == '\n' ? ends + 1 : 0;
+    if (ends <= 2) result += c;
+  }
+  return result;
+}
+
 void RemoveAll(std::string_view piece, std::string* text) {
   for (std::size_t at = text->find(piece); at != std::string::npos; at = text->find(piece, at)) text->erase(at, piece.size());
 }
@@ -78,26 +89,23 @@ void RemoveAll(std::string_view piece, std::string* text) {
 
 std::string CudaPrelude(std::string_view kernels) {
   std::string text;
-  bool blank = true;
   Conditions conditions;
-  const auto add = [&](std::string_view line) {
-    const bool empty = line == "\n";
-    if (!(empty && blank)) text += line;
-    blank = empty;
-  };
   const bool halves = kernels.find("f16") != std::string_view::npos;
   for (const PreludeFile& file : NeededPrelude(kernels)) {
     const bool base = file.name == "umbra/kernel_abi.h" || file.name == "umbra/kernel_prelude.h";
-    if (base || !DefinesAnything(file.text) || (file.name == "umbra/prelude/half.h" && !halves)) continue;
+    if (base || (file.name == "umbra/prelude/half.h" && !halves)) continue;
+    std::string own;
     std::string_view rest = file.text;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
       const std::string_view line = rest.substr(0, end);
       rest.remove_prefix(end);
       const bool guard = line.find("UMBRA_PRELUDE_") != std::string_view::npos || StartsWith(line, "#include \"");
-      if (!guard && conditions.Keep(line)) add(line);
+      if (!guard && conditions.Keep(line)) own += line;
     }
+    if (DefinesAnything(own)) text += own;
   }
+  text = WithFewBlanks(text);
   RemoveAll("namespace detail {\n}  // namespace detail\n\n", &text);
   RemoveAll("namespace detail {\n\n}  // namespace detail\n\n", &text);
   return text;
