@@ -171,7 +171,7 @@ void RegisterRows() {
   const Rows d = MakeRows(kMake, rows, columns);
   Register("softmax_4096x1024", Softmax{d}, d.out, n);
   const Rows classes = MakeRows(kMake, n / 8, 10);
-  Register("softmax_512Kix10", Softmax{classes}, classes.out, classes.rows * classes.columns);
+  Register("softmax_512Kix10", ShortSoftmax{classes}, classes.out, classes.rows * classes.columns);
   const SoftmaxGradient softmax = MakeSoftmaxGradient(kMake, rows, columns);
   Register("softmax_gradient_4096x1024", softmax, softmax.out, n);
   Register("layernorm_4096x1024", LayerNorm{d}, d.out, n);

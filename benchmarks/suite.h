@@ -30,6 +30,7 @@ struct Rows {  // a function of every row
   float* out;
 };
 struct Softmax : Rows {};
+struct ShortSoftmax : Rows {};  // the same of rows of a few elements
 struct LayerNorm : Rows {};
 struct LogSumExp : Rows {};  // one result a row
 
@@ -225,6 +226,18 @@ BENCH_RUNS(onednn, Dense)
 BENCH_RUNS(onednn, MaxPool)
 BENCH_RUNS(onednn, Unpool)
 BENCH_RUNS(onednn, Concat)
+#endif
+// Peers that take rows of any length; Halide's schedule does not.
+#define BENCH_RUNS_SHORT(peer) \
+  namespace peer { inline Result Run(const ShortSoftmax& d) { return Run(Softmax{d}); } }
+BENCH_RUNS_SHORT(hand)
+BENCH_RUNS_SHORT(umbra_jit)
+BENCH_RUNS_SHORT(umbra_fast)
+BENCH_RUNS_SHORT(umbra_eager)
+BENCH_RUNS_SHORT(eigen)
+BENCH_RUNS_SHORT(xtensor)
+#ifdef BENCH_ONEDNN
+BENCH_RUNS_SHORT(onednn)
 #endif
 namespace umbra_jit {
 /// Threads that the compiled kernels may use from now on.
