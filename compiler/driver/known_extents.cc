@@ -1,5 +1,6 @@
 #include "compiler/driver/known_extents.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -26,46 +27,72 @@ Dimension DimensionOf(int symbol, const graph::Graph& graph, const plan::Plan& p
   return Dimension(1);
 }
 
-class KnownExtents {
- public:
-  // `dims`: the graph's word for the extent of each of the rows.
-  KnownExtents(std::shared_ptr<const graph::Graph> graph, std::vector<OpenRows> rows, std::vector<Dimension> dims, CompileOptions options)
-      : graph_(std::move(graph)), rows_(std::move(rows)), dims_(std::move(dims)), options_(std::move(options)) {}
+using Extents = std::map<int, index_t>;  // by the graph's symbol
 
-  runtime::Program::Faster Find(const std::vector<index_t>& symbols) {
+// The open rows of a plan, and the graph's words for their extents.
+class Rows {
+ public:
+  Rows(const graph::Graph& graph, const plan::Plan& plan) {
+    for (OpenRows& open : plan::FindOpenRows(plan)) {
+      const Dimension dim = DimensionOf(open.symbol, graph, plan);
+      if (dim.is_static()) continue;
+      rows_.push_back(std::move(open));
+      dims_.push_back(dim);
+    }
+  }
+
+  bool empty() const { return rows_.empty(); }
+
+  // What is worth knowing of a call with these extents, by the plan's symbol.
+  Extents Known(const std::vector<index_t>& symbols) const {
     Extents known;
     for (std::size_t k = 0; k < rows_.size(); ++k) {
       const index_t elements = symbols[static_cast<std::size_t>(rows_[k].symbol)];
       if (elements > 1 && elements <= rows_[k].most && Points(rows_[k], symbols) >= kManyRows * static_cast<double>(elements))
         known[dims_[k].symbol()] = elements;
     }
+    return known;
+  }
+
+ private:
+  static double Points(const OpenRows& rows, const std::vector<index_t>& symbols) {
+    double points = 1;
+    for (const runtime::Extent& axis : rows.axes) {
+      const index_t extent = axis.is_static() ? axis.value : symbols[static_cast<std::size_t>(axis.symbol)];
+      points *= static_cast<double>(std::max<index_t>(extent, 0));
+    }
+    return points;
+  }
+
+  std::vector<OpenRows> rows_;
+  std::vector<Dimension> dims_;
+};
+
+std::shared_ptr<const graph::Graph> With(const graph::Graph& graph, const Extents& known) {
+  auto made = std::make_shared<graph::Graph>(graph);
+  for (const auto& [symbol, extent] : known) made->Unify(Dimension::WithSymbol(symbol), Dimension(extent), "short rows");
+  return made;
+}
+
+class KnownExtents {
+ public:
+  KnownExtents(std::shared_ptr<const graph::Graph> graph, Rows rows, CompileOptions options)
+      : graph_(std::move(graph)), rows_(std::move(rows)), options_(std::move(options)) {}
+
+  runtime::Program::Faster Find(const std::vector<index_t>& symbols) {
+    const Extents known = rows_.Known(symbols);
     if (known.empty()) return {};
     const std::lock_guard lock(mutex_);
     const auto found = functions_.find(known);
     if (found == functions_.end() && functions_.size() >= kMostPrograms) return {};
-    const Function& function = found == functions_.end() ? functions_.emplace(known, Make(known)).first->second : found->second;
+    const Function& function = found == functions_.end() ? functions_.emplace(known, Compile(With(*graph_, known), options_)).first->second : found->second;
     if (!function.Ready()) return {nullptr, true};
     return {function.shared_program()};
   }
 
  private:
-  using Extents = std::map<int, index_t>;  // by the graph's symbol
-
-  static double Points(const OpenRows& rows, const std::vector<index_t>& symbols) {
-    double points = 1;
-    for (const runtime::Extent& axis : rows.axes) points *= static_cast<double>(axis.is_static() ? axis.value : symbols[static_cast<std::size_t>(axis.symbol)]);
-    return points;
-  }
-
-  Function Make(const Extents& known) const {
-    const auto graph = std::make_shared<graph::Graph>(*graph_);
-    for (const auto& [symbol, extent] : known) graph->Unify(Dimension::WithSymbol(symbol), Dimension(extent), "short rows");
-    return Compile(graph, options_);
-  }
-
   const std::shared_ptr<const graph::Graph> graph_;
-  const std::vector<OpenRows> rows_;
-  const std::vector<Dimension> dims_;
+  const Rows rows_;
   const CompileOptions options_;
   std::mutex mutex_;
   std::map<Extents, Function> functions_;
@@ -73,18 +100,16 @@ class KnownExtents {
 
 }  // namespace
 
+std::shared_ptr<const graph::Graph> WithKnownRows(const graph::Graph& graph, const plan::Plan& plan, const std::vector<index_t>& symbols) {
+  const Extents known = Rows(graph, plan).Known(symbols);
+  return known.empty() ? nullptr : With(graph, known);
+}
+
 void KnowShortRows(const std::shared_ptr<const graph::Graph>& graph, const plan::Plan& plan, const CompileOptions& options,
                    runtime::Program* program) {
-  std::vector<OpenRows> rows;
-  std::vector<Dimension> dims;
-  for (OpenRows& open : FindOpenRows(plan)) {
-    const Dimension dim = DimensionOf(open.symbol, *graph, plan);
-    if (dim.is_static()) continue;
-    rows.push_back(std::move(open));
-    dims.push_back(dim);
-  }
+  Rows rows(*graph, plan);
   if (rows.empty()) return;
-  const auto known = std::make_shared<KnownExtents>(graph, std::move(rows), std::move(dims), options);
+  const auto known = std::make_shared<KnownExtents>(graph, std::move(rows), options);
   program->for_extents = [known](const std::vector<index_t>& symbols) { return known->Find(symbols); };
 }
 

@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "compiler/driver/known_extents.h"
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
 #include "compiler/plan/explain.h"
@@ -49,12 +50,10 @@ void Bind(const plan::Plan& plan, const std::string& word, std::vector<index_t>*
   throw Error(what + ": the kernel has no such tensor");
 }
 
-}  // namespace
-
-void Explain(const ExplainOptions& options) {
-  const plan::Plan plan = Lower(*LoadKernel(options.input, options.kernel, options.scalar), options.target == kCudaTarget, options.math);
+// The plan's extents as --shape gives them; -1: not given.
+std::vector<index_t> SymbolsOf(const plan::Plan& plan, const std::vector<std::string>& shapes) {
   std::vector<index_t> symbols(plan.symbols.size(), -1);
-  for (const std::string& word : options.shape) Bind(plan, word, &symbols);
+  for (const std::string& word : shapes) Bind(plan, word, &symbols);
   const auto value = [&](const runtime::Extent& extent) {
     return extent.is_static() ? extent.value : symbols[static_cast<std::size_t>(extent.symbol)];
   };
@@ -62,7 +61,23 @@ void Explain(const ExplainOptions& options) {
     if (!derived.result.is_static() && value(derived.a) >= 0 && value(derived.b) >= 0)
       symbols[static_cast<std::size_t>(derived.result.symbol)] =
           runtime::Compute(derived.op.kind, value(derived.a), value(derived.b));
-  WriteFile("", plan::Explain(plan, symbols));
+  return symbols;
+}
+
+}  // namespace
+
+void Explain(const ExplainOptions& options) {
+  const bool on_gpu = options.target == kCudaTarget;
+  const auto graph = LoadKernel(options.input, options.kernel, options.scalar);
+  plan::Plan plan = Lower(*graph, on_gpu, options.math);
+  std::vector<index_t> symbols = SymbolsOf(plan, options.shape);
+  std::string text;
+  if (const auto known = on_gpu ? nullptr : WithKnownRows(*graph, plan, symbols)) {
+    text = "a call with these extents has many short rows: it compiles kernels that know how long, and runs those\n";
+    plan = Lower(*known, on_gpu, options.math);
+    symbols = SymbolsOf(plan, options.shape);
+  }
+  WriteFile("", text + plan::Explain(plan, symbols));
 }
 
 }  // namespace umbra::tools
