@@ -161,13 +161,14 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
                                             int threads) {
   std::unique_lock lock(mutex_);
   if (const Prepared* found = Find(data, layout, scalars, threads)) return found;
+  lock.unlock();  // others need not wait for a compile
   const Arguments arguments = ArgumentsOf(data, layout, scalars);
-  std::vector<index_t> symbols;
-  Program::Faster faster;
-  if (all_.size() < kMaxPrepared) {
-    symbols = CheckArguments(*program_, arguments);
-    if (program_->for_extents) faster = program_->for_extents(symbols);
-  }
+  std::vector<index_t> symbols = CheckArguments(*program_, arguments);
+  std::vector<TensorRef> buffers = BuffersOf(arguments);
+  OperandPairs overlaps = CheckOverlaps(*program_, buffers);
+  const Program::Faster faster = FasterFor(*program_, symbols, buffers, overlaps);
+  lock.lock();
+  if (const Prepared* found = Find(data, layout, scalars, threads)) return found;
   if (all_.size() >= kMaxPrepared || faster.pending) {
     lock.unlock();
     runtime::Run(*program_, arguments, {threads});
@@ -175,10 +176,9 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
   }
   const Program& program = faster.program == nullptr ? *program_ : *faster.program;
   if (faster.program != nullptr) symbols = CheckArguments(program, arguments);
-  std::vector<TensorRef> buffers = BuffersOf(arguments);
   auto prepared = std::make_unique<Prepared>();
   prepared->faster = faster.program;
-  prepared->meetings = Meetings(buffers, num_inputs_, CheckOverlaps(*program_, buffers));
+  prepared->meetings = Meetings(buffers, num_inputs_, std::move(overlaps));
   prepared->threads = threads;
   prepared->num_inputs = num_inputs_;
   prepared->given = GivenExtents(*program_, scalars);

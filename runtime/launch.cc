@@ -232,7 +232,7 @@ class Preparation {
   index_t Rows() const { return Points(0, RowAxes()) / std::max<index_t>(1, Columns()); }
 
   // Are threads to share out the rows themselves? Rows of a group of steps are computed block by block of rows,
-  // alike in each. All else that decides is the shape, never the number of threads.
+  // alike in each. All else that decides is the shape and which axes lie one after the other, never the number of threads.
   bool SplitsRows() const {
     if (!whole_ || signature_.partials.empty()) return false;
     const index_t packets = Rows() * ((Columns() + kColumns - 1) / kColumns);

@@ -132,6 +132,13 @@ OperandPairs CheckOverlaps(const Program& program, const std::vector<TensorRef>&
   return pairs;
 }
 
+bool AllowsOverlaps(const Program& program, const std::vector<TensorRef>& buffers, const OperandPairs& pairs) {
+  return std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
+    return Apart(buffers[pair.first], buffers[pair.second]) ||
+           MayShare(program, static_cast<int>(pair.first), static_cast<int>(pair.second));
+  });
+}
+
 Meetings::Meetings(const std::vector<TensorRef>& operands, std::size_t first_output, OperandPairs shared)
     : first_output_(first_output), shared_(std::move(shared)) {
   std::vector<Bytes> bytes;

@@ -30,6 +30,10 @@ bool MayShare(const Program& program, int output, int input);
 /// between each other's. Returns which do, and which lie so.
 OperandPairs CheckOverlaps(const Program& program, const std::vector<TensorRef>& buffers);
 
+/// May `program` run on these buffers, whose overlaps `pairs` are those that CheckOverlaps has found harmless to a program
+/// of the same operands?
+bool AllowsOverlaps(const Program& program, const std::vector<TensorRef>& buffers, const OperandPairs& pairs);
+
 /// How the operands of a call lie in memory, for the calls that follow.
 class Meetings {
  public:

@@ -115,6 +115,14 @@ double Products(const GemmStep& step, const std::vector<TensorRef>& buffers) {
 
 }  // namespace
 
+Program::Faster FasterFor(const Program& program, const std::vector<index_t>& symbols, const std::vector<TensorRef>& operands,
+                          const OperandPairs& overlaps) {
+  if (!program.for_extents) return {};
+  Program::Faster faster = program.for_extents(symbols);
+  if (faster.program != nullptr && !AllowsOverlaps(*faster.program, operands, overlaps)) faster.program = nullptr;
+  return faster;
+}
+
 PreparedProgram::PreparedProgram(const Program& program, std::vector<TensorRef> operands,
                                  const std::vector<index_t>& symbols, bool shared, int threads)
     : program_(program), buffers_(std::move(operands)), operands_(buffers_.size()), threads_(threads) {

@@ -7,8 +7,13 @@
 #include <vector>
 
 #include "runtime/launch.h"
+#include "runtime/overlap.h"
 
 namespace umbra::runtime {
+
+/// What runs in place of `program` for the extents `symbols`, if it may on operands that overlap so (CheckOverlaps).
+Program::Faster FasterFor(const Program& program, const std::vector<index_t>& symbols, const std::vector<TensorRef>& operands,
+                          const OperandPairs& overlaps);
 
 class PreparedProgram {
  public:

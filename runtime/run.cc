@@ -12,14 +12,13 @@ void Run(const Program& program, const Arguments& arguments, const RunOptions& o
   RequireThreads(options.threads);
   if (program.on_gpu) return RunOnGpu(program, arguments, options);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
-  if (program.for_extents)
-    if (const auto faster = program.for_extents(symbols).program) return Run(*faster, arguments, options);
   std::vector<TensorRef> operands = BuffersOf(arguments);
-  const bool shared = !CheckOverlaps(program, operands).empty();
+  const OperandPairs overlaps = CheckOverlaps(program, operands);
+  if (const auto faster = FasterFor(program, symbols, operands, overlaps).program) return Run(*faster, arguments, options);
   std::vector<void*> data;
   for (const TensorRef& operand : operands) data.push_back(operand.data);
   const int threads = options.threads > 0 ? options.threads : NumProcessors();
-  PreparedProgram(program, std::move(operands), symbols, shared, threads)
+  PreparedProgram(program, std::move(operands), symbols, !overlaps.empty(), threads)
       .Run(data.data(), arguments.scalars.data());
 }
 

@@ -1,12 +1,17 @@
 #include "compiler/driver/known_extents.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "compiler/plan/short_rows.h"
+#include "runtime/environment.h"
+#include "umbra/error.h"
 
 namespace umbra {
 
@@ -82,15 +87,40 @@ class KnownExtents {
   runtime::Program::Faster Find(const std::vector<index_t>& symbols) {
     const Extents known = rows_.Known(symbols);
     if (known.empty()) return {};
-    const std::lock_guard lock(mutex_);
-    const auto found = functions_.find(known);
-    if (found == functions_.end() && functions_.size() >= kMostPrograms) return {};
-    const Function& function = found == functions_.end() ? functions_.emplace(known, Compile(With(*graph_, known), options_)).first->second : found->second;
-    if (!function.Ready()) return {nullptr, true};
-    return {function.shared_program()};
+    std::unique_lock lock(mutex_);
+    auto found = functions_.find(known);
+    if (found == functions_.end()) {
+      if (functions_.size() >= kMostPrograms) return {};
+      lock.unlock();  // calls with other extents need not wait
+      Function function = Made(known);
+      lock.lock();
+      found = functions_.emplace(known, std::move(function)).first;
+    }
+    if (!found->second) return {};
+    try {
+      if (!found->second.Ready()) return {nullptr, true};
+    } catch (const Error& error) {
+      found->second = NotMade(error);
+      return {};
+    }
+    return {found->second.shared_program()};
   }
 
  private:
+  // An empty one if that fails: there is a program that can do without.
+  Function Made(const Extents& known) const {
+    try {
+      return Compile(With(*graph_, known), options_);
+    } catch (const Error& error) {
+      return NotMade(error);
+    }
+  }
+
+  static Function NotMade(const Error& error) {
+    if (runtime::ReadEnvironment().trace) fmt::print(stderr, "--- known extents: not used: {}\n", error.what());
+    return {};
+  }
+
   const std::shared_ptr<const graph::Graph> graph_;
   const Rows rows_;
   const CompileOptions options_;

@@ -231,12 +231,13 @@ struct Program {
   std::vector<std::variant<KernelStep, GemmStep>> steps;  ///< in the order in which they run
   std::vector<StepGroup> groups;             ///< all steps, in order
 
-  /// A program that computes the same, if all extents are the ones that were asked for, and is faster for them.
+  /// A program of the same operands that computes the same, but for the order of sums, if all extents are the ones that
+  /// were asked for, and is faster for them. Other operands may share memory than with this one.
   struct Faster {
     std::shared_ptr<const Program> program;  ///< null: there is none
     bool pending = false;                    ///< it is still being compiled
   };
-  /// Finds one for the extents, by symbol; empty if there never is one. Thread-safe; may throw umbra::Error.
+  /// Finds one for the extents, by symbol; empty if there never is one. Thread-safe.
   std::function<Faster(const std::vector<index_t>& symbols)> for_extents;
 };
 
