@@ -2,6 +2,7 @@
 #ifndef UMBRA_RUNTIME_LAUNCH_H_
 #define UMBRA_RUNTIME_LAUNCH_H_
 
+#include <algorithm>
 #include <vector>
 
 #include "umbra/function.h"
@@ -33,6 +34,14 @@ struct LaunchPlan {
                            ///< or all if there is one phase
   std::size_t phase = 0;   ///< where in `extent` the phase stands
 };
+
+/// Ranges of `granule` indices that the axis can be cut into.
+inline index_t Units(const LaunchPlan& plan) {
+  return std::max<index_t>(1, (plan.extent[plan.axis] + plan.granule - 1) / plan.granule);
+}
+
+/// Of `threads`, those that pay for so much work, in additions.
+int UsefulThreads(double work, int threads);
 
 /// The code of a variant of `step`, made by the step's provider if this is the first call that needs it.
 umbra_kernel_fn CodeOf(const KernelStep& step, const Variant& variant);

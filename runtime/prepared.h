@@ -64,6 +64,7 @@ class PreparedProgram {
     index_t rows = 1, block = 1;   ///< kRows: blocks of `block` rows
     int parts = 1;                 ///< kRows: ranges of blocks that run at the same time
     int product_parts = 1;         ///< kRows: ranges of rows of a block's products that run at the same time
+    index_t product_rows = 1;      ///< kRows: of such a range
     int blas_threads = 1;          ///< kRows: of each product
   };
 

@@ -96,4 +96,11 @@ bool SumIsFaster(const ProductShape& shape, bool avx512) {
   return bytes(shape.columns) <= kMostBytes && (!shape.transposed_a || bytes(shape.rows) <= kMostBytes);
 }
 
+RowDims RowDimsOf(const GemmStep& step, const std::vector<TensorRef>& buffers) {
+  const auto rank = [&](int buffer) { return buffers[static_cast<std::size_t>(buffer)].shape.size(); };
+  if (rank(step.c) == 1) return {};
+  if (rank(step.c) == 3) return {0, 0, 0};
+  return {rank(step.a) == 2 && step.transpose_a ? 1 : 0, -1, 0};
+}
+
 }  // namespace umbra::runtime

@@ -2,12 +2,20 @@
 #ifndef UMBRA_RUNTIME_RUN_GEMM_H_
 #define UMBRA_RUNTIME_RUN_GEMM_H_
 
+#include <vector>
+
 #include "umbra/function.h"
 
 namespace umbra::runtime {
 
 /// c = alpha * op(a) * op(b) in the memory given, of any strides: what BLAS cannot take is copied.
 void RunGemm(const GemmStep& step, const TensorRef& a, const TensorRef& b, const TensorRef& c);
+
+/// The dimension of a product's operands that its rows move along, or -1.
+struct RowDims {
+  int a = -1, b = -1, c = -1;
+};
+RowDims RowDimsOf(const GemmStep& step, const std::vector<TensorRef>& buffers);
 
 }  // namespace umbra::runtime
 
