@@ -58,9 +58,19 @@ std::optional<Span> KernelShape::SpanOf(int id) const {
   if (options_.spelling != Spelling::kPackets || (IsHalf(v.type) && v.guarded)) return std::nullopt;
   auto span = FindSpan(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
   if (!span) return std::nullopt;
-  if (span->repeats > 1 && options_.variant.strided) return std::nullopt;
+  if ((span->repeats > 1 || span->group > 0) && options_.variant.strided) return std::nullopt;
+  if (span->group > 0) {  // all of a packet's groups are there
+    const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
+    const auto& extent = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.back();
+    if (!PacketsBeginAtMultiples(span->group) || !(extent == signature_.axes[static_cast<std::size_t>(vector_axis_)])) return std::nullopt;
+    return IsHalf(v.type) ? std::nullopt : span;
+  }
   const bool plain = span->repeats == 1 && !span->slopes.empty() && span->slopes.back() != 2 && span->slopes.back() != -1;
   return plain || !IsHalf(v.type) ? span : std::nullopt;
+}
+
+bool KernelShape::PacketsBeginAtMultiples(int number) const {
+  return vector_axis_ > 0 && runs_.alike.empty() && !Splits() && PacketWidth() % number == 0;
 }
 
 std::optional<LaneRun> KernelShape::LaneRunOf(int id) const {
@@ -89,6 +99,10 @@ std::vector<int> KernelShape::BoxAxes() const {
   std::vector<int> axes = {vector_axis_};
   for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) axes.push_back(axis);
   return axes;
+}
+
+bool KernelShape::IsRemainder(int id) const {
+  return codegen::IsRemainder(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
 }
 
 std::optional<long long> KernelShape::SlopeOf(int id) const {
@@ -141,7 +155,7 @@ bool KernelShape::GoesSideBySide(const plan::Phase& phase) const {
   for (int id : phase.element_values) {
     const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
     const auto span = v.kind == plan::Value::Kind::kGather ? SpanOf(id) : std::nullopt;
-    if (v.kind == plan::Value::Kind::kGather ? !span || span->repeats > 1 : InPackets(id) && IsMadeOfLanes(id)) return false;
+    if (v.kind == plan::Value::Kind::kGather ? !span || span->repeats > 1 || span->group > 0 : InPackets(id) && IsMadeOfLanes(id)) return false;
     if (v.kind != plan::Value::Kind::kMap) continue;
     if (graph::Info(v.op).header != "arith") polynomial = true;
   }

@@ -40,6 +40,9 @@ class KernelShape {
   /// The gather as a span of lanes, if packets of its dtype are loaded so: those of 16-bit floats whole, or by a stride.
   std::optional<Span> SpanOf(int id) const;
 
+  /// Do the packets of the vector loop begin at multiples of `number`?
+  bool PacketsBeginAtMultiples(int number) const;
+
   /// The condition on positions as a run of lanes, if it is one.
   std::optional<LaneRun> LaneRunOf(int id) const;
 
@@ -48,6 +51,9 @@ class KernelShape {
   std::vector<BoxBound> InsideBounds(const plan::Phase& phase) const;
   /// The vector axis, then those of the windows.
   std::vector<int> BoxAxes() const;
+
+  /// codegen::IsRemainder
+  bool IsRemainder(int id) const;
 
   /// By how much the position grows from lane to lane, if evenly.
   std::optional<long long> SlopeOf(int id) const;

@@ -10,23 +10,28 @@
 namespace umbra::codegen {
 
 std::pair<std::string, std::string> ValueEmitter::RunText(const LaneRun& run, const std::string& index, const std::string& lanes) const {
-  const std::string all = fmt::format("{}{}", width_, side_by_side_ ? " * kGroup" : "");
-  std::string first = "0", last = lanes.empty() ? all : lanes, condition;
+  const std::string all = fmt::format("{}{}", run.period > 0 ? run.period : width_, side_by_side_ ? " * kGroup" : "");
+  const std::string none = run.period > 0 ? fmt::format("-{}", run.period) : "0";
+  LaneContext at = lanes_;  // remainders of packets that begin at multiples are known
+  if (run.period > 0 && RestText(run.dividend, run.period, index) == "0") {
+    at.is_scalar = [this](int id) { return lanes_.is_scalar(id) || IsRemainder(id); };
+    at.scalar_text = [this](int id) { return lanes_.is_scalar(id) ? lanes_.scalar_text(id) : "0LL"; };
+  }
+  std::string first = none, last = lanes.empty() || run.period > 0 ? all : lanes, condition;
   for (const int id : run.uniform)
     condition += (condition.empty() ? "" : " && ") + EmitLane(lanes_, id, index, nullptr);
   for (const LaneBound& bound : run.bounds) {
-    const std::string less = EmitLane(lanes_, bound.less, index, nullptr),
-                      greater = EmitLane(lanes_, bound.greater, index, nullptr);
+    const std::string less = EmitLane(at, bound.less, index, nullptr), greater = EmitLane(at, bound.greater, index, nullptr);
     const bool above = bound.slope < 0;
     std::string limit = above ? Difference(less, greater) : Difference(greater, less);
     if (bound.or_equal != above) limit += " + 1";
     const long long step = above ? -bound.slope : bound.slope;
     if (step != 1) limit = fmt::format("lanes_below({}, {})", limit, step);
     std::string& side = above ? first : last;
-    const bool open = above ? side == "0" : side == all;
+    const bool open = side == (above ? none : all);
     side = open ? limit : fmt::format("{}({}, {})", above ? "larger" : "smaller", side, limit);
   }
-  if (!condition.empty()) last = fmt::format("{} ? {} : 0", condition, last);
+  if (!condition.empty()) last = fmt::format("{} ? {} : {}", condition, last, none);
   return {first, last};
 }
 
@@ -49,18 +54,23 @@ std::string ValueEmitter::InsideText(const std::vector<BoxBound>& bounds, const 
   return text;
 }
 
-std::string ValueEmitter::RestText(const Span& span, const std::string& index) const {
-  const Value& dividend = value(span.dividend);
-  const bool aligned = dividend.kind == Value::Kind::kIndex && vector_axis_ > 0 && runs_.alike.empty() && !Splits();
-  if (aligned && width_ % span.repeats == 0) return "0";  // packets begin at multiples of their width
-  const std::string text = EmitLane(lanes_, span.dividend, index, nullptr);
-  return fmt::format("{} % {}", text.find(' ') == std::string::npos ? text : "(" + text + ")", span.repeats);
+std::string ValueEmitter::RestText(int dividend, int divisor, const std::string& index) const {
+  if (value(dividend).kind == Value::Kind::kIndex && PacketsBeginAtMultiples(divisor)) return "0";
+  const std::string text = EmitLane(lanes_, dividend, index, nullptr);
+  return fmt::format("{} % {}", text.find(' ') == std::string::npos ? text : "(" + text + ")", divisor);
 }
 
-std::string ValueEmitter::GatherAddress(const Value& v, const std::string& index) const {
+std::string ValueEmitter::LanesText(const LaneRun& run, const std::string& type, const std::string& index, const std::string& lanes) const {
+  const auto [first, last] = RunText(run, index, lanes);
+  if (run.period == 0) return fmt::format("lanes_between<{}>({}, {})", type, first, last);
+  return fmt::format("lanes_of_period<{}, {}>({}, {}, {})", type, run.period, RestText(run.dividend, run.period, index), first, last);
+}
+
+std::string ValueEmitter::GatherAddress(const Value& v, const std::string& index, const std::string& last) const {
   std::string address = operands_[static_cast<std::size_t>(v.index)].name;
-  for (std::size_t d = 0; d + (v.guarded ? 1 : 0) < v.args.size(); ++d) {
-    const std::string at = EmitLane(lanes_, v.args[d], index, nullptr);
+  const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::string at = d + 1 == rank && !last.empty() ? last : EmitLane(lanes_, v.args[d], index, nullptr);
     const std::string position = at.find(' ') == std::string::npos ? at : "(" + at + ")";
     if (at != "0LL") address += " + " + position + (IsByOne(v, d) ? "" : " * " + lanes_.stride_name(v.index, static_cast<int>(d)));
   }
@@ -70,7 +80,7 @@ std::string ValueEmitter::GatherAddress(const Value& v, const std::string& index
 Expr ValueEmitter::DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes) {
   const Value& v = value(id);
   const std::size_t rank = span.slopes.size();
-  const std::string address = GatherAddress(v, index);
+  const std::string address = GatherAddress(v, index, span.group > 0 ? index : "");
   std::string stride;
   bool unit = !options_.variant.strided && rank > 0;
   for (std::size_t d = 0; d < rank; ++d) {
@@ -84,6 +94,10 @@ Expr ValueEmitter::DefineSpan(int id, const Span& span, const std::string& index
     const std::string factor = span.slopes[d] == 1 && !by_one ? "" : std::to_string(span.slopes[d]);
     stride += (stride.empty() ? "" : " + ") + factor + (by_one ? "" : (factor.empty() ? "" : " * ") + name);
   }
+  if (span.group > 0) {
+    const std::string group = fmt::format("{}, {}, {}, {}", speller_->Type(v.type), span.group, span.first, span.step);
+    return {lanes.empty() ? fmt::format("load_in_groups<{}>({})", group, address) : fmt::format("load_in_groups_head<{}>({}, {})", group, address, lanes)};
+  }
   const bool guarded = !inside_ && !decided_.Reads(id);
   if (!guarded && span.repeats == 1 && stride != "2" && stride != "-1") {
     if (unit) return lanes.empty() ? speller_->Load(v.type, address) : speller_->LoadHead(v.type, address, lanes);
@@ -94,7 +108,7 @@ Expr ValueEmitter::DefineSpan(int id, const Span& span, const std::string& index
   const auto [first, last] = RunText(guarded ? span.run : LaneRun(), index, lanes);
   const std::string outside = Literal(v.constant, v.type), type = speller_->Type(v.type);
   if (span.repeats > 1)
-    return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, RestText(span, index), first, last, outside)};
+    return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, RestText(span.dividend, span.repeats, index), first, last, outside)};
   if (stride == "2" && span.pairs >= 0 && !guarded) {
     const int size = static_cast<int>(SizeOf(v.type));
     out_.Line("if (i{} == 0) prefetch_lines<{}, 1>({} + {});", span.pairs, std::max(1, 2 * width_ * size / kLine), address, runtime::kPrefetchAhead / size);

@@ -13,6 +13,33 @@ using Kind = Value::Kind;
 
 namespace {
 
+// By how much an i64 grows: by `by_lane` from lane to lane, and by `by_period` more each time that `dividend`, which grows
+// by 1, passes a multiple of `period`.
+struct Growth {
+  long long by_lane = 0, by_period = 0;
+  int dividend = -1, period = 0;
+
+  bool IsEven() const { return by_period == 0; }
+  bool IsNone() const { return by_lane == 0 && IsEven(); }
+  // Does it come back to where it was after each period?
+  bool Returns() const { return !IsEven() && by_lane * period + by_period == 0; }
+};
+
+Growth operator*(long long factor, const Growth& growth) {
+  return {factor * growth.by_lane, factor * growth.by_period, growth.dividend, growth.period};
+}
+
+std::optional<Growth> Sum(const Growth& a, const Growth& b) {
+  if (!a.IsEven() && !b.IsEven() && (a.dividend != b.dividend || a.period != b.period)) return std::nullopt;
+  const Growth& of = a.IsEven() ? b : a;
+  return Growth{a.by_lane + b.by_lane, a.by_period + b.by_period, of.dividend, of.period};
+}
+
+// What a position is at least and at most, as far as that is known.
+struct Range {
+  std::optional<double> least, most;
+};
+
 class Analysis {
  public:
   Analysis(const Kernel& kernel, const IsAlike& is_alike)
@@ -21,13 +48,17 @@ class Analysis {
 
   // By how much an i64 grows from lane to lane, or along another axis, if evenly.
   std::optional<long long> Slope(int id) const {
-    if (const auto found = slopes_.find(id); found != slopes_.end()) return found->second;
-    const auto slope = SlopeOf(value(id), id);
-    slopes_.emplace(id, slope);
-    return slope;
+    const auto growth = GrowthOf(id);
+    return growth && growth->IsEven() ? std::optional(growth->by_lane) : std::nullopt;
+  }
+  std::optional<Growth> GrowthOf(int id) const {
+    if (const auto found = growths_.find(id); found != growths_.end()) return found->second;
+    const auto growth = FindGrowth(value(id), id);
+    growths_.emplace(id, growth);
+    return growth;
   }
   // The value has become alike; what is made of it was not asked about yet.
-  void Forget(int id) { slopes_.erase(id); }
+  void Forget(int id) { growths_.erase(id); }
 
   bool Join(int id, LaneRun* run) const {
     std::set<int> joined;
@@ -36,15 +67,11 @@ class Analysis {
 
   // The condition as one comparison of positions whose difference grows evenly, or not at all.
   std::optional<LaneBound> Comparison(int id) const {
-    const Value& v = value(id);
-    if (v.kind != Kind::kMap) return std::nullopt;
-    const bool swapped = v.op == Op::gt || v.op == Op::ge;
-    if (!swapped && v.op != Op::lt && v.op != Op::le) return std::nullopt;
-    LaneBound bound{v.args[swapped ? 1 : 0], v.args[swapped ? 0 : 1], v.op == Op::le || v.op == Op::ge, 0};
-    if (value(bound.less).type != DType::kInt64) return std::nullopt;
-    const auto less = Slope(bound.less), greater = Slope(bound.greater);
+    auto bound = Compared(value(id));
+    if (!bound) return std::nullopt;
+    const auto less = Slope(bound->less), greater = Slope(bound->greater);
     if (!less || !greater) return std::nullopt;
-    bound.slope = *less - *greater;
+    bound->slope = *less - *greater;
     return bound;
   }
 
@@ -54,43 +81,75 @@ class Analysis {
     return bound && bound->slope != 0 ? bound : std::nullopt;
   }
 
-  // The division by a small constant, if there is one, as which the position grows, and by how much else.
-  const Value* Quotient(int id) const {
+  // Is the position known not to be negative?
+  bool IsNatural(int id) const {
+    const Range range = RangeOf(id);
+    return range.least && *range.least >= 0;
+  }
+  // Is it where the run of a guard holds?
+  bool IsNatural(int id, const LaneRun& run) const {
+    return IsNatural(id) || std::any_of(run.bounds.begin(), run.bounds.end(), [&](const LaneBound& bound) {
+             return bound.greater == id && IsNatural(bound.less);
+           });
+  }
+
+  // What the position is beside the axis and its quotients, if that is a number.
+  std::optional<long long> Rest(int id) const {
     const Value& v = value(id);
-    if (v.kind != Kind::kMap) return nullptr;
-    if (v.op == Op::plus || v.op == Op::minus) {
-      if (Slope(v.args[1]) == 0) return Quotient(v.args[0]);
-      return v.op == Op::plus && Slope(v.args[0]) == 0 ? Quotient(v.args[1]) : nullptr;
+    if (v.kind == Kind::kIndex && v.index == axis_) return 0;
+    if (v.kind == Kind::kConstant) return static_cast<long long>(v.constant);
+    if (v.kind != Kind::kMap) return std::nullopt;
+    const auto a = Rest(v.args[0]), b = v.args.size() > 1 ? Rest(v.args[1]) : 0;
+    if (!a || !b) return std::nullopt;
+    switch (v.op) {
+      case Op::plus: return *a + *b;
+      case Op::minus: return *a - *b;
+      case Op::negative: return -*a;
+      case Op::mul: return *a * *b;
+      case Op::div: return value(v.args[0]).kind == Kind::kIndex ? std::optional(0LL) : std::nullopt;
+      default: return std::nullopt;
     }
-    const bool divides = v.op == Op::div && v.type == DType::kInt64 && value(v.args[1]).kind == Kind::kConstant;
-    if (!divides || value(v.args[1]).constant < 2 || value(v.args[1]).constant > kMostRepeats) return nullptr;
-    return Slope(v.args[0]) == 1 && IsNatural(v.args[0]) ? &v : nullptr;
   }
 
  private:
-  std::optional<long long> SlopeOf(const Value& v, int id) const {
-    if (v.kind == Kind::kIndex) return v.index == axis_ ? 1 : 0;
-    if (v.kind == Kind::kConstant || v.kind == Kind::kNumber || is_alike_(id)) return 0;
+  std::optional<Growth> FindGrowth(const Value& v, int id) const {
+    if (v.kind == Kind::kIndex) return Growth{v.index == axis_ ? 1 : 0};
+    if (v.kind == Kind::kConstant || v.kind == Kind::kNumber || is_alike_(id)) return Growth{};
     if (v.kind != Kind::kMap && v.kind != Kind::kCast) return std::nullopt;
-    std::vector<long long> slopes;
+    std::vector<Growth> growths;
     for (const int arg : v.args) {
-      const auto slope = Slope(arg);
-      if (!slope) return std::nullopt;
-      slopes.push_back(*slope);
+      const auto growth = GrowthOf(arg);
+      if (!growth) return std::nullopt;
+      growths.push_back(*growth);
     }
-    if (std::all_of(slopes.begin(), slopes.end(), [](long long s) { return s == 0; })) return 0;
+    if (std::all_of(growths.begin(), growths.end(), [](const Growth& g) { return g.IsNone(); })) return Growth{};
     if (v.kind != Kind::kMap || v.type != DType::kInt64) return std::nullopt;
     switch (v.op) {
-      case Op::plus: return slopes[0] + slopes[1];
-      case Op::minus: return slopes[0] - slopes[1];
-      case Op::negative: return -slopes[0];
+      case Op::plus: return Sum(growths[0], growths[1]);
+      case Op::minus: return Sum(growths[0], -1 * growths[1]);
+      case Op::negative: return -1 * growths[0];
       case Op::mul:
         for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
           if (const Value& factor = value(v.args[k]); factor.kind == Kind::kConstant)
-            return slopes[1 - k] * static_cast<long long>(factor.constant);
+            return static_cast<long long>(factor.constant) * growths[1 - k];
         return std::nullopt;
+      case Op::div: {
+        const Value& by = value(v.args[1]);
+        const bool is_short = by.kind == Kind::kConstant && by.constant >= 2 && by.constant <= kLongestPeriod;
+        if (!is_short || !growths[0].IsEven() || growths[0].by_lane != 1) return std::nullopt;
+        return Growth{0, 1, v.args[0], static_cast<int>(by.constant)};
+      }
       default: return std::nullopt;
     }
+  }
+
+  // The operands of a comparison of positions.
+  std::optional<LaneBound> Compared(const Value& v) const {
+    if (v.kind != Kind::kMap) return std::nullopt;
+    const bool swapped = v.op == Op::gt || v.op == Op::ge;
+    if (!swapped && v.op != Op::lt && v.op != Op::le) return std::nullopt;
+    const LaneBound bound{v.args[swapped ? 1 : 0], v.args[swapped ? 0 : 1], v.op == Op::le || v.op == Op::ge, 0};
+    return value(bound.less).type == DType::kInt64 ? std::optional(bound) : std::nullopt;
   }
 
   bool Join(int id, LaneRun* run, std::set<int>* joined) const {
@@ -101,38 +160,58 @@ class Analysis {
       return true;
     }
     if (v.kind == Kind::kMap && v.op == Op::logical_and) return Join(v.args[0], run, joined) && Join(v.args[1], run, joined);
-    if (v.kind == Kind::kMap && v.op == Op::eq && value(v.args[0]).type == DType::kInt64) {
-      const auto a = Slope(v.args[0]), b = Slope(v.args[1]);
-      if (!a || !b) return false;
-      run->bounds.push_back({v.args[0], v.args[1], true, *a - *b});
-      run->bounds.push_back({v.args[1], v.args[0], true, *b - *a});
-      return *a != *b;
+    if (v.kind == Kind::kMap && v.op == Op::eq && value(v.args[0]).type == DType::kInt64)
+      return Join(LaneBound{v.args[0], v.args[1], true, 0}, run) && Join(LaneBound{v.args[1], v.args[0], true, 0}, run);
+    const auto bound = Compared(v);
+    return bound && Join(*bound, run);
+  }
+
+  bool Join(LaneBound bound, LaneRun* run) const {
+    const auto less = GrowthOf(bound.less), greater = GrowthOf(bound.greater);
+    const auto growth = less && greater ? Sum(*less, -1 * *greater) : std::nullopt;
+    if (!growth || growth->IsNone()) return false;
+    if (!growth->IsEven() && !(growth->Returns() && IsNatural(growth->dividend))) return false;
+    const int period = growth->IsEven() ? 0 : growth->period, dividend = growth->IsEven() ? 0 : growth->dividend;
+    if (!run->bounds.empty() && (run->period != period || run->dividend != dividend)) return false;
+    run->period = period;
+    run->dividend = dividend;
+    bound.slope = growth->by_lane;
+    run->bounds.push_back(bound);
+    return true;
+  }
+
+  const Range& RangeOf(int id) const {
+    if (const auto found = ranges_.find(id); found != ranges_.end()) return found->second;
+    const Range range = FindRange(value(id));
+    return ranges_[id] = range;
+  }
+  Range FindRange(const Value& v) const {
+    if (v.kind == Kind::kNumber) return {0, std::nullopt};
+    if (v.kind == Kind::kConstant) return {v.constant, v.constant};
+    if (v.kind == Kind::kIndex) {
+      const runtime::Extent& extent = kernel_.signature.axes[static_cast<std::size_t>(v.index)];
+      return {0, extent.is_static() ? std::optional(static_cast<double>(extent.value - 1)) : std::nullopt};
     }
-    const auto bound = Bound(id);
-    if (bound) run->bounds.push_back(*bound);
-    return bound.has_value();
+    if (v.kind != Kind::kMap || (v.op != Op::plus && v.op != Op::minus && v.op != Op::mul && v.op != Op::div)) return {};
+    const Range a = RangeOf(v.args[0]), b = RangeOf(v.args[1]);
+    const auto both = [](const std::optional<double>& x, const std::optional<double>& y, double sign) {
+      return x && y ? std::optional(*x + sign * *y) : std::nullopt;
+    };
+    if (v.op == Op::plus) return {both(a.least, b.least, 1), both(a.most, b.most, 1)};
+    if (v.op == Op::minus) return {both(a.least, b.most, -1), both(a.most, b.least, -1)};
+    if (!a.least || !b.least || *a.least < 0 || *b.least < 0) return {};
+    if (v.op == Op::mul) return {0, a.most && b.most ? std::optional(*a.most * *b.most) : std::nullopt};
+    return {0, a.most};
   }
 
-  // Is the position known not to be negative?
-  bool IsNatural(int id) const {
-    if (const auto found = natural_.find(id); found != natural_.end()) return found->second;
-    return natural_[id] = FindNatural(value(id));
-  }
-  bool FindNatural(const Value& v) const {
-    if (v.kind == Kind::kIndex || v.kind == Kind::kNumber) return true;
-    if (v.kind == Kind::kConstant) return v.constant >= 0;
-    if (v.kind != Kind::kMap || (v.op != Op::plus && v.op != Op::mul && v.op != Op::div)) return false;
-    return IsNatural(v.args[0]) && IsNatural(v.args[1]);
-  }
-
-  static constexpr double kMostRepeats = 16;
+  static constexpr double kLongestPeriod = 16;
   const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
 
   const Kernel& kernel_;
   const IsAlike& is_alike_;
   int axis_;
-  mutable std::map<int, std::optional<long long>> slopes_;  // of the values that were asked about
-  mutable std::map<int, bool> natural_;
+  mutable std::map<int, std::optional<Growth>> growths_;  // of the values that were asked about
+  mutable std::map<int, Range> ranges_;
 };
 
 // Runs of fewer elements are not worth their bookkeeping.
@@ -171,6 +250,19 @@ int PairsOf(const Kernel& kernel, const Value& gather, std::size_t rank) {
   return -1;
 }
 
+// Does each group of lanes read what stands at the same places of the last dimension, in another order?
+bool FindGroup(const Kernel& kernel, const Value& gather, const Growth& growth, const std::optional<long long>& rest, Span* span) {
+  const Value& dividend = kernel.values[static_cast<std::size_t>(growth.dividend)];
+  const bool of_axis = dividend.kind == Kind::kIndex && dividend.index == kernel.signature.vector_axis;
+  if (gather.guarded || !of_axis || !rest || growth.by_lane * growth.period + growth.by_period != growth.period) return false;
+  const long long last = *rest + growth.by_lane * (growth.period - 1);
+  if (std::min(*rest, last) < 0 || std::max(*rest, last) >= growth.period) return false;
+  span->group = growth.period;
+  span->first = *rest;
+  span->step = growth.by_lane;
+  return true;
+}
+
 bool AddBoxBounds(const Kernel& kernel, int id, const std::vector<int>& axes,
                   const std::function<bool(int value, int axis)>& is_alike, std::vector<BoxBound>* bounds, std::set<int>* found) {
   if (!found->insert(id).second) return true;
@@ -198,6 +290,12 @@ bool AddBoxBounds(const Kernel& kernel, int id, const std::vector<int>& axes,
 
 std::optional<long long> FindSlope(const Kernel& kernel, int id, const IsAlike& is_alike) {
   return Analysis(kernel, is_alike).Slope(id);
+}
+
+bool IsRemainder(const Kernel& kernel, int id, const IsAlike& is_alike) {
+  const Analysis analysis(kernel, is_alike);
+  const auto growth = analysis.GrowthOf(id);
+  return growth && growth->Returns() && analysis.Rest(id) == 0;
 }
 
 Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_alike,
@@ -253,18 +351,23 @@ std::optional<Span> FindSpan(const Kernel& kernel, int id, const IsAlike& is_ali
   const Value& gather = kernel.values[static_cast<std::size_t>(id)];
   if (gather.kind != Kind::kGather || gather.type == DType::kBool) return std::nullopt;
   Span span;
+  if (gather.guarded && (!analysis.Join(gather.args.back(), &span.run) || span.run.period != 0)) return std::nullopt;
   const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
   for (std::size_t d = 0; d < rank; ++d) {
-    const auto slope = analysis.Slope(gather.args[d]);
-    const Value* quotient = slope || d + 1 < rank ? nullptr : analysis.Quotient(gather.args[d]);
-    if (!slope && quotient == nullptr) return std::nullopt;
-    span.slopes.push_back(slope.value_or(0));
-    if (quotient == nullptr) continue;
-    if (std::any_of(span.slopes.begin(), span.slopes.end(), [](long long s) { return s != 0; })) return std::nullopt;
-    span.dividend = quotient->args[0];
-    span.repeats = static_cast<int>(kernel.values[static_cast<std::size_t>(quotient->args[1])].constant);
+    const auto growth = analysis.GrowthOf(gather.args[d]);
+    if (!growth) return std::nullopt;
+    span.slopes.push_back(growth->by_lane);
+    if (growth->IsEven()) continue;
+    span.slopes.back() = 0;
+    if (d + 1 < rank || std::any_of(span.slopes.begin(), span.slopes.end(), [](long long s) { return s != 0; })) return std::nullopt;
+    if (growth->by_lane == 0 && growth->by_period == 1) {
+      if (!analysis.IsNatural(growth->dividend, span.run)) return std::nullopt;
+      span.dividend = growth->dividend;
+      span.repeats = growth->period;
+    } else if (!FindGroup(kernel, gather, *growth, analysis.Rest(gather.args[d]), &span)) {
+      return std::nullopt;
+    }
   }
-  if (gather.guarded && !analysis.Join(gather.args.back(), &span.run)) return std::nullopt;
   if (rank > 0 && span.slopes.back() == 2) span.pairs = PairsOf(kernel, gather, rank);
   return span;
 }

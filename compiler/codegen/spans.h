@@ -18,18 +18,23 @@ struct LaneBound {
   long long slope = 0;
 };
 
-/// A condition on positions as one run of lanes: all of `uniform` hold, and each of `bounds`.
+/// A condition on positions as one run of lanes: all of `uniform` hold, and each of `bounds`. If `period` is not 0, the
+/// run is one of remainders: that of lane k is what `dividend`, which grows by 1 from lane to lane, leaves of `period`.
 struct LaneRun {
   std::vector<int> uniform;  ///< conditions that are the same for all lanes
   std::vector<LaneBound> bounds;
+  int period = 0, dividend = 0;
 };
 
 /// A gather as a walk through memory: from lane to lane its position in dimension d grows by slopes[d]. If
 /// `repeats` is not 1, the last one's grows by 1 each time that `dividend`, which grows from lane to lane and
-/// is not negative, passes a multiple of `repeats`.
+/// is not negative where the guard holds, passes a multiple of `repeats`. If `group` is not 0, index i of the vector axis,
+/// r past a multiple of `group`, has the position i - r + first + step * r in the last dimension, in the same group.
 struct Span {
   std::vector<long long> slopes;
   int repeats = 1, dividend = 0;
+  int group = 0;
+  long long first = 0, step = 0;
   int pairs = -1;  ///< where the last slope is 2, an axis of 2 along which only the last position grows, by 1
   LaneRun run;     ///< of its guard
 };
@@ -59,6 +64,8 @@ using IsAlike = std::function<bool(int value)>;
 
 /// By how much the i64 `id` grows from lane to lane, if evenly.
 std::optional<long long> FindSlope(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
+/// Is the i64 `id` 0 wherever the vector axis stands at a multiple of the period with which it returns to that?
+bool IsRemainder(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
 /// The runs of a phase's vector loop; empty if there is nothing to gain. `in_packets`: is the value needed as a
 /// packet?
 Runs FindRuns(const plan::Kernel& kernel, const plan::Phase& phase, const IsAlike& is_alike,

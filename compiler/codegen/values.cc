@@ -388,8 +388,7 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
     if (const auto span = SpanOf(id)) {
       e = DefineSpan(id, *span, index, lanes);
     } else if (const auto run = LaneRunOf(id)) {
-      const auto [first, last] = RunText(*run, index, lanes);
-      e = {fmt::format("lanes_between<{}>({}, {})", speller_->Type(type), first, last)};
+      e = {LanesText(*run, speller_->Type(type), index, lanes)};
     } else if (const auto slope = SlopeOf(id)) {
       e = {fmt::format("ramp<{}>({}, {})", speller_->Type(type), EmitLane(lanes_, id, index, nullptr), *slope)};
     } else {

@@ -121,14 +121,16 @@ class ValueEmitter : protected KernelShape {
   // Do the bounds hold for all lanes from `index` on and for all points of the windows?
   std::string InsideText(const std::vector<BoxBound>& bounds, const std::string& index, const std::string& lanes) const;
 
-  // How far the dividend of a packet's first lane is past a multiple of `repeats`.
-  std::string RestText(const Span& span, const std::string& index) const;
+  // What the dividend of a packet's first lane leaves of the divisor.
+  std::string RestText(int dividend, int divisor, const std::string& index) const;
+  // The lanes of a run as a packet of conditions.
+  std::string LanesText(const LaneRun& run, const std::string& type, const std::string& index, const std::string& lanes) const;
 
   // Do elements of the gather's last dimension lie side by side?
   bool IsByOne(const Value& gather, std::size_t d) const;
 
-  // Where the first lane of a gather's packet is read.
-  std::string GatherAddress(const Value& v, const std::string& index) const;
+  // Where the first lane of a gather's packet is read; `last` is its position in the last dimension, if not what is written.
+  std::string GatherAddress(const Value& v, const std::string& index, const std::string& last = "") const;
 
   // A gather as a load of the lanes that its guard leaves.
   Expr DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes);

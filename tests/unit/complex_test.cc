@@ -24,6 +24,10 @@ void CheckComplex(index_t n, index_t m) {
   Check<2, T>("div_cc", [&] { return complex_div_cc(a, b); });
   Check<2, T>("div_cr", [&] { return complex_div_cr(a, r); });
   Check<2, T>("div_rc", [&] { return complex_div_rc(r, b); });
+  if (m > 1) {  // pairs that begin at an odd place of the tensor, and some of which are not read
+    Check<2, T>("conj of a slice", [&] { return conj(slice<1>(a, 1, 2 * m - 1)); });
+    Check<2, T>("mul_cc of slices", [&] { return complex_mul_cc(slice<1>(a, 1, 2 * m - 1), slice<1>(b, 2, 2 * m)); });
+  }
   if constexpr (!std::is_integral_v<T>) Check<2, T>("abs", [&] { return complex_abs(a); });
 }
 
@@ -38,6 +42,13 @@ TEST(Complex, OneNumberAndNone) {
   CheckComplex<float>(1, 1);
   CheckComplex<float>(0, 3);
   CheckComplex<float>(3, 0);
+}
+
+TEST(Complex, WholePackets) {
+  CheckComplex<float>(3, 16);
+  CheckComplex<float>(2, 40);
+  CheckComplex<double>(2, 12);
+  CheckComplex<std::int8_t>(2, 70);
 }
 
 TEST(Complex, Integers) { CheckComplex<std::int32_t>(5, 17); }  // with zeros to divide by

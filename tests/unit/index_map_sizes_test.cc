@@ -131,16 +131,26 @@ TEST(IndexMapSizes, OfTheBuilder) {
 // Windows that lie inside, or reach out at either side, in rows of whole packets, with rests and without: the same bits
 // by every route.
 TEST(IndexMapSizes, WindowsOfAnyWidth) {
-  const char* maps[] = {
+  const auto patches = [](const std::string& numbers) {
+    const std::string extents = "extent<0>(x), extent<1>(x), extent<2>(x)";
+    return "reshape(pack_col2patch(unpack_patch2col(reshape(x, 1, " + extents + "), " + numbers + "), 1, " + extents + ", " + numbers + "), " + extents + ")";
+  };
+  const std::string maps[] = {
       "pool<maximum>(x, 2, 2, 2, 2)", "pool<maximum>(x, 3, 3, 2, 2)", "pool<sum>(x, 3, 2, 1, 1)", "pool<minimum>(x, 1, 2, 1, 4)",
       "pool<maximum>(pad(x, 1, 1), 3, 3, 1, 1)", "chpool<maximum>(x, 3, 1, 1)",
       "unpool<maximum>(x, slice(x, 2, 0, extent<2>(x) / 2), slice(x, 2, 0, extent<2>(x) / 2), 1, 2, 1, 2)",
       "unpool<sum>(x, slice(x, 2, 0, extent<2>(x) / 4), slice(x, 2, 0, extent<2>(x) / 4), 1, 4, 1, 4)",
+      // windows and patches that leave gaps, or overlap by less than a stride
+      "unpool<maximum>(x, pool<maximum>(x, 2, 3, 1, 2), pool<sum>(x, 2, 3, 1, 2), 2, 3, 1, 2)",
+      "unpool<sum>(x, pool<sum>(x, 3, 4, 2, 3), pool<minimum>(x, 3, 4, 2, 3), 3, 4, 2, 3)",
+      "unpool<mean>(x, pool<mean>(x, 1, 2, 2, 4), pool<minimum>(x, 1, 2, 2, 4), 1, 2, 2, 4)",
+      "unpool<minimum>(x, pool<minimum>(x, 3, 3, 2, 2), pool<minimum>(x, 3, 3, 2, 2), 3, 3, 2, 2) + x", patches("2, 2, 2, 2, 1, 1"),
+      patches("3, 3, 1, 2, 1, 1"), patches("1, 2, 3, 2, 1, 3"), patches("2, 4, 1, 3, 2, 1"),
       "upsampling_nearest(x, 2)", "upsampling_nearest(slice(x, 2, 1, extent<2>(x)), 3)", "upsampling_nearest(x, 4)"};
-  for (const char* map : maps) {
+  for (const std::string& map : maps) {
     std::vector<Function> routes;
     for (const CompileOptions& options : Routes())
-      routes.push_back(Compile(graph::ParseText(std::string("kernel w(x: f32[?, ?, ?]) -> (y: f32[?, ?, ?]) { y = ") + map + " }")[0], options));
+      routes.push_back(Compile(graph::ParseText("kernel w(x: f32[?, ?, ?]) -> (y: f32[?, ?, ?]) { y = " + map + " }")[0], options));
     for (const index_t width : {4, 7, 15, 16, 17, 31, 32, 33, 34, 47, 48, 56, 63, 64, 65, 66, 80, 96, 130}) {
       std::vector<float> x(static_cast<std::size_t>(6 * width));
       std::mt19937 random(static_cast<unsigned>(width));

@@ -112,7 +112,7 @@ struct complex_pad_imag : Elementwise {
   template <typename C>
   auto Value(C& c) const {
     const auto i = c.at(c.rank() - 1);
-    return c.LoadIf(Mod(i, 2) == 0, 0, HereWithLast(c, i / 2), 0);
+    return RealOrImaginary(c, c.Load(0, HereWithLast(c, i / 2)), c.Literal(0));
   }
 };
 

@@ -151,12 +151,14 @@ struct unpool : Elementwise {
             const int d = r - 2 + k;
             o[d] = p[d] / stride[k] - w[k];
             inside = inside && p[d] >= w[k] * stride[k] && p[d] < (w[k] + c.extent(1, d)) * stride[k];
-            // Windows of whole strides leave no gaps.
-            if (size[k] % stride[k] != 0) inside = inside && Mod(p[d], stride[k]) + w[k] * stride[k] < size[k];
           }
-          return ShareOf<R>(
+          auto share = ShareOf<R>(
               c, c.LoadIf(inside, 2, o, 0), [&] { return c.LoadIf(inside, 1, o, 0); }, [&] { return c.Load(0, p); },
               [&] { return pool<R>::Count(o, size, stride, c.extent(0, r - 2), c.extent(0, r - 1)); });
+          for (int k = 0; k < 2; ++k)  // windows of whole strides leave no gaps
+            if (size[k] % stride[k] != 0)
+              share = c.If(Mod(p[r - 2 + k], stride[k]) + w[k] * stride[k] < size[k], share, c.Literal(0));
+          return share;
         });
   }
 };
@@ -381,13 +383,20 @@ struct pack_col2patch {
           // The patch, if there is one, whose point w lies here.
           const auto y = c.at(2) - w[0] * patch.dilate[0], x = c.at(3) - w[1] * patch.dilate[1];
           const auto row = y / patch.stride[0], column = x / patch.stride[1];
-          const auto inside = y >= 0 && x >= 0 && row * patch.stride[0] == y &&
-                              column * patch.stride[1] == x && row < count[0] && column < count[1];
+          const auto inside = y >= 0 && x >= 0 && y < count[0] * patch.stride[0] && x < count[1] * patch.stride[1];
           Position<typename C::Index> p;
           p.rank = 2;
           p[0] = (c.at(1) * patch.size[0] + w[0]) * patch.size[1] + w[1];
           p[1] = (c.at(0) * count[0] + row) * count[1] + column;
-          return c.LoadIf(inside, 0, p, 0);
+          auto point = c.LoadIf(inside, 0, p, 0);
+          for (int k = 0; k < 2; ++k) {
+            if (patch.stride[k] == 1) continue;
+            // Patches begin at whole strides. So many are added that the dividend is not negative.
+            const index_t strides = (patch.dilate[k] * (patch.size[k] - 1) + patch.stride[k] - 1) / patch.stride[k];
+            const auto from = c.at(2 + k) + strides * patch.stride[k] - w[k] * patch.dilate[k];
+            point = c.If(Mod(from, patch.stride[k]) == 0, point, c.Literal(0));
+          }
+          return point;
         });
   }
 };

@@ -44,6 +44,16 @@ UMBRA_INLINE V lanes_between(i64 first, i64 last) {
   return __builtin_bit_cast(V, (iota<V>() >= low) & (iota<V>() < high));
 }
 
+// -1 in the lanes k with first <= (rest + k) % period - rest < last, 0 in the others; |rest| < period.
+template <typename V, int period>
+UMBRA_INLINE V lanes_of_period(i64 rest, i64 first, i64 last) {
+  typedef Elem<V> E;
+  const auto within = [rest](i64 lane) { return static_cast<E>(smaller(larger(lane + rest, -period), period)); };
+  const E low = within(first), high = within(last);
+  const V at = (iota<V>() + static_cast<E>(rest)) % period;
+  return __builtin_bit_cast(V, (at >= low) & (at < high));
+}
+
 // Lane k from p[k * stride] where first <= k < last, `outside` in the others; nothing else is read.
 template <typename V>
 UMBRA_INLINE V gather_span(const Elem<V>* p, i64 stride, i64 first, i64 last, Elem<V> outside) {
@@ -130,6 +140,21 @@ UMBRA_INLINE V reversed_lanes(V a) {
   else return __builtin_shufflevector(a, a, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
 }
 
+// Of each group of `size` lanes, lane first + step * r as lane r.
+template <typename V, int size, int first, int step>
+UMBRA_INLINE V in_groups(V a) {
+  struct From {
+    static constexpr int lane(int k) { return k / size * size + first + step * (k % size); }
+  };
+#define UMBRA_LANES(k) From::lane(k), From::lane(k + 1)
+  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, a, UMBRA_LANES(0));
+  else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2));
+  else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2), UMBRA_LANES(4), UMBRA_LANES(6));
+  else return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2), UMBRA_LANES(4), UMBRA_LANES(6), UMBRA_LANES(8), UMBRA_LANES(10),
+                                      UMBRA_LANES(12), UMBRA_LANES(14));
+#undef UMBRA_LANES
+}
+
 // Does a load of some lanes cost as little as one of all?
 template <typename V>
 inline constexpr bool kMasksSpans =
@@ -140,6 +165,24 @@ inline constexpr bool kMasksSpans =
 #else
     false;
 #endif
+
+// Of each group of `size` elements from p on, element first + step * r as lane r.
+template <typename V, int size, int first, int step>
+UMBRA_INLINE V load_in_groups(const Elem<V>* p) {
+  if constexpr (kWidth<V> > 16)
+    return by_halves<V>([&](auto half, int at) { return load_in_groups<decltype(half), size, first, step>(p + at); });
+  else return in_groups<V, size, first, step>(load<V>(p));
+}
+template <typename V, int size, int first, int step>
+UMBRA_INLINE V load_in_groups_head(const Elem<V>* p, i64 lanes) {
+  if constexpr (kWidth<V> > 16) {
+    Elem<V> part[kWidth<V>] = {};
+    __builtin_memcpy(part, p, static_cast<unsigned long>(lanes) * sizeof(Elem<V>));
+    return load_in_groups<V, size, first, step>(part);
+  } else {
+    return in_groups<V, size, first, step>(load_head<V>(p, lanes));
+  }
+}
 
 // Lane k from p[2 k]. The last packet begins where nothing past the last lane is read.
 template <typename V>
