@@ -32,6 +32,7 @@ constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step o
 // Rows of any tile of transposed operands and of any block of them (compiler/codegen/cpu/transposed.cc), and how many
 // blocks make the shares of threads even enough.
 constexpr index_t kRowsOfTile = 16, kRowsOfBlock = 128, kManyBlocks = 4;
+constexpr index_t kMostShares = 64;  // of a thread, of tiles that lie along one axis
 
 // At least one for each of the threads that share out so much work, so that each has its place in memory from call to
 // call as long as there is no more of it.
@@ -162,14 +163,45 @@ class Preparation {
     }
   }
 
+  // The axis along which operands lie that the vector axis lies across: tiles of them are turned. rank_ if there is none.
+  std::size_t TileAxis() const {
+    for (const Access& access : signature_.operands) {
+      const int last = static_cast<int>(buffers_[static_cast<std::size_t>(access.buffer)].shape.size()) - 1;
+      const int dim = access.dim_of_axis[vector_axis_];
+      if (!signature_.elementwise || dim < 0 || dim == last) continue;
+      for (std::size_t axis = 0; axis < vector_axis_; ++axis)
+        if (access.dim_of_axis[axis] == last) return axis;
+    }
+    return rank_;
+  }
+
+  // It gathers the axes before it, so that tiles are whole and follow each other in memory. Axis 0 keeps what threads share.
+  void LengthenTiles(std::size_t tiles) {
+    for (std::size_t axis = tiles; axis-- > 1;) {
+      if (plan_.extent[axis] == 1) continue;
+      if (!CanMerge(axis, tiles)) return;
+      plan_.extent[tiles] *= std::exchange(plan_.extent[axis], 1);
+    }
+    if (plan_.extent[0] == 1 ? !MovesWithFirst(tiles) : !CanMerge(0, tiles)) return;
+    const index_t all = plan_.extent[0] * plan_.extent[tiles], threads = UsefulThreads(Work(), threads_);
+    index_t shares = threads;
+    while (shares <= threads * kMostShares && all % shares != 0) shares += threads;
+    if (all % shares != 0) return;
+    plan_.extent[0] = shares;
+    plan_.extent[tiles] = all / shares;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k) Stride(k, 0) = Stride(k, tiles) * plan_.extent[tiles];
+  }
+
   bool MayGrow(std::size_t axis) const { return !IsBaked(signature_, static_cast<int>(axis)); }
 
   void MergeAxes() {
     LengthenRows();
     const auto row_axes = static_cast<std::size_t>(signature_.row_axes);
+    const std::size_t tiles = TileAxis();
+    if (tiles > 0 && tiles < rank_) LengthenTiles(tiles);
     // Axis 0 gathers the row axes that follow it, so that there is something to share out.
     for (std::size_t axis = 1; axis < row_axes; ++axis) {
-      if (axis == vector_axis_ || vector_axis_ == 0) break;
+      if (axis == vector_axis_ || axis == tiles || vector_axis_ == 0) break;
       if (plan_.extent[axis] == 1) continue;
       if (plan_.extent[0] == 1) {
         if (!MovesWithFirst(axis)) continue;

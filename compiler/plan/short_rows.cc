@@ -137,7 +137,7 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
       if (!extent.is_static()) found.push_back({extent.symbol, signature.axes, most});
     };
     for (const int axis : Rows(plan, in_rows, kernel).Axes()) add(axis, LongestShortRow(kernel));
-    if (!signature.elementwise && !signature.positional && kernel.vector_axis_is_inner()) add(signature.vector_axis, kFewPackets);
+    if (!signature.elementwise && kernel.vector_axis_is_inner()) add(signature.vector_axis, kFewPackets);
   });
   return found;
 }

@@ -26,7 +26,7 @@ class Composer {
     RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
       if (node.kind != Kind::kGather) return CopyNode(&result_, node, std::move(inputs));
       const auto cost = CostOf(inputs[0]);
-      const bool composes = cost && (*cost <= kCheap ? !reads_.IsOutput(node.inputs[0]) : reads_.IsReadOnce(node));
+      const bool composes = cost && (*cost <= kCheap ? !reads_.IsOutput(node.inputs[0]) && !reads_.IsBetterTurned(node) : reads_.IsReadOnce(node));
       return composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs));
     }, &result_);
     return std::move(result_);

@@ -51,6 +51,61 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
   });
 }
 
+bool GatherReads::IsBetterTurned(const Node& gather) {
+  const PartialShape& shape = source_.node(gather.inputs[0]).shape;
+  const std::size_t rank = shape.size();
+  std::set<int> open;
+  if (Elements(gather.shape, &open) < kPart * Elements(shape, &open)) return false;
+  for (std::size_t d = 0; d < rank; ++d)
+    if (FollowsFromData(gather.inputs[d + 1])) return false;
+  for (const int dim : InnermostDims(gather.inputs[0])) {
+    if (dim + 1 == static_cast<int>(rank)) continue;
+    const auto axes = EvenAxes(gather.inputs[static_cast<std::size_t>(dim) + 1]);
+    if (!axes || axes->count(static_cast<int>(gather.shape.size()) - 1) == 0) return true;
+  }
+  return false;
+}
+
+// The dimensions of `source` along which what it is made of lies side by side in memory.
+std::set<int> GatherReads::InnermostDims(int source) const {
+  std::set<int> innermost;
+  std::vector<int> own;  // dimension of `source` by dimension of a value, -1: none
+  for (std::size_t d = 0; d < source_.node(source).shape.size(); ++d) own.push_back(static_cast<int>(d));
+  std::set<std::pair<int, std::vector<int>>> seen;
+  std::vector<std::pair<int, std::vector<int>>> open{{source, own}};
+  while (!open.empty()) {
+    auto [id, dims] = open.back();
+    open.pop_back();
+    if (!seen.insert({id, dims}).second) continue;
+    const Node& node = source_.node(id);
+    if (node.kind == Kind::kInput) {
+      if (!dims.empty() && dims.back() >= 0) innermost.insert(dims.back());
+    } else if (node.kind == Kind::kBroadcast || node.kind == Kind::kTranspose) {
+      std::vector<int> inner(source_.node(node.inputs[0]).shape.size(), -1);
+      for (std::size_t d = 0; d < node.axes.size(); ++d)
+        if (node.axes[d] >= 0) inner[static_cast<std::size_t>(node.axes[d])] = dims[d];
+      open.emplace_back(node.inputs[0], std::move(inner));
+    } else if (node.kind == Kind::kMap || node.kind == Kind::kCast) {
+      for (const int input : node.inputs) open.emplace_back(input, source_.node(input).shape.size() == dims.size() ? dims : std::vector<int>());
+    }
+  }
+  return innermost;
+}
+
+bool GatherReads::FollowsFromData(int position) const {
+  std::set<int> seen;
+  std::vector<int> open{position};
+  while (!open.empty()) {
+    const int id = open.back();
+    open.pop_back();
+    if (!seen.insert(id).second) continue;
+    const Node& node = source_.node(id);
+    if (node.kind == Kind::kGather || node.kind == Kind::kInput) return true;
+    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+  }
+  return false;
+}
+
 // The axes along which the position grows, if evenly.
 std::optional<std::set<int>> GatherReads::EvenAxes(int position) const {
   std::set<int> axes, seen;

@@ -23,6 +23,9 @@ class GatherReads {
   /// Is the source of `gather`, a dear one, computed no more often, and in packets as before, if it is where this gather and
   /// perhaps others read it?
   bool IsReadOnce(const Node& gather) const;
+  /// Would most of the source of `gather`, which exchanges axes, be read across the order of memory? To turn it by tiles
+  /// first is faster.
+  bool IsBetterTurned(const Node& gather);
 
  private:
   struct Size {
@@ -31,6 +34,8 @@ class GatherReads {
   };
 
   std::optional<std::set<int>> EvenAxes(int position) const;
+  std::set<int> InnermostDims(int source) const;
+  bool FollowsFromData(int position) const;
   bool SharesDearValues(int source) const;
   std::optional<double> Quotient(const PartialShape& above, const PartialShape& below);
   double Elements(const PartialShape& shape, std::set<int>* open);

@@ -104,6 +104,19 @@ TEST(Axes, TransposesOfAnyDtype) {
   ExpectAsInterpreted("kernel k(x: u8[n, m], w: f16[n, m], z: f32[m, n]) -> (y: f32[m, n]) {\n  y = tcast<f32>(x.T) * tcast<f32>(w.T) - z\n}", {{70, 130}, {33, 17}}, 0);
 }
 
+// Axes that are one in memory are one for tiles, too, of as many threads as there are.
+TEST(Axes, TransposesOfSeveralAxes) {
+  for (const char* body : {"(x: f32[a, b, c]) -> (y: f32[b, c, a]) {\n  y = transpose<1, 2, 0>(x)\n}", "(x: f32[a, b, c]) -> (y: f32[c, a, b]) {\n  y = transpose<2, 0, 1>(x) * 2\n}",
+                           "(x: f32[a, b, c], z: f32[b, c, a]) -> (y: f32[b, c, a]) {\n  y = transpose<1, 2, 0>(x) - z\n}",
+                           "(x: f32[a, b, c], m: f32[b]) -> (y: f32[b, c, a]) {\n  y = transpose<1, 2, 0>(x) * broadcast<0>(m)\n}",
+                           "(x: f32[a, b, c], m: f32[c]) -> (y: f32[b, c, a]) {\n  y = transpose<1, 2, 0>(x) * broadcast<1>(m)\n}"})
+    ExpectAsInterpreted(std::string("kernel k") + body, {{7, 40, 33}, {64, 30, 110}, {33, 1, 200}, {40, 90, 1}, {1, 9, 9}, {5, 0, 3}, {16, 64, 64}}, 0);
+  for (const char* body : {"(x: f32[n, c, h, w]) -> (y: f32[n, h, w, c]) {\n  y = transpose<0, 2, 3, 1>(x)\n}",
+                           "(x: f32[n, h, w, c], b: f32[c]) -> (y: f32[n, c, h, w]) {\n  y = transpose<0, 3, 1, 2>(x) + broadcast<1>(b)\n}",
+                           "(x: f32[n, c, h, w]) -> (y: f32[h, w, n, c]) {\n  y = transpose<2, 3, 0, 1>(x)\n}"})
+    ExpectAsInterpreted(std::string("kernel k") + body, {{2, 40, 9, 11}, {1, 64, 28, 60}, {3, 5, 1, 70}, {20, 20, 20, 20}}, 0);
+}
+
 TEST(Axes, PixelsOfBytesBecomeFloats) {
   for (const int count : {1, 3, 4})
     ExpectAsInterpreted(With("kernel k(x: u8[n, w, N], m: f32[N]) -> (y: f32[N, n, w]) {\n"
@@ -143,6 +156,7 @@ TEST(Axes, ManyShortRowsOfAnOpenExtent) {
       "kernel k(x: f32[n, c]) -> (y: f32[n]) {\n  y = reduce_with_axis<sum>(x * x, 1)\n}",
       "kernel k(x: f32[n, c], m: f32[c]) -> (y: f32[n, c]) {\n  y = x * broadcast<1>(m)\n}",
       "kernel k(x: f32[n, c]) -> (y: f32[c, n]) {\n  y = x.T\n}",
+      "kernel k(x: f32[n, c]) -> (p: i64[n], m: f32[n]) {\n  p = reduce_with_axis<argmax>(x, 1)\n  m = reduce_with_axis<maximum>(x, 1)\n}",
       "kernel k(x: f32[n, c]) -> (y: f32[n], z: f32[?, ?]) {\n  y = reduce_with_axis<maximum>(x, 1)\n  z = concat(x, x, 1)\n}",
   };
   for (const std::string& text : texts) {
