@@ -302,17 +302,30 @@ class Preparation {
     return elements * static_cast<double>(SizeOf(tensor.dtype));
   }
 
-  // Do all of its rows begin with a line, if the first one does?
+  // Does the kernel take short rows of a packet's lanes together (compiler/codegen/cpu/short_rows.cc)?
+  bool InShortRows() const {
+    if (!InColumns() || rank_ != RowAxes() + 1 || !IsBaked(signature_, signature_.row_axes)) return false;
+    return std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
+      const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
+      return !access.gathered && tensor.dtype != DType::kBool && access.dim_of_axis[vector_axis_] >= 0 &&
+             access.dim_of_axis[RowAxes()] + 1 == static_cast<int>(tensor.shape.size());
+    });
+  }
+
+  // Do all of its rows begin with a line, if the first one does? Short rows that follow each other without gaps are one.
   bool RowsAligned(std::size_t k) {
+    const bool one = in_short_rows_ && Stride(k, RowAxes()) == 1;
+    if (one && Stride(k, vector_axis_) != plan_.extent[RowAxes()]) return false;
     const auto size = static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(signature_.operands[k].buffer)].dtype));
     for (std::size_t axis = 0; axis < rank_; ++axis)
-      if (axis != vector_axis_ && plan_.extent[axis] != 1 && Moves(k, axis) && Stride(k, axis) * size % 64 != 0) return false;
+      if (axis != vector_axis_ && !(one && axis == RowAxes()) && plan_.extent[axis] != 1 && Moves(k, axis) && Stride(k, axis) * size % 64 != 0) return false;
     return true;
   }
 
   Variant ChooseVariant(bool split) {
     Variant variant;
     variant.split = split;
+    in_short_rows_ = InShortRows();
     double touched = 0;
     bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross(), in_place = false, packets = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
@@ -334,7 +347,8 @@ class Preparation {
       if (!access.store) continue;
       // What is one number a row is not stored in packets.
       packets = packets || dim >= 0;
-      const bool begins = last && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
+      const bool of_row = last || (in_short_rows_ && access.dim_of_axis[RowAxes()] + 1 == static_cast<int>(tensor.shape.size()));
+      const bool begins = of_row && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
       aligned = aligned && (dim < 0 || (begins && RowsAligned(k)));
       joins = joins && (dim < 0 || (begins && Joins(k)));
       for (const Access& other : signature_.operands)
@@ -344,9 +358,9 @@ class Preparation {
     }
     // What is read back at once (in place) is better left to the caches.
     const bool alone = UsefulThreads(Work(), threads_) == 1;
-    const bool passes = packets && !in_place && !variant.strided && !split && signature_.vector_axis > 0 &&
+    const bool passes = packets && !in_place && !variant.strided && !split && (vector_axis_ > 0 || in_short_rows_) &&
                         touched >= (alone ? kPastCaches : kPastCachesOfThreads) * static_cast<double>(LastLevelCacheBytes());
-    if (passes && aligned && !InColumns()) variant.stores = Stores::kStreamed;
+    if (passes && aligned && (!InColumns() || in_short_rows_)) variant.stores = Stores::kStreamed;
     else if (passes && joins) variant.stores = Stores::kJoined;
     return variant;
   }
@@ -402,6 +416,7 @@ class Preparation {
   int threads_;
   bool whole_;  // or a block of rows?
   bool in_tiles_ = false;  // do operands lie across axis 0?
+  bool in_short_rows_ = false;
   LaunchPlan plan_;
   std::size_t rank_ = 0, vector_axis_ = 0;
 };

@@ -376,6 +376,14 @@ Expr ValueEmitter::DefinePositional(const Value& v, const std::string& index) co
   return {GatherText(lanes_, v, args), !v.guarded && v.type != DType::kBool};
 }
 
+Expr ValueEmitter::ColumnAtHand(const Value& gather, const std::string& columns, const std::string& index) const {
+  const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
+  const std::string column = fmt::format("{}[{}]", columns, EmitLane(lanes_, gather.args[rank - 1], index, nullptr));
+  if (!gather.guarded) return {column};
+  const std::string outside = speller_->Fill(gather.type, Literal(gather.constant, gather.type)).text;
+  return {fmt::format("({}) ? {} : {}", EmitLane(lanes_, gather.args.back(), index, nullptr), column, outside), false};
+}
+
 void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::string& lanes, Names* names) {
   if (InLanes(id) || IsAlikeInRun(id) || !IsReached(id)) return;
   const Value& v = value(id);
@@ -383,6 +391,8 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
   if (const auto chosen = decided_.Chosen(id); chosen && !HasLanes(id)) return Declare(id, v.type, AsPacket(*chosen), names);
   if (v.kind == Value::Kind::kGather && decided_.Reads(id) == false)
     return Declare(id, v.type, speller_->Fill(v.type, Literal(v.constant, v.type)), names);
+  if (const auto found = columns_at_hand_.find(id); found != columns_at_hand_.end())
+    return Declare(id, v.type, ColumnAtHand(v, found->second, index), names);
   if (HasLanes(id)) {
     const DType type = v.type == DType::kBool ? DType::kInt32 : v.type;
     if (const auto span = SpanOf(id)) {

@@ -138,6 +138,9 @@ class ValueEmitter : protected KernelShape {
   // A value at computed positions where every value is a scalar.
   Expr DefinePositional(const Value& v, const std::string& index) const;
 
+  // An element of `columns`, all those of the rows that the gather takes it from.
+  Expr ColumnAtHand(const Value& gather, const std::string& columns, const std::string& index) const;
+
   // Defines a packet value here: inline if it is short and read once, else by a name.
   void DeclarePacket(int id, const std::string& index, const std::string& lanes, Names* names);
 
@@ -156,6 +159,7 @@ class ValueEmitter : protected KernelShape {
   std::string args_ = "args->", index_type_ = "long long";  // how arguments are reached, the type of positions
   std::map<int, std::string> at_hand_;  // operands whose elements were read before, and the text of the current one
   std::map<int, std::string> kept_at_hand_;  // the same of row buffers
+  std::map<int, std::string> columns_at_hand_;  // of gathers, all columns of the rows that they take their elements from
   bool side_by_side_ = false;  // is a group of packets being written?
   bool inside_ = false;        // are the guards of spans known to hold?
   Decisions decided_;

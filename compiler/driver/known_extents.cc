@@ -53,7 +53,7 @@ class Rows {
     Extents known;
     for (std::size_t k = 0; k < rows_.size(); ++k) {
       const index_t elements = symbols[static_cast<std::size_t>(rows_[k].symbol)];
-      if (elements > 1 && elements <= rows_[k].most && Points(rows_[k], symbols) >= kManyRows * static_cast<double>(elements))
+      if (elements >= rows_[k].least && elements <= rows_[k].most && Points(rows_[k], symbols) >= kManyRows * static_cast<double>(elements))
         known[dims_[k].symbol()] = elements;
     }
     return known;
@@ -76,6 +76,11 @@ class Rows {
 std::shared_ptr<const graph::Graph> With(const graph::Graph& graph, const Extents& known) {
   auto made = std::make_shared<graph::Graph>(graph);
   for (const auto& [symbol, extent] : known) made->Unify(Dimension::WithSymbol(symbol), Dimension(extent), "short rows");
+  for (const graph::Graph::Derived& derived : made->derived()) {
+    const Dimension a = made->Known(derived.a), b = made->Known(derived.b), result = made->Known(derived.result);
+    if (derived.op.kind == runtime::ExtentOp::kScalar || a.is_dynamic() || b.is_dynamic() || result.is_static()) continue;
+    made->Unify(result, Dimension(runtime::Compute(derived.op.kind, static_cast<index_t>(a), static_cast<index_t>(b))), "short rows");
+  }
   return made;
 }
 

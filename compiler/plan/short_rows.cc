@@ -23,22 +23,74 @@ std::int64_t LongestShortRow(const Kernel& kernel) {
   return functions ? kShortRowOfFunctions : kShortRow;
 }
 
-// The rows of an element-wise kernel.
+// The rows of an element-wise kernel, whose operands may be gathered from rows.
 class Rows {
  public:
-  Rows(const Plan& plan, bool keeps_first_axis, const Kernel& kernel)
-      : plan_(plan), keeps_first_axis_(keeps_first_axis), kernel_(kernel), signature_(kernel.signature) {}
+  // `open`: are extents to be known later?
+  Rows(const Plan& plan, bool keeps_first_axis, bool open, const Kernel& kernel)
+      : plan_(plan), keeps_first_axis_(keeps_first_axis), open_(open), kernel_(kernel), signature_(kernel.signature),
+        gathers_(signature_.elementwise ? std::vector<int>() : FindGathers()) {}
 
   // The axes along which rows lie that are not all one, from the last on.
   std::vector<int> Axes() const {
     std::vector<int> axes;
-    if (!signature_.elementwise || kernel_.rank() < 2 || IsOneRow()) return axes;
+    if ((!signature_.elementwise && gathers_.empty()) || kernel_.rank() < 2 || (gathers_.empty() && IsOneRow())) return axes;
     for (int axis = kernel_.rank(); axis-- > 0;)
-      if (!IsOneWithNext(axis - 1) && !IsOneWithNext(axis) && CanBeInnermost(axis)) axes.push_back(axis);
+      if ((!gathers_.empty() || (!IsOneWithNext(axis - 1) && !IsOneWithNext(axis))) && CanBeInnermost(axis)) axes.push_back(axis);
     return axes;
   }
 
+  // The extents of the rows that are gathered from.
+  std::vector<runtime::Extent> Sources() const {
+    std::vector<runtime::Extent> sources;
+    for (const int id : gathers_) sources.push_back(BufferOf(value(id)).shape.back());
+    return sources;
+  }
+
  private:
+  const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  const runtime::Buffer& BufferOf(const Value& gather) const {
+    const Access& access = signature_.operands[static_cast<std::size_t>(gather.index)];
+    return plan_.buffers[static_cast<std::size_t>(access.buffer)];
+  }
+
+  // Those of a kernel that computes its elements one by one, beside what it gathers; else none.
+  std::vector<int> FindGathers() const {
+    std::vector<int> gathers;
+    const Phase& phase = kernel_.phases[0];
+    const bool one_by_one = kernel_.phases.size() == 1 && phase.guard < 0 && phase.reductions.empty() && phase.stages.empty() &&
+                            kernel_.final_stores.empty() && kernel_.vector_axis_is_inner() && signature_.row_axes + 1 == kernel_.rank();
+    for (int id = 0; one_by_one && id < static_cast<int>(kernel_.values.size()); ++id)
+      if (value(id).kind == Value::Kind::kGather) gathers.push_back(id);
+    return gathers;
+  }
+
+  // Does the gather take its elements from rows, which ones by the last axis `axis` alone, and a next row for each step along
+  // the axis `across`?
+  bool IsFromRows(const Value& gather, int axis, int across) const {
+    const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
+    const runtime::Buffer& buffer = BufferOf(gather);
+    if (rank < 2 || buffer.dtype == DType::kBool || (gather.guarded && !FollowsFrom(gather.args.back(), axis, false))) return false;
+    const std::vector<bool> along = MovesAlong(kernel_, axis), beside = MovesAlong(kernel_, across);
+    for (std::size_t d = 0; d + 1 < rank; ++d) {
+      const auto place = static_cast<std::size_t>(gather.args[d]);
+      if (along[place] || (beside[place] && (d + 2 < rank || !FollowsFrom(gather.args[d], across, true)))) return false;
+    }
+    return beside[static_cast<std::size_t>(gather.args[rank - 2])] && FollowsFrom(gather.args[rank - 1], axis, false);
+  }
+
+  // Is the value made of constants and the position along the axis, or, if `evenly`, does it grow evenly along that?
+  bool FollowsFrom(int id, int axis, bool evenly) const {
+    const Value& v = value(id);
+    if (v.kind == Value::Kind::kConstant) return true;
+    if (v.kind == Value::Kind::kIndex) return v.index == axis || evenly;
+    if (v.kind == Value::Kind::kNumber || v.kind == Value::Kind::kScalar) return evenly || open_;
+    if (v.kind != Value::Kind::kMap) return false;
+    using graph::Op;
+    if (evenly && v.op != Op::plus && v.op != Op::minus && v.op != Op::negative) return false;
+    return std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return FollowsFrom(arg, axis, evenly); });
+  }
+
   // Does every operand move along all axes alike, from the last on?
   bool IsOneRow() const {
     return std::all_of(signature_.operands.begin(), signature_.operands.end(), [](const Access& access) {
@@ -71,7 +123,10 @@ class Rows {
     if (axis == 0 && keeps_first_axis_) return false;
     const int across = axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1;
     bool has_rows = false;
+    for (const int id : gathers_)
+      if (!IsFromRows(value(id), axis, across)) return false;
     for (const Access& access : signature_.operands) {
+      if (access.gathered) continue;
       const int rows = AxisOfRows(access);
       const bool moves = access.dim_of_axis[static_cast<std::size_t>(across)] >= 0;
       if (rows == axis) has_rows = has_rows || moves;
@@ -82,8 +137,10 @@ class Rows {
 
   const Plan& plan_;
   const bool keeps_first_axis_;  // a group of steps goes through it
+  const bool open_;
   const Kernel& kernel_;
   const runtime::KernelSignature& signature_;
+  const std::vector<int> gathers_;
 };
 
 void MakeInnermost(int axis, Kernel* kernel) {
@@ -121,9 +178,13 @@ bool IsShortRow(const Kernel& kernel, std::int64_t elements) { return elements <
 
 void GoAcrossShortRows(Plan* plan) {
   ForEachKernel(*plan, [plan](bool in_rows, Kernel& kernel) {
-    for (const int axis : Rows(*plan, in_rows, kernel).Axes()) {
+    const Rows rows(*plan, in_rows, false, kernel);
+    const auto is_short = [&](const runtime::Extent& extent) { return extent.is_static() && IsShortRow(kernel, extent.value); };
+    const std::vector<runtime::Extent> sources = rows.Sources();
+    if (!std::all_of(sources.begin(), sources.end(), is_short)) return;
+    for (const int axis : rows.Axes()) {
       const runtime::Extent& extent = kernel.signature.axes[static_cast<std::size_t>(axis)];
-      if (extent.is_static() && extent.value >= 2 && IsShortRow(kernel, extent.value)) return MakeInnermost(axis, &kernel);
+      if (is_short(extent) && extent.value >= 2) return MakeInnermost(axis, &kernel);
     }
   });
 }
@@ -132,12 +193,16 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
   std::vector<OpenRows> found;
   ForEachKernel(plan, [&](bool in_rows, const Kernel& kernel) {
     const runtime::KernelSignature& signature = kernel.signature;
-    const auto add = [&](int axis, std::int64_t most) {
-      const runtime::Extent& extent = signature.axes[static_cast<std::size_t>(axis)];
-      if (!extent.is_static()) found.push_back({extent.symbol, signature.axes, most});
+    const auto add = [&](const runtime::Extent& extent, std::int64_t least, std::int64_t most) {
+      if (!extent.is_static()) found.push_back({extent.symbol, signature.axes, least, most});
     };
-    for (const int axis : Rows(plan, in_rows, kernel).Axes()) add(axis, LongestShortRow(kernel));
-    if (!signature.elementwise && kernel.vector_axis_is_inner()) add(signature.vector_axis, kFewPackets);
+    const Rows rows(plan, in_rows, true, kernel);
+    const std::vector<int> axes = rows.Axes();
+    for (const int axis : axes) add(signature.axes[static_cast<std::size_t>(axis)], 2, LongestShortRow(kernel));
+    if (!axes.empty())
+      for (const runtime::Extent& source : rows.Sources()) add(source, 1, LongestShortRow(kernel));
+    const bool reduces = std::any_of(kernel.phases.begin(), kernel.phases.end(), [](const Phase& phase) { return !phase.reductions.empty(); });
+    if (reduces && kernel.vector_axis_is_inner()) add(signature.axes[static_cast<std::size_t>(signature.vector_axis)], 2, kFewPackets);
   });
   return found;
 }

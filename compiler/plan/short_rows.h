@@ -15,14 +15,15 @@ bool IsShortRow(const Kernel& kernel, std::int64_t elements);
 
 /// Where an element-wise kernel cannot walk its operands as one long row, as one of them is repeated along short rows or
 /// turned (pixels of three channels, scaled by channel, or taken apart), its short rows become the innermost axis, and
-/// packets go along the one before it. For processors: a GPU's threads find their elements wherever they are.
+/// packets go along the one before it. So it is with what takes its elements from short rows of others: a part of them, or
+/// several joined, or their elements in another order. For processors: a GPU's threads find their elements wherever they are.
 void GoAcrossShortRows(Plan* plan);
 
 /// An open extent of rows: where calls bring few elements, a kernel that knows how many is faster.
 struct OpenRows {
   int symbol = 0;                     ///< of the extent
   std::vector<runtime::Extent> axes;  ///< all of the kernel's
-  std::int64_t most = 0;              ///< elements of rows for which that is so
+  std::int64_t least = 0, most = 0;   ///< elements of rows for which that is so
 };
 
 /// Those of the plan's kernels.

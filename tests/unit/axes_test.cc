@@ -23,7 +23,8 @@ struct Call {
   Call(const runtime::Program& program, std::vector<index_t> extents, index_t padding) : random(7) {
     extents.resize(static_cast<std::size_t>(program.num_symbols));
     const auto value = [&](const runtime::Extent& extent) { return extent.is_static() ? extent.value : extents[static_cast<std::size_t>(extent.symbol)]; };
-    for (const runtime::DerivedExtent& sum : program.derived) extents[static_cast<std::size_t>(sum.result.symbol)] = value(sum.a) + value(sum.b);
+    for (const runtime::DerivedExtent& derived : program.derived)
+      extents[static_cast<std::size_t>(derived.result.symbol)] = runtime::Compute(derived.op.kind, value(derived.a), value(derived.b));
     for (const runtime::Buffer& buffer : program.buffers) {
       if (buffer.kind == runtime::Buffer::Kind::kTemporary) continue;
       std::vector<index_t> shape;
@@ -96,6 +97,27 @@ TEST(Axes, ShortRowsOfOtherDtypes) {
         ExpectAsInterpreted(With(With(text, "T[", std::string(type) + "["), "N", std::to_string(count)), {{3, 35}}, 0);
 }
 
+// Elements of short rows in another order, or of several.
+TEST(Axes, ShortRowsOfOthers) {
+  const char* const texts[] = {
+      "kernel k(x: T[n, w, N]) -> (y: T[n, w, ?]) {\n  y = slice(x, 2, 1, N)\n}",
+      "kernel k(x: T[n, w, N]) -> (y: T[n, w, N]) {\n  y = flip(x, 2) * 2\n}",
+      "kernel k(x: T[n, w, N], a: T[n, w, 2]) -> (y: T[n, w, ?]) {\n  y = concat(a, concat(x, a, 2), 2)\n}",
+      "kernel k(x: T[n, w, N], m: T[N]) -> (y: T[n, w, N], z: T[n, w, N]) {\n  y = flip(x, 2) - x\n  z = flip(x, 2) * broadcast<2>(m)\n}",
+      "kernel k(x: T[n, w, N]) -> (y: T[n, ?, N]) {\n  y = slice(flip(x, 2), 1, 1, extent<1>(x)) + slice(x, 1, 0, extent<1>(x) - 1)\n}",
+      "kernel k(x: T[n, w, N]) -> (y: T[n, w, N]) {\n  y = flip(flip(x, 1), 2) + flip(x, 0)\n}",
+      "kernel k(x: T[n, w, N]) -> (y: T[n, ?, ?]) {\n  y = pad(x, 1, 2)\n}",
+      "kernel k(x: T[n, w, N]) -> (y: T[n, ?, ?]) {\n  y = upsampling_nearest(flip(x, 2), 2)\n}",
+      "kernel k(x: T[w, N], i: i64[n]) -> (y: T[n, N]) {\n  y = flip(take(i, x), 1)\n}",
+      "kernel k(x: T[n, N]) -> (y: T[n, ?], z: T[N, n]) {\n  y = concat(x, flip(x, 1), 1)\n  z = swapaxis(flip(x, 1), 0, 1)\n}"};
+  for (const char* text : texts)
+    for (const std::string type : {"f32", "f64", "u8", "i64", "f16"})
+      for (const int count : type == "f32" ? std::vector<int>{2, 3, 4, 7, 13, 16} : std::vector<int>{3, 9})
+        ExpectAsInterpreted(With(With(text, "T[", type + "["), "N", std::to_string(count)), {{2, 37}, {3, 16}}, 0);
+  for (const int count : {2, 4, 14})
+    ExpectAsInterpreted(With("kernel k(x: f32[n, w, N], z: f32[n, w, N]) -> (y: f32[n, w, N]) {\n  y = conj(complex_mul_cc(x, z))\n}", "N", std::to_string(count)), {{2, 37}}, 0);
+}
+
 TEST(Axes, TransposesOfAnyDtype) {
   for (const char* type : {"f32", "f64", "i32", "i64", "u8", "i8", "i16", "f16", "bf16"})
     for (const char* body : {"  y = x.T", "  y = x.T * 2 + x.T"})
@@ -157,6 +179,7 @@ TEST(Axes, ManyShortRowsOfAnOpenExtent) {
       "kernel k(x: f32[n, c], m: f32[c]) -> (y: f32[n, c]) {\n  y = x * broadcast<1>(m)\n}",
       "kernel k(x: f32[n, c]) -> (y: f32[c, n]) {\n  y = x.T\n}",
       "kernel k(x: f32[n, c]) -> (p: i64[n], m: f32[n]) {\n  p = reduce_with_axis<argmax>(x, 1)\n  m = reduce_with_axis<maximum>(x, 1)\n}",
+      "kernel k(x: f32[n, c]) -> (y: f32[n, ?]) {\n  y = concat(flip(x, 1), x, 1)\n}",
       "kernel k(x: f32[n, c]) -> (y: f32[n], z: f32[?, ?]) {\n  y = reduce_with_axis<maximum>(x, 1)\n  z = concat(x, x, 1)\n}",
   };
   for (const std::string& text : texts) {

@@ -280,6 +280,27 @@ TEST(Streamed, TransposedTiles) {
   ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{128, 3, 21}}, {21, 3, 128});
 }
 
+TEST(Streamed, ShortRows) {
+  for (const index_t width : {80, 64, 16}) {
+    ExpectStreamed("kernel t(x: T[n, w, 3], b: T[3]) -> (y: T[n, w, 3]) { y = x + broadcast<2>(b) }", {{3, width, 3}, {3}}, {3, width, 3});
+    ExpectStreamed("kernel t(x: T[n, w, 3]) -> (y: T[3, n, w]) { y = transpose<2, 0, 1>(x) }", {{3, width, 3}}, {3, 3, width});
+    ExpectStreamed("kernel t(x: T[n, w, 3], a: T[n, w, 1]) -> (y: T[n, w, 4]) { y = concat(flip(x, 2), a, 2) }", {{3, width, 3}, {3, width, 1}}, {3, width, 4});
+  }
+  for (const char* columns : {"2", "4", "7", "13"}) {
+    const index_t count = std::stoi(columns);
+    const std::string text = std::string("kernel t(x: T[n, ") + columns + "]) -> (y: T[n, " + columns + "]) { y = x - broadcast<0>(reduce_with_axis<maximum>(x, 1)) }";
+    ExpectStreamed(text, {{83, count}}, {83, count});
+  }
+  constexpr index_t kRows = 1 << 20;
+  constexpr char kPlanes[] = "kernel t(x: f32[n, w, 3]) -> (y: f32[3, n, w]) { y = transpose<2, 0, 1>(x) }",
+                 kPixels[] = "kernel t(x: f32[3, n, w]) -> (y: f32[n, w, 3]) { y = transpose<1, 2, 0>(x) }";
+  EXPECT_TRUE(LaunchStreams(kPlanes, {{kRows, 1024, 3}, {3, kRows, 1024}}));
+  EXPECT_FALSE(LaunchStreams(kPlanes, {{kRows, 1023, 3}, {3, kRows, 1023}}));
+  EXPECT_FALSE(LaunchStreams(kPlanes, {{3, 1024, 3}, {3, 3, 1024}}));
+  EXPECT_TRUE(LaunchStreams(kPixels, {{3, kRows, 1024}, {kRows, 1024, 3}}));
+  EXPECT_FALSE(LaunchStreams(kPixels, {{3, kRows, 1001}, {kRows, 1001, 3}}));
+}
+
 // Threads take whole blocks of tiles if there are many, or whole tiles.
 TEST(Streamed, ThreadsTakeTilesTogether) {
   const auto granule = [](index_t rows) {

@@ -2,20 +2,36 @@
 #ifndef UMBRA_TOOLS_UMBRA_NPY_H_
 #define UMBRA_TOOLS_UMBRA_NPY_H_
 
+#include <cstdlib>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "umbra/aligned_memory.h"
 #include "umbra/function.h"
 
 namespace umbra::tools {
+
+/// AlignedMemory for a std::vector: kernels run as fast as on a program's own tensors.
+template <typename T>
+struct AlignedAllocator {
+  using value_type = T;
+  T* allocate(std::size_t count) {
+    void* const memory = AlignedMemory(count * sizeof(T));
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) { std::free(memory); }
+  bool operator==(const AlignedAllocator&) const { return true; }
+};
 
 /// A tensor that owns its bytes.
 struct Array {
   DType dtype = DType::kFloat32;
   std::vector<index_t> shape;
   std::vector<index_t> stride;  ///< in elements; Fortran order is kept as it is in the file
-  std::vector<char> bytes;
+  std::vector<char, AlignedAllocator<char>> bytes;
 
   runtime::TensorRef Ref();
 };

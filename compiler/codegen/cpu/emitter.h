@@ -73,6 +73,8 @@ class CpuEmitter : private ValueEmitter {
 
   // Do rows that packets go across lie side by side in some operand?
   bool HasShortRows() const;
+  // Do their results go past the caches?
+  bool StreamsShortRows() const { return options_.variant.stores == runtime::Stores::kStreamed && HasShortRows(); }
   // A packet's rows from `c` on.
   void ShortRows(const std::string& c, Names names);
   int ElementAxis() const { return signature_.row_axes; }
@@ -81,7 +83,10 @@ class CpuEmitter : private ValueEmitter {
   bool IsInShortRows(std::size_t k) const;
   // The first element, and how far rows and their elements lie apart.
   std::string ColumnsOf(std::size_t k, const std::string& c) const;
-  std::string DeclareColumns(DType type, const std::string& name, Names* names);
+  std::string DeclareColumns(DType type, const std::string& name, index_t count, Names* names);
+  // Columns of the rows that gathers take their elements from.
+  void LoadGatheredRows(const Phase& phase, const std::string& c, Names* names);
+  bool IsFromShortRows(int id) const;
   // What a phase computes, but for what was kept.
   std::set<int> NeededOf(const Phase& phase, const std::map<int, std::string>& kept) const;
   // Is the value a function of some length, which a later phase takes as well?

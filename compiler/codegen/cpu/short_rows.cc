@@ -7,6 +7,7 @@
 #include <string>
 
 #include "compiler/codegen/cpu/emitter.h"
+#include "compiler/plan/short_rows.h"
 
 namespace umbra::codegen {
 
@@ -27,10 +28,11 @@ void CpuEmitter::ShortRows(const std::string& c, Names names) {
     if (!IsInShortRows(k)) continue;
     const int operand = static_cast<int>(k);
     const bool is_stored = signature_.operands[k].store;
-    turned[operand] = DeclareColumns(OperandType(operand), operands_[k].name, &names);
+    turned[operand] = DeclareColumns(OperandType(operand), operands_[k].name, ElementsOfShortRow(), &names);
     (is_stored ? stored_at_hand_ : at_hand_)[operand] = turned[operand] + element;
     if (!is_stored) out_.Line("load_columns({}, {});", ColumnsOf(k, c), turned[operand]);
   }
+  for (const Phase& phase : kernel_.phases) LoadGatheredRows(phase, c, &names);
   std::map<int, std::string> kept;  // by value: those that an earlier phase has kept
   for (std::size_t p = 0; p < kernel_.phases.size(); ++p) {
     const Phase& phase = kernel_.phases[p];
@@ -39,7 +41,7 @@ void CpuEmitter::ShortRows(const std::string& c, Names names) {
     std::map<int, std::string> to_keep;
     for (const int id : phase.element_values)
       if (IsReached(id) && kept.count(id) == 0 && IsKeptFrom(p, id))
-        to_keep[id] = DeclareColumns(value(id).type, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label, &names);
+        to_keep[id] = DeclareColumns(value(id).type, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label, ElementsOfShortRow(), &names);
     for (const auto& [id, name] : kept) text_[id] = {name + element};
     kept_here_ = to_keep;
     ColumnLoop(phase, c, "", &names);
@@ -51,10 +53,51 @@ void CpuEmitter::ShortRows(const std::string& c, Names names) {
   for (const auto& store : kernel_.final_stores) StorePacket(store, c, "");
   for (const auto& stored : stored_at_hand_) {
     const int operand = stored.first;
-    out_.Line("store_columns({}, {});", ColumnsOf(static_cast<std::size_t>(operand), c), turned[operand]);
+    out_.Line("{}_columns({}, {});", StreamsShortRows() ? "stream" : "store", ColumnsOf(static_cast<std::size_t>(operand), c), turned[operand]);
   }
   at_hand_.clear();
+  columns_at_hand_.clear();
   stored_at_hand_.clear();
+}
+
+void CpuEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, Names* names) {
+  std::map<std::string, std::string> columns;  // by where the rows are
+  for (const int id : phase.element_values) {
+    if (!IsFromShortRows(id)) continue;
+    const Value& v = value(id);
+    const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
+    const std::string rows = fmt::format("{}, {}, {}", GatherAddress(v, c, "0LL"), lanes_.stride_name(v.index, static_cast<int>(rank) - 2),
+                                         IsByOne(v, rank - 1) ? "1" : lanes_.stride_name(v.index, static_cast<int>(rank) - 1));
+    std::string& name = columns[rows];
+    if (name.empty()) {
+      const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
+      name = DeclareColumns(v.type, operands_[static_cast<std::size_t>(v.index)].name,
+                            plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.back().value, names);
+      out_.Line("load_columns({}, {});", rows, name);
+    }
+    columns_at_hand_[id] = name;
+  }
+}
+
+// As plan::GoAcrossShortRows found it.
+bool CpuEmitter::IsFromShortRows(int id) const {
+  const Value& v = value(id);
+  if (v.kind != Value::Kind::kGather || v.type == DType::kBool) return false;
+  const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
+  const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
+  const runtime::Extent& row = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.back();
+  if (rank < 2 || !row.is_static() || !plan::IsShortRow(kernel_, row.value)) return false;
+  for (std::size_t d = 0; d < rank; ++d)
+    if (SlopeOf(v.args[d]) != (d + 2 == rank ? 1 : 0)) return false;
+  for (int axis = 0; axis < kernel_.rank(); ++axis) {
+    const std::vector<bool> moves = plan::MovesAlong(kernel_, axis);
+    const auto moved = [&](int arg) { return moves[static_cast<std::size_t>(arg)]; };
+    const bool of_row = axis == ElementAxis();
+    if (of_row ? std::any_of(v.args.begin(), v.args.begin() + static_cast<std::ptrdiff_t>(rank) - 1, moved)
+               : std::any_of(v.args.begin() + static_cast<std::ptrdiff_t>(rank) - 1, v.args.end(), moved))
+      return false;
+  }
+  return true;
 }
 
 bool CpuEmitter::IsInShortRows(std::size_t k) const {
@@ -70,9 +113,9 @@ std::string CpuEmitter::ColumnsOf(std::size_t k, const std::string& c) const {
   return fmt::format("{} + {} * {}, {}, {}", o.name, c, by_row, by_row, o.stride_names[static_cast<std::size_t>(ElementAxis())]);
 }
 
-std::string CpuEmitter::DeclareColumns(DType type, const std::string& name, Names* names) {
+std::string CpuEmitter::DeclareColumns(DType type, const std::string& name, index_t count, Names* names) {
   const std::string columns = names->Make(name + "_columns");
-  out_.Line("{} {}[{}];", speller_->Type(type), columns, ElementsOfShortRow());
+  out_.Line("{} {}[{}];", speller_->Type(type), columns, count);
   return columns;
 }
 

@@ -61,6 +61,18 @@ UMBRA_INLINE void collect(const V (&from)[count], V (&to)[count], Lanes<k...>) {
   ((to[k] = lanes_of_packet<count, k, 1>(placed, placed[0], lanes)), ...);
 }
 
+// Lane k + `by` as lane k, as far as there is one.
+template <int by, typename V, int... lane>
+UMBRA_INLINE V moved_lanes(V v, Lanes<lane...>) {
+  return __builtin_shufflevector(v, v, (lane + by < kWidth<V> ? lane + by : lane)...);
+}
+// The last packet of rows of `count` elements that end with these two, of at least half a packet each.
+template <int count, typename V, int... lane>
+UMBRA_INLINE V last_packet(V before, V last, Lanes<lane...>) {
+  constexpr int rest = kWidth<V> - count;
+  return __builtin_shufflevector(before, last, (lane < rest ? count - rest + lane : kWidth<V> + lane - rest)...);
+}
+
 // Where the packet of columns begins that `first` is in: the last one overlaps the one before it.
 template <typename V, int count>
 constexpr int begin_of_columns(int first) { return first + kWidth<V> <= count ? first : count - kWidth<V>; }
@@ -110,10 +122,13 @@ UMBRA_INLINE void zip(const V (&from)[count], V (&to)[count]) {
 template <typename V, int count>
 inline constexpr bool kZips = count * 2 <= kWidth<V>;
 
-// Of a packet's rows of `count` elements, one after the other, those from each of which on a whole packet lies among them.
-// (Packets of which parts are loaded or stored take longer than whole ones, above all far from the caches.)
+// Memory that load_columns comes to a few times later: where rows and their packets begin at other places of lines each time,
+// processors do not look far enough ahead themselves.
 template <typename V, int count>
-inline constexpr int kWholeRows = kWidth<V> - (kWidth<V> + count - 1) / count + 1;
+UMBRA_INLINE void prefetch_rows(const Elem<V>* p) {
+  constexpr int ahead = 4096, line = 64;
+  prefetch_lines<(count * kWidth<V> * static_cast<int>(sizeof(Elem<V>)) + line - 1) / line, 1>(p, ahead);
+}
 
 // Lane j of columns[k] from p[j * by_row + k * by_column].
 template <typename V, int count>
@@ -126,6 +141,7 @@ UMBRA_INLINE void load_columns(const Elem<V>* p, i64 by_row, i64 by_column, V (&
     return;
   } else if constexpr (kZips<V, count>) {
     if (by_column == 1 && by_row == count) {
+      prefetch_rows<V, count>(p);
       V packets[count];
       for (int k = 0; k < count; ++k) packets[k] = load<V>(p + k * width);
       return unzip(packets, columns);
@@ -133,8 +149,11 @@ UMBRA_INLINE void load_columns(const Elem<V>* p, i64 by_row, i64 by_column, V (&
   } else if (by_column == 1 && by_row >= count) {
     V tile[width];
     if constexpr (count < width) {
-      for (int k = 0; k < kWholeRows<V, count>; ++k) tile[k] = load<V>(p + k * by_row);
-      for (int k = kWholeRows<V, count>; k < width; ++k) tile[k] = load_head<V>(p + k * by_row, count);
+      prefetch_rows<V, count>(p);
+      // Packets of which parts are loaded or stored take longer than whole ones, above all far from the caches. A whole one lies
+      // among the rows from all of them but the last on.
+      for (int k = 0; k < width - 1; ++k) tile[k] = load<V>(p + k * by_row);
+      tile[width - 1] = detail::moved_lanes<width - count>(load<V>(p + (width - 1) * by_row - (width - count)), typename detail::LanesTo<width>::type());
       transpose_tile(tile);
       for (int k = 0; k < count; ++k) columns[k] = tile[k];
     } else {
@@ -150,7 +169,7 @@ UMBRA_INLINE void load_columns(const Elem<V>* p, i64 by_row, i64 by_column, V (&
 }
 
 // columns[k] to p[j * by_row + k * by_column], lane by lane.
-template <typename V, int count>
+template <bool past_caches = false, typename V, int count>
 UMBRA_INLINE void store_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (&columns)[count]) {
   constexpr int width = kWidth<V>;
   const bool is_dense = by_column == 1 && by_row == count;
@@ -158,12 +177,14 @@ UMBRA_INLINE void store_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (
   if constexpr (kIsHalf<V>) {
     decltype(V::bits) bits[count];
     for (int k = 0; k < count; ++k) bits[k] = columns[k].bits;
-    return store_columns(reinterpret_cast<unsigned short*>(p), by_row, by_column, bits);
+    return store_columns<past_caches>(reinterpret_cast<unsigned short*>(p), by_row, by_column, bits);
   } else if constexpr (kZips<V, count>) {
     if (is_dense) {
       V packets[count];
       zip(columns, packets);
-      for (int k = 0; k < count; ++k) store(p + k * width, packets[k]);
+      for (int k = 0; k < count; ++k)
+        if constexpr (past_caches) stream(p + k * width, packets[k]);
+        else store(p + k * width, packets[k]);
       return;
     }
   } else if constexpr (count < width) {
@@ -171,8 +192,8 @@ UMBRA_INLINE void store_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (
       for (int k = 0; k < width; ++k) tile[k] = k < count ? columns[k] : V{};
       transpose_tile(tile);
       // What a row leaves beyond its end is written over by the next ones.
-      for (int k = 0; k < kWholeRows<V, count>; ++k) store(p + k * by_row, tile[k]);
-      for (int k = kWholeRows<V, count>; k < width; ++k) store_head(p + k * by_row, tile[k], count);
+      for (int k = 0; k < width - 1; ++k) store(p + k * by_row, tile[k]);
+      store(p + width * (count - 1), detail::last_packet<count>(tile[width - 2], tile[width - 1], typename detail::LanesTo<width>::type()));
       return;
     }
   } else if (by_column == 1) {
@@ -185,6 +206,12 @@ UMBRA_INLINE void store_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (
     return;
   }
   for (int k = 0; k < count; ++k) scatter(p + k * by_column, by_row, columns[k]);
+}
+
+// The same past the caches, where rows follow each other as packets do; p is aligned to the packet.
+template <typename V, int count>
+UMBRA_INLINE void stream_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (&columns)[count]) {
+  store_columns<true>(p, by_row, by_column, columns);
 }
 
 }  // namespace umbra::simd
