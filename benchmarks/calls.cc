@@ -68,6 +68,11 @@ kernel max_pool(x: f32[n, c, h, w]) -> (y: f32[n, c, p, q]) { y = pool<maximum>(
 kernel max_unpool(x: f32[n, c, h, w], y: f32[n, c, p, q], g: f32[n, c, p, q]) -> (dx: f32[n, c, h, w]) {
   dx = unpool<maximum>(x, y, g, 2, 2, 2, 2)
 }
+kernel max_unpool_by_2(x: f32[n, c, h, w], y: f32[n, c, p, q], g: f32[n, c, p, q]) -> (dx: f32[n, c, h, w]) {
+  dx = unpool<maximum>(x, y, g, 3, 3, 2, 2)
+}
+kernel opaque(x: f32[n, c], alpha: f32[n, d]) -> (y: f32[n, ?]) { y = concat(flip(x, 1), alpha, 1) }
+kernel complex_product(a: f32[n], b: f32[n]) -> (y: f32[n]) { y = complex_mul_cc(a, b) }
 kernel concat_four(a: f32[n, m], b: f32[n, m], c: f32[n, m], d: f32[n, m]) -> (y: f32[n, p]) {
   y = concat(concat(a, b, 1), concat(c, d, 1), 1)
 }
@@ -188,6 +193,15 @@ Call CallOf(const Unpool& d) {
                               Ref(d.g, {d.n, d.c, d.h / 2, d.w / 2})},
                              {Ref(d.out, {d.n, d.c, d.h, d.w})}, {}});
 }
+
+Call CallOf(const Overlapping& d) {
+  const std::vector<index_t> picture{d.n, d.c, d.h, d.w}, windows{d.n, d.c, d.Windows(d.h), d.Windows(d.w)};
+  return Make("max_unpool_by_2", {{Ref(d.x, picture), Ref(d.pooled, windows), Ref(d.g, windows)}, {Ref(d.out, picture)}, {}});
+}
+
+Call CallOf(const Opaque& d) { return Make("opaque", {{Ref(d.x, {d.n, 3}), Ref(d.alpha, {d.n, 1})}, {Ref(d.out, {d.n, 4})}, {}}); }
+
+Call CallOf(const ComplexProduct& d) { return Make("complex_product", {{Ref(d.a, {2 * d.n}), Ref(d.b, {2 * d.n})}, {Ref(d.out, {2 * d.n})}, {}}); }
 
 Call CallOf(const Concat& d) {
   std::vector<TensorRef> inputs;

@@ -108,6 +108,26 @@ inline Unpool Half(Unpool d, int k) {
   return d;
 }
 
+inline Overlapping Half(Overlapping d, int k) {
+  const Size planes = Cut(d.n, k) * d.c, windows = planes * d.Windows(d.h) * d.Windows(d.w);
+  Advance(planes * d.h * d.w, d.x, d.out);
+  Advance(windows, d.pooled, d.g);
+  return d;
+}
+
+inline Opaque Half(Opaque d, int k) {
+  const Size first = Cut(d.n, k);
+  d.x += 3 * first;
+  d.alpha += first;
+  d.out += 4 * first;
+  return d;
+}
+
+inline ComplexProduct Half(ComplexProduct d, int k) {
+  Advance(2 * Cut(d.n, k), d.a, d.b, d.out);
+  return d;
+}
+
 inline Concat Half(Concat d, int k) {
   const Size first = Cut(d.rows, k) * d.columns;
   for (const float*& x : d.x) x += first;

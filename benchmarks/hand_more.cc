@@ -89,6 +89,54 @@ void Run(const Unpool& d) {
   }
 }
 
+void Run(const Overlapping& d) {
+  const Size rows = d.Windows(d.h), columns = d.Windows(d.w);
+  for (Size p = 0; p < d.n * d.c; ++p) {
+    const float* x = d.x + p * d.h * d.w;
+    float* out = d.out + p * d.h * d.w;
+    std::memset(out, 0, static_cast<std::size_t>(d.h * d.w) * 4);
+    for (Size r = 0; r < rows; ++r)
+      for (Size y = 0; y < 3; ++y)
+        for (Size k = 0; k < 3; ++k) {
+          const float *__restrict in = x + (2 * r + y) * d.w + k, *__restrict most = d.pooled + (p * rows + r) * columns,
+                      *__restrict g = d.g + (p * rows + r) * columns;
+          float* __restrict to = out + (2 * r + y) * d.w + k;
+          for (Size i = 0; i < columns; ++i) to[2 * i] += in[2 * i] == most[i] ? g[i] : 0;
+        }
+  }
+}
+
+void Run(const Opaque& d) {
+  Size i = 0;
+#if defined(__AVX512F__)
+  const __m512i order = _mm512_setr_epi32(2, 1, 0, 16, 5, 4, 3, 17, 8, 7, 6, 18, 11, 10, 9, 19);
+  for (; i + 6 <= d.n; i += 4) {  // the load has four numbers more than the pixels
+    const __m512 x = _mm512_loadu_ps(d.x + 3 * i), alpha = _mm512_castps128_ps512(_mm_loadu_ps(d.alpha + i));
+    _mm512_storeu_ps(d.out + 4 * i, _mm512_permutex2var_ps(x, order, alpha));
+  }
+#endif
+  for (; i < d.n; ++i) {
+    for (Size c = 0; c < 3; ++c) d.out[4 * i + c] = d.x[3 * i + 2 - c];
+    d.out[4 * i + 3] = d.alpha[i];
+  }
+}
+
+void Run(const ComplexProduct& d) {
+  Size i = 0;
+#if defined(__AVX512F__)
+  for (; i + 8 <= d.n; i += 8) {
+    const __m512 a = _mm512_loadu_ps(d.a + 2 * i), b = _mm512_loadu_ps(d.b + 2 * i);
+    const __m512 turned = _mm512_mul_ps(_mm512_permute_ps(a, 0xb1), _mm512_movehdup_ps(b));
+    _mm512_storeu_ps(d.out + 2 * i, _mm512_fmaddsub_ps(a, _mm512_moveldup_ps(b), turned));
+  }
+#endif
+  for (; i < d.n; ++i) {
+    const float re = d.a[2 * i] * d.b[2 * i] - d.a[2 * i + 1] * d.b[2 * i + 1];
+    d.out[2 * i + 1] = d.a[2 * i] * d.b[2 * i + 1] + d.a[2 * i + 1] * d.b[2 * i];
+    d.out[2 * i] = re;
+  }
+}
+
 void Run(const Concat& d) {
   for (Size r = 0; r < d.rows; ++r)
     for (Size k = 0; k < 4; ++k)

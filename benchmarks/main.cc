@@ -186,6 +186,10 @@ void RegisterImages() {
   Register("mean_variance_32x64x56x56", channels, channels.variance, c);
   const Planes planes = MakePlanes(kMake, Size{1} << 22);
   Register("planes_of_4Mi_pixels", planes, planes.out, planes.n * Planes::kChannels);
+  const Opaque opaque = MakeOpaque(kMake, Size{1} << 22);
+  Register("opaque_4Mi_pixels", opaque, opaque.out, 4 * opaque.n);
+  const ComplexProduct product = MakeComplexProduct(kMake, Size{1} << 22);
+  Register("complex_product_4Mi", product, product.out, 2 * product.n);
   const Patches patches = MakePatches(kMake, n, c, h, w);
   Register("patch2col_3x3_32x64x56x56", patches, patches.out, c * 9 * n * (h - 2) * (w - 2));
   const MaxPool pool = MakeMaxPool(kMake, n, c, h, w);
@@ -193,6 +197,8 @@ void RegisterImages() {
   hand::Run(pool);
   const Unpool unpool = MakeUnpool(kMake, pool);
   Register("max_unpool_2x2_32x64x56x56", unpool, unpool.out, size);
+  const Overlapping overlapping = MakeOverlapping(kMake, n, c, h, w);
+  Register("max_unpool_3x3_by_2_32x64x56x56", overlapping, overlapping.out, size);
 }
 
 void RegisterMatrices() {

@@ -2,6 +2,7 @@
 #include <Eigen/Dense>
 
 #include <algorithm>
+#include <complex>
 
 #include "suite.h"
 
@@ -68,6 +69,34 @@ void Run(const Unpool& d) {
       const ConstArray pooled(d.pooled + row / 2 * half, half), g(d.g + row / 2 * half, half);
       Strided(d.out + row * d.w + k, half) = (ConstStrided(d.x + row * d.w + k, half) == pooled).select(g, 0.0f);
     }
+}
+
+void Run(const Overlapping& d) {
+  using Strided = Eigen::Map<Eigen::ArrayXf, 0, Eigen::InnerStride<2>>;
+  using ConstStrided = Eigen::Map<const Eigen::ArrayXf, 0, Eigen::InnerStride<2>>;
+  const Size rows = d.Windows(d.h), columns = d.Windows(d.w);
+  Array(d.out, d.n * d.c * d.h * d.w).setZero();
+  for (Size p = 0; p < d.n * d.c; ++p)
+    for (Size r = 0; r < rows; ++r) {
+      const ConstArray pooled(d.pooled + (p * rows + r) * columns, columns), g(d.g + (p * rows + r) * columns, columns);
+      for (Size i = 0; i < 9; ++i) {
+        const Size at = (p * d.h + 2 * r + i / 3) * d.w + i % 3;
+        Strided(d.out + at, columns) += (ConstStrided(d.x + at, columns) == pooled).select(g, 0.0f);
+      }
+    }
+}
+
+void Run(const Opaque& d) {
+  const ConstMap x(d.x, d.n, 3);
+  Map out(d.out, d.n, 4);
+  out.leftCols(3) = x.rowwise().reverse();
+  out.col(3) = ConstArray(d.alpha, d.n);
+}
+
+void Run(const ComplexProduct& d) {
+  using Numbers = Eigen::Map<const Eigen::ArrayXcf>;
+  const auto numbers = [&](const float* p) { return Numbers(reinterpret_cast<const std::complex<float>*>(p), d.n); };
+  Eigen::Map<Eigen::ArrayXcf>(reinterpret_cast<std::complex<float>*>(d.out), d.n) = numbers(d.a) * numbers(d.b);
 }
 
 void Run(const Concat& d) {

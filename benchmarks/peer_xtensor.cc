@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <complex>
 
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
@@ -157,6 +158,22 @@ void Run(const Take& d) {
   auto x = Matrix(d.x, d.rows, d.columns);
   auto out = Matrix(d.out, d.count, d.columns);
   for (Size i = 0; i < d.count; ++i) xt::row(out, i) = xt::row(x, static_cast<Size>(d.index[i]));
+}
+
+void Run(const Opaque& d) {
+  auto x = Matrix(d.x, d.n, 3);
+  auto out = Matrix(d.out, d.n, 4);
+  xt::view(out, xt::all(), xt::range(0, 3)) = xt::view(x, xt::all(), xt::range(2, xt::placeholders::_, -1));
+  xt::view(out, xt::all(), 3) = Vector(d.alpha, d.n);
+}
+
+void Run(const ComplexProduct& d) {
+  const std::array<std::size_t, 1> shape{static_cast<std::size_t>(d.n)};
+  const auto numbers = [&](const float* p) {
+    return xt::adapt(reinterpret_cast<std::complex<float>*>(const_cast<float*>(p)), shape[0], xt::no_ownership(), shape);
+  };
+  auto out = numbers(d.out);
+  xt::noalias(out) = numbers(d.a) * numbers(d.b);
 }
 
 void Run(const Saxpy8& d) {

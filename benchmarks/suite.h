@@ -112,6 +112,25 @@ struct Planes {  // out[c][i] = x[i][c] * scale[c]: bytes of pixels as planes of
   Size all = n;  // pixels of a plane
 };
 
+struct Overlapping {  // the gradient of the maximum of 3x3 windows by steps of 2
+  Size n, c, h, w;
+  const float *x, *pooled, *g;  // the pooled ones [n, c, Windows(h), Windows(w)]
+  float* out;
+  static Size Windows(Size extent) { return (extent - 3) / 2 + 1; }
+};
+
+struct Opaque {  // out[i] = x[i] backwards, alpha[i]: three channels in another order, and a fourth
+  Size n;
+  const float *x, *alpha;
+  float* out;
+};
+
+struct ComplexProduct {  // out = a * b, n complex numbers
+  Size n;
+  const float *a, *b;
+  float* out;
+};
+
 struct Concat {  // four matrices side by side
   Size rows, columns;
   const float* x[4];
@@ -168,10 +187,11 @@ using Prepared = std::function<void()>;
 #define BENCH_RUNS_MAPS(peer)                                                                       \
   BENCH_RUNS(peer, Patches) BENCH_RUNS(peer, MaxPool) BENCH_RUNS(peer, Unpool) BENCH_RUNS(peer, Concat) \
   BENCH_RUNS(peer, Take)
+#define BENCH_RUNS_PERIODS(peer) BENCH_RUNS(peer, Overlapping) BENCH_RUNS(peer, Opaque) BENCH_RUNS(peer, ComplexProduct)
 #define BENCH_RUNS_TYPES(peer) BENCH_RUNS(peer, Mixed) BENCH_RUNS(peer, Saxpy8) BENCH_RUNS(peer, Sum500) BENCH_RUNS(peer, Planes)
 #define BENCH_RUNS_ALL(peer)                                                  \
   BENCH_RUNS_CORE(peer) BENCH_RUNS(peer, Dense) BENCH_RUNS_ROWS(peer) \
-  BENCH_RUNS_MAPS(peer) BENCH_RUNS_TYPES(peer)
+  BENCH_RUNS_MAPS(peer) BENCH_RUNS_PERIODS(peer) BENCH_RUNS_TYPES(peer)
 
 BENCH_PEER(hand, void)
 BENCH_RUNS_ALL(hand)
@@ -189,6 +209,7 @@ BENCH_RUNS_CORE(umbra_eager)
 BENCH_RUNS(umbra_eager, Dense)
 BENCH_RUNS_ROWS(umbra_eager)
 BENCH_RUNS_MAPS(umbra_eager)
+BENCH_RUNS_PERIODS(umbra_eager)
 BENCH_RUNS(umbra_eager, Mixed)
 BENCH_RUNS(umbra_eager, Saxpy8)
 BENCH_PEER(eigen, void)
@@ -196,6 +217,7 @@ BENCH_RUNS_CORE(eigen)
 BENCH_RUNS(eigen, Dense)
 BENCH_RUNS_ROWS(eigen)
 BENCH_RUNS_MAPS(eigen)
+BENCH_RUNS_PERIODS(eigen)
 BENCH_RUNS(eigen, Mixed)
 BENCH_RUNS(eigen, Saxpy8)
 BENCH_RUNS(eigen, Planes)
@@ -205,6 +227,8 @@ BENCH_RUNS(xtensor, Dense)
 BENCH_RUNS_ROWS(xtensor)
 BENCH_RUNS(xtensor, Concat)
 BENCH_RUNS(xtensor, Take)
+BENCH_RUNS(xtensor, Opaque)
+BENCH_RUNS(xtensor, ComplexProduct)
 BENCH_RUNS(xtensor, Saxpy8)
 BENCH_RUNS(xtensor, Planes)
 #ifdef BENCH_HALIDE

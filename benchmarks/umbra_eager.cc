@@ -133,6 +133,16 @@ void Run(const Unpool& d) {
                            Images(d.g, d.n, d.c, d.h / 2, d.w / 2), 2, 2, 2, 2);
 }
 
+void Run(const Overlapping& d) {
+  const Size rows = d.Windows(d.h), columns = d.Windows(d.w);
+  Images(d.out, d.n, d.c, d.h, d.w) = unpool<red::maximum>(Images(d.x, d.n, d.c, d.h, d.w), Images(d.pooled, d.n, d.c, rows, columns),
+                                                           Images(d.g, d.n, d.c, rows, columns), 3, 3, 2, 2);
+}
+
+void Run(const Opaque& d) { Matrix(d.out, d.n, 4) = concat<1>(flip(Matrix(d.x, d.n, 3), 1), Matrix(d.alpha, d.n, 1)); }
+
+void Run(const ComplexProduct& d) { Vector(d.out, 2 * d.n) = complex_mul_cc(Vector(d.a, 2 * d.n), Vector(d.b, 2 * d.n)); }
+
 void Run(const Concat& d) {
   const auto part = [&](int k) { return Matrix(d.x[k], d.rows, d.columns); };
   Matrix(d.out, d.rows, d.columns * 4) = concat<1>(concat<1>(part(0), part(1)), concat<1>(part(2), part(3)));

@@ -52,6 +52,9 @@ Prepared Run(const LayerNormGradient& d) { return Prepare(d); }
 Prepared Run(const Patches& d) { return Prepare(d); }
 Prepared Run(const MaxPool& d) { return Prepare(d); }
 Prepared Run(const Unpool& d) { return Prepare(d); }
+Prepared Run(const Overlapping& d) { return Prepare(d); }
+Prepared Run(const Opaque& d) { return Prepare(d); }
+Prepared Run(const ComplexProduct& d) { return Prepare(d); }
 Prepared Run(const Concat& d) { return Prepare(d); }
 Prepared Run(const Take& d) { return Prepare(d); }
 Prepared Run(const Mixed& d) { return Prepare(d); }

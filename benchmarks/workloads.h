@@ -3,6 +3,7 @@
 #ifndef UMBRA_BENCHMARKS_WORKLOADS_H_
 #define UMBRA_BENCHMARKS_WORKLOADS_H_
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,32 @@ Unpool MakeUnpool(Make&& make, const MaxPool& d) {
   return {d.n, d.c, d.h, d.w, d.x, d.out, make(size / 4, -1, 1), make(size, 0, 1)};
 }
 
+/// In memory that the processor reads.
+template <typename Make>
+Overlapping MakeOverlapping(Make&& make, Size n, Size c, Size h, Size w) {
+  const Size planes = n * c, rows = Overlapping::Windows(h), columns = Overlapping::Windows(w);
+  const float* const x = make(planes * h * w, -1, 1);
+  float* const pooled = make(planes * rows * columns, -1, 1);
+  for (Size p = 0; p < planes; ++p)
+    for (Size r = 0; r < rows; ++r)
+      for (Size k = 0; k < columns; ++k) {
+        float most = -1;
+        for (Size i = 0; i < 9; ++i) most = std::max(most, x[(p * h + 2 * r + i / 3) * w + 2 * k + i % 3]);
+        pooled[(p * rows + r) * columns + k] = most;
+      }
+  return {n, c, h, w, x, pooled, make(planes * rows * columns, -1, 1), make(planes * h * w, 0, 1)};
+}
+
+template <typename Make>
+Opaque MakeOpaque(Make&& make, Size n) {
+  return {n, make(3 * n, 0, 1), make(n, 0, 1), make(4 * n, 0, 1)};
+}
+
+template <typename Make>
+ComplexProduct MakeComplexProduct(Make&& make, Size n) {
+  return {n, make(2 * n, -1, 1), make(2 * n, -1, 1), make(2 * n, 0, 1)};
+}
+
 template <typename Make>
 Concat MakeConcat(Make&& make, Size rows, Size columns) {
   const Size n = rows * columns;
@@ -154,6 +181,12 @@ inline Bytes BytesOf(const Unpool& d) {
   const Size size = d.n * d.c * d.h * d.w;
   return detail::Floats(size + size / 2, size);
 }
+inline Bytes BytesOf(const Overlapping& d) {
+  const Size planes = d.n * d.c;
+  return detail::Floats(planes * (d.h * d.w + 2 * d.Windows(d.h) * d.Windows(d.w)), planes * d.h * d.w);
+}
+inline Bytes BytesOf(const Opaque& d) { return detail::Floats(4 * d.n, 4 * d.n); }
+inline Bytes BytesOf(const ComplexProduct& d) { return detail::Floats(4 * d.n, 2 * d.n); }
 inline Bytes BytesOf(const Concat& d) { return detail::Floats(4 * d.rows * d.columns, 4 * d.rows * d.columns); }
 inline Bytes BytesOf(const Take& d) { return detail::Floats(d.count * d.columns + d.count, d.count * d.columns); }
 inline Bytes BytesOf(const Mixed& d) { return detail::Floats(2 * d.n, d.n); }
