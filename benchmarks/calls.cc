@@ -83,6 +83,9 @@ kernel planes(x: u8[n, c], scale: f32[c]) -> (y: f32[c, n]) { y = tcast<f32>(x.T
 kernel dense(x: f32[n, k], w: f32[k, m], bias: f32[m]) -> (y: f32[n, m]) {
   y = relu(dot(x, w) + broadcast<1>(bias))
 }
+kernel scores(q: f32[b, n, i], k: f32[b, m, i], s: f32) -> (y: f32[b, n, m]) {
+  y = s * batch_dot(q, swapaxis(k, 1, 2))
+}
 kernel transposed(a: f32[n, m], b: f32[m, n]) -> (y: f32[m, n]) {
   y = a.T * 2 + b
 }
@@ -158,6 +161,11 @@ Call CallOf(const Options& d) {
 Call CallOf(const Dense& d) {
   return Make("dense", {{Ref(d.x, {d.rows, d.inner}), Ref(d.w, {d.inner, d.columns}), Ref(d.bias, {d.columns})},
                         {Ref(d.out, {d.rows, d.columns})}, {}});
+}
+
+Call CallOf(const Scores& d) {
+  return Make("scores", {{Ref(d.q, {d.batch, d.rows, d.inner}), Ref(d.k, {d.batch, d.columns, d.inner})},
+                         {Ref(d.out, {d.batch, d.rows, d.columns})}, {Number(d.scale)}});
 }
 
 Call CallOf(const Transpose& d) {

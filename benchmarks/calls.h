@@ -25,6 +25,7 @@ Call CallOf(const Channels& d);
 Call CallOf(const Adam& d);
 Call CallOf(const Options& d);
 Call CallOf(const Dense& d);
+Call CallOf(const Scores& d);
 Call CallOf(const Transpose& d);
 Call CallOf(const Patches& d);
 Call CallOf(const MaxPool& d);

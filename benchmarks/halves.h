@@ -80,6 +80,14 @@ inline Dense Half(Dense d, int k) {
   return d;
 }
 
+inline Scores Half(Scores d, int k) {
+  const Size first = Cut(d.batch, k);
+  d.q += first * d.rows * d.inner;
+  d.k += first * d.columns * d.inner;
+  d.out += first * d.rows * d.columns;
+  return d;
+}
+
 inline Transpose Half(Transpose d, int k) {
   const Size first = Cut(d.rows, k);
   d.a += first;

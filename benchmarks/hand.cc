@@ -111,6 +111,10 @@ void Run(const Dense& d) {
   }
 }
 
+void Run(const Scores& d) {
+  BareGemm(d);
+}
+
 void Run(const Transpose& d) {
   constexpr Size kBlock = 32;
   for (Size i0 = 0; i0 < d.rows; i0 += kBlock)

@@ -45,15 +45,23 @@ void Write(const float*, const float*, const float*, float* out, Size begin, Siz
   for (Size i = begin; i < end; i += kWidth) StoreStream(out + i, Packet{} + 1.0f);
 }
 
+enum Transposition { kNone = 111, kTransposed = 112 };
+
+void Gemm(Transposition of_b, Size m, Size n, Size k, float alpha, const float* a, const float* b, float* c) {
+  constexpr int kRowMajor = 101;
+  using Function = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+  static const auto gemm = reinterpret_cast<Function>(dlsym(dlopen(umbra::runtime::BlasName().c_str(), RTLD_NOW), "cblas_sgemm"));
+  const auto rows = static_cast<int>(m), columns = static_cast<int>(n), inner = static_cast<int>(k);
+  gemm(kRowMajor, kNone, of_b, rows, columns, inner, alpha, a, inner, b, of_b == kNone ? columns : inner, 0, c, columns);
+}
+
 }  // namespace
 
-void BareGemm(const Dense& d) {
-  constexpr int kRowMajor = 101, kNoTranspose = 111;
-  using Gemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-  static const auto gemm = reinterpret_cast<Gemm>(
-      dlsym(dlopen(umbra::runtime::BlasName().c_str(), RTLD_NOW), "cblas_sgemm"));
-  const auto m = static_cast<int>(d.rows), k = static_cast<int>(d.inner), n = static_cast<int>(d.columns);
-  gemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1, d.x, k, d.w, n, 0, d.out, n);
+void BareGemm(const Dense& d) { Gemm(kNone, d.rows, d.columns, d.inner, 1, d.x, d.w, d.out); }
+
+void BareGemm(const Scores& d) {
+  for (Size b = 0; b < d.batch; ++b)
+    Gemm(kTransposed, d.rows, d.columns, d.inner, d.scale, d.q + b * d.rows * d.inner, d.k + b * d.columns * d.inner, d.out + b * d.rows * d.columns);
 }
 
 void Stream(Mix mix, const Streams& s, int threads) {

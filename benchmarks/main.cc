@@ -207,6 +207,8 @@ void RegisterMatrices() {
     const Dense d = MakeDense(kMake, rows, inner, columns);
     Register("dense_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns), d, d.out, rows * columns);
   }
+  const Scores scores = MakeScores(kMake, 64, 512, 64, 512);
+  Register("scores_64x512x64x512", scores, scores.out, scores.batch * scores.rows * scores.columns);
   const Size n = 4096;
   const Transpose transpose = MakeTranspose(kMake, n);
   Register("transpose_4096x4096", transpose, transpose.out, n * n);

@@ -84,6 +84,13 @@ void Run(const Dense& d) {
   out = (out.rowwise() + bias).cwiseMax(0.0f);
 }
 
+void Run(const Scores& d) {
+  for (Size b = 0; b < d.batch; ++b) {
+    const Eigen::Map<const Matrix> q(d.q + b * d.rows * d.inner, d.rows, d.inner), k(d.k + b * d.columns * d.inner, d.columns, d.inner);
+    Eigen::Map<Matrix>(d.out + b * d.rows * d.columns, d.rows, d.columns).noalias() = d.scale * q * k.transpose();
+  }
+}
+
 void Run(const Transpose& d) {
   Map(d.out, d.n, d.n) = ConstMap(d.a, d.n, d.n).transpose() * 2.0f + ConstMap(d.b, d.n, d.n);
 }

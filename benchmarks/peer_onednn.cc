@@ -126,6 +126,17 @@ void Run(const Dense& d) {
   });
 }
 
+void Run(const Scores& d) {
+  RunCached("scores", d.out, [&] {
+    const auto q = Floats({d.batch, d.rows, d.inner}, Tag::abc), k = Floats({d.batch, d.inner, d.columns}, Tag::acb),
+               out = Floats({d.batch, d.rows, d.columns}, Tag::abc);
+    primitive_attr attributes;
+    attributes.set_output_scales(0, {d.scale});
+    const dnnl::matmul::primitive_desc primitive({q, k, out}, attributes, Engine());
+    return Call{dnnl::matmul(primitive), {{DNNL_ARG_SRC, Wrap(q, d.q)}, {DNNL_ARG_WEIGHTS, Wrap(k, d.k)}, {DNNL_ARG_DST, Wrap(out, d.out)}}};
+  });
+}
+
 namespace {
 dnnl::pooling_forward::desc Pool(dnnl::prop_kind kind, const memory::desc& in, const memory::desc& out) {
   return {kind, dnnl::algorithm::pooling_max, in, out, {2, 2}, {2, 2}, {0, 0}, {0, 0}};

@@ -77,6 +77,13 @@ struct Dense {  // out = relu(dot(x, w) + bias)
   float* out;
 };
 
+struct Scores {  // of attention: out[b] = scale * dot(q[b], transpose(k[b]))
+  Size batch, rows, inner, columns;
+  const float *q, *k;
+  float scale;
+  float* out;
+};
+
 struct Transpose {  // out = transpose(a) * 2 + b
   Size n;
   const float *a, *b;
@@ -190,7 +197,7 @@ using Prepared = std::function<void()>;
 #define BENCH_RUNS_PERIODS(peer) BENCH_RUNS(peer, Overlapping) BENCH_RUNS(peer, Opaque) BENCH_RUNS(peer, ComplexProduct)
 #define BENCH_RUNS_TYPES(peer) BENCH_RUNS(peer, Mixed) BENCH_RUNS(peer, Saxpy8) BENCH_RUNS(peer, Sum500) BENCH_RUNS(peer, Planes)
 #define BENCH_RUNS_ALL(peer)                                                  \
-  BENCH_RUNS_CORE(peer) BENCH_RUNS(peer, Dense) BENCH_RUNS_ROWS(peer) \
+  BENCH_RUNS_CORE(peer) BENCH_RUNS(peer, Dense) BENCH_RUNS(peer, Scores) BENCH_RUNS_ROWS(peer) \
   BENCH_RUNS_MAPS(peer) BENCH_RUNS_PERIODS(peer) BENCH_RUNS_TYPES(peer)
 
 BENCH_PEER(hand, void)
@@ -215,6 +222,7 @@ BENCH_RUNS(umbra_eager, Saxpy8)
 BENCH_PEER(eigen, void)
 BENCH_RUNS_CORE(eigen)
 BENCH_RUNS(eigen, Dense)
+BENCH_RUNS(eigen, Scores)
 BENCH_RUNS_ROWS(eigen)
 BENCH_RUNS_MAPS(eigen)
 BENCH_RUNS_PERIODS(eigen)
@@ -247,6 +255,7 @@ BENCH_RUNS(onednn, SoftmaxGradient)
 BENCH_RUNS(onednn, LayerNorm)
 BENCH_RUNS(onednn, LayerNormGradient)
 BENCH_RUNS(onednn, Dense)
+BENCH_RUNS(onednn, Scores)
 BENCH_RUNS(onednn, MaxPool)
 BENCH_RUNS(onednn, Unpool)
 BENCH_RUNS(onednn, Concat)
@@ -270,6 +279,7 @@ void SetThreads(int threads);
 
 /// out = x . w by the BLAS that Umbra uses, called directly.
 void BareGemm(const Dense& d);
+void BareGemm(const Scores& d);
 
 /// What a pass over arrays far larger than the caches does: reads one; reads three and writes one; reads one and writes
 /// one; writes one.

@@ -45,6 +45,7 @@ Prepared Run(const Channels& d) { return Prepare(d); }
 Prepared Run(const Adam& d) { return Prepare(d); }
 Prepared Run(const Options& d) { return Prepare(d); }
 Prepared Run(const Dense& d) { return Prepare(d); }
+Prepared Run(const Scores& d) { return Prepare(d); }
 Prepared Run(const Transpose& d) { return Prepare(d); }
 Prepared Run(const LogSumExp& d) { return Prepare(d); }
 Prepared Run(const SoftmaxGradient& d) { return Prepare(d); }

@@ -68,6 +68,11 @@ Dense MakeDense(Make&& make, Size rows, Size inner, Size columns) {
 }
 
 template <typename Make>
+Scores MakeScores(Make&& make, Size batch, Size rows, Size inner, Size columns) {
+  return {batch, rows, inner, columns, make(batch * rows * inner, -1, 1), make(batch * columns * inner, -1, 1), 0.125f, make(batch * rows * columns, 0, 1)};
+}
+
+template <typename Make>
 Transpose MakeTranspose(Make&& make, Size n) {
   return {n, make(n * n, -1, 1), make(n * n, -1, 1), make(n * n, 0, 1)};
 }
@@ -174,6 +179,7 @@ inline Bytes BytesOf(const AdamSteps& d) {
 }
 inline Bytes BytesOf(const Options& d) { return detail::Floats(3 * d.n, d.n); }
 inline Bytes BytesOf(const Dense& d) { return detail::Floats((d.rows + d.columns) * d.inner, d.rows * d.columns); }
+inline Bytes BytesOf(const Scores& d) { return detail::Floats(d.batch * (d.rows + d.columns) * d.inner, d.batch * d.rows * d.columns); }
 inline Bytes BytesOf(const Transpose& d) { return detail::Floats(2 * d.n * d.n, d.n * d.n); }
 inline Bytes BytesOf(const Patches& d) { return detail::Floats(d.n * d.c * d.h * d.w, d.c * 9 * d.n * (d.h - 2) * (d.w - 2)); }
 inline Bytes BytesOf(const MaxPool& d) { return detail::Floats(d.n * d.c * d.h * d.w, d.n * d.c * d.h * d.w / 4); }

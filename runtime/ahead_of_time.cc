@@ -126,6 +126,7 @@ State& StateOf(const umbra_kernel_desc& kernel) {
 
 std::shared_ptr<const Program> MakeProgram(const umbra_kernel_desc& kernel, const umbra_target_desc& target) {
   auto program = std::make_shared<Program>(ProgramFromText(kernel.program));
+  program->target = target.name;
   const umbra_kernel_fn* functions = target.functions;
   for (auto& step : program->steps) {
     auto* of_kernel = std::get_if<KernelStep>(&step);

@@ -190,7 +190,7 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
     prepared->off_lines = prepared->off_lines || (output && !packed && last - first >= kLarge);
     prepared->misaligned.push_back((packed ? 64 : SizeOf(buffers[k].dtype)) - 1);
   }
-  prepared->program = std::make_unique<PreparedProgram>(program, std::move(buffers), symbols, !prepared->meetings.shared().empty(),
+  prepared->program = std::make_unique<PreparedProgram>(program, std::move(buffers), symbols, prepared->meetings.shared(),
                                                         threads > 0 ? threads : NumProcessors());
   if (const auto* kernel = prepared->program->OnlyKernel()) {
     const LaunchPlan& launch = kernel->plan;

@@ -80,7 +80,7 @@ void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::si
             const umbra_scalar* scalars) {
   const LaunchCall call{&plan, data, &element_size, scalars};
   if (plan.phases > 0) return RunSplit(call);
-  if (plan.parts <= 1) return RunPieces(call, 0, Units(plan));
+  if (plan.parts <= 1 && plan.pieces <= 1) return RunPieces(call, 0, Units(plan));
   ShareOut(plan.parts, plan.pieces, [call](int piece) {
     const index_t units = Units(*call.plan), pieces = call.plan->pieces;
     RunPieces(call, units * piece / pieces, units * (piece + 1) / pieces);

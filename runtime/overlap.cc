@@ -49,14 +49,12 @@ struct StepUse {
 };
 
 // How one step uses an output and an input buffer.
-StepUse UseOf(const std::variant<KernelStep, GemmStep>& step, int output, int input) {
+StepUse UseOf(const GemmStep& gemm, int output, int input) {
+  return {.reads = gemm.a == input || gemm.b == input, .writes = gemm.c == output, .in_place = false};
+}
+StepUse UseOf(const KernelStep& kernel, int output, int input) {
+  const KernelSignature& signature = kernel.signature;
   StepUse use;
-  if (const auto* gemm = std::get_if<GemmStep>(&step)) {
-    use.reads = gemm->a == input || gemm->b == input;
-    use.writes = gemm->c == output;
-    return use;
-  }
-  const KernelSignature& signature = std::get<KernelStep>(step).signature;
   use.in_place = true;
   for (std::size_t k = 0; k < signature.operands.size(); ++k) {
     const Access& store = signature.operands[k];
@@ -78,11 +76,17 @@ StepUse UseOf(const std::variant<KernelStep, GemmStep>& step, int output, int in
 bool MayShare(const Program& program, int output, int input) {
   bool written = false;
   for (const auto& step : program.steps) {
-    const StepUse use = UseOf(step, output, input);
+    if (const auto* kernel = std::get_if<KernelStep>(&step); kernel != nullptr && kernel->signature.replaces > 0) continue;
+    const StepUse use = std::visit([&](const auto& of_kind) { return UseOf(of_kind, output, input); }, step);
     if (use.reads && (written || (use.writes && !use.in_place))) return false;
     written = written || use.writes;
   }
   return true;
+}
+
+bool MayShare(const KernelStep& step, int output, int input) {
+  const StepUse use = UseOf(step, output, input);
+  return !use.reads || !use.writes || use.in_place;
 }
 
 OperandPairs Overlapping(const std::vector<Bytes>& operands, std::size_t first_output) {

@@ -56,23 +56,23 @@ Program::Faster FasterFor(const Program& program, const std::vector<index_t>& sy
 }
 
 PreparedProgram::PreparedProgram(const Program& program, std::vector<TensorRef> operands,
-                                 const std::vector<index_t>& symbols, bool shared, int threads)
-    : program_(program), buffers_(std::move(operands)), operands_(buffers_.size()), threads_(threads) {
-  AddTemporaries(symbols, shared);
+                                 const std::vector<index_t>& symbols, OperandPairs shared, int threads)
+    : program_(program), buffers_(std::move(operands)), operands_(buffers_.size()), shared_(std::move(shared)), threads_(threads) {
+  AddTemporaries(symbols);
   for (const StepGroup& group : program.groups) {
-    if (group.kind == StepGroup::Kind::kRows) AddRows(group, symbols, shared);
+    if (group.kind == StepGroup::Kind::kRows) AddRows(group, symbols);
     else AddIndependent(group, symbols);
   }
   PlaceTemporaries();
 }
 
-void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols, bool shared) {
+void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols) {
   for (std::size_t k = operands_; k < program_.buffers.size(); ++k) {
     const Buffer& buffer = program_.buffers[k];
     TensorRef tensor = TensorRef::Dense(nullptr, buffer.dtype, Resolve(buffer.shape, symbols));
     const TensorRef* place = buffer.place < 0 ? nullptr : &buffers_[static_cast<std::size_t>(buffer.place)];
     Temporary own;
-    if (place != nullptr && !shared && (place->stride.back() == 1 || place->shape.back() == 1)) {
+    if (place != nullptr && shared_.empty() && (place->stride.back() == 1 || place->shape.back() == 1)) {
       tensor = *place;
       own.place = buffer.place;
     } else {
@@ -159,30 +159,33 @@ bool PreparedProgram::MayTakeOver(std::size_t made, std::size_t read, const std:
 const KernelStep* PreparedProgram::SumInstead(int gemm, int end, const std::vector<index_t>& symbols) const {
   const auto& product = std::get<GemmStep>(program_.steps[static_cast<std::size_t>(gemm)]);
   const auto* sum = gemm + 1 < end ? std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(gemm) + 1]) : nullptr;
-  if (sum == nullptr || !sum->signature.product) return nullptr;
+  if (sum == nullptr || sum->signature.replaces == 0) return nullptr;
   for (const int buffer : {product.b, product.c}) {
     const TensorRef& tensor = buffers_[static_cast<std::size_t>(buffer)];
     if (tensor.stride.back() != 1 && tensor.shape.back() != 1) return nullptr;
   }
-  const std::vector<index_t> loops = Resolve(sum->signature.axes, symbols);
-  const std::size_t rank = loops.size();
-  const bool faster = SumIsFaster({loops[rank - 3], loops[rank - 2], loops[rank - 1], product.transpose_a, product.transpose_b,
-                                   SizeOf(buffers_[static_cast<std::size_t>(product.c)].dtype)}, CpuRuns("avx512"));
-  return faster ? sum : nullptr;
+  const auto meet = [&](const auto& pair) { return !MayShare(*sum, static_cast<int>(pair.first), static_cast<int>(pair.second)); };
+  if (sum->signature.replaces > 1 && std::any_of(shared_.begin(), shared_.end(), meet)) return nullptr;
+  const ProductShape shape = ShapeOf(product, Resolve(sum->signature.axes, symbols), buffers_[static_cast<std::size_t>(product.c)].dtype);
+  return SumIsFaster(shape, program_.target) ? sum : nullptr;
 }
 
 std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& group,
                                                             const std::vector<index_t>& symbols, int threads,
                                                             index_t rows) const {
   std::vector<Step> steps;
+  const KernelStep* sum = nullptr;  // that runs instead of the last product, which is at:
+  int product = 0;
   for (int k = group.begin; k < group.end; ++k) {
     const auto& step = program_.steps[static_cast<std::size_t>(k)];
     if (const auto* gemm = std::get_if<GemmStep>(&step)) {
-      if (SumInstead(k, group.end, symbols) == nullptr) steps.emplace_back(gemm);
+      sum = SumInstead(k, group.end, symbols);
+      product = k;
+      if (sum == nullptr) steps.emplace_back(gemm);
       continue;
     }
     const auto& kernel_step = std::get<KernelStep>(step);
-    if (kernel_step.signature.product && SumInstead(k - 1, group.end, symbols) == nullptr) continue;
+    if (kernel_step.signature.replaces > 0 ? sum == nullptr : sum != nullptr && sum->signature.replaces == k - product) continue;
     if (StoresNothing(kernel_step, buffers_)) continue;
     Kernel kernel;
     kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, rows);
@@ -214,11 +217,18 @@ void PreparedProgram::AddIndependent(const StepGroup& group, const std::vector<i
   if (!together.steps.empty()) groups_.push_back(std::move(together));
 }
 
-void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>& symbols, bool shared) {
+void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>& symbols) {
+  // A kernel that does all that the steps do shares its rows out itself.
+  const KernelStep* sum = std::holds_alternative<GemmStep>(program_.steps[static_cast<std::size_t>(group.begin)]) ? SumInstead(group.begin, group.end, symbols) : nullptr;
+  if (sum != nullptr && group.begin + 1 + sum->signature.replaces == group.end) {
+    if (std::vector<Step> steps = Prepare(group, symbols, threads_, -1); !steps.empty()) groups_.push_back({StepGroup::Kind::kIndependent, std::move(steps), {}});
+    return;
+  }
   Group made;
   made.kind = group.kind;
   made.rows = Resolve({group.rows}, symbols)[0];
   if (made.rows == 0) return;
+  const bool shared = !shared_.empty();
   made.block = shared ? made.rows : BlockRows(group, made.rows);
   double products = 0;
   for (int k = group.begin; k < group.end; ++k)

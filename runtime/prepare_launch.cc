@@ -25,13 +25,17 @@ constexpr int kMostPieces = 16;
 constexpr double kPastCaches = 1, kPastCachesOfThreads = 1.5;
 // So few rows, or packets of columns, are each cut into blocks for threads to share, if one has this many elements; the
 // least elements of a block, and about the most blocks of a row. Results depend on these.
-constexpr index_t kFewRows = 16, kColumns = 16;
+constexpr index_t kColumns = 16;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
 constexpr index_t kColumnGranule = 96;     // whole cache lines of results of 2 bytes and more, and whole tiles of products
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
 // Rows of any tile of transposed operands and of any block of them (compiler/codegen/cpu/transposed.cc), and how many
 // blocks make the shares of threads even enough.
 constexpr index_t kRowsOfTile = 16, kRowsOfBlock = 128, kManyBlocks = 4;
+// Of rows that share copied columns: rows of a piece, for which it hardly matters that each piece copies them, and columns that
+// shares are multiples of, where all rows are one piece.
+constexpr index_t kRowsOfPiece = 512, kColumnsOfShare = 32;
+constexpr index_t kMostPanelBytes = 8 << 20;  // of scratch
 constexpr index_t kMostShares = 64;  // of a thread, of tiles that lie along one axis
 
 // At least one for each of the threads that share out so much work, so that each has its place in memory from call to
@@ -67,10 +71,11 @@ class Preparation {
 
   LaunchPlan Run() {
     if (!signature_.positional) MergeAxes();
+    packs_ = Packs();
     const bool split = SplitsRows();
     const Variant variant = ChooseVariant(split);
     SplitOverThreads(variant.stores == Stores::kJoined);
-    plan_.scratch_bytes = RowBufferBytes();
+    plan_.scratch_bytes = packs_ ? static_cast<std::size_t>(PanelBytes()) : RowBufferBytes();
     plan_.prefetch_ahead = PrefetchAhead();
     plan_.function = CodeOf(step_, variant);
     for (const Number& number : signature_.numbers) {
@@ -201,7 +206,7 @@ class Preparation {
     if (tiles > 0 && tiles < rank_) LengthenTiles(tiles);
     // Axis 0 gathers the row axes that follow it, so that there is something to share out.
     for (std::size_t axis = 1; axis < row_axes; ++axis) {
-      if (axis == vector_axis_ || axis == tiles || vector_axis_ == 0) break;
+      if (axis == vector_axis_ || axis == tiles || vector_axis_ == 0 || (signature_.panels > 0 && axis == SharedAxis())) break;
       if (plan_.extent[axis] == 1) continue;
       if (plan_.extent[0] == 1) {
         if (!MovesWithFirst(axis)) continue;
@@ -302,6 +307,24 @@ class Preparation {
     return elements * static_cast<double>(SizeOf(tensor.dtype));
   }
 
+  // The row axis whose rows are computed together, of a kernel that has panels.
+  std::size_t SharedAxis() const { return RowAxes() - 2; }
+  index_t PanelBytes() const { return signature_.panels * plan_.extent[RowAxes()] * kPanelBytes; }
+
+  // Do columns that rows share lie across memory?
+  bool TurnsPanels() const {
+    return signature_.panels > 0 && std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
+      const int dim = access.dim_of_axis[vector_axis_], last = static_cast<int>(buffers_[static_cast<std::size_t>(access.buffer)].shape.size()) - 1;
+      return !access.store && dim >= 0 && dim != last && access.dim_of_axis[RowAxes()] >= 0 && access.dim_of_axis[SharedAxis()] < 0;
+    });
+  }
+
+  // Are they copied? Many rows repay it, and those that lie across memory have to be.
+  bool Packs() const {
+    if (signature_.panels == 0 || PanelBytes() > kMostPanelBytes) return false;
+    return plan_.extent[SharedAxis()] > kFewRows || TurnsPanels();
+  }
+
   // Does the kernel take short rows of a packet's lanes together (compiler/codegen/cpu/short_rows.cc)?
   bool InShortRows() const {
     if (!InColumns() || rank_ != RowAxes() + 1 || !IsBaked(signature_, signature_.row_axes)) return false;
@@ -326,8 +349,9 @@ class Preparation {
     Variant variant;
     variant.split = split;
     in_short_rows_ = InShortRows();
+    variant.strided = !packs_ && TurnsPanels();
     double touched = 0;
-    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross(), in_place = false, packets = false;
+    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross() && signature_.panels == 0, in_place = false, packets = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
@@ -367,7 +391,7 @@ class Preparation {
 
   // Rows read the same, or as much each: few of them are better cut across than shared out.
   bool GoesAcross() const {
-    return InColumns() && vector_axis_ > 0 && !signature_.positional && plan_.extent[0] <= kFewRows &&
+    return InColumns() && vector_axis_ > 0 && !signature_.positional && plan_.extent[0] <= (PacksRows() ? kRowsOfPiece : kFewRows) &&
            plan_.extent[vector_axis_] >= kColumnGranule * threads_;
   }
 
@@ -400,13 +424,19 @@ class Preparation {
     return share >= kManyBlocks * kRowsOfBlock ? kRowsOfBlock : share >= kRowsOfTile ? kRowsOfTile : 1;
   }
 
+  // Does each share of rows copy what they share?
+  bool PacksRows() const { return packs_ && SharedAxis() == 0; }
+  index_t RowsOfPiece() const { return std::min(kRowsOfPiece, ((plan_.extent[0] + threads_ - 1) / threads_ + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile); }
+
   void SplitOverThreads(bool joined) {
     plan_.work = Work();
     const bool across = GoesAcross();
     if (across) plan_.axis = vector_axis_;
-    plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
+    if (PacksRows()) plan_.granule = across ? kColumnsOfShare : RowsOfPiece();
+    else if (across) plan_.granule = kColumnGranule;
+    else plan_.granule = vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
-    plan_.pieces = Pieces(plan_.work, plan_.parts, Units(plan_));
+    plan_.pieces = !PacksRows() ? Pieces(plan_.work, plan_.parts, Units(plan_)) : across ? plan_.parts : static_cast<int>(Units(plan_));
   }
 
   const KernelSignature& signature_;
@@ -417,6 +447,7 @@ class Preparation {
   bool whole_;  // or a block of rows?
   bool in_tiles_ = false;  // do operands lie across axis 0?
   bool in_short_rows_ = false;
+  bool packs_ = false;  // are columns that rows share copied?
   LaunchPlan plan_;
   std::size_t rank_ = 0, vector_axis_ = 0;
 };

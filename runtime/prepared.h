@@ -26,11 +26,11 @@ class PreparedProgram {
     const std::vector<int>* scalars = nullptr;
   };
 
-  /// `operands` are checked inputs and outputs (CheckArguments, CheckOverlaps); `shared` says that outputs
-  /// share memory with inputs. What calls pass has the same alignment to cache lines, and the same
+  /// `operands` are checked inputs and outputs (CheckArguments, CheckOverlaps); `shared` are
+  /// the outputs and inputs that share memory. What calls pass has the same alignment to cache lines, and the same
   /// operands share memory. `program` outlives this.
   PreparedProgram(const Program& program, std::vector<TensorRef> operands,
-                  const std::vector<index_t>& symbols, bool shared, int threads);
+                  const std::vector<index_t>& symbols, OperandPairs shared, int threads);
 
   /// Runs on base pointers of the inputs and outputs, in their order, and the program's scalars.
   void Run(void* const* data, const umbra_scalar* scalars) const;
@@ -69,9 +69,9 @@ class PreparedProgram {
   };
 
   void PlaceTemporaries();
-  void AddTemporaries(const std::vector<index_t>& symbols, bool shared);
+  void AddTemporaries(const std::vector<index_t>& symbols);
   void AddIndependent(const StepGroup& group, const std::vector<index_t>& symbols);
-  void AddRows(const StepGroup& group, const std::vector<index_t>& symbols, bool shared);
+  void AddRows(const StepGroup& group, const std::vector<index_t>& symbols);
   std::vector<Step> Prepare(const StepGroup& group, const std::vector<index_t>& symbols, int threads,
                             index_t rows) const;
   const KernelStep* SumInstead(int gemm, int end, const std::vector<index_t>& symbols) const;
@@ -90,6 +90,7 @@ class PreparedProgram {
   const Program& program_;
   std::vector<TensorRef> buffers_;     ///< of the program; local temporaries have the shape of a block
   std::size_t operands_ = 0;           ///< the first buffers; temporaries follow
+  OperandPairs shared_;                ///< outputs and inputs that share memory
   std::vector<Temporary> temporaries_;
   std::size_t temporary_bytes_ = 0;
   int threads_ = 1;

@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists and of umbra_args, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 8 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 9 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -49,9 +49,9 @@ void Fields(Archive& archive, Number& number) {
 template <typename Archive>
 void Fields(Archive& archive, KernelSignature& signature) {
   auto& [name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, elementwise,
-         row_buffers, partials, phases, cost, product, in_place] = signature;
+         row_buffers, partials, phases, panels, cost, replaces, in_place] = signature;
   archive(name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, elementwise,
-          row_buffers, partials, phases, cost, product, in_place);
+          row_buffers, partials, phases, panels, cost, replaces, in_place);
 }
 template <typename Archive>
 void Fields(Archive& archive, ProductEpilogue& epilogue) {
@@ -79,8 +79,8 @@ void Fields(Archive& archive, std::pair<A, B>& pair) {
 }
 template <typename Archive>
 void Fields(Archive& archive, Program& program) {
-  auto& [name, on_gpu, buffers, scalars, num_symbols, derived, steps, groups, for_extents] = program;
-  static_cast<void>(for_extents);  // of a compiler
+  auto& [name, on_gpu, target, buffers, scalars, num_symbols, derived, steps, groups, for_extents] = program;
+  static_cast<void>(target), static_cast<void>(for_extents);  // of a compiler
   archive(name, on_gpu, buffers, scalars, num_symbols, derived, steps, groups);
 }
 

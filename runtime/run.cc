@@ -18,7 +18,7 @@ void Run(const Program& program, const Arguments& arguments, const RunOptions& o
   std::vector<void*> data;
   for (const TensorRef& operand : operands) data.push_back(operand.data);
   const int threads = options.threads > 0 ? options.threads : NumProcessors();
-  PreparedProgram(program, std::move(operands), symbols, !overlaps.empty(), threads)
+  PreparedProgram(program, std::move(operands), symbols, overlaps, threads)
       .Run(data.data(), arguments.scalars.data());
 }
 

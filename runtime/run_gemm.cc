@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "runtime/blas.h"
+#include "runtime/cpu_info.h"
 #include "runtime/matrix.h"
 
 namespace umbra::runtime {
@@ -72,6 +73,32 @@ void Multiply(const GemmStep& step, const TensorRef& ta, const TensorRef& tb, co
       static_cast<T*>(tc.data)[i * row + j * column] = packed[i * lead + j];
 }
 
+// Few rows or columns, where they lie. A factor that is read a few columns at a time touches a page for each line of it, which
+// only those that stay in the caches bear. Where its rows are whole pages, what a tile reads of them falls into few sets of
+// the caches, and a tile of AVX2 comes back for it more often. Packets do not lie across the lines of a matrix.
+bool OfFewIsFaster(const ProductShape& shape, bool avx512) {
+  constexpr index_t kFewOfPages = 8;
+  constexpr std::size_t kPage = 4096;
+  constexpr double kMostBytes = 8 << 20;
+  if (shape.transposed_b || std::min(shape.rows, shape.columns) > kFewRows) return false;
+  const bool pages = static_cast<std::size_t>(shape.columns) * shape.element_size % kPage == 0;
+  if (pages && shape.rows > kFewOfPages && !avx512) return false;
+  const auto bytes = [&](index_t extent) {
+    return static_cast<double>(extent) * static_cast<double>(shape.inner) * static_cast<double>(shape.element_size);
+  };
+  return bytes(shape.columns) <= kMostBytes && (!shape.transposed_a || bytes(shape.rows) <= kMostBytes);
+}
+
+// More rows, which share a copy of the columns that tiles read, as long as it stays in the second cache; with the widest packets
+// of the processor, which a BLAS has, too.
+bool InPanelsIsFaster(const ProductShape& shape, std::string_view target) {
+  const bool avx512 = target == "avx512", widest = avx512 || (target == "avx2" && !CpuRuns("avx512"));
+  if (!widest) return false;
+  constexpr index_t kManyRows = 64;
+  const auto panel = static_cast<std::size_t>(shape.inner * (avx512 ? kPanelBytes : kPanelBytes / 3));
+  return shape.rows > (avx512 ? kFewRows : kManyRows) && panel <= SecondLevelCacheBytes() / 4 * 3;
+}
+
 }  // namespace
 
 void RunGemm(const GemmStep& step, const TensorRef& a, const TensorRef& b, const TensorRef& c) {
@@ -79,21 +106,17 @@ void RunGemm(const GemmStep& step, const TensorRef& a, const TensorRef& b, const
   else Multiply<float>(step, a, b, c);
 }
 
-// Measured beside OpenBLAS on AVX-512 and AVX2. A vector is BLAS's, which reads the matrix once, as is a matrix whose
-// packets lie across its lines; of two or three columns too much of a packet is empty. A factor that is read a few
-// columns at a time touches a page for each line of it, which only those that stay in the caches bear. Where its rows are
-// whole pages, what a tile reads of them falls into few sets of the caches, and a tile of AVX2 comes back for it more often.
-bool SumIsFaster(const ProductShape& shape, bool avx512) {
-  constexpr index_t kFew = 16, kLeastColumns = 4, kFewOfPages = 8;
-  constexpr std::size_t kPage = 4096;
-  constexpr double kMostBytes = 8 << 20;
-  if (shape.transposed_b || shape.rows < 2 || shape.columns < kLeastColumns || std::min(shape.rows, shape.columns) > kFew) return false;
-  const bool pages = static_cast<std::size_t>(shape.columns) * shape.element_size % kPage == 0;
-  if (pages && shape.rows > kFewOfPages && !avx512) return false;
-  const auto bytes = [&](index_t extent) {
-    return static_cast<double>(extent) * static_cast<double>(shape.inner) * static_cast<double>(shape.element_size);
-  };
-  return bytes(shape.columns) <= kMostBytes && (!shape.transposed_a || bytes(shape.rows) <= kMostBytes);
+ProductShape ShapeOf(const GemmStep& product, const std::vector<index_t>& loops, DType dtype) {
+  const std::size_t rank = loops.size();
+  return {loops[rank - 3], loops[rank - 2], loops[rank - 1], product.transpose_a, product.transpose_b, SizeOf(dtype)};
+}
+
+// Measured beside OpenBLAS on AVX-512 and AVX2. A vector is BLAS's, which reads the matrix once; of two or three columns too
+// much of a packet is empty.
+bool SumIsFaster(const ProductShape& shape, std::string_view target) {
+  constexpr index_t kLeastColumns = 4;
+  if (shape.rows < 2 || shape.columns < kLeastColumns) return false;
+  return OfFewIsFaster(shape, target == "avx512") || InPanelsIsFaster(shape, target);
 }
 
 RowDims RowDimsOf(const GemmStep& step, const std::vector<TensorRef>& buffers) {

@@ -35,19 +35,21 @@ const TargetRow& Row(Target target) {
 }
 
 // The parts of the prelude, beyond its base, that not every kernel needs.
-constexpr std::array<std::string_view, 7> kParts = {"half", "reduce", "math", "trig", "power", "special", "random"};
+constexpr std::array<std::string_view, 8> kParts = {"half", "panel", "reduce", "math", "trig", "power", "special", "random"};
 
 std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/{}.h", part); }
 
 // Those that the kernels use.
 std::set<std::string_view> PartsOf(std::span<const SourceItem> items) {
   std::set<std::string_view> used;
-  for (const SourceItem& item : items)
+  for (const SourceItem& item : items) {
+    if (item.kernel->signature.panels > 0) used.insert("panel");
     for (const plan::Value& value : item.kernel->values) {
       if (value.kind == plan::Value::Kind::kMap) used.insert(graph::Info(value.op).header);
       if (value.kind == plan::Value::Kind::kReduced) used.insert("reduce");
       if (IsHalf(value.type)) used.insert("half");
     }
+  }
   if (used.count("special") != 0) used.insert("power");
   if (used.count("special") + used.count("random") != 0) used.insert("trig");
   if (used.count("power") + used.count("trig") != 0) used.insert("math");

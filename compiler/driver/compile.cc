@@ -49,6 +49,7 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
                                                     const CompileOptions& options, std::optional<codegen::Target> target) {
   auto program = std::make_shared<runtime::Program>(plan::ToProgram(*plan));
   program->on_gpu = !target;
+  if (target) program->target = codegen::Name(*target);
   if (options.engine == Engine::kInterpreter) {
     program->steps.clear();
     return program;
@@ -69,6 +70,33 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
   return program;
 }
 
+// Would a call run the kernel instead of the product? Extents that it brings are taken to be kAssumedExtent.
+bool IsLikely(const runtime::Program& program, const runtime::GemmStep& product, const runtime::KernelStep& sum) {
+  std::vector<index_t> loops;
+  for (const runtime::Extent& axis : sum.signature.axes) loops.push_back(axis.is_static() ? axis.value : static_cast<index_t>(graph::kAssumedExtent));
+  return SumIsFaster(ShapeOf(product, loops, program.buffers[static_cast<std::size_t>(product.c)].dtype), program.target);
+}
+
+// Those that calls are likely to run: of products, and of what follows them, one way.
+std::vector<const runtime::KernelStep*> LikelyKernels(const runtime::Program& program) {
+  std::vector<const runtime::KernelStep*> kernels;
+  const runtime::GemmStep* product = nullptr;
+  std::size_t replaced = 0;  // the steps before this one are
+  for (std::size_t k = 0; k < program.steps.size(); ++k) {
+    if (const auto* gemm = std::get_if<runtime::GemmStep>(&program.steps[k])) {
+      product = gemm;
+      continue;
+    }
+    const auto& kernel = std::get<runtime::KernelStep>(program.steps[k]);
+    const auto replaces = static_cast<std::size_t>(kernel.signature.replaces);
+    if (replaces > 0 && !IsLikely(program, *product, kernel)) continue;
+    if (replaces > 0) replaced = k + replaces;
+    else if (k < replaced) continue;
+    kernels.push_back(&kernel);
+  }
+  return kernels;
+}
+
 std::vector<const runtime::KernelStep*> KernelsOf(const runtime::Program& program) {
   std::vector<const runtime::KernelStep*> kernels;
   for (const auto& step : program.steps)
@@ -76,11 +104,9 @@ std::vector<const runtime::KernelStep*> KernelsOf(const runtime::Program& progra
   return kernels;
 }
 
-// Makes the common variant of each kernel, so that a failing compile is seen where it was asked for. Whether one is
-// to run instead of BLAS is seen when a call brings the extents.
+// Makes the common variant of each kernel that is likely to run, so that a failing compile is seen where it was asked for.
 void MakeKernels(const runtime::Program& program, const std::atomic<bool>& cancelled) {
-  std::vector<const runtime::KernelStep*> kernels = KernelsOf(program);
-  std::erase_if(kernels, [](const runtime::KernelStep* kernel) { return kernel->signature.product; });
+  const std::vector<const runtime::KernelStep*> kernels = LikelyKernels(program);
   runtime::SideBySide(kernels.size(), [&](std::size_t k) {
     Require(!cancelled, "the process ends before the kernels of '", program.name, "' are compiled");
     runtime::CodeOf(*kernels[k], {});

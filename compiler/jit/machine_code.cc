@@ -1,8 +1,6 @@
 #include "compiler/jit/machine_code.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
-#include <llvm/IR/InstIterator.h>
-#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/OptBisect.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -163,19 +161,6 @@ void ShareTarget(llvm::Module* module) {
   for (llvm::Function& function : *module) function.removeFnAttr("min-legal-vector-width");
 }
 
-// Products of matrices are as fast as their steps come in an order in which few wait for each other. LLVM finds one where it
-// knows what they take: those of AVX-512 it knows of processors that have it, not of x86-64 as such. It takes longer to, so
-// it does for functions that add products to sums of a loop alone.
-void ScheduleProducts(llvm::Module* module, codegen::Target target) {
-  if (target != codegen::Target::kAvx512) return;
-  const auto adds_products = [](const llvm::Instruction& step) {
-    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&step);
-    return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::fma && llvm::isa<llvm::PHINode>(call->getArgOperand(2));
-  };
-  for (llvm::Function& function : *module)
-    if (llvm::any_of(llvm::instructions(function), adds_products)) function.addFnAttr("tune-cpu", "znver4");
-}
-
 }  // namespace
 
 void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine) {
@@ -202,7 +187,6 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
             "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,"
             "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,simplifycfg,"
             "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
-  ScheduleProducts(module, target);
   // Which product goes into which sum follows from what else stands in a block; so that an element is the same wherever in a
   // row it stands, loops that contract them are left whole.
   if (machine->Options.AllowFPOpFusion != llvm::FPOpFusion::Fast) PipelineLoops(module, 8 * codegen::RegisterBytes(target));

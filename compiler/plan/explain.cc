@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "runtime/cpu_info.h"
 
 namespace umbra::plan {
 
@@ -23,7 +22,8 @@ std::string Quantity(double number) {
 
 class Explainer {
  public:
-  Explainer(const Plan& plan, const std::vector<index_t>& symbols) : plan_(plan), symbols_(symbols) {}
+  Explainer(const Plan& plan, const std::vector<index_t>& symbols, std::string_view target)
+      : plan_(plan), symbols_(symbols), target_(target) {}
 
   std::string Run() {
     text_ = fmt::format("plan {}\n", plan_.name);
@@ -94,8 +94,9 @@ class Explainer {
       const auto& step = plan_.steps[static_cast<std::size_t>(k)];
       const std::string name = StepName(plan_, step);
       const auto* kernel = std::get_if<Kernel>(&step);
-      if (kernel != nullptr && kernel->signature.product) {
-        text_ += fmt::format("{}  or {}: {}\n", indent, name, ChoiceOfSum(std::get<Gemm>(plan_.steps[static_cast<std::size_t>(k) - 1]).step, *kernel));
+      if (kernel != nullptr && kernel->signature.replaces > 0) {
+        const std::string both = kernel->signature.replaces == 1 ? "" : fmt::format(", instead of it and of {}", StepName(plan_, plan_.steps[static_cast<std::size_t>(k) + 1]));
+        text_ += fmt::format("{}  or {}{}: {}\n", indent, name, both, ChoiceOfSum(std::get<Gemm>(plan_.steps[static_cast<std::size_t>(k) - 1]).step, *kernel));
         continue;
       }
       text_ += fmt::format("{}{}: {}\n", indent, name, kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
@@ -135,15 +136,18 @@ class Explainer {
                        Quantity(operations), read + written > 0 ? operations / (read + written) : 0);
   }
 
+  static const char* WhyFaster(const runtime::ProductShape& shape) {
+    const bool few = std::min(shape.rows, shape.columns) <= runtime::kFewRows;
+    return few ? "it runs, as BLAS would copy its factors for few uses of each element" : "it runs, a copy of some columns at a time serving all rows";
+  }
+
   // What a launch with these extents runs, and why.
   std::string ChoiceOfSum(const runtime::GemmStep& gemm, const Kernel& kernel) const {
-    const auto& axes = kernel.signature.axes;
-    const auto extent = [&](std::size_t from_end) { return static_cast<index_t>(Value(axes[axes.size() - from_end])); };
-    const runtime::ProductShape shape{extent(3), extent(2), extent(1), gemm.transpose_a, gemm.transpose_b,
-                                      SizeOf(plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype)};
+    std::vector<index_t> loops;
+    for (const Extent& axis : kernel.signature.axes) loops.push_back(static_cast<index_t>(Value(axis)));
+    const runtime::ProductShape shape = ShapeOf(gemm, loops, plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype);
     return fmt::format("{} rows, {} columns, sums of {}: {}", shape.rows, shape.columns, shape.inner,
-                       SumIsFaster(shape, runtime::CpuRuns("avx512")) ? "it runs, as BLAS would copy its factors for few uses of each element"
-                                          : "BLAS runs, which is faster for these extents");
+                       SumIsFaster(shape, target_) ? WhyFaster(shape) : "BLAS runs, which is faster for these extents");
   }
 
   std::string CostOf(const Kernel& kernel) const {
@@ -166,11 +170,12 @@ class Explainer {
 
   const Plan& plan_;
   const std::vector<index_t>& symbols_;
+  const std::string_view target_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string Explain(const Plan& plan, const std::vector<index_t>& symbols) { return Explainer(plan, symbols).Run(); }
+std::string Explain(const Plan& plan, const std::vector<index_t>& symbols, std::string_view target) { return Explainer(plan, symbols, target).Run(); }
 
 }  // namespace umbra::plan

@@ -42,6 +42,7 @@ class KernelLowering {
     FindGuards(&kernel_);
     FindInPlace();
     kernel_.signature.cost = ElementCost();
+    kernel_.signature.panels = static_cast<int>(PanelOperands(kernel_).size());
     kernel_.signature.phases = static_cast<int>(kernel_.phases.size());
     for (const plan::Phase& phase : kernel_.phases)
       for (const Reduction& reduction : phase.reductions)
@@ -478,6 +479,18 @@ bool SharesRows(const Kernel& kernel) {
     const auto& dim = signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis;
     return dim[rows] < 0 && dim[rows + 1] >= 0;
   });
+}
+
+std::vector<int> PanelOperands(const Kernel& kernel) {
+  std::vector<int> panels;
+  const runtime::KernelSignature& signature = kernel.signature;
+  if (!SharesRows(kernel) || kernel.rank() != signature.row_axes + 1) return panels;
+  const auto inner = static_cast<std::size_t>(signature.row_axes);
+  for (std::size_t k = 0; k < signature.operands.size(); ++k) {
+    const auto& [buffer, dim, store, gathered] = signature.operands[k];
+    if (!store && !gathered && dim[inner] >= 0 && dim[inner - 1] >= 0 && dim[inner - 2] < 0) panels.push_back(static_cast<int>(k));
+  }
+  return panels;
 }
 
 Kernel LowerKernel(const Graph& graph, const Fusion& fusion, const Unit& unit,

@@ -139,6 +139,10 @@ std::vector<bool> MovesAlong(const Kernel& kernel, int axis);
 /// them are best computed together? Its packets go along the last row axis, its rows along the one before.
 bool SharesRows(const Kernel& kernel);
 
+/// The operands of such a kernel that rows share, and of which each tile of columns reads an element for each index of the one
+/// axis that is reduced: to have the tile's columns side by side, a launch may have them copied.
+std::vector<int> PanelOperands(const Kernel& kernel);
+
 /// How the dynamic extent number k is printed that the user gave no name: `?k`.
 std::string UnnamedExtent(std::size_t k);
 

@@ -172,8 +172,8 @@ std::string ProductText(const Plan& plan, const runtime::GemmStep& gemm) {
 
 std::string StepText(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
   if (const auto* kernel = std::get_if<Kernel>(&step)) {
-    const char* instead = kernel->signature.product ? "  or, for few rows or columns:\n" : "";
-    return instead + KernelPrinter(plan, *kernel).Run();
+    static constexpr const char* kInstead[] = {"", "  or, where that is faster:\n", "  or, where that is faster, instead of it and of what follows:\n"};
+    return kInstead[kernel->signature.replaces] + KernelPrinter(plan, *kernel).Run();
   }
   const runtime::GemmStep& gemm = std::get<Gemm>(step).step;
   std::string text = fmt::format("  gemm {} = {}\n", plan.buffers[static_cast<std::size_t>(gemm.c)].name, ProductText(plan, gemm));
@@ -235,7 +235,7 @@ std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
 int NumSteps(const Plan& plan, const runtime::StepGroup& group) {
   return static_cast<int>(std::count_if(plan.steps.begin() + group.begin, plan.steps.begin() + group.end, [](const auto& step) {
     const auto* kernel = std::get_if<Kernel>(&step);
-    return kernel == nullptr || !kernel->signature.product;
+    return kernel == nullptr || kernel->signature.replaces == 0;
   }));
 }
 

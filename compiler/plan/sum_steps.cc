@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,18 +32,24 @@ bool MayBeFaster(const Plan& plan, const GemmStep& gemm) {
   const std::size_t rank = BufferOf(plan, gemm.c).shape.size();
   if (rank < 2 || BufferOf(plan, gemm.a).shape.size() != rank || BufferOf(plan, gemm.b).shape.size() != rank) return false;
   const std::vector<Extent> loops = LoopsOf(plan, gemm);
-  const auto extent = [&](std::size_t from_end, index_t otherwise = 4) {
+  const auto extent = [&](std::size_t from_end, index_t otherwise) {
     const Extent& known = loops[loops.size() - from_end];
     return known.is_static() ? known.value : otherwise;
   };
-  return runtime::SumIsFaster({extent(3), extent(2), extent(1, 1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype)}, /*avx512=*/true);
+  constexpr index_t kFew = 4, kMany = 1024;
+  runtime::ProductShape shape{extent(3, kFew), extent(2, kMany), extent(1, 1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype)};
+  if (runtime::SumIsFaster(shape, "avx512")) return true;
+  shape.rows = extent(3, kMany);
+  shape.columns = extent(2, kFew);
+  shape.inner = 1;  // how long panels may be depends on the processor
+  return runtime::SumIsFaster(shape, "avx512");
 }
 
 Kernel SumOf(const Plan& plan, const GemmStep& gemm, std::string name) {
   Kernel kernel;
   runtime::KernelSignature& signature = kernel.signature;
   signature.name = std::move(name);
-  signature.product = true;
+  signature.replaces = 1;
   signature.axes = LoopsOf(plan, gemm);
   const int rank = kernel.rank(), row = rank - 3, column = rank - 2, inner = rank - 1;
   signature.row_axes = inner;
@@ -55,7 +63,8 @@ Kernel SumOf(const Plan& plan, const GemmStep& gemm, std::string name) {
   };
   if (gemm.transpose_a) access(gemm.a, inner, row, false);
   else access(gemm.a, row, inner, false);
-  access(gemm.b, inner, column, false);
+  if (gemm.transpose_b) access(gemm.b, column, inner, false);
+  else access(gemm.b, inner, column, false);
   access(gemm.c, row, column, true);
   signature.in_place.resize(signature.operands.size());
 
@@ -85,6 +94,82 @@ Kernel SumOf(const Plan& plan, const GemmStep& gemm, std::string name) {
   }
   kernel.final_stores.push_back({2, static_cast<int>(kernel.values.size()) - 1});
   signature.cost = 4;
+  signature.panels = static_cast<int>(PanelOperands(kernel).size());
+  kernel.summary = Summarize(plan, kernel);
+  return kernel;
+}
+
+// Is all that the kernel reads of the buffer, which it does read, what stands at the point that it computes?
+bool ReadsAtPoint(const runtime::KernelSignature& signature, int buffer) {
+  std::vector<int> along(signature.axes.size());
+  std::iota(along.begin(), along.end(), 0);
+  bool reads = false;
+  for (const runtime::Access& access : signature.operands) {
+    if (access.buffer != buffer) continue;
+    if (access.store || access.gathered || access.dim_of_axis != along) return false;
+    reads = true;
+  }
+  return reads;
+}
+
+// Is the step elementwise work on the product, which nothing else reads?
+const Kernel* FollowerOf(const Plan& plan, const GemmStep& gemm, const std::variant<Kernel, Gemm>& step) {
+  const Kernel* kernel = std::get_if<Kernel>(&step);
+  const Buffer& product = BufferOf(plan, gemm.c);
+  if (kernel == nullptr || product.kind != Buffer::Kind::kTemporary) return nullptr;
+  const runtime::KernelSignature& signature = kernel->signature;
+  const bool fits = signature.elementwise && !signature.positional && signature.numbers.empty() && signature.axes == product.shape &&
+                    signature.vector_axis + 1 == kernel->rank() && kernel->phases.size() == 1 && kernel->final_stores.empty() &&
+                    ReadsAtPoint(signature, gemm.c);
+  return fits ? kernel : nullptr;
+}
+
+int NumReaders(const Plan& plan, int buffer) {
+  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) {
+    if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.a == buffer || gemm->step.b == buffer;
+    const auto& operands = std::get<Kernel>(step).signature.operands;
+    return std::any_of(operands.begin(), operands.end(), [&](const runtime::Access& access) { return !access.store && access.buffer == buffer; });
+  }));
+}
+
+// The sum that goes on to do what `follower` does with it, once for each row and column.
+Kernel Joined(const Plan& plan, Kernel kernel, const Kernel& follower) {
+  runtime::KernelSignature& signature = kernel.signature;
+  const int product = kernel.final_stores[0].value, buffer = signature.operands[2].buffer;
+  signature.replaces = 2;
+  signature.operands.pop_back();
+  signature.scalars = follower.signature.scalars;
+  std::vector<int> operand_of;  // by operand of the follower
+  for (runtime::Access access : follower.signature.operands) {
+    operand_of.push_back(access.buffer == buffer ? -1 : static_cast<int>(signature.operands.size()));
+    if (access.buffer == buffer) continue;
+    access.dim_of_axis.push_back(-1);
+    signature.operands.push_back(std::move(access));
+  }
+  const auto operand = [&](int k) { return operand_of[static_cast<std::size_t>(k)]; };
+  signature.in_place.assign(signature.operands.size(), {});
+  for (std::size_t k = 0; k < operand_of.size(); ++k)
+    for (const int load : follower.signature.in_place[k])
+      if (operand(load) >= 0) signature.in_place[static_cast<std::size_t>(operand_of[k])].push_back(operand(load));
+
+  std::vector<int> value_of;  // by value of the follower
+  for (Value value : follower.values) {
+    const bool is_product = value.kind == Value::Kind::kLoad && operand(value.index) < 0;
+    value_of.push_back(is_product ? product : static_cast<int>(kernel.values.size()));
+    if (is_product) continue;
+    if (value.kind == Value::Kind::kLoad) value.index = operand(value.index);
+    if (value.scope != Scope::kUniform) value.scope = Scope::kRow;
+    for (int& arg : value.args) arg = value_of[static_cast<std::size_t>(arg)];
+    kernel.values.push_back(std::move(value));
+  }
+  const auto value = [&](int id) { return value_of[static_cast<std::size_t>(id)]; };
+  const Phase& phase = follower.phases[0];
+  for (const auto* values : {&phase.row_values, &phase.element_values})
+    for (const int id : *values)
+      if (value(id) != product) kernel.final_row_values.push_back(value(id));
+  kernel.final_stores.clear();
+  for (const Store& store : phase.stores) kernel.final_stores.push_back({operand(store.operand), value(store.value)});
+  signature.panels = static_cast<int>(PanelOperands(kernel).size());
   kernel.summary = Summarize(plan, kernel);
   return kernel;
 }
@@ -92,22 +177,30 @@ Kernel SumOf(const Plan& plan, const GemmStep& gemm, std::string name) {
 }  // namespace
 
 void AddSums(Plan* plan) {
+  std::vector<std::optional<Kernel>> sums(plan->steps.size());  // behind each step
+  int count = 0;
+  for (const runtime::StepGroup& group : plan->groups)
+    for (int k = group.begin; k < group.end; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      const auto* gemm = std::get_if<Gemm>(&plan->steps[at]);
+      if (gemm == nullptr || !MayBeFaster(*plan, gemm->step)) continue;
+      sums[at] = SumOf(*plan, gemm->step, plan->name + "_product" + (count == 0 ? "" : fmt::format("_{}", count)));
+      ++count;
+      const Kernel* follower = k + 1 < group.end ? FollowerOf(*plan, gemm->step, plan->steps[at + 1]) : nullptr;
+      if (follower != nullptr && NumReaders(*plan, gemm->step.c) == 1) sums[at] = Joined(*plan, std::move(*sums[at]), *follower);
+    }
   std::vector<std::variant<Kernel, Gemm>> steps;
-  std::vector<int> at;  // where each step is now
-  int sums = 0;
-  for (auto& step : plan->steps) {
-    at.push_back(static_cast<int>(steps.size()));
-    steps.push_back(std::move(step));
-    const auto* gemm = std::get_if<Gemm>(&steps.back());
-    if (gemm == nullptr || !MayBeFaster(*plan, gemm->step)) continue;
-    const std::string suffix = sums++ == 0 ? "" : fmt::format("_{}", sums - 1);
-    steps.emplace_back(SumOf(*plan, gemm->step, fmt::format("{}_product{}", plan->name, suffix)));
+  std::vector<int> now;  // where each step is
+  for (std::size_t k = 0; k < plan->steps.size(); ++k) {
+    now.push_back(static_cast<int>(steps.size()));
+    steps.push_back(std::move(plan->steps[k]));
+    if (sums[k]) steps.emplace_back(std::move(*sums[k]));
   }
-  at.push_back(static_cast<int>(steps.size()));
+  now.push_back(static_cast<int>(steps.size()));
   plan->steps = std::move(steps);
   for (runtime::StepGroup& group : plan->groups) {
-    group.begin = at[static_cast<std::size_t>(group.begin)];
-    group.end = at[static_cast<std::size_t>(group.end)];
+    group.begin = now[static_cast<std::size_t>(group.begin)];
+    group.end = now[static_cast<std::size_t>(group.end)];
   }
 }
 

@@ -1,4 +1,4 @@
-// Products of matrices whose extents only a call brings: such that BLAS is faster, or a generated kernel.
+// Products of matrices by a BLAS, or by a generated kernel where that is faster.
 #ifndef UMBRA_COMPILER_PLAN_SUM_STEPS_H_
 #define UMBRA_COMPILER_PLAN_SUM_STEPS_H_
 
@@ -6,8 +6,9 @@
 
 namespace umbra::plan {
 
-/// Puts a kernel behind each product that computes the same (KernelSignature::product), unless the extents that are
-/// known say that no call would choose it. A launch runs one of the two.
+/// Puts a kernel behind each product that computes the same, and with it what one elementwise kernel makes of it, while sums are
+/// in registers (KernelSignature::replaces); unless the extents that are known say that no call would choose it. A launch runs
+/// one or the other.
 void AddSums(Plan* plan);
 
 }  // namespace umbra::plan

@@ -80,7 +80,7 @@ class Summer {
     const auto rows = Extent(node.inputs[0], rank - (node.transpose_a ? 1 : 2)), inner = Extent(node.inputs[0], rank - (node.transpose_a ? 2 : 1)),
                columns = Extent(node.inputs[1], rank - (node.transpose_b ? 2 : 1));
     return rows && inner && columns &&
-           runtime::SumIsFaster({*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a), IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype)}, /*avx512=*/false);
+           runtime::SumIsFaster({*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a), IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype)}, "");
   }
 
   // c[..., m, n] = alpha * sum over k of a[..., m, k] * b[..., k, n].

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -113,14 +114,24 @@ struct KernelSignature {
   /// for each of CutAxes(), the length of a block.
   std::vector<DType> partials;
   int phases = 1;  ///< of the kernel
+  /// Operands of which a launch may have the columns that rows share copied to scratch, kPanelBytes for each index of the
+  /// innermost axis.
+  int panels = 0;
   /// Estimated cost of one point of the domain, in units of one addition.
   double cost = 1;
-  /// It computes the same as the product of matrices before it, and runs instead of that where that is faster.
-  bool product = false;
+  /// It runs instead of so many steps where that is faster: of the product of matrices before it, or of that and the kernel
+  /// behind it. 0: it is none that computes the same as others.
+  int replaces = 0;
   /// For each (store operand, load operand): may both be the very same memory?
   /// in_place[k] lists the load operands that store operand k (index into `operands`) may overwrite.
   std::vector<std::vector<int>> in_place;
 };
+
+/// So few rows, or packets of columns, have ways of their own.
+inline constexpr index_t kFewRows = 16;
+
+/// Bytes of the columns that a tile reads at a time, of one operand and at most.
+inline constexpr index_t kPanelBytes = 192;
 
 /// Is the extent of `axis` written into the source, so that a launch may not merge the axis? Of rows of several axes it is
 /// not: those that lie one after the other are one axis.
@@ -186,9 +197,12 @@ struct ProductShape {
   std::size_t element_size = 4;   ///< in bytes
 };
 
-/// Does a generated kernel that sums, a tile of rows and columns at a time, take less time for the product than a BLAS,
-/// which copies its factors first? So it is for few rows or columns, and for more of them where there is AVX-512.
-bool SumIsFaster(const ProductShape& shape, bool avx512);
+/// Of a product, or one of a batch; `loops` are the extents of batches, if any, rows, columns and what is summed over.
+ProductShape ShapeOf(const GemmStep& product, const std::vector<index_t>& loops, DType dtype);
+
+/// Does a kernel generated for `target` (plain, sse2, avx2 or avx512) that sums, a tile of rows and columns at a time, take less
+/// time for the product than a BLAS, which copies its factors first? Is it so for any target, if that is empty?
+bool SumIsFaster(const ProductShape& shape, std::string_view target);
 
 struct CudaKernel;  // runtime/cuda_kernel.h
 
@@ -224,6 +238,7 @@ struct StepGroup {
 struct Program {
   std::string name;  ///< of the graph; in messages
   bool on_gpu = false;                       ///< its operands are in the memory of a GPU, which runs it
+  std::string target;                        ///< what its kernels are compiled for: plain, sse2, avx2 or avx512, if it is known
   std::vector<Buffer> buffers;               ///< inputs, then outputs, then temporaries
   std::vector<std::pair<std::string, DType>> scalars;  ///< names and dtypes of the numbers that a call passes
   int num_symbols = 0;  ///< symbols of the shapes; see Extent

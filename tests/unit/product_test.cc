@@ -1,4 +1,4 @@
-// Products with few rows or columns: generated kernels and BLAS, by extents that are known when compiling or at the call.
+// Products of matrices: generated kernels and BLAS, by extents that are known when compiling or at the call.
 #include <gtest/gtest.h>
 
 #include <cfloat>
@@ -103,7 +103,7 @@ bool Fuses(const std::string& target) { return target == "avx2" || target == "av
 // The kernel that a launch may run instead of the product of the plan; null if there is none.
 const plan::Kernel* Alternative(const plan::Plan& plan) {
   for (const auto& step : plan.steps)
-    if (const auto* kernel = std::get_if<plan::Kernel>(&step); kernel != nullptr && kernel->signature.product) return kernel;
+    if (const auto* kernel = std::get_if<plan::Kernel>(&step); kernel != nullptr && kernel->signature.replaces > 0) return kernel;
   return nullptr;
 }
 
@@ -119,28 +119,32 @@ TEST(Product, ChoiceByProcessorIsTheLaunchs) {
     EXPECT_TRUE(CallsBlas(plan)) << known;
     EXPECT_NE(Alternative(plan), nullptr) << known;
   }
-  EXPECT_FALSE(runtime::SumIsFaster({16, 1024, 64}, false));
-  EXPECT_TRUE(runtime::SumIsFaster({16, 1024, 64}, true));
+  EXPECT_FALSE(runtime::SumIsFaster({16, 1024, 64}, "avx2"));
+  EXPECT_TRUE(runtime::SumIsFaster({16, 1024, 64}, "avx512"));
+  EXPECT_TRUE(runtime::SumIsFaster({512, 1024, 1024}, "avx512"));
+  EXPECT_EQ(runtime::SumIsFaster({512, 1024, 1024}, "avx2"), !runtime::CpuRuns("avx512")) << "BLAS has wider packets";
+  EXPECT_FALSE(runtime::SumIsFaster({512, 1024, 1024}, "sse2"));
+  EXPECT_FALSE(runtime::SumIsFaster({512, 1024, 1 << 20}, "avx512")) << "a panel is larger than the second cache";
+  EXPECT_FALSE(runtime::SumIsFaster({1, 1024, 64}, "avx512"));
 }
 
 // Kernels that sum give the same bits for every target that rounds products, for every one that does not, for any number
 // of threads, and whether extents are known or not: so what is not computed by one is seen, too.
 TEST(Product, DrawnExtents) {
   std::mt19937 random(11);
-  const index_t few[] = {2, 3, 4, 5, 7, 8, 9, 13, 15, 16}, many[] = {1, 4, 6, 15, 17, 31, 32, 33, 47, 100, 129, 200}, inner[] = {1, 2, 5, 33, 100, 257};
+  const index_t few[] = {2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 24, 30, 61}, many[] = {1, 4, 6, 15, 17, 31, 32, 33, 47, 100, 129, 200}, inner[] = {1, 2, 5, 33, 100, 257};
   int sums = 0;
-  for (int round = 0; round < 15; ++round) {
-    Product p{few[random() % 10], many[random() % 12], inner[random() % 6], random() % 3 == 0, random() % 6 == 0,
+  for (int round = 0; round < 24; ++round) {
+    Product p{few[random() % 14], many[random() % 12], inner[random() % 6], random() % 3 == 0, random() % 6 == 0,
               round % 3 == 2 ? DType::kFloat64 : DType::kFloat32};
     if (random() % 2 == 0) std::swap(p.m, p.n);
     const bool around = round % 2 == 1;
     const Operands operands(p, round % 3, static_cast<unsigned>(round));
     const runtime::ProductShape shape{p.m, p.n, p.k, p.transpose_a, p.transpose_b, SizeOf(p.type)};
-    const bool sum = runtime::SumIsFaster(shape, runtime::CpuRuns("avx512"));
-    sums += sum ? 1 : 0;
+    sums += runtime::SumIsFaster(shape, codegen::Name(HostTarget())) ? 1 : 0;
     const auto known = p.Graph(true, around), open = p.Graph(false, around);
-    EXPECT_EQ(CallsBlas(Lower(*known)), !runtime::SumIsFaster(shape, false));
-    EXPECT_EQ(Alternative(Lower(*open)) != nullptr, !p.transpose_b);
+    EXPECT_EQ(CallsBlas(Lower(*known)), !runtime::SumIsFaster(shape, ""));
+    EXPECT_NE(Alternative(Lower(*open)), nullptr);
     CompileOptions options;
     options.engine = Engine::kInterpreter;
     const std::string what = "round " + std::to_string(round);
@@ -153,7 +157,7 @@ TEST(Product, DrawnExtents) {
         for (const int threads : {1, 3}) {
           auto got = operands.Run(p, graph, options, threads);
           operands.Check(p, around, *got, what + ", " + target + "\n" + graph::Print(*graph));
-          if (!sum) continue;
+          if (!runtime::SumIsFaster(shape, target)) continue;
           auto& expected = first[Fuses(target)];
           if (expected == nullptr) expected = std::move(got);
           else EXPECT_TRUE(SameBits(*expected, *got)) << what << ", " << target << ", " << threads << " threads";
@@ -162,6 +166,106 @@ TEST(Product, DrawnExtents) {
     }
   }
   EXPECT_GE(sums, 5);
+}
+
+// Rows of tiles share copies of columns, whole ones and parts, of matrices as they lie and turned, cut by rows or by columns
+// among threads: always the same bits.
+TEST(Product, Panels) {
+  if (!runtime::CpuRuns("avx2")) GTEST_SKIP() << "no packets that a load of one element fills";
+  const std::string target(codegen::Name(HostTarget()));
+  unsigned seed = 0;
+  for (const index_t m : {65, 129, 700})
+    for (const index_t n : {4, 16, 47, 48, 49, 200})
+      for (const index_t k : {1, 16, 45}) {
+        const bool turned = seed % 2 == 1;
+        const Product p{m, n, k, seed % 3 == 2, turned, seed % 5 == 4 ? DType::kFloat64 : DType::kFloat32};
+        const Operands operands(p, seed % 4, seed);
+        ++seed;
+        ASSERT_TRUE(runtime::SumIsFaster({m, n, k, p.transpose_a, p.transpose_b, SizeOf(p.type)}, target));
+        CompileOptions options;
+        options.target = target;
+        std::unique_ptr<Tensor> first;
+        for (const bool known : {true, false})
+          for (const int threads : {1, 2, 3, 8}) {
+            auto got = operands.Run(p, p.Graph(known, true), options, threads);
+            const std::string what = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + ", " + std::to_string(threads) + " threads";
+            if (first == nullptr) operands.Check(p, true, *got, what);
+            if (first == nullptr) first = std::move(got);
+            else EXPECT_TRUE(SameBits(*first, *got)) << what;
+          }
+      }
+}
+
+// What follows a product reads no product from memory; what it overwrites is read where it is written.
+TEST(Product, FollowersInPlace) {
+  const index_t m = 70, n = 90, k = 90;
+  const auto graph = Parsed("kernel k(a: f32[m, k], b: f32[k, n], r: f32[m, n]) -> (y: f32[m, n]) { y = relu(dot(a, b)) + r }");
+  std::mt19937 random(3);
+  const Tensor b(DType::kFloat32, {k, n}, 0, &random);
+  const auto run = [&](bool over_a, bool over_r) {
+    std::mt19937 same(7);
+    Tensor a(DType::kFloat32, {m, k}, 0, &same), r(DType::kFloat32, {m, n}, 0, &same);
+    auto y = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{m, n}, 0, nullptr);
+    const auto& target = over_a ? a : over_r ? r : *y;
+    Compile(graph)({{a.ref, b.ref, r.ref}, {target.ref}, {}});
+    ForEachIndex({m, n}, [&](const std::vector<index_t>& i) { static_cast<float*>(y->ref.data)[i[0] * n + i[1]] = static_cast<float>(target.At(i)); });
+    return y;
+  };
+  const auto apart = run(false, false);
+  EXPECT_TRUE(SameBits(*apart, *run(false, true)));
+  const auto over = run(true, false);  // by BLAS, as the factor is needed to the end
+  ForEachIndex({m, n}, [&](const std::vector<index_t>& i) { EXPECT_NEAR(over->At(i), apart->At(i), 1e-4); });
+}
+
+// Distances of rows to rows: columns that tiles share lie across memory, and are of any width, in sums of any kind.
+TEST(Product, DistancesOfRows) {
+  for (const index_t k : {3, 40})
+    for (const char* type : {"f32", "f64", "i32", "i64", "i8", "f16", "bool"}) {
+      const bool condition = std::string(type) == "bool";
+      const std::string inner = std::to_string(k), x = "tcast<f32>(broadcast_with_axis(x, 0, 50))";
+      const auto graph = Parsed(std::string("kernel k(x: ") + type + "[37, " + inner + "], w: " + type + "[50, " + inner + "], v: " + type + "[" + inner +
+                                ", 50]) -> (y: f32[37, 50], z: f32[37, 50]) {\n"
+                                "  y = reduce_with_axis<sum>(abs(" + x + " - tcast<f32>(broadcast_with_axis(w, -1, 37))), 2)\n"
+                                "  z = reduce_with_axis<maximum>(" + x + " * tcast<f32>(broadcast_with_axis(v.T, -1, 37)), 2)\n}");
+      std::mt19937 random(5);
+      const DType dtype = condition ? DType::kBool : FindDType(type).value();
+      const Tensor a(dtype, {37, k}, 1, &random), b(dtype, {50, k}, 2, &random), c(dtype, {k, 50}, 3, &random);
+      const auto run = [&](CompileOptions options, int threads) {
+        std::vector<std::unique_ptr<Tensor>> results;
+        for (int r = 0; r < 2; ++r) results.push_back(std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{37, 50}, 0, nullptr));
+        Compile(graph, options)(Arguments{{a.ref, b.ref, c.ref}, {results[0]->ref, results[1]->ref}, {}}, {threads});
+        return results;
+      };
+      CompileOptions options;
+      options.engine = Engine::kInterpreter;
+      const auto expected = run(options, 1);
+      options.engine = Engine::kJit;
+      for (const std::string& target : Targets()) {
+        options.target = target;
+        for (const int threads : {1, 3}) {
+          const auto got = run(options, threads);
+          for (int r = 0; r < 2; ++r)
+            ForEachIndex({37, 50}, [&](const std::vector<index_t>& i) {
+              ASSERT_NEAR(got[r]->At(i), expected[r]->At(i), 1e-5 * (1 + std::fabs(expected[r]->At(i)))) << type << ", " << target;
+            });
+        }
+      }
+    }
+}
+
+// Where a copy of the columns would take more memory than a thread has for it, they are read where they lie.
+TEST(Product, LongDistances) {
+  const index_t k = 50000;
+  const auto graph = Parsed("kernel k(x: f32[3, k], w: f32[5, k]) -> (y: f32[3, 5]) { y = reduce_with_axis<sum>(abs(broadcast_with_axis(x, 0, 5) - broadcast_with_axis(w, -1, 3)), 2) }");
+  std::mt19937 random(5);
+  const Tensor x(DType::kFloat32, {3, k}, 0, &random), w(DType::kFloat32, {5, k}, 0, &random);
+  Tensor y(DType::kFloat32, {3, 5}, 0, nullptr);
+  Compile(graph)({{x.ref, w.ref}, {y.ref}, {}});
+  ForEachIndex({3, 5}, [&](const std::vector<index_t>& i) {
+    double sum = 0;
+    for (index_t j = 0; j < k; ++j) sum += std::fabs(x.At({i[0], j}) - w.At({i[1], j}));
+    EXPECT_NEAR(y.At(i), sum, 1e-3 * sum);
+  });
 }
 
 // A tile of one packet has as many rows as there are, up to 16; what is left goes by lower ones, in the same bits.
@@ -270,25 +374,31 @@ TEST(Product, SystemCompilerAgrees) {
   }
 }
 
-TEST(Product, BatchesWithFewRows) {
-  const auto graph = Parsed("kernel k(a: f32[g, m, k], b: f32[g, k, n]) -> (y: f32[g, m, n]) { y = 3 * batch_dot(a, b) }");
-  std::mt19937 random(2);
-  Tensor a(DType::kFloat32, {3, 14, 21}, 1, &random), b(DType::kFloat32, {3, 21, 50}, 2, &random);
-  std::map<bool, std::unique_ptr<Tensor>> first;  // by Fuses
-  for (const std::string& target : Targets()) {
-    CompileOptions options;
-    options.target = target;
-    auto y = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{3, 14, 50}, 0, nullptr);
-    Compile(graph, options)({{a.ref, b.ref}, {y->ref}, {}});
-    ForEachIndex({3, 14, 50}, [&](const std::vector<index_t>& i) {
-      double sum = 0;
-      for (index_t k = 0; k < 21; ++k) sum += 3 * a.At({i[0], i[1], k}) * b.At({i[0], k, i[2]});
-      EXPECT_NEAR(y->At(i), sum, 1e-4) << target;
-    });
-    auto& expected = first[Fuses(target)];
-    if (expected == nullptr) expected = std::move(y);
-    else EXPECT_TRUE(SameBits(*expected, *y)) << target;
-  }
+TEST(Product, Batches) {
+  for (const index_t m : {14, 80})
+    for (const bool turned : {false, true}) {
+      const auto graph = Parsed(std::string("kernel k(a: f32[g, m, k], b: f32[g, ") + (turned ? "n, k" : "k, n") + "]) -> (y: f32[g, m, n]) { y = relu(3 * batch_dot(a, " +
+                                (turned ? "swapaxis(b, 1, 2)" : "b") + ")) }");
+      std::mt19937 random(2);
+      const Tensor a(DType::kFloat32, {3, m, 21}, 1, &random), b(DType::kFloat32, turned ? std::vector<index_t>{3, 50, 21} : std::vector<index_t>{3, 21, 50}, 2, &random);
+      std::map<bool, std::unique_ptr<Tensor>> first;  // by Fuses
+      for (const std::string& target : Targets())
+        for (const int threads : {1, 2, 5}) {
+          CompileOptions options;
+          options.target = target;
+          auto y = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{3, m, 50}, 0, nullptr);
+          Compile(graph, options)({{a.ref, b.ref}, {y->ref}, {}}, {threads});
+          ForEachIndex({3, m, 50}, [&](const std::vector<index_t>& i) {
+            double sum = 0;
+            for (index_t k = 0; k < 21; ++k) sum += 3 * a.At({i[0], i[1], k}) * b.At(turned ? std::vector<index_t>{i[0], i[2], k} : std::vector<index_t>{i[0], k, i[2]});
+            EXPECT_NEAR(y->At(i), std::max(0.0, sum), 1e-4) << target;
+          });
+          if (!runtime::SumIsFaster({m, 50, 21, false, turned}, target)) continue;
+          auto& expected = first[Fuses(target)];
+          if (expected == nullptr) expected = std::move(y);
+          else EXPECT_TRUE(SameBits(*expected, *y)) << target << ", " << threads << " threads";
+        }
+    }
 }
 
 // What each kind of extents becomes.
@@ -304,9 +414,20 @@ TEST(Product, Choice) {
   for (const char* product : {"dot(a / broadcast<0>(reduce_with_axis<sum>(a, 1)), b)", "dot(flip(a, 1), b)", "dot(a, relu(b.T).T)"})
     EXPECT_TRUE(CallsBlas(plan("8, 100", "100, 200", product))) << product << ": a factor is computed once, to memory";
   EXPECT_NE(Alternative(plan("8, 100", "100, 200", "dot(flip(a, 1), b)")), nullptr);
-  EXPECT_EQ(Alternative(plan("17, 100", "100, 17", "dot(a, b)")), nullptr);
-  EXPECT_NE(Alternative(plan("17, 100", "100, n", "dot(a, b)")), nullptr);
-  EXPECT_EQ(Alternative(plan("17, 100", "n, 100", "dot(a, b.T)")), nullptr);
+  EXPECT_NE(Alternative(plan("17, 100", "100, 17", "dot(a, b)")), nullptr);
+  EXPECT_EQ(Alternative(plan("17, 100", "100, 3", "dot(a, b)")), nullptr);
+  EXPECT_NE(Alternative(plan("17, 100", "n, 100", "dot(a, b.T)")), nullptr);
+  EXPECT_EQ(Alternative(plan("8, 100", "n, 100", "dot(a, b.T)")), nullptr) << "few rows repay no copy";
+  const auto followed = [&](const char* result, const char* more = "") {
+    return Alternative(Lower(*Parsed(std::string("kernel k(a: f32[m, k], b: f32[k, n], c: f32[n], r: f32[m, n]) -> (y: f32[?, ?]") + (*more ? ", z: f32[?, ?]" : "") +
+                                     ") {\n  p = dot(a, b)\n  y = " + result + "\n" + more + "}")))->signature.replaces;
+  };
+  EXPECT_EQ(followed("relu(p + broadcast<1>(c))"), 2);
+  EXPECT_EQ(followed("p * p + r * r"), 2);
+  EXPECT_EQ(followed("p * 2", "  z = p + r\n"), 2) << "one kernel with two results";
+  EXPECT_EQ(followed("p / broadcast<0>(reduce_with_axis<sum>(p, 1))"), 1) << "a row of products is needed at once";
+  EXPECT_EQ(followed("p", "  z = p * 2\n"), 1) << "the product is an output";
+  EXPECT_EQ(followed("flip(p, 1)"), 1);
   const plan::Plan open = plan("m, k", "k, n", "dot(a, b)");
   ASSERT_NE(Alternative(open), nullptr);
   EXPECT_EQ(plan::NumSteps(open, open.groups.at(0)), 1);

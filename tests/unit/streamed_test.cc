@@ -119,7 +119,7 @@ Launch LaunchOf(const char* text, const std::vector<std::vector<index_t>>& shape
   for (std::size_t k = 1; k < operands.size(); ++k) operands[k].data = memory + 64 * k;  // no memory is shared
   auto& slots = std::get<runtime::KernelStep>(program.steps[0]).slots->function;
   for (const runtime::Variant& variant : {kStreams, kJoined}) slots[static_cast<std::size_t>(variant.index())] = nullptr;
-  const runtime::PreparedProgram prepared(program, operands, runtime::CheckArguments(program, arguments), false, threads);
+  const runtime::PreparedProgram prepared(program, operands, runtime::CheckArguments(program, arguments), {}, threads);
   const auto& plan = prepared.OnlyKernel()->plan;
   for (const runtime::Variant& variant : {kStreams, kJoined})  // for some targets they have the same code
     if (slots[static_cast<std::size_t>(variant.index())].load() != nullptr) return {variant, plan.granule};

@@ -37,7 +37,7 @@ Outcome OutcomeOf(const std::string& text) {
   function(arguments);
   std::vector<runtime::TensorRef> operands = arguments.inputs;
   operands.insert(operands.end(), arguments.outputs.begin(), arguments.outputs.end());
-  const runtime::PreparedProgram prepared(program, operands, runtime::CheckArguments(program, arguments), false, 1);
+  const runtime::PreparedProgram prepared(program, operands, runtime::CheckArguments(program, arguments), {}, 1);
   return {prepared.temporary_bytes(), memory[outputs_begin]};
 }
 

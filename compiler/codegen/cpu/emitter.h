@@ -157,6 +157,8 @@ class CpuEmitter : private ValueEmitter {
   // One pass of the loop over columns that `head` is.
   void TilePanel(const std::string& head, int packets, const std::string& lanes);
   void SharedTile(const std::string& last);
+  // Asks for what the results of a tile are joined with, while it is summed.
+  void PrefetchResults();
   // Is a tile of one packet twice as high where there are rows for it? There are registers for the sums of them all, which
   // wait for each other, but not for their addresses: those of a row and of the one as far below it as half a tile are one,
   // and the distance.
@@ -173,6 +175,12 @@ class CpuEmitter : private ValueEmitter {
   void TileResults(const std::string& last);
   // Is there a value for each row and each packet of the tile?
   bool IsBoth(int id) const { return (ShareOf(id).row || tile_.rows == 1) && (ShareOf(id).column || tile_.packets == 1); }
+  // Is there one for each row, which all of its packets take?
+  bool IsOfRow(int id) const { return !IsBoth(id) && ShareOf(id).row && !ShareOf(id).column && tile_.rows > 1; }
+  // Compilers move what may wait, or be asked for early, until no registers are left for the sums of a tile, or until steps
+  // that need each other follow each other. The elements of rows, and their sums, stay in the order in which they are written.
+  bool GoesInOrder(DType type) const;
+  void LoadInOrder(int id);
   // A value for each row, or for each packet of columns, or for all of the tile.
   void DefineInTile(int id);
   Expr TilePacket(int id) const;
@@ -180,10 +188,18 @@ class CpuEmitter : private ValueEmitter {
   // `[8][2]`, and the element of the row r and the packet c.
   std::string TileSize(Share share) const;
   std::string TileAt(Share share) const;
-  void EachOfTile(Share share, const std::function<void()>& body);
+  void EachOfTile(Share share, const std::function<void()>& body) { EachOfTile(share, [] {}, body); }
+  void EachOfTile(Share share, const std::function<void()>& of_row, const std::function<void()>& body);
   // `const float* x`
   std::string PointerText(std::size_t k) const;
   std::string TileRowAddress(std::size_t k, const std::string& row) const;
+
+  // ---- panels.cc: copies of what the rows of tiles share ----------------------------------------
+
+  // Has the columns of a pass copied that rows share, if the launch gives memory for it.
+  void DeclarePanels(int packets, const std::string& lanes);
+  // Where an operand has the columns of a packet.
+  std::string TileIndexOf(int operand) const;
 
   // ---- transposed.cc: tiles that are transposed in registers -----------------------------------
 
@@ -348,6 +364,7 @@ class CpuEmitter : private ValueEmitter {
     std::string lanes;
     std::vector<Share> shares;  // by value
     std::set<int> early;        // values that the reductions need
+    std::set<int> panels;       // operands that are read where their panels are
   } tile_;
 
   // Transposed operands.

@@ -17,7 +17,7 @@ namespace {
 // Conditions have no type that an array of them could have: they are written where they are read, and a compiler computes
 // them once; longer ones become numbers.
 constexpr std::size_t kLongCondition = 200;
-constexpr int kWorthFewer = 4;  // rows
+constexpr int kWorthFewer = 3;  // rows
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void CpuEmitter::SharedRows() {
 }
 
 int CpuEmitter::TileRows(int packets) const {
-  const int registers = options_.target == Target::kAvx512 ? 24 : 8, most = LoadsFillPackets() ? 8 : 4;
+  const int registers = options_.target == Target::kAvx512 ? 24 : LoadsFillPackets() ? 12 : 8, most = LoadsFillPackets() ? 8 : 4;
   const auto reductions = static_cast<int>(kernel_.phases[0].reductions.size());
   int rows = std::clamp(registers / (packets * reductions), 1, most);
   const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(tile_.axis)];
@@ -64,12 +64,15 @@ void CpuEmitter::FindShares() {
 
 void CpuEmitter::TilePanel(const std::string& head, int packets, const std::string& lanes) {
   const Names outer = names_;
+  const std::vector<Operand> operands = operands_;
   const int rows = TileRows(packets);
   tile_.rows = rows;
   tile_.packets = packets;
   tile_.lanes = lanes.empty() ? "" : "lanes";
   out_.Open("{}", head);
   if (!lanes.empty()) out_.Line("{}", lanes);
+  DeclarePanels(packets, lanes);
+  const Names inside = names_;
   const std::string first = tile_.axis == 0 ? "begin" : "0", last = tile_.axis == 0 ? "end" : ExtentName(tile_.axis);
   const int few = rows / 2;
   if (HasPairs()) {
@@ -79,7 +82,7 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
     out_.Open("for (; {2} - j{0} >= {1}; j{0} += {1})", tile_.axis, tile_.rows, last);
     SharedTile(last);
     out_.Close();
-    names_ = outer;
+    names_ = inside;
     tile_.rows = rows;
     tile_.pairs = false;
     out_.Open("for (; j{0} < {1}; j{0} += {2})", tile_.axis, last, rows);
@@ -88,7 +91,7 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
     out_.Open("for (; {2} - j{0} > {1}; j{0} += {3})", tile_.axis, few, last, rows);
     SharedTile(last);
     out_.Close();
-    names_ = outer;
+    names_ = inside;
     tile_.rows = few;
     out_.Open("if (j{0} < {1})", tile_.axis, last);
   } else {
@@ -98,6 +101,7 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
   out_.Close();
   out_.Close();
   names_ = outer;
+  operands_ = operands;
 }
 
 void CpuEmitter::SharedTile(const std::string& last) {
@@ -117,6 +121,7 @@ void CpuEmitter::SharedTile(const std::string& last) {
       out_.Line("{} = {};", PointerText(k), TileRowAddress(k, row));
     }
   }
+  PrefetchResults();
   for (const auto& reduction : phase.reductions) {
     const std::string name = names_.Make(AccumulatorName(kernel_, reduction));
     accumulator_[reduction.result] = name;
@@ -131,14 +136,22 @@ void CpuEmitter::SharedTile(const std::string& last) {
   const auto step = [&] {
     const Names outer = names_;
     for (int id : phase.element_values)
-      if (!IsBoth(id)) DefineInTile(id);
-    EachOfTile({true, true}, [&] {
+      if (!IsBoth(id) && !IsOfRow(id)) DefineInTile(id);
+    const auto declare_rows = [&] {
+      for (int id : phase.element_values) {
+        if (!IsOfRow(id)) continue;
+        if (value(id).kind == Value::Kind::kLoad && GoesInOrder(value(id).type)) LoadInOrder(id);
+        else Declare(id, value(id).type, TilePacket(id), &names_);
+      }
+    };
+    EachOfTile({true, true}, declare_rows, [&] {
       for (int id : phase.element_values)
         if (IsBoth(id)) Declare(id, value(id).type, TilePacket(id), &names_);
       for (const auto& reduction : phase.reductions) {
         const Expr total{accumulator_[reduction.result] + TileAt({true, true})};
+        const std::string sum = Accumulate(reduction, total);
         RemarkPlace(reduction.result);
-        out_.Line("{} = {};", total.text, Accumulate(reduction, total));
+        out_.Line("{} = {};", total.text, GoesInOrder(value(reduction.result).type) ? fmt::format("in_order({})", sum) : sum);
       }
     });
     names_ = outer;
@@ -153,6 +166,17 @@ void CpuEmitter::SharedTile(const std::string& last) {
   });
   TileResults(last);
   for (std::size_t k = 0; k < operands_.size(); ++k) operands_[k].name = names[k];
+}
+
+void CpuEmitter::PrefetchResults() {
+  for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
+    const Value& v = value(id);
+    if (v.kind != Value::Kind::kLoad || v.scope != Scope::kRow || tile_.early.count(id) != 0 || !ShareOf(id).row || !ShareOf(id).column) continue;
+    if (tile_.rows == 1 || !tile_.lanes.empty() || !VectorStride(v.index).empty()) continue;
+    out_.Open("for (int r = 0; r < {}; ++r)", tile_.rows);
+    Prefetch(OperandType(v.index), Address(v.index, ColumnIndex()), tile_.packets * width_, 1);
+    out_.Close();
+  }
 }
 
 bool CpuEmitter::HasPairs() const {
@@ -244,6 +268,18 @@ void CpuEmitter::TileResults(const std::string& last) {
   if (tile_.rows > 1) out_.Close();
 }
 
+bool CpuEmitter::GoesInOrder(DType type) const {
+  return tile_.rows > 1 && LoadsFillPackets() && !IsHalf(type) && type != DType::kBool;
+}
+
+void CpuEmitter::LoadInOrder(int id) {
+  const Value& v = value(id);
+  const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label), address = Address(v.index, "");
+  RemarkPlace(id);
+  out_.Line("const {} {} = {};", speller_->Type(v.type), name, speller_->Fill(v.type, fmt::format("load_in_order({})", address)).text);
+  text_[id] = {name};
+}
+
 void CpuEmitter::DefineInTile(int id) {
   const Value& v = value(id);
   if (v.kind == Value::Kind::kConstant) return;
@@ -266,7 +302,7 @@ void CpuEmitter::DefineInTile(int id) {
 
 Expr CpuEmitter::TilePacket(int id) const {
   const Value& v = value(id);
-  return v.kind == Value::Kind::kLoad ? LoadPacket(v, TileIndex(), tile_.lanes) : DefinePacket(id);
+  return v.kind == Value::Kind::kLoad ? LoadPacket(v, TileIndexOf(v.index), tile_.lanes) : DefinePacket(id);
 }
 
 std::string CpuEmitter::TileSize(Share share) const {
@@ -278,10 +314,11 @@ std::string CpuEmitter::TileAt(Share share) const {
   return std::string(share.row && tile_.rows > 1 ? "[r]" : "") + (share.column && tile_.packets > 1 ? "[c]" : "");
 }
 
-void CpuEmitter::EachOfTile(Share share, const std::function<void()>& body) {
+void CpuEmitter::EachOfTile(Share share, const std::function<void()>& of_row, const std::function<void()>& body) {
   const bool rows = share.row && tile_.rows > 1, packets = share.column && tile_.packets > 1;
-  if (rows && tile_.pairs) out_.Line("UMBRA_UNROLL");
+  if (rows && LoadsFillPackets()) out_.Line("UMBRA_UNROLL");
   if (rows) out_.Open("for (int r = 0; r < {}; ++r)", tile_.rows);
+  of_row();
   if (packets) out_.Open("for (int c = 0; c < {}; ++c)", tile_.packets);
   body();
   if (packets) out_.Close();

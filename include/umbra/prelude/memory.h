@@ -193,6 +193,16 @@ UMBRA_INLINE T* in_register(T* p) {
   return p;
 }
 
+// The same packet, and what memory holds, at this place among all that is in order: compilers do not move it across others.
+template <typename V>
+UMBRA_INLINE V in_order(V v) {
+  asm volatile("" : "+v"(v));
+  return v;
+}
+
+template <typename T>
+UMBRA_INLINE T load_in_order(const T* p) { return *static_cast<const volatile T*>(p); }
+
 // Prefetches `lines` cache lines side by side, the first of which lies `ahead` bytes after p, into the first cache or the second.
 template <int lines, int cache, typename T>
 UMBRA_INLINE void prefetch_lines(const T* p, i64 ahead = 0) {
