@@ -20,7 +20,7 @@ struct LaunchPlan {
   double work = 0;      ///< in additions
   std::size_t axis = 0;  ///< that threads share out: axis 0, or that of many columns of few rows
   int parts = 1;         ///< ranges of it that may run at the same time
-  int pieces = 1;        ///< ranges of it that the threads take one after the other, or one does
+  int pieces = 1;        ///< ranges of it that are taken one after the other, by the threads that are free, or by one
   index_t granule = 1;   ///< ranges are multiples of this
   /// An elementwise kernel over memory without gaps runs as rows of one length and this many
   /// elements left over.

@@ -222,6 +222,8 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
   const KernelStep* sum = std::holds_alternative<GemmStep>(program_.steps[static_cast<std::size_t>(group.begin)]) ? SumInstead(group.begin, group.end, symbols) : nullptr;
   if (sum != nullptr && group.begin + 1 + sum->signature.replaces == group.end) {
     if (std::vector<Step> steps = Prepare(group, symbols, threads_, -1); !steps.empty()) groups_.push_back({StepGroup::Kind::kIndependent, std::move(steps), {}});
+    const auto product = static_cast<std::size_t>(std::get<GemmStep>(program_.steps[static_cast<std::size_t>(group.begin)]).c);
+    if (sum->signature.replaces > 1) temporaries_[product - operands_].bytes = 0;  // it is never in memory
     return;
   }
   Group made;

@@ -391,7 +391,7 @@ class Preparation {
 
   // Rows read the same, or as much each: few of them are better cut across than shared out.
   bool GoesAcross() const {
-    return InColumns() && vector_axis_ > 0 && !signature_.positional && plan_.extent[0] <= (PacksRows() ? kRowsOfPiece : kFewRows) &&
+    return InColumns() && vector_axis_ > 0 && !signature_.positional && (PacksRows() ? plan_.extent[SharedAxis()] <= kRowsOfPiece : plan_.extent[0] <= kFewRows) &&
            plan_.extent[vector_axis_] >= kColumnGranule * threads_;
   }
 
@@ -425,18 +425,25 @@ class Preparation {
   }
 
   // Does each share of rows copy what they share?
-  bool PacksRows() const { return packs_ && SharedAxis() == 0; }
-  index_t RowsOfPiece() const { return std::min(kRowsOfPiece, ((plan_.extent[0] + threads_ - 1) / threads_ + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile); }
+  bool PacksRows() const { return packs_ && (SharedAxis() == 0 || plan_.extent[0] < threads_); }
+
+  // Rows of a piece are threads' shares, or fewer; so many of them, or as many columns of each, that each thread has its own.
+  void ShareOutRows(bool across) {
+    if (!across) plan_.axis = SharedAxis();
+    const index_t threads = UsefulThreads(plan_.work, threads_), share = (plan_.extent[plan_.axis] + threads - 1) / threads;
+    plan_.granule = across ? kColumnsOfShare : std::clamp((share + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile, kRowsOfTile, kRowsOfPiece);
+    plan_.parts = static_cast<int>(std::min(threads, Units(plan_)));
+    plan_.pieces = across ? plan_.parts : static_cast<int>(Units(plan_));
+  }
 
   void SplitOverThreads(bool joined) {
     plan_.work = Work();
     const bool across = GoesAcross();
     if (across) plan_.axis = vector_axis_;
-    if (PacksRows()) plan_.granule = across ? kColumnsOfShare : RowsOfPiece();
-    else if (across) plan_.granule = kColumnGranule;
-    else plan_.granule = vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
+    if (PacksRows()) return ShareOutRows(across);
+    plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
-    plan_.pieces = !PacksRows() ? Pieces(plan_.work, plan_.parts, Units(plan_)) : across ? plan_.parts : static_cast<int>(Units(plan_));
+    plan_.pieces = Pieces(plan_.work, plan_.parts, Units(plan_));
   }
 
   const KernelSignature& signature_;

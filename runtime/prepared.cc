@@ -87,9 +87,10 @@ void PreparedProgram::Run(void* const* data, const umbra_scalar* scalars) const 
 }
 
 const PreparedProgram::Kernel* PreparedProgram::OnlyKernel() const {
-  const bool one = temporaries_.empty() && groups_.size() == 1 && groups_[0].kind == StepGroup::Kind::kIndependent &&
-                   groups_[0].steps.size() == 1;
-  return one ? std::get_if<Kernel>(&groups_[0].steps[0]) : nullptr;
+  if (groups_.size() != 1 || groups_[0].kind != StepGroup::Kind::kIndependent || groups_[0].steps.size() != 1) return nullptr;
+  const auto* kernel = std::get_if<Kernel>(&groups_[0].steps[0]);
+  const auto is_operand = [this](std::size_t buffer) { return buffer < operands_; };
+  return kernel != nullptr && std::all_of(kernel->buffer.begin(), kernel->buffer.end(), is_operand) ? kernel : nullptr;
 }
 
 void PreparedProgram::RunIndependent(const Group& group, void* const* data, const umbra_scalar* scalars) const {

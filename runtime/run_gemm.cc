@@ -113,10 +113,11 @@ ProductShape ShapeOf(const GemmStep& product, const std::vector<index_t>& loops,
 
 // Measured beside OpenBLAS on AVX-512 and AVX2. A vector is BLAS's, which reads the matrix once; of two or three columns too
 // much of a packet is empty.
-bool SumIsFaster(const ProductShape& shape, std::string_view target) {
+ProductWay FastestWay(const ProductShape& shape, std::string_view target) {
   constexpr index_t kLeastColumns = 4;
-  if (shape.rows < 2 || shape.columns < kLeastColumns) return false;
-  return OfFewIsFaster(shape, target == "avx512") || InPanelsIsFaster(shape, target);
+  if (shape.rows < 2 || shape.columns < kLeastColumns) return ProductWay::kBlas;
+  if (InPanelsIsFaster(shape, target)) return ProductWay::kInPanels;
+  return OfFewIsFaster(shape, target == "avx512") ? ProductWay::kAsTheyLie : ProductWay::kBlas;
 }
 
 RowDims RowDimsOf(const GemmStep& step, const std::vector<TensorRef>& buffers) {

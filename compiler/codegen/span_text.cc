@@ -26,7 +26,8 @@ std::pair<std::string, std::string> ValueEmitter::RunText(const LaneRun& run, co
     std::string limit = above ? Difference(less, greater) : Difference(greater, less);
     if (bound.or_equal != above) limit += " + 1";
     const long long step = above ? -bound.slope : bound.slope;
-    if (step != 1) limit = fmt::format("lanes_below({}, {})", limit, step);
+    if (step != 1 && run.period > 0) limit = fmt::format("lanes_below({} + {}, {}) - {}", limit, step * run.period, step, run.period);  // lanes from -period on
+    else if (step != 1) limit = fmt::format("lanes_below({}, {})", limit, step);
     std::string& side = above ? first : last;
     const bool open = side == (above ? none : all);
     side = open ? limit : fmt::format("{}({}, {})", above ? "larger" : "smaller", side, limit);

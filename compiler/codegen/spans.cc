@@ -95,7 +95,14 @@ class Analysis {
 
   // What the position is beside the axis and its quotients, if that is a number.
   std::optional<long long> Rest(int id) const {
-    const Value& v = value(id);
+    if (const auto found = rests_.find(id); found != rests_.end()) return found->second;
+    const auto rest = FindRest(value(id));
+    rests_.emplace(id, rest);
+    return rest;
+  }
+
+ private:
+  std::optional<long long> FindRest(const Value& v) const {
     if (v.kind == Kind::kIndex && v.index == axis_) return 0;
     if (v.kind == Kind::kConstant) return static_cast<long long>(v.constant);
     if (v.kind != Kind::kMap) return std::nullopt;
@@ -111,7 +118,6 @@ class Analysis {
     }
   }
 
- private:
   std::optional<Growth> FindGrowth(const Value& v, int id) const {
     if (v.kind == Kind::kIndex) return Growth{v.index == axis_ ? 1 : 0};
     if (v.kind == Kind::kConstant || v.kind == Kind::kNumber || is_alike_(id)) return Growth{};
@@ -211,6 +217,7 @@ class Analysis {
   const IsAlike& is_alike_;
   int axis_;
   mutable std::map<int, std::optional<Growth>> growths_;  // of the values that were asked about
+  mutable std::map<int, std::optional<long long>> rests_;
   mutable std::map<int, Range> ranges_;
 };
 

@@ -4,6 +4,7 @@
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclContextInternals.h>
 #include <clang/AST/DeclGroup.h>
+#include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExternalASTSource.h>
 #include <clang/AST/GlobalDecl.h>
 #include <clang/Basic/Diagnostic.h>
@@ -88,10 +89,10 @@ class ModuleConsumer : public clang::MultiplexConsumer {
   std::unique_ptr<llvm::Module> End() {
     std::unique_ptr<llvm::Module> module(generator_->ReleaseModule());
     // The generator forgets what it has emitted, and Clang does not tell it again. (What is local was made for this
-    // source alone.)
+    // source alone, but for static functions of the prelude.)
     for (const llvm::GlobalObject& object : module->global_objects()) {
-      if (!object.hasLinkOnceLinkage()) continue;
       auto* const decl = const_cast<clang::Decl*>(generator_->GetDeclForMangledName(object.getName()));
+      if (!object.hasLinkOnceLinkage() && !IsOfStaticTemplate(decl)) continue;
       const auto* const variable = llvm::dyn_cast_or_null<clang::VarDecl>(decl);
       if (decl != nullptr && (variable == nullptr || variable->isFileVarDecl())) emitted_.push_back(decl);
     }
@@ -110,6 +111,12 @@ class ModuleConsumer : public clang::MultiplexConsumer {
     std::vector<std::unique_ptr<clang::ASTConsumer>> all;
     all.emplace_back(consumer);
     return all;
+  }
+
+  static bool IsOfStaticTemplate(const clang::Decl* decl) {
+    const auto* const function = llvm::dyn_cast_or_null<clang::FunctionDecl>(decl);
+    const auto* const made_from = function == nullptr ? nullptr : function->getPrimaryTemplate();
+    return made_from != nullptr && made_from->getTemplatedDecl()->getStorageClass() == clang::SC_Static;
   }
 
   bool HasBody(const clang::FunctionDecl* function) {

@@ -115,7 +115,7 @@ class Chooser {
 
 std::string_view Name(Why why) {
   static constexpr std::string_view kNames[] = {
-      "an output", "a product of matrices, which BLAS writes", "a factor of a product, which BLAS reads",
+      "an output", "a product of matrices, which BLAS writes, or a kernel", "a factor of a product, which BLAS reads",
       "read at computed positions", "the kernel that reads it would become too large",
       "reduced over other axes than the kernel that reads it", "dearer to compute again than to keep",
       "cheaper than to write and to read it"};
@@ -124,7 +124,7 @@ std::string_view Name(Why why) {
 
 std::string_view Name(Apart why) {
   static constexpr std::string_view kNames[] = {
-      "BLAS computes one of them", "their loops differ", "one reads other points of the other's result than it is at",
+      "BLAS computes one of them, unless a kernel does both", "their loops differ", "one reads other points of the other's result than it is at",
       "together they would be too large", "a step between them needs the one and is needed by the other"};
   return kNames[static_cast<int>(why)];
 }

@@ -136,9 +136,12 @@ class Explainer {
                        Quantity(operations), read + written > 0 ? operations / (read + written) : 0);
   }
 
-  static const char* WhyFaster(const runtime::ProductShape& shape) {
-    const bool few = std::min(shape.rows, shape.columns) <= runtime::kFewRows;
-    return few ? "it runs, as BLAS would copy its factors for few uses of each element" : "it runs, a copy of some columns at a time serving all rows";
+  const char* WhyOf(const runtime::ProductShape& shape) const {
+    switch (FastestWay(shape, target_)) {
+      case runtime::ProductWay::kAsTheyLie: return "it runs, as BLAS would copy its factors for few uses of each element";
+      case runtime::ProductWay::kInPanels: return "it runs, a copy of some columns at a time serving all rows";
+      default: return "BLAS runs, which is faster for these extents";
+    }
   }
 
   // What a launch with these extents runs, and why.
@@ -146,8 +149,7 @@ class Explainer {
     std::vector<index_t> loops;
     for (const Extent& axis : kernel.signature.axes) loops.push_back(static_cast<index_t>(Value(axis)));
     const runtime::ProductShape shape = ShapeOf(gemm, loops, plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype);
-    return fmt::format("{} rows, {} columns, sums of {}: {}", shape.rows, shape.columns, shape.inner,
-                       SumIsFaster(shape, target_) ? WhyFaster(shape) : "BLAS runs, which is faster for these extents");
+    return fmt::format("{} rows, {} columns, sums of {}: {}", shape.rows, shape.columns, shape.inner, WhyOf(shape));
   }
 
   std::string CostOf(const Kernel& kernel) const {

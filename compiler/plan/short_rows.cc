@@ -81,6 +81,11 @@ class Rows {
 
   // Is the value made of constants and the position along the axis, or, if `evenly`, does it grow evenly along that?
   bool FollowsFrom(int id, int axis, bool evenly) const {
+    std::set<int> seen;
+    return FollowsFrom(id, axis, evenly, &seen);
+  }
+  bool FollowsFrom(int id, int axis, bool evenly, std::set<int>* seen) const {
+    if (!seen->insert(id).second) return true;  // or it is known already that not all do
     const Value& v = value(id);
     if (v.kind == Value::Kind::kConstant) return true;
     if (v.kind == Value::Kind::kIndex) return v.index == axis || evenly;
@@ -88,7 +93,7 @@ class Rows {
     if (v.kind != Value::Kind::kMap) return false;
     using graph::Op;
     if (evenly && v.op != Op::plus && v.op != Op::minus && v.op != Op::negative) return false;
-    return std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return FollowsFrom(arg, axis, evenly); });
+    return std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return FollowsFrom(arg, axis, evenly, seen); });
   }
 
   // Does every operand move along all axes alike, from the last on?
@@ -148,6 +153,8 @@ void MakeInnermost(int axis, Kernel* kernel) {
   runtime::KernelSignature& signature = kernel->signature;
   to_end(&signature.axes);
   for (Access& access : signature.operands) to_end(&access.dim_of_axis);
+  for (Value& value : kernel->values)
+    if (value.kind == Value::Kind::kIndex) value.index = value.index == axis ? kernel->rank() - 1 : value.index - (value.index > axis ? 1 : 0);
   signature.elementwise = false;
   signature.row_axes = kernel->rank() - 1;
   signature.vector_axis = kernel->rank() - 2;
@@ -181,7 +188,8 @@ void GoAcrossShortRows(Plan* plan) {
     const Rows rows(*plan, in_rows, false, kernel);
     const auto is_short = [&](const runtime::Extent& extent) { return extent.is_static() && IsShortRow(kernel, extent.value); };
     const std::vector<runtime::Extent> sources = rows.Sources();
-    if (!std::all_of(sources.begin(), sources.end(), is_short)) return;
+    const auto has_short_rows = [&](const runtime::Extent& source) { return is_short(source) && source.value >= 1; };
+    if (!std::all_of(sources.begin(), sources.end(), has_short_rows)) return;
     for (const int axis : rows.Axes()) {
       const runtime::Extent& extent = kernel.signature.axes[static_cast<std::size_t>(axis)];
       if (is_short(extent) && extent.value >= 2) return MakeInnermost(axis, &kernel);

@@ -200,9 +200,18 @@ struct ProductShape {
 /// Of a product, or one of a batch; `loops` are the extents of batches, if any, rows, columns and what is summed over.
 ProductShape ShapeOf(const GemmStep& product, const std::vector<index_t>& loops, DType dtype);
 
-/// Does a kernel generated for `target` (plain, sse2, avx2 or avx512) that sums, a tile of rows and columns at a time, take less
-/// time for the product than a BLAS, which copies its factors first? Is it so for any target, if that is empty?
-bool SumIsFaster(const ProductShape& shape, std::string_view target);
+/// How a product is computed.
+enum class ProductWay {
+  kBlas,       ///< by a BLAS, which copies its factors into an order of its own
+  kAsTheyLie,  ///< by a generated kernel, its factors read where they lie: few rows or columns
+  kInPanels,   ///< by one whose rows share a copy of the columns of a tile
+};
+
+/// The way that takes least time with kernels for `target` (plain, sse2, avx2 or avx512); for any target, if that is empty.
+ProductWay FastestWay(const ProductShape& shape, std::string_view target);
+
+/// Is it one of a generated kernel?
+inline bool SumIsFaster(const ProductShape& shape, std::string_view target) { return FastestWay(shape, target) != ProductWay::kBlas; }
 
 struct CudaKernel;  // runtime/cuda_kernel.h
 

@@ -229,7 +229,7 @@ TEST(Rows, InTheMemoryOfTheWeights) {
   const Tensor x({kSize, kSize}, 1), w({kSize, kSize}, 2), y({kSize, kSize});
   function({{x.ref, w.ref}, {y.ref}, {}});
   function({{x.ref, w.ref}, {w.ref}, {}});
-  EXPECT_EQ(w.values, y.values);
+  for (std::size_t k = 0; k < y.values.size(); ++k) ASSERT_NEAR(w.values[k], y.values[k], 1e-3) << "sums may be in another order";
 }
 
 // The update of many tensors: one group, few kernels to compile, each tensor its own size and rank.

@@ -168,21 +168,9 @@ inline constexpr bool kMasksSpans =
 
 // Of each group of `size` elements from p on, element first + step * r as lane r.
 template <typename V, int size, int first, int step>
-UMBRA_INLINE V load_in_groups(const Elem<V>* p) {
-  if constexpr (kWidth<V> > 16)
-    return by_halves<V>([&](auto half, int at) { return load_in_groups<decltype(half), size, first, step>(p + at); });
-  else return in_groups<V, size, first, step>(load<V>(p));
-}
+UMBRA_INLINE V load_in_groups(const Elem<V>* p) { return in_groups<V, size, first, step>(load<V>(p)); }
 template <typename V, int size, int first, int step>
-UMBRA_INLINE V load_in_groups_head(const Elem<V>* p, i64 lanes) {
-  if constexpr (kWidth<V> > 16) {
-    Elem<V> part[kWidth<V>] = {};
-    __builtin_memcpy(part, p, static_cast<unsigned long>(lanes) * sizeof(Elem<V>));
-    return load_in_groups<V, size, first, step>(part);
-  } else {
-    return in_groups<V, size, first, step>(load_head<V>(p, lanes));
-  }
-}
+UMBRA_INLINE V load_in_groups_head(const Elem<V>* p, i64 lanes) { return in_groups<V, size, first, step>(load_head<V>(p, lanes)); }
 
 // Lane k from p[2 k]. The last packet begins where nothing past the last lane is read.
 template <typename V>
