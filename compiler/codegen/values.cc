@@ -378,7 +378,8 @@ Expr ValueEmitter::DefinePositional(const Value& v, const std::string& index) co
 
 Expr ValueEmitter::ColumnAtHand(const Value& gather, const std::string& columns, const std::string& index) const {
   const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
-  const std::string column = fmt::format("{}[({})]", columns, EmitLane(lanes_, gather.args[rank - 1], index, nullptr));  // [[ would begin an attribute
+  const std::string at = EmitLane(lanes_, gather.args[rank - 1], index, nullptr);
+  const std::string column = columns + (at[0] == '[' ? "[(" + at + ")]" : "[" + at + "]");  // [[ would begin an attribute
   if (!gather.guarded) return {column};
   const std::string outside = speller_->Fill(gather.type, Literal(gather.constant, gather.type)).text;
   return {fmt::format("({}) ? {} : {}", EmitLane(lanes_, gather.args.back(), index, nullptr), column, outside), false};
