@@ -83,6 +83,7 @@ class ModuleConsumer : public clang::MultiplexConsumer {
     delete generator_->ReleaseModule();
     generator_->StartModule(name, *context);
     for (clang::Decl* const decl : emitted_) generator_->HandleTopLevelDecl(clang::DeclGroupRef(decl));
+    for (clang::Decl* const decl : static_) generator_->HandleTopLevelDecl(clang::DeclGroupRef(decl));
     emitted_.clear();
   }
 
@@ -92,7 +93,8 @@ class ModuleConsumer : public clang::MultiplexConsumer {
     // source alone, but for static functions of the prelude.)
     for (const llvm::GlobalObject& object : module->global_objects()) {
       auto* const decl = const_cast<clang::Decl*>(generator_->GetDeclForMangledName(object.getName()));
-      if (!object.hasLinkOnceLinkage() && !IsOfStaticTemplate(decl)) continue;
+      if (IsOfStaticTemplate(decl) && std::find(static_.begin(), static_.end(), decl) == static_.end()) static_.push_back(decl);
+      if (!object.hasLinkOnceLinkage()) continue;
       const auto* const variable = llvm::dyn_cast_or_null<clang::VarDecl>(decl);
       if (decl != nullptr && (variable == nullptr || variable->isFileVarDecl())) emitted_.push_back(decl);
     }
@@ -129,6 +131,7 @@ class ModuleConsumer : public clang::MultiplexConsumer {
   llvm::LLVMContext* idle_;
   const llvm::Module* bodies_ = nullptr;
   std::vector<clang::Decl*> emitted_;
+  std::vector<clang::Decl*> static_;  // once emitted, and forgotten wherever it is not needed
 };
 
 // Source to module and no further: Clang's own actions set up a back end besides.

@@ -196,6 +196,19 @@ TEST(Product, Panels) {
       }
 }
 
+// The function that copies panels is part of each object that calls it, whatever was compiled before.
+TEST(Product, PanelsAfterOtherKernels) {
+  CompileOptions options;
+  options.use_disk_cache = false;
+  for (const index_t n : {90, 91, 92}) {
+    const Product p{70, n, 33};
+    const Operands operands(p, 0, static_cast<unsigned>(n));
+    operands.Check(p, true, *operands.Run(p, p.Graph(true, true), options, 1), std::to_string(n));
+    Tensor x(DType::kFloat32, {n}, 0, nullptr), y(DType::kFloat32, {n}, 0, nullptr);
+    Compile(Parsed("kernel k(x: f32[" + std::to_string(n) + "]) -> (y: f32[?]) { y = exp(x) }"), options)({{x.ref}, {y.ref}, {}});
+  }
+}
+
 // What follows a product reads no product from memory; what it overwrites is read where it is written.
 TEST(Product, FollowersInPlace) {
   const index_t m = 70, n = 90, k = 90;

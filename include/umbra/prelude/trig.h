@@ -37,7 +37,7 @@ UMBRA_INLINE int leading_zeros(unsigned long long x) {
 
 // Payne and Hanek's reduction of one x >= 0 beyond the limit: of 2 / pi only the bits that matter are multiplied.
 template <typename E>
-static UMBRA_OUTLINE Angle<E> far_angle(E x) {
+UMBRA_OUTLINE Angle<E> far_angle(E x) {
   typedef unsigned long long u64;
   static constexpr u64 two_over_pi[] = {
       0, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
