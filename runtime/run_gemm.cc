@@ -94,8 +94,8 @@ bool OfFewIsFaster(const ProductShape& shape, bool avx512) {
 bool InPanelsIsFaster(const ProductShape& shape, std::string_view target) {
   const bool avx512 = target == "avx512", widest = avx512 || (target == "avx2" && !CpuRuns("avx512"));
   if (!widest) return false;
-  constexpr index_t kManyRows = 64;
-  const auto panel = static_cast<std::size_t>(shape.inner * (avx512 ? kPanelBytes : kPanelBytes / 3));
+  constexpr index_t kManyRows = 64, kPanelBytesOfAvx2 = 64;  // of two packets
+  const auto panel = static_cast<std::size_t>(shape.inner * (avx512 ? kPanelBytes : kPanelBytesOfAvx2));
   return shape.rows > (avx512 ? kFewRows : kManyRows) && panel <= SecondLevelCacheBytes() / 4 * 3;
 }
 

@@ -3,16 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <random>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/driver/lower.h"
-#include "compiler/driver/target.h"
-#include "compiler/graph/graph.h"
-#include "tests/support/drawn.h"
+#include "tests/support/every_target.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -48,34 +45,7 @@ std::shared_ptr<const graph::Graph> GraphOf(std::string text, const std::string&
 void OnEveryRoute(const std::string& text, const std::string& chained) {
   SCOPED_TRACE(chained + " in\n" + text);
   const auto graph = GraphOf(text, chained);
-  std::mt19937 random(7);
-  std::vector<std::unique_ptr<Tensor>> inputs;
-  runtime::Arguments arguments;
-  for (const int id : graph->inputs()) {
-    const graph::Node& node = graph->node(id);
-    std::vector<index_t> shape;
-    for (index_t d = 0; d < static_cast<index_t>(node.shape.rank()); ++d)
-      shape.push_back(node.shape[d].is_static() ? static_cast<index_t>(node.shape[d]) : 70);
-    inputs.push_back(std::make_unique<Tensor>(node.dtype, shape, 0, &random));
-    arguments.inputs.push_back(inputs.back()->ref);
-  }
-  const auto run = [&](const CompileOptions& options) {
-    const Function function = Compile(graph, options);
-    const DType type = graph->node(graph->outputs()[0].node).dtype;
-    auto result = std::make_unique<Tensor>(type, runtime::OutputShapes(function.program(), arguments.inputs)[0], 0, nullptr);
-    arguments.outputs = {result->ref};
-    function(arguments);
-    return result;
-  };
-  CompileOptions options;
-  options.engine = Engine::kInterpreter;
-  const auto expected = run(options);
-  options.engine = Engine::kJit;
-  for (const auto target : codegen::kAllTargets) {
-    if (!HostRuns(target)) continue;
-    options.target = std::string(codegen::Name(target));
-    EXPECT_TRUE(SameBits(*expected, *run(options))) << options.target;
-  }
+  ExpectSameBitsOnEveryTarget(graph, 70);
   const plan::Plan plan = Lower(*graph);
   for (const auto& step : plan.steps) {
     const auto& kernel = std::get<plan::Kernel>(step);

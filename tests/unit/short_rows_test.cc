@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/driver/target.h"
-#include "tests/support/drawn.h"
+#include "tests/support/every_target.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -143,34 +143,7 @@ TEST(ShortRows, OfOthers) {
                            "kernel k(x: f32[4, 1, 1, 9]) -> (y: f32[3, 20]) { y = unpack_patch2col(pad(x * 2, 0, 1), 1, 3, 1, 2, 1, 1) }",
                            "kernel k(x: f32[3, 2, 7, 11]) -> (y: f32[12, 96]) { y = unpack_patch2col(pad(x, 1, 1), 2, 3, 1, 3, 1, 1) }"}) {
     SCOPED_TRACE(text);
-    const auto graph = graph::ParseText(text)[0];
-    std::mt19937 random(3);
-    std::vector<std::unique_ptr<Tensor>> inputs;
-    const auto run = [&](const CompileOptions& options) {
-      const Function function = Compile(graph, options);
-      runtime::Arguments arguments;
-      std::unique_ptr<Tensor> y;
-      const bool draws = inputs.empty();
-      for (const runtime::Buffer& buffer : function.program().buffers) {
-        std::vector<index_t> shape;
-        for (const runtime::Extent& extent : buffer.shape) shape.push_back(extent.value);
-        if (buffer.kind == runtime::Buffer::Kind::kInput && draws) inputs.push_back(std::make_unique<Tensor>(buffer.dtype, shape, 0, &random));
-        if (buffer.kind == runtime::Buffer::Kind::kOutput) y = std::make_unique<Tensor>(buffer.dtype, shape, 0, nullptr);
-      }
-      for (const auto& input : inputs) arguments.inputs.push_back(input->ref);
-      arguments.outputs.push_back(y->ref);
-      function(arguments);
-      return y;
-    };
-    CompileOptions options;
-    options.engine = Engine::kInterpreter;
-    const auto expected = run(options);
-    options.engine = Engine::kJit;
-    for (const auto target : codegen::kAllTargets) {
-      if (!HostRuns(target)) continue;
-      options.target = Name(target);
-      EXPECT_TRUE(SameBits(*expected, *run(options))) << options.target;
-    }
+    ExpectSameBitsOnEveryTarget(graph::ParseText(text)[0], 1);
   }
 }
 
