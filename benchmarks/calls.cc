@@ -83,6 +83,9 @@ kernel planes(x: u8[n, c], scale: f32[c]) -> (y: f32[c, n]) { y = tcast<f32>(x.T
 kernel dense(x: f32[n, k], w: f32[k, m], bias: f32[m]) -> (y: f32[n, m]) {
   y = relu(dot(x, w) + broadcast<1>(bias))
 }
+kernel quantized(x: f32[n, k], w: i8[k, m], scale: f32[m]) -> (y: f32[n, m]) {
+  y = dot(x, tcast<f32>(w) * broadcast<1>(scale))
+}
 kernel scores(q: f32[b, n, i], k: f32[b, m, i], s: f32) -> (y: f32[b, n, m]) {
   y = s * batch_dot(q, swapaxis(k, 1, 2))
 }
@@ -226,6 +229,11 @@ Call CallOf(const Mixed& d) {
     return TensorRef::Dense(const_cast<std::uint16_t*>(p), DType::kFloat16, {d.n});
   };
   return Make("mixed", {{half(d.a), Ref(d.b, {d.n}), half(d.c)}, {Ref(d.out, {d.n})}, {}});
+}
+
+Call CallOf(const Quantized& d) {
+  return Make("quantized", {{Ref(d.x, {d.rows, d.inner}), Ref(d.w, {d.inner, d.columns}), Ref(d.scale, {d.columns})},
+                            {Ref(d.out, {d.rows, d.columns})}, {}});
 }
 
 Call CallOf(const Saxpy8& d) {

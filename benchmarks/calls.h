@@ -37,6 +37,7 @@ Call CallOf(const Concat& d);
 Call CallOf(const Take& d);
 Call CallOf(const Mixed& d);
 Call CallOf(const Saxpy8& d);
+Call CallOf(const Quantized& d);
 Call CallOf(const Planes& d);
 Call CallOf(const Sum500& d);
 Call CallOf(const AdamSteps& d);

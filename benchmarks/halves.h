@@ -12,7 +12,8 @@ namespace bench {
 /// Is a half of the workload a part of larger tensors, so that only peers that take strides can run it?
 template <typename Workload>
 inline constexpr bool kHalvesAreStrided =
-    std::is_same_v<Workload, Channels> || std::is_same_v<Workload, Transpose> || std::is_same_v<Workload, Patches> || std::is_same_v<Workload, Planes>;
+    std::is_same_v<Workload, Channels> || std::is_same_v<Workload, Transpose> || std::is_same_v<Workload, Patches> || std::is_same_v<Workload, Planes> ||
+    std::is_same_v<Workload, Quantized>;
 
 // Halves an even extent; where the half `k` begins.
 inline Size Cut(Size& extent, int k) {
@@ -160,6 +161,11 @@ inline Planes Half(Planes d, int k) {
   const Size first = Cut(d.n, k);
   d.x += first * Planes::kChannels;
   d.out += first;
+  return d;
+}
+
+inline Quantized Half(Quantized d, int k) {
+  Advance(Cut(d.columns, k), d.w, d.scale, d.out);
   return d;
 }
 

@@ -162,6 +162,24 @@ void Run(const Mixed& d) {
   for (; i < d.n; ++i) d.out[i] = _cvtsh_ss(d.a[i]) * d.b[i] + _cvtsh_ss(d.c[i]);
 }
 
+void Run(const Quantized& d) {
+  constexpr Size kRows = 8;
+  for (Size r = 0; r < d.rows; ++r) std::fill_n(d.out + r * d.all, d.columns, 0.0f);
+  for (Size k = 0; k < d.inner; k += kRows)
+    for (Size r = 0; r < d.rows; ++r) {
+      const float* __restrict x = d.x + r * d.inner + k;
+      const std::int8_t* __restrict w = d.w + k * d.all;
+      float* __restrict out = d.out + r * d.all;
+      for (Size j = 0; j < d.columns; ++j) {
+        float sum = out[j];
+        for (Size i = 0; i < kRows; ++i) sum += x[i] * static_cast<float>(w[i * d.all + j]);
+        out[j] = sum;
+      }
+    }
+  for (Size r = 0; r < d.rows; ++r)
+    for (Size j = 0; j < d.columns; ++j) d.out[r * d.all + j] *= d.scale[j];
+}
+
 void Run(const Saxpy8& d) {
   Size i = 0;
 #if defined(__AVX512BW__)

@@ -202,10 +202,14 @@ void RegisterImages() {
 }
 
 void RegisterMatrices() {
-  static constexpr Size kProducts[][3] = {{512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4096, 512, 16}};
+  static constexpr Size kProducts[][3] = {{512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4, 4096, 4096}, {4096, 512, 16}};
   for (const auto& [rows, inner, columns] : kProducts) {
     const Dense d = MakeDense(kMake, rows, inner, columns);
     Register("dense_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns), d, d.out, rows * columns);
+  }
+  for (const Size rows : {4, 256}) {
+    const Quantized d = MakeQuantized(kMake, rows, 4096, 4096);
+    Register("quantized_" + std::to_string(rows) + "x4096x4096", d, d.out, rows * d.columns);
   }
   const Scores scores = MakeScores(kMake, 64, 512, 64, 512);
   Register("scores_64x512x64x512", scores, scores.out, scores.batch * scores.rows * scores.columns);

@@ -123,6 +123,15 @@ void Run(const Saxpy8& d) {
   Eigen::Map<Bytes>(d.out, d.n) = x * static_cast<std::int8_t>(d.s) + y;
 }
 
+void Run(const Quantized& d) {
+  using Bytes = Eigen::Matrix<std::int8_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Eigen::Map<const Floats> x(d.x, d.rows, d.inner);
+  const Eigen::Map<const Bytes, 0, Eigen::OuterStride<>> w(d.w, d.inner, d.columns, Eigen::OuterStride<>(d.all));
+  const Eigen::Map<const Eigen::VectorXf> scale(d.scale, d.columns);
+  Eigen::Map<Floats, 0, Eigen::OuterStride<>>(d.out, d.rows, d.columns, Eigen::OuterStride<>(d.all)).noalias() = x * w.cast<float>() * scale.asDiagonal();
+}
+
 void Run(const Planes& d) {
   using Channel = Eigen::Map<const Eigen::Array<std::uint8_t, Eigen::Dynamic, 1>, 0, Eigen::InnerStride<3>>;
   for (Size c = 0; c < 3; ++c) Array(d.out + c * d.all, d.n) = Channel(d.x + c, d.n).cast<float>() * d.scale[c];

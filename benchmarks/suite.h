@@ -165,6 +165,15 @@ struct Saxpy8 {  // out = x * s + y, which wraps around
   std::int8_t* out;
 };
 
+struct Quantized {  // out = dot(x, w * scale): weights of a byte, a scale for each column
+  Size rows, inner, columns;
+  const float* x;
+  const std::int8_t* w;
+  const float* scale;
+  float* out;
+  Size all = columns;  // of the matrices
+};
+
 struct Sum500 {  // out = x[0] + ... + x[499]
   static constexpr int kInputs = 500;
   Size n;
@@ -195,7 +204,8 @@ using Prepared = std::function<void()>;
   BENCH_RUNS(peer, Patches) BENCH_RUNS(peer, MaxPool) BENCH_RUNS(peer, Unpool) BENCH_RUNS(peer, Concat) \
   BENCH_RUNS(peer, Take)
 #define BENCH_RUNS_PERIODS(peer) BENCH_RUNS(peer, Overlapping) BENCH_RUNS(peer, Opaque) BENCH_RUNS(peer, ComplexProduct)
-#define BENCH_RUNS_TYPES(peer) BENCH_RUNS(peer, Mixed) BENCH_RUNS(peer, Saxpy8) BENCH_RUNS(peer, Sum500) BENCH_RUNS(peer, Planes)
+#define BENCH_RUNS_TYPES(peer) BENCH_RUNS(peer, Mixed) BENCH_RUNS(peer, Saxpy8) BENCH_RUNS(peer, Sum500) BENCH_RUNS(peer, Planes) \
+  BENCH_RUNS(peer, Quantized)
 #define BENCH_RUNS_ALL(peer)                                                  \
   BENCH_RUNS_CORE(peer) BENCH_RUNS(peer, Dense) BENCH_RUNS(peer, Scores) BENCH_RUNS_ROWS(peer) \
   BENCH_RUNS_MAPS(peer) BENCH_RUNS_PERIODS(peer) BENCH_RUNS_TYPES(peer)
@@ -229,6 +239,7 @@ BENCH_RUNS_PERIODS(eigen)
 BENCH_RUNS(eigen, Mixed)
 BENCH_RUNS(eigen, Saxpy8)
 BENCH_RUNS(eigen, Planes)
+BENCH_RUNS(eigen, Quantized)
 BENCH_PEER(xtensor, void)
 BENCH_RUNS_CORE(xtensor)
 BENCH_RUNS(xtensor, Dense)

@@ -61,6 +61,7 @@ Prepared Run(const Take& d) { return Prepare(d); }
 Prepared Run(const Mixed& d) { return Prepare(d); }
 Prepared Run(const Saxpy8& d) { return Prepare(d); }
 Prepared Run(const Planes& d) { return Prepare(d); }
+Prepared Run(const Quantized& d) { return Prepare(d); }
 Prepared Run(const Sum500& d) { return Prepare(d); }
 
 }  // namespace bench::umbra_jit

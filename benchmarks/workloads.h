@@ -144,6 +144,11 @@ Saxpy8 MakeSaxpy8(Make&& make, Size n) {
 }
 
 template <typename Make>
+Quantized MakeQuantized(Make&& make, Size rows, Size inner, Size columns) {
+  return {rows, inner, columns, make(rows * inner, -1, 1), make.template operator()<std::int8_t>(inner * columns, -128, 128), make(columns, 0, 0.01f), make(rows * columns, 0, 1)};
+}
+
+template <typename Make>
 Planes MakePlanes(Make&& make, Size n) {
   return {n, make.template operator()<std::uint8_t>(n * Planes::kChannels, 0, 256), make(Planes::kChannels, 0, 1), make(n * Planes::kChannels, 0, 1)};
 }
@@ -197,6 +202,9 @@ inline Bytes BytesOf(const Concat& d) { return detail::Floats(4 * d.rows * d.col
 inline Bytes BytesOf(const Take& d) { return detail::Floats(d.count * d.columns + d.count, d.count * d.columns); }
 inline Bytes BytesOf(const Mixed& d) { return detail::Floats(2 * d.n, d.n); }
 inline Bytes BytesOf(const Saxpy8& d) { return {2.0 * static_cast<double>(d.n), 1.0 * static_cast<double>(d.n)}; }
+inline Bytes BytesOf(const Quantized& d) {
+  return {static_cast<double>(d.inner * d.columns) + 4.0 * static_cast<double>(d.rows * d.inner + d.columns), 4.0 * static_cast<double>(d.rows * d.columns)};
+}
 inline Bytes BytesOf(const Planes& d) { return {1.0 * static_cast<double>(Planes::kChannels * d.n), 4.0 * static_cast<double>(Planes::kChannels * d.n)}; }
 inline Bytes BytesOf(const Sum500& d) { return detail::Floats(Sum500::kInputs * d.n, d.n); }
 

@@ -76,7 +76,7 @@ StepUse UseOf(const KernelStep& kernel, int output, int input) {
 bool MayShare(const Program& program, int output, int input) {
   bool written = false;
   for (const auto& step : program.steps) {
-    if (const auto* kernel = std::get_if<KernelStep>(&step); kernel != nullptr && kernel->signature.replaces > 0) continue;
+    if (const auto* kernel = std::get_if<KernelStep>(&step); kernel != nullptr && !kernel->signature.replaces.empty()) continue;
     const StepUse use = std::visit([&](const auto& of_kind) { return UseOf(of_kind, output, input); }, step);
     if (use.reads && (written || (use.writes && !use.in_place))) return false;
     written = written || use.writes;
@@ -87,6 +87,12 @@ bool MayShare(const Program& program, int output, int input) {
 bool MayShare(const KernelStep& step, int output, int input) {
   const StepUse use = UseOf(step, output, input);
   return !use.reads || !use.writes || use.in_place;
+}
+
+bool MeetLater(const Program& program, const KernelStep& kernel, int begin, int end, int output, int input) {
+  if (!UseOf(kernel, output, input).reads) return false;
+  const auto writes = [&](const auto& step) { return std::visit([&](const auto& of_kind) { return UseOf(of_kind, output, input); }, step).writes; };
+  return std::any_of(program.steps.begin() + begin, program.steps.begin() + end, writes);
 }
 
 OperandPairs Overlapping(const std::vector<Bytes>& operands, std::size_t first_output) {

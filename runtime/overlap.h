@@ -27,6 +27,9 @@ bool MayShare(const Program& program, int output, int input);
 /// The same of a kernel that replaces other steps, which MayShare of the program leaves out.
 bool MayShare(const KernelStep& step, int output, int input);
 
+/// Does a step of [begin, end) write an output whose memory is that of an input which a kernel behind them reads?
+bool MeetLater(const Program& program, const KernelStep& kernel, int begin, int end, int output, int input);
+
 /// Throws umbra::Error if two outputs overlap, or if an output overlaps an input in a way that
 /// would change the result. The very same memory is fine where every kernel that writes the output
 /// reads the input only at the point that it writes, and no later step reads the input; so are operands whose rows lie

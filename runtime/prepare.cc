@@ -59,6 +59,7 @@ PreparedProgram::PreparedProgram(const Program& program, std::vector<TensorRef> 
                                  const std::vector<index_t>& symbols, OperandPairs shared, int threads)
     : program_(program), buffers_(std::move(operands)), operands_(buffers_.size()), shared_(std::move(shared)), threads_(threads) {
   AddTemporaries(symbols);
+  ChooseSteps(symbols);
   for (const StepGroup& group : program.groups) {
     if (group.kind == StepGroup::Kind::kRows) AddRows(group, symbols);
     else AddIndependent(group, symbols);
@@ -90,6 +91,7 @@ void PreparedProgram::PlaceTemporaries() {
   std::vector<Life> lives(temporaries_.size());
   for (const StepGroup& group : program_.groups) {
     for (int k = group.begin; k < group.end; ++k) {
+      if (!runs_[static_cast<std::size_t>(k)]) continue;
       const auto use = [&](int buffer) {
         const auto at = static_cast<std::size_t>(buffer);
         if (at < operands_) return;
@@ -155,37 +157,47 @@ bool PreparedProgram::MayTakeOver(std::size_t made, std::size_t read, const std:
   return true;
 }
 
-// The kernel that this launch runs instead of the product of matrices that step `gemm` is, or null.
-const KernelStep* PreparedProgram::SumInstead(int gemm, int end, const std::vector<index_t>& symbols) const {
-  const auto& product = std::get<GemmStep>(program_.steps[static_cast<std::size_t>(gemm)]);
-  const auto* sum = gemm + 1 < end ? std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(gemm) + 1]) : nullptr;
-  if (sum == nullptr || sum->signature.replaces == 0) return nullptr;
-  for (const int buffer : {product.b, product.c}) {
-    const TensorRef& tensor = buffers_[static_cast<std::size_t>(buffer)];
-    if (tensor.stride.back() != 1 && tensor.shape.back() != 1) return nullptr;
+// Kernels that run instead of products, and of what is before and behind these, or the products.
+void PreparedProgram::ChooseSteps(const std::vector<index_t>& symbols) {
+  runs_.assign(program_.steps.size(), true);
+  for (std::size_t k = 0; k < program_.steps.size(); ++k) {
+    const auto* sum = std::get_if<KernelStep>(&program_.steps[k]);
+    if (sum == nullptr || sum->signature.replaces.empty()) continue;
+    runs_[k] = IsFaster(*sum, k, symbols);
+    if (!runs_[k]) continue;
+    for (const int step : sum->signature.replaces) runs_[static_cast<std::size_t>(step)] = false;
   }
-  const auto meet = [&](const auto& pair) { return !MayShare(*sum, static_cast<int>(pair.first), static_cast<int>(pair.second)); };
-  if (sum->signature.replaces > 1 && std::any_of(shared_.begin(), shared_.end(), meet)) return nullptr;
-  const ProductShape shape = ShapeOf(product, Resolve(sum->signature.axes, symbols), buffers_[static_cast<std::size_t>(product.c)].dtype);
-  return SumIsFaster(shape, program_.target) ? sum : nullptr;
+}
+
+// Is the kernel at a step, behind the product that it replaces, faster, and may it be?
+bool PreparedProgram::IsFaster(const KernelStep& sum, std::size_t step, const std::vector<index_t>& symbols) const {
+  const auto& product = std::get<GemmStep>(program_.steps[step - 1]);
+  if (sum.signature.replaces.size() > 1) {
+    const int first = sum.signature.replaces[0], end = static_cast<int>(step);
+    for (const auto& [out, in] : shared_)
+      if (!MayShare(sum, static_cast<int>(out), static_cast<int>(in)) || MeetLater(program_, sum, first, end, static_cast<int>(out), static_cast<int>(in))) return false;
+  }
+  for (const Access& access : sum.signature.operands) {
+    const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
+    const bool moves = access.dim_of_axis[static_cast<std::size_t>(sum.signature.vector_axis)] >= 0;
+    if (moves && tensor.stride.back() != 1 && tensor.shape.back() != 1) return false;
+  }
+  const ProductShape shape = ShapeOf(product, sum.signature, Resolve(sum.signature.axes, symbols), buffers_[static_cast<std::size_t>(product.c)].dtype);
+  return SumIsFaster(shape, program_.target);
 }
 
 std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& group,
                                                             const std::vector<index_t>& symbols, int threads,
                                                             index_t rows) const {
   std::vector<Step> steps;
-  const KernelStep* sum = nullptr;  // that runs instead of the last product, which is at:
-  int product = 0;
   for (int k = group.begin; k < group.end; ++k) {
+    if (!runs_[static_cast<std::size_t>(k)]) continue;
     const auto& step = program_.steps[static_cast<std::size_t>(k)];
     if (const auto* gemm = std::get_if<GemmStep>(&step)) {
-      sum = SumInstead(k, group.end, symbols);
-      product = k;
-      if (sum == nullptr) steps.emplace_back(gemm);
+      steps.emplace_back(gemm);
       continue;
     }
     const auto& kernel_step = std::get<KernelStep>(step);
-    if (kernel_step.signature.replaces > 0 ? sum == nullptr : sum != nullptr && sum->signature.replaces == k - product) continue;
     if (StoresNothing(kernel_step, buffers_)) continue;
     Kernel kernel;
     kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, rows);
@@ -217,13 +229,16 @@ void PreparedProgram::AddIndependent(const StepGroup& group, const std::vector<i
   if (!together.steps.empty()) groups_.push_back(std::move(together));
 }
 
+bool PreparedProgram::IsOneKernel(const StepGroup& group) const {
+  const auto run = std::count(runs_.begin() + group.begin, runs_.begin() + group.end, true);
+  const auto at = std::find(runs_.begin() + group.begin, runs_.begin() + group.end, true) - runs_.begin();
+  return run == 1 && std::holds_alternative<KernelStep>(program_.steps[static_cast<std::size_t>(at)]);
+}
+
 void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>& symbols) {
   // A kernel that does all that the steps do shares its rows out itself.
-  const KernelStep* sum = std::holds_alternative<GemmStep>(program_.steps[static_cast<std::size_t>(group.begin)]) ? SumInstead(group.begin, group.end, symbols) : nullptr;
-  if (sum != nullptr && group.begin + 1 + sum->signature.replaces == group.end) {
+  if (IsOneKernel(group)) {
     if (std::vector<Step> steps = Prepare(group, symbols, threads_, -1); !steps.empty()) groups_.push_back({StepGroup::Kind::kIndependent, std::move(steps), {}});
-    const auto product = static_cast<std::size_t>(std::get<GemmStep>(program_.steps[static_cast<std::size_t>(group.begin)]).c);
-    if (sum->signature.replaces > 1) temporaries_[product - operands_].bytes = 0;  // it is never in memory
     return;
   }
   Group made;

@@ -6,6 +6,7 @@
 
 #include "runtime/cpu_info.h"
 #include "runtime/launch.h"
+#include "runtime/panels.h"
 #include "runtime/rows_together.h"
 #include "umbra/error.h"
 #include "umbra/prelude/memory.h"
@@ -35,7 +36,10 @@ constexpr index_t kRowsOfTile = 16, kRowsOfBlock = 128, kManyBlocks = 4;
 // Of rows that share copied columns: rows of a piece, for which it hardly matters that each piece copies them, and columns that
 // shares are multiples of, where all rows are one piece.
 constexpr index_t kRowsOfPiece = 512, kColumnsOfShare = 32;
-constexpr index_t kMostPanelBytes = 8 << 20;  // of scratch
+// Of a second cache: what copies of the columns of a tile may take, and what columns that are read where they lie may, with as
+// many rows as that.
+constexpr index_t kPartForPanels = 4, kPartInPlace = 2;
+constexpr index_t kStepsInPlace = 256;  // else: of so many rows pages are not forgotten from one tile to the next
 constexpr index_t kMostShares = 64;  // of a thread, of tiles that lie along one axis
 
 // At least one for each of the threads that share out so much work, so that each has its place in memory from call to
@@ -71,11 +75,13 @@ class Preparation {
 
   LaunchPlan Run() {
     if (!signature_.positional) MergeAxes();
-    packs_ = Packs();
+    packs_ = !signature_.panels.empty() && PacksColumns(signature_, plan_.extent[SharedAxis()]);
     const bool split = SplitsRows();
+    packs_ = packs_ && !split;
     const Variant variant = ChooseVariant(split);
+    packs_ = variant.packed;
     SplitOverThreads(variant.stores == Stores::kJoined);
-    plan_.scratch_bytes = packs_ ? static_cast<std::size_t>(PanelBytes()) : RowBufferBytes();
+    plan_.scratch_bytes = signature_.panels.empty() || split ? RowBufferBytes() : PanelBytes();
     plan_.prefetch_ahead = PrefetchAhead();
     plan_.function = CodeOf(step_, variant);
     for (const Number& number : signature_.numbers) {
@@ -90,6 +96,7 @@ class Preparation {
       }
     }
     if (split) CutIntoBlocks();
+    else if (!signature_.panels.empty()) plan_.extent.push_back(Steps());
     return std::move(plan_);
   }
 
@@ -206,7 +213,7 @@ class Preparation {
     if (tiles > 0 && tiles < rank_) LengthenTiles(tiles);
     // Axis 0 gathers the row axes that follow it, so that there is something to share out.
     for (std::size_t axis = 1; axis < row_axes; ++axis) {
-      if (axis == vector_axis_ || axis == tiles || vector_axis_ == 0 || (signature_.panels > 0 && axis == SharedAxis())) break;
+      if (axis == vector_axis_ || axis == tiles || vector_axis_ == 0 || (!signature_.panels.empty() && axis == SharedAxis())) break;
       if (plan_.extent[axis] == 1) continue;
       if (plan_.extent[0] == 1) {
         if (!MovesWithFirst(axis)) continue;
@@ -309,20 +316,30 @@ class Preparation {
 
   // The row axis whose rows are computed together, of a kernel that has panels.
   std::size_t SharedAxis() const { return RowAxes() - 2; }
-  index_t PanelBytes() const { return signature_.panels * plan_.extent[RowAxes()] * kPanelBytes; }
 
-  // Do columns that rows share lie across memory?
-  bool TurnsPanels() const {
-    return signature_.panels > 0 && std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
-      const int dim = access.dim_of_axis[vector_axis_], last = static_cast<int>(buffers_[static_cast<std::size_t>(access.buffer)].shape.size()) - 1;
-      return !access.store && dim >= 0 && dim != last && access.dim_of_axis[RowAxes()] >= 0 && access.dim_of_axis[SharedAxis()] < 0;
-    });
+  // Of the innermost axis, for how many indices all rows of a tile's columns are summed before the next.
+  index_t Steps() const {
+    const index_t all = std::max<index_t>(1, plan_.extent[RowAxes()]);
+    const auto cache = static_cast<index_t>(SecondLevelCacheBytes());
+    index_t most = kStepsInPlace;
+    if (packs_) {
+      most = cache / kPartForPanels / (static_cast<index_t>(signature_.panels.size()) * kPanelBytes);
+    } else {
+      double bytes = 0;
+      for (const int operand : signature_.panels)
+        if (operand >= 0) bytes += BytesTouched(static_cast<std::size_t>(operand));
+      if (bytes <= static_cast<double>(cache / kPartInPlace)) return all;
+    }
+    most = std::max(most, kLeastSteps);
+    const index_t parts = (all + most - 1) / most, steps = (all + parts - 1) / parts;
+    return std::min(all, (steps + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile);
   }
 
-  // Are they copied? Many rows repay it, and those that lie across memory have to be.
-  bool Packs() const {
-    if (signature_.panels == 0 || PanelBytes() > kMostPanelBytes) return false;
-    return plan_.extent[SharedAxis()] > kFewRows || TurnsPanels();
+  std::size_t PanelBytes() const {
+    const index_t steps = Steps(), rows = plan_.extent[SharedAxis()];
+    const index_t panels = packs_ ? static_cast<index_t>(signature_.panels.size()) * steps * kPanelBytes : 0;
+    const index_t sums = signature_.sums * rows * (packs_ ? kPanelBytes : Padded(plan_.extent[vector_axis_]) * 8);
+    return static_cast<std::size_t>(panels + (steps < plan_.extent[RowAxes()] ? sums : 0));
   }
 
   // Does the kernel take short rows of a packet's lanes together (compiler/codegen/cpu/short_rows.cc)?
@@ -349,9 +366,8 @@ class Preparation {
     Variant variant;
     variant.split = split;
     in_short_rows_ = InShortRows();
-    variant.strided = !packs_ && TurnsPanels();
     double touched = 0;
-    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross() && signature_.panels == 0, in_place = false, packets = false;
+    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross() && signature_.panels.empty(), in_place = false, packets = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
@@ -384,7 +400,8 @@ class Preparation {
     const bool alone = UsefulThreads(Work(), threads_) == 1;
     const bool passes = packets && !in_place && !variant.strided && !split && (vector_axis_ > 0 || in_short_rows_) &&
                         touched >= (alone ? kPastCaches : kPastCachesOfThreads) * static_cast<double>(LastLevelCacheBytes());
-    if (passes && aligned && (!InColumns() || in_short_rows_)) variant.stores = Stores::kStreamed;
+    variant.packed = packs_ && !variant.strided;
+    if (passes && aligned && (!InColumns() || in_short_rows_ || variant.packed)) variant.stores = Stores::kStreamed;
     else if (passes && joins) variant.stores = Stores::kJoined;
     return variant;
   }

@@ -74,7 +74,9 @@ class PreparedProgram {
   void AddRows(const StepGroup& group, const std::vector<index_t>& symbols);
   std::vector<Step> Prepare(const StepGroup& group, const std::vector<index_t>& symbols, int threads,
                             index_t rows) const;
-  const KernelStep* SumInstead(int gemm, int end, const std::vector<index_t>& symbols) const;
+  void ChooseSteps(const std::vector<index_t>& symbols);
+  bool IsFaster(const KernelStep& sum, std::size_t step, const std::vector<index_t>& symbols) const;
+  bool IsOneKernel(const StepGroup& group) const;
   bool MayTakeOver(std::size_t made, std::size_t read, const std::vector<Life>& lives) const;
   index_t BlockRows(const StepGroup& group, index_t rows) const;
   bool SharesRowsOut(const StepGroup& group, index_t rows) const;
@@ -91,6 +93,7 @@ class PreparedProgram {
   std::vector<TensorRef> buffers_;     ///< of the program; local temporaries have the shape of a block
   std::size_t operands_ = 0;           ///< the first buffers; temporaries follow
   OperandPairs shared_;                ///< outputs and inputs that share memory
+  std::vector<bool> runs_;             ///< by step of the program: does this call run it, or another instead?
   std::vector<Temporary> temporaries_;
   std::size_t temporary_bytes_ = 0;
   int threads_ = 1;

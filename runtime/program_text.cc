@@ -49,9 +49,9 @@ void Fields(Archive& archive, Number& number) {
 template <typename Archive>
 void Fields(Archive& archive, KernelSignature& signature) {
   auto& [name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, elementwise,
-         row_buffers, partials, phases, panels, cost, replaces, in_place] = signature;
+         row_buffers, partials, phases, panels, sums, cost, replaces, in_place] = signature;
   archive(name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, elementwise,
-          row_buffers, partials, phases, panels, cost, replaces, in_place);
+          row_buffers, partials, phases, panels, sums, cost, replaces, in_place);
 }
 template <typename Archive>
 void Fields(Archive& archive, ProductEpilogue& epilogue) {

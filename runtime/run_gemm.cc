@@ -74,13 +74,17 @@ void Multiply(const GemmStep& step, const TensorRef& ta, const TensorRef& tb, co
 }
 
 // Few rows or columns, where they lie. A factor that is read a few columns at a time touches a page for each line of it, which
-// only those that stay in the caches bear. Where its rows are whole pages, what a tile reads of them falls into few sets of
-// the caches, and a tile of AVX2 comes back for it more often. Packets do not lie across the lines of a matrix.
+// only those that stay in the caches bear, or those of few rows, which go by parts of the inner extent. Where its rows are whole
+// pages, what a tile reads of them falls into few sets of the caches, and a tile of AVX2 comes back for it more often. Packets
+// do not lie across the lines of a matrix.
 bool OfFewIsFaster(const ProductShape& shape, bool avx512) {
   constexpr index_t kFewOfPages = 8;
   constexpr std::size_t kPage = 4096;
   constexpr double kMostBytes = 8 << 20;
-  if (shape.transposed_b || std::min(shape.rows, shape.columns) > kFewRows) return false;
+  if (std::min(shape.rows, shape.columns) > kFewRows) return false;
+  if (shape.made_b && shape.rows <= kFewRows) return true;
+  if (shape.transposed_b) return false;
+  if (shape.rows <= kFewRows && avx512) return true;
   const bool pages = static_cast<std::size_t>(shape.columns) * shape.element_size % kPage == 0;
   if (pages && shape.rows > kFewOfPages && !avx512) return false;
   const auto bytes = [&](index_t extent) {
@@ -89,14 +93,12 @@ bool OfFewIsFaster(const ProductShape& shape, bool avx512) {
   return bytes(shape.columns) <= kMostBytes && (!shape.transposed_a || bytes(shape.rows) <= kMostBytes);
 }
 
-// More rows, which share a copy of the columns that tiles read, as long as it stays in the second cache; with the widest packets
-// of the processor, which a BLAS has, too.
+// More rows, which share a copy of the columns that tiles read; with the widest packets of the processor, which a BLAS has, too.
 bool InPanelsIsFaster(const ProductShape& shape, std::string_view target) {
   const bool avx512 = target == "avx512", widest = avx512 || (target == "avx2" && !CpuRuns("avx512"));
   if (!widest) return false;
-  constexpr index_t kManyRows = 64, kPanelBytesOfAvx2 = 64;  // of two packets
-  const auto panel = static_cast<std::size_t>(shape.inner * (avx512 ? kPanelBytes : kPanelBytesOfAvx2));
-  return shape.rows > (avx512 ? kFewRows : kManyRows) && panel <= SecondLevelCacheBytes() / 4 * 3;
+  constexpr index_t kManyRows = 64;
+  return shape.rows > (avx512 ? kFewRows : kManyRows);
 }
 
 }  // namespace
@@ -106,16 +108,18 @@ void RunGemm(const GemmStep& step, const TensorRef& a, const TensorRef& b, const
   else Multiply<float>(step, a, b, c);
 }
 
-ProductShape ShapeOf(const GemmStep& product, const std::vector<index_t>& loops, DType dtype) {
+ProductShape ShapeOf(const GemmStep& product, const KernelSignature& kernel, const std::vector<index_t>& loops, DType dtype) {
   const std::size_t rank = loops.size();
-  return {loops[rank - 3], loops[rank - 2], loops[rank - 1], product.transpose_a, product.transpose_b, SizeOf(dtype)};
+  const auto reads = [&](const Access& access) { return access.buffer == product.b && !access.store; };
+  const bool made = std::none_of(kernel.operands.begin(), kernel.operands.end(), reads);
+  return {loops[rank - 3], loops[rank - 2], loops[rank - 1], product.transpose_a, product.transpose_b, SizeOf(dtype), made};
 }
 
 // Measured beside OpenBLAS on AVX-512 and AVX2. A vector is BLAS's, which reads the matrix once; of two or three columns too
 // much of a packet is empty.
 ProductWay FastestWay(const ProductShape& shape, std::string_view target) {
   constexpr index_t kLeastColumns = 4;
-  if (shape.rows < 2 || shape.columns < kLeastColumns) return ProductWay::kBlas;
+  if (shape.columns < kLeastColumns || (shape.rows < 2 && !shape.made_b)) return ProductWay::kBlas;
   if (InPanelsIsFaster(shape, target)) return ProductWay::kInPanels;
   return OfFewIsFaster(shape, target == "avx512") ? ProductWay::kAsTheyLie : ProductWay::kBlas;
 }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <set>
 
 #include "compiler/codegen/cpu/kernel.h"
 #include "compiler/codegen/prelude.h"
 #include "compiler/codegen/writer.h"
+#include "runtime/panels.h"
 
 namespace umbra::codegen {
 
@@ -43,7 +45,7 @@ std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/
 std::set<std::string_view> PartsOf(std::span<const SourceItem> items) {
   std::set<std::string_view> used;
   for (const SourceItem& item : items) {
-    if (item.kernel->signature.panels > 0) used.insert("panel");
+    if (!item.kernel->signature.panels.empty()) used.insert("panel");
     for (const plan::Value& value : item.kernel->values) {
       if (value.kind == plan::Value::Kind::kMap) used.insert(graph::Info(value.op).header);
       if (value.kind == plan::Value::Kind::kReduced) used.insert("reduce");
@@ -119,10 +121,30 @@ Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const Source
   return Generate(std::span(&item, 1), options);
 }
 
+std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature) {
+  if (signature.panels.empty()) return {{}};
+  const runtime::Extent& rows = signature.axes[static_cast<std::size_t>(signature.row_axes) - 2];
+  std::vector<runtime::Variant> variants;
+  if (!rows.is_static() || runtime::PacksColumns(signature, rows.value)) variants.push_back({.packed = true});
+  if (!runtime::PacksColumns(signature, rows.is_static() ? rows.value : 1)) variants.emplace_back();
+  return variants;
+}
+
 Source Generate(const plan::Plan& plan, const SourceOptions& options) {
   std::vector<SourceItem> items;
-  for (const auto& step : plan.steps)
-    if (const auto* kernel = std::get_if<plan::Kernel>(&step)) items.push_back({&plan, kernel, options.variant});
+  std::vector<std::unique_ptr<plan::Kernel>> named;
+  for (const auto& step : plan.steps) {
+    const auto* kernel = std::get_if<plan::Kernel>(&step);
+    if (kernel == nullptr) continue;
+    const std::vector<runtime::Variant> variants = LikelyVariants(kernel->signature);
+    for (const runtime::Variant& variant : variants) {
+      items.push_back({&plan, kernel, variant});
+      if (variants.size() == 1 || !variant.packed) continue;
+      named.push_back(std::make_unique<plan::Kernel>(*kernel));
+      named.back()->signature.name += "_packed";
+      items.back().kernel = named.back().get();
+    }
+  }
   return Generate(items, options);
 }
 

@@ -53,10 +53,15 @@ struct SourceItem {
   runtime::Variant variant;
 };
 
+/// The variants that launches of dense operands need, whose results stay in the caches: the likeliest, then that for few rows, if
+/// these are not known and there is one.
+std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature);
+
 /// The source of one kernel of `plan` (prelude by #include; the JIT gives the embedded text to
 /// Clang; the intrinsics spelling pastes it).
 Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options);
-/// The source of all kernels of a plan in one translation unit.
+/// The source of all kernels of a plan in one translation unit, each in its likely variants; of two, the name of one ends with
+/// `_packed`.
 Source Generate(const plan::Plan& plan, const SourceOptions& options);
 /// The source of kernels that have different names, whose variants are those of the items.
 Source Generate(std::span<const SourceItem> items, SourceOptions options);

@@ -74,26 +74,22 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
 bool IsLikely(const runtime::Program& program, const runtime::GemmStep& product, const runtime::KernelStep& sum) {
   std::vector<index_t> loops;
   for (const runtime::Extent& axis : sum.signature.axes) loops.push_back(axis.is_static() ? axis.value : static_cast<index_t>(graph::kAssumedExtent));
-  return SumIsFaster(ShapeOf(product, loops, program.buffers[static_cast<std::size_t>(product.c)].dtype), program.target);
+  return SumIsFaster(ShapeOf(product, sum.signature, loops, program.buffers[static_cast<std::size_t>(product.c)].dtype), program.target);
 }
 
-// Those that calls are likely to run: of products, and of what follows them, one way.
+// Those that calls are likely to run: of products, and of what is before and behind them, one way.
 std::vector<const runtime::KernelStep*> LikelyKernels(const runtime::Program& program) {
-  std::vector<const runtime::KernelStep*> kernels;
-  const runtime::GemmStep* product = nullptr;
-  std::size_t replaced = 0;  // the steps before this one are
+  std::vector<bool> runs(program.steps.size(), true);
   for (std::size_t k = 0; k < program.steps.size(); ++k) {
-    if (const auto* gemm = std::get_if<runtime::GemmStep>(&program.steps[k])) {
-      product = gemm;
-      continue;
-    }
-    const auto& kernel = std::get<runtime::KernelStep>(program.steps[k]);
-    const auto replaces = static_cast<std::size_t>(kernel.signature.replaces);
-    if (replaces > 0 && !IsLikely(program, *product, kernel)) continue;
-    if (replaces > 0) replaced = k + replaces;
-    else if (k < replaced) continue;
-    kernels.push_back(&kernel);
+    const auto* kernel = std::get_if<runtime::KernelStep>(&program.steps[k]);
+    if (kernel == nullptr || kernel->signature.replaces.empty()) continue;
+    runs[k] = IsLikely(program, std::get<runtime::GemmStep>(program.steps[k - 1]), *kernel);
+    if (!runs[k]) continue;
+    for (const int step : kernel->signature.replaces) runs[static_cast<std::size_t>(step)] = false;
   }
+  std::vector<const runtime::KernelStep*> kernels;
+  for (std::size_t k = 0; k < program.steps.size(); ++k)
+    if (const auto* kernel = std::get_if<runtime::KernelStep>(&program.steps[k]); kernel != nullptr && runs[k]) kernels.push_back(kernel);
   return kernels;
 }
 
@@ -104,12 +100,12 @@ std::vector<const runtime::KernelStep*> KernelsOf(const runtime::Program& progra
   return kernels;
 }
 
-// Makes the common variant of each kernel that is likely to run, so that a failing compile is seen where it was asked for.
+// Makes the likeliest variant of each kernel that is likely to run, so that a failing compile is seen where it was asked for.
 void MakeKernels(const runtime::Program& program, const std::atomic<bool>& cancelled) {
   const std::vector<const runtime::KernelStep*> kernels = LikelyKernels(program);
   runtime::SideBySide(kernels.size(), [&](std::size_t k) {
     Require(!cancelled, "the process ends before the kernels of '", program.name, "' are compiled");
-    runtime::CodeOf(*kernels[k], {});
+    runtime::CodeOf(*kernels[k], codegen::LikelyVariants(kernels[k]->signature)[0]);
   });
 }
 

@@ -83,18 +83,16 @@ class ModuleConsumer : public clang::MultiplexConsumer {
     delete generator_->ReleaseModule();
     generator_->StartModule(name, *context);
     for (clang::Decl* const decl : emitted_) generator_->HandleTopLevelDecl(clang::DeclGroupRef(decl));
-    for (clang::Decl* const decl : static_) generator_->HandleTopLevelDecl(clang::DeclGroupRef(decl));
     emitted_.clear();
   }
 
   std::unique_ptr<llvm::Module> End() {
     std::unique_ptr<llvm::Module> module(generator_->ReleaseModule());
     // The generator forgets what it has emitted, and Clang does not tell it again. (What is local was made for this
-    // source alone, but for static functions of the prelude.)
+    // source alone.)
     for (const llvm::GlobalObject& object : module->global_objects()) {
-      auto* const decl = const_cast<clang::Decl*>(generator_->GetDeclForMangledName(object.getName()));
-      if (IsOfStaticTemplate(decl) && std::find(static_.begin(), static_.end(), decl) == static_.end()) static_.push_back(decl);
       if (!object.hasLinkOnceLinkage()) continue;
+      auto* const decl = const_cast<clang::Decl*>(generator_->GetDeclForMangledName(object.getName()));
       const auto* const variable = llvm::dyn_cast_or_null<clang::VarDecl>(decl);
       if (decl != nullptr && (variable == nullptr || variable->isFileVarDecl())) emitted_.push_back(decl);
     }
@@ -115,23 +113,16 @@ class ModuleConsumer : public clang::MultiplexConsumer {
     return all;
   }
 
-  static bool IsOfStaticTemplate(const clang::Decl* decl) {
-    const auto* const function = llvm::dyn_cast_or_null<clang::FunctionDecl>(decl);
-    const auto* const made_from = function == nullptr ? nullptr : function->getPrimaryTemplate();
-    return made_from != nullptr && made_from->getTemplatedDecl()->getStorageClass() == clang::SC_Static;
-  }
-
   bool HasBody(const clang::FunctionDecl* function) {
     if (bodies_ == nullptr || function == nullptr || llvm::isa<clang::CXXMethodDecl>(function)) return false;
     const llvm::Function* const body = bodies_->getFunction(generator_->GetMangledName(clang::GlobalDecl(function)));
-    return body != nullptr && !body->isDeclaration();
+    return body != nullptr && !body->isDeclaration() && !body->hasLocalLinkage();
   }
 
   clang::CodeGenerator* generator_;
   llvm::LLVMContext* idle_;
   const llvm::Module* bodies_ = nullptr;
   std::vector<clang::Decl*> emitted_;
-  std::vector<clang::Decl*> static_;  // once emitted, and forgotten wherever it is not needed
 };
 
 // Source to module and no further: Clang's own actions set up a back end besides.

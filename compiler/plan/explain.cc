@@ -94,9 +94,11 @@ class Explainer {
       const auto& step = plan_.steps[static_cast<std::size_t>(k)];
       const std::string name = StepName(plan_, step);
       const auto* kernel = std::get_if<Kernel>(&step);
-      if (kernel != nullptr && kernel->signature.replaces > 0) {
-        const std::string both = kernel->signature.replaces == 1 ? "" : fmt::format(", instead of it and of {}", StepName(plan_, plan_.steps[static_cast<std::size_t>(k) + 1]));
-        text_ += fmt::format("{}  or {}{}: {}\n", indent, name, both, ChoiceOfSum(std::get<Gemm>(plan_.steps[static_cast<std::size_t>(k) - 1]).step, *kernel));
+      if (kernel != nullptr && !kernel->signature.replaces.empty()) {
+        std::string others;
+        for (const int other : kernel->signature.replaces)
+          if (other != k - 1) others += (others.empty() ? ", instead of it, " : ", ") + StepName(plan_, plan_.steps[static_cast<std::size_t>(other)]);
+        text_ += fmt::format("{}  or {}{}: {}\n", indent, name, others, ChoiceOfSum(std::get<Gemm>(plan_.steps[static_cast<std::size_t>(k) - 1]).step, *kernel));
         continue;
       }
       text_ += fmt::format("{}{}: {}\n", indent, name, kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
@@ -138,7 +140,9 @@ class Explainer {
 
   const char* WhyOf(const runtime::ProductShape& shape) const {
     switch (FastestWay(shape, target_)) {
-      case runtime::ProductWay::kAsTheyLie: return "it runs, as BLAS would copy its factors for few uses of each element";
+      case runtime::ProductWay::kAsTheyLie:
+        if (shape.made_b) return "it runs, as BLAS would have the right factor made in memory first";
+        return "it runs, as BLAS would copy its factors for few uses of each element";
       case runtime::ProductWay::kInPanels: return "it runs, a copy of some columns at a time serving all rows";
       default: return "BLAS runs, which is faster for these extents";
     }
@@ -148,7 +152,7 @@ class Explainer {
   std::string ChoiceOfSum(const runtime::GemmStep& gemm, const Kernel& kernel) const {
     std::vector<index_t> loops;
     for (const Extent& axis : kernel.signature.axes) loops.push_back(static_cast<index_t>(Value(axis)));
-    const runtime::ProductShape shape = ShapeOf(gemm, loops, plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype);
+    const runtime::ProductShape shape = ShapeOf(gemm, kernel.signature, loops, plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype);
     return fmt::format("{} rows, {} columns, sums of {}: {}", shape.rows, shape.columns, shape.inner, WhyOf(shape));
   }
 

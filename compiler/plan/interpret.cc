@@ -432,7 +432,7 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
   }
   for (const auto& step : plan.steps) {
     if (const auto* kernel = std::get_if<Kernel>(&step)) {
-      if (kernel->signature.replaces > 0) continue;  // the step before has computed it
+      if (!kernel->signature.replaces.empty()) continue;  // the step before has computed it
       KernelRun(*kernel, buffers, scalars, symbols).Run();
       continue;
     }

@@ -6,6 +6,7 @@
 
 #include "compiler/plan/guards.h"
 #include "compiler/plan/short_rows.h"
+#include "runtime/panels.h"
 #include "umbra/error.h"
 
 namespace umbra::plan {
@@ -42,7 +43,8 @@ class KernelLowering {
     FindGuards(&kernel_);
     FindInPlace();
     kernel_.signature.cost = ElementCost();
-    kernel_.signature.panels = static_cast<int>(PanelOperands(kernel_).size());
+    kernel_.signature.panels = PanelsOf(kernel_);
+    if (!kernel_.signature.panels.empty()) kernel_.signature.sums = static_cast<int>(kernel_.phases[0].reductions.size());
     kernel_.signature.phases = static_cast<int>(kernel_.phases.size());
     for (const plan::Phase& phase : kernel_.phases)
       for (const Reduction& reduction : phase.reductions)
@@ -481,7 +483,7 @@ bool SharesRows(const Kernel& kernel) {
   });
 }
 
-std::vector<int> PanelOperands(const Kernel& kernel) {
+std::vector<int> PanelsOf(const Kernel& kernel) {
   std::vector<int> panels;
   const runtime::KernelSignature& signature = kernel.signature;
   if (!SharesRows(kernel) || kernel.rank() != signature.row_axes + 1) return panels;
@@ -490,7 +492,35 @@ std::vector<int> PanelOperands(const Kernel& kernel) {
     const auto& [buffer, dim, store, gathered] = signature.operands[k];
     if (!store && !gathered && dim[inner] >= 0 && dim[inner - 1] >= 0 && dim[inner - 2] < 0) panels.push_back(static_cast<int>(k));
   }
+  panels.insert(panels.end(), panels.empty() ? 0 : PanelValues(kernel).size(), -1);
   return panels;
+}
+
+std::vector<int> PanelValues(const Kernel& kernel) {
+  const int inner = kernel.signature.row_axes;
+  const std::vector<bool> rows = MovesAlong(kernel, inner - 2), columns = MovesAlong(kernel, inner - 1), steps = MovesAlong(kernel, inner);
+  const auto is_shared = [&](int id) {
+    const auto k = static_cast<std::size_t>(id);
+    return !rows[k] && columns[k] && steps[k];
+  };
+  std::set<int> read;  // by something else
+  for (const int id : kernel.phases[0].element_values)
+    for (const int arg : kernel.values[static_cast<std::size_t>(id)].args)
+      if (!is_shared(id)) read.insert(arg);
+  for (const Reduction& reduction : kernel.phases[0].reductions) read.insert(reduction.value);
+  std::vector<bool> turned(kernel.values.size());  // made of what is copied anyway, as its columns lie across memory?
+  for (std::size_t id = 0; id < turned.size(); ++id) {
+    const Value& v = kernel.values[id];
+    turned[id] = std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return turned[static_cast<std::size_t>(arg)]; });
+    if (v.kind == Value::Kind::kLoad) turned[id] = runtime::LiesAcross(kernel.signature, v.index);
+  }
+  std::vector<int> made;
+  for (const int id : kernel.phases[0].element_values) {
+    const Value& v = kernel.values[static_cast<std::size_t>(id)];
+    const bool computed = (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast) && !turned[static_cast<std::size_t>(id)];
+    if (computed && is_shared(id) && read.count(id) != 0 && v.type != DType::kBool && !IsHalf(v.type)) made.push_back(id);
+  }
+  return made;
 }
 
 Kernel LowerKernel(const Graph& graph, const Fusion& fusion, const Unit& unit,

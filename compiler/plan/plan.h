@@ -139,9 +139,13 @@ std::vector<bool> MovesAlong(const Kernel& kernel, int axis);
 /// them are best computed together? Its packets go along the last row axis, its rows along the one before.
 bool SharesRows(const Kernel& kernel);
 
-/// The operands of such a kernel that rows share, and of which each tile of columns reads an element for each index of the one
-/// axis that is reduced: to have the tile's columns side by side, a launch may have them copied.
-std::vector<int> PanelOperands(const Kernel& kernel);
+/// KernelSignature::panels of such a kernel: the operands that rows share, and of which each tile of columns reads an element
+/// for each index of the one axis that is reduced; then -1 for each of PanelValues().
+std::vector<int> PanelsOf(const Kernel& kernel);
+
+/// What is computed of these operands alone, and read by what rows do not share; if columns of the operands lie in memory side
+/// by side, as others are copied to be turned.
+std::vector<int> PanelValues(const Kernel& kernel);
 
 /// How the dynamic extent number k is printed that the user gave no name: `?k`.
 std::string UnnamedExtent(std::size_t k);

@@ -170,10 +170,17 @@ std::string ProductText(const Plan& plan, const runtime::GemmStep& gemm) {
                      name(gemm.b), gemm.transpose_b ? ".T" : "");
 }
 
+// What is said before a kernel that runs instead of steps.
+std::string InsteadOf(const Plan& plan, const std::vector<int>& replaced) {
+  if (replaced.empty()) return "";
+  std::string text;
+  for (const int step : replaced) text += (text.empty() ? "" : ", ") + StepName(plan, plan.steps[static_cast<std::size_t>(step)]);
+  return fmt::format("  or, where that is faster, instead of {}:\n", text);
+}
+
 std::string StepText(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
   if (const auto* kernel = std::get_if<Kernel>(&step)) {
-    static constexpr const char* kInstead[] = {"", "  or, where that is faster:\n", "  or, where that is faster, instead of it and of what follows:\n"};
-    return kInstead[kernel->signature.replaces] + KernelPrinter(plan, *kernel).Run();
+    return InsteadOf(plan, kernel->signature.replaces) + KernelPrinter(plan, *kernel).Run();
   }
   const runtime::GemmStep& gemm = std::get<Gemm>(step).step;
   std::string text = fmt::format("  gemm {} = {}\n", plan.buffers[static_cast<std::size_t>(gemm.c)].name, ProductText(plan, gemm));
@@ -235,7 +242,7 @@ std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
 int NumSteps(const Plan& plan, const runtime::StepGroup& group) {
   return static_cast<int>(std::count_if(plan.steps.begin() + group.begin, plan.steps.begin() + group.end, [](const auto& step) {
     const auto* kernel = std::get_if<Kernel>(&step);
-    return kernel == nullptr || kernel->signature.replaces == 0;
+    return kernel == nullptr || kernel->signature.replaces.empty();
   }));
 }
 

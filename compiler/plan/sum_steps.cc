@@ -45,59 +45,184 @@ bool MayBeFaster(const Plan& plan, const GemmStep& gemm) {
   return runtime::SumIsFaster(shape, "avx512");
 }
 
-Kernel SumOf(const Plan& plan, const GemmStep& gemm, std::string name) {
-  Kernel kernel;
-  runtime::KernelSignature& signature = kernel.signature;
-  signature.name = std::move(name);
-  signature.replaces = 1;
-  signature.axes = LoopsOf(plan, gemm);
-  const int rank = kernel.rank(), row = rank - 3, column = rank - 2, inner = rank - 1;
-  signature.row_axes = inner;
-  signature.vector_axis = column;
-  const auto access = [&](int buffer, int first, int second, bool store) {
-    runtime::Access walked{buffer, std::vector<int>(static_cast<std::size_t>(rank), -1), store, false};
-    if (rank == 4) walked.dim_of_axis[0] = 0;
-    walked.dim_of_axis[static_cast<std::size_t>(first)] = rank - 3;
-    walked.dim_of_axis[static_cast<std::size_t>(second)] = rank - 2;
-    signature.operands.push_back(std::move(walked));
-  };
-  if (gemm.transpose_a) access(gemm.a, inner, row, false);
-  else access(gemm.a, row, inner, false);
-  if (gemm.transpose_b) access(gemm.b, column, inner, false);
-  else access(gemm.b, inner, column, false);
-  access(gemm.c, row, column, true);
-  signature.in_place.resize(signature.operands.size());
+// Less work for an element than this is done anew for every tile: its memory would be waited for longer.
+constexpr double kMostOfMaker = 8;
 
-  const DType type = BufferOf(plan, gemm.c).dtype;
-  const auto add = [&](Value::Kind kind, Scope scope) -> Value& {
-    Value& value = kernel.values.emplace_back();
+// Puts what a kernel computes of its operands together from kernels of the plan.
+class SumMaker {
+ public:
+  SumMaker(const Plan& plan, const GemmStep& gemm, std::string name) : plan_(plan), gemm_(gemm) {
+    signature_.name = std::move(name);
+    signature_.axes = LoopsOf(plan, gemm);
+    signature_.row_axes = kernel_.rank() - 1;
+    signature_.vector_axis = kernel_.rank() - 2;
+    signature_.cost = 4;
+  }
+
+  // The product, and what `maker` does to make its right factor, if any.
+  void Product(const Kernel* maker) {
+    const int row = kernel_.rank() - 3, column = row + 1, inner = row + 2;
+    Phase& phase = kernel_.phases.emplace_back();
+    const int a = Load(gemm_.a, gemm_.transpose_a ? inner : row, gemm_.transpose_a ? row : inner);
+    phase.element_values.push_back(a);
+    const std::vector<int> along = AxisOfDim(gemm_.transpose_b ? column : inner, gemm_.transpose_b ? inner : column);
+    int b = -1;
+    if (maker == nullptr) {
+      b = Load(gemm_.b, along[along.size() - 2], along.back());
+      phase.element_values.push_back(b);
+    } else {
+      b = Made(*maker, along);
+    }
+    const DType type = plan_.buffers[static_cast<std::size_t>(gemm_.c)].dtype;
+    const int product = Add(Value::Kind::kMap, type, Scope::kElement);
+    kernel_.values.back().op = graph::Op::mul;
+    kernel_.values.back().args = {a, b};
+    phase.element_values.push_back(product);
+    result_ = Add(Value::Kind::kReduced, type, Scope::kRow);
+    phase.reductions.push_back({graph::Reducer::sum, product, result_, true});
+    if (gemm_.alpha == 1) return;
+    const int alpha = Add(Value::Kind::kConstant, type, Scope::kUniform);
+    kernel_.values.back().constant = gemm_.alpha;
+    const int scaled = Add(Value::Kind::kMap, type, Scope::kRow);
+    kernel_.values.back().op = graph::Op::mul;
+    kernel_.values.back().args = {result_, alpha};
+    kernel_.final_row_values.push_back(scaled);
+    result_ = scaled;
+  }
+
+  // What `follower` does with each sum; null: it is stored.
+  void Results(const Kernel* follower) {
+    if (follower == nullptr) {
+      const std::vector<int> along = AxisOfDim(kernel_.rank() - 3, kernel_.rank() - 2);
+      kernel_.final_stores.push_back({Operand({gemm_.c, DimOfAxis(along), true, false}), result_});
+      return;
+    }
+    std::vector<int> along(follower->signature.axes.size());
+    std::iota(along.begin(), along.end(), 0);
+    const Splice splice = Copy(*follower, along, gemm_.c, result_);
+    const Phase& phase = follower->phases[0];
+    for (const auto* values : {&phase.row_values, &phase.element_values})
+      for (const int id : *values)
+        if (splice.value[static_cast<std::size_t>(id)] != result_) kernel_.final_row_values.push_back(splice.value[static_cast<std::size_t>(id)]);
+    for (const Store& store : phase.stores)
+      kernel_.final_stores.push_back({splice.operand[static_cast<std::size_t>(store.operand)], splice.value[static_cast<std::size_t>(store.value)]});
+    signature_.in_place.resize(signature_.operands.size());
+    for (std::size_t k = 0; k < splice.operand.size(); ++k)
+      for (const int load : follower->signature.in_place[k])
+        if (const int read = splice.operand[static_cast<std::size_t>(load)]; read >= 0)
+          signature_.in_place[static_cast<std::size_t>(splice.operand[k])].push_back(read);
+  }
+
+  Kernel Take(std::vector<int> replaces) {
+    signature_.replaces = std::move(replaces);
+    signature_.in_place.resize(signature_.operands.size());
+    signature_.panels = PanelsOf(kernel_);
+    signature_.sums = 1;
+    kernel_.summary = Summarize(plan_, kernel_);
+    return std::move(kernel_);
+  }
+
+ private:
+  // By operand and by value of a kernel, which they are in this one; -1: none.
+  struct Splice {
+    std::vector<int> operand, value;
+  };
+
+  // By dimension of a matrix, or of a batch of them, the axis that moves along it.
+  std::vector<int> AxisOfDim(int first, int second) const {
+    return kernel_.rank() == 4 ? std::vector<int>{0, first, second} : std::vector<int>{first, second};
+  }
+
+  std::vector<int> DimOfAxis(const std::vector<int>& axis_of_dim) const {
+    std::vector<int> dims(static_cast<std::size_t>(kernel_.rank()), -1);
+    for (std::size_t dim = 0; dim < axis_of_dim.size(); ++dim) dims[static_cast<std::size_t>(axis_of_dim[dim])] = static_cast<int>(dim);
+    return dims;
+  }
+
+  int Operand(runtime::Access access) {
+    signature_.operands.push_back(std::move(access));
+    return static_cast<int>(signature_.operands.size()) - 1;
+  }
+
+  int Scalar(int of_plan) {
+    const auto found = std::find(signature_.scalars.begin(), signature_.scalars.end(), of_plan);
+    const auto at = static_cast<int>(found - signature_.scalars.begin());
+    if (found == signature_.scalars.end()) signature_.scalars.push_back(of_plan);
+    return at;
+  }
+
+  int Add(Value::Kind kind, DType type, Scope scope) {
+    Value& value = kernel_.values.emplace_back();
     value.kind = kind;
     value.type = type;
     value.scope = scope;
-    return value;
-  };
-  add(Value::Kind::kLoad, Scope::kElement);
-  add(Value::Kind::kLoad, Scope::kElement).index = 1;
-  Value& product = add(Value::Kind::kMap, Scope::kElement);
-  product.op = graph::Op::mul;
-  product.args = {0, 1};
-  add(Value::Kind::kReduced, Scope::kRow);
-  Phase& phase = kernel.phases.emplace_back();
-  phase.element_values = {0, 1, 2};
-  phase.reductions.push_back({graph::Reducer::sum, 2, 3, true});
-  if (gemm.alpha != 1) {
-    add(Value::Kind::kConstant, Scope::kUniform).constant = gemm.alpha;
-    Value& scaled = add(Value::Kind::kMap, Scope::kRow);
-    scaled.op = graph::Op::mul;
-    scaled.args = {3, 4};
-    kernel.final_row_values = {5};
+    return static_cast<int>(kernel_.values.size()) - 1;
   }
-  kernel.final_stores.push_back({2, static_cast<int>(kernel.values.size()) - 1});
-  signature.cost = 4;
-  signature.panels = static_cast<int>(PanelOperands(kernel).size());
-  kernel.summary = Summarize(plan, kernel);
-  return kernel;
-}
+
+  int Load(int buffer, int first, int second) {
+    const int operand = Operand({buffer, DimOfAxis(AxisOfDim(first, second)), false, false});
+    const int load = Add(Value::Kind::kLoad, plan_.buffers[static_cast<std::size_t>(buffer)].dtype, Scope::kElement);
+    kernel_.values.back().index = operand;
+    return load;
+  }
+
+  // Copies what an elementwise kernel computes and, unless it is of `buffer`, what it walks; its axis k is axis along[k] here.
+  // What it reads of the buffer is the value `instead`, if there is one; else it stores there, which is left out.
+  Splice Copy(const Kernel& from, const std::vector<int>& along, int buffer, int instead) {
+    Splice splice;
+    for (const runtime::Access& access : from.signature.operands) {
+      if (access.buffer == buffer) {
+        splice.operand.push_back(-1);
+        continue;
+      }
+      runtime::Access moved{access.buffer, std::vector<int>(static_cast<std::size_t>(kernel_.rank()), -1), access.store, access.gathered};
+      for (std::size_t k = 0; k < along.size(); ++k) moved.dim_of_axis[static_cast<std::size_t>(along[k])] = access.dim_of_axis[k];
+      splice.operand.push_back(Operand(std::move(moved)));
+    }
+    const auto inner = static_cast<std::size_t>(kernel_.rank()) - 1;
+    for (Value value : from.values) {
+      if (value.kind == Value::Kind::kLoad && splice.operand[static_cast<std::size_t>(value.index)] < 0) {
+        splice.value.push_back(instead);
+        continue;
+      }
+      if (value.kind == Value::Kind::kScalar) value.index = Scalar(from.signature.scalars[static_cast<std::size_t>(value.index)]);
+      for (int& arg : value.args) arg = splice.value[static_cast<std::size_t>(arg)];
+      if (value.kind == Value::Kind::kLoad) value.index = splice.operand[static_cast<std::size_t>(value.index)];
+      if (value.scope != Scope::kUniform) {
+        const auto is_of_element = [&](int arg) { return kernel_.values[static_cast<std::size_t>(arg)].scope == Scope::kElement; };
+        const bool element = value.kind == Value::Kind::kLoad ? signature_.operands[static_cast<std::size_t>(value.index)].dim_of_axis[inner] >= 0
+                                                              : std::any_of(value.args.begin(), value.args.end(), is_of_element);
+        value.scope = element ? Scope::kElement : Scope::kRow;
+      }
+      splice.value.push_back(static_cast<int>(kernel_.values.size()));
+      kernel_.values.push_back(std::move(value));
+    }
+    return splice;
+  }
+
+  // The value that `maker` stores in the right factor, by whose dimension k axis axis_of_dim[k] moves.
+  int Made(const Kernel& maker, const std::vector<int>& axis_of_dim) {
+    const Store& store = maker.phases[0].stores[0];
+    std::vector<int> along;
+    for (const int dim : maker.signature.operands[static_cast<std::size_t>(store.operand)].dim_of_axis) along.push_back(axis_of_dim[static_cast<std::size_t>(dim)]);
+    const Splice splice = Copy(maker, along, gemm_.b, -1);
+    Phase& phase = kernel_.phases[0];
+    for (const auto* values : {&maker.phases[0].row_values, &maker.phases[0].element_values})
+      for (const int id : *values) {
+        const int value = splice.value[static_cast<std::size_t>(id)];
+        const Scope scope = kernel_.values[static_cast<std::size_t>(value)].scope;
+        if (scope == Scope::kRow) phase.row_values.push_back(value);
+        if (scope == Scope::kElement) phase.element_values.push_back(value);
+      }
+    return splice.value[static_cast<std::size_t>(store.value)];
+  }
+
+  const Plan& plan_;
+  const GemmStep& gemm_;
+  Kernel kernel_;
+  runtime::KernelSignature& signature_ = kernel_.signature;
+  int result_ = -1;
+};
 
 // Is all that the kernel reads of the buffer, which it does read, what stands at the point that it computes?
 bool ReadsAtPoint(const runtime::KernelSignature& signature, int buffer) {
@@ -132,46 +257,41 @@ int NumReaders(const Plan& plan, int buffer) {
   }));
 }
 
-// The sum that goes on to do what `follower` does with it, once for each row and column.
-Kernel Joined(const Plan& plan, Kernel kernel, const Kernel& follower) {
-  runtime::KernelSignature& signature = kernel.signature;
-  const int product = kernel.final_stores[0].value, buffer = signature.operands[2].buffer;
-  signature.replaces = 2;
-  signature.operands.pop_back();
-  signature.scalars = follower.signature.scalars;
-  std::vector<int> operand_of;  // by operand of the follower
-  for (runtime::Access access : follower.signature.operands) {
-    operand_of.push_back(access.buffer == buffer ? -1 : static_cast<int>(signature.operands.size()));
-    if (access.buffer == buffer) continue;
-    access.dim_of_axis.push_back(-1);
-    signature.operands.push_back(std::move(access));
-  }
-  const auto operand = [&](int k) { return operand_of[static_cast<std::size_t>(k)]; };
-  signature.in_place.assign(signature.operands.size(), {});
-  for (std::size_t k = 0; k < operand_of.size(); ++k)
-    for (const int load : follower.signature.in_place[k])
-      if (operand(load) >= 0) signature.in_place[static_cast<std::size_t>(operand_of[k])].push_back(operand(load));
+// Is the operand the same along an axis?
+bool Repeats(const runtime::KernelSignature& signature, int operand) {
+  const auto& dims = signature.operands[static_cast<std::size_t>(operand)].dim_of_axis;
+  return std::count(dims.begin(), dims.end(), -1) != 0;
+}
 
-  std::vector<int> value_of;  // by value of the follower
-  for (Value value : follower.values) {
-    const bool is_product = value.kind == Value::Kind::kLoad && operand(value.index) < 0;
-    value_of.push_back(is_product ? product : static_cast<int>(kernel.values.size()));
-    if (is_product) continue;
-    if (value.kind == Value::Kind::kLoad) value.index = operand(value.index);
-    if (value.scope != Scope::kUniform) value.scope = Scope::kRow;
-    for (int& arg : value.args) arg = value_of[static_cast<std::size_t>(arg)];
-    kernel.values.push_back(std::move(value));
+// The kernel that makes the product's right factor, for nothing else, with little work for each element; its step, or -1.
+int MakerOf(const Plan& plan, const GemmStep& gemm) {
+  const Buffer& factor = BufferOf(plan, gemm.b);
+  if (factor.kind != Buffer::Kind::kTemporary || NumReaders(plan, gemm.b) != 1 || gemm.a == gemm.b) return -1;
+  const auto stores = [&](const auto& step) {
+    const auto* kernel = std::get_if<Kernel>(&step);
+    return kernel != nullptr && std::any_of(kernel->signature.operands.begin(), kernel->signature.operands.end(),
+                                            [&](const runtime::Access& access) { return access.store && access.buffer == gemm.b; });
+  };
+  const auto at = std::find_if(plan.steps.begin(), plan.steps.end(), stores);
+  if (at == plan.steps.end()) return -1;
+  const auto& kernel = std::get<Kernel>(*at);
+  const runtime::KernelSignature& signature = kernel.signature;
+  if (!signature.elementwise || signature.positional || !signature.numbers.empty() || kernel.phases.size() != 1) return -1;
+  if (!kernel.final_stores.empty() || kernel.phases[0].stores.size() != 1 || signature.axes.size() != factor.shape.size()) return -1;
+  double work = 0;
+  bool moves = false;  // is there something that is copied to panels?
+  for (const Value& value : kernel.values) {
+    if (value.kind == Value::Kind::kMap) work += graph::Info(value.op).cost;
+    else if (value.kind == Value::Kind::kCast) work += 1;
+    else if (value.kind == Value::Kind::kLoad) moves = moves || !Repeats(signature, value.index);
+    else if (value.kind != Value::Kind::kScalar && value.kind != Value::Kind::kConstant) return -1;
   }
-  const auto value = [&](int id) { return value_of[static_cast<std::size_t>(id)]; };
-  const Phase& phase = follower.phases[0];
-  for (const auto* values : {&phase.row_values, &phase.element_values})
-    for (const int id : *values)
-      if (value(id) != product) kernel.final_row_values.push_back(value(id));
-  kernel.final_stores.clear();
-  for (const Store& store : phase.stores) kernel.final_stores.push_back({operand(store.operand), value(store.value)});
-  signature.panels = static_cast<int>(PanelOperands(kernel).size());
-  kernel.summary = Summarize(plan, kernel);
-  return kernel;
+  for (const runtime::Access& access : signature.operands) {
+    const auto& dims = access.dim_of_axis;
+    if (access.gathered || (access.store && std::count(dims.begin(), dims.end(), -1) != 0)) return -1;
+    if (BufferOf(plan, access.buffer).place >= 0) return -1;  // its memory may be an output's by then
+  }
+  return moves && work < kMostOfMaker ? static_cast<int>(at - plan.steps.begin()) : -1;
 }
 
 }  // namespace
@@ -184,10 +304,17 @@ void AddSums(Plan* plan) {
       const auto at = static_cast<std::size_t>(k);
       const auto* gemm = std::get_if<Gemm>(&plan->steps[at]);
       if (gemm == nullptr || !MayBeFaster(*plan, gemm->step)) continue;
-      sums[at] = SumOf(*plan, gemm->step, plan->name + "_product" + (count == 0 ? "" : fmt::format("_{}", count)));
+      SumMaker sum(*plan, gemm->step, plan->name + "_product" + (count == 0 ? "" : fmt::format("_{}", count)));
       ++count;
-      const Kernel* follower = k + 1 < group.end ? FollowerOf(*plan, gemm->step, plan->steps[at + 1]) : nullptr;
-      if (follower != nullptr && NumReaders(*plan, gemm->step.c) == 1) sums[at] = Joined(*plan, std::move(*sums[at]), *follower);
+      std::vector<int> replaces{k};
+      const int maker = MakerOf(*plan, gemm->step);
+      if (maker >= 0) replaces.push_back(maker);
+      sum.Product(maker >= 0 ? &std::get<Kernel>(plan->steps[static_cast<std::size_t>(maker)]) : nullptr);
+      const Kernel* follower = k + 1 < group.end && NumReaders(*plan, gemm->step.c) == 1 ? FollowerOf(*plan, gemm->step, plan->steps[at + 1]) : nullptr;
+      if (follower != nullptr) replaces.push_back(k + 1);
+      sum.Results(follower);
+      std::sort(replaces.begin(), replaces.end());
+      sums[at] = sum.Take(std::move(replaces));
     }
   std::vector<std::variant<Kernel, Gemm>> steps;
   std::vector<int> now;  // where each step is
@@ -197,6 +324,9 @@ void AddSums(Plan* plan) {
     if (sums[k]) steps.emplace_back(std::move(*sums[k]));
   }
   now.push_back(static_cast<int>(steps.size()));
+  for (auto& step : steps)
+    if (auto* kernel = std::get_if<Kernel>(&step))
+      for (int& replaced : kernel->signature.replaces) replaced = now[static_cast<std::size_t>(replaced)];
   plan->steps = std::move(steps);
   for (runtime::StepGroup& group : plan->groups) {
     group.begin = now[static_cast<std::size_t>(group.begin)];

@@ -114,14 +114,17 @@ struct KernelSignature {
   /// for each of CutAxes(), the length of a block.
   std::vector<DType> partials;
   int phases = 1;  ///< of the kernel
-  /// Operands of which a launch may have the columns that rows share copied to scratch, kPanelBytes for each index of the
-  /// innermost axis.
-  int panels = 0;
+  /// What a launch may have a copy of in scratch, kPanelBytes for each index of the innermost axis, as the rows of a tile share
+  /// its columns (Variant::packed): the columns of an operand, or -1: what is computed of operands. Such a kernel has one more
+  /// number after `numbers`, how many of these indices are summed for all rows before the next; what is summed so far takes
+  /// kPanelBytes of scratch for each row where columns are copied, else 8 bytes for each row and column.
+  std::vector<int> panels;
+  int sums = 0;  ///< of a kernel with panels: its reductions
   /// Estimated cost of one point of the domain, in units of one addition.
   double cost = 1;
-  /// It runs instead of so many steps where that is faster: of the product of matrices before it, or of that and the kernel
-  /// behind it. 0: it is none that computes the same as others.
-  int replaces = 0;
+  /// The steps of the program that it runs instead of where that is faster: the product of matrices before it, the kernel that
+  /// makes the right factor for that alone, the one behind it. Empty: it is none that computes the same as others.
+  std::vector<int> replaces;
   /// For each (store operand, load operand): may both be the very same memory?
   /// in_place[k] lists the load operands that store operand k (index into `operands`) may overwrite.
   std::vector<std::vector<int>> in_place;
@@ -132,6 +135,9 @@ inline constexpr index_t kFewRows = 16;
 
 /// Bytes of the columns that a tile reads at a time, of one operand and at most.
 inline constexpr index_t kPanelBytes = 192;
+
+/// So few indices of the innermost axis are always summed without a break.
+inline constexpr index_t kLeastSteps = 128;
 
 /// Is the extent of `axis` written into the source, so that a launch may not merge the axis? Of rows of several axes it is
 /// not: those that lie one after the other are one axis.
@@ -162,9 +168,10 @@ struct Variant {
   Stores stores = Stores::kCached;  ///< how results are stored
   bool strided = false;      ///< operands may have any stride along the vector axis
   bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
+  bool packed = false;       ///< rows read copies of columns that they share; neither strided nor split, nor kJoined
   /// A number below kCount that tells variants apart.
-  int index() const { return static_cast<int>(stores) + (strided ? 3 : 0) + (split ? 6 : 0); }
-  static constexpr int kCount = 12;  ///< of variants
+  int index() const { return static_cast<int>(stores) + (packed ? 12 : 0) + (strided ? 3 : 0) + (split ? 6 : 0); }
+  static constexpr int kCount = 14;  ///< of variants
 };
 
 /// Makes the machine code of a kernel variant. Thread-safe; may throw umbra::Error.
@@ -195,10 +202,11 @@ struct ProductShape {
   index_t inner = 0;              ///< of which each sum is
   bool transposed_a = false, transposed_b = false;  ///< does memory hold the factor's columns side by side?
   std::size_t element_size = 4;   ///< in bytes
+  bool made_b = false;            ///< would a BLAS have the right factor made for it in memory, but not a kernel?
 };
 
-/// Of a product, or one of a batch; `loops` are the extents of batches, if any, rows, columns and what is summed over.
-ProductShape ShapeOf(const GemmStep& product, const std::vector<index_t>& loops, DType dtype);
+/// Of a product, or one of a batch, that the kernel may replace; `loops` are the extents of the kernel's axes.
+ProductShape ShapeOf(const GemmStep& product, const KernelSignature& kernel, const std::vector<index_t>& loops, DType dtype);
 
 /// How a product is computed.
 enum class ProductWay {

@@ -74,6 +74,9 @@ class CpuEmitter : private ValueEmitter {
   // Do rows that packets go across lie side by side in some operand?
   bool HasShortRows() const;
   // Do their results go past the caches?
+  // Do results of tiles go past the caches? Those of which a tile has whole lines do.
+  bool StreamsTiles() const { return options_.variant.stores == runtime::Stores::kStreamed && options_.variant.packed && SharedAxis() >= 0; }
+  bool HasWholeLines(DType type) const { return tile_.packets * width_ * static_cast<int>(SizeOf(type)) % kLine == 0; }
   bool StreamsShortRows() const { return options_.variant.stores == runtime::Stores::kStreamed && HasShortRows(); }
   // A packet's rows from `c` on.
   void ShortRows(const std::string& c, Names names);
@@ -152,8 +155,13 @@ class CpuEmitter : private ValueEmitter {
   int TileRows(int packets) const;
   // Does a load of one element fill a packet with it?
   bool LoadsFillPackets() const { return options_.target == Target::kAvx2 || options_.target == Target::kAvx512; }
+  // Which values rows and columns share, and which a tile needs that reads panels.
   void FindShares();
   Share ShareOf(int id) const { return tile_.shares[static_cast<std::size_t>(id)]; }
+  // What a value is made of, it among them, as far as a panel does not have it.
+  void Need(int id, std::set<int>* needed) const;
+  // A condition for the kernel to have so few rows; "true", or empty if it has not.
+  std::string HasFewRows(int rows) const;
   // One pass of the loop over columns that `head` is.
   void TilePanel(const std::string& head, int packets, const std::string& lanes);
   void SharedTile(const std::string& last);
@@ -196,8 +204,23 @@ class CpuEmitter : private ValueEmitter {
 
   // ---- panels.cc: copies of what the rows of tiles share ----------------------------------------
 
-  // Has the columns of a pass copied that rows share, if the launch gives memory for it.
+  // Is the innermost axis walked some indices at a time, for all rows before the next (KernelSignature::panels)?
+  bool GoesByParts() const;
+  // Such a part: its first index, how many there are, the operands from there on, and where sums are kept meanwhile.
+  void OpenPart(int packets);
+  void ClosePart();
+  // Where the sums of a row and packet of the tile are kept.
+  std::string KeptSum(const plan::Reduction& reduction, const std::string& row) const;
+  // Sums of a tile begin with what they have become before this part.
+  void ResumeSums(const std::string& row);
+  void KeepSums(const std::string& row);
+  // Has the columns of a pass copied, or what is computed of them, that rows share.
   void DeclarePanels(int packets, const std::string& lanes);
+  void MakePanels();
+  // Where a panel of what is computed has the packet of a step.
+  std::string InPanel(const std::string& panel) const;
+  // Asks for the columns of the next tile, which lie elsewhere for each index.
+  void PrefetchNextTile();
   // Where an operand has the columns of a packet.
   std::string TileIndexOf(int operand) const;
 
@@ -235,7 +258,10 @@ class CpuEmitter : private ValueEmitter {
   bool CutsColumns() const { return IsBlocked() && transposed_axis_ < 0; }
   bool IsCut(int axis) const;
   std::string BlockBegin(int axis) const { return IsCut(axis) ? fmt::format("b{}", axis) : "0"; }
-  std::string BlockEnd(int axis) const { return IsCut(axis) ? fmt::format("e{}", axis) : ExtentName(axis); }
+  std::string BlockEnd(int axis) const {
+    if (axis + 1 == kernel_.rank() && !tile_.count.empty()) return tile_.count;
+    return IsCut(axis) ? fmt::format("e{}", axis) : ExtentName(axis);
+  }
   std::string VectorBegin() const { return CutsColumns() ? "j0" : BlockBegin(vector_axis_); }
   std::string VectorEnd() const { return CutsColumns() ? "j1" : BlockEnd(vector_axis_); }
   // True if the vector loop ends with a whole step of this many elements.
@@ -365,6 +391,10 @@ class CpuEmitter : private ValueEmitter {
     std::vector<Share> shares;  // by value
     std::set<int> early;        // values that the reductions need
     std::set<int> panels;       // operands that are read where their panels are
+    std::map<int, std::string> made;  // values that are, and which these are
+    std::string first, count;         // of a part of the innermost axis; empty: all of it
+    std::string steps, columns;       // of each part, and of the sums that are kept
+    std::map<int, std::string> kept;  // where a part leaves the sums of each reduction, by its result
   } tile_;
 
   // Transposed operands.

@@ -1,52 +1,168 @@
-// Copies of the columns that the rows of tiles share (include/umbra/prelude/panel.h): every tile of a launch with many rows
-// reads them again, each time as many lines, pages and sets of the caches as it has steps. Columns whose elements do not lie
-// side by side are turned on the way.
+// What the rows of tiles share: copies of columns (include/umbra/prelude/panel.h), as every tile of a launch with many rows reads
+// them again, each time as many lines, pages and sets of the caches as it has steps; columns whose elements do not lie side by
+// side are turned on the way, and what is computed of columns alone is computed once. And parts of the innermost axis, so that
+// what is read again of it is near.
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/literal.h"
+#include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
+
+bool CpuEmitter::GoesByParts() const {
+  if (signature_.panels.empty() || width_ == 1) return false;
+  const runtime::Extent& inner = signature_.axes.back();
+  return !inner.is_static() || inner.value > runtime::kLeastSteps;
+}
+
+void CpuEmitter::OpenPart(int packets) {
+  const int innermost = kernel_.rank() - 1;
+  const std::string n = ExtentName(innermost);
+  tile_.first = names_.Make("first"), tile_.count = names_.Make("count"), tile_.steps = names_.Make("steps"), tile_.columns = names_.Make("columns");
+  out_.Line("const long long {} = args->extent[{}];", tile_.steps, static_cast<std::size_t>(kernel_.rank()) + signature_.numbers.size());
+  out_.Line("const long long {} = {};", tile_.columns, packets > 0 ? std::to_string(packets * width_) : Padded(ExtentName(vector_axis_)));
+  int place = 0;
+  for (const auto& reduction : kernel_.phases[0].reductions) {
+    const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_so_far"), type = ElementType(value(reduction.result).type);
+    const std::string rows = tile_.axis == 0 ? "(end - begin)" : ExtentName(tile_.axis);
+    const std::string each = packets > 0 ? fmt::format("{} * {}", rows, runtime::kPanelBytes) : fmt::format("{} * {} * 8", rows, tile_.columns);
+    std::string offset = packets > 0 ? fmt::format(" + {} * {}", static_cast<index_t>(signature_.panels.size()) * runtime::kPanelBytes, tile_.steps) : "";
+    if (place > 0) offset += fmt::format(" + {} * {}", place, each);
+    ++place;
+    out_.Line("{0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});", type, name, offset);
+    tile_.kept[reduction.result] = name;
+  }
+  out_.Open("for (long long {0} = 0; {0} == 0 || {0} < {1}; {0} += {2})", tile_.first, n, tile_.steps);
+  out_.Line("const long long {} = smaller({}, {} - {});", tile_.count, tile_.steps, n, tile_.first);
+  for (std::size_t k = 0; k < operands_.size(); ++k) {
+    Operand& o = operands_[k];
+    if (Moves(signature_.operands[k], tile_.axis) || !Moves(signature_.operands[k], innermost)) continue;
+    const std::string from = o.name;
+    o.name = names_.Make(from + "_part");
+    out_.Line("{} = {} + {} * {};", PointerText(k), from, tile_.first, o.stride_names[static_cast<std::size_t>(innermost)]);
+  }
+}
+
+void CpuEmitter::ClosePart() {
+  out_.Close();
+  tile_.first.clear();
+  tile_.count.clear();
+  tile_.kept.clear();
+}
+
+std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row) const {
+  const std::string at = tile_.axis == 0 ? fmt::format("({} - begin)", row) : row;
+  const std::string column = !options_.variant.packed ? TileIndex() : tile_.packets > 1 ? fmt::format("c * {}", width_) : "0";
+  return fmt::format("{} + {} * {} + {}", tile_.kept.at(reduction.result), at, tile_.columns, column);
+}
+
+void CpuEmitter::ResumeSums(const std::string& row) {
+  const auto each = [&](bool begin) {
+    for (const auto& reduction : kernel_.phases[0].reductions) {
+      const DType type = value(reduction.result).type;
+      EachOfTile({true, true}, [&] {
+        const std::string now = begin ? speller_->Fill(type, Identity(kernel_, reduction)).text : speller_->Load(type, KeptSum(reduction, row)).text;
+        out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}), now);
+      });
+    }
+  };
+  out_.Open("if ({} == 0)", tile_.first);
+  each(true);
+  out_.Middle("} else {");
+  each(false);
+  out_.Close();
+}
+
+void CpuEmitter::KeepSums(const std::string& row) {
+  for (const auto& reduction : kernel_.phases[0].reductions)
+    EachOfTile({true, true}, [&] {
+      const DType type = value(reduction.result).type;
+      out_.Line("{};", speller_->Store(type, KeptSum(reduction, row), {accumulator_[reduction.result] + TileAt({true, true})}));
+    });
+}
 
 void CpuEmitter::DeclarePanels(int packets, const std::string& lanes) {
   tile_.panels.clear();
   if (width_ == 1) return;
   const int inner = signature_.row_axes, columns = packets * width_;
-  const runtime::Extent& rows = signature_.axes[static_cast<std::size_t>(tile_.axis)];
-  const bool few = rows.is_static() && rows.value <= runtime::kFewRows;
+  const std::string count = BlockEnd(inner), steps = tile_.count.empty() ? count : tile_.steps;
+  const std::vector<int> made = plan::PanelValues(kernel_);
+  // Operands that are read for something else than what is computed of columns alone.
+  for (const int id : made) tile_.made[id] = "";
+  FindShares();
+  std::set<int> read;
+  for (const int id : tile_.early)
+    if (value(id).kind == Value::Kind::kLoad) read.insert(value(id).index);
   int place = 0;
-  for (const int k : plan::PanelOperands(kernel_)) {
+  std::size_t next_made = 0;
+  for (const int k : signature_.panels) {
+    const std::string offset = place == 0 ? "" : fmt::format(" + {} * {}", place * runtime::kPanelBytes, steps);
+    ++place;
+    const auto declare = [&](const std::string& type, const std::string& name) {
+      out_.Line("{0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});", type, name, offset);
+    };
+    if (k < 0) {
+      const int id = made[next_made++];
+      const std::string label = value(id).label.empty() ? "t" + std::to_string(id) : value(id).label;
+      tile_.made[id] = names_.Make(label + "_panel");
+      declare(ElementType(value(id).type), tile_.made[id]);
+      continue;
+    }
     Operand& o = operands_[static_cast<std::size_t>(k)];
     std::string &by_step = o.stride_names[static_cast<std::size_t>(inner)], &by_column = o.stride_names[static_cast<std::size_t>(vector_axis_)];
     const bool turned = !by_column.empty();
-    const std::string offset = place == 0 ? "" : fmt::format(" + {} * {}", place * runtime::kPanelBytes, ExtentName(inner));
-    ++place;
-    if (few && !turned) continue;
-    const std::string type = ElementType(OperandType(k)), panel = names_.Make(o.name + "_panel");
-    const std::string first = fmt::format("{} + {}{}", o.name, ColumnIndex(), turned ? " * " + by_column : "");
-    const std::string memory = fmt::format("reinterpret_cast<{}*>(static_cast<char*>(args->scratch){})", type, offset);
-    const auto pack = [&](const std::string& to, const std::string& source) {
-      out_.Line("pack_panel<{}, {}>({}, {}, {}, {}, {}, {});", width_, packets, to, source, ExtentName(inner), by_step,
-                turned ? by_column : "1", lanes.empty() ? std::to_string(columns) : "lanes");
-    };
-    if (turned) {
-      out_.Line("{}* {} = {};", type, panel, memory);
-      pack(panel, first);
-      by_step = std::to_string(columns);
-      by_column.clear();
-    } else {
-      const std::string step = names_.Make(o.name + "_step");
-      out_.Line("const {}* {} = {};", type, panel, first);
-      out_.Line("long long {} = {};", step, by_step);
-      out_.Open("if (args->scratch != nullptr)");
-      out_.Line("{0}* const copy = {1};", type, memory);
-      pack("copy", panel);
-      out_.Line("{} = copy, {} = {};", panel, step, columns);
-      out_.Close();
-      by_step = step;
-    }
+    if (!turned && read.count(k) == 0) continue;
+    const std::string panel = names_.Make(o.name + "_panel");
+    declare(ElementType(OperandType(k)), panel);
+    out_.Line("pack_panel<{}, {}>({}, {} + {}{}, {}, {}, {}, {});", width_, packets, panel, o.name, ColumnIndex(), turned ? " * " + by_column : "", count, by_step,
+              turned ? by_column : "1", lanes.empty() ? std::to_string(columns) : "lanes");
+    by_step = std::to_string(columns);
+    by_column.clear();
     o.name = panel;
     tile_.panels.insert(k);
+  }
+  if (!made.empty()) MakePanels();
+}
+
+void CpuEmitter::MakePanels() {
+  const int inner = signature_.row_axes;
+  const Phase& phase = kernel_.phases[0];
+  const Names outer = names_;
+  const int rows = std::exchange(tile_.rows, 1);
+  const std::map<int, std::string> made = std::exchange(tile_.made, {});
+  std::set<int> needed;
+  for (const auto& [id, panel] : made) Need(id, &needed);
+  out_.Open("");
+  for (const int id : phase.row_values)
+    if (needed.count(id) != 0) DefineInTile(id);
+  out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", inner, BlockEnd(inner));
+  for (const int id : phase.element_values)
+    if (needed.count(id) != 0) DefineInTile(id);
+  EachOfTile({false, true}, [&] {
+    for (const auto& [id, panel] : made) out_.Line("{};", speller_->Store(value(id).type, InPanel(panel), AsPacket(id)));
+  });
+  out_.Close();
+  out_.Close();
+  tile_.rows = rows;
+  tile_.made = made;
+  names_ = outer;
+}
+
+std::string CpuEmitter::InPanel(const std::string& panel) const {
+  return fmt::format("{} + i{} * {}{}", panel, kernel_.rank() - 1, tile_.packets * width_, tile_.packets > 1 ? fmt::format(" + c * {}", width_) : "");
+}
+
+void CpuEmitter::PrefetchNextTile() {
+  if (options_.variant.packed || tile_.packets == 1 || tile_.rows == 1 || width_ == 1) return;
+  const int columns = tile_.packets * width_;
+  for (const int k : signature_.panels) {
+    if (k < 0 || !VectorStride(k).empty()) continue;
+    const int size = static_cast<int>(SizeOf(OperandType(k))), lines = (columns * size + kLine - 1) / kLine;
+    Prefetch(OperandType(k), Address(k, fmt::format("{} + {}", ColumnIndex(), columns)), lines * kLine / size, 1);
   }
 }
 

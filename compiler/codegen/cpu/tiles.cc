@@ -29,15 +29,30 @@ int CpuEmitter::SharedAxis() const {
 void CpuEmitter::SharedRows() {
   const std::string i = ColumnIndex(), n = ExtentName(vector_axis_);
   tile_.axis = SharedAxis();
-  FindShares();
   for (std::size_t k = 0; k < operands_.size(); ++k)
     if (operands_[k].base != operands_[k].name && !Moves(signature_.operands[k], tile_.axis))
       out_.Line("{} = {};", PointerText(k), TileRowAddress(k, ""));
   const int packets = TilePackets();
+  const Names outer = names_;
+  const std::vector<Operand> operands = operands_;
+  const bool parts = GoesByParts() && !options_.variant.packed;
+  if (parts) OpenPart(0);
   out_.Line("long long {} = 0;", i);
+  // Of few rows a tile has more columns: as many sums, and longer runs of memory.
+  if (const std::string few = HasFewRows(TileRows(2 * packets)); !few.empty() && width_ > 1 && LoadsFillPackets() && !signature_.panels.empty() && !options_.variant.packed)
+    TilePanel(fmt::format("for (; {3}{0} + {1} <= {2}; {0} += {1})", i, 2 * packets * width_, n, few == "true" ? "" : few + " && "), 2 * packets, "");
   TilePanel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, packets * width_, n), packets, "");
   TilePanel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, n), 1, "");
   if (width_ > 1) TilePanel(fmt::format("if ({} < {})", i, n), 1, fmt::format("const long long lanes = {} - {};", n, i));
+  if (parts) ClosePart();
+  names_ = outer;
+  operands_ = operands;
+}
+
+std::string CpuEmitter::HasFewRows(int rows) const {
+  const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(tile_.axis)];
+  if (extent.is_static()) return extent.value <= rows ? "true" : "";
+  return fmt::format("{} <= {}", tile_.axis == 0 ? "end - begin" : ExtentName(tile_.axis), rows);
 }
 
 int CpuEmitter::TileRows(int packets) const {
@@ -53,13 +68,13 @@ void CpuEmitter::FindShares() {
   tile_.shares.clear();
   const std::vector<bool> rows = plan::MovesAlong(kernel_, tile_.axis), columns = plan::MovesAlong(kernel_, vector_axis_);
   for (std::size_t id = 0; id < kernel_.values.size(); ++id) tile_.shares.push_back({rows[id], columns[id]});
-  const Phase& phase = kernel_.phases[0];
   tile_.early.clear();
-  const std::function<void(int)> need = [&](int id) {
-    if (value(id).scope == Scope::kUniform || !tile_.early.insert(id).second) return;
-    for (int arg : value(id).args) need(arg);
-  };
-  for (const auto& reduction : phase.reductions) need(reduction.value);
+  for (const auto& reduction : kernel_.phases[0].reductions) Need(reduction.value, &tile_.early);
+}
+
+void CpuEmitter::Need(int id, std::set<int>* needed) const {
+  if (value(id).scope == Scope::kUniform || !needed->insert(id).second || tile_.made.count(id) != 0) return;
+  for (const int arg : value(id).args) Need(arg, needed);
 }
 
 void CpuEmitter::TilePanel(const std::string& head, int packets, const std::string& lanes) {
@@ -71,7 +86,10 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
   tile_.lanes = lanes.empty() ? "" : "lanes";
   out_.Open("{}", head);
   if (!lanes.empty()) out_.Line("{}", lanes);
-  DeclarePanels(packets, lanes);
+  const bool parts = GoesByParts() && options_.variant.packed;
+  if (parts) OpenPart(packets);
+  FindShares();
+  if (options_.variant.packed) DeclarePanels(packets, lanes);
   const Names inside = names_;
   const std::string first = tile_.axis == 0 ? "begin" : "0", last = tile_.axis == 0 ? "end" : ExtentName(tile_.axis);
   const int few = rows / 2;
@@ -99,9 +117,12 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
   }
   SharedTile(last);
   out_.Close();
+  if (parts) ClosePart();
   out_.Close();
   names_ = outer;
   operands_ = operands;
+  tile_.panels.clear();
+  tile_.made.clear();
 }
 
 void CpuEmitter::SharedTile(const std::string& last) {
@@ -127,26 +148,29 @@ void CpuEmitter::SharedTile(const std::string& last) {
     accumulator_[reduction.result] = name;
     const DType type = value(reduction.result).type;
     out_.Line("{} {}{};", speller_->Type(type), name, TileSize({true, true}));
+    if (!tile_.count.empty()) continue;
     EachOfTile({true, true}, [&] {
       out_.Line("{} = {};", name + TileAt({true, true}), speller_->Fill(type, Identity(kernel_, reduction)).text);
     });
   }
+  if (!tile_.count.empty()) ResumeSums(row);
   for (int id : phase.row_values)
     if (tile_.early.count(id) != 0) DefineInTile(id);
   const auto step = [&] {
     const Names outer = names_;
+    PrefetchNextTile();
     for (int id : phase.element_values)
-      if (!IsBoth(id) && !IsOfRow(id)) DefineInTile(id);
+      if (tile_.early.count(id) != 0 && !IsBoth(id) && !IsOfRow(id)) DefineInTile(id);
     const auto declare_rows = [&] {
       for (int id : phase.element_values) {
-        if (!IsOfRow(id)) continue;
+        if (tile_.early.count(id) == 0 || !IsOfRow(id)) continue;
         if (value(id).kind == Value::Kind::kLoad && GoesInOrder(value(id).type)) LoadInOrder(id);
         else Declare(id, value(id).type, TilePacket(id), &names_);
       }
     };
     EachOfTile({true, true}, declare_rows, [&] {
       for (int id : phase.element_values)
-        if (IsBoth(id)) Declare(id, value(id).type, TilePacket(id), &names_);
+        if (tile_.early.count(id) != 0 && IsBoth(id)) Declare(id, value(id).type, TilePacket(id), &names_);
       for (const auto& reduction : phase.reductions) {
         const Expr total{accumulator_[reduction.result] + TileAt({true, true})};
         const std::string sum = Accumulate(reduction, total);
@@ -164,7 +188,15 @@ void CpuEmitter::SharedTile(const std::string& last) {
     step();
     out_.Close();
   });
-  TileResults(last);
+  if (tile_.count.empty()) {
+    TileResults(last);
+  } else {
+    out_.Open("if ({} + {} < {})", tile_.first, tile_.count, ExtentName(innermost));
+    KeepSums(row);
+    out_.Middle("} else {");
+    TileResults(last);
+    out_.Close();
+  }
   for (std::size_t k = 0; k < operands_.size(); ++k) operands_[k].name = names[k];
 }
 
@@ -205,6 +237,7 @@ std::string CpuEmitter::TileLines(int operand, int axis, const std::function<voi
   out_.Line("long long {} = {};", at, BlockBegin(axis));
   const Names outer = names_;
   const std::vector<Operand> operands = operands_;
+  const std::map<int, std::string> made = tile_.made;
   const std::string& stride = operands[static_cast<std::size_t>(operand)].stride_names[static_cast<std::size_t>(axis)];
   out_.Open("for (; {0} == 1 && {1} + {2} <= {3}; {1} += {2})", stride, at, elements, BlockEnd(axis));
   for (std::size_t k = 0; k < operands_.size(); ++k) {
@@ -227,12 +260,18 @@ std::string CpuEmitter::TileLines(int operand, int axis, const std::function<voi
       out_.Line("{} = {} + {} * {};", PointerText(k), from, at, o.stride_names[static_cast<std::size_t>(axis)]);
     }
   }
+  for (auto& [id, panel] : tile_.made) {
+    const std::string from = panel;
+    panel = names_.Make(from + "_line");
+    out_.Line("const {}* {} = {} + {} * {};", ElementType(value(id).type), panel, from, at, tile_.packets * width_);
+  }
   out_.Line("UMBRA_UNROLL");
   out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", axis, elements);
   step();
   out_.Close();
   out_.Close();
   operands_ = operands;
+  tile_.made = made;
   names_ = outer;
   return at;
 }
@@ -255,9 +294,11 @@ void CpuEmitter::TileResults(const std::string& last) {
   }
   if (tile_.packets > 1) out_.Open("for (int c = 0; c < {}; ++c)", tile_.packets);
   Names names = names_;
+  std::set<int> needed;
+  for (const auto& store : kernel_.final_stores) Need(store.value, &needed);
   const auto declare = [&](const std::vector<int>& values) {
     for (int id : values) {
-      if (tile_.early.count(id) != 0 || value(id).kind == Value::Kind::kReduced) continue;
+      if (needed.count(id) == 0 || tile_.early.count(id) != 0 || value(id).kind == Value::Kind::kReduced) continue;
       Declare(id, value(id).type, TilePacket(id), &names);
     }
   };
@@ -302,6 +343,7 @@ void CpuEmitter::DefineInTile(int id) {
 
 Expr CpuEmitter::TilePacket(int id) const {
   const Value& v = value(id);
+  if (const auto made = tile_.made.find(id); made != tile_.made.end()) return speller_->Load(v.type, InPanel(made->second));
   return v.kind == Value::Kind::kLoad ? LoadPacket(v, TileIndexOf(v.index), tile_.lanes) : DefinePacket(id);
 }
 
@@ -335,6 +377,9 @@ std::string CpuEmitter::TileRowAddress(std::size_t k, const std::string& row) co
   for (int axis = 0; axis <= tile_.axis; ++axis)
     if (Moves(signature_.operands[k], axis))
       text += fmt::format(" + {} * {}", axis == tile_.axis ? row : fmt::format("i{}", axis), o.stride_names[static_cast<std::size_t>(axis)]);
+  const int innermost = kernel_.rank() - 1;
+  if (!tile_.first.empty() && Moves(signature_.operands[k], innermost))
+    text += fmt::format(" + {} * {}", tile_.first, o.stride_names[static_cast<std::size_t>(innermost)]);
   return text;
 }
 

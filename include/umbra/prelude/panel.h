@@ -17,7 +17,7 @@ template <> struct BitsOfSize<8> { typedef i64 type; };
 // Of `count` steps, `packets` packets of `width` columns: panel[(k * packets + c) * width + j] from p[k * by_step +
 // (c * width + j) * by_column], or 0 of a column beyond the first `columns`, of which nothing is read.
 template <int width, int packets, typename T>
-static UMBRA_OUTLINE void pack_panel(T* to, const T* from, i64 count, i64 by_step, i64 by_column, i64 columns) {
+UMBRA_OUTLINE void pack_panel(T* to, const T* from, i64 count, i64 by_step, i64 by_column, i64 columns) {
   typedef typename BitsOfSize<sizeof(T)>::type Bit;
   typedef packet<Bit, width> V;
   constexpr i64 step = width * packets;

@@ -17,8 +17,16 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #endif
+#if defined(__AVX512F__)
+#define UMBRA_ISA "avx512"
+#elif defined(__AVX2__)
+#define UMBRA_ISA "avx2"
+#else
+#define UMBRA_ISA "sse2"
+#endif
 #define UMBRA_INLINE __attribute__((always_inline)) inline
-#define UMBRA_OUTLINE __attribute__((noinline))
+// The name has the instruction set, so that no linker takes one's code for another's.
+#define UMBRA_OUTLINE __attribute__((noinline, abi_tag(UMBRA_ISA)))
 #endif
 
 namespace umbra::simd {

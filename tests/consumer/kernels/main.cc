@@ -45,6 +45,13 @@ int main() {
     }
   Check(swish, "bias_swish");
 
+  TensorContainer<cpu, 1> angles(Shape1(columns)), waves(Shape1(columns));
+  for (index_t j = 0; j < columns; ++j) angles[j] = static_cast<float>(j) * 123456.7f;
+  nn::wave(angles, waves);
+  bool wave = true;
+  for (index_t j = 0; j < columns; ++j) wave = wave && std::abs(waves[j] - std::sin(double{angles[j]})) < 1e-6;
+  Check(wave, "wave");
+
   double total = 0;
   nn::row_softmax(z, s, &total);
   bool softmax = true;
