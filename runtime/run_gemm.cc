@@ -98,7 +98,7 @@ bool InPanelsIsFaster(const ProductShape& shape, std::string_view target) {
   const bool avx512 = target == "avx512", widest = avx512 || (target == "avx2" && !CpuRuns("avx512"));
   if (!widest) return false;
   constexpr index_t kManyRows = 64;
-  return shape.rows > (avx512 ? kFewRows : kManyRows);
+  return shape.rows > (avx512 ? kFewRows : kManyRows) || (avx512 && shape.transposed_b && shape.rows > 1);
 }
 
 }  // namespace

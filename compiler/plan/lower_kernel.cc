@@ -74,11 +74,13 @@ class KernelLowering {
     kernel_.signature.elementwise = domain.flexible;
   }
 
-  // The last axis, unless rows are reduced along others, or over windows.
+  // The last axis, unless rows are reduced along others, or over windows; of others, too, along which rows of memory lie that
+  // nothing else reads.
   void ChooseVectorAxis() {
     const Domain& domain = unit_.domain;
     const int row_axes = kernel_.signature.row_axes, last = static_cast<int>(kernel_.signature.axes.size()) - 1;
-    const bool is_inner = domain.dims.empty() || domain.inner.back();
+    const bool in_own_rows = has_own_rows_ && !in_columns_ && axes_in_row_ >= static_cast<int>(domain.InnerAxes().size());
+    const bool is_inner = domain.dims.empty() || domain.inner.back() || in_own_rows;
     const bool across = HasSmallWindow() && !domain.KeptAxes().empty() && !HasRowsOfPackets();
     kernel_.signature.vector_axis = is_inner && !across ? last : row_axes - 1;
   }
@@ -130,6 +132,7 @@ class KernelLowering {
       int in_row = 0;  // inner axes, from the last on, whose elements lie side by side
       for (auto axis = access.dim_of_axis.end(); axis != inner && in_row <= last && *--axis == last - in_row;) ++in_row;
       (in_row > 0 ? in_rows_ : in_columns_) = true;
+      has_own_rows_ = has_own_rows_ || (in_row > 0 && std::find(access.dim_of_axis.begin(), inner, -1) == inner);
       axes_in_row_ = std::min(axes_in_row_, in_row);
     }
     return OperandIndex(std::move(access));
@@ -444,6 +447,7 @@ class KernelLowering {
   std::map<std::pair<int, AxisMap>, int> memo_;
   int axes_in_row_ = std::numeric_limits<int>::max();  // inner ones that lie side by side in all operands
   bool in_rows_ = false, in_columns_ = false;  // do elements of an operand lie along the last inner axis, or another?
+  bool has_own_rows_ = false;                  // are there such that lie elsewhere for each row?
   std::vector<int> level_;    // phase in which a value is first known
   std::vector<Reduction> reductions_;
   std::vector<Store> stores_, row_stores_;

@@ -22,7 +22,7 @@ class Summer {
 
   Graph Run() {
     RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
-      const bool sum = node.kind == Kind::kDot && (IsBatchOfSmall(node) || IsSkinny(node));
+      const bool sum = node.kind == Kind::kDot && (IsBatchOfSmall(node) || IsSkinny(node) || IsOfMadeMatrix(node));
       return sum ? MakeSum(node, inputs[0], inputs[1]) : CopyNode(&result_, node, std::move(inputs));
     }, &result_);
     return std::move(result_);
@@ -83,18 +83,27 @@ class Summer {
            runtime::SumIsFaster({*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a), IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype)}, "");
   }
 
-  // c[..., m, n] = alpha * sum over k of a[..., m, k] * b[..., k, n].
+  // A vector by a matrix that would have to be written to memory for BLAS, which reads it once: so does the kernel that makes it.
+  bool IsOfMadeMatrix(const Node& node) const {
+    if (on_gpu_ || node.shape.size() != 1) return false;
+    int matrix = node.inputs[1];
+    while (source_.node(matrix).kind == Kind::kTranspose) matrix = source_.node(matrix).inputs[0];
+    return source_.node(matrix).kind == Kind::kMap || source_.node(matrix).kind == Kind::kCast;
+  }
+
+  // c[..., m, n] = alpha * sum over k of a[..., m, k] * b[..., k, n], where a vector has no m.
   int MakeSum(const Node& node, int a, int b) {
     const bool batch = node.shape.size() == 3;
     const std::vector<int> swapped = batch ? std::vector<int>{0, 2, 1} : std::vector<int>{1, 0};
     if (node.transpose_a) a = result_.Transpose(a, swapped);
     if (node.transpose_b) b = result_.Transpose(b, swapped);
     const PartialShape left = result_.node(a).shape, right = result_.node(b).shape;
-    const PartialShape all = batch ? PartialShape({left[0], left[1], left[2], right[2]}) : PartialShape({left[0], left[1], right[1]});
-    const std::vector<int> of_a = batch ? std::vector<int>{0, 1, 2, -1} : std::vector<int>{0, 1, -1},
-                           of_b = batch ? std::vector<int>{0, -1, 1, 2} : std::vector<int>{-1, 0, 1};
+    const bool vector = left.size() == 1;
+    const PartialShape all = batch ? PartialShape({left[0], left[1], left[2], right[2]}) : vector ? right : PartialShape({left[0], left[1], right[1]});
+    const std::vector<int> of_a = batch ? std::vector<int>{0, 1, 2, -1} : vector ? std::vector<int>{0, -1} : std::vector<int>{0, 1, -1},
+                           of_b = batch ? std::vector<int>{0, -1, 1, 2} : vector ? std::vector<int>{0, 1} : std::vector<int>{-1, 0, 1};
     const int product = result_.Map(Op::mul, {result_.Broadcast(a, of_a, all), result_.Broadcast(b, of_b, all)});
-    const int sum = result_.Reduce(Reducer::sum, product, {batch ? 2 : 1}, false, !on_gpu_);
+    const int sum = result_.Reduce(Reducer::sum, product, {batch ? 2 : vector ? 0 : 1}, false, !on_gpu_);
     return node.constant == 1 ? sum : result_.Map(Op::mul, {sum, result_.Constant(node.constant, node.dtype)});
   }
 

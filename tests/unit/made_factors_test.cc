@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <random>
 #include <string>
@@ -128,6 +129,35 @@ TEST(MadeFactors, Batches) {
     Compile(in_memory, options)({{a.ref, v.ref}, {expected.ref}, {}});
     Compile(graph, options)({{a.ref, w.ref, s.ref}, {y.ref}, {}});
     EXPECT_TRUE(SameBits(expected, y)) << options.target;
+  }
+}
+
+// A vector by a made matrix is a sum of the graph; its order is that of other reductions.
+TEST(MadeFactors, Vectors) {
+  for (const Maker& maker : kMakers) {
+    const index_t n = 90, k = 700;
+    const std::string text = std::string("kernel made(x: f32[k], ") + maker.operands + ") -> (y: f32[n], v: " + (maker.turned ? "f32[n, k]" : "f32[k, n]") + ") {\n  w0 = " + maker.value +
+                             "\n  y = 0.5 * dot(x, w0" + (maker.turned ? ".T" : "") + ")\n  v = " + maker.value + "\n}";
+    const auto graph = Parsed(text);
+    const plan::Plan plan = Lower(*graph);
+    EXPECT_TRUE(std::none_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return std::holds_alternative<plan::Gemm>(step); })) << maker.value;
+    std::mt19937 random(3);
+    const auto operands = Drawn(*Parsed(Spelled(text, 1, n, k)), 0, &random);
+    for (const auto target : codegen::kAllTargets) {
+      if (!HostRuns(target)) continue;
+      CompileOptions options;
+      options.target = std::string(codegen::Name(target));
+      const Tensor y(DType::kFloat32, {n}, 0, nullptr), v(DType::kFloat32, maker.turned ? std::vector<index_t>{n, k} : std::vector<index_t>{k, n}, 0, nullptr);
+      Compile(graph, options)({Refs(operands), {y.ref, v.ref}, {}});
+      for (index_t j = 0; j < n; ++j) {
+        double sum = 0, size = 0;
+        for (index_t i = 0; i < k; ++i) {
+          const double term = operands[0]->At({i}) * v.At(maker.turned ? std::vector<index_t>{j, i} : std::vector<index_t>{i, j});
+          sum += term, size += std::fabs(term);
+        }
+        EXPECT_NEAR(y.At({j}), 0.5 * sum, static_cast<double>(k + 1) * 6e-8 * size) << maker.value << ", " << options.target;
+      }
+    }
   }
 }
 
