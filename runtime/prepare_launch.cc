@@ -81,7 +81,7 @@ class Preparation {
     const Variant variant = ChooseVariant(split);
     packs_ = variant.packed;
     SplitOverThreads(variant.stores == Stores::kJoined);
-    plan_.scratch_bytes = signature_.panels.empty() || split ? RowBufferBytes() : PanelBytes();
+    plan_.scratch_bytes = signature_.panels.empty() || split ? RowBufferBytes() : PanelsAndSumsBytes();
     plan_.prefetch_ahead = PrefetchAhead();
     plan_.function = CodeOf(step_, variant);
     for (const Number& number : signature_.numbers) {
@@ -335,7 +335,7 @@ class Preparation {
     return std::min(all, (steps + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile);
   }
 
-  std::size_t PanelBytes() const {
+  std::size_t PanelsAndSumsBytes() const {
     const index_t steps = Steps(), rows = plan_.extent[SharedAxis()];
     const index_t panels = packs_ ? static_cast<index_t>(signature_.panels.size()) * steps * kPanelBytes : 0;
     const index_t sums = signature_.sums * rows * (packs_ ? kPanelBytes : Padded(plan_.extent[vector_axis_]) * 8);

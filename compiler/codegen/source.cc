@@ -136,7 +136,8 @@ Source Generate(const plan::Plan& plan, const SourceOptions& options) {
   for (const auto& step : plan.steps) {
     const auto* kernel = std::get_if<plan::Kernel>(&step);
     if (kernel == nullptr) continue;
-    const std::vector<runtime::Variant> variants = LikelyVariants(kernel->signature);
+    std::vector<runtime::Variant> variants = LikelyVariants(kernel->signature);
+    if (RegisterBytes(options.target) == 0) variants.resize(1);  // they are the same
     for (const runtime::Variant& variant : variants) {
       items.push_back({&plan, kernel, variant});
       if (variants.size() == 1 || !variant.packed) continue;

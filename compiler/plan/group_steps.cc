@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "umbra/error.h"
+
 namespace umbra::plan {
 
 namespace {
@@ -107,9 +109,13 @@ class Grouping {
     return linked;
   }
 
-  // Does no step outside the group need a result of it before it is done?
+  // Does no step outside the group need a result of it before it is done? Other groups run as one, too.
   bool IsClosed(int group) const {
-    std::vector<bool> after(count_, false);  // needs a result of the group
+    std::vector<bool> after(count_, false);  // needs a result of the group, or is run with what does
+    const auto mark = [&](std::size_t step) {
+      for (std::size_t k = 0; k < count_; ++k)
+        if (k == step || (group_of_[step] != kAlone && group_of_[k] == group_of_[step])) after[k] = true;
+    };
     for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t k = 0; k < count_; ++k) {
@@ -119,8 +125,10 @@ class Grouping {
           if (from < 0) continue;
           const bool outside = after[static_cast<std::size_t>(from)];
           if (group_of_[k] == group && outside) return false;
-          if (group_of_[k] != group && (outside || group_of_[static_cast<std::size_t>(from)] == group))
-            after[k] = changed = true;
+          if (group_of_[k] != group && (outside || group_of_[static_cast<std::size_t>(from)] == group)) {
+            mark(k);
+            changed = true;
+          }
         }
       }
     }
@@ -154,8 +162,9 @@ class Grouping {
       }
       // The first step that can run; one always can.
       std::size_t first = next;
-      while (done[first] || !(group_of_[first] == kAlone ? IsReady(first, done) : GroupIsReady(group_of_[first], done)))
+      while (first < count_ && (done[first] || !(group_of_[first] == kAlone ? IsReady(first, done) : GroupIsReady(group_of_[first], done))))
         ++first;
+      Ensure(first < count_, "groups of steps that need each other");
       StepGroup group;
       group.begin = static_cast<int>(order.size());
       if (group_of_[first] == kAlone) {

@@ -132,7 +132,10 @@ class KernelLowering {
       int in_row = 0;  // inner axes, from the last on, whose elements lie side by side
       for (auto axis = access.dim_of_axis.end(); axis != inner && in_row <= last && *--axis == last - in_row;) ++in_row;
       (in_row > 0 ? in_rows_ : in_columns_) = true;
-      has_own_rows_ = has_own_rows_ || (in_row > 0 && std::find(access.dim_of_axis.begin(), inner, -1) == inner);
+      bool own = in_row > 0;  // for each row, of which there are several
+      for (int axis = 0; axis < kernel_.signature.row_axes; ++axis)
+        own = own && (access.dim_of_axis[static_cast<std::size_t>(axis)] >= 0 || kernel_.signature.axes[static_cast<std::size_t>(axis)] == runtime::Extent::Static(1));
+      has_own_rows_ = has_own_rows_ || own;
       axes_in_row_ = std::min(axes_in_row_, in_row);
     }
     return OperandIndex(std::move(access));
@@ -447,7 +450,7 @@ class KernelLowering {
   std::map<std::pair<int, AxisMap>, int> memo_;
   int axes_in_row_ = std::numeric_limits<int>::max();  // inner ones that lie side by side in all operands
   bool in_rows_ = false, in_columns_ = false;  // do elements of an operand lie along the last inner axis, or another?
-  bool has_own_rows_ = false;                  // are there such that lie elsewhere for each row?
+  bool has_own_rows_ = false;                  // are there rows of memory for each row of the kernel?
   std::vector<int> level_;    // phase in which a value is first known
   std::vector<Reduction> reductions_;
   std::vector<Store> stores_, row_stores_;

@@ -28,7 +28,7 @@ std::vector<Extent> LoopsOf(const Plan& plan, const GemmStep& gemm) {
 
 // On any processor, with any extents where they are not known: a few rows and columns and short sums are where a kernel is
 // faster most of all.
-bool MayBeFaster(const Plan& plan, const GemmStep& gemm) {
+bool MayBeFaster(const Plan& plan, const GemmStep& gemm, bool made) {
   const std::size_t rank = BufferOf(plan, gemm.c).shape.size();
   if (rank < 2 || BufferOf(plan, gemm.a).shape.size() != rank || BufferOf(plan, gemm.b).shape.size() != rank) return false;
   const std::vector<Extent> loops = LoopsOf(plan, gemm);
@@ -37,15 +37,14 @@ bool MayBeFaster(const Plan& plan, const GemmStep& gemm) {
     return known.is_static() ? known.value : otherwise;
   };
   constexpr index_t kFew = 4, kMany = 1024;
-  runtime::ProductShape shape{extent(3, kFew), extent(2, kMany), extent(1, 1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype)};
+  runtime::ProductShape shape{extent(3, kFew), extent(2, kMany), extent(1, 1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype), made};
   if (runtime::SumIsFaster(shape, "avx512")) return true;
   shape.rows = extent(3, kMany);
   shape.columns = extent(2, kFew);
-  shape.inner = 1;  // how long panels may be depends on the processor
   return runtime::SumIsFaster(shape, "avx512");
 }
 
-// Less work for an element than this is done anew for every tile: its memory would be waited for longer.
+// Of additions for an element: so much work is not done anew for each share of the rows.
 constexpr double kMostOfMaker = 8;
 
 // Puts what a kernel computes of its operands together from kernels of the plan.
@@ -263,6 +262,18 @@ bool Repeats(const runtime::KernelSignature& signature, int operand) {
   return std::count(dims.begin(), dims.end(), -1) != 0;
 }
 
+// Is all of the buffer in memory, whatever a launch chooses, as long as a later step may read it? What is a product may not be,
+// nor what is a block of rows at a time, or in the memory of an output.
+bool Stays(const Plan& plan, int buffer) {
+  const auto is_product = [buffer](const auto& step) {
+    const auto* gemm = std::get_if<Gemm>(&step);
+    return gemm != nullptr && gemm->step.c == buffer;
+  };
+  const auto is_local = [buffer](const runtime::StepGroup& group) { return std::count(group.local.begin(), group.local.end(), buffer) != 0; };
+  return BufferOf(plan, buffer).place < 0 && std::none_of(plan.steps.begin(), plan.steps.end(), is_product) &&
+         std::none_of(plan.groups.begin(), plan.groups.end(), is_local);
+}
+
 // The kernel that makes the product's right factor, for nothing else, with little work for each element; its step, or -1.
 int MakerOf(const Plan& plan, const GemmStep& gemm) {
   const Buffer& factor = BufferOf(plan, gemm.b);
@@ -289,7 +300,7 @@ int MakerOf(const Plan& plan, const GemmStep& gemm) {
   for (const runtime::Access& access : signature.operands) {
     const auto& dims = access.dim_of_axis;
     if (access.gathered || (access.store && std::count(dims.begin(), dims.end(), -1) != 0)) return -1;
-    if (BufferOf(plan, access.buffer).place >= 0) return -1;  // its memory may be an output's by then
+    if (!access.store && !Stays(plan, access.buffer)) return -1;
   }
   return moves && work < kMostOfMaker ? static_cast<int>(at - plan.steps.begin()) : -1;
 }
@@ -303,11 +314,12 @@ void AddSums(Plan* plan) {
     for (int k = group.begin; k < group.end; ++k) {
       const auto at = static_cast<std::size_t>(k);
       const auto* gemm = std::get_if<Gemm>(&plan->steps[at]);
-      if (gemm == nullptr || !MayBeFaster(*plan, gemm->step)) continue;
+      if (gemm == nullptr) continue;
+      const int maker = MakerOf(*plan, gemm->step);
+      if (!MayBeFaster(*plan, gemm->step, maker >= 0)) continue;
       SumMaker sum(*plan, gemm->step, plan->name + "_product" + (count == 0 ? "" : fmt::format("_{}", count)));
       ++count;
       std::vector<int> replaces{k};
-      const int maker = MakerOf(*plan, gemm->step);
       if (maker >= 0) replaces.push_back(maker);
       sum.Product(maker >= 0 ? &std::get<Kernel>(plan->steps[static_cast<std::size_t>(maker)]) : nullptr);
       const Kernel* follower = k + 1 < group.end && NumReaders(*plan, gemm->step.c) == 1 ? FollowerOf(*plan, gemm->step, plan->steps[at + 1]) : nullptr;

@@ -80,15 +80,15 @@ class Summer {
     const auto rows = Extent(node.inputs[0], rank - (node.transpose_a ? 1 : 2)), inner = Extent(node.inputs[0], rank - (node.transpose_a ? 2 : 1)),
                columns = Extent(node.inputs[1], rank - (node.transpose_b ? 2 : 1));
     return rows && inner && columns &&
-           runtime::SumIsFaster({*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a), IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype)}, "");
+           runtime::SumIsFaster({*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a), IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype), IsMade(node.inputs[1])}, "");
   }
 
   // A vector by a matrix that would have to be written to memory for BLAS, which reads it once: so does the kernel that makes it.
-  bool IsOfMadeMatrix(const Node& node) const {
-    if (on_gpu_ || node.shape.size() != 1) return false;
-    int matrix = node.inputs[1];
-    while (source_.node(matrix).kind == Kind::kTranspose) matrix = source_.node(matrix).inputs[0];
-    return source_.node(matrix).kind == Kind::kMap || source_.node(matrix).kind == Kind::kCast;
+  bool IsOfMadeMatrix(const Node& node) const { return !on_gpu_ && node.shape.size() == 1 && IsMade(node.inputs[1]); }
+
+  bool IsMade(int id) const {
+    while (source_.node(id).kind == Kind::kTranspose) id = source_.node(id).inputs[0];
+    return source_.node(id).kind == Kind::kMap || source_.node(id).kind == Kind::kCast;
   }
 
   // c[..., m, n] = alpha * sum over k of a[..., m, k] * b[..., k, n], where a vector has no m.

@@ -360,5 +360,27 @@ TEST(Budget, SixtyFourOutputs) {
   ExpectAgreement("kernel k(x: f32[n]) -> (" + outputs + ") {\n" + body + "}", {{37}}, 1e-5);
 }
 
+// Groups of rows never need each other: of t2 and t3 and their readers, some would have to run before others of their own group.
+TEST(Fusion, GroupsDoNotNeedEachOther) {
+  ExpectAgreement("kernel k(a: f32[n, n], b: f32[n, n], d: f32[n, n]) -> (y: f32[n, n], z: f32[n, n]) {\n"
+                  "  t0 = 0.1 * dot(b, d)\n  t1 = 0.1 * dot(b, b)\n  t2 = 0.1 * dot(t1, t0)\n  t3 = 0.1 * dot(t1, t2)\n  t4 = dot(t3, t0.T)\n"
+                  "  t5 = 0.1 * dot(t0, t1)\n  t6 = 2 * t5 + 0.5\n  y = t6 + a\n  z = t3 + a\n}",
+                  {{20, 20}, {20, 20}, {20, 20}}, 1e-5);
+  std::mt19937 random(4);
+  for (int round = 0; round < 20; ++round) {
+    std::string text = "kernel k(t0: f32[n, n], t1: f32[n, n], t2: f32[n, n]) -> (y: f32[n, n], z: f32[n, n]) {\n";
+    int count = 3;
+    const auto any = [&] { return "t" + std::to_string(random() % static_cast<unsigned>(count)); };
+    for (const int last = 6 + static_cast<int>(random() % 5); count < last; ++count) {
+      const unsigned kind = random() % 6;
+      const std::string a = any(), b = any();
+      text += "  t" + std::to_string(count) + " = " +
+              (kind < 3 ? "0.1 * dot(" + a + ", " + b + ")" : kind == 3 ? "0.1 * dot(" + a + ", " + b + ".T)" : kind == 4 ? "0.5 * " + a + " + 0.25" : "0.5 * (" + a + " - " + b + ")") + "\n";
+    }
+    text += "  y = t" + std::to_string(count - 1) + " + 0\n  z = t" + std::to_string(count - 2) + " + 0\n}";
+    ExpectAgreement(text, {{20, 20}, {20, 20}, {20, 20}}, 1e-5);
+  }
+}
+
 }  // namespace
 }  // namespace umbra

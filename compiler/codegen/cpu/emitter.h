@@ -74,10 +74,10 @@ class CpuEmitter : private ValueEmitter {
   // Do rows that packets go across lie side by side in some operand?
   bool HasShortRows() const;
   // Do their results go past the caches?
+  bool StreamsShortRows() const { return options_.variant.stores == runtime::Stores::kStreamed && HasShortRows(); }
   // Do results of tiles go past the caches? Those of which a tile has whole lines do.
   bool StreamsTiles() const { return options_.variant.stores == runtime::Stores::kStreamed && options_.variant.packed && SharedAxis() >= 0; }
   bool HasWholeLines(DType type) const { return tile_.packets * width_ * static_cast<int>(SizeOf(type)) % kLine == 0; }
-  bool StreamsShortRows() const { return options_.variant.stores == runtime::Stores::kStreamed && HasShortRows(); }
   // A packet's rows from `c` on.
   void ShortRows(const std::string& c, Names names);
   int ElementAxis() const { return signature_.row_axes; }

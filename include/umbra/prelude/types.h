@@ -19,14 +19,18 @@
 #endif
 #if defined(__AVX512F__)
 #define UMBRA_ISA "avx512"
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) && defined(__FMA__)
 #define UMBRA_ISA "avx2"
+#elif defined(__AVX__)
+#define UMBRA_ISA "avx"
+#elif defined(__SSE3__)
+#define UMBRA_ISA "sse3"
 #else
 #define UMBRA_ISA "sse2"
 #endif
 #define UMBRA_INLINE __attribute__((always_inline)) inline
 // The name has the instruction set, so that no linker takes one's code for another's.
-#define UMBRA_OUTLINE __attribute__((noinline, abi_tag(UMBRA_ISA)))
+#define UMBRA_OUTLINE __attribute__((noinline, visibility("hidden"), abi_tag(UMBRA_ISA)))
 #endif
 
 namespace umbra::simd {
