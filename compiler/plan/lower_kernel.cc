@@ -482,6 +482,7 @@ bool SharesRows(const Kernel& kernel) {
   const Phase& phase = kernel.phases[0];
   if (phase.reductions.empty() || !phase.stores.empty() || !phase.stages.empty() || phase.guard >= 0) return false;
   const auto rows = static_cast<std::size_t>(signature.row_axes) - 2;
+  if (signature.axes[rows] == runtime::Extent::Static(1)) return false;
   return std::any_of(phase.element_values.begin(), phase.element_values.end(), [&](int id) {
     const Value& v = kernel.values[static_cast<std::size_t>(id)];
     if (v.kind != Value::Kind::kLoad) return false;

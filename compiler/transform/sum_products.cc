@@ -83,8 +83,12 @@ class Summer {
            runtime::SumIsFaster({*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a), IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype), IsMade(node.inputs[1])}, "");
   }
 
-  // A vector by a matrix that would have to be written to memory for BLAS, which reads it once: so does the kernel that makes it.
-  bool IsOfMadeMatrix(const Node& node) const { return !on_gpu_ && node.shape.size() == 1 && IsMade(node.inputs[1]); }
+  // A vector, or a row, by a matrix that would have to be written to memory for BLAS, which reads it once: so does the kernel that
+  // makes it.
+  bool IsOfMadeMatrix(const Node& node) const {
+    if (on_gpu_ || source_.node(node.inputs[1]).shape.size() != 2 || !IsMade(node.inputs[1])) return false;
+    return node.shape.size() == 1 || (source_.node(node.inputs[0]).shape.size() == 2 && Extent(node.inputs[0], node.transpose_a ? 1 : 0) == 1);
+  }
 
   bool IsMade(int id) const {
     while (source_.node(id).kind == Kind::kTranspose) id = source_.node(id).inputs[0];
