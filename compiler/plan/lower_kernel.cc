@@ -74,15 +74,50 @@ class KernelLowering {
     kernel_.signature.elementwise = domain.flexible;
   }
 
-  // The last axis, unless rows are reduced along others, or over windows; of others, too, along which rows of memory lie that
-  // nothing else reads.
+  // The last axis, unless rows are reduced along others, or over windows; of one axis that is reduced and the last that is not, the
+  // one along which operands lie, or along which rows share what they read.
   void ChooseVectorAxis() {
     const Domain& domain = unit_.domain;
     const int row_axes = kernel_.signature.row_axes, last = static_cast<int>(kernel_.signature.axes.size()) - 1;
-    const bool in_own_rows = has_own_rows_ && !in_columns_ && axes_in_row_ >= static_cast<int>(domain.InnerAxes().size());
-    const bool is_inner = domain.dims.empty() || domain.inner.back() || in_own_rows;
+    const bool is_inner = domain.dims.empty() || domain.inner.back();
     const bool across = HasSmallWindow() && !domain.KeptAxes().empty() && !HasRowsOfPackets();
-    kernel_.signature.vector_axis = is_inner && !across ? last : row_axes - 1;
+    int& axis = kernel_.signature.vector_axis;
+    axis = is_inner && !across ? last : row_axes - 1;
+    if (last != row_axes || domain.flexible || domain.KeptAxes().empty() || domain.InnerAxes().empty() || HasSmallWindow() || HasPositions()) return;
+    if (IsProduct()) axis = row_axes - 1;
+    else if (NumAcross(axis) > 0 && NumAcross(last + row_axes - 1 - axis) == 0) axis = last + row_axes - 1 - axis;
+  }
+
+  bool HasPositions() const {
+    return std::any_of(kernel_.values.begin(), kernel_.values.end(),
+                       [](const Value& v) { return v.kind == Value::Kind::kIndex || v.kind == Value::Kind::kGather || v.kind == Value::Kind::kNumber; });
+  }
+
+  // Operands whose elements do not lie side by side along the axis, though it moves them.
+  int NumAcross(int axis) const {
+    return static_cast<int>(std::count_if(kernel_.signature.operands.begin(), kernel_.signature.operands.end(), [axis](const runtime::Access& access) {
+      const auto& dims = access.dim_of_axis;
+      const int dim = dims[static_cast<std::size_t>(axis)];
+      return dim >= 0 && dim != *std::max_element(dims.begin(), dims.end());
+    }));
+  }
+
+  // Are all rows reduced with the same columns, all columns with the same rows, and neither with anything of its own?
+  bool IsProduct() const {
+    constexpr std::int64_t kFewColumns = 8;
+    const runtime::KernelSignature& signature = kernel_.signature;
+    const auto inner = static_cast<std::size_t>(signature.row_axes), column = inner - 1;
+    if (inner < 2) return false;
+    const auto several = [&](std::size_t axis, std::int64_t least) { return !signature.axes[axis].is_static() || signature.axes[axis].value >= least; };
+    if (!several(column - 1, 2) || !several(column, kFewColumns)) return false;
+    bool rows = false, columns = false;
+    for (const auto& [buffer, dims, store, gathered] : signature.operands) {
+      if (store || dims[inner] < 0) continue;
+      if (dims[column] >= 0 && dims[column - 1] >= 0) return false;
+      rows = rows || (dims[column] < 0 && dims[column - 1] >= 0);
+      columns = columns || (dims[column] >= 0 && dims[column - 1] < 0);
+    }
+    return rows && columns;
   }
 
   // Do all elements of a window lie in rows of memory that are packets long?
@@ -132,10 +167,6 @@ class KernelLowering {
       int in_row = 0;  // inner axes, from the last on, whose elements lie side by side
       for (auto axis = access.dim_of_axis.end(); axis != inner && in_row <= last && *--axis == last - in_row;) ++in_row;
       (in_row > 0 ? in_rows_ : in_columns_) = true;
-      bool own = in_row > 0;  // for each row, of which there are several
-      for (int axis = 0; axis < kernel_.signature.row_axes; ++axis)
-        own = own && (access.dim_of_axis[static_cast<std::size_t>(axis)] >= 0 || kernel_.signature.axes[static_cast<std::size_t>(axis)] == runtime::Extent::Static(1));
-      has_own_rows_ = has_own_rows_ || own;
       axes_in_row_ = std::min(axes_in_row_, in_row);
     }
     return OperandIndex(std::move(access));
@@ -450,7 +481,6 @@ class KernelLowering {
   std::map<std::pair<int, AxisMap>, int> memo_;
   int axes_in_row_ = std::numeric_limits<int>::max();  // inner ones that lie side by side in all operands
   bool in_rows_ = false, in_columns_ = false;  // do elements of an operand lie along the last inner axis, or another?
-  bool has_own_rows_ = false;                  // are there rows of memory for each row of the kernel?
   std::vector<int> level_;    // phase in which a value is first known
   std::vector<Reduction> reductions_;
   std::vector<Store> stores_, row_stores_;

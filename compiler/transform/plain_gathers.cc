@@ -81,8 +81,9 @@ class Rewriter {
     return axes;
   }
 
-  // The gather as a broadcast, of a transpose only where a guard may leave few of its elements, as what is transposed is
-  // computed for each reader: it reads its source at its own positions, of dimensions of extent 1 the only one.
+  // The gather as a broadcast, of a transpose only where a guard may leave few of its elements, or where it is of what a kernel reads
+  // from memory anyway, as what is transposed is computed for each reader: it reads its source at its own positions, of dimensions
+  // of extent 1 the only one.
   std::optional<int> Repeated(const Node& gather, int source) {
     const PartialShape& from = source_.node(gather.inputs[0]).shape;
     if (places_[static_cast<std::size_t>(&gather - source_.nodes().data())]) return std::nullopt;
@@ -107,10 +108,30 @@ class Rewriter {
       order.push_back(dim);
     }
     const bool alone = !beside_[static_cast<std::size_t>(gather.inputs[0])];  // else it would be computed twice
-    const auto value = single.empty() ? std::optional(source) : alone ? Without(source, single) : std::nullopt;
+    const auto found = single.empty() ? std::optional(source) : alone ? Without(source, single) : std::nullopt;
+    if (!found) return std::nullopt;
+    const int value = *found;
     const bool sorted = std::is_sorted(order.begin(), order.end());
-    if (!value || (!sorted && !gather.guarded)) return std::nullopt;
-    return result_.Broadcast(sorted ? *value : result_.Transpose(*value, order), axes, gather.shape);
+    if (!sorted && !gather.guarded && !IsOfMemory(value)) return std::nullopt;
+    return result_.Broadcast(sorted ? value : result_.Transpose(value, order), axes, gather.shape);
+  }
+
+  // Is it elementwise work on inputs, or one of them?
+  bool IsOfMemory(int id) {
+    const auto known = of_memory_.find(id);
+    if (known != of_memory_.end()) return known->second;
+    std::vector<int> open = {id};
+    std::set<int> seen;
+    bool all = true;
+    while (!open.empty() && all) {
+      const Node& node = result_.node(open.back());
+      open.pop_back();
+      all = node.kind == Kind::kInput || node.kind == Kind::kConstant || node.kind == Kind::kScalar || node.kind == Kind::kMap || node.kind == Kind::kCast ||
+            node.kind == Kind::kBroadcast || node.kind == Kind::kTranspose;
+      for (const int input : node.inputs)
+        if (seen.insert(input).second) open.push_back(input);
+    }
+    return of_memory_[id] = all;
   }
 
   // The value without dimensions of extent 1 that reductions or broadcasts gave it.
@@ -164,6 +185,7 @@ class Rewriter {
   Graph result_;
   std::vector<bool> places_;  // does a value of the source serve as a position? Such gathers stay, prefetching looks for them
   std::vector<bool> beside_;  // is it read by something else than gathers?
+  std::map<int, bool> of_memory_;
   std::map<std::pair<int, std::set<int>>, std::optional<int>> without_;
   int depth_ = 0;  // of Without
 };

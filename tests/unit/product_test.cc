@@ -443,6 +443,17 @@ TEST(Product, Batches) {
     }
 }
 
+// A product within an expression goes by tiles that share what they read, however its factors lie, and made or not.
+TEST(Product, ImplicitOnes) {
+  for (const char* product : {"implicit_dot(x, w)", "relu(implicit_dot(2 * x, w.T))", "implicit_dot(x, w / 4)", "implicit_dot(x.T, w)"}) {
+    const plan::Plan plan = Lower(*Parsed(std::string("kernel k(x: f32[?, ?], w: f32[?, ?]) -> (y: f32[?, ?]) { y = ") + product + " }"));
+    ASSERT_EQ(plan.steps.size(), 1u) << product;
+    const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
+    EXPECT_FALSE(kernel.signature.panels.empty()) << product;
+    EXPECT_TRUE(plan::SharesRows(kernel)) << product;
+  }
+}
+
 // What each kind of extents becomes.
 TEST(Product, Choice) {
   const auto plan = [](const std::string& a, const std::string& b, const char* product) {
