@@ -12,6 +12,7 @@
 #include "compiler/plan/product_epilogues.h"
 #include "compiler/plan/short_rows.h"
 #include "compiler/plan/sum_steps.h"
+#include "compiler/plan/turn_operands.h"
 #include "compiler/transform/compose_gathers.h"
 #include "compiler/transform/narrow_products.h"
 #include "compiler/transform/plain_gathers.h"
@@ -54,6 +55,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
       plan::UngroupRows(&plan);
       plan::AddEpilogues(&plan, math == Math::kFast);
     } else {
+      plan::TurnOperands(&plan);
       plan::GoAcrossShortRows(&plan);
       plan::AddSums(&plan);
     }
