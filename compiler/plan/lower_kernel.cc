@@ -488,6 +488,18 @@ class KernelLowering {
 
 }  // namespace
 
+bool Reads(const std::variant<Kernel, Gemm>& step, int buffer) {
+  if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.a == buffer || gemm->step.b == buffer;
+  const auto& operands = std::get<Kernel>(step).signature.operands;
+  return std::any_of(operands.begin(), operands.end(), [buffer](const runtime::Access& access) { return !access.store && access.buffer == buffer; });
+}
+
+bool Writes(const std::variant<Kernel, Gemm>& step, int buffer) {
+  if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.c == buffer;
+  const auto& operands = std::get<Kernel>(step).signature.operands;
+  return std::any_of(operands.begin(), operands.end(), [buffer](const runtime::Access& access) { return access.store && access.buffer == buffer; });
+}
+
 std::vector<bool> MovesAlong(const Kernel& kernel, int axis) {
   std::vector<bool> moves(kernel.values.size(), true);  // what was kept by an earlier phase does
   for (std::size_t id = 0; id < moves.size(); ++id) {

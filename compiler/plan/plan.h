@@ -132,6 +132,10 @@ struct Plan {
   std::vector<ApartSteps> apart;           ///< for the reader
 };
 
+/// Does the step read the buffer, or write it?
+bool Reads(const std::variant<Kernel, Gemm>& step, int buffer);
+bool Writes(const std::variant<Kernel, Gemm>& step, int buffer);
+
 /// By value: does it depend on the position along the axis?
 std::vector<bool> MovesAlong(const Kernel& kernel, int axis);
 

@@ -249,11 +249,7 @@ const Kernel* FollowerOf(const Plan& plan, const GemmStep& gemm, const std::vari
 }
 
 int NumReaders(const Plan& plan, int buffer) {
-  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) {
-    if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.a == buffer || gemm->step.b == buffer;
-    const auto& operands = std::get<Kernel>(step).signature.operands;
-    return std::any_of(operands.begin(), operands.end(), [&](const runtime::Access& access) { return !access.store && access.buffer == buffer; });
-  }));
+  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), [buffer](const auto& step) { return Reads(step, buffer); }));
 }
 
 // Is the operand the same along an axis?
@@ -265,10 +261,7 @@ bool Repeats(const runtime::KernelSignature& signature, int operand) {
 // Is all of the buffer in memory, whatever a launch chooses, as long as a later step may read it? What is a product may not be,
 // nor what is a block of rows at a time, or in the memory of an output.
 bool Stays(const Plan& plan, int buffer) {
-  const auto is_product = [buffer](const auto& step) {
-    const auto* gemm = std::get_if<Gemm>(&step);
-    return gemm != nullptr && gemm->step.c == buffer;
-  };
+  const auto is_product = [buffer](const auto& step) { return std::holds_alternative<Gemm>(step) && Writes(step, buffer); };
   const auto is_local = [buffer](const runtime::StepGroup& group) { return std::count(group.local.begin(), group.local.end(), buffer) != 0; };
   return BufferOf(plan, buffer).place < 0 && std::none_of(plan.steps.begin(), plan.steps.end(), is_product) &&
          std::none_of(plan.groups.begin(), plan.groups.end(), is_local);
@@ -278,13 +271,8 @@ bool Stays(const Plan& plan, int buffer) {
 int MakerOf(const Plan& plan, const GemmStep& gemm) {
   const Buffer& factor = BufferOf(plan, gemm.b);
   if (factor.kind != Buffer::Kind::kTemporary || NumReaders(plan, gemm.b) != 1 || gemm.a == gemm.b) return -1;
-  const auto stores = [&](const auto& step) {
-    const auto* kernel = std::get_if<Kernel>(&step);
-    return kernel != nullptr && std::any_of(kernel->signature.operands.begin(), kernel->signature.operands.end(),
-                                            [&](const runtime::Access& access) { return access.store && access.buffer == gemm.b; });
-  };
-  const auto at = std::find_if(plan.steps.begin(), plan.steps.end(), stores);
-  if (at == plan.steps.end()) return -1;
+  const auto at = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) { return Writes(step, gemm.b); });
+  if (at == plan.steps.end() || !std::holds_alternative<Kernel>(*at)) return -1;
   const auto& kernel = std::get<Kernel>(*at);
   const runtime::KernelSignature& signature = kernel.signature;
   if (!signature.elementwise || signature.positional || !signature.numbers.empty() || kernel.phases.size() != 1) return -1;

@@ -76,12 +76,7 @@ class Turner {
   // Is all of the buffer in memory before the group begins?
   bool IsThereBefore(const runtime::StepGroup& group, int buffer) const {
     if (plan_.buffers[static_cast<std::size_t>(buffer)].place >= 0 || std::count(group.local.begin(), group.local.end(), buffer) != 0) return false;
-    const auto writes = [buffer](const auto& step) {
-      if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.c == buffer;
-      const auto& operands = std::get<Kernel>(step).signature.operands;
-      return std::any_of(operands.begin(), operands.end(), [buffer](const Access& access) { return access.store && access.buffer == buffer; });
-    };
-    return std::none_of(plan_.steps.begin() + group.begin, plan_.steps.begin() + group.end, writes);
+    return std::none_of(plan_.steps.begin() + group.begin, plan_.steps.begin() + group.end, [buffer](const auto& step) { return Writes(step, buffer); });
   }
 
   // Elementwise; dimension d of the result is dimension dims[d] of what is read.

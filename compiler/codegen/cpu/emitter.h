@@ -155,13 +155,15 @@ class CpuEmitter : private ValueEmitter {
   int TileRows(int packets) const;
   // Does a load of one element fill a packet with it?
   bool LoadsFillPackets() const { return options_.target == Target::kAvx2 || options_.target == Target::kAvx512; }
-  // Which values rows and columns share, and which a tile needs that reads panels.
+  // Which values rows and columns share.
   void FindShares();
+  // Which a tile needs, as it reads panels.
+  void FindNeeded();
   Share ShareOf(int id) const { return tile_.shares[static_cast<std::size_t>(id)]; }
   // What a value is made of, it among them, as far as a panel does not have it.
   void Need(int id, std::set<int>* needed) const;
-  // A condition for the kernel to have so few rows; "true", or empty if it has not.
-  std::string HasFewRows(int rows) const;
+  // "end - begin <= 4 && ": a condition for the kernel to have so few rows; empty where it has, nothing where it has not.
+  std::optional<std::string> IfFewRows(int rows) const;
   // One pass of the loop over columns that `head` is.
   void TilePanel(const std::string& head, int packets, const std::string& lanes);
   void SharedTile(const std::string& last);
@@ -207,7 +209,7 @@ class CpuEmitter : private ValueEmitter {
   // Is the innermost axis walked some indices at a time, for all rows before the next (KernelSignature::panels)?
   bool GoesByParts() const;
   // Such a part: its first index, how many there are, the operands from there on, and where sums are kept meanwhile.
-  void OpenPart(int packets);
+  void OpenPart();
   void ClosePart();
   // Where the sums of a row and packet of the tile are kept.
   std::string KeptSum(const plan::Reduction& reduction, const std::string& row) const;
@@ -215,7 +217,7 @@ class CpuEmitter : private ValueEmitter {
   void ResumeSums(const std::string& row);
   void KeepSums(const std::string& row);
   // Has the columns of a pass copied, or what is computed of them, that rows share.
-  void DeclarePanels(int packets, const std::string& lanes);
+  void DeclarePanels();
   void MakePanels();
   // Where a panel of what is computed has the packet of a step.
   std::string InPanel(const std::string& panel) const;

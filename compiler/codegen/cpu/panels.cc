@@ -19,18 +19,19 @@ bool CpuEmitter::GoesByParts() const {
   return !inner.is_static() || inner.value > runtime::kLeastSteps;
 }
 
-void CpuEmitter::OpenPart(int packets) {
+void CpuEmitter::OpenPart() {
+  const bool packed = options_.variant.packed;
   const int innermost = kernel_.rank() - 1;
   const std::string n = ExtentName(innermost);
   tile_.first = names_.Make("first"), tile_.count = names_.Make("count"), tile_.steps = names_.Make("steps"), tile_.columns = names_.Make("columns");
   out_.Line("const long long {} = args->extent[{}];", tile_.steps, static_cast<std::size_t>(kernel_.rank()) + signature_.numbers.size());
-  out_.Line("const long long {} = {};", tile_.columns, packets > 0 ? std::to_string(packets * width_) : Padded(ExtentName(vector_axis_)));
+  out_.Line("const long long {} = {};", tile_.columns, packed ? std::to_string(tile_.packets * width_) : Padded(ExtentName(vector_axis_)));
   int place = 0;
   for (const auto& reduction : kernel_.phases[0].reductions) {
     const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_so_far"), type = ElementType(value(reduction.result).type);
     const std::string rows = tile_.axis == 0 ? "(end - begin)" : ExtentName(tile_.axis);
-    const std::string each = packets > 0 ? fmt::format("{} * {}", rows, runtime::kPanelBytes) : fmt::format("{} * {} * 8", rows, tile_.columns);
-    std::string offset = packets > 0 ? fmt::format(" + {} * {}", static_cast<index_t>(signature_.panels.size()) * runtime::kPanelBytes, tile_.steps) : "";
+    const std::string each = packed ? fmt::format("{} * {}", rows, runtime::kPanelBytes) : fmt::format("{} * {} * 8", rows, tile_.columns);
+    std::string offset = packed ? fmt::format(" + {} * {}", static_cast<index_t>(signature_.panels.size()) * runtime::kPanelBytes, tile_.steps) : "";
     if (place > 0) offset += fmt::format(" + {} * {}", place, each);
     ++place;
     out_.Line("{0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});", type, name, offset);
@@ -85,15 +86,15 @@ void CpuEmitter::KeepSums(const std::string& row) {
     });
 }
 
-void CpuEmitter::DeclarePanels(int packets, const std::string& lanes) {
+void CpuEmitter::DeclarePanels() {
   tile_.panels.clear();
   if (width_ == 1) return;
-  const int inner = signature_.row_axes, columns = packets * width_;
+  const int inner = signature_.row_axes, columns = tile_.packets * width_;
   const std::string count = BlockEnd(inner), steps = tile_.count.empty() ? count : tile_.steps;
   const std::vector<int> made = plan::PanelValues(kernel_);
   // Operands that are read for something else than what is computed of columns alone.
   for (const int id : made) tile_.made[id] = "";
-  FindShares();
+  FindNeeded();
   std::set<int> read;
   for (const int id : tile_.early)
     if (value(id).kind == Value::Kind::kLoad) read.insert(value(id).index);
@@ -118,8 +119,8 @@ void CpuEmitter::DeclarePanels(int packets, const std::string& lanes) {
     if (!turned && read.count(k) == 0) continue;
     const std::string panel = names_.Make(o.name + "_panel");
     declare(ElementType(OperandType(k)), panel);
-    out_.Line("pack_panel<{}, {}>({}, {} + {}{}, {}, {}, {}, {});", width_, packets, panel, o.name, ColumnIndex(), turned ? " * " + by_column : "", count, by_step,
-              turned ? by_column : "1", lanes.empty() ? std::to_string(columns) : "lanes");
+    out_.Line("pack_panel<{}, {}>({}, {} + {}{}, {}, {}, {}, {});", width_, tile_.packets, panel, o.name, ColumnIndex(), turned ? " * " + by_column : "", count, by_step,
+              turned ? by_column : "1", tile_.lanes.empty() ? std::to_string(columns) : tile_.lanes);
     by_step = std::to_string(columns);
     by_column.clear();
     o.name = panel;

@@ -29,18 +29,19 @@ int CpuEmitter::SharedAxis() const {
 void CpuEmitter::SharedRows() {
   const std::string i = ColumnIndex(), n = ExtentName(vector_axis_);
   tile_.axis = SharedAxis();
+  FindShares();
   for (std::size_t k = 0; k < operands_.size(); ++k)
     if (operands_[k].base != operands_[k].name && !Moves(signature_.operands[k], tile_.axis))
       out_.Line("{} = {};", PointerText(k), TileRowAddress(k, ""));
   const int packets = TilePackets();
   const Names outer = names_;
   const std::vector<Operand> operands = operands_;
-  const bool parts = GoesByParts() && !options_.variant.packed;
-  if (parts) OpenPart(0);
+  const bool in_place = !options_.variant.packed, parts = GoesByParts() && in_place;
+  if (parts) OpenPart();
   out_.Line("long long {} = 0;", i);
   // Of few rows a tile has more columns: as many sums, and longer runs of memory.
-  if (const std::string few = HasFewRows(TileRows(2 * packets)); !few.empty() && width_ > 1 && LoadsFillPackets() && !signature_.panels.empty() && !options_.variant.packed)
-    TilePanel(fmt::format("for (; {3}{0} + {1} <= {2}; {0} += {1})", i, 2 * packets * width_, n, few == "true" ? "" : few + " && "), 2 * packets, "");
+  if (const auto few = IfFewRows(TileRows(2 * packets)); few && in_place && LoadsFillPackets() && !signature_.panels.empty())
+    TilePanel(fmt::format("for (; {3}{0} + {1} <= {2}; {0} += {1})", i, 2 * packets * width_, n, *few), 2 * packets, "");
   TilePanel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, packets * width_, n), packets, "");
   TilePanel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, n), 1, "");
   if (width_ > 1) TilePanel(fmt::format("if ({} < {})", i, n), 1, fmt::format("const long long lanes = {} - {};", n, i));
@@ -49,10 +50,10 @@ void CpuEmitter::SharedRows() {
   operands_ = operands;
 }
 
-std::string CpuEmitter::HasFewRows(int rows) const {
+std::optional<std::string> CpuEmitter::IfFewRows(int rows) const {
   const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(tile_.axis)];
-  if (extent.is_static()) return extent.value <= rows ? "true" : "";
-  return fmt::format("{} <= {}", tile_.axis == 0 ? "end - begin" : ExtentName(tile_.axis), rows);
+  if (extent.is_static()) return extent.value <= rows ? std::optional<std::string>("") : std::nullopt;
+  return fmt::format("{} <= {} && ", tile_.axis == 0 ? "end - begin" : ExtentName(tile_.axis), rows);
 }
 
 int CpuEmitter::TileRows(int packets) const {
@@ -68,6 +69,9 @@ void CpuEmitter::FindShares() {
   tile_.shares.clear();
   const std::vector<bool> rows = plan::MovesAlong(kernel_, tile_.axis), columns = plan::MovesAlong(kernel_, vector_axis_);
   for (std::size_t id = 0; id < kernel_.values.size(); ++id) tile_.shares.push_back({rows[id], columns[id]});
+}
+
+void CpuEmitter::FindNeeded() {
   tile_.early.clear();
   for (const auto& reduction : kernel_.phases[0].reductions) Need(reduction.value, &tile_.early);
 }
@@ -87,9 +91,9 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
   out_.Open("{}", head);
   if (!lanes.empty()) out_.Line("{}", lanes);
   const bool parts = GoesByParts() && options_.variant.packed;
-  if (parts) OpenPart(packets);
-  FindShares();
-  if (options_.variant.packed) DeclarePanels(packets, lanes);
+  if (parts) OpenPart();
+  if (options_.variant.packed) DeclarePanels();
+  FindNeeded();
   const Names inside = names_;
   const std::string first = tile_.axis == 0 ? "begin" : "0", last = tile_.axis == 0 ? "end" : ExtentName(tile_.axis);
   const int few = rows / 2;
