@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "runtime/positions.h"
 #include "runtime/rows_together.h"
 #include "umbra/cuda_launch.h"
 
@@ -14,9 +15,6 @@ namespace umbra::runtime {
 
 /// Threads of a block, where nothing asks for another number; blocks along y and z; blocks that keep a device busy.
 inline constexpr index_t kCudaThreads = 256, kCudaGridY = 65535, kCudaEnough = 512;
-
-/// What 32-bit offsets and positions stay below: there is room for several steps beyond the end.
-inline constexpr index_t kCudaIndexLimit = (index_t{1} << 31) - (index_t{1} << 27);
 
 /// What a kernel may have of shared memory of its own, beside what a launch asks for.
 inline constexpr std::size_t kCudaStaticShared = 8 * 1024;

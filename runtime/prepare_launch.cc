@@ -7,6 +7,7 @@
 #include "runtime/cpu_info.h"
 #include "runtime/launch.h"
 #include "runtime/panels.h"
+#include "runtime/positions.h"
 #include "runtime/rows_together.h"
 #include "umbra/error.h"
 #include "umbra/prelude/memory.h"
@@ -78,12 +79,11 @@ class Preparation {
     packs_ = !signature_.panels.empty() && PacksColumns(signature_, plan_.extent[SharedAxis()]);
     const bool split = SplitsRows();
     packs_ = packs_ && !split;
-    const Variant variant = ChooseVariant(split);
+    Variant variant = ChooseVariant(split);
     packs_ = variant.packed;
     SplitOverThreads(variant.stores == Stores::kJoined);
     plan_.scratch_bytes = signature_.panels.empty() || split ? RowBufferBytes() : PanelsAndSumsBytes();
     plan_.prefetch_ahead = PrefetchAhead();
-    plan_.function = CodeOf(step_, variant);
     for (const Number& number : signature_.numbers) {
       if (number.operand >= 0) {
         const Access& access = signature_.operands[static_cast<std::size_t>(number.operand)];
@@ -95,6 +95,8 @@ class Preparation {
                                    : symbols_[static_cast<std::size_t>(number.extent.symbol)]);
       }
     }
+    variant.wide_index = !signature_.positions.empty() && !PositionsStayWithin(kIndexLimit, signature_.positions, rank_, plan_.extent);
+    plan_.function = CodeOf(step_, variant);
     if (split) CutIntoBlocks();
     else if (!signature_.panels.empty()) plan_.extent.push_back(Steps());
     return std::move(plan_);

@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists and of umbra_args, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 9 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 10 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -47,10 +47,15 @@ void Fields(Archive& archive, Number& number) {
   archive(extent, operand, dim);
 }
 template <typename Archive>
+void Fields(Archive& archive, Position& position) {
+  auto& [kind, a, b] = position;
+  archive(kind, a, b);
+}
+template <typename Archive>
 void Fields(Archive& archive, KernelSignature& signature) {
-  auto& [name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, elementwise,
+  auto& [name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, positions, elementwise,
          row_buffers, partials, phases, panels, sums, cost, replaces, in_place] = signature;
-  archive(name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, elementwise,
+  archive(name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, positions, elementwise,
           row_buffers, partials, phases, panels, sums, cost, replaces, in_place);
 }
 template <typename Archive>
@@ -85,14 +90,9 @@ void Fields(Archive& archive, Program& program) {
 }
 
 template <typename Archive>
-void Fields(Archive& archive, CudaPosition& position) {
-  auto& [kind, a, b] = position;
-  archive(kind, a, b);
-}
-template <typename Archive>
 void Fields(Archive& archive, CudaSchedule& schedule) {
-  auto& [reduces, splits, lanes, packets, rows, tile_axis, tile_lanes, kept, partials, positions] = schedule;
-  archive(reduces, splits, lanes, packets, rows, tile_axis, tile_lanes, kept, partials, positions);
+  auto& [reduces, splits, lanes, packets, rows, tile_axis, tile_lanes, kept, partials] = schedule;
+  archive(reduces, splits, lanes, packets, rows, tile_axis, tile_lanes, kept, partials);
 }
 
 class Writer {

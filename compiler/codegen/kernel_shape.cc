@@ -23,9 +23,15 @@ int KernelShape::PacketWidth() const {
   std::size_t widest = 4;
   for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
     const bool in_lanes = packets_[id] && !positional_[id] && !IsAlike(static_cast<int>(id));
-    if (in_lanes) widest = std::max(widest, SizeOf(kernel_.values[id].type));
+    if (in_lanes && !IsWidenedResult(kernel_.values[id])) widest = std::max(widest, SizeOf(kernel_.values[id].type));
   }
   return bytes / static_cast<int>(widest);
+}
+
+bool KernelShape::IsWidenedResult(const plan::Value& v) const {
+  if (v.kind != plan::Value::Kind::kCast || v.type != DType::kInt64) return false;
+  const plan::Value& from = kernel_.values[static_cast<std::size_t>(v.args[0])];
+  return from.type == DType::kInt32 && from.kind == plan::Value::Kind::kReduced;
 }
 
 bool KernelShape::IsAlike(int id) const {
@@ -107,7 +113,8 @@ bool KernelShape::IsRemainder(int id) const {
 
 std::optional<long long> KernelShape::SlopeOf(int id) const {
   const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-  if (v.type != DType::kInt64 || v.kind == plan::Value::Kind::kGather) return std::nullopt;
+  const bool wraps = v.kind == plan::Value::Kind::kCast && v.type == DType::kInt32 && IsPositional(v.args[0]);  // as packets of i32 do
+  if ((v.type != DType::kInt64 && !wraps) || v.kind == plan::Value::Kind::kGather) return std::nullopt;
   return FindSlope(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
 }
 

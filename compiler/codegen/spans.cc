@@ -129,6 +129,7 @@ class Analysis {
       growths.push_back(*growth);
     }
     if (std::all_of(growths.begin(), growths.end(), [](const Growth& g) { return g.IsNone(); })) return Growth{};
+    if (v.kind == Kind::kCast && v.type == DType::kInt32 && value(v.args[0]).type == DType::kInt64) return growths[0];  // it wraps around
     if (v.kind != Kind::kMap || v.type != DType::kInt64) return std::nullopt;
     switch (v.op) {
       case Op::plus: return Sum(growths[0], growths[1]);

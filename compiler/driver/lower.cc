@@ -9,6 +9,7 @@
 
 #include "compiler/plan/build.h"
 #include "compiler/plan/group_steps.h"
+#include "compiler/plan/keep_in_results.h"
 #include "compiler/plan/product_epilogues.h"
 #include "compiler/plan/short_rows.h"
 #include "compiler/plan/sum_steps.h"
@@ -58,6 +59,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
       plan::TurnOperands(&plan);
       plan::GoAcrossShortRows(&plan);
       plan::AddSums(&plan);
+      plan::KeepInResults(&plan);
     }
     return plan;
   }, print_plan);

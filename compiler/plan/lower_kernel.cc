@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/plan/guards.h"
+#include "compiler/plan/positions.h"
 #include "compiler/plan/short_rows.h"
 #include "runtime/panels.h"
 #include "umbra/error.h"
@@ -42,6 +43,7 @@ class KernelLowering {
     SchedulePhases();
     FindGuards(&kernel_);
     FindInPlace();
+    kernel_.signature.positions = PositionsOf(kernel_);
     kernel_.signature.cost = ElementCost();
     kernel_.signature.panels = PanelsOf(kernel_);
     if (!kernel_.signature.panels.empty()) kernel_.signature.sums = static_cast<int>(kernel_.phases[0].reductions.size());

@@ -56,15 +56,6 @@ struct CudaVariant {
   bool operator==(const CudaVariant& other) const { return index() == other.index(); }
 };
 
-/// A position that a kernel computes with, for a launch to see what 32 bits have to hold.
-struct CudaPosition {
-  /// The index along axis a, number a, a itself, or what is made of the positions number a and b of the schedule; kRest is
-  /// what the quotient leaves of a, kEither is one of both.
-  enum class Kind : std::uint8_t { kAxis, kNumber, kConstant, kPlus, kMinus, kTimes, kOver, kRest, kMinimum, kMaximum, kEither };
-  Kind kind{};  ///< how it is made
-  index_t a = 0, b = 0;  ///< of what
-};
-
 /// What the code generator knows of a kernel whatever the variant.
 struct CudaSchedule {
   bool reduces = false;  ///< there is a reduction
@@ -76,7 +67,6 @@ struct CudaSchedule {
   int tile_lanes = 1;    ///< elements of a packet of kTiles: 1 or 2
   std::vector<DType> kept;  ///< dtypes of what is kept of a row in shared memory: inputs that are read again, row buffers
   std::vector<DType> partials;  ///< dtypes of what a block finds of each reduction, if it splits
-  std::vector<CudaPosition> positions;  ///< 32-bit numbers of variants without wide_index; each after those that it is made of
 };
 
 /// What a device allows a launch.

@@ -93,6 +93,15 @@ struct Number {
   }
 };
 
+/// A position that a kernel computes with, for a launch to see whether 32 bits hold it.
+struct Position {
+  /// The index along axis a, number a, a itself, or what is made of the positions number a and b of the list; kRest is
+  /// what the quotient leaves of a, kEither is one of both.
+  enum class Kind : std::uint8_t { kAxis, kNumber, kConstant, kPlus, kMinus, kTimes, kOver, kRest, kMinimum, kMaximum, kEither };
+  Kind kind{};  ///< how it is made
+  index_t a = 0, b = 0;  ///< of what
+};
+
 /// The face of a kernel: its axes, operands and scalars, in the order of `umbra_args`.
 struct KernelSignature {
   std::string name;  ///< the function's in the source
@@ -103,6 +112,7 @@ struct KernelSignature {
   std::vector<int> scalars;       ///< indices into the program's scalars
   std::vector<Number> numbers;    ///< follow the axes in umbra_args::extent
   bool positional = false;        ///< it computes with positions: its axes stay as they are
+  std::vector<Position> positions;  ///< these, each after those that it is made of; 32-bit numbers of variants without wide_index
   /// One program over every element, no reduction: axes may be merged and re-blocked at launch.
   /// No extent is baked into such a kernel.
   bool elementwise = false;
@@ -169,9 +179,10 @@ struct Variant {
   bool strided = false;      ///< operands may have any stride along the vector axis
   bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
   bool packed = false;       ///< rows read copies of columns that they share; neither strided nor split, nor kJoined
+  bool wide_index = false;   ///< positions need 64 bits in packets, too; not packed
   /// A number below kCount that tells variants apart.
-  int index() const { return static_cast<int>(stores) + (packed ? 12 : 0) + (strided ? 3 : 0) + (split ? 6 : 0); }
-  static constexpr int kCount = 14;  ///< of variants
+  int index() const { return static_cast<int>(stores) + (packed ? 12 : 0) + (strided ? 3 : 0) + (split ? 6 : 0) + (wide_index ? 14 : 0); }
+  static constexpr int kCount = 26;  ///< of variants
 };
 
 /// Makes the machine code of a kernel variant. Thread-safe; may throw umbra::Error.

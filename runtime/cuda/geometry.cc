@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/cuda/positions.h"
 #include "umbra/error.h"
 
 namespace umbra::runtime {
@@ -100,15 +99,15 @@ class Preparation {
   }
 
   bool NeedsWideIndex(const std::vector<index_t>& extents) const {
-    if (geometry_.Points() >= kCudaIndexLimit || geometry_.RowBytes(signature_.row_buffers) >= kCudaIndexLimit) return true;
+    if (geometry_.Points() >= kIndexLimit || geometry_.RowBytes(signature_.row_buffers) >= kIndexLimit) return true;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const TensorRef& tensor = Buffer(k);
       index_t reach = 0;
       for (std::size_t d = 0; d < tensor.shape.size(); ++d)
         if (tensor.shape[d] > 1) reach += std::abs(tensor.stride[d]) * (tensor.shape[d] - 1);
-      if (reach >= kCudaIndexLimit) return true;
+      if (reach >= kIndexLimit) return true;
     }
-    return !PositionsStayWithin(kCudaIndexLimit, schedule_.positions, signature_.axes.size(), extents);
+    return !PositionsStayWithin(kIndexLimit, signature_.positions, signature_.axes.size(), extents);
   }
 
   const KernelSignature& signature_;

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "compiler/graph/graph.h"
-#include "runtime/cuda/positions.h"
+#include "runtime/positions.h"
 #include "tests/support/drawn.h"
 #include "tests/support/emulated.h"
 #include "tests/support/map_texts.h"
@@ -446,13 +446,13 @@ TEST(CudaLaunch, Positions) {
 
 // Whatever is said to stay within a limit does, for every index, and all but a few of what does are said to.
 TEST(CudaLaunch, PositionsStayWithinTheirRanges) {
-  using Kind = runtime::CudaPosition::Kind;
+  using Kind = runtime::Position::Kind;
   std::mt19937 random(20261124);
   const auto draw = [&](int below) { return static_cast<index_t>(random() % static_cast<unsigned>(below)); };
   int within = 0, said = 0;
   for (int round = 0; round < 20000; ++round) {
     const index_t limit = 40 + draw(200), extent = 1 + draw(12), number = draw(9) - 2;
-    std::vector<runtime::CudaPosition> positions = {{Kind::kAxis, 0, 0}, {Kind::kNumber, 0, 0}, {Kind::kConstant, draw(15) - 5, 0}};
+    std::vector<runtime::Position> positions = {{Kind::kAxis, 0, 0}, {Kind::kNumber, 0, 0}, {Kind::kConstant, draw(15) - 5, 0}};
     for (index_t k = 3; k < 7; ++k)
       positions.push_back({static_cast<Kind>(3 + draw(8)), draw(static_cast<int>(k)), draw(static_cast<int>(k))});
     bool stays = true;

@@ -360,7 +360,7 @@ TEST(CudaHost, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(call(0, 0), kSuccess);
   EXPECT_EQ(call(8, 4), kInvalidValue);
   EXPECT_EQ(call(-8, 0), kInvalidValue);
-  EXPECT_EQ(call(runtime::kCudaIndexLimit, 0), kInvalidValue);
+  EXPECT_EQ(call(runtime::kIndexLimit, 0), kInvalidValue);
   EXPECT_EQ(call(index_t{1} << 62, 0), kInvalidValue);
   // Static extents say which variant there is: what has room for 64 bits is not refused.
   const auto wide = host("kernel wide(a: f32[65536, 65536]) -> (y: f32[65536, 65536]) { y = a * 2 }");

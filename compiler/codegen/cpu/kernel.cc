@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "compiler/codegen/cpu/emitter.h"
+#include "compiler/plan/positions.h"
 
 namespace umbra::codegen {
 
@@ -150,7 +151,9 @@ void CpuEmitter::ColumnBody(const std::string& c, const std::string& lanes) {
 }
 
 std::string EmitKernel(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options, Writer* out) {
-  return CpuEmitter(plan, kernel, options, out).Run();
+  const bool narrow = !options.variant.wide_index && options.spelling == Spelling::kPackets && RegisterBytes(options.target) > 0;
+  const Kernel own = narrow ? plan::WithNarrowPositions(kernel, plan::Narrowed::kPackets) : kernel;
+  return CpuEmitter(plan, own, options, out).Run();
 }
 
 }  // namespace umbra::codegen

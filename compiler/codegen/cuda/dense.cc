@@ -16,7 +16,7 @@ namespace umbra::codegen {
 
 using runtime::CudaForm;
 using runtime::CudaGrid;
-using runtime::CudaPosition;
+using runtime::Position;
 using runtime::CudaVariant;
 using runtime::Extent;
 using runtime::ExtentOp;
@@ -177,7 +177,7 @@ class DenseLaunch {
     variant.vector = MayHavePackets(variant.form);
     variant.wide_index = std::any_of(bounds().begin(), bounds().end(), [](const Bound& bound) {
       return std::all_of(bound.begin(), bound.end(), [](const Term& term) { return term.is_number(); }) && !bound.empty() &&
-             bound[0].factor >= runtime::kCudaIndexLimit;
+             bound[0].factor >= runtime::kIndexLimit;
     });
     return variant;
   }
@@ -271,24 +271,24 @@ class DenseLaunch {
 
   // What each position is below, whatever its sign.
   std::vector<Bound> PositionBounds() const {
-    using Kind = CudaPosition::Kind;
+    using Kind = Position::Kind;
     const std::vector<Term> numbers = Numbers();
     std::vector<Bound> bounds;
-    for (const CudaPosition& position : schedule_.positions) {
+    for (const Position& position : signature_.positions) {
       const auto a = static_cast<std::size_t>(position.a), b = static_cast<std::size_t>(position.b);
       switch (position.kind) {
         case Kind::kAxis: bounds.push_back({geometry_.extents()[a]}); break;
         case Kind::kNumber: bounds.push_back({numbers[a]}); break;
         case Kind::kConstant: bounds.push_back({std::abs(position.a)}); break;
         case Kind::kTimes: {
-          const CudaPosition& quotient = schedule_.positions[a];  // times what it was divided by: no more than the dividend
+          const Position& quotient = signature_.positions[a];  // times what it was divided by: no more than the dividend
           const bool back = quotient.kind == Kind::kOver && quotient.b == position.b;
           bounds.push_back(back ? bounds[static_cast<std::size_t>(quotient.a)] : bounds[a] * bounds[b]);
           break;
         }
         case Kind::kOver: bounds.push_back(bounds[a]); break;
         case Kind::kRest: {
-          const CudaPosition& divisor = schedule_.positions[b];  // by 0 all is left
+          const Position& divisor = signature_.positions[b];  // by 0 all is left
           bounds.push_back(divisor.kind == Kind::kConstant && divisor.a != 0 ? bounds[b] : bounds[a]);
           break;
         }
@@ -474,7 +474,7 @@ class LaunchWriter {
     for (const std::string& name : launch_.extents().AllNames()) refused.push_back(name + " < 0");
     for (const Bound& bound : launch_.bounds()) {
       if (variant_.wide_index || std::all_of(bound.begin(), bound.end(), [](const Term& term) { return term.is_number(); })) continue;
-      refused.push_back(fmt::format("{} >= {}", TextOf(bound), runtime::kCudaIndexLimit));
+      refused.push_back(fmt::format("{} >= {}", TextOf(bound), runtime::kIndexLimit));
     }
     Refuse(refused, variant_.wide_index ? "no extents" : "offsets have 32 bits");
     std::set<std::string> stored;

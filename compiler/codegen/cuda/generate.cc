@@ -5,9 +5,9 @@
 
 #include "compiler/codegen/cuda/emitter.h"
 #include "compiler/codegen/cuda/kept.h"
-#include "compiler/codegen/cuda/positions.h"
 #include "compiler/codegen/cuda/unused.h"
 #include "compiler/codegen/prelude.h"
+#include "compiler/plan/positions.h"
 #include "umbra/error.h"
 
 namespace umbra::codegen {
@@ -93,7 +93,6 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
   schedule.tile_axis = TileAxis(plan, kernel);
   if (schedule.tile_axis >= 0 && schedule.rows > 1 && WidestElement(plan, kernel) <= 2) schedule.tile_lanes = 2;
   schedule.kept = RowsKept(plan, kernel, true).types;
-  schedule.positions = PositionsOf(kernel);
   return schedule;
 }
 
@@ -111,7 +110,7 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
   options.variant.strided = variant.strided;
   Writer out;
   if (!kernel.summary.empty()) out.Line("// {} \u00b7 cuda \u00b7 {}", source.function, kernel.summary);
-  const plan::Kernel own = variant.wide_index ? kernel : WithNarrowPositions(kernel);
+  const plan::Kernel own = variant.wide_index ? kernel : plan::WithNarrowPositions(kernel, plan::Narrowed::kAll);
   const CudaTask task{plan, own, schedule, options, variant};
   switch (variant.form) {
     case CudaForm::kElements: EmitCudaElements(task, name, &out); break;

@@ -1,17 +1,15 @@
-#include "compiler/codegen/cuda/positions.h"
+#include "compiler/plan/positions.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace umbra::codegen {
+namespace umbra::plan {
 
 namespace {
 
 using graph::Op;
-using plan::Kernel;
-using plan::Value;
-using runtime::CudaPosition;
-using Kind = CudaPosition::Kind;
+using runtime::Position;
+using Kind = Position::Kind;
 
 // The positions of a kernel, by value.
 class Positions {
@@ -20,7 +18,7 @@ class Positions {
     for (std::size_t id = 0; id < kernel.values.size(); ++id) Find(static_cast<int>(id));
   }
 
-  const std::vector<CudaPosition>& list() const { return list_; }
+  const std::vector<Position>& list() const { return list_; }
   bool Has(int id) const { return place_[static_cast<std::size_t>(id)] >= 0; }
 
   // Is the value data between two positions, computed of i64 numbers?
@@ -86,32 +84,113 @@ class Positions {
   }
 
   const Kernel& kernel_;
-  std::vector<CudaPosition> list_;
+  std::vector<Position> list_;
   std::vector<index_t> place_;  // in the list; -1: it is none
+};
+
+// Which values become i32, and what takes them so.
+class Choice {
+ public:
+  Choice(const Kernel& kernel, Narrowed narrowed)
+      : kernel_(kernel), positions_(kernel), all_(narrowed == Narrowed::kAll), moves_(MovesAlong(kernel, kernel.signature.vector_axis)) {
+    FindAddresses();
+    const auto count = static_cast<int>(kernel.values.size());
+    for (int id = 0; id < count; ++id) {
+      of_data_.push_back(IsOfData(value(id)));
+      narrow_.push_back(Has(id) && !positions_.IsClamp(id) && (all_ || IsMadeInPackets(id)));
+    }
+    if (all_) return;
+    // The least or largest of such positions is one, too, unless a guard may leave out all of them.
+    for (const Phase& phase : kernel.phases)
+      for (const Reduction& reduction : phase.reductions)
+        if (phase.guard < 0 && IsNarrow(reduction.value) && (reduction.kind == graph::Reducer::minimum || reduction.kind == graph::Reducer::maximum))
+          narrow_[static_cast<std::size_t>(reduction.result)] = true;
+  }
+
+  // Is it computed as i32? Others are converted where they are taken so.
+  bool IsNarrow(int id) const { return narrow_[static_cast<std::size_t>(id)]; }
+
+  // Does the value take its operand as i32?
+  bool TakesNarrow(int id, int arg) const {
+    if (!Has(arg)) return false;
+    if (IsNarrow(id)) return true;
+    const Value& v = value(id);
+    if (all_ && v.kind == Value::Kind::kGather) return true;
+    const auto fits = [this](int k) { return Has(k) || value(k).type != DType::kInt64; };
+    if (Has(id) || !std::all_of(v.args.begin(), v.args.end(), fits)) return false;
+    if (v.kind == Value::Kind::kCast) return all_ || (Differs(arg) && (v.type == DType::kFloat32 || v.type == DType::kFloat64));
+    if (v.kind != Value::Kind::kMap || v.type != DType::kBool) return false;
+    return all_ || std::any_of(v.args.begin(), v.args.end(), [this](int k) { return IsNarrow(k); });
+  }
+
+ private:
+  const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  bool Has(int id) const { return positions_.Has(id); }
+
+  // What gathers read at: it is computed lane by lane, whatever its type.
+  void FindAddresses() {
+    addresses_.assign(kernel_.values.size(), false);
+    for (std::size_t id = kernel_.values.size(); id-- > 0;)
+      if (addresses_[id] || kernel_.values[id].kind == Value::Kind::kGather)
+        for (const int arg : kernel_.values[id].args) addresses_[static_cast<std::size_t>(arg)] = true;
+  }
+
+  bool IsOfData(const Value& v) const {
+    using enum Value::Kind;
+    if (v.kind == kLoad || v.kind == kGather || v.kind == kStaged || v.kind == kReduced) return true;
+    return std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return of_data_[static_cast<std::size_t>(arg)]; });
+  }
+
+  // Does it differ from lane to lane, and is it more than an address?
+  bool Differs(int id) const { return moves_[static_cast<std::size_t>(id)] && !addresses_[static_cast<std::size_t>(id)]; }
+
+  // Do data choose it, or what it is made of?
+  bool IsMadeInPackets(int id) const {
+    const Value& v = value(id);
+    if (v.kind != Value::Kind::kMap || !Differs(id)) return false;
+    const bool chosen = v.op == Op::select && of_data_[static_cast<std::size_t>(v.args[0])];
+    return chosen || std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return IsNarrow(arg); });
+  }
+
+  const Kernel& kernel_;
+  const Positions positions_;
+  const bool all_;
+  std::vector<bool> narrow_, addresses_, of_data_;  // by value
+  const std::vector<bool> moves_;
 };
 
 // A kernel anew: each value is there as it was, or as a position of 32 bits, or as both.
 class Narrowing {
  public:
-  explicit Narrowing(const Kernel& kernel)
-      : kernel_(kernel), positions_(kernel), result_(kernel), wide_(kernel.values.size(), -1), narrow_(kernel.values.size(), -1) {}
+  Narrowing(const Kernel& kernel, Narrowed narrowed)
+      : kernel_(kernel), choice_(kernel, narrowed), result_(kernel), wide_(kernel.values.size(), -1), narrow_(kernel.values.size(), -1) {}
 
   Kernel Run() {
     result_.values.clear();
     for (std::size_t id = 0; id < kernel_.values.size(); ++id) Copy(static_cast<int>(id));
-    for (plan::Phase& phase : result_.phases) {
+    for (Phase& phase : result_.phases) {
       if (phase.guard >= 0) phase.guard = Wide(phase.guard);
-      for (auto& reduction : phase.reductions) reduction.value = Wide(reduction.value), reduction.result = Wide(reduction.result);
+      for (auto& reduction : phase.reductions) {
+        const bool narrow = choice_.IsNarrow(reduction.result);
+        reduction.value = narrow ? Narrow(reduction.value) : Wide(reduction.value);
+        reduction.result = narrow ? Narrow(reduction.result) : Wide(reduction.result);
+      }
       for (auto& stage : phase.stages) stage.value = Wide(stage.value);
       for (auto& store : phase.stores) store.value = Wide(store.value);
     }
     for (auto& store : result_.final_stores) store.value = Wide(store.value);
-    for (plan::Phase& phase : result_.phases) {
+    for (Phase& phase : result_.phases) {
       phase.row_values = Both(phase.row_values);
       phase.guard_values = Both(phase.guard_values);
       phase.element_values = Both(phase.element_values);
     }
     result_.final_row_values = Both(result_.final_row_values);
+    for (std::size_t p = 0; p < kernel_.phases.size(); ++p)
+      for (const Reduction& reduction : kernel_.phases[p].reductions) {
+        const int wide = choice_.IsNarrow(reduction.result) ? wide_[static_cast<std::size_t>(reduction.result)] : -1;
+        auto& after = p + 1 < result_.phases.size() ? result_.phases[p + 1].row_values : result_.final_row_values;
+        if (wide >= 0) after.insert(after.begin(), wide);
+      }
     return std::move(result_);
   }
 
@@ -145,26 +224,12 @@ class Narrowing {
     return made = New(std::move(constant));
   }
 
-  // Do the value's i64 operands, if all are positions, serve as 32 bits?
-  bool TakesNarrow(int id) const {
-    const Value& v = value(id);
-    if (positions_.Has(id)) return !positions_.IsClamp(id);
-    return v.kind == Value::Kind::kGather || v.kind == Value::Kind::kCast || (v.kind == Value::Kind::kMap && v.type == DType::kBool);
-  }
-
   void Copy(int id) {
     Value v = value(id);
-    const auto fits = [&](int arg) { return positions_.Has(arg); };
-    const auto is_other = [&](int arg) { return value(arg).type != DType::kInt64; };
-    const bool all = std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return fits(arg) || is_other(arg); });
-    const bool narrow = TakesNarrow(id) && (all || v.kind == Value::Kind::kGather);
-    for (int& arg : v.args) arg = narrow && fits(arg) ? Narrow(arg) : Wide(arg);
-    if (!positions_.Has(id) || positions_.IsClamp(id) || v.kind == Value::Kind::kConstant) {
-      At(&wide_, id) = New(std::move(v));
-      return;
-    }
-    v.type = DType::kInt32;
-    At(&narrow_, id) = New(std::move(v));
+    for (int& arg : v.args) arg = choice_.TakesNarrow(id, arg) ? Narrow(arg) : Wide(arg);
+    const bool is_narrow = choice_.IsNarrow(id) && v.kind != Value::Kind::kConstant;
+    if (is_narrow) v.type = DType::kInt32;
+    At(is_narrow ? &narrow_ : &wide_, id) = New(std::move(v));
   }
 
   // What a list of values has become, in the order in which it was made.
@@ -179,20 +244,22 @@ class Narrowing {
   }
 
   const Kernel& kernel_;
-  const Positions positions_;
+  const Choice choice_;
   Kernel result_;
   std::vector<int> wide_, narrow_;  // by value of the kernel as it was; -1: there is none
 };
 
 }  // namespace
 
-std::vector<CudaPosition> PositionsOf(const Kernel& kernel) {
+std::vector<Position> PositionsOf(const Kernel& kernel) {
   const bool has = std::any_of(kernel.values.begin(), kernel.values.end(), [](const Value& v) {
     return v.kind == Value::Kind::kIndex || v.kind == Value::Kind::kNumber || v.kind == Value::Kind::kGather;
   });
-  return has ? Positions(kernel).list() : std::vector<CudaPosition>();
+  return has ? Positions(kernel).list() : std::vector<Position>();
 }
 
-Kernel WithNarrowPositions(const Kernel& kernel) { return PositionsOf(kernel).empty() ? kernel : Narrowing(kernel).Run(); }
+Kernel WithNarrowPositions(const Kernel& kernel, Narrowed narrowed) {
+  return kernel.signature.positions.empty() ? kernel : Narrowing(kernel, narrowed).Run();
+}
 
-}  // namespace umbra::codegen
+}  // namespace umbra::plan

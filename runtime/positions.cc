@@ -1,4 +1,4 @@
-#include "runtime/cuda/positions.h"
+#include "runtime/positions.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -31,11 +31,13 @@ Range Rest(const Range& a, const Range& b) {
 
 }  // namespace
 
-bool PositionsStayWithin(index_t limit, const std::vector<CudaPosition>& positions, std::size_t rank,
+bool PositionsStayWithin(index_t limit, const std::vector<Position>& positions, std::size_t rank,
                          const std::vector<index_t>& extents) {
-  using Kind = CudaPosition::Kind;
+  using Kind = Position::Kind;
+  // What is reduced over nothing is the identity of 64 bits.
+  if (std::any_of(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(rank), [](index_t extent) { return extent == 0; })) return false;
   std::vector<Range> ranges;
-  for (const CudaPosition& position : positions) {
+  for (const Position& position : positions) {
     const auto of = [&](index_t number) { return ranges.at(static_cast<std::size_t>(number)); };
     const auto extent = [&](std::size_t number) { return extents.at(number); };
     Range range{};

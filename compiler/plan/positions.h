@@ -1,0 +1,27 @@
+// Positions are i64 values of a plan, which take several times as long as i32 on GPUs, and twice as many registers in packets:
+// where a launch finds that 32 bits hold them, it takes a variant that computes them as i32.
+#ifndef UMBRA_COMPILER_PLAN_POSITIONS_H_
+#define UMBRA_COMPILER_PLAN_POSITIONS_H_
+
+#include <vector>
+
+#include "compiler/plan/plan.h"
+
+namespace umbra::plan {
+
+/// The i64 values of `kernel` that are made of indices, extents and constants alone, or are data between two such values:
+/// those of which a launch can tell how large they get.
+std::vector<runtime::Position> PositionsOf(const Kernel& kernel);
+
+/// Which of them are i32.
+enum class Narrowed {
+  kAll,      ///< each of them
+  kPackets,  ///< what differs from lane to lane where data choose, as argmax is made of; and what these are reduced to
+};
+
+/// `kernel` with such positions as i32 values; what else reads one has it as i64.
+Kernel WithNarrowPositions(const Kernel& kernel, Narrowed narrowed);
+
+}  // namespace umbra::plan
+
+#endif  // UMBRA_COMPILER_PLAN_POSITIONS_H_
