@@ -364,6 +364,20 @@ class Preparation {
     return true;
   }
 
+  // Is an operand written by turns at places that lie alike in their pages: rows of a tile, or columns of short rows? What goes
+  // past the caches so takes several times as long where a processor puts lines together from parts of them.
+  bool TakesTurnsAtPages() {
+    constexpr index_t kPage = 4096;
+    const std::size_t turns = in_short_rows_ ? RowAxes() : TileAxis();
+    if (turns >= rank_ || plan_.extent[turns] == 1 || CpuRuns("avx512")) return false;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+      const Access& access = signature_.operands[k];
+      const auto size = static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype));
+      if (access.store && Stride(k, turns) != 0 && Stride(k, turns) * size % kPage == 0) return true;
+    }
+    return false;
+  }
+
   Variant ChooseVariant(bool split) {
     Variant variant;
     variant.split = split;
@@ -401,7 +415,8 @@ class Preparation {
     // What is read back at once (in place) is better left to the caches.
     const bool alone = UsefulThreads(Work(), threads_) == 1;
     const bool passes = packets && !in_place && !variant.strided && !split && (vector_axis_ > 0 || in_short_rows_) &&
-                        touched >= (alone ? kPastCaches : kPastCachesOfThreads) * static_cast<double>(LastLevelCacheBytes());
+                        touched >= (alone ? kPastCaches : kPastCachesOfThreads) * static_cast<double>(LastLevelCacheBytes()) &&
+                        !TakesTurnsAtPages();
     variant.packed = packs_ && !variant.strided;
     if (passes && aligned && (!InColumns() || in_short_rows_ || variant.packed)) variant.stores = Stores::kStreamed;
     else if (passes && joins) variant.stores = Stores::kJoined;

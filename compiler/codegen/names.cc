@@ -29,7 +29,7 @@ const std::set<std::string>& Reserved() {
         "umbra", "simd", "detail", "args", "begin", "end", "j", "k", "lanes", "linux", "unix", "main",
         "BitsOfSize", "Bits", "Divisor", "Elem", "HalfPacket", "IntOfSize", "IsSame", "Mask", "MaskOf", "Maximum", "Minimum", "NoReference", "PacketOf",
         "Pair", "Product", "QuotientWalk", "Rebind", "StreamedRow", "Sum", "Traits", "across", "add_product", "advance", "apply", "at",
-        "bits", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
+        "bits", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert", "div_by",
         "each_lane", "even_lanes", "even_odd_lanes", "fill", "fold", "from_bits",
         "gather", "gather_head", "gather_span", "head_bits", "in_groups", "in_order", "in_register", "iota", "join_group", "joined", "kGroup", "kIsHalf", "kMasksSpans",
         "kRegisterBytes", "kRowsAtOnce", "kWidth", "kZips", "keep", "lanes_below", "lanes_between", "lanes_of_period", "larger", "load", "load_even", "load_even_span",

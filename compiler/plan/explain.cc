@@ -103,7 +103,7 @@ class Explainer {
       }
       text_ += fmt::format("{}{}: {}\n", indent, name, kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
       if (kernel == nullptr) ExplainEpilogue(std::get<Gemm>(step), indent);
-      if (kernel != nullptr) ExplainRowBuffers(*kernel, indent);
+      if (kernel != nullptr) ExplainKept(*kernel, indent);
       if (kernel != nullptr && SharesRows(*kernel))
         text_ += fmt::format("{}  its rows share what they read: several rows and packets of columns at a time, so no copies as BLAS makes\n", indent);
       for (const ApartSteps& pair : plan_.apart)
@@ -111,13 +111,20 @@ class Explainer {
     }
   }
 
-  void ExplainRowBuffers(const Kernel& kernel, const char* indent) {
+  // What phases keep for later ones, in row buffers or where a result will be.
+  void ExplainKept(const Kernel& kernel, const char* indent) {
     std::string kept;
-    for (const Phase& phase : kernel.phases)
-      for (const Stage& stage : phase.stages) {
-        const std::string& label = kernel.values[static_cast<std::size_t>(stage.value)].label;
-        kept += (kept.empty() ? "" : ", ") + (label.empty() ? "a value" : label);
-      }
+    const auto label = [&](int id) {
+      const std::string& name = kernel.values[static_cast<std::size_t>(id)].label;
+      return name.empty() ? std::string("a value") : name;
+    };
+    for (const Phase& phase : kernel.phases) {
+      for (const Stage& stage : phase.stages) kept += (kept.empty() ? "" : ", ") + label(stage.value);
+      for (const Store& store : phase.stores)
+        if (IsStoredLater(kernel, phase, store))
+          text_ += fmt::format("{}  keeps {} where {} will be until it is done with the column: dearer to compute again\n", indent, label(store.value),
+                               plan_.buffers[static_cast<std::size_t>(kernel.signature.operands[static_cast<std::size_t>(store.operand)].buffer)].name);
+    }
     if (!kept.empty()) text_ += fmt::format("{}  keeps {} of a row until it is done with the row: dearer to compute again\n", indent, kept);
   }
 

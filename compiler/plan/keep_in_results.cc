@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace umbra::plan {
 
 namespace {
 
-// A value this dear (in additions) is kept rather than computed again.
-constexpr double kKeptCost = 8;
 // So few elements of a column are a window, or a short row: they have their own ways.
 constexpr index_t kFewElements = 64;
 
@@ -20,16 +19,19 @@ class Keeping {
         if (int& home = home_[Index(id)]; home < 0) home = static_cast<int>(p);
   }
 
-  void Run() {
-    if (!MayKeep()) return;
-    for (std::size_t k = 0; k < kernel_.signature.operands.size(); ++k)
-      if (const int phase = StoringPhase(static_cast<int>(k)); phase > 0)
-        if (const int id = DearestFor(static_cast<int>(k), phase); id >= 0) {
-          Kernel before = kernel_;
-          Keep(id, static_cast<int>(k));
-          // The result has to be able to take the place of the same operands as before.
-          if (ReadsItsPlaceAfter(static_cast<int>(k), home(id))) kernel_ = std::move(before), home_.pop_back();
+  // Is anything kept?
+  bool Run() {
+    bool keeps = false;
+    if (!MayKeep()) return keeps;
+    for (std::size_t k = 0; k < kernel_.signature.operands.size(); ++k) {
+      const int operand = static_cast<int>(k), phase = StoringPhase(operand);
+      for (const int id : DearFor(operand, phase))
+        if (TryKeep(id, operand)) {
+          keeps = true;
+          break;
         }
+    }
+    return keeps;
   }
 
  private:
@@ -59,16 +61,18 @@ class Keeping {
     return -1;
   }
 
-  // The dearest value that an earlier phase computes, and that until `phase` only what is new in a phase needs again; or -1.
-  int DearestFor(int operand, int phase) const {
+  // The dear values that an earlier phase computes, and that until `phase` only what is new in a phase needs again; the dearest first.
+  std::vector<int> DearFor(int operand, int phase) const {
     const DType type = plan_.buffers[Index(kernel_.signature.operands[Index(operand)].buffer)].dtype;
-    int dearest = -1;
-    double most = kKeptCost;
+    std::vector<std::pair<double, int>> dear;
     for (int id = 0; id < static_cast<int>(home_.size()); ++id) {
       if (home(id) < 0 || home(id) >= phase || value(id).kind != Value::Kind::kMap || value(id).type != type || !IsKeptUntil(id, phase)) continue;
-      if (const double cost = CostFromMemory(id); cost >= most) most = cost, dearest = id;
+      if (const double cost = CostFromMemory(kernel_, id); cost >= kKeptCost) dear.emplace_back(-cost, id);
     }
-    return dearest;
+    std::sort(dear.begin(), dear.end());
+    std::vector<int> ids;
+    for (const auto& of : dear) ids.push_back(of.second);
+    return ids;
   }
 
   // Is the value, once kept, computed in no later phase, and read in one, but in none after `phase`?
@@ -90,20 +94,14 @@ class Keeping {
     return is_read;
   }
 
-  // What it costs to compute the value again.
-  double CostFromMemory(int id) const {
-    std::set<int> seen;
-    std::vector<int> left = {id};
-    double cost = 0;
-    while (!left.empty()) {
-      const Value& v = value(left.back());
-      const bool counts = v.scope == Scope::kElement && seen.insert(left.back()).second;
-      left.pop_back();
-      if (!counts) continue;
-      if (v.kind == Value::Kind::kMap) cost += graph::Info(v.op).cost;
-      left.insert(left.end(), v.args.begin(), v.args.end());
-    }
-    return cost;
+  // The result has to be able to take the place of the same operands as before.
+  bool TryKeep(int id, int operand) {
+    Kernel before = kernel_;
+    Keep(id, operand);
+    if (!ReadsItsPlaceAfter(operand, home(id))) return true;
+    kernel_ = std::move(before);
+    home_.pop_back();
+    return false;
   }
 
   void Keep(int id, int operand) {
@@ -133,7 +131,7 @@ class Keeping {
     if (*in == id) *in = by;
   }
 
-  // What is left of the phase's elements, operands before their readers.
+  // What is left of the phase's elements, operands before their readers. It has neither stages nor a guard.
   void FindElementValues(Phase* phase) const {
     std::vector<int> order;
     std::set<int> seen;
@@ -166,7 +164,10 @@ class Keeping {
 
 void KeepInResults(Plan* plan) {
   for (auto& step : plan->steps)
-    if (auto* kernel = std::get_if<Kernel>(&step)) Keeping(*plan, kernel).Run();
+    if (auto* kernel = std::get_if<Kernel>(&step); kernel != nullptr && Keeping(*plan, kernel).Run()) {
+      OrderValues(kernel);
+      kernel->signature.cost = ElementCost(*kernel);
+    }
 }
 
 }  // namespace umbra::plan

@@ -5,9 +5,7 @@
 #include <set>
 
 #include "compiler/plan/guards.h"
-#include "compiler/plan/positions.h"
 #include "compiler/plan/short_rows.h"
-#include "runtime/panels.h"
 #include "umbra/error.h"
 
 namespace umbra::plan {
@@ -17,9 +15,6 @@ using graph::Node;
 using Kind = graph::Node::Kind;
 
 namespace {
-
-// An element value this dear (in additions) is kept in a row buffer rather than computed again.
-constexpr double kStageCost = 8;
 
 constexpr std::int64_t kSmallWindow = 64;
 
@@ -43,8 +38,8 @@ class KernelLowering {
     SchedulePhases();
     FindGuards(&kernel_);
     FindInPlace();
-    kernel_.signature.positions = PositionsOf(kernel_);
-    kernel_.signature.cost = ElementCost();
+    OrderValues(&kernel_);
+    kernel_.signature.cost = ElementCost(kernel_);
     kernel_.signature.panels = PanelsOf(kernel_);
     if (!kernel_.signature.panels.empty()) kernel_.signature.sums = static_cast<int>(kernel_.phases[0].reductions.size());
     kernel_.signature.phases = static_cast<int>(kernel_.phases.size());
@@ -364,17 +359,6 @@ class KernelLowering {
     order->push_back(id);
   }
 
-  // What it costs to compute a value again from loads and row buffers.
-  double CostFromMemory(int id) const {
-    std::set<int> seen;
-    std::vector<int> order;
-    Collect(id, &seen, &order);
-    double cost = 0;
-    for (int v : order)
-      if (value(v).kind == Value::Kind::kMap) cost += graph::Info(value(v).op).cost;
-    return cost;
-  }
-
   // Keeps in row buffers the dear values that a later phase reads. Later phases then read them
   // through kStaged values. Only rows of one axis are kept: their size is bounded by one extent.
   void StageDearValues() {
@@ -390,7 +374,7 @@ class KernelLowering {
       if (level(id) >= p || value(id).kind != Value::Kind::kMap || !IsReadInPhase(id, p)) continue;
       const std::vector<int> home = Needed(level(id));
       if (std::find(home.begin(), home.end(), id) == home.end()) continue;
-      if (CostFromMemory(id) >= kStageCost) return id;
+      if (CostFromMemory(kernel_, id) >= kKeptCost) return id;
     }
     return -1;
   }
@@ -459,19 +443,6 @@ class KernelLowering {
     for (const Store& store : kernel_.final_stores) allow(store.operand, phases);
   }
 
-  double ElementCost() {
-    double cost = 0;
-    for (const plan::Phase& phase : kernel_.phases) {
-      if (phase.guard >= 0) continue;  // hardly an element counts
-      for (int id : phase.element_values) {
-        const Value& v = value(id);
-        cost += v.kind == Value::Kind::kMap ? graph::Info(v.op).cost : 1;
-      }
-      cost += static_cast<double>(phase.reductions.size() + phase.stores.size() + phase.stages.size());
-    }
-    return std::max(cost, 1.0);
-  }
-
   const Graph& graph_;
   const Fusion& fusion_;
   const Unit& unit_;
@@ -489,91 +460,6 @@ class KernelLowering {
 };
 
 }  // namespace
-
-bool Reads(const std::variant<Kernel, Gemm>& step, int buffer) {
-  if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.a == buffer || gemm->step.b == buffer;
-  const auto& operands = std::get<Kernel>(step).signature.operands;
-  return std::any_of(operands.begin(), operands.end(), [buffer](const runtime::Access& access) { return !access.store && access.buffer == buffer; });
-}
-
-bool Writes(const std::variant<Kernel, Gemm>& step, int buffer) {
-  if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.c == buffer;
-  const auto& operands = std::get<Kernel>(step).signature.operands;
-  return std::any_of(operands.begin(), operands.end(), [buffer](const runtime::Access& access) { return access.store && access.buffer == buffer; });
-}
-
-std::vector<bool> MovesAlong(const Kernel& kernel, int axis) {
-  std::vector<bool> moves(kernel.values.size(), true);  // what was kept by an earlier phase does
-  for (std::size_t id = 0; id < moves.size(); ++id) {
-    const Value& v = kernel.values[id];
-    switch (v.kind) {
-      case Value::Kind::kLoad:
-        moves[id] = kernel.signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis[static_cast<std::size_t>(axis)] >= 0;
-        break;
-      case Value::Kind::kIndex: moves[id] = v.index == axis; break;
-      case Value::Kind::kReduced: moves[id] = axis < kernel.signature.row_axes; break;
-      case Value::Kind::kStaged: break;
-      default:
-        moves[id] = std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return moves[static_cast<std::size_t>(arg)]; });
-    }
-  }
-  return moves;
-}
-
-bool SharesRows(const Kernel& kernel) {
-  const runtime::KernelSignature& signature = kernel.signature;
-  if (kernel.vector_axis_is_inner() || signature.row_axes < 2 || signature.positional || kernel.phases.size() != 1) return false;
-  const Phase& phase = kernel.phases[0];
-  if (phase.reductions.empty() || !phase.stores.empty() || !phase.stages.empty() || phase.guard >= 0) return false;
-  const auto rows = static_cast<std::size_t>(signature.row_axes) - 2;
-  if (signature.axes[rows] == runtime::Extent::Static(1)) return false;
-  return std::any_of(phase.element_values.begin(), phase.element_values.end(), [&](int id) {
-    const Value& v = kernel.values[static_cast<std::size_t>(id)];
-    if (v.kind != Value::Kind::kLoad) return false;
-    const auto& dim = signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis;
-    return dim[rows] < 0 && dim[rows + 1] >= 0;
-  });
-}
-
-std::vector<int> PanelsOf(const Kernel& kernel) {
-  std::vector<int> panels;
-  const runtime::KernelSignature& signature = kernel.signature;
-  if (!SharesRows(kernel) || kernel.rank() != signature.row_axes + 1) return panels;
-  const auto inner = static_cast<std::size_t>(signature.row_axes);
-  for (std::size_t k = 0; k < signature.operands.size(); ++k) {
-    const auto& [buffer, dim, store, gathered] = signature.operands[k];
-    if (!store && !gathered && dim[inner] >= 0 && dim[inner - 1] >= 0 && dim[inner - 2] < 0) panels.push_back(static_cast<int>(k));
-  }
-  panels.insert(panels.end(), panels.empty() ? 0 : PanelValues(kernel).size(), -1);
-  return panels;
-}
-
-std::vector<int> PanelValues(const Kernel& kernel) {
-  const int inner = kernel.signature.row_axes;
-  const std::vector<bool> rows = MovesAlong(kernel, inner - 2), columns = MovesAlong(kernel, inner - 1), steps = MovesAlong(kernel, inner);
-  const auto is_shared = [&](int id) {
-    const auto k = static_cast<std::size_t>(id);
-    return !rows[k] && columns[k] && steps[k];
-  };
-  std::set<int> read;  // by something else
-  for (const int id : kernel.phases[0].element_values)
-    for (const int arg : kernel.values[static_cast<std::size_t>(id)].args)
-      if (!is_shared(id)) read.insert(arg);
-  for (const Reduction& reduction : kernel.phases[0].reductions) read.insert(reduction.value);
-  std::vector<bool> turned(kernel.values.size());  // made of what is copied anyway, as its columns lie across memory?
-  for (std::size_t id = 0; id < turned.size(); ++id) {
-    const Value& v = kernel.values[id];
-    turned[id] = std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return turned[static_cast<std::size_t>(arg)]; });
-    if (v.kind == Value::Kind::kLoad) turned[id] = runtime::LiesAcross(kernel.signature, v.index);
-  }
-  std::vector<int> made;
-  for (const int id : kernel.phases[0].element_values) {
-    const Value& v = kernel.values[static_cast<std::size_t>(id)];
-    const bool computed = (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast) && !turned[static_cast<std::size_t>(id)];
-    if (computed && is_shared(id) && read.count(id) != 0 && v.type != DType::kBool && !IsHalf(v.type)) made.push_back(id);
-  }
-  return made;
-}
 
 Kernel LowerKernel(const Graph& graph, const Fusion& fusion, const Unit& unit,
                    const MemoryMap& memory,

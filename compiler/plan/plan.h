@@ -92,7 +92,7 @@ struct Phase {
 struct Kernel {
   runtime::KernelSignature signature;
   std::string summary;  ///< one line for the reader: domain and meaning
-  std::vector<Value> values;
+  std::vector<Value> values;  ///< each after those that it is made of
   std::vector<Phase> phases;
   std::vector<int> final_row_values;
   std::vector<Store> final_stores;
@@ -135,6 +135,21 @@ struct Plan {
 /// Does the step read the buffer, or write it?
 bool Reads(const std::variant<Kernel, Gemm>& step, int buffer);
 bool Writes(const std::variant<Kernel, Gemm>& step, int buffer);
+
+/// An element value this dear (in additions) is kept for later phases rather than computed again.
+inline constexpr double kKeptCost = 8;
+
+/// What it costs to compute a value of elements again, from what is loaded and kept.
+double CostFromMemory(const Kernel& kernel, int id);
+
+/// KernelSignature::cost: what all phases take for an element.
+double ElementCost(const Kernel& kernel);
+
+/// Does a phase after this one of the kernel store there, too, so that the value is only kept there meanwhile?
+bool IsStoredLater(const Kernel& kernel, const Phase& phase, const Store& store);
+
+/// Has each value after those that it is made of, as who adds one that others read cannot.
+void OrderValues(Kernel* kernel);
 
 /// By value: does it depend on the position along the axis?
 std::vector<bool> MovesAlong(const Kernel& kernel, int axis);

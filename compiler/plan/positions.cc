@@ -249,13 +249,18 @@ class Narrowing {
   std::vector<int> wide_, narrow_;  // by value of the kernel as it was; -1: there is none
 };
 
-}  // namespace
-
 std::vector<Position> PositionsOf(const Kernel& kernel) {
   const bool has = std::any_of(kernel.values.begin(), kernel.values.end(), [](const Value& v) {
     return v.kind == Value::Kind::kIndex || v.kind == Value::Kind::kNumber || v.kind == Value::Kind::kGather;
   });
   return has ? Positions(kernel).list() : std::vector<Position>();
+}
+
+}  // namespace
+
+void FindPositions(Plan* plan) {
+  for (auto& step : plan->steps)
+    if (auto* kernel = std::get_if<Kernel>(&step)) kernel->signature.positions = PositionsOf(*kernel);
 }
 
 Kernel WithNarrowPositions(const Kernel& kernel, Narrowed narrowed) {

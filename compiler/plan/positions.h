@@ -3,20 +3,18 @@
 #ifndef UMBRA_COMPILER_PLAN_POSITIONS_H_
 #define UMBRA_COMPILER_PLAN_POSITIONS_H_
 
-#include <vector>
-
 #include "compiler/plan/plan.h"
 
 namespace umbra::plan {
 
-/// The i64 values of `kernel` that are made of indices, extents and constants alone, or are data between two such values:
-/// those of which a launch can tell how large they get.
-std::vector<runtime::Position> PositionsOf(const Kernel& kernel);
+/// Lists in the signatures of the kernels the i64 values that are made of indices, extents and constants alone, or are data
+/// between two such values: those of which a launch can tell how large they get. After all passes that move axes.
+void FindPositions(Plan* plan);
 
 /// Which of them are i32.
 enum class Narrowed {
   kAll,      ///< each of them
-  kPackets,  ///< what differs from lane to lane where data choose, as argmax is made of; and what these are reduced to
+  kPackets,  ///< what data choose for each lane, as argmax is made of, what that is reduced to, and what becomes a float
 };
 
 /// `kernel` with such positions as i32 values; what else reads one has it as i64.

@@ -155,7 +155,7 @@ class KernelPrinter {
       text += fmt::format("      reduce r{0} = {1}(r{0}, {2})\n", reduction.result,
                           graph::Name(reduction.kind), Ref(reduction.value));
     for (const Store& store : phase.stores)
-      text += fmt::format("      store {} = {}\n", OperandText(store.operand), Ref(store.value));
+      text += fmt::format("      {} {} = {}\n", IsStoredLater(kernel_, phase, store) ? "keep" : "store", OperandText(store.operand), Ref(store.value));
     return text;
   }
 

@@ -93,12 +93,25 @@ TEST(Positions, InExpressions) {
       }
 }
 
+// Beside values that are kept from phase to phase, which stand in the kernel where they were added.
+TEST(Positions, BesideKeptValues) {
+  for (const char* const text : {"kernel k(x: f32[n, m]) -> (y: f32[n, m]) { e = exp(x)  y = e / (broadcast<0>(reduce_with_axis<maximum>(e, 1)) * tcast<f32>(extent<0>(x))) }",
+                                 "kernel k(x: f32[n, m]) -> (y: f32[n, m]) { e = exp(x)  y = e / (broadcast<1>(reduce_with_axis<maximum>(e, 0)) * tcast<f32>(extent<1>(x))) }",
+                                 "kernel k(x: f32[n, m]) -> (y: f32[n, m]) { e = exp(x)  y = e + broadcast<0>(tcast<f32>(reduce_with_axis<argmax>(e, 1))) }",
+                                 "kernel k(x: f32[n, m]) -> (y: f32[n, m]) { e = exp(x)  y = e + broadcast<1>(tcast<f32>(reduce_with_axis<argmax>(e, 0))) }"})
+    for (const index_t n : {1, 20, 70}) ExpectSameBits(text, DType::kFloat32, {n, 100 + n}, false);
+}
+
 // A few elements of a tensor at positions that 32 bits do not hold.
 TEST(Positions, BeyondThirtyTwoBits) {
   for (const char* const text : {"kernel k(x: f32[N]) -> (y: i64[]) { y = reduce_with_axis<maximum>(select(x > 0, steps<i64>(N, 1) * 100000, 3), 0) }",
                                  "kernel k(x: f32[N]) -> (y: f32[N]) { y = tcast<f32>(steps<i64>(N, 1) * 100000) * x }",
                                  "kernel k(x: f32[N]) -> (y: i64[N]) { y = select(x > 0, steps<i64>(N, 1) * 100000, 3) }"})
     for (const index_t n : {1000, 40000}) ExpectSameBits(Sized(text, n), DType::kFloat32, {n}, n == 40000);
+  // Packets go across short rows, whose axis becomes the last.
+  for (const index_t n : {1000, 40000})
+    ExpectSameBits("kernel k(x: f32[n, 3]) -> (y: f32[3, n]) {\n"
+                   "  y = transpose(flip(x, 1)) + transpose(x) * tcast<f32>(broadcast<1>(steps<i64>(extent<0>(x), 1) * 100000))\n}", DType::kFloat32, {n, 3}, n == 40000);
 }
 
 }  // namespace

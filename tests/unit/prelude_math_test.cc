@@ -434,6 +434,41 @@ TEST(Prelude, IntegersNeverTrap) {
   EXPECT_EQ(simd::cast<int>(-1.9f), -1);
 }
 
+// Quotients of every two of many integers, their ends and multiples of each other among them.
+template <typename E>
+void ExpectIntegerQuotients() {
+  typedef simd::packet<E, simd::kWidth<packet::Vector<float>>> P;
+  constexpr int width = simd::kWidth<P>;
+  constexpr E least = std::numeric_limits<E>::min(), most = std::numeric_limits<E>::max();
+  std::vector<E> numbers = {0, 1, -1, 2, -2, 3, -3, 7, -10, 1000, 46340, 46341, -46341, most, most - 1, most / 2, most / 3, least, least + 1, least / 2};
+  std::mt19937_64 random(5);
+  while (numbers.size() < 400) {
+    const E drawn = static_cast<E>(random()) >> random() % (8 * sizeof(E));
+    numbers.push_back(drawn);
+    if (numbers.size() % 5 == 0) numbers.push_back(static_cast<E>(static_cast<std::uint64_t>(drawn) * (random() % 1000) - random() % 3));
+  }
+  const std::size_t count = numbers.size() / width * width;
+  E x[width], y[width], z[width];
+  for (std::size_t k = 0; k < count; k += width)
+    for (const E by : numbers) {
+      const P a = simd::load<P>(&numbers[k]);
+      simd::store(x, simd::div(a, simd::fill<P>(by)));
+      simd::store(y, simd::div_by(a, by));
+      simd::store(z, simd::div(simd::fill<P>(by), a));
+      for (int j = 0; j < width; ++j) {
+        const E of = numbers[k + static_cast<std::size_t>(j)];
+        ASSERT_EQ(x[j], simd::div(of, by)) << of << " / " << by;
+        ASSERT_EQ(y[j], simd::div(of, by)) << of << " / " << by;
+        ASSERT_EQ(z[j], simd::div(by, of)) << by << " / " << of;
+      }
+    }
+}
+
+TEST(Prelude, IntegerQuotients) {
+  ExpectIntegerQuotients<int>();
+  ExpectIntegerQuotients<simd::i64>();
+}
+
 TEST(Prelude, ExtremesKeepNaN) {
   const float nan = std::nanf("");
   EXPECT_TRUE(std::isnan(simd::maximum(nan, 1.0f)));
