@@ -95,7 +95,8 @@ class Preparation {
                                    : symbols_[static_cast<std::size_t>(number.extent.symbol)]);
       }
     }
-    variant.wide_index = !signature_.positions.empty() && !PositionsStayWithin(kIndexLimit, signature_.positions, rank_, plan_.extent);
+    // Extents alone are the same for all lanes, in any form.
+    variant.wide_index = signature_.positional && !signature_.positions.empty() && !PositionsStayWithin(kIndexLimit, signature_.positions, rank_, plan_.extent);
     plan_.function = CodeOf(step_, variant);
     if (split) CutIntoBlocks();
     else if (!signature_.panels.empty()) plan_.extent.push_back(Steps());

@@ -19,7 +19,8 @@ struct Form {
   runtime::Variant variant;
   const char* suffix;
 };
-// Results that bypass the caches lie side by side, and a split kernel's stay in them: there are no other forms.
+// Results that bypass the caches lie side by side, and a split kernel's stay in them: there are no other forms, but those with
+// positions of 64 bits.
 constexpr Form kForms[] = {{{}, ""},
                            {{.stores = runtime::Stores::kStreamed}, "_streaming"},
                            {{.stores = runtime::Stores::kJoined}, "_joined"},
@@ -27,13 +28,7 @@ constexpr Form kForms[] = {{{}, ""},
                            {{.split = true}, "_split"},
                            {{.strided = true, .split = true}, "_split_strided"},
                            {{.packed = true}, "_packed"},
-                           {{.stores = runtime::Stores::kStreamed, .packed = true}, "_packed_streaming"},
-                           {{.wide_index = true}, "_wide"},
-                           {{.stores = runtime::Stores::kStreamed, .wide_index = true}, "_wide_streaming"},
-                           {{.stores = runtime::Stores::kJoined, .wide_index = true}, "_wide_joined"},
-                           {{.strided = true, .wide_index = true}, "_wide_strided"},
-                           {{.split = true, .wide_index = true}, "_wide_split"},
-                           {{.strided = true, .split = true, .wide_index = true}, "_wide_split_strided"}};
+                           {{.stores = runtime::Stores::kStreamed, .packed = true}, "_packed_streaming"}};
 
 }  // namespace
 
@@ -59,22 +54,26 @@ std::string KernelsText(const Library& library, const std::string& unit, codegen
       const auto* kernel = std::get_if<plan::Kernel>(&step);
       if (kernel == nullptr) continue;
       std::string row[kVariants], text[kVariants];
-      for (const Form& form : kForms) {
-        if (form.variant.wide_index && kernel->signature.positions.empty()) continue;
-        const auto index = static_cast<std::size_t>(form.variant.index());
-        options.variant = form.variant;
-        text[index] = codegen::Generate(entry.plan, *kernel, options).text;
-        const auto same = static_cast<std::size_t>(std::find(text, text + index, text[index]) - text);
-        if (same < index) {
-          row[index] = row[same];
-          continue;
+      for (const bool wide : {false, true}) {
+        if (wide && (!kernel->signature.positional || kernel->signature.positions.empty())) continue;
+        for (Form form : kForms) {
+          if (wide && form.variant.packed) continue;
+          form.variant.wide_index = wide;
+          const auto index = static_cast<std::size_t>(form.variant.index());
+          options.variant = form.variant;
+          text[index] = codegen::Generate(entry.plan, *kernel, options).text;
+          const auto same = static_cast<std::size_t>(std::find(text, text + index, text[index]) - text);
+          if (same < index) {
+            row[index] = row[same];
+            continue;
+          }
+          auto named = std::make_unique<plan::Kernel>(*kernel);
+          row[index] = names.Make(fmt::format("{}_{}{}{}", kernel->signature.name, Name(target), wide ? "_wide" : "", form.suffix));
+          named->signature.name = row[index];
+          origins[row[index]] = entry.kernel;
+          items.push_back({&entry.plan, named.get(), form.variant});
+          kernels.push_back(std::move(named));
         }
-        auto named = std::make_unique<plan::Kernel>(*kernel);
-        row[index] = names.Make(fmt::format("{}_{}{}", kernel->signature.name, Name(target), form.suffix));
-        named->signature.name = row[index];
-        origins[row[index]] = entry.kernel;
-        items.push_back({&entry.plan, named.get(), form.variant});
-        kernels.push_back(std::move(named));
       }
       table.insert(table.end(), std::begin(row), std::end(row));
     }

@@ -25,9 +25,6 @@ class KernelShape {
   /// Is the value the same along the vector axis?
   bool IsAlike(int id) const;
 
-  /// Is it an i64 made of the i32 that columns were reduced to, as positions are? Once for a column it may take several registers.
-  bool IsWidenedResult(const plan::Value& v) const;
-
   /// Is the value computed with positions? Those are computed one by one rather than in packets.
   bool IsPositional(int id) const { return positional_[static_cast<std::size_t>(id)]; }
 
@@ -109,6 +106,8 @@ class KernelShape {
   std::string ExtentName(int axis) const;
 
  private:
+  // Is it an i64 made of the i32 that columns were reduced to, as positions are? Once for a column it may take several registers.
+  bool IsWidenedResult(const plan::Value& v) const;
   void MarkPositional();
   void MarkPackets();
   void MarkPacket(int id);

@@ -131,8 +131,8 @@ std::string Speller::ScatterHead(DType type, const std::string& address, const s
 Expr Speller::Map(graph::Op op, DType type, const std::vector<Expr>& args,
                   const std::vector<bool>& literal) const {
   if (width_ == 1) return Substitute(op, type, args);
-  // The language spreads a scalar next to a packet; named operations want packets throughout.
   if (op == graph::Op::div && !IsFloat(type) && literal[1] && !literal[0]) return {fmt::format("div_by({}, {})", args[0].text, args[1].text)};
+  // The language spreads a scalar next to a packet; named operations want packets throughout.
   bool packet_operand = false;
   for (std::size_t k = 0; k < args.size(); ++k) packet_operand = packet_operand || !literal[k];
   std::vector<Expr> spread = args;

@@ -123,26 +123,12 @@ class Keeping {
       for (const int reader : phase.element_values)
         if (home(reader) > kept_by)
           for (int& arg : kernel_.values[Index(reader)].args) Replace(id, again, &arg);
-      FindElementValues(&phase);
+      phase.element_values = NeededElements(kernel_, phase);
     }
   }
 
   static void Replace(int id, int by, int* in) {
     if (*in == id) *in = by;
-  }
-
-  // What is left of the phase's elements, operands before their readers. It has neither stages nor a guard.
-  void FindElementValues(Phase* phase) const {
-    std::vector<int> order;
-    std::set<int> seen;
-    for (const Reduction& reduction : phase->reductions) Collect(reduction.value, &seen, &order);
-    for (const Store& store : phase->stores) Collect(store.value, &seen, &order);
-    phase->element_values = std::move(order);
-  }
-  void Collect(int id, std::set<int>* seen, std::vector<int>* order) const {
-    if (value(id).scope != Scope::kElement || !seen->insert(id).second) return;
-    for (const int arg : value(id).args) Collect(arg, seen, order);
-    order->push_back(id);
   }
 
   // Does a phase after `kept_by` read an operand that may have the result's memory?

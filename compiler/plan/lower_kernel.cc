@@ -335,29 +335,12 @@ class KernelLowering {
       if (level(id) < phases) Phase(level(id)).row_values.push_back(id);
       else kernel_.final_row_values.push_back(id);
     }
-    for (int p = 0; p < phases; ++p) {
-      std::vector<int>& values = Phase(p).element_values;
-      for (int id : Needed(p)) values.push_back(id);
-    }
+    for (int p = 0; p < phases; ++p) Phase(p).element_values = Needed(p);
   }
 
   plan::Phase& Phase(int index) { return kernel_.phases[static_cast<std::size_t>(index)]; }
 
-  // Element values that phase p evaluates, operands before their readers.
-  std::vector<int> Needed(int p) {
-    std::vector<int> order;
-    std::set<int> seen;
-    for (const Reduction& reduction : Phase(p).reductions) Collect(reduction.value, &seen, &order);
-    for (const Store& store : Phase(p).stores) Collect(store.value, &seen, &order);
-    for (const Stage& stage : Phase(p).stages) Collect(stage.value, &seen, &order);
-    return order;
-  }
-
-  void Collect(int id, std::set<int>* seen, std::vector<int>* order) const {
-    if (value(id).scope != Scope::kElement || !seen->insert(id).second) return;
-    for (int arg : value(id).args) Collect(arg, seen, order);
-    order->push_back(id);
-  }
+  std::vector<int> Needed(int p) { return NeededElements(kernel_, Phase(p)); }
 
   // Keeps in row buffers the dear values that a later phase reads. Later phases then read them
   // through kStaged values. Only rows of one axis are kept: their size is bounded by one extent.

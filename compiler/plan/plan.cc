@@ -94,6 +94,21 @@ std::vector<int> PanelValues(const Kernel& kernel) {
   return made;
 }
 
+std::vector<int> NeededElements(const Kernel& kernel, const Phase& phase) {
+  std::vector<int> order;
+  std::set<int> seen;
+  const std::function<void(int)> collect = [&](int id) {
+    const Value& v = kernel.values[static_cast<std::size_t>(id)];
+    if (v.scope != Scope::kElement || !seen.insert(id).second) return;
+    for (const int arg : v.args) collect(arg);
+    order.push_back(id);
+  };
+  for (const Reduction& reduction : phase.reductions) collect(reduction.value);
+  for (const Store& store : phase.stores) collect(store.value);
+  for (const Stage& stage : phase.stages) collect(stage.value);
+  return order;
+}
+
 double CostFromMemory(const Kernel& kernel, int id) {
   std::set<int> seen;
   std::vector<int> left = {id};

@@ -136,6 +136,9 @@ struct Plan {
 bool Reads(const std::variant<Kernel, Gemm>& step, int buffer);
 bool Writes(const std::variant<Kernel, Gemm>& step, int buffer);
 
+/// The element values that a phase without a guard evaluates, operands before their readers.
+std::vector<int> NeededElements(const Kernel& kernel, const Phase& phase);
+
 /// An element value this dear (in additions) is kept for later phases rather than computed again.
 inline constexpr double kKeptCost = 8;
 

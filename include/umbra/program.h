@@ -179,7 +179,7 @@ struct Variant {
   bool strided = false;      ///< operands may have any stride along the vector axis
   bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
   bool packed = false;       ///< rows read copies of columns that they share; neither strided nor split, nor kJoined
-  bool wide_index = false;   ///< positions need 64 bits in packets, too; not packed
+  bool wide_index = false;   ///< positions need 64 bits in packets, too; of positional kernels, which are never packed
   /// A number below kCount that tells variants apart.
   int index() const { return static_cast<int>(stores) + (packed ? 12 : 0) + (strided ? 3 : 0) + (split ? 6 : 0) + (wide_index ? 14 : 0); }
   static constexpr int kCount = 26;  ///< of variants

@@ -2,9 +2,7 @@
 // any number of threads, and about what the interpreter finds, whatever else lies in memory.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -12,8 +10,8 @@
 #include <vector>
 
 #include "compiler/driver/lower.h"
-#include "compiler/driver/target.h"
 #include "tests/support/drawn.h"
+#include "tests/unit/index_map_common.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -25,19 +23,15 @@ using drawn::Tensor;
 
 std::shared_ptr<const graph::Graph> Parsed(const std::string& text) { return graph::ParseText(text)[0]; }
 
-// How many values the plan keeps: the stores of each kernel to an operand that another phase stores, too.
+// How many values the plan keeps.
 int NumKept(const std::string& text) {
   int kept = 0;
   const plan::Plan plan = Lower(*Parsed(text));
   for (const auto& step : plan.steps) {
     const auto* kernel = std::get_if<plan::Kernel>(&step);
     if (kernel == nullptr) continue;
-    std::vector<int> stored;
     for (const plan::Phase& phase : kernel->phases)
-      for (const plan::Store& store : phase.stores) {
-        kept += std::count(stored.begin(), stored.end(), store.operand) > 0 ? 1 : 0;
-        stored.push_back(store.operand);
-      }
+      for (const plan::Store& store : phase.stores) kept += plan::IsStoredLater(*kernel, phase, store) ? 1 : 0;
   }
   return kept;
 }
@@ -58,22 +52,15 @@ bool IsNear(const Tensor& a, const Tensor& b) {
   return near;
 }
 
-struct Route {
-  std::string target;  // empty: the interpreter
+struct Compiled {
+  bool by_points = false;  // by the interpreter
+  std::string target;
   Function function;
 };
 
-std::vector<Route> Routes(const std::string& text) {
-  std::vector<Route> routes;
-  const auto add = [&](const std::string& target) {
-    CompileOptions options;
-    options.engine = target.empty() ? Engine::kInterpreter : Engine::kJit;
-    options.target = target;
-    routes.push_back({target, Compile(Parsed(text), options)});
-  };
-  add("");
-  for (const auto target : codegen::kAllTargets)
-    if (HostRuns(target)) add(std::string(codegen::Name(target)));
+std::vector<Compiled> OnEveryRoute(const std::string& text) {
+  std::vector<Compiled> routes;
+  for (const CompileOptions& route : Routes()) routes.push_back({route.engine == Engine::kInterpreter, route.target, Compile(Parsed(text), route)});
   return routes;
 }
 
@@ -102,17 +89,17 @@ TEST(KeepInResults, SameBits) {
     EXPECT_EQ(NumKept(Typed(kernel.text, DType::kFloat32)), kernel.kept) << kernel.text;
     EXPECT_EQ(NumKept(Typed(kernel.text, DType::kFloat16)), 0) << kernel.text;
     for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
-      const std::vector<Route> routes = Routes(Typed(kernel.text, type));
+      const std::vector<Compiled> routes = OnEveryRoute(Typed(kernel.text, type));
       for (const auto& [n, m] : std::vector<std::pair<index_t, index_t>>{{0, 3}, {1, 40}, {2, 5}, {33, 31}, {100, 97}, {700, 67}, {35, 2100}, {30000, 3}, {140000, 2}})
         for (const index_t padding : {0, 3}) {
           std::mt19937 random(static_cast<unsigned>(n * 1000 + m));
           const Tensor x(type, {n, m}, padding, &random), v(type, {m}, 0, &random);
           std::unique_ptr<Tensor> y, s, by_points, sums_by_points;
-          for (const Route& route : routes)
+          for (const Compiled& route : routes)
             for (const int threads : {1, 3}) {
               auto z = std::make_unique<Tensor>(type, std::vector<index_t>{n, m}, padding, nullptr), t = std::make_unique<Tensor>(type, std::vector<index_t>{m}, 0, nullptr);
               route.function({{x.ref, v.ref}, {z->ref, t->ref}, {}}, {threads});
-              if (route.target.empty()) by_points = std::move(z), sums_by_points = std::move(t);
+              if (route.by_points) by_points = std::move(z), sums_by_points = std::move(t);
               else if (y == nullptr) y = std::move(z), s = std::move(t);
               else EXPECT_TRUE(SameBits(*y, *z) && SameBits(*s, *t)) << route.target << "\n" << Typed(kernel.text, type) << "\n" << n << " x " << m;
             }
@@ -129,7 +116,7 @@ TEST(KeepInResults, MiddleAxisInPlace) {
   EXPECT_EQ(NumKept(text), 1);
   for (const index_t m : {3, 32, 100, 1000}) {
     std::unique_ptr<Tensor> expected;
-    for (const Route& route : Routes(text)) {
+    for (const Compiled& route : OnEveryRoute(text)) {
       std::mt19937 random(5);
       auto x = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{3, 70, m}, 0, &random);
       const Tensor y(DType::kFloat32, {3, 70, m}, 0, nullptr);
@@ -149,7 +136,7 @@ TEST(KeepInResults, BetweenSteps) {
   EXPECT_EQ(NumKept(text), 1);
   for (const auto& [n, m] : std::vector<std::pair<index_t, index_t>>{{70, 5}, {200, 48}, {400, 130}}) {
     std::unique_ptr<Tensor> expected;
-    for (const Route& route : Routes(text)) {
+    for (const Compiled& route : OnEveryRoute(text)) {
       std::mt19937 random(6);
       const Tensor x(DType::kFloat32, {n, m}, 0, &random), w(DType::kFloat32, {m, m}, 0, &random);
       auto y = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{n, m}, 0, nullptr);

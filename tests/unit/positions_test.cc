@@ -2,13 +2,14 @@
 // set, with positions of either width.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "compiler/driver/target.h"
 #include "tests/support/drawn.h"
+#include "tests/unit/index_map_common.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -18,31 +19,20 @@ namespace {
 using drawn::Tensor;
 using runtime::Variant;
 
-// Has a launch taken the form with positions of 64 bits, whatever else of it?
-bool IsWide(const Function& function) {
-  for (const auto& step : function.program().steps) {
-    const auto& slots = std::get<runtime::KernelStep>(step).slots->function;
-    for (const bool packed : {false, true})
-      for (const bool strided : {false, true})
-        if (slots[static_cast<std::size_t>(Variant{.strided = strided && !packed, .packed = packed, .wide_index = true}.index())].load() != nullptr) return true;
-  }
+// Has a launch of the function taken the form?
+bool HasTaken(const Function& function, const Variant& variant) {
+  for (const auto& step : function.program().steps)
+    if (std::get<runtime::KernelStep>(step).slots->function[static_cast<std::size_t>(variant.index())].load() != nullptr) return true;
   return false;
 }
+bool IsWide(const Function& function) { return HasTaken(function, {.wide_index = true}) || HasTaken(function, {.strided = true, .wide_index = true}); }
 
 // The kernel's only output, of x with such a shape, by every target; `is_wide`: with positions of 64 bits?
 void ExpectSameBits(const std::string& text, DType type, const std::vector<index_t>& shape, bool is_wide) {
   std::mt19937 random(11);
   const Tensor x(type, shape, 2, &random);
   std::unique_ptr<Tensor> expected;
-  std::vector<CompileOptions> routes(1);
-  routes[0].engine = Engine::kInterpreter;
-  for (const auto target : codegen::kAllTargets)
-    if (HostRuns(target)) {
-      routes.emplace_back();
-      routes.back().engine = Engine::kJit;
-      routes.back().target = std::string(codegen::Name(target));
-    }
-  for (const CompileOptions& route : routes) {
+  for (const CompileOptions& route : Routes()) {
     const Function function = Compile(graph::ParseText(text)[0], route);
     const runtime::Buffer& face = function.program().buffers[1];
     auto result = std::make_unique<Tensor>(face.dtype, runtime::OutputShapes(function.program(), {x.ref})[0], 0, nullptr);
@@ -77,6 +67,22 @@ TEST(Positions, OfNothing) {
   ExpectSameBits("kernel k(x: f32[n, m]) -> (p: i64[n]) { p = reduce_with_axis<argmax>(x, 1) }", DType::kFloat32, {5, 0}, true);
   ExpectSameBits("kernel k(x: f32[n, m]) -> (p: i64[m]) { p = reduce_with_axis<argmin>(x, 0) }", DType::kFloat32, {0, 37}, true);
   ExpectSameBits("kernel k(x: f32[0]) -> (p: i64[]) { p = reduce_with_axis<minimum>(select(x > 0, steps<i64>(0, 1), 7), 0) }", DType::kFloat32, {0}, true);
+}
+
+// Rows that share copied columns, and an extent that is a number: the form is the same whatever the extent.
+TEST(Positions, ExtentsOfPackedKernels) {
+  const char* const text = "kernel k(x: f32[c, 40]) -> (z: f32[40, 40]) { z = reduce_with_axis<mean>(broadcast_with_axis(x, 1, 40) * broadcast_with_axis(x, 0, 40), 0) }";
+  for (const index_t c : {0, 5})
+    for (const CompileOptions& route : Routes()) {
+      if (route.engine == Engine::kInterpreter) continue;
+      const Function function = Compile(graph::ParseText(text)[0], route);
+      std::mt19937 random(2);
+      const Tensor x(DType::kFloat32, {c, 40}, 0, &random), z(DType::kFloat32, {40, 40}, 0, nullptr);
+      function({{x.ref}, {z.ref}, {}}, {1});
+      EXPECT_TRUE(HasTaken(function, {.packed = true})) << route.target << " " << c;
+      EXPECT_FALSE(IsWide(function)) << route.target << " " << c;
+      EXPECT_EQ(std::isnan(z.At({3, 4})), c == 0) << route.target;
+    }
 }
 
 // What is made of positions: numbers, conditions, other positions.

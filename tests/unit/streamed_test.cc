@@ -294,7 +294,7 @@ TEST(Streamed, ShortRows) {
   constexpr index_t kRows = 1 << 20;
   constexpr char kPlanes[] = "kernel t(x: f32[n, w, 3]) -> (y: f32[3, n, w]) { y = transpose<2, 0, 1>(x) }",
                  kPixels[] = "kernel t(x: f32[3, n, w]) -> (y: f32[n, w, 3]) { y = transpose<1, 2, 0>(x) }";
-  EXPECT_TRUE(LaunchStreams(kPlanes, {{kRows, 1040, 3}, {3, kRows, 1040}}) || kRows * 1040 * 4 % 4096 == 0);
+  EXPECT_TRUE(LaunchStreams(kPlanes, {{kRows + 1, 1040, 3}, {3, kRows + 1, 1040}}));
   // Planes that lie alike in their pages.
   EXPECT_EQ(LaunchStreams(kPlanes, {{kRows, 1024, 3}, {3, kRows, 1024}}), runtime::CpuRuns("avx512"));
   EXPECT_FALSE(LaunchStreams(kPlanes, {{kRows, 1023, 3}, {3, kRows, 1023}}));

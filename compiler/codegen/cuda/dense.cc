@@ -16,10 +16,10 @@ namespace umbra::codegen {
 
 using runtime::CudaForm;
 using runtime::CudaGrid;
-using runtime::Position;
 using runtime::CudaVariant;
 using runtime::Extent;
 using runtime::ExtentOp;
+using runtime::Position;
 
 namespace {
 
