@@ -35,6 +35,12 @@ inline index_t RowsThatFit(index_t most, index_t bytes, index_t limit) {
 /// `then` if a is b or more.
 inline index_t IfAtLeast(index_t a, index_t b, index_t then, index_t otherwise) { return a >= b ? then : otherwise; }
 
+/// Rows of which a thread of kElements or kColumn computes an element, or a packet of results, at a time.
+inline index_t RowsAtOnce(const KernelSignature& signature, const CudaSchedule& schedule, const CudaVariant& variant) {
+  if (!variant.vector) return schedule.rows;
+  return signature.positional ? std::max(1, schedule.rows / 2) : 1;
+}
+
 /// Threads along x, y and z.
 template <typename N>
 struct CudaDimsOf {
@@ -82,19 +88,22 @@ class CudaGeometry {
   /// Bytes of what is kept of a row.
   N RowBytes(const std::vector<DType>& types) const { return Padded(Columns()) * BytesOf(types); }
 
-  /// Do packets fit operands, of which `last` is the last dimension of each, that lie side by side, from an address that
-  /// packets divide on, row after row? `tests` says of numbers whether they are `AtLeast` and `Divide` by lanes, and of
+  /// Do packets fit operands, those of results alone where a kernel computes with positions, of which `last` is the last
+  /// dimension of each, that lie side by side, from an address that packets divide on, row after row? `tests` says of numbers whether they are `AtLeast` and `Divide` by lanes, and of
   /// operands whether they are `Aligned` to so many elements.
   template <typename Tests>
   bool FitsPackets(CudaForm form, const std::vector<int>& last, Tests&& tests) const {
     const bool rows = form == CudaForm::kRowPerWarp || form == CudaForm::kRowPerBlock || form == CudaForm::kRowSplit;
     const bool tiles = form == CudaForm::kTiles && schedule_.tile_lanes > 1;
     const index_t lanes = tiles ? schedule_.tile_lanes : schedule_.lanes;
-    if (signature_.positional || (!rows && !tiles && form != CudaForm::kElements)) return false;
-    if (form != CudaForm::kElements && !tests.Divide(Columns(), lanes)) return false;
+    if (signature_.positional ? !schedule_.packs_results || (form != CudaForm::kElements && form != CudaForm::kColumn)
+                              : !rows && !tiles && form != CudaForm::kElements)
+      return false;
+    if ((form != CudaForm::kElements || signature_.positional) && !tests.Divide(Columns(), lanes)) return false;
     if (tiles && !tests.Divide(Across(), lanes)) return false;
     if (!tests.AtLeast(Columns(), lanes)) return false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+      if (signature_.positional && !signature_.operands[k].store) continue;
       const std::vector<int>& dim_of_axis = signature_.operands[k].dim_of_axis;
       // Tiles are along their operand's own lines.
       const bool tile = form == CudaForm::kTiles && dim_of_axis[vector_axis_] >= 0 && dim_of_axis[vector_axis_] != last[k];
@@ -118,14 +127,12 @@ class CudaGeometry {
         const N across = let("across", Least(kCudaThreads, PowerOfTwo(CeilDiv(Columns(), elements))));
         const N down = let("down", RowsOfBlock(across));
         const N blocks = let("blocks", CeilDiv(Columns(), across * elements)), rows = let("rows", CeilDiv(Rows(), down));
-        // A thread takes several rows where that leaves blocks enough.
-        const N fewer = CeilDiv(rows, variant.vector ? 1 : schedule_.rows);
         launch.block = {across, down};
-        launch.grid = {blocks, Least(kCudaGridY, IfAtLeast(blocks * fewer, 4 * kCudaEnough, fewer, rows))};
+        launch.grid = {blocks, BlocksDown(blocks, rows, RowsAtOnce(signature_, schedule_, variant))};
         break;
       }
       case CudaForm::kTiles: {
-        const index_t side = kCudaTile * (variant.vector ? schedule_.tile_lanes : 1);
+        const index_t side = schedule_.tile_side;
         launch.block = {kCudaTile, kCudaTileRows};
         launch.grid = {CeilDiv(Columns(), side) * CeilDiv(Across(), side), Least(kCudaGridY, Rows() / Most(Across(), 1))};
         break;
@@ -160,9 +167,9 @@ class CudaGeometry {
         break;
       }
       case CudaForm::kColumn: {
-        const CudaDimsOf<N> block = ColumnBlock(let);
-        launch.block = block;
-        launch.grid = ColumnGrid(block);
+        launch.block = ColumnBlock(lanes, let);
+        const N blocks = let("blocks", CeilDiv(Columns(), launch.block.x * lanes)), rows = let("rows", CeilDiv(Rows(), launch.block.y));
+        launch.grid = {blocks, BlocksDown(blocks, rows, RowsAtOnce(signature_, schedule_, variant))};
         break;
       }
       case CudaForm::kColumnPerBlock:
@@ -173,8 +180,8 @@ class CudaGeometry {
         const N blocks = CeilDiv(Columns(), kCudaWarp) * Rows();
         launch.grid.z = let("parts", Least(Least(CeilDiv(Inner() * kCudaWarp, kCudaShare), CeilDiv(2 * kCudaEnough, blocks)), kCudaEnough));
         launch.scratch_bytes = PartialBytes(Rows() * Columns() * launch.grid.z);
-        launch.finish_block = ColumnBlock(let);
-        launch.finish_grid = ColumnGrid(launch.finish_block);
+        launch.finish_block = ColumnBlock(1, let);
+        launch.finish_grid = {CeilDiv(Columns(), launch.finish_block.x), Least(kCudaGridY, CeilDiv(Rows(), launch.finish_block.y))};
         break;
       }
     }
@@ -236,12 +243,17 @@ class CudaGeometry {
   }
 
   template <typename Let>
-  CudaDimsOf<N> ColumnBlock(const Let& let) const {
-    const N across = let("across", Least(kCudaThreads, PowerOfTwo(Columns())));
+  CudaDimsOf<N> ColumnBlock(index_t lanes, const Let& let) const {
+    const N across = let("across", Least(kCudaThreads, PowerOfTwo(CeilDiv(Columns(), lanes))));
     return {across, let("down", RowsOfBlock(across))};
   }
-  CudaDimsOf<N> ColumnGrid(const CudaDimsOf<N>& block) const {
-    return {CeilDiv(Columns(), block.x), Least(kCudaGridY, CeilDiv(Rows(), block.y))};
+
+  // Blocks along y, of `blocks` along x, where a block has a row for each of its threads along y: a thread takes `turns`
+  // rows at a time, and several times as many, where that leaves blocks enough.
+  static N BlocksDown(const N& blocks, const N& rows, index_t turns) {
+    if (turns == 1) return Least(kCudaGridY, rows);
+    const N some = CeilDiv(rows, turns), few = CeilDiv(rows, 4 * turns);
+    return Least(kCudaGridY, IfAtLeast(blocks * few, 16 * kCudaEnough, few, IfAtLeast(blocks * some, 4 * kCudaEnough, some, rows)));
   }
 
   const KernelSignature& signature_;

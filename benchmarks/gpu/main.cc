@@ -164,22 +164,32 @@ class Bench {
     }
   }
 
-  // Median microseconds of a launch, of five times up to twenty, as many as take 20 ms.
-  double Time(const std::function<void()>& launch) {
-    const auto run = [&](int times) {
+  // Median microseconds of each launch, of five times up to twenty, as many as take 20 ms. They take turns, so that they find
+  // the device as warm.
+  std::vector<double> Times(const std::vector<std::function<void()>>& launches) {
+    const auto run = [&](const std::function<void()>& launch, int times) {
       const cuda::Event begin = stream_.Record();
       for (int k = 0; k < times; ++k) launch();
       const cuda::Event end = stream_.Record();
       end.Wait();
       return end.MillisecondsSince(begin) * 1e3 / times;
     };
-    launch();
-    if (small_) return run(1);
-    const int repeats = static_cast<int>(std::clamp(20e3 / std::max(run(1), 1.0), 1.0, 20.0));
-    std::array<double, 5> times;
-    for (double& time : times) time = run(repeats);
-    std::sort(times.begin(), times.end());
-    return times[2];
+    std::vector<double> medians;
+    std::vector<int> repeats;
+    std::vector<std::array<double, 5>> times(launches.size());
+    for (const auto& launch : launches) {
+      launch();
+      medians.push_back(run(launch, 1));
+      repeats.push_back(static_cast<int>(std::clamp(20e3 / std::max(medians.back(), 1.0), 1.0, 20.0)));
+    }
+    if (small_) return medians;
+    for (std::size_t round = 0; round < 5; ++round)
+      for (std::size_t k = 0; k < launches.size(); ++k) times[k][round] = run(launches[k], repeats[k]);
+    for (std::size_t k = 0; k < launches.size(); ++k) {
+      std::sort(times[k].begin(), times[k].end());
+      medians[k] = times[k][2];
+    }
+    return medians;
   }
 
   // The workload that `build` makes of the extents, which are part of its name.
@@ -196,22 +206,29 @@ class Bench {
     const auto [read, written] = BytesOf(d);
     const double bytes = read + written;
     double operations = 0, limit = us_per_byte_ * bytes;
+    std::vector<const char*> libraries;
+    std::vector<std::function<void()>> launches;
     if constexpr (kIsProduct<Workload>) {
       operations = 2.0 * static_cast<double>(d.rows) * static_cast<double>(d.inner) * static_cast<double>(d.columns);
-      const cuda::Gemm gemm = BareProduct(d);
-      limit = std::max(limit, Time([&] { cuda::Run(gemm, stream_.handle_); }));
+      libraries.push_back("limit");
+      launches.push_back([this, gemm = BareProduct(d)] { cuda::Run(gemm, stream_.handle_); });
     }
-    Print(name, "limit", limit, bytes, operations);
     const Call call = CallOf(d);
-    const auto run = [&](const char* library, Math math) {
+    const auto add = [&](const char* library, Math math) {
       Try(name, library, [&] {
         const Function function = Compile(call.kernel, Target(math));
         if (small_) Check(call, function);
-        Print(name, library, Time([&] { function(call.arguments, Options()); }), bytes, operations);
+        function(call.arguments, Options());
+        libraries.push_back(library);
+        launches.push_back([this, function, &call] { function(call.arguments, Options()); });
       });
     };
-    run("umbra", Math::kStrict);
-    if constexpr (kHasFast<Workload>) run("umbra_fast", Math::kFast);
+    add("umbra", Math::kStrict);
+    if constexpr (kHasFast<Workload>) add("umbra_fast", Math::kFast);
+    const std::vector<double> times = Times(launches);
+    if constexpr (kIsProduct<Workload>) limit = std::max(limit, times[0]);
+    Print(name, "limit", limit, bytes, operations);
+    for (std::size_t k = kIsProduct<Workload> ? 1 : 0; k < launches.size(); ++k) Print(name, libraries[k], times[k], bytes, operations);
   }
 
   template <typename Product>
@@ -267,7 +284,7 @@ class Bench {
       const float* const from = make_(elements_, 0, 1);
       float* const to = make_(elements_, 0, 1);
       const auto row = static_cast<std::size_t>(elements_) * sizeof(float);
-      const double us = Time([&] { cuda::Copy(cuda::CopyKind::kDeviceToDevice, to, row, from, row, row, 1, stream_.handle_); });
+      const double us = Times({[&] { cuda::Copy(cuda::CopyKind::kDeviceToDevice, to, row, from, row, row, 1, stream_.handle_); }})[0];
       const double bytes = 2.0 * static_cast<double>(row);
       us_per_byte_ = us / bytes;
       Print("copy_" + std::to_string(elements_), "limit", us, bytes);
@@ -325,21 +342,16 @@ class Bench {
       Run("dense", [&](auto... e) { return MakeDense(make_, e...); }, Of(rows), Of(inner), Of(columns));
   }
 
-  // Host time of a call: the Exp API, and the driver's launch of an empty kernel with nothing in between.
+  // Host time of a call: the Exp API, and the driver's launch of an empty kernel with nothing in between, in turns.
   void Overhead() {
     const std::string name = "host_time_of_a_launch";
-    const auto time = [&](const std::function<void()>& call, const std::function<void()>& wait) {
-      std::array<double, 7> times;
-      for (double& of_call : times) {
-        wait();
-        const auto begin = std::chrono::steady_clock::now();
-        for (int l = 0; l < 500; ++l) call();
-        of_call = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / 500;
-      }
-      std::sort(times.begin(), times.end());
-      return times[3];
+    const auto time = [](const std::function<void()>& call, const std::function<void()>& wait) {
+      wait();
+      const auto begin = std::chrono::steady_clock::now();
+      for (int l = 0; l < 500; ++l) call();
+      return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / 500;
     };
-    Try(name, "limit", [&] {
+    Try(name, "umbra", [&] {
       const cuda::Driver& driver = cuda::UseDriver();
       const auto done = [](cuda::Result result) { Require(result == cuda::kSuccess, "the driver: ", cuda::Words(result)); };
       const cuda::DeviceProperties& device = cuda::Properties(0);
@@ -355,16 +367,21 @@ class Bench {
       std::array<void*, 2> data{};
       std::size_t size = sizeof data;
       void* extra[] = {reinterpret_cast<void*>(1), data.data(), reinterpret_cast<void*>(2), &size, nullptr};
-      Print(name, "limit", time([&] { driver.cuLaunchKernel(nothing, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, extra); },
-                                [&] { done(driver.cuStreamSynchronize(stream)); }));
+      const Tensor<gpu, 1> x(make_(256, 0, 1), Shape1(256), &stream_);
+      Tensor<gpu, 1> y(make_(256, 0, 1), Shape1(256), &stream_);
+      std::array<double, 15> bare, whole;
+      for (std::size_t round = 0; round < bare.size(); ++round) {
+        bare[round] = time([&] { driver.cuLaunchKernel(nothing, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, extra); },
+                           [&] { done(driver.cuStreamSynchronize(stream)); });
+        whole[round] = time([&] { y = x * 2.0f + 1.0f; }, [&] { stream_.Wait(); });
+      }
+      for (auto* times : {&bare, &whole}) {
+        std::sort(times->begin(), times->end());
+        Print(name, times == &bare ? "limit" : "umbra", (*times)[times->size() / 2]);
+      }
       done(driver.cuStreamSynchronize(stream));
       done(driver.cuStreamDestroy_v2(stream));
       done(driver.cuModuleUnload(module));
-    });
-    Try(name, "umbra", [&] {
-      const Tensor<gpu, 1> x(make_(256, 0, 1), Shape1(256), &stream_);
-      Tensor<gpu, 1> y(make_(256, 0, 1), Shape1(256), &stream_);
-      Print(name, "umbra", time([&] { y = x * 2.0f + 1.0f; }, [&] { stream_.Wait(); }));
     });
     make_.Free();
   }

@@ -27,12 +27,12 @@ const std::set<std::string>& Reserved() {
     std::set<std::string> set(Keywords().begin(), Keywords().end());
     set.insert({
         "umbra", "simd", "detail", "args", "begin", "end", "j", "k", "lanes", "linux", "unix", "main",
-        "BitsOfSize", "Bits", "Divisor", "Elem", "HalfPacket", "IntOfSize", "IsSame", "Mask", "MaskOf", "Maximum", "Minimum", "NoReference", "PacketOf",
+        "BitsOfSize", "Bits", "Divisor", "Elem", "HalfPacket", "IntOfSize", "IsSame", "Mask", "MaskOf", "Maximum", "Minimum", "Moments", "NoReference", "PacketOf",
         "Pair", "Product", "QuotientWalk", "Rebind", "StreamedRow", "Sum", "Traits", "across", "add_product", "advance", "apply", "at",
-        "bits", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert", "div_by",
+        "away_from_first",        "bits", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert", "div_by", "divided", "divisor",
         "each_lane", "even_lanes", "even_odd_lanes", "fill", "fold", "from_bits",
         "gather", "gather_head", "gather_span", "head_bits", "in_groups", "in_order", "in_register", "iota", "join_group", "joined", "kGroup", "kIsHalf", "kMasksSpans",
-        "kRegisterBytes", "kRowsAtOnce", "kWidth", "kZips", "keep", "lanes_below", "lanes_between", "lanes_of_period", "larger", "load", "load_even", "load_even_span",
+        "kRegisterBytes", "kRowsAtOnce", "kWidth", "kZips", "keep", "lanes_below", "lanes_between", "lanes_of_period", "larger", "load", "moments", "load_even", "load_even_span",
         "launch_place", "launches_of", "load_columns", "load_head", "load_in_order", "load_in_groups", "load_in_groups_head", "load_masked", "load_of_pairs", "load_of_pairs_head", "load_pack", "load_repeated_span",
         "load_reversed", "load_reversed_span", "load_span", "load_transposed", "load_transposed_head", "narrow", "odd_lanes", "pack", "pack_panel", "packet", "copy", "place_in",
         "permuted_lanes", "prefetch", "prefetch_lines", "prefetch_part", "prefetch_rows", "quotient_at", "quotient_run", "ramp", "random_gaussian", "random_uniform", "reversed_lanes",

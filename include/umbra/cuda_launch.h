@@ -59,10 +59,12 @@ struct CudaVariant {
 /// What the code generator knows of a kernel whatever the variant.
 struct CudaSchedule {
   bool reduces = false;  ///< there is a reduction
-  bool splits = false;   ///< one phase, so that several blocks may share a reduction
+  bool splits = false;   ///< one pass over memory tells all, so that several blocks may share a reduction
   int lanes = 4;         ///< elements of a packet
+  bool packs_results = false;  ///< of what computes with positions: a thread of kElements or kColumn may store what it computes in packets
   int packets = 1;       ///< packets of an operand that a thread loads at once, of kElements: 1 or 2
-  int rows = 1;          ///< rows that a thread of kElements without packets, or of kTiles, takes at a time: 1, or 4 and more
+  int rows = 1;          ///< rows that a thread of kElements without packets, of kTiles or of kColumn takes at a time
+  int tile_side = 32;    ///< rows and columns of a tile of kTiles: 32 or 64
   int tile_axis = -1;    ///< the row axis along which transposed operands lie side by side
   int tile_lanes = 1;    ///< elements of a packet of kTiles: 1 or 2
   std::vector<DType> kept;  ///< dtypes of what is kept of a row in shared memory: inputs that are read again, row buffers
@@ -74,7 +76,7 @@ struct CudaLimits {
   std::size_t shared_bytes = 48 * 1024;  ///< dynamic shared memory that a block may have
 };
 
-/// Rows and columns of a tile of transposed operands, in packets, of which a block of so many threads across works on so many rows at a time.
+/// Threads of a block across a tile of transposed operands, and down.
 inline constexpr int kCudaTile = 32, kCudaTileRows = 8;
 
 /// Threads of a warp; elements of a row that a warp has to itself at most; elements of a reduction that are worth a

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <sstream>
 
 #include "compiler/graph/graph.h"
 #include "runtime/positions.h"
@@ -360,8 +361,9 @@ TEST(CudaLaunch, LargeShapes) {
   // Steps over the rows are up to 2^24, and 32 bits have to hold a position several steps beyond the end.
   EXPECT_FALSE(launch((index_t{1} << 31) - (index_t{1} << 28), 1, 1, 4096).variant.wide_index);
   EXPECT_TRUE(launch((index_t{1} << 31) - (index_t{1} << 26), 1, 1, 4096).variant.wide_index);
-  // Without packets a thread takes four rows, if that leaves blocks enough.
-  EXPECT_EQ(launch(16384, 16383, 16385, 4096).grid.y, 4096u);
+  // Without packets a thread takes four rows, or four times four, if that leaves blocks enough.
+  EXPECT_EQ(launch(16384, 16383, 16385, 4096).grid.y, 1024u);
+  EXPECT_EQ(launch(2048, 1023, 1025, 4096).grid.y, 512u);
   EXPECT_EQ(launch(128, 1023, 1025, 4096).grid.y, 128u);
   // One that writes five results takes a row at a time.
   const plan::Plan five = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (a: f32[n, m], b: f32[n, m], c: f32[n, m], d: f32[n, m], e: f32[n, m]) {\n"
@@ -376,6 +378,68 @@ TEST(CudaLaunch, LargeShapes) {
   const auto rows = launch(index_t{1} << 27, 3, 4, 4096);
   EXPECT_LE(rows.grid.y, 65535u);
   EXPECT_EQ(rows.block.x * rows.block.y, 256u);
+}
+
+// Mean and variance of few long rows or columns are read once: what blocks found is joined, whatever the center. Far from 0 a
+// sum of squares would have lost the variance.
+TEST(CudaEmulated, MomentsInOnePass) {
+  Calls calls;
+  const auto add = [&](const std::string& type, const std::vector<index_t>& shape, double share, runtime::CudaForm form) {
+    index_t count = 1;
+    for (const index_t extent : shape) count *= extent;
+    count /= shape[1];
+    std::ostringstream text;
+    text.precision(17);
+    text << "kernel channels(x: " << type << (shape.size() == 2 ? "[n, c]" : "[n, c, s]") << ") -> (mean: " << type << "[c], variance: " << type
+         << "[c]) {\n  v = x + 3000\n  mean = sumall_except_dim<1>(v) * " << share / static_cast<double>(count)
+         << "\n  d = v - broadcast<1>(mean, v)\n  variance = sumall_except_dim<1>(d * d) * " << 1 / static_cast<double>(count) << "\n}";
+    calls.Add(text.str(), {{shape}}, type == "f32" ? 1e-3 : 1e-10);
+    EXPECT_EQ(calls.launches()[0].variant.form, form) << type << shape.size();
+    EXPECT_EQ(calls.launches().size(), 1u);
+  };
+  for (const std::string type : {"f32", "f64"})
+    for (const double share : {1.0, 0.75}) {  // 0.75: the center is not the mean
+      for (const index_t s : {64, 61, 4000}) add(type, {40000 / s, 3, s}, share, runtime::CudaForm::kRowSplit);
+      add(type, {5001, 40}, share, runtime::CudaForm::kColumnSplit);
+      add(type, {5, 3, 1000}, share, runtime::CudaForm::kRowPerBlock);
+    }
+  calls.Run();
+}
+
+// Of windows a thread has several below each other, and what is left of them.
+TEST(CudaEmulated, WindowsBelowEachOther) {
+  Calls calls;
+  for (const auto& [call, rows] : {std::pair<std::string, int>{"pool<maximum>(x, 2, 2, 2, 2)", 4}, {"pool<sum>(x, 3, 3, 1, 1)", 2}, {"pool<sum>(x, 4, 4, 1, 1)", 1}})
+    for (const index_t n : {1, 2, 300}) {
+      const std::string text = "kernel pooled(x: f32[n, c, h, w]) -> (y: f32[?, ?, ?, ?]) { y = " + call + " }";
+      const plan::Plan plan = Lower(*graph::ParseText(text)[0]);
+      EXPECT_EQ(codegen::ScheduleForCuda(plan, std::get<plan::Kernel>(plan.steps[0])).rows, rows) << call;
+      calls.Add(text, {{{n, 7, 12, 10}}}, 1e-4);
+    }
+  calls.Run();
+}
+
+// What computes with positions stores packets where the results' rows divide into them, whatever it reads.
+TEST(CudaEmulated, ResultsInPackets) {
+  Calls calls;
+  const auto add = [&](const std::string& text, const std::vector<Calls::Shape>& shapes, bool vector) {
+    calls.Add(text, shapes, 1e-4);
+    EXPECT_EQ(calls.launches()[0].variant.vector, vector) << text;
+  };
+  for (const index_t m : {20, 19}) {
+    const bool whole = m == 20;
+    add("kernel patches(x: f32[b, c, h, w]) -> (y: f32[?, ?]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }", {{{2, 3, 9, m}}}, whole);
+    add("kernel taken(a: i32[n], x: f32[k, m]) -> (y: f32[n, m]) { y = take(a, x) }", {{{37}}, {{9, m}}}, whole);
+    add("kernel joined(a: f32[n, m], b: f32[n, m]) -> (y: f32[n, ?]) { y = concat(flip(a, 1), b * 2, 1) }", {{{300, m}}, {{300, m}}}, m % 2 == 0);
+    add("kernel turned(a: f32[m]) -> (y: f32[m]) { y = flip(a, 0) }", {{{m}}}, whole);
+    add("kernel spread(x: f32[n, h, w], y: f32[n, p, q], g: f32[n, p, q]) -> (dx: f32[n, h, w]) { dx = unpool<maximum>(x, y, g, 2, 2, 2, 2) }",
+        {{{70, 8, m}}, {{70, 4, m / 2}}, {{70, 4, m / 2}}}, whole);
+    add("kernel pooled(x: f32[n, h, w]) -> (y: f32[?, ?, ?]) { y = pool<maximum>(x, 2, 2, 2, 2) }", {{{3, 6, 2 * m}}}, false);
+  }
+  // Rows of the results that packets do not divide.
+  calls.Add("kernel turned(a: f32[n, m]) -> (y: f32[n, m]) { y = flip(a, 1) }", {{{9, 20}, 1}});
+  EXPECT_FALSE(calls.launches()[0].variant.vector);
+  calls.Run();
 }
 
 // The bytes that are kept of a row take more than its elements.

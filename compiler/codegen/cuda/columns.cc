@@ -23,36 +23,30 @@ class ColumnsEmitter : private CudaEmitter {
     OpenKernel(name, IsAlone() ? 256 : 512);
     DeclareParameters(Axes(0, kernel_.rank()));
     if (Splits()) DeclareFound("gridDim.z", Results());
-    if (IsAlone()) OpenColumn();
-    else OpenSharedColumn();
-    for (const Phase& phase : kernel_.phases) RunPhase(phase);
-    if (Splits()) {
-      KeepFound();
+    if (IsAlone()) {
+      Columns();
     } else {
-      DeclareRowValues(kernel_.final_row_values);
-      StoreColumn();
+      OpenSharedColumn();
+      Reduce();
+      if (Splits()) KeepFound();
+      else StoreColumn();
+      CloseRows(rows_);
     }
-    if (IsAlone()) out_.Close();
-    CloseRows(rows_);
     out_.Close();
   }
 
   // The second pass: a thread joins what the blocks of a column found.
   void Finish(const std::string& name) {
-    const Phase& phase = kernel_.phases[0];
+    const Phase phase = SharedPhase();
     out_.Blank();
     OpenKernel(name, 256, true);
     DeclareParameters(Axes(0, kernel_.rank()));
     DeclareFound("*static_cast<const long long*>(args.scratch)", Results());
+    OpenRows(rows_, Index(Block("y")) + " * blockDim.y + threadIdx.y", Grid("y") + " * blockDim.y");
+    DeclareRowPointers();
     OpenColumn();
     DeclareRowValues(phase.row_values);
-    for (const auto& reduction : phase.reductions) {
-      const std::string part = names_.Make(AccumulatorName(kernel_, reduction) + "_part");
-      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), part, Identity(kernel_, reduction));
-      out_.Line("for (i64 part = 0; part < parts; ++part) {} = {};", part,
-                Join(*speller_, kernel_, reduction, {part}, {fmt::format("{}[{}]", found_[reduction.result], FoundIndex("part"))}));
-      DeclareScalar(reduction.result, {part});
-    }
+    for (const auto& reduction : phase.reductions) JoinFound(reduction, "for (i64 part = 0; part < parts; ++part)", FoundIndex("part"), "");
     DeclareRowValues(kernel_.final_row_values);
     for (const auto& store : kernel_.final_stores) StoreScalar(store, i());
     out_.Close();
@@ -71,11 +65,49 @@ class ColumnsEmitter : private CudaEmitter {
     return fmt::format("({} * ({}) + row) * {} + {}", part, Points(rows_), ExtentName(vector_axis_), i());
   }
 
+  // Opens what is done for a thread's column, or for the first of those that lie side by side.
   void OpenColumn() {
-    OpenRows(rows_, Index(Block("y")) + " * blockDim.y + threadIdx.y", Grid("y") + " * blockDim.y");
-    DeclareRowPointers();
-    out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index(Block("x")));
-    out_.Open("if ({} < {})", i(), ExtentName(vector_axis_));
+    const std::string column = result_lanes_ > 1 ? "column" : i();
+    if (result_lanes_ > 1) out_.Line("const {} column = ({} * blockDim.x + threadIdx.x) * {};", index_type_, Index(Block("x")), result_lanes_);
+    else out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, column, Index(Block("x")));
+    out_.Open("if ({} < {})", column, ExtentName(vector_axis_));
+  }
+
+  // A thread's columns, one below the other.
+  void Columns() {
+    OpenColumn();
+    const auto store = [this](int turns) {
+      StoreTurns(kernel_.final_stores, turns, result_lanes_, result_lanes_ > 1 ? "column" : i(), "", [&] {
+        if (turns > 1) {
+          out_.Line("const {} turn = row + u * step;", index_type_);
+          DeclarePositions("turn", rows_);
+        }
+        DeclareRowPointers();
+        if (result_lanes_ > 1) OpenResultLanes();
+        Reduce();
+      });
+    };
+    const auto one = [&] {
+      if (result_lanes_ > 1) return store(1);
+      const Names outer = names_;
+      DeclareRowPointers();
+      Reduce();
+      StoreColumn();
+      names_ = outer;
+    };
+    if (HasRows(rows_)) {
+      GoThroughRows(rows_, [&] { store(rows_at_once_); }, one);
+    } else {
+      OpenRows(rows_, "", "");
+      one();
+    }
+    out_.Close();
+  }
+
+  void Reduce() {
+    if (Splits()) return RunPhase(SharedPhase());
+    for (const Phase& phase : kernel_.phases) RunPhase(phase);
+    DeclareRowValues(kernel_.final_row_values);
   }
 
   // Threads beyond the last column work on it as well, so that all come to the barriers, and store nothing.
@@ -90,13 +122,11 @@ class ColumnsEmitter : private CudaEmitter {
   void RunPhase(const Phase& phase) {
     DeclareRowValues(phase.row_values);
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
-    for (const auto& reduction : phase.reductions) {
-      accumulator_[reduction.result] = names_.Make(AccumulatorName(kernel_, reduction) + "_part");
-      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), accumulator_[reduction.result], Identity(kernel_, reduction));
-    }
+    for (const auto& reduction : phase.reductions) DeclarePart(reduction, 1);
     if (IsAlone()) {
       for (int axis : inner_) out_.Open("for ({0} i{1} = 0; i{1} < {2}; ++i{1})", index_type_, axis, ExtentName(axis));
     } else {
+      DeclareDivisors(inner_);
       if (phase.stores.empty()) out_.Line("#pragma unroll {}", TurnsAtOnce(phase));
       out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
                 Splits() ? Index(Block("z")) + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(inner_),
@@ -107,17 +137,19 @@ class ColumnsEmitter : private CudaEmitter {
     OpenGuard(phase, &names);
     DeclareElements(phase, i(), &names);
     for (const auto& reduction : phase.reductions) {
+      if (IsOfMoments(reduction)) continue;
       const std::string& part = accumulator_[reduction.result];
-      out_.Line("{} = {};", part, Join(*speller_, kernel_, reduction, {part}, AsPacket(reduction.value)));
+      out_.Line("{} = {};", part, Joined(reduction, {part}, AsPacket(reduction.value)));
     }
+    if (moments_) AddToMoments();
     CloseGuard(phase);
     if (!phase.stores.empty() && !IsAlone()) out_.Open("if (inside)");
     StoreElements(phase, i());
     if (!phase.stores.empty() && !IsAlone()) out_.Close();
     for (std::size_t depth = IsAlone() ? inner_.size() : 1; depth > 0; --depth) out_.Close();
     for (const auto& reduction : phase.reductions) {
-      const std::string& part = accumulator_[reduction.result];
-      DeclareScalar(reduction.result, {IsAlone() ? part : fmt::format("column_all<{}>({})", Joiner(reduction), part)});
+      const std::string part = PartOf(reduction, 1);
+      DeclareResult(reduction, IsAlone() ? part : fmt::format("column_all<{}>({})", PartJoiner(reduction), part));
     }
   }
 
@@ -130,7 +162,7 @@ class ColumnsEmitter : private CudaEmitter {
 
   void KeepFound() {
     out_.Open("if (inside && threadIdx.y == 0)");
-    for (const auto& reduction : kernel_.phases[0].reductions)
+    for (const auto& reduction : SharedPhase().reductions)
       out_.Line("{}[{}] = {};", found_[reduction.result], FoundIndex("i64(blockIdx.z)"), text_.at(reduction.result).text);
     out_.Line("*static_cast<long long*>(args.scratch) = parts;");
     out_.Close();

@@ -174,7 +174,7 @@ class DenseLaunch {
   CudaVariant Variant() {
     CudaVariant variant;
     variant.form = Form();
-    variant.vector = MayHavePackets(variant.form);
+    variant.vector = !signature_.positional && MayHavePackets(variant.form);  // what computes with positions has results of any extent
     variant.wide_index = std::any_of(bounds().begin(), bounds().end(), [](const Bound& bound) {
       return std::all_of(bound.begin(), bound.end(), [](const Term& term) { return term.is_number(); }) && !bound.empty() &&
              bound[0].factor >= runtime::kIndexLimit;

@@ -19,12 +19,14 @@ class ElementsEmitter : private CudaEmitter {
     DeclareArguments(name);
     OpenKernel(name, 256);
     DeclareParameters(HasRows(rows) ? Axes(0, kernel_.rank()) : Axes(vector_axis_, kernel_.rank()));
-    if (variant_.vector) {
+    if (variant_.vector && !signature_.positional) {
       OpenRows(rows, First(), Step());
       DeclareRowPointers();
       DeclareRowValues(phase().row_values);
       Packets();
       CloseRows(rows);
+    } else if (variant_.vector) {
+      PacketsOfResults(rows);
     } else {
       out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, i(), Index(Block("x")));
       out_.Open("if ({} < {})", i(), ExtentName(vector_axis_));
@@ -58,23 +60,42 @@ class ElementsEmitter : private CudaEmitter {
   // An element of the rows that are a thread's: of several at a time, then one by one.
   void Rows(const std::vector<int>& rows) {
     DeclareWhatRowsHaveAlike();
-    const std::string points = Points(rows);
-    out_.Line("const {} step = {};", index_type_, Step());
-    out_.Line("{} row = {};", index_type_, First());
-    if (schedule_.rows > 1) {
-      out_.Open("for (; row + {0} * step < {2}; row += {1} * step)", schedule_.rows - 1, schedule_.rows, points);
-      StoreTurns(phase(), schedule_.rows, 1, i(), "", [&] {
+    const auto several = [&] {
+      StoreTurns(phase().stores, rows_at_once_, 1, i(), "", [&] {
         out_.Line("const {} turn = row + u * step;", index_type_);
         DeclarePositions("turn", rows);
         DeclareRow();
       });
-      out_.Close();
+    };
+    GoThroughRows(rows, several, [this] {
+      DeclareRow();
+      StoreElements(phase(), i());
+    });
+  }
+
+  // Elements that lie side by side are computed one by one and stored at once.
+  void PacketsOfResults(const std::vector<int>& rows) {
+    out_.Line("const {} column = ({} * blockDim.x + threadIdx.x) * {};", index_type_, Index(Block("x")), result_lanes_);
+    out_.Open("if (column < {})", ExtentName(vector_axis_));
+    const auto store = [&](int turns) {
+      StoreTurns(phase().stores, turns, result_lanes_, "column", "", [&] {
+        if (turns > 1) {
+          out_.Line("const {} turn = row + u * step;", index_type_);
+          DeclarePositions("turn", rows);
+        }
+        DeclareRowPointers();
+        DeclareRowValues(phase().row_values);
+        OpenResultLanes();
+        Names names = names_;
+        DeclareElements(phase(), i(), &names);
+      });
+    };
+    if (HasRows(rows)) {
+      GoThroughRows(rows, [&] { store(rows_at_once_); }, [&] { store(1); });
+    } else {
+      OpenRows(rows, "", "");
+      store(1);
     }
-    out_.Line("#pragma unroll 1");
-    out_.Open("for (; row < {}; row += step)", points);
-    DeclarePositions("row", rows);
-    DeclareRow();
-    StoreElements(phase(), i());
     out_.Close();
   }
 

@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/literal.h"
 #include "compiler/codegen/reductions.h"
+#include "runtime/cuda_geometry.h"
 
 namespace umbra::codegen {
 
@@ -30,12 +31,15 @@ class CudaSpeller final : public Speller {
 std::string CudaFunction(const std::string& name, bool several) { return several ? name + "_several" : name; }
 
 CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
-    : ValueEmitter(task.plan, task.kernel, task.options, out), variant_(task.variant), schedule_(task.schedule) {
+    : ValueEmitter(task.plan, task.kernel, task.options, out), variant_(task.variant), schedule_(task.schedule),
+      rows_at_once_(static_cast<int>(runtime::RowsAtOnce(signature_, schedule_, variant_))),
+      result_lanes_(variant_.vector && signature_.positional ? schedule_.lanes : 1) {
   args_ = "args.";
   speller_ = std::make_unique<CudaSpeller>();
   index_type_ = variant_.wide_index ? "i64" : "int";
+  if (variant_.finishes()) moments_ = plan::FindMoments(kernel_);
   for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
-                           "y0", "parts", "found", "turn", "turns", "here", "launches"})
+                           "y0", "parts", "found", "rows", "share", "turn", "turns", "here", "launches"})
     names_.Make(name);
 }
 
@@ -102,20 +106,39 @@ void CudaEmitter::DeclareParameters(const std::vector<int>& axes) {
   DeclareUniforms();
 }
 
+void CudaEmitter::DeclareDivisors(const std::vector<int>& axes) {
+  if (variant_.wide_index) return;
+  for (std::size_t k = 1; k < axes.size(); ++k) {
+    if (IsBaked(axes[k]) || divisors_.count(axes[k]) > 0) continue;
+    divisors_[axes[k]] = names_.Make("by_" + ExtentName(axes[k]));
+    out_.Line("const divisor {} = {};", divisors_[axes[k]], ExtentName(axes[k]));
+  }
+}
+
+// From the last axis to the first, each of which takes the rest.
 void CudaEmitter::DeclarePositions(const std::string& linear, const std::vector<int>& axes) {
-  for (std::size_t k = 0; k < axes.size(); ++k) {
-    if (!IsUsed(axes[k])) continue;
-    std::string text = linear;
-    const std::vector<int> after(axes.begin() + static_cast<std::ptrdiff_t>(k) + 1, axes.end());
-    if (after.size() == 1) text += " / " + Points(after);
-    else if (!after.empty()) text += " / (" + Points(after) + ")";
-    if (k > 0) text += " % " + ExtentName(axes[k]);
-    out_.Line("const {} i{} = {};", index_type_, axes[k], text);
+  std::string left = linear;
+  for (std::size_t k = axes.size(); k-- > 0;) {
+    const int axis = axes[k];
+    if (std::none_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(k) + 1, [this](int a) { return IsUsed(a); })) return;
+    const std::string extent = ExtentName(axis);
+    if (k == 0) {
+      out_.Line("const {} i{} = {};", index_type_, axis, left);
+    } else if (const auto by = divisors_.find(axis); by != divisors_.end()) {
+      const std::string parts = fmt::format("{}_{}", linear, extent);
+      out_.Line("const divided {}({}, {});", parts, left, by->second);
+      if (IsUsed(axis)) out_.Line("const {} i{} = {}.rest;", index_type_, axis, parts);
+      left = parts + ".quotient";
+    } else {
+      if (IsUsed(axis)) out_.Line("const {} i{} = {} % {};", index_type_, axis, left, extent);
+      left += " / " + extent;
+    }
   }
 }
 
 void CudaEmitter::OpenRows(const std::vector<int>& axes, const std::string& first, const std::string& step) {
   if (HasRows(axes)) {
+    DeclareDivisors(axes);
     out_.Open("for ({} row = {}; row < {}; row += {})", index_type_, first, Points(axes), step);
     DeclarePositions("row", axes);
     return;
@@ -128,18 +151,86 @@ void CudaEmitter::CloseRows(const std::vector<int>& axes) {
   if (HasRows(axes)) out_.Close();
 }
 
+void CudaEmitter::GoThroughRows(const std::vector<int>& axes, const std::function<void()>& several, const std::function<void()>& one) {
+  DeclareDivisors(axes);
+  out_.Line("const {} rows = {};", index_type_, Points(axes));
+  out_.Line("const {} step = blockDim.y;", index_type_);
+  out_.Line("const {0} share = (rows - 1) / {0}({1} * step) + 1;", index_type_, Grid("y"));
+  out_.Line("const {} end = minimum(rows, ({} + 1) * share * step);", index_type_, Index(Block("y")));
+  out_.Line("{} row = {} * share * step + threadIdx.y;", index_type_, Index(Block("y")));
+  if (rows_at_once_ > 1) {
+    out_.Open("for (; row + {0} * step < end; row += {1} * step)", rows_at_once_ - 1, rows_at_once_);
+    several();
+    out_.Close();
+  }
+  out_.Line("#pragma unroll 1");
+  out_.Open("for (; row < end; row += step)");
+  DeclarePositions("row", axes);
+  one();
+  out_.Close();
+}
+
 void CudaEmitter::DeclareFound(const std::string& parts, const std::string& points) {
   out_.Line("const i64 parts = {};", parts);
   out_.Line("const i64 found = {};", Padded("parts * " + (points.find(' ') == std::string::npos ? points : "(" + points + ")")));
   std::size_t size = 0;
-  for (const auto& reduction : kernel_.phases[0].reductions) {
-    const DType type = value(reduction.result).type;
+  for (const auto& reduction : SharedPhase().reductions) {
     const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_found");
     found_[reduction.result] = name;
-    out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args.scratch) + 16{2});", ScalarType(type), name,
+    out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args.scratch) + 16{2});", PartType(reduction), name,
               size == 0 ? "" : fmt::format(" + found * {}", size));
-    size += SizeOf(type);
+    size += SizeOf(value(reduction.result).type) * (IsOfMoments(reduction) ? 3 : 1);
   }
+}
+
+Phase CudaEmitter::SharedPhase() const {
+  Phase phase = kernel_.phases[0];
+  if (moments_) {
+    phase.reductions.push_back(kernel_.phases[1].reductions[0]);
+    phase.reductions.back().value = moments_->value;
+  }
+  return phase;
+}
+
+std::string CudaEmitter::PartType(const plan::Reduction& reduction) const {
+  const std::string type = ScalarType(value(reduction.result).type);
+  return IsOfMoments(reduction) ? "moments<" + type + ">" : type;
+}
+
+std::string CudaEmitter::PartJoiner(const plan::Reduction& reduction) const { return IsOfMoments(reduction) ? "Moments" : Joiner(reduction); }
+
+std::string CudaEmitter::DeclarePart(const plan::Reduction& reduction, int lanes) {
+  const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_part"), type = ScalarType(value(reduction.result).type);
+  if (IsOfMoments(reduction)) {
+    out_.Line("away_from_first<{}, {}> {} = {{}};", type, lanes, name);
+  } else if (lanes == 1) {
+    out_.Line("{} {} = {};", type, name, Identity(kernel_, reduction));
+  } else {
+    out_.Line("{} {}[{}];", type, name, lanes);
+    out_.Line("for (auto& part : {}) part = {};", name, Identity(kernel_, reduction));
+  }
+  return accumulator_[reduction.result] = name;
+}
+
+std::string CudaEmitter::PartOf(const plan::Reduction& reduction, int lanes) const {
+  const std::string& name = accumulator_.at(reduction.result);
+  return IsOfMoments(reduction) ? name + ".all()" : lanes == 1 ? name : fmt::format("fold<{}>({})", Joiner(reduction), name);
+}
+
+void CudaEmitter::JoinFound(const plan::Reduction& reduction, const std::string& loop, const std::string& index, const std::string& across) {
+  const std::string part = names_.Make(AccumulatorName(kernel_, reduction) + "_part"), found = fmt::format("{}[{}]", found_[reduction.result], index);
+  const bool moments = IsOfMoments(reduction);
+  out_.Line("{} {} = {};", PartType(reduction), part, moments ? "{}" : Identity(kernel_, reduction));
+  out_.Line("{} {} = {};", loop, part, moments ? fmt::format("Moments::join({}, {})", part, found) : Joined(reduction, {part}, {found}));
+  const std::string all = across.empty() ? part : fmt::format("{}<{}>({})", across, PartJoiner(reduction), part);
+  if (moments) DeclareRowValues(kernel_.phases[1].row_values);
+  DeclareScalar(reduction.result, {moments ? fmt::format("{}.around({})", all, AsScalar(moments_->center).text) : all});
+}
+
+void CudaEmitter::DeclareResult(const plan::Reduction& reduction, const std::string& joined) {
+  if (!IsOfMoments(reduction)) return DeclareScalar(reduction.result, {joined});
+  text_[reduction.result] = {names_.Make(AccumulatorName(kernel_, reduction) + "_moments")};
+  out_.Line("const {} {} = {};", PartType(reduction), text_[reduction.result].text, joined);
 }
 
 void CudaEmitter::DeclareRowPointers() {
@@ -216,11 +307,11 @@ void CudaEmitter::StoreScalar(const plan::Store& store, const std::string& index
   out_.Line("{};", speller_->Store(OperandType(store.operand), Address(store.operand, index), AsPacket(store.value)));
 }
 
-void CudaEmitter::StoreTurns(const Phase& phase, int turns, int lanes, const std::string& index, const std::string& condition,
+void CudaEmitter::StoreTurns(const std::vector<plan::Store>& stores, int turns, int lanes, const std::string& index, const std::string& condition,
                              const std::function<void()>& declare) {
   const Names outer = names_;
   std::vector<std::string> results, addresses;
-  for (const auto& store : phase.stores) {
+  for (const auto& store : stores) {
     const std::string& name = operands_[static_cast<std::size_t>(store.operand)].name;
     results.push_back(names_.Make(name + "_turn"));
     addresses.push_back(names_.Make(name + "_at"));
@@ -231,20 +322,33 @@ void CudaEmitter::StoreTurns(const Phase& phase, int turns, int lanes, const std
   OpenTurns(turns);
   declare();
   for (std::size_t k = 0; k < results.size(); ++k)
-    out_.Line("{}[u]{} = {};", results[k], lanes > 1 ? "[k]" : "", AsPacket(phase.stores[k].value).text);
+    out_.Line("{}[u]{} = {};", results[k], lanes > 1 ? "[k]" : "", AsPacket(stores[k].value).text);
   if (lanes > 1) out_.Close();
-  for (std::size_t k = 0; k < results.size(); ++k) out_.Line("{}[u] = {};", addresses[k], Address(phase.stores[k].operand, index));
+  for (std::size_t k = 0; k < results.size(); ++k) out_.Line("{}[u] = {};", addresses[k], Address(stores[k].operand, index));
   out_.Close();
   OpenTurns(turns);
   if (!condition.empty()) out_.Open("if ({})", condition);
   for (std::size_t k = 0; k < results.size(); ++k) {
     const std::string at = addresses[k] + "[u]", result = results[k] + "[u]";
     out_.Line("{};", lanes > 1 ? fmt::format("store_pack({}, {})", at, result)
-                               : speller_->Store(OperandType(phase.stores[k].operand), at, {result}));
+                               : speller_->Store(OperandType(stores[k].operand), at, {result}));
   }
   if (!condition.empty()) out_.Close();
   out_.Close();
   names_ = outer;
+}
+
+std::string CudaEmitter::Joined(const plan::Reduction& reduction, const Expr& total, const Expr& element) const {
+  const graph::Op op = JoinOp(reduction);
+  const bool extreme = op == graph::Op::maximum || op == graph::Op::minimum;
+  if (extreme && value(reduction.result).type == DType::kFloat32) return fmt::format("{}::join({}, {})", Joiner(reduction), total.text, element.text);
+  return Join(*speller_, kernel_, reduction, total, element);
+}
+
+void CudaEmitter::OpenResultLanes() {
+  out_.Line("#pragma unroll");
+  out_.Open("for (int k = 0; k < {}; ++k)", result_lanes_);
+  out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
 }
 
 void CudaEmitter::OpenTurns(int turns) {

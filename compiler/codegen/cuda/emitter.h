@@ -3,12 +3,15 @@
 #define UMBRA_COMPILER_CODEGEN_CUDA_EMITTER_H_
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/codegen/values.h"
+#include "compiler/plan/moments.h"
 
 namespace umbra::codegen {
 
@@ -23,6 +26,9 @@ struct CudaTask {
   const SourceOptions& options;
   const runtime::CudaVariant& variant;
 };
+
+/// Bytes of shared memory that a kernel may declare, for its tiles.
+inline constexpr std::size_t kTilesBytes = 48 * 1024;
 
 class CudaEmitter : protected ValueEmitter {
  public:
@@ -46,6 +52,8 @@ class CudaEmitter : protected ValueEmitter {
   static std::vector<int> Axes(int begin, int end, int skipped = -1);
   // The number of points of the axes: "n0 * n1".
   std::string Points(const std::vector<int>& axes) const;
+  // Declares what DeclarePositions divides by, where positions have 32 bits: before the loop over the linear ones.
+  void DeclareDivisors(const std::vector<int>& axes);
   // Declares the positions along the axes from a linear one.
   void DeclarePositions(const std::string& linear, const std::vector<int>& axes);
   // Are there rows to go through, once the axes are known?
@@ -72,27 +80,56 @@ class CudaEmitter : protected ValueEmitter {
   void DeclareElements(const Phase& phase, const std::string& index, Names* names);
   void StoreElements(const Phase& phase, const std::string& index);
   void StoreScalar(const plan::Store& store, const std::string& index);
+  // Opens a loop over the lanes of a packet of results, each of which has a position along the vector axis.
+  void OpenResultLanes();
   // Opens a loop over that many turns `u`, which a compiler writes one after the other.
   void OpenTurns(int turns);
-  // The elements of several turns `u`, each declared by `declare`: all are computed before the first is stored, where
+  // What is stored of several turns `u`, each declared by `declare`: all are computed before the first is stored, where
   // the condition holds, so that their loads are in flight together. Of several lanes `declare` opens a loop over `k`.
-  void StoreTurns(const Phase& phase, int turns, int lanes, const std::string& index, const std::string& condition,
+  void StoreTurns(const std::vector<plan::Store>& stores, int turns, int lanes, const std::string& index, const std::string& condition,
                   const std::function<void()>& declare);
 
   // Opens what runs over the rows: `first` and `step` are texts; without rows their positions are 0.
   void OpenRows(const std::vector<int>& axes, const std::string& first, const std::string& step);
   void CloseRows(const std::vector<int>& axes);
+  // The rows of a thread of kElements or kColumn, which lie side by side among those of its block: `several` writes what is
+  // done for rows_at_once_ of them at a time, of which turn `u` has row `row + u * step`; `one`, for the rows that are left.
+  void GoThroughRows(const std::vector<int>& axes, const std::function<void()>& several, const std::function<void()>& one);
+
+  // What blocks share that split reductions: the first phase and, in one pass with it, moments that tell the second's sum.
+  Phase SharedPhase() const;
+  // Is the reduction of moments?
+  bool IsOfMoments(const plan::Reduction& reduction) const { return moments_ && reduction.result == moments_->squares; }
+  // The type of what a block finds of the reduction, and what joins two of them.
+  std::string PartType(const plan::Reduction& reduction) const;
+  std::string PartJoiner(const plan::Reduction& reduction) const;
+  // Declares what a thread accumulates of the reduction, in so many lanes; the text of all of it in the end.
+  std::string DeclarePart(const plan::Reduction& reduction, int lanes);
+  std::string PartOf(const plan::Reduction& reduction, int lanes) const;
+  // Of single elements.
+  void AddToMoments() { out_.Line("{}.add(pack<{}, 1>{{{}}});", accumulator_.at(moments_->squares), ScalarType(value(moments_->value).type), AsPacket(moments_->value).text); }
+  // Declares the reduction's result, or what a block found of it.
+  void DeclareResult(const plan::Reduction& reduction, const std::string& joined);
+  // Declares the result of what blocks found: `loop` goes through the parts at `index`, `across` joins those of several threads.
+  void JoinFound(const plan::Reduction& reduction, const std::string& loop, const std::string& index, const std::string& across);
 
   // What a launch that splits keeps of each reduction in scratch: after the number of parts, an array a reduction.
   // `points`: how many results there are.
   void DeclareFound(const std::string& parts, const std::string& points);
 
+  std::string Joined(const plan::Reduction& reduction, const Expr& total, const Expr& element) const;
+
   // The text of a position that is known to the kernel as an unsigned built-in: "blockIdx.x".
   std::string Index(const std::string& built_in) const { return index_type_ + "(" + built_in + ")"; }
 
+  // If several blocks share the sums that make up a mean and a variance: those, in one pass.
+  std::optional<plan::Moments> moments_;
   std::map<int, std::string> found_;  // by result
+  std::map<int, std::string> divisors_;  // by axis
   runtime::CudaVariant variant_;
   runtime::CudaSchedule schedule_;
+  const int rows_at_once_;
+  const int result_lanes_;  // of packets of results that are computed of single elements
 };
 
 /// The forms; each writes its function, or two.

@@ -7,6 +7,7 @@
 #include "compiler/codegen/cuda/kept.h"
 #include "compiler/codegen/cuda/unused.h"
 #include "compiler/codegen/prelude.h"
+#include "compiler/plan/moments.h"
 #include "compiler/plan/positions.h"
 #include "umbra/error.h"
 
@@ -20,6 +21,11 @@ namespace {
 
 // Of a kernel of which a thread computes several elements at a time, in registers.
 constexpr std::size_t kMostStores = 4, kMostValues = 64;
+
+// Of a window of which a thread computes several side by side, or below each other.
+constexpr index_t kMostPoints = 9;
+
+constexpr int kWideTile = 2 * runtime::kCudaTile;
 
 // Functions that a CUDA compiler declares before any source: no kernel may have their names.
 bool IsTaken(const std::string& name) {
@@ -43,10 +49,46 @@ std::size_t ElementSize(const plan::Plan& plan, const runtime::Access& access) {
   return SizeOf(plan.buffers[static_cast<std::size_t>(access.buffer)].dtype);
 }
 
+// Rows of which a thread computes an element at a time, where nothing is reduced.
+int RowsAtOnce(const plan::Phase& phase) {
+  return phase.stores.size() <= kMostStores && phase.element_values.size() <= kMostValues ? 4 : 1;
+}
+
+// Points of the windows that a thread reduces, if their extents are known and a compiler may write out a row's values at each.
+index_t PointsOfWindows(const plan::Kernel& kernel) {
+  const auto& signature = kernel.signature;
+  std::size_t values = 0;
+  for (const plan::Phase& phase : kernel.phases) {
+    if (!phase.stores.empty()) return kMostPoints + 1;
+    values += phase.element_values.size();
+  }
+  index_t points = 1;
+  for (auto axis = signature.axes.begin() + signature.row_axes; axis != signature.axes.end(); ++axis)
+    points *= axis->is_static() ? std::min(axis->value, kMostPoints + 1) : kMostPoints + 1;
+  const bool is_column = !kernel.vector_axis_is_inner() && kernel.final_stores.size() <= kMostStores;
+  return is_column && points * static_cast<index_t>(values) <= 4 * static_cast<index_t>(kMostValues) ? points : kMostPoints + 1;
+}
+
+// As RowsAtOnce, where a thread reduces windows.
+int RowsOfWindows(index_t points) { return points <= 4 ? 4 : points <= kMostPoints ? 2 : 1; }
+
 std::size_t WidestElement(const plan::Plan& plan, const plan::Kernel& kernel) {
   std::size_t widest = 1;
   for (const auto& access : kernel.signature.operands) widest = std::max(widest, ElementSize(plan, access));
   return widest;
+}
+
+// Do wide tiles have room, for all operands that are read across their lines? More elements of a thread are in flight then.
+bool HasRoomForWideTiles(const plan::Plan& plan, const plan::Kernel& kernel) {
+  const auto& signature = kernel.signature;
+  std::size_t bytes = 0;
+  for (const auto& access : signature.operands) {
+    const std::size_t size = ElementSize(plan, access);
+    const int along = access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)];
+    const int last = static_cast<int>(plan.buffers[static_cast<std::size_t>(access.buffer)].shape.size()) - 1;
+    if (!access.store && along >= 0 && along != last) bytes += size * std::size_t{kWideTile * (kWideTile + 1)};
+  }
+  return bytes <= kTilesBytes;
 }
 
 // The row axis along which the operands that lie across the vector axis lie side by side; -1 if it is not one axis.
@@ -71,11 +113,13 @@ int TileAxis(const plan::Plan& plan, const plan::Kernel& kernel) {
 CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel) {
   const auto& signature = kernel.signature;
   CudaSchedule schedule;
-  schedule.splits = kernel.phases.size() == 1;
+  const std::optional<plan::Moments> moments = plan::FindMoments(kernel);
+  schedule.splits = kernel.phases.size() == 1 || moments;
   for (const plan::Phase& phase : kernel.phases)
     for (const auto& reduction : phase.reductions) {
       schedule.reduces = true;
-      schedule.partials.push_back(kernel.values[static_cast<std::size_t>(reduction.result)].type);
+      const bool three = moments && reduction.result == moments->squares;  // numbers that are kept of them
+      schedule.partials.insert(schedule.partials.end(), three ? 3 : 1, kernel.values[static_cast<std::size_t>(reduction.result)].type);
     }
   schedule.splits = schedule.splits && schedule.reduces;
   if (!schedule.splits) schedule.partials.clear();
@@ -87,11 +131,16 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
     loads += access.store ? 0 : 1;
   }
   schedule.lanes = static_cast<int>(std::min<std::size_t>(8, 16 / narrowest));
-  schedule.packets = loads <= 2 ? 2 : 1;
-  const plan::Phase& phase = kernel.phases[0];
-  if (!schedule.reduces && phase.stores.size() <= kMostStores && phase.element_values.size() <= kMostValues) schedule.rows = 4;
+  schedule.packets = loads <= 2 && !signature.positional ? 2 : 1;
+  const index_t points = PointsOfWindows(kernel);
+  schedule.rows = schedule.reduces ? RowsOfWindows(points) : RowsAtOnce(kernel.phases[0]);
+  // Windows that lie side by side would be read a line of memory apart by the threads of a warp.
+  schedule.packs_results = signature.positional && schedule.rows > 1 && (!schedule.reduces || points == 1);
   schedule.tile_axis = TileAxis(plan, kernel);
-  if (schedule.tile_axis >= 0 && schedule.rows > 1 && WidestElement(plan, kernel) <= 2) schedule.tile_lanes = 2;
+  if (schedule.tile_axis >= 0 && schedule.rows > 1 && HasRoomForWideTiles(plan, kernel)) {
+    schedule.tile_side = kWideTile;
+    if (WidestElement(plan, kernel) <= 2) schedule.tile_lanes = kWideTile / runtime::kCudaTile;
+  }
   schedule.kept = RowsKept(plan, kernel, true).types;
   return schedule;
 }

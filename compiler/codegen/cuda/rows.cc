@@ -28,10 +28,11 @@ class RowsEmitter : private CudaEmitter {
     if (Splits()) DeclareFound("gridDim.x * gridDim.z", Points(rows_));
     OpenRow();
     DeclareRowPointers();
-    for (const Phase& phase : kernel_.phases) RunPhase(phase);
     if (Splits()) {
+      RunPhase(SharedPhase());
       KeepFound();
     } else {
+      for (const Phase& phase : kernel_.phases) RunPhase(phase);
       DeclareRowValues(kernel_.final_row_values);
       StoreRow(walks_.empty() ? "threadIdx.x == 0" : "threadIdx.x == 0 && threadIdx.y == 0");
     }
@@ -41,7 +42,7 @@ class RowsEmitter : private CudaEmitter {
 
   // The second pass: a block joins what the blocks of a row found.
   void Finish(const std::string& name) {
-    const Phase& phase = kernel_.phases[0];
+    const Phase phase = SharedPhase();
     out_.Blank();
     OpenKernel(name, 256, true);
     DeclareParameters(Axes(0, kernel_.rank()));
@@ -50,13 +51,8 @@ class RowsEmitter : private CudaEmitter {
     DeclarePositions("row", rows_);
     DeclareRowPointers();
     DeclareRowValues(phase.row_values);
-    for (const auto& reduction : phase.reductions) {
-      const std::string part = names_.Make(AccumulatorName(kernel_, reduction) + "_part");
-      out_.Line("{} {} = {};", ScalarType(value(reduction.result).type), part, Identity(kernel_, reduction));
-      out_.Line("for (i64 part = threadIdx.x; part < parts; part += blockDim.x) {} = {};", part,
-                Join(*speller_, kernel_, reduction, {part}, {found_[reduction.result] + "[row * parts + part]"}));
-      DeclareScalar(reduction.result, {fmt::format("block_all<{}>({})", Joiner(reduction), part)});
-    }
+    for (const auto& reduction : phase.reductions)
+      JoinFound(reduction, "for (i64 part = threadIdx.x; part < parts; part += blockDim.x)", "row * parts + part", "block_all");
     DeclareRowValues(kernel_.final_row_values);
     StoreRow("threadIdx.x == 0");
     out_.Close();
@@ -102,27 +98,15 @@ class RowsEmitter : private CudaEmitter {
   void RunPhase(const Phase& phase) {
     DeclareRowValues(phase.row_values);
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
-    for (const auto& reduction : phase.reductions) {
-      const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_part"), type = ScalarType(value(reduction.result).type);
-      accumulator_[reduction.result] = name;
-      if (lanes_ == 1) {
-        out_.Line("{} {} = {};", type, name, Identity(kernel_, reduction));
-      } else {
-        out_.Line("{} {}[{}];", type, name, lanes_);
-        out_.Line("for (auto& part : {}) part = {};", name, Identity(kernel_, reduction));
-      }
-    }
+    for (const auto& reduction : phase.reductions) DeclarePart(reduction, lanes_);
     Loop(phase);
-    for (const auto& reduction : phase.reductions) {
-      const std::string& part = accumulator_[reduction.result];
-      DeclareScalar(reduction.result,
-                    {fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", Joiner(reduction),
-                                 lanes_ == 1 ? part : fmt::format("fold<{}>({})", Joiner(reduction), part))});
-    }
+    for (const auto& reduction : phase.reductions)
+      DeclareResult(reduction, fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", PartJoiner(reduction), PartOf(reduction, lanes_)));
   }
 
   void Loop(const Phase& phase) {
     if (!walks_.empty()) {
+      DeclareDivisors(walks_);
       out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
                 Splits() ? Index(Block("z")) + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(walks_),
                 Splits() ? "int(gridDim.z) * int(blockDim.y)" : "int(blockDim.y)");
@@ -150,6 +134,7 @@ class RowsEmitter : private CudaEmitter {
     ReadKept(phase, &names);
     DeclareElements(phase, i(), &names);
     Accumulate(phase, "");
+    if (moments_) AddToMoments();
     StoreElements(phase, i());
     out_.Close();
   }
@@ -210,10 +195,12 @@ class RowsEmitter : private CudaEmitter {
     return bytes <= 32 ? 4 : bytes <= 64 ? 2 : 1;
   }
 
+  // But for moments, which are made of whole packets.
   void Accumulate(const Phase& phase, const std::string& at) {
     for (const auto& reduction : phase.reductions) {
+      if (IsOfMoments(reduction)) continue;
       const std::string part = accumulator_[reduction.result] + at;
-      out_.Line("{} = {};", part, Join(*speller_, kernel_, reduction, {part}, AsPacket(reduction.value)));
+      out_.Line("{} = {};", part, Joined(reduction, {part}, AsPacket(reduction.value)));
     }
   }
 
@@ -253,13 +240,16 @@ class RowsEmitter : private CudaEmitter {
       stages.push_back(pack(value(stage.value).type, row_names_[static_cast<std::size_t>(stage.row_buffer)], ""));
     for (const auto& store : phase.stores)
       stores.push_back(pack(OperandType(store.operand), operands_[static_cast<std::size_t>(store.operand)].name, ""));
+    const std::string summed = moments_ ? pack(value(moments_->value).type, "summed", "") : "";
     out_.Line("#pragma unroll");
     out_.Open("for (int k = 0; k < {}; ++k)", lanes_);
     DeclareElements(phase, i() + " + k", names);
+    if (moments_) out_.Line("{}[k] = {};", summed, AsPacket(moments_->value).text);
     for (std::size_t s = 0; s < stages.size(); ++s) out_.Line("{}[k] = {};", stages[s], AsPacket(phase.stages[s].value).text);
     for (std::size_t s = 0; s < stores.size(); ++s) out_.Line("{}[k] = {};", stores[s], AsPacket(phase.stores[s].value).text);
     Accumulate(phase, "[k]");
     out_.Close();
+    if (moments_) out_.Line("{}.add({});", accumulator_.at(moments_->squares), summed);
     for (std::size_t s = 0; s < stages.size(); ++s)
       out_.Line("store_pack({} + {}, {});", row_names_[static_cast<std::size_t>(phase.stages[s].row_buffer)], i(), stages[s]);
     for (std::size_t s = 0; s < stores.size(); ++s)
@@ -269,7 +259,7 @@ class RowsEmitter : private CudaEmitter {
   void KeepFound() {
     out_.Open("if (threadIdx.x == 0 && threadIdx.y == 0)");
     const std::string row = HasRows(rows_) ? "row * parts + " : "";
-    for (const auto& reduction : kernel_.phases[0].reductions)
+    for (const auto& reduction : SharedPhase().reductions)
       out_.Line("{}[{}blockIdx.z * gridDim.x + blockIdx.x] = {};", found_[reduction.result], row, text_.at(reduction.result).text);
     out_.Line("*static_cast<long long*>(args.scratch) = parts;");
     out_.Close();

@@ -1,7 +1,7 @@
 // A kernel without reductions that reads operands across their lines: a block reads a square tile of each along the
 // lines, and computes along the lines of the result. A column of padding keeps the threads of a warp in different banks.
-// Operands that shared memory has no room for are read across their lines. Where elements are narrow, a thread takes two
-// that lie side by side, so that what a warp reads and writes at once is whole lines.
+// Operands that shared memory has no room for are read across their lines. Where tiles of twice the side have room, more of a
+// thread's elements are in flight; narrow ones come in twos, so that what a warp reads and writes at once is whole lines.
 #include <algorithm>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -11,13 +11,14 @@ namespace umbra::codegen {
 namespace {
 
 constexpr int kTile = runtime::kCudaTile, kThreadRows = runtime::kCudaTileRows;
-constexpr std::size_t kShared = 48 * 1024;  // bytes that a kernel may declare
 
 class TilesEmitter : private CudaEmitter {
  public:
   TilesEmitter(const CudaTask& task, Writer* out)
-      : CudaEmitter(task, out), lanes_(variant_.vector ? schedule_.tile_lanes : 1), side_(kTile * lanes_), turns_(side_ / kThreadRows),
-        near_(lanes_ == 1 ? "threadIdx.x" : fmt::format("threadIdx.x * {}", lanes_)) {}
+      : CudaEmitter(task, out), lanes_(variant_.vector ? schedule_.tile_lanes : 1), side_(schedule_.tile_side),
+        across_(side_ / kTile / lanes_), turns_(side_ / kThreadRows * across_),
+        near_(lanes_ > 1 ? fmt::format("threadIdx.x * {}", lanes_) : across_ > 1 ? fmt::format("threadIdx.x + u % {} * {}", across_, kTile) : "threadIdx.x"),
+        far_(fmt::format("threadIdx.y + u{} * {}", across_ > 1 ? fmt::format(" / {}", across_) : "", kThreadRows)) {}
 
   void Run(const std::string& name) {
     const int down = schedule_.tile_axis, across = vector_axis_;
@@ -27,7 +28,7 @@ class TilesEmitter : private CudaEmitter {
     std::size_t bytes = 0;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const std::size_t size = SizeOf(OperandType(static_cast<int>(k))) * static_cast<std::size_t>(side_ * (side_ + 1));
-      if (!IsTransposedLoad(static_cast<int>(k)) || bytes + size > kShared) continue;
+      if (!IsTransposedLoad(static_cast<int>(k)) || bytes + size > kTilesBytes) continue;
       bytes += size;
       tiles_.emplace_back(static_cast<int>(k),
                           names_.Make(plan_.buffers[static_cast<std::size_t>(signature_.operands[k].buffer)].name + "_tile"));
@@ -52,9 +53,6 @@ class TilesEmitter : private CudaEmitter {
     return !access.store && IsTransposed(access);
   }
 
-  // Where a turn of a thread is, across the threads' rows.
-  static constexpr const char* kFar = "threadIdx.y + u * 8";
-
   // Threads beyond an edge read what lies at it, so that no load waits for a condition.
   void DeclarePosition(int axis, const std::string& position, int lanes) {
     out_.Line("const {0} i{1} = minimum({0}({2}), {3} - {4});", index_type_, axis, position, ExtentName(axis), lanes);
@@ -77,7 +75,7 @@ class TilesEmitter : private CudaEmitter {
       out_.Line("{} {}[{}];", lanes_ == 1 ? element : fmt::format("pack<{}, {}>", element, lanes_), read.back(), turns_);
     }
     OpenTurns(turns_);
-    DeclarePosition(vector_axis_, "x0 + " + std::string(kFar), 1);
+    DeclarePosition(vector_axis_, "x0 + " + far_, 1);
     DeclarePosition(schedule_.tile_axis, "y0 + " + near_, lanes_);
     for (std::size_t t = 0; t < tiles_.size(); ++t) {
       const Operand& o = operands_[static_cast<std::size_t>(tiles_[t].first)];
@@ -92,7 +90,7 @@ class TilesEmitter : private CudaEmitter {
     out_.Close();
     OpenTurns(turns_);
     OpenLanes();
-    for (std::size_t t = 0; t < tiles_.size(); ++t) out_.Line("{}[{}][{}] = {}[u]{};", tiles_[t].second, kFar, Near(), read[t], Lane());
+    for (std::size_t t = 0; t < tiles_.size(); ++t) out_.Line("{}[{}][{}] = {}[u]{};", tiles_[t].second, far_, Near(), read[t], Lane());
     if (lanes_ > 1) out_.Close();
     out_.Close();
   }
@@ -101,10 +99,10 @@ class TilesEmitter : private CudaEmitter {
     const Phase& phase = kernel_.phases[0];
     // Tiles are at hand: their rows need no pointers.
     for (const auto& [operand, tile] : tiles_) {
-      at_hand_[operand] = fmt::format("{}[{}][{}]", tile, Near(), kFar);
+      at_hand_[operand] = fmt::format("{}[{}][{}]", tile, Near(), far_);
       operands_[static_cast<std::size_t>(operand)].name = operands_[static_cast<std::size_t>(operand)].base;
     }
-    const std::string i = fmt::format("i{}", vector_axis_), x = "x0 + " + near_, y = "y0 + " + std::string(kFar);
+    const std::string i = fmt::format("i{}", vector_axis_), x = "x0 + " + near_, y = "y0 + " + far_;
     const auto declare = [&] {
       DeclarePosition(vector_axis_, x, lanes_);
       DeclarePosition(schedule_.tile_axis, y, 1);
@@ -116,7 +114,7 @@ class TilesEmitter : private CudaEmitter {
       DeclareElements(phase, lanes_ == 1 ? i : i + " + k", &inner);
     };
     const std::string inside = fmt::format("{} < {} && {} < {}", x, ExtentName(vector_axis_), y, ExtentName(schedule_.tile_axis));
-    if (schedule_.rows > 1) return StoreTurns(phase, turns_, lanes_, i, inside, declare);
+    if (schedule_.rows > 1) return StoreTurns(phase.stores, turns_, lanes_, i, inside, declare);
     out_.Line("#pragma unroll 1");
     out_.Open("for (int u = 0; u < {}; ++u)", turns_);
     declare();
@@ -136,8 +134,8 @@ class TilesEmitter : private CudaEmitter {
     }
   }
 
-  const int lanes_, side_, turns_;  // side_: rows and columns of a tile
-  const std::string near_;          // where a thread is along its row of threads
+  const int lanes_, side_, across_, turns_;  // side_: rows and columns of a tile; across_: turns along a row of it
+  const std::string near_, far_;             // where turn `u` of a thread is along a row of the tile, and across
   std::vector<std::pair<int, std::string>> tiles_;
 };
 

@@ -3,7 +3,7 @@
 #ifndef UMBRA_PRELUDE_CUDA_H_
 #define UMBRA_PRELUDE_CUDA_H_
 
-#include "umbra/prelude/arith.h"
+#include "umbra/prelude/reduce.h"
 
 #if defined(__CUDACC__)
 
@@ -34,6 +34,80 @@ UMBRA_INLINE pack<T, N> load_pack(const T* p) { return *reinterpret_cast<const p
 template <typename T, int N>
 UMBRA_INLINE void store_pack(T* p, const pack<T, N>& v) { *reinterpret_cast<pack<T, N>*>(p) = v; }
 
+// Divides numbers of 0 and more by one number, of 1 and more, again and again. The quotient by a rounded inverse is the
+// right one, or one too small.
+struct divisor {
+  UMBRA_INLINE divisor(int by) : by(by), inverse(by > 0 ? 0xffffffffu / static_cast<unsigned>(by) : 0) {}
+  int by;
+  unsigned inverse;
+};
+struct divided {
+  UMBRA_INLINE divided(int n, divisor d) {
+    quotient = static_cast<int>(static_cast<unsigned long long>(n) * d.inverse >> 32);
+    rest = n - quotient * d.by;
+    if (rest >= d.by) {
+      rest -= d.by;
+      ++quotient;
+    }
+  }
+  int quotient, rest;
+};
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+// In one instruction; of zeros +0 is the larger one.
+template <>
+UMBRA_INLINE float Maximum::join(float a, float b) {
+  float most;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+  return most;
+}
+template <>
+UMBRA_INLINE float Minimum::join(float a, float b) {
+  float least;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+  return least;
+}
+#endif
+
+// How many numbers there are, their mean, and the sum of the squares of what each is away from it.
+template <typename T>
+struct moments {
+  T count, mean, squares;
+
+  // The sum of the squares of what each number is away from `center`.
+  UMBRA_INLINE T around(T center) const { return squares + count * ((mean - center) * (mean - center)); }
+};
+
+// The moments of both (Chan, Golub and LeVeque, 1979).
+struct Moments {
+  template <typename T>
+  static UMBRA_INLINE moments<T> join(const moments<T>& a, const moments<T>& b) {
+    const T count = a.count + b.count, share = count > T(0) ? b.count / count : T(0), away = b.mean - a.mean;
+    return {count, a.mean + away * share, a.squares + b.squares + away * away * (a.count * share)};
+  }
+};
+
+// What a thread makes moments of: N numbers at a time, less the first of all, which lies closer to them than 0 does.
+template <typename T, int N>
+struct away_from_first {
+  T count, first, sum[N], squares[N];
+
+  UMBRA_INLINE void add(const pack<T, N>& v) {
+    first = count > T(0) ? first : v[0];
+    count = count + T(N);
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const T away = v[k] - first;
+      sum[k] = sum[k] + away;
+      squares[k] = squares[k] + away * away;
+    }
+  }
+  UMBRA_INLINE moments<T> all() {
+    const T total = fold<Sum>(sum), share = count > T(0) ? total / count : T(0), rest = fold<Sum>(squares) - total * share;
+    return {count, first + share, rest < T(0) ? T(0) : rest};
+  }
+};
+
 // The first packet makes room for the one after it. Loops that compute of the first and go on so have packets in flight,
 // in registers, and are written once.
 template <typename T, int N, int M>
@@ -42,11 +116,21 @@ UMBRA_INLINE void advance(pack<T, N> (&packs)[M]) {
   for (int u = 1; u < M; ++u) packs[u - 1] = packs[u];
 }
 
+namespace detail {
+// The value of the thread of a warp whose number differs in one bit.
+template <typename T>
+UMBRA_INLINE T across_warp(T v, int step) { return __shfl_xor_sync(0xffffffff, v, step); }
+template <typename T>
+UMBRA_INLINE moments<T> across_warp(const moments<T>& v, int step) {
+  return {across_warp(v.count, step), across_warp(v.mean, step), across_warp(v.squares, step)};
+}
+}  // namespace detail
+
 // The values of a warp's threads joined, in every thread.
 template <typename Join, typename T>
 UMBRA_INLINE T warp_all(T v) {
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2) v = Join::join(v, __shfl_xor_sync(0xffffffff, v, step));
+  for (int step = 16; step > 0; step /= 2) v = Join::join(v, detail::across_warp(v, step));
   return v;
 }
 
@@ -66,9 +150,10 @@ UMBRA_INLINE T block_all(T v) {
 }
 
 namespace detail {
-// Shared memory of 8 bytes for each thread of a block of 32 columns, the same for all joins of a kernel.
+// Shared memory for a value of each thread of a block of 32 columns, the same for all joins of numbers of a kernel.
+template <int bytes>
 UMBRA_INLINE void* column_parts() {
-  __shared__ double parts[32][32];
+  __shared__ double parts[16][32][bytes / 8];
   return parts;
 }
 }  // namespace detail
@@ -76,7 +161,7 @@ UMBRA_INLINE void* column_parts() {
 // The values of the threads of a block of 32 columns joined that share threadIdx.x, in each of them.
 template <typename Join, typename T>
 UMBRA_INLINE T column_all(T v) {
-  T (*const parts)[32] = static_cast<T (*)[32]>(detail::column_parts());
+  T (*const parts)[32] = static_cast<T (*)[32]>(detail::column_parts<(sizeof(T) + 7) / 8 * 8>());
   __syncthreads();
   parts[threadIdx.y][threadIdx.x] = v;
   __syncthreads();
