@@ -146,7 +146,7 @@ class CudaGeometry {
         break;
       }
       case CudaForm::kRowPerBlock:
-        launch.block = RowBlock(lanes, let);
+        launch.block = RowBlock(2 * kCudaThreads, lanes, let);
         launch.grid = {Rows()};
         if (!variant.rows_in_scratch) {
           launch.shared_bytes = RowBytes(schedule_.kept);
@@ -156,8 +156,8 @@ class CudaGeometry {
         }
         break;
       case CudaForm::kRowSplit: {
-        launch.block = RowBlock(lanes, let);
-        const N shares = let("shares", Least(CeilDiv(Inner(), kCudaShare), CeilDiv(kCudaEnough, Most(Rows(), 1))));
+        launch.block = RowBlock(kCudaThreads, lanes, let);
+        const N shares = let("shares", Least(CeilDiv(Inner(), kCudaShare), CeilDiv(4 * kCudaEnough, Most(Rows(), 1))));
         const N walks = let("walks", Least(shares, CeilDiv(Walks(), launch.block.y)));
         const N along = let("along", Least(CeilDiv(shares, walks), CeilDiv(Columns(), launch.block.x * lanes)));
         launch.grid = {along, Least(kCudaGridY, Rows()), walks};
@@ -233,10 +233,10 @@ class CudaGeometry {
   // which a destination that is an operand does not bear.
   N RowsOfBlock(const N& across) const { return Least(N(kCudaThreads) / across, PowerOfTwo(Rows())); }
 
-  // Threads for a row: x along its last axis, y over the others.
+  // Threads for a row, up to `most`: x along its last axis, y over the others.
   template <typename Let>
-  CudaDimsOf<N> RowBlock(index_t lanes, const Let& let) const {
-    const N threads = let("threads", Most(4 * kCudaWarp, Least(2 * kCudaThreads, PowerOfTwo(CeilDiv(Inner(), lanes * 4)))));
+  CudaDimsOf<N> RowBlock(index_t most, index_t lanes, const Let& let) const {
+    const N threads = let("threads", Most(4 * kCudaWarp, Least(most, PowerOfTwo(CeilDiv(Inner(), lanes * 4)))));
     if (rank_ - row_axes_ == 1) return {threads};
     const N across = let("across", Least(threads, PowerOfTwo(CeilDiv(Columns(), lanes))));
     return {across, threads / across};
@@ -253,7 +253,7 @@ class CudaGeometry {
   static N BlocksDown(const N& blocks, const N& rows, index_t turns) {
     if (turns == 1) return Least(kCudaGridY, rows);
     const N some = CeilDiv(rows, turns), few = CeilDiv(rows, 4 * turns);
-    return Least(kCudaGridY, IfAtLeast(blocks * few, 16 * kCudaEnough, few, IfAtLeast(blocks * some, 4 * kCudaEnough, some, rows)));
+    return Least(kCudaGridY, IfAtLeast(blocks * few, 8 * kCudaEnough, few, IfAtLeast(blocks * some, 4 * kCudaEnough, some, rows)));
   }
 
   const KernelSignature& signature_;

@@ -30,7 +30,7 @@ const std::set<std::string>& Reserved() {
         "BitsOfSize", "Bits", "Divisor", "Elem", "HalfPacket", "IntOfSize", "IsSame", "Mask", "MaskOf", "Maximum", "Minimum", "Moments", "NoReference", "PacketOf",
         "Pair", "Product", "QuotientWalk", "Rebind", "StreamedRow", "Sum", "Traits", "across", "add_product", "advance", "apply", "at",
         "away_from_first",        "bits", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert", "div_by", "divided", "divisor",
-        "each_lane", "even_lanes", "even_odd_lanes", "fill", "fold", "from_bits",
+        "each_lane", "even_lanes", "even_odd_lanes", "fast_exp", "fill", "fold", "from_bits",
         "gather", "gather_head", "gather_span", "head_bits", "in_groups", "in_order", "in_register", "iota", "join_group", "joined", "kGroup", "kIsHalf", "kMasksSpans",
         "kRegisterBytes", "kRowsAtOnce", "kWidth", "kZips", "keep", "lanes_below", "lanes_between", "lanes_of_period", "larger", "load", "moments", "load_even", "load_even_span",
         "launch_place", "launches_of", "load_columns", "load_head", "load_in_order", "load_in_groups", "load_in_groups_head", "load_masked", "load_of_pairs", "load_of_pairs_head", "load_pack", "load_repeated_span",

@@ -38,7 +38,7 @@ class Variants {
     std::string& known = identities_[variant.index()];
     if (known.empty()) {
       const plan::Unnamed unnamed = plan::WithoutNames(*plan_, kernel_);
-      known = runtime::CacheKey({codegen::GenerateCuda(unnamed.plan, unnamed.kernel, variant).kernel});
+      known = runtime::CacheKey({codegen::GenerateCuda(unnamed.plan, unnamed.kernel, variant, fast_).kernel});
     }
     return known;
   }
@@ -87,7 +87,7 @@ class Variants {
   }
 
   runtime::CudaPasses Make(const runtime::CudaVariant& variant, const CudaTarget& target) const {
-    const codegen::CudaSource source = codegen::GenerateCuda(*plan_, kernel_, variant);
+    const codegen::CudaSource source = codegen::GenerateCuda(*plan_, kernel_, variant, fast_);
     const std::vector<cuda::Image> images = {CompileCuda(source.Text(), source.function, target, use_disk_cache_)};
     runtime::CudaPasses passes = {cuda::Kernel(source.function, images)};
     if (!source.finish.empty()) passes.emplace_back(source.finish, images);

@@ -2,13 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include "compiler/driver/nvrtc.h"
 #include "runtime/cuda/cublas.h"
 #include "runtime/cuda_kernel.h"
 #include "tests/support/testing.h"
+#include "umbra/compile.h"
+#include "umbra/graph.h"
 #include "umbra/tensor.h"
 
 namespace umbra {
@@ -126,6 +132,45 @@ TEST(Gpu, MultipliesMatrices) {
   Multiply<double>(2e-14);
   Multiply<half_t>(0.04);  // an ULP of a sum below 64
   Multiply<bf16_t>(0.3);
+}
+
+// Fast exponentials are the GPU's own, with one step more (docs/numerics.md): over arguments of every size, and those that
+// are no numbers.
+TEST(Gpu, FastExponentialsAreClose) {
+  NEEDS_GPU();
+  NEEDS_NVRTC();
+  CompileOptions options;
+  options.target = "cuda";
+  options.math = Math::kFast;
+  const Function function = Compile(graph::ParseText("kernel k(x: f32[n]) -> (y: f32[n]) { y = exp(x) }")[0], options);
+  std::vector<float> x;
+  for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 211) {
+    const auto pattern = static_cast<std::uint32_t>(bits);
+    float argument;
+    std::memcpy(&argument, &pattern, sizeof argument);
+    x.push_back(argument);
+  }
+  const float infinity = std::numeric_limits<float>::infinity();
+  x.insert(x.end(), {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::max(), -std::numeric_limits<float>::max()});
+  const auto n = static_cast<index_t>(x.size());
+  TensorContainer<gpu, 1> there(Shape1(n)), result(Shape1(n));
+  TensorContainer<cpu, 1> y(Shape1(n));
+  Copy<1, float>(there, Tensor<cpu, 1>(x.data(), Shape1(n)));
+  function({{runtime::TensorRef::Dense(there.dptr_, DType::kFloat32, {n})}, {runtime::TensorRef::Dense(result.dptr_, DType::kFloat32, {n})}, {}});
+  Copy<1, float>(y, result);
+  double most = 0;
+  for (index_t k = 0; k < n; ++k) {
+    const float argument = x[static_cast<std::size_t>(k)], got = y[k];
+    const double exact = std::exp(static_cast<double>(argument));
+    if (std::isnan(argument) || exact > std::numeric_limits<float>::max()) {
+      EXPECT_TRUE(std::isnan(argument) ? std::isnan(got) : got >= std::numeric_limits<float>::max()) << argument << " " << got;
+      continue;
+    }
+    const double ulp = std::ldexp(1.0, std::max(std::ilogb(std::max(exact, 1e-300)), -126) - 23);
+    most = std::max(most, std::fabs(got - exact) / ulp);
+    ASSERT_LE(std::fabs(got - exact) / ulp, 3) << argument << " " << got;
+  }
+  std::printf("largest error %.2f ULP\n", most);
 }
 
 // NVIDIA's library has what plans expect of it, so that no kernel follows.

@@ -17,6 +17,7 @@ std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, 
   std::vector<cuda::Architecture> architectures;
   if (!arch.empty()) architectures = ParseArchitectures(arch);
   RequireUsage(as == "source" || !architectures.empty(), "--as ", as, " needs the GPUs that it is for: --arch sm_90, or one of the like");
+  const bool fast = math == Math::kFast;
   codegen::CudaSource all;
   std::vector<codegen::CudaHost> launches;
   for (const auto& step : plan.steps) {
@@ -24,11 +25,10 @@ std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, 
     if (kernel == nullptr) continue;
     if (!all.kernel.empty()) all.kernel += "\n";
     const runtime::CudaVariant variant = codegen::TypicalCudaVariant(plan, *kernel);
-    const codegen::CudaSource source = codegen::GenerateCuda(plan, *kernel, variant);
+    const codegen::CudaSource source = codegen::GenerateCuda(plan, *kernel, variant, fast);
     all.kernel += source.kernel;
     launches.push_back(codegen::LaunchOfCuda(plan, *kernel, variant, source.function));
   }
-  const bool fast = math == Math::kFast;
   const std::string text = all.Text();
   if (as == "source") return {{"", "// nvcc -std=c++17 --fmad=" + std::string(fast ? "true" : "false") + "\n" + text + codegen::CudaHostPart(plan, launches)}};
   std::vector<CudaTarget> targets;

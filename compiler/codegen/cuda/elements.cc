@@ -10,6 +10,9 @@ namespace umbra::codegen {
 
 namespace {
 
+// In additions: what is worth a register for as long as a thread goes through its rows.
+constexpr double kDear = 4;
+
 class ElementsEmitter : private CudaEmitter {
  public:
   ElementsEmitter(const CudaTask& task, Writer* out) : CudaEmitter(task, out) {}
@@ -54,7 +57,7 @@ class ElementsEmitter : private CudaEmitter {
     DeclareRowValues(phase().row_values);
     Names names = names_;
     for (const int id : phase().element_values)
-      if (alike_.count(id) == 0) DeclarePacket(id, i(), "", &names);
+      if (once_.count(id) == 0) DeclarePacket(id, i(), "", &names);
   }
 
   // An element of the rows that are a thread's: of several at a time, then one by one.
@@ -87,9 +90,11 @@ class ElementsEmitter : private CudaEmitter {
         DeclareRowValues(phase().row_values);
         OpenResultLanes();
         Names names = names_;
-        DeclareElements(phase(), i(), &names);
+        for (const int id : phase().element_values)
+          if (once_.count(id) == 0) DeclarePacket(id, i(), "", &names);
       });
     };
+    DeclareDearOfLanes();
     if (HasRows(rows)) {
       GoThroughRows(rows, [&] { store(rows_at_once_); }, [&] { store(1); });
     } else {
@@ -99,31 +104,74 @@ class ElementsEmitter : private CudaEmitter {
     out_.Close();
   }
 
-  // Values that only the position along the vector axis tells apart are computed once for all rows of a thread. Those that
-  // rows make something of get names.
-  void DeclareWhatRowsHaveAlike() {
+  // Values that only the position along the vector axis tells apart, so that all rows of a thread have them alike.
+  std::set<int> WhatRowsHaveAlike() const {
+    std::set<int> alike;
     for (const int id : phase().element_values) {
       const Value& v = value(id);
-      const auto is_alike = [this](int arg) { return alike_.count(arg) > 0 || value(arg).scope == Scope::kUniform; };
-      bool alike = v.kind == Value::Kind::kIndex && v.index == vector_axis_;
+      const auto is_alike = [&](int arg) { return alike.count(arg) > 0 || value(arg).scope == Scope::kUniform; };
+      bool is = v.kind == Value::Kind::kIndex && v.index == vector_axis_;
       if (v.kind == Value::Kind::kLoad) {
         const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
-        alike = true;
-        for (int axis = 0; axis < signature_.row_axes; ++axis) alike = alike && (axis == vector_axis_ || !Moves(access, axis));
+        is = true;
+        for (int axis = 0; axis < signature_.row_axes; ++axis) is = is && (axis == vector_axis_ || !Moves(access, axis));
       }
       if (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast || v.kind == Value::Kind::kGather)
-        alike = std::all_of(v.args.begin(), v.args.end(), is_alike);
-      if (alike) alike_.insert(id);
+        is = std::all_of(v.args.begin(), v.args.end(), is_alike);
+      if (is) alike.insert(id);
     }
-    const auto name = [this](int id) {
-      if (alike_.count(id) > 0 && value(id).kind != Value::Kind::kIndex) ++uses_[static_cast<std::size_t>(id)];
+    return alike;
+  }
+
+  // Those are computed once. Of them, the ones that rows make something of get names.
+  void DeclareWhatRowsHaveAlike() {
+    once_ = WhatRowsHaveAlike();
+    for (const int id : ReadByRows())
+      if (value(id).kind != Value::Kind::kIndex) ++uses_[static_cast<std::size_t>(id)];
+    for (const int id : phase().element_values)
+      if (once_.count(id) > 0) DeclarePacket(id, i(), "", &names_);
+  }
+
+  // Of packets of results, only what is dear: each lane of it takes a register.
+  void DeclareDearOfLanes() {
+    const std::set<int> alike = WhatRowsHaveAlike();
+    for (const int id : alike) {  // operands come before their readers
+      const Value& v = value(id);
+      const bool dear = v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kGather ||
+                        (v.kind == Value::Kind::kMap && graph::Info(v.op).cost >= kDear);
+      if (dear || std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return once_.count(arg) > 0; })) once_.insert(id);
+    }
+    std::set<int> made_of = once_;
+    for (auto id = made_of.rbegin(); id != made_of.rend(); ++id)
+      for (const int arg : value(*id).args)
+        if (alike.count(arg) > 0) made_of.insert(arg);
+    std::map<int, std::string> lanes;
+    for (const int id : ReadByRows()) {
+      ++uses_[static_cast<std::size_t>(id)];
+      lanes[id] = names_.Make(value(id).label.empty() ? fmt::format("t{}_lane", id) : value(id).label + "_lane");
+      out_.Line("{} {}[{}];", ScalarType(value(id).type), lanes[id], result_lanes_);
+    }
+    if (lanes.empty()) return;
+    OpenResultLanes();
+    Names names = names_;
+    for (const int id : phase().element_values)
+      if (made_of.count(id) > 0) DeclarePacket(id, i(), "", &names);
+    for (const auto& [id, lane] : lanes) out_.Line("{}[k] = {};", lane, AsPacket(id).text);
+    out_.Close();
+    for (const auto& [id, lane] : lanes) text_[id] = {lane + "[k]"};
+  }
+
+  // What rows read of what is computed once.
+  std::set<int> ReadByRows() const {
+    std::set<int> read;
+    const auto add = [&](int id) {
+      if (once_.count(id) > 0) read.insert(id);
     };
     for (const int id : phase().element_values)
-      if (alike_.count(id) == 0)
-        for (const int arg : value(id).args) name(arg);
-    for (const int id : ResultsOf(phase())) name(id);
-    for (const int id : phase().element_values)
-      if (alike_.count(id) > 0) DeclarePacket(id, i(), "", &names_);
+      if (once_.count(id) == 0)
+        for (const int arg : value(id).args) add(arg);
+    for (const int id : ResultsOf(phase())) add(id);
+    return read;
   }
 
   // Packets, and single elements of what is left of a row.
@@ -195,7 +243,7 @@ class ElementsEmitter : private CudaEmitter {
     at_hand_.clear();
   }
 
-  std::set<int> alike_;  // values that all rows have alike
+  std::set<int> once_;  // values that are computed once for all rows of a thread
 };
 
 }  // namespace

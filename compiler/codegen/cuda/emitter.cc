@@ -13,9 +13,10 @@ namespace {
 // NVRTC knows no -fwrapv: what may overflow is computed without signs.
 class CudaSpeller final : public Speller {
  public:
-  CudaSpeller() : Speller(Target::kPlain, 1) {}
+  explicit CudaSpeller(bool fast) : Speller(Target::kPlain, 1), fast_(fast) {}
 
   Expr Map(graph::Op op, DType type, const std::vector<Expr>& args, const std::vector<bool>& literal) const override {
+    if (fast_ && op == graph::Op::exp && type == DType::kFloat32) return {fmt::format("fast_exp({})", args[0].text)};
     const bool overflows = op == graph::Op::plus || op == graph::Op::minus || op == graph::Op::mul ||
                            op == graph::Op::negative;
     if (!overflows || (type != DType::kInt32 && type != DType::kInt64)) return Speller::Map(op, type, args, literal);
@@ -24,6 +25,9 @@ class CudaSpeller final : public Speller {
     without_sign[0] = {fmt::format("{}({})", narrow ? "unsigned" : "static_cast<unsigned long long>", args[0].text)};
     return {fmt::format("{}({})", narrow ? "int" : "i64", Speller::Map(op, type, without_sign, literal).text)};
   }
+
+ private:
+  bool fast_;
 };
 
 }  // namespace
@@ -35,7 +39,7 @@ CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
       rows_at_once_(static_cast<int>(runtime::RowsAtOnce(signature_, schedule_, variant_))),
       result_lanes_(variant_.vector && signature_.positional ? schedule_.lanes : 1) {
   args_ = "args.";
-  speller_ = std::make_unique<CudaSpeller>();
+  speller_ = std::make_unique<CudaSpeller>(task.options.fast);
   index_type_ = variant_.wide_index ? "i64" : "int";
   if (variant_.finishes()) moments_ = plan::FindMoments(kernel_);
   for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
@@ -159,7 +163,7 @@ void CudaEmitter::GoThroughRows(const std::vector<int>& axes, const std::functio
   out_.Line("const {} end = minimum(rows, ({} + 1) * share * step);", index_type_, Index(Block("y")));
   out_.Line("{} row = {} * share * step + threadIdx.y;", index_type_, Index(Block("y")));
   if (rows_at_once_ > 1) {
-    out_.Open("for (; row + {0} * step < end; row += {1} * step)", rows_at_once_ - 1, rows_at_once_);
+    out_.Open("for (; row + {}step < end; row += {} * step)", rows_at_once_ == 2 ? "" : fmt::format("{} * ", rows_at_once_ - 1), rows_at_once_);
     several();
     out_.Close();
   }

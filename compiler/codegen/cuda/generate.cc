@@ -145,7 +145,7 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
   return schedule;
 }
 
-CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant) {
+CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant, bool fast) {
   const bool columns = variant.form >= CudaForm::kColumn, rows = !columns && variant.form >= CudaForm::kRowPerWarp;
   const CudaSchedule schedule = ScheduleForCuda(plan, kernel);
   Ensure(schedule.reduces ? columns != kernel.vector_axis_is_inner() : !columns && !rows,
@@ -156,6 +156,7 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
   source.function = CudaFunction(name, variant.several);
   SourceOptions options;
   options.target = Target::kPlain;
+  options.fast = fast;
   options.variant.strided = variant.strided;
   Writer out;
   if (!kernel.summary.empty()) out.Line("// {} \u00b7 cuda \u00b7 {}", source.function, kernel.summary);

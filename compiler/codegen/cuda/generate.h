@@ -22,8 +22,8 @@ struct CudaSource {
 /// What launches have to know of `kernel` (see umbra/cuda_launch.h).
 runtime::CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel);
 
-/// The source of `kernel` in the form and variant that a launch asks for.
-CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaVariant& variant);
+/// The source of `kernel` in the form and variant that a launch asks for; in `fast` arithmetic it has functions of the GPU's own.
+CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaVariant& variant, bool fast = false);
 
 /// The variants to compile where launches are not known yet: each that PlanCudaLaunch may choose is there, or its
 /// General() is.

@@ -23,7 +23,7 @@ class RowsEmitter : private CudaEmitter {
 
   void Run(const std::string& name) {
     DeclareArguments(name);
-    OpenKernel(name, IsWarp() ? 256 : 512);
+    OpenKernel(name, IsWarp() || Splits() ? 256 : 512);
     DeclareParameters(Axes(0, kernel_.rank()));
     if (Splits()) DeclareFound("gridDim.x * gridDim.z", Points(rows_));
     OpenRow();

@@ -116,6 +116,20 @@ UMBRA_INLINE void advance(pack<T, N> (&packs)[M]) {
   for (int u = 1; u < M; ++u) packs[u - 1] = packs[u];
 }
 
+// 2^t of the GPU's own unit, with t = x log2(e), and a step for what t has lost when it was rounded.
+UMBRA_INLINE float fast_exp(float x) {
+#if defined(__CUDA_ARCH__)
+  const float t = x * 1.44269504088896341f;
+  const float lost = __fmaf_rn(x, 1.925963033500011e-8f, __fmaf_rn(x, 1.44269504088896341f, -t));
+  float power;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(t));
+  const float close = __fmaf_rn(power, lost * 0.693147180559945309f, power);
+  return close == close ? close : power;  // infinite ones, and 0
+#else
+  return exp(x);
+#endif
+}
+
 namespace detail {
 // The value of the thread of a warp whose number differs in one bit.
 template <typename T>
