@@ -81,10 +81,9 @@ class CudaGeometry {
 
   N Points() const { return Product(0, rank_); }
   N Columns() const { return extent_[vector_axis_]; }
-  /// Points of the row axes without the columns, of the inner axes, and of the inner axes without the last.
+  /// Points of the row axes without the columns, and of the inner axes.
   N Rows() const { return columns_ ? Product(0, row_axes_ - 1) : Product(0, row_axes_); }
   N Inner() const { return Product(row_axes_, rank_); }
-  N Walks() const { return Product(row_axes_, rank_ - 1); }
   /// Bytes of what is kept of a row.
   N RowBytes(const std::vector<DType>& types) const { return Padded(Columns()) * BytesOf(types); }
 
@@ -146,7 +145,7 @@ class CudaGeometry {
         break;
       }
       case CudaForm::kRowPerBlock:
-        launch.block = RowBlock(2 * kCudaThreads, lanes, let);
+        launch.block = {RowThreads(2 * kCudaThreads, lanes, let)};
         launch.grid = {Rows()};
         if (!variant.rows_in_scratch) {
           launch.shared_bytes = RowBytes(schedule_.kept);
@@ -156,12 +155,10 @@ class CudaGeometry {
         }
         break;
       case CudaForm::kRowSplit: {
-        launch.block = RowBlock(kCudaThreads, lanes, let);
+        launch.block = {RowThreads(kCudaThreads, lanes, let)};
         const N shares = let("shares", Least(CeilDiv(Inner(), kCudaShare), CeilDiv(4 * kCudaEnough, Most(Rows(), 1))));
-        const N walks = let("walks", Least(shares, CeilDiv(Walks(), launch.block.y)));
-        const N along = let("along", Least(CeilDiv(shares, walks), CeilDiv(Columns(), launch.block.x * lanes)));
-        launch.grid = {along, Least(kCudaGridY, Rows()), walks};
-        launch.scratch_bytes = PartialBytes(Rows() * along * walks);
+        launch.grid = {shares, Least(kCudaGridY, Rows())};
+        launch.scratch_bytes = PartialBytes(Rows() * shares);
         launch.finish_block = {kCudaThreads};
         launch.finish_grid = {Rows()};
         break;
@@ -233,13 +230,10 @@ class CudaGeometry {
   // which a destination that is an operand does not bear.
   N RowsOfBlock(const N& across) const { return Least(N(kCudaThreads) / across, PowerOfTwo(Rows())); }
 
-  // Threads for a row, up to `most`: x along its last axis, y over the others.
+  // Threads for a row, up to `most`.
   template <typename Let>
-  CudaDimsOf<N> RowBlock(index_t most, index_t lanes, const Let& let) const {
-    const N threads = let("threads", Most(4 * kCudaWarp, Least(most, PowerOfTwo(CeilDiv(Inner(), lanes * 4)))));
-    if (rank_ - row_axes_ == 1) return {threads};
-    const N across = let("across", Least(threads, PowerOfTwo(CeilDiv(Columns(), lanes))));
-    return {across, threads / across};
+  N RowThreads(index_t most, index_t lanes, const Let& let) const {
+    return let("threads", Most(4 * kCudaWarp, Least(most, PowerOfTwo(CeilDiv(Inner(), lanes * 4)))));
   }
 
   template <typename Let>
@@ -249,11 +243,15 @@ class CudaGeometry {
   }
 
   // Blocks along y, of `blocks` along x, where a block has a row for each of its threads along y: a thread takes `turns`
-  // rows at a time, and several times as many, where that leaves blocks enough.
+  // rows at a time, and 4 or 16 times as many, where that leaves blocks enough.
   static N BlocksDown(const N& blocks, const N& rows, index_t turns) {
     if (turns == 1) return Least(kCudaGridY, rows);
-    const N some = CeilDiv(rows, turns), few = CeilDiv(rows, 4 * turns);
-    return Least(kCudaGridY, IfAtLeast(blocks * few, 8 * kCudaEnough, few, IfAtLeast(blocks * some, 4 * kCudaEnough, some, rows)));
+    N down = rows;
+    for (const index_t times : {1, 4, 16}) {
+      const N fewer = CeilDiv(rows, times * turns);
+      down = IfAtLeast(blocks * fewer, (times == 1 ? 4 : 8) * kCudaEnough, fewer, down);
+    }
+    return Least(kCudaGridY, down);
   }
 
   const KernelSignature& signature_;

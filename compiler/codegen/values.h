@@ -94,7 +94,7 @@ class ValueEmitter : protected KernelShape {
   Expr DefineScalar(int id) const;
 
   // A map of single numbers: data as the dialect has it, positions and what belongs to packets plainly.
-  Expr SpellNumber(int id, const std::vector<Expr>& args) const;
+  virtual Expr SpellNumber(int id, const std::vector<Expr>& args) const;
 
   // dtype that an operator works in: that of its operands.
   DType OperandTypeOf(const Value& v) const;

@@ -43,7 +43,7 @@ CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
   index_type_ = variant_.wide_index ? "i64" : "int";
   if (variant_.finishes()) moments_ = plan::FindMoments(kernel_);
   for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
-                           "y0", "parts", "found", "rows", "share", "turn", "turns", "here", "launches"})
+                           "y0", "parts", "found", "rows", "share", "line", "chunks", "by_line", "place", "turn", "turns", "here", "launches"})
     names_.Make(name);
 }
 
@@ -108,6 +108,31 @@ void CudaEmitter::DeclareParameters(const std::vector<int>& axes) {
   DeclareOperands();
   DeclareNumbers();
   DeclareUniforms();
+  if (!variant_.wide_index) DeclareQuotients();
+}
+
+void CudaEmitter::DeclareQuotients() {
+  std::set<int> counts;  // values that are positions and no less than 0
+  std::map<int, std::string> names;  // of divisors, by value
+  for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
+    const Value& v = value(id);
+    if (v.kind == Value::Kind::kIndex) counts.insert(id);
+    if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || v.type != DType::kInt32 || counts.count(v.args[0]) == 0) continue;
+    counts.insert(id);
+    const int by = v.args[1];
+    if (uses_[static_cast<std::size_t>(id)] == 0 || value(by).scope != Scope::kUniform || value(by).kind == Value::Kind::kConstant) continue;
+    std::string& name = names[by];
+    if (name.empty()) {
+      name = names_.Make("by_" + AsScalar(by).text);
+      out_.Line("const divisor {} = {};", name, AsScalar(by).text);
+    }
+    quotients_[id] = name;
+  }
+}
+
+Expr CudaEmitter::SpellNumber(int id, const std::vector<Expr>& args) const {
+  const auto found = quotients_.find(id);
+  return found == quotients_.end() ? ValueEmitter::SpellNumber(id, args) : Expr{fmt::format("divided({}, {}).quotient", args[0].text, found->second)};
 }
 
 void CudaEmitter::DeclareDivisors(const std::vector<int>& axes) {

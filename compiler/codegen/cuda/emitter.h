@@ -44,6 +44,8 @@ class CudaEmitter : protected ValueEmitter {
   std::string Block(const std::string& along) const { return (variant_.several ? "here.block." : "blockIdx.") + along; }
   std::string Grid(const std::string& along) const { return (variant_.several ? "here.grid." : "gridDim.") + along; }
 
+  Expr SpellNumber(int id, const std::vector<Expr>& args) const override;
+
   bool Moves(const runtime::Access& access, int axis) const override { return AxisDim(access, axis) >= 0; }
 
   // Is the position along the axis part of an address or a value?
@@ -52,6 +54,8 @@ class CudaEmitter : protected ValueEmitter {
   static std::vector<int> Axes(int begin, int end, int skipped = -1);
   // The number of points of the axes: "n0 * n1".
   std::string Points(const std::vector<int>& axes) const;
+  // Declares what positions are divided by that are 0 or more, where it is one number for the launch.
+  void DeclareQuotients();
   // Declares what DeclarePositions divides by, where positions have 32 bits: before the loop over the linear ones.
   void DeclareDivisors(const std::vector<int>& axes);
   // Declares the positions along the axes from a linear one.
@@ -126,6 +130,7 @@ class CudaEmitter : protected ValueEmitter {
   std::optional<plan::Moments> moments_;
   std::map<int, std::string> found_;  // by result
   std::map<int, std::string> divisors_;  // by axis
+  std::map<int, std::string> quotients_;  // by quotient: the divisor
   runtime::CudaVariant variant_;
   runtime::CudaSchedule schedule_;
   const int rows_at_once_;

@@ -25,7 +25,8 @@ class RowsEmitter : private CudaEmitter {
     DeclareArguments(name);
     OpenKernel(name, IsWarp() || Splits() ? 256 : 512);
     DeclareParameters(Axes(0, kernel_.rank()));
-    if (Splits()) DeclareFound("gridDim.x * gridDim.z", Points(rows_));
+    if (Splits()) DeclareFound("gridDim.x", Points(rows_));
+    DeclareLines();
     OpenRow();
     DeclareRowPointers();
     if (Splits()) {
@@ -34,7 +35,7 @@ class RowsEmitter : private CudaEmitter {
     } else {
       for (const Phase& phase : kernel_.phases) RunPhase(phase);
       DeclareRowValues(kernel_.final_row_values);
-      StoreRow(walks_.empty() ? "threadIdx.x == 0" : "threadIdx.x == 0 && threadIdx.y == 0");
+      StoreRow("threadIdx.x == 0");
     }
     if (!IsWarp()) CloseRows(rows_);
     out_.Close();
@@ -104,55 +105,73 @@ class RowsEmitter : private CudaEmitter {
       DeclareResult(reduction, fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", PartJoiner(reduction), PartOf(reduction, lanes_)));
   }
 
-  void Loop(const Phase& phase) {
-    if (!walks_.empty()) {
-      DeclareDivisors(walks_);
-      out_.Open("for ({} walk = {}; walk < {}; walk += {})", index_type_,
-                Splits() ? Index(Block("z")) + " * blockDim.y + threadIdx.y" : "threadIdx.y", Points(walks_),
-                Splits() ? "int(gridDim.z) * int(blockDim.y)" : "int(blockDim.y)");
-      DeclarePositions("walk", walks_);
+  // A row of several lines is gone through as one: threads are as busy, and as much is in flight, however long a line is.
+  void DeclareLines() {
+    if (walks_.empty()) return;
+    out_.Line("const {} line = {};", index_type_, Chunks());
+    out_.Line("const {} chunks = {} * line;", index_type_, Points(walks_));
+    if (!variant_.wide_index) out_.Line("const divisor by_line = line;");
+    DeclareDivisors(walks_);
+  }
+  // The packets, or elements, of a line; of a row.
+  std::string Chunks() const { return ExtentName(vector_axis_) + (lanes_ > 1 ? fmt::format(" / {}", lanes_) : ""); }
+  std::string AllChunks() const { return walks_.empty() ? Chunks() : "chunks"; }
+
+  // Declares where the packet or element number `chunk` of the row is.
+  void DeclarePlace(const std::string& chunk) {
+    const std::string times = lanes_ > 1 ? fmt::format(" * {}", lanes_) : "";
+    if (walks_.empty()) return out_.Line("const {} {} = {}{};", index_type_, i(), chunk, times);
+    if (variant_.wide_index) {
+      out_.Line("const {} walk = ({}) / line;", index_type_, chunk);
+      out_.Line("const {} {} = ({}) % line{};", index_type_, i(), chunk, times);
+    } else {
+      out_.Line("const divided place({}, by_line);", chunk);
+      out_.Line("const {} walk = place.quotient;", index_type_);
+      out_.Line("const {} {} = place.rest{};", index_type_, i(), times);
     }
+    DeclarePositions("walk", walks_);
+  }
+
+  void Loop(const Phase& phase) {
     const Names outer = names_;
-    OpenGuard(phase, &names_);
+    if (walks_.empty()) OpenGuard(phase, &names_);
     const std::string first = Splits() ? Index(Block("x")) + " * blockDim.x + threadIdx.x" : "threadIdx.x";
     const std::string step = IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)";
-    if (lanes_ == 1) Elements(phase, first, step);
-    else Packets(phase, first, step);
-    CloseGuard(phase);
+    Names names = names_;
+    const bool dear = lanes_ > 1 && Waits(phase) && IsDear(phase);
+    if (const int turns = TurnsAtOnce(phase); dear && turns > 1 && (walks_.empty() || phase.guard < 0)) {
+      Turns(phase, turns, first, step, &names);
+    } else {
+      out_.Line("#pragma unroll {}", Waits(phase) && !dear ? 4 : 1);
+      // Of a line of elements the position is what is counted.
+      const std::string counted = walks_.empty() && lanes_ == 1 ? i() : "chunk";
+      out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, counted, first, AllChunks(), step);
+      if (counted == "chunk") DeclarePlace("chunk");
+      if (!walks_.empty()) OpenGuard(phase, &names);
+      if (lanes_ == 1) Element(phase, &names);
+      else Packet(phase, &names);
+      if (!walks_.empty()) CloseGuard(phase);
+      out_.Close();
+    }
+    if (walks_.empty()) CloseGuard(phase);
     names_ = outer;
     at_hand_.clear();
     kept_at_hand_.clear();
     for (const int k : LoadedOperands(phase))
       if (const auto found = inputs_.find(k); found != inputs_.end()) found->second.at_hand = true;
-    if (!walks_.empty()) out_.Close();
   }
 
-  void Elements(const Phase& phase, const std::string& first, const std::string& step) {
-    out_.Line("#pragma unroll {}", Waits(phase) ? 4 : 1);
-    out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, i(), first, ExtentName(vector_axis_), step);
-    Names names = names_;
-    ReadKept(phase, &names);
-    DeclareElements(phase, i(), &names);
+  void Element(const Phase& phase, Names* names) {
+    ReadKept(phase, names);
+    DeclareElements(phase, i(), names);
     Accumulate(phase, "");
     if (moments_) AddToMoments();
     StoreElements(phase, i());
-    out_.Close();
-  }
-
-  // Packets are counted, not elements: a compiler that knows how often a loop runs reads for several turns at once.
-  void Packets(const Phase& phase, const std::string& first, const std::string& step) {
-    Names names = names_;
-    const bool dear = Waits(phase) && IsDear(phase);
-    if (const int turns = TurnsAtOnce(phase); dear && turns > 1) return Turns(phase, turns, first, step, &names);
-    out_.Line("#pragma unroll {}", Waits(phase) && !dear ? 4 : 1);
-    out_.Open("for ({0} chunk = {1}; chunk < {2}; chunk += {3})", index_type_, first, Chunks(), step);
-    Packet(phase, &names);
-    out_.Close();
   }
 
   // The packets of several turns are read before the first is computed, by a loop that is compiled once.
   void Turns(const Phase& phase, int turns, const std::string& first, const std::string& step, Names* names) {
-    out_.Open("for ({0} turns = {1}; turns < {2}; turns += {3} * {4})", index_type_, first, Chunks(), turns, step);
+    out_.Open("for ({0} turns = {1}; turns < {2}; turns += {3} * {4})", index_type_, first, AllChunks(), turns, step);
     const std::vector<int> read = ReadFromMemory(phase);
     std::vector<std::string> packs;
     for (const int k : read) {
@@ -161,19 +180,18 @@ class RowsEmitter : private CudaEmitter {
       out_.Line("pack<{}, {}> {}[{}];", ElementType(OperandType(k)), lanes_, packs.back(), turns);
     }
     OpenTurns(turns);
-    out_.Line("const {} {} = minimum(turns + u * {}, {} - 1) * {};", index_type_, i(), step, Chunks(), lanes_);
+    DeclarePlace(fmt::format("minimum(turns + u * {}, {} - 1)", step, AllChunks()));
     for (std::size_t k = 0; k < read.size(); ++k)
       out_.Line("{}[u] = load_pack<{}>({});", packs[k], lanes_, Address(read[k], i()));
     out_.Close();
     out_.Line("#pragma unroll 1");
-    out_.Open("for ({0} chunk = turns; chunk < {1} && chunk < turns + {2} * {3}; chunk += {3})", index_type_, Chunks(), turns, step);
+    out_.Open("for ({0} chunk = turns; chunk < {1} && chunk < turns + {2} * {3}; chunk += {3})", index_type_, AllChunks(), turns, step);
+    DeclarePlace("chunk");
     Packet(phase, names);
     for (const std::string& pack : packs) out_.Line("advance({});", pack);
     out_.Close();
     out_.Close();
   }
-
-  std::string Chunks() const { return fmt::format("{} / {}", ExtentName(vector_axis_), lanes_); }
 
   // Would a thread wait for memory in each turn? What is stored between them keeps a compiler from reading for several.
   bool Waits(const Phase& phase) const {
@@ -223,7 +241,6 @@ class RowsEmitter : private CudaEmitter {
       else out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(type), lanes_, name, lanes_, from);
       return name;
     };
-    out_.Line("const {} {} = chunk * {};", index_type_, i(), lanes_);
     for (const int k : LoadedOperands(phase)) {
       if (at_hand_.count(k) == 0) at_hand_[k] = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Source(k)) + "[k]";
       const std::string& element = at_hand_[k];
@@ -257,10 +274,10 @@ class RowsEmitter : private CudaEmitter {
   }
 
   void KeepFound() {
-    out_.Open("if (threadIdx.x == 0 && threadIdx.y == 0)");
+    out_.Open("if (threadIdx.x == 0)");
     const std::string row = HasRows(rows_) ? "row * parts + " : "";
     for (const auto& reduction : SharedPhase().reductions)
-      out_.Line("{}[{}blockIdx.z * gridDim.x + blockIdx.x] = {};", found_[reduction.result], row, text_.at(reduction.result).text);
+      out_.Line("{}[{}blockIdx.x] = {};", found_[reduction.result], row, text_.at(reduction.result).text);
     out_.Line("*static_cast<long long*>(args.scratch) = parts;");
     out_.Close();
   }

@@ -34,10 +34,10 @@ UMBRA_INLINE pack<T, N> load_pack(const T* p) { return *reinterpret_cast<const p
 template <typename T, int N>
 UMBRA_INLINE void store_pack(T* p, const pack<T, N>& v) { *reinterpret_cast<pack<T, N>*>(p) = v; }
 
-// Divides numbers of 0 and more by one number, of 1 and more, again and again. The quotient by a rounded inverse is the
-// right one, or one too small.
+// Divides numbers of 0 and more by one number again and again. The quotient by a rounded inverse is the right one, or one
+// too small. As `div` has it, x / 0 is 0; so it is by less than 0, where no element is computed.
 struct divisor {
-  UMBRA_INLINE divisor(int by) : by(by), inverse(by > 0 ? 0xffffffffu / static_cast<unsigned>(by) : 0) {}
+  UMBRA_INLINE divisor(int n) : by(n > 0 ? n : 2147483647), inverse(n > 0 ? 0xffffffffu / static_cast<unsigned>(n) : 0) {}
   int by;
   unsigned inverse;
 };
