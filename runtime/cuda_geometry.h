@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "runtime/positions.h"
@@ -247,9 +248,9 @@ class CudaGeometry {
   static N BlocksDown(const N& blocks, const N& rows, index_t turns) {
     if (turns == 1) return Least(kCudaGridY, rows);
     N down = rows;
-    for (const index_t times : {1, 4, 16}) {
+    for (const auto& [times, enough] : {std::pair<index_t, index_t>{1, 4 * kCudaEnough}, {4, 8 * kCudaEnough}, {16, 32 * kCudaEnough}}) {
       const N fewer = CeilDiv(rows, times * turns);
-      down = IfAtLeast(blocks * fewer, (times == 1 ? 4 : 8) * kCudaEnough, fewer, down);
+      down = IfAtLeast(blocks * fewer, enough, fewer, down);
     }
     return Least(kCudaGridY, down);
   }
