@@ -234,7 +234,7 @@ class CudaGeometry {
   // Threads for a row, up to `most`.
   template <typename Let>
   N RowThreads(index_t most, index_t lanes, const Let& let) const {
-    return let("threads", Most(4 * kCudaWarp, Least(most, PowerOfTwo(CeilDiv(Inner(), lanes * 4)))));
+    return let("threads", Most(2 * kCudaWarp, Least(most, PowerOfTwo(CeilDiv(Inner(), lanes * 4)))));
   }
 
   template <typename Let>

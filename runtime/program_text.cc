@@ -91,8 +91,8 @@ void Fields(Archive& archive, Program& program) {
 
 template <typename Archive>
 void Fields(Archive& archive, CudaSchedule& schedule) {
-  auto& [reduces, splits, lanes, packs_results, packets, rows, tile_side, tile_axis, tile_lanes, kept, partials] = schedule;
-  archive(reduces, splits, lanes, packs_results, packets, rows, tile_side, tile_axis, tile_lanes, kept, partials);
+  auto& [reduces, splits, lanes, warp_row, packs_results, packets, rows, tile_side, tile_axis, tile_lanes, kept, partials] = schedule;
+  archive(reduces, splits, lanes, warp_row, packs_results, packets, rows, tile_side, tile_axis, tile_lanes, kept, partials);
 }
 
 class Writer {

@@ -84,7 +84,7 @@ class Preparation {
     if (schedule_.splits && rows < kCudaEnough && inner > kCudaShare) return CudaForm::kRowSplit;
     const bool one_axis = static_cast<int>(signature_.axes.size()) - signature_.row_axes == 1;
     const bool fits = geometry_.RowBytes(schedule_.kept) <= static_cast<index_t>(limits_.shared_bytes);
-    return inner <= kCudaWarpRow && one_axis && fits ? CudaForm::kRowPerWarp : CudaForm::kRowPerBlock;
+    return inner <= schedule_.warp_row && one_axis && fits ? CudaForm::kRowPerWarp : CudaForm::kRowPerBlock;
   }
 
   // Do the operands whose last dimension the kernel walks along the vector axis, or across it in tiles, lie side by side?

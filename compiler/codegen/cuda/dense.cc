@@ -264,7 +264,7 @@ class DenseLaunch {
       return tiles ? CudaForm::kTiles : CudaForm::kElements;
     }
     if (!kernel_.vector_axis_is_inner()) return inner.is_number() && inner.factor <= runtime::kCudaWarp ? CudaForm::kColumn : CudaForm::kColumnPerBlock;
-    const bool a_warp = kernel_.rank() - signature_.row_axes == 1 && at_most(inner, runtime::kCudaWarpRow) &&
+    const bool a_warp = kernel_.rank() - signature_.row_axes == 1 && at_most(inner, schedule_.warp_row) &&
                         at_most(geometry_.RowBytes(schedule_.kept), static_cast<index_t>(runtime::CudaLimits().shared_bytes));
     return a_warp ? CudaForm::kRowPerWarp : CudaForm::kRowPerBlock;
   }

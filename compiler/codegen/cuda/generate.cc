@@ -72,6 +72,20 @@ index_t PointsOfWindows(const plan::Kernel& kernel) {
 // As RowsAtOnce, where a thread reduces windows.
 int RowsOfWindows(index_t points) { return points <= 4 ? 4 : points <= kMostPoints ? 2 : 1; }
 
+// Elements of a row for which a warp has time enough. Where they are written, and no arithmetic is dear, memory is what a row
+// waits for: a block of more threads has it sooner, from some length on.
+int RowOfWarp(const plan::Kernel& kernel) {
+  bool stores = false, dear = false;
+  for (const plan::Phase& phase : kernel.phases) {
+    stores = stores || !phase.stores.empty();
+    for (const int id : phase.element_values) {
+      const plan::Value& v = kernel.values[static_cast<std::size_t>(id)];
+      dear = dear || (v.kind == plan::Value::Kind::kMap && graph::Info(v.op).cost >= plan::kKeptCost);
+    }
+  }
+  return stores && !dear ? 512 : 1024;
+}
+
 std::size_t WidestElement(const plan::Plan& plan, const plan::Kernel& kernel) {
   std::size_t widest = 1;
   for (const auto& access : kernel.signature.operands) widest = std::max(widest, ElementSize(plan, access));
@@ -131,6 +145,7 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
     loads += access.store ? 0 : 1;
   }
   schedule.lanes = static_cast<int>(std::min<std::size_t>(8, 16 / narrowest));
+  schedule.warp_row = RowOfWarp(kernel);
   schedule.packets = loads <= 2 && !signature.positional ? 2 : 1;
   const index_t points = PointsOfWindows(kernel);
   schedule.rows = schedule.reduces ? RowsOfWindows(points) : RowsAtOnce(kernel.phases[0]);

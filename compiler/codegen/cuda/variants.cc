@@ -26,8 +26,8 @@ std::vector<CudaVariant> CudaVariants(const runtime::KernelSignature& signature,
     add(CudaForm::kColumnSplit, schedule.splits && above(runtime::kCudaShare / runtime::kCudaWarp));
   } else {
     const bool one_axis = static_cast<int>(signature.axes.size()) - signature.row_axes == 1;
-    add(CudaForm::kRowPerWarp, one_axis && at_most(runtime::kCudaWarpRow));
-    add(CudaForm::kRowPerBlock, !one_axis || above(runtime::kCudaWarpRow));
+    add(CudaForm::kRowPerWarp, one_axis && at_most(schedule.warp_row));
+    add(CudaForm::kRowPerBlock, !one_axis || above(schedule.warp_row));
     add(CudaForm::kRowSplit, schedule.splits && above(runtime::kCudaShare));
   }
   std::vector<CudaVariant> variants;
