@@ -11,10 +11,11 @@
 namespace umbra::codegen {
 namespace {
 
-// The functions and types that a line at namespace scope defines, in the prelude's style.
+// The functions and types that a line at namespace scope defines, in the prelude's style; members that it defines
+// are none.
 const std::regex& Definition() {
   static const std::regex definition(
-      R"(^(?:UMBRA_INLINE|UMBRA_OUTLINE) [^(]*?\b(\w+)\(|^struct (\w+)|^using (\w+) =|^typedef [^(]*?\b(\w+);|^inline constexpr \w+ (\w+))");
+      R"(^(?:UMBRA_INLINE|UMBRA_OUTLINE) [^(]*?[\s*&](\w+)\(|^struct (\w+)|^using (\w+) =|^typedef [^(]*?\b(\w+);|^inline constexpr \w+ (\w+))");
   return definition;
 }
 
