@@ -15,6 +15,7 @@
 #include "runtime/overlap.h"
 #include "umbra/call_site.h"
 #include "umbra/error.h"
+#include "umbra/jit_site.h"
 
 namespace umbra::detail {
 
@@ -115,7 +116,7 @@ class Statements::Thread final : public Giver {
   const pid_t process_ = getpid();
 };
 
-Statements::Statements(const StatementOptions& options) : options_(options) {
+Statements::Statements() {
   auto thread = std::make_shared<Thread>(this);
   mutex_ = &thread->mutex;
   Giver::of_thread = thread.get();
@@ -126,13 +127,13 @@ Statements::~Statements() = default;
 
 // What outlives the thread's statements, such as a thread_local object that was made before them, may still assign and
 // wait: so they are ended, and never destroyed, and from then on keep no memory beyond a run.
-Statements* Statements::MakeOfThread(const StatementOptions& options) {
+Statements* Statements::MakeOfThread() {
   struct Owner {
     Statements* statements;
     ~Owner() { statements->End(); }
   };
   alignas(Statements) static thread_local std::byte memory[sizeof(Statements)];
-  static thread_local Owner owner{new (memory) Statements(options)};
+  static thread_local Owner owner{new (memory) Statements};
   return owner.statements;
 }
 
@@ -149,19 +150,18 @@ void Statements::End() noexcept {
 
 void Statements::MakeNext() { next_ = std::make_unique<Entry>(); }
 
-// Called by who holds the mutex; what waits is run without it.
-void Statements::MakeRoom() {
-  struct Unlocked {
-    BiasedMutex* mutex;
-    ~Unlocked() { mutex->lock(); }
-  };
+void Statements::Give(const EarlierCall& earlier, Givers* givers) {
+  next_->earlier = earlier;
+  std::unique_lock<BiasedMutex> lock(*mutex_);
   if (count_ == kMaxStatements) {
-    mutex_->unlock();
-    const Unlocked unlocked{mutex_};
+    lock.unlock();
     RunWaiting();
+    lock.lock();
   }
-  if (scratch_ == nullptr) scratch_ = std::make_unique<Scratch>();
   if (count_ == all_.size()) all_.emplace_back();
+  all_[count_++].swap(next_);
+  of_thread = this;
+  givers->Note(giver_);
 }
 
 // One statement alone is the way that counts most.
@@ -222,6 +222,7 @@ void Statements::Run(std::size_t begin, std::size_t end) {
 
 // If not, `cut` is how many to run before the others, if that is known.
 bool Statements::RunTogether(std::size_t begin, std::size_t end, std::size_t* cut) {
+  if (scratch_ == nullptr) scratch_ = std::make_unique<Scratch>();
   Scratch& s = *scratch_;
   const std::shared_ptr<Form> form = FormOf(begin, end);
   if (form == nullptr) return false;
@@ -264,7 +265,7 @@ std::shared_ptr<Statements::Form> Statements::FormOf(std::size_t begin, std::siz
   s.table.assign(slots, 0);
   s.views.clear();
   s.ids.clear();
-  s.key.assign(1, options_.generation());
+  s.key.assign(1, JitOptions::generation.load(std::memory_order_acquire));
   for (std::size_t k = begin; k < end; ++k) {
     const Gathered& g = all_[k]->operands;
     s.Number(g);
@@ -303,16 +304,16 @@ std::shared_ptr<Statements::Form> Statements::MakeForm(std::size_t begin, std::s
       walk.operand_of.assign(id, id + g.num_operands - 1);
       id += g.num_operands;
       const std::int64_t to = id[-1];
-      const graph::Value value = all_[k]->type->build(&walk);
+      const graph::Value value = all_[k]->type->assignment.build(&walk);
       if (shapes.count(to) == 0) {
-        shapes.emplace(to, builder.AnyShape(all_[k]->type->rank));
+        shapes.emplace(to, builder.AnyShape(all_[k]->type->assignment.rank));
         written.push_back(to);
         first_writer.push_back(k - begin);
       }
       walk.tensors.insert_or_assign(to, builder.Shaped("dst" + std::to_string(k - begin), value, shapes.at(to)));
     }
     for (std::size_t k = 0; k < written.size(); ++k) builder.Output("out" + std::to_string(k), walk.tensors.at(written[k]));
-    Function function = Compile(builder.Build(), options_.get());
+    Function function = Compile(builder.Build(), JitOptions::Get());
     for (const auto* operands : {&walk.inputs, &written})
       for (const std::int64_t view : *operands) form->views.push_back(static_cast<std::size_t>(view));
     const runtime::Program& program = function.program();

@@ -3,6 +3,7 @@
 #define UMBRA_BRIDGE_H_
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,20 +44,13 @@ struct GraphWalk {
     return value;
   }
   template <typename DType>
-  graph::Value Input(int dim) {
-    const std::int64_t operand = operand_of[static_cast<std::size_t>(next_operand++)];
-    auto known = tensors.find(operand);
-    if (known == tensors.end()) {
-      known = tensors.emplace(operand, builder->Input("a" + std::to_string(inputs.size()), DTypeOf<DType>::value,
-                                                      PartialShape::dynamic(dim))).first;
-      inputs.push_back(operand);
-    }
-    return AsNumber<DType>(known->second);
-  }
+  graph::Value Input(int dim) { return Input(dim, DTypeOf<DType>::value); }
   template <typename DType>
-  graph::Value Scalar() {
-    return builder->Scalar("s" + std::to_string(next_scalar++), DTypeOf<ComputeOf<DType>>::value);
-  }
+  graph::Value Scalar() { return Scalar(DTypeOf<ComputeOf<DType>>::value); }
+
+ private:
+  graph::Value Input(int dim, DType dtype);
+  graph::Value Scalar(DType dtype);
 };
 
 template <typename OP, typename = void>
@@ -76,7 +70,7 @@ constexpr std::string_view UnknownNameOf() {
 }
 
 template <typename OP>
-inline graph::Value ApplyOp(const std::vector<graph::Value>& operands) {
+inline graph::Value ApplyOp(std::initializer_list<graph::Value> operands) {
   static_assert(HasName<OP>::value, "umbra: this operator has no text to generate code from: define "
                                     "it with UMBRA_OP(name, (args), expression)");
   static_assert(UnknownNameOf<OP>().empty(), "umbra: this operator's expression has a name that is neither an argument nor an "
@@ -204,8 +198,7 @@ struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> : Parts<Named<OP>, B
     Bridge<TB>::Gather(e.rhs_, g);
   }
   static graph::Value Build(GraphWalk* w) {
-    const graph::Value lhs = Bridge<TA>::Build(w);
-    return ApplyOp<OP>({lhs, Bridge<TB>::Build(w)});
+    return ApplyOp<OP>({Bridge<TA>::Build(w), Bridge<TB>::Build(w)});
   }
 };
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
@@ -216,8 +209,7 @@ struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> : Parts<Named<O
     Bridge<TC>::Gather(e.item3_, g);
   }
   static graph::Value Build(GraphWalk* w) {
-    const graph::Value item1 = Bridge<TA>::Build(w), item2 = Bridge<TB>::Build(w);
-    return ApplyOp<OP>({item1, item2, Bridge<TC>::Build(w)});
+    return ApplyOp<OP>({Bridge<TA>::Build(w), Bridge<TB>::Build(w), Bridge<TC>::Build(w)});
   }
 };
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
@@ -325,20 +317,16 @@ graph::Value BuildAssigned(GraphWalk* walk) {
   return graph::Cast(value, DTypeOf<DType>::value);
 }
 
-/// The graph of `dst Saver exp`, with operands as gathered.
+/// What the type of an assignment tells.
+struct AssignmentType {
+  int rank;                           ///< of the destination
+  graph::Value (*build)(GraphWalk*);  ///< what is written
+};
 template <typename Saver, typename DType, int dim, typename E>
-std::shared_ptr<const graph::Graph> BuildGraph(const Gathered& g, std::string name) {
-  graph::Builder builder(std::move(name));
-  GraphWalk walk{&builder, g.structure, {}};
-  // The last entries of the structure say which operands are one, if some are.
-  int count = 0;
-  for (int k = g.num_structure; k > 0 && count < Gathered::kMax; --k, ++count)
-    if (g.structure[k - 1] == Gathered::kEndOfWalk) break;
-  walk.operand_of.assign(g.structure + g.num_structure - count, g.structure + g.num_structure);
-  for (int k = 0; count == 0 && k < g.num_operands; ++k) walk.operand_of.push_back(k);
-  builder.Output("dst", BuildAssigned<Saver, DType, dim, E>(&walk), PartialShape::dynamic(dim));
-  return builder.Build();
-}
+inline constexpr AssignmentType kAssignmentType{dim, &BuildAssigned<Saver, DType, dim, E>};
+
+/// The graph of an assignment, with operands as gathered.
+std::shared_ptr<const graph::Graph> BuildGraph(const Gathered& g, const AssignmentType& type, std::string name);
 
 }  // namespace umbra::detail
 

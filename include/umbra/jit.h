@@ -3,65 +3,15 @@
 #ifndef UMBRA_JIT_H_
 #define UMBRA_JIT_H_
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
-#include "umbra/bridge.h"
-#include "umbra/call_site.h"
-#include "umbra/compile.h"
-#include "umbra/cuda_call_site.h"
+#include "umbra/jit_site.h"
 #include "umbra/statements.h"
 
 namespace umbra {
 
 namespace detail {
-
-/// Options of compiles that come from expressions; changing them makes call sites compile anew.
-struct JitOptions {
-  std::mutex mutex;
-  CompileOptions options;
-  static inline std::atomic<int> generation{0};
-  static JitOptions& Get() {
-    static JitOptions options;
-    return options;
-  }
-};
-
-/// One structure of an expression at one place of the program.
-template <typename Device>
-struct JitSite {
-  JitSite(const Gathered& g, int generation, Function f)
-      : num_structure(g.num_structure), joined(g.structure[g.num_structure - 1] != Gathered::kEndOfWalk), generation(generation),
-        function(std::move(f)), site(function.shared_program()) {
-    std::copy_n(g.structure, num_structure, structure);
-  }
-  bool Fits(const Gathered& g, int wanted) const {
-    return generation == wanted && std::equal(structure, structure + num_structure, g.structure, g.structure + g.num_structure);
-  }
-  /// The call that was made last, for the next one to compare with.
-  [[gnu::always_inline]] EarlierCall Earlier() {
-    if (compiled.load(std::memory_order_acquire) != JitOptions::generation.load(std::memory_order_acquire)) return {};
-    const auto* const call = site.Latest();
-    return call != nullptr && !joined ? EarlierCall{&site, call, structure} : EarlierCall{};
-  }
-  /// Is there machine code to call? Once there is, it is not asked for again.
-  bool Compiled() {
-    if (compiled.load(std::memory_order_acquire) == generation) return true;
-    if (function.interpreted()) return false;
-    compiled.store(generation, std::memory_order_release);
-    return true;
-  }
-  std::int64_t structure[Gathered::kMax] = {};
-  int num_structure;
-  bool joined;  ///< does an operand come twice?
-  int generation;
-  Function function;
-  std::conditional_t<Device::kDevCPU, runtime::CallSite, runtime::CudaCallSite> site;
-  std::atomic<int> compiled{-1};  ///< `generation` once there is machine code
-};
 
 inline void RunInterpreted(const Function& function, const Gathered& g) {
   runtime::Arguments arguments;
@@ -94,22 +44,6 @@ template <typename Saver, int dim, typename DType, typename E>
   RunInterpreted(function, g);
 }
 
-/// The options that a compile for `Device` heeds.
-template <typename Device>
-inline CompileOptions OptionsFor() {
-  JitOptions& options = JitOptions::Get();
-  const std::lock_guard lock(options.mutex);
-  if constexpr (Device::kDevCPU) {
-    return options.options;
-  } else {
-    CompileOptions chosen;
-    chosen.target = kCudaTarget;
-    chosen.math = options.options.math;
-    chosen.use_disk_cache = options.options.use_disk_cache;
-    return chosen;
-  }
-}
-
 /// Writes down what `dst Saver exp` reads, the parts of its structure, and last what it writes. Returns `earlier` if the
 /// call is like it.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
@@ -124,63 +58,30 @@ template <typename Saver, typename Device, int dim, typename DType, typename E>
   return walk.End(1);
 }
 
-/// The kernels of assignments `Tensor<Device, dim, DType> Saver E`, by structure.
+/// The kernels of assignments `Tensor<Device, dim, DType> Saver E`.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
-struct JitSites {
-  using Site = JitSite<Device>;
-  static inline std::atomic<Site*> latest{nullptr};
+inline JitSites<Device> jit_sites{};
 
-  /// The last call of the last structure.
-  [[gnu::always_inline]] static EarlierCall Earlier() {
-    Site* const site = latest.load(std::memory_order_acquire);
-    return site != nullptr ? site->Earlier() : EarlierCall{};
-  }
-  /// Finds or compiles the kernels of a gathered assignment. Operands that are one become one.
-  static Site* Of(Gathered& g) {
-    static std::mutex& mutex = *new std::mutex;  // what is destroyed at the program's end may assign, too
-    static auto& sites = *new std::vector<std::unique_ptr<Site>>;
-    g.JoinSame(1);
-    const int generation = JitOptions::generation.load(std::memory_order_acquire);
-    Site* site = latest.load(std::memory_order_acquire);
-    if (site == nullptr || !site->Fits(g, generation)) {
-      const std::lock_guard lock(mutex);
-      site = nullptr;
-      for (const auto& known : sites)
-        if (known->Fits(g, generation)) site = known.get();
-      if (site == nullptr) {
-        sites.push_back(std::make_unique<Site>(
-            g, generation, Compile(BuildGraph<Saver, DType, dim, E>(g, "expression"), OptionsFor<Device>())));
-        site = sites.back().get();
-      }
-      latest.store(site, std::memory_order_release);
-    }
-    return site;
-  }
-};
+/// Those of a gathered one.
+template <typename Saver, typename Device, int dim, typename DType, typename E>
+JitSite<Device>* SiteOf(Gathered& g) {
+  return jit_sites<Saver, Device, dim, DType, E>.Of(g, kAssignmentType<Saver, DType, dim, E>);
+}
 
-
-/// The statement `dst Saver exp` of a fused stream.
+/// The assignment alone, of one that waited in a fused stream.
 template <typename Saver, int dim, typename DType, typename E>
-struct Statement {
-  static void Run(Gathered* g) {
-    JitSite<cpu>* const site = JitSites<Saver, cpu, dim, DType, E>::Of(*g);
-    if (site->Compiled()) site->site.Run(g->data, g->Layout(), g->scalars);
-    else RunInterpreted(site->function, *g);
-  }
-  static constexpr StatementType kType{dim, &BuildAssigned<Saver, DType, dim, E>, &Run};
-
-  static void Add(const Tensor<cpu, dim, DType>& dst, const E& exp) {
-    static constexpr StatementOptions kOptions{&OptionsFor<cpu>, [] { return JitOptions::generation.load(std::memory_order_acquire); }};
-    Statements::OfThread(kOptions).Add(kType, dst.stream_->givers(), [&](Gathered* g) {
-      return GatherAll<Saver>(dst, exp, g, JitSites<Saver, cpu, dim, DType, E>::Earlier());
-    });
-  }
-};
+void RunStatement(Gathered* g) {
+  JitSite<cpu>* const site = SiteOf<Saver, cpu, dim, DType, E>(*g);
+  if (site->Compiled()) site->site.Run(g->data, g->Layout(), g->scalars);
+  else RunInterpreted(site->function, *g);
+}
+template <typename Saver, int dim, typename DType, typename E>
+inline constexpr StatementType kStatementType{kAssignmentType<Saver, DType, dim, E>, &RunStatement<Saver, dim, DType, E>};
 
 /// Runs an assignment that is not like the last one of its type.
 template <typename Saver, int dim, typename DType, typename E>
 [[gnu::noinline]] void RunUnlike(Gathered& g, const Tensor<cpu, dim, DType>& dst, const E& exp) {
-  JitSite<cpu>* const site = JitSites<Saver, cpu, dim, DType, E>::Of(g);
+  JitSite<cpu>* const site = SiteOf<Saver, cpu, dim, DType, E>(g);
   if (site->Compiled()) site->site.Run(g.data, g.Layout(), g.scalars);
   else RunUncompiled<Saver>(site->function, g, dst, exp);
 }
@@ -188,10 +89,12 @@ template <typename Saver, int dim, typename DType, typename E>
 /// Runs an assignment now, or puts it among the statements of a fused stream.
 template <typename Saver, int dim, typename DType, typename E>
 inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
-  if (dst.stream_ != nullptr && dst.stream_->fused()) return Statement<Saver, dim, DType, E>::Add(dst, exp);
-  RunWaiting();
-  Gathered g;
-  const EarlierCall earlier = GatherAll<Saver>(dst, exp, &g, JitSites<Saver, cpu, dim, DType, E>::Earlier(), true);
+  Statements* const statements = dst.stream_ != nullptr && dst.stream_->fused() ? &Statements::OfThread() : nullptr;
+  if (statements == nullptr) RunWaiting();
+  Gathered local;
+  Gathered& g = statements != nullptr ? statements->Next(kStatementType<Saver, dim, DType, E>) : local;
+  const EarlierCall earlier = GatherAll<Saver>(dst, exp, &g, jit_sites<Saver, cpu, dim, DType, E>.Earlier(), statements == nullptr);
+  if (statements != nullptr) return statements->Give(earlier, dst.stream_->givers());
   if (!earlier.Run(g)) RunUnlike<Saver>(g, dst, exp);
 }
 
@@ -200,7 +103,7 @@ template <typename Saver, int dim, typename DType, typename E>
 inline void AssignNow(const Tensor<gpu, dim, DType>& dst, const E& exp) {
   Gathered g;
   GatherAll<Saver>(dst, exp, &g);
-  JitSite<gpu>* const site = JitSites<Saver, gpu, dim, DType, E>::Of(g);
+  JitSite<gpu>* const site = SiteOf<Saver, gpu, dim, DType, E>(g);
   site->site.Run(g.data, g.Layout(), g.scalars, Stream<gpu>::GetStream(dst.stream_));
 }
 
@@ -311,10 +214,7 @@ struct jit {
   /// the options it was written under; its errors are thrown, and nothing is set then.
   static void SetOptions(const CompileOptions& options) {
     detail::RunWaiting();
-    detail::JitOptions& o = detail::JitOptions::Get();
-    const std::lock_guard lock(o.mutex);
-    o.options = options;
-    ++o.generation;
+    detail::JitOptions::Set(options);
   }
 };
 /// jit(dst) = exp, += -= *= /=, of a tensor or of a slice, flip or concat of tensors.
@@ -333,7 +233,7 @@ inline std::shared_ptr<const graph::Graph> MakeGraph(const expr::Exp<E, DType, e
   walk.AddStructure(detail::Gathered::kEndOfWalk);
   walk.End(0);
   g.JoinSame(0);
-  return detail::BuildGraph<sv::saveto, DType, dim, E>(g, std::move(name));
+  return detail::BuildGraph(g, detail::kAssignmentType<sv::saveto, DType, dim, E>, std::move(name));
 }
 
 }  // namespace umbra

@@ -14,42 +14,30 @@
 
 namespace umbra::detail {
 
-/// What the type of an assignment tells.
+/// What the type of an assignment tells, of one that may wait.
 struct StatementType {
-  int rank;    ///< of the destination
-  graph::Value (*build)(GraphWalk*);  ///< what is written
-  void (*run)(Gathered*);  ///< runs the assignment alone; its operands as Statements::Add takes them
-};
-
-/// Where the options of compiles from expressions are, and how one sees that they have changed.
-struct StatementOptions {
-  CompileOptions (*get)();
-  int (*generation)();
+  AssignmentType assignment;
+  void (*run)(Gathered*);  ///< runs the assignment alone; its operands as Statements::Next has them
 };
 
 /// The statements of a thread's fused streams that wait.
 class Statements final : public Waiting {
  public:
   /// Those of the calling thread.
-  static Statements& OfThread(const StatementOptions& options) {
-    if (known_ == nullptr) known_ = MakeOfThread(options);
+  static Statements& OfThread() {
+    if (known_ == nullptr) known_ = MakeOfThread();
     return *known_;
   }
   ~Statements() override;
 
-  /// One more, given to the stream that `givers` belongs to: gather(Gathered*) writes down the operands that it reads, then
-  /// its destination, and returns the earlier call that it is like, if there is one.
-  template <typename Gather>
-  void Add(const StatementType& type, Givers* givers, const Gather& gather) {
+  /// Where the operands of one more are to be written down, those that it reads, then its destination; Give comes after.
+  Gathered& Next(const StatementType& type) {
     if (next_ == nullptr) MakeNext();
     next_->type = &type;
-    next_->earlier = gather(&next_->operands);  // may wait for other streams
-    const std::lock_guard<BiasedMutex> lock(*mutex_);
-    if (count_ == all_.size()) MakeRoom();
-    all_[count_++].swap(next_);
-    of_thread = this;
-    givers->Note(giver_);
+    return next_->operands;
   }
+  /// Gives what Next was told to the stream that `givers` belongs to; `earlier` is the call that it is like, if there is one.
+  void Give(const EarlierCall& earlier, Givers* givers);
   /// Runs them, as one program where nothing speaks against it. A reason that does is said where UMBRA_TRACE is set.
   void Run() override;
   void Finish(bool keep_error) noexcept override;
@@ -63,10 +51,9 @@ class Statements final : public Waiting {
   class Thread;
   struct Form;
   struct Scratch;
-  explicit Statements(const StatementOptions& options);
-  static Statements* MakeOfThread(const StatementOptions& options);
+  Statements();
+  static Statements* MakeOfThread();
   void MakeNext();
-  void MakeRoom();
   void End() noexcept;
   void RunAll();
   void Forget();
@@ -76,7 +63,6 @@ class Statements final : public Waiting {
   std::shared_ptr<Form> FormOf(std::size_t begin, std::size_t end);
   std::shared_ptr<Form> MakeForm(std::size_t begin, std::size_t end);
 
-  StatementOptions options_;
   std::unique_ptr<Entry> next_;     ///< the statement that is made; no other thread knows it
   BiasedMutex alone_;               ///< of statements that no other thread knows
   std::shared_ptr<Giver> giver_;    ///< the thread, as others know it; null from its end on

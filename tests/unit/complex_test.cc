@@ -12,13 +12,13 @@ void CheckComplex(index_t n, index_t m) {
   const auto r = Drawn<2, T>(Shape2(n, m), 18), s = Drawn<2, T>(Shape2(n, m), 19);
   Check<2, T>("conj", [&] { return conj(a); });
   Check<2, T>("exchange", [&] { return complex_exchange(a + b); });
-  Check<2, T>("toreal", [&] { return complex_toreal(a); });
+  CheckSavers<2, T>("toreal", [&] { return complex_toreal(a); });
   Check<2, T>("toimag", [&] { return complex_toimag(a + b); });
   Check<2, T>("abs_square", [&] { return complex_abs_square(a); });
   Check<2, T>("sum_real_imag", [&] { return complex_sum_real_imag(a); });
   Check<2, T>("pad_imag", [&] { return complex_pad_imag(r); });
   Check<2, T>("pack", [&] { return complex_pack(r, s); });
-  Check<2, T>("mul_cc", [&] { return complex_mul_cc(a, b); });
+  CheckSavers<2, T>("mul_cc", [&] { return complex_mul_cc(a, b); });
   Check<2, T>("mul_cr", [&] { return complex_mul_cr(a, r); });
   Check<2, T>("mul_rc", [&] { return complex_mul_rc(r * T(2), b); });
   Check<2, T>("div_cc", [&] { return complex_div_cc(a, b); });

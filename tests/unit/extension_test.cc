@@ -29,18 +29,18 @@ void CheckBroadcastsAndReductions(index_t n, index_t m) {
   const auto rows = Drawn<1, T>(Shape1(n), 3), columns = Drawn<1, T>(Shape1(m), 4), one = Drawn<1, T>(Shape1(1), 5);
   const auto powers = Powers<T>(x.shape_);
   Check<2, T>("broadcast 0", [&] { return broadcast<0>(rows, Shape2(n, m)); });
-  Check<3, T>("broadcast 2", [&] { return broadcast<2>(columns * T(2), Shape3(2, n, m)); });
+  CheckSavers<3, T>("broadcast 2", [&] { return broadcast<2>(columns * T(2), Shape3(2, n, m)); });
   Check<2, T>("broadcast_scalar", [&] { return broadcast_scalar(one, Shape2(n, m)); });
   Check<1, T>("sum_rows", [&] { return sum_rows(x); });
   Check<1, T>("sumall_except_dim", [&] { return sumall_except_dim<1>(cube + T(1)); });
   Check<1, T>("reduce_except_dim", [&] { return reduce_except_dim<0, red::maximum>(x); });
-  Check<1, T>("reduce sum", [&] { return reduce_with_axis<red::sum>(x, 1); });
+  CheckSavers<1, T>("reduce sum", [&] { return reduce_with_axis<red::sum>(x, 1); });
   Check<2, T>("reduce minimum", [&] { return reduce_with_axis<red::minimum>(cube * T(3), 1); });
   Check<1, T>("reduce product", [&] { return reduce_with_axis<red::product>(powers, 1); });
   Check<1, T>("reduce mean", [&] { return reduce_with_axis<red::mean>(x, 0); });
   Check<1, T>("reduce argmax", [&] { return reduce_with_axis<red::argmax>(x, 1); });
   Check<1, T>("reduce argmin", [&] { return reduce_with_axis<red::minimum, true>(x, 0); });
-  Check<2, T>("keepdim maximum", [&] { return reduce_keepdim<red::maximum>(x, 1); });
+  CheckSavers<2, T>("keepdim maximum", [&] { return reduce_keepdim<red::maximum>(x, 1); });
   Check<3, T>("keepdim sum", [&] { return reduce_keepdim<red::sum>(cube, 1); });
 }
 
@@ -51,14 +51,14 @@ void CheckRearrangements(index_t n, index_t m) {
   const auto columns = Drawn<1, T>(Shape1(m), 5);
   Check<2, T>("flip", [&] { return flip(x, 0); });
   Check<2, T>("mirror", [&] { return mirror(x); });
-  Check<3, T>("swapaxis", [&] { return swapaxis<2, 0>(cube); });
+  CheckSavers<3, T>("swapaxis", [&] { return swapaxis<2, 0>(cube); });
   Check<3, T>("transpose", [&] { return transpose(cube, Shape3(1, 2, 0)); });
   Check<2, T>("T", [&] { return x.T(); });
   Check<1, T>("reshape", [&] { return reshape(x, Shape1(n * m)); });
   Check<2, T>("slice", [&] { return slice<1>(x, m / 3, m); });
   Check<2, T>("slice of every axis", [&] { return slice(x, Shape2(n / 2, 0), Shape2(n, m / 2)); });
-  Check<2, T>("slice_ex", [&] { return slice_ex(x, Shape2(0, m / 2), Shape2(n, m), Shape2(2, 3)); });
-  Check<2, T>("concat", [&] { return concat<1>(x, y * T(2)); });
+  CheckSavers<2, T>("slice_ex", [&] { return slice_ex(x, Shape2(0, m / 2), Shape2(n, m), Shape2(2, 3)); });
+  CheckSavers<2, T>("concat", [&] { return concat<1>(x, y * T(2)); });
   Check<2, T>("crop", [&] { return crop(x, Shape2((n + 1) / 2, (m + 1) / 2)); });
   Check<2, T>("pad", [&] { return pad(x, 2, 1); });
   Check<2, T>("upsampling_nearest", [&] { return upsampling_nearest(x, 2); });
@@ -74,7 +74,7 @@ void CheckSelections(index_t n, index_t m) {
   const auto x = Drawn<2, T>(Shape2(n, m), 1), grad = Drawn<2, T>(Shape2(9, m), 2);
   const auto rows = Drawn<1, T>(Shape1(n), 3);
   const auto index = Positions<T>(9, n), place = Positions<T>(n, m);
-  if (n > 0) Check<2, T>("take", [&] { return take(index, x); });
+  if (n > 0) CheckSavers<2, T>("take", [&] { return take(index, x); });
   Check<2, T>("take_grad", [&] { return take_grad(index, grad, n); });
   Check<1, T>("transpose_indices", [&] { return transpose_indices(index, Shape2(3, 5), Shape2(1, 0)); });
   Check<2>("one_hot_encode", [&] { return one_hot_encode(index, m); });
@@ -97,9 +97,9 @@ void CheckWindows(index_t count, index_t n, index_t m) {
       pool<red::maximum>(x, 2, 3, 2, 1)));
   pooled = pool<red::maximum>(x, 2, 3, 2, 1);
   const auto grad = Drawn<4, T>(pooled.shape_, 2), channels = Drawn<4, T>(x.shape_, 3);
-  Check<4, T>("unpool", [&] { return unpool<red::maximum>(x, pooled, grad, 2, 3, 2, 1); });
+  CheckSavers<4, T>("unpool", [&] { return unpool<red::maximum>(x, pooled, grad, 2, 3, 2, 1); });
   Check<4, T>("ch_unpool", [&] { return ch_unpool<red::sum>(x, channels, channels, 3, 1, 1); });
-  Check<2, T>("unpack_patch2col", [&] { return unpack_patch2col(x, 2, 3, 1, 2, 1, 1); });
+  CheckSavers<2, T>("unpack_patch2col", [&] { return unpack_patch2col(x, 2, 3, 1, 2, 1, 1); });
   const auto columns = Drawn<2, T>(expr::ShapeCheck<2, decltype(unpack_patch2col(x, 2, 2, 1))>::Check(
       unpack_patch2col(x, 2, 2, 1)), 4);
   Check<4, T>("pack_col2patch", [&] { return pack_col2patch(columns, x.shape_, 2, 2, 1); });

@@ -14,7 +14,7 @@ TensorContainer<cpu, 1> Indices(index_t n, int below, unsigned seed) {
 
 TEST(IndexMapData, Rearranging) {
   const auto x = Drawn<3>(Shape3(3, 6, 37), 1);
-  Check<3>("slice_ex", [&] { return slice_ex(x, Shape3(1, 0, 2), Shape3(3, 5, 36), Shape3(1, 2, 3)); });
+  CheckSavers<3>("slice_ex", [&] { return slice_ex(x, Shape3(1, 0, 2), Shape3(3, 5, 36), Shape3(1, 2, 3)); });
   Check<3>("transpose", [&] { return transpose(x, Shape3(2, 0, 1)); });
   Check<4>("broadcast_with_axis", [&] { return broadcast_with_axis(x, 1, 3); });
   Check<4>("broadcast_with_axis, before all", [&] { return broadcast_with_axis(x, -1, 3); });
@@ -66,7 +66,7 @@ TEST(IndexMapData, TransposedIndices) {
 TEST(IndexMapData, FromData) {
   const auto x = Drawn<2>(Shape2(11, 37), 3);
   auto index = Indices(23, 11, 4);
-  Check<2>("take", [&] { return take(index, x); });
+  CheckSavers<2>("take", [&] { return take(index, x); });
   index[3] = -5;
   index[4] = 400;
   Check<2>("take beyond", [&] { return take(index, x * 2.0f); });
@@ -146,7 +146,7 @@ TEST(IndexMapData, IndicesOfTheirOwnDtype) {
 TEST(IndexMapData, Halves) {
   const auto x = Drawn<2, half_t>(Shape2(11, 70), 51);
   const auto index = Indices(23, 11, 52);
-  Check<2, half_t>("take of f16", [&] { return take(index, x); });
+  CheckSavers<2, half_t>("take of f16", [&] { return take(index, x); });
   Check<2, half_t>("take of f16, inside", [&] { return F<op::exp>(take(index, x)) * half_t(0.5f); });
   Check<2, half_t>("slice of f16", [&] { return F<op::exp>(slice(x, Shape2(1, 3), Shape2(9, 69))); });
   Check<2, half_t>("every other of f16", [&] { return slice_ex(x, Shape2(0, 1), Shape2(11, 70), Shape2(1, 2)) * half_t(2.0f); });
@@ -206,7 +206,7 @@ TEST(IndexMapData, MeansAndProductsOfWindows) {
   Check<4>("chpool product", [&] { return chpool<red::product>(x, 2, 2, 1); });
   Check<4>("ada_pool mean", [&] { return ada_pool<red::mean>(x, 3, 5); });
   const auto i = Drawn<3, std::int32_t>(Shape3(2, 7, 21), 32);
-  Check<3, std::int32_t>("pool mean of i32", [&] { return pool<red::mean>(i, 2, 2, 3); });
+  CheckSavers<3, std::int32_t>("pool mean of i32", [&] { return pool<red::mean>(i, 2, 2, 3); });
   Check<3, std::int32_t>("pool product of i32", [&] { return pool<red::product>(i, 2, 2, 3); });
   TensorContainer<cpu, 4> pooled(Shape4(2, 7, 2, 8));
   pooled = pool<red::mean>(x, 3, 2, 2, 3);
@@ -265,7 +265,7 @@ TEST(IndexMapData, Patches) {
   EXPECT_EQ(apart[0][1], x[0][0][0][2]);
   columns = unpack_patch2col(x, 3, 3, 2);
   const auto weight = Drawn<2>(columns.shape_, 15);
-  Check<4>("col2patch", [&] { return pack_col2patch(weight, x.shape_, 3, 3, 2); });
+  CheckSavers<4>("col2patch", [&] { return pack_col2patch(weight, x.shape_, 3, 3, 2); });
   // <unpack(x), w> = <x, pack(w)>
   TensorContainer<cpu, 4> packed(x.shape_);
   packed = pack_col2patch(weight, x.shape_, 3, 3, 2);

@@ -40,7 +40,7 @@ void CheckLiterals() {
   for (const index_t n : {1, 37}) {
     const auto x = Drawn<1, T>(Shape1(n), 1);
     Check<1, T>("half_of_whole", [&] { return F<user::half_of_whole>(x); });
-    Check<1, T>("number", [&] { return F<user::number>(x); });
+    CheckSavers<1, T>("number", [&] { return F<user::number>(x); });
     Check<1, T>("number, flipped", [&] { return flip(F<user::number>(x), 0); });
     Check<1, T>("whole_branches", [&] { return F<user::whole_branches>(x); });
     if constexpr (!std::is_integral_v<T>) CheckFractions<T>(x);
