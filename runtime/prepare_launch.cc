@@ -365,19 +365,24 @@ class Preparation {
     return true;
   }
 
-  // Is an operand written by turns at places that lie alike in their pages: rows of a tile, or columns of short rows? What goes
-  // past the caches so takes several times as long where a processor puts lines together from parts of them.
+  // Does a tile write its rows by turns, less than a line of each, at places that lie alike in their pages? What goes past the
+  // caches so takes several times as long where a processor puts lines together from parts of them.
   bool TakesTurnsAtPages() {
     constexpr index_t kPage = 4096;
-    const std::size_t turns = in_short_rows_ ? RowAxes() : TileAxis();
-    if (turns >= rank_ || plan_.extent[turns] == 1 || CpuRuns("avx512")) return false;
+    const std::size_t tiles = TileAxis();
+    if (in_short_rows_ || tiles >= rank_ || plan_.extent[tiles] == 1 || CpuRuns("avx512")) return false;
+    index_t turned = kPage;  // the least size of what is turned, of which a tile has a line
+    for (const Access& access : signature_.operands)
+      if (const int dim = access.dim_of_axis[vector_axis_]; !access.store && dim >= 0 && dim < access.dim_of_axis[tiles])
+        turned = std::min(turned, Size(access));
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
-      const auto size = static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype));
-      if (access.store && Stride(k, turns) != 0 && Stride(k, turns) * size % kPage == 0) return true;
+      if (access.store && Size(access) < turned && Stride(k, tiles) * Size(access) % kPage == 0) return true;
     }
     return false;
   }
+
+  index_t Size(const Access& access) const { return static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype)); }
 
   Variant ChooseVariant(bool split) {
     Variant variant;

@@ -80,6 +80,10 @@ class CpuEmitter : private ValueEmitter {
   bool HasWholeLines(DType type) const { return tile_.packets * width_ * static_cast<int>(SizeOf(type)) % kLine == 0; }
   // A packet's rows from `c` on.
   void ShortRows(const std::string& c, Names names);
+  // Groups of packets from `first` on, where results that are written by turns go past the caches; where they end.
+  std::string ShortRowsInTurns(const std::string& c, const std::string& first, const std::string& last);
+  // Is the operand a result whose rows lie along what packets go across?
+  bool IsWrittenInTurns(std::size_t k) const;
   int ElementAxis() const { return signature_.row_axes; }
   index_t ElementsOfShortRow() const { return signature_.axes[static_cast<std::size_t>(ElementAxis())].value; }
   // Does the operand have a row of a packet's lanes for each of them, of numbers as wide as they are?

@@ -122,7 +122,8 @@ void CpuEmitter::Columns(int axis) {
     else ColumnBody(c, lanes);
   };
   if (HasShortRows()) {
-    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);
+    const std::string from = ShortRowsInTurns(c, first, last);
+    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, from, width_, last);
     ShortRows(c, names_);
     out_.Close();
   } else if (WalksBlocksOfColumns()) {

@@ -11,6 +11,13 @@
 
 namespace umbra::codegen {
 
+namespace {
+
+// Packets of a result that are written before those of its next row.
+constexpr int kPacketsOfTurn = 16;
+
+}  // namespace
+
 bool CpuEmitter::HasShortRows() const {
   if (!columns_ || Splits() || options_.variant.strided || options_.spelling != Spelling::kPackets || width_ == 1) return false;
   if (kernel_.rank() - signature_.row_axes != 1 || !IsBaked(ElementAxis()) || ElementsOfShortRow() < 2) return false;
@@ -19,6 +26,48 @@ bool CpuEmitter::HasShortRows() const {
   for (std::size_t k = 0; k < signature_.operands.size(); ++k)
     if (IsInShortRows(k)) return true;
   return false;
+}
+
+// A processor that puts lines together from packets of half a line keeps few that are not whole, and hardly any that lie
+// alike in their pages, as those of planes do.
+std::string CpuEmitter::ShortRowsInTurns(const std::string& c, const std::string& first, const std::string& last) {
+  std::map<int, std::string> turns;  // by operand
+  const Names outer = names_;
+  for (std::size_t k = 0; k < signature_.operands.size(); ++k)
+    if (IsWrittenInTurns(k)) turns[static_cast<int>(k)] = names_.Make(operands_[k].name + "_turns");
+  if (!StreamsShortRows() || turns.empty() || RegisterBytes(options_.target) >= kLine) {
+    names_ = outer;
+    return first;
+  }
+  const std::string block = fmt::format("j{}", vector_axis_), packet = names_.Make("p");
+  const int columns = kPacketsOfTurn * width_;
+  const auto each_packet = [&] { out_.Open("for (int {0} = 0; {0} < {1}; ++{0})", packet, kPacketsOfTurn); };
+  out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", block, first, columns, last);
+  for (const auto& [operand, name] : turns) {
+    out_.Line("{} {}[{}][{}];", speller_->Type(OperandType(operand)), name, ElementsOfShortRow(), kPacketsOfTurn);
+    stored_at_hand_[operand] = fmt::format("{}[i{}][{}]", name, ElementAxis(), packet);
+  }
+  each_packet();
+  out_.Line("const long long {} = {} + {} * {};", c, block, packet, width_);
+  ShortRows(c, names_);
+  out_.Close();
+  out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", ElementAxis(), ElementsOfShortRow());
+  for (const auto& [operand, name] : turns) {
+    each_packet();
+    out_.Line("{};", speller_->Stream(OperandType(operand), Address(operand, fmt::format("{} + {} * {}", block, packet, width_)), {stored_at_hand_.at(operand)}));
+    out_.Close();
+  }
+  out_.Close();
+  out_.Close();
+  stored_at_hand_.clear();
+  names_ = outer;
+  return first == "0" ? fmt::format("{0} - {0} % {1}", last, columns) : fmt::format("{0} - ({0} - {1}) % {2}", last, first, columns);
+}
+
+bool CpuEmitter::IsWrittenInTurns(std::size_t k) const {
+  const runtime::Access& access = signature_.operands[k];
+  return access.store && OperandType(static_cast<int>(k)) != DType::kBool && AxisDim(access, vector_axis_) >= 0 &&
+         AxisDim(access, ElementAxis()) >= 0 && !IsInShortRows(k);
 }
 
 void CpuEmitter::ShortRows(const std::string& c, Names names) {
@@ -51,13 +100,13 @@ void CpuEmitter::ShortRows(const std::string& c, Names names) {
   }
   for (const int id : kernel_.final_row_values) DeclarePacket(id, c, "", &names);
   for (const auto& store : kernel_.final_stores) StorePacket(store, c, "");
-  for (const auto& stored : stored_at_hand_) {
-    const int operand = stored.first;
-    out_.Line("{}_columns({}, {});", StreamsShortRows() ? "stream" : "store", ColumnsOf(static_cast<std::size_t>(operand), c), turned[operand]);
+  for (const auto& [operand, columns] : turned) {
+    if (!signature_.operands[static_cast<std::size_t>(operand)].store) continue;
+    out_.Line("{}_columns({}, {});", StreamsShortRows() ? "stream" : "store", ColumnsOf(static_cast<std::size_t>(operand), c), columns);
+    stored_at_hand_.erase(operand);
   }
   at_hand_.clear();
   columns_at_hand_.clear();
-  stored_at_hand_.clear();
 }
 
 void CpuEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, Names* names) {
