@@ -9,6 +9,7 @@
 #include "runtime/panels.h"
 #include "runtime/positions.h"
 #include "runtime/rows_together.h"
+#include "runtime/turned_lines.h"
 #include "umbra/error.h"
 #include "umbra/prelude/memory.h"
 
@@ -365,24 +366,21 @@ class Preparation {
     return true;
   }
 
-  // Does a tile write its rows by turns, less than a line of each, at places that lie alike in their pages? What goes past the
-  // caches so takes several times as long where a processor puts lines together from parts of them.
+  // Do tiles take turns at rows that lie alike in their pages? What goes past the caches so takes several times as long where a
+  // processor puts lines together from parts of them.
   bool TakesTurnsAtPages() {
     constexpr index_t kPage = 4096;
     const std::size_t tiles = TileAxis();
     if (in_short_rows_ || tiles >= rank_ || plan_.extent[tiles] == 1 || CpuRuns("avx512")) return false;
-    index_t turned = kPage;  // the least size of what is turned, of which a tile has a line
-    for (const Access& access : signature_.operands)
-      if (const int dim = access.dim_of_axis[vector_axis_]; !access.store && dim >= 0 && dim < access.dim_of_axis[tiles])
-        turned = std::min(turned, Size(access));
+    const RowsOfTiles rows(signature_, tiles, vector_axis_, buffers_);
+    if (!rows.TakeTurns() || rows.MayTurnLines()) return false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
-      if (access.store && Size(access) < turned && Stride(k, tiles) * Size(access) % kPage == 0) return true;
+      const index_t bytes = Stride(k, tiles) * static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype));
+      if (bytes != 0 && bytes % kPage == 0 && access.dim_of_axis[vector_axis_] > access.dim_of_axis[tiles]) return true;
     }
     return false;
   }
-
-  index_t Size(const Access& access) const { return static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype)); }
 
   Variant ChooseVariant(bool split) {
     Variant variant;

@@ -115,8 +115,10 @@ Launch LaunchOf(const char* text, const std::vector<std::vector<index_t>>& shape
   alignas(64) static char memory[64];
   std::vector<TensorRef> operands;
   for (const auto& shape : shapes) operands.push_back(TensorRef::Dense(memory, program.buffers[operands.size()].dtype, shape));
-  const runtime::Arguments arguments{{operands[0]}, {operands.begin() + 1, operands.end()}, {}};
   for (std::size_t k = 1; k < operands.size(); ++k) operands[k].data = memory + 64 * k;  // no memory is shared
+  runtime::Arguments arguments;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    (program.buffers[k].kind == runtime::Buffer::Kind::kInput ? arguments.inputs : arguments.outputs).push_back(operands[k]);
   auto& slots = std::get<runtime::KernelStep>(program.steps[0]).slots->function;
   for (const runtime::Variant& variant : {kStreams, kJoined}) slots[static_cast<std::size_t>(variant.index())] = nullptr;
   const runtime::PreparedProgram prepared(program, operands, runtime::CheckArguments(program, arguments), {}, threads);
@@ -278,6 +280,8 @@ TEST(Streamed, RunsOfReshapesAndPatches) {
 TEST(Streamed, TransposedTiles) {
   ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{192, 300}, {300, 192}}, {300, 192});
   ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{128, 3, 21}}, {21, 3, 128});
+  ExpectStreamed("kernel t(x: T[p, n, m], b: T[p, m, n], c: T[p, n, m]) -> (y: T[p, m, n]) { y = swapaxis(x, 1, 2) * b - swapaxis(c, 1, 2) }",
+                 {{2, 320, 73}, {2, 73, 320}, {2, 320, 73}}, {2, 73, 320});
 }
 
 TEST(Streamed, ShortRows) {
@@ -304,17 +308,17 @@ TEST(Streamed, ShortRows) {
   EXPECT_FALSE(LaunchStreams(kPixels, {{3, kRows, 1001}, {kRows, 1001, 3}}));
 }
 
-// Rows that lie alike in their pages: tiles with whole lines of them go past the caches everywhere.
+// Rows that lie alike in their pages: tiles that have a line of each go past the caches, and so do those that read others
+// beside, or write less than lines, if they can go along one row after the other.
 TEST(Streamed, TilesAlikeInTheirPages) {
-  const auto streams = [](const std::string& from, const std::string& to, index_t rows) {
-    const std::string text = "kernel t(x: " + from + "[n, m]) -> (y: " + to + "[m, n]) { y = tcast<" + to + ">(x.T) }";
-    return LaunchStreams(text.c_str(), {{rows, 1 << 15}, {1 << 15, rows}});
-  };
-  for (const index_t rows : {1 << 15, (1 << 15) + 64}) {
-    EXPECT_TRUE(streams("f32", "f32", rows));
-    EXPECT_TRUE(streams("u8", "f32", rows));
-    EXPECT_EQ(streams("f32", "f16", rows), rows % 2048 != 0 || runtime::CpuRuns("avx512"));
-  }
+  constexpr index_t kRows = 1 << 15;
+  EXPECT_TRUE(LaunchStreams("kernel t(x: f32[n, m]) -> (y: f32[m, n]) { y = x.T }", {{kRows, kRows}, {kRows, kRows}}));
+  EXPECT_TRUE(LaunchStreams("kernel t(x: u8[n, m]) -> (y: f32[m, n]) { y = tcast<f32>(x.T) }", {{kRows, kRows}, {kRows, kRows}}));
+  EXPECT_TRUE(LaunchStreams("kernel t(x: f32[n, m]) -> (y: f16[m, n]) { y = tcast<f16>(x.T) }", {{kRows, kRows}, {kRows, kRows}}));
+  EXPECT_TRUE(LaunchStreams("kernel t(x: f32[n, m], b: f32[m, n]) -> (y: f32[m, n]) { y = x.T + b }", {{kRows, kRows}, {kRows, kRows}, {kRows, kRows}}));
+  constexpr char kBetween[] = "kernel t(x: f32[n, p, m], b: f32[m, p, n]) -> (y: f32[m, p, n]) { y = transpose<2, 1, 0>(x) + b }";
+  for (const index_t columns : {index_t{1024}, index_t{1040}})
+    EXPECT_EQ(LaunchStreams(kBetween, {{columns, 64, kRows}, {kRows, 64, columns}, {kRows, 64, columns}}), columns % 1024 != 0 || runtime::CpuRuns("avx512"));
 }
 
 // Threads take whole blocks of tiles if there are many, or whole tiles.

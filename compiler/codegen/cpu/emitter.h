@@ -236,8 +236,8 @@ class CpuEmitter : private ValueEmitter {
   // The row axes from `axis` on, in blocks.
   void TransposedLoops(int axis);
   // Columns of a block, which are as many rows of a transposed operand, each on a page of its own. Where results go past the
-  // caches fewer pages are worth more than longer runs of what is written.
-  int BlockColumns() const { return Streams() ? 64 : 128; }
+  // caches fewer pages are worth more than longer runs of what is written, unless runs are put together.
+  int BlockColumns() const { return Streams() && !TurnsLines() ? 64 : 128; }
   int BlockRows() const;
   // Packets side by side that make a line, which goes to memory as one.
   int LinePackets() const;
@@ -253,6 +253,13 @@ class CpuEmitter : private ValueEmitter {
   // Asks for as many lines of the next block as the tile has read: a part of those that lie at its columns, by runs, or, of a
   // block with fewer rows, those at its own place.
   void PrefetchPart(int operand, const std::string& i);
+  // Are whole lines of a block turned first (runtime/turned_lines.h)?
+  bool TurnsLines() const;
+  // As many rows as transposed operands have elements in a line, if the block has them all; then the next.
+  void TurnedLines();
+  // Elements of a transposed operand that make a line.
+  int LineRows() const;
+  void TurnLines(int operand, const std::string& turned);
   // The columns of the packet `c` of a line.
   std::string PacketOfLine(const std::string& i) const { return fmt::format("{} + c * {}", i, width_); }
   // Where the column i of a transposed operand lies, from the first row of a tile (j) or of the block (b) on.

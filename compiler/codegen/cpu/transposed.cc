@@ -3,6 +3,7 @@
 #include <string>
 
 #include "compiler/codegen/cpu/emitter.h"
+#include "runtime/turned_lines.h"
 
 namespace umbra::codegen {
 
@@ -14,12 +15,15 @@ constexpr int kBlockLines = 8;
 // Work of an element, in additions, up to which the rows of a tile are written one by one, which leaves it in registers.
 constexpr double kUnrolled = 16;
 
+// Rows ahead that other operands of a row are asked for.
+constexpr int kRowsAhead = 4;
+
 }  // namespace
 
 void CpuEmitter::ReserveTransposedNames() {
   for (const char* end : {"b", "e"})
     for (const int axis : {transposed_axis_, vector_axis_}) names_.Make(end + std::to_string(axis));
-  for (const char* name : {"c", "rows"}) names_.Make(name);
+  for (const char* name : {"c", "k", "rows"}) names_.Make(name);
 }
 
 void CpuEmitter::TransposedLoops(int axis) {
@@ -35,6 +39,7 @@ void CpuEmitter::TransposedLoops(int axis) {
   OpenBlocks(vector_axis_, "0", ExtentName(vector_axis_), BlockColumns());
   DeclareNextBlock();
   out_.Open("for (long long j{0} = b{0}; j{0} < e{0}; j{0} += {1})", axis, width_);
+  if (TurnsLines()) TurnedLines();
   TransposedLoops(axis + 1);
   for (int k = 0; k < 3; ++k) out_.Close();
 }
@@ -67,6 +72,71 @@ void CpuEmitter::DeclareNextBlock() {
     out_.Line("const long long {} = e{} < {} ? {} : {} - {};", next_block_[operand], vector_axis_, ExtentName(vector_axis_),
               times(BlockColumns(), across), times(BlockRows(), down), across.empty() ? column : column + " * " + across);
   }
+}
+
+bool CpuEmitter::TurnsLines() const {
+  if (!Streams() || RegisterBytes(options_.target) >= kLine) return false;
+  return runtime::RowsOfTiles(signature_, static_cast<std::size_t>(transposed_axis_), static_cast<std::size_t>(vector_axis_), plan_.buffers).MayTurnLines();
+}
+
+int CpuEmitter::LineRows() const {
+  for (std::size_t k = 0; k < operands_.size(); ++k)
+    if (IsTransposed(signature_.operands[k])) return kLine / SizeOfElement(k);
+  return 1;
+}
+
+void CpuEmitter::TurnedLines() {
+  const Names outer = names_;
+  const std::string i = fmt::format("i{}", vector_axis_);
+  const auto each_packet = [&] { out_.Open("for (long long {0} = b{1}; {0} < e{1}; {0} += {2})", i, vector_axis_, width_); };
+  out_.Open("if (j{0} + {1} <= e{0} && e{2} - b{2} == {3})", transposed_axis_, LineRows(), vector_axis_, BlockColumns());
+  for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
+    const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
+    if (access.store || !IsTransposed(access)) continue;
+    const std::string turned = names_.Make(operands_[static_cast<std::size_t>(operand)].name + "_turned");
+    TurnLines(operand, turned);
+    at_hand_[operand] = speller_->Load(OperandType(operand), fmt::format("{}[k] + {} - b{}", turned, i, vector_axis_)).text;
+  }
+  out_.Open("for (int k = 0; k < {}; ++k)", LineRows());
+  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
+  RowPointers();
+  for (const Phase& phase : kernel_.phases) {
+    for (int id : phase.row_values) DeclareRowValue(id);
+    each_packet();
+    for (const auto& [operand, next] : next_block_) {
+      const Operand& o = operands_[static_cast<std::size_t>(operand)];
+      if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]))
+        out_.Line("prefetch({} + {} + {} * {});", o.name, i, kRowsAhead, o.stride_names[static_cast<std::size_t>(transposed_axis_)]);
+    }
+    Names names = names_;
+    ElementBody(phase, i, "", &names);
+    out_.Close();
+  }
+  out_.Close();
+  out_.Line("j{} += {};", transposed_axis_, LineRows() - width_);
+  out_.Line("continue;");
+  out_.Close();
+  names_ = outer;
+  at_hand_.clear();
+}
+
+void CpuEmitter::TurnLines(int operand, const std::string& turned) {
+  const DType type = OperandType(operand);
+  const std::string i = fmt::format("i{}", vector_axis_), stride = VectorStride(operand);
+  const std::string tile = names_.Make(operands_[static_cast<std::size_t>(operand)].name + "_tile");
+  const std::string next = next_block_.at(operand);
+  out_.Line("alignas({}) {} {}[{}][{}];", kLine, ElementType(type), turned, LineRows(), BlockColumns());
+  out_.Open("for (long long {0} = b{1}; {0} < e{1}; {0} += {2})", i, vector_axis_, width_);
+  out_.Line("for (int k = 0; k < {0}; ++k) prefetch(j{1} + {2} < e{1} ? {3} : {4} + {5});", width_, transposed_axis_, LineRows(),
+            TransposedAddress(operand, "j", "(" + i + " + k)") + " + " + std::to_string(LineRows()),
+            TransposedAddress(operand, "b", "(" + i + " + k)"), next);
+  out_.Open("for (int c = 0; c < {}; c += {})", LineRows(), width_);
+  out_.Line("{} {}[{}];", speller_->Type(type), tile, width_);
+  out_.Line("load_transposed({} + c, {}, {});", TransposedAddress(operand, "j", i), stride, tile);
+  out_.Line("for (int k = 0; k < {}; ++k) {};", width_,
+            speller_->Store(type, fmt::format("{}[c + k] + {} - b{}", turned, i, vector_axis_), {tile + "[k]"}));
+  out_.Close();
+  out_.Close();
 }
 
 void CpuEmitter::TransposedTiles() {
