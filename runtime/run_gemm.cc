@@ -94,10 +94,12 @@ bool OfFewIsFaster(const ProductShape& shape, bool avx512) {
 }
 
 // More rows, which share a copy of the columns that tiles read; with the widest packets of the processor, which a BLAS has, too.
+// Of long sums it copies the rows as well, which pays where a tile has few columns.
 bool InPanelsIsFaster(const ProductShape& shape, std::string_view target) {
   const bool avx512 = target == "avx512", widest = avx512 || (target == "avx2" && !CpuRuns("avx512"));
   if (!widest) return false;
-  constexpr index_t kManyRows = 64;
+  constexpr index_t kManyRows = 64, kLongSum = 128;
+  if (!avx512 && !shape.made_b && shape.inner >= kLongSum) return false;
   return shape.rows > (avx512 ? kFewRows : kManyRows) || (avx512 && shape.transposed_b && shape.rows > 1);
 }
 
