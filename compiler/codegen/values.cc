@@ -392,6 +392,7 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
   if (const auto chosen = decided_.Chosen(id); chosen && !HasLanes(id)) return Declare(id, v.type, AsPacket(*chosen), names);
   if (v.kind == Value::Kind::kGather && decided_.Reads(id) == false)
     return Declare(id, v.type, speller_->Fill(v.type, Literal(v.constant, v.type)), names);
+  if (const auto found = gathers_at_hand_.find(id); found != gathers_at_hand_.end()) return Declare(id, v.type, {found->second}, names);
   if (const auto found = columns_at_hand_.find(id); found != columns_at_hand_.end())
     return Declare(id, v.type, ColumnAtHand(v, found->second, index), names);
   if (HasLanes(id)) {

@@ -159,6 +159,7 @@ class ValueEmitter : protected KernelShape {
   std::string args_ = "args->", index_type_ = "long long";  // how arguments are reached, the type of positions
   std::map<int, std::string> at_hand_;  // operands whose elements were read before, and the text of the current one
   std::map<int, std::string> kept_at_hand_;  // the same of row buffers
+  std::map<int, std::string> gathers_at_hand_;  // the same of gathers, by value
   std::map<int, std::string> columns_at_hand_;  // of gathers, all columns of the rows that they take their elements from
   bool side_by_side_ = false;  // is a group of packets being written?
   bool inside_ = false;        // are the guards of spans known to hold?

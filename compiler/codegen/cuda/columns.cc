@@ -83,8 +83,15 @@ class ColumnsEmitter : private CudaEmitter {
           DeclarePositions("turn", rows_);
         }
         DeclareRowPointers();
-        if (result_lanes_ > 1) OpenResultLanes();
+        if (result_lanes_ > 1) {
+          const Phase& phase = kernel_.phases[0];
+          std::vector<int> ids = phase.row_values;
+          ids.insert(ids.end(), phase.element_values.begin(), phase.element_values.end());
+          DeclareSpans(ids, {}, inner_);
+          OpenResultLanes();
+        }
         Reduce();
+        ForgetSpans();
       });
     };
     const auto one = [&] {

@@ -88,10 +88,12 @@ class ElementsEmitter : private CudaEmitter {
         }
         DeclareRowPointers();
         DeclareRowValues(phase().row_values);
+        DeclareSpans(phase().element_values, once_, {});
         OpenResultLanes();
         Names names = names_;
         for (const int id : phase().element_values)
           if (once_.count(id) == 0) DeclarePacket(id, i(), "", &names);
+        ForgetSpans();
       });
     };
     DeclareDearOfLanes();

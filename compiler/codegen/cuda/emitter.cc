@@ -37,7 +37,7 @@ std::string CudaFunction(const std::string& name, bool several) { return several
 CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
     : ValueEmitter(task.plan, task.kernel, task.options, out), variant_(task.variant), schedule_(task.schedule),
       rows_at_once_(static_cast<int>(runtime::RowsAtOnce(signature_, schedule_, variant_))),
-      result_lanes_(variant_.vector && signature_.positional ? schedule_.lanes : 1) {
+      result_lanes_(variant_.vector && signature_.positional ? schedule_.lanes : 1), wide_(task.wide) {
   args_ = "args.";
   speller_ = std::make_unique<CudaSpeller>(task.options.fast);
   index_type_ = variant_.wide_index ? "i64" : "int";
@@ -278,8 +278,10 @@ void CudaEmitter::DeclareRowPointers() {
 void CudaEmitter::DeclareRowValues(const std::vector<int>& ids) {
   const std::string index = columns_ ? fmt::format("i{}", vector_axis_) : "";
   for (int id : ids) {
+    if (!IsReached(id)) continue;
     const Value& v = value(id);
     if (v.kind == Value::Kind::kIndex) text_[id] = DefinePositional(v, index);
+    else if (const auto found = gathers_at_hand_.find(id); found != gathers_at_hand_.end()) DeclareScalar(id, {found->second});
     else if (v.kind == Value::Kind::kGather) DeclareScalar(id, DefinePositional(v, index));
     else if (v.kind == Value::Kind::kLoad) DeclareScalar(id, LoadPacket(v, index, ""));
     else DeclareScalar(id, DefineScalar(id));

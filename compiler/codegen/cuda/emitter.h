@@ -22,6 +22,7 @@ std::string CudaFunction(const std::string& name, bool several);
 struct CudaTask {
   const plan::Plan& plan;
   const Kernel& kernel;
+  const Kernel& wide;  ///< the same with positions of 64 bits, which are what spans are found in
   const runtime::CudaSchedule& schedule;
   const SourceOptions& options;
   const runtime::CudaVariant& variant;
@@ -86,6 +87,14 @@ class CudaEmitter : protected ValueEmitter {
   void StoreScalar(const plan::Store& store, const std::string& index);
   // Opens a loop over the lanes of a packet of results, each of which has a position along the vector axis.
   void OpenResultLanes();
+  // Has the operands at hand, lane `k` of a packet of results from `column` on, that loads and gathers among `ids` read side
+  // by side. `known` are declared; `windows` are axes of one element.
+  void DeclareSpans(const std::vector<int>& ids, const std::set<int>& known, const std::vector<int>& windows);
+  void ForgetSpans() {
+    at_hand_.clear();
+    gathers_at_hand_.clear();
+    reached_.reset();
+  }
   // Opens a loop over that many turns `u`, which a compiler writes one after the other.
   void OpenTurns(int turns);
   // What is stored of several turns `u`, each declared by `declare`: all are computed before the first is stored, where
@@ -135,6 +144,15 @@ class CudaEmitter : protected ValueEmitter {
   runtime::CudaSchedule schedule_;
   const int rows_at_once_;
   const int result_lanes_;  // of packets of results that are computed of single elements
+
+ private:
+  std::string PackReader(int id) const;
+  DType ReadType(int id) const;
+  bool IsRead(int id, std::optional<double>* outside) const;
+  std::string PlaceOf(int id) const;
+  void DeclareInLane(int id, Names* names);
+
+  const Kernel& wide_;
 };
 
 /// The forms; each writes its function, or two.

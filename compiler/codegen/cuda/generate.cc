@@ -176,7 +176,7 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
   Writer out;
   if (!kernel.summary.empty()) out.Line("// {} \u00b7 cuda \u00b7 {}", source.function, kernel.summary);
   const plan::Kernel own = variant.wide_index ? kernel : plan::WithNarrowPositions(kernel, plan::Narrowed::kAll);
-  const CudaTask task{plan, own, schedule, options, variant};
+  const CudaTask task{plan, own, kernel, schedule, options, variant};
   switch (variant.form) {
     case CudaForm::kElements: EmitCudaElements(task, name, &out); break;
     case CudaForm::kTiles: EmitCudaTiles(task, name, &out); break;

@@ -1,6 +1,6 @@
 // Reductions along the vector axis. The threads of a warp or of a block go through a row side by side, phase by phase;
 // what they accumulate is joined by shuffles, and through shared memory between warps. Each thread meets the same
-// elements in every phase, so that what a phase keeps of the row, inputs among it, needs no barrier. Where rows are few and long, several
+// elements in every phase, so that what a phase keeps of the row, inputs among it, which are fetched first, needs no barrier. Where rows are few and long, several
 // blocks work on one, and a second kernel joins what they found.
 #include <algorithm>
 
@@ -29,6 +29,7 @@ class RowsEmitter : private CudaEmitter {
     DeclareLines();
     OpenRow();
     DeclareRowPointers();
+    FetchKept();
     if (Splits()) {
       RunPhase(SharedPhase());
       KeepFound();
@@ -63,6 +64,8 @@ class RowsEmitter : private CudaEmitter {
   bool Splits() const { return variant_.form == CudaForm::kRowSplit; }
   bool IsWarp() const { return variant_.form == CudaForm::kRowPerWarp; }
   std::string i() const { return fmt::format("i{}", vector_axis_); }
+  // From a thread's packet of a row to its next one.
+  std::string Step() const { return IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)"; }
 
   void OpenRow() {
     const std::string bytes = BytesOfRows(kept_.types);
@@ -96,9 +99,31 @@ class RowsEmitter : private CudaEmitter {
   // Is the operand's element to be kept for later phases?
   bool IsKeptNow(int operand) const { return inputs_.count(operand) > 0 && !IsAtHand(operand); }
 
+  // What several phases read is on its way before the first computes, but for what phases may leave out.
+  void FetchKept() {
+    std::set<int> known, guarded;
+    for (const Phase& phase : kernel_.phases)
+      for (const int k : LoadedOperands(phase)) (phase.guard < 0 || known.count(k) > 0 ? known : guarded).insert(k);
+    bool any = false;
+    for (auto& [operand, input] : inputs_) {
+      input.at_hand = guarded.count(operand) == 0;
+      any = any || input.at_hand;
+    }
+    if (!any) return;
+    out_.Line("#pragma unroll 4");
+    out_.Open("for ({0} chunk = threadIdx.x; chunk < {1}; chunk += {2})", index_type_, Chunks(), Step());
+    DeclarePlace("chunk");
+    for (const auto& [operand, input] : inputs_)
+      if (input.at_hand) out_.Line("fetch_pack<{}>({} + {}, {});", lanes_, input.name, i(), Address(operand, i()));
+    out_.Close();
+    awaits_ = true;
+  }
+
   void RunPhase(const Phase& phase) {
     DeclareRowValues(phase.row_values);
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
+    if (awaits_) out_.Line("fetched();");
+    awaits_ = false;
     for (const auto& reduction : phase.reductions) DeclarePart(reduction, lanes_);
     Loop(phase);
     for (const auto& reduction : phase.reductions)
@@ -136,13 +161,13 @@ class RowsEmitter : private CudaEmitter {
     const Names outer = names_;
     if (walks_.empty()) OpenGuard(phase, &names_);
     const std::string first = Splits() ? Index(Block("x")) + " * blockDim.x + threadIdx.x" : "threadIdx.x";
-    const std::string step = IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)";
+    const std::string step = Step();
     Names names = names_;
-    const bool dear = lanes_ > 1 && Waits(phase) && IsDear(phase);
-    if (const int turns = TurnsAtOnce(phase); dear && turns > 1 && (walks_.empty() || phase.guard < 0)) {
+    const bool dear = lanes_ > 1 && IsDear(phase);
+    if (const int turns = TurnsAtOnce(phase); dear && Waits(phase) && turns > 1 && (walks_.empty() || phase.guard < 0)) {
       Turns(phase, turns, first, step, &names);
     } else {
-      out_.Line("#pragma unroll {}", Waits(phase) && !dear ? 4 : 1);
+      out_.Line("#pragma unroll {}", !dear && (Waits(phase) || ReadsKept(phase)) ? 4 : 1);
       // Of a line of elements the position is what is counted.
       const std::string counted = walks_.empty() && lanes_ == 1 ? i() : "chunk";
       out_.Open("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", index_type_, counted, first, AllChunks(), step);
@@ -199,6 +224,9 @@ class RowsEmitter : private CudaEmitter {
     const bool gathers = std::any_of(ids.begin(), ids.end(), [this](int id) { return value(id).kind == Value::Kind::kGather; });
     return phase.stores.empty() && (gathers || !ReadFromMemory(phase).empty());
   }
+
+  // A little, of shared memory.
+  bool ReadsKept(const Phase& phase) const { return phase.stores.empty() && !LoadedOperands(phase).empty(); }
 
   std::vector<int> ReadFromMemory(const Phase& phase) const {
     std::vector<int> operands = LoadedOperands(phase);
@@ -297,6 +325,7 @@ class RowsEmitter : private CudaEmitter {
   std::vector<int> rows_, walks_;
   int lanes_;
   KeptRows kept_;
+  bool awaits_ = false;            // have packets been asked for, and not waited for?
   std::map<int, Input> inputs_;  // by operand
 };
 

@@ -293,10 +293,10 @@ UMBRA_INLINE V fma(V a, V b, V c) {
 // same to the bit.
 template <typename V>
 UMBRA_INLINE V add_product(V total, V a, V b) {
-#if defined(__FMA__)
-  return fma(a, b, total);
-#else
+#if !defined(__FMA__) && !defined(__CUDACC__)
   return total + a * b;
+#else
+  return fma(a, b, total);
 #endif
 }
 template <typename V>

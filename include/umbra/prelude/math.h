@@ -111,6 +111,21 @@ UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
   }
 }
 
+// (p + 1) * 2^n, the sum rounded as it is, and the product once. On a GPU one multiply-add is both, as a power of two in the
+// normal range rounds nothing, and another power, which the sign of n tells, makes it 2^n.
+template <typename V>
+UMBRA_INLINE V scale_past_1(V p, const ExpParts<V>& e) {
+#if defined(__CUDACC__)
+  constexpr bool is_f32 = sizeof(V) == 4;
+  constexpr int digits = is_f32 ? 23 : 52, bias = is_f32 ? 127 : 1023, apart = is_f32 ? 64 : 512;
+  const bool below = e.n < V(0);
+  const V power = from_bits<V>(Bits<V>(static_cast<unsigned long long>(e.k) << digits) + (Bits<V>(below ? bias + apart : bias - apart) << digits));
+  return fma(p, power, power) * from_bits<V>(Bits<V>(below ? bias - apart : bias + apart) << digits);
+#else
+  return scale(p + Elem<V>(1), e);
+#endif
+}
+
 // x held within what exp can tell apart; NaN stays.
 template <typename V>
 UMBRA_INLINE V exp_clamp(V x) {
@@ -138,7 +153,7 @@ UMBRA_INLINE V exp(V x) {
     return scale((known ? e.p : V{}) + E(1), e);
   } else {
     const ExpParts<V> e = exp_parts(exp_clamp(x));
-    return scale(e.p + E(1), e);
+    return scale_past_1(e.p, e);
   }
 }
 
@@ -146,7 +161,6 @@ template <typename V>
 UMBRA_INLINE V expm1(V x) {
   typedef Elem<V> E;
   using namespace detail;
-  const E one = 1;
   const E low = sizeof(E) == 4 ? -18 : -38;  // e^x - 1 rounds to -1
   const V clamped = exp_clamp(x);
   const ExpParts<V> e = exp_parts(clamped < low ? low : clamped);
@@ -154,7 +168,7 @@ UMBRA_INLINE V expm1(V x) {
   const V half = pow2<V>(e.k - 1);
   const V y = add_product(half - E(0.5), half, e.p) * E(2);
   return e.n == E(0) ? (x == E(0) ? x : e.p) : (x > E(sizeof(E) == 4 ? 60.0 : 100.0)
-      ? scale(e.p + one, e) : y);
+      ? scale_past_1(e.p, e) : y);
 }
 
 namespace detail {

@@ -77,7 +77,7 @@ UMBRA_INLINE V exp2(V x) {
   } else {
     const V clamped = exp2_clamp(x), n = nearest(clamped);
     const V p = exp2_less_1(clamped - n);
-    return scale(p + E(1), ExpParts<V>{p, n, bits(clamped + round_magic<E>()) - bits(round_magic<E>())});
+    return scale_past_1(p, ExpParts<V>{p, n, bits(clamped + round_magic<E>()) - bits(round_magic<E>())});
   }
 }
 
