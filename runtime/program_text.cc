@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists and of umbra_args, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 10 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 11 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -60,8 +60,8 @@ void Fields(Archive& archive, KernelSignature& signature) {
 }
 template <typename Archive>
 void Fields(Archive& archive, ProductEpilogue& epilogue) {
-  auto& [kind, scale, scalar, bias, result, kernel] = epilogue;
-  archive(kind, scale, scalar, bias, result, kernel);
+  auto& [kind, scale, scalar, bias, result, kernel, behind] = epilogue;
+  archive(kind, scale, scalar, bias, result, kernel, behind);
 }
 template <typename Archive>
 void Fields(Archive& archive, GemmStep& step) {

@@ -30,7 +30,7 @@ const std::set<std::string>& Reserved() {
         "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
         "copy", "detail", "div_by", "divided", "Divisor", "divisor", "each_lane", "Elem", "end", "even_lanes",
         "even_odd_lanes", "fast_exp", "fetch_pack", "fetched", "fill", "fold", "from_bits", "gather", "gather_head",
-        "gather_span", "gathered_pack", "read_lanes", "unknown_zero", "HalfPacket", "head_bits", "in_groups", "in_order", "in_register", "IntOfSize", "iota", "IsSame",
+        "gather_span", "HalfPacket", "head_bits", "in_groups", "in_order", "in_register", "IntOfSize", "iota", "IsSame",
         "j", "join_group", "joined", "k", "keep", "kGroup", "kIsHalf", "kMasksSpans", "kRegisterBytes", "kRowsAtOnce",
         "kWidth", "kZips", "lanes", "lanes_below", "lanes_between", "lanes_of_period", "larger", "launch_place",
         "launches_of", "linux", "load", "load_columns", "load_even", "load_even_span", "load_head", "load_in_groups",
@@ -40,7 +40,7 @@ const std::set<std::string>& Reserved() {
         "pack_panel", "packet", "PacketOf", "Pair", "permuted_lanes", "place_in", "prefetch", "prefetch_lines",
         "prefetch_part", "prefetch_rows", "Product", "quotient_at", "quotient_run", "QuotientWalk", "ramp",
         "random_gaussian", "random_uniform", "Rebind", "reversed_lanes", "rows_ahead", "rows_at_once", "scatter",
-        "scatter_head", "simd", "smaller", "span_pack", "store", "store_columns", "store_head", "store_masked",
+        "scatter_head", "simd", "smaller", "load_pack_or", "is_aligned", "store", "store_columns", "store_head", "store_masked",
         "store_pack", "stream", "stream_columns", "stream_fence", "StreamedRow", "Sum", "Traits", "transpose_step",
         "transpose_tile", "umbra", "unix", "unzip", "warp_all", "whole", "widen", "widened", "zip", "zip_high", "zip_low"});
     for (std::string_view name : graph::OperatorNames()) set.emplace(name);

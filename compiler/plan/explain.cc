@@ -101,7 +101,7 @@ class Explainer {
         text_ += fmt::format("{}  or {}{}: {}\n", indent, name, others, ChoiceOfSum(std::get<Gemm>(plan_.steps[static_cast<std::size_t>(k) - 1]).step, *kernel));
         continue;
       }
-      text_ += fmt::format("{}{}: {}\n", indent, name, kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
+      text_ += fmt::format("{}{}{}: {}\n", indent, name, IsBehind(plan_, k) ? ", behind that product only" : "", kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
       if (kernel == nullptr) ExplainEpilogue(std::get<Gemm>(step), indent);
       if (kernel != nullptr) ExplainKept(*kernel, indent);
       if (kernel != nullptr && SharesRows(*kernel))
@@ -130,10 +130,11 @@ class Explainer {
 
   // What cuBLASLt does with a product, or why it does nothing with it.
   void ExplainEpilogue(const Gemm& gemm, const char* indent) {
-    const int kernel = gemm.step.epilogue.kernel;
+    const int kernel = gemm.step.epilogue.kernel, behind = gemm.step.epilogue.behind;
     if (kernel >= 0)
-      text_ += fmt::format("{}  or, without {}: {}, where cuBLASLt has that for the operands of a call\n", indent,
-                           StepName(plan_, plan_.steps[static_cast<std::size_t>(kernel)]), EpilogueText(plan_, gemm.step));
+      text_ += fmt::format("{}  or, without {}: {}{}, where cuBLASLt has that for the operands of a call\n", indent,
+                           StepName(plan_, plan_.steps[static_cast<std::size_t>(kernel)]), EpilogueText(plan_, gemm.step),
+                           behind < 0 ? "" : " and then " + StepName(plan_, plan_.steps[static_cast<std::size_t>(behind)]));
     if (!gemm.why_alone.empty()) text_ += fmt::format("{}  cuBLASLt does not compute what follows it: {}\n", indent, gemm.why_alone);
   }
 

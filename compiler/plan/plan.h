@@ -184,6 +184,9 @@ std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step);
 /// What a product with its epilogue computes: `y = relu(0.5 * x . w.T + b)`.
 std::string EpilogueText(const Plan& plan, const runtime::GemmStep& gemm);
 
+/// Is the step one that runs behind a product with its epilogue only?
+bool IsBehind(const Plan& plan, int step);
+
 /// How many steps of a group a call runs: of a product and the kernel that computes the same, one.
 int NumSteps(const Plan& plan, const runtime::StepGroup& group);
 

@@ -194,6 +194,13 @@ class Narrowing {
     return std::move(result_);
   }
 
+  std::vector<int> became() const {
+    std::vector<int> became = narrow_;
+    for (std::size_t id = 0; id < became.size(); ++id)
+      if (became[id] < 0) became[id] = wide_[id];
+    return became;
+  }
+
  private:
   const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
   int& At(std::vector<int>* made, int id) { return (*made)[static_cast<std::size_t>(id)]; }
@@ -263,8 +270,12 @@ void FindPositions(Plan* plan) {
     if (auto* kernel = std::get_if<Kernel>(&step)) kernel->signature.positions = PositionsOf(*kernel);
 }
 
-Kernel WithNarrowPositions(const Kernel& kernel, Narrowed narrowed) {
-  return kernel.signature.positions.empty() ? kernel : Narrowing(kernel, narrowed).Run();
+Kernel WithNarrowPositions(const Kernel& kernel, Narrowed narrowed, std::vector<int>* became) {
+  if (kernel.signature.positions.empty()) return kernel;
+  Narrowing narrowing(kernel, narrowed);
+  Kernel result = narrowing.Run();
+  if (became != nullptr) *became = narrowing.became();
+  return result;
 }
 
 }  // namespace umbra::plan

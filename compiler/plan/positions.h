@@ -3,6 +3,8 @@
 #ifndef UMBRA_COMPILER_PLAN_POSITIONS_H_
 #define UMBRA_COMPILER_PLAN_POSITIONS_H_
 
+#include <vector>
+
 #include "compiler/plan/plan.h"
 
 namespace umbra::plan {
@@ -17,8 +19,9 @@ enum class Narrowed {
   kPackets,  ///< what data choose for each lane, as argmax is made of, what that is reduced to, and what becomes a float
 };
 
-/// `kernel` with such positions as i32 values; what else reads one has it as i64.
-Kernel WithNarrowPositions(const Kernel& kernel, Narrowed narrowed);
+/// `kernel` with such positions as i32 values; what else reads one has it as i64. Where values are
+/// made anew, `became` has what each of `kernel` has become: of both widths the narrow one.
+Kernel WithNarrowPositions(const Kernel& kernel, Narrowed narrowed, std::vector<int>* became = nullptr);
 
 }  // namespace umbra::plan
 

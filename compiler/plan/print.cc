@@ -184,9 +184,10 @@ std::string StepText(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
   }
   const runtime::GemmStep& gemm = std::get<Gemm>(step).step;
   std::string text = fmt::format("  gemm {} = {}\n", plan.buffers[static_cast<std::size_t>(gemm.c)].name, ProductText(plan, gemm));
+  const auto name = [&](int kernel) { return StepName(plan, plan.steps[static_cast<std::size_t>(kernel)]); };
   if (gemm.epilogue.kernel >= 0)
-    text += fmt::format("  or, without kernel {}: gemm {}\n", StepName(plan, plan.steps[static_cast<std::size_t>(gemm.epilogue.kernel)]),
-                        EpilogueText(plan, gemm));
+    text += fmt::format("  or, without kernel {}: gemm {}{}\n", name(gemm.epilogue.kernel), EpilogueText(plan, gemm),
+                        gemm.epilogue.behind < 0 ? "" : ", then kernel " + name(gemm.epilogue.behind));
   return text;
 }
 
@@ -239,6 +240,13 @@ std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
   return "gemm " + plan.buffers[static_cast<std::size_t>(std::get<Gemm>(step).step.c)].name;
 }
 
+bool IsBehind(const Plan& plan, int step) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [step](const auto& other) {
+    const auto* gemm = std::get_if<Gemm>(&other);
+    return gemm != nullptr && gemm->step.epilogue.behind == step;
+  });
+}
+
 int NumSteps(const Plan& plan, const runtime::StepGroup& group) {
   return static_cast<int>(std::count_if(plan.steps.begin() + group.begin, plan.steps.begin() + group.end, [](const auto& step) {
     const auto* kernel = std::get_if<Kernel>(&step);
@@ -261,7 +269,10 @@ std::string Print(const Plan& plan) {
       text += group.kind == runtime::StepGroup::Kind::kIndependent
                   ? "  side by side:\n"
                   : fmt::format("  for blocks of the rows in {}:\n", ExtentText(plan, group.rows));
-    for (int k = group.begin; k < group.end; ++k) text += StepText(plan, plan.steps[static_cast<std::size_t>(k)]);
+    for (int k = group.begin; k < group.end; ++k) {
+      if (IsBehind(plan, k)) text += "  behind that product only:\n";
+      text += StepText(plan, plan.steps[static_cast<std::size_t>(k)]);
+    }
   }
   return text;
 }

@@ -12,6 +12,8 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/graph/parse.h"
+#include "compiler/plan/build.h"
+#include "umbra/error.h"
 
 namespace umbra::plan {
 
@@ -29,12 +31,13 @@ struct Activation {
   Epilogue alone, with_bias;
   const char* text;     // of a kernel
   const char* differs;  // where cuBLASLt computes something else; null if it does not
+  const char* behind;   // what is the same of v rounded to 16 bits, rounded again; null if that is another number
 };
 constexpr std::array<Activation, 4> kActivations = {{
-    {Epilogue::kNone, Epilogue::kBias, "v", nullptr},
-    {Epilogue::kRelu, Epilogue::kBiasRelu, "v > 0 ? v : 0", nullptr},
-    {Epilogue::kRelu, Epilogue::kBiasRelu, "relu(v)", "its relu makes 0 of NaN"},
-    {Epilogue::kGelu, Epilogue::kBiasGelu, "gelu(v)", "how exact its gelu is, is not known"},
+    {Epilogue::kNone, Epilogue::kBias, "v", nullptr, nullptr},
+    {Epilogue::kRelu, Epilogue::kBiasRelu, "v > 0 ? v : 0", nullptr, nullptr},
+    {Epilogue::kRelu, Epilogue::kBiasRelu, "relu(v)", "its relu makes 0 of NaN", "relu(v)"},
+    {Epilogue::kGelu, Epilogue::kBiasGelu, "gelu(v)", "how exact its gelu is, is not known", nullptr},
 }};
 
 // An epilogue as a graph over a product and a bias.
@@ -42,11 +45,14 @@ struct Known {
   Epilogue kind;
   std::shared_ptr<const Graph> graph;
   const char* differs;
+  const char* behind;
+  Epilogue before;  // what `behind` may follow
 };
 Known ToKnown(const Activation& activation, bool bias, DType dtype) {
   const std::string text = fmt::format("kernel epilogue(p: {0}[m, n], b: {0}[n]) -> (y: {0}[m, n]) {{\n  v = p{1}\n  y = {2}\n}}", Name(dtype),
                                        bias ? " + broadcast<1>(b)" : "", activation.text);
-  return {bias ? activation.with_bias : activation.alone, graph::Parse(text, "epilogue").at(0), activation.differs};
+  return {bias ? activation.with_bias : activation.alone, graph::Parse(text, "epilogue").at(0), activation.differs, activation.behind,
+          bias ? Epilogue::kBias : Epilogue::kNone};
 }
 
 bool Commutes(Op op) { return op == Op::plus || op == Op::mul || op == Op::maximum || op == Op::minimum; }
@@ -131,6 +137,8 @@ class Epilogues {
   void Run() {
     for (auto& step : plan_.steps)
       if (auto* gemm = std::get_if<Gemm>(&step)) gemm->why_alone = Find(&gemm->step);
+    // From the last one, so that the steps before each stay where they are.
+    for (auto behind = behind_.rbegin(); behind != behind_.rend(); ++behind) Insert(behind->first, behind->second);
   }
 
  private:
@@ -170,6 +178,11 @@ class Epilogues {
       epilogue.kernel = at;
       if (epilogue.bias >= 0 && buffer(epilogue.bias).dtype != dtype) {
         why = fmt::format("a bias of {} is not of the result's dtype, {}", Name(buffer(epilogue.bias).dtype), Name(dtype));
+      } else if (known.differs != nullptr && !fast_ && known.behind != nullptr && IsHalf(dtype)) {
+        epilogue.kind = known.before;
+        gemm->epilogue = epilogue;
+        behind_[at] = known.behind;
+        return {};
       } else if (known.differs != nullptr && !fast_) {
         why = fmt::format("{}; fast math takes it", known.differs);
       } else {
@@ -178,6 +191,33 @@ class Epilogues {
       }
     }
     return why;
+  }
+
+  // Inserts the step behind a product whose epilogue takes the place of `kernel`, which computes `text` of v, its result.
+  void Insert(int kernel, const std::string& text) {
+    const auto own_group = std::find_if(plan_.groups.begin(), plan_.groups.end(), [kernel](const auto& group) { return kernel < group.end; });
+    const int place = own_group->end;
+    for (auto& step : plan_.steps) {
+      auto* gemm = std::get_if<Gemm>(&step);
+      if (gemm == nullptr) continue;
+      for (int* other : {&gemm->step.epilogue.kernel, &gemm->step.epilogue.behind})
+        if (*other >= place) ++*other;
+      if (gemm->step.epilogue.kernel == kernel) gemm->step.epilogue.behind = place;
+    }
+    const Kernel& instead = std::get<Kernel>(plan_.steps[static_cast<std::size_t>(kernel)]);
+    const int result = instead.signature.operands[static_cast<std::size_t>(instead.phases[0].stores[0].operand)].buffer;
+    const std::string shape = buffer(result).shape.size() == 3 ? "[l, m, n]" : "[m, n]", dtype(Name(buffer(result).dtype));
+    const std::string name = instead.signature.name + "_behind";
+    const Plan own = Build(*graph::Parse(fmt::format("kernel {0}(v: {1}{2}) -> (y: {1}{2}) {{\n  y = {3}\n}}", name, dtype, shape, text), "behind").at(0));
+    Kernel behind = std::get<Kernel>(own.steps[0]);
+    behind.signature.axes = buffer(result).shape;
+    for (auto& access : behind.signature.operands) access.buffer = result;
+    plan_.steps.insert(plan_.steps.begin() + place, std::move(behind));
+    for (auto group = own_group + 1; group != plan_.groups.end(); ++group) {
+      ++group->begin;
+      ++group->end;
+    }
+    plan_.groups.insert(own_group + 1, {runtime::StepGroup::Kind::kIndependent, place, place + 1, {}, {}});
   }
 
   const std::vector<Known>& KnownOf(DType dtype) {
@@ -211,6 +251,7 @@ class Epilogues {
   Plan& plan_;
   const bool fast_;
   std::map<DType, std::vector<Known>> known_;
+  std::map<int, std::string> behind_;  // by kernel that an epilogue computes but for this
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
+#include "runtime/cuda/stream.h"
 #include "runtime/operands.h"
 #include "runtime/overlap.h"
 #include "runtime/shape.h"
@@ -49,6 +50,11 @@ struct Prepared {
   // Says of each buffer whether nobody needs it: the result of a product that goes on to another at once.
   std::vector<bool> MakeSteps(const Program& program, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                               cuda::StreamHandle stream);
+  // Puts pieces of the product, which is the last step, with its epilogue or without, and of the kernel behind it in its place,
+  // if that is possible.
+  bool AddPieces(const Program& program, const GemmStep& product, bool is_whole, const KernelStep& kernel, const std::vector<TensorRef>& buffers,
+                 const std::vector<index_t>& symbols, cuda::StreamHandle stream);
+  void Launch(void* const* data, const umbra_scalar* scalars, void* scratch_memory, cuda::StreamHandle stream) const;
   // Is a buffer no operand that shares memory with another, of which one is written?
   bool IsAlone(int buffer) const;
 
@@ -113,6 +119,8 @@ std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<
   const cuda::DeviceProperties& properties = cuda::library::Properties(device);
   std::vector<bool> left_out(buffers.size(), false);
   std::vector<std::optional<CudaStep>> instead(program.steps.size());  // products with what kernels do, in the places of these
+  std::vector<const GemmStep*> product_of(program.steps.size());      // those products, of such kernels
+  std::vector<bool> idle(program.steps.size(), false);                 // steps behind products that do without an epilogue
   const auto add_product = [&](const GemmStep& gemm) {
     const ProductEpilogue& epilogue = gemm.epilogue;
     std::optional<CudaStep> whole;
@@ -121,27 +129,52 @@ std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<
     const std::optional<bool> is_there = whole ? whole->IsThere(buffers, stream) : false;
     lasts = lasts && is_there.has_value();
     if (!is_there.value_or(false)) {
+      if (epilogue.behind >= 0) idle[static_cast<std::size_t>(epilogue.behind)] = true;
       steps.emplace_back(gemm, buffers, program.name);
       return;
     }
     instead[static_cast<std::size_t>(epilogue.kernel)] = std::move(whole);
+    product_of[static_cast<std::size_t>(epilogue.kernel)] = &gemm;
     left_out[static_cast<std::size_t>(gemm.c)] = true;
     for (const int read_or_written : {gemm.a, gemm.b, epilogue.bias, epilogue.result})
       if (const auto at = static_cast<std::size_t>(read_or_written); read_or_written >= 0 && at < operands.size())
         operands[at].alignment = cuda::kGemmAlignment;
   };
+  const GemmStep* latest = nullptr;  // of the last step, if that is a product
+  bool is_whole = false;             // with its epilogue
   for (const StepGroup& group : program.groups) {
     std::vector<CudaStep> kernels;  // and what runs instead of some
+    const GemmStep* product = nullptr;
     for (auto k = static_cast<std::size_t>(group.begin); k < static_cast<std::size_t>(group.end); ++k) {
       const auto* kernel = std::get_if<KernelStep>(&program.steps[k]);
-      if (kernel == nullptr) add_product(std::get<GemmStep>(program.steps[k]));
+      product = kernel == nullptr ? &std::get<GemmStep>(program.steps[k]) : product_of[k];
+      const bool alone = group.end - group.begin == 1;
+      if (kernel == nullptr) add_product(*product);
       else if (instead[k]) kernels.push_back(*std::move(instead[k]));
-      else if (!StoresNothing(*kernel, buffers)) kernels.emplace_back(*kernel, buffers, symbols, properties);
+      else if (!idle[k] && !StoresNothing(*kernel, buffers) &&
+               !(alone && latest != nullptr && AddPieces(program, *latest, is_whole, *kernel, buffers, symbols, stream)))
+        kernels.emplace_back(*kernel, buffers, symbols, properties);
     }
     if (kernels.size() > 1 && !Conflict(program, group, buffers)) kernels = CudaStep::Joined(std::move(kernels));
+    is_whole = !kernels.empty();
+    const bool is_there = group.end - group.begin == 1 && product != nullptr && (is_whole || !left_out[static_cast<std::size_t>(product->c)]);
+    latest = is_there ? product : nullptr;
     std::move(kernels.begin(), kernels.end(), std::back_inserter(steps));
   }
   return left_out;
+}
+
+bool Prepared::AddPieces(const Program& program, const GemmStep& product, bool is_whole, const KernelStep& kernel, const std::vector<TensorRef>& buffers,
+                         const std::vector<index_t>& symbols, cuda::StreamHandle stream) {
+  if (!IsAlone(product.a) || !IsAlone(product.b)) return false;
+  for (const Access& access : kernel.signature.operands)
+    if (!IsAlone(access.buffer)) return false;
+  std::vector<CudaStep> pieces = CudaStep::InPieces(product, is_whole, kernel, buffers, symbols, program.name, cuda::library::Properties(device));
+  const auto is_missing = [&](const CudaStep& piece) { return !piece.IsAside() && !piece.IsThere(buffers, stream).value_or(false); };
+  if (pieces.empty() || std::any_of(pieces.begin(), pieces.end(), is_missing)) return false;
+  steps.pop_back();
+  std::move(pieces.begin(), pieces.end(), std::back_inserter(steps));
+  return true;
 }
 
 bool Prepared::IsAlone(int buffer) const {
@@ -171,7 +204,7 @@ void Prepared::Run(const Program& program, void* const* data, const umbra_scalar
     operand.seen.store(data[k], std::memory_order_relaxed);
   }
   if (temporary_bytes == 0 && !has_temporaries) {
-    for (const CudaStep& step : steps) step.Launch(data, scalars, nullptr, stream);
+    Launch(data, scalars, nullptr, stream);
     return;
   }
   struct Memory {
@@ -185,7 +218,15 @@ void Prepared::Run(const Program& program, void* const* data, const umbra_scalar
   const Memory memory(std::max<std::size_t>(temporary_bytes, 1), stream);
   std::vector<void*> all(data, data + operands.size());
   for (const std::size_t begin : temporaries) all.push_back(memory.data + begin);
-  for (const CudaStep& step : steps) step.Launch(all.data(), scalars, memory.data + scratch, stream);
+  Launch(all.data(), scalars, memory.data + scratch, stream);
+}
+
+void Prepared::Launch(void* const* data, const umbra_scalar* scalars, void* scratch_memory, cuda::StreamHandle stream) const {
+  cuda::Aside aside(stream);
+  for (const CudaStep& step : steps) {
+    if (!step.IsAside() && !step.GoesOn()) aside.End();
+    step.Launch(data, scalars, scratch_memory, step.IsAside() ? aside.Begin() : stream);
+  }
 }
 
 class CallSiteOnGpu final : public CudaCallSite::State {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/library.h"
@@ -20,6 +21,8 @@ struct Matrix {
   index_t rows = 1, columns = 1, lead = 1;
   bool transposed = false;
 };
+
+constexpr index_t kRowsOfPiece = 128;  // of which the tiles of products have a part
 
 // The stride of one row, or of one column, is nobody's.
 bool LiesByRows(const MatrixShape& m) { return (m.column_stride == 1 || m.columns <= 1) && (m.row_stride >= m.columns || m.rows <= 1); }
@@ -42,12 +45,16 @@ cuda::LaunchShape ShapeOf(const CudaDims& grid, const CudaDims& block, std::size
 
 CudaStep::CudaStep(const KernelStep& step, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                    const cuda::DeviceProperties& device)
-    : kernel_(step.cuda) {
+    : CudaStep(step.signature, step.cuda, buffers, symbols, device) {}
+
+CudaStep::CudaStep(const KernelSignature& signature, std::shared_ptr<const CudaKernel> kernel, const std::vector<TensorRef>& buffers,
+                   const std::vector<index_t>& symbols, const cuda::DeviceProperties& device)
+    : kernel_(std::move(kernel)) {
   CudaLimits limits;
   limits.shared_bytes = std::max(limits.shared_bytes, device.shared_per_block_opt_in) - kCudaStaticShared;
-  launch_ = PlanCudaLaunch(step.signature, kernel_->schedule, buffers, symbols, limits);
-  const std::vector<Access>& operands = step.signature.operands;
-  const std::vector<int>& scalars = step.signature.scalars;
+  launch_ = PlanCudaLaunch(signature, kernel_->schedule, buffers, symbols, limits);
+  const std::vector<Access>& operands = signature.operands;
+  const std::vector<int>& scalars = signature.scalars;
   arguments_ = CudaArguments(launch_, std::vector<void*>(operands.size()), std::vector<umbra_scalar>(scalars.size()), nullptr);
   for (std::size_t k = 0; k < operands.size(); ++k) addresses_.push_back({k, operands[k].buffer});
   for (std::size_t k = 0; k < scalars.size(); ++k) scalars_.push_back({arguments_.size() - 1 - scalars.size() + k, scalars[k]});
@@ -82,7 +89,7 @@ std::vector<CudaStep> CudaStep::Joined(std::vector<CudaStep> steps) {
       all.launch_ = JoinCudaLaunches(launches, most, &all.arguments_);
       for (const std::size_t k : one) {
         const std::size_t begin = all.arguments_.size();
-        for (const Word& word : steps[k].addresses_) all.addresses_.push_back({begin + word.at, word.from});
+        for (const Word& word : steps[k].addresses_) all.addresses_.push_back({begin + word.at, word.from, word.offset});
         for (const Word& word : steps[k].scalars_) all.scalars_.push_back({begin + word.at, word.from});
         all.arguments_.insert(all.arguments_.end(), steps[k].arguments_.begin(), steps[k].arguments_.end());
       }
@@ -144,12 +151,60 @@ std::optional<CudaStep> CudaStep::WithEpilogue(const GemmStep& step, const std::
   return made;
 }
 
+std::vector<CudaStep> CudaStep::InPieces(const GemmStep& product, bool is_whole, const KernelStep& kernel, const std::vector<TensorRef>& buffers,
+                                         const std::vector<index_t>& symbols, const std::string& program, const cuda::DeviceProperties& device) {
+  const KernelSignature& signature = kernel.signature;
+  const int result = is_whole ? product.epilogue.result : product.c;
+  const TensorRef& c = buffers[static_cast<std::size_t>(result)];
+  if (c.shape.size() != 2 || !signature.elementwise || signature.positional || kernel.cuda->schedule.reduces) return {};
+  const index_t rows = c.shape[0], bytes = rows * c.shape[1] * static_cast<index_t>(SizeOf(c.dtype));
+  const index_t pieces = CeilDiv(bytes, Most(static_cast<index_t>(device.l2_bytes) / 2, 1)), count = CeilDiv(CeilDiv(rows, pieces), kRowsOfPiece) * kRowsOfPiece;
+  if (count >= rows || !LiesByRows(AsMatrix(c, false, false))) return {};
+  std::map<int, int> dimension;  // of each buffer, that goes along the rows
+  for (const Access& access : signature.operands) {
+    const int along = access.dim_of_axis[0];
+    if (dimension.emplace(access.buffer, along).first->second != along || (access.store && along < 0)) return {};
+  }
+  const auto read = dimension.find(result);
+  if (read == dimension.end() || read->second != 0) return {};
+
+  std::vector<CudaStep> steps;
+  for (index_t begin = 0; begin < rows; begin += count) {
+    KernelSignature piece = signature;
+    piece.axes[0] = Extent::Static(Least(count, rows - begin));
+    CudaStep part = is_whole ? *WithEpilogue(product, buffers, program) : CudaStep(product, buffers, program);
+    part.gemm_.m = piece.axes[0].value;
+    part.a_offset_ = static_cast<std::size_t>(begin * (part.gemm_.transpose_a ? 1 : part.gemm_.lda)) * SizeOf(buffers[static_cast<std::size_t>(product.a)].dtype);
+    part.c_offset_ = static_cast<std::size_t>(begin * part.gemm_.ldc) * SizeOf(c.dtype);
+    part.goes_on_ = begin > 0;
+    steps.push_back(std::move(part));
+
+    std::vector<TensorRef> parts = buffers;
+    const auto offset = [&](int buffer) {
+      const int along = dimension.at(buffer);
+      const TensorRef& whole = buffers[static_cast<std::size_t>(buffer)];
+      return along < 0 ? std::size_t{0} : static_cast<std::size_t>(begin * whole.stride[static_cast<std::size_t>(along)]) * SizeOf(whole.dtype);
+    };
+    for (const auto& [buffer, along] : dimension) {
+      if (along < 0) continue;
+      TensorRef& tensor = parts[static_cast<std::size_t>(buffer)];
+      tensor.data = static_cast<char*>(tensor.data) + offset(buffer);
+      tensor.shape[static_cast<std::size_t>(along)] = piece.axes[0].value;
+    }
+    CudaStep behind(piece, kernel.cuda, parts, symbols, device);
+    for (Word& word : behind.addresses_) word.offset = offset(word.from);
+    behind.aside_ = true;
+    steps.push_back(std::move(behind));
+  }
+  return steps;
+}
+
 std::optional<bool> CudaStep::IsThere(const std::vector<TensorRef>& buffers, cuda::StreamHandle stream) const {
   const auto at = [&](int id) { return buffers[static_cast<std::size_t>(id)].data; };
   cuda::Gemm gemm = gemm_;
-  gemm.a = at(a_);
+  gemm.a = static_cast<const char*>(at(a_)) + a_offset_;
   gemm.b = at(b_);
-  gemm.c = at(c_);
+  gemm.c = static_cast<char*>(at(c_)) + c_offset_;
   if (bias_ >= 0) gemm.bias = at(bias_);
   return cuda::HasGemm(gemm, stream);
 }
@@ -161,9 +216,9 @@ void CudaStep::MakeCode(const cuda::DeviceProperties& device) {
 void CudaStep::Launch(void* const* data, const umbra_scalar* scalars, void* scratch, cuda::StreamHandle stream) const {
   if (kernel_ == nullptr) {
     cuda::Gemm gemm = gemm_;
-    gemm.a = data[a_];
+    gemm.a = static_cast<const char*>(data[a_]) + a_offset_;
     gemm.b = data[b_];
-    gemm.c = data[c_];
+    gemm.c = static_cast<char*>(data[c_]) + c_offset_;
     if (bias_ >= 0) gemm.bias = data[bias_];
     if (scalar_ >= 0) gemm.alpha *= gemm.dtype == DType::kFloat64 ? scalars[scalar_].f64 : static_cast<double>(scalars[scalar_].f32);
     cuda::library::Run(gemm, stream);
@@ -173,7 +228,7 @@ void CudaStep::Launch(void* const* data, const umbra_scalar* scalars, void* scra
   Require(arguments_.size() <= words.size(), "kernel '", passes_[0].name(), "' takes ", arguments_.size(),
           " words of arguments, and a launch has room for ", words.size(), ": split the graph");
   std::copy(arguments_.begin(), arguments_.end(), words.begin());
-  for (const Word& word : addresses_) words[word.at] = reinterpret_cast<std::uintptr_t>(data[word.from]);
+  for (const Word& word : addresses_) words[word.at] = reinterpret_cast<std::uintptr_t>(data[word.from]) + word.offset;
   for (const Word& word : scalars_) std::memcpy(&words[word.at], &scalars[word.from], sizeof words[0]);
   words[arguments_.size() - 1] = reinterpret_cast<std::uintptr_t>(scratch);
   const std::size_t bytes = arguments_.size() * sizeof words[0];

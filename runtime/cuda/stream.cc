@@ -86,8 +86,8 @@ void OrderMemoryAfterAll(Gpu& gpu) {
 
 bool IsCapturing(const Gpu& gpu) { return gpu.captures.load(std::memory_order_relaxed) > 0; }
 
-StreamHandle library::NewStream(const void* owner) {
-  Gpu& gpu = Gpu::Current();
+namespace {
+StreamHandle NewStreamOf(Gpu& gpu, const void* owner) {
   const Using use(gpu);
   StreamHandle stream = nullptr;
   gpu.Check(gpu.driver.cuStreamCreate(&stream, 0), "cuStreamCreate", "making a CUDA stream");
@@ -104,12 +104,56 @@ StreamHandle library::NewStream(const void* owner) {
   registry.streams[stream] = std::move(state);
   return stream;
 }
+}  // namespace
+
+StreamHandle library::NewStream(const void* owner) { return NewStreamOf(Gpu::Current(), owner); }
+
+StreamHandle StreamState::Helper() {
+  {
+    const std::lock_guard lock(mutex);
+    if (helper_ != nullptr) return helper_;
+  }
+  StreamHandle made = NewStreamOf(gpu, nullptr);  // which takes the list of streams, as who goes through it takes their mutexes
+  {
+    const std::lock_guard lock(mutex);
+    if (helper_ == nullptr) helper_ = std::exchange(made, nullptr);
+  }
+  library::DeleteStream(made);
+  const std::lock_guard lock(mutex);
+  return helper_;
+}
+
+Aside::Aside(StreamHandle stream) : stream_(stream) {}
+
+Aside::~Aside() {
+  try {
+    End();
+  } catch (const Error&) {  // the device's, which the next call tells, too
+  }
+}
+
+StreamHandle Aside::Begin() {
+  if (helper_ == nullptr) {
+    const auto state = StateOf(stream_);
+    helper_ = stream_ == nullptr || state->IsCaptured() ? stream_ : state->Helper();
+  }
+  if (helper_ != stream_) library::WaitFor(helper_, stream_);
+  is_beside_ = helper_ != stream_;
+  return helper_;
+}
+
+void Aside::End() {
+  if (!is_beside_) return;
+  is_beside_ = false;
+  library::WaitFor(stream_, helper_);
+}
 
 void library::DeleteStream(StreamHandle stream) noexcept {
-  const auto state = FindStream(stream);
+  const auto state = stream == nullptr ? nullptr : FindStream(stream);
   if (state == nullptr) return;
   Gpu& gpu = state->gpu;
   const Quietly quietly;
+  DeleteStream(state->TakeHelper());
   state->blas.reset();  // which gives memory back while the stream is known
   try {
     const Using use(gpu);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "runtime/cuda/gpu.h"
@@ -58,7 +59,16 @@ struct StreamState {
 
   Staging staging;
 
+  /// A stream of the same GPU for what may run beside this one's work, made when first asked for; it goes with this one.
+  StreamHandle Helper();
+  /// That stream, if there is one, which is to be deleted now.
+  StreamHandle TakeHelper() {
+    const std::lock_guard lock(mutex);
+    return std::exchange(helper_, nullptr);
+  }
+
  private:
+  StreamHandle helper_ = nullptr;
   void* event_ = nullptr;
 };
 
@@ -72,6 +82,24 @@ std::shared_ptr<StreamState> FindStream(StreamHandle stream) noexcept;
 void ForEachStream(Gpu& gpu, const std::function<void(StreamState&)>& body);
 /// Makes the stream in which memory is given back wait for all that the streams of `gpu` were given.
 void OrderMemoryAfterAll(Gpu& gpu);
+/// Puts steps into a stream, some of them beside others. What was beside is done before what the stream is given
+/// after End, or the destructor.
+class Aside {
+ public:
+  /// Where nothing can be beside a stream, as it is captured or null, Begin gives the stream itself.
+  explicit Aside(StreamHandle stream);
+  ~Aside();
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+  /// The stream for what may run beside what the stream is given from now on, after all that it was given so far.
+  StreamHandle Begin();
+  void End();
+
+ private:
+  const StreamHandle stream_;
+  StreamHandle helper_ = nullptr;
+  bool is_beside_ = false;
+};
 /// Is some stream of `gpu` being captured?
 bool IsCapturing(const Gpu& gpu);
 

@@ -442,6 +442,50 @@ TEST(CudaEmulated, ResultsInPackets) {
   calls.Run();
 }
 
+// What they read by packets where those begin at multiples and columns have the same choices, some of them or all; where
+// rows of an operand do not, or none do, by elements. Packets at other addresses trap.
+TEST(CudaEmulated, PacketsOfMemory) {
+  Calls calls;
+  const auto add = [&](const std::string& text, const std::vector<Calls::Shape>& shapes) {
+    calls.Add(text, shapes, 1e-4);
+    EXPECT_TRUE(calls.launches()[0].variant.vector) << text;
+  };
+  const std::string three = "concat(concat(a, b, 1), c, 1)";
+  for (const std::string dtype : {"f32", "f16", "i8", "f64", "i64", "bool"}) {
+    const auto joined = [&](index_t a, index_t b, index_t c, index_t padding) {
+      const std::string of = ": " + dtype + "[n, ?]";
+      add("kernel joined(a" + of + ", b" + of + ", c" + of + ") -> (y" + of + ") { y = " + three + " }", {{{37, a}, padding}, {{37, b}}, {{37, c}, 2 * padding}});
+    };
+    joined(16, 40, 8, 0);
+    joined(16, 32, 16, 8);
+    joined(8, 7, 17, 0);   // one whose packets lie across two
+    joined(1, 2, 45, 0);   // packets of all three
+    joined(24, 16, 8, 8);
+  }
+  for (const index_t padding : {0, 4, 1})
+    for (const index_t m : {32, 30, 31}) {
+      const std::string x = "x: f32[n, h, " + std::to_string(m) + "]";
+      const std::vector<Calls::Shape> shapes = {{{5, 6, m}, padding}};
+      const auto one = [&](const std::string& y, index_t extent) {
+        if (extent % 4 == 0) calls.Add("kernel k(" + x + ") -> (y: f32[?, ?, ?]) { y = " + y + " }", shapes, 1e-4);
+      };
+      one("flip(x, 2) * 2", m);
+      one("flip(flip(x, 1), 2)", m);
+      one("slice(x, 2, 4, 28)", 24);
+      one("slice(x, 2, 5, 29)", 24);
+      one("pad(x, 1, 4)", m + 4);
+      one("concat(flip(x, 2), x, 2)", 2 * m);
+      one("concat(x, x, 1) + concat(x * 2, x, 1)", m);
+      one("upsampling_nearest(x, 2)", 2 * m);
+      one("upsampling_nearest(x, 4) - 1", 4 * m);
+      one("crop(upsampling_nearest(x, 2), 0, 8, 12, 40)", 40);
+    }
+  // Rows of which some have no element.
+  add("kernel padded(x: f32[b, c, h, w]) -> (y: f32[?, ?, ?, ?]) { y = pad(x, 3, 4) }", {{{2, 3, 5, 16}}});
+  add("kernel taken(a: i32[n], x: f32[k, m]) -> (y: f32[n, m]) { y = take(a, x) * 2 + 1 }", {{{37}}, {{9, 20}, 4}});
+  calls.Run();
+}
+
 // The bytes that are kept of a row take more than its elements.
 TEST(CudaLaunch, RowsKeptBeyond32Bits) {
   const plan::Plan plan = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = exp(x) / broadcast<0>(reduce_with_axis<sum>(exp(x), 1)) }")[0]);

@@ -83,15 +83,10 @@ class ColumnsEmitter : private CudaEmitter {
           DeclarePositions("turn", rows_);
         }
         DeclareRowPointers();
-        if (result_lanes_ > 1) {
-          const Phase& phase = kernel_.phases[0];
-          std::vector<int> ids = phase.row_values;
-          ids.insert(ids.end(), phase.element_values.begin(), phase.element_values.end());
-          DeclareSpans(ids, {}, inner_);
-          OpenResultLanes();
-        }
+        ReadPacks();
+        if (result_lanes_ > 1) OpenResultLanes();
         Reduce();
-        ForgetSpans();
+        ForgetPacks();
       });
     };
     const auto one = [&] {
@@ -102,12 +97,19 @@ class ColumnsEmitter : private CudaEmitter {
       StoreColumn();
       names_ = outer;
     };
-    if (HasRows(rows_)) {
-      GoThroughRows(rows_, [&] { store(rows_at_once_); }, one);
-    } else {
-      OpenRows(rows_, "", "");
-      one();
-    }
+    DeclareDivisors(rows_);
+    const Phase& phase = kernel_.phases[0];
+    std::vector<int> ids = phase.row_values;
+    ids.insert(ids.end(), phase.element_values.begin(), phase.element_values.end());
+    if (kernel_.phases.size() == 1) DeclareWhole(ids, {}, inner_);
+    WholeOrNot([&] {
+      if (HasRows(rows_)) {
+        GoThroughRows(rows_, [&] { store(rows_at_once_); }, one);
+      } else {
+        OpenRows(rows_, "", "");
+        one();
+      }
+    });
     out_.Close();
   }
 

@@ -174,7 +174,8 @@ class DenseLaunch {
   CudaVariant Variant() {
     CudaVariant variant;
     variant.form = Form();
-    variant.vector = !signature_.positional && MayHavePackets(variant.form);  // what computes with positions has results of any extent
+    // What computes with positions has results of any extent, unless it is written into the graph.
+    variant.vector = (!signature_.positional || geometry_.Columns().is_number()) && MayHavePackets(variant.form);
     variant.wide_index = std::any_of(bounds().begin(), bounds().end(), [](const Bound& bound) {
       return std::all_of(bound.begin(), bound.end(), [](const Term& term) { return term.is_number(); }) && !bound.empty() &&
              bound[0].factor >= runtime::kIndexLimit;

@@ -88,21 +88,25 @@ class ElementsEmitter : private CudaEmitter {
         }
         DeclareRowPointers();
         DeclareRowValues(phase().row_values);
-        DeclareSpans(phase().element_values, once_, {});
+        ReadPacks();
         OpenResultLanes();
         Names names = names_;
         for (const int id : phase().element_values)
           if (once_.count(id) == 0) DeclarePacket(id, i(), "", &names);
-        ForgetSpans();
+        ForgetPacks();
       });
     };
     DeclareDearOfLanes();
-    if (HasRows(rows)) {
-      GoThroughRows(rows, [&] { store(rows_at_once_); }, [&] { store(1); });
-    } else {
-      OpenRows(rows, "", "");
-      store(1);
-    }
+    DeclareDivisors(rows);
+    DeclareWhole(phase().element_values, once_, {});
+    WholeOrNot([&] {
+      if (HasRows(rows)) {
+        GoThroughRows(rows, [&] { store(rows_at_once_); }, [&] { store(1); });
+      } else {
+        OpenRows(rows, "", "");
+        store(1);
+      }
+    });
     out_.Close();
   }
 

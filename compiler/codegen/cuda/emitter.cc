@@ -37,7 +37,8 @@ std::string CudaFunction(const std::string& name, bool several) { return several
 CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
     : ValueEmitter(task.plan, task.kernel, task.options, out), variant_(task.variant), schedule_(task.schedule),
       rows_at_once_(static_cast<int>(runtime::RowsAtOnce(signature_, schedule_, variant_))),
-      result_lanes_(variant_.vector && signature_.positional ? schedule_.lanes : 1), wide_(task.wide) {
+      result_lanes_(variant_.vector && signature_.positional ? schedule_.lanes : 1), wide_(task.wide),
+      became_(task.became) {
   args_ = "args.";
   speller_ = std::make_unique<CudaSpeller>(task.options.fast);
   index_type_ = variant_.wide_index ? "i64" : "int";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/codegen/cuda/generate.h"
+#include "compiler/codegen/spans.h"
 #include "compiler/codegen/values.h"
 #include "compiler/plan/moments.h"
 
@@ -22,7 +23,8 @@ std::string CudaFunction(const std::string& name, bool several);
 struct CudaTask {
   const plan::Plan& plan;
   const Kernel& kernel;
-  const Kernel& wide;  ///< the same with positions of 64 bits, which are what spans are found in
+  const Kernel& wide;              ///< the same with positions of 64 bits, which are what spans are found in
+  const std::vector<int>& became;  ///< what a value of that one is in `kernel`
   const runtime::CudaSchedule& schedule;
   const SourceOptions& options;
   const runtime::CudaVariant& variant;
@@ -87,14 +89,15 @@ class CudaEmitter : protected ValueEmitter {
   void StoreScalar(const plan::Store& store, const std::string& index);
   // Opens a loop over the lanes of a packet of results, each of which has a position along the vector axis.
   void OpenResultLanes();
-  // Has the operands at hand, lane `k` of a packet of results from `column` on, that loads and gathers among `ids` read side
-  // by side. `known` are declared; `windows` are axes of one element.
-  void DeclareSpans(const std::vector<int>& ids, const std::set<int>& known, const std::vector<int>& windows);
-  void ForgetSpans() {
-    at_hand_.clear();
-    gathers_at_hand_.clear();
-    reached_.reset();
-  }
+  // What is read of memory as packets, for packets of results from `column` on: loads and gathers among `ids`, and choices
+  // between them, but for those that are `known`; `windows` are axes of one element. Declares `whole`, whether all of them
+  // are packets in memory.
+  void DeclareWhole(const std::vector<int>& ids, const std::set<int>& known, const std::vector<int>& windows);
+  // Writes `rows` for the threads where they are, then for the others. Between, in a row, ReadPacks has them at hand in lane
+  // `k`, and ForgetPacks not any more.
+  void WholeOrNot(const std::function<void()>& rows);
+  void ReadPacks();
+  void ForgetPacks();
   // Opens a loop over that many turns `u`, which a compiler writes one after the other.
   void OpenTurns(int turns);
   // What is stored of several turns `u`, each declared by `declare`: all are computed before the first is stored, where
@@ -146,13 +149,28 @@ class CudaEmitter : protected ValueEmitter {
   const int result_lanes_;  // of packets of results that are computed of single elements
 
  private:
-  std::string PackReader(int id) const;
-  DType ReadType(int id) const;
-  bool IsRead(int id, std::optional<double>* outside) const;
+  // What is read as a packet: a load, a gather, or a choice between some that move alike.
+  struct PackRead {
+    int id = 0;
+    DType type{};                   // of the elements in memory
+    std::optional<double> outside;  // where there is no element
+    long long step = 1;             // 1 or -1, from an element to the next one
+    int repeats = 1;                // lanes that have the same one
+    std::vector<LaneBound> bounds;  // of choices and guards, in values of wide_
+    std::vector<int> last;          // positions in the last dimension
+  };
+  std::optional<PackRead> FindPack(int id) const;
+  void AddAlignment(const PackRead& read, int id, const std::function<void(std::string)>& add) const;
+  void AddMadeOf(int id, std::vector<int>* values) const;
   std::string PlaceOf(int id) const;
-  void DeclareInLane(int id, Names* names);
+  void InLane(const std::string& begin, const std::string& type, const std::vector<int>& values, const std::function<std::string()>& text,
+              const std::string& end);
 
   const Kernel& wide_;
+  const std::vector<int>& became_;
+  std::vector<PackRead> packs_;
+  std::vector<int> pack_ids_, pack_windows_;  // values that packets are made of; axes of one element
+  bool whole_ = false;                        // are they known to be packets in memory?
 };
 
 /// The forms; each writes its function, or two.

@@ -1,6 +1,7 @@
 #include "compiler/codegen/cuda/generate.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -175,8 +176,10 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
   options.variant.strided = variant.strided;
   Writer out;
   if (!kernel.summary.empty()) out.Line("// {} \u00b7 cuda \u00b7 {}", source.function, kernel.summary);
-  const plan::Kernel own = variant.wide_index ? kernel : plan::WithNarrowPositions(kernel, plan::Narrowed::kAll);
-  const CudaTask task{plan, own, kernel, schedule, options, variant};
+  std::vector<int> became(kernel.values.size());
+  std::iota(became.begin(), became.end(), 0);
+  const plan::Kernel own = variant.wide_index ? kernel : plan::WithNarrowPositions(kernel, plan::Narrowed::kAll, &became);
+  const CudaTask task{plan, own, kernel, became, schedule, options, variant};
   switch (variant.form) {
     case CudaForm::kElements: EmitCudaElements(task, name, &out); break;
     case CudaForm::kTiles: EmitCudaTiles(task, name, &out); break;

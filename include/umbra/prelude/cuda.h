@@ -60,57 +60,22 @@ UMBRA_INLINE void fetched() {
 #endif
 }
 
-// 0, which a compiler does not know: what is computed with it is computed again.
-UMBRA_INLINE int unknown_zero() {
-  int zero = 0;
-#if defined(__CUDA_ARCH__)
-  asm volatile("mov.s32 %0, 0;" : "=r"(zero));
-#endif
-  return zero;
-}
-
-template <typename T, int N, typename At>
-UMBRA_INLINE void read_lanes(T outside, const At& at, pack<T, N>* result) {
-  const int zero = unknown_zero();
-#pragma unroll
-  for (int k = 0; k < N; ++k) {
-    const T* const p = at(k + zero);
-    (*result)[k] = p != nullptr ? *p : outside;
-  }
-}
-
-// Lane k is what at(k) points to, or `outside` where that is null. The lanes that have an element follow each other, Step
-// elements apart, each one for Repeats lanes; so the ends tell whether all have one, and the packet is one of memory.
-template <typename T, int N, int Step, int Repeats, typename At>
-UMBRA_INLINE pack<T, N> span_pack(T outside, const At& at) {
-  constexpr int count = N / Repeats;
-  const T* const first = at(0);
-  const T* const last = at(N - 1);
-  const T* const least = Step < 0 ? last : first;
-  constexpr unsigned long long bytes = alignof(pack<T, count>);
-  pack<T, N> result;
-  if (first != nullptr && last != nullptr && last - first == (count - 1) * Step && reinterpret_cast<unsigned long long>(least) % bytes == 0) {
-    const pack<T, count> read = load_pack<count>(least);
-#pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = read[Step < 0 ? count - 1 - k : k / Repeats];
+// The packet there, or `outside` in each lane where there is none.
+template <int N, typename T, typename U>
+UMBRA_INLINE pack<T, N> load_pack_or(const T* p, U outside) {
+  pack<T, N> v;
+  if (p != nullptr) {
+    v = load_pack<N>(p);
   } else {
-    read_lanes(outside, at, &result);
+#pragma unroll
+    for (int k = 0; k < N; ++k) v[k] = static_cast<T>(outside);
   }
-  return result;
+  return v;
 }
 
-// The same of any lanes: each is looked at.
-template <typename T, int N, typename At>
-UMBRA_INLINE pack<T, N> gathered_pack(T outside, const At& at) {
-  const T* const first = at(0);
-  bool whole = first != nullptr && reinterpret_cast<unsigned long long>(first) % alignof(pack<T, N>) == 0;
-#pragma unroll
-  for (int k = 1; k < N; ++k) whole = whole & (at(k) == first + k);
-  pack<T, N> result;
-  if (whole) result = load_pack<N>(first);
-  else read_lanes(outside, at, &result);
-  return result;
-}
+// May a packet of N elements begin there?
+template <int N, typename T>
+UMBRA_INLINE bool is_aligned(const T* p) { return reinterpret_cast<unsigned long long>(p) % alignof(pack<T, N>) == 0; }
 
 // Divides numbers of 0 and more by one number again and again. The quotient by a rounded inverse is the right one, or one
 // too small. As `div` has it, x / 0 is 0; so it is by less than 0, where no element is computed.

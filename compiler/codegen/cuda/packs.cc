@@ -1,0 +1,297 @@
+// Packets of results that are made of packets in memory: loads, gathers whose positions move evenly from lane to lane, as
+// those of a slice, a padding, a flip or a concatenation do, and choices between them. Whether all lanes of a packet have the
+// same choices, and it begins where packets may, is a matter of its columns and of strides, so a thread finds that out before
+// it goes through its rows.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/codegen/cuda/emitter.h"
+#include "compiler/codegen/literal.h"
+
+namespace umbra::codegen {
+
+namespace {
+
+constexpr std::size_t kMostBounds = 32;  // a bit each
+
+// Is the value the same in all lanes?
+bool IsSameInLanes(const Kernel& kernel, int id) {
+  const Value& v = kernel.values[static_cast<std::size_t>(id)];
+  switch (v.kind) {
+    case Value::Kind::kConstant:
+    case Value::Kind::kNumber: return true;
+    case Value::Kind::kIndex: return v.index != kernel.signature.vector_axis;
+    case Value::Kind::kLoad:
+      return kernel.signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis[static_cast<std::size_t>(kernel.signature.vector_axis)] < 0;
+    case Value::Kind::kMap:
+    case Value::Kind::kCast:
+    case Value::Kind::kGather: return std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return IsSameInLanes(kernel, arg); });
+    default: return v.scope == Scope::kUniform;
+  }
+}
+
+// Is the value a matter of the column alone, of all that a launch has?
+bool IsOfColumn(const Kernel& kernel, int id) {
+  const Value& v = kernel.values[static_cast<std::size_t>(id)];
+  if (v.scope == Scope::kUniform || v.kind == Value::Kind::kConstant) return true;
+  if (v.kind == Value::Kind::kIndex) return v.index == kernel.signature.vector_axis || v.index >= kernel.signature.row_axes;
+  if (v.kind != Value::Kind::kMap && v.kind != Value::Kind::kCast) return false;
+  return std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return IsOfColumn(kernel, arg); });
+}
+
+bool AreOfColumn(const Kernel& kernel, const LaneRun& run) {
+  return run.period == 0 && std::all_of(run.bounds.begin(), run.bounds.end(), [&](const LaneBound& bound) {
+           return IsOfColumn(kernel, bound.less) && IsOfColumn(kernel, bound.greater);
+         });
+}
+
+}  // namespace
+
+std::optional<CudaEmitter::PackRead> CudaEmitter::FindPack(int id) const {
+  const Value& v = value(id);
+  const auto was = [this](int own) { return static_cast<int>(std::find(became_.begin(), became_.end(), own) - became_.begin()); };
+  const std::function<bool(int)> is_alike = [this](int other) { return IsSameInLanes(wide_, other); };
+  PackRead read;
+  if (v.kind == Value::Kind::kLoad) {
+    if (!MovesAlongVector(v.index)) return std::nullopt;
+    read.type = OperandType(v.index);
+    return read;
+  }
+  if (v.kind == Value::Kind::kGather) {
+    const auto span = FindSpan(wide_, was(id), is_alike);
+    if (!span || span->group > 0 || span->slopes.empty() || !AreOfColumn(wide_, span->run)) return std::nullopt;
+    if (std::any_of(span->slopes.begin(), span->slopes.end() - 1, [](long long slope) { return slope != 0; })) return std::nullopt;
+    read.last.push_back(v.args[span->slopes.size() - 1]);
+    read.repeats = span->repeats;
+    read.step = span->repeats > 1 ? 1 : span->slopes.back();
+    if (std::abs(read.step) != 1 || result_lanes_ % read.repeats != 0) return std::nullopt;
+    if (!IsOfColumn(wide_, wide_.values[static_cast<std::size_t>(was(id))].args[span->slopes.size() - 1])) return std::nullopt;
+    read.type = OperandType(v.index);
+    read.bounds = span->run.bounds;
+    if (v.guarded) read.outside = v.constant;
+    return read;
+  }
+  if (v.kind != Value::Kind::kMap || v.op != graph::Op::select) return std::nullopt;
+  const auto run = FindLaneRun(wide_, was(v.args[0]), is_alike);
+  if (!run || !AreOfColumn(wide_, *run)) return std::nullopt;
+  read.step = 0;
+  for (const int arg : {v.args[1], v.args[2]}) {
+    std::optional<double> outside;
+    if (value(arg).kind == Value::Kind::kConstant) {
+      outside = value(arg).constant;
+    } else {
+      const auto branch = FindPack(arg);
+      if (!branch || (read.step != 0 && (branch->type != read.type || branch->step != read.step || branch->repeats != read.repeats))) return std::nullopt;
+      read.type = branch->type;
+      read.step = branch->step;
+      read.repeats = branch->repeats;
+      read.bounds.insert(read.bounds.end(), branch->bounds.begin(), branch->bounds.end());
+      read.last.insert(read.last.end(), branch->last.begin(), branch->last.end());
+      outside = branch->outside;
+    }
+    if (outside && read.outside && (*outside != *read.outside || std::signbit(*outside) != std::signbit(*read.outside))) return std::nullopt;
+    if (outside) read.outside = outside;
+  }
+  if (read.step == 0) return std::nullopt;  // two constants
+  read.bounds.insert(read.bounds.end(), run->bounds.begin(), run->bounds.end());
+  return read;
+}
+
+void CudaEmitter::DeclareWhole(const std::vector<int>& ids, const std::set<int>& known, const std::vector<int>& windows) {
+  if (result_lanes_ == 1 || variant_.strided) return;
+  pack_ids_ = ids;
+  pack_windows_ = windows;
+  std::erase_if(pack_ids_, [&](int id) { return known.count(id) > 0; });
+  std::set<int> covered;  // by a choice that is read itself
+  std::vector<LaneBound> bounds;
+  for (auto id = pack_ids_.rbegin(); id != pack_ids_.rend(); ++id) {
+    const Value& v = value(*id);
+    auto read = covered.count(*id) > 0 ? std::nullopt : FindPack(*id);
+    if (v.kind == Value::Kind::kMap && (read || covered.count(*id) > 0)) covered.insert(v.args.begin() + 1, v.args.end());
+    if (!read || bounds.size() + read->bounds.size() > kMostBounds) continue;
+    read->id = *id;
+    bounds.insert(bounds.end(), read->bounds.begin(), read->bounds.end());
+    packs_.insert(packs_.begin(), std::move(*read));
+  }
+  if (packs_.empty()) return;
+
+  std::vector<std::string> conditions;
+  const auto add = [&](std::string condition) {
+    if (std::find(conditions.begin(), conditions.end(), condition) == conditions.end()) conditions.push_back(std::move(condition));
+  };
+  for (const PackRead& read : packs_) AddAlignment(read, read.id, add);
+  out_.Line("bool whole = {};", conditions[0]);
+  for (std::size_t k = 1; k < conditions.size(); ++k) out_.Line("whole = whole && {};", conditions[k]);
+  if (!bounds.empty()) {
+    std::vector<int> ends;
+    for (const LaneBound& bound : bounds) ends.insert(ends.end(), {became_[static_cast<std::size_t>(bound.less)], became_[static_cast<std::size_t>(bound.greater)]});
+    InLane("const auto choices = ", "unsigned", ends, [&] {
+      std::vector<std::string> bits;
+      for (std::size_t k = 0; k < bounds.size(); ++k) {
+        const std::string bit = fmt::format("unsigned({} {} {})", AsScalar(ends[2 * k]).text, bounds[k].or_equal ? "<=" : "<", AsScalar(ends[2 * k + 1]).text);
+        if (std::find(bits.begin(), bits.end(), bit) == bits.end()) bits.push_back(bit);
+      }
+      for (std::size_t k = 1; k < bits.size(); ++k) bits[k] += fmt::format(" << {}", k);
+      return fmt::format("{}", fmt::join(bits, " | "));
+    }, ";");
+    out_.Line("whole = whole && choices(0) == choices({});", result_lanes_ - 1);
+  }
+  std::vector<int> last;
+  for (const PackRead& read : packs_) last.insert(last.end(), read.last.begin(), read.last.end());
+  if (!last.empty()) {
+    InLane("whole = whole && ", "bool", last, [&] {
+      std::vector<std::string> begin;
+      for (const PackRead& read : packs_)
+        for (const int id : read.last) {
+          const std::string at = AsScalar(id).text, least = read.step < 0 ? fmt::format("{} - {}", at, result_lanes_ - 1) : at;
+          const std::string condition = fmt::format("{} % {} == 0", least.find(' ') == std::string::npos ? least : "(" + least + ")", result_lanes_ / read.repeats);
+          if (std::find(begin.begin(), begin.end(), condition) == begin.end()) begin.push_back(condition);
+        }
+      return fmt::format("{}", fmt::join(begin, " && "));
+    }, "(0);");
+  }
+}
+
+// Do rows begin where packets may?
+void CudaEmitter::AddAlignment(const PackRead& read, int id, const std::function<void(std::string)>& add) const {
+  const Value& v = value(id);
+  if (v.kind == Value::Kind::kMap) {
+    for (const int arg : {v.args[1], v.args[2]})
+      if (value(arg).kind != Value::Kind::kConstant) AddAlignment(read, arg, add);
+    return;
+  }
+  const int count = result_lanes_ / read.repeats;
+  const Operand& operand = operands_[static_cast<std::size_t>(v.index)];
+  add(fmt::format("is_aligned<{}>({})", count, operand.base));
+  std::string strides;
+  if (v.kind == Value::Kind::kLoad) {
+    for (const std::string& stride : operand.stride_names)
+      if (!stride.empty()) strides += (strides.empty() ? "" : " | ") + stride;
+  } else {
+    const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
+    add(fmt::format("{} == 1", lanes_.stride_name(v.index, static_cast<int>(rank) - 1)));
+    for (std::size_t d = 0; d + 1 < rank; ++d) strides += (d == 0 ? "" : " | ") + lanes_.stride_name(v.index, static_cast<int>(d));
+  }
+  if (!strides.empty()) add(fmt::format("{} % {} == 0", strides.find(' ') == std::string::npos ? strides : "(" + strides + ")", count));
+}
+
+// Writes what `text` makes of values in lane `k`, a function that gives the type.
+void CudaEmitter::InLane(const std::string& begin, const std::string& type, const std::vector<int>& values, const std::function<std::string()>& text,
+                         const std::string& end) {
+  std::set<int> made_of;
+  const std::function<void(int)> need = [&](int id) {
+    if (!made_of.insert(id).second) return;
+    for (const int arg : value(id).args) need(arg);
+  };
+  for (const int id : values) need(id);
+  const auto texts = text_;
+  const Names outer = names_;
+  const auto reached = reached_;
+  reached_.reset();
+  out_.Open("{}[&](int k) -> {}", begin, type);
+  out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
+  for (const int axis : pack_windows_) out_.Line("const {} i{} = 0;", index_type_, axis);
+  for (const int id : pack_ids_) {
+    if (made_of.count(id) == 0) continue;
+    if (value(id).scope == Scope::kElement) DeclarePacket(id, fmt::format("i{}", vector_axis_), "", &names_);
+    else DeclareRowValues({id});
+  }
+  out_.Line("return {};", text());
+  out_.Close("}" + end);
+  reached_ = reached;
+  names_ = outer;
+  text_ = texts;
+}
+
+void CudaEmitter::WholeOrNot(const std::function<void()>& rows) {
+  if (packs_.empty()) return rows();
+  const Names outer = names_;
+  out_.Open("if (whole)");
+  whole_ = true;
+  rows();
+  whole_ = false;
+  names_ = outer;
+  out_.Middle("} else {");
+  rows();
+  out_.Close();
+}
+
+void CudaEmitter::ReadPacks() {
+  if (!whole_) return;
+  for (const PackRead& read : packs_) {
+    const Value& v = value(read.id);
+    const bool load = v.kind == Value::Kind::kLoad;
+    if (load && at_hand_.count(v.index) > 0) continue;
+    const std::string of = v.kind == Value::Kind::kMap ? "chosen" : operands_[static_cast<std::size_t>(v.index)].name;
+    const std::string pack = names_.Make(of + "_pack"), type = ElementType(read.type);
+    const int count = result_lanes_ / read.repeats;
+    if (load) {
+      out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", type, count, pack, count, Address(v.index, "column"));
+    } else {
+      const std::string at = names_.Make(of + "_at");
+      std::vector<int> made_of;
+      AddMadeOf(read.id, &made_of);
+      InLane(fmt::format("const {}* const {} = ", type, at), fmt::format("const {}*", type), made_of, [&] { return PlaceOf(read.id); },
+             fmt::format("({});", read.step < 0 ? result_lanes_ - 1 : 0));
+      const std::string outside = read.outside ? Literal(*read.outside, read.type) : "";
+      out_.Line("const pack<{}, {}> {} = {}<{}>({});", type, count, pack, read.outside ? "load_pack_or" : "load_pack", count,
+                read.outside ? at + ", " + outside : at);
+    }
+    const std::string lane = read.step < 0 ? fmt::format("{} - k", result_lanes_ - 1) : read.repeats > 1 ? fmt::format("k / {}", read.repeats) : "k";
+    const std::string element = pack + "[" + lane + "]";
+    if (load) at_hand_[v.index] = element;
+    else gathers_at_hand_[read.id] = element;
+  }
+  // Where they are has no part in the other arithmetic.
+  std::set<int> needed;
+  const std::function<void(int)> need = [&](int id) {
+    if (!needed.insert(id).second || gathers_at_hand_.count(id) > 0) return;
+    for (const int arg : value(id).args) need(arg);
+  };
+  for (const Phase& phase : kernel_.phases) {
+    for (const int id : ResultsOf(phase)) need(id);
+    if (phase.guard >= 0) need(phase.guard);
+  }
+  for (const auto& store : kernel_.final_stores) need(store.value);
+  reached_ = std::move(needed);
+}
+
+void CudaEmitter::ForgetPacks() {
+  at_hand_.clear();
+  gathers_at_hand_.clear();
+  reached_.reset();
+}
+
+void CudaEmitter::AddMadeOf(int id, std::vector<int>* values) const {
+  const Value& v = value(id);
+  if (v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kConstant) return;
+  const bool choice = v.kind == Value::Kind::kMap;
+  for (std::size_t k = 0; k < v.args.size(); ++k) {
+    if (choice && k > 0) AddMadeOf(v.args[k], values);
+    else values->push_back(v.args[k]);
+  }
+}
+
+// A pointer to the element in lane `k`, null where there is none.
+std::string CudaEmitter::PlaceOf(int id) const {
+  const Value& v = value(id);
+  const auto closed = [](const Expr& e) { return e.atomic ? e.text : "(" + e.text + ")"; };
+  if (v.kind == Value::Kind::kConstant) return "nullptr";
+  if (v.kind == Value::Kind::kLoad) return Address(v.index, fmt::format("i{}", vector_axis_));
+  if (v.kind == Value::Kind::kMap) {
+    const auto choice = [this](int arg) {
+      const std::string place = PlaceOf(arg);
+      return place.find('?') == std::string::npos ? place : "(" + place + ")";
+    };
+    return fmt::format("{} ? {} : {}", closed(AsScalar(v.args[0])), choice(v.args[1]), choice(v.args[2]));
+  }
+  std::string text = operands_[static_cast<std::size_t>(v.index)].name;
+  const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
+  for (std::size_t d = 0; d < rank; ++d) {
+    text += " + " + closed(AsScalar(v.args[d]));
+    if (d + 1 < rank) text += " * " + lanes_.stride_name(v.index, static_cast<int>(d));
+  }
+  return v.guarded ? fmt::format("{} ? {} : nullptr", closed(AsScalar(v.args.back())), text) : text;
+}
+
+}  // namespace umbra::codegen
