@@ -22,7 +22,24 @@ struct Matrix {
   bool transposed = false;
 };
 
-constexpr index_t kRowsOfPiece = 128;  // of which the tiles of products have a part
+// Rows and columns of the tiles that products are made of, as far as cuBLASLt's are known.
+constexpr index_t kTileRows = 128, kTileColumns = 256;
+
+// Rows of the pieces in which a product is computed whose result has more bytes than a device's cache holds together with what
+// is made of it; 0: all rows. Multiprocessors that have no tile while others have their last one are what pieces cost, so they
+// are as large as may be of those that cost least.
+index_t RowsOfPiece(index_t rows, index_t columns, std::size_t element, const cuda::DeviceProperties& device) {
+  const index_t bytes = columns * static_cast<index_t>(element), room = static_cast<index_t>(device.l2_bytes / 16 * 9);
+  if (rows * bytes <= room) return 0;
+  const index_t bands = CeilDiv(rows, kTileRows), across = CeilDiv(columns, kTileColumns), at_once = std::max(device.multiprocessors, 1);
+  index_t best = 0, least = 0;
+  for (index_t k = Least(room / (kTileRows * bytes), bands - 1); k > 0; --k) {
+    const index_t turns = bands / k * CeilDiv(k * across, at_once) + CeilDiv(bands % k * across, at_once);
+    const bool even = bands % k == 0 && best > 0 && bands % best != 0;
+    if (best == 0 || turns < least || (turns == least && even)) best = k, least = turns;
+  }
+  return best * kTileRows;
+}
 
 // The stride of one row, or of one column, is nobody's.
 bool LiesByRows(const MatrixShape& m) { return (m.column_stride == 1 || m.columns <= 1) && (m.row_stride >= m.columns || m.rows <= 1); }
@@ -157,9 +174,8 @@ std::vector<CudaStep> CudaStep::InPieces(const GemmStep& product, bool is_whole,
   const int result = is_whole ? product.epilogue.result : product.c;
   const TensorRef& c = buffers[static_cast<std::size_t>(result)];
   if (c.shape.size() != 2 || !signature.elementwise || signature.positional || kernel.cuda->schedule.reduces) return {};
-  const index_t rows = c.shape[0], bytes = rows * c.shape[1] * static_cast<index_t>(SizeOf(c.dtype));
-  const index_t pieces = CeilDiv(bytes, Most(static_cast<index_t>(device.l2_bytes) / 2, 1)), count = CeilDiv(CeilDiv(rows, pieces), kRowsOfPiece) * kRowsOfPiece;
-  if (count >= rows || !LiesByRows(AsMatrix(c, false, false))) return {};
+  const index_t rows = c.shape[0], count = RowsOfPiece(rows, c.shape[1], SizeOf(c.dtype), device);
+  if (count == 0 || !LiesByRows(AsMatrix(c, false, false))) return {};
   std::map<int, int> dimension;  // of each buffer, that goes along the rows
   for (const Access& access : signature.operands) {
     const int along = access.dim_of_axis[0];

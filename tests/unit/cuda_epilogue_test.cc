@@ -25,7 +25,7 @@ namespace {
 using Drawn = drawn::Tensor;
 
 // A cache that holds the other tests' results, but not those of several pieces.
-const int kChosen = on_gpu::UseStandIns() + setenv("STAND_IN_L2_BYTES", "65536", 1);
+const int kChosen = on_gpu::UseStandIns() + setenv("STAND_IN_L2_BYTES", "80000", 1);
 
 constexpr std::uint32_t kPlain = 1, kRelu = 2, kBias = 4, kBiasRelu = 6, kGelu = 32, kBiasGelu = 36;
 
