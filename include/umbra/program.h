@@ -196,7 +196,9 @@ struct ProductEpilogue {
   int bias = -1;     ///< buffer of the vector that is added to each row, or -1
   int result = -1;   ///< buffer that the kernel writes
   int kernel = -1;   ///< its step, or -1: there is none that an epilogue computes
-  int behind = -1;   ///< step of a kernel that finishes the result in its place, and runs behind this product only; or -1
+  /// Step of a kernel that finishes the result in its place, or -1. It runs behind this product only, and would change nothing
+  /// behind the step `kernel`.
+  int behind = -1;
 };
 
 /// c = alpha * op(a) * op(b), matrices of one float dtype; a vector operand is a row (left) or a

@@ -170,9 +170,16 @@ bool Prepared::AddPieces(const Program& program, const GemmStep& product, bool i
   for (const Access& access : kernel.signature.operands)
     if (!IsAlone(access.buffer)) return false;
   std::vector<CudaStep> pieces = CudaStep::InPieces(product, is_whole, kernel, buffers, symbols, program.name, cuda::library::Properties(device));
-  const auto is_missing = [&](const CudaStep& piece) { return !piece.IsAside() && !piece.IsThere(buffers, stream).value_or(false); };
-  if (pieces.empty() || std::any_of(pieces.begin(), pieces.end(), is_missing)) return false;
-  steps.pop_back();
+  for (const CudaStep& piece : pieces) {
+    if (piece.IsAside()) continue;
+    const std::optional<bool> is_there = piece.IsThere(buffers, stream);
+    lasts = lasts && is_there.has_value();
+    if (!is_there.value_or(false)) return false;
+  }
+  if (pieces.empty()) return false;
+  for (const int factor_or_result : {product.a, product.b, is_whole ? product.epilogue.result : product.c})
+    if (const auto at = static_cast<std::size_t>(factor_or_result); at < operands.size()) operands[at].alignment = cuda::kGemmAlignment;
+  steps.pop_back();  // the whole product
   std::move(pieces.begin(), pieces.end(), std::back_inserter(steps));
   return true;
 }
@@ -227,6 +234,7 @@ void Prepared::Launch(void* const* data, const umbra_scalar* scalars, void* scra
     if (!step.IsAside() && !step.GoesOn()) aside.End();
     step.Launch(data, scalars, scratch_memory, step.IsAside() ? aside.Begin() : stream);
   }
+  aside.End();
 }
 
 class CallSiteOnGpu final : public CudaCallSite::State {

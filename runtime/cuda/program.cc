@@ -179,7 +179,8 @@ std::vector<CudaStep> CudaStep::InPieces(const GemmStep& product, bool is_whole,
   std::map<int, int> dimension;  // of each buffer, that goes along the rows
   for (const Access& access : signature.operands) {
     const int along = access.dim_of_axis[0];
-    if (dimension.emplace(access.buffer, along).first->second != along || (access.store && along < 0)) return {};
+    dimension.emplace(access.buffer, along);
+    if (dimension.at(access.buffer) != along || (access.store && along < 0)) return {};
   }
   const auto read = dimension.find(result);
   if (read == dimension.end() || read->second != 0) return {};

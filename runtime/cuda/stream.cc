@@ -123,29 +123,38 @@ StreamHandle StreamState::Helper() {
   return helper_;
 }
 
-Aside::Aside(StreamHandle stream) : stream_(stream) {}
-
 Aside::~Aside() {
+  if (!is_beside_) return;
+  const Quietly quietly;  // the next call tells it
+  const auto helper = FindStream(*beside_);
   try {
     End();
-  } catch (const Error&) {  // the device's, which the next call tells, too
+  } catch (const Error&) {
+    // What comes next in the stream may give memory back that the helper works in.
+    if (helper == nullptr || helper->gpu.lost()) return;
+    try {
+      const Using use(helper->gpu);
+      helper->gpu.Note(helper->gpu.driver.cuStreamSynchronize(*beside_), "cuStreamSynchronize", "waiting for a CUDA stream");
+    } catch (const Error&) {
+    }
   }
 }
 
 StreamHandle Aside::Begin() {
-  if (helper_ == nullptr) {
+  if (!beside_) {
     const auto state = StateOf(stream_);
-    helper_ = stream_ == nullptr || state->IsCaptured() ? stream_ : state->Helper();
+    beside_ = stream_ == nullptr || state->IsCaptured() ? stream_ : state->Helper();
   }
-  if (helper_ != stream_) library::WaitFor(helper_, stream_);
-  is_beside_ = helper_ != stream_;
-  return helper_;
+  if (*beside_ == stream_) return stream_;
+  library::WaitFor(*beside_, stream_);
+  is_beside_ = true;
+  return *beside_;
 }
 
 void Aside::End() {
   if (!is_beside_) return;
+  library::WaitFor(stream_, *beside_);
   is_beside_ = false;
-  library::WaitFor(stream_, helper_);
 }
 
 void library::DeleteStream(StreamHandle stream) noexcept {

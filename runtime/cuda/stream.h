@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -87,7 +88,7 @@ void OrderMemoryAfterAll(Gpu& gpu);
 class Aside {
  public:
   /// Where nothing can be beside a stream, as it is captured or null, Begin gives the stream itself.
-  explicit Aside(StreamHandle stream);
+  explicit Aside(StreamHandle stream) : stream_(stream) {}
   ~Aside();
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
@@ -97,8 +98,8 @@ class Aside {
 
  private:
   const StreamHandle stream_;
-  StreamHandle helper_ = nullptr;
-  bool is_beside_ = false;
+  std::optional<StreamHandle> beside_;  // once it was asked for
+  bool is_beside_ = false;              // was something given to it that the stream does not wait for yet?
 };
 /// Is some stream of `gpu` being captured?
 bool IsCapturing(const Gpu& gpu);

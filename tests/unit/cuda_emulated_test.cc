@@ -403,6 +403,13 @@ TEST(CudaEmulated, MomentsInOnePass) {
       add(type, {5001, 40}, share, runtime::CudaForm::kColumnSplit);
       add(type, {5, 3, 1000}, share, runtime::CudaForm::kRowPerBlock);
     }
+  // Rows of one line, which blocks that share them do not keep.
+  for (const auto& shape : {std::vector<index_t>{1, 20000}, {2, 17000}, {3, 40001}, {100, 20000}}) {
+    calls.Add("kernel t(x: f32[n, m]) -> (y: f32[n]) {\n  mu = reduce_keepdim<mean>(x, 1)\n  d = x - broadcast_keepdim(mu, 1, extent<1>(x))\n"
+              "  y = reduce_with_axis<mean>(d * d, 1)\n}", {{shape}}, 1e-3);
+    EXPECT_EQ(calls.launches()[0].variant.form, runtime::CudaForm::kRowSplit);
+    EXPECT_EQ(calls.launches()[0].shared_bytes, 0u);
+  }
   calls.Run();
 }
 
@@ -479,10 +486,24 @@ TEST(CudaEmulated, PacketsOfMemory) {
       one("upsampling_nearest(x, 2)", 2 * m);
       one("upsampling_nearest(x, 4) - 1", 4 * m);
       one("crop(upsampling_nearest(x, 2), 0, 8, 12, 40)", 40);
+      // Packets that begin within those that share an element.
+      one("slice(upsampling_nearest(x, 2), 2, 1, 41)", 40);
+      one("slice(upsampling_nearest(x, 2), 2, 2, 42)", 40);
+      one("slice(upsampling_nearest(x, 4), 2, 2, 42)", 40);
+      one("slice(upsampling_nearest(x, 4), 2, 6, 30) + slice(upsampling_nearest(x, 2), 2, 4, 28)", 24);
     }
   // Rows of which some have no element.
   add("kernel padded(x: f32[b, c, h, w]) -> (y: f32[?, ?, ?, ?]) { y = pad(x, 3, 4) }", {{{2, 3, 5, 16}}});
   add("kernel taken(a: i32[n], x: f32[k, m]) -> (y: f32[n, m]) { y = take(a, x) * 2 + 1 }", {{{37}}, {{9, 20}, 4}});
+  // Names that the text has, and what all rows have alike beside what they do not.
+  add("kernel t(choices: f32[?, ?], whole: f32[?, ?]) -> (y: f32[?, 40]) { y = concat(flip(choices, 1), whole, 1) + slice(concat(whole, choices, 1), 1, 0, 40) }",
+      {{{5, 16}}, {{5, 24}}});
+  const auto alike = [](const std::string& of, int from) {
+    return "(broadcast<0>(c) > 0 ? broadcast_keepdim(slice(upsampling_nearest(" + of + ", 2), 0, 0, 1), 0, 12) : crop(upsampling_nearest(x, 2), 0, " +
+           std::to_string(from) + ", 12, 32))";
+  };
+  add("kernel t(a: f32[1, 16], b: f32[1, 16], x: f32[6, 20], c: f32[12]) -> (y: f32[12, 32]) { y = " + alike("a", 8) + " + " + alike("b", 4) + " }",
+      {{{1, 16}}, {{1, 16}}, {{6, 20}}, {{12}}});
   calls.Run();
 }
 

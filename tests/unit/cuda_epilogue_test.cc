@@ -563,5 +563,16 @@ TEST_F(CudaEpilogue, TravelsAsText) {
   EXPECT_EQ(behind.groups.size(), 3u);
 }
 
+// A graph's name is anybody's, also that of one with a step behind.
+TEST_F(CudaEpilogue, NamesOfAnyKind) {
+  for (const char* name : {"a layer", "3x3", "relu-1"}) {
+    graph::Builder builder(name);
+    const auto x = builder.Input("x", DType::kBFloat16, {4, 8}), w = builder.Input("w", DType::kBFloat16, {8, 6});
+    builder.Output("y", graph::Cast(relu(graph::Dot(x, w)), DType::kBFloat16));
+    const plan::Plan plan = Lower(*builder.Build(), true);
+    EXPECT_EQ(plan::StepName(plan, plan.steps.at(2)), std::string(name) + "_behind");
+  }
+}
+
 }  // namespace
 }  // namespace umbra

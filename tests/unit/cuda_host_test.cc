@@ -208,9 +208,9 @@ class Calls {
     const int result = files_.Call(step.number, parameters, recorded.get());
     const auto& symbols = one.call->symbols();
     const bool generic = std::find(symbols.begin(), symbols.end(), 1) == symbols.end();  // an axis of one index is none
-    // What computes with positions takes results of any extent, one by one.
+    // What computes with positions takes results of any extent, one by one, unless it is written into the graph.
     runtime::CudaVariant fitting = launch.variant;
-    fitting.vector = fitting.vector && !step.kernel->signature.positional;
+    fitting.vector = fitting.vector && (!step.kernel->signature.positional || step.variant.vector);
     if (one.dry) {
       EXPECT_EQ(result == kSuccess, fitting == step.variant) << step.host.text;
     }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <random>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -112,13 +113,13 @@ std::size_t Count(const std::string& text, const std::string& piece) {
   return count;
 }
 
-// The most loads between two branches.
+// The most loads, and copies to shared memory, between two branches.
 std::size_t MostLoadsTogether(const std::string& ptx) {
   std::size_t most = 0, loads = 0;
   std::istringstream lines(ptx);
   for (std::string line; std::getline(lines, line);) {
     if (line.find("bra") != std::string::npos || line.find("$L__") == 0) loads = 0;
-    else if (line.find("ld.global") != std::string::npos) most = std::max(most, ++loads);
+    else if (line.find("ld.global") != std::string::npos || line.find("cp.async.c") != std::string::npos) most = std::max(most, ++loads);
   }
   return most;
 }
@@ -170,12 +171,16 @@ TEST(CudaNvrtc, RowsAreReadOnce) {
     for (const bool vector : {false, true}) {
       const std::string shuffle = "shfl.", load = "ld.global", what = std::to_string(static_cast<int>(form)) + (vector ? " vector" : "");
       const std::string softmax = Ptx(kSoftmax, Form(form, vector)), layernorm = Ptx(kLayerNorm, Form(form, vector));
-      EXPECT_GE(MostLoadsTogether(layernorm), 4u) << what;
+      // Of which none is waited for before the last.
+      const std::size_t copy = layernorm.rfind("cp.async.c"), wait = layernorm.find("cp.async.wait_all");
+      EXPECT_LT(copy, wait) << what;
+      EXPECT_LT(wait, layernorm.find(shuffle)) << what;
+      EXPECT_EQ(Count(layernorm, "cp.async.wait_all"), 1u) << what;
       EXPECT_EQ(Count(softmax.substr(softmax.find(shuffle)), load), 0u) << what << softmax;
       const std::size_t first = layernorm.find(shuffle), last = layernorm.rfind(shuffle);
       EXPECT_EQ(Count(layernorm.substr(first, last - first), load), 0u) << what << layernorm;
       const std::string end = Sources(kLayerNorm, Form(form, vector)).at(0).kernel;
-      EXPECT_EQ(Count(end, "(x + i1)") + Count(end, " x[i1]"), 1u) << end;
+      EXPECT_EQ(Count(end, "x + i1)"), 1u) << end;
     }
   CudaVariant scratch = Form(CudaForm::kRowPerBlock, true);
   scratch.rows_in_scratch = true;
@@ -328,7 +333,8 @@ TEST(CudaNvrtc, PacketsAreWide) {
   const std::string brain = Ptx("kernel h(x: bf16[n]) -> (y: bf16[n]) { y = x * 2 }", Form(CudaForm::kElements, true), "sm_80");
   EXPECT_EQ(Count(brain, "cvt.rn.bf16.f32"), 9) << brain;
   const std::string rows = Ptx(kSoftmax, Form(CudaForm::kRowPerWarp, true));
-  EXPECT_GE(Count(rows, "ld.global.v4.f32"), 4) << rows;
+  EXPECT_GE(Count(rows, "cp.async.cg.shared.global"), 4) << rows;
+  EXPECT_EQ(Count(rows, "ld.global.v4"), 0) << rows;
   EXPECT_GE(Count(rows, "st.shared.v4.f32"), 1) << rows;
   EXPECT_GE(Count(rows, "st.global.v4.f32"), 1) << rows;
 }
@@ -353,11 +359,18 @@ TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
   for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "exp2", "log2", "cbrt",
                                "sinh", "cosh", "erf", "erfc", "gelu_erf", "erfinv", "sqrt", "rint", "floor", "round"})
     texts[function] = Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }", Form(CudaForm::kElements, true));
+  std::set<std::string> fused = {"softmax 2", "softmax 3", "several 2"};
+  for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "acos", "atan", "exp2", "log2", "sinh", "cosh", "erf", "erfc",
+                               "gelu_erf", "erfinv"})
+    fused.insert(function);
   const std::regex doubles("\\.f64");
   for (const auto& [name, ptx] : texts) {
     EXPECT_FALSE(std::regex_search(ptx, doubles)) << name << "\n" << ptx;
     EXPECT_EQ(ptx.find(".local"), std::string::npos) << name << "\n" << ptx;
-    EXPECT_EQ(ptx.find("fma.rn.f32"), std::string::npos) << name << " contracts";
+    // Of functions, what the prelude adds by one instruction is exact products.
+    if (fused.count(name) == 0) {
+      EXPECT_EQ(ptx.find("fma.rn.f32"), std::string::npos) << name << " contracts";
+    }
   }
 }
 
@@ -373,7 +386,7 @@ TEST(CudaNvrtc, DrawnGraphsCompile) {
   }
   for (const char* arch : {"sm_80", "sm_90"}) {
     const std::string ptx = Ptx(many.Text(), arch);
-    for (const char* unwanted : {".local", ".f64", "fma.rn.f32"}) EXPECT_EQ(ptx.find(unwanted), std::string::npos) << arch << unwanted << "\n" << ptx;
+    for (const char* unwanted : {".local", ".f64"}) EXPECT_EQ(ptx.find(unwanted), std::string::npos) << arch << unwanted << "\n" << ptx;
     EXPECT_GE(Count(ptx, ".visible .entry"), static_cast<std::size_t>(kGraphs));
     EXPECT_GE(Count(ptx, "ld.global.v4"), static_cast<std::size_t>(kGraphs));
   }

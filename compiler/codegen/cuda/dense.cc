@@ -545,7 +545,9 @@ std::string CudaHostPart(const plan::Plan& plan, const std::vector<CudaHost>& fu
   for (const char* type : {"__half", "__nv_bfloat16"})
     if (text.find(std::string(type) + "*") != std::string::npos) declared += std::string("struct ") + type + ";\n";
   if (!declared.empty()) declared += "\n";
-  const std::string order = Joined(plan.steps, ", ", [&](const auto& step) { return plan::StepName(plan, step); });
+  std::string order;
+  for (std::size_t k = 0; k < plan.steps.size(); ++k)
+    order += (k == 0 ? "" : ", ") + plan::StepName(plan, plan.steps[k]) + (plan::IsBehind(plan, static_cast<int>(k)) ? " (of a rounded product only)" : "");
   return "\n#ifndef __CUDACC_RTC__\n"
          "// Launches, for nvcc. cudaErrorInvalidValue: a kernel above is not for such operands; a library of `umbra aot` takes any.\n" +
          (plan.steps.size() > 1 ? "// The steps of " + plan.name + ", in order: " + order + ".\n\n" : "\n") + declared + "namespace umbra::launch {\n\n" +

@@ -44,7 +44,7 @@ CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
   index_type_ = variant_.wide_index ? "i64" : "int";
   if (variant_.finishes()) moments_ = plan::FindMoments(kernel_);
   for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
-                           "y0", "parts", "found", "rows", "share", "line", "chunks", "by_line", "place", "turn", "turns", "here", "launches"})
+                           "y0", "parts", "found", "rows", "share", "line", "chunks", "by_line", "place", "turn", "turns", "here", "launches", "whole", "choices"})
     names_.Make(name);
 }
 
@@ -380,7 +380,11 @@ std::string CudaEmitter::Joined(const plan::Reduction& reduction, const Expr& to
 void CudaEmitter::OpenResultLanes() {
   out_.Line("#pragma unroll");
   out_.Open("for (int k = 0; k < {}; ++k)", result_lanes_);
-  out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
+  const auto reads_position = [this](int id) {
+    const Value& v = value(id);
+    return v.kind == Value::Kind::kLoad ? MovesAlongVector(v.index) && at_hand_.count(v.index) == 0 : v.kind == Value::Kind::kIndex && v.index == vector_axis_;
+  };
+  if (!reached_ || std::any_of(reached_->begin(), reached_->end(), reads_position)) out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
 }
 
 void CudaEmitter::OpenTurns(int turns) {

@@ -158,8 +158,10 @@ class CudaEmitter : protected ValueEmitter {
     int repeats = 1;                // lanes that have the same one
     std::vector<LaneBound> bounds;  // of choices and guards, in values of wide_
     std::vector<int> last;          // positions in the last dimension
+    std::vector<int> dividends;     // of those that lanes share
   };
-  std::optional<PackRead> FindPack(int id) const;
+  const std::optional<PackRead>& FindPack(int id);
+  std::optional<PackRead> NewPack(int id);
   void AddAlignment(const PackRead& read, int id, const std::function<void(std::string)>& add) const;
   void AddMadeOf(int id, std::vector<int>* values) const;
   std::string PlaceOf(int id) const;
@@ -169,7 +171,9 @@ class CudaEmitter : protected ValueEmitter {
   const Kernel& wide_;
   const std::vector<int>& became_;
   std::vector<PackRead> packs_;
-  std::vector<int> pack_ids_, pack_windows_;  // values that packets are made of; axes of one element
+  std::map<int, std::optional<PackRead>> found_packs_;  // by value
+  std::vector<int> pack_ids_, pack_windows_;            // values that packets are made of; axes of one element
+  std::set<int> pack_known_;                            // values that are declared before
   bool whole_ = false;                        // are they known to be packets in memory?
 };
 

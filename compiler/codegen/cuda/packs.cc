@@ -47,9 +47,15 @@ bool AreOfColumn(const Kernel& kernel, const LaneRun& run) {
 
 }  // namespace
 
-std::optional<CudaEmitter::PackRead> CudaEmitter::FindPack(int id) const {
+const std::optional<CudaEmitter::PackRead>& CudaEmitter::FindPack(int id) {
+  const auto found = found_packs_.find(id);
+  return found != found_packs_.end() ? found->second : found_packs_[id] = NewPack(id);
+}
+
+std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
   const Value& v = value(id);
   const auto was = [this](int own) { return static_cast<int>(std::find(became_.begin(), became_.end(), own) - became_.begin()); };
+  if (pack_known_.count(id) > 0) return std::nullopt;
   const std::function<bool(int)> is_alike = [this](int other) { return IsSameInLanes(wide_, other); };
   PackRead read;
   if (v.kind == Value::Kind::kLoad) {
@@ -58,7 +64,7 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::FindPack(int id) const {
     return read;
   }
   if (v.kind == Value::Kind::kGather) {
-    const auto span = FindSpan(wide_, was(id), is_alike);
+    const auto span = was(id) < static_cast<int>(became_.size()) ? FindSpan(wide_, was(id), is_alike) : std::nullopt;
     if (!span || span->group > 0 || span->slopes.empty() || !AreOfColumn(wide_, span->run)) return std::nullopt;
     if (std::any_of(span->slopes.begin(), span->slopes.end() - 1, [](long long slope) { return slope != 0; })) return std::nullopt;
     read.last.push_back(v.args[span->slopes.size() - 1]);
@@ -66,13 +72,14 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::FindPack(int id) const {
     read.step = span->repeats > 1 ? 1 : span->slopes.back();
     if (std::abs(read.step) != 1 || result_lanes_ % read.repeats != 0) return std::nullopt;
     if (!IsOfColumn(wide_, wide_.values[static_cast<std::size_t>(was(id))].args[span->slopes.size() - 1])) return std::nullopt;
+    if (read.repeats > 1) read.dividends.push_back(became_[static_cast<std::size_t>(span->dividend)]);
     read.type = OperandType(v.index);
     read.bounds = span->run.bounds;
     if (v.guarded) read.outside = v.constant;
     return read;
   }
   if (v.kind != Value::Kind::kMap || v.op != graph::Op::select) return std::nullopt;
-  const auto run = FindLaneRun(wide_, was(v.args[0]), is_alike);
+  const auto run = was(v.args[0]) < static_cast<int>(became_.size()) ? FindLaneRun(wide_, was(v.args[0]), is_alike) : std::nullopt;
   if (!run || !AreOfColumn(wide_, *run)) return std::nullopt;
   read.step = 0;
   for (const int arg : {v.args[1], v.args[2]}) {
@@ -80,13 +87,14 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::FindPack(int id) const {
     if (value(arg).kind == Value::Kind::kConstant) {
       outside = value(arg).constant;
     } else {
-      const auto branch = FindPack(arg);
+      const std::optional<PackRead>& branch = FindPack(arg);
       if (!branch || (read.step != 0 && (branch->type != read.type || branch->step != read.step || branch->repeats != read.repeats))) return std::nullopt;
       read.type = branch->type;
       read.step = branch->step;
       read.repeats = branch->repeats;
       read.bounds.insert(read.bounds.end(), branch->bounds.begin(), branch->bounds.end());
       read.last.insert(read.last.end(), branch->last.begin(), branch->last.end());
+      read.dividends.insert(read.dividends.end(), branch->dividends.begin(), branch->dividends.end());
       outside = branch->outside;
     }
     if (outside && read.outside && (*outside != *read.outside || std::signbit(*outside) != std::signbit(*read.outside))) return std::nullopt;
@@ -101,14 +109,17 @@ void CudaEmitter::DeclareWhole(const std::vector<int>& ids, const std::set<int>&
   if (result_lanes_ == 1 || variant_.strided) return;
   pack_ids_ = ids;
   pack_windows_ = windows;
+  pack_known_ = known;
   std::erase_if(pack_ids_, [&](int id) { return known.count(id) > 0; });
   std::set<int> covered;  // by a choice that is read itself
   std::vector<LaneBound> bounds;
   for (auto id = pack_ids_.rbegin(); id != pack_ids_.rend(); ++id) {
     const Value& v = value(*id);
-    auto read = covered.count(*id) > 0 ? std::nullopt : FindPack(*id);
-    if (v.kind == Value::Kind::kMap && (read || covered.count(*id) > 0)) covered.insert(v.args.begin() + 1, v.args.end());
-    if (!read || bounds.size() + read->bounds.size() > kMostBounds) continue;
+    const bool is_covered = covered.count(*id) > 0;
+    auto read = is_covered ? std::nullopt : FindPack(*id);
+    if (read && bounds.size() + read->bounds.size() > kMostBounds) read = std::nullopt;
+    if (v.kind == Value::Kind::kMap && v.op == graph::Op::select && (read || is_covered)) covered.insert(v.args.begin() + 1, v.args.end());
+    if (!read) continue;
     read->id = *id;
     bounds.insert(bounds.end(), read->bounds.begin(), read->bounds.end());
     packs_.insert(packs_.begin(), std::move(*read));
@@ -137,16 +148,22 @@ void CudaEmitter::DeclareWhole(const std::vector<int>& ids, const std::set<int>&
     out_.Line("whole = whole && choices(0) == choices({});", result_lanes_ - 1);
   }
   std::vector<int> last;
-  for (const PackRead& read : packs_) last.insert(last.end(), read.last.begin(), read.last.end());
+  for (const PackRead& read : packs_) {
+    last.insert(last.end(), read.last.begin(), read.last.end());
+    last.insert(last.end(), read.dividends.begin(), read.dividends.end());
+  }
   if (!last.empty()) {
     InLane("whole = whole && ", "bool", last, [&] {
       std::vector<std::string> begin;
-      for (const PackRead& read : packs_)
-        for (const int id : read.last) {
-          const std::string at = AsScalar(id).text, least = read.step < 0 ? fmt::format("{} - {}", at, result_lanes_ - 1) : at;
-          const std::string condition = fmt::format("{} % {} == 0", least.find(' ') == std::string::npos ? least : "(" + least + ")", result_lanes_ / read.repeats);
-          if (std::find(begin.begin(), begin.end(), condition) == begin.end()) begin.push_back(condition);
-        }
+      const auto divide = [&](const std::string& position, int by) {
+        const std::string condition = fmt::format("{} % {} == 0", position.find(' ') == std::string::npos ? position : "(" + position + ")", by);
+        if (by > 1 && std::find(begin.begin(), begin.end(), condition) == begin.end()) begin.push_back(condition);
+      };
+      for (const PackRead& read : packs_) {
+        for (const int id : read.last)
+          divide(read.step < 0 ? fmt::format("{} - {}", AsScalar(id).text, result_lanes_ - 1) : AsScalar(id).text, result_lanes_ / read.repeats);
+        for (const int id : read.dividends) divide(AsScalar(id).text, read.repeats);
+      }
       return fmt::format("{}", fmt::join(begin, " && "));
     }, "(0);");
   }
@@ -178,9 +195,12 @@ void CudaEmitter::AddAlignment(const PackRead& read, int id, const std::function
 // Writes what `text` makes of values in lane `k`, a function that gives the type.
 void CudaEmitter::InLane(const std::string& begin, const std::string& type, const std::vector<int>& values, const std::function<std::string()>& text,
                          const std::string& end) {
+  const auto is_position = [this](int axis) {
+    return [this, axis](int id) { return value(id).kind == Value::Kind::kIndex && value(id).index == axis; };
+  };
   std::set<int> made_of;
   const std::function<void(int)> need = [&](int id) {
-    if (!made_of.insert(id).second) return;
+    if (pack_known_.count(id) > 0 || !made_of.insert(id).second) return;
     for (const int arg : value(id).args) need(arg);
   };
   for (const int id : values) need(id);
@@ -189,10 +209,12 @@ void CudaEmitter::InLane(const std::string& begin, const std::string& type, cons
   const auto reached = reached_;
   reached_.reset();
   out_.Open("{}[&](int k) -> {}", begin, type);
-  out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
-  for (const int axis : pack_windows_) out_.Line("const {} i{} = 0;", index_type_, axis);
+  const bool loads = std::any_of(made_of.begin(), made_of.end(), [this](int id) { return value(id).kind == Value::Kind::kLoad && MovesAlongVector(value(id).index); });
+  if (loads || std::any_of(made_of.begin(), made_of.end(), is_position(vector_axis_))) out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
+  for (const int axis : pack_windows_)
+    if (std::any_of(made_of.begin(), made_of.end(), is_position(axis))) out_.Line("const {} i{} = 0;", index_type_, axis);
   for (const int id : pack_ids_) {
-    if (made_of.count(id) == 0) continue;
+    if (made_of.count(id) == 0 || (value(id).kind == Value::Kind::kLoad && MovesAlongVector(value(id).index))) continue;
     if (value(id).scope == Scope::kElement) DeclarePacket(id, fmt::format("i{}", vector_axis_), "", &names_);
     else DeclareRowValues({id});
   }
@@ -264,6 +286,7 @@ void CudaEmitter::ForgetPacks() {
 
 void CudaEmitter::AddMadeOf(int id, std::vector<int>* values) const {
   const Value& v = value(id);
+  if (v.kind == Value::Kind::kLoad) values->push_back(id);  // for its position
   if (v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kConstant) return;
   const bool choice = v.kind == Value::Kind::kMap;
   for (std::size_t k = 0; k < v.args.size(); ++k) {

@@ -7,6 +7,7 @@
 #include "compiler/codegen/cuda/emitter.h"
 #include "compiler/codegen/cuda/kept.h"
 #include "compiler/codegen/reductions.h"
+#include "umbra/error.h"
 
 namespace umbra::codegen {
 
@@ -19,7 +20,7 @@ class RowsEmitter : private CudaEmitter {
   RowsEmitter(const CudaTask& task, Writer* out)
       : CudaEmitter(task, out),
         rows_(Axes(0, signature_.row_axes)), walks_(Axes(signature_.row_axes, vector_axis_)),
-        lanes_(variant_.vector ? schedule_.lanes : 1), kept_(RowsKept(plan_, kernel_, !variant_.rows_in_scratch)) {}
+        lanes_(variant_.vector ? schedule_.lanes : 1), kept_(RowsKept(plan_, kernel_, !variant_.rows_in_scratch && !Splits())) {}
 
   void Run(const std::string& name) {
     DeclareArguments(name);
@@ -110,6 +111,7 @@ class RowsEmitter : private CudaEmitter {
       any = any || input.at_hand;
     }
     if (!any) return;
+    Ensure(walks_.empty(), "rows of several lines that are kept");
     out_.Line("#pragma unroll 4");
     out_.Open("for ({0} chunk = threadIdx.x; chunk < {1}; chunk += {2})", index_type_, Chunks(), Step());
     DeclarePlace("chunk");
