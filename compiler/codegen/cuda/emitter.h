@@ -156,6 +156,7 @@ class CudaEmitter : protected ValueEmitter {
     std::optional<double> outside;  // where there is no element
     long long step = 1;             // 1 or -1, from an element to the next one
     int repeats = 1;                // lanes that have the same one
+    int places = 1;                 // that are written out
     std::vector<LaneBound> bounds;  // of choices and guards, in values of wide_
     std::vector<int> last;          // positions in the last dimension
     std::vector<int> dividends;     // of those that lanes share
@@ -174,6 +175,7 @@ class CudaEmitter : protected ValueEmitter {
   std::map<int, std::optional<PackRead>> found_packs_;  // by value
   std::vector<int> pack_ids_, pack_windows_;            // values that packets are made of; axes of one element
   std::set<int> pack_known_;                            // values that are declared before
+  std::vector<bool> same_in_lanes_, of_column_;         // by value of wide_
   bool whole_ = false;                        // are they known to be packets in memory?
 };
 

@@ -13,35 +13,44 @@ namespace umbra::codegen {
 namespace {
 
 constexpr std::size_t kMostBounds = 32;  // a bit each
+constexpr int kMostPlaces = 64;          // that a choice is between, each written out
 
-// Is the value the same in all lanes?
-bool IsSameInLanes(const Kernel& kernel, int id) {
-  const Value& v = kernel.values[static_cast<std::size_t>(id)];
-  switch (v.kind) {
-    case Value::Kind::kConstant:
-    case Value::Kind::kNumber: return true;
-    case Value::Kind::kIndex: return v.index != kernel.signature.vector_axis;
-    case Value::Kind::kLoad:
-      return kernel.signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis[static_cast<std::size_t>(kernel.signature.vector_axis)] < 0;
-    case Value::Kind::kMap:
-    case Value::Kind::kCast:
-    case Value::Kind::kGather: return std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return IsSameInLanes(kernel, arg); });
-    default: return v.scope == Scope::kUniform;
+// Of each value, whether it is the same in all lanes.
+std::vector<bool> SameInLanes(const Kernel& kernel) {
+  std::vector<bool> same;
+  for (const Value& v : kernel.values) {
+    const bool made = std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return same[static_cast<std::size_t>(arg)]; });
+    switch (v.kind) {
+      case Value::Kind::kConstant:
+      case Value::Kind::kNumber: same.push_back(true); break;
+      case Value::Kind::kIndex: same.push_back(v.index != kernel.signature.vector_axis); break;
+      case Value::Kind::kLoad:
+        same.push_back(kernel.signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis[static_cast<std::size_t>(kernel.signature.vector_axis)] < 0);
+        break;
+      case Value::Kind::kMap:
+      case Value::Kind::kCast:
+      case Value::Kind::kGather: same.push_back(made); break;
+      default: same.push_back(v.scope == Scope::kUniform);
+    }
   }
+  return same;
 }
 
-// Is the value a matter of the column alone, of all that a launch has?
-bool IsOfColumn(const Kernel& kernel, int id) {
-  const Value& v = kernel.values[static_cast<std::size_t>(id)];
-  if (v.scope == Scope::kUniform || v.kind == Value::Kind::kConstant) return true;
-  if (v.kind == Value::Kind::kIndex) return v.index == kernel.signature.vector_axis || v.index >= kernel.signature.row_axes;
-  if (v.kind != Value::Kind::kMap && v.kind != Value::Kind::kCast) return false;
-  return std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return IsOfColumn(kernel, arg); });
+// Of each value, whether it is a matter of the column alone, of all that a launch has.
+std::vector<bool> OfColumn(const Kernel& kernel) {
+  std::vector<bool> of_column;
+  for (const Value& v : kernel.values) {
+    const bool made = std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return of_column[static_cast<std::size_t>(arg)]; });
+    of_column.push_back(v.scope == Scope::kUniform || v.kind == Value::Kind::kConstant ||
+                        (v.kind == Value::Kind::kIndex ? v.index == kernel.signature.vector_axis || v.index >= kernel.signature.row_axes
+                                                       : made && (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast)));
+  }
+  return of_column;
 }
 
-bool AreOfColumn(const Kernel& kernel, const LaneRun& run) {
+bool AreOfColumn(const std::vector<bool>& of_column, const LaneRun& run) {
   return run.period == 0 && std::all_of(run.bounds.begin(), run.bounds.end(), [&](const LaneBound& bound) {
-           return IsOfColumn(kernel, bound.less) && IsOfColumn(kernel, bound.greater);
+           return of_column[static_cast<std::size_t>(bound.less)] && of_column[static_cast<std::size_t>(bound.greater)];
          });
 }
 
@@ -56,7 +65,7 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
   const Value& v = value(id);
   const auto was = [this](int own) { return static_cast<int>(std::find(became_.begin(), became_.end(), own) - became_.begin()); };
   if (pack_known_.count(id) > 0) return std::nullopt;
-  const std::function<bool(int)> is_alike = [this](int other) { return IsSameInLanes(wide_, other); };
+  const std::function<bool(int)> is_alike = [this](int other) { return same_in_lanes_[static_cast<std::size_t>(other)]; };
   PackRead read;
   if (v.kind == Value::Kind::kLoad) {
     if (!MovesAlongVector(v.index)) return std::nullopt;
@@ -65,13 +74,14 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
   }
   if (v.kind == Value::Kind::kGather) {
     const auto span = was(id) < static_cast<int>(became_.size()) ? FindSpan(wide_, was(id), is_alike) : std::nullopt;
-    if (!span || span->group > 0 || span->slopes.empty() || !AreOfColumn(wide_, span->run)) return std::nullopt;
+    if (!span || span->group > 0 || span->slopes.empty() || !AreOfColumn(of_column_, span->run)) return std::nullopt;
     if (std::any_of(span->slopes.begin(), span->slopes.end() - 1, [](long long slope) { return slope != 0; })) return std::nullopt;
     read.last.push_back(v.args[span->slopes.size() - 1]);
     read.repeats = span->repeats;
     read.step = span->repeats > 1 ? 1 : span->slopes.back();
     if (std::abs(read.step) != 1 || result_lanes_ % read.repeats != 0) return std::nullopt;
-    if (!IsOfColumn(wide_, wide_.values[static_cast<std::size_t>(was(id))].args[span->slopes.size() - 1])) return std::nullopt;
+    const int last = wide_.values[static_cast<std::size_t>(was(id))].args[span->slopes.size() - 1];
+    if (!of_column_[static_cast<std::size_t>(last)]) return std::nullopt;
     if (read.repeats > 1) read.dividends.push_back(became_[static_cast<std::size_t>(span->dividend)]);
     read.type = OperandType(v.index);
     read.bounds = span->run.bounds;
@@ -80,8 +90,9 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
   }
   if (v.kind != Value::Kind::kMap || v.op != graph::Op::select) return std::nullopt;
   const auto run = was(v.args[0]) < static_cast<int>(became_.size()) ? FindLaneRun(wide_, was(v.args[0]), is_alike) : std::nullopt;
-  if (!run || !AreOfColumn(wide_, *run)) return std::nullopt;
+  if (!run || !AreOfColumn(of_column_, *run)) return std::nullopt;
   read.step = 0;
+  read.places = 0;
   for (const int arg : {v.args[1], v.args[2]}) {
     std::optional<double> outside;
     if (value(arg).kind == Value::Kind::kConstant) {
@@ -89,6 +100,7 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
     } else {
       const std::optional<PackRead>& branch = FindPack(arg);
       if (!branch || (read.step != 0 && (branch->type != read.type || branch->step != read.step || branch->repeats != read.repeats))) return std::nullopt;
+      read.places += branch->places;
       read.type = branch->type;
       read.step = branch->step;
       read.repeats = branch->repeats;
@@ -100,8 +112,8 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
     if (outside && read.outside && (*outside != *read.outside || std::signbit(*outside) != std::signbit(*read.outside))) return std::nullopt;
     if (outside) read.outside = outside;
   }
-  if (read.step == 0) return std::nullopt;  // two constants
   read.bounds.insert(read.bounds.end(), run->bounds.begin(), run->bounds.end());
+  if (read.step == 0 || read.places > kMostPlaces || read.bounds.size() > kMostBounds) return std::nullopt;  // step 0: two constants
   return read;
 }
 
@@ -110,6 +122,8 @@ void CudaEmitter::DeclareWhole(const std::vector<int>& ids, const std::set<int>&
   pack_ids_ = ids;
   pack_windows_ = windows;
   pack_known_ = known;
+  same_in_lanes_ = SameInLanes(wide_);
+  of_column_ = OfColumn(wide_);
   std::erase_if(pack_ids_, [&](int id) { return known.count(id) > 0; });
   std::set<int> covered;  // by a choice that is read itself
   std::vector<LaneBound> bounds;
