@@ -171,7 +171,8 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
       "kernel scaled(x: f32[n, m], b: f32[m], s: f32) -> (y: f32[n, m]) { y = relu(x * s + broadcast<1>(b)) }",
       "kernel softmax(x: f32[n, 64]) -> (y: f32[n, 64], largest: f32[n]) {\n  largest = reduce_with_axis<maximum>(x, 1)\n"
       "  e = exp(x - broadcast<0>(largest))\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}",
-      "kernel updates(a: f32[n], b: f32[m], s: f32) -> (x: f32[n], y: f32[m]) {\n  x = a * s + 1\n  y = b * s + 1\n}"};
+      "kernel updates(a: f32[n], b: f32[m], s: f32) -> (x: f32[n], y: f32[m]) {\n  x = a * s + 1\n  y = b * s + 1\n}",
+      "kernel weighted(x: f16[n, k], w: f16[k, m], b: f16[m], s: f32) -> (y: f16[n, m]) { y = relu(s * dot(x, w) + broadcast<1>(b)) }"};
   for (const char* text : texts) {
     aot::Kernel kernel;
     kernel.graph = graph::Parse(text, "test").at(0);
@@ -205,20 +206,22 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
   std::mt19937 random(7);
   umbra_scalar scalar;
   scalar.f32 = 0.75f;
-  const auto compare = [&](const umbra_kernel_desc& kernel, const std::vector<std::vector<index_t>>& shapes, index_t padding) {
+  const auto compare = [&](const umbra_kernel_desc& kernel, const std::vector<std::vector<index_t>>& shapes, index_t padding,
+                           DType type = DType::kFloat32, double tolerance = 1e-6) {
     std::vector<std::unique_ptr<drawn::Tensor>> here, back;
     std::vector<std::unique_ptr<on_gpu::There>> there;
     std::vector<umbra_tensor> tensors[2];
     for (const auto& shape : shapes) {
       std::mt19937 same = random;
-      here.push_back(std::make_unique<drawn::Tensor>(DType::kFloat32, shape, shape.size() == 2 ? padding : 0, &same));
-      back.push_back(std::make_unique<drawn::Tensor>(DType::kFloat32, shape, shape.size() == 2 ? padding : 0, &random));
+      here.push_back(std::make_unique<drawn::Tensor>(type, shape, shape.size() == 2 ? padding : 0, &same));
+      back.push_back(std::make_unique<drawn::Tensor>(type, shape, shape.size() == 2 ? padding : 0, &random));
       there.push_back(std::make_unique<on_gpu::There>(*back.back()));
     }
     for (std::size_t k = 0; k < shapes.size(); ++k)
       for (const int device : {UMBRA_DEVICE_CPU, UMBRA_DEVICE_GPU}) {
         const runtime::TensorRef& ref = device == UMBRA_DEVICE_GPU ? there[k]->ref : here[k]->ref;
-        tensors[device].push_back({ref.data, ref.shape.data(), ref.stride.data(), static_cast<int>(ref.shape.size()), UMBRA_DTYPE_f32, device, nullptr});
+        tensors[device].push_back({ref.data, ref.shape.data(), ref.stride.data(), static_cast<int>(ref.shape.size()),
+                                   type == DType::kFloat32 ? UMBRA_DTYPE_f32 : UMBRA_DTYPE_f16, device, nullptr});
       }
     for (const auto& of_device : tensors) {
       std::vector<const umbra_tensor*> operands;
@@ -227,7 +230,7 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
     }
     for (std::size_t k = static_cast<std::size_t>(kernel.num_inputs); k < shapes.size(); ++k) {
       there[k]->CopyBack(back[k].get());
-      drawn::ExpectSame(*here[k], *back[k], 1e-6, kernel.name);
+      drawn::ExpectSame(*here[k], *back[k], tolerance, kernel.name);
     }
   };
   // In packets and without; rows that lie apart are operands of any stride where they do not divide.
@@ -238,6 +241,9 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
   const int launches = stand_in::Calls("cuLaunchKernel");
   compare(kernels[2], {{5}, {4000}, {5}, {4000}}, 0);
   EXPECT_EQ(stand_in::Calls("cuLaunchKernel"), launches + 1);
+  // A product with its bias, and what is behind it.
+  compare(kernels[3], {{7, 13}, {13, 6}, {6}, {7, 6}}, 1, DType::kFloat16, 4e-3);
+  EXPECT_EQ(stand_in::Calls("cuLaunchKernel"), launches + 2);
   std::set<const void*> images;
   for (int k = 0; k < kernels[2].gpu->num_codes; ++k) images.insert(kernels[2].gpu->codes[k].images);
   EXPECT_EQ(static_cast<int>(images.size()) * 2, kernels[2].gpu->num_codes);
