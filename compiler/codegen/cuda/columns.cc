@@ -102,14 +102,7 @@ class ColumnsEmitter : private CudaEmitter {
     std::vector<int> ids = phase.row_values;
     ids.insert(ids.end(), phase.element_values.begin(), phase.element_values.end());
     if (kernel_.phases.size() == 1 && phase.guard < 0) DeclareWhole(ids, {}, inner_);
-    WholeOrNot([&] {
-      if (HasRows(rows_)) {
-        GoThroughRows(rows_, [&] { store(rows_at_once_); }, one);
-      } else {
-        OpenRows(rows_, "", "");
-        one();
-      }
-    });
+    WholeOrNot([&] { GoThroughRows(rows_, [&] { store(rows_at_once_); }, one); });
     out_.Close();
   }
 

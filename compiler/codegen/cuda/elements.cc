@@ -99,14 +99,7 @@ class ElementsEmitter : private CudaEmitter {
     DeclareDearOfLanes();
     DeclareDivisors(rows);
     DeclareWhole(phase().element_values, once_, {});
-    WholeOrNot([&] {
-      if (HasRows(rows)) {
-        GoThroughRows(rows, [&] { store(rows_at_once_); }, [&] { store(1); });
-      } else {
-        OpenRows(rows, "", "");
-        store(1);
-      }
-    });
+    WholeOrNot([&] { GoThroughRows(rows, [&] { store(rows_at_once_); }, [&] { store(1); }); });
     out_.Close();
   }
 

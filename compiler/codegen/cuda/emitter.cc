@@ -182,6 +182,10 @@ void CudaEmitter::CloseRows(const std::vector<int>& axes) {
 }
 
 void CudaEmitter::GoThroughRows(const std::vector<int>& axes, const std::function<void()>& several, const std::function<void()>& one) {
+  if (!HasRows(axes)) {
+    OpenRows(axes, "", "");
+    return one();
+  }
   DeclareDivisors(axes);
   out_.Line("const {} rows = {};", index_type_, Points(axes));
   out_.Line("const {} step = blockDim.y;", index_type_);

@@ -108,7 +108,7 @@ class CudaEmitter : protected ValueEmitter {
   // Opens what runs over the rows: `first` and `step` are texts; without rows their positions are 0.
   void OpenRows(const std::vector<int>& axes, const std::string& first, const std::string& step);
   void CloseRows(const std::vector<int>& axes);
-  // The rows of a thread of kElements or kColumn, which lie side by side among those of its block: `several` writes what is
+  // The rows, if there are any, of a thread of kElements or kColumn, which lie side by side among those of its block: `several` writes what is
   // done for rows_at_once_ of them at a time, of which turn `u` has row `row + u * step`; `one`, for the rows that are left.
   void GoThroughRows(const std::vector<int>& axes, const std::function<void()>& several, const std::function<void()>& one);
 
@@ -176,7 +176,7 @@ class CudaEmitter : protected ValueEmitter {
   std::vector<int> pack_ids_, pack_windows_;            // values that packets are made of; axes of one element
   std::set<int> pack_known_;                            // values that are declared before
   std::vector<bool> same_in_lanes_, of_column_;         // by value of wide_
-  bool whole_ = false;                        // are they known to be packets in memory?
+  bool whole_ = false;                                  // are they known to be packets in memory?
 };
 
 /// The forms; each writes its function, or two.

@@ -63,9 +63,11 @@ const std::optional<CudaEmitter::PackRead>& CudaEmitter::FindPack(int id) {
 
 std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
   const Value& v = value(id);
-  const auto was = [this](int own) { return static_cast<int>(std::find(became_.begin(), became_.end(), own) - became_.begin()); };
   if (pack_known_.count(id) > 0) return std::nullopt;
   const std::function<bool(int)> is_alike = [this](int other) { return same_in_lanes_[static_cast<std::size_t>(other)]; };
+  // The value of wide_ that a gather, or what a choice is made by, was.
+  const auto found = std::find(became_.begin(), became_.end(), v.kind == Value::Kind::kMap ? v.args[0] : id);
+  const int was = found == became_.end() ? -1 : static_cast<int>(found - became_.begin());
   PackRead read;
   if (v.kind == Value::Kind::kLoad) {
     if (!MovesAlongVector(v.index)) return std::nullopt;
@@ -73,14 +75,14 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
     return read;
   }
   if (v.kind == Value::Kind::kGather) {
-    const auto span = was(id) < static_cast<int>(became_.size()) ? FindSpan(wide_, was(id), is_alike) : std::nullopt;
+    const auto span = was >= 0 ? FindSpan(wide_, was, is_alike) : std::nullopt;
     if (!span || span->group > 0 || span->slopes.empty() || !AreOfColumn(of_column_, span->run)) return std::nullopt;
     if (std::any_of(span->slopes.begin(), span->slopes.end() - 1, [](long long slope) { return slope != 0; })) return std::nullopt;
     read.last.push_back(v.args[span->slopes.size() - 1]);
     read.repeats = span->repeats;
     read.step = span->repeats > 1 ? 1 : span->slopes.back();
     if (std::abs(read.step) != 1 || result_lanes_ % read.repeats != 0) return std::nullopt;
-    const int last = wide_.values[static_cast<std::size_t>(was(id))].args[span->slopes.size() - 1];
+    const int last = wide_.values[static_cast<std::size_t>(was)].args[span->slopes.size() - 1];
     if (!of_column_[static_cast<std::size_t>(last)]) return std::nullopt;
     if (read.repeats > 1) read.dividends.push_back(became_[static_cast<std::size_t>(span->dividend)]);
     read.type = OperandType(v.index);
@@ -89,7 +91,7 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
     return read;
   }
   if (v.kind != Value::Kind::kMap || v.op != graph::Op::select) return std::nullopt;
-  const auto run = was(v.args[0]) < static_cast<int>(became_.size()) ? FindLaneRun(wide_, was(v.args[0]), is_alike) : std::nullopt;
+  const auto run = was >= 0 ? FindLaneRun(wide_, was, is_alike) : std::nullopt;
   if (!run || !AreOfColumn(of_column_, *run)) return std::nullopt;
   read.step = 0;
   read.places = 0;

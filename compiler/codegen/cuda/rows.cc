@@ -1,7 +1,7 @@
 // Reductions along the vector axis. The threads of a warp or of a block go through a row side by side, phase by phase;
 // what they accumulate is joined by shuffles, and through shared memory between warps. Each thread meets the same
-// elements in every phase, so that what a phase keeps of the row, inputs among it, which are fetched first, needs no barrier. Where rows are few and long, several
-// blocks work on one, and a second kernel joins what they found.
+// elements in every phase, so that what is kept of the row, inputs among it, which are fetched first, needs no barrier. Where
+// rows are few and long, several blocks work on one, and a second kernel joins what they found.
 #include <algorithm>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -86,37 +86,22 @@ class RowsEmitter : private CudaEmitter {
   void DeclareKept(const std::string& memory) {
     const std::vector<std::string> names = DeclareRows(kept_.types, memory, "kept");
     for (const int array : kept_.of_row_buffer) row_names_.push_back(names[static_cast<std::size_t>(array)]);
-    for (const auto& [operand, array] : kept_.of_operand) inputs_[operand] = {names[static_cast<std::size_t>(array)]};
+    for (const auto& [operand, array] : kept_.of_operand) inputs_[operand] = names[static_cast<std::size_t>(array)];
   }
 
-  // Has an earlier phase kept the operand's elements?
-  bool IsAtHand(int operand) const {
-    const auto found = inputs_.find(operand);
-    return found != inputs_.end() && found->second.at_hand;
-  }
+  bool IsKept(int operand) const { return inputs_.count(operand) > 0; }
   std::string Source(int operand) const {
-    return IsAtHand(operand) ? inputs_.at(operand).name + " + " + i() : Address(operand, i());
+    return IsKept(operand) ? inputs_.at(operand) + " + " + i() : Address(operand, i());
   }
-  // Is the operand's element to be kept for later phases?
-  bool IsKeptNow(int operand) const { return inputs_.count(operand) > 0 && !IsAtHand(operand); }
 
-  // What several phases read is on its way before the first computes, but for what phases may leave out.
+  // What several phases read is on its way before the first computes.
   void FetchKept() {
-    std::set<int> known, guarded;
-    for (const Phase& phase : kernel_.phases)
-      for (const int k : LoadedOperands(phase)) (phase.guard < 0 || known.count(k) > 0 ? known : guarded).insert(k);
-    bool any = false;
-    for (auto& [operand, input] : inputs_) {
-      input.at_hand = guarded.count(operand) == 0;
-      any = any || input.at_hand;
-    }
-    if (!any) return;
+    if (inputs_.empty()) return;
     Ensure(walks_.empty(), "rows of several lines that are kept");
     out_.Line("#pragma unroll 4");
     out_.Open("for ({0} chunk = threadIdx.x; chunk < {1}; chunk += {2})", index_type_, Chunks(), Step());
     DeclarePlace("chunk");
-    for (const auto& [operand, input] : inputs_)
-      if (input.at_hand) out_.Line("fetch_pack<{}>({} + {}, {});", lanes_, input.name, i(), Address(operand, i()));
+    for (const auto& [operand, kept] : inputs_) out_.Line("fetch_pack<{}>({} + {}, {});", lanes_, kept, i(), Address(operand, i()));
     out_.Close();
     awaits_ = true;
   }
@@ -184,8 +169,6 @@ class RowsEmitter : private CudaEmitter {
     names_ = outer;
     at_hand_.clear();
     kept_at_hand_.clear();
-    for (const int k : LoadedOperands(phase))
-      if (const auto found = inputs_.find(k); found != inputs_.end()) found->second.at_hand = true;
   }
 
   void Element(const Phase& phase, Names* names) {
@@ -232,7 +215,7 @@ class RowsEmitter : private CudaEmitter {
 
   std::vector<int> ReadFromMemory(const Phase& phase) const {
     std::vector<int> operands = LoadedOperands(phase);
-    std::erase_if(operands, [this](int k) { return IsAtHand(k); });
+    std::erase_if(operands, [this](int k) { return IsKept(k); });
     return operands;
   }
 
@@ -255,12 +238,10 @@ class RowsEmitter : private CudaEmitter {
   // Elements of inputs that are kept, before anything else takes their place.
   void ReadKept(const Phase& phase, Names* names) {
     for (const int k : LoadedOperands(phase)) {
-      const auto found = inputs_.find(k);
-      if (found == inputs_.end()) continue;
+      if (!IsKept(k)) continue;
       const DType type = OperandType(k) == DType::kBool ? DType::kUInt8 : OperandType(k);  // as it lies in memory
       at_hand_[k] = names->Make(operands_[static_cast<std::size_t>(k)].name + "_kept");
       out_.Line("const {} {} = {};", ElementType(type), at_hand_[k], speller_->Load(type, Source(k)).text);
-      if (IsKeptNow(k)) out_.Line("{};", speller_->Store(type, found->second.name + " + " + i(), {at_hand_[k]}));
     }
   }
 
@@ -271,11 +252,8 @@ class RowsEmitter : private CudaEmitter {
       else out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(type), lanes_, name, lanes_, from);
       return name;
     };
-    for (const int k : LoadedOperands(phase)) {
+    for (const int k : LoadedOperands(phase))
       if (at_hand_.count(k) == 0) at_hand_[k] = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Source(k)) + "[k]";
-      const std::string& element = at_hand_[k];
-      if (IsKeptNow(k)) out_.Line("store_pack({} + {}, {});", inputs_[k].name, i(), element.substr(0, element.size() - 3));
-    }
     for (int id : phase.element_values) {
       const Value& v = value(id);
       if (v.kind != Value::Kind::kStaged || kept_at_hand_.count(v.index) != 0) continue;
@@ -319,16 +297,11 @@ class RowsEmitter : private CudaEmitter {
     out_.Close();
   }
 
-  struct Input {
-    std::string name;      // of the array that keeps it
-    bool at_hand = false;  // has an earlier phase kept it?
-  };
-
   std::vector<int> rows_, walks_;
   int lanes_;
   KeptRows kept_;
-  bool awaits_ = false;            // have packets been asked for, and not waited for?
-  std::map<int, Input> inputs_;  // by operand
+  bool awaits_ = false;                // have packets been asked for, and not waited for?
+  std::map<int, std::string> inputs_;  // the arrays that keep them, by operand
 };
 
 }  // namespace
