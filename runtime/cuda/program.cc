@@ -27,7 +27,7 @@ constexpr index_t kTileRows = 128, kTileColumns = 256;
 
 // Rows of the pieces in which a product is computed whose result has more bytes than a device's cache holds together with what
 // is made of it; 0: all rows. Multiprocessors that have no tile while others have their last one are what pieces cost, so they
-// are as large as may be of those that cost least.
+// are as large as may be of those that cost least, and all alike where some are.
 index_t RowsOfPiece(index_t rows, index_t columns, std::size_t element, const cuda::DeviceProperties& device) {
   const index_t bytes = columns * static_cast<index_t>(element), room = static_cast<index_t>(device.l2_bytes / 16 * 9);
   if (rows * bytes <= room) return 0;
@@ -173,7 +173,7 @@ std::vector<CudaStep> CudaStep::InPieces(const GemmStep& product, bool is_whole,
   const KernelSignature& signature = kernel.signature;
   const int result = is_whole ? product.epilogue.result : product.c;
   const TensorRef& c = buffers[static_cast<std::size_t>(result)];
-  if (c.shape.size() != 2 || !signature.elementwise || signature.positional || kernel.cuda->schedule.reduces) return {};
+  if (c.shape.size() != 2 || !signature.elementwise || signature.positional) return {};
   const index_t rows = c.shape[0], count = RowsOfPiece(rows, c.shape[1], SizeOf(c.dtype), device);
   if (count == 0 || !LiesByRows(AsMatrix(c, false, false))) return {};
   std::map<int, int> dimension;  // of each buffer, that goes along the rows
@@ -216,14 +216,18 @@ std::vector<CudaStep> CudaStep::InPieces(const GemmStep& product, bool is_whole,
   return steps;
 }
 
-std::optional<bool> CudaStep::IsThere(const std::vector<TensorRef>& buffers, cuda::StreamHandle stream) const {
-  const auto at = [&](int id) { return buffers[static_cast<std::size_t>(id)].data; };
+template <typename At>
+cuda::Gemm CudaStep::ProductOf(const At& at) const {
   cuda::Gemm gemm = gemm_;
   gemm.a = static_cast<const char*>(at(a_)) + a_offset_;
   gemm.b = at(b_);
   gemm.c = static_cast<char*>(at(c_)) + c_offset_;
   if (bias_ >= 0) gemm.bias = at(bias_);
-  return cuda::HasGemm(gemm, stream);
+  return gemm;
+}
+
+std::optional<bool> CudaStep::IsThere(const std::vector<TensorRef>& buffers, cuda::StreamHandle stream) const {
+  return cuda::HasGemm(ProductOf([&](int id) { return buffers[static_cast<std::size_t>(id)].data; }), stream);
 }
 
 void CudaStep::MakeCode(const cuda::DeviceProperties& device) {
@@ -232,11 +236,7 @@ void CudaStep::MakeCode(const cuda::DeviceProperties& device) {
 
 void CudaStep::Launch(void* const* data, const umbra_scalar* scalars, void* scratch, cuda::StreamHandle stream) const {
   if (kernel_ == nullptr) {
-    cuda::Gemm gemm = gemm_;
-    gemm.a = static_cast<const char*>(data[a_]) + a_offset_;
-    gemm.b = data[b_];
-    gemm.c = static_cast<char*>(data[c_]) + c_offset_;
-    if (bias_ >= 0) gemm.bias = data[bias_];
+    cuda::Gemm gemm = ProductOf([data](int id) { return data[id]; });
     if (scalar_ >= 0) gemm.alpha *= gemm.dtype == DType::kFloat64 ? scalars[scalar_].f64 : static_cast<double>(scalars[scalar_].f32);
     cuda::library::Run(gemm, stream);
     return;

@@ -48,6 +48,9 @@ class CudaStep {
   CudaStep(const KernelSignature& signature, std::shared_ptr<const CudaKernel> kernel, const std::vector<TensorRef>& buffers,
            const std::vector<index_t>& symbols, const cuda::DeviceProperties& device);
   bool JoinsWith(const CudaStep& other) const;
+  // The product of the buffers whose addresses `at` gives.
+  template <typename At>
+  cuda::Gemm ProductOf(const At& at) const;
 
   // Of a kernel, or of several launches of one.
   std::shared_ptr<const CudaKernel> kernel_;
