@@ -14,19 +14,25 @@ constexpr double kWaking = 262144;
 
 bool IsBrief(double work, int threads) { return work < kWaking * threads; }
 
-// Runs all rows of the columns [begin, end).
-void RunColumns(const LaunchCall& call, umbra_args args, index_t begin, index_t end) {
+// Runs the range [begin, end) of an axis that is not the first.
+void RunRange(const LaunchCall& call, umbra_args args, index_t begin, index_t end) {
   const LaunchPlan& plan = *call.plan;
+  if (begin >= end) return;
+  std::vector<index_t> extent = plan.extent;
+  args.extent = reinterpret_cast<const long long*>(extent.data());
+  if (plan.from != 0) {
+    extent[plan.from] = begin;
+    extent[plan.axis] = end;
+    return plan.function(&args, 0, extent[0]);
+  }
   std::vector<void*> data;
   const std::size_t rank = plan.stride.size() / call.element_size->size();
   for (std::size_t k = 0; k < call.element_size->size(); ++k)
     data.push_back(static_cast<char*>(call.data[k]) +
                    begin * plan.stride[k * rank + plan.axis] * static_cast<index_t>((*call.element_size)[k]));
-  std::vector<index_t> extent = plan.extent;
   extent[plan.axis] = end - begin;
   args.data = data.data();
-  args.extent = reinterpret_cast<const long long*>(extent.data());
-  if (begin < end) plan.function(&args, 0, extent[0]);
+  plan.function(&args, 0, extent[0]);
 }
 
 // Runs the pieces [first, last) on this thread; with the last one goes what is left over.
@@ -41,7 +47,7 @@ void RunPieces(const LaunchCall& call, index_t first, index_t last) {
   args.scratch = plan.scratch_bytes > 0 ? ThreadScratch(plan.scratch_bytes) : nullptr;
   args.prefetch_ahead = plan.prefetch_ahead;
   const index_t begin = first * plan.granule, end = std::min(plan.extent[plan.axis], last * plan.granule);
-  if (plan.axis > 0) return RunColumns(call, args, begin, end);
+  if (plan.axis > 0) return RunRange(call, args, begin, end);
   if (begin < end) plan.function(&args, begin, end);
   if (plan.remainder == 0 || end < plan.extent[0]) return;
   std::vector<void*> tail;

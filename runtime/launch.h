@@ -18,7 +18,8 @@ struct LaunchPlan {
   std::size_t scratch_bytes = 0;
   long long prefetch_ahead = 0;  ///< as umbra_args wants it
   double work = 0;      ///< in additions
-  std::size_t axis = 0;  ///< that threads share out: axis 0, or that of many columns of few rows
+  std::size_t axis = 0;  ///< that threads share out: axis 0, or one of more indices if that has few
+  std::size_t from = 0;  ///< where in `extent` it stands where a range of that axis begins; 0: nowhere, operands begin there
   int parts = 1;         ///< ranges of it that may run at the same time
   int pieces = 1;        ///< ranges of it that are taken one after the other, by the threads that are free, or by one
   index_t granule = 1;   ///< ranges are multiples of this

@@ -43,6 +43,7 @@ constexpr index_t kRowsOfPiece = 512, kColumnsOfShare = 32;
 constexpr index_t kPartForPanels = 4, kPartInPlace = 2;
 constexpr index_t kStepsInPlace = 256;  // else: of so many rows pages are not forgotten from one tile to the next
 constexpr index_t kMostShares = 64;  // of a thread, of tiles that lie along one axis
+constexpr index_t kEvenShares = 8;   // so many units for each thread make shares even enough
 
 // At least one for each of the threads that share out so much work, so that each has its place in memory from call to
 // call as long as there is no more of it.
@@ -80,6 +81,7 @@ class Preparation {
     packs_ = !signature_.panels.empty() && PacksColumns(signature_, plan_.extent[SharedAxis()]);
     const bool split = SplitsRows();
     packs_ = packs_ && !split;
+    ranged_axis_ = split ? 0 : RangedAxis();
     Variant variant = ChooseVariant(split);
     packs_ = variant.packed;
     SplitOverThreads(variant.stores == Stores::kJoined);
@@ -95,6 +97,10 @@ class Preparation {
                                    ? number.extent.value
                                    : symbols_[static_cast<std::size_t>(number.extent.symbol)]);
       }
+    }
+    for (const int axis : signature_.ranged) {
+      if (plan_.axis == static_cast<std::size_t>(axis)) plan_.from = plan_.extent.size();
+      plan_.extent.push_back(0);
     }
     // Extents alone are the same for all lanes, in any form.
     variant.wide_index = signature_.positional && !signature_.positions.empty() && !PositionsStayWithin(kIndexLimit, signature_.positions, rank_, plan_.extent);
@@ -387,7 +393,7 @@ class Preparation {
     variant.split = split;
     in_short_rows_ = InShortRows();
     double touched = 0;
-    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross() && signature_.panels.empty(), in_place = false, packets = false;
+    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross() && ranged_axis_ == 0 && signature_.panels.empty(), in_place = false, packets = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
@@ -431,6 +437,34 @@ class Preparation {
   bool GoesAcross() const {
     return InColumns() && vector_axis_ > 0 && !signature_.positional && (PacksRows() ? plan_.extent[SharedAxis()] <= kRowsOfPiece : plan_.extent[0] <= kFewRows) &&
            plan_.extent[vector_axis_] >= kColumnGranule * threads_;
+  }
+
+  // What shares of the axis are multiples of, if it is not the first: whole steps of any loop, whole tiles.
+  index_t GranuleOf(std::size_t axis) const {
+    if (axis == vector_axis_) return InColumns() ? kColumnGranule : kBlockMultiple;
+    return axis == TileAxis() ? kRowsOfTile : 1;
+  }
+
+  bool SharesEvenly(index_t units, index_t threads) const { return units % threads == 0 || units >= kEvenShares * threads; }
+
+  // Where axis 0 has too few indices for even shares: the first axis that has more, of those that a kernel takes a range of, or
+  // where operands can be told to begin elsewhere; 0 if there is none.
+  std::size_t RangedAxis() const {
+    const index_t threads = UsefulThreads(Work(), threads_);
+    if (!whole_ || vector_axis_ == 0 || plan_.remainder != 0 || SharesEvenly(plan_.extent[0], threads)) return 0;
+    std::vector<int> axes = signature_.ranged;
+    if (signature_.elementwise && !signature_.positional && TileAxis() == rank_) axes.push_back(signature_.vector_axis);
+    std::size_t best = 0;
+    index_t most = plan_.extent[0];
+    for (const int candidate : axes) {
+      const auto axis = static_cast<std::size_t>(candidate);
+      const index_t units = plan_.extent[axis] / GranuleOf(axis);
+      if (units <= most) continue;
+      best = axis;
+      most = units;
+      if (SharesEvenly(units, threads)) break;
+    }
+    return best;
   }
 
   // Does each row of an operand that is stored begin where the one before it ends, in the order in which the kernel walks
@@ -479,7 +513,8 @@ class Preparation {
     const bool across = GoesAcross();
     if (across) plan_.axis = vector_axis_;
     if (PacksRows()) return ShareOutRows(across);
-    plan_.granule = across ? kColumnGranule : vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
+    if (!across) plan_.axis = ranged_axis_;
+    plan_.granule = plan_.axis > 0 ? GranuleOf(plan_.axis) : vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
     plan_.pieces = Pieces(plan_.work, plan_.parts, Units(plan_));
   }
@@ -493,6 +528,7 @@ class Preparation {
   bool in_tiles_ = false;  // do operands lie across axis 0?
   bool in_short_rows_ = false;
   bool packs_ = false;  // are columns that rows share copied?
+  std::size_t ranged_axis_ = 0;
   LaunchPlan plan_;
   std::size_t rank_ = 0, vector_axis_ = 0;
 };
@@ -501,6 +537,7 @@ class Preparation {
 
 bool IsBaked(const KernelSignature& signature, int axis) {
   if (signature.elementwise || axis < signature.row_axes || !signature.axes[static_cast<std::size_t>(axis)].is_static()) return false;
+  if (std::count(signature.ranged.begin(), signature.ranged.end(), axis) > 0) return false;
   const bool columns = signature.vector_axis < signature.row_axes;
   return columns || signature.positional || static_cast<int>(signature.axes.size()) - signature.row_axes == 1;
 }

@@ -11,6 +11,7 @@
 #include "compiler/plan/group_steps.h"
 #include "compiler/plan/keep_in_results.h"
 #include "compiler/plan/positions.h"
+#include "compiler/plan/ranges.h"
 #include "compiler/plan/product_epilogues.h"
 #include "compiler/plan/short_rows.h"
 #include "compiler/plan/sum_steps.h"
@@ -61,6 +62,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
       plan::GoAcrossShortRows(&plan);
       plan::AddSums(&plan);
       plan::KeepInResults(&plan);
+      plan::FindRanges(&plan);
     }
     plan::FindPositions(&plan);
     return plan;

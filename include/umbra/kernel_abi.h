@@ -22,8 +22,9 @@ typedef struct umbra_args {
   /// Strides in elements, one row of `rank` (number of kernel axes) entries per memory operand:
   /// stride[operand * rank + axis]. An axis that an operand does not depend on has stride 0.
   const long long* stride;
-  /// Extent of each kernel axis, `rank` entries; then what else the launch counts: the kernel's numbers and, of one whose
-  /// rows are shared out in blocks, the phase, the blocks of a row and the length of a block along each cut axis.
+  /// Extent of each kernel axis, `rank` entries; then what else the launch counts: the kernel's numbers; of one that computes
+  /// with positions, where each axis after the first begins that has a range; of one whose rows are shared out in blocks, the
+  /// phase, the blocks of a row and the length of a block along each cut axis.
   const long long* extent;
   /// Run-time scalars, in the order of the kernel's scalar list.
   const umbra_scalar* scalar;

@@ -113,6 +113,9 @@ struct KernelSignature {
   std::vector<Number> numbers;    ///< follow the axes in umbra_args::extent
   bool positional = false;        ///< it computes with positions: its axes stay as they are
   std::vector<Position> positions;  ///< these, each after those that it is made of; 32-bit numbers of variants without wide_index
+  /// Of a positional kernel for CPUs: the axes after the first of which a launch may ask for a range. After `numbers`
+  /// umbra_args::extent has where each begins; its extent is where it ends.
+  std::vector<int> ranged;
   /// One program over every element, no reduction: axes may be merged and re-blocked at launch.
   /// No extent is baked into such a kernel.
   bool elementwise = false;

@@ -139,6 +139,12 @@ TEST(Axes, TransposesOfSeveralAxes) {
     ExpectAsInterpreted(std::string("kernel k") + body, {{2, 40, 9, 11}, {1, 64, 28, 60}, {3, 5, 1, 70}, {20, 20, 20, 20}}, 0);
 }
 
+TEST(Axes, FewLongRowsThatLieApart) {
+  for (const char* body : {"(x: f32[n, m]) -> (y: f32[n, m]) {\n  y = x * 2 + 1\n}", "(x: f32[m, n]) -> (y: f32[n, m]) {\n  y = x.T\n}",
+                           "(x: u8[n, m], v: f64[n]) -> (y: i8[n, m], z: f64[n, m]) {\n  y = tcast<i8>(x)\n  z = tcast<f64>(x) * broadcast<0>(v)\n}"})
+    ExpectAsInterpreted(std::string("kernel k") + body, {{1, 200003}, {3, 100001}, {3, 262144}}, 0);
+}
+
 TEST(Axes, PixelsOfBytesBecomeFloats) {
   for (const int count : {1, 3, 4})
     ExpectAsInterpreted(With("kernel k(x: u8[n, w, N], m: f32[N]) -> (y: f32[N, n, w]) {\n"

@@ -85,14 +85,37 @@ TEST(Threads, FusedRowsAndSeveralOutputsHaveTheSameBits) {
   ExpectSameBits("kernel k(x: f32[n, m]) -> (y: f32[n, m], t: f32[m, n]) { y = exp(x) t = x.T * 2 }", {1003, 517});
 }
 
-// Are the rows of the program's only kernel shared out by blocks?
-bool IsSplit(const Function& f, std::vector<float>* numbers, const std::vector<index_t>& shape, int threads) {
+// How the program's only kernel is launched.
+runtime::LaunchPlan PlanOf(const Function& f, std::vector<float>* numbers, const std::vector<index_t>& shape, int threads) {
   const TensorRef x = TensorRef::Dense(numbers->data(), DType::kFloat32, shape);
   std::vector<TensorRef> buffers{x};
   for (const auto& output : runtime::OutputShapes(f.program(), {x}))
     buffers.push_back(TensorRef::Dense(nullptr, f.program().buffers[buffers.size()].dtype, output));
   const auto& step = std::get<runtime::KernelStep>(f.program().steps.at(0));
-  return runtime::PrepareLaunch(step, buffers, shape, threads).phases > 0;
+  std::vector<index_t> symbols = shape;
+  symbols.resize(static_cast<std::size_t>(f.program().num_symbols));
+  const auto value = [&](const runtime::Extent& extent) { return extent.is_static() ? extent.value : symbols[static_cast<std::size_t>(extent.symbol)]; };
+  for (const runtime::DerivedExtent& derived : f.program().derived)
+    symbols[static_cast<std::size_t>(derived.result.symbol)] = runtime::Compute(derived.op.kind, value(derived.a), value(derived.b));
+  return runtime::PrepareLaunch(step, buffers, symbols, threads);
+}
+
+// Are its rows shared out by blocks?
+bool IsSplit(const Function& f, std::vector<float>* numbers, const std::vector<index_t>& shape, int threads) {
+  return PlanOf(f, numbers, shape, threads).phases > 0;
+}
+
+// Floats may be summed in another order.
+void ExpectNear(const Function& f, const Results& got, const Results& meant, const std::string& what) {
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    if (f.program().buffers[1 + k].dtype != DType::kFloat32) {
+      EXPECT_TRUE(got[k] == meant[k]) << what;
+      continue;
+    }
+    const auto *numbers = reinterpret_cast<const float*>(got[k].data()), *wanted = reinterpret_cast<const float*>(meant[k].data());
+    for (std::size_t i = 0; i < got[k].size() / sizeof(float); ++i)
+      ASSERT_NEAR(numbers[i], wanted[i], 2e-5 * std::fabs(wanted[i])) << what << " at " << i;
+  }
 }
 
 // Kernels of few rows: the same bits for all numbers of threads and targets, and what the interpreter finds.
@@ -114,15 +137,7 @@ void ExpectSplit(const std::string& text, const std::vector<index_t>& shape) {
       if (first.empty()) first = results;
       EXPECT_TRUE(first == results) << options.target << ", " << threads << " threads: " << text;
     }
-    for (std::size_t k = 0; k < first.size(); ++k) {
-      if (f.program().buffers[1 + k].dtype != DType::kFloat32) {
-        EXPECT_TRUE(first[k] == meant[k]) << text;
-        continue;
-      }
-      const auto *got = reinterpret_cast<const float*>(first[k].data()), *want = reinterpret_cast<const float*>(meant[k].data());
-      for (std::size_t i = 0; i < first[k].size() / sizeof(float); ++i)
-        ASSERT_NEAR(got[i], want[i], 2e-5 * std::fabs(want[i])) << text << " at " << i;
-    }
+    ExpectNear(f, first, meant, text);
   }
 }
 
@@ -142,6 +157,50 @@ TEST(Threads, RowsThatAreFewAreSharedOut) {
     ExpectSplit("kernel columns(x: f32[n, m]) -> (y: f32[m], z: f32[m]) {"
                 " y = reduce_with_axis<sum>(x, 0) * 2 z = reduce_with_axis<maximum>(x, 0) }", {300001 / columns, columns});
   ExpectSplit("kernel middle(x: f32[a, n, m]) -> (y: f32[a, m]) { y = reduce_with_axis<sum>(x, 1) }", {2, 20011, 17});
+}
+
+// A kernel whose first axis has too few indices for the threads: each has a part of another one. The same bits for all numbers
+// of threads and targets, and what the interpreter finds.
+void ExpectSharedOut(const std::string& text, const std::vector<index_t>& shape) {
+  const auto graph = graph::ParseText("kernel k" + text)[0];
+  std::vector<float> x = Numbers(static_cast<std::size_t>(Product(shape)));
+  CompileOptions options;
+  options.engine = Engine::kInterpreter;
+  const Results meant = Run(Compile(graph, options), &x, shape, 1);
+  options.engine = Engine::kJit;
+  Results first;
+  for (const auto target : codegen::kAllTargets) {
+    if (!HostRuns(target)) continue;
+    options.target = codegen::Name(target);
+    const Function f = Compile(graph, options);
+    for (const int threads : kThreadCounts) {
+      const Results results = Run(f, &x, shape, threads);
+      if (first.empty()) ExpectNear(f, first = results, meant, text);
+      EXPECT_TRUE(first == results) << options.target << ", " << threads << " threads: " << text;
+      if (f.program().steps.size() > 1 || shape[0] % threads == 0) continue;
+      const runtime::LaunchPlan plan = PlanOf(f, &x, shape, threads);
+      const index_t units = runtime::Units(plan);
+      EXPECT_EQ(plan.parts, threads) << text;
+      EXPECT_GT(plan.axis, 0U) << text;
+      EXPECT_TRUE(units % threads == 0 || units >= 2 * threads) << units << " units: " << text;
+    }
+  }
+}
+
+TEST(Threads, PositionsOfFewRowsAreSharedOut) {
+  ExpectSharedOut("(x: f32[n]) -> (y: f32[n]) { y = exp(flip(x, 0)) - x }", {300007});
+  ExpectSharedOut("(x: f32[n]) -> (y: u8[n]) { y = tcast<u8>(flip(x, 0) * 100) }", {800007});
+  ExpectSharedOut("(x: f32[n]) -> (y: f32[?]) { y = concat(x, flip(x, 0), 0) }", {500009});
+  ExpectSharedOut("(x: f32[800000]) -> (y: f32[800000]) { y = complex_mul_cc(x, flip(x, 0)) }", {800000});
+  ExpectSharedOut("(x: f32[n]) -> (y: f32[n]) { y = take(tcast<i64>((x - 0.999) * 1000000), x) }", {300007});
+  ExpectSharedOut("(x: f32[n, m]) -> (y: f32[n, m]) { y = flip(x, 1) * 2 }", {3, 200003});
+  ExpectSharedOut("(x: f32[n, c, h, w]) -> (y: f32[n, c, ?, ?]) { y = pad(x, 2, 3) }", {1, 17, 211, 203});
+  ExpectSharedOut("(x: f32[n, c, h, w]) -> (y: f32[n, c, ?, ?]) { y = pool<maximum>(x, 2, 2, 2, 2) }", {1, 64, 112, 112});
+  ExpectSharedOut("(x: f32[n, c, h, w]) -> (y: f32[n, c, ?, ?]) { y = pool<maximum>(x, 3, 3, 1, 1) }", {1, 3, 310, 311});
+  ExpectSharedOut("(x: f32[n, h, w]) -> (y: f32[n, w, h]) { y = swapaxis(flip(x, 2), 2, 1) }", {1, 700, 1031});
+  ExpectSharedOut("(x: f32[n, w, 3]) -> (y: f32[n, w, 3]) { y = flip(x, 2) * 2 }", {1, 200003, 3});
+  ExpectSharedOut("(x: f32[n, h, w]) -> (y: f32[n, h]) { y = reduce_with_axis<maximum>(flip(x, 1), 2) }", {1, 700, 1031});
+  ExpectSharedOut("(x: f32[n, c]) -> (y: f32[5, c]) { y = take_grad(tcast<i64>(reduce_with_axis<maximum>(x, 1) * 1000 - 1000), x, 5) }", {300, 2003});
 }
 
 // How many threads a call of the kernel of x and y on `count` elements takes.

@@ -31,6 +31,10 @@ class CpuEmitter : private ValueEmitter {
   // What rows are put together in that follow each other.
   void JoinRows();
   void RowLoops(int axis);
+  // Where ranges of the axes begin that a launch asks for; from and to where the kernel walks an axis.
+  void DeclareRanges();
+  std::string Begin(int axis) const;
+  std::string End(int axis) const { return axis == 0 && !Splits() ? "end" : ExtentName(axis); }
   // The vector axis is a row axis: a packet of columns at a time.
   void Columns(int axis);
   void ColumnBody(const std::string& c, const std::string& lanes);
@@ -270,7 +274,7 @@ class CpuEmitter : private ValueEmitter {
   // Are columns walked in blocks, for want of tiles?
   bool CutsColumns() const { return IsBlocked() && transposed_axis_ < 0; }
   bool IsCut(int axis) const;
-  std::string BlockBegin(int axis) const { return IsCut(axis) ? fmt::format("b{}", axis) : "0"; }
+  std::string BlockBegin(int axis) const { return IsCut(axis) ? fmt::format("b{}", axis) : Begin(axis); }
   std::string BlockEnd(int axis) const {
     if (axis + 1 == kernel_.rank() && !tile_.count.empty()) return tile_.count;
     return IsCut(axis) ? fmt::format("e{}", axis) : ExtentName(axis);
@@ -375,6 +379,7 @@ class CpuEmitter : private ValueEmitter {
 
   // Units.
   int phase_ = 0;                     // that is being written, of a kernel whose rows are split
+  std::map<int, std::string> from_;   // by axis: where its range begins
   std::map<int, std::string> found_;  // by reduced value: what blocks found
 
   // Rows.

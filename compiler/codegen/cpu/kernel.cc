@@ -41,6 +41,7 @@ std::string CpuEmitter::Run() {
   DeclareOperands();
   if (!TakesRowsTogether()) row_names_ = DeclareRows(signature_.row_buffers, "static_cast<char*>(args->scratch)", "row");
   DeclareNumbers();
+  DeclareRanges();
   DeclareUniforms();
   DeclareRowsTogether();
   DeclareAhead();
@@ -50,7 +51,7 @@ std::string CpuEmitter::Run() {
     return name;
   }
   if (CutsColumns()) {
-    out_.Open("for (long long j0 = 0; j0 < {}; j0 += {})", ExtentName(vector_axis_), kTransposeBlock);
+    out_.Open("for (long long j0 = {}; j0 < {}; j0 += {})", Begin(vector_axis_), ExtentName(vector_axis_), kTransposeBlock);
     out_.Line("const long long j1 = j0 + {} < {} ? j0 + {} : {};", kTransposeBlock,
               ExtentName(vector_axis_), kTransposeBlock, ExtentName(vector_axis_));
   }
@@ -83,6 +84,21 @@ void CpuEmitter::JoinRows() {
   for (const Phase& phase : kernel_.phases) join(phase.stores);
 }
 
+void CpuEmitter::DeclareRanges() {
+  if (Splits()) return;
+  std::size_t next = static_cast<std::size_t>(kernel_.rank()) + signature_.numbers.size();
+  for (const int axis : signature_.ranged) {
+    from_[axis] = names_.Make(fmt::format("from{}", axis));
+    out_.Line("const long long {} = args->extent[{}];", from_[axis], next++);
+  }
+}
+
+std::string CpuEmitter::Begin(int axis) const {
+  if (axis == 0 && !Splits()) return "begin";
+  const auto from = from_.find(axis);
+  return from == from_.end() ? "0" : from->second;
+}
+
 void CpuEmitter::RowLoops(int axis) {
   if (axis == kernel_.signature.row_axes) {
     Row();
@@ -100,7 +116,7 @@ void CpuEmitter::RowLoops(int axis) {
     Columns(axis);
     return;
   }
-  const std::string first = axis == 0 ? "begin" : "0", last = axis == 0 ? "end" : fmt::format("n{}", axis);
+  const std::string first = Begin(axis), last = End(axis);
   const int innermost = signature_.row_axes - (columns_ ? 2 : 1);
   if (axis == innermost && TakesRowsTogether()) {
     RowsTogether(first, last);
@@ -113,9 +129,7 @@ void CpuEmitter::RowLoops(int axis) {
 }
 
 void CpuEmitter::Columns(int axis) {
-  const bool ranges = axis == 0 && !Splits();
-  const std::string first = ranges ? "begin" : "0";
-  const std::string last = ranges ? "end" : ExtentName(axis);
+  const std::string first = Begin(axis), last = End(axis);
   const std::string c = fmt::format("i{}", axis);
   const auto body = [&](const std::string& lanes) {
     if (Splits()) ColumnUnit(c, lanes);

@@ -24,7 +24,7 @@ void CpuEmitter::KeyRows() {
   block_.end = names_.Make("last_" + c), block_.packet = names_.Make("p");
   kept_rows_.most = names_.Make("rows"), kept_rows_.first = names_.Make("first");
   kept_rows_.last = names_.Make("last"), kept_rows_.count = names_.Make("count");
-  out_.Open("for (long long {0} = 0; {0} + {1} <= {2}; {0} += {3})", block, width_, n, BlockPackets() * width_);
+  out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, Begin(vector_axis_), width_, n, BlockPackets() * width_);
   out_.Line("const long long {0} = smaller({1} + {2}, {3} - {3} % {4});", block_.end, block, BlockPackets() * width_, n, width_);
   KeyBlocks(c, block, "");
   out_.Close();
@@ -59,10 +59,8 @@ void CpuEmitter::KeyBlocks(const std::string& c, const std::string& block, const
   const Phase& phase = kernel_.phases[0];
   out_.Line("const long long {0} = ({1} - {2} + {3}) / {4}, {5} = {6} / {0};", packets, block_.end, block, width_ - 1, width_,
             kept_rows_.most, BlockPackets());
-  out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", kept_rows_.first, axis == 0 ? "begin" : "0",
-            axis == 0 ? "end" : ExtentName(axis), kept_rows_.most);
-  out_.Line("const long long {0} = smaller({1} + {2}, {3});", kept_rows_.last, kept_rows_.first, kept_rows_.most,
-            axis == 0 ? "end" : ExtentName(axis));
+  out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", kept_rows_.first, Begin(axis), End(axis), kept_rows_.most);
+  out_.Line("const long long {0} = smaller({1} + {2}, {3});", kept_rows_.last, kept_rows_.first, kept_rows_.most, End(axis));
   out_.Line("const unsigned long long {} = {} - {};", kept_rows_.count, kept_rows_.last, kept_rows_.first);
   block_.before = fmt::format("({} - {}) * {} + ", i, kept_rows_.first, packets);
   const Kept kept = DeclareKept(phase);

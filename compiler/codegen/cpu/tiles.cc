@@ -95,7 +95,7 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
   if (options_.variant.packed) DeclarePanels();
   FindNeeded();
   const Names inside = names_;
-  const std::string first = tile_.axis == 0 ? "begin" : "0", last = tile_.axis == 0 ? "end" : ExtentName(tile_.axis);
+  const std::string first = Begin(tile_.axis), last = End(tile_.axis);
   const int few = rows / 2;
   if (HasPairs()) {
     out_.Line("long long j{} = {};", tile_.axis, first);

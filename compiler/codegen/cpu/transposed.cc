@@ -28,7 +28,7 @@ void CpuEmitter::ReserveTransposedNames() {
 
 void CpuEmitter::TransposedLoops(int axis) {
   if (axis == kernel_.signature.row_axes) return TransposedTiles();
-  const std::string first = axis == 0 ? "begin" : "0", last = axis == 0 ? "end" : ExtentName(axis);
+  const std::string first = Begin(axis), last = End(axis);
   if (axis != transposed_axis_) {
     out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, first, last);
     TransposedLoops(axis + 1);
@@ -36,7 +36,7 @@ void CpuEmitter::TransposedLoops(int axis) {
     return;
   }
   OpenBlocks(axis, first, last, BlockRows());
-  OpenBlocks(vector_axis_, "0", ExtentName(vector_axis_), BlockColumns());
+  OpenBlocks(vector_axis_, Begin(vector_axis_), ExtentName(vector_axis_), BlockColumns());
   DeclareNextBlock();
   out_.Open("for (long long j{0} = b{0}; j{0} < e{0}; j{0} += {1})", axis, width_);
   if (TurnsLines()) TurnedLines();
