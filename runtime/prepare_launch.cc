@@ -41,7 +41,9 @@ constexpr index_t kRowsOfPiece = 512, kColumnsOfShare = 32;
 // Of a second cache: what copies of the columns of a tile may take, and what columns that are read where they lie may, with as
 // many rows as that.
 constexpr index_t kPartForPanels = 4, kPartInPlace = 2;
-constexpr index_t kStepsInPlace = 256;  // else: of so many rows pages are not forgotten from one tile to the next
+// Else: a processor that is read so many rows of memory along, tile after tile, brings each before it is asked for; of many
+// more it foresees none. Of the sums of all tiles, which wait meanwhile, such a part of a second cache.
+constexpr index_t kStepsInPlace = 32, kPartForSums = 4;
 constexpr index_t kMostShares = 64;  // of a thread, of tiles that lie along one axis
 constexpr index_t kEvenShares = 8;   // so many units for each thread make shares even enough
 
@@ -333,14 +335,13 @@ class Preparation {
     const auto cache = static_cast<index_t>(SecondLevelCacheBytes());
     index_t most = kStepsInPlace;
     if (packs_) {
-      most = cache / kPartForPanels / (static_cast<index_t>(signature_.panels.size()) * kPanelBytes);
+      most = std::max(cache / kPartForPanels / (static_cast<index_t>(signature_.panels.size()) * kPanelBytes), kLeastSteps);
     } else {
       double bytes = 0;
       for (const int operand : signature_.panels)
         if (operand >= 0) bytes += BytesTouched(static_cast<std::size_t>(operand));
       if (bytes <= static_cast<double>(cache / kPartInPlace)) return all;
     }
-    most = std::max(most, kLeastSteps);
     const index_t parts = (all + most - 1) / most, steps = (all + parts - 1) / parts;
     return std::min(all, (steps + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile);
   }
@@ -496,6 +497,13 @@ class Preparation {
     return share >= kManyBlocks * kRowsOfBlock ? kRowsOfBlock : share >= kRowsOfTile ? kRowsOfTile : 1;
   }
 
+  // Columns of few rows that lie in memory are walked along it, as many as leave their sums in a cache.
+  int PiecesOfColumns() const {
+    const double sums = static_cast<double>(PanelsAndSumsBytes()), room = static_cast<double>(SecondLevelCacheBytes() / kPartForSums);
+    const double rounds = std::ceil(sums / room / plan_.parts);
+    return static_cast<int>(std::min(static_cast<double>(Units(plan_)), std::max(1.0, rounds) * plan_.parts));
+  }
+
   // Does each share of rows copy what they share?
   bool PacksRows() const { return packs_ && (SharedAxis() == 0 || plan_.extent[0] < threads_); }
 
@@ -516,7 +524,7 @@ class Preparation {
     if (!across) plan_.axis = ranged_axis_;
     plan_.granule = plan_.axis > 0 ? GranuleOf(plan_.axis) : vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
-    plan_.pieces = Pieces(plan_.work, plan_.parts, Units(plan_));
+    plan_.pieces = across && !signature_.panels.empty() ? PiecesOfColumns() : Pieces(plan_.work, plan_.parts, Units(plan_));
   }
 
   const KernelSignature& signature_;

@@ -74,23 +74,25 @@ void Multiply(const GemmStep& step, const TensorRef& ta, const TensorRef& tb, co
 }
 
 // Few rows or columns, where they lie. A factor that is read a few columns at a time touches a page for each line of it, which
-// only those that stay in the caches bear, or those of few rows, which go by parts of the inner extent. Where its rows are whole
-// pages, what a tile reads of them falls into few sets of the caches, and a tile of AVX2 comes back for it more often. Packets
-// do not lie across the lines of a matrix.
-bool OfFewIsFaster(const ProductShape& shape, bool avx512) {
+// only those that stay in the caches bear, or those of few rows, which packets of eight lanes and more walk along its rows. Where
+// rows in the caches are whole pages, what a tile reads of them falls into few sets, and a tile of AVX2 comes back for it more
+// often. Packets do not lie across the lines of a matrix.
+bool OfFewIsFaster(const ProductShape& shape, std::string_view target) {
   constexpr index_t kFewOfPages = 8;
   constexpr std::size_t kPage = 4096;
   constexpr double kMostBytes = 8 << 20;
-  if (std::min(shape.rows, shape.columns) > kFewRows) return false;
-  if (shape.made_b && shape.rows <= kFewRows) return true;
+  const bool few_rows = shape.rows <= kFewRows;
+  if (!few_rows && shape.columns > kFewRows) return false;
+  if (shape.made_b && few_rows) return true;
   if (shape.transposed_b) return false;
-  if (shape.rows <= kFewRows && avx512) return true;
-  const bool pages = static_cast<std::size_t>(shape.columns) * shape.element_size % kPage == 0;
-  if (pages && shape.rows > kFewOfPages && !avx512) return false;
+  if (few_rows && target == "avx512") return true;
   const auto bytes = [&](index_t extent) {
     return static_cast<double>(extent) * static_cast<double>(shape.inner) * static_cast<double>(shape.element_size);
   };
-  return bytes(shape.columns) <= kMostBytes && (!shape.transposed_a || bytes(shape.rows) <= kMostBytes);
+  const bool stays = bytes(shape.columns) <= kMostBytes, pages = static_cast<std::size_t>(shape.columns) * shape.element_size % kPage == 0;
+  if (stays && pages && shape.rows > kFewOfPages && target != "avx512") return false;
+  if (few_rows && target == "avx2") return true;
+  return stays && (!shape.transposed_a || bytes(shape.rows) <= kMostBytes);
 }
 
 // More rows, which share a copy of the columns that tiles read; with the widest packets of the processor, which a BLAS has, too.
@@ -123,7 +125,7 @@ ProductWay FastestWay(const ProductShape& shape, std::string_view target) {
   constexpr index_t kLeastColumns = 4;
   if (shape.columns < kLeastColumns || (shape.rows < 2 && !shape.made_b)) return ProductWay::kBlas;
   if (InPanelsIsFaster(shape, target)) return ProductWay::kInPanels;
-  return OfFewIsFaster(shape, target == "avx512") ? ProductWay::kAsTheyLie : ProductWay::kBlas;
+  return OfFewIsFaster(shape, target) ? ProductWay::kAsTheyLie : ProductWay::kBlas;
 }
 
 RowDims RowDimsOf(const GemmStep& step, const std::vector<TensorRef>& buffers) {

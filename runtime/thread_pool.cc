@@ -146,7 +146,7 @@ struct alignas(64) ThreadPool::Worker {
   }
 
   // Keeps the worker from the caller's processor, if it may run on others: systems that know of no cache that processors
-  // share wake a thread where the one runs that wakes it, and leave it there though others have nothing to do.
+  // share start and wake a thread where the one runs that does so, and leave it there though others have nothing to do.
   void StayAway(int processor) {
     if (processor == away || (away < 0 && pthread_getaffinity_np(thread.native_handle(), sizeof allowed, &allowed) != 0)) return;
     cpu_set_t others = allowed;
@@ -235,6 +235,7 @@ ThreadPool::Worker* ThreadPool::Enlist(int wanted, Call* call, bool brief) {
       try {
         worker.thread = std::thread(&Worker::Work, &worker);
         pthread_setname_np(worker.thread.native_handle(), "umbra");
+        worker.StayAway(sched_getcpu());
       } catch (const std::system_error&) {  // no more threads are to be had
         worker.holder.store(Worker::kUnborn, std::memory_order_release);
         break;
