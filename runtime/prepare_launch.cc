@@ -28,7 +28,7 @@ constexpr int kMostPieces = 16;
 constexpr double kPastCaches = 1, kPastCachesOfThreads = 1.5;
 // So few rows, or packets of columns, are each cut into blocks for threads to share, if one has this many elements; the
 // least elements of a block, and about the most blocks of a row. Results depend on these.
-constexpr index_t kColumns = 16;
+constexpr index_t kColumns = 16, kFewPacketsOfRow = 64;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
 constexpr index_t kColumnGranule = 96;     // whole cache lines of results of 2 bytes and more, and whole tiles of products
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
@@ -277,7 +277,8 @@ class Preparation {
   bool SplitsRows() const {
     if (!whole_ || signature_.partials.empty()) return false;
     const index_t packets = Rows() * ((Columns() + kColumns - 1) / kColumns);
-    return packets > 0 && packets <= kFewRows && static_cast<double>(Points(RowAxes(), rank_) * Columns()) >= kLeastSplit;
+    const index_t few = Rows() == 1 && signature_.panels.empty() ? kFewPacketsOfRow : kFewRows;
+    return packets > 0 && packets <= few && static_cast<double>(Points(RowAxes(), rank_) * Columns()) >= kLeastSplit;
   }
 
   void CutIntoBlocks() {
@@ -504,6 +505,9 @@ class Preparation {
     return static_cast<int>(std::min(static_cast<double>(Units(plan_)), std::max(1.0, rounds) * plan_.parts));
   }
 
+  // Are rows of memory walked along, a part of each by each thread? Long parts, then.
+  bool WalksColumns() const { return InColumns() && plan_.axis == vector_axis_ && !in_short_rows_; }
+
   // Does each share of rows copy what they share?
   bool PacksRows() const { return packs_ && (SharedAxis() == 0 || plan_.extent[0] < threads_); }
 
@@ -524,7 +528,9 @@ class Preparation {
     if (!across) plan_.axis = ranged_axis_;
     plan_.granule = plan_.axis > 0 ? GranuleOf(plan_.axis) : vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
-    plan_.pieces = across && !signature_.panels.empty() ? PiecesOfColumns() : Pieces(plan_.work, plan_.parts, Units(plan_));
+    if (across && !signature_.panels.empty()) plan_.pieces = PiecesOfColumns();
+    else if (WalksColumns()) plan_.pieces = plan_.parts;
+    else plan_.pieces = Pieces(plan_.work, plan_.parts, Units(plan_));
   }
 
   const KernelSignature& signature_;

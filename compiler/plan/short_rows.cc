@@ -211,6 +211,14 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
       for (const runtime::Extent& source : rows.Sources()) add(source, 1, LongestShortRow(kernel));
     const bool reduces = std::any_of(kernel.phases.begin(), kernel.phases.end(), [](const Phase& phase) { return !phase.reductions.empty(); });
     if (reduces && kernel.vector_axis_is_inner()) add(signature.axes[static_cast<std::size_t>(signature.vector_axis)], 2, kFewPackets);
+    // Windows that are as large as what they move over are no windows (compiler/transform/plain_gathers.h).
+    for (const Access& access : signature.operands) {
+      if (!reduces || !access.gathered) continue;
+      const std::vector<runtime::Extent>& source = plan.buffers[static_cast<std::size_t>(access.buffer)].shape;
+      for (auto axis = signature.axes.begin() + signature.row_axes; axis != signature.axes.end(); ++axis)
+        for (auto dim = source.end() - std::min<std::ptrdiff_t>(2, source.end() - source.begin()); dim != source.end() && axis->is_static(); ++dim)
+          add(*dim, axis->value, axis->value);
+    }
   });
   return found;
 }

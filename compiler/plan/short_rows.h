@@ -19,7 +19,8 @@ bool IsShortRow(const Kernel& kernel, std::int64_t elements);
 /// several joined, or their elements in another order. For processors: a GPU's threads find their elements wherever they are.
 void GoAcrossShortRows(Plan* plan);
 
-/// An open extent of rows: where calls bring few elements, a kernel that knows how many is faster.
+/// An open extent of rows, or of what a window moves over: where calls bring few elements, or no more than the window has, a
+/// kernel that knows how many is faster.
 struct OpenRows {
   int symbol = 0;                     ///< of the extent
   std::vector<runtime::Extent> axes;  ///< all of the kernel's

@@ -66,15 +66,36 @@ class Rewriter {
     return Repeated(gather, source);
   }
 
+  // The axis whose index the position is, or comes to as windows that are as large as their axis stand at 0.
+  std::optional<int> IndexOf(int position) const {
+    const Node& node = source_.node(position);
+    if (node.kind == Kind::kIndex) return node.axes[0];
+    if (node.kind != Kind::kMap || node.op != Op::plus) return std::nullopt;
+    if (IsZero(node.inputs[0])) return IndexOf(node.inputs[1]);
+    return IsZero(node.inputs[1]) ? IndexOf(node.inputs[0]) : std::nullopt;
+  }
+
+  bool IsZero(int position) const {
+    const Node& node = source_.node(position);
+    if (node.kind == Kind::kConstant) return node.constant == 0;
+    if (node.kind == Kind::kIndex) {
+      const Dimension extent = source_.Known(node.shape[static_cast<std::size_t>(node.axes[0])]);
+      return extent.is_static() && static_cast<index_t>(extent) == 1;
+    }
+    if (node.kind != Kind::kMap || (node.op != Op::mul && node.op != Op::plus)) return false;
+    const bool first = IsZero(node.inputs[0]), second = IsZero(node.inputs[1]);
+    return node.op == Op::mul ? first || second : first && second;
+  }
+
   // The axes of a transpose that the gather is: it reads each element of its source, at its own positions in another order.
   std::optional<std::vector<int>> Permutation(const Node& gather) const {
     const PartialShape& from = source_.node(gather.inputs[0]).shape;
     if (from.size() != gather.shape.size()) return std::nullopt;
     std::vector<int> axes(from.size(), -1);
     for (std::size_t d = 0; d < from.size(); ++d) {
-      const Node& position = source_.node(gather.inputs[d + 1]);
-      if (position.kind != Kind::kIndex) return std::nullopt;
-      const auto axis = static_cast<std::size_t>(position.axes[0]);
+      const auto index = IndexOf(gather.inputs[d + 1]);
+      if (!index) return std::nullopt;
+      const auto axis = static_cast<std::size_t>(*index);
       if (axes[axis] >= 0 || !source_.SameDimension(from[d], gather.shape[axis])) return std::nullopt;
       axes[axis] = static_cast<int>(d);
     }
@@ -92,15 +113,13 @@ class Rewriter {
     std::map<int, int> dims;  // of the source that are left, by the gather's axis
     for (std::size_t d = 0; d < from.size(); ++d) {
       const Dimension extent = source_.Known(from[d]);
-      const Node& position = source_.node(gather.inputs[d + 1]);
       if (extent.is_static() && static_cast<index_t>(extent) == 1) {
         single.insert(static_cast<int>(d));
         continue;
       }
-      if (position.kind != Kind::kIndex) return std::nullopt;
-      const auto axis = static_cast<std::size_t>(position.axes[0]);
-      if (!source_.SameDimension(from[d], gather.shape[axis])) return std::nullopt;
-      if (!dims.emplace(position.axes[0], static_cast<int>(d - single.size())).second) return std::nullopt;
+      const auto index = IndexOf(gather.inputs[d + 1]);
+      if (!index || !source_.SameDimension(from[d], gather.shape[static_cast<std::size_t>(*index)])) return std::nullopt;
+      if (!dims.emplace(*index, static_cast<int>(d - single.size())).second) return std::nullopt;
     }
     std::vector<int> order;
     for (const auto& [axis, dim] : dims) {

@@ -18,13 +18,20 @@ namespace {
 
 using namespace drawn;  // NOLINT: the test's own words
 
-// Operands of a program whose open extents are `extents`, by symbol.
+// The extents of all symbols, of those that operands bring.
+std::vector<index_t> WithDerived(const runtime::Program& program, std::vector<index_t> extents) {
+  extents.resize(static_cast<std::size_t>(program.num_symbols));
+  const auto value = [&](const runtime::Extent& extent) { return extent.is_static() ? extent.value : extents[static_cast<std::size_t>(extent.symbol)]; };
+  for (const runtime::DerivedExtent& derived : program.derived)
+    extents[static_cast<std::size_t>(derived.result.symbol)] = runtime::Compute(derived.op.kind, value(derived.a), value(derived.b));
+  return extents;
+}
+
+// Operands of a program whose open extents are `brought`, by symbol.
 struct Call {
-  Call(const runtime::Program& program, std::vector<index_t> extents, index_t padding) : random(7) {
-    extents.resize(static_cast<std::size_t>(program.num_symbols));
+  Call(const runtime::Program& program, const std::vector<index_t>& brought, index_t padding) : random(7) {
+    const std::vector<index_t> extents = WithDerived(program, brought);
     const auto value = [&](const runtime::Extent& extent) { return extent.is_static() ? extent.value : extents[static_cast<std::size_t>(extent.symbol)]; };
-    for (const runtime::DerivedExtent& derived : program.derived)
-      extents[static_cast<std::size_t>(derived.result.symbol)] = runtime::Compute(derived.op.kind, value(derived.a), value(derived.b));
     for (const runtime::Buffer& buffer : program.buffers) {
       if (buffer.kind == runtime::Buffer::Kind::kTemporary) continue;
       std::vector<index_t> shape;
@@ -232,6 +239,20 @@ TEST(Axes, ManyShortRowsInPlace) {
         }
       }
     }
+}
+
+// A window that is all of the picture reads it as it lies.
+TEST(Axes, WindowsOfWholePictures) {
+  for (const char* body : {"pool<maximum>(x, 7, 5, 1, 1)", "pool<sum>(x, 7, 5, 2, 3)", "pool<mean>(x * 2, 7, 5, 1, 1)"}) {
+    const std::string text = std::string("kernel k(x: f32[n, c, h, v]) -> (y: f32[n, c, ?, ?]) {\n  y = ") + body + "\n}";
+    ExpectAsInterpreted(text, {{70, 70, 7, 5}, {3, 7, 7, 5}, {70, 70, 7, 6}, {70, 70, 8, 5}}, 1e-5);
+    ExpectAsInterpreted(With(text, "h, v]", "7, 5]"), {{3, 50}}, 1e-5);
+    const Function function = Compile(graph::ParseText(text)[0], {});
+    const runtime::Program* const faster = FasterFor(function, WithDerived(function.program(), {70, 70, 7, 5}));
+    ASSERT_NE(faster, nullptr) << text;
+    EXPECT_FALSE(std::get<runtime::KernelStep>(faster->steps[0]).signature.positional) << text;
+    EXPECT_EQ(FasterFor(function, WithDerived(function.program(), {70, 70, 14, 14})), nullptr) << text;
+  }
 }
 
 TEST(Axes, ManyShortRowsInTheBackground) {

@@ -156,6 +156,12 @@ TEST(Threads, RowsThatAreFewAreSharedOut) {
   for (const index_t columns : {1, 5, 64})
     ExpectSplit("kernel columns(x: f32[n, m]) -> (y: f32[m], z: f32[m]) {"
                 " y = reduce_with_axis<sum>(x, 0) * 2 z = reduce_with_axis<maximum>(x, 0) }", {300001 / columns, columns});
+  // Rows of memory, walked along: whole packets of columns and what is left of them.
+  for (const index_t columns : {40, 256, 1001})
+    for (const char* body : {"y = reduce_with_axis<sum>(x, 0) * 0.01 z = reduce_with_axis<maximum>(x * x, 0)",
+                             "m = reduce_with_axis<sum>(x, 0) * 0.0001 y = m d = x - broadcast<1>(m) z = reduce_with_axis<sum>(d * d, 0)"})
+      ExpectSplit(std::string("kernel columns(x: f32[n, m]) -> (y: f32[m], z: f32[m]) { ") + body + " }", {400003 / columns, columns});
+  ExpectSplit("kernel columns(x: f32[n, m]) -> (y: f32[n, m]) { y = x - broadcast<1>(reduce_with_axis<sum>(x, 0)) }", {3001, 130});
   ExpectSplit("kernel middle(x: f32[a, n, m]) -> (y: f32[a, m]) { y = reduce_with_axis<sum>(x, 1) }", {2, 20011, 17});
 }
 

@@ -20,8 +20,9 @@ constexpr int kKeptBytes = 16384;  // of all results of a block, which stay in a
 }  // namespace
 
 bool CpuEmitter::WalksBlocksOfColumns() const {
-  if (!columns_ || Splits() || options_.variant.strided || !signature_.row_buffers.empty()) return false;
+  if (!columns_ || options_.variant.strided || !signature_.row_buffers.empty()) return false;
   const bool guarded = kernel_.phases[0].guard >= 0;
+  if (Splits() && (guarded || IsLastCall())) return false;
   if (!guarded && (width_ == 1 || !HasLongColumns())) return false;
   for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
     const Value& v = value(id);
@@ -33,13 +34,18 @@ bool CpuEmitter::WalksBlocksOfColumns() const {
   return true;
 }
 
-void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, const std::string& last) {
-  const Names outer = names_;
+std::string CpuEmitter::OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last) {
   const std::string block = fmt::format("j{}", vector_axis_);
   block_.end = names_.Make("last_" + c), block_.row = names_.Make("r"), block_.packet = names_.Make("p"), block_.before.clear();
   out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, BlockPackets() * width_);
   out_.Line("const long long {} = smaller({} + {}, {} - ({} - {}) % {});", block_.end, block, BlockPackets() * width_, last, last,
             block, width_);
+  return block;
+}
+
+void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, const std::string& last) {
+  const Names outer = names_;
+  const std::string block = OpenColumnBlock(c, first, last);
   for (const Phase& phase : kernel_.phases) {
     if (const Kept kept = DeclareKept(phase); !kept.empty()) BeginPhase(phase, kept, c, block, "");
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
@@ -79,15 +85,19 @@ int CpuEmitter::BlockPackets() const {
 
 CpuEmitter::Kept CpuEmitter::DeclareKept(const Phase& phase) {
   Kept kept;
-  const auto declare = [&](int id, const std::string& name) {
-    kept.push_back(names_.Make(name + "_of"));
-    out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept.back(), BlockPackets());
-  };
   for (const int id : phase.row_values)
-    if (IsKept(id)) declare(id, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label);
-  for (const auto& reduction : phase.reductions) declare(reduction.result, AccumulatorName(kernel_, reduction));
+    if (IsKept(id)) kept.push_back(DeclareOfPackets(value(id).type, NameOf(id)));
+  for (const auto& reduction : phase.reductions) kept.push_back(DeclareOfPackets(value(reduction.result).type, AccumulatorName(kernel_, reduction)));
   return kept;
 }
+
+std::string CpuEmitter::DeclareOfPackets(DType type, const std::string& name) {
+  const std::string packets = names_.Make(name + "_of");
+  out_.Line("{} {}[{}];", speller_->Type(type), packets, BlockPackets());
+  return packets;
+}
+
+std::string CpuEmitter::NameOf(int id) const { return value(id).label.empty() ? "t" + std::to_string(id) : value(id).label; }
 
 void CpuEmitter::EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
   out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", c, block, block_.end, width_);
@@ -146,17 +156,17 @@ bool CpuEmitter::HasLongColumns() const {
 }
 
 void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::string& block, int axis) {
-  const std::string i = fmt::format("i{}", axis), n = ExtentName(axis);
+  const std::string i = fmt::format("i{}", axis), begin = BlockBegin(axis), end = BlockEnd(axis);
   if (axis + 1 < kernel_.rank()) {
-    out_.Open("for (long long {0} = 0; {0} < {1}; ++{0})", i, n);
+    out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, begin, end);
     WalkBlock(phase, c, block, axis + 1);
     out_.Close();
     return;
   }
-  std::string left = "0";
+  std::string left = begin;
   if (IsLight(phase) && phase.guard < 0) {
-    left = fmt::format("{0} - {0} % {1}", n, kRows);
-    out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", block_.row, left, kRows);
+    left = begin == "0" ? fmt::format("{0} - {0} % {1}", end, kRows) : fmt::format("{0} - ({0} - {1}) % {2}", end, begin, kRows);
+    out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", block_.row, begin, left, kRows);
     EachPacket(c, block, [&] {
       InRegisters(phase, [&] {
         out_.Open("for (int k = 0; k < {}; ++k)", kRows);
@@ -167,7 +177,7 @@ void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::
     });
     out_.Close();
   }
-  out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, n);
+  out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, end);
   WhereGuarded(phase, [&] {
     EachPacket(c, block, [&] { InRegisters(phase, [&] { ColumnElement(phase, c, "", names_); }); });
   });

@@ -52,7 +52,13 @@ class CpuEmitter : private ValueEmitter {
   std::set<int> Reached() const;
   const plan::Reduction& ReductionOf(int result) const;
   void RowUnit();
+  // Where blocks leave what they find of a result, for each column.
+  std::string FoundAt(int id, const std::string& unit, const std::string& c) const;
+  // A value of rows, for a packet of columns: joined of what blocks found if it is reduced.
+  void DeclareOfColumns(int id, const std::string& c, const std::string& lanes, Names* names);
   void ColumnUnit(const std::string& c, const std::string& lanes);
+  // The same of whole packets, which are walked row by row.
+  void ColumnUnits(const std::string& c, const std::string& first, const std::string& last);
 
   // ---- rows.cc: a row, or several phase by phase -----------------------------------------------
 
@@ -111,6 +117,8 @@ class CpuEmitter : private ValueEmitter {
   // at computed positions, unless a guard is to be asked once for all of a block.
   bool WalksBlocksOfColumns() const;
   bool HasLongColumns() const;
+  // Opens the loop over blocks of the whole packets from `first` to `last`; the name of where a block begins.
+  std::string OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last);
   // Whole packets of the columns from `first` to `last`.
   void ColumnBlocks(const std::string& c, const std::string& first, const std::string& last);
   // Is the value of a row kept for each packet of a block? Of single elements, positions are, too, that what follows reads.
@@ -119,6 +127,9 @@ class CpuEmitter : private ValueEmitter {
   int BlockPackets() const;
   // Memory for what is kept of each packet of a block: values of rows, and what the phase reduces.
   Kept DeclareKept(const Phase& phase);
+  // An array with a packet for each of the block.
+  std::string DeclareOfPackets(DType type, const std::string& name);
+  std::string NameOf(int id) const;
   void EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body);
   // What a phase begins with: the values of its rows, and nothing reduced yet.
   void BeginPhase(const Phase& phase, const Kept& kept, const std::string& c, const std::string& block, const std::string& lanes);

@@ -141,7 +141,8 @@ void CpuEmitter::Columns(int axis) {
     ShortRows(c, names_);
     out_.Close();
   } else if (WalksBlocksOfColumns()) {
-    ColumnBlocks(c, first, last);
+    if (Splits()) ColumnUnits(c, first, last);
+    else ColumnBlocks(c, first, last);
   } else {
     out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);
     body("");

@@ -1,6 +1,7 @@
 // Few rows: a row's blocks are worked on side by side, phase by phase. What each accumulates is kept in scratch, after what
 // is kept of the row; a unit of a later phase joins what the blocks of its row found, block after block. After the phases
 // comes a call that stores the results of rows.
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -116,25 +117,25 @@ void CpuEmitter::RowUnit() {
   names_ = outer;
 }
 
+std::string CpuEmitter::FoundAt(int id, const std::string& unit, const std::string& c) const {
+  return fmt::format("{} + ({}) * {} + {}", found_.at(id), unit, ExtentName(vector_axis_), c);
+}
+
+void CpuEmitter::DeclareOfColumns(int id, const std::string& c, const std::string& lanes, Names* names) {
+  if (value(id).kind != Value::Kind::kReduced) return DeclarePacket(id, c, lanes, names);
+  const plan::Reduction& reduction = ReductionOf(id);
+  const DType type = value(id).type;
+  const std::string all = names->Make(AccumulatorName(kernel_, reduction)), from = FoundAt(id, "line * blocks + k", c);
+  out_.Line("{} {} = {};", speller_->Type(type), all, speller_->Fill(type, Identity(kernel_, reduction)).text);
+  out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
+            Join(*speller_, kernel_, reduction, {all}, lanes.empty() ? speller_->Load(type, from) : speller_->LoadHead(type, from, lanes)));
+  text_[id] = {all};
+}
+
 void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
   Names names = names_;
-  const auto found = [&](int id, const std::string& unit) {
-    return fmt::format("{} + ({}) * {} + {}", found_[id], unit, ExtentName(vector_axis_), c);
-  };
-  for (const int id : Reached()) {
-    if (value(id).scope != Scope::kRow) continue;
-    if (value(id).kind != Value::Kind::kReduced) {
-      DeclarePacket(id, c, lanes, &names);
-      continue;
-    }
-    const plan::Reduction& reduction = ReductionOf(id);
-    const DType type = value(id).type;
-    const std::string all = names.Make(AccumulatorName(kernel_, reduction)), from = found(id, "line * blocks + k");
-    out_.Line("{} {} = {};", speller_->Type(type), all, speller_->Fill(type, Identity(kernel_, reduction)).text);
-    out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
-              Join(*speller_, kernel_, reduction, {all}, lanes.empty() ? speller_->Load(type, from) : speller_->LoadHead(type, from, lanes)));
-    text_[id] = {all};
-  }
+  for (const int id : Reached())
+    if (value(id).scope == Scope::kRow) DeclareOfColumns(id, c, lanes, &names);
   if (IsLastCall()) {
     for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
     return;
@@ -142,10 +143,49 @@ void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
   ColumnLoop(CurrentPhase(), c, lanes, &names);
   for (const auto& reduction : CurrentPhase().reductions) {
     const DType type = value(reduction.result).type;
-    const std::string to = found(reduction.result, "unit");
+    const std::string to = FoundAt(reduction.result, "unit", c);
     const Expr& e = text_[reduction.result];
     out_.Line("{};", lanes.empty() ? speller_->Store(type, to, e) : speller_->StoreHead(type, to, e, lanes));
   }
+}
+
+void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, const std::string& last) {
+  const Names outer = names_;
+  const Phase& phase = CurrentPhase();
+  const std::string block = OpenColumnBlock(c, first, last);
+  std::map<int, std::string> kept;
+  const auto keep = [&](int id, const std::string& name) {
+    kept[id] = fmt::format("{}[{}]", DeclareOfPackets(value(id).type, name), block_.packet);
+  };
+  std::vector<int> values;
+  for (const int id : Reached())
+    if (value(id).scope == Scope::kRow) values.push_back(id);
+  for (const int id : values) {
+    if (value(id).kind == Value::Kind::kReduced) keep(id, AccumulatorName(kernel_, ReductionOf(id)));
+    else if (IsKept(id)) keep(id, NameOf(id));
+  }
+  for (const auto& reduction : phase.reductions) keep(reduction.result, AccumulatorName(kernel_, reduction));
+  EachPacket(c, block, [&] {
+    Names names = names_;
+    for (const int id : values) {
+      DeclareOfColumns(id, c, "", &names);
+      if (kept.count(id) == 0) continue;
+      out_.Line("{} = {};", kept[id], AsPacket(id).text);
+      text_[id] = {kept[id]};
+    }
+    for (const auto& reduction : phase.reductions) {
+      const DType type = value(reduction.result).type;
+      out_.Line("{} = {};", kept[reduction.result], speller_->Fill(type, Identity(kernel_, reduction)).text);
+      text_[reduction.result] = {kept[reduction.result]};
+    }
+  });
+  WalkBlock(phase, c, block, signature_.row_axes);
+  EachPacket(c, block, [&] {
+    for (const auto& reduction : phase.reductions)
+      out_.Line("{};", speller_->Store(value(reduction.result).type, FoundAt(reduction.result, "unit", c), text_[reduction.result]));
+  });
+  out_.Close();
+  names_ = outer;
 }
 
 }  // namespace umbra::codegen
