@@ -53,7 +53,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
   graph::Verify(simplified);
 #endif
   return Traced("plan", [&] {
-    plan::Plan plan = plan::Build(simplified);
+    plan::Plan plan = plan::Build(simplified, on_gpu);
     if (on_gpu) {
       plan::UngroupRows(&plan);
       plan::AddEpilogues(&plan, math == Math::kFast);

@@ -21,7 +21,7 @@ namespace {
 
 class Builder {
  public:
-  explicit Builder(const Graph& graph) : graph_(graph), fusion_(Fuse(graph)) {}
+  Builder(const Graph& graph, bool on_gpu) : graph_(graph), fusion_(Fuse(graph, on_gpu)) {}
 
   Plan Run() {
     plan_.name = graph_.name();
@@ -150,7 +150,7 @@ class Builder {
 
 }  // namespace
 
-Plan Build(const Graph& graph) { return Builder(graph).Run(); }
+Plan Build(const Graph& graph, bool on_gpu) { return Builder(graph, on_gpu).Run(); }
 
 runtime::Program ToProgram(const Plan& plan) {
   runtime::Program program;

@@ -9,7 +9,7 @@ namespace umbra::plan {
 
 /// Plans every output of `graph`: elementwise chains, broadcasts and transposes are inlined,
 /// reductions are fused with the work on the same rows, dots become GEMM steps.
-Plan Build(const graph::Graph& graph);
+Plan Build(const graph::Graph& graph, bool on_gpu);
 
 /// What the runtime needs to know of `plan`; the kernels are without code.
 runtime::Program ToProgram(const Plan& plan);

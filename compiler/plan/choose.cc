@@ -116,7 +116,7 @@ class Chooser {
 std::string_view Name(Why why) {
   static constexpr std::string_view kNames[] = {
       "an output", "a product of matrices, which BLAS writes, or a kernel", "a factor of a product, which BLAS reads",
-      "read at computed positions", "the kernel that reads it would become too large",
+      "read at computed positions", "gathered along memory, and read across it", "the kernel that reads it would become too large",
       "reduced over other axes than the kernel that reads it", "dearer to compute again than to keep",
       "cheaper than to write and to read it"};
   return kNames[static_cast<int>(why)];

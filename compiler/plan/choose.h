@@ -22,6 +22,7 @@ enum class Why {
   kProduct,    ///< BLAS writes it
   kFactor,     ///< BLAS reads it
   kGathered,   ///< it is read at computed positions
+  kAcross,     ///< it gathers along memory, and is read across it
   kBudget,     ///< the kernel that reads it would become too large
   kReduction,  ///< it is reduced over other axes than the kernel that reads it
   kRepeated,   ///< computing it again and again costs more than keeping it

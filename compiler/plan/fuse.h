@@ -76,7 +76,8 @@ struct DotOperand {
 };
 DotOperand DotOperandOf(const graph::Graph& graph, int id);
 
-Fusion Fuse(const graph::Graph& graph);
+/// Threads of GPUs gather wherever their elements are.
+Fusion Fuse(const graph::Graph& graph, bool on_gpu);
 
 }  // namespace umbra::plan
 

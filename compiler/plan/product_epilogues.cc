@@ -207,7 +207,7 @@ class Epilogues {
     const Kernel& instead = std::get<Kernel>(plan_.steps[static_cast<std::size_t>(kernel)]);
     const int result = instead.signature.operands[static_cast<std::size_t>(instead.phases[0].stores[0].operand)].buffer;
     const std::string shape = buffer(result).shape.size() == 3 ? "[l, m, n]" : "[m, n]", dtype(Name(buffer(result).dtype));
-    const Plan own = Build(*graph::Parse(fmt::format("kernel behind(v: {0}{1}) -> (y: {0}{1}) {{\n  y = {2}\n}}", dtype, shape, text), "behind").at(0));
+    const Plan own = Build(*graph::Parse(fmt::format("kernel behind(v: {0}{1}) -> (y: {0}{1}) {{\n  y = {2}\n}}", dtype, shape, text), "behind").at(0), true);
     Kernel behind = std::get<Kernel>(own.steps[0]);
     behind.signature.name = instead.signature.name + "_behind";  // of a graph that may have any name
     behind.signature.axes = buffer(result).shape;

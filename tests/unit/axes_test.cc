@@ -241,6 +241,23 @@ TEST(Axes, ManyShortRowsInPlace) {
     }
 }
 
+// What gathers along memory is turned by tiles, not read across it.
+TEST(Axes, TransposesOfWhatGathers) {
+  const auto kernels_of = [](const std::string& text) { return Compile(graph::ParseText(text)[0], {}).program().steps.size(); };
+  for (const std::string value : {"flip(x, 1)", "flip(x, 0) * 2", "slice(x, 1, 2, extent<1>(x))", "pad(x, 1, 2)", "concat(x, flip(x, 0), 0)",
+                                  "take(tcast<i64>(reduce_with_axis<maximum>(x, 1) * 0), x)", "flip(x, 1) + x"}) {
+    const std::string text = "kernel k(x: f32[n, m]) -> (y: f32[?, ?]) {\n  y = (" + value + ").T\n}";
+    ExpectAsInterpreted(text, {{70, 130}, {33, 7}, {1, 300}, {64, 64}}, 0);
+    EXPECT_GE(kernels_of(text), 2U) << text;
+    EXPECT_GE(kernels_of(With(text, "n, m]", "70, 130]")), 2U) << text;
+  }
+  EXPECT_EQ(kernels_of("kernel k(x: f32[n, m]) -> (y: f32[m, n]) {\n  y = x.T * 2\n}"), 1U);
+  EXPECT_EQ(kernels_of("kernel k(x: f32[n, h, w, 3]) -> (y: f32[?, ?, ?, ?]) {\n  y = transpose<0, 3, 1, 2>(flip(x, 2))\n}"), 1U) << "pixels";
+  for (const char* value : {"transpose<0, 2, 1>(flip(x, 2))", "transpose<1, 0, 2>(flip(x, 2))", "transpose<2, 1, 0>(flip(x, 1)) * 2"})
+    ExpectAsInterpreted(std::string("kernel k(x: f32[a, b, c]) -> (y: f32[?, ?, ?]) {\n  y = ") + value + "\n}", {{5, 40, 70}, {40, 3, 50}}, 0);
+  EXPECT_EQ(kernels_of("kernel k(x: f32[a, b, c]) -> (y: f32[?, ?, ?]) {\n  y = transpose<1, 0, 2>(flip(x, 2))\n}"), 1U) << "along memory in either order";
+}
+
 // A window that is all of the picture reads it as it lies.
 TEST(Axes, WindowsOfWholePictures) {
   for (const char* body : {"pool<maximum>(x, 7, 5, 1, 1)", "pool<sum>(x, 7, 5, 2, 3)", "pool<mean>(x * 2, 7, 5, 1, 1)"}) {
