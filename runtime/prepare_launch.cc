@@ -430,9 +430,17 @@ class Preparation {
                         touched >= (alone ? kPastCaches : kPastCachesOfThreads) * static_cast<double>(LastLevelCacheBytes()) &&
                         !TakesTurnsAtPages();
     variant.packed = packs_ && !variant.strided;
+    if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();
     if (passes && aligned && (!InColumns() || in_short_rows_ || variant.packed)) variant.stores = Stores::kStreamed;
     else if (passes && joins) variant.stores = Stores::kJoined;
     return variant;
+  }
+
+  // Are rows of tiles, which begin anywhere, put together to lines? A packet has to be one.
+  bool MayJoinTiles() const {
+    return CpuRuns("avx512") && std::all_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
+             return !access.store || SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype) >= 4;
+           });
   }
 
   // Rows read the same, or as much each: few of them are better cut across than shared out.

@@ -130,6 +130,10 @@ bool KernelShape::JoinsRows() const {
   return !one && (columns_ || !columns->is_static() || columns->value % kLine != 0);
 }
 
+bool KernelShape::JoinsTiles() const {
+  return options_.variant.stores == runtime::Stores::kJoined && PutsLinesTogether() && RegisterBytes(options_.target) == kLine && TileAxis() >= 0;
+}
+
 bool KernelShape::IsBlocked() const {
   if (!signature_.elementwise || columns_) return false;
   return std::any_of(signature_.operands.begin(), signature_.operands.end(),

@@ -66,6 +66,8 @@ class KernelShape {
   /// Do rows go past the caches one after the other, as one? They have to be walked in the order in which they lie. Of one
   /// row, and of rows of whole lines, there is no need.
   bool JoinsRows() const;
+  /// Do rows of tiles, which begin anywhere, go past the caches, each as one?
+  bool JoinsTiles() const;
   /// Do results go past the caches?
   bool PassesCaches() const { return Streams() || JoinsRows(); }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "compiler/plan/across.h"
 #include "compiler/plan/budget.h"
 #include "compiler/plan/merge_units.h"
 #include "umbra/error.h"
@@ -264,81 +265,9 @@ void FormUnits(const Graph& graph, Fusion* fusion) {
   }
 }
 
-// What a kernel without reductions would read across memory though it gathers along it: the operand of a transpose whose last
-// axis is not the kernel's, along which packets lie. Lane by lane it takes as many lines of memory as elements; from memory it is
-// turned by tiles. Short rows that are known have packets go across them anyway.
-class AcrossFinder {
- public:
-  AcrossFinder(const Graph& graph, const std::set<int>& roots, const Domain& domain)
-      : graph_(graph), roots_(roots), domain_(domain), vector_(static_cast<int>(domain.dims.size()) - 1) {}
-
-  std::set<int> Find(const Root& root) {
-    if (vector_ > 0 && IsLong(vector_)) Visit(root.node, root.map, true);
-    return std::move(found_);
-  }
-
- private:
-  void Visit(int id, const AxisMap& map, bool is_root) {
-    const Node& node = graph_.node(id);
-    if (IsInMemory(id, is_root) || !visited_.insert({id, map}).second) return;
-    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      if (IsGathered(node, k)) continue;
-      const AxisMap inputs = OperandMap(graph_, node, k, map);
-      if (node.kind == Kind::kTranspose && GoesAcross(inputs) && GathersAlong(node.inputs[k])) found_.insert(node.inputs[k]);
-      else Visit(node.inputs[k], inputs, false);
-    }
-  }
-
-  bool GoesAcross(const AxisMap& map) const {
-    return map.back() >= 0 && map.back() != vector_ && IsLong(map.back()) && std::find(map.begin(), map.end(), vector_) != map.end();
-  }
-
-  // Does the value gather along its own last dimension?
-  bool GathersAlong(int id) const {
-    std::set<std::pair<int, AxisMap>> seen;
-    const int last = static_cast<int>(Rank(graph_.node(id))) - 1;
-    return AnyOf(id, Identity(Rank(graph_.node(id))), &seen, [&](const Node& node, const AxisMap& map) {
-      if (node.kind != Kind::kGather) return false;
-      const std::size_t place = Rank(graph_.node(node.inputs[0]));  // the last position
-      std::set<std::pair<int, AxisMap>> seen_of_place;
-      return place > 0 && AnyOf(node.inputs[place], OperandMap(graph_, node, place, map), &seen_of_place, [&](const Node& index, const AxisMap& of_index) {
-               return index.kind == Kind::kIndex && of_index[static_cast<std::size_t>(index.axes[0])] == last;
-             });
-    });
-  }
-
-  // Is there an index or a gather, of what is computed with the value, for which that is so?
-  template <typename IsSo>
-  bool AnyOf(int id, const AxisMap& map, std::set<std::pair<int, AxisMap>>* seen, const IsSo& is_so) const {
-    const Node& node = graph_.node(id);
-    if (IsInMemory(id, false) || !seen->insert({id, map}).second) return false;
-    if ((node.kind == Kind::kIndex || node.kind == Kind::kGather) && is_so(node, map)) return true;
-    for (std::size_t k = 0; k < node.inputs.size(); ++k)
-      if (!IsGathered(node, k) && AnyOf(node.inputs[k], OperandMap(graph_, node, k, map), seen, is_so)) return true;
-    return false;
-  }
-
-  bool IsInMemory(int id, bool is_root) const { return graph_.node(id).kind == Kind::kInput || (!is_root && roots_.count(id) > 0); }
-
-  bool IsLong(int axis) const {
-    constexpr std::int64_t kLong = 32;
-    const Dimension extent = graph_.Known(domain_.dims[static_cast<std::size_t>(axis)]);
-    return !extent.is_static() || static_cast<std::int64_t>(extent) >= kLong;
-  }
-
-  const Graph& graph_;
-  const std::set<int>& roots_;
-  const Domain& domain_;
-  const int vector_;
-  std::set<int> found_;
-  std::set<std::pair<int, AxisMap>> visited_;
-};
-
 // What would be gathered across memory becomes a root; was there any?
 bool KeepAcross(const Graph& graph, Fusion* fusion) {
-  std::set<int> across;
-  for (const Unit& unit : fusion->units)
-    if (!unit.gemm && unit.domain.flexible) across.merge(AcrossFinder(graph, fusion->roots, unit.domain).Find(unit.roots[0]));
+  const std::set<int> across = FindAcross(graph, *fusion);
   for (const int id : across) {
     fusion->roots.insert(id);
     fusion->choices[id] = {id, Why::kAcross, 1, {}, {}};

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
 #include "tests/support/drawn.h"
 #include "umbra/compile.h"
@@ -249,13 +250,28 @@ TEST(Axes, TransposesOfWhatGathers) {
     const std::string text = "kernel k(x: f32[n, m]) -> (y: f32[?, ?]) {\n  y = (" + value + ").T\n}";
     ExpectAsInterpreted(text, {{70, 130}, {33, 7}, {1, 300}, {64, 64}}, 0);
     EXPECT_GE(kernels_of(text), 2U) << text;
-    EXPECT_GE(kernels_of(With(text, "n, m]", "70, 130]")), 2U) << text;
+    EXPECT_GE(kernels_of(With(text, "n, m]", "170, 130]")), 2U) << text;
   }
   EXPECT_EQ(kernels_of("kernel k(x: f32[n, m]) -> (y: f32[m, n]) {\n  y = x.T * 2\n}"), 1U);
+  EXPECT_EQ(kernels_of("kernel k(x: f32[100, m]) -> (y: f32[m, 100]) {\n  y = flip(x, 1).T\n}"), 1U) << "few lines stay in the first cache";
+  EXPECT_EQ(kernels_of("kernel k(x: f32[n, m], v: f32[m]) -> (y: f32[m, n]) {\n  y = broadcast<1>(flip(v, 0), x).T * 2\n}"), 1U) << "one of a row";
+  std::string many = "flip(x, 1).T";
+  for (int k = 0; k < 8; ++k) many += " + flip(x * " + std::to_string(k) + ", 1).T";
+  EXPECT_EQ(kernels_of("kernel k(x: f32[n, m]) -> (y: f32[m, n]) {\n  y = " + many + "\n}"), 1U) << "more temporaries than they are worth";
   EXPECT_EQ(kernels_of("kernel k(x: f32[n, h, w, 3]) -> (y: f32[?, ?, ?, ?]) {\n  y = transpose<0, 3, 1, 2>(flip(x, 2))\n}"), 1U) << "pixels";
   for (const char* value : {"transpose<0, 2, 1>(flip(x, 2))", "transpose<1, 0, 2>(flip(x, 2))", "transpose<2, 1, 0>(flip(x, 1)) * 2"})
     ExpectAsInterpreted(std::string("kernel k(x: f32[a, b, c]) -> (y: f32[?, ?, ?]) {\n  y = ") + value + "\n}", {{5, 40, 70}, {40, 3, 50}}, 0);
   EXPECT_EQ(kernels_of("kernel k(x: f32[a, b, c]) -> (y: f32[?, ?, ?]) {\n  y = transpose<1, 0, 2>(flip(x, 2))\n}"), 1U) << "along memory in either order";
+}
+
+// What is planned of many transposes takes no longer than they are many.
+TEST(Axes, ManyTransposesOfEachOther) {
+  std::string text = "kernel k(x: f32[n, n, n, n]) -> (y: f32[?, ?, ?, ?]) {\n  t0 = flip(x, 3) + x\n";
+  for (int k = 1; k <= 300; ++k) {
+    const std::string before = "t" + std::to_string(k - 1);
+    text += "  t" + std::to_string(k) + " = transpose<1, 2, 3, 0>(" + before + ") + transpose<1, 0, 2, 3>(" + before + ") * " + before + "\n";
+  }
+  EXPECT_FALSE(Lower(*graph::ParseText(text + "  y = t300\n}")[0]).steps.empty());
 }
 
 // A window that is all of the picture reads it as it lies.

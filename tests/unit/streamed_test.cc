@@ -284,6 +284,39 @@ TEST(Streamed, TransposedTiles) {
                  {{2, 320, 73}, {2, 73, 320}, {2, 320, 73}}, {2, 73, 320});
 }
 
+// Rows of tiles that begin anywhere: whole blocks of columns and parts, rows shorter than a line, operands beside the turned one.
+TEST(Streamed, TilesOfRowsThatBeginAnywhere) {
+  for (const index_t n : {index_t{5}, index_t{17}, index_t{511}, index_t{530}, index_t{1037}})
+    for (const index_t m : {index_t{1}, index_t{16}, index_t{37}}) {
+      ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[m, n]) { y = transpose<1, 0>(x) }", {{n, m}}, {m, n}, kJoined);
+      ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{n, m}, {m, n}}, {m, n}, kJoined);
+    }
+  ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{129, 3, 21}}, {21, 3, 129}, kJoined);
+  ExpectStreamed("kernel t(x: T[p, n, m], c: T[p, n, m]) -> (y: T[p, m, n]) { y = swapaxis(x, 1, 2) - swapaxis(c, 1, 2) }",
+                 {{2, 321, 73}, {2, 321, 73}}, {2, 73, 321}, kJoined);
+}
+
+// As a launch takes them for large results, of rows with gaps that nothing is written to.
+TEST(Streamed, LargeTilesOfRowsThatBeginAnywhere) {
+  const Function function = Compile(graph::ParseText("kernel t(x: f32[n, m]) -> (y: f32[m, n]) { y = x.T }")[0]);
+  const index_t m = 1003, n = static_cast<index_t>(runtime::LastLevelCacheBytes()) / 5 / m;  // 1.6 times the cache
+  Memory x({n, m}, DType::kFloat32), y({m, n + 5}, DType::kFloat32);
+  const auto at = [](Memory& of, index_t k) -> float& { return reinterpret_cast<float*>(of.data())[k]; };
+  for (index_t k = 0; k < n * m; ++k) at(x, k) = static_cast<float>(k % 1013);
+  TensorRef result = y.ref();
+  result.data = &at(y, 3);
+  result.shape[1] = n;
+  for (const int threads : {1, 2, 3}) {
+    for (index_t k = 0; k < m * (n + 5); ++k) at(y, k) = -1;
+    function({{x.ref()}, {result}, {}}, {threads});
+    index_t wrong = 0;
+    for (index_t i = 0; i < m; ++i)
+      for (index_t j = -3; j < n + 2; ++j)
+        wrong += at(y, i * (n + 5) + 3 + j) != (j < 0 || j >= n ? -1 : at(x, j * m + i)) ? 1 : 0;
+    EXPECT_EQ(wrong, 0) << threads << " threads";
+  }
+}
+
 TEST(Streamed, ShortRows) {
   for (const index_t width : {80, 64, 16}) {
     ExpectStreamed("kernel t(x: T[n, w, 3], b: T[3]) -> (y: T[n, w, 3]) { y = x + broadcast<2>(b) }", {{3, width, 3}, {3}}, {3, width, 3});

@@ -263,6 +263,9 @@ class CpuEmitter : private ValueEmitter {
   void DeclareNextBlock();
   // The tiles of a block that have their rows in common: those of whole lines, then what is left.
   void TransposedTiles();
+  // The same where rows go past the caches from wherever they begin.
+  void JoinedTiles();
+  void EachRowOfTile(const std::function<void()>& body);
   void TransposedTile(const std::string& i, int packets, const std::string& lanes);
   void LoadTransposedTile(int operand, const std::string& i, int packets, const std::string& lanes);
   // Asks for as many lines of the next block as the tile has read: a part of those that lie at its columns, by runs, or, of a

@@ -18,6 +18,10 @@ constexpr double kUnrolled = 16;
 // Rows ahead that other operands of a row are asked for.
 constexpr int kRowsAhead = 4;
 
+// Columns of a block whose rows begin anywhere, so that few lines are written in two parts; of other operands of a row, elements
+// that are asked for ahead.
+constexpr int kColumnsJoined = 512, kElementsAhead = 64;
+
 }  // namespace
 
 void CpuEmitter::ReserveTransposedNames() {
@@ -33,6 +37,14 @@ void CpuEmitter::TransposedLoops(int axis) {
     out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, first, last);
     TransposedLoops(axis + 1);
     out_.Close();
+    return;
+  }
+  if (JoinsTiles()) {
+    OpenBlocks(vector_axis_, Begin(vector_axis_), ExtentName(vector_axis_), kColumnsJoined);
+    out_.Open("for (long long j{0} = {1}; j{0} < {2}; j{0} += {3})", axis, first, last, width_);
+    out_.Line("const long long e{0} = smaller(j{0} + {1}, {2}), rows = e{0} - j{0};", axis, width_, last);
+    TransposedLoops(axis + 1);
+    for (int k = 0; k < 2; ++k) out_.Close();
     return;
   }
   OpenBlocks(axis, first, last, BlockRows());
@@ -139,7 +151,42 @@ void CpuEmitter::TurnLines(int operand, const std::string& turned) {
   out_.Close();
 }
 
+void CpuEmitter::EachRowOfTile(const std::function<void()>& body) {
+  out_.Open("for (int k = 0; k < rows; ++k)");
+  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
+  RowPointers();
+  body();
+  out_.Close();
+}
+
+void CpuEmitter::JoinedTiles() {
+  const Names outer = names_;
+  const std::string i = fmt::format("i{}", vector_axis_);
+  for (const Phase& phase : kernel_.phases)
+    for (const auto& store : phase.stores) {
+      if (!MakesLines(store)) continue;
+      const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row"),
+                        type = fmt::format("StreamedRow<{}, true>", speller_->Type(OperandType(store.operand)));
+      out_.Line("{} {}[{}];", type, row, width_);
+      EachRowOfTile([&] { out_.Line("{}[k] = {}({});", row, type, Address(store.operand, "b" + std::to_string(vector_axis_))); });
+      streamed_[store.operand] = row + "[k]";
+    }
+  out_.Line("long long {} = b{};", i, vector_axis_);
+  out_.Open("for (; rows == {0} && {1} + {0} <= e{2}; {1} += {0})", width_, i, vector_axis_);
+  TransposedTile(i, 1, "");
+  out_.Close();
+  out_.Open("for (; {0} < e{1}; {0} += {2})", i, vector_axis_, width_);
+  out_.Line("const long long lanes = smaller(e{0} - {1}, {2});", vector_axis_, i, width_);
+  TransposedTile(i, 1, "lanes");
+  out_.Close();
+  out_.Open("for (int k = 0; k < rows; ++k)");
+  FinishStreamedRows();
+  out_.Close();
+  names_ = outer;
+}
+
 void CpuEmitter::TransposedTiles() {
+  if (JoinsTiles()) return JoinedTiles();
   const std::string i = fmt::format("i{}", vector_axis_);
   out_.Line("long long {} = b{};", i, vector_axis_);
   out_.Open("for (; j{0} + {1} <= e{0} && {2} + {3} <= e{4}; {2} += {3})", transposed_axis_, width_, i, LineColumns(), vector_axis_);
@@ -157,7 +204,10 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
     if (access.store || !IsTransposed(access)) continue;
     LoadTransposedTile(operand, i, packets, lanes);
-    if (next_block_.count(operand) > 0 && lanes.empty()) PrefetchPart(operand, i);
+    if (!lanes.empty()) continue;
+    if (next_block_.count(operand) > 0) PrefetchPart(operand, i);
+    else if (JoinsTiles())  // the line of the last element of the next tile: columns may begin within one
+      out_.Line("for (int k = 0; k < {0}; ++k) prefetch({1} + {2});", width_, TransposedAddress(operand, "j", "(" + i + " + k)"), 2 * width_ - 1);
   }
   if (lanes.empty() && signature_.cost <= kUnrolled) out_.Line("UMBRA_UNROLL");
   out_.Open("for (int k = 0; k < {}; ++k)", lanes.empty() ? std::to_string(width_) : "rows");
@@ -166,6 +216,9 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
   for (const auto& [operand, next] : next_block_)  // the line of the last element: rows may begin within one
     if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]) && lanes.empty())
       out_.Line("prefetch({} + {} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, LineColumns() - 1, next);
+  for (int operand = 0; JoinsTiles() && lanes.empty() && operand < static_cast<int>(operands_.size()); ++operand)
+    if (const auto& access = signature_.operands[static_cast<std::size_t>(operand)]; !access.store && MovesAlongVector(operand) && !IsTransposed(access))
+      out_.Line("prefetch({} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, kElementsAhead);
   for (const Phase& phase : kernel_.phases) {
     for (int id : phase.row_values) DeclareRowValue(id);
     if (packets > 1) out_.Open("for (int c = 0; c < {}; ++c)", packets);

@@ -248,20 +248,38 @@ UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
 
 #if defined(__AVX2__)
 // Writes a row, or rows that follow each other, past the caches from front to back, by packets that begin anywhere: what
-// fills a register is put together there. The first row begins with a line.
-template <typename V>
+// fills a register is put together there. The first row begins with a line, or `anywhere`: of its first line only what is its
+// own is written.
+template <typename V, bool anywhere = false>
 struct StreamedRow {
   typedef Bits<V> I;
-  Elem<V>* p;
+  Elem<V>* p = nullptr;
   V line{};         // of the line at p, what is known
   i64 filled = 0;  // lanes of it
+  i64 before = 0;  // of these, those before the row
   I from = iota<I>();
-  UMBRA_INLINE explicit StreamedRow(Elem<V>* row) : p(row) {}
+  StreamedRow() = default;
+  UMBRA_INLINE explicit StreamedRow(Elem<V>* row) : p(row) {
+    if constexpr (anywhere) {
+      before = filled = static_cast<i64>(__builtin_bit_cast(unsigned long long, row) / sizeof(Elem<V>) % kWidth<V>);
+      p -= filled;
+      turn();
+    }
+  }
+  UMBRA_INLINE void turn() { from = (iota<I>() - static_cast<Elem<I>>(filled)) & (kWidth<V> - 1); }
   UMBRA_INLINE V joined(V turned) const { return iota<I>() < static_cast<Elem<I>>(filled) ? line : turned; }
+  UMBRA_INLINE void put_line(V v) {
+    if (anywhere && before > 0) {
+      store_masked(p, v, ~0ULL << before);
+      before = 0;
+    } else {
+      stream(p, v);
+    }
+    p += kWidth<V>;
+  }
   UMBRA_INLINE void put_packet(V v) {
     const V turned = permuted_lanes(v, from);
-    stream(p, joined(turned));
-    p += kWidth<V>;
+    put_line(joined(turned));
     line = turned;
   }
   UMBRA_INLINE void put_head(V v, i64 n) {
@@ -271,12 +289,11 @@ struct StreamedRow {
     if (filled < kWidth<V>) {
       line = next;
     } else {
-      stream(p, next);
-      p += kWidth<V>;
+      put_line(next);
       filled -= kWidth<V>;
       line = turned;
     }
-    from = (iota<I>() - static_cast<Elem<I>>(filled)) & (kWidth<V> - 1);
+    turn();
   }
   template <typename G>
   UMBRA_INLINE void put_group(const G& group) {
@@ -284,7 +301,10 @@ struct StreamedRow {
     __builtin_memcpy(packets, &group, sizeof packets);
     for (const V& v : packets) put_packet(v);
   }
-  UMBRA_INLINE void finish() { store_head(p, line, filled); }
+  UMBRA_INLINE void finish() {
+    if constexpr (anywhere) store_masked(p, line, head_bits(filled) & ~0ULL << before);
+    else store_head(p, line, filled);
+  }
 };
 #endif
 
