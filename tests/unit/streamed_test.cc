@@ -279,6 +279,7 @@ TEST(Streamed, RunsOfReshapesAndPatches) {
 // In whole blocks, and in what is left of them.
 TEST(Streamed, TransposedTiles) {
   ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{192, 300}, {300, 192}}, {300, 192});
+  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[m, n]) { y = transpose<1, 0>(x) }", {{192, 2100}}, {2100, 192});
   ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{128, 3, 21}}, {21, 3, 128});
   ExpectStreamed("kernel t(x: T[p, n, m], b: T[p, m, n], c: T[p, n, m]) -> (y: T[p, m, n]) { y = swapaxis(x, 1, 2) * b - swapaxis(c, 1, 2) }",
                  {{2, 320, 73}, {2, 73, 320}, {2, 320, 73}}, {2, 73, 320});

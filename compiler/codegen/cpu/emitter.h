@@ -252,7 +252,10 @@ class CpuEmitter : private ValueEmitter {
   void TransposedLoops(int axis);
   // Columns of a block, which are as many rows of a transposed operand, each on a page of its own. Where results go past the
   // caches fewer pages are worth more than longer runs of what is written, unless runs are put together.
-  int BlockColumns() const { return Streams() && !TurnsLines() ? 64 : 128; }
+  int BlockColumns() const;
+  // Is there nothing but one transposed operand, of which so few lines of memory are walked at a time that processors bring each
+  // before it is asked for?
+  bool WalksFewLines() const;
   int BlockRows() const;
   // Packets side by side that make a line, which goes to memory as one.
   int LinePackets() const;

@@ -12,15 +12,18 @@ namespace {
 // Lines that a block has of a row of a transposed operand, which are read one after the other.
 constexpr int kBlockLines = 8;
 
+// Of a processor that brings them by itself: lines of memory that are walked side by side, and as many lines of each.
+constexpr int kFewLines = 32, kLongLines = 64;
+
 // Work of an element, in additions, up to which the rows of a tile are written one by one, which leaves it in registers.
 constexpr double kUnrolled = 16;
 
 // Rows ahead that other operands of a row are asked for.
 constexpr int kRowsAhead = 4;
 
-// Columns of a block whose rows begin anywhere, so that few lines are written in two parts; of other operands of a row, elements
-// that are asked for ahead.
-constexpr int kColumnsJoined = 512, kElementsAhead = 64;
+// Lines of a block whose rows begin anywhere, of which the first and the last are written in parts; of other operands of a row,
+// elements that are asked for ahead.
+constexpr int kLinesJoined = 32, kElementsAhead = 64;
 
 }  // namespace
 
@@ -40,7 +43,7 @@ void CpuEmitter::TransposedLoops(int axis) {
     return;
   }
   if (JoinsTiles()) {
-    OpenBlocks(vector_axis_, Begin(vector_axis_), ExtentName(vector_axis_), kColumnsJoined);
+    OpenBlocks(vector_axis_, Begin(vector_axis_), ExtentName(vector_axis_), kLinesJoined * LineColumns());
     out_.Open("for (long long j{0} = {1}; j{0} < {2}; j{0} += {3})", axis, first, last, width_);
     out_.Line("const long long e{0} = smaller(j{0} + {1}, {2}), rows = e{0} - j{0};", axis, width_, last);
     TransposedLoops(axis + 1);
@@ -63,7 +66,17 @@ int CpuEmitter::LinePackets() const {
   return packets;
 }
 
-int CpuEmitter::BlockRows() const { return kBlockLines * LineColumns(); }
+int CpuEmitter::BlockRows() const { return (WalksFewLines() ? kLongLines : kBlockLines) * LineColumns(); }
+
+int CpuEmitter::BlockColumns() const {
+  if (WalksFewLines()) return kFewLines;
+  return Streams() && !TurnsLines() ? 64 : 128;
+}
+
+bool CpuEmitter::WalksFewLines() const {
+  if (!Streams() || RegisterBytes(options_.target) < kLine || LinePackets() > 1) return false;
+  return std::count_if(signature_.operands.begin(), signature_.operands.end(), [](const runtime::Access& access) { return !access.store; }) == 1;
+}
 
 void CpuEmitter::OpenBlocks(int axis, const std::string& first, const std::string& last, int count) {
   out_.Open("for (long long b{0} = {1}; b{0} < {2}; b{0} += {3})", axis, first, last, count);
@@ -73,6 +86,7 @@ void CpuEmitter::OpenBlocks(int axis, const std::string& first, const std::strin
 void CpuEmitter::DeclareNextBlock() {
   const auto times = [](int count, const std::string& stride) { return stride.empty() ? std::to_string(count) : fmt::format("{} * {}", count, stride); };
   next_block_.clear();
+  if (WalksFewLines()) return;
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
     if (access.store || !MovesAlongVector(operand) || AxisDim(access, transposed_axis_) < 0) continue;
