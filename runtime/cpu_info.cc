@@ -42,13 +42,16 @@ std::size_t LastLevelCacheTold() {
 
 }  // namespace
 
-// A virtual machine is told of the whole chip's, in which a process finds more than its processors' share, and less than all.
+std::size_t LastLevelCacheShare() {
+  constexpr std::size_t kShareOfOne = std::size_t{16} << 20;
+  static const std::size_t bytes =
+      std::min(LastLevelCacheTold(), kShareOfOne * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))));
+  return bytes;
+}
+
 std::size_t LastLevelCacheBytes() {
-  constexpr std::size_t kShareOfOne = std::size_t{16} << 20, kPartOfAll = 8;
-  static const std::size_t bytes = [] {
-    const std::size_t told = LastLevelCacheTold(), shares = kShareOfOne * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-    return std::max(std::min(told, shares), told / kPartOfAll);
-  }();
+  constexpr std::size_t kPartOfAll = 8;
+  static const std::size_t bytes = std::max(LastLevelCacheShare(), LastLevelCacheTold() / kPartOfAll);
   return bytes;
 }
 

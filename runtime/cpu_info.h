@@ -9,9 +9,11 @@ namespace umbra::runtime {
 
 /// Number of processors this process may run on.
 int NumProcessors();
-/// Bytes of the last-level cache that this machine's processors can count on: 8 MiB where the system does not tell, and
-/// no more than 16 MiB for each of them or an eighth of all, as a virtual machine is told of a whole chip's cache, which others
-/// use as well. (Of 480 MiB two processors keep about 96 where their neighbours do little.)
+/// Bytes of the last-level cache that are this machine's processors' own: 8 MiB where the system does not tell, and no more than
+/// 16 MiB for each of them, as a virtual machine is told of a whole chip's cache, which others use as well.
+std::size_t LastLevelCacheShare();
+/// Bytes of it that they can count on: their share, or an eighth of all. (Of 480 MiB two processors keep about 96 where their
+/// neighbours do little.)
 std::size_t LastLevelCacheBytes();
 /// Bytes of the second-level cache of one processor; 1 MiB where the system does not tell.
 std::size_t SecondLevelCacheBytes();

@@ -23,9 +23,9 @@ constexpr double kGrain = 98304;
 // Work of a piece, beside which taking the next one is nothing, and how many make the shares of threads even enough.
 constexpr double kPiece = 1048576;
 constexpr int kMostPieces = 16;
-// Stores go past the caches where operands and results together take this many times the last-level cache, of which results
-// would then not stay in it; with several threads more, as these write into it faster than memory takes what goes past.
-constexpr double kPastCaches = 1, kPastCachesOfThreads = 1.5;
+// Stores go past the caches where operands and results together take the last-level cache, as results would then not stay in it;
+// with several threads this many times the processors' share of it, as these write into it faster than memory takes what goes past.
+constexpr double kPastCachesOfThreads = 1.5;
 // So few rows, or packets of columns, are each cut into blocks for threads to share, if one has this many elements; the
 // least elements of a block, and about the most blocks of a row. Results depend on these.
 constexpr index_t kColumns = 16, kFewPacketsOfRow = 64;
@@ -427,7 +427,7 @@ class Preparation {
     // What is read back at once (in place) is better left to the caches.
     const bool alone = UsefulThreads(Work(), threads_) == 1;
     const bool passes = packets && !in_place && !variant.strided && !split && (vector_axis_ > 0 || in_short_rows_) &&
-                        touched >= (alone ? kPastCaches : kPastCachesOfThreads) * static_cast<double>(LastLevelCacheBytes()) &&
+                        touched >= std::max(static_cast<double>(LastLevelCacheBytes()), alone ? 0 : kPastCachesOfThreads * static_cast<double>(LastLevelCacheShare())) &&
                         !TakesTurnsAtPages();
     variant.packed = packs_ && !variant.strided;
     if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();

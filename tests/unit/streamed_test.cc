@@ -164,8 +164,10 @@ TEST(Streamed, SeveralThreadsPassLargerCachesThanOne) {
   };
   EXPECT_FALSE(passes(0.9, 1));
   EXPECT_TRUE(passes(1.1, 1));
-  EXPECT_FALSE(passes(1.3, 2));
-  EXPECT_TRUE(passes(1.7, 2));
+  const double of_threads =
+      std::max(1.0, 1.5 * static_cast<double>(runtime::LastLevelCacheShare()) / static_cast<double>(runtime::LastLevelCacheBytes()));
+  EXPECT_FALSE(passes(0.87 * of_threads, 2));
+  EXPECT_TRUE(passes(1.13 * of_threads, 2));
 }
 
 TEST(Streamed, LargeRowsThatBeginAnywhereAreJoined) {
