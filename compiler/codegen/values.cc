@@ -227,7 +227,7 @@ void ValueEmitter::RemarkPlace(int id) {
 
 void ValueEmitter::DeclareScalar(int id, const Expr& e) {
   const Value& v = value(id);
-  const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+  const std::string name = names_.Make(NameOf(id));
   RemarkPlace(id);
   out_.Line("const {} {} = {};", ScalarType(v.type), name, e.text);
   text_[id] = {name};
@@ -340,7 +340,7 @@ Expr ValueEmitter::StagedPacket(const Value& v, const std::string& index) const 
 
 void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes, Names* names) {
   const Value& v = value(id);
-  const std::string name = names->Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+  const std::string name = names->Make(NameOf(id));
   const std::string packet = speller_->Type(type);
   const std::string call = lanes.empty() ? fmt::format("by_lane<{}>(", packet)
                                          : fmt::format("by_lane_head<{}>({}, ", packet, lanes);
@@ -430,7 +430,7 @@ void ValueEmitter::Declare(int id, DType type, const Expr& e, Names* names) {
     text_[id] = e;
     return;
   }
-  const std::string name = names->Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+  const std::string name = names->Make(NameOf(id));
   RemarkPlace(id);
   out_.Line("const {} {} = {};", speller_->Type(type), name, e.text);
   text_[id] = {name};

@@ -141,6 +141,9 @@ class ValueEmitter : protected KernelShape {
   // An element of `columns`, all those of the rows that the gather takes it from.
   Expr ColumnAtHand(const Value& gather, const std::string& columns, const std::string& index) const;
 
+  // What a value is called where it has a name.
+  std::string NameOf(int id) const { return value(id).label.empty() ? "t" + std::to_string(id) : value(id).label; }
+
   // Defines a packet value here: inline if it is short and read once, else by a name.
   void DeclarePacket(int id, const std::string& index, const std::string& lanes, Names* names);
 

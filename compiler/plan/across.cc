@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -13,12 +12,6 @@ using graph::Node;
 using Kind = graph::Node::Kind;
 
 namespace {
-
-AxisMap Identity(std::size_t rank) {
-  AxisMap map(rank);
-  std::iota(map.begin(), map.end(), 0);
-  return map;
-}
 
 // Of each value that a kernel would compute, by dimension: along which other dimensions a gather differs whose place in memory
 // moves with the dimension, so that a walk along it goes along memory.

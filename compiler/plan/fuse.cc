@@ -19,12 +19,6 @@ namespace {
 
 std::size_t Rank(const Node& node) { return node.shape.size(); }
 
-AxisMap Identity(std::size_t rank) {
-  AxisMap map(rank);
-  for (std::size_t d = 0; d < rank; ++d) map[d] = static_cast<int>(d);
-  return map;
-}
-
 bool IsStaticOne(const Dimension& dim) {
   return dim.is_static() && static_cast<std::int64_t>(dim) == 1;
 }
@@ -34,6 +28,12 @@ bool IsReduced(const Node& node, std::size_t dim) {
 }
 
 }  // namespace
+
+AxisMap Identity(std::size_t rank) {
+  AxisMap map(rank);
+  for (std::size_t d = 0; d < rank; ++d) map[d] = static_cast<int>(d);
+  return map;
+}
 
 bool Domain::HasParallelAxis() const {
   for (int axis : KeptAxes())

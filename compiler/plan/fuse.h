@@ -60,6 +60,9 @@ struct Fusion {
 /// Does the node read input `index` at computed positions, so that it has to be in memory?
 bool IsGathered(const graph::Node& node, std::size_t index);
 
+/// Of a value that has the domain's axes.
+AxisMap Identity(std::size_t rank);
+
 /// The axis map of operand `index` of a broadcast, transpose or elementwise node, given its own.
 AxisMap OperandMap(const graph::Graph& graph, const graph::Node& node, std::size_t index,
                    const AxisMap& map);

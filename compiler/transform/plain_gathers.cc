@@ -82,9 +82,9 @@ class Rewriter {
       const Dimension extent = source_.Known(node.shape[static_cast<std::size_t>(node.axes[0])]);
       return extent.is_static() && static_cast<index_t>(extent) == 1;
     }
-    if (node.kind != Kind::kMap || (node.op != Op::mul && node.op != Op::plus)) return false;
-    const bool first = IsZero(node.inputs[0]), second = IsZero(node.inputs[1]);
-    return node.op == Op::mul ? first || second : first && second;
+    if (node.kind != Kind::kMap) return false;
+    if (node.op == Op::mul) return IsZero(node.inputs[0]) || IsZero(node.inputs[1]);
+    return node.op == Op::plus && IsZero(node.inputs[0]) && IsZero(node.inputs[1]);
   }
 
   // The axes of a transpose that the gather is: it reads each element of its source, at its own positions in another order.

@@ -303,6 +303,7 @@ TEST(Streamed, TilesOfRowsThatBeginAnywhere) {
 TEST(Streamed, LargeTilesOfRowsThatBeginAnywhere) {
   const Function function = Compile(graph::ParseText("kernel t(x: f32[n, m]) -> (y: f32[m, n]) { y = x.T }")[0]);
   const index_t m = 1003, n = static_cast<index_t>(runtime::LastLevelCacheBytes()) / 5 / m;  // 1.6 times the cache
+  EXPECT_EQ(LaunchJoins("kernel t(x: f32[n, m]) -> (y: f32[m, n]) { y = transpose<1, 0>(x) }", {{n | 1, m}, {m, n | 1}}), runtime::CpuRuns("avx512"));
   Memory x({n, m}, DType::kFloat32), y({m, n + 5}, DType::kFloat32);
   const auto at = [](Memory& of, index_t k) -> float& { return reinterpret_cast<float*>(of.data())[k]; };
   for (index_t k = 0; k < n * m; ++k) at(x, k) = static_cast<float>(k % 1013);

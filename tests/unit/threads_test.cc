@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -87,22 +88,14 @@ TEST(Threads, FusedRowsAndSeveralOutputsHaveTheSameBits) {
 
 // How the program's only kernel is launched.
 runtime::LaunchPlan PlanOf(const Function& f, std::vector<float>* numbers, const std::vector<index_t>& shape, int threads) {
+  static char results[64];  // nothing is written
   const TensorRef x = TensorRef::Dense(numbers->data(), DType::kFloat32, shape);
+  runtime::Arguments arguments{{x}, {}, {}};
   std::vector<TensorRef> buffers{x};
   for (const auto& output : runtime::OutputShapes(f.program(), {x}))
-    buffers.push_back(TensorRef::Dense(nullptr, f.program().buffers[buffers.size()].dtype, output));
+    buffers.push_back(arguments.outputs.emplace_back(TensorRef::Dense(results, f.program().buffers[buffers.size()].dtype, output)));
   const auto& step = std::get<runtime::KernelStep>(f.program().steps.at(0));
-  std::vector<index_t> symbols = shape;
-  symbols.resize(static_cast<std::size_t>(f.program().num_symbols));
-  const auto value = [&](const runtime::Extent& extent) { return extent.is_static() ? extent.value : symbols[static_cast<std::size_t>(extent.symbol)]; };
-  for (const runtime::DerivedExtent& derived : f.program().derived)
-    symbols[static_cast<std::size_t>(derived.result.symbol)] = runtime::Compute(derived.op.kind, value(derived.a), value(derived.b));
-  return runtime::PrepareLaunch(step, buffers, symbols, threads);
-}
-
-// Are its rows shared out by blocks?
-bool IsSplit(const Function& f, std::vector<float>* numbers, const std::vector<index_t>& shape, int threads) {
-  return PlanOf(f, numbers, shape, threads).phases > 0;
+  return runtime::PrepareLaunch(step, buffers, runtime::CheckArguments(f.program(), arguments), threads);
 }
 
 // Floats may be summed in another order.
@@ -118,8 +111,10 @@ void ExpectNear(const Function& f, const Results& got, const Results& meant, con
   }
 }
 
-// Kernels of few rows: the same bits for all numbers of threads and targets, and what the interpreter finds.
-void ExpectSplit(const std::string& text, const std::vector<index_t>& shape) {
+// The same bits for all numbers of threads and targets, and what the interpreter finds. `check` looks at how the one kernel is
+// launched; none: there are several.
+void ExpectOnAllTargets(const std::string& text, const std::vector<index_t>& shape,
+                        const std::function<void(const runtime::LaunchPlan& plan, int threads)>& check) {
   const auto graph = graph::ParseText(text)[0];
   std::vector<float> x = Numbers(static_cast<std::size_t>(Product(shape)));
   CompileOptions options;
@@ -131,14 +126,20 @@ void ExpectSplit(const std::string& text, const std::vector<index_t>& shape) {
     if (!HostRuns(target)) continue;
     options.target = codegen::Name(target);
     const Function f = Compile(graph, options);
+    ASSERT_EQ(f.program().steps.size() == 1, check != nullptr) << text;
     for (const int threads : kThreadCounts) {
-      EXPECT_TRUE(IsSplit(f, &x, shape, threads)) << text;
+      SCOPED_TRACE(options.target + ", " + std::to_string(threads) + " threads: " + text);
+      if (check) check(PlanOf(f, &x, shape, threads), threads);
       const Results results = Run(f, &x, shape, threads);
-      if (first.empty()) first = results;
-      EXPECT_TRUE(first == results) << options.target << ", " << threads << " threads: " << text;
+      if (first.empty()) ExpectNear(f, first = results, meant, text);
+      EXPECT_TRUE(first == results);
     }
-    ExpectNear(f, first, meant, text);
   }
+}
+
+// Kernels of few rows, whose blocks are shared out.
+void ExpectSplit(const std::string& text, const std::vector<index_t>& shape) {
+  ExpectOnAllTargets(text, shape, [](const runtime::LaunchPlan& plan, int) { EXPECT_GT(plan.phases, 0); });
 }
 
 TEST(Threads, RowsThatAreFewAreSharedOut) {
@@ -165,32 +166,15 @@ TEST(Threads, RowsThatAreFewAreSharedOut) {
   ExpectSplit("kernel middle(x: f32[a, n, m]) -> (y: f32[a, m]) { y = reduce_with_axis<sum>(x, 1) }", {2, 20011, 17});
 }
 
-// A kernel whose first axis has too few indices for the threads: each has a part of another one. The same bits for all numbers
-// of threads and targets, and what the interpreter finds.
+// A kernel whose first axis has too few indices for the threads: each has a part of another one.
 void ExpectSharedOut(const std::string& text, const std::vector<index_t>& shape) {
-  const auto graph = graph::ParseText("kernel k" + text)[0];
-  std::vector<float> x = Numbers(static_cast<std::size_t>(Product(shape)));
-  CompileOptions options;
-  options.engine = Engine::kInterpreter;
-  const Results meant = Run(Compile(graph, options), &x, shape, 1);
-  options.engine = Engine::kJit;
-  Results first;
-  for (const auto target : codegen::kAllTargets) {
-    if (!HostRuns(target)) continue;
-    options.target = codegen::Name(target);
-    const Function f = Compile(graph, options);
-    for (const int threads : kThreadCounts) {
-      const Results results = Run(f, &x, shape, threads);
-      if (first.empty()) ExpectNear(f, first = results, meant, text);
-      EXPECT_TRUE(first == results) << options.target << ", " << threads << " threads: " << text;
-      if (f.program().steps.size() > 1 || shape[0] % threads == 0) continue;
-      const runtime::LaunchPlan plan = PlanOf(f, &x, shape, threads);
-      const index_t units = runtime::Units(plan);
-      EXPECT_EQ(plan.parts, threads) << text;
-      EXPECT_GT(plan.axis, 0U) << text;
-      EXPECT_TRUE(units % threads == 0 || units >= 2 * threads) << units << " units: " << text;
-    }
-  }
+  ExpectOnAllTargets("kernel k" + text, shape, [&](const runtime::LaunchPlan& plan, int threads) {
+    if (shape[0] % threads == 0) return;
+    const index_t units = runtime::Units(plan);
+    EXPECT_EQ(plan.parts, threads);
+    EXPECT_GT(plan.axis, 0U);
+    EXPECT_TRUE(units % threads == 0 || units >= 2 * threads) << units << " units";
+  });
 }
 
 TEST(Threads, PositionsOfFewRowsAreSharedOut) {
@@ -203,10 +187,11 @@ TEST(Threads, PositionsOfFewRowsAreSharedOut) {
   ExpectSharedOut("(x: f32[n, c, h, w]) -> (y: f32[n, c, ?, ?]) { y = pad(x, 2, 3) }", {1, 17, 211, 203});
   ExpectSharedOut("(x: f32[n, c, h, w]) -> (y: f32[n, c, ?, ?]) { y = pool<maximum>(x, 2, 2, 2, 2) }", {1, 64, 112, 112});
   ExpectSharedOut("(x: f32[n, c, h, w]) -> (y: f32[n, c, ?, ?]) { y = pool<maximum>(x, 3, 3, 1, 1) }", {1, 3, 310, 311});
-  ExpectSharedOut("(x: f32[n, h, w]) -> (y: f32[n, w, h]) { y = swapaxis(flip(x, 2), 2, 1) }", {1, 700, 1031});
+  ExpectOnAllTargets("kernel k(x: f32[n, h, w]) -> (y: f32[n, w, h]) { y = swapaxis(flip(x, 2), 2, 1) }", {1, 700, 1031}, nullptr);
   ExpectSharedOut("(x: f32[n, w, 3]) -> (y: f32[n, w, 3]) { y = flip(x, 2) * 2 }", {1, 200003, 3});
   ExpectSharedOut("(x: f32[n, h, w]) -> (y: f32[n, h]) { y = reduce_with_axis<maximum>(flip(x, 1), 2) }", {1, 700, 1031});
-  ExpectSharedOut("(x: f32[n, c]) -> (y: f32[5, c]) { y = take_grad(tcast<i64>(reduce_with_axis<maximum>(x, 1) * 1000 - 1000), x, 5) }", {300, 2003});
+  ExpectOnAllTargets("kernel k(x: f32[n, c]) -> (y: f32[5, c]) {"
+                     " y = take_grad(tcast<i64>(reduce_with_axis<maximum>(x, 1) * 1000 - 1000), x, 5) }", {300, 2003}, nullptr);
 }
 
 // How many threads a call of the kernel of x and y on `count` elements takes.

@@ -38,8 +38,7 @@ std::string CpuEmitter::OpenColumnBlock(const std::string& c, const std::string&
   const std::string block = fmt::format("j{}", vector_axis_);
   block_.end = names_.Make("last_" + c), block_.row = names_.Make("r"), block_.packet = names_.Make("p"), block_.before.clear();
   out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, BlockPackets() * width_);
-  out_.Line("const long long {} = smaller({} + {}, {} - ({} - {}) % {});", block_.end, block, BlockPackets() * width_, last, last,
-            block, width_);
+  out_.Line("const long long {} = smaller({} + {}, {});", block_.end, block, BlockPackets() * width_, WholeSteps(block, last, width_));
   return block;
 }
 
@@ -47,7 +46,7 @@ void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, co
   const Names outer = names_;
   const std::string block = OpenColumnBlock(c, first, last);
   for (const Phase& phase : kernel_.phases) {
-    if (const Kept kept = DeclareKept(phase); !kept.empty()) BeginPhase(phase, kept, c, block, "");
+    if (const Kept kept = DeclareKept(phase.row_values, phase); !kept.empty()) BeginPhase(phase.row_values, phase, kept, c, block, "");
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
     WalkBlock(phase, c, block, signature_.row_axes);
   }
@@ -83,21 +82,17 @@ int CpuEmitter::BlockPackets() const {
   return packets;
 }
 
-CpuEmitter::Kept CpuEmitter::DeclareKept(const Phase& phase) {
+CpuEmitter::Kept CpuEmitter::DeclareKept(const std::vector<int>& values, const Phase& phase) {
   Kept kept;
-  for (const int id : phase.row_values)
-    if (IsKept(id)) kept.push_back(DeclareOfPackets(value(id).type, NameOf(id)));
-  for (const auto& reduction : phase.reductions) kept.push_back(DeclareOfPackets(value(reduction.result).type, AccumulatorName(kernel_, reduction)));
+  const auto declare = [&](int id, const std::string& name) {
+    kept.push_back(names_.Make(name + "_of"));
+    out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept.back(), BlockPackets());
+  };
+  for (const int id : values)
+    if (IsKept(id)) declare(id, NameOf(id));
+  for (const auto& reduction : phase.reductions) declare(reduction.result, AccumulatorName(kernel_, reduction));
   return kept;
 }
-
-std::string CpuEmitter::DeclareOfPackets(DType type, const std::string& name) {
-  const std::string packets = names_.Make(name + "_of");
-  out_.Line("{} {}[{}];", speller_->Type(type), packets, BlockPackets());
-  return packets;
-}
-
-std::string CpuEmitter::NameOf(int id) const { return value(id).label.empty() ? "t" + std::to_string(id) : value(id).label; }
 
 void CpuEmitter::EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
   out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", c, block, block_.end, width_);
@@ -106,14 +101,14 @@ void CpuEmitter::EachPacket(const std::string& c, const std::string& block, cons
   out_.Close();
 }
 
-void CpuEmitter::BeginPhase(const Phase& phase, const Kept& kept, const std::string& c, const std::string& block,
-                            const std::string& lanes) {
+void CpuEmitter::BeginPhase(const std::vector<int>& values, const Phase& phase, const Kept& kept, const std::string& c,
+                            const std::string& block, const std::string& lanes) {
   const auto at = [&](std::size_t k) { return fmt::format("{}[{}]", kept[k], block_.packet); };
   EachPacket(c, block, [&] {
     Names names = names_;
     std::size_t k = 0;
-    for (const int id : phase.row_values) {
-      DeclarePacket(id, c, lanes, &names);
+    for (const int id : values) {
+      DeclareOfColumns(id, c, lanes, &names);
       if (!IsKept(id)) continue;
       out_.Line("{} = {};", at(k), AsPacket(id).text);
       text_[id] = {at(k++)};
@@ -165,7 +160,7 @@ void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::
   }
   std::string left = begin;
   if (IsLight(phase) && phase.guard < 0) {
-    left = begin == "0" ? fmt::format("{0} - {0} % {1}", end, kRows) : fmt::format("{0} - ({0} - {1}) % {2}", end, begin, kRows);
+    left = WholeSteps(begin, end, kRows);
     out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", block_.row, begin, left, kRows);
     EachPacket(c, block, [&] {
       InRegisters(phase, [&] {

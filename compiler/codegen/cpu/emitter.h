@@ -34,6 +34,8 @@ class CpuEmitter : private ValueEmitter {
   // Where ranges of the axes begin that a launch asks for; from and to where the kernel walks an axis.
   void DeclareRanges();
   std::string Begin(int axis) const;
+  // Where as many whole steps as there are from `first` on to `last` end.
+  static std::string WholeSteps(const std::string& first, const std::string& last, int step);
   std::string End(int axis) const { return axis == 0 && !Splits() ? "end" : ExtentName(axis); }
   // The vector axis is a row axis: a packet of columns at a time.
   void Columns(int axis);
@@ -125,14 +127,12 @@ class CpuEmitter : private ValueEmitter {
   bool IsKept(int id) const;
   // Packets of columns in a block; where a guard leaves few steps, in as many as the cache keeps.
   int BlockPackets() const;
-  // Memory for what is kept of each packet of a block: values of rows, and what the phase reduces.
-  Kept DeclareKept(const Phase& phase);
-  // An array with a packet for each of the block.
-  std::string DeclareOfPackets(DType type, const std::string& name);
-  std::string NameOf(int id) const;
+  // Memory for what is kept of each packet of a block: of `values`, which are of rows, and what the phase reduces.
+  Kept DeclareKept(const std::vector<int>& values, const Phase& phase);
   void EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body);
   // What a phase begins with: the values of its rows, and nothing reduced yet.
-  void BeginPhase(const Phase& phase, const Kept& kept, const std::string& c, const std::string& block, const std::string& lanes);
+  void BeginPhase(const std::vector<int>& values, const Phase& phase, const Kept& kept, const std::string& c, const std::string& block,
+                  const std::string& lanes);
   // `body` with what the phase reduces in registers.
   void InRegisters(const Phase& phase, const std::function<void()>& body);
   // All elements of a block of columns, row by row.
@@ -268,7 +268,6 @@ class CpuEmitter : private ValueEmitter {
   void TransposedTiles();
   // The same where rows go past the caches from wherever they begin.
   void JoinedTiles();
-  void EachRowOfTile(const std::function<void()>& body);
   void TransposedTile(const std::string& i, int packets, const std::string& lanes);
   void LoadTransposedTile(int operand, const std::string& i, int packets, const std::string& lanes);
   // Asks for as many lines of the next block as the tile has read: a part of those that lie at its columns, by runs, or, of a

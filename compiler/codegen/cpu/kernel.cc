@@ -99,6 +99,10 @@ std::string CpuEmitter::Begin(int axis) const {
   return from == from_.end() ? "0" : from->second;
 }
 
+std::string CpuEmitter::WholeSteps(const std::string& first, const std::string& last, int step) {
+  return first == "0" ? fmt::format("{0} - {0} % {1}", last, step) : fmt::format("{0} - ({0} - {1}) % {2}", last, first, step);
+}
+
 void CpuEmitter::RowLoops(int axis) {
   if (axis == kernel_.signature.row_axes) {
     Row();
@@ -149,8 +153,7 @@ void CpuEmitter::Columns(int axis) {
     out_.Close();
   }
   if (width_ == 1) return;
-  const std::string rest = first == "0" ? last : fmt::format("({} - {})", last, first);
-  out_.Open("if (const long long {0} = {1} - {2} % {3}; {0} < {1})", c, last, rest, width_);
+  out_.Open("if (const long long {0} = {1}; {0} < {2})", c, WholeSteps(first, last, width_), last);
   out_.Line("const long long lanes = {} - {};", last, c);
   body("lanes");
   out_.Close();

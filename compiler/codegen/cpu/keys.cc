@@ -63,8 +63,8 @@ void CpuEmitter::KeyBlocks(const std::string& c, const std::string& block, const
   out_.Line("const long long {0} = smaller({1} + {2}, {3});", kept_rows_.last, kept_rows_.first, kept_rows_.most, End(axis));
   out_.Line("const unsigned long long {} = {} - {};", kept_rows_.count, kept_rows_.last, kept_rows_.first);
   block_.before = fmt::format("({} - {}) * {} + ", i, kept_rows_.first, packets);
-  const Kept kept = DeclareKept(phase);
-  EachKeptRow(i, phase.row_values, {}, [&] { BeginPhase(phase, kept, c, block, lanes); });
+  const Kept kept = DeclareKept(phase.row_values, phase);
+  EachKeptRow(i, phase.row_values, {}, [&] { BeginPhase(phase.row_values, phase, kept, c, block, lanes); });
   InnerLoops(signature_.row_axes, kernel_.rank(), [&] {
     const plan::StepKey key = *plan::FindStepKey(kernel_, phase);
     out_.Line("const long long {} = {};", i, EmitLane(lanes_, key.value, "", nullptr));

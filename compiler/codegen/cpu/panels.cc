@@ -108,8 +108,7 @@ void CpuEmitter::DeclarePanels() {
     };
     if (k < 0) {
       const int id = made[next_made++];
-      const std::string label = value(id).label.empty() ? "t" + std::to_string(id) : value(id).label;
-      tile_.made[id] = names_.Make(label + "_panel");
+      tile_.made[id] = names_.Make(NameOf(id) + "_panel");
       declare(ElementType(value(id).type), tile_.made[id]);
       continue;
     }

@@ -61,7 +61,7 @@ std::string CpuEmitter::ShortRowsInTurns(const std::string& c, const std::string
   out_.Close();
   stored_at_hand_.clear();
   names_ = outer;
-  return first == "0" ? fmt::format("{0} - {0} % {1}", last, columns) : fmt::format("{0} - ({0} - {1}) % {2}", last, first, columns);
+  return WholeSteps(first, last, columns);
 }
 
 bool CpuEmitter::IsWrittenInTurns(std::size_t k) const {
@@ -90,7 +90,7 @@ void CpuEmitter::ShortRows(const std::string& c, Names names) {
     std::map<int, std::string> to_keep;
     for (const int id : phase.element_values)
       if (IsReached(id) && kept.count(id) == 0 && IsKeptFrom(p, id))
-        to_keep[id] = DeclareColumns(value(id).type, value(id).label.empty() ? "t" + std::to_string(id) : value(id).label, ElementsOfShortRow(), &names);
+        to_keep[id] = DeclareColumns(value(id).type, NameOf(id), ElementsOfShortRow(), &names);
     for (const auto& [id, name] : kept) text_[id] = {name + element};
     kept_here_ = to_keep;
     ColumnLoop(phase, c, "", &names);

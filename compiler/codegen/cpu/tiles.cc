@@ -319,7 +319,7 @@ bool CpuEmitter::GoesInOrder(DType type) const {
 
 void CpuEmitter::LoadInOrder(int id) {
   const Value& v = value(id);
-  const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label), address = Address(v.index, "");
+  const std::string name = names_.Make(NameOf(id)), address = Address(v.index, "");
   RemarkPlace(id);
   out_.Line("const {} {} = {};", speller_->Type(v.type), name, speller_->Fill(v.type, fmt::format("load_in_order({})", address)).text);
   text_[id] = {name};
@@ -335,7 +335,7 @@ void CpuEmitter::DefineInTile(int id) {
   }
   const Share share = ShareOf(id);
   const DType type = is_condition ? DType::kInt32 : v.type;
-  const std::string name = names_.Make(v.label.empty() ? "t" + std::to_string(id) : v.label);
+  const std::string name = names_.Make(NameOf(id));
   out_.Line("{} {}{};", speller_->Type(type), name, TileSize(share));
   EachOfTile(share, [&] {
     const Expr e = TilePacket(id);

@@ -165,26 +165,22 @@ void CpuEmitter::TurnLines(int operand, const std::string& turned) {
   out_.Close();
 }
 
-void CpuEmitter::EachRowOfTile(const std::function<void()>& body) {
-  out_.Open("for (int k = 0; k < rows; ++k)");
-  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
-  RowPointers();
-  body();
-  out_.Close();
-}
-
 void CpuEmitter::JoinedTiles() {
   const Names outer = names_;
   const std::string i = fmt::format("i{}", vector_axis_);
+  const auto type = [this](int operand) { return fmt::format("StreamedRow<{}, true>", speller_->Type(OperandType(operand))); };
   for (const Phase& phase : kernel_.phases)
     for (const auto& store : phase.stores) {
       if (!MakesLines(store)) continue;
-      const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row"),
-                        type = fmt::format("StreamedRow<{}, true>", speller_->Type(OperandType(store.operand)));
-      out_.Line("{} {}[{}];", type, row, width_);
-      EachRowOfTile([&] { out_.Line("{}[k] = {}({});", row, type, Address(store.operand, "b" + std::to_string(vector_axis_))); });
+      const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
+      out_.Line("{} {}[{}];", type(store.operand), row, width_);
       streamed_[store.operand] = row + "[k]";
     }
+  out_.Open("for (int k = 0; k < rows; ++k)");
+  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
+  RowPointers();
+  for (const auto& [operand, row] : streamed_) out_.Line("{} = {}({});", row, type(operand), Address(operand, "b" + std::to_string(vector_axis_)));
+  out_.Close();
   out_.Line("long long {} = b{};", i, vector_axis_);
   out_.Open("for (; rows == {0} && {1} + {0} <= e{2}; {1} += {0})", width_, i, vector_axis_);
   TransposedTile(i, 1, "");

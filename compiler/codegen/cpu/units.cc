@@ -1,7 +1,6 @@
 // Few rows: a row's blocks are worked on side by side, phase by phase. What each accumulates is kept in scratch, after what
 // is kept of the row; a unit of a later phase joins what the blocks of its row found, block after block. After the phases
 // comes a call that stores the results of rows.
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -153,32 +152,10 @@ void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, con
   const Names outer = names_;
   const Phase& phase = CurrentPhase();
   const std::string block = OpenColumnBlock(c, first, last);
-  std::map<int, std::string> kept;
-  const auto keep = [&](int id, const std::string& name) {
-    kept[id] = fmt::format("{}[{}]", DeclareOfPackets(value(id).type, name), block_.packet);
-  };
   std::vector<int> values;
   for (const int id : Reached())
     if (value(id).scope == Scope::kRow) values.push_back(id);
-  for (const int id : values) {
-    if (value(id).kind == Value::Kind::kReduced) keep(id, AccumulatorName(kernel_, ReductionOf(id)));
-    else if (IsKept(id)) keep(id, NameOf(id));
-  }
-  for (const auto& reduction : phase.reductions) keep(reduction.result, AccumulatorName(kernel_, reduction));
-  EachPacket(c, block, [&] {
-    Names names = names_;
-    for (const int id : values) {
-      DeclareOfColumns(id, c, "", &names);
-      if (kept.count(id) == 0) continue;
-      out_.Line("{} = {};", kept[id], AsPacket(id).text);
-      text_[id] = {kept[id]};
-    }
-    for (const auto& reduction : phase.reductions) {
-      const DType type = value(reduction.result).type;
-      out_.Line("{} = {};", kept[reduction.result], speller_->Fill(type, Identity(kernel_, reduction)).text);
-      text_[reduction.result] = {kept[reduction.result]};
-    }
-  });
+  if (const Kept kept = DeclareKept(values, phase); !kept.empty()) BeginPhase(values, phase, kept, c, block, "");
   WalkBlock(phase, c, block, signature_.row_axes);
   EachPacket(c, block, [&] {
     for (const auto& reduction : phase.reductions)
