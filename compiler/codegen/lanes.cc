@@ -99,11 +99,13 @@ std::string GatherText(const LaneContext& context, const Value& gather,
   for (std::size_t d = 0; d < rank; ++d)
     at += fmt::format("{}{} * {}", at.empty() ? "" : " + ", args[d],
                       context.stride_name(gather.index, static_cast<int>(d)));
-  std::string text = fmt::format("{}[{}]", context.operand_name(gather.index), rank == 0 ? "0" : at);
-  if (gather.guarded)
-    text = fmt::format("{} ? {} : {}", args.back(), text, Literal(gather.constant, gather.type));
-  if (gather.type == DType::kBool) text = (gather.guarded ? "(" + text + ")" : text) + " != 0";
-  return text;
+  return GatherText(gather, fmt::format("{}[{}]", context.operand_name(gather.index), rank == 0 ? "0" : at), gather.guarded ? args.back() : "");
+}
+
+std::string GatherText(const Value& gather, std::string element, const std::string& guard) {
+  if (gather.guarded) element = fmt::format("{} ? {} : {}", guard, element, Literal(gather.constant, gather.type));
+  if (gather.type == DType::kBool) element = (gather.guarded ? "(" + element + ")" : element) + " != 0";
+  return element;
 }
 
 std::string EmitLane(const LaneContext& context, int value, const std::string& index, Writer* out) {

@@ -31,6 +31,8 @@ struct LaneContext {
 /// `operand[position * stride + ...]`, or what stands outside where the guard fails.
 std::string GatherText(const LaneContext& context, const plan::Value& gather,
                        const std::vector<std::string>& args);
+/// The same of an element's text and the guard's.
+std::string GatherText(const plan::Value& gather, std::string element, const std::string& guard);
 
 /// Writes the statements of one lane and returns the text of `value` in it, all in one expression if `out`
 /// is null. `index` names the lane's position along the vector axis, "k" its number.

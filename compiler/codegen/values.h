@@ -95,6 +95,9 @@ class ValueEmitter : protected KernelShape {
 
   // A map of single numbers: data as the dialect has it, positions and what belongs to packets plainly.
   virtual Expr SpellNumber(int id, const std::vector<Expr>& args) const;
+  // Of strides: offsets have as many bits.
+  virtual std::string StrideType() const { return index_type_; }
+  virtual std::string StrideText(const std::string& entry) const { return entry; }
 
   // dtype that an operator works in: that of its operands.
   DType OperandTypeOf(const Value& v) const;

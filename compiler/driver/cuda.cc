@@ -34,6 +34,7 @@ class Variants {
 
   // Kernels that differ in names and operands only, such as the updates of a model's tensors, have it in common.
   std::string Identity(const runtime::CudaVariant& variant) {
+    if (variant.many && !UseNvrtc().IsAtLeast(12, 1)) return "";
     const std::lock_guard lock(mutex_);
     std::string& known = identities_[variant.index()];
     if (known.empty()) {

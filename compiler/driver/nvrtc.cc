@@ -136,7 +136,7 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
       fmt::format("--gpu-architecture={}{}", ptx ? "compute" : "sm", architecture.substr(2)), "--std=c++17",
       fmt::format("--fmad={}", target.fast), "--ftz=false", "--prec-div=true", "--prec-sqrt=true"};
   // Without declarations that kernels do not read: 4 ms less of each compile, for the same code.
-  if (nvrtc.major > 12 || nvrtc.minor >= 4) options.emplace_back("--minimal");
+  if (nvrtc.IsAtLeast(12, 4)) options.emplace_back("--minimal");
   cuda::Image image{target.architecture, target.form, {}};
 
   const std::string id = nvrtc.Id();

@@ -33,6 +33,7 @@ struct Nvrtc : runtime::OpenedLibrary {
   UMBRA_NVRTC_FUNCTIONS(UMBRA_DECLARE_NVRTC_FUNCTION)
 #undef UMBRA_DECLARE_NVRTC_FUNCTION
 
+  bool IsAtLeast(int wanted, int and_minor) const { return major > wanted || (major == wanted && minor >= and_minor); }
   /// "nvrtc-13.0"; part of the cache key.
   std::string Id() const;
 };

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "runtime/pieces.h"
+
 
 namespace umbra::plan {
 
@@ -103,6 +105,7 @@ class Explainer {
       }
       text_ += fmt::format("{}{}{}: {}\n", indent, name, IsBehind(plan_, k) ? ", behind that product only" : "", kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
       if (kernel == nullptr) ExplainEpilogue(std::get<Gemm>(step), indent);
+      if (kernel != nullptr && target_.empty() && NumSteps(plan_, group) == 1) ExplainPieces(*kernel, k, indent);
       if (kernel != nullptr) ExplainKept(*kernel, indent);
       if (kernel != nullptr && SharesRows(*kernel))
         text_ += fmt::format("{}  its rows share what they read: several rows and packets of columns at a time, so no copies as BLAS makes\n", indent);
@@ -136,6 +139,18 @@ class Explainer {
                            StepName(plan_, plan_.steps[static_cast<std::size_t>(kernel)]), EpilogueText(plan_, gemm.step),
                            behind < 0 ? "" : " and then " + StepName(plan_, plan_.steps[static_cast<std::size_t>(behind)]));
     if (!gemm.why_alone.empty()) text_ += fmt::format("{}  cuBLASLt does not compute what follows it: {}\n", indent, gemm.why_alone);
+  }
+
+  // On a GPU: whether step k, alone in its group, goes with the product before it by pieces of rows.
+  void ExplainPieces(const Kernel& kernel, int k, const char* indent) {
+    int product = k - 1;
+    if (IsBehind(plan_, k)) --product;  // the kernel between them does not run then
+    const auto* gemm = product < 0 ? nullptr : std::get_if<Gemm>(&plan_.steps[static_cast<std::size_t>(product)]);
+    if (gemm == nullptr || plan_.buffers[static_cast<std::size_t>(gemm->step.c)].shape.size() != 2) return;
+    const int result = IsBehind(plan_, k) ? gemm->step.epilogue.result : gemm->step.c;
+    if (runtime::AlongRows(kernel.signature, result))
+      text_ += fmt::format("{}  by pieces of rows, each beside the product of the next, where the result of {} does not fit the device's second-level cache\n",
+                           indent, StepName(plan_, plan_.steps[static_cast<std::size_t>(product)]));
   }
 
   std::string Totals(const std::set<int>& reads, const std::set<int>& writes, double operations) const {

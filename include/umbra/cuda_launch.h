@@ -36,22 +36,22 @@ struct CudaVariant {
   CudaForm form = CudaForm::kElements;  ///< what a thread, a warp or a block works on
   bool vector = false;        ///< operands are read and written in packets of up to 16 bytes
   bool strided = false;       ///< operands may have any stride along the vector axis
-  bool wide_index = false;    ///< offsets or positions need 64 bits
+  bool wide_index = false;    ///< positions need 64 bits, and so do offsets
   bool rows_in_scratch = false;  ///< what is kept of a row is too large for shared memory: inputs are read again
   bool several = false;       ///< it runs several launches as one
+  bool wide_offset = false;   ///< offsets need 64 bits, and positions and strides do not; of kElements that compute with positions
+  bool many = false;          ///< of several: those whose arguments take more than every driver has room for
 
   /// A number that tells variants apart, below kCount.
   int index() const {
     return static_cast<int>(form) * 16 + (vector ? 1 : 0) + (strided ? 2 : 0) + (wide_index ? 4 : 0) +
-           (rows_in_scratch ? 8 : 0) + (several ? 8 * 16 : 0);
+           (rows_in_scratch ? 8 : 0) + (several ? 8 * 16 : 0) + (many ? 2 * 8 * 16 : 0) + (wide_offset ? 4 * 8 * 16 : 0);
   }
-  /// How many variants there may be.
-  static constexpr int kCount = 2 * 8 * 16;
   /// Is there a second pass, NAME_finish?
   bool finishes() const { return form == CudaForm::kRowSplit || form == CudaForm::kColumnSplit; }
   /// The variant that a launch of this one may take instead: of the same grid and memory, but for operands of any
   /// stride and size.
-  CudaVariant General() const { return {form, vector, !vector, true, rows_in_scratch, several}; }
+  CudaVariant General() const { return {form, vector, !vector, true, rows_in_scratch, several, false, many}; }
   /// The same form and the same properties?
   bool operator==(const CudaVariant& other) const { return index() == other.index(); }
 };
@@ -108,19 +108,21 @@ CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& 
                           const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                           const CudaLimits& limits);
 
-/// Words of arguments that every driver takes: 4 KiB.
-inline constexpr std::size_t kCudaArgumentWords = 512;
+/// Words of arguments that every driver takes, 4 KiB, and that those of CUDA 12.1 and later take (CUDA's release notes).
+inline constexpr std::size_t kCudaArgumentWords = 512, kCudaManyArgumentWords = 32764 / 8;
 
-/// Of how many launches, with so many words of arguments each, one has room for the arguments.
-inline constexpr std::size_t CudaMostLaunches(std::size_t argument_words) { return (kCudaArgumentWords - 1) / (argument_words + 1); }
+/// Of how many launches, with so many words of arguments each, one has room for the arguments; `many`: see CudaVariant.
+inline constexpr std::size_t CudaMostLaunches(std::size_t argument_words, bool many) {
+  return ((many ? kCudaManyArgumentWords : kCudaArgumentWords) - 1) / (argument_words + 1);
+}
 
 /// May blocks of both be blocks of one launch? Both are launches of one text; those that fill a GPU by themselves gain
 /// nothing by it.
 bool CudaLaunchesJoin(const CudaLaunch& a, const CudaLaunch& b);
 
 /// The launch that has the blocks of all `launches`, of which any two join, and where in it each one's are: the first words
-/// of the arguments of NAME_several, after which those of each launch follow. `most`: CudaMostLaunches.
-CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t most, std::vector<std::uint64_t>* places);
+/// of the arguments of NAME_several, after which those of each launch, of so many words, follow.
+CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t argument_words, std::vector<std::uint64_t>* places);
 
 /// The bytes of NAME_args for a launch: `data` are the operands' addresses in the signature's
 /// order, `scalars` those that the kernel reads.

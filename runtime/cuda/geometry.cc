@@ -37,6 +37,8 @@ class Preparation {
       launch.extent.push_back(number.operand < 0 ? Value(number.extent)
                                                  : Buffer(static_cast<std::size_t>(number.operand)).stride[static_cast<std::size_t>(number.dim)]);
     variant.wide_index = NeedsWideIndex(launch.extent);
+    variant.wide_offset = variant.wide_index && variant.form == CudaForm::kElements && signature_.positional && StepsAreNarrow(launch.stride, launch.extent);
+    if (variant.wide_offset) variant.wide_index = false;
     const auto room = static_cast<index_t>(limits_.shared_bytes);
     variant.rows_in_scratch = variant.form == CudaForm::kRowPerBlock && geometry_.RowBytes(schedule_.kept) > room;
     const auto grid = geometry_.LayOut(variant, room, [](const char*, index_t number) { return number; });
@@ -98,6 +100,14 @@ class Preparation {
     return true;
   }
 
+  // Do positions, rows, columns and strides stay within 32 bits, whatever offsets do?
+  bool StepsAreNarrow(const std::vector<index_t>& strides, const std::vector<index_t>& extents) const {
+    const auto is_narrow = [](index_t number) { return std::abs(number) < kIndexLimit; };
+    return is_narrow(geometry_.Rows()) && is_narrow(geometry_.Columns()) && std::all_of(strides.begin(), strides.end(), is_narrow) &&
+           std::all_of(extents.begin(), extents.end(), is_narrow) &&
+           PositionsStayWithin(kIndexLimit, signature_.positions, signature_.axes.size(), extents);
+  }
+
   bool NeedsWideIndex(const std::vector<index_t>& extents) const {
     if (geometry_.Points() >= kIndexLimit || geometry_.RowBytes(signature_.row_buffers) >= kIndexLimit) return true;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
@@ -136,10 +146,12 @@ bool CudaLaunchesJoin(const CudaLaunch& a, const CudaLaunch& b) {
   return a.block.x == b.block.x || a.variant.form == CudaForm::kElements;
 }
 
-CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t most, std::vector<std::uint64_t>* places) {
+CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t argument_words, std::vector<std::uint64_t>* places) {
   CudaLaunch joined;
   joined.variant = launches[0].variant;
   joined.variant.several = true;
+  joined.variant.many = launches.size() > CudaMostLaunches(argument_words, false);
+  const std::size_t most = CudaMostLaunches(argument_words, joined.variant.many);
   for (const CudaLaunch& launch : launches) {
     joined.block = {std::max(joined.block.x, launch.block.x), launch.block.y};
     joined.shared_bytes = std::max(joined.shared_bytes, launch.shared_bytes);

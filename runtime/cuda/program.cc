@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
 
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/library.h"
 #include "runtime/cuda_geometry.h"
 #include "runtime/matrix.h"
+#include "runtime/pieces.h"
 #include "runtime/shape.h"
 #include "umbra/error.h"
 
@@ -77,19 +77,25 @@ CudaStep::CudaStep(const KernelSignature& signature, std::shared_ptr<const CudaK
   for (std::size_t k = 0; k < scalars.size(); ++k) scalars_.push_back({arguments_.size() - 1 - scalars.size() + k, scalars[k]});
 }
 
-bool CudaStep::JoinsWith(const CudaStep& other) const {
-  if (kernel_ == nullptr || other.kernel_ == nullptr || !CudaLaunchesJoin(launch_, other.launch_)) return false;
+std::string CudaStep::IdentityOfSeveral(bool many) const {
   CudaVariant several = launch_.variant;
   several.several = true;
-  const std::string identity = kernel_->identity(several);
-  return !identity.empty() && identity == other.kernel_->identity(several);
+  several.many = many;
+  return kernel_ == nullptr || several.finishes() ? "" : kernel_->identity(several);
 }
 
-std::vector<CudaStep> CudaStep::Joined(std::vector<CudaStep> steps) {
+bool CudaStep::JoinsWith(const CudaStep& other, bool many) const {
+  if (kernel_ == nullptr || other.kernel_ == nullptr || !CudaLaunchesJoin(launch_, other.launch_)) return false;
+  const std::string identity = IdentityOfSeveral(many);
+  return !identity.empty() && identity == other.IdentityOfSeveral(many);
+}
+
+std::vector<CudaStep> CudaStep::Joined(std::vector<CudaStep> steps, const cuda::DeviceProperties& device) {
   std::vector<std::vector<std::size_t>> together;  // steps that become one
   for (std::size_t k = 0; k < steps.size(); ++k) {
-    const std::size_t most = CudaMostLaunches(steps[k].arguments_.size());
-    const auto fits = [&](const std::vector<std::size_t>& others) { return others.size() < most && steps[k].JoinsWith(steps[others[0]]); };
+    const bool many = device.argument_bytes / sizeof(std::uint64_t) >= kCudaManyArgumentWords && !steps[k].IdentityOfSeveral(true).empty();
+    const std::size_t most = CudaMostLaunches(steps[k].arguments_.size(), many);
+    const auto fits = [&](const std::vector<std::size_t>& others) { return others.size() < most && steps[k].JoinsWith(steps[others[0]], many); };
     const auto found = std::find_if(together.begin(), together.end(), fits);
     if (found == together.end()) together.push_back({k});
     else found->push_back(k);
@@ -100,10 +106,10 @@ std::vector<CudaStep> CudaStep::Joined(std::vector<CudaStep> steps) {
     if (one.size() > 1) {
       std::vector<CudaLaunch> launches;
       for (const std::size_t k : one) launches.push_back(steps[k].launch_);
-      const std::size_t most = CudaMostLaunches(first.arguments_.size());
       CudaStep all;
       all.kernel_ = first.kernel_;
-      all.launch_ = JoinCudaLaunches(launches, most, &all.arguments_);
+      all.launch_ = JoinCudaLaunches(launches, first.arguments_.size(), &all.arguments_);
+      const std::size_t most = CudaMostLaunches(first.arguments_.size(), all.launch_.variant.many);
       for (const std::size_t k : one) {
         const std::size_t begin = all.arguments_.size();
         for (const Word& word : steps[k].addresses_) all.addresses_.push_back({begin + word.at, word.from, word.offset});
@@ -173,17 +179,10 @@ std::vector<CudaStep> CudaStep::InPieces(const GemmStep& product, bool is_whole,
   const KernelSignature& signature = kernel.signature;
   const int result = is_whole ? product.epilogue.result : product.c;
   const TensorRef& c = buffers[static_cast<std::size_t>(result)];
-  if (c.shape.size() != 2 || !signature.elementwise || signature.positional) return {};
+  const std::optional<std::map<int, int>> dimension = AlongRows(signature, result);
+  if (c.shape.size() != 2 || !dimension) return {};
   const index_t rows = c.shape[0], count = RowsOfPiece(rows, c.shape[1], SizeOf(c.dtype), device);
   if (count == 0 || !LiesByRows(AsMatrix(c, false, false))) return {};
-  std::map<int, int> dimension;  // of each buffer, that goes along the rows
-  for (const Access& access : signature.operands) {
-    const int along = access.dim_of_axis[0];
-    dimension.emplace(access.buffer, along);
-    if (dimension.at(access.buffer) != along || (access.store && along < 0)) return {};
-  }
-  const auto read = dimension.find(result);
-  if (read == dimension.end() || read->second != 0) return {};
 
   std::vector<CudaStep> steps;
   for (index_t begin = 0; begin < rows; begin += count) {
@@ -198,11 +197,11 @@ std::vector<CudaStep> CudaStep::InPieces(const GemmStep& product, bool is_whole,
 
     std::vector<TensorRef> parts = buffers;
     const auto offset = [&](int buffer) {
-      const int along = dimension.at(buffer);
+      const int along = dimension->at(buffer);
       const TensorRef& whole = buffers[static_cast<std::size_t>(buffer)];
       return along < 0 ? std::size_t{0} : static_cast<std::size_t>(begin * whole.stride[static_cast<std::size_t>(along)]) * SizeOf(whole.dtype);
     };
-    for (const auto& [buffer, along] : dimension) {
+    for (const auto& [buffer, along] : *dimension) {
       if (along < 0) continue;
       TensorRef& tensor = parts[static_cast<std::size_t>(buffer)];
       tensor.data = static_cast<char*>(tensor.data) + offset(buffer);
@@ -241,9 +240,10 @@ void CudaStep::Launch(void* const* data, const umbra_scalar* scalars, void* scra
     cuda::library::Run(gemm, stream);
     return;
   }
-  std::array<std::uint64_t, kCudaArgumentWords> words;
-  Require(arguments_.size() <= words.size(), "kernel '", passes_[0].name(), "' takes ", arguments_.size(),
-          " words of arguments, and a launch has room for ", words.size(), ": split the graph");
+  std::array<std::uint64_t, kCudaManyArgumentWords> words;
+  const std::size_t room = launch_.variant.many ? words.size() : kCudaArgumentWords;
+  Require(arguments_.size() <= room, "kernel '", passes_[0].name(), "' takes ", arguments_.size(),
+          " words of arguments, and a launch has room for ", room, ": split the graph");
   std::copy(arguments_.begin(), arguments_.end(), words.begin());
   for (const Word& word : addresses_) words[word.at] = reinterpret_cast<std::uintptr_t>(data[word.from]) + word.offset;
   for (const Word& word : scalars_) std::memcpy(&words[word.at], &scalars[word.from], sizeof words[0]);

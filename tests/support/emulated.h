@@ -117,9 +117,9 @@ class Library {
 /// A graph on given operands: its kernels are put into a library now and run later.
 class Call {
  public:
-  /// `general`: in the variants that stand for others ahead of time.
+  /// `change`: makes other variants of those that launches ask for.
   Call(Library* library, const graph::Graph& graph, const runtime::Arguments& arguments, const runtime::CudaLimits& limits = {},
-       bool general = false)
+       void (*change)(runtime::CudaVariant*) = nullptr)
       : library_(*library), plan_(Lower(graph, true)), arguments_(arguments) {
     runtime::Program face;
     face.buffers = plan_.buffers;
@@ -151,7 +151,7 @@ class Call {
       const auto known = codegen::CudaVariants(kernel->signature, codegen::ScheduleForCuda(plan_, *kernel));
       EXPECT_TRUE(std::find(known.begin(), known.end(), variant) != known.end() ||
                   std::find(known.begin(), known.end(), variant.General()) != known.end()) << "variant " << variant.index();
-      if (general) variant = variant.General();
+      if (change != nullptr) change(&variant);
       kernels_.push_back(library->Add(codegen::GenerateCuda(plan_, *kernel, launches_.back().variant)));
     }
   }

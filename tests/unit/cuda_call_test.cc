@@ -47,9 +47,9 @@ TEST_F(CudaCall, NothingIsWaitedFor) {
   EXPECT_EQ(back[7][31], 32 * 0.5f * 0.25f + 0.5f + 1.0f);
 }
 
-// A function of 100 independent updates.
+// A function of 300 independent updates.
 struct Updates {
-  static constexpr int kCount = 100;
+  static constexpr int kCount = 300;
   Updates() {
     graph::Builder builder("updates");
     const auto rate = builder.Scalar("rate", DType::kFloat32);
@@ -76,13 +76,13 @@ struct Updates {
   Function function;
 };
 
-// As many as have room for their arguments in a launch: 36 of 13 words each. Where one writes what another has read, they
+// As many as have room for their arguments in a launch: 292 of 13 words each. Where one writes what another has read, they
 // run in their order.
 TEST_F(CudaCall, EqualKernelsRunAsOneLaunch) {
   const Updates updates;
   TensorContainer<gpu, 2> rows(Shape2(2 * Updates::kCount + 4, 48));
   TensorContainer<cpu, 2> back(rows.shape_);
-  for (const auto& [first, launches] : {std::pair(2, 3), std::pair(0, Updates::kCount)}) {
+  for (const auto& [first, launches] : {std::pair(2, 2), std::pair(0, Updates::kCount)}) {
     rows = 2.0f;
     updates.Run(rows, first);
     const int before = stand_in::Calls("cuLaunchKernel");
@@ -97,6 +97,26 @@ TEST_F(CudaCall, EqualKernelsRunAsOneLaunch) {
     }
   }
   EXPECT_SAYS("overlaps input", updates.Run(rows, 4));  // each writes what the next is to read
+}
+
+// In a process of its own; the exit code is the number of launches.
+void UpdateWithDriver(const char* version) {
+  setenv("STAND_IN_VERSION", version, 1);
+  const Updates updates;
+  TensorContainer<gpu, 2> rows(Shape2(2 * Updates::kCount + 4, 48), 2.0f);
+  updates.Run(rows, 2);
+  TensorContainer<cpu, 2> back(rows.shape_);
+  Copy<2, float>(back, rows);
+  for (index_t k = 0; k < 2 * Updates::kCount; ++k)
+    if (back[2 + k][47] != (k % 2 == 0 ? 1.0f : 2.0f)) std::exit(255);
+  std::exit(stand_in::Calls("cuLaunchKernel"));
+}
+
+// Those before CUDA 12.1 take 36.
+TEST(CudaCallDeathTest, OldDriversTakeFewArguments) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(UpdateWithDriver("12000"), ::testing::ExitedWithCode(9), "");
+  EXPECT_EXIT(UpdateWithDriver("12010"), ::testing::ExitedWithCode(2), "");
 }
 
 TEST_F(CudaCall, FailuresAreToldAndLeaveTheRest) {

@@ -24,8 +24,8 @@ class Calls {
     index_t padding = 0;
   };
 
-  /// `general`: in the variants that stand for others ahead of time.
-  explicit Calls(bool general = false) : general_(general) {}
+  /// `change`: makes other variants of those that launches ask for.
+  explicit Calls(void (*change)(runtime::CudaVariant*) = nullptr) : change_(change) {}
 
   /// `text` on operands of these shapes, in the order of the graph's inputs.
   void Add(const std::string& text, const std::vector<Shape>& inputs, double tolerance = 1e-5, runtime::CudaLimits limits = {}) {
@@ -69,7 +69,7 @@ class Calls {
       own.inputs[0] = own.outputs[0];
       one->in_place = true;
     }
-    one->call = std::make_unique<emulated::Call>(&library_, *graph, own, limits, general_);
+    one->call = std::make_unique<emulated::Call>(&library_, *graph, own, limits, change_);
     calls_.push_back(std::move(one));
   }
 
@@ -129,7 +129,8 @@ class Calls {
       }
   }
 
-  bool in_place_ = false, general_ = false;
+  bool in_place_ = false;
+  void (*change_)(runtime::CudaVariant*) = nullptr;
   std::mt19937 random_{20261121};
   emulated::Library library_;
   std::vector<std::unique_ptr<One>> calls_;
@@ -142,6 +143,19 @@ TEST(CudaEmulated, Elements) {
   const std::string gelu = "kernel bias_gelu(x: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) { y = gelu(x + broadcast<1>(bias)) }";
   for (const index_t m : {1, 7, 64, 131, 1030})
     for (const index_t padding : {0, 4, 1}) calls.Add(gelu, {{{33, m}, padding}, {{m}}});
+  calls.Run();
+}
+
+// To the last bit; 0 and subnormal numbers are among the results, and NaN. Where an argument may be above 0 it is also large.
+TEST(CudaEmulated, ExponentialsOfNothingAboveZero) {
+  Calls calls;
+  for (const std::string type : {"f32", "f64"}) {
+    const std::string of = "(x: " + type + "[n, m]) -> (y: " + type + "[n, m]) {\n  z = x * x * x * x * x * x * x\n  ";
+    for (const char* y : {"exp(-abs(z))", "exp(-(z * z))", "exp(minimum(log(z), -0.5))", "exp(z * -abs(x))", "exp(z * abs(x))", "exp(-z)", "exp(minimum(z, 1))",
+                          "exp(z - broadcast<0>(reduce_with_axis<maximum>(z, 1)))", "exp(z - broadcast<0>(reduce_with_axis<maximum>(-z, 1)))",
+                          "exp(x * 20 - broadcast<0>(reduce_with_axis<maximum>(x, 1)))", "exp(z - broadcast<0>(reduce_with_axis<minimum>(z, 1)))"})
+      calls.Add("kernel k" + of + "y = " + y + "\n}", {{{9, 67}}}, 0);
+  }
   calls.Run();
 }
 
@@ -241,7 +255,7 @@ TEST(CudaEmulated, Transposes) {
 // The emulator finds what goes wrong on a GPU: a barrier left out, threads that wait for different things.
 // What ahead of time stands for variants that are not compiled gives what they give.
 TEST(CudaEmulated, GeneralVariants) {
-  Calls calls(true);
+  Calls calls([](runtime::CudaVariant* variant) { *variant = variant->General(); });
   const std::string gelu = "kernel bias_gelu(x: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) { y = gelu(x + broadcast<1>(bias)) }";
   const std::string turned = "kernel turned(a: f32[p, q]) -> (y: f32[q, p]) { y = a.T * 2 }";
   const std::string softmax =
@@ -538,7 +552,7 @@ TEST(CudaLaunch, RowsOfWarpsFitSharedMemory) {
 // Positions take 32 bits where all that they are computed from stays within.
 TEST(CudaLaunch, Positions) {
   using Tensors = std::vector<runtime::TensorRef>;
-  const auto is_wide = [](const std::string& text, const Tensors& inputs, std::vector<umbra_scalar> scalars = {}) {
+  const auto variant = [](const std::string& text, const Tensors& inputs, std::vector<umbra_scalar> scalars = {}) {
     const plan::Plan plan = Lower(*graph::ParseText(text)[0]);
     const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
     runtime::Program face;
@@ -549,8 +563,10 @@ TEST(CudaLaunch, Positions) {
     runtime::Arguments arguments{inputs, {}, std::move(scalars)};
     arguments.outputs.push_back(runtime::TensorRef::Dense(inputs[0].data, DType::kFloat32, runtime::OutputShapes(face, inputs, arguments.scalars)[0]));
     const std::vector<index_t> symbols = runtime::CheckArguments(face, arguments);
-    return runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel), {inputs[0], arguments.outputs[0]}, symbols, {})
-        .variant.wide_index;
+    return runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel), {inputs[0], arguments.outputs[0]}, symbols, {}).variant;
+  };
+  const auto is_wide = [&](const std::string& text, const Tensors& inputs, std::vector<umbra_scalar> scalars = {}) {
+    return variant(text, inputs, std::move(scalars)).wide_index;
   };
   const auto dense = [](std::vector<index_t> shape) {
     return runtime::TensorRef::Dense(reinterpret_cast<void*>(4096), DType::kFloat32, std::move(shape));
@@ -558,6 +574,12 @@ TEST(CudaLaunch, Positions) {
   const std::string flip = "kernel k(x: f32[n]) -> (y: f32[n]) { y = flip(x, 0) }";
   EXPECT_FALSE(is_wide(flip, {dense({1 << 30})}));
   EXPECT_TRUE(is_wide(flip, {dense({index_t{1} << 32})}));
+  // More elements than 32 bits tell apart, in rows that they do.
+  const std::string patches = "kernel k(x: f32[n, c, h, w]) -> (y: f32[p, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }";
+  EXPECT_FALSE(variant(patches, {dense({32, 64, 56, 56})}).wide_offset);
+  EXPECT_TRUE(variant(patches, {dense({1337, 64, 56, 56})}).wide_offset);
+  EXPECT_FALSE(is_wide(patches, {dense({1337, 64, 56, 56})}));
+  EXPECT_FALSE(variant(flip, {dense({index_t{1} << 32})}).wide_offset);
   // What a quotient leaves is less than the divisor, so that what follows stays small.
   EXPECT_FALSE(is_wide("kernel k(x: f32[b, 3, h, w]) -> (y: f32[27, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }", {dense({64, 3, 1024, 1024})}));
   // Few elements of memory, at large positions.
@@ -657,15 +679,19 @@ TEST(CudaEmulated, ReductionsOverEverySetOfAxes) {
 }
 
 TEST(CudaEmulated, IndexMaps) {
-  for (const bool general : {false, true}) {  // positions of 32 bits, and of 64
-    Calls calls(general);
+  using runtime::CudaVariant;
+  // Positions and offsets of 32 bits, offsets of 64, and what stands for others ahead of time, which has 64 for both.
+  const auto offsets = [](CudaVariant* variant) { variant->wide_offset = variant->form == runtime::CudaForm::kElements; };
+  const auto general = [](CudaVariant* variant) { *variant = variant->General(); };
+  for (void (*const change)(CudaVariant*) : std::initializer_list<void (*)(CudaVariant*)>{nullptr, offsets, general}) {
+    Calls calls(change);
     for (const MapText& map : MapTexts())
       for (const char* dtype : {"f32", "f64", "i32", "i64"}) {
-        if (general && dtype[0] != 'f') continue;
+        if (change != nullptr && dtype[0] != 'f') continue;
         std::vector<Calls::Shape> shapes;
         for (const auto& shape : map.shapes) shapes.push_back({shape, static_cast<index_t>(shapes.size()) + (dtype[1] == '6')});
         calls.Add(KernelOf(map, dtype), shapes);
-        for (const runtime::CudaLaunch& launch : calls.launches()) EXPECT_EQ(launch.variant.wide_index, general) << map.call;
+        for (const runtime::CudaLaunch& launch : calls.launches()) EXPECT_EQ(launch.variant.wide_index, change != nullptr && change == +general) << map.call;
       }
     calls.Run();
   }

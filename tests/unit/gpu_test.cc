@@ -134,43 +134,71 @@ TEST(Gpu, MultipliesMatrices) {
   Multiply<bf16_t>(0.3);
 }
 
-// Fast exponentials are the GPU's own, with one step more (docs/numerics.md): over arguments of every size, and those that
-// are no numbers.
-TEST(Gpu, FastExponentialsAreClose) {
-  NEEDS_GPU();
-  NEEDS_NVRTC();
+// `text`, of x and w, on the GPU in fast arithmetic.
+std::vector<float> Fast(const std::string& text, std::vector<float> x, std::vector<float> w) {
   CompileOptions options;
   options.target = "cuda";
   options.math = Math::kFast;
-  const Function function = Compile(graph::ParseText("kernel k(x: f32[n]) -> (y: f32[n]) { y = exp(x) }")[0], options);
+  const Function function = Compile(graph::ParseText("kernel k(x: f32[n], w: f32[n]) -> (y: f32[n]) { y = " + text + " }")[0], options);
+  const auto n = static_cast<index_t>(x.size());
+  TensorContainer<gpu, 1> first(Shape1(n)), second(Shape1(n)), result(Shape1(n));
+  std::vector<float> y(x.size());
+  Copy<1, float>(first, Tensor<cpu, 1>(x.data(), Shape1(n)));
+  Copy<1, float>(second, Tensor<cpu, 1>(w.data(), Shape1(n)));
+  const auto ref = [n](const auto& tensor) { return runtime::TensorRef::Dense(tensor.dptr_, DType::kFloat32, {n}); };
+  function({{ref(first), ref(second)}, {ref(result)}, {}});
+  Copy<1, float>(Tensor<cpu, 1>(y.data(), Shape1(n)), result);
+  return y;
+}
+
+// One float in `every`, and the last and the odd ones.
+std::vector<float> Floats(std::uint64_t every) {
   std::vector<float> x;
-  for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 211) {
+  for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += every) {
     const auto pattern = static_cast<std::uint32_t>(bits);
     float argument;
     std::memcpy(&argument, &pattern, sizeof argument);
     x.push_back(argument);
   }
-  const float infinity = std::numeric_limits<float>::infinity();
-  x.insert(x.end(), {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::max(), -std::numeric_limits<float>::max()});
-  const auto n = static_cast<index_t>(x.size());
-  TensorContainer<gpu, 1> there(Shape1(n)), result(Shape1(n));
-  TensorContainer<cpu, 1> y(Shape1(n));
-  Copy<1, float>(there, Tensor<cpu, 1>(x.data(), Shape1(n)));
-  function({{runtime::TensorRef::Dense(there.dptr_, DType::kFloat32, {n})}, {runtime::TensorRef::Dense(result.dptr_, DType::kFloat32, {n})}, {}});
-  Copy<1, float>(y, result);
-  double most = 0;
-  for (index_t k = 0; k < n; ++k) {
-    const float argument = x[static_cast<std::size_t>(k)], got = y[k];
-    const double exact = std::exp(static_cast<double>(argument));
-    if (std::isnan(argument) || exact > std::numeric_limits<float>::max()) {
-      EXPECT_TRUE(std::isnan(argument) ? std::isnan(got) : got >= std::numeric_limits<float>::max()) << argument << " " << got;
-      continue;
+  const float infinity = std::numeric_limits<float>::infinity(), largest = std::numeric_limits<float>::max();
+  x.insert(x.end(), {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), largest, -largest, 0.0f, -0.0f});
+  return x;
+}
+
+// Fast exponentials, quotients and roots are the GPU's own (docs/numerics.md): over arguments of every size, and those that are no
+// numbers.
+TEST(Gpu, FastFunctionsAreClose) {
+  NEEDS_GPU();
+  NEEDS_NVRTC();
+  const std::vector<float> x = Floats(211);
+  std::vector<float> w(x.size());
+  for (std::size_t k = 0; k < w.size(); ++k) w[k] = x[k * 1000003 % x.size()];
+  struct One {
+    const char* text;
+    double (*exact)(double, double);
+    double allowed;  // ULP
+  };
+  for (const auto& [text, exact, allowed] : {One{"exp(x)", [](double a, double) { return std::exp(a); }, 3},
+                                             One{"x / w", [](double a, double b) { return a / b; }, 2.5},
+                                             One{"sqrt(x)", [](double a, double) { return std::sqrt(a); }, 1.5}}) {
+    const std::vector<float> y = Fast(text, x, w);
+    double most = 0;
+    for (std::size_t k = 0; k < y.size(); ++k) {
+      const double right = exact(static_cast<double>(x[k]), static_cast<double>(w[k]));
+      if (std::isnan(right)) {
+        ASSERT_TRUE(std::isnan(y[k])) << text << " of " << x[k] << " and " << w[k] << " is " << y[k];
+        continue;
+      }
+      if (std::fabs(right) > static_cast<double>(std::numeric_limits<float>::max())) {
+        ASSERT_TRUE(right > 0 ? y[k] >= std::numeric_limits<float>::max() : y[k] <= -std::numeric_limits<float>::max()) << text << " of " << x[k] << " and " << w[k];
+        continue;
+      }
+      const double ulp = std::ldexp(1.0, std::max(std::ilogb(std::max(std::fabs(right), 1e-300)), -126) - 23);
+      most = std::max(most, std::fabs(static_cast<double>(y[k]) - right) / ulp);
+      ASSERT_LE(std::fabs(static_cast<double>(y[k]) - right) / ulp, allowed) << text << " of " << x[k] << " and " << w[k] << " is " << y[k];
     }
-    const double ulp = std::ldexp(1.0, std::max(std::ilogb(std::max(exact, 1e-300)), -126) - 23);
-    most = std::max(most, std::fabs(got - exact) / ulp);
-    ASSERT_LE(std::fabs(got - exact) / ulp, 3) << argument << " " << got;
+    std::printf("%s: largest error %.2f ULP\n", text, most);
   }
-  std::printf("largest error %.2f ULP\n", most);
 }
 
 // NVIDIA's library has what plans expect of it, so that no kernel follows.

@@ -101,7 +101,8 @@ class ColumnsEmitter : private CudaEmitter {
     const Phase& phase = kernel_.phases[0];
     std::vector<int> ids = phase.row_values;
     ids.insert(ids.end(), phase.element_values.begin(), phase.element_values.end());
-    if (kernel_.phases.size() == 1 && phase.guard < 0) DeclareWhole(ids, {}, inner_);
+    if (kernel_.phases.size() == 1 && phase.guard < 0) FindPacks(ids, {}, inner_);
+    DeclareWhole();
     WholeOrNot([&] { GoThroughRows(rows_, [&] { store(rows_at_once_); }, one); });
     out_.Close();
   }

@@ -54,15 +54,40 @@ class ElementsEmitter : private CudaEmitter {
   // What the element is made of, but for what all rows have alike.
   void DeclareRow() {
     DeclareRowPointers();
+    BeginRow();
+    DeclareRowParts();
+    DeclareElementsOfRow();
+    EndRow();
+  }
+
+  // What is read by way of parts needs no positions.
+  void BeginRow() {
+    if (!parts_.empty()) reached_ = Needed(true);
     DeclareRowValues(phase().row_values);
+  }
+  void DeclareElementsOfRow() {
     Names names = names_;
-    for (const int id : phase().element_values)
-      if (once_.count(id) == 0) DeclarePacket(id, i(), "", &names);
+    for (const int id : phase().element_values) {
+      if (once_.count(id) > 0) continue;
+      if (const auto parts = parts_.find(id); parts != parts_.end()) gathers_at_hand_[id] = ElementOf(id, parts->second);
+      DeclarePacket(id, i(), "", &names);
+    }
+  }
+  void EndRow() {
+    if (parts_.empty()) return;
+    gathers_at_hand_.clear();
+    reached_.reset();
   }
 
   // An element of the rows that are a thread's: of several at a time, then one by one.
   void Rows(const std::vector<int>& rows) {
+    once_ = WhatRowsHaveAlike();
+    FindParts();
     DeclareWhatRowsHaveAlike();
+    for (auto& [id, parts] : parts_) {
+      parts.of_column = names_.Make(OperandName(id) + "_column");
+      out_.Line("const {} {} = {};", PartType(), parts.of_column, PartText(id, parts.column));
+    }
     const auto several = [&] {
       StoreTurns(phase().stores, rows_at_once_, 1, i(), "", [&] {
         out_.Line("const {} turn = row + u * step;", index_type_);
@@ -87,18 +112,21 @@ class ElementsEmitter : private CudaEmitter {
           DeclarePositions("turn", rows);
         }
         DeclareRowPointers();
-        DeclareRowValues(phase().row_values);
+        BeginRow();
         ReadPacks();
+        DeclareRowParts();
         OpenResultLanes();
-        Names names = names_;
-        for (const int id : phase().element_values)
-          if (once_.count(id) == 0) DeclarePacket(id, i(), "", &names);
+        DeclareElementsOfRow();
+        EndRow();
         ForgetPacks();
       });
     };
+    FindDearOfLanes();
+    FindPacks(phase().element_values, once_, {});
+    if (!HasPacks()) FindParts();
     DeclareDearOfLanes();
     DeclareDivisors(rows);
-    DeclareWhole(phase().element_values, once_, {});
+    DeclareWhole();
     WholeOrNot([&] { GoThroughRows(rows, [&] { store(rows_at_once_); }, [&] { store(1); }); });
     out_.Close();
   }
@@ -124,7 +152,6 @@ class ElementsEmitter : private CudaEmitter {
 
   // Those are computed once. Of them, the ones that rows make something of get names.
   void DeclareWhatRowsHaveAlike() {
-    once_ = WhatRowsHaveAlike();
     for (const int id : ReadByRows())
       if (value(id).kind != Value::Kind::kIndex) ++uses_[static_cast<std::size_t>(id)];
     for (const int id : phase().element_values)
@@ -132,15 +159,20 @@ class ElementsEmitter : private CudaEmitter {
   }
 
   // Of packets of results, only what is dear: each lane of it takes a register.
-  void DeclareDearOfLanes() {
-    const std::set<int> alike = WhatRowsHaveAlike();
-    for (const int id : alike) {  // operands come before their readers
+  void FindDearOfLanes() {
+    for (const int id : WhatRowsHaveAlike()) {  // operands come before their readers
       const Value& v = value(id);
       const bool dear = v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kGather ||
                         (v.kind == Value::Kind::kMap && graph::Info(v.op).cost >= kDear);
       if (dear || std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return once_.count(arg) > 0; })) once_.insert(id);
     }
+  }
+
+  void DeclareDearOfLanes() {
+    const std::set<int> alike = WhatRowsHaveAlike();
     std::set<int> made_of = once_;
+    for (const auto& [id, parts] : parts_)
+      for (const Part& part : parts.column) made_of.insert(part.position);
     for (auto id = made_of.rbegin(); id != made_of.rend(); ++id)
       for (const int arg : value(*id).args)
         if (alike.count(arg) > 0) made_of.insert(arg);
@@ -150,27 +182,113 @@ class ElementsEmitter : private CudaEmitter {
       lanes[id] = names_.Make(value(id).label.empty() ? fmt::format("t{}_lane", id) : value(id).label + "_lane");
       out_.Line("{} {}[{}];", ScalarType(value(id).type), lanes[id], result_lanes_);
     }
-    if (lanes.empty()) return;
+    for (auto& [id, parts] : parts_) {
+      parts.of_column = names_.Make(OperandName(id) + "_lane");
+      out_.Line("{} {}[{}];", PartType(), parts.of_column, result_lanes_);
+    }
+    if (lanes.empty() && parts_.empty()) return;
     OpenResultLanes();
     Names names = names_;
     for (const int id : phase().element_values)
       if (made_of.count(id) > 0) DeclarePacket(id, i(), "", &names);
     for (const auto& [id, lane] : lanes) out_.Line("{}[k] = {};", lane, AsPacket(id).text);
+    for (const auto& [id, parts] : parts_) out_.Line("{}[k] = {};", parts.of_column, PartText(id, parts.column));
     out_.Close();
     for (const auto& [id, lane] : lanes) text_[id] = {lane + "[k]"};
   }
 
   // What rows read of what is computed once.
   std::set<int> ReadByRows() const {
-    std::set<int> read;
-    const auto add = [&](int id) {
-      if (once_.count(id) > 0) read.insert(id);
-    };
-    for (const int id : phase().element_values)
-      if (once_.count(id) == 0)
-        for (const int arg : value(id).args) add(arg);
-    for (const int id : ResultsOf(phase())) add(id);
+    std::set<int> read = Needed(false);
+    std::erase_if(read, [this](int id) { return once_.count(id) == 0; });
     return read;
+  }
+
+  // What rows make results of, back to what is computed once; with what row parts are made of or without.
+  std::set<int> Needed(bool with_row_parts) const {
+    std::set<int> needed;
+    const std::function<void(int)> need = [&](int id) {
+      if (!needed.insert(id).second || once_.count(id) > 0) return;
+      const auto parts = parts_.find(id);
+      if (parts == parts_.end()) {
+        for (const int arg : value(id).args) need(arg);
+        return;
+      }
+      if (value(id).guarded) need(value(id).args.back());
+      if (with_row_parts)
+        for (const Part& part : parts->second.row) need(part.position);
+    };
+    for (const int id : ResultsOf(phase())) need(id);
+    return needed;
+  }
+
+  // A part of a position, which the row tells, or the column.
+  struct Part {
+    std::size_t dim = 0;
+    bool negative = false;
+    int position = 0;
+  };
+  // Of a gather whose positions are sums of such parts: how far from the operand's first element they lead is computed once for
+  // the column, and once for the row.
+  struct Parts {
+    std::vector<Part> column, row;
+    std::string of_column, of_row;
+  };
+
+  void FindParts() {
+    const std::set<int> alike = WhatRowsHaveAlike();
+    for (const int id : phase().element_values) {
+      const Value& v = value(id);
+      if (v.kind != Value::Kind::kGather || once_.count(id) > 0) continue;
+      Parts parts;
+      bool found = true;
+      for (std::size_t d = 0; d + (v.guarded ? 1 : 0) < v.args.size(); ++d) found = found && AddParts({d, false, v.args[d]}, alike, &parts);
+      if (found && !parts.column.empty() && !parts.row.empty()) parts_[id] = parts;
+    }
+  }
+
+  bool AddParts(const Part& part, const std::set<int>& alike, Parts* parts) const {
+    const Value& v = value(part.position);
+    if (v.kind == Value::Kind::kConstant && v.constant == 0) return true;
+    if (alike.count(part.position) > 0 || v.scope != Scope::kElement) {
+      (alike.count(part.position) > 0 ? parts->column : parts->row).push_back(part);
+      return true;
+    }
+    if (v.kind != Value::Kind::kMap || (v.op != graph::Op::plus && v.op != graph::Op::minus)) return false;
+    return AddParts({part.dim, part.negative, v.args[0]}, alike, parts) &&
+           AddParts({part.dim, part.negative != (v.op == graph::Op::minus), v.args[1]}, alike, parts);
+  }
+
+  // Parts may leave 32 bits where their sum does not, so they are computed without signs, which wraps.
+  bool IsWide() const { return variant_.wide_index || variant_.wide_offset; }
+  std::string PartType() const { return IsWide() ? "i64" : "unsigned"; }
+  std::string OperandName(int gather) const { return operands_[static_cast<std::size_t>(value(gather).index)].name; }
+
+  std::string PartText(int gather, const std::vector<Part>& parts) const {
+    std::string text;
+    for (const Part& part : parts) {
+      const std::string position = AsScalar(part.position).text;
+      text += text.empty() ? (part.negative ? "-" : "") : (part.negative ? " - " : " + ");
+      text += fmt::format("{}({}) * {}", PartType(), position, lanes_.stride_name(value(gather).index, static_cast<int>(part.dim)));
+    }
+    return text;
+  }
+
+  void DeclareRowParts() {
+    for (auto& [id, parts] : parts_) {
+      parts.of_row = names_.Make(OperandName(id) + "_row");
+      if (IsWide()) out_.Line("const {}* {} = {} + ({});", ElementType(OperandType(value(id).index)), parts.of_row, OperandName(id), PartText(id, parts.row));
+      else out_.Line("const unsigned {} = {};", parts.of_row, PartText(id, parts.row));
+    }
+  }
+
+  std::string ElementOf(int gather, const Parts& parts) const {
+    const std::string column = parts.of_column + (result_lanes_ > 1 ? "[k]" : "");
+    const Value& v = value(gather);
+    const Expr guard = v.guarded ? AsScalar(v.args.back()) : Expr{};
+    const std::string element = IsWide() ? fmt::format("{}[{}]", parts.of_row, column) : fmt::format("{}[int({} + {})]", OperandName(gather), parts.of_row, column);
+    const std::string text = GatherText(v, element, guard.atomic ? guard.text : "(" + guard.text + ")");
+    return v.guarded || v.type == DType::kBool ? "(" + text + ")" : text;
   }
 
   // Packets, and single elements of what is left of a row.
@@ -243,6 +361,7 @@ class ElementsEmitter : private CudaEmitter {
   }
 
   std::set<int> once_;  // values that are computed once for all rows of a thread
+  std::map<int, Parts> parts_;  // of gathers
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/literal.h"
 #include "compiler/codegen/reductions.h"
+#include "compiler/plan/signs.h"
 #include "runtime/cuda_geometry.h"
 
 namespace umbra::codegen {
@@ -16,7 +17,11 @@ class CudaSpeller final : public Speller {
   explicit CudaSpeller(bool fast) : Speller(Target::kPlain, 1), fast_(fast) {}
 
   Expr Map(graph::Op op, DType type, const std::vector<Expr>& args, const std::vector<bool>& literal) const override {
-    if (fast_ && op == graph::Op::exp && type == DType::kFloat32) return {fmt::format("fast_exp({})", args[0].text)};
+    if (fast_ && type == DType::kFloat32 && (op == graph::Op::exp || op == graph::Op::sqrt || op == graph::Op::div)) {
+      std::string operands = args[0].text;
+      if (op == graph::Op::div) operands += ", " + args[1].text;
+      return {fmt::format("fast_{}({})", graph::Info(op).name, operands)};
+    }
     const bool overflows = op == graph::Op::plus || op == graph::Op::minus || op == graph::Op::mul ||
                            op == graph::Op::negative;
     if (!overflows || (type != DType::kInt32 && type != DType::kInt64)) return Speller::Map(op, type, args, literal);
@@ -68,7 +73,7 @@ void CudaEmitter::OpenKernel(const std::string& name, int threads, bool finish) 
   }
   const std::size_t operands = signature_.operands.size(), rank = signature_.axes.size();
   const std::size_t words = operands * (rank + 1) + rank + signature_.numbers.size() + signature_.scalars.size() + 1;
-  out_.Line("struct {}_args : launches_of<{}_args, {}> {{}};", function, name, runtime::CudaMostLaunches(words));
+  out_.Line("struct {}_args : launches_of<{}_args, {}> {{}};", function, name, runtime::CudaMostLaunches(words, variant_.many));
   out_.Blank();
   out_.Open("extern \"C\" __global__ void __launch_bounds__({0}) {1}(const UMBRA_GRID_CONSTANT {1}_args launches)", threads, function);
   out_.Line("const launch_place here = place_in(launches);");
@@ -133,7 +138,11 @@ void CudaEmitter::DeclareQuotients() {
 
 Expr CudaEmitter::SpellNumber(int id, const std::vector<Expr>& args) const {
   const auto found = quotients_.find(id);
-  return found == quotients_.end() ? ValueEmitter::SpellNumber(id, args) : Expr{fmt::format("divided({}, {}).quotient", args[0].text, found->second)};
+  if (found != quotients_.end()) return {fmt::format("divided({}, {}).quotient", args[0].text, found->second)};
+  const Value& v = value(id);
+  const bool is_exp = v.kind == Value::Kind::kMap && v.op == graph::Op::exp && (v.type == DType::kFloat64 || (v.type == DType::kFloat32 && !options_.fast));
+  if (is_exp && plan::IsAtMostZero(kernel_, v.args[0])) return {fmt::format("exp_at_most_0({})", args[0].text)};
+  return ValueEmitter::SpellNumber(id, args);
 }
 
 void CudaEmitter::DeclareDivisors(const std::vector<int>& axes) {

@@ -48,6 +48,9 @@ class CudaEmitter : protected ValueEmitter {
   std::string Grid(const std::string& along) const { return (variant_.several ? "here.grid." : "gridDim.") + along; }
 
   Expr SpellNumber(int id, const std::vector<Expr>& args) const override;
+  // A compiler multiplies what it knows to have 32 bits at once.
+  std::string StrideType() const override { return variant_.wide_offset ? "i64" : index_type_; }
+  std::string StrideText(const std::string& entry) const override { return variant_.wide_offset ? "int(" + entry + ")" : entry; }
 
   bool Moves(const runtime::Access& access, int axis) const override { return AxisDim(access, axis) >= 0; }
 
@@ -90,9 +93,11 @@ class CudaEmitter : protected ValueEmitter {
   // Opens a loop over the lanes of a packet of results, each of which has a position along the vector axis.
   void OpenResultLanes();
   // What is read of memory as packets, for packets of results from `column` on: loads and gathers among `ids`, and choices
-  // between them, but for those that are `known`; `windows` are axes of one element. Declares `whole`, whether all of them
-  // are packets in memory.
-  void DeclareWhole(const std::vector<int>& ids, const std::set<int>& known, const std::vector<int>& windows);
+  // between them, but for those that are `known`; `windows` are axes of one element. DeclareWhole declares `whole`, whether all
+  // of them are packets in memory.
+  void FindPacks(const std::vector<int>& ids, const std::set<int>& known, const std::vector<int>& windows);
+  bool HasPacks() const { return !packs_.empty(); }
+  void DeclareWhole();
   // Writes `rows` for the threads where they are, then for the others. Between, in a row, ReadPacks has them at hand in lane
   // `k`, and ForgetPacks not any more.
   void WholeOrNot(const std::function<void()>& rows);
@@ -174,6 +179,7 @@ class CudaEmitter : protected ValueEmitter {
   std::vector<PackRead> packs_;
   std::map<int, std::optional<PackRead>> found_packs_;  // by value
   std::vector<int> pack_ids_, pack_windows_;            // values that packets are made of; axes of one element
+  std::vector<LaneBound> pack_bounds_;                  // of all packs_
   std::set<int> pack_known_;                            // values that are declared before
   std::vector<bool> same_in_lanes_, of_column_;         // by value of wide_
   bool whole_ = false;                                  // are they known to be packets in memory?

@@ -119,7 +119,7 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
   return read;
 }
 
-void CudaEmitter::DeclareWhole(const std::vector<int>& ids, const std::set<int>& known, const std::vector<int>& windows) {
+void CudaEmitter::FindPacks(const std::vector<int>& ids, const std::set<int>& known, const std::vector<int>& windows) {
   if (result_lanes_ == 1 || variant_.strided) return;
   pack_ids_ = ids;
   pack_windows_ = windows;
@@ -128,19 +128,22 @@ void CudaEmitter::DeclareWhole(const std::vector<int>& ids, const std::set<int>&
   of_column_ = OfColumn(wide_);
   std::erase_if(pack_ids_, [&](int id) { return known.count(id) > 0; });
   std::set<int> covered;  // by a choice that is read itself
-  std::vector<LaneBound> bounds;
   for (auto id = pack_ids_.rbegin(); id != pack_ids_.rend(); ++id) {
     const Value& v = value(*id);
     const bool is_covered = covered.count(*id) > 0;
     auto read = is_covered ? std::nullopt : FindPack(*id);
-    if (read && bounds.size() + read->bounds.size() > kMostBounds) read = std::nullopt;
+    if (read && pack_bounds_.size() + read->bounds.size() > kMostBounds) read = std::nullopt;
     if (v.kind == Value::Kind::kMap && v.op == graph::Op::select && (read || is_covered)) covered.insert(v.args.begin() + 1, v.args.end());
     if (!read) continue;
     read->id = *id;
-    bounds.insert(bounds.end(), read->bounds.begin(), read->bounds.end());
+    pack_bounds_.insert(pack_bounds_.end(), read->bounds.begin(), read->bounds.end());
     packs_.insert(packs_.begin(), std::move(*read));
   }
+}
+
+void CudaEmitter::DeclareWhole() {
   if (packs_.empty()) return;
+  const std::vector<LaneBound>& bounds = pack_bounds_;
 
   std::vector<std::string> conditions;
   const auto add = [&](std::string condition) {

@@ -142,6 +142,62 @@ UMBRA_INLINE V minimum(V a, V b) {
   else return smaller;
 }
 
+#if defined(__CUDACC__)
+// maximum and minimum, and a choice of what is computed whatever the condition, each in one instruction: a compiler would
+// branch around what is dear, where most threads have neighbours that need it. Of zeros +0 is the larger one.
+UMBRA_INLINE float maximum_at_once(float a, float b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float most;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+  return most;
+#else
+  return maximum(a, b);
+#endif
+}
+UMBRA_INLINE float minimum_at_once(float a, float b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float least;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+  return least;
+#else
+  return minimum(a, b);
+#endif
+}
+UMBRA_INLINE float select_at_once(bool condition, float a, float b) {
+#if defined(__CUDA_ARCH__)
+  float chosen;
+  asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f32 %0, %1, %2, p; }" : "=f"(chosen) : "f"(a), "f"(b), "r"(static_cast<int>(condition)));
+  return chosen;
+#else
+  return condition ? a : b;
+#endif
+}
+#endif
+
+// x held within a bound that is not 0; NaN stays.
+template <typename V>
+UMBRA_INLINE V no_less(V x, Elem<V> low) {
+#if defined(__CUDACC__)
+  if constexpr (IsSame<V, float>::value) return maximum_at_once(x, low);
+#endif
+  return x < low ? low : x;
+}
+template <typename V>
+UMBRA_INLINE V no_more(V x, Elem<V> high) {
+#if defined(__CUDACC__)
+  if constexpr (IsSame<V, float>::value) return minimum_at_once(x, high);
+#endif
+  return x > high ? high : x;
+}
+// A choice between what is dear.
+template <typename V>
+UMBRA_INLINE V choose(Mask<V> condition, V a, V b) {
+#if defined(__CUDACC__)
+  if constexpr (IsSame<V, float>::value) return select_at_once(condition, a, b);
+#endif
+  return condition ? a : b;
+}
+
 // Quotient. Integers truncate, x / 0 is 0 and the smallest integer / -1 is itself: no trap. Packets have an instruction for f64
 // alone: i32 are exact in it, and a quotient of two is no nearer to the next integer than 1 / |b|, more than its error.
 template <typename V>

@@ -96,21 +96,10 @@ struct divided {
   int quotient, rest;
 };
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-// In one instruction; of zeros +0 is the larger one.
 template <>
-UMBRA_INLINE float Maximum::join(float a, float b) {
-  float most;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
-  return most;
-}
+UMBRA_INLINE float Maximum::join(float a, float b) { return maximum_at_once(a, b); }
 template <>
-UMBRA_INLINE float Minimum::join(float a, float b) {
-  float least;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
-  return least;
-}
-#endif
+UMBRA_INLINE float Minimum::join(float a, float b) { return minimum_at_once(a, b); }
 
 // How many numbers there are, their mean, and the sum of the squares of what each is away from it.
 template <typename T>
@@ -157,6 +146,26 @@ template <typename T, int N, int M>
 UMBRA_INLINE void advance(pack<T, N> (&packs)[M]) {
 #pragma unroll
   for (int u = 1; u < M; ++u) packs[u - 1] = packs[u];
+}
+
+// Quotient and root within two units in the last place, and one, by the GPU's own unit.
+UMBRA_INLINE float fast_div(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  float quotient;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+  return quotient;
+#else
+  return a / b;
+#endif
+}
+UMBRA_INLINE float fast_sqrt(float x) {
+#if defined(__CUDA_ARCH__)
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
+  return root;
+#else
+  return sqrt(x);
+#endif
 }
 
 // 2^t of the GPU's own unit, with t = x log2(e), and a step for what t has lost when it was rounded.
@@ -250,7 +259,7 @@ template <typename Arguments, int most>
 UMBRA_INLINE launch_place place_in(const launches_of<Arguments, most>& launches) {
   int number = 0;
 #pragma unroll
-  for (int step = 256; step > 0; step /= 2)
+  for (int step = 512; step > 0; step /= 2)
     if (number + step < most && launches.first[number + step] <= blockIdx.x) number += step;
   const unsigned at = blockIdx.x - launches.first[number], across = launches.across[number];
   return {number, {at % across, at / across, 0}, {across, (launches.first[number + 1] - launches.first[number]) / across, 1}};

@@ -111,30 +111,33 @@ UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
   }
 }
 
-// (p + 1) * 2^n, the sum rounded as it is, and the product once. On a GPU one multiply-add is both, as a power of two in the
-// normal range rounds nothing, and another power, which the sign of n tells, makes it 2^n.
+#if defined(__CUDACC__)
+// As below. One multiply-add is both, as a power of two in the normal range rounds nothing, and another power, which the sign of
+// n tells, makes it 2^n.
+template <typename V>
+UMBRA_INLINE V scale_past_1(V p, const ExpParts<V>& e, bool below) {
+  constexpr bool is_f32 = sizeof(V) == 4;
+  constexpr int digits = is_f32 ? 23 : 52, bias = is_f32 ? 127 : 1023, apart = is_f32 ? 64 : 512;
+  const V power = from_bits<V>(Bits<V>(static_cast<unsigned long long>(e.k) << digits) + (Bits<V>(below ? bias + apart : bias - apart) << digits));
+  return fma(p, power, power) * from_bits<V>(Bits<V>(below ? bias - apart : bias + apart) << digits);
+}
+#endif
+
+// (p + 1) * 2^n, the sum rounded as it is, and the product once.
 template <typename V>
 UMBRA_INLINE V scale_past_1(V p, const ExpParts<V>& e) {
 #if defined(__CUDACC__)
-  constexpr bool is_f32 = sizeof(V) == 4;
-  constexpr int digits = is_f32 ? 23 : 52, bias = is_f32 ? 127 : 1023, apart = is_f32 ? 64 : 512;
-  const bool below = e.n < V(0);
-  const V power = from_bits<V>(Bits<V>(static_cast<unsigned long long>(e.k) << digits) + (Bits<V>(below ? bias + apart : bias - apart) << digits));
-  return fma(p, power, power) * from_bits<V>(Bits<V>(below ? bias - apart : bias + apart) << digits);
+  return scale_past_1(p, e, e.n < V(0));
 #else
   return scale(p + Elem<V>(1), e);
 #endif
 }
 
-// x held within what exp can tell apart; NaN stays.
+// x held within what exp can tell apart.
 template <typename V>
-UMBRA_INLINE V exp_clamp(V x) {
-  typedef Elem<V> E;
-  const E high = sizeof(E) == 4 ? 89 : 710;
-  const E low = sizeof(E) == 4 ? -104 : -746;
-  const V below = x > high ? high : x;
-  return below < low ? low : below;
-}
+UMBRA_INLINE V exp_clamp_low(V x) { return no_less(x, Elem<V>(sizeof(Elem<V>) == 4 ? -104 : -746)); }
+template <typename V>
+UMBRA_INLINE V exp_clamp(V x) { return exp_clamp_low(no_more(x, Elem<V>(sizeof(Elem<V>) == 4 ? 89 : 710))); }
 
 template <typename E>
 UMBRA_INLINE E infinity() { return static_cast<E>(__builtin_inf()); }
@@ -156,6 +159,15 @@ UMBRA_INLINE V exp(V x) {
     return scale_past_1(e.p, e);
   }
 }
+
+#if defined(__CUDACC__)
+// exp(x) of no x above 0, for less.
+template <typename V>
+UMBRA_INLINE V exp_at_most_0(V x) {
+  const detail::ExpParts<V> e = detail::exp_parts(detail::exp_clamp_low(x));
+  return detail::scale_past_1(e.p, e, true);
+}
+#endif
 
 template <typename V>
 UMBRA_INLINE V expm1(V x) {

@@ -23,8 +23,7 @@ UMBRA_INLINE V exp2_clamp(V x) {
   typedef Elem<V> E;
   const E high = sizeof(E) == 4 ? 129 : 1025;
   const E low = sizeof(E) == 4 ? -151 : -1076;
-  const V below = x > high ? high : x;
-  return below < low ? low : below;
+  return no_less(no_more(x, high), low);
 }
 
 // 2^f - 1 for |f| <= 1/2.

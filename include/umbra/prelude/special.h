@@ -30,7 +30,7 @@ template <typename V>
 UMBRA_INLINE V erfc_middle(V x) {
   typedef Elem<V> E;
   const E limit = 4;  // 1 - erfc(x) rounds to one from here on
-  const V u = (x > limit ? limit : x) - E(1);
+  const V u = no_more(x, limit) - E(1);
   const V uu = u * u;
   const V even = poly(uu, -3.60408194e-05, 0.0010975094, -0.003956181, 0.00431434996);
   const V odd = poly(uu, 0.000103011291, -0.00517156255, 0.0508871451);
@@ -101,7 +101,7 @@ UMBRA_INLINE V erf(V x) {
     const E limit = 6;
     rest = erfc_large(a > limit ? limit : a);
   }
-  return a < E(0.86) ? x + erf_less_x(x) : with_sign_of(E(1) - rest, x);
+  return choose<V>(a < E(0.86), x + erf_less_x(x), with_sign_of(E(1) - rest, x));
 }
 
 template <typename V>
