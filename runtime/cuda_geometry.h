@@ -244,11 +244,11 @@ class CudaGeometry {
   }
 
   // Blocks along y, of `blocks` along x, where a block has a row for each of its threads along y: a thread takes `turns`
-  // rows at a time, and 4 or 16 times as many, where that leaves blocks enough.
+  // rows at a time, and 4 times as many, where that leaves blocks enough.
   static N BlocksDown(const N& blocks, const N& rows, index_t turns) {
     if (turns == 1) return Least(kCudaGridY, rows);
     N down = rows;
-    for (const auto& [times, enough] : {std::pair<index_t, index_t>{1, 4 * kCudaEnough}, {4, 8 * kCudaEnough}, {16, 32 * kCudaEnough}}) {
+    for (const auto& [times, enough] : {std::pair<index_t, index_t>{1, 4 * kCudaEnough}, {4, 8 * kCudaEnough}}) {
       const N fewer = CeilDiv(rows, times * turns);
       down = IfAtLeast(blocks * fewer, enough, fewer, down);
     }

@@ -375,8 +375,8 @@ TEST(CudaLaunch, LargeShapes) {
   // Steps over the rows are up to 2^24, and 32 bits have to hold a position several steps beyond the end.
   EXPECT_FALSE(launch((index_t{1} << 31) - (index_t{1} << 28), 1, 1, 4096).variant.wide_index);
   EXPECT_TRUE(launch((index_t{1} << 31) - (index_t{1} << 26), 1, 1, 4096).variant.wide_index);
-  // Without packets a thread takes four rows, or 4 or 16 times four, if that leaves blocks enough.
-  EXPECT_EQ(launch(16384, 16383, 16385, 4096).grid.y, 256u);
+  // Without packets a thread takes four rows, or four times four, if that leaves blocks enough.
+  EXPECT_EQ(launch(16384, 16383, 16385, 4096).grid.y, 1024u);
   EXPECT_EQ(launch(2048, 1023, 1025, 4096).grid.y, 512u);
   EXPECT_EQ(launch(128, 1023, 1025, 4096).grid.y, 128u);
   // One that writes five results takes a row at a time.

@@ -138,16 +138,16 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
     }
   schedule.splits = schedule.splits && schedule.reduces;
   if (!schedule.splits) schedule.partials.clear();
-  std::size_t narrowest = 8;
+  std::size_t widest = 1;
   int loads = 0;
   for (const auto& access : signature.operands) {
     if (access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)] < 0) continue;
-    narrowest = std::min(narrowest, ElementSize(plan, access));
+    widest = std::max(widest, ElementSize(plan, access));
     loads += access.store ? 0 : 1;
   }
-  schedule.lanes = static_cast<int>(std::min<std::size_t>(8, 16 / narrowest));
+  schedule.lanes = static_cast<int>(std::min<std::size_t>(signature.positional ? 8 : 16, 16 / widest));
   schedule.warp_row = RowOfWarp(kernel);
-  schedule.packets = loads <= 2 && !signature.positional ? 2 : 1;
+  schedule.packets = loads <= 2 && widest > 1 && !signature.positional ? 2 : 1;
   const index_t points = PointsOfWindows(kernel);
   schedule.rows = schedule.reduces ? RowsOfWindows(points) : RowsAtOnce(kernel.phases[0]);
   // Windows that lie side by side would be read a line of memory apart by the threads of a warp.
