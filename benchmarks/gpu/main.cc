@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -96,6 +97,10 @@ class OnGpu {
   std::vector<std::shared_ptr<void>> memory_;
 };
 
+// Products draw so much power that a GPU slows down with what ran before; this long before each is timed nothing runs, nor does in
+// peers.py.
+constexpr std::chrono::milliseconds kRest{100};
+
 class Bench {
  public:
   explicit Bench(Size elements) : elements_(elements), small_(elements < Size{1} << 20), make_(&stream_) {}
@@ -167,7 +172,7 @@ class Bench {
 
   // Median microseconds of each launch, of five times up to twenty, as many as take 20 ms. They take turns, so that they find
   // the device as warm.
-  std::vector<double> Times(const std::vector<std::function<void()>>& launches) {
+  std::vector<double> Times(const std::vector<std::function<void()>>& launches, std::chrono::milliseconds rest = {}) {
     const auto run = [&](const std::function<void()>& launch, int times) {
       const cuda::Event begin = stream_.Record();
       for (int k = 0; k < times; ++k) launch();
@@ -185,7 +190,10 @@ class Bench {
     }
     if (small_) return medians;
     for (std::size_t round = 0; round < 5; ++round)
-      for (std::size_t k = 0; k < launches.size(); ++k) times[k][round] = run(launches[k], repeats[k]);
+      for (std::size_t k = 0; k < launches.size(); ++k) {
+        std::this_thread::sleep_for(rest);
+        times[k][round] = run(launches[k], repeats[k]);
+      }
     for (std::size_t k = 0; k < launches.size(); ++k) {
       std::sort(times[k].begin(), times[k].end());
       medians[k] = times[k][2];
@@ -226,7 +234,7 @@ class Bench {
     };
     add("umbra", Math::kStrict);
     if constexpr (kHasFast<Workload>) add("umbra_fast", Math::kFast);
-    const std::vector<double> times = Times(launches);
+    const std::vector<double> times = Times(launches, kIsProduct<Workload> ? kRest : std::chrono::milliseconds());
     if constexpr (kIsProduct<Workload>) limit = std::max(limit, times[0]);
     Print(name, "limit", limit, bytes, operations);
     for (std::size_t k = kIsProduct<Workload> ? 1 : 0; k < launches.size(); ++k) Print(name, libraries[k], times[k], bytes, operations);

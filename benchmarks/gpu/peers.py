@@ -9,6 +9,7 @@ import sys
 import time
 
 REPEATS = 20
+REST = 0.1  # as in main.cc
 WORKLOADS = {}
 
 
@@ -301,12 +302,16 @@ class Torch:
         return begin.elapsed_time(end) * 1e3
 
 
-def median(library, call):
-    """Median microseconds of a call, of five times up to twenty, as many as take 20 ms."""
+def median(library, call, rest):
+    """Median microseconds of a call, of five times up to twenty, as many as take 20 ms; `rest` seconds before each nothing runs."""
     call()
     library.time(call, 1)
     times = int(min(max(20e3 / max(library.time(call, 1), 1), 1), REPEATS))
-    return statistics.median(library.time(call, times) / times for _ in range(5))
+    rounds = []
+    for _ in range(5):
+        time.sleep(rest)
+        rounds.append(library.time(call, times) / times)
+    return statistics.median(rounds)
 
 
 def run(library, kind, extents):
@@ -316,7 +321,7 @@ def run(library, kind, extents):
     else:
         compiled = library.compiled(function)
         call = lambda: compiled(*operands)
-    return median(library, call)
+    return median(library, call, REST if kind.startswith("dense") else 0)
 
 
 def main():

@@ -315,7 +315,7 @@ TEST(CudaHost, LargeShapes) {
     calls.AddLarge("kernel sums(x: f32[n, m]) -> (s: f32[m]) { s = reduce_with_axis<sum>(x, 0) }", {{40, 16 * n}});
     calls.AddLarge("kernel turned(a: f32[p, q]) -> (y: f32[q, p]) { y = a.T * 2 }", {{n, 30000}});
     calls.AddLarge("kernel twice(a: f32[p, q]) -> (y: f32[p, q]) { y = a * 2 }", {{n, 30000}});
-    calls.AddLarge(kSoftmax, {{20 * n, 1024}});
+    calls.AddLarge(kSoftmax, {{20 * n, 512}});
   }
   calls.Run();
 }

@@ -73,18 +73,11 @@ index_t PointsOfWindows(const plan::Kernel& kernel) {
 // As RowsAtOnce, where a thread reduces windows.
 int RowsOfWindows(index_t points) { return points <= 4 ? 4 : points <= kMostPoints ? 2 : 1; }
 
-// Elements of a row for which a warp has time enough. Where they are written, and no arithmetic is dear, memory is what a row
-// waits for: a block of more threads has it sooner, from some length on.
+// Elements of a row for which a warp has time enough. Where they are written memory is what a row waits for: a block of more
+// threads has it sooner, from some length on.
 int RowOfWarp(const plan::Kernel& kernel) {
-  bool stores = false, dear = false;
-  for (const plan::Phase& phase : kernel.phases) {
-    stores = stores || !phase.stores.empty();
-    for (const int id : phase.element_values) {
-      const plan::Value& v = kernel.values[static_cast<std::size_t>(id)];
-      dear = dear || (v.kind == plan::Value::Kind::kMap && graph::Info(v.op).cost >= plan::kKeptCost);
-    }
-  }
-  return stores && !dear ? 512 : 1024;
+  const bool stores = std::any_of(kernel.phases.begin(), kernel.phases.end(), [](const plan::Phase& phase) { return !phase.stores.empty(); });
+  return stores ? 512 : 1024;
 }
 
 std::size_t WidestElement(const plan::Plan& plan, const plan::Kernel& kernel) {
