@@ -123,8 +123,8 @@ class Bench {
 
   // From text to the first launch of a kernel with `number` in it, by NVRTC, or from the disk cache: in a process that has
   // called none, which opens NVRTC, or in one that has.
-  void FirstCall(const std::string& number, const std::string& call) {
-    Try(call, "umbra", [&] {
+  void FirstCall(const std::string& number, const std::string& name) {
+    Try(name, "umbra", [&] {
       const float* const x = make_(4096, -1, 1);
       float* const y = make_(4096, 0, 1);
       stream_.Wait();
@@ -133,7 +133,7 @@ class Bench {
       const Function function = Compile(graph::ParseText("kernel first(x: f32[n]) -> (y: f32[n]) { y = gelu(x * " + number + ") + x }")[0], Target());
       function({{TensorRef::Dense(const_cast<float*>(x), DType::kFloat32, {4096})}, {TensorRef::Dense(y, DType::kFloat32, {4096})}, {}}, Options());
       const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
-      Print(call + (GetCompileStatistics().compiled > compiled ? "_compiles" : "_from_disk"), "umbra", time.count());
+      Print(name + (GetCompileStatistics().compiled > compiled ? "_compiles" : "_from_disk"), "umbra", time.count());
     });
   }
 
@@ -170,8 +170,8 @@ class Bench {
     }
   }
 
-  // Median microseconds of each launch, of five times up to twenty, as many as take 20 ms. They take turns, so that they find
-  // the device as warm.
+  // Median microseconds of each launch, of five times up to twenty, as many as take 20 ms. They take turns, and nothing runs for
+  // `rest` before each, so that they find the device as warm.
   std::vector<double> Times(const std::vector<std::function<void()>>& launches, std::chrono::milliseconds rest = {}) {
     const auto run = [&](const std::function<void()>& launch, int times) {
       const cuda::Event begin = stream_.Record();
@@ -415,7 +415,7 @@ int main(int argc, char** argv) {
     bench::Bench bench(elements);
     if (first) {
       bench.FirstCall(argv[2], "first_call");
-      bench.FirstCall(argv[2] + std::string("5"), "next_call");
+      bench.FirstCall("1" + std::string(argv[2]), "next_call");
     } else {
       bench.Run();
     }

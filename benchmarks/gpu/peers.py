@@ -9,7 +9,8 @@ import sys
 import time
 
 REPEATS = 20
-REST = 0.1  # as in main.cc
+REST = 0.1  # before products, as in main.cc
+PRODUCTS = ("dense", "dense_bf16")
 WORKLOADS = {}
 
 
@@ -321,7 +322,7 @@ def run(library, kind, extents):
     else:
         compiled = library.compiled(function)
         call = lambda: compiled(*operands)
-    return median(library, call, REST if kind.startswith("dense") else 0)
+    return median(library, call, REST if kind in PRODUCTS else 0)
 
 
 def main():

@@ -164,8 +164,8 @@ void ValueEmitter::DeclareOperands() {
       if (unit) continue;
       auto& stride = operand.stride_names[static_cast<std::size_t>(axis)];
       stride = names_.Make(fmt::format("{}_s{}", operand.name, axis));
-      out_.Line("const {} {} = {};", StrideType(), stride,
-                StrideText(fmt::format("{}stride[{}]", args_, k * static_cast<std::size_t>(rank) + static_cast<std::size_t>(axis))));
+      out_.Line("const {} {} = {}stride[{}];", StrideType(), stride, args_,
+                k * static_cast<std::size_t>(rank) + static_cast<std::size_t>(axis));
     }
     operands_.push_back(std::move(operand));
   }
@@ -198,9 +198,8 @@ void ValueEmitter::DeclareNumbers() {
         number.operand < 0 ? fmt::format("m{}", k)
                            : fmt::format("{}_s{}", operands_[static_cast<std::size_t>(number.operand)].name,
                                          number.dim)));
-    const std::string text = fmt::format("{}extent[{}]", args_, static_cast<std::size_t>(kernel_.rank()) + k);
-    const bool is_stride = number.operand >= 0;
-    out_.Line("const {} {} = {};", is_stride ? StrideType() : index_type_, number_names_.back(), is_stride ? StrideText(text) : text);
+    out_.Line("const {} {} = {}extent[{}];", number.operand < 0 ? index_type_ : StrideType(), number_names_.back(), args_,
+              static_cast<std::size_t>(kernel_.rank()) + k);
   }
 }
 

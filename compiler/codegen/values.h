@@ -97,7 +97,6 @@ class ValueEmitter : protected KernelShape {
   virtual Expr SpellNumber(int id, const std::vector<Expr>& args) const;
   // Of strides: offsets have as many bits.
   virtual std::string StrideType() const { return index_type_; }
-  virtual std::string StrideText(const std::string& entry) const { return entry; }
 
   // dtype that an operator works in: that of its operands.
   DType OperandTypeOf(const Value& v) const;

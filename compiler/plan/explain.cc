@@ -6,7 +6,6 @@
 
 #include "runtime/pieces.h"
 
-
 namespace umbra::plan {
 
 namespace {
@@ -148,9 +147,9 @@ class Explainer {
     const auto* gemm = product < 0 ? nullptr : std::get_if<Gemm>(&plan_.steps[static_cast<std::size_t>(product)]);
     if (gemm == nullptr || plan_.buffers[static_cast<std::size_t>(gemm->step.c)].shape.size() != 2) return;
     const int result = IsBehind(plan_, k) ? gemm->step.epilogue.result : gemm->step.c;
-    if (runtime::AlongRows(kernel.signature, result))
-      text_ += fmt::format("{}  by pieces of rows, each beside the product of the next, where the result of {} does not fit the device's second-level cache\n",
-                           indent, StepName(plan_, plan_.steps[static_cast<std::size_t>(product)]));
+    if (runtime::DimensionsAlongRows(kernel.signature, result))
+      text_ += fmt::format("{}  by pieces of rows, each beside the product of the next, where {} does not fit the device's second-level cache\n", indent,
+                           plan_.buffers[static_cast<std::size_t>(result)].name);
   }
 
   std::string Totals(const std::set<int>& reads, const std::set<int>& writes, double operations) const {

@@ -25,8 +25,8 @@ enum class Engine {
 /// How a kernel's arithmetic may differ from what is written.
 enum class Math {
   kStrict,  ///< not at all: IEEE arithmetic, the same bits for every target
-  kFast,    ///< products that are summed are not rounded where the target can, and on a GPU cuBLASLt's relu and gelu
-            ///< may follow products of matrices (see docs/numerics.md)
+  kFast,    ///< products that are summed are not rounded where the target can; on a GPU quotients, roots and exponentials
+            ///< of f32 are its own, and cuBLASLt's relu and gelu may follow products of matrices (see docs/numerics.md)
 };
 
 /// CompileOptions::target of a GPU.

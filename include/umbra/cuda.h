@@ -38,7 +38,7 @@ struct DeviceProperties {
   std::size_t shared_per_block = 0;         ///< bytes that any kernel may have
   std::size_t shared_per_block_opt_in = 0;  ///< bytes with dynamic shared memory, which the loader asks for
   std::size_t shared_per_multiprocessor = 0, l2_bytes = 0, memory_bytes = 0;  ///< bytes
-  std::size_t argument_bytes = 4096;  ///< that a launch may have, which the driver tells
+  std::size_t argument_bytes = 4096;  ///< that a launch may have: more from capability 7.0 and a driver of CUDA 12.1 on
 };
 /// Those of a device, read once.
 const DeviceProperties& Properties(int device);

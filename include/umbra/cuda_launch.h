@@ -39,10 +39,10 @@ struct CudaVariant {
   bool wide_index = false;    ///< positions need 64 bits, and so do offsets
   bool rows_in_scratch = false;  ///< what is kept of a row is too large for shared memory: inputs are read again
   bool several = false;       ///< it runs several launches as one
-  bool wide_offset = false;   ///< offsets need 64 bits, and positions and strides do not; of kElements that compute with positions
+  bool wide_offset = false;   ///< offsets need 64 bits, and positions do not; of kElements that compute with positions
   bool many = false;          ///< of several: those whose arguments take more than every driver has room for
 
-  /// A number that tells variants apart, below kCount.
+  /// A number that tells variants apart.
   int index() const {
     return static_cast<int>(form) * 16 + (vector ? 1 : 0) + (strided ? 2 : 0) + (wide_index ? 4 : 0) +
            (rows_in_scratch ? 8 : 0) + (several ? 8 * 16 : 0) + (many ? 2 * 8 * 16 : 0) + (wide_offset ? 4 * 8 * 16 : 0);
@@ -108,8 +108,11 @@ CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& 
                           const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
                           const CudaLimits& limits);
 
-/// Words of arguments that every driver takes, 4 KiB, and that those of CUDA 12.1 and later take (CUDA's release notes).
-inline constexpr std::size_t kCudaArgumentWords = 512, kCudaManyArgumentWords = 32764 / 8;
+/// Bytes of arguments that drivers of CUDA 12.1 and later take for devices from capability 7.0 on (CUDA's release notes; nobody
+/// can be asked), and compilers of that version.
+inline constexpr std::size_t kCudaManyArgumentBytes = 32764;
+/// Words of arguments that every driver takes, 4 KiB, and those take.
+inline constexpr std::size_t kCudaArgumentWords = 512, kCudaManyArgumentWords = kCudaManyArgumentBytes / 8;
 
 /// Of how many launches, with so many words of arguments each, one has room for the arguments; `many`: see CudaVariant.
 inline constexpr std::size_t CudaMostLaunches(std::size_t argument_words, bool many) {
@@ -121,7 +124,7 @@ inline constexpr std::size_t CudaMostLaunches(std::size_t argument_words, bool m
 bool CudaLaunchesJoin(const CudaLaunch& a, const CudaLaunch& b);
 
 /// The launch that has the blocks of all `launches`, of which any two join, and where in it each one's are: the first words
-/// of the arguments of NAME_several, after which those of each launch, of so many words, follow.
+/// of the arguments of NAME_several, one more than there are places, after which those of each launch, of so many words, follow.
 CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t argument_words, std::vector<std::uint64_t>* places);
 
 /// The bytes of NAME_args for a launch: `data` are the operands' addresses in the signature's

@@ -155,7 +155,7 @@ std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<
                !(alone && latest != nullptr && AddPieces(program, *latest, is_whole, *kernel, buffers, symbols, stream)))
         kernels.emplace_back(*kernel, buffers, symbols, properties);
     }
-    if (kernels.size() > 1 && !Conflict(program, group, buffers)) kernels = CudaStep::Joined(std::move(kernels), properties);
+    if (kernels.size() > 1 && !Conflict(program, group, buffers)) kernels = CudaStep::Joined(kernels, properties);
     is_whole = !kernels.empty();
     const bool is_there = group.end - group.begin == 1 && product != nullptr && (is_whole || !left_out[static_cast<std::size_t>(product->c)]);
     latest = is_there ? product : nullptr;

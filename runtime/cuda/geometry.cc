@@ -37,7 +37,7 @@ class Preparation {
       launch.extent.push_back(number.operand < 0 ? Value(number.extent)
                                                  : Buffer(static_cast<std::size_t>(number.operand)).stride[static_cast<std::size_t>(number.dim)]);
     variant.wide_index = NeedsWideIndex(launch.extent);
-    variant.wide_offset = variant.wide_index && variant.form == CudaForm::kElements && signature_.positional && StepsAreNarrow(launch.stride, launch.extent);
+    variant.wide_offset = variant.wide_index && variant.form == CudaForm::kElements && signature_.positional && PointsAreNarrow(launch.extent);
     if (variant.wide_offset) variant.wide_index = false;
     const auto room = static_cast<index_t>(limits_.shared_bytes);
     variant.rows_in_scratch = variant.form == CudaForm::kRowPerBlock && geometry_.RowBytes(schedule_.kept) > room;
@@ -100,11 +100,9 @@ class Preparation {
     return true;
   }
 
-  // Do positions, rows, columns and strides stay within 32 bits, whatever offsets do?
-  bool StepsAreNarrow(const std::vector<index_t>& strides, const std::vector<index_t>& extents) const {
-    const auto is_narrow = [](index_t number) { return std::abs(number) < kIndexLimit; };
-    return is_narrow(geometry_.Rows()) && is_narrow(geometry_.Columns()) && std::all_of(strides.begin(), strides.end(), is_narrow) &&
-           std::all_of(extents.begin(), extents.end(), is_narrow) &&
+  // Do positions, rows and columns stay within 32 bits, whatever offsets do?
+  bool PointsAreNarrow(const std::vector<index_t>& extents) const {
+    return geometry_.Rows() < kIndexLimit && geometry_.Columns() < kIndexLimit &&
            PositionsStayWithin(kIndexLimit, signature_.positions, signature_.axes.size(), extents);
   }
 

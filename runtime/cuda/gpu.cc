@@ -7,6 +7,7 @@
 
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
+#include "umbra/cuda_launch.h"
 
 namespace umbra::cuda {
 
@@ -52,7 +53,7 @@ Gpu::Gpu(int number) : ordinal(number), driver(UseDriver()) {
   p.shared_per_block_opt_in = bytes(kSharedPerBlockOptIn);
   p.shared_per_multiprocessor = bytes(kSharedPerMultiprocessor);
   p.l2_bytes = bytes(kL2Bytes);
-  if (p.major >= 7 && driver.version >= 12010) p.argument_bytes = 32764;  // CUDA's release notes; nobody can be asked
+  if (p.major >= 7 && driver.version >= 12010) p.argument_bytes = runtime::kCudaManyArgumentBytes;
   Check(driver.cuDeviceTotalMem_v2(&p.memory_bytes, handle), "cuDeviceTotalMem", doing);
   Require(get(kMemoryPoolsSupported) != 0, doing, " (", p.name,
           "): it has no memory pools, which Umbra allocates from; a virtual GPU must be configured with unified memory");

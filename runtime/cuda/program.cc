@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/library.h"
@@ -81,45 +82,50 @@ std::string CudaStep::IdentityOfSeveral(bool many) const {
   CudaVariant several = launch_.variant;
   several.several = true;
   several.many = many;
-  return kernel_ == nullptr || several.finishes() ? "" : kernel_->identity(several);
+  return kernel_->identity(several);
 }
 
-bool CudaStep::JoinsWith(const CudaStep& other, bool many) const {
+bool CudaStep::JoinsWith(const CudaStep& other) const {
   if (kernel_ == nullptr || other.kernel_ == nullptr || !CudaLaunchesJoin(launch_, other.launch_)) return false;
-  const std::string identity = IdentityOfSeveral(many);
-  return !identity.empty() && identity == other.IdentityOfSeveral(many);
+  const std::string identity = IdentityOfSeveral(false);
+  return !identity.empty() && identity == other.IdentityOfSeveral(false);
 }
 
-std::vector<CudaStep> CudaStep::Joined(std::vector<CudaStep> steps, const cuda::DeviceProperties& device) {
-  std::vector<std::vector<std::size_t>> together;  // steps that become one
-  for (std::size_t k = 0; k < steps.size(); ++k) {
-    const bool many = device.argument_bytes / sizeof(std::uint64_t) >= kCudaManyArgumentWords && !steps[k].IdentityOfSeveral(true).empty();
-    const std::size_t most = CudaMostLaunches(steps[k].arguments_.size(), many);
-    const auto fits = [&](const std::vector<std::size_t>& others) { return others.size() < most && steps[k].JoinsWith(steps[others[0]], many); };
-    const auto found = std::find_if(together.begin(), together.end(), fits);
-    if (found == together.end()) together.push_back({k});
-    else found->push_back(k);
+CudaStep CudaStep::Join(const std::vector<const CudaStep*>& steps) {
+  const CudaStep& first = *steps[0];
+  if (steps.size() == 1) return first;
+  std::vector<CudaLaunch> launches;
+  for (const CudaStep* step : steps) launches.push_back(step->launch_);
+  CudaStep all;
+  all.kernel_ = first.kernel_;
+  all.launch_ = JoinCudaLaunches(launches, first.arguments_.size(), &all.arguments_);
+  const std::size_t places = all.arguments_.size() - 1;
+  for (const CudaStep* step : steps) {
+    const std::size_t begin = all.arguments_.size();
+    for (const Word& word : step->addresses_) all.addresses_.push_back({begin + word.at, word.from, word.offset});
+    for (const Word& word : step->scalars_) all.scalars_.push_back({begin + word.at, word.from});
+    all.arguments_.insert(all.arguments_.end(), step->arguments_.begin(), step->arguments_.end());
+  }
+  all.arguments_.resize(places + 1 + places * first.arguments_.size());
+  return all;
+}
+
+std::vector<CudaStep> CudaStep::Joined(const std::vector<CudaStep>& steps, const cuda::DeviceProperties& device) {
+  std::vector<std::vector<const CudaStep*>> equal;
+  for (const CudaStep& step : steps) {
+    const auto found = std::find_if(equal.begin(), equal.end(), [&](const auto& others) { return step.JoinsWith(*others[0]); });
+    if (found == equal.end()) equal.push_back({&step});
+    else found->push_back(&step);
   }
   std::vector<CudaStep> joined;
-  for (const std::vector<std::size_t>& one : together) {
-    CudaStep& first = steps[one[0]];
-    if (one.size() > 1) {
-      std::vector<CudaLaunch> launches;
-      for (const std::size_t k : one) launches.push_back(steps[k].launch_);
-      CudaStep all;
-      all.kernel_ = first.kernel_;
-      all.launch_ = JoinCudaLaunches(launches, first.arguments_.size(), &all.arguments_);
-      const std::size_t most = CudaMostLaunches(first.arguments_.size(), all.launch_.variant.many);
-      for (const std::size_t k : one) {
-        const std::size_t begin = all.arguments_.size();
-        for (const Word& word : steps[k].addresses_) all.addresses_.push_back({begin + word.at, word.from, word.offset});
-        for (const Word& word : steps[k].scalars_) all.scalars_.push_back({begin + word.at, word.from});
-        all.arguments_.insert(all.arguments_.end(), steps[k].arguments_.begin(), steps[k].arguments_.end());
-      }
-      all.arguments_.resize(most + 1 + most * first.arguments_.size());
-      first = std::move(all);
-    }
-    joined.push_back(std::move(first));
+  for (const std::vector<const CudaStep*>& all : equal) {
+    const std::size_t words = all[0]->arguments_.size(), few = CudaMostLaunches(words, false);
+    const bool may_be_many = all.size() > std::max<std::size_t>(few, 1) && device.argument_bytes >= kCudaManyArgumentBytes && !all[0]->IdentityOfSeveral(true).empty();
+    const std::size_t most = std::max<std::size_t>(may_be_many ? CudaMostLaunches(words, true) : few, 1);
+    // As many in each, so that they have one code.
+    const std::size_t launches = (all.size() - 1) / most + 1, share = (all.size() - 1) / launches + 1;
+    for (std::size_t begin = 0; begin < all.size(); begin += share)
+      joined.push_back(Join({all.begin() + static_cast<std::ptrdiff_t>(begin), all.begin() + static_cast<std::ptrdiff_t>(std::min(begin + share, all.size()))}));
   }
   return joined;
 }
@@ -179,7 +185,7 @@ std::vector<CudaStep> CudaStep::InPieces(const GemmStep& product, bool is_whole,
   const KernelSignature& signature = kernel.signature;
   const int result = is_whole ? product.epilogue.result : product.c;
   const TensorRef& c = buffers[static_cast<std::size_t>(result)];
-  const std::optional<std::map<int, int>> dimension = AlongRows(signature, result);
+  const std::optional<std::map<int, int>> dimension = DimensionsAlongRows(signature, result);
   if (c.shape.size() != 2 || !dimension) return {};
   const index_t rows = c.shape[0], count = RowsOfPiece(rows, c.shape[1], SizeOf(c.dtype), device);
   if (count == 0 || !LiesByRows(AsMatrix(c, false, false))) return {};

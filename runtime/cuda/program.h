@@ -35,7 +35,7 @@ class CudaStep {
   std::optional<bool> IsThere(const std::vector<TensorRef>& buffers, cuda::StreamHandle stream) const;
 
   /// Makes those of `steps`, of which none needs another, one step that run equal code on little.
-  static std::vector<CudaStep> Joined(std::vector<CudaStep> steps, const cuda::DeviceProperties& device);
+  static std::vector<CudaStep> Joined(const std::vector<CudaStep>& steps, const cuda::DeviceProperties& device);
 
   /// Makes or finds the code, which may take a compile.
   void MakeCode(const cuda::DeviceProperties& device);
@@ -47,7 +47,9 @@ class CudaStep {
   CudaStep() = default;
   CudaStep(const KernelSignature& signature, std::shared_ptr<const CudaKernel> kernel, const std::vector<TensorRef>& buffers,
            const std::vector<index_t>& symbols, const cuda::DeviceProperties& device);
-  bool JoinsWith(const CudaStep& other, bool many) const;
+  bool JoinsWith(const CudaStep& other) const;
+  // One step that runs all, of which each joins with the first.
+  static CudaStep Join(const std::vector<const CudaStep*>& steps);
   // What the code for several launches of this one, or for many, is known by; empty if there is none.
   std::string IdentityOfSeveral(bool many) const;
   // The product of the buffers whose addresses `at` gives.

@@ -114,6 +114,9 @@ class Library {
   Emulate emulate_ = nullptr;
 };
 
+/// The variant that stands for others ahead of time.
+inline void General(runtime::CudaVariant* variant) { *variant = variant->General(); }
+
 /// A graph on given operands: its kernels are put into a library now and run later.
 class Call {
  public:

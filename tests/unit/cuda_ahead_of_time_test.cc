@@ -173,7 +173,17 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
       "  e = exp(x - broadcast<0>(largest))\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}",
       "kernel updates(a: f32[n], b: f32[m], s: f32) -> (x: f32[n], y: f32[m]) {\n  x = a * s + 1\n  y = b * s + 1\n}",
       "kernel weighted(x: f16[n, k], w: f16[k, m], b: f16[m], s: f32) -> (y: f16[n, m]) { y = relu(s * dot(x, w) + broadcast<1>(b)) }"};
-  for (const char* text : texts) {
+  // More updates than have room in the 4 KiB of arguments that a library's launches have.
+  constexpr int kMany = 40;
+  std::string inputs, outputs, statements;
+  for (int k = 0; k < kMany; ++k) {
+    const std::string n = std::to_string(k), of = n + ": f32[n" + n + "], ";
+    inputs += "a" + of;
+    outputs += "y" + of;
+    statements += "  y" + n + " = a" + n + " * s + 1\n";
+  }
+  const std::string many = "kernel weights(" + inputs + "s: f32) -> (" + outputs.substr(0, outputs.size() - 2) + ") {\n" + statements + "}";
+  for (const std::string& text : {std::string(texts[0]), std::string(texts[1]), std::string(texts[2]), std::string(texts[3]), many}) {
     aot::Kernel kernel;
     kernel.graph = graph::Parse(text, "test").at(0);
     kernel.name = kernel.graph->name();
@@ -244,6 +254,10 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
   // A product with its bias, and what is behind it.
   compare(kernels[3], {{7, 13}, {13, 6}, {6}, {7, 6}}, 1, DType::kFloat16, 4e-3);
   EXPECT_EQ(stand_in::Calls("cuLaunchKernel"), launches + 2);
+  std::vector<std::vector<index_t>> shapes;
+  for (int k = 0; k < 2 * kMany; ++k) shapes.push_back({1 + k % kMany * 3});
+  compare(kernels[4], shapes, 0);
+  EXPECT_EQ(stand_in::Calls("cuLaunchKernel"), launches + 4);
   std::set<const void*> images;
   for (int k = 0; k < kernels[2].gpu->num_codes; ++k) images.insert(kernels[2].gpu->codes[k].images);
   EXPECT_EQ(static_cast<int>(images.size()) * 2, kernels[2].gpu->num_codes);

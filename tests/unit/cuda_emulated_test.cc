@@ -1,6 +1,8 @@
 // Generated CUDA kernels, run by the emulator, against the interpreter.
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <sstream>
 
@@ -255,7 +257,7 @@ TEST(CudaEmulated, Transposes) {
 // The emulator finds what goes wrong on a GPU: a barrier left out, threads that wait for different things.
 // What ahead of time stands for variants that are not compiled gives what they give.
 TEST(CudaEmulated, GeneralVariants) {
-  Calls calls([](runtime::CudaVariant* variant) { *variant = variant->General(); });
+  Calls calls(emulated::General);
   const std::string gelu = "kernel bias_gelu(x: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) { y = gelu(x + broadcast<1>(bias)) }";
   const std::string turned = "kernel turned(a: f32[p, q]) -> (y: f32[q, p]) { y = a.T * 2 }";
   const std::string softmax =
@@ -346,6 +348,87 @@ TEST(CudaEmulated, IntegersWrapAround) {
     for (index_t i = 0; i < 100; ++i) EXPECT_EQ(y.At({i}), 2) << t;
     for (index_t i = 0; i < 100; ++i) EXPECT_EQ(z.At({i}), 2) << t;
   }
+}
+
+// An operand that is read across its lines lies side by side where its lines have one element, or lie apart; and one that moves
+// along what is reduced, of which there is one.
+TEST(CudaEmulated, PacketsBesidePositions) {
+  Calls calls;
+  for (const index_t padding : {0, 3, 7})
+    calls.Add("kernel k(b: f32[?, ?], d: f32[?]) -> (o: f32[1, 64]) { o = b.T + repmat(flip(d, 0), 1) }", {{{64, 1}, padding}, {{64}}});
+  for (const std::string type : {"f32", "f64", "i64", "bf16"})
+    for (const char* reducer : {"maximum", "sum"}) {
+      const std::string of = ": " + type + "[4, 1, 16]";
+      calls.Add("kernel k(a" + of + ", b" + of + ") -> (o: " + type + "[4, 16]) { o = reduce_with_axis<" + reducer + ">(flip(a, 2) + b, 1) }", {{{4, 1, 16}}, {{4, 1, 16}}}, 1e-2);
+    }
+  calls.Run();
+}
+
+// Integers wrap, also beside positions, and in sums.
+TEST(CudaEmulated, IntegersWrap) {
+  const auto graph = graph::ParseText("kernel k(a: i64[n, m], c: i64[n, p]) -> (o: bool[n, p], s: i64[n], q: i64[n]) {\n  y = concat(a, a, 1) + flip(c, 0)\n"
+                                      "  o = y + 1 > y\n  s = reduce_with_axis<sum>(y, 1)\n  q = reduce_with_axis<product>(y, 1)\n}")[0];
+  const plan::Plan plan = Lower(*graph, true);
+  for (const auto& step : plan.steps)
+    if (const auto* kernel = std::get_if<plan::Kernel>(&step))
+      for (const bool wide : {false, true}) {
+        runtime::CudaVariant variant;
+        const auto schedule = codegen::ScheduleForCuda(plan, *kernel);
+        variant.form = schedule.reduces ? runtime::CudaForm::kRowPerWarp : runtime::CudaForm::kElements;
+        variant.wide_index = wide;
+        const std::string text = codegen::GenerateCuda(plan, *kernel, variant).kernel;
+        EXPECT_EQ(text.find("y + 1LL"), std::string::npos) << text;
+      }
+}
+
+// Rows that lie so far apart that offsets do not fit 32 bits, where positions do; memory is there where elements are.
+TEST(CudaEmulated, OffsetsBeyond32Bits) {
+  constexpr index_t kRows = 4, kColumns = 40, kPitch = index_t{1} << 30;
+  constexpr std::size_t kBytes = static_cast<std::size_t>(kRows * kPitch) * sizeof(float);
+  for (const char* text : {"kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = flip(x, 0) * 2 }", "kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = flip(flip(x, 0), 1) * 2 }"}) {
+    std::vector<runtime::TensorRef> far;
+    for (int k = 0; k < 2; ++k) {
+      void* const space = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      ASSERT_NE(space, MAP_FAILED);
+      for (index_t row = 0; row < kRows; ++row) {
+        float* const begin = static_cast<float*>(space) + row * kPitch;
+        ASSERT_EQ(mprotect(begin, 4096, PROT_READ | PROT_WRITE), 0);
+        for (index_t i = 0; i < kColumns; ++i) begin[i] = static_cast<float>(row * 100 + i);
+      }
+      far.push_back(runtime::TensorRef::Dense(space, DType::kFloat32, {kRows, kColumns}));
+      far.back().stride[0] = kPitch;
+    }
+    const auto graph = graph::ParseText(text)[0];
+    emulated::Library library;
+    emulated::Call call(&library, *graph, {{far[0]}, {far[1]}, {}});
+    ASSERT_EQ(call.launches().size(), 1u);
+    EXPECT_TRUE(call.launches()[0].variant.wide_offset && !call.launches()[0].variant.wide_index) << text;
+    library.Build();
+    call.Run(false);
+    const bool turned = std::string(text).find(", 1)") != std::string::npos;
+    for (index_t row = 0; row < kRows; ++row)
+      for (index_t i = 0; i < kColumns; ++i)
+        ASSERT_EQ(static_cast<float*>(far[1].data)[row * kPitch + i], static_cast<float>(2 * ((kRows - 1 - row) * 100 + (turned ? kColumns - 1 - i : i)))) << row << " " << i;
+    for (const runtime::TensorRef& tensor : far) munmap(tensor.data, kBytes);
+  }
+}
+
+// What threads take: packets of 16 bytes of the widest operand, two of them where elements are not bytes; and rows that are
+// written have a warp up to half the length.
+TEST(CudaLaunch, Schedules) {
+  const auto schedule = [](const std::string& text) {
+    const plan::Plan plan = Lower(*graph::ParseText("kernel k" + text)[0]);
+    return codegen::ScheduleForCuda(plan, std::get<plan::Kernel>(plan.steps[0]));
+  };
+  const auto packets = [&](const std::string& text) { return std::pair(schedule(text).lanes, schedule(text).packets); };
+  EXPECT_EQ(packets("(a: f32[n]) -> (y: f32[n]) { y = a * 2 }"), std::pair(4, 2));
+  EXPECT_EQ(packets("(a: f32[n], b: f32[n], c: f32[n]) -> (y: f32[n]) { y = a * b + c }"), std::pair(4, 1));
+  EXPECT_EQ(packets("(a: f16[n], b: f32[n]) -> (y: f32[n]) { y = tcast<f32>(a) * b }"), std::pair(4, 2));
+  EXPECT_EQ(packets("(a: i8[n], b: i8[n]) -> (y: i8[n]) { y = a + b }"), std::pair(16, 1));
+  EXPECT_EQ(packets("(a: i8[n]) -> (y: f64[n]) { y = tcast<f64>(a) }"), std::pair(2, 2));
+  EXPECT_EQ(packets("(a: i8[n]) -> (y: i8[n]) { y = flip(a, 0) }"), std::pair(8, 1));
+  EXPECT_EQ(schedule("(x: f32[n, m]) -> (y: f32[n, m]) { y = exp(x) / broadcast<0>(reduce_with_axis<sum>(exp(x), 1)) }").warp_row, 512);
+  EXPECT_EQ(schedule("(x: f32[n, m]) -> (y: f32[n]) { y = reduce_with_axis<sum>(exp(x), 1) }").warp_row, 1024);
 }
 
 // What a launch decides of shapes that no test has the memory for.
@@ -580,6 +663,8 @@ TEST(CudaLaunch, Positions) {
   EXPECT_TRUE(variant(patches, {dense({1337, 64, 56, 56})}).wide_offset);
   EXPECT_FALSE(is_wide(patches, {dense({1337, 64, 56, 56})}));
   EXPECT_FALSE(variant(flip, {dense({index_t{1} << 32})}).wide_offset);
+  const auto plain = variant("kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = x * 2 }", {dense({index_t{1} << 20, index_t{1} << 12})});
+  EXPECT_TRUE(plain.wide_index && !plain.wide_offset);
   // What a quotient leaves is less than the divisor, so that what follows stays small.
   EXPECT_FALSE(is_wide("kernel k(x: f32[b, 3, h, w]) -> (y: f32[27, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }", {dense({64, 3, 1024, 1024})}));
   // Few elements of memory, at large positions.
@@ -682,8 +767,7 @@ TEST(CudaEmulated, IndexMaps) {
   using runtime::CudaVariant;
   // Positions and offsets of 32 bits, offsets of 64, and what stands for others ahead of time, which has 64 for both.
   const auto offsets = [](CudaVariant* variant) { variant->wide_offset = variant->form == runtime::CudaForm::kElements; };
-  const auto general = [](CudaVariant* variant) { *variant = variant->General(); };
-  for (void (*const change)(CudaVariant*) : std::initializer_list<void (*)(CudaVariant*)>{nullptr, offsets, general}) {
+  for (void (*const change)(CudaVariant*) : std::initializer_list<void (*)(CudaVariant*)>{nullptr, offsets, emulated::General}) {
     Calls calls(change);
     for (const MapText& map : MapTexts())
       for (const char* dtype : {"f32", "f64", "i32", "i64"}) {
@@ -691,7 +775,7 @@ TEST(CudaEmulated, IndexMaps) {
         std::vector<Calls::Shape> shapes;
         for (const auto& shape : map.shapes) shapes.push_back({shape, static_cast<index_t>(shapes.size()) + (dtype[1] == '6')});
         calls.Add(KernelOf(map, dtype), shapes);
-        for (const runtime::CudaLaunch& launch : calls.launches()) EXPECT_EQ(launch.variant.wide_index, change != nullptr && change == +general) << map.call;
+        for (const runtime::CudaLaunch& launch : calls.launches()) EXPECT_EQ(launch.variant.wide_index, change == emulated::General) << map.call;
       }
     calls.Run();
   }

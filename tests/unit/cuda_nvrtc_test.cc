@@ -242,11 +242,21 @@ TEST(CudaNvrtc, EveryFormCompiles) {
       for (const CudaForm form : {CudaForm::kColumn, CudaForm::kColumnPerBlock, CudaForm::kColumnSplit}) add(kSums, form);
       add(kTransposed, CudaForm::kTiles);
     }
+  // An extent that is written into the text, beside positions of either width.
+  for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock, CudaForm::kRowSplit}) {
+    CudaVariant variant = Form(form, true);
+    for (const bool wide : {false, true}) {
+      variant.wide_index = wide;
+      many.Add("kernel k(x: f32[n, 64]) -> (y: f32[n]) { y = reduce_with_axis<sum>(exp(x), 1) }", variant);
+    }
+  }
   CudaVariant strided;
   strided.strided = true;
   many.Add(kTriad, strided);
   strided.several = true;
   many.Add(kTriad, strided);
+  strided.many = true;
+  many.Add("kernel twice(a: f32[n]) -> (y: f32[n]) { y = a * 2 }", strided);
   CudaVariant scratch = Form(CudaForm::kRowPerBlock, false);
   scratch.rows_in_scratch = true;
   many.Add(kSoftmax, scratch);
@@ -309,8 +319,19 @@ TEST(CudaNvrtc, PositionsAreDividedIn32Bits) {
     if (map.call.find("transpose_indices") != 0) many.Add(drawn::KernelOf(map, "f32"));  // whose positions are data
   EXPECT_FALSE(std::regex_search(Ptx(many.Text(), "sm_90"), division));
   const char* const kReshaped = "kernel k(x: f32[n, m]) -> (y: f32[p, q]) { y = reshape(x * 2, 30, 40) }";
+  const char* const kPatches = "kernel k(x: f32[b, c, h, w]) -> (y: f32[?, ?]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }";
   CudaVariant variant = Form(CudaForm::kElements, false);
   EXPECT_FALSE(std::regex_search(Ptx(kReshaped, variant), division));
+  // Offsets alone are wide.
+  variant.wide_offset = true;
+  for (const bool vector : {false, true}) {
+    variant.vector = vector;
+    for (const char* text : {kReshaped, kPatches}) {
+      const std::string ptx = Ptx(text, variant);
+      EXPECT_FALSE(std::regex_search(ptx, division)) << ptx;
+    }
+  }
+  variant = Form(CudaForm::kElements, false);
   variant.wide_index = true;
   EXPECT_TRUE(std::regex_search(Ptx(kReshaped, variant), division));
 }
@@ -355,11 +376,13 @@ TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
     CudaVariant several = Form(form, form != CudaForm::kColumnPerBlock);
     several.several = true;
     texts["several " + std::to_string(int(form))] = Ptx(text, several);
+    several.many = true;
+    texts["many " + std::to_string(int(form))] = Ptx(text, several);
   }
   for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "exp2", "log2", "cbrt",
                                "sinh", "cosh", "erf", "erfc", "gelu_erf", "erfinv", "sqrt", "rint", "floor", "round"})
     texts[function] = Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }", Form(CudaForm::kElements, true));
-  std::set<std::string> fused = {"softmax 2", "softmax 3", "several 2"};
+  std::set<std::string> fused = {"softmax 2", "softmax 3", "several 2", "many 2"};
   for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "acos", "atan", "exp2", "log2", "sinh", "cosh", "erf", "erfc",
                                "gelu_erf", "erfinv"})
     fused.insert(function);

@@ -306,7 +306,7 @@ TEST(Guards, Cuda) {
     one.expected = one.operands->Outputs(interpreted);
     interpreted(one.operands->arguments);
     one.got = one.operands->Outputs(interpreted);
-    one.call = std::make_unique<emulated::Call>(&library, *graph, one.operands->arguments, runtime::CudaLimits(), general);
+    one.call = std::make_unique<emulated::Call>(&library, *graph, one.operands->arguments, runtime::CudaLimits(), general ? emulated::General : nullptr);
     all.push_back(std::move(one));
   };
   for (const bool general : {false, true}) {

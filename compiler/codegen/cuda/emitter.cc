@@ -27,7 +27,8 @@ class CudaSpeller final : public Speller {
     if (!overflows || (type != DType::kInt32 && type != DType::kInt64)) return Speller::Map(op, type, args, literal);
     const bool narrow = type == DType::kInt32;
     std::vector<Expr> without_sign = args;
-    without_sign[0] = {fmt::format("{}({})", narrow ? "unsigned" : "static_cast<unsigned long long>", args[0].text)};
+    for (Expr& arg : without_sign)  // a literal below 0 would be a conversion that compilers warn of
+      if (&arg == &without_sign[0] || arg.text.rfind("(-", 0) == 0) arg = {fmt::format("{}({})", narrow ? "unsigned" : "static_cast<unsigned long long>", arg.text)};
     return {fmt::format("{}({})", narrow ? "int" : "i64", Speller::Map(op, type, without_sign, literal).text)};
   }
 
@@ -140,7 +141,9 @@ Expr CudaEmitter::SpellNumber(int id, const std::vector<Expr>& args) const {
   const auto found = quotients_.find(id);
   if (found != quotients_.end()) return {fmt::format("divided({}, {}).quotient", args[0].text, found->second)};
   const Value& v = value(id);
-  const bool is_exp = v.kind == Value::Kind::kMap && v.op == graph::Op::exp && (v.type == DType::kFloat64 || (v.type == DType::kFloat32 && !options_.fast));
+  if (OperandTypeOf(v) == DType::kInt64) return speller_->Map(v.op, DType::kInt64, args, {});  // data, too, which may overflow
+  // In fast arithmetic x less its maximum may be above 0, as products are not rounded.
+  const bool is_exp = v.op == graph::Op::exp && !options_.fast && (v.type == DType::kFloat32 || v.type == DType::kFloat64);
   if (is_exp && plan::IsAtMostZero(kernel_, v.args[0])) return {fmt::format("exp_at_most_0({})", args[0].text)};
   return ValueEmitter::SpellNumber(id, args);
 }

@@ -71,6 +71,8 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
   PackRead read;
   if (v.kind == Value::Kind::kLoad) {
     if (!MovesAlongVector(v.index)) return std::nullopt;
+    const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
+    if (std::any_of(pack_windows_.begin(), pack_windows_.end(), [&](int axis) { return Moves(access, axis); })) return std::nullopt;
     read.type = OperandType(v.index);
     return read;
   }
@@ -201,8 +203,12 @@ void CudaEmitter::AddAlignment(const PackRead& read, int id, const std::function
   add(fmt::format("is_aligned<{}>({})", count, operand.base));
   std::string strides;
   if (v.kind == Value::Kind::kLoad) {
-    for (const std::string& stride : operand.stride_names)
-      if (!stride.empty()) strides += (strides.empty() ? "" : " | ") + stride;
+    for (std::size_t axis = 0; axis < operand.stride_names.size(); ++axis) {
+      const std::string& stride = operand.stride_names[axis];
+      if (stride.empty()) continue;
+      if (static_cast<int>(axis) == vector_axis_) add(stride + " == 1");
+      else strides += (strides.empty() ? "" : " | ") + stride;
+    }
   } else {
     const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
     add(fmt::format("{} == 1", lanes_.stride_name(v.index, static_cast<int>(rank) - 1)));

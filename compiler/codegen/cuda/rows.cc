@@ -190,7 +190,8 @@ class RowsEmitter : private CudaEmitter {
       out_.Line("pack<{}, {}> {}[{}];", ElementType(OperandType(k)), lanes_, packs.back(), turns);
     }
     OpenTurns(turns);
-    DeclarePlace(fmt::format("minimum(turns + u * {}, {} - 1)", step, AllChunks()));
+    const std::string last = AllChunks() + " - 1";  // whose extent may be a literal
+    DeclarePlace(fmt::format("minimum(turns + u * {}, {})", step, variant_.wide_index ? "i64(" + last + ")" : last));
     for (std::size_t k = 0; k < read.size(); ++k)
       out_.Line("{}[u] = load_pack<{}>({});", packs[k], lanes_, Address(read[k], i()));
     out_.Close();

@@ -143,8 +143,8 @@ UMBRA_INLINE V minimum(V a, V b) {
 }
 
 #if defined(__CUDACC__)
-// maximum and minimum, and a choice of what is computed whatever the condition, each in one instruction: a compiler would
-// branch around what is dear, where most threads have neighbours that need it. Of zeros +0 is the larger one.
+// maximum and minimum, and a choice of what is computed whatever the condition, each in one instruction where the GPU has it: a
+// compiler would branch around what is dear, where most threads have neighbours that need it. Of zeros +0 is the larger one.
 UMBRA_INLINE float maximum_at_once(float a, float b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   float most;

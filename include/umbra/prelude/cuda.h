@@ -96,6 +96,15 @@ struct divided {
   int quotient, rest;
 };
 
+// Where sums and products of integers overflow they wrap.
+template <>
+UMBRA_INLINE int Sum::join(int a, int b) { return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)); }
+template <>
+UMBRA_INLINE i64 Sum::join(i64 a, i64 b) { return static_cast<i64>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b)); }
+template <>
+UMBRA_INLINE int Product::join(int a, int b) { return static_cast<int>(static_cast<unsigned>(a) * static_cast<unsigned>(b)); }
+template <>
+UMBRA_INLINE i64 Product::join(i64 a, i64 b) { return static_cast<i64>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b)); }
 template <>
 UMBRA_INLINE float Maximum::join(float a, float b) { return maximum_at_once(a, b); }
 template <>
@@ -148,7 +157,7 @@ UMBRA_INLINE void advance(pack<T, N> (&packs)[M]) {
   for (int u = 1; u < M; ++u) packs[u - 1] = packs[u];
 }
 
-// Quotient and root within two units in the last place, and one, by the GPU's own unit.
+// Quotient and root by the GPU's own unit; docs/numerics.md has the errors.
 UMBRA_INLINE float fast_div(float a, float b) {
 #if defined(__CUDA_ARCH__)
   float quotient;

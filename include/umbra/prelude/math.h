@@ -356,7 +356,7 @@ UMBRA_INLINE V tanh(V x) {
   constexpr bool single = sizeof(Elem<V>) == 4;
   const E limit = single ? 10.0 : 22.0;  // the result rounds to one from here on
   const V a = abs(x);
-  const V b = a > limit ? limit : a;  // NaN stays
+  const V b = no_more(a, limit);
   if constexpr (single) return detail::with_sign_of(detail::tanh_by_exp(b), x);
   else return detail::with_sign_of(detail::tanh_by_sum(b), x);
 }

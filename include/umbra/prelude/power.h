@@ -207,7 +207,7 @@ UMBRA_INLINE V half_sum(V x, Elem<V> sign) {
   typedef Elem<V> E;
   const E limit = sizeof(E) == 4 ? 90 : 711;
   const Elem<Bits<V>> enough = sizeof(E) == 4 ? 30 : 60;
-  const ExpParts<V> e = exp_parts(x > limit ? limit : x);
+  const ExpParts<V> e = exp_parts(no_more(x, limit));
   const V grown = e.p + E(1);
   const V lost = (E(1) - grown) + e.p;
   const V shrunk = pow2<V>(-2 * (e.k > enough ? enough : e.k)) / grown;

@@ -82,7 +82,7 @@ UMBRA_INLINE Scalable<V> erfc_scalable(V a, V most, V rest) {
 template <typename V>
 UMBRA_INLINE V erfc_large(V x) {
   const Elem<V> limit = erfc_limit<Elem<V>>();
-  const V a = x > limit ? limit : x, most = half_digits(a);
+  const V a = no_more(x, limit), most = half_digits(a);
   const Scalable<V> tail = erfc_scalable(a, -(most * most), (most - a) * (most + a));
   return scale(tail.y, tail.e);
 }
@@ -99,7 +99,7 @@ UMBRA_INLINE V erf(V x) {
     rest = erfc_middle(a);
   } else {
     const E limit = 6;
-    rest = erfc_large(a > limit ? limit : a);
+    rest = erfc_large(no_more(a, limit));
   }
   return choose<V>(a < E(0.86), x + erf_less_x(x), with_sign_of(E(1) - rest, x));
 }
@@ -119,7 +119,7 @@ UMBRA_INLINE V gelu_erf(V x) {
   typedef Elem<V> E;
   using namespace detail;
   const E limit = erfc_limit<E>() * E(1.4142135623730951), half = 0.5, root = 0.7071067811865476;
-  const V a = abs(x), b = a > limit ? limit : a, most = half_digits(b);
+  const V a = abs(x), b = no_more(a, limit), most = half_digits(b);
   const Scalable<V> tail = erfc_scalable(b * root, most * most * -half, (most - b) * (most + b) * half);
   const V less = scale(b * tail.y * half, tail.e), z = x * root;
   return a < E(0.7) ? x * (half + (z + erf_less_x(z)) * half) : (x > E(0) ? x : V{}) - less;
