@@ -138,7 +138,8 @@ Source Generate(const plan::Plan& plan, const SourceOptions& options) {
     if (kernel == nullptr) continue;
     std::vector<runtime::Variant> variants = LikelyVariants(kernel->signature);
     if (RegisterBytes(options.target) == 0) variants.resize(1);  // they are the same
-    for (const runtime::Variant& variant : variants) {
+    for (runtime::Variant& variant : variants) {
+      if (!variant.packed || options.variant.stores != runtime::Stores::kJoined) variant.stores = options.variant.stores;
       items.push_back({&plan, kernel, variant});
       if (variants.size() == 1 || !variant.packed) continue;
       named.push_back(std::make_unique<plan::Kernel>(*kernel));

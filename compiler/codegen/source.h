@@ -30,7 +30,7 @@ enum class Spelling { kPackets, kIntrinsics };
 struct SourceOptions {
   Target target = Target::kAvx2;
   Spelling spelling = Spelling::kPackets;
-  runtime::Variant variant;
+  runtime::Variant variant;  ///< of one kernel; of a plan, how results are stored
   bool fast = false;  ///< may products that are summed stay unrounded? (Math::kFast)
   /// Lines that compute a value end with a comment that says where the user wrote it (plan::Value::place).
   bool places = false;
@@ -60,8 +60,8 @@ std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& sig
 /// The source of one kernel of `plan` (prelude by #include; the JIT gives the embedded text to
 /// Clang; the intrinsics spelling pastes it).
 Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options);
-/// The source of all kernels of a plan in one translation unit, each in its likely variants; of two, the name of one ends with
-/// `_packed`.
+/// The source of all kernels of a plan in one translation unit, each in its likely variants, which store as `options` say; of two,
+/// the name of one ends with `_packed`.
 Source Generate(const plan::Plan& plan, const SourceOptions& options);
 /// The source of kernels that have different names, whose variants are those of the items.
 Source Generate(std::span<const SourceItem> items, SourceOptions options);

@@ -12,7 +12,7 @@
 namespace umbra::tools {
 
 struct EmitOptions : Parameter<EmitOptions> {
-  std::string input, target, as, arch, spelling, kernel, output;
+  std::string input, target, as, arch, spelling, stores, kernel, output;
   Math math;
   std::vector<std::string> scalar;
 
@@ -28,6 +28,9 @@ struct EmitOptions : Parameter<EmitOptions> {
         "GPUs that ptx, cubin or fatbin are for: sm_90, or several with commas between; ptx and cubin are a file for each");
     UMBRA_DECLARE_FIELD(spelling).add_enum("packets", "packets").add_enum("intrinsics", "intrinsics")
         .set_default("packets").describe("How packets are written");
+    UMBRA_DECLARE_FIELD(stores).add_enum("cached", "cached").add_enum("streamed", "streamed").add_enum("joined", "joined")
+        .set_default("cached").describe("How results are stored: into the caches, or past them, as those are that the caches do not hold: "
+                                        "rows that begin at cache lines, or anywhere");
     CompileOptions::DescribeMath(&UMBRA_DECLARE_FIELD(math));
     UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
     UMBRA_DECLARE_FIELD(output).set_default("").describe("File to write; else standard output");

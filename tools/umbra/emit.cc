@@ -28,6 +28,8 @@ void CheckUsage(const EmitOptions& options) {
   RequireUsage(options.arch.empty() || image, "--arch says for which GPUs code is made: give --as ptx, cubin or fatbin");
   RequireUsage(options.spelling == "packets" || (options.as == "source" && !on_gpu), "--spelling ", options.spelling,
                " is one of the source for a CPU; ", on_gpu ? "--target cuda" : "--as " + options.as, " has none: leave --spelling away");
+  RequireUsage(options.stores == "cached" || (!on_gpu && (options.as == "source" || options.as == "llvm" || options.as == "asm")), "--stores ",
+               options.stores, " is one of the code for a CPU: give --as source, llvm or asm, or leave --stores away");
   const bool several = options.as != "fatbin" && options.arch.find(',') != std::string::npos;
   RequireUsage(!several || (!options.output.empty() && options.output != "-"), "--as ", options.as, " makes a file for each of ", options.arch,
                ": give -o kernel.", options.as, " for kernel.sm_80.", options.as, " and so on, or --as fatbin for one file that holds all of them");
@@ -69,6 +71,7 @@ void Emit(const EmitOptions& options) {
   source_options.spelling = options.spelling == "intrinsics" ? codegen::Spelling::kIntrinsics
                                                              : codegen::Spelling::kPackets;
   source_options.fast = options.math == Math::kFast;
+  if (options.stores != "cached") source_options.variant.stores = options.stores == "streamed" ? runtime::Stores::kStreamed : runtime::Stores::kJoined;
   const codegen::Source source = codegen::Generate(plan, source_options);
   if (options.as == "source") return WriteFile(options.output, source.text);
   WriteFile(options.output, ClangBackend().Print(source, source_options.target, options.as));
