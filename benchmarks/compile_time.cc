@@ -108,7 +108,12 @@ int ReadFromDisk(const char* folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2) return std::string(argv[1]) == "--first" ? CompileFirst() : ReadFromDisk(argv[1]);
+  const std::string only = argc == 2 ? argv[1] : "";
+  if (argc > 2 || (only.rfind("-", 0) == 0 && only != "--first")) {
+    std::fprintf(stderr, "compile_time: error: it takes nothing; what it starts itself with are --first and the folder of a cache\n");
+    return 2;
+  }
+  if (argc == 2) return only == "--first" ? CompileFirst() : ReadFromDisk(argv[1]);
   std::string folder = (std::filesystem::temp_directory_path() / "umbra-compile-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   setenv("UMBRA_CACHE_DIR", folder.c_str(), 1);
