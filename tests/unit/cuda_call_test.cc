@@ -63,7 +63,7 @@ struct Updates {
     function = Compile(builder.Build(), on_gpu::Options());
   }
   // On the rows of a matrix: x0, g0, x1, g1, ...; y0 is row `first`, y1 two rows behind it.
-  void Run(Tensor<gpu, 2> rows, int first) const {
+  void Run(Tensor<gpu, 2> rows, int first, Stream<gpu>* stream = nullptr) const {
     runtime::Arguments arguments;
     const auto at = [&](int k) { return runtime::TensorRef::Dense(rows[static_cast<index_t>(k)].dptr_, DType::kFloat32, {rows.shape_[1]}); };
     for (int k = 0; k < kCount; ++k) arguments.inputs.insert(arguments.inputs.end(), {at(2 + 2 * k), at(3 + 2 * k)});
@@ -71,7 +71,7 @@ struct Updates {
     umbra_scalar rate{};
     rate.f32 = 0.5f;
     arguments.scalars = {rate};
-    function(arguments, {0, nullptr});
+    function(arguments, {0, stream == nullptr ? nullptr : stream->handle_});
   }
   Function function;
 };
@@ -97,6 +97,20 @@ TEST_F(CudaCall, EqualKernelsRunAsOneLaunch) {
     }
   }
   EXPECT_SAYS("overlaps input", updates.Run(rows, 4));  // each writes what the next is to read
+}
+
+// Captured, too, each launch with the arguments that it had.
+TEST_F(CudaCall, ManyArgumentsAreCaptured) {
+  const Updates updates;
+  Stream<gpu> stream;
+  TensorContainer<gpu, 2> rows(Shape2(2 * Updates::kCount + 4, 48), 2.0f);
+  TensorContainer<cpu, 2> back(rows.shape_);
+  const cuda::Graph graph = stream.Capture([&] { updates.Run(rows, 2, &stream); });
+  stream.Wait();
+  for (int k = 0; k < 2; ++k) stream.Launch(graph);
+  Copy<2, float>(back, rows, &stream);
+  stream.Wait();
+  for (index_t k = 0; k < 2 * Updates::kCount; ++k) ASSERT_EQ(back[2 + k][47], k % 2 == 0 ? 0.0f : 2.0f) << k;
 }
 
 // In a process of its own; the exit code is the number of launches.
