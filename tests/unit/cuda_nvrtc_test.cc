@@ -287,6 +287,15 @@ TEST(CudaNvrtc, JoinsOfColumnsShareTheirMemory) {
   EXPECT_EQ(Count(ptx, ".shared .align"), 1u) << ptx;
 }
 
+// Neighbours need either polynomial, so a branch would have a warp go through both, one after the other.
+TEST(CudaNvrtc, ErfDoesNotBranch) {
+  SKIP_WITHOUT_NVRTC();
+  const auto branches = [](const char* function) {
+    return Count(Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }", Form(CudaForm::kElements, true)), "bra ");
+  };
+  EXPECT_EQ(branches("erf"), branches("exp2"));
+}
+
 TEST(CudaNvrtc, EveryOperatorAndMapCompiles) {
   SKIP_WITHOUT_NVRTC();
   Many many;
