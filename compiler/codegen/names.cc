@@ -27,8 +27,8 @@ const std::set<std::string>& Reserved() {
     std::set<std::string> set(Keywords().begin(), Keywords().end());
     set.insert({
         "across", "add_product", "advance", "apply", "args", "at", "away_from_first", "begin", "Bits", "bits", "BitsOfSize",
-        "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "choose", "column_all",
-        "convert", "copy", "detail", "div_by", "divided", "Divisor", "divisor", "each_lane", "Elem", "end", "even_lanes",
+        "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
+        "copy", "detail", "div_by", "divided", "Divisor", "divisor", "each_lane", "Elem", "end", "even_lanes",
         "even_odd_lanes", "exp_at_most_0", "fast_div", "fast_exp", "fast_sqrt", "fetch_pack", "fetched", "fill", "fold",
         "from_bits", "gather", "gather_head", "gather_span", "HalfPacket", "head_bits", "in_groups", "in_order", "in_register",
         "IntOfSize", "iota", "is_aligned", "IsSame", "j", "join_group", "joined", "k", "keep", "kGroup", "kIsHalf",
@@ -41,9 +41,9 @@ const std::set<std::string>& Reserved() {
         "odd_lanes", "pack", "pack_panel", "packet", "PacketOf", "Pair", "permuted_lanes", "place_in", "prefetch",
         "prefetch_lines", "prefetch_part", "prefetch_rows", "Product", "quotient_at", "quotient_run", "QuotientWalk", "ramp",
         "random_gaussian", "random_uniform", "Rebind", "reversed_lanes", "rows_ahead", "rows_at_once", "scatter",
-        "scatter_head", "select_at_once", "simd", "smaller", "store", "store_columns", "store_head", "store_masked",
-        "store_pack", "stream", "stream_columns", "stream_fence", "StreamedRow", "Sum", "Traits", "transpose_step",
-        "transpose_tile", "umbra", "unix", "unzip", "warp_all", "whole", "widen", "widened", "zip", "zip_high", "zip_low"});
+        "scatter_head", "simd", "smaller", "store", "store_columns", "store_head", "store_masked", "store_pack", "stream",
+        "stream_columns", "stream_fence", "StreamedRow", "Sum", "Traits", "transpose_step", "transpose_tile", "umbra", "unix",
+        "unzip", "warp_all", "whole", "widen", "widened", "zip", "zip_high", "zip_low"});
     for (std::string_view name : graph::OperatorNames()) set.emplace(name);
     for (const char* element : {"i8", "u8", "i16", "f16", "bf16", "i32", "i64", "f32", "f64"})
       for (const char* lanes : {"", "x2", "x4", "x8", "x16"})

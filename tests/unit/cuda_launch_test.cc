@@ -32,6 +32,14 @@ TEST(CudaLaunch, Schedules) {
   EXPECT_EQ(schedule("(x: f32[n, m]) -> (y: f32[n]) { y = reduce_with_axis<sum>(exp(x), 1) }").warp_row, 1024);
 }
 
+// Of how many launches one has room for the arguments: updates of 13 words, Adam's of 28.
+TEST(CudaLaunch, RoomForArguments) {
+  EXPECT_EQ(runtime::CudaMostLaunches(13, false), 36u);
+  EXPECT_EQ(runtime::CudaMostLaunches(13, true), 292u);
+  EXPECT_EQ(runtime::CudaMostLaunches(28, false), 17u);
+  EXPECT_EQ(runtime::CudaMostLaunches(28, true), 141u);
+}
+
 // What a launch decides of shapes that no test has the memory for.
 TEST(CudaLaunch, LargeShapes) {
   const plan::Plan plan = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = x * 2 }")[0]);

@@ -57,7 +57,7 @@ class ElementsEmitter : private CudaEmitter {
     BeginRow();
     DeclareRowParts();
     DeclareElementsOfRow();
-    EndRow();
+    ForgetPacks();
   }
 
   // What is read by way of parts needs no positions.
@@ -73,11 +73,6 @@ class ElementsEmitter : private CudaEmitter {
       DeclarePacket(id, i(), "", &names);
     }
   }
-  void EndRow() {
-    if (parts_.empty()) return;
-    gathers_at_hand_.clear();
-    reached_.reset();
-  }
 
   // An element of the rows that are a thread's: of several at a time, then one by one.
   void Rows(const std::vector<int>& rows) {
@@ -86,7 +81,7 @@ class ElementsEmitter : private CudaEmitter {
     DeclareWhatRowsHaveAlike();
     for (auto& [id, parts] : parts_) {
       parts.of_column = names_.Make(OperandName(id) + "_column");
-      out_.Line("const {} {} = {};", PartType(), parts.of_column, PartText(id, parts.column));
+      out_.Line("const {} {} = {};", OffsetType(), parts.of_column, OffsetText(id, parts.column));
     }
     const auto several = [&] {
       StoreTurns(phase().stores, rows_at_once_, 1, i(), "", [&] {
@@ -117,7 +112,6 @@ class ElementsEmitter : private CudaEmitter {
         DeclareRowParts();
         OpenResultLanes();
         DeclareElementsOfRow();
-        EndRow();
         ForgetPacks();
       });
     };
@@ -184,7 +178,7 @@ class ElementsEmitter : private CudaEmitter {
     }
     for (auto& [id, parts] : parts_) {
       parts.of_column = names_.Make(OperandName(id) + "_lane");
-      out_.Line("{} {}[{}];", PartType(), parts.of_column, result_lanes_);
+      out_.Line("{} {}[{}];", OffsetType(), parts.of_column, result_lanes_);
     }
     if (lanes.empty() && parts_.empty()) return;
     OpenResultLanes();
@@ -192,7 +186,7 @@ class ElementsEmitter : private CudaEmitter {
     for (const int id : phase().element_values)
       if (made_of.count(id) > 0) DeclarePacket(id, i(), "", &names);
     for (const auto& [id, lane] : lanes) out_.Line("{}[k] = {};", lane, AsPacket(id).text);
-    for (const auto& [id, parts] : parts_) out_.Line("{}[k] = {};", parts.of_column, PartText(id, parts.column));
+    for (const auto& [id, parts] : parts_) out_.Line("{}[k] = {};", parts.of_column, OffsetText(id, parts.column));
     out_.Close();
     for (const auto& [id, lane] : lanes) text_[id] = {lane + "[k]"};
   }
@@ -261,15 +255,15 @@ class ElementsEmitter : private CudaEmitter {
 
   // Parts may leave 32 bits where their sum does not, so they are computed without signs, which wraps.
   bool IsWide() const { return variant_.wide_index || variant_.wide_offset; }
-  std::string PartType() const { return IsWide() ? "i64" : "unsigned"; }
+  std::string OffsetType() const { return IsWide() ? "i64" : "unsigned"; }
   std::string OperandName(int gather) const { return operands_[static_cast<std::size_t>(value(gather).index)].name; }
 
-  std::string PartText(int gather, const std::vector<Part>& parts) const {
+  std::string OffsetText(int gather, const std::vector<Part>& parts) const {
     std::string text;
     for (const Part& part : parts) {
       const std::string position = AsScalar(part.position).text;
       text += text.empty() ? (part.negative ? "-" : "") : (part.negative ? " - " : " + ");
-      text += fmt::format("{}({}) * {}", PartType(), position, lanes_.stride_name(value(gather).index, static_cast<int>(part.dim)));
+      text += fmt::format("{}({}) * {}", OffsetType(), position, lanes_.stride_name(value(gather).index, static_cast<int>(part.dim)));
     }
     return text;
   }
@@ -277,8 +271,8 @@ class ElementsEmitter : private CudaEmitter {
   void DeclareRowParts() {
     for (auto& [id, parts] : parts_) {
       parts.of_row = names_.Make(OperandName(id) + "_row");
-      if (IsWide()) out_.Line("const {}* {} = {} + ({});", ElementType(OperandType(value(id).index)), parts.of_row, OperandName(id), PartText(id, parts.row));
-      else out_.Line("const unsigned {} = {};", parts.of_row, PartText(id, parts.row));
+      if (IsWide()) out_.Line("const {}* {} = {} + ({});", ElementType(OperandType(value(id).index)), parts.of_row, OperandName(id), OffsetText(id, parts.row));
+      else out_.Line("const unsigned {} = {};", parts.of_row, OffsetText(id, parts.row));
     }
   }
 

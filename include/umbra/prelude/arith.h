@@ -143,8 +143,7 @@ UMBRA_INLINE V minimum(V a, V b) {
 }
 
 #if defined(__CUDACC__)
-// maximum and minimum, and a choice of what is computed whatever the condition, each in one instruction where the GPU has it: a
-// compiler would branch around what is dear, where most threads have neighbours that need it. Of zeros +0 is the larger one.
+// maximum and minimum in one instruction, where the GPU has it. Of zeros +0 is the larger one.
 UMBRA_INLINE float maximum_at_once(float a, float b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   float most;
@@ -163,15 +162,6 @@ UMBRA_INLINE float minimum_at_once(float a, float b) {
   return minimum(a, b);
 #endif
 }
-UMBRA_INLINE float select_at_once(bool condition, float a, float b) {
-#if defined(__CUDA_ARCH__)
-  float chosen;
-  asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f32 %0, %1, %2, p; }" : "=f"(chosen) : "f"(a), "f"(b), "r"(static_cast<int>(condition)));
-  return chosen;
-#else
-  return condition ? a : b;
-#endif
-}
 #endif
 
 // x held within a bound that is not 0; NaN stays.
@@ -188,14 +178,6 @@ UMBRA_INLINE V no_more(V x, Elem<V> high) {
   if constexpr (IsSame<V, float>::value) return minimum_at_once(x, high);
 #endif
   return x > high ? high : x;
-}
-// A choice between what is dear.
-template <typename V>
-UMBRA_INLINE V choose(Mask<V> condition, V a, V b) {
-#if defined(__CUDACC__)
-  if constexpr (IsSame<V, float>::value) return select_at_once(condition, a, b);
-#endif
-  return condition ? a : b;
 }
 
 // Quotient. Integers truncate, x / 0 is 0 and the smallest integer / -1 is itself: no trap. Packets have an instruction for f64

@@ -101,7 +101,8 @@ UMBRA_INLINE V erf(V x) {
     const E limit = 6;
     rest = erfc_large(no_more(a, limit));
   }
-  return choose<V>(a < E(0.86), x + erf_less_x(x), with_sign_of(E(1) - rest, x));
+  // Both are computed, as a GPU's threads have neighbours that need the other.
+  return select(a < E(0.86), x + erf_less_x(x), with_sign_of(E(1) - rest, x));
 }
 
 template <typename V>
