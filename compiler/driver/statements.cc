@@ -150,8 +150,7 @@ void Statements::End() noexcept {
 
 void Statements::MakeNext() { next_ = std::make_unique<Entry>(); }
 
-void Statements::Give(const EarlierCall& earlier, Givers* givers) {
-  next_->earlier = earlier;
+void Statements::GiveNext(Givers* givers) {
   std::unique_lock<BiasedMutex> lock(*mutex_);
   if (count_ == kMaxStatements) {
     lock.unlock();
@@ -160,7 +159,6 @@ void Statements::Give(const EarlierCall& earlier, Givers* givers) {
   }
   if (count_ == all_.size()) all_.emplace_back();
   all_[count_++].swap(next_);
-  of_thread = this;
   givers->Note(giver_);
 }
 
@@ -178,7 +176,7 @@ void Statements::Run() {
     return RunAll();
   }
   Entry& only = *all_[0];
-  if (!only.earlier.Run(only.operands)) only.type->run(&only.operands);
+  if (!only.operands.RunLike(only.earlier)) only.type->run(&only.operands);
 }
 
 void Statements::Forget() {

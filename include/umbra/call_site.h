@@ -61,9 +61,9 @@ class CallSite {
   };
   /// Of the call that was prepared last, or null; it lives as long as the site.
   const Known* Latest() const { return latest_.load(std::memory_order_acquire); }
-  /// Run for a caller who has seen that the layout is that of `known`. False if other things differ that count: then
-  /// nothing was done.
-  bool RunAlike(const Known& known, void* const* data, const umbra_scalar* scalars);
+  /// Run of the site that `known` is of, for a caller who has seen that the layout is the same. False if other things differ
+  /// that count: then nothing was done.
+  static bool RunAlike(const Known& known, void* const* data, const umbra_scalar* scalars);
 
   /// What Run would throw an umbra::Error about before it runs anything; empty if the operands suit.
   std::string Refusal(void* const* data, Layout layout, const umbra_scalar* scalars, int threads = 0);

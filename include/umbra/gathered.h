@@ -26,6 +26,10 @@ struct Gathered {
   int num_operands = 0, num_scalars = 0, num_structure = 0, num_layout = 0;
 
   runtime::Layout Layout() const { return {layout, static_cast<std::size_t>(num_layout)}; }
+  /// Runs a call that Gatherer::End has found to be like `earlier`, if it has. False if nothing was done.
+  [[gnu::always_inline]] bool RunLike(const runtime::CallSite::Known* earlier) const {
+    return earlier != nullptr && runtime::CallSite::RunAlike(*earlier, data, scalars);
+  }
   /// Are two operands at the same place, of those before the last `written`?
   [[gnu::always_inline]] bool Repeats(int written) const {
     bool same = false;
@@ -70,11 +74,8 @@ struct Gathered {
 struct EarlierCall {
   static constexpr index_t kNothing[Gathered::kMaxLayout] = {};  // what is written has a stride of 1
   static constexpr runtime::CallSite::Known kUnknown{kNothing};
-  runtime::CallSite* site = nullptr;
   const runtime::CallSite::Known* call = &kUnknown;
   const std::int64_t* structure = kNothing;  ///< Gathered::kMax words
-  /// Runs a call that Gatherer::End has found to be like this one. False if nothing was done.
-  [[gnu::always_inline]] bool Run(const Gathered& g) const { return site != nullptr && site->RunAlike(*call, g.data, g.scalars); }
 };
 
 /// Writes down what one call passes, and compares it with an earlier one. A local object: a compiler keeps it in registers.
@@ -138,13 +139,13 @@ class Gatherer {
     to_->structure[num_structure_++] = value;
   }
   /// Ends the walk. Returns the earlier call if this one is like it but for addresses and numbers, and reads no operand
-  /// twice; the last `written` operands are not read. Else returns none.
-  [[gnu::always_inline]] EarlierCall End(int written) const {
+  /// twice; the last `written` operands are not read. Else returns null.
+  [[gnu::always_inline]] const runtime::CallSite::Known* End(int written) const {
     to_->num_operands = num_operands_;
     to_->num_scalars = num_scalars_;
     to_->num_structure = num_structure_;
     to_->num_layout = num_layout_;
-    return differs_ == 0 && !to_->Repeats(written) ? earlier_ : EarlierCall{};
+    return differs_ == 0 && !to_->Repeats(written) ? earlier_.call : nullptr;
   }
 
  private:

@@ -44,11 +44,11 @@ template <typename Saver, int dim, typename DType, typename E>
   RunInterpreted(function, g);
 }
 
-/// Writes down what `dst Saver exp` reads, the parts of its structure, and last what it writes. Returns `earlier` if the
-/// call is like it.
+/// Writes down what `dst Saver exp` reads, the parts of its structure, and last what it writes. Returns the earlier
+/// call if this one is like it, else null.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
-[[gnu::always_inline]] inline EarlierCall GatherAll(const Tensor<Device, dim, DType>& dst, const E& exp, Gathered* g,
-                                                    const EarlierCall& earlier = {}, bool now = false) {
+[[gnu::always_inline]] inline const runtime::CallSite::Known* GatherAll(const Tensor<Device, dim, DType>& dst, const E& exp, Gathered* g,
+                                                                        const EarlierCall& earlier = {}, bool now = false) {
   Gatherer walk(g, earlier, now);
   walk.Expect(dst.shape_);
   Bridge<E>::Gather(exp, &walk);
@@ -93,9 +93,9 @@ inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
   if (statements == nullptr) RunWaiting();
   Gathered local;
   Gathered& g = statements != nullptr ? statements->Next(kStatementType<Saver, dim, DType, E>) : local;
-  const EarlierCall earlier = GatherAll<Saver>(dst, exp, &g, jit_sites<Saver, cpu, dim, DType, E>.Earlier(), statements == nullptr);
+  const runtime::CallSite::Known* const earlier = GatherAll<Saver>(dst, exp, &g, jit_sites<Saver, cpu, dim, DType, E>.Earlier(), statements == nullptr);
   if (statements != nullptr) return statements->Give(earlier, dst.stream_->givers());
-  if (!earlier.Run(g)) RunUnlike<Saver>(g, dst, exp);
+  if (!g.RunLike(earlier)) RunUnlike<Saver>(g, dst, exp);
 }
 
 /// Puts an assignment into the GPU's stream.

@@ -40,7 +40,7 @@ struct JitSite {
   [[gnu::always_inline]] EarlierCall Earlier() {
     if (compiled.load(std::memory_order_acquire) != JitOptions::generation.load(std::memory_order_acquire)) return {};
     const auto* const call = site.Latest();
-    return call != nullptr && !joined ? EarlierCall{&site, call, structure} : EarlierCall{};
+    return call != nullptr && !joined ? EarlierCall{call, structure} : EarlierCall{};
   }
   /// Is there machine code to call? Once there is, it is not asked for again.
   bool Compiled() {

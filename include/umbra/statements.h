@@ -36,8 +36,12 @@ class Statements final : public Waiting {
     next_->type = &type;
     return next_->operands;
   }
-  /// Gives what Next was told to the stream that `givers` belongs to; `earlier` is the call that it is like, if there is one.
-  void Give(const EarlierCall& earlier, Givers* givers);
+  /// Gives what Next was told to the stream that `givers` belongs to; `earlier` is the call that it is like, or null.
+  void Give(const runtime::CallSite::Known* earlier, Givers* givers) {
+    next_->earlier = earlier;
+    GiveNext(givers);
+    of_thread = this;
+  }
   /// Runs them, as one program where nothing speaks against it. A reason that does is said where UMBRA_TRACE is set.
   void Run() override;
   void Finish(bool keep_error) noexcept override;
@@ -45,7 +49,7 @@ class Statements final : public Waiting {
  private:
   struct Entry {
     const StatementType* type;
-    EarlierCall earlier;  ///< if it is like one
+    const runtime::CallSite::Known* earlier;  ///< that it is like, or null
     Gathered operands;
   };
   class Thread;
@@ -54,6 +58,7 @@ class Statements final : public Waiting {
   Statements();
   static Statements* MakeOfThread();
   void MakeNext();
+  void GiveNext(Givers* givers);
   void End() noexcept;
   void RunAll();
   void Forget();

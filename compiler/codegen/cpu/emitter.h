@@ -256,7 +256,12 @@ class CpuEmitter : private ValueEmitter {
   // Is there nothing but one transposed operand, of which so few lines of memory are walked at a time that processors bring each
   // before it is asked for?
   bool WalksFewLines() const;
-  int BlockRows() const;
+  int BlockLines() const;
+  int BlockRows() const { return BlockLines() * LineColumns(); }
+  // Are the rows of a tile written after all of them have been read? A load for which an earlier store may be meant, as the low
+  // bits of their addresses are the same in all rows of as many pages, waits for it.
+  bool WritesTileLast() const;
+  void WriteTile(const std::string& i);
   // Packets side by side that make a line, which goes to memory as one.
   int LinePackets() const;
   int LineColumns() const { return LinePackets() * width_; }

@@ -9,8 +9,9 @@ namespace umbra::codegen {
 
 namespace {
 
-// Lines that a block has of a row of a transposed operand, which are read one after the other.
-constexpr int kBlockLines = 8;
+// Lines that a block has of a row of a transposed operand, which are read one after the other; and where results go past the
+// caches and a packet is a line.
+constexpr int kBlockLines = 8, kStreamedLines = 4;
 
 // Of a processor that brings them by itself: lines of memory that are walked side by side, and as many lines of each.
 constexpr int kFewLines = 32, kLongLines = 64;
@@ -66,11 +67,19 @@ int CpuEmitter::LinePackets() const {
   return packets;
 }
 
-int CpuEmitter::BlockRows() const { return (WalksFewLines() ? kLongLines : kBlockLines) * LineColumns(); }
+int CpuEmitter::BlockLines() const {
+  if (WalksFewLines()) return kLongLines;
+  return Streams() && RegisterBytes(options_.target) >= kLine ? kStreamedLines : kBlockLines;
+}
 
 int CpuEmitter::BlockColumns() const {
   if (WalksFewLines()) return kFewLines;
   return Streams() && !TurnsLines() ? 64 : 128;
+}
+
+bool CpuEmitter::WritesTileLast() const {
+  return Streams() && !WalksFewLines() && LinePackets() == 1 && RegisterBytes(options_.target) >= kLine && signature_.cost <= kUnrolled &&
+         kernel_.phases.size() == 1 && kernel_.phases[0].stores.size() == 1 && VectorStride(kernel_.phases[0].stores[0].operand).empty();
 }
 
 bool CpuEmitter::WalksFewLines() const {
@@ -219,6 +228,13 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
     else if (JoinsTiles())  // the line of the last element of the next tile: columns may begin within one
       out_.Line("for (int k = 0; k < {0}; ++k) prefetch({1} + {2});", width_, TransposedAddress(operand, "j", "(" + i + " + k)"), 2 * width_ - 1);
   }
+  const bool writes_last = lanes.empty() && WritesTileLast();
+  if (writes_last) {
+    const int result = kernel_.phases[0].stores[0].operand;
+    const std::string tile = names_.Make(operands_[static_cast<std::size_t>(result)].name + "_tile");
+    out_.Line("{} {}[{}];", speller_->Type(OperandType(result)), tile, width_);
+    stored_at_hand_[result] = tile + "[k]";
+  }
   if (lanes.empty() && signature_.cost <= kUnrolled) out_.Line("UMBRA_UNROLL");
   out_.Open("for (int k = 0; k < {}; ++k)", lanes.empty() ? std::to_string(width_) : "rows");
   out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
@@ -237,8 +253,22 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
     if (packets > 1) out_.Close();
   }
   out_.Close();
+  if (writes_last) WriteTile(i);
   names_ = outer;
   at_hand_.clear();
+}
+
+void CpuEmitter::WriteTile(const std::string& i) {
+  out_.Line("UMBRA_UNROLL");
+  out_.Open("for (int k = 0; k < {}; ++k)", width_);
+  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
+  for (const auto& [operand, element] : stored_at_hand_) {
+    const std::set<int> used = {operand};
+    RowPointers(&used);
+    out_.Line("{};", speller_->Stream(OperandType(operand), Address(operand, i), {element}));
+  }
+  out_.Close();
+  stored_at_hand_.clear();
 }
 
 void CpuEmitter::LoadTransposedTile(int operand, const std::string& i, int packets, const std::string& lanes) {
@@ -261,7 +291,7 @@ void CpuEmitter::LoadTransposedTile(int operand, const std::string& i, int packe
 void CpuEmitter::PrefetchPart(int operand, const std::string& i) {
   const std::string& next = next_block_.at(operand);
   out_.Line("if (e{0} - b{0} == {1}) prefetch_part<{2}, {3}>({4} + {5}, {6}, j{0} - b{0});", transposed_axis_, BlockRows(),
-            width_, kBlockLines, TransposedAddress(operand, "b", i), next, VectorStride(operand));
+            width_, BlockLines(), TransposedAddress(operand, "b", i), next, VectorStride(operand));
   out_.Line("else for (int k = 0; k < {}; ++k) prefetch({} + {});", LineColumns(), TransposedAddress(operand, "j", "(" + i + " + k)"), next);
 }
 
