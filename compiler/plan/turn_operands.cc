@@ -40,9 +40,8 @@ class Turner {
  private:
   void TurnFor(const runtime::StepGroup& group, Kernel* kernel, std::vector<std::variant<Kernel, Gemm>>* steps) {
     const runtime::KernelSignature& signature = kernel->signature;
-    const bool reduces = std::any_of(kernel->phases.begin(), kernel->phases.end(), [](const Phase& phase) { return !phase.reductions.empty(); });
     const bool guarded = std::any_of(kernel->phases.begin(), kernel->phases.end(), [](const Phase& phase) { return phase.guard >= 0; });
-    if (!reduces || guarded || signature.elementwise || signature.positional || kernel->rank() != signature.row_axes + 1 || SharesRows(*kernel)) return;
+    if (signature.elementwise || guarded || kernel->rank() != signature.row_axes + 1 || SharesRows(*kernel)) return;
     for (Access& access : kernel->signature.operands) {
       if (!LiesAcross(signature, access) || !IsThereBefore(group, access.buffer)) continue;
       const auto across = static_cast<std::size_t>(access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)]);

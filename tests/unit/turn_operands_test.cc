@@ -1,4 +1,4 @@
-// Reductions of operands that lie across memory: these are turned first.
+// Operands that lie across memory, of reductions and of what computes with positions: these are turned first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,6 +64,8 @@ TEST(TurnOperands, SameBits) {
       "kernel k(x: f32[n, 33]) -> (z: f32[33, n]) { t = x.T  e = exp(t - broadcast<0>(reduce_with_axis<maximum>(t, 1)))  z = e / broadcast<0>(reduce_with_axis<sum>(e, 1)) }",
       "kernel k(x: f64[n, 20, m], y: f64[n, m, 20]) -> (z: f64[n, m]) { z = reduce_with_axis<sum>(transpose<0, 2, 1>(x) - y, 2) }",
       "kernel k(x: f32[n, m], y: f32[m, n], u: f32[n, m]) -> (z: f32[m]) { z = reduce_with_axis<sum>(x.T * y + u.T, 1) }",
+      "kernel k(x: f32[n, m], v: f32[m]) -> (z: f32[m, n]) { z = x.T * broadcast<0>(flip(v, 0)) }",
+      "kernel k(x: f32[n, m], y: f32[m, n]) -> (z: f32[m]) { z = reduce_with_axis<sum>(x.T * flip(y, 1), 1) }",
   };
   for (const char* const text : kernels) {
     const auto graph = Parsed(text);

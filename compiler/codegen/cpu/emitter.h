@@ -253,7 +253,7 @@ class CpuEmitter : private ValueEmitter {
   // Columns of a block, which are as many rows of a transposed operand, each on a page of its own. Where results go past the
   // caches fewer pages are worth more than longer runs of what is written, unless runs are put together.
   int BlockColumns() const;
-  // Is there nothing but one transposed operand, of which so few lines of memory are walked at a time that processors bring each
+  // Is there no matrix but one transposed operand, of which so few lines of memory are walked at a time that processors bring each
   // before it is asked for?
   bool WalksFewLines() const;
   int BlockLines() const;

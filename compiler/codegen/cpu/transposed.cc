@@ -84,7 +84,9 @@ bool CpuEmitter::WritesTileLast() const {
 
 bool CpuEmitter::WalksFewLines() const {
   if (!Streams() || RegisterBytes(options_.target) < kLine || LinePackets() > 1) return false;
-  return std::count_if(signature_.operands.begin(), signature_.operands.end(), [](const runtime::Access& access) { return !access.store; }) == 1;
+  return std::count_if(signature_.operands.begin(), signature_.operands.end(), [this](const runtime::Access& access) {
+           return !access.store && AxisDim(access, transposed_axis_) >= 0 && AxisDim(access, vector_axis_) >= 0;
+         }) == 1;
 }
 
 void CpuEmitter::OpenBlocks(int axis, const std::string& first, const std::string& last, int count) {
