@@ -26,6 +26,9 @@ constexpr index_t kRowsOfPart = 256;
 // Rows that OpenBLAS takes together, on some processors; what is left is summed in another order.
 constexpr index_t kTogether = 12;
 
+// Is the kernel's first axis that of a product's columns? Of a batch it is that of the matrices.
+bool TurnsRows(const KernelSignature& kernel) { return kernel.turned && kernel.axes.size() == 3; }
+
 std::size_t SizeInBytes(const TensorRef& tensor) {
   return static_cast<std::size_t>(CountElements(tensor.shape, SizeOf(tensor.dtype), "a temporary")) *
          SizeOf(tensor.dtype);
@@ -169,11 +172,12 @@ void PreparedProgram::ChooseSteps(const std::vector<index_t>& symbols) {
   }
 }
 
-// Is the kernel at a step, behind the product that it replaces, faster, and may it be?
+// Is the kernel at a step, behind the product that it replaces, faster, and may it run?
 bool PreparedProgram::IsFaster(const KernelStep& sum, std::size_t step, const std::vector<index_t>& symbols) const {
-  const auto& product = std::get<GemmStep>(program_.steps[step - 1]);
+  const std::size_t at = ProductBefore(sum.signature, step);
+  const auto& product = std::get<GemmStep>(program_.steps[at]);
   if (sum.signature.replaces.size() > 1) {
-    const int first = sum.signature.replaces[0], end = static_cast<int>(step);
+    const int first = sum.signature.replaces[0], end = static_cast<int>(at) + 1;
     for (const auto& [out, in] : shared_)
       if (!MayShare(sum, static_cast<int>(out), static_cast<int>(in)) || MeetLater(program_, sum, first, end, static_cast<int>(out), static_cast<int>(in))) return false;
   }
@@ -183,7 +187,7 @@ bool PreparedProgram::IsFaster(const KernelStep& sum, std::size_t step, const st
     if (moves && tensor.stride.back() != 1 && tensor.shape.back() != 1) return false;
   }
   const ProductShape shape = ShapeOf(product, sum.signature, Resolve(sum.signature.axes, symbols), buffers_[static_cast<std::size_t>(product.c)].dtype);
-  return SumIsFaster(shape, program_.target);
+  return RunsInstead(sum.signature, shape, program_.target);
 }
 
 std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& group,
@@ -200,7 +204,7 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
     const auto& kernel_step = std::get<KernelStep>(step);
     if (StoresNothing(kernel_step, buffers_)) continue;
     Kernel kernel;
-    kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, rows);
+    kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, TurnsRows(kernel_step.signature) ? -1 : rows);
     for (const Access& access : kernel_step.signature.operands) {
       const auto buffer = static_cast<std::size_t>(access.buffer);
       kernel.buffer.push_back(buffer);
@@ -235,6 +239,13 @@ bool PreparedProgram::IsOneKernel(const StepGroup& group) const {
   return run == 1 && std::holds_alternative<KernelStep>(program_.steps[static_cast<std::size_t>(at)]);
 }
 
+// Does it run a kernel whose first axis is not that of the rows?
+bool PreparedProgram::RunsTurned(const StepGroup& group) const {
+  for (int k = group.begin; k < group.end; ++k)
+    if (const auto* kernel = std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(k)]); kernel != nullptr && runs_[static_cast<std::size_t>(k)] && TurnsRows(kernel->signature)) return true;
+  return false;
+}
+
 void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>& symbols) {
   // A kernel that does all that the steps do shares its rows out itself.
   if (IsOneKernel(group)) {
@@ -245,13 +256,13 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
   made.kind = group.kind;
   made.rows = Resolve({group.rows}, symbols)[0];
   if (made.rows == 0) return;
-  const bool shared = !shared_.empty();
-  made.block = shared ? made.rows : BlockRows(group, made.rows);
+  const bool shared = !shared_.empty(), turned = RunsTurned(group);
+  made.block = shared || turned ? made.rows : BlockRows(group, made.rows);
   double products = 0;
   for (int k = group.begin; k < group.end; ++k)
     if (const auto* gemm = std::get_if<GemmStep>(&program_.steps[static_cast<std::size_t>(k)])) products += Products(*gemm, buffers_);
   made.blas_threads = static_cast<int>(std::max(1.0, std::min(static_cast<double>(threads_), products / kGrainProducts)));
-  if (SharesRowsOut(group, made.rows))
+  if (!turned && SharesRowsOut(group, made.rows))
     (shared ? made.product_parts : made.parts) = std::exchange(made.blas_threads, 1);
   made.block = std::min(made.block, RowsOfPart(made.rows, made.parts));
   made.product_rows = RowsOfPart(made.block, made.product_parts);

@@ -122,7 +122,7 @@ Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const Source
 }
 
 std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature) {
-  if (signature.panels.empty()) return {{}};
+  if (signature.panels.empty() || signature.turned) return {{}};
   const runtime::Extent& rows = signature.axes[static_cast<std::size_t>(signature.row_axes) - 2];
   std::vector<runtime::Variant> variants;
   if (!rows.is_static() || runtime::PacksColumns(signature, rows.value)) variants.push_back({.packed = true});

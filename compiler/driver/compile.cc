@@ -74,7 +74,7 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
 bool IsLikely(const runtime::Program& program, const runtime::GemmStep& product, const runtime::KernelStep& sum) {
   std::vector<index_t> loops;
   for (const runtime::Extent& axis : sum.signature.axes) loops.push_back(axis.is_static() ? axis.value : static_cast<index_t>(graph::kAssumedExtent));
-  return SumIsFaster(ShapeOf(product, sum.signature, loops, program.buffers[static_cast<std::size_t>(product.c)].dtype), program.target);
+  return RunsInstead(sum.signature, ShapeOf(product, sum.signature, loops, program.buffers[static_cast<std::size_t>(product.c)].dtype), program.target);
 }
 
 // Those that calls are likely to run: of products, and of what is before and behind them, one way.
@@ -83,7 +83,7 @@ std::vector<const runtime::KernelStep*> LikelyKernels(const runtime::Program& pr
   for (std::size_t k = 0; k < program.steps.size(); ++k) {
     const auto* kernel = std::get_if<runtime::KernelStep>(&program.steps[k]);
     if (kernel == nullptr || kernel->signature.replaces.empty()) continue;
-    runs[k] = IsLikely(program, std::get<runtime::GemmStep>(program.steps[k - 1]), *kernel);
+    runs[k] = IsLikely(program, std::get<runtime::GemmStep>(program.steps[runtime::ProductBefore(kernel->signature, k)]), *kernel);
     if (!runs[k]) continue;
     for (const int step : kernel->signature.replaces) runs[static_cast<std::size_t>(step)] = false;
   }

@@ -96,10 +96,11 @@ class Explainer {
       const std::string name = StepName(plan_, step);
       const auto* kernel = std::get_if<Kernel>(&step);
       if (kernel != nullptr && !kernel->signature.replaces.empty()) {
+        const std::size_t product = runtime::ProductBefore(kernel->signature, static_cast<std::size_t>(k));
         std::string others;
         for (const int other : kernel->signature.replaces)
-          if (other != k - 1) others += (others.empty() ? ", instead of it, " : ", ") + StepName(plan_, plan_.steps[static_cast<std::size_t>(other)]);
-        text_ += fmt::format("{}  or {}{}: {}\n", indent, name, others, ChoiceOfSum(std::get<Gemm>(plan_.steps[static_cast<std::size_t>(k) - 1]).step, *kernel));
+          if (other != static_cast<int>(product)) others += (others.empty() ? ", instead of it, " : ", ") + StepName(plan_, plan_.steps[static_cast<std::size_t>(other)]);
+        text_ += fmt::format("{}  or {}{}: {}\n", indent, name, others, ChoiceOfSum(std::get<Gemm>(plan_.steps[product]).step, *kernel, TurnedBehind(k)));
         continue;
       }
       text_ += fmt::format("{}{}{}: {}\n", indent, name, IsBehind(plan_, k) ? ", behind that product only" : "", kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
@@ -160,6 +161,12 @@ class Explainer {
                        Quantity(operations), read + written > 0 ? operations / (read + written) : 0);
   }
 
+  // The turned kernel behind step k, or null.
+  const Kernel* TurnedBehind(int k) const {
+    const auto* next = static_cast<std::size_t>(k) + 1 < plan_.steps.size() ? std::get_if<Kernel>(&plan_.steps[static_cast<std::size_t>(k) + 1]) : nullptr;
+    return next != nullptr && next->signature.turned ? next : nullptr;
+  }
+
   const char* WhyOf(const runtime::ProductShape& shape) const {
     switch (FastestWay(shape, target_)) {
       case runtime::ProductWay::kAsTheyLie:
@@ -170,12 +177,22 @@ class Explainer {
     }
   }
 
-  // What a launch with these extents runs, and why.
-  std::string ChoiceOfSum(const runtime::GemmStep& gemm, const Kernel& kernel) const {
+  runtime::ProductShape ShapeOfSum(const runtime::GemmStep& gemm, const Kernel& kernel) const {
     std::vector<index_t> loops;
     for (const Extent& axis : kernel.signature.axes) loops.push_back(static_cast<index_t>(Value(axis)));
-    const runtime::ProductShape shape = ShapeOf(gemm, kernel.signature, loops, plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype);
-    return fmt::format("{} rows, {} columns, sums of {}: {}", shape.rows, shape.columns, shape.inner, WhyOf(shape));
+    return ShapeOf(gemm, kernel.signature, loops, plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype);
+  }
+
+  // What a launch with these extents runs, and why. `turned` is the turned kernel for the same product, if there is another.
+  std::string ChoiceOfSum(const runtime::GemmStep& gemm, const Kernel& kernel, const Kernel* turned) const {
+    const runtime::ProductShape shape = ShapeOfSum(gemm, kernel);
+    const char* why = WhyOf(shape);
+    if (kernel.signature.turned)
+      why = RunsInstead(kernel.signature, shape, target_) ? "it runs, as columns of the left factor lie side by side, and few elements of the result across"
+                                                          : "it is for few columns of a product";
+    else if (turned != nullptr && RunsInstead(turned->signature, ShapeOfSum(gemm, *turned), target_))
+      why = "the one that is turned runs";
+    return fmt::format("{} rows, {} columns, sums of {}: {}", shape.rows, shape.columns, shape.inner, why);
   }
 
   std::string CostOf(const Kernel& kernel) const {

@@ -44,15 +44,36 @@ bool MayBeFaster(const Plan& plan, const GemmStep& gemm, bool made) {
   return runtime::SumIsFaster(shape, "avx512");
 }
 
+// The same product, turned: of the right factor, which gives its rows, and the left.
+GemmStep Turned(const GemmStep& gemm) {
+  GemmStep turned = gemm;
+  turned.a = gemm.b;
+  turned.b = gemm.a;
+  turned.transpose_a = !gemm.transpose_b;
+  turned.transpose_b = !gemm.transpose_a;
+  return turned;
+}
+
+// May a kernel be faster whose rows are the columns of the product, of which there are few? The columns of its right factor lie
+// side by side.
+bool MayBeFasterTurned(const Plan& plan, const GemmStep& gemm) {
+  if (!gemm.transpose_a || gemm.a == gemm.b) return false;
+  const std::vector<Extent> loops = LoopsOf(plan, gemm);
+  const Extent &rows = loops[loops.size() - 3], &columns = loops[loops.size() - 2];
+  return (!rows.is_static() || rows.value > runtime::kFewRows) && (!columns.is_static() || columns.value <= runtime::kFewRows);
+}
+
 // Of additions for an element: so much work is not done anew for each share of the rows.
 constexpr double kMostOfMaker = 8;
 
 // Puts what a kernel computes of its operands together from kernels of the plan.
 class SumMaker {
  public:
-  SumMaker(const Plan& plan, const GemmStep& gemm, std::string name) : plan_(plan), gemm_(gemm) {
+  SumMaker(const Plan& plan, const GemmStep& gemm, std::string name, bool turned) : plan_(plan), gemm_(turned ? Turned(gemm) : gemm) {
     signature_.name = std::move(name);
     signature_.axes = LoopsOf(plan, gemm);
+    signature_.turned = turned;
+    if (turned) std::swap(signature_.axes[signature_.axes.size() - 3], signature_.axes[signature_.axes.size() - 2]);
     signature_.row_axes = kernel_.rank() - 1;
     signature_.vector_axis = kernel_.rank() - 2;
     signature_.cost = 4;
@@ -91,13 +112,12 @@ class SumMaker {
 
   // What `follower` does with each sum; null: it is stored.
   void Results(const Kernel* follower) {
+    const int row = kernel_.rank() - 3, column = row + 1;
+    const std::vector<int> along = signature_.turned ? AxisOfDim(column, row) : AxisOfDim(row, column);
     if (follower == nullptr) {
-      const std::vector<int> along = AxisOfDim(kernel_.rank() - 3, kernel_.rank() - 2);
       kernel_.final_stores.push_back({Operand({gemm_.c, DimOfAxis(along), true, false}), result_});
       return;
     }
-    std::vector<int> along(follower->signature.axes.size());
-    std::iota(along.begin(), along.end(), 0);
     const Splice splice = Copy(*follower, along, gemm_.c, result_);
     const Phase& phase = follower->phases[0];
     for (const auto* values : {&phase.row_values, &phase.element_values})
@@ -217,7 +237,7 @@ class SumMaker {
   }
 
   const Plan& plan_;
-  const GemmStep& gemm_;
+  const GemmStep gemm_;
   Kernel kernel_;
   runtime::KernelSignature& signature_ = kernel_.signature;
   int result_ = -1;
@@ -296,7 +316,7 @@ int MakerOf(const Plan& plan, const GemmStep& gemm) {
 }  // namespace
 
 void AddSums(Plan* plan) {
-  std::vector<std::optional<Kernel>> sums(plan->steps.size());  // behind each step
+  std::vector<std::vector<Kernel>> sums(plan->steps.size());  // behind each step
   int count = 0;
   for (const runtime::StepGroup& group : plan->groups)
     for (int k = group.begin; k < group.end; ++k) {
@@ -305,28 +325,36 @@ void AddSums(Plan* plan) {
       if (gemm == nullptr) continue;
       const int maker = MakerOf(*plan, gemm->step);
       if (!MayBeFaster(*plan, gemm->step, maker >= 0)) continue;
-      SumMaker sum(*plan, gemm->step, plan->name + "_product" + (count == 0 ? "" : fmt::format("_{}", count)));
-      ++count;
-      std::vector<int> replaces{k};
-      if (maker >= 0) replaces.push_back(maker);
-      sum.Product(maker >= 0 ? &std::get<Kernel>(plan->steps[static_cast<std::size_t>(maker)]) : nullptr);
       const Kernel* follower = k + 1 < group.end && NumReaders(*plan, gemm->step.c) == 1 ? FollowerOf(*plan, gemm->step, plan->steps[at + 1]) : nullptr;
-      if (follower != nullptr) replaces.push_back(k + 1);
-      sum.Results(follower);
-      std::sort(replaces.begin(), replaces.end());
-      sums[at] = sum.Take(std::move(replaces));
+      const std::string name = plan->name + "_product" + (count == 0 ? "" : fmt::format("_{}", count));
+      ++count;
+      const auto add = [&](bool turned) {
+        SumMaker sum(*plan, gemm->step, name + (turned ? "_turned" : ""), turned);
+        std::vector<int> replaces{k};
+        if (maker >= 0) replaces.push_back(maker);
+        sum.Product(maker >= 0 ? &std::get<Kernel>(plan->steps[static_cast<std::size_t>(maker)]) : nullptr);
+        if (follower != nullptr) replaces.push_back(k + 1);
+        sum.Results(follower);
+        std::sort(replaces.begin(), replaces.end());
+        sums[at].push_back(sum.Take(std::move(replaces)));
+      };
+      add(false);
+      if (maker < 0 && MayBeFasterTurned(*plan, gemm->step)) add(true);
     }
   std::vector<std::variant<Kernel, Gemm>> steps;
   std::vector<int> now;  // where each step is
   for (std::size_t k = 0; k < plan->steps.size(); ++k) {
     now.push_back(static_cast<int>(steps.size()));
     steps.push_back(std::move(plan->steps[k]));
-    if (sums[k]) steps.emplace_back(std::move(*sums[k]));
+    for (Kernel& sum : sums[k]) steps.emplace_back(std::move(sum));
   }
   now.push_back(static_cast<int>(steps.size()));
-  for (auto& step : steps)
-    if (auto* kernel = std::get_if<Kernel>(&step))
-      for (int& replaced : kernel->signature.replaces) replaced = now[static_cast<std::size_t>(replaced)];
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    auto* kernel = std::get_if<Kernel>(&steps[k]);
+    if (kernel == nullptr) continue;
+    for (int& replaced : kernel->signature.replaces) replaced = now[static_cast<std::size_t>(replaced)];
+    if (kernel->signature.turned) kernel->signature.replaces.insert(kernel->signature.replaces.begin() + 1, static_cast<int>(k) - 1);
+  }
   plan->steps = std::move(steps);
   for (runtime::StepGroup& group : plan->groups) {
     group.begin = now[static_cast<std::size_t>(group.begin)];

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "compiler/plan/short_rows.h"
+
 namespace umbra::plan {
 
 namespace {
@@ -42,8 +44,11 @@ class Turner {
     const runtime::KernelSignature& signature = kernel->signature;
     const bool guarded = std::any_of(kernel->phases.begin(), kernel->phases.end(), [](const Phase& phase) { return phase.guard >= 0; });
     if (signature.elementwise || guarded || kernel->rank() != signature.row_axes + 1 || SharesRows(*kernel)) return;
-    for (Access& access : kernel->signature.operands) {
-      if (!LiesAcross(signature, access) || !IsThereBefore(group, access.buffer)) continue;
+    std::vector<int> turned_loads;
+    for (std::size_t operand = 0; operand < signature.operands.size(); ++operand) {
+      Access& access = kernel->signature.operands[operand];
+      if (!LiesAcross(*kernel, access) || !IsThereBefore(group, access.buffer)) continue;
+      turned_loads.push_back(static_cast<int>(operand));
       const auto across = static_cast<std::size_t>(access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)]);
       const Buffer from = plan_.buffers[static_cast<std::size_t>(access.buffer)];
       std::vector<int> dims(from.shape.size());  // of the operand, by dimension of what is turned
@@ -58,17 +63,24 @@ class Turner {
       for (int& dim : access.dim_of_axis)
         if (dim >= 0) dim = static_cast<int>(std::find(dims.begin(), dims.end(), dim) - dims.begin());
     }
+    for (std::vector<int>& loads : kernel->signature.in_place)  // what is turned lies otherwise than results do
+      for (const int turned : turned_loads) loads.erase(std::remove(loads.begin(), loads.end(), turned), loads.end());
     kernel->summary = Summarize(plan_, *kernel);
   }
 
   // Are elements side by side along another axis than packets, for rows that are not short?
-  bool LiesAcross(const runtime::KernelSignature& signature, const Access& access) const {
+  bool LiesAcross(const Kernel& kernel, const Access& access) const {
+    const runtime::KernelSignature& signature = kernel.signature;
     if (access.store || access.gathered) return false;
     const auto last = static_cast<int>(plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size()) - 1;
     const auto vector = static_cast<std::size_t>(signature.vector_axis);
     const auto along = std::find(access.dim_of_axis.begin(), access.dim_of_axis.end(), last);
     if (access.dim_of_axis[vector] < 0 || access.dim_of_axis[vector] == last || along == access.dim_of_axis.end()) return false;
-    const auto is_long = [&](std::size_t axis) { return !signature.axes[axis].is_static() || signature.axes[axis].value >= kLeastExtent; };
+    const auto is_long = [&](std::size_t axis) {
+      const runtime::Extent& extent = signature.axes[axis];
+      const bool in_row = axis >= static_cast<std::size_t>(signature.row_axes);
+      return !extent.is_static() || (extent.value >= kLeastExtent && !(in_row && IsShortRow(kernel, extent.value)));
+    };
     return is_long(vector) && is_long(static_cast<std::size_t>(along - access.dim_of_axis.begin()));
   }
 

@@ -136,8 +136,11 @@ struct KernelSignature {
   /// Estimated cost of one point of the domain, in units of one addition.
   double cost = 1;
   /// The steps of the program that it runs instead of where that is faster: the product of matrices before it, the kernel that
-  /// makes the right factor for that alone, the one behind it. Empty: it is none that computes the same as others.
+  /// makes the right factor for that alone, the one behind it; of a turned one, the kernel that is none, too. Empty: it is none
+  /// that computes the same as others.
   std::vector<int> replaces;
+  /// Of one that runs instead of a product: its rows are the product's columns, and its columns the product's rows.
+  bool turned = false;
   /// For each (store operand, load operand): may both be the very same memory?
   /// in_place[k] lists the load operands that store operand k (index into `operands`) may overwrite.
   std::vector<std::vector<int>> in_place;
@@ -222,7 +225,8 @@ struct ProductShape {
   bool made_b = false;            ///< would a BLAS have the right factor made for it in memory, but not a kernel?
 };
 
-/// Of a product, or one of a batch, that the kernel may replace; `loops` are the extents of the kernel's axes.
+/// Of a product, or one of a batch, that the kernel may replace; `loops` are the extents of the kernel's axes. Of a turned one it
+/// is the shape of the product turned.
 ProductShape ShapeOf(const GemmStep& product, const KernelSignature& kernel, const std::vector<index_t>& loops, DType dtype);
 
 /// How a product is computed.
@@ -237,6 +241,14 @@ ProductWay FastestWay(const ProductShape& shape, std::string_view target);
 
 /// Is it one of a generated kernel?
 inline bool SumIsFaster(const ProductShape& shape, std::string_view target) { return FastestWay(shape, target) != ProductWay::kBlas; }
+
+/// Does a kernel run instead of the product that it replaces, of that shape (ShapeOf)? A turned one comes before the other.
+inline bool RunsInstead(const KernelSignature& kernel, const ProductShape& shape, std::string_view target) {
+  return SumIsFaster(shape, target) && (!kernel.turned || (shape.rows <= kFewRows && shape.columns > kFewRows));
+}
+
+/// The step of that product, of a kernel that is step `at`.
+inline std::size_t ProductBefore(const KernelSignature& kernel, std::size_t at) { return at - (kernel.turned ? 2 : 1); }
 
 struct CudaKernel;  // runtime/cuda_kernel.h
 

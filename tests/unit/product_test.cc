@@ -419,6 +419,59 @@ TEST(Product, SystemCompilerAgrees) {
   }
 }
 
+// Few columns of a transposed left factor go along its columns, which lie side by side: the same bits as any other way that
+// kernels have, alone and in a block with steps that follow, with what is read where it is written, in batches too.
+TEST(Product, FewColumnsOfATransposedFactor) {
+  const auto turned = [](const plan::Plan& plan) {
+    return std::count_if(plan.steps.begin(), plan.steps.end(), [](const auto& step) {
+      const auto* kernel = std::get_if<plan::Kernel>(&step);
+      return kernel != nullptr && kernel->signature.turned;
+    });
+  };
+  EXPECT_EQ(turned(Lower(*Product{16, 4, 5, true}.Graph(true, false))), 0);
+  EXPECT_EQ(turned(Lower(*Product{1000, 17, 5, true}.Graph(true, false))), 0);
+  EXPECT_EQ(turned(Lower(*Product{1000, 4, 5, false}.Graph(false, false))), 0);
+  const runtime::KernelSignature of_turned = std::get<plan::Kernel>(Lower(*Product{1000, 4, 5, true}.Graph(false, false)).steps[2]).signature;
+  ASSERT_TRUE(of_turned.turned);
+  EXPECT_TRUE(runtime::RunsInstead(of_turned, {4, 1000, 1000, true}, "avx512"));
+  EXPECT_FALSE(runtime::RunsInstead(of_turned, {17, 1000, 1000, true}, "avx512")) << "many columns";
+  EXPECT_FALSE(runtime::RunsInstead(of_turned, {4, 16, 1000, true}, "avx512")) << "few rows";
+  for (const bool softmax : {false, true})
+    for (const index_t n : {4, 9, 16})
+      for (const index_t m : {17, 150}) {
+        const std::string row = softmax ? "q / broadcast<0>(reduce_with_axis<sum>(abs(q), 1))" : "relu(q)";
+        const auto graph = Parsed("kernel k(a: f32[k, m], b: f32[k, n], c: f32[n], r: f32[m, n]) -> (y: f32[m, n]) { q = 0.5 * dot(a.T, b) + broadcast<1>(c)  y = " + row + " - r }");
+        ASSERT_EQ(turned(Lower(*graph)), 1);
+        std::mt19937 random(4);
+        const index_t k = 70;
+        const Tensor a(DType::kFloat32, {k, m}, 2, &random), b(DType::kFloat32, {k, n}, 1, &random), c(DType::kFloat32, {n}, 0, &random), r(DType::kFloat32, {m, n}, 0, &random);
+        std::map<bool, std::unique_ptr<Tensor>> first;  // by Fuses
+        for (const std::string& target : Targets())
+          for (const int threads : {1, 3})
+            for (const bool in_place : {false, true}) {
+              CompileOptions options;
+              options.target = target;
+              auto y = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{m, n}, 0, nullptr);
+              if (in_place) ForEachIndex({m, n}, [&](const std::vector<index_t>& i) { static_cast<float*>(y->ref.data)[i[0] * n + i[1]] = static_cast<float>(r.At(i)); });
+              Compile(graph, options)({{a.ref, b.ref, c.ref, in_place ? y->ref : r.ref}, {y->ref}, {}}, {threads});
+              ForEachIndex({m, n}, [&](const std::vector<index_t>& i) {
+                double sizes = 0, here = 0;
+                for (index_t j = 0; j < n; ++j) {
+                  double sum = c.At({j});
+                  for (index_t l = 0; l < k; ++l) sum += 0.5 * a.At({l, i[0]}) * b.At({l, j});
+                  sizes += std::fabs(sum);
+                  if (j == i[1]) here = sum;
+                }
+                EXPECT_NEAR(y->At(i), (softmax ? here / sizes : std::max(0.0, here)) - r.At(i), 1e-4) << target << " at " << i[0] << ", " << i[1];
+              });
+              if (!runtime::SumIsFaster({n, m, k, true}, target)) continue;
+              auto& expected = first[Fuses(target)];
+              if (expected == nullptr) expected = std::move(y);
+              else EXPECT_TRUE(SameBits(*expected, *y)) << target << ", " << threads << " threads";
+            }
+      }
+}
+
 TEST(Product, Batches) {
   for (const index_t m : {14, 80})
     for (const bool turned : {false, true}) {
@@ -444,6 +497,26 @@ TEST(Product, Batches) {
           else EXPECT_TRUE(SameBits(*expected, *y)) << target << ", " << threads << " threads";
         }
     }
+}
+
+TEST(Product, BatchesOfTransposedFactors) {
+  const auto graph = Parsed("kernel k(a: f32[g, k, m], b: f32[g, k, n]) -> (y: f32[g, m, n]) { y = relu(3 * batch_dot(swapaxis(a, 1, 2), b)) }");
+  for (const index_t n : {4, 11, 40}) {
+    std::mt19937 random(2);
+    const Tensor a(DType::kFloat32, {3, 21, 50}, 1, &random), b(DType::kFloat32, {3, 21, n}, 2, &random);
+    for (const std::string& target : Targets())
+      for (const int threads : {1, 2, 5}) {
+        CompileOptions options;
+        options.target = target;
+        Tensor y(DType::kFloat32, {3, 50, n}, 0, nullptr);
+        Compile(graph, options)({{a.ref, b.ref}, {y.ref}, {}}, {threads});
+        ForEachIndex({3, 50, n}, [&](const std::vector<index_t>& i) {
+          double sum = 0;
+          for (index_t k = 0; k < 21; ++k) sum += 3 * a.At({i[0], k, i[1]}) * b.At({i[0], k, i[2]});
+          EXPECT_NEAR(y.At(i), std::max(0.0, sum), 1e-4) << target;
+        });
+      }
+  }
 }
 
 // A product within an expression goes by tiles that share what they read, however its factors lie, and made or not.

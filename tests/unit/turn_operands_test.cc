@@ -77,11 +77,26 @@ TEST(TurnOperands, SameBits) {
   }
 }
 
+// A temporary is not written over what was turned of an operand that it may be written over: that lies otherwise.
+TEST(TurnOperands, NotInPlace) {
+  for (const index_t open : {16, 40, 64})
+    ExpectAgreement(Parsed("kernel k(x: f32[3, n, n]) -> (z: f32[3, n, n]) { t = x - broadcast<0>(reduce_with_axis<maximum>(swapaxis(x, 1, 2), 2))"
+                           "  z = flip(swapaxis(x, 1, 2) - broadcast<0>(reduce_with_axis<sum>(swapaxis(x, 1, 2) * t, 2)), 1) }"), open);
+  for (const char* const extent : {"16", "20", "31", "33", "64"}) {
+    const std::string n = extent;
+    ExpectAgreement(Parsed("kernel k(x: f32[5, " + n + ", " + n + "]) -> (z: f32[5, " + n + ", " + n + "]) { t = swapaxis(x, 1, 2)  d = t - broadcast<0>(reduce_with_axis<maximum>(t, 2))"
+                           "  z = flip(d - broadcast<0>(reduce_with_axis<sum>(d, 2)), 1) }"), 1);
+    ExpectAgreement(Parsed("kernel k(x: f32[n, " + n + "]) -> (z: f32[n, " + n + "]) { e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))"
+                           "  z = flip(e / broadcast<0>(reduce_with_axis<sum>(e, 1)), 0) }"), 70);
+  }
+}
+
 TEST(TurnOperands, WhatIsNot) {
   for (const char* const text : {"kernel k(x: f32[n, m]) -> (z: f32[m]) { z = reduce_with_axis<sum>(x.T, 1) }",  // columns
                                  "kernel k(x: f32[n, m], y: f32[m, n]) -> (z: f32[m, n]) { z = x.T + y }",       // by tiles
                                  "kernel k(x: f32[k], w: f32[n, k]) -> (z: f32[n]) { z = reduce_with_axis<sum>(w.T * broadcast<0>(x), 0) }",  // along rows of w
                                  "kernel k(x: f32[n, 3], y: f32[3, n]) -> (z: f32[n]) { z = reduce_with_axis<sum>(x.T * y, 0) }",             // short
+                                 "kernel k(x: f32[n, 20]) -> (z: f32[n, 20]) { e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))  z = e / broadcast<0>(reduce_with_axis<sum>(e, 1)) }",
                                  "kernel k(x: f32[m, k], w: f32[n, k]) -> (z: f32[m, n]) { z = implicit_dot(x, w.T) }"})                      // by panels
     EXPECT_EQ(NumTurned(Lower(*Parsed(text))), 0) << text;
 }

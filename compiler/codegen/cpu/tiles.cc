@@ -282,10 +282,12 @@ std::string CpuEmitter::TileLines(int operand, int axis, const std::function<voi
 
 void CpuEmitter::TileResults(const std::string& last) {
   const Phase& phase = kernel_.phases[0];
+  // What is long for each of them is a loop over a copy: sums themselves stay in registers.
+  const bool is_long = signature_.turned || !kernel_.final_row_values.empty();
   for (const auto& reduction : phase.reductions) {
     const std::string total = accumulator_[reduction.result];
     std::string name = total;
-    if (!kernel_.final_row_values.empty()) {
+    if (is_long) {
       name = names_.Make(total + "_found");
       out_.Line("{} {}{};", speller_->Type(value(reduction.result).type), name, TileSize({true, true}));
       EachOfTile({true, true}, [&] { out_.Line("{0}{2} = {1}{2};", name, total, TileAt({true, true})); });
