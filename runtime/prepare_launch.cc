@@ -190,8 +190,7 @@ class Preparation {
   // The axis along which operands lie that the vector axis lies across: tiles of them are turned. rank_ if there is none.
   std::size_t TileAxis() const {
     for (const Access& access : signature_.operands) {
-      const int last = static_cast<int>(buffers_[static_cast<std::size_t>(access.buffer)].shape.size()) - 1;
-      const int dim = access.dim_of_axis[vector_axis_];
+      const int last = access.LastDim(), dim = access.dim_of_axis[vector_axis_];
       if (!signature_.elementwise || dim < 0 || dim == last) continue;
       for (std::size_t axis = 0; axis < vector_axis_; ++axis)
         if (access.dim_of_axis[axis] == last) return axis;
@@ -360,7 +359,7 @@ class Preparation {
     return std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
       return !access.gathered && tensor.dtype != DType::kBool && access.dim_of_axis[vector_axis_] >= 0 &&
-             access.dim_of_axis[RowAxes()] + 1 == static_cast<int>(tensor.shape.size());
+             access.dim_of_axis[RowAxes()] == access.LastDim();
     });
   }
 
@@ -400,12 +399,12 @@ class Preparation {
       const Access& access = signature_.operands[k];
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
       const int dim = access.dim_of_axis[vector_axis_];
-      const bool last = dim >= 0 && static_cast<std::size_t>(dim) + 1 == tensor.shape.size();
+      const bool last = dim >= 0 && dim == access.LastDim();
       if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1)
         variant.strided = true;
       // Rows of a transposed operand, which tiles are loaded from.
       for (std::size_t axis = 0; dim >= 0 && !last && axis < vector_axis_; ++axis) {
-        if (access.dim_of_axis[axis] != static_cast<int>(tensor.shape.size()) - 1 || plan_.extent[axis] == 1) continue;
+        if (access.dim_of_axis[axis] != access.LastDim() || plan_.extent[axis] == 1) continue;
         if (Stride(k, axis) != 1) variant.strided = true;
         if (axis == 0) in_tiles_ = signature_.elementwise;
       }
@@ -415,7 +414,7 @@ class Preparation {
       if (!access.store) continue;
       // What is one number a row is not stored in packets.
       packets = packets || dim >= 0;
-      const bool of_row = last || (in_short_rows_ && access.dim_of_axis[RowAxes()] + 1 == static_cast<int>(tensor.shape.size()));
+      const bool of_row = last || (in_short_rows_ && access.dim_of_axis[RowAxes()] >= 0 && access.dim_of_axis[RowAxes()] == access.LastDim());
       const bool begins = of_row && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
       aligned = aligned && (dim < 0 || (begins && RowsAligned(k)));
       joins = joins && (dim < 0 || (begins && Joins(k)));

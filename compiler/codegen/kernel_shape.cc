@@ -147,7 +147,7 @@ int KernelShape::TileAxis() const {
     if (!IsTransposed(access)) continue;
     const auto& buffer = plan_.buffers[static_cast<std::size_t>(access.buffer)];
     int axis = 0;
-    while (axis < signature_.row_axes && AxisDim(access, axis) != static_cast<int>(buffer.shape.size()) - 1) ++axis;
+    while (axis < signature_.row_axes && AxisDim(access, axis) != access.LastDim()) ++axis;
     const bool fits = !access.store && buffer.dtype != DType::kBool && axis < signature_.row_axes;
     if (!fits || (tile_axis >= 0 && axis != tile_axis)) return -1;
     tile_axis = axis;
@@ -183,8 +183,7 @@ bool KernelShape::Moves(const runtime::Access& access, int axis) const {
 }
 
 bool KernelShape::IsContiguousByPlan(const runtime::Access& access) const {
-  const auto rank = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size();
-  return AxisDim(access, vector_axis_) == static_cast<int>(rank) - 1;
+  return AxisDim(access, vector_axis_) == access.LastDim();
 }
 
 std::string KernelShape::ExtentName(int axis) const {

@@ -21,7 +21,7 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Graph& graph, bool on_gpu) : graph_(graph), fusion_(Fuse(graph, on_gpu)) {}
+  Builder(const Graph& graph, bool on_gpu) : graph_(graph), on_gpu_(on_gpu), fusion_(Fuse(graph, on_gpu)) {}
 
   Plan Run() {
     plan_.name = graph_.name();
@@ -57,7 +57,7 @@ class Builder {
       const std::string suffix = kernels > 1 ? "_" + std::to_string(index++) : "";
       Kernel kernel = LowerKernel(
           graph_, fusion_, unit, memory_, [this](const Dimension& dim) { return ToExtent(dim); },
-          plan_.name + suffix);
+          plan_.name + suffix, on_gpu_);
       kernel.summary = Summarize(plan_, kernel);
       plan_.steps.emplace_back(std::move(kernel));
       names.push_back(StepName(plan_, plan_.steps.back()));
@@ -141,6 +141,7 @@ class Builder {
   }
 
   const Graph& graph_;
+  const bool on_gpu_;
   Fusion fusion_;
   Plan plan_;
   MemoryMap memory_;

@@ -99,7 +99,7 @@ class Explainer {
         const std::size_t product = runtime::ProductBefore(kernel->signature, static_cast<std::size_t>(k));
         std::string others;
         for (const int other : kernel->signature.replaces)
-          if (other != static_cast<int>(product)) others += (others.empty() ? ", instead of it, " : ", ") + StepName(plan_, plan_.steps[static_cast<std::size_t>(other)]);
+          if (other != static_cast<int>(product) && !Replaces(other)) others += (others.empty() ? ", instead of it and " : ", ") + StepName(plan_, plan_.steps[static_cast<std::size_t>(other)]);
         text_ += fmt::format("{}  or {}{}: {}\n", indent, name, others, ChoiceOfSum(std::get<Gemm>(plan_.steps[product]).step, *kernel, TurnedBehind(k)));
         continue;
       }
@@ -159,6 +159,12 @@ class Explainer {
     for (const int buffer : writes) written += BytesOf(buffer);
     return fmt::format("reads {}B, writes {}B, {} operations, {:.3g} a byte", Bytes(read), Bytes(written),
                        Quantity(operations), read + written > 0 ? operations / (read + written) : 0);
+  }
+
+  // Is step k one of a kernel that may run instead of others?
+  bool Replaces(int k) const {
+    const auto* kernel = std::get_if<Kernel>(&plan_.steps[static_cast<std::size_t>(k)]);
+    return kernel != nullptr && !kernel->signature.replaces.empty();
   }
 
   // The turned kernel behind step k, or null.

@@ -22,8 +22,8 @@ class KernelLowering {
  public:
   KernelLowering(const Graph& graph, const Fusion& fusion, const Unit& unit,
                  const MemoryMap& memory,
-                 const std::function<runtime::Extent(const Dimension&)>& extent)
-      : graph_(graph), fusion_(fusion), unit_(unit), memory_(memory), extent_(extent) {
+                 const std::function<runtime::Extent(const Dimension&)>& extent, bool on_gpu)
+      : graph_(graph), fusion_(fusion), unit_(unit), memory_(memory), extent_(extent), on_gpu_(on_gpu) {
     for (const Root& root : unit.roots) own_.insert(root.node);
   }
 
@@ -51,11 +51,12 @@ class KernelLowering {
 
  private:
   // Kept axes first, then inner ones; at least one of each, so that every kernel has a range and a
-  // vector axis.
+  // vector axis. Behind what is reduced, a kept axis of one index would take packets for itself: it is left out.
   void LayOutAxes() {
     const Domain& domain = unit_.domain;
-    const std::vector<int> kept = domain.KeptAxes();
+    std::vector<int> kept = domain.KeptAxes();
     const std::vector<int> inner = domain.InnerAxes();
+    while (!on_gpu_ && !domain.flexible && !inner.empty() && !kept.empty() && kept.back() > inner.back() && IsOne(kept.back())) kept.pop_back();
     axis_of_.assign(domain.dims.size(), -1);
     auto& axes = kernel_.signature.axes;
     auto add = [&](const std::vector<int>& logical) {
@@ -66,6 +67,7 @@ class KernelLowering {
       if (logical.empty()) axes.push_back(runtime::Extent::Static(1));
     };
     add(kept);
+    keeps_ = !kept.empty();
     kernel_.signature.row_axes = static_cast<int>(axes.size());
     add(inner);
     kernel_.signature.elementwise = domain.flexible;
@@ -76,13 +78,20 @@ class KernelLowering {
   void ChooseVectorAxis() {
     const Domain& domain = unit_.domain;
     const int row_axes = kernel_.signature.row_axes, last = static_cast<int>(kernel_.signature.axes.size()) - 1;
-    const bool is_inner = domain.dims.empty() || domain.inner.back();
-    const bool across = HasSmallWindow() && !domain.KeptAxes().empty() && !HasRowsOfPackets();
+    auto inmost = static_cast<int>(domain.dims.size()) - 1;
+    while (inmost > 0 && axis_of_[static_cast<std::size_t>(inmost)] < 0) --inmost;
+    const bool is_inner = domain.dims.empty() || domain.inner[static_cast<std::size_t>(inmost)];
+    const bool across = HasSmallWindow() && keeps_ && !HasRowsOfPackets();
     int& axis = kernel_.signature.vector_axis;
     axis = is_inner && !across ? last : row_axes - 1;
-    if (last != row_axes || domain.flexible || domain.KeptAxes().empty() || domain.InnerAxes().empty() || HasSmallWindow() || HasPositions()) return;
+    if (last != row_axes || domain.flexible || !keeps_ || domain.InnerAxes().empty() || HasSmallWindow() || HasPositions()) return;
     if (IsProduct()) axis = row_axes - 1;
     else if (NumAcross(axis) > 0 && NumAcross(last + row_axes - 1 - axis) == 0) axis = last + row_axes - 1 - axis;
+  }
+
+  bool IsOne(int logical_axis) const {
+    const runtime::Extent extent = extent_(unit_.domain.dims[static_cast<std::size_t>(logical_axis)]);
+    return extent.is_static() && extent.value == 1;
   }
 
   bool HasPositions() const {
@@ -95,7 +104,7 @@ class KernelLowering {
     return static_cast<int>(std::count_if(kernel_.signature.operands.begin(), kernel_.signature.operands.end(), [axis](const runtime::Access& access) {
       const auto& dims = access.dim_of_axis;
       const int dim = dims[static_cast<std::size_t>(axis)];
-      return dim >= 0 && dim != *std::max_element(dims.begin(), dims.end());
+      return dim >= 0 && dim != access.LastDim();
     }));
   }
 
@@ -154,13 +163,12 @@ class KernelLowering {
     access.store = store;
     access.dim_of_axis.assign(kernel_.signature.axes.size(), -1);
     for (std::size_t d = 0; d < map.size(); ++d)
-      if (map[d] >= 0)
-        access.dim_of_axis[static_cast<std::size_t>(axis_of_[static_cast<std::size_t>(map[d])])] =
-            static_cast<int>(d);
+      if (const int axis = map[d] < 0 ? -1 : axis_of_[static_cast<std::size_t>(map[d])]; axis >= 0)
+        access.dim_of_axis[static_cast<std::size_t>(axis)] = static_cast<int>(d);
     const auto inner = access.dim_of_axis.begin() + kernel_.signature.row_axes;
     const bool is_element = std::any_of(inner, access.dim_of_axis.end(), [](int dim) { return dim >= 0; });
     if (is_element && !store) {
-      const int last = static_cast<int>(map.size()) - 1;
+      const int last = access.LastDim();
       int in_row = 0;  // inner axes, from the last on, whose elements lie side by side
       for (auto axis = access.dim_of_axis.end(); axis != inner && in_row <= last && *--axis == last - in_row;) ++in_row;
       (in_row > 0 ? in_rows_ : in_columns_) = true;
@@ -240,7 +248,7 @@ class KernelLowering {
         return made;
       }
       case Kind::kIndex: {
-        const int axis = map[static_cast<std::size_t>(node.axes[0])];
+        const int logical = map[static_cast<std::size_t>(node.axes[0])], axis = logical < 0 ? -1 : axis_of_[static_cast<std::size_t>(logical)];
         kernel_.signature.positional = true;
         kernel_.signature.elementwise = false;
         if (axis < 0) {
@@ -248,8 +256,8 @@ class KernelLowering {
           return NewValue(std::move(value));
         }
         value.kind = Value::Kind::kIndex;
-        value.index = axis_of_[static_cast<std::size_t>(axis)];
-        value.scope = IsInner(axis) ? Scope::kElement : Scope::kRow;
+        value.index = axis;
+        value.scope = IsInner(logical) ? Scope::kElement : Scope::kRow;
         return NewValue(std::move(value));
       }
       case Kind::kExtent:
@@ -431,9 +439,11 @@ class KernelLowering {
   const Unit& unit_;
   const MemoryMap& memory_;
   const std::function<runtime::Extent(const Dimension&)>& extent_;
+  const bool on_gpu_;
   Kernel kernel_;
   std::set<int> own_;
-  std::vector<int> axis_of_;  // logical axis -> kernel axis
+  std::vector<int> axis_of_;  // logical axis -> kernel axis, or -1
+  bool keeps_ = false;        // are there kept axes?
   std::map<std::pair<int, AxisMap>, int> memo_;
   int axes_in_row_ = std::numeric_limits<int>::max();  // inner ones that lie side by side in all operands
   bool in_rows_ = false, in_columns_ = false;  // do elements of an operand lie along the last inner axis, or another?
@@ -447,8 +457,8 @@ class KernelLowering {
 Kernel LowerKernel(const Graph& graph, const Fusion& fusion, const Unit& unit,
                    const MemoryMap& memory,
                    const std::function<runtime::Extent(const Dimension&)>& extent,
-                   std::string name) {
-  return KernelLowering(graph, fusion, unit, memory, extent).Run(std::move(name));
+                   std::string name, bool on_gpu) {
+  return KernelLowering(graph, fusion, unit, memory, extent, on_gpu).Run(std::move(name));
 }
 
 }  // namespace umbra::plan

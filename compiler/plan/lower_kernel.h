@@ -23,7 +23,7 @@ struct MemoryMap {
 Kernel LowerKernel(const graph::Graph& graph, const Fusion& fusion, const Unit& unit,
                    const MemoryMap& memory,
                    const std::function<runtime::Extent(const Dimension&)>& extent,
-                   std::string name);
+                   std::string name, bool on_gpu);
 
 }  // namespace umbra::plan
 

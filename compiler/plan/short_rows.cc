@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/transform/gather_reads.h"
+
 namespace umbra::plan {
 
 namespace {
@@ -21,6 +23,26 @@ std::int64_t LongestShortRow(const Kernel& kernel) {
     return value.kind == Value::Kind::kMap && graph::Info(value.op).header != "arith";
   });
   return functions ? kShortRowOfFunctions : kShortRow;
+}
+
+// Do elements lie along the axis within what is reduced, in all that moves along both?
+bool LiesBehindReduced(const runtime::KernelSignature& signature, int axis) {
+  bool lies = false;
+  for (const Access& access : signature.operands) {
+    const int dim = access.dim_of_axis[static_cast<std::size_t>(axis)];
+    const int reduced = *std::max_element(access.dim_of_axis.begin() + signature.row_axes, access.dim_of_axis.end());
+    if (dim < 0 || reduced < 0) continue;
+    if (dim < reduced) return false;
+    lies = true;
+  }
+  return lies;
+}
+
+// Is something dear computed of elements that are gathered?
+bool ComputesWhatItGathers(const Kernel& kernel) {
+  const auto gathers = [](const Value& value) { return value.kind == Value::Kind::kGather; };
+  const auto is_dear = [](const Value& value) { return value.kind == Value::Kind::kMap && value.scope == Scope::kElement && graph::Info(value.op).cost > graph::kCheap; };
+  return std::any_of(kernel.values.begin(), kernel.values.end(), gathers) && std::any_of(kernel.values.begin(), kernel.values.end(), is_dear);
 }
 
 // The rows of an element-wise kernel, whose operands may be gathered from rows.
@@ -117,7 +139,7 @@ class Rows {
 
   // The axis along which the operand's elements lie side by side; -1: none.
   int AxisOfRows(const Access& access) const {
-    const int last = static_cast<int>(plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size()) - 1;
+    const int last = access.LastDim();
     const auto found = std::find(access.dim_of_axis.begin(), access.dim_of_axis.end(), last);
     return last < 0 || found == access.dim_of_axis.end() ? -1 : static_cast<int>(found - access.dim_of_axis.begin());
   }
@@ -210,7 +232,13 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
     if (!axes.empty())
       for (const runtime::Extent& source : rows.Sources()) add(source, 1, LongestShortRow(kernel));
     const bool reduces = std::any_of(kernel.phases.begin(), kernel.phases.end(), [](const Phase& phase) { return !phase.reductions.empty(); });
+    if (ComputesWhatItGathers(kernel))
+      for (const Access& access : signature.operands)
+        if (const auto& source = plan.buffers[static_cast<std::size_t>(access.buffer)].shape; access.gathered && !source.empty()) add(source.back(), 1, graph::kLongRow - 1);
     if (reduces && kernel.vector_axis_is_inner()) add(signature.axes[static_cast<std::size_t>(signature.vector_axis)], 2, kFewPackets);
+    // Columns of one element are rows.
+    for (int axis = 0; reduces && axis < signature.row_axes; ++axis)
+      if (LiesBehindReduced(signature, axis)) add(signature.axes[static_cast<std::size_t>(axis)], 1, 1);
     // Windows that are as large as what they move over are no windows (compiler/transform/plain_gathers.h).
     for (const Access& access : signature.operands) {
       if (!reduces || !access.gathered) continue;

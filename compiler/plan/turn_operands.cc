@@ -72,7 +72,7 @@ class Turner {
   bool LiesAcross(const Kernel& kernel, const Access& access) const {
     const runtime::KernelSignature& signature = kernel.signature;
     if (access.store || access.gathered) return false;
-    const auto last = static_cast<int>(plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size()) - 1;
+    const int last = access.LastDim();
     const auto vector = static_cast<std::size_t>(signature.vector_axis);
     const auto along = std::find(access.dim_of_axis.begin(), access.dim_of_axis.end(), last);
     if (access.dim_of_axis[vector] < 0 || access.dim_of_axis[vector] == last || along == access.dim_of_axis.end()) return false;

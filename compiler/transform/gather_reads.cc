@@ -13,10 +13,9 @@ namespace {
 using Kind = Node::Kind;
 
 // A dear source is computed where it is read if gathers alone read as many elements for each that it has, about one but for
-// borders, along rows of at least so many: a short row does not fill packets, as memory does whose rows need not be told
+// borders, along rows of at least kLongRow: a short row does not fill packets, as memory does whose rows need not be told
 // apart. Where a part is read, rows matter less.
 constexpr double kOnce = 1.125, kPart = 0.5;
-constexpr index_t kLongRow = 64;
 
 double Estimate(ExtentOp op, double a, double b) {
   switch (op) {
@@ -47,7 +46,7 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
     if (!(axes = EvenAxes(gather.inputs[d]))) return false;
   return std::any_of(axes->begin(), axes->end(), [&](int axis) {  // of the last position
     const Dimension row = source_.Known(gather.shape[static_cast<std::size_t>(axis)]);
-    return row.is_static() && static_cast<index_t>(row) >= kLongRow;
+    return !row.is_static() || static_cast<index_t>(row) >= kLongRow;
   });
 }
 

@@ -14,6 +14,9 @@ namespace umbra::graph {
 /// What takes more additions for an element is dear: it is not computed again for each reader.
 inline constexpr double kCheap = 4;
 
+/// Rows of fewer elements have what is dear computed to memory before they gather it. Open extents are taken to be long.
+inline constexpr index_t kLongRow = 32;
+
 /// The sources of a graph's gathers; the graph outlives it.
 class GatherReads {
  public:

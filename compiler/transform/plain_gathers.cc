@@ -113,13 +113,12 @@ class Rewriter {
     std::map<int, int> dims;  // of the source that are left, by the gather's axis
     for (std::size_t d = 0; d < from.size(); ++d) {
       const Dimension extent = source_.Known(from[d]);
-      if (extent.is_static() && static_cast<index_t>(extent) == 1) {
-        single.insert(static_cast<int>(d));
-        continue;
-      }
       const auto index = IndexOf(gather.inputs[d + 1]);
-      if (!index || !source_.SameDimension(from[d], gather.shape[static_cast<std::size_t>(*index)])) return std::nullopt;
-      if (!dims.emplace(*index, static_cast<int>(d - single.size())).second) return std::nullopt;
+      if (index && source_.SameDimension(from[d], gather.shape[static_cast<std::size_t>(*index)]) &&
+          dims.emplace(*index, static_cast<int>(d - single.size())).second)
+        continue;
+      if (!extent.is_static() || static_cast<index_t>(extent) != 1) return std::nullopt;
+      single.insert(static_cast<int>(d));
     }
     std::vector<int> order;
     for (const auto& [axis, dim] : dims) {

@@ -214,6 +214,42 @@ TEST(Axes, ManyShortRowsOfAnOpenExtent) {
   EXPECT_EQ(programs, 32);
 }
 
+// Columns of one element, as channels of pictures that were pooled to a point have them, are rows: known when compiling, or at
+// the call. Elements of such rows lie apart where the operand is part of a wider one.
+TEST(Axes, ColumnsOfOneElement) {
+  const std::string softmax = "  e = exp(x - broadcast_with_axis(reduce_with_axis<maximum>(x, 1), 0, extent<1>(x)))\n"
+                              "  y = e / broadcast_with_axis(reduce_with_axis<sum>(e, 1), 0, extent<1>(x))\n}";
+  const std::string texts[] = {
+      "kernel k(x: f32[n, c, H]) -> (y: f32[n, c, H]) {\n" + softmax,
+      "kernel k(x: f32[n, c, H, W]) -> (y: f32[n, c, H, W]) {\n" + softmax,
+      "kernel k(x: f32[n, c, H]) -> (y: f32[n, H], p: i64[n, H]) {\n  y = reduce_with_axis<sum>(x * x, 1)\n  p = reduce_with_axis<argmax>(x, 1)\n}",
+      "kernel k(x: f32[n, c, H], b: f32[c]) -> (y: f32[n, H], z: f32[n, H]) {\n  y = reduce_with_axis<sum>(x * flip(x, 1), 1)\n"
+      "  z = reduce_with_axis<maximum>(x - broadcast<1>(b, x), 1)\n}",
+      "kernel k(x: f16[n, c, H]) -> (y: f16[n, c, H]) {\n  t = tcast<f32>(x)\n  y = tcast<f16>(t - broadcast_with_axis(reduce_with_axis<sum>(t, 1), 0, extent<1>(x)))\n}",
+      "kernel k(x: f32[c, H]) -> (y: f32[H]) {\n  y = reduce_with_axis<sum>(x, 0)\n}",
+  };
+  for (const std::string& text : texts) {
+    const bool one = text.find("f32[c, H]") != std::string::npos, pictures = text.find('W') != std::string::npos;
+    const auto extents = [&](std::vector<index_t> of, bool open) {
+      if (one) of.erase(of.begin());
+      for (int k = 0; open && k < (pictures ? 2 : 1); ++k) of.push_back(1);
+      return of;
+    };
+    const double tolerance = text.find("f16") != std::string::npos ? 2e-3 : 1e-5;
+    ExpectAsInterpreted(With(With(text, "H", "1"), "W", "1"), {extents({5, 37}, false), extents({1, 1}, false), extents({70, 64}, false), extents({3, 3000}, false)}, tolerance);
+    ExpectAsInterpreted(With(With(text, "H", "h"), "W", "w"), {extents({5, 37}, true), extents({70, 64}, true), extents({2, 5000}, true)}, tolerance);
+  }
+  const Function function = Compile(graph::ParseText(With(texts[0], "H", "h"))[0], {});
+  const runtime::Program* const faster = FasterFor(function, {70, 64, 1});
+  ASSERT_NE(faster, nullptr);
+  EXPECT_EQ(faster->buffers[0].shape[2], runtime::Extent::Static(1));
+  EXPECT_EQ(FasterFor(function, {70, 64, 2}), nullptr);
+  EXPECT_EQ(faster->steps.size(), 1u);
+  const auto& kernel = std::get<runtime::KernelStep>(faster->steps[0]).signature;
+  EXPECT_EQ(kernel.axes.size(), 2u);
+  EXPECT_EQ(kernel.vector_axis, 1) << "along what is reduced";
+}
+
 // What may be written over an operand follows from the steps: a program for known extents that has others runs only where
 // its own allow it.
 TEST(Axes, ManyShortRowsInPlace) {

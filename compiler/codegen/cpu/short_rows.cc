@@ -152,8 +152,7 @@ bool CpuEmitter::IsFromShortRows(int id) const {
 bool CpuEmitter::IsInShortRows(std::size_t k) const {
   const runtime::Access& access = signature_.operands[k];
   const DType type = plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype;
-  const auto rank = static_cast<int>(plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size());
-  return type != DType::kBool && !access.gathered && AxisDim(access, vector_axis_) >= 0 && AxisDim(access, ElementAxis()) == rank - 1;
+  return type != DType::kBool && !access.gathered && AxisDim(access, vector_axis_) >= 0 && AxisDim(access, ElementAxis()) == access.LastDim();
 }
 
 std::string CpuEmitter::ColumnsOf(std::size_t k, const std::string& c) const {
