@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -50,16 +51,10 @@ class Turner {
       if (!LiesAcross(*kernel, access) || !IsThereBefore(group, access.buffer)) continue;
       turned_loads.push_back(static_cast<int>(operand));
       const auto across = static_cast<std::size_t>(access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)]);
-      const Buffer from = plan_.buffers[static_cast<std::size_t>(access.buffer)];
-      std::vector<int> dims(from.shape.size());  // of the operand, by dimension of what is turned
+      std::vector<int> dims(plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size());  // of the operand, by dimension of what is turned
       std::iota(dims.begin(), dims.end(), 0);
       std::rotate(dims.begin() + static_cast<std::ptrdiff_t>(across), dims.begin() + static_cast<std::ptrdiff_t>(across) + 1, dims.end());
-      Buffer turned{from.name + "_turned", Buffer::Kind::kTemporary, from.dtype, {}, -1};
-      for (const int dim : dims) turned.shape.push_back(from.shape[static_cast<std::size_t>(dim)]);
-      const auto buffer = static_cast<int>(plan_.buffers.size());
-      plan_.buffers.push_back(std::move(turned));
-      steps->emplace_back(Copy(access.buffer, buffer, dims));
-      access.buffer = buffer;
+      access.buffer = Turned(access.buffer, dims, steps);
       for (int& dim : access.dim_of_axis)
         if (dim >= 0) dim = static_cast<int>(std::find(dims.begin(), dims.end(), dim) - dims.begin());
     }
@@ -90,6 +85,18 @@ class Turner {
     return std::none_of(plan_.steps.begin() + group.begin, plan_.steps.begin() + group.end, [buffer](const auto& step) { return Writes(step, buffer); });
   }
 
+  // The temporary that has the buffer's elements in that order; once for all kernels.
+  int Turned(int buffer, const std::vector<int>& dims, std::vector<std::variant<Kernel, Gemm>>* steps) {
+    const auto [found, fresh] = turned_.try_emplace({buffer, dims}, static_cast<int>(plan_.buffers.size()));
+    if (!fresh) return found->second;
+    const Buffer from = plan_.buffers[static_cast<std::size_t>(buffer)];
+    Buffer turned{from.name + "_turned", Buffer::Kind::kTemporary, from.dtype, {}, -1};
+    for (const int dim : dims) turned.shape.push_back(from.shape[static_cast<std::size_t>(dim)]);
+    plan_.buffers.push_back(std::move(turned));
+    steps->emplace_back(Copy(buffer, found->second, dims));
+    return found->second;
+  }
+
   // Elementwise; dimension d of the result is dimension dims[d] of what is read.
   Kernel Copy(int from, int to, const std::vector<int>& dims) {
     const Buffer& result = plan_.buffers[static_cast<std::size_t>(to)];
@@ -118,6 +125,7 @@ class Turner {
   }
 
   Plan& plan_;
+  std::map<std::pair<int, std::vector<int>>, int> turned_;  // by buffer, and its dimensions by that of what is turned
   int count_ = 0;
 };
 

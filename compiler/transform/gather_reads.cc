@@ -46,8 +46,30 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
     if (!(axes = EvenAxes(gather.inputs[d]))) return false;
   return std::any_of(axes->begin(), axes->end(), [&](int axis) {  // of the last position
     const Dimension row = source_.Known(gather.shape[static_cast<std::size_t>(axis)]);
-    return !row.is_static() || static_cast<index_t>(row) >= kLongRow;
+    return row.is_static() ? static_cast<index_t>(row) >= kLongRow : !MayBeWrittenOver(gather.inputs[0]);
   });
+}
+
+// Could an input that `source` is made of be an output's memory, too? It has to be read before that is written.
+bool GatherReads::MayBeWrittenOver(int source) const {
+  std::set<int> seen;
+  std::vector<int> open{source};
+  while (!open.empty()) {
+    const int id = open.back();
+    open.pop_back();
+    if (!seen.insert(id).second) continue;
+    const Node& node = source_.node(id);
+    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    if (node.kind != Kind::kInput) continue;
+    const auto is_alike = [&](const Output& output) {
+      const Node& result = source_.node(output.node);
+      bool same = result.dtype == node.dtype && result.shape.size() == node.shape.size();
+      for (std::size_t d = 0; same && d < node.shape.size(); ++d) same = source_.SameDimension(result.shape[d], node.shape[d]);
+      return same;
+    };
+    if (std::any_of(source_.outputs().begin(), source_.outputs().end(), is_alike)) return true;
+  }
+  return false;
 }
 
 bool GatherReads::IsBetterTurned(const Node& gather) {

@@ -40,6 +40,7 @@ class GatherReads {
   std::set<int> InnermostDims(int source) const;
   bool FollowsFromData(int position) const;
   bool SharesDearValues(int source) const;
+  bool MayBeWrittenOver(int source) const;
   std::optional<double> Quotient(const PartialShape& above, const PartialShape& below);
   double Elements(const PartialShape& shape, std::set<int>* open);
   Size SizeOf(const Dimension& dim);

@@ -357,7 +357,35 @@ TEST(Budget, SixtyFourOutputs) {
     outputs += (k > 0 ? ", y" : "y") + id + ": f32[n]";
     body += "  y" + id + " = x * " + id + " + " + (k > 0 ? "y" + std::to_string(k - 1) : "x") + "\n";
   }
-  ExpectAgreement("kernel k(x: f32[n]) -> (" + outputs + ") {\n" + body + "}", {{37}}, 1e-5);
+  const std::string text = "kernel k(x: f32[n]) -> (" + outputs + ") {\n" + body + "}";
+  const plan::Plan plan = Lower(*Parsed(text));
+  EXPECT_GE(plan.steps.size(), 4u);
+  EXPECT_LE(plan.steps.size(), 8u);
+  for (const auto& step : plan.steps) EXPECT_LE(std::get<plan::Kernel>(step).signature.operands.size(), 66u);
+  ExpectAgreement(text, {{37}}, 1e-5);
+}
+
+// In two passes over a row, also where threads share it, the error of the variance is some u (1 + |mean| / deviation): squares are
+// of what differs from the mean (docs/numerics.md).
+TEST(Fusion, VarianceOfALargeMean) {
+  const auto function = Compile(Parsed("kernel k(x: f32[n, m]) -> (mean: f32[n], variance: f32[n]) {\n"
+                                       "  mean = reduce_with_axis<sum>(x, 1) / tcast<f32>(extent<1>(x))\n"
+                                       "  variance = reduce_with_axis<sum>((x - broadcast<0>(mean)) * (x - broadcast<0>(mean)), 1) / tcast<f32>(extent<1>(x))\n}"));
+  for (const index_t columns : {1000, 300000})
+    for (const int threads : {1, 3}) {
+      Tensor x({3, columns}, 5), mean({3}), variance({3});
+      for (float& value : x.values) value = 3000 + value;  // s is 0.58
+      function({{x.ref}, {mean.ref, variance.ref}, {}}, {threads});
+      for (index_t row = 0; row < 3; ++row) {
+        double sum = 0, squares = 0;
+        for (index_t k = 0; k < columns; ++k) sum += x.values[static_cast<std::size_t>(row * columns + k)];
+        const double center = sum / static_cast<double>(columns);
+        for (index_t k = 0; k < columns; ++k) squares += std::pow(x.values[static_cast<std::size_t>(row * columns + k)] - center, 2);
+        const double exact = squares / static_cast<double>(columns), u = std::ldexp(1, -24);
+        EXPECT_NEAR(mean.values[static_cast<std::size_t>(row)], center, 4 * u * center);
+        EXPECT_NEAR(variance.values[static_cast<std::size_t>(row)], exact, 4 * u * (1 + center / std::sqrt(exact)) * exact);
+      }
+    }
 }
 
 // Groups of rows never need each other: of t2 and t3 and their readers, some would have to run before others of their own group.

@@ -91,6 +91,12 @@ TEST(TurnOperands, NotInPlace) {
   }
 }
 
+TEST(TurnOperands, OnceForSeveralKernels) {
+  const auto graph = Parsed("kernel k(x: f32[n, m], y: f32[m, n]) -> (z: f32[m, n]) { z = x.T - broadcast<0>(flip(reduce_with_axis<sum>(x.T * y, 1), 0)) }");
+  EXPECT_EQ(NumTurned(Lower(*graph)), 1);
+  ExpectAgreement(graph, 40);
+}
+
 TEST(TurnOperands, WhatIsNot) {
   for (const char* const text : {"kernel k(x: f32[n, m]) -> (z: f32[m]) { z = reduce_with_axis<sum>(x.T, 1) }",  // columns
                                  "kernel k(x: f32[n, m], y: f32[m, n]) -> (z: f32[m, n]) { z = x.T + y }",       // by tiles

@@ -144,8 +144,8 @@ Array MakeArray(DType dtype, std::vector<index_t> shape) {
 }
 
 Array ParseNpy(std::string_view bytes, const std::string& name) {
-  Require(bytes.size() >= 10 && bytes.substr(0, 6) == kMagic, name,
-          ": not a .npy file: it does not begin with \\x93NUMPY and a version");
+  Require(bytes.substr(0, 6) == kMagic, name, ": not a .npy file: it does not begin with \\x93NUMPY");
+  Require(bytes.size() >= 10, name, ": cut short in the header");
   const int version = static_cast<unsigned char>(bytes[6]);
   Require(version >= 1 && version <= 3, name, ": .npy version ", version,
           " is not known; expected 1, 2 or 3");
