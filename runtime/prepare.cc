@@ -27,7 +27,7 @@ constexpr index_t kRowsOfPart = 256;
 constexpr index_t kTogether = 12;
 
 // Is the kernel's first axis that of a product's columns? Of a batch it is that of the matrices.
-bool TurnsRows(const KernelSignature& kernel) { return kernel.turned && kernel.axes.size() == 3; }
+bool GoesByColumns(const KernelSignature& kernel) { return kernel.turned && kernel.axes.size() == 3; }
 
 std::size_t SizeInBytes(const TensorRef& tensor) {
   return static_cast<std::size_t>(CountElements(tensor.shape, SizeOf(tensor.dtype), "a temporary")) *
@@ -184,7 +184,8 @@ bool PreparedProgram::IsFaster(const KernelStep& sum, std::size_t step, const st
   for (const Access& access : sum.signature.operands) {
     const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
     const bool moves = access.dim_of_axis[static_cast<std::size_t>(sum.signature.vector_axis)] >= 0;
-    if (moves && tensor.stride.back() != 1 && tensor.shape.back() != 1) return false;
+    const auto last = static_cast<std::size_t>(access.LastDim());
+    if (moves && tensor.stride[last] != 1 && tensor.shape[last] != 1) return false;
   }
   const ProductShape shape = ShapeOf(product, sum.signature, Resolve(sum.signature.axes, symbols), buffers_[static_cast<std::size_t>(product.c)].dtype);
   return RunsInstead(sum.signature, shape, program_.target);
@@ -204,7 +205,7 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
     const auto& kernel_step = std::get<KernelStep>(step);
     if (StoresNothing(kernel_step, buffers_)) continue;
     Kernel kernel;
-    kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, TurnsRows(kernel_step.signature) ? -1 : rows);
+    kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, GoesByColumns(kernel_step.signature) ? -1 : rows);
     for (const Access& access : kernel_step.signature.operands) {
       const auto buffer = static_cast<std::size_t>(access.buffer);
       kernel.buffer.push_back(buffer);
@@ -240,9 +241,9 @@ bool PreparedProgram::IsOneKernel(const StepGroup& group) const {
 }
 
 // Does it run a kernel whose first axis is not that of the rows?
-bool PreparedProgram::RunsTurned(const StepGroup& group) const {
+bool PreparedProgram::HasKernelByColumns(const StepGroup& group) const {
   for (int k = group.begin; k < group.end; ++k)
-    if (const auto* kernel = std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(k)]); kernel != nullptr && runs_[static_cast<std::size_t>(k)] && TurnsRows(kernel->signature)) return true;
+    if (const auto* kernel = std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(k)]); kernel != nullptr && runs_[static_cast<std::size_t>(k)] && GoesByColumns(kernel->signature)) return true;
   return false;
 }
 
@@ -256,13 +257,13 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
   made.kind = group.kind;
   made.rows = Resolve({group.rows}, symbols)[0];
   if (made.rows == 0) return;
-  const bool shared = !shared_.empty(), turned = RunsTurned(group);
-  made.block = shared || turned ? made.rows : BlockRows(group, made.rows);
+  const bool shared = !shared_.empty(), by_columns = HasKernelByColumns(group);
+  made.block = shared || by_columns ? made.rows : BlockRows(group, made.rows);
   double products = 0;
   for (int k = group.begin; k < group.end; ++k)
     if (const auto* gemm = std::get_if<GemmStep>(&program_.steps[static_cast<std::size_t>(k)])) products += Products(*gemm, buffers_);
   made.blas_threads = static_cast<int>(std::max(1.0, std::min(static_cast<double>(threads_), products / kGrainProducts)));
-  if (!turned && SharesRowsOut(group, made.rows))
+  if (!by_columns && SharesRowsOut(group, made.rows))
     (shared ? made.product_parts : made.parts) = std::exchange(made.blas_threads, 1);
   made.block = std::min(made.block, RowsOfPart(made.rows, made.parts));
   made.product_rows = RowsOfPart(made.block, made.product_parts);

@@ -77,7 +77,7 @@ class PreparedProgram {
   void ChooseSteps(const std::vector<index_t>& symbols);
   bool IsFaster(const KernelStep& sum, std::size_t step, const std::vector<index_t>& symbols) const;
   bool IsOneKernel(const StepGroup& group) const;
-  bool RunsTurned(const StepGroup& group) const;
+  bool HasKernelByColumns(const StepGroup& group) const;
   bool MayTakeOver(std::size_t made, std::size_t read, const std::vector<Life>& lives) const;
   index_t BlockRows(const StepGroup& group, index_t rows) const;
   bool SharesRowsOut(const StepGroup& group, index_t rows) const;

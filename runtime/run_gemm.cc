@@ -117,7 +117,7 @@ ProductShape ShapeOf(const GemmStep& product, const KernelSignature& kernel, con
   const auto reads = [&](const Access& access) { return access.buffer == product.b && !access.store; };
   const bool made = std::none_of(kernel.operands.begin(), kernel.operands.end(), reads);
   const bool turned = kernel.turned, transposed_a = turned ? !product.transpose_b : product.transpose_a, transposed_b = turned ? !product.transpose_a : product.transpose_b;
-  return {loops[rank - 3], loops[rank - 2], loops[rank - 1], transposed_a, transposed_b, SizeOf(dtype), made && !turned};
+  return {loops[rank - 3], loops[rank - 2], loops[rank - 1], transposed_a, transposed_b, SizeOf(dtype), made};
 }
 
 // Measured beside OpenBLAS on AVX-512 and AVX2. A vector is BLAS's, which reads the matrix once; of two or three columns too

@@ -183,7 +183,7 @@ bool KernelShape::Moves(const runtime::Access& access, int axis) const {
 }
 
 bool KernelShape::IsContiguousByPlan(const runtime::Access& access) const {
-  return AxisDim(access, vector_axis_) == access.LastDim();
+  return AxisDim(access, vector_axis_) >= 0 && AxisDim(access, vector_axis_) == access.LastDim();
 }
 
 std::string KernelShape::ExtentName(int axis) const {

@@ -334,8 +334,9 @@ Expr ValueEmitter::LoadPacket(const Value& v, const std::string& index, const st
                        : speller_->GatherHead(v.type, address, stride, lanes);
 }
 
-Expr ValueEmitter::StagedPacket(const Value& v, const std::string& index) const {
-  return speller_->Load(v.type, fmt::format("{} + {}", row_names_[static_cast<std::size_t>(v.index)], index));
+Expr ValueEmitter::StagedPacket(const Value& v, const std::string& index, const std::string& lanes) const {
+  const std::string address = fmt::format("{} + {}", row_names_[static_cast<std::size_t>(v.index)], index);
+  return lanes.empty() ? speller_->Load(v.type, address) : speller_->LoadHead(v.type, address, lanes);
 }
 
 void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes, Names* names) {
@@ -416,7 +417,7 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
     case Value::Kind::kLoad: e = LoadPacket(v, index, lanes); break;
     case Value::Kind::kStaged:
       if (const auto found = kept_at_hand_.find(v.index); found != kept_at_hand_.end()) e = {found->second};
-      else e = StagedPacket(v, index);
+      else e = StagedPacket(v, index, lanes);
       break;
     default: e = DefinePacket(id);
   }

@@ -108,8 +108,8 @@ class ValueEmitter : protected KernelShape {
   bool MovesAlongVector(int operand) const;
   Expr LoadPacket(const Value& v, const std::string& index, const std::string& lanes) const;
 
-  // A row buffer is padded to a whole packet.
-  Expr StagedPacket(const Value& v, const std::string& index) const;
+  // Of a packet that is not full what was stored: the rest of it is anything, and denormals take many times as long.
+  Expr StagedPacket(const Value& v, const std::string& index, const std::string& lanes) const;
 
   // Opens `const type name = by_lane<type>([&](long long k) {`, whose body is one lane of `value`.
   void DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes, Names* names);

@@ -155,6 +155,7 @@ void Statements::GiveNext(Givers* givers) {
   if (count_ == kMaxStatements) {
     lock.unlock();
     RunWaiting();
+    of_thread = this;
     lock.lock();
   }
   if (count_ == all_.size()) all_.emplace_back();

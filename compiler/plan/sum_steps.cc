@@ -335,7 +335,6 @@ void AddSums(Plan* plan) {
         sum.Product(maker >= 0 ? &std::get<Kernel>(plan->steps[static_cast<std::size_t>(maker)]) : nullptr);
         if (follower != nullptr) replaces.push_back(k + 1);
         sum.Results(follower);
-        std::sort(replaces.begin(), replaces.end());
         sums[at].push_back(sum.Take(std::move(replaces)));
       };
       add(false);
@@ -353,7 +352,8 @@ void AddSums(Plan* plan) {
     auto* kernel = std::get_if<Kernel>(&steps[k]);
     if (kernel == nullptr) continue;
     for (int& replaced : kernel->signature.replaces) replaced = now[static_cast<std::size_t>(replaced)];
-    if (kernel->signature.turned) kernel->signature.replaces.insert(kernel->signature.replaces.begin() + 1, static_cast<int>(k) - 1);
+    if (kernel->signature.turned) kernel->signature.replaces.push_back(static_cast<int>(k) - 1);
+    std::sort(kernel->signature.replaces.begin(), kernel->signature.replaces.end());
   }
   plan->steps = std::move(steps);
   for (runtime::StepGroup& group : plan->groups) {

@@ -16,6 +16,8 @@ using Kind = Node::Kind;
 // borders, along rows of at least kLongRow: a short row does not fill packets, as memory does whose rows need not be told
 // apart. Where a part is read, rows matter less.
 constexpr double kOnce = 1.125, kPart = 0.5;
+// Known rows of as many gain so much that a call may not write an output over the operand.
+constexpr index_t kLongestRow = 64;
 
 double Estimate(ExtentOp op, double a, double b) {
   switch (op) {
@@ -46,11 +48,13 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
     if (!(axes = EvenAxes(gather.inputs[d]))) return false;
   return std::any_of(axes->begin(), axes->end(), [&](int axis) {  // of the last position
     const Dimension row = source_.Known(gather.shape[static_cast<std::size_t>(axis)]);
-    return row.is_static() ? static_cast<index_t>(row) >= kLongRow : !MayBeWrittenOver(gather.inputs[0]);
+    if (row.is_static() && (static_cast<index_t>(row) < kLongRow || static_cast<index_t>(row) >= kLongestRow)) return static_cast<index_t>(row) >= kLongRow;
+    return !MayBeWrittenOver(gather.inputs[0]);
   });
 }
 
-// Could an input that `source` is made of be an output's memory, too? It has to be read before that is written.
+// Could an input that `source` is made of be an output's memory, too, as their dtypes and shapes are the same? It has to be read
+// before that is written.
 bool GatherReads::MayBeWrittenOver(int source) const {
   std::set<int> seen;
   std::vector<int> open{source};

@@ -74,6 +74,7 @@ struct Gathered {
 struct EarlierCall {
   static constexpr index_t kNothing[Gathered::kMaxLayout] = {};  // what is written has a stride of 1
   static constexpr runtime::CallSite::Known kUnknown{kNothing};
+  static_assert(kNothing[0] != Gathered::kEndOfWalk, "each walk differs from it");
   const runtime::CallSite::Known* call = &kUnknown;
   const std::int64_t* structure = kNothing;  ///< Gathered::kMax words
 };

@@ -39,8 +39,8 @@ class Statements final : public Waiting {
   /// Gives what Next was told to the stream that `givers` belongs to; `earlier` is the call that it is like, or null.
   void Give(const runtime::CallSite::Known* earlier, Givers* givers) {
     next_->earlier = earlier;
-    GiveNext(givers);
     of_thread = this;
+    GiveNext(givers);
   }
   /// Runs them, as one program where nothing speaks against it. A reason that does is said where UMBRA_TRACE is set.
   void Run() override;

@@ -262,6 +262,8 @@ class CpuEmitter : private ValueEmitter {
   // bits of their addresses are the same in all rows of as many pages, waits for it.
   bool WritesTileLast() const;
   void WriteTile(const std::string& i);
+  // To the rows of operands that are neither in a tile nor written with one.
+  void PointersOfOthers();
   // Packets side by side that make a line, which goes to memory as one.
   int LinePackets() const;
   int LineColumns() const { return LinePackets() * width_; }

@@ -1,5 +1,6 @@
 // Elementwise kernels with transposed operands: tiles that are transposed in registers, in blocks of rows and columns.
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "compiler/codegen/cpu/emitter.h"
@@ -136,7 +137,7 @@ void CpuEmitter::TurnedLines() {
   }
   out_.Open("for (int k = 0; k < {}; ++k)", LineRows());
   out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
-  RowPointers();
+  PointersOfOthers();
   for (const Phase& phase : kernel_.phases) {
     for (int id : phase.row_values) DeclareRowValue(id);
     each_packet();
@@ -240,7 +241,7 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
   if (lanes.empty() && signature_.cost <= kUnrolled) out_.Line("UMBRA_UNROLL");
   out_.Open("for (int k = 0; k < {}; ++k)", lanes.empty() ? std::to_string(width_) : "rows");
   out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
-  RowPointers();
+  PointersOfOthers();
   for (const auto& [operand, next] : next_block_)  // the line of the last element: rows may begin within one
     if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]) && lanes.empty())
       out_.Line("prefetch({} + {} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, LineColumns() - 1, next);
@@ -258,6 +259,13 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
   if (writes_last) WriteTile(i);
   names_ = outer;
   at_hand_.clear();
+}
+
+void CpuEmitter::PointersOfOthers() {
+  std::set<int> used;
+  for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
+    if (at_hand_.count(operand) == 0 && stored_at_hand_.count(operand) == 0) used.insert(operand);
+  RowPointers(&used);
 }
 
 void CpuEmitter::WriteTile(const std::string& i) {
