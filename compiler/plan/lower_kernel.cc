@@ -102,8 +102,7 @@ class KernelLowering {
   // Operands whose elements do not lie side by side along the axis, though it moves them.
   int NumAcross(int axis) const {
     return static_cast<int>(std::count_if(kernel_.signature.operands.begin(), kernel_.signature.operands.end(), [axis](const runtime::Access& access) {
-      const auto& dims = access.dim_of_axis;
-      const int dim = dims[static_cast<std::size_t>(axis)];
+      const int dim = access.dim_of_axis[static_cast<std::size_t>(axis)];
       return dim >= 0 && dim != access.LastDim();
     }));
   }

@@ -48,8 +48,8 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
     if (!(axes = EvenAxes(gather.inputs[d]))) return false;
   return std::any_of(axes->begin(), axes->end(), [&](int axis) {  // of the last position
     const Dimension row = source_.Known(gather.shape[static_cast<std::size_t>(axis)]);
-    if (row.is_static() && (static_cast<index_t>(row) < kLongRow || static_cast<index_t>(row) >= kLongestRow)) return static_cast<index_t>(row) >= kLongRow;
-    return !MayBeWrittenOver(gather.inputs[0]);
+    const index_t elements = row.is_static() ? static_cast<index_t>(row) : kLongRow;
+    return elements >= kLongestRow || (elements >= kLongRow && !MayBeWrittenOver(gather.inputs[0]));
   });
 }
 
