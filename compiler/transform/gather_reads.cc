@@ -56,14 +56,8 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
 // Could an input that `source` is made of be an output's memory, too, as their dtypes and shapes are the same? It has to be read
 // before that is written.
 bool GatherReads::MayBeWrittenOver(int source) const {
-  std::set<int> seen;
-  std::vector<int> open{source};
-  while (!open.empty()) {
-    const int id = open.back();
-    open.pop_back();
-    if (!seen.insert(id).second) continue;
+  for (const int id : MadeOf(source)) {
     const Node& node = source_.node(id);
-    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
     if (node.kind != Kind::kInput) continue;
     const auto is_alike = [&](const Output& output) {
       const Node& result = source_.node(output.node);
@@ -118,32 +112,32 @@ std::set<int> GatherReads::InnermostDims(int source) const {
 }
 
 bool GatherReads::FollowsFromData(int position) const {
-  std::set<int> seen;
-  std::vector<int> open{position};
+  const std::set<int> values = MadeOf(position);
+  return std::any_of(values.begin(), values.end(), [this](int id) { return source_.node(id).kind == Kind::kGather || source_.node(id).kind == Kind::kInput; });
+}
+
+// All values that the one is made of, and itself.
+std::set<int> GatherReads::MadeOf(int value) const {
+  std::set<int> values;
+  std::vector<int> open{value};
   while (!open.empty()) {
     const int id = open.back();
     open.pop_back();
-    if (!seen.insert(id).second) continue;
-    const Node& node = source_.node(id);
-    if (node.kind == Kind::kGather || node.kind == Kind::kInput) return true;
-    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    if (!values.insert(id).second) continue;
+    const std::vector<int>& inputs = source_.node(id).inputs;
+    open.insert(open.end(), inputs.begin(), inputs.end());
   }
-  return false;
+  return values;
 }
 
 // The axes along which the position grows, if evenly.
 std::optional<std::set<int>> GatherReads::EvenAxes(int position) const {
-  std::set<int> axes, seen;
-  std::vector<int> open{position};
-  while (!open.empty()) {
-    const int id = open.back();
-    open.pop_back();
-    if (!seen.insert(id).second) continue;
+  std::set<int> axes;
+  for (const int id : MadeOf(position)) {
     const Node& node = source_.node(id);
     if (node.kind == Kind::kIndex) axes.insert(node.axes[0]);
     const bool even = node.op == Op::plus || node.op == Op::minus || node.op == Op::negative || node.op == Op::mul;
     if (node.kind == Kind::kGather || node.kind == Kind::kCast || (node.kind == Kind::kMap && !even)) return std::nullopt;
-    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
   }
   return axes;
 }

@@ -39,6 +39,7 @@ class GatherReads {
   std::optional<std::set<int>> EvenAxes(int position) const;
   std::set<int> InnermostDims(int source) const;
   bool FollowsFromData(int position) const;
+  std::set<int> MadeOf(int value) const;
   bool SharesDearValues(int source) const;
   bool MayBeWrittenOver(int source) const;
   std::optional<double> Quotient(const PartialShape& above, const PartialShape& below);
