@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "runtime/blas.h"
 #include "runtime/cpu_info.h"
@@ -112,12 +113,20 @@ void RunGemm(const GemmStep& step, const TensorRef& a, const TensorRef& b, const
   else Multiply<float>(step, a, b, c);
 }
 
-ProductShape ShapeOf(const GemmStep& product, const KernelSignature& kernel, const std::vector<index_t>& loops, DType dtype) {
+GemmStep Turned(const GemmStep& step) {
+  GemmStep turned = step;
+  std::swap(turned.a, turned.b);
+  turned.transpose_a = !step.transpose_b;
+  turned.transpose_b = !step.transpose_a;
+  return turned;
+}
+
+ProductShape ShapeOf(const GemmStep& step, const KernelSignature& kernel, const std::vector<index_t>& loops, DType dtype) {
+  const GemmStep product = kernel.turned ? Turned(step) : step;
   const std::size_t rank = loops.size();
   const auto reads = [&](const Access& access) { return access.buffer == product.b && !access.store; };
   const bool made = std::none_of(kernel.operands.begin(), kernel.operands.end(), reads);
-  const bool turned = kernel.turned, transposed_a = turned ? !product.transpose_b : product.transpose_a, transposed_b = turned ? !product.transpose_a : product.transpose_b;
-  return {loops[rank - 3], loops[rank - 2], loops[rank - 1], transposed_a, transposed_b, SizeOf(dtype), made};
+  return {loops[rank - 3], loops[rank - 2], loops[rank - 1], product.transpose_a, product.transpose_b, SizeOf(dtype), made};
 }
 
 // Measured beside OpenBLAS on AVX-512 and AVX2. A vector is BLAS's, which reads the matrix once; of two or three columns too

@@ -11,6 +11,9 @@ namespace umbra::runtime {
 /// c = alpha * op(a) * op(b) in the memory given, of any strides: what BLAS cannot take is copied.
 void RunGemm(const GemmStep& step, const TensorRef& a, const TensorRef& b, const TensorRef& c);
 
+/// The same product, turned: the right factor gives its rows, the left one its columns. Its result is `c` turned.
+GemmStep Turned(const GemmStep& step);
+
 /// The dimension of a product's operands that its rows move along, or -1.
 struct RowDims {
   int a = -1, b = -1, c = -1;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/run_gemm.h"
+
 namespace umbra::plan {
 
 namespace {
@@ -26,17 +28,18 @@ std::vector<Extent> LoopsOf(const Plan& plan, const GemmStep& gemm) {
   return axes;
 }
 
+// An extent of a product, or what it may be.
+index_t Known(const Extent& extent, index_t otherwise) { return extent.is_static() ? extent.value : otherwise; }
+
+constexpr index_t kFew = 4, kMany = 1024;
+
 // On any processor, with any extents where they are not known: a few rows and columns and short sums are where a kernel is
 // faster most of all.
 bool MayBeFaster(const Plan& plan, const GemmStep& gemm, bool made) {
   const std::size_t rank = BufferOf(plan, gemm.c).shape.size();
   if (rank < 2 || BufferOf(plan, gemm.a).shape.size() != rank || BufferOf(plan, gemm.b).shape.size() != rank) return false;
   const std::vector<Extent> loops = LoopsOf(plan, gemm);
-  const auto extent = [&](std::size_t from_end, index_t otherwise) {
-    const Extent& known = loops[loops.size() - from_end];
-    return known.is_static() ? known.value : otherwise;
-  };
-  constexpr index_t kFew = 4, kMany = 1024;
+  const auto extent = [&](std::size_t from_end, index_t otherwise) { return Known(loops[loops.size() - from_end], otherwise); };
   runtime::ProductShape shape{extent(3, kFew), extent(2, kMany), extent(1, 1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype), made};
   if (runtime::SumIsFaster(shape, "avx512")) return true;
   shape.rows = extent(3, kMany);
@@ -44,23 +47,17 @@ bool MayBeFaster(const Plan& plan, const GemmStep& gemm, bool made) {
   return runtime::SumIsFaster(shape, "avx512");
 }
 
-// The same product, turned: of the right factor, which gives its rows, and the left.
-GemmStep Turned(const GemmStep& gemm) {
-  GemmStep turned = gemm;
-  turned.a = gemm.b;
-  turned.b = gemm.a;
-  turned.transpose_a = !gemm.transpose_b;
-  turned.transpose_b = !gemm.transpose_a;
-  return turned;
-}
-
 // May a kernel be faster whose rows are the columns of the product, of which there are few? The columns of its right factor lie
 // side by side.
 bool MayBeFasterTurned(const Plan& plan, const GemmStep& gemm) {
   if (!gemm.transpose_a || gemm.a == gemm.b) return false;
   const std::vector<Extent> loops = LoopsOf(plan, gemm);
-  const Extent &rows = loops[loops.size() - 3], &columns = loops[loops.size() - 2];
-  return (!rows.is_static() || rows.value > runtime::kFewRows) && (!columns.is_static() || columns.value <= runtime::kFewRows);
+  runtime::KernelSignature kernel;
+  kernel.turned = true;
+  const std::size_t rank = loops.size();
+  const GemmStep turned = runtime::Turned(gemm);
+  return RunsInstead(kernel, {Known(loops[rank - 2], kFew), Known(loops[rank - 3], kMany), Known(loops[rank - 1], 1), turned.transpose_a, turned.transpose_b,
+                              SizeOf(BufferOf(plan, gemm.c).dtype)}, "avx512");
 }
 
 // Of additions for an element: so much work is not done anew for each share of the rows.
@@ -69,7 +66,7 @@ constexpr double kMostOfMaker = 8;
 // Puts what a kernel computes of its operands together from kernels of the plan.
 class SumMaker {
  public:
-  SumMaker(const Plan& plan, const GemmStep& gemm, std::string name, bool turned) : plan_(plan), gemm_(turned ? Turned(gemm) : gemm) {
+  SumMaker(const Plan& plan, const GemmStep& gemm, std::string name, bool turned) : plan_(plan), gemm_(turned ? runtime::Turned(gemm) : gemm) {
     signature_.name = std::move(name);
     signature_.axes = LoopsOf(plan, gemm);
     signature_.turned = turned;

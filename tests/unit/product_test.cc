@@ -14,6 +14,7 @@
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
 #include "runtime/cpu_info.h"
+#include "runtime/prepared.h"
 #include "tests/support/drawn.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
@@ -416,6 +417,20 @@ TEST(Product, SystemCompilerAgrees) {
     const auto expected = operands.Run(p, p.Graph(true, true), options, 1);
     options.engine = Engine::kSystem;
     EXPECT_TRUE(SameBits(*expected, *operands.Run(p, p.Graph(true, true), options, 1))) << target;
+  }
+}
+
+// It is what a launch runs: its first operand is the right factor.
+TEST(Product, ALaunchRunsTheTurnedKernel) {
+  const Function function = Compile(Parsed("kernel k(a: f32[k, m], b: f32[k, n]) -> (y: f32[m, n]) { y = dot(a.T, b) }"));
+  const index_t m = 150, k = 70;
+  for (const index_t n : {4, 16, 17}) {
+    const Tensor a(DType::kFloat32, {k, m}, 0, nullptr), b(DType::kFloat32, {k, n}, 0, nullptr), y(DType::kFloat32, {m, n}, 0, nullptr);
+    const Arguments arguments{{a.ref, b.ref}, {y.ref}, {}};
+    const runtime::PreparedProgram prepared(function.program(), {a.ref, b.ref, y.ref}, runtime::CheckArguments(function.program(), arguments), {}, 1);
+    const auto* const kernel = prepared.OnlyKernel();
+    const bool turned = kernel != nullptr && kernel->buffer == std::vector<std::size_t>{1, 0, 2};
+    EXPECT_EQ(turned, n <= 16 && runtime::SumIsFaster({n, m, k, true}, codegen::Name(HostTarget()))) << n;
   }
 }
 
