@@ -33,6 +33,27 @@ std::shared_ptr<const umbra::graph::Graph> Kernel(int k) {
                                  "  y = sigmoid(a * b + broadcast<1>(bias)) + " + std::to_string(k) + "\n}")[0];
 }
 
+// A kernel of each kind that has loops of its own; `k` makes it another one.
+struct Kind {
+  const char* name;
+  const char* text;
+};
+
+constexpr Kind kKinds[] = {
+    {"softmax of rows",
+     "kernel k(x: f32[n, m]) -> (y: f32[n, m]) { e = exp(x * $ - broadcast<0>(reduce_with_axis<maximum>(x * $, 1)))  "
+     "y = e / broadcast<0>(reduce_with_axis<sum>(e, 1)) }"},
+    {"sum of columns", "kernel k(x: f32[n, m]) -> (y: f32[m]) { y = reduce_with_axis<sum>(x * $, 0) }"},
+    {"transpose", "kernel k(x: f32[n, m], z: f32[m, n]) -> (y: f32[m, n]) { y = x.T * $ + z }"},
+    {"product", "kernel k(x: f32[n, p], w: f32[p, m], b: f32[m]) -> (y: f32[n, m]) { y = maximum(dot(x, w) + broadcast<1>(b), $) }"},
+};
+
+std::shared_ptr<const umbra::graph::Graph> KernelOf(const Kind& kind, int k) {
+  std::string text = kind.text;
+  for (size_t at = 0; (at = text.find('$')) != std::string::npos;) text.replace(at, 1, std::to_string(k) + ".0");
+  return umbra::graph::ParseText(text)[0];
+}
+
 // `count` kernels, each with operands of its own shape.
 std::shared_ptr<const umbra::graph::Graph> Kernels(int count, int first) {
   std::string inputs, outputs, body;
@@ -137,6 +158,21 @@ int main(int argc, char** argv) {
               Median(further), (after.front_end_ms - before.front_end_ms) / 21,
               (after.optimise_ms - before.optimise_ms) / 21, (after.codegen_ms - before.codegen_ms) / 21,
               (after.link_ms - before.link_ms) / 21);
+  for (const Kind& kind : kKinds) {
+    umbra::Compile(KernelOf(kind, 1), fresh);
+    const auto from = umbra::GetCompileStatistics();
+    std::vector<double> times;
+    for (int k = 2; k <= 10; ++k) {
+      const auto graph_of_kind = KernelOf(kind, k);
+      start = Clock::now();
+      umbra::Compile(graph_of_kind, fresh);
+      times.push_back(Milliseconds(start));
+    }
+    const auto to = umbra::GetCompileStatistics();
+    std::printf("further kernel, a %s, median of 9: %.1f ms (front end %.1f, optimiser %.1f, code generation %.1f, link %.1f; %d kernels)\n",
+                kind.name, Median(times), (to.front_end_ms - from.front_end_ms) / 9, (to.optimise_ms - from.optimise_ms) / 9,
+                (to.codegen_ms - from.codegen_ms) / 9, (to.link_ms - from.link_ms) / 9, (to.compiled - from.compiled) / 9);
+  }
   std::vector<double> large;
   for (int k = 0; k < 5; ++k) {
     const int compiled = umbra::GetCompileStatistics().compiled;

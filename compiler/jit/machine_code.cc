@@ -1,6 +1,12 @@
 #include "compiler/jit/machine_code.h"
 
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/OptBisect.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -35,12 +41,12 @@ std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(codegen::Target target, b
 }
 
 // Leaves out what costs a kernel more than it gives: one index into all operands is what x86 addresses
-// best, so the search for better ones changes nothing.
+// best, so the search for better ones changes nothing, and masks are where they are used already.
 class KernelPasses : public llvm::OptPassGate {
  public:
   bool isEnabled() const override { return true; }
   bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override {
-    return pass != "Loop Strength Reduction";
+    return pass != "Loop Strength Reduction" && pass != "X86 Domain Reassignment Pass";
   }
 };
 
@@ -133,8 +139,45 @@ void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const llvm::P
   choose(&builder).run(*module, modules);
 }
 
+// Loops over loops of any length are not unrolled. LLVM finds that out from the size of all that is within each of them, which
+// for the outer ones is the whole kernel every time.
+class LeaveOuterLoops : public llvm::PassInfoMixin<LeaveOuterLoops> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function)) Leave(loop);
+    return llvm::PreservedAnalyses::all();
+  }
+
+ private:
+  // Is the loop of any length, or one within it?
+  static bool Leave(llvm::Loop* loop) {
+    bool within = false;
+    for (llvm::Loop* const inner : loop->getSubLoops()) within = Leave(inner) || within;
+    const bool open = IsOpen(*loop);
+    if (open && within) loop->setLoopAlreadyUnrolled();
+    return open || within;
+  }
+
+  // Does it end where something else than a constant says?
+  static bool IsOpen(const llvm::Loop& loop) {
+    llvm::SmallVector<llvm::BasicBlock*, 4> exiting;
+    loop.getExitingBlocks(exiting);
+    return llvm::none_of(exiting, [](const llvm::BasicBlock* block) {
+      const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+      const auto* const compare = branch == nullptr || !branch->isConditional() ? nullptr : llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+      return compare == nullptr || llvm::any_of(compare->operands(), [](const llvm::Use& use) { return llvm::isa<llvm::ConstantInt>(use); });
+    });
+  }
+};
+
 void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const char* text) {
   RunPasses(module, machine, {}, [&](llvm::PassBuilder* builder) {
+    builder->registerPipelineParsingCallback(
+        [](llvm::StringRef name, llvm::FunctionPassManager& passes, llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
+          if (name != "leave-outer-loops") return false;
+          passes.addPass(LeaveOuterLoops());
+          return true;
+        });
     llvm::ModulePassManager passes;
     if (llvm::Error error = builder->parsePassPipeline(passes, text))
       throw InternalError("LLVM does not take the passes of packet kernels: " + llvm::toString(std::move(error)));
@@ -155,6 +198,22 @@ void AlignToLines(llvm::Module* module) {
     if (!function.isDeclaration()) function.setAlignment(llvm::Align(64));
 }
 
+// What orders instructions and is none itself changes no flag, though Clang says so of all assembly, and LLVM looks through all
+// registers of the target for each flag.
+void ForgetFlags(llvm::Module* module) {
+  for (llvm::Function& function : *module)
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+      auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      const auto* const assembly = call == nullptr ? nullptr : llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
+      if (assembly == nullptr || !assembly->getAsmString().empty()) continue;
+      llvm::SmallVector<llvm::StringRef, 8> constraints;
+      llvm::StringRef(assembly->getConstraintString()).split(constraints, ',');
+      llvm::erase_if(constraints, [](llvm::StringRef constraint) { return constraint.starts_with("~{") && constraint != "~{memory}"; });
+      call->setCalledOperand(llvm::InlineAsm::get(assembly->getFunctionType(), "", llvm::join(constraints, ","), assembly->hasSideEffects(),
+                                                  assembly->isAlignStack(), assembly->getDialect(), assembly->canThrow()));
+    }
+}
+
 // What packets a function has at least is of no use where they are as wide as registers are, and LLVM sets up a target (most of
 // a millisecond) for each answer.
 void ShareTarget(llvm::Module* module) {
@@ -171,6 +230,7 @@ void SimplifyPrelude(llvm::Module* module, llvm::TargetMachine* machine) {
 void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Target target) {
   AlignToLines(module);
   ShareTarget(module);
+  ForgetFlags(module);
   if (target == codegen::Target::kPlain) {
     llvm::PipelineTuningOptions tuning;
     tuning.LoopVectorization = tuning.LoopInterleaving = true;  // packets are vectors already
@@ -185,7 +245,7 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
   // block. The default pipeline gives the same code and takes twice as long.
   RunPasses(module, machine,
             "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,"
-            "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,simplifycfg,"
+            "loop-mssa(loop-rotate,licm),leave-outer-loops,loop(loop-unroll-full),sroa,early-cse<memssa>,simplifycfg,"
             "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
   // Which product goes into which sum follows from what else stands in a block; so that an element is the same wherever in a
   // row it stands, loops that contract them are left whole.
