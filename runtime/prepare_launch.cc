@@ -429,10 +429,21 @@ class Preparation {
                         touched >= std::max(static_cast<double>(LastLevelCacheBytes()), alone ? 0 : kPastCachesOfThreads * static_cast<double>(LastLevelCacheShare())) &&
                         !TakesTurnsAtPages();
     variant.packed = packs_ && !variant.strided;
+    variant.few_columns = !variant.strided && HasFewColumns();
     if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();
     if (passes && aligned && (!InColumns() || in_short_rows_ || variant.packed)) variant.stores = Stores::kStreamed;
     else if (passes && joins) variant.stores = Stores::kJoined;
     return variant;
+  }
+
+  // Does the kernel take several steps of few columns at a time, and do these follow each other in all that they move?
+  bool HasFewColumns() {
+    const std::size_t step = rank_ - 1;
+    const index_t columns = plan_.extent[vector_axis_];
+    if (!signature_.few_columns || columns >= kFewColumns || plan_.extent[step] < kFewColumns) return false;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
+      if (signature_.operands[k].dim_of_axis[step] >= 0 && Stride(k, step) != columns) return false;
+    return true;
   }
 
   // Are rows of tiles, which begin anywhere, put together to lines? A packet has to be one.

@@ -28,8 +28,8 @@ const std::set<std::string>& Reserved() {
     set.insert({
         "across", "add_product", "advance", "apply", "args", "at", "away_from_first", "begin", "Bits", "bits", "BitsOfSize",
         "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
-        "copy", "detail", "div_by", "divided", "Divisor", "divisor", "each_lane", "Elem", "end", "even_lanes",
-        "even_odd_lanes", "exp_at_most_0", "fast_div", "fast_exp", "fast_sqrt", "fetch_pack", "fetched", "fill", "fold",
+        "copy", "detail", "div_by", "divided", "Divisor", "divisor", "Divisors", "each_lane", "Elem", "end", "even_lanes",
+        "even_odd_lanes", "exp_at_most_0", "fast_div", "fast_exp", "fast_sqrt", "fetch_pack", "fetched", "fill", "fold", "fold_columns",
         "from_bits", "gather", "gather_head", "gather_span", "HalfPacket", "head_bits", "in_groups", "in_order", "in_register",
         "IntOfSize", "iota", "is_aligned", "IsSame", "j", "join_group", "joined", "k", "keep", "kGroup", "kIsHalf",
         "kMasksSpans", "kRegisterBytes", "kRowsAtOnce", "kWidth", "kZips", "lanes", "lanes_below", "lanes_between",
@@ -40,7 +40,7 @@ const std::set<std::string>& Reserved() {
         "maximum_at_once", "Minimum", "minimum_at_once", "Moments", "moments", "narrow", "no_less", "no_more", "NoReference",
         "odd_lanes", "pack", "pack_panel", "packet", "PacketOf", "Pair", "permuted_lanes", "place_in", "prefetch",
         "prefetch_lines", "prefetch_part", "prefetch_rows", "Product", "quotient_at", "quotient_run", "QuotientWalk", "ramp",
-        "random_gaussian", "random_uniform", "Rebind", "reversed_lanes", "rows_ahead", "rows_at_once", "scatter",
+        "random_gaussian", "random_uniform", "Rebind", "repeat_columns", "reversed_lanes", "rows_ahead", "rows_at_once", "scatter",
         "scatter_head", "simd", "smaller", "store", "store_columns", "store_head", "store_masked", "store_pack", "stream",
         "stream_columns", "stream_fence", "StreamedRow", "Sum", "Traits", "transpose_step", "transpose_tile", "umbra", "unix",
         "unzip", "warp_all", "whole", "widen", "widened", "zip", "zip_high", "zip_low"});

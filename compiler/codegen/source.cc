@@ -122,6 +122,7 @@ Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const Source
 }
 
 std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature) {
+  if (signature.few_columns && signature.axes[static_cast<std::size_t>(signature.vector_axis)].is_static()) return {{.few_columns = true}};
   if (signature.panels.empty() || signature.turned) return {{}};
   const runtime::Extent& rows = signature.axes[static_cast<std::size_t>(signature.row_axes) - 2];
   std::vector<runtime::Variant> variants;

@@ -84,13 +84,15 @@ bool ValueEmitter::AddsProduct(const plan::Reduction& reduction) const {
   return columns_ && reduction.contract && element.kind == Value::Kind::kMap && element.op == graph::Op::mul && IsFloat(element.type);
 }
 
+bool ValueEmitter::IsOfColumn(int id) const { return columns_ && value(id).scope == Scope::kRow && InPackets(id); }
+
 void ValueEmitter::FindQuotientsByNumber() {
   if (options_.spelling != Spelling::kPackets) return;
   const int registers = RegisterBytes(options_.target);
   for (const Phase& phase : kernel_.phases)
     for (const int id : phase.element_values) {
       const Value& v = value(id);
-      if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || IsScalar(id) || !IsScalar(v.args[1])) continue;
+      if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || IsScalar(id) || !(IsScalar(v.args[1]) || IsOfColumn(v.args[1]))) continue;
       if (v.type == DType::kFloat32 ? registers < 64 : v.type != DType::kFloat64 || registers < 32) continue;
       const Value& by = value(v.args[1]);
       if (by.kind != Value::Kind::kConstant || IsWorthDivisor(by.constant, v.type)) by_number_.insert(id);

@@ -50,7 +50,11 @@ class ValueEmitter : protected KernelShape {
   // Is an element of the reduction a product that is added unrounded? It is a part of that step, not a value of its own.
   bool AddsProduct(const plan::Reduction& reduction) const;
 
-  // Quotients of packets by one number that are found sooner than by a division: f64 in AVX2, f32 and f64 in AVX-512.
+  // Is there a packet of the value for each of columns, which the elements of all rows take?
+  bool IsOfColumn(int id) const;
+
+  // Quotients of packets by one number, or one of each column, that are found sooner than by a division: f64 in AVX2, f32 and f64
+  // in AVX-512.
   void FindQuotientsByNumber();
 
   // Is a value of the phase divided? Not in loops that go side by side: while they wait for a quotient, they have others to do.
@@ -176,7 +180,7 @@ class ValueEmitter : protected KernelShape {
   std::string together_;  // how many rows are walked at a time; empty: one
   std::vector<int> uses_;
   std::vector<bool> spread_, divisor_;  // numbers that packets are made of, or divided by
-  std::set<int> by_number_;             // quotients of packets by such a divisor
+  std::set<int> by_number_;             // quotients of packets by such a divisor, or by those of columns
   std::map<int, Expr> text_, packet_text_, divisor_text_;
   std::map<int, std::string> accumulator_;
   std::vector<std::string> number_names_;

@@ -145,6 +145,8 @@ struct KernelSignature {
   std::vector<int> replaces;
   /// Of one that runs instead of a product: its rows are the product's columns, and its columns the product's rows.
   bool turned = false;
+  /// Columns that are reduced may be fewer than kFewColumns, and lie one step behind the other (Variant::few_columns).
+  bool few_columns = false;
   /// For each (store operand, load operand): may both be the very same memory?
   /// in_place[k] lists the load operands that store operand k (index into `operands`) may overwrite.
   std::vector<std::vector<int>> in_place;
@@ -155,6 +157,9 @@ inline constexpr index_t kFewRows = 16;
 
 /// Bytes of the columns that a tile reads at a time, of one operand and at most.
 inline constexpr index_t kPanelBytes = 192;
+
+/// As many steps of few columns are worked on as one, if columns are fewer: packets of any width are full then.
+inline constexpr index_t kFewColumns = 16;
 
 /// So few indices of the innermost axis are always summed without a break.
 inline constexpr index_t kLeastSteps = 128;
@@ -190,9 +195,13 @@ struct Variant {
   bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
   bool packed = false;       ///< rows read copies of columns that they share; neither strided nor split, nor kJoined
   bool wide_index = false;   ///< positions need 64 bits in packets, too; of positional kernels, which are never packed
+  bool few_columns = false;  ///< columns are fewer than kFewColumns, and each step begins where the one before it ends; split or not
   /// A number below kCount that tells variants apart.
-  int index() const { return static_cast<int>(stores) + (packed ? 12 : 0) + (strided ? 3 : 0) + (split ? 6 : 0) + (wide_index ? 14 : 0); }
-  static constexpr int kCount = 26;  ///< of variants
+  int index() const {
+    if (few_columns) return split ? 27 : 26;
+    return static_cast<int>(stores) + (packed ? 12 : 0) + (strided ? 3 : 0) + (split ? 6 : 0) + (wide_index ? 14 : 0);
+  }
+  static constexpr int kCount = 28;  ///< of variants
 };
 
 /// Makes the machine code of a kernel variant. Thread-safe; may throw umbra::Error.

@@ -37,6 +37,7 @@ bool CpuEmitter::WalksBlocksOfColumns() const {
 std::string CpuEmitter::OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last) {
   const std::string block = fmt::format("j{}", vector_axis_);
   block_.end = names_.Make("last_" + c), block_.row = names_.Make("r"), block_.packet = names_.Make("p"), block_.before.clear();
+  block_.packets = BlockPackets();
   out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, BlockPackets() * width_);
   out_.Line("const long long {} = smaller({} + {}, {});", block_.end, block, BlockPackets() * width_, WholeSteps(block, last, width_));
   return block;
@@ -48,7 +49,9 @@ void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, co
   for (const Phase& phase : kernel_.phases) {
     if (const Kept kept = DeclareKept(phase.row_values, phase); !kept.empty()) BeginPhase(phase.row_values, phase, kept, c, block, "");
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
+    DeclareDivisors(phase, [&](const std::function<void()>& body) { EachPacket(c, block, body); });
     WalkBlock(phase, c, block, signature_.row_axes);
+    ForgetDivisors(phase);
   }
   EachPacket(c, block, [&] {
     Names names = names_;
@@ -75,6 +78,7 @@ int CpuEmitter::BlockPackets() const {
   for (const Phase& phase : kernel_.phases) {
     kept += static_cast<int>(phase.reductions.size());
     for (const int id : phase.row_values) kept += IsKept(id) ? 1 : 0;
+    kept += 2 * static_cast<int>(DivisorsOf(phase).size());
   }
   const int bytes = std::max(kept, 1) * std::max(RegisterBytes(options_.target), 8);
   int packets = kernel_.phases[0].guard < 0 ? kMostPackets : kKeptBytes / 8;
@@ -86,12 +90,33 @@ CpuEmitter::Kept CpuEmitter::DeclareKept(const std::vector<int>& values, const P
   Kept kept;
   const auto declare = [&](int id, const std::string& name) {
     kept.push_back(names_.Make(name + "_of"));
-    out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept.back(), BlockPackets());
+    out_.Line("{} {}[{}];", speller_->Type(value(id).type), kept.back(), block_.packets);
   };
   for (const int id : values)
     if (IsKept(id)) declare(id, NameOf(id));
   for (const auto& reduction : phase.reductions) declare(reduction.result, AccumulatorName(kernel_, reduction));
   return kept;
+}
+
+std::set<int> CpuEmitter::DivisorsOf(const Phase& phase) const {
+  std::set<int> divisors;
+  for (const int id : phase.element_values)
+    if (by_number_.count(id) > 0 && IsOfColumn(value(id).args[1])) divisors.insert(value(id).args[1]);
+  return divisors;
+}
+
+void CpuEmitter::DeclareDivisors(const Phase& phase, const std::function<void(const std::function<void()>&)>& each) {
+  for (const int id : DivisorsOf(phase)) {
+    const std::string name = names_.Make(NameOf(id) + "_by"), type = fmt::format("Divisors<{}>", speller_->Type(value(id).type));
+    const std::string at = fmt::format("{}[{}]", name, block_.packet);
+    out_.Line("{} {}[{}];", type, name, block_.packets);
+    each([&] { out_.Line("{} = {}({});", at, type, AsPacket(id).text); });
+    divisor_text_[id] = {at};
+  }
+}
+
+void CpuEmitter::ForgetDivisors(const Phase& phase) {
+  for (const int id : DivisorsOf(phase)) divisor_text_.erase(id);
 }
 
 void CpuEmitter::EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {

@@ -56,6 +56,8 @@ class CpuEmitter : private ValueEmitter {
   void RowUnit();
   // Where blocks leave what they find of a result, for each column.
   std::string FoundAt(int id, const std::string& unit, const std::string& c) const;
+  // Leaves there what a block has found.
+  void StoreFound(const plan::Reduction& reduction, const std::string& c, const std::string& lanes);
   // A value of rows, for a packet of columns: joined of what blocks found if it is reduced.
   void DeclareOfColumns(int id, const std::string& c, const std::string& lanes, Names* names);
   void ColumnUnit(const std::string& c, const std::string& lanes);
@@ -110,6 +112,26 @@ class CpuEmitter : private ValueEmitter {
   std::set<int> NeededOf(const Phase& phase, const std::map<int, std::string>& kept) const;
   // Is the value a function of some length, which a later phase takes as well?
   bool IsKeptFrom(std::size_t p, int id) const;
+
+  // Values of columns that elements of the phase are divided by.
+  std::set<int> DivisorsOf(const Phase& phase) const;
+  // What makes such quotients multiplications, for each packet of a block; `each` writes the loop.
+  void DeclareDivisors(const Phase& phase, const std::function<void(const std::function<void()>& body)>& each);
+  void ForgetDivisors(const Phase& phase);
+
+  // ---- few_columns.cc: several steps of few columns at a time ----------------------------------
+
+  bool TakesFewColumns() const { return options_.variant.few_columns && signature_.few_columns; }
+  // Packets of kFewColumns steps.
+  int FewColumnsPackets() const;
+  void FewColumns(const std::string& c, const std::string& columns);
+  // Packets of the columns themselves, `body` for the lanes of each that count.
+  void EachOfColumns(const std::string& c, const std::string& columns, const std::function<void(const std::string& lanes)>& body);
+  void FewColumnsPhase(const std::vector<int>& values, const Phase& phase, const std::string& c, const std::string& columns);
+  // Do elements of a phase, or what it is for, need the value?
+  bool IsReadWithin(int id) const;
+  // The packet that the last steps end within.
+  void LastOfSteps(const Phase& phase, const std::string& c);
 
   // ---- columns.cc: blocks of columns, walked row by row ----------------------------------------
 
@@ -417,6 +439,7 @@ class CpuEmitter : private ValueEmitter {
   struct {
     std::string end, row, packet;  // where its columns end, the first of some rows, a packet of it
     std::string before;            // "n + ", of its packets that are those of rows before
+    int packets = 0;               // that what is kept has room for
   } block_;
 
   // Keys: names of the rows that are kept.

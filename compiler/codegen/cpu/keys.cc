@@ -21,7 +21,7 @@ int CpuEmitter::KeyAxis() const {
 void CpuEmitter::KeyRows() {
   const Names outer = names_;
   const std::string c = fmt::format("i{}", vector_axis_), block = fmt::format("j{}", vector_axis_), n = ExtentName(vector_axis_);
-  block_.end = names_.Make("last_" + c), block_.packet = names_.Make("p");
+  block_.end = names_.Make("last_" + c), block_.packet = names_.Make("p"), block_.packets = BlockPackets();
   kept_rows_.most = names_.Make("rows"), kept_rows_.first = names_.Make("first");
   kept_rows_.last = names_.Make("last"), kept_rows_.count = names_.Make("count");
   out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, Begin(vector_axis_), width_, n, BlockPackets() * width_);

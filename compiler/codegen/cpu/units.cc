@@ -140,12 +140,14 @@ void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
     return;
   }
   ColumnLoop(CurrentPhase(), c, lanes, &names);
-  for (const auto& reduction : CurrentPhase().reductions) {
-    const DType type = value(reduction.result).type;
-    const std::string to = FoundAt(reduction.result, "unit", c);
-    const Expr& e = text_[reduction.result];
-    out_.Line("{};", lanes.empty() ? speller_->Store(type, to, e) : speller_->StoreHead(type, to, e, lanes));
-  }
+  for (const auto& reduction : CurrentPhase().reductions) StoreFound(reduction, c, lanes);
+}
+
+void CpuEmitter::StoreFound(const plan::Reduction& reduction, const std::string& c, const std::string& lanes) {
+  const DType type = value(reduction.result).type;
+  const std::string to = FoundAt(reduction.result, "unit", c);
+  const Expr& e = text_[reduction.result];
+  out_.Line("{};", lanes.empty() ? speller_->Store(type, to, e) : speller_->StoreHead(type, to, e, lanes));
 }
 
 void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, const std::string& last) {
@@ -156,10 +158,11 @@ void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, con
   for (const int id : Reached())
     if (value(id).scope == Scope::kRow) values.push_back(id);
   if (const Kept kept = DeclareKept(values, phase); !kept.empty()) BeginPhase(values, phase, kept, c, block, "");
+  DeclareDivisors(phase, [&](const std::function<void()>& body) { EachPacket(c, block, body); });
   WalkBlock(phase, c, block, signature_.row_axes);
+  ForgetDivisors(phase);
   EachPacket(c, block, [&] {
-    for (const auto& reduction : phase.reductions)
-      out_.Line("{};", speller_->Store(value(reduction.result).type, FoundAt(reduction.result, "unit", c), text_[reduction.result]));
+    for (const auto& reduction : phase.reductions) StoreFound(reduction, c, "");
   });
   out_.Close();
   names_ = outer;

@@ -344,15 +344,18 @@ UMBRA_INLINE V add_product(V total, V a, Elem<V> b) { return add_product(total, 
 template <typename T>
 struct Divisor {
   UMBRA_INLINE explicit Divisor(T divisor) : value(divisor), reciprocal(1 / divisor) {
-    constexpr bool is_f32 = sizeof(T) == 4;
-    if (!(divisor >= T(is_f32 ? 0x1p-30 : 0x1p-200) && divisor <= T(is_f32 ? 0x1p30 : 0x1p200))) return;
-    const I least = bits(T(is_f32 ? 0x1p-90 : 0x1p-800)), most = bits(T(is_f32 ? 0x1p90 : 0x1p800));
-    shift = kLeast - least;
-    end = kLeast + (most - least);
+    if (!(divisor >= kLeastDivisor && divisor <= kMostDivisor)) return;
+    shift = kLeast - kLeastDividend;
+    end = kEnd;
   }
 
   typedef typename IntOfSize<T>::type I;
   static constexpr I kLeast = static_cast<I>(1ull << (8 * sizeof(I) - 1));
+  static constexpr T kLeastDivisor = T(sizeof(T) == 4 ? 0x1p-30 : 0x1p-200), kMostDivisor = T(sizeof(T) == 4 ? 0x1p30 : 0x1p200);
+  // The bits of the least and the most dividend, and what these are shifted to.
+  static constexpr I kLeastDividend = __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p-90 : 0x1p-800));
+  static constexpr I kMostDividend = __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p90 : 0x1p800));
+  static constexpr I kEnd = kLeast + (kMostDividend - kLeastDividend);
   T value, reciprocal;
   // No step leaves the normal range for dividends of which bits(abs(x)) + shift <= end, one comparison for both ends, nor
   // for zeros; a shift of 0 takes neither.
@@ -372,6 +375,31 @@ UMBRA_INLINE V operator/(V x, const Divisor<T>& by) {
   }
 #endif
   return x / divisor;
+}
+
+// The same of a packet of divisors, by each of which many dividends are divided.
+template <typename V>
+struct Divisors {
+  typedef Divisor<Elem<V>> Limits;
+  Divisors() = default;
+  UMBRA_INLINE explicit Divisors(V divisors) : value(divisors) {
+    const auto fits = (divisors >= fill<V>(Limits::kLeastDivisor)) & (divisors <= fill<V>(Limits::kMostDivisor));
+    reciprocal = fits ? Elem<V>(1) / divisors : fill<V>(__builtin_nan(""));
+  }
+  V value, reciprocal;  // the reciprocal is no number where it is of no use
+};
+template <typename V>
+UMBRA_INLINE V operator/(V x, const Divisors<V>& by) {
+#if defined(__FMA__)
+  typedef Divisor<Elem<V>> Limits;
+  const auto none = by.reciprocal != by.reciprocal;
+  const auto beyond = bits(abs(x)) + fill<Bits<V>>(Limits::kLeast - Limits::kLeastDividend) > fill<Bits<V>>(Limits::kEnd);
+  if (!__builtin_expect(detail::any(beyond | none), 0) || !detail::any((beyond & (x != 0)) | none)) {
+    const V close = x * by.reciprocal;
+    return fma(fma(close, by.value, -x), -by.reciprocal, close);
+  }
+#endif
+  return x / by.value;
 }
 
 namespace detail {

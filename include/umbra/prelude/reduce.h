@@ -54,6 +54,33 @@ UMBRA_INLINE Elem<V> fold(V (&parts)[n]) {
   return across<Join>(parts[0]);
 }
 
+// `parts` has the elements of `steps` steps (a power of two), each of n columns, one step behind the other, and room for a packet
+// more: joins those of each column by halves of the steps. They are those of the first step then.
+template <typename Join, int steps, typename V, int count>
+UMBRA_INLINE void fold_columns(V (&parts)[count], i64 n) {
+  Elem<V>* const at = reinterpret_cast<Elem<V>*>(parts);
+  for (i64 c = 0; c < n; c += kWidth<V>) {
+    V step[steps];
+    for (int k = 0; k < steps; ++k) step[k] = load<V>(at + k * n + c);
+    for (int half = steps / 2; half > 0; half /= 2)
+      for (int k = 0; k < half; ++k) step[k] = Join::join(step[k], step[k + half]);
+    store(at + c, step[0]);
+  }
+}
+
+// Those of the first step for all others.
+template <int steps, typename V, int count>
+UMBRA_INLINE void repeat_columns(V (&parts)[count], i64 n) {
+  Elem<V>* const at = reinterpret_cast<Elem<V>*>(parts);
+  if (n <= kWidth<V>) {
+    const V first = load<V>(at);
+    for (int k = 1; k < steps; ++k) store(at + k * n, first);
+    return;
+  }
+  for (int k = 1; k < steps; ++k)
+    for (i64 c = 0; c < n; c += kWidth<V>) store(at + k * n + c, load<V>(at + c));
+}
+
 }  // namespace umbra::simd
 
 #endif  // UMBRA_PRELUDE_REDUCE_H_
