@@ -30,6 +30,7 @@ constexpr double kPastCachesOfThreads = 1.5;
 // least elements of a block, and about the most blocks of a row. Results depend on these.
 constexpr index_t kColumns = 16, kFewPacketsOfRow = 64;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
+constexpr double kLongMoments = 524288;  // of a row that no second-level cache keeps to be read again
 constexpr index_t kColumnGranule = 96;     // whole cache lines of results of 2 bytes and more, and whole tiles of products
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
 // Rows of any tile of transposed operands and of any block of them (compiler/codegen/cpu/transposed.cc), and how many
@@ -277,7 +278,9 @@ class Preparation {
     if (!whole_ || signature_.partials.empty()) return false;
     const index_t packets = Rows() * ((Columns() + kColumns - 1) / kColumns);
     const index_t few = Rows() == 1 && signature_.panels.empty() ? kFewPacketsOfRow : kFewRows;
-    return packets > 0 && packets <= few && static_cast<double>(Points(RowAxes(), rank_) * Columns()) >= kLeastSplit;
+    const double points = static_cast<double>(Points(RowAxes(), rank_) * Columns());
+    if (signature_.moments && packets > 0 && points >= kLongMoments) return true;
+    return packets > 0 && packets <= few && points >= kLeastSplit;
   }
 
   void CutIntoBlocks() {
@@ -566,19 +569,6 @@ class Preparation {
 };
 
 }  // namespace
-
-bool IsBaked(const KernelSignature& signature, int axis) {
-  if (signature.elementwise || axis < signature.row_axes || !signature.axes[static_cast<std::size_t>(axis)].is_static()) return false;
-  if (std::count(signature.ranged.begin(), signature.ranged.end(), axis) > 0) return false;
-  const bool columns = signature.vector_axis < signature.row_axes;
-  return columns || signature.positional || static_cast<int>(signature.axes.size()) - signature.row_axes == 1;
-}
-
-std::vector<int> CutAxes(const KernelSignature& signature) {
-  std::vector<int> axes{signature.row_axes};
-  if (signature.vector_axis > signature.row_axes) axes.push_back(signature.vector_axis);
-  return axes;
-}
 
 int UsefulThreads(double work, int threads) {
   return static_cast<int>(std::max(1.0, std::min(work / kGrain, static_cast<double>(threads))));

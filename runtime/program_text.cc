@@ -54,9 +54,9 @@ void Fields(Archive& archive, Position& position) {
 template <typename Archive>
 void Fields(Archive& archive, KernelSignature& signature) {
   auto& [name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, positions, ranged, elementwise,
-         row_buffers, partials, phases, panels, sums, cost, replaces, turned, few_columns, in_place] = signature;
+         row_buffers, partials, phases, panels, sums, cost, replaces, turned, few_columns, moments, in_place] = signature;
   archive(name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, positions, ranged, elementwise,
-          row_buffers, partials, phases, panels, sums, cost, replaces, turned, few_columns, in_place);
+          row_buffers, partials, phases, panels, sums, cost, replaces, turned, few_columns, moments, in_place);
 }
 template <typename Archive>
 void Fields(Archive& archive, ProductEpilogue& epilogue) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/plan/guards.h"
+#include "compiler/plan/moments.h"
 #include "compiler/plan/short_rows.h"
 #include "umbra/error.h"
 
@@ -43,6 +44,7 @@ class KernelLowering {
     kernel_.signature.panels = PanelsOf(kernel_);
     if (!kernel_.signature.panels.empty()) kernel_.signature.sums = static_cast<int>(kernel_.phases[0].reductions.size());
     kernel_.signature.phases = static_cast<int>(kernel_.phases.size());
+    kernel_.signature.moments = !on_gpu_ && FindMoments(kernel_).has_value();
     for (const plan::Phase& phase : kernel_.phases)
       for (const Reduction& reduction : phase.reductions)
         if (!HasSmallWindow() && !SharesRows(kernel_)) kernel_.signature.partials.push_back(value(reduction.result).type);

@@ -8,7 +8,7 @@
 
 namespace umbra::plan {
 
-/// Two phases of a kernel, each of which sums alone: the first values, the second the squares of what they are away from a center.
+/// The first two phases of a kernel, each of which sums alone: the first values, the second the squares of what they are away from a center.
 struct Moments {
   int value = 0;    ///< the element value that is summed
   int center = 0;   ///< a value of the row, of which only the first sum tells it

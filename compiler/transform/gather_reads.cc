@@ -48,7 +48,9 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
     if (!(axes = EvenAxes(gather.inputs[d]))) return false;
   return std::any_of(axes->begin(), axes->end(), [&](int axis) {  // of the last position
     const Dimension row = source_.Known(gather.shape[static_cast<std::size_t>(axis)]);
-    const index_t elements = row.is_static() ? static_cast<index_t>(row) : kLongRow;
+    const Dimension run = source_.Known(source_.node(gather.inputs[0]).shape[positions - 1]);  // no longer than the source's rows
+    const auto length = [](const Dimension& dim) { return dim.is_static() ? static_cast<index_t>(dim) : kLongRow; };
+    const index_t elements = run.is_static() ? std::min(length(run), length(row)) : length(row);
     return elements >= kLongestRow || (elements >= kLongRow && !MayBeWrittenOver(gather.inputs[0]));
   });
 }
@@ -142,6 +144,31 @@ std::optional<std::set<int>> GatherReads::EvenAxes(int position) const {
   return axes;
 }
 
+// The axis of which the position is the index, by one up or down and by a number.
+std::optional<int> GatherReads::UnitAxis(int position) const {
+  const Node& node = source_.node(position);
+  if (node.kind == Kind::kIndex) return node.axes[0];
+  if (node.kind != Kind::kMap) return std::nullopt;
+  if (node.op == Op::negative) return UnitAxis(node.inputs[0]);
+  if (node.op != Op::plus && node.op != Op::minus) return std::nullopt;
+  const bool by_number = source_.node(node.inputs[1]).shape.size() == 0;
+  return by_number || source_.node(node.inputs[0]).shape.size() == 0 ? UnitAxis(node.inputs[by_number ? 0 : 1]) : std::nullopt;
+}
+
+// Does no element of the source stand at two points of the gather?
+bool GatherReads::ReadsNoneTwice(const Node& gather) const {
+  std::set<int> axes;
+  for (std::size_t d = 1; d <= source_.node(gather.inputs[0]).shape.size(); ++d) {
+    const std::optional<int> axis = UnitAxis(gather.inputs[d]);
+    if (axis) axes.insert(*axis);
+  }
+  for (std::size_t d = 0; d < gather.shape.size(); ++d) {
+    const Dimension known = source_.Known(gather.shape[d]);
+    if (axes.count(static_cast<int>(d)) == 0 && !(known.is_static() && static_cast<index_t>(known) == 1)) return false;
+  }
+  return true;
+}
+
 // Is a dear value that `source` is made of read by something else, too, or repeated by a broadcast?
 bool GatherReads::SharesDearValues(int source) const {
   std::set<std::pair<int, bool>> seen;
@@ -182,7 +209,8 @@ GatherReads::GatherReads(const Graph& graph) : source_(graph) {
         beside[input] = std::max(beside[input], 1.0);
         continue;
       }
-      const double each = Quotient(node.shape, source_.node(node.inputs[k]).shape).value_or(kMany) * times;
+      const bool once = node.kind == Kind::kGather && k == 0 && ReadsNoneTwice(node);  // though it asks its guard for more
+      const double each = std::min(Quotient(node.shape, source_.node(node.inputs[k]).shape).value_or(kMany), once ? 1 : kMany) * times;
       if (node.kind == Kind::kGather && k == 0) reads_[input] += each;
       else beside[input] = std::max(beside[input], each);
     }

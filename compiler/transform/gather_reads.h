@@ -37,6 +37,8 @@ class GatherReads {
   };
 
   std::optional<std::set<int>> EvenAxes(int position) const;
+  std::optional<int> UnitAxis(int position) const;
+  bool ReadsNoneTwice(const Node& gather) const;
   std::set<int> InnermostDims(int source) const;
   bool FollowsFromData(int position) const;
   std::set<int> MadeOf(int value) const;

@@ -147,6 +147,9 @@ struct KernelSignature {
   bool turned = false;
   /// Columns that are reduced may be fewer than kFewColumns, and lie one step behind the other (Variant::few_columns).
   bool few_columns = false;
+  /// It sums, and sums squares of what elements are away from what follows from that sum. The blocks of a row that is shared out
+  /// find both at once, so that long rows are read once.
+  bool moments = false;
   /// For each (store operand, load operand): may both be the very same memory?
   /// in_place[k] lists the load operands that store operand k (index into `operands`) may overwrite.
   std::vector<std::vector<int>> in_place;

@@ -418,9 +418,35 @@ void ExpectQuotients() {
   }
 }
 
+// The same of a packet of divisors, some of which no reciprocal is of use for.
+template <typename P>
+void ExpectQuotientsByPackets() {
+  using E = simd::Elem<P>;
+  std::mt19937_64 random(6);
+  std::uniform_real_distribution<E> drawn(E(0.25), E(64));
+  for (int pass = 0; pass < 4000; ++pass) {
+    E x[simd::kWidth<P>], by[simd::kWidth<P>], y[simd::kWidth<P>];
+    for (int k = 0; k < simd::kWidth<P>; ++k) {
+      const E size = drawn(random), divisor = drawn(random), nan = std::numeric_limits<E>::quiet_NaN(), inf = std::numeric_limits<E>::infinity();
+      const E values[] = {size, -size, size * divisor, std::floor(size) * -divisor, E(0), -E(0), std::ldexp(size, 90), std::ldexp(size, -100), inf, nan};
+      const E divisors[] = {E(0), -divisor, inf, nan, std::ldexp(divisor, 60), std::ldexp(divisor, -60), std::ldexp(divisor, -140)};
+      x[k] = values[random() % (pass % 3 == 0 ? 10 : 6)];
+      by[k] = pass % 4 == 0 && random() % 8 == 0 ? divisors[random() % 7] : divisor;
+    }
+    simd::store(y, simd::load<P>(x) / simd::Divisors<P>(simd::load<P>(by)));
+    for (int k = 0; k < simd::kWidth<P>; ++k) {
+      const E expected = x[k] / by[k];
+      const bool same = std::memcmp(&y[k], &expected, sizeof(E)) == 0 || (std::isnan(y[k]) && std::isnan(expected));
+      ASSERT_TRUE(same) << x[k] << " / " << by[k] << " is " << y[k] << ", expected " << expected;
+    }
+  }
+}
+
 TEST(Prelude, DivisorsGiveTheBitsOfADivision) {
   ExpectQuotients<packet::Vector<float>>();
   ExpectQuotients<packet::Vector<double>>();
+  ExpectQuotientsByPackets<packet::Vector<float>>();
+  ExpectQuotientsByPackets<packet::Vector<double>>();
 }
 
 TEST(Prelude, IntegersNeverTrap) {

@@ -5,12 +5,14 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "compiler/codegen/values.h"
 #include "compiler/plan/guards.h"
+#include "compiler/plan/moments.h"
 
 namespace umbra::codegen {
 
@@ -56,6 +58,14 @@ class CpuEmitter : private ValueEmitter {
   void RowUnit();
   // Where blocks leave what they find of a result, for each column.
   std::string FoundAt(int id, const std::string& unit, const std::string& c) const;
+  // How many elements of a row `block` has, its number.
+  std::string ElementsOf(const std::string& block) const;
+  // Adds to `all` what blocks have found of the squares of moments: those away from their own means, and what these are away from
+  // the center. `found`: what a block k has of a result.
+  void JoinMoments(const std::string& all, const std::function<std::string(int result)>& found);
+  // Of the block's elements in a packet of columns, and room for those of its columns.
+  std::string MeanOfBlock() const;
+  std::string DeclareCenter();
   // Leaves there what a block has found.
   void StoreFound(const plan::Reduction& reduction, const std::string& c, const std::string& lanes);
   // A value of rows, for a packet of columns: joined of what blocks found if it is reduced.
@@ -426,6 +436,7 @@ class CpuEmitter : private ValueEmitter {
   int phase_ = 0;                     // that is being written, of a kernel whose rows are split
   std::map<int, std::string> from_;   // by axis: where its range begins
   std::map<int, std::string> found_;  // by reduced value: what blocks found
+  std::optional<plan::Moments> moments_;  // that blocks find at once
 
   // Rows.
   std::string row_bytes_;                    // of a row's buffers

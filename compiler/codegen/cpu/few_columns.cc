@@ -35,6 +35,15 @@ void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
     EachOfColumns(c, columns, [&](const std::string& lanes) {
       for (const auto& reduction : phase.reductions) StoreFound(reduction, c, lanes);
     });
+    if (moments_ && phase_ == 0) {
+      const Phase& squares = kernel_.phases[1];
+      const std::string center = DeclareCenter();
+      EachOfColumns(c, columns, [&](const std::string&) { out_.Line("{} = {};", center, MeanOfBlock()); });
+      out_.Line("repeat_columns<{}>({}, {});", kFewColumns, center.substr(0, center.find('[')), columns);
+      text_[moments_->center] = {center};
+      FewColumnsPhase({}, squares, c, columns);
+      EachOfColumns(c, columns, [&](const std::string& lanes) { StoreFound(squares.reductions[0], c, lanes); });
+    }
   } else {
     for (const Phase& phase : kernel_.phases) FewColumnsPhase(phase.row_values, phase, c, columns);
     if (!kernel_.final_stores.empty()) {

@@ -25,6 +25,8 @@ void CpuEmitter::Units() {
   out_.Line("const long long units = {}blocks, kept = {};", points, BytesOfRows(signature_.row_buffers));
   out_.Line("[[maybe_unused]] const long long found = {};", Padded("units" + (columns_ ? " * " + ExtentName(vector_axis_) : "")));
   DeclareFound();
+  if (signature_.moments) moments_ = plan::FindMoments(kernel_);
+  if (moments_ && moments_->center > moments_->squares) moments_.reset();  // it has to be known first
   out_.Open("for (long long unit = begin; unit < end; ++unit)");
   out_.Line("[[maybe_unused]] const long long line = unit / blocks, block = unit % blocks;");
   std::string rest = "line";
@@ -35,7 +37,7 @@ void CpuEmitter::Units() {
   UnitBlocks();
   RowPointers();
   for (phase_ = 0; phase_ <= phases; ++phase_) {
-    if (IsLastCall() && kernel_.final_stores.empty()) continue;
+    if (IsLastCall() ? kernel_.final_stores.empty() : moments_ && phase_ == 1) continue;  // blocks have found moments at once
     if (phase_ < phases) out_.Open("if (phase == {})", phase_);
     else out_.Open("if (phase == {} && block == 0)", phase_);
     if (columns_) Columns(vector_axis_);
@@ -77,10 +79,37 @@ void CpuEmitter::UnitBlocks() {
 }
 
 std::set<int> CpuEmitter::Reached() const {
-  if (!IsLastCall()) return ReachedFrom(CurrentPhase());
   std::set<int> reached;
-  ReachFromFinal(&reached);
+  if (IsLastCall()) ReachFromFinal(&reached);
+  else reached = ReachedFrom(CurrentPhase());
+  if (moments_ && reached.count(moments_->squares) > 0) Reach(moments_->center, &reached);
   return reached;
+}
+
+std::string CpuEmitter::ElementsOf(const std::string& block) const {
+  const std::vector<int> cut = runtime::CutAxes(signature_);
+  std::string text;
+  const auto times = [&](const std::string& factor) { text += (text.empty() ? "" : " * ") + factor; };
+  for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis)
+    if (!IsCut(axis)) times(ExtentName(axis));
+  std::string rest = block;
+  for (std::size_t k = cut.size(); k-- > 0;) {
+    const std::string n = ExtentName(cut[k]), l = fmt::format("l{}", cut[k]), count = fmt::format("(({0} + {1} - 1) / {1})", n, l);
+    times(fmt::format("smaller({1}, {0} - ({2}{3}) * {1})", n, l, rest, k == 0 ? "" : " % " + count));
+    rest = fmt::format("{} / {}", rest, count);
+  }
+  return text;
+}
+
+void CpuEmitter::JoinMoments(const std::string& all, const std::function<std::string(int result)>& found) {
+  const DType type = value(moments_->squares).type;
+  const std::string scalar = ScalarType(type), elements = names_.Make("elements"), away = names_.Make("away");
+  const int total = kernel_.phases[0].reductions[0].result;
+  out_.Open("for (long long k = 0; k < blocks; ++k)");
+  out_.Line("const {} {} = static_cast<{}>({});", scalar, elements, scalar, ElementsOf("k"));
+  out_.Line("const auto {} = {} / {} - {};", away, found(total), elements, text_.at(moments_->center).text);
+  out_.Line("{0} = {0} + ({1} + {2} * {2} * {3});", all, found(moments_->squares), away, elements);
+  out_.Close();
 }
 
 const plan::Reduction& CpuEmitter::ReductionOf(int result) const {
@@ -103,7 +132,8 @@ void CpuEmitter::RowUnit() {
     const plan::Reduction& reduction = ReductionOf(id);
     const std::string all = names_.Make(AccumulatorName(kernel_, reduction) + "_all");
     out_.Line("{} {} = {};", ScalarType(value(id).type), all, Identity(kernel_, reduction));
-    out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
+    if (moments_ && id == moments_->squares) JoinMoments(all, [&](int result) { return found_[result] + "[line * blocks + k]"; });
+    else out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
               SpellScalarMap(JoinOp(reduction), value(id).type, {{all}, {found_[id] + "[line * blocks + k]"}}).text);
     DeclareScalar(id, {all});
   }
@@ -112,6 +142,14 @@ void CpuEmitter::RowUnit() {
   } else {
     for (const auto& reduction : CurrentPhase().reductions) results_[reduction.result] = found_[reduction.result] + "[unit]";
     RowLoop(CurrentPhase());
+    if (moments_ && phase_ == 0) {
+      const Phase& squares = kernel_.phases[1];
+      spread_[static_cast<std::size_t>(moments_->center)] = true;
+      DeclareScalar(moments_->center, {fmt::format("{} / static_cast<{}>({})", results_[CurrentPhase().reductions[0].result],
+                                                   ScalarType(value(moments_->center).type), ElementsOf("block"))});
+      results_[moments_->squares] = found_[moments_->squares] + "[unit]";
+      RowLoop(squares);
+    }
   }
   names_ = outer;
 }
@@ -124,10 +162,14 @@ void CpuEmitter::DeclareOfColumns(int id, const std::string& c, const std::strin
   if (value(id).kind != Value::Kind::kReduced) return DeclarePacket(id, c, lanes, names);
   const plan::Reduction& reduction = ReductionOf(id);
   const DType type = value(id).type;
-  const std::string all = names->Make(AccumulatorName(kernel_, reduction)), from = FoundAt(id, "line * blocks + k", c);
+  const std::string all = names->Make(AccumulatorName(kernel_, reduction));
+  const auto found = [&](int result) {
+    const std::string from = FoundAt(result, "line * blocks + k", c);
+    return lanes.empty() ? speller_->Load(type, from) : speller_->LoadHead(type, from, lanes);
+  };
   out_.Line("{} {} = {};", speller_->Type(type), all, speller_->Fill(type, Identity(kernel_, reduction)).text);
-  out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
-            Join(*speller_, kernel_, reduction, {all}, lanes.empty() ? speller_->Load(type, from) : speller_->LoadHead(type, from, lanes)));
+  if (moments_ && id == moments_->squares) JoinMoments(all, [&](int result) { return found(result).text; });
+  else out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all, Join(*speller_, kernel_, reduction, {all}, found(id)));
   text_[id] = {all};
 }
 
@@ -141,6 +183,18 @@ void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
   }
   ColumnLoop(CurrentPhase(), c, lanes, &names);
   for (const auto& reduction : CurrentPhase().reductions) StoreFound(reduction, c, lanes);
+  if (!moments_ || phase_ > 0) return;
+  const std::string center = names.Make(NameOf(moments_->center));
+  out_.Line("const {} {} = {};", speller_->Type(value(moments_->center).type), center, MeanOfBlock());
+  text_[moments_->center] = {center};
+  ColumnLoop(kernel_.phases[1], c, lanes, &names);
+  StoreFound(kernel_.phases[1].reductions[0], c, lanes);
+}
+
+std::string CpuEmitter::MeanOfBlock() const {
+  const plan::Reduction& total = kernel_.phases[0].reductions[0];
+  const DType type = value(total.result).type;
+  return fmt::format("{} / {}", text_.at(total.result).text, speller_->Fill(type, fmt::format("static_cast<{}>({})", ScalarType(type), ElementsOf("block"))).text);
 }
 
 void CpuEmitter::StoreFound(const plan::Reduction& reduction, const std::string& c, const std::string& lanes) {
@@ -148,6 +202,12 @@ void CpuEmitter::StoreFound(const plan::Reduction& reduction, const std::string&
   const std::string to = FoundAt(reduction.result, "unit", c);
   const Expr& e = text_[reduction.result];
   out_.Line("{};", lanes.empty() ? speller_->Store(type, to, e) : speller_->StoreHead(type, to, e, lanes));
+}
+
+std::string CpuEmitter::DeclareCenter() {
+  const std::string name = names_.Make(NameOf(moments_->center) + "_of");
+  out_.Line("{} {}[{}];", speller_->Type(value(moments_->center).type), name, block_.packets);
+  return fmt::format("{}[{}]", name, block_.packet);
 }
 
 void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, const std::string& last) {
@@ -164,6 +224,15 @@ void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, con
   EachPacket(c, block, [&] {
     for (const auto& reduction : phase.reductions) StoreFound(reduction, c, "");
   });
+  if (moments_ && phase_ == 0) {
+    const Phase& squares = kernel_.phases[1];
+    const std::string center = DeclareCenter();
+    EachPacket(c, block, [&] { out_.Line("{} = {};", center, MeanOfBlock()); });
+    text_[moments_->center] = {center};
+    BeginPhase({}, squares, DeclareKept({}, squares), c, block, "");
+    WalkBlock(squares, c, block, signature_.row_axes);
+    EachPacket(c, block, [&] { StoreFound(squares.reductions[0], c, ""); });
+  }
   out_.Close();
   names_ = outer;
 }

@@ -121,7 +121,7 @@ int TileAxis(const plan::Plan& plan, const plan::Kernel& kernel) {
 CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel) {
   const auto& signature = kernel.signature;
   CudaSchedule schedule;
-  const std::optional<plan::Moments> moments = plan::FindMoments(kernel);
+  const std::optional<plan::Moments> moments = kernel.phases.size() == 2 ? plan::FindMoments(kernel) : std::nullopt;
   schedule.splits = kernel.phases.size() == 1 || moments;
   for (const plan::Phase& phase : kernel.phases)
     for (const auto& reduction : phase.reductions) {

@@ -345,16 +345,17 @@ template <typename T>
 struct Divisor {
   UMBRA_INLINE explicit Divisor(T divisor) : value(divisor), reciprocal(1 / divisor) {
     if (!(divisor >= kLeastDivisor && divisor <= kMostDivisor)) return;
-    shift = kLeast - kLeastDividend;
+    shift = kShift;
     end = kEnd;
   }
 
   typedef typename IntOfSize<T>::type I;
   static constexpr I kLeast = static_cast<I>(1ull << (8 * sizeof(I) - 1));
   static constexpr T kLeastDivisor = T(sizeof(T) == 4 ? 0x1p-30 : 0x1p-200), kMostDivisor = T(sizeof(T) == 4 ? 0x1p30 : 0x1p200);
-  // The bits of the least and the most dividend, and what these are shifted to.
+  // The bits of the least and the most dividend, and what takes them to kLeast and kEnd.
   static constexpr I kLeastDividend = __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p-90 : 0x1p-800));
   static constexpr I kMostDividend = __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p90 : 0x1p800));
+  static constexpr I kShift = static_cast<I>((1ull << (8 * sizeof(I) - 1)) - static_cast<unsigned long long>(kLeastDividend));
   static constexpr I kEnd = kLeast + (kMostDividend - kLeastDividend);
   T value, reciprocal;
   // No step leaves the normal range for dividends of which bits(abs(x)) + shift <= end, one comparison for both ends, nor
@@ -393,7 +394,7 @@ UMBRA_INLINE V operator/(V x, const Divisors<V>& by) {
 #if defined(__FMA__)
   typedef Divisor<Elem<V>> Limits;
   const auto none = by.reciprocal != by.reciprocal;
-  const auto beyond = bits(abs(x)) + fill<Bits<V>>(Limits::kLeast - Limits::kLeastDividend) > fill<Bits<V>>(Limits::kEnd);
+  const auto beyond = bits(abs(x)) + fill<Bits<V>>(Limits::kShift) > fill<Bits<V>>(Limits::kEnd);
   if (!__builtin_expect(detail::any(beyond | none), 0) || !detail::any((beyond & (x != 0)) | none)) {
     const V close = x * by.reciprocal;
     return fma(fma(close, by.value, -x), -by.reciprocal, close);
