@@ -30,7 +30,9 @@ constexpr double kPastCachesOfThreads = 1.5;
 // least elements of a block, and about the most blocks of a row. Results depend on these.
 constexpr index_t kColumns = 16, kFewPacketsOfRow = 64;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
-constexpr double kLongMoments = 524288;  // of a row that no second-level cache keeps to be read again
+// Elements of a row, or of the columns that a kernel walks at once, about, that no second-level cache keeps to be read again.
+constexpr double kLongMoments = 524288;
+constexpr index_t kColumnsAtOnce = 1024;
 constexpr index_t kColumnGranule = 96;     // whole cache lines of results of 2 bytes and more, and whole tiles of products
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
 // Rows of any tile of transposed operands and of any block of them (compiler/codegen/cpu/transposed.cc), and how many
@@ -278,14 +280,16 @@ class Preparation {
     if (!whole_ || signature_.partials.empty()) return false;
     const index_t packets = Rows() * ((Columns() + kColumns - 1) / kColumns);
     const index_t few = Rows() == 1 && signature_.panels.empty() ? kFewPacketsOfRow : kFewRows;
-    const double points = static_cast<double>(Points(RowAxes(), rank_) * Columns());
-    if (signature_.moments && packets > 0 && points >= kLongMoments) return true;
-    return packets > 0 && packets <= few && points >= kLeastSplit;
+    const double inner = static_cast<double>(Points(RowAxes(), rank_));
+    if (signature_.moments && packets > 0 && inner * static_cast<double>(std::min(Columns(), kColumnsAtOnce)) >= kLongMoments) return true;
+    return packets > 0 && packets <= few && inner * static_cast<double>(Columns()) >= kLeastSplit;
   }
 
   void CutIntoBlocks() {
     const double inner = static_cast<double>(Points(RowAxes(), rank_)), columns = static_cast<double>(Columns());
-    const double points = std::max(kLeastBlock / columns, inner / kMostBlocks);
+    double most = inner / kMostBlocks;
+    if (signature_.moments) most = std::min(most, kLongMoments / 2 / std::min(columns, static_cast<double>(kColumnsAtOnce)));
+    const double points = std::max(kLeastBlock / columns, most);
     index_t blocks = 1;
     std::vector<index_t> lengths;
     for (const int axis : CutAxes(signature_)) {
