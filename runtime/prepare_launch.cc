@@ -437,6 +437,7 @@ class Preparation {
                         !TakesTurnsAtPages();
     variant.packed = packs_ && !variant.strided;
     variant.few_columns = !variant.strided && HasFewColumns();
+    if (variant.few_columns) return variant;
     if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();
     if (passes && aligned && (!InColumns() || in_short_rows_ || variant.packed)) variant.stores = Stores::kStreamed;
     else if (passes && joins) variant.stores = Stores::kJoined;

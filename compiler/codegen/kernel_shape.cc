@@ -159,11 +159,12 @@ bool KernelShape::IsTransposed(const runtime::Access& access) const {
   return AxisDim(access, vector_axis_) >= 0 && !IsContiguousByPlan(access);
 }
 
-bool KernelShape::GoesSideBySide(const plan::Phase& phase) const {
+bool KernelShape::GoesSideBySide(const plan::Phase& phase, const std::set<int>* needed) const {
   if (options_.target == Target::kPlain || options_.spelling != Spelling::kPackets) return false;
   if (columns_ || options_.variant.strided || IsBlocked()) return false;
   bool polynomial = false;
   for (int id : phase.element_values) {
+    if (needed != nullptr && needed->count(id) == 0) continue;
     const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
     const auto span = v.kind == plan::Value::Kind::kGather ? SpanOf(id) : std::nullopt;
     if (v.kind == plan::Value::Kind::kGather ? !span || span->repeats > 1 || span->group > 0 : InPackets(id) && IsMadeOfLanes(id)) return false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -91,7 +92,8 @@ class KernelShape {
 
   /// Are several packets of the phase worked on side by side? That hides the latency of a polynomial's
   /// long chain, and makes more than a few bytes of a packet of a narrow dtype.
-  bool GoesSideBySide(const plan::Phase& phase) const;
+  /// `needed`: of the phase, if it is not all of it.
+  bool GoesSideBySide(const plan::Phase& phase, const std::set<int>* needed = nullptr) const;
 
   static int AxisDim(const runtime::Access& access, int axis) { return access.dim_of_axis[static_cast<std::size_t>(axis)]; }
 

@@ -111,12 +111,12 @@ class KernelLowering {
 
   // Are all rows reduced with the same columns, all columns with the same rows, and neither with anything of its own?
   bool IsProduct() const {
-    constexpr std::int64_t kFewColumns = 8;
+    constexpr std::int64_t kLeastColumns = 8;
     const runtime::KernelSignature& signature = kernel_.signature;
     const auto inner = static_cast<std::size_t>(signature.row_axes), column = inner - 1;
     if (inner < 2) return false;
     const auto several = [&](std::size_t axis, std::int64_t least) { return !signature.axes[axis].is_static() || signature.axes[axis].value >= least; };
-    if (!several(column - 1, 2) || !several(column, kFewColumns)) return false;
+    if (!several(column - 1, 2) || !several(column, kLeastColumns)) return false;
     bool rows = false, columns = false;
     for (const auto& [buffer, dims, store, gathered] : signature.operands) {
       if (store || dims[inner] < 0) continue;

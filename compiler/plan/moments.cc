@@ -22,7 +22,7 @@ std::optional<Moments> FindMoments(const Kernel& kernel) {
   if (away.kind != Value::Kind::kMap || away.op != graph::Op::minus) return std::nullopt;
   const bool sign = away.args[0] == first.value;
   const int center = away.args[sign ? 1 : 0];
-  if (away.args[sign ? 0 : 1] != first.value || value(center).scope != Scope::kRow) return std::nullopt;
+  if (value(first.value).scope != Scope::kElement || away.args[sign ? 0 : 1] != first.value || value(center).scope != Scope::kRow) return std::nullopt;
   if (away.type != value(first.result).type || away.type != value(second.result).type || (away.type != DType::kFloat32 && away.type != DType::kFloat64))
     return std::nullopt;
   return Moments{first.value, center, second.result};

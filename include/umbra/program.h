@@ -198,7 +198,7 @@ struct Variant {
   bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
   bool packed = false;       ///< rows read copies of columns that they share; neither strided nor split, nor kJoined
   bool wide_index = false;   ///< positions need 64 bits in packets, too; of positional kernels, which are never packed
-  bool few_columns = false;  ///< columns are fewer than kFewColumns, and each step begins where the one before it ends; split or not
+  bool few_columns = false;  ///< columns are fewer than kFewColumns, and each step begins where the one before it ends; kCached, split or not
   /// A number below kCount that tells variants apart.
   int index() const {
     if (few_columns) return split ? 27 : 26;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <string>
@@ -131,6 +132,43 @@ TEST(FewColumns, OtherKinds) {
     EXPECT_EQ(HasTaken(sum, {.few_columns = true}), route.engine != Engine::kInterpreter) << route.target;
   }
   ExpectNear(*first, *meant, pixels);
+}
+
+// Axes before the columns join them, though their own number is known.
+TEST(FewColumns, OfTwoAxes) {
+  const std::string text = "kernel k(x: f32[n, c, 5], v: f32[c, 5]) -> (y: f32[c, 5]) { y = reduce_with_axis<sum>(x * broadcast_with_axis(v, -1, extent<0>(x)), 0) }";
+  for (const index_t c : {1, 2, 3, 4}) {
+    std::mt19937 random(6);
+    const Tensor x(DType::kFloat32, {100, c, 5}, 0, &random), v(DType::kFloat32, {c, 5}, 0, &random);
+    std::unique_ptr<Tensor> first, meant;
+    for (const CompileOptions& route : Routes()) {
+      auto y = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{c, 5}, 0, nullptr);
+      Compile(Parsed(text), route)({{x.ref, v.ref}, {y->ref}, {}});
+      if (route.engine == Engine::kInterpreter) meant = std::move(y);
+      else if (first == nullptr) first = std::move(y);
+      else EXPECT_TRUE(SameBits(*first, *y)) << route.target << " " << c;
+    }
+    ExpectNear(*first, *meant, text);
+  }
+}
+
+// A call so large that its results would go past the caches, and then others, of results that lie anywhere.
+TEST(FewColumns, AfterALargeCall) {
+  const std::string text = "kernel k(x: f32[n, 16, m]) -> (y: f32[n, m]) { y = reduce_with_axis<sum>(x, 1) }";
+  for (const CompileOptions& route : Routes()) {
+    if (route.engine == Engine::kInterpreter) continue;
+    const Function function = Compile(Parsed(text), route);
+    const index_t rows = 1666666;
+    const std::vector<float> many(static_cast<std::size_t>(rows * 48), 1.0f);
+    std::vector<float> sums(static_cast<std::size_t>(rows * 3 + 16));
+    void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(sums.data()) + 63) / 64 * 64);
+    function({{runtime::TensorRef::Dense(const_cast<float*>(many.data()), DType::kFloat32, {rows, 16, 3})}, {runtime::TensorRef::Dense(aligned, DType::kFloat32, {rows, 3})}, {}}, {1});
+    for (const index_t padding : {0, 5}) {
+      const Tensor y(DType::kFloat32, {101, 3}, padding, nullptr);
+      function({{runtime::TensorRef::Dense(const_cast<float*>(many.data()), DType::kFloat32, {101, 16, 3})}, {y.ref}, {}}, {3});
+      drawn::ForEachIndex({101, 3}, [&](const std::vector<index_t>& i) { ASSERT_EQ(y.At(i), 16) << route.target << " " << padding; });
+    }
+  }
 }
 
 }  // namespace

@@ -132,5 +132,20 @@ TEST(Moments, WhatFollows) {
   }
 }
 
+// What is summed is the same for all elements of a row, or column.
+TEST(Moments, OfNoElements) {
+  const std::string text = "kernel k(x: f32[n, m], v: f32[m]) -> (y: f32[m], z: f32[n, m]) {\n  b = broadcast<1>(v, x)\n  c = reduce_with_axis<sum>(b, 0) / tcast<f32>(extent<0>(x)) + 1\n"
+                           "  d = b - broadcast<1>(c, x)\n  y = reduce_with_axis<sum>(d * d, 0)\n  z = x * broadcast<1>(y, x)\n}";
+  for (const std::vector<index_t>& shape : {std::vector<index_t>{66666, 3}, {11764, 17}, {1526, 131}}) {
+    std::mt19937 random(9);
+    const Tensor x(DType::kFloat32, shape, 0, &random), v(DType::kFloat32, {shape[1]}, 0, &random);
+    for (const CompileOptions& route : Routes()) {
+      const Tensor y(DType::kFloat32, {shape[1]}, 0, nullptr), z(DType::kFloat32, shape, 0, nullptr);
+      Compile(graph::ParseText(text)[0], route)({{x.ref, v.ref}, {y.ref, z.ref}, {}}, {2});
+      for (index_t k = 0; k < shape[1]; ++k) ASSERT_NEAR(y.At({k}), static_cast<double>(shape[0]), 0.05 * static_cast<double>(shape[0])) << route.target;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace umbra

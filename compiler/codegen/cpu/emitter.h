@@ -63,7 +63,7 @@ class CpuEmitter : private ValueEmitter {
   // Adds to `all` what blocks have found of the squares of moments: those away from their own means, and what these are away from
   // the center. `found`: what a block k has of a result.
   void JoinMoments(const std::string& all, const std::function<std::string(int result)>& found);
-  // Of the block's elements in a packet of columns, and room for those of its columns.
+  // Of the block's elements in a packet of columns, and an array for those of all its columns, by its name.
   std::string MeanOfBlock() const;
   std::string DeclareCenter();
   // Leaves there what a block has found.

@@ -15,11 +15,8 @@ namespace umbra::codegen {
 
 using runtime::kFewColumns;
 
-int CpuEmitter::FewColumnsPackets() const {
-  const runtime::Extent& columns = signature_.axes[static_cast<std::size_t>(vector_axis_)];
-  const index_t most = columns.is_static() ? columns.value : kFewColumns - 1;
-  return static_cast<int>(kFewColumns * most / width_) + 1;  // one is written beyond the last
-}
+// However few are known to be of the axis: a launch may have those of other axes join them. One packet is written beyond the last.
+int CpuEmitter::FewColumnsPackets() const { return static_cast<int>(kFewColumns * (kFewColumns - 1)) / width_ + 1; }
 
 void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
   const Names outer = names_;
@@ -38,9 +35,9 @@ void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
     if (moments_ && phase_ == 0) {
       const Phase& squares = kernel_.phases[1];
       const std::string center = DeclareCenter();
-      EachOfColumns(c, columns, [&](const std::string&) { out_.Line("{} = {};", center, MeanOfBlock()); });
-      out_.Line("repeat_columns<{}>({}, {});", kFewColumns, center.substr(0, center.find('[')), columns);
-      text_[moments_->center] = {center};
+      EachOfColumns(c, columns, [&](const std::string&) { out_.Line("{}[{}] = {};", center, block_.packet, MeanOfBlock()); });
+      out_.Line("repeat_columns<{}>({}, {});", kFewColumns, center, columns);
+      text_[moments_->center] = {fmt::format("{}[{}]", center, block_.packet)};
       FewColumnsPhase({}, squares, c, columns);
       EachOfColumns(c, columns, [&](const std::string& lanes) { StoreFound(squares.reductions[0], c, lanes); });
     }

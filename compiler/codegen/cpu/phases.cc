@@ -198,6 +198,15 @@ void CpuEmitter::RunLoop(const Phase& phase) {
 }
 
 void CpuEmitter::RunPackets(const Phase& phase, const Runs& runs, const std::string& i, const std::string& run) {
+  if (GoesSideBySide(phase, reached_ ? &*reached_ : nullptr)) {
+    out_.Open("for (; {0} + {1} * kGroup <= {2}; {0} += {1} * kGroup)", i, width_, run);
+    PrefetchNextRuns(phase, runs, i);
+    InGroups([&] {
+      Names names = names_;
+      ElementBody(phase, i, "", &names);
+    });
+    out_.Close();
+  }
   out_.Open("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, run);
   PrefetchNextRuns(phase, runs, i);
   Names names = names_;

@@ -207,7 +207,7 @@ void CpuEmitter::StoreFound(const plan::Reduction& reduction, const std::string&
 std::string CpuEmitter::DeclareCenter() {
   const std::string name = names_.Make(NameOf(moments_->center) + "_of");
   out_.Line("{} {}[{}];", speller_->Type(value(moments_->center).type), name, block_.packets);
-  return fmt::format("{}[{}]", name, block_.packet);
+  return name;
 }
 
 void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, const std::string& last) {
@@ -227,8 +227,8 @@ void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, con
   if (moments_ && phase_ == 0) {
     const Phase& squares = kernel_.phases[1];
     const std::string center = DeclareCenter();
-    EachPacket(c, block, [&] { out_.Line("{} = {};", center, MeanOfBlock()); });
-    text_[moments_->center] = {center};
+    EachPacket(c, block, [&] { out_.Line("{}[{}] = {};", center, block_.packet, MeanOfBlock()); });
+    text_[moments_->center] = {fmt::format("{}[{}]", center, block_.packet)};
     BeginPhase({}, squares, DeclareKept({}, squares), c, block, "");
     WalkBlock(squares, c, block, signature_.row_axes);
     EachPacket(c, block, [&] { StoreFound(squares.reductions[0], c, ""); });
