@@ -27,12 +27,11 @@ class Rewriter {
   Graph Run() {
     FindReaders();
     RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
+      if (node.kind == Kind::kGather && node.guarded && IsEmpty(source_.node(node.inputs[0]))) return Outside(node);
       const bool selects = node.guarded && Selects(node);
       const auto plain = node.kind == Kind::kGather && selects == node.guarded ? Plain(node, inputs[0]) : std::nullopt;
       if (!plain) return CopyNode(&result_, node, std::move(inputs));
-      if (!node.guarded) return *plain;
-      const int outside = result_.Broadcast(result_.Constant(node.constant, node.dtype), std::vector<int>(node.shape.size(), -1), node.shape);
-      return result_.Map(Op::select, {inputs.back(), *plain, outside});
+      return node.guarded ? result_.Map(Op::select, {inputs.back(), *plain, Outside(node)}) : *plain;
     }, &result_);
     return std::move(result_);
   }
@@ -52,6 +51,18 @@ class Rewriter {
         if (node.kind == Kind::kGather ? !gathered : places_[id]) places_[input] = true;
       }
     }
+  }
+
+  bool IsEmpty(const Node& node) const {
+    for (std::size_t d = 0; d < node.shape.size(); ++d)
+      if (const Dimension known = source_.Known(node.shape[d]); known.is_static() && static_cast<index_t>(known) == 0) return true;
+    return false;
+  }
+
+  // What the gather is where its guard fails.
+  int Outside(const Node& gather) {
+    const int constant = result_.Constant(gather.constant, ComputeType(gather.dtype));
+    return result_.Cast(result_.Broadcast(constant, std::vector<int>(gather.shape.size(), -1), gather.shape), gather.dtype);
   }
 
   // Can the guard be a selection's condition? Narrow dtypes are only moved.

@@ -226,5 +226,22 @@ TEST(IndexMapSizes, StepsOfADTypeThatHasThemAreExact) {
   EXPECT_NO_THROW(graph::ParseText("kernel k(steps: f32[n], x: f32[n]) -> (y: bool[n]) { y = steps < x }"));
 }
 
+// Parts that have no element, which is known or a call tells.
+TEST(IndexMapSizes, OfNoElements) {
+  for (const CompileOptions& route : Routes())
+    for (const char* text : {"kernel k(a: f32[4, 2], b: f32[4, 0]) -> (y: f32[4, 2]) { y = concat(a * broadcast<0>(reduce_with_axis<maximum>(a, 1)), exp(b) * 2, 1) }",
+                             "kernel k(a: f32[n, m], b: f32[n, p]) -> (y: f32[n, ?]) { y = concat(a * broadcast<0>(reduce_with_axis<maximum>(a, 1)), exp(b) * 2, 1) }"}) {
+      std::vector<float> a = {1, 2, 3, 4, 5, 6, 7, 8}, y(8);
+      const Function f = Compile(graph::ParseText(text)[0], route);
+      f({{runtime::TensorRef::Dense(a.data(), DType::kFloat32, {4, 2}), runtime::TensorRef::Dense(a.data(), DType::kFloat32, {4, 0})},
+         {runtime::TensorRef::Dense(y.data(), DType::kFloat32, {4, 2})}, {}});
+      EXPECT_EQ(y, (std::vector<float>{2, 4, 12, 16, 30, 36, 56, 64})) << route.target << "\n" << text;
+    }
+  const Function f = Compile(graph::ParseText("kernel k(b: i8[3, 0]) -> (y: i8[?, ?]) { y = pad(b, 1, 1) }")[0]);
+  std::vector<std::int8_t> y(10, 7);
+  f({{runtime::TensorRef::Dense(y.data(), DType::kInt8, {3, 0})}, {runtime::TensorRef::Dense(y.data(), DType::kInt8, {5, 2})}, {}});
+  EXPECT_EQ(y, std::vector<std::int8_t>(10, 0));
+}
+
 }  // namespace
 }  // namespace umbra
