@@ -22,7 +22,7 @@ constexpr int kKeptBytes = 16384;  // of all results of a block, which stay in a
 bool CpuEmitter::WalksBlocksOfColumns() const {
   if (!columns_ || options_.variant.strided || !signature_.row_buffers.empty()) return false;
   const bool guarded = kernel_.phases[0].guard >= 0;
-  if (Splits() && (guarded || IsLastCall())) return false;
+  if (Splits() && (guarded || IsLastCall() || JoinsMoments())) return false;
   if (!guarded && (width_ == 1 || !HasLongColumns())) return false;
   for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
     const Value& v = value(id);

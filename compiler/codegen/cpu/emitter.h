@@ -58,6 +58,10 @@ class CpuEmitter : private ValueEmitter {
   void RowUnit();
   // Where blocks leave what they find of a result, for each column.
   std::string FoundAt(int id, const std::string& unit, const std::string& c) const;
+  // Does the phase that is being written do no more than join what the blocks of each row have found of moments, for the first of
+  // them? And has that been done to the value before?
+  bool JoinsMoments() const { return moments_ && phase_ == 1; }
+  bool IsJoined(int id) const { return moments_ && id == moments_->squares && phase_ > 1; }
   // How many elements of a row `block` has, its number.
   std::string ElementsOf(const std::string& block) const;
   // Adds to `all` what blocks have found of the squares of moments: those away from their own means, and what these are away from

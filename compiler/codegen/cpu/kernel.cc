@@ -135,7 +135,7 @@ void CpuEmitter::RowLoops(int axis) {
 void CpuEmitter::Columns(int axis) {
   const std::string first = Begin(axis), last = End(axis);
   const std::string c = fmt::format("i{}", axis);
-  if (TakesFewColumns() && !(Splits() && IsLastCall())) return FewColumns(c, last);
+  if (TakesFewColumns() && !(Splits() && (IsLastCall() || JoinsMoments()))) return FewColumns(c, last);
   const auto body = [&](const std::string& lanes) {
     if (Splits()) ColumnUnit(c, lanes);
     else ColumnBody(c, lanes);

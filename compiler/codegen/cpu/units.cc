@@ -37,9 +37,9 @@ void CpuEmitter::Units() {
   UnitBlocks();
   RowPointers();
   for (phase_ = 0; phase_ <= phases; ++phase_) {
-    if (IsLastCall() ? kernel_.final_stores.empty() : moments_ && phase_ == 1) continue;  // blocks have found moments at once
-    if (phase_ < phases) out_.Open("if (phase == {})", phase_);
-    else out_.Open("if (phase == {} && block == 0)", phase_);
+    if (IsLastCall() && kernel_.final_stores.empty()) continue;
+    if (IsLastCall() || JoinsMoments()) out_.Open("if (phase == {} && block == 0)", phase_);
+    else out_.Open("if (phase == {})", phase_);
     if (columns_) Columns(vector_axis_);
     else RowUnit();
     out_.Close();
@@ -81,8 +81,8 @@ void CpuEmitter::UnitBlocks() {
 std::set<int> CpuEmitter::Reached() const {
   std::set<int> reached;
   if (IsLastCall()) ReachFromFinal(&reached);
-  else reached = ReachedFrom(CurrentPhase());
-  if (moments_ && reached.count(moments_->squares) > 0) Reach(moments_->center, &reached);
+  else if (!JoinsMoments()) return ReachedFrom(CurrentPhase());
+  else Reach(moments_->center, &reached), Reach(moments_->squares, &reached);
   return reached;
 }
 
@@ -132,13 +132,16 @@ void CpuEmitter::RowUnit() {
     const plan::Reduction& reduction = ReductionOf(id);
     const std::string all = names_.Make(AccumulatorName(kernel_, reduction) + "_all");
     out_.Line("{} {} = {};", ScalarType(value(id).type), all, Identity(kernel_, reduction));
-    if (moments_ && id == moments_->squares) JoinMoments(all, [&](int result) { return found_[result] + "[line * blocks + k]"; });
+    if (IsJoined(id)) out_.Line("{} = {}[line * blocks];", all, found_[id]);
+    else if (JoinsMoments() && id == moments_->squares) JoinMoments(all, [&](int result) { return found_[result] + "[line * blocks + k]"; });
     else out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
               SpellScalarMap(JoinOp(reduction), value(id).type, {{all}, {found_[id] + "[line * blocks + k]"}}).text);
     DeclareScalar(id, {all});
   }
   if (IsLastCall()) {
     StoreRow();
+  } else if (JoinsMoments()) {
+    out_.Line("{}[unit] = {};", found_[moments_->squares], AsScalar(moments_->squares).text);
   } else {
     for (const auto& reduction : CurrentPhase().reductions) results_[reduction.result] = found_[reduction.result] + "[unit]";
     RowLoop(CurrentPhase());
@@ -164,11 +167,12 @@ void CpuEmitter::DeclareOfColumns(int id, const std::string& c, const std::strin
   const DType type = value(id).type;
   const std::string all = names->Make(AccumulatorName(kernel_, reduction));
   const auto found = [&](int result) {
-    const std::string from = FoundAt(result, "line * blocks + k", c);
+    const std::string from = FoundAt(result, IsJoined(id) ? "line * blocks" : "line * blocks + k", c);
     return lanes.empty() ? speller_->Load(type, from) : speller_->LoadHead(type, from, lanes);
   };
   out_.Line("{} {} = {};", speller_->Type(type), all, speller_->Fill(type, Identity(kernel_, reduction)).text);
-  if (moments_ && id == moments_->squares) JoinMoments(all, [&](int result) { return found(result).text; });
+  if (IsJoined(id)) out_.Line("{} = {};", all, found(id).text);
+  else if (JoinsMoments() && id == moments_->squares) JoinMoments(all, [&](int result) { return found(result).text; });
   else out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all, Join(*speller_, kernel_, reduction, {all}, found(id)));
   text_[id] = {all};
 }
@@ -181,6 +185,7 @@ void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
     for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
     return;
   }
+  if (JoinsMoments()) return StoreFound(kernel_.phases[1].reductions[0], c, lanes);
   ColumnLoop(CurrentPhase(), c, lanes, &names);
   for (const auto& reduction : CurrentPhase().reductions) StoreFound(reduction, c, lanes);
   if (!moments_ || phase_ > 0) return;
