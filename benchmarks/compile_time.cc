@@ -73,6 +73,25 @@ double ResidentMegabytes() {
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
+// What each of `count` kernels takes that `make` makes, after one that is not counted.
+template <typename Make>
+void PrintFurther(const std::string& name, int count, const Make& make, const umbra::CompileOptions& fresh) {
+  umbra::Compile(make(0), fresh);
+  const auto before = umbra::GetCompileStatistics();
+  std::vector<double> times;
+  for (int k = 1; k <= count; ++k) {
+    const auto graph = make(k);
+    const auto start = Clock::now();
+    umbra::Compile(graph, fresh);
+    times.push_back(Milliseconds(start));
+  }
+  const auto after = umbra::GetCompileStatistics();
+  const auto each = [&](double from, double to) { return (to - from) / count; };
+  std::printf("%s, median of %d: %.1f ms (front end %.1f, optimiser %.1f, code generation %.1f, link %.1f)\n", name.c_str(), count, Median(times),
+              each(before.front_end_ms, after.front_end_ms), each(before.optimise_ms, after.optimise_ms),
+              each(before.codegen_ms, after.codegen_ms), each(before.link_ms, after.link_ms));
+}
+
 // The memory of a process with one kernel, with as many as it may keep, and with many more.
 void Memory(const umbra::CompileOptions& fresh) {
   double at_one = 0;
@@ -144,35 +163,10 @@ int main(int argc, char** argv) {
   if (first.empty()) return 1;
   std::printf("first kernel of a process, median of %zu: %.1f ms (%.1f to %.1f)\n", first.size(), Median(first),
               *std::min_element(first.begin(), first.end()), *std::max_element(first.begin(), first.end()));
-  umbra::Compile(Kernel(0), fresh);
+  PrintFurther("further kernel", 21, Kernel, fresh);
+  for (const Kind& kind : kKinds)
+    PrintFurther(std::string("further kernel, a ") + kind.name, 9, [&](int k) { return KernelOf(kind, k + 2); }, fresh);  // neither x * 0 nor x * 1
   auto start = Clock::now();
-  const auto before = umbra::GetCompileStatistics();
-  std::vector<double> further, memory;
-  for (int k = 1; k <= 21; ++k) {
-    start = Clock::now();
-    umbra::Compile(Kernel(k), fresh);
-    further.push_back(Milliseconds(start));
-  }
-  const auto after = umbra::GetCompileStatistics();
-  std::printf("further kernel, median of 21: %.1f ms (front end %.1f, optimiser %.1f, code generation %.1f, link %.1f)\n",
-              Median(further), (after.front_end_ms - before.front_end_ms) / 21,
-              (after.optimise_ms - before.optimise_ms) / 21, (after.codegen_ms - before.codegen_ms) / 21,
-              (after.link_ms - before.link_ms) / 21);
-  for (const Kind& kind : kKinds) {
-    umbra::Compile(KernelOf(kind, 1), fresh);
-    const auto from = umbra::GetCompileStatistics();
-    std::vector<double> times;
-    for (int k = 2; k <= 10; ++k) {
-      const auto graph_of_kind = KernelOf(kind, k);
-      start = Clock::now();
-      umbra::Compile(graph_of_kind, fresh);
-      times.push_back(Milliseconds(start));
-    }
-    const auto to = umbra::GetCompileStatistics();
-    std::printf("further kernel, a %s, median of 9: %.1f ms (front end %.1f, optimiser %.1f, code generation %.1f, link %.1f; %d kernels)\n",
-                kind.name, Median(times), (to.front_end_ms - from.front_end_ms) / 9, (to.optimise_ms - from.optimise_ms) / 9,
-                (to.codegen_ms - from.codegen_ms) / 9, (to.link_ms - from.link_ms) / 9, (to.compiled - from.compiled) / 9);
-  }
   std::vector<double> large;
   for (int k = 0; k < 5; ++k) {
     const int compiled = umbra::GetCompileStatistics().compiled;
@@ -188,6 +182,7 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   if (argc == 1 && std::system(("\"" + std::string(argv[0]) + "\" \"" + folder + "\"").c_str()) != 0) return 1;
   const auto graph = Kernel(1);
+  std::vector<double> memory;
   for (int k = 0; k < 1001; ++k) {
     start = Clock::now();
     umbra::Compile(graph, fresh);

@@ -24,12 +24,6 @@ using drawn::Tensor;
 
 std::shared_ptr<const graph::Graph> Parsed(const std::string& text) { return graph::ParseText(text)[0]; }
 
-bool HasTaken(const Function& function, const runtime::Variant& variant) {
-  if (function.program().steps.empty()) return false;  // of the interpreter
-  const auto& kernel = std::get<runtime::KernelStep>(function.program().steps[0]);
-  return kernel.slots->function[static_cast<std::size_t>(variant.index())].load() != nullptr;
-}
-
 // Sums go in another order.
 void ExpectNear(const Tensor& a, const Tensor& b, const std::string& what) {
   const double tolerance = a.dtype == DType::kFloat64 ? 1e-11 : a.dtype == DType::kFloat32 ? 1e-4 : 4e-3;

@@ -31,6 +31,13 @@ inline std::vector<CompileOptions> Routes() {
   return routes;
 }
 
+// Has a launch of the function taken the form?
+inline bool HasTaken(const Function& function, const runtime::Variant& variant) {
+  for (const auto& step : function.program().steps)
+    if (std::get<runtime::KernelStep>(step).slots->function[static_cast<std::size_t>(variant.index())].load() != nullptr) return true;
+  return false;
+}
+
 template <int dim, typename DType = float>
 TensorContainer<cpu, dim, DType> Drawn(Shape<dim> shape, unsigned seed) {
   TensorContainer<cpu, dim, DType> t(shape);

@@ -19,12 +19,6 @@ namespace {
 using drawn::Tensor;
 using runtime::Variant;
 
-// Has a launch of the function taken the form?
-bool HasTaken(const Function& function, const Variant& variant) {
-  for (const auto& step : function.program().steps)
-    if (std::get<runtime::KernelStep>(step).slots->function[static_cast<std::size_t>(variant.index())].load() != nullptr) return true;
-  return false;
-}
 bool IsWide(const Function& function) { return HasTaken(function, {.wide_index = true}) || HasTaken(function, {.strided = true, .wide_index = true}); }
 
 // The kernel's only output, of x with such a shape, by every target; `is_wide`: with positions of 64 bits?

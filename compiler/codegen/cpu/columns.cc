@@ -49,7 +49,7 @@ void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, co
   for (const Phase& phase : kernel_.phases) {
     if (const Kept kept = DeclareKept(phase.row_values, phase); !kept.empty()) BeginPhase(phase.row_values, phase, kept, c, block, "");
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
-    DeclareDivisors(phase, [&](const std::function<void()>& body) { EachPacket(c, block, body); });
+    DeclareDivisors(phase, c, block);
     WalkBlock(phase, c, block, signature_.row_axes);
     ForgetDivisors(phase);
   }
@@ -105,12 +105,12 @@ std::set<int> CpuEmitter::DivisorsOf(const Phase& phase) const {
   return divisors;
 }
 
-void CpuEmitter::DeclareDivisors(const Phase& phase, const std::function<void(const std::function<void()>&)>& each) {
+void CpuEmitter::DeclareDivisors(const Phase& phase, const std::string& c, const std::string& block) {
   for (const int id : DivisorsOf(phase)) {
     const std::string name = names_.Make(NameOf(id) + "_by"), type = fmt::format("Divisors<{}>", speller_->Type(value(id).type));
     const std::string at = fmt::format("{}[{}]", name, block_.packet);
     out_.Line("{} {}[{}];", type, name, block_.packets);
-    each([&] { out_.Line("{} = {}({});", at, type, AsPacket(id).text); });
+    EachPacket(c, block, [&] { out_.Line("{} = {}({});", at, type, AsPacket(id).text); });
     divisor_text_[id] = {at};
   }
 }
@@ -121,7 +121,7 @@ void CpuEmitter::ForgetDivisors(const Phase& phase) {
 
 void CpuEmitter::EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
   out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", c, block, block_.end, width_);
-  out_.Line("[[maybe_unused]] const long long {} = {}({} - {}) / {};", block_.packet, block_.before, c, block, width_);
+  out_.Line("[[maybe_unused]] const long long {} = {}{} / {};", block_.packet, block_.before, block == "0" ? c : fmt::format("({} - {})", c, block), width_);
   body();
   out_.Close();
 }

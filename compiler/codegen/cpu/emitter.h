@@ -62,6 +62,8 @@ class CpuEmitter : private ValueEmitter {
   // them? And has that been done to the value before?
   bool JoinsMoments() const { return moments_ && phase_ == 1; }
   bool IsJoined(int id) const { return moments_ && id == moments_->squares && phase_ > 1; }
+  // Into how many parts the axis is cut.
+  std::string PartsOf(int axis) const;
   // How many elements of a row `block` has, its number.
   std::string ElementsOf(const std::string& block) const;
   // Adds to `all` what blocks have found of the squares of moments: those away from their own means, and what these are away from
@@ -129,8 +131,8 @@ class CpuEmitter : private ValueEmitter {
 
   // Values of columns that elements of the phase are divided by.
   std::set<int> DivisorsOf(const Phase& phase) const;
-  // What makes such quotients multiplications, for each packet of a block; `each` writes the loop.
-  void DeclareDivisors(const Phase& phase, const std::function<void(const std::function<void()>& body)>& each);
+  // What makes such quotients multiplications, for each packet of a block.
+  void DeclareDivisors(const Phase& phase, const std::string& c, const std::string& block);
   void ForgetDivisors(const Phase& phase);
 
   // ---- few_columns.cc: several steps of few columns at a time ----------------------------------

@@ -3,12 +3,11 @@
 // by halves of the steps, and what is known of a column stands as often as it has elements there.
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/cpu/emitter.h"
-#include "compiler/codegen/literal.h"
 #include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
@@ -72,14 +71,8 @@ bool CpuEmitter::IsReadWithin(int id) const {
 
 void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& phase, const std::string& c, const std::string& columns) {
   const auto at = [&](const std::string& name) { return fmt::format("{}[{}]", name, block_.packet); };
-  const auto each = [&](const std::string& last, const std::function<void()>& body) {
-    out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", c, last, width_);
-    out_.Line("[[maybe_unused]] const long long {} = {} / {};", block_.packet, c, width_);
-    body();
-    out_.Close();
-  };
   const Kept kept = DeclareKept(values, phase);
-  std::map<std::string, int> repeated;
+  std::vector<std::string> repeated;
   std::size_t next = 0;
   if (!values.empty()) {
     EachOfColumns(c, columns, [&](const std::string& lanes) {
@@ -87,23 +80,23 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
       for (const int id : values) {
         DeclareOfColumns(id, c, lanes, &names);
         if (!IsKept(id)) continue;
-        if (IsReadWithin(id)) repeated[kept[next]] = id;
+        if (IsReadWithin(id)) repeated.push_back(kept[next]);
         out_.Line("{} = {};", at(kept[next]), AsPacket(id).text);
         text_[id] = {at(kept[next++])};
       }
     });
   }
-  for (const auto& [name, id] : repeated) out_.Line("repeat_columns<{}>({}, {});", kFewColumns, name, columns);
+  for (const std::string& name : repeated) out_.Line("repeat_columns<{}>({}, {});", kFewColumns, name, columns);
   const std::size_t first = next;
   for (const auto& reduction : phase.reductions) text_[reduction.result] = {at(kept[next++])};
   if (!phase.reductions.empty()) {
-    each(block_.end, [&] {
+    EachPacket(c, "0", [&] {
       for (const auto& reduction : phase.reductions)
         out_.Line("{} = {};", text_[reduction.result].text, speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
     });
   }
   if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
-  DeclareDivisors(phase, [&](const std::function<void()>& body) { each(block_.end, body); });
+  DeclareDivisors(phase, c, "0");
   const int steps = kernel_.rank() - 1;
   InnerLoops(signature_.row_axes, steps, [&] {
     const std::string i = fmt::format("i{}", steps), end = BlockEnd(steps);
@@ -111,7 +104,9 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
     const Names within = names_;
     const std::string elements = names_.Make("elements");
     out_.Line("const long long {} = smaller({} - {}, {}) * {};", elements, end, i, kFewColumns, columns);
-    each(width_ == 1 ? elements : WholeSteps("0", elements, width_), [&] { ColumnElement(phase, c, "", names_); });
+    const std::string all = std::exchange(block_.end, width_ == 1 ? elements : WholeSteps("0", elements, width_));
+    EachPacket(c, "0", [&] { ColumnElement(phase, c, "", names_); });
+    block_.end = all;
     if (width_ > 1) {
       out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", c, elements, width_);
       out_.Line("[[maybe_unused]] const long long {} = {} / {}, lanes = {} - {};", block_.packet, c, width_, elements, c);

@@ -66,12 +66,14 @@ void CpuEmitter::DeclareFound() {
     }
 }
 
+std::string CpuEmitter::PartsOf(int axis) const { return fmt::format("(({0} + l{1} - 1) / l{1})", ExtentName(axis), axis); }
+
 void CpuEmitter::UnitBlocks() {
   std::string rest = "block";
   const std::vector<int> cut = runtime::CutAxes(signature_);
   for (std::size_t k = cut.size(); k-- > 0;) {
     const std::string n = ExtentName(cut[k]), l = fmt::format("l{}", cut[k]);
-    const std::string count = fmt::format("(({0} + {1} - 1) / {1})", n, l);
+    const std::string count = PartsOf(cut[k]);
     out_.Line("const long long b{0} = {1}{2} * {3}, e{0} = smaller(b{0} + {3}, {4});", cut[k], rest,
               k == 0 ? "" : " % " + count, l, n);
     rest = fmt::format("{} / {}", rest, count);
@@ -94,7 +96,7 @@ std::string CpuEmitter::ElementsOf(const std::string& block) const {
     if (!IsCut(axis)) times(ExtentName(axis));
   std::string rest = block;
   for (std::size_t k = cut.size(); k-- > 0;) {
-    const std::string n = ExtentName(cut[k]), l = fmt::format("l{}", cut[k]), count = fmt::format("(({0} + {1} - 1) / {1})", n, l);
+    const std::string n = ExtentName(cut[k]), l = fmt::format("l{}", cut[k]), count = PartsOf(cut[k]);
     times(fmt::format("smaller({1}, {0} - ({2}{3}) * {1})", n, l, rest, k == 0 ? "" : " % " + count));
     rest = fmt::format("{} / {}", rest, count);
   }
@@ -223,7 +225,7 @@ void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, con
   for (const int id : Reached())
     if (value(id).scope == Scope::kRow) values.push_back(id);
   if (const Kept kept = DeclareKept(values, phase); !kept.empty()) BeginPhase(values, phase, kept, c, block, "");
-  DeclareDivisors(phase, [&](const std::function<void()>& body) { EachPacket(c, block, body); });
+  DeclareDivisors(phase, c, block);
   WalkBlock(phase, c, block, signature_.row_axes);
   ForgetDivisors(phase);
   EachPacket(c, block, [&] {
