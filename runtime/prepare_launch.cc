@@ -6,6 +6,7 @@
 
 #include "runtime/cpu_info.h"
 #include "runtime/launch.h"
+#include "runtime/launch_axes.h"
 #include "runtime/panels.h"
 #include "runtime/positions.h"
 #include "runtime/rows_together.h"
@@ -17,9 +18,6 @@ namespace umbra::runtime {
 
 namespace {
 
-constexpr index_t kRow = 16384;  // elements of a row when a dense elementwise kernel is cut anew
-// Work of one thread, in additions, below which another one costs more than it brings though it is awake.
-constexpr double kGrain = 98304;
 // Work of a piece, beside which taking the next one is nothing, and how many make the shares of threads even enough.
 constexpr double kPiece = 1048576;
 constexpr int kMostPieces = 16;
@@ -32,8 +30,9 @@ constexpr index_t kColumns = 16, kFewPacketsOfRow = 64;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
 // Elements of a row, or of the columns that a kernel walks at once, about, that no second-level cache keeps to be read again.
 constexpr double kLongMoments = 524288;
+// The same of rows that a first-level cache hardly keeps, where moments are all that is found of them: blocks that it keeps.
+constexpr double kLongMomentsAlone = 16384, kBlockOfMoments = 4096;
 constexpr index_t kColumnsAtOnce = 1024;
-constexpr index_t kColumnGranule = 96;     // whole cache lines of results of 2 bytes and more, and whole tiles of products
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
 // Rows of any tile of transposed operands and of any block of them (compiler/codegen/cpu/transposed.cc), and how many
 // blocks make the shares of threads even enough.
@@ -44,10 +43,11 @@ constexpr index_t kRowsOfPiece = 512, kColumnsOfShare = 32;
 // Of a second cache: what copies of the columns of a tile may take, and what columns that are read where they lie may, with as
 // many rows as that.
 constexpr index_t kPartForPanels = 4, kPartInPlace = 2;
+// What is kept of a block of columns, and what columns of a block are multiples of: no packet has more.
+constexpr index_t kPartForColumns = 8, kFewestKept = 64, kBlockOfColumns = 32768, kLongRun = 128;
 // Else: a processor that is read so many rows of memory along, tile after tile, brings each before it is asked for; of many
 // more it foresees none. Of the sums of all tiles, which wait meanwhile, such a part of a second cache.
 constexpr index_t kStepsInPlace = 32, kPartForSums = 4;
-constexpr index_t kMostShares = 64;  // of a thread, of tiles that lie along one axis
 constexpr index_t kEvenShares = 8;   // so many units for each thread make shares even enough
 
 // At least one for each of the threads that share out so much work, so that each has its place in memory from call to
@@ -57,40 +57,24 @@ int Pieces(double work, int threads, index_t units) {
   return threads <= 1 ? 1 : static_cast<int>(std::min(pieces, static_cast<double>(units)));
 }
 
-class Preparation {
+class Preparation : private LaunchAxes {
  public:
   Preparation(const KernelStep& step, const std::vector<TensorRef>& buffers,
               const std::vector<index_t>& symbols, int threads, index_t rows)
-      : signature_(step.signature), step_(step), buffers_(buffers), symbols_(symbols),
-        threads_(threads), whole_(rows < 0) {
-    for (const Extent& axis : signature_.axes)
-      plan_.extent.push_back(axis.is_static() ? axis.value
-                                              : symbols[static_cast<std::size_t>(axis.symbol)]);
-    if (rows >= 0) plan_.extent[0] = rows;
-    rank_ = plan_.extent.size();
-    vector_axis_ = static_cast<std::size_t>(signature_.vector_axis);
-    for (const Access& access : signature_.operands) {
-      const TensorRef& tensor = buffers[static_cast<std::size_t>(access.buffer)];
-      for (std::size_t axis = 0; axis < rank_; ++axis) {
-        const int dim = access.dim_of_axis[axis];
-        const bool moves = dim >= 0 && plan_.extent[axis] != 1;
-        plan_.stride.push_back(moves ? tensor.stride[static_cast<std::size_t>(dim)]
-                                     : (dim >= 0 && axis == vector_axis_ ? 1 : 0));
-      }
-    }
-    plan_.remainder_offset.assign(signature_.operands.size(), 0);
-  }
+      : LaunchAxes(step.signature, buffers, symbols, threads, rows), step_(step), symbols_(symbols), whole_(rows < 0) {}
 
   LaunchPlan Run() {
-    if (!signature_.positional) MergeAxes();
+    if (!signature_.positional) Merge();
     packs_ = !signature_.panels.empty() && PacksColumns(signature_, plan_.extent[SharedAxis()]);
     const bool split = SplitsRows();
     packs_ = packs_ && !split;
     ranged_axis_ = split ? 0 : RangedAxis();
     Variant variant = ChooseVariant(split);
-    packs_ = variant.packed;
+    packs_ = variant.packed && !signature_.panels.empty();
     SplitOverThreads(variant.stores == Stores::kJoined);
-    plan_.scratch_bytes = signature_.panels.empty() || split ? RowBufferBytes() : PanelsAndSumsBytes();
+    const bool keeps_columns = variant.packed && signature_.panels.empty();
+    if (keeps_columns) plan_.scratch_bytes = static_cast<std::size_t>(BytesOfColumn() * columns_kept_);
+    else plan_.scratch_bytes = signature_.panels.empty() || split ? RowBufferBytes() : PanelsAndSumsBytes();
     plan_.prefetch_ahead = PrefetchAhead();
     for (const Number& number : signature_.numbers) {
       if (number.operand >= 0) {
@@ -111,6 +95,7 @@ class Preparation {
     variant.wide_index = signature_.positional && !signature_.positions.empty() && !PositionsStayWithin(kIndexLimit, signature_.positions, rank_, plan_.extent);
     plan_.function = CodeOf(step_, variant);
     if (split) CutIntoBlocks();
+    else if (keeps_columns) plan_.extent.push_back(columns_kept_);
     else if (!signature_.panels.empty()) plan_.extent.push_back(Steps());
     return std::move(plan_);
   }
@@ -124,156 +109,6 @@ class Preparation {
     return static_cast<std::size_t>(simd::rows_at_once(n * element, RoomOfRows(signature_)) * Padded(n) * element);
   }
 
-  double Work() const {
-    double work = signature_.cost;
-    for (const index_t extent : plan_.extent) work *= static_cast<double>(extent);
-    return work;
-  }
-
-  index_t& Stride(std::size_t operand, std::size_t axis) { return plan_.stride[operand * rank_ + axis]; }
-
-  // Does stepping `outer` once equal stepping `inner` through its extent, for every operand?
-  bool CanMerge(std::size_t outer, std::size_t inner) {
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
-      if (Stride(k, outer) != Stride(k, inner) * plan_.extent[inner]) return false;
-    return true;
-  }
-
-  // Does all that moves along the axis move along axis 0, too, by what the kernel takes for an address?
-  bool MovesWithFirst(std::size_t axis) {
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
-      const std::vector<int>& dims = signature_.operands[k].dim_of_axis;
-      if (Stride(k, axis) != 0 && dims[0] < 0 && !(signature_.elementwise && dims[vector_axis_] >= 0)) return false;
-    }
-    return true;
-  }
-
-  // Moves the extent of `inner` into `outer`.
-  void Merge(std::size_t outer, std::size_t inner) {
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
-      Stride(k, outer) = Stride(k, inner);
-    plan_.extent[outer] *= plan_.extent[inner];
-    plan_.extent[inner] = 1;
-  }
-
-  // Rows that a kernel of several phases walks at a time, as its source has it (compiler/codegen/cpu/rows.cc).
-  index_t RowsAtOnce() const {
-    return simd::rows_at_once(Points(RowAxes(), rank_) * static_cast<index_t>(BytesAlongRow(signature_, buffers_)), RoomOfRows(signature_));
-  }
-
-  // They are rows of the innermost row axis, which gets back so many, or fewer, if axis 0 has gathered it.
-  void GiveRowsBack() {
-    const std::size_t inner = RowAxes() - 1;
-    if (signature_.phases == 1 || InColumns() || inner == 0 || plan_.extent[inner] != 1) return;
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
-      if (Stride(k, 0) != 0 && signature_.operands[k].dim_of_axis[inner] < 0) return;
-    const int threads = UsefulThreads(Work(), threads_);
-    index_t rows = RowsAtOnce();
-    while (rows > 1 && (plan_.extent[0] % rows != 0 || plan_.extent[0] / rows < threads)) --rows;
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
-      Stride(k, inner) = Stride(k, 0);
-      Stride(k, 0) *= rows;
-    }
-    plan_.extent[0] /= rows;
-    plan_.extent[inner] = rows;
-  }
-
-  // The vector axis gathers the axes before it, so that rows are long, and the first one too if columns are few.
-  void LengthenRows() {
-    if (!MayGrow(vector_axis_)) return;
-    const std::size_t first = InColumns() || signature_.elementwise ? 1 : RowAxes();
-    for (std::size_t axis = vector_axis_; axis-- > 0;) {
-      if (plan_.extent[axis] == 1) continue;
-      const bool may = axis >= first || (InColumns() && plan_.extent[vector_axis_] < kColumnGranule);
-      if (!may || !MayGrow(axis) || !CanMerge(axis, vector_axis_)) return;
-      plan_.extent[vector_axis_] *= std::exchange(plan_.extent[axis], 1);
-    }
-  }
-
-  // The axis along which operands lie that the vector axis lies across: tiles of them are turned. rank_ if there is none.
-  std::size_t TileAxis() const {
-    for (const Access& access : signature_.operands) {
-      const int last = access.LastDim(), dim = access.dim_of_axis[vector_axis_];
-      if (!signature_.elementwise || dim < 0 || dim == last) continue;
-      for (std::size_t axis = 0; axis < vector_axis_; ++axis)
-        if (access.dim_of_axis[axis] == last) return axis;
-    }
-    return rank_;
-  }
-
-  // It gathers the axes before it, so that tiles are whole and follow each other in memory. Axis 0 keeps what threads share.
-  void LengthenTiles(std::size_t tiles) {
-    for (std::size_t axis = tiles; axis-- > 1;) {
-      if (plan_.extent[axis] == 1) continue;
-      if (!CanMerge(axis, tiles)) return;
-      plan_.extent[tiles] *= std::exchange(plan_.extent[axis], 1);
-    }
-    if (plan_.extent[0] == 1 ? !MovesWithFirst(tiles) : !CanMerge(0, tiles)) return;
-    const index_t all = plan_.extent[0] * plan_.extent[tiles], threads = UsefulThreads(Work(), threads_);
-    index_t shares = threads;
-    while (shares <= threads * kMostShares && all % shares != 0) shares += threads;
-    if (all % shares != 0) return;
-    plan_.extent[0] = shares;
-    plan_.extent[tiles] = all / shares;
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k) Stride(k, 0) = Stride(k, tiles) * plan_.extent[tiles];
-  }
-
-  bool MayGrow(std::size_t axis) const { return !IsBaked(signature_, static_cast<int>(axis)); }
-
-  void MergeAxes() {
-    LengthenRows();
-    const auto row_axes = static_cast<std::size_t>(signature_.row_axes);
-    const std::size_t tiles = TileAxis();
-    if (tiles > 0 && tiles < rank_) LengthenTiles(tiles);
-    // Axis 0 gathers the row axes that follow it, so that there is something to share out.
-    for (std::size_t axis = 1; axis < row_axes; ++axis) {
-      if (axis == vector_axis_ || axis == tiles || vector_axis_ == 0 || (!signature_.panels.empty() && axis == SharedAxis())) break;
-      if (plan_.extent[axis] == 1) continue;
-      if (plan_.extent[0] == 1) {
-        if (!MovesWithFirst(axis)) continue;
-        for (std::size_t k = 0; k < signature_.operands.size(); ++k) Stride(k, 0) = Stride(k, axis);
-        std::swap(plan_.extent[0], plan_.extent[axis]);
-      } else if (CanMerge(0, axis)) {
-        Merge(0, axis);
-      } else {
-        break;
-      }
-    }
-    if (!signature_.elementwise) return GiveRowsBack();
-    for (std::size_t axis = 1; axis + 1 < rank_; ++axis)
-      if (plan_.extent[axis] != 1) return;
-    if (plan_.extent[0] != 1 && !CanMerge(0, vector_axis_)) return;
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
-      if (Stride(k, vector_axis_) != 1) return;
-    CutRows();
-  }
-
-  void CutRows() {
-    const index_t total = plan_.extent[0] * plan_.extent[vector_axis_];
-    if (total <= kRow) {
-      plan_.extent[vector_axis_] = total;
-      plan_.extent[0] = 1;
-      return;
-    }
-    plan_.extent[0] = total / kRow;
-    plan_.extent[vector_axis_] = kRow;
-    plan_.remainder = total % kRow;
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
-      Stride(k, 0) = kRow;
-      plan_.remainder_offset[k] = total - plan_.remainder;
-    }
-  }
-
-  index_t Points(std::size_t begin, std::size_t end) const {
-    index_t points = 1;
-    for (std::size_t axis = begin; axis < end; ++axis) points *= plan_.extent[axis];
-    return points;
-  }
-  std::size_t RowAxes() const { return static_cast<std::size_t>(signature_.row_axes); }
-  bool InColumns() const { return vector_axis_ < RowAxes(); }
-  index_t Columns() const { return InColumns() ? plan_.extent[vector_axis_] : 1; }
-  index_t Rows() const { return Points(0, RowAxes()) / std::max<index_t>(1, Columns()); }
-
   // Are threads to share out the rows themselves? Rows of a group of steps are computed block by block of rows,
   // alike in each. All else that decides is the shape and which axes lie one after the other, never the number of threads.
   bool SplitsRows() const {
@@ -281,15 +116,18 @@ class Preparation {
     const index_t packets = Rows() * ((Columns() + kColumns - 1) / kColumns);
     const index_t few = Rows() == 1 && signature_.panels.empty() ? kFewPacketsOfRow : kFewRows;
     const double inner = static_cast<double>(Points(RowAxes(), rank_));
-    if (signature_.moments && packets > 0 && inner * static_cast<double>(std::min(Columns(), kColumnsAtOnce)) >= kLongMoments) return true;
+    if (signature_.moments && packets > 0 && inner * static_cast<double>(std::min(Columns(), kColumnsAtOnce)) >= (HasMomentsAlone() ? kLongMomentsAlone : kLongMoments)) return true;
     return packets > 0 && packets <= few && inner * static_cast<double>(Columns()) >= kLeastSplit;
   }
+
+  // Does the kernel find moments of rows, and store nothing but what follows from them?
+  bool HasMomentsAlone() const { return signature_.moments && signature_.phases == 2 && !InColumns(); }
 
   void CutIntoBlocks() {
     const double inner = static_cast<double>(Points(RowAxes(), rank_)), columns = static_cast<double>(Columns());
     double most = inner / kMostBlocks;
     if (signature_.moments) most = std::min(most, kLongMoments / 2 / std::min(columns, static_cast<double>(kColumnsAtOnce)));
-    const double points = std::max(kLeastBlock / columns, most);
+    const double points = HasMomentsAlone() ? kBlockOfMoments : std::max(kLeastBlock / columns, most);
     index_t blocks = 1;
     std::vector<index_t> lengths;
     for (const int axis : CutAxes(signature_)) {
@@ -304,7 +142,7 @@ class Preparation {
     plan_.phases = signature_.phases;
     plan_.phase = plan_.extent.size();
     plan_.units = Rows() * blocks;
-    plan_.together = plan_.phases == 1 ? plan_.units : blocks;
+    plan_.together = plan_.phases == 1 || HasMomentsAlone() ? plan_.units : blocks;
     const double share = static_cast<double>(plan_.together) / static_cast<double>(plan_.units);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work * share, threads_), plan_.together));
     plan_.pieces = Pieces(plan_.work * share, plan_.parts, plan_.together);
@@ -332,9 +170,6 @@ class Preparation {
       if (Moves(k, axis)) elements *= static_cast<double>(plan_.extent[axis]);
     return elements * static_cast<double>(SizeOf(tensor.dtype));
   }
-
-  // The row axis whose rows are computed together, of a kernel that has panels.
-  std::size_t SharedAxis() const { return RowAxes() - 2; }
 
   // Of the innermost axis, for how many indices all rows of a tile's columns are summed before the next.
   index_t Steps() const {
@@ -430,18 +265,38 @@ class Preparation {
                                 tensor.data != nullptr &&
                                 buffers_[static_cast<std::size_t>(other.buffer)].data == tensor.data);
     }
-    // What is read back at once (in place) is better left to the caches.
     const bool alone = UsefulThreads(Work(), threads_) == 1;
-    const bool passes = packets && !in_place && !variant.strided && !split && (vector_axis_ > 0 || in_short_rows_) &&
-                        touched >= std::max(static_cast<double>(LastLevelCacheBytes()), alone ? 0 : kPastCachesOfThreads * static_cast<double>(LastLevelCacheShare())) &&
-                        !TakesTurnsAtPages();
-    variant.packed = packs_ && !variant.strided;
+    const bool large = touched >= std::max(static_cast<double>(LastLevelCacheBytes()), alone ? 0 : kPastCachesOfThreads * static_cast<double>(LastLevelCacheShare()));
     variant.few_columns = !variant.strided && HasFewColumns();
     if (variant.few_columns) return variant;
+    columns_kept_ = large && !split && !in_short_rows_ && !variant.strided ? ColumnsKept() : 0;
+    // What is read back at once (in place) is better left to the caches.
+    const bool passes = large && packets && !in_place && !variant.strided && !split && (vector_axis_ > 0 || in_short_rows_ || columns_kept_ > 0) && !TakesTurnsAtPages();
+    variant.packed = (packs_ && !variant.strided) || columns_kept_ > 0;
     if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();
     if (passes && aligned && (!InColumns() || in_short_rows_ || variant.packed)) variant.stores = Stores::kStreamed;
-    else if (passes && joins) variant.stores = Stores::kJoined;
+    else if (passes && (columns_kept_ > 0 ? MayJoinTiles() : joins)) variant.stores = Stores::kJoined;
+    // Where results go into the caches, they are as good a place for what is kept, and what is read stays there, too.
+    if (columns_kept_ > 0 && variant.stores == Stores::kCached) variant.packed = false;
     return variant;
+  }
+
+  // Of what is kept of each column in scratch.
+  index_t BytesOfColumn() const {
+    index_t bytes = 0;
+    for (const DType type : signature_.column_buffers) bytes += static_cast<index_t>(SizeOf(type));
+    return bytes * Points(RowAxes(), rank_);
+  }
+
+  // Columns of a block of which a kernel keeps what its phases go through, so that a second-level cache, or a first one, has it all;
+  // 0 where there is no room for a few columns.
+  index_t ColumnsKept() const {
+    if (signature_.column_buffers.empty()) return 0;
+    const index_t cache = static_cast<index_t>(SecondLevelCacheBytes()), column = std::max<index_t>(1, BytesOfColumn());
+    if (kFewestKept * column > cache / 2) return 0;
+    const index_t few = kBlockOfColumns / column, most = few >= kLongRun ? few : cache / kPartForColumns / column;
+    const index_t columns = std::max(most / kFewestKept * kFewestKept, kFewestKept);
+    return std::min(columns, Padded(plan_.extent[vector_axis_]));
   }
 
   // Does the kernel take several steps of few columns at a time, and do these follow each other in all that they move?
@@ -454,7 +309,7 @@ class Preparation {
     return true;
   }
 
-  // Are rows of tiles, which begin anywhere, put together to lines? A packet has to be one.
+  // Are rows of tiles, or of blocks of columns, which begin anywhere, put together to lines? A packet has to be one.
   bool MayJoinTiles() const {
     return CpuRuns("avx512") && std::all_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
              return !access.store || SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype) >= 4;
@@ -559,25 +414,17 @@ class Preparation {
     else plan_.pieces = Pieces(plan_.work, plan_.parts, Units(plan_));
   }
 
-  const KernelSignature& signature_;
   const KernelStep& step_;
-  const std::vector<TensorRef>& buffers_;
   const std::vector<index_t>& symbols_;
-  int threads_;
   bool whole_;  // or a block of rows?
   bool in_tiles_ = false;  // do operands lie across axis 0?
   bool in_short_rows_ = false;
   bool packs_ = false;  // are columns that rows share copied?
+  index_t columns_kept_ = 0;  // of a block of which phases keep what they go through; 0: they keep nothing
   std::size_t ranged_axis_ = 0;
-  LaunchPlan plan_;
-  std::size_t rank_ = 0, vector_axis_ = 0;
 };
 
 }  // namespace
-
-int UsefulThreads(double work, int threads) {
-  return static_cast<int>(std::max(1.0, std::min(work / kGrain, static_cast<double>(threads))));
-}
 
 umbra_kernel_fn CodeOf(const KernelStep& step, const Variant& variant) {
   auto& slot = step.slots->function[static_cast<std::size_t>(variant.index())];

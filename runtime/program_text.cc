@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists and of umbra_args, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 14 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 15 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -54,9 +54,9 @@ void Fields(Archive& archive, Position& position) {
 template <typename Archive>
 void Fields(Archive& archive, KernelSignature& signature) {
   auto& [name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, positions, ranged, elementwise,
-         row_buffers, partials, phases, panels, sums, cost, replaces, turned, few_columns, moments, in_place] = signature;
+         row_buffers, partials, phases, panels, sums, cost, replaces, turned, few_columns, column_buffers, moments, in_place] = signature;
   archive(name, axes, row_axes, vector_axis, operands, scalars, numbers, positional, positions, ranged, elementwise,
-          row_buffers, partials, phases, panels, sums, cost, replaces, turned, few_columns, moments, in_place);
+          row_buffers, partials, phases, panels, sums, cost, replaces, turned, few_columns, column_buffers, moments, in_place);
 }
 template <typename Archive>
 void Fields(Archive& archive, ProductEpilogue& epilogue) {

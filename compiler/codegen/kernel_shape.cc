@@ -124,7 +124,7 @@ Runs KernelShape::RunsOf(const plan::Phase& phase) const {
 }
 
 bool KernelShape::JoinsRows() const {
-  if (options_.variant.stores != runtime::Stores::kJoined || !PutsLinesTogether() || IsBlocked() || Splits()) return false;
+  if (options_.variant.stores != runtime::Stores::kJoined || options_.variant.packed || !PutsLinesTogether() || IsBlocked() || Splits()) return false;
   const auto rows = signature_.axes.begin(), columns = rows + vector_axis_;
   const bool one = std::all_of(rows, columns, [](const runtime::Extent& extent) { return extent == runtime::Extent::Static(1); });
   return !one && (columns_ || !columns->is_static() || columns->value % kLine != 0);

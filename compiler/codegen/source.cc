@@ -141,6 +141,7 @@ Source Generate(const plan::Plan& plan, const SourceOptions& options) {
     if (RegisterBytes(options.target) == 0) variants.resize(1);  // they are the same
     for (runtime::Variant& variant : variants) {
       if (!variant.packed || options.variant.stores != runtime::Stores::kJoined) variant.stores = options.variant.stores;
+      if (variant.stores != runtime::Stores::kCached && !kernel->signature.column_buffers.empty() && !variant.few_columns) variant.packed = true;
       items.push_back({&plan, kernel, variant});
       if (variants.size() == 1 || !variant.packed) continue;
       named.push_back(std::make_unique<plan::Kernel>(*kernel));

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "compiler/plan/build.h"
+#include "compiler/plan/column_buffers.h"
 #include "compiler/plan/few_columns.h"
 #include "compiler/plan/group_steps.h"
 #include "compiler/plan/keep_in_results.h"
@@ -64,6 +65,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
       plan::AddSums(&plan);
       plan::KeepInResults(&plan);
       plan::FindFewColumns(&plan);
+      plan::FindColumnBuffers(&plan);
       plan::FindRanges(&plan);
     }
     plan::FindPositions(&plan);

@@ -147,6 +147,9 @@ struct KernelSignature {
   bool turned = false;
   /// Columns that are reduced may be fewer than kFewColumns, and lie one step behind the other (Variant::few_columns).
   bool few_columns = false;
+  /// Dtypes of what a launch may keep in scratch of a block of columns (Variant::packed), as several phases go through it: each holds
+  /// an element for each step and column of the block. Such a launch has one more number after `numbers`, the columns of a block.
+  std::vector<DType> column_buffers;
   /// It sums, and sums squares of what elements are away from what follows from that sum. The blocks of a row that is shared out
   /// find both at once, so that long rows are read once.
   bool moments = false;
@@ -196,15 +199,16 @@ struct Variant {
   Stores stores = Stores::kCached;  ///< how results are stored
   bool strided = false;      ///< operands may have any stride along the vector axis
   bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
-  bool packed = false;       ///< rows read copies of columns that they share; neither strided nor split, nor kJoined
+  bool packed = false;       ///< rows read copies of columns that they share, or phases what was kept of columns; neither strided nor split, and of shared ones not kJoined
   bool wide_index = false;   ///< positions need 64 bits in packets, too; of positional kernels, which are never packed
   bool few_columns = false;  ///< columns are fewer than kFewColumns, and each step begins where the one before it ends; kCached, split or not
   /// A number below kCount that tells variants apart.
   int index() const {
     if (few_columns) return split ? 27 : 26;
+    if (packed && stores == Stores::kJoined) return 28;
     return static_cast<int>(stores) + (packed ? 12 : 0) + (strided ? 3 : 0) + (split ? 6 : 0) + (wide_index ? 14 : 0);
   }
-  static constexpr int kCount = 28;  ///< of variants
+  static constexpr int kCount = 29;  ///< of variants
 };
 
 /// Makes the machine code of a kernel variant. Thread-safe; may throw umbra::Error.

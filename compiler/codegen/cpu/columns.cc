@@ -38,21 +38,25 @@ std::string CpuEmitter::OpenColumnBlock(const std::string& c, const std::string&
   const std::string block = fmt::format("j{}", vector_axis_);
   block_.end = names_.Make("last_" + c), block_.row = names_.Make("r"), block_.packet = names_.Make("p"), block_.before.clear();
   block_.packets = BlockPackets();
-  out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, BlockPackets() * width_);
-  out_.Line("const long long {} = smaller({} + {}, {});", block_.end, block, BlockPackets() * width_, WholeSteps(block, last, width_));
+  const std::string columns = kept_columns_.what.empty() ? std::to_string(BlockPackets() * width_) : kept_columns_.columns;
+  out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, columns);
+  out_.Line("const long long {} = smaller({} + {}, {});", block_.end, block, columns, WholeSteps(block, last, width_));
   return block;
 }
 
 void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, const std::string& last) {
   const Names outer = names_;
   const std::string block = OpenColumnBlock(c, first, last);
+  DeclareNextColumns(block, first, last);
   for (const Phase& phase : kernel_.phases) {
     if (const Kept kept = DeclareKept(phase.row_values, phase); !kept.empty()) BeginPhase(phase.row_values, phase, kept, c, block, "");
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
     DeclareDivisors(phase, c, block);
+    KeepInPhase(static_cast<int>(&phase - kernel_.phases.data()));
     WalkBlock(phase, c, block, signature_.row_axes);
     ForgetDivisors(phase);
   }
+  KeepInPhase(static_cast<int>(kernel_.phases.size()));
   EachPacket(c, block, [&] {
     Names names = names_;
     for (const int id : kernel_.final_row_values) DeclarePacket(id, c, "", &names);
@@ -60,6 +64,77 @@ void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, co
   });
   out_.Close();
   names_ = outer;
+}
+
+void CpuEmitter::DeclareColumnBuffers() {
+  std::vector<DType> buffers;
+  kept_columns_.what = plan::FindKeptColumns(plan_, kernel_, &buffers);
+  kept_columns_.columns = names_.Make("columns"), kept_columns_.steps = names_.Make("steps");
+  const std::size_t number = signature_.axes.size() + signature_.numbers.size() + signature_.ranged.size();
+  out_.Line("const long long {} = smaller(args->extent[{}], {});", kept_columns_.columns, number, BlockPackets() * width_);
+  std::string steps;
+  for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) steps += (steps.empty() ? "" : " * ") + ExtentName(axis);
+  if (buffers.size() > 1) out_.Line("const long long {} = {};", kept_columns_.steps, steps);
+  std::size_t before = 0;
+  for (std::size_t k = 0; k < buffers.size(); ++k) {
+    const auto of = std::find_if(kept_columns_.what.begin(), kept_columns_.what.end(), [&](const plan::KeptColumns& kept) { return kept.buffer == static_cast<int>(k); });
+    kept_columns_.names.push_back(names_.Make(operands_[static_cast<std::size_t>(of->operand)].name + "_kept"));
+    const std::string offset = before == 0 ? "" : fmt::format(" + {} * {} * {}", before, kept_columns_.steps, kept_columns_.columns);
+    out_.Line("{0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});", ElementType(buffers[k]), kept_columns_.names.back(), offset);
+    before += SizeOf(buffers[k]);
+  }
+  // What is kept has a name, as it is read once more where it is.
+  for (std::size_t id = 0; id < kernel_.values.size(); ++id)
+    if (kernel_.values[id].kind == Value::Kind::kLoad) ++uses_[id];
+}
+
+void CpuEmitter::KeepInPhase(int p) {
+  kept_columns_.at.clear();
+  const bool within = p < static_cast<int>(kernel_.phases.size());
+  kept_columns_.streams = within && options_.variant.stores == runtime::Stores::kStreamed;
+  kept_columns_.joins = within && options_.variant.stores == runtime::Stores::kJoined && RegisterBytes(options_.target) == kLine && PutsLinesTogether() &&
+                        std::any_of(kernel_.phases[static_cast<std::size_t>(p)].stores.begin(), kernel_.phases[static_cast<std::size_t>(p)].stores.end(),
+                                    [this](const plan::Store& store) { return MakesLines(store); });
+  kept_columns_.asks = within && IsIdle(p);
+  std::string step = fmt::format("i{}", signature_.row_axes);
+  for (int axis = signature_.row_axes + 1; axis < kernel_.rank(); ++axis) step = fmt::format("({} * {} + i{})", step, ExtentName(axis), axis);
+  for (const plan::KeptColumns& kept : kept_columns_.what) {
+    const DType type = OperandType(kept.operand);
+    const std::string at = fmt::format("{} + {} * {} + {} * {}", kept_columns_.names[static_cast<std::size_t>(kept.buffer)], step, kept_columns_.columns, block_.packet, width_);
+    at_hand_.erase(kept.operand);
+    if (p == kept.first) kept_columns_.at[kept.operand] = at;
+    else if (p > kept.first && within) at_hand_[kept.operand] = speller_->Load(type, at).text;
+  }
+}
+
+void CpuEmitter::DeclareNextColumns(const std::string& block, const std::string& first, const std::string& last) {
+  const int row = signature_.row_axes - 2;
+  for (const plan::KeptColumns& kept : kept_columns_.what) {
+    if (!IsReadAlong(kept.operand)) continue;
+    const Operand& o = operands_[static_cast<std::size_t>(kept.operand)];
+    const std::string name = names_.Make(o.name + "_ahead"), next = row < 0 ? "" : o.stride_names[static_cast<std::size_t>(row)];
+    const std::string back = first == "0" ? block : fmt::format("({} - {})", block, first);
+    out_.Line("const long long {0} = {1} + {2} + {3} <= {4} ? {2} : {5};", name, block, kept_columns_.columns, width_, last,
+              next.empty() ? "0" : next + " - " + back);
+    kept_columns_.ahead[kept.operand] = name;
+  }
+}
+
+bool CpuEmitter::IsIdle(int p) const {
+  const auto is_kept_here = [&](const plan::Store& store) {
+    return std::any_of(kept_columns_.what.begin(), kept_columns_.what.end(), [&](const plan::KeptColumns& kept) { return kept.operand == store.operand && kept.first == p; });
+  };
+  const Phase& phase = kernel_.phases[static_cast<std::size_t>(p)];
+  return p > 0 && std::all_of(phase.stores.begin(), phase.stores.end(), is_kept_here);
+}
+
+void CpuEmitter::KeepElement(int id, const std::string& index) {
+  const Value& v = value(id);
+  if (v.kind != Value::Kind::kLoad) return;
+  if (const auto ahead = kept_columns_.ahead.find(v.index); kept_columns_.asks && ahead != kept_columns_.ahead.end())
+    Prefetch(v.type, Address(v.index, index) + " + " + ahead->second, width_, 2);
+  const auto at = kept_columns_.at.find(v.index);
+  if (at != kept_columns_.at.end()) out_.Line("{};", speller_->Store(v.type, at->second, AsPacket(id)));
 }
 
 bool CpuEmitter::IsKept(int id) const {
@@ -175,6 +250,15 @@ bool CpuEmitter::HasLongColumns() const {
   return inner >= kLongColumn;
 }
 
+void CpuEmitter::DeclareJoinedColumns(const Phase& phase, const std::string& block) {
+  for (const auto& store : phase.stores) {
+    if (kept_columns_.at.count(store.operand) > 0 || !MakesLines(store)) continue;
+    const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
+    out_.Line("StreamedRow<{}, true> {}({});", speller_->Type(OperandType(store.operand)), row, Address(store.operand, block));
+    streamed_[store.operand] = row;
+  }
+}
+
 void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::string& block, int axis) {
   const std::string i = fmt::format("i{}", axis), begin = BlockBegin(axis), end = BlockEnd(axis);
   if (axis + 1 < kernel_.rank()) {
@@ -184,7 +268,7 @@ void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::
     return;
   }
   std::string left = begin;
-  if (IsLight(phase) && phase.guard < 0) {
+  if (IsLight(phase) && phase.guard < 0 && !kept_columns_.joins) {
     left = WholeSteps(begin, end, kRows);
     out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", block_.row, begin, left, kRows);
     EachPacket(c, block, [&] {
@@ -198,9 +282,11 @@ void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::
     out_.Close();
   }
   out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, end);
+  if (kept_columns_.joins) DeclareJoinedColumns(phase, block);
   WhereGuarded(phase, [&] {
     EachPacket(c, block, [&] { InRegisters(phase, [&] { ColumnElement(phase, c, "", names_); }); });
   });
+  FinishStreamedRows();
   out_.Close();
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/codegen/values.h"
+#include "compiler/plan/column_buffers.h"
 #include "compiler/plan/guards.h"
 #include "compiler/plan/moments.h"
 
@@ -157,6 +158,17 @@ class CpuEmitter : private ValueEmitter {
   // at computed positions, unless a guard is to be asked once for all of a block.
   bool WalksBlocksOfColumns() const;
   bool HasLongColumns() const;
+  // Is what several phases go through kept in scratch (KernelSignature::column_buffers)?
+  bool KeepsColumns() const { return options_.variant.packed && !signature_.column_buffers.empty() && !Splits() && WalksBlocksOfColumns(); }
+  void DeclareColumnBuffers();
+  // Has the phase `p` keep what it is the first to read, and read what earlier ones have kept.
+  void KeepInPhase(int p);
+  // Keeps the value, if it is an element that the phase has read to be kept, or asks for the one of the next block.
+  void KeepElement(int id, const std::string& index);
+  // How far ahead the next block of columns lies in what is kept of operands: next to this one, or in the next row.
+  void DeclareNextColumns(const std::string& block, const std::string& first, const std::string& last);
+  // Does the phase go through what is kept, and no further, so that memory would have nothing to do?
+  bool IsIdle(int p) const;
   // Opens the loop over blocks of the whole packets from `first` to `last`; the name of where a block begins.
   std::string OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last);
   // Whole packets of the columns from `first` to `last`.
@@ -173,6 +185,8 @@ class CpuEmitter : private ValueEmitter {
                   const std::string& lanes);
   // `body` with what the phase reduces in registers.
   void InRegisters(const Phase& phase, const std::function<void()>& body);
+  // The rows of a block that go past the caches from anywhere on.
+  void DeclareJoinedColumns(const Phase& phase, const std::string& block);
   // All elements of a block of columns, row by row.
   void WalkBlock(const Phase& phase, const std::string& c, const std::string& block, int axis);
 
@@ -458,6 +472,17 @@ class CpuEmitter : private ValueEmitter {
     std::string before;            // "n + ", of its packets that are those of rows before
     int packets = 0;               // that what is kept has room for
   } block_;
+
+  // Columns: what is kept of a block.
+  struct {
+    std::string columns, steps;           // of a block
+    std::vector<plan::KeptColumns> what;  // empty: nothing
+    std::vector<std::string> names;       // of the buffers
+    std::map<int, std::string> at;        // where the phase that is being written keeps operands
+    std::map<int, std::string> ahead;     // by operand: how far ahead its next block is
+    bool asks = false;                    // is that asked for?
+    bool streams = false, joins = false;  // are elements being written that go past the caches, from lines on or from anywhere?
+  } kept_columns_;
 
   // Keys: names of the rows that are kept.
   struct {

@@ -388,6 +388,7 @@ void CpuEmitter::ElementBody(const Phase& phase, const std::string& index, const
   for (int id : phase.element_values) {
     DeclarePacket(id, index, lanes, names);
     KeepPacket(id);
+    KeepElement(id, index);
   }
   reduce();
   for (const auto& stage : phase.stages) {
@@ -412,6 +413,8 @@ void CpuEmitter::StorePacket(const plan::Store& store, const std::string& index,
   const Expr e = AsPacket(store.value);
   if (const auto found = stored_at_hand_.find(store.operand); found != stored_at_hand_.end())
     return out_.Line("{} = {};", found->second, e.text);
+  if (const auto kept = kept_columns_.at.find(store.operand); kept != kept_columns_.at.end())
+    return out_.Line("{};", speller_->Store(type, kept->second, e));
   const std::string& stride = VectorStride(store.operand);
   RemarkPlace(store.value);
   if (!stride.empty()) {
@@ -423,7 +426,7 @@ void CpuEmitter::StorePacket(const plan::Store& store, const std::string& index,
     out_.Line("{}.{};", row->second, !lanes.empty() ? fmt::format("put_head({}, {})", e.text, lanes)
                                      : fmt::format("{}({})", side_by_side_ ? "put_group" : "put_packet", e.text));
   else if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
-  else if ((Streams() && runs_.alike.empty()) || StreamsShortRows() || (StreamsTiles() && HasWholeLines(type))) out_.Line("{};", speller_->Stream(type, address, e));
+  else if ((Streams() && runs_.alike.empty()) || kept_columns_.streams || StreamsShortRows() || (StreamsTiles() && HasWholeLines(type))) out_.Line("{};", speller_->Stream(type, address, e));
   else out_.Line("{};", speller_->Store(type, address, e));
 }
 
