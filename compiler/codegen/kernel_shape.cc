@@ -14,6 +14,7 @@ KernelShape::KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, con
     : plan_(plan), kernel_(kernel), signature_(kernel.signature), options_(options),
       vector_axis_(kernel.signature.vector_axis), columns_(!kernel.vector_axis_is_inner()) {
   MarkPositional();
+  MarkOfDataToo();
   MarkPackets();
 }
 
@@ -39,12 +40,22 @@ bool KernelShape::IsAlike(int id) const {
   return scope == plan::Scope::kUniform || (scope == plan::Scope::kRow && !columns_);
 }
 
-bool KernelShape::IsOfDataToo(int id) const {
-  const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-  if (options_.spelling != Spelling::kPackets || v.kind != plan::Value::Kind::kMap || v.type != DType::kInt64) return false;
+void KernelShape::MarkOfDataToo() {
+  of_data_too_.assign(kernel_.values.size(), false);
+  for (std::size_t id = 0; id < kernel_.values.size(); ++id) of_data_too_[id] = IsMadeOfDataToo(kernel_.values[id]);
+}
+
+bool KernelShape::IsMadeOfDataToo(const plan::Value& v) const {
+  if (options_.spelling != Spelling::kPackets || v.kind != plan::Value::Kind::kMap) return false;
+  const auto is_of_data = [this](int arg) { return (!IsPositional(arg) || IsOfDataToo(arg)) && !IsAlike(arg); };
+  if (v.type == DType::kBool) {  // beside what is the same for all lanes
+    const auto may_be = [&](int arg) { return is_of_data(arg) || IsAlike(arg); };
+    return std::any_of(v.args.begin(), v.args.end(), is_of_data) && std::all_of(v.args.begin(), v.args.end(), may_be);
+  }
+  if (v.type != DType::kInt64) return false;
   bool of_data = false;
   for (const int arg : v.args) {
-    const bool is_data = !IsPositional(arg) && !IsAlike(arg);
+    const bool is_data = is_of_data(arg);
     const bool is_condition = kernel_.values[static_cast<std::size_t>(arg)].type == DType::kBool;
     if (!is_data && (is_condition || !FindSlope(kernel_, arg, [this](int value) { return IsAlike(value); }))) return false;
     of_data = of_data || is_data;
@@ -56,7 +67,7 @@ bool KernelShape::IsMadeOfLanes(int id) const {
   const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
   if (IsOfDataToo(id)) return false;
   return v.kind == plan::Value::Kind::kGather || IsPositional(id) ||
-         (v.kind == plan::Value::Kind::kCast && IsPositional(v.args[0]));
+         (v.kind == plan::Value::Kind::kCast && IsPositional(v.args[0]) && !IsOfDataToo(v.args[0]));
 }
 
 std::optional<Span> KernelShape::SpanOf(int id) const {

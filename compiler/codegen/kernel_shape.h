@@ -33,7 +33,7 @@ class KernelShape {
   bool InPackets(int id) const { return packets_[static_cast<std::size_t>(id)]; }
 
   /// Is the value made of data and of positions that grow evenly along a packet, as argmax's are? It is one of packets.
-  bool IsOfDataToo(int id) const;
+  bool IsOfDataToo(int id) const { return of_data_too_[static_cast<std::size_t>(id)]; }
 
   /// Is the value's packet put together from lanes?
   bool IsMadeOfLanes(int id) const;
@@ -113,10 +113,12 @@ class KernelShape {
   // Is it an i64 made of the i32 that columns were reduced to, as positions are? Once for a column it may take several registers.
   bool IsWidenedResult(const plan::Value& v) const;
   void MarkPositional();
+  void MarkOfDataToo();
+  bool IsMadeOfDataToo(const plan::Value& v) const;
   void MarkPackets();
   void MarkPacket(int id);
 
-  std::vector<bool> positional_, packets_;
+  std::vector<bool> positional_, of_data_too_, packets_;
 
  protected:
   Runs runs_;  ///< of the vector loop that is being written

@@ -155,7 +155,7 @@ Operand Composer::Draw(std::string_view distribution, const Operand& like, const
   const PartialShape shape = graph_.node(model).shape;
   const DType dtype = ComputeType(graph_.node(model).dtype);
   const auto op = FindOp(detail::Concat(distribution, "_", Name(dtype)));
-  Require(op.has_value(), distribution, "(x, key, first) draws numbers of the dtype of x, f32 or f64; x is ", Name(dtype));
+  Require(op.has_value(), distribution, "(x, key, first) draws numbers of the dtype of x, f32 or f64; x is ", Name(graph_.node(model).dtype));
   int position = shape.size() == 0 ? graph_.Constant(0, DType::kInt64) : graph_.Index(0, shape);
   for (std::size_t d = 1; d < shape.size(); ++d) {
     const int before = graph_.Map(Op::mul, {position, graph_.ExtentOf(shape[d])});
@@ -266,7 +266,7 @@ void RequireAxis(const Graph& graph, int node, int axis) {
   const PartialShape& shape = graph.node(node).shape;
   const int rank = static_cast<int>(shape.size());
   Require(axis >= 0 && axis < rank, "reduction over axis ", axis, " of ", TypeText(graph, graph.node(node).dtype, shape),
-          ": its axes are 0 to ", rank - 1);
+          rank == 0 ? std::string(": it has none") : detail::Concat(": its axes are 0 to ", rank - 1));
 }
 
 // The elements of a node along `axes`, for a reducer that is made of others; see red::Made. What is joined keeps its axes

@@ -187,7 +187,7 @@ int Graph::Constant(double value, DType dtype) {
   if (dtype == DType::kInt32)
     Require(value == static_cast<double>(static_cast<std::int32_t>(
                          std::max(-2147483648.0, std::min(2147483647.0, value)))),
-            "the literal ", value, " is not an i32: use tcast<f32>(...) on the other operand");
+            "the literal ", value, " is not an i32: use tcast<f32>(...) on the other operand, or, of whole numbers, tcast<i64>(...)");
   if (dtype == DType::kInt64)
     Require(std::fabs(value) < 9007199254740992.0 && value == std::trunc(value), "the literal ", value,
             " is not a whole number below 2^53: pass larger ones as a scalar or a tensor");

@@ -170,6 +170,10 @@ class Context {
     return {graph_, graph_->ExtentOf(Source(k).shape[static_cast<std::size_t>(d)])};
   }
   SymbolicExtent size(index_t n) const { return n; }
+  // Is number n known to be the extent of dimension d of source k?
+  bool HasParam(int n, int k, int d) const {
+    return graph_->SameDimension(params_[static_cast<std::size_t>(n)], Source(k).shape[static_cast<std::size_t>(d)]);
+  }
   Symbol param(int k) const { return {graph_, graph_->ExtentOf(params_[static_cast<std::size_t>(k)])}; }
   SymbolicExtent size(int k, int d) const {
     return {graph_, Source(k).shape[static_cast<std::size_t>(d)]};

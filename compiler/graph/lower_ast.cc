@@ -245,7 +245,7 @@ class KernelBuilder {
       const auto found = outputs_.find(output.name);
       if (found == outputs_.end())
         source_.Fail(output.position, "output '" + output.name + "' is never assigned");
-      graph_.AddOutput(output.name, found->second);
+      At(output.position, [&] { graph_.AddOutput(output.name, found->second); });
     }
     return std::move(graph_);
   }

@@ -228,14 +228,14 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
     };
     const Rows rows(plan, in_rows, true, kernel);
     const std::vector<int> axes = rows.Axes();
-    for (const int axis : axes) add(signature.axes[static_cast<std::size_t>(axis)], 2, LongestShortRow(kernel));
+    for (const int axis : axes) add(signature.axes[static_cast<std::size_t>(axis)], 1, LongestShortRow(kernel));
     if (!axes.empty())
       for (const runtime::Extent& source : rows.Sources()) add(source, 1, LongestShortRow(kernel));
     const bool reduces = std::any_of(kernel.phases.begin(), kernel.phases.end(), [](const Phase& phase) { return !phase.reductions.empty(); });
     if (ComputesWhatItGathers(kernel))
       for (const Access& access : signature.operands)
         if (const auto& source = plan.buffers[static_cast<std::size_t>(access.buffer)].shape; access.gathered && !source.empty()) add(source.back(), 1, graph::kLongRow - 1);
-    if (reduces && kernel.vector_axis_is_inner()) add(signature.axes[static_cast<std::size_t>(signature.vector_axis)], 2, kFewPackets);
+    if (reduces && kernel.vector_axis_is_inner()) add(signature.axes[static_cast<std::size_t>(signature.vector_axis)], 1, kFewPackets);
     // Columns of one element are rows.
     for (int axis = 0; reduces && axis < signature.row_axes; ++axis)
       if (LiesBehindReduced(signature, axis)) add(signature.axes[static_cast<std::size_t>(axis)], 1, 1);

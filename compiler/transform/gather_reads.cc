@@ -210,11 +210,19 @@ GatherReads::GatherReads(const Graph& graph) : source_(graph) {
         continue;
       }
       const bool once = node.kind == Kind::kGather && k == 0 && ReadsNoneTwice(node);  // though it asks its guard for more
-      const double each = std::min(Quotient(node.shape, source_.node(node.inputs[k]).shape).value_or(kMany), once ? 1 : kMany) * times;
+      const PartialShape& read = source_.node(node.inputs[k]).shape;
+      const double each = std::min(Quotient(node.shape, read).value_or(kMany), once ? PartOf(node.shape, read) : kMany) * times;
       if (node.kind == Kind::kGather && k == 0) reads_[input] += each;
       else beside[input] = std::max(beside[input], each);
     }
   }
+}
+
+// About which part of the elements of `below` those of `above` are that are read once; 1: all. A known part of what is open is small.
+double GatherReads::PartOf(const PartialShape& above, const PartialShape& below) {
+  std::set<int> open;
+  const double elements = Elements(above, &open), others = Elements(below, &open);
+  return elements < others ? elements / others : 1;
 }
 
 // Elements of the one shape for each of the other, if both follow from the same extents.

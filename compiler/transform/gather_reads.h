@@ -44,6 +44,7 @@ class GatherReads {
   std::set<int> MadeOf(int value) const;
   bool SharesDearValues(int source) const;
   bool MayBeWrittenOver(int source) const;
+  double PartOf(const PartialShape& above, const PartialShape& below);
   std::optional<double> Quotient(const PartialShape& above, const PartialShape& below);
   double Elements(const PartialShape& shape, std::set<int>* open);
   Size SizeOf(const Dimension& dim);

@@ -133,6 +133,7 @@ struct MapContext {
   UMBRA_INLINE const I& at(int d) const { return here[d]; }
   I extent(int k, int d) const { return (*in)(k, d); }
   I param(int k) const { return in->param[static_cast<std::size_t>(k)]; }
+  bool HasParam(int n, int k, int d) const { return in->param[static_cast<std::size_t>(n)] == (*in)(k, d); }
   index_t size(index_t n) const { return n; }
   index_t size(int k, int d) const { return (*in)(k, d); }
   template <typename R>

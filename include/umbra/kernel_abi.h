@@ -24,7 +24,8 @@ typedef struct umbra_args {
   const long long* stride;
   /// Extent of each kernel axis, `rank` entries; then what else the launch counts: the kernel's numbers; of one that computes
   /// with positions, where each axis after the first begins that has a range; of one whose rows are shared out in blocks, the
-  /// phase, the blocks of a row and the length of a block along each cut axis.
+  /// phase, the blocks of a row and the length of a block along each cut axis; of one whose rows share columns, the steps of a part;
+  /// of one that keeps columns in scratch, those of a block.
   const long long* extent;
   /// Run-time scalars, in the order of the kernel's scalar list.
   const umbra_scalar* scalar;

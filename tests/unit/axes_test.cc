@@ -147,6 +147,49 @@ TEST(Axes, TransposesOfSeveralAxes) {
     ExpectAsInterpreted(std::string("kernel k") + body, {{2, 40, 9, 11}, {1, 64, 28, 60}, {3, 5, 1, 70}, {20, 20, 20, 20}}, 0);
 }
 
+// What reads a reshape only to reduce what that has joined reads the operand where it lies.
+TEST(Axes, ReductionsOfJoinedAxes) {
+  const char* const joined[] = {
+      "(x: T[n, c, h, w]) -> (y: T[n, c]) {\n  y = reduce_with_axis<maximum>(reshape(x, extent<0>(x), extent<1>(x), extent<2>(x) * extent<3>(x)), 2)\n}",
+      "(x: T[n, c, h, w]) -> (y: T[n, c]) {\n  y = reduce_with_axis<sum>(exp(reshape(x, extent<0>(x), extent<1>(x), extent<2>(x) * extent<3>(x)) * 0.5), 2)\n}",
+      "(x: T[n, c, h, w]) -> (y: T[n]) {\n  y = reduce_with_axis<sum>(reshape(x, extent<0>(x), extent<1>(x) * extent<2>(x) * extent<3>(x)), 1)\n}",
+      "(x: T[n, c, h, w]) -> (y: T[h, w]) {\n  y = reduce_with_axis<sum>(reshape(x, extent<0>(x) * extent<1>(x), extent<2>(x), extent<3>(x)), 0)\n}",
+      "(x: T[n, c, h, w]) -> (p: i64[n, c]) {\n  p = reduce_with_axis<argmax>(reshape(x, extent<0>(x), extent<1>(x), extent<2>(x) * extent<3>(x)), 2)\n}",
+      "(x: T[n, c, h, w], v: T[n, c]) -> (a: T[n, c], s: T[n, c]) {\n  r = reshape(x, extent<0>(x), extent<1>(x), extent<2>(x) * extent<3>(x)) - broadcast<0, 1>(v, reshape(x, extent<0>(x), extent<1>(x), extent<2>(x) * extent<3>(x)))\n"
+      "  a = reduce_with_axis<maximum>(r, 2)\n  s = reduce_with_axis<sum>(r * r, 2)\n}",
+      "(x: T[n, c, h, w], z: T[n, c, h, w]) -> (y: T[c]) {\n  r = reshape(x * z, extent<0>(x), extent<1>(x), extent<2>(x) * extent<3>(x))\n  y = sumall_except_dim<1>(r)\n}",
+      "(x: T[4, 5, 6, 7]) -> (y: T[4, 5]) {\n  y = reduce_with_axis<minimum>(reshape(x, 4, 5, 42), 2)\n}",
+  };
+  for (const std::string body : joined) {
+    const std::string text = With("kernel k" + body, "T[", "f32[");
+    const bool known = body.find("T[4,") != std::string::npos;
+    ExpectAsInterpreted(text, known ? std::vector<std::vector<index_t>>{{}} : std::vector<std::vector<index_t>>{{2, 3, 4, 5}, {3, 2, 17, 33}, {1, 7, 1, 64}, {2, 1, 90, 1}, {2, 3, 0, 4}}, 1e-5);
+    const Function function = Compile(graph::ParseText(text)[0], {});
+    for (const auto& step : function.program().steps)
+      for (const runtime::Access& access : std::get<runtime::KernelStep>(step).signature.operands) EXPECT_FALSE(access.gathered) << text;
+  }
+  // Not what else reads, too, nor a part of what was joined.
+  for (const std::string body : {"(x: f32[n, h, w]) -> (y: f32[n, ?]) {\n  r = reshape(x, extent<0>(x), extent<1>(x) * extent<2>(x))\n  y = r / broadcast<0>(reduce_with_axis<sum>(r * r, 1))\n}",
+                                 "(x: f32[n, h, w]) -> (y: f32[n]) {\n  y = reduce_with_axis<sum>(slice(reshape(x, extent<0>(x), extent<1>(x) * extent<2>(x)), 1, 1, extent<2>(x)), 1)\n}",
+                                 "(x: f32[n, h, w], z: f32[n, m]) -> (y: f32[n]) {\n  y = reduce_with_axis<sum>(reshape(x, extent<0>(x), extent<1>(x) * extent<2>(x)) * z, 1)\n}"})
+    for (const std::vector<index_t>& extents : {std::vector<index_t>{2, 3, 20}, {5, 33, 1}}) {
+      std::vector<index_t> all = extents;
+      if (body.find("m]") != std::string::npos) all.push_back(extents[1] * extents[2]);
+      ExpectAsInterpreted("kernel k" + body, {all}, 1e-5);
+    }
+}
+
+// Axes that both shapes of a reshape begin or end with are those.
+TEST(Axes, ReshapesThatKeepAxes) {
+  for (const char* body : {"(x: f32[n, c, h, w]) -> (y: f32[n, c, ?]) {\n  y = reshape(x, extent<0>(x), extent<1>(x), extent<2>(x) * extent<3>(x)) + 1\n}",
+                           "(x: f32[n, c, h, w]) -> (y: f32[?, w]) {\n  y = reshape(x, extent<0>(x) * extent<1>(x) * extent<2>(x), extent<3>(x)) + 1\n}",
+                           "(x: f32[n, c, h, w]) -> (y: f32[n, ?, w]) {\n  y = reshape(x, extent<0>(x), extent<1>(x) * extent<2>(x), extent<3>(x)) + 1\n}",
+                           "(x: f32[n, c, h, w]) -> (y: f32[n, c, h, w]) {\n  y = reshape(x, extent<0>(x), extent<1>(x), extent<2>(x), extent<3>(x)) + 1\n}",
+                           "(x: f32[n, c, h, w]) -> (y: f32[w, h, c, n]) {\n  y = reshape(x, extent<3>(x), extent<2>(x), extent<1>(x), extent<0>(x)) + 1\n}",
+                           "(x: f32[n, c]) -> (y: f32[n, 1, c]) {\n  y = reshape(x, extent<0>(x), 1, extent<1>(x)) + 1\n}"})
+    ExpectAsInterpreted(std::string("kernel k") + body, {{2, 3, 4, 5}, {3, 3, 3, 3}, {1, 40, 1, 17}, {2, 0, 4, 4}}, 0);
+}
+
 TEST(Axes, FewLongRowsThatLieApart) {
   for (const char* body : {"(x: f32[n, m]) -> (y: f32[n, m]) {\n  y = x * 2 + 1\n}", "(x: f32[m, n]) -> (y: f32[n, m]) {\n  y = x.T\n}",
                            "(x: u8[n, m], v: f64[n]) -> (y: i8[n, m], z: f64[n, m]) {\n  y = tcast<i8>(x)\n  z = tcast<f64>(x) * broadcast<0>(v)\n}"})
@@ -204,13 +247,14 @@ TEST(Axes, ManyShortRowsOfAnOpenExtent) {
     EXPECT_EQ(faster->buffers[0].shape[1], runtime::Extent::Static(10)) << text;
     EXPECT_EQ(faster, FasterFor(function, {9000, 10, 20})) << text;
     EXPECT_NE(faster, FasterFor(function, {5000, 11, 22})) << text;
+    EXPECT_NE(FasterFor(function, {5000, 1, 2}), nullptr) << text;
     EXPECT_EQ(FasterFor(function, {100, 10, 20}), nullptr) << text;
     EXPECT_EQ(FasterFor(function, {5000, 100, 200}), nullptr) << text;
   }
   // One for each length, but not without end.
   const Function function = Compile(graph::ParseText(texts[1])[0], {});
   int programs = 0;
-  for (index_t columns = 2; columns <= 64; ++columns) programs += FasterFor(function, {5000, columns}) != nullptr ? 1 : 0;
+  for (index_t columns = 1; columns <= 64; ++columns) programs += FasterFor(function, {5000, columns}) != nullptr ? 1 : 0;
   EXPECT_EQ(programs, 32);
 }
 

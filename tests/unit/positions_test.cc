@@ -51,6 +51,20 @@ TEST(Positions, OfExtremes) {
       }
 }
 
+// Positions that were found, and numbers of 64 bits beside extents: packets as other data are, in tiles of transposed operands and of
+// rows that share what they read.
+TEST(Positions, AreDataOnceFound) {
+  const std::vector<index_t> shape = {7, 40, 37};
+  for (const char* const after : {"t.T + 1", "t.T + t.T", "tcast<i64>(tcast<i32>(t).T * 2)", "tcast<i64>(tcast<f32>(t).T * 2)", "tcast<i64>((t > 1).T ? 3 : 4)", "bit_and(t, 3).T", "tcast<i64>((t == extent<0>(x) - 6 ? 7 : t).T) + 1",
+                                  "t.T > extent<0>(x) && t.T < extent<1>(x) * 2 ? t.T * extent<0>(x) : t.T - 1",
+                                  "maximum(t, extent<0>(x)).T + extent<1>(x) * 2"})
+    for (const char* const reducer : {"argmax", "argmin"})
+      ExpectSameBits(std::string("kernel k(x: f32[s, n, m]) -> (y: i64[m, n]) {\n  t = reduce_with_axis<") + reducer + ">(x, 0)\n  y = " + after + "\n}", DType::kFloat32, shape, false);
+  for (const char* const joined : {"minimum(x, extent<0>(x) - 1) * broadcast<1, 2>(v, x)", "x / extent<1>(x) + broadcast<1, 2>(v, x)"})
+    ExpectSameBits(std::string("kernel k(x: i64[s, n, m]) -> (y: i64[s, m]) {\n  v = reduce_with_axis<sum>(x, 0)\n  y = reduce_with_axis<sum>(") + joined + ", 1)\n}",
+                   DType::kInt64, shape, false);
+}
+
 // The text with the number for each N.
 std::string Sized(std::string text, index_t number) {
   for (std::size_t at; (at = text.find('N')) != std::string::npos;) text.replace(at, 1, std::to_string(number));

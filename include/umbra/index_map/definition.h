@@ -13,7 +13,7 @@
 //   void Shape(const Extents<D>& in, D* out) const    extents of the result
 //   Number Value(C& c) const                 the element at position c.at(0), c.at(1), ...
 // Open numbers are no members: they are in.param[k] in Shape, which checks them, and c.param(k) in Value.
-// C gives: at(d); extent(k, d) of source k; rank(k); Load(k, position); LoadIf(condition, k,
+// C gives: at(d); extent(k, d) of source k; HasParam(n, k, d), is number n known to be that; rank(k); Load(k, position); LoadIf(condition, k,
 // position, outside); If(condition, a, b); Over(a, b), a / b of elements; Literal(number); Reduce<R>({size(n), ...}, body(window)),
 // Identity<R>(), for LoadIf, if HasIdentity<R>(), and the reducer Sum; FromPosition(i). A map whose source
 // kIndexSource holds positions reads them by LoadPosition(k, position); they may have a dtype of their own. Elements have the

@@ -211,15 +211,19 @@ struct reshape {
   }
   template <typename C>
   auto Value(C& c) const {
-    typename C::Index flat = c.at(0);
-    for (int d = 1; d < rank; ++d) flat = flat * c.param(d) + c.at(d);
     Position<typename C::Index> p;
     p.rank = c.rank(0);
-    for (int d = p.rank - 1; d > 0; --d) {
+    // The first axes, and the last ones, that both shapes have stay as they are.
+    int first = 0, end = rank, from_end = p.rank;
+    for (; first + 1 < end && first + 1 < from_end && c.HasParam(first, 0, first); ++first) p[first] = c.at(first);
+    for (; first + 1 < end && first + 1 < from_end && c.HasParam(end - 1, 0, from_end - 1); --end, --from_end) p[from_end - 1] = c.at(end - 1);
+    typename C::Index flat = c.at(first);
+    for (int d = first + 1; d < end; ++d) flat = flat * c.param(d) + c.at(d);
+    for (int d = from_end - 1; d > first; --d) {
       p[d] = Mod(flat, c.extent(0, d));
       flat = flat / c.extent(0, d);
     }
-    p[0] = flat;
+    p[first] = flat;
     return c.Load(0, p);
   }
 };
