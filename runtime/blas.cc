@@ -77,7 +77,7 @@ std::string Use(const char* name, Blas* blas) {
   return "";
 }
 
-Blas Open() {
+[[gnu::cold]] Blas Open() {
   Blas blas;
   const std::string chosen = ReadEnvironment().blas;
   if (!chosen.empty()) {

@@ -163,7 +163,7 @@ void ComputeDerived(const Program& program, const std::vector<umbra_scalar>* sca
     const std::string where = "kernel '" + program.name + "': " + derived.op.origin;
     Require(result >= 0 || derived.op.kind != ExtentOp::kMinus, where, ": an extent is ", a,
             ", but must be at least ", b, ": an input is too small, or a number does not fit");
-    Require(result >= 0, where, ": an extent of the result would be ", result, ": an input is too small, or a number does not fit");
+    Require(result >= 0, where, ": an extent of the result would be ", result, ": an input is too small");
     Require(known < 0 || known == result, where, ": an extent is ", known,
             derived.result.is_static()
                 ? std::string()

@@ -56,7 +56,7 @@ void RunPieces(const LaunchCall& call, index_t first, index_t last) {
                    plan.remainder_offset[k] * static_cast<index_t>((*call.element_size)[k]));
   std::vector<index_t> extent = plan.extent;
   extent[0] = 1;
-  extent.back() = plan.remainder;
+  extent[plan.remainder_axis] = plan.remainder;
   args.data = tail.data();
   args.extent = reinterpret_cast<const long long*>(extent.data());
   plan.function(&args, 0, 1);

@@ -3,6 +3,7 @@
 #define UMBRA_RUNTIME_LAUNCH_H_
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "umbra/function.h"
@@ -26,6 +27,7 @@ struct LaunchPlan {
   /// An elementwise kernel over memory without gaps runs as rows of one length and this many
   /// elements left over.
   index_t remainder = 0;
+  std::size_t remainder_axis = 0;  ///< along which these lie
   std::vector<index_t> remainder_offset;  ///< in elements, by operand
   /// Of a kernel with few rows: how many times all blocks of its rows are gone through; else 0. `extent` ends with
   /// the phase, the number of blocks of a row and the lengths of blocks.
@@ -48,9 +50,9 @@ int UsefulThreads(double work, int threads);
 umbra_kernel_fn CodeOf(const KernelStep& step, const Variant& variant);
 
 /// Decides a launch of `step` on `buffers` (all of the program, in order), or of a block of `rows` indices
-/// of its axis 0, which begins where the base pointers say.
+/// of its axis 0, which begins where the base pointers say; `target`: what the kernel is compiled for, or empty for what this CPU runs.
 LaunchPlan PrepareLaunch(const KernelStep& step, const std::vector<TensorRef>& buffers,
-                         const std::vector<index_t>& symbols, int threads, index_t rows = -1);
+                         const std::vector<index_t>& symbols, int threads, index_t rows = -1, std::string_view target = {});
 
 /// Runs it. `data` are base pointers by operand of the kernel.
 void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::size_t>& element_size,

@@ -174,6 +174,7 @@ void LaunchAxes::CutRows() {
   plan_.extent[0] = total / kRow;
   plan_.extent[vector_axis_] = kRow;
   plan_.remainder = total % kRow;
+  plan_.remainder_axis = vector_axis_;
   for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
     Stride(k, 0) = kRow;
     plan_.remainder_offset[k] = total - plan_.remainder;

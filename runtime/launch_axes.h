@@ -13,7 +13,7 @@ namespace umbra::runtime {
 /// Whole cache lines of results of 2 bytes and more, and whole tiles of products: what shares of columns are multiples of.
 inline constexpr index_t kColumnGranule = 96;
 
-class LaunchAxes {
+class [[gnu::visibility("hidden")]] LaunchAxes {
  protected:
   /// Extents and strides of a launch, in plan_: of all rows, or of a block of `rows` indices of axis 0.
   LaunchAxes(const KernelSignature& signature, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,

@@ -205,7 +205,7 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
     const auto& kernel_step = std::get<KernelStep>(step);
     if (StoresNothing(kernel_step, buffers_)) continue;
     Kernel kernel;
-    kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, GoesByColumns(kernel_step.signature) ? -1 : rows);
+    kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, GoesByColumns(kernel_step.signature) ? -1 : rows, program_.target);
     for (const Access& access : kernel_step.signature.operands) {
       const auto buffer = static_cast<std::size_t>(access.buffer);
       kernel.buffer.push_back(buffer);

@@ -30,8 +30,6 @@ constexpr index_t kColumns = 16, kFewPacketsOfRow = 64;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
 // Elements of a row, or of the columns that a kernel walks at once, about, that no second-level cache keeps to be read again.
 constexpr double kLongMoments = 524288;
-// The same of rows that a first-level cache hardly keeps, where moments are all that is found of them: blocks that it keeps.
-constexpr double kLongMomentsAlone = 16384, kBlockOfMoments = 4096;
 constexpr index_t kColumnsAtOnce = 1024;
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
 // Rows of any tile of transposed operands and of any block of them (compiler/codegen/cpu/transposed.cc), and how many
@@ -60,8 +58,9 @@ int Pieces(double work, int threads, index_t units) {
 class Preparation : private LaunchAxes {
  public:
   Preparation(const KernelStep& step, const std::vector<TensorRef>& buffers,
-              const std::vector<index_t>& symbols, int threads, index_t rows)
-      : LaunchAxes(step.signature, buffers, symbols, threads, rows), step_(step), symbols_(symbols), whole_(rows < 0) {}
+              const std::vector<index_t>& symbols, int threads, index_t rows, std::string_view target)
+      : LaunchAxes(step.signature, buffers, symbols, threads, rows), step_(step), symbols_(symbols), whole_(rows < 0),
+        packets_are_lines_(target.empty() ? CpuRuns("avx512") : target == "avx512") {}
 
   LaunchPlan Run() {
     if (!signature_.positional) Merge();
@@ -73,7 +72,7 @@ class Preparation : private LaunchAxes {
     packs_ = variant.packed && !signature_.panels.empty();
     SplitOverThreads(variant.stores == Stores::kJoined);
     const bool keeps_columns = variant.packed && signature_.panels.empty();
-    if (keeps_columns) plan_.scratch_bytes = static_cast<std::size_t>(BytesOfColumn() * columns_kept_);
+    if (keeps_columns) plan_.scratch_bytes = static_cast<std::size_t>(column_bytes_ * columns_kept_);
     else plan_.scratch_bytes = signature_.panels.empty() || split ? RowBufferBytes() : PanelsAndSumsBytes();
     plan_.prefetch_ahead = PrefetchAhead();
     for (const Number& number : signature_.numbers) {
@@ -116,18 +115,16 @@ class Preparation : private LaunchAxes {
     const index_t packets = Rows() * ((Columns() + kColumns - 1) / kColumns);
     const index_t few = Rows() == 1 && signature_.panels.empty() ? kFewPacketsOfRow : kFewRows;
     const double inner = static_cast<double>(Points(RowAxes(), rank_));
-    if (signature_.moments && packets > 0 && inner * static_cast<double>(std::min(Columns(), kColumnsAtOnce)) >= (HasMomentsAlone() ? kLongMomentsAlone : kLongMoments)) return true;
+    if (signature_.moments && packets > 0 && inner * static_cast<double>(std::min(Columns(), kColumnsAtOnce)) >= kLongMoments) return true;
     return packets > 0 && packets <= few && inner * static_cast<double>(Columns()) >= kLeastSplit;
   }
 
-  // Does the kernel find moments of rows, and store nothing but what follows from them?
-  bool HasMomentsAlone() const { return signature_.moments && signature_.phases == 2 && !InColumns(); }
 
   void CutIntoBlocks() {
     const double inner = static_cast<double>(Points(RowAxes(), rank_)), columns = static_cast<double>(Columns());
     double most = inner / kMostBlocks;
     if (signature_.moments) most = std::min(most, kLongMoments / 2 / std::min(columns, static_cast<double>(kColumnsAtOnce)));
-    const double points = HasMomentsAlone() ? kBlockOfMoments : std::max(kLeastBlock / columns, most);
+    const double points = std::max(kLeastBlock / columns, most);
     index_t blocks = 1;
     std::vector<index_t> lengths;
     for (const int axis : CutAxes(signature_)) {
@@ -142,7 +139,7 @@ class Preparation : private LaunchAxes {
     plan_.phases = signature_.phases;
     plan_.phase = plan_.extent.size();
     plan_.units = Rows() * blocks;
-    plan_.together = plan_.phases == 1 || HasMomentsAlone() ? plan_.units : blocks;
+    plan_.together = plan_.phases == 1 ? plan_.units : blocks;
     const double share = static_cast<double>(plan_.together) / static_cast<double>(plan_.units);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work * share, threads_), plan_.together));
     plan_.pieces = Pieces(plan_.work * share, plan_.parts, plan_.together);
@@ -220,7 +217,7 @@ class Preparation : private LaunchAxes {
   bool TakesTurnsAtPages() {
     constexpr index_t kPage = 4096;
     const std::size_t tiles = TileAxis();
-    if (in_short_rows_ || tiles >= rank_ || plan_.extent[tiles] == 1 || CpuRuns("avx512")) return false;
+    if (in_short_rows_ || tiles >= rank_ || plan_.extent[tiles] == 1 || packets_are_lines_) return false;
     const RowsOfTiles rows(signature_, tiles, vector_axis_, buffers_);
     if (!rows.TakeTurns() || rows.MayTurnLines()) return false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
@@ -275,26 +272,29 @@ class Preparation : private LaunchAxes {
     variant.packed = (packs_ && !variant.strided) || columns_kept_ > 0;
     if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();
     if (passes && aligned && (!InColumns() || in_short_rows_ || variant.packed)) variant.stores = Stores::kStreamed;
-    else if (passes && (columns_kept_ > 0 ? MayJoinTiles() : joins)) variant.stores = Stores::kJoined;
+    else if (passes && (columns_kept_ > 0 ? plan_.extent[vector_axis_] >= kFewestKept && MayJoinTiles() : joins)) variant.stores = Stores::kJoined;
     // Where results go into the caches, they are as good a place for what is kept, and what is read stays there, too.
     if (columns_kept_ > 0 && variant.stores == Stores::kCached) variant.packed = false;
     return variant;
   }
 
-  // Of what is kept of each column in scratch.
-  index_t BytesOfColumn() const {
-    index_t bytes = 0;
-    for (const DType type : signature_.column_buffers) bytes += static_cast<index_t>(SizeOf(type));
-    return bytes * Points(RowAxes(), rank_);
+  // Is an element stored for each step of a column?
+  bool StoresElements() const {
+    for (const Access& access : signature_.operands)
+      if (access.store && access.dim_of_axis[rank_ - 1] >= 0) return true;
+    return false;
   }
 
   // Columns of a block of which a kernel keeps what its phases go through, so that a second-level cache, or a first one, has it all;
   // 0 where there is no room for a few columns.
-  index_t ColumnsKept() const {
-    if (signature_.column_buffers.empty()) return 0;
-    const index_t cache = static_cast<index_t>(SecondLevelCacheBytes()), column = std::max<index_t>(1, BytesOfColumn());
-    if (kFewestKept * column > cache / 2) return 0;
-    const index_t few = kBlockOfColumns / column, most = few >= kLongRun ? few : cache / kPartForColumns / column;
+  index_t ColumnsKept() {
+    if (signature_.column_buffers.empty() || !packets_are_lines_) return 0;
+    for (const DType type : signature_.column_buffers) column_bytes_ += static_cast<index_t>(SizeOf(type));
+    column_bytes_ *= std::max<index_t>(1, Points(RowAxes(), rank_));
+    const index_t cache = static_cast<index_t>(SecondLevelCacheBytes());
+    if (kFewestKept * column_bytes_ > cache / 2) return 0;
+    const index_t few = kBlockOfColumns / column_bytes_, most = few >= kLongRun ? few : cache / kPartForColumns / column_bytes_;
+    if (most < kFewestKept && !StoresElements()) return 0;
     const index_t columns = std::max(most / kFewestKept * kFewestKept, kFewestKept);
     return std::min(columns, Padded(plan_.extent[vector_axis_]));
   }
@@ -311,9 +311,9 @@ class Preparation : private LaunchAxes {
 
   // Are rows of tiles, or of blocks of columns, which begin anywhere, put together to lines? A packet has to be one.
   bool MayJoinTiles() const {
-    return CpuRuns("avx512") && std::all_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
-             return !access.store || SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype) >= 4;
-           });
+    for (const Access& access : signature_.operands)
+      if (access.store && SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype) < 4) return false;
+    return packets_are_lines_;
   }
 
   // Rows read the same, or as much each: few of them are better cut across than shared out.
@@ -417,9 +417,11 @@ class Preparation : private LaunchAxes {
   const KernelStep& step_;
   const std::vector<index_t>& symbols_;
   bool whole_;  // or a block of rows?
+  bool packets_are_lines_;  // of the cache, on this CPU or for the target that is known
   bool in_tiles_ = false;  // do operands lie across axis 0?
   bool in_short_rows_ = false;
   bool packs_ = false;  // are columns that rows share copied?
+  index_t column_bytes_ = 0;  // of what phases keep of a column
   index_t columns_kept_ = 0;  // of a block of which phases keep what they go through; 0: they keep nothing
   std::size_t ranged_axis_ = 0;
 };
@@ -438,8 +440,8 @@ umbra_kernel_fn CodeOf(const KernelStep& step, const Variant& variant) {
 }
 
 LaunchPlan PrepareLaunch(const KernelStep& step, const std::vector<TensorRef>& buffers,
-                         const std::vector<index_t>& symbols, int threads, index_t rows) {
-  return Preparation(step, buffers, symbols, threads, rows).Run();
+                         const std::vector<index_t>& symbols, int threads, index_t rows, std::string_view target) {
+  return Preparation(step, buffers, symbols, threads, rows, target).Run();
 }
 
 }  // namespace umbra::runtime

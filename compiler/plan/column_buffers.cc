@@ -9,12 +9,13 @@ namespace {
 
 // Work of an element, in additions, beside which what is kept pays though nothing but a number of each column is stored.
 constexpr double kWorthKeeping = 20;
+constexpr std::size_t kMostWithoutAsking = 2;
 
 bool MayKeep(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
   if (kernel.vector_axis_is_inner() || kernel.phases.size() < 2 || signature.positional || !signature.row_buffers.empty() || SharesRows(kernel)) return false;
-  const auto is_gather = [](const Value& v) { return v.kind == Value::Kind::kGather; };
-  if (std::any_of(kernel.values.begin(), kernel.values.end(), is_gather)) return false;
+  const auto is_other = [](const Value& v) { return v.kind == Value::Kind::kGather || (v.scope == Scope::kRow && v.type == DType::kBool); };
+  if (std::any_of(kernel.values.begin(), kernel.values.end(), is_other) || !HasLongColumns(kernel)) return false;
   const auto stores = [](const Phase& phase) { return !phase.stores.empty(); };
   if (signature.cost < kWorthKeeping && std::none_of(kernel.phases.begin(), kernel.phases.end(), stores)) return false;
   return std::all_of(kernel.phases.begin(), kernel.phases.end(), [](const Phase& phase) { return phase.guard < 0; });
@@ -75,7 +76,20 @@ std::vector<KeptColumns> FindKeptColumns(const Plan& plan, const Kernel& kernel,
     last[buffer] = span.last;
     kept.push_back({static_cast<int>(k), static_cast<int>(buffer), span.first});
   }
+  // Narrow blocks of many operands are read slowly, if no phase between is there to ask for the next one.
+  if (kernel.phases.size() == 2 && buffers->size() > kMostWithoutAsking) {
+    buffers->clear();
+    kept.clear();
+  }
   return kept;
+}
+
+bool HasLongColumns(const Kernel& kernel) {
+  constexpr index_t kLongColumn = 32;
+  index_t steps = 1;
+  for (auto axis = kernel.signature.axes.begin() + kernel.signature.row_axes; axis != kernel.signature.axes.end(); ++axis)
+    steps = axis->is_static() ? steps * axis->value : std::max(steps, kLongColumn);
+  return steps >= kLongColumn;
 }
 
 void FindColumnBuffers(Plan* plan) {

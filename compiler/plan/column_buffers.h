@@ -20,6 +20,9 @@ struct KeptColumns {
 /// each. Empty: nothing, or it is no such kernel.
 std::vector<KeptColumns> FindKeptColumns(const Plan& plan, const Kernel& kernel, std::vector<DType>* buffers);
 
+/// Do columns have so many steps, if these are known, that a kernel walks them by blocks, as memory lies?
+bool HasLongColumns(const Kernel& kernel);
+
 /// Sets KernelSignature::column_buffers.
 void FindColumnBuffers(Plan* plan);
 

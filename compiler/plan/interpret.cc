@@ -65,7 +65,7 @@ Number Saturate(DType type, Number value) {
   if (std::isnan(value)) return 0;
   return SwitchInt(type, [value](auto tag) {
     using Limits = std::numeric_limits<decltype(tag)>;
-    return std::trunc(std::clamp(value, static_cast<Number>(Limits::min()), static_cast<Number>(Limits::max())));
+    return std::trunc(std::clamp(value, static_cast<Number>(Limits::min()), static_cast<Number>(Limits::max()))) + 0;  // one zero, +0
   });
 }
 

@@ -83,7 +83,7 @@ class KernelLowering {
     auto inmost = static_cast<int>(domain.dims.size()) - 1;
     while (inmost > 0 && axis_of_[static_cast<std::size_t>(inmost)] < 0) --inmost;
     const bool is_inner = domain.dims.empty() || domain.inner[static_cast<std::size_t>(inmost)];
-    const bool across = HasSmallWindow() && keeps_ && !HasRowsOfPackets();
+    const bool across = HasSmallWindow() && keeps_ && !HasRowsOfPackets() && (on_gpu_ || !HasUnevenWindows(row_axes - 1));
     int& axis = kernel_.signature.vector_axis;
     axis = is_inner && !across ? last : row_axes - 1;
     if (last != row_axes || domain.flexible || !keeps_ || domain.InnerAxes().empty() || HasSmallWindow() || HasPositions()) return;
@@ -99,6 +99,21 @@ class KernelLowering {
   bool HasPositions() const {
     return std::any_of(kernel_.values.begin(), kernel_.values.end(),
                        [](const Value& v) { return v.kind == Value::Kind::kIndex || v.kind == Value::Kind::kGather || v.kind == Value::Kind::kNumber; });
+  }
+
+  // Do windows lie along the axis where a quotient of several times the index tells, as those of an adaptive pool do? A packet across
+  // them would be put together element by element.
+  bool HasUnevenWindows(int axis) const {
+    const std::vector<bool> moves = MovesAlong(kernel_, axis);
+    std::vector<bool> scaled(kernel_.values.size());  // does it move by a multiple of the index, by value?
+    for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
+      const Value& v = kernel_.values[id];
+      if (v.kind != Value::Kind::kMap || v.type != DType::kInt64 || !moves[id]) continue;
+      const auto is_scaled = [&](int arg) { return scaled[static_cast<std::size_t>(arg)]; };
+      if (v.op == graph::Op::div && is_scaled(v.args[0])) return true;
+      scaled[id] = v.op == graph::Op::mul || std::any_of(v.args.begin(), v.args.end(), is_scaled);
+    }
+    return false;
   }
 
   // Operands whose elements do not lie side by side along the axis, though it moves them.

@@ -81,10 +81,13 @@ class Splitter {
       for (std::size_t k = 0; k < joined->extents.size(); ++k)
         if (!source_.SameDimension(joined->extents[k], other->extents[k])) return std::nullopt;
     }
-    joined_[key] = joined;  // before others are asked for it
+    joined_[key] = joined;  // before others are asked for it; what relies on that falls with it
+    const std::size_t before = accepted_.size();
+    accepted_.push_back(key);
     std::map<int, bool> reduced;
-    const bool only = std::all_of(gathers.begin(), gathers.end(), [&](int gather) { return IsOnlyReduced(gather, axis, &reduced); });
-    return joined_[key] = only ? joined : std::nullopt;
+    if (std::all_of(gathers.begin(), gathers.end(), [&](int gather) { return IsOnlyReduced(gather, axis, &reduced); })) return joined;
+    for (; accepted_.size() > before; accepted_.pop_back()) joined_[accepted_.back()] = std::nullopt;
+    return std::nullopt;
   }
 
   // The gathers that the value is made of; false if it is made of what cannot be taken apart along the axis.
@@ -232,6 +235,7 @@ class Splitter {
   std::vector<int> made_;                  // by value of the source: what it is in the result
   std::vector<std::vector<int>> readers_;  // of each value; -1: an output
   std::map<std::pair<int, int>, std::optional<Joined>> joined_;  // by what is reduced and the axis
+  std::vector<std::pair<int, int>> accepted_;  // of these, in the order in which they were asked for
   // Of the reduction that is being taken apart.
   int axis_ = 0;
   std::vector<Dimension> extents_;

@@ -168,6 +168,13 @@ TEST(Axes, ReductionsOfJoinedAxes) {
     for (const auto& step : function.program().steps)
       for (const runtime::Access& access : std::get<runtime::KernelStep>(step).signature.operands) EXPECT_FALSE(access.gathered) << text;
   }
+  // What is one loop stays one, in whatever order it is written.
+  for (const char* const order : {"  p = reduce_with_axis<sum>(g * h, 1)\n  q = reduce_with_axis<maximum>(g, 1)\n", "  q = reduce_with_axis<maximum>(g, 1)\n  p = reduce_with_axis<sum>(g * h, 1)\n"}) {
+    const std::string text = std::string("kernel k(x: f32[n, a, b], u: f32[n, a, b]) -> (p: f32[n], q: f32[n], o: f32[n, ?]) {\n") +
+                             "  g = reshape(x, extent<0>(x), extent<1>(x) * extent<2>(x))\n  h = reshape(u, extent<0>(x), extent<1>(x) * extent<2>(x))\n" + order + "  o = h\n}";
+    ExpectAsInterpreted(text, {{3, 4, 20}}, 1e-5);
+    EXPECT_EQ(Compile(graph::ParseText(text)[0], {}).program().steps.size(), 1u) << text;
+  }
   // Not what else reads, too, nor a part of what was joined.
   for (const std::string body : {"(x: f32[n, h, w]) -> (y: f32[n, ?]) {\n  r = reshape(x, extent<0>(x), extent<1>(x) * extent<2>(x))\n  y = r / broadcast<0>(reduce_with_axis<sum>(r * r, 1))\n}",
                                  "(x: f32[n, h, w]) -> (y: f32[n]) {\n  y = reduce_with_axis<sum>(slice(reshape(x, extent<0>(x), extent<1>(x) * extent<2>(x)), 1, 1, extent<2>(x)), 1)\n}",

@@ -161,8 +161,10 @@ TEST(ColumnBuffers, BlocksOfAnyWidth) {
 }
 
 // The launch of a softmax of such a shape, of which nothing is read.
-runtime::Variant LaunchOf(const std::vector<index_t>& shape) {
-  const Function function = Compile(graph::ParseText(Typed(kSoftmax, DType::kFloat32))[0]);
+runtime::Variant LaunchOf(const std::vector<index_t>& shape, const char* target) {
+  CompileOptions options;
+  options.target = target;
+  const Function function = Compile(graph::ParseText(Typed(kSoftmax, DType::kFloat32))[0], options);
   alignas(64) static char memory[128];
   const std::vector<runtime::TensorRef> operands = {runtime::TensorRef::Dense(memory, DType::kFloat32, shape),
                                                     runtime::TensorRef::Dense(memory + 64, DType::kFloat32, shape)};
@@ -176,13 +178,17 @@ runtime::Variant LaunchOf(const std::vector<index_t>& shape) {
 }
 
 TEST(ColumnBuffers, OfLargeOperands) {
-  if (!runtime::CpuRuns("avx2")) GTEST_SKIP() << "this CPU has no AVX2";
   const index_t rows = 1 << 12;
-  EXPECT_TRUE(LaunchOf({rows, 21, 4096}).packed);
-  EXPECT_EQ(LaunchOf({rows, 21, 4096}).stores, Stores::kStreamed);
-  EXPECT_EQ(LaunchOf({rows, 210, 1030}).packed, runtime::CpuRuns("avx512"));
-  EXPECT_FALSE(LaunchOf({3, 21, 1024}).packed);
-  EXPECT_FALSE(LaunchOf({1, 1 << 24, 64}).packed);  // of which no cache keeps a block
+  if (runtime::CpuRuns("avx512")) {
+    EXPECT_EQ(LaunchOf({rows, 21, 4096}, "avx512").stores, Stores::kStreamed);
+    EXPECT_EQ(LaunchOf({rows, 210, 1030}, "avx512").stores, Stores::kJoined);
+    EXPECT_FALSE(LaunchOf({3, 21, 1024}, "avx512").packed);
+    EXPECT_FALSE(LaunchOf({rows, 2100, 17}, "avx512").packed);   // runs of a packet and one more
+    EXPECT_FALSE(LaunchOf({1, 1 << 24, 64}, "avx512").packed);  // of which no cache keeps a block
+  }
+  // A packet has to be a line, whatever the CPU could do.
+  for (const char* const target : {"plain", "sse2", "avx2"})
+    for (const std::vector<index_t>& shape : {std::vector<index_t>{rows, 21, 4096}, {rows, 210, 1030}}) EXPECT_FALSE(runtime::CpuRuns(target) && LaunchOf(shape, target).packed) << target;
 }
 
 // Beside the kernel that keeps nothing, by any number of threads.

@@ -71,6 +71,13 @@ std::string Sized(std::string text, index_t number) {
   return text;
 }
 
+// Memory without gaps is cut into rows anew, and what is left over is a shorter one: the extent stays what the call has brought.
+TEST(Positions, ExtentsBesideRowsCutAnew) {
+  for (const char* const body : {"x + tcast<f32>(extent<0>(x))", "x / tcast<f32>(extent<0>(x) * extent<0>(x) + 1)", "tcast<f32>(minimum(tcast<i64>(x), extent<0>(x) - 20000))"})
+    for (const index_t count : {16384, 16385, 20000, 40001})
+      ExpectSameBits(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + body + " }", DType::kFloat32, {count}, false);
+}
+
 TEST(Positions, OfNothing) {
   ExpectSameBits("kernel k(x: f32[n, m]) -> (p: i64[n]) { p = reduce_with_axis<argmax>(x, 1) }", DType::kFloat32, {5, 0}, true);
   ExpectSameBits("kernel k(x: f32[n, m]) -> (p: i64[m]) { p = reduce_with_axis<argmin>(x, 0) }", DType::kFloat32, {0, 37}, true);

@@ -12,7 +12,6 @@ namespace umbra::codegen {
 
 namespace {
 
-constexpr index_t kLongColumn = 32;
 constexpr int kRows = 8;  // whose elements a result is fetched once for, where they take little else
 constexpr int kMostPackets = 256, kFewestPackets = 8;
 constexpr int kKeptBytes = 16384;  // of all results of a block, which stay in a first-level cache
@@ -23,7 +22,7 @@ bool CpuEmitter::WalksBlocksOfColumns() const {
   if (!columns_ || options_.variant.strided || !signature_.row_buffers.empty()) return false;
   const bool guarded = kernel_.phases[0].guard >= 0;
   if (Splits() && (guarded || IsLastCall() || JoinsMoments())) return false;
-  if (!guarded && (width_ == 1 || !HasLongColumns())) return false;
+  if (!guarded && (width_ == 1 || !plan::HasLongColumns(kernel_))) return false;
   for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
     const Value& v = value(id);
     if (!InPackets(id)) continue;
@@ -92,7 +91,7 @@ void CpuEmitter::KeepInPhase(int p) {
   kept_columns_.at.clear();
   const bool within = p < static_cast<int>(kernel_.phases.size());
   kept_columns_.streams = within && options_.variant.stores == runtime::Stores::kStreamed;
-  kept_columns_.joins = within && options_.variant.stores == runtime::Stores::kJoined && RegisterBytes(options_.target) == kLine && PutsLinesTogether() &&
+  kept_columns_.joins = within && options_.variant.stores == runtime::Stores::kJoined && PutsLinesTogether() &&
                         std::any_of(kernel_.phases[static_cast<std::size_t>(p)].stores.begin(), kernel_.phases[static_cast<std::size_t>(p)].stores.end(),
                                     [this](const plan::Store& store) { return MakesLines(store); });
   kept_columns_.asks = within && IsIdle(p);
@@ -238,16 +237,6 @@ void CpuEmitter::InRegisters(const Phase& phase, const std::function<void()>& bo
     text = kept[k];
   }
   names_ = outer;
-}
-
-bool CpuEmitter::HasLongColumns() const {
-  index_t inner = 1;
-  for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) {
-    const auto& extent = signature_.axes[static_cast<std::size_t>(axis)];
-    if (!extent.is_static()) inner = std::max(inner, kLongColumn);
-    else inner *= extent.value;
-  }
-  return inner >= kLongColumn;
 }
 
 void CpuEmitter::DeclareJoinedColumns(const Phase& phase, const std::string& block) {

@@ -157,9 +157,11 @@ class CpuEmitter : private ValueEmitter {
   // Are columns walked so? Not those of windows, whose few elements lie near each other for any packet, nor what reads
   // at computed positions, unless a guard is to be asked once for all of a block.
   bool WalksBlocksOfColumns() const;
-  bool HasLongColumns() const;
   // Is what several phases go through kept in scratch (KernelSignature::column_buffers)?
-  bool KeepsColumns() const { return options_.variant.packed && !signature_.column_buffers.empty() && !Splits() && WalksBlocksOfColumns(); }
+  // Not where packets are parts of lines: those of several rows would take turns at what goes past the caches.
+  bool KeepsColumns() const {
+    return options_.variant.packed && !signature_.column_buffers.empty() && RegisterBytes(options_.target) == kLine && !Splits() && WalksBlocksOfColumns();
+  }
   void DeclareColumnBuffers();
   // Has the phase `p` keep what it is the first to read, and read what earlier ones have kept.
   void KeepInPhase(int p);
