@@ -164,7 +164,7 @@ void Compare(const char* name, double original, double hand, const Workload& wor
   std::vector<double> times[3];
   for (int k = 0; k < 11; ++k)
     for (int run = 0; run < 3; ++run) {
-      runs[run]();  // what the one before left in the caches is written back meanwhile
+      Seconds(runs[run], repeats);  // what the one before left in the caches is written back meanwhile
       times[run].push_back(Seconds(runs[run], repeats));
     }
   for (auto& of_run : times) std::nth_element(of_run.begin(), of_run.begin() + 5, of_run.end());
