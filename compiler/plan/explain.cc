@@ -128,6 +128,8 @@ class Explainer {
           text_ += fmt::format("{}  keeps {} where {} will be until it is done with the column: dearer to compute again\n", indent, label(store.value),
                                plan_.buffers[static_cast<std::size_t>(kernel.signature.operands[static_cast<std::size_t>(store.operand)].buffer)].name);
     }
+    if (!kernel.signature.column_buffers.empty())
+      text_ += fmt::format("{}  with AVX-512, beyond the caches: phases go through a block of columns that is kept in scratch, so memory is read and written once\n", indent);
     if (!kept.empty()) text_ += fmt::format("{}  keeps {} of a row until it is done with the row: dearer to compute again\n", indent, kept);
   }
 

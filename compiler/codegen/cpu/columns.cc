@@ -88,6 +88,7 @@ void CpuEmitter::DeclareColumnBuffers() {
 }
 
 void CpuEmitter::KeepInPhase(int p) {
+  if (kept_columns_.what.empty()) return;
   kept_columns_.at.clear();
   const bool within = p < static_cast<int>(kernel_.phases.size());
   kept_columns_.streams = within && options_.variant.stores == runtime::Stores::kStreamed;
