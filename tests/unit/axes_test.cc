@@ -186,6 +186,23 @@ TEST(Axes, ReductionsOfJoinedAxes) {
     }
 }
 
+// Of an open extent a known part, computed where it is read.
+TEST(Axes, KnownPartsOfOpenExtents) {
+  for (const char* body : {"(x: f32[n, m]) -> (y: f32[n, 4]) {\n  y = slice(gelu(x), 1, 1, 5)\n}", "(x: f32[n, m]) -> (y: f32[3, m]) {\n  y = slice(exp(x) * 2, 0, 1, 4)\n}",
+                           "(x: f32[n, m]) -> (y: f32[n]) {\n  y = mat_choose_row_element(exp(x), tcast<i64>(reduce_with_axis<maximum>(x, 1) * 0 + 2))\n}"}) {
+    ExpectAsInterpreted(std::string("kernel k") + body, {{5, 5}, {17, 40}, {4, 9}, {300, 33}}, 0);
+    const Function function = Compile(graph::ParseText(std::string("kernel k") + body)[0], {});
+    for (const runtime::Buffer& buffer : function.program().buffers) EXPECT_FALSE(buffer.kind == runtime::Buffer::Kind::kTemporary && buffer.shape.size() == 2) << body;
+  }
+}
+
+// Windows of an adaptive pool lie where quotients tell: packets go along them, whether extents are known or not.
+TEST(Axes, AdaptivePools) {
+  for (const char* shape : {"3, 5, 7, 9", "2, 3, 20, 33", "2, 2, 4, 4"})
+    for (const char* pool : {"ada_pool<maximum>(x, 2, 4)", "ada_pool<mean>(x, 3, 1)", "ada_pool<sum>(x, 4, 3)"})
+      ExpectAsInterpreted(std::string("kernel k(x: f32[") + shape + "]) -> (y: f32[?, ?, ?, ?]) {\n  y = " + pool + "\n}", {{}}, 1e-5);
+}
+
 // Axes that both shapes of a reshape begin or end with are those.
 TEST(Axes, ReshapesThatKeepAxes) {
   for (const char* body : {"(x: f32[n, c, h, w]) -> (y: f32[n, c, ?]) {\n  y = reshape(x, extent<0>(x), extent<1>(x), extent<2>(x) * extent<3>(x)) + 1\n}",
