@@ -68,17 +68,15 @@ void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, co
 void CpuEmitter::DeclareColumnBuffers() {
   std::vector<DType> buffers;
   kept_columns_.what = plan::FindKeptColumns(plan_, kernel_, &buffers);
-  kept_columns_.columns = names_.Make("columns"), kept_columns_.steps = names_.Make("steps");
-  const std::size_t number = signature_.axes.size() + signature_.numbers.size() + signature_.ranged.size();
-  out_.Line("const long long {} = smaller(args->extent[{}], {});", kept_columns_.columns, number, BlockPackets() * width_);
-  std::string steps;
-  for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) steps += (steps.empty() ? "" : " * ") + ExtentName(axis);
-  if (buffers.size() > 1) out_.Line("const long long {} = {};", kept_columns_.steps, steps);
+  kept_columns_.columns = names_.Make("columns");
+  out_.Line("const long long {} = smaller(args->extent[{}], {});", kept_columns_.columns, OwnNumbers(), BlockPackets() * width_);
+  const std::string steps = names_.Make("steps");
+  if (buffers.size() > 1) out_.Line("const long long {} = {};", steps, ElementsOfRow());
   std::size_t before = 0;
   for (std::size_t k = 0; k < buffers.size(); ++k) {
     const auto of = std::find_if(kept_columns_.what.begin(), kept_columns_.what.end(), [&](const plan::KeptColumns& kept) { return kept.buffer == static_cast<int>(k); });
     kept_columns_.names.push_back(names_.Make(operands_[static_cast<std::size_t>(of->operand)].name + "_kept"));
-    const std::string offset = before == 0 ? "" : fmt::format(" + {} * {} * {}", before, kept_columns_.steps, kept_columns_.columns);
+    const std::string offset = before == 0 ? "" : fmt::format(" + {} * {} * {}", before, steps, kept_columns_.columns);
     out_.Line("{0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});", ElementType(buffers[k]), kept_columns_.names.back(), offset);
     before += SizeOf(buffers[k]);
   }
@@ -91,11 +89,6 @@ void CpuEmitter::KeepInPhase(int p) {
   if (kept_columns_.what.empty()) return;
   kept_columns_.at.clear();
   const bool within = p < static_cast<int>(kernel_.phases.size());
-  kept_columns_.streams = within && options_.variant.stores == runtime::Stores::kStreamed;
-  kept_columns_.joins = within && options_.variant.stores == runtime::Stores::kJoined && PutsLinesTogether() &&
-                        std::any_of(kernel_.phases[static_cast<std::size_t>(p)].stores.begin(), kernel_.phases[static_cast<std::size_t>(p)].stores.end(),
-                                    [this](const plan::Store& store) { return MakesLines(store); });
-  kept_columns_.asks = within && IsIdle(p);
   std::string step = fmt::format("i{}", signature_.row_axes);
   for (int axis = signature_.row_axes + 1; axis < kernel_.rank(); ++axis) step = fmt::format("({} * {} + i{})", step, ExtentName(axis), axis);
   for (const plan::KeptColumns& kept : kept_columns_.what) {
@@ -105,6 +98,11 @@ void CpuEmitter::KeepInPhase(int p) {
     if (p == kept.first) kept_columns_.at[kept.operand] = at;
     else if (p > kept.first && within) at_hand_[kept.operand] = speller_->Load(type, at).text;
   }
+  const std::vector<plan::Store> stores = within ? kernel_.phases[static_cast<std::size_t>(p)].stores : std::vector<plan::Store>();
+  const auto is_kept = [this](const plan::Store& store) { return kept_columns_.at.count(store.operand) > 0; };
+  kept_columns_.asks = within && p > 0 && std::all_of(stores.begin(), stores.end(), is_kept);
+  kept_columns_.streams = within && options_.variant.stores == runtime::Stores::kStreamed;
+  kept_columns_.joins = options_.variant.stores == runtime::Stores::kJoined && std::any_of(stores.begin(), stores.end(), [this](const plan::Store& store) { return MakesLines(store); });
 }
 
 void CpuEmitter::DeclareNextColumns(const std::string& block, const std::string& first, const std::string& last) {
@@ -118,14 +116,6 @@ void CpuEmitter::DeclareNextColumns(const std::string& block, const std::string&
               next.empty() ? "0" : next + " - " + back);
     kept_columns_.ahead[kept.operand] = name;
   }
-}
-
-bool CpuEmitter::IsIdle(int p) const {
-  const auto is_kept_here = [&](const plan::Store& store) {
-    return std::any_of(kept_columns_.what.begin(), kept_columns_.what.end(), [&](const plan::KeptColumns& kept) { return kept.operand == store.operand && kept.first == p; });
-  };
-  const Phase& phase = kernel_.phases[static_cast<std::size_t>(p)];
-  return p > 0 && std::all_of(phase.stores.begin(), phase.stores.end(), is_kept_here);
 }
 
 void CpuEmitter::KeepElement(int id, const std::string& index) {
@@ -240,15 +230,6 @@ void CpuEmitter::InRegisters(const Phase& phase, const std::function<void()>& bo
   names_ = outer;
 }
 
-void CpuEmitter::DeclareJoinedColumns(const Phase& phase, const std::string& block) {
-  for (const auto& store : phase.stores) {
-    if (kept_columns_.at.count(store.operand) > 0 || !MakesLines(store)) continue;
-    const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
-    out_.Line("StreamedRow<{}, true> {}({});", speller_->Type(OperandType(store.operand)), row, Address(store.operand, block));
-    streamed_[store.operand] = row;
-  }
-}
-
 void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::string& block, int axis) {
   const std::string i = fmt::format("i{}", axis), begin = BlockBegin(axis), end = BlockEnd(axis);
   if (axis + 1 < kernel_.rank()) {
@@ -272,7 +253,8 @@ void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::
     out_.Close();
   }
   out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, end);
-  if (kept_columns_.joins) DeclareJoinedColumns(phase, block);
+  for (const auto& store : phase.stores)
+    if (kept_columns_.joins && kept_columns_.at.count(store.operand) == 0 && MakesLines(store)) DeclareStreamedRow(store, Address(store.operand, block), true);
   WhereGuarded(phase, [&] {
     EachPacket(c, block, [&] { InRegisters(phase, [&] { ColumnElement(phase, c, "", names_); }); });
   });

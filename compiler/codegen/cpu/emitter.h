@@ -33,6 +33,8 @@ class CpuEmitter : private ValueEmitter {
   bool PutsPacketsOnStack() const;
   // What rows are put together in that follow each other.
   void JoinRows();
+  // Where umbra_args::extent goes on with what only some forms of the kernel take.
+  std::size_t OwnNumbers() const { return signature_.axes.size() + signature_.numbers.size() + signature_.ranged.size(); }
   void RowLoops(int axis);
   // Where ranges of the axes begin that a launch asks for; from and to where the kernel walks an axis.
   void DeclareRanges();
@@ -169,8 +171,6 @@ class CpuEmitter : private ValueEmitter {
   void KeepElement(int id, const std::string& index);
   // How far ahead the next block of columns lies in what is kept of operands: next to this one, or in the next row.
   void DeclareNextColumns(const std::string& block, const std::string& first, const std::string& last);
-  // Does the phase go through what is kept, and no further, so that memory would have nothing to do?
-  bool IsIdle(int p) const;
   // Opens the loop over blocks of the whole packets from `first` to `last`; the name of where a block begins.
   std::string OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last);
   // Whole packets of the columns from `first` to `last`.
@@ -187,8 +187,6 @@ class CpuEmitter : private ValueEmitter {
                   const std::string& lanes);
   // `body` with what the phase reduces in registers.
   void InRegisters(const Phase& phase, const std::function<void()>& body);
-  // The rows of a block that go past the caches from anywhere on.
-  void DeclareJoinedColumns(const Phase& phase, const std::string& block);
   // All elements of a block of columns, row by row.
   void WalkBlock(const Phase& phase, const std::string& c, const std::string& block, int axis);
 
@@ -381,7 +379,8 @@ class CpuEmitter : private ValueEmitter {
 
   // Can packets of the store that begin anywhere be put together to whole lines?
   bool MakesLines(const plan::Store& store) const;
-  void DeclareStreamedRow(const plan::Store& store, const std::string& address);
+  // `anywhere`: does the first line have something else before it?
+  void DeclareStreamedRow(const plan::Store& store, const std::string& address, bool anywhere = false);
   void FinishStreamedRows();
 
   // Groups of packets side by side. Returns where what is left begins.
@@ -477,12 +476,12 @@ class CpuEmitter : private ValueEmitter {
 
   // Columns: what is kept of a block.
   struct {
-    std::string columns, steps;           // of a block
+    std::string columns;                  // of a block
     std::vector<plan::KeptColumns> what;  // empty: nothing
     std::vector<std::string> names;       // of the buffers
     std::map<int, std::string> at;        // where the phase that is being written keeps operands
     std::map<int, std::string> ahead;     // by operand: how far ahead its next block is
-    bool asks = false;                    // is that asked for?
+    bool asks = false;                    // is that asked for, as the phase goes through what is kept, and no further?
     bool streams = false, joins = false;  // are elements being written that go past the caches, from lines on or from anywhere?
   } kept_columns_;
 

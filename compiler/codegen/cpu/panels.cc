@@ -24,7 +24,7 @@ void CpuEmitter::OpenPart() {
   const int innermost = kernel_.rank() - 1;
   const std::string n = ExtentName(innermost);
   tile_.first = names_.Make("first"), tile_.count = names_.Make("count"), tile_.steps = names_.Make("steps"), tile_.columns = names_.Make("columns");
-  out_.Line("const long long {} = args->extent[{}];", tile_.steps, static_cast<std::size_t>(kernel_.rank()) + signature_.numbers.size() + signature_.ranged.size());
+  out_.Line("const long long {} = args->extent[{}];", tile_.steps, OwnNumbers());
   out_.Line("const long long {} = {};", tile_.columns, packed ? std::to_string(tile_.packets * width_) : Padded(ExtentName(vector_axis_)));
   int place = 0;
   for (const auto& reduction : kernel_.phases[0].reductions) {

@@ -245,9 +245,9 @@ bool CpuEmitter::MakesLines(const plan::Store& store) const {
          type != DType::kBool && static_cast<int>(SizeOf(type)) * width_ == RegisterBytes(options_.target);
 }
 
-void CpuEmitter::DeclareStreamedRow(const plan::Store& store, const std::string& address) {
+void CpuEmitter::DeclareStreamedRow(const plan::Store& store, const std::string& address, bool anywhere) {
   const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
-  out_.Line("StreamedRow<{}> {}({});", speller_->Type(OperandType(store.operand)), row, address);
+  out_.Line("StreamedRow<{}{}> {}({});", speller_->Type(OperandType(store.operand)), anywhere ? ", true" : "", row, address);
   streamed_[store.operand] = row;
 }
 

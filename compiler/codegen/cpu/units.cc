@@ -14,7 +14,7 @@ namespace umbra::codegen {
 
 void CpuEmitter::Units() {
   const int phases = static_cast<int>(kernel_.phases.size());
-  int next = kernel_.rank() + static_cast<int>(signature_.numbers.size() + signature_.ranged.size());
+  std::size_t next = OwnNumbers();
   for (const char* name : {"phase", "blocks"}) out_.Line("const long long {} = args->extent[{}];", name, next++);
   for (int axis : runtime::CutAxes(signature_)) out_.Line("const long long l{} = args->extent[{}];", axis, next++);
   std::vector<int> rows;
