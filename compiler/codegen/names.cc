@@ -26,10 +26,10 @@ const std::set<std::string>& Reserved() {
   static const std::set<std::string> words = [] {
     std::set<std::string> set(Keywords().begin(), Keywords().end());
     set.insert({
-        "across", "add_product", "advance", "apply", "args", "at", "away_from_first", "begin", "Bits", "bits", "BitsOfSize",
-        "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
-        "copy", "detail", "div_by", "divided", "Divisor", "divisor", "Divisors", "each_lane", "Elem", "end", "even_lanes",
-        "even_odd_lanes", "exp_at_most_0", "fast_div", "fast_exp", "fast_sqrt", "fetch_pack", "fetched", "fill", "fold", "fold_columns",
+        "across", "add_product", "add_products", "add_products_by_line", "add_products_head", "advance", "apply", "args", "at", "away_from_first", "begin", "Bits", "bits", "BitsOfSize",
+        "begin_sums", "block_all", "by_halves", "by_lane", "by_lane_head", "cast", "cast_mask", "choice_run", "column_all", "convert",
+        "copy", "detail", "div_by", "divided", "Divisor", "divisor", "Divisors", "each_lane", "Elem", "end", "end_sums", "even_lanes",
+        "even_odd_lanes", "exp_at_most_0", "fast_div", "fast_exp", "fast_sqrt", "fetch_pack", "fetched", "fill", "find_rows", "fold", "fold_columns",
         "from_bits", "gather", "gather_head", "gather_span", "HalfPacket", "head_bits", "in_groups", "in_order", "in_register",
         "IntOfSize", "iota", "is_aligned", "IsSame", "j", "join_group", "joined", "k", "keep", "kGroup", "kIsHalf",
         "kMasksSpans", "kRegisterBytes", "kRowsAtOnce", "kWidth", "kZips", "lanes", "lanes_below", "lanes_between",

@@ -37,7 +37,7 @@ const TargetRow& Row(Target target) {
 }
 
 // The parts of the prelude, beyond its base, that not every kernel needs.
-constexpr std::array<std::string_view, 8> kParts = {"half", "panel", "reduce", "math", "trig", "power", "special", "random"};
+constexpr std::array<std::string_view, 9> kParts = {"half", "panel", "tile", "reduce", "math", "trig", "power", "special", "random"};
 
 std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/{}.h", part); }
 
@@ -45,7 +45,7 @@ std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/
 std::set<std::string_view> PartsOf(std::span<const SourceItem> items) {
   std::set<std::string_view> used;
   for (const SourceItem& item : items) {
-    if (!item.kernel->signature.panels.empty()) used.insert("panel");
+    if (!item.kernel->signature.panels.empty()) used.insert({"panel", "tile"});
     for (const plan::Value& value : item.kernel->values) {
       if (value.kind == plan::Value::Kind::kMap) used.insert(graph::Info(value.op).header);
       if (value.kind == plan::Value::Kind::kReduced) used.insert("reduce");

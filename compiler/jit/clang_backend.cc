@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "compiler/driver/backend.h"
+#include "compiler/jit/compiled_functions.h"
 #include "compiler/jit/front_end.h"
 #include "compiler/jit/linker.h"
 #include "compiler/jit/machine_code.h"
@@ -36,7 +37,10 @@ class ClangOrc : public Backend {
     ObjectCode result;
     Stopwatch watch;
     llvm::LLVMContext context;
-    const auto module = ParseToModule(source, target, &context, {});
+    ParseOptions options;
+    options.compiled_functions = true;
+    const auto module = ParseToModule(source, target, &context, options);
+    CopyCompiledFunctions(module.get(), target);
     result.times.front_end = watch.Lap();
     const BorrowedMachine machine(target, source.fast);
     Optimise(module.get(), machine.get(), target);

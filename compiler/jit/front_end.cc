@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/prelude.h"
+#include "compiler/jit/compiled_functions.h"
 #include "compiler/jit/precompiled.h"
 #include "compiler/jit/reader.h"
 #include "runtime/environment.h"
@@ -52,7 +53,8 @@ std::unique_ptr<llvm::Module> ParseAfter(const PrecompiledPrelude& prelude, cons
   }
   if (options.whole_prelude) bodies->reset();  // it has no lines
   const BorrowedReader reader(target, prelude.files, LastArguments({"-include-pch", kPrecompiledTree}, options));
-  auto module = reader->Read({options.file, source.text}, context, bodies->get(), log);
+  const std::string text = options.compiled_functions ? DeclareCompiledFunctions(source, target) + source.text : source.text;
+  auto module = reader->Read({options.file, text}, context, bodies->get(), log);
   if (module != nullptr && *bodies != nullptr &&
       llvm::Linker::linkModules(*module, std::move(*bodies), llvm::Linker::LinkOnlyNeeded)) {
     *log = "the bitcode cannot be linked\n";

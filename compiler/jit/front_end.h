@@ -21,6 +21,7 @@ struct ParseOptions {
   std::string file = "kernel.cc";      ///< what the source is called
   std::vector<std::string> arguments;  ///< of Clang, besides the usual ones
   bool value_names = false;            ///< does the module keep the names of values?
+  bool compiled_functions = false;     ///< are those of compiled_functions.h declared only, where they can be had?
   bool whole_prelude = false;          ///< does it have the lines of the prelude's files, nothing left out?
 };
 

@@ -67,6 +67,7 @@ const llvm::Target* X86() {
   static const llvm::Target* const target = [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
     std::string error;
     const llvm::Target* found = llvm::TargetRegistry::lookupTarget(kTriple, error);
     Require(found != nullptr, "this LLVM cannot make x86-64 code: ", error);

@@ -18,6 +18,7 @@
 
 #include "compiler/codegen/prelude.h"
 #include "compiler/graph/op.h"
+#include "compiler/jit/compiled_functions.h"
 #include "compiler/jit/machine_code.h"
 #include "runtime/opened_library.h"
 #include "umbra/error.h"
@@ -31,14 +32,14 @@ using codegen::Target;
 constexpr std::size_t kTargets = std::size(codegen::kAllTargets);
 constexpr std::size_t Place(Target target) { return static_cast<std::size_t>(target); }
 
-constexpr const char *kSource = "/prelude.h", *kTree = "pch", *kCode = "bc";
+constexpr const char *kSource = "/prelude.h", *kTree = "pch", *kCode = "bc", *kObject = "o";
 constexpr const char* kUse = "_ZN5umbra4simd3useE";  // how names of `use` begin
 
 // Calls every function of an operator, and what loads and stores, for the packets of f32. (Clang reads all instances of
 // a template that it needs one of: more of them cost more than they save.)
 std::string Instances(Target target) {
   std::string text;
-  std::set<std::string_view> headers = {"reduce"};
+  std::set<std::string_view> headers = {"reduce", "panel", "tile"};
   std::string calls;
   for (const graph::OpInfo& op : graph::Primitives()) {
     if (op.types != graph::OpTypes::kFloat && op.types != graph::OpTypes::kNumeric) continue;
@@ -60,8 +61,7 @@ std::string Instances(Target target) {
 
 // The files of the prelude, and `instances` of it.
 std::vector<SourceFile> Sources(llvm::StringRef instances) {
-  std::vector<SourceFile> files;
-  for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) files.push_back({"/include/" + std::string(file.name), file.text});
+  std::vector<SourceFile> files = PreludeSources();
   files.push_back({kSource, instances});
   return files;
 }
@@ -145,16 +145,10 @@ void WriteFile(const std::filesystem::path& path, const std::vector<char>& bytes
 
 std::array<std::atomic<bool>, kTargets> unusable;
 
-// What lies beside this library.
 struct Found {
   explicit Found(Target target) {
-    const std::string folder = runtime::FolderOf(reinterpret_cast<void*>(&FindPrecompiledPrelude)) + "umbra/";
-    const auto read = [&](const char* kind) {
-      auto file = llvm::MemoryBuffer::getFile(folder + FileName(target, kind), false, false);
-      return file ? std::move(*file) : nullptr;
-    };
-    prelude.tree = read(kTree);
-    prelude.code = read(kCode);
+    prelude.tree = ReadBeside(target, kTree);
+    prelude.code = ReadBeside(target, kCode);
     if (prelude.tree == nullptr || prelude.code == nullptr) return;
     instances = Instances(target);
     std::vector<SourceFile> files = Sources(instances);
@@ -166,6 +160,18 @@ struct Found {
 };
 
 }  // namespace
+
+std::vector<SourceFile> PreludeSources() {
+  std::vector<SourceFile> files;
+  for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) files.push_back({"/include/" + std::string(file.name), file.text});
+  return files;
+}
+
+std::unique_ptr<llvm::MemoryBuffer> ReadBeside(Target target, const char* kind) {
+  const std::string folder = runtime::FolderOf(reinterpret_cast<void*>(&FindPrecompiledPrelude)) + "umbra/";
+  auto file = llvm::MemoryBuffer::getFile(folder + FileName(target, kind), false, false);
+  return file ? std::move(*file) : nullptr;
+}
 
 const PrecompiledPrelude* FindPrecompiledPrelude(Target target) {
   static std::array<std::once_flag, kTargets> once;
@@ -186,6 +192,7 @@ extern "C" __attribute__((visibility("default"))) int umbra_precompile_preludes(
       const std::filesystem::path into = folder;
       umbra::WriteFile(into / umbra::FileName(target, umbra::kTree), umbra::PrecompiledTree(target));
       umbra::WriteFile(into / umbra::FileName(target, umbra::kCode), umbra::PrecompiledCode(target));
+      umbra::WriteFile(into / umbra::FileName(target, umbra::kObject), umbra::CompileFunctions(target));
     }
     return 0;
   } catch (const std::exception& error) {

@@ -6,6 +6,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <memory>
+#include <vector>
 
 #include "compiler/codegen/source.h"
 #include "compiler/jit/reader.h"
@@ -20,6 +21,11 @@ struct PrecompiledPrelude {
   std::unique_ptr<llvm::MemoryBuffer> code;  ///< bitcode of the functions of operators, each without calls of others
   Files files;                               ///< the header, and those that it is made of
 };
+
+/// The files of the prelude.
+std::vector<SourceFile> PreludeSources();
+/// The file umbra/prelude-TARGET.KIND beside this library; null if there is none.
+std::unique_ptr<llvm::MemoryBuffer> ReadBeside(codegen::Target target, const char* kind);
 
 /// What lies beside this library as umbra/prelude-TARGET.pch and .bc; null if it does not. Thread-safe.
 const PrecompiledPrelude* FindPrecompiledPrelude(codegen::Target target);

@@ -26,11 +26,4 @@
 #define UMBRA_ALIGNED_STACK
 #endif
 
-// Comes before a loop of 16 steps or fewer that is written out.
-#if defined(__clang__)
-#define UMBRA_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UMBRA_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 #endif  // UMBRA_KERNEL_PRELUDE_H_

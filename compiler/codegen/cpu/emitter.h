@@ -238,6 +238,10 @@ class CpuEmitter : private ValueEmitter {
   // One pass of the loop over columns that `head` is.
   void TilePanel(const std::string& head, int packets, const std::string& lanes);
   void SharedTile(const std::string& last);
+  // The sums of a tile: packets, which are returned by name.
+  std::string DeclareSums(const plan::Reduction& reduction);
+  // What comes after them: this part's are kept, or they are all there.
+  void EndTile(const std::string& last, const std::string& row);
   // Asks for what the results of a tile are joined with, while it is summed.
   void PrefetchResults();
   // Is a tile of one packet twice as high where there are rows for it? There are registers for the sums of them all, which
@@ -275,6 +279,21 @@ class CpuEmitter : private ValueEmitter {
   std::string PointerText(std::size_t k) const;
   std::string TileRowAddress(std::size_t k, const std::string& row) const;
 
+  // ---- products.cc: tiles that functions of the prelude sum -------------------------------------
+
+  // Values that a tile multiplies, one of its rows and one of its columns, if all that it does is to sum the products of what lies
+  // in memory, for which the prelude has functions (umbra/prelude/tile.h).
+  struct Factors {
+    int row, column;
+  };
+  std::optional<Factors> FindFactors() const;
+  // The tile, whose sums lie in memory afterwards: loops over them are left as loops, and rows beyond the last have none.
+  void ProductTile(const Factors& factors, const std::string& last);
+  // A loop over the rows of a tile, which one is its r-th, and what is read and stored of it besides the factors.
+  void OpenRows();
+  std::string TileRow() const { return fmt::format("(j{} + r)", tile_.axis); }
+  void DeclareRowPointers();
+
   // ---- panels.cc: copies of what the rows of tiles share ----------------------------------------
 
   // Is the innermost axis walked some indices at a time, for all rows before the next (KernelSignature::panels)?
@@ -292,7 +311,8 @@ class CpuEmitter : private ValueEmitter {
   void MakePanels();
   // Where a panel of what is computed has the packet of a step.
   std::string InPanel(const std::string& panel) const;
-  // Asks for the columns of the next tile, which lie elsewhere for each index.
+  // Asks for the columns of the next tile, which lie elsewhere for each index, of this operand or of all of which it does.
+  bool AsksForNextTile(int operand) const;
   void PrefetchNextTile();
   // Where an operand has the columns of a packet.
   std::string TileIndexOf(int operand) const;
@@ -494,6 +514,8 @@ class CpuEmitter : private ValueEmitter {
   struct {
     int axis = -1, rows = 1, packets = 1;
     bool pairs = false;  // are its rows all there, two by two at one address?
+    bool called = false;  // does a function of the prelude sum it?
+    std::string there;    // how many of its rows are there then
     std::string lanes;
     std::vector<Share> shares;  // by value
     std::set<int> early;        // values that the reductions need

@@ -156,11 +156,14 @@ std::string CpuEmitter::InPanel(const std::string& panel) const {
   return fmt::format("{} + i{} * {}{}", panel, kernel_.rank() - 1, tile_.packets * width_, tile_.packets > 1 ? fmt::format(" + c * {}", width_) : "");
 }
 
+bool CpuEmitter::AsksForNextTile(int operand) const {
+  return operand >= 0 && !options_.variant.packed && tile_.packets > 1 && tile_.rows > 1 && width_ > 1 && VectorStride(operand).empty();
+}
+
 void CpuEmitter::PrefetchNextTile() {
-  if (options_.variant.packed || tile_.packets == 1 || tile_.rows == 1 || width_ == 1) return;
   const int columns = tile_.packets * width_;
   for (const int k : signature_.panels) {
-    if (k < 0 || !VectorStride(k).empty()) continue;
+    if (!AsksForNextTile(k)) continue;
     const int size = static_cast<int>(SizeOf(OperandType(k))), lines = (columns * size + kLine - 1) / kLine;
     Prefetch(OperandType(k), Address(k, fmt::format("{} + {}", ColumnIndex(), columns)), lines * kLine / size, 1);
   }

@@ -134,6 +134,7 @@ void CpuEmitter::SharedTile(const std::string& last) {
   const std::string row = tile_.rows == 1 ? fmt::format("j{}", tile_.axis)
                           : tile_.pairs  ? fmt::format("(j{} + r)", tile_.axis)
                                     : fmt::format("smaller(j{} + r, {} - 1)", tile_.axis, last);
+  if (const auto factors = FindFactors()) return ProductTile(*factors, last);
   std::vector<std::string> names;
   for (std::size_t k = 0; k < operands_.size(); ++k) {
     names.push_back(operands_[k].name);
@@ -148,13 +149,10 @@ void CpuEmitter::SharedTile(const std::string& last) {
   }
   PrefetchResults();
   for (const auto& reduction : phase.reductions) {
-    const std::string name = names_.Make(AccumulatorName(kernel_, reduction));
-    accumulator_[reduction.result] = name;
-    const DType type = value(reduction.result).type;
-    out_.Line("{} {}{};", speller_->Type(type), name, TileSize({true, true}));
+    const std::string name = DeclareSums(reduction);
     if (!tile_.count.empty()) continue;
     EachOfTile({true, true}, [&] {
-      out_.Line("{} = {};", name + TileAt({true, true}), speller_->Fill(type, Identity(kernel_, reduction)).text);
+      out_.Line("{} = {};", name + TileAt({true, true}), speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
     });
   }
   if (!tile_.count.empty()) ResumeSums(row);
@@ -192,16 +190,24 @@ void CpuEmitter::SharedTile(const std::string& last) {
     step();
     out_.Close();
   });
-  if (tile_.count.empty()) {
-    TileResults(last);
-  } else {
-    out_.Open("if ({} + {} < {})", tile_.first, tile_.count, ExtentName(innermost));
-    KeepSums(row);
-    out_.Middle("} else {");
-    TileResults(last);
-    out_.Close();
-  }
+  EndTile(last, row);
   for (std::size_t k = 0; k < operands_.size(); ++k) operands_[k].name = names[k];
+}
+
+std::string CpuEmitter::DeclareSums(const plan::Reduction& reduction) {
+  const std::string name = names_.Make(AccumulatorName(kernel_, reduction));
+  accumulator_[reduction.result] = name;
+  out_.Line("{} {}{};", speller_->Type(value(reduction.result).type), name, TileSize({true, true}));
+  return name;
+}
+
+void CpuEmitter::EndTile(const std::string& last, const std::string& row) {
+  if (tile_.count.empty()) return TileResults(last);
+  out_.Open("if ({} + {} < {})", tile_.first, tile_.count, ExtentName(kernel_.rank() - 1));
+  KeepSums(row);
+  out_.Middle("} else {");
+  TileResults(last);
+  out_.Close();
 }
 
 void CpuEmitter::PrefetchResults() {
@@ -209,7 +215,8 @@ void CpuEmitter::PrefetchResults() {
     const Value& v = value(id);
     if (v.kind != Value::Kind::kLoad || v.scope != Scope::kRow || tile_.early.count(id) != 0 || !ShareOf(id).row || !ShareOf(id).column) continue;
     if (tile_.rows == 1 || !tile_.lanes.empty() || !VectorStride(v.index).empty()) continue;
-    out_.Open("for (int r = 0; r < {}; ++r)", tile_.rows);
+    OpenRows();
+    if (tile_.called) out_.Line("{} = {};", PointerText(static_cast<std::size_t>(v.index)), TileRowAddress(static_cast<std::size_t>(v.index), TileRow()));
     Prefetch(OperandType(v.index), Address(v.index, ColumnIndex()), tile_.packets * width_, 1);
     out_.Close();
   }
@@ -283,7 +290,7 @@ std::string CpuEmitter::TileLines(int operand, int axis, const std::function<voi
 void CpuEmitter::TileResults(const std::string& last) {
   const Phase& phase = kernel_.phases[0];
   // What is long for each of them is a loop over a copy: sums themselves stay in registers.
-  const bool is_long = signature_.turned || !kernel_.final_row_values.empty();
+  const bool is_long = !tile_.called && (signature_.turned || !kernel_.final_row_values.empty());
   for (const auto& reduction : phase.reductions) {
     const std::string total = accumulator_[reduction.result];
     std::string name = total;
@@ -294,10 +301,9 @@ void CpuEmitter::TileResults(const std::string& last) {
     }
     text_[reduction.result] = {name + TileAt({true, true})};
   }
-  if (tile_.rows > 1) {
-    out_.Open("for (int r = 0; r < {}; ++r)", tile_.rows);
-    if (!tile_.pairs) out_.Line("if (j{} + r >= {}) break;", tile_.axis, last);
-  }
+  if (tile_.rows > 1) OpenRows();
+  if (tile_.called) DeclareRowPointers();
+  else if (tile_.rows > 1 && !tile_.pairs) out_.Line("if (j{} + r >= {}) break;", tile_.axis, last);
   if (tile_.packets > 1) out_.Open("for (int c = 0; c < {}; ++c)", tile_.packets);
   Names names = names_;
   std::set<int> needed;
@@ -364,8 +370,8 @@ std::string CpuEmitter::TileAt(Share share) const {
 
 void CpuEmitter::EachOfTile(Share share, const std::function<void()>& of_row, const std::function<void()>& body) {
   const bool rows = share.row && tile_.rows > 1, packets = share.column && tile_.packets > 1;
-  if (rows && LoadsFillPackets()) out_.Line("UMBRA_UNROLL");
-  if (rows) out_.Open("for (int r = 0; r < {}; ++r)", tile_.rows);
+  if (rows && LoadsFillPackets() && !tile_.called) out_.Line("UMBRA_UNROLL");
+  if (rows) OpenRows();
   of_row();
   if (packets) out_.Open("for (int c = 0; c < {}; ++c)", tile_.packets);
   body();

@@ -31,6 +31,14 @@
 #define UMBRA_INLINE __attribute__((always_inline)) inline
 // The name has the instruction set, so that no linker takes one's code for another's.
 #define UMBRA_OUTLINE __attribute__((noinline, visibility("hidden"), abi_tag(UMBRA_ISA)))
+// Before a loop of 16 steps or fewer that is written out, and one that stays a loop.
+#if defined(__clang__)
+#define UMBRA_UNROLL _Pragma("clang loop unroll(full)")
+#define UMBRA_ROLL _Pragma("clang loop unroll(disable)")
+#else
+#define UMBRA_UNROLL _Pragma("GCC unroll 16")
+#define UMBRA_ROLL _Pragma("GCC unroll 1")
+#endif
 #endif
 
 namespace umbra::simd {

@@ -1,0 +1,111 @@
+// Tiles of products of matrices: what rows of a left factor, `by_row` elements apart, give with packets of columns of a right one,
+// one step after the other. Where fewer than all rows of a tile are `there`, the last of them is taken for the others. Sums begin
+// with zero, or go on where they were if they are `resumed`; they are in registers meanwhile. Functions of their own, which no
+// kernel has to be compiled with.
+#ifndef UMBRA_PRELUDE_TILE_H_
+#define UMBRA_PRELUDE_TILE_H_
+
+#include "umbra/prelude/arith.h"
+#include "umbra/prelude/memory.h"
+
+namespace umbra::simd {
+
+template <int rows, int packets, typename V>
+UMBRA_INLINE void begin_sums(V (&total)[rows][packets], const V* sums, bool resumed) {
+  if (resumed) {
+    UMBRA_UNROLL
+    for (int r = 0; r < rows; ++r)
+      for (int c = 0; c < packets; ++c) total[r][c] = sums[r * packets + c];
+  } else {
+    UMBRA_UNROLL
+    for (int r = 0; r < rows; ++r)
+      for (int c = 0; c < packets; ++c) total[r][c] = fill<V>(0);
+  }
+}
+
+template <int rows, int packets, typename V>
+UMBRA_INLINE void end_sums(V* sums, const V (&total)[rows][packets]) {
+  UMBRA_UNROLL
+  for (int r = 0; r < rows; ++r)
+    for (int c = 0; c < packets; ++c) sums[r * packets + c] = total[r][c];
+}
+
+template <int rows, typename T>
+UMBRA_INLINE void find_rows(const T* (&row)[rows], const T* x, i64 by_row, int there) {
+  for (int r = 0; r < rows; ++r) row[r] = x + smaller(r, there - 1) * by_row;
+}
+
+// sums[r][c] += x[r * by_row + k * x_step] * packet c of w + k * w_step, for each k below count. `ahead`: the columns after these are asked for.
+template <bool ahead, int rows, int packets, typename V>
+UMBRA_OUTLINE void add_products(V (&sums)[rows][packets], bool resumed, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count) {
+  constexpr int columns = packets * kWidth<V>, lines = (columns * static_cast<int>(sizeof(Elem<V>)) + 63) / 64;
+  V total[rows][packets];
+  begin_sums(total, &sums[0][0], resumed);
+  const Elem<V>* row[rows];
+  find_rows(row, x, by_row, there);
+  for (i64 k = 0; k < count; ++k) {
+    if constexpr (ahead) prefetch_lines<lines, 1>(w + k * w_step + columns);
+    V column[packets];
+    for (int c = 0; c < packets; ++c) column[c] = load<V>(w + k * w_step + c * kWidth<V>);
+    UMBRA_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      const V factor = fill<V>(load_in_order(row[r] + k * x_step));
+      for (int c = 0; c < packets; ++c) total[r][c] = in_order(add_product(total[r][c], factor, column[c]));
+    }
+  }
+  end_sums(&sums[0][0], total);
+}
+
+// The same of one packet. Rows whose elements lie side by side are read by whole lines, while those of the next tile, as many
+// rows of `by_row` elements below, are asked for. `pairs`: all rows lie so far apart, and one half of the tile has the addresses
+// of the other.
+template <bool pairs, int rows, typename V>
+UMBRA_OUTLINE void add_products_by_line(V (&sums)[rows], bool resumed, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step,
+                                        i64 count) {
+  constexpr int line = 64 / sizeof(Elem<V>), addresses = pairs ? rows / 2 : rows;
+  const Elem<V>* row[rows];
+  find_rows(row, x, by_row, there);
+  V total[rows][1];
+  begin_sums(total, sums, resumed);
+  i64 k = 0;
+  for (; x_step == 1 && k + line <= count; k += line) {
+    const Elem<V>* at[rows];
+    for (int r = 0; r < addresses; ++r) {
+      at[r] = in_register(row[r] + k);
+      if constexpr (pairs) at[r + addresses] = at[r] + addresses * by_row;
+      for (int next = rows; next < 2 * rows; next += addresses) prefetch(at[r] + next * by_row);
+    }
+    const Elem<V>* from = w + k * w_step;
+    UMBRA_UNROLL
+    for (int m = 0; m < line; ++m) {
+      const V column = load<V>(from + m * w_step);
+      UMBRA_UNROLL
+      for (int r = 0; r < rows; ++r) total[r][0] = in_order(add_product(total[r][0], fill<V>(at[r][m]), column));
+    }
+  }
+  for (; k < count; ++k) {
+    const V column = load<V>(w + k * w_step);
+    UMBRA_UNROLL
+    for (int r = 0; r < rows; ++r) total[r][0] = in_order(add_product(total[r][0], fill<V>(row[r][k * x_step]), column));
+  }
+  end_sums(sums, total);
+}
+
+// The same of the first `lanes` columns of a packet; nothing else is read of w.
+template <int rows, typename V>
+UMBRA_OUTLINE void add_products_head(V (&sums)[rows], bool resumed, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count, i64 lanes) {
+  V total[rows][1];
+  begin_sums(total, sums, resumed);
+  const Elem<V>* row[rows];
+  find_rows(row, x, by_row, there);
+  for (i64 k = 0; k < count; ++k) {
+    const V column = load_head<V>(w + k * w_step, lanes);
+    UMBRA_UNROLL
+    for (int r = 0; r < rows; ++r) total[r][0] = in_order(add_product(total[r][0], fill<V>(row[r][k * x_step]), column));
+  }
+  end_sums(sums, total);
+}
+
+}  // namespace umbra::simd
+
+#endif  // UMBRA_PRELUDE_TILE_H_
