@@ -55,7 +55,10 @@ std::pair<const char*, const char*> ByteRange(const TensorRef& tensor) {
   return {data + low * size, data + (high + 1) * size};
 }
 
-index_t Compute(ExtentOp op, index_t a, index_t b) {
+namespace {
+
+// Of what `where` says.
+index_t ComputeFor(const std::string& where, ExtentOp op, index_t a, index_t b) {
   index_t result = 0;
   bool overflow = false;
   switch (op) {
@@ -67,9 +70,13 @@ index_t Compute(ExtentOp op, index_t a, index_t b) {
     case ExtentOp::kMaximum: result = std::max(a, b); break;
     case ExtentOp::kScalar: break;
   }
-  Require(!overflow, "an extent computed from ", a, " and ", b, " does not fit 64 bits");
+  Require(!overflow, where, "an extent computed from ", a, " and ", b, " does not fit 64 bits");
   return result;
 }
+
+}  // namespace
+
+index_t Compute(ExtentOp op, index_t a, index_t b) { return ComputeFor("", op, a, b); }
 
 std::vector<index_t> Resolve(const std::vector<Extent>& shape,
                              const std::vector<index_t>& symbols) {
@@ -159,12 +166,12 @@ void ComputeDerived(const Program& program, const std::vector<umbra_scalar>* sca
     }
     const auto open = [&](const Extent& extent) { return !extent.is_static() && value(extent) < 0; };
     if (open(derived.a) || open(derived.b)) continue;  // the outputs have to say
-    const index_t result = Compute(derived.op.kind, a, b);
-    const std::string where = "kernel '" + program.name + "': " + derived.op.origin;
-    Require(result >= 0 || derived.op.kind != ExtentOp::kMinus, where, ": an extent is ", a,
+    const std::string where = "kernel '" + program.name + "': " + derived.op.origin + ": ";
+    const index_t result = ComputeFor(where, derived.op.kind, a, b);
+    Require(result >= 0 || derived.op.kind != ExtentOp::kMinus, where, "an extent is ", a,
             ", but must be at least ", b, ": an input is too small, or a number does not fit");
-    Require(result >= 0, where, ": an extent of the result would be ", result, ": an input is too small");
-    Require(known < 0 || known == result, where, ": an extent is ", known,
+    Require(result >= 0, where, "an extent of the result would be ", result, ": an input is too small");
+    Require(known < 0 || known == result, where, "an extent is ", known,
             derived.result.is_static()
                 ? std::string()
                 : " (" + symbols->origins[static_cast<std::size_t>(derived.result.symbol)] + ")",

@@ -12,8 +12,12 @@ namespace umbra::runtime {
 
 namespace {
 
+// Strides of extents of 1 say nothing.
 bool SameMemory(const TensorRef& a, const TensorRef& b) {
-  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.stride == b.stride;
+  if (a.data != b.data || a.dtype != b.dtype || a.shape != b.shape) return false;
+  for (std::size_t d = 0; d < a.shape.size(); ++d)
+    if (a.shape[d] != 1 && a.stride[d] != b.stride[d]) return false;
+  return true;
 }
 
 // The rows of a tensor that lie one pitch apart; nothing if its elements lie otherwise.

@@ -126,13 +126,14 @@ ProductShape ShapeOf(const GemmStep& step, const KernelSignature& kernel, const 
   const std::size_t rank = loops.size();
   const auto reads = [&](const Access& access) { return access.buffer == product.b && !access.store; };
   const bool made = std::none_of(kernel.operands.begin(), kernel.operands.end(), reads);
-  return {loops[rank - 3], loops[rank - 2], loops[rank - 1], product.transpose_a, product.transpose_b, SizeOf(dtype), made};
+  return {loops[rank - 3], loops[rank - 2], loops[rank - 1], product.transpose_a, product.transpose_b, SizeOf(dtype), made, rank > 3};
 }
 
 // Measured beside OpenBLAS on AVX-512 and AVX2. A vector is BLAS's, which reads the matrix once; of two or three columns too
-// much of a packet is empty.
+// much of a packet is empty. But to call it takes as long as to multiply small matrices, of which there are many.
 ProductWay FastestWay(const ProductShape& shape, std::string_view target) {
-  constexpr index_t kLeastColumns = 4;
+  constexpr index_t kLeastColumns = 4, kMostOfSmall = 512;
+  if (shape.batched && shape.rows * shape.columns * shape.inner <= kMostOfSmall) return ProductWay::kAsTheyLie;
   if (shape.columns < kLeastColumns || (shape.rows < 2 && !shape.made_b)) return ProductWay::kBlas;
   if (InPanelsIsFaster(shape, target)) return ProductWay::kInPanels;
   return OfFewIsFaster(shape, target) ? ProductWay::kAsTheyLie : ProductWay::kBlas;

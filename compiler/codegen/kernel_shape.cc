@@ -72,7 +72,7 @@ bool KernelShape::IsMadeOfLanes(int id) const {
 
 std::optional<Span> KernelShape::SpanOf(int id) const {
   const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-  if (options_.spelling != Spelling::kPackets || (IsHalf(v.type) && v.guarded)) return std::nullopt;
+  if (options_.spelling != Spelling::kPackets) return std::nullopt;
   auto span = FindSpan(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
   if (!span) return std::nullopt;
   if ((span->repeats > 1 || span->group > 0) && options_.variant.strided) return std::nullopt;
@@ -80,10 +80,8 @@ std::optional<Span> KernelShape::SpanOf(int id) const {
     const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
     const auto& extent = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.back();
     if (!PacketsBeginAtMultiples(span->group) || !(extent == signature_.axes[static_cast<std::size_t>(vector_axis_)])) return std::nullopt;
-    return IsHalf(v.type) ? std::nullopt : span;
   }
-  const bool plain = span->repeats == 1 && !span->slopes.empty() && span->slopes.back() != 2 && span->slopes.back() != -1;
-  return plain || !IsHalf(v.type) ? span : std::nullopt;
+  return span;
 }
 
 bool KernelShape::PacketsBeginAtMultiples(int number) const {

@@ -40,7 +40,7 @@ bool MayBeFaster(const Plan& plan, const GemmStep& gemm, bool made) {
   if (rank < 2 || BufferOf(plan, gemm.a).shape.size() != rank || BufferOf(plan, gemm.b).shape.size() != rank) return false;
   const std::vector<Extent> loops = LoopsOf(plan, gemm);
   const auto extent = [&](std::size_t from_end, index_t otherwise) { return Known(loops[loops.size() - from_end], otherwise); };
-  runtime::ProductShape shape{extent(3, kFew), extent(2, kMany), extent(1, 1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype), made};
+  runtime::ProductShape shape{extent(3, kFew), extent(2, kMany), extent(1, 1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype), made, rank > 2};
   if (runtime::SumIsFaster(shape, "avx512")) return true;
   shape.rows = extent(3, kMany);
   shape.columns = extent(2, kFew);

@@ -243,6 +243,7 @@ struct ProductShape {
   bool transposed_a = false, transposed_b = false;  ///< does memory hold the factor's columns side by side?
   std::size_t element_size = 4;   ///< in bytes
   bool made_b = false;            ///< would a BLAS have the right factor made for it in memory, but not a kernel?
+  bool batched = false;           ///< is it one of many, each of which a BLAS is called for?
 };
 
 /// Of a product, or one of a batch, that the kernel may replace; `loops` are the extents of the kernel's axes. Of a turned one it

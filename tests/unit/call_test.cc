@@ -115,6 +115,17 @@ TEST(Call, EachRunsWithItsOwnOperands) {
   for (int seed = 0; seed < 4; ++seed) ExpectCallsToBeRight(Execution::kImmediate, seed);
 }
 
+// An operand is written in place wherever its elements are where the result's are: strides of extents of 1 say nothing.
+TEST(Call, InPlaceWhateverStridesOfOneRow) {
+  std::vector<float> memory(64, 1);
+  const Tensor<cpu, 2> row(memory.data(), Shape2(1, 17), 19, nullptr), dst(memory.data(), Shape2(1, 17), 17, nullptr);
+  jit(dst) = row + 1.0f;
+  EXPECT_EQ(memory[16], 2);
+  EXPECT_EQ(memory[17], 1);
+  const Tensor<cpu, 2> two(memory.data(), Shape2(2, 17), 19, nullptr), other(memory.data(), Shape2(2, 17), 17, nullptr);
+  EXPECT_SAYS("overlaps input", jit(other) = two + 1.0f);
+}
+
 TEST(Call, EachRunsWithItsOwnOperandsInAFusedStream) {
   for (int seed = 4; seed < 8; ++seed) ExpectCallsToBeRight(Execution::kFused, seed);
 }

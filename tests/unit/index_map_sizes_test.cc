@@ -174,6 +174,16 @@ TEST(IndexMapSizes, WindowsOfAnyWidth) {
   }
 }
 
+// An extent that no machine can count: where it comes from is said.
+TEST(IndexMapSizes, Overflowing) {
+  const Function f = Compile(graph::ParseText("kernel k(x: f32[n, m], a: i64) -> (y: f32[?, ?]) { y = pad(x, a, 1) }")[0], Routes()[0]);
+  float x = 0;
+  umbra_scalar a;
+  a.i64 = index_t{1} << 62;
+  EXPECT_SAYS("kernel 'k': pad: an extent computed from 4611686018427387904 and 2 does not fit 64 bits",
+              runtime::OutputShapes(f.program(), {runtime::TensorRef::Dense(&x, DType::kFloat32, {1, 1})}, {a}));
+}
+
 // More than 2^31 elements, of which the last are there.
 TEST(IndexMapSizes, PositionsBeyond32Bits) {
   constexpr index_t kThere = 4096, kCount = (index_t{1} << 31) + 3 * kThere, kColumns = 4, kRows = kCount / kColumns;

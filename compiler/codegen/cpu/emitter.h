@@ -334,8 +334,11 @@ class CpuEmitter : private ValueEmitter {
   // bits of their addresses are the same in all rows of as many pages, waits for it.
   bool WritesTileLast() const;
   void WriteTile(const std::string& i);
-  // To the rows of operands that are neither in a tile nor written with one.
-  void PointersOfOthers();
+  // Operands that are neither in a tile nor written with one.
+  std::set<int> Others() const;
+  // The first row of a tile, to which such operands point; what makes it the next one. (An address that is computed for each row
+  // stays the same for all tiles: compilers compute all of them first, and there are not the registers.)
+  std::string FirstRowOfTile(const std::set<int>& used);
   // Packets side by side that make a line, which goes to memory as one.
   int LinePackets() const;
   int LineColumns() const { return LinePackets() * width_; }

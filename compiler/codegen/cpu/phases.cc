@@ -361,9 +361,12 @@ void CpuEmitter::ReductionStep(const Phase& phase, const std::string& i, int cou
   const std::string index = "j";
   if (width_ == 1) out_.Line("const long long {} = {} + k;", index, i);
   else out_.Line("const long long {} = {} + k * {};", index, i, width_);
-  if (!last.empty())
-    out_.Line("const long long lanes = {0} <= {1} ? 0 : {0} - {1} < {2} ? {0} - {1} : {2};",
-              last, index, width_);
+  if (!last.empty() && HasMasks()) {
+    out_.Line("const long long lanes = {0} <= {1} ? 0 : {0} - {1} < {2} ? {0} - {1} : {2};", last, index, width_);
+  } else if (!last.empty()) {  // a packet of which nothing is there changes nothing, and is not free
+    out_.Line("if ({} <= {}) break;", last, index);
+    out_.Line("const long long lanes = smaller({} - {}, {});", last, index, width_);
+  }
   ReductionBody(phase, index, last.empty() ? "" : "lanes");
   out_.Close();
 }

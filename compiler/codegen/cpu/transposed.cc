@@ -137,7 +137,8 @@ void CpuEmitter::TurnedLines() {
   }
   out_.Open("for (int k = 0; k < {}; ++k)", LineRows());
   out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
-  PointersOfOthers();
+  const std::set<int> others = Others();
+  RowPointers(&others);
   for (const Phase& phase : kernel_.phases) {
     for (int id : phase.row_values) DeclareRowValue(id);
     each_packet();
@@ -229,7 +230,7 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
     if (!lanes.empty()) continue;
     if (next_block_.count(operand) > 0) PrefetchPart(operand, i);
     else if (JoinsTiles())  // the line of the last element of the next tile: columns may begin within one
-      out_.Line("for (int k = 0; k < {0}; ++k) prefetch({1} + {2});", width_, TransposedAddress(operand, "j", "(" + i + " + k)"), 2 * width_ - 1);
+      out_.Line("prefetch_column<{}>({} + {}, {});", width_, TransposedAddress(operand, "j", i), 2 * width_ - 1, VectorStride(operand));
   }
   const bool writes_last = lanes.empty() && WritesTileLast();
   if (writes_last) {
@@ -238,10 +239,9 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
     out_.Line("{} {}[{}];", speller_->Type(OperandType(result)), tile, width_);
     stored_at_hand_[result] = tile + "[k]";
   }
+  const std::string next_row = FirstRowOfTile(Others());
   if (lanes.empty() && signature_.cost <= kUnrolled) out_.Line("UMBRA_UNROLL");
-  out_.Open("for (int k = 0; k < {}; ++k)", lanes.empty() ? std::to_string(width_) : "rows");
-  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
-  PointersOfOthers();
+  out_.Open("for (int k = 0; k < {}; {})", lanes.empty() ? std::to_string(width_) : "rows", next_row);
   for (const auto& [operand, next] : next_block_)  // the line of the last element: rows may begin within one
     if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]) && lanes.empty())
       out_.Line("prefetch({} + {} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, LineColumns() - 1, next);
@@ -261,22 +261,34 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
   at_hand_.clear();
 }
 
-void CpuEmitter::PointersOfOthers() {
-  std::set<int> used;
+std::set<int> CpuEmitter::Others() const {
+  std::set<int> others;
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
-    if (at_hand_.count(operand) == 0 && stored_at_hand_.count(operand) == 0) used.insert(operand);
+    if (at_hand_.count(operand) == 0 && stored_at_hand_.count(operand) == 0) others.insert(operand);
+  return others;
+}
+
+std::string CpuEmitter::FirstRowOfTile(const std::set<int>& used) {
+  std::string next = fmt::format("++k, ++i{}", transposed_axis_);
+  out_.Line("long long i{0} = j{0};", transposed_axis_);
   RowPointers(&used);
+  for (const int operand : used) {
+    const Operand& o = operands_[static_cast<std::size_t>(operand)];
+    if (o.base == o.name || !Moves(signature_.operands[static_cast<std::size_t>(operand)], transposed_axis_)) continue;
+    next += fmt::format(", {} += {}", o.name, o.stride_names[static_cast<std::size_t>(transposed_axis_)]);
+  }
+  return next;
 }
 
 void CpuEmitter::WriteTile(const std::string& i) {
+  std::set<int> used;
+  for (const auto& [operand, element] : stored_at_hand_) used.insert(operand);
+  out_.Open("");
+  const std::string next_row = FirstRowOfTile(used);
   out_.Line("UMBRA_UNROLL");
-  out_.Open("for (int k = 0; k < {}; ++k)", width_);
-  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
-  for (const auto& [operand, element] : stored_at_hand_) {
-    const std::set<int> used = {operand};
-    RowPointers(&used);
-    out_.Line("{};", speller_->Stream(OperandType(operand), Address(operand, i), {element}));
-  }
+  out_.Open("for (int k = 0; k < {}; {})", width_, next_row);
+  for (const auto& [operand, element] : stored_at_hand_) out_.Line("{};", speller_->Stream(OperandType(operand), Address(operand, i), {element}));
+  out_.Close();
   out_.Close();
   stored_at_hand_.clear();
 }
@@ -302,7 +314,7 @@ void CpuEmitter::PrefetchPart(int operand, const std::string& i) {
   const std::string& next = next_block_.at(operand);
   out_.Line("if (e{0} - b{0} == {1}) prefetch_part<{2}, {3}>({4} + {5}, {6}, j{0} - b{0});", transposed_axis_, BlockRows(),
             width_, BlockLines(), TransposedAddress(operand, "b", i), next, VectorStride(operand));
-  out_.Line("else for (int k = 0; k < {}; ++k) prefetch({} + {});", LineColumns(), TransposedAddress(operand, "j", "(" + i + " + k)"), next);
+  out_.Line("else prefetch_column<{}>({} + {}, {});", LineColumns(), TransposedAddress(operand, "j", i), next, VectorStride(operand));
 }
 
 std::string CpuEmitter::TransposedAddress(int operand, const char* row, const std::string& i) const {

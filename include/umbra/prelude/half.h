@@ -120,7 +120,7 @@ extern "C" __device__ float __nv_half2float(unsigned short);
 extern "C" __device__ unsigned short __nv_float2half_rn(float);
 #endif
 
-// f32 of a 16-bit float; exact.
+// f32 of a 16-bit float; exact. LLVM would rather compare and round f16, lane by lane, than what it is widened to, if it knew of it.
 template <typename V, typename H>
 UMBRA_INLINE V widen(H h) {
   if constexpr (detail::IsBf16<H>::value) {
@@ -136,12 +136,11 @@ UMBRA_INLINE V widen(H h) {
       const Pair<From> part = __builtin_bit_cast(Pair<From>, h);
       return __builtin_bit_cast(V, Pair<To>{widen<To>(part.low), widen<To>(part.high)});
     } else if constexpr (IsSame<V, f32x8>::value) {
-      return __builtin_ia32_vcvtph2ps256(__builtin_bit_cast(i16x8, h.bits));
+      return in_register(__builtin_ia32_vcvtph2ps256(__builtin_bit_cast(i16x8, h.bits)));
     } else
 #if defined(__AVX512F__)
     if constexpr (IsSame<V, f32x16>::value)
-      return __builtin_ia32_vcvtph2ps512_mask(__builtin_bit_cast(i16x16, h.bits), f32x16{},
-                                              static_cast<unsigned short>(-1), 4);
+      return in_register(__builtin_ia32_vcvtph2ps512_mask(__builtin_bit_cast(i16x16, h.bits), f32x16{}, static_cast<unsigned short>(-1), 4));
     else
 #endif
 #endif

@@ -62,24 +62,69 @@ UMBRA_INLINE V by_lane(F f) { return by_lane_head<V>(kWidth<V>, f); }
 // A bit for each of the first n lanes, 0 <= n <= 64.
 UMBRA_INLINE unsigned long long head_bits(i64 n) { return n < 64 ? (1ull << n) - 1 : ~0ull; }
 
-// The lanes from p that have a bit, the others zero; what has no bit is not read.
+// Are there loads of some elements of 1 or 2 bytes?
+inline constexpr bool kMasksNarrow =
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+    true;
+#else
+    false;
+#endif
+
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+// What the instructions that take a mask of elements of 1 or 2 bytes are said to read: compilers differ.
+template <typename Scalar, typename V>
+UMBRA_INLINE auto masked_source(const void* p) {
+#if defined(__clang__)
+  return reinterpret_cast<const V*>(p);
+#else
+  return reinterpret_cast<const Scalar*>(p);
+#endif
+}
+// The elements of 1 or 2 bytes from p that have a bit, of the others `rest`.
 template <typename V>
-UMBRA_INLINE V load_masked(const Elem<V>* p, unsigned long long bits) {
+UMBRA_INLINE V load_masked_narrow(const void* p, unsigned long long bits, V rest) {
+  typedef char c8x16 __attribute__((vector_size(16)));
+  typedef char c8x32 __attribute__((vector_size(32)));
+  typedef char c8x64 __attribute__((vector_size(64)));
+  typedef packet<i16, 8> s16x8;
+  typedef packet<i16, 16> s16x16;
+  typedef packet<i16, 32> s16x32;
+#define UMBRA_LOAD_MASKED(name, scalar, P, mask) \
+  return __builtin_bit_cast(V, __builtin_ia32_##name##_mask(masked_source<scalar, P>(p), __builtin_bit_cast(P, rest), static_cast<mask>(bits)))
+  if constexpr (sizeof(Elem<V>) == 1 && sizeof(V) == 16) UMBRA_LOAD_MASKED(loaddquqi128, char, c8x16, unsigned short);
+  else if constexpr (sizeof(Elem<V>) == 1 && sizeof(V) == 32) UMBRA_LOAD_MASKED(loaddquqi256, char, c8x32, unsigned);
+  else if constexpr (sizeof(Elem<V>) == 1) UMBRA_LOAD_MASKED(loaddquqi512, char, c8x64, unsigned long long);
+  else if constexpr (sizeof(V) == 16) UMBRA_LOAD_MASKED(loaddquhi128, short, s16x8, unsigned char);
+  else if constexpr (sizeof(V) == 32) UMBRA_LOAD_MASKED(loaddquhi256, short, s16x16, unsigned short);
+  else UMBRA_LOAD_MASKED(loaddquhi512, short, s16x32, unsigned);
+#undef UMBRA_LOAD_MASKED
+}
+#endif
+
+// The lanes from p that have a bit, of the others those of `rest`; what has no bit is not read.
+template <typename V>
+UMBRA_INLINE V load_masked(const Elem<V>* p, unsigned long long bits, V rest = V{}) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) > 64) {
     typedef packet<Elem<V>, kWidth<V> / 2> Half;
-    return __builtin_bit_cast(V, Pair<Half>{load_masked<Half>(p, bits),
-                                            load_masked<Half>(p + kWidth<Half>, bits >> kWidth<Half>)});
+    const Pair<Half> part = __builtin_bit_cast(Pair<Half>, rest);
+    return __builtin_bit_cast(V, Pair<Half>{load_masked<Half>(p, bits, part.low),
+                                            load_masked<Half>(p + kWidth<Half>, bits >> kWidth<Half>, part.high)});
   } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 4) {
     return __builtin_bit_cast(V, __builtin_ia32_loadups512_mask(
-        reinterpret_cast<const float*>(p), f32x16{}, static_cast<unsigned short>(bits)));
+        reinterpret_cast<const float*>(p), __builtin_bit_cast(f32x16, rest), static_cast<unsigned short>(bits)));
   } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 8) {
     return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(
-        reinterpret_cast<const double*>(p), f64x8{}, static_cast<unsigned char>(bits)));
+        reinterpret_cast<const double*>(p), __builtin_bit_cast(f64x8, rest), static_cast<unsigned char>(bits)));
+  } else
+#endif
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+  if constexpr (sizeof(V) >= 16 && sizeof(Elem<V>) <= 2) {
+    return load_masked_narrow(p, bits, rest);
   } else
 #endif
   {
-    V v{};
+    V v = rest;
     for (int k = 0; k < kWidth<V>; ++k)
       if (bits >> k & 1) v[k] = p[k];
     return v;
@@ -109,6 +154,20 @@ UMBRA_INLINE void store_masked(Elem<V>* p, V v, unsigned long long bits) {
   }
 }
 
+// Eight bytes from p, of which those from the n-th on are zero and not read, by two loads that overlap.
+UMBRA_INLINE unsigned long long load_bytes(const void* p, i64 n) {
+  const char* from = static_cast<const char*>(p);
+  const auto part = [&](auto type, i64 at) {
+    __builtin_memcpy(&type, from + at, sizeof type);
+    return static_cast<unsigned long long>(type);
+  };
+  if (n >= 8) return part(0ull, 0);
+  if (n >= 4) return part(0u, 0) | part(0u, n - 4) << 8 * (n - 4);
+  const auto two = static_cast<unsigned short>(0);
+  if (n >= 2) return part(two, 0) | part(two, n - 2) << 8 * (n - 2);
+  return n > 0 ? part(static_cast<unsigned char>(0), 0) : 0;
+}
+
 // The first n lanes from p (0 <= n <= width), the others zero. Nothing past p + n is read.
 template <typename V>
 UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
@@ -133,7 +192,19 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
     } else
 #endif
     if constexpr (kIsHalf<V>) {
-      return by_lane_head<V>(n, [&](i64 k) { return p[k]; });
+      return V{load_head<decltype(V::bits)>(reinterpret_cast<const unsigned short*>(p), n)};
+    } else if constexpr (kMasksNarrow && sizeof(V) >= 16 && sizeof(Elem<V>) <= 2) {
+      return load_masked<V>(p, head_bits(n));
+    } else if constexpr (sizeof(V) <= 8 && sizeof(Elem<V>) <= 2) {
+      const unsigned long long bytes = load_bytes(p, n * static_cast<i64>(sizeof(Elem<V>)));
+      V v;
+      __builtin_memcpy(&v, &bytes, sizeof v);
+      return v;
+    } else if constexpr (sizeof(V) > 8 && sizeof(Elem<V>) <= 2) {
+      packet<i64, sizeof(V) / 8> parts;
+      for (int k = 0; k < static_cast<int>(sizeof(V) / 8); ++k)
+        parts[k] = static_cast<i64>(load_bytes(reinterpret_cast<const char*>(p) + 8 * k, n * static_cast<i64>(sizeof(Elem<V>)) - 8 * k));
+      return __builtin_bit_cast(V, parts);
     } else {
       V v{};
       for (int k = 0; k < kWidth<V>; ++k)
@@ -192,6 +263,11 @@ UMBRA_INLINE T* in_register(T* p) {
   asm("" : "+r"(p));
   return p;
 }
+template <typename V>
+UMBRA_INLINE V in_register(V v) {
+  asm("" : "+v"(v));
+  return v;
+}
 
 // The same packet, and what memory holds, at this place among all that is in order: compilers do not move it across others.
 template <typename V>
@@ -209,13 +285,19 @@ UMBRA_INLINE void prefetch_lines(const T* p, i64 ahead = 0) {
   for (int k = 0; k < lines; ++k) __builtin_prefetch(reinterpret_cast<const char*>(p) + ahead + 64 * k, 0, 4 - cache);
 }
 
+// Prefetches the lines of p[0], p[stride], ...: of so many rows.
+template <int rows, typename T>
+UMBRA_INLINE void prefetch_column(const T* p, i64 stride) {
+  for (int row = 0; row < rows; ++row, p += stride) prefetch(p);
+}
+
 // Prefetches `count` cache lines of rows that have `lines` each, from p on, after the first `before`, which are a multiple
 // of `count`; these are powers of two.
 template <int count, int lines, typename T>
 UMBRA_INLINE void prefetch_part(const T* p, i64 stride, i64 before) {
   constexpr int kRows = count > lines ? count / lines : 1;
   p += before / lines * stride + before % lines * (64 / static_cast<i64>(sizeof(T)));
-  for (int row = 0; row < kRows; ++row) prefetch_lines<count / kRows, 2>(p + row * stride);
+  for (int row = 0; row < kRows; ++row, p += stride) prefetch_lines<count / kRows, 2>(p);
 }
 
 // How many rows ahead to prefetch one of n elements, where `together` are walked at a time, so that it lies `ahead` bytes
@@ -345,7 +427,7 @@ UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth
     load_transposed(reinterpret_cast<const unsigned short*>(p), stride, bits);
     for (int k = 0; k < kWidth<V>; ++k) tile[k] = V{bits[k]};
   } else {
-    for (int k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(p + k * stride);
+    for (int k = 0; k < kWidth<V>; ++k, p += stride) tile[k] = load<V>(p);
     transpose_tile(tile);
   }
 }
@@ -353,10 +435,16 @@ UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth
 // The same of the first n rows, and of the first `lanes` elements of each; nothing else is read. Other lanes are zero.
 template <typename V>
 UMBRA_INLINE void load_transposed_head(const Elem<V>* p, i64 stride, i64 n, i64 lanes, V (&tile)[kWidth<V>]) {
-  Elem<V> columns[kWidth<V> * kWidth<V>] = {};
-  for (i64 j = 0; j < n; ++j)
-    for (i64 k = 0; k < lanes; ++k) columns[k * kWidth<V> + j] = p[j * stride + k];
-  for (i64 k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(columns + k * kWidth<V>);
+  if constexpr (kIsHalf<V>) {
+    decltype(V::bits) bits[kWidth<V>];
+    load_transposed_head(reinterpret_cast<const unsigned short*>(p), stride, n, lanes, bits);
+    for (int k = 0; k < kWidth<V>; ++k) tile[k] = V{bits[k]};
+  } else {
+    Elem<V> columns[kWidth<V> * kWidth<V>] = {};
+    for (i64 j = 0; j < n; ++j)
+      for (i64 k = 0; k < lanes; ++k) columns[k * kWidth<V> + j] = p[j * stride + k];
+    for (i64 k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(columns + k * kWidth<V>);
+  }
 }
 
 template <typename V>

@@ -82,15 +82,11 @@ UMBRA_INLINE V load_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside)
     return inside ? v : fill<V>(outside);
   } else
 #elif defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) >= 4) {
-    const unsigned all = (1u << kWidth<V>) - 1;
-    const unsigned inside = first >= kWidth<V> || last <= 0 ? 0u : (all << larger(first, 0)) & (all >> larger(kWidth<V> - last, 0)) & all;
-    if constexpr (sizeof(Elem<V>) == 4)
-      return __builtin_bit_cast(V, __builtin_ia32_loadups512_mask(reinterpret_cast<const float*>(p),
-          __builtin_bit_cast(f32x16, fill<V>(outside)), static_cast<unsigned short>(inside)));
-    else
-      return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(reinterpret_cast<const double*>(p),
-          __builtin_bit_cast(f64x8, fill<V>(outside)), static_cast<unsigned char>(inside)));
+  if constexpr (kIsHalf<V>) {
+    return V{load_span<decltype(V::bits)>(reinterpret_cast<const unsigned short*>(p), first, last, outside.bits)};
+  } else if constexpr ((sizeof(V) == 64 && sizeof(Elem<V>) >= 4) || (kMasksNarrow && sizeof(V) >= 16 && sizeof(V) <= 64 && sizeof(Elem<V>) <= 2)) {
+    const unsigned long long inside = head_bits(smaller(last, kWidth<V>)) & ~head_bits(larger(first, 0));
+    return load_masked<V>(p, inside, fill<V>(outside));
   } else
 #endif
   {
@@ -108,7 +104,8 @@ UMBRA_INLINE V by_halves(F f) {
 // Every other lane of a and b, the first of a included.
 template <typename V>
 UMBRA_INLINE V even_lanes(V a, V b) {
-  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 0, 2);
+  if constexpr (kIsHalf<V>) return V{even_lanes(a.bits, b.bits)};
+  else if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 0, 2);
   else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 0, 2, 4, 6);
   else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
   else return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -117,7 +114,8 @@ UMBRA_INLINE V even_lanes(V a, V b) {
 // Every other lane of a and b, from the second of a on.
 template <typename V>
 UMBRA_INLINE V odd_lanes(V a, V b) {
-  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 1, 3);
+  if constexpr (kIsHalf<V>) return V{odd_lanes(a.bits, b.bits)};
+  else if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 1, 3);
   else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 1, 3, 5, 7);
   else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
   else return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
@@ -126,7 +124,8 @@ UMBRA_INLINE V odd_lanes(V a, V b) {
 // Every other lane of a, and of b from the second on.
 template <typename V>
 UMBRA_INLINE V even_odd_lanes(V a, V b) {
-  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 0, 3);
+  if constexpr (kIsHalf<V>) return V{even_odd_lanes(a.bits, b.bits)};
+  else if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 0, 3);
   else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 0, 2, 5, 7);
   else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15);
   else return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
@@ -134,7 +133,8 @@ UMBRA_INLINE V even_odd_lanes(V a, V b) {
 
 template <typename V>
 UMBRA_INLINE V reversed_lanes(V a) {
-  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, a, 1, 0);
+  if constexpr (kIsHalf<V>) return V{reversed_lanes(a.bits)};
+  else if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, a, 1, 0);
   else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, a, 3, 2, 1, 0);
   else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, a, 7, 6, 5, 4, 3, 2, 1, 0);
   else return __builtin_shufflevector(a, a, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
@@ -147,7 +147,8 @@ UMBRA_INLINE V in_groups(V a) {
     static constexpr int lane(int k) { return k / size * size + first + step * (k % size); }
   };
 #define UMBRA_LANES(k) From::lane(k), From::lane(k + 1)
-  if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, a, UMBRA_LANES(0));
+  if constexpr (kIsHalf<V>) return V{in_groups<decltype(V::bits), size, first, step>(a.bits)};
+  else if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, a, UMBRA_LANES(0));
   else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2));
   else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2), UMBRA_LANES(4), UMBRA_LANES(6));
   else return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2), UMBRA_LANES(4), UMBRA_LANES(6), UMBRA_LANES(8), UMBRA_LANES(10),
