@@ -1,6 +1,7 @@
 // What a call checks, and what it says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -144,6 +145,24 @@ TEST(Cache, EveryDamageIsAMiss) {
   const auto read = cache.Read(key);
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(std::string(read->begin(), read->end()), payload);
+  std::filesystem::remove_all(folder);
+}
+
+// Not every write looks at all entries, and yet there are never many too many.
+TEST(Cache, StaysNearItsBound) {
+  const auto folder = std::filesystem::temp_directory_path() / ("umbra-bound-test-" + std::to_string(getpid()));
+  constexpr std::uint64_t kBound = 1 << 20;
+  runtime::DiskCache cache(folder, kBound);
+  ASSERT_TRUE(cache.enabled()) << cache.problem();
+  std::uint64_t most = 0;
+  for (int k = 0; k < 3000; ++k) {
+    cache.Write(runtime::CacheKey({std::to_string(k)}), std::string(1000, 'x'));
+    if (k % 16 == 0) most = std::max(most, cache.Usage().second);
+    EXPECT_TRUE(cache.Read(runtime::CacheKey({std::to_string(k)})).has_value());
+  }
+  EXPECT_GT(most, kBound * 3 / 4);
+  EXPECT_LT(most, kBound * 5 / 4);
+  cache.Clear();
   std::filesystem::remove_all(folder);
 }
 
