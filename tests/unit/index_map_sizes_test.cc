@@ -180,7 +180,7 @@ TEST(IndexMapSizes, Overflowing) {
   float x = 0;
   umbra_scalar a;
   a.i64 = index_t{1} << 62;
-  EXPECT_SAYS("kernel 'k': pad: an extent computed from 4611686018427387904 and 2 does not fit 64 bits",
+  EXPECT_SAYS("kernel 'k': pad of 'x': an extent computed from 4611686018427387904 and 2 does not fit 64 bits",
               runtime::OutputShapes(f.program(), {runtime::TensorRef::Dense(&x, DType::kFloat32, {1, 1})}, {a}));
 }
 

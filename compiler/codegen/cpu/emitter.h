@@ -333,6 +333,9 @@ class CpuEmitter : private ValueEmitter {
   // Are the rows of a tile written after all of them have been read? A load for which an earlier store may be meant, as the low
   // bits of their addresses are the same in all rows of as many pages, waits for it.
   bool WritesTileLast() const;
+  // Do results lie far off, so that the lines are asked for in which those of the next tile end? A packet that is as large as a
+  // line lies on two where rows begin within lines, and processors do not ask for the second of a store before it is its turn.
+  void DeclareFar();
   void WriteTile(const std::string& i);
   // Operands that are neither in a tile nor written with one.
   std::set<int> Others() const;
@@ -532,6 +535,7 @@ class CpuEmitter : private ValueEmitter {
   // Transposed operands.
   int transposed_axis_ = -1;               // the row axis of their tiles; none: -1
   std::map<int, std::string> next_block_;  // by operand: how far from a tile its place in the next block is
+  std::string far_;                        // do results lie far off? Empty: no one asks
 
   // Phases.
   std::map<int, std::string> results_;   // reductions that are kept for another phase's loop, and where

@@ -27,6 +27,9 @@ constexpr int kRowsAhead = 4;
 // elements that are asked for ahead.
 constexpr int kLinesJoined = 32, kElementsAhead = 64;
 
+// Bytes of a result that the second of the caches holds beside what it is made of.
+constexpr int kNear = 1 << 20;
+
 }  // namespace
 
 void CpuEmitter::ReserveTransposedNames() {
@@ -52,6 +55,7 @@ void CpuEmitter::TransposedLoops(int axis) {
     for (int k = 0; k < 2; ++k) out_.Close();
     return;
   }
+  DeclareFar();
   OpenBlocks(axis, first, last, BlockRows());
   OpenBlocks(vector_axis_, Begin(vector_axis_), ExtentName(vector_axis_), BlockColumns());
   DeclareNextBlock();
@@ -76,6 +80,23 @@ int CpuEmitter::BlockLines() const {
 int CpuEmitter::BlockColumns() const {
   if (WalksFewLines()) return kFewLines;
   return Streams() && !TurnsLines() ? 64 : 128;
+}
+
+void CpuEmitter::DeclareFar() {
+  if (Streams() || RegisterBytes(options_.target) < kLine || LinePackets() > 1) return;
+  std::string elements = "(end - begin)";
+  for (int axis = 1; axis < kernel_.rank(); ++axis) elements += " * " + ExtentName(axis);
+  const int size = kLine / width_;
+  std::string far = fmt::format("{} > {}", elements, kNear / size);
+  // Beside other operands it pays where rows begin within lines only.
+  const auto matrices = std::count_if(signature_.operands.begin(), signature_.operands.end(), [this](const runtime::Access& access) {
+    return !access.store && AxisDim(access, transposed_axis_) >= 0 && AxisDim(access, vector_axis_) >= 0;
+  });
+  for (std::size_t k = 0; k < operands_.size(); ++k)
+    if (signature_.operands[k].store && matrices > 1)
+      far += fmt::format(" && {} % {} != 0", operands_[k].stride_names[static_cast<std::size_t>(transposed_axis_)], width_);
+  far_ = names_.Make("far");
+  out_.Line("const bool {} = {};", far_, far);
 }
 
 bool CpuEmitter::WritesTileLast() const {
@@ -240,6 +261,11 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
     stored_at_hand_[result] = tile + "[k]";
   }
   const std::string next_row = FirstRowOfTile(Others());
+  for (int operand = 0; !far_.empty() && lanes.empty() && operand < static_cast<int>(operands_.size()); ++operand) {
+    const Operand& o = operands_[static_cast<std::size_t>(operand)];
+    if (signature_.operands[static_cast<std::size_t>(operand)].store && VectorStride(operand).empty())
+      out_.Line("if ({}) prefetch_column<{}>({} + {} + {}, {});", far_, width_, o.name, i, 2 * width_ - 1, o.stride_names[static_cast<std::size_t>(transposed_axis_)]);
+  }
   if (lanes.empty() && signature_.cost <= kUnrolled) out_.Line("UMBRA_UNROLL");
   out_.Open("for (int k = 0; k < {}; {})", lanes.empty() ? std::to_string(width_) : "rows", next_row);
   for (const auto& [operand, next] : next_block_)  // the line of the last element: rows may begin within one
