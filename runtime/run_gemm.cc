@@ -106,6 +106,12 @@ bool InPanelsIsFaster(const ProductShape& shape, std::string_view target) {
   return shape.rows > (avx512 ? kFewRows : kManyRows) || (avx512 && shape.transposed_b && shape.rows > 1);
 }
 
+bool IsSmall(const ProductShape& shape, std::string_view target) {
+  constexpr index_t kMostExtent = 32;
+  const index_t most = target == "plain" ? 128 : 512;
+  return std::max({shape.rows, shape.columns, shape.inner}) <= kMostExtent && shape.rows * shape.columns * shape.inner <= most;
+}
+
 }  // namespace
 
 void RunGemm(const GemmStep& step, const TensorRef& a, const TensorRef& b, const TensorRef& c) {
@@ -132,8 +138,8 @@ ProductShape ShapeOf(const GemmStep& step, const KernelSignature& kernel, const 
 // Measured beside OpenBLAS on AVX-512 and AVX2. A vector is BLAS's, which reads the matrix once; of two or three columns too
 // much of a packet is empty. But to call it takes as long as to multiply small matrices, of which there are many.
 ProductWay FastestWay(const ProductShape& shape, std::string_view target) {
-  constexpr index_t kLeastColumns = 4, kMostOfSmall = 512;
-  if (shape.batched && shape.rows * shape.columns * shape.inner <= kMostOfSmall) return ProductWay::kAsTheyLie;
+  constexpr index_t kLeastColumns = 4;
+  if (shape.batched && IsSmall(shape, target)) return ProductWay::kAsTheyLie;
   if (shape.columns < kLeastColumns || (shape.rows < 2 && !shape.made_b)) return ProductWay::kBlas;
   if (InPanelsIsFaster(shape, target)) return ProductWay::kInPanels;
   return OfFewIsFaster(shape, target) ? ProductWay::kAsTheyLie : ProductWay::kBlas;

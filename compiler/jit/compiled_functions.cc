@@ -4,6 +4,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/Endian.h>
+#include <llvm/Support/raw_ostream.h>
 
 #include <array>
 #include <map>
@@ -15,6 +16,8 @@
 #include "compiler/jit/machine_code.h"
 #include "compiler/jit/precompiled.h"
 #include "compiler/jit/reader.h"
+#include "runtime/disk_cache.h"
+#include "runtime/environment.h"
 #include "umbra/error.h"
 
 namespace umbra {
@@ -90,18 +93,33 @@ std::string Define(const std::string& name, const std::string& code) {
   return text + fmt::format("\"\n.size {0},.-{0}\n", name);
 }
 
+// What an object is called inside that has the functions for a target, and no others.
+std::string ObjectId(Target target) { return runtime::CacheKey({codegen::PreludeId(), codegen::Name(target), Instances(target, "")}); }
+
+// Assembly that defines each function, by name. Nothing if the object is another one.
+std::map<std::string, std::string> AssemblyOf(llvm::MemoryBufferRef file, Target target) {
+  std::map<std::string, std::string> assembly;
+  const auto object = Checked(Object::create(file));
+  const auto is_id = [&](const llvm::object::ELFSymbolRef& symbol) {
+    return Checked(symbol.getType()) == llvm::object::SymbolRef::ST_File && Checked(symbol.getName()) == ObjectId(target);
+  };
+  if (llvm::none_of(object.symbols(), is_id)) return assembly;
+  for (const llvm::object::ELFSymbolRef symbol : object.symbols())
+    if (Checked(symbol.getType()) == llvm::object::SymbolRef::ST_Function)
+      assembly[Checked(symbol.getName()).str()] = Define(Checked(symbol.getName()).str(), CodeOf(object, symbol));
+  return assembly;
+}
+
+// Empty where there is no file, or no good one: kernels are compiled with the functions then.
 struct Functions {
   explicit Functions(Target target) {
     const auto file = ReadBeside(target, "o");
     if (file == nullptr) return;
-    const auto object = Checked(Object::create(file->getMemBufferRef()));
-    const auto is_prelude = [](const llvm::object::ELFSymbolRef& symbol) {
-      return Checked(symbol.getType()) == llvm::object::SymbolRef::ST_File && Checked(symbol.getName()) == codegen::PreludeId();
-    };
-    if (llvm::none_of(object.symbols(), is_prelude)) return;  // it is of another one
-    for (const llvm::object::ELFSymbolRef symbol : object.symbols())
-      if (Checked(symbol.getType()) == llvm::object::SymbolRef::ST_Function)
-        assembly[Checked(symbol.getName()).str()] = Define(Checked(symbol.getName()).str(), CodeOf(object, symbol));
+    try {
+      assembly = AssemblyOf(file->getMemBufferRef(), target);
+    } catch (const InternalError& error) {
+      if (runtime::ReadEnvironment().trace) llvm::errs() << "--- " << error.what() << "\n";
+    }
     if (!assembly.empty()) declarations = Instances(target, "extern template");
   }
   std::map<std::string, std::string> assembly;
@@ -139,10 +157,12 @@ std::vector<char> CompileFunctions(Target target) {
   Reader reader(target, FilesInMemory(files), {kNoNames});
   const auto module = reader.Read(files.back(), &context, nullptr, &log);
   Require(module != nullptr, "Clang cannot compile the prelude:\n", log);
-  module->setSourceFileName(codegen::PreludeId());
+  module->setSourceFileName(ObjectId(target));
   const BorrowedMachine machine(target, /*fast=*/false);
   Optimise(module.get(), machine.get(), target);
-  return machine.Emit(module.get());
+  std::vector<char> object = machine.Emit(module.get());
+  AssemblyOf({llvm::StringRef(object.data(), object.size()), ""}, target);  // throws if there is a function that cannot be copied
+  return object;
 }
 
 }  // namespace umbra

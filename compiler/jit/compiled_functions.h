@@ -14,7 +14,7 @@
 namespace umbra {
 
 /// What a source begins with that may call them: instances of templates that Clang is not to make. Empty if none are at hand for
-/// the target, or the source calls none. Thread-safe.
+/// the target (the file is not there, damaged, or of another target or prelude), or the source calls none. Thread-safe.
 std::string DeclareCompiledFunctions(const codegen::Source& source, codegen::Target target);
 
 /// Defines those that the module declares.

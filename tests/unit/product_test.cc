@@ -516,7 +516,9 @@ TEST(Product, Batches) {
 
 // To call a BLAS takes longer than to multiply each of them: a kernel does, few columns or not.
 TEST(Product, BatchesOfSmallOnes) {
-  const std::vector<std::array<index_t, 3>> shapes = {{2, 2, 2}, {3, 4, 3}, {1, 8, 8}, {8, 8, 1}, {17, 5, 3}, {1, 1, 1}, {8, 8, 8}};
+  for (const auto& [m, k, n] : std::vector<std::array<index_t, 3>>{{1, 512, 1}, {512, 1, 1}, {1, 128, 1}, {2, 100, 1}})
+    EXPECT_EQ(runtime::FastestWay({m, n, k, false, false, 4, false, true}, "avx512"), runtime::ProductWay::kBlas) << "a long sum of one element is a BLAS's";
+  const std::vector<std::array<index_t, 3>> shapes = {{2, 2, 2}, {3, 4, 3}, {1, 8, 8}, {8, 8, 1}, {17, 2, 3}, {1, 1, 1}, {4, 8, 4}};
   for (const auto& [m, k, n] : shapes) {
     for (const std::string& target : Targets()) {
       const auto way = [&](bool batched) { return runtime::FastestWay({m, n, k, false, false, 4, false, batched}, target); };

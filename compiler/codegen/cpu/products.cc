@@ -10,11 +10,19 @@
 
 namespace umbra::codegen {
 
+namespace {
+
+constexpr index_t kFewSteps = 16;  // of which a sum takes no longer than a call, and results that go through memory
+
+}  // namespace
+
 std::optional<CpuEmitter::Factors> CpuEmitter::FindFactors() const {
   const Phase& phase = kernel_.phases[0];
   const int innermost = kernel_.rank() - 1;
   if (tile_.rows == 1 || !LoadsFillPackets() || options_.spelling != Spelling::kPackets) return std::nullopt;
   if (signature_.row_axes != innermost || IsCut(innermost) || phase.reductions.size() != 1 || !AddsProduct(phase.reductions[0])) return std::nullopt;
+  const runtime::Extent& inner = signature_.axes[static_cast<std::size_t>(innermost)];
+  if (inner.is_static() && inner.value <= kFewSteps) return std::nullopt;
   const Value& product = value(phase.reductions[0].value);
   const auto is_factor = [&](int id, Share share) {
     const Value& v = value(id);

@@ -260,7 +260,8 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
     out_.Line("{} {}[{}];", speller_->Type(OperandType(result)), tile, width_);
     stored_at_hand_[result] = tile + "[k]";
   }
-  const std::string next_row = FirstRowOfTile(Others());
+  const std::set<int> others = Others();
+  const std::string next_row = lanes.empty() ? FirstRowOfTile(others) : "++k";
   for (int operand = 0; !far_.empty() && lanes.empty() && operand < static_cast<int>(operands_.size()); ++operand) {
     const Operand& o = operands_[static_cast<std::size_t>(operand)];
     if (signature_.operands[static_cast<std::size_t>(operand)].store && VectorStride(operand).empty())
@@ -268,6 +269,10 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
   }
   if (lanes.empty() && signature_.cost <= kUnrolled) out_.Line("UMBRA_UNROLL");
   out_.Open("for (int k = 0; k < {}; {})", lanes.empty() ? std::to_string(width_) : "rows", next_row);
+  if (!lanes.empty()) {
+    out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
+    RowPointers(&others);
+  }
   for (const auto& [operand, next] : next_block_)  // the line of the last element: rows may begin within one
     if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]) && lanes.empty())
       out_.Line("prefetch({} + {} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, LineColumns() - 1, next);

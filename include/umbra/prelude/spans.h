@@ -322,6 +322,17 @@ UMBRA_INLINE V load_repeated_span(const Elem<V>* p, i64 rest, i64 first, i64 las
   first = larger(first, 0);
   last = smaller(last, kWidth<V>);
   if (first >= last) return fill<V>(outside);
+#if defined(__AVX512F__)
+  if constexpr (kIsHalf<V>) {
+    return V{load_repeated_span<decltype(V::bits), times>(reinterpret_cast<const unsigned short*>(p), rest, first, last, outside.bits)};
+  } else if constexpr (kMasksNarrow && sizeof(Elem<V>) <= 2 && kWidth<V> == 16) {
+    typedef i32x16 I;
+    const V part = load_span<V>(p, (rest + first) / times, (rest + last - 1) / times + 1, outside);
+    const I v = permuted_lanes(__builtin_convertvector(part, I), (iota<I>() + static_cast<int>(rest)) / times);
+    const I inside = (iota<I>() >= static_cast<int>(first)) & (iota<I>() < static_cast<int>(last));
+    return __builtin_convertvector(inside ? v : fill<I>(outside), V);
+  } else
+#endif
 #if defined(__AVX2__)
   if constexpr (kMasksSpans<V>) {
     typedef Bits<V> I;
