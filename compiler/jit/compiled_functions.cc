@@ -9,7 +9,6 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "compiler/codegen/prelude.h"

@@ -238,8 +238,9 @@ class CpuEmitter : private ValueEmitter {
   // One pass of the loop over columns that `head` is.
   void TilePanel(const std::string& head, int packets, const std::string& lanes);
   void SharedTile(const std::string& last);
-  // The sums of a tile: packets, which are returned by name.
+  // The sums of a tile: packets, which are returned by name. What they are before anything is joined.
   std::string DeclareSums(const plan::Reduction& reduction);
+  void BeginSums();
   // What comes after them: this part's are kept, or they are all there.
   void EndTile(const std::string& last, const std::string& row);
   // Asks for what the results of a tile are joined with, while it is summed.
@@ -305,6 +306,7 @@ class CpuEmitter : private ValueEmitter {
   std::string KeptSum(const plan::Reduction& reduction, const std::string& row) const;
   // Sums of a tile begin with what they have become before this part.
   void ResumeSums(const std::string& row);
+  void LoadKeptSums(const std::string& row);
   void KeepSums(const std::string& row);
   // Has the columns of a pass copied, or what is computed of them, that rows share.
   void DeclarePanels();
@@ -339,6 +341,8 @@ class CpuEmitter : private ValueEmitter {
   void WriteTile(const std::string& i);
   // Operands that are neither in a tile nor written with one.
   std::set<int> Others() const;
+  // The row k of a tile, and to where such operands have it.
+  void RowOfTile();
   // The first row of a tile, to which such operands point; what makes it the next one. (An address that is computed for each row
   // stays the same for all tiles: compilers compute all of them first, and there are not the registers.)
   std::string FirstRowOfTile(const std::set<int>& used);

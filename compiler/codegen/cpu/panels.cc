@@ -62,20 +62,18 @@ std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::str
 }
 
 void CpuEmitter::ResumeSums(const std::string& row) {
-  const auto each = [&](bool begin) {
-    for (const auto& reduction : kernel_.phases[0].reductions) {
-      const DType type = value(reduction.result).type;
-      EachOfTile({true, true}, [&] {
-        const std::string now = begin ? speller_->Fill(type, Identity(kernel_, reduction)).text : speller_->Load(type, KeptSum(reduction, row)).text;
-        out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}), now);
-      });
-    }
-  };
   out_.Open("if ({} == 0)", tile_.first);
-  each(true);
+  BeginSums();
   out_.Middle("} else {");
-  each(false);
+  LoadKeptSums(row);
   out_.Close();
+}
+
+void CpuEmitter::LoadKeptSums(const std::string& row) {
+  for (const auto& reduction : kernel_.phases[0].reductions)
+    EachOfTile({true, true}, [&] {
+      out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}), speller_->Load(value(reduction.result).type, KeptSum(reduction, row)).text);
+    });
 }
 
 void CpuEmitter::KeepSums(const std::string& row) {

@@ -68,9 +68,7 @@ void CpuEmitter::ProductTile(const Factors& factors, const std::string& last) {
   if (!tile_.first.empty()) {
     resumed = fmt::format("{} > 0", tile_.first);
     out_.Open("if ({})", resumed);
-    EachOfTile({true, true}, [&] {
-      out_.Line("{} = {};", sums + TileAt({true, true}), speller_->Load(value(reduction.result).type, KeptSum(reduction, TileRow())).text);
-    });
+    LoadKeptSums(TileRow());
     out_.Close();
   }
   const auto stride = [&](int operand, int axis) {

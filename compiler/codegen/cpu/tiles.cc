@@ -132,7 +132,7 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
 void CpuEmitter::SharedTile(const std::string& last) {
   const Phase& phase = kernel_.phases[0];
   const std::string row = tile_.rows == 1 ? fmt::format("j{}", tile_.axis)
-                          : tile_.pairs  ? fmt::format("(j{} + r)", tile_.axis)
+                          : tile_.pairs  ? TileRow()
                                     : fmt::format("smaller(j{} + r, {} - 1)", tile_.axis, last);
   if (const auto factors = FindFactors()) return ProductTile(*factors, last);
   std::vector<std::string> names;
@@ -148,14 +148,9 @@ void CpuEmitter::SharedTile(const std::string& last) {
     }
   }
   PrefetchResults();
-  for (const auto& reduction : phase.reductions) {
-    const std::string name = DeclareSums(reduction);
-    if (!tile_.count.empty()) continue;
-    EachOfTile({true, true}, [&] {
-      out_.Line("{} = {};", name + TileAt({true, true}), speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
-    });
-  }
-  if (!tile_.count.empty()) ResumeSums(row);
+  for (const auto& reduction : phase.reductions) DeclareSums(reduction);
+  if (tile_.count.empty()) BeginSums();
+  else ResumeSums(row);
   for (int id : phase.row_values)
     if (tile_.early.count(id) != 0) DefineInTile(id);
   const auto step = [&] {
@@ -199,6 +194,13 @@ std::string CpuEmitter::DeclareSums(const plan::Reduction& reduction) {
   accumulator_[reduction.result] = name;
   out_.Line("{} {}{};", speller_->Type(value(reduction.result).type), name, TileSize({true, true}));
   return name;
+}
+
+void CpuEmitter::BeginSums() {
+  for (const auto& reduction : kernel_.phases[0].reductions)
+    EachOfTile({true, true}, [&] {
+      out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}), speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
+    });
 }
 
 void CpuEmitter::EndTile(const std::string& last, const std::string& row) {

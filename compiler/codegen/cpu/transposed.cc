@@ -157,9 +157,7 @@ void CpuEmitter::TurnedLines() {
     at_hand_[operand] = speller_->Load(OperandType(operand), fmt::format("{}[k] + {} - b{}", turned, i, vector_axis_)).text;
   }
   out_.Open("for (int k = 0; k < {}; ++k)", LineRows());
-  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
-  const std::set<int> others = Others();
-  RowPointers(&others);
+  RowOfTile();
   for (const Phase& phase : kernel_.phases) {
     for (int id : phase.row_values) DeclareRowValue(id);
     each_packet();
@@ -260,8 +258,7 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
     out_.Line("{} {}[{}];", speller_->Type(OperandType(result)), tile, width_);
     stored_at_hand_[result] = tile + "[k]";
   }
-  const std::set<int> others = Others();
-  const std::string next_row = lanes.empty() ? FirstRowOfTile(others) : "++k";
+  const std::string next_row = lanes.empty() ? FirstRowOfTile(Others()) : "++k";
   for (int operand = 0; !far_.empty() && lanes.empty() && operand < static_cast<int>(operands_.size()); ++operand) {
     const Operand& o = operands_[static_cast<std::size_t>(operand)];
     if (signature_.operands[static_cast<std::size_t>(operand)].store && VectorStride(operand).empty())
@@ -269,10 +266,7 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
   }
   if (lanes.empty() && signature_.cost <= kUnrolled) out_.Line("UMBRA_UNROLL");
   out_.Open("for (int k = 0; k < {}; {})", lanes.empty() ? std::to_string(width_) : "rows", next_row);
-  if (!lanes.empty()) {
-    out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
-    RowPointers(&others);
-  }
+  if (!lanes.empty()) RowOfTile();
   for (const auto& [operand, next] : next_block_)  // the line of the last element: rows may begin within one
     if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]) && lanes.empty())
       out_.Line("prefetch({} + {} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, LineColumns() - 1, next);
@@ -297,6 +291,12 @@ std::set<int> CpuEmitter::Others() const {
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
     if (at_hand_.count(operand) == 0 && stored_at_hand_.count(operand) == 0) others.insert(operand);
   return others;
+}
+
+void CpuEmitter::RowOfTile() {
+  const std::set<int> others = Others();
+  out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
+  RowPointers(&others);
 }
 
 std::string CpuEmitter::FirstRowOfTile(const std::set<int>& used) {
