@@ -46,7 +46,7 @@ std::string_view LastWord(std::string_view text) {
 
 // What a line defines, in the prelude's style: `UMBRA_INLINE type name(`, `struct name`, `using name =`.
 std::string_view DefinedBy(std::string_view line) {
-  for (const std::string_view mark : {"UMBRA_INLINE ", "UMBRA_OUTLINE "})
+  for (const std::string_view mark : {"UMBRA_INLINE ", "UMBRA_OUTLINE ", "UMBRA_IN_REGISTERS "})
     if (const auto at = line.find(mark); at != std::string_view::npos)
       return LastWord(line.substr(at, line.find('(', at) - at));
   if (const auto at = line.find("struct "); at != std::string_view::npos) {

@@ -25,23 +25,26 @@ namespace {
 
 using codegen::Target;
 
-constexpr std::string_view kHeader = "umbra/prelude/tile.h";  // which sources include that call them
+// An instance of a template.
+struct Instance {
+  std::string declaration;           // of a function in umbra::simd
+  const char* mark;                  // of sources that may call it,
+  std::vector<std::string> packets;  // and name one of these
+};
 
-// Instances of functions, each after `word`, for the tiles of the target (codegen/cpu/tiles.cc) and their panels.
-std::string Instances(Target target, const char* word) {
-  if (target != Target::kAvx2 && target != Target::kAvx512) return {};
+// Of the tiles of products (codegen/cpu/tiles.cc) and their panels.
+void AddProducts(Target target, std::vector<Instance>* instances) {
   struct Tile {
     int rows, packets;
   };
   const bool wide = target == Target::kAvx512;
   const std::vector<Tile> tiles = wide ? std::vector<Tile>{{8, 3}, {4, 3}} : std::vector<Tile>{{6, 2}, {3, 2}};
   const Tile few = wide ? Tile{4, 6} : Tile{3, 4};
-  std::string text;
   for (const auto& [element, size] : {std::pair("float", 4), std::pair("double", 8)}) {
     const int width = codegen::RegisterBytes(target) / size;
     const std::string packet = fmt::format("f{}x{}", 8 * size, width), rows = fmt::format("bool, const {}*, i64, int, i64", element);
     const std::string columns = fmt::format("const {}*, i64, i64", element);
-    const auto add = [&](const std::string& function) { text += fmt::format("{} void {});\n", word, function); };
+    const auto add = [&](const std::string& function) { instances->push_back({"void " + function + ")", "umbra/prelude/tile.h", {packet}}); };
     const auto add_tile = [&](bool ahead, const Tile& tile) {
       add(fmt::format("add_products<{}>({} (&)[{}][{}], {}, {}", ahead, packet, tile.rows, tile.packets, rows, columns));
     };
@@ -52,7 +55,48 @@ std::string Instances(Target target, const char* word) {
     add(fmt::format("add_products_head({} (&)[8], {}, {}, i64", packet, rows, columns));
     for (const int packets : {tiles[0].packets, 1}) add(fmt::format("pack_panel<{}, {}>({}*, {}, i64, i64", width, packets, element, columns));
   }
-  return "namespace umbra::simd {\n" + text + "}\n";
+}
+
+// Of tiles that are transposed, whose rows fill a register or a part of one.
+void AddTransposes(Target target, std::vector<Instance>* instances) {
+  const std::map<int, std::vector<std::string>> types = {{1, {"i8", "u8"}}, {2, {"i16", "f16"}}, {4, {"i32", "f32"}}, {8, {"i64", "f64"}}};
+  const int most = codegen::RegisterBytes(target) / 4;
+  for (const int width : {most / 2, most})
+    for (const auto& [bytes, elements] : types) {
+      if (width * bytes > codegen::RegisterBytes(target)) continue;
+      std::vector<std::string> packets;
+      for (const std::string& element : elements) packets.push_back(fmt::format("{}x{}", element, width));
+      const std::string element = fmt::format("BitsOfSize<{}>::type", bytes), tile = fmt::format("Tile<packet<{}, {}>>", element, width);
+      const auto add = [&](const std::string& function, const char* mark) {
+        instances->push_back({fmt::format("UMBRA_REGISTER_CALL {} {})", tile, function), mark, packets});
+      };
+      if (width >= 8) {
+        add("transposed_tile(" + tile, "_columns(");
+        add("load_tile(const " + element + "*, i64", "load_transposed(");
+      }
+      add("load_tile_head(const " + element + "*, i64, i64, i64", "load_transposed_head(");
+    }
+}
+
+std::vector<Instance> Instances(Target target) {
+  std::vector<Instance> instances;
+  if (target != Target::kAvx2 && target != Target::kAvx512) return instances;
+  AddProducts(target, &instances);
+  AddTransposes(target, &instances);
+  return instances;
+}
+
+// Declarations of those that are wanted, each after `word`.
+template <typename Wanted>
+std::string Declare(const std::vector<Instance>& instances, const char* word, Wanted wanted) {
+  std::string text;
+  for (const Instance& instance : instances)
+    if (wanted(instance)) text += fmt::format("{} {};\n", word, instance.declaration);
+  return text.empty() ? text : "namespace umbra::simd {\n" + text + "}\n";
+}
+
+std::string DefineAll(Target target) {
+  return Declare(Instances(target), "template", [](const Instance&) { return true; });
 }
 
 using Object = llvm::object::ELFObjectFile<llvm::object::ELF64LE>;
@@ -93,7 +137,7 @@ std::string Define(const std::string& name, const std::string& code) {
 }
 
 // What an object is called inside that has the functions for a target, and no others.
-std::string ObjectId(Target target) { return runtime::CacheKey({codegen::PreludeId(), codegen::Name(target), Instances(target, "")}); }
+std::string ObjectId(Target target) { return runtime::CacheKey({codegen::PreludeId(), codegen::Name(target), DefineAll(target)}); }
 
 // Assembly that defines each function, by name. Nothing if the object is another one.
 std::map<std::string, std::string> AssemblyOf(llvm::MemoryBufferRef file, Target target) {
@@ -111,7 +155,7 @@ std::map<std::string, std::string> AssemblyOf(llvm::MemoryBufferRef file, Target
 
 // Empty where there is no file, or no good one: kernels are compiled with the functions then.
 struct Functions {
-  explicit Functions(Target target) {
+  explicit Functions(Target target) : instances(Instances(target)) {
     const auto file = ReadBeside(target, "o");
     if (file == nullptr) return;
     try {
@@ -119,10 +163,9 @@ struct Functions {
     } catch (const InternalError& error) {
       if (runtime::ReadEnvironment().trace) llvm::errs() << "--- " << error.what() << "\n";
     }
-    if (!assembly.empty()) declarations = Instances(target, "extern template");
   }
+  std::vector<Instance> instances;
   std::map<std::string, std::string> assembly;
-  std::string declarations;
 };
 
 const Functions& FunctionsFor(Target target) {
@@ -136,7 +179,11 @@ const Functions& FunctionsFor(Target target) {
 }  // namespace
 
 std::string DeclareCompiledFunctions(const codegen::Source& source, Target target) {
-  return source.text.find(kHeader) == std::string::npos ? std::string() : FunctionsFor(target).declarations;
+  if (FunctionsFor(target).assembly.empty()) return {};
+  const auto is_in_source = [&](std::string_view mark) { return source.text.find(mark) != std::string::npos; };
+  return Declare(FunctionsFor(target).instances, "extern template", [&](const Instance& instance) {
+    return is_in_source(instance.mark) && llvm::any_of(instance.packets, is_in_source);
+  });
 }
 
 void CopyCompiledFunctions(llvm::Module* module, Target target) {
@@ -150,7 +197,7 @@ void CopyCompiledFunctions(llvm::Module* module, Target target) {
 std::vector<char> CompileFunctions(Target target) {
   std::string log;
   llvm::LLVMContext context;
-  const std::string source = "#include \"umbra/kernel_prelude.h\"\n#include \"umbra/prelude/panel.h\"\n#include \"umbra/prelude/tile.h\"\n" + Instances(target, "template");
+  const std::string source = "#include \"umbra/kernel_prelude.h\"\n#include \"umbra/prelude/panel.h\"\n#include \"umbra/prelude/tile.h\"\n" + DefineAll(target);
   std::vector<SourceFile> files = PreludeSources();
   files.push_back({"/functions.cc", source});
   Reader reader(target, FilesInMemory(files), {kNoNames});

@@ -247,7 +247,7 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
   RunPasses(module, machine,
             "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,"
             "loop-mssa(loop-rotate,licm),leave-outer-loops,loop(loop-unroll-full),sroa,early-cse<memssa>,simplifycfg,"
-            "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,dce)");
+            "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,adce)");
   // Which product goes into which sum follows from what else stands in a block; so that an element is the same wherever in a
   // row it stands, loops that contract them are left whole.
   if (machine->Options.AllowFPOpFusion != llvm::FPOpFusion::Fast) PipelineLoops(module, 8 * codegen::RegisterBytes(target));

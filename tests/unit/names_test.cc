@@ -15,7 +15,7 @@ namespace {
 // are none.
 const std::regex& Definition() {
   static const std::regex definition(
-      R"(^(?:UMBRA_INLINE|UMBRA_OUTLINE) [^(]*?[\s*&](\w+)\(|^struct (\w+)|^using (\w+) =|^typedef [^(]*?\b(\w+);|^inline constexpr \w+ (\w+))");
+      R"(^(?:UMBRA_INLINE|UMBRA_OUTLINE|UMBRA_IN_REGISTERS) [^(]*?[\s*&](\w+)\(|^struct (\w+)|^using (\w+) =|^typedef [^(]*?\b(\w+);|^inline constexpr \w+ (\w+))");
   return definition;
 }
 

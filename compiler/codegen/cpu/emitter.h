@@ -249,9 +249,10 @@ class CpuEmitter : private ValueEmitter {
   // wait for each other, but not for their addresses: those of a row and of the one as far below it as half a tile are one,
   // and the distance.
   bool HasPairs() const;
-  // The operand whose rows a tile of one packet reads along the innermost axis, or -1 if it is not one, or more is needed
-  // there than elements.
+  // The operand whose rows a tile of one packet reads along the innermost axis, or -1 if it is not one, more is needed there
+  // than elements, or rows are known to be shorter than a line.
   int LineOperand(int axis) const;
+  int LineElements(int operand) const;
   // The innermost axis by lines of the operand, as long as there are whole ones. With an address in a register of its own
   // for each row, and the same line of the rows of the next tile on its way, products hardly wait. Returns where this
   // ends.

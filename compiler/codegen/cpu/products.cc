@@ -12,7 +12,7 @@ namespace umbra::codegen {
 
 namespace {
 
-constexpr index_t kFewSteps = 16;  // of which a sum takes no longer than a call, and results that go through memory
+constexpr index_t kFewSteps = 12;  // of which a sum takes no longer than a call, and results that go through memory
 
 }  // namespace
 

@@ -241,11 +241,14 @@ int CpuEmitter::LineOperand(int axis) const {
     if (ShareOf(id).column || (found >= 0 && found != v.index)) return -1;
     found = v.index;
   }
-  return found;
+  const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(axis)];
+  return found < 0 || (extent.is_static() && extent.value < LineElements(found)) ? -1 : found;
 }
 
+int CpuEmitter::LineElements(int operand) const { return std::min(16, kLine / static_cast<int>(SizeOf(OperandType(operand)))); }
+
 std::string CpuEmitter::TileLines(int operand, int axis, const std::function<void()>& step) {
-  const int elements = std::min(16, kLine / static_cast<int>(SizeOf(OperandType(operand))));
+  const int elements = LineElements(operand);
   const std::string at = names_.Make("line");
   out_.Line("long long {} = {};", at, BlockBegin(axis));
   const Names outer = names_;

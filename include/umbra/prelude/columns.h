@@ -9,14 +9,6 @@ namespace umbra::simd {
 
 namespace detail {
 
-// The numbers 0 to count - 1, for the lanes of a shuffle.
-template <int... lane>
-struct Lanes {};
-template <int count, int... lane>
-struct LanesTo : LanesTo<count - 1, count - 1, lane...> {};
-template <int... lane>
-struct LanesTo<0, lane...> { typedef Lanes<lane...> type; };
-
 // `made`, but for the lanes that packets from number `next` on have of a column, or columns of a packet: where rows of `count`
 // elements lie one after the other in packets, lane k of packet p is of column (width * p + k) % count.
 template <int count, int column, int next, typename V, int... lane>

@@ -395,56 +395,143 @@ UMBRA_INLINE V zip_high(V a, V b) {
                                       12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// A step of transposing as many packets as they have lanes; after log2(width) steps it is done.
+namespace detail {
+
+// The numbers 0 to count - 1, for the lanes of a shuffle.
+template <int... lane>
+struct Lanes {};
+template <int count, int... lane>
+struct LanesTo : LanesTo<count - 1, count - 1, lane...> {};
+template <int... lane>
+struct LanesTo<0, lane...> { typedef Lanes<lane...> type; };
+
+// The parts of packets that instructions zip: 16 bytes, or all of a shorter packet.
 template <typename V>
-UMBRA_INLINE void transpose_step(const V (&from)[kWidth<V>], V (&to)[kWidth<V>]) {
-  for (int k = 0; k < kWidth<V> / 2; ++k) {
-    to[2 * k] = zip_low(from[k], from[k + kWidth<V> / 2]);
-    to[2 * k + 1] = zip_high(from[k], from[k + kWidth<V> / 2]);
+inline constexpr int kPart = kWidth<V> * static_cast<int>(sizeof(Elem<V>)) > 16 ? 16 / static_cast<int>(sizeof(Elem<V>)) : kWidth<V>;
+
+// As zip_low and zip_high, part by part.
+template <bool high, typename V, int... lane>
+UMBRA_INLINE V zip_parts(V a, V b, Lanes<lane...>) {
+  constexpr int part = kPart<V>;
+  return __builtin_shufflevector(a, b, (lane / part * part + lane % part / 2 + (high ? part / 2 : 0) + lane % 2 * kWidth<V>)...);
+}
+
+// The parts of two packets whose numbers are even, or odd.
+template <bool odd, typename V, int... lane>
+UMBRA_INLINE V each_second_part(V a, V b, Lanes<lane...>) {
+  constexpr int part = kPart<V>, half = kWidth<V> / 2;
+  return __builtin_shufflevector(a, b, ((lane < half ? 0 : kWidth<V>) + lane % half / part * 2 * part + (odd ? part : 0) + lane % part)...);
+}
+
+// row[k * step] from next[k].
+template <int step, typename V, int... k>
+UMBRA_INLINE void put_rows(V* row, const V (&next)[sizeof...(k)], Lanes<k...>) { ((row[k * step] = next[k]), ...); }
+
+// Lane j of each part of row k becomes lane k of this part of row j, of as many rows as a part has lanes: `left` zips of halves.
+template <int left, typename V, int... k>
+UMBRA_INLINE void transpose_parts(V* row, Lanes<k...> pairs) {
+  if constexpr (left > 1) {
+    constexpr int half = sizeof...(k);
+    constexpr typename LanesTo<kWidth<V>>::type lanes;
+    V next[2 * half];
+    ((next[2 * k] = zip_parts<false>(row[k], row[k + half], lanes), next[2 * k + 1] = zip_parts<true>(row[k], row[k + half], lanes)), ...);
+    put_rows<1>(row, next, typename LanesTo<2 * half>::type());
+    transpose_parts<left / 2>(row, pairs);
   }
 }
+
+// Part j of row[k * step] becomes part k of row[j * step], of as many rows as a packet has parts.
+template <int left, int step, typename V, int... k>
+UMBRA_INLINE void exchange_parts(V* row, Lanes<k...> pairs) {
+  if constexpr (left > 1) {
+    constexpr int half = sizeof...(k);
+    constexpr typename LanesTo<kWidth<V>>::type lanes;
+    V next[2 * half];
+    ((next[k] = each_second_part<false>(row[2 * k * step], row[(2 * k + 1) * step], lanes),
+      next[k + half] = each_second_part<true>(row[2 * k * step], row[(2 * k + 1) * step], lanes)), ...);
+    put_rows<step>(row, next, typename LanesTo<2 * half>::type());
+    exchange_parts<left / 2, step>(row, pairs);
+  }
+}
+
+template <typename V, int... part, int... row>
+UMBRA_INLINE void zip_tile(V* tile, Lanes<part...>, Lanes<row...>) {
+  constexpr int parts = sizeof...(part), rows = sizeof...(row);
+  (transpose_parts<rows>(tile + part * rows, typename LanesTo<rows / 2>::type()), ...);
+  (exchange_parts<parts, rows>(tile + row, typename LanesTo<parts / 2>::type()), ...);
+}
+
+}  // namespace detail
 
 // Lane j of tile[k] becomes lane k of tile[j].
 template <typename V>
-UMBRA_INLINE void transpose_tile(V (&tile)[kWidth<V>]) {
-  V other[kWidth<V>];
-  transpose_step(tile, other);
-  if constexpr (kWidth<V> > 2) transpose_step(other, tile);
-  if constexpr (kWidth<V> == 8) transpose_step(tile, other);
-  if constexpr (kWidth<V> == 16) {
-    transpose_step(tile, other);
-    transpose_step(other, tile);
-  }
-  if constexpr (kWidth<V> == 2 || kWidth<V> == 8)
-    for (int k = 0; k < kWidth<V>; ++k) tile[k] = other[k];
+UMBRA_INLINE void zip_tile(V (&tile)[kWidth<V>]) {
+  constexpr int part = detail::kPart<V>;
+  detail::zip_tile(tile, typename detail::LanesTo<kWidth<V> / part>::type(), typename detail::LanesTo<part>::type());
 }
 
-// Lane j of tile[k] from p[j * stride + k]: rows in memory become columns.
+// As many packets as they have lanes.
+template <typename V>
+struct Tile { V row[kWidth<V>]; };
+
+// The bits of a packet.
+template <typename V>
+using Bit = typename BitsOfSize<sizeof(Elem<V>)>::type;
+template <typename V>
+using BitPacket = packet<Bit<V>, kWidth<V>>;
+
+// Is a tile of them worth a function of its own?
+template <typename V>
+inline constexpr bool kCallsForTiles = kWidth<V> >= 8 && sizeof(V) <= kRegisterBytes;
+
+// Functions of their own, which no kernel has to be compiled with: a tile transposed; lane j of row k from p[j * stride + k]; the
+// same of the first n rows in memory, and of the first `lanes` elements of each: nothing else is read, other lanes are zero.
+template <typename V>
+UMBRA_IN_REGISTERS Tile<V> transposed_tile(Tile<V> tile) {
+  zip_tile(tile.row);
+  return tile;
+}
+template <typename V>
+UMBRA_IN_REGISTERS Tile<V> load_tile(const Elem<V>* p, i64 stride) {
+  Tile<V> tile;
+  for (int k = 0; k < kWidth<V>; ++k, p += stride) tile.row[k] = load<V>(p);
+  zip_tile(tile.row);
+  return tile;
+}
+template <typename V>
+UMBRA_IN_REGISTERS Tile<V> load_tile_head(const Elem<V>* p, i64 stride, i64 n, i64 lanes) {
+  Tile<V> tile = {};
+  for (i64 k = 0; k < n; ++k) tile.row[k] = load_head<V>(p + k * stride, lanes);
+  zip_tile(tile.row);
+  return tile;
+}
+
+// The same by the instances for bits, and where they stand if that takes few steps.
+template <typename V>
+UMBRA_INLINE void transpose_tile(V (&tile)[kWidth<V>]) {
+  if constexpr (kCallsForTiles<V>) {
+    Tile<BitPacket<V>> bits;
+    __builtin_memcpy(&bits, &tile, sizeof bits);
+    bits = transposed_tile(bits);
+    __builtin_memcpy(&tile, &bits, sizeof bits);
+  } else {
+    zip_tile(tile);
+  }
+}
 template <typename V>
 UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth<V>]) {
-  if constexpr (kIsHalf<V>) {
-    decltype(V::bits) bits[kWidth<V>];
-    load_transposed(reinterpret_cast<const unsigned short*>(p), stride, bits);
-    for (int k = 0; k < kWidth<V>; ++k) tile[k] = V{bits[k]};
+  if constexpr (kCallsForTiles<V>) {
+    const Tile<BitPacket<V>> bits = load_tile<BitPacket<V>>(reinterpret_cast<const Bit<V>*>(p), stride);
+    __builtin_memcpy(&tile, &bits, sizeof bits);
   } else {
     for (int k = 0; k < kWidth<V>; ++k, p += stride) tile[k] = load<V>(p);
-    transpose_tile(tile);
+    zip_tile(tile);
   }
 }
-
-// The same of the first n rows, and of the first `lanes` elements of each; nothing else is read. Other lanes are zero.
 template <typename V>
 UMBRA_INLINE void load_transposed_head(const Elem<V>* p, i64 stride, i64 n, i64 lanes, V (&tile)[kWidth<V>]) {
-  if constexpr (kIsHalf<V>) {
-    decltype(V::bits) bits[kWidth<V>];
-    load_transposed_head(reinterpret_cast<const unsigned short*>(p), stride, n, lanes, bits);
-    for (int k = 0; k < kWidth<V>; ++k) tile[k] = V{bits[k]};
-  } else {
-    Elem<V> columns[kWidth<V> * kWidth<V>] = {};
-    for (i64 j = 0; j < n; ++j)
-      for (i64 k = 0; k < lanes; ++k) columns[k * kWidth<V> + j] = p[j * stride + k];
-    for (i64 k = 0; k < kWidth<V>; ++k) tile[k] = load<V>(columns + k * kWidth<V>);
-  }
+  const Tile<BitPacket<V>> bits = load_tile_head<BitPacket<V>>(reinterpret_cast<const Bit<V>*>(p), stride, n, lanes);
+  __builtin_memcpy(&tile, &bits, sizeof bits);
 }
 
 template <typename V>

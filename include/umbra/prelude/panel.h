@@ -7,13 +7,6 @@
 
 namespace umbra::simd {
 
-// The bits of an element of so many bytes.
-template <int bytes>
-struct BitsOfSize { typedef unsigned char type; };
-template <> struct BitsOfSize<2> { typedef unsigned short type; };
-template <> struct BitsOfSize<4> { typedef int type; };
-template <> struct BitsOfSize<8> { typedef i64 type; };
-
 // Of `count` steps, `packets` packets of `width` columns: panel[(k * packets + c) * width + j] from p[k * by_step +
 // (c * width + j) * by_column], or 0 of a column beyond the first `columns`, of which nothing is read.
 template <int width, int packets, typename T>
@@ -37,7 +30,8 @@ UMBRA_OUTLINE void pack_panel(T* to, const T* from, i64 count, i64 by_step, i64 
     } else if (by_step == 1 && lanes == width) {
       for (; k + width <= count; k += width) {
         V tile[width];
-        load_transposed(first + k, by_column, tile);
+        for (int m = 0; m < width; ++m) tile[m] = load<V>(first + k + m * by_column);
+        zip_tile(tile);
         for (int m = 0; m < width; ++m) store(panel + (k + m) * step + c * width, tile[m]);
       }
     }

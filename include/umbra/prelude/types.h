@@ -31,6 +31,13 @@
 #define UMBRA_INLINE __attribute__((always_inline)) inline
 // The name has the instruction set, so that no linker takes one's code for another's.
 #define UMBRA_OUTLINE __attribute__((noinline, visibility("hidden"), abi_tag(UMBRA_ISA)))
+// A function of its own that is given packets in registers, and gives up to 16 of them so. g++ has no such calls.
+#if defined(__clang__)
+#define UMBRA_REGISTER_CALL __attribute__((regcall))
+#define UMBRA_IN_REGISTERS UMBRA_OUTLINE UMBRA_REGISTER_CALL
+#else
+#define UMBRA_IN_REGISTERS UMBRA_INLINE
+#endif
 // Before a loop of 16 steps or fewer that is written out, and one that stays a loop.
 #if defined(__clang__)
 #define UMBRA_UNROLL _Pragma("clang loop unroll(full)")
@@ -89,6 +96,13 @@ template <> struct IntOfSize<short> { typedef short type; };
 template <> struct IntOfSize<unsigned short> { typedef short type; };
 template <> struct IntOfSize<signed char> { typedef signed char type; };
 template <> struct IntOfSize<unsigned char> { typedef signed char type; };
+
+// The bits of an element of so many bytes.
+template <int bytes>
+struct BitsOfSize { typedef unsigned char type; };
+template <> struct BitsOfSize<2> { typedef unsigned short type; };
+template <> struct BitsOfSize<4> { typedef int type; };
+template <> struct BitsOfSize<8> { typedef i64 type; };
 
 #if !defined(__CUDACC__)
 // A few packets worked on side by side, as one wider packet, f32x16w: a long chain of steps that wait for each other
