@@ -1,5 +1,7 @@
 #include "compiler/codegen/values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "compiler/codegen/literal.h"
+#include "compiler/plan/signs.h"
 
 namespace umbra::codegen {
 
@@ -295,6 +298,8 @@ Expr ValueEmitter::DefinePacket(int id) const {
   }
   if (v.kind == Value::Kind::kCast)
     return speller_->Cast(value(v.args[0]).type, v.type, AsPacket(v.args[0]));
+  const bool is_power = (v.op == graph::Op::exp || v.op == graph::Op::exp2) && (v.type == DType::kFloat32 || v.type == DType::kFloat64);
+  if (is_power && MindsDenormals() && plan::IsAddedToOne(kernel_, id)) return {fmt::format("{}_beside_1({})", graph::Info(v.op).name, AsPacket(v.args[0]).text)};
   return width_ == 1 ? SpellNumber(id, args) : speller_->Map(v.op, OperandTypeOf(v), args, literal);
 }
 

@@ -99,6 +99,8 @@ class ValueEmitter : protected KernelShape {
 
   // A map of single numbers: data as the dialect has it, positions and what belongs to packets plainly.
   virtual Expr SpellNumber(int id, const std::vector<Expr>& args) const;
+  // Do processors of the dialect take long for denormal numbers?
+  virtual bool MindsDenormals() const { return true; }
   // Of strides: offsets have as many bits.
   virtual std::string StrideType() const { return index_type_; }
 

@@ -45,6 +45,7 @@ std::string Instances(Target target) {
     if (op.types != graph::OpTypes::kFloat && op.types != graph::OpTypes::kNumeric) continue;
     headers.insert(op.header);
     calls += "  (void)(" + fmt::format(fmt::runtime(op.text), "a", "b", "c") + ");\n";
+    if (op.name == "exp" || op.name == "exp2") calls += fmt::format("  (void){}_beside_1(a);\n", op.name);
   }
   for (const std::string_view header : headers)
     if (!header.empty()) text += fmt::format("#include \"umbra/prelude/{}.h\"\n", header);

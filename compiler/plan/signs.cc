@@ -70,4 +70,18 @@ class Signs {
 
 bool IsAtMostZero(const Kernel& kernel, int value) { return Signs(kernel).AtMostZero(value, kSteps); }
 
+bool IsAddedToOne(const Kernel& kernel, int value) {
+  const auto is_it = [&](const auto& user) { return user.value == value; };
+  const auto is_kept = [&](const Phase& phase) {
+    return phase.guard == value || std::ranges::any_of(phase.reductions, is_it) || std::ranges::any_of(phase.stages, is_it) || std::ranges::any_of(phase.stores, is_it);
+  };
+  const auto is_sum = [&](const Value& v) {
+    if (v.kind != Value::Kind::kMap || v.op != graph::Op::plus) return false;
+    const Value& other = kernel.values[static_cast<std::size_t>(v.args[v.args[0] == value ? 1 : 0])];
+    return other.kind == Value::Kind::kConstant && other.constant >= 1;
+  };
+  return std::ranges::none_of(kernel.phases, is_kept) && std::ranges::none_of(kernel.final_stores, is_it) &&
+         std::ranges::all_of(kernel.values, [&](const Value& v) { return std::ranges::count(v.args, value) == 0 || is_sum(v); });
+}
+
 }  // namespace umbra::plan

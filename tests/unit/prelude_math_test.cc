@@ -71,6 +71,25 @@ void Check(const char* name, double bound, const Function& function, const Refer
   EXPECT_LE(worst, bound) << name;
 }
 
+// Sums with 1 and more are what they are with the exponential itself, which no processor takes long for.
+template <typename E, typename Beside, typename Function>
+void CheckBeside(const char* name, const Beside& beside, const Function& function) {
+  typedef packet::Vector<E> Packet;
+  const Pattern<E> step = (std::numeric_limits<Pattern<E>>::max() >> 20) + 3;
+  Pattern<E> pattern = 0, before = 0;
+  do {
+    const E x = FromPattern<E>(pattern);
+    const E one = beside(x), lane = beside(simd::fill<Packet>(x))[simd::kWidth<Packet> - 1];
+    ASSERT_TRUE(std::isnan(x) || std::isinf(one) || std::isnormal(one)) << name << "(" << x << "): " << one;
+    for (const E other : {E(1), E(2.5)}) {
+      const E sum = other + function(x);
+      ASSERT_TRUE(std::isnan(sum) ? std::isnan(other + one) && std::isnan(other + lane) : other + one == sum && other + lane == sum) << name << "(" << x << ")";
+    }
+    before = pattern;
+    pattern += step;
+  } while (pattern > before);
+}
+
 // The inverse error function, by Newton's method from the prelude's result.
 template <typename T>
 T InverseErf(T x) {
@@ -138,6 +157,16 @@ void CheckOperator(const char* name, E from, double bound, const Operator& funct
   CheckOperator<double>(#name " in f64", from_f64, bound_f64, [](auto x) { return op::name::MapPacket(x); },           \
                         [](long double x) { return reference::name(x); })
 #define CHECK_OPERATOR(name, bound_f32, bound_f64) CHECK_OPERATOR_FROM(name, -HUGE_VALF, bound_f32, -HUGE_VAL, bound_f64)
+
+TEST(Prelude, ExponentialsBesideOne) {
+  const auto check = [](auto zero) {
+    typedef decltype(zero) E;
+    CheckBeside<E>("exp", [](auto x) { return simd::exp_beside_1(x); }, [](E x) { return simd::exp(x); });
+    CheckBeside<E>("exp2", [](auto x) { return simd::exp2_beside_1(x); }, [](E x) { return simd::exp2(x); });
+  };
+  check(0.0f);
+  check(0.0);
+}
 
 TEST(Prelude, OperatorsOfNetworks) {
   CHECK_OPERATOR(rsqrt, 1.5, 1.5);

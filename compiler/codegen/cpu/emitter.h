@@ -303,11 +303,11 @@ class CpuEmitter : private ValueEmitter {
   // Such a part: its first index, how many there are, the operands from there on, and where sums are kept meanwhile.
   void OpenPart();
   void ClosePart();
-  // Where the sums of a row and packet of the tile are kept.
+  // Where the sums of a row are kept, those of a column on, or of the packet of the tile.
+  std::string KeptSum(const plan::Reduction& reduction, const std::string& row, const std::string& column) const;
   std::string KeptSum(const plan::Reduction& reduction, const std::string& row) const;
   // Sums of a tile begin with what they have become before this part.
   void ResumeSums(const std::string& row);
-  void LoadKeptSums(const std::string& row);
   void KeepSums(const std::string& row);
   // Has the columns of a pass copied, or what is computed of them, that rows share.
   void DeclarePanels();

@@ -55,25 +55,24 @@ void CpuEmitter::ClosePart() {
   tile_.kept.clear();
 }
 
-std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row) const {
+std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row, const std::string& column) const {
   const std::string at = tile_.axis == 0 ? fmt::format("({} - begin)", row) : row;
-  const std::string column = !options_.variant.packed ? TileIndex() : tile_.packets > 1 ? fmt::format("c * {}", width_) : "0";
-  return fmt::format("{} + {} * {} + {}", tile_.kept.at(reduction.result), at, tile_.columns, column);
+  return fmt::format("{} + {} * {}{}", tile_.kept.at(reduction.result), at, tile_.columns, column.empty() ? "" : " + " + column);
+}
+
+std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row) const {
+  return KeptSum(reduction, row, !options_.variant.packed ? TileIndex() : tile_.packets > 1 ? fmt::format("c * {}", width_) : "");
 }
 
 void CpuEmitter::ResumeSums(const std::string& row) {
   out_.Open("if ({} == 0)", tile_.first);
   BeginSums();
   out_.Middle("} else {");
-  LoadKeptSums(row);
-  out_.Close();
-}
-
-void CpuEmitter::LoadKeptSums(const std::string& row) {
   for (const auto& reduction : kernel_.phases[0].reductions)
     EachOfTile({true, true}, [&] {
       out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}), speller_->Load(value(reduction.result).type, KeptSum(reduction, row)).text);
     });
+  out_.Close();
 }
 
 void CpuEmitter::KeepSums(const std::string& row) {

@@ -64,13 +64,10 @@ void CpuEmitter::ProductTile(const Factors& factors, const std::string& last) {
   }
   PrefetchResults();
   const std::string sums = DeclareSums(reduction);
-  std::string resumed = "false";
-  if (!tile_.first.empty()) {
-    resumed = fmt::format("{} > 0", tile_.first);
-    out_.Open("if ({})", resumed);
-    LoadKeptSums(TileRow());
-    out_.Close();
-  }
+  std::string kept = "{}";
+  if (!tile_.first.empty())
+    kept = fmt::format("{{{}, {}, {} > 0, {} + {} < {}}}", KeptSum(reduction, fmt::format("j{}", tile_.axis), options_.variant.packed ? "" : ColumnIndex()), tile_.columns,
+                       tile_.first, tile_.first, tile_.count, ExtentName(innermost));
   const auto stride = [&](int operand, int axis) {
     const std::string& text = operands_[static_cast<std::size_t>(operand)].stride_names[static_cast<std::size_t>(axis)];
     return text.empty() ? std::string("1") : text;
@@ -87,7 +84,7 @@ void CpuEmitter::ProductTile(const Factors& factors, const std::string& last) {
     ahead = AsksForNextTile(w);
   }
   RemarkPlace(reduction.result);
-  const std::string arguments = fmt::format("({}, {}, {}, {}, {}", sums, resumed, rows, columns, BlockEnd(innermost));
+  const std::string arguments = fmt::format("({}, {}, {}, {}, {}", sums, kept, rows, columns, BlockEnd(innermost));
   if (!tile_.lanes.empty()) out_.Line("add_products_head{}, {});", arguments, tile_.lanes);
   else if (tile_.packets == 1) out_.Line("add_products_by_line<{}>{});", tile_.pairs, arguments);
   else out_.Line("add_products<{}>{});", ahead, arguments);

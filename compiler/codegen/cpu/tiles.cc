@@ -205,9 +205,14 @@ void CpuEmitter::BeginSums() {
 
 void CpuEmitter::EndTile(const std::string& last, const std::string& row) {
   if (tile_.count.empty()) return TileResults(last);
-  out_.Open("if ({} + {} < {})", tile_.first, tile_.count, ExtentName(kernel_.rank() - 1));
-  KeepSums(row);
-  out_.Middle("} else {");
+  const std::string n = ExtentName(kernel_.rank() - 1);
+  if (tile_.called) {
+    out_.Open("if ({} + {} == {})", tile_.first, tile_.count, n);
+  } else {
+    out_.Open("if ({} + {} < {})", tile_.first, tile_.count, n);
+    KeepSums(row);
+    out_.Middle("} else {");
+  }
   TileResults(last);
   out_.Close();
 }

@@ -48,6 +48,7 @@ class CudaEmitter : protected ValueEmitter {
   std::string Grid(const std::string& along) const { return (variant_.several ? "here.grid." : "gridDim.") + along; }
 
   Expr SpellNumber(int id, const std::vector<Expr>& args) const override;
+  bool MindsDenormals() const override { return false; }
   std::string StrideType() const override { return variant_.wide_offset ? "i64" : index_type_; }
 
   bool Moves(const runtime::Access& access, int axis) const override { return AxisDim(access, axis) >= 0; }

@@ -111,6 +111,13 @@ UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
   }
 }
 
+// The same of y > 0. Processors take long for products that round to 0 on the way, not for those of 0.
+template <typename V>
+UMBRA_INLINE V scale_or_0(V y, const ExpParts<V>& e) {
+  if constexpr (kScalesAny<V>) y = e.n < Elem<V>(sizeof(Elem<V>) == 4 ? -151 : -1076) ? V{} : y;
+  return scale(y, e);
+}
+
 #if defined(__CUDACC__)
 // As below. One multiply-add is both, as a power of two in the normal range rounds nothing, and another power, which the sign of
 // n tells, makes it 2^n.
@@ -133,14 +140,31 @@ UMBRA_INLINE V scale_past_1(V p, const ExpParts<V>& e) {
 #endif
 }
 
-// x held within what exp can tell apart.
+// x held within what exp can tell apart. Processors take long for products near the least number there is, not for those far below
+// it.
 template <typename V>
-UMBRA_INLINE V exp_clamp_low(V x) { return no_less(x, Elem<V>(sizeof(Elem<V>) == 4 ? -104 : -746)); }
+UMBRA_INLINE V exp_clamp_low(V x) {
+#if defined(__CUDACC__)
+  return no_less(x, Elem<V>(sizeof(Elem<V>) == 4 ? -104 : -746));
+#else
+  return no_less(x, Elem<V>(sizeof(Elem<V>) == 4 ? -170 : -1400));
+#endif
+}
 template <typename V>
-UMBRA_INLINE V exp_clamp(V x) { return exp_clamp_low(no_more(x, Elem<V>(sizeof(Elem<V>) == 4 ? 89 : 710))); }
+UMBRA_INLINE V exp_clamp_high(V x) { return no_more(x, Elem<V>(sizeof(Elem<V>) == 4 ? 89 : 710)); }
+template <typename V>
+UMBRA_INLINE V exp_clamp(V x) { return exp_clamp_low(exp_clamp_high(x)); }
 
 template <typename E>
 UMBRA_INLINE E infinity() { return static_cast<E>(__builtin_inf()); }
+
+}  // namespace detail
+
+namespace detail {
+
+// Of x where `scale` takes any n: where x is so large that r would mean nothing, n alone tells the result.
+template <typename V>
+UMBRA_INLINE ExpParts<V> exp_parts_of_any(V x) { return exp_parts(no_more(x, Elem<V>(1000))); }
 
 }  // namespace detail
 
@@ -149,16 +173,26 @@ UMBRA_INLINE V exp(V x) {
   typedef Elem<V> E;
   using namespace detail;
   if constexpr (kScalesAny<V>) {
-    // Where x is so large that r means nothing, infinite or NaN, n alone tells the result. In f64 r may be small by chance
-    // there, and p less than it should be.
-    const ExpParts<V> e = exp_parts(x);
-    const auto known = sizeof(E) == 4 ? e.r * e.r <= E(1) : e.n * e.n <= E(4194304);
-    return scale((known ? e.p : V{}) + E(1), e);
+    const ExpParts<V> e = exp_parts_of_any(x);
+    return scale_or_0(e.p + E(1), e);
   } else {
     const ExpParts<V> e = exp_parts(exp_clamp(x));
     return scale_past_1(e.p, e);
   }
 }
+
+#if !defined(__CUDACC__)
+// exp(x), or another number that is rounded away in a sum with 1 as exp(x) is: none that processors take long for.
+template <typename V>
+UMBRA_INLINE V exp_beside_1(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  ExpParts<V> e;
+  if constexpr (kScalesAny<V>) e = exp_parts_of_any(no_less(x, E(-64)));
+  else e = exp_parts(no_less(exp_clamp_high(x), E(-64)));
+  return scale(e.p + E(1), e);
+}
+#endif
 
 #if defined(__CUDACC__)
 // exp(x) of no x above 0, for less.

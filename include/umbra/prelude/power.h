@@ -17,13 +17,17 @@ UMBRA_INLINE V half_digits(V x) {
   else return from_bits<V>(bits(x) & -134217728);
 }
 
-// The least power of two whose double is no number, and the largest that rounds to 0, or a little beyond.
+// Held within the least power of two whose double is no number, and one that rounds to 0, as for exp.
+template <typename V>
+UMBRA_INLINE V exp2_clamp_high(V x) { return no_more(x, Elem<V>(sizeof(Elem<V>) == 4 ? 129 : 1025)); }
 template <typename V>
 UMBRA_INLINE V exp2_clamp(V x) {
-  typedef Elem<V> E;
-  const E high = sizeof(E) == 4 ? 129 : 1025;
-  const E low = sizeof(E) == 4 ? -151 : -1076;
-  return no_less(no_more(x, high), low);
+#if defined(__CUDACC__)
+  const Elem<V> low = sizeof(Elem<V>) == 4 ? -151 : -1076;
+#else
+  const Elem<V> low = sizeof(Elem<V>) == 4 ? -245 : -2020;
+#endif
+  return no_less(exp2_clamp_high(x), low);
 }
 
 // 2^f - 1 for |f| <= 1/2.
@@ -66,19 +70,41 @@ UMBRA_INLINE V beyond_nearest(V x) {
 
 }  // namespace detail
 
+namespace detail {
+
+// 2^x in parts, of x that is held within bounds unless `scale` takes any.
+template <typename V>
+UMBRA_INLINE ExpParts<V> exp2_parts(V x) {
+  typedef Elem<V> E;
+  const V n = nearest(x);
+  if constexpr (kScalesAny<V>) return {exp2_less_1(beyond_nearest(x)), n, {}};
+  else return {exp2_less_1(x - n), n, bits(x + round_magic<E>()) - bits(round_magic<E>())};
+}
+
+}  // namespace detail
+
 template <typename V>
 UMBRA_INLINE V exp2(V x) {
-  typedef Elem<V> E;
   using namespace detail;
   if constexpr (kScalesAny<V>) {
-    const V p = exp2_less_1(beyond_nearest(x));
-    return scale(p + E(1), ExpParts<V>{p, nearest(x), {}});
+    const ExpParts<V> e = exp2_parts(x);
+    return scale_or_0(e.p + Elem<V>(1), e);
   } else {
-    const V clamped = exp2_clamp(x), n = nearest(clamped);
-    const V p = exp2_less_1(clamped - n);
-    return scale_past_1(p, ExpParts<V>{p, n, bits(clamped + round_magic<E>()) - bits(round_magic<E>())});
+    const ExpParts<V> e = exp2_parts(exp2_clamp(x));
+    return scale_past_1(e.p, e);
   }
 }
+
+#if !defined(__CUDACC__)
+// The same beside 1, as exp_beside_1.
+template <typename V>
+UMBRA_INLINE V exp2_beside_1(V x) {
+  typedef Elem<V> E;
+  using namespace detail;
+  const ExpParts<V> e = exp2_parts(no_less(kScalesAny<V> ? x : exp2_clamp_high(x), E(-90)));
+  return scale(e.p + E(1), e);
+}
+#endif
 
 template <typename V>
 UMBRA_INLINE V log2(V x) {
@@ -154,8 +180,8 @@ UMBRA_INLINE V pow(V x, V y) {
   const V f = whole + p_rest;
   const V lost = (whole - f) + p_rest;
   const V part = exp2_less_1(clamped == z ? f : V{});
-  V result = scale(E(1) + (part + (clamped == z ? lost * E(0.6931471805599453) : V{})),
-                   ExpParts<V>{part, n, bits(t) - bits(round_magic<E>())});
+  V result = scale_or_0(E(1) + (part + (clamped == z ? lost * E(0.6931471805599453) : V{})),
+                        ExpParts<V>{part, n, bits(t) - bits(round_magic<E>())});
   const V end = (a > one) == (y > zero) ? limit : V{};
   result = logical_or(a == zero, a == limit) ? end : result;
   const Mask<V> whole_y = rint(y) == y;

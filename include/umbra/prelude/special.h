@@ -43,9 +43,15 @@ UMBRA_INLINE V erfc_middle(V x) {
 template <typename V>
 struct Scalable { V y; ExpParts<V> e; };
 
-// From here on erfc rounds to 0.
+// From here on, or before, erfc rounds to 0: e^(-a^2) is far from the least number there is.
 template <typename E>
-UMBRA_INLINE E erfc_limit() { return sizeof(E) == 4 ? E(10.2) : E(27.5); }
+UMBRA_INLINE E erfc_limit() {
+#if defined(__CUDACC__)
+  return sizeof(E) == 4 ? E(10.2) : E(27.5);
+#else
+  return sizeof(E) == 4 ? E(13) : E(37);
+#endif
+}
 
 // erfc(a) for a between 0.49 and erfc_limit: e^(-a^2) / (1 + 2 a) times a polynomial of (a - k) / (a + k). -a^2 is the
 // sum of `most`, which has the exponential's digits, and `rest`.
@@ -84,7 +90,7 @@ UMBRA_INLINE V erfc_large(V x) {
   const Elem<V> limit = erfc_limit<Elem<V>>();
   const V a = no_more(x, limit), most = half_digits(a);
   const Scalable<V> tail = erfc_scalable(a, -(most * most), (most - a) * (most + a));
-  return scale(tail.y, tail.e);
+  return scale_or_0(tail.y, tail.e);
 }
 
 }  // namespace detail
@@ -122,7 +128,7 @@ UMBRA_INLINE V gelu_erf(V x) {
   const E limit = erfc_limit<E>() * E(1.4142135623730951), half = 0.5, root = 0.7071067811865476;
   const V a = abs(x), b = no_more(a, limit), most = half_digits(b);
   const Scalable<V> tail = erfc_scalable(b * root, most * most * -half, (most - b) * (most + b) * half);
-  const V less = scale(b * tail.y * half, tail.e), z = x * root;
+  const V less = scale_or_0(b * tail.y * half, tail.e), z = x * root;
   return a < E(0.7) ? x * (half + (z + erf_less_x(z)) * half) : (x > E(0) ? x : V{}) - less;
 }
 
