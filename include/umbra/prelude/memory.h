@@ -509,14 +509,11 @@ UMBRA_IN_REGISTERS Tile<V> load_tile_head(const Elem<V>* p, i64 stride, i64 n, i
 // The same by the instances for bits, and where they stand if that takes few steps.
 template <typename V>
 UMBRA_INLINE void transpose_tile(V (&tile)[kWidth<V>]) {
-  if constexpr (kCallsForTiles<V>) {
-    Tile<BitPacket<V>> bits;
-    __builtin_memcpy(&bits, &tile, sizeof bits);
-    bits = transposed_tile(bits);
-    __builtin_memcpy(&tile, &bits, sizeof bits);
-  } else {
-    zip_tile(tile);
-  }
+  Tile<BitPacket<V>> bits;
+  __builtin_memcpy(&bits, &tile, sizeof bits);
+  if constexpr (kCallsForTiles<V>) bits = transposed_tile(bits);
+  else zip_tile(bits.row);
+  __builtin_memcpy(&tile, &bits, sizeof bits);
 }
 template <typename V>
 UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth<V>]) {
@@ -525,7 +522,7 @@ UMBRA_INLINE void load_transposed(const Elem<V>* p, i64 stride, V (&tile)[kWidth
     __builtin_memcpy(&tile, &bits, sizeof bits);
   } else {
     for (int k = 0; k < kWidth<V>; ++k, p += stride) tile[k] = load<V>(p);
-    zip_tile(tile);
+    transpose_tile(tile);
   }
 }
 template <typename V>

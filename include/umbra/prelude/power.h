@@ -77,8 +77,8 @@ template <typename V>
 UMBRA_INLINE ExpParts<V> exp2_parts(V x) {
   typedef Elem<V> E;
   const V n = nearest(x);
-  if constexpr (kScalesAny<V>) return {exp2_less_1(beyond_nearest(x)), n, {}};
-  else return {exp2_less_1(x - n), n, bits(x + round_magic<E>()) - bits(round_magic<E>())};
+  if constexpr (kScalesAny<V>) return ExpParts<V>{exp2_less_1(beyond_nearest(x)), n, Bits<V>{}};
+  else return ExpParts<V>{exp2_less_1(x - n), n, bits(x + round_magic<E>()) - bits(round_magic<E>())};
 }
 
 }  // namespace detail
