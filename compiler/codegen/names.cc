@@ -31,7 +31,7 @@ const std::set<std::string>& Reserved() {
         "copy", "detail", "div_by", "divided", "Divisor", "divisor", "Divisors", "each_lane", "Elem", "end", "end_sums", "even_lanes",
         "even_odd_lanes", "exp2_beside_1", "exp_at_most_0", "exp_beside_1", "fast_div", "fast_exp", "fast_sqrt", "fetch_pack", "fetched", "fill", "find_rows", "fold", "fold_columns",
         "from_bits", "gather", "gather_head", "gather_span", "HalfPacket", "head_bits", "in_groups", "in_order", "in_register",
-        "IntOfSize", "iota", "is_aligned", "IsSame", "j", "join_group", "joined", "k", "keep", "kCallsForTiles", "KeptSums", "kGroup", "kIsHalf",
+        "IntOfSize", "iota", "is_aligned", "IsSame", "j", "join_group", "joined", "k", "keep", "kCallsForTiles", "kGroup", "kIsHalf",
         "kMasksNarrow", "kMasksSpans", "kRegisterBytes", "kRowsAtOnce", "kWidth", "kZips", "lanes", "lanes_below", "lanes_between",
         "lanes_of_period", "larger", "launch_place", "launches_of", "linux", "load", "load_bytes", "load_columns", "load_even",
         "load_even_span", "load_head", "load_in_groups", "load_in_groups_head", "load_in_order", "load_masked", "load_masked_narrow",

@@ -42,7 +42,7 @@ void AddProducts(Target target, std::vector<Instance>* instances) {
   const Tile few = wide ? Tile{4, 6} : Tile{3, 4};
   for (const auto& [element, size] : {std::pair("float", 4), std::pair("double", 8)}) {
     const int width = codegen::RegisterBytes(target) / size;
-    const std::string packet = fmt::format("f{}x{}", 8 * size, width), rows = fmt::format("KeptSums<{0}>, const {0}*, i64, int, i64", element);
+    const std::string packet = fmt::format("f{}x{}", 8 * size, width), rows = fmt::format("{0}*, i64, bool, bool, const {0}*, i64, int, i64", element);
     const std::string columns = fmt::format("const {}*, i64, i64", element);
     const auto add = [&](const std::string& function) { instances->push_back({"void " + function + ")", "umbra/prelude/tile.h", {packet}}); };
     const auto add_tile = [&](bool ahead, const Tile& tile) {

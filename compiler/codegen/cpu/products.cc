@@ -64,9 +64,9 @@ void CpuEmitter::ProductTile(const Factors& factors, const std::string& last) {
   }
   PrefetchResults();
   const std::string sums = DeclareSums(reduction);
-  std::string kept = "{}";
+  std::string kept = "nullptr, 0, false, false";
   if (!tile_.first.empty())
-    kept = fmt::format("{{{}, {}, {} > 0, {} + {} < {}}}", KeptSum(reduction, fmt::format("j{}", tile_.axis), options_.variant.packed ? "" : ColumnIndex()), tile_.columns,
+    kept = fmt::format("{}, {}, {} > 0, {} + {} < {}", KeptSum(reduction, fmt::format("j{}", tile_.axis), options_.variant.packed ? "" : ColumnIndex()), tile_.columns,
                        tile_.first, tile_.first, tile_.count, ExtentName(innermost));
   const auto stride = [&](int operand, int axis) {
     const std::string& text = operands_[static_cast<std::size_t>(operand)].stride_names[static_cast<std::size_t>(axis)];

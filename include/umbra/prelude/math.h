@@ -59,13 +59,15 @@ inline constexpr bool kScalesAny = false;
 template <typename V>
 struct ExpParts { V p, n; Bits<V> k; V r{}; };
 
-// Of the sum of x and what follows it, which is small.
+template <typename E>
+UMBRA_INLINE E log2_of_e() { return sizeof(E) == 4 ? E(1.44269504088896341) : E(1.44269504088896338700); }
+
+// Of the sum of x and what follows it, which is small; n is nearest to t.
 template <typename V, typename... Rest>
-UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
+UMBRA_INLINE ExpParts<V> exp_parts_at(V t, V x, Rest... rest) {
   typedef Elem<V> E;
+  const V n = nearest(t);
   if constexpr (sizeof(Elem<V>) == 4) {
-    const V t = (x + ... + rest) * E(1.44269504088896341);
-    const V n = nearest(t);
     // ln 2 in two parts of 16 bits, whose products by n are exact.
     const V r = add_product((add_product(x, n, E(-0.693145751953125)) + ... + rest), n, E(-1.42861972562968731e-6));
     // Powers in pairs: fewer steps wait for each other than in Horner's rule.
@@ -75,8 +77,6 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
                 (r * E(0.1666657626628875732421875) + E(0.5));
     return {rr * q + r, n, bits(t + round_magic<E>()) - bits(round_magic<E>()), r};
   } else {
-    const V t = (x + ... + rest) * E(1.44269504088896338700);
-    const V n = nearest(t);
     const V hi = (add_product(x, n, E(-6.93147180369123816490e-01)) + ... + rest);
     const V lo = n * E(1.90821492927058770002e-10);
     const V r = hi - lo;
@@ -87,6 +87,9 @@ UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
     return {hi - (lo - r * q / (E(2) - q)), n, bits(t + round_magic<E>()) - bits(round_magic<E>()), r};
   }
 }
+
+template <typename V, typename... Rest>
+UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) { return exp_parts_at((x + ... + rest) * log2_of_e<Elem<V>>(), x, rest...); }
 
 // y * 2^n, rounded once, for n that may leave the normal range.
 template <typename V>
@@ -111,10 +114,14 @@ UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
   }
 }
 
-// The same of y > 0. Processors take long for products that round to 0 on the way, not for those of 0.
+// n of the largest power of two that rounds to 0.
+template <typename E>
+UMBRA_INLINE E exp2_of_0() { return sizeof(E) == 4 ? E(-151) : E(-1076); }
+
+// The same of y > 0, and 0 where n is below `least`. Processors take long for products that round to 0 on the way, not for those of 0.
 template <typename V>
-UMBRA_INLINE V scale_or_0(V y, const ExpParts<V>& e) {
-  if constexpr (kScalesAny<V>) y = e.n < Elem<V>(sizeof(Elem<V>) == 4 ? -151 : -1076) ? V{} : y;
+UMBRA_INLINE V scale_or_0(V y, const ExpParts<V>& e, Elem<V> least) {
+  if constexpr (kScalesAny<V>) y = e.n < least ? V{} : y;
   return scale(y, e);
 }
 
@@ -162,19 +169,23 @@ UMBRA_INLINE E infinity() { return static_cast<E>(__builtin_inf()); }
 
 namespace detail {
 
-// Of x where `scale` takes any n: where x is so large that r would mean nothing, n alone tells the result.
+// exp(x) where `scale` takes any n, and 0 where n is below `least`. In f32 what is beyond 2^2000 stays with r, and p is no less then.
 template <typename V>
-UMBRA_INLINE ExpParts<V> exp_parts_of_any(V x) { return exp_parts(no_more(x, Elem<V>(1000))); }
+UMBRA_INLINE V exp_of_any(V x, Elem<V> least) {
+  typedef Elem<V> E;
+  ExpParts<V> e;
+  if constexpr (sizeof(E) == 4) e = exp_parts_at(no_more(x * log2_of_e<E>(), E(2000)), x);
+  else e = exp_parts(no_more(x, E(1000)));
+  return scale_or_0(e.p + E(1), e, least);
+}
 
 }  // namespace detail
 
 template <typename V>
 UMBRA_INLINE V exp(V x) {
-  typedef Elem<V> E;
   using namespace detail;
   if constexpr (kScalesAny<V>) {
-    const ExpParts<V> e = exp_parts_of_any(x);
-    return scale_or_0(e.p + E(1), e);
+    return exp_of_any(x, exp2_of_0<Elem<V>>());
   } else {
     const ExpParts<V> e = exp_parts(exp_clamp(x));
     return scale_past_1(e.p, e);
@@ -187,10 +198,12 @@ template <typename V>
 UMBRA_INLINE V exp_beside_1(V x) {
   typedef Elem<V> E;
   using namespace detail;
-  ExpParts<V> e;
-  if constexpr (kScalesAny<V>) e = exp_parts_of_any(no_less(x, E(-64)));
-  else e = exp_parts(no_less(exp_clamp_high(x), E(-64)));
-  return scale(e.p + E(1), e);
+  if constexpr (kScalesAny<V>) {
+    return exp_of_any(x, E(-90));
+  } else {
+    const ExpParts<V> e = exp_parts(no_less(exp_clamp_high(x), E(-64)));
+    return scale_past_1(e.p, e);
+  }
 }
 #endif
 

@@ -405,9 +405,10 @@ struct LanesTo : LanesTo<count - 1, count - 1, lane...> {};
 template <int... lane>
 struct LanesTo<0, lane...> { typedef Lanes<lane...> type; };
 
-// The parts of packets that instructions zip: 16 bytes, or all of a shorter packet.
+// The parts of packets that instructions zip: 16 bytes, or all of a shorter packet, or of four numbers of 8 bytes, which blends help
+// to zip.
 template <typename V>
-inline constexpr int kPart = kWidth<V> * static_cast<int>(sizeof(Elem<V>)) > 16 ? 16 / static_cast<int>(sizeof(Elem<V>)) : kWidth<V>;
+inline constexpr int kPart = kWidth<V> * static_cast<int>(sizeof(Elem<V>)) > (sizeof(Elem<V>) == 8 ? 32 : 16) ? 16 / static_cast<int>(sizeof(Elem<V>)) : kWidth<V>;
 
 // As zip_low and zip_high, part by part.
 template <bool high, typename V, int... lane>
@@ -482,7 +483,7 @@ using BitPacket = packet<Bit<V>, kWidth<V>>;
 
 // Is a tile of them worth a function of its own?
 template <typename V>
-inline constexpr bool kCallsForTiles = kWidth<V> >= 8 && sizeof(V) <= kRegisterBytes;
+inline constexpr bool kCallsForTiles = kWidth<V> >= 8 && sizeof(V) >= 16 && sizeof(V) <= kRegisterBytes;
 
 // Functions of their own, which no kernel has to be compiled with: a tile transposed; lane j of row k from p[j * stride + k]; the
 // same of the first n rows in memory, and of the first `lanes` elements of each: nothing else is read, other lanes are zero.
@@ -501,6 +502,12 @@ UMBRA_IN_REGISTERS Tile<V> load_tile(const Elem<V>* p, i64 stride) {
 template <typename V>
 UMBRA_IN_REGISTERS Tile<V> load_tile_head(const Elem<V>* p, i64 stride, i64 n, i64 lanes) {
   Tile<V> tile = {};
+  if (n < 4 || lanes < 4) {  // fewer steps one by one
+    char* const lane = reinterpret_cast<char*>(&tile);
+    for (i64 j = 0; j < n; ++j)
+      for (i64 k = 0; k < lanes; ++k) __builtin_memcpy(lane + (k * kWidth<V> + j) * static_cast<i64>(sizeof(Elem<V>)), p + j * stride + k, sizeof(Elem<V>));
+    return tile;
+  }
   for (i64 k = 0; k < n; ++k) tile.row[k] = load_head<V>(p + k * stride, lanes);
   zip_tile(tile.row);
   return tile;

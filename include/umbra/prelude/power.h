@@ -88,7 +88,7 @@ UMBRA_INLINE V exp2(V x) {
   using namespace detail;
   if constexpr (kScalesAny<V>) {
     const ExpParts<V> e = exp2_parts(x);
-    return scale_or_0(e.p + Elem<V>(1), e);
+    return scale_or_0(e.p + Elem<V>(1), e, exp2_of_0<Elem<V>>());
   } else {
     const ExpParts<V> e = exp2_parts(exp2_clamp(x));
     return scale_past_1(e.p, e);
@@ -101,8 +101,8 @@ template <typename V>
 UMBRA_INLINE V exp2_beside_1(V x) {
   typedef Elem<V> E;
   using namespace detail;
-  const ExpParts<V> e = exp2_parts(no_less(kScalesAny<V> ? x : exp2_clamp_high(x), E(-90)));
-  return scale(e.p + E(1), e);
+  const ExpParts<V> e = exp2_parts(kScalesAny<V> ? x : no_less(exp2_clamp_high(x), E(-90)));
+  return scale_or_0(e.p + E(1), e, E(-90));
 }
 #endif
 
@@ -181,7 +181,7 @@ UMBRA_INLINE V pow(V x, V y) {
   const V lost = (whole - f) + p_rest;
   const V part = exp2_less_1(clamped == z ? f : V{});
   V result = scale_or_0(E(1) + (part + (clamped == z ? lost * E(0.6931471805599453) : V{})),
-                        ExpParts<V>{part, n, bits(t) - bits(round_magic<E>())});
+                        ExpParts<V>{part, n, bits(t) - bits(round_magic<E>())}, exp2_of_0<E>());
   const V end = (a > one) == (y > zero) ? limit : V{};
   result = logical_or(a == zero, a == limit) ? end : result;
   const Mask<V> whole_y = rint(y) == y;

@@ -90,7 +90,7 @@ UMBRA_INLINE V erfc_large(V x) {
   const Elem<V> limit = erfc_limit<Elem<V>>();
   const V a = no_more(x, limit), most = half_digits(a);
   const Scalable<V> tail = erfc_scalable(a, -(most * most), (most - a) * (most + a));
-  return scale_or_0(tail.y, tail.e);
+  return scale_or_0(tail.y, tail.e, exp2_of_0<Elem<V>>());
 }
 
 }  // namespace detail
@@ -128,7 +128,7 @@ UMBRA_INLINE V gelu_erf(V x) {
   const E limit = erfc_limit<E>() * E(1.4142135623730951), half = 0.5, root = 0.7071067811865476;
   const V a = abs(x), b = no_more(a, limit), most = half_digits(b);
   const Scalable<V> tail = erfc_scalable(b * root, most * most * -half, (most - b) * (most + b) * half);
-  const V less = scale_or_0(b * tail.y * half, tail.e), z = x * root;
+  const V less = scale_or_0(b * tail.y * half, tail.e, exp2_of_0<E>()), z = x * root;
   return a < E(0.7) ? x * (half + (z + erf_less_x(z)) * half) : (x > E(0) ? x : V{}) - less;
 }
 

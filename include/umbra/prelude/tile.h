@@ -9,33 +9,26 @@
 
 namespace umbra::simd {
 
-// Where sums are between parts of their steps, rows `by_row` elements apart: from there they go on if they are `resumed`, else they
-// begin with zero; there they go if they are `unfinished`, else into the tile.
-template <typename T>
-struct KeptSums {
-  T* sums;
-  i64 by_row;
-  bool resumed, unfinished;
-};
-
+// Sums go on from where they are `kept`, rows `kept_row` elements apart, if they are `resumed`, else they begin with zero.
 template <int rows, int packets, typename V>
-UMBRA_INLINE void begin_sums(V (&total)[rows][packets], const KeptSums<Elem<V>>& kept, int there) {
+UMBRA_INLINE void begin_sums(V (&total)[rows][packets], const Elem<V>* kept, i64 kept_row, bool resumed, int there) {
   UMBRA_UNROLL
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < packets; ++c) total[r][c] = fill<V>(0);
-  if (!kept.resumed) return;
+  if (!resumed) return;
   UMBRA_UNROLL
   for (int r = 0; r < rows; ++r)
-    for (int c = 0; c < packets; ++c) total[r][c] = load<V>(kept.sums + smaller(r, there - 1) * kept.by_row + c * kWidth<V>);
+    for (int c = 0; c < packets; ++c) total[r][c] = load<V>(kept + smaller(r, there - 1) * kept_row + c * kWidth<V>);
 }
 
+// They are kept there if they are `unfinished`, else they are the tile's.
 template <int rows, int packets, typename V>
-UMBRA_INLINE void end_sums(V* tile, const V (&total)[rows][packets], const KeptSums<Elem<V>>& kept, int there) {
-  if (kept.unfinished) {
+UMBRA_INLINE void end_sums(V* tile, const V (&total)[rows][packets], Elem<V>* kept, i64 kept_row, bool unfinished, int there) {
+  if (unfinished) {
     UMBRA_UNROLL
     for (int r = 0; r < rows; ++r)
       for (int c = 0; c < packets; ++c)
-        if (r < there) store(kept.sums + r * kept.by_row + c * kWidth<V>, total[r][c]);
+        if (r < there) store(kept + r * kept_row + c * kWidth<V>, total[r][c]);
   } else {
     UMBRA_UNROLL
     for (int r = 0; r < rows; ++r)
@@ -51,10 +44,10 @@ UMBRA_INLINE void find_rows(const T* (&row)[rows], const T* x, i64 by_row, int t
 // Adds x[r * by_row + k * x_step] * packet c of w + k * w_step, for each k below count, to the sum of row r and packet c. `ahead`: the
 // columns after these are asked for.
 template <bool ahead, int rows, int packets, typename V>
-UMBRA_OUTLINE void add_products(V (&tile)[rows][packets], KeptSums<Elem<V>> kept, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count) {
+UMBRA_OUTLINE void add_products(V (&tile)[rows][packets], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count) {
   constexpr int columns = packets * kWidth<V>, lines = (columns * static_cast<int>(sizeof(Elem<V>)) + 63) / 64;
   V total[rows][packets];
-  begin_sums(total, kept, there);
+  begin_sums(total, kept, kept_row, resumed, there);
   const Elem<V>* row[rows];
   find_rows(row, x, by_row, there);
   for (i64 k = 0; k < count; ++k) {
@@ -67,20 +60,20 @@ UMBRA_OUTLINE void add_products(V (&tile)[rows][packets], KeptSums<Elem<V>> kept
       for (int c = 0; c < packets; ++c) total[r][c] = in_order(add_product(total[r][c], factor, column[c]));
     }
   }
-  end_sums(&tile[0][0], total, kept, there);
+  end_sums(&tile[0][0], total, kept, kept_row, unfinished, there);
 }
 
 // The same of one packet. Rows whose elements lie side by side are read by whole lines, while those of the next tile, as many
 // rows of `by_row` elements below, are asked for. `pairs`: all rows lie so far apart, and one half of the tile has the addresses
 // of the other.
 template <bool pairs, int rows, typename V>
-UMBRA_OUTLINE void add_products_by_line(V (&tile)[rows], KeptSums<Elem<V>> kept, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step,
+UMBRA_OUTLINE void add_products_by_line(V (&tile)[rows], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step,
                                         i64 count) {
   constexpr int line = 64 / sizeof(Elem<V>), addresses = pairs ? rows / 2 : rows;
   const Elem<V>* row[rows];
   find_rows(row, x, by_row, there);
   V total[rows][1];
-  begin_sums(total, kept, there);
+  begin_sums(total, kept, kept_row, resumed, there);
   i64 k = 0;
   for (; x_step == 1 && k + line <= count; k += line) {
     const Elem<V>* at[rows];
@@ -102,14 +95,14 @@ UMBRA_OUTLINE void add_products_by_line(V (&tile)[rows], KeptSums<Elem<V>> kept,
     UMBRA_UNROLL
     for (int r = 0; r < rows; ++r) total[r][0] = in_order(add_product(total[r][0], fill<V>(row[r][k * x_step]), column));
   }
-  end_sums(tile, total, kept, there);
+  end_sums(tile, total, kept, kept_row, unfinished, there);
 }
 
 // The same of the first `lanes` columns of a packet; nothing else is read of w.
 template <int rows, typename V>
-UMBRA_OUTLINE void add_products_head(V (&tile)[rows], KeptSums<Elem<V>> kept, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count, i64 lanes) {
+UMBRA_OUTLINE void add_products_head(V (&tile)[rows], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count, i64 lanes) {
   V total[rows][1];
-  begin_sums(total, kept, there);
+  begin_sums(total, kept, kept_row, resumed, there);
   const Elem<V>* row[rows];
   find_rows(row, x, by_row, there);
   for (i64 k = 0; k < count; ++k) {
@@ -117,7 +110,7 @@ UMBRA_OUTLINE void add_products_head(V (&tile)[rows], KeptSums<Elem<V>> kept, co
     UMBRA_UNROLL
     for (int r = 0; r < rows; ++r) total[r][0] = in_order(add_product(total[r][0], fill<V>(row[r][k * x_step]), column));
   }
-  end_sums(tile, total, kept, there);
+  end_sums(tile, total, kept, kept_row, unfinished, there);
 }
 
 }  // namespace umbra::simd
