@@ -57,7 +57,7 @@ inline constexpr bool kScalesAny = false;
 
 // x = n ln 2 + r with |r| <= ln 2 / 2; p = e^r - 1; k is n as an integer.
 template <typename V>
-struct ExpParts { V p, n; Bits<V> k; V r{}; };
+struct ExpParts { V p, n; Bits<V> k; };
 
 template <typename E>
 UMBRA_INLINE E log2_of_e() { return sizeof(E) == 4 ? E(1.44269504088896341) : E(1.44269504088896338700); }
@@ -75,7 +75,7 @@ UMBRA_INLINE ExpParts<V> exp_parts_at(V t, V x, Rest... rest) {
     const V q = (rr * E(1.393496990203857421875e-3) +
                  (r * E(8.36325250566005706787109375e-3) + E(4.16664667427539825439453125e-2))) * rr +
                 (r * E(0.1666657626628875732421875) + E(0.5));
-    return {rr * q + r, n, bits(t + round_magic<E>()) - bits(round_magic<E>()), r};
+    return {rr * q + r, n, bits(t + round_magic<E>()) - bits(round_magic<E>())};
   } else {
     const V hi = (add_product(x, n, E(-6.93147180369123816490e-01)) + ... + rest);
     const V lo = n * E(1.90821492927058770002e-10);
@@ -84,7 +84,7 @@ UMBRA_INLINE ExpParts<V> exp_parts_at(V t, V x, Rest... rest) {
     const V q = r - rr * poly(rr, 4.13813679705723846039e-08, -1.65339022054652515390e-06,
                               6.61375632143793436117e-05, -2.77777777770155933842e-03,
                               1.66666666666666019037e-01);
-    return {hi - (lo - r * q / (E(2) - q)), n, bits(t + round_magic<E>()) - bits(round_magic<E>()), r};
+    return {hi - (lo - r * q / (E(2) - q)), n, bits(t + round_magic<E>()) - bits(round_magic<E>())};
   }
 }
 

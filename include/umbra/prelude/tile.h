@@ -44,7 +44,8 @@ UMBRA_INLINE void find_rows(const T* (&row)[rows], const T* x, i64 by_row, int t
 // Adds x[r * by_row + k * x_step] * packet c of w + k * w_step, for each k below count, to the sum of row r and packet c. `ahead`: the
 // columns after these are asked for.
 template <bool ahead, int rows, int packets, typename V>
-UMBRA_OUTLINE void add_products(V (&tile)[rows][packets], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count) {
+UMBRA_OUTLINE void add_products(V (&tile)[rows][packets], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished,
+                                const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count) {
   constexpr int columns = packets * kWidth<V>, lines = (columns * static_cast<int>(sizeof(Elem<V>)) + 63) / 64;
   V total[rows][packets];
   begin_sums(total, kept, kept_row, resumed, there);
@@ -67,8 +68,8 @@ UMBRA_OUTLINE void add_products(V (&tile)[rows][packets], Elem<V>* kept, i64 kep
 // rows of `by_row` elements below, are asked for. `pairs`: all rows lie so far apart, and one half of the tile has the addresses
 // of the other.
 template <bool pairs, int rows, typename V>
-UMBRA_OUTLINE void add_products_by_line(V (&tile)[rows], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step,
-                                        i64 count) {
+UMBRA_OUTLINE void add_products_by_line(V (&tile)[rows], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished,
+                                        const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count) {
   constexpr int line = 64 / sizeof(Elem<V>), addresses = pairs ? rows / 2 : rows;
   const Elem<V>* row[rows];
   find_rows(row, x, by_row, there);
@@ -100,7 +101,8 @@ UMBRA_OUTLINE void add_products_by_line(V (&tile)[rows], Elem<V>* kept, i64 kept
 
 // The same of the first `lanes` columns of a packet; nothing else is read of w.
 template <int rows, typename V>
-UMBRA_OUTLINE void add_products_head(V (&tile)[rows], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished, const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count, i64 lanes) {
+UMBRA_OUTLINE void add_products_head(V (&tile)[rows], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished,
+                                     const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count, i64 lanes) {
   V total[rows][1];
   begin_sums(total, kept, kept_row, resumed, there);
   const Elem<V>* row[rows];
