@@ -66,15 +66,6 @@ bool SameContent(const Graph& graph, const Node& a, const Node& b) {
                     });
 }
 
-std::string Describe(const Graph& graph, int id) {
-  const Node& node = graph.node(id);
-  const std::string_view label = graph.label(id);
-  const std::string name = !node.name.empty() ? "'" + node.name + "' "
-                           : !label.empty()   ? "'" + std::string(label) + "' "
-                                              : "";
-  return name + TypeText(graph, node.dtype, node.shape);
-}
-
 std::string_view TypesText(OpTypes types) {
   switch (types) {
     case OpTypes::kNumeric: return "numbers";

@@ -202,7 +202,24 @@ class ExpressionLowering {
         throw ParseError(source_->Note(error.what(), e.position, "called here"), error.line(), error.column());
       }
     }
+    if (source_ != nullptr) RequireNoneToRepeat(e, operands);
     return composer_.Apply(e.name, operands);
+  }
+
+  // Graphs take an open extent that meets 1 to be 1. Who writes it has mostly left out a broadcast.
+  void RequireNoneToRepeat(const Expression& e, const std::vector<Operand>& operands) const {
+    const Graph& graph = composer_.graph();
+    const auto is_one = [&](const Dimension& d) { return graph.Known(d).same_scheme(Dimension(1)); };
+    for (const Operand& one : operands)
+      for (const Operand& other : operands) {
+        if (one.kind != Operand::Kind::kNode || other.kind != Operand::Kind::kNode) continue;
+        const PartialShape& a = graph.node(one.node).shape;
+        const PartialShape& b = graph.node(other.node).shape;
+        for (std::size_t d = 0; d < a.size() && a.size() == b.size(); ++d)
+          Require(!is_one(a[d]) || graph.Known(b[d]).is_static(), e.name, ": the extent 1 of ", Describe(graph, one.node), " meets an open one of ",
+                  Describe(graph, other.node), "; write broadcast_keepdim(..., ", d, ", extent<", d,
+                  ">(...)) to repeat it, reduce_with_axis and broadcast<axis>(...) in place of reduce_keepdim, or 1 for the extent that is open");
+      }
   }
 
  public:

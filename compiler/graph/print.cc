@@ -70,6 +70,15 @@ std::string TypeText(const Graph& graph, DType dtype, const PartialShape& shape)
   return text + ']';
 }
 
+std::string Describe(const Graph& graph, int id) {
+  const Node& node = graph.node(id);
+  const std::string_view label = graph.label(id);
+  const std::string name = !node.name.empty() ? "'" + node.name + "' "
+                           : !label.empty()   ? "'" + std::string(label) + "' "
+                                              : "";
+  return name + TypeText(graph, node.dtype, node.shape);
+}
+
 std::string LiteralText(double value) {
   if (value != value) return "nan";
   if (value - value != 0) return value > 0 ? "inf" : "-inf";
