@@ -44,6 +44,15 @@ void Stream(const Function& function, const runtime::Variant& streams = kStreams
     }
 }
 
+// The kernel, on a processor that is of the one kind or the other (umbra_args::prefetch_ahead).
+umbra_kernel_fn kernel_of_kind = nullptr;
+long long ahead_of_kind = 0;
+void RunAsKind(const umbra_args* args, long long begin, long long end) {
+  umbra_args changed = *args;
+  changed.prefetch_ahead = ahead_of_kind;
+  kernel_of_kind(&changed, begin, end);
+}
+
 // `kernel`, where T is the dtype, of sources with the extents `in`, to a result whose rows begin with cache lines, or, if they
 // are joined, anywhere.
 void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>& in, const std::vector<index_t>& out,
@@ -70,16 +79,26 @@ void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>&
       runtime::Arguments arguments;
       for (Memory& source : sources) arguments.inputs.push_back(source.ref());
       arguments.outputs = {result.ref()};
-      std::memset(result.bytes.data(), 0x55, result.bytes.size());
-      function(arguments, {1});
-      const std::vector<char> found(result.data(), result.data() + result.size());
-      if (expected.empty()) expected = found;
-      ASSERT_EQ(found, expected);
-      const std::size_t before = static_cast<std::size_t>(result.data() - result.bytes.data());
-      std::size_t outside = 0;
-      for (std::size_t k = 0; k < result.bytes.size(); ++k)
-        outside += (k < before || k >= before + result.size()) && result.bytes[k] != 0x55 ? 1 : 0;
-      EXPECT_EQ(outside, 0u);
+      const auto check = [&] {
+        std::memset(result.bytes.data(), 0x55, result.bytes.size());
+        function(arguments, {1});
+        const std::vector<char> found(result.data(), result.data() + result.size());
+        if (expected.empty()) expected = found;
+        ASSERT_EQ(found, expected);
+        const std::size_t before = static_cast<std::size_t>(result.data() - result.bytes.data());
+        std::size_t outside = 0;
+        for (std::size_t k = 0; k < result.bytes.size(); ++k)
+          outside += (k < before || k >= before + result.size()) && result.bytes[k] != 0x55 ? 1 : 0;
+        EXPECT_EQ(outside, 0u);
+      };
+      check();
+      const auto* const only = std::get_if<runtime::KernelStep>(&function.program().steps[0]);
+      if (route.engine == Engine::kInterpreter || function.program().steps.size() != 1 || only == nullptr) continue;
+      auto& slot = only->slots->function[static_cast<std::size_t>(kPlain.index())];
+      kernel_of_kind = slot;
+      ahead_of_kind = runtime::PrefetchAhead() == 0 ? runtime::kPrefetchAhead : 0;
+      slot = &RunAsKind;
+      check();
     }
   }
 }
@@ -281,6 +300,7 @@ TEST(Streamed, RunsOfReshapesAndPatches) {
 // In whole blocks, and in what is left of them.
 TEST(Streamed, TransposedTiles) {
   ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{192, 300}, {300, 192}}, {300, 192});
+  ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{192, 1030}, {1030, 192}}, {1030, 192});
   ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[m, n]) { y = transpose<1, 0>(x) }", {{192, 2100}}, {2100, 192});
   ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{128, 3, 21}}, {21, 3, 128});
   ExpectStreamed("kernel t(x: T[p, n, m], b: T[p, m, n], c: T[p, n, m]) -> (y: T[p, m, n]) { y = swapaxis(x, 1, 2) * b - swapaxis(c, 1, 2) }",
@@ -289,7 +309,7 @@ TEST(Streamed, TransposedTiles) {
 
 // Rows of tiles that begin anywhere: whole blocks of columns and parts, rows shorter than a line, operands beside the turned one.
 TEST(Streamed, TilesOfRowsThatBeginAnywhere) {
-  for (const index_t n : {index_t{5}, index_t{17}, index_t{511}, index_t{530}, index_t{1037}})
+  for (const index_t n : {index_t{5}, index_t{17}, index_t{527}, index_t{530}, index_t{1037}, index_t{1056}})
     for (const index_t m : {index_t{1}, index_t{16}, index_t{37}}) {
       ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[m, n]) { y = transpose<1, 0>(x) }", {{n, m}}, {m, n}, kJoined);
       ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{n, m}, {m, n}}, {m, n}, kJoined);

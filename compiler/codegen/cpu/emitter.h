@@ -332,7 +332,10 @@ class CpuEmitter : private ValueEmitter {
   // before it is asked for?
   bool WalksFewLines() const;
   int BlockLines() const;
-  int BlockRows() const { return BlockLines() * LineColumns(); }
+  // Is the processor one that reads in the order of memory sooner by itself, and in any other only what it is asked for?
+  void DeclareAsks();
+  // Rows and columns of a block, which where results go past the caches differ between such processors and others.
+  void DeclareBlocks();
   // Are the rows of a tile written after all of them have been read? A load for which an earlier store may be meant, as the low
   // bits of their addresses are the same in all rows of as many pages, waits for it.
   bool WritesTileLast() const;
@@ -351,12 +354,13 @@ class CpuEmitter : private ValueEmitter {
   int LinePackets() const;
   int LineColumns() const { return LinePackets() * width_; }
   int SizeOfElement(std::size_t operand) const { return static_cast<int>(SizeOf(OperandType(static_cast<int>(operand)))); }
-  void OpenBlocks(int axis, const std::string& first, const std::string& last, int count);
+  void OpenBlocks(int axis, const std::string& first, const std::string& last, const std::string& count);
   // How far from a block the next one lies in the operands of which a row or a column of a tile is a line.
   void DeclareNextBlock();
   // The tiles of a block that have their rows in common: those of whole lines, then what is left.
   void TransposedTiles();
-  // The same where rows go past the caches from wherever they begin.
+  // The same where rows go past the caches from wherever they begin. Of the lines that two blocks have in common the first writes
+  // all: it goes on with another tile.
   void JoinedTiles();
   void TransposedTile(const std::string& i, int packets, const std::string& lanes);
   void LoadTransposedTile(int operand, const std::string& i, int packets, const std::string& lanes);
@@ -540,6 +544,8 @@ class CpuEmitter : private ValueEmitter {
   // Transposed operands.
   int transposed_axis_ = -1;               // the row axis of their tiles; none: -1
   std::map<int, std::string> next_block_;  // by operand: how far from a tile its place in the next block is
+  std::string asks_;                       // is the processor one that has to be asked? Empty: no code for one
+  std::string block_rows_, block_columns_;
   std::string far_;                        // do results lie far off? Empty: no one asks
 
   // Phases.

@@ -17,6 +17,9 @@ constexpr int kBlockLines = 8, kStreamedLines = 4;
 // Of a processor that brings them by itself: lines of memory that are walked side by side, and as many lines of each.
 constexpr int kFewLines = 32, kLongLines = 64;
 
+// Of a processor that has to be asked: lines of a row, and columns.
+constexpr int kAskedLines = 32, kAskedColumns = 64;
+
 // Work of an element, in additions, up to which the rows of a tile are written one by one, which leaves it in registers.
 constexpr double kUnrolled = 16;
 
@@ -48,7 +51,10 @@ void CpuEmitter::TransposedLoops(int axis) {
     return;
   }
   if (JoinsTiles()) {
-    OpenBlocks(vector_axis_, Begin(vector_axis_), ExtentName(vector_axis_), kLinesJoined * LineColumns());
+    const std::string end = ExtentName(vector_axis_);
+    DeclareAsks();
+    out_.Open("for (long long b{0} = {1}, e{0} = b{0}; b{0} < {2}; b{0} = e{0})", vector_axis_, Begin(vector_axis_), end);
+    out_.Line("e{0} = {1} - b{0} < {2} ? {1} : b{0} + {3};", vector_axis_, end, kLinesJoined * width_ + width_, kLinesJoined * width_);
     out_.Open("for (long long j{0} = {1}; j{0} < {2}; j{0} += {3})", axis, first, last, width_);
     out_.Line("const long long e{0} = smaller(j{0} + {1}, {2}), rows = e{0} - j{0};", axis, width_, last);
     TransposedLoops(axis + 1);
@@ -56,8 +62,9 @@ void CpuEmitter::TransposedLoops(int axis) {
     return;
   }
   DeclareFar();
-  OpenBlocks(axis, first, last, BlockRows());
-  OpenBlocks(vector_axis_, Begin(vector_axis_), ExtentName(vector_axis_), BlockColumns());
+  DeclareBlocks();
+  OpenBlocks(axis, first, last, block_rows_);
+  OpenBlocks(vector_axis_, Begin(vector_axis_), ExtentName(vector_axis_), block_columns_);
   DeclareNextBlock();
   out_.Open("for (long long j{0} = b{0}; j{0} < e{0}; j{0} += {1})", axis, width_);
   if (TurnsLines()) TurnedLines();
@@ -80,6 +87,27 @@ int CpuEmitter::BlockLines() const {
 int CpuEmitter::BlockColumns() const {
   if (WalksFewLines()) return kFewLines;
   return Streams() && !TurnsLines() ? 64 : 128;
+}
+
+void CpuEmitter::DeclareAsks() {
+  asks_ = names_.Make("asks");
+  out_.Line("const bool {} = args->prefetch_ahead == 0;", asks_);
+}
+
+void CpuEmitter::DeclareBlocks() {
+  asks_.clear();
+  block_rows_ = fmt::to_string(BlockLines() * LineColumns());
+  block_columns_ = fmt::to_string(BlockColumns());
+  if (!Streams() || RegisterBytes(options_.target) < kLine || LinePackets() > 1) return;
+  DeclareAsks();
+  const auto choose = [&](int axis, int asked, std::string* size) {
+    if (fmt::to_string(asked) == *size) return;
+    const std::string name = names_.Make("size" + std::to_string(axis));
+    out_.Line("const long long {} = {} ? {} : {};", name, asks_, asked, *size);
+    *size = name;
+  };
+  choose(transposed_axis_, kAskedLines * width_, &block_rows_);
+  choose(vector_axis_, kAskedColumns, &block_columns_);
 }
 
 void CpuEmitter::DeclareFar() {
@@ -111,15 +139,14 @@ bool CpuEmitter::WalksFewLines() const {
          }) == 1;
 }
 
-void CpuEmitter::OpenBlocks(int axis, const std::string& first, const std::string& last, int count) {
+void CpuEmitter::OpenBlocks(int axis, const std::string& first, const std::string& last, const std::string& count) {
   out_.Open("for (long long b{0} = {1}; b{0} < {2}; b{0} += {3})", axis, first, last, count);
   out_.Line("const long long e{0} = smaller(b{0} + {1}, {2});", axis, count, last);
 }
 
 void CpuEmitter::DeclareNextBlock() {
-  const auto times = [](int count, const std::string& stride) { return stride.empty() ? std::to_string(count) : fmt::format("{} * {}", count, stride); };
+  const auto times = [](const std::string& count, const std::string& stride) { return stride.empty() ? count : count + " * " + stride; };
   next_block_.clear();
-  if (WalksFewLines()) return;
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
     if (access.store || !MovesAlongVector(operand) || AxisDim(access, transposed_axis_) < 0) continue;
@@ -129,7 +156,7 @@ void CpuEmitter::DeclareNextBlock() {
     const std::string column = fmt::format("b{}", vector_axis_);
     next_block_[operand] = names_.Make(o.name + "_next");
     out_.Line("const long long {} = e{} < {} ? {} : {} - {};", next_block_[operand], vector_axis_, ExtentName(vector_axis_),
-              times(BlockColumns(), across), times(BlockRows(), down), across.empty() ? column : column + " * " + across);
+              times(block_columns_, across), times(block_rows_, down), across.empty() ? column : column + " * " + across);
   }
 }
 
@@ -208,20 +235,24 @@ void CpuEmitter::JoinedTiles() {
       out_.Line("{} {}[{}];", type(store.operand), row, width_);
       streamed_[store.operand] = row + "[k]";
     }
+  const std::string resumes = names_.Make("resumes"), over = names_.Make("over");
+  out_.Line("const bool {} = rows == {} && b{} > {};", resumes, width_, vector_axis_, Begin(vector_axis_));
+  out_.Line("const long long {0} = rows == {1} && e{2} < {3} ? {1} : 0;", over, width_, vector_axis_, ExtentName(vector_axis_));
   out_.Open("for (int k = 0; k < rows; ++k)");
   out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
   RowPointers();
-  for (const auto& [operand, row] : streamed_) out_.Line("{} = {}({});", row, type(operand), Address(operand, "b" + std::to_string(vector_axis_)));
+  for (const auto& [operand, row] : streamed_)
+    out_.Line("{} = {}({}, {});", row, type(operand), Address(operand, "b" + std::to_string(vector_axis_)), resumes);
   out_.Close();
   out_.Line("long long {} = b{};", i, vector_axis_);
-  out_.Open("for (; rows == {0} && {1} + {0} <= e{2}; {1} += {0})", width_, i, vector_axis_);
+  out_.Open("for (; rows == {0} && {1} + {0} <= e{2} + {3}; {1} += {0})", width_, i, vector_axis_, over);
   TransposedTile(i, 1, "");
   out_.Close();
   out_.Open("for (; {0} < e{1}; {0} += {2})", i, vector_axis_, width_);
   out_.Line("const long long lanes = smaller(e{0} - {1}, {2});", vector_axis_, i, width_);
   TransposedTile(i, 1, "lanes");
   out_.Close();
-  out_.Open("for (int k = 0; k < rows; ++k)");
+  out_.Open("for (int k = 0; {} == 0 && k < rows; ++k)", over);
   FinishStreamedRows();
   out_.Close();
   names_ = outer;
@@ -245,11 +276,13 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
     if (access.store || !IsTransposed(access)) continue;
+    // The line of the last element of the next tile: columns may begin within one.
+    const std::string column = fmt::format("prefetch_column<{}>({} + {}, {});", width_, TransposedAddress(operand, "j", i), 2 * width_ - 1, VectorStride(operand));
+    const bool asks_here = lanes.empty() && JoinsTiles() && next_block_.count(operand) == 0;
+    if (asks_here) out_.Line("if ({}) {}", asks_, column);
     LoadTransposedTile(operand, i, packets, lanes);
-    if (!lanes.empty()) continue;
-    if (next_block_.count(operand) > 0) PrefetchPart(operand, i);
-    else if (JoinsTiles())  // the line of the last element of the next tile: columns may begin within one
-      out_.Line("prefetch_column<{}>({} + {}, {});", width_, TransposedAddress(operand, "j", i), 2 * width_ - 1, VectorStride(operand));
+    if (asks_here) out_.Line("if (!{}) {}", asks_, column);
+    if (lanes.empty() && next_block_.count(operand) > 0) PrefetchPart(operand, i);
   }
   const bool writes_last = lanes.empty() && WritesTileLast();
   if (writes_last) {
@@ -343,9 +376,23 @@ void CpuEmitter::LoadTransposedTile(int operand, const std::string& i, int packe
 
 void CpuEmitter::PrefetchPart(int operand, const std::string& i) {
   const std::string& next = next_block_.at(operand);
-  out_.Line("if (e{0} - b{0} == {1}) prefetch_part<{2}, {3}>({4} + {5}, {6}, j{0} - b{0});", transposed_axis_, BlockRows(),
-            width_, BlockLines(), TransposedAddress(operand, "b", i), next, VectorStride(operand));
-  out_.Line("else prefetch_column<{}>({} + {}, {});", LineColumns(), TransposedAddress(operand, "j", i), next, VectorStride(operand));
+  const std::string is_whole = fmt::format("e{0} - b{0} == {1}", transposed_axis_, block_rows_);
+  const auto part = [&](int lines) {
+    return fmt::format("prefetch_part<{}, {}>({} + {}, {}, j{} - b{})", width_, lines, TransposedAddress(operand, "b", i), next, VectorStride(operand),
+                       transposed_axis_, transposed_axis_);
+  };
+  const std::string column = fmt::format("prefetch_column<{}>({} + {}, {})", LineColumns(), TransposedAddress(operand, "j", i), next, VectorStride(operand));
+  if (asks_.empty()) {
+    out_.Line("if ({}) {};", is_whole, part(BlockLines()));
+    out_.Line("else {};", column);
+  } else if (WalksFewLines()) {
+    out_.Line("if ({} && {}) {};", asks_, is_whole, part(kAskedLines));
+    out_.Line("else if ({}) {};", asks_, column);
+  } else {
+    out_.Line("if ({} && {}) {};", asks_, is_whole, part(kAskedLines));
+    out_.Line("else if ({}) {};", is_whole, part(BlockLines()));
+    out_.Line("else {};", column);
+  }
 }
 
 std::string CpuEmitter::TransposedAddress(int operand, const char* row, const std::string& i) const {

@@ -250,7 +250,7 @@ UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
 #if defined(__AVX2__)
 // Writes a row, or rows that follow each other, past the caches from front to back, by packets that begin anywhere: what
 // fills a register is put together there. The first row begins with a line, or `anywhere`: of its first line only what is its
-// own is written.
+// own is written, and nothing where what came before has written it.
 template <typename V, bool anywhere = false>
 struct StreamedRow {
   typedef Bits<V> I;
@@ -258,20 +258,19 @@ struct StreamedRow {
   V line{};         // of the line at p, what is known
   i64 filled = 0;  // lanes of it
   i64 before = 0;  // of these, those before the row
-  I from = iota<I>();
   StreamedRow() = default;
-  UMBRA_INLINE explicit StreamedRow(Elem<V>* row) : p(row) {
+  UMBRA_INLINE explicit StreamedRow(Elem<V>* row, bool resumes = false) : p(row) {
     if constexpr (anywhere) {
       before = filled = static_cast<i64>(__builtin_bit_cast(unsigned long long, row) / sizeof(Elem<V>) % kWidth<V>);
       p -= filled;
-      turn();
+      if (resumes && filled > 0) before = kWidth<V>;
     }
   }
-  UMBRA_INLINE void turn() { from = (iota<I>() - static_cast<Elem<I>>(filled)) & (kWidth<V> - 1); }
+  UMBRA_INLINE V turned(V v) const { return permuted_lanes(v, (iota<I>() - static_cast<Elem<I>>(filled)) & (kWidth<V> - 1)); }
   UMBRA_INLINE V joined(V turned) const { return iota<I>() < static_cast<Elem<I>>(filled) ? line : turned; }
   UMBRA_INLINE void put_line(V v) {
     if (anywhere && before > 0) {
-      store_masked(p, v, ~0ULL << before);
+      if (before < kWidth<V>) store_masked(p, v, ~0ULL << before);
       before = 0;
     } else {
       stream(p, v);
@@ -279,12 +278,12 @@ struct StreamedRow {
     p += kWidth<V>;
   }
   UMBRA_INLINE void put_packet(V v) {
-    const V turned = permuted_lanes(v, from);
+    const V turned = this->turned(v);
     put_line(joined(turned));
     line = turned;
   }
   UMBRA_INLINE void put_head(V v, i64 n) {
-    const V turned = permuted_lanes(v, from);
+    const V turned = this->turned(v);
     const V next = joined(turned);
     filled += n;
     if (filled < kWidth<V>) {
@@ -294,7 +293,6 @@ struct StreamedRow {
       filled -= kWidth<V>;
       line = turned;
     }
-    turn();
   }
   template <typename G>
   UMBRA_INLINE void put_group(const G& group) {
