@@ -36,8 +36,8 @@ constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step o
 // blocks make the shares of threads even enough.
 constexpr index_t kRowsOfTile = 16, kRowsOfBlock = 128, kManyBlocks = 4;
 // Of rows that share copied columns: rows of a piece, for which it hardly matters that each piece copies them, and columns that
-// shares are multiples of, where all rows are one piece.
-constexpr index_t kRowsOfPiece = 512, kColumnsOfShare = 32;
+// shares are multiples of, where all rows are one piece: of whole tiles for any target.
+constexpr index_t kRowsOfPiece = 512, kColumnsOfShare = 48;
 // Of a second cache: what copies of the columns of a tile may take, and what columns that are read where they lie may, with as
 // many rows as that.
 constexpr index_t kPartForPanels = 4, kPartInPlace = 2;

@@ -314,11 +314,12 @@ TEST(Product, LongDistances) {
   });
 }
 
-// A tile of one packet has as many rows as there are, up to 16; what is left goes by lower ones, in the same bits.
+// A tile of one packet has as many rows as there are, up to 16; what is left goes by lower ones, in the same bits. So do rows
+// that begin at the same place of a page each.
 TEST(Product, HighTiles) {
   for (const DType type : {DType::kFloat32, DType::kFloat64})
-    for (const index_t m : {15, 16, 17, 31, 53})
-      for (const index_t k : {16, 61}) {
+    for (const index_t m : {15, 16, 17, 31, 48, 53})
+      for (const index_t k : {16, 61, 1024}) {
         const Product p{m, 16, k, false, false, type};
         const Operands operands(p, m % 3, static_cast<unsigned>(m));
         std::map<bool, std::unique_ptr<Tensor>> first;  // by Fuses
