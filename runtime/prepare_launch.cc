@@ -267,12 +267,13 @@ class Preparation : private LaunchAxes {
     variant.few_columns = !variant.strided && HasFewColumns();
     if (variant.few_columns) return variant;
     columns_kept_ = large && !split && !in_short_rows_ && !variant.strided ? ColumnsKept() : 0;
+    const bool by_columns = InColumns() && !in_short_rows_ && (columns_kept_ > 0 || StoresElements());
     // What is read back at once (in place) is better left to the caches.
-    const bool passes = large && packets && !in_place && !variant.strided && !split && (vector_axis_ > 0 || in_short_rows_ || columns_kept_ > 0) && !TakesTurnsAtPages();
+    const bool passes = large && packets && !in_place && !variant.strided && (by_columns || (!split && (vector_axis_ > 0 || in_short_rows_))) && !TakesTurnsAtPages();
     variant.packed = (packs_ && !variant.strided) || columns_kept_ > 0;
     if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();
-    if (passes && aligned && (!InColumns() || in_short_rows_ || variant.packed)) variant.stores = Stores::kStreamed;
-    else if (passes && (columns_kept_ > 0 ? plan_.extent[vector_axis_] >= kFewestKept && MayJoinTiles() : joins)) variant.stores = Stores::kJoined;
+    if (passes && aligned && (!InColumns() || in_short_rows_ || by_columns)) variant.stores = Stores::kStreamed;
+    else if (passes && !split && (columns_kept_ > 0 ? plan_.extent[vector_axis_] >= kFewestKept && MayJoinTiles() : joins)) variant.stores = Stores::kJoined;
     // Where results go into the caches, they are as good a place for what is kept, and what is read stays there, too.
     if (columns_kept_ > 0 && variant.stores == Stores::kCached) variant.packed = false;
     return variant;

@@ -19,13 +19,14 @@ struct Form {
   runtime::Variant variant;
   const char* suffix;
 };
-// Results that bypass the caches lie side by side, and a split kernel's stay in them: there are no other forms, but those with
-// positions of 64 bits.
+// Results that bypass the caches lie side by side, and of a split kernel only those of columns do: there are no other forms, but
+// those with positions of 64 bits.
 constexpr Form kForms[] = {{{}, ""},
                            {{.stores = runtime::Stores::kStreamed}, "_streaming"},
                            {{.stores = runtime::Stores::kJoined}, "_joined"},
                            {{.strided = true}, "_strided"},
                            {{.split = true}, "_split"},
+                           {{.stores = runtime::Stores::kStreamed, .split = true}, "_split_streaming"},
                            {{.strided = true, .split = true}, "_split_strided"},
                            {{.packed = true}, "_packed"},
                            {{.stores = runtime::Stores::kStreamed, .packed = true}, "_packed_streaming"},

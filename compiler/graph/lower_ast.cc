@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "compiler/graph/index_map.h"
 #include "compiler/graph/parse.h"
@@ -206,19 +207,29 @@ class ExpressionLowering {
     return composer_.Apply(e.name, operands);
   }
 
-  // Graphs take an open extent that meets 1 to be 1. Who writes it has mostly left out a broadcast.
+  // Is the value made of what reduce_keepdim leaves? `seen`: values that are not.
+  bool KeepsDimension(int id, std::set<int>* seen) const {
+    const Node& node = composer_.graph().node(id);
+    const bool is_map = node.kind == Node::Kind::kMap || node.kind == Node::Kind::kCast;
+    if (node.keepdim || !is_map || !seen->insert(id).second) return node.keepdim;
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](int input) { return KeepsDimension(input, seen); });
+  }
+
+  // Graphs take an open extent that meets 1 to be 1. Who writes it with reduce_keepdim has left out a broadcast.
   void RequireNoneToRepeat(const Expression& e, const std::vector<Operand>& operands) const {
     const Graph& graph = composer_.graph();
-    const auto is_one = [&](const Dimension& d) { return graph.Known(d).same_scheme(Dimension(1)); };
     for (const Operand& one : operands)
       for (const Operand& other : operands) {
         if (one.kind != Operand::Kind::kNode || other.kind != Operand::Kind::kNode) continue;
         const PartialShape& a = graph.node(one.node).shape;
         const PartialShape& b = graph.node(other.node).shape;
-        for (std::size_t d = 0; d < a.size() && a.size() == b.size(); ++d)
-          Require(!is_one(a[d]) || graph.Known(b[d]).is_static(), e.name, ": the extent 1 of ", Describe(graph, one.node), " meets an open one of ",
-                  Describe(graph, other.node), "; write broadcast_keepdim(..., ", d, ", extent<", d,
-                  ">(...)) to repeat it, reduce_with_axis and broadcast<axis>(...) in place of reduce_keepdim, or 1 for the extent that is open");
+        for (std::size_t d = 0; d < a.size() && a.size() == b.size(); ++d) {
+          std::set<int> seen;
+          if (!graph.Known(a[d]).same_scheme(Dimension(1)) || graph.Known(b[d]).is_static() || !KeepsDimension(one.node, &seen)) continue;
+          throw Error(fmt::format("{0}: the extent 1 of {1} meets an open one of {2}; write broadcast_keepdim(..., {3}, extent<{3}>(...)) to repeat it, "
+                                  "reduce_with_axis and broadcast<axis>(...) in place of reduce_keepdim, or 1 for the extent that is open",
+                                  e.name, Describe(graph, one.node), Describe(graph, other.node), d));
+        }
       }
   }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -219,6 +220,54 @@ TEST(Streamed, ColumnsThatAreStoredAsTheyAreReduced) {
       for (index_t c = 0; c < kReduced; ++c) wrong += at(y, c, k) != at(x, c, k) - most ? 1 : 0;
     }
     EXPECT_EQ(wrong, 0) << threads;
+  }
+}
+
+TEST(Streamed, ColumnsWhoseElementsAreStored) {
+  for (const index_t steps : {index_t{5}, index_t{37}}) {
+    ExpectStreamed("kernel t(x: T[s, m]) -> (y: T[s, m]) { y = x - broadcast<1>(reduce_with_axis<maximum>(x, 0)) }", {{steps, 192}}, {steps, 192});
+    ExpectStreamed("kernel t(x: T[n, s, m]) -> (y: T[n, s, m]) { y = x - broadcast_with_axis(reduce_with_axis<minimum>(x, 1), 0, extent<1>(x)) }",
+                   {{3, steps, 320}}, {3, steps, 320});
+  }
+}
+
+// What is larger than caches: short rows, which are walked one after the other, rows of several lines and parts of lines, wide ones,
+// cut into blocks or not, and results past the caches and through them.
+TEST(Streamed, ColumnsFromMemory) {
+  const auto graph = graph::ParseText("kernel t(x: f32[n, m]) -> (t: f32[m], y: f32[n, m]) {\n  t = reduce_with_axis<sum>(x, 0)\n  d = x - broadcast<1>(t / 16)\n"
+                                      "  y = d / broadcast<1>(sqrt(reduce_with_axis<mean>(d * d, 0) + 1))\n}")[0];
+  const auto at = [](Memory& of, index_t k) -> float& { return reinterpret_cast<float*>(of.data())[k]; };
+  for (const auto& [n, m] : {std::pair<index_t, index_t>{150000, 64}, {47000, 250}, {10500, 1000}, {8400, 1024}, {2100, 4100}}) {
+    Memory x({n, m}, DType::kFloat32), t({m}, DType::kFloat32), y({n, m}, DType::kFloat32);
+    unsigned seed = 1;
+    for (index_t k = 0; k < n * m; ++k) at(x, k) = static_cast<float>((seed = seed * 1664525u + 1013904223u) >> 20) / 4096 - 0.5f;
+    std::vector<double> sum(static_cast<std::size_t>(m)), squares(static_cast<std::size_t>(m));
+    for (index_t k = 0; k < n * m; ++k) sum[static_cast<std::size_t>(k % m)] += static_cast<double>(at(x, k));
+    for (index_t k = 0; k < n * m; ++k) {
+      const auto c = static_cast<std::size_t>(k % m);
+      squares[c] += (static_cast<double>(at(x, k)) - sum[c] / 16) * (static_cast<double>(at(x, k)) - sum[c] / 16);
+    }
+    std::vector<char> expected;
+    for (const CompileOptions& route : Routes()) {
+      if (route.engine == Engine::kInterpreter) continue;  // it takes seconds
+      const Function function = Compile(graph, route);
+      for (const int threads : {1, 3}) {
+        std::memset(y.bytes.data(), 0x55, y.bytes.size());
+        function({{x.ref()}, {t.ref(), y.ref()}, {}}, {threads});
+        std::vector<char> found(y.data(), y.data() + y.size());
+        found.insert(found.end(), t.data(), t.data() + t.size());
+        if (expected.empty()) expected = found;
+        EXPECT_TRUE(found == expected) << n << " x " << m << ", " << route.target << ", " << threads << " threads";
+      }
+    }
+    // Of n terms below 1 a sum in f32 is off by n * 2^-24 of their size at most; here far less, as most errors cancel.
+    for (index_t c = 0; c < m; ++c) EXPECT_NEAR(at(t, c), sum[static_cast<std::size_t>(c)], 1e-3 * std::sqrt(static_cast<double>(n))) << n << " x " << m;
+    double worst = 0;
+    for (index_t k = 0; k < n * m; ++k) {
+      const auto c = static_cast<std::size_t>(k % m);
+      worst = std::max(worst, std::abs(static_cast<double>(at(y, k)) - (static_cast<double>(at(x, k)) - sum[c] / 16) / std::sqrt(squares[c] / static_cast<double>(n) + 1)));
+    }
+    EXPECT_LT(worst, 2e-4) << n << " x " << m;
   }
 }
 

@@ -16,7 +16,13 @@ constexpr int kRows = 8;  // whose elements a result is fetched once for, where 
 constexpr int kMostPackets = 256, kFewestPackets = 8;
 constexpr int kKeptBytes = 16384;  // of all results of a block, which stay in a first-level cache
 
+// Bytes of all rows, if they come from memory, of a row, if several lie on a page, and of all results of a block, which has to be
+// as wide as rows are: what processors bring ahead of a part of a row is the next part.
+constexpr int kFarRows = 1 << 24, kShortRow = 4096, kKeptOfFar = 98304;
+
 }  // namespace
+
+int CpuEmitter::BlockPackets() const { return BlockPackets(kKeptBytes); }
 
 bool CpuEmitter::WalksBlocksOfColumns() const {
   if (!columns_ || options_.variant.strided || !signature_.row_buffers.empty()) return false;
@@ -37,9 +43,16 @@ std::string CpuEmitter::OpenColumnBlock(const std::string& c, const std::string&
   const std::string block = fmt::format("j{}", vector_axis_);
   block_.end = names_.Make("last_" + c), block_.row = names_.Make("r"), block_.packet = names_.Make("p"), block_.before.clear();
   block_.packets = BlockPackets();
-  const std::string columns = kept_columns_.what.empty() ? std::to_string(BlockPackets() * width_) : kept_columns_.columns;
+  std::string columns = kept_columns_.what.empty() ? std::to_string(block_.packets * width_) : kept_columns_.columns;
+  if (const int most = BlockPackets(kKeptOfFar); most > block_.packets && kept_columns_.what.empty() && width_ > 1 && kernel_.phases[0].guard < 0) {
+    const std::string usual = columns;
+    block_.packets = most;
+    out_.Line("const long long {0} = {1} - {2} <= {3} && {4} ? {3} : {5};", columns = names_.Make("columns"), last, first, most * width_,
+              ComesFromMemory(first, last), usual);
+  }
   out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, columns);
   out_.Line("const long long {} = smaller({} + {}, {});", block_.end, block, columns, WholeSteps(block, last, width_));
+  DeclareByRow(first, last);
   return block;
 }
 
@@ -63,6 +76,44 @@ void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, co
   });
   out_.Close();
   names_ = outer;
+}
+
+bool CpuEmitter::StreamsColumns(const Phase& phase) const {
+  return options_.variant.stores == runtime::Stores::kStreamed && kept_columns_.what.empty() && phase.reductions.empty() && !ReadsResults();
+}
+
+bool CpuEmitter::TakesRowsAtOnce(const Phase& phase) const {
+  if (!IsLight(phase) || phase.guard >= 0 || kept_columns_.joins) return false;
+  return !phase.reductions.empty() || (DivisorsOf(phase).empty() && !StreamsColumns(phase));
+}
+
+bool CpuEmitter::ReadsResults() const {
+  return std::any_of(kernel_.values.begin(), kernel_.values.end(), [this](const Value& v) {
+    if (v.kind != Value::Kind::kLoad) return false;
+    const int buffer = signature_.operands[static_cast<std::size_t>(v.index)].buffer;
+    return std::any_of(signature_.operands.begin(), signature_.operands.end(), [&](const runtime::Access& access) { return access.store && access.buffer == buffer; });
+  });
+}
+
+void CpuEmitter::DeclareByRow(const std::string& first, const std::string& last) {
+  block_.by_row.clear();
+  const bool at_once = std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [this](const Phase& phase) { return TakesRowsAtOnce(phase); });
+  if (!at_once || width_ == 1 || !kept_columns_.what.empty()) return;
+  block_.by_row = names_.Make("by_row");
+  out_.Line("const bool {} = {} - {} <= {} && {};", block_.by_row, last, first, std::min(kShortRow / ElementBytes(), block_.packets * width_),
+            ComesFromMemory(first, last));
+}
+
+int CpuEmitter::ElementBytes() const {
+  int most = 1;
+  for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
+    if (IsReadAlong(operand)) most = std::max(most, SizeOfElement(static_cast<std::size_t>(operand)));
+  return most;
+}
+
+std::string CpuEmitter::ComesFromMemory(const std::string& first, const std::string& last) const {
+  const std::string columns = first == "0" ? last : fmt::format("({} - {})", last, first);
+  return fmt::format("{} * {} > {}", columns, ElementsOfRow(), kFarRows / ElementBytes());
 }
 
 void CpuEmitter::DeclareColumnBuffers() {
@@ -128,17 +179,25 @@ void CpuEmitter::KeepElement(int id, const std::string& index) {
 }
 
 bool CpuEmitter::IsKept(int id) const {
-  if (InPackets(id) || width_ > 1 || InLanes(id)) return InPackets(id);
+  if (!InPackets(id) && (width_ > 1 || InLanes(id))) return false;
   const auto reads = [&](int reader) {
     const auto& args = value(reader).args;
     return std::find(args.begin(), args.end(), id) != args.end();
   };
   const auto is_read = [&](const std::vector<int>& by) { return std::any_of(by.begin(), by.end(), reads); };
-  return is_read(kernel_.final_row_values) ||
-         std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [&](const Phase& phase) { return is_read(phase.element_values); });
+  const auto is_stored = [&](const plan::Store& store) { return store.value == id; };
+  const auto is_needed = [&](const Phase& phase) {
+    if (is_read(phase.element_values) || !InPackets(id)) return is_read(phase.element_values);
+    const bool is_own = std::find(phase.row_values.begin(), phase.row_values.end(), id) != phase.row_values.end();
+    return is_read(phase.guard_values) || phase.guard == id || !phase.stages.empty() || (!is_own && is_read(phase.row_values)) ||
+           std::any_of(phase.stores.begin(), phase.stores.end(), is_stored) ||
+           std::any_of(phase.reductions.begin(), phase.reductions.end(), [&](const plan::Reduction& reduction) { return reduction.value == id; });
+  };
+  return is_read(kernel_.final_row_values) || (InPackets(id) && std::any_of(kernel_.final_stores.begin(), kernel_.final_stores.end(), is_stored)) ||
+         std::any_of(kernel_.phases.begin(), kernel_.phases.end(), is_needed);
 }
 
-int CpuEmitter::BlockPackets() const {
+int CpuEmitter::BlockPackets(int kept_bytes) const {
   int kept = 0;
   for (const Phase& phase : kernel_.phases) {
     kept += static_cast<int>(phase.reductions.size());
@@ -146,8 +205,8 @@ int CpuEmitter::BlockPackets() const {
     kept += 2 * static_cast<int>(DivisorsOf(phase).size());
   }
   const int bytes = std::max(kept, 1) * std::max(RegisterBytes(options_.target), 8);
-  int packets = kernel_.phases[0].guard < 0 ? kMostPackets : kKeptBytes / 8;
-  while (packets > kFewestPackets && packets * bytes > kKeptBytes) packets /= 2;
+  int packets = kernel_.phases[0].guard < 0 ? kMostPackets : kept_bytes / 8;
+  while (packets > kFewestPackets && packets * bytes > kept_bytes) packets /= 2;
   return packets;
 }
 
@@ -239,8 +298,13 @@ void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::
     return;
   }
   std::string left = begin;
-  if (IsLight(phase) && phase.guard < 0 && !kept_columns_.joins) {
+  if (TakesRowsAtOnce(phase)) {
     left = WholeSteps(begin, end, kRows);
+    if (!block_.by_row.empty()) {
+      const std::string together = names_.Make("together");
+      out_.Line("const long long {} = {} ? {} : {};", together, block_.by_row, begin, left);
+      left = together;
+    }
     out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", block_.row, begin, left, kRows);
     EachPacket(c, block, [&] {
       InRegisters(phase, [&] {
@@ -255,9 +319,12 @@ void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::
   out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, end);
   for (const auto& store : phase.stores)
     if (kept_columns_.joins && kept_columns_.at.count(store.operand) == 0 && MakesLines(store)) DeclareStreamedRow(store, Address(store.operand, block), true);
+  const bool streams = StreamsColumns(phase);
+  if (streams) kept_columns_.streams = true;
   WhereGuarded(phase, [&] {
     EachPacket(c, block, [&] { InRegisters(phase, [&] { ColumnElement(phase, c, "", names_); }); });
   });
+  if (streams) kept_columns_.streams = false;
   FinishStreamedRows();
   out_.Close();
 }

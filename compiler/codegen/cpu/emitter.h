@@ -173,12 +173,27 @@ class CpuEmitter : private ValueEmitter {
   void DeclareNextColumns(const std::string& block, const std::string& first, const std::string& last);
   // Opens the loop over blocks of the whole packets from `first` to `last`; the name of where a block begins.
   std::string OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last);
+  // Are results of a phase fetched once for several rows? Not what is stored past the caches, line after line, nor what needs
+  // more than there are registers for; nor if rows are so short that several lie on a page, and come from
+  // memory: processors foresee only what is read in its order.
+  bool TakesRowsAtOnce(const Phase& phase) const;
+  void DeclareByRow(const std::string& first, const std::string& last);
+  // Is what one phase has stored read by another?
+  bool ReadsResults() const;
+  // Do elements that a phase stores, which reduces nothing, go past the caches?
+  bool StreamsColumns(const Phase& phase) const;
+  // Of the widest operand that is read along the columns.
+  int ElementBytes() const;
+  // Is what the columns read more than caches have?
+  std::string ComesFromMemory(const std::string& first, const std::string& last) const;
   // Whole packets of the columns from `first` to `last`.
   void ColumnBlocks(const std::string& c, const std::string& first, const std::string& last);
-  // Is the value of a row kept for each packet of a block? Of single elements, positions are, too, that what follows reads.
+  // Is the value of a row kept for each packet of a block, since something else reads it than values of rows beside it? Of single
+  // elements, positions are, too.
   bool IsKept(int id) const;
   // Packets of columns in a block; where a guard leaves few steps, in as many as the cache keeps.
   int BlockPackets() const;
+  int BlockPackets(int kept_bytes) const;
   // Memory for what is kept of each packet of a block: of `values`, which are of rows, and what the phase reduces.
   Kept DeclareKept(const std::vector<int>& values, const Phase& phase);
   void EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body);
@@ -506,6 +521,7 @@ class CpuEmitter : private ValueEmitter {
   struct {
     std::string end, row, packet;  // where its columns end, the first of some rows, a packet of it
     std::string before;            // "n + ", of its packets that are those of rows before
+    std::string by_row;            // is it walked row by row? Empty: it is not
     int packets = 0;               // that what is kept has room for
   } block_;
 

@@ -57,7 +57,7 @@ std::string CpuEmitter::Run() {
               ExtentName(vector_axis_), kTransposeBlock, ExtentName(vector_axis_));
   }
   if (JoinsRows() && SharedAxis() < 0 && KeyAxis() < 0) JoinRows();
-  const bool streams = Streams() || (options_.variant.stores != runtime::Stores::kCached && !kept_columns_.what.empty()) || StreamsShortRows() || StreamsTiles() || JoinsTiles() || !streamed_.empty();
+  const bool streams = Streams() || (options_.variant.stores != runtime::Stores::kCached && columns_) || StreamsShortRows() || StreamsTiles() || JoinsTiles() || !streamed_.empty();
   if (transposed_axis_ >= 0) TransposedLoops(0);
   else RowLoops(0);
   if (CutsColumns()) out_.Close();

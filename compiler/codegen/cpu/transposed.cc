@@ -98,7 +98,7 @@ void CpuEmitter::DeclareBlocks() {
   asks_.clear();
   block_rows_ = fmt::to_string(BlockLines() * LineColumns());
   block_columns_ = fmt::to_string(BlockColumns());
-  if (!Streams() || RegisterBytes(options_.target) < kLine || LinePackets() > 1) return;
+  if (!Streams() || RegisterBytes(options_.target) < kLine) return;
   DeclareAsks();
   const auto choose = [&](int axis, int asked, std::string* size) {
     if (fmt::to_string(asked) == *size) return;
@@ -106,7 +106,7 @@ void CpuEmitter::DeclareBlocks() {
     out_.Line("const long long {} = {} ? {} : {};", name, asks_, asked, *size);
     *size = name;
   };
-  choose(transposed_axis_, kAskedLines * width_, &block_rows_);
+  choose(transposed_axis_, kAskedLines * LineColumns(), &block_rows_);
   choose(vector_axis_, kAskedColumns, &block_columns_);
 }
 

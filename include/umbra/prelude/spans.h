@@ -258,15 +258,17 @@ struct StreamedRow {
   V line{};         // of the line at p, what is known
   i64 filled = 0;  // lanes of it
   i64 before = 0;  // of these, those before the row
+  I from = iota<I>();
   StreamedRow() = default;
   UMBRA_INLINE explicit StreamedRow(Elem<V>* row, bool resumes = false) : p(row) {
     if constexpr (anywhere) {
       before = filled = static_cast<i64>(__builtin_bit_cast(unsigned long long, row) / sizeof(Elem<V>) % kWidth<V>);
       p -= filled;
       if (resumes && filled > 0) before = kWidth<V>;
+      turn();
     }
   }
-  UMBRA_INLINE V turned(V v) const { return permuted_lanes(v, (iota<I>() - static_cast<Elem<I>>(filled)) & (kWidth<V> - 1)); }
+  UMBRA_INLINE void turn() { from = (iota<I>() - static_cast<Elem<I>>(filled)) & (kWidth<V> - 1); }
   UMBRA_INLINE V joined(V turned) const { return iota<I>() < static_cast<Elem<I>>(filled) ? line : turned; }
   UMBRA_INLINE void put_line(V v) {
     if (anywhere && before > 0) {
@@ -278,12 +280,12 @@ struct StreamedRow {
     p += kWidth<V>;
   }
   UMBRA_INLINE void put_packet(V v) {
-    const V turned = this->turned(v);
+    const V turned = permuted_lanes(v, from);
     put_line(joined(turned));
     line = turned;
   }
   UMBRA_INLINE void put_head(V v, i64 n) {
-    const V turned = this->turned(v);
+    const V turned = permuted_lanes(v, from);
     const V next = joined(turned);
     filled += n;
     if (filled < kWidth<V>) {
@@ -293,6 +295,7 @@ struct StreamedRow {
       filled -= kWidth<V>;
       line = turned;
     }
+    turn();
   }
   template <typename G>
   UMBRA_INLINE void put_group(const G& group) {

@@ -65,8 +65,8 @@ UMBRA_OUTLINE void add_products(V (&tile)[rows][packets], Elem<V>* kept, i64 kep
 }
 
 // The same of one packet. Rows whose elements lie side by side are read by whole lines, while those of the next tile, as many
-// rows of `by_row` elements below, are asked for. Lines that a first cache has one place for, as rows begin at the same place of a
-// page each, are copied first. `pairs`: all rows lie so far apart, and one half of the tile has the addresses of the other.
+// rows of `by_row` elements below, are asked for. Lines of more rows than a first cache has ways, which all begin at the same place of a
+// page, are copied first. `pairs`: all rows lie so far apart, and one half of the tile has the addresses of the other.
 template <bool pairs, int rows, typename V>
 UMBRA_OUTLINE void add_products_by_line(V (&tile)[rows], Elem<V>* kept, i64 kept_row, bool resumed, bool unfinished,
                                         const Elem<V>* x, i64 by_row, int there, i64 x_step, const Elem<V>* w, i64 w_step, i64 count) {
@@ -75,7 +75,7 @@ UMBRA_OUTLINE void add_products_by_line(V (&tile)[rows], Elem<V>* kept, i64 kept
   find_rows(row, x, by_row, there);
   V total[rows][1];
   begin_sums(total, kept, kept_row, resumed, there);
-  const bool copies = by_row * static_cast<i64>(sizeof(Elem<V>)) % 4096 == 0;
+  const bool copies = pairs && by_row * static_cast<i64>(sizeof(Elem<V>)) % 4096 == 0;
   alignas(64) Elem<V> copy[rows * line];
   i64 k = 0;
   for (; x_step == 1 && k + line <= count; k += line) {
