@@ -173,10 +173,10 @@ class CpuEmitter : private ValueEmitter {
   void DeclareNextColumns(const std::string& block, const std::string& first, const std::string& last);
   // Opens the loop over blocks of the whole packets from `first` to `last`; the name of where a block begins.
   std::string OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last);
-  // Are results of a phase fetched once for several rows? Not what is stored past the caches, line after line, nor what needs
-  // more than there are registers for; nor if rows are so short that several lie on a page, and come from
-  // memory: processors foresee only what is read in its order.
+  // Are results of a phase fetched once for several rows? Not what is stored past the caches, line after line, nor what needs more
+  // than there are registers for.
   bool TakesRowsAtOnce(const Phase& phase) const;
+  // Are rows so short that several lie on a page, and come from memory? Processors foresee only what is read in its order.
   void DeclareByRow(const std::string& first, const std::string& last);
   // Is what one phase has stored read by another?
   bool ReadsResults() const;

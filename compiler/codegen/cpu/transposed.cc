@@ -382,17 +382,10 @@ void CpuEmitter::PrefetchPart(int operand, const std::string& i) {
                        transposed_axis_, transposed_axis_);
   };
   const std::string column = fmt::format("prefetch_column<{}>({} + {}, {})", LineColumns(), TransposedAddress(operand, "j", i), next, VectorStride(operand));
-  if (asks_.empty()) {
-    out_.Line("if ({}) {};", is_whole, part(BlockLines()));
-    out_.Line("else {};", column);
-  } else if (WalksFewLines()) {
-    out_.Line("if ({} && {}) {};", asks_, is_whole, part(kAskedLines));
-    out_.Line("else if ({}) {};", asks_, column);
-  } else {
-    out_.Line("if ({} && {}) {};", asks_, is_whole, part(kAskedLines));
-    out_.Line("else if ({}) {};", is_whole, part(BlockLines()));
-    out_.Line("else {};", column);
-  }
+  if (!asks_.empty()) out_.Line("if ({} && {}) {};", asks_, is_whole, part(kAskedLines));
+  if (WalksFewLines()) return out_.Line("else if ({}) {};", asks_, column);
+  out_.Line("{}if ({}) {};", asks_.empty() ? "" : "else ", is_whole, part(BlockLines()));
+  out_.Line("else {};", column);
 }
 
 std::string CpuEmitter::TransposedAddress(int operand, const char* row, const std::string& i) const {
