@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 
 #include "runtime/shape.h"
@@ -31,8 +32,8 @@ index_t CountElements(const std::vector<index_t>& shape, std::size_t element_siz
                       const std::string& what) {
   index_t count = 1;
   bool overflow = false;
+  for (index_t extent : shape) Require(extent >= 0, what, " has the negative extent ", extent);
   for (index_t extent : shape) {
-    Require(extent >= 0, what, " has the negative extent ", extent);
     if (extent == 0) return 0;
     overflow = overflow || __builtin_mul_overflow(count, extent, &count);
   }
@@ -100,12 +101,35 @@ struct Symbols {
   std::vector<std::string> origins;
 };
 
-// A place that stands for several elements cannot hold what is stored for each.
+[[noreturn]] void RefuseStrides(const TensorRef& tensor, const std::string& what, const char* why) {
+  throw Error(what + ": the strides " + ShapeText(tensor.stride) + " of shape " + ShapeText(tensor.shape) + why);
+}
+
+// A place that stands for several elements cannot hold what is stored for each. Each dimension has to step over all that those of
+// smaller strides reach, which is no further than memory.
 void CheckStores(const TensorRef& tensor, const std::string& what) {
-  for (std::size_t d = 0; d < tensor.shape.size(); ++d)
-    Require(tensor.shape[d] <= 1 || tensor.stride[d] != 0, what, ": stride 0 in dimension ", d, " of shape ",
-            ShapeText(tensor.shape), " gives ", tensor.shape[d],
-            " elements one place in memory; expected another stride, as TensorRef::Dense gives");
+  const auto step = [&](std::size_t d) { return std::abs(tensor.stride[d]); };
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    index_t reach = 0;
+    for (std::size_t e = 0; e < tensor.shape.size(); ++e)
+      if (step(e) < step(d) || (step(e) == step(d) && e < d)) reach += step(e) * (tensor.shape[e] - 1);
+    if (tensor.shape[d] != 1 && step(d) <= reach) RefuseStrides(tensor, what, " may give several elements one place in memory; expected others, as TensorRef::Dense gives");
+  }
+}
+
+// No address is further than memory can be.
+void CheckReach(const TensorRef& tensor, const std::string& what) {
+  index_t low = 0, high = 0;
+  bool overflow = false;
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    index_t reach = 0;
+    if (tensor.shape[d] <= 1) continue;
+    overflow = overflow || __builtin_mul_overflow(tensor.shape[d] - 1, tensor.stride[d], &reach);
+    index_t& end = reach < 0 ? low : high;
+    overflow = overflow || __builtin_add_overflow(end, reach, &end);
+  }
+  constexpr index_t kMost = std::numeric_limits<index_t>::max() / 32;  // of the largest elements, in both directions
+  if (overflow || low < -kMost || high > kMost) RefuseStrides(tensor, what, " reach further than memory can");
 }
 
 void CheckOperand(const Program& program, const Buffer& buffer, const TensorRef& tensor,
@@ -136,6 +160,7 @@ void CheckOperand(const Program& program, const Buffer& buffer, const TensorRef&
             ShapeText(tensor.shape), " must be ", symbols->values[s], " as ", symbols->origins[s]);
   }
   if (count == 0) return;
+  CheckReach(tensor, what);
   if (buffer.kind == Buffer::Kind::kOutput) CheckStores(tensor, what);
   Require(tensor.data != nullptr, what, ": the pointer is null, but the shape is ",
           ShapeText(tensor.shape));

@@ -63,9 +63,10 @@ std::size_t SecondLevelCacheBytes() {
   return bytes;
 }
 
-// A Zen 4, which is the one of its family that has AVX-512, is faster
-// without (docs/fusion.md).
-long long PrefetchAhead() {
+namespace {
+
+// The one of its family that has AVX-512.
+bool IsZen4() {
   static const bool zen4 = [] {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -74,8 +75,14 @@ long long PrefetchAhead() {
     return false;
 #endif
   }();
-  return zen4 ? 0 : kPrefetchAhead;
+  return zen4;
 }
+
+}  // namespace
+
+long long PrefetchAhead() { return IsZen4() ? 0 : kPrefetchAhead; }  // docs/fusion.md
+
+double CachesOfMostlyResults() { return IsZen4() ? 2 : 1; }
 
 bool CpuRuns(std::string_view target) {
   if (target == "plain") return true;

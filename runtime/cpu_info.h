@@ -19,6 +19,9 @@ std::size_t LastLevelCacheBytes();
 std::size_t SecondLevelCacheBytes();
 /// umbra_args::prefetch_ahead on this CPU.
 long long PrefetchAhead();
+/// How many times what is touched may take the last-level cache before results go past it, if most of it are results: 2 on a
+/// Zen 4, whose chiplets write to memory at half the rate that they read at, so that each line that a cache keeps counts.
+double CachesOfMostlyResults();
 /// Does this CPU run code for the target: plain, sse2, avx2 or avx512? False for any other name.
 bool CpuRuns(std::string_view target);
 

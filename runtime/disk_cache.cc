@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -50,6 +51,17 @@ std::string PrepareFolder(const fs::path& folder) {
   return "";
 }
 
+// Is the file an entry, or the beginning of one that another process may still be writing?
+enum class FileKind { kEntry, kBeginning, kOther };
+
+FileKind KindOf(const fs::path& path) {
+  constexpr std::size_t kKey = 32, kRandom = 6;
+  const std::string name = path.filename().string();
+  if (name.find_first_not_of("0123456789abcdef") != kKey || name[kKey] != '.') return FileKind::kOther;
+  if (name.substr(kKey) == ".kernel") return FileKind::kEntry;
+  return name.size() == kKey + 1 + kRandom ? FileKind::kBeginning : FileKind::kOther;
+}
+
 }  // namespace
 
 std::string CacheKey(const std::vector<std::string_view>& parts) {
@@ -75,7 +87,8 @@ DiskCache::DiskCache(fs::path folder, std::uint64_t max_bytes)
 DiskCache::DiskCache(std::string problem) : max_bytes_(0), problem_(std::move(problem)) {}
 
 DiskCache& DiskCache::Default() {
-  static DiskCache cache = [] {
+  // Never destroyed: static objects may compile to the end of the process.
+  static DiskCache& cache = *new DiskCache([] {
     const Environment environment = ReadEnvironment();
     const std::string& chosen = environment.cache_dir;
     const char* xdg = std::getenv("XDG_CACHE_HOME");
@@ -94,7 +107,7 @@ DiskCache& DiskCache::Default() {
                    "folder of your own, or to 'off'\n",
                    made.problem().c_str());
     return made;
-  }();
+  }());
   return cache;
 }
 
@@ -120,6 +133,7 @@ std::optional<std::vector<char>> DiskCache::Read(const std::string& key) {
     fs::remove(path, error);
     return std::nullopt;
   }
+  fs::last_write_time(path, fs::file_time_type::clock::now(), error);  // it is used, which Trim goes by
   return payload;
 }
 
@@ -152,57 +166,60 @@ void DiskCache::Write(const std::string& key, std::string_view payload) {
 }
 
 namespace {
-template <typename Body>
-void ForEachEntry(const fs::path& folder, const Body& body) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == ".kernel") body(*it);
+struct File {
+  fs::path path;
+  bool is_entry;  // else one that is being written, or was
+  std::uint64_t size;
+  fs::file_time_type time;
+};
+
+// Those of the cache that the folder has.
+std::vector<File> FilesIn(const fs::path& folder) {
+  std::vector<File> files;
+  std::error_code error, unknown;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const FileKind kind = KindOf(it->path());
+    if (kind == FileKind::kOther) continue;
+    File file{it->path(), kind == FileKind::kEntry, it->file_size(unknown), it->last_write_time(unknown)};
+    if (!unknown) files.push_back(std::move(file));
+    unknown.clear();
+  }
+  return files;
 }
 }  // namespace
 
 std::pair<std::uint64_t, std::uint64_t> DiskCache::Usage() const {
   std::uint64_t entries = 0, bytes = 0;
   if (!enabled()) return {0, 0};
-  ForEachEntry(folder_, [&](const fs::directory_entry& entry) {
-    std::error_code error;
-    const std::uint64_t size = entry.file_size(error);
-    if (error) return;
-    ++entries;
-    bytes += size;
-  });
+  for (const File& file : FilesIn(folder_))
+    if (file.is_entry) ++entries, bytes += file.size;
   return {entries, bytes};
 }
 
 void DiskCache::Clear() {
+  std::error_code error;
   if (!enabled()) return;
-  ForEachEntry(folder_, [](const fs::directory_entry& entry) {
-    std::error_code error;
-    fs::remove(entry.path(), error);
-  });
+  for (const File& file : FilesIn(folder_)) fs::remove(file.path, error);
 }
 
 void DiskCache::Trim() {
-  if (Usage().second <= max_bytes_) return;
-  struct Entry {
-    fs::file_time_type time;
-    std::uint64_t size;
-    fs::path path;
-  };
-  std::vector<Entry> entries;
+  std::error_code error;
+  std::vector<File> entries;
   std::uint64_t total = 0;
-  ForEachEntry(folder_, [&](const fs::directory_entry& entry) {
-    std::error_code error;
-    Entry found{entry.last_write_time(error), entry.file_size(error), entry.path()};
-    if (error) return;
-    total += found.size;
-    entries.push_back(std::move(found));
-  });
+  for (File& file : FilesIn(folder_)) {
+    if (file.is_entry) {
+      total += file.size;
+      entries.push_back(std::move(file));
+    } else if (fs::file_time_type::clock::now() - file.time > std::chrono::hours(1)) {  // no write takes so long: its process has ended
+      fs::remove(file.path, error);
+    }
+  }
+  if (total <= max_bytes_) return;
   std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.time < b.time; });
+            [](const File& a, const File& b) { return a.time < b.time; });
   // Down to three quarters, so that not every write has to trim.
-  for (const Entry& entry : entries) {
+  for (const File& entry : entries) {
     if (total <= max_bytes_ / 4 * 3) break;
-    std::error_code error;
     fs::remove(entry.path, error);
     total -= entry.size;
   }

@@ -33,7 +33,7 @@ class DiskCache {
   /// damaged entry is deleted).
   std::optional<std::vector<char>> Read(const std::string& key);
   /// Stores a payload by atomic rename; failures to write are silent. What is beyond the bound is deleted by some of the calls,
-  /// the oldest entries first, so that the cache may for a while be some hundredths larger.
+  /// the entries unused longest first, so that the cache may for a while be some hundredths larger.
   void Write(const std::string& key, std::string_view payload);
 
   bool enabled() const { return problem_.empty(); }
@@ -41,7 +41,7 @@ class DiskCache {
   const std::filesystem::path& folder() const { return folder_; }
   /// Number of entries and their bytes.
   std::pair<std::uint64_t, std::uint64_t> Usage() const;
-  /// Deletes every entry.
+  /// Deletes every entry, and what writes that were cut short have left.
   void Clear();
 
  private:

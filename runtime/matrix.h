@@ -13,16 +13,12 @@ struct MatrixShape {
   index_t rows = 1, columns = 1, row_stride = 1, column_stride = 1;
 };
 
-/// A tensor of rank 1, 2, or 3, a batch of matrices, as GemmStep sees it, transposed if that is asked for. A vector is
-/// a row or a column.
-inline MatrixShape AsMatrix(const TensorRef& tensor, bool transpose, bool vector_is_column) {
+/// A tensor of rank 1, 2, or 3, a batch of matrices, as GemmStep sees it, transposed if that is asked for. A vector is a row.
+inline MatrixShape AsMatrix(const TensorRef& tensor, bool transpose) {
   MatrixShape m;
   const std::size_t rank = tensor.shape.size();
   if (rank > 1) {
     m = {tensor.shape[rank - 2], tensor.shape[rank - 1], tensor.stride[rank - 2], tensor.stride[rank - 1]};
-  } else if (vector_is_column) {
-    m.rows = tensor.shape[0];
-    m.row_stride = tensor.stride[0];
   } else {
     m.columns = m.row_stride = tensor.shape[0];
     m.column_stride = tensor.stride[0];

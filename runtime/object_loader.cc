@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <vector>
 
 #include "umbra/error.h"
@@ -166,10 +165,9 @@ class Loader {
     if (symbol.st_shndx != SHN_UNDEF) return Defined(symbol);
     const std::string name = NameOf(symbol);
     if (name == "_GLOBAL_OFFSET_TABLE_") return image_->base + addresses_;
+    if (void* const found = dlsym(RTLD_DEFAULT, name.c_str())) return static_cast<const char*>(found);
     static void* const libm = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
-    for (void* library : {RTLD_DEFAULT, libm})
-      if (void* found = library != nullptr || library == RTLD_DEFAULT ? dlsym(library, name.c_str()) : nullptr)
-        return static_cast<const char*>(found);
+    if (void* const found = libm != nullptr ? dlsym(libm, name.c_str()) : nullptr) return static_cast<const char*>(found);
     throw Error("kernel object: symbol '" + name + "' is not to be found in this process or libm");
   }
 

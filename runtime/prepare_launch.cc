@@ -24,6 +24,8 @@ constexpr int kMostPieces = 16;
 // Stores go past the caches where operands and results together take the last-level cache, as results would then not stay in it;
 // with several threads this many times the processors' share of it, as these write into it faster than memory takes what goes past.
 constexpr double kPastCachesOfThreads = 1.5;
+// Of what is touched, the part that results are more than where CachesOfMostlyResults counts.
+constexpr double kMostlyResults = 2.0 / 3;
 // So few rows, or packets of columns, are each cut into blocks for threads to share, if one has this many elements; the
 // least elements of a block, and about the most blocks of a row. Results depend on these.
 constexpr index_t kColumns = 16, kFewPacketsOfRow = 64;
@@ -67,6 +69,8 @@ class Preparation : private LaunchAxes {
     packs_ = !signature_.panels.empty() && PacksColumns(signature_, plan_.extent[SharedAxis()]);
     const bool split = SplitsRows();
     packs_ = packs_ && !split;
+    by_bands_ = packs_ && MayGoByBands(signature_, plan_.extent[RowAxes()], plan_.extent[vector_axis_], packets_are_lines_) && ReadsNear();
+    packs_ = packs_ && !by_bands_;
     ranged_axis_ = split ? 0 : RangedAxis();
     Variant variant = ChooseVariant(split);
     packs_ = variant.packed && !signature_.panels.empty();
@@ -95,7 +99,7 @@ class Preparation : private LaunchAxes {
     plan_.function = CodeOf(step_, variant);
     if (split) CutIntoBlocks();
     else if (keeps_columns) plan_.extent.push_back(columns_kept_);
-    else if (!signature_.panels.empty()) plan_.extent.push_back(Steps());
+    else if (!signature_.panels.empty()) plan_.extent.insert(plan_.extent.end(), {Steps(), by_bands_ ? 1 : 0});
     return std::move(plan_);
   }
 
@@ -168,6 +172,14 @@ class Preparation : private LaunchAxes {
     return elements * static_cast<double>(SizeOf(tensor.dtype));
   }
 
+  // Has a second cache room for all columns that rows share?
+  bool ReadsNear() const {
+    double bytes = 0;
+    for (const int operand : signature_.panels)
+      if (operand >= 0) bytes += BytesTouched(static_cast<std::size_t>(operand));
+    return bytes <= static_cast<double>(static_cast<index_t>(SecondLevelCacheBytes()) / kPartInPlace);
+  }
+
   // Of the innermost axis, for how many indices all rows of a tile's columns are summed before the next.
   index_t Steps() const {
     const index_t all = std::max<index_t>(1, plan_.extent[RowAxes()]);
@@ -175,11 +187,8 @@ class Preparation : private LaunchAxes {
     index_t most = kStepsInPlace;
     if (packs_) {
       most = std::max(cache / kPartForPanels / (static_cast<index_t>(signature_.panels.size()) * kPanelBytes), kLeastSteps);
-    } else {
-      double bytes = 0;
-      for (const int operand : signature_.panels)
-        if (operand >= 0) bytes += BytesTouched(static_cast<std::size_t>(operand));
-      if (bytes <= static_cast<double>(cache / kPartInPlace)) return all;
+    } else if (ReadsNear()) {
+      return all;
     }
     const index_t parts = (all + most - 1) / most, steps = (all + parts - 1) / parts;
     return std::min(all, (steps + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile);
@@ -232,7 +241,7 @@ class Preparation : private LaunchAxes {
     Variant variant;
     variant.split = split;
     in_short_rows_ = InShortRows();
-    double touched = 0;
+    double touched = 0, written = 0;
     bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross() && ranged_axis_ == 0 && signature_.panels.empty(), in_place = false, packets = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
@@ -249,8 +258,10 @@ class Preparation : private LaunchAxes {
       }
       if (access.gathered && !tensor.shape.empty() && tensor.stride.back() != 1 && tensor.shape.back() != 1)
         variant.strided = true;
-      touched += BytesTouched(k);
+      const double bytes = BytesTouched(k);
+      touched += bytes;
       if (!access.store) continue;
+      written += bytes;
       // What is one number a row is not stored in packets.
       packets = packets || dim >= 0;
       const bool of_row = last || (in_short_rows_ && access.dim_of_axis[RowAxes()] >= 0 && access.dim_of_axis[RowAxes()] == access.LastDim());
@@ -263,7 +274,8 @@ class Preparation : private LaunchAxes {
                                 buffers_[static_cast<std::size_t>(other.buffer)].data == tensor.data);
     }
     const bool alone = UsefulThreads(Work(), threads_) == 1;
-    const bool large = touched >= std::max(static_cast<double>(LastLevelCacheBytes()), alone ? 0 : kPastCachesOfThreads * static_cast<double>(LastLevelCacheShare()));
+    const double room = std::max(static_cast<double>(LastLevelCacheBytes()), alone ? 0 : kPastCachesOfThreads * static_cast<double>(LastLevelCacheShare()));
+    const bool large = touched >= room * (signature_.panels.empty() && written > kMostlyResults * touched ? CachesOfMostlyResults() : 1);
     variant.few_columns = !variant.strided && HasFewColumns();
     if (variant.few_columns) return variant;
     columns_kept_ = large && !split && !in_short_rows_ && !variant.strided ? ColumnsKept() : 0;
@@ -272,8 +284,11 @@ class Preparation : private LaunchAxes {
     const bool passes = large && packets && !in_place && !variant.strided && (by_columns || (!split && (vector_axis_ > 0 || in_short_rows_))) && !TakesTurnsAtPages();
     variant.packed = (packs_ && !variant.strided) || columns_kept_ > 0;
     if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();
-    if (passes && aligned && (!InColumns() || in_short_rows_ || by_columns)) variant.stores = Stores::kStreamed;
+    const bool tiles = !variant.strided && (packs_ || by_bands_);
+    if (passes && aligned && (!InColumns() || in_short_rows_ || by_columns || tiles)) variant.stores = Stores::kStreamed;
     else if (passes && !split && (columns_kept_ > 0 ? plan_.extent[vector_axis_] >= kFewestKept && MayJoinTiles() : joins)) variant.stores = Stores::kJoined;
+    // Where tiles write past the caches, it matters little in which order, and copies are read with less ado.
+    if (by_bands_ && variant.stores == Stores::kStreamed) by_bands_ = false, variant.packed = true;
     // Where results go into the caches, they are as good a place for what is kept, and what is read stays there, too.
     if (columns_kept_ > 0 && variant.stores == Stores::kCached) variant.packed = false;
     return variant;
@@ -304,10 +319,14 @@ class Preparation : private LaunchAxes {
   bool HasFewColumns() {
     const std::size_t step = rank_ - 1;
     const index_t columns = plan_.extent[vector_axis_];
-    if (!signature_.few_columns || columns >= kFewColumns || plan_.extent[step] < kFewColumns) return false;
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
-      if (signature_.operands[k].dim_of_axis[step] >= 0 && Stride(k, step) != columns) return false;
-    return true;
+    if (!signature_.few_columns) return false;
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
+      const Access& access = signature_.operands[k];
+      if (access.dim_of_axis[step] < 0) continue;
+      const std::size_t size = SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype);
+      if (Stride(k, step) != columns || !AreFewColumns(columns, plan_.extent[step], size)) return false;
+    }
+    return AreFewColumns(columns, plan_.extent[step], 4);
   }
 
   // Are rows of tiles, or of blocks of columns, which begin anywhere, put together to lines? A packet has to be one.
@@ -422,6 +441,7 @@ class Preparation : private LaunchAxes {
   bool in_tiles_ = false;  // do operands lie across axis 0?
   bool in_short_rows_ = false;
   bool packs_ = false;  // are columns that rows share copied?
+  bool by_bands_ = false;  // do a tile's rows go through all columns at a time?
   index_t column_bytes_ = 0;  // of what phases keep of a column
   index_t columns_kept_ = 0;  // of a block of which phases keep what they go through; 0: they keep nothing
   std::size_t ranged_axis_ = 0;

@@ -23,8 +23,8 @@ struct Matrix {
 };
 
 template <typename T>
-Matrix<T> ForBlas(const TensorRef& tensor, bool transpose, bool vector_is_column) {
-  const auto [rows, columns, row_stride, column_stride] = AsMatrix(tensor, transpose, vector_is_column);
+Matrix<T> ForBlas(const TensorRef& tensor, bool transpose) {
+  const auto [rows, columns, row_stride, column_stride] = AsMatrix(tensor, transpose);
   Matrix<T> m;
   m.data = static_cast<T*>(tensor.data);
   m.rows = rows;
@@ -51,27 +51,18 @@ void Multiply(const GemmStep& step, const TensorRef& ta, const TensorRef& tb, co
     for (index_t k = 0; k < tc.shape[0]; ++k) Multiply<T>(step, ta.At(k), tb.At(k), tc.At(k));
     return;
   }
-  const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
-  const Matrix<T> a = ForBlas<T>(ta, step.transpose_a, outer);
-  const Matrix<T> b = ForBlas<T>(tb, step.transpose_b, !outer && tb.shape.size() == 1);
-  Matrix<T> c = ForBlas<T>(tc, false, false);
-  T* result = c.copy ? c.copy.get() : static_cast<T*>(tc.data);
-  const bool direct = !c.copy && !c.transposed;
-  std::unique_ptr<T[]> packed;
-  index_t lead = c.lead;
-  if (!direct) {
-    packed.reset(new T[static_cast<std::size_t>(c.rows * c.columns)]);
-    result = packed.get();
-    lead = std::max<index_t>(1, c.columns);
-  }
-  Gemm(a.transposed, b.transposed, a.rows, b.columns, a.columns, static_cast<T>(step.alpha), a.data,
-       a.lead, b.data, b.lead, T(0), result, lead);
-  if (direct) return;
-  const index_t row = tc.shape.size() == 2 ? tc.stride[0] : 0;
-  const index_t column = tc.stride.back();
+  const Matrix<T> a = ForBlas<T>(ta, step.transpose_a), b = ForBlas<T>(tb, step.transpose_b);
+  const MatrixShape c = AsMatrix(tc, false);
+  const auto multiply = [&](T* result, index_t lead) {
+    Gemm(a.transposed, b.transposed, a.rows, b.columns, a.columns, static_cast<T>(step.alpha), a.data, a.lead, b.data, b.lead, T(0), result, lead);
+  };
+  T* const results = static_cast<T*>(tc.data);
+  const index_t lead = std::max<index_t>(1, c.columns);
+  if (c.column_stride == 1 && c.row_stride >= lead) return multiply(results, c.row_stride);
+  const std::unique_ptr<T[]> side_by_side(new T[static_cast<std::size_t>(c.rows * c.columns)]);
+  multiply(side_by_side.get(), lead);
   for (index_t i = 0; i < c.rows; ++i)
-    for (index_t j = 0; j < c.columns; ++j)
-      static_cast<T*>(tc.data)[i * row + j * column] = packed[i * lead + j];
+    for (index_t j = 0; j < c.columns; ++j) results[i * c.row_stride + j * c.column_stride] = side_by_side[i * lead + j];
 }
 
 // Few rows or columns, where they lie. A factor that is read a few columns at a time touches a page for each line of it, which

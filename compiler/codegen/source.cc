@@ -121,13 +121,16 @@ Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const Source
   return Generate(std::span(&item, 1), options);
 }
 
-std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature) {
+std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature, std::string_view target) {
   if (signature.few_columns && signature.axes[static_cast<std::size_t>(signature.vector_axis)].is_static()) return {{.few_columns = true}};
   if (signature.panels.empty() || signature.turned) return {{}};
   const runtime::Extent& rows = signature.axes[static_cast<std::size_t>(signature.row_axes) - 2];
+  const runtime::Extent &columns = signature.axes[static_cast<std::size_t>(signature.vector_axis)], &steps = signature.axes.back();
+  const bool by_bands = steps.is_static() && runtime::MayGoByBands(signature, steps.value, columns.is_static() ? columns.value : static_cast<index_t>(graph::kAssumedExtent),
+                                                                      target == Name(Target::kAvx512));
   std::vector<runtime::Variant> variants;
-  if (!rows.is_static() || runtime::PacksColumns(signature, rows.value)) variants.push_back({.packed = true});
-  if (!runtime::PacksColumns(signature, rows.is_static() ? rows.value : 1)) variants.emplace_back();
+  if (!by_bands && (!rows.is_static() || runtime::PacksColumns(signature, rows.value))) variants.push_back({.packed = true});
+  if (by_bands || !runtime::PacksColumns(signature, rows.is_static() ? rows.value : 1)) variants.emplace_back();
   return variants;
 }
 
@@ -137,7 +140,7 @@ Source Generate(const plan::Plan& plan, const SourceOptions& options) {
   for (const auto& step : plan.steps) {
     const auto* kernel = std::get_if<plan::Kernel>(&step);
     if (kernel == nullptr) continue;
-    std::vector<runtime::Variant> variants = LikelyVariants(kernel->signature);
+    std::vector<runtime::Variant> variants = LikelyVariants(kernel->signature, Name(options.target));
     if (RegisterBytes(options.target) == 0) variants.resize(1);  // they are the same
     for (runtime::Variant& variant : variants) {
       if (!variant.packed || options.variant.stores != runtime::Stores::kJoined) variant.stores = options.variant.stores;

@@ -55,7 +55,7 @@ struct SourceItem {
 
 /// The variants that launches of dense operands need, whose results stay in the caches: the likeliest, then that for few rows, if
 /// these are not known and there is one.
-std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature);
+std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature, std::string_view target);
 
 /// The source of one kernel of `plan` (prelude by #include; the JIT gives the embedded text to
 /// Clang; the intrinsics spelling pastes it).

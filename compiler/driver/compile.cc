@@ -105,7 +105,7 @@ void MakeKernels(const runtime::Program& program, const std::atomic<bool>& cance
   const std::vector<const runtime::KernelStep*> kernels = LikelyKernels(program);
   runtime::SideBySide(kernels.size(), [&](std::size_t k) {
     Require(!cancelled, "the process ends before the kernels of '", program.name, "' are compiled");
-    runtime::CodeOf(*kernels[k], codegen::LikelyVariants(kernels[k]->signature)[0]);
+    runtime::CodeOf(*kernels[k], codegen::LikelyVariants(kernels[k]->signature, program.target)[0]);
   });
 }
 

@@ -2,8 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace umbra::detail {
 
@@ -12,6 +18,7 @@ namespace {
 struct Options {
   std::mutex mutex;
   CompileOptions options;
+  std::vector<std::map<std::string, std::string>> seen = {options.__DICT__()};  // by generation, which is so the same for the same options
   static Options& Get() {
     static Options& options = *new Options;
     return options;
@@ -40,8 +47,11 @@ CompileOptions JitOptions::Get() {
 void JitOptions::Set(const CompileOptions& options) {
   Options& all = Options::Get();
   const std::lock_guard lock(all.mutex);
+  const auto words = options.__DICT__();
+  const auto found = std::find(all.seen.begin(), all.seen.end(), words);
+  generation = static_cast<int>(found - all.seen.begin());
+  if (found == all.seen.end()) all.seen.push_back(words);
   all.options = options;
-  ++generation;
 }
 
 graph::Value GraphWalk::Input(int dim, DType dtype) {
@@ -75,13 +85,20 @@ JitSite<Device>* JitSites<Device>::Of(Gathered& g, const AssignmentType& type) {
   const int generation = JitOptions::generation.load(std::memory_order_acquire);
   JitSite<Device>* site = latest_.load(std::memory_order_acquire);
   if (site != nullptr && site->Fits(g, generation)) return site;
-  const std::lock_guard lock(mutex_);
-  for (site = first_; site != nullptr && !site->Fits(g, generation);) site = site->next;
-  if (site == nullptr) {
+  const auto find = [&] {
+    for (site = first_; site != nullptr && !site->Fits(g, generation);) site = site->next;
+    return site != nullptr;
+  };
+  std::unique_lock lock(mutex_);
+  if (!find()) {
+    lock.unlock();  // others need not wait for a compile
     const CompileOptions options = JitOptions::Get();
-    site = new JitSite<Device>(g, generation, Compile(BuildGraph(g, type, "expression"), Device::kDevCPU ? options : ForGpu(options)));
-    site->next = first_;
-    first_ = site;
+    auto made = std::make_unique<JitSite<Device>>(g, generation, Compile(BuildGraph(g, type, "expression"), Device::kDevCPU ? options : ForGpu(options)));
+    lock.lock();
+    if (!find()) {
+      made->next = first_;
+      site = first_ = made.release();
+    }
   }
   latest_.store(site, std::memory_order_release);
   return site;

@@ -184,7 +184,7 @@ class SystemCompiler : public Backend {
 }  // namespace
 
 Backend& SystemBackend() {
-  static SystemCompiler compiler;
+  static SystemCompiler& compiler = *new SystemCompiler;  // never destroyed: static objects may compile to the end of the process
   return compiler;
 }
 

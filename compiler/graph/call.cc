@@ -56,6 +56,7 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 // What a text may have meant by `name`: the call whose name it begins, or to which a third of its letters lead. Empty if
 // there is none.
 std::string Nearest(std::string_view name) {
+  if (name == "min") return "minimum";  // and no minus
   std::string nearest;
   std::size_t best = name.size() / 3 + 1;
   const auto weigh = [&](std::string_view candidate, std::string_view meant) {

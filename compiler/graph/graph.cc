@@ -305,7 +305,7 @@ int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdi
   Require(axes.front() >= 0 && axes.back() < static_cast<int>(operand.shape.size()),
           "reduction over axis ", axes.front() < 0 ? axes.front() : axes.back(), " of ",
           Describe(*this, input), ": its axes are 0 to ", operand.shape.size() - 1);
-  Require(operand.dtype != DType::kBool, "reduction of a condition: use tcast<f32>(...) first");
+  Require(operand.dtype != DType::kBool, "reduction of a condition: use tcast<i32>(...) first to count, or tcast<f32>(...)");
   Node made;
   made.kind = Kind::kReduce;
   made.dtype = operand.dtype;

@@ -75,10 +75,16 @@ void Lexer::SkipBlanks() {
 
 void Lexer::Number(Token* token) {
   const std::string_view rest = source_.text().substr(at_);
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), token->number);
-  if (error != std::errc()) source_.Fail(position_, "this number is out of range");
+  const char* const last = rest.data() + rest.size();
+  const bool hex = Peek() == '0' && (Peek(1) == 'x' || Peek(1) == 'X');
+  std::uint64_t whole = 0;
+  const auto [end, error] = hex ? std::from_chars(rest.data() + 2, last, whole, 16) : std::from_chars(rest.data(), last, token->number);
+  if (error == std::errc::invalid_argument) source_.Fail(position_, "expected digits after 0x, as in 0xff");
+  if (error != std::errc() || whole >= std::uint64_t{1} << 53) source_.Fail(position_, "this number is out of range");
+  if (hex) token->number = static_cast<double>(whole);
   token->text = std::string(rest.data(), end);
   for (std::size_t k = 0; k < token->text.size(); ++k) Advance();
+  if (hex) return;
   // C++ writes 1.f and 0.5f; the dtype follows from the other operand all the same.
   if ((Peek() == 'f' || Peek() == 'F') && !IsNameStart(Peek(1)) && !IsDigit(Peek(1))) Advance();
 }

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "runtime/panels.h"
 #include "runtime/pieces.h"
 
 namespace umbra::plan {
@@ -175,12 +176,15 @@ class Explainer {
     return next != nullptr && next->signature.turned ? next : nullptr;
   }
 
-  const char* WhyOf(const runtime::ProductShape& shape) const {
+  const char* WhyOf(const runtime::ProductShape& shape, const runtime::KernelSignature& kernel) const {
     switch (FastestWay(shape, target_)) {
       case runtime::ProductWay::kAsTheyLie:
         if (shape.made_b) return "it runs, as BLAS would have the right factor made in memory first";
         return "it runs, as BLAS would copy its factors for few uses of each element";
-      case runtime::ProductWay::kInPanels: return "it runs, a copy of some columns at a time serving all rows";
+      case runtime::ProductWay::kInPanels:
+        if (runtime::MayGoByBands(kernel, shape.inner, shape.columns, target_ == "avx512") && shape.rows > runtime::kFewRows)
+          return "it runs, some rows at a time going through all columns, unless results pass the caches: then by copies of columns";
+        return "it runs, a copy of some columns at a time serving all rows";
       default: return "BLAS runs, which is faster for these extents";
     }
   }
@@ -194,7 +198,7 @@ class Explainer {
   // What a launch with these extents runs, and why. `turned` is the turned kernel for the same product, if there is another.
   std::string ChoiceOfSum(const runtime::GemmStep& gemm, const Kernel& kernel, const Kernel* turned) const {
     const runtime::ProductShape shape = ShapeOfSum(gemm, kernel);
-    const char* why = WhyOf(shape);
+    const char* why = WhyOf(shape, kernel.signature);
     if (kernel.signature.turned)
       why = RunsInstead(kernel.signature, shape, target_) ? "it runs, as columns of the left factor lie side by side, and few elements of the result across"
                                                           : "it is for few columns of a product";
@@ -213,9 +217,7 @@ class Explainer {
   std::string CostOf(const runtime::GemmStep& gemm) const {
     const auto& a = plan_.buffers[static_cast<std::size_t>(gemm.a)];
     const auto& c = plan_.buffers[static_cast<std::size_t>(gemm.c)];
-    double inner = 1;  // of an outer product
-    if (a.shape.size() > 1) inner = Value(a.shape[a.shape.size() - (gemm.transpose_a ? 2 : 1)]);
-    else if (c.shape.size() == 1) inner = Value(a.shape[0]);
+    const double inner = Value(a.shape[a.shape.size() - (gemm.transpose_a ? 2 : 1)]);
     std::string where;
     if (c.place >= 0) where = fmt::format(", in the memory of {}", plan_.buffers[static_cast<std::size_t>(c.place)].name);
     return Totals({gemm.a, gemm.b}, {gemm.c}, 2 * inner * Count(c.shape)) + where;

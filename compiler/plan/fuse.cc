@@ -1,7 +1,6 @@
 #include "compiler/plan/fuse.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "compiler/plan/across.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "compiler/plan/build.h"
+#include "runtime/matrix.h"
 #include "runtime/operands.h"
 #include "umbra/error.h"
 #include "umbra/op.h"
@@ -357,39 +358,12 @@ class KernelRun {
   std::vector<std::vector<Number>> rows_;
 };
 
-// A matrix seen with its transpose and the rank-1 conventions of GemmStep resolved.
-struct Matrix {
-  const TensorRef* tensor;
-  index_t rows, columns, row_stride, column_stride;
-};
-
-Matrix AsMatrix(const TensorRef& tensor, bool transpose, bool vector_is_column) {
-  Matrix m{&tensor, 1, 1, 0, 0};
-  if (tensor.shape.size() == 2) {
-    m = {&tensor, tensor.shape[0], tensor.shape[1], tensor.stride[0], tensor.stride[1]};
-    if (transpose) {
-      std::swap(m.rows, m.columns);
-      std::swap(m.row_stride, m.column_stride);
-    }
-  } else if (vector_is_column) {
-    m.rows = tensor.shape[0];
-    m.row_stride = tensor.stride[0];
-  } else {
-    m.columns = tensor.shape[0];
-    m.column_stride = tensor.stride[0];
-  }
-  return m;
-}
-
 void RunGemm(const runtime::GemmStep& step, const TensorRef& ta, const TensorRef& tb, const TensorRef& tc) {
   if (tc.shape.size() == 3) {
     for (index_t k = 0; k < tc.shape[0]; ++k) RunGemm(step, ta.At(k), tb.At(k), tc.At(k));
     return;
   }
-  const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
-  const Matrix a = AsMatrix(ta, step.transpose_a, outer);
-  const Matrix b = AsMatrix(tb, step.transpose_b, !outer && tb.shape.size() == 1);
-  const Matrix c = AsMatrix(tc, false, false);
+  const runtime::MatrixShape a = runtime::AsMatrix(ta, step.transpose_a), b = runtime::AsMatrix(tb, step.transpose_b), c = runtime::AsMatrix(tc, false);
   for (index_t i = 0; i < a.rows; ++i) {
     for (index_t j = 0; j < b.columns; ++j) {
       long double sum = 0;

@@ -53,12 +53,16 @@ class KernelLowering {
 
  private:
   // Kept axes first, then inner ones; at least one of each, so that every kernel has a range and a
-  // vector axis. Behind what is reduced, a kept axis of one index would take packets for itself: it is left out.
+  // vector axis. Behind what is reduced, or last of all, an axis of one index would take packets for itself: it is left out.
   void LayOutAxes() {
     const Domain& domain = unit_.domain;
     std::vector<int> kept = domain.KeptAxes();
-    const std::vector<int> inner = domain.InnerAxes();
+    std::vector<int> inner = domain.InnerAxes();
     while (!on_gpu_ && !domain.flexible && !inner.empty() && !kept.empty() && kept.back() > inner.back() && IsOne(kept.back())) kept.pop_back();
+    if (!on_gpu_ && domain.flexible && inner.size() == 1 && !kept.empty() && IsOne(inner[0])) {
+      kept.erase(std::remove_if(kept.begin(), kept.end(), [this](int axis) { return IsOne(axis); }), kept.end());
+      if (!kept.empty()) inner[0] = kept.back(), kept.pop_back();
+    }
     axis_of_.assign(domain.dims.size(), -1);
     auto& axes = kernel_.signature.axes;
     auto add = [&](const std::vector<int>& logical) {
@@ -82,7 +86,7 @@ class KernelLowering {
     const int row_axes = kernel_.signature.row_axes, last = static_cast<int>(kernel_.signature.axes.size()) - 1;
     auto inmost = static_cast<int>(domain.dims.size()) - 1;
     while (inmost > 0 && axis_of_[static_cast<std::size_t>(inmost)] < 0) --inmost;
-    const bool is_inner = domain.dims.empty() || domain.inner[static_cast<std::size_t>(inmost)];
+    const bool is_inner = domain.dims.empty() || IsInner(inmost);
     const bool across = HasSmallWindow() && keeps_ && !HasRowsOfPackets() && (on_gpu_ || !HasUnevenWindows(row_axes - 1));
     int& axis = kernel_.signature.vector_axis;
     axis = is_inner && !across ? last : row_axes - 1;
@@ -164,7 +168,7 @@ class KernelLowering {
   }
 
   bool IsInner(int logical_axis) const {
-    return logical_axis >= 0 && unit_.domain.inner[static_cast<std::size_t>(logical_axis)];
+    return logical_axis >= 0 && axis_of_[static_cast<std::size_t>(logical_axis)] >= kernel_.signature.row_axes;
   }
 
   int NewValue(Value value) {

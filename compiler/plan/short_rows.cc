@@ -1,6 +1,7 @@
 #include "compiler/plan/short_rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <variant>
@@ -51,21 +52,36 @@ class Rows {
   // `open`: are extents to be known later?
   Rows(const Plan& plan, bool keeps_first_axis, bool open, const Kernel& kernel)
       : plan_(plan), keeps_first_axis_(keeps_first_axis), open_(open), kernel_(kernel), signature_(kernel.signature),
-        gathers_(signature_.elementwise ? std::vector<int>() : FindGathers()) {}
+        one_by_one_(!signature_.elementwise && IsOneByOne()), gathers_(one_by_one_ ? FindGathers() : std::vector<int>()) {}
 
   // The axes along which rows lie that are not all one, from the last on.
   std::vector<int> Axes() const {
     std::vector<int> axes;
-    if ((!signature_.elementwise && gathers_.empty()) || kernel_.rank() < 2 || (gathers_.empty() && IsOneRow())) return axes;
+    if ((!signature_.elementwise && !one_by_one_) || kernel_.rank() < 2 || (!one_by_one_ && IsOneRow())) return axes;
     for (int axis = kernel_.rank(); axis-- > 0;)
-      if ((!gathers_.empty() || (!IsOneWithNext(axis - 1) && !IsOneWithNext(axis))) && CanBeInnermost(axis)) axes.push_back(axis);
+      if ((one_by_one_ ? AreFromRows(axis) || Chooses(axis) : !IsOneWithNext(axis - 1) && !IsOneWithNext(axis)) && CanBeInnermost(axis)) axes.push_back(axis);
     return axes;
+  }
+
+  // The gathers whose rows are brought together, once the axis is the innermost one: not for one known element alone.
+  std::vector<int> FromRows(int axis) const {
+    std::vector<int> from_rows;
+    const int across = axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1;
+    const std::vector<bool> moves = MovesAlong(kernel_, axis);
+    const auto has_others = [&](int id) {
+      return std::count_if(gathers_.begin(), gathers_.end(), [&](int other) { return value(other).index == value(id).index; }) > 1;
+    };
+    std::copy_if(gathers_.begin(), gathers_.end(), std::back_inserter(from_rows), [&](int id) {
+      return IsFromRows(value(id), axis, across) && (moves[static_cast<std::size_t>(id)] || has_others(id));
+    });
+    return from_rows;
   }
 
   // The extents of the rows that are gathered from.
   std::vector<runtime::Extent> Sources() const {
     std::vector<runtime::Extent> sources;
-    for (const int id : gathers_) sources.push_back(BufferOf(value(id)).shape.back());
+    for (const int id : gathers_)
+      if (!LiesAlong(value(id), kernel_.rank() - 1, kernel_.rank() - 2)) sources.push_back(BufferOf(value(id)).shape.back());
     return sources;
   }
 
@@ -76,13 +92,16 @@ class Rows {
     return plan_.buffers[static_cast<std::size_t>(access.buffer)];
   }
 
-  // Those of a kernel that computes its elements one by one, beside what it gathers; else none.
+  // Does the kernel compute its elements one by one, beside what it gathers and asks of indices?
+  bool IsOneByOne() const {
+    const Phase& phase = kernel_.phases[0];
+    return kernel_.phases.size() == 1 && phase.guard < 0 && phase.reductions.empty() && phase.stages.empty() && kernel_.final_stores.empty() &&
+           kernel_.vector_axis_is_inner() && signature_.row_axes + 1 == kernel_.rank();
+  }
+
   std::vector<int> FindGathers() const {
     std::vector<int> gathers;
-    const Phase& phase = kernel_.phases[0];
-    const bool one_by_one = kernel_.phases.size() == 1 && phase.guard < 0 && phase.reductions.empty() && phase.stages.empty() &&
-                            kernel_.final_stores.empty() && kernel_.vector_axis_is_inner() && signature_.row_axes + 1 == kernel_.rank();
-    for (int id = 0; one_by_one && id < static_cast<int>(kernel_.values.size()); ++id)
+    for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id)
       if (value(id).kind == Value::Kind::kGather) gathers.push_back(id);
     return gathers;
   }
@@ -99,6 +118,32 @@ class Rows {
       if (along[place] || (beside[place] && (d + 2 < rank || !FollowsFrom(gather.args[d], across, true)))) return false;
     }
     return beside[static_cast<std::size_t>(gather.args[rank - 2])] && FollowsFrom(gather.args[rank - 1], axis, false);
+  }
+
+  // Are there gathers, and all of them from rows?
+  bool AreFromRows(int axis) const {
+    const int across = axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1;
+    return !gathers_.empty() && std::all_of(gathers_.begin(), gathers_.end(), [&](int id) { return IsFromRows(value(id), axis, across); });
+  }
+
+  // Does the place along the axis alone choose among operands, none of which lies along it?
+  bool Chooses(int axis) const {
+    const std::vector<bool> moves = MovesAlong(kernel_, axis);
+    for (const Access& access : signature_.operands)
+      if (!access.store && !access.gathered && access.dim_of_axis[static_cast<std::size_t>(axis)] >= 0) return false;
+    return std::any_of(kernel_.values.begin(), kernel_.values.end(), [&](const Value& v) {
+      return v.kind == Value::Kind::kMap && v.op == graph::Op::select && moves[static_cast<std::size_t>(v.args[0])] && FollowsFrom(v.args[0], axis, false);
+    });
+  }
+
+  // Does the gather take elements that lie side by side for steps along the axis `across`, whichever `axis` alone tells?
+  bool LiesAlong(const Value& gather, int axis, int across) const {
+    const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
+    if (rank == 0 || BufferOf(gather).dtype == DType::kBool || (gather.guarded && !FollowsFrom(gather.args.back(), axis, false))) return false;
+    const std::vector<bool> beside = MovesAlong(kernel_, across);
+    for (std::size_t d = 0; d + 1 < rank; ++d)
+      if (beside[static_cast<std::size_t>(gather.args[d])]) return false;
+    return beside[static_cast<std::size_t>(gather.args[rank - 1])] && FollowsFrom(gather.args[rank - 1], across, true);
   }
 
   // Is the value made of constants and the position along the axis, or, if `evenly`, does it grow evenly along that?
@@ -151,7 +196,7 @@ class Rows {
     const int across = axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1;
     bool has_rows = false;
     for (const int id : gathers_)
-      if (!IsFromRows(value(id), axis, across)) return false;
+      if (!IsFromRows(value(id), axis, across) && !(axis + 1 == kernel_.rank() && LiesAlong(value(id), axis, across))) return false;
     for (const Access& access : signature_.operands) {
       if (access.gathered) continue;
       const int rows = AxisOfRows(access);
@@ -167,10 +212,12 @@ class Rows {
   const bool open_;
   const Kernel& kernel_;
   const runtime::KernelSignature& signature_;
+  const bool one_by_one_;  // of one that is no element-wise kernel to a launch
   const std::vector<int> gathers_;
 };
 
-void MakeInnermost(int axis, Kernel* kernel) {
+// `from_rows`: gathers whose rows are brought together: each element of them is at hand within a row then, a known one, too.
+void MakeInnermost(int axis, const std::vector<int>& from_rows, Kernel* kernel) {
   const auto to_end = [axis](auto* of_axis) { std::rotate(of_axis->begin() + axis, of_axis->begin() + axis + 1, of_axis->end()); };
   runtime::KernelSignature& signature = kernel->signature;
   to_end(&signature.axes);
@@ -185,7 +232,10 @@ void MakeInnermost(int axis, Kernel* kernel) {
   values.insert(phase.element_values.begin(), phase.element_values.end());
   phase.row_values.clear();
   phase.element_values.clear();
-  const std::vector<bool> moves = MovesAlong(*kernel, kernel->rank() - 1);
+  std::vector<bool> moves = MovesAlong(*kernel, kernel->rank() - 1);
+  for (const int id : from_rows) moves[static_cast<std::size_t>(id)] = true;
+  for (std::size_t id = 0; id < kernel->values.size(); ++id)
+    for (const int arg : kernel->values[id].args) moves[id] = moves[id] || moves[static_cast<std::size_t>(arg)];
   for (const int id : values) {
     Value& value = kernel->values[static_cast<std::size_t>(id)];
     const bool of_element = moves[static_cast<std::size_t>(id)] || value.scope == Scope::kUniform;
@@ -214,7 +264,7 @@ void GoAcrossShortRows(Plan* plan) {
     if (!std::all_of(sources.begin(), sources.end(), has_short_rows)) return;
     for (const int axis : rows.Axes()) {
       const runtime::Extent& extent = kernel.signature.axes[static_cast<std::size_t>(axis)];
-      if (is_short(extent) && extent.value >= 2) return MakeInnermost(axis, &kernel);
+      if (is_short(extent) && extent.value >= 2) return MakeInnermost(axis, rows.FromRows(axis), &kernel);
     }
   });
 }

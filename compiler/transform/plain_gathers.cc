@@ -206,8 +206,46 @@ class Rewriter {
         }
         return result_.Broadcast(node.inputs[0], axes, PartialShape(std::move(shape)));
       }
+      case Kind::kGather: {  // as a reshape that adds dimensions is
+        if (node.guarded) return std::nullopt;
+        std::vector<int> axes;
+        std::vector<Dimension> shape;
+        for (std::size_t d = 0; d < node.shape.size(); ++d) {
+          const bool gone = dims.count(static_cast<int>(d)) > 0;
+          axes.push_back(gone ? -1 : static_cast<int>(shape.size()));
+          if (!gone) shape.push_back(node.shape[d]);
+        }
+        const PartialShape left(std::move(shape));
+        std::vector<int> positions;
+        bool moves = false;
+        for (std::size_t k = 1; k < node.inputs.size(); ++k) {
+          const auto position = PositionIn(left, axes, node.inputs[k]);
+          if (!position) return std::nullopt;
+          positions.push_back(*position);
+          moves = moves || result_.node(*position).shape.size() > 0;
+        }
+        return moves ? std::optional(result_.Gather(node.inputs[0], std::move(positions), -1, 0)) : std::nullopt;
+      }
       default: return std::nullopt;
     }
+  }
+
+  // The position in a shape, of which axes[k] is axis k of the one that it is in, or -1: that is of extent 1.
+  std::optional<int> PositionIn(const PartialShape& shape, const std::vector<int>& axes, int id) {
+    const Node node = result_.node(id);
+    if (node.shape.size() == 0) return id;
+    if (node.kind == Kind::kIndex) {
+      const int axis = axes[static_cast<std::size_t>(node.axes[0])];
+      return axis < 0 ? result_.Constant(0, DType::kInt64) : result_.Index(axis, shape);
+    }
+    if (node.kind != Kind::kMap) return std::nullopt;
+    std::vector<int> inputs;
+    for (const int input : node.inputs) {
+      const auto position = PositionIn(shape, axes, input);
+      if (!position) return std::nullopt;
+      inputs.push_back(*position);
+    }
+    return result_.Map(node.op, std::move(inputs));
   }
 
   const Graph& source_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/transform/copy_node.h"
+#include "compiler/transform/position_forms.h"
 
 namespace umbra::graph {
 
@@ -56,6 +57,11 @@ class Simplifier {
     return result_.node(id).shape.size() == node.shape.size();
   }
 
+  // A number stands for a tensor of it.
+  int Shaped(int id, const Node& node) {
+    return HasShapeOf(id, node) ? id : result_.Broadcast(id, std::vector<int>(node.shape.size(), -1), node.shape);
+  }
+
   int MakeMap(const Node& node, std::vector<int> inputs) {
     const auto a = ConstantOf(inputs[0]);
     const auto b = inputs.size() > 1 ? ConstantOf(inputs[1]) : std::nullopt;
@@ -69,6 +75,8 @@ class Simplifier {
         break;
       case Op::div:
         if (b && *b == 1 && keeps_shape) return inputs[0];
+        if (node.dtype == DType::kInt64 && b && *b > 1)
+          if (const auto quotient = positions_.Quotient(inputs[0], static_cast<index_t>(*b))) return Shaped(*quotient, node);
         break;
       case Op::plus:
         if (IsInt(node.dtype) && is_zero && keeps_shape) return inputs[0];
@@ -76,6 +84,8 @@ class Simplifier {
         break;
       case Op::minus:
         if (is_zero && keeps_shape) return inputs[0];
+        if (node.dtype == DType::kInt64)
+          if (const auto difference = positions_.Difference(inputs[0], inputs[1])) return Shaped(*difference, node);
         break;
       case Op::negative: {
         const Node& operand = result_.node(inputs[0]);
@@ -93,6 +103,8 @@ class Simplifier {
         break;
       }
       case Op::select:
+        if (node.dtype == DType::kBool)
+          if (const auto condition = SelectedCondition(inputs)) return *condition;
         for (const std::size_t k : {std::size_t{1}, std::size_t{2}}) {
           const Node& operand = result_.node(inputs[k]);
           if (operand.kind == Kind::kMap && operand.op == Op::select && operand.inputs[0] == inputs[0])
@@ -103,6 +115,22 @@ class Simplifier {
     }
     if (const auto folded = Fold(node, a, b)) return result_.Constant(*folded, node.dtype);
     return result_.Map(node.op, std::move(inputs));
+  }
+
+  // One of two conditions as a condition of all three, of which packets have no selection.
+  std::optional<int> SelectedCondition(const std::vector<int>& inputs) {
+    const auto known = [&](int id) {
+      const Node& of = result_.node(id);
+      return ConstantOf(of.kind == Kind::kBroadcast ? of.inputs[0] : id);
+    };
+    const auto both = [&](int condition, int value) -> std::optional<int> {
+      const auto constant = known(value);
+      if (constant) return *constant != 0 ? std::optional(condition) : std::nullopt;
+      return result_.Map(Op::logical_and, {condition, value});
+    };
+    const auto first = both(inputs[0], inputs[1]), second = both(result_.Map(Op::logical_not, {inputs[0]}), inputs[2]);
+    if (!first || !second) return first ? first : second;
+    return result_.Map(Op::logical_or, {*first, *second});
   }
 
   // A position moved by one constant after another, which is moved by their sum.
@@ -211,6 +239,7 @@ class Simplifier {
 
   const Graph& source_;
   Graph result_;
+  PositionForms positions_{&result_};
   std::vector<int> readers_;  // of each node of the source
 };
 

@@ -22,7 +22,9 @@ class Summer {
 
   Graph Run() {
     RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
-      const bool sum = node.kind == Kind::kDot && (IsBatchOfSmall(node) || IsSkinny(node) || IsOfMadeMatrix(node));
+      if (node.kind != Kind::kDot) return CopyNode(&result_, node, std::move(inputs));
+      if (IsOfVectors(node)) return MakeOuter(node, inputs[0], inputs[1]);
+      const bool sum = IsBatchOfSmall(node) || IsSkinny(node) || IsOfMadeMatrix(node);
       return sum ? MakeSum(node, inputs[0], inputs[1]) : CopyNode(&result_, node, std::move(inputs));
     }, &result_);
     return std::move(result_);
@@ -35,6 +37,8 @@ class Summer {
     if (!known.is_static()) return std::nullopt;
     return static_cast<index_t>(known);
   }
+
+  bool IsOfVectors(const Node& node) const { return source_.node(node.inputs[1]).shape.size() == 1; }
 
   // Is each product of the batch less work than calling BLAS for it?
   bool IsBatchOfSmall(const Node& node) const {
@@ -107,8 +111,17 @@ class Summer {
     const std::vector<int> of_a = batch ? std::vector<int>{0, 1, 2, -1} : vector ? std::vector<int>{0, -1} : std::vector<int>{0, 1, -1},
                            of_b = batch ? std::vector<int>{0, -1, 1, 2} : vector ? std::vector<int>{0, 1} : std::vector<int>{-1, 0, 1};
     const int product = result_.Map(Op::mul, {result_.Broadcast(a, of_a, all), result_.Broadcast(b, of_b, all)});
-    const int sum = result_.Reduce(Reducer::sum, product, {batch ? 2 : vector ? 0 : 1}, false, !on_gpu_);
-    return node.constant == 1 ? sum : result_.Map(Op::mul, {sum, result_.Constant(node.constant, node.dtype)});
+    return Scaled(result_.Reduce(Reducer::sum, product, {batch ? 2 : vector ? 0 : 1}, false, !on_gpu_), node);
+  }
+
+  // c[m, n] = alpha * a[m] * b[n]: no sum.
+  int MakeOuter(const Node& node, int a, int b) {
+    const PartialShape all{result_.node(a).shape[0], result_.node(b).shape[0]};
+    return Scaled(result_.Map(Op::mul, {result_.Broadcast(a, {0, -1}, all), result_.Broadcast(b, {-1, 0}, all)}), node);
+  }
+
+  int Scaled(int product, const Node& node) {
+    return node.constant == 1 ? product : result_.Map(Op::mul, {product, result_.Constant(node.constant, node.dtype)});
   }
 
   const Graph& source_;

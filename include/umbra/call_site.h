@@ -36,8 +36,8 @@ struct Layout {
   }
 };
 
-/// Thread-safe. A call with shapes and strides that were seen before takes no lock and decides nothing; on a
-/// program of one kernel it allocates nothing either.
+/// Thread-safe. A call with the shapes and strides of the latest one takes no lock and decides nothing, and on a program of one
+/// kernel allocates nothing either; others that were seen before are looked up under a lock.
 class CallSite {
  public:
   /// A place that runs `program`, which must not be null.

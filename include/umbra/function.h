@@ -2,7 +2,6 @@
 #ifndef UMBRA_FUNCTION_H_
 #define UMBRA_FUNCTION_H_
 
-#include <memory>
 #include <vector>
 
 #include "umbra/cuda.h"
@@ -10,8 +9,8 @@
 
 namespace umbra::runtime {
 
-/// A tensor in memory as a call sees it. Strides are in elements, one per dimension, and may be
-/// anything, zero included; they are ignored for extents of 1.
+/// A tensor in memory as a call sees it. Strides are in elements, one per dimension; they are ignored for extents of 1. What is
+/// read may have any, zero and negative ones included; of what is written, each element has a place of its own.
 struct TensorRef {
   void* data = nullptr;  ///< the first element; may be null if there is none
   DType dtype = DType::kFloat32;  ///< of the elements

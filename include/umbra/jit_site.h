@@ -18,7 +18,7 @@ namespace umbra::detail {
 
 /// Options of compiles that come from expressions; changing them makes call sites compile anew.
 struct JitOptions {
-  static std::atomic<int> generation;  ///< how often they were set
+  static std::atomic<int> generation;  ///< a number of their own for the options that were set last
   /// Those that were set last.
   static CompileOptions Get();
   /// Sets those of later compiles.

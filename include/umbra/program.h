@@ -132,9 +132,10 @@ struct KernelSignature {
   std::vector<DType> partials;
   int phases = 1;  ///< of the kernel
   /// What a launch may have a copy of in scratch, kPanelBytes for each index of the innermost axis, as the rows of a tile share
-  /// its columns (Variant::packed): the columns of an operand, or -1: what is computed of operands. Such a kernel has one more
-  /// number after `numbers`, how many of these indices are summed for all rows before the next; what is summed so far takes
-  /// kPanelBytes of scratch for each row where columns are copied, else 8 bytes for each row and column.
+  /// its columns (Variant::packed): the columns of an operand, or -1: what is computed of operands. Such a kernel has two more
+  /// numbers after `numbers`: how many of these indices are summed for all rows before the next (what is summed so far takes
+  /// kPanelBytes of scratch for each row where columns are copied, else 8 bytes for each row and column), and whether
+  /// rows go by bands, a tile's rows through all columns at a time, 1 or 0.
   std::vector<int> panels;
   int sums = 0;  ///< of a kernel with panels: its reductions
   /// Estimated cost of one point of the domain, in units of one addition.
@@ -145,7 +146,7 @@ struct KernelSignature {
   std::vector<int> replaces;
   /// Of one that runs instead of a product: its rows are the product's columns, and its columns the product's rows.
   bool turned = false;
-  /// Columns that are reduced may be fewer than kFewColumns, and lie one step behind the other (Variant::few_columns).
+  /// Columns that are reduced may be few (AreFewColumns), and lie one step behind the other (Variant::few_columns).
   bool few_columns = false;
   /// Dtypes of what a launch may keep in scratch of a block of columns (Variant::packed), as several phases go through it: each holds
   /// an element for each step and column of the block. Such a launch has one more number after `numbers`, the columns of a block.
@@ -164,8 +165,18 @@ inline constexpr index_t kFewRows = 16;
 /// Bytes of the columns that a tile reads at a time, of one operand and at most.
 inline constexpr index_t kPanelBytes = 192;
 
-/// As many steps of few columns are worked on as one, if columns are fewer: packets of any width are full then.
-inline constexpr index_t kFewColumns = 16;
+/// As many steps of few columns are worked on as one: packets of any width are full then.
+inline constexpr index_t kStepsOfFew = 16;
+
+/// More columns than the first are not few; kStepsOfFew and more are, if they have as many steps as the second: it takes a while to
+/// begin and end them.
+inline constexpr index_t kMostFewColumns = 47, kStepsOfMore = 256;
+
+/// Are columns few that have so many steps, of elements of so many bytes, and such that a row of them does not fill packets?
+constexpr bool AreFewColumns(index_t columns, index_t steps, std::size_t element_size) {
+  if (columns < kStepsOfFew) return columns > 0 && steps >= kStepsOfFew;
+  return columns <= kMostFewColumns && steps >= kStepsOfMore && element_size >= 4 && columns % (64 / static_cast<index_t>(element_size)) != 0;
+}
 
 /// So few indices of the innermost axis are always summed without a break.
 inline constexpr index_t kLeastSteps = 128;
@@ -201,7 +212,7 @@ struct Variant {
   bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
   bool packed = false;       ///< rows read copies of columns that they share, or phases what was kept of columns; neither strided nor split, and of shared ones not kJoined
   bool wide_index = false;   ///< positions need 64 bits in packets, too; of positional kernels, which are never packed
-  bool few_columns = false;  ///< columns are fewer than kFewColumns, and each step begins where the one before it ends; kCached, split or not
+  bool few_columns = false;  ///< columns are few (AreFewColumns), and each step begins where the one before it ends; kCached, split or not
   /// A number below kCount that tells variants apart.
   int index() const {
     if (few_columns) return split ? 27 : 26;
@@ -282,7 +293,7 @@ struct KernelStep {
   /// The variants made so far.
   struct Slots {
     std::array<std::atomic<umbra_kernel_fn>, Variant::kCount> function{};  ///< by Variant::index(); null until made
-    std::mutex mutex;  ///< one thread makes a variant
+    std::mutex mutex;  ///< of `owners`
     std::vector<std::shared_ptr<void>> owners;  ///< of the functions, so that they stay mapped
   };
   std::shared_ptr<Slots> slots = std::make_shared<Slots>();  ///< shared by the copies of a program

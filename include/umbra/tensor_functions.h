@@ -5,7 +5,6 @@
 #define UMBRA_TENSOR_FUNCTIONS_H_
 
 #include <algorithm>
-#include <memory>
 #include <numeric>
 #include <vector>
 

@@ -250,6 +250,7 @@ class CallSiteOnGpu final : public CudaCallSite::State {
   void Run(const Arguments& arguments, const RunOptions& options) override;
 
  private:
+  std::shared_ptr<const Prepared> Known(int device, void* const* data, Layout layout, const umbra_scalar* scalars);
   std::shared_ptr<const Prepared> Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream);
 
   std::shared_ptr<const Program> program_;
@@ -266,20 +267,29 @@ void CallSiteOnGpu::Run(void* const* data, Layout layout, const umbra_scalar* sc
   Find(device, data, layout, scalars, stream)->Run(*program_, data, scalars, stream);
 }
 
-std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars,
-                                                    cuda::StreamHandle stream) {
-  const std::lock_guard lock(mutex_);
+// One of those seen before. The caller holds the lock.
+std::shared_ptr<const Prepared> CallSiteOnGpu::Known(int device, void* const* data, Layout layout, const umbra_scalar* scalars) {
   for (const auto& prepared : all_)
     if (prepared->Fits(device, data, layout, scalars)) {
       latest_.store(prepared.get(), std::memory_order_release);
       return prepared;
     }
+  return nullptr;
+}
+
+std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars,
+                                                    cuda::StreamHandle stream) {
+  std::unique_lock lock(mutex_);
+  if (auto known = Known(device, data, layout, scalars)) return known;
+  lock.unlock();  // others need not wait for a compile
   Arguments arguments;
   Layout rest = layout;
   for (std::size_t k = 0; k < num_operands_; ++k)
     (k < num_inputs_ ? arguments.inputs : arguments.outputs).push_back(rest.Next(data[k]));
   arguments.scalars.assign(scalars, scalars + program_->scalars.size());
   auto prepared = std::make_shared<const Prepared>(*program_, arguments, device, layout, stream);
+  lock.lock();
+  if (auto known = Known(device, data, layout, scalars)) return known;  // another thread was as fast
   if (all_.size() >= kMaxPrepared || !prepared->lasts) return prepared;
   all_.push_back(prepared);
   latest_.store(prepared.get(), std::memory_order_release);

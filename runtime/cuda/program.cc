@@ -45,8 +45,8 @@ index_t RowsOfPiece(index_t rows, index_t columns, std::size_t element, const cu
 // The stride of one row, or of one column, is nobody's.
 bool LiesByRows(const MatrixShape& m) { return (m.column_stride == 1 || m.columns <= 1) && (m.row_stride >= m.columns || m.rows <= 1); }
 
-Matrix ForCublas(const TensorRef& tensor, bool transpose, bool vector_is_column, const std::string& what) {
-  const MatrixShape matrix = AsMatrix(tensor, transpose, vector_is_column);
+Matrix ForCublas(const TensorRef& tensor, bool transpose, const std::string& what) {
+  const MatrixShape matrix = AsMatrix(tensor, transpose);
   const auto [rows, columns, row_stride, column_stride] = matrix;
   const bool by_rows = LiesByRows(matrix), by_columns = LiesByRows({columns, rows, column_stride, row_stride});
   Require(by_rows || by_columns, what, ": shape ", ShapeText(tensor.shape), " with strides ", ShapeText(tensor.stride),
@@ -134,11 +134,10 @@ CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, 
   const TensorRef& ta = buffers[static_cast<std::size_t>(step.a)];
   const TensorRef& tb = buffers[static_cast<std::size_t>(step.b)];
   const TensorRef& tc = buffers[static_cast<std::size_t>(step.c)];
-  const bool outer = ta.shape.size() == 1 && tb.shape.size() == 1;
   const std::string what = "kernel '" + program + "', a matrix product, ";
-  Matrix a = ForCublas(ta, step.transpose_a, outer, what + "left operand");
-  Matrix b = ForCublas(tb, step.transpose_b, !outer && tb.shape.size() == 1, what + "right operand");
-  const Matrix c = ForCublas(tc, false, false, what + "result");
+  Matrix a = ForCublas(ta, step.transpose_a, what + "left operand");
+  Matrix b = ForCublas(tb, step.transpose_b, what + "right operand");
+  const Matrix c = ForCublas(tc, false, what + "result");
   const auto batch_stride = [](const TensorRef& t) { return t.shape.size() == 3 ? t.stride[0] : 0; };
   gemm_.dtype = tc.dtype;
   gemm_.factors = ta.dtype;
@@ -168,7 +167,7 @@ CudaStep::CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, 
 std::optional<CudaStep> CudaStep::WithEpilogue(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program) {
   const auto buffer = [&](int id) -> const TensorRef& { return buffers[static_cast<std::size_t>(id)]; };
   const ProductEpilogue& epilogue = step.epilogue;
-  if (!LiesByRows(AsMatrix(buffer(epilogue.result), false, false))) return std::nullopt;
+  if (!LiesByRows(AsMatrix(buffer(epilogue.result), false))) return std::nullopt;
   if (epilogue.bias >= 0 && buffer(epilogue.bias).stride[0] != 1 && buffer(epilogue.bias).shape[0] > 1) return std::nullopt;
   GemmStep whole = step;
   whole.c = epilogue.result;
@@ -188,7 +187,7 @@ std::vector<CudaStep> CudaStep::InPieces(const GemmStep& product, bool is_whole,
   const std::optional<std::map<int, int>> dimension = DimensionsAlongRows(signature, result);
   if (c.shape.size() != 2 || !dimension) return {};
   const index_t rows = c.shape[0], count = RowsOfPiece(rows, c.shape[1], SizeOf(c.dtype), device);
-  if (count == 0 || !LiesByRows(AsMatrix(c, false, false))) return {};
+  if (count == 0 || !LiesByRows(AsMatrix(c, false))) return {};
 
   std::vector<CudaStep> steps;
   for (index_t begin = 0; begin < rows; begin += count) {

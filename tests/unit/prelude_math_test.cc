@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tests/sweep/networks.h"
@@ -275,6 +276,26 @@ TEST(Prelude, SpecialValuesAreThoseOfLibm) {
   CHECK_SPECIAL_PAIRS(pow);
   CHECK_SPECIAL_PAIRS(atan2);
   CHECK_SPECIAL_PAIRS(fmod);
+}
+
+// Powers that are a step or two: within half a unit of the last place, or with two roundings; and special values.
+TEST(Prelude, PowersOfAFewSteps) {
+  const auto check = [](auto x, double exponent, double bound) {
+    using E = decltype(x);
+    const E got = simd::pow(x, static_cast<E>(exponent));
+    ExpectLike<E>("pow(" + std::to_string(x) + ", " + std::to_string(exponent) + ")", got, std::pow(static_cast<Wide<E>>(x), static_cast<Wide<E>>(exponent)), bound);
+  };
+  for (const auto& [exponent, bound] : {std::pair(2.0, 0.501), {3.0, 1.31}, {-1.0, 0.501}, {0.5, 0.501}, {1.5, 1.31}}) {
+    for (const float x : Specials<float>()) check(x, exponent, bound);
+    for (const double x : Specials<double>()) check(x, exponent, bound);
+    std::mt19937_64 random(7);
+    for (int k = 0; k < 200000; ++k) {
+      const double size = std::ldexp(1 + std::ldexp(static_cast<double>(random() >> 12), -52), static_cast<int>(random() % 60) - 30);
+      check(static_cast<float>(size), exponent, bound);
+      check(size, exponent, bound);
+      if (exponent == std::floor(exponent)) check(static_cast<float>(-size), exponent, bound);
+    }
+  }
 }
 
 // Patterns, pairs that are near each other, and special values: the bits of the C library.

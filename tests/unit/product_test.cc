@@ -14,8 +14,8 @@
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
 #include "runtime/cpu_info.h"
-#include "runtime/prepared.h"
 #include "tests/support/drawn.h"
+#include "tests/support/product_plans.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -103,38 +103,6 @@ std::vector<std::string> Targets() {
 // Has the target fused multiply-add, so that products which are summed stay unrounded?
 bool Fuses(const std::string& target) { return target == "avx2" || target == "avx512"; }
 
-// The kernel that a launch may run instead of the product of the plan; null if there is none.
-const plan::Kernel* Alternative(const plan::Plan& plan) {
-  for (const auto& step : plan.steps)
-    if (const auto* kernel = std::get_if<plan::Kernel>(&step); kernel != nullptr && !kernel->signature.replaces.empty()) return kernel;
-  return nullptr;
-}
-
-bool CallsBlas(const plan::Plan& plan) {
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return std::holds_alternative<plan::Gemm>(step); });
-}
-
-// What is planned is the same on every processor: where AVX-512 decides, the launch chooses.
-TEST(Product, ChoiceByProcessorIsTheLaunchs) {
-  for (const bool known : {true, false}) {
-    const Product p{16, 1024, 64, false, false, DType::kFloat32};
-    const plan::Plan plan = Lower(*p.Graph(known, false));
-    EXPECT_TRUE(CallsBlas(plan)) << known;
-    EXPECT_NE(Alternative(plan), nullptr) << known;
-  }
-  EXPECT_FALSE(runtime::SumIsFaster({16, 1024, 64}, "avx2"));
-  EXPECT_TRUE(runtime::SumIsFaster({16, 1024, 64}, "avx512"));
-  EXPECT_TRUE(runtime::SumIsFaster({512, 1024, 1024}, "avx512"));
-  EXPECT_FALSE(runtime::SumIsFaster({512, 1024, 1024}, "avx2"));
-  EXPECT_EQ(runtime::SumIsFaster({512, 512, 64}, "avx2"), !runtime::CpuRuns("avx512")) << "BLAS has wider packets";
-  EXPECT_FALSE(runtime::SumIsFaster({512, 1024, 1024}, "sse2"));
-  EXPECT_TRUE(runtime::SumIsFaster({4, 8192, 8192}, "avx512")) << "along its rows";
-  EXPECT_TRUE(runtime::SumIsFaster({4, 8192, 8192}, "avx2"));
-  EXPECT_TRUE(runtime::SumIsFaster({16, 8192, 8192}, "avx2"));
-  EXPECT_FALSE(runtime::SumIsFaster({4, 8192, 8192}, "sse2"));
-  EXPECT_FALSE(runtime::SumIsFaster({1, 1024, 64}, "avx512"));
-}
-
 // Kernels that sum give the same bits for every target that rounds products, for every one that does not, for any number
 // of threads, and whether extents are known or not: so what is not computed by one is seen, too.
 TEST(Product, DrawnExtents) {
@@ -175,6 +143,29 @@ TEST(Product, DrawnExtents) {
   EXPECT_GE(sums, 5);
 }
 
+// Each result is one product, rounded once, for any target.
+TEST(Product, OfVectors) {
+  std::mt19937 random(3);
+  for (const std::string& target : Targets())
+    for (const DType type : {DType::kFloat32, DType::kFloat64})
+      for (const auto& [n, m] : {std::pair<index_t, index_t>{5, 37}, {70, 300}, {1, 1}, {0, 3}}) {
+        const std::string t(Name(type));
+        CompileOptions options;
+        options.target = target;
+        const Function function = Compile(Parsed("kernel k(v: " + t + "[n], w: " + t + "[m], x: " + t + "[n, m]) -> (y: " + t + "[n, m], z: " + t + "[n, m]) {\n" +
+                                                 "  y = dot(v, w)\n  z = x - dot(v, w) * 0.5\n}"), options);
+        const Tensor v(type, {n}, 0, &random), w(type, {m}, 0, &random), x(type, {n, m}, 2, &random);
+        Tensor y(type, {n, m}, 1, nullptr), z(type, {n, m}, 0, nullptr);
+        function(Arguments{{v.ref, w.ref, x.ref}, {y.ref, z.ref}, {}}, {2});
+        const auto rounded = [&](double value) { return type == DType::kFloat32 ? static_cast<double>(static_cast<float>(value)) : value; };
+        ForEachIndex({n, m}, [&](const std::vector<index_t>& i) {
+          const double product = rounded(v.At({i[0]}) * w.At({i[1]}));
+          ASSERT_EQ(y.At(i), product) << target;
+          ASSERT_EQ(z.At(i), rounded(x.At(i) - product * 0.5)) << target;
+        });
+      }
+}
+
 // Rows of tiles share copies of columns, whole ones and parts, of matrices as they lie and turned, cut by rows or by columns
 // among threads: always the same bits.
 TEST(Product, Panels) {
@@ -182,7 +173,7 @@ TEST(Product, Panels) {
   const std::string target(codegen::Name(HostTarget()));
   unsigned seed = 0;
   for (const index_t m : {65, 129, 700})
-    for (const index_t n : {4, 16, 47, 48, 49, 200})
+    for (const index_t n : {4, 16, 47, 48, 49, 200, 241})
       for (const index_t k : {1, 16, 45}) {
         const bool turned = seed % 2 == 1;
         const Product p{m, n, k, seed % 3 == 2, turned, seed % 5 == 4 ? DType::kFloat64 : DType::kFloat32};
@@ -421,20 +412,6 @@ TEST(Product, SystemCompilerAgrees) {
   }
 }
 
-// It is what a launch runs: its first operand is the right factor.
-TEST(Product, ALaunchRunsTheTurnedKernel) {
-  const Function function = Compile(Parsed("kernel k(a: f32[k, m], b: f32[k, n]) -> (y: f32[m, n]) { y = dot(a.T, b) }"));
-  const index_t m = 150, k = 70;
-  for (const index_t n : {4, 16, 17}) {
-    const Tensor a(DType::kFloat32, {k, m}, 0, nullptr), b(DType::kFloat32, {k, n}, 0, nullptr), y(DType::kFloat32, {m, n}, 0, nullptr);
-    const Arguments arguments{{a.ref, b.ref}, {y.ref}, {}};
-    const runtime::PreparedProgram prepared(function.program(), {a.ref, b.ref, y.ref}, runtime::CheckArguments(function.program(), arguments), {}, 1);
-    const auto* const kernel = prepared.OnlyKernel();
-    const bool turned = kernel != nullptr && kernel->buffer == std::vector<std::size_t>{1, 0, 2};
-    EXPECT_EQ(turned, n <= 16 && runtime::SumIsFaster({n, m, k, true}, codegen::Name(HostTarget()))) << n;
-  }
-}
-
 // Few columns of a transposed left factor go along its columns, which lie side by side: the same bits as any other way that
 // kernels have, alone and in a block with steps that follow, with what is read where it is written, in batches too.
 TEST(Product, FewColumnsOfATransposedFactor) {
@@ -574,50 +551,6 @@ TEST(Product, BatchesOfTransposedFactors) {
         });
       }
   }
-}
-
-// A product within an expression goes by tiles that share what they read, however its factors lie, and made or not.
-TEST(Product, ImplicitOnes) {
-  for (const char* product : {"implicit_dot(x, w)", "relu(implicit_dot(2 * x, w.T))", "implicit_dot(x, w / 4)", "implicit_dot(x.T, w)"}) {
-    const plan::Plan plan = Lower(*Parsed(std::string("kernel k(x: f32[?, ?], w: f32[?, ?]) -> (y: f32[?, ?]) { y = ") + product + " }"));
-    ASSERT_EQ(plan.steps.size(), 1u) << product;
-    const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
-    EXPECT_FALSE(kernel.signature.panels.empty()) << product;
-    EXPECT_TRUE(plan::SharesRows(kernel)) << product;
-  }
-}
-
-// What each kind of extents becomes.
-TEST(Product, Choice) {
-  const auto plan = [](const std::string& a, const std::string& b, const char* product) {
-    return Lower(*Parsed("kernel k(a: f32[" + a + "], b: f32[" + b + "]) -> (y: f32[?, ?]) { y = " + product + " }"));
-  };
-  EXPECT_FALSE(CallsBlas(plan("8, 100", "100, 200", "dot(a, b)")));
-  EXPECT_FALSE(CallsBlas(plan("500, 100", "100, 16", "dot(a, b)")));
-  EXPECT_TRUE(CallsBlas(plan("17, 100", "100, 17", "dot(a, b)")));
-  EXPECT_TRUE(CallsBlas(plan("8, 100", "200, 100", "dot(a, b.T)"))) << "packets lie across the rows of b";
-  EXPECT_TRUE(CallsBlas(plan("8, 4096", "4096, 4096", "dot(a, b)"))) << "b is larger than a cache";
-  for (const char* product : {"dot(a / broadcast<0>(reduce_with_axis<sum>(a, 1)), b)", "dot(flip(a, 1), b)", "dot(a, relu(b.T).T)"})
-    EXPECT_TRUE(CallsBlas(plan("8, 100", "100, 200", product))) << product << ": a factor is computed once, to memory";
-  EXPECT_NE(Alternative(plan("8, 100", "100, 200", "dot(flip(a, 1), b)")), nullptr);
-  EXPECT_NE(Alternative(plan("17, 100", "100, 17", "dot(a, b)")), nullptr);
-  EXPECT_EQ(Alternative(plan("17, 100", "100, 3", "dot(a, b)")), nullptr);
-  EXPECT_NE(Alternative(plan("17, 100", "n, 100", "dot(a, b.T)")), nullptr);
-  EXPECT_NE(Alternative(plan("8, 100", "n, 100", "dot(a, b.T)")), nullptr) << "a copy turns b, by AVX-512";
-  EXPECT_EQ(Alternative(plan("1, 100", "n, 100", "dot(a, b.T)")), nullptr) << "a vector is BLAS's";
-  const auto followed = [&](const char* result, const char* more = "") {
-    return Alternative(Lower(*Parsed(std::string("kernel k(a: f32[m, k], b: f32[k, n], c: f32[n], r: f32[m, n]) -> (y: f32[?, ?]") + (*more ? ", z: f32[?, ?]" : "") +
-                                     ") {\n  p = dot(a, b)\n  y = " + result + "\n" + more + "}")))->signature.replaces.size();
-  };
-  EXPECT_EQ(followed("relu(p + broadcast<1>(c))"), 2u);
-  EXPECT_EQ(followed("p * p + r * r"), 2u);
-  EXPECT_EQ(followed("p * 2", "  z = p + r\n"), 2u) << "one kernel with two results";
-  EXPECT_EQ(followed("p / broadcast<0>(reduce_with_axis<sum>(p, 1))"), 1u) << "a row of products is needed at once";
-  EXPECT_EQ(followed("p", "  z = p * 2\n"), 1u) << "the product is an output";
-  EXPECT_EQ(followed("flip(p, 1)"), 1u);
-  const plan::Plan open = plan("m, k", "k, n", "dot(a, b)");
-  ASSERT_NE(Alternative(open), nullptr);
-  EXPECT_EQ(plan::NumSteps(open, open.groups.at(0)), 1);
 }
 
 }  // namespace

@@ -62,8 +62,19 @@ TEST_P(RunTest, AnOutputHasAPlaceForEveryElement) {
   const Function f = Make("kernel t(x: f32[n, m]) -> (y: f32[n, m]) { y = x + 1 }");
   auto out = Ref(b, {3, 4});
   out.stride = {4, 0};
-  EXPECT_SAYS("output 'y': stride 0 in dimension 1 of shape [3, 4] gives 4 elements one place", f({{Ref(a, {3, 4})}, {out}, {}}));
+  EXPECT_SAYS("output 'y': the strides [4, 0] of shape [3, 4] may give several elements one place", f({{Ref(a, {3, 4})}, {out}, {}}));
+  out.stride = {3, 1};  // rows that begin within the rows before them
+  EXPECT_SAYS("the strides [3, 1] of shape [3, 4] may give several elements one place", f({{Ref(a, {3, 4})}, {out}, {}}));
+  out.stride = {-1, 1};
+  EXPECT_SAYS("the strides [-1, 1] of shape [3, 4] may give several elements one place", f({{Ref(a, {3, 4})}, {out}, {}}));
+  out.stride = {1, 3};  // columns side by side
+  f({{Ref(a, {3, 4})}, {out}, {}});
+  for (const index_t far : {index_t{1} << 61, -(index_t{1} << 62), std::numeric_limits<index_t>::max()}) {
+    out.stride = {far, 1};
+    EXPECT_SAYS("of shape [3, 4] reach further than memory can", f({{Ref(a, {3, 4})}, {out}, {}}));
+  }
   out.shape = {3, 1};
+  out.stride = {4, 0};
   f({{Ref(a, {3, 1})}, {out}, {}});
   auto in = Ref(a, {3, 4});
   in.stride = {0, 1};
@@ -163,6 +174,33 @@ TEST(Cache, StaysNearItsBound) {
   EXPECT_GT(most, kBound * 3 / 4);
   EXPECT_LT(most, kBound * 5 / 4);
   cache.Clear();
+  std::filesystem::remove_all(folder);
+}
+
+// What is read again stays, though it is the oldest; what a write that was cut short has left goes.
+TEST(Cache, WhatIsUnusedLongestGoesFirst) {
+  const auto folder = std::filesystem::temp_directory_path() / ("umbra-use-test-" + std::to_string(getpid()));
+  runtime::DiskCache cache(folder, 10000);
+  ASSERT_TRUE(cache.enabled()) << cache.problem();
+  const auto key = [](int k) { return runtime::CacheKey({std::to_string(k)}); };
+  const auto file = [&](int k) { return folder / (key(k) + ".kernel"); };
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (int k = 0; k < 4; ++k) {
+    cache.Write(key(k), std::string(1500, 'x'));
+    std::filesystem::last_write_time(file(k), now - std::chrono::hours(10 - k));
+  }
+  const auto cut_short = folder / (key(7) + ".aB3xY9"), being_written = folder / (key(8) + ".aB3xY9"), strange = folder / "notes.kernel";
+  for (const auto& path : {cut_short, being_written, strange}) std::ofstream(path) << "x";
+  for (const auto& path : {cut_short, strange}) std::filesystem::last_write_time(path, now - std::chrono::hours(10));
+  EXPECT_TRUE(cache.Read(key(0)).has_value());
+  for (int k = 4; k < 8; ++k) cache.Write(key(k), std::string(1500, 'x'));
+  EXPECT_TRUE(std::filesystem::exists(file(0))) << "the oldest, which was read";
+  EXPECT_FALSE(std::filesystem::exists(file(1)));
+  EXPECT_FALSE(std::filesystem::exists(cut_short));
+  EXPECT_TRUE(std::filesystem::exists(being_written));
+  cache.Clear();
+  EXPECT_FALSE(std::filesystem::exists(being_written));
+  EXPECT_TRUE(std::filesystem::exists(strange)) << "nothing of the cache's";
   std::filesystem::remove_all(folder);
 }
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "runtime/shape.h"
 #include "umbra/error.h"
 
 namespace umbra::tools {
@@ -116,19 +117,6 @@ class HeaderParser {
   const std::string& name_;
 };
 
-index_t CountOf(const std::vector<index_t>& shape, std::size_t size, const std::string& name) {
-  index_t count = 1, bytes = 0;
-  bool overflow = false, empty = false;
-  for (index_t extent : shape) {
-    empty = empty || extent == 0;
-    overflow = overflow || __builtin_mul_overflow(count, extent, &count);
-  }
-  if (empty) return 0;
-  overflow = overflow || __builtin_mul_overflow(count, static_cast<index_t>(size), &bytes);
-  Require(!overflow, name, ": the shape has more elements than memory can have");
-  return count;
-}
-
 }  // namespace
 
 runtime::TensorRef Array::Ref() { return {bytes.data(), dtype, shape, stride}; }
@@ -136,7 +124,7 @@ runtime::TensorRef Array::Ref() { return {bytes.data(), dtype, shape, stride}; }
 Array MakeArray(DType dtype, std::vector<index_t> shape) {
   Array array;
   array.dtype = dtype;
-  const index_t count = CountOf(shape, SizeOf(dtype), "an array");
+  const index_t count = runtime::CountElements(shape, SizeOf(dtype), "an array");
   array.stride = runtime::TensorRef::Dense(nullptr, dtype, shape).stride;
   array.shape = std::move(shape);
   array.bytes.resize(static_cast<std::size_t>(count) * SizeOf(dtype));
@@ -169,7 +157,7 @@ Array ParseNpy(std::string_view bytes, const std::string& name) {
                 " (save x.astype('float32'))");
   }
   array.dtype = row->dtype;
-  const index_t count = CountOf(header.shape, SizeOf(array.dtype), name);
+  const index_t count = runtime::CountElements(header.shape, SizeOf(array.dtype), name);
   const std::string_view data = bytes.substr(start + length);
   Require(data.size() == static_cast<std::size_t>(count) * SizeOf(array.dtype), name,
           ": the shape needs ", static_cast<std::size_t>(count) * SizeOf(array.dtype),

@@ -141,7 +141,7 @@ class CpuEmitter : private ValueEmitter {
   // ---- few_columns.cc: several steps of few columns at a time ----------------------------------
 
   bool TakesFewColumns() const { return options_.variant.few_columns && signature_.few_columns; }
-  // Packets of kFewColumns steps.
+  // Packets of kStepsOfFew steps.
   int FewColumnsPackets() const;
   void FewColumns(const std::string& c, const std::string& columns);
   // Packets of the columns themselves, `body` for the lanes of each that count.
@@ -250,6 +250,9 @@ class CpuEmitter : private ValueEmitter {
   void Need(int id, std::set<int>* needed) const;
   // "end - begin <= 4 && ": a condition for the kernel to have so few rows; empty where it has, nothing where it has not.
   std::optional<std::string> IfFewRows(int rows) const;
+  bool MayGoByBands() const;
+  // A loop over bands of rows, those of a tile of so many packets or all.
+  void OpenBands(int packets);
   // One pass of the loop over columns that `head` is.
   void TilePanel(const std::string& head, int packets, const std::string& lanes);
   void SharedTile(const std::string& last);
@@ -432,6 +435,8 @@ class CpuEmitter : private ValueEmitter {
   // `anywhere`: does the first line have something else before it?
   void DeclareStreamedRow(const plan::Store& store, const std::string& address, bool anywhere = false);
   void FinishStreamedRows();
+  // What other threads learn of after the kernel is in memory.
+  void EndStreams();
 
   // Groups of packets side by side. Returns where what is left begins.
   std::string GroupLoop(const Phase& phase, const std::string& i, const std::string& last);
@@ -460,6 +465,7 @@ class CpuEmitter : private ValueEmitter {
   // Keeps the value for later phases, if it is to be.
   void KeepPacket(int id);
   void StorePacket(const plan::Store& store, const std::string& index, const std::string& lanes);
+  void Stream(DType type, const std::string& address, const Expr& e);
   // `total` and one more element.
   std::string Accumulate(const plan::Reduction& reduction, const Expr& total) const;
 
@@ -547,6 +553,7 @@ class CpuEmitter : private ValueEmitter {
     bool pairs = false;  // are its rows all there, two by two at one address?
     bool called = false;  // does a function of the prelude sum it?
     std::string there;    // how many of its rows are there then
+    std::string begin, end;  // of the rows of a band
     std::string lanes;
     std::vector<Share> shares;  // by value
     std::set<int> early;        // values that the reductions need
@@ -567,6 +574,7 @@ class CpuEmitter : private ValueEmitter {
   // Phases.
   std::map<int, std::string> results_;   // reductions that are kept for another phase's loop, and where
   std::map<int, std::string> streamed_;  // rows that runs are streamed to, by operand
+  bool has_streamed_ = false;            // does the kernel write past the caches?
 
   // Prefetches.
   std::map<int, std::string> ahead_;              // by operand: how far ahead rows are fetched

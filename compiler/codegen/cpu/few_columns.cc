@@ -1,5 +1,5 @@
-// Fewer columns than packets have lanes, whose steps follow each other in memory, as the channels of pixels do: packets lie across
-// several steps, kFewColumns of which are worked on as one that has so many times the columns. What these have come to is joined
+// Columns that do not fill packets, whose steps follow each other in memory, as the channels of pixels do: packets lie across
+// several steps, kStepsOfFew of which are worked on as one that has so many times the columns. What these have come to is joined
 // by halves of the steps, and what is known of a column stands as often as it has elements there.
 #include <algorithm>
 #include <functional>
@@ -12,16 +12,16 @@
 
 namespace umbra::codegen {
 
-using runtime::kFewColumns;
+using runtime::kStepsOfFew;
 
 // However few are known to be of the axis: a launch may have those of other axes join them. One packet is written beyond the last.
-int CpuEmitter::FewColumnsPackets() const { return static_cast<int>(kFewColumns * (kFewColumns - 1)) / width_ + 1; }
+int CpuEmitter::FewColumnsPackets() const { return static_cast<int>(runtime::kStepsOfFew * (runtime::kMostFewColumns)) / width_ + 1; }
 
 void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
   const Names outer = names_;
   block_.end = names_.Make("last_" + c), block_.packet = names_.Make("p"), block_.before.clear();
   block_.packets = FewColumnsPackets();
-  out_.Line("const long long {} = {} * {};", block_.end, kFewColumns, columns);
+  out_.Line("const long long {} = {} * {};", block_.end, kStepsOfFew, columns);
   if (Splits()) {
     std::vector<int> values;
     for (const int id : Reached())
@@ -35,7 +35,7 @@ void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
       const Phase& squares = kernel_.phases[1];
       const std::string center = DeclareCenter();
       EachOfColumns(c, columns, [&](const std::string&) { out_.Line("{}[{}] = {};", center, block_.packet, MeanOfBlock()); });
-      out_.Line("repeat_columns<{}>({}, {});", kFewColumns, center, columns);
+      out_.Line("repeat_columns<{}>({}, {});", kStepsOfFew, center, columns);
       text_[moments_->center] = {fmt::format("{}[{}]", center, block_.packet)};
       FewColumnsPhase({}, squares, c, columns);
       EachOfColumns(c, columns, [&](const std::string& lanes) { StoreFound(squares.reductions[0], c, lanes); });
@@ -86,7 +86,7 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
       }
     });
   }
-  for (const std::string& name : repeated) out_.Line("repeat_columns<{}>({}, {});", kFewColumns, name, columns);
+  for (const std::string& name : repeated) out_.Line("repeat_columns<{}>({}, {});", kStepsOfFew, name, columns);
   const std::size_t first = next;
   for (const auto& reduction : phase.reductions) text_[reduction.result] = {at(kept[next++])};
   if (!phase.reductions.empty()) {
@@ -100,10 +100,10 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
   const int steps = kernel_.rank() - 1;
   InnerLoops(signature_.row_axes, steps, [&] {
     const std::string i = fmt::format("i{}", steps), end = BlockEnd(steps);
-    out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, BlockBegin(steps), end, kFewColumns);
+    out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, BlockBegin(steps), end, kStepsOfFew);
     const Names within = names_;
     const std::string elements = names_.Make("elements");
-    out_.Line("const long long {} = smaller({} - {}, {}) * {};", elements, end, i, kFewColumns, columns);
+    out_.Line("const long long {} = smaller({} - {}, {}) * {};", elements, end, i, kStepsOfFew, columns);
     const std::string all = std::exchange(block_.end, width_ == 1 ? elements : WholeSteps("0", elements, width_));
     EachPacket(c, "0", [&] { ColumnElement(phase, c, "", names_); });
     block_.end = all;
@@ -118,8 +118,8 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
   });
   ForgetDivisors(phase);
   for (std::size_t k = 0; k < phase.reductions.size(); ++k) {
-    out_.Line("fold_columns<{}, {}>({}, {});", Joiner(phase.reductions[k]), kFewColumns, kept[first + k], columns);
-    if (IsReadWithin(phase.reductions[k].result) && !Splits()) out_.Line("repeat_columns<{}>({}, {});", kFewColumns, kept[first + k], columns);
+    out_.Line("fold_columns<{}, {}>({}, {});", Joiner(phase.reductions[k]), kStepsOfFew, kept[first + k], columns);
+    if (IsReadWithin(phase.reductions[k].result) && !Splits()) out_.Line("repeat_columns<{}>({}, {});", kStepsOfFew, kept[first + k], columns);
   }
 }
 

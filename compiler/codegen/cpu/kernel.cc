@@ -48,6 +48,7 @@ std::string CpuEmitter::Run() {
   DeclareAhead();
   if (Splits()) {
     Units();
+    EndStreams();
     out_.Close();
     return name;
   }
@@ -57,12 +58,10 @@ std::string CpuEmitter::Run() {
               ExtentName(vector_axis_), kTransposeBlock, ExtentName(vector_axis_));
   }
   if (JoinsRows() && SharedAxis() < 0 && KeyAxis() < 0) JoinRows();
-  const bool streams = Streams() || (options_.variant.stores != runtime::Stores::kCached && columns_) || StreamsShortRows() || StreamsTiles() || JoinsTiles() || !streamed_.empty();
   if (transposed_axis_ >= 0) TransposedLoops(0);
   else RowLoops(0);
   if (CutsColumns()) out_.Close();
-  FinishStreamedRows();
-  if (streams) out_.Line("stream_fence();");
+  EndStreams();
   out_.Close();
   return name;
 }

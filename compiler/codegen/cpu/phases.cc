@@ -249,11 +249,17 @@ void CpuEmitter::DeclareStreamedRow(const plan::Store& store, const std::string&
   const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
   out_.Line("StreamedRow<{}{}> {}({});", speller_->Type(OperandType(store.operand)), anywhere ? ", true" : "", row, address);
   streamed_[store.operand] = row;
+  has_streamed_ = true;
 }
 
 void CpuEmitter::FinishStreamedRows() {
   for (const auto& [operand, row] : streamed_) out_.Line("{}.finish();", row);
   streamed_.clear();
+}
+
+void CpuEmitter::EndStreams() {
+  FinishStreamedRows();
+  if (has_streamed_) out_.Line("stream_fence();");
 }
 
 std::string CpuEmitter::GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
@@ -429,8 +435,13 @@ void CpuEmitter::StorePacket(const plan::Store& store, const std::string& index,
     out_.Line("{}.{};", row->second, !lanes.empty() ? fmt::format("put_head({}, {})", e.text, lanes)
                                      : fmt::format("{}({})", side_by_side_ ? "put_group" : "put_packet", e.text));
   else if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
-  else if ((Streams() && runs_.alike.empty()) || kept_columns_.streams || StreamsShortRows() || (StreamsTiles() && HasWholeLines(type))) out_.Line("{};", speller_->Stream(type, address, e));
+  else if ((Streams() && runs_.alike.empty()) || kept_columns_.streams || StreamsShortRows() || (StreamsTiles() && HasWholeLines(type))) Stream(type, address, e);
   else out_.Line("{};", speller_->Store(type, address, e));
+}
+
+void CpuEmitter::Stream(DType type, const std::string& address, const Expr& e) {
+  out_.Line("{};", speller_->Stream(type, address, e));
+  has_streamed_ = true;
 }
 
 // ---- reductions -----------------------------------------------------------------------------

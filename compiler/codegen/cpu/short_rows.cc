@@ -103,6 +103,7 @@ void CpuEmitter::ShortRows(const std::string& c, Names names) {
   for (const auto& [operand, columns] : turned) {
     if (!signature_.operands[static_cast<std::size_t>(operand)].store) continue;
     out_.Line("{}_columns({}, {});", StreamsShortRows() ? "stream" : "store", ColumnsOf(static_cast<std::size_t>(operand), c), columns);
+    has_streamed_ = has_streamed_ || StreamsShortRows();
     stored_at_hand_.erase(operand);
   }
   at_hand_.clear();

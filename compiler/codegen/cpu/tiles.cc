@@ -3,12 +3,14 @@
 // result is reduced in the same order as alone.
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "compiler/codegen/cpu/emitter.h"
 #include "compiler/codegen/reductions.h"
+#include "runtime/panels.h"
 
 namespace umbra::codegen {
 
@@ -37,6 +39,9 @@ void CpuEmitter::SharedRows() {
   const Names outer = names_;
   const std::vector<Operand> operands = operands_;
   const bool in_place = !options_.variant.packed, parts = GoesByParts() && in_place;
+  tile_.begin = Begin(tile_.axis), tile_.end = End(tile_.axis);
+  const bool by_bands = in_place && MayGoByBands();
+  if (by_bands) OpenBands(packets);
   if (parts) OpenPart();
   out_.Line("long long {} = 0;", i);
   // Of few rows a tile has more columns: as many sums, and longer runs of memory.
@@ -46,8 +51,24 @@ void CpuEmitter::SharedRows() {
   TilePanel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, n), 1, "");
   if (width_ > 1) TilePanel(fmt::format("if ({} < {})", i, n), 1, fmt::format("const long long lanes = {} - {};", n, i));
   if (parts) ClosePart();
+  if (by_bands) out_.Close();
   names_ = outer;
   operands_ = operands;
+}
+
+bool CpuEmitter::MayGoByBands() const {
+  const runtime::Extent &rows = signature_.axes[static_cast<std::size_t>(tile_.axis)], &columns = signature_.axes[static_cast<std::size_t>(vector_axis_)], &steps = signature_.axes.back();
+  return LoadsFillPackets() && (!rows.is_static() || rows.value > runtime::kFewRows) &&
+         runtime::MayGoByBands(signature_, steps.is_static() ? steps.value : 1, columns.is_static() ? columns.value : std::numeric_limits<index_t>::max(),
+                                options_.target == Target::kAvx512);
+}
+
+void CpuEmitter::OpenBands(int packets) {
+  const std::string band = names_.Make("band"), first = names_.Make("first_row"), last = names_.Make("last_row");
+  out_.Line("const long long {} = args->extent[{}] != 0 ? {} : {} - {};", band, OwnNumbers() + 1, TileRows(packets), tile_.end, tile_.begin);
+  out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", first, tile_.begin, tile_.end, band);
+  out_.Line("const long long {} = smaller({} + {}, {});", last, first, band, tile_.end);
+  tile_.begin = first, tile_.end = last;
 }
 
 std::optional<std::string> CpuEmitter::IfFewRows(int rows) const {
@@ -95,7 +116,7 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
   if (options_.variant.packed) DeclarePanels();
   FindNeeded();
   const Names inside = names_;
-  const std::string first = Begin(tile_.axis), last = End(tile_.axis);
+  const std::string first = tile_.begin, last = tile_.end;
   const int few = rows / 2;
   if (HasPairs()) {
     out_.Line("long long j{} = {};", tile_.axis, first);

@@ -234,6 +234,7 @@ void CpuEmitter::JoinedTiles() {
       const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
       out_.Line("{} {}[{}];", type(store.operand), row, width_);
       streamed_[store.operand] = row + "[k]";
+      has_streamed_ = true;
     }
   const std::string resumes = names_.Make("resumes"), over = names_.Make("over");
   out_.Line("const bool {} = rows == {} && b{} > {};", resumes, width_, vector_axis_, Begin(vector_axis_));

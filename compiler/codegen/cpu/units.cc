@@ -45,7 +45,6 @@ void CpuEmitter::Units() {
     out_.Close();
   }
   out_.Close();
-  if (Streams()) out_.Line("stream_fence();");
 }
 
 void CpuEmitter::ReserveUnitNames() {

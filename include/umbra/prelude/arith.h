@@ -254,8 +254,8 @@ UMBRA_INLINE To cast(From v) {
     constexpr F high = sizeof(F) == 4 ? F(detail::Limits<T>::high_f32) : F(detail::Limits<T>::high_f64);
     const From limit = fill<From>(high);
     const From low = fill<From>(F(detail::Limits<T>::low));
-    const From inside = v > limit ? limit : v < low ? low : v == v ? v : fill<From>(F(0));
-    const To number = convert<To>(inside);
+    const From most = v > limit ? limit : v, inside = most < low ? low : most;  // minimum and maximum, which leave NaN
+    const To number = convert<To>(v == v ? inside : fill<From>(F(0)));
     if constexpr (sizeof(T) < 4) return number;
     else return select(v >= above, fill<To>(detail::Limits<T>::high), number);
   } else {
@@ -424,7 +424,18 @@ UMBRA_INLINE V with_sign_of(V magnitude, V sign) {
 template <typename V>
 UMBRA_INLINE V copysign(V a, V b) { return detail::with_sign_of(abs(a), b); }
 
-// Nearest integer, halves to even; keeps the sign of zero.
+// Nearest integer, halves to even (rint); towards zero (trunc); down (floor); up (ceil). They keep the sign of zero. Processors
+// with AVX have an instruction for each.
+#if defined(__clang__) && defined(__AVX__) && !defined(__CUDACC__)
+template <typename V>
+UMBRA_INLINE V rint(V a) { return __builtin_elementwise_roundeven(a); }
+template <typename V>
+UMBRA_INLINE V trunc(V a) { return __builtin_elementwise_trunc(a); }
+template <typename V>
+UMBRA_INLINE V floor(V a) { return __builtin_elementwise_floor(a); }
+template <typename V>
+UMBRA_INLINE V ceil(V a) { return __builtin_elementwise_ceil(a); }
+#else
 template <typename V>
 UMBRA_INLINE V rint(V a) {
   const V big = detail::whole<V>();
@@ -440,13 +451,6 @@ UMBRA_INLINE V trunc(V a) {
   const V down = nearest > magnitude ? nearest - one : nearest;
   return magnitude < detail::whole<V>() ? detail::with_sign_of(down, a) : a;
 }
-// Nearest integer, halves away from zero.
-template <typename V>
-UMBRA_INLINE V round(V a) {
-  const V whole = trunc(a);
-  const V next = whole + detail::with_sign_of(fill<V>(Elem<V>(1)), a);
-  return abs(a - whole) >= Elem<V>(0.5) ? next : whole;
-}
 template <typename V>
 UMBRA_INLINE V floor(V a) {
   const V nearest = rint(a);
@@ -455,6 +459,37 @@ UMBRA_INLINE V floor(V a) {
 }
 template <typename V>
 UMBRA_INLINE V ceil(V a) { return -floor(-a); }
+#if defined(__AVX__) && !defined(__CUDACC__)
+#define UMBRA_ROUNDS(V, instruction)                                 \
+  UMBRA_INLINE V rint(V a) { return __builtin_ia32_##instruction(a, 8); }   \
+  UMBRA_INLINE V floor(V a) { return __builtin_ia32_##instruction(a, 9); }  \
+  UMBRA_INLINE V ceil(V a) { return __builtin_ia32_##instruction(a, 10); }  \
+  UMBRA_INLINE V trunc(V a) { return __builtin_ia32_##instruction(a, 11); }
+UMBRA_ROUNDS(f32x4, roundps)
+UMBRA_ROUNDS(f64x2, roundpd)
+UMBRA_ROUNDS(f32x8, roundps256)
+UMBRA_ROUNDS(f64x4, roundpd256)
+#undef UMBRA_ROUNDS
+#endif
+#if defined(__AVX512F__) && !defined(__CUDACC__)
+#define UMBRA_ROUNDS(V, instruction, mask)                                                                     \
+  UMBRA_INLINE V rint(V a) { return __builtin_ia32_##instruction(a, 8, a, static_cast<mask>(-1), 4); }   \
+  UMBRA_INLINE V floor(V a) { return __builtin_ia32_##instruction(a, 9, a, static_cast<mask>(-1), 4); }  \
+  UMBRA_INLINE V ceil(V a) { return __builtin_ia32_##instruction(a, 10, a, static_cast<mask>(-1), 4); }  \
+  UMBRA_INLINE V trunc(V a) { return __builtin_ia32_##instruction(a, 11, a, static_cast<mask>(-1), 4); }
+UMBRA_ROUNDS(f32x16, rndscaleps_mask, unsigned short)
+UMBRA_ROUNDS(f64x8, rndscalepd_mask, unsigned char)
+#undef UMBRA_ROUNDS
+#endif
+#endif
+
+// Nearest integer, halves away from zero.
+template <typename V>
+UMBRA_INLINE V round(V a) {
+  const V whole = trunc(a);
+  const V next = whole + detail::with_sign_of(fill<V>(Elem<V>(1)), a);
+  return abs(a - whole) >= Elem<V>(0.5) ? next : whole;
+}
 
 }  // namespace umbra::simd
 

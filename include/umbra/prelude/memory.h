@@ -355,6 +355,9 @@ UMBRA_INLINE V gather(const Elem<V>* p, i64 stride) {
     return *p;
   } else if constexpr (kIsHalf<V>) {
     return by_lane<V>([&](i64 k) { return p[k * stride]; });
+  } else if constexpr (kWidth<V> > 16) {  // of more lanes compilers make loops, and keep packets in memory
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    return __builtin_bit_cast(V, Pair<Half>{gather<Half>(p, stride), gather<Half>(p + kWidth<Half> * stride, stride)});
   } else {
     V v{};
     for (int k = 0; k < kWidth<V>; ++k) v[k] = p[k * stride];
@@ -368,6 +371,9 @@ UMBRA_INLINE V gather_head(const Elem<V>* p, i64 stride, i64 n) {
     return n > 0 ? *p : Elem<V>();
   } else if constexpr (kIsHalf<V>) {
     return by_lane_head<V>(n, [&](i64 k) { return p[k * stride]; });
+  } else if constexpr (kWidth<V> > 16) {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    return __builtin_bit_cast(V, Pair<Half>{gather_head<Half>(p, stride, n), gather_head<Half>(p + kWidth<Half> * stride, stride, n - kWidth<Half>)});
   } else {
     V v{};
     for (int k = 0; k < kWidth<V>; ++k)

@@ -191,7 +191,19 @@ UMBRA_INLINE V pow(V x, V y) {
   result = logical_and(logical_and(x < zero,
                                    a < limit), logical_not(whole_y)) ? fill<V>(limit - limit) : signed_result;
   result = logical_or(x != x, y != y) ? x + y : result;
-  return logical_or(y == zero, x == one) ? fill<V>(one) : result;
+  result = logical_or(y == zero, x == one) ? fill<V>(one) : result;
+  // Powers that a step or two give, to most of which programs raise: where they are known to a compiler, nothing else is left.
+  const V halves = y * E(2);
+  if (any(logical_and(abs(halves) <= E(6), rint(halves) == halves))) {
+    const Mask<V> two = y == E(2), three = y == E(3), inverse = y == E(-1), root = y == E(0.5), times_root = y == E(1.5);
+    const V of = x == -limit ? fill<V>(limit) : x + zero, rooted = sqrt(of), square = x * x;
+    result = two ? square : result;
+    result = three ? square * x : result;
+    result = inverse ? one / x : result;
+    result = root ? rooted : result;
+    result = times_root ? of * rooted : result;
+  }
+  return result;
 }
 
 // After fdlibm's s_cbrt.c: a third of the exponent, a polynomial to 20 bits, and one step of Halley's from
