@@ -63,16 +63,17 @@ class Rows {
     return axes;
   }
 
-  // The gathers whose rows are brought together, once the axis is the innermost one: not for one known element alone.
+  // The gathers whose rows are brought together, once the axis is the innermost one: not for one known element alone of several.
   std::vector<int> FromRows(int axis) const {
     std::vector<int> from_rows;
     const int across = axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1;
     const std::vector<bool> moves = MovesAlong(kernel_, axis);
-    const auto has_others = [&](int id) {
-      return std::count_if(gathers_.begin(), gathers_.end(), [&](int other) { return value(other).index == value(id).index; }) > 1;
+    const auto needs_all = [&](int id) {
+      const runtime::Extent& row = BufferOf(value(id)).shape.back();
+      return (row.is_static() && row.value == 1) || std::count_if(gathers_.begin(), gathers_.end(), [&](int other) { return value(other).index == value(id).index; }) > 1;
     };
     std::copy_if(gathers_.begin(), gathers_.end(), std::back_inserter(from_rows), [&](int id) {
-      return IsFromRows(value(id), axis, across) && (moves[static_cast<std::size_t>(id)] || has_others(id));
+      return IsFromRows(value(id), axis, across) && (moves[static_cast<std::size_t>(id)] || needs_all(id));
     });
     return from_rows;
   }
