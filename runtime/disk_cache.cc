@@ -168,7 +168,7 @@ void DiskCache::Write(const std::string& key, std::string_view payload) {
 namespace {
 struct File {
   fs::path path;
-  bool is_entry;  // else one that is being written, or was
+  FileKind kind;
   std::uint64_t size;
   fs::file_time_type time;
 };
@@ -180,7 +180,7 @@ std::vector<File> FilesIn(const fs::path& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const FileKind kind = KindOf(it->path());
     if (kind == FileKind::kOther) continue;
-    File file{it->path(), kind == FileKind::kEntry, it->file_size(unknown), it->last_write_time(unknown)};
+    File file{it->path(), kind, it->file_size(unknown), it->last_write_time(unknown)};
     if (!unknown) files.push_back(std::move(file));
     unknown.clear();
   }
@@ -192,7 +192,7 @@ std::pair<std::uint64_t, std::uint64_t> DiskCache::Usage() const {
   std::uint64_t entries = 0, bytes = 0;
   if (!enabled()) return {0, 0};
   for (const File& file : FilesIn(folder_))
-    if (file.is_entry) ++entries, bytes += file.size;
+    if (file.kind == FileKind::kEntry) ++entries, bytes += file.size;
   return {entries, bytes};
 }
 
@@ -207,7 +207,7 @@ void DiskCache::Trim() {
   std::vector<File> entries;
   std::uint64_t total = 0;
   for (File& file : FilesIn(folder_)) {
-    if (file.is_entry) {
+    if (file.kind == FileKind::kEntry) {
       total += file.size;
       entries.push_back(std::move(file));
     } else if (fs::file_time_type::clock::now() - file.time > std::chrono::hours(1)) {  // no write takes so long: its process has ended

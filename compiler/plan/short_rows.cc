@@ -66,7 +66,7 @@ class Rows {
   // The gathers whose rows are brought together, once the axis is the innermost one: not for one known element alone of several.
   std::vector<int> FromRows(int axis) const {
     std::vector<int> from_rows;
-    const int across = axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1;
+    const int across = AcrossOf(axis);
     const std::vector<bool> moves = MovesAlong(kernel_, axis);
     const auto needs_all = [&](int id) {
       const runtime::Extent& row = BufferOf(value(id)).shape.back();
@@ -92,6 +92,9 @@ class Rows {
     const Access& access = signature_.operands[static_cast<std::size_t>(gather.index)];
     return plan_.buffers[static_cast<std::size_t>(access.buffer)];
   }
+
+  // The axis that packets go along once `axis` is the innermost one.
+  int AcrossOf(int axis) const { return axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1; }
 
   // Does the kernel compute its elements one by one, beside what it gathers and asks of indices?
   bool IsOneByOne() const {
@@ -123,7 +126,7 @@ class Rows {
 
   // Are there gathers, and all of them from rows?
   bool AreFromRows(int axis) const {
-    const int across = axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1;
+    const int across = AcrossOf(axis);
     return !gathers_.empty() && std::all_of(gathers_.begin(), gathers_.end(), [&](int id) { return IsFromRows(value(id), axis, across); });
   }
 
@@ -194,7 +197,7 @@ class Rows {
   // along that?
   bool CanBeInnermost(int axis) const {
     if (axis == 0 && keeps_first_axis_) return false;
-    const int across = axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1;
+    const int across = AcrossOf(axis);
     bool has_rows = false;
     for (const int id : gathers_)
       if (!IsFromRows(value(id), axis, across) && !(axis + 1 == kernel_.rank() && LiesAlong(value(id), axis, across))) return false;
