@@ -201,8 +201,17 @@ class Preparation : private LaunchAxes {
     return static_cast<std::size_t>(panels + (steps < plan_.extent[RowAxes()] ? sums : 0));
   }
 
-  // Does the kernel take short rows of a packet's lanes together (compiler/codegen/cpu/short_rows.cc)?
-  bool InShortRows() const {
+  // Do its elements follow each other?
+  static bool IsDense(const TensorRef& tensor) {
+    index_t step = 1;
+    for (std::size_t d = tensor.shape.size(); d-- > 0; step *= tensor.shape[d])
+      if (tensor.stride[d] != step && tensor.shape[d] != 1) return false;
+    return true;
+  }
+
+  // Do packets go across what they read, short rows or a batch (compiler/codegen/cpu/short_rows.cc, batches.cc)?
+  bool PacketsGoAcross() const {
+    if (signature_.goes_across_batch()) return true;
     if (!InColumns() || rank_ != RowAxes() + 1 || !IsBaked(signature_, signature_.row_axes)) return false;
     return std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
@@ -213,7 +222,7 @@ class Preparation : private LaunchAxes {
 
   // Do all of its rows begin with a line, if the first one does? Short rows that follow each other without gaps are one.
   bool RowsAligned(std::size_t k) {
-    const bool one = in_short_rows_ && Stride(k, RowAxes()) == 1;
+    const bool one = across_rows_ && Stride(k, RowAxes()) == 1;
     if (one && Stride(k, vector_axis_) != plan_.extent[RowAxes()]) return false;
     const auto size = static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(signature_.operands[k].buffer)].dtype));
     for (std::size_t axis = 0; axis < rank_; ++axis)
@@ -226,7 +235,7 @@ class Preparation : private LaunchAxes {
   bool TakesTurnsAtPages() {
     constexpr index_t kPage = 4096;
     const std::size_t tiles = TileAxis();
-    if (in_short_rows_ || tiles >= rank_ || plan_.extent[tiles] == 1 || packets_are_lines_) return false;
+    if (across_rows_ || tiles >= rank_ || plan_.extent[tiles] == 1 || packets_are_lines_) return false;
     const RowsOfTiles rows(signature_, tiles, vector_axis_, buffers_);
     if (!rows.TakeTurns() || rows.MayTurnLines()) return false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
@@ -240,9 +249,9 @@ class Preparation : private LaunchAxes {
   Variant ChooseVariant(bool split) {
     Variant variant;
     variant.split = split;
-    in_short_rows_ = InShortRows();
+    across_rows_ = PacketsGoAcross();
     double touched = 0, written = 0;
-    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !GoesAcross() && ranged_axis_ == 0 && signature_.panels.empty(), in_place = false, packets = false;
+    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !signature_.goes_across_batch() && !GoesAcross() && ranged_axis_ == 0 && signature_.panels.empty(), in_place = false, packets = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
@@ -250,6 +259,8 @@ class Preparation : private LaunchAxes {
       const bool last = dim >= 0 && dim == access.LastDim();
       if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1)
         variant.strided = true;
+      // What lanes have of it follows each other, and elements of a lane do.
+      if (signature_.goes_across_batch() && dim >= 0 && !last && !IsDense(tensor)) variant.strided = true;
       // Rows of a transposed operand, which tiles are loaded from.
       for (std::size_t axis = 0; dim >= 0 && !last && axis < vector_axis_; ++axis) {
         if (access.dim_of_axis[axis] != access.LastDim() || plan_.extent[axis] == 1) continue;
@@ -264,9 +275,9 @@ class Preparation : private LaunchAxes {
       written += bytes;
       // What is one number a row is not stored in packets.
       packets = packets || dim >= 0;
-      const bool of_row = last || (in_short_rows_ && access.dim_of_axis[RowAxes()] >= 0 && access.dim_of_axis[RowAxes()] == access.LastDim());
+      const bool of_row = last || signature_.goes_across_batch() || (across_rows_ && access.dim_of_axis[RowAxes()] >= 0 && access.dim_of_axis[RowAxes()] == access.LastDim());
       const bool begins = of_row && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
-      aligned = aligned && (dim < 0 || (begins && RowsAligned(k)));
+      aligned = aligned && (dim < 0 || (begins && (signature_.goes_across_batch() || RowsAligned(k))));
       joins = joins && (dim < 0 || (begins && Joins(k)));
       for (const Access& other : signature_.operands)
         in_place = in_place || (!other.store &&
@@ -278,14 +289,14 @@ class Preparation : private LaunchAxes {
     const bool large = touched >= room * (signature_.panels.empty() && written > kMostlyResults * touched ? CachesOfMostlyResults() : 1);
     variant.few_columns = !variant.strided && HasFewColumns();
     if (variant.few_columns) return variant;
-    columns_kept_ = large && !split && !in_short_rows_ && !variant.strided ? ColumnsKept() : 0;
-    const bool by_columns = InColumns() && !in_short_rows_ && (columns_kept_ > 0 || StoresElements());
+    columns_kept_ = large && !split && !across_rows_ && !variant.strided ? ColumnsKept() : 0;
+    const bool by_columns = InColumns() && !across_rows_ && (columns_kept_ > 0 || StoresElements());
     // What is read back at once (in place) is better left to the caches.
-    const bool passes = large && packets && !in_place && !variant.strided && (by_columns || (!split && (vector_axis_ > 0 || in_short_rows_))) && !TakesTurnsAtPages();
+    const bool passes = large && packets && !in_place && !variant.strided && (by_columns || (!split && (vector_axis_ > 0 || across_rows_))) && !TakesTurnsAtPages();
     variant.packed = (packs_ && !variant.strided) || columns_kept_ > 0;
     if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();
     const bool tiles = !variant.strided && (packs_ || by_bands_);
-    if (passes && aligned && (!InColumns() || in_short_rows_ || by_columns || tiles)) variant.stores = Stores::kStreamed;
+    if (passes && aligned && (!InColumns() || across_rows_ || by_columns || tiles)) variant.stores = Stores::kStreamed;
     else if (passes && !split && (columns_kept_ > 0 ? plan_.extent[vector_axis_] >= kFewestKept && MayJoinTiles() : joins)) variant.stores = Stores::kJoined;
     // Where tiles write past the caches, it matters little in which order, and copies are read with less ado.
     if (by_bands_ && variant.stores == Stores::kStreamed) by_bands_ = false, variant.packed = true;
@@ -407,7 +418,7 @@ class Preparation : private LaunchAxes {
   }
 
   // Are rows of memory walked along, a part of each by each thread? Long parts, then.
-  bool WalksColumns() const { return InColumns() && plan_.axis == vector_axis_ && !in_short_rows_; }
+  bool WalksColumns() const { return InColumns() && plan_.axis == vector_axis_ && !across_rows_; }
 
   // Does each share of rows copy what they share?
   bool PacksRows() const { return packs_ && (SharedAxis() == 0 || plan_.extent[0] < threads_); }
@@ -439,7 +450,7 @@ class Preparation : private LaunchAxes {
   bool whole_;  // or a block of rows?
   bool packets_are_lines_;  // of the cache, on this CPU or for the target that is known
   bool in_tiles_ = false;  // do operands lie across axis 0?
-  bool in_short_rows_ = false;
+  bool across_rows_ = false;
   bool packs_ = false;  // are columns that rows share copied?
   bool by_bands_ = false;  // do a tile's rows go through all columns at a time?
   index_t column_bytes_ = 0;  // of what phases keep of a column

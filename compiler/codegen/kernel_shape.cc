@@ -8,20 +8,41 @@ namespace {
 
 constexpr int kLeastStored = 16;  // bytes at a time
 
+// Is the value the same along the vector axis?
+bool IsAlikeIn(const plan::Kernel& kernel, int id) {
+  const plan::Scope scope = kernel.values[static_cast<std::size_t>(id)].scope;
+  return scope == plan::Scope::kUniform || (scope == plan::Scope::kRow && kernel.vector_axis_is_inner());
+}
+
 }  // namespace
 
 KernelShape::KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options)
-    : plan_(plan), kernel_(kernel), signature_(kernel.signature), options_(options),
+    : narrow_(MayBeNarrow(kernel, options) && plan::HasNarrowPackets(plan, kernel)),
+      plan_(plan), kernel_(kernel), signature_(kernel.signature), options_(options),
       vector_axis_(kernel.signature.vector_axis), columns_(!kernel.vector_axis_is_inner()) {
   MarkPositional();
   MarkOfDataToo();
   MarkPackets();
 }
 
+bool KernelShape::MayBeNarrow(const plan::Kernel& kernel, const SourceOptions& options) {
+  constexpr std::int64_t kShort = 64;
+  if (options.spelling != Spelling::kPackets || options.target != Target::kAvx512) return false;
+  const runtime::Extent& row = kernel.signature.axes[static_cast<std::size_t>(kernel.signature.vector_axis)];
+  if (!kernel.signature.elementwise && row.is_static() && row.value < kShort) return false;
+  const auto is_alike = [&](int id) { return IsAlikeIn(kernel, id); };
+  for (int id = 0; id < static_cast<int>(kernel.values.size()); ++id) {
+    if (kernel.values[static_cast<std::size_t>(id)].kind != plan::Value::Kind::kGather || is_alike(id)) continue;
+    const auto span = FindSpan(kernel, id, is_alike);
+    if (!span || !IsByOne(*span)) return false;
+  }
+  return true;
+}
+
 int KernelShape::PacketWidth() const {
   const int bytes = RegisterBytes(options_.target);
   if (bytes == 0) return 1;
-  std::size_t widest = 4;
+  std::size_t widest = SizeOf(IntegerOfLanes());
   for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
     const bool in_lanes = packets_[id] && !positional_[id] && !IsAlike(static_cast<int>(id));
     if (in_lanes && !IsWidenedResult(kernel_.values[id])) widest = std::max(widest, SizeOf(kernel_.values[id].type));
@@ -35,10 +56,7 @@ bool KernelShape::IsWidenedResult(const plan::Value& v) const {
   return from.type == DType::kInt32 && from.kind == plan::Value::Kind::kReduced;
 }
 
-bool KernelShape::IsAlike(int id) const {
-  const plan::Scope scope = kernel_.values[static_cast<std::size_t>(id)].scope;
-  return scope == plan::Scope::kUniform || (scope == plan::Scope::kRow && !columns_);
-}
+bool KernelShape::IsAlike(int id) const { return IsAlikeIn(kernel_, id); }
 
 void KernelShape::MarkOfDataToo() {
   of_data_too_.assign(kernel_.values.size(), false);

@@ -10,6 +10,7 @@
 
 #include "compiler/codegen/source.h"
 #include "compiler/codegen/spans.h"
+#include "compiler/plan/narrow_integers.h"
 
 namespace umbra::codegen {
 
@@ -20,8 +21,16 @@ class KernelShape {
   KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options);
   virtual ~KernelShape() = default;
 
+  /// May packets that have nothing wider than 16 bits have as many lanes as fit? With AVX-512, whose masks load a part of such a packet at
+  /// once; not where lanes are gathered from anything but elements side by side, nor of rows that are known to be shorter than two
+  /// packets.
+  static bool MayBeNarrow(const plan::Kernel& kernel, const SourceOptions& options);
+
   /// Lanes of the kernel's packets: as many as the widest dtype has in a register; 1 for plain.
   int PacketWidth() const;
+
+  /// Of which conditions on lanes are: i32, or i16 where packets have nothing wider.
+  DType IntegerOfLanes() const { return narrow_ ? DType::kInt16 : DType::kInt32; }
 
   /// Is the value the same along the vector axis?
   bool IsAlike(int id) const;
@@ -109,6 +118,9 @@ class KernelShape {
 
   std::string ExtentName(int axis) const;
 
+  /// The first axis that is walked within a packet, or a row.
+  int FirstInner() const { return columns_ ? vector_axis_ + 1 : signature_.row_axes; }
+
  private:
   // Is it an i64 made of the i32 that columns were reduced to, as positions are? Once for a column it may take several registers.
   bool IsWidenedResult(const plan::Value& v) const;
@@ -119,6 +131,7 @@ class KernelShape {
   void MarkPacket(int id);
 
   std::vector<bool> positional_, of_data_too_, packets_;
+  bool narrow_;  // do packets have nothing wider than 16 bits?
 
  protected:
   Runs runs_;  ///< of the vector loop that is being written

@@ -18,6 +18,7 @@ class Lane {
 
   Expr Of(int id) {
     if (const auto found = known_.find(id); found != known_.end()) return found->second;
+    if (const auto found = context_.at_hand.find(id); found != context_.at_hand.end()) return {found->second};
     Expr e = Define(id);
     const Value& v = value(id);
     const bool computed = v.kind == Value::Kind::kMap || v.kind == Value::Kind::kGather;
@@ -97,8 +98,7 @@ std::string GatherText(const LaneContext& context, const Value& gather,
   const std::size_t rank = args.size() - (gather.guarded ? 1 : 0);
   std::string at;
   for (std::size_t d = 0; d < rank; ++d)
-    at += fmt::format("{}{} * {}", at.empty() ? "" : " + ", args[d],
-                      context.stride_name(gather.index, static_cast<int>(d)));
+    at += (at.empty() ? "" : " + ") + args[d] + (context.is_by_one(gather, d) ? "" : " * " + context.stride_name(gather.index, static_cast<int>(d)));
   return GatherText(gather, fmt::format("{}[{}]", context.operand_name(gather.index), rank == 0 ? "0" : at), gather.guarded ? args.back() : "");
 }
 

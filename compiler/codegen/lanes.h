@@ -24,6 +24,8 @@ struct LaneContext {
   std::function<std::string(const plan::Value& load, const std::string& index)> load_text;
   std::function<std::string(int operand)> operand_name;
   std::function<std::string(int operand, int dim)> stride_name;
+  std::function<bool(const plan::Value& gather, std::size_t dim)> is_by_one;  ///< do elements along the dimension lie side by side?
+  std::map<int, std::string> at_hand;  ///< values that the code before the lanes has, by their text in a lane
   int first_of = kNoAxis;  ///< axes from this one on, but for the vector axis, stand at their first point
   static constexpr int kNoAxis = 1 << 20;
 };

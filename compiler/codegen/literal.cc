@@ -33,6 +33,8 @@ std::string IdentityLiteral(graph::Reducer reducer, DType type) {
   const bool is_int = type == DType::kInt32;
   if (type == DType::kInt64 && reducer == graph::Reducer::maximum) return "(-9223372036854775807LL - 1)";
   if (type == DType::kInt64 && reducer == graph::Reducer::minimum) return "9223372036854775807LL";
+  if (type == DType::kInt16 && reducer == graph::Reducer::maximum) return Literal(-32768, type);
+  if (type == DType::kInt16 && reducer == graph::Reducer::minimum) return Literal(32767, type);
   switch (reducer) {
     case graph::Reducer::sum: return Literal(0, type);
     case graph::Reducer::product: return Literal(1, type);

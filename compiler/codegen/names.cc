@@ -31,9 +31,9 @@ const std::set<std::string>& Reserved() {
         "copy", "detail", "div_by", "divided", "Divisor", "divisor", "Divisors", "each_lane", "Elem", "end", "end_sums", "even_lanes",
         "even_odd_lanes", "exp2_beside_1", "exp_at_most_0", "exp_beside_1", "fast_div", "fast_exp", "fast_sqrt", "fetch_pack", "fetched", "fill", "find_rows", "fold", "fold_columns",
         "from_bits", "gather", "gather_head", "gather_span", "HalfPacket", "head_bits", "in_groups", "in_order", "in_register",
-        "IntOfSize", "iota", "is_aligned", "IsSame", "j", "join_group", "joined", "k", "keep", "kCallsForTiles", "kGroup", "kIsHalf",
+        "IntOfSize", "iota", "is_aligned", "IsSame", "j", "join_group", "joined", "k", "keep", "kCallsForTiles", "KnownDivisor", "kGroup", "kIsHalf",
         "kMasksNarrow", "kMasksSpans", "kRegisterBytes", "kRowsAtOnce", "kWidth", "kZips", "lanes", "lanes_below", "lanes_between",
-        "lanes_of_period", "larger", "launch_place", "launches_of", "linux", "load", "load_bytes", "load_columns", "load_even",
+        "lanes_of_period", "larger", "launch_place", "launches_of", "linux", "load", "load_bytes", "load_columns", "load_columns_head", "load_even",
         "load_even_span", "load_head", "load_in_groups", "load_in_groups_head", "load_in_order", "load_masked", "load_masked_narrow",
         "load_of_pairs", "load_of_pairs_head", "load_pack", "load_pack_or", "load_repeated_span", "load_reversed",
         "load_reversed_span", "load_span", "load_tile", "load_tile_head", "load_transposed", "load_transposed_head", "main", "Mask", "masked_source", "MaskOf", "Maximum",
@@ -41,12 +41,12 @@ const std::set<std::string>& Reserved() {
         "odd_lanes", "pack", "pack_panel", "packet", "PacketOf", "Pair", "permuted_lanes", "place_in", "prefetch",
         "prefetch_column", "prefetch_lines", "prefetch_part", "prefetch_rows", "Product", "quotient_at", "quotient_run", "QuotientWalk", "ramp",
         "random_gaussian", "random_uniform", "Rebind", "repeat_columns", "reversed_lanes", "rows_ahead", "rows_at_once", "scatter",
-        "scatter_head", "simd", "smaller", "store", "store_columns", "store_head", "store_masked", "store_pack", "stream",
+        "scatter_head", "simd", "smaller", "store", "store_columns", "store_columns_head", "store_head", "store_masked", "store_pack", "stream",
         "stream_columns", "stream_fence", "StreamedRow", "Sum", "Tile", "Traits", "transposed_tile", "transpose_tile", "umbra", "unix",
         "unzip", "warp_all", "whole", "widen", "widened", "zip", "zip_high", "zip_low", "zip_tile"});
     for (std::string_view name : graph::OperatorNames()) set.emplace(name);
     for (const char* element : {"i8", "u8", "i16", "f16", "bf16", "i32", "i64", "f32", "f64"})
-      for (const char* lanes : {"", "x2", "x4", "x8", "x16"})
+      for (const char* lanes : {"", "x2", "x4", "x8", "x16", "x32"})
         for (const char* group : {"", "w"}) set.insert(std::string(element) + lanes + group);
     for (int axis = 0; axis < 16; ++axis) {
       set.insert("i" + std::to_string(axis));

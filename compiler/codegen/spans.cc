@@ -380,4 +380,9 @@ std::optional<Span> FindSpan(const Kernel& kernel, int id, const IsAlike& is_ali
   return span;
 }
 
+bool IsByOne(const Span& span) {
+  const auto stays = [](long long slope) { return slope == 0; };
+  return span.repeats == 1 && span.group == 0 && !span.slopes.empty() && span.slopes.back() == 1 && std::all_of(span.slopes.begin(), span.slopes.end() - 1, stays);
+}
+
 }  // namespace umbra::codegen

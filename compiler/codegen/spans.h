@@ -39,6 +39,9 @@ struct Span {
   LaneRun run;     ///< of its guard
 };
 
+/// Do its lanes lie side by side, if elements of the operand's last dimension do?
+bool IsByOne(const Span& span);
+
 /// Where positions are divided, as a reshape does, or choose between sources, as a concatenation does, the
 /// quotients and the choices stay the same for a run of the vector axis: within it all other positions grow
 /// evenly.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/codegen/divisors.h"
 #include "compiler/codegen/literal.h"
 #include "compiler/plan/signs.h"
 
@@ -16,16 +17,11 @@ namespace umbra::codegen {
 
 namespace {
 
+// Of maximum and minimum: not a zero, as of two zeros it matters which is taken.
+bool IsBound(double number) { return number != 0 && !std::isnan(number); }
+
 // Longer expressions get a name.
 constexpr std::size_t kInlineLength = 56;
-
-// Does a division by the constant take long, and Divisor take the constant? Compilers multiply by the inverse of a power
-// of two.
-bool IsWorthDivisor(double number, DType type) {
-  int exponent;
-  const double limit = type == DType::kFloat32 ? 0x1p30 : 0x1p200;
-  return std::frexp(number, &exponent) != 0.5 && number >= 1 / limit && number <= limit;
-}
 
 }  // namespace
 
@@ -51,6 +47,7 @@ void ValueEmitter::BindLanes() {
       return fmt::format("{}[{}]", row_names_[static_cast<std::size_t>(v.index)], index);
     return Speller(options_.target, 1).Load(v.type, Address(v.index, index)).text;
   };
+  lanes_.is_by_one = [this](const Value& gather, std::size_t d) { return width_ > 1 && IsByOne(gather, d); };
   lanes_.operand_name = [this](int operand) { return operands_[static_cast<std::size_t>(operand)].name; };
   lanes_.stride_name = [this](int operand, int dim) {
     const auto& numbers = signature_.numbers;
@@ -156,8 +153,7 @@ void ValueEmitter::DeclareOperands() {
     operand.stride_names.assign(static_cast<std::size_t>(rank), "");
     bool moves_by_row = false;
     for (int axis = 0; axis < rank; ++axis)
-      moves_by_row = moves_by_row || (axis < kernel_.signature.row_axes && axis != vector_axis_ &&
-                                      Moves(access, axis));
+      moves_by_row = moves_by_row || (axis < FirstInner() && axis != vector_axis_ && Moves(access, axis));
     const std::string base = moves_by_row ? names_.Make(operand.name + "_data") : operand.name;
     operand.base = base;
     out_.Line("{}{}* {} = static_cast<{}{}*>({}data[{}]);", access.store ? "" : "const ",
@@ -293,11 +289,15 @@ Expr ValueEmitter::DefinePacket(int id) const {
   }
   if (by_number_.count(id) > 0 && !side_by_side_) {
     if (const auto found = divisor_text_.find(v.args[1]); found != divisor_text_.end()) args[1] = found->second;
-    else if (literal[1]) args[1] = {fmt::format("Divisor({})", args[1].text)};
+    else if (literal[1]) args[1] = {fmt::format("{}({})", IsKnownDivisor(value(v.args[1]).constant, v.type) ? "KnownDivisor" : "Divisor", args[1].text)};
     literal[1] = false;
   }
   if (v.kind == Value::Kind::kCast)
     return speller_->Cast(value(v.args[0]).type, v.type, AsPacket(v.args[0]));
+  if ((v.op == graph::Op::maximum || v.op == graph::Op::minimum) && IsFloat(v.type) && options_.spelling == Spelling::kPackets)
+    for (const std::size_t bound : {std::size_t{0}, std::size_t{1}})
+      if (literal[bound] && !literal[1 - bound] && IsBound(value(v.args[bound]).constant))
+        return {fmt::format("{}({}, {})", v.op == graph::Op::maximum ? "no_less" : "no_more", args[1 - bound].text, args[bound].text)};
   const bool is_power = (v.op == graph::Op::exp || v.op == graph::Op::exp2) && (v.type == DType::kFloat32 || v.type == DType::kFloat64);
   if (is_power && MindsDenormals() && plan::IsAddedToOne(kernel_, id)) return {fmt::format("{}_beside_1({})", graph::Info(v.op).name, AsPacket(v.args[0]).text)};
   return width_ == 1 ? SpellNumber(id, args) : speller_->Map(v.op, OperandTypeOf(v), args, literal);
@@ -307,7 +307,7 @@ std::string ValueEmitter::Address(int operand, const std::string& index) const {
   const Operand& o = operands_[static_cast<std::size_t>(operand)];
   const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
   std::string text = o.name;
-  for (int axis = kernel_.signature.row_axes; axis < kernel_.rank(); ++axis)
+  for (int axis = FirstInner(); axis < kernel_.rank(); ++axis)
     if (const std::string& stride = o.stride_names[static_cast<std::size_t>(axis)]; axis != vector_axis_ && AxisDim(access, axis) >= 0)
       text += fmt::format(" + i{}{}{}", axis, stride.empty() ? "" : " * ", stride);
   if (AxisDim(access, vector_axis_) < 0 || index.empty()) return text;
@@ -348,6 +348,7 @@ Expr ValueEmitter::StagedPacket(const Value& v, const std::string& index, const 
 
 void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes, Names* names) {
   const Value& v = value(id);
+  DeclarePlaces(id, index, lanes, names);
   const std::string name = names->Make(NameOf(id));
   const std::string packet = speller_->Type(type);
   const std::string call = lanes.empty() ? fmt::format("by_lane<{}>(", packet)
@@ -358,7 +359,48 @@ void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, co
   if (v.type == DType::kBool) out_.Line("return {} ? -1 : 0;", text);
   else out_.Line("return {};", text);
   out_.Close("});");
+  lanes_.at_hand.clear();
   text_[id] = {name};
+}
+
+std::optional<ValueEmitter::Place> ValueEmitter::PlaceOf(int id) const {
+  const auto is = [this](int of, Value::Kind kind) { return value(of).kind == kind; };
+  const auto split = [&](int of, graph::Op op, const auto& is_bound) -> std::optional<std::pair<int, int>> {
+    const Value& v = value(of);
+    if (v.kind != Value::Kind::kMap || v.op != op || v.type != DType::kInt64) return std::nullopt;
+    if (is_bound(v.args[0])) return std::pair(v.args[1], v.args[0]);
+    return is_bound(v.args[1]) ? std::optional(std::pair(v.args[0], v.args[1])) : std::nullopt;
+  };
+  const auto least = split(id, graph::Op::maximum, [&](int bound) { return is(bound, Value::Kind::kConstant) && value(bound).constant >= 0 && value(bound).constant < 0x1p31; });
+  if (!least) return std::nullopt;
+  const auto most = split(least->first, graph::Op::minimum, [&](int bound) { return IsAlike(bound); });
+  if (!most || !is(most->first, Value::Kind::kCast)) return std::nullopt;
+  const int data = value(most->first).args[0];
+  if (value(data).type != DType::kInt32 || IsAlike(data)) return std::nullopt;
+  const auto is_packet = [&](int of) { return is(of, Value::Kind::kConstant) || (InPackets(of) && !IsAlike(of) && !IsMadeOfLanes(of)); };
+  const bool is_load = is(data, Value::Kind::kLoad) && MovesAlongVector(value(data).index);
+  const bool is_made = is(data, Value::Kind::kMap) && std::all_of(value(data).args.begin(), value(data).args.end(), is_packet);
+  if (!is_load && !is_made && !is_packet(data)) return std::nullopt;
+  return Place{data, least->second, most->second};
+}
+
+void ValueEmitter::DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names) {
+  const Value& v = value(id);
+  if (v.kind != Value::Kind::kGather || width_ == 1 || side_by_side_ || options_.spelling != Spelling::kPackets) return;
+  for (const int arg : v.args) {
+    const auto place = PlaceOf(arg);
+    if (!place || lanes_.at_hand.count(arg) > 0) continue;
+    const std::string places = names->Make("places"), packet = speller_->Type(DType::kInt32);
+    const Value& most = value(place->most);
+    const std::string bound = most.kind == Value::Kind::kConstant && std::abs(most.constant) < 0x1p31 ? Literal(most.constant, DType::kInt32)
+                                                                                                       : fmt::format("static_cast<int>(smaller(larger({}, -1LL), 2147483647LL))", AsScalar(place->most).text);  // least is 0 or more
+    const Value& data = value(place->data);
+    const Expr chosen = InPackets(place->data) ? AsPacket(place->data) : data.kind == Value::Kind::kLoad ? LoadPacket(data, index, lanes) : DefinePacket(place->data);
+    out_.Line("int {}[{}];", places, width_);
+    out_.Line("store({}, maximum(minimum({}, fill<{}>({})), fill<{}>({})));", places, chosen.text, packet, bound, packet,
+              Literal(value(place->least).constant, DType::kInt32));
+    lanes_.at_hand[arg] = places + "[k]";
+  }
 }
 
 std::string ValueEmitter::Difference(const std::string& a, const std::string& b) {
@@ -404,7 +446,7 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
   if (const auto found = columns_at_hand_.find(id); found != columns_at_hand_.end())
     return Declare(id, v.type, ColumnAtHand(v, found->second, index), names);
   if (HasLanes(id)) {
-    const DType type = v.type == DType::kBool ? DType::kInt32 : v.type;
+    const DType type = v.type == DType::kBool ? IntegerOfLanes() : v.type;
     if (const auto span = SpanOf(id)) {
       e = DefineSpan(id, *span, index, lanes);
     } else if (const auto run = LaneRunOf(id)) {

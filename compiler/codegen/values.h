@@ -117,6 +117,13 @@ class ValueEmitter : protected KernelShape {
   // Of a packet that is not full what was stored: the rest of it is anything, and denormals take many times as long.
   Expr StagedPacket(const Value& v, const std::string& index, const std::string& lanes) const;
 
+  // A position that data of i32 choose between two bounds, `least` a constant from 0 on.
+  struct Place {
+    int data, least, most;
+  };
+  std::optional<Place> PlaceOf(int id) const;
+  // Has packets of such positions, which the gather's lanes read at.
+  void DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names);
   // Opens `const type name = by_lane<type>([&](long long k) {`, whose body is one lane of `value`.
   void DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes, Names* names);
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/plan/batches.h"
 #include "compiler/plan/short_rows.h"
 #include "runtime/environment.h"
 #include "umbra/error.h"
@@ -38,12 +39,8 @@ using Extents = std::map<int, index_t>;  // by the graph's symbol
 class Rows {
  public:
   Rows(const graph::Graph& graph, const plan::Plan& plan) {
-    for (OpenRows& open : plan::FindOpenRows(plan)) {
-      const Dimension dim = DimensionOf(open.symbol, graph, plan);
-      if (dim.is_static()) continue;
-      rows_.push_back(std::move(open));
-      dims_.push_back(dim);
-    }
+    Add(graph, plan, plan::FindOpenRows(plan));
+    Add(graph, plan, plan::FindOpenBatches(plan));
   }
 
   bool empty() const { return rows_.empty(); }
@@ -53,16 +50,27 @@ class Rows {
     Extents known;
     for (std::size_t k = 0; k < rows_.size(); ++k) {
       const index_t elements = symbols[static_cast<std::size_t>(rows_[k].symbol)];
-      if (elements >= rows_[k].least && elements <= rows_[k].most && Points(rows_[k], symbols) >= kManyRows * static_cast<double>(elements))
+      const auto are_few = [&](const plan::FewPoints& few) { return Points(few.axes, symbols) <= static_cast<double>(few.most); };
+      if (elements >= rows_[k].least && elements <= rows_[k].most && Points(rows_[k].axes, symbols) >= kManyRows * static_cast<double>(elements) &&
+          std::all_of(rows_[k].few.begin(), rows_[k].few.end(), are_few))
         known[dims_[k].symbol()] = elements;
     }
     return known;
   }
 
  private:
-  static double Points(const OpenRows& rows, const std::vector<index_t>& symbols) {
+  void Add(const graph::Graph& graph, const plan::Plan& plan, std::vector<OpenRows> all) {
+    for (OpenRows& open : all) {
+      const Dimension dim = DimensionOf(open.symbol, graph, plan);
+      if (dim.is_static()) continue;
+      rows_.push_back(std::move(open));
+      dims_.push_back(dim);
+    }
+  }
+
+  static double Points(const std::vector<runtime::Extent>& axes, const std::vector<index_t>& symbols) {
     double points = 1;
-    for (const runtime::Extent& axis : rows.axes) {
+    for (const runtime::Extent& axis : axes) {
       const index_t extent = axis.is_static() ? axis.value : symbols[static_cast<std::size_t>(axis.symbol)];
       points *= static_cast<double>(std::max<index_t>(extent, 0));
     }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "compiler/plan/batches.h"
 #include "compiler/plan/build.h"
 #include "compiler/plan/column_buffers.h"
 #include "compiler/plan/few_columns.h"
@@ -64,6 +65,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
     } else {
       plan::TurnOperands(&plan);
       plan::GoAcrossShortRows(&plan);
+      plan::GoAcrossBatches(&plan);
       plan::AddSums(&plan);
       plan::KeepInResults(&plan);
       plan::FindFewColumns(&plan);

@@ -13,7 +13,7 @@ constexpr std::size_t kMostWithoutAsking = 2;
 
 bool MayKeep(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
-  if (kernel.vector_axis_is_inner() || kernel.phases.size() < 2 || signature.positional || !signature.row_buffers.empty() || SharesRows(kernel)) return false;
+  if (!signature.goes_along_columns() || kernel.phases.size() < 2 || signature.positional || !signature.row_buffers.empty() || SharesRows(kernel)) return false;
   const auto is_other = [](const Value& v) { return v.kind == Value::Kind::kGather || (v.scope == Scope::kRow && v.type == DType::kBool); };
   if (std::any_of(kernel.values.begin(), kernel.values.end(), is_other) || !HasLongColumns(kernel)) return false;
   const auto stores = [](const Phase& phase) { return !phase.stores.empty(); };

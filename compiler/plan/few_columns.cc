@@ -11,7 +11,7 @@ bool MayBeFew(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
   const auto column = static_cast<std::size_t>(signature.vector_axis), step = signature.axes.size() - 1;
   const runtime::Extent &columns = signature.axes[column], &steps = signature.axes[step];
-  if (kernel.vector_axis_is_inner() || signature.positional || !signature.row_buffers.empty() || SharesRows(kernel)) return false;
+  if (!signature.goes_along_columns() || signature.positional || !signature.row_buffers.empty() || SharesRows(kernel)) return false;
   if (!runtime::AreFewColumns(columns.is_static() ? columns.value : 1, steps.is_static() ? steps.value : runtime::kStepsOfMore, 4)) return false;
   const auto moves_within = [&](const runtime::Access& access) {
     return std::any_of(access.dim_of_axis.begin() + signature.row_axes, access.dim_of_axis.end(), [](int dim) { return dim >= 0; });

@@ -41,7 +41,7 @@ class Keeping {
 
   bool MayKeep() const {
     const runtime::KernelSignature& signature = kernel_.signature;
-    if (kernel_.vector_axis_is_inner() || !signature.row_buffers.empty() || kernel_.rank() != signature.row_axes + 1) return false;
+    if (!signature.goes_along_columns() || !signature.row_buffers.empty() || kernel_.rank() != signature.row_axes + 1) return false;
     const runtime::Extent& inner = signature.axes.back();
     if (inner.is_static() && inner.value <= kFewElements) return false;
     return std::all_of(kernel_.phases.begin(), kernel_.phases.end(), [](const Phase& phase) { return phase.guard < 0; });

@@ -17,7 +17,7 @@
 //
 // Values of scope kUniform (scalars, constants) need no loop. Either the last inner axis is the one
 // along packets (signature.vector_axis == last axis), or the last row axis is (a reduction over
-// leading axes: every column is a lane).
+// leading axes: every column is a lane), or axis 0 is, of a batch of small things (plan/batches.h).
 #ifndef UMBRA_COMPILER_PLAN_PLAN_H_
 #define UMBRA_COMPILER_PLAN_PLAN_H_
 
@@ -156,6 +156,10 @@ void OrderValues(Kernel* kernel);
 
 /// By value: does it depend on the position along the axis?
 std::vector<bool> MovesAlong(const Kernel& kernel, int axis);
+
+/// Do the axis and the next one go through dimensions that follow each other, of all operands that they move? A launch makes them
+/// one where it can.
+bool IsOneWithNext(const Kernel& kernel, int axis);
 
 /// Do the rows of a kernel that reduces share what they read, as those of a product of matrices do, so that several of
 /// them are best computed together? Its packets go along the last row axis, its rows along the one before.

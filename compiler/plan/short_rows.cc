@@ -18,6 +18,7 @@ using runtime::Access;
 // The longest row that packets go across, and with functions; and the longest one of a reduction that goes through a few
 // packets, without a loop where their number is known.
 constexpr std::int64_t kShortRow = 15, kShortRowOfFunctions = 31, kFewPackets = 64;
+constexpr std::int64_t kHardlyAny = 4;  // lanes of a packet
 
 std::int64_t LongestShortRow(const Kernel& kernel) {
   const bool functions = std::any_of(kernel.values.begin(), kernel.values.end(), [](const Value& value) {
@@ -59,7 +60,7 @@ class Rows {
     std::vector<int> axes;
     if ((!signature_.elementwise && !one_by_one_) || kernel_.rank() < 2 || (!one_by_one_ && IsOneRow())) return axes;
     for (int axis = kernel_.rank(); axis-- > 0;)
-      if ((one_by_one_ ? AreFromRows(axis) || Chooses(axis) : !IsOneWithNext(axis - 1) && !IsOneWithNext(axis)) && CanBeInnermost(axis)) axes.push_back(axis);
+      if (HasPacketsAcross(axis) && (one_by_one_ ? AreFromRows(axis) || Chooses(axis) : !IsOneWithNext(kernel_, axis - 1) && !IsOneWithNext(kernel_, axis)) && CanBeInnermost(axis)) axes.push_back(axis);
     return axes;
   }
 
@@ -95,6 +96,14 @@ class Rows {
 
   // The axis that packets go along once `axis` is the innermost one.
   int AcrossOf(int axis) const { return axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1; }
+
+  // Have packets more than a few lanes that go across rows along the axis? Of other elementwise kernels they may go across a batch
+  // (batches.h).
+  bool HasPacketsAcross(int axis) const {
+    const int across = AcrossOf(axis);
+    const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(across)];
+    return one_by_one_ || across == 0 || !extent.is_static() || extent.value > kHardlyAny || IsOneWithNext(kernel_, across - 1);
+  }
 
   // Does the kernel compute its elements one by one, beside what it gathers and asks of indices?
   bool IsOneByOne() const {
@@ -173,16 +182,6 @@ class Rows {
       for (std::size_t axis = 0; axis < access.dim_of_axis.size(); ++axis)
         if (access.dim_of_axis[axis] != static_cast<int>(axis)) return false;
       return true;
-    });
-  }
-
-  // Do the axis and the next one go through dimensions that follow each other, of all operands that they move? A launch makes
-  // them one where it can.
-  bool IsOneWithNext(int axis) const {
-    if (axis < 0 || axis + 1 == kernel_.rank()) return false;
-    return std::all_of(signature_.operands.begin(), signature_.operands.end(), [axis](const Access& access) {
-      const int dim = access.dim_of_axis[static_cast<std::size_t>(axis)], next = access.dim_of_axis[static_cast<std::size_t>(axis) + 1];
-      return dim < 0 ? next < 0 : next == dim + 1;
     });
   }
 

@@ -19,12 +19,19 @@ bool IsShortRow(const Kernel& kernel, std::int64_t elements);
 /// several joined, or their elements in another order. For processors: a GPU's threads find their elements wherever they are.
 void GoAcrossShortRows(Plan* plan);
 
+/// Axes that are to have so many points at most, all of them together.
+struct FewPoints {
+  std::vector<runtime::Extent> axes;
+  std::int64_t most = 0;
+};
+
 /// An open extent of rows, or of what a window moves over: where calls bring few elements, or no more than the window has, a
 /// kernel that knows how many is faster.
 struct OpenRows {
   int symbol = 0;                     ///< of the extent
   std::vector<runtime::Extent> axes;  ///< all of the kernel's
   std::int64_t least = 0, most = 0;   ///< elements of rows for which that is so
+  std::vector<FewPoints> few = {};    ///< and what else has to be so
 };
 
 /// Those of the plan's kernels.

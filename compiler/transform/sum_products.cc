@@ -24,7 +24,7 @@ class Summer {
     RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
       if (node.kind != Kind::kDot) return CopyNode(&result_, node, std::move(inputs));
       if (IsOfVectors(node)) return MakeOuter(node, inputs[0], inputs[1]);
-      const bool sum = IsBatchOfSmall(node) || IsSkinny(node) || IsOfMadeMatrix(node);
+      const bool sum = IsBatchOfSmall(node) || IsBySmall(node) || IsSkinny(node) || IsOfMadeMatrix(node);
       return sum ? MakeSum(node, inputs[0], inputs[1]) : CopyNode(&result_, node, std::move(inputs));
     }, &result_);
     return std::move(result_);
@@ -42,12 +42,18 @@ class Summer {
 
   // Is each product of the batch less work than calling BLAS for it?
   bool IsBatchOfSmall(const Node& node) const {
-    constexpr index_t kSmall = 12;
     if (node.shape.size() != 3) return false;
     for (const int input : node.inputs)
       for (std::size_t d = 1; d < 3; ++d)
-        if (Extent(input, d).value_or(kSmall + 1) > kSmall) return false;
+        if (Extent(input, d).value_or(kSmallMatrix + 1) > kSmallMatrix) return false;
     return true;
+  }
+
+  // Are there a few steps and columns, so that each row is a lane of packets (plan/batches.h)?
+  bool IsBySmall(const Node& node) const {
+    if (on_gpu_ || positional_ || node.shape.size() != 2 || source_.node(node.inputs[0]).shape.size() != 2) return false;
+    const auto inner = Extent(node.inputs[1], node.transpose_b ? 1 : 0), columns = Extent(node.inputs[1], node.transpose_b ? 0 : 1);
+    return inner && columns && *columns <= kFewColumns && *inner <= kFewSteps && *inner * *columns <= kFewProducts && IsElementwise(node.inputs[0]);
   }
 
   // Is the factor in memory, or elementwise work on what is? Anything else is better computed to memory first: a

@@ -112,6 +112,10 @@ struct KernelSignature {
   std::vector<Extent> axes;       ///< axis 0 is the one that [begin, end) ranges over
   int row_axes = 1;               ///< the first axes, which one result or one row belongs to
   int vector_axis = 0;            ///< the axis whose elements lie side by side in a packet
+  /// Are packets of row axes, the last of which they go along, so that each lane is a column?
+  bool goes_along_columns() const { return vector_axis + 1 == row_axes; }
+  /// Do they go along axis 0 of several row axes, so that each lane has all that belongs to an index of it, as of a batch?
+  bool goes_across_batch() const { return vector_axis + 1 < row_axes; }
   std::vector<Access> operands;  ///< loads and stores, by buffer
   std::vector<int> scalars;       ///< indices into the program's scalars
   std::vector<Number> numbers;    ///< follow the axes in umbra_args::extent

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/divisors.h"
 #include "tests/unit/host_targets.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
@@ -106,10 +107,36 @@ TYPED_TEST(DivisorTest, OfTheText) {
   using T = TypeParam;
   std::mt19937_64 random(8);
   for (const std::string& target : HostTargets())
-    for (const std::string text : {"3", "1.9999999", "0.7", "-3", "0.25", "0.000000000001"}) {
+    for (const std::string text : {"3", "255", "1.9999999", "0.7", "5.9999995", "1.556202667805867", "-3", "0.25", "0.000000000001"}) {
       const T divisor = static_cast<T>(std::stod(text));
       ExpectQuotients<T>(Compiled<T>("(" + text + ")", target, Math::kStrict), Dividends(divisor, random), divisor, {}, target);
     }
+}
+
+// For nearly all divisors the reciprocal as a sum of two is enough, and for which it is not is known: of these some dividend shows it.
+TYPED_TEST(DivisorTest, KnownOnes) {
+  using T = TypeParam;
+  const auto is_known = [](T divisor) { return codegen::IsKnownDivisor(static_cast<double>(divisor), DTypeOf<T>::value); };
+  for (const T divisor : {T(3), T(6), T(10), T(255), T(0.1), T(0.8), T(1e-6), T(100)}) EXPECT_TRUE(is_known(divisor)) << divisor;
+  EXPECT_FALSE(is_known(static_cast<T>(sizeof(T) == 4 ? 0x1.7ffffep+2 : 0x1.8e61bd8674b63p+0)));
+  if constexpr (sizeof(T) == 4) {  // all dividends of one exponent
+    int known = 0;
+    std::mt19937_64 random(9);
+    for (int k = 0; k < 20; ++k) {
+      const float divisor = 1 + static_cast<float>(random() >> 41) * 0x1p-23f;
+      float high = 1 / divisor;
+      if (std::fma(-high, divisor, 1.0f) < 0) high = std::nextafter(high, 0.0f);
+      const float low = std::fma(-high, divisor, 1.0f) / divisor;
+      bool all = true;
+      for (int bits = 0; bits < 1 << 23; ++bits) {
+        const float x = 1 + static_cast<float>(bits) * 0x1p-23f;
+        all = all && std::fma(x, high, x * low) == x / divisor;
+      }
+      known += is_known(divisor);
+      EXPECT_EQ(is_known(divisor), all) << divisor;
+    }
+    EXPECT_GT(known, 10);
+  }
 }
 
 }  // namespace

@@ -106,8 +106,8 @@ class CpuEmitter : private ValueEmitter {
 
   // Do rows that packets go across lie side by side in some operand?
   bool HasShortRows() const;
-  // Do their results go past the caches?
-  bool StreamsShortRows() const { return options_.variant.stores == runtime::Stores::kStreamed && HasShortRows(); }
+  // Do results of what packets go across, such rows or a batch, go past the caches?
+  bool StreamsAcross() const { return options_.variant.stores == runtime::Stores::kStreamed && (HasShortRows() || signature_.goes_across_batch()); }
   // Do results of tiles go past the caches? Those of which a tile has whole lines do.
   bool StreamsTiles() const { return options_.variant.stores == runtime::Stores::kStreamed && options_.variant.packed && SharedAxis() >= 0; }
   bool HasWholeLines(DType type) const { return tile_.packets * width_ * static_cast<int>(SizeOf(type)) % kLine == 0; }
@@ -132,6 +132,16 @@ class CpuEmitter : private ValueEmitter {
   // Is the value a function of some length, which a later phase takes as well?
   bool IsKeptFrom(std::size_t p, int id) const;
 
+  // ---- batches.cc: many small things, each of which is a lane of packets --------------------------
+
+  // The lanes from `first` to `last`, `c` the first of a packet.
+  void Batch(const std::string& c, const std::string& first, const std::string& last);
+  // All points of a packet, or of the first `lanes` of one.
+  void BatchPacket(const std::string& c, const std::string& lanes);
+  // Does each lane have its elements of the operand side by side?
+  bool IsInLanes(std::size_t k) const;
+  index_t ElementsOfLane(std::size_t k) const;
+
   // Values of columns that elements of the phase are divided by.
   std::set<int> DivisorsOf(const Phase& phase) const;
   // What makes such quotients multiplications, for each packet of a block.
@@ -143,6 +153,8 @@ class CpuEmitter : private ValueEmitter {
   bool TakesFewColumns() const { return options_.variant.few_columns && signature_.few_columns; }
   // Packets of kStepsOfFew steps.
   int FewColumnsPackets() const;
+  // How many columns there are, if they are known and so few that what they come to has a register for each packet; else 0.
+  index_t KnownFewColumns() const;
   void FewColumns(const std::string& c, const std::string& columns);
   // Packets of the columns themselves, `body` for the lanes of each that count.
   void EachOfColumns(const std::string& c, const std::string& columns, const std::function<void(const std::string& lanes)>& body);

@@ -17,6 +17,14 @@ using runtime::kStepsOfFew;
 // However few are known to be of the axis: a launch may have those of other axes join them. One packet is written beyond the last.
 int CpuEmitter::FewColumnsPackets() const { return static_cast<int>(runtime::kStepsOfFew * (runtime::kMostFewColumns)) / width_ + 1; }
 
+index_t CpuEmitter::KnownFewColumns() const {
+  const index_t registers = options_.target == Target::kAvx512 ? 24 : 12;  // that loads and addresses leave
+  const runtime::Extent& columns = signature_.axes[static_cast<std::size_t>(vector_axis_)];
+  if (width_ == 1 || signature_.row_axes != 1 || !columns.is_static() || kernel_.phases.size() != 1) return 0;
+  const index_t packets = kStepsOfFew * columns.value / width_ * static_cast<index_t>(kernel_.phases[0].reductions.size());
+  return packets <= registers ? columns.value : 0;
+}
+
 void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
   const Names outer = names_;
   block_.end = names_.Make("last_" + c), block_.packet = names_.Make("p"), block_.before.clear();
@@ -100,7 +108,20 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
   const int steps = kernel_.rank() - 1;
   InnerLoops(signature_.row_axes, steps, [&] {
     const std::string i = fmt::format("i{}", steps), end = BlockEnd(steps);
-    out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, BlockBegin(steps), end, kStepsOfFew);
+    std::string begin = BlockBegin(steps);
+    if (const index_t known = KnownFewColumns(); known > 0) {
+      // What they come to stays in registers.
+      const Names within = names_;
+      out_.Open("for (long long {0} = {1}; {0} + {3} <= {2}; {0} += {3})", i, begin, end, kStepsOfFew);
+      const std::string all = std::exchange(block_.end, std::to_string(kStepsOfFew * known));
+      out_.Line("UMBRA_UNROLL");
+      EachPacket(c, "0", [&] { ColumnElement(phase, c, "", names_); });
+      block_.end = all;
+      out_.Close();
+      names_ = within;
+      begin = WholeSteps(begin, end, static_cast<int>(kStepsOfFew));
+    }
+    out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", i, begin, end, kStepsOfFew);
     const Names within = names_;
     const std::string elements = names_.Make("elements");
     out_.Line("const long long {} = smaller({} - {}, {}) * {};", elements, end, i, kStepsOfFew, columns);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "compiler/codegen/cpu/emitter.h"
+#include "compiler/plan/narrow_integers.h"
 #include "compiler/plan/positions.h"
 
 namespace umbra::codegen {
@@ -135,6 +136,7 @@ void CpuEmitter::RowLoops(int axis) {
 void CpuEmitter::Columns(int axis) {
   const std::string first = Begin(axis), last = End(axis);
   const std::string c = fmt::format("i{}", axis);
+  if (signature_.goes_across_batch()) return Batch(c, first, last);
   if (TakesFewColumns() && !(Splits() && (IsLastCall() || JoinsMoments()))) return FewColumns(c, last);
   const auto body = [&](const std::string& lanes) {
     if (Splits()) ColumnUnit(c, lanes);
@@ -171,8 +173,9 @@ void CpuEmitter::ColumnBody(const std::string& c, const std::string& lanes) {
 }
 
 std::string EmitKernel(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options, Writer* out) {
-  const bool narrow = !options.variant.wide_index && options.spelling == Spelling::kPackets && RegisterBytes(options.target) > 0;
-  const Kernel own = narrow ? plan::WithNarrowPositions(kernel, plan::Narrowed::kPackets) : kernel;
+  if (options.spelling != Spelling::kPackets || RegisterBytes(options.target) == 0) return CpuEmitter(plan, kernel, options, out).Run();
+  const Kernel narrow = KernelShape::MayBeNarrow(kernel, options) ? plan::WithNarrowIntegers(plan, kernel) : kernel;
+  const Kernel own = options.variant.wide_index ? narrow : plan::WithNarrowPositions(narrow, plan::Narrowed::kPackets);
   return CpuEmitter(plan, own, options, out).Run();
 }
 

@@ -435,7 +435,7 @@ void CpuEmitter::StorePacket(const plan::Store& store, const std::string& index,
     out_.Line("{}.{};", row->second, !lanes.empty() ? fmt::format("put_head({}, {})", e.text, lanes)
                                      : fmt::format("{}({})", side_by_side_ ? "put_group" : "put_packet", e.text));
   else if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
-  else if ((Streams() && runs_.alike.empty()) || kept_columns_.streams || StreamsShortRows() || (StreamsTiles() && HasWholeLines(type))) Stream(type, address, e);
+  else if ((Streams() && runs_.alike.empty()) || kept_columns_.streams || StreamsAcross() || (StreamsTiles() && HasWholeLines(type))) Stream(type, address, e);
   else out_.Line("{};", speller_->Store(type, address, e));
 }
 

@@ -118,9 +118,7 @@ std::string CpuEmitter::RowsAhead(DType type, const std::string& together, const
 bool CpuEmitter::IsRowOfTable(int id) const {
   const Value& v = value(id);
   const auto span = SpanOf(id);
-  if (!span || span->repeats != 1 || options_.variant.strided || span->slopes.back() != 1) return false;
-  const auto moved = [](long long slope) { return slope != 0; };
-  if (std::any_of(span->slopes.begin(), span->slopes.end() - 1, moved)) return false;
+  if (!span || options_.variant.strided || !codegen::IsByOne(*span)) return false;
   return std::any_of(v.args.begin(), v.args.begin() + static_cast<std::ptrdiff_t>(span->slopes.size()) - 1,
                      [this](int place) { return ReadsMemory(place); });
 }

@@ -19,7 +19,7 @@ constexpr int kPacketsOfTurn = 16;
 }  // namespace
 
 bool CpuEmitter::HasShortRows() const {
-  if (!columns_ || Splits() || options_.variant.strided || options_.spelling != Spelling::kPackets || width_ == 1) return false;
+  if (!signature_.goes_along_columns() || Splits() || options_.variant.strided || options_.spelling != Spelling::kPackets || width_ == 1) return false;
   if (kernel_.rank() - signature_.row_axes != 1 || !IsBaked(ElementAxis()) || ElementsOfShortRow() < 2) return false;
   for (const Phase& phase : kernel_.phases)
     if (phase.guard >= 0) return false;
@@ -35,7 +35,7 @@ std::string CpuEmitter::ShortRowsInTurns(const std::string& c, const std::string
   const Names outer = names_;
   for (std::size_t k = 0; k < signature_.operands.size(); ++k)
     if (IsWrittenInTurns(k)) turns[static_cast<int>(k)] = names_.Make(operands_[k].name + "_turns");
-  if (!StreamsShortRows() || turns.empty() || RegisterBytes(options_.target) >= kLine) {
+  if (!StreamsAcross() || turns.empty() || RegisterBytes(options_.target) >= kLine) {
     names_ = outer;
     return first;
   }
@@ -102,8 +102,8 @@ void CpuEmitter::ShortRows(const std::string& c, Names names) {
   for (const auto& store : kernel_.final_stores) StorePacket(store, c, "");
   for (const auto& [operand, columns] : turned) {
     if (!signature_.operands[static_cast<std::size_t>(operand)].store) continue;
-    out_.Line("{}_columns({}, {});", StreamsShortRows() ? "stream" : "store", ColumnsOf(static_cast<std::size_t>(operand), c), columns);
-    has_streamed_ = has_streamed_ || StreamsShortRows();
+    out_.Line("{}_columns({}, {});", StreamsAcross() ? "stream" : "store", ColumnsOf(static_cast<std::size_t>(operand), c), columns);
+    has_streamed_ = has_streamed_ || StreamsAcross();
     stored_at_hand_.erase(operand);
   }
   at_hand_.clear();

@@ -378,6 +378,32 @@ UMBRA_INLINE V operator/(V x, const Divisor<T>& by) {
   return x / divisor;
 }
 
+// The same of a divisor that is known, if that is so for each dividend (codegen::IsKnownDivisor): the product with its reciprocal as
+// the sum of two numbers, of which neither is negative, so that infinite dividends give no NaN.
+template <typename T>
+struct KnownDivisor {
+  UMBRA_INLINE explicit KnownDivisor(T divisor) : value(divisor), high(1 / divisor) {
+    if (fma(-high, divisor, T(1)) < 0) high = from_bits<T>(bits(high) - 1);
+    low = fma(-high, divisor, T(1)) / divisor;
+  }
+
+  typedef typename IntOfSize<T>::type I;
+  // Twice the bits of a number have no sign; those of less than this, the least dividend for which no step leaves the normal range,
+  // and one less, are less than kLeast as whole numbers without a sign, but not those of 0.
+  static constexpr I kHalf = static_cast<I>((1ull << (8 * sizeof(I) - 1)) - 1);
+  static constexpr I kLeast = static_cast<I>(2 * __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p-48 : 0x1p-700)) - 1 - kHalf - 1);
+  T value, high, low = 0;
+};
+template <typename V, typename T>
+UMBRA_INLINE V operator/(V x, const KnownDivisor<T>& by) {
+#if defined(__FMA__)
+  typedef KnownDivisor<T> Limits;
+  if (__builtin_expect(!detail::any(bits(x) + bits(x) + fill<Bits<V>>(Limits::kHalf) < fill<Bits<V>>(Limits::kLeast)), 1))
+    return fma(x, fill<V>(by.high), x * fill<V>(by.low));
+#endif
+  return x / fill<V>(by.value);
+}
+
 // The same of a packet of divisors, by each of which many dividends are divided.
 template <typename V>
 struct Divisors {

@@ -149,6 +149,7 @@ UMBRA_INLINE void load_columns(const Elem<V>* p, i64 by_row, i64 by_column, V (&
       transpose_tile(tile);
       for (int k = 0; k < count; ++k) columns[k] = tile[k];
     } else {
+      if (by_row == count) prefetch_rows<V, count>(p);
       for (int first = 0; first < count; first += width) {
         const int begin = detail::begin_of_columns<V, count>(first);
         load_transposed(p + begin, by_row, tile);
@@ -181,7 +182,8 @@ UMBRA_INLINE void store_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (
     }
   } else if constexpr (count < width) {
     if (is_dense) {
-      for (int k = 0; k < width; ++k) tile[k] = k < count ? columns[k] : V{};
+      for (int k = 0; k < count; ++k) tile[k] = columns[k];
+      for (int k = count; k < width; ++k) tile[k] = V{};
       transpose_tile(tile);
       // What a row leaves beyond its end is written over by the next ones.
       for (int k = 0; k < width - 1; ++k) store(p + k * by_row, tile[k]);
@@ -193,7 +195,9 @@ UMBRA_INLINE void store_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (
       const int begin = detail::begin_of_columns<V, count>(first);
       for (int k = 0; k < width; ++k) tile[k] = columns[begin + k];
       transpose_tile(tile);
-      for (int k = 0; k < width; ++k) store(p + begin + k * by_row, tile[k]);
+      for (int k = 0; k < width; ++k)
+        if constexpr (past_caches && count % width == 0) stream(p + begin + k * by_row, tile[k]);
+        else store(p + begin + k * by_row, tile[k]);
     }
     return;
   }
@@ -204,6 +208,32 @@ UMBRA_INLINE void store_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (
 template <typename V, int count>
 UMBRA_INLINE void stream_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (&columns)[count]) {
   store_columns<true>(p, by_row, by_column, columns);
+}
+
+namespace detail {
+
+template <typename V, int count>
+UMBRA_INLINE void copy_row(const Elem<V>* from, Elem<V>* to) {
+  constexpr int whole = count - count % kWidth<V>;
+  for (int k = 0; k < whole; k += kWidth<V>) store(to + k, load<V>(from + k));
+  for (int k = whole; k < count; ++k) to[k] = from[k];
+}
+
+}  // namespace detail
+
+// The first `lanes` rows alone, whose elements lie side by side; other lanes have 0.
+template <typename V, int count>
+UMBRA_INLINE void load_columns_head(const Elem<V>* p, i64 by_row, V (&columns)[count], i64 lanes) {
+  Elem<V> rows[count * kWidth<V>];
+  for (int k = 0; k < count; ++k) store(rows + k * kWidth<V>, V{});
+  for (i64 k = 0; k < lanes; ++k) detail::copy_row<V, count>(p + k * by_row, rows + k * count);
+  load_columns(rows, count, 1, columns);
+}
+template <typename V, int count>
+UMBRA_INLINE void store_columns_head(Elem<V>* p, i64 by_row, const V (&columns)[count], i64 lanes) {
+  Elem<V> rows[count * kWidth<V>];
+  store_columns(rows, count, 1, columns);
+  for (i64 k = 0; k < lanes; ++k) detail::copy_row<V, count>(rows + k * count, p + k * by_row);
 }
 
 }  // namespace umbra::simd

@@ -1,0 +1,153 @@
+#include "compiler/plan/batches.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "compiler/transform/sum_products.h"
+
+namespace umbra::plan {
+
+namespace {
+
+using runtime::Access;
+using runtime::Extent;
+
+// The most points of a lane, each of which may be a packet in a first cache, and the most elements of it in a result: with more, the
+// packets of a line are written long after each other.
+constexpr std::int64_t kMostPoints = 128, kMostStored = 32;
+// Bytes along which packets are mostly empty. Those of products of matrices load one factor's elements one by one as well.
+constexpr std::size_t kShortAxis = 16, kShortAxisOfProducts = 24;
+// A batch of fewer has hardly any packets.
+constexpr std::int64_t kLeastBatch = 64;
+
+// A kernel as a batch of what belongs to an index of its first axis.
+class Batch {
+ public:
+  Batch(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel), signature_(kernel.signature) {}
+
+  // But for extents. Rows of a few elements are those of plan/short_rows.h.
+  bool MayGoAcross() const {
+    return signature_.replaces.empty() && kernel_.rank() > (signature_.elementwise ? 2 : 1) && FirstOfPackets() > 0 && !signature_.positional && signature_.row_buffers.empty() && !signature_.moments &&
+           std::all_of(kernel_.phases.begin(), kernel_.phases.end(), [](const Phase& phase) { return phase.guard < 0; }) &&
+           std::all_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) { return LiesWell(access); });
+  }
+
+  std::vector<FewPoints> Few() const {
+    std::vector<FewPoints> few = {Between(1, kernel_.rank() - 1, kMostPoints), Between(FirstOfPackets(), signature_.vector_axis, ShortAxis())};
+    for (const Access& access : signature_.operands) {
+      if (!access.store) continue;
+      FewPoints& stored = few.emplace_back(FewPoints{{}, kMostStored});
+      for (std::size_t axis = 1; axis < signature_.axes.size(); ++axis)
+        if (access.dim_of_axis[axis] >= 0) stored.axes.push_back(signature_.axes[axis]);
+    }
+    return few;
+  }
+
+  bool IsLarge() const { return !signature_.axes[0].is_static() || signature_.axes[0].value >= kLeastBatch; }
+
+ private:
+  // The first of the axes that packets go along, as those that lie one after the other are one to a launch.
+  int FirstOfPackets() const {
+    const int least = signature_.elementwise || !kernel_.vector_axis_is_inner() ? 0 : signature_.row_axes;
+    int axis = signature_.vector_axis;
+    while (axis > least && IsOneWithNext(kernel_, axis - 1)) --axis;
+    return axis;
+  }
+
+  // The longest axis along which packets of the widest operand are mostly empty.
+  std::int64_t ShortAxis() const {
+    std::size_t element = sizeof(float);
+    for (const Access& access : signature_.operands) element = std::max(element, SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype));
+    const bool products = std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [](const Phase& phase) {
+      return std::any_of(phase.reductions.begin(), phase.reductions.end(), [](const Reduction& reduction) { return reduction.contract; });
+    });
+    return static_cast<std::int64_t>((products ? kShortAxisOfProducts : kShortAxis) / element);
+  }
+
+  FewPoints Between(int first, int last, std::int64_t most) const {
+    return {{signature_.axes.begin() + first, signature_.axes.begin() + last + 1}, most};
+  }
+
+  // Does the operand have its elements side by side for each index of the first axis, or for successive ones of it, or is it the
+  // same for all?
+  bool LiesWell(const Access& access) const {
+    const int dim = access.dim_of_axis[0];
+    return (dim <= 0 || dim == access.LastDim()) && !access.gathered && plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype != DType::kBool;
+  }
+
+  const Plan& plan_;
+  const Kernel& kernel_;
+  const runtime::KernelSignature& signature_;
+};
+
+// Are the extents known, and such?
+bool AreFew(const FewPoints& few) {
+  std::int64_t points = 1;
+  for (const Extent& axis : few.axes) {
+    if (!axis.is_static() || axis.value > few.most) return false;
+    points *= axis.value;
+    if (points > few.most) return false;
+  }
+  return true;
+}
+
+void GoAcross(runtime::KernelSignature* signature) {
+  signature->vector_axis = 0;
+  signature->elementwise = false;
+  signature->partials.clear();
+  signature->panels.clear();
+  signature->sums = 0;
+}
+
+// Those of `axes` that are open, of which none may have more than `most` indices.
+void AddOpen(const std::vector<Extent>& axes, std::int64_t most, const std::vector<Extent>& all, const std::vector<FewPoints>& few, std::vector<OpenRows>* open) {
+  for (const Extent& axis : axes)
+    if (!axis.is_static()) open->push_back({axis.symbol, all, 1, most, few});
+}
+
+void AddOpenOfProduct(const Plan& plan, const runtime::GemmStep& product, std::vector<OpenRows>* open) {
+  const auto shape = [&](int buffer) { return plan.buffers[static_cast<std::size_t>(buffer)].shape; };
+  const std::vector<Extent> left = shape(product.a), right = shape(product.b);
+  const std::size_t rank = left.size();
+  if (rank < 2 || right.size() != rank) return;
+  const Extent rows = left[rank - (product.transpose_a ? 1 : 2)], inner = left[rank - (product.transpose_a ? 2 : 1)],
+               columns = right[rank - (product.transpose_b ? 2 : 1)];
+  if (rank == 3) {
+    const std::vector<FewPoints> few = {{{rows}, graph::kSmallMatrix}, {{inner}, graph::kSmallMatrix}, {{columns}, graph::kSmallMatrix}};
+    AddOpen({rows, inner, columns}, graph::kSmallMatrix, {left[0], rows, inner, columns}, few, open);
+  } else {
+    const std::vector<FewPoints> few = {{{columns}, graph::kFewColumns}, {{inner, columns}, graph::kFewProducts}, {{inner}, graph::kFewSteps}};
+    AddOpen({inner, columns}, graph::kFewSteps, {rows, inner, columns}, few, open);
+  }
+}
+
+}  // namespace
+
+void GoAcrossBatches(Plan* plan) {
+  for (auto& step : plan->steps) {
+    auto* kernel = std::get_if<Kernel>(&step);
+    if (kernel == nullptr) continue;
+    const Batch batch(*plan, *kernel);
+    if (!batch.MayGoAcross() || !batch.IsLarge()) continue;
+    const std::vector<FewPoints> few = batch.Few();
+    if (std::all_of(few.begin(), few.end(), AreFew)) GoAcross(&kernel->signature);
+  }
+}
+
+std::vector<OpenRows> FindOpenBatches(const Plan& plan) {
+  std::vector<OpenRows> open;
+  for (const auto& step : plan.steps) {
+    if (const auto* product = std::get_if<Gemm>(&step)) {
+      AddOpenOfProduct(plan, product->step, &open);
+      continue;
+    }
+    const auto& kernel = std::get<Kernel>(step);
+    const Batch batch(plan, kernel);
+    const std::vector<Extent>& axes = kernel.signature.axes;
+    if (batch.MayGoAcross())
+      AddOpen({axes.begin() + 1, axes.end()}, kMostPoints, axes, batch.Few(), &open);
+  }
+  return open;
+}
+
+}  // namespace umbra::plan
