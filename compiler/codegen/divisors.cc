@@ -4,22 +4,13 @@
 #include <cstdint>
 #include <limits>
 
+#include "umbra/prelude/arith.h"
+
 namespace umbra::codegen {
 
 namespace {
 
 __extension__ typedef __int128 Wide;
-
-// As KnownDivisor computes it.
-template <typename T>
-struct Reciprocal {
-  explicit Reciprocal(T divisor) : high(1 / divisor) {
-    if (std::fma(-high, divisor, T(1)) < 0) high = std::nextafter(high, T(0));
-    low = std::fma(-high, divisor, T(1)) / divisor;
-  }
-  T DividedFrom(T x) const { return std::fma(x, high, x * low); }
-  T high, low;
-};
 
 // The number by which 2^shift is to be multiplied to be 1 modulo the odd number.
 std::int64_t InverseOfPower(int shift, std::int64_t odd) {
@@ -40,7 +31,8 @@ bool IsNearest(T divisor) {
   std::int64_t odd = d, power = 1;
   while (odd % 2 == 0) odd /= 2, power *= 2;
   const std::int64_t least = std::int64_t{1} << (p - 1);
-  const Reciprocal<T> reciprocal(divisor);
+  const simd::KnownDivisor<T> known(divisor);
+  const auto quotient = [&](T dividend) { return std::fma(dividend, known.high, dividend * known.low); };  // on any CPU
   for (const int shift : {p, p + 1})
     for (std::int64_t away = -kMost; away <= kMost; ++away) {
       if (away == 0 || away % power != 0) continue;  // x * 2^s and multiples of d are multiples of it; no odd one is the same
@@ -48,7 +40,7 @@ bool IsNearest(T divisor) {
       auto x = static_cast<std::int64_t>(static_cast<Wide>(inverse) * (away % odd) % odd);
       if (x < 0) x += odd;
       for (x += (least - x + odd - 1) / odd * odd; x < 2 * least; x += odd)
-        if (reciprocal.DividedFrom(static_cast<T>(x)) != static_cast<T>(x) / divisor) return false;
+        if (quotient(static_cast<T>(x)) != static_cast<T>(x) / divisor) return false;
     }
   return true;
 }

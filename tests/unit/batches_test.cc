@@ -10,6 +10,8 @@
 
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
+#include "runtime/cpu_info.h"
+#include "runtime/prepared.h"
 #include "tests/support/drawn.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
@@ -121,6 +123,36 @@ TEST(Batches, OfOtherNumbers) {
       if (IsHalf(type) && text.find("batch_dot(batch_dot") != std::string::npos) continue;  // rounded between the products
       ExpectAlike(c, type, {1, 19, 64});
     }
+}
+
+// The form that a launch asks for, of a batch of outer products of 4 and 4.
+runtime::Variant FormOf(index_t batch, Layout layout) {
+  const Function function = CompileFor(graph::ParseText("kernel k(a: f32[?, 4], b: f32[?, 4]) -> (y: f32[?, 4, 4]) { y = broadcast_with_axis(a, 1, 4) * broadcast_with_axis(b, 0, 4) }")[0], "sse2");
+  runtime::KernelStep step = std::get<runtime::KernelStep>(function.program().steps[0]);
+  runtime::Variant form;
+  step.slots = std::make_shared<runtime::KernelStep::Slots>();
+  step.code = [&](const runtime::Variant& variant) {
+    form = variant;
+    return runtime::KernelCode{[](const umbra_args*, long long, long long) {}, nullptr};
+  };
+  alignas(64) static char memory[192];
+  std::vector<runtime::TensorRef> operands;
+  for (const std::vector<index_t>& shape : {std::vector<index_t>{batch, 4}, {batch, 4}, {batch, 4, 4}})
+    operands.push_back(runtime::TensorRef::Dense(memory + 64 * operands.size(), DType::kFloat32, shape));
+  if (layout == Layout::kPadded) operands[0].stride[0] = 5;
+  runtime::PrepareLaunch(step, operands, {batch}, 1, -1, "avx512");
+  return form;
+}
+
+TEST(Batches, FormsOfLaunches) {
+  const auto large = static_cast<index_t>(runtime::LastLevelCacheBytes() / sizeof(float) / 4);
+  EXPECT_EQ(FormOf(1000, Layout::kDense).index(), runtime::Variant().index());
+  EXPECT_EQ(FormOf(large, Layout::kDense).stores, runtime::Stores::kStreamed);
+  EXPECT_FALSE(FormOf(large, Layout::kDense).strided);
+  for (const index_t batch : {index_t{1000}, large}) {
+    EXPECT_TRUE(FormOf(batch, Layout::kPadded).strided) << batch;
+    EXPECT_EQ(FormOf(batch, Layout::kPadded).stores, runtime::Stores::kCached) << batch;
+  }
 }
 
 // What goes past the caches: results that lanes have whole packets of, of a batch that no cache keeps.
