@@ -37,7 +37,8 @@ struct Operands {
       for (index_t k = 0; k < count; ++k) {
         const double value = 0.5 + 0.25 * static_cast<double>(k * 7919 % 1024) / 1024;
         if (dtype == umbra::DType::kFloat64) reinterpret_cast<double*>(data)[k] = value;
-        else if (dtype == umbra::DType::kFloat16) reinterpret_cast<std::uint16_t*>(data)[k] = static_cast<std::uint16_t>(0x3800 + k % 512);
+        else if (dtype == umbra::DType::kFloat16)
+          reinterpret_cast<std::uint16_t*>(data)[k] = static_cast<std::uint16_t>(0x3800 + k % 512);
         else reinterpret_cast<float*>(data)[k] = static_cast<float>(value);
       }
       return TensorRef::Dense(data, dtype, shape);
@@ -46,7 +47,9 @@ struct Operands {
       if (buffer.kind != umbra::runtime::Buffer::Kind::kInput) continue;
       std::vector<index_t> shape;
       for (const auto& extent : buffer.shape)
-        shape.push_back(extent.is_static() ? extent.value : extents.emplace(extent.symbol, sizes[extents.size() % sizes.size()]).first->second);
+        shape.push_back(extent.is_static()
+                            ? extent.value
+                            : extents.emplace(extent.symbol, sizes[extents.size() % sizes.size()]).first->second);
       tensors.push_back(allocate(buffer.dtype, shape));
     }
     inputs = tensors.size();
@@ -57,9 +60,11 @@ struct Operands {
       scalars.push_back(scalar);
     }
     std::size_t k = inputs;
-    for (const auto& shape : umbra::runtime::OutputShapes(program, tensors, scalars)) tensors.push_back(allocate(program.buffers[k++].dtype, shape));
+    for (const auto& shape : umbra::runtime::OutputShapes(program, tensors, scalars))
+      tensors.push_back(allocate(program.buffers[k++].dtype, shape));
     for (const TensorRef& t : tensors) {
-      plain.push_back({t.data, reinterpret_cast<const std::int64_t*>(t.shape.data()), nullptr, static_cast<int>(t.shape.size()), static_cast<int>(t.dtype), 0, nullptr});
+      plain.push_back({t.data, reinterpret_cast<const std::int64_t*>(t.shape.data()), nullptr,
+                       static_cast<int>(t.shape.size()), static_cast<int>(t.dtype), 0, nullptr});
     }
     for (const umbra_tensor& t : plain) pointers.push_back(&t);
     const auto outputs = tensors.begin() + static_cast<std::ptrdiff_t>(inputs);
@@ -75,9 +80,7 @@ struct Operands {
   std::vector<const umbra_tensor*> pointers;
 };
 
-double Seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double Seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 template <typename Call>
 double Time(const Call& call, int calls) {
@@ -131,7 +134,8 @@ int Run(const std::string& path, int rounds) {
   text << file.rdbuf();
   const umbra_kernel_desc* const libraries[] = {as_objects_kernels, as_sources_kernels};
   constexpr std::size_t kLibraries = std::size(libraries);
-  std::printf("| kernel | size | objects / jit, best | objects / jit, median | sources / jit, best | sources / jit, median |\n|---|---|---|---|---|---|\n");
+  std::printf(
+      "| kernel | size | objects / jit, best | objects / jit, median | sources / jit, best | sources / jit, median |\n|---|---|---|---|---|---|\n");
   std::vector<double> best[kLibraries], median[kLibraries];
   for (const auto& graph : umbra::graph::ParseText(text.str(), path)) {
     umbra::CompileOptions options;
@@ -143,15 +147,20 @@ int Run(const std::string& path, int rounds) {
     const std::vector<std::vector<index_t>> all_sizes = {{64, 512}, {512, 1000}, {1024, 4096}};
     for (const auto& sizes : all_sizes) {
       const index_t rows = sizes[0], columns = sizes[1];
-      Operands operands(program, rank == 1 ? std::vector{rows * columns} : rank == 3 ? std::vector{index_t{4}, rows / 4, columns} : sizes);
+      Operands operands(program, rank == 1   ? std::vector{rows * columns}
+                                 : rank == 3 ? std::vector{index_t{4}, rows / 4, columns}
+                                             : sizes);
       std::vector<Way> ways;
       for (const umbra_kernel_desc* library : libraries)
         ways.push_back({[&operands, kernel = Find(library, program.name)] {
-          if (umbra_call(kernel, operands.pointers.data(), operands.scalars.data(), 1) != UMBRA_OK) throw umbra::Error(umbra_error_message());
-        }, {}});
+                          if (umbra_call(kernel, operands.pointers.data(), operands.scalars.data(), 1) != UMBRA_OK)
+                            throw umbra::Error(umbra_error_message());
+                        },
+                        {}});
       ways.push_back({[&] { function(operands.arguments, {1}); }, {}});
       TimeInTurns(&ways, rounds);
-      std::printf("| %s | %lldx%lld |", program.name.c_str(), static_cast<long long>(sizes[0]), static_cast<long long>(sizes[1]));
+      std::printf("| %s | %lldx%lld |", program.name.c_str(), static_cast<long long>(sizes[0]),
+                  static_cast<long long>(sizes[1]));
       for (std::size_t k = 0; k < kLibraries; ++k) {
         const Ratio ratio(ways[k], ways.back());
         std::printf(" %.3f | %.3f |", ratio.best, ratio.median);
@@ -173,7 +182,8 @@ int Run(const std::string& path, int rounds) {
     return std::exp(logarithms / static_cast<double>(ratios.size()));
   });
   line("slowest", [](const std::vector<double>& ratios) { return *std::max_element(ratios.begin(), ratios.end()); });
-  std::printf("\nFor %s; best: shortest time over shortest time, median: of the pairs of one round.\n", umbra_kernel_target(as_objects_kernels));
+  std::printf("\nFor %s; best: shortest time over shortest time, median: of the pairs of one round.\n",
+              umbra_kernel_target(as_objects_kernels));
   return 0;
 }
 

@@ -117,13 +117,16 @@ umbra_scalar Number(float value) {
 std::shared_ptr<const umbra::graph::Graph> Named(const std::string& name) {
   static const auto graphs = [] {
     std::map<std::string, std::shared_ptr<const umbra::graph::Graph>> named;
-    for (const auto& graph : umbra::graph::ParseText(kKernels + SumKernel(), "suite")) named.emplace(graph->name(), graph);
+    for (const auto& graph : umbra::graph::ParseText(kKernels + SumKernel(), "suite"))
+      named.emplace(graph->name(), graph);
     return named;
   }();
   return graphs.at(name);
 }
 
-Call Make(const std::string& kernel, umbra::runtime::Arguments arguments) { return {Named(kernel), std::move(arguments)}; }
+Call Make(const std::string& kernel, umbra::runtime::Arguments arguments) {
+  return {Named(kernel), std::move(arguments)};
+}
 
 }  // namespace
 
@@ -133,7 +136,8 @@ Call CallOf(const Triad& d) {
 
 Call CallOf(const Gelu& d) {
   return Make("gelu_bias", {{Ref(d.a, {d.rows, d.columns}), Ref(d.b, {d.rows, d.columns}), Ref(d.bias, {d.columns})},
-                            {Ref(d.out, {d.rows, d.columns})}, {}});
+                            {Ref(d.out, {d.rows, d.columns})},
+                            {}});
 }
 
 Call CallOf(const Softmax& d) {
@@ -141,12 +145,14 @@ Call CallOf(const Softmax& d) {
 }
 
 Call CallOf(const LayerNorm& d) {
-  return Make("layernorm", {{Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.rows, d.columns})},
+  return Make("layernorm", {{Ref(d.x, {d.rows, d.columns})},
+                            {Ref(d.out, {d.rows, d.columns})},
                             {Number(1.0f / static_cast<float>(d.columns))}});
 }
 
 Call CallOf(const Channels& d) {
-  return Make("channels", {{Ref(d.x, {d.n, d.c, d.hw})}, {Ref(d.mean, {d.c}), Ref(d.variance, {d.c})},
+  return Make("channels", {{Ref(d.x, {d.n, d.c, d.hw})},
+                           {Ref(d.mean, {d.c}), Ref(d.variance, {d.c})},
                            {Number(1.0f / static_cast<float>(d.n * d.hw))}});
 }
 
@@ -158,17 +164,20 @@ Call CallOf(const Adam& d) {
 
 Call CallOf(const Options& d) {
   return Make("black_scholes", {{Ref(d.spot, {d.n}), Ref(d.strike, {d.n}), Ref(d.time, {d.n})},
-                                {Ref(d.call, {d.n})}, {Number(d.rate), Number(d.volatility)}});
+                                {Ref(d.call, {d.n})},
+                                {Number(d.rate), Number(d.volatility)}});
 }
 
 Call CallOf(const Dense& d) {
   return Make("dense", {{Ref(d.x, {d.rows, d.inner}), Ref(d.w, {d.inner, d.columns}), Ref(d.bias, {d.columns})},
-                        {Ref(d.out, {d.rows, d.columns})}, {}});
+                        {Ref(d.out, {d.rows, d.columns})},
+                        {}});
 }
 
 Call CallOf(const Scores& d) {
   return Make("scores", {{Ref(d.q, {d.batch, d.rows, d.inner}), Ref(d.k, {d.batch, d.columns, d.inner})},
-                         {Ref(d.out, {d.batch, d.rows, d.columns})}, {Number(d.scale)}});
+                         {Ref(d.out, {d.batch, d.rows, d.columns})},
+                         {Number(d.scale)}});
 }
 
 Call CallOf(const Transpose& d) {
@@ -180,13 +189,13 @@ Call CallOf(const LogSumExp& d) {
 }
 
 Call CallOf(const SoftmaxGradient& d) {
-  return Make("softmax_gradient", {{Ref(d.y, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns})},
-                                   {Ref(d.out, {d.rows, d.columns})}, {}});
+  return Make("softmax_gradient",
+              {{Ref(d.y, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns})}, {Ref(d.out, {d.rows, d.columns})}, {}});
 }
 
 Call CallOf(const LayerNormGradient& d) {
-  return Make("layernorm_gradient", {{Ref(d.x, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns}), Ref(d.mean, {d.rows}),
-                                      Ref(d.variance, {d.rows})},
+  return Make("layernorm_gradient", {{Ref(d.x, {d.rows, d.columns}), Ref(d.g, {d.rows, d.columns}),
+                                      Ref(d.mean, {d.rows}), Ref(d.variance, {d.rows})},
                                      {Ref(d.out, {d.rows, d.columns})},
                                      {Number(1.0f / static_cast<float>(d.columns))}});
 }
@@ -202,17 +211,23 @@ Call CallOf(const MaxPool& d) {
 Call CallOf(const Unpool& d) {
   return Make("max_unpool", {{Ref(d.x, {d.n, d.c, d.h, d.w}), Ref(d.pooled, {d.n, d.c, d.h / 2, d.w / 2}),
                               Ref(d.g, {d.n, d.c, d.h / 2, d.w / 2})},
-                             {Ref(d.out, {d.n, d.c, d.h, d.w})}, {}});
+                             {Ref(d.out, {d.n, d.c, d.h, d.w})},
+                             {}});
 }
 
 Call CallOf(const Overlapping& d) {
   const std::vector<index_t> picture{d.n, d.c, d.h, d.w}, windows{d.n, d.c, d.Windows(d.h), d.Windows(d.w)};
-  return Make("max_unpool_by_2", {{Ref(d.x, picture), Ref(d.pooled, windows), Ref(d.g, windows)}, {Ref(d.out, picture)}, {}});
+  return Make("max_unpool_by_2",
+              {{Ref(d.x, picture), Ref(d.pooled, windows), Ref(d.g, windows)}, {Ref(d.out, picture)}, {}});
 }
 
-Call CallOf(const Opaque& d) { return Make("opaque", {{Ref(d.x, {d.n, 3}), Ref(d.alpha, {d.n, 1})}, {Ref(d.out, {d.n, 4})}, {}}); }
+Call CallOf(const Opaque& d) {
+  return Make("opaque", {{Ref(d.x, {d.n, 3}), Ref(d.alpha, {d.n, 1})}, {Ref(d.out, {d.n, 4})}, {}});
+}
 
-Call CallOf(const ComplexProduct& d) { return Make("complex_product", {{Ref(d.a, {2 * d.n}), Ref(d.b, {2 * d.n})}, {Ref(d.out, {2 * d.n})}, {}}); }
+Call CallOf(const ComplexProduct& d) {
+  return Make("complex_product", {{Ref(d.a, {2 * d.n}), Ref(d.b, {2 * d.n})}, {Ref(d.out, {2 * d.n})}, {}});
+}
 
 Call CallOf(const Concat& d) {
   std::vector<TensorRef> inputs;
@@ -221,7 +236,8 @@ Call CallOf(const Concat& d) {
 }
 
 Call CallOf(const Take& d) {
-  return Make("take_rows", {{Ref(d.index, {d.count}), Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.count, d.columns})}, {}});
+  return Make("take_rows",
+              {{Ref(d.index, {d.count}), Ref(d.x, {d.rows, d.columns})}, {Ref(d.out, {d.count, d.columns})}, {}});
 }
 
 Call CallOf(const Mixed& d) {
@@ -233,7 +249,8 @@ Call CallOf(const Mixed& d) {
 
 Call CallOf(const Quantized& d) {
   return Make("quantized", {{Ref(d.x, {d.rows, d.inner}), Ref(d.w, {d.inner, d.columns}), Ref(d.scale, {d.columns})},
-                            {Ref(d.out, {d.rows, d.columns})}, {}});
+                            {Ref(d.out, {d.rows, d.columns})},
+                            {}});
 }
 
 Call CallOf(const Saxpy8& d) {
@@ -243,7 +260,9 @@ Call CallOf(const Saxpy8& d) {
 }
 
 Call CallOf(const Planes& d) {
-  return Make("planes", {{Ref(d.x, {d.n, Planes::kChannels}), Ref(d.scale, {Planes::kChannels})}, {Ref(d.out, {Planes::kChannels, d.n})}, {}});
+  return Make("planes", {{Ref(d.x, {d.n, Planes::kChannels}), Ref(d.scale, {Planes::kChannels})},
+                         {Ref(d.out, {Planes::kChannels, d.n})},
+                         {}});
 }
 
 Call CallOf(const Sum500& d) {
@@ -259,15 +278,16 @@ Call CallOf(const AdamSteps& d) {
     const std::string id = std::to_string(k), type = ": f32[n" + id + "]";
     for (const char* name : {"p", "m", "v", "g"}) inputs += name + id + type + ", ";
     for (const char* name : {"np", "nm", "nv"}) outputs += (outputs.empty() ? "" : ", ") + (name + id) + type;
-    body += "  nm" + id + " = m" + id + " * beta1 + g" + id + " * (1 - beta1)\n  nv" + id + " = v" + id + " * beta2 + g" + id +
-            " * g" + id + " * (1 - beta2)\n  np" + id + " = p" + id + " - nm" + id + " * rate / (sqrt(nv" + id + ") + epsilon)\n";
+    body += "  nm" + id + " = m" + id + " * beta1 + g" + id + " * (1 - beta1)\n  nv" + id + " = v" + id +
+            " * beta2 + g" + id + " * g" + id + " * (1 - beta2)\n  np" + id + " = p" + id + " - nm" + id +
+            " * rate / (sqrt(nv" + id + ") + epsilon)\n";
     const umbra::runtime::Arguments one = CallOf(d.of[k]).arguments;
     arguments.inputs.insert(arguments.inputs.end(), one.inputs.begin(), one.inputs.end());
     arguments.outputs.insert(arguments.outputs.end(), one.outputs.begin(), one.outputs.end());
     arguments.scalars = one.scalars;
   }
-  return {umbra::graph::ParseText("kernel update(" + inputs + "rate: f32, beta1: f32, beta2: f32, epsilon: f32) -> (" + outputs +
-                               ") {\n" + body + "}")[0],
+  return {umbra::graph::ParseText("kernel update(" + inputs + "rate: f32, beta1: f32, beta2: f32, epsilon: f32) -> (" +
+                                  outputs + ") {\n" + body + "}")[0],
           arguments};
 }
 

@@ -29,8 +29,10 @@ double Median(std::vector<double> values) {
 }
 
 std::shared_ptr<const umbra::graph::Graph> Kernel(int k) {
-  return umbra::graph::ParseText("kernel k(a: f32[n, m], b: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) {\n"
-                                 "  y = sigmoid(a * b + broadcast<1>(bias)) + " + std::to_string(k) + "\n}")[0];
+  return umbra::graph::ParseText(
+      "kernel k(a: f32[n, m], b: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) {\n"
+      "  y = sigmoid(a * b + broadcast<1>(bias)) + " +
+      std::to_string(k) + "\n}")[0];
 }
 
 // A kernel of each kind that has loops of its own; `k` makes it another one.
@@ -45,7 +47,8 @@ constexpr Kind kKinds[] = {
      "y = e / broadcast<0>(reduce_with_axis<sum>(e, 1)) }"},
     {"sum of columns", "kernel k(x: f32[n, m]) -> (y: f32[m]) { y = reduce_with_axis<sum>(x * $, 0) }"},
     {"transpose", "kernel k(x: f32[n, m], z: f32[m, n]) -> (y: f32[m, n]) { y = x.T * $ + z }"},
-    {"product", "kernel k(x: f32[n, p], w: f32[p, m], b: f32[m]) -> (y: f32[n, m]) { y = maximum(dot(x, w) + broadcast<1>(b), $) }"},
+    {"product",
+     "kernel k(x: f32[n, p], w: f32[p, m], b: f32[m]) -> (y: f32[n, m]) { y = maximum(dot(x, w) + broadcast<1>(b), $) }"},
 };
 
 std::shared_ptr<const umbra::graph::Graph> KernelOf(const Kind& kind, int k) {
@@ -61,7 +64,8 @@ std::shared_ptr<const umbra::graph::Graph> Kernels(int count, int first) {
     const std::string id = std::to_string(k), shape = ": f32[n" + id + ", m" + id + "]", comma = k > 0 ? ", " : "";
     inputs += comma + "a" + id + shape + ", b" + id + shape + ", c" + id + ": f32[m" + id + "]";
     outputs += comma + "y" + id + shape;
-    body += "  y" + id + " = sigmoid(a" + id + " * b" + id + " + broadcast<1>(c" + id + ")) + " + std::to_string(first + k) + "\n";
+    body += "  y" + id + " = sigmoid(a" + id + " * b" + id + " + broadcast<1>(c" + id + ")) + " +
+            std::to_string(first + k) + "\n";
   }
   return umbra::graph::ParseText("kernel k(" + inputs + ") -> (" + outputs + ") {\n" + body + "}")[0];
 }
@@ -87,9 +91,10 @@ void PrintFurther(const std::string& name, int count, const Make& make, const um
   }
   const auto after = umbra::GetCompileStatistics();
   const auto each = [&](double from, double to) { return (to - from) / count; };
-  std::printf("%s, median of %d: %.1f ms (front end %.1f, optimiser %.1f, code generation %.1f, link %.1f)\n", name.c_str(), count, Median(times),
-              each(before.front_end_ms, after.front_end_ms), each(before.optimise_ms, after.optimise_ms),
-              each(before.codegen_ms, after.codegen_ms), each(before.link_ms, after.link_ms));
+  std::printf("%s, median of %d: %.1f ms (front end %.1f, optimiser %.1f, code generation %.1f, link %.1f)\n",
+              name.c_str(), count, Median(times), each(before.front_end_ms, after.front_end_ms),
+              each(before.optimise_ms, after.optimise_ms), each(before.codegen_ms, after.codegen_ms),
+              each(before.link_ms, after.link_ms));
 }
 
 // The memory of a process with one kernel, with as many as it may keep, and with many more.
@@ -140,8 +145,8 @@ int ReadFromDisk(const char* folder) {
   }
   const auto statistics = umbra::GetCompileStatistics();
   if (statistics.disk_hits != 21 || statistics.compiled != 0) return 1;
-  std::printf("kernel from the disk cache, median of 21: %.2f ms (first of the process: %.2f)\n",
-              Median(disk), disk[0]);
+  std::printf("kernel from the disk cache, median of 21: %.2f ms (first of the process: %.2f)\n", Median(disk),
+              disk[0]);
   return 0;
 }
 
@@ -150,7 +155,9 @@ int ReadFromDisk(const char* folder) {
 int main(int argc, char** argv) {
   const std::string only = argc == 2 ? argv[1] : "";
   if (argc > 2 || (only.rfind("-", 0) == 0 && only != "--first")) {
-    std::fprintf(stderr, "compile_time: error: it takes nothing; what it starts itself with are --first and the folder of a cache\n");
+    std::fprintf(
+        stderr,
+        "compile_time: error: it takes nothing; what it starts itself with are --first and the folder of a cache\n");
     return 2;
   }
   if (argc == 2) return only == "--first" ? CompileFirst() : ReadFromDisk(argv[1]);
@@ -165,7 +172,9 @@ int main(int argc, char** argv) {
               *std::min_element(first.begin(), first.end()), *std::max_element(first.begin(), first.end()));
   PrintFurther("further kernel", 21, Kernel, fresh);
   for (const Kind& kind : kKinds)
-    PrintFurther(std::string("further kernel, a ") + kind.name, 9, [&](int k) { return KernelOf(kind, k + 2); }, fresh);  // neither x * 0 nor x * 1
+    PrintFurther(
+        std::string("further kernel, a ") + kind.name, 9, [&](int k) { return KernelOf(kind, k + 2); },
+        fresh);  // neither x * 0 nor x * 1
   auto start = Clock::now();
   std::vector<double> large;
   for (int k = 0; k < 5; ++k) {
@@ -175,7 +184,8 @@ int main(int argc, char** argv) {
     large.push_back(Milliseconds(start));
     if (umbra::GetCompileStatistics().compiled != compiled + 50) return 1;
   }
-  std::printf("graph of 50 kernels on %u processors, median of 5: %.0f ms\n", std::thread::hardware_concurrency(), Median(large));
+  std::printf("graph of 50 kernels on %u processors, median of 5: %.0f ms\n", std::thread::hardware_concurrency(),
+              Median(large));
   // A child that only reads what this process wrote: the memory of one process has its own kernels.
   umbra::CompileOptions cached;
   for (int k = 22; k <= 42; ++k) umbra::Compile(Kernel(k), cached);

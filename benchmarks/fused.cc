@@ -1,5 +1,5 @@
-// Steps that run as one: dense layers, with relu or with gelu and residual, beside the bare product and a product with a
-// pass of its own, and the update of 200 tensors beside a loop for each.
+// Steps that run as one: dense layers, with relu or with gelu and residual, beside the bare product and a product with
+// a pass of its own, and the update of 200 tensors beside a loop for each.
 #include "fused.h"
 
 #include <benchmark/benchmark.h>
@@ -42,9 +42,12 @@ TensorRef Ref(std::vector<float>* values, std::vector<index_t> shape) {
 }
 
 void Register(const std::string& name, std::function<void()> run) {
-  benchmark::RegisterBenchmark(name.c_str(), [run = std::move(run)](benchmark::State& state) {
-    for (auto _ : state) run();
-  })->UseRealTime()->MinTime(0.1);
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [run = std::move(run)](benchmark::State& state) {
+                                 for (auto _ : state) run();
+                               })
+      ->UseRealTime()
+      ->MinTime(0.1);
 }
 
 void RequireClose(const std::string& name, const std::vector<float>& got, const std::vector<float>& expected) {
@@ -64,7 +67,8 @@ struct Epilogue {
   std::string name, text;  // of `t`, the product and its bias, and the residual `r`
   std::function<void(Size rows, Size columns, Layer*)> pass;
 };
-const Epilogue kRelu = {"relu", "relu(t)", [](Size rows, Size columns, Layer* d) { Relu(rows, columns, d->bias.data(), d->y.data()); }};
+const Epilogue kRelu = {"relu", "relu(t)",
+                        [](Size rows, Size columns, Layer* d) { Relu(rows, columns, d->bias.data(), d->y.data()); }};
 const Epilogue kGeluResidual = {"gelu_residual", "gelu(t) + r", [](Size rows, Size columns, Layer* d) {
                                   GeluResidual(rows, columns, d->bias.data(), d->residual.data(), d->y.data());
                                 }};
@@ -85,12 +89,15 @@ void RegisterDense(const Epilogue& epilogue, Size rows, Size inner, Size columns
     epilogue.pass(rows, columns, d.get());
   };
   const auto call = [=](int threads) {
-    umbra::runtime::Arguments arguments{{Ref(&d->x, {rows, inner}), Ref(&d->w, {inner, columns}), Ref(&d->bias, {columns})},
-                                        {Ref(&d->y, {rows, columns})}, {}};
+    umbra::runtime::Arguments arguments{
+        {Ref(&d->x, {rows, inner}), Ref(&d->w, {inner, columns}), Ref(&d->bias, {columns})},
+        {Ref(&d->y, {rows, columns})},
+        {}};
     if (residual) arguments.inputs.push_back(Ref(&d->residual, {rows, columns}));
     function(arguments, {threads});
   };
-  const std::string name = "dense_" + epilogue.name + "_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns);
+  const std::string name = "dense_" + epilogue.name + "_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" +
+                           std::to_string(columns);
   pass();
   const std::vector<float> expected = d->y;
   call(1);
@@ -103,7 +110,8 @@ void RegisterDense(const Epilogue& epilogue, Size rows, Size inner, Size columns
 
 void RegisterUpdate(int tensors) {
   std::vector<std::vector<float>> memory;
-  const AdamSteps model = MakeAdamSteps([&](Size n, float low, float) { return memory.emplace_back(Random(n, low)).data(); }, tensors, 0.01f);
+  const AdamSteps model = MakeAdamSteps(
+      [&](Size n, float low, float) { return memory.emplace_back(Random(n, low)).data(); }, tensors, 0.01f);
   const Call call = CallOf(model);
   const Function function = umbra::Compile(call.kernel);
   const auto by_hand = [=] {

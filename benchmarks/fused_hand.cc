@@ -23,8 +23,8 @@ void GeluResidual(Size rows, Size columns, const float* bias, const float* resid
   }
 }
 
-void Update(Size n, float* __restrict p, float* __restrict m, float* __restrict v, const float* __restrict g, float rate,
-            float beta1, float beta2, float epsilon) {
+void Update(Size n, float* __restrict p, float* __restrict m, float* __restrict v, const float* __restrict g,
+            float rate, float beta1, float beta2, float epsilon) {
   for (Size i = 0; i < n; ++i) {
     m[i] = m[i] * beta1 + g[i] * (1 - beta1);
     v[i] = v[i] * beta2 + g[i] * g[i] * (1 - beta2);

@@ -198,7 +198,8 @@ void Images() {
     ImageParam in(Float(32), 4), pooled(Float(32), 4), g(Float(32), 4);
     Func out;
     Var half("half"), odd("odd");
-    out(odd, half, y, c, n) = select(in(2 * half + odd, y, c, n) == pooled(half, y / 2, c, n), g(half, y / 2, c, n), 0.0f);
+    out(odd, half, y, c, n) =
+        select(in(2 * half + odd, y, c, n) == pooled(half, y / 2, c, n), g(half, y / 2, c, n), 0.0f);
     out.bound(odd, 0, 2).unroll(odd).vectorize(half, kWidth);
     Keep("max_unpool", out, {in, pooled, g});
   }

@@ -12,8 +12,8 @@ namespace bench {
 /// Is a half of the workload a part of larger tensors, so that only peers that take strides can run it?
 template <typename Workload>
 inline constexpr bool kHalvesAreStrided =
-    std::is_same_v<Workload, Channels> || std::is_same_v<Workload, Transpose> || std::is_same_v<Workload, Patches> || std::is_same_v<Workload, Planes> ||
-    std::is_same_v<Workload, Quantized>;
+    std::is_same_v<Workload, Channels> || std::is_same_v<Workload, Transpose> || std::is_same_v<Workload, Patches> ||
+    std::is_same_v<Workload, Planes> || std::is_same_v<Workload, Quantized>;
 
 // Halves an even extent; where the half `k` begins.
 inline Size Cut(Size& extent, int k) {

@@ -9,7 +9,7 @@
 namespace bench::hand {
 
 void Run(const Triad& d) {
-  const float *__restrict a = d.a, *__restrict b = d.b, *__restrict c = d.c;
+  const float* __restrict a = d.a, * __restrict b = d.b, * __restrict c = d.c;
   float* __restrict out = d.out;
   for (Size i = 0; i < d.n; ++i) out[i] = a[i] * b[i] + c[i] * d.s;
 }
@@ -17,7 +17,7 @@ void Run(const Triad& d) {
 void Run(const Gelu& d) {
   const float* __restrict bias = d.bias;
   for (Size r = 0; r < d.rows; ++r) {
-    const float *__restrict a = d.a + r * d.columns, *__restrict b = d.b + r * d.columns;
+    const float* __restrict a = d.a + r * d.columns, * __restrict b = d.b + r * d.columns;
     float* __restrict out = d.out + r * d.columns;
     for (Size i = 0; i < d.columns; ++i) {
       const float t = a[i] * b[i] + bias[i];
@@ -77,7 +77,7 @@ void Run(const Channels& d) {
 }
 
 void Run(const Adam& d) {
-  float *__restrict p = d.p, *__restrict m = d.m, *__restrict v = d.v;
+  float* __restrict p = d.p, * __restrict m = d.m, * __restrict v = d.v;
   const float* __restrict g = d.g;
   for (Size i = 0; i < d.n; ++i) {
     m[i] = d.beta1 * m[i] + (1 - d.beta1) * g[i];
@@ -87,13 +87,11 @@ void Run(const Adam& d) {
 }
 
 void Run(const Options& d) {
-  const float *__restrict spot = d.spot, *__restrict strike = d.strike, *__restrict time = d.time;
+  const float* __restrict spot = d.spot, * __restrict strike = d.strike, * __restrict time = d.time;
   float* __restrict call = d.call;
   for (Size i = 0; i < d.n; ++i) {
     const float spread = d.volatility * sqrtf(time[i]);
-    const float d1 =
-        (logf(spot[i] / strike[i]) + (d.rate + 0.5f * d.volatility * d.volatility) * time[i]) /
-        spread;
+    const float d1 = (logf(spot[i] / strike[i]) + (d.rate + 0.5f * d.volatility * d.volatility) * time[i]) / spread;
     const float d2 = d1 - spread;
     call[i] = spot[i] * (0.5f + 0.5f * erff(d1 * 0.70710678f)) -
               strike[i] * expf(-d.rate * time[i]) * (0.5f + 0.5f * erff(d2 * 0.70710678f));
@@ -111,17 +109,14 @@ void Run(const Dense& d) {
   }
 }
 
-void Run(const Scores& d) {
-  BareGemm(d);
-}
+void Run(const Scores& d) { BareGemm(d); }
 
 void Run(const Transpose& d) {
   constexpr Size kBlock = 32;
   for (Size i0 = 0; i0 < d.rows; i0 += kBlock)
     for (Size j0 = 0; j0 < d.n; j0 += kBlock)
       for (Size i = i0; i < i0 + kBlock && i < d.rows; ++i)
-        for (Size j = j0; j < j0 + kBlock && j < d.n; ++j)
-          d.out[i * d.n + j] = d.a[j * d.n + i] * 2 + d.b[i * d.n + j];
+        for (Size j = j0; j < j0 + kBlock && j < d.n; ++j) d.out[i * d.n + j] = d.a[j * d.n + i] * 2 + d.b[i * d.n + j];
 }
 
 }  // namespace bench::hand

@@ -22,7 +22,7 @@ void Run(const LogSumExp& d) {
 
 void Run(const SoftmaxGradient& d) {
   for (Size r = 0; r < d.rows; ++r) {
-    const float *__restrict y = d.y + r * d.columns, *__restrict g = d.g + r * d.columns;
+    const float* __restrict y = d.y + r * d.columns, * __restrict g = d.g + r * d.columns;
     float* __restrict out = d.out + r * d.columns;
     float sum = 0;
     for (Size i = 0; i < d.columns; ++i) sum += y[i] * g[i];
@@ -33,7 +33,7 @@ void Run(const SoftmaxGradient& d) {
 void Run(const LayerNormGradient& d) {
   const float inverse = 1.0f / static_cast<float>(d.columns);
   for (Size r = 0; r < d.rows; ++r) {
-    const float *__restrict x = d.x + r * d.columns, *__restrict g = d.g + r * d.columns;
+    const float* __restrict x = d.x + r * d.columns, * __restrict g = d.g + r * d.columns;
     float* __restrict out = d.out + r * d.columns;
     const float mean = d.mean[r], scale = 1 / sqrtf(d.variance[r] + 1e-5f);
     float sum = 0, product = 0;
@@ -61,7 +61,7 @@ void Run(const Patches& d) {
 
 void Run(const MaxPool& d) {
   for (Size row = 0; row < d.n * d.c * d.h / 2; ++row) {
-    const float *__restrict top = d.x + row * 2 * d.w, *__restrict bottom = top + d.w;
+    const float* __restrict top = d.x + row * 2 * d.w, * __restrict bottom = top + d.w;
     float* __restrict out = d.out + row * (d.w / 2);
     for (Size i = 0; i < d.w / 2; ++i)
       out[i] = std::max(std::max(top[2 * i], top[2 * i + 1]), std::max(bottom[2 * i], bottom[2 * i + 1]));
@@ -70,7 +70,7 @@ void Run(const MaxPool& d) {
 
 void Run(const Unpool& d) {
   for (Size row = 0; row < d.n * d.c * d.h / 2; ++row) {
-    const float *__restrict pooled = d.pooled + row * (d.w / 2), *__restrict g = d.g + row * (d.w / 2);
+    const float* __restrict pooled = d.pooled + row * (d.w / 2), * __restrict g = d.g + row * (d.w / 2);
     for (Size y = 0; y < 2; ++y) {
       const float* __restrict x = d.x + (row * 2 + y) * d.w;
       float* __restrict out = d.out + (row * 2 + y) * d.w;
@@ -98,8 +98,7 @@ void Run(const Overlapping& d) {
     for (Size r = 0; r < rows; ++r)
       for (Size y = 0; y < 3; ++y)
         for (Size k = 0; k < 3; ++k) {
-          const float *__restrict in = x + (2 * r + y) * d.w + k, *__restrict most = d.pooled + (p * rows + r) * columns,
-                      *__restrict g = d.g + (p * rows + r) * columns;
+          const float* __restrict in = x + (2 * r + y) * d.w + k, * __restrict most = d.pooled + (p * rows + r) * columns, * __restrict g = d.g + (p * rows + r) * columns;
           float* __restrict to = out + (2 * r + y) * d.w + k;
           for (Size i = 0; i < columns; ++i) to[2 * i] += in[2 * i] == most[i] ? g[i] : 0;
         }
@@ -222,8 +221,7 @@ void Run(const Sum500& d) {
     const Size count = std::min(kBlock, d.n - first);
     float* __restrict out = d.out + first;
     for (int k = 0; k + 4 <= Sum500::kInputs; k += 4) {
-      const float *__restrict a = d.x[k] + first, *__restrict b = d.x[k + 1] + first,
-                  *__restrict c = d.x[k + 2] + first, *__restrict e = d.x[k + 3] + first;
+      const float* __restrict a = d.x[k] + first, * __restrict b = d.x[k + 1] + first, * __restrict c = d.x[k + 2] + first, * __restrict e = d.x[k + 3] + first;
       for (Size i = 0; i < count; ++i) out[i] = (k > 0 ? out[i] : 0) + a[i] + b[i] + c[i] + e[i];
     }
   }

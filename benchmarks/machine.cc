@@ -49,10 +49,13 @@ enum Transposition { kNone = 111, kTransposed = 112 };
 
 void Gemm(Transposition of_b, Size m, Size n, Size k, float alpha, const float* a, const float* b, float* c) {
   constexpr int kRowMajor = 101;
-  using Function = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-  static const auto gemm = reinterpret_cast<Function>(dlsym(dlopen(umbra::runtime::BlasName().c_str(), RTLD_NOW), "cblas_sgemm"));
+  using Function =
+      void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+  static const auto gemm =
+      reinterpret_cast<Function>(dlsym(dlopen(umbra::runtime::BlasName().c_str(), RTLD_NOW), "cblas_sgemm"));
   const auto rows = static_cast<int>(m), columns = static_cast<int>(n), inner = static_cast<int>(k);
-  gemm(kRowMajor, kNone, of_b, rows, columns, inner, alpha, a, inner, b, of_b == kNone ? columns : inner, 0, c, columns);
+  gemm(kRowMajor, kNone, of_b, rows, columns, inner, alpha, a, inner, b, of_b == kNone ? columns : inner, 0, c,
+       columns);
 }
 
 }  // namespace
@@ -61,7 +64,8 @@ void BareGemm(const Dense& d) { Gemm(kNone, d.rows, d.columns, d.inner, 1, d.x, 
 
 void BareGemm(const Scores& d) {
   for (Size b = 0; b < d.batch; ++b)
-    Gemm(kTransposed, d.rows, d.columns, d.inner, d.scale, d.q + b * d.rows * d.inner, d.k + b * d.columns * d.inner, d.out + b * d.rows * d.columns);
+    Gemm(kTransposed, d.rows, d.columns, d.inner, d.scale, d.q + b * d.rows * d.inner, d.k + b * d.columns * d.inner,
+         d.out + b * d.rows * d.columns);
 }
 
 void Stream(Mix mix, const Streams& s, int threads) {

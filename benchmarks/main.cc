@@ -77,14 +77,17 @@ template <typename Workload, typename Run>
 void AddWithHalves(std::vector<Peer>* peers, const char* name, const Workload& d, Run run) {
   Add(peers, name, [=] { return run(d); });
 #ifdef BENCH_OPENMP
-  Add(peers, name, [=]() -> decltype(run(d)) {
-    if constexpr (std::is_void_v<decltype(run(d))>) {
+  Add(
+      peers, name,
+      [=]() -> decltype(run(d)) {
+        if constexpr (std::is_void_v<decltype(run(d))>) {
 #pragma omp parallel num_threads(2)
-      run(Half(d, omp_get_thread_num()));
-    } else {
-      return {};
-    }
-  }, 2);
+          run(Half(d, omp_get_thread_num()));
+        } else {
+          return {};
+        }
+      },
+      2);
 #endif
 }
 
@@ -104,12 +107,15 @@ std::vector<Peer> PeersOf(const Workload& d) {
 #ifdef BENCH_ONEDNN
   Add(&peers, "onednn", [=] { return onednn::Run(d); });
 #ifdef BENCH_OPENMP
-  Add(&peers, "onednn", [=] { return onednn::Run(d); }, 2);
+  Add(
+      &peers, "onednn", [=] { return onednn::Run(d); }, 2);
 #endif
 #endif
   Add(&peers, "umbra_eager", [=] { return umbra_eager::Run(d); });
   Add(&peers, "umbra_fast", [=] { return umbra_fast::Run(d); });
-  for (const int threads : {1, 2}) Add(&peers, "umbra_jit", [=] { return umbra_jit::Run(d); }, threads);
+  for (const int threads : {1, 2})
+    Add(
+        &peers, "umbra_jit", [=] { return umbra_jit::Run(d); }, threads);
   return peers;
 }
 
@@ -122,11 +128,12 @@ void Register(const std::string& name, const Workload& workload, T* result, Size
   const std::regex filter(benchmark::GetBenchmarkFilter());
   std::erase_if(peers, [&](const Peer& peer) { return !std::regex_search(name + "/" + peer.name, filter); });
   for (const Peer& peer : peers) {
-    for (Size i = 0; i < results && !in_place; ++i) result[i] = std::is_floating_point_v<T> ? static_cast<T>(NAN) : T(99);
+    for (Size i = 0; i < results && !in_place; ++i)
+      result[i] = std::is_floating_point_v<T> ? static_cast<T>(NAN) : T(99);
     SetThreads(peer.threads);
     peer.run();
     if (expected.empty()) expected.assign(result, result + results);
-    for (Size i = 0; i < results; i += results > 1 << 16 ? 97 : 1) {
+    for (Size i = 0; i<results; i += results> 1 << 16 ? 97 : 1) {
       const auto e = static_cast<float>(expected[static_cast<std::size_t>(i)]), r = static_cast<float>(result[i]);
       if (std::fabs(r - e) <= 1e-3f * (1 + std::fabs(e)) || (r == e)) continue;  // never for NaN
       std::fprintf(stderr, "%s: %s gives %g at %lld, expected %g\n", name.c_str(), peer.name.c_str(), r,
@@ -136,12 +143,15 @@ void Register(const std::string& name, const Workload& workload, T* result, Size
   }
   const Bytes bytes = BytesOf(workload);
   for (const Peer& peer : peers)
-    benchmark::RegisterBenchmark((name + "/" + peer.name).c_str(), [peer, bytes](benchmark::State& state) {
-      SetThreads(peer.threads);
-      for (auto _ : state) peer.run();
-      state.counters["read"] = bytes.read;
-      state.counters["written"] = bytes.written;
-    })->UseRealTime()->MinTime(0.1);
+    benchmark::RegisterBenchmark((name + "/" + peer.name).c_str(),
+                                 [peer, bytes](benchmark::State& state) {
+                                   SetThreads(peer.threads);
+                                   for (auto _ : state) peer.run();
+                                   state.counters["read"] = bytes.read;
+                                   state.counters["written"] = bytes.written;
+                                 })
+        ->UseRealTime()
+        ->MinTime(0.1);
 }
 
 void RegisterElementwise() {
@@ -202,10 +212,12 @@ void RegisterImages() {
 }
 
 void RegisterMatrices() {
-  static constexpr Size kProducts[][3] = {{512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4, 4096, 4096}, {4096, 512, 16}};
+  static constexpr Size kProducts[][3] = {
+      {512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4, 4096, 4096}, {4096, 512, 16}};
   for (const auto& [rows, inner, columns] : kProducts) {
     const Dense d = MakeDense(kMake, rows, inner, columns);
-    Register("dense_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns), d, d.out, rows * columns);
+    Register("dense_" + std::to_string(rows) + "x" + std::to_string(inner) + "x" + std::to_string(columns), d, d.out,
+             rows * columns);
   }
   for (const Size rows : {4, 256}) {
     const Quantized d = MakeQuantized(kMake, rows, 4096, 4096);
@@ -228,11 +240,14 @@ void RegisterLimits() {
   const Streams streams{n, kMake(n, -1, 1), kMake(n, -1, 1), kMake(n, -1, 1), kMake(n, 0, 1)};
   const auto add = [&](const std::string& name, Mix mix, int read, int written) {
     for (int threads = 1; threads <= 2; ++threads)
-      benchmark::RegisterBenchmark(("limit_" + name + "/machine" + Suffix(threads)).c_str(), [=](benchmark::State& state) {
-        for (auto _ : state) Stream(mix, streams, threads);
-        state.counters["read"] = static_cast<double>(read * n) * sizeof(float);
-        state.counters["written"] = static_cast<double>(written * n) * sizeof(float);
-      })->UseRealTime()->MinTime(0.1);
+      benchmark::RegisterBenchmark(("limit_" + name + "/machine" + Suffix(threads)).c_str(),
+                                   [=](benchmark::State& state) {
+                                     for (auto _ : state) Stream(mix, streams, threads);
+                                     state.counters["read"] = static_cast<double>(read * n) * sizeof(float);
+                                     state.counters["written"] = static_cast<double>(written * n) * sizeof(float);
+                                   })
+          ->UseRealTime()
+          ->MinTime(0.1);
   };
   add("read", Mix::kRead, 1, 0);
   add("triad", Mix::kTriad, 3, 1);

@@ -1,7 +1,7 @@
-// A program in mshadow's style, built with Umbra's JIT (UMBRA_JIT_EXPRESSIONS=2), beside what the original took. That was
-// measured once, together with the hand-written loops of hand.cc (g++ -O3 -march=native for both, one thread); the loops
-// are run here again, on memory as they had then, so that the figures carry over to this machine. Tensors have the memory
-// that AllocSpace gives.
+// A program in mshadow's style, built with Umbra's JIT (UMBRA_JIT_EXPRESSIONS=2), beside what the original took. That
+// was measured once, together with the hand-written loops of hand.cc (g++ -O3 -march=native for both, one thread); the
+// loops are run here again, on memory as they had then, so that the figures carry over to this machine. Tensors have
+// the memory that AllocSpace gives.
 #include <malloc.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 UMBRA_OP(gelu_tanh, (x), 0.5 * x * (1 + tanh(0.7978845608 * (x + 0.044715 * x * x * x))))
 UMBRA_OP(norm_scale, (x), 1 / sqrt(x + 1e-5))
-UMBRA_OP(squared, (x), x * x)
+UMBRA_OP(squared, (x), x* x)
 UMBRA_OP(positive, (x), x > 0 ? x : 0)
 UMBRA_OP(root, (x), sqrt(x))
 UMBRA_OP(power_of_e, (x), exp(x))
@@ -36,7 +36,9 @@ UMBRA_OP(normal_cdf, (x), 0.5 + 0.5 * erf(x * 0.70710678))
 Stream<cpu>* g_stream = nullptr;
 
 Tensor<cpu, 1> Vector(const float* p, Size n) { return {const_cast<float*>(p), Shape1(n), g_stream}; }
-Tensor<cpu, 2> Matrix(const float* p, Size rows, Size columns) { return {const_cast<float*>(p), Shape2(rows, columns), g_stream}; }
+Tensor<cpu, 2> Matrix(const float* p, Size rows, Size columns) {
+  return {const_cast<float*>(p), Shape2(rows, columns), g_stream};
+}
 Tensor<cpu, 4> Images(const float* p, Size n, Size c, Size h, Size w) {
   return {const_cast<float*>(p), Shape4(n, c, h, w), g_stream};
 }
@@ -117,7 +119,8 @@ std::vector<std::unique_ptr<float, decltype(&std::free)>> g_aligned;
 std::vector<TensorContainer<cpu, 1>> g_tensors;
 // As the original's AllocSpace does it.
 float* Aligned(Size n) {
-  auto* memory = static_cast<float*>(std::aligned_alloc(64, (static_cast<std::size_t>(n) * sizeof(float) + 63) / 64 * 64));
+  auto* memory =
+      static_cast<float*>(std::aligned_alloc(64, (static_cast<std::size_t>(n) * sizeof(float) + 63) / 64 * 64));
   g_aligned.emplace_back(memory, &std::free);
   return memory;
 }
@@ -169,8 +172,8 @@ void Compare(const char* name, double original, double hand, const Workload& wor
     }
   for (auto& of_run : times) std::nth_element(of_run.begin(), of_run.begin() + 5, of_run.end());
   const double hand_now = times[0][5], ours = times[1][5], ours_apart = times[2][5], then = original / hand * hand_now;
-  std::printf("| %s | %.4g | %.4g | %.4g | %.4g | %.2f | %.2f |\n", name, original / hand, hand_now * 1e6, ours_apart * 1e6,
-              ours * 1e6, then / ours_apart, then / ours);
+  std::printf("| %s | %.4g | %.4g | %.4g | %.4g | %.2f | %.2f |\n", name, original / hand, hand_now * 1e6,
+              ours_apart * 1e6, ours * 1e6, then / ours_apart, then / ours);
   std::fflush(stdout);
   g_logarithms += std::log(then / ours);
   g_logarithms_apart += std::log(then / ours_apart);
@@ -184,19 +187,20 @@ void Compare(const char* name, double original, double hand, const Workload& wor
 int main() {
   umbra::runtime::CallSite::SetThreads(1);
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // else what was a tensor's, on large pages, may be the loops' next
-  std::printf("| workload | mshadow / hand | hand us | statement by statement us | statements fused us | mshadow / statement by "
-              "statement | mshadow / statements fused |\n|---|---|---|---|---|---|---|\n");
-  const auto triad = [](Size n) {
-    return [n](auto make) { return bench::MakeTriad(make, n); };
-  };
+  std::printf(
+      "| workload | mshadow / hand | hand us | statement by statement us | statements fused us | mshadow / statement by "
+      "statement | mshadow / statements fused |\n|---|---|---|---|---|---|---|\n");
+  const auto triad = [](Size n) { return [n](auto make) { return bench::MakeTriad(make, n); }; };
   Compare("triad 16 Mi", 20.5, 17.9, triad(Size{1} << 24));
   Compare("triad 32 Ki", 8.1, 4.5, triad(Size{1} << 15));
   Compare("triad 256", 67, 16, triad(256));
   Compare("gelu 4096x4096", 382, 18.4, [](auto make) { return bench::MakeGelu(make, 4096, 4096); });
   Compare("transpose 4096x4096", 180, 47, [](auto make) { return bench::MakeTranspose(make, 4096); });
   Compare("softmax 4096x1024", 17.3, 2.4, [](auto make) { return bench::Softmax{bench::MakeRows(make, 4096, 1024)}; });
-  Compare("layernorm 4096x1024", 7.1, 1.45, [](auto make) { return bench::LayerNorm{bench::MakeRows(make, 4096, 1024)}; });
-  Compare("mean and variance 32x64x56x56", 8.5, 0.99, [](auto make) { return bench::MakeChannels(make, 32, 64, 56 * 56); });
+  Compare("layernorm 4096x1024", 7.1, 1.45,
+          [](auto make) { return bench::LayerNorm{bench::MakeRows(make, 4096, 1024)}; });
+  Compare("mean and variance 32x64x56x56", 8.5, 0.99,
+          [](auto make) { return bench::MakeChannels(make, 32, 64, 56 * 56); });
   Compare("patch2col 3x3 32x64x56x56", 329, 32, [](auto make) { return bench::MakePatches(make, 32, 64, 56, 56); });
   Compare("max pool 2x2 32x64x56x56", 23, 1.2, [](auto make) { return bench::MakeMaxPool(make, 32, 64, 56, 56); });
   Compare("Adam 8 Mi", 27.6, 10.3, [](auto make) { return bench::MakeAdam(make, Size{1} << 23, 1e-3f); });

@@ -1,6 +1,6 @@
 // The suite in Eigen 3.4's own style.
-#include <unsupported/Eigen/SpecialFunctions>
 #include <Eigen/Dense>
+#include <unsupported/Eigen/SpecialFunctions>
 
 #include "suite.h"
 
@@ -16,8 +16,7 @@ using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMa
 }  // namespace
 
 void Run(const Triad& d) {
-  Array(d.out, d.n) =
-      ConstArray(d.a, d.n) * ConstArray(d.b, d.n) + ConstArray(d.c, d.n) * d.s;
+  Array(d.out, d.n) = ConstArray(d.a, d.n) * ConstArray(d.b, d.n) + ConstArray(d.c, d.n) * d.s;
 }
 
 void Run(const Gelu& d) {
@@ -69,8 +68,7 @@ void Run(const Adam& d) {
 void Run(const Options& d) {
   const ConstArray spot(d.spot, d.n), strike(d.strike, d.n), time(d.time, d.n);
   const auto spread = d.volatility * time.sqrt();
-  const auto d1 =
-      ((spot / strike).log() + (d.rate + 0.5f * d.volatility * d.volatility) * time) / spread;
+  const auto d1 = ((spot / strike).log() + (d.rate + 0.5f * d.volatility * d.volatility) * time) / spread;
   const auto d2 = d1 - spread;
   Array(d.call, d.n) = spot * (0.5f + 0.5f * (d1 * 0.70710678f).erf()) -
                        strike * (-d.rate * time).exp() * (0.5f + 0.5f * (d2 * 0.70710678f).erf());
@@ -86,7 +84,8 @@ void Run(const Dense& d) {
 
 void Run(const Scores& d) {
   for (Size b = 0; b < d.batch; ++b) {
-    const Eigen::Map<const Matrix> q(d.q + b * d.rows * d.inner, d.rows, d.inner), k(d.k + b * d.columns * d.inner, d.columns, d.inner);
+    const Eigen::Map<const Matrix> q(d.q + b * d.rows * d.inner, d.rows, d.inner),
+        k(d.k + b * d.columns * d.inner, d.columns, d.inner);
     Eigen::Map<Matrix>(d.out + b * d.rows * d.columns, d.rows, d.columns).noalias() = d.scale * q * k.transpose();
   }
 }

@@ -55,8 +55,8 @@ void Run(const MaxPool& d) {
   const Size half = d.w / 2;
   for (Size row = 0; row < d.n * d.c * d.h / 2; ++row) {
     const float* top = d.x + row * 2 * d.w;
-    Array(d.out + row * half, half) = Strided(top, half).max(Strided(top + 1, half))
-        .max(Strided(top + d.w, half)).max(Strided(top + d.w + 1, half));
+    Array(d.out + row * half, half) =
+        Strided(top, half).max(Strided(top + 1, half)).max(Strided(top + d.w, half)).max(Strided(top + d.w + 1, half));
   }
 }
 
@@ -107,8 +107,7 @@ void Run(const Concat& d) {
 void Run(const Take& d) {
   const ConstMap x(d.x, d.rows, d.columns);
   Map out(d.out, d.count, d.columns);
-  for (Size i = 0; i < d.count; ++i)
-    out.row(i) = x.row(std::clamp(static_cast<Size>(d.index[i]), Size{0}, d.rows - 1));
+  for (Size i = 0; i < d.count; ++i) out.row(i) = x.row(std::clamp(static_cast<Size>(d.index[i]), Size{0}, d.rows - 1));
 }
 
 void Run(const Mixed& d) {
@@ -129,7 +128,8 @@ void Run(const Quantized& d) {
   const Eigen::Map<const Floats> x(d.x, d.rows, d.inner);
   const Eigen::Map<const Bytes, 0, Eigen::OuterStride<>> w(d.w, d.inner, d.columns, Eigen::OuterStride<>(d.all));
   const Eigen::Map<const Eigen::VectorXf> scale(d.scale, d.columns);
-  Eigen::Map<Floats, 0, Eigen::OuterStride<>>(d.out, d.rows, d.columns, Eigen::OuterStride<>(d.all)).noalias() = x * w.cast<float>() * scale.asDiagonal();
+  Eigen::Map<Floats, 0, Eigen::OuterStride<>>(d.out, d.rows, d.columns, Eigen::OuterStride<>(d.all)).noalias() =
+      x * w.cast<float>() * scale.asDiagonal();
 }
 
 void Run(const Planes& d) {

@@ -21,9 +21,7 @@ auto Halves(const std::uint16_t* p, Size n) {
 
 }  // namespace
 
-void Run(const Triad& d) {
-  halide_triad(Dense(d.a, d.n), Dense(d.b, d.n), Dense(d.c, d.n), d.s, Dense(d.out, d.n));
-}
+void Run(const Triad& d) { halide_triad(Dense(d.a, d.n), Dense(d.b, d.n), Dense(d.c, d.n), d.s, Dense(d.out, d.n)); }
 
 void Run(const Gelu& d) {
   halide_gelu(Dense(d.a, d.columns, d.rows), Dense(d.b, d.columns, d.rows), Dense(d.bias, d.columns),
@@ -40,9 +38,7 @@ void Run(const Options& d) {
                        Dense(d.call, d.n));
 }
 
-void Run(const Mixed& d) {
-  halide_mixed(Halves(d.a, d.n), Dense(d.b, d.n), Halves(d.c, d.n), Dense(d.out, d.n));
-}
+void Run(const Mixed& d) { halide_mixed(Halves(d.a, d.n), Dense(d.b, d.n), Halves(d.c, d.n), Dense(d.out, d.n)); }
 
 void Run(const Saxpy8& d) { halide_saxpy8(Dense(d.x, d.n), Dense(d.y, d.n), d.s, Dense(d.out, d.n)); }
 
@@ -53,7 +49,8 @@ void Run(const LayerNorm& d) { halide_layernorm(Dense(d.x, d.columns, d.rows), D
 void Run(const LogSumExp& d) { halide_log_sum_exp(Dense(d.x, d.columns, d.rows), Dense(d.out, d.rows)); }
 
 void Run(const SoftmaxGradient& d) {
-  halide_softmax_gradient(Dense(d.y, d.columns, d.rows), Dense(d.g, d.columns, d.rows), Dense(d.out, d.columns, d.rows));
+  halide_softmax_gradient(Dense(d.y, d.columns, d.rows), Dense(d.g, d.columns, d.rows),
+                          Dense(d.out, d.columns, d.rows));
 }
 
 void Run(const LayerNormGradient& d) {
@@ -61,9 +58,7 @@ void Run(const LayerNormGradient& d) {
                             Dense(d.variance, d.rows), Dense(d.out, d.columns, d.rows));
 }
 
-void Run(const Channels& d) {
-  halide_channels(Dense(d.x, d.hw, d.c, d.n), Dense(d.mean, d.c), Dense(d.variance, d.c));
-}
+void Run(const Channels& d) { halide_channels(Dense(d.x, d.hw, d.c, d.n), Dense(d.mean, d.c), Dense(d.variance, d.c)); }
 
 void Run(const Patches& d) {
   halide_patches(Dense(d.x, d.w, d.h, d.c, d.n), Dense(d.out, d.w - 2, d.h - 2, d.n, 3, 3, d.c));

@@ -66,7 +66,9 @@ void Run(const Gelu& d) {
     attributes.set_post_ops(after);
     const dnnl::binary::primitive_desc primitive({dnnl::algorithm::binary_mul, desc, desc, desc}, attributes, Engine());
     return Call{dnnl::binary(primitive),
-                {{DNNL_ARG_SRC_0, Wrap(desc, d.a)}, {DNNL_ARG_SRC_1, Wrap(desc, d.b)}, {DNNL_ARG_DST, Wrap(desc, d.out)},
+                {{DNNL_ARG_SRC_0, Wrap(desc, d.a)},
+                 {DNNL_ARG_SRC_1, Wrap(desc, d.b)},
+                 {DNNL_ARG_DST, Wrap(desc, d.out)},
                  {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, Wrap(bias, d.bias)}}};
   });
 }
@@ -85,7 +87,9 @@ void Run(const SoftmaxGradient& d) {
     const dnnl::softmax_forward::primitive_desc forward({dnnl::prop_kind::forward_training, desc, 1}, Engine());
     const dnnl::softmax_backward::primitive_desc primitive({desc, desc, 1}, Engine(), forward);
     return Call{dnnl::softmax_backward(primitive),
-                {{DNNL_ARG_DST, Wrap(desc, d.y)}, {DNNL_ARG_DIFF_DST, Wrap(desc, d.g)}, {DNNL_ARG_DIFF_SRC, Wrap(desc, d.out)}}};
+                {{DNNL_ARG_DST, Wrap(desc, d.y)},
+                 {DNNL_ARG_DIFF_DST, Wrap(desc, d.g)},
+                 {DNNL_ARG_DIFF_SRC, Wrap(desc, d.out)}}};
   });
 }
 
@@ -94,7 +98,8 @@ void Run(const LayerNorm& d) {
     const auto desc = Floats({d.rows, d.columns}, Tag::ab);
     const dnnl::layer_normalization_forward::primitive_desc primitive(
         {dnnl::prop_kind::forward_inference, desc, 1e-5f, dnnl::normalization_flags::none}, Engine());
-    return Call{dnnl::layer_normalization_forward(primitive), {{DNNL_ARG_SRC, Wrap(desc, d.x)}, {DNNL_ARG_DST, Wrap(desc, d.out)}}};
+    return Call{dnnl::layer_normalization_forward(primitive),
+                {{DNNL_ARG_SRC, Wrap(desc, d.x)}, {DNNL_ARG_DST, Wrap(desc, d.out)}}};
   });
 }
 
@@ -106,8 +111,11 @@ void Run(const LayerNormGradient& d) {
     const dnnl::layer_normalization_backward::primitive_desc primitive(
         {dnnl::prop_kind::backward_data, desc, desc, row, 1e-5f, dnnl::normalization_flags::none}, Engine(), forward);
     return Call{dnnl::layer_normalization_backward(primitive),
-                {{DNNL_ARG_SRC, Wrap(desc, d.x)}, {DNNL_ARG_DIFF_DST, Wrap(desc, d.g)}, {DNNL_ARG_MEAN, Wrap(row, d.mean)},
-                 {DNNL_ARG_VARIANCE, Wrap(row, d.variance)}, {DNNL_ARG_DIFF_SRC, Wrap(desc, d.out)}}};
+                {{DNNL_ARG_SRC, Wrap(desc, d.x)},
+                 {DNNL_ARG_DIFF_DST, Wrap(desc, d.g)},
+                 {DNNL_ARG_MEAN, Wrap(row, d.mean)},
+                 {DNNL_ARG_VARIANCE, Wrap(row, d.variance)},
+                 {DNNL_ARG_DIFF_SRC, Wrap(desc, d.out)}}};
   });
 }
 
@@ -121,7 +129,9 @@ void Run(const Dense& d) {
     attributes.set_post_ops(after);
     const dnnl::matmul::primitive_desc primitive({x, w, bias, out}, attributes, Engine());
     return Call{dnnl::matmul(primitive),
-                {{DNNL_ARG_SRC, Wrap(x, d.x)}, {DNNL_ARG_WEIGHTS, Wrap(w, d.w)}, {DNNL_ARG_BIAS, Wrap(bias, d.bias)},
+                {{DNNL_ARG_SRC, Wrap(x, d.x)},
+                 {DNNL_ARG_WEIGHTS, Wrap(w, d.w)},
+                 {DNNL_ARG_BIAS, Wrap(bias, d.bias)},
                  {DNNL_ARG_DST, Wrap(out, d.out)}}};
   });
 }
@@ -133,7 +143,8 @@ void Run(const Scores& d) {
     primitive_attr attributes;
     attributes.set_output_scales(0, {d.scale});
     const dnnl::matmul::primitive_desc primitive({q, k, out}, attributes, Engine());
-    return Call{dnnl::matmul(primitive), {{DNNL_ARG_SRC, Wrap(q, d.q)}, {DNNL_ARG_WEIGHTS, Wrap(k, d.k)}, {DNNL_ARG_DST, Wrap(out, d.out)}}};
+    return Call{dnnl::matmul(primitive),
+                {{DNNL_ARG_SRC, Wrap(q, d.q)}, {DNNL_ARG_WEIGHTS, Wrap(k, d.k)}, {DNNL_ARG_DST, Wrap(out, d.out)}}};
   });
 }
 
@@ -164,8 +175,9 @@ void Run(const Unpool& d) {
     stream.wait();
     const dnnl::pooling_backward::primitive_desc primitive(
         {dnnl::algorithm::pooling_max, in, out, {2, 2}, {2, 2}, {0, 0}, {0, 0}}, Engine(), forward);
-    return Call{dnnl::pooling_backward(primitive),
-                {{DNNL_ARG_DIFF_DST, Wrap(out, d.g)}, {DNNL_ARG_DIFF_SRC, Wrap(in, d.out)}, {DNNL_ARG_WORKSPACE, workspace}}};
+    return Call{
+        dnnl::pooling_backward(primitive),
+        {{DNNL_ARG_DIFF_DST, Wrap(out, d.g)}, {DNNL_ARG_DIFF_SRC, Wrap(in, d.out)}, {DNNL_ARG_WORKSPACE, workspace}}};
   });
 }
 

@@ -26,15 +26,13 @@ auto Vector(const float* data, Size n) {
 }
 template <typename T>
 auto Matrix(T* data, Size rows, Size columns) {
-  return xt::adapt(
-      data, static_cast<std::size_t>(rows * columns), xt::no_ownership(),
-      std::array<std::size_t, 2>{static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)});
+  return xt::adapt(data, static_cast<std::size_t>(rows * columns), xt::no_ownership(),
+                   std::array<std::size_t, 2>{static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)});
 }
 template <typename T>
 auto Cube(T* data, Size a, Size b, Size c) {
   return xt::adapt(data, static_cast<std::size_t>(a * b * c), xt::no_ownership(),
-                   std::array<std::size_t, 3>{static_cast<std::size_t>(a),
-                                              static_cast<std::size_t>(b),
+                   std::array<std::size_t, 3>{static_cast<std::size_t>(a), static_cast<std::size_t>(b),
                                               static_cast<std::size_t>(c)});
 }
 
@@ -73,8 +71,7 @@ void Run(const LayerNorm& d) {
     auto x = Vector(d.x + r * d.columns, d.columns);
     auto out = Vector(d.out + r * d.columns, d.columns);
     const float mean = xt::sum(x, xt::evaluation_strategy::immediate)() * inverse;
-    const float variance =
-        xt::sum(xt::square(x - mean), xt::evaluation_strategy::immediate)() * inverse;
+    const float variance = xt::sum(xt::square(x - mean), xt::evaluation_strategy::immediate)() * inverse;
     xt::noalias(out) = (x - mean) * (1 / std::sqrt(variance + 1e-5f));
   }
 }
@@ -170,7 +167,8 @@ void Run(const Opaque& d) {
 void Run(const ComplexProduct& d) {
   const std::array<std::size_t, 1> shape{static_cast<std::size_t>(d.n)};
   const auto numbers = [&](const float* p) {
-    return xt::adapt(reinterpret_cast<std::complex<float>*>(const_cast<float*>(p)), shape[0], xt::no_ownership(), shape);
+    return xt::adapt(reinterpret_cast<std::complex<float>*>(const_cast<float*>(p)), shape[0], xt::no_ownership(),
+                     shape);
   };
   auto out = numbers(d.out);
   xt::noalias(out) = numbers(d.a) * numbers(d.b);

@@ -188,27 +188,37 @@ struct Absent {};
 using Prepared = std::function<void()>;
 
 /// A peer whose functions `Run` do the work (void), or prepare it (Prepared).
-#define BENCH_PEER(peer, result)               \
-  namespace peer {                             \
-  using Result = result;                       \
-  template <typename Workload>                 \
-  Absent Run(const Workload&) { return {}; }   \
+#define BENCH_PEER(peer, result) \
+  namespace peer {               \
+  using Result = result;         \
+  template <typename Workload>   \
+  Absent Run(const Workload&) {  \
+    return {};                   \
+  }                              \
   }
-#define BENCH_RUNS(peer, workload) namespace peer { Result Run(const workload&); }
-#define BENCH_RUNS_CORE(peer)                                                                       \
-  BENCH_RUNS(peer, Triad) BENCH_RUNS(peer, Gelu) BENCH_RUNS(peer, Softmax) BENCH_RUNS(peer, LayerNorm) \
+#define BENCH_RUNS(peer, workload) \
+  namespace peer {                 \
+  Result Run(const workload&);     \
+  }
+#define BENCH_RUNS_CORE(peer) \
+  BENCH_RUNS(peer, Triad)     \
+  BENCH_RUNS(peer, Gelu)      \
+  BENCH_RUNS(peer, Softmax)   \
+  BENCH_RUNS(peer, LayerNorm) \
   BENCH_RUNS(peer, Channels) BENCH_RUNS(peer, Adam) BENCH_RUNS(peer, Options) BENCH_RUNS(peer, Transpose)
 #define BENCH_RUNS_ROWS(peer) \
   BENCH_RUNS(peer, LogSumExp) BENCH_RUNS(peer, SoftmaxGradient) BENCH_RUNS(peer, LayerNormGradient)
-#define BENCH_RUNS_MAPS(peer)                                                                       \
-  BENCH_RUNS(peer, Patches) BENCH_RUNS(peer, MaxPool) BENCH_RUNS(peer, Unpool) BENCH_RUNS(peer, Concat) \
-  BENCH_RUNS(peer, Take)
+#define BENCH_RUNS_MAPS(peer) \
+  BENCH_RUNS(peer, Patches)   \
+  BENCH_RUNS(peer, MaxPool) BENCH_RUNS(peer, Unpool) BENCH_RUNS(peer, Concat) BENCH_RUNS(peer, Take)
 #define BENCH_RUNS_PERIODS(peer) BENCH_RUNS(peer, Overlapping) BENCH_RUNS(peer, Opaque) BENCH_RUNS(peer, ComplexProduct)
-#define BENCH_RUNS_TYPES(peer) BENCH_RUNS(peer, Mixed) BENCH_RUNS(peer, Saxpy8) BENCH_RUNS(peer, Sum500) BENCH_RUNS(peer, Planes) \
-  BENCH_RUNS(peer, Quantized)
-#define BENCH_RUNS_ALL(peer)                                                  \
-  BENCH_RUNS_CORE(peer) BENCH_RUNS(peer, Dense) BENCH_RUNS(peer, Scores) BENCH_RUNS_ROWS(peer) \
-  BENCH_RUNS_MAPS(peer) BENCH_RUNS_PERIODS(peer) BENCH_RUNS_TYPES(peer)
+#define BENCH_RUNS_TYPES(peer) \
+  BENCH_RUNS(peer, Mixed)      \
+  BENCH_RUNS(peer, Saxpy8) BENCH_RUNS(peer, Sum500) BENCH_RUNS(peer, Planes) BENCH_RUNS(peer, Quantized)
+#define BENCH_RUNS_ALL(peer) \
+  BENCH_RUNS_CORE(peer)      \
+  BENCH_RUNS(peer, Dense)    \
+  BENCH_RUNS(peer, Scores) BENCH_RUNS_ROWS(peer) BENCH_RUNS_MAPS(peer) BENCH_RUNS_PERIODS(peer) BENCH_RUNS_TYPES(peer)
 
 BENCH_PEER(hand, void)
 BENCH_RUNS_ALL(hand)
@@ -272,8 +282,10 @@ BENCH_RUNS(onednn, Unpool)
 BENCH_RUNS(onednn, Concat)
 #endif
 // Peers that take rows of any length; Halide's schedule does not.
-#define BENCH_RUNS_SHORT(peer) \
-  namespace peer { inline Result Run(const ShortSoftmax& d) { return Run(Softmax{d}); } }
+#define BENCH_RUNS_SHORT(peer)                                         \
+  namespace peer {                                                     \
+  inline Result Run(const ShortSoftmax& d) { return Run(Softmax{d}); } \
+  }
 BENCH_RUNS_SHORT(hand)
 BENCH_RUNS_SHORT(umbra_jit)
 BENCH_RUNS_SHORT(umbra_fast)

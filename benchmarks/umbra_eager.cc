@@ -19,14 +19,11 @@ Tensor<cpu, 4> Images(const float* p, Size n, Size c, Size h, Size w) {
 UMBRA_OP(normal_cdf, (x), 0.5 + 0.5 * erf(x * 0.70710678))
 }  // namespace
 
-void Run(const Triad& d) {
-  Vector(d.out, d.n) = Vector(d.a, d.n) * Vector(d.b, d.n) + Vector(d.c, d.n) * d.s;
-}
+void Run(const Triad& d) { Vector(d.out, d.n) = Vector(d.a, d.n) * Vector(d.b, d.n) + Vector(d.c, d.n) * d.s; }
 
 void Run(const Gelu& d) {
   auto a = Matrix(d.a, d.rows, d.columns), b = Matrix(d.b, d.rows, d.columns);
-  Matrix(d.out, d.rows, d.columns) =
-      F<op::gelu>(a * b + broadcast<1>(Vector(d.bias, d.columns), a.shape_));
+  Matrix(d.out, d.rows, d.columns) = F<op::gelu>(a * b + broadcast<1>(Vector(d.bias, d.columns), a.shape_));
 }
 
 void Run(const Softmax& d) {
@@ -71,8 +68,7 @@ void Run(const Options& d) {
   auto spot = Vector(d.spot, d.n), strike = Vector(d.strike, d.n), time = Vector(d.time, d.n);
   auto spread = F<op::sqrt>(time) * d.volatility;
   auto d1 = (F<op::log>(spot / strike) + time * (d.rate + 0.5f * d.volatility * d.volatility)) / spread;
-  Vector(d.call, d.n) = spot * F<normal_cdf>(d1) -
-                        strike * F<op::exp>(time * -d.rate) * F<normal_cdf>(d1 - spread);
+  Vector(d.call, d.n) = spot * F<normal_cdf>(d1) - strike * F<op::exp>(time * -d.rate) * F<normal_cdf>(d1 - spread);
 }
 
 void Run(const Dense& d) {
@@ -81,9 +77,7 @@ void Run(const Dense& d) {
   out = F<op::relu>(out + broadcast<1>(Vector(d.bias, d.columns), out.shape_));
 }
 
-void Run(const Transpose& d) {
-  Matrix(d.out, d.n, d.n) = Matrix(d.a, d.n, d.n).T() * 2.0f + Matrix(d.b, d.n, d.n);
-}
+void Run(const Transpose& d) { Matrix(d.out, d.n, d.n) = Matrix(d.a, d.n, d.n).T() * 2.0f + Matrix(d.b, d.n, d.n); }
 
 void Run(const LogSumExp& d) {
   for (Size r = 0; r < d.rows; ++r) {
@@ -135,13 +129,16 @@ void Run(const Unpool& d) {
 
 void Run(const Overlapping& d) {
   const Size rows = d.Windows(d.h), columns = d.Windows(d.w);
-  Images(d.out, d.n, d.c, d.h, d.w) = unpool<red::maximum>(Images(d.x, d.n, d.c, d.h, d.w), Images(d.pooled, d.n, d.c, rows, columns),
-                                                           Images(d.g, d.n, d.c, rows, columns), 3, 3, 2, 2);
+  Images(d.out, d.n, d.c, d.h, d.w) =
+      unpool<red::maximum>(Images(d.x, d.n, d.c, d.h, d.w), Images(d.pooled, d.n, d.c, rows, columns),
+                           Images(d.g, d.n, d.c, rows, columns), 3, 3, 2, 2);
 }
 
 void Run(const Opaque& d) { Matrix(d.out, d.n, 4) = concat<1>(flip(Matrix(d.x, d.n, 3), 1), Matrix(d.alpha, d.n, 1)); }
 
-void Run(const ComplexProduct& d) { Vector(d.out, 2 * d.n) = complex_mul_cc(Vector(d.a, 2 * d.n), Vector(d.b, 2 * d.n)); }
+void Run(const ComplexProduct& d) {
+  Vector(d.out, 2 * d.n) = complex_mul_cc(Vector(d.a, 2 * d.n), Vector(d.b, 2 * d.n));
+}
 
 void Run(const Concat& d) {
   const auto part = [&](int k) { return Matrix(d.x[k], d.rows, d.columns); };

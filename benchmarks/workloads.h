@@ -1,5 +1,5 @@
-// The operands of every workload, and the bytes that it moves. `make(n, low, high)` gives n numbers of [low, high) in whatever
-// memory the workload is to run; make.template operator()<T>(n, low, high) gives them as T.
+// The operands of every workload, and the bytes that it moves. `make(n, low, high)` gives n numbers of [low, high) in
+// whatever memory the workload is to run; make.template operator()<T>(n, low, high) gives them as T.
 #ifndef UMBRA_BENCHMARKS_WORKLOADS_H_
 #define UMBRA_BENCHMARKS_WORKLOADS_H_
 
@@ -64,12 +64,25 @@ Options MakeOptions(Make&& make, Size n) {
 
 template <typename Make>
 Dense MakeDense(Make&& make, Size rows, Size inner, Size columns) {
-  return {rows, inner, columns, make(rows * inner, -1, 1), make(inner * columns, -1, 1), make(columns, -1, 1), make(rows * columns, 0, 1)};
+  return {rows,
+          inner,
+          columns,
+          make(rows * inner, -1, 1),
+          make(inner * columns, -1, 1),
+          make(columns, -1, 1),
+          make(rows * columns, 0, 1)};
 }
 
 template <typename Make>
 Scores MakeScores(Make&& make, Size batch, Size rows, Size inner, Size columns) {
-  return {batch, rows, inner, columns, make(batch * rows * inner, -1, 1), make(batch * columns * inner, -1, 1), 0.125f, make(batch * rows * columns, 0, 1)};
+  return {batch,
+          rows,
+          inner,
+          columns,
+          make(batch * rows * inner, -1, 1),
+          make(batch * columns * inner, -1, 1),
+          0.125f,
+          make(batch * rows * columns, 0, 1)};
 }
 
 template <typename Make>
@@ -128,12 +141,19 @@ Concat MakeConcat(Make&& make, Size rows, Size columns) {
 
 template <typename Make>
 Take MakeTake(Make&& make, Size count, Size columns) {
-  return {count, count, columns, make(count, 0, static_cast<float>(count) - 1), make(count * columns, -1, 1), make(count * columns, 0, 1)};
+  return {count,
+          count,
+          columns,
+          make(count, 0, static_cast<float>(count) - 1),
+          make(count * columns, -1, 1),
+          make(count * columns, 0, 1)};
 }
 
 template <typename Make>
 Mixed MakeMixed(Make&& make, Size n) {
-  const auto halves = [&] { return reinterpret_cast<std::uint16_t*>(make.template operator()<umbra::half_t>(n, -1, 1)); };
+  const auto halves = [&] {
+    return reinterpret_cast<std::uint16_t*>(make.template operator()<umbra::half_t>(n, -1, 1));
+  };
   return {n, halves(), make(n, -1, 1), halves(), make(n, 0, 1)};
 }
 
@@ -145,12 +165,19 @@ Saxpy8 MakeSaxpy8(Make&& make, Size n) {
 
 template <typename Make>
 Quantized MakeQuantized(Make&& make, Size rows, Size inner, Size columns) {
-  return {rows, inner, columns, make(rows * inner, -1, 1), make.template operator()<std::int8_t>(inner * columns, -128, 128), make(columns, 0, 0.01f), make(rows * columns, 0, 1)};
+  return {rows,
+          inner,
+          columns,
+          make(rows * inner, -1, 1),
+          make.template operator()<std::int8_t>(inner * columns, -128, 128),
+          make(columns, 0, 0.01f),
+          make(rows * columns, 0, 1)};
 }
 
 template <typename Make>
 Planes MakePlanes(Make&& make, Size n) {
-  return {n, make.template operator()<std::uint8_t>(n * Planes::kChannels, 0, 256), make(Planes::kChannels, 0, 1), make(n * Planes::kChannels, 0, 1)};
+  return {n, make.template operator()<std::uint8_t>(n * Planes::kChannels, 0, 256), make(Planes::kChannels, 0, 1),
+          make(n * Planes::kChannels, 0, 1)};
 }
 
 /// `inputs` is to live as long as the workload.
@@ -166,7 +193,9 @@ struct Bytes {
 };
 
 namespace detail {
-inline Bytes Floats(Size read, Size written) { return {4.0 * static_cast<double>(read), 4.0 * static_cast<double>(written)}; }
+inline Bytes Floats(Size read, Size written) {
+  return {4.0 * static_cast<double>(read), 4.0 * static_cast<double>(written)};
+}
 }  // namespace detail
 
 inline Bytes BytesOf(const Triad& d) { return detail::Floats(3 * d.n, d.n); }
@@ -184,9 +213,13 @@ inline Bytes BytesOf(const AdamSteps& d) {
 }
 inline Bytes BytesOf(const Options& d) { return detail::Floats(3 * d.n, d.n); }
 inline Bytes BytesOf(const Dense& d) { return detail::Floats((d.rows + d.columns) * d.inner, d.rows * d.columns); }
-inline Bytes BytesOf(const Scores& d) { return detail::Floats(d.batch * (d.rows + d.columns) * d.inner, d.batch * d.rows * d.columns); }
+inline Bytes BytesOf(const Scores& d) {
+  return detail::Floats(d.batch * (d.rows + d.columns) * d.inner, d.batch * d.rows * d.columns);
+}
 inline Bytes BytesOf(const Transpose& d) { return detail::Floats(2 * d.n * d.n, d.n * d.n); }
-inline Bytes BytesOf(const Patches& d) { return detail::Floats(d.n * d.c * d.h * d.w, d.c * 9 * d.n * (d.h - 2) * (d.w - 2)); }
+inline Bytes BytesOf(const Patches& d) {
+  return detail::Floats(d.n * d.c * d.h * d.w, d.c * 9 * d.n * (d.h - 2) * (d.w - 2));
+}
 inline Bytes BytesOf(const MaxPool& d) { return detail::Floats(d.n * d.c * d.h * d.w, d.n * d.c * d.h * d.w / 4); }
 inline Bytes BytesOf(const Unpool& d) {
   const Size size = d.n * d.c * d.h * d.w;
@@ -203,9 +236,12 @@ inline Bytes BytesOf(const Take& d) { return detail::Floats(d.count * d.columns 
 inline Bytes BytesOf(const Mixed& d) { return detail::Floats(2 * d.n, d.n); }
 inline Bytes BytesOf(const Saxpy8& d) { return {2.0 * static_cast<double>(d.n), 1.0 * static_cast<double>(d.n)}; }
 inline Bytes BytesOf(const Quantized& d) {
-  return {static_cast<double>(d.inner * d.columns) + 4.0 * static_cast<double>(d.rows * d.inner + d.columns), 4.0 * static_cast<double>(d.rows * d.columns)};
+  return {static_cast<double>(d.inner * d.columns) + 4.0 * static_cast<double>(d.rows * d.inner + d.columns),
+          4.0 * static_cast<double>(d.rows * d.columns)};
 }
-inline Bytes BytesOf(const Planes& d) { return {1.0 * static_cast<double>(Planes::kChannels * d.n), 4.0 * static_cast<double>(Planes::kChannels * d.n)}; }
+inline Bytes BytesOf(const Planes& d) {
+  return {1.0 * static_cast<double>(Planes::kChannels * d.n), 4.0 * static_cast<double>(Planes::kChannels * d.n)};
+}
 inline Bytes BytesOf(const Sum500& d) { return detail::Floats(Sum500::kInputs * d.n, d.n); }
 
 }  // namespace bench

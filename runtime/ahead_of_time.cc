@@ -8,8 +8,8 @@
 
 #include "runtime/cpu_info.h"
 #include "runtime/cuda_ahead_of_time.h"
-#include "runtime/operands.h"
 #include "runtime/environment.h"
+#include "runtime/operands.h"
 #include "runtime/parallel.h"
 #include "runtime/program_text.h"
 #include "umbra/call_site.h"
@@ -33,9 +33,7 @@ umbra_status Guarded(const Body& body) noexcept {
   const auto fail = [](umbra_status status, const char* what) {
     try {
       Message() = what;
-    } catch (...) {
-      Message().clear();
-    }
+    } catch (...) { Message().clear(); }
     return status;
   };
   try {
@@ -45,9 +43,7 @@ umbra_status Guarded(const Body& body) noexcept {
     return fail(UMBRA_INTERNAL_ERROR, error.what());
   } catch (const std::bad_alloc&) {
     return fail(UMBRA_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::exception& error) {
-    return fail(UMBRA_ERROR, error.what());
-  } catch (...) {
+  } catch (const std::exception& error) { return fail(UMBRA_ERROR, error.what()); } catch (...) {
     return fail(UMBRA_INTERNAL_ERROR, "internal error in Umbra: an exception of no known type");
   }
 }
@@ -55,8 +51,8 @@ umbra_status Guarded(const Body& body) noexcept {
 constexpr const char* kTargets[] = {"plain", "sse2", "avx2", "avx512"};
 
 void RequireTarget(const std::string& name) {
-  Require(std::find(std::begin(kTargets), std::end(kTargets), name) != std::end(kTargets), "unknown target '",
-          name, "': expected plain, sse2, avx2 or avx512");
+  Require(std::find(std::begin(kTargets), std::end(kTargets), name) != std::end(kTargets), "unknown target '", name,
+          "': expected plain, sse2, avx2 or avx512");
   Require(CpuRuns(name), "target ", name, " is not enabled: this CPU lacks the instruction set");
 }
 
@@ -72,9 +68,7 @@ std::string ChosenTarget() {
   if (!name.empty()) {
     try {
       RequireTarget(name);
-    } catch (const Error& error) {
-      throw Error(std::string("environment variable UMBRA_TARGET: ") + error.what());
-    }
+    } catch (const Error& error) { throw Error(std::string("environment variable UMBRA_TARGET: ") + error.what()); }
   }
   return name;
 }
@@ -87,7 +81,8 @@ const umbra_target_desc& TargetOf(const umbra_kernel_desc& kernel, const std::st
     names += (k == 0 ? "" : ", ") + std::string(target.name);
     if (chosen.empty() ? CpuRuns(target.name) : chosen == target.name) best = &target;
   }
-  Require(kernel.num_targets > 0, "kernel '", kernel.name, "' was compiled for GPUs alone, and its operands are in memory of the CPU: "
+  Require(kernel.num_targets > 0, "kernel '", kernel.name,
+          "' was compiled for GPUs alone, and its operands are in memory of the CPU: "
           "add an instruction set to its targets");
   Require(best != nullptr || chosen.empty(), "kernel '", kernel.name, "' has no code for target ", chosen,
           ", which was asked for; it was compiled for ", names);
@@ -99,7 +94,8 @@ const umbra_target_desc& TargetOf(const umbra_kernel_desc& kernel, const std::st
 // A kernel's code for one target.
 struct Site {
   Site(const umbra_target_desc& desc, std::shared_ptr<const Program> program)
-      : target(desc), calls(std::move(program)) {}
+      : target(desc),
+        calls(std::move(program)) {}
   const umbra_target_desc& target;
   CallSite calls;
   std::atomic<int> generation{0};  ///< of the choice that it serves
@@ -141,7 +137,8 @@ Site& SiteOf(const umbra_kernel_desc& kernel) {
   auto* state = static_cast<State*>(__atomic_load_n(kernel.state, __ATOMIC_ACQUIRE));
   if (state != nullptr) {
     Site* const latest = state->latest.load(std::memory_order_acquire);
-    if (latest != nullptr && latest->generation.load(std::memory_order_relaxed) == g_generation.load(std::memory_order_relaxed))
+    if (latest != nullptr &&
+        latest->generation.load(std::memory_order_relaxed) == g_generation.load(std::memory_order_relaxed))
       return *latest;
   }
   const std::lock_guard lock(g_mutex);
@@ -158,15 +155,15 @@ Site& SiteOf(const umbra_kernel_desc& kernel) {
 }
 
 CudaCallSite& SiteOnGpu(const umbra_kernel_desc& kernel) {
-  Require(kernel.gpu != nullptr, "kernel '", kernel.name, "' has no code for GPUs, and its operands are in memory of one: add a target "
+  Require(kernel.gpu != nullptr, "kernel '", kernel.name,
+          "' has no code for GPUs, and its operands are in memory of one: add a target "
           "such as cuda:sm_90, or copy them to the CPU");
   const auto* state = static_cast<State*>(__atomic_load_n(kernel.state, __ATOMIC_ACQUIRE));
   if (state != nullptr)
     if (CudaCallSite* const site = state->on_gpu.load(std::memory_order_acquire)) return *site;
   const std::lock_guard lock(g_mutex);
   std::atomic<CudaCallSite*>& site = StateOf(kernel).on_gpu;
-  if (site.load() == nullptr)
-    site.store(new CudaCallSite(ProgramOnGpu(kernel)), std::memory_order_release);
+  if (site.load() == nullptr) site.store(new CudaCallSite(ProgramOnGpu(kernel)), std::memory_order_release);
   return *site.load();
 }
 
@@ -185,20 +182,23 @@ void Call(const umbra_kernel_desc& kernel, const umbra_tensor* const* tensors, c
   Operands operands;
   for (std::size_t k = 0; k < count; ++k) {
     const char* name = kernel.operands[k].name;
-    Require(tensors[k] != nullptr, "kernel '", kernel.name, "', operand '", name, "': the pointer to its tensor is null");
+    Require(tensors[k] != nullptr, "kernel '", kernel.name, "', operand '", name,
+            "': the pointer to its tensor is null");
     const umbra_tensor& tensor = *tensors[k];
     Require(tensor.dtype >= 0 && tensor.dtype < static_cast<int>(std::size(kAllDTypes)), "kernel '", kernel.name,
             "', operand '", name, "': ", tensor.dtype, " is no umbra_dtype");
-    Require(tensor.rank >= 0 && (tensor.rank == 0 || tensor.shape != nullptr), "kernel '", kernel.name,
-            "', operand '", name, "': rank ", tensor.rank, " without as many extents");
+    Require(tensor.rank >= 0 && (tensor.rank == 0 || tensor.shape != nullptr), "kernel '", kernel.name, "', operand '",
+            name, "': rank ", tensor.rank, " without as many extents");
     const int device = tensors[0]->device;
-    Require(tensor.device == UMBRA_DEVICE_CPU || tensor.device == UMBRA_DEVICE_GPU, "kernel '", kernel.name, "', operand '", name,
-            "': ", tensor.device, " is no umbra_device");
-    Require(tensor.device == device, "kernel '", kernel.name, "': operand '", kernel.operands[0].name, "' is in memory of ",
-            device == UMBRA_DEVICE_GPU ? "a GPU" : "the CPU", ", but '", name, "' is not; copy one of them");
+    Require(tensor.device == UMBRA_DEVICE_CPU || tensor.device == UMBRA_DEVICE_GPU, "kernel '", kernel.name,
+            "', operand '", name, "': ", tensor.device, " is no umbra_device");
+    Require(tensor.device == device, "kernel '", kernel.name, "': operand '", kernel.operands[0].name,
+            "' is in memory of ", device == UMBRA_DEVICE_GPU ? "a GPU" : "the CPU", ", but '", name,
+            "' is not; copy one of them");
     operands.Add(tensor.data, static_cast<DType>(tensor.dtype), tensor.rank, tensor.shape, tensor.stride);
   }
-  if (tensors[0]->device == UMBRA_DEVICE_GPU) SiteOnGpu(kernel).Run(operands.data(), operands.layout(), scalars, StreamOf(kernel, tensors));
+  if (tensors[0]->device == UMBRA_DEVICE_GPU)
+    SiteOnGpu(kernel).Run(operands.data(), operands.layout(), scalars, StreamOf(kernel, tensors));
   else SiteOf(kernel).calls.Run(operands.data(), operands.layout(), scalars, threads);
 }
 

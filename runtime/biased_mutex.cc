@@ -15,11 +15,13 @@ namespace {
 
 bool Succeeds(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
 
-// Whatever any thread did before this, the caller sees from now on; whatever it does later sees what the caller did before.
+// Whatever any thread did before this, the caller sees from now on; whatever it does later sees what the caller did
+// before.
 void OrderAll() {
   if (Succeeds(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   // A process that was forked may have to say anew that it will.
-  Ensure(Succeeds(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && Succeeds(MEMBARRIER_CMD_PRIVATE_EXPEDITED), "membarrier fails, which did not before");
+  Ensure(Succeeds(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && Succeeds(MEMBARRIER_CMD_PRIVATE_EXPEDITED),
+         "membarrier fails, which did not before");
 }
 
 }  // namespace

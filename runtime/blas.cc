@@ -42,13 +42,15 @@ std::string CoreOf(void* library) {
   return core == nullptr ? "" : core();
 }
 
-// OpenBLAS takes a processor that is newer than itself for one with SSE3, whose kernels are several times slower. Then it
-// is opened again and told of one with the same instructions, unless the program had loaded it already or the user chose.
+// OpenBLAS takes a processor that is newer than itself for one with SSE3, whose kernels are several times slower. Then
+// it is opened again and told of one with the same instructions, unless the program had loaded it already or the user
+// chose.
 void* OpenForThisCpu(const char* name) {
   constexpr const char* kChoice = "OPENBLAS_CORETYPE";
   if (void* const loaded = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); loaded != nullptr) return loaded;
   void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr || CoreOf(library) != "Prescott" || !CpuRuns("avx2") || std::getenv(kChoice) != nullptr) return library;
+  if (library == nullptr || CoreOf(library) != "Prescott" || !CpuRuns("avx2") || std::getenv(kChoice) != nullptr)
+    return library;
   dlclose(library);
   setenv(kChoice, CpuRuns("avx512") ? "SkylakeX" : "Haswell", 1);
   void* const again = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -109,24 +111,22 @@ const Blas& BlasForUse() {
 
 // Rows of c in turn, sums over k in order; for machines without a BLAS and for sizes beyond its int.
 template <typename T>
-void LoopGemm(bool ta, bool tb, long long m, long long n, long long k, T alpha, const T* a,
-              long long lda, const T* b, long long ldb, T beta, T* c, long long ldc) {
+void LoopGemm(bool ta, bool tb, long long m, long long n, long long k, T alpha, const T* a, long long lda, const T* b,
+              long long ldb, T beta, T* c, long long ldc) {
   constexpr long long kBlock = 256;
   for (long long i = 0; i < m; ++i)
-    for (long long j = 0; j < n; ++j)
-      c[i * ldc + j] = beta == T(0) ? T(0) : beta * c[i * ldc + j];
+    for (long long j = 0; j < n; ++j) c[i * ldc + j] = beta == T(0) ? T(0) : beta * c[i * ldc + j];
   for (long long p0 = 0; p0 < k; p0 += kBlock)
     for (long long i = 0; i < m; ++i)
       for (long long p = p0; p < std::min(k, p0 + kBlock); ++p) {
         const T factor = alpha * (ta ? a[p * lda + i] : a[i * lda + p]);
-        for (long long j = 0; j < n; ++j)
-          c[i * ldc + j] += factor * (tb ? b[j * ldb + p] : b[p * ldb + j]);
+        for (long long j = 0; j < n; ++j) c[i * ldc + j] += factor * (tb ? b[j * ldb + p] : b[p * ldb + j]);
       }
 }
 
 template <typename T>
-void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, const T* a,
-             long long lda, const T* b, long long ldb, T beta, T* c, long long ldc) {
+void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, const T* a, long long lda, const T* b,
+             long long ldb, T beta, T* c, long long ldc) {
   if (m <= 0 || n <= 0) return;
   constexpr long long kMax = std::numeric_limits<int>::max();
   const Products<T>* products;
@@ -151,14 +151,14 @@ void AnyGemm(int ta, int tb, long long m, long long n, long long k, T alpha, con
     // Some BLAS scale by a beta of 0 what they should not read.
     if (beta == T(0))
       for (long long i = 0; i < (column ? m : n); ++i) c[i * std::max(out, 1LL)] = T(0);
-    products->gemv(kRowMajor, transpose ? kTranspose : kNoTranspose, static_cast<int>(rows),
-                   static_cast<int>(columns), alpha, matrix, lead(column ? lda : ldb, columns), vector,
-                   static_cast<int>(std::max(step, 1LL)), beta == T(0) ? T(1) : beta, c, static_cast<int>(std::max(out, 1LL)));
+    products->gemv(kRowMajor, transpose ? kTranspose : kNoTranspose, static_cast<int>(rows), static_cast<int>(columns),
+                   alpha, matrix, lead(column ? lda : ldb, columns), vector, static_cast<int>(std::max(step, 1LL)),
+                   beta == T(0) ? T(1) : beta, c, static_cast<int>(std::max(out, 1LL)));
     return;
   }
-  products->gemm(kRowMajor, ta ? kTranspose : kNoTranspose, tb ? kTranspose : kNoTranspose,
-       static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a,
-       lead(lda, ta ? m : k), b, lead(ldb, tb ? k : n), beta, c, lead(ldc, n));
+  products->gemm(kRowMajor, ta ? kTranspose : kNoTranspose, tb ? kTranspose : kNoTranspose, static_cast<int>(m),
+                 static_cast<int>(n), static_cast<int>(k), alpha, a, lead(lda, ta ? m : k), b, lead(ldb, tb ? k : n),
+                 beta, c, lead(ldc, n));
 }
 
 }  // namespace
@@ -189,15 +189,16 @@ BlasThreads::~BlasThreads() {
 
 extern "C" {
 
-__attribute__((visibility("default"))) void umbra_gemm_f32(
-    int ta, int tb, long long m, long long n, long long k, float alpha, const float* a,
-    long long lda, const float* b, long long ldb, float beta, float* c, long long ldc) {
+__attribute__((visibility("default"))) void umbra_gemm_f32(int ta, int tb, long long m, long long n, long long k,
+                                                           float alpha, const float* a, long long lda, const float* b,
+                                                           long long ldb, float beta, float* c, long long ldc) {
   umbra::runtime::AnyGemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
-__attribute__((visibility("default"))) void umbra_gemm_f64(
-    int ta, int tb, long long m, long long n, long long k, double alpha, const double* a,
-    long long lda, const double* b, long long ldb, double beta, double* c, long long ldc) {
+__attribute__((visibility("default"))) void umbra_gemm_f64(int ta, int tb, long long m, long long n, long long k,
+                                                           double alpha, const double* a, long long lda,
+                                                           const double* b, long long ldb, double beta, double* c,
+                                                           long long ldc) {
   umbra::runtime::AnyGemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 

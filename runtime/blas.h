@@ -32,13 +32,12 @@ class BlasThreads {
   int before_ = 0;  // 0: nothing to restore
 };
 
-inline void Gemm(int ta, int tb, long long m, long long n, long long k, float alpha, const float* a,
-                 long long lda, const float* b, long long ldb, float beta, float* c, long long ldc) {
+inline void Gemm(int ta, int tb, long long m, long long n, long long k, float alpha, const float* a, long long lda,
+                 const float* b, long long ldb, float beta, float* c, long long ldc) {
   umbra_gemm_f32(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-inline void Gemm(int ta, int tb, long long m, long long n, long long k, double alpha,
-                 const double* a, long long lda, const double* b, long long ldb, double beta,
-                 double* c, long long ldc) {
+inline void Gemm(int ta, int tb, long long m, long long n, long long k, double alpha, const double* a, long long lda,
+                 const double* b, long long ldb, double beta, double* c, long long ldc) {
   umbra_gemm_f64(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 

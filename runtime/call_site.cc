@@ -56,8 +56,10 @@ struct CallSite::Prepared : Known {
 };
 
 // Could a call be run as this one was?
-bool CallSite::Prepared::Fits(void* const* data_now, Layout layout_now, const umbra_scalar* scalars, int threads_now) const {
-  return words.size() == layout_now.size && Same(layout, layout_now.words, layout_now.size) && FitsBut(data_now, scalars, threads_now);
+bool CallSite::Prepared::Fits(void* const* data_now, Layout layout_now, const umbra_scalar* scalars,
+                              int threads_now) const {
+  return words.size() == layout_now.size && Same(layout, layout_now.words, layout_now.size) &&
+         FitsBut(data_now, scalars, threads_now);
 }
 
 // But for the layout.
@@ -72,7 +74,8 @@ bool CallSite::Prepared::FitsBut(void* const* data_now, const umbra_scalar* scal
 }
 
 bool CallSite::Prepared::OutputsBeginLines(void* const* data_now) const {
-  return std::all_of(data_now + num_inputs, data_now + misaligned.size(), [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; });
+  return std::all_of(data_now + num_inputs, data_now + misaligned.size(),
+                     [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 == 0; });
 }
 
 void CallSite::Prepared::Run(void* const* data_now, const umbra_scalar* scalars) const {
@@ -89,8 +92,12 @@ void CallSite::Prepared::Run(void* const* data_now, const umbra_scalar* scalars)
   }
   const LaunchPlan& launch = plain->plan;
   static_assert(sizeof(index_t) == sizeof(long long));
-  const umbra_args args = {data_now, reinterpret_cast<const long long*>(launch.stride.data()),
-                           reinterpret_cast<const long long*>(launch.extent.data()), scalars, nullptr, launch.prefetch_ahead};
+  const umbra_args args = {data_now,
+                           reinterpret_cast<const long long*>(launch.stride.data()),
+                           reinterpret_cast<const long long*>(launch.extent.data()),
+                           scalars,
+                           nullptr,
+                           launch.prefetch_ahead};
   launch.function(&args, 0, launch.extent[0]);
 }
 
@@ -152,9 +159,7 @@ std::string CallSite::Refusal(void* const* data, Layout layout, const umbra_scal
     CheckArguments(*program_, arguments);
     CheckOverlaps(*program_, BuffersOf(arguments));
     return {};
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
 }
 
 const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, const umbra_scalar* scalars,
@@ -190,8 +195,8 @@ const CallSite::Prepared* CallSite::Prepare(void* const* data, Layout layout, co
     prepared->off_lines = prepared->off_lines || (output && !packed && last - first >= kLarge);
     prepared->misaligned.push_back((packed ? 64 : SizeOf(buffers[k].dtype)) - 1);
   }
-  prepared->program = std::make_unique<PreparedProgram>(program, std::move(buffers), symbols, prepared->meetings.shared(),
-                                                        threads > 0 ? threads : NumProcessors());
+  prepared->program = std::make_unique<PreparedProgram>(
+      program, std::move(buffers), symbols, prepared->meetings.shared(), threads > 0 ? threads : NumProcessors());
   if (const auto* kernel = prepared->program->OnlyKernel()) {
     const LaunchPlan& launch = kernel->plan;
     if (launch.parts == 1 && launch.scratch_bytes == 0 && launch.remainder == 0 && kernel->buffer.size() <= kFew &&

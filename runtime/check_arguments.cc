@@ -12,8 +12,7 @@ namespace umbra::runtime {
 TensorRef TensorRef::Dense(void* data, DType dtype, std::vector<index_t> shape) {
   TensorRef tensor{data, dtype, std::move(shape), {}};
   tensor.stride.assign(tensor.shape.size(), 1);
-  for (std::size_t d = tensor.shape.size(); d-- > 1;)
-    tensor.stride[d - 1] = tensor.stride[d] * tensor.shape[d];
+  for (std::size_t d = tensor.shape.size(); d-- > 1;) tensor.stride[d - 1] = tensor.stride[d] * tensor.shape[d];
   return tensor;
 }
 
@@ -28,8 +27,7 @@ std::string ShapeText(const std::vector<index_t>& shape) {
   return "[" + text + "]";
 }
 
-index_t CountElements(const std::vector<index_t>& shape, std::size_t element_size,
-                      const std::string& what) {
+index_t CountElements(const std::vector<index_t>& shape, std::size_t element_size, const std::string& what) {
   index_t count = 1;
   bool overflow = false;
   for (index_t extent : shape) Require(extent >= 0, what, " has the negative extent ", extent);
@@ -39,8 +37,7 @@ index_t CountElements(const std::vector<index_t>& shape, std::size_t element_siz
   }
   index_t bytes;
   overflow = overflow || __builtin_mul_overflow(count, static_cast<index_t>(element_size), &bytes);
-  Require(!overflow, what, ": the shape ", ShapeText(shape),
-          " has more elements than memory can have");
+  Require(!overflow, what, ": the shape ", ShapeText(shape), " has more elements than memory can have");
   return count;
 }
 
@@ -79,20 +76,17 @@ index_t ComputeFor(const std::string& where, ExtentOp op, index_t a, index_t b) 
 
 index_t Compute(ExtentOp op, index_t a, index_t b) { return ComputeFor("", op, a, b); }
 
-std::vector<index_t> Resolve(const std::vector<Extent>& shape,
-                             const std::vector<index_t>& symbols) {
+std::vector<index_t> Resolve(const std::vector<Extent>& shape, const std::vector<index_t>& symbols) {
   std::vector<index_t> extents;
   for (const Extent& extent : shape)
-    extents.push_back(extent.is_static() ? extent.value
-                                         : symbols[static_cast<std::size_t>(extent.symbol)]);
+    extents.push_back(extent.is_static() ? extent.value : symbols[static_cast<std::size_t>(extent.symbol)]);
   return extents;
 }
 
 namespace {
 
 std::string Describe(const Buffer& buffer) {
-  return std::string(buffer.kind == Buffer::Kind::kOutput ? "output" : "input") + " '" +
-         buffer.name + "'";
+  return std::string(buffer.kind == Buffer::Kind::kOutput ? "output" : "input") + " '" + buffer.name + "'";
 }
 
 // What is known of the symbols so far, and which operand said so.
@@ -105,15 +99,17 @@ struct Symbols {
   throw Error(what + ": the strides " + ShapeText(tensor.stride) + " of shape " + ShapeText(tensor.shape) + why);
 }
 
-// A place that stands for several elements cannot hold what is stored for each. Each dimension has to step over all that those of
-// smaller strides reach, which is no further than memory.
+// A place that stands for several elements cannot hold what is stored for each. Each dimension has to step over all
+// that those of smaller strides reach, which is no further than memory.
 void CheckStores(const TensorRef& tensor, const std::string& what) {
   const auto step = [&](std::size_t d) { return std::abs(tensor.stride[d]); };
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
     index_t reach = 0;
     for (std::size_t e = 0; e < tensor.shape.size(); ++e)
       if (step(e) < step(d) || (step(e) == step(d) && e < d)) reach += step(e) * (tensor.shape[e] - 1);
-    if (tensor.shape[d] != 1 && step(d) <= reach) RefuseStrides(tensor, what, " may give several elements one place in memory; expected others, as TensorRef::Dense gives");
+    if (tensor.shape[d] != 1 && step(d) <= reach)
+      RefuseStrides(tensor, what,
+                    " may give several elements one place in memory; expected others, as TensorRef::Dense gives");
   }
 }
 
@@ -132,48 +128,45 @@ void CheckReach(const TensorRef& tensor, const std::string& what) {
   if (overflow || low < -kMost || high > kMost) RefuseStrides(tensor, what, " reach further than memory can");
 }
 
-void CheckOperand(const Program& program, const Buffer& buffer, const TensorRef& tensor,
-                  Symbols* symbols) {
+void CheckOperand(const Program& program, const Buffer& buffer, const TensorRef& tensor, Symbols* symbols) {
   const std::string what = "kernel '" + program.name + "', " + Describe(buffer);
-  Require(tensor.dtype == buffer.dtype, what, ": expected dtype ", Name(buffer.dtype), ", got ",
-          Name(tensor.dtype), "; convert with tcast<", Name(buffer.dtype), ">");
-  Require(tensor.shape.size() == buffer.shape.size(), what, ": expected rank ",
-          buffer.shape.size(), ", got shape ", ShapeText(tensor.shape));
-  Require(tensor.stride.size() == tensor.shape.size(), what, ": ", tensor.stride.size(),
-          " strides for ", tensor.shape.size(), " dimensions");
+  Require(tensor.dtype == buffer.dtype, what, ": expected dtype ", Name(buffer.dtype), ", got ", Name(tensor.dtype),
+          "; convert with tcast<", Name(buffer.dtype), ">");
+  Require(tensor.shape.size() == buffer.shape.size(), what, ": expected rank ", buffer.shape.size(), ", got shape ",
+          ShapeText(tensor.shape));
+  Require(tensor.stride.size() == tensor.shape.size(), what, ": ", tensor.stride.size(), " strides for ",
+          tensor.shape.size(), " dimensions");
   const index_t count = CountElements(tensor.shape, SizeOf(tensor.dtype), what);
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
     const Extent& expected = buffer.shape[d];
     const index_t given = tensor.shape[d];
     if (expected.is_static()) {
-      Require(given == expected.value, what, ": expected extent ", expected.value,
-              " in dimension ", d, ", got shape ", ShapeText(tensor.shape));
+      Require(given == expected.value, what, ": expected extent ", expected.value, " in dimension ", d, ", got shape ",
+              ShapeText(tensor.shape));
       continue;
     }
     const auto s = static_cast<std::size_t>(expected.symbol);
     if (symbols->values[s] < 0) {
       symbols->values[s] = given;
-      symbols->origins[s] = "dimension " + std::to_string(d) + " of " + Describe(buffer) +
-                            " with shape " + ShapeText(tensor.shape);
+      symbols->origins[s] =
+          "dimension " + std::to_string(d) + " of " + Describe(buffer) + " with shape " + ShapeText(tensor.shape);
     }
-    Require(symbols->values[s] == given, what, ": dimension ", d, " of shape ",
-            ShapeText(tensor.shape), " must be ", symbols->values[s], " as ", symbols->origins[s]);
+    Require(symbols->values[s] == given, what, ": dimension ", d, " of shape ", ShapeText(tensor.shape), " must be ",
+            symbols->values[s], " as ", symbols->origins[s]);
   }
   if (count == 0) return;
   CheckReach(tensor, what);
   if (buffer.kind == Buffer::Kind::kOutput) CheckStores(tensor, what);
-  Require(tensor.data != nullptr, what, ": the pointer is null, but the shape is ",
-          ShapeText(tensor.shape));
+  Require(tensor.data != nullptr, what, ": the pointer is null, but the shape is ", ShapeText(tensor.shape));
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
-  Require(address % SizeOf(tensor.dtype) == 0, what, ": the pointer ", tensor.data,
-          " is not aligned to the ", SizeOf(tensor.dtype), " bytes of an element");
+  Require(address % SizeOf(tensor.dtype) == 0, what, ": the pointer ", tensor.data, " is not aligned to the ",
+          SizeOf(tensor.dtype), " bytes of an element");
 }
 
 // Extents that follow from those of the inputs, and from numbers of the call if they are given.
 void ComputeDerived(const Program& program, const std::vector<umbra_scalar>* scalars, Symbols* symbols) {
   const auto value = [&](const Extent& extent) {
-    return extent.is_static() ? extent.value
-                              : symbols->values[static_cast<std::size_t>(extent.symbol)];
+    return extent.is_static() ? extent.value : symbols->values[static_cast<std::size_t>(extent.symbol)];
   };
   for (const DerivedExtent& derived : program.derived) {
     const index_t a = value(derived.a), b = value(derived.b), known = value(derived.result);
@@ -183,7 +176,8 @@ void ComputeDerived(const Program& program, const std::vector<umbra_scalar>* sca
       const index_t given = WholeNumber(dtype, (*scalars)[static_cast<std::size_t>(a)]);
       Require(given >= 0, "kernel '", program.name, "': scalar '", name, "' is ", given,
               ", but stands for an extent or a position: it must be 0 or more");
-      Require(known < 0 || known == given, "kernel '", program.name, "': scalar '", name, "' is ", given, ", but must be ", known);
+      Require(known < 0 || known == given, "kernel '", program.name, "': scalar '", name, "' is ", given,
+              ", but must be ", known);
       if (known >= 0) continue;
       symbols->values[static_cast<std::size_t>(derived.result.symbol)] = given;
       symbols->origins[static_cast<std::size_t>(derived.result.symbol)] = "scalar '" + name + "'";
@@ -193,13 +187,12 @@ void ComputeDerived(const Program& program, const std::vector<umbra_scalar>* sca
     if (open(derived.a) || open(derived.b)) continue;  // the outputs have to say
     const std::string where = "kernel '" + program.name + "': " + derived.op.origin + ": ";
     const index_t result = ComputeFor(where, derived.op.kind, a, b);
-    Require(result >= 0 || derived.op.kind != ExtentOp::kMinus, where, "an extent is ", a,
-            ", but must be at least ", b, ": an input is too small, or a number does not fit");
+    Require(result >= 0 || derived.op.kind != ExtentOp::kMinus, where, "an extent is ", a, ", but must be at least ", b,
+            ": an input is too small, or a number does not fit");
     Require(result >= 0, where, "an extent of the result would be ", result, ": an input is too small");
     Require(known < 0 || known == result, where, "an extent is ", known,
-            derived.result.is_static()
-                ? std::string()
-                : " (" + symbols->origins[static_cast<std::size_t>(derived.result.symbol)] + ")",
+            derived.result.is_static() ? std::string()
+                                       : " (" + symbols->origins[static_cast<std::size_t>(derived.result.symbol)] + ")",
             ", but must be ", result, ", which follows from the inputs");
     if (known >= 0) continue;
     symbols->values[static_cast<std::size_t>(derived.result.symbol)] = result;
@@ -208,16 +201,14 @@ void ComputeDerived(const Program& program, const std::vector<umbra_scalar>* sca
 }
 
 Symbols SymbolsOfInputs(const Program& program, const std::vector<TensorRef>& inputs) {
-  const auto count = static_cast<std::size_t>(
-      std::count_if(program.buffers.begin(), program.buffers.end(),
-                    [](const Buffer& buffer) { return buffer.kind == Buffer::Kind::kInput; }));
-  Require(inputs.size() == count, "kernel '", program.name, "' takes ", count, " inputs, ",
-          inputs.size(), " given");
+  const auto count =
+      static_cast<std::size_t>(std::count_if(program.buffers.begin(), program.buffers.end(),
+                                             [](const Buffer& buffer) { return buffer.kind == Buffer::Kind::kInput; }));
+  Require(inputs.size() == count, "kernel '", program.name, "' takes ", count, " inputs, ", inputs.size(), " given");
   Symbols symbols;
   symbols.values.assign(static_cast<std::size_t>(program.num_symbols), -1);
   symbols.origins.resize(symbols.values.size());
-  for (std::size_t k = 0; k < count; ++k)
-    CheckOperand(program, program.buffers[k], inputs[k], &symbols);
+  for (std::size_t k = 0; k < count; ++k) CheckOperand(program, program.buffers[k], inputs[k], &symbols);
   return symbols;
 }
 
@@ -231,8 +222,7 @@ GivenExtents::GivenExtents(const Program& program, const umbra_scalar* scalars) 
   }
 }
 
-std::vector<std::vector<index_t>> OutputShapes(const Program& program,
-                                               const std::vector<TensorRef>& inputs,
+std::vector<std::vector<index_t>> OutputShapes(const Program& program, const std::vector<TensorRef>& inputs,
                                                const std::vector<umbra_scalar>& scalars) {
   Symbols symbols = SymbolsOfInputs(program, inputs);
   ComputeDerived(program, scalars.size() == program.scalars.size() ? &scalars : nullptr, &symbols);
@@ -248,22 +238,22 @@ std::vector<std::vector<index_t>> OutputShapes(const Program& program,
 }
 
 std::vector<index_t> CheckArguments(const Program& program, const Arguments& arguments) {
-  Require(arguments.scalars.size() == program.scalars.size(), "kernel '", program.name,
-          "' takes ", program.scalars.size(), " scalars, ", arguments.scalars.size(), " given");
+  Require(arguments.scalars.size() == program.scalars.size(), "kernel '", program.name, "' takes ",
+          program.scalars.size(), " scalars, ", arguments.scalars.size(), " given");
   Symbols symbols = SymbolsOfInputs(program, arguments.inputs);
   ComputeDerived(program, &arguments.scalars, &symbols);
   const std::size_t inputs = arguments.inputs.size();
-  const auto outputs = static_cast<std::size_t>(
-      std::count_if(program.buffers.begin(), program.buffers.end(),
-                    [](const Buffer& buffer) { return buffer.kind == Buffer::Kind::kOutput; }));
-  Require(arguments.outputs.size() == outputs, "kernel '", program.name, "' has ", outputs,
-          " outputs, ", arguments.outputs.size(), " given");
+  const auto outputs =
+      static_cast<std::size_t>(std::count_if(program.buffers.begin(), program.buffers.end(), [](const Buffer& buffer) {
+        return buffer.kind == Buffer::Kind::kOutput;
+      }));
+  Require(arguments.outputs.size() == outputs, "kernel '", program.name, "' has ", outputs, " outputs, ",
+          arguments.outputs.size(), " given");
   for (std::size_t k = 0; k < outputs; ++k)
     CheckOperand(program, program.buffers[inputs + k], arguments.outputs[k], &symbols);
   ComputeDerived(program, &arguments.scalars, &symbols);
   for (std::size_t k = inputs + outputs; k < program.buffers.size(); ++k)
-    CountElements(Resolve(program.buffers[k].shape, symbols.values),
-                  SizeOf(program.buffers[k].dtype),
+    CountElements(Resolve(program.buffers[k].shape, symbols.values), SizeOf(program.buffers[k].dtype),
                   "kernel '" + program.name + "', temporary '" + program.buffers[k].name + "'");
   return std::move(symbols.values);
 }

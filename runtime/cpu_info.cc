@@ -44,8 +44,8 @@ std::size_t LastLevelCacheTold() {
 
 std::size_t LastLevelCacheShare() {
   constexpr std::size_t kShareOfOne = std::size_t{16} << 20;
-  static const std::size_t bytes =
-      std::min(LastLevelCacheTold(), kShareOfOne * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))));
+  static const std::size_t bytes = std::min(
+      LastLevelCacheTold(), kShareOfOne * static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))));
   return bytes;
 }
 
@@ -91,12 +91,13 @@ bool CpuRuns(std::string_view target) {
   if (target == "sse2") return __builtin_cpu_supports("sse2");
   // All that the in-process compiler may use (compiler/jit/front_end.cc), which a virtual machine may lack in part.
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
-                    __builtin_cpu_supports("popcnt");
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                    __builtin_cpu_supports("lzcnt") && __builtin_cpu_supports("popcnt");
   if (target == "avx2") return avx2;
   if (target == "avx512")
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512cd");
 #endif
   return false;
 }

@@ -62,8 +62,11 @@ class CudaGeometry {
   /// `value` is the number of an Extent; `stride` that of an operand, by its number, along one of its dimensions.
   template <typename Value, typename Stride>
   CudaGeometry(const KernelSignature& signature, const CudaSchedule& schedule, const Value& value, const Stride& stride)
-      : signature_(signature), schedule_(schedule), rank_(signature.axes.size()),
-        row_axes_(static_cast<std::size_t>(signature.row_axes)), vector_axis_(static_cast<std::size_t>(signature.vector_axis)),
+      : signature_(signature),
+        schedule_(schedule),
+        rank_(signature.axes.size()),
+        row_axes_(static_cast<std::size_t>(signature.row_axes)),
+        vector_axis_(static_cast<std::size_t>(signature.vector_axis)),
         columns_(vector_axis_ < row_axes_) {
     for (const auto& axis : signature.axes) extent_.push_back(value(axis));
     for (std::size_t k = 0; k < signature.operands.size(); ++k)
@@ -88,9 +91,10 @@ class CudaGeometry {
   /// Bytes of what is kept of a row.
   N RowBytes(const std::vector<DType>& types) const { return Padded(Columns()) * BytesOf(types); }
 
-  /// Do packets fit operands, those of results alone where a kernel computes with positions, of which `last` is the last
-  /// dimension of each, that lie side by side, from an address that packets divide on, row after row? `tests` says of numbers whether they are `AtLeast` and `Divide` by lanes, and of
-  /// operands whether they are `Aligned` to so many elements.
+  /// Do packets fit operands, those of results alone where a kernel computes with positions, of which `last` is the
+  /// last dimension of each, that lie side by side, from an address that packets divide on, row after row? `tests` says
+  /// of numbers whether they are `AtLeast` and `Divide` by lanes, and of operands whether they are `Aligned` to so many
+  /// elements.
   template <typename Tests>
   bool FitsPackets(CudaForm form, const std::vector<int>& last, Tests&& tests) const {
     const bool rows = form == CudaForm::kRowPerWarp || form == CudaForm::kRowPerBlock || form == CudaForm::kRowSplit;
@@ -106,7 +110,8 @@ class CudaGeometry {
       if (signature_.positional && !signature_.operands[k].store) continue;
       const std::vector<int>& dim_of_axis = signature_.operands[k].dim_of_axis;
       // Tiles are along their operand's own lines.
-      const bool tile = form == CudaForm::kTiles && dim_of_axis[vector_axis_] >= 0 && dim_of_axis[vector_axis_] != last[k];
+      const bool tile =
+          form == CudaForm::kTiles && dim_of_axis[vector_axis_] >= 0 && dim_of_axis[vector_axis_] != last[k];
       const std::size_t along = tile ? static_cast<std::size_t>(schedule_.tile_axis) : vector_axis_;
       if (dim_of_axis[along] < 0 && stride(k, along) == N(0)) continue;
       if (!(stride(k, along) == N(1)) || !tests.Aligned(k, lanes)) return false;
@@ -126,7 +131,8 @@ class CudaGeometry {
         const index_t elements = lanes * (variant.vector ? schedule_.packets : 1);
         const N across = let("across", Least(kCudaThreads, PowerOfTwo(CeilDiv(Columns(), elements))));
         const N down = let("down", RowsOfBlock(across));
-        const N blocks = let("blocks", CeilDiv(Columns(), across * elements)), rows = let("rows", CeilDiv(Rows(), down));
+        const N blocks = let("blocks", CeilDiv(Columns(), across * elements)),
+                rows = let("rows", CeilDiv(Rows(), down));
         launch.block = {across, down};
         launch.grid = {blocks, BlocksDown(blocks, rows, RowsAtOnce(signature_, schedule_, variant))};
         break;
@@ -134,7 +140,8 @@ class CudaGeometry {
       case CudaForm::kTiles: {
         const index_t side = schedule_.tile_side;
         launch.block = {kCudaTile, kCudaTileRows};
-        launch.grid = {CeilDiv(Columns(), side) * CeilDiv(Across(), side), Least(kCudaGridY, Rows() / Most(Across(), 1))};
+        launch.grid = {CeilDiv(Columns(), side) * CeilDiv(Across(), side),
+                       Least(kCudaGridY, Rows() / Most(Across(), 1))};
         break;
       }
       case CudaForm::kRowPerWarp: {
@@ -166,7 +173,8 @@ class CudaGeometry {
       }
       case CudaForm::kColumn: {
         launch.block = ColumnBlock(lanes, let);
-        const N blocks = let("blocks", CeilDiv(Columns(), launch.block.x * lanes)), rows = let("rows", CeilDiv(Rows(), launch.block.y));
+        const N blocks = let("blocks", CeilDiv(Columns(), launch.block.x * lanes)),
+                rows = let("rows", CeilDiv(Rows(), launch.block.y));
         launch.grid = {blocks, BlocksDown(blocks, rows, RowsAtOnce(signature_, schedule_, variant))};
         break;
       }
@@ -176,10 +184,13 @@ class CudaGeometry {
         launch.grid = {CeilDiv(Columns(), kCudaWarp), Least(kCudaGridY, Rows())};
         if (variant.form == CudaForm::kColumnPerBlock) break;
         const N blocks = CeilDiv(Columns(), kCudaWarp) * Rows();
-        launch.grid.z = let("parts", Least(Least(CeilDiv(Inner() * kCudaWarp, kCudaShare), CeilDiv(2 * kCudaEnough, blocks)), kCudaEnough));
+        launch.grid.z =
+            let("parts",
+                Least(Least(CeilDiv(Inner() * kCudaWarp, kCudaShare), CeilDiv(2 * kCudaEnough, blocks)), kCudaEnough));
         launch.scratch_bytes = PartialBytes(Rows() * Columns() * launch.grid.z);
         launch.finish_block = ColumnBlock(1, let);
-        launch.finish_grid = {CeilDiv(Columns(), launch.finish_block.x), Least(kCudaGridY, CeilDiv(Rows(), launch.finish_block.y))};
+        launch.finish_grid = {CeilDiv(Columns(), launch.finish_block.x),
+                              Least(kCudaGridY, CeilDiv(Rows(), launch.finish_block.y))};
         break;
       }
     }
@@ -243,8 +254,8 @@ class CudaGeometry {
     return {across, let("down", RowsOfBlock(across))};
   }
 
-  // Blocks along y, of `blocks` along x, where a block has a row for each of its threads along y: a thread takes `turns`
-  // rows at a time, and 4 times as many, where that leaves blocks enough.
+  // Blocks along y, of `blocks` along x, where a block has a row for each of its threads along y: a thread takes
+  // `turns` rows at a time, and 4 times as many, where that leaves blocks enough.
   static N BlocksDown(const N& blocks, const N& rows, index_t turns) {
     if (turns == 1) return Least(kCudaGridY, rows);
     N down = rows;

@@ -22,8 +22,8 @@ Architecture Architecture::Parse(std::string_view text) {
     digits.remove_suffix(1);
   }
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  Require(named && error == std::errc() && end == digits.data() + digits.size() && 10 <= number && number <= 999, "'", text,
-          "' is no GPU architecture; one is written like sm_80 (A100), sm_90 (H100, H200) or sm_100 (B200)");
+  Require(named && error == std::errc() && end == digits.data() + digits.size() && 10 <= number && number <= 999, "'",
+          text, "' is no GPU architecture; one is written like sm_80 (A100), sm_90 (H100, H200) or sm_100 (B200)");
   architecture.major = number / 10;
   architecture.minor = number % 10;
   return architecture;
@@ -53,8 +53,9 @@ const Image& PickImage(const std::vector<Image>& images, int major, int minor, c
     there += (there.empty() ? "" : ", ") + image.architecture.Name() + (image.form == ImageForm::kPtx ? " (PTX)" : "");
     if (RunsOn(image, major, minor) && (best == nullptr || rank(*best) < rank(image))) best = &image;
   }
-  Require(best != nullptr, "kernel '", kernel, "' has no image for a GPU of compute capability ", major, ".", minor, ": there ",
-          images.empty() ? "is none" : "is " + there, "; compile it for ", Architecture{major, minor, 0}.Name(), " as well");
+  Require(best != nullptr, "kernel '", kernel, "' has no image for a GPU of compute capability ", major, ".", minor,
+          ": there ", images.empty() ? "is none" : "is " + there, "; compile it for ",
+          Architecture{major, minor, 0}.Name(), " as well");
   return *best;
 }
 
@@ -80,7 +81,8 @@ std::string PackImages(const std::vector<Image>& images) {
   for (const Image& image : images) {
     const Architecture& a = image.architecture;
     Append(&body, PackedImage{static_cast<std::uint32_t>(a.major), static_cast<std::uint32_t>(a.minor),
-                              static_cast<std::uint32_t>(a.suffix), static_cast<std::uint32_t>(image.form), image.bytes.size()});
+                              static_cast<std::uint32_t>(a.suffix), static_cast<std::uint32_t>(image.form),
+                              image.bytes.size()});
   }
   for (const Image& image : images) body += image.bytes;
   std::string packed(kMagic);
@@ -89,7 +91,9 @@ std::string PackImages(const std::vector<Image>& images) {
 }
 
 std::vector<Image> UnpackImages(std::string_view bytes) {
-  const auto need = [](bool holds) { Require(holds, "these bytes are no table of GPU images, or are damaged; build it anew"); };
+  const auto need = [](bool holds) {
+    Require(holds, "these bytes are no table of GPU images, or are damaged; build it anew");
+  };
   const auto take = [&](void* to, std::size_t count) {
     need(bytes.size() >= count);
     std::memcpy(to, bytes.data(), count);
@@ -108,7 +112,8 @@ std::vector<Image> UnpackImages(std::string_view bytes) {
   for (const PackedImage& head : heads) {
     need(head.length <= bytes.size() && head.form <= 1);
     images.push_back({{static_cast<int>(head.major), static_cast<int>(head.minor), static_cast<char>(head.suffix)},
-                      static_cast<ImageForm>(head.form), std::string(bytes.substr(0, head.length))});
+                      static_cast<ImageForm>(head.form),
+                      std::string(bytes.substr(0, head.length))});
     bytes.remove_prefix(head.length);
   }
   need(bytes.empty());

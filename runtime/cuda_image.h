@@ -24,7 +24,7 @@ struct Architecture {
 
 enum class ImageForm : unsigned char {
   kCubin,  ///< machine code: runs on its major architecture, from its minor one on
-  kPtx,    ///< compiled by the driver: runs on its architecture and on later ones
+  kPtx,  ///< compiled by the driver: runs on its architecture and on later ones
 };
 
 struct Image {

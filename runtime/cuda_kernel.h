@@ -23,8 +23,8 @@ struct LaunchShape {
 
 /// What a kernel takes of a device.
 struct KernelResources {
-  int registers = 0;           ///< of a thread
-  std::size_t local_bytes = 0; ///< of a thread: spilled registers and arrays
+  int registers = 0;  ///< of a thread
+  std::size_t local_bytes = 0;  ///< of a thread: spilled registers and arrays
   std::size_t static_shared_bytes = 0;
 };
 

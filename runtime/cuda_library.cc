@@ -22,14 +22,14 @@ void Open(Found* found) {
     return;
   }
 #ifdef UMBRA_STATIC_RUNTIME
-  throw Error("a GPU is used by a program that is linked to libumbra_runtime.a and not to libumbra_cuda.a, which is for GPUs; "
-              "link that, too: target Umbra::cuda_static of CMake, or module umbra-cuda of pkg-config");
+  throw Error(
+      "a GPU is used by a program that is linked to libumbra_runtime.a and not to libumbra_cuda.a, which is for GPUs; "
+      "link that, too: target Umbra::cuda_static of CMake, or module umbra-cuda of pkg-config");
 #else
-  const runtime::OwnLibrary library =
-      runtime::OpenOwnLibrary("libumbra_cuda", runtime::ReadEnvironment().cuda_library, "umbra_cuda_library",
-                              "Umbra's library for GPUs",
-                              "install the Debian package libumbra-cuda, put the file beside libumbra_runtime, or name it in "
-                              "UMBRA_CUDA_LIBRARY");
+  const runtime::OwnLibrary library = runtime::OpenOwnLibrary(
+      "libumbra_cuda", runtime::ReadEnvironment().cuda_library, "umbra_cuda_library", "Umbra's library for GPUs",
+      "install the Debian package libumbra-cuda, put the file beside libumbra_runtime, or name it in "
+      "UMBRA_CUDA_LIBRARY");
   found->functions = reinterpret_cast<decltype(&umbra_cuda_library)>(library.entry)();
   found->name = library.path;
 #endif
@@ -41,9 +41,7 @@ const Found& Find() noexcept {
     auto* const found = new Found;
     try {
       Open(found);
-    } catch (const Error& error) {
-      found->problem = error.what();
-    }
+    } catch (const Error& error) { found->problem = error.what(); }
     return found;
   }();
   return library;
@@ -63,9 +61,9 @@ const Library& UseLibrary() {
   result name parameters { return UseLibrary().name arguments; }
 UMBRA_CUDA_FUNCTIONS_OF_USERS(UMBRA_CALL_LIBRARY)
 #undef UMBRA_CALL_LIBRARY
-#define UMBRA_CALL_LIBRARY(name, result, parameters, arguments)  \
-  result name parameters noexcept {                              \
-    const Library* const library = Find().functions;             \
+#define UMBRA_CALL_LIBRARY(name, result, parameters, arguments)     \
+  result name parameters noexcept {                                 \
+    const Library* const library = Find().functions;                \
     return library != nullptr ? library->name arguments : result(); \
   }
 UMBRA_CUDA_FUNCTIONS_THAT_DO_NOT_THROW(UMBRA_CALL_LIBRARY)
@@ -91,8 +89,10 @@ void Graph::Launch(StreamHandle stream) const {
   state_->Launch(stream);
 }
 
-Kernel::Kernel(const std::string& name, std::vector<Image> images) : state_(UseLibrary().NewKernel(name, std::move(images))) {}
-void Kernel::Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes, StreamHandle stream) const {
+Kernel::Kernel(const std::string& name, std::vector<Image> images)
+    : state_(UseLibrary().NewKernel(name, std::move(images))) {}
+void Kernel::Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes,
+                    StreamHandle stream) const {
   state_->Launch(shape, arguments, argument_bytes, stream);
 }
 KernelResources Kernel::Resources(int device) const { return state_->Resources(device); }
@@ -105,7 +105,8 @@ const std::string& Kernel::name() const { return state_->name(); }
 
 namespace umbra::runtime {
 
-CudaCallSite::CudaCallSite(std::shared_ptr<const Program> program) : state_(cuda::UseLibrary().NewCallSite(std::move(program))) {}
+CudaCallSite::CudaCallSite(std::shared_ptr<const Program> program)
+    : state_(cuda::UseLibrary().NewCallSite(std::move(program))) {}
 void CudaCallSite::Run(void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream) {
   state_->Run(data, layout, scalars, stream);
 }

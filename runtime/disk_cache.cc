@@ -37,11 +37,9 @@ bool MakeFolders(const fs::path& folder) {
 }
 
 std::string PrepareFolder(const fs::path& folder) {
-  if (!MakeFolders(folder))
-    return "cannot create " + folder.string() + ": " + std::strerror(errno);
+  if (!MakeFolders(folder)) return "cannot create " + folder.string() + ": " + std::strerror(errno);
   struct stat status;
-  if (lstat(folder.c_str(), &status) != 0)
-    return "cannot look at " + folder.string() + ": " + std::strerror(errno);
+  if (lstat(folder.c_str(), &status) != 0) return "cannot look at " + folder.string() + ": " + std::strerror(errno);
   if (!S_ISDIR(status.st_mode)) return folder.string() + " is not a folder";
   if (status.st_uid != geteuid()) return folder.string() + " belongs to another user";
   // Whoever can write here can put machine code into this process.
@@ -75,14 +73,15 @@ std::string CacheKey(const std::vector<std::string_view>& parts) {
   const XXH128_hash_t hash = XXH3_128bits_digest(state);
   XXH3_freeState(state);
   std::array<char, 33> text;
-  std::snprintf(text.data(), text.size(), "%016llx%016llx",
-                static_cast<unsigned long long>(hash.high64),
+  std::snprintf(text.data(), text.size(), "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
                 static_cast<unsigned long long>(hash.low64));
   return text.data();
 }
 
 DiskCache::DiskCache(fs::path folder, std::uint64_t max_bytes)
-    : folder_(std::move(folder)), max_bytes_(max_bytes), problem_(PrepareFolder(folder_)) {}
+    : folder_(std::move(folder)),
+      max_bytes_(max_bytes),
+      problem_(PrepareFolder(folder_)) {}
 
 DiskCache::DiskCache(std::string problem) : max_bytes_(0), problem_(std::move(problem)) {}
 
@@ -98,9 +97,8 @@ DiskCache& DiskCache::Default() {
     if (!chosen.empty()) folder = chosen;
     else if (xdg != nullptr && *xdg != '\0') folder = fs::path(xdg) / "umbra";
     else if (home != nullptr && *home != '\0') folder = fs::path(home) / ".cache" / "umbra";
-    DiskCache made = folder.empty()
-                         ? DiskCache("neither HOME nor XDG_CACHE_HOME is set, which say where it lies")
-                         : DiskCache(folder, static_cast<std::uint64_t>(environment.cache_max_mb) << 20);
+    DiskCache made = folder.empty() ? DiskCache("neither HOME nor XDG_CACHE_HOME is set, which say where it lies")
+                                    : DiskCache(folder, static_cast<std::uint64_t>(environment.cache_max_mb) << 20);
     if (!made.enabled())
       std::fprintf(stderr,
                    "umbra: warning: the kernel cache is not used: %s; set UMBRA_CACHE_DIR to a "
@@ -158,8 +156,8 @@ void DiskCache::Write(const std::string& key, std::string_view payload) {
     unlink(temporary.c_str());
     return;
   }
-  // To look at all entries takes as long as to compile a kernel once there are thousands. By chance, which the key decides, a
-  // write does so for each 64th of the bound that is written, by however many processes.
+  // To look at all entries takes as long as to compile a kernel once there are thousands. By chance, which the key
+  // decides, a write does so for each 64th of the bound that is written, by however many processes.
   constexpr std::uint64_t kLooks = 64;
   const std::uint64_t writes = max_bytes_ / kLooks / bytes.size();
   if (writes <= 1 || XXH3_64bits(key.data(), key.size()) % writes == 0) Trim();
@@ -210,13 +208,13 @@ void DiskCache::Trim() {
     if (file.kind == FileKind::kEntry) {
       total += file.size;
       entries.push_back(std::move(file));
-    } else if (fs::file_time_type::clock::now() - file.time > std::chrono::hours(1)) {  // no write takes so long: its process has ended
+    } else if (fs::file_time_type::clock::now() - file.time >
+               std::chrono::hours(1)) {  // no write takes so long: its process has ended
       fs::remove(file.path, error);
     }
   }
   if (total <= max_bytes_) return;
-  std::sort(entries.begin(), entries.end(),
-            [](const File& a, const File& b) { return a.time < b.time; });
+  std::sort(entries.begin(), entries.end(), [](const File& a, const File& b) { return a.time < b.time; });
   // Down to three quarters, so that not every write has to trim.
   for (const File& entry : entries) {
     if (total <= max_bytes_ / 4 * 3) break;

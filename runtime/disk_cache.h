@@ -32,8 +32,8 @@ class DiskCache {
   /// The payload stored under `key`, if it is there and whole (length and checksum are verified; a
   /// damaged entry is deleted).
   std::optional<std::vector<char>> Read(const std::string& key);
-  /// Stores a payload by atomic rename; failures to write are silent. What is beyond the bound is deleted by some of the calls,
-  /// the entries unused longest first, so that the cache may for a while be some hundredths larger.
+  /// Stores a payload by atomic rename; failures to write are silent. What is beyond the bound is deleted by some of
+  /// the calls, the entries unused longest first, so that the cache may for a while be some hundredths larger.
   void Write(const std::string& key, std::string_view payload);
 
   bool enabled() const { return problem_.empty(); }

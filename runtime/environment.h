@@ -28,19 +28,28 @@ struct Environment : Parameter<Environment> {
   UMBRA_DECLARE_PARAMETER(Environment) {
     UMBRA_DECLARE_FIELD(cache_dir).set_default("").describe(
         "Folder of the kernel cache, or 'off'; else $XDG_CACHE_HOME/umbra or ~/.cache/umbra.");
-    UMBRA_DECLARE_FIELD(cache_max_mb).set_default(256).set_lower_bound(1).describe(
-        "Megabytes that the kernel cache may take; the kernels unused longest go first.");
-    UMBRA_DECLARE_FIELD(max_kernels).set_default(1024).set_lower_bound(1).describe(
-        "Compiled kernels that a process keeps though nothing uses them; those of the graphs unused longest go first.");
-    UMBRA_DECLARE_FIELD(cxx).set_default("c++").describe("C++ compiler of the engine 'system', g++ or clang++; else c++.");
-    UMBRA_DECLARE_FIELD(jit_library).set_default("").describe(
-        "Path of libumbra_jit; else it is looked for beside libumbra_runtime.");
+    UMBRA_DECLARE_FIELD(cache_max_mb)
+        .set_default(256)
+        .set_lower_bound(1)
+        .describe("Megabytes that the kernel cache may take; the kernels unused longest go first.");
+    UMBRA_DECLARE_FIELD(max_kernels)
+        .set_default(1024)
+        .set_lower_bound(1)
+        .describe(
+            "Compiled kernels that a process keeps though nothing uses them; those of the graphs unused longest go first.");
+    UMBRA_DECLARE_FIELD(cxx).set_default("c++").describe(
+        "C++ compiler of the engine 'system', g++ or clang++; else c++.");
+    UMBRA_DECLARE_FIELD(jit_library)
+        .set_default("")
+        .describe("Path of libumbra_jit; else it is looked for beside libumbra_runtime.");
     UMBRA_DECLARE_FIELD(blas).set_default("").describe(
         "File name of a library with CBLAS; else OpenBLAS, BLIS, MKL or a reference BLAS.");
-    UMBRA_DECLARE_FIELD(cuda_library).set_default("").describe(
-        "Path of libumbra_cuda, Umbra's own part for GPUs; else it is looked for beside libumbra_runtime.");
-    UMBRA_DECLARE_FIELD(cuda_driver).set_default("").describe(
-        "File name of the CUDA driver's library; else libcuda.so.1.");
+    UMBRA_DECLARE_FIELD(cuda_library)
+        .set_default("")
+        .describe("Path of libumbra_cuda, Umbra's own part for GPUs; else it is looked for beside libumbra_runtime.");
+    UMBRA_DECLARE_FIELD(cuda_driver)
+        .set_default("")
+        .describe("File name of the CUDA driver's library; else libcuda.so.1.");
     UMBRA_DECLARE_FIELD(nvrtc).set_default("").describe(
         "File name of NVRTC, which compiles for GPUs; else libnvrtc.so.13 or libnvrtc.so.12.");
     UMBRA_DECLARE_FIELD(nvfatbin).set_default("").describe(

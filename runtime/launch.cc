@@ -66,16 +66,23 @@ void RunPieces(const LaunchCall& call, index_t first, index_t last) {
 void RunSplit(const LaunchCall& call) {
   const LaunchPlan& plan = *call.plan;
   std::vector<index_t> extent = plan.extent;
-  const umbra_args args{call.data, reinterpret_cast<const long long*>(plan.stride.data()),
-                        reinterpret_cast<const long long*>(extent.data()), call.scalars, ThreadScratch(plan.scratch_bytes),
+  const umbra_args args{call.data,
+                        reinterpret_cast<const long long*>(plan.stride.data()),
+                        reinterpret_cast<const long long*>(extent.data()),
+                        call.scalars,
+                        ThreadScratch(plan.scratch_bytes),
                         plan.prefetch_ahead};
   index_t& phase = extent[plan.phase];
   const double share = static_cast<double>(plan.together) / static_cast<double>(plan.units);
   for (index_t first = 0; first < plan.units; first += plan.together)
     for (phase = 0; phase < plan.phases; ++phase)
-      ShareOut(plan.parts, plan.pieces, [&](int piece) {
-        plan.function(&args, first + plan.together * piece / plan.pieces, first + plan.together * (piece + 1) / plan.pieces);
-      }, IsBrief(plan.work * share, plan.parts));
+      ShareOut(
+          plan.parts, plan.pieces,
+          [&](int piece) {
+            plan.function(&args, first + plan.together * piece / plan.pieces,
+                          first + plan.together * (piece + 1) / plan.pieces);
+          },
+          IsBrief(plan.work * share, plan.parts));
   phase = plan.phases;
   plan.function(&args, 0, plan.units);
 }
@@ -87,32 +94,38 @@ void Launch(const LaunchPlan& plan, void* const* data, const std::vector<std::si
   const LaunchCall call{&plan, data, &element_size, scalars};
   if (plan.phases > 0) return RunSplit(call);
   if (plan.parts <= 1 && plan.pieces <= 1) return RunPieces(call, 0, Units(plan));
-  ShareOut(plan.parts, plan.pieces, [call](int piece) {
-    const index_t units = Units(*call.plan), pieces = call.plan->pieces;
-    RunPieces(call, units * piece / pieces, units * (piece + 1) / pieces);
-  }, IsBrief(plan.work, plan.parts));
+  ShareOut(
+      plan.parts, plan.pieces,
+      [call](int piece) {
+        const index_t units = Units(*call.plan), pieces = call.plan->pieces;
+        RunPieces(call, units * piece / pieces, units * (piece + 1) / pieces);
+      },
+      IsBrief(plan.work, plan.parts));
 }
 
 void LaunchTogether(const std::vector<LaunchCall>& calls, int threads) {
   double work = 0;
   for (const LaunchCall& call : calls) work += call.plan->work;
   const int parts = UsefulThreads(work, threads);
-  ShareOut(parts, parts, [&](int part) {
-    double before = 0;  // work of the calls so far
-    for (const LaunchCall& call : calls) {
-      const index_t units = Units(*call.plan);
-      // The first piece of this call that begins in the share of thread `of` or later.
-      const auto first = [&](int of) {
-        if (of <= 0) return index_t{0};
-        if (of >= parts || call.plan->work <= 0) return units;
-        const double place = (work * of / parts - before) / call.plan->work * static_cast<double>(units);
-        return static_cast<index_t>(std::ceil(std::clamp(place, 0.0, static_cast<double>(units))));
-      };
-      const index_t begin = first(part), end = first(part + 1);
-      if (begin < end) RunPieces(call, begin, end);
-      before += call.plan->work;
-    }
-  }, IsBrief(work, parts));
+  ShareOut(
+      parts, parts,
+      [&](int part) {
+        double before = 0;  // work of the calls so far
+        for (const LaunchCall& call : calls) {
+          const index_t units = Units(*call.plan);
+          // The first piece of this call that begins in the share of thread `of` or later.
+          const auto first = [&](int of) {
+            if (of <= 0) return index_t{0};
+            if (of >= parts || call.plan->work <= 0) return units;
+            const double place = (work * of / parts - before) / call.plan->work * static_cast<double>(units);
+            return static_cast<index_t>(std::ceil(std::clamp(place, 0.0, static_cast<double>(units))));
+          };
+          const index_t begin = first(part), end = first(part + 1);
+          if (begin < end) RunPieces(call, begin, end);
+          before += call.plan->work;
+        }
+      },
+      IsBrief(work, parts));
 }
 
 }  // namespace umbra::runtime

@@ -20,9 +20,11 @@ int UsefulThreads(double work, int threads) {
   return static_cast<int>(std::max(1.0, std::min(work / kGrain, static_cast<double>(threads))));
 }
 
-LaunchAxes::LaunchAxes(const KernelSignature& signature, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
-                       int threads, index_t rows)
-    : signature_(signature), buffers_(buffers), threads_(threads) {
+LaunchAxes::LaunchAxes(const KernelSignature& signature, const std::vector<TensorRef>& buffers,
+                       const std::vector<index_t>& symbols, int threads, index_t rows)
+    : signature_(signature),
+      buffers_(buffers),
+      threads_(threads) {
   for (const Extent& axis : signature_.axes)
     plan_.extent.push_back(axis.is_static() ? axis.value : symbols[static_cast<std::size_t>(axis.symbol)]);
   if (rows >= 0) plan_.extent[0] = rows;
@@ -33,7 +35,8 @@ LaunchAxes::LaunchAxes(const KernelSignature& signature, const std::vector<Tenso
     for (std::size_t axis = 0; axis < rank_; ++axis) {
       const int dim = access.dim_of_axis[axis];
       const bool moves = dim >= 0 && plan_.extent[axis] != 1;
-      plan_.stride.push_back(moves ? tensor.stride[static_cast<std::size_t>(dim)] : (dim >= 0 && axis == vector_axis_ ? 1 : 0));
+      plan_.stride.push_back(moves ? tensor.stride[static_cast<std::size_t>(dim)]
+                                   : (dim >= 0 && axis == vector_axis_ ? 1 : 0));
     }
   }
   plan_.remainder_offset.assign(signature_.operands.size(), 0);
@@ -69,15 +72,15 @@ bool LaunchAxes::MovesWithFirst(std::size_t axis) {
 
 // Moves the extent of `inner` into `outer`.
 void LaunchAxes::MergeInto(std::size_t outer, std::size_t inner) {
-  for (std::size_t k = 0; k < signature_.operands.size(); ++k)
-    Stride(k, outer) = Stride(k, inner);
+  for (std::size_t k = 0; k < signature_.operands.size(); ++k) Stride(k, outer) = Stride(k, inner);
   plan_.extent[outer] *= plan_.extent[inner];
   plan_.extent[inner] = 1;
 }
 
 // Rows that a kernel of several phases walks at a time, as its source has it (compiler/codegen/cpu/rows.cc).
 index_t LaunchAxes::RowsAtOnce() const {
-  return simd::rows_at_once(Points(RowAxes(), rank_) * static_cast<index_t>(BytesAlongRow(signature_, buffers_)), RoomOfRows(signature_));
+  return simd::rows_at_once(Points(RowAxes(), rank_) * static_cast<index_t>(BytesAlongRow(signature_, buffers_)),
+                            RoomOfRows(signature_));
 }
 
 // They are rows of the innermost row axis, which gets back so many, or fewer, if axis 0 has gathered it.
@@ -119,7 +122,8 @@ std::size_t LaunchAxes::TileAxis() const {
   return rank_;
 }
 
-// It gathers the axes before it, so that tiles are whole and follow each other in memory. Axis 0 keeps what threads share.
+// It gathers the axes before it, so that tiles are whole and follow each other in memory. Axis 0 keeps what threads
+// share.
 void LaunchAxes::LengthenTiles(std::size_t tiles) {
   for (std::size_t axis = tiles; axis-- > 1;) {
     if (plan_.extent[axis] == 1) continue;
@@ -143,7 +147,9 @@ void LaunchAxes::Merge() {
   if (tiles > 0 && tiles < rank_) LengthenTiles(tiles);
   // Axis 0 gathers the row axes that follow it, so that there is something to share out.
   for (std::size_t axis = 1; axis < row_axes; ++axis) {
-    if (axis == vector_axis_ || axis == tiles || vector_axis_ == 0 || (!signature_.panels.empty() && axis == SharedAxis())) break;
+    if (axis == vector_axis_ || axis == tiles || vector_axis_ == 0 ||
+        (!signature_.panels.empty() && axis == SharedAxis()))
+      break;
     if (plan_.extent[axis] == 1) continue;
     if (plan_.extent[0] == 1) {
       if (!MovesWithFirst(axis)) continue;

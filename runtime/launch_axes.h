@@ -1,5 +1,5 @@
-// The axes of one kernel's launch: their extents, how far operands step along them, and which of them are one as memory has no
-// gaps between.
+// The axes of one kernel's launch: their extents, how far operands step along them, and which of them are one as memory
+// has no gaps between.
 #ifndef UMBRA_RUNTIME_LAUNCH_AXES_H_
 #define UMBRA_RUNTIME_LAUNCH_AXES_H_
 
@@ -10,14 +10,15 @@
 
 namespace umbra::runtime {
 
-/// Whole cache lines of results of 2 bytes and more, and whole tiles of products: what shares of columns are multiples of.
+/// Whole cache lines of results of 2 bytes and more, and whole tiles of products: what shares of columns are multiples
+/// of.
 inline constexpr index_t kColumnGranule = 96;
 
 class [[gnu::visibility("hidden")]] LaunchAxes {
  protected:
   /// Extents and strides of a launch, in plan_: of all rows, or of a block of `rows` indices of axis 0.
-  LaunchAxes(const KernelSignature& signature, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
-             int threads, index_t rows);
+  LaunchAxes(const KernelSignature& signature, const std::vector<TensorRef>& buffers,
+             const std::vector<index_t>& symbols, int threads, index_t rows);
 
   /// Makes axes that lie one after the other in memory one; rows of a dense element-wise kernel are cut anew.
   void Merge();
@@ -33,7 +34,8 @@ class [[gnu::visibility("hidden")]] LaunchAxes {
   index_t Rows() const { return Points(0, RowAxes()) / std::max<index_t>(1, Columns()); }
   /// Of a kernel that has panels: the row axis whose rows are computed together.
   std::size_t SharedAxis() const { return RowAxes() - 2; }
-  /// The axis along which operands lie that the vector axis lies across: tiles of them are turned. rank_ if there is none.
+  /// The axis along which operands lie that the vector axis lies across: tiles of them are turned. rank_ if there is
+  /// none.
   std::size_t TileAxis() const;
 
   const KernelSignature& signature_;

@@ -13,7 +13,8 @@ struct MatrixShape {
   index_t rows = 1, columns = 1, row_stride = 1, column_stride = 1;
 };
 
-/// A tensor of rank 1, 2, or 3, a batch of matrices, as GemmStep sees it, transposed if that is asked for. A vector is a row.
+/// A tensor of rank 1, 2, or 3, a batch of matrices, as GemmStep sees it, transposed if that is asked for. A vector is
+/// a row.
 inline MatrixShape AsMatrix(const TensorRef& tensor, bool transpose) {
   MatrixShape m;
   const std::size_t rank = tensor.shape.size();

@@ -15,9 +15,7 @@ namespace umbra::runtime {
 
 namespace {
 
-[[noreturn]] void Malformed(const char* what) {
-  throw Error(std::string("malformed kernel object: ") + what);
-}
+[[noreturn]] void Malformed(const char* what) { throw Error(std::string("malformed kernel object: ") + what); }
 
 // The mapped image: all sections that the code needs, then a table of far addresses.
 struct Image {
@@ -37,20 +35,17 @@ class Loader {
     LayOut();
     Map();
     for (const Elf64_Shdr& section : sections_)
-      if (section.sh_type == SHT_RELA && section.sh_info < sections_.size() &&
-          offset_[section.sh_info] != kAbsent)
+      if (section.sh_type == SHT_RELA && section.sh_info < sections_.size() && offset_[section.sh_info] != kAbsent)
         Relocate(section);
     const char* entry = nullptr;
     for (const Elf64_Sym& symbol : symbols_)
-      if (symbol.st_shndx != SHN_UNDEF && NameOf(symbol) == function &&
-          ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
+      if (symbol.st_shndx != SHN_UNDEF && NameOf(symbol) == function && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
         entry = Defined(symbol);
     Require(entry != nullptr, "kernel object: no function '", function, "'");
     const std::size_t page = PageSize();
     const std::size_t code_bytes = (code_size_ + page - 1) / page * page;
     Require(mprotect(image_->base, image_->size, PROT_READ) == 0 &&
-                (code_bytes == 0 ||
-                 mprotect(image_->base, code_bytes, PROT_READ | PROT_EXEC) == 0),
+                (code_bytes == 0 || mprotect(image_->base, code_bytes, PROT_READ | PROT_EXEC) == 0),
             "the system refuses to make memory executable; the JIT cannot run here, use "
             "kernels compiled ahead of time");
     return {reinterpret_cast<umbra_kernel_fn>(const_cast<char*>(entry)), image_};
@@ -75,8 +70,7 @@ class Loader {
   std::vector<T> Table(const Elf64_Shdr& section) const {
     CheckInFile(section);
     std::vector<T> table(section.sh_size / sizeof(T));
-    if (!table.empty())
-      std::memcpy(table.data(), object_.data() + section.sh_offset, table.size() * sizeof(T));
+    if (!table.empty()) std::memcpy(table.data(), object_.data() + section.sh_offset, table.size() * sizeof(T));
     return table;
   }
 
@@ -87,9 +81,8 @@ class Loader {
 
   void ReadHeaders() {
     const auto header = At<Elf64_Ehdr>(0);
-    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_REL ||
-        header.e_machine != EM_X86_64 || header.e_shentsize != sizeof(Elf64_Shdr))
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_type != ET_REL || header.e_machine != EM_X86_64 || header.e_shentsize != sizeof(Elf64_Shdr))
       Malformed("not a relocatable x86-64 ELF file");
     for (unsigned k = 0; k < header.e_shnum; ++k)
       sections_.push_back(At<Elf64_Shdr>(header.e_shoff + k * sizeof(Elf64_Shdr)));
@@ -142,14 +135,12 @@ class Loader {
   void Map() {
     image_ = std::make_shared<Image>();
     image_->size = std::max<std::size_t>(size_, 1);
-    void* memory = mmap(nullptr, image_->size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory = mmap(nullptr, image_->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     Require(memory != MAP_FAILED, "out of memory for a kernel of ", image_->size, " bytes");
     image_->base = static_cast<char*>(memory);
     for (std::size_t k = 0; k < sections_.size(); ++k)
       if (offset_[k] != kAbsent && sections_[k].sh_type == SHT_PROGBITS)
-        std::memcpy(image_->base + offset_[k], object_.data() + sections_[k].sh_offset,
-                    sections_[k].sh_size);
+        std::memcpy(image_->base + offset_[k], object_.data() + sections_[k].sh_offset, sections_[k].sh_size);
   }
 
   const char* Defined(const Elf64_Sym& symbol) const {
@@ -167,7 +158,8 @@ class Loader {
     if (name == "_GLOBAL_OFFSET_TABLE_") return image_->base + addresses_;
     if (void* const found = dlsym(RTLD_DEFAULT, name.c_str())) return static_cast<const char*>(found);
     static void* const libm = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
-    if (void* const found = libm != nullptr ? dlsym(libm, name.c_str()) : nullptr) return static_cast<const char*>(found);
+    if (void* const found = libm != nullptr ? dlsym(libm, name.c_str()) : nullptr)
+      return static_cast<const char*>(found);
     throw Error("kernel object: symbol '" + name + "' is not to be found in this process or libm");
   }
 
@@ -194,16 +186,13 @@ class Loader {
     for (const Elf64_Rela& rela : Table<Elf64_Rela>(section)) {
       const std::uint32_t type = ELF64_R_TYPE(rela.r_info), symbol = ELF64_R_SYM(rela.r_info);
       const std::size_t width = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
-      if (rela.r_offset > sections_[target].sh_size ||
-          sections_[target].sh_size - rela.r_offset < width)
+      if (rela.r_offset > sections_[target].sh_size || sections_[target].sh_size - rela.r_offset < width)
         Malformed("a relocation outside its section");
       char* place = image_->base + offset_[target] + rela.r_offset;
       const char* value = nullptr;
       bool relative = true;
       switch (type) {
-        case R_X86_64_64:
-          relative = false;
-          [[fallthrough]];
+        case R_X86_64_64: relative = false; [[fallthrough]];
         case R_X86_64_PC64:
         case R_X86_64_PC32: value = AddressOf(symbol); break;
         case R_X86_64_PLT32: value = Callable(symbol); break;
@@ -212,8 +201,7 @@ class Loader {
         case R_X86_64_REX_GOTPCRELX: value = AddressSlot(symbol); break;
         default: throw Error("kernel object: unsupported relocation " + std::to_string(type));
       }
-      const auto number = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(value)) +
-                          rela.r_addend -
+      const auto number = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(value)) + rela.r_addend -
                           (relative ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(place)) : 0);
       if (width == 8) {
         std::memcpy(place, &number, 8);
@@ -241,8 +229,6 @@ class Loader {
 
 }  // namespace
 
-KernelCode LoadObject(std::string_view object, const std::string& function) {
-  return Loader(object).Load(function);
-}
+KernelCode LoadObject(std::string_view object, const std::string& function) { return Loader(object).Load(function); }
 
 }  // namespace umbra::runtime

@@ -39,7 +39,8 @@ std::string FindFunctions(const std::string& name, std::initializer_list<Library
   return "";
 }
 
-OpenedLibrary OpenWanted(const WantedLibrary& wanted, const std::string& chosen, const std::function<std::string(const std::string&)>& use) {
+OpenedLibrary OpenWanted(const WantedLibrary& wanted, const std::string& chosen,
+                         const std::function<std::string(const std::string&)>& use) {
   OpenedLibrary library;
   if (!chosen.empty()) {
     const std::string problem = use(chosen);
@@ -49,7 +50,8 @@ OpenedLibrary OpenWanted(const WantedLibrary& wanted, const std::string& chosen,
   }
   std::vector<const char*> names = wanted.names;
   if (wanted.driver != 0)
-    std::stable_partition(names.begin(), names.end(), [&](const char* name) { return MajorOf(name) <= wanted.driver / 1000; });
+    std::stable_partition(names.begin(), names.end(),
+                          [&](const char* name) { return MajorOf(name) <= wanted.driver / 1000; });
   for (const char* name : names)
     if (use(name).empty()) {
       library.name = name;
@@ -72,7 +74,8 @@ OwnLibrary OpenOwnLibrary(const std::string& name, const std::string& chosen, co
   void* const opened = dlopen(library.path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (opened == nullptr) {
     const char* const reason = dlerror();
-    throw Error(detail::Concat(purpose, " cannot be opened: ", reason != nullptr ? reason : library.path.c_str(), "; ", remedy));
+    throw Error(detail::Concat(purpose, " cannot be opened: ", reason != nullptr ? reason : library.path.c_str(), "; ",
+                               remedy));
   }
   library.entry = dlsym(opened, entry);
   Require(library.entry != nullptr, library.path, " is not ", name, " of Umbra: it has no ", entry);

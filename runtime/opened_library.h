@@ -12,9 +12,9 @@ namespace umbra::runtime {
 
 /// A library as it was found.
 struct OpenedLibrary {
-  std::string name;     ///< empty if there is none
+  std::string name;  ///< empty if there is none
   std::string problem;  ///< why not
-  int version = 0;      ///< of the CUDA driver: the CUDA that it supports, 13000 for 13.0
+  int version = 0;  ///< of the CUDA driver: the CUDA that it supports, 13000 for 13.0
 };
 
 /// A function of a library, by name, and the pointer to it that is to be filled.
@@ -28,15 +28,16 @@ std::string FindFunctions(const std::string& name, std::initializer_list<Library
 /// A library of others that Umbra can do without until something needs it.
 struct WantedLibrary {
   std::initializer_list<const char*> names;  ///< the best one first
-  const char* variable;                      ///< of the environment, which may name another
-  const char* absent;                        ///< "there is no NVRTC to compile with"
-  const char* remedy;                        ///< what to do about it
-  int driver = 0;                            ///< what the CUDA driver supports, as `version` says it; 0: not known
+  const char* variable;  ///< of the environment, which may name another
+  const char* absent;  ///< "there is no NVRTC to compile with"
+  const char* remedy;  ///< what to do about it
+  int driver = 0;  ///< what the CUDA driver supports, as `version` says it; 0: not known
 };
-/// Uses the library that `chosen` names, the value of the variable, or else the first of the names that can be used; those
-/// of a later CUDA than the driver's, which may refuse them, come last.
-/// `use` opens one and returns why it cannot, or nothing.
-OpenedLibrary OpenWanted(const WantedLibrary& wanted, const std::string& chosen, const std::function<std::string(const std::string&)>& use);
+/// Uses the library that `chosen` names, the value of the variable, or else the first of the names that can be used;
+/// those of a later CUDA than the driver's, which may refuse them, come last. `use` opens one and returns why it
+/// cannot, or nothing.
+OpenedLibrary OpenWanted(const WantedLibrary& wanted, const std::string& chosen,
+                         const std::function<std::string(const std::string&)>& use);
 
 /// What `open` gives, or, where it throws umbra::Error, a library that is not there for that reason.
 template <typename Library, typename Open>
@@ -59,8 +60,8 @@ struct OwnLibrary {
   void* entry = nullptr;  ///< a C function of it
 };
 
-/// Opens the library `name` ("libumbra_jit"), which lies beside libumbra_runtime or where the system looks, unless `chosen`
-/// names a file. Throws umbra::Error: what cannot be opened, with its `purpose`, why, and the `remedy`.
+/// Opens the library `name` ("libumbra_jit"), which lies beside libumbra_runtime or where the system looks, unless
+/// `chosen` names a file. Throws umbra::Error: what cannot be opened, with its `purpose`, why, and the `remedy`.
 OwnLibrary OpenOwnLibrary(const std::string& name, const std::string& chosen, const char* entry, const char* purpose,
                           const char* remedy);
 

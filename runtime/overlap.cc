@@ -68,8 +68,7 @@ StepUse UseOf(const KernelStep& kernel, int output, int input) {
     for (std::size_t l = 0; l < signature.operands.size(); ++l) {
       if (signature.operands[l].store || signature.operands[l].buffer != input) continue;
       const auto& allowed = signature.in_place[k];
-      use.in_place = use.in_place && std::find(allowed.begin(), allowed.end(),
-                                               static_cast<int>(l)) != allowed.end();
+      use.in_place = use.in_place && std::find(allowed.begin(), allowed.end(), static_cast<int>(l)) != allowed.end();
     }
   }
   return use;
@@ -80,7 +79,8 @@ StepUse UseOf(const KernelStep& kernel, int output, int input) {
 bool MayShare(const Program& program, int output, int input) {
   bool written = false;
   for (const auto& step : program.steps) {
-    if (const auto* kernel = std::get_if<KernelStep>(&step); kernel != nullptr && !kernel->signature.replaces.empty()) continue;
+    if (const auto* kernel = std::get_if<KernelStep>(&step); kernel != nullptr && !kernel->signature.replaces.empty())
+      continue;
     const StepUse use = std::visit([&](const auto& of_kind) { return UseOf(of_kind, output, input); }, step);
     if (use.reads && (written || (use.writes && !use.in_place))) return false;
     written = written || use.writes;
@@ -95,7 +95,9 @@ bool MayShare(const KernelStep& step, int output, int input) {
 
 bool MeetLater(const Program& program, const KernelStep& kernel, int begin, int end, int output, int input) {
   if (!UseOf(kernel, output, input).reads) return false;
-  const auto writes = [&](const auto& step) { return std::visit([&](const auto& of_kind) { return UseOf(of_kind, output, input); }, step).writes; };
+  const auto writes = [&](const auto& step) {
+    return std::visit([&](const auto& of_kind) { return UseOf(of_kind, output, input); }, step).writes;
+  };
   return std::any_of(program.steps.begin() + begin, program.steps.begin() + end, writes);
 }
 
@@ -135,13 +137,12 @@ OperandPairs CheckOverlaps(const Program& program, const std::vector<TensorRef>&
   for (const auto& [out, other] : pairs) {
     if (Apart(buffers[out], buffers[other])) continue;
     const bool both = program.buffers[other].kind == Buffer::Kind::kOutput;
-    Require(!both, "kernel '", program.name, "': the outputs '", program.buffers[other].name,
-            "' and '", program.buffers[out].name, "' overlap in memory");
-    Require(SameMemory(buffers[out], buffers[other]) &&
-                MayShare(program, static_cast<int>(out), static_cast<int>(other)),
-            "kernel '", program.name, "': output '", program.buffers[out].name,
-            "' overlaps input '", program.buffers[other].name,
-            "' in a way that would change the result; write to memory of its own");
+    Require(!both, "kernel '", program.name, "': the outputs '", program.buffers[other].name, "' and '",
+            program.buffers[out].name, "' overlap in memory");
+    Require(
+        SameMemory(buffers[out], buffers[other]) && MayShare(program, static_cast<int>(out), static_cast<int>(other)),
+        "kernel '", program.name, "': output '", program.buffers[out].name, "' overlaps input '",
+        program.buffers[other].name, "' in a way that would change the result; write to memory of its own");
   }
   return pairs;
 }
@@ -154,7 +155,8 @@ bool AllowsOverlaps(const Program& program, const std::vector<TensorRef>& buffer
 }
 
 Meetings::Meetings(const std::vector<TensorRef>& operands, std::size_t first_output, OperandPairs shared)
-    : first_output_(first_output), shared_(std::move(shared)) {
+    : first_output_(first_output),
+      shared_(std::move(shared)) {
   std::vector<Bytes> bytes;
   for (const TensorRef& operand : operands) {
     data_.push_back(operand.data);
@@ -167,13 +169,14 @@ Meetings::Meetings(const std::vector<TensorRef>& operands, std::size_t first_out
   for (std::size_t output = first_output; output < operands.size(); ++output)
     for (std::size_t other = 0; other < output; ++other) {
       if (bytes[output].first == bytes[output].second || bytes[other].first == bytes[other].second) continue;
-      // They overlap if `other`, moved by d, begins before this ends and ends after this begins. Where they do, they were
-      // found harmless as they lie: any other place has to be looked at.
+      // They overlap if `other`, moved by d, begins before this ends and ends after this begins. Where they do, they
+      // were found harmless as they lie: any other place has to be looked at.
       const std::uintptr_t distance = Address(data_[other]) - Address(data_[output]);
       const std::uintptr_t nearest = distance + Address(bytes[output].first) - Address(bytes[other].second) + 1;
       const std::uintptr_t farthest = distance + Address(bytes[output].second) - Address(bytes[other].first);
       const bool meet = distance - nearest < farthest - nearest;
-      pairs_.push_back(meet ? Pair{output, other, distance + 1, ~std::uintptr_t{0}} : Pair{output, other, nearest, farthest - nearest});
+      pairs_.push_back(meet ? Pair{output, other, distance + 1, ~std::uintptr_t{0}}
+                            : Pair{output, other, nearest, farthest - nearest});
     }
 }
 
@@ -193,7 +196,8 @@ bool Conflict(const Program& program, const StepGroup& group, const std::vector<
   const auto each = [&](bool stores, const auto& body) {
     for (int k = group.begin; k < group.end; ++k)
       for (const Access& access : std::get<KernelStep>(program.steps[static_cast<std::size_t>(k)]).signature.operands)
-        if (const void* data = buffers[static_cast<std::size_t>(access.buffer)].data; access.store == stores && data != nullptr)
+        if (const void* data = buffers[static_cast<std::size_t>(access.buffer)].data;
+            access.store == stores && data != nullptr)
           body(data, k);
   };
   each(true, [&](const void* data, int step) { writer[data] = step; });

@@ -36,8 +36,8 @@ bool MeetLater(const Program& program, const KernelStep& kernel, int begin, int 
 /// between each other's. Returns which do, and which lie so.
 OperandPairs CheckOverlaps(const Program& program, const std::vector<TensorRef>& buffers);
 
-/// May `program` run on these buffers, whose overlaps `pairs` are those that CheckOverlaps has found harmless to a program
-/// of the same operands?
+/// May `program` run on these buffers, whose overlaps `pairs` are those that CheckOverlaps has found harmless to a
+/// program of the same operands?
 bool AllowsOverlaps(const Program& program, const std::vector<TensorRef>& buffers, const OperandPairs& pairs);
 
 /// How the operands of a call lie in memory, for the calls that follow.
@@ -77,7 +77,7 @@ class Meetings {
   std::size_t first_output_ = 0;
   std::vector<const void*> data_;
   OperandPairs shared_;
-  std::vector<Pair> pairs_;   // of few operands
+  std::vector<Pair> pairs_;  // of few operands
   std::vector<Reach> reach_;  // of many
 };
 

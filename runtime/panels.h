@@ -22,9 +22,9 @@ inline bool PacksColumns(const KernelSignature& signature, index_t rows) {
   return false;
 }
 
-/// May rows, of which there are many, go by bands, a tile's rows through all columns at a time, so that results are written along
-/// memory? What few steps read of wide columns is as near where it lies as a copy would be. `lines`: are packets lines of the cache? A tile
-/// of narrower ones comes back sooner for lines that fall into few sets.
+/// May rows, of which there are many, go by bands, a tile's rows through all columns at a time, so that results are
+/// written along memory? What few steps read of wide columns is as near where it lies as a copy would be. `lines`: are
+/// packets lines of the cache? A tile of narrower ones comes back sooner for lines that fall into few sets.
 inline bool MayGoByBands(const KernelSignature& signature, index_t steps, index_t columns, bool lines) {
   constexpr index_t kFewSteps = 64, kFewOfNarrow = 16, kWide = 192;
   if (signature.turned || steps > (lines ? kFewSteps : kFewOfNarrow) || columns < kWide) return false;

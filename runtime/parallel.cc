@@ -11,8 +11,7 @@
 namespace umbra::runtime {
 
 void RequireThreads(int threads) {
-  Require(threads >= 0, "RunOptions: ", threads,
-          " threads; expected 1 or more, or 0 for as many as the machine has");
+  Require(threads >= 0, "RunOptions: ", threads, " threads; expected 1 or more, or 0 for as many as the machine has");
 }
 
 void ParallelFor(int parts, PieceBody body) { ShareOut(parts, parts, body); }

@@ -12,9 +12,9 @@ namespace umbra::runtime {
 /// first exception of a part is thrown again.
 void ParallelFor(int parts, PieceBody body);
 
-/// Calls body(0) .. body(pieces - 1) on `threads` at most. Each has its share of pieces, in order; one that is done with
-/// it helps out with those of the others, which may be held up by something else. A `brief` call wakes threads that are
-/// asleep now and then only.
+/// Calls body(0) .. body(pieces - 1) on `threads` at most. Each has its share of pieces, in order; one that is done
+/// with it helps out with those of the others, which may be held up by something else. A `brief` call wakes threads
+/// that are asleep now and then only.
 void ShareOut(int threads, int pieces, PieceBody body, bool brief = false);
 
 /// Throws umbra::Error unless `threads` is a number of threads, or 0 for all.

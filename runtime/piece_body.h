@@ -13,7 +13,8 @@ class PieceBody {
   PieceBody() = default;  ///< nothing to call
   template <typename Callable, typename = std::enable_if_t<!std::is_same_v<Callable, PieceBody>>>
   PieceBody(const Callable& callable)  // NOLINT: a lambda is one
-      : callable_(&callable), call_([](const void* body, int piece) { (*static_cast<const Callable*>(body))(piece); }) {}
+      : callable_(&callable),
+        call_([](const void* body, int piece) { (*static_cast<const Callable*>(body))(piece); }) {}
   void operator()(int piece) const { call_(callable_, piece); }
 
  private:

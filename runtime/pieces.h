@@ -9,8 +9,9 @@
 
 namespace umbra::runtime {
 
-/// Along which dimension of each buffer that it touches the kernel's first axis goes, -1 for those that are the same for all
-/// rows, if it may have the rows of the matrix `product` piece by piece: it reads them as it goes, and stores rows of its own.
+/// Along which dimension of each buffer that it touches the kernel's first axis goes, -1 for those that are the same
+/// for all rows, if it may have the rows of the matrix `product` piece by piece: it reads them as it goes, and stores
+/// rows of its own.
 inline std::optional<std::map<int, int>> DimensionsAlongRows(const KernelSignature& signature, int product) {
   if (!signature.elementwise || signature.positional) return std::nullopt;
   std::map<int, int> dimensions;

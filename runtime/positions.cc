@@ -18,14 +18,16 @@ Range Around(std::initializer_list<index_t> points) {
 
 // Quotients truncate, and those by 0 are 0: none is larger than its dividend.
 Range Quotient(const Range& a, const Range& b) {
-  if (b.least > 0 || b.most < 0) return Around({a.least / b.least, a.least / b.most, a.most / b.least, a.most / b.most});
+  if (b.least > 0 || b.most < 0)
+    return Around({a.least / b.least, a.least / b.most, a.most / b.least, a.most / b.most});
   return Around({a.least, -a.least, a.most, -a.most});
 }
 
 // a - a / b * b
 Range Rest(const Range& a, const Range& b) {
   const Range divisors = Around({b.least, -b.least, b.most, -b.most});
-  const index_t most = b.least <= 0 && b.most >= 0 ? std::max(divisors.most, std::max(a.most, -a.least)) : divisors.most - 1;
+  const index_t most =
+      b.least <= 0 && b.most >= 0 ? std::max(divisors.most, std::max(a.most, -a.least)) : divisors.most - 1;
   return {a.least < 0 ? std::max(a.least, -most) : 0, a.most > 0 ? std::min(a.most, most) : 0};
 }
 
@@ -35,7 +37,9 @@ bool PositionsStayWithin(index_t limit, const std::vector<Position>& positions, 
                          const std::vector<index_t>& extents) {
   using Kind = Position::Kind;
   // What is reduced over nothing is the identity of 64 bits.
-  if (std::any_of(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(rank), [](index_t extent) { return extent == 0; })) return false;
+  if (std::any_of(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(rank),
+                  [](index_t extent) { return extent == 0; }))
+    return false;
   std::vector<Range> ranges;
   for (const Position& position : positions) {
     const auto of = [&](index_t number) { return ranges.at(static_cast<std::size_t>(number)); };
@@ -53,7 +57,9 @@ bool PositionsStayWithin(index_t limit, const std::vector<Position>& positions, 
       switch (position.kind) {
         case Kind::kPlus: range = {a.least + b.least, a.most + b.most}; break;
         case Kind::kMinus: range = {a.least - b.most, a.most - b.least}; break;
-        case Kind::kTimes: range = Around({a.least * b.least, a.least * b.most, a.most * b.least, a.most * b.most}); break;
+        case Kind::kTimes:
+          range = Around({a.least * b.least, a.least * b.most, a.most * b.least, a.most * b.most});
+          break;
         case Kind::kOver: range = Quotient(a, b); break;
         case Kind::kRest: range = Rest(a, b); break;
         case Kind::kMinimum: range = {std::min(a.least, b.least), std::min(a.most, b.most)}; break;

@@ -49,8 +49,8 @@ double Products(const GemmStep& step, const std::vector<TensorRef>& buffers) {
 
 }  // namespace
 
-Program::Faster FasterFor(const Program& program, const std::vector<index_t>& symbols, const std::vector<TensorRef>& operands,
-                          const OperandPairs& overlaps) {
+Program::Faster FasterFor(const Program& program, const std::vector<index_t>& symbols,
+                          const std::vector<TensorRef>& operands, const OperandPairs& overlaps) {
   if (!program.for_extents) return {};
   Program::Faster faster = program.for_extents(symbols);
   if (faster.program != nullptr && !AllowsOverlaps(*faster.program, operands, overlaps)) faster.program = nullptr;
@@ -59,7 +59,11 @@ Program::Faster FasterFor(const Program& program, const std::vector<index_t>& sy
 
 PreparedProgram::PreparedProgram(const Program& program, std::vector<TensorRef> operands,
                                  const std::vector<index_t>& symbols, OperandPairs shared, int threads)
-    : program_(program), buffers_(std::move(operands)), operands_(buffers_.size()), shared_(std::move(shared)), threads_(threads) {
+    : program_(program),
+      buffers_(std::move(operands)),
+      operands_(buffers_.size()),
+      shared_(std::move(shared)),
+      threads_(threads) {
   AddTemporaries(symbols);
   ChooseSteps(symbols);
   for (const StepGroup& group : program.groups) {
@@ -86,9 +90,9 @@ void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols) {
   }
 }
 
-// Gives each temporary a place that no other has at the same time: that of one which the step that makes it may write it
-// over, else the lowest that is free from the step that uses it first to the one that uses it last. Those of a group are at
-// the same time, but for temporaries of a block of its rows, if one block follows the other.
+// Gives each temporary a place that no other has at the same time: that of one which the step that makes it may write
+// it over, else the lowest that is free from the step that uses it first to the one that uses it last. Those of a group
+// are at the same time, but for temporaries of a block of its rows, if one block follows the other.
 void PreparedProgram::PlaceTemporaries() {
   std::vector<Life> lives(temporaries_.size());
   for (const StepGroup& group : program_.groups) {
@@ -116,24 +120,27 @@ void PreparedProgram::PlaceTemporaries() {
   std::vector<std::size_t> order;  // by first use
   for (std::size_t k = 0; k < temporaries_.size(); ++k)
     if (temporaries_[k].place < 0 && lives[k].first >= 0) order.push_back(k);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(lives[a].first, a) < std::pair(lives[b].first, b);
-  });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return std::pair(lives[a].first, a) < std::pair(lives[b].first, b); });
   const auto size = [this](std::size_t k) {
     return (temporaries_[k].bytes * static_cast<std::size_t>(temporaries_[k].copies) + 63) / 64 * 64;
   };
   std::vector<std::size_t> held;  // temporaries that hold memory, by offset
   for (const std::size_t k : order) {
-    const auto over = std::find_if(held.begin(), held.end(), [&](std::size_t other) { return MayTakeOver(k, other, lives); });
+    const auto over =
+        std::find_if(held.begin(), held.end(), [&](std::size_t other) { return MayTakeOver(k, other, lives); });
     if (over != held.end()) {
       temporaries_[k].offset = temporaries_[*over].offset;
       *over = k;
       continue;
     }
-    held.erase(std::remove_if(held.begin(), held.end(), [&](std::size_t other) { return lives[other].last < lives[k].first; }), held.end());
+    held.erase(
+        std::remove_if(held.begin(), held.end(), [&](std::size_t other) { return lives[other].last < lives[k].first; }),
+        held.end());
     std::size_t offset = 0;
     auto next = held.begin();
-    for (; next != held.end() && temporaries_[*next].offset < offset + size(k); ++next) offset = temporaries_[*next].offset + size(*next);
+    for (; next != held.end() && temporaries_[*next].offset < offset + size(k); ++next)
+      offset = temporaries_[*next].offset + size(*next);
     temporaries_[k].offset = offset;
     held.insert(next, k);
     temporary_bytes_ = std::max(temporary_bytes_, offset + size(k));
@@ -144,7 +151,9 @@ void PreparedProgram::PlaceTemporaries() {
 bool PreparedProgram::MayTakeOver(std::size_t made, std::size_t read, const std::vector<Life>& lives) const {
   const Life &life = lives[made], &before = lives[read];
   const Temporary &own = temporaries_[made], &other = temporaries_[read];
-  if (before.first == life.first || before.last != life.first || !life.first_alone || !before.last_alone || own.bytes != other.bytes || own.copies != other.copies) return false;
+  if (before.first == life.first || before.last != life.first || !life.first_alone || !before.last_alone ||
+      own.bytes != other.bytes || own.copies != other.copies)
+    return false;
   const auto* kernel = std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(life.first)]);
   if (kernel == nullptr) return false;
   const auto& operands = kernel->signature.operands;
@@ -178,7 +187,9 @@ bool PreparedProgram::IsFaster(const KernelStep& sum, std::size_t step, const st
   if (sum.signature.replaces.size() > 1) {
     const int first = sum.signature.replaces[0], end = static_cast<int>(at) + 1;
     for (const auto& [out, in] : shared_)
-      if (!MayShare(sum, static_cast<int>(out), static_cast<int>(in)) || MeetLater(program_, sum, first, end, static_cast<int>(out), static_cast<int>(in))) return false;
+      if (!MayShare(sum, static_cast<int>(out), static_cast<int>(in)) ||
+          MeetLater(program_, sum, first, end, static_cast<int>(out), static_cast<int>(in)))
+        return false;
   }
   for (const Access& access : sum.signature.operands) {
     const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
@@ -186,13 +197,13 @@ bool PreparedProgram::IsFaster(const KernelStep& sum, std::size_t step, const st
     const auto last = static_cast<std::size_t>(access.LastDim());
     if (moves && tensor.stride[last] != 1 && tensor.shape[last] != 1) return false;
   }
-  const ProductShape shape = ShapeOf(product, sum.signature, Resolve(sum.signature.axes, symbols), buffers_[static_cast<std::size_t>(product.c)].dtype);
+  const ProductShape shape = ShapeOf(product, sum.signature, Resolve(sum.signature.axes, symbols),
+                                     buffers_[static_cast<std::size_t>(product.c)].dtype);
   return RunsInstead(sum.signature, shape, program_.target);
 }
 
-std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& group,
-                                                            const std::vector<index_t>& symbols, int threads,
-                                                            index_t rows) const {
+std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& group, const std::vector<index_t>& symbols,
+                                                            int threads, index_t rows) const {
   std::vector<Step> steps;
   for (int k = group.begin; k < group.end; ++k) {
     if (!runs_[static_cast<std::size_t>(k)]) continue;
@@ -204,7 +215,8 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
     const auto& kernel_step = std::get<KernelStep>(step);
     if (StoresNothing(kernel_step, buffers_)) continue;
     Kernel kernel;
-    kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads, GoesByColumns(kernel_step.signature) ? -1 : rows, program_.target);
+    kernel.plan = PrepareLaunch(kernel_step, buffers_, symbols, threads,
+                                GoesByColumns(kernel_step.signature) ? -1 : rows, program_.target);
     for (const Access& access : kernel_step.signature.operands) {
       const auto buffer = static_cast<std::size_t>(access.buffer);
       kernel.buffer.push_back(buffer);
@@ -242,14 +254,17 @@ bool PreparedProgram::IsOneKernel(const StepGroup& group) const {
 // Does it run a kernel whose first axis is not that of the rows?
 bool PreparedProgram::HasKernelByColumns(const StepGroup& group) const {
   for (int k = group.begin; k < group.end; ++k)
-    if (const auto* kernel = std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(k)]); kernel != nullptr && runs_[static_cast<std::size_t>(k)] && GoesByColumns(kernel->signature)) return true;
+    if (const auto* kernel = std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(k)]);
+        kernel != nullptr && runs_[static_cast<std::size_t>(k)] && GoesByColumns(kernel->signature))
+      return true;
   return false;
 }
 
 void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>& symbols) {
   // A kernel that does all that the steps do shares its rows out itself.
   if (IsOneKernel(group)) {
-    if (std::vector<Step> steps = Prepare(group, symbols, threads_, -1); !steps.empty()) groups_.push_back({StepGroup::Kind::kIndependent, std::move(steps), {}});
+    if (std::vector<Step> steps = Prepare(group, symbols, threads_, -1); !steps.empty())
+      groups_.push_back({StepGroup::Kind::kIndependent, std::move(steps), {}});
     return;
   }
   Group made;
@@ -260,8 +275,10 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
   made.block = shared || by_columns ? made.rows : BlockRows(group, made.rows);
   double products = 0;
   for (int k = group.begin; k < group.end; ++k)
-    if (const auto* gemm = std::get_if<GemmStep>(&program_.steps[static_cast<std::size_t>(k)])) products += Products(*gemm, buffers_);
-  made.blas_threads = static_cast<int>(std::max(1.0, std::min(static_cast<double>(threads_), products / kGrainProducts)));
+    if (const auto* gemm = std::get_if<GemmStep>(&program_.steps[static_cast<std::size_t>(k)]))
+      products += Products(*gemm, buffers_);
+  made.blas_threads =
+      static_cast<int>(std::max(1.0, std::min(static_cast<double>(threads_), products / kGrainProducts)));
   if (!by_columns && SharesRowsOut(group, made.rows))
     (shared ? made.product_parts : made.parts) = std::exchange(made.blas_threads, 1);
   made.block = std::min(made.block, RowsOfPart(made.rows, made.parts));
@@ -278,8 +295,8 @@ void PreparedProgram::AddRows(const StepGroup& group, const std::vector<index_t>
   groups_.push_back(std::move(made));
 }
 
-// Batches of matrices are shared out among the threads, and so are the rows of a matrix that has many for each; else BLAS
-// has threads of its own for it.
+// Batches of matrices are shared out among the threads, and so are the rows of a matrix that has many for each; else
+// BLAS has threads of its own for it.
 bool PreparedProgram::SharesRowsOut(const StepGroup& group, index_t rows) const {
   for (int k = group.begin; k < group.end; ++k) {
     const auto* gemm = std::get_if<GemmStep>(&program_.steps[static_cast<std::size_t>(k)]);
@@ -317,7 +334,8 @@ index_t PreparedProgram::BlockRows(const StepGroup& group, index_t rows) const {
   }
   const auto row_bytes = [&](const std::set<int>& buffers) {
     double bytes = 0;
-    for (const int buffer : buffers) bytes += static_cast<double>(SizeInBytes(buffers_[static_cast<std::size_t>(buffer)]));
+    for (const int buffer : buffers)
+      bytes += static_cast<double>(SizeInBytes(buffers_[static_cast<std::size_t>(buffer)]));
     return bytes / static_cast<double>(rows);
   };
   if (handed_on.empty()) return rows;

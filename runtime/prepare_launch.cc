@@ -21,8 +21,9 @@ namespace {
 // Work of a piece, beside which taking the next one is nothing, and how many make the shares of threads even enough.
 constexpr double kPiece = 1048576;
 constexpr int kMostPieces = 16;
-// Stores go past the caches where operands and results together take the last-level cache, as results would then not stay in it;
-// with several threads this many times the processors' share of it, as these write into it faster than memory takes what goes past.
+// Stores go past the caches where operands and results together take the last-level cache, as results would then not
+// stay in it; with several threads this many times the processors' share of it, as these write into it faster than
+// memory takes what goes past.
 constexpr double kPastCachesOfThreads = 1.5;
 // Of what is touched, the part that results are more than where CachesOfMostlyResults counts.
 constexpr double kMostlyResults = 2.0 / 3;
@@ -30,38 +31,43 @@ constexpr double kMostlyResults = 2.0 / 3;
 // least elements of a block, and about the most blocks of a row. Results depend on these.
 constexpr index_t kColumns = 16, kFewPacketsOfRow = 64;
 constexpr double kLeastSplit = 131072, kLeastBlock = 65536, kMostBlocks = 64;
-// Elements of a row, or of the columns that a kernel walks at once, about, that no second-level cache keeps to be read again.
+// Elements of a row, or of the columns that a kernel walks at once, about, that no second-level cache keeps to be read
+// again.
 constexpr double kLongMoments = 524288;
 constexpr index_t kColumnsAtOnce = 1024;
 constexpr index_t kBlockMultiple = 1024;  // along packets: more than any step of a loop
 // Rows of any tile of transposed operands and of any block of them (compiler/codegen/cpu/transposed.cc), and how many
 // blocks make the shares of threads even enough.
 constexpr index_t kRowsOfTile = 16, kRowsOfBlock = 128, kManyBlocks = 4;
-// Of rows that share copied columns: rows of a piece, for which it hardly matters that each piece copies them, and columns that
-// shares are multiples of, where all rows are one piece: of whole tiles for any target.
+// Of rows that share copied columns: rows of a piece, for which it hardly matters that each piece copies them, and
+// columns that shares are multiples of, where all rows are one piece: of whole tiles for any target.
 constexpr index_t kRowsOfPiece = 512, kColumnsOfShare = 48;
-// Of a second cache: what copies of the columns of a tile may take, and what columns that are read where they lie may, with as
-// many rows as that.
+// Of a second cache: what copies of the columns of a tile may take, and what columns that are read where they lie may,
+// with as many rows as that.
 constexpr index_t kPartForPanels = 4, kPartInPlace = 2;
 // What is kept of a block of columns, and what columns of a block are multiples of: no packet has more.
 constexpr index_t kPartForColumns = 8, kFewestKept = 64, kBlockOfColumns = 32768, kLongRun = 128;
-// Else: a processor that is read so many rows of memory along, tile after tile, brings each before it is asked for; of many
-// more it foresees none. Of the sums of all tiles, which wait meanwhile, such a part of a second cache.
+// Else: a processor that is read so many rows of memory along, tile after tile, brings each before it is asked for; of
+// many more it foresees none. Of the sums of all tiles, which wait meanwhile, such a part of a second cache.
 constexpr index_t kStepsInPlace = 32, kPartForSums = 4;
-constexpr index_t kEvenShares = 8;   // so many units for each thread make shares even enough
+constexpr index_t kEvenShares = 8;  // so many units for each thread make shares even enough
 
 // At least one for each of the threads that share out so much work, so that each has its place in memory from call to
 // call as long as there is no more of it.
 int Pieces(double work, int threads, index_t units) {
-  const double pieces = std::clamp(work / kPiece, static_cast<double>(threads), static_cast<double>(threads) * kMostPieces);
+  const double pieces =
+      std::clamp(work / kPiece, static_cast<double>(threads), static_cast<double>(threads) * kMostPieces);
   return threads <= 1 ? 1 : static_cast<int>(std::min(pieces, static_cast<double>(units)));
 }
 
 class Preparation : private LaunchAxes {
  public:
-  Preparation(const KernelStep& step, const std::vector<TensorRef>& buffers,
-              const std::vector<index_t>& symbols, int threads, index_t rows, std::string_view target)
-      : LaunchAxes(step.signature, buffers, symbols, threads, rows), step_(step), symbols_(symbols), whole_(rows < 0),
+  Preparation(const KernelStep& step, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
+              int threads, index_t rows, std::string_view target)
+      : LaunchAxes(step.signature, buffers, symbols, threads, rows),
+        step_(step),
+        symbols_(symbols),
+        whole_(rows < 0),
         packets_are_lines_(target.empty() ? CpuRuns("avx512") : target == "avx512") {}
 
   LaunchPlan Run() {
@@ -69,7 +75,9 @@ class Preparation : private LaunchAxes {
     packs_ = !signature_.panels.empty() && PacksColumns(signature_, plan_.extent[SharedAxis()]);
     const bool split = SplitsRows();
     packs_ = packs_ && !split;
-    by_bands_ = packs_ && MayGoByBands(signature_, plan_.extent[RowAxes()], plan_.extent[vector_axis_], packets_are_lines_) && ReadsNear();
+    by_bands_ = packs_ &&
+                MayGoByBands(signature_, plan_.extent[RowAxes()], plan_.extent[vector_axis_], packets_are_lines_) &&
+                ReadsNear();
     packs_ = packs_ && !by_bands_;
     ranged_axis_ = split ? 0 : RangedAxis();
     Variant variant = ChooseVariant(split);
@@ -82,12 +90,11 @@ class Preparation : private LaunchAxes {
     for (const Number& number : signature_.numbers) {
       if (number.operand >= 0) {
         const Access& access = signature_.operands[static_cast<std::size_t>(number.operand)];
-        plan_.extent.push_back(buffers_[static_cast<std::size_t>(access.buffer)]
-                                   .stride[static_cast<std::size_t>(number.dim)]);
+        plan_.extent.push_back(
+            buffers_[static_cast<std::size_t>(access.buffer)].stride[static_cast<std::size_t>(number.dim)]);
       } else {
-        plan_.extent.push_back(number.extent.is_static()
-                                   ? number.extent.value
-                                   : symbols_[static_cast<std::size_t>(number.extent.symbol)]);
+        plan_.extent.push_back(number.extent.is_static() ? number.extent.value
+                                                         : symbols_[static_cast<std::size_t>(number.extent.symbol)]);
       }
     }
     for (const int axis : signature_.ranged) {
@@ -95,7 +102,8 @@ class Preparation : private LaunchAxes {
       plan_.extent.push_back(0);
     }
     // Extents alone are the same for all lanes, in any form.
-    variant.wide_index = signature_.positional && !signature_.positions.empty() && !PositionsStayWithin(kIndexLimit, signature_.positions, rank_, plan_.extent);
+    variant.wide_index = signature_.positional && !signature_.positions.empty() &&
+                         !PositionsStayWithin(kIndexLimit, signature_.positions, rank_, plan_.extent);
     plan_.function = CodeOf(step_, variant);
     if (split) CutIntoBlocks();
     else if (keeps_columns) plan_.extent.push_back(columns_kept_);
@@ -113,21 +121,24 @@ class Preparation : private LaunchAxes {
   }
 
   // Are threads to share out the rows themselves? Rows of a group of steps are computed block by block of rows,
-  // alike in each. All else that decides is the shape and which axes lie one after the other, never the number of threads.
+  // alike in each. All else that decides is the shape and which axes lie one after the other, never the number of
+  // threads.
   bool SplitsRows() const {
     if (!whole_ || signature_.partials.empty()) return false;
     const index_t packets = Rows() * ((Columns() + kColumns - 1) / kColumns);
     const index_t few = Rows() == 1 && signature_.panels.empty() ? kFewPacketsOfRow : kFewRows;
     const double inner = static_cast<double>(Points(RowAxes(), rank_));
-    if (signature_.moments && packets > 0 && inner * static_cast<double>(std::min(Columns(), kColumnsAtOnce)) >= kLongMoments) return true;
+    if (signature_.moments && packets > 0 &&
+        inner * static_cast<double>(std::min(Columns(), kColumnsAtOnce)) >= kLongMoments)
+      return true;
     return packets > 0 && packets <= few && inner * static_cast<double>(Columns()) >= kLeastSplit;
   }
-
 
   void CutIntoBlocks() {
     const double inner = static_cast<double>(Points(RowAxes(), rank_)), columns = static_cast<double>(Columns());
     double most = inner / kMostBlocks;
-    if (signature_.moments) most = std::min(most, kLongMoments / 2 / std::min(columns, static_cast<double>(kColumnsAtOnce)));
+    if (signature_.moments)
+      most = std::min(most, kLongMoments / 2 / std::min(columns, static_cast<double>(kColumnsAtOnce)));
     const double points = std::max(kLeastBlock / columns, most);
     index_t blocks = 1;
     std::vector<index_t> lengths;
@@ -186,7 +197,8 @@ class Preparation : private LaunchAxes {
     const auto cache = static_cast<index_t>(SecondLevelCacheBytes());
     index_t most = kStepsInPlace;
     if (packs_) {
-      most = std::max(cache / kPartForPanels / (static_cast<index_t>(signature_.panels.size()) * kPanelBytes), kLeastSteps);
+      most = std::max(cache / kPartForPanels / (static_cast<index_t>(signature_.panels.size()) * kPanelBytes),
+                      kLeastSteps);
     } else if (ReadsNear()) {
       return all;
     }
@@ -220,18 +232,22 @@ class Preparation : private LaunchAxes {
     });
   }
 
-  // Do all of its rows begin with a line, if the first one does? Short rows that follow each other without gaps are one.
+  // Do all of its rows begin with a line, if the first one does? Short rows that follow each other without gaps are
+  // one.
   bool RowsAligned(std::size_t k) {
     const bool one = across_rows_ && Stride(k, RowAxes()) == 1;
     if (one && Stride(k, vector_axis_) != plan_.extent[RowAxes()]) return false;
-    const auto size = static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(signature_.operands[k].buffer)].dtype));
+    const auto size =
+        static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(signature_.operands[k].buffer)].dtype));
     for (std::size_t axis = 0; axis < rank_; ++axis)
-      if (axis != vector_axis_ && !(one && axis == RowAxes()) && plan_.extent[axis] != 1 && Moves(k, axis) && Stride(k, axis) * size % 64 != 0) return false;
+      if (axis != vector_axis_ && !(one && axis == RowAxes()) && plan_.extent[axis] != 1 && Moves(k, axis) &&
+          Stride(k, axis) * size % 64 != 0)
+        return false;
     return true;
   }
 
-  // Do tiles take turns at rows that lie alike in their pages? What goes past the caches so takes several times as long where a
-  // processor puts lines together from parts of them.
+  // Do tiles take turns at rows that lie alike in their pages? What goes past the caches so takes several times as long
+  // where a processor puts lines together from parts of them.
   bool TakesTurnsAtPages() {
     constexpr index_t kPage = 4096;
     const std::size_t tiles = TileAxis();
@@ -240,7 +256,8 @@ class Preparation : private LaunchAxes {
     if (!rows.TakeTurns() || rows.MayTurnLines()) return false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
-      const index_t bytes = Stride(k, tiles) * static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype));
+      const index_t bytes =
+          Stride(k, tiles) * static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(access.buffer)].dtype));
       if (bytes != 0 && bytes % kPage == 0 && access.dim_of_axis[vector_axis_] > access.dim_of_axis[tiles]) return true;
     }
     return false;
@@ -251,14 +268,16 @@ class Preparation : private LaunchAxes {
     variant.split = split;
     across_rows_ = PacketsGoAcross();
     double touched = 0, written = 0;
-    bool aligned = true, joins = plan_.remainder == 0 && whole_ && !signature_.goes_across_batch() && !GoesAcross() && ranged_axis_ == 0 && signature_.panels.empty(), in_place = false, packets = false;
+    bool aligned = true,
+         joins = plan_.remainder == 0 && whole_ && !signature_.goes_across_batch() && !GoesAcross() &&
+                 ranged_axis_ == 0 && signature_.panels.empty(),
+         in_place = false, packets = false;
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       const Access& access = signature_.operands[k];
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
       const int dim = access.dim_of_axis[vector_axis_];
       const bool last = dim >= 0 && dim == access.LastDim();
-      if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1)
-        variant.strided = true;
+      if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1) variant.strided = true;
       // What lanes have of it follows each other, and elements of a lane do.
       if (signature_.goes_across_batch() && dim >= 0 && !last && !IsDense(tensor)) variant.strided = true;
       // Rows of a transposed operand, which tiles are loaded from.
@@ -275,29 +294,36 @@ class Preparation : private LaunchAxes {
       written += bytes;
       // What is one number a row is not stored in packets.
       packets = packets || dim >= 0;
-      const bool of_row = last || signature_.goes_across_batch() || (across_rows_ && access.dim_of_axis[RowAxes()] >= 0 && access.dim_of_axis[RowAxes()] == access.LastDim());
+      const bool of_row =
+          last || signature_.goes_across_batch() ||
+          (across_rows_ && access.dim_of_axis[RowAxes()] >= 0 && access.dim_of_axis[RowAxes()] == access.LastDim());
       const bool begins = of_row && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
       aligned = aligned && (dim < 0 || (begins && (signature_.goes_across_batch() || RowsAligned(k))));
       joins = joins && (dim < 0 || (begins && Joins(k)));
       for (const Access& other : signature_.operands)
-        in_place = in_place || (!other.store &&
-                                tensor.data != nullptr &&
+        in_place = in_place || (!other.store && tensor.data != nullptr &&
                                 buffers_[static_cast<std::size_t>(other.buffer)].data == tensor.data);
     }
     const bool alone = UsefulThreads(Work(), threads_) == 1;
-    const double room = std::max(static_cast<double>(LastLevelCacheBytes()), alone ? 0 : kPastCachesOfThreads * static_cast<double>(LastLevelCacheShare()));
-    const bool large = touched >= room * (signature_.panels.empty() && written > kMostlyResults * touched ? CachesOfMostlyResults() : 1);
+    const double room = std::max(static_cast<double>(LastLevelCacheBytes()),
+                                 alone ? 0 : kPastCachesOfThreads * static_cast<double>(LastLevelCacheShare()));
+    const bool large =
+        touched >=
+        room * (signature_.panels.empty() && written > kMostlyResults * touched ? CachesOfMostlyResults() : 1);
     variant.few_columns = !variant.strided && HasFewColumns();
     if (variant.few_columns) return variant;
     columns_kept_ = large && !split && !across_rows_ && !variant.strided ? ColumnsKept() : 0;
     const bool by_columns = InColumns() && !across_rows_ && (columns_kept_ > 0 || StoresElements());
     // What is read back at once (in place) is better left to the caches.
-    const bool passes = large && packets && !in_place && !variant.strided && (by_columns || (!split && (vector_axis_ > 0 || across_rows_))) && !TakesTurnsAtPages();
+    const bool passes = large && packets && !in_place && !variant.strided &&
+                        (by_columns || (!split && (vector_axis_ > 0 || across_rows_))) && !TakesTurnsAtPages();
     variant.packed = (packs_ && !variant.strided) || columns_kept_ > 0;
     if (signature_.elementwise && TileAxis() < rank_) joins = MayJoinTiles();
     const bool tiles = !variant.strided && (packs_ || by_bands_);
     if (passes && aligned && (!InColumns() || across_rows_ || by_columns || tiles)) variant.stores = Stores::kStreamed;
-    else if (passes && !split && (columns_kept_ > 0 ? plan_.extent[vector_axis_] >= kFewestKept && MayJoinTiles() : joins)) variant.stores = Stores::kJoined;
+    else if (passes && !split &&
+             (columns_kept_ > 0 ? plan_.extent[vector_axis_] >= kFewestKept && MayJoinTiles() : joins))
+      variant.stores = Stores::kJoined;
     // Where tiles write past the caches, it matters little in which order, and copies are read with less ado.
     if (by_bands_ && variant.stores == Stores::kStreamed) by_bands_ = false, variant.packed = true;
     // Where results go into the caches, they are as good a place for what is kept, and what is read stays there, too.
@@ -312,15 +338,16 @@ class Preparation : private LaunchAxes {
     return false;
   }
 
-  // Columns of a block of which a kernel keeps what its phases go through, so that a second-level cache, or a first one, has it all;
-  // 0 where there is no room for a few columns.
+  // Columns of a block of which a kernel keeps what its phases go through, so that a second-level cache, or a first
+  // one, has it all; 0 where there is no room for a few columns.
   index_t ColumnsKept() {
     if (signature_.column_buffers.empty() || !packets_are_lines_) return 0;
     for (const DType type : signature_.column_buffers) column_bytes_ += static_cast<index_t>(SizeOf(type));
     column_bytes_ *= std::max<index_t>(1, Points(RowAxes(), rank_));
     const index_t cache = static_cast<index_t>(SecondLevelCacheBytes());
     if (kFewestKept * column_bytes_ > cache / 2) return 0;
-    const index_t few = kBlockOfColumns / column_bytes_, most = few >= kLongRun ? few : cache / kPartForColumns / column_bytes_;
+    const index_t few = kBlockOfColumns / column_bytes_,
+                  most = few >= kLongRun ? few : cache / kPartForColumns / column_bytes_;
     if (most < kFewestKept && !StoresElements()) return 0;
     const index_t columns = std::max(most / kFewestKept * kFewestKept, kFewestKept);
     return std::min(columns, Padded(plan_.extent[vector_axis_]));
@@ -349,7 +376,8 @@ class Preparation : private LaunchAxes {
 
   // Rows read the same, or as much each: few of them are better cut across than shared out.
   bool GoesAcross() const {
-    return InColumns() && vector_axis_ > 0 && !signature_.positional && (PacksRows() ? plan_.extent[SharedAxis()] <= kRowsOfPiece : plan_.extent[0] <= kFewRows) &&
+    return InColumns() && vector_axis_ > 0 && !signature_.positional &&
+           (PacksRows() ? plan_.extent[SharedAxis()] <= kRowsOfPiece : plan_.extent[0] <= kFewRows) &&
            plan_.extent[vector_axis_] >= kColumnGranule * threads_;
   }
 
@@ -359,10 +387,12 @@ class Preparation : private LaunchAxes {
     return axis == TileAxis() ? kRowsOfTile : 1;
   }
 
-  bool SharesEvenly(index_t units, index_t threads) const { return units % threads == 0 || units >= kEvenShares * threads; }
+  bool SharesEvenly(index_t units, index_t threads) const {
+    return units % threads == 0 || units >= kEvenShares * threads;
+  }
 
-  // Where axis 0 has too few indices for even shares: the first axis that has more, of those that a kernel takes a range of, or
-  // where operands can be told to begin elsewhere; 0 if there is none.
+  // Where axis 0 has too few indices for even shares: the first axis that has more, of those that a kernel takes a
+  // range of, or where operands can be told to begin elsewhere; 0 if there is none.
   std::size_t RangedAxis() const {
     const index_t threads = UsefulThreads(Work(), threads_);
     if (!whole_ || vector_axis_ == 0 || plan_.remainder != 0 || SharesEvenly(plan_.extent[0], threads)) return 0;
@@ -381,8 +411,8 @@ class Preparation : private LaunchAxes {
     return best;
   }
 
-  // Does each row of an operand that is stored begin where the one before it ends, in the order in which the kernel walks
-  // them? What a kernel of columns stores along the axes that it reduces it does not walk so.
+  // Does each row of an operand that is stored begin where the one before it ends, in the order in which the kernel
+  // walks them? What a kernel of columns stores along the axes that it reduces it does not walk so.
   bool Joins(std::size_t k) {
     for (std::size_t axis = vector_axis_ + 1; axis < rank_; ++axis)
       if (Moves(k, axis)) return false;
@@ -412,7 +442,8 @@ class Preparation : private LaunchAxes {
 
   // Columns of few rows that lie in memory are walked along it, as many as leave their sums in a cache.
   int PiecesOfColumns() const {
-    const double sums = static_cast<double>(PanelsAndSumsBytes()), room = static_cast<double>(SecondLevelCacheBytes() / kPartForSums);
+    const double sums = static_cast<double>(PanelsAndSumsBytes()),
+                 room = static_cast<double>(SecondLevelCacheBytes() / kPartForSums);
     const double rounds = std::ceil(sums / room / plan_.parts);
     return static_cast<int>(std::min(static_cast<double>(Units(plan_)), std::max(1.0, rounds) * plan_.parts));
   }
@@ -423,11 +454,15 @@ class Preparation : private LaunchAxes {
   // Does each share of rows copy what they share?
   bool PacksRows() const { return packs_ && (SharedAxis() == 0 || plan_.extent[0] < threads_); }
 
-  // Rows of a piece are threads' shares, or fewer; so many of them, or as many columns of each, that each thread has its own.
+  // Rows of a piece are threads' shares, or fewer; so many of them, or as many columns of each, that each thread has
+  // its own.
   void ShareOutRows(bool across) {
     if (!across) plan_.axis = SharedAxis();
-    const index_t threads = UsefulThreads(plan_.work, threads_), share = (plan_.extent[plan_.axis] + threads - 1) / threads;
-    plan_.granule = across ? kColumnsOfShare : std::clamp((share + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile, kRowsOfTile, kRowsOfPiece);
+    const index_t threads = UsefulThreads(plan_.work, threads_),
+                  share = (plan_.extent[plan_.axis] + threads - 1) / threads;
+    plan_.granule = across
+                        ? kColumnsOfShare
+                        : std::clamp((share + kRowsOfTile - 1) / kRowsOfTile * kRowsOfTile, kRowsOfTile, kRowsOfPiece);
     plan_.parts = static_cast<int>(std::min(threads, Units(plan_)));
     plan_.pieces = across ? plan_.parts : static_cast<int>(Units(plan_));
   }
@@ -438,7 +473,9 @@ class Preparation : private LaunchAxes {
     if (across) plan_.axis = vector_axis_;
     if (PacksRows()) return ShareOutRows(across);
     if (!across) plan_.axis = ranged_axis_;
-    plan_.granule = plan_.axis > 0 ? GranuleOf(plan_.axis) : vector_axis_ == 0 ? 16 : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
+    plan_.granule = plan_.axis > 0      ? GranuleOf(plan_.axis)
+                    : vector_axis_ == 0 ? 16
+                                        : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
     if (across && !signature_.panels.empty()) plan_.pieces = PiecesOfColumns();
     else if (WalksColumns()) plan_.pieces = plan_.parts;

@@ -87,7 +87,8 @@ void PreparedProgram::Run(void* const* data, const umbra_scalar* scalars) const 
 }
 
 const PreparedProgram::Kernel* PreparedProgram::OnlyKernel() const {
-  if (groups_.size() != 1 || groups_[0].kind != StepGroup::Kind::kIndependent || groups_[0].steps.size() != 1) return nullptr;
+  if (groups_.size() != 1 || groups_[0].kind != StepGroup::Kind::kIndependent || groups_[0].steps.size() != 1)
+    return nullptr;
   const auto* kernel = std::get_if<Kernel>(&groups_[0].steps[0]);
   const auto is_operand = [this](std::size_t buffer) { return buffer < operands_; };
   return kernel != nullptr && std::all_of(kernel->buffer.begin(), kernel->buffer.end(), is_operand) ? kernel : nullptr;
@@ -149,8 +150,7 @@ void PreparedProgram::RunBlock(const Group& group, index_t begin, int part, void
     for (std::size_t k = 0; k < kernel.buffer.size(); ++k)
       pointers[k] = AtRow(kernel.buffer[k], kernel.row_dim[k], begin, part, data);
     Elements<umbra_scalar> own(kernel.scalars->size());
-    for (std::size_t k = 0; k < kernel.scalars->size(); ++k)
-      own[k] = scalars[(*kernel.scalars)[k]];
+    for (std::size_t k = 0; k < kernel.scalars->size(); ++k) own[k] = scalars[(*kernel.scalars)[k]];
     Launch(kernel.plan, pointers.data(), kernel.element_size, own.data());
   }
 }
@@ -173,8 +173,7 @@ void* PreparedProgram::AtRow(std::size_t buffer, int dim, index_t row, int part,
   return base + row * tensor.stride[static_cast<std::size_t>(dim)] * static_cast<index_t>(SizeOf(tensor.dtype));
 }
 
-TensorRef PreparedProgram::Rows(int buffer, int dim, index_t begin, index_t count, int part,
-                                void* const* data) const {
+TensorRef PreparedProgram::Rows(int buffer, int dim, index_t begin, index_t count, int part, void* const* data) const {
   const auto k = static_cast<std::size_t>(buffer);
   TensorRef rows = buffers_[k];
   rows.data = AtRow(k, dim, begin, part, data);

@@ -12,15 +12,15 @@
 namespace umbra::runtime {
 
 /// What runs in place of `program` for the extents `symbols`, if it may on operands that overlap so (CheckOverlaps).
-Program::Faster FasterFor(const Program& program, const std::vector<index_t>& symbols, const std::vector<TensorRef>& operands,
-                          const OperandPairs& overlaps);
+Program::Faster FasterFor(const Program& program, const std::vector<index_t>& symbols,
+                          const std::vector<TensorRef>& operands, const OperandPairs& overlaps);
 
 class PreparedProgram {
  public:
   /// A launch of a kernel.
   struct Kernel {
     LaunchPlan plan;
-    std::vector<std::size_t> buffer;        ///< of each operand
+    std::vector<std::size_t> buffer;  ///< of each operand
     std::vector<std::size_t> element_size;  ///< of each operand
     std::vector<int> row_dim;  ///< of each operand: the dimension that axis 0 moves it along, or -1
     const std::vector<int>* scalars = nullptr;
@@ -29,8 +29,8 @@ class PreparedProgram {
   /// `operands` are checked inputs and outputs (CheckArguments, CheckOverlaps); `shared` are
   /// the outputs and inputs that share memory. What calls pass has the same alignment to cache lines, and the same
   /// operands share memory. `program` outlives this.
-  PreparedProgram(const Program& program, std::vector<TensorRef> operands,
-                  const std::vector<index_t>& symbols, OperandPairs shared, int threads);
+  PreparedProgram(const Program& program, std::vector<TensorRef> operands, const std::vector<index_t>& symbols,
+                  OperandPairs shared, int threads);
 
   /// Runs on base pointers of the inputs and outputs, in their order, and the program's scalars.
   void Run(void* const* data, const umbra_scalar* scalars) const;
@@ -44,11 +44,11 @@ class PreparedProgram {
   using Step = std::variant<Kernel, const GemmStep*>;
 
   struct Temporary {
-    int place = -1;         ///< the output that it lives in, or -1
+    int place = -1;  ///< the output that it lives in, or -1
     std::size_t bytes = 0;  ///< of one copy
-    int copies = 1;         ///< one for each part
-    bool block = false;     ///< does it hold the rows of a block only?
-    std::size_t offset = 0; ///< of the first copy in the memory of temporaries
+    int copies = 1;  ///< one for each part
+    bool block = false;  ///< does it hold the rows of a block only?
+    std::size_t offset = 0;  ///< of the first copy in the memory of temporaries
   };
 
   // From the step that uses a temporary first to the one that uses it last; alone: no other step runs at that time.
@@ -59,13 +59,13 @@ class PreparedProgram {
 
   struct Group {
     StepGroup::Kind kind{};
-    std::vector<Step> steps;       ///< kRows: for whole blocks
+    std::vector<Step> steps;  ///< kRows: for whole blocks
     std::vector<Step> last_steps;  ///< kRows: for the last block, if it has fewer rows
-    index_t rows = 1, block = 1;   ///< kRows: blocks of `block` rows
-    int parts = 1;                 ///< kRows: ranges of blocks that run at the same time
-    int product_parts = 1;         ///< kRows: ranges of rows of a block's products that run at the same time
-    index_t product_rows = 1;      ///< kRows: of such a range
-    int blas_threads = 1;          ///< kRows: of each product
+    index_t rows = 1, block = 1;  ///< kRows: blocks of `block` rows
+    int parts = 1;  ///< kRows: ranges of blocks that run at the same time
+    int product_parts = 1;  ///< kRows: ranges of rows of a block's products that run at the same time
+    index_t product_rows = 1;  ///< kRows: of such a range
+    int blas_threads = 1;  ///< kRows: of each product
   };
 
   void PlaceTemporaries();
@@ -84,17 +84,16 @@ class PreparedProgram {
 
   void RunIndependent(const Group& group, void* const* data, const umbra_scalar* scalars) const;
   void RunRows(const Group& group, void* const* data, const umbra_scalar* scalars) const;
-  void RunBlock(const Group& group, index_t begin, int part, void* const* data,
-                const umbra_scalar* scalars) const;
+  void RunBlock(const Group& group, index_t begin, int part, void* const* data, const umbra_scalar* scalars) const;
   int Home(int buffer) const;
   void* AtRow(std::size_t buffer, int dim, index_t row, int part, void* const* data) const;
   TensorRef Rows(int buffer, int dim, index_t begin, index_t count, int part, void* const* data) const;
 
   const Program& program_;
-  std::vector<TensorRef> buffers_;     ///< of the program; local temporaries have the shape of a block
-  std::size_t operands_ = 0;           ///< the first buffers; temporaries follow
-  OperandPairs shared_;                ///< outputs and inputs that share memory
-  std::vector<bool> runs_;             ///< by step of the program: does this call run it, or another instead?
+  std::vector<TensorRef> buffers_;  ///< of the program; local temporaries have the shape of a block
+  std::size_t operands_ = 0;  ///< the first buffers; temporaries follow
+  OperandPairs shared_;  ///< outputs and inputs that share memory
+  std::vector<bool> runs_;  ///< by step of the program: does this call run it, or another instead?
   std::vector<Temporary> temporaries_;
   std::size_t temporary_bytes_ = 0;
   int threads_ = 1;

@@ -14,12 +14,12 @@ void Run(const Program& program, const Arguments& arguments, const RunOptions& o
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
   std::vector<TensorRef> operands = BuffersOf(arguments);
   const OperandPairs overlaps = CheckOverlaps(program, operands);
-  if (const auto faster = FasterFor(program, symbols, operands, overlaps).program) return Run(*faster, arguments, options);
+  if (const auto faster = FasterFor(program, symbols, operands, overlaps).program)
+    return Run(*faster, arguments, options);
   std::vector<void*> data;
   for (const TensorRef& operand : operands) data.push_back(operand.data);
   const int threads = options.threads > 0 ? options.threads : NumProcessors();
-  PreparedProgram(program, std::move(operands), symbols, overlaps, threads)
-      .Run(data.data(), arguments.scalars.data());
+  PreparedProgram(program, std::move(operands), symbols, overlaps, threads).Run(data.data(), arguments.scalars.data());
 }
 
 }  // namespace umbra::runtime

@@ -12,8 +12,7 @@ namespace umbra::runtime {
 /// `[3, 1024]`.
 std::string ShapeText(const std::vector<index_t>& shape);
 /// The number of elements; throws umbra::Error if it overflows, naming `what`.
-index_t CountElements(const std::vector<index_t>& shape, std::size_t element_size,
-                      const std::string& what);
+index_t CountElements(const std::vector<index_t>& shape, std::size_t element_size, const std::string& what);
 /// The bytes [first, last) that a tensor touches; empty if it has no element.
 std::pair<const char*, const char*> ByteRange(const TensorRef& tensor);
 /// A scalar of an integer dtype.

@@ -23,8 +23,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a thread without work, or one that waits for others, stays awake: at least, at most, and as a part of the time
-// that it worked before.
+// How long a thread without work, or one that waits for others, stays awake: at least, at most, and as a part of the
+// time that it worked before.
 constexpr Clock::duration kLeastAwake = std::chrono::microseconds(30), kMostAwake = std::chrono::microseconds(500);
 constexpr int kAwakePart = 8;
 Clock::duration AwakeAfter(Clock::duration work) { return std::clamp(work / kAwakePart, kLeastAwake, kMostAwake); }
@@ -84,7 +84,8 @@ struct ThreadPool::Call {
 
   // Was there a piece to take?
   bool TakeOne(PieceBody body, Share* share) {
-    if (share->next.load(std::memory_order_relaxed) >= share->end || failed.load(std::memory_order_relaxed)) return false;
+    if (share->next.load(std::memory_order_relaxed) >= share->end || failed.load(std::memory_order_relaxed))
+      return false;
     const int piece = share->next.fetch_add(1, std::memory_order_relaxed);
     if (piece >= share->end) return false;
     try {
@@ -97,8 +98,10 @@ struct ThreadPool::Call {
 
   // The pieces of `first`, then those of the shares that follow it and at last of those before it.
   void TakeAll(PieceBody body, Share* first) {
-    for (Share* share = first; share != nullptr; share = share->following) while (TakeOne(body, share)) {}
-    for (Share* share = &own; share != nullptr && share != first; share = share->following) while (TakeOne(body, share)) {}
+    for (Share* share = first; share != nullptr; share = share->following)
+      while (TakeOne(body, share)) {}
+    for (Share* share = &own; share != nullptr && share != first; share = share->following)
+      while (TakeOne(body, share)) {}
   }
 };
 
@@ -115,8 +118,8 @@ struct alignas(64) ThreadPool::Worker {
   PieceBody body;
   Call* call = nullptr;  // none: to end
 
-  // In another: what those that call look at. Who makes a worker of kUnborn or kFree kTaken has it alone, and gives it back
-  // when none that it helps is at work.
+  // In another: what those that call look at. Who makes a worker of kUnborn or kFree kTaken has it alone, and gives it
+  // back when none that it helps is at work.
   alignas(64) std::atomic<std::uint32_t> holder{kUnborn};
   std::atomic<bool> asleep{false};
   std::atomic<std::uint32_t> woken{0};  // how often
@@ -145,13 +148,17 @@ struct alignas(64) ThreadPool::Worker {
     woken.notify_one();
   }
 
-  // Keeps the worker from the caller's processor, if it may run on others: systems that know of no cache that processors
-  // share start and wake a thread where the one runs that does so, and leave it there though others have nothing to do.
+  // Keeps the worker from the caller's processor, if it may run on others: systems that know of no cache that
+  // processors share start and wake a thread where the one runs that does so, and leave it there though others have
+  // nothing to do.
   void StayAway(int processor) {
-    if (processor == away || (away < 0 && pthread_getaffinity_np(thread.native_handle(), sizeof allowed, &allowed) != 0)) return;
+    if (processor == away ||
+        (away < 0 && pthread_getaffinity_np(thread.native_handle(), sizeof allowed, &allowed) != 0))
+      return;
     cpu_set_t others = allowed;
     CPU_CLR(static_cast<std::size_t>(processor), &others);
-    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread.native_handle(), sizeof others, &others) == 0) away = processor;
+    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread.native_handle(), sizeof others, &others) == 0)
+      away = processor;
   }
 
   void AwaitEnd(Clock::duration awake) {
@@ -189,7 +196,8 @@ struct alignas(64) ThreadPool::Worker {
 };
 
 ThreadPool::ThreadPool(int workers)
-    : most_(std::max(workers, 0)), workers_(std::make_unique<Worker[]>(static_cast<std::size_t>(most_))) {}
+    : most_(std::max(workers, 0)),
+      workers_(std::make_unique<Worker[]>(static_cast<std::size_t>(most_))) {}
 
 ThreadPool::~ThreadPool() { Dismiss(); }
 

@@ -1,8 +1,9 @@
-// bench_gpu [ELEMENTS], or bench_gpu first NUMBER: times the suite's workloads on the GPU with CUDA events, at ELEMENTS elements
-// (256 Mi unless told) and at the shapes of models. Prints a line a result, its fields apart by tabs:
+// bench_gpu [ELEMENTS], or bench_gpu first NUMBER: times the suite's workloads on the GPU with CUDA events, at ELEMENTS
+// elements (256 Mi unless told) and at the shapes of models. Prints a line a result, its fields apart by tabs:
 //   WORKLOAD LIBRARY MICROSECONDS BYTES OPERATIONS, or WORKLOAD LIBRARY error WHY
-// The library `limit` is what the GPU can do: the bytes at the bandwidth of the driver's copy, the bare product of cuBLASLt, the
-// bare launch of the driver. With fewer than 1 Mi elements all is small, and results are first compared with the interpreter's.
+// The library `limit` is what the GPU can do: the bytes at the bandwidth of the driver's copy, the bare product of
+// cuBLASLt, the bare launch of the driver. With fewer than 1 Mi elements all is small, and results are first compared
+// with the interpreter's.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -46,7 +47,9 @@ Call CallOf(const DenseBf16& d) {
   };
   return {graph::ParseText("kernel dense_bf16(x: bf16[n, k], w: bf16[k, m], bias: bf16[m]) -> (y: bf16[n, m]) {\n"
                            "  y = relu(dot(x, w) + broadcast<1>(bias))\n}")[0],
-          {{ref(d.x, {d.rows, d.inner}), ref(d.w, {d.inner, d.columns}), ref(d.bias, {d.columns})}, {ref(d.out, {d.rows, d.columns})}, {}}};
+          {{ref(d.x, {d.rows, d.inner}), ref(d.w, {d.inner, d.columns}), ref(d.bias, {d.columns})},
+           {ref(d.out, {d.rows, d.columns})},
+           {}}};
 }
 
 Bytes BytesOf(const DenseBf16& d) {
@@ -56,7 +59,8 @@ Bytes BytesOf(const DenseBf16& d) {
 template <typename Workload>
 inline constexpr bool kIsProduct = std::is_same_v<Workload, Dense> || std::is_same_v<Workload, DenseBf16>;
 
-// Has the workload a result of its own with fast arithmetic? As on the CPU; and products, which cuBLASLt's relu may then follow.
+// Has the workload a result of its own with fast arithmetic? As on the CPU; and products, which cuBLASLt's relu may
+// then follow.
 template <typename Workload>
 inline constexpr bool kHasFast =
     kIsProduct<Workload> || std::is_same_v<decltype(umbra_fast::Run(std::declval<const Workload&>())), Prepared>;
@@ -97,8 +101,8 @@ class OnGpu {
   std::vector<std::shared_ptr<void>> memory_;
 };
 
-// Products draw so much power that a GPU slows down with what ran before; this long before each is timed nothing runs, nor does in
-// peers.py.
+// Products draw so much power that a GPU slows down with what ran before; this long before each is timed nothing runs,
+// nor does in peers.py.
 constexpr std::chrono::milliseconds kRest{100};
 
 class Bench {
@@ -113,7 +117,9 @@ class Bench {
     Images(std::max<Size>(1, n / (c * h * w)), c, h, w);
     Take(std::max<Size>(1, n / 256));
     Products();
-    Run("update_of_tensors", [&](Size tensors) { return MakeAdamSteps(make_, static_cast<int>(tensors), 1e-3f); }, Size{small_ ? 3 : 200});
+    Run(
+        "update_of_tensors", [&](Size tensors) { return MakeAdamSteps(make_, static_cast<int>(tensors), 1e-3f); },
+        Size{small_ ? 3 : 200});
     // As models have them.
     Matrices(Of(4096), Of(4096));
     Images(Of(32), c, h, w);
@@ -121,8 +127,8 @@ class Bench {
     Overhead();
   }
 
-  // From text to the first launch of a kernel with `number` in it, by NVRTC, or from the disk cache: in a process that has
-  // called none, which opens NVRTC, or in one that has.
+  // From text to the first launch of a kernel with `number` in it, by NVRTC, or from the disk cache: in a process that
+  // has called none, which opens NVRTC, or in one that has.
   void FirstCall(const std::string& number, const std::string& name) {
     Try(name, "umbra", [&] {
       const float* const x = make_(4096, -1, 1);
@@ -130,8 +136,12 @@ class Bench {
       stream_.Wait();
       const int compiled = GetCompileStatistics().compiled;
       const auto begin = std::chrono::steady_clock::now();
-      const Function function = Compile(graph::ParseText("kernel first(x: f32[n]) -> (y: f32[n]) { y = gelu(x * " + number + ") + x }")[0], Target());
-      function({{TensorRef::Dense(const_cast<float*>(x), DType::kFloat32, {4096})}, {TensorRef::Dense(y, DType::kFloat32, {4096})}, {}}, Options());
+      const Function function = Compile(
+          graph::ParseText("kernel first(x: f32[n]) -> (y: f32[n]) { y = gelu(x * " + number + ") + x }")[0], Target());
+      function({{TensorRef::Dense(const_cast<float*>(x), DType::kFloat32, {4096})},
+                {TensorRef::Dense(y, DType::kFloat32, {4096})},
+                {}},
+               Options());
       const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
       Print(name + (GetCompileStatistics().compiled > compiled ? "_compiles" : "_from_disk"), "umbra", time.count());
     });
@@ -151,7 +161,8 @@ class Bench {
   }
   runtime::RunOptions Options() const { return {0, stream_.handle_}; }
 
-  static void Print(const std::string& workload, const char* library, double us, double bytes = 0, double operations = 0) {
+  static void Print(const std::string& workload, const char* library, double us, double bytes = 0,
+                    double operations = 0) {
     std::printf("%s\t%s\t%.3f\t%.0f\t%.0f\n", workload.c_str(), library, us, bytes, operations);
     std::fflush(stdout);
   }
@@ -170,8 +181,8 @@ class Bench {
     }
   }
 
-  // Median microseconds of each launch, of five times up to twenty, as many as take 20 ms. They take turns, and nothing runs for
-  // `rest` before each, so that they find the device as warm.
+  // Median microseconds of each launch, of five times up to twenty, as many as take 20 ms. They take turns, and nothing
+  // runs for `rest` before each, so that they find the device as warm.
   std::vector<double> Times(const std::vector<std::function<void()>>& launches, std::chrono::milliseconds rest = {}) {
     const auto run = [&](const std::function<void()>& launch, int times) {
       const cuda::Event begin = stream_.Record();
@@ -237,7 +248,8 @@ class Bench {
     const std::vector<double> times = Times(launches, kIsProduct<Workload> ? kRest : std::chrono::milliseconds());
     if constexpr (kIsProduct<Workload>) limit = std::max(limit, times[0]);
     Print(name, "limit", limit, bytes, operations);
-    for (std::size_t k = kIsProduct<Workload> ? 1 : 0; k < launches.size(); ++k) Print(name, libraries[k], times[k], bytes, operations);
+    for (std::size_t k = kIsProduct<Workload> ? 1 : 0; k < launches.size(); ++k)
+      Print(name, libraries[k], times[k], bytes, operations);
   }
 
   template <typename Product>
@@ -276,14 +288,16 @@ class Bench {
       const double tolerance = got.dtype == DType::kBFloat16 ? 2e-2 : 1e-3;
       for (std::size_t i = 0; i < CountOf(got); ++i) {
         const double expected = ElementOf(host.outputs[k], i), given = ElementOf(got, i);
-        Require(std::fabs(given - expected) <= tolerance * (1 + std::fabs(expected)), "result ", k, " is ", given, " at ", i, ", expected ", expected);
+        Require(std::fabs(given - expected) <= tolerance * (1 + std::fabs(expected)), "result ", k, " is ", given,
+                " at ", i, ", expected ", expected);
       }
     }
   }
 
   static std::vector<char> Fetched(const TensorRef& tensor) {
     std::vector<char> bytes(CountOf(tensor) * SizeOf(tensor.dtype));
-    cuda::Copy(cuda::CopyKind::kDeviceToHost, bytes.data(), bytes.size(), tensor.data, bytes.size(), bytes.size(), 1, nullptr);
+    cuda::Copy(cuda::CopyKind::kDeviceToHost, bytes.data(), bytes.size(), tensor.data, bytes.size(), bytes.size(), 1,
+               nullptr);
     return bytes;
   }
 
@@ -293,7 +307,8 @@ class Bench {
       const float* const from = make_(elements_, 0, 1);
       float* const to = make_(elements_, 0, 1);
       const auto row = static_cast<std::size_t>(elements_) * sizeof(float);
-      const double us = Times({[&] { cuda::Copy(cuda::CopyKind::kDeviceToDevice, to, row, from, row, row, 1, stream_.handle_); }})[0];
+      const double us =
+          Times({[&] { cuda::Copy(cuda::CopyKind::kDeviceToDevice, to, row, from, row, row, 1, stream_.handle_); }})[0];
       const double bytes = 2.0 * static_cast<double>(row);
       us_per_byte_ = us / bytes;
       Print("copy_" + std::to_string(elements_), "limit", us, bytes);
@@ -302,53 +317,78 @@ class Bench {
   }
 
   void Vectors(Size n) {
-    Run("triad", [&](Size m) { return MakeTriad(make_, m); }, n);
-    Run("adam", [&](Size m) { return MakeAdam(make_, m, 1e-3f); }, n);
-    Run("black_scholes", [&](Size m) { return MakeOptions(make_, m); }, n);
-    Run("mixed_f16", [&](Size m) { return MakeMixed(make_, m); }, n);
-    Run("saxpy_i8", [&](Size m) { return MakeSaxpy8(make_, m); }, n);
+    Run(
+        "triad", [&](Size m) { return MakeTriad(make_, m); }, n);
+    Run(
+        "adam", [&](Size m) { return MakeAdam(make_, m, 1e-3f); }, n);
+    Run(
+        "black_scholes", [&](Size m) { return MakeOptions(make_, m); }, n);
+    Run(
+        "mixed_f16", [&](Size m) { return MakeMixed(make_, m); }, n);
+    Run(
+        "saxpy_i8", [&](Size m) { return MakeSaxpy8(make_, m); }, n);
     std::vector<const float*> inputs;
-    Run("sum_of_500", [&](Size m) { return MakeSum500(make_, m, &inputs); }, std::max<Size>(1, n / Sum500::kInputs));
+    Run(
+        "sum_of_500", [&](Size m) { return MakeSum500(make_, m, &inputs); }, std::max<Size>(1, n / Sum500::kInputs));
   }
 
   // Rows of 1024, and square ones.
   void Matrices(Size rows, Size side) {
     const Size columns = 1024;
-    Run("gelu", [&](auto... e) { return MakeGelu(make_, e...); }, rows, columns);
-    Run("softmax", [&](auto... e) { return Softmax{MakeRows(make_, e...)}; }, rows, columns);
-    Run("softmax_gradient", [&](auto... e) { return MakeSoftmaxGradient(make_, e...); }, rows, columns);
-    Run("layernorm", [&](auto... e) { return LayerNorm{MakeRows(make_, e...)}; }, rows, columns);
-    Run("layernorm_gradient", [&](auto... e) { return MakeLayerNormGradient(make_, e...); }, rows, columns);
-    Run("log_sum_exp", [&](auto... e) { return LogSumExp{MakeRows(make_, e...)}; }, rows, columns);
-    Run("transpose", [&](Size n, Size) { return MakeTranspose(make_, n); }, side, side);
-    Run("concat_4_of", [&](auto... e) { return MakeConcat(make_, e...); }, side, side / 4);
+    Run(
+        "gelu", [&](auto... e) { return MakeGelu(make_, e...); }, rows, columns);
+    Run(
+        "softmax", [&](auto... e) { return Softmax{MakeRows(make_, e...)}; }, rows, columns);
+    Run(
+        "softmax_gradient", [&](auto... e) { return MakeSoftmaxGradient(make_, e...); }, rows, columns);
+    Run(
+        "layernorm", [&](auto... e) { return LayerNorm{MakeRows(make_, e...)}; }, rows, columns);
+    Run(
+        "layernorm_gradient", [&](auto... e) { return MakeLayerNormGradient(make_, e...); }, rows, columns);
+    Run(
+        "log_sum_exp", [&](auto... e) { return LogSumExp{MakeRows(make_, e...)}; }, rows, columns);
+    Run(
+        "transpose", [&](Size n, Size) { return MakeTranspose(make_, n); }, side, side);
+    Run(
+        "concat_4_of", [&](auto... e) { return MakeConcat(make_, e...); }, side, side / 4);
   }
 
   void Images(Size n, Size c, Size h, Size w) {
-    Run("mean_variance", [&](Size n, Size c, Size h, Size w) { return MakeChannels(make_, n, c, h * w); }, n, c, h, w);
-    Run("patch2col_3x3", [&](auto... e) { return MakePatches(make_, e...); }, n, c, h, w);
-    Run("max_pool_2x2", [&](auto... e) { return MakeMaxPool(make_, e...); }, n, c, h, w);
-    Run("max_unpool_2x2", [&](auto... e) {
-      const MaxPool pool = MakeMaxPool(make_, e...);
-      const Call call = CallOf(pool);
-      Compile(call.kernel, Target())(call.arguments, Options());
-      return MakeUnpool(make_, pool);
-    }, n, c, h, w);
+    Run(
+        "mean_variance", [&](Size n, Size c, Size h, Size w) { return MakeChannels(make_, n, c, h * w); }, n, c, h, w);
+    Run(
+        "patch2col_3x3", [&](auto... e) { return MakePatches(make_, e...); }, n, c, h, w);
+    Run(
+        "max_pool_2x2", [&](auto... e) { return MakeMaxPool(make_, e...); }, n, c, h, w);
+    Run(
+        "max_unpool_2x2",
+        [&](auto... e) {
+          const MaxPool pool = MakeMaxPool(make_, e...);
+          const Call call = CallOf(pool);
+          Compile(call.kernel, Target())(call.arguments, Options());
+          return MakeUnpool(make_, pool);
+        },
+        n, c, h, w);
   }
 
   void Take(Size count) {
-    Run("take", [&](auto... e) { return MakeTake(make_, e...); }, count, Size{256});
+    Run(
+        "take", [&](auto... e) { return MakeTake(make_, e...); }, count, Size{256});
   }
 
   // relu(dot(a, b) + bias): strict math keeps NaN, which cuBLASLt's relu does not, so a kernel follows the product.
   void Products() {
-    Run("dense_bf16", [&](Size m, Size k, Size l) {
-      const auto make = [&](Size n) { return make_.operator()<bf16_t>(n, -1, 1); };
-      return DenseBf16{m, k, l, make(m * k), make(k * l), make(l), make(m * l)};
-    }, Of(8192), Of(8192), Of(8192));
+    Run(
+        "dense_bf16",
+        [&](Size m, Size k, Size l) {
+          const auto make = [&](Size n) { return make_.operator()<bf16_t>(n, -1, 1); };
+          return DenseBf16{m, k, l, make(m * k), make(k * l), make(l), make(m * l)};
+        },
+        Of(8192), Of(8192), Of(8192));
     static constexpr Size kShapes[][3] = {{512, 1024, 1024}, {4, 512, 1024}, {16, 1024, 1024}, {4096, 512, 16}};
     for (const auto& [rows, inner, columns] : kShapes)
-      Run("dense", [&](auto... e) { return MakeDense(make_, e...); }, Of(rows), Of(inner), Of(columns));
+      Run(
+          "dense", [&](auto... e) { return MakeDense(make_, e...); }, Of(rows), Of(inner), Of(columns));
   }
 
   // Host time of a call: the Exp API, and the driver's launch of an empty kernel with nothing in between, in turns.
@@ -362,11 +402,14 @@ class Bench {
     };
     Try(name, "umbra", [&] {
       const cuda::Driver& driver = cuda::UseDriver();
-      const auto done = [](cuda::Result result) { Require(result == cuda::kSuccess, "the driver: ", cuda::Words(result)); };
+      const auto done = [](cuda::Result result) {
+        Require(result == cuda::kSuccess, "the driver: ", cuda::Words(result));
+      };
       const cuda::DeviceProperties& device = cuda::Properties(0);
-      const cuda::Image image = CompileCuda("namespace umbra::simd {\nstruct nothing_args { void* data[2]; };\n"
-                                            "extern \"C\" __global__ void nothing(const nothing_args args) {}\n}\n",
-                                            "nothing", {{device.major, device.minor}});
+      const cuda::Image image = CompileCuda(
+          "namespace umbra::simd {\nstruct nothing_args { void* data[2]; };\n"
+          "extern \"C\" __global__ void nothing(const nothing_args args) {}\n}\n",
+          "nothing", {{device.major, device.minor}});
       cuda::Module module = nullptr;
       done(driver.cuModuleLoadDataEx(&module, image.bytes.data(), 0, nullptr, nullptr));
       cuda::Function nothing = nullptr;
@@ -410,7 +453,8 @@ int main(int argc, char** argv) {
     const bool first = argc > 2 && std::string(argv[1]) == "first";
     const bench::Size elements = argc == 2 ? std::atoll(argv[1]) : bench::Size{1} << 28;
     umbra::Require((first && argc == 3) || (!first && argc < 3 && elements > 0),
-                   "expected a number of elements, or first and a number; given: ", argc > 1 ? argv[1] : "nothing", argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+                   "expected a number of elements, or first and a number; given: ", argc > 1 ? argv[1] : "nothing",
+                   argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
     umbra::SetDevice<umbra::gpu>(0);
     bench::Bench bench(elements);
     if (first) {

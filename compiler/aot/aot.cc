@@ -37,8 +37,8 @@ void Check(const Library& library) {
   for (const Kernel& kernel : library.kernels) {
     Require(IsIdentifier(kernel.name), kernel.file, ":", kernel.line, ": kernel '", kernel.name,
             "': its name is none in C++; rename it");
-    Require(kernel.name != "kernels", kernel.file, ":", kernel.line, ": kernel '",
-            kernel.name, "': the table of kernels has this name; rename it");
+    Require(kernel.name != "kernels", kernel.file, ":", kernel.line, ": kernel '", kernel.name,
+            "': the table of kernels has this name; rename it");
     const auto [known, fresh] = names.emplace(kernel.name, &kernel);
     Require(fresh, kernel.file, ":", kernel.line, ": kernel '", kernel.name, "' is also defined at ",
             known->second->file, ":", known->second->line, ": rename one");
@@ -67,8 +67,10 @@ std::string OperandText(const plan::Plan& plan, const Parameter& parameter) {
 
 std::string ElementType(DType type) {
   switch (type) {
-#define UMBRA_DTYPE(dtype, name, type, ...) \
-  case DType::dtype: return IsHalf(DType::dtype) ? "umbra::" #type : #type;
+#define UMBRA_DTYPE(dtype, name, type, ...)                \
+  case DType::dtype: {                                     \
+    return IsHalf(DType::dtype) ? "umbra::" #type : #type; \
+  }
 #include "umbra/dtypes.def"
   }
   return "float";
@@ -82,10 +84,11 @@ Entry MakeEntry(const Library& library, const Kernel& kernel) {
   const graph::Graph& graph = *kernel.graph;
   Identifiers identifiers;
   // Where an operand was declared: the text form numbers nodes so, a C++ function has its own order.
-  const auto place = [&](int node, int CppParameter::* of, int index) {
+  const auto place = [&](int node, int CppParameter::*of, int index) {
     if (!kernel.function) return node;
     const auto& all = kernel.function->parameters;
-    return static_cast<int>(std::find_if(all.begin(), all.end(), [&](const CppParameter& p) { return p.*of == index; }) - all.begin());
+    return static_cast<int>(
+        std::find_if(all.begin(), all.end(), [&](const CppParameter& p) { return p.*of == index; }) - all.begin());
   };
   std::map<int, std::pair<int, Parameter>> declared;  // nodes and what they are to callers
   for (int k = 0; const int node : graph.inputs()) {
@@ -140,8 +143,10 @@ std::string WithOrigins(const std::string& text, const std::string& name,
     const std::string_view here = std::string_view(text).substr(begin, end - begin);
     begin = end;
     ++line;
-    if (const std::size_t mark = here.rfind(codegen::kPlaceMark); mark != std::string_view::npos && current != nullptr) {
-      const std::string_view place = here.substr(mark + codegen::kPlaceMark.size(), here.size() - 1 - mark - codegen::kPlaceMark.size());
+    if (const std::size_t mark = here.rfind(codegen::kPlaceMark);
+        mark != std::string_view::npos && current != nullptr) {
+      const std::string_view place =
+          here.substr(mark + codegen::kPlaceMark.size(), here.size() - 1 - mark - codegen::kPlaceMark.size());
       const std::size_t colon = place.rfind(':');
       lead(colon == 0 ? current->file : std::string(place.substr(0, colon)), place.substr(colon + 1));
       result += std::string(here.substr(0, mark)) + '\n';
@@ -198,7 +203,8 @@ Targets ParseTargets(const std::string& list) {
     }
     const bool prefixed = name.rfind("cuda:", 0) == 0;
     of_gpu = prefixed || (of_gpu && name.rfind("sm_", 0) == 0);
-    Require(of_gpu, "unknown target '", name, "': expected plain, sse2, avx2 or avx512, with commas between several, or cuda:sm_80,sm_90 and the like");
+    Require(of_gpu, "unknown target '", name,
+            "': expected plain, sse2, avx2 or avx512, with commas between several, or cuda:sm_80,sm_90 and the like");
     gpu += (gpu.empty() ? "" : ",") + name.substr(prefixed ? 5 : 0);
   }
   return {{cpu.begin(), cpu.end()}, gpu.empty() ? std::vector<cuda::Architecture>() : ParseArchitectures(gpu)};
@@ -208,8 +214,10 @@ std::vector<std::string> SourceFlags(codegen::Target target) {
   // Last, and so stronger than what is said for the rest of a program. Packets need no loops made to vectors, but their
   // short loops unrolled: with g++ these flags give the code of -O3 in two thirds of the time.
   const bool packets = target != codegen::Target::kPlain;
-  std::vector<std::string> flags = packets ? std::vector<std::string>{"-O2", "-fpeel-loops"} : std::vector<std::string>{"-O3"};
-  flags.insert(flags.end(), {"-fno-fast-math", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-w"});
+  std::vector<std::string> flags =
+      packets ? std::vector<std::string>{"-O2", "-fpeel-loops"} : std::vector<std::string>{"-O3"};
+  flags.insert(flags.end(),
+               {"-fno-fast-math", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-w"});
   if (packets) flags.emplace_back("-march=x86-64");
   for (const std::string_view flag : codegen::CompilerFlags(target)) flags.emplace_back(flag);
   return flags;
@@ -219,8 +227,11 @@ std::vector<File> Emit(const Library& given) {
   Check(given);
   Library library = given;
   // The order of files on a command line means nothing, nor do their folders; names are each one's own.
-  const auto place = [](const Kernel& k) { return std::tuple(k.unit, std::filesystem::path(k.file).filename().string(), k.line, k.name); };
-  std::sort(library.kernels.begin(), library.kernels.end(), [&](const Kernel& a, const Kernel& b) { return place(a) < place(b); });
+  const auto place = [](const Kernel& k) {
+    return std::tuple(k.unit, std::filesystem::path(k.file).filename().string(), k.line, k.name);
+  };
+  std::sort(library.kernels.begin(), library.kernels.end(),
+            [&](const Kernel& a, const Kernel& b) { return place(a) < place(b); });
   std::vector<Entry> entries;
   std::set<std::string> units;
   for (const Kernel& kernel : library.kernels) {

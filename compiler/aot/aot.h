@@ -31,7 +31,7 @@ struct CppParameter {
 
 /// A function of the user's, which returns nothing, that the library defines.
 struct CppFunction {
-  std::string symbol;     ///< mangled
+  std::string symbol;  ///< mangled
   bool instance = false;  ///< of a template: several libraries of a program may define it
   std::vector<CppParameter> parameters;
   /// Pairs of parameters, by position, that must have no memory in common.
@@ -50,7 +50,7 @@ struct Kernel {
 
 /// What a library is compiled for.
 struct Targets {
-  std::vector<codegen::Target> cpu;      ///< from the narrowest
+  std::vector<codegen::Target> cpu;  ///< from the narrowest
   std::vector<cuda::Architecture> gpu;  ///< from the oldest; PTX of the last is for later ones
 };
 
@@ -70,14 +70,14 @@ struct File {
 Targets ParseTargets(const std::string& list);
 
 /// The files of `library`, in the order of their names. The same for the same input, wherever and whenever.
-/// Throws umbra::Error if two kernels have one name, if a name is no identifier, or if there are targets for GPUs and no
-/// NVRTC that compiles for them.
+/// Throws umbra::Error if two kernels have one name, if a name is no identifier, or if there are targets for GPUs and
+/// no NVRTC that compiles for them.
 std::vector<File> Emit(const Library& library);
 
 /// How objects are made.
 struct Objects {
   std::string machine = "x86_64-linux";  ///< processor and system that the code is for
-  bool line_tables = false;              ///< for debuggers and profilers
+  bool line_tables = false;  ///< for debuggers and profilers
   std::vector<std::string> prefix_maps;  ///< OLD=NEW, as of -fdebug-prefix-map: for the names of files in line tables
 };
 

@@ -28,10 +28,10 @@ struct Parameter {
 struct Entry {
   const Kernel* kernel = nullptr;
   plan::Plan plan;
-  std::string function;               ///< the C function
+  std::string function;  ///< the C function
   std::vector<Parameter> parameters;  ///< inputs and scalars as they were declared, then outputs
-  std::string signature;              ///< as the text form has it
-  int index = 0;                      ///< in the library
+  std::string signature;  ///< as the text form has it
+  int index = 0;  ///< in the library
   /// First function of the kernel in its unit's table: UMBRA_VARIANTS a step.
   int first_function = 0;
   /// On a GPU: the plan, how its steps are launched, and the kernel's part of its unit's table of images.

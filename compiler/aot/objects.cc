@@ -13,7 +13,12 @@ namespace {
 std::string MakeObject(const File& file, const ObjectOptions& options) {
   const codegen::Target target = *file.target;
   const std::string backend = ClangBackendId();
-  std::vector<std::string_view> parts = {"object", backend, Name(target), codegen::PreludeId(), file.text, options.file,
+  std::vector<std::string_view> parts = {"object",
+                                         backend,
+                                         Name(target),
+                                         codegen::PreludeId(),
+                                         file.text,
+                                         options.file,
                                          options.line_table ? "lines" : ""};
   parts.insert(parts.end(), options.prefix_maps.begin(), options.prefix_maps.end());
   const std::string key = runtime::CacheKey(parts);
@@ -40,7 +45,8 @@ std::vector<File> MakeObjects(const std::vector<File>& files, const Objects& obj
   runtime::SideBySide(sources.size(), [&](std::size_t k) {
     const File& source = *sources[k];
     made[k] = {source.name.substr(0, source.name.rfind('.')) + ".o",
-               MakeObject(source, {source.name, objects.line_tables, objects.prefix_maps}), {}};
+               MakeObject(source, {source.name, objects.line_tables, objects.prefix_maps}),
+               {}};
   });
   return made;
 }

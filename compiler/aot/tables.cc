@@ -36,9 +36,9 @@ std::string NumberType(DType type) {
 // The C function of a kernel, without a semicolon.
 std::string Prototype(const Entry& entry) {
   return fmt::format("umbra_status {}({})", entry.function, Join(entry.parameters, [](const Parameter& p) {
-    return p.scalar >= 0 ? fmt::format("{} {}", NumberType(p.dtype), p.name)
-                         : fmt::format("const umbra_tensor* {}", p.name);
-  }));
+                       return p.scalar >= 0 ? fmt::format("{} {}", NumberType(p.dtype), p.name)
+                                            : fmt::format("const umbra_tensor* {}", p.name);
+                     }));
 }
 
 // What a wrapper takes: blobs, or tensors on a device.
@@ -47,17 +47,19 @@ enum class Face { kBlob, kCpu, kGpu };
 std::string OperandType(const Parameter& p, Face face) {
   if (face == Face::kBlob) return "const umbra::TBlob&";
   if (p.rank == 0) return fmt::format("{}{}*", p.output ? "" : "const ", ElementType(p.dtype));
-  return fmt::format("const umbra::Tensor<umbra::{}, {}, {}>&", face == Face::kGpu ? "gpu" : "cpu", p.rank, ElementType(p.dtype));
+  return fmt::format("const umbra::Tensor<umbra::{}, {}, {}>&", face == Face::kGpu ? "gpu" : "cpu", p.rank,
+                     ElementType(p.dtype));
 }
 
 void Wrapper(const Entry& entry, Face face, codegen::Writer* out) {
   out->Line("inline void {}({}) {{", entry.kernel->name, Join(entry.parameters, [&](const Parameter& p) {
-    return fmt::format("{} {}", p.scalar >= 0 ? NumberType(p.dtype) : OperandType(p, face), p.name);
-  }));
+              return fmt::format("{} {}", p.scalar >= 0 ? NumberType(p.dtype) : OperandType(p, face), p.name);
+            }));
   out->Line("  umbra::detail::Check({}({}));", entry.function, Join(entry.parameters, [&](const Parameter& p) {
-    if (p.scalar >= 0) return p.name;
-    return fmt::format("umbra::detail::CallOperand({}{})", p.name, face == Face::kGpu && p.rank == 0 ? ", UMBRA_DEVICE_GPU" : "");
-  }));
+              if (p.scalar >= 0) return p.name;
+              return fmt::format("umbra::detail::CallOperand({}{})", p.name,
+                                 face == Face::kGpu && p.rank == 0 ? ", UMBRA_DEVICE_GPU" : "");
+            }));
   out->Line("}}");
 }
 
@@ -91,8 +93,8 @@ std::string Constants(const Library& library, const Entry& entry, codegen::Write
     ++(buffer.kind == runtime::Buffer::Kind::kInput ? inputs : outputs);
     const std::string shape =
         Array("int64_t", fmt::format("{}_shape{}", name, operands.size()), Encoded(buffer.shape), out);
-    operands.push_back(fmt::format("{{\"{}\", UMBRA_DTYPE_{}, {}, {}}}", buffer.name, Name(buffer.dtype),
-                                   buffer.shape.size(), shape));
+    operands.push_back(
+        fmt::format("{{\"{}\", UMBRA_DTYPE_{}, {}, {}}}", buffer.name, Name(buffer.dtype), buffer.shape.size(), shape));
   }
   for (const auto& [scalar, dtype] : entry.plan.scalars)
     scalars.push_back(fmt::format("{{\"{}\", UMBRA_DTYPE_{}}}", scalar, Name(dtype)));
@@ -111,14 +113,16 @@ std::string Constants(const Library& library, const Entry& entry, codegen::Write
     std::vector<std::string> architectures;
     for (const cuda::Architecture& architecture : library.targets.gpu) architectures.push_back(architecture.Name());
     const std::string on_gpu = runtime::ProgramToText(plan::ToProgram(entry.gpu_plan));
-    out->Line("const umbra_gpu_desc {}_gpu = {{\"{}\",\n    {},\n    {}, {} + {}, {}}};", name, fmt::join(architectures, ", "),
-              on_gpu == program ? name + "_program" : Quoted(on_gpu, "    "), Quoted(runtime::SchedulesToText(entry.schedules), "    "), TableName(library, entry.kernel->unit, kCudaTarget),
-              entry.first_code, entry.num_codes);
+    out->Line("const umbra_gpu_desc {}_gpu = {{\"{}\",\n    {},\n    {}, {} + {}, {}}};", name,
+              fmt::join(architectures, ", "), on_gpu == program ? name + "_program" : Quoted(on_gpu, "    "),
+              Quoted(runtime::SchedulesToText(entry.schedules), "    "),
+              TableName(library, entry.kernel->unit, kCudaTarget), entry.first_code, entry.num_codes);
     gpu = fmt::format("&{}_gpu", name);
   }
-  return fmt::format("{{\"{0}\", {1},\n     \"{2}\", {3}, {4}, {5}, {6}, {7}, {8}, {9}, {0}_program, &{0}_state, {10}}}", name,
-                     Quoted(entry.signature, "     "), Origin(*entry.kernel), inputs, outputs, scalars.size(),
-                     targets.size(), operand_table, scalar_table, target_table, gpu);
+  return fmt::format(
+      "{{\"{0}\", {1},\n     \"{2}\", {3}, {4}, {5}, {6}, {7}, {8}, {9}, {0}_program, &{0}_state, {10}}}", name,
+      Quoted(entry.signature, "     "), Origin(*entry.kernel), inputs, outputs, scalars.size(), targets.size(),
+      operand_table, scalar_table, target_table, gpu);
 }
 
 // The call of a kernel with `operands` in the plan's order and scalars by name.
@@ -136,7 +140,8 @@ void Call(const Library& library, const Entry& entry, const std::vector<std::str
 void CFunction(const Library& library, const Entry& entry, codegen::Writer* out) {
   std::vector<std::string> operands(entry.parameters.size()), scalars(entry.plan.scalars.size());
   for (const Parameter& p : entry.parameters)
-    (p.buffer >= 0 ? operands[static_cast<std::size_t>(p.buffer)] : scalars[static_cast<std::size_t>(p.scalar)]) = p.name;
+    (p.buffer >= 0 ? operands[static_cast<std::size_t>(p.buffer)] : scalars[static_cast<std::size_t>(p.scalar)]) =
+        p.name;
   operands.resize(entry.parameters.size() - scalars.size());
   out->Line("{} {{", Prototype(entry));
   Call(library, entry, operands, scalars, "return {}", out);
@@ -158,19 +163,23 @@ void MarkedFunction(const Library& library, const Entry& entry, codegen::Writer*
     if (p.scalar >= 0) scalars.at(static_cast<std::size_t>(p.scalar)) = p.name;
   }
   const std::string name = DefinedName(entry);
-  // An inline function is one for all libraries, and with it the other name of it. That one is not weak, as the user's is.
+  // An inline function is one for all libraries, and with it the other name of it. That one is not weak, as the user's
+  // is.
   const std::string label = function.instance ? "umbra_instance_" + function.symbol : function.symbol;
   const std::string kind = function.instance ? "inline __attribute__((used)) void" : "void";
   out->Line("{} {}({}) __asm__(\"{}\");", kind, name, parameters, label);
   if (function.instance)
-    out->Line("void {}_instance({}) __asm__(\"{}\") __attribute__((alias(\"{}\")));", name, parameters, function.symbol, label);
+    out->Line("void {}_instance({}) __asm__(\"{}\") __attribute__((alias(\"{}\")));", name, parameters, function.symbol,
+              label);
   out->Line("{} {}({}) {{", kind, name, parameters);
   for (const CppParameter& p : function.parameters)
     if (p.input >= 0 || p.output >= 0) out->Line("  const umbra::detail::CallOperand {0}_operand({0});", p.name);
   for (const auto& [a, b] : function.apart)
-    out->Line("  umbra::detail::RequireApart({0}, {1}, \"kernel '{2}': '{0}' and '{1}' overlap in memory, which would change "
-              "the result; give them memory of their own\");", function.parameters.at(static_cast<std::size_t>(a)).name,
-              function.parameters.at(static_cast<std::size_t>(b)).name, entry.kernel->name);
+    out->Line(
+        "  umbra::detail::RequireApart({0}, {1}, \"kernel '{2}': '{0}' and '{1}' overlap in memory, which would change "
+        "the result; give them memory of their own\");",
+        function.parameters.at(static_cast<std::size_t>(a)).name,
+        function.parameters.at(static_cast<std::size_t>(b)).name, entry.kernel->name);
   Call(library, entry, operands, scalars, "umbra::detail::Check({})", out);
   out->Line("}}");
 }
@@ -196,7 +205,8 @@ std::string HeaderText(const Library& library, const std::vector<Entry>& entries
   out.Line("namespace {} {{\n", library.name);
   for (const Entry& entry : entries) {
     // Without a tensor of any rank the wrappers of both devices would be one.
-    const bool tensors = std::any_of(entry.parameters.begin(), entry.parameters.end(), [](const Parameter& p) { return p.rank > 0; });
+    const bool tensors =
+        std::any_of(entry.parameters.begin(), entry.parameters.end(), [](const Parameter& p) { return p.rank > 0; });
     const bool gpu = ForGpu(library, *entry.kernel), cpu = !CpuTargets(library, *entry.kernel).empty();
     if (cpu) Wrapper(entry, Face::kCpu, &out);
     if (gpu && (tensors || !cpu)) Wrapper(entry, Face::kGpu, &out);
@@ -215,7 +225,8 @@ std::string TablesText(const Library& library, const std::vector<Entry>& entries
   std::set<std::pair<std::string, std::string>> tables;  // type and name
   for (const Entry& entry : entries) {
     const std::string& unit = entry.kernel->unit;
-    for (const codegen::Target target : library.targets.cpu) tables.emplace("kernel_fn", TableName(library, unit, Name(target)));
+    for (const codegen::Target target : library.targets.cpu)
+      tables.emplace("kernel_fn", TableName(library, unit, Name(target)));
     if (!library.targets.gpu.empty()) tables.emplace("gpu_code", TableName(library, unit, kCudaTarget));
   }
   out.Line("extern \"C\" {{");

@@ -36,7 +36,7 @@ class Decisions {
 
   struct Reach {
     std::set<int> values;  ///< that the results of a phase are made of
-    int open = -1;         ///< a condition among those asked about that would leave fewer of them, if it were known
+    int open = -1;  ///< a condition among those asked about that would leave fewer of them, if it were known
   };
   /// What the results of the phase are made of, as far as is known. `can_know`: may be asked about.
   Reach ReachOf(const plan::Phase& phase, const std::function<bool(int condition)>& can_know) const;

@@ -19,13 +19,14 @@ std::int64_t InverseOfPower(int shift, std::int64_t odd) {
   return inverse % odd;
 }
 
-// Of dividends x and divisors d with p bits, as whole numbers: where a quotient x / d of p bits is rounded otherwise than just below,
-// x * 2^s is an odd multiple of d, for s = p or, of smaller dividends, p + 1. How close a quotient comes to that is by how much
-// x * 2^s is no such multiple, which is a whole number.
+// Of dividends x and divisors d with p bits, as whole numbers: where a quotient x / d of p bits is rounded otherwise
+// than just below, x * 2^s is an odd multiple of d, for s = p or, of smaller dividends, p + 1. How close a quotient
+// comes to that is by how much x * 2^s is no such multiple, which is a whole number.
 template <typename T>
 bool IsNearest(T divisor) {
   constexpr int p = std::numeric_limits<T>::digits;
-  constexpr std::int64_t kMost = 16;  // 2^-(2p - 3) of a quotient, which is less than 2^(p + 1), times d; and as much again
+  constexpr std::int64_t kMost =
+      16;  // 2^-(2p - 3) of a quotient, which is less than 2^(p + 1), times d; and as much again
   int exponent;
   const auto d = static_cast<std::int64_t>(std::ldexp(std::frexp(divisor, &exponent), p));
   std::int64_t odd = d, power = 1;
@@ -35,7 +36,8 @@ bool IsNearest(T divisor) {
   const auto quotient = [&](T dividend) { return std::fma(dividend, known.high, dividend * known.low); };  // on any CPU
   for (const int shift : {p, p + 1})
     for (std::int64_t away = -kMost; away <= kMost; ++away) {
-      if (away == 0 || away % power != 0) continue;  // x * 2^s and multiples of d are multiples of it; no odd one is the same
+      if (away == 0 || away % power != 0)
+        continue;  // x * 2^s and multiples of d are multiples of it; no odd one is the same
       const std::int64_t inverse = InverseOfPower(shift, odd);
       auto x = static_cast<std::int64_t>(static_cast<Wide>(inverse) * (away % odd) % odd);
       if (x < 0) x += odd;

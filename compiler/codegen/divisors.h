@@ -6,14 +6,14 @@
 
 namespace umbra::codegen {
 
-/// Does a division by the constant take long, and Divisor of the prelude take it? Compilers multiply by the inverse of a power of
-/// two.
+/// Does a division by the constant take long, and Divisor of the prelude take it? Compilers multiply by the inverse of
+/// a power of two.
 bool IsWorthDivisor(double number, DType type);
 
 /// Does KnownDivisor of the prelude give the nearest quotient for every dividend? `number`: such that IsWorthDivisor.
 ///
-/// Its quotient is less than 2^-(2p - 3) of itself away from the one that is not rounded, where floats have p bits. The dividends
-/// for which that one is as close to a place where rounding changes are few, and all of them are tried.
+/// Its quotient is less than 2^-(2p - 3) of itself away from the one that is not rounded, where floats have p bits. The
+/// dividends for which that one is as close to a place where rounding changes are few, and all of them are tried.
 bool IsKnownDivisor(double number, DType type);
 
 }  // namespace umbra::codegen

@@ -38,24 +38,23 @@ class IntrinsicSpeller : public Speller {
   Expr Load(DType type, const std::string& address) const override {
     if (!HasRegister(type)) return Speller::Load(type, address);
     if (type == DType::kInt32)
-      return FromInt(fmt::format("{}_loadu_si{}(reinterpret_cast<const __m{}i*>({}))", Prefix(type),
-                                 Bits(type), Bits(type), address));
+      return FromInt(fmt::format("{}_loadu_si{}(reinterpret_cast<const __m{}i*>({}))", Prefix(type), Bits(type),
+                                 Bits(type), address));
     return {fmt::format("{}_loadu_{}({})", Prefix(type), Suffix(type), address)};
   }
 
   Expr LoadHead(DType type, const std::string& address, const std::string& lanes) const override {
     if (!Masked() || !HasRegister(type)) return Speller::LoadHead(type, address, lanes);
     const std::string text = fmt::format("{}_maskz_loadu_{}({}, {})", Prefix(type),
-                                         type == DType::kInt32 ? "epi32" : Suffix(type),
-                                         MaskOf(lanes), address);
+                                         type == DType::kInt32 ? "epi32" : Suffix(type), MaskOf(lanes), address);
     return type == DType::kInt32 ? FromInt(text) : Expr{text};
   }
 
   std::string Store(DType type, const std::string& address, const Expr& value) const override {
     if (!HasRegister(type)) return Speller::Store(type, address, value);
     if (type == DType::kInt32)
-      return fmt::format("{}_storeu_si{}(reinterpret_cast<__m{}i*>({}), {})", Prefix(type),
-                         Bits(type), Bits(type), address, ToInt(type, value));
+      return fmt::format("{}_storeu_si{}(reinterpret_cast<__m{}i*>({}), {})", Prefix(type), Bits(type), Bits(type),
+                         address, ToInt(type, value));
     return fmt::format("{}_storeu_{}({}, {})", Prefix(type), Suffix(type), address, value.text);
   }
 
@@ -63,9 +62,8 @@ class IntrinsicSpeller : public Speller {
                         const std::string& lanes) const override {
     if (!Masked() || !HasRegister(type)) return Speller::StoreHead(type, address, value, lanes);
     const bool is_int = type == DType::kInt32;
-    return fmt::format("{}_mask_storeu_{}({}, {}, {})", Prefix(type),
-                       is_int ? "epi32" : Suffix(type), address, MaskOf(lanes),
-                       is_int ? ToInt(type, value) : value.text);
+    return fmt::format("{}_mask_storeu_{}({}, {}, {})", Prefix(type), is_int ? "epi32" : Suffix(type), address,
+                       MaskOf(lanes), is_int ? ToInt(type, value) : value.text);
   }
 
   std::string Stream(DType type, const std::string& address, const Expr& value) const override {
@@ -73,19 +71,18 @@ class IntrinsicSpeller : public Speller {
     return fmt::format("{}_stream_{}({}, {})", Prefix(type), Suffix(type), address, value.text);
   }
 
-  Expr Map(Op op, DType type, const std::vector<Expr>& args,
-           const std::vector<bool>& literal) const override {
+  Expr Map(Op op, DType type, const std::vector<Expr>& args, const std::vector<bool>& literal) const override {
     std::vector<Expr> full = args;
     for (std::size_t k = 0; k < args.size(); ++k)
       if (literal[k]) full[k] = Fill(type, args[k].text);
     const std::vector<bool> none(args.size(), false);
     if (!HasRegister(type)) return Speller::Map(op, type, full, none);
     if (type == DType::kInt32) return IntMap(op, type, full, none);
-    const char* name = op == Op::plus    ? "add"
-                       : op == Op::minus ? "sub"
-                       : op == Op::mul   ? "mul"
-                       : op == Op::div   ? "div"
-                       : op == Op::sqrt  ? "sqrt"
+    const char* name = op == Op::plus                              ? "add"
+                       : op == Op::minus                           ? "sub"
+                       : op == Op::mul                             ? "mul"
+                       : op == Op::div                             ? "div"
+                       : op == Op::sqrt                            ? "sqrt"
                        : op == Op::fma && target_ != Target::kSse2 ? "fmadd"
                                                                    : nullptr;
     if (name != nullptr) {
@@ -99,7 +96,8 @@ class IntrinsicSpeller : public Speller {
 
   Expr AddProduct(DType type, const Expr& total, const Expr& a, const Expr& b) const override {
     if (!HasRegister(type) || !IsFloat(type)) return Speller::AddProduct(type, total, a, b);
-    if (target_ == Target::kSse2) return Map(Op::plus, type, {total, Map(Op::mul, type, {a, b}, {false, false})}, {false, false});
+    if (target_ == Target::kSse2)
+      return Map(Op::plus, type, {total, Map(Op::mul, type, {a, b}, {false, false})}, {false, false});
     return Map(Op::fma, type, {a, b, total}, {false, false, false});
   }
 
@@ -124,19 +122,15 @@ class IntrinsicSpeller : public Speller {
   Expr FromInt(const std::string& text) const {
     return {fmt::format("({})({})", Speller::Type(DType::kInt32), text), false};
   }
-  std::string ToInt(DType type, const Expr& value) const {
-    return fmt::format("(__m{}i)({})", Bits(type), value.text);
-  }
+  std::string ToInt(DType type, const Expr& value) const { return fmt::format("(__m{}i)({})", Bits(type), value.text); }
 
-  Expr IntMap(Op op, DType type, const std::vector<Expr>& args,
-              const std::vector<bool>& none) const {
-    const char* name = op == Op::plus                                       ? "add"
-                       : op == Op::minus                                    ? "sub"
-                       : op == Op::mul && target_ != Target::kSse2          ? "mullo"
-                                                                            : nullptr;
+  Expr IntMap(Op op, DType type, const std::vector<Expr>& args, const std::vector<bool>& none) const {
+    const char* name = op == Op::plus                              ? "add"
+                       : op == Op::minus                           ? "sub"
+                       : op == Op::mul && target_ != Target::kSse2 ? "mullo"
+                                                                   : nullptr;
     if (name == nullptr) return Speller::Map(op, type, args, none);
-    return FromInt(fmt::format("{}_{}_epi32({}, {})", Prefix(type), name, ToInt(type, args[0]),
-                               ToInt(type, args[1])));
+    return FromInt(fmt::format("{}_{}_epi32({}, {})", Prefix(type), name, ToInt(type, args[0]), ToInt(type, args[1])));
   }
 
   // The instruction gives its second operand if either is NaN; a NaN in the first has to be kept.
@@ -146,14 +140,15 @@ class IntrinsicSpeller : public Speller {
     if (!IsIdentifier(a)) return Speller::Map(op, type, args, {false, false});
     const std::string extreme = fmt::format("{}_{}_{}({}, {})", Prefix(type), name, Suffix(type), a, b);
     if (Masked())
-      return {fmt::format("{0}_mask_mov_{1}({2}, {0}_cmp_{1}_mask({3}, {3}, _CMP_UNORD_Q), {3})",
-                          Prefix(type), Suffix(type), extreme, a)};
+      return {fmt::format("{0}_mask_mov_{1}({2}, {0}_cmp_{1}_mask({3}, {3}, _CMP_UNORD_Q), {3})", Prefix(type),
+                          Suffix(type), extreme, a)};
     if (target_ == Target::kAvx2)
-      return {fmt::format("{0}_blendv_{1}({2}, {3}, {0}_cmp_{1}({3}, {3}, _CMP_UNORD_Q))",
-                          Prefix(type), Suffix(type), extreme, a)};
-    return {fmt::format("_mm_or_{0}(_mm_and_{0}(_mm_cmpunord_{0}({2}, {2}), {2}), "
-                        "_mm_andnot_{0}(_mm_cmpunord_{0}({2}, {2}), {1}))",
-                        Suffix(type), extreme, a)};
+      return {fmt::format("{0}_blendv_{1}({2}, {3}, {0}_cmp_{1}({3}, {3}, _CMP_UNORD_Q))", Prefix(type), Suffix(type),
+                          extreme, a)};
+    return {
+        fmt::format("_mm_or_{0}(_mm_and_{0}(_mm_cmpunord_{0}({2}, {2}), {2}), "
+                    "_mm_andnot_{0}(_mm_cmpunord_{0}({2}, {2}), {1}))",
+                    Suffix(type), extreme, a)};
   }
 };
 

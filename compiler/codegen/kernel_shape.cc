@@ -18,8 +18,12 @@ bool IsAlikeIn(const plan::Kernel& kernel, int id) {
 
 KernelShape::KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options)
     : narrow_(MayBeNarrow(kernel, options) && plan::HasNarrowPackets(plan, kernel)),
-      plan_(plan), kernel_(kernel), signature_(kernel.signature), options_(options),
-      vector_axis_(kernel.signature.vector_axis), columns_(!kernel.vector_axis_is_inner()) {
+      plan_(plan),
+      kernel_(kernel),
+      signature_(kernel.signature),
+      options_(options),
+      vector_axis_(kernel.signature.vector_axis),
+      columns_(!kernel.vector_axis_is_inner()) {
   MarkPositional();
   MarkOfDataToo();
   MarkPackets();
@@ -75,7 +79,8 @@ bool KernelShape::IsMadeOfDataToo(const plan::Value& v) const {
   for (const int arg : v.args) {
     const bool is_data = is_of_data(arg);
     const bool is_condition = kernel_.values[static_cast<std::size_t>(arg)].type == DType::kBool;
-    if (!is_data && (is_condition || !FindSlope(kernel_, arg, [this](int value) { return IsAlike(value); }))) return false;
+    if (!is_data && (is_condition || !FindSlope(kernel_, arg, [this](int value) { return IsAlike(value); })))
+      return false;
     of_data = of_data || is_data;
   }
   return of_data;
@@ -97,7 +102,8 @@ std::optional<Span> KernelShape::SpanOf(int id) const {
   if (span->group > 0) {  // all of a packet's groups are there
     const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
     const auto& extent = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.back();
-    if (!PacketsBeginAtMultiples(span->group) || !(extent == signature_.axes[static_cast<std::size_t>(vector_axis_)])) return std::nullopt;
+    if (!PacketsBeginAtMultiples(span->group) || !(extent == signature_.axes[static_cast<std::size_t>(vector_axis_)]))
+      return std::nullopt;
   }
   return span;
 }
@@ -140,25 +146,30 @@ bool KernelShape::IsRemainder(int id) const {
 
 std::optional<long long> KernelShape::SlopeOf(int id) const {
   const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
-  const bool wraps = v.kind == plan::Value::Kind::kCast && v.type == DType::kInt32 && IsPositional(v.args[0]);  // as packets of i32 do
+  const bool wraps =
+      v.kind == plan::Value::Kind::kCast && v.type == DType::kInt32 && IsPositional(v.args[0]);  // as packets of i32 do
   if ((v.type != DType::kInt64 && !wraps) || v.kind == plan::Value::Kind::kGather) return std::nullopt;
   return FindSlope(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
 }
 
 Runs KernelShape::RunsOf(const plan::Phase& phase) const {
-  return FindRuns(kernel_, phase, [this](int value) { return IsAlike(value); },
-                  [this](int value) { return InPackets(value); });
+  return FindRuns(
+      kernel_, phase, [this](int value) { return IsAlike(value); }, [this](int value) { return InPackets(value); });
 }
 
 bool KernelShape::JoinsRows() const {
-  if (options_.variant.stores != runtime::Stores::kJoined || options_.variant.packed || !PutsLinesTogether() || IsBlocked() || Splits()) return false;
+  if (options_.variant.stores != runtime::Stores::kJoined || options_.variant.packed || !PutsLinesTogether() ||
+      IsBlocked() || Splits())
+    return false;
   const auto rows = signature_.axes.begin(), columns = rows + vector_axis_;
-  const bool one = std::all_of(rows, columns, [](const runtime::Extent& extent) { return extent == runtime::Extent::Static(1); });
+  const bool one =
+      std::all_of(rows, columns, [](const runtime::Extent& extent) { return extent == runtime::Extent::Static(1); });
   return !one && (columns_ || !columns->is_static() || columns->value % kLine != 0);
 }
 
 bool KernelShape::JoinsTiles() const {
-  return options_.variant.stores == runtime::Stores::kJoined && PutsLinesTogether() && RegisterBytes(options_.target) == kLine && TileAxis() >= 0;
+  return options_.variant.stores == runtime::Stores::kJoined && PutsLinesTogether() &&
+         RegisterBytes(options_.target) == kLine && TileAxis() >= 0;
 }
 
 bool KernelShape::IsBlocked() const {
@@ -168,7 +179,8 @@ bool KernelShape::IsBlocked() const {
 }
 
 int KernelShape::TileAxis() const {
-  if (!IsBlocked() || PacketWidth() == 1 || options_.spelling != Spelling::kPackets || options_.variant.strided) return -1;
+  if (!IsBlocked() || PacketWidth() == 1 || options_.spelling != Spelling::kPackets || options_.variant.strided)
+    return -1;
   int tile_axis = -1;
   for (const auto& access : signature_.operands) {
     if (!IsTransposed(access)) continue;
@@ -194,13 +206,16 @@ bool KernelShape::GoesSideBySide(const plan::Phase& phase, const std::set<int>* 
     if (needed != nullptr && needed->count(id) == 0) continue;
     const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
     const auto span = v.kind == plan::Value::Kind::kGather ? SpanOf(id) : std::nullopt;
-    if (v.kind == plan::Value::Kind::kGather ? !span || span->repeats > 1 || span->group > 0 : InPackets(id) && IsMadeOfLanes(id)) return false;
+    if (v.kind == plan::Value::Kind::kGather ? !span || span->repeats > 1 || span->group > 0
+                                             : InPackets(id) && IsMadeOfLanes(id))
+      return false;
     if (v.kind != plan::Value::Kind::kMap) continue;
     if (graph::Info(v.op).header != "arith") polynomial = true;
   }
   const auto is_narrow = [this](const plan::Store& store) {
     const auto& access = signature_.operands[static_cast<std::size_t>(store.operand)];
-    return static_cast<int>(SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype)) * PacketWidth() < kLeastStored;
+    return static_cast<int>(SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype)) * PacketWidth() <
+           kLeastStored;
   };
   return polynomial || (phase.reductions.empty() && std::any_of(phase.stores.begin(), phase.stores.end(), is_narrow));
 }
@@ -215,8 +230,7 @@ bool KernelShape::IsContiguousByPlan(const runtime::Access& access) const {
 }
 
 std::string KernelShape::ExtentName(int axis) const {
-  if (IsBaked(axis))
-    return std::to_string(signature_.axes[static_cast<std::size_t>(axis)].value);
+  if (IsBaked(axis)) return std::to_string(signature_.axes[static_cast<std::size_t>(axis)].value);
   return "n" + std::to_string(axis);
 }
 

@@ -21,9 +21,9 @@ class KernelShape {
   KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options);
   virtual ~KernelShape() = default;
 
-  /// May packets that have nothing wider than 16 bits have as many lanes as fit? With AVX-512, whose masks load a part of such a packet at
-  /// once; not where lanes are gathered from anything but elements side by side, nor of rows that are known to be shorter than two
-  /// packets.
+  /// May packets that have nothing wider than 16 bits have as many lanes as fit? With AVX-512, whose masks load a part
+  /// of such a packet at once; not where lanes are gathered from anything but elements side by side, nor of rows that
+  /// are known to be shorter than two packets.
   static bool MayBeNarrow(const plan::Kernel& kernel, const SourceOptions& options);
 
   /// Lanes of the kernel's packets: as many as the widest dtype has in a register; 1 for plain.
@@ -47,7 +47,8 @@ class KernelShape {
   /// Is the value's packet put together from lanes?
   bool IsMadeOfLanes(int id) const;
 
-  /// The gather as a span of lanes, if packets of its dtype are loaded so: those of 16-bit floats whole, or by a stride.
+  /// The gather as a span of lanes, if packets of its dtype are loaded so: those of 16-bit floats whole, or by a
+  /// stride.
   std::optional<Span> SpanOf(int id) const;
 
   /// Do the packets of the vector loop begin at multiples of `number`?
@@ -73,8 +74,8 @@ class KernelShape {
 
   /// Do packets that are stored go past the caches one by one?
   bool Streams() const { return options_.variant.stores == runtime::Stores::kStreamed && !columns_; }
-  /// Do rows go past the caches one after the other, as one? They have to be walked in the order in which they lie. Of one
-  /// row, and of rows of whole lines, there is no need.
+  /// Do rows go past the caches one after the other, as one? They have to be walked in the order in which they lie. Of
+  /// one row, and of rows of whole lines, there is no need.
   bool JoinsRows() const;
   /// Do rows of tiles, which begin anywhere, go past the caches, each as one?
   bool JoinsTiles() const;
@@ -94,7 +95,9 @@ class KernelShape {
   bool IsTransposed(const runtime::Access& access) const;
 
   /// Can packets that begin anywhere be put together to whole lines in a register?
-  bool PutsLinesTogether() const { return RegisterBytes(options_.target) >= 32 && options_.spelling == Spelling::kPackets; }
+  bool PutsLinesTogether() const {
+    return RegisterBytes(options_.target) >= 32 && options_.spelling == Spelling::kPackets;
+  }
 
   /// Does the target load and store parts of a packet as fast as all of it?
   bool HasMasks() const { return options_.target == Target::kAvx512; }
@@ -104,7 +107,9 @@ class KernelShape {
   /// `needed`: of the phase, if it is not all of it.
   bool GoesSideBySide(const plan::Phase& phase, const std::set<int>* needed = nullptr) const;
 
-  static int AxisDim(const runtime::Access& access, int axis) { return access.dim_of_axis[static_cast<std::size_t>(axis)]; }
+  static int AxisDim(const runtime::Access& access, int axis) {
+    return access.dim_of_axis[static_cast<std::size_t>(axis)];
+  }
 
   /// Does the operand's address depend on the axis? A launch may cut an elementwise kernel's memory
   /// into rows anew, so axis 0 moves all that the vector axis moves.
@@ -122,7 +127,8 @@ class KernelShape {
   int FirstInner() const { return columns_ ? vector_axis_ + 1 : signature_.row_axes; }
 
  private:
-  // Is it an i64 made of the i32 that columns were reduced to, as positions are? Once for a column it may take several registers.
+  // Is it an i64 made of the i32 that columns were reduced to, as positions are? Once for a column it may take several
+  // registers.
   bool IsWidenedResult(const plan::Value& v) const;
   void MarkPositional();
   void MarkOfDataToo();

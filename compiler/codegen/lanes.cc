@@ -14,7 +14,9 @@ namespace {
 class Lane {
  public:
   Lane(const LaneContext& context, const std::string& index, Writer* out)
-      : context_(context), index_(index), out_(out) {}
+      : context_(context),
+        index_(index),
+        out_(out) {}
 
   Expr Of(int id) {
     if (const auto found = known_.find(id); found != known_.end()) return found->second;
@@ -23,7 +25,8 @@ class Lane {
     const Value& v = value(id);
     const bool computed = v.kind == Value::Kind::kMap || v.kind == Value::Kind::kGather;
     if (computed && e.text.size() > kInlineLength && (out_ != nullptr || IsShared(id))) {
-      const std::string name = fmt::format("p{}", id), text = fmt::format("const {} {} = {};", ScalarType(v.type), name, e.text);
+      const std::string name = fmt::format("p{}", id),
+                        text = fmt::format("const {} {} = {};", ScalarType(v.type), name, e.text);
       if (out_ != nullptr) out_->Line("{}", text);
       else shared_ += text + " ";
       e = {name};
@@ -32,7 +35,8 @@ class Lane {
     return e;
   }
 
-  // The value as one expression. What it reads several times is named in it, so that no text grows with the paths to a value.
+  // The value as one expression. What it reads several times is named in it, so that no text grows with the paths to a
+  // value.
   std::string Whole(int id) {
     CountReads(id);
     const std::string text = Of(id).text;
@@ -93,13 +97,14 @@ class Lane {
 
 }  // namespace
 
-std::string GatherText(const LaneContext& context, const Value& gather,
-                       const std::vector<std::string>& args) {
+std::string GatherText(const LaneContext& context, const Value& gather, const std::vector<std::string>& args) {
   const std::size_t rank = args.size() - (gather.guarded ? 1 : 0);
   std::string at;
   for (std::size_t d = 0; d < rank; ++d)
-    at += (at.empty() ? "" : " + ") + args[d] + (context.is_by_one(gather, d) ? "" : " * " + context.stride_name(gather.index, static_cast<int>(d)));
-  return GatherText(gather, fmt::format("{}[{}]", context.operand_name(gather.index), rank == 0 ? "0" : at), gather.guarded ? args.back() : "");
+    at += (at.empty() ? "" : " + ") + args[d] +
+          (context.is_by_one(gather, d) ? "" : " * " + context.stride_name(gather.index, static_cast<int>(d)));
+  return GatherText(gather, fmt::format("{}[{}]", context.operand_name(gather.index), rank == 0 ? "0" : at),
+                    gather.guarded ? args.back() : "");
 }
 
 std::string GatherText(const Value& gather, std::string element, const std::string& guard) {

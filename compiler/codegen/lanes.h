@@ -17,22 +17,22 @@ namespace umbra::codegen {
 /// What the lanes of a kernel see of the code around them.
 struct LaneContext {
   const plan::Kernel* kernel;
-  std::function<bool(int value)> is_scalar;           ///< one number for all lanes?
+  std::function<bool(int value)> is_scalar;  ///< one number for all lanes?
   std::function<std::string(int value)> scalar_text;  ///< of such a number
   std::function<std::string(int value)> packet_text;  ///< of a row value that is a packet
   /// A memory operand's element at a vector index.
   std::function<std::string(const plan::Value& load, const std::string& index)> load_text;
   std::function<std::string(int operand)> operand_name;
   std::function<std::string(int operand, int dim)> stride_name;
-  std::function<bool(const plan::Value& gather, std::size_t dim)> is_by_one;  ///< do elements along the dimension lie side by side?
+  std::function<bool(const plan::Value& gather, std::size_t dim)>
+      is_by_one;  ///< do elements along the dimension lie side by side?
   std::map<int, std::string> at_hand;  ///< values that the code before the lanes has, by their text in a lane
   int first_of = kNoAxis;  ///< axes from this one on, but for the vector axis, stand at their first point
   static constexpr int kNoAxis = 1 << 20;
 };
 
 /// `operand[position * stride + ...]`, or what stands outside where the guard fails.
-std::string GatherText(const LaneContext& context, const plan::Value& gather,
-                       const std::vector<std::string>& args);
+std::string GatherText(const LaneContext& context, const plan::Value& gather, const std::vector<std::string>& args);
 /// The same of an element's text and the guard's.
 std::string GatherText(const plan::Value& gather, std::string element, const std::string& guard);
 

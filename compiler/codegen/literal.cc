@@ -20,10 +20,8 @@ std::string Literal(double value, DType type) {
   const char* suffix = single ? "f" : "";
   if (std::isnan(value)) return fmt::format("__builtin_nan{}(\"\")", suffix);
   if (std::isinf(value))
-    return value > 0 ? fmt::format("__builtin_inf{}()", suffix)
-                     : fmt::format("(-__builtin_inf{}())", suffix);
-  std::string digits =
-      single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+    return value > 0 ? fmt::format("__builtin_inf{}()", suffix) : fmt::format("(-__builtin_inf{}())", suffix);
+  std::string digits = single ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
   if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
   digits += suffix;
   return std::signbit(value) ? "(" + digits + ")" : digits;

@@ -15,6 +15,8 @@ class Names {
  public:
   /// A fresh identifier like `wanted`, never a keyword, a prelude name or one given out before.
   std::string Make(std::string_view wanted);
+  /// Gives out none of these words, which have spaces between them.
+  void Leave(std::string_view words);
 
  private:
   std::set<std::string> taken_;

@@ -35,7 +35,7 @@ struct Block {
   std::size_t file;
   std::string_view text;
   std::vector<std::string_view> names;  // of the functions and types that it defines
-  std::vector<std::size_t> uses;        // the blocks that define a word of it
+  std::vector<std::size_t> uses;  // the blocks that define a word of it
 };
 
 std::string_view LastWord(std::string_view text) {
@@ -51,7 +51,8 @@ std::string_view DefinedBy(std::string_view line) {
       return LastWord(line.substr(at, line.find('(', at) - at));
   if (const auto at = line.find("struct "); at != std::string_view::npos) {
     const std::string_view rest = line.substr(at + 7);
-    return rest.substr(0, static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), IsWordChar) - rest.begin()));
+    return rest.substr(0,
+                       static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), IsWordChar) - rest.begin()));
   }
   if (const auto equals = line.find(" = "); equals != std::string_view::npos && line.substr(0, 6) == "using ")
     return LastWord(line.substr(0, equals));

@@ -40,8 +40,8 @@ const char* Joiner(const plan::Reduction& reduction) { return WordsOf(reduction)
 
 graph::Op JoinOp(const plan::Reduction& reduction) { return WordsOf(reduction).op; }
 
-std::string Join(const Speller& speller, const plan::Kernel& kernel, const plan::Reduction& reduction, const Expr& total,
-                 const Expr& element) {
+std::string Join(const Speller& speller, const plan::Kernel& kernel, const plan::Reduction& reduction,
+                 const Expr& total, const Expr& element) {
   const graph::Op op = JoinOp(reduction);
   std::vector<Expr> operands = {total, element};
   // Extremes test their first operand for NaN: the newcomer's test waits for nothing.

@@ -22,8 +22,8 @@ const char* Joiner(const plan::Reduction& reduction);
 graph::Op JoinOp(const plan::Reduction& reduction);
 
 /// `total` joined with the newcomer `element`.
-std::string Join(const Speller& speller, const plan::Kernel& kernel, const plan::Reduction& reduction, const Expr& total,
-                 const Expr& element);
+std::string Join(const Speller& speller, const plan::Kernel& kernel, const plan::Reduction& reduction,
+                 const Expr& total, const Expr& element);
 
 }  // namespace umbra::codegen
 

@@ -25,19 +25,17 @@ struct TargetRow {
 constexpr std::array<std::string_view, 1> kSse2Flags = {"-msse2"};
 constexpr std::array<std::string_view, 3> kAvx2Flags = {"-mavx2", "-mfma", "-mf16c"};
 constexpr std::array<std::string_view, 8> kAvx512Flags = {
-    "-mavx2", "-mfma", "-mf16c", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl",
-    "-mprefer-vector-width=512"};
+    "-mavx2", "-mfma", "-mf16c", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"};
 
 const TargetRow& Row(Target target) {
-  static const TargetRow kRows[] = {{"plain", 0, {}},
-                                    {"sse2", 16, kSse2Flags},
-                                    {"avx2", 32, kAvx2Flags},
-                                    {"avx512", 64, kAvx512Flags}};
+  static const TargetRow kRows[] = {
+      {"plain", 0, {}}, {"sse2", 16, kSse2Flags}, {"avx2", 32, kAvx2Flags}, {"avx512", 64, kAvx512Flags}};
   return kRows[static_cast<int>(target)];
 }
 
 // The parts of the prelude, beyond its base, that not every kernel needs.
-constexpr std::array<std::string_view, 9> kParts = {"half", "panel", "tile", "reduce", "math", "trig", "power", "special", "random"};
+constexpr std::array<std::string_view, 9> kParts = {"half", "panel", "tile",    "reduce", "math",
+                                                    "trig", "power", "special", "random"};
 
 std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/{}.h", part); }
 
@@ -69,8 +67,8 @@ std::string Includes(const std::set<std::string_view>& used) {
 std::string PastedPrelude(const std::set<std::string_view>& used, std::string_view kernels) {
   std::string text;
   for (const PreludeFile& file : NeededPrelude(kernels)) {
-    const auto part = std::find_if(kParts.begin(), kParts.end(),
-                                   [&](std::string_view name) { return HeaderOf(name) == file.name; });
+    const auto part =
+        std::find_if(kParts.begin(), kParts.end(), [&](std::string_view name) { return HeaderOf(name) == file.name; });
     if ((part != kParts.end() && used.count(*part) == 0) || file.name == HeaderOf("cuda")) continue;
     std::string_view rest = file.text;
     while (!rest.empty()) {
@@ -122,14 +120,20 @@ Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const Source
 }
 
 std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature, std::string_view target) {
-  if (signature.few_columns && signature.axes[static_cast<std::size_t>(signature.vector_axis)].is_static()) return {{.few_columns = true}};
+  if (signature.few_columns && signature.axes[static_cast<std::size_t>(signature.vector_axis)].is_static())
+    return {{.few_columns = true}};
   if (signature.panels.empty() || signature.turned) return {{}};
   const runtime::Extent& rows = signature.axes[static_cast<std::size_t>(signature.row_axes) - 2];
-  const runtime::Extent &columns = signature.axes[static_cast<std::size_t>(signature.vector_axis)], &steps = signature.axes.back();
-  const bool by_bands = steps.is_static() && runtime::MayGoByBands(signature, steps.value, columns.is_static() ? columns.value : static_cast<index_t>(graph::kAssumedExtent),
-                                                                      target == Name(Target::kAvx512));
+  const runtime::Extent &columns = signature.axes[static_cast<std::size_t>(signature.vector_axis)],
+                        &steps = signature.axes.back();
+  const bool by_bands =
+      steps.is_static() &&
+      runtime::MayGoByBands(signature, steps.value,
+                            columns.is_static() ? columns.value : static_cast<index_t>(graph::kAssumedExtent),
+                            target == Name(Target::kAvx512));
   std::vector<runtime::Variant> variants;
-  if (!by_bands && (!rows.is_static() || runtime::PacksColumns(signature, rows.value))) variants.push_back({.packed = true});
+  if (!by_bands && (!rows.is_static() || runtime::PacksColumns(signature, rows.value)))
+    variants.push_back({.packed = true});
   if (by_bands || !runtime::PacksColumns(signature, rows.is_static() ? rows.value : 1)) variants.emplace_back();
   return variants;
 }
@@ -143,8 +147,11 @@ Source Generate(const plan::Plan& plan, const SourceOptions& options) {
     std::vector<runtime::Variant> variants = LikelyVariants(kernel->signature, Name(options.target));
     if (RegisterBytes(options.target) == 0) variants.resize(1);  // they are the same
     for (runtime::Variant& variant : variants) {
-      if (!variant.packed || options.variant.stores != runtime::Stores::kJoined) variant.stores = options.variant.stores;
-      if (variant.stores != runtime::Stores::kCached && !kernel->signature.column_buffers.empty() && !variant.few_columns) variant.packed = true;
+      if (!variant.packed || options.variant.stores != runtime::Stores::kJoined)
+        variant.stores = options.variant.stores;
+      if (variant.stores != runtime::Stores::kCached && !kernel->signature.column_buffers.empty() &&
+          !variant.few_columns)
+        variant.packed = true;
       items.push_back({&plan, kernel, variant});
       if (variants.size() == 1 || !variant.packed) continue;
       named.push_back(std::make_unique<plan::Kernel>(*kernel));

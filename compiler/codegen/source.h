@@ -16,7 +16,7 @@ namespace umbra::codegen {
 /// An instruction set that sources are written for.
 enum class Target { kPlain, kSse2, kAvx2, kAvx512 };
 inline constexpr Target kAllTargets[] = {Target::kPlain, Target::kSse2, Target::kAvx2, Target::kAvx512};
-std::string_view Name(Target target);                ///< plain, sse2, avx2, avx512
+std::string_view Name(Target target);  ///< plain, sse2, avx2, avx512
 std::optional<Target> FindTarget(std::string_view name);
 /// Bytes of the widest register: 64 for avx512; 0 for plain.
 int RegisterBytes(Target target);
@@ -43,7 +43,7 @@ inline constexpr std::string_view kPlaceMark = "  // at ";
 struct Source {
   std::string text;
   std::vector<std::string> functions;  ///< extern "C" names, one per kernel
-  bool fast = false;                   ///< may a compiler contract products and sums?
+  bool fast = false;  ///< may a compiler contract products and sums?
 };
 
 /// A kernel in one of its variants.
@@ -53,15 +53,15 @@ struct SourceItem {
   runtime::Variant variant;
 };
 
-/// The variants that launches of dense operands need, whose results stay in the caches: the likeliest, then that for few rows, if
-/// these are not known and there is one.
+/// The variants that launches of dense operands need, whose results stay in the caches: the likeliest, then that for
+/// few rows, if these are not known and there is one.
 std::vector<runtime::Variant> LikelyVariants(const runtime::KernelSignature& signature, std::string_view target);
 
 /// The source of one kernel of `plan` (prelude by #include; the JIT gives the embedded text to
 /// Clang; the intrinsics spelling pastes it).
 Source Generate(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options);
-/// The source of all kernels of a plan in one translation unit, each in its likely variants, which store as `options` say; of two,
-/// the name of one ends with `_packed`.
+/// The source of all kernels of a plan in one translation unit, each in its likely variants, which store as `options`
+/// say; of two, the name of one ends with `_packed`.
 Source Generate(const plan::Plan& plan, const SourceOptions& options);
 /// The source of kernels that have different names, whose variants are those of the items.
 Source Generate(std::span<const SourceItem> items, SourceOptions options);

@@ -9,7 +9,8 @@
 
 namespace umbra::codegen {
 
-std::pair<std::string, std::string> ValueEmitter::RunText(const LaneRun& run, const std::string& index, const std::string& lanes) const {
+std::pair<std::string, std::string> ValueEmitter::RunText(const LaneRun& run, const std::string& index,
+                                                          const std::string& lanes) const {
   const std::string all = fmt::format("{}{}", run.period > 0 ? run.period : width_, side_by_side_ ? " * kGroup" : "");
   const std::string none = run.period > 0 ? fmt::format("-{}", run.period) : "0";
   LaneContext at = lanes_;  // remainders of packets that begin at multiples are known
@@ -21,12 +22,15 @@ std::pair<std::string, std::string> ValueEmitter::RunText(const LaneRun& run, co
   for (const int id : run.uniform)
     condition += (condition.empty() ? "" : " && ") + EmitLane(lanes_, id, index, nullptr);
   for (const LaneBound& bound : run.bounds) {
-    const std::string less = EmitLane(at, bound.less, index, nullptr), greater = EmitLane(at, bound.greater, index, nullptr);
+    const std::string less = EmitLane(at, bound.less, index, nullptr),
+                      greater = EmitLane(at, bound.greater, index, nullptr);
     const bool above = bound.slope < 0;
     std::string limit = above ? Difference(less, greater) : Difference(greater, less);
     if (bound.or_equal != above) limit += " + 1";
     const long long step = above ? -bound.slope : bound.slope;
-    if (step != 1 && run.period > 0) limit = fmt::format("lanes_below({} + {}, {}) - {}", limit, step * run.period, step, run.period);  // lanes from -period on
+    if (step != 1 && run.period > 0)
+      limit = fmt::format("lanes_below({} + {}, {}) - {}", limit, step * run.period, step,
+                          run.period);  // lanes from -period on
     else if (step != 1) limit = fmt::format("lanes_below({}, {})", limit, step);
     std::string& side = above ? first : last;
     const bool open = side == (above ? none : all);
@@ -36,7 +40,8 @@ std::pair<std::string, std::string> ValueEmitter::RunText(const LaneRun& run, co
   return {first, last};
 }
 
-std::string ValueEmitter::InsideText(const std::vector<BoxBound>& bounds, const std::string& index, const std::string& lanes) const {
+std::string ValueEmitter::InsideText(const std::vector<BoxBound>& bounds, const std::string& index,
+                                     const std::string& lanes) const {
   LaneContext first = lanes_;
   first.first_of = signature_.row_axes;
   const std::vector<int> axes = BoxAxes();
@@ -50,7 +55,9 @@ std::string ValueEmitter::InsideText(const std::vector<BoxBound>& bounds, const 
     }
     if (!text.empty()) text += " && ";
     if (bound.greater < 0) text += less;
-    else text += fmt::format("{} {} {}", less, bound.or_equal ? "<=" : "<", EmitLane(first, bound.greater, index, nullptr));
+    else
+      text +=
+          fmt::format("{} {} {}", less, bound.or_equal ? "<=" : "<", EmitLane(first, bound.greater, index, nullptr));
   }
   return text;
 }
@@ -61,10 +68,12 @@ std::string ValueEmitter::RestText(int dividend, int divisor, const std::string&
   return fmt::format("{} % {}", text.find(' ') == std::string::npos ? text : "(" + text + ")", divisor);
 }
 
-std::string ValueEmitter::LanesText(const LaneRun& run, const std::string& type, const std::string& index, const std::string& lanes) const {
+std::string ValueEmitter::LanesText(const LaneRun& run, const std::string& type, const std::string& index,
+                                    const std::string& lanes) const {
   const auto [first, last] = RunText(run, index, lanes);
   if (run.period == 0) return fmt::format("lanes_between<{}>({}, {})", type, first, last);
-  return fmt::format("lanes_of_period<{}, {}>({}, {}, {})", type, run.period, RestText(run.dividend, run.period, index), first, last);
+  return fmt::format("lanes_of_period<{}, {}>({}, {}, {})", type, run.period, RestText(run.dividend, run.period, index),
+                     first, last);
 }
 
 std::string ValueEmitter::GatherAddress(const Value& v, const std::string& index, const std::string& last) const {
@@ -73,7 +82,8 @@ std::string ValueEmitter::GatherAddress(const Value& v, const std::string& index
   for (std::size_t d = 0; d < rank; ++d) {
     const std::string at = d + 1 == rank && !last.empty() ? last : EmitLane(lanes_, v.args[d], index, nullptr);
     const std::string position = at.find(' ') == std::string::npos ? at : "(" + at + ")";
-    if (at != "0LL") address += " + " + position + (IsByOne(v, d) ? "" : " * " + lanes_.stride_name(v.index, static_cast<int>(d)));
+    if (at != "0LL")
+      address += " + " + position + (IsByOne(v, d) ? "" : " * " + lanes_.stride_name(v.index, static_cast<int>(d)));
   }
   return address;
 }
@@ -97,7 +107,8 @@ Expr ValueEmitter::DefineSpan(int id, const Span& span, const std::string& index
   }
   if (span.group > 0) {
     const std::string group = fmt::format("{}, {}, {}, {}", speller_->Type(v.type), span.group, span.first, span.step);
-    return {lanes.empty() ? fmt::format("load_in_groups<{}>({})", group, address) : fmt::format("load_in_groups_head<{}>({}, {})", group, address, lanes)};
+    return {lanes.empty() ? fmt::format("load_in_groups<{}>({})", group, address)
+                          : fmt::format("load_in_groups_head<{}>({}, {})", group, address, lanes)};
   }
   const bool guarded = !inside_ && !decided_.Reads(id);
   if (!guarded && span.repeats == 1 && stride != "2" && stride != "-1") {
@@ -109,10 +120,12 @@ Expr ValueEmitter::DefineSpan(int id, const Span& span, const std::string& index
   const auto [first, last] = RunText(guarded ? span.run : LaneRun(), index, lanes);
   const std::string outside = Literal(v.constant, v.type), type = speller_->Type(v.type);
   if (span.repeats > 1)
-    return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address, RestText(span.dividend, span.repeats, index), first, last, outside)};
+    return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address,
+                        RestText(span.dividend, span.repeats, index), first, last, outside)};
   if (stride == "2" && span.pairs >= 0 && !guarded) {
     const int size = static_cast<int>(SizeOf(v.type));
-    out_.Line("if (i{} == 0) prefetch_lines<{}, 1>({} + {});", span.pairs, std::max(1, 2 * width_ * size / kLine), address, runtime::kPrefetchAhead / size);
+    out_.Line("if (i{} == 0) prefetch_lines<{}, 1>({} + {});", span.pairs, std::max(1, 2 * width_ * size / kLine),
+              address, runtime::kPrefetchAhead / size);
     if (lanes.empty()) return {fmt::format("load_of_pairs<{}>({}, i{})", type, address, span.pairs)};
     return {fmt::format("load_of_pairs_head<{}>({}, i{}, {})", type, address, span.pairs, lanes)};
   }
@@ -122,7 +135,8 @@ Expr ValueEmitter::DefineSpan(int id, const Span& span, const std::string& index
     return {fmt::format("{}_span<{}>({}, {}, {}, {})", name, type, address, first, last, outside)};
   }
   if (unit) return {fmt::format("load_span<{}>({}, {}, {}, {})", type, address, first, last, outside)};
-  return {fmt::format("gather_span<{}>({}, {}, {}, {}, {})", type, address, stride.empty() ? "0" : stride, first, last, outside)};
+  return {fmt::format("gather_span<{}>({}, {}, {}, {}, {})", type, address, stride.empty() ? "0" : stride, first, last,
+                      outside)};
 }
 
 }  // namespace umbra::codegen

@@ -13,8 +13,8 @@ using Kind = Value::Kind;
 
 namespace {
 
-// By how much an i64 grows: by `by_lane` from lane to lane, and by `by_period` more each time that `dividend`, which grows
-// by 1, passes a multiple of `period`.
+// By how much an i64 grows: by `by_lane` from lane to lane, and by `by_period` more each time that `dividend`, which
+// grows by 1, passes a multiple of `period`.
 struct Growth {
   long long by_lane = 0, by_period = 0;
   int dividend = -1, period = 0;
@@ -42,9 +42,11 @@ struct Range {
 
 class Analysis {
  public:
-  Analysis(const Kernel& kernel, const IsAlike& is_alike)
-      : Analysis(kernel, is_alike, kernel.signature.vector_axis) {}
-  Analysis(const Kernel& kernel, const IsAlike& is_alike, int axis) : kernel_(kernel), is_alike_(is_alike), axis_(axis) {}
+  Analysis(const Kernel& kernel, const IsAlike& is_alike) : Analysis(kernel, is_alike, kernel.signature.vector_axis) {}
+  Analysis(const Kernel& kernel, const IsAlike& is_alike, int axis)
+      : kernel_(kernel),
+        is_alike_(is_alike),
+        axis_(axis) {}
 
   // By how much an i64 grows from lane to lane, or along another axis, if evenly.
   std::optional<long long> Slope(int id) const {
@@ -129,7 +131,8 @@ class Analysis {
       growths.push_back(*growth);
     }
     if (std::all_of(growths.begin(), growths.end(), [](const Growth& g) { return g.IsNone(); })) return Growth{};
-    if (v.kind == Kind::kCast && v.type == DType::kInt32 && value(v.args[0]).type == DType::kInt64) return growths[0];  // it wraps around
+    if (v.kind == Kind::kCast && v.type == DType::kInt32 && value(v.args[0]).type == DType::kInt64)
+      return growths[0];  // it wraps around
     if (v.kind != Kind::kMap || v.type != DType::kInt64) return std::nullopt;
     switch (v.op) {
       case Op::plus: return Sum(growths[0], growths[1]);
@@ -166,7 +169,8 @@ class Analysis {
       run->uniform.push_back(id);
       return true;
     }
-    if (v.kind == Kind::kMap && v.op == Op::logical_and) return Join(v.args[0], run, joined) && Join(v.args[1], run, joined);
+    if (v.kind == Kind::kMap && v.op == Op::logical_and)
+      return Join(v.args[0], run, joined) && Join(v.args[1], run, joined);
     if (v.kind == Kind::kMap && v.op == Op::eq && value(v.args[0]).type == DType::kInt64)
       return Join(LaneBound{v.args[0], v.args[1], true, 0}, run) && Join(LaneBound{v.args[1], v.args[0], true, 0}, run);
     const auto bound = Compared(v);
@@ -199,7 +203,8 @@ class Analysis {
       const runtime::Extent& extent = kernel_.signature.axes[static_cast<std::size_t>(v.index)];
       return {0, extent.is_static() ? std::optional(static_cast<double>(extent.value - 1)) : std::nullopt};
     }
-    if (v.kind != Kind::kMap || (v.op != Op::plus && v.op != Op::minus && v.op != Op::mul && v.op != Op::div)) return {};
+    if (v.kind != Kind::kMap || (v.op != Op::plus && v.op != Op::minus && v.op != Op::mul && v.op != Op::div))
+      return {};
     const Range a = RangeOf(v.args[0]), b = RangeOf(v.args[1]);
     const auto both = [](const std::optional<double>& x, const std::optional<double>& y, double sign) {
       return x && y ? std::optional(*x + sign * *y) : std::nullopt;
@@ -230,11 +235,13 @@ std::set<int> FindChoices(const Kernel& kernel, const plan::Phase& phase) {
   std::set<int> choose, other;
   for (auto id = phase.element_values.rbegin(); id != phase.element_values.rend(); ++id) {
     const Value& v = kernel.values[static_cast<std::size_t>(*id)];
-    const bool joins = v.kind == Kind::kMap && (v.op == Op::logical_and || v.op == Op::logical_or || v.op == Op::logical_not);
+    const bool joins =
+        v.kind == Kind::kMap && (v.op == Op::logical_and || v.op == Op::logical_or || v.op == Op::logical_not);
     for (std::size_t k = 0; k < v.args.size(); ++k) {
       if (v.kind == Kind::kMap && v.op == Op::select && k == 0) choose.insert(v.args[k]);
       else if (joins && choose.count(*id) > 0) choose.insert(v.args[k]);
-      else if (v.kind == Kind::kGather && v.guarded && k + 1 == v.args.size() && !choose.empty()) choose.insert(v.args[k]);
+      else if (v.kind == Kind::kGather && v.guarded && k + 1 == v.args.size() && !choose.empty())
+        choose.insert(v.args[k]);
       else if (v.kind != Kind::kGather && !joins) other.insert(v.args[k]);
     }
   }
@@ -246,7 +253,9 @@ std::set<int> FindChoices(const Kernel& kernel, const plan::Phase& phase) {
 
 // The axis of windows of two elements that lie side by side, which lanes go through two by two; -1 if there is none.
 int PairsOf(const Kernel& kernel, const Value& gather, std::size_t rank) {
-  const IsAlike is_alike = [&](int id) { return kernel.values[static_cast<std::size_t>(id)].scope != plan::Scope::kElement; };
+  const IsAlike is_alike = [&](int id) {
+    return kernel.values[static_cast<std::size_t>(id)].scope != plan::Scope::kElement;
+  };
   for (int axis = kernel.signature.row_axes; axis < kernel.rank(); ++axis) {
     const runtime::Extent& extent = kernel.signature.axes[static_cast<std::size_t>(axis)];
     if (axis == kernel.signature.vector_axis || !extent.is_static() || extent.value != 2) continue;
@@ -259,10 +268,12 @@ int PairsOf(const Kernel& kernel, const Value& gather, std::size_t rank) {
 }
 
 // Does each group of lanes read what stands at the same places of the last dimension, in another order?
-bool FindGroup(const Kernel& kernel, const Value& gather, const Growth& growth, const std::optional<long long>& rest, Span* span) {
+bool FindGroup(const Kernel& kernel, const Value& gather, const Growth& growth, const std::optional<long long>& rest,
+               Span* span) {
   const Value& dividend = kernel.values[static_cast<std::size_t>(growth.dividend)];
   const bool of_axis = dividend.kind == Kind::kIndex && dividend.index == kernel.signature.vector_axis;
-  if (gather.guarded || !of_axis || !rest || growth.by_lane * growth.period + growth.by_period != growth.period) return false;
+  if (gather.guarded || !of_axis || !rest || growth.by_lane * growth.period + growth.by_period != growth.period)
+    return false;
   const long long last = *rest + growth.by_lane * (growth.period - 1);
   if (std::min(*rest, last) < 0 || std::max(*rest, last) >= growth.period) return false;
   span->group = growth.period;
@@ -272,7 +283,8 @@ bool FindGroup(const Kernel& kernel, const Value& gather, const Growth& growth, 
 }
 
 bool AddBoxBounds(const Kernel& kernel, int id, const std::vector<int>& axes,
-                  const std::function<bool(int value, int axis)>& is_alike, std::vector<BoxBound>* bounds, std::set<int>* found) {
+                  const std::function<bool(int value, int axis)>& is_alike, std::vector<BoxBound>* bounds,
+                  std::set<int>* found) {
   if (!found->insert(id).second) return true;
   const Value& v = kernel.values[static_cast<std::size_t>(id)];
   BoxBound bound{id, -1, false, {}};
@@ -282,7 +294,8 @@ bool AddBoxBounds(const Kernel& kernel, int id, const std::vector<int>& axes,
     if (analysis.Slope(id) == 0) {
       bound.slopes.push_back(0);
     } else if (v.kind == Kind::kMap && v.op == Op::logical_and) {
-      return AddBoxBounds(kernel, v.args[0], axes, is_alike, bounds, found) && AddBoxBounds(kernel, v.args[1], axes, is_alike, bounds, found);
+      return AddBoxBounds(kernel, v.args[0], axes, is_alike, bounds, found) &&
+             AddBoxBounds(kernel, v.args[1], axes, is_alike, bounds, found);
     } else if (const auto comparison = analysis.Comparison(id)) {
       bound = {comparison->less, comparison->greater, comparison->or_equal, std::move(bound.slopes)};
       bound.slopes.push_back(comparison->slope);
@@ -367,7 +380,8 @@ std::optional<Span> FindSpan(const Kernel& kernel, int id, const IsAlike& is_ali
     span.slopes.push_back(growth->by_lane);
     if (growth->IsEven()) continue;
     span.slopes.back() = 0;
-    if (d + 1 < rank || std::any_of(span.slopes.begin(), span.slopes.end(), [](long long s) { return s != 0; })) return std::nullopt;
+    if (d + 1 < rank || std::any_of(span.slopes.begin(), span.slopes.end(), [](long long s) { return s != 0; }))
+      return std::nullopt;
     if (growth->by_lane == 0 && growth->by_period == 1) {
       if (!analysis.IsNatural(growth->dividend, span.run)) return std::nullopt;
       span.dividend = growth->dividend;
@@ -382,7 +396,8 @@ std::optional<Span> FindSpan(const Kernel& kernel, int id, const IsAlike& is_ali
 
 bool IsByOne(const Span& span) {
   const auto stays = [](long long slope) { return slope == 0; };
-  return span.repeats == 1 && span.group == 0 && !span.slopes.empty() && span.slopes.back() == 1 && std::all_of(span.slopes.begin(), span.slopes.end() - 1, stays);
+  return span.repeats == 1 && span.group == 0 && !span.slopes.empty() && span.slopes.back() == 1 &&
+         std::all_of(span.slopes.begin(), span.slopes.end() - 1, stays);
 }
 
 }  // namespace umbra::codegen

@@ -47,9 +47,7 @@ std::string ScalarType(DType type) {
 
 std::string ElementType(DType type) { return ScalarType(type == DType::kBool ? DType::kUInt8 : type); }
 
-Expr SpellScalarMap(graph::Op op, DType type, const std::vector<Expr>& args) {
-  return Substitute(op, type, args);
-}
+Expr SpellScalarMap(graph::Op op, DType type, const std::vector<Expr>& args) { return Substitute(op, type, args); }
 
 Expr SpellScalarCast(DType from, DType to, const Expr& value) {
   return Speller(Target::kPlain, 1).Cast(from, to, value);
@@ -122,23 +120,22 @@ std::string Speller::Scatter(DType type, const std::string& address, const std::
   return fmt::format("scatter({}, {}, {})", address, stride, (type == DType::kBool ? AsBytes(value) : value).text);
 }
 
-std::string Speller::ScatterHead(DType type, const std::string& address, const std::string& stride,
-                                 const Expr& value, const std::string& lanes) const {
+std::string Speller::ScatterHead(DType type, const std::string& address, const std::string& stride, const Expr& value,
+                                 const std::string& lanes) const {
   return fmt::format("scatter_head({}, {}, {}, {})", address, stride,
                      (type == DType::kBool ? AsBytes(value) : value).text, lanes);
 }
 
-Expr Speller::Map(graph::Op op, DType type, const std::vector<Expr>& args,
-                  const std::vector<bool>& literal) const {
+Expr Speller::Map(graph::Op op, DType type, const std::vector<Expr>& args, const std::vector<bool>& literal) const {
   if (width_ == 1) return Substitute(op, type, args);
-  if (op == graph::Op::div && !IsFloat(type) && literal[1] && !literal[0]) return {fmt::format("div_by({}, {})", args[0].text, args[1].text)};
+  if (op == graph::Op::div && !IsFloat(type) && literal[1] && !literal[0])
+    return {fmt::format("div_by({}, {})", args[0].text, args[1].text)};
   // The language spreads a scalar next to a packet; named operations want packets throughout.
   bool packet_operand = false;
   for (std::size_t k = 0; k < args.size(); ++k) packet_operand = packet_operand || !literal[k];
   std::vector<Expr> spread = args;
   for (std::size_t k = 0; k < args.size(); ++k)
-    if (literal[k] && !(IsInfix(op, type) && packet_operand))
-      spread[k] = Fill(type, args[k].text);
+    if (literal[k] && !(IsInfix(op, type) && packet_operand)) spread[k] = Fill(type, args[k].text);
   return Substitute(op, type, spread);
 }
 

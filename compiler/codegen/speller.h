@@ -22,8 +22,7 @@ struct Expr {
 class Speller {
  public:
   Speller(Target target, int width) : Speller(target, width, "x" + std::to_string(width)) {}
-  Speller(Target target, int width, std::string suffix)
-      : target_(target), width_(width), suffix_(std::move(suffix)) {}
+  Speller(Target target, int width, std::string suffix) : target_(target), width_(width), suffix_(std::move(suffix)) {}
   virtual ~Speller() = default;
 
   int width() const { return width_; }
@@ -44,8 +43,7 @@ class Speller {
   std::string ScatterHead(DType type, const std::string& address, const std::string& stride, const Expr& value,
                           const std::string& lanes) const;
   /// `op` on packets of `type`. Where `literal[k]`, operand k is a scalar literal.
-  virtual Expr Map(graph::Op op, DType type, const std::vector<Expr>& args,
-                   const std::vector<bool>& literal) const;
+  virtual Expr Map(graph::Op op, DType type, const std::vector<Expr>& args, const std::vector<bool>& literal) const;
   /// total + a * b of floats, the product rounded or not: whichever the target does at once.
   virtual Expr AddProduct(DType type, const Expr& total, const Expr& a, const Expr& b) const;
   virtual Expr Cast(DType from, DType to, const Expr& value) const;

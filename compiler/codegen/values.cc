@@ -26,7 +26,10 @@ constexpr std::size_t kInlineLength = 56;
 }  // namespace
 
 ValueEmitter::ValueEmitter(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options, Writer* out)
-    : KernelShape(plan, kernel, options), out_(*out), width_(PacketWidth()), decided_(kernel) {
+    : KernelShape(plan, kernel, options),
+      out_(*out),
+      width_(PacketWidth()),
+      decided_(kernel) {
   speller_ = MakeSpeller(options.spelling, options.target, width_);
   CountUses();
   BindLanes();
@@ -51,8 +54,8 @@ void ValueEmitter::BindLanes() {
   lanes_.operand_name = [this](int operand) { return operands_[static_cast<std::size_t>(operand)].name; };
   lanes_.stride_name = [this](int operand, int dim) {
     const auto& numbers = signature_.numbers;
-    const auto found = std::find(numbers.begin(), numbers.end(),
-                                 runtime::Number{runtime::Extent::Static(0), operand, dim});
+    const auto found =
+        std::find(numbers.begin(), numbers.end(), runtime::Number{runtime::Extent::Static(0), operand, dim});
     return number_names_[static_cast<std::size_t>(found - numbers.begin())];
   };
 }
@@ -81,7 +84,8 @@ void ValueEmitter::CountUses() {
 
 bool ValueEmitter::AddsProduct(const plan::Reduction& reduction) const {
   const Value& element = value(reduction.value);
-  return columns_ && reduction.contract && element.kind == Value::Kind::kMap && element.op == graph::Op::mul && IsFloat(element.type);
+  return columns_ && reduction.contract && element.kind == Value::Kind::kMap && element.op == graph::Op::mul &&
+         IsFloat(element.type);
 }
 
 bool ValueEmitter::IsOfColumn(int id) const { return columns_ && value(id).scope == Scope::kRow && InPackets(id); }
@@ -92,7 +96,9 @@ void ValueEmitter::FindQuotientsByNumber() {
   for (const Phase& phase : kernel_.phases)
     for (const int id : phase.element_values) {
       const Value& v = value(id);
-      if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || IsScalar(id) || !(IsScalar(v.args[1]) || IsOfColumn(v.args[1]))) continue;
+      if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || IsScalar(id) ||
+          !(IsScalar(v.args[1]) || IsOfColumn(v.args[1])))
+        continue;
       if (v.type == DType::kFloat32 ? registers < 64 : v.type != DType::kFloat64 || registers < 32) continue;
       const Value& by = value(v.args[1]);
       if (by.kind != Value::Kind::kConstant || IsWorthDivisor(by.constant, v.type)) by_number_.insert(id);
@@ -130,7 +136,8 @@ void ValueEmitter::MarkSpread(const std::set<int>& ids, const Phase& phase) {
     if (!IsScalar(id) && !InLanes(id) && !HasLanes(id)) {
       const std::vector<int>& args = value(id).args;
       for (std::size_t k = 0; k < args.size(); ++k)
-        if (k == 1 && by_number_.count(id) > 0 && !DividesIn(phase, id)) divisor_[static_cast<std::size_t>(args[k])] = true;
+        if (k == 1 && by_number_.count(id) > 0 && !DividesIn(phase, id))
+          divisor_[static_cast<std::size_t>(args[k])] = true;
         else spread(args[k]);
     }
   for (const int id : ResultsOf(phase)) spread(id);
@@ -156,9 +163,8 @@ void ValueEmitter::DeclareOperands() {
       moves_by_row = moves_by_row || (axis < FirstInner() && axis != vector_axis_ && Moves(access, axis));
     const std::string base = moves_by_row ? names_.Make(operand.name + "_data") : operand.name;
     operand.base = base;
-    out_.Line("{}{}* {} = static_cast<{}{}*>({}data[{}]);", access.store ? "" : "const ",
-              ElementType(buffer.dtype), base, access.store ? "" : "const ",
-              ElementType(buffer.dtype), args_, k);
+    out_.Line("{}{}* {} = static_cast<{}{}*>({}data[{}]);", access.store ? "" : "const ", ElementType(buffer.dtype),
+              base, access.store ? "" : "const ", ElementType(buffer.dtype), args_, k);
     for (int axis = 0; axis < rank; ++axis) {
       if (!Moves(access, axis)) continue;
       const bool unit = axis == vector_axis_ && !options_.variant.strided && IsContiguousByPlan(access);
@@ -195,12 +201,12 @@ std::string ValueEmitter::BytesOfRows(const std::vector<DType>& types) const {
 void ValueEmitter::DeclareNumbers() {
   for (std::size_t k = 0; k < signature_.numbers.size(); ++k) {
     const runtime::Number& number = signature_.numbers[k];
-    number_names_.push_back(names_.Make(
-        number.operand < 0 ? fmt::format("m{}", k)
-                           : fmt::format("{}_s{}", operands_[static_cast<std::size_t>(number.operand)].name,
-                                         number.dim)));
-    out_.Line("const {} {} = {}extent[{}];", number.operand < 0 ? index_type_ : StrideType(), number_names_.back(), args_,
-              static_cast<std::size_t>(kernel_.rank()) + k);
+    number_names_.push_back(
+        names_.Make(number.operand < 0
+                        ? fmt::format("m{}", k)
+                        : fmt::format("{}_s{}", operands_[static_cast<std::size_t>(number.operand)].name, number.dim)));
+    out_.Line("const {} {} = {}extent[{}];", number.operand < 0 ? index_type_ : StrideType(), number_names_.back(),
+              args_, static_cast<std::size_t>(kernel_.rank()) + k);
   }
 }
 
@@ -214,10 +220,8 @@ void ValueEmitter::DeclareUniforms() {
       continue;
     }
     Expr e;
-    if (v.kind == Value::Kind::kScalar)
-      e = {fmt::format("{}scalar[{}].{}", args_, v.index, Name(v.type))};
-    else
-      e = DefineScalar(static_cast<int>(id));
+    if (v.kind == Value::Kind::kScalar) e = {fmt::format("{}scalar[{}].{}", args_, v.index, Name(v.type))};
+    else e = DefineScalar(static_cast<int>(id));
     DeclareScalar(static_cast<int>(id), e);
   }
 }
@@ -254,7 +258,8 @@ Expr ValueEmitter::AsPacket(int id) const {
   if (value(id).kind == Value::Kind::kConstant)
     return speller_->Fill(value(id).type, Literal(value(id).constant, value(id).type));
   if (IsScalar(id) && width_ > 1) {
-    const bool is_number = value(id).kind == Value::Kind::kNumber || value(id).kind == Value::Kind::kIndex;  // none has its packet
+    const bool is_number =
+        value(id).kind == Value::Kind::kNumber || value(id).kind == Value::Kind::kIndex;  // none has its packet
     if (side_by_side_ || is_number) return speller_->Fill(value(id).type, text_.at(id).text);
     if (const auto found = packet_text_.find(id); found != packet_text_.end()) return found->second;
   }
@@ -289,17 +294,22 @@ Expr ValueEmitter::DefinePacket(int id) const {
   }
   if (by_number_.count(id) > 0 && !side_by_side_) {
     if (const auto found = divisor_text_.find(v.args[1]); found != divisor_text_.end()) args[1] = found->second;
-    else if (literal[1]) args[1] = {fmt::format("{}({})", IsKnownDivisor(value(v.args[1]).constant, v.type) ? "KnownDivisor" : "Divisor", args[1].text)};
+    else if (literal[1])
+      args[1] = {fmt::format("{}({})", IsKnownDivisor(value(v.args[1]).constant, v.type) ? "KnownDivisor" : "Divisor",
+                             args[1].text)};
     literal[1] = false;
   }
-  if (v.kind == Value::Kind::kCast)
-    return speller_->Cast(value(v.args[0]).type, v.type, AsPacket(v.args[0]));
-  if ((v.op == graph::Op::maximum || v.op == graph::Op::minimum) && IsFloat(v.type) && options_.spelling == Spelling::kPackets)
+  if (v.kind == Value::Kind::kCast) return speller_->Cast(value(v.args[0]).type, v.type, AsPacket(v.args[0]));
+  if ((v.op == graph::Op::maximum || v.op == graph::Op::minimum) && IsFloat(v.type) &&
+      options_.spelling == Spelling::kPackets)
     for (const std::size_t bound : {std::size_t{0}, std::size_t{1}})
       if (literal[bound] && !literal[1 - bound] && IsBound(value(v.args[bound]).constant))
-        return {fmt::format("{}({}, {})", v.op == graph::Op::maximum ? "no_less" : "no_more", args[1 - bound].text, args[bound].text)};
-  const bool is_power = (v.op == graph::Op::exp || v.op == graph::Op::exp2) && (v.type == DType::kFloat32 || v.type == DType::kFloat64);
-  if (is_power && MindsDenormals() && plan::IsAddedToOne(kernel_, id)) return {fmt::format("{}_beside_1({})", graph::Info(v.op).name, AsPacket(v.args[0]).text)};
+        return {fmt::format("{}({}, {})", v.op == graph::Op::maximum ? "no_less" : "no_more", args[1 - bound].text,
+                            args[bound].text)};
+  const bool is_power =
+      (v.op == graph::Op::exp || v.op == graph::Op::exp2) && (v.type == DType::kFloat32 || v.type == DType::kFloat64);
+  if (is_power && MindsDenormals() && plan::IsAddedToOne(kernel_, id))
+    return {fmt::format("{}_beside_1({})", graph::Info(v.op).name, AsPacket(v.args[0]).text)};
   return width_ == 1 ? SpellNumber(id, args) : speller_->Map(v.op, OperandTypeOf(v), args, literal);
 }
 
@@ -308,7 +318,8 @@ std::string ValueEmitter::Address(int operand, const std::string& index) const {
   const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
   std::string text = o.name;
   for (int axis = FirstInner(); axis < kernel_.rank(); ++axis)
-    if (const std::string& stride = o.stride_names[static_cast<std::size_t>(axis)]; axis != vector_axis_ && AxisDim(access, axis) >= 0)
+    if (const std::string& stride = o.stride_names[static_cast<std::size_t>(axis)];
+        axis != vector_axis_ && AxisDim(access, axis) >= 0)
       text += fmt::format(" + i{}{}{}", axis, stride.empty() ? "" : " * ", stride);
   if (AxisDim(access, vector_axis_) < 0 || index.empty()) return text;
   const std::string& stride = VectorStride(operand);
@@ -335,8 +346,7 @@ Expr ValueEmitter::LoadPacket(const Value& v, const std::string& index, const st
   }
   const std::string& stride = VectorStride(v.index);
   if (stride.empty())
-    return lanes.empty() ? speller_->Load(v.type, address)
-                         : speller_->LoadHead(v.type, address, lanes);
+    return lanes.empty() ? speller_->Load(v.type, address) : speller_->LoadHead(v.type, address, lanes);
   return lanes.empty() ? speller_->Gather(v.type, address, stride)
                        : speller_->GatherHead(v.type, address, stride, lanes);
 }
@@ -351,8 +361,8 @@ void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, co
   DeclarePlaces(id, index, lanes, names);
   const std::string name = names->Make(NameOf(id));
   const std::string packet = speller_->Type(type);
-  const std::string call = lanes.empty() ? fmt::format("by_lane<{}>(", packet)
-                                         : fmt::format("by_lane_head<{}>({}, ", packet, lanes);
+  const std::string call =
+      lanes.empty() ? fmt::format("by_lane<{}>(", packet) : fmt::format("by_lane_head<{}>({}, ", packet, lanes);
   out_.Open("const {} {} = {}[&](long long k)", packet, name, call);
   out_.Line("const long long at = {} + k;", index);
   const std::string text = EmitLane(lanes_, id, "at", &out_);
@@ -371,15 +381,20 @@ std::optional<ValueEmitter::Place> ValueEmitter::PlaceOf(int id) const {
     if (is_bound(v.args[0])) return std::pair(v.args[1], v.args[0]);
     return is_bound(v.args[1]) ? std::optional(std::pair(v.args[0], v.args[1])) : std::nullopt;
   };
-  const auto least = split(id, graph::Op::maximum, [&](int bound) { return is(bound, Value::Kind::kConstant) && value(bound).constant >= 0 && value(bound).constant < 0x1p31; });
+  const auto least = split(id, graph::Op::maximum, [&](int bound) {
+    return is(bound, Value::Kind::kConstant) && value(bound).constant >= 0 && value(bound).constant < 0x1p31;
+  });
   if (!least) return std::nullopt;
   const auto most = split(least->first, graph::Op::minimum, [&](int bound) { return IsAlike(bound); });
   if (!most || !is(most->first, Value::Kind::kCast)) return std::nullopt;
   const int data = value(most->first).args[0];
   if (value(data).type != DType::kInt32 || IsAlike(data)) return std::nullopt;
-  const auto is_packet = [&](int of) { return is(of, Value::Kind::kConstant) || (InPackets(of) && !IsAlike(of) && !IsMadeOfLanes(of)); };
+  const auto is_packet = [&](int of) {
+    return is(of, Value::Kind::kConstant) || (InPackets(of) && !IsAlike(of) && !IsMadeOfLanes(of));
+  };
   const bool is_load = is(data, Value::Kind::kLoad) && MovesAlongVector(value(data).index);
-  const bool is_made = is(data, Value::Kind::kMap) && std::all_of(value(data).args.begin(), value(data).args.end(), is_packet);
+  const bool is_made =
+      is(data, Value::Kind::kMap) && std::all_of(value(data).args.begin(), value(data).args.end(), is_packet);
   if (!is_load && !is_made && !is_packet(data)) return std::nullopt;
   return Place{data, least->second, most->second};
 }
@@ -392,19 +407,25 @@ void ValueEmitter::DeclarePlaces(int id, const std::string& index, const std::st
     if (!place || lanes_.at_hand.count(arg) > 0) continue;
     const std::string places = names->Make("places"), packet = speller_->Type(DType::kInt32);
     const Value& most = value(place->most);
-    const std::string bound = most.kind == Value::Kind::kConstant && std::abs(most.constant) < 0x1p31 ? Literal(most.constant, DType::kInt32)
-                                                                                                       : fmt::format("static_cast<int>(smaller(larger({}, -1LL), 2147483647LL))", AsScalar(place->most).text);  // least is 0 or more
+    const std::string bound = most.kind == Value::Kind::kConstant && std::abs(most.constant) < 0x1p31
+                                  ? Literal(most.constant, DType::kInt32)
+                                  : fmt::format("static_cast<int>(smaller(larger({}, -1LL), 2147483647LL))",
+                                                AsScalar(place->most).text);  // least is 0 or more
     const Value& data = value(place->data);
-    const Expr chosen = InPackets(place->data) ? AsPacket(place->data) : data.kind == Value::Kind::kLoad ? LoadPacket(data, index, lanes) : DefinePacket(place->data);
+    const Expr chosen = InPackets(place->data)            ? AsPacket(place->data)
+                        : data.kind == Value::Kind::kLoad ? LoadPacket(data, index, lanes)
+                                                          : DefinePacket(place->data);
     out_.Line("int {}[{}];", places, width_);
-    out_.Line("store({}, maximum(minimum({}, fill<{}>({})), fill<{}>({})));", places, chosen.text, packet, bound, packet,
-              Literal(value(place->least).constant, DType::kInt32));
+    out_.Line("store({}, maximum(minimum({}, fill<{}>({})), fill<{}>({})));", places, chosen.text, packet, bound,
+              packet, Literal(value(place->least).constant, DType::kInt32));
     lanes_.at_hand[arg] = places + "[k]";
   }
 }
 
 std::string ValueEmitter::Difference(const std::string& a, const std::string& b) {
-  const auto whole = [](const std::string& text) { return text.find(' ') == std::string::npos ? text : "(" + text + ")"; };
+  const auto whole = [](const std::string& text) {
+    return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+  };
   if (b == "0LL") return a;
   return (a == "0LL" ? "-" : whole(a) + " - ") + whole(b);
 }
@@ -429,7 +450,8 @@ Expr ValueEmitter::DefinePositional(const Value& v, const std::string& index) co
 Expr ValueEmitter::ColumnAtHand(const Value& gather, const std::string& columns, const std::string& index) const {
   const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
   const std::string at = EmitLane(lanes_, gather.args[rank - 1], index, nullptr);
-  const std::string column = columns + (at[0] == '[' ? "[(" + at + ")]" : "[" + at + "]");  // [[ would begin an attribute
+  const std::string column =
+      columns + (at[0] == '[' ? "[(" + at + ")]" : "[" + at + "]");  // [[ would begin an attribute
   if (!gather.guarded) return {column};
   const std::string outside = speller_->Fill(gather.type, Literal(gather.constant, gather.type)).text;
   return {fmt::format("({}) ? {} : {}", EmitLane(lanes_, gather.args.back(), index, nullptr), column, outside), false};
@@ -439,10 +461,12 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
   if (InLanes(id) || IsAlikeInRun(id) || !IsReached(id)) return;
   const Value& v = value(id);
   Expr e;
-  if (const auto chosen = decided_.Chosen(id); chosen && !HasLanes(id)) return Declare(id, v.type, AsPacket(*chosen), names);
+  if (const auto chosen = decided_.Chosen(id); chosen && !HasLanes(id))
+    return Declare(id, v.type, AsPacket(*chosen), names);
   if (v.kind == Value::Kind::kGather && decided_.Reads(id) == false)
     return Declare(id, v.type, speller_->Fill(v.type, Literal(v.constant, v.type)), names);
-  if (const auto found = gathers_at_hand_.find(id); found != gathers_at_hand_.end()) return Declare(id, v.type, {found->second}, names);
+  if (const auto found = gathers_at_hand_.find(id); found != gathers_at_hand_.end())
+    return Declare(id, v.type, {found->second}, names);
   if (const auto found = columns_at_hand_.find(id); found != columns_at_hand_.end())
     return Declare(id, v.type, ColumnAtHand(v, found->second, index), names);
   if (HasLanes(id)) {

@@ -47,17 +47,19 @@ class ValueEmitter : protected KernelShape {
   void BindLanes();
   void CountUses();
 
-  // Is an element of the reduction a product that is added unrounded? It is a part of that step, not a value of its own.
+  // Is an element of the reduction a product that is added unrounded? It is a part of that step, not a value of its
+  // own.
   bool AddsProduct(const plan::Reduction& reduction) const;
 
   // Is there a packet of the value for each of columns, which the elements of all rows take?
   bool IsOfColumn(int id) const;
 
-  // Quotients of packets by one number, or one of each column, that are found sooner than by a division: f64 in AVX2, f32 and f64
-  // in AVX-512.
+  // Quotients of packets by one number, or one of each column, that are found sooner than by a division: f64 in AVX2,
+  // f32 and f64 in AVX-512.
   void FindQuotientsByNumber();
 
-  // Is a value of the phase divided? Not in loops that go side by side: while they wait for a quotient, they have others to do.
+  // Is a value of the phase divided? Not in loops that go side by side: while they wait for a quotient, they have
+  // others to do.
   bool DividesIn(const Phase& phase, int id) const;
 
   // What a phase reduces, keeps and stores.
@@ -75,8 +77,8 @@ class ValueEmitter : protected KernelShape {
   void DeclareExtents(int first);
   void DeclareOperands();
 
-  // Arrays with an element for each of a row, from `memory` on, the text of a pointer to char: all of `types`, or those of
-  // `used`. Returns their names.
+  // Arrays with an element for each of a row, from `memory` on, the text of a pointer to char: all of `types`, or those
+  // of `used`. Returns their names.
   std::vector<std::string> DeclareRows(const std::vector<DType>& types, const std::string& memory,
                                        const std::string& name, const std::set<int>* used = nullptr);
 
@@ -131,7 +133,8 @@ class ValueEmitter : protected KernelShape {
   static std::string Difference(const std::string& a, const std::string& b);
 
   // The first and the last lane of a run that begins at `index`, the last one excluded.
-  std::pair<std::string, std::string> RunText(const LaneRun& run, const std::string& index, const std::string& lanes) const;
+  std::pair<std::string, std::string> RunText(const LaneRun& run, const std::string& index,
+                                              const std::string& lanes) const;
 
   // Do the bounds hold for all lanes from `index` on and for all points of the windows?
   std::string InsideText(const std::vector<BoxBound>& bounds, const std::string& index, const std::string& lanes) const;
@@ -139,12 +142,14 @@ class ValueEmitter : protected KernelShape {
   // What the dividend of a packet's first lane leaves of the divisor.
   std::string RestText(int dividend, int divisor, const std::string& index) const;
   // The lanes of a run as a packet of conditions.
-  std::string LanesText(const LaneRun& run, const std::string& type, const std::string& index, const std::string& lanes) const;
+  std::string LanesText(const LaneRun& run, const std::string& type, const std::string& index,
+                        const std::string& lanes) const;
 
   // Do elements of the gather's last dimension lie side by side?
   bool IsByOne(const Value& gather, std::size_t d) const;
 
-  // Where the first lane of a gather's packet is read; `last` is its position in the last dimension, if not what is written.
+  // Where the first lane of a gather's packet is read; `last` is its position in the last dimension, if not what is
+  // written.
   std::string GatherAddress(const Value& v, const std::string& index, const std::string& last = "") const;
 
   // A gather as a load of the lanes that its guard leaves.
@@ -178,9 +183,10 @@ class ValueEmitter : protected KernelShape {
   std::map<int, std::string> at_hand_;  // operands whose elements were read before, and the text of the current one
   std::map<int, std::string> kept_at_hand_;  // the same of row buffers
   std::map<int, std::string> gathers_at_hand_;  // the same of gathers, by value
-  std::map<int, std::string> columns_at_hand_;  // of gathers, all columns of the rows that they take their elements from
+  std::map<int, std::string>
+      columns_at_hand_;  // of gathers, all columns of the rows that they take their elements from
   bool side_by_side_ = false;  // is a group of packets being written?
-  bool inside_ = false;        // are the guards of spans known to hold?
+  bool inside_ = false;  // are the guards of spans known to hold?
   Decisions decided_;
   std::optional<std::set<int>> reached_;  // what is needed under them; nothing is decided: all
   Names names_;
@@ -189,7 +195,7 @@ class ValueEmitter : protected KernelShape {
   std::string together_;  // how many rows are walked at a time; empty: one
   std::vector<int> uses_;
   std::vector<bool> spread_, divisor_;  // numbers that packets are made of, or divided by
-  std::set<int> by_number_;             // quotients of packets by such a divisor, or by those of columns
+  std::set<int> by_number_;  // quotients of packets by such a divisor, or by those of columns
   std::map<int, Expr> text_, packet_text_, divisor_text_;
   std::map<int, std::string> accumulator_;
   std::vector<std::string> number_names_;

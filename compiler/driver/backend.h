@@ -26,7 +26,7 @@ struct ObjectCode {
 /// What an object of a build has besides its code.
 struct ObjectOptions {
   std::string file = "kernel.cc";  ///< what the source is called, in messages and for debuggers
-  bool line_table = false;         ///< for debuggers and profilers
+  bool line_table = false;  ///< for debuggers and profilers
   /// OLD=NEW: names of files in the line table that begin with OLD begin with NEW.
   std::vector<std::string> prefix_maps;
 };
@@ -40,12 +40,12 @@ class Backend {
   virtual ObjectCode Compile(const codegen::Source& source, codegen::Target target) = 0;
   /// Compiles to a relocatable object that programs and shared libraries are linked with; the same bytes for the same
   /// arguments. Thread-safe. Throws umbra::Error with the compiler's text, or if this backend makes none.
-  virtual std::vector<char> MakeObject(const codegen::Source& source, codegen::Target target, const ObjectOptions& options) = 0;
+  virtual std::vector<char> MakeObject(const codegen::Source& source, codegen::Target target,
+                                       const ObjectOptions& options) = 0;
   /// Maps freshly compiled code into the process and finds `function`.
   virtual runtime::KernelCode Load(const ObjectCode& object, const std::string& function) = 0;
   /// Also prints LLVM IR or assembly ("llvm", "asm") for inspection.
-  virtual std::string Print(const codegen::Source& source, codegen::Target target,
-                            const std::string& form) = 0;
+  virtual std::string Print(const codegen::Source& source, codegen::Target target, const std::string& form) = 0;
 };
 
 /// The Clang + ORC backend; opens libumbra_jit on first use. Throws umbra::Error that says which

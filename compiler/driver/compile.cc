@@ -39,14 +39,16 @@ struct Function::Impl {
   std::shared_ptr<const runtime::Program> program;
   std::unique_ptr<runtime::CallSite> calls;  // none if interpreted for good, or on a GPU
   std::unique_ptr<runtime::CudaCallSite> gpu_calls;
-  std::atomic<bool> compiled{false};         // do calls go there by now?
-  std::shared_future<void> compile;          // of a compile in the background
+  std::atomic<bool> compiled{false};  // do calls go there by now?
+  std::shared_future<void> compile;  // of a compile in the background
 };
 
 namespace {
 
-std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const graph::Graph>& graph, const std::shared_ptr<const plan::Plan>& plan,
-                                                    const CompileOptions& options, std::optional<codegen::Target> target) {
+std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const graph::Graph>& graph,
+                                                    const std::shared_ptr<const plan::Plan>& plan,
+                                                    const CompileOptions& options,
+                                                    std::optional<codegen::Target> target) {
   auto program = std::make_shared<runtime::Program>(plan::ToProgram(*plan));
   program->on_gpu = !target;
   if (target) program->target = codegen::Name(*target);
@@ -73,8 +75,11 @@ std::shared_ptr<const runtime::Program> MakeProgram(const std::shared_ptr<const 
 // Would a call run the kernel instead of the product? Extents that it brings are taken to be kAssumedExtent.
 bool IsLikely(const runtime::Program& program, const runtime::GemmStep& product, const runtime::KernelStep& sum) {
   std::vector<index_t> loops;
-  for (const runtime::Extent& axis : sum.signature.axes) loops.push_back(axis.is_static() ? axis.value : static_cast<index_t>(graph::kAssumedExtent));
-  return RunsInstead(sum.signature, ShapeOf(product, sum.signature, loops, program.buffers[static_cast<std::size_t>(product.c)].dtype), program.target);
+  for (const runtime::Extent& axis : sum.signature.axes)
+    loops.push_back(axis.is_static() ? axis.value : static_cast<index_t>(graph::kAssumedExtent));
+  return RunsInstead(sum.signature,
+                     ShapeOf(product, sum.signature, loops, program.buffers[static_cast<std::size_t>(product.c)].dtype),
+                     program.target);
 }
 
 // Those that calls are likely to run: of products, and of what is before and behind them, one way.
@@ -83,13 +88,15 @@ std::vector<const runtime::KernelStep*> LikelyKernels(const runtime::Program& pr
   for (std::size_t k = 0; k < program.steps.size(); ++k) {
     const auto* kernel = std::get_if<runtime::KernelStep>(&program.steps[k]);
     if (kernel == nullptr || kernel->signature.replaces.empty()) continue;
-    runs[k] = IsLikely(program, std::get<runtime::GemmStep>(program.steps[runtime::ProductBefore(kernel->signature, k)]), *kernel);
+    runs[k] = IsLikely(
+        program, std::get<runtime::GemmStep>(program.steps[runtime::ProductBefore(kernel->signature, k)]), *kernel);
     if (!runs[k]) continue;
     for (const int step : kernel->signature.replaces) runs[static_cast<std::size_t>(step)] = false;
   }
   std::vector<const runtime::KernelStep*> kernels;
   for (std::size_t k = 0; k < program.steps.size(); ++k)
-    if (const auto* kernel = std::get_if<runtime::KernelStep>(&program.steps[k]); kernel != nullptr && runs[k]) kernels.push_back(kernel);
+    if (const auto* kernel = std::get_if<runtime::KernelStep>(&program.steps[k]); kernel != nullptr && runs[k])
+      kernels.push_back(kernel);
   return kernels;
 }
 
@@ -100,7 +107,8 @@ std::vector<const runtime::KernelStep*> KernelsOf(const runtime::Program& progra
   return kernels;
 }
 
-// Makes the likeliest variant of each kernel that is likely to run, so that a failing compile is seen where it was asked for.
+// Makes the likeliest variant of each kernel that is likely to run, so that a failing compile is seen where it was
+// asked for.
 void MakeKernels(const runtime::Program& program, const std::atomic<bool>& cancelled) {
   const std::vector<const runtime::KernelStep*> kernels = LikelyKernels(program);
   runtime::SideBySide(kernels.size(), [&](std::size_t k) {
@@ -133,9 +141,8 @@ class FunctionTable {
     kernels_ += kernels;
     entries_.emplace(key, Entry{text, function, kernels, ++clock_});
     while (entries_.size() > 1 && (kernels_ > limit || entries_.size() > limit)) {
-      const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
-        return a.second.used < b.second.used;
-      });
+      const auto oldest = std::min_element(entries_.begin(), entries_.end(),
+                                           [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
       evicted.push_back(std::move(oldest->second.function));
       Erase(oldest);
     }
@@ -200,18 +207,17 @@ Function Compile(const std::shared_ptr<const graph::Graph>& graph, const Compile
     } else if (options.engine != Engine::kInterpreter) {
       impl->calls = std::make_unique<runtime::CallSite>(impl->program);
       if (options.background) {
-        task = std::make_shared<std::packaged_task<void()>>(
-            [unheld = std::weak_ptr(impl), key, text = text] {
-              const auto held = unheld.lock();
-              if (held == nullptr) return;
-              try {
-                MakeKernels(*held->program, BackgroundEnds());
-              } catch (...) {
-                Functions().Remove(key, text);
-                throw;
-              }
-              held->compiled.store(true, std::memory_order_release);
-            });
+        task = std::make_shared<std::packaged_task<void()>>([unheld = std::weak_ptr(impl), key, text = text] {
+          const auto held = unheld.lock();
+          if (held == nullptr) return;
+          try {
+            MakeKernels(*held->program, BackgroundEnds());
+          } catch (...) {
+            Functions().Remove(key, text);
+            throw;
+          }
+          held->compiled.store(true, std::memory_order_release);
+        });
         impl->compile = task->get_future();
       } else {
         MakeKernels(*impl->program, std::atomic<bool>(false));
@@ -243,8 +249,7 @@ void Function::Wait() const {
   }
 }
 
-void Function::operator()(const runtime::Arguments& arguments,
-                          const runtime::RunOptions& options) const {
+void Function::operator()(const runtime::Arguments& arguments, const runtime::RunOptions& options) const {
   Require(impl_ != nullptr, "call of an empty Function: assign the result of Compile() to it first");
   detail::RunWaiting();
   runtime::RequireThreads(options.threads);
@@ -260,7 +265,8 @@ void Function::operator()(const runtime::Arguments& arguments,
   for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
     for (const runtime::TensorRef& tensor : *tensors) {
       if (tensor.stride.size() != tensor.shape.size()) return runtime::Run(*impl_->program, arguments, options);
-      operands.Add(tensor.data, tensor.dtype, static_cast<int>(tensor.shape.size()), tensor.shape.data(), tensor.stride.data());
+      operands.Add(tensor.data, tensor.dtype, static_cast<int>(tensor.shape.size()), tensor.shape.data(),
+                   tensor.stride.data());
     }
   impl_->calls->Run(operands.data(), operands.layout(), arguments.scalars.data(), options.threads);
 }
@@ -272,9 +278,7 @@ std::shared_ptr<const runtime::Program> Function::shared_program() const {
   return impl_->program;
 }
 
-bool Function::interpreted() const {
-  return impl_ != nullptr && !impl_->compiled.load(std::memory_order_acquire);
-}
+bool Function::interpreted() const { return impl_ != nullptr && !impl_->compiled.load(std::memory_order_acquire); }
 
 void detail::TraceEager(const std::vector<std::string>& why) {
   static std::mutex mutex;

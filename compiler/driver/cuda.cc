@@ -15,8 +15,8 @@ namespace umbra {
 
 namespace {
 
-// Machine code for the device, or, if NVRTC does not know it, PTX of the latest architecture that it knows of those before,
-// which the driver compiles.
+// Machine code for the device, or, if NVRTC does not know it, PTX of the latest architecture that it knows of those
+// before, which the driver compiles.
 CudaTarget TargetOf(int major, int minor, bool fast) {
   const std::vector<int>& known = UseNvrtc().architectures;
   const int wanted = major * 10 + minor;
@@ -30,7 +30,10 @@ CudaTarget TargetOf(int major, int minor, bool fast) {
 class Variants {
  public:
   Variants(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel, const CompileOptions& options)
-      : plan_(std::move(plan)), kernel_(*kernel), use_disk_cache_(options.use_disk_cache), fast_(options.math == Math::kFast) {}
+      : plan_(std::move(plan)),
+        kernel_(*kernel),
+        use_disk_cache_(options.use_disk_cache),
+        fast_(options.math == Math::kFast) {}
 
   // Kernels that differ in names and operands only, such as the updates of a model's tensors, have it in common.
   std::string Identity(const runtime::CudaVariant& variant) {
@@ -69,10 +72,12 @@ class Variants {
   Code Shared(const std::string& identity, const runtime::CudaVariant& variant, const CudaTarget& target) const {
     static std::mutex mutex;  // of the table
     static auto* const table = new std::map<std::string, std::shared_ptr<Entry>>;  // kernels may outlive static objects
-    const std::string key = runtime::CacheKey({plan_->name, target.architecture.Name(), target.form == cuda::ImageForm::kPtx ? "ptx" : "cubin",
+    const std::string key = runtime::CacheKey({plan_->name, target.architecture.Name(),
+                                               target.form == cuda::ImageForm::kPtx ? "ptx" : "cubin",
                                                fast_ ? "fast" : "strict", use_disk_cache_ ? "disk" : "", identity});
     std::unique_lock lock(mutex);
-    std::erase_if(*table, [](const auto& known) { return known.second.use_count() == 1 && known.second->code.expired(); });
+    std::erase_if(*table,
+                  [](const auto& known) { return known.second.use_count() == 1 && known.second->code.expired(); });
     std::shared_ptr<Entry>& known = (*table)[key];
     if (known == nullptr) known = std::make_shared<Entry>();
     const std::shared_ptr<Entry> entry = known;
@@ -107,19 +112,23 @@ class Variants {
 
 void RequireCuda(const CompileOptions& options) {
   Require(options.engine == Engine::kJit, "the target cuda has one engine, jit, which is NVRTC; another was asked for");
-  Require(!options.background, "the target cuda compiles no function in the background: kernels are compiled by the first call that needs them");
+  Require(
+      !options.background,
+      "the target cuda compiles no function in the background: kernels are compiled by the first call that needs them");
   (void)cuda::Properties(cuda::CurrentDevice());
   (void)UseNvrtc();
 }
 
-std::shared_ptr<const runtime::CudaKernel> MakeCudaKernel(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel,
-                                                          const CompileOptions& options) {
+std::shared_ptr<const runtime::CudaKernel> MakeCudaKernel(std::shared_ptr<const plan::Plan> plan,
+                                                          const plan::Kernel* kernel, const CompileOptions& options) {
   runtime::CudaSchedule schedule = codegen::ScheduleForCuda(*plan, *kernel);
   auto variants = std::make_shared<Variants>(std::move(plan), kernel, options);
-  return std::make_shared<const runtime::CudaKernel>(runtime::CudaKernel{
-      std::move(schedule),
-      [variants](const runtime::CudaVariant& variant, int major, int minor) { return variants->Get(variant, major, minor); },
-      [variants](const runtime::CudaVariant& variant) { return variants->Identity(variant); }});
+  return std::make_shared<const runtime::CudaKernel>(
+      runtime::CudaKernel{std::move(schedule),
+                          [variants](const runtime::CudaVariant& variant, int major, int minor) {
+                            return variants->Get(variant, major, minor);
+                          },
+                          [variants](const runtime::CudaVariant& variant) { return variants->Identity(variant); }});
 }
 
 }  // namespace umbra

@@ -16,8 +16,8 @@ void RequireCuda(const CompileOptions& options);
 
 /// The kernel for GPUs, with the arithmetic of options.math; each variant is compiled for an architecture when it is
 /// first asked for.
-std::shared_ptr<const runtime::CudaKernel> MakeCudaKernel(std::shared_ptr<const plan::Plan> plan, const plan::Kernel* kernel,
-                                                          const CompileOptions& options);
+std::shared_ptr<const runtime::CudaKernel> MakeCudaKernel(std::shared_ptr<const plan::Plan> plan,
+                                                          const plan::Kernel* kernel, const CompileOptions& options);
 
 }  // namespace umbra
 

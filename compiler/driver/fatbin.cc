@@ -40,7 +40,8 @@ const NvFatbin& UseFatbin() {
 std::string MakeFatbin(const std::vector<cuda::Image>& images, const std::string& name) {
   const NvFatbin& library = UseFatbin();
   const auto check = [&](int status) {
-    Require(status == 0, "nvFatbin cannot join the code of '", name, "' for several GPUs: ", library.nvFatbinGetErrorString(status));
+    Require(status == 0, "nvFatbin cannot join the code of '", name,
+            "' for several GPUs: ", library.nvFatbinGetErrorString(status));
   };
   struct Handle {
     ~Handle() { library.nvFatbinDestroy(&handle); }
@@ -52,9 +53,11 @@ std::string MakeFatbin(const std::vector<cuda::Image>& images, const std::string
   for (const cuda::Image& image : images) {
     const std::string architecture = image.architecture.Name().substr(3);
     if (image.form == cuda::ImageForm::kPtx)  // its terminating zero is part of it
-      check(library.nvFatbinAddPTX(of.handle, image.bytes.c_str(), image.bytes.size() + 1, architecture.c_str(), name.c_str(), nullptr));
+      check(library.nvFatbinAddPTX(of.handle, image.bytes.c_str(), image.bytes.size() + 1, architecture.c_str(),
+                                   name.c_str(), nullptr));
     else
-      check(library.nvFatbinAddCubin(of.handle, image.bytes.data(), image.bytes.size(), architecture.c_str(), name.c_str()));
+      check(library.nvFatbinAddCubin(of.handle, image.bytes.data(), image.bytes.size(), architecture.c_str(),
+                                     name.c_str()));
   }
   std::size_t size = 0;
   check(library.nvFatbinSize(of.handle, &size));

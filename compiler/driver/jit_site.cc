@@ -18,7 +18,8 @@ namespace {
 struct Options {
   std::mutex mutex;
   CompileOptions options;
-  std::vector<std::map<std::string, std::string>> seen = {options.__DICT__()};  // by generation, which is so the same for the same options
+  std::vector<std::map<std::string, std::string>> seen = {
+      options.__DICT__()};  // by generation, which is so the same for the same options
   static Options& Get() {
     static Options& options = *new Options;
     return options;
@@ -58,7 +59,9 @@ graph::Value GraphWalk::Input(int dim, DType dtype) {
   const std::int64_t operand = operand_of[static_cast<std::size_t>(next_operand++)];
   auto known = tensors.find(operand);
   if (known == tensors.end()) {
-    known = tensors.emplace(operand, builder->Input(fmt::format("a{}", inputs.size()), dtype, PartialShape::dynamic(dim))).first;
+    known =
+        tensors.emplace(operand, builder->Input(fmt::format("a{}", inputs.size()), dtype, PartialShape::dynamic(dim)))
+            .first;
     inputs.push_back(operand);
   }
   return dtype == DType::kBool ? graph::Cast(known->second, DType::kInt32) : known->second;
@@ -93,7 +96,8 @@ JitSite<Device>* JitSites<Device>::Of(Gathered& g, const AssignmentType& type) {
   if (!find()) {
     lock.unlock();  // others need not wait for a compile
     const CompileOptions options = JitOptions::Get();
-    auto made = std::make_unique<JitSite<Device>>(g, generation, Compile(BuildGraph(g, type, "expression"), Device::kDevCPU ? options : ForGpu(options)));
+    auto made = std::make_unique<JitSite<Device>>(
+        g, generation, Compile(BuildGraph(g, type, "expression"), Device::kDevCPU ? options : ForGpu(options)));
     lock.lock();
     if (!find()) {
       made->next = first_;

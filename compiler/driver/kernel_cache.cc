@@ -1,5 +1,5 @@
-#include "compiler/codegen/prelude.h"
 #include "compiler/driver/kernel_cache.h"
+#include "compiler/codegen/prelude.h"
 
 #include <fmt/format.h>
 
@@ -82,8 +82,7 @@ std::optional<runtime::KernelCode> LoadFromDisk(const std::string& key, bool sys
 }
 
 runtime::KernelCode CompileNow(const plan::Plan& plan, const plan::Kernel& kernel,
-                               const codegen::SourceOptions& options, Backend& backend,
-                               const std::string& disk_key) {
+                               const codegen::SourceOptions& options, Backend& backend, const std::string& disk_key) {
   const codegen::Source source = codegen::Generate(plan, kernel, options);
   const ObjectCode object = backend.Compile(source, options.target);
   const auto start = std::chrono::steady_clock::now();
@@ -119,15 +118,15 @@ void CountKernel(bool compiled) {
   ++(compiled ? table.statistics.compiled : table.statistics.disk_hits);
 }
 
-runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel, const codegen::SourceOptions& form,
-                                   const CompileOptions& options) {
+runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel,
+                                   const codegen::SourceOptions& form, const CompileOptions& options) {
   const bool system_compiler = options.engine == Engine::kSystem;
   const plan::Unnamed unnamed = plan::WithoutNames(plan, kernel);
   const std::string text = codegen::Generate(unnamed.plan, unnamed.kernel, form).text;
   // The backend's version enters the key without loading LLVM: it is fixed when Umbra is built.
   const std::string backend_id = system_compiler ? SystemBackend().Id() : ClangBackendId();
-  const std::string key =
-      runtime::CacheKey({kCacheVersion, codegen::Name(form.target), form.fast ? "fast" : "strict", backend_id, text, codegen::PreludeId()});
+  const std::string key = runtime::CacheKey({kCacheVersion, codegen::Name(form.target), form.fast ? "fast" : "strict",
+                                             backend_id, text, codegen::PreludeId()});
 
   Table& table = TheTable();
   {

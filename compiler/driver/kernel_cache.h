@@ -7,10 +7,10 @@
 
 namespace umbra {
 
-/// The code of `kernel`, whose source is of the form `form`, by the engine of `options` and with their disk cache. Kernels
-/// that differ only in names are one entry. Thread-safe.
-runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel, const codegen::SourceOptions& form,
-                                   const CompileOptions& options);
+/// The code of `kernel`, whose source is of the form `form`, by the engine of `options` and with their disk cache.
+/// Kernels that differ only in names are one entry. Thread-safe.
+runtime::KernelCode MakeKernelCode(const plan::Plan& plan, const plan::Kernel& kernel,
+                                   const codegen::SourceOptions& form, const CompileOptions& options);
 
 /// Counts a kernel that another way than MakeKernelCode has compiled, or found in the disk cache.
 void CountKernel(bool compiled);

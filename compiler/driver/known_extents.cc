@@ -50,8 +50,11 @@ class Rows {
     Extents known;
     for (std::size_t k = 0; k < rows_.size(); ++k) {
       const index_t elements = symbols[static_cast<std::size_t>(rows_[k].symbol)];
-      const auto are_few = [&](const plan::FewPoints& few) { return Points(few.axes, symbols) <= static_cast<double>(few.most); };
-      if (elements >= rows_[k].least && elements <= rows_[k].most && Points(rows_[k].axes, symbols) >= kManyRows * static_cast<double>(elements) &&
+      const auto are_few = [&](const plan::FewPoints& few) {
+        return Points(few.axes, symbols) <= static_cast<double>(few.most);
+      };
+      if (elements >= rows_[k].least && elements <= rows_[k].most &&
+          Points(rows_[k].axes, symbols) >= kManyRows * static_cast<double>(elements) &&
           std::all_of(rows_[k].few.begin(), rows_[k].few.end(), are_few))
         known[dims_[k].symbol()] = elements;
     }
@@ -83,11 +86,14 @@ class Rows {
 
 std::shared_ptr<const graph::Graph> With(const graph::Graph& graph, const Extents& known) {
   auto made = std::make_shared<graph::Graph>(graph);
-  for (const auto& [symbol, extent] : known) made->Unify(Dimension::WithSymbol(symbol), Dimension(extent), "short rows");
+  for (const auto& [symbol, extent] : known)
+    made->Unify(Dimension::WithSymbol(symbol), Dimension(extent), "short rows");
   for (const graph::Graph::Derived& derived : made->derived()) {
     const Dimension a = made->Known(derived.a), b = made->Known(derived.b), result = made->Known(derived.result);
-    if (derived.op.kind == runtime::ExtentOp::kScalar || a.is_dynamic() || b.is_dynamic() || result.is_static()) continue;
-    made->Unify(result, Dimension(runtime::Compute(derived.op.kind, static_cast<index_t>(a), static_cast<index_t>(b))), "short rows");
+    if (derived.op.kind == runtime::ExtentOp::kScalar || a.is_dynamic() || b.is_dynamic() || result.is_static())
+      continue;
+    made->Unify(result, Dimension(runtime::Compute(derived.op.kind, static_cast<index_t>(a), static_cast<index_t>(b))),
+                "short rows");
   }
   return made;
 }
@@ -95,7 +101,9 @@ std::shared_ptr<const graph::Graph> With(const graph::Graph& graph, const Extent
 class KnownExtents {
  public:
   KnownExtents(std::shared_ptr<const graph::Graph> graph, Rows rows, CompileOptions options)
-      : graph_(std::move(graph)), rows_(std::move(rows)), options_(std::move(options)) {}
+      : graph_(std::move(graph)),
+        rows_(std::move(rows)),
+        options_(std::move(options)) {}
 
   runtime::Program::Faster Find(const std::vector<index_t>& symbols) {
     const Extents known = rows_.Known(symbols);
@@ -124,9 +132,7 @@ class KnownExtents {
   Function Made(const Extents& known) const {
     try {
       return Compile(With(*graph_, known), options_);
-    } catch (const Error& error) {
-      return NotMade(error);
-    }
+    } catch (const Error& error) { return NotMade(error); }
   }
 
   static Function NotMade(const Error& error) {
@@ -143,13 +149,14 @@ class KnownExtents {
 
 }  // namespace
 
-std::shared_ptr<const graph::Graph> WithKnownRows(const graph::Graph& graph, const plan::Plan& plan, const std::vector<index_t>& symbols) {
+std::shared_ptr<const graph::Graph> WithKnownRows(const graph::Graph& graph, const plan::Plan& plan,
+                                                  const std::vector<index_t>& symbols) {
   const Extents known = Rows(graph, plan).Known(symbols);
   return known.empty() ? nullptr : With(graph, known);
 }
 
-void KnowShortRows(const std::shared_ptr<const graph::Graph>& graph, const plan::Plan& plan, const CompileOptions& options,
-                   runtime::Program* program) {
+void KnowShortRows(const std::shared_ptr<const graph::Graph>& graph, const plan::Plan& plan,
+                   const CompileOptions& options, runtime::Program* program) {
   Rows rows(*graph, plan);
   if (rows.empty()) return;
   const auto known = std::make_shared<KnownExtents>(graph, std::move(rows), options);

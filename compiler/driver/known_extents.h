@@ -10,14 +10,15 @@
 
 namespace umbra {
 
-/// The graph with those extents known that it pays to know for calls with the extents `symbols` of its plan (-1: not known);
-/// null if there are none. It pays where rows are many and short.
-std::shared_ptr<const graph::Graph> WithKnownRows(const graph::Graph& graph, const plan::Plan& plan, const std::vector<index_t>& symbols);
+/// The graph with those extents known that it pays to know for calls with the extents `symbols` of its plan (-1: not
+/// known); null if there are none. It pays where rows are many and short.
+std::shared_ptr<const graph::Graph> WithKnownRows(const graph::Graph& graph, const plan::Plan& plan,
+                                                  const std::vector<index_t>& symbols);
 
-/// Gives `program`, which is that of `plan` and `graph`, Program::for_extents if the plan has open extents of rows: the program
-/// of WithKnownRows, compiled once for each of the extents that are known.
-void KnowShortRows(const std::shared_ptr<const graph::Graph>& graph, const plan::Plan& plan, const CompileOptions& options,
-                   runtime::Program* program);
+/// Gives `program`, which is that of `plan` and `graph`, Program::for_extents if the plan has open extents of rows: the
+/// program of WithKnownRows, compiled once for each of the extents that are known.
+void KnowShortRows(const std::shared_ptr<const graph::Graph>& graph, const plan::Plan& plan,
+                   const CompileOptions& options, runtime::Program* program);
 
 }  // namespace umbra
 

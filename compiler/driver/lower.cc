@@ -14,8 +14,8 @@
 #include "compiler/plan/group_steps.h"
 #include "compiler/plan/keep_in_results.h"
 #include "compiler/plan/positions.h"
-#include "compiler/plan/ranges.h"
 #include "compiler/plan/product_epilogues.h"
+#include "compiler/plan/ranges.h"
 #include "compiler/plan/short_rows.h"
 #include "compiler/plan/sum_steps.h"
 #include "compiler/plan/turn_operands.h"
@@ -48,33 +48,43 @@ auto Traced(const char* name, const Pass& pass, const Printer& printer) {
 plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
   const auto print_graph = [](const graph::Graph& g) { return graph::Print(g); };
   const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
-  const graph::Graph split = Traced("split axes", [&] { return graph::SplitAxes(graph); }, print_graph);
-  const graph::Graph plain = Traced("plain gathers", [&] { return graph::PlainGathers(split); }, print_graph);
-  const graph::Graph composed = Traced("compose gathers", [&] { return graph::ComposeGathers(plain); }, print_graph);
-  const graph::Graph summed = Traced("sum products", [&] { return graph::SumProducts(composed, on_gpu); }, print_graph);
-  graph::Graph simplified = Traced("simplify", [&] { return graph::Simplify(summed); }, print_graph);
-  if (on_gpu) simplified = Traced("narrow products", [&] { return graph::NarrowProducts(simplified); }, print_graph);
+  const graph::Graph split = Traced(
+      "split axes", [&] { return graph::SplitAxes(graph); }, print_graph);
+  const graph::Graph plain = Traced(
+      "plain gathers", [&] { return graph::PlainGathers(split); }, print_graph);
+  const graph::Graph composed = Traced(
+      "compose gathers", [&] { return graph::ComposeGathers(plain); }, print_graph);
+  const graph::Graph summed = Traced(
+      "sum products", [&] { return graph::SumProducts(composed, on_gpu); }, print_graph);
+  graph::Graph simplified = Traced(
+      "simplify", [&] { return graph::Simplify(summed); }, print_graph);
+  if (on_gpu)
+    simplified = Traced(
+        "narrow products", [&] { return graph::NarrowProducts(simplified); }, print_graph);
 #ifndef NDEBUG
   graph::Verify(simplified);
 #endif
-  return Traced("plan", [&] {
-    plan::Plan plan = plan::Build(simplified, on_gpu);
-    if (on_gpu) {
-      plan::UngroupRows(&plan);
-      plan::AddEpilogues(&plan, math == Math::kFast);
-    } else {
-      plan::TurnOperands(&plan);
-      plan::GoAcrossShortRows(&plan);
-      plan::GoAcrossBatches(&plan);
-      plan::AddSums(&plan);
-      plan::KeepInResults(&plan);
-      plan::FindFewColumns(&plan);
-      plan::FindColumnBuffers(&plan);
-      plan::FindRanges(&plan);
-    }
-    plan::FindPositions(&plan);
-    return plan;
-  }, print_plan);
+  return Traced(
+      "plan",
+      [&] {
+        plan::Plan plan = plan::Build(simplified, on_gpu);
+        if (on_gpu) {
+          plan::UngroupRows(&plan);
+          plan::AddEpilogues(&plan, math == Math::kFast);
+        } else {
+          plan::TurnOperands(&plan);
+          plan::GoAcrossShortRows(&plan);
+          plan::GoAcrossBatches(&plan);
+          plan::AddSums(&plan);
+          plan::KeepInResults(&plan);
+          plan::FindFewColumns(&plan);
+          plan::FindColumnBuffers(&plan);
+          plan::FindRanges(&plan);
+        }
+        plan::FindPositions(&plan);
+        return plan;
+      },
+      print_plan);
 }
 
 }  // namespace umbra

@@ -24,7 +24,9 @@ namespace {
 constexpr int kBuiltinFailure = 7;
 
 // The library that NVRTC opens when it compiles, by this name.
-std::string BuiltinsOf(const Nvrtc& nvrtc) { return fmt::format("libnvrtc-builtins.so.{}.{}", nvrtc.major, nvrtc.minor); }
+std::string BuiltinsOf(const Nvrtc& nvrtc) {
+  return fmt::format("libnvrtc-builtins.so.{}.{}", nvrtc.major, nvrtc.minor);
+}
 
 // Fills `nvrtc` from the library `name`; says why it cannot, or nothing.
 std::string Use(const std::string& name, Nvrtc* nvrtc) {
@@ -125,16 +127,22 @@ std::vector<cuda::Architecture> ParseArchitectures(const std::string& list) {
   return architectures;
 }
 
-cuda::Image CompileCuda(const std::string& source, const std::string& name, const CudaTarget& target, bool use_disk_cache) {
+cuda::Image CompileCuda(const std::string& source, const std::string& name, const CudaTarget& target,
+                        bool use_disk_cache) {
   const Nvrtc& nvrtc = UseNvrtc();
   const std::string architecture = target.architecture.Name();
   const int number = target.architecture.major * 10 + target.architecture.minor;
-  Require(std::find(nvrtc.architectures.begin(), nvrtc.architectures.end(), number) != nvrtc.architectures.end(), "NVRTC ", nvrtc.major,
-          ".", nvrtc.minor, " does not compile for ", architecture, "; it compiles for ", Listed(nvrtc.architectures));
+  Require(std::find(nvrtc.architectures.begin(), nvrtc.architectures.end(), number) != nvrtc.architectures.end(),
+          "NVRTC ", nvrtc.major, ".", nvrtc.minor, " does not compile for ", architecture, "; it compiles for ",
+          Listed(nvrtc.architectures));
   const bool ptx = target.form == cuda::ImageForm::kPtx;
   std::vector<std::string> options = {
-      fmt::format("--gpu-architecture={}{}", ptx ? "compute" : "sm", architecture.substr(2)), "--std=c++17",
-      fmt::format("--fmad={}", target.fast), "--ftz=false", "--prec-div=true", "--prec-sqrt=true"};
+      fmt::format("--gpu-architecture={}{}", ptx ? "compute" : "sm", architecture.substr(2)),
+      "--std=c++17",
+      fmt::format("--fmad={}", target.fast),
+      "--ftz=false",
+      "--prec-div=true",
+      "--prec-sqrt=true"};
   // Without declarations that kernels do not read: 4 ms less of each compile, for the same code.
   if (nvrtc.IsAtLeast(12, 4)) options.emplace_back("--minimal");
   cuda::Image image{target.architecture, target.form, {}};
@@ -160,10 +168,11 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
     std::string log(length, '\0');
     if (length > 0) nvrtc.nvrtcGetProgramLog(program.get(), log.data());
     log.resize(std::min(log.find('\0'), log.size()));
-    throw Error(detail::Concat("NVRTC ", nvrtc.major, ".", nvrtc.minor, " cannot compile '", name, "' for ", architecture, ": ",
-                               nvrtc.nvrtcGetErrorString(status),
-                               status == kBuiltinFailure ? "; its library " + BuiltinsOf(nvrtc) + " is missing beside it" : "", "\n", log,
-                               LinesOf(log, source, name)));
+    throw Error(
+        detail::Concat("NVRTC ", nvrtc.major, ".", nvrtc.minor, " cannot compile '", name, "' for ", architecture, ": ",
+                       nvrtc.nvrtcGetErrorString(status),
+                       status == kBuiltinFailure ? "; its library " + BuiltinsOf(nvrtc) + " is missing beside it" : "",
+                       "\n", log, LinesOf(log, source, name)));
   }
   std::size_t length = 0;
   const auto get = [&](auto size, auto bytes) {
@@ -185,7 +194,8 @@ cuda::Image CompileCuda(const std::string& source, const std::string& name, cons
 
 std::vector<CudaTarget> TargetsForAll(const std::vector<cuda::Architecture>& architectures, bool fast) {
   std::vector<CudaTarget> targets;
-  for (const cuda::Architecture& architecture : architectures) targets.push_back({architecture, cuda::ImageForm::kCubin, fast});
+  for (const cuda::Architecture& architecture : architectures)
+    targets.push_back({architecture, cuda::ImageForm::kCubin, fast});
   targets.push_back({architectures.back(), cuda::ImageForm::kPtx, fast});
   return targets;
 }

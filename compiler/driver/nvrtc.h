@@ -56,7 +56,8 @@ std::vector<cuda::Architecture> ParseArchitectures(const std::string& list);
 /// Compiles CUDA C++, which includes nothing, to an image; an equal compile costs a look-up in the disk cache if
 /// `use_disk_cache`. `name` stands for the source in messages. Thread-safe; calls run side by side. Throws umbra::Error
 /// with the compiler's log and the lines that it speaks of, or if it does not know the architecture.
-cuda::Image CompileCuda(const std::string& source, const std::string& name, const CudaTarget& target, bool use_disk_cache = true);
+cuda::Image CompileCuda(const std::string& source, const std::string& name, const CudaTarget& target,
+                        bool use_disk_cache = true);
 
 /// Machine code for each of `architectures`, which are some, from the oldest, and PTX of the last for devices that are
 /// later; `fast` as of CudaTarget.

@@ -22,9 +22,9 @@ namespace umbra::detail {
 namespace {
 
 constexpr std::size_t kMaxStatements = 64;  // beyond this many they run without being waited for
-constexpr std::size_t kMaxForms = 256;      // beyond this many a thread begins anew
-// A thread may make so many programs; each time that one is found again, it may make a part of one more. Statements that
-// are never twice the same, as those of rows chosen by numbers, are not worth compiling.
+constexpr std::size_t kMaxForms = 256;  // beyond this many a thread begins anew
+// A thread may make so many programs; each time that one is found again, it may make a part of one more. Statements
+// that are never twice the same, as those of rows chosen by numbers, are not worth compiling.
 constexpr double kPrograms = 64, kProgramsForFinding = 0.25;
 
 [[gnu::tls_model("initial-exec")]] thread_local bool ended = false;  // the thread's statements, by its end
@@ -41,7 +41,7 @@ struct Statements::Form {
   std::size_t cut = 0;  // if so: how many come before those that had better run by themselves; 0 if that is not known
   std::unique_ptr<runtime::CallSite> site;  // once there is machine code
   std::vector<std::size_t> views;  // of the function's operands
-  std::vector<void*> refused;      // the data of the last call that did not suit
+  std::vector<void*> refused;  // the data of the last call that did not suit
 };
 
 // What a run needs, kept for the next one.
@@ -51,9 +51,9 @@ struct Statements::Scratch {
     const index_t* layout;
     std::size_t size;  // of the layout
   };
-  std::vector<View> views;          // the different operands of the statements
-  std::vector<std::int64_t> ids;    // of each operand of each statement, its place in `views`
-  std::vector<std::uint32_t> table; // by hash of the data: its place in `views`, and 1; 0 if empty
+  std::vector<View> views;  // the different operands of the statements
+  std::vector<std::int64_t> ids;  // of each operand of each statement, its place in `views`
+  std::vector<std::uint32_t> table;  // by hash of the data: its place in `views`, and 1; 0 if empty
   std::vector<std::int64_t> key;
   std::map<std::vector<std::int64_t>, std::shared_ptr<Form>> forms;
   std::pair<std::vector<std::int64_t>, std::shared_ptr<Form>> latest;
@@ -78,7 +78,8 @@ struct Statements::Scratch {
     std::size_t at = (reinterpret_cast<std::uintptr_t>(view.data) >> 2) * 0x9E3779B97F4A7C15u >> 40 & mask;
     for (; table[at] != 0; at = (at + 1) & mask) {
       const View& known = views[table[at] - 1];
-      if (known.data == view.data && std::equal(view.layout, view.layout + view.size, known.layout, known.layout + known.size))
+      if (known.data == view.data &&
+          std::equal(view.layout, view.layout + view.size, known.layout, known.layout + known.size))
         return table[at] - 1;
     }
     views.push_back(view);
@@ -292,7 +293,7 @@ std::shared_ptr<Statements::Form> Statements::MakeForm(std::size_t begin, std::s
   try {
     graph::Builder builder("statements");
     GraphWalk walk{&builder, nullptr, {}};
-    std::vector<std::int64_t> written;      // each once
+    std::vector<std::int64_t> written;  // each once
     std::vector<std::size_t> first_writer;  // of each, counted from `begin`
     std::map<std::int64_t, PartialShape> shapes;
     auto id = s.ids.begin();
@@ -311,7 +312,8 @@ std::shared_ptr<Statements::Form> Statements::MakeForm(std::size_t begin, std::s
       }
       walk.tensors.insert_or_assign(to, builder.Shaped("dst" + std::to_string(k - begin), value, shapes.at(to)));
     }
-    for (std::size_t k = 0; k < written.size(); ++k) builder.Output("out" + std::to_string(k), walk.tensors.at(written[k]));
+    for (std::size_t k = 0; k < written.size(); ++k)
+      builder.Output("out" + std::to_string(k), walk.tensors.at(written[k]));
     Function function = Compile(builder.Build(), JitOptions::Get());
     for (const auto* operands : {&walk.inputs, &written})
       for (const std::int64_t view : *operands) form->views.push_back(static_cast<std::size_t>(view));
@@ -322,13 +324,12 @@ std::shared_ptr<Statements::Form> Statements::MakeForm(std::size_t begin, std::s
             runtime::MayShare(program, static_cast<int>(walk.inputs.size() + out), static_cast<int>(in)))
           continue;
         form->cut = first_writer[out];
-        throw Error(Concat("what statement ", first_writer[out] + 1, " writes is read, as it was before, by a later step of the program"));
+        throw Error(Concat("what statement ", first_writer[out] + 1,
+                           " writes is read, as it was before, by a later step of the program"));
       }
     Trace(end - begin, fmt::format("one program of {} steps", program.steps.size()));
     form->function = std::move(function);
-  } catch (const Error& error) {
-    Trace(end - begin, std::string("not as one program: ") + error.what());
-  }
+  } catch (const Error& error) { Trace(end - begin, std::string("not as one program: ") + error.what()); }
   return form;
 }
 

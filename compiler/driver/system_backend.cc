@@ -79,8 +79,7 @@ int Spawn(const std::vector<std::string>& command, const fs::path& log) {
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return 127;
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
@@ -114,7 +113,8 @@ class SystemCompiler : public Backend {
   }
 
   std::vector<char> MakeObject(const codegen::Source&, codegen::Target, const ObjectOptions&) override {
-    throw Error("objects of a build come from the in-process compiler; give the sources to the system compiler in the build");
+    throw Error(
+        "objects of a build come from the in-process compiler; give the sources to the system compiler in the build");
   }
 
   runtime::KernelCode Load(const ObjectCode& object, const std::string& function) override {
@@ -122,18 +122,15 @@ class SystemCompiler : public Backend {
     Require(file >= 0, "cannot make memory for a compiled kernel");
     std::size_t written = 0;
     while (written < object.bytes.size()) {
-      const ssize_t count =
-          write(file, object.bytes.data() + written, object.bytes.size() - written);
+      const ssize_t count = write(file, object.bytes.data() + written, object.bytes.size() - written);
       if (count <= 0) break;
       written += static_cast<std::size_t>(count);
     }
     const std::string path = "/proc/self/fd/" + std::to_string(file);
-    void* library = written == object.bytes.size()
-                        ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    void* library = written == object.bytes.size() ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
     const char* reason = library == nullptr ? dlerror() : nullptr;
     if (library == nullptr) close(file);
-    Require(library != nullptr, "a compiled kernel cannot be loaded: ",
-            reason != nullptr ? reason : "out of memory");
+    Require(library != nullptr, "a compiled kernel cannot be loaded: ", reason != nullptr ? reason : "out of memory");
     // The file stays open as long as the code: the loader takes a path that it has seen before for
     // the library that it has loaded before.
     const std::shared_ptr<void> owner(library, [file](void* handle) {
@@ -145,8 +142,7 @@ class SystemCompiler : public Backend {
     return {symbol, owner};
   }
 
-  std::string Print(const codegen::Source& source, codegen::Target target,
-                    const std::string& form) override {
+  std::string Print(const codegen::Source& source, codegen::Target target, const std::string& form) override {
     Require(form == "asm", "the system compiler prints 'asm' only, not '", form, "'");
     TemporaryFolder folder;
     const fs::path text = folder.path() / "kernel.s";
@@ -157,15 +153,21 @@ class SystemCompiler : public Backend {
  private:
   static std::string Compiler() { return runtime::ReadEnvironment().cxx; }
 
-  static void Translate(const codegen::Source& source, codegen::Target target,
-                        const std::vector<std::string>& mode, const fs::path& output,
-                        const fs::path& folder) {
+  static void Translate(const codegen::Source& source, codegen::Target target, const std::vector<std::string>& mode,
+                        const fs::path& output, const fs::path& folder) {
     for (const codegen::EmbeddedFile& file : codegen::PreludeFiles())
       WriteAll(folder / "include" / file.name, file.text);
     WriteAll(folder / "kernel.cc", source.text);
-    std::vector<std::string> command = {Compiler(), "-std=c++17", "-O3", source.fast ? "-ffp-contract=fast" : "-ffp-contract=off",
-                                        "-fwrapv", "-fno-math-errno", "-fno-trapping-math",
-                                        "-w", "-I", (folder / "include").string()};
+    std::vector<std::string> command = {Compiler(),
+                                        "-std=c++17",
+                                        "-O3",
+                                        source.fast ? "-ffp-contract=fast" : "-ffp-contract=off",
+                                        "-fwrapv",
+                                        "-fno-math-errno",
+                                        "-fno-trapping-math",
+                                        "-w",
+                                        "-I",
+                                        (folder / "include").string()};
     for (std::string_view flag : codegen::CompilerFlags(target)) command.emplace_back(flag);
     command.insert(command.end(), mode.begin(), mode.end());
     command.insert(command.end(), {"-o", output.string(), (folder / "kernel.cc").string()});
@@ -184,7 +186,8 @@ class SystemCompiler : public Backend {
 }  // namespace
 
 Backend& SystemBackend() {
-  static SystemCompiler& compiler = *new SystemCompiler;  // never destroyed: static objects may compile to the end of the process
+  static SystemCompiler& compiler =
+      *new SystemCompiler;  // never destroyed: static objects may compile to the end of the process
   return compiler;
 }
 

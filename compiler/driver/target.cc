@@ -18,7 +18,9 @@ void CompileOptions::DescribeTarget(parameter::FieldEntry<std::string>* field) {
 }
 
 void CompileOptions::DescribeMath(parameter::FieldEntry<Math>* field) {
-  field->add_enum("strict", Math::kStrict).add_enum("fast", Math::kFast).set_default(Math::kStrict)
+  field->add_enum("strict", Math::kStrict)
+      .add_enum("fast", Math::kFast)
+      .set_default(Math::kStrict)
       .describe("Arithmetic of floats: as written, or with products and sums fused, which differs between targets");
 }
 

@@ -24,8 +24,8 @@ struct Expression {
   Position position;
   double number = 0;
   LiteralType literal = LiteralType::kReal;  ///< of a number
-  std::string name;                       ///< of a name or of the operator called
-  std::vector<std::string> parameters;    ///< between < and >
+  std::string name;  ///< of a name or of the operator called
+  std::vector<std::string> parameters;  ///< between < and >
   std::vector<Expression> operands;
   bool conditional = false;  ///< is this call of select written as `a ? b : c`?
   int height = 0;  ///< of the calls below, one in the other

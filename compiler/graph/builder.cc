@@ -36,12 +36,12 @@ std::shared_ptr<Value::State> Common(const std::vector<Value>& values) {
   for (const Value& value : values) {
     const auto& own = ValueAccess::State(value);
     if (!own) continue;
-    Require(!state || state == own,
-            "two values of different Builders meet in one expression; build both in one");
+    Require(!state || state == own, "two values of different Builders meet in one expression; build both in one");
     state = own;
   }
-  Require(state != nullptr, "an expression of numbers only: compute it in C++, or use "
-                            "Builder::Constant to give it a dtype");
+  Require(state != nullptr,
+          "an expression of numbers only: compute it in C++, or use "
+          "Builder::Constant to give it a dtype");
   return state;
 }
 
@@ -81,9 +81,7 @@ Value Apply(std::string_view op, const std::vector<Value>& operands) {
 
 Value ApplyText(std::string_view name, std::string_view args, std::string_view text,
                 const std::vector<Value>& operands) {
-  return With(operands, [&](Composer& c, const auto& o) {
-    return c.Apply(Composite{name, args, text, ""}, o);
-  });
+  return With(operands, [&](Composer& c, const auto& o) { return c.Apply(Composite{name, args, text, ""}, o); });
 }
 
 Value ApplyNumeric(std::string_view op, const std::vector<Value>& operands) {
@@ -92,9 +90,7 @@ Value ApplyNumeric(std::string_view op, const std::vector<Value>& operands) {
 
 Value ApplyNumericText(std::string_view name, std::string_view args, std::string_view text,
                        const std::vector<Value>& operands) {
-  return With(operands, [&](Composer& c, const auto& o) {
-    return c.ApplyNumeric(Composite{name, args, text, ""}, o);
-  });
+  return With(operands, [&](Composer& c, const auto& o) { return c.ApplyNumeric(Composite{name, args, text, ""}, o); });
 }
 
 Value operator+(const Value& a, const Value& b) { return Apply("plus", {a, b}); }
@@ -117,8 +113,7 @@ Value Broadcast(int axis, const Value& value) {
 }
 
 Value Broadcast(int axis, const Value& value, const Value& like) {
-  return With({value, like},
-              [&](Composer& c, const auto& o) { return c.Broadcast(o[0], axis, &o[1]); });
+  return With({value, like}, [&](Composer& c, const auto& o) { return c.Broadcast(o[0], axis, &o[1]); });
 }
 
 Value Spread(const Value& value, const Value& like) {
@@ -138,13 +133,10 @@ Value MapAxes(map::AxisMap map, int axis, const Value& value, int rank, std::str
 }
 
 Value Dot(const Value& a, const Value& b, bool transpose_a, bool transpose_b, double scale) {
-  return With({a, b}, [&](Composer& c, const auto& o) {
-    return c.Dot(o[0], o[1], transpose_a, transpose_b, scale);
-  });
+  return With({a, b}, [&](Composer& c, const auto& o) { return c.Dot(o[0], o[1], transpose_a, transpose_b, scale); });
 }
 
-Value IndexMap(std::string_view name, const std::vector<Value>& sources,
-               const std::vector<Value>& params) {
+Value IndexMap(std::string_view name, const std::vector<Value>& sources, const std::vector<Value>& params) {
   std::vector<Value> all = sources;
   all.insert(all.end(), params.begin(), params.end());
   return With(all, [&](Composer& c, const auto& o) {
@@ -171,15 +163,13 @@ namespace {
 // The node that `value` is with extents as declared.
 int Shaped(Composer* composer, Graph* graph, const std::string& name, const Operand& value, PartialShape declared) {
   for (std::size_t d = 0; d < declared.size(); ++d)
-    if (declared[d].is_dynamic() && declared[d].symbol() < 0)
-      declared[d] = Dimension::WithSymbol(graph->NewSymbol());
+    if (declared[d].is_dynamic() && declared[d].symbol() < 0) declared[d] = Dimension::WithSymbol(graph->NewSymbol());
   const int node = composer->ResolveTo(value, DType::kFloat32, declared);
   const PartialShape actual = graph->node(node).shape;
   Require(actual.size() == declared.size(), "output '", name, "' is declared ",
           TypeText(*graph, graph->node(node).dtype, declared), ", but its value is ",
           TypeText(*graph, graph->node(node).dtype, actual));
-  for (std::size_t d = 0; d < actual.size(); ++d)
-    graph->Unify(actual[d], declared[d], "output '" + name + "'");
+  for (std::size_t d = 0; d < actual.size(); ++d) graph->Unify(actual[d], declared[d], "output '" + name + "'");
   return node;
 }
 
@@ -189,8 +179,7 @@ Builder::Builder(std::string name) : state_(std::make_shared<Value::State>(std::
 
 Value Builder::Input(std::string name, DType dtype, PartialShape shape) {
   RequireDType(dtype, "input '" + name + "'");
-  return ValueAccess::Make(
-      state_, Operand::Node(state_->graph.Input(std::move(name), dtype, std::move(shape))));
+  return ValueAccess::Make(state_, Operand::Node(state_->graph.Input(std::move(name), dtype, std::move(shape))));
 }
 
 Value Builder::Scalar(std::string name, DType dtype) {
@@ -219,18 +208,16 @@ PartialShape Builder::AnyShape(int rank) {
 }
 
 Value Builder::Shaped(const std::string& name, const Value& value, const PartialShape& shape) {
-  return ValueAccess::Make(state_, Operand::Node(graph::Shaped(&state_->composer, &state_->graph, name,
-                                                               OwnOperand(state_, value), shape)));
+  return ValueAccess::Make(
+      state_, Operand::Node(graph::Shaped(&state_->composer, &state_->graph, name, OwnOperand(state_, value), shape)));
 }
 
-void Builder::Output(std::string name, const Value& value,
-                     const std::optional<PartialShape>& shape) {
+void Builder::Output(std::string name, const Value& value, const std::optional<PartialShape>& shape) {
   const Operand operand = OwnOperand(state_, value);
   Graph& graph = state_->graph;
   const int node = shape ? graph::Shaped(&state_->composer, &graph, name, operand, *shape)
                          : state_->composer.Resolve(operand, "output '" + name + "'");
-  if (graph.label(node).empty() && graph.node(node).kind != Node::Kind::kInput)
-    graph.SetLabel(node, name);
+  if (graph.label(node).empty() && graph.node(node).kind != Node::Kind::kInput) graph.SetLabel(node, name);
   graph.AddOutput(std::move(name), node);
 }
 

@@ -25,7 +25,8 @@ using Kind = Operand::Kind;
 constexpr double kExactIntegers = 9007199254740992.0;  // of f64
 
 std::optional<Operand> FoldLiterals(Op op, const std::vector<Operand>& operands) {
-  const LiteralType type = operands.size() > 1 ? std::min(operands[0].literal, operands[1].literal) : operands[0].literal;
+  const LiteralType type =
+      operands.size() > 1 ? std::min(operands[0].literal, operands[1].literal) : operands[0].literal;
   const auto rounded = [&](double number) {
     return type == LiteralType::kFloat ? static_cast<double>(static_cast<float>(number)) : number;
   };
@@ -36,7 +37,8 @@ std::optional<Operand> FoldLiterals(Op op, const std::vector<Operand>& operands)
     case Op::minus: result = a - b; break;
     case Op::mul: result = a * b; break;
     case Op::div:
-      Require(type != LiteralType::kInteger || b != 0, "the whole number ", a, " is divided by 0, which C++ leaves undefined; write ", a, ".0 / 0");
+      Require(type != LiteralType::kInteger || b != 0, "the whole number ", a,
+              " is divided by 0, which C++ leaves undefined; write ", a, ".0 / 0");
       result = type == LiteralType::kInteger ? std::trunc(a / b) : a / b;
       break;
     case Op::negative: result = -a; break;
@@ -46,7 +48,8 @@ std::optional<Operand> FoldLiterals(Op op, const std::vector<Operand>& operands)
     constexpr double kEnd = 2147483648.0;
     Require(std::abs(result) < kEnd || std::abs(a) >= kEnd || std::abs(b) >= kEnd, "whole numbers give ", result,
             ", which an int of C++ does not hold; write one of them with a point");
-    Require(std::abs(result) <= kExactIntegers, "whole numbers give ", result, ", too large to be exact; write one of them with a point");
+    Require(std::abs(result) <= kExactIntegers, "whole numbers give ", result,
+            ", too large to be exact; write one of them with a point");
     result += 0.0;  // an int has no -0
   }
   return Operand::Literal(rounded(result), type);
@@ -56,9 +59,8 @@ std::optional<Operand> FoldLiterals(Op op, const std::vector<Operand>& operands)
 
 int Composer::Spread(const Operand& pending, const PartialShape& shape) {
   const int rank = static_cast<int>(graph_.node(pending.node).shape.size());
-  Require(pending.axis >= 0 && pending.axis + rank <= static_cast<int>(shape.size()), "broadcast<",
-          pending.axis, "> of a value of rank ", rank, " does not fit into a shape of rank ",
-          shape.size());
+  Require(pending.axis >= 0 && pending.axis + rank <= static_cast<int>(shape.size()), "broadcast<", pending.axis,
+          "> of a value of rank ", rank, " does not fit into a shape of rank ", shape.size());
   std::vector<int> axes;
   for (int d = 0; d < static_cast<int>(shape.size()); ++d)
     axes.push_back(map::broadcast::From(d, pending.axis, rank, static_cast<int>(shape.size())));
@@ -67,10 +69,9 @@ int Composer::Spread(const Operand& pending, const PartialShape& shape) {
 
 Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   const OpInfo& info = Info(op);
-  Require(static_cast<int>(operands.size()) == info.arity, info.name, " takes ", info.arity,
-          " operand", info.arity == 1 ? "" : "s", ", ", operands.size(), " given");
-  if (std::all_of(operands.begin(), operands.end(),
-                  [](const Operand& o) { return o.kind == Kind::kLiteral; }))
+  Require(static_cast<int>(operands.size()) == info.arity, info.name, " takes ", info.arity, " operand",
+          info.arity == 1 ? "" : "s", ", ", operands.size(), " given");
+  if (std::all_of(operands.begin(), operands.end(), [](const Operand& o) { return o.kind == Kind::kLiteral; }))
     if (auto folded = FoldLiterals(op, operands)) return *folded;
 
   DType dtype = number_dtype_;
@@ -85,22 +86,23 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
     if (operand.kind != Kind::kPending) continue;
     if (pending != nullptr && pending->axis != operand.axis && shape.size() == 0) shape = OpenShape();
     Require(pending == nullptr || pending->axis == operand.axis || shape.size() > 0, info.name,
-            ": the shape of two broadcasts along different axes (", pending ? pending->axis : 0,
-            " and ", operand.axis, ") is not known; write broadcast<axis>(value, like)");
+            ": the shape of two broadcasts along different axes (", pending ? pending->axis : 0, " and ", operand.axis,
+            ") is not known; write broadcast<axis>(value, like)");
     pending = &operand;
   }
   std::vector<int> nodes;
   for (const Operand& operand : operands) {
     if (operand.kind == Kind::kLiteral) nodes.push_back(graph_.Constant(operand.number, dtype));
-    else if (operand.kind == Kind::kPending && shape.size() > 0)
-      nodes.push_back(Spread(operand, shape));
+    else if (operand.kind == Kind::kPending && shape.size() > 0) nodes.push_back(Spread(operand, shape));
     else nodes.push_back(operand.node);
   }
   int made = graph_.Map(op, std::move(nodes));
   const bool whole = info.types == OpTypes::kNumeric &&
-                     std::all_of(operands.begin(), operands.end(), [](const Operand& o) { return o.literal == LiteralType::kInteger; });
+                     std::all_of(operands.begin(), operands.end(),
+                                 [](const Operand& o) { return o.literal == LiteralType::kInteger; });
   if (whole && IsFloat(dtype)) made = AsWholeNumber(op, made, operands);
-  Operand result = pending != nullptr && shape.size() == 0 ? Operand::Pending(made, pending->axis) : Operand::Node(made);
+  Operand result =
+      pending != nullptr && shape.size() == 0 ? Operand::Pending(made, pending->axis) : Operand::Node(made);
   if (whole) result.literal = LiteralType::kInteger;
   return result;
 }
@@ -119,8 +121,7 @@ int Composer::AsWholeNumber(Op op, int made, const std::vector<Operand>& operand
 Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& sources,
                            const std::vector<Dimension>& params, DType dtype) {
   std::vector<int> nodes;
-  for (const Operand& source : sources)
-    nodes.push_back(Resolve(source, "an operand of " + std::string(name)));
+  for (const Operand& source : sources) nodes.push_back(Resolve(source, "an operand of " + std::string(name)));
   // Sources of one narrow dtype are moved as they are; others meet in what they are computed in.
   const IndexMapInfo* info = FindIndexMap(name);
   std::vector<int*> data;
@@ -135,7 +136,8 @@ Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& so
 
 Operand Composer::Extent(const Operand& value, int axis) {
   const PartialShape shape = graph_.node(Resolve(value, "the operand of extent")).shape;
-  Require(axis >= 0 && axis < static_cast<int>(shape.size()), "extent: axis ", axis, " of a tensor of rank ", shape.size());
+  Require(axis >= 0 && axis < static_cast<int>(shape.size()), "extent: axis ", axis, " of a tensor of rank ",
+          shape.size());
   return Operand::Node(graph_.ExtentOf(shape[static_cast<std::size_t>(axis)]));
 }
 
@@ -146,7 +148,9 @@ Dimension Composer::Size(const Operand& number, std::string_view what) {
     return Dimension(static_cast<index_t>(number.number));
   }
   const auto size = number.kind == Operand::Kind::kNode ? graph_.DimensionOf(number.node, what) : std::nullopt;
-  Require(size.has_value(), what, " does not follow from the extents of operands and whole numbers of the call by + - * /, minimum and maximum");
+  Require(
+      size.has_value(), what,
+      " does not follow from the extents of operands and whole numbers of the call by + - * /, minimum and maximum");
   return *size;
 }
 
@@ -155,7 +159,8 @@ Operand Composer::Draw(std::string_view distribution, const Operand& like, const
   const PartialShape shape = graph_.node(model).shape;
   const DType dtype = ComputeType(graph_.node(model).dtype);
   const auto op = FindOp(detail::Concat(distribution, "_", Name(dtype)));
-  Require(op.has_value(), distribution, "(x, key, first) draws numbers of the dtype of x, f32 or f64; x is ", Name(graph_.node(model).dtype));
+  Require(op.has_value(), distribution, "(x, key, first) draws numbers of the dtype of x, f32 or f64; x is ",
+          Name(graph_.node(model).dtype));
   int position = shape.size() == 0 ? graph_.Constant(0, DType::kInt64) : graph_.Index(0, shape);
   for (std::size_t d = 1; d < shape.size(); ++d) {
     const int before = graph_.Map(Op::mul, {position, graph_.ExtentOf(shape[d])});
@@ -184,8 +189,7 @@ Operand Composer::Apply(const Composite& composite, const std::vector<Operand>& 
     const std::lock_guard lock(mutex);
     auto& entry = parsed[std::string(composite.args) + std::string(composite.text)];
     if (!entry)
-      entry = std::make_shared<const OperatorAst>(
-          ParseOperator(composite.name, composite.args, composite.text));
+      entry = std::make_shared<const OperatorAst>(ParseOperator(composite.name, composite.args, composite.text));
     ast = entry;
   }
   struct Restored {
@@ -198,9 +202,7 @@ Operand Composer::Apply(const Composite& composite, const std::vector<Operand>& 
       number_dtype_ = ComputeType(graph_.node(operands[k].node).dtype);
   try {
     return ApplyOperator(this, *ast, operands, {});
-  } catch (const Error& error) {
-    throw Error(detail::Concat("operator '", composite.name, "': ", error.what()));
-  }
+  } catch (const Error& error) { throw Error(detail::Concat("operator '", composite.name, "': ", error.what())); }
 }
 
 Operand Composer::ApplyNumeric(std::string_view name, const std::vector<Operand>& operands) {
@@ -208,8 +210,7 @@ Operand Composer::ApplyNumeric(std::string_view name, const std::vector<Operand>
   const auto primitive = FindOp(name);
   const bool logic = primitive && Info(*primitive).types == OpTypes::kBool;
   for (std::size_t k = 0; k < ready.size(); ++k)
-    if (logic || (primitive == Op::select && k == 0))
-      ready[k] = Map(Op::ne, {ready[k], Operand::Literal(0)});
+    if (logic || (primitive == Op::select && k == 0)) ready[k] = Map(Op::ne, {ready[k], Operand::Literal(0)});
   return AsNumber(Apply(name, ready), operands);
 }
 
@@ -226,7 +227,8 @@ Operand Composer::AsNumber(const Operand& value, const std::vector<Operand>& ope
     if (operands[k].kind == Kind::kLiteral) continue;
     numbers = false;
     dtype = ComputeType(graph_.node(operands[k].node).dtype);
-    if (operands[k].kind == Kind::kNode && graph_.node(operands[k].node).shape.size() > 0) shape = graph_.node(operands[k].node).shape;
+    if (operands[k].kind == Kind::kNode && graph_.node(operands[k].node).shape.size() > 0)
+      shape = graph_.node(operands[k].node).shape;
   }
   if (value.kind == Kind::kLiteral && numbers) return value;
   Operand result = value;
@@ -265,12 +267,13 @@ namespace {
 void RequireAxis(const Graph& graph, int node, int axis) {
   const PartialShape& shape = graph.node(node).shape;
   const int rank = static_cast<int>(shape.size());
-  Require(axis >= 0 && axis < rank, "reduction over axis ", axis, " of ", TypeText(graph, graph.node(node).dtype, shape),
+  Require(axis >= 0 && axis < rank, "reduction over axis ", axis, " of ",
+          TypeText(graph, graph.node(node).dtype, shape),
           rank == 0 ? std::string(": it has none") : detail::Concat(": its axes are 0 to ", rank - 1));
 }
 
-// The elements of a node along `axes`, for a reducer that is made of others; see red::Made. What is joined keeps its axes
-// as `keepdim` says where it is a result, and repeats along them beside an element.
+// The elements of a node along `axes`, for a reducer that is made of others; see red::Made. What is joined keeps its
+// axes as `keepdim` says where it is a result, and repeats along them beside an element.
 class Joiner {
  public:
   struct Joined {
@@ -278,12 +281,17 @@ class Joiner {
     int of;
   };
   Joiner(Graph* graph, int input, std::vector<int> axes, bool keepdim)
-      : graph_(*graph), input_(graph->Cast(input, ComputeType(graph->node(input).dtype))), axes_(std::move(axes)), keepdim_(keepdim) {
+      : graph_(*graph),
+        input_(graph->Cast(input, ComputeType(graph->node(input).dtype))),
+        axes_(std::move(axes)),
+        keepdim_(keepdim) {
     for (int axis : axes_) RequireAxis(graph_, input_, axis);
   }
 
   template <typename R>
-  Joined Join() const { return {*FindReducer(R::kName), input_}; }
+  Joined Join() const {
+    return {*FindReducer(R::kName), input_};
+  }
   template <typename R, typename Position>
   Joined JoinPositions(const Position& position) const {
     return {*FindReducer(R::kName), position(input_, graph_.Index(Axis(), shape()))};
@@ -338,11 +346,13 @@ Operand Composer::Reduce(std::string_view reducer, const Operand& value, std::ve
   if (reducer == red::mean::kName) return Operand::Node(red::mean::Value(joiner));
   if (reducer == red::argmax::kName) return Operand::Node(red::argmax::Value(joiner));
   if (reducer == red::argmin::kName) return Operand::Node(red::argmin::Value(joiner));
-  throw Error("unknown reducer '" + std::string(reducer) + "': expected sum, maximum, minimum, product, mean, argmax or argmin");
+  throw Error("unknown reducer '" + std::string(reducer) +
+              "': expected sum, maximum, minimum, product, mean, argmax or argmin");
 }
 
 Operand Composer::MapAxes(map::AxisMap map, int axis, const Operand& value, int rank, std::string_view reducer) {
-  Operand made = Operand::Node(Resolve(value, reducer.empty() ? "the operand of broadcast" : "the operand of a reduction"));
+  Operand made =
+      Operand::Node(Resolve(value, reducer.empty() ? "the operand of broadcast" : "the operand of a reduction"));
   const PartialShape shape = graph_.node(made.node).shape;
   const int source_rank = static_cast<int>(shape.size());
   if (!reducer.empty()) RequireAxis(graph_, made.node, axis);
@@ -350,8 +360,8 @@ Operand Composer::MapAxes(map::AxisMap map, int axis, const Operand& value, int 
   for (int k = 0; k < source_rank; ++k)
     if (map::Joins(map, k, axis, source_rank, rank)) joined.push_back(k);
   bool ones = false;
-  int first = -1;          // of the result's dimensions that are the source's
-  std::vector<int> axes;   // those, as what is left of the source's
+  int first = -1;  // of the result's dimensions that are the source's
+  std::vector<int> axes;  // those, as what is left of the source's
   for (int d = 0; d < rank; ++d) {
     const int from = map(d, axis, source_rank, rank);
     ones = ones || from == map::kOne;
@@ -382,8 +392,7 @@ Operand Composer::Transpose(const Operand& value, std::vector<int> axes) {
   return Operand::Node(graph_.Transpose(node, std::move(axes)));
 }
 
-Operand Composer::Dot(const Operand& a, const Operand& b, bool transpose_a, bool transpose_b,
-                      double alpha) {
+Operand Composer::Dot(const Operand& a, const Operand& b, bool transpose_a, bool transpose_b, double alpha) {
   const int x = Resolve(a, "an operand of dot"), y = Resolve(b, "an operand of dot");
   return Operand::Node(graph_.Dot(x, y, transpose_a, transpose_b, alpha));
 }
@@ -398,9 +407,7 @@ int Composer::Resolve(const Operand& value, std::string_view what) {
 int Composer::ResolveTo(const Operand& value, DType dtype, const PartialShape& shape) {
   if (value.kind == Kind::kLiteral) {
     const int constant = graph_.Constant(value.number, ComputeType(dtype));
-    return shape.size() == 0
-               ? constant
-               : graph_.Broadcast(constant, std::vector<int>(shape.size(), -1), shape);
+    return shape.size() == 0 ? constant : graph_.Broadcast(constant, std::vector<int>(shape.size(), -1), shape);
   }
   if (value.kind == Kind::kPending) return Spread(value, shape);
   if (graph_.node(value.node).shape.size() == 0 && shape.size() > 0)

@@ -17,7 +17,7 @@ namespace umbra::graph {
 /// A value on its way into the graph.
 struct Operand {
   enum class Kind {
-    kNode = 0,     ///< a node of the graph
+    kNode = 0,  ///< a node of the graph
     kLiteral = 1,  ///< a number that has no dtype yet
     kPending = 2,  ///< `node` broadcast along dimensions `axis`...; the rest of the shape is not known yet
   };
@@ -28,7 +28,9 @@ struct Operand {
   LiteralType literal = LiteralType::kReal;  ///< of a literal, or kInteger of what C++ computes as an int
 
   static Operand Node(int node) { return {Kind::kNode, node}; }
-  static Operand Literal(double number, LiteralType type = LiteralType::kReal) { return {Kind::kLiteral, -1, number, 0, type}; }
+  static Operand Literal(double number, LiteralType type = LiteralType::kReal) {
+    return {Kind::kLiteral, -1, number, 0, type};
+  }
   static Operand Pending(int node, int axis) { return {Kind::kPending, node, 0, axis}; }
 };
 
@@ -60,12 +62,11 @@ class Composer {
   Operand MapAxes(map::AxisMap map, int axis, const Operand& value, int rank, std::string_view reducer = {});
   /// Empty `axes`: all dimensions reversed.
   Operand Transpose(const Operand& value, std::vector<int> axes);
-  Operand Dot(const Operand& a, const Operand& b, bool transpose_a = false,
-              bool transpose_b = false, double alpha = 1);
+  Operand Dot(const Operand& a, const Operand& b, bool transpose_a = false, bool transpose_b = false, double alpha = 1);
 
   /// A map without sources gives numbers of `dtype`.
-  Operand IndexMap(std::string_view name, const std::vector<Operand>& sources,
-                   const std::vector<Dimension>& params, DType dtype = DType::kFloat32);
+  Operand IndexMap(std::string_view name, const std::vector<Operand>& sources, const std::vector<Dimension>& params,
+                   DType dtype = DType::kFloat32);
   /// The extent of a value along `axis`, i64.
   Operand Extent(const Operand& value, int axis);
   /// A number that an index map takes: a literal, or what Graph::DimensionOf knows. `what` names it for the

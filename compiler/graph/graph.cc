@@ -55,15 +55,14 @@ std::uint64_t HashContent(const Graph& graph, const Node& node) {
 }
 
 bool SameContent(const Graph& graph, const Node& a, const Node& b) {
-  return a.kind == b.kind && a.dtype == b.dtype && a.inputs == b.inputs && a.op == b.op &&
-         a.reducer == b.reducer && a.axes == b.axes && a.keepdim == b.keepdim && a.contract == b.contract &&
-         a.transpose_a == b.transpose_a && a.transpose_b == b.transpose_b && a.name == b.name &&
-         a.guarded == b.guarded && DimensionKey(graph, a.extent) == DimensionKey(graph, b.extent) &&
+  return a.kind == b.kind && a.dtype == b.dtype && a.inputs == b.inputs && a.op == b.op && a.reducer == b.reducer &&
+         a.axes == b.axes && a.keepdim == b.keepdim && a.contract == b.contract && a.transpose_a == b.transpose_a &&
+         a.transpose_b == b.transpose_b && a.name == b.name && a.guarded == b.guarded &&
+         DimensionKey(graph, a.extent) == DimensionKey(graph, b.extent) &&
          std::bit_cast<std::uint64_t>(a.constant) == std::bit_cast<std::uint64_t>(b.constant) &&
-         std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(),
-                    [&](const Dimension& x, const Dimension& y) {
-                      return DimensionKey(graph, x) == DimensionKey(graph, y);
-                    });
+         std::equal(
+             a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(),
+             [&](const Dimension& x, const Dimension& y) { return DimensionKey(graph, x) == DimensionKey(graph, y); });
 }
 
 std::string_view TypesText(OpTypes types) {
@@ -143,14 +142,12 @@ int Graph::Input(std::string name, DType dtype, PartialShape shape) {
   Require(shape.rank().is_static(), "input '", name,
           "' has a dynamic rank: give its number of dimensions, each may be '?'");
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d].is_dynamic() && shape[d].symbol() < 0)
-      shape[d] = Dimension::WithSymbol(NewSymbol());
+    if (shape[d].is_dynamic() && shape[d].symbol() < 0) shape[d] = Dimension::WithSymbol(NewSymbol());
     Require(shape[d].is_dynamic() || static_cast<std::int64_t>(shape[d]) >= 0, "input '", name,
             "' has the negative extent ", shape[d], " in dimension ", d);
   }
   for (const auto* list : {&inputs_, &scalars_})
-    for (int id : *list)
-      Require(node(id).name != name, "two operands are called '", name, "': rename one");
+    for (int id : *list) Require(node(id).name != name, "two operands are called '", name, "': rename one");
   Node node;
   node.kind = Kind::kInput;
   node.dtype = dtype;
@@ -162,8 +159,7 @@ int Graph::Input(std::string name, DType dtype, PartialShape shape) {
 
 int Graph::Scalar(std::string name, DType dtype) {
   for (const auto* list : {&inputs_, &scalars_})
-    for (int id : *list)
-      Require(node(id).name != name, "two operands are called '", name, "': rename one");
+    for (int id : *list) Require(node(id).name != name, "two operands are called '", name, "': rename one");
   Require(dtype != DType::kBool, "scalar '", name, "' has dtype bool: use i32");
   Node node;
   node.kind = Kind::kScalar;
@@ -176,9 +172,10 @@ int Graph::Scalar(std::string name, DType dtype) {
 int Graph::Constant(double value, DType dtype) {
   if (dtype == DType::kFloat32) value = static_cast<double>(static_cast<float>(value));
   if (dtype == DType::kInt32)
-    Require(value == static_cast<double>(static_cast<std::int32_t>(
-                         std::max(-2147483648.0, std::min(2147483647.0, value)))),
-            "the literal ", value, " is not an i32: use tcast<f32>(...) on the other operand, or, of whole numbers, tcast<i64>(...)");
+    Require(
+        value == static_cast<double>(static_cast<std::int32_t>(std::max(-2147483648.0, std::min(2147483647.0, value)))),
+        "the literal ", value,
+        " is not an i32: use tcast<f32>(...) on the other operand, or, of whole numbers, tcast<i64>(...)");
   if (dtype == DType::kInt64)
     Require(std::fabs(value) < 9007199254740992.0 && value == std::trunc(value), "the literal ", value,
             " is not a whole number below 2^53: pass larger ones as a scalar or a tensor");
@@ -192,8 +189,8 @@ int Graph::Constant(double value, DType dtype) {
 
 int Graph::Map(Op op, std::vector<int> inputs) {
   const OpInfo& info = Info(op);
-  Require(static_cast<int>(inputs.size()) == info.arity, info.name, " takes ", info.arity,
-          " operand", info.arity == 1 ? "" : "s", ", ", inputs.size(), " given");
+  Require(static_cast<int>(inputs.size()) == info.arity, info.name, " takes ", info.arity, " operand",
+          info.arity == 1 ? "" : "s", ", ", inputs.size(), " given");
   const std::size_t first_value = op == Op::select ? 1 : 0;
   for (int& input : inputs) input = Widened(input);
   if (op == Op::select)
@@ -202,11 +199,14 @@ int Graph::Map(Op op, std::vector<int> inputs) {
   const DType dtype = node(inputs[first_value]).dtype;
   Require(Accepts(info.types, dtype), info.name, " takes ", TypesText(info.types), ", but ",
           Describe(*this, inputs[first_value]), " was given; convert it with tcast<",
-          info.types == OpTypes::kInt64 ? "i64" : info.types == OpTypes::kInteger ? "i32" : "f32", ">(...)");
+          info.types == OpTypes::kInt64     ? "i64"
+          : info.types == OpTypes::kInteger ? "i32"
+                                            : "f32",
+          ">(...)");
   for (std::size_t k = first_value; k < inputs.size(); ++k)
-    Require(node(inputs[k]).dtype == dtype, info.name, ": the operands have different dtypes: ",
-            Describe(*this, inputs[first_value]), " and ", Describe(*this, inputs[k]),
-            "; convert one with tcast<", Name(dtype), ">(...)");
+    Require(node(inputs[k]).dtype == dtype, info.name,
+            ": the operands have different dtypes: ", Describe(*this, inputs[first_value]), " and ",
+            Describe(*this, inputs[k]), "; convert one with tcast<", Name(dtype), ">(...)");
   Node made;
   made.kind = Kind::kMap;
   made.op = op;
@@ -221,13 +221,10 @@ int Graph::Map(Op op, std::vector<int> inputs) {
       continue;
     }
     bool fits = shape.size() == made.shape.size();
-    for (std::size_t d = 0; fits && d < shape.size(); ++d)
-      fits = Known(shape[d]).compatible(Known(made.shape[d]));
-    Require(fits, info.name, ": the shapes of the operands differ: ", Describe(*this, shaped),
-            " and ", Describe(*this, input),
-            "; use broadcast<axis>(...) to bring one to the shape of the other");
-    for (std::size_t d = 0; d < shape.size(); ++d)
-      made.shape[d] = Unify(made.shape[d], shape[d], info.name);
+    for (std::size_t d = 0; fits && d < shape.size(); ++d) fits = Known(shape[d]).compatible(Known(made.shape[d]));
+    Require(fits, info.name, ": the shapes of the operands differ: ", Describe(*this, shaped), " and ",
+            Describe(*this, input), "; use broadcast<axis>(...) to bring one to the shape of the other");
+    for (std::size_t d = 0; d < shape.size(); ++d) made.shape[d] = Unify(made.shape[d], shape[d], info.name);
   }
   made.inputs = std::move(inputs);
   return Add(std::move(made));
@@ -251,8 +248,7 @@ int Graph::Cast(int input, DType dtype) {
 
 int Graph::Broadcast(int input, std::vector<int> axes, const PartialShape& shape) {
   const Node& operand = node(input);
-  Require(axes.size() == shape.size(), "broadcast: ", axes.size(),
-          " axes given for a result of rank ", shape.size());
+  Require(axes.size() == shape.size(), "broadcast: ", axes.size(), " axes given for a result of rank ", shape.size());
   Node made;
   made.kind = Kind::kBroadcast;
   made.dtype = operand.dtype;
@@ -263,13 +259,12 @@ int Graph::Broadcast(int input, std::vector<int> axes, const PartialShape& shape
     Require(axes[d] < static_cast<int>(operand.shape.size()) && used.insert(axes[d]).second,
             "broadcast: ", Describe(*this, input), " has no free dimension ", axes[d]);
     const Dimension& from = operand.shape[static_cast<std::size_t>(axes[d])];
-    Require(Known(from).compatible(Known(shape[d])),
-            "broadcast: ", Describe(*this, input), " does not fit dimension ", d, " of ",
-            TypeText(*this, operand.dtype, shape));
+    Require(Known(from).compatible(Known(shape[d])), "broadcast: ", Describe(*this, input), " does not fit dimension ",
+            d, " of ", TypeText(*this, operand.dtype, shape));
     made.shape[d] = Unify(shape[d], from, "broadcast");
   }
-  Require(used.size() == operand.shape.size(), "broadcast: every dimension of ",
-          Describe(*this, input), " needs a place in the result of rank ", shape.size());
+  Require(used.size() == operand.shape.size(), "broadcast: every dimension of ", Describe(*this, input),
+          " needs a place in the result of rank ", shape.size());
   made.axes = std::move(axes);
   made.inputs = {input};
   return Add(std::move(made));
@@ -282,8 +277,8 @@ int Graph::Transpose(int input, std::vector<int> axes) {
   std::sort(sorted.begin(), sorted.end());
   bool permutation = sorted.size() == rank;
   for (std::size_t d = 0; permutation && d < rank; ++d) permutation = sorted[d] == static_cast<int>(d);
-  Require(permutation, "transpose: the axes must be a permutation of 0..", rank == 0 ? 0 : rank - 1,
-          " for ", Describe(*this, input));
+  Require(permutation, "transpose: the axes must be a permutation of 0..", rank == 0 ? 0 : rank - 1, " for ",
+          Describe(*this, input));
   Node made;
   made.kind = Kind::kTranspose;
   made.dtype = operand.dtype;
@@ -302,10 +297,11 @@ int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdi
   axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   Require(!axes.empty(), "a reduction needs at least one axis; ", Describe(*this, input),
           operand.shape.size() == 0 ? " has none" : " was given none");
-  Require(axes.front() >= 0 && axes.back() < static_cast<int>(operand.shape.size()),
-          "reduction over axis ", axes.front() < 0 ? axes.front() : axes.back(), " of ",
-          Describe(*this, input), ": its axes are 0 to ", operand.shape.size() - 1);
-  Require(operand.dtype != DType::kBool, "reduction of a condition: use tcast<i32>(...) first to count, or tcast<f32>(...)");
+  Require(axes.front() >= 0 && axes.back() < static_cast<int>(operand.shape.size()), "reduction over axis ",
+          axes.front() < 0 ? axes.front() : axes.back(), " of ", Describe(*this, input), ": its axes are 0 to ",
+          operand.shape.size() - 1);
+  Require(operand.dtype != DType::kBool,
+          "reduction of a condition: use tcast<i32>(...) first to count, or tcast<f32>(...)");
   Node made;
   made.kind = Kind::kReduce;
   made.dtype = operand.dtype;
@@ -325,8 +321,7 @@ int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdi
 }
 
 int Graph::Index(int axis, const PartialShape& shape) {
-  Ensure(axis >= 0 && axis < static_cast<int>(shape.size()), "position along axis ", axis, " of rank ",
-         shape.size());
+  Ensure(axis >= 0 && axis < static_cast<int>(shape.size()), "position along axis ", axis, " of rank ", shape.size());
   Node made;
   made.kind = Kind::kIndex;
   made.dtype = DType::kInt64;
@@ -337,8 +332,7 @@ int Graph::Index(int axis, const PartialShape& shape) {
 
 int Graph::ExtentOf(const Dimension& dim) {
   const Dimension known = Known(dim);
-  if (known.is_static())
-    return Constant(static_cast<double>(static_cast<std::int64_t>(known)), DType::kInt64);
+  if (known.is_static()) return Constant(static_cast<double>(static_cast<std::int64_t>(known)), DType::kInt64);
   Node made;
   made.kind = Kind::kExtent;
   made.dtype = DType::kInt64;
@@ -366,14 +360,12 @@ int Graph::Gather(int source, std::vector<int> positions, int guard, double outs
     if (shape.size() == 0) continue;
     if (made.shape.size() == 0) made.shape = shape;
     Ensure(shape.size() == made.shape.size(), "gather: positions of different ranks");
-    for (std::size_t d = 0; d < shape.size(); ++d)
-      made.shape[d] = Unify(made.shape[d], shape[d], "gather");
+    for (std::size_t d = 0; d < shape.size(); ++d) made.shape[d] = Unify(made.shape[d], shape[d], "gather");
   }
   return Add(std::move(made));
 }
 
-Dimension Graph::Derive(ExtentOp op, const Dimension& a, const Dimension& b,
-                        std::string_view origin) {
+Dimension Graph::Derive(ExtentOp op, const Dimension& a, const Dimension& b, std::string_view origin) {
   const Dimension x = Known(a), y = Known(b);
   if (x.is_static() && y.is_static())
     return Dimension(runtime::Compute(op, static_cast<std::int64_t>(x), static_cast<std::int64_t>(y)));
@@ -428,8 +420,9 @@ std::optional<Dimension> Graph::DimensionOf(int id, std::string_view origin, int
     case Node::Kind::kMap: break;
     default: return std::nullopt;
   }
-  static const std::map<Op, ExtentOp> kOps = {{Op::plus, ExtentOp::kPlus}, {Op::minus, ExtentOp::kMinus}, {Op::mul, ExtentOp::kTimes},
-                                              {Op::div, ExtentOp::kOver}, {Op::minimum, ExtentOp::kMinimum}, {Op::maximum, ExtentOp::kMaximum}};
+  static const std::map<Op, ExtentOp> kOps = {{Op::plus, ExtentOp::kPlus},       {Op::minus, ExtentOp::kMinus},
+                                              {Op::mul, ExtentOp::kTimes},       {Op::div, ExtentOp::kOver},
+                                              {Op::minimum, ExtentOp::kMinimum}, {Op::maximum, ExtentOp::kMaximum}};
   const auto op = kOps.find(made.op);
   if (op == kOps.end()) return std::nullopt;
   const auto a = DimensionOf(made.inputs[0], origin, budget);
@@ -450,26 +443,27 @@ int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {
   a = Widened(a);
   b = Widened(b);
   const DType dtype = node(a).dtype;
-  Require(dtype == node(b).dtype && IsFloat(dtype), "dot takes two operands of f32 or two of f64, ",
-          Describe(*this, a), " and ", Describe(*this, b), " given; convert with tcast");
+  Require(dtype == node(b).dtype && IsFloat(dtype), "dot takes two operands of f32 or two of f64, ", Describe(*this, a),
+          " and ", Describe(*this, b), " given; convert with tcast");
   return AddDot(a, b, transpose_a, transpose_b, alpha, dtype);
 }
 
 int Graph::NarrowDot(int a, int b, bool transpose_a, bool transpose_b, double alpha, DType dtype) {
   const DType from = node(a).dtype;
   Require(IsHalf(from) && node(b).dtype == from && (dtype == from || dtype == DType::kFloat32),
-          "a product of 16-bit floats takes two operands of one of them and is f32 or that, ", Describe(*this, a), " and ",
-          Describe(*this, b), " and ", Name(dtype), " given");
+          "a product of 16-bit floats takes two operands of one of them and is f32 or that, ", Describe(*this, a),
+          " and ", Describe(*this, b), " and ", Name(dtype), " given");
   return AddDot(a, b, transpose_a, transpose_b, alpha, dtype);
 }
 
 int Graph::AddDot(int a, int b, bool transpose_a, bool transpose_b, double alpha, DType dtype) {
   const Node &x = node(a), &y = node(b);
   const std::size_t rank_a = x.shape.size(), rank_b = y.shape.size();
-  Require((rank_a == 2 && rank_b == 2) || (rank_a == 1 && rank_b == 2) ||
-              (rank_a == 1 && rank_b == 1) || (rank_a == 3 && rank_b == 3),
+  Require((rank_a == 2 && rank_b == 2) || (rank_a == 1 && rank_b == 2) || (rank_a == 1 && rank_b == 1) ||
+              (rank_a == 3 && rank_b == 3),
           "dot takes matrix . matrix, vector . matrix, or vector . vector (outer product), batch_dot two "
-          "batches of matrices; ", Describe(*this, a), " and ", Describe(*this, b), " given");
+          "batches of matrices; ",
+          Describe(*this, a), " and ", Describe(*this, b), " given");
   const std::size_t batch = rank_a == 3 ? 1 : 0;
   Node made;
   made.kind = Kind::kDot;
@@ -483,15 +477,14 @@ int Graph::AddDot(int a, int b, bool transpose_a, bool transpose_b, double alpha
     made.transpose_b = transpose_b;
     const Dimension inner_a = x.shape[rank_a == 1 ? 0 : batch + (transpose_a ? 0 : 1)];
     const Dimension inner_b = y.shape[batch + (transpose_b ? 1 : 0)];
-    Require(Known(inner_a).compatible(Known(inner_b)),
-            "dot: the inner extents differ, ", inner_a, " and ", inner_b, ": ", Describe(*this, a), transpose_a ? ".T" : "", " and ",
-            Describe(*this, b), transpose_b ? ".T" : "");
+    Require(Known(inner_a).compatible(Known(inner_b)), "dot: the inner extents differ, ", inner_a, " and ", inner_b,
+            ": ", Describe(*this, a), transpose_a ? ".T" : "", " and ", Describe(*this, b), transpose_b ? ".T" : "");
     const Dimension columns = y.shape[batch + (transpose_b ? 0 : 1)];
     const Dimension rows = rank_a == 1 ? Dimension(1) : x.shape[batch + (transpose_a ? 1 : 0)];
     made.shape = rank_a == 1 ? PartialShape{columns} : PartialShape{rows, columns};
     if (batch != 0) {
-      Require(Known(x.shape[0]).compatible(Known(y.shape[0])), "batch_dot: the batches differ: ",
-              Describe(*this, a), " and ", Describe(*this, b));
+      Require(Known(x.shape[0]).compatible(Known(y.shape[0])), "batch_dot: the batches differ: ", Describe(*this, a),
+              " and ", Describe(*this, b));
       made.shape = PartialShape{x.shape[0], rows, columns};
       Unify(x.shape[0], y.shape[0], "batch_dot");
     }
@@ -501,14 +494,11 @@ int Graph::AddDot(int a, int b, bool transpose_a, bool transpose_b, double alpha
 }
 
 void Graph::AddOutput(std::string name, int node) {
-  for (const Output& output : outputs_)
-    Require(output.name != name, "two outputs are called '", name, "': rename one");
+  for (const Output& output : outputs_) Require(output.name != name, "two outputs are called '", name, "': rename one");
   outputs_.push_back({std::move(name), node});
 }
 
-void Graph::SetLabel(int node, std::string label) {
-  labels_[static_cast<std::size_t>(node)] = std::move(label);
-}
+void Graph::SetLabel(int node, std::string label) { labels_[static_cast<std::size_t>(node)] = std::move(label); }
 
 std::string_view Graph::label(int node) const { return labels_[static_cast<std::size_t>(node)]; }
 

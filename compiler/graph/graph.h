@@ -25,21 +25,21 @@ inline constexpr double kAssumedExtent = 1024;
 
 struct Node {
   enum class Kind : std::uint8_t {
-    kInput,      ///< memory operand `name`
-    kScalar,     ///< run-time scalar `name`, rank 0
-    kConstant,   ///< `constant`, rank 0
-    kMap,        ///< elementwise `op`; operands have the node's shape or rank 0 and kind scalar/constant
-                 ///< (or any value of rank 0, which is spread over the shape)
-    kCast,       ///< elementwise conversion to `dtype`; a narrow dtype (umbra::ComputeType) is only
-                 ///< moved, cast and stored: what computes with it casts first
+    kInput,  ///< memory operand `name`
+    kScalar,  ///< run-time scalar `name`, rank 0
+    kConstant,  ///< `constant`, rank 0
+    kMap,  ///< elementwise `op`; operands have the node's shape or rank 0 and kind scalar/constant
+           ///< (or any value of rank 0, which is spread over the shape)
+    kCast,  ///< elementwise conversion to `dtype`; a narrow dtype (umbra::ComputeType) is only
+            ///< moved, cast and stored: what computes with it casts first
     kBroadcast,  ///< output dimension i is dimension axes[i] of the operand, or new where axes[i] is -1
     kTranspose,  ///< output dimension i is dimension axes[i] of the operand
-    kReduce,     ///< `reducer` over the dimensions in `axes` (ascending); kept as 1 if `keepdim`
-    kDot,        ///< alpha * op(a) * op(b); ranks 2x2 -> 2, 1x2 -> 1, 1x1 outer product -> 2, 3x3 of batches -> 3
-    kIndex,      ///< the position along dimension axes[0] of its own shape, i64
-    kExtent,     ///< the extent `extent`, i64 of rank 0
-    kGather,     ///< inputs[0] at the positions inputs[1], inputs[2], ..., one for each of its
-                 ///< dimensions; if `guarded`, `constant` wherever the last input, a condition, fails
+    kReduce,  ///< `reducer` over the dimensions in `axes` (ascending); kept as 1 if `keepdim`
+    kDot,  ///< alpha * op(a) * op(b); ranks 2x2 -> 2, 1x2 -> 1, 1x1 outer product -> 2, 3x3 of batches -> 3
+    kIndex,  ///< the position along dimension axes[0] of its own shape, i64
+    kExtent,  ///< the extent `extent`, i64 of rank 0
+    kGather,  ///< inputs[0] at the positions inputs[1], inputs[2], ..., one for each of its
+              ///< dimensions; if `guarded`, `constant` wherever the last input, a condition, fails
   };
   Kind kind = Kind::kConstant;
   DType dtype = DType::kFloat32;
@@ -54,7 +54,7 @@ struct Node {
   bool guarded = false;
   Dimension extent;
   double constant = 0;  ///< kConstant: the value; kDot: alpha; kGather: what stands outside
-  std::string name;     ///< kInput, kScalar
+  std::string name;  ///< kInput, kScalar
 };
 
 struct Output {
@@ -74,7 +74,7 @@ class Graph {
   const std::string& name() const { return name_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& node(int id) const { return nodes_[static_cast<std::size_t>(id)]; }
-  const std::vector<int>& inputs() const { return inputs_; }    ///< kInput nodes in order
+  const std::vector<int>& inputs() const { return inputs_; }  ///< kInput nodes in order
   const std::vector<int>& scalars() const { return scalars_; }  ///< kScalar nodes in order
   const std::vector<Output>& outputs() const { return outputs_; }
 

@@ -25,14 +25,16 @@ struct SymbolicExtent {
   SymbolicExtent() = default;
   SymbolicExtent(index_t value) : dim(value) {}  // NOLINT: numbers are extents
   SymbolicExtent(Graph* g, Dimension d, std::string of = "", int along = -1)
-      : graph(g), dim(std::move(d)), whose(std::move(of)), axis(along) {}
+      : graph(g),
+        dim(std::move(d)),
+        whose(std::move(of)),
+        axis(along) {}
   std::string Origin() const { return axis < 0 ? whose : detail::Concat(whose, ", axis ", axis); }
 };
 
 SymbolicExtent Combine(ExtentOp op, const SymbolicExtent& a, const SymbolicExtent& b) {
   if (a.graph == nullptr && b.graph == nullptr)
-    return SymbolicExtent(runtime::Compute(op, static_cast<std::int64_t>(a.dim),
-                                           static_cast<std::int64_t>(b.dim)));
+    return SymbolicExtent(runtime::Compute(op, static_cast<std::int64_t>(a.dim), static_cast<std::int64_t>(b.dim)));
   SymbolicExtent made = a.graph != nullptr ? a : b;
   if (a.graph == b.graph) made.axis = -1;
   made.dim = made.graph->Derive(op, a.dim, b.dim, made.Origin());
@@ -65,8 +67,10 @@ void RequireNumber(const char* name, const char* what, const SymbolicExtent& val
   if (IsStatic(value)) map::RequireNumber(name, what, Static(value), least);
   else value - SymbolicExtent(least);
 }
-void RequireRange(const char* name, const SymbolicExtent& begin, const SymbolicExtent& end, const SymbolicExtent& extent) {
-  if (IsStatic(begin) && IsStatic(end) && IsStatic(extent)) return map::RequireRange(name, Static(begin), Static(end), Static(extent));
+void RequireRange(const char* name, const SymbolicExtent& begin, const SymbolicExtent& end,
+                  const SymbolicExtent& extent) {
+  if (IsStatic(begin) && IsStatic(end) && IsStatic(extent))
+    return map::RequireRange(name, Static(begin), Static(end), Static(extent));
   if (IsStatic(begin) && IsStatic(end)) map::RequireRange(name, Static(begin), Static(end), Static(end));
   else RequireNotNegative(name, "begin", begin);
   RequireAtLeast(name, end, begin);
@@ -92,7 +96,7 @@ struct Symbol {
 
   Symbol() = default;
   Symbol(index_t value) : number(static_cast<double>(value)) {}  // NOLINT: numbers are symbols
-  Symbol(int value) : number(value) {}                           // NOLINT
+  Symbol(int value) : number(value) {}  // NOLINT
   Symbol(Graph* g, int n) : graph(g), node(n) {}
   static Symbol Number(double value) {
     Symbol s;
@@ -159,24 +163,26 @@ class Context {
   using Index = Symbol;
   using Sum = red::sum;
 
-  Context(Graph* graph, const std::vector<int>& sources, const std::vector<Dimension>& params, DType dtype, PartialShape shape)
-      : graph_(graph), sources_(sources), params_(params), dtype_(dtype), shape_(shape), domain_(std::move(shape)) {}
+  Context(Graph* graph, const std::vector<int>& sources, const std::vector<Dimension>& params, DType dtype,
+          PartialShape shape)
+      : graph_(graph),
+        sources_(sources),
+        params_(params),
+        dtype_(dtype),
+        shape_(shape),
+        domain_(std::move(shape)) {}
 
   int rank() const { return static_cast<int>(shape_.size()); }
   int rank(int k) const { return static_cast<int>(Source(k).shape.size()); }
   Symbol at(int d) const { return {graph_, graph_->Index(d, domain_)}; }
-  Symbol extent(int k, int d) const {
-    return {graph_, graph_->ExtentOf(Source(k).shape[static_cast<std::size_t>(d)])};
-  }
+  Symbol extent(int k, int d) const { return {graph_, graph_->ExtentOf(Source(k).shape[static_cast<std::size_t>(d)])}; }
   SymbolicExtent size(index_t n) const { return n; }
   // Is number n known to be the extent of dimension d of source k?
   bool HasParam(int n, int k, int d) const {
     return graph_->SameDimension(params_[static_cast<std::size_t>(n)], Source(k).shape[static_cast<std::size_t>(d)]);
   }
   Symbol param(int k) const { return {graph_, graph_->ExtentOf(params_[static_cast<std::size_t>(k)])}; }
-  SymbolicExtent size(int k, int d) const {
-    return {graph_, Source(k).shape[static_cast<std::size_t>(d)]};
-  }
+  SymbolicExtent size(int k, int d) const { return {graph_, Source(k).shape[static_cast<std::size_t>(d)]}; }
   Symbol Literal(double value) const { return Symbol::Number(value); }
   Symbol One() const { return {graph_, graph_->Constant(1, ComputeType(dtype_))}; }
 
@@ -274,25 +280,25 @@ Map Make(const Graph& graph, std::string_view name, const std::vector<Dimension>
 }
 
 template <typename Map>
-int Build(Graph* graph, std::string_view name, const std::vector<int>& sources,
-          const std::vector<Dimension>& params, DType dtype) {
+int Build(Graph* graph, std::string_view name, const std::vector<int>& sources, const std::vector<Dimension>& params,
+          DType dtype) {
   const Map map = Make<Map>(*graph, name, params);
   std::vector<int> ranks(sources.size());
   map::Extents<SymbolicExtent> in;
   std::string whose(name);
   for (std::size_t k = sources.size(); k-- > 0;) {
     const PartialShape& shape = graph->node(sources[k]).shape;
-    Require(shape.size() <= map::kMaxRank, "an index map of a tensor of rank ", shape.size(),
-            "; it can be ", map::kMaxRank, " at most");
+    Require(shape.size() <= map::kMaxRank, "an index map of a tensor of rank ", shape.size(), "; it can be ",
+            map::kMaxRank, " at most");
     ranks[k] = in.rank[k] = static_cast<int>(shape.size());
     whose = detail::Concat(name, " of ", OperandText(*graph, sources[k], k));
-    for (std::size_t d = 0; d < shape.size(); ++d)
-      in.extent[k][d] = {graph, shape[d], whose, static_cast<int>(d)};
+    for (std::size_t d = 0; d < shape.size(); ++d) in.extent[k][d] = {graph, shape[d], whose, static_cast<int>(d)};
   }
   map.Check(ranks.data());
   for (std::size_t k = 0; k < params.size() && k < in.param.size(); ++k) {
     const Dimension param = graph->Known(params[k]);
-    in.param[k] = param.is_static() ? SymbolicExtent(static_cast<std::int64_t>(param)) : SymbolicExtent(graph, param, whose);
+    in.param[k] =
+        param.is_static() ? SymbolicExtent(static_cast<std::int64_t>(param)) : SymbolicExtent(graph, param, whose);
   }
   std::array<SymbolicExtent, map::kMaxRank> out;
   map.Shape(in, out.data());
@@ -309,16 +315,24 @@ constexpr std::optional<DType> ResultOf() {
 }
 
 #define UMBRA_ROW(type, name, form, doc) \
-  {name, form, doc, type::kSources, type::kParams, map::IndexSource<type>::value, ResultOf<type>(), &map::OpenParams<type>::Has, &Build<type>},
+  {name,                                 \
+   form,                                 \
+   doc,                                  \
+   type::kSources,                       \
+   type::kParams,                        \
+   map::IndexSource<type>::value,        \
+   ResultOf<type>(),                     \
+   &map::OpenParams<type>::Has,          \
+   &Build<type>},
 constexpr IndexMapInfo kMaps[] = {
 #define UMBRA_INDEX_MAP(name, form, doc) UMBRA_ROW(map::name, #name, form, doc)
-#define UMBRA_WINDOW_MAP(name, form, doc)                          \
-  UMBRA_WINDOW_GRADIENT(name, form, doc)                           \
+#define UMBRA_WINDOW_MAP(name, form, doc) \
+  UMBRA_WINDOW_GRADIENT(name, form, doc)  \
   UMBRA_ROW(map::name<red::product>, #name "<product>", form, doc)
 #define UMBRA_WINDOW_GRADIENT(name, form, doc)                     \
-  UMBRA_ROW(map::name<red::sum>, #name "<sum>", form, doc)              \
-  UMBRA_ROW(map::name<red::maximum>, #name "<maximum>", form, doc)      \
-  UMBRA_ROW(map::name<red::minimum>, #name "<minimum>", form, doc)      \
+  UMBRA_ROW(map::name<red::sum>, #name "<sum>", form, doc)         \
+  UMBRA_ROW(map::name<red::maximum>, #name "<maximum>", form, doc) \
+  UMBRA_ROW(map::name<red::minimum>, #name "<minimum>", form, doc) \
   UMBRA_ROW(map::name<red::mean>, #name "<mean>", form, doc)
 #include "umbra/index_maps.def"
 };
@@ -329,8 +343,8 @@ constexpr IndexMapInfo kMaps[] = {
 std::span<const IndexMapInfo> IndexMaps() { return kMaps; }
 
 const IndexMapInfo* FindIndexMap(std::string_view name) {
-  const auto found = std::find_if(std::begin(kMaps), std::end(kMaps),
-                                  [&](const IndexMapInfo& info) { return info.name == name; });
+  const auto found =
+      std::find_if(std::begin(kMaps), std::end(kMaps), [&](const IndexMapInfo& info) { return info.name == name; });
   return found == std::end(kMaps) ? nullptr : &*found;
 }
 
@@ -348,8 +362,8 @@ std::string ReducersOf(std::string_view name) {
 void RequireReducer(std::string_view name) {
   const std::string_view map = name.substr(0, name.find('<'));
   const std::string reducers = ReducersOf(map);
-  Require(reducers.empty() || FindIndexMap(name) != nullptr, map, " takes the reducer ", reducers, ", as in ",
-          map, "<sum>(...)", map == name ? "" : "; " + std::string(name) + " is none of them");
+  Require(reducers.empty() || FindIndexMap(name) != nullptr, map, " takes the reducer ", reducers, ", as in ", map,
+          "<sum>(...)", map == name ? "" : "; " + std::string(name) + " is none of them");
 }
 
 int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& sources,
@@ -370,8 +384,9 @@ int BuildIndexMap(Graph* graph, std::string_view name, const std::vector<int>& s
     }
     Require(own == dtype, info->form, ": the operands have one dtype, but ",
             OperandText(*graph, sources[static_cast<std::size_t>(first)], static_cast<std::size_t>(first)), " is ",
-            umbra::Name(dtype), " and ", OperandText(*graph, sources[static_cast<std::size_t>(k)], static_cast<std::size_t>(k)),
-            " is ", umbra::Name(own), "; convert one with tcast<", umbra::Name(IsFloat(dtype) ? dtype : own), ">(...)");
+            umbra::Name(dtype), " and ",
+            OperandText(*graph, sources[static_cast<std::size_t>(k)], static_cast<std::size_t>(k)), " is ",
+            umbra::Name(own), "; convert one with tcast<", umbra::Name(IsFloat(dtype) ? dtype : own), ">(...)");
   }
   return info->build(graph, name, sources, params, info->result.value_or(dtype));
 }

@@ -38,8 +38,8 @@ std::string SourceText::Shown(Position position, std::string_view kind, const st
   auto before = static_cast<std::size_t>(position.column - 1);
   // Of a long line the part around the caret.
   if (shown.size() > kShownColumns) {
-    const std::size_t first = std::min(before > kShownColumns / 2 ? before - kShownColumns / 2 : 0,
-                                       shown.size() - kShownColumns);
+    const std::size_t first =
+        std::min(before > kShownColumns / 2 ? before - kShownColumns / 2 : 0, shown.size() - kShownColumns);
     const bool cut = first + kShownColumns < shown.size();
     shown = (first > 0 ? "..." : "") + shown.substr(first, kShownColumns) + (cut ? "..." : "");
     before = before - first + (first > 0 ? 3 : 0);
@@ -78,7 +78,8 @@ void Lexer::Number(Token* token) {
   const char* const last = rest.data() + rest.size();
   const bool hex = Peek() == '0' && (Peek(1) == 'x' || Peek(1) == 'X');
   std::uint64_t whole = 0;
-  const auto [end, error] = hex ? std::from_chars(rest.data() + 2, last, whole, 16) : std::from_chars(rest.data(), last, token->number);
+  const auto [end, error] =
+      hex ? std::from_chars(rest.data() + 2, last, whole, 16) : std::from_chars(rest.data(), last, token->number);
   if (error == std::errc::invalid_argument) source_.Fail(position_, "expected digits after 0x, as in 0xff");
   if (error != std::errc() || whole >= std::uint64_t{1} << 53) source_.Fail(position_, "this number is out of range");
   if (hex) token->number = static_cast<double>(whole);
@@ -115,7 +116,8 @@ void Lexer::CppNumber(Token* token) {
   if (real) {
     const auto format = hex ? std::chars_format::hex : std::chars_format::general;
     float narrow = 0;
-    read = is_float ? std::from_chars(first, last, narrow, format) : std::from_chars(first, last, token->number, format);
+    read =
+        is_float ? std::from_chars(first, last, narrow, format) : std::from_chars(first, last, token->number, format);
     if (is_float) token->number = static_cast<double>(narrow);
     token->literal = is_float ? LiteralType::kFloat : LiteralType::kReal;
   } else {
@@ -126,10 +128,13 @@ void Lexer::CppNumber(Token* token) {
   }
   const bool is_unsigned = !real && base != 10 && ending.empty() && token->number >= 0x1p31 && token->number < 0x1p32;
   if (is_unsigned || (!real && token->number >= 0x1p53))
-    source_.Fail(begin, fmt::format("'{}' is {} in C++: write it with a point", token->text, is_unsigned ? "an unsigned number" : "a whole number of 2^53 or more"));
+    source_.Fail(begin, fmt::format("'{}' is {} in C++: write it with a point", token->text,
+                                    is_unsigned ? "an unsigned number" : "a whole number of 2^53 or more"));
   if (read.ec == std::errc::result_out_of_range) source_.Fail(begin, fmt::format("'{}' is out of range", token->text));
   if (read.ec != std::errc() || read.ptr != last || !suits)
-    source_.Fail(begin, fmt::format("'{}' is no number that generated code knows: expected one such as 10, 0x10, 1e-3, 2.5f", token->text));
+    source_.Fail(begin,
+                 fmt::format("'{}' is no number that generated code knows: expected one such as 10, 0x10, 1e-3, 2.5f",
+                             token->text));
 }
 
 Token Lexer::Next() {
@@ -158,11 +163,12 @@ Token Lexer::Next() {
     if (c == pair[0] && Peek(1) == pair[1]) token.text = pair;
   if (token.text.empty()) {
     if (std::string_view("()[]{}<>,:=+-*/?.!;").find(c) == std::string_view::npos)
-      source_.Fail(position_, std::isprint(static_cast<unsigned char>(c)) != 0
-                                  ? fmt::format("unexpected character '{}'; the operators are + - * / < <= > >= == != && || ! "
-                                                "?: .T, others are called, as in pow(a, b)", c)
-                                  : fmt::format("unexpected byte 0x{:02x}",
-                                                static_cast<unsigned>(static_cast<unsigned char>(c))));
+      source_.Fail(position_,
+                   std::isprint(static_cast<unsigned char>(c)) != 0
+                       ? fmt::format("unexpected character '{}'; the operators are + - * / < <= > >= == != && || ! "
+                                     "?: .T, others are called, as in pow(a, b)",
+                                     c)
+                       : fmt::format("unexpected byte 0x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c))));
     token.text = c;
   }
   for (std::size_t k = 0; k < token.text.size(); ++k) Advance();

@@ -20,14 +20,16 @@ namespace umbra::graph {
 
 namespace {
 
-constexpr int kMaxCalls = 64;          // operators that call operators
-constexpr int kMaxSteps = 1 << 21;     // expressions evaluated for one kernel, operators expanded
+constexpr int kMaxCalls = 64;  // operators that call operators
+constexpr int kMaxSteps = 1 << 21;  // expressions evaluated for one kernel, operators expanded
 
 class ExpressionLowering {
  public:
-  ExpressionLowering(Composer* composer, const std::vector<OperatorAst>& operators,
-                     const SourceText* source)
-      : composer_(*composer), operators_(operators), source_(source), steps_(&own_steps_) {}
+  ExpressionLowering(Composer* composer, const std::vector<OperatorAst>& operators, const SourceText* source)
+      : composer_(*composer),
+        operators_(operators),
+        source_(source),
+        steps_(&own_steps_) {}
   ExpressionLowering(const ExpressionLowering&) = delete;
   ExpressionLowering& operator=(const ExpressionLowering&) = delete;
 
@@ -39,9 +41,7 @@ class ExpressionLowering {
     if (source_ == nullptr) return LowerHere(e);
     try {
       return LowerHere(e);
-    } catch (const ParseError&) {
-      throw;
-    } catch (const Error& error) {
+    } catch (const ParseError&) { throw; } catch (const Error& error) {
       source_->Fail(e.position, error.what());
     }
   }
@@ -49,8 +49,11 @@ class ExpressionLowering {
  private:
   // The body of an operator that `caller` calls.
   explicit ExpressionLowering(const ExpressionLowering* caller)
-      : composer_(caller->composer_), operators_(caller->operators_), source_(caller->source_),
-        depth_(caller->depth_ + 1), steps_(caller->steps_) {}
+      : composer_(caller->composer_),
+        operators_(caller->operators_),
+        source_(caller->source_),
+        depth_(caller->depth_ + 1),
+        steps_(caller->steps_) {}
 
   Operand LowerHere(const Expression& e) {
     Require(++*steps_ <= kMaxSteps, "the operators that this calls expand to more than ", kMaxSteps,
@@ -81,23 +84,23 @@ class ExpressionLowering {
   int Number(const Expression& e, std::size_t index) const {
     Require(index < e.parameters.size(), e.name, " needs a number between < and >");
     const std::string& text = e.parameters[index];
-    Require(text.find_first_not_of("0123456789") == std::string::npos && text.size() < 4, e.name,
-            "<", text, ">: expected the number of a dimension");
+    Require(text.find_first_not_of("0123456789") == std::string::npos && text.size() < 4, e.name, "<", text,
+            ">: expected the number of a dimension");
     return std::stoi(text);
   }
 
   // The only one.
   int Axis(const Expression& e) const {
     const int axis = Number(e, 0);
-    Require(e.parameters.size() == 1, e.name, " takes the number of one dimension between < and >, ", e.parameters.size(), " given");
+    Require(e.parameters.size() == 1, e.name, " takes the number of one dimension between < and >, ",
+            e.parameters.size(), " given");
     return axis;
   }
 
   // The last operand of a reduction: the number of a dimension.
   static int AxisOperand(const Expression& e, const std::vector<Operand>& operands) {
-    Require(operands.size() == 2 && operands[1].kind == Operand::Kind::kLiteral &&
-                operands[1].number >= 0 && operands[1].number < 1000 &&
-                operands[1].number == static_cast<int>(operands[1].number),
+    Require(operands.size() == 2 && operands[1].kind == Operand::Kind::kLiteral && operands[1].number >= 0 &&
+                operands[1].number < 1000 && operands[1].number == static_cast<int>(operands[1].number),
             e.name, " takes a value and the number of a dimension, 0 or more, as in ", e.name, "<sum>(x, 1)");
     return static_cast<int>(operands[1].number);
   }
@@ -106,18 +109,18 @@ class ExpressionLowering {
     return static_cast<int>(composer_.graph().node(composer_.Resolve(value, "the operand of " + e.name)).shape.size());
   }
 
-  static void Arity(const Expression& e, const std::vector<Operand>& operands, std::size_t least,
-                    std::size_t most) {
+  static void Arity(const Expression& e, const std::vector<Operand>& operands, std::size_t least, std::size_t most) {
     Require(operands.size() >= least && operands.size() <= most, e.name, " takes ", least,
-            most > least ? " or " + std::to_string(most) : "", " operand", most > 1 ? "s" : "",
-            ", ", operands.size(), " given");
+            most > least ? " or " + std::to_string(most) : "", " operand", most > 1 ? "s" : "", ", ", operands.size(),
+            " given");
   }
 
   static std::string MapName(const Expression& e) {
     return e.parameters.size() == 1 ? e.name + "<" + e.parameters[0] + ">" : e.name;
   }
 
-  // Sources first, then whole numbers. Without sources, the dtype of the numbers that it gives may stand between < and >.
+  // Sources first, then whole numbers. Without sources, the dtype of the numbers that it gives may stand between < and
+  // >.
   const IndexMapInfo* FindMap(const Expression& e, std::optional<DType>* dtype) {
     const IndexMapInfo* map = FindIndexMap(e.name);
     if (map == nullptr || map->sources > 0 || e.parameters.empty()) return FindIndexMap(MapName(e));
@@ -127,18 +130,19 @@ class ExpressionLowering {
   }
   Operand IndexMap(const IndexMapInfo& map, const std::vector<Operand>& operands, DType dtype) {
     const auto sources = static_cast<std::size_t>(map.sources);
-    const bool count_fits = map.params < 0 ? operands.size() >= sources
-                                           : operands.size() == sources + static_cast<std::size_t>(map.params);
+    const bool count_fits =
+        map.params < 0 ? operands.size() >= sources : operands.size() == sources + static_cast<std::size_t>(map.params);
     Require(count_fits, "expected ", map.form);
     std::vector<Dimension> params;
     for (std::size_t k = sources; k < operands.size(); ++k)
       params.push_back(composer_.Size(operands[k], detail::Concat("number ", k - sources + 1, " of ", map.form)));
-    return composer_.IndexMap(
-        map.name, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(sources)}, params, dtype);
+    return composer_.IndexMap(map.name, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(sources)},
+                              params, dtype);
   }
 
   Operand Call(const Expression& e, const std::vector<Operand>& operands) {
-    if (e.name == "__builtin_inff" && operands.empty()) return Operand::Literal(std::numeric_limits<double>::infinity(), LiteralType::kFloat);
+    if (e.name == "__builtin_inff" && operands.empty())
+      return Operand::Literal(std::numeric_limits<double>::infinity(), LiteralType::kFloat);
     if (e.name == "extent") {
       Arity(e, operands, 1, 1);
       return composer_.Extent(operands[0], Axis(e));
@@ -147,16 +151,19 @@ class ExpressionLowering {
       Arity(e, operands, 1, 2);
       const int first = Number(e, 0), rank = Rank(e, operands[0]);
       bool in_a_row = e.parameters.size() == 1 || static_cast<int>(e.parameters.size()) == rank;
-      for (std::size_t k = 1; k < e.parameters.size(); ++k) in_a_row = in_a_row && Number(e, k) == first + static_cast<int>(k);
+      for (std::size_t k = 1; k < e.parameters.size(); ++k)
+        in_a_row = in_a_row && Number(e, k) == first + static_cast<int>(k);
       Require(in_a_row, "broadcast of a value of rank ", rank, " takes ",
-              rank < 2 ? std::string("one dimension") : detail::Concat("the first of the dimensions that it goes along, or ", rank, " in a row,"),
+              rank < 2 ? std::string("one dimension")
+                       : detail::Concat("the first of the dimensions that it goes along, or ", rank, " in a row,"),
               " between < and >");
       return composer_.Broadcast(operands[0], first, operands.size() > 1 ? &operands[1] : nullptr);
     }
     if (e.name == "reduce_with_axis" || e.name == "reduce_keepdim") {
       Require(e.parameters.size() == 1, e.name, " needs a reducer, as in ", e.name, "<sum>(x, 1)");
       const int axis = AxisOperand(e, operands), left = e.name == "reduce_keepdim" ? 0 : 1;
-      return composer_.MapAxes(map::FindAxisMap(e.name), axis, operands[0], Rank(e, operands[0]) - left, e.parameters[0]);
+      return composer_.MapAxes(map::FindAxisMap(e.name), axis, operands[0], Rank(e, operands[0]) - left,
+                               e.parameters[0]);
     }
     if (e.name == "sum_rows") {
       Arity(e, operands, 1, 1);
@@ -176,8 +183,8 @@ class ExpressionLowering {
       Arity(e, operands, 2, 2);
       const Operand product = composer_.Dot(operands[0], operands[1]);
       const std::size_t rank = composer_.graph().node(product.node).shape.size();
-      Require((rank == 3) == (e.name == "batch_dot"), e.name, rank == 3 ? " of two batches of matrices: write batch_dot"
-                                                                        : " takes operands of rank 3: write dot");
+      Require((rank == 3) == (e.name == "batch_dot"), e.name,
+              rank == 3 ? " of two batches of matrices: write batch_dot" : " takes operands of rank 3: write dot");
       return product;
     }
     if (e.name == "uniform" || e.name == "gaussian") {
@@ -225,18 +232,21 @@ class ExpressionLowering {
         const PartialShape& b = graph.node(other.node).shape;
         for (std::size_t d = 0; d < a.size() && a.size() == b.size(); ++d) {
           std::set<int> seen;
-          if (!graph.Known(a[d]).same_scheme(Dimension(1)) || graph.Known(b[d]).is_static() || !KeepsDimension(one.node, &seen)) continue;
-          throw Error(fmt::format("{0}: the extent 1 of {1} meets an open one of {2}; write broadcast_keepdim(..., {3}, extent<{3}>(...)) to repeat it, "
-                                  "reduce_with_axis and broadcast<axis>(...) in place of reduce_keepdim, or 1 for the extent that is open",
-                                  e.name, Describe(graph, one.node), Describe(graph, other.node), d));
+          if (!graph.Known(a[d]).same_scheme(Dimension(1)) || graph.Known(b[d]).is_static() ||
+              !KeepsDimension(one.node, &seen))
+            continue;
+          throw Error(fmt::format(
+              "{0}: the extent 1 of {1} meets an open one of {2}; write broadcast_keepdim(..., {3}, extent<{3}>(...)) to repeat it, "
+              "reduce_with_axis and broadcast<axis>(...) in place of reduce_keepdim, or 1 for the extent that is open",
+              e.name, Describe(graph, one.node), Describe(graph, other.node), d));
         }
       }
   }
 
  public:
   Operand Apply(const OperatorAst& op, const std::vector<Operand>& operands) {
-    Require(operands.size() == op.arguments.size(), op.name, " takes ", op.arguments.size(),
-            " operand", op.arguments.size() == 1 ? "" : "s", ", ", operands.size(), " given");
+    Require(operands.size() == op.arguments.size(), op.name, " takes ", op.arguments.size(), " operand",
+            op.arguments.size() == 1 ? "" : "s", ", ", operands.size(), " given");
     ExpressionLowering body(this);
     for (std::size_t k = 0; k < operands.size(); ++k) body.names[op.arguments[k]] = operands[k];
     return body.Lower(op.body);
@@ -253,9 +263,11 @@ class ExpressionLowering {
 
 class KernelBuilder {
  public:
-  KernelBuilder(const KernelAst& ast, const std::vector<OperatorAst>& operators,
-                const SourceText& source)
-      : ast_(ast), source_(source), graph_(ast.name), composer_(&graph_),
+  KernelBuilder(const KernelAst& ast, const std::vector<OperatorAst>& operators, const SourceText& source)
+      : ast_(ast),
+        source_(source),
+        graph_(ast.name),
+        composer_(&graph_),
         lowering_(&composer_, operators, &source) {
     lowering_.after_call = [this] { RequireNamesApart(); };
   }
@@ -271,8 +283,7 @@ class KernelBuilder {
     for (const Statement& statement : ast_.statements) Assign(statement);
     for (const Parameter& output : ast_.outputs) {
       const auto found = outputs_.find(output.name);
-      if (found == outputs_.end())
-        source_.Fail(output.position, "output '" + output.name + "' is never assigned");
+      if (found == outputs_.end()) source_.Fail(output.position, "output '" + output.name + "' is never assigned");
       At(output.position, [&] { graph_.AddOutput(output.name, found->second); });
     }
     return std::move(graph_);
@@ -283,26 +294,26 @@ class KernelBuilder {
   void At(Position position, const Body& body) {
     try {
       body();
-    } catch (const ParseError&) {
-      throw;
-    } catch (const Error& error) {
+    } catch (const ParseError&) { throw; } catch (const Error& error) {
       source_.Fail(position, error.what());
     }
   }
 
-  // Extents of inputs that have names of their own differ, as far as the text says: that two are one, or a number, is mostly a
-  // mistake in an axis.
+  // Extents of inputs that have names of their own differ, as far as the text says: that two are one, or a number, is
+  // mostly a mistake in an axis.
   void RequireNamesApart() const {
     std::map<int, std::string> names;
     for (const auto& [name, symbol] : named_) {
       const Dimension known = graph_.Known(Dimension::WithSymbol(symbol));
       if (known.is_static())
-        throw Error(fmt::format("this makes the extent '{0}' {1}: write {1} instead of '{0}', or ? where the text need not say it", name,
-                                static_cast<std::int64_t>(known)));
+        throw Error(fmt::format(
+            "this makes the extent '{0}' {1}: write {1} instead of '{0}', or ? where the text need not say it", name,
+            static_cast<std::int64_t>(known)));
       const auto [other, fresh] = names.emplace(graph_.FindSymbol(symbol), name);
       if (!fresh)
-        throw Error(fmt::format("this makes the extents '{}' and '{}' one: write one name for both, or ? where the text need not say it",
-                                other->second, name));
+        throw Error(fmt::format(
+            "this makes the extents '{}' and '{}' one: write one name for both, or ? where the text need not say it",
+            other->second, name));
     }
   }
 
@@ -338,8 +349,7 @@ class KernelBuilder {
       outputs_[statement.name] = value.node;
     }
     if (value.kind != Operand::Kind::kLiteral && graph_.label(value.node).empty() &&
-        graph_.node(value.node).kind != Node::Kind::kInput &&
-        graph_.node(value.node).kind != Node::Kind::kScalar)
+        graph_.node(value.node).kind != Node::Kind::kInput && graph_.node(value.node).kind != Node::Kind::kScalar)
       graph_.SetLabel(value.node, statement.name);
     graph_.SetPlaces(first, ":" + std::to_string(statement.position.line));
     lowering_.names[statement.name] = value;
@@ -351,16 +361,14 @@ class KernelBuilder {
     // A narrow output is rounded at its store.
     if (graph_.node(id).dtype == ComputeType(output.type.dtype)) id = graph_.Cast(id, output.type.dtype);
     const DType dtype = graph_.node(id).dtype;
-    Require(dtype == output.type.dtype, "output '", output.name, "' is declared ",
-            Name(output.type.dtype), ", but its value has dtype ", Name(dtype), "; write tcast<",
-            Name(output.type.dtype), ">(...)");
+    Require(dtype == output.type.dtype, "output '", output.name, "' is declared ", Name(output.type.dtype),
+            ", but its value has dtype ", Name(dtype), "; write tcast<", Name(output.type.dtype), ">(...)");
     const PartialShape shape = graph_.node(id).shape;
     bool fits = shape.size() == declared.size();
     for (std::size_t d = 0; fits && d < shape.size(); ++d)
       fits = graph_.Known(shape[d]).compatible(graph_.Known(declared[d]));
-    Require(fits, "output '", output.name, "' is declared ",
-            TypeText(graph_, output.type.dtype, declared), ", but its value is ",
-            TypeText(graph_, dtype, shape));
+    Require(fits, "output '", output.name, "' is declared ", TypeText(graph_, output.type.dtype, declared),
+            ", but its value is ", TypeText(graph_, dtype, shape));
     for (std::size_t d = 0; d < shape.size(); ++d) graph_.Unify(shape[d], declared[d], output.name);
     return id;
   }
@@ -376,14 +384,12 @@ class KernelBuilder {
 
 }  // namespace
 
-Operand ApplyOperator(Composer* composer, const OperatorAst& op,
-                      const std::vector<Operand>& operands,
+Operand ApplyOperator(Composer* composer, const OperatorAst& op, const std::vector<Operand>& operands,
                       const std::vector<OperatorAst>& operators) {
   return ExpressionLowering(composer, operators, nullptr).Apply(op, operands);
 }
 
-Graph LowerKernel(const KernelAst& kernel, const std::vector<OperatorAst>& operators,
-                  const SourceText& source) {
+Graph LowerKernel(const KernelAst& kernel, const std::vector<OperatorAst>& operators, const SourceText& source) {
   return KernelBuilder(kernel, operators, source).Run();
 }
 
@@ -393,11 +399,11 @@ std::vector<std::shared_ptr<const Graph>> Parse(std::string_view text, std::stri
   std::vector<std::shared_ptr<const Graph>> graphs;
   for (const KernelAst& kernel : file.kernels) {
     for (const auto& other : graphs)
-      if (other->name() == kernel.name)
-        source.Fail(kernel.position, "two kernels are called '" + kernel.name + "'");
+      if (other->name() == kernel.name) source.Fail(kernel.position, "two kernels are called '" + kernel.name + "'");
     graphs.push_back(std::make_shared<const Graph>(LowerKernel(kernel, file.operators, source)));
   }
-  if (graphs.empty()) source.Fail({}, "no kernel in this text: expected kernel name(x: f32[?]) -> (y: f32[?]) { y = expression }");
+  if (graphs.empty())
+    source.Fail({}, "no kernel in this text: expected kernel name(x: f32[?]) -> (y: f32[?]) { y = expression }");
   return graphs;
 }
 

@@ -13,7 +13,7 @@ constexpr auto kAny = OpTypes::kAny;
 
 // The table says kBool both for operands and for results.
 struct BoolTag {
-  constexpr operator OpTypes() const { return OpTypes::kBool; }    // NOLINT: a tag of the table
+  constexpr operator OpTypes() const { return OpTypes::kBool; }  // NOLINT: a tag of the table
   constexpr operator OpResult() const { return OpResult::kBool; }  // NOLINT: a tag of the table
 };
 constexpr BoolTag kBool;

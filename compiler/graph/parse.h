@@ -19,8 +19,7 @@ namespace umbra::graph {
 /// What is wrong with a text, where: `file:line:column: error: message`, the line and a caret.
 class ParseError : public Error {
  public:
-  ParseError(const std::string& message, int line, int column)
-      : Error(message), line_(line), column_(column) {}
+  ParseError(const std::string& message, int line, int column) : Error(message), line_(line), column_(column) {}
   int line() const { return line_; }
   int column() const { return column_; }
 

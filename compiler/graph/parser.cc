@@ -1,8 +1,8 @@
 // Its grammar: docs/text-form.md.
+#include "compiler/graph/parser.h"
 #include "compiler/graph/call.h"
 #include "compiler/graph/index_map.h"
 #include "compiler/graph/op.h"
-#include "compiler/graph/parser.h"
 #include "compiler/graph/shape_text.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,9 @@ bool IsBuiltIn(const std::string& name) {
 
 class Parser {
  public:
-  explicit Parser(const SourceText& source, Language language = Language::kText) : source_(source), lexer_(source, language) {
+  explicit Parser(const SourceText& source, Language language = Language::kText)
+      : source_(source),
+        lexer_(source, language) {
     token_ = lexer_.Next();
     ahead_ = lexer_.Next();
   }
@@ -71,8 +73,7 @@ class Parser {
 
  private:
   [[noreturn]] void Fail(const std::string& what) {
-    const std::string given = token_.kind == Token::Kind::kEnd ? "the end of the text"
-                              : "'" + token_.text + "'";
+    const std::string given = token_.kind == Token::Kind::kEnd ? "the end of the text" : "'" + token_.text + "'";
     source_.Fail(token_.position, what + ", got " + given);
   }
 
@@ -80,12 +81,8 @@ class Parser {
     token_ = std::move(ahead_);
     ahead_ = lexer_.Next();
   }
-  bool IsName(std::string_view text) const {
-    return token_.kind == Token::Kind::kName && token_.text == text;
-  }
-  bool IsSymbol(std::string_view text) const {
-    return token_.kind == Token::Kind::kSymbol && token_.text == text;
-  }
+  bool IsName(std::string_view text) const { return token_.kind == Token::Kind::kName && token_.text == text; }
+  bool IsSymbol(std::string_view text) const { return token_.kind == Token::Kind::kSymbol && token_.text == text; }
   bool Accept(std::string_view symbol) {
     if (!IsSymbol(symbol)) return false;
     Next();
@@ -166,8 +163,7 @@ class Parser {
     if (Accept("]")) return type;
     do {
       const bool integer = token_.kind == Token::Kind::kNumber &&
-                           token_.text.find_first_not_of("0123456789") == std::string::npos &&
-                           token_.text.size() <= 18;
+                           token_.text.find_first_not_of("0123456789") == std::string::npos && token_.text.size() <= 18;
       if (!integer && !IsSymbol("?") && token_.kind != Token::Kind::kName)
         Fail("expected an extent: a whole number, '?' or a name");
       type.dims.push_back(token_.text);
@@ -190,7 +186,9 @@ class Parser {
   Expression Measured(Expression call) {
     for (const Expression& operand : call.operands) call.height = std::max(call.height, operand.height + 1);
     if (call.height > kMaxHeight)
-      source_.Fail(call.position, fmt::format("the expression has more than {} operations one after the other; name a part of it", kMaxHeight));
+      source_.Fail(
+          call.position,
+          fmt::format("the expression has more than {} operations one after the other; name a part of it", kMaxHeight));
     return call;
   }
 
@@ -207,7 +205,8 @@ class Parser {
       if (++parser->depth_ > kMaxDepth)
         parser->source_.Fail(parser->token_.position,
                              fmt::format("the expression is nested more than {} deep; name a part "
-                                         "of it", kMaxDepth));
+                                         "of it",
+                                         kMaxDepth));
     }
     ~Depth() { --parser.depth_; }
     Parser& parser;
@@ -252,15 +251,16 @@ class Parser {
 
   Expression Compare() {
     Expression left = Sum();
-    static constexpr std::pair<std::string_view, const char*> kRelations[] = {
-        {"<", "lt"}, {"<=", "le"}, {">", "gt"}, {">=", "ge"}, {"==", "eq"}, {"!=", "ne"}};
+    static constexpr std::pair<std::string_view, const char*> kRelations[] = {{"<", "lt"},  {"<=", "le"}, {">", "gt"},
+                                                                              {">=", "ge"}, {"==", "eq"}, {"!=", "ne"}};
     for (const auto& [symbol, name] : kRelations) {
       if (!IsSymbol(symbol)) continue;
       const Position position = token_.position;
       Next();
       Expression right = Sum();
       if (symbol == "<" && IsSymbol(">") && ahead_.text == "(" && left.kind == Expression::Kind::kName)
-        source_.Fail(left.position, IsBuiltIn(left.name) ? left.name + NotParameters(left.name) : UnknownOperator(left.name));
+        source_.Fail(left.position,
+                     IsBuiltIn(left.name) ? left.name + NotParameters(left.name) : UnknownOperator(left.name));
       return Binary(position, name, std::move(left), std::move(right));
     }
     return left;
@@ -314,10 +314,12 @@ class Parser {
     return value;
   }
 
-  // What is wrong with what stands between < and > after the name of a call that takes something else there, or nothing.
+  // What is wrong with what stands between < and > after the name of a call that takes something else there, or
+  // nothing.
   static std::string NotParameters(const std::string& name) {
     const IndexMapInfo* map = FindIndexMap(name);
-    return map != nullptr && map->sources == 0 ? " takes a dtype between < and >, or nothing: " + DTypeNames() : " takes nothing between < and >";
+    return map != nullptr && map->sources == 0 ? " takes a dtype between < and >, or nothing: " + DTypeNames()
+                                               : " takes nothing between < and >";
   }
 
   // A '<' after the name of a call that takes some opens parameters, after others it compares.
@@ -353,8 +355,7 @@ class Parser {
       Expect("<");
       do {
         e.parameters.push_back(token_.text);
-        if (token_.kind != Token::Kind::kName && token_.kind != Token::Kind::kNumber)
-          Fail("expected a parameter");
+        if (token_.kind != Token::Kind::kName && token_.kind != Token::Kind::kNumber) Fail("expected a parameter");
         Next();
       } while (Accept(","));
       Expect(">");

@@ -50,14 +50,21 @@ class ClangOrc : public Backend {
     return result;
   }
 
-  std::vector<char> MakeObject(const codegen::Source& source, codegen::Target target, const ObjectOptions& options) override {
+  std::vector<char> MakeObject(const codegen::Source& source, codegen::Target target,
+                               const ObjectOptions& options) override {
     ParseOptions parse;
     parse.file = options.file;
     parse.whole_prelude = options.line_table;
     // Whoever links the object may unwind through it. Columns would be those of the generated text.
-    parse.arguments = {"-main-file-name", options.file, "-funwind-tables=2", "-fdebug-compilation-dir=.", "-fdebug-prefix-map=/include/=", "-gno-column-info"};
+    parse.arguments = {"-main-file-name",
+                       options.file,
+                       "-funwind-tables=2",
+                       "-fdebug-compilation-dir=.",
+                       "-fdebug-prefix-map=/include/=",
+                       "-gno-column-info"};
     if (options.line_table)
-      parse.arguments.insert(parse.arguments.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=5", "-debugger-tuning=gdb"});
+      parse.arguments.insert(parse.arguments.end(),
+                             {"-debug-info-kind=line-tables-only", "-dwarf-version=5", "-debugger-tuning=gdb"});
     for (const std::string& map : options.prefix_maps) parse.arguments.push_back("-fdebug-prefix-map=" + map);
     llvm::LLVMContext context;
     const auto module = ParseToModule(source, target, &context, parse);
@@ -72,8 +79,7 @@ class ClangOrc : public Backend {
     return LinkObject(object.bytes, function);
   }
 
-  std::string Print(const codegen::Source& source, codegen::Target target,
-                    const std::string& form) override {
+  std::string Print(const codegen::Source& source, codegen::Target target, const std::string& form) override {
     Require(form == "llvm" || form == "asm", "unknown form '", form, "': expected llvm or asm");
     llvm::LLVMContext context;
     ParseOptions options;

@@ -27,8 +27,8 @@ using codegen::Target;
 
 // An instance of a template.
 struct Instance {
-  std::string declaration;           // of a function in umbra::simd
-  const char* mark;                  // of sources that may call it,
+  std::string declaration;  // of a function in umbra::simd
+  const char* mark;  // of sources that may call it,
   std::vector<std::string> packets;  // and name one of these
 };
 
@@ -42,31 +42,38 @@ void AddProducts(Target target, std::vector<Instance>* instances) {
   const Tile few = wide ? Tile{4, 6} : Tile{3, 4};
   for (const auto& [element, size] : {std::pair("float", 4), std::pair("double", 8)}) {
     const int width = codegen::RegisterBytes(target) / size;
-    const std::string packet = fmt::format("f{}x{}", 8 * size, width), rows = fmt::format("{0}*, i64, bool, bool, const {0}*, i64, int, i64", element);
+    const std::string packet = fmt::format("f{}x{}", 8 * size, width),
+                      rows = fmt::format("{0}*, i64, bool, bool, const {0}*, i64, int, i64", element);
     const std::string columns = fmt::format("const {}*, i64, i64", element);
-    const auto add = [&](const std::string& function) { instances->push_back({"void " + function + ")", "umbra/prelude/tile.h", {packet}}); };
+    const auto add = [&](const std::string& function) {
+      instances->push_back({"void " + function + ")", "umbra/prelude/tile.h", {packet}});
+    };
     const auto add_tile = [&](bool ahead, const Tile& tile) {
-      add(fmt::format("add_products<{}>({} (&)[{}][{}], {}, {}", ahead, packet, tile.rows, tile.packets, rows, columns));
+      add(fmt::format("add_products<{}>({} (&)[{}][{}], {}, {}", ahead, packet, tile.rows, tile.packets, rows,
+                      columns));
     };
     for (const Tile& tile : tiles) add_tile(false, tile), add_tile(true, tile);
     add_tile(true, few);
     add(fmt::format("add_products_by_line<false>({} (&)[8], {}, {}", packet, rows, columns));
     if (wide) add(fmt::format("add_products_by_line<true>({} (&)[16], {}, {}", packet, rows, columns));
     add(fmt::format("add_products_head({} (&)[8], {}, {}, i64", packet, rows, columns));
-    for (const int packets : {tiles[0].packets, 1}) add(fmt::format("pack_panel<{}, {}>({}*, {}, i64, i64", width, packets, element, columns));
+    for (const int packets : {tiles[0].packets, 1})
+      add(fmt::format("pack_panel<{}, {}>({}*, {}, i64, i64", width, packets, element, columns));
   }
 }
 
 // Of tiles that are transposed, whose rows fill a register or a part of one.
 void AddTransposes(Target target, std::vector<Instance>* instances) {
-  const std::map<int, std::vector<std::string>> types = {{1, {"i8", "u8"}}, {2, {"i16", "f16"}}, {4, {"i32", "f32"}}, {8, {"i64", "f64"}}};
+  const std::map<int, std::vector<std::string>> types = {
+      {1, {"i8", "u8"}}, {2, {"i16", "f16"}}, {4, {"i32", "f32"}}, {8, {"i64", "f64"}}};
   const int most = codegen::RegisterBytes(target) / 4;
   for (const int width : {most / 2, most})
     for (const auto& [bytes, elements] : types) {
       if (width * bytes > codegen::RegisterBytes(target)) continue;
       std::vector<std::string> packets;
       for (const std::string& element : elements) packets.push_back(fmt::format("{}x{}", element, width));
-      const std::string element = fmt::format("BitsOfSize<{}>::type", bytes), tile = fmt::format("Tile<packet<{}, {}>>", element, width);
+      const std::string element = fmt::format("BitsOfSize<{}>::type", bytes),
+                        tile = fmt::format("Tile<packet<{}, {}>>", element, width);
       const auto add = [&](const std::string& function, const char* mark) {
         instances->push_back({fmt::format("UMBRA_REGISTER_CALL {} {})", tile, function), mark, packets});
       };
@@ -119,7 +126,8 @@ std::string CodeOf(const Object& object, const llvm::object::ELFSymbolRef& funct
       const std::uint64_t place = relocation.getOffset() - begin;
       const llvm::object::ELFSectionRef constants = *Checked(relocation.getSymbol()->getSection());
       const std::uint64_t bytes = object.getSection(constants.getRawDataRefImpl())->sh_entsize;
-      Ensure(relocation.getType() == llvm::ELF::R_X86_64_PC32 && bytes > 0, "a function of the prelude refers to something else than constants");
+      Ensure(relocation.getType() == llvm::ELF::R_X86_64_PC32 && bytes > 0,
+             "a function of the prelude refers to something else than constants");
       code.append((bytes - code.size() % bytes) % bytes, '\0');
       const std::int64_t distance = static_cast<std::int64_t>(code.size() - place) + Checked(relocation.getAddend());
       llvm::support::endian::write32le(&code[place], static_cast<std::uint32_t>(distance));
@@ -137,14 +145,17 @@ std::string Define(const std::string& name, const std::string& code) {
 }
 
 // What an object is called inside that has the functions for a target, and no others.
-std::string ObjectId(Target target) { return runtime::CacheKey({codegen::PreludeId(), codegen::Name(target), DefineAll(target)}); }
+std::string ObjectId(Target target) {
+  return runtime::CacheKey({codegen::PreludeId(), codegen::Name(target), DefineAll(target)});
+}
 
 // Assembly that defines each function, by name. Nothing if the object is another one.
 std::map<std::string, std::string> AssemblyOf(llvm::MemoryBufferRef file, Target target) {
   std::map<std::string, std::string> assembly;
   const auto object = Checked(Object::create(file));
   const auto is_id = [&](const llvm::object::ELFSymbolRef& symbol) {
-    return Checked(symbol.getType()) == llvm::object::SymbolRef::ST_File && Checked(symbol.getName()) == ObjectId(target);
+    return Checked(symbol.getType()) == llvm::object::SymbolRef::ST_File &&
+           Checked(symbol.getName()) == ObjectId(target);
   };
   if (llvm::none_of(object.symbols(), is_id)) return assembly;
   for (const llvm::object::ELFSymbolRef symbol : object.symbols())
@@ -170,7 +181,8 @@ struct Functions {
 
 const Functions& FunctionsFor(Target target) {
   static std::array<std::once_flag, std::size(codegen::kAllTargets)> once;
-  static std::array<const Functions*, std::size(codegen::kAllTargets)> found;  // never destroyed: threads may outlive static objects
+  static std::array<const Functions*, std::size(codegen::kAllTargets)>
+      found;  // never destroyed: threads may outlive static objects
   const auto place = static_cast<std::size_t>(target);
   std::call_once(once[place], [&] { found[place] = new Functions(target); });
   return *found[place];
@@ -190,14 +202,17 @@ void CopyCompiledFunctions(llvm::Module* module, Target target) {
   for (const llvm::Function& function : *module) {
     if (!function.isDeclaration() || function.isIntrinsic()) continue;
     const auto& all = FunctionsFor(target).assembly;
-    if (const auto found = all.find(function.getName().str()); found != all.end()) module->appendModuleInlineAsm(found->second);
+    if (const auto found = all.find(function.getName().str()); found != all.end())
+      module->appendModuleInlineAsm(found->second);
   }
 }
 
 std::vector<char> CompileFunctions(Target target) {
   std::string log;
   llvm::LLVMContext context;
-  const std::string source = "#include \"umbra/kernel_prelude.h\"\n#include \"umbra/prelude/panel.h\"\n#include \"umbra/prelude/tile.h\"\n" + DefineAll(target);
+  const std::string source =
+      "#include \"umbra/kernel_prelude.h\"\n#include \"umbra/prelude/panel.h\"\n#include \"umbra/prelude/tile.h\"\n" +
+      DefineAll(target);
   std::vector<SourceFile> files = PreludeSources();
   files.push_back({"/functions.cc", source});
   Reader reader(target, FilesInMemory(files), {kNoNames});
@@ -207,7 +222,8 @@ std::vector<char> CompileFunctions(Target target) {
   const BorrowedMachine machine(target, /*fast=*/false);
   Optimise(module.get(), machine.get(), target);
   std::vector<char> object = machine.Emit(module.get());
-  AssemblyOf({llvm::StringRef(object.data(), object.size()), ""}, target);  // throws if there is a function that cannot be copied
+  AssemblyOf({llvm::StringRef(object.data(), object.size()), ""},
+             target);  // throws if there is a function that cannot be copied
   return object;
 }
 

@@ -1,5 +1,5 @@
-// Functions of the prelude that were compiled to machine code when Umbra was built. A kernel that calls one gets a copy of it: its
-// object stays whole, and LLVM has less to do.
+// Functions of the prelude that were compiled to machine code when Umbra was built. A kernel that calls one gets a copy
+// of it: its object stays whole, and LLVM has less to do.
 #ifndef UMBRA_COMPILER_JIT_COMPILED_FUNCTIONS_H_
 #define UMBRA_COMPILER_JIT_COMPILED_FUNCTIONS_H_
 
@@ -13,8 +13,9 @@
 
 namespace umbra {
 
-/// What a source begins with that may call them: instances of templates that Clang is not to make. Empty if none are at hand for
-/// the target (the file is not there, damaged, or of another target or prelude), or the source calls none. Thread-safe.
+/// What a source begins with that may call them: instances of templates that Clang is not to make. Empty if none are at
+/// hand for the target (the file is not there, damaged, or of another target or prelude), or the source calls none.
+/// Thread-safe.
 std::string DeclareCompiledFunctions(const codegen::Source& source, codegen::Target target);
 
 /// Defines those that the module declares.

@@ -23,8 +23,8 @@ std::vector<std::string> TargetFeatures(codegen::Target target) {
     case codegen::Target::kSse2: return {"+sse2"};
     case codegen::Target::kAvx2: return {"+avx2", "+fma", "+f16c", "+bmi", "+bmi2", "+lzcnt", "+popcnt"};
     case codegen::Target::kAvx512:
-      return {"+avx2", "+fma", "+f16c", "+bmi", "+bmi2", "+lzcnt", "+popcnt", "+avx512f", "+avx512bw",
-              "+avx512dq", "+avx512vl", "+avx512cd"};
+      return {"+avx2",   "+fma",     "+f16c",     "+bmi",      "+bmi2",     "+lzcnt",
+              "+popcnt", "+avx512f", "+avx512bw", "+avx512dq", "+avx512vl", "+avx512cd"};
   }
   return {};
 }
@@ -53,7 +53,8 @@ std::unique_ptr<llvm::Module> ParseAfter(const PrecompiledPrelude& prelude, cons
   }
   if (options.whole_prelude) bodies->reset();  // it has no lines
   const BorrowedReader reader(target, prelude.files, LastArguments({"-include-pch", kPrecompiledTree}, options));
-  const std::string text = options.compiled_functions ? DeclareCompiledFunctions(source, target) + source.text : source.text;
+  const std::string text =
+      options.compiled_functions ? DeclareCompiledFunctions(source, target) + source.text : source.text;
   auto module = reader->Read({options.file, text}, context, bodies->get(), log);
   if (module != nullptr && *bodies != nullptr &&
       llvm::Linker::linkModules(*module, std::move(*bodies), llvm::Linker::LinkOnlyNeeded)) {
@@ -81,7 +82,8 @@ std::unique_ptr<llvm::Module> ParseToModule(const codegen::Source& source, codeg
   Require(module != nullptr, "Clang cannot compile a generated kernel:\n", log);
   if (precompiled != nullptr) {
     ForgetPrecompiledPrelude(target);
-    if (runtime::ReadEnvironment().trace) llvm::errs() << "--- the precompiled prelude is of no use to this Clang\n" << refused;
+    if (runtime::ReadEnvironment().trace)
+      llvm::errs() << "--- the precompiled prelude is of no use to this Clang\n" << refused;
   }
   return module;
 }

@@ -18,11 +18,11 @@ std::string TargetCpu(codegen::Target target);
 std::vector<std::string> TargetFeatures(codegen::Target target);
 
 struct ParseOptions {
-  std::string file = "kernel.cc";      ///< what the source is called
+  std::string file = "kernel.cc";  ///< what the source is called
   std::vector<std::string> arguments;  ///< of Clang, besides the usual ones
-  bool value_names = false;            ///< does the module keep the names of values?
-  bool compiled_functions = false;     ///< are those of compiled_functions.h declared only, where they can be had?
-  bool whole_prelude = false;          ///< does it have the lines of the prelude's files, nothing left out?
+  bool value_names = false;  ///< does the module keep the names of values?
+  bool compiled_functions = false;  ///< are those of compiled_functions.h declared only, where they can be had?
+  bool whole_prelude = false;  ///< does it have the lines of the prelude's files, nothing left out?
 };
 
 /// Parses `source` to an unoptimised module in `context`. Throws umbra::Error with Clang's

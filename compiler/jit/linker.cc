@@ -40,12 +40,11 @@ Session& TheSession() {
     made->jit = Checked(llvm::orc::LLJITBuilder().create(), "ORC cannot start");
     const char prefix = made->jit->getDataLayout().getGlobalPrefix();
     made->libraries = &made->jit->getExecutionSession().createBareJITDylib("libraries");
-    made->libraries->addGenerator(Checked(
-        DynamicLibrarySearchGenerator::GetForCurrentProcess(prefix), "ORC cannot see the process"));
+    made->libraries->addGenerator(
+        Checked(DynamicLibrarySearchGenerator::GetForCurrentProcess(prefix), "ORC cannot see the process"));
     if (auto generator = DynamicLibrarySearchGenerator::Load("libm.so.6", prefix))
       made->libraries->addGenerator(std::move(*generator));
-    else
-      llvm::consumeError(generator.takeError());
+    else llvm::consumeError(generator.takeError());
     return made.release();
   }();
   return *session;

@@ -31,13 +31,12 @@ constexpr const char* kTriple = "x86_64-pc-linux-gnu";
 
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(codegen::Target target, bool fast) {
   std::string features;
-  for (const std::string& feature : TargetFeatures(target))
-    features += (features.empty() ? "" : ",") + feature;
+  for (const std::string& feature : TargetFeatures(target)) features += (features.empty() ? "" : ",") + feature;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = fast ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(X86()->createTargetMachine(
-      kTriple, TargetCpu(target), features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(X86()->createTargetMachine(kTriple, TargetCpu(target), features, options,
+                                                                         llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                                         llvm::CodeGenOptLevel::Default));
 }
 
 // Leaves out what costs a kernel more than it gives: one index into all operands is what x86 addresses
@@ -51,8 +50,10 @@ class KernelPasses : public llvm::OptPassGate {
 };
 
 // The passes from a module to `stream`.
-void AddPasses(llvm::legacy::PassManager* passes, llvm::TargetMachine* machine, llvm::raw_pwrite_stream* stream, llvm::CodeGenFileType type) {
-  Require(!machine->addPassesToEmitFile(*passes, *stream, nullptr, type, /*DisableVerify=*/true), "this LLVM cannot write machine code");
+void AddPasses(llvm::legacy::PassManager* passes, llvm::TargetMachine* machine, llvm::raw_pwrite_stream* stream,
+               llvm::CodeGenFileType type) {
+  Require(!machine->addPassesToEmitFile(*passes, *stream, nullptr, type, /*DisableVerify=*/true),
+          "this LLVM cannot write machine code");
 }
 
 void Run(llvm::legacy::PassManager* passes, llvm::Module* module) {
@@ -126,7 +127,8 @@ namespace {
 
 // Runs what `choose` makes of a builder of passes.
 template <typename Choose>
-void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const llvm::PipelineTuningOptions& tuning, Choose choose) {
+void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const llvm::PipelineTuningOptions& tuning,
+               Choose choose) {
   llvm::PassBuilder builder(machine, tuning);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -140,8 +142,8 @@ void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const llvm::P
   choose(&builder).run(*module, modules);
 }
 
-// Loops over loops of any length are not unrolled. LLVM finds that out from the size of all that is within each of them, which
-// for the outer ones is the whole kernel every time.
+// Loops over loops of any length are not unrolled. LLVM finds that out from the size of all that is within each of
+// them, which for the outer ones is the whole kernel every time.
 class LeaveOuterLoops : public llvm::PassInfoMixin<LeaveOuterLoops> {
  public:
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
@@ -165,20 +167,23 @@ class LeaveOuterLoops : public llvm::PassInfoMixin<LeaveOuterLoops> {
     loop.getExitingBlocks(exiting);
     return llvm::none_of(exiting, [](const llvm::BasicBlock* block) {
       const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-      const auto* const compare = branch == nullptr || !branch->isConditional() ? nullptr : llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
-      return compare == nullptr || llvm::any_of(compare->operands(), [](const llvm::Use& use) { return llvm::isa<llvm::ConstantInt>(use); });
+      const auto* const compare = branch == nullptr || !branch->isConditional()
+                                      ? nullptr
+                                      : llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+      return compare == nullptr ||
+             llvm::any_of(compare->operands(), [](const llvm::Use& use) { return llvm::isa<llvm::ConstantInt>(use); });
     });
   }
 };
 
 void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const char* text) {
   RunPasses(module, machine, {}, [&](llvm::PassBuilder* builder) {
-    builder->registerPipelineParsingCallback(
-        [](llvm::StringRef name, llvm::FunctionPassManager& passes, llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
-          if (name != "leave-outer-loops") return false;
-          passes.addPass(LeaveOuterLoops());
-          return true;
-        });
+    builder->registerPipelineParsingCallback([](llvm::StringRef name, llvm::FunctionPassManager& passes,
+                                                llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
+      if (name != "leave-outer-loops") return false;
+      passes.addPass(LeaveOuterLoops());
+      return true;
+    });
     llvm::ModulePassManager passes;
     if (llvm::Error error = builder->parsePassPipeline(passes, text))
       throw InternalError("LLVM does not take the passes of packet kernels: " + llvm::toString(std::move(error)));
@@ -189,34 +194,40 @@ void RunPasses(llvm::Module* module, llvm::TargetMachine* machine, const char* t
 // Lambdas are inlined as the rest of the prelude is: a call of one for each lane would cost more than what it does.
 void InlineLambdas(llvm::Module* module) {
   for (llvm::Function& function : *module)
-    if (!function.isDeclaration() && function.isDiscardableIfUnused() && !function.hasFnAttribute(llvm::Attribute::NoInline))
+    if (!function.isDeclaration() && function.isDiscardableIfUnused() &&
+        !function.hasFnAttribute(llvm::Attribute::NoInline))
       function.addFnAttr(llvm::Attribute::AlwaysInline);
 }
 
-// Loops lie to the lines of the cache as they do in a kernel that is compiled alone, wherever functions of one object end up.
+// Loops lie to the lines of the cache as they do in a kernel that is compiled alone, wherever functions of one object
+// end up.
 void AlignToLines(llvm::Module* module) {
   for (llvm::Function& function : *module)
     if (!function.isDeclaration()) function.setAlignment(llvm::Align(64));
 }
 
-// What orders instructions and is none itself changes no flag, though Clang says so of all assembly, and LLVM looks through all
-// registers of the target for each flag.
+// What orders instructions and is none itself changes no flag, though Clang says so of all assembly, and LLVM looks
+// through all registers of the target for each flag.
 void ForgetFlags(llvm::Module* module) {
   for (llvm::Function& function : *module)
     for (llvm::Instruction& instruction : llvm::instructions(function)) {
       auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-      const auto* const assembly = call == nullptr ? nullptr : llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
+      const auto* const assembly =
+          call == nullptr ? nullptr : llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
       if (assembly == nullptr || !assembly->getAsmString().empty()) continue;
       llvm::SmallVector<llvm::StringRef, 8> constraints;
       llvm::StringRef(assembly->getConstraintString()).split(constraints, ',');
-      llvm::erase_if(constraints, [](llvm::StringRef constraint) { return constraint.starts_with("~{") && constraint != "~{memory}"; });
-      call->setCalledOperand(llvm::InlineAsm::get(assembly->getFunctionType(), "", llvm::join(constraints, ","), assembly->hasSideEffects(),
-                                                  assembly->isAlignStack(), assembly->getDialect(), assembly->canThrow()));
+      llvm::erase_if(constraints, [](llvm::StringRef constraint) {
+        return constraint.starts_with("~{") && constraint != "~{memory}";
+      });
+      call->setCalledOperand(llvm::InlineAsm::get(assembly->getFunctionType(), "", llvm::join(constraints, ","),
+                                                  assembly->hasSideEffects(), assembly->isAlignStack(),
+                                                  assembly->getDialect(), assembly->canThrow()));
     }
 }
 
-// What packets a function has at least is of no use where they are as wide as registers are, and LLVM sets up a target (most of
-// a millisecond) for each answer.
+// What packets a function has at least is of no use where they are as wide as registers are, and LLVM sets up a target
+// (most of a millisecond) for each answer.
 void ShareTarget(llvm::Module* module) {
   for (llvm::Function& function : *module) function.removeFnAttr("min-legal-vector-width");
 }
@@ -248,9 +259,10 @@ void Optimise(llvm::Module* module, llvm::TargetMachine* machine, codegen::Targe
             "function(sroa),always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,"
             "loop-mssa(loop-rotate,licm),leave-outer-loops,loop(loop-unroll-full),sroa,early-cse<memssa>,simplifycfg,"
             "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg,adce)");
-  // Which product goes into which sum follows from what else stands in a block; so that an element is the same wherever in a
-  // row it stands, loops that contract them are left whole.
-  if (machine->Options.AllowFPOpFusion != llvm::FPOpFusion::Fast) PipelineLoops(module, 8 * codegen::RegisterBytes(target));
+  // Which product goes into which sum follows from what else stands in a block; so that an element is the same wherever
+  // in a row it stands, loops that contract them are left whole.
+  if (machine->Options.AllowFPOpFusion != llvm::FPOpFusion::Fast)
+    PipelineLoops(module, 8 * codegen::RegisterBytes(target));
 }
 
 std::string Assembly(llvm::Module* module, llvm::TargetMachine* machine) {

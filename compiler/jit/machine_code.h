@@ -18,8 +18,8 @@ namespace umbra {
 /// safe beside a look-up in another thread.
 const llvm::Target* X86();
 
-/// A target machine lent to one thread at a time; it goes back to a pool of the process, with the tables and passes that
-/// LLVM has set up for it (more than a millisecond of work). A fast one contracts products and sums.
+/// A target machine lent to one thread at a time; it goes back to a pool of the process, with the tables and passes
+/// that LLVM has set up for it (more than a millisecond of work). A fast one contracts products and sums.
 class BorrowedMachine {
  public:
   BorrowedMachine(codegen::Target target, bool fast);

@@ -25,8 +25,8 @@ using Copies = llvm::DenseMap<const Value*, Value*>;
 
 // Cycles of a chain that is worth it: log has 43, exp2 45.
 constexpr int kLongChain = 40;
-// Registers that may be taken from half to half; one that sums counts as three, as it must not wait in memory: with more,
-// some functions are slower (log2 and sinh with AVX-512), and with AVX2 sums of exponentials by a seventh.
+// Registers that may be taken from half to half; one that sums counts as three, as it must not wait in memory: with
+// more, some functions are slower (log2 and sinh with AVX-512), and with AVX2 sums of exponentials by a seventh.
 constexpr int kMostRegisters = 14, kSum = 3;
 // A half has an eighth of the instructions at least. Two of equal length are as good as so many registers less.
 constexpr int kLeastPart = 8;
@@ -69,17 +69,17 @@ class Loop {
  private:
   struct Step {
     Instruction* at = nullptr;
-    std::vector<int> operands, users;      // among the steps
-    int depth = 0;                         // cycles from the start of an iteration until it is done
-    int registers = 0, instructions = 0;   // that it is, once packets are registers
-    bool early = false;                    // it needs nothing of another iteration
-    bool beyond = false;                   // the next iteration, or what comes behind the loop, needs it
+    std::vector<int> operands, users;  // among the steps
+    int depth = 0;  // cycles from the start of an iteration until it is done
+    int registers = 0, instructions = 0;  // that it is, once packets are registers
+    bool early = false;  // it needs nothing of another iteration
+    bool beyond = false;  // the next iteration, or what comes behind the loop, needs it
   };
 
   struct Halves {
-    std::vector<bool> first, second;       // by step; some are in both
-    std::vector<Instruction*> kept;        // results of the first that the second takes
-    int registers = 0;                     // of those
+    std::vector<bool> first, second;  // by step; some are in both
+    std::vector<Instruction*> kept;  // results of the first that the second takes
+    int registers = 0;  // of those
     int instructions[2] = {0, 0};
   };
 
@@ -99,7 +99,9 @@ class Loop {
       if (before_ != nullptr) return false;
       before_ = from;
     }
-    return before_ != nullptr && llvm::any_of(*body_, [&](const Instruction& step) { return step.getType()->isVectorTy() && Registers(step) >= codegen::kGroupSize; });
+    return before_ != nullptr && llvm::any_of(*body_, [&](const Instruction& step) {
+             return step.getType()->isVectorTy() && Registers(step) >= codegen::kGroupSize;
+           });
   }
 
   // Counts or is the same for all iterations.
@@ -159,7 +161,8 @@ class Loop {
         source.users.push_back(own);
       }
       step.depth += Latency(at);
-      step.beyond = llvm::any_of(at.users(), [&](const Value* user) { return !IsInBody(user) || llvm::isa<PHINode>(user); });
+      step.beyond =
+          llvm::any_of(at.users(), [&](const Value* user) { return !IsInBody(user) || llvm::isa<PHINode>(user); });
       chain_ = std::max(chain_, step.depth);
       if (at.getType()->isVectorTy()) step.registers = Registers(at);
       if (Latency(at) > 0) step.instructions = step.registers;
@@ -176,13 +179,16 @@ class Loop {
     halves.second.resize(steps_.size());
     for (std::size_t k = 0; k < steps_.size(); ++k) {
       const Step& step = steps_[k];
-      halves.first[k] = step.early && step.depth <= depth &&
-                        llvm::all_of(step.operands, [&](int source) { return halves.first[static_cast<std::size_t>(source)]; });
+      halves.first[k] = step.early && step.depth <= depth && llvm::all_of(step.operands, [&](int source) {
+                          return halves.first[static_cast<std::size_t>(source)];
+                        });
     }
     // From the last to the first: each is looked at after all that takes its result.
     for (std::size_t k = steps_.size(); k-- > 0;) {
       const Step& step = steps_[k];
-      const auto taken_by = [&](const std::vector<bool>& half) { return llvm::any_of(step.users, [&](int user) { return half[static_cast<std::size_t>(user)]; }); };
+      const auto taken_by = [&](const std::vector<bool>& half) {
+        return llvm::any_of(step.users, [&](int user) { return half[static_cast<std::size_t>(user)]; });
+      };
       if (!halves.first[k]) {
         halves.second[k] = true;
       } else if (step.beyond || taken_by(halves.second)) {
@@ -214,9 +220,12 @@ class Loop {
     double best = std::numeric_limits<double>::infinity();
     for (const int depth : depths) {
       Halves halves = Cut(depth);
-      const double less = std::min(halves.instructions[0], halves.instructions[1]), all = halves.instructions[0] + halves.instructions[1];
+      const double less = std::min(halves.instructions[0], halves.instructions[1]),
+                   all = halves.instructions[0] + halves.instructions[1];
       const double cost = halves.registers - kEqualHalves * 2 * less / all;
-      if (halves.kept.empty() || halves.registers + kSum * sums > kMostRegisters || less * kLeastPart < all || cost >= best) continue;
+      if (halves.kept.empty() || halves.registers + kSum * sums > kMostRegisters || less * kLeastPart < all ||
+          cost >= best)
+        continue;
       best = cost;
       halves_ = std::move(halves);
     }
@@ -245,9 +254,13 @@ class Loop {
   //   tail:   back to the head, but not after a pass that began no iteration
   void Write() {
     llvm::LLVMContext& context = body_->getContext();
-    const auto block = [&](const char* name) { return BasicBlock::Create(context, body_->getName() + name, body_->getParent(), body_); };
+    const auto block = [&](const char* name) {
+      return BasicBlock::Create(context, body_->getName() + name, body_->getParent(), body_);
+    };
     BasicBlock *head = block(".head"), *first = block(".first"), *second = block(".second"), *tail = block(".tail");
-    const auto is_ours = [&](const BasicBlock* other) { return llvm::is_contained({body_, head, first, second, tail}, other); };
+    const auto is_ours = [&](const BasicBlock* other) {
+      return llvm::is_contained({body_, head, first, second, tail}, other);
+    };
     const auto phi_at = [](llvm::IRBuilder<>* at, llvm::Type* type) { return at->CreatePHI(type, 2); };
     const auto poison = [](const Value* value) { return llvm::PoisonValue::get(value->getType()); };
 
@@ -281,7 +294,8 @@ class Loop {
     CopyAll(halves_.second, &now, &at);
     llvm::SetVector<Instruction*> outside;
     for (Instruction& step : *body_)
-      if (llvm::any_of(step.users(), [&](Value* user) { return !is_ours(llvm::cast<Instruction>(user)->getParent()); })) outside.insert(&step);
+      if (llvm::any_of(step.users(), [&](Value* user) { return !is_ours(llvm::cast<Instruction>(user)->getParent()); }))
+        outside.insert(&step);
     for (Instruction* step : outside) Copy(step, &now, &at);
     for (PHINode* phi : sums) Copy(phi->getIncomingValueForBlock(body_), &now, &at);
     at.CreateBr(tail);
@@ -298,11 +312,13 @@ class Loop {
       llvm::cast<PHINode>(to)->addIncoming(carried, tail);
     };
     for (PHINode* phi : sums)
-      carry(now[phi], phi->getIncomingValueForBlock(before_), meet(now[phi], Copy(phi->getIncomingValueForBlock(body_), &now, &at)));
+      carry(now[phi], phi->getIncomingValueForBlock(before_),
+            meet(now[phi], Copy(phi->getIncomingValueForBlock(body_), &now, &at)));
     for (Instruction* step : halves_.kept) carry(now[step], poison(step), meet(next[step], kept[step]));
     for (Instruction* step : outside) {
       PHINode* met = meet(poison(step), now[step]);
-      step->replaceUsesWithIf(met, [&](llvm::Use& use) { return !is_ours(llvm::cast<Instruction>(use.getUser())->getParent()); });
+      step->replaceUsesWithIf(
+          met, [&](llvm::Use& use) { return !is_ours(llvm::cast<Instruction>(use.getUser())->getParent()); });
     }
     for (PHINode* phi : counts) {
       carry(now[phi], poison(phi), next[phi]);
@@ -311,7 +327,8 @@ class Loop {
     Value* condition = Copy(branch_->getCondition(), &later, &at);
     carry(more, at.getTrue(), branch_->getSuccessor(0) == body_ ? condition : at.CreateNot(condition));
     carry(begun, at.getFalse(), at.getTrue());
-    at.CreateCondBr(more, head, after_)->setMetadata(llvm::LLVMContext::MD_loop, branch_->getMetadata(llvm::LLVMContext::MD_loop));
+    at.CreateCondBr(more, head, after_)
+        ->setMetadata(llvm::LLVMContext::MD_loop, branch_->getMetadata(llvm::LLVMContext::MD_loop));
 
     after_->replacePhiUsesWith(body_, tail);
     before_->getTerminator()->replaceSuccessorWith(body_, head);
@@ -325,7 +342,7 @@ class Loop {
   llvm::BranchInst* branch_ = nullptr;
   llvm::SetVector<const Value*> counting_;
   std::vector<Step> steps_;  // of the body, but for what counts
-  int chain_ = 0;            // cycles of the longest chain of steps
+  int chain_ = 0;  // cycles of the longest chain of steps
   Halves halves_;
 };
 

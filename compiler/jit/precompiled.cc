@@ -113,7 +113,8 @@ std::vector<char> PrecompiledCode(Target target) {
     users.push_back(&function);
     for (const llvm::Instruction& instruction : llvm::instructions(function))
       if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
-        if (llvm::Function* const callee = call->getCalledFunction(); callee != nullptr && !callee->isDeclaration()) called.insert(callee);
+        if (llvm::Function* const callee = call->getCalledFunction(); callee != nullptr && !callee->isDeclaration())
+          called.insert(callee);
   }
   for (llvm::Function* const user : users) user->eraseFromParent();
   const auto set_linkage = [](llvm::GlobalObject* object, llvm::GlobalValue::LinkageTypes linkage) {
@@ -122,13 +123,15 @@ std::vector<char> PrecompiledCode(Target target) {
     object->setLinkage(linkage);
   };
   for (llvm::Function& function : *module)
-    set_linkage(&function, called.count(&function) > 0 ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage);
+    set_linkage(&function,
+                called.count(&function) > 0 ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage);
   for (llvm::GlobalVariable& variable : module->globals()) set_linkage(&variable, llvm::GlobalValue::InternalLinkage);
   const BorrowedMachine machine(target, /*fast=*/false);
   SimplifyPrelude(module.get(), machine.get());
   for (llvm::Function* const function : called) set_linkage(function, llvm::GlobalValue::LinkOnceODRLinkage);
   module->setSourceFileName(codegen::PreludeId());
-  if (llvm::NamedMDNode* const compiler = module->getNamedMetadata("llvm.ident")) compiler->eraseFromParent();  // the kernel says it
+  if (llvm::NamedMDNode* const compiler = module->getNamedMetadata("llvm.ident"))
+    compiler->eraseFromParent();  // the kernel says it
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::WriteBitcodeToFile(*module, stream);
@@ -164,7 +167,8 @@ struct Found {
 
 std::vector<SourceFile> PreludeSources() {
   std::vector<SourceFile> files;
-  for (const codegen::EmbeddedFile& file : codegen::PreludeFiles()) files.push_back({"/include/" + std::string(file.name), file.text});
+  for (const codegen::EmbeddedFile& file : codegen::PreludeFiles())
+    files.push_back({"/include/" + std::string(file.name), file.text});
   return files;
 }
 

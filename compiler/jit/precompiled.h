@@ -19,7 +19,7 @@ inline constexpr const char* kPrecompiledTree = "/prelude.pch";
 struct PrecompiledPrelude {
   std::unique_ptr<llvm::MemoryBuffer> tree;  ///< Clang's precompiled header
   std::unique_ptr<llvm::MemoryBuffer> code;  ///< bitcode of the functions of operators, each without calls of others
-  Files files;                               ///< the header, and those that it is made of
+  Files files;  ///< the header, and those that it is made of
 };
 
 /// The files of the prelude.

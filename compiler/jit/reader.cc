@@ -34,13 +34,13 @@ namespace umbra {
 namespace {
 
 std::vector<std::string> Arguments(codegen::Target target) {
-  std::vector<std::string> args = {
-      "-triple", "x86_64-pc-linux-gnu", "-emit-llvm-only", "-disable-llvm-passes",
-      "-O2", "-x", "c++", "-std=c++17", "-I", "/include", "-nostdsysteminc", "-nobuiltininc",
-      "-nostdinc++", "-relaxed-aliasing", "-disable-lifetime-markers", "-ffp-contract=off", "-fwrapv", "-mrelocation-model", "pic", "-pic-level",
-      "2", "-w", "-fno-rtti", "-funwind-tables=0", "-fgnuc-version=4.2.1", "-fpch-instantiate-templates",
-      // Clang refuses what was precompiled from another text.
-      "-DUMBRA_PRELUDE=" + codegen::PreludeId(), "-target-cpu", TargetCpu(target)};
+  std::vector<std::string> args = {"-triple", "x86_64-pc-linux-gnu", "-emit-llvm-only", "-disable-llvm-passes", "-O2",
+                                   "-x", "c++", "-std=c++17", "-I", "/include", "-nostdsysteminc", "-nobuiltininc",
+                                   "-nostdinc++", "-relaxed-aliasing", "-disable-lifetime-markers", "-ffp-contract=off",
+                                   "-fwrapv", "-mrelocation-model", "pic", "-pic-level", "2", "-w", "-fno-rtti",
+                                   "-funwind-tables=0", "-fgnuc-version=4.2.1", "-fpch-instantiate-templates",
+                                   // Clang refuses what was precompiled from another text.
+                                   "-DUMBRA_PRELUDE=" + codegen::PreludeId(), "-target-cpu", TargetCpu(target)};
   for (const std::string& feature : TargetFeatures(target)) {
     args.push_back("-target-feature");
     args.push_back(feature);
@@ -58,7 +58,8 @@ struct Instance {
     for (const std::string& word : words) args.push_back(word.c_str());
     clang::DiagnosticsEngine diagnostics(llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), options, &printer, false);
     auto invocation = std::make_shared<clang::CompilerInvocation>();
-    Require(clang::CompilerInvocation::CreateFromArgs(*invocation, args, diagnostics), "Clang does not take its options:\n", log);
+    Require(clang::CompilerInvocation::CreateFromArgs(*invocation, args, diagnostics),
+            "Clang does not take its options:\n", log);
     clang.setInvocation(std::move(invocation));
     clang.createDiagnostics(&printer, false);
     clang.setFileManager(new clang::FileManager(clang::FileSystemOptions(), std::move(files)));
@@ -76,7 +77,9 @@ class ModuleConsumer : public clang::MultiplexConsumer {
  public:
   // Owns the generator.
   ModuleConsumer(clang::CodeGenerator* generator, llvm::LLVMContext* idle)
-      : MultiplexConsumer(Alone(generator)), generator_(generator), idle_(idle) {}
+      : MultiplexConsumer(Alone(generator)),
+        generator_(generator),
+        idle_(idle) {}
 
   void Begin(llvm::StringRef name, llvm::LLVMContext* context, const llvm::Module* bodies) {
     bodies_ = bodies;
@@ -132,7 +135,8 @@ class ModuleAction : public clang::ASTFrontendAction {
   ModuleConsumer* consumer() const { return consumer_; }
 
  protected:
-  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& instance, llvm::StringRef file) override {
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& instance,
+                                                        llvm::StringRef file) override {
     auto* const generator = clang::CreateLLVMCodeGen(instance.getDiagnostics(), file, &instance.getVirtualFileSystem(),
                                                      instance.getHeaderSearchOpts(), instance.getPreprocessorOpts(),
                                                      instance.getCodeGenOpts(), *idle_);
@@ -146,14 +150,15 @@ class ModuleAction : public clang::ASTFrontendAction {
   ModuleConsumer* consumer_ = nullptr;
 };
 
-constexpr int kMostSources = 128;      // each takes some 30 KB
+constexpr int kMostSources = 128;  // each takes some 30 KB
 constexpr std::size_t kMostIdle = 16;  // readers that nobody has borrowed
 
 }  // namespace
 
 Files FilesInMemory(const std::vector<SourceFile>& files) {
   auto made = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  for (const SourceFile& file : files) made->addFile(file.name, 0, llvm::MemoryBuffer::getMemBuffer(file.text, file.name, false));
+  for (const SourceFile& file : files)
+    made->addFile(file.name, 0, llvm::MemoryBuffer::getMemBuffer(file.text, file.name, false));
   return made;
 }
 
@@ -193,7 +198,8 @@ Reader::Reader(codegen::Target target, Files files, const std::vector<std::strin
   if (!state_->begun) return;
   clang.createSema(clang::TU_Complete, nullptr);
   clang.getPreprocessor().EnterMainSourceFile();
-  state_->parser = std::make_unique<clang::Parser>(clang.getPreprocessor(), clang.getSema(), /*SkipFunctionBodies=*/false);
+  state_->parser =
+      std::make_unique<clang::Parser>(clang.getPreprocessor(), clang.getSema(), /*SkipFunctionBodies=*/false);
   state_->parser->Initialize();
 }
 
@@ -205,9 +211,10 @@ bool Reader::fit() const {
 
 std::vector<clang::DeclGroupRef> Reader::State::Parse() {
   clang::Sema& sema = clang.getSema();
-  const clang::EnterExpressionEvaluationContext evaluated(sema, clang::Sema::ExpressionEvaluationContext::PotentiallyEvaluated);
+  const clang::EnterExpressionEvaluationContext evaluated(
+      sema, clang::Sema::ExpressionEvaluationContext::PotentiallyEvaluated);
   sema.TUScope = parser->getCurScope();  // the end of the source before took it away
-  parser->ConsumeToken();                // that end
+  parser->ConsumeToken();  // that end
   std::vector<clang::DeclGroupRef> all;
   clang::Parser::DeclGroupPtrTy group;
   clang::Sema::ModuleImportState imports;
@@ -232,8 +239,8 @@ void Reader::State::Forget(clang::Decl* decl) {
   }
 }
 
-std::unique_ptr<llvm::Module> Reader::Read(const SourceFile& source, llvm::LLVMContext* context, const llvm::Module* bodies,
-                                           std::string* log) {
+std::unique_ptr<llvm::Module> Reader::Read(const SourceFile& source, llvm::LLVMContext* context,
+                                           const llvm::Module* bodies, std::string* log) {
   clang::noteBottomOfStack();
   clang::CompilerInstance& clang = state_->clang;
   if (state_->begun) {
@@ -272,7 +279,8 @@ BorrowedReader::Pool& BorrowedReader::Readers() {
   return *pool;
 }
 
-BorrowedReader::BorrowedReader(codegen::Target target, const Files& files, const std::vector<std::string>& last_arguments)
+BorrowedReader::BorrowedReader(codegen::Target target, const Files& files,
+                               const std::vector<std::string>& last_arguments)
     : idle_{target, files, last_arguments, nullptr} {
   {
     const std::lock_guard lock(Readers().mutex);

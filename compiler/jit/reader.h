@@ -37,9 +37,10 @@ Files FilesInMemory(const std::vector<SourceFile>& files);
 bool RunClang(clang::FrontendAction* action, codegen::Target target, Files files,
               const std::vector<std::string>& last_arguments, std::string* log);
 
-/// Clang for a target, which reads one source after another. Each may include `files`; what they and a precompiled header
-/// define is read for the first source that needs it, and known to the next. Sources have functions and types in namespaces,
-/// and no macros: their names are forgotten, and the module of each is, to the bit, the one that a new reader makes.
+/// Clang for a target, which reads one source after another. Each may include `files`; what they and a precompiled
+/// header define is read for the first source that needs it, and known to the next. Sources have functions and types in
+/// namespaces, and no macros: their names are forgotten, and the module of each is, to the bit, the one that a new
+/// reader makes.
 class Reader {
  public:
   /// `last_arguments` of Clang follow the usual ones.
@@ -49,8 +50,8 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   /// Clang's unoptimised module of `source`, in `context`; null if it failed, with what Clang says added to `log`.
-  /// Functions read from a precompiled header that `bodies` (may be null) defines are declared only; it is to define the
-  /// same ones for each source.
+  /// Functions read from a precompiled header that `bodies` (may be null) defines are declared only; it is to define
+  /// the same ones for each source.
   std::unique_ptr<llvm::Module> Read(const SourceFile& source, llvm::LLVMContext* context, const llvm::Module* bodies,
                                      std::string* log);
   /// May it read another source? Not after a failure, nor when those before take too much memory.
@@ -61,8 +62,8 @@ class Reader {
   std::unique_ptr<State> state_;
 };
 
-/// A reader lent to one thread at a time. It goes back to a pool of the process, for sources with the same arguments and
-/// files.
+/// A reader lent to one thread at a time. It goes back to a pool of the process, for sources with the same arguments
+/// and files.
 class BorrowedReader {
  public:
   BorrowedReader(codegen::Target target, const Files& files, const std::vector<std::string>& last_arguments);

@@ -13,8 +13,8 @@ using Kind = graph::Node::Kind;
 
 namespace {
 
-// Of each value that a kernel would compute, by dimension: along which other dimensions a gather differs whose place in memory
-// moves with the dimension, so that a walk along it goes along memory.
+// Of each value that a kernel would compute, by dimension: along which other dimensions a gather differs whose place in
+// memory moves with the dimension, so that a walk along it goes along memory.
 class Gathered {
  public:
   Gathered(const Graph& graph, const std::set<int>& roots) {
@@ -32,7 +32,8 @@ class Gathered {
           const AxisMap map = OperandMap(graph, node, k, Identity(rank));
           const auto in_node = [&map](Dims of) { return InResult(of, map); };
           differs |= in_node(differs_[input]);
-          if (node.kind != Kind::kMap || node.op != graph::Op::div) index |= in_node(index_[input]);  // else it moves more slowly
+          if (node.kind != Kind::kMap || node.op != graph::Op::div)
+            index |= in_node(index_[input]);  // else it moves more slowly
           for (std::size_t d = 0; d < map.size(); ++d)
             if (map[d] >= 0) beside[static_cast<std::size_t>(map[d])] |= in_node(beside_[input][d]);
         }
@@ -63,18 +64,22 @@ class Gathered {
     return dims;
   }
 
-  std::vector<Dims> differs_, index_;      // by node: the dimensions along which it differs, and does so by an index
+  std::vector<Dims> differs_, index_;  // by node: the dimensions along which it differs, and does so by an index
   std::vector<std::vector<Dims>> beside_;  // by node and dimension
 };
 
-// What a kernel without reductions would read across memory though it gathers along it: the operand of a transpose whose last
-// axis is not the kernel's, along which packets lie. Lane by lane it takes as many lines of memory as elements, unless they are
-// so few that they stay in the first cache; from memory it is turned by tiles. Short rows that are known have packets go across
-// them anyway.
+// What a kernel without reductions would read across memory though it gathers along it: the operand of a transpose
+// whose last axis is not the kernel's, along which packets lie. Lane by lane it takes as many lines of memory as
+// elements, unless they are so few that they stay in the first cache; from memory it is turned by tiles. Short rows
+// that are known have packets go across them anyway.
 class AcrossFinder {
  public:
   AcrossFinder(const Graph& graph, const std::set<int>& roots, const Gathered& gathered, const Domain& domain)
-      : graph_(graph), roots_(roots), gathered_(gathered), domain_(domain), vector_(static_cast<int>(domain.dims.size()) - 1) {}
+      : graph_(graph),
+        roots_(roots),
+        gathered_(gathered),
+        domain_(domain),
+        vector_(static_cast<int>(domain.dims.size()) - 1) {}
 
   // Of more than a few the temporaries would take longer.
   std::set<int> Find(const Root& root) {
@@ -99,7 +104,8 @@ class AcrossFinder {
   bool GoesAcross(int id, const AxisMap& map) const {
     constexpr std::int64_t kLongLine = 32;
     const auto packets = std::find(map.begin(), map.end(), vector_);
-    if (packets == map.end() || packets + 1 == map.end() || map.back() < 0 || !IsLong(map.back(), kLongLine)) return false;
+    if (packets == map.end() || packets + 1 == map.end() || map.back() < 0 || !IsLong(map.back(), kLongLine))
+      return false;
     return gathered_.Along(id, static_cast<int>(map.size()) - 1, static_cast<int>(packets - map.begin()));
   }
 
@@ -123,7 +129,8 @@ std::set<int> FindAcross(const Graph& graph, const Fusion& fusion) {
   const Gathered gathered(graph, fusion.roots);
   std::set<int> across;
   for (const Unit& unit : fusion.units)
-    if (!unit.gemm && unit.domain.flexible) across.merge(AcrossFinder(graph, fusion.roots, gathered, unit.domain).Find(unit.roots[0]));
+    if (!unit.gemm && unit.domain.flexible)
+      across.merge(AcrossFinder(graph, fusion.roots, gathered, unit.domain).Find(unit.roots[0]));
   return across;
 }
 

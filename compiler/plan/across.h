@@ -9,8 +9,9 @@
 
 namespace umbra::plan {
 
-/// The operands of transposes that the kernels of `fusion` without reductions would gather across memory, lane by lane, though
-/// they lie along it (a flip, a slice, patches, pictures side by side): from memory they are turned by tiles. For CPUs.
+/// The operands of transposes that the kernels of `fusion` without reductions would gather across memory, lane by lane,
+/// though they lie along it (a flip, a slice, patches, pictures side by side): from memory they are turned by tiles.
+/// For CPUs.
 std::set<int> FindAcross(const graph::Graph& graph, const Fusion& fusion);
 
 }  // namespace umbra::plan

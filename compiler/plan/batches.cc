@@ -12,10 +12,11 @@ namespace {
 using runtime::Access;
 using runtime::Extent;
 
-// The most points of a lane, each of which may be a packet in a first cache, and the most elements of it in a result: with more, the
-// packets of a line are written long after each other.
+// The most points of a lane, each of which may be a packet in a first cache, and the most elements of it in a result:
+// with more, the packets of a line are written long after each other.
 constexpr std::int64_t kMostPoints = 128, kMostStored = 32;
-// Bytes along which packets are mostly empty. Those of products of matrices load one factor's elements one by one as well.
+// Bytes along which packets are mostly empty. Those of products of matrices load one factor's elements one by one as
+// well.
 constexpr std::size_t kShortAxis = 16, kShortAxisOfProducts = 24;
 // A batch of fewer has hardly any packets.
 constexpr std::int64_t kLeastBatch = 64;
@@ -27,13 +28,17 @@ class Batch {
 
   // But for extents. Rows of a few elements are those of plan/short_rows.h.
   bool MayGoAcross() const {
-    return signature_.replaces.empty() && kernel_.rank() > (signature_.elementwise ? 2 : 1) && FirstOfPackets() > 0 && !signature_.positional && signature_.row_buffers.empty() && !signature_.moments &&
-           std::all_of(kernel_.phases.begin(), kernel_.phases.end(), [](const Phase& phase) { return phase.guard < 0; }) &&
-           std::all_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) { return LiesWell(access); });
+    return signature_.replaces.empty() && kernel_.rank() > (signature_.elementwise ? 2 : 1) && FirstOfPackets() > 0 &&
+           !signature_.positional && signature_.row_buffers.empty() && !signature_.moments &&
+           std::all_of(kernel_.phases.begin(), kernel_.phases.end(),
+                       [](const Phase& phase) { return phase.guard < 0; }) &&
+           std::all_of(signature_.operands.begin(), signature_.operands.end(),
+                       [this](const Access& access) { return LiesWell(access); });
   }
 
   std::vector<FewPoints> Few() const {
-    std::vector<FewPoints> few = {Between(1, kernel_.rank() - 1, kMostPoints), Between(FirstOfPackets(), signature_.vector_axis, ShortAxis())};
+    std::vector<FewPoints> few = {Between(1, kernel_.rank() - 1, kMostPoints),
+                                  Between(FirstOfPackets(), signature_.vector_axis, ShortAxis())};
     for (const Access& access : signature_.operands) {
       if (!access.store) continue;
       FewPoints& stored = few.emplace_back(FewPoints{{}, kMostStored});
@@ -57,9 +62,11 @@ class Batch {
   // The longest axis along which packets of the widest operand are mostly empty.
   std::int64_t ShortAxis() const {
     std::size_t element = sizeof(float);
-    for (const Access& access : signature_.operands) element = std::max(element, SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype));
+    for (const Access& access : signature_.operands)
+      element = std::max(element, SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype));
     const bool products = std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [](const Phase& phase) {
-      return std::any_of(phase.reductions.begin(), phase.reductions.end(), [](const Reduction& reduction) { return reduction.contract; });
+      return std::any_of(phase.reductions.begin(), phase.reductions.end(),
+                         [](const Reduction& reduction) { return reduction.contract; });
     });
     return static_cast<std::int64_t>((products ? kShortAxisOfProducts : kShortAxis) / element);
   }
@@ -68,11 +75,12 @@ class Batch {
     return {{signature_.axes.begin() + first, signature_.axes.begin() + last + 1}, most};
   }
 
-  // Does the operand have its elements side by side for each index of the first axis, or for successive ones of it, or is it the
-  // same for all?
+  // Does the operand have its elements side by side for each index of the first axis, or for successive ones of it, or
+  // is it the same for all?
   bool LiesWell(const Access& access) const {
     const int dim = access.dim_of_axis[0];
-    return (dim <= 0 || dim == access.LastDim()) && !access.gathered && plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype != DType::kBool;
+    return (dim <= 0 || dim == access.LastDim()) && !access.gathered &&
+           plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype != DType::kBool;
   }
 
   const Plan& plan_;
@@ -100,7 +108,8 @@ void GoAcross(runtime::KernelSignature* signature) {
 }
 
 // Those of `axes` that are open, of which none may have more than `most` indices.
-void AddOpen(const std::vector<Extent>& axes, std::int64_t most, const std::vector<Extent>& all, const std::vector<FewPoints>& few, std::vector<OpenRows>* open) {
+void AddOpen(const std::vector<Extent>& axes, std::int64_t most, const std::vector<Extent>& all,
+             const std::vector<FewPoints>& few, std::vector<OpenRows>* open) {
   for (const Extent& axis : axes)
     if (!axis.is_static()) open->push_back({axis.symbol, all, 1, most, few});
 }
@@ -113,10 +122,12 @@ void AddOpenOfProduct(const Plan& plan, const runtime::GemmStep& product, std::v
   const Extent rows = left[rank - (product.transpose_a ? 1 : 2)], inner = left[rank - (product.transpose_a ? 2 : 1)],
                columns = right[rank - (product.transpose_b ? 2 : 1)];
   if (rank == 3) {
-    const std::vector<FewPoints> few = {{{rows}, graph::kSmallMatrix}, {{inner}, graph::kSmallMatrix}, {{columns}, graph::kSmallMatrix}};
+    const std::vector<FewPoints> few = {
+        {{rows}, graph::kSmallMatrix}, {{inner}, graph::kSmallMatrix}, {{columns}, graph::kSmallMatrix}};
     AddOpen({rows, inner, columns}, graph::kSmallMatrix, {left[0], rows, inner, columns}, few, open);
   } else {
-    const std::vector<FewPoints> few = {{{columns}, graph::kFewColumns}, {{inner, columns}, graph::kFewProducts}, {{inner}, graph::kFewSteps}};
+    const std::vector<FewPoints> few = {
+        {{columns}, graph::kFewColumns}, {{inner, columns}, graph::kFewProducts}, {{inner}, graph::kFewSteps}};
     AddOpen({inner, columns}, graph::kFewSteps, {rows, inner, columns}, few, open);
   }
 }
@@ -144,8 +155,7 @@ std::vector<OpenRows> FindOpenBatches(const Plan& plan) {
     const auto& kernel = std::get<Kernel>(step);
     const Batch batch(plan, kernel);
     const std::vector<Extent>& axes = kernel.signature.axes;
-    if (batch.MayGoAcross())
-      AddOpen({axes.begin() + 1, axes.end()}, kMostPoints, axes, batch.Few(), &open);
+    if (batch.MayGoAcross()) AddOpen({axes.begin() + 1, axes.end()}, kMostPoints, axes, batch.Few(), &open);
   }
   return open;
 }

@@ -28,8 +28,9 @@ std::vector<int> Union(const std::vector<int>& a, const std::vector<int>& b) {
 }
 
 bool CanBeRoot(const Node& node) {
-  return node.shape.size() > 0 && node.kind != Kind::kInput && node.kind != Kind::kConstant && node.kind != Kind::kScalar &&
-         node.kind != Kind::kIndex && node.kind != Kind::kExtent && node.kind != Kind::kBroadcast;
+  return node.shape.size() > 0 && node.kind != Kind::kInput && node.kind != Kind::kConstant &&
+         node.kind != Kind::kScalar && node.kind != Kind::kIndex && node.kind != Kind::kExtent &&
+         node.kind != Kind::kBroadcast;
 }
 
 bool IsLeaf(const Graph& graph, const std::set<int>& roots, int id) {
@@ -44,7 +45,8 @@ std::vector<bool> ReadTooMuch(const Graph& graph, const std::vector<bool>& live,
   for (std::size_t id = 0; id < count; ++id) {
     if (!live[id] || graph.node(static_cast<int>(id)).kind == Kind::kInput) continue;
     for (const int input : graph.node(static_cast<int>(id)).inputs)
-      leaves[id] = IsLeaf(graph, roots, input) ? Union(leaves[id], {input}) : Union(leaves[id], leaves[static_cast<std::size_t>(input)]);
+      leaves[id] = IsLeaf(graph, roots, input) ? Union(leaves[id], {input})
+                                               : Union(leaves[id], leaves[static_cast<std::size_t>(input)]);
     too_much[id] = leaves[id].size() > kMaxOperands;
     if (too_much[id]) leaves[id].resize(kMaxOperands + 1);
   }
@@ -69,7 +71,8 @@ void KeepWithinBudget(const Graph& graph, const std::vector<bool>& live, std::se
   std::vector<Reach> reaches(count);
   std::vector<int> readers(count, 0);
   for (std::size_t id = 0; id < count; ++id)
-    for (const int input : graph.node(static_cast<int>(id)).inputs) readers[static_cast<std::size_t>(input)] += live[id];
+    for (const int input : graph.node(static_cast<int>(id)).inputs)
+      readers[static_cast<std::size_t>(input)] += live[id];
   for (int id = 0; id < static_cast<int>(count); ++id) {
     if (!live[static_cast<std::size_t>(id)]) continue;
     const Node& node = graph.node(id);

@@ -16,8 +16,8 @@ inline constexpr int kMaxWork = 1024;
 /// Tensors that one kernel reads at most: of many more streams the caches and prefetchers lose track, and
 /// pointers no longer fit in registers. (A sum of 500 tensors takes a third longer in kernels of 64.)
 inline constexpr int kMaxOperands = 16;
-/// And those that the kernels read which one with more is cut into: fewer streams are faster, if there has to be more than
-/// one kernel anyway.
+/// And those that the kernels read which one with more is cut into: fewer streams are faster, if there has to be more
+/// than one kernel anyway.
 inline constexpr int kMaxOperandsOfPart = 8;
 
 /// Work of one node for one element.

@@ -29,8 +29,7 @@ class Builder {
       memory_.scalar[id] = static_cast<int>(plan_.scalars.size());
       plan_.scalars.emplace_back(graph_.node(id).name, graph_.node(id).dtype);
     }
-    for (int id : graph_.inputs())
-      memory_.read[id] = AddBuffer(graph_.node(id).name, Buffer::Kind::kInput, id);
+    for (int id : graph_.inputs()) memory_.read[id] = AddBuffer(graph_.node(id).name, Buffer::Kind::kInput, id);
     for (const graph::Output& output : graph_.outputs()) {
       const int buffer = AddBuffer(output.name, Buffer::Kind::kOutput, output.node);
       memory_.write[output.node].push_back(buffer);
@@ -56,19 +55,19 @@ class Builder {
       }
       const std::string suffix = kernels > 1 ? "_" + std::to_string(index++) : "";
       Kernel kernel = LowerKernel(
-          graph_, fusion_, unit, memory_, [this](const Dimension& dim) { return ToExtent(dim); },
-          plan_.name + suffix, on_gpu_);
+          graph_, fusion_, unit, memory_, [this](const Dimension& dim) { return ToExtent(dim); }, plan_.name + suffix,
+          on_gpu_);
       kernel.summary = Summarize(plan_, kernel);
       plan_.steps.emplace_back(std::move(kernel));
       names.push_back(StepName(plan_, plan_.steps.back()));
     }
     for (const Neighbours& pair : fusion_.apart)
-      plan_.apart.push_back({names[static_cast<std::size_t>(pair.first)], names[static_cast<std::size_t>(pair.second)], pair.why});
+      plan_.apart.push_back(
+          {names[static_cast<std::size_t>(pair.first)], names[static_cast<std::size_t>(pair.second)], pair.why});
     for (const auto& [node, choice] : fusion_.choices)
       if (choice.why == Why::kCheap || memory_.read.count(node)) AddChoice(choice);
     for (const Graph::Derived& derived : graph_.derived())
-      plan_.derived.push_back(
-          {ToExtent(derived.result), derived.op, ToExtent(derived.a), ToExtent(derived.b)});
+      plan_.derived.push_back({ToExtent(derived.result), derived.op, ToExtent(derived.a), ToExtent(derived.b)});
     GroupSteps(&plan_);
     return std::move(plan_);
   }
@@ -77,8 +76,7 @@ class Builder {
   Extent ToExtent(const Dimension& dim) {
     const Dimension known = graph_.Known(dim);
     if (known.is_static()) return Extent::Static(static_cast<std::int64_t>(known));
-    const auto [found, fresh] =
-        symbols_.emplace(known.symbol(), static_cast<int>(plan_.symbols.size()));
+    const auto [found, fresh] = symbols_.emplace(known.symbol(), static_cast<int>(plan_.symbols.size()));
     if (fresh) {
       const std::string& name = graph_.symbol_name(known.symbol());
       plan_.symbols.push_back(name.empty() ? UnnamedExtent(plan_.symbols.size()) : name);
@@ -94,7 +92,9 @@ class Builder {
 
   void AddChoice(const Choice& choice) {
     const Node& node = graph_.node(choice.node);
-    ChosenValue value{std::string(graph_.label(choice.node)), node.dtype, ToExtents(node.shape),
+    ChosenValue value{std::string(graph_.label(choice.node)),
+                      node.dtype,
+                      ToExtents(node.shape),
                       {choice.node, choice.why, choice.readers, {}, ToExtents(choice.spread), choice.repeated}};
     for (const auto& [cost, shape] : choice.work) value.choice.work.emplace_back(cost, ToExtents(shape));
     const auto buffer = memory_.read.find(choice.node);
@@ -119,8 +119,7 @@ class Builder {
   void AddTemporary(int root) {
     const std::string label(graph_.label(root));
     const int buffer =
-        AddBuffer(label.empty() ? "tmp" + std::to_string(temporaries_++) : label,
-                  Buffer::Kind::kTemporary, root);
+        AddBuffer(label.empty() ? "tmp" + std::to_string(temporaries_++) : label, Buffer::Kind::kTemporary, root);
     memory_.write[root].push_back(buffer);
     memory_.read.emplace(root, buffer);
   }

@@ -26,7 +26,10 @@ double Assumed(const Graph& graph, const Dimension& dim) {
 class Chooser {
  public:
   Chooser(const Graph& graph, const std::vector<Unit>& units, const std::set<int>& roots)
-      : graph_(graph), roots_(roots), units_of_(graph.nodes().size()), readers_of_(graph.nodes().size()) {
+      : graph_(graph),
+        roots_(roots),
+        units_of_(graph.nodes().size()),
+        readers_of_(graph.nodes().size()) {
     for (const Node& node : graph.nodes()) {
       bool positional = node.kind == Kind::kIndex || node.kind == Kind::kExtent || node.kind == Kind::kGather;
       for (const int input : node.inputs) positional = positional || positional_[static_cast<std::size_t>(input)];
@@ -107,25 +110,30 @@ class Chooser {
   const Graph& graph_;
   const std::set<int>& roots_;
   std::vector<bool> positional_;
-  std::vector<std::set<int>> units_of_;    // of a node that is inlined: the units
+  std::vector<std::set<int>> units_of_;  // of a node that is inlined: the units
   std::vector<std::set<int>> readers_of_;
 };
 
 }  // namespace
 
 std::string_view Name(Why why) {
-  static constexpr std::string_view kNames[] = {
-      "an output", "a product of matrices, which BLAS writes, or a kernel", "a factor of a product, which BLAS reads",
-      "read at computed positions", "gathered along memory, and read across it", "the kernel that reads it would become too large",
-      "reduced over other axes than the kernel that reads it", "dearer to compute again than to keep",
-      "cheaper than to write and to read it"};
+  static constexpr std::string_view kNames[] = {"an output",
+                                                "a product of matrices, which BLAS writes, or a kernel",
+                                                "a factor of a product, which BLAS reads",
+                                                "read at computed positions",
+                                                "gathered along memory, and read across it",
+                                                "the kernel that reads it would become too large",
+                                                "reduced over other axes than the kernel that reads it",
+                                                "dearer to compute again than to keep",
+                                                "cheaper than to write and to read it"};
   return kNames[static_cast<int>(why)];
 }
 
 std::string_view Name(Apart why) {
   static constexpr std::string_view kNames[] = {
-      "BLAS computes one of them, unless a kernel does both", "their loops differ", "one reads other points of the other's result than it is at",
-      "together they would be too large", "a step between them needs the one and is needed by the other"};
+      "BLAS computes one of them, unless a kernel does both", "their loops differ",
+      "one reads other points of the other's result than it is at", "together they would be too large",
+      "a step between them needs the one and is needed by the other"};
   return kNames[static_cast<int>(why)];
 }
 

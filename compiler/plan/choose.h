@@ -18,24 +18,24 @@ struct Unit;
 
 /// What decides where a value is computed. All but kCheap mean: once, to memory.
 enum class Why {
-  kOutput,     ///< the caller asked for it
-  kProduct,    ///< BLAS writes it
-  kFactor,     ///< BLAS reads it
-  kGathered,   ///< it is read at computed positions
-  kAcross,     ///< it gathers along memory, and is read across it
-  kBudget,     ///< the kernel that reads it would become too large
+  kOutput,  ///< the caller asked for it
+  kProduct,  ///< BLAS writes it
+  kFactor,  ///< BLAS reads it
+  kGathered,  ///< it is read at computed positions
+  kAcross,  ///< it gathers along memory, and is read across it
+  kBudget,  ///< the kernel that reads it would become too large
   kReduction,  ///< it is reduced over other axes than the kernel that reads it
-  kRepeated,   ///< computing it again and again costs more than keeping it
-  kCheap,      ///< computing it where it is read costs less
+  kRepeated,  ///< computing it again and again costs more than keeping it
+  kCheap,  ///< computing it where it is read costs less
 };
 std::string_view Name(Why why);
 
 /// Why two steps that share operands, or feed each other, are not one kernel.
 enum class Apart {
-  kBlas,         ///< one is a product of matrices
-  kDomain,       ///< their loops differ
+  kBlas,  ///< one is a product of matrices
+  kDomain,  ///< their loops differ
   kOtherPoints,  ///< one reads the other's result at other points than it is at
-  kBudget,       ///< together they would be too large
+  kBudget,  ///< together they would be too large
   kBetween,  ///< a third needs the one and is needed by the other
 };
 std::string_view Name(Apart why);
@@ -47,16 +47,16 @@ struct ChoiceOf {
   Why why{};
   int readers = 1;  ///< kernels that compute it, or would
   std::vector<std::pair<double, Shape>> work;  ///< of computing all of it once: additions for each element of a shape
-  Shape spread{};         ///< the largest shape that it is read in
+  Shape spread{};  ///< the largest shape that it is read in
   bool repeated = false;  ///< is it computed anew along dimensions of `spread` that it does not have?
 };
 using Choice = ChoiceOf<PartialShape>;
 
 /// What a choice weighs.
 struct Weight {
-  double each = 0;        ///< additions that one element takes
+  double each = 0;  ///< additions that one element takes
   double operations = 0;  ///< additions that are saved if the value is kept
-  double bytes = 0;       ///< that are then written and read
+  double bytes = 0;  ///< that are then written and read
   bool MemoryPays() const;
 };
 
@@ -74,7 +74,8 @@ Weight Weigh(const ChoiceOf<Shape>& choice, const Shape& shape, std::size_t elem
   for (const auto& [cost, over] : choice.work) once += cost * Elements(over, extent);
   const double elements = Elements(shape, extent);
   const double times = choice.repeated && elements > 0 ? Elements(choice.spread, extent) / elements : 1;
-  return {elements > 0 ? once / elements : 0, once * (choice.readers * times - 1), static_cast<double>(element_size) * elements * (1 + choice.readers)};
+  return {elements > 0 ? once / elements : 0, once * (choice.readers * times - 1),
+          static_cast<double>(element_size) * elements * (1 + choice.readers)};
 }
 
 /// Weighs every value that `units` compute more than once. Adds those that are better kept to `roots`, and

@@ -7,14 +7,19 @@ namespace umbra::plan {
 
 namespace {
 
-// Work of an element, in additions, beside which what is kept pays though nothing but a number of each column is stored.
+// Work of an element, in additions, beside which what is kept pays though nothing but a number of each column is
+// stored.
 constexpr double kWorthKeeping = 20;
 constexpr std::size_t kMostWithoutAsking = 2;
 
 bool MayKeep(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
-  if (!signature.goes_along_columns() || kernel.phases.size() < 2 || signature.positional || !signature.row_buffers.empty() || SharesRows(kernel)) return false;
-  const auto is_other = [](const Value& v) { return v.kind == Value::Kind::kGather || (v.scope == Scope::kRow && v.type == DType::kBool); };
+  if (!signature.goes_along_columns() || kernel.phases.size() < 2 || signature.positional ||
+      !signature.row_buffers.empty() || SharesRows(kernel))
+    return false;
+  const auto is_other = [](const Value& v) {
+    return v.kind == Value::Kind::kGather || (v.scope == Scope::kRow && v.type == DType::kBool);
+  };
   if (std::any_of(kernel.values.begin(), kernel.values.end(), is_other) || !HasLongColumns(kernel)) return false;
   const auto stores = [](const Phase& phase) { return !phase.stores.empty(); };
   if (signature.cost < kWorthKeeping && std::none_of(kernel.phases.begin(), kernel.phases.end(), stores)) return false;
@@ -66,9 +71,12 @@ std::vector<KeptColumns> FindKeptColumns(const Plan& plan, const Kernel& kernel,
     if (type == DType::kBool || !IsOfElements(kernel, access)) continue;
     const Span span = SpanOf(kernel, static_cast<int>(k));
     if (span.first < 0) continue;
-    // A phase reads all of an element before it stores: what it stores may take the place of what it is the last to read.
+    // A phase reads all of an element before it stores: what it stores may take the place of what it is the last to
+    // read.
     std::size_t buffer = 0;
-    while (buffer < buffers->size() && ((*buffers)[buffer] != type || last[buffer] >= span.first + (access.store ? 1 : 0))) ++buffer;
+    while (buffer < buffers->size() &&
+           ((*buffers)[buffer] != type || last[buffer] >= span.first + (access.store ? 1 : 0)))
+      ++buffer;
     if (buffer == buffers->size()) {
       buffers->push_back(type);
       last.push_back(0);
@@ -87,7 +95,8 @@ std::vector<KeptColumns> FindKeptColumns(const Plan& plan, const Kernel& kernel,
 bool HasLongColumns(const Kernel& kernel) {
   constexpr index_t kLongColumn = 32;
   index_t steps = 1;
-  for (auto axis = kernel.signature.axes.begin() + kernel.signature.row_axes; axis != kernel.signature.axes.end(); ++axis)
+  for (auto axis = kernel.signature.axes.begin() + kernel.signature.row_axes; axis != kernel.signature.axes.end();
+       ++axis)
     steps = axis->is_static() ? steps * axis->value : std::max(steps, kLongColumn);
   return steps >= kLongColumn;
 }

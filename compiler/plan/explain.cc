@@ -25,7 +25,9 @@ std::string Quantity(double number) {
 class Explainer {
  public:
   Explainer(const Plan& plan, const std::vector<index_t>& symbols, std::string_view target)
-      : plan_(plan), symbols_(symbols), target_(target) {}
+      : plan_(plan),
+        symbols_(symbols),
+        target_(target) {}
 
   std::string Run() {
     text_ = fmt::format("plan {}\n", plan_.name);
@@ -87,10 +89,8 @@ class Explainer {
     const char* indent = "  ";
     if (NumSteps(plan_, group) > 1) {
       indent = "    ";
-      if (group.kind == StepGroup::Kind::kIndependent)
-        text_ += "  side by side: none of these needs another\n";
-      else
-        text_ += fmt::format("  block by block of the {} rows: each hands rows on to the next\n", Value(group.rows));
+      if (group.kind == StepGroup::Kind::kIndependent) text_ += "  side by side: none of these needs another\n";
+      else text_ += fmt::format("  block by block of the {} rows: each hands rows on to the next\n", Value(group.rows));
     }
     for (int k = group.begin; k < group.end; ++k) {
       const auto& step = plan_.steps[static_cast<std::size_t>(k)];
@@ -100,16 +100,22 @@ class Explainer {
         const std::size_t product = runtime::ProductBefore(kernel->signature, static_cast<std::size_t>(k));
         std::string others;
         for (const int other : kernel->signature.replaces)
-          if (other != static_cast<int>(product) && !Replaces(other)) others += (others.empty() ? ", instead of it and " : ", ") + StepName(plan_, plan_.steps[static_cast<std::size_t>(other)]);
-        text_ += fmt::format("{}  or {}{}: {}\n", indent, name, others, ChoiceOfSum(std::get<Gemm>(plan_.steps[product]).step, *kernel, TurnedBehind(k)));
+          if (other != static_cast<int>(product) && !Replaces(other))
+            others += (others.empty() ? ", instead of it and " : ", ") +
+                      StepName(plan_, plan_.steps[static_cast<std::size_t>(other)]);
+        text_ += fmt::format("{}  or {}{}: {}\n", indent, name, others,
+                             ChoiceOfSum(std::get<Gemm>(plan_.steps[product]).step, *kernel, TurnedBehind(k)));
         continue;
       }
-      text_ += fmt::format("{}{}{}: {}\n", indent, name, IsBehind(plan_, k) ? ", behind that product only" : "", kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
+      text_ += fmt::format("{}{}{}: {}\n", indent, name, IsBehind(plan_, k) ? ", behind that product only" : "",
+                           kernel != nullptr ? CostOf(*kernel) : CostOf(std::get<Gemm>(step).step));
       if (kernel == nullptr) ExplainEpilogue(std::get<Gemm>(step), indent);
       if (kernel != nullptr && target_.empty() && NumSteps(plan_, group) == 1) ExplainPieces(*kernel, k, indent);
       if (kernel != nullptr) ExplainKept(*kernel, indent);
       if (kernel != nullptr && SharesRows(*kernel))
-        text_ += fmt::format("{}  its rows share what they read: several rows and packets of columns at a time, so no copies as BLAS makes\n", indent);
+        text_ += fmt::format(
+            "{}  its rows share what they read: several rows and packets of columns at a time, so no copies as BLAS makes\n",
+            indent);
       for (const ApartSteps& pair : plan_.apart)
         if (pair.second == name) text_ += fmt::format("{}  apart from {}: {}\n", indent, pair.first, Name(pair.why));
     }
@@ -126,22 +132,33 @@ class Explainer {
       for (const Stage& stage : phase.stages) kept += (kept.empty() ? "" : ", ") + label(stage.value);
       for (const Store& store : phase.stores)
         if (IsStoredLater(kernel, phase, store))
-          text_ += fmt::format("{}  keeps {} where {} will be until it is done with the column: dearer to compute again\n", indent, label(store.value),
-                               plan_.buffers[static_cast<std::size_t>(kernel.signature.operands[static_cast<std::size_t>(store.operand)].buffer)].name);
+          text_ +=
+              fmt::format("{}  keeps {} where {} will be until it is done with the column: dearer to compute again\n",
+                          indent, label(store.value),
+                          plan_
+                              .buffers[static_cast<std::size_t>(
+                                  kernel.signature.operands[static_cast<std::size_t>(store.operand)].buffer)]
+                              .name);
     }
     if (!kernel.signature.column_buffers.empty())
-      text_ += fmt::format("{}  with AVX-512, beyond the caches: phases go through a block of columns that is kept in scratch, so memory is read and written once\n", indent);
-    if (!kept.empty()) text_ += fmt::format("{}  keeps {} of a row until it is done with the row: dearer to compute again\n", indent, kept);
+      text_ += fmt::format(
+          "{}  with AVX-512, beyond the caches: phases go through a block of columns that is kept in scratch, so memory is read and written once\n",
+          indent);
+    if (!kept.empty())
+      text_ +=
+          fmt::format("{}  keeps {} of a row until it is done with the row: dearer to compute again\n", indent, kept);
   }
 
   // What cuBLASLt does with a product, or why it does nothing with it.
   void ExplainEpilogue(const Gemm& gemm, const char* indent) {
     const int kernel = gemm.step.epilogue.kernel, behind = gemm.step.epilogue.behind;
     if (kernel >= 0)
-      text_ += fmt::format("{}  or, without {}: {}{}, where cuBLASLt has that for the operands of a call\n", indent,
-                           StepName(plan_, plan_.steps[static_cast<std::size_t>(kernel)]), EpilogueText(plan_, gemm.step),
-                           behind < 0 ? "" : " and then " + StepName(plan_, plan_.steps[static_cast<std::size_t>(behind)]));
-    if (!gemm.why_alone.empty()) text_ += fmt::format("{}  cuBLASLt does not compute what follows it: {}\n", indent, gemm.why_alone);
+      text_ +=
+          fmt::format("{}  or, without {}: {}{}, where cuBLASLt has that for the operands of a call\n", indent,
+                      StepName(plan_, plan_.steps[static_cast<std::size_t>(kernel)]), EpilogueText(plan_, gemm.step),
+                      behind < 0 ? "" : " and then " + StepName(plan_, plan_.steps[static_cast<std::size_t>(behind)]));
+    if (!gemm.why_alone.empty())
+      text_ += fmt::format("{}  cuBLASLt does not compute what follows it: {}\n", indent, gemm.why_alone);
   }
 
   // On a GPU: whether step k, alone in its group, goes with the product before it by pieces of rows.
@@ -152,8 +169,9 @@ class Explainer {
     if (gemm == nullptr || plan_.buffers[static_cast<std::size_t>(gemm->step.c)].shape.size() != 2) return;
     const int result = IsBehind(plan_, k) ? gemm->step.epilogue.result : gemm->step.c;
     if (runtime::DimensionsAlongRows(kernel.signature, result))
-      text_ += fmt::format("{}  by pieces of rows, each beside the product of the next, where {} does not fit the device's second-level cache\n", indent,
-                           plan_.buffers[static_cast<std::size_t>(result)].name);
+      text_ += fmt::format(
+          "{}  by pieces of rows, each beside the product of the next, where {} does not fit the device's second-level cache\n",
+          indent, plan_.buffers[static_cast<std::size_t>(result)].name);
   }
 
   std::string Totals(const std::set<int>& reads, const std::set<int>& writes, double operations) const {
@@ -172,7 +190,9 @@ class Explainer {
 
   // The turned kernel behind step k, or null.
   const Kernel* TurnedBehind(int k) const {
-    const auto* next = static_cast<std::size_t>(k) + 1 < plan_.steps.size() ? std::get_if<Kernel>(&plan_.steps[static_cast<std::size_t>(k) + 1]) : nullptr;
+    const auto* next = static_cast<std::size_t>(k) + 1 < plan_.steps.size()
+                           ? std::get_if<Kernel>(&plan_.steps[static_cast<std::size_t>(k) + 1])
+                           : nullptr;
     return next != nullptr && next->signature.turned ? next : nullptr;
   }
 
@@ -182,7 +202,8 @@ class Explainer {
         if (shape.made_b) return "it runs, as BLAS would have the right factor made in memory first";
         return "it runs, as BLAS would copy its factors for few uses of each element";
       case runtime::ProductWay::kInPanels:
-        if (runtime::MayGoByBands(kernel, shape.inner, shape.columns, target_ == "avx512") && shape.rows > runtime::kFewRows)
+        if (runtime::MayGoByBands(kernel, shape.inner, shape.columns, target_ == "avx512") &&
+            shape.rows > runtime::kFewRows)
           return "it runs, some rows at a time going through all columns, unless results pass the caches: then by copies of columns";
         return "it runs, a copy of some columns at a time serving all rows";
       default: return "BLAS runs, which is faster for these extents";
@@ -195,13 +216,15 @@ class Explainer {
     return ShapeOf(gemm, kernel.signature, loops, plan_.buffers[static_cast<std::size_t>(gemm.c)].dtype);
   }
 
-  // What a launch with these extents runs, and why. `turned` is the turned kernel for the same product, if there is another.
+  // What a launch with these extents runs, and why. `turned` is the turned kernel for the same product, if there is
+  // another.
   std::string ChoiceOfSum(const runtime::GemmStep& gemm, const Kernel& kernel, const Kernel* turned) const {
     const runtime::ProductShape shape = ShapeOfSum(gemm, kernel);
     const char* why = WhyOf(shape, kernel.signature);
     if (kernel.signature.turned)
-      why = RunsInstead(kernel.signature, shape, target_) ? "it runs, as columns of the left factor lie side by side, and few elements of the result across"
-                                                          : "it is for few columns of a product";
+      why = RunsInstead(kernel.signature, shape, target_)
+                ? "it runs, as columns of the left factor lie side by side, and few elements of the result across"
+                : "it is for few columns of a product";
     else if (turned != nullptr && RunsInstead(turned->signature, ShapeOfSum(gemm, *turned), target_))
       why = "the one that is turned runs";
     return fmt::format("{} rows, {} columns, sums of {}: {}", shape.rows, shape.columns, shape.inner, why);
@@ -219,7 +242,8 @@ class Explainer {
     const auto& c = plan_.buffers[static_cast<std::size_t>(gemm.c)];
     const double inner = Value(a.shape[a.shape.size() - (gemm.transpose_a ? 2 : 1)]);
     std::string where;
-    if (c.place >= 0) where = fmt::format(", in the memory of {}", plan_.buffers[static_cast<std::size_t>(c.place)].name);
+    if (c.place >= 0)
+      where = fmt::format(", in the memory of {}", plan_.buffers[static_cast<std::size_t>(c.place)].name);
     return Totals({gemm.a, gemm.b}, {gemm.c}, 2 * inner * Count(c.shape)) + where;
   }
 
@@ -231,6 +255,8 @@ class Explainer {
 
 }  // namespace
 
-std::string Explain(const Plan& plan, const std::vector<index_t>& symbols, std::string_view target) { return Explainer(plan, symbols, target).Run(); }
+std::string Explain(const Plan& plan, const std::vector<index_t>& symbols, std::string_view target) {
+  return Explainer(plan, symbols, target).Run();
+}
 
 }  // namespace umbra::plan

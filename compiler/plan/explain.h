@@ -12,8 +12,8 @@ namespace umbra::plan {
 
 /// Every value that was weighed and why it is in memory or not, every step with its points, bytes and
 /// operations, what runs as one, and why neighbours are apart; as `umbra explain` prints it. `symbols` are the
-/// dynamic extents, in the order of plan.symbols; a negative one is not known and taken to be kAssumedExtent. `target` is the
-/// instruction set of its kernels, as runtime::FastestWay has it; empty: GPUs.
+/// dynamic extents, in the order of plan.symbols; a negative one is not known and taken to be kAssumedExtent. `target`
+/// is the instruction set of its kernels, as runtime::FastestWay has it; empty: GPUs.
 std::string Explain(const Plan& plan, const std::vector<index_t>& symbols, std::string_view target);
 
 }  // namespace umbra::plan

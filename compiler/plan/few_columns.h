@@ -6,8 +6,9 @@
 
 namespace umbra::plan {
 
-/// Marks the kernels (KernelSignature::few_columns) whose packets may hold several steps of few columns, as the three channels of
-/// pixels are: what moves from step to step does so along the columns, too, and nothing depends on which step it is.
+/// Marks the kernels (KernelSignature::few_columns) whose packets may hold several steps of few columns, as the three
+/// channels of pixels are: what moves from step to step does so along the columns, too, and nothing depends on which
+/// step it is.
 void FindFewColumns(Plan* plan);
 
 }  // namespace umbra::plan

@@ -18,9 +18,7 @@ namespace {
 
 std::size_t Rank(const Node& node) { return node.shape.size(); }
 
-bool IsStaticOne(const Dimension& dim) {
-  return dim.is_static() && static_cast<std::int64_t>(dim) == 1;
-}
+bool IsStaticOne(const Dimension& dim) { return dim.is_static() && static_cast<std::int64_t>(dim) == 1; }
 
 bool IsReduced(const Node& node, std::size_t dim) {
   return std::find(node.axes.begin(), node.axes.end(), static_cast<int>(dim)) != node.axes.end();
@@ -54,9 +52,7 @@ std::vector<int> Domain::InnerAxes() const {
   return axes;
 }
 
-bool IsGathered(const Node& node, std::size_t index) {
-  return node.kind == Kind::kGather && index == 0;
-}
+bool IsGathered(const Node& node, std::size_t index) { return node.kind == Kind::kGather && index == 0; }
 
 AxisMap OperandMap(const Graph& graph, const Node& node, std::size_t index, const AxisMap& map) {
   const Node& operand = graph.node(node.inputs[index]);
@@ -88,9 +84,7 @@ std::optional<AxisMap> ReducedOperandMap(const Graph& graph, const Node& node, c
       if (result[d] < 0) return std::nullopt;
       used.push_back(result[d]);
     }
-    if (!graph.SameDimension(operand.shape[d],
-                             domain.dims[static_cast<std::size_t>(result[d])]))
-      return std::nullopt;
+    if (!graph.SameDimension(operand.shape[d], domain.dims[static_cast<std::size_t>(result[d])])) return std::nullopt;
   }
   std::sort(used.begin(), used.end());
   if (used != kept) return std::nullopt;
@@ -102,8 +96,7 @@ namespace {
 // Finds the domain of one root; a reduction on the way that does not fit is reported.
 class DomainFinder {
  public:
-  DomainFinder(const Graph& graph, const std::set<int>& roots, int root)
-      : graph_(graph), roots_(roots), root_(root) {}
+  DomainFinder(const Graph& graph, const std::set<int>& roots, int root) : graph_(graph), roots_(roots), root_(root) {}
 
   // The unit of the root, or the node of a reduction that has to become a root first.
   std::optional<Unit> Find(int* conflict) {
@@ -193,9 +186,7 @@ class DomainFinder {
   }
 
   // A keepdim reduction over axes of extent 1 has the shape of its operand, yet is a row value.
-  bool IsKeptRoot(const Node& reduce) const {
-    return &graph_.node(root_) == &reduce;
-  }
+  bool IsKeptRoot(const Node& reduce) const { return &graph_.node(root_) == &reduce; }
 
   // The first reduction that does not fit `domain`.
   int FindMisfit(int id, const AxisMap& map, const Domain& domain) {
@@ -297,7 +288,8 @@ Fusion Fuse(const Graph& graph, bool on_gpu) {
     if (!live[static_cast<std::size_t>(id)]) continue;
     const Node& node = graph.node(id);
     for (int input : node.inputs) live[static_cast<std::size_t>(input)] = true;
-    if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput) add(node.inputs[0], Why::kGathered);
+    if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput)
+      add(node.inputs[0], Why::kGathered);
     if (node.kind != Kind::kDot) continue;
     add(id, Why::kProduct);
     for (int input : node.inputs) {

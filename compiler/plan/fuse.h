@@ -51,7 +51,7 @@ struct Neighbours {
 };
 
 struct Fusion {
-  std::set<int> roots;      ///< all nodes that live in memory, inputs excepted
+  std::set<int> roots;  ///< all nodes that live in memory, inputs excepted
   std::vector<Unit> units;  ///< in an order in which they can run
   std::map<int, Choice> choices;  ///< of each value that was weighed
   std::vector<Neighbours> apart;
@@ -64,13 +64,12 @@ bool IsGathered(const graph::Node& node, std::size_t index);
 AxisMap Identity(std::size_t rank);
 
 /// The axis map of operand `index` of a broadcast, transpose or elementwise node, given its own.
-AxisMap OperandMap(const graph::Graph& graph, const graph::Node& node, std::size_t index,
-                   const AxisMap& map);
+AxisMap OperandMap(const graph::Graph& graph, const graph::Node& node, std::size_t index, const AxisMap& map);
 
 /// The axis map of a reduction's operand within `domain`, given the map of its result; empty
 /// optional if the reduction does not run over exactly the domain's inner axes.
-std::optional<AxisMap> ReducedOperandMap(const graph::Graph& graph, const graph::Node& node,
-                                         const AxisMap& map, const Domain& domain);
+std::optional<AxisMap> ReducedOperandMap(const graph::Graph& graph, const graph::Node& node, const AxisMap& map,
+                                         const Domain& domain);
 
 /// An operand of a dot as it lies in memory: transposes of matrices are flags of the GEMM.
 struct DotOperand {

@@ -21,7 +21,7 @@ constexpr int kAlone = -1;
 struct Use {
   std::set<int> reads, writes;
   std::set<int> elsewhere;  ///< read or written at other rows, too
-  bool by_rows = false;     ///< is it computed row by row at all?
+  bool by_rows = false;  ///< is it computed row by row at all?
   runtime::Extent rows;
 };
 
@@ -162,7 +162,8 @@ class Grouping {
       }
       // The first step that can run; one always can.
       std::size_t first = next;
-      while (first < count_ && (done[first] || !(group_of_[first] == kAlone ? IsReady(first, done) : GroupIsReady(group_of_[first], done))))
+      while (first < count_ && (done[first] || !(group_of_[first] == kAlone ? IsReady(first, done)
+                                                                            : GroupIsReady(group_of_[first], done))))
         ++first;
       Ensure(first < count_, "groups of steps that need each other");
       StepGroup group;
@@ -245,7 +246,8 @@ class Grouping {
     for (std::size_t k = 0; k < signature.operands.size(); ++k) {
       const Access& store = signature.operands[k];
       if (!store.store || buffer(store.buffer).kind != Buffer::Kind::kOutput) continue;
-      if (buffer(store.buffer).dtype != buffer(product).dtype || buffer(store.buffer).shape != buffer(product).shape) continue;
+      if (buffer(store.buffer).dtype != buffer(product).dtype || buffer(store.buffer).shape != buffer(product).shape)
+        continue;
       bool fits = true;  // wherever it is read
       for (std::size_t l = 0; l < signature.operands.size(); ++l) {
         const auto& allowed = signature.in_place[k];

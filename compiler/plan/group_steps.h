@@ -11,7 +11,8 @@ namespace umbra::plan {
 /// place in an output.
 void GroupSteps(Plan* plan);
 
-/// Each step of a group of rows by itself, in the same order, as a GPU runs them: there a temporary has memory of its own.
+/// Each step of a group of rows by itself, in the same order, as a GPU runs them: there a temporary has memory of its
+/// own.
 void UngroupRows(Plan* plan);
 
 }  // namespace umbra::plan

@@ -71,8 +71,9 @@ class Guards {
     data_.assign(kernel_.values.size(), false);
     for (std::size_t id = 0; id < data_.size(); ++id) {
       const Value& v = kernel_.values[id];
-      data_[id] = v.kind == Kind::kLoad || v.kind == Kind::kGather ||
-                  std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return data_[static_cast<std::size_t>(arg)]; });
+      data_[id] =
+          v.kind == Kind::kLoad || v.kind == Kind::kGather ||
+          std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return data_[static_cast<std::size_t>(arg)]; });
     }
   }
 
@@ -89,7 +90,8 @@ class Guards {
     if (v.kind != Kind::kCast) return std::nullopt;
     const auto choice = Chosen(v.args[0]);
     const bool floats = IsFloat(v.type) && IsFloat(value(v.args[0]).type);
-    const bool stays = choice && (choice->otherwise == 0 || choice->otherwise == 1 || (floats && std::isinf(choice->otherwise)));
+    const bool stays =
+        choice && (choice->otherwise == 0 || choice->otherwise == 1 || (floats && std::isinf(choice->otherwise)));
     return stays ? choice : std::nullopt;
   }
 
@@ -107,12 +109,14 @@ class Guards {
     return false;
   }
 
-  // Is it a number of the step, which data tell, that is compared with one of the row? At random it is so for one row of all.
+  // Is it a number of the step, which data tell, that is compared with one of the row? At random it is so for one row
+  // of all.
   bool ComparesKeys(int condition) const {
     const Value& v = value(condition);
     if (v.kind != Kind::kMap || v.op != Op::eq) return false;
     const auto is_pair = [this](int step, int row) {
-      return data_[static_cast<std::size_t>(step)] && MovesByStep(step) && !MovesByRow(step) && MovesByRow(row) && !MovesByStep(row);
+      return data_[static_cast<std::size_t>(step)] && MovesByStep(step) && !MovesByRow(step) && MovesByRow(row) &&
+             !MovesByStep(row);
     };
     return is_pair(v.args[0], v.args[1]) || is_pair(v.args[1], v.args[0]);
   }
@@ -134,10 +138,11 @@ class Guards {
     if (!first) return -1;
     const std::vector<int> guards = Conjuncts(kernel_, first->condition);
     const auto found = std::find_if(guards.begin(), guards.end(), [&](int guard) {
-      return MayGuard(guard) && std::all_of(phase.reductions.begin(), phase.reductions.end(), [&](const Reduction& reduction) {
-        const auto choice = Chosen(reduction.value);
-        return choice && IsIdentity(reduction, choice->otherwise) && Needs(choice->condition, guard);
-      });
+      return MayGuard(guard) &&
+             std::all_of(phase.reductions.begin(), phase.reductions.end(), [&](const Reduction& reduction) {
+               const auto choice = Chosen(reduction.value);
+               return choice && IsIdentity(reduction, choice->otherwise) && Needs(choice->condition, guard);
+             });
     });
     return found == guards.end() ? -1 : *found;
   }
@@ -164,7 +169,8 @@ class Guards {
     const auto [found, fresh] = guarded_.try_emplace({id, guard}, id);
     if (!fresh || value(id).scope != Scope::kElement) return found->second;
     Value v = value(id);
-    if (v.kind == Kind::kMap && v.op == Op::select && v.args[0] == guard) return found->second = Guarded(v.args[1], guard);
+    if (v.kind == Kind::kMap && v.op == Op::select && v.args[0] == guard)
+      return found->second = Guarded(v.args[1], guard);
     if (v.kind == Kind::kGather && v.guarded && v.args.back() == guard) {
       v.guarded = false;
       v.args.pop_back();
@@ -201,8 +207,8 @@ class Guards {
   }
 
   Kernel& kernel_;
-  std::vector<std::vector<bool>> moves_;        // by axis and value
-  std::vector<bool> data_;                      // by value: does it depend on memory?
+  std::vector<std::vector<bool>> moves_;  // by axis and value
+  std::vector<bool> data_;  // by value: does it depend on memory?
   std::map<std::pair<int, int>, int> guarded_;  // by value and guard
 };
 

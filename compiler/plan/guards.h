@@ -1,5 +1,5 @@
-// Reductions in which a step counts for the rows that have its key, as in `sum(select(key[i] == row, x[i, c], 0))`: a loop
-// over steps asks once for each whether it counts, and goes on to the next if it does not.
+// Reductions in which a step counts for the rows that have its key, as in `sum(select(key[i] == row, x[i, c], 0))`: a
+// loop over steps asks once for each whether it counts, and goes on to the next if it does not.
 #ifndef UMBRA_COMPILER_PLAN_GUARDS_H_
 #define UMBRA_COMPILER_PLAN_GUARDS_H_
 
@@ -15,8 +15,9 @@ struct StepKey {
 };
 std::optional<StepKey> FindStepKey(const Kernel& kernel, const Phase& phase);
 
-/// Gives phases their guards. What they reduce is then what it is where the guard holds; elsewhere it was what leaves any
-/// result as it is, to the bit. Packets may come to go along the last row axis, so that a guard is one for all lanes.
+/// Gives phases their guards. What they reduce is then what it is where the guard holds; elsewhere it was what leaves
+/// any result as it is, to the bit. Packets may come to go along the last row axis, so that a guard is one for all
+/// lanes.
 void FindGuards(Kernel* kernel);
 
 }  // namespace umbra::plan

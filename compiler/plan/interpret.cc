@@ -66,7 +66,8 @@ Number Saturate(DType type, Number value) {
   if (std::isnan(value)) return 0;
   return SwitchInt(type, [value](auto tag) {
     using Limits = std::numeric_limits<decltype(tag)>;
-    return std::trunc(std::clamp(value, static_cast<Number>(Limits::min()), static_cast<Number>(Limits::max()))) + 0;  // one zero, +0
+    return std::trunc(std::clamp(value, static_cast<Number>(Limits::min()), static_cast<Number>(Limits::max()))) +
+           0;  // one zero, +0
   });
 }
 
@@ -88,7 +89,11 @@ Number IntMap(Op op, DType type, Number x, Number y) {
     case Op::plus: return Wrap(type, a + b);
     case Op::minus: return Wrap(type, a - b);
     case Op::mul: return Wrap(type, a * b);
-    case Op::div: return y == 0 ? 0 : Wrap(type, y == -1 ? 0 - a : static_cast<std::uint64_t>(static_cast<std::int64_t>(a) / static_cast<std::int64_t>(b)));
+    case Op::div:
+      return y == 0 ? 0
+                    : Wrap(type, y == -1 ? 0 - a
+                                         : static_cast<std::uint64_t>(static_cast<std::int64_t>(a) /
+                                                                      static_cast<std::int64_t>(b)));
     case Op::negative: return Wrap(type, 0 - a);
     case Op::abs: return x < 0 ? Wrap(type, 0 - a) : x;
     case Op::maximum: return Larger(x, y);
@@ -97,7 +102,8 @@ Number IntMap(Op op, DType type, Number x, Number y) {
     case Op::bit_or: return Wrap(type, a | b);
     case Op::bit_xor: return Wrap(type, a ^ b);
     case Op::shift_left: return Wrap(type, a << b % (8 * SizeOf(type)));
-    case Op::shift_right: return Wrap(type, static_cast<std::uint64_t>(static_cast<std::int64_t>(a) >> b % (8 * SizeOf(type))));
+    case Op::shift_right:
+      return Wrap(type, static_cast<std::uint64_t>(static_cast<std::int64_t>(a) >> b % (8 * SizeOf(type))));
     default: break;
   }
   throw InternalError("the interpreter has no integer form of " + std::string(Info(op).name));
@@ -117,8 +123,10 @@ T Call(T a, [[maybe_unused]] T b, [[maybe_unused]] T c) {
 template <typename T>
 T Function(Op op, T a, T b, T c) {
   switch (op) {
-#define UMBRA_PRIMITIVE(name, arity, dtypes, ...) \
-  case Op::name: return Call<umbra::op::name, arity, dtypes>(a, b, c);
+#define UMBRA_PRIMITIVE(name, arity, dtypes, ...)         \
+  case Op::name: {                                        \
+    return Call<umbra::op::name, arity, dtypes>(a, b, c); \
+  }
 #include "umbra/ops.def"
     default: break;
   }
@@ -186,29 +194,28 @@ Number LoadElement(const TensorRef& tensor, index_t offset) {
 }
 
 void StoreElement(const TensorRef& tensor, index_t offset, Number value) {
-  SwitchDType(tensor.dtype, [&](auto tag) {
-    static_cast<decltype(tag)*>(tensor.data)[offset] = static_cast<decltype(tag)>(value);
-  });
+  SwitchDType(tensor.dtype,
+              [&](auto tag) { static_cast<decltype(tag)*>(tensor.data)[offset] = static_cast<decltype(tag)>(value); });
 }
 
 class KernelRun {
  public:
-  KernelRun(const Kernel& kernel, const std::vector<TensorRef>& buffers,
-            const std::vector<Number>& scalars, const std::vector<index_t>& symbols)
-      : kernel_(kernel), buffers_(buffers), scalars_(scalars) {
+  KernelRun(const Kernel& kernel, const std::vector<TensorRef>& buffers, const std::vector<Number>& scalars,
+            const std::vector<index_t>& symbols)
+      : kernel_(kernel),
+        buffers_(buffers),
+        scalars_(scalars) {
     for (const Extent& axis : kernel.signature.axes)
-      extents_.push_back(axis.is_static() ? axis.value
-                                          : symbols[static_cast<std::size_t>(axis.symbol)]);
+      extents_.push_back(axis.is_static() ? axis.value : symbols[static_cast<std::size_t>(axis.symbol)]);
     for (const runtime::Number& number : kernel.signature.numbers) {
       if (number.operand >= 0) numbers_.push_back(0);  // Gathered() has the strides at hand
-      else numbers_.push_back(number.extent.is_static()
-                                  ? number.extent.value
-                                  : symbols[static_cast<std::size_t>(number.extent.symbol)]);
+      else
+        numbers_.push_back(number.extent.is_static() ? number.extent.value
+                                                     : symbols[static_cast<std::size_t>(number.extent.symbol)]);
     }
     values_.assign(kernel.values.size(), 0);
     point_.assign(extents_.size(), 0);
-    rows_.assign(kernel.signature.row_buffers.size(),
-                 std::vector<Number>(static_cast<std::size_t>(extents_.back())));
+    rows_.assign(kernel.signature.row_buffers.size(), std::vector<Number>(static_cast<std::size_t>(extents_.back())));
   }
 
   void Run() {
@@ -221,8 +228,7 @@ class KernelRun {
   template <typename Body>
   void Loop(std::size_t axis, std::size_t end, const Body& body) {
     if (axis == end) return body();
-    for (point_[axis] = 0; point_[axis] < extents_[axis]; ++point_[axis])
-      Loop(axis + 1, end, body);
+    for (point_[axis] = 0; point_[axis] < extents_[axis]; ++point_[axis]) Loop(axis + 1, end, body);
   }
 
   void Row() {
@@ -234,11 +240,9 @@ class KernelRun {
         for (int id : phase.guard_values) Evaluate(id);
         if (phase.guard >= 0 && Of(phase.guard) == 0) return;
         for (int id : phase.element_values) Evaluate(id);
-        for (std::size_t r = 0; r < sums.size(); ++r)
-          sums[r] = Accumulate(phase.reductions[r], sums[r]);
+        for (std::size_t r = 0; r < sums.size(); ++r) sums[r] = Accumulate(phase.reductions[r], sums[r]);
         for (const Stage& stage : phase.stages)
-          rows_[static_cast<std::size_t>(stage.row_buffer)]
-               [static_cast<std::size_t>(point_.back())] = Of(stage.value);
+          rows_[static_cast<std::size_t>(stage.row_buffer)][static_cast<std::size_t>(point_.back())] = Of(stage.value);
         for (const Store& store : phase.stores) Write(store);
       });
       for (std::size_t r = 0; r < sums.size(); ++r) {
@@ -258,10 +262,8 @@ class KernelRun {
     switch (reduction.kind) {
       case graph::Reducer::sum: return 0;
       case graph::Reducer::product: return 1;
-      case graph::Reducer::maximum:
-        return is_int ? Saturate(type, -kInfinity) : -kInfinity;
-      case graph::Reducer::minimum:
-        return is_int ? Saturate(type, kInfinity) : kInfinity;
+      case graph::Reducer::maximum: return is_int ? Saturate(type, -kInfinity) : -kInfinity;
+      case graph::Reducer::minimum: return is_int ? Saturate(type, kInfinity) : kInfinity;
     }
     return 0;
   }
@@ -271,10 +273,8 @@ class KernelRun {
     const DType type = kernel_.values[static_cast<std::size_t>(reduction.value)].type;
     const bool is_int = IsInteger(type);
     switch (reduction.kind) {
-      case graph::Reducer::sum:
-        return is_int ? IntMap(Op::plus, type, so_far, next) : so_far + next;
-      case graph::Reducer::product:
-        return is_int ? IntMap(Op::mul, type, so_far, next) : so_far * next;
+      case graph::Reducer::sum: return is_int ? IntMap(Op::plus, type, so_far, next) : so_far + next;
+      case graph::Reducer::product: return is_int ? IntMap(Op::mul, type, so_far, next) : so_far * next;
       case graph::Reducer::maximum: return Larger(next, so_far);
       case graph::Reducer::minimum: return Smaller(next, so_far);
     }
@@ -293,32 +293,24 @@ class KernelRun {
         return;
       }
       case Value::Kind::kScalar:
-        result = scalars_[static_cast<std::size_t>(
-            kernel_.signature.scalars[static_cast<std::size_t>(value.index)])];
+        result = scalars_[static_cast<std::size_t>(kernel_.signature.scalars[static_cast<std::size_t>(value.index)])];
         return;
       case Value::Kind::kConstant: result = RoundTo(value.type, value.constant); return;
       case Value::Kind::kReduced: return;
-      case Value::Kind::kIndex:
-        result = static_cast<Number>(point_[static_cast<std::size_t>(value.index)]);
-        return;
-      case Value::Kind::kNumber:
-        result = static_cast<Number>(numbers_[static_cast<std::size_t>(value.index)]);
-        return;
+      case Value::Kind::kIndex: result = static_cast<Number>(point_[static_cast<std::size_t>(value.index)]); return;
+      case Value::Kind::kNumber: result = static_cast<Number>(numbers_[static_cast<std::size_t>(value.index)]); return;
       case Value::Kind::kGather: result = Gathered(value); return;
       case Value::Kind::kStaged:
-        result = rows_[static_cast<std::size_t>(value.index)]
-                      [static_cast<std::size_t>(point_.back())];
+        result = rows_[static_cast<std::size_t>(value.index)][static_cast<std::size_t>(point_.back())];
         return;
       case Value::Kind::kCast:
-        result = Cast(Of(value.args[0]),
-                      kernel_.values[static_cast<std::size_t>(value.args[0])].type, value.type);
+        result = Cast(Of(value.args[0]), kernel_.values[static_cast<std::size_t>(value.args[0])].type, value.type);
         return;
       case Value::Kind::kMap: break;
     }
     Number args[3] = {0, 0, 0};
     for (std::size_t k = 0; k < value.args.size(); ++k) args[k] = Of(value.args[k]);
-    result = Map(value.op, value.type,
-                 kernel_.values[static_cast<std::size_t>(value.args[0])].type, args);
+    result = Map(value.op, value.type, kernel_.values[static_cast<std::size_t>(value.args[0])].type, args);
   }
 
   Number Gathered(const Value& value) const {
@@ -328,8 +320,8 @@ class KernelRun {
     index_t offset = 0;
     for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
       const auto position = static_cast<index_t>(Of(value.args[d]));
-      Ensure(position >= 0 && position < tensor.shape[d], "an index map reads position ", position,
-             " of dimension ", d, ", which has extent ", tensor.shape[d]);
+      Ensure(position >= 0 && position < tensor.shape[d], "an index map reads position ", position, " of dimension ", d,
+             ", which has extent ", tensor.shape[d]);
       offset += position * tensor.stride[d];
     }
     return LoadElement(tensor, offset);
@@ -346,8 +338,7 @@ class KernelRun {
 
   void Write(const Store& store) {
     const auto& access = kernel_.signature.operands[static_cast<std::size_t>(store.operand)];
-    StoreElement(buffers_[static_cast<std::size_t>(access.buffer)], Offset(access),
-                 Of(store.value));
+    StoreElement(buffers_[static_cast<std::size_t>(access.buffer)], Offset(access), Of(store.value));
   }
 
   const Kernel& kernel_;
@@ -363,7 +354,8 @@ void RunGemm(const runtime::GemmStep& step, const TensorRef& ta, const TensorRef
     for (index_t k = 0; k < tc.shape[0]; ++k) RunGemm(step, ta.At(k), tb.At(k), tc.At(k));
     return;
   }
-  const runtime::MatrixShape a = runtime::AsMatrix(ta, step.transpose_a), b = runtime::AsMatrix(tb, step.transpose_b), c = runtime::AsMatrix(tc, false);
+  const runtime::MatrixShape a = runtime::AsMatrix(ta, step.transpose_a), b = runtime::AsMatrix(tb, step.transpose_b),
+                             c = runtime::AsMatrix(tc, false);
   for (index_t i = 0; i < a.rows; ++i) {
     for (index_t j = 0; j < b.columns; ++j) {
       long double sum = 0;
@@ -387,13 +379,11 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
     std::vector<index_t> shape;
     index_t size = 1;
     for (const Extent& extent : plan.buffers[k].shape) {
-      shape.push_back(extent.is_static() ? extent.value
-                                         : symbols[static_cast<std::size_t>(extent.symbol)]);
+      shape.push_back(extent.is_static() ? extent.value : symbols[static_cast<std::size_t>(extent.symbol)]);
       size *= shape.back();
     }
     temporaries.emplace_back(static_cast<std::size_t>(size));
-    buffers.push_back(
-        TensorRef::Dense(temporaries.back().data(), plan.buffers[k].dtype, std::move(shape)));
+    buffers.push_back(TensorRef::Dense(temporaries.back().data(), plan.buffers[k].dtype, std::move(shape)));
   }
   std::vector<Number> scalars;
   for (std::size_t k = 0; k < plan.scalars.size(); ++k) {

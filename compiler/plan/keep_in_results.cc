@@ -41,19 +41,25 @@ class Keeping {
 
   bool MayKeep() const {
     const runtime::KernelSignature& signature = kernel_.signature;
-    if (!signature.goes_along_columns() || !signature.row_buffers.empty() || kernel_.rank() != signature.row_axes + 1) return false;
+    if (!signature.goes_along_columns() || !signature.row_buffers.empty() || kernel_.rank() != signature.row_axes + 1)
+      return false;
     const runtime::Extent& inner = signature.axes.back();
     if (inner.is_static() && inner.value <= kFewElements) return false;
-    return std::all_of(kernel_.phases.begin(), kernel_.phases.end(), [](const Phase& phase) { return phase.guard < 0; });
+    return std::all_of(kernel_.phases.begin(), kernel_.phases.end(),
+                       [](const Phase& phase) { return phase.guard < 0; });
   }
 
-  // The phase that stores an element of the operand at each point; -1 if there is none, or something else has its memory.
+  // The phase that stores an element of the operand at each point; -1 if there is none, or something else has its
+  // memory.
   int StoringPhase(int operand) const {
     const runtime::Access& access = kernel_.signature.operands[Index(operand)];
-    if (!access.store || std::any_of(access.dim_of_axis.begin(), access.dim_of_axis.end(), [](int dim) { return dim < 0; })) return -1;
+    if (!access.store ||
+        std::any_of(access.dim_of_axis.begin(), access.dim_of_axis.end(), [](int dim) { return dim < 0; }))
+      return -1;
     const auto shared = std::count_if(kernel_.signature.operands.begin(), kernel_.signature.operands.end(),
                                       [&](const runtime::Access& other) { return other.buffer == access.buffer; });
-    const bool holds = std::any_of(plan_.buffers.begin(), plan_.buffers.end(), [&](const runtime::Buffer& buffer) { return buffer.place == access.buffer; });
+    const bool holds = std::any_of(plan_.buffers.begin(), plan_.buffers.end(),
+                                   [&](const runtime::Buffer& buffer) { return buffer.place == access.buffer; });
     if (shared != 1 || holds) return -1;
     for (std::size_t p = 0; p < kernel_.phases.size(); ++p)
       for (const Store& store : kernel_.phases[p].stores)
@@ -61,12 +67,15 @@ class Keeping {
     return -1;
   }
 
-  // The dear values that an earlier phase computes, and that until `phase` only what is new in a phase needs again; the dearest first.
+  // The dear values that an earlier phase computes, and that until `phase` only what is new in a phase needs again; the
+  // dearest first.
   std::vector<int> DearFor(int operand, int phase) const {
     const DType type = plan_.buffers[Index(kernel_.signature.operands[Index(operand)].buffer)].dtype;
     std::vector<std::pair<double, int>> dear;
     for (int id = 0; id < static_cast<int>(home_.size()); ++id) {
-      if (home(id) < 0 || home(id) >= phase || value(id).kind != Value::Kind::kMap || value(id).type != type || !IsKeptUntil(id, phase)) continue;
+      if (home(id) < 0 || home(id) >= phase || value(id).kind != Value::Kind::kMap || value(id).type != type ||
+          !IsKeptUntil(id, phase))
+        continue;
       if (const double cost = CostFromMemory(kernel_, id); cost >= kKeptCost) dear.emplace_back(-cost, id);
     }
     std::sort(dear.begin(), dear.end());
@@ -80,7 +89,9 @@ class Keeping {
     bool is_read = false;
     for (int p = home(id) + 1; p < static_cast<int>(kernel_.phases.size()); ++p) {
       const Phase& of = kernel_.phases[Index(p)];
-      const auto reads = [&](const auto& list) { return std::any_of(list.begin(), list.end(), [id](const auto& item) { return item.value == id; }); };
+      const auto reads = [&](const auto& list) {
+        return std::any_of(list.begin(), list.end(), [id](const auto& item) { return item.value == id; });
+      };
       bool reads_here = reads(of.reductions) || reads(of.stores);
       for (const int reader : of.element_values) {
         const auto& args = value(reader).args;
@@ -136,7 +147,8 @@ class Keeping {
     const std::vector<int>& loads = kernel_.signature.in_place[Index(operand)];
     return std::any_of(kernel_.phases.begin() + kept_by + 1, kernel_.phases.end(), [&](const Phase& phase) {
       return std::any_of(phase.element_values.begin(), phase.element_values.end(), [&](int id) {
-        return value(id).kind == Value::Kind::kLoad && std::find(loads.begin(), loads.end(), value(id).index) != loads.end();
+        return value(id).kind == Value::Kind::kLoad &&
+               std::find(loads.begin(), loads.end(), value(id).index) != loads.end();
       });
     });
   }

@@ -7,9 +7,9 @@
 
 namespace umbra::plan {
 
-/// Of kernels whose packets go across what they reduce: values of elements that are dear (the exponentials of a softmax) are
-/// stored in the place of a result of the same dtype, and read there by the phase that stores this. For CPUs: a GPU computes
-/// them sooner than it writes and reads them.
+/// Of kernels whose packets go across what they reduce: values of elements that are dear (the exponentials of a
+/// softmax) are stored in the place of a result of the same dtype, and read there by the phase that stores this. For
+/// CPUs: a GPU computes them sooner than it writes and reads them.
 void KeepInResults(Plan* plan);
 
 }  // namespace umbra::plan

@@ -21,10 +21,14 @@ constexpr std::int64_t kSmallWindow = 64;
 
 class KernelLowering {
  public:
-  KernelLowering(const Graph& graph, const Fusion& fusion, const Unit& unit,
-                 const MemoryMap& memory,
+  KernelLowering(const Graph& graph, const Fusion& fusion, const Unit& unit, const MemoryMap& memory,
                  const std::function<runtime::Extent(const Dimension&)>& extent, bool on_gpu)
-      : graph_(graph), fusion_(fusion), unit_(unit), memory_(memory), extent_(extent), on_gpu_(on_gpu) {
+      : graph_(graph),
+        fusion_(fusion),
+        unit_(unit),
+        memory_(memory),
+        extent_(extent),
+        on_gpu_(on_gpu) {
     for (const Root& root : unit.roots) own_.insert(root.node);
   }
 
@@ -42,23 +46,28 @@ class KernelLowering {
     OrderValues(&kernel_);
     kernel_.signature.cost = ElementCost(kernel_);
     kernel_.signature.panels = PanelsOf(kernel_);
-    if (!kernel_.signature.panels.empty()) kernel_.signature.sums = static_cast<int>(kernel_.phases[0].reductions.size());
+    if (!kernel_.signature.panels.empty())
+      kernel_.signature.sums = static_cast<int>(kernel_.phases[0].reductions.size());
     kernel_.signature.phases = static_cast<int>(kernel_.phases.size());
     kernel_.signature.moments = !on_gpu_ && FindMoments(kernel_).has_value();
     for (const plan::Phase& phase : kernel_.phases)
       for (const Reduction& reduction : phase.reductions)
-        if (!HasSmallWindow() && !SharesRows(kernel_)) kernel_.signature.partials.push_back(value(reduction.result).type);
+        if (!HasSmallWindow() && !SharesRows(kernel_))
+          kernel_.signature.partials.push_back(value(reduction.result).type);
     return std::move(kernel_);
   }
 
  private:
   // Kept axes first, then inner ones; at least one of each, so that every kernel has a range and a
-  // vector axis. Behind what is reduced, or last of all, an axis of one index would take packets for itself: it is left out.
+  // vector axis. Behind what is reduced, or last of all, an axis of one index would take packets for itself: it is left
+  // out.
   void LayOutAxes() {
     const Domain& domain = unit_.domain;
     std::vector<int> kept = domain.KeptAxes();
     std::vector<int> inner = domain.InnerAxes();
-    while (!on_gpu_ && !domain.flexible && !inner.empty() && !kept.empty() && kept.back() > inner.back() && IsOne(kept.back())) kept.pop_back();
+    while (!on_gpu_ && !domain.flexible && !inner.empty() && !kept.empty() && kept.back() > inner.back() &&
+           IsOne(kept.back()))
+      kept.pop_back();
     if (!on_gpu_ && domain.flexible && inner.size() == 1 && !kept.empty() && IsOne(inner[0])) {
       kept.erase(std::remove_if(kept.begin(), kept.end(), [this](int axis) { return IsOne(axis); }), kept.end());
       if (!kept.empty()) inner[0] = kept.back(), kept.pop_back();
@@ -79,18 +88,21 @@ class KernelLowering {
     kernel_.signature.elementwise = domain.flexible;
   }
 
-  // The last axis, unless rows are reduced along others, or over windows; of one axis that is reduced and the last that is not, the
-  // one along which operands lie, or along which rows share what they read.
+  // The last axis, unless rows are reduced along others, or over windows; of one axis that is reduced and the last that
+  // is not, the one along which operands lie, or along which rows share what they read.
   void ChooseVectorAxis() {
     const Domain& domain = unit_.domain;
     const int row_axes = kernel_.signature.row_axes, last = static_cast<int>(kernel_.signature.axes.size()) - 1;
     auto inmost = static_cast<int>(domain.dims.size()) - 1;
     while (inmost > 0 && axis_of_[static_cast<std::size_t>(inmost)] < 0) --inmost;
     const bool is_inner = domain.dims.empty() || IsInner(inmost);
-    const bool across = HasSmallWindow() && keeps_ && !HasRowsOfPackets() && (on_gpu_ || !HasUnevenWindows(row_axes - 1));
+    const bool across =
+        HasSmallWindow() && keeps_ && !HasRowsOfPackets() && (on_gpu_ || !HasUnevenWindows(row_axes - 1));
     int& axis = kernel_.signature.vector_axis;
     axis = is_inner && !across ? last : row_axes - 1;
-    if (last != row_axes || domain.flexible || !keeps_ || domain.InnerAxes().empty() || HasSmallWindow() || HasPositions()) return;
+    if (last != row_axes || domain.flexible || !keeps_ || domain.InnerAxes().empty() || HasSmallWindow() ||
+        HasPositions())
+      return;
     if (IsProduct()) axis = row_axes - 1;
     else if (NumAcross(axis) > 0 && NumAcross(last + row_axes - 1 - axis) == 0) axis = last + row_axes - 1 - axis;
   }
@@ -101,12 +113,13 @@ class KernelLowering {
   }
 
   bool HasPositions() const {
-    return std::any_of(kernel_.values.begin(), kernel_.values.end(),
-                       [](const Value& v) { return v.kind == Value::Kind::kIndex || v.kind == Value::Kind::kGather || v.kind == Value::Kind::kNumber; });
+    return std::any_of(kernel_.values.begin(), kernel_.values.end(), [](const Value& v) {
+      return v.kind == Value::Kind::kIndex || v.kind == Value::Kind::kGather || v.kind == Value::Kind::kNumber;
+    });
   }
 
-  // Do windows lie along the axis where a quotient of several times the index tells, as those of an adaptive pool do? A packet across
-  // them would be put together element by element.
+  // Do windows lie along the axis where a quotient of several times the index tells, as those of an adaptive pool do? A
+  // packet across them would be put together element by element.
   bool HasUnevenWindows(int axis) const {
     const std::vector<bool> moves = MovesAlong(kernel_, axis);
     std::vector<bool> scaled(kernel_.values.size());  // does it move by a multiple of the index, by value?
@@ -122,10 +135,11 @@ class KernelLowering {
 
   // Operands whose elements do not lie side by side along the axis, though it moves them.
   int NumAcross(int axis) const {
-    return static_cast<int>(std::count_if(kernel_.signature.operands.begin(), kernel_.signature.operands.end(), [axis](const runtime::Access& access) {
-      const int dim = access.dim_of_axis[static_cast<std::size_t>(axis)];
-      return dim >= 0 && dim != access.LastDim();
-    }));
+    return static_cast<int>(std::count_if(kernel_.signature.operands.begin(), kernel_.signature.operands.end(),
+                                          [axis](const runtime::Access& access) {
+                                            const int dim = access.dim_of_axis[static_cast<std::size_t>(axis)];
+                                            return dim >= 0 && dim != access.LastDim();
+                                          }));
   }
 
   // Are all rows reduced with the same columns, all columns with the same rows, and neither with anything of its own?
@@ -134,7 +148,9 @@ class KernelLowering {
     const runtime::KernelSignature& signature = kernel_.signature;
     const auto inner = static_cast<std::size_t>(signature.row_axes), column = inner - 1;
     if (inner < 2) return false;
-    const auto several = [&](std::size_t axis, std::int64_t least) { return !signature.axes[axis].is_static() || signature.axes[axis].value >= least; };
+    const auto several = [&](std::size_t axis, std::int64_t least) {
+      return !signature.axes[axis].is_static() || signature.axes[axis].value >= least;
+    };
     if (!several(column - 1, 2) || !several(column, kLeastColumns)) return false;
     bool rows = false, columns = false;
     for (const auto& [buffer, dims, store, gathered] : signature.operands) {
@@ -248,8 +264,7 @@ class KernelLowering {
         value.constant = node.constant;
         return NewValue(std::move(value));
       case Kind::kBroadcast:
-      case Kind::kTranspose:
-        return Lower(node.inputs[0], OperandMap(graph_, node, 0, map));
+      case Kind::kTranspose: return Lower(node.inputs[0], OperandMap(graph_, node, 0, map));
       case Kind::kMap:
       case Kind::kCast: {
         value.kind = node.kind == Kind::kMap ? Value::Kind::kMap : Value::Kind::kCast;
@@ -268,7 +283,8 @@ class KernelLowering {
         return made;
       }
       case Kind::kIndex: {
-        const int logical = map[static_cast<std::size_t>(node.axes[0])], axis = logical < 0 ? -1 : axis_of_[static_cast<std::size_t>(logical)];
+        const int logical = map[static_cast<std::size_t>(node.axes[0])],
+                  axis = logical < 0 ? -1 : axis_of_[static_cast<std::size_t>(logical)];
         kernel_.signature.positional = true;
         kernel_.signature.elementwise = false;
         if (axis < 0) {
@@ -286,8 +302,7 @@ class KernelLowering {
         return NewValue(std::move(value));
       case Kind::kGather: return LowerGather(node, map);
       case Kind::kInput:
-      case Kind::kDot:
-        break;
+      case Kind::kDot: break;
     }
     throw InternalError("a dot product inside a kernel");
   }
@@ -349,12 +364,10 @@ class KernelLowering {
   // needs them, unless they are dear enough to be kept.
   void SchedulePhases() {
     int phases = 1;
-    for (const Reduction& reduction : reductions_)
-      phases = std::max(phases, level(reduction.value) + 1);
+    for (const Reduction& reduction : reductions_) phases = std::max(phases, level(reduction.value) + 1);
     for (const Store& store : stores_) phases = std::max(phases, level(store.value) + 1);
     kernel_.phases.resize(static_cast<std::size_t>(phases));
-    for (const Reduction& reduction : reductions_)
-      Phase(level(reduction.value)).reductions.push_back(reduction);
+    for (const Reduction& reduction : reductions_) Phase(level(reduction.value)).reductions.push_back(reduction);
     for (const Store& store : stores_) Phase(level(store.value)).stores.push_back(store);
     kernel_.final_stores = row_stores_;
     StageDearValues();
@@ -436,11 +449,9 @@ class KernelLowering {
     for (int p = 0; p < phases; ++p)
       for (const auto* values : {&Phase(p).guard_values, &Phase(p).element_values})
         for (int id : *values)
-          if (value(id).kind == Value::Kind::kLoad)
-            last_load[static_cast<std::size_t>(value(id).index)] = p;
+          if (value(id).kind == Value::Kind::kLoad) last_load[static_cast<std::size_t>(value(id).index)] = p;
     for (const Value& v : kernel_.values)
-      if (v.kind == Value::Kind::kLoad && v.scope == Scope::kRow)
-        last_load[static_cast<std::size_t>(v.index)] = 0;
+      if (v.kind == Value::Kind::kLoad && v.scope == Scope::kRow) last_load[static_cast<std::size_t>(v.index)] = 0;
     auto allow = [&](int store, int phase) {
       for (std::size_t k = 0; k < signature.operands.size(); ++k) {
         const auto& load = signature.operands[k];
@@ -463,21 +474,19 @@ class KernelLowering {
   Kernel kernel_;
   std::set<int> own_;
   std::vector<int> axis_of_;  // logical axis -> kernel axis, or -1
-  bool keeps_ = false;        // are there kept axes?
+  bool keeps_ = false;  // are there kept axes?
   std::map<std::pair<int, AxisMap>, int> memo_;
   int axes_in_row_ = std::numeric_limits<int>::max();  // inner ones that lie side by side in all operands
   bool in_rows_ = false, in_columns_ = false;  // do elements of an operand lie along the last inner axis, or another?
-  std::vector<int> level_;    // phase in which a value is first known
+  std::vector<int> level_;  // phase in which a value is first known
   std::vector<Reduction> reductions_;
   std::vector<Store> stores_, row_stores_;
 };
 
 }  // namespace
 
-Kernel LowerKernel(const Graph& graph, const Fusion& fusion, const Unit& unit,
-                   const MemoryMap& memory,
-                   const std::function<runtime::Extent(const Dimension&)>& extent,
-                   std::string name, bool on_gpu) {
+Kernel LowerKernel(const Graph& graph, const Fusion& fusion, const Unit& unit, const MemoryMap& memory,
+                   const std::function<runtime::Extent(const Dimension&)>& extent, std::string name, bool on_gpu) {
   return KernelLowering(graph, fusion, unit, memory, extent, on_gpu).Run(std::move(name));
 }
 

@@ -14,16 +14,14 @@ namespace umbra::plan {
 
 /// Where the values of a graph live in a plan.
 struct MemoryMap {
-  std::map<int, int> read;                 ///< node -> buffer that holds it
-  std::map<int, std::vector<int>> write;   ///< root -> buffers to store it to
-  std::map<int, int> scalar;               ///< kScalar node -> index of the program's scalar
+  std::map<int, int> read;  ///< node -> buffer that holds it
+  std::map<int, std::vector<int>> write;  ///< root -> buffers to store it to
+  std::map<int, int> scalar;  ///< kScalar node -> index of the program's scalar
 };
 
 /// Lowers `unit`, a kernel. `extent` translates a dimension of the graph.
-Kernel LowerKernel(const graph::Graph& graph, const Fusion& fusion, const Unit& unit,
-                   const MemoryMap& memory,
-                   const std::function<runtime::Extent(const Dimension&)>& extent,
-                   std::string name, bool on_gpu);
+Kernel LowerKernel(const graph::Graph& graph, const Fusion& fusion, const Unit& unit, const MemoryMap& memory,
+                   const std::function<runtime::Extent(const Dimension&)>& extent, std::string name, bool on_gpu);
 
 }  // namespace umbra::plan
 

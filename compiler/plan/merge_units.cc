@@ -22,8 +22,8 @@ namespace {
 constexpr int kElsewhere = -2;  // the map of what is read at computed positions
 
 // Memory that a unit reads: roots of other units and inputs, each with its map; and what it computes.
-std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const std::set<int>& roots,
-                                         const Unit& unit, int* work = nullptr) {
+std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const std::set<int>& roots, const Unit& unit,
+                                         int* work = nullptr) {
   std::set<std::pair<int, AxisMap>> leaves, visited;
   std::set<int> own;
   for (const Root& root : unit.roots) own.insert(root.node);
@@ -86,7 +86,8 @@ class Merger {
       for (const auto& [where, other] : Neighbours(id)) {
         const auto tried = TryMerge(id, other);
         const Apart* why = std::get_if<Apart>(&tried);
-        fusion_.apart.push_back({static_cast<int>(place(id)), static_cast<int>(where), why != nullptr ? *why : Apart::kBetween});
+        fusion_.apart.push_back(
+            {static_cast<int>(place(id)), static_cast<int>(where), why != nullptr ? *why : Apart::kBetween});
       }
     fusion_.units.clear();
     for (const int id : order_) fusion_.units.push_back(std::move(unit(id)));
@@ -171,9 +172,8 @@ class Merger {
 
   bool SameDims(const std::vector<Dimension>& a, const std::vector<Dimension>& b) const {
     return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(), [&](const Dimension& x, const Dimension& y) {
-             return graph_.SameDimension(x, y);
-           });
+           std::equal(a.begin(), a.end(), b.begin(),
+                      [&](const Dimension& x, const Dimension& y) { return graph_.SameDimension(x, y); });
   }
 
   // The roots of `guest` placed in the domain of `host`, if they fit.
@@ -205,8 +205,7 @@ class Merger {
     const auto placed = Place(guest, host);
     if (!placed) return Apart::kDomain;
     Unit merged = host;
-    merged.roots.insert(second_is_host ? merged.roots.begin() : merged.roots.end(),
-                        placed->begin(), placed->end());
+    merged.roots.insert(second_is_host ? merged.roots.begin() : merged.roots.end(), placed->begin(), placed->end());
     // A root that is read within the unit is read at the point where it is computed.
     Unit reader = second;
     reader.domain = merged.domain;
@@ -228,7 +227,7 @@ class Merger {
   std::map<int, std::set<int>> readers_;  // of a node in memory: the units
   std::map<int, int> writer_;
   std::vector<int> order_;
-  std::vector<std::size_t> place_;        // of each unit in the order
+  std::vector<std::size_t> place_;  // of each unit in the order
 };
 
 }  // namespace

@@ -36,7 +36,8 @@ std::optional<Range> RangeOf(DType type) {
 
 // A position, or a part of one, which has no packet: data of i64 are none.
 bool IsOfPositions(const Value& v) {
-  return v.type == DType::kInt64 && v.kind != Kind::kLoad && v.kind != Kind::kGather && v.kind != Kind::kReduced && v.kind != Kind::kStaged;
+  return v.type == DType::kInt64 && v.kind != Kind::kLoad && v.kind != Kind::kGather && v.kind != Kind::kReduced &&
+         v.kind != Kind::kStaged;
 }
 
 bool IsNarrow(DType type) { return type == DType::kInt8 || type == DType::kUInt8 || type == DType::kInt16; }
@@ -83,7 +84,8 @@ class Ranges {
         if (!from || (own && (from->low < own->low || from->high > own->high))) return from ? own : std::nullopt;
         return from;
       }
-      case Kind::kMap: return v.type == DType::kBool ? RangeOf(v.type) : v.type == DType::kInt32 ? FindMap(v) : std::nullopt;
+      case Kind::kMap:
+        return v.type == DType::kBool ? RangeOf(v.type) : v.type == DType::kInt32 ? FindMap(v) : std::nullopt;
       default: return std::nullopt;
     }
   }
@@ -109,7 +111,11 @@ class Ranges {
       case Op::maximum: return Range{std::max(a.low, b.low), std::max(a.high, b.high)};
       case Op::minimum: return Range{std::min(a.low, b.low), std::min(a.high, b.high)};
       case Op::select: return Range{std::min(b.low, args[2].low), std::max(b.high, args[2].high)};
-      case Op::bit_and: return a.low >= 0 || b.low >= 0 ? Range{0, a.low < 0 ? b.high : b.low < 0 ? a.high : std::min(a.high, b.high)} : OfBits(a, b);
+      case Op::bit_and:
+        return a.low >= 0 || b.low >= 0 ? Range{0, a.low < 0   ? b.high
+                                                   : b.low < 0 ? a.high
+                                                               : std::min(a.high, b.high)}
+                                        : OfBits(a, b);
       case Op::bit_or:
       case Op::bit_xor: return OfBits(a, b);
       case Op::shift_left: return counts ? Fitting({a.low << b.low, a.high << b.low}) : std::nullopt;
@@ -118,29 +124,35 @@ class Ranges {
     }
   }
 
-  // Of no elements the least or largest i32, or i16, is found, which are the same in 8 bits. What is made of the result comes later.
+  // Of no elements the least or largest i32, or i16, is found, which are the same in 8 bits. What is made of the result
+  // comes later.
   void FindReduced(const Reduction& reduction) {
     if (reduction.kind != Reducer::maximum && reduction.kind != Reducer::minimum) return;
     for (const Value& v : kernel_.values)
-      if (std::count(v.args.begin(), v.args.end(), reduction.result) > 0 && (v.kind != Kind::kCast || SizeOf(v.type) != 1 || v.type == DType::kBool)) return;
+      if (std::count(v.args.begin(), v.args.end(), reduction.result) > 0 &&
+          (v.kind != Kind::kCast || SizeOf(v.type) != 1 || v.type == DType::kBool))
+        return;
     const auto stores = [&](const Store& store) { return store.value == reduction.result; };
     if (std::any_of(kernel_.final_stores.begin(), kernel_.final_stores.end(), stores)) return;
     for (const Phase& phase : kernel_.phases)
       if (std::any_of(phase.stores.begin(), phase.stores.end(), stores)) return;
     ranges_[static_cast<std::size_t>(reduction.result)] = of(reduction.value);
     for (std::size_t id = 0; id < ranges_.size(); ++id)
-      if (const Value& v = kernel_.values[id]; v.kind == Kind::kCast && v.args[0] == reduction.result) ranges_[id] = Find(v);
+      if (const Value& v = kernel_.values[id]; v.kind == Kind::kCast && v.args[0] == reduction.result)
+        ranges_[id] = Find(v);
   }
 
   const Kernel& kernel_;
   std::vector<std::optional<Range>> ranges_;  // by value
 };
 
-// Are packets walked along what lies side by side, however many lanes they have? Those that go across rows, or take several steps of
-// columns, count on kStepsOfFew.
+// Are packets walked along what lies side by side, however many lanes they have? Those that go across rows, or take
+// several steps of columns, count on kStepsOfFew.
 bool MayHaveAnyLanes(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
-  if (signature.vector_axis == 0 || signature.few_columns || !signature.row_buffers.empty() || !signature.panels.empty()) return false;
+  if (signature.vector_axis == 0 || signature.few_columns || !signature.row_buffers.empty() ||
+      !signature.panels.empty())
+    return false;
   return std::all_of(signature.operands.begin(), signature.operands.end(), [&](const runtime::Access& access) {
     const int dim = access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)];
     return dim < 0 || dim == access.LastDim();
@@ -160,7 +172,9 @@ class Narrowing {
       if (!ranges_.Fits(static_cast<int>(id)) || !TakesPositionsAsSuch(v)) return false;
       computes = computes || (v.type == DType::kInt32 && (v.kind == Kind::kMap || v.kind == Kind::kReduced));
     }
-    const auto has_wide_store = [&](const Store& store) { return Type(store) != DType::kBool && !IsNarrow(Type(store)) && Type(store) != DType::kInt32; };
+    const auto has_wide_store = [&](const Store& store) {
+      return Type(store) != DType::kBool && !IsNarrow(Type(store)) && Type(store) != DType::kInt32;
+    };
     for (const Phase& phase : kernel_.phases)
       if (std::any_of(phase.stores.begin(), phase.stores.end(), has_wide_store)) return false;
     return computes && std::none_of(kernel_.final_stores.begin(), kernel_.final_stores.end(), has_wide_store);
@@ -190,12 +204,16 @@ class Narrowing {
 
  private:
   DType Type(const Store& store) const {
-    return plan_.buffers[static_cast<std::size_t>(kernel_.signature.operands[static_cast<std::size_t>(store.operand)].buffer)].dtype;
+    return plan_
+        .buffers[static_cast<std::size_t>(kernel_.signature.operands[static_cast<std::size_t>(store.operand)].buffer)]
+        .dtype;
   }
 
   // Does it take i64 for what those are in packets, positions and what compares them?
   bool TakesPositionsAsSuch(const Value& v) const {
-    const auto is_position = [this](int arg) { return kernel_.values[static_cast<std::size_t>(arg)].type == DType::kInt64; };
+    const auto is_position = [this](int arg) {
+      return kernel_.values[static_cast<std::size_t>(arg)].type == DType::kInt64;
+    };
     const auto positions = std::count_if(v.args.begin(), v.args.end(), is_position);
     if (positions == 0 || v.kind == Kind::kGather) return true;
     return v.kind == Kind::kMap && v.type == DType::kBool && positions == static_cast<std::ptrdiff_t>(v.args.size());
@@ -216,9 +234,13 @@ Kernel WithNarrowIntegers(const Plan& plan, const Kernel& kernel) {
 bool HasNarrowPackets(const Plan& plan, const Kernel& kernel) {
   const auto is_narrow = [&](DType type) { return IsNarrow(type) || type == DType::kBool; };
   const auto is_stored_narrow = [&](const Store& store) {
-    return is_narrow(plan.buffers[static_cast<std::size_t>(kernel.signature.operands[static_cast<std::size_t>(store.operand)].buffer)].dtype);
+    return is_narrow(plan.buffers[static_cast<std::size_t>(
+                                      kernel.signature.operands[static_cast<std::size_t>(store.operand)].buffer)]
+                         .dtype);
   };
-  const auto stores_narrow = [&](const Phase& phase) { return std::all_of(phase.stores.begin(), phase.stores.end(), is_stored_narrow); };
+  const auto stores_narrow = [&](const Phase& phase) {
+    return std::all_of(phase.stores.begin(), phase.stores.end(), is_stored_narrow);
+  };
   return MayHaveAnyLanes(kernel) && std::all_of(kernel.phases.begin(), kernel.phases.end(), stores_narrow) &&
          std::all_of(kernel.final_stores.begin(), kernel.final_stores.end(), is_stored_narrow) &&
          std::all_of(kernel.values.begin(), kernel.values.end(), [&](const Value& v) {

@@ -12,13 +12,15 @@ namespace umbra::plan {
 bool Reads(const std::variant<Kernel, Gemm>& step, int buffer) {
   if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.a == buffer || gemm->step.b == buffer;
   const auto& operands = std::get<Kernel>(step).signature.operands;
-  return std::any_of(operands.begin(), operands.end(), [buffer](const runtime::Access& access) { return !access.store && access.buffer == buffer; });
+  return std::any_of(operands.begin(), operands.end(),
+                     [buffer](const runtime::Access& access) { return !access.store && access.buffer == buffer; });
 }
 
 bool Writes(const std::variant<Kernel, Gemm>& step, int buffer) {
   if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.c == buffer;
   const auto& operands = std::get<Kernel>(step).signature.operands;
-  return std::any_of(operands.begin(), operands.end(), [buffer](const runtime::Access& access) { return access.store && access.buffer == buffer; });
+  return std::any_of(operands.begin(), operands.end(),
+                     [buffer](const runtime::Access& access) { return access.store && access.buffer == buffer; });
 }
 
 std::vector<bool> MovesAlong(const Kernel& kernel, int axis) {
@@ -27,13 +29,16 @@ std::vector<bool> MovesAlong(const Kernel& kernel, int axis) {
     const Value& v = kernel.values[id];
     switch (v.kind) {
       case Value::Kind::kLoad:
-        moves[id] = kernel.signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis[static_cast<std::size_t>(axis)] >= 0;
+        moves[id] =
+            kernel.signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis[static_cast<std::size_t>(axis)] >=
+            0;
         break;
       case Value::Kind::kIndex: moves[id] = v.index == axis; break;
       case Value::Kind::kReduced: moves[id] = axis < kernel.signature.row_axes; break;
       case Value::Kind::kStaged: break;
       default:
-        moves[id] = std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return moves[static_cast<std::size_t>(arg)]; });
+        moves[id] =
+            std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return moves[static_cast<std::size_t>(arg)]; });
     }
   }
   return moves;
@@ -43,14 +48,16 @@ bool IsOneWithNext(const Kernel& kernel, int axis) {
   if (axis < 0 || axis + 1 == kernel.rank()) return false;
   const auto& operands = kernel.signature.operands;
   return std::all_of(operands.begin(), operands.end(), [axis](const runtime::Access& access) {
-    const int dim = access.dim_of_axis[static_cast<std::size_t>(axis)], next = access.dim_of_axis[static_cast<std::size_t>(axis) + 1];
+    const int dim = access.dim_of_axis[static_cast<std::size_t>(axis)],
+              next = access.dim_of_axis[static_cast<std::size_t>(axis) + 1];
     return dim < 0 ? next < 0 : next == dim + 1;
   });
 }
 
 bool SharesRows(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
-  if (!signature.goes_along_columns() || signature.row_axes < 2 || signature.positional || kernel.phases.size() != 1) return false;
+  if (!signature.goes_along_columns() || signature.row_axes < 2 || signature.positional || kernel.phases.size() != 1)
+    return false;
   const Phase& phase = kernel.phases[0];
   if (phase.reductions.empty() || !phase.stores.empty() || !phase.stages.empty() || phase.guard >= 0) return false;
   const auto rows = static_cast<std::size_t>(signature.row_axes) - 2;
@@ -70,7 +77,8 @@ std::vector<int> PanelsOf(const Kernel& kernel) {
   const auto inner = static_cast<std::size_t>(signature.row_axes);
   for (std::size_t k = 0; k < signature.operands.size(); ++k) {
     const auto& [buffer, dim, store, gathered] = signature.operands[k];
-    if (!store && !gathered && dim[inner] >= 0 && dim[inner - 1] >= 0 && dim[inner - 2] < 0) panels.push_back(static_cast<int>(k));
+    if (!store && !gathered && dim[inner] >= 0 && dim[inner - 1] >= 0 && dim[inner - 2] < 0)
+      panels.push_back(static_cast<int>(k));
   }
   panels.insert(panels.end(), panels.empty() ? 0 : PanelValues(kernel).size(), -1);
   return panels;
@@ -78,7 +86,8 @@ std::vector<int> PanelsOf(const Kernel& kernel) {
 
 std::vector<int> PanelValues(const Kernel& kernel) {
   const int inner = kernel.signature.row_axes;
-  const std::vector<bool> rows = MovesAlong(kernel, inner - 2), columns = MovesAlong(kernel, inner - 1), steps = MovesAlong(kernel, inner);
+  const std::vector<bool> rows = MovesAlong(kernel, inner - 2), columns = MovesAlong(kernel, inner - 1),
+                          steps = MovesAlong(kernel, inner);
   const auto is_shared = [&](int id) {
     const auto k = static_cast<std::size_t>(id);
     return !rows[k] && columns[k] && steps[k];
@@ -91,14 +100,17 @@ std::vector<int> PanelValues(const Kernel& kernel) {
   std::vector<bool> turned(kernel.values.size());  // made of what is copied anyway, as its columns lie across memory?
   for (std::size_t id = 0; id < turned.size(); ++id) {
     const Value& v = kernel.values[id];
-    turned[id] = std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return turned[static_cast<std::size_t>(arg)]; });
+    turned[id] =
+        std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return turned[static_cast<std::size_t>(arg)]; });
     if (v.kind == Value::Kind::kLoad) turned[id] = runtime::LiesAcross(kernel.signature, v.index);
   }
   std::vector<int> made;
   for (const int id : kernel.phases[0].element_values) {
     const Value& v = kernel.values[static_cast<std::size_t>(id)];
-    const bool computed = (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast) && !turned[static_cast<std::size_t>(id)];
-    if (computed && is_shared(id) && read.count(id) != 0 && v.type != DType::kBool && !IsHalf(v.type)) made.push_back(id);
+    const bool computed =
+        (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast) && !turned[static_cast<std::size_t>(id)];
+    if (computed && is_shared(id) && read.count(id) != 0 && v.type != DType::kBool && !IsHalf(v.type))
+      made.push_back(id);
   }
   return made;
 }
@@ -147,9 +159,11 @@ double ElementCost(const Kernel& kernel) {
 }
 
 bool IsStoredLater(const Kernel& kernel, const Phase& phase, const Store& store) {
-  return std::any_of(kernel.phases.begin() + (&phase - kernel.phases.data()) + 1, kernel.phases.end(), [&](const Phase& later) {
-    return std::any_of(later.stores.begin(), later.stores.end(), [&](const Store& other) { return other.operand == store.operand; });
-  });
+  return std::any_of(kernel.phases.begin() + (&phase - kernel.phases.data()) + 1, kernel.phases.end(),
+                     [&](const Phase& later) {
+                       return std::any_of(later.stores.begin(), later.stores.end(),
+                                          [&](const Store& other) { return other.operand == store.operand; });
+                     });
 }
 
 void OrderValues(Kernel* kernel) {
@@ -164,7 +178,9 @@ void OrderValues(Kernel* kernel) {
   };
   for (std::size_t id = 0; id < place.size(); ++id) put(static_cast<int>(id));
   const auto renumber = [&](int* id) { *id = *id < 0 ? *id : place[static_cast<std::size_t>(*id)]; };
-  const auto renumber_all = [&](std::vector<int>* ids) { std::for_each(ids->begin(), ids->end(), [&](int& id) { renumber(&id); }); };
+  const auto renumber_all = [&](std::vector<int>* ids) {
+    std::for_each(ids->begin(), ids->end(), [&](int& id) { renumber(&id); });
+  };
   for (Value& v : ordered) renumber_all(&v.args);
   for (Phase& phase : kernel->phases) {
     renumber(&phase.guard);

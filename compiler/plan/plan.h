@@ -37,17 +37,17 @@ enum class Scope { kUniform, kRow, kElement };
 /// One value of a kernel's scalar program, in SSA form.
 struct Value {
   enum class Kind {
-    kLoad,      ///< signature.operands[index] at the current point
-    kScalar,    ///< signature.scalars[index]
+    kLoad,  ///< signature.operands[index] at the current point
+    kScalar,  ///< signature.scalars[index]
     kConstant,  ///< `constant` (exact for every i32 and f32/f64 value)
-    kMap,       ///< op applied to args
-    kCast,      ///< args[0] converted to `type`
-    kReduced,   ///< result of the reduction that targets this value
-    kStaged,    ///< element of row buffer `index`, written by an earlier phase
-    kIndex,     ///< the position along kernel axis `index`, i64
-    kNumber,    ///< signature.numbers[index], i64
-    kGather,    ///< signature.operands[index] at the positions args[0], args[1], ...; if `guarded`,
-                ///< `constant` where the last argument, a condition, fails
+    kMap,  ///< op applied to args
+    kCast,  ///< args[0] converted to `type`
+    kReduced,  ///< result of the reduction that targets this value
+    kStaged,  ///< element of row buffer `index`, written by an earlier phase
+    kIndex,  ///< the position along kernel axis `index`, i64
+    kNumber,  ///< signature.numbers[index], i64
+    kGather,  ///< signature.operands[index] at the positions args[0], args[1], ...; if `guarded`,
+              ///< `constant` where the last argument, a condition, fails
   };
   Kind kind = Kind::kConstant;
   DType type = DType::kFloat32;
@@ -61,16 +61,15 @@ struct Value {
   std::string place;  ///< where the user wrote it, as Graph::place has it
 };
 
-
 struct Reduction {
   graph::Reducer kind{};
-  int value = 0;   ///< the element value that is accumulated
+  int value = 0;  ///< the element value that is accumulated
   int result = 0;  ///< the kReduced value
   bool contract = false;  ///< may the products that it sums stay unrounded?
 };
 
 struct Stage {
-  int value = 0;       ///< element value to keep
+  int value = 0;  ///< element value to keep
   int row_buffer = 0;  ///< index into signature.row_buffers
 };
 
@@ -80,9 +79,9 @@ struct Store {
 };
 
 struct Phase {
-  int guard = -1;                   ///< a condition, the same along the vector axis: elements count where it holds; -1: all do
-  std::vector<int> guard_values;    ///< of elements that it is made of, in order of evaluation
-  std::vector<int> row_values;      ///< in order of evaluation
+  int guard = -1;  ///< a condition, the same along the vector axis: elements count where it holds; -1: all do
+  std::vector<int> guard_values;  ///< of elements that it is made of, in order of evaluation
+  std::vector<int> row_values;  ///< in order of evaluation
   std::vector<int> element_values;  ///< in order of evaluation; may repeat values of earlier phases
   std::vector<Reduction> reductions;
   std::vector<Stage> stages;
@@ -128,8 +127,8 @@ struct Plan {
   std::vector<runtime::DerivedExtent> derived;
   std::vector<std::variant<Kernel, Gemm>> steps;
   std::vector<runtime::StepGroup> groups;  ///< all steps, in order
-  std::vector<ChosenValue> choices;        ///< for the reader
-  std::vector<ApartSteps> apart;           ///< for the reader
+  std::vector<ChosenValue> choices;  ///< for the reader
+  std::vector<ApartSteps> apart;  ///< for the reader
 };
 
 /// Does the step read the buffer, or write it?
@@ -157,20 +156,20 @@ void OrderValues(Kernel* kernel);
 /// By value: does it depend on the position along the axis?
 std::vector<bool> MovesAlong(const Kernel& kernel, int axis);
 
-/// Do the axis and the next one go through dimensions that follow each other, of all operands that they move? A launch makes them
-/// one where it can.
+/// Do the axis and the next one go through dimensions that follow each other, of all operands that they move? A launch
+/// makes them one where it can.
 bool IsOneWithNext(const Kernel& kernel, int axis);
 
 /// Do the rows of a kernel that reduces share what they read, as those of a product of matrices do, so that several of
 /// them are best computed together? Its packets go along the last row axis, its rows along the one before.
 bool SharesRows(const Kernel& kernel);
 
-/// KernelSignature::panels of such a kernel: the operands that rows share, and of which each tile of columns reads an element
-/// for each index of the one axis that is reduced; then -1 for each of PanelValues().
+/// KernelSignature::panels of such a kernel: the operands that rows share, and of which each tile of columns reads an
+/// element for each index of the one axis that is reduced; then -1 for each of PanelValues().
 std::vector<int> PanelsOf(const Kernel& kernel);
 
-/// What is computed of these operands alone, and read by what rows do not share; if columns of the operands lie in memory side
-/// by side, as others are copied to be turned.
+/// What is computed of these operands alone, and read by what rows do not share; if columns of the operands lie in
+/// memory side by side, as others are copied to be turned.
 std::vector<int> PanelValues(const Kernel& kernel);
 
 /// How the dynamic extent number k is printed that the user gave no name: `?k`.

@@ -36,7 +36,8 @@ class Positions {
     if (v.type != DType::kInt64) return;
     if (v.kind == Value::Kind::kIndex) return Add(id, Kind::kAxis, v.index, 0);
     if (v.kind == Value::Kind::kNumber) return Add(id, Kind::kNumber, v.index, 0);
-    if (v.kind == Value::Kind::kConstant && std::abs(v.constant) < 0x1p31) return Add(id, Kind::kConstant, static_cast<index_t>(v.constant), 0);
+    if (v.kind == Value::Kind::kConstant && std::abs(v.constant) < 0x1p31)
+      return Add(id, Kind::kConstant, static_cast<index_t>(v.constant), 0);
     if (v.kind != Value::Kind::kMap) return;
     if (v.op == Op::select) return AddOf(id, Kind::kEither, v.args[1], v.args[2]);
     if (v.op == Op::negative) return AddNegative(id);
@@ -69,7 +70,8 @@ class Positions {
       for (const int k : {0, 1}) {
         const Value& quotient = value(multiple.args[static_cast<std::size_t>(k)]);
         const int by = multiple.args[static_cast<std::size_t>(1 - k)];
-        if (IsMap(quotient, Op::div) && quotient.args[0] == a && quotient.args[1] == by) return AddOf(id, Kind::kRest, a, by);
+        if (IsMap(quotient, Op::div) && quotient.args[0] == a && quotient.args[1] == by)
+          return AddOf(id, Kind::kRest, a, by);
       }
     AddOf(id, Kind::kMinus, a, b);
   }
@@ -92,7 +94,10 @@ class Positions {
 class Choice {
  public:
   Choice(const Kernel& kernel, Narrowed narrowed)
-      : kernel_(kernel), positions_(kernel), all_(narrowed == Narrowed::kAll), moves_(MovesAlong(kernel, kernel.signature.vector_axis)) {
+      : kernel_(kernel),
+        positions_(kernel),
+        all_(narrowed == Narrowed::kAll),
+        moves_(MovesAlong(kernel, kernel.signature.vector_axis)) {
     FindAddresses();
     const auto count = static_cast<int>(kernel.values.size());
     for (int id = 0; id < count; ++id) {
@@ -103,7 +108,8 @@ class Choice {
     // The least or largest of such positions is one, too, unless a guard may leave out all of them.
     for (const Phase& phase : kernel.phases)
       for (const Reduction& reduction : phase.reductions)
-        if (phase.guard < 0 && IsNarrow(reduction.value) && (reduction.kind == graph::Reducer::minimum || reduction.kind == graph::Reducer::maximum))
+        if (phase.guard < 0 && IsNarrow(reduction.value) &&
+            (reduction.kind == graph::Reducer::minimum || reduction.kind == graph::Reducer::maximum))
           narrow_[static_cast<std::size_t>(reduction.result)] = true;
   }
 
@@ -118,7 +124,8 @@ class Choice {
     if (all_ && v.kind == Value::Kind::kGather) return true;
     const auto fits = [this](int k) { return Has(k) || value(k).type != DType::kInt64; };
     if (Has(id) || !std::all_of(v.args.begin(), v.args.end(), fits)) return false;
-    if (v.kind == Value::Kind::kCast) return all_ || (Differs(arg) && (v.type == DType::kFloat32 || v.type == DType::kFloat64));
+    if (v.kind == Value::Kind::kCast)
+      return all_ || (Differs(arg) && (v.type == DType::kFloat32 || v.type == DType::kFloat64));
     if (v.kind != Value::Kind::kMap || v.type != DType::kBool) return false;
     return all_ || std::any_of(v.args.begin(), v.args.end(), [this](int k) { return IsNarrow(k); });
   }
@@ -138,11 +145,14 @@ class Choice {
   bool IsOfData(const Value& v) const {
     using enum Value::Kind;
     if (v.kind == kLoad || v.kind == kGather || v.kind == kStaged || v.kind == kReduced) return true;
-    return std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return of_data_[static_cast<std::size_t>(arg)]; });
+    return std::any_of(v.args.begin(), v.args.end(),
+                       [this](int arg) { return of_data_[static_cast<std::size_t>(arg)]; });
   }
 
   // Does it differ from lane to lane, and is it more than an address?
-  bool Differs(int id) const { return moves_[static_cast<std::size_t>(id)] && !addresses_[static_cast<std::size_t>(id)]; }
+  bool Differs(int id) const {
+    return moves_[static_cast<std::size_t>(id)] && !addresses_[static_cast<std::size_t>(id)];
+  }
 
   // Do data choose it, or what it is made of?
   bool IsMadeInPackets(int id) const {
@@ -163,7 +173,11 @@ class Choice {
 class Narrowing {
  public:
   Narrowing(const Kernel& kernel, Narrowed narrowed)
-      : kernel_(kernel), choice_(kernel, narrowed), result_(kernel), wide_(kernel.values.size(), -1), narrow_(kernel.values.size(), -1) {}
+      : kernel_(kernel),
+        choice_(kernel, narrowed),
+        result_(kernel),
+        wide_(kernel.values.size(), -1),
+        narrow_(kernel.values.size(), -1) {}
 
   Kernel Run() {
     result_.values.clear();
@@ -243,7 +257,8 @@ class Narrowing {
   std::vector<int> Both(const std::vector<int>& ids) const {
     std::vector<int> both;
     for (const int id : ids) {
-      const auto [first, second] = std::minmax(wide_[static_cast<std::size_t>(id)], narrow_[static_cast<std::size_t>(id)]);
+      const auto [first, second] =
+          std::minmax(wide_[static_cast<std::size_t>(id)], narrow_[static_cast<std::size_t>(id)]);
       if (first >= 0) both.push_back(first);
       both.push_back(second);
     }

@@ -1,5 +1,5 @@
-// Positions are i64 values of a plan, which take several times as long as i32 on GPUs, and twice as many registers in packets:
-// where a launch finds that 32 bits hold them, it takes a variant that computes them as i32.
+// Positions are i64 values of a plan, which take several times as long as i32 on GPUs, and twice as many registers in
+// packets: where a launch finds that 32 bits hold them, it takes a variant that computes them as i32.
 #ifndef UMBRA_COMPILER_PLAN_POSITIONS_H_
 #define UMBRA_COMPILER_PLAN_POSITIONS_H_
 
@@ -9,14 +9,15 @@
 
 namespace umbra::plan {
 
-/// Lists in the signatures of the kernels the i64 values that are made of indices, extents and constants alone, or are data
-/// between two such values: those of which a launch can tell how large they get. After all passes that move axes.
+/// Lists in the signatures of the kernels the i64 values that are made of indices, extents and constants alone, or are
+/// data between two such values: those of which a launch can tell how large they get. After all passes that move axes.
 void FindPositions(Plan* plan);
 
 /// Which of them are i32.
 enum class Narrowed {
-  kAll,      ///< each of them
-  kPackets,  ///< what data choose for each lane, as argmax is made of, what that is reduced to, and what becomes a float
+  kAll,  ///< each of them
+  kPackets,  ///< what data choose for each lane, as argmax is made of, what that is reduced to, and what becomes a
+             ///< float
 };
 
 /// `kernel` with such positions as i32 values; what else reads one has it as i64. Where values are

@@ -14,8 +14,7 @@ namespace {
 using runtime::Extent;
 
 std::string ExtentText(const Plan& plan, const Extent& extent) {
-  return extent.is_static() ? std::to_string(extent.value)
-                            : plan.symbols[static_cast<std::size_t>(extent.symbol)];
+  return extent.is_static() ? std::to_string(extent.value) : plan.symbols[static_cast<std::size_t>(extent.symbol)];
 }
 
 // Substitutes {0}, {1}, {2} in the table's text of an operator.
@@ -34,15 +33,12 @@ std::string Substitute(std::string_view pattern, const std::vector<std::string>&
 
 class KernelPrinter {
  public:
-  KernelPrinter(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel) {
-    CountUses();
-  }
+  KernelPrinter(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel) { CountUses(); }
 
   std::string Run() {
     const auto& signature = kernel_.signature;
-    std::string text = fmt::format("  kernel {}  for {}   (parallel over i0, vector axis i{})\n",
-                                   signature.name, Loops(0, kernel_.signature.row_axes),
-                                   signature.vector_axis);
+    std::string text = fmt::format("  kernel {}  for {}   (parallel over i0, vector axis i{})\n", signature.name,
+                                   Loops(0, kernel_.signature.row_axes), signature.vector_axis);
     for (std::size_t p = 0; p < kernel_.phases.size(); ++p) text += PhaseText(kernel_.phases[p]);
     for (int id : kernel_.final_row_values)
       if (IsNamed(id)) text += fmt::format("    {} = {}\n", NameOf(id), Define(id));
@@ -51,8 +47,7 @@ class KernelPrinter {
     text += fmt::format("    cost {:g} an element", signature.cost);
     if (!signature.row_buffers.empty())
       text += fmt::format(", {} row buffer{} of {}", signature.row_buffers.size(),
-                          signature.row_buffers.size() > 1 ? "s" : "",
-                          ExtentText(plan_, signature.axes.back()));
+                          signature.row_buffers.size() > 1 ? "s" : "", ExtentText(plan_, signature.axes.back()));
     return text + "\n";
   }
 
@@ -79,9 +74,7 @@ class KernelPrinter {
     return !v.label.empty() || uses_[static_cast<std::size_t>(id)] > 1;
   }
 
-  std::string NameOf(int id) const {
-    return value(id).label.empty() ? fmt::format("v{}", id) : value(id).label;
-  }
+  std::string NameOf(int id) const { return value(id).label.empty() ? fmt::format("v{}", id) : value(id).label; }
 
   std::string OperandText(int index) const {
     const auto& access = kernel_.signature.operands[static_cast<std::size_t>(index)];
@@ -94,17 +87,14 @@ class KernelPrinter {
   }
 
   // How a reader of the value sees it: its name, or its definition when it has none.
-  std::string Ref(int id) const {
-    return IsNamed(id) ? NameOf(id) : Define(id);
-  }
+  std::string Ref(int id) const { return IsNamed(id) ? NameOf(id) : Define(id); }
 
   std::string Define(int id) const {
     const Value& v = value(id);
     switch (v.kind) {
       case Value::Kind::kLoad: return OperandText(v.index);
       case Value::Kind::kScalar:
-        return plan_.scalars[static_cast<std::size_t>(
-                                 kernel_.signature.scalars[static_cast<std::size_t>(v.index)])]
+        return plan_.scalars[static_cast<std::size_t>(kernel_.signature.scalars[static_cast<std::size_t>(v.index)])]
             .first;
       case Value::Kind::kConstant: return fmt::format("{}", v.constant);
       case Value::Kind::kCast: return fmt::format("tcast<{}>({})", Name(v.type), Ref(v.args[0]));
@@ -120,8 +110,8 @@ class KernelPrinter {
         const std::size_t count = v.args.size() - (v.guarded ? 1 : 0);
         std::vector<std::string> positions;
         for (std::size_t k = 0; k < count; ++k) positions.push_back(Ref(v.args[k]));
-        std::string text = fmt::format(
-            "{}[{}]", plan_.buffers[static_cast<std::size_t>(access.buffer)].name, fmt::join(positions, ", "));
+        std::string text = fmt::format("{}[{}]", plan_.buffers[static_cast<std::size_t>(access.buffer)].name,
+                                       fmt::join(positions, ", "));
         if (v.guarded) text = fmt::format("({} ? {} : {})", Ref(v.args.back()), text, v.constant);
         return text;
       }
@@ -148,14 +138,16 @@ class KernelPrinter {
     std::set<int> named;
     for (const auto* values : {&phase.guard_values, &phase.element_values})
       for (int id : *values)
-        if (IsNamed(id) && id != phase.guard && named.insert(id).second) text += fmt::format("      {} = {}\n", NameOf(id), Define(id));
+        if (IsNamed(id) && id != phase.guard && named.insert(id).second)
+          text += fmt::format("      {} = {}\n", NameOf(id), Define(id));
     for (const Stage& stage : phase.stages)
       text += fmt::format("      keep row{} = {}\n", stage.row_buffer, Ref(stage.value));
     for (const Reduction& reduction : phase.reductions)
-      text += fmt::format("      reduce r{0} = {1}(r{0}, {2})\n", reduction.result,
-                          graph::Name(reduction.kind), Ref(reduction.value));
+      text += fmt::format("      reduce r{0} = {1}(r{0}, {2})\n", reduction.result, graph::Name(reduction.kind),
+                          Ref(reduction.value));
     for (const Store& store : phase.stores)
-      text += fmt::format("      {} {} = {}\n", IsStoredLater(kernel_, phase, store) ? "keep" : "store", OperandText(store.operand), Ref(store.value));
+      text += fmt::format("      {} {} = {}\n", IsStoredLater(kernel_, phase, store) ? "keep" : "store",
+                          OperandText(store.operand), Ref(store.value));
     return text;
   }
 
@@ -166,15 +158,16 @@ class KernelPrinter {
 
 std::string ProductText(const Plan& plan, const runtime::GemmStep& gemm) {
   const auto name = [&](int id) { return plan.buffers[static_cast<std::size_t>(id)].name; };
-  return fmt::format("{}{}{} . {}{}", gemm.alpha == 1 ? "" : fmt::format("{} * ", gemm.alpha), name(gemm.a), gemm.transpose_a ? ".T" : "",
-                     name(gemm.b), gemm.transpose_b ? ".T" : "");
+  return fmt::format("{}{}{} . {}{}", gemm.alpha == 1 ? "" : fmt::format("{} * ", gemm.alpha), name(gemm.a),
+                     gemm.transpose_a ? ".T" : "", name(gemm.b), gemm.transpose_b ? ".T" : "");
 }
 
 // What is said before a kernel that runs instead of steps.
 std::string InsteadOf(const Plan& plan, const std::vector<int>& replaced) {
   if (replaced.empty()) return "";
   std::string text;
-  for (const int step : replaced) text += (text.empty() ? "" : ", ") + StepName(plan, plan.steps[static_cast<std::size_t>(step)]);
+  for (const int step : replaced)
+    text += (text.empty() ? "" : ", ") + StepName(plan, plan.steps[static_cast<std::size_t>(step)]);
   return fmt::format("  or, where that is faster, instead of {}:\n", text);
 }
 
@@ -183,7 +176,8 @@ std::string StepText(const Plan& plan, const std::variant<Kernel, Gemm>& step) {
     return InsteadOf(plan, kernel->signature.replaces) + KernelPrinter(plan, *kernel).Run();
   }
   const runtime::GemmStep& gemm = std::get<Gemm>(step).step;
-  std::string text = fmt::format("  gemm {} = {}\n", plan.buffers[static_cast<std::size_t>(gemm.c)].name, ProductText(plan, gemm));
+  std::string text =
+      fmt::format("  gemm {} = {}\n", plan.buffers[static_cast<std::size_t>(gemm.c)].name, ProductText(plan, gemm));
   const auto name = [&](int kernel) { return StepName(plan, plan.steps[static_cast<std::size_t>(kernel)]); };
   if (gemm.epilogue.kernel >= 0)
     text += fmt::format("  or, without kernel {}: gemm {}{}\n", name(gemm.epilogue.kernel), EpilogueText(plan, gemm),
@@ -203,8 +197,7 @@ std::string ShapeText(const Plan& plan, const std::vector<Extent>& shape) {
 
 std::string Summarize(const Plan& plan, const Kernel& kernel) {
   std::set<int> stored, loaded;
-  for (const auto& access : kernel.signature.operands)
-    (access.store ? stored : loaded).insert(access.buffer);
+  for (const auto& access : kernel.signature.operands) (access.store ? stored : loaded).insert(access.buffer);
   auto list = [&](const std::set<int>& buffers) {
     std::string text;
     for (int id : buffers) {
@@ -227,7 +220,8 @@ std::string EpilogueText(const Plan& plan, const runtime::GemmStep& gemm) {
   const auto name = [&](int id) { return plan.buffers[static_cast<std::size_t>(id)].name; };
   std::string text = ProductText(plan, gemm);
   if (epilogue.scale != 1) text = fmt::format("{} * {}", epilogue.scale, text);
-  if (epilogue.scalar >= 0) text = fmt::format("{} * {}", plan.scalars[static_cast<std::size_t>(epilogue.scalar)].first, text);
+  if (epilogue.scalar >= 0)
+    text = fmt::format("{} * {}", plan.scalars[static_cast<std::size_t>(epilogue.scalar)].first, text);
   if (epilogue.bias >= 0) text += " + " + name(epilogue.bias);
   const bool relu = epilogue.kind == cuda::Epilogue::kRelu || epilogue.kind == cuda::Epilogue::kBiasRelu;
   const bool gelu = epilogue.kind == cuda::Epilogue::kGelu || epilogue.kind == cuda::Epilogue::kBiasGelu;
@@ -248,22 +242,22 @@ bool IsBehind(const Plan& plan, int step) {
 }
 
 int NumSteps(const Plan& plan, const runtime::StepGroup& group) {
-  return static_cast<int>(std::count_if(plan.steps.begin() + group.begin, plan.steps.begin() + group.end, [](const auto& step) {
-    const auto* kernel = std::get_if<Kernel>(&step);
-    return kernel == nullptr || kernel->signature.replaces.empty();
-  }));
+  return static_cast<int>(
+      std::count_if(plan.steps.begin() + group.begin, plan.steps.begin() + group.end, [](const auto& step) {
+        const auto* kernel = std::get_if<Kernel>(&step);
+        return kernel == nullptr || kernel->signature.replaces.empty();
+      }));
 }
 
 std::string Print(const Plan& plan) {
   std::string text = fmt::format("plan {}\n", plan.name);
   for (const auto& buffer : plan.buffers) {
     static constexpr std::string_view kKinds[] = {"in  ", "out ", "temp"};
-    text += fmt::format("  {} {}: {}{}{}\n", kKinds[static_cast<int>(buffer.kind)], buffer.name,
-                        Name(buffer.dtype), ShapeText(plan, buffer.shape),
+    text += fmt::format("  {} {}: {}{}{}\n", kKinds[static_cast<int>(buffer.kind)], buffer.name, Name(buffer.dtype),
+                        ShapeText(plan, buffer.shape),
                         buffer.place < 0 ? "" : " in " + plan.buffers[static_cast<std::size_t>(buffer.place)].name);
   }
-  for (const auto& [name, dtype] : plan.scalars)
-    text += fmt::format("  scalar {}: {}\n", name, Name(dtype));
+  for (const auto& [name, dtype] : plan.scalars) text += fmt::format("  scalar {}: {}\n", name, Name(dtype));
   for (const auto& group : plan.groups) {
     if (NumSteps(plan, group) > 1)
       text += group.kind == runtime::StepGroup::Kind::kIndependent

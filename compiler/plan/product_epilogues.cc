@@ -29,9 +29,9 @@ using runtime::ProductEpilogue;
 // What cuBLASLt does to v, which is a product, or that and a bias.
 struct Activation {
   Epilogue alone, with_bias;
-  const char* text;     // of a kernel
+  const char* text;  // of a kernel
   const char* differs;  // where cuBLASLt computes something else; null if it does not
-  const char* behind;   // what is the same of v rounded to 16 bits, rounded again; null if that is another number
+  const char* behind;  // what is the same of v rounded to 16 bits, rounded again; null if that is another number
 };
 constexpr std::array<Activation, 4> kActivations = {{
     {Epilogue::kNone, Epilogue::kBias, "v", nullptr, nullptr},
@@ -49,10 +49,11 @@ struct Known {
   Epilogue before;  // what `behind` may follow
 };
 Known ToKnown(const Activation& activation, bool bias, DType dtype) {
-  const std::string text = fmt::format("kernel epilogue(p: {0}[m, n], b: {0}[n]) -> (y: {0}[m, n]) {{\n  v = p{1}\n  y = {2}\n}}", Name(dtype),
-                                       bias ? " + broadcast<1>(b)" : "", activation.text);
-  return {bias ? activation.with_bias : activation.alone, graph::Parse(text, "epilogue").at(0), activation.differs, activation.behind,
-          bias ? Epilogue::kBias : Epilogue::kNone};
+  const std::string text =
+      fmt::format("kernel epilogue(p: {0}[m, n], b: {0}[n]) -> (y: {0}[m, n]) {{\n  v = p{1}\n  y = {2}\n}}",
+                  Name(dtype), bias ? " + broadcast<1>(b)" : "", activation.text);
+  return {bias ? activation.with_bias : activation.alone, graph::Parse(text, "epilogue").at(0), activation.differs,
+          activation.behind, bias ? Epilogue::kBias : Epilogue::kNone};
 }
 
 bool Commutes(Op op) { return op == Op::plus || op == Op::mul || op == Op::maximum || op == Op::minimum; }
@@ -60,21 +61,29 @@ bool Commutes(Op op) { return op == Op::plus || op == Op::mul || op == Op::maxim
 // The values of a kernel beside the nodes of a graph over a product p and a bias b: are they the same?
 class Comparison {
  public:
-  Comparison(const Kernel& kernel, int product, const Graph& graph) : kernel_(kernel), product_(product), graph_(graph) {}
+  Comparison(const Kernel& kernel, int product, const Graph& graph)
+      : kernel_(kernel),
+        product_(product),
+        graph_(graph) {}
 
   bool Equal(int value, int node) {
     const Value& v = kernel_.values[static_cast<std::size_t>(value)];
     const Node& n = graph_.node(node);
     switch (n.kind) {
-      case Node::Kind::kInput: return node == graph_.inputs()[0] ? SameAs(&found_.p, value) && IsProduct(v) : SameAs(&found_.b, value) && IsBias(v);
+      case Node::Kind::kInput:
+        return node == graph_.inputs()[0] ? SameAs(&found_.p, value) && IsProduct(v)
+                                          : SameAs(&found_.b, value) && IsBias(v);
       case Node::Kind::kBroadcast: return Equal(value, n.inputs[0]);
       case Node::Kind::kConstant:
         return v.kind == Value::Kind::kConstant &&
-               (n.dtype == DType::kFloat32 ? static_cast<float>(v.constant) == static_cast<float>(n.constant) : v.constant == n.constant);
+               (n.dtype == DType::kFloat32 ? static_cast<float>(v.constant) == static_cast<float>(n.constant)
+                                           : v.constant == n.constant);
       case Node::Kind::kMap: {
         if (v.kind != Value::Kind::kMap || v.op != n.op) return false;
         const Found before = found_;
-        if (std::equal(v.args.begin(), v.args.end(), n.inputs.begin(), [this](int arg, int input) { return Equal(arg, input); })) return true;
+        if (std::equal(v.args.begin(), v.args.end(), n.inputs.begin(),
+                       [this](int arg, int input) { return Equal(arg, input); }))
+          return true;
         found_ = before;
         return Commutes(n.op) && Equal(v.args[0], n.inputs[1]) && Equal(v.args[1], n.inputs[0]);
       }
@@ -97,7 +106,9 @@ class Comparison {
   }
 
   const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
-  const runtime::Access& Loaded(const Value& v) const { return kernel_.signature.operands[static_cast<std::size_t>(v.index)]; }
+  const runtime::Access& Loaded(const Value& v) const {
+    return kernel_.signature.operands[static_cast<std::size_t>(v.index)];
+  }
 
   // The product, or a number times it.
   bool IsProduct(const Value& v) {
@@ -107,7 +118,8 @@ class Comparison {
       const Value &factor = value(v.args[k]), &p = value(v.args[1 - k]);
       if (p.kind != Value::Kind::kLoad || Loaded(p).buffer != product_) continue;
       if (factor.kind == Value::Kind::kConstant) found_.epilogue.scale = factor.constant;
-      else if (factor.kind == Value::Kind::kScalar) found_.epilogue.scalar = kernel_.signature.scalars[static_cast<std::size_t>(factor.index)];
+      else if (factor.kind == Value::Kind::kScalar)
+        found_.epilogue.scalar = kernel_.signature.scalars[static_cast<std::size_t>(factor.index)];
       else return false;
       return true;
     }
@@ -155,14 +167,17 @@ class Epilogues {
       }
       const auto& kernel = std::get<Kernel>(plan_.steps[k]);
       const auto& operands = kernel.signature.operands;
-      if (std::none_of(operands.begin(), operands.end(), [&](const auto& access) { return !access.store && access.buffer == gemm->c; })) continue;
+      if (std::none_of(operands.begin(), operands.end(),
+                       [&](const auto& access) { return !access.store && access.buffer == gemm->c; }))
+        continue;
       reader = &kernel;
       at = static_cast<int>(k);
       ++readers;
     }
     if (reader == nullptr) return {};
     if (readers > 1) return "the product itself is wanted, too";
-    if (IsHalf(buffer(gemm->c).dtype)) return fmt::format("the product is rounded to {} first", Name(buffer(gemm->c).dtype));
+    if (IsHalf(buffer(gemm->c).dtype))
+      return fmt::format("the product is rounded to {} first", Name(buffer(gemm->c).dtype));
     const auto result = ResultOf(*reader, gemm->c);
     if (!result) return "it has no epilogue for that";
     const DType dtype = buffer(result->buffer).dtype;
@@ -177,7 +192,8 @@ class Epilogues {
       epilogue.result = result->buffer;
       epilogue.kernel = at;
       if (epilogue.bias >= 0 && buffer(epilogue.bias).dtype != dtype) {
-        why = fmt::format("a bias of {} is not of the result's dtype, {}", Name(buffer(epilogue.bias).dtype), Name(dtype));
+        why = fmt::format("a bias of {} is not of the result's dtype, {}", Name(buffer(epilogue.bias).dtype),
+                          Name(dtype));
       } else if (known.differs != nullptr && !fast_ && known.behind != nullptr && IsHalf(dtype)) {
         epilogue.kind = known.before;
         gemm->epilogue = epilogue;
@@ -193,9 +209,11 @@ class Epilogues {
     return why;
   }
 
-  // Inserts the step behind a product whose epilogue takes the place of `kernel`, which computes `text` of v, its result.
+  // Inserts the step behind a product whose epilogue takes the place of `kernel`, which computes `text` of v, its
+  // result.
   void Insert(int kernel, const std::string& text) {
-    const auto own_group = std::find_if(plan_.groups.begin(), plan_.groups.end(), [kernel](const auto& group) { return kernel < group.end; });
+    const auto own_group = std::find_if(plan_.groups.begin(), plan_.groups.end(),
+                                        [kernel](const auto& group) { return kernel < group.end; });
     const int place = own_group->end;
     for (auto& step : plan_.steps) {
       auto* gemm = std::get_if<Gemm>(&step);
@@ -206,8 +224,13 @@ class Epilogues {
     }
     const Kernel& instead = std::get<Kernel>(plan_.steps[static_cast<std::size_t>(kernel)]);
     const int result = instead.signature.operands[static_cast<std::size_t>(instead.phases[0].stores[0].operand)].buffer;
-    const std::string shape = buffer(result).shape.size() == 3 ? "[l, m, n]" : "[m, n]", dtype(Name(buffer(result).dtype));
-    const Plan own = Build(*graph::Parse(fmt::format("kernel behind(v: {0}{1}) -> (y: {0}{1}) {{\n  y = {2}\n}}", dtype, shape, text), "behind").at(0), true);
+    const std::string shape = buffer(result).shape.size() == 3 ? "[l, m, n]" : "[m, n]",
+                      dtype(Name(buffer(result).dtype));
+    const Plan own = Build(
+        *graph::Parse(fmt::format("kernel behind(v: {0}{1}) -> (y: {0}{1}) {{\n  y = {2}\n}}", dtype, shape, text),
+                      "behind")
+             .at(0),
+        true);
     Kernel behind = std::get<Kernel>(own.steps[0]);
     behind.signature.name = instead.signature.name + "_behind";  // of a graph that may have any name
     behind.signature.axes = buffer(result).shape;
@@ -238,13 +261,16 @@ class Epilogues {
     if (!phase.reductions.empty() || phase.stores.size() != 1 || !kernel.final_stores.empty()) return std::nullopt;
     const auto& operands = kernel.signature.operands;
     const auto& store = operands[static_cast<std::size_t>(phase.stores[0].operand)];
-    const auto same = [&](const runtime::Access& access) { return access.buffer != product || access.dim_of_axis == store.dim_of_axis; };
+    const auto same = [&](const runtime::Access& access) {
+      return access.buffer != product || access.dim_of_axis == store.dim_of_axis;
+    };
     if (buffer(store.buffer).shape != buffer(product).shape || kernel.signature.axes != buffer(product).shape ||
-        !std::is_sorted(store.dim_of_axis.begin(), store.dim_of_axis.end()) || !std::all_of(operands.begin(), operands.end(), same) ||
-        buffer(product).shape.size() < 2)
+        !std::is_sorted(store.dim_of_axis.begin(), store.dim_of_axis.end()) ||
+        !std::all_of(operands.begin(), operands.end(), same) || buffer(product).shape.size() < 2)
       return std::nullopt;
     const Value& stored = kernel.values[static_cast<std::size_t>(phase.stores[0].value)];
-    const bool rounds = stored.kind == Value::Kind::kCast && stored.type == buffer(store.buffer).dtype && stored.type != buffer(product).dtype;
+    const bool rounds = stored.kind == Value::Kind::kCast && stored.type == buffer(store.buffer).dtype &&
+                        stored.type != buffer(product).dtype;
     return Result{store.buffer, rounds ? stored.args[0] : phase.stores[0].value};
   }
 

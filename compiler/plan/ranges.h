@@ -6,8 +6,8 @@
 
 namespace umbra::plan {
 
-/// Fills KernelSignature::ranged of positional kernels: all their row axes, so that pictures of one batch are shared out by
-/// channels or rows, and the axis of long rows that nothing is reduced along.
+/// Fills KernelSignature::ranged of positional kernels: all their row axes, so that pictures of one batch are shared
+/// out by channels or rows, and the axis of long rows that nothing is reduced along.
 void FindRanges(Plan* plan);
 
 }  // namespace umbra::plan

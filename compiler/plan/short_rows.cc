@@ -15,8 +15,8 @@ namespace {
 
 using runtime::Access;
 
-// The longest row that packets go across, and with functions; and the longest one of a reduction that goes through a few
-// packets, without a loop where their number is known.
+// The longest row that packets go across, and with functions; and the longest one of a reduction that goes through a
+// few packets, without a loop where their number is known.
 constexpr std::int64_t kShortRow = 15, kShortRowOfFunctions = 31, kFewPackets = 64;
 constexpr std::int64_t kHardlyAny = 4;  // lanes of a packet
 
@@ -43,8 +43,12 @@ bool LiesBehindReduced(const runtime::KernelSignature& signature, int axis) {
 // Is something dear computed of elements that are gathered?
 bool ComputesWhatItGathers(const Kernel& kernel) {
   const auto gathers = [](const Value& value) { return value.kind == Value::Kind::kGather; };
-  const auto is_dear = [](const Value& value) { return value.kind == Value::Kind::kMap && value.scope == Scope::kElement && graph::Info(value.op).cost > graph::kCheap; };
-  return std::any_of(kernel.values.begin(), kernel.values.end(), gathers) && std::any_of(kernel.values.begin(), kernel.values.end(), is_dear);
+  const auto is_dear = [](const Value& value) {
+    return value.kind == Value::Kind::kMap && value.scope == Scope::kElement &&
+           graph::Info(value.op).cost > graph::kCheap;
+  };
+  return std::any_of(kernel.values.begin(), kernel.values.end(), gathers) &&
+         std::any_of(kernel.values.begin(), kernel.values.end(), is_dear);
 }
 
 // The rows of an element-wise kernel, whose operands may be gathered from rows.
@@ -52,26 +56,38 @@ class Rows {
  public:
   // `open`: are extents to be known later?
   Rows(const Plan& plan, bool keeps_first_axis, bool open, const Kernel& kernel)
-      : plan_(plan), keeps_first_axis_(keeps_first_axis), open_(open), kernel_(kernel), signature_(kernel.signature),
-        one_by_one_(!signature_.elementwise && IsOneByOne()), gathers_(one_by_one_ ? FindGathers() : std::vector<int>()) {}
+      : plan_(plan),
+        keeps_first_axis_(keeps_first_axis),
+        open_(open),
+        kernel_(kernel),
+        signature_(kernel.signature),
+        one_by_one_(!signature_.elementwise && IsOneByOne()),
+        gathers_(one_by_one_ ? FindGathers() : std::vector<int>()) {}
 
   // The axes along which rows lie that are not all one, from the last on.
   std::vector<int> Axes() const {
     std::vector<int> axes;
     if ((!signature_.elementwise && !one_by_one_) || kernel_.rank() < 2 || (!one_by_one_ && IsOneRow())) return axes;
     for (int axis = kernel_.rank(); axis-- > 0;)
-      if (HasPacketsAcross(axis) && (one_by_one_ ? AreFromRows(axis) || Chooses(axis) : !IsOneWithNext(kernel_, axis - 1) && !IsOneWithNext(kernel_, axis)) && CanBeInnermost(axis)) axes.push_back(axis);
+      if (HasPacketsAcross(axis) &&
+          (one_by_one_ ? AreFromRows(axis) || Chooses(axis)
+                       : !IsOneWithNext(kernel_, axis - 1) && !IsOneWithNext(kernel_, axis)) &&
+          CanBeInnermost(axis))
+        axes.push_back(axis);
     return axes;
   }
 
-  // The gathers whose rows are brought together, once the axis is the innermost one: not for one known element alone of several.
+  // The gathers whose rows are brought together, once the axis is the innermost one: not for one known element alone of
+  // several.
   std::vector<int> FromRows(int axis) const {
     std::vector<int> from_rows;
     const int across = AcrossOf(axis);
     const std::vector<bool> moves = MovesAlong(kernel_, axis);
     const auto needs_all = [&](int id) {
       const runtime::Extent& row = BufferOf(value(id)).shape.back();
-      return (row.is_static() && row.value == 1) || std::count_if(gathers_.begin(), gathers_.end(), [&](int other) { return value(other).index == value(id).index; }) > 1;
+      return (row.is_static() && row.value == 1) || std::count_if(gathers_.begin(), gathers_.end(), [&](int other) {
+                                                      return value(other).index == value(id).index;
+                                                    }) > 1;
     };
     std::copy_if(gathers_.begin(), gathers_.end(), std::back_inserter(from_rows), [&](int id) {
       return IsFromRows(value(id), axis, across) && (moves[static_cast<std::size_t>(id)] || needs_all(id));
@@ -83,7 +99,8 @@ class Rows {
   std::vector<runtime::Extent> Sources() const {
     std::vector<runtime::Extent> sources;
     for (const int id : gathers_)
-      if (!LiesAlong(value(id), kernel_.rank() - 1, kernel_.rank() - 2)) sources.push_back(BufferOf(value(id)).shape.back());
+      if (!LiesAlong(value(id), kernel_.rank() - 1, kernel_.rank() - 2))
+        sources.push_back(BufferOf(value(id)).shape.back());
     return sources;
   }
 
@@ -97,19 +114,20 @@ class Rows {
   // The axis that packets go along once `axis` is the innermost one.
   int AcrossOf(int axis) const { return axis == kernel_.rank() - 1 ? axis - 1 : kernel_.rank() - 1; }
 
-  // Have packets more than a few lanes that go across rows along the axis? Of other elementwise kernels they may go across a batch
-  // (batches.h).
+  // Have packets more than a few lanes that go across rows along the axis? Of other elementwise kernels they may go
+  // across a batch (batches.h).
   bool HasPacketsAcross(int axis) const {
     const int across = AcrossOf(axis);
     const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(across)];
-    return one_by_one_ || across == 0 || !extent.is_static() || extent.value > kHardlyAny || IsOneWithNext(kernel_, across - 1);
+    return one_by_one_ || across == 0 || !extent.is_static() || extent.value > kHardlyAny ||
+           IsOneWithNext(kernel_, across - 1);
   }
 
   // Does the kernel compute its elements one by one, beside what it gathers and asks of indices?
   bool IsOneByOne() const {
     const Phase& phase = kernel_.phases[0];
-    return kernel_.phases.size() == 1 && phase.guard < 0 && phase.reductions.empty() && phase.stages.empty() && kernel_.final_stores.empty() &&
-           kernel_.vector_axis_is_inner() && signature_.row_axes + 1 == kernel_.rank();
+    return kernel_.phases.size() == 1 && phase.guard < 0 && phase.reductions.empty() && phase.stages.empty() &&
+           kernel_.final_stores.empty() && kernel_.vector_axis_is_inner() && signature_.row_axes + 1 == kernel_.rank();
   }
 
   std::vector<int> FindGathers() const {
@@ -119,12 +137,13 @@ class Rows {
     return gathers;
   }
 
-  // Does the gather take its elements from rows, which ones by the last axis `axis` alone, and a next row for each step along
-  // the axis `across`?
+  // Does the gather take its elements from rows, which ones by the last axis `axis` alone, and a next row for each step
+  // along the axis `across`?
   bool IsFromRows(const Value& gather, int axis, int across) const {
     const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
     const runtime::Buffer& buffer = BufferOf(gather);
-    if (rank < 2 || buffer.dtype == DType::kBool || (gather.guarded && !FollowsFrom(gather.args.back(), axis, false))) return false;
+    if (rank < 2 || buffer.dtype == DType::kBool || (gather.guarded && !FollowsFrom(gather.args.back(), axis, false)))
+      return false;
     const std::vector<bool> along = MovesAlong(kernel_, axis), beside = MovesAlong(kernel_, across);
     for (std::size_t d = 0; d + 1 < rank; ++d) {
       const auto place = static_cast<std::size_t>(gather.args[d]);
@@ -136,7 +155,8 @@ class Rows {
   // Are there gathers, and all of them from rows?
   bool AreFromRows(int axis) const {
     const int across = AcrossOf(axis);
-    return !gathers_.empty() && std::all_of(gathers_.begin(), gathers_.end(), [&](int id) { return IsFromRows(value(id), axis, across); });
+    return !gathers_.empty() &&
+           std::all_of(gathers_.begin(), gathers_.end(), [&](int id) { return IsFromRows(value(id), axis, across); });
   }
 
   // Does the place along the axis alone choose among operands, none of which lies along it?
@@ -145,14 +165,18 @@ class Rows {
     for (const Access& access : signature_.operands)
       if (!access.store && !access.gathered && access.dim_of_axis[static_cast<std::size_t>(axis)] >= 0) return false;
     return std::any_of(kernel_.values.begin(), kernel_.values.end(), [&](const Value& v) {
-      return v.kind == Value::Kind::kMap && v.op == graph::Op::select && moves[static_cast<std::size_t>(v.args[0])] && FollowsFrom(v.args[0], axis, false);
+      return v.kind == Value::Kind::kMap && v.op == graph::Op::select && moves[static_cast<std::size_t>(v.args[0])] &&
+             FollowsFrom(v.args[0], axis, false);
     });
   }
 
-  // Does the gather take elements that lie side by side for steps along the axis `across`, whichever `axis` alone tells?
+  // Does the gather take elements that lie side by side for steps along the axis `across`, whichever `axis` alone
+  // tells?
   bool LiesAlong(const Value& gather, int axis, int across) const {
     const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
-    if (rank == 0 || BufferOf(gather).dtype == DType::kBool || (gather.guarded && !FollowsFrom(gather.args.back(), axis, false))) return false;
+    if (rank == 0 || BufferOf(gather).dtype == DType::kBool ||
+        (gather.guarded && !FollowsFrom(gather.args.back(), axis, false)))
+      return false;
     const std::vector<bool> beside = MovesAlong(kernel_, across);
     for (std::size_t d = 0; d + 1 < rank; ++d)
       if (beside[static_cast<std::size_t>(gather.args[d])]) return false;
@@ -192,14 +216,15 @@ class Rows {
     return last < 0 || found == access.dim_of_axis.end() ? -1 : static_cast<int>(found - access.dim_of_axis.begin());
   }
 
-  // Are there operands with short rows along the axis, and do all others lie along the last of the other axes, or not move
-  // along that?
+  // Are there operands with short rows along the axis, and do all others lie along the last of the other axes, or not
+  // move along that?
   bool CanBeInnermost(int axis) const {
     if (axis == 0 && keeps_first_axis_) return false;
     const int across = AcrossOf(axis);
     bool has_rows = false;
     for (const int id : gathers_)
-      if (!IsFromRows(value(id), axis, across) && !(axis + 1 == kernel_.rank() && LiesAlong(value(id), axis, across))) return false;
+      if (!IsFromRows(value(id), axis, across) && !(axis + 1 == kernel_.rank() && LiesAlong(value(id), axis, across)))
+        return false;
     for (const Access& access : signature_.operands) {
       if (access.gathered) continue;
       const int rows = AxisOfRows(access);
@@ -219,14 +244,18 @@ class Rows {
   const std::vector<int> gathers_;
 };
 
-// `from_rows`: gathers whose rows are brought together: each element of them is at hand within a row then, a known one, too.
+// `from_rows`: gathers whose rows are brought together: each element of them is at hand within a row then, a known one,
+// too.
 void MakeInnermost(int axis, const std::vector<int>& from_rows, Kernel* kernel) {
-  const auto to_end = [axis](auto* of_axis) { std::rotate(of_axis->begin() + axis, of_axis->begin() + axis + 1, of_axis->end()); };
+  const auto to_end = [axis](auto* of_axis) {
+    std::rotate(of_axis->begin() + axis, of_axis->begin() + axis + 1, of_axis->end());
+  };
   runtime::KernelSignature& signature = kernel->signature;
   to_end(&signature.axes);
   for (Access& access : signature.operands) to_end(&access.dim_of_axis);
   for (Value& value : kernel->values)
-    if (value.kind == Value::Kind::kIndex) value.index = value.index == axis ? kernel->rank() - 1 : value.index - (value.index > axis ? 1 : 0);
+    if (value.kind == Value::Kind::kIndex)
+      value.index = value.index == axis ? kernel->rank() - 1 : value.index - (value.index > axis ? 1 : 0);
   signature.elementwise = false;
   signature.row_axes = kernel->rank() - 1;
   signature.vector_axis = kernel->rank() - 2;
@@ -251,7 +280,8 @@ template <typename Plan, typename F>
 void ForEachKernel(Plan& plan, const F& f) {
   for (const runtime::StepGroup& group : plan.groups)
     for (int step = group.begin; step < group.end; ++step)
-      if (auto* kernel = std::get_if<Kernel>(&plan.steps[static_cast<std::size_t>(step)])) f(group.kind == runtime::StepGroup::Kind::kRows, *kernel);
+      if (auto* kernel = std::get_if<Kernel>(&plan.steps[static_cast<std::size_t>(step)]))
+        f(group.kind == runtime::StepGroup::Kind::kRows, *kernel);
 }
 
 }  // namespace
@@ -261,7 +291,9 @@ bool IsShortRow(const Kernel& kernel, std::int64_t elements) { return elements <
 void GoAcrossShortRows(Plan* plan) {
   ForEachKernel(*plan, [plan](bool in_rows, Kernel& kernel) {
     const Rows rows(*plan, in_rows, false, kernel);
-    const auto is_short = [&](const runtime::Extent& extent) { return extent.is_static() && IsShortRow(kernel, extent.value); };
+    const auto is_short = [&](const runtime::Extent& extent) {
+      return extent.is_static() && IsShortRow(kernel, extent.value);
+    };
     const std::vector<runtime::Extent> sources = rows.Sources();
     const auto has_short_rows = [&](const runtime::Extent& source) { return is_short(source) && source.value >= 1; };
     if (!std::all_of(sources.begin(), sources.end(), has_short_rows)) return;
@@ -284,11 +316,15 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
     for (const int axis : axes) add(signature.axes[static_cast<std::size_t>(axis)], 1, LongestShortRow(kernel));
     if (!axes.empty())
       for (const runtime::Extent& source : rows.Sources()) add(source, 1, LongestShortRow(kernel));
-    const bool reduces = std::any_of(kernel.phases.begin(), kernel.phases.end(), [](const Phase& phase) { return !phase.reductions.empty(); });
+    const bool reduces = std::any_of(kernel.phases.begin(), kernel.phases.end(),
+                                     [](const Phase& phase) { return !phase.reductions.empty(); });
     if (ComputesWhatItGathers(kernel))
       for (const Access& access : signature.operands)
-        if (const auto& source = plan.buffers[static_cast<std::size_t>(access.buffer)].shape; access.gathered && !source.empty()) add(source.back(), 1, graph::kLongRow - 1);
-    if (reduces && kernel.vector_axis_is_inner()) add(signature.axes[static_cast<std::size_t>(signature.vector_axis)], 1, kFewPackets);
+        if (const auto& source = plan.buffers[static_cast<std::size_t>(access.buffer)].shape;
+            access.gathered && !source.empty())
+          add(source.back(), 1, graph::kLongRow - 1);
+    if (reduces && kernel.vector_axis_is_inner())
+      add(signature.axes[static_cast<std::size_t>(signature.vector_axis)], 1, kFewPackets);
     // Columns of one element are rows.
     for (int axis = 0; reduces && axis < signature.row_axes; ++axis)
       if (LiesBehindReduced(signature, axis)) add(signature.axes[static_cast<std::size_t>(axis)], 1, 1);
@@ -297,7 +333,8 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
       if (!reduces || !access.gathered) continue;
       const std::vector<runtime::Extent>& source = plan.buffers[static_cast<std::size_t>(access.buffer)].shape;
       for (auto axis = signature.axes.begin() + signature.row_axes; axis != signature.axes.end(); ++axis)
-        for (auto dim = source.end() - std::min<std::ptrdiff_t>(2, source.end() - source.begin()); dim != source.end() && axis->is_static(); ++dim)
+        for (auto dim = source.end() - std::min<std::ptrdiff_t>(2, source.end() - source.begin());
+             dim != source.end() && axis->is_static(); ++dim)
           add(*dim, axis->value, axis->value);
     }
   });

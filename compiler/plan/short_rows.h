@@ -9,14 +9,16 @@
 
 namespace umbra::plan {
 
-/// Do packets go across rows of so many elements, a known number, or along them? Across those that are shorter than packets;
-/// where the kernel computes functions, which waste most in a packet that is not full, across longer ones, too.
+/// Do packets go across rows of so many elements, a known number, or along them? Across those that are shorter than
+/// packets; where the kernel computes functions, which waste most in a packet that is not full, across longer ones,
+/// too.
 bool IsShortRow(const Kernel& kernel, std::int64_t elements);
 
-/// Where an element-wise kernel cannot walk its operands as one long row, as one of them is repeated along short rows or
-/// turned (pixels of three channels, scaled by channel, or taken apart), its short rows become the innermost axis, and
-/// packets go along the one before it. So it is with what takes its elements from short rows of others: a part of them, or
-/// several joined, or their elements in another order. For processors: a GPU's threads find their elements wherever they are.
+/// Where an element-wise kernel cannot walk its operands as one long row, as one of them is repeated along short rows
+/// or turned (pixels of three channels, scaled by channel, or taken apart), its short rows become the innermost axis,
+/// and packets go along the one before it. So it is with what takes its elements from short rows of others: a part of
+/// them, or several joined, or their elements in another order. For processors: a GPU's threads find their elements
+/// wherever they are.
 void GoAcrossShortRows(Plan* plan);
 
 /// Axes that are to have so many points at most, all of them together.
@@ -25,13 +27,13 @@ struct FewPoints {
   std::int64_t most = 0;
 };
 
-/// An open extent of rows, or of what a window moves over: where calls bring few elements, or no more than the window has, a
-/// kernel that knows how many is faster.
+/// An open extent of rows, or of what a window moves over: where calls bring few elements, or no more than the window
+/// has, a kernel that knows how many is faster.
 struct OpenRows {
-  int symbol = 0;                     ///< of the extent
+  int symbol = 0;  ///< of the extent
   std::vector<runtime::Extent> axes;  ///< all of the kernel's
-  std::int64_t least = 0, most = 0;   ///< elements of rows for which that is so
-  std::vector<FewPoints> few = {};    ///< and what else has to be so
+  std::int64_t least = 0, most = 0;  ///< elements of rows for which that is so
+  std::vector<FewPoints> few = {};  ///< and what else has to be so
 };
 
 /// Those of the plan's kernels.

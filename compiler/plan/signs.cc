@@ -47,8 +47,10 @@ class Signs {
   // Elements that a guard leaves out may be larger than the maximum.
   bool IsMaximumOf(int most, int element) const {
     return std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [&](const Phase& phase) {
-      return phase.guard < 0 && std::any_of(phase.reductions.begin(), phase.reductions.end(), [&](const Reduction& reduction) {
-               return reduction.kind == graph::Reducer::maximum && reduction.result == most && IsSame(reduction.value, element);
+      return phase.guard < 0 &&
+             std::any_of(phase.reductions.begin(), phase.reductions.end(), [&](const Reduction& reduction) {
+               return reduction.kind == graph::Reducer::maximum && reduction.result == most &&
+                      IsSame(reduction.value, element);
              });
     });
   }
@@ -57,7 +59,8 @@ class Signs {
   bool IsSame(int kept, int element) const {
     if (kept == element) return true;
     const Value& v = At(element);
-    return v.kind == Value::Kind::kStaged && std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [&](const Phase& phase) {
+    return v.kind == Value::Kind::kStaged &&
+           std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [&](const Phase& phase) {
              return std::any_of(phase.stages.begin(), phase.stages.end(),
                                 [&](const Stage& stage) { return stage.row_buffer == v.index && stage.value == kept; });
            });
@@ -73,7 +76,8 @@ bool IsAtMostZero(const Kernel& kernel, int value) { return Signs(kernel).AtMost
 bool IsAddedToOne(const Kernel& kernel, int value) {
   const auto is_it = [&](const auto& user) { return user.value == value; };
   const auto is_kept = [&](const Phase& phase) {
-    return phase.guard == value || std::ranges::any_of(phase.reductions, is_it) || std::ranges::any_of(phase.stages, is_it) || std::ranges::any_of(phase.stores, is_it);
+    return phase.guard == value || std::ranges::any_of(phase.reductions, is_it) ||
+           std::ranges::any_of(phase.stages, is_it) || std::ranges::any_of(phase.stores, is_it);
   };
   const auto is_sum = [&](const Value& v) {
     if (v.kind != Value::Kind::kMap || v.op != graph::Op::plus) return false;
@@ -81,7 +85,8 @@ bool IsAddedToOne(const Kernel& kernel, int value) {
     return other.kind == Value::Kind::kConstant && other.constant >= 1;
   };
   return std::ranges::none_of(kernel.phases, is_kept) && std::ranges::none_of(kernel.final_stores, is_it) &&
-         std::ranges::all_of(kernel.values, [&](const Value& v) { return std::ranges::count(v.args, value) == 0 || is_sum(v); });
+         std::ranges::all_of(kernel.values,
+                             [&](const Value& v) { return std::ranges::count(v.args, value) == 0 || is_sum(v); });
 }
 
 }  // namespace umbra::plan

@@ -6,8 +6,8 @@
 
 namespace umbra::plan {
 
-/// Is the value, a float, at most 0, or NaN? Such are x less the maximum of all x, as softmax has it, -abs(x), and what is made
-/// of them so that it stays so.
+/// Is the value, a float, at most 0, or NaN? Such are x less the maximum of all x, as softmax has it, -abs(x), and what
+/// is made of them so that it stays so.
 bool IsAtMostZero(const Kernel& kernel, int value);
 
 /// Is the value, a float, used for nothing but sums with constants of 1 and more?

@@ -32,22 +32,32 @@ index_t Known(const Extent& extent, index_t otherwise) { return extent.is_static
 
 constexpr index_t kFew = 4, kMany = 1024;
 
-// On any processor, with any extents where they are not known: a few rows and columns and short sums are where a kernel is
-// faster most of all.
+// On any processor, with any extents where they are not known: a few rows and columns and short sums are where a kernel
+// is faster most of all.
 bool MayBeFaster(const Plan& plan, const GemmStep& gemm, bool made) {
   const std::size_t rank = BufferOf(plan, gemm.c).shape.size();
-  if (rank < 2 || BufferOf(plan, gemm.a).shape.size() != rank || BufferOf(plan, gemm.b).shape.size() != rank) return false;
+  if (rank < 2 || BufferOf(plan, gemm.a).shape.size() != rank || BufferOf(plan, gemm.b).shape.size() != rank)
+    return false;
   const std::vector<Extent> loops = LoopsOf(plan, gemm);
-  const auto extent = [&](std::size_t from_end, index_t otherwise) { return Known(loops[loops.size() - from_end], otherwise); };
-  runtime::ProductShape shape{extent(3, kFew), extent(2, kMany), extent(1, 1), gemm.transpose_a, gemm.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype), made, rank > 2};
+  const auto extent = [&](std::size_t from_end, index_t otherwise) {
+    return Known(loops[loops.size() - from_end], otherwise);
+  };
+  runtime::ProductShape shape{extent(3, kFew),
+                              extent(2, kMany),
+                              extent(1, 1),
+                              gemm.transpose_a,
+                              gemm.transpose_b,
+                              SizeOf(BufferOf(plan, gemm.c).dtype),
+                              made,
+                              rank > 2};
   if (runtime::SumIsFaster(shape, "avx512")) return true;
   shape.rows = extent(3, kMany);
   shape.columns = extent(2, kFew);
   return runtime::SumIsFaster(shape, "avx512");
 }
 
-// May a kernel be faster whose rows are the columns of the product, of which there are few? The columns of its right factor lie
-// side by side.
+// May a kernel be faster whose rows are the columns of the product, of which there are few? The columns of its right
+// factor lie side by side.
 bool MayBeFasterTurned(const Plan& plan, const GemmStep& gemm) {
   if (!gemm.transpose_a || gemm.a == gemm.b) return false;
   const std::vector<Extent> loops = LoopsOf(plan, gemm);
@@ -55,8 +65,10 @@ bool MayBeFasterTurned(const Plan& plan, const GemmStep& gemm) {
   kernel.turned = true;
   const std::size_t rank = loops.size();
   const GemmStep turned = runtime::Turned(gemm);
-  return RunsInstead(kernel, {Known(loops[rank - 2], kFew), Known(loops[rank - 3], kMany), Known(loops[rank - 1], 1), turned.transpose_a, turned.transpose_b,
-                              SizeOf(BufferOf(plan, gemm.c).dtype)}, "avx512");
+  return RunsInstead(kernel,
+                     {Known(loops[rank - 2], kFew), Known(loops[rank - 3], kMany), Known(loops[rank - 1], 1),
+                      turned.transpose_a, turned.transpose_b, SizeOf(BufferOf(plan, gemm.c).dtype)},
+                     "avx512");
 }
 
 // Of additions for an element: so much work is not done anew for each share of the rows.
@@ -65,7 +77,9 @@ constexpr double kMostOfMaker = 8;
 // Puts what a kernel computes of its operands together from kernels of the plan.
 class SumMaker {
  public:
-  SumMaker(const Plan& plan, const GemmStep& gemm, std::string name, bool turned) : plan_(plan), gemm_(turned ? runtime::Turned(gemm) : gemm) {
+  SumMaker(const Plan& plan, const GemmStep& gemm, std::string name, bool turned)
+      : plan_(plan),
+        gemm_(turned ? runtime::Turned(gemm) : gemm) {
     signature_.name = std::move(name);
     signature_.axes = LoopsOf(plan, gemm);
     signature_.turned = turned;
@@ -118,9 +132,11 @@ class SumMaker {
     const Phase& phase = follower->phases[0];
     for (const auto* values : {&phase.row_values, &phase.element_values})
       for (const int id : *values)
-        if (splice.value[static_cast<std::size_t>(id)] != result_) kernel_.final_row_values.push_back(splice.value[static_cast<std::size_t>(id)]);
+        if (splice.value[static_cast<std::size_t>(id)] != result_)
+          kernel_.final_row_values.push_back(splice.value[static_cast<std::size_t>(id)]);
     for (const Store& store : phase.stores)
-      kernel_.final_stores.push_back({splice.operand[static_cast<std::size_t>(store.operand)], splice.value[static_cast<std::size_t>(store.value)]});
+      kernel_.final_stores.push_back({splice.operand[static_cast<std::size_t>(store.operand)],
+                                      splice.value[static_cast<std::size_t>(store.value)]});
     signature_.in_place.resize(signature_.operands.size());
     for (std::size_t k = 0; k < splice.operand.size(); ++k)
       for (const int load : follower->signature.in_place[k])
@@ -150,7 +166,8 @@ class SumMaker {
 
   std::vector<int> DimOfAxis(const std::vector<int>& axis_of_dim) const {
     std::vector<int> dims(static_cast<std::size_t>(kernel_.rank()), -1);
-    for (std::size_t dim = 0; dim < axis_of_dim.size(); ++dim) dims[static_cast<std::size_t>(axis_of_dim[dim])] = static_cast<int>(dim);
+    for (std::size_t dim = 0; dim < axis_of_dim.size(); ++dim)
+      dims[static_cast<std::size_t>(axis_of_dim[dim])] = static_cast<int>(dim);
     return dims;
   }
 
@@ -181,8 +198,9 @@ class SumMaker {
     return load;
   }
 
-  // Copies what an elementwise kernel computes and, unless it is of `buffer`, what it walks; its axis k is axis along[k] here.
-  // What it reads of the buffer is the value `instead`, if there is one; else it stores there, which is left out.
+  // Copies what an elementwise kernel computes and, unless it is of `buffer`, what it walks; its axis k is axis
+  // along[k] here. What it reads of the buffer is the value `instead`, if there is one; else it stores there, which is
+  // left out.
   Splice Copy(const Kernel& from, const std::vector<int>& along, int buffer, int instead) {
     Splice splice;
     for (const runtime::Access& access : from.signature.operands) {
@@ -190,8 +208,10 @@ class SumMaker {
         splice.operand.push_back(-1);
         continue;
       }
-      runtime::Access moved{access.buffer, std::vector<int>(static_cast<std::size_t>(kernel_.rank()), -1), access.store, access.gathered};
-      for (std::size_t k = 0; k < along.size(); ++k) moved.dim_of_axis[static_cast<std::size_t>(along[k])] = access.dim_of_axis[k];
+      runtime::Access moved{access.buffer, std::vector<int>(static_cast<std::size_t>(kernel_.rank()), -1), access.store,
+                            access.gathered};
+      for (std::size_t k = 0; k < along.size(); ++k)
+        moved.dim_of_axis[static_cast<std::size_t>(along[k])] = access.dim_of_axis[k];
       splice.operand.push_back(Operand(std::move(moved)));
     }
     const auto inner = static_cast<std::size_t>(kernel_.rank()) - 1;
@@ -200,13 +220,17 @@ class SumMaker {
         splice.value.push_back(instead);
         continue;
       }
-      if (value.kind == Value::Kind::kScalar) value.index = Scalar(from.signature.scalars[static_cast<std::size_t>(value.index)]);
+      if (value.kind == Value::Kind::kScalar)
+        value.index = Scalar(from.signature.scalars[static_cast<std::size_t>(value.index)]);
       for (int& arg : value.args) arg = splice.value[static_cast<std::size_t>(arg)];
       if (value.kind == Value::Kind::kLoad) value.index = splice.operand[static_cast<std::size_t>(value.index)];
       if (value.scope != Scope::kUniform) {
-        const auto is_of_element = [&](int arg) { return kernel_.values[static_cast<std::size_t>(arg)].scope == Scope::kElement; };
-        const bool element = value.kind == Value::Kind::kLoad ? signature_.operands[static_cast<std::size_t>(value.index)].dim_of_axis[inner] >= 0
-                                                              : std::any_of(value.args.begin(), value.args.end(), is_of_element);
+        const auto is_of_element = [&](int arg) {
+          return kernel_.values[static_cast<std::size_t>(arg)].scope == Scope::kElement;
+        };
+        const bool element = value.kind == Value::Kind::kLoad
+                                 ? signature_.operands[static_cast<std::size_t>(value.index)].dim_of_axis[inner] >= 0
+                                 : std::any_of(value.args.begin(), value.args.end(), is_of_element);
         value.scope = element ? Scope::kElement : Scope::kRow;
       }
       splice.value.push_back(static_cast<int>(kernel_.values.size()));
@@ -219,7 +243,8 @@ class SumMaker {
   int Made(const Kernel& maker, const std::vector<int>& axis_of_dim) {
     const Store& store = maker.phases[0].stores[0];
     std::vector<int> along;
-    for (const int dim : maker.signature.operands[static_cast<std::size_t>(store.operand)].dim_of_axis) along.push_back(axis_of_dim[static_cast<std::size_t>(dim)]);
+    for (const int dim : maker.signature.operands[static_cast<std::size_t>(store.operand)].dim_of_axis)
+      along.push_back(axis_of_dim[static_cast<std::size_t>(dim)]);
     const Splice splice = Copy(maker, along, gemm_.b, -1);
     Phase& phase = kernel_.phases[0];
     for (const auto* values : {&maker.phases[0].row_values, &maker.phases[0].element_values})
@@ -258,14 +283,15 @@ const Kernel* FollowerOf(const Plan& plan, const GemmStep& gemm, const std::vari
   const Buffer& product = BufferOf(plan, gemm.c);
   if (kernel == nullptr || product.kind != Buffer::Kind::kTemporary) return nullptr;
   const runtime::KernelSignature& signature = kernel->signature;
-  const bool fits = signature.elementwise && !signature.positional && signature.numbers.empty() && signature.axes == product.shape &&
-                    signature.vector_axis + 1 == kernel->rank() && kernel->phases.size() == 1 && kernel->final_stores.empty() &&
-                    ReadsAtPoint(signature, gemm.c);
+  const bool fits = signature.elementwise && !signature.positional && signature.numbers.empty() &&
+                    signature.axes == product.shape && signature.vector_axis + 1 == kernel->rank() &&
+                    kernel->phases.size() == 1 && kernel->final_stores.empty() && ReadsAtPoint(signature, gemm.c);
   return fits ? kernel : nullptr;
 }
 
 int NumReaders(const Plan& plan, int buffer) {
-  return static_cast<int>(std::count_if(plan.steps.begin(), plan.steps.end(), [buffer](const auto& step) { return Reads(step, buffer); }));
+  return static_cast<int>(
+      std::count_if(plan.steps.begin(), plan.steps.end(), [buffer](const auto& step) { return Reads(step, buffer); }));
 }
 
 // Is the operand the same along an axis?
@@ -274,25 +300,34 @@ bool Repeats(const runtime::KernelSignature& signature, int operand) {
   return std::count(dims.begin(), dims.end(), -1) != 0;
 }
 
-// Is all of the buffer in memory, whatever a launch chooses, as long as a later step may read it? What is a product may not be,
-// nor what is a block of rows at a time, or in the memory of an output.
+// Is all of the buffer in memory, whatever a launch chooses, as long as a later step may read it? What is a product may
+// not be, nor what is a block of rows at a time, or in the memory of an output.
 bool Stays(const Plan& plan, int buffer) {
-  const auto is_product = [buffer](const auto& step) { return std::holds_alternative<Gemm>(step) && Writes(step, buffer); };
-  const auto is_local = [buffer](const runtime::StepGroup& group) { return std::count(group.local.begin(), group.local.end(), buffer) != 0; };
+  const auto is_product = [buffer](const auto& step) {
+    return std::holds_alternative<Gemm>(step) && Writes(step, buffer);
+  };
+  const auto is_local = [buffer](const runtime::StepGroup& group) {
+    return std::count(group.local.begin(), group.local.end(), buffer) != 0;
+  };
   return BufferOf(plan, buffer).place < 0 && std::none_of(plan.steps.begin(), plan.steps.end(), is_product) &&
          std::none_of(plan.groups.begin(), plan.groups.end(), is_local);
 }
 
-// The kernel that makes the product's right factor, for nothing else, with little work for each element; its step, or -1.
+// The kernel that makes the product's right factor, for nothing else, with little work for each element; its step, or
+// -1.
 int MakerOf(const Plan& plan, const GemmStep& gemm) {
   const Buffer& factor = BufferOf(plan, gemm.b);
   if (factor.kind != Buffer::Kind::kTemporary || NumReaders(plan, gemm.b) != 1 || gemm.a == gemm.b) return -1;
-  const auto at = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) { return Writes(step, gemm.b); });
+  const auto at =
+      std::find_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) { return Writes(step, gemm.b); });
   if (at == plan.steps.end() || !std::holds_alternative<Kernel>(*at)) return -1;
   const auto& kernel = std::get<Kernel>(*at);
   const runtime::KernelSignature& signature = kernel.signature;
-  if (!signature.elementwise || signature.positional || !signature.numbers.empty() || kernel.phases.size() != 1) return -1;
-  if (!kernel.final_stores.empty() || kernel.phases[0].stores.size() != 1 || signature.axes.size() != factor.shape.size()) return -1;
+  if (!signature.elementwise || signature.positional || !signature.numbers.empty() || kernel.phases.size() != 1)
+    return -1;
+  if (!kernel.final_stores.empty() || kernel.phases[0].stores.size() != 1 ||
+      signature.axes.size() != factor.shape.size())
+    return -1;
   double work = 0;
   bool moves = false;  // is there something that is copied to panels?
   for (const Value& value : kernel.values) {
@@ -321,7 +356,9 @@ void AddSums(Plan* plan) {
       if (gemm == nullptr) continue;
       const int maker = MakerOf(*plan, gemm->step);
       if (!MayBeFaster(*plan, gemm->step, maker >= 0)) continue;
-      const Kernel* follower = k + 1 < group.end && NumReaders(*plan, gemm->step.c) == 1 ? FollowerOf(*plan, gemm->step, plan->steps[at + 1]) : nullptr;
+      const Kernel* follower = k + 1 < group.end && NumReaders(*plan, gemm->step.c) == 1
+                                   ? FollowerOf(*plan, gemm->step, plan->steps[at + 1])
+                                   : nullptr;
       const std::string name = plan->name + "_product" + (count == 0 ? "" : fmt::format("_{}", count));
       ++count;
       const auto add = [&](bool turned) {

@@ -28,10 +28,12 @@ class Turner {
     for (runtime::StepGroup group : plan_.groups) {
       const auto first = static_cast<int>(steps.size());
       for (int k = group.begin; k < group.end; ++k)
-        if (auto* kernel = std::get_if<Kernel>(&plan_.steps[static_cast<std::size_t>(k)])) TurnFor(group, kernel, &steps);
+        if (auto* kernel = std::get_if<Kernel>(&plan_.steps[static_cast<std::size_t>(k)]))
+          TurnFor(group, kernel, &steps);
       const auto begin = static_cast<int>(steps.size());
       if (begin > first) groups.push_back({runtime::StepGroup::Kind::kIndependent, first, begin, {}, {}});
-      for (int k = group.begin; k < group.end; ++k) steps.push_back(std::move(plan_.steps[static_cast<std::size_t>(k)]));
+      for (int k = group.begin; k < group.end; ++k)
+        steps.push_back(std::move(plan_.steps[static_cast<std::size_t>(k)]));
       group.end += begin - group.begin;
       group.begin = begin;
       groups.push_back(std::move(group));
@@ -43,7 +45,8 @@ class Turner {
  private:
   void TurnFor(const runtime::StepGroup& group, Kernel* kernel, std::vector<std::variant<Kernel, Gemm>>* steps) {
     const runtime::KernelSignature& signature = kernel->signature;
-    const bool guarded = std::any_of(kernel->phases.begin(), kernel->phases.end(), [](const Phase& phase) { return phase.guard >= 0; });
+    const bool guarded =
+        std::any_of(kernel->phases.begin(), kernel->phases.end(), [](const Phase& phase) { return phase.guard >= 0; });
     if (signature.elementwise || guarded || kernel->rank() != signature.row_axes + 1 || SharesRows(*kernel)) return;
     std::vector<int> turned_loads;
     for (std::size_t operand = 0; operand < signature.operands.size(); ++operand) {
@@ -51,9 +54,11 @@ class Turner {
       if (!LiesAcross(*kernel, access) || !IsThereBefore(group, access.buffer)) continue;
       turned_loads.push_back(static_cast<int>(operand));
       const auto across = static_cast<std::size_t>(access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)]);
-      std::vector<int> dims(plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size());  // of the operand, by dimension of what is turned
+      std::vector<int> dims(plan_.buffers[static_cast<std::size_t>(access.buffer)]
+                                .shape.size());  // of the operand, by dimension of what is turned
       std::iota(dims.begin(), dims.end(), 0);
-      std::rotate(dims.begin() + static_cast<std::ptrdiff_t>(across), dims.begin() + static_cast<std::ptrdiff_t>(across) + 1, dims.end());
+      std::rotate(dims.begin() + static_cast<std::ptrdiff_t>(across),
+                  dims.begin() + static_cast<std::ptrdiff_t>(across) + 1, dims.end());
       access.buffer = Turned(access.buffer, dims, steps);
       for (int& dim : access.dim_of_axis)
         if (dim >= 0) dim = static_cast<int>(std::find(dims.begin(), dims.end(), dim) - dims.begin());
@@ -70,7 +75,8 @@ class Turner {
     const int last = access.LastDim();
     const auto vector = static_cast<std::size_t>(signature.vector_axis);
     const auto along = std::find(access.dim_of_axis.begin(), access.dim_of_axis.end(), last);
-    if (access.dim_of_axis[vector] < 0 || access.dim_of_axis[vector] == last || along == access.dim_of_axis.end()) return false;
+    if (access.dim_of_axis[vector] < 0 || access.dim_of_axis[vector] == last || along == access.dim_of_axis.end())
+      return false;
     const auto is_long = [&](std::size_t axis) {
       const runtime::Extent& extent = signature.axes[axis];
       const bool in_row = axis >= static_cast<std::size_t>(signature.row_axes);
@@ -81,8 +87,11 @@ class Turner {
 
   // Is all of the buffer in memory before the group begins?
   bool IsThereBefore(const runtime::StepGroup& group, int buffer) const {
-    if (plan_.buffers[static_cast<std::size_t>(buffer)].place >= 0 || std::count(group.local.begin(), group.local.end(), buffer) != 0) return false;
-    return std::none_of(plan_.steps.begin() + group.begin, plan_.steps.begin() + group.end, [buffer](const auto& step) { return Writes(step, buffer); });
+    if (plan_.buffers[static_cast<std::size_t>(buffer)].place >= 0 ||
+        std::count(group.local.begin(), group.local.end(), buffer) != 0)
+      return false;
+    return std::none_of(plan_.steps.begin() + group.begin, plan_.steps.begin() + group.end,
+                        [buffer](const auto& step) { return Writes(step, buffer); });
   }
 
   // The temporary that has the buffer's elements in that order; once for all kernels.

@@ -6,9 +6,9 @@
 
 namespace umbra::plan {
 
-/// Has operands whose elements lie across the packets of a kernel that reduces, or computes with positions, turned to memory before,
-/// by tiles: an element at a time, each from a line of its own, takes many times as long. Not those that tiles turn themselves
-/// (KernelSignature::panels), nor short rows. For processors.
+/// Has operands whose elements lie across the packets of a kernel that reduces, or computes with positions, turned to
+/// memory before, by tiles: an element at a time, each from a line of its own, takes many times as long. Not those that
+/// tiles turn themselves (KernelSignature::panels), nor short rows. For processors.
 void TurnOperands(Plan* plan);
 
 }  // namespace umbra::plan

@@ -6,8 +6,8 @@
 
 namespace umbra::plan {
 
-/// A kernel alone in its plan, neither with names of the user's. Kernels of one plan that differ in their operands only are
-/// the same then.
+/// A kernel alone in its plan, neither with names of the user's. Kernels of one plan that differ in their operands only
+/// are the same then.
 struct Unnamed {
   Plan plan;
   Kernel kernel;

@@ -23,18 +23,23 @@ class Composer {
   explicit Composer(const Graph& source) : source_(source), result_(source.name()), reads_(source) {}
 
   Graph Run() {
-    RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
-      if (node.kind != Kind::kGather) return CopyNode(&result_, node, std::move(inputs));
-      const auto cost = CostOf(inputs[0]);
-      const bool composes = cost && (*cost <= kCheap ? !reads_.IsOutput(node.inputs[0]) && !reads_.IsBetterTurned(node) : reads_.IsReadOnce(node));
-      return composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs));
-    }, &result_);
+    RewriteNodes(
+        source_,
+        [&](const Node& node, std::vector<int> inputs) {
+          if (node.kind != Kind::kGather) return CopyNode(&result_, node, std::move(inputs));
+          const auto cost = CostOf(inputs[0]);
+          const bool composes =
+              cost && (*cost <= kCheap ? !reads_.IsOutput(node.inputs[0]) && !reads_.IsBetterTurned(node)
+                                       : reads_.IsReadOnce(node));
+          return composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs));
+        },
+        &result_);
     return std::move(result_);
   }
 
  private:
-  // What an element of the value, which is no operand in memory, costs beside positions; none if it is not to be computed
-  // where it is read.
+  // What an element of the value, which is no operand in memory, costs beside positions; none if it is not to be
+  // computed where it is read.
   std::optional<double> CostOf(int source) const {
     if (result_.node(source).kind == Kind::kInput) return std::nullopt;
     std::set<int> seen;

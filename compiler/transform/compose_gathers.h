@@ -9,8 +9,8 @@ namespace umbra::graph {
 /// A gather whose source only moves elements, or computes little with them, becomes that computation at the
 /// gather's positions: the concatenation of four tensors, or the patches of a padded picture, need no tensor
 /// in between. So does one of more work whose elements gathers alone read, each about once: a slice, or a reversed or
-/// padded one. A source that is an output, or would be computed more often, stays, and so does a transpose that would be read
-/// against the order of memory.
+/// padded one. A source that is an output, or would be computed more often, stays, and so does a transpose that would
+/// be read against the order of memory.
 Graph ComposeGathers(const Graph& graph);
 
 }  // namespace umbra::graph

@@ -53,7 +53,8 @@ void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result) {
     made[id] = rewrite(node, std::move(inputs));
     result->TakeNames(made[id], source, static_cast<int>(id));
   }
-  for (const Output& output : source.outputs()) result->AddOutput(output.name, made[static_cast<std::size_t>(output.node)]);
+  for (const Output& output : source.outputs())
+    result->AddOutput(output.name, made[static_cast<std::size_t>(output.node)]);
 }
 
 }  // namespace umbra::graph

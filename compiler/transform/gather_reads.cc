@@ -12,9 +12,9 @@ namespace {
 
 using Kind = Node::Kind;
 
-// A dear source is computed where it is read if gathers alone read as many elements for each that it has, about one but for
-// borders, along rows of at least kLongRow: a short row does not fill packets, as memory does whose rows need not be told
-// apart. Where a part is read, rows matter less.
+// A dear source is computed where it is read if gathers alone read as many elements for each that it has, about one but
+// for borders, along rows of at least kLongRow: a short row does not fill packets, as memory does whose rows need not
+// be told apart. Where a part is read, rows matter less.
 constexpr double kOnce = 1.125, kPart = 0.5;
 // Known rows of as many gain so much that a call may not write an output over the operand.
 constexpr index_t kLongestRow = 64;
@@ -35,7 +35,8 @@ double Estimate(ExtentOp op, double a, double b) {
 }  // namespace
 
 bool GatherReads::IsOutput(int id) const {
-  return std::any_of(source_.outputs().begin(), source_.outputs().end(), [id](const Output& output) { return output.node == id; });
+  return std::any_of(source_.outputs().begin(), source_.outputs().end(),
+                     [id](const Output& output) { return output.node == id; });
 }
 
 bool GatherReads::IsReadOnce(const Node& gather) const {
@@ -48,15 +49,16 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
     if (!(axes = EvenAxes(gather.inputs[d]))) return false;
   return std::any_of(axes->begin(), axes->end(), [&](int axis) {  // of the last position
     const Dimension row = source_.Known(gather.shape[static_cast<std::size_t>(axis)]);
-    const Dimension run = source_.Known(source_.node(gather.inputs[0]).shape[positions - 1]);  // no longer than the source's rows
+    const Dimension run =
+        source_.Known(source_.node(gather.inputs[0]).shape[positions - 1]);  // no longer than the source's rows
     const auto length = [](const Dimension& dim) { return dim.is_static() ? static_cast<index_t>(dim) : kLongRow; };
     const index_t elements = run.is_static() ? std::min(length(run), length(row)) : length(row);
     return elements >= kLongestRow || (elements >= kLongRow && !MayBeWrittenOver(gather.inputs[0]));
   });
 }
 
-// Could an input that `source` is made of be an output's memory, too, as their dtypes and shapes are the same? It has to be read
-// before that is written.
+// Could an input that `source` is made of be an output's memory, too, as their dtypes and shapes are the same? It has
+// to be read before that is written.
 bool GatherReads::MayBeWrittenOver(int source) const {
   for (const int id : MadeOf(source)) {
     const Node& node = source_.node(id);
@@ -64,7 +66,8 @@ bool GatherReads::MayBeWrittenOver(int source) const {
     const auto is_alike = [&](const Output& output) {
       const Node& result = source_.node(output.node);
       bool same = result.dtype == node.dtype && result.shape.size() == node.shape.size();
-      for (std::size_t d = 0; same && d < node.shape.size(); ++d) same = source_.SameDimension(result.shape[d], node.shape[d]);
+      for (std::size_t d = 0; same && d < node.shape.size(); ++d)
+        same = source_.SameDimension(result.shape[d], node.shape[d]);
       return same;
     };
     if (std::any_of(source_.outputs().begin(), source_.outputs().end(), is_alike)) return true;
@@ -107,7 +110,8 @@ std::set<int> GatherReads::InnermostDims(int source) const {
         if (node.axes[d] >= 0) inner[static_cast<std::size_t>(node.axes[d])] = dims[d];
       open.emplace_back(node.inputs[0], std::move(inner));
     } else if (node.kind == Kind::kMap || node.kind == Kind::kCast) {
-      for (const int input : node.inputs) open.emplace_back(input, source_.node(input).shape.size() == dims.size() ? dims : std::vector<int>());
+      for (const int input : node.inputs)
+        open.emplace_back(input, source_.node(input).shape.size() == dims.size() ? dims : std::vector<int>());
     }
   }
   return innermost;
@@ -115,7 +119,9 @@ std::set<int> GatherReads::InnermostDims(int source) const {
 
 bool GatherReads::FollowsFromData(int position) const {
   const std::set<int> values = MadeOf(position);
-  return std::any_of(values.begin(), values.end(), [this](int id) { return source_.node(id).kind == Kind::kGather || source_.node(id).kind == Kind::kInput; });
+  return std::any_of(values.begin(), values.end(), [this](int id) {
+    return source_.node(id).kind == Kind::kGather || source_.node(id).kind == Kind::kInput;
+  });
 }
 
 // All values that the one is made of, and itself.
@@ -139,7 +145,8 @@ std::optional<std::set<int>> GatherReads::EvenAxes(int position) const {
     const Node& node = source_.node(id);
     if (node.kind == Kind::kIndex) axes.insert(node.axes[0]);
     const bool even = node.op == Op::plus || node.op == Op::minus || node.op == Op::negative || node.op == Op::mul;
-    if (node.kind == Kind::kGather || node.kind == Kind::kCast || (node.kind == Kind::kMap && !even)) return std::nullopt;
+    if (node.kind == Kind::kGather || node.kind == Kind::kCast || (node.kind == Kind::kMap && !even))
+      return std::nullopt;
   }
   return axes;
 }
@@ -152,7 +159,8 @@ std::optional<int> GatherReads::UnitAxis(int position) const {
   if (node.op == Op::negative) return UnitAxis(node.inputs[0]);
   if (node.op != Op::plus && node.op != Op::minus) return std::nullopt;
   const bool by_number = source_.node(node.inputs[1]).shape.size() == 0;
-  return by_number || source_.node(node.inputs[0]).shape.size() == 0 ? UnitAxis(node.inputs[by_number ? 0 : 1]) : std::nullopt;
+  return by_number || source_.node(node.inputs[0]).shape.size() == 0 ? UnitAxis(node.inputs[by_number ? 0 : 1])
+                                                                     : std::nullopt;
 }
 
 // Does no element of the source stand at two points of the gather?
@@ -186,8 +194,8 @@ bool GatherReads::SharesDearValues(int source) const {
   return false;
 }
 
-// How often each element of a value would be computed, on average, if it were where it is read; without end if something
-// else than gathers reads it, too, or that depends on the call.
+// How often each element of a value would be computed, on average, if it were where it is read; without end if
+// something else than gathers reads it, too, or that depends on the call.
 GatherReads::GatherReads(const Graph& graph) : source_(graph) {
   constexpr double kMany = std::numeric_limits<double>::infinity();
   const std::size_t count = source_.nodes().size();
@@ -196,7 +204,8 @@ GatherReads::GatherReads(const Graph& graph) : source_(graph) {
   readers_.assign(count, 0);
   for (const Output& output : source_.outputs()) beside[static_cast<std::size_t>(output.node)] = 1;
   for (const Node& node : source_.nodes())
-    for (const int input : std::set<int>(node.inputs.begin(), node.inputs.end())) ++readers_[static_cast<std::size_t>(input)];
+    for (const int input : std::set<int>(node.inputs.begin(), node.inputs.end()))
+      ++readers_[static_cast<std::size_t>(input)];
   for (std::size_t id = count; id-- > 0;) {
     const Node& node = source_.node(static_cast<int>(id));
     const bool kept = node.kind == Kind::kReduce || node.kind == Kind::kDot;
@@ -209,16 +218,19 @@ GatherReads::GatherReads(const Graph& graph) : source_(graph) {
         beside[input] = std::max(beside[input], 1.0);
         continue;
       }
-      const bool once = node.kind == Kind::kGather && k == 0 && ReadsNoneTwice(node);  // though it asks its guard for more
+      const bool once =
+          node.kind == Kind::kGather && k == 0 && ReadsNoneTwice(node);  // though it asks its guard for more
       const PartialShape& read = source_.node(node.inputs[k]).shape;
-      const double each = std::min(Quotient(node.shape, read).value_or(kMany), once ? PartOf(node.shape, read) : kMany) * times;
+      const double each =
+          std::min(Quotient(node.shape, read).value_or(kMany), once ? PartOf(node.shape, read) : kMany) * times;
       if (node.kind == Kind::kGather && k == 0) reads_[input] += each;
       else beside[input] = std::max(beside[input], each);
     }
   }
 }
 
-// About which part of the elements of `below` those of `above` are that are read once; 1: all. A known part of what is open is small.
+// About which part of the elements of `below` those of `above` are that are read once; 1: all. A known part of what is
+// open is small.
 double GatherReads::PartOf(const PartialShape& above, const PartialShape& below) {
   std::set<int> open;
   const double elements = Elements(above, &open), others = Elements(below, &open);

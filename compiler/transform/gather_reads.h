@@ -14,7 +14,8 @@ namespace umbra::graph {
 /// What takes more additions for an element is dear: it is not computed again for each reader.
 inline constexpr double kCheap = 4;
 
-/// Rows of fewer elements have what is dear computed to memory before they gather it. Open extents are taken to be long.
+/// Rows of fewer elements have what is dear computed to memory before they gather it. Open extents are taken to be
+/// long.
 inline constexpr index_t kLongRow = 32;
 
 /// The sources of a graph's gathers; the graph outlives it.
@@ -23,11 +24,11 @@ class GatherReads {
   explicit GatherReads(const Graph& graph);
 
   bool IsOutput(int id) const;
-  /// Is the source of `gather`, a dear one, computed no more often, and in packets as before, if it is where this gather and
-  /// perhaps others read it?
+  /// Is the source of `gather`, a dear one, computed no more often, and in packets as before, if it is where this
+  /// gather and perhaps others read it?
   bool IsReadOnce(const Node& gather) const;
-  /// Would most of the source of `gather`, which exchanges axes, be read across the order of memory? To turn it by tiles
-  /// first is faster.
+  /// Would most of the source of `gather`, which exchanges axes, be read across the order of memory? To turn it by
+  /// tiles first is faster.
   bool IsBetterTurned(const Node& gather);
 
  private:
@@ -51,7 +52,7 @@ class GatherReads {
 
   const Graph& source_;
   std::vector<double> reads_;  ///< by value: how often each element would be computed where it is read, on average
-  std::vector<int> readers_;   ///< by value: how many read it
+  std::vector<int> readers_;  ///< by value: how many read it
   std::map<int, Size> sizes_;  ///< by symbol
 };
 

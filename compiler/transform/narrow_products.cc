@@ -20,10 +20,13 @@ class Narrower {
   }
 
   Graph Run() {
-    RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
-      const std::optional<int> narrow = Narrow(node, inputs);
-      return narrow ? *narrow : CopyNode(&result_, node, std::move(inputs));
-    }, &result_);
+    RewriteNodes(
+        source_,
+        [&](const Node& node, std::vector<int> inputs) {
+          const std::optional<int> narrow = Narrow(node, inputs);
+          return narrow ? *narrow : CopyNode(&result_, node, std::move(inputs));
+        },
+        &result_);
     return std::move(result_);
   }
 
@@ -48,7 +51,8 @@ class Narrower {
     if (node.kind != Kind::kCast || users_[static_cast<std::size_t>(node.inputs[0])] != 1) return std::nullopt;
     const Node product = result_.node(inputs[0]);
     if (product.kind != Kind::kDot || result_.node(product.inputs[0]).dtype != node.dtype) return std::nullopt;
-    return result_.NarrowDot(product.inputs[0], product.inputs[1], product.transpose_a, product.transpose_b, product.constant, node.dtype);
+    return result_.NarrowDot(product.inputs[0], product.inputs[1], product.transpose_a, product.transpose_b,
+                             product.constant, node.dtype);
   }
 
   const Graph& source_;

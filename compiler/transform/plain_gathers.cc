@@ -26,13 +26,17 @@ class Rewriter {
 
   Graph Run() {
     FindReaders();
-    RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
-      if (node.kind == Kind::kGather && node.guarded && IsEmpty(source_.node(node.inputs[0]))) return Outside(node);
-      const bool selects = node.guarded && Selects(node);
-      const auto plain = node.kind == Kind::kGather && selects == node.guarded ? Plain(node, inputs[0]) : std::nullopt;
-      if (!plain) return CopyNode(&result_, node, std::move(inputs));
-      return node.guarded ? result_.Map(Op::select, {inputs.back(), *plain, Outside(node)}) : *plain;
-    }, &result_);
+    RewriteNodes(
+        source_,
+        [&](const Node& node, std::vector<int> inputs) {
+          if (node.kind == Kind::kGather && node.guarded && IsEmpty(source_.node(node.inputs[0]))) return Outside(node);
+          const bool selects = node.guarded && Selects(node);
+          const auto plain =
+              node.kind == Kind::kGather && selects == node.guarded ? Plain(node, inputs[0]) : std::nullopt;
+          if (!plain) return CopyNode(&result_, node, std::move(inputs));
+          return node.guarded ? result_.Map(Op::select, {inputs.back(), *plain, Outside(node)}) : *plain;
+        },
+        &result_);
     return std::move(result_);
   }
 
@@ -55,14 +59,16 @@ class Rewriter {
 
   bool IsEmpty(const Node& node) const {
     for (std::size_t d = 0; d < node.shape.size(); ++d)
-      if (const Dimension known = source_.Known(node.shape[d]); known.is_static() && static_cast<index_t>(known) == 0) return true;
+      if (const Dimension known = source_.Known(node.shape[d]); known.is_static() && static_cast<index_t>(known) == 0)
+        return true;
     return false;
   }
 
   // What the gather is where its guard fails.
   int Outside(const Node& gather) {
     const int constant = result_.Constant(gather.constant, ComputeType(gather.dtype));
-    return result_.Cast(result_.Broadcast(constant, std::vector<int>(gather.shape.size(), -1), gather.shape), gather.dtype);
+    return result_.Cast(result_.Broadcast(constant, std::vector<int>(gather.shape.size(), -1), gather.shape),
+                        gather.dtype);
   }
 
   // Can the guard be a selection's condition? Narrow dtypes are only moved.
@@ -98,7 +104,8 @@ class Rewriter {
     return node.op == Op::plus && IsZero(node.inputs[0]) && IsZero(node.inputs[1]);
   }
 
-  // The axes of a transpose that the gather is: it reads each element of its source, at its own positions in another order.
+  // The axes of a transpose that the gather is: it reads each element of its source, at its own positions in another
+  // order.
   std::optional<std::vector<int>> Permutation(const Node& gather) const {
     const PartialShape& from = source_.node(gather.inputs[0]).shape;
     if (from.size() != gather.shape.size()) return std::nullopt;
@@ -113,9 +120,9 @@ class Rewriter {
     return axes;
   }
 
-  // The gather as a broadcast, of a transpose only where a guard may leave few of its elements, or where it is of what a kernel reads
-  // from memory anyway, as what is transposed is computed for each reader: it reads its source at its own positions, of dimensions
-  // of extent 1 the only one.
+  // The gather as a broadcast, of a transpose only where a guard may leave few of its elements, or where it is of what
+  // a kernel reads from memory anyway, as what is transposed is computed for each reader: it reads its source at its
+  // own positions, of dimensions of extent 1 the only one.
   std::optional<int> Repeated(const Node& gather, int source) {
     const PartialShape& from = source_.node(gather.inputs[0]).shape;
     if (places_[static_cast<std::size_t>(&gather - source_.nodes().data())]) return std::nullopt;
@@ -155,8 +162,9 @@ class Rewriter {
     while (!open.empty() && all) {
       const Node& node = result_.node(open.back());
       open.pop_back();
-      all = node.kind == Kind::kInput || node.kind == Kind::kConstant || node.kind == Kind::kScalar || node.kind == Kind::kMap || node.kind == Kind::kCast ||
-            node.kind == Kind::kBroadcast || node.kind == Kind::kTranspose;
+      all = node.kind == Kind::kInput || node.kind == Kind::kConstant || node.kind == Kind::kScalar ||
+            node.kind == Kind::kMap || node.kind == Kind::kCast || node.kind == Kind::kBroadcast ||
+            node.kind == Kind::kTranspose;
       for (const int input : node.inputs)
         if (seen.insert(input).second) open.push_back(input);
     }
@@ -175,7 +183,9 @@ class Rewriter {
   }
   std::optional<int> MakeWithout(int id, const std::set<int>& dims) {
     const Node node = result_.node(id);
-    const auto left_of = [](const std::set<int>& gone, int dim) { return dim - static_cast<int>(std::distance(gone.begin(), gone.lower_bound(dim))); };
+    const auto left_of = [](const std::set<int>& gone, int dim) {
+      return dim - static_cast<int>(std::distance(gone.begin(), gone.lower_bound(dim)));
+    };
     switch (node.kind) {
       case Kind::kMap:
       case Kind::kCast: {
@@ -250,7 +260,8 @@ class Rewriter {
 
   const Graph& source_;
   Graph result_;
-  std::vector<bool> places_;  // does a value of the source serve as a position? Such gathers stay, prefetching looks for them
+  std::vector<bool>
+      places_;  // does a value of the source serve as a position? Such gathers stay, prefetching looks for them
   std::vector<bool> beside_;  // is it read by something else than gathers?
   std::map<int, bool> of_memory_;
   std::map<std::pair<int, std::set<int>>, std::optional<int>> without_;

@@ -10,8 +10,8 @@ namespace {
 
 using Kind = Node::Kind;
 
-// Numbers from it on are not looked at: constants are doubles. No tensor has so many elements along an axis as kMostExtent; what may
-// come to more than kMostPosition may wrap around, as integers do.
+// Numbers from it on are not looked at: constants are doubles. No tensor has so many elements along an axis as
+// kMostExtent; what may come to more than kMostPosition may wrap around, as integers do.
 constexpr index_t kMost = index_t{1} << 52, kMostExtent = index_t{1} << 40, kMostPosition = index_t{1} << 62;
 constexpr std::size_t kMostTerms = 16;
 
@@ -23,8 +23,11 @@ index_t FloorOver(index_t value, index_t by) { return value / by - (value % by <
 PositionForms::Form PositionForms::MakeForm(int id) {
   const Node& node = graph_.node(id);
   const Form itself{{{id, 1}}, 0};
-  if (node.kind == Kind::kBroadcast && graph_.node(node.inputs[0]).kind == Kind::kConstant) return FormOf(node.inputs[0]);
-  if (node.kind == Kind::kConstant) return std::abs(node.constant) < static_cast<double>(kMost) ? Form{{}, static_cast<index_t>(node.constant)} : itself;
+  if (node.kind == Kind::kBroadcast && graph_.node(node.inputs[0]).kind == Kind::kConstant)
+    return FormOf(node.inputs[0]);
+  if (node.kind == Kind::kConstant)
+    return std::abs(node.constant) < static_cast<double>(kMost) ? Form{{}, static_cast<index_t>(node.constant)}
+                                                                : itself;
   if (node.kind != Kind::kMap || node.dtype != DType::kInt64) return itself;
   std::optional<Form> second;
   if (node.op == Op::plus || node.op == Op::minus) {
@@ -52,7 +55,9 @@ std::optional<PositionForms::Form> PositionForms::Sum(Form sum, const Form& seco
 
 std::optional<PositionForms::Form> PositionForms::Multiple(const Form& form, index_t by) {
   Form result;
-  const auto times = [&](index_t value, index_t* to) { return !__builtin_mul_overflow(value, by, to) && std::abs(*to) < kMost; };
+  const auto times = [&](index_t value, index_t* to) {
+    return !__builtin_mul_overflow(value, by, to) && std::abs(*to) < kMost;
+  };
   if (!times(form.constant, &result.constant)) return std::nullopt;
   for (const auto& [term, factor] : form.terms)
     if (by != 0 && !times(factor, &result.terms[term])) return std::nullopt;
@@ -93,7 +98,8 @@ std::optional<PositionForms::Range> PositionForms::RangeOf(const Form& form) {
   const auto add = [&](Range range, index_t factor) {
     const auto add_to = [&](index_t* end, index_t value) {
       index_t product;
-      fits = fits && !__builtin_mul_overflow(value, factor, &product) && !__builtin_add_overflow(*end, product, end) && std::abs(*end) < kMostPosition;
+      fits = fits && !__builtin_mul_overflow(value, factor, &product) && !__builtin_add_overflow(*end, product, end) &&
+             std::abs(*end) < kMostPosition;
     };
     add_to(&all.low, factor < 0 ? range.high : range.low);
     add_to(&all.high, factor < 0 ? range.low : range.high);
@@ -103,7 +109,8 @@ std::optional<PositionForms::Range> PositionForms::RangeOf(const Form& form) {
     const auto quotient = AsQuotient(term);
     if (!quotient || terms.count(term) == 0) continue;
     const auto divided = terms.find(quotient->first);
-    if (divided == terms.end() || factor % quotient->second != 0 || divided->second != -(factor / quotient->second)) continue;
+    if (divided == terms.end() || factor % quotient->second != 0 || divided->second != -(factor / quotient->second))
+      continue;
     const auto range = RangeOfTerm(quotient->first);
     if (!range || range->low < 0) continue;
     add({0, std::min(range->high, quotient->second - 1)}, divided->second);
@@ -151,7 +158,8 @@ std::optional<int> PositionForms::Quotient(int position, index_t by) {
   // A quotient by another number.
   if (rest.terms.size() == 1 && rest.constant == 0 && rest.terms.begin()->second == 1) {
     index_t product;
-    if (const auto inner = AsQuotient(rest.terms.begin()->first); inner && !__builtin_mul_overflow(inner->second, by, &product) && product < kMost) {
+    if (const auto inner = AsQuotient(rest.terms.begin()->first);
+        inner && !__builtin_mul_overflow(inner->second, by, &product) && product < kMost) {
       const auto divided = RangeOf(FormOf(inner->first));
       if (divided && divided->low >= 0) rest = FormOf(inner->first), by = product, less = true;
     }

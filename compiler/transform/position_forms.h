@@ -10,14 +10,14 @@
 
 namespace umbra::graph {
 
-/// What becomes of quotients and rests, as index maps such as reshapes are made of, where the ranges of indices are known:
-/// (i * 32 + j) / 32 is i and its rest j for j in [0, 32). Nodes are those of one graph, which only grows.
+/// What becomes of quotients and rests, as index maps such as reshapes are made of, where the ranges of indices are
+/// known: (i * 32 + j) / 32 is i and its rest j for j in [0, 32). Nodes are those of one graph, which only grows.
 class PositionForms {
  public:
   explicit PositionForms(Graph* graph) : graph_(*graph) {}
 
-  /// A node for `position` / `by`, by > 0, with a division less or of a smaller number; nothing if there is none. Of a number alone
-  /// it has no shape; so has that of a difference.
+  /// A node for `position` / `by`, by > 0, with a division less or of a smaller number; nothing if there is none. Of a
+  /// number alone it has no shape; so has that of a difference.
   std::optional<int> Quotient(int position, index_t by);
   /// A node for `a` - `b` without what both have in common; nothing if they have nothing.
   std::optional<int> Difference(int a, int b);

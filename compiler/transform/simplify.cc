@@ -23,7 +23,8 @@ class Simplifier {
   }
 
   Graph Run() {
-    RewriteNodes(source_, [this](const Node& node, std::vector<int> inputs) { return Make(node, std::move(inputs)); }, &result_);
+    RewriteNodes(
+        source_, [this](const Node& node, std::vector<int> inputs) { return Make(node, std::move(inputs)); }, &result_);
     return std::move(result_);
   }
 
@@ -48,14 +49,13 @@ class Simplifier {
   // A whole number that is compared with itself: steps of 1 leave no rest.
   bool IsTrue(int id) const {
     const Node& node = result_.node(id);
-    return node.kind == Kind::kMap && node.op == Op::eq && node.inputs[0] == node.inputs[1] && IsInt(result_.node(node.inputs[0]).dtype);
+    return node.kind == Kind::kMap && node.op == Op::eq && node.inputs[0] == node.inputs[1] &&
+           IsInt(result_.node(node.inputs[0]).dtype);
   }
 
   static bool IsInt(DType type) { return type == DType::kInt32 || type == DType::kInt64; }
 
-  bool HasShapeOf(int id, const Node& node) const {
-    return result_.node(id).shape.size() == node.shape.size();
-  }
+  bool HasShapeOf(int id, const Node& node) const { return result_.node(id).shape.size() == node.shape.size(); }
 
   // A number stands for a tensor of it.
   int Shaped(int id, const Node& node) {
@@ -76,7 +76,8 @@ class Simplifier {
       case Op::div:
         if (b && *b == 1 && keeps_shape) return inputs[0];
         if (node.dtype == DType::kInt64 && b && *b > 1)
-          if (const auto quotient = positions_.Quotient(inputs[0], static_cast<index_t>(*b))) return Shaped(*quotient, node);
+          if (const auto quotient = positions_.Quotient(inputs[0], static_cast<index_t>(*b)))
+            return Shaped(*quotient, node);
         break;
       case Op::plus:
         if (IsInt(node.dtype) && is_zero && keeps_shape) return inputs[0];
@@ -98,7 +99,8 @@ class Simplifier {
         break;
       case Op::ne: {  // a condition that was made a number
         const Node& number = result_.node(inputs[0]);
-        if (b && *b == 0 && keeps_shape && number.kind == Kind::kCast && result_.node(number.inputs[0]).dtype == DType::kBool)
+        if (b && *b == 0 && keeps_shape && number.kind == Kind::kCast &&
+            result_.node(number.inputs[0]).dtype == DType::kBool)
           return number.inputs[0];
         break;
       }
@@ -134,7 +136,8 @@ class Simplifier {
   }
 
   // A position moved by one constant after another, which is moved by their sum.
-  std::optional<int> MakeMoved(const Node& node, std::vector<int> inputs, std::optional<double> a, std::optional<double> b) {
+  std::optional<int> MakeMoved(const Node& node, std::vector<int> inputs, std::optional<double> a,
+                               std::optional<double> b) {
     constexpr double kExact = 0x1p52;  // as a double, and as a sum of two
     if (node.dtype != DType::kInt64 || (node.op != Op::plus && node.op != Op::minus)) return std::nullopt;
     if (node.op == Op::plus && a && !b) {
@@ -169,8 +172,7 @@ class Simplifier {
   }
 
   // Arithmetic of constants, rounded once to the dtype as the kernel would.
-  std::optional<double> Fold(const Node& node, std::optional<double> a,
-                             std::optional<double> b) const {
+  std::optional<double> Fold(const Node& node, std::optional<double> a, std::optional<double> b) const {
     if (a && b && node.dtype == DType::kInt64) return FoldPositions(node.op, *a, *b);
     if (!a || !IsFloat(node.dtype)) return std::nullopt;
     if (node.op == Op::negative) return -*a;
@@ -228,7 +230,9 @@ class Simplifier {
         readers_[static_cast<std::size_t>(node.inputs[0])] > 1)
       return CopyNode(&result_, node, {input});
     const int from = inner.inputs[0];
-    const auto is_reduced = [&](int axis) { return std::find(inner.axes.begin(), inner.axes.end(), axis) != inner.axes.end(); };
+    const auto is_reduced = [&](int axis) {
+      return std::find(inner.axes.begin(), inner.axes.end(), axis) != inner.axes.end();
+    };
     std::vector<int> left;  // the axes of `from` that the inner one leaves
     for (int axis = 0; axis < static_cast<int>(result_.node(from).shape.size()); ++axis)
       if (inner.keepdim || !is_reduced(axis)) left.push_back(axis);

@@ -23,17 +23,26 @@ struct Joined {
 
 class Splitter {
  public:
-  explicit Splitter(const Graph& source) : source_(source), result_(source.name()), made_(source.nodes().size(), -1), readers_(source.nodes().size()) {
+  explicit Splitter(const Graph& source)
+      : source_(source),
+        result_(source.name()),
+        made_(source.nodes().size(), -1),
+        readers_(source.nodes().size()) {
     for (std::size_t id = 0; id < readers_.size(); ++id)
-      for (const int input : source_.nodes()[id].inputs) readers_[static_cast<std::size_t>(input)].push_back(static_cast<int>(id));
+      for (const int input : source_.nodes()[id].inputs)
+        readers_[static_cast<std::size_t>(input)].push_back(static_cast<int>(id));
     for (const Output& output : source_.outputs()) readers_[static_cast<std::size_t>(output.node)].push_back(-1);
   }
 
   Graph Run() {
-    RewriteNodes(source_, [this](const Node& node, std::vector<int> inputs) {
-      const auto split = node.kind == Kind::kReduce ? Split(node) : std::nullopt;
-      return made_[static_cast<std::size_t>(&node - source_.nodes().data())] = split ? *split : CopyNode(&result_, node, std::move(inputs));
-    }, &result_);
+    RewriteNodes(
+        source_,
+        [this](const Node& node, std::vector<int> inputs) {
+          const auto split = node.kind == Kind::kReduce ? Split(node) : std::nullopt;
+          return made_[static_cast<std::size_t>(&node - source_.nodes().data())] =
+                     split ? *split : CopyNode(&result_, node, std::move(inputs));
+        },
+        &result_);
     return std::move(result_);
   }
 
@@ -63,7 +72,8 @@ class Splitter {
     return std::nullopt;
   }
 
-  // What all gathers that the reduction is of join to its axis `axis`, if there are some and nothing else is read along it.
+  // What all gathers that the reduction is of join to its axis `axis`, if there are some and nothing else is read along
+  // it.
   std::optional<Joined> JoinedBy(const Node& reduce, int axis) {
     const bool is_over = std::find(reduce.axes.begin(), reduce.axes.end(), axis) != reduce.axes.end();
     if (reduce.keepdim || !is_over) return std::nullopt;
@@ -85,7 +95,8 @@ class Splitter {
     const std::size_t before = accepted_.size();
     accepted_.push_back(key);
     std::map<int, bool> reduced;
-    if (std::all_of(gathers.begin(), gathers.end(), [&](int gather) { return IsOnlyReduced(gather, axis, &reduced); })) return joined;
+    if (std::all_of(gathers.begin(), gathers.end(), [&](int gather) { return IsOnlyReduced(gather, axis, &reduced); }))
+      return joined;
     for (; accepted_.size() > before; accepted_.pop_back()) joined_[accepted_.back()] = std::nullopt;
     return std::nullopt;
   }
@@ -95,12 +106,14 @@ class Splitter {
     const auto [found, fresh] = seen->try_emplace(id, true);
     if (!fresh) return found->second;
     const Node& of = node(id);
-    bool can = of.shape.size() == 0 || of.kind == Kind::kIndex || (of.kind == Kind::kBroadcast && of.axes[static_cast<std::size_t>(axis)] < 0);
+    bool can = of.shape.size() == 0 || of.kind == Kind::kIndex ||
+               (of.kind == Kind::kBroadcast && of.axes[static_cast<std::size_t>(axis)] < 0);
     if (!can && of.kind == Kind::kGather && !of.guarded) {
       gathers->push_back(id);
       can = true;
     } else if (!can && (of.kind == Kind::kMap || of.kind == Kind::kCast)) {
-      can = std::all_of(of.inputs.begin(), of.inputs.end(), [&](int input) { return FindGathers(input, axis, seen, gathers); });
+      can = std::all_of(of.inputs.begin(), of.inputs.end(),
+                        [&](int input) { return FindGathers(input, axis, seen, gathers); });
     }
     return (*seen)[id] = can;
   }
@@ -129,13 +142,18 @@ class Splitter {
       if (rest.kind != Kind::kMap || rest.op != Op::minus) return std::nullopt;
       const Node &start = node(rest.inputs[0]), &whole = node(rest.inputs[1]);
       const bool is_start = left < 0 ? start.kind == Kind::kIndex && start.axes[0] == axis : rest.inputs[0] == left;
-      if (!is_start || whole.kind != Kind::kMap || whole.op != Op::mul || !IsExtent(whole.inputs[1], from[static_cast<std::size_t>(d)])) return std::nullopt;
+      if (!is_start || whole.kind != Kind::kMap || whole.op != Op::mul ||
+          !IsExtent(whole.inputs[1], from[static_cast<std::size_t>(d)]))
+        return std::nullopt;
       const Node& quotient = node(whole.inputs[0]);
-      if (quotient.kind != Kind::kMap || quotient.op != Op::div || quotient.inputs[0] != rest.inputs[0] || quotient.inputs[1] != whole.inputs[1]) return std::nullopt;
+      if (quotient.kind != Kind::kMap || quotient.op != Op::div || quotient.inputs[0] != rest.inputs[0] ||
+          quotient.inputs[1] != whole.inputs[1])
+        return std::nullopt;
       left = whole.inputs[0];
     }
     if (of.inputs[static_cast<std::size_t>(first) + 1] != left) return std::nullopt;
-    if (!IsProduct(of.shape[static_cast<std::size_t>(axis)], joined.extents, joined.extents.size())) return std::nullopt;
+    if (!IsProduct(of.shape[static_cast<std::size_t>(axis)], joined.extents, joined.extents.size()))
+      return std::nullopt;
     return joined;
   }
 
@@ -156,7 +174,8 @@ class Splitter {
   bool IsExtent(int number, const Dimension& dim) const {
     const Node& of = node(number);
     const Dimension known = source_.Known(dim);
-    if (of.kind == Kind::kConstant) return known.is_static() && of.constant == static_cast<double>(static_cast<index_t>(known));
+    if (of.kind == Kind::kConstant)
+      return known.is_static() && of.constant == static_cast<double>(static_cast<index_t>(known));
     return of.kind == Kind::kExtent && source_.SameDimension(of.extent, dim);
   }
 
@@ -214,14 +233,17 @@ class Splitter {
         if (of.axes[0] != axis_) return result_.Index(moved(of.axes[0]), domain_);
         int flat = result_.Index(axis_, domain_);
         for (int k = 1; k <= more; ++k)
-          flat = result_.Map(Op::plus, {result_.Map(Op::mul, {flat, result_.ExtentOf(extents_[static_cast<std::size_t>(k)])}), result_.Index(axis_ + k, domain_)});
+          flat = result_.Map(Op::plus,
+                             {result_.Map(Op::mul, {flat, result_.ExtentOf(extents_[static_cast<std::size_t>(k)])}),
+                              result_.Index(axis_ + k, domain_)});
         return flat;
       }
       case Kind::kGather: {
         const int first = JoinedBy(id, axis_)->first;
         std::vector<int> positions;
         for (int d = 0; d + 1 < static_cast<int>(of.inputs.size()); ++d)
-          positions.push_back(d >= first && d <= first + more ? result_.Index(axis_ + d - first, domain_) : Apart(of.inputs[static_cast<std::size_t>(d) + 1]));
+          positions.push_back(d >= first && d <= first + more ? result_.Index(axis_ + d - first, domain_)
+                                                              : Apart(of.inputs[static_cast<std::size_t>(d) + 1]));
         return result_.Gather(made_[static_cast<std::size_t>(of.inputs[0])], std::move(positions), -1, of.constant);
       }
       default: break;
@@ -232,7 +254,7 @@ class Splitter {
 
   const Graph& source_;
   Graph result_;
-  std::vector<int> made_;                  // by value of the source: what it is in the result
+  std::vector<int> made_;  // by value of the source: what it is in the result
   std::vector<std::vector<int>> readers_;  // of each value; -1: an output
   std::map<std::pair<int, int>, std::optional<Joined>> joined_;  // by what is reduced and the axis
   std::vector<std::pair<int, int>> accepted_;  // of these, in the order in which they were asked for

@@ -17,16 +17,20 @@ using Kind = Node::Kind;
 class Summer {
  public:
   Summer(const Graph& source, bool on_gpu) : source_(source), on_gpu_(on_gpu), result_(source.name()) {
-    for (const Node& node : source.nodes()) positional_ = positional_ || node.kind == Kind::kIndex || node.kind == Kind::kGather;
+    for (const Node& node : source.nodes())
+      positional_ = positional_ || node.kind == Kind::kIndex || node.kind == Kind::kGather;
   }
 
   Graph Run() {
-    RewriteNodes(source_, [&](const Node& node, std::vector<int> inputs) {
-      if (node.kind != Kind::kDot) return CopyNode(&result_, node, std::move(inputs));
-      if (IsOfVectors(node)) return MakeOuter(node, inputs[0], inputs[1]);
-      const bool sum = IsBatchOfSmall(node) || IsBySmall(node) || IsSkinny(node) || IsOfMadeMatrix(node);
-      return sum ? MakeSum(node, inputs[0], inputs[1]) : CopyNode(&result_, node, std::move(inputs));
-    }, &result_);
+    RewriteNodes(
+        source_,
+        [&](const Node& node, std::vector<int> inputs) {
+          if (node.kind != Kind::kDot) return CopyNode(&result_, node, std::move(inputs));
+          if (IsOfVectors(node)) return MakeOuter(node, inputs[0], inputs[1]);
+          const bool sum = IsBatchOfSmall(node) || IsBySmall(node) || IsSkinny(node) || IsOfMadeMatrix(node);
+          return sum ? MakeSum(node, inputs[0], inputs[1]) : CopyNode(&result_, node, std::move(inputs));
+        },
+        &result_);
     return std::move(result_);
   }
 
@@ -51,9 +55,12 @@ class Summer {
 
   // Are there a few steps and columns, so that each row is a lane of packets (plan/batches.h)?
   bool IsBySmall(const Node& node) const {
-    if (on_gpu_ || positional_ || node.shape.size() != 2 || source_.node(node.inputs[0]).shape.size() != 2) return false;
-    const auto inner = Extent(node.inputs[1], node.transpose_b ? 1 : 0), columns = Extent(node.inputs[1], node.transpose_b ? 0 : 1);
-    return inner && columns && *columns <= kFewColumns && *inner <= kFewSteps && *inner * *columns <= kFewProducts && IsElementwise(node.inputs[0]);
+    if (on_gpu_ || positional_ || node.shape.size() != 2 || source_.node(node.inputs[0]).shape.size() != 2)
+      return false;
+    const auto inner = Extent(node.inputs[1], node.transpose_b ? 1 : 0),
+               columns = Extent(node.inputs[1], node.transpose_b ? 0 : 1);
+    return inner && columns && *columns <= kFewColumns && *inner <= kFewSteps && *inner * *columns <= kFewProducts &&
+           IsElementwise(node.inputs[0]);
   }
 
   // Is the factor in memory, or elementwise work on what is? Anything else is better computed to memory first: a
@@ -87,17 +94,22 @@ class Summer {
     if (on_gpu_ || positional_ || rank < 2) return false;
     for (const int input : node.inputs)
       if (source_.node(input).shape.size() != rank || !IsElementwise(input)) return false;
-    const auto rows = Extent(node.inputs[0], rank - (node.transpose_a ? 1 : 2)), inner = Extent(node.inputs[0], rank - (node.transpose_a ? 2 : 1)),
+    const auto rows = Extent(node.inputs[0], rank - (node.transpose_a ? 1 : 2)),
+               inner = Extent(node.inputs[0], rank - (node.transpose_a ? 2 : 1)),
                columns = Extent(node.inputs[1], rank - (node.transpose_b ? 2 : 1));
     return rows && inner && columns &&
-           runtime::SumIsFaster({*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a), IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype), IsMade(node.inputs[1])}, "");
+           runtime::SumIsFaster(
+               {*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a),
+                IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype), IsMade(node.inputs[1])},
+               "");
   }
 
-  // A vector, or a row, by a matrix that would have to be written to memory for BLAS, which reads it once: so does the kernel that
-  // makes it.
+  // A vector, or a row, by a matrix that would have to be written to memory for BLAS, which reads it once: so does the
+  // kernel that makes it.
   bool IsOfMadeMatrix(const Node& node) const {
     if (on_gpu_ || source_.node(node.inputs[1]).shape.size() != 2 || !IsMade(node.inputs[1])) return false;
-    return node.shape.size() == 1 || (source_.node(node.inputs[0]).shape.size() == 2 && Extent(node.inputs[0], node.transpose_a ? 1 : 0) == 1);
+    return node.shape.size() == 1 ||
+           (source_.node(node.inputs[0]).shape.size() == 2 && Extent(node.inputs[0], node.transpose_a ? 1 : 0) == 1);
   }
 
   bool IsMade(int id) const {
@@ -113,9 +125,15 @@ class Summer {
     if (node.transpose_b) b = result_.Transpose(b, swapped);
     const PartialShape left = result_.node(a).shape, right = result_.node(b).shape;
     const bool vector = left.size() == 1;
-    const PartialShape all = batch ? PartialShape({left[0], left[1], left[2], right[2]}) : vector ? right : PartialShape({left[0], left[1], right[1]});
-    const std::vector<int> of_a = batch ? std::vector<int>{0, 1, 2, -1} : vector ? std::vector<int>{0, -1} : std::vector<int>{0, 1, -1},
-                           of_b = batch ? std::vector<int>{0, -1, 1, 2} : vector ? std::vector<int>{0, 1} : std::vector<int>{-1, 0, 1};
+    const PartialShape all = batch    ? PartialShape({left[0], left[1], left[2], right[2]})
+                             : vector ? right
+                                      : PartialShape({left[0], left[1], right[1]});
+    const std::vector<int> of_a = batch    ? std::vector<int>{0, 1, 2, -1}
+                                  : vector ? std::vector<int>{0, -1}
+                                           : std::vector<int>{0, 1, -1},
+                           of_b = batch    ? std::vector<int>{0, -1, 1, 2}
+                                  : vector ? std::vector<int>{0, 1}
+                                           : std::vector<int>{-1, 0, 1};
     const int product = result_.Map(Op::mul, {result_.Broadcast(a, of_a, all), result_.Broadcast(b, of_b, all)});
     return Scaled(result_.Reduce(Reducer::sum, product, {batch ? 2 : vector ? 0 : 1}, false, !on_gpu_), node);
   }

@@ -19,13 +19,12 @@ Data::Data(const std::string& path) {
       umbra::Require(error == std::errc(), path, ", line ", rows, ": a number was expected");
       at = next < end && *next == ',' ? next + 1 : next;
     }
-    umbra::Require(numbers.size() == rows * (kPixels + 1), path, ", line ", rows, ": expected ",
-                   kPixels, " pixels and a class");
+    umbra::Require(numbers.size() == rows * (kPixels + 1), path, ", line ", rows, ": expected ", kPixels,
+                   " pixels and a class");
     umbra::Require(numbers.back() >= 0 && numbers.back() < kClasses, path, ", line ", rows,
                    ": the class is not a digit");
   }
-  umbra::Require(rows > kTrainRows, path, " has ", rows, " rows; more than ", kTrainRows,
-                 " are needed");
+  umbra::Require(rows > kTrainRows, path, " has ", rows, " rows; more than ", kTrainRows, " are needed");
 
   const auto count = static_cast<umbra::index_t>(rows);
   pixels.Resize(umbra::Shape2(count, kPixels));

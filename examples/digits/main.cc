@@ -133,15 +133,16 @@ void Train(const Options& options, Assign assign) {
   Matrix probabilities(test.probabilities.shape_);
   umbra::Copy<2, float>(probabilities, test.probabilities, &stream);
   const int correct = CountCorrect(data, probabilities);
-  fmt::print("test accuracy: {:.1f} % ({} of {})\n",
-             100.0 * correct / static_cast<double>(rows - kTrainRows), correct, rows - kTrainRows);
+  fmt::print("test accuracy: {:.1f} % ({} of {})\n", 100.0 * correct / static_cast<double>(rows - kTrainRows), correct,
+             rows - kTrainRows);
 }
 
 void Run(const Options& options) {
   umbra::runtime::CallSite::SetThreads(options.threads);
   const umbra::runtime::BlasThreads blas_threads(options.threads);
   const bool on_gpu = options.device == "gpu";
-  umbra::Require(!on_gpu || options.engine == "jit", "on a GPU there is --engine jit only: its kernels are compiled by NVRTC");
+  umbra::Require(!on_gpu || options.engine == "jit",
+                 "on a GPU there is --engine jit only: its kernels are compiled by NVRTC");
   if (options.engine == "eager") return Train<cpu>(options, Eager());
 
   umbra::CompileOptions compile;
@@ -152,8 +153,7 @@ void Run(const Options& options) {
   if (on_gpu) Train<umbra::gpu>(options, Compiled(options.sources, true));
   else Train<cpu>(options, Compiled(options.sources, false));
   const umbra::CompileStatistics statistics = umbra::GetCompileStatistics();
-  fmt::print("kernels: {} compiled, {} from the cache on disk\n", statistics.compiled,
-             statistics.disk_hits);
+  fmt::print("kernels: {} compiled, {} from the cache on disk\n", statistics.compiled, statistics.disk_hits);
   fmt::print("sources of the kernels: {}\n", options.sources);
 }
 
@@ -172,13 +172,11 @@ int main(int argc, char** argv) {
   app.add_option("--epochs", options.epochs, "Passes over the training rows")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of the weights and of the shuffles")
-      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of the weights and of the shuffles")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads to use; 0: as many as the machine has")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();
-  app.add_option("--sources", options.sources, "Folder for the generated sources")
-      ->capture_default_str();
+  app.add_option("--sources", options.sources, "Folder for the generated sources")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
     digits::Run(options);

@@ -33,7 +33,8 @@ using View = umbra::Tensor<Device, dim>;
 /// Memory for a tensor whose work is done in the order of `stream`.
 template <typename Device, int dim = 2>
 struct Container : umbra::TensorContainer<Device, dim> {
-  Container(umbra::Shape<dim> shape, umbra::Stream<Device>* stream, float initial = 0) : umbra::TensorContainer<Device, dim>(shape, initial) {
+  Container(umbra::Shape<dim> shape, umbra::Stream<Device>* stream, float initial = 0)
+      : umbra::TensorContainer<Device, dim>(shape, initial) {
     this->set_stream(stream);
   }
 };
@@ -42,7 +43,9 @@ struct Container : umbra::TensorContainer<Device, dim> {
 template <typename Device, int dim>
 struct Parameter {
   Parameter(umbra::Shape<dim> shape, umbra::Stream<Device>* stream)
-      : value(shape, stream), gradient(shape, stream), velocity(shape, stream) {}
+      : value(shape, stream),
+        gradient(shape, stream),
+        velocity(shape, stream) {}
   Container<Device, dim> value, gradient, velocity;
 };
 
@@ -50,9 +53,12 @@ struct Parameter {
 template <typename Device>
 struct Activations {
   Activations(index_t rows, umbra::Stream<Device>* stream)
-      : hidden(Shape2(rows, kHidden), stream), logits(Shape2(rows, kClasses), stream),
-        exponentials(Shape2(rows, kClasses), stream), probabilities(Shape2(rows, kClasses), stream),
-        logits_gradient(Shape2(rows, kClasses), stream), hidden_gradient(Shape2(rows, kHidden), stream) {}
+      : hidden(Shape2(rows, kHidden), stream),
+        logits(Shape2(rows, kClasses), stream),
+        exponentials(Shape2(rows, kClasses), stream),
+        probabilities(Shape2(rows, kClasses), stream),
+        logits_gradient(Shape2(rows, kClasses), stream),
+        hidden_gradient(Shape2(rows, kHidden), stream) {}
   Container<Device> hidden, logits, exponentials, probabilities, logits_gradient, hidden_gradient;
 };
 
@@ -62,8 +68,11 @@ class Network {
   using MatrixView = View<Device>;
 
   Network(Assign assign, std::mt19937* random, umbra::Stream<Device>* stream)
-      : assign_(std::move(assign)), w1_(Shape2(kPixels, kHidden), stream), w2_(Shape2(kHidden, kClasses), stream),
-        b1_(Shape1(kHidden), stream), b2_(Shape1(kClasses), stream) {
+      : assign_(std::move(assign)),
+        w1_(Shape2(kPixels, kHidden), stream),
+        w2_(Shape2(kHidden, kClasses), stream),
+        b1_(Shape1(kHidden), stream),
+        b2_(Shape1(kClasses), stream) {
     Initialise(&w1_.value, random);
     Initialise(&w2_.value, random);
   }
@@ -75,10 +84,8 @@ class Network {
     assign_("relu_bias", hidden, F<op::relu>(hidden + broadcast<1>(b1_.value, hidden.shape_)));
     assign_(logits, dot(hidden, w2_.value));
     assign_("bias", logits, logits + broadcast<1>(b2_.value, logits.shape_));
-    assign_("exponentials", e,
-            F<op::exp>(logits - broadcast<0>(reduce_with_axis<red::maximum>(logits, 1), e.shape_)));
-    assign_("softmax", a->probabilities,
-            e / broadcast<0>(reduce_with_axis<red::sum>(e, 1), e.shape_));
+    assign_("exponentials", e, F<op::exp>(logits - broadcast<0>(reduce_with_axis<red::maximum>(logits, 1), e.shape_)));
+    assign_("softmax", a->probabilities, e / broadcast<0>(reduce_with_axis<red::sum>(e, 1), e.shape_));
   }
 
   /// -log p[class] of the rows that Forward has seen.
@@ -89,15 +96,12 @@ class Network {
 
   /// Learns from the rows that Forward has seen.
   void Learn(const MatrixView& x, const MatrixView& onehot, Activations<Device>* a) {
-    const MatrixView &hidden = a->hidden, &dlogits = a->logits_gradient,
-                     &dhidden = a->hidden_gradient;
-    assign_("gradient", dlogits,
-            (a->probabilities - onehot) * (1.0f / static_cast<float>(x.size(0))));
+    const MatrixView &hidden = a->hidden, &dlogits = a->logits_gradient, &dhidden = a->hidden_gradient;
+    assign_("gradient", dlogits, (a->probabilities - onehot) * (1.0f / static_cast<float>(x.size(0))));
     assign_(w2_.gradient, dot(hidden.T(), dlogits));
     assign_("bias_gradient", b2_.gradient, sum_rows(dlogits));
     assign_(dhidden, dot(dlogits, w2_.value.T()));
-    assign_("relu_gradient", dhidden,
-            F<op::select>(F<op::gt>(hidden, scalar(0.0f)), dhidden, scalar(0.0f)));
+    assign_("relu_gradient", dhidden, F<op::select>(F<op::gt>(hidden, scalar(0.0f)), dhidden, scalar(0.0f)));
     assign_(w1_.gradient, dot(x.T(), dhidden));
     assign_("bias_gradient", b1_.gradient, sum_rows(dhidden));
     Step(&w1_, "matrix");

@@ -31,7 +31,5 @@ int main() {
 
   try {
     bias_swish(y, x, mean, 1.5f);  // as many biases as rows
-  } catch (const Error& error) {
-    std::printf("a mistake:   %s\n", error.what());
-  }
+  } catch (const Error& error) { std::printf("a mistake:   %s\n", error.what()); }
 }

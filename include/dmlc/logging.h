@@ -9,7 +9,8 @@
 
 #include "umbra/error.h"
 
-// A macro, since only so programs can add to the namespace: their own field types specialise dmlc::parameter::FieldEntry.
+// A macro, since only so programs can add to the namespace: their own field types specialise
+// dmlc::parameter::FieldEntry.
 #define dmlc umbra
 
 namespace umbra::detail {
@@ -35,9 +36,9 @@ struct PrintSaid {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-compare"
 /// Empty if the comparison holds, else both values.
-#define UMBRA_COMPARISON(name, op)                             \
-  template <typename A, typename B>                            \
-  std::string name(const A& a, const B& b) {                   \
+#define UMBRA_COMPARISON(name, op)                                     \
+  template <typename A, typename B>                                    \
+  std::string name(const A& a, const B& b) {                           \
     return a op b ? std::string() : Concat(" (", a, " vs. ", b, ") "); \
   }
 UMBRA_COMPARISON(CheckEQ, ==)
@@ -55,8 +56,8 @@ UMBRA_COMPARISON(CheckGE, >=)
 #define UMBRA_SAID ::umbra::detail::Said(__FILE__, __LINE__)
 #define CHECK(condition) \
   (condition) ? void() : ::umbra::detail::ThrowSaid() & UMBRA_SAID << "Check failed: " #condition " "
-#define UMBRA_CHECK_COMPARED(name, op, a, b)                                                                           \
-  for (const ::std::string umbra_failed = ::umbra::detail::Check##name(a, b); !umbra_failed.empty();)                  \
+#define UMBRA_CHECK_COMPARED(name, op, a, b)                                                          \
+  for (const ::std::string umbra_failed = ::umbra::detail::Check##name(a, b); !umbra_failed.empty();) \
   ::umbra::detail::ThrowSaid() & UMBRA_SAID << "Check failed: " #a " " #op " " #b << umbra_failed
 #define CHECK_EQ(a, b) UMBRA_CHECK_COMPARED(EQ, ==, a, b)
 #define CHECK_NE(a, b) UMBRA_CHECK_COMPARED(NE, !=, a, b)

@@ -21,7 +21,9 @@ struct IfThenElseType {
 /// Names a class for messages; stands in namespace dmlc.
 #define DMLC_DECLARE_TYPE_NAME(Type, Name) \
   template <>                              \
-  inline const char* type_name<Type>() { return Name; }
+  inline const char* type_name<Type>() {   \
+    return Name;                           \
+  }
 #define DMLC_USE_CXX11 1
 #define DMLC_ATTRIBUTE_UNUSED [[maybe_unused]]
 #define DMLC_DECLARE_PARAMETER(PType) UMBRA_DECLARE_PARAMETER(PType)

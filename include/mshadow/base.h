@@ -17,11 +17,11 @@ constexpr int default_type_flag = DataType<default_real_t>::kFlag;
 namespace half {
 /// A 16-bit IEEE number.
 using half_t = ::umbra::half_t;
-}
+}  // namespace half
 namespace bfloat {
 /// The upper half of a 32-bit IEEE number.
 using bf16_t = ::umbra::bf16_t;
-}
+}  // namespace bfloat
 /// Bytes of an element of a type flag. Throws umbra::Error for a number that is no flag.
 inline std::size_t mshadow_sizeof(int type_flag) { return SizeOfFlag(type_flag); }
 }  // namespace mshadow

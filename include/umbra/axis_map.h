@@ -65,12 +65,9 @@ inline AxisMap FindAxisMap(std::string_view name) {
   constexpr struct {
     std::string_view name;
     AxisMap map;
-  } kMaps[] = {{"broadcast", broadcast::From},
-               {"broadcast_scalar", broadcast_scalar::From},
-               {"transpose", transpose::From},
-               {"reduce_with_axis", reduce_with_axis::From},
-               {"reduce_keepdim", reduce_keepdim::From},
-               {"reduce_except_dim", reduce_except_dim::From}};
+  } kMaps[] = {{"broadcast", broadcast::From},           {"broadcast_scalar", broadcast_scalar::From},
+               {"transpose", transpose::From},           {"reduce_with_axis", reduce_with_axis::From},
+               {"reduce_keepdim", reduce_keepdim::From}, {"reduce_except_dim", reduce_except_dim::From}};
   for (const auto& known : kMaps)
     if (known.name == name) return known.map;
   return nullptr;

@@ -1,5 +1,5 @@
-// Axis maps as expressions: broadcasts and reductions (umbra/extension/broadcast.h, umbra/extension/reduce.h). What each
-// means is one function of umbra/axis_map.h.
+// Axis maps as expressions: broadcasts and reductions (umbra/extension/broadcast.h, umbra/extension/reduce.h). What
+// each means is one function of umbra/axis_map.h.
 #ifndef UMBRA_AXIS_MAP_EXP_H_
 #define UMBRA_AXIS_MAP_EXP_H_
 
@@ -15,23 +15,27 @@ namespace detail {
 
 /// Reducers that join packets as they join numbers.
 template <typename Reducer>
-inline constexpr bool kJoinsPackets =
-    std::is_same_v<Reducer, red::sum> || std::is_same_v<Reducer, red::maximum> ||
-    std::is_same_v<Reducer, red::minimum> || std::is_same_v<Reducer, red::product>;
+inline constexpr bool kJoinsPackets = std::is_same_v<Reducer, red::sum> || std::is_same_v<Reducer, red::maximum> ||
+                                      std::is_same_v<Reducer, red::minimum> || std::is_same_v<Reducer, red::product>;
 /// Elements are joined in DType in blocks of this many, the blocks in Wide: sums of millions of f32
 /// stay accurate.
 constexpr index_t kReduceBlock = 64;
 template <typename Reducer, typename DType>
-using Wide = std::conditional_t<std::is_same_v<Reducer, red::sum> && std::is_same_v<DType, float>,
-                                double, DType>;
+using Wide = std::conditional_t<std::is_same_v<Reducer, red::sum> && std::is_same_v<DType, float>, double, DType>;
 
 /// With mask, a reduction to an extreme gives its position.
 template <typename Reducer, bool mask>
-struct Masked { using Type = Reducer; };
+struct Masked {
+  using Type = Reducer;
+};
 template <>
-struct Masked<red::maximum, true> { using Type = red::argmax; };
+struct Masked<red::maximum, true> {
+  using Type = red::argmax;
+};
 template <>
-struct Masked<red::minimum, true> { using Type = red::argmin; };
+struct Masked<red::minimum, true> {
+  using Type = red::argmin;
+};
 
 /// get(0), ..., get(count - 1), which join(R()) joins by R, for a reducer that is made of others; see red::Made.
 template <typename DType, typename JoinBy, typename Get>
@@ -41,7 +45,9 @@ struct NumberJoiner {
   const Get& get;
 
   template <typename R>
-  DType Join() const { return join(R()); }
+  DType Join() const {
+    return join(R());
+  }
   template <typename R, typename Position>
   index_t JoinPositions(const Position& position) const {
     index_t joined = red::InitialOf<R, index_t>();
@@ -84,8 +90,7 @@ inline V ReduceSteps(index_t count, const Get& get) {
   for (int i = 0; i < kSize; ++i) totals[i] = static_cast<Total>(lanes[i]);
   for (index_t first = kReduceBlock; first < count; first += kReduceBlock) {
     joined = initial;
-    for (index_t k = first; k < count && k < first + kReduceBlock; ++k)
-      Reducer::Reduce(joined, get(k));
+    for (index_t k = first; k < count && k < first + kReduceBlock; ++k) Reducer::Reduce(joined, get(k));
     std::memcpy(lanes, &joined, sizeof lanes);
     for (int i = 0; i < kSize; ++i) Reducer::Reduce(totals[i], static_cast<Total>(lanes[i]));
   }
@@ -106,21 +111,18 @@ inline Wide<Reducer, ComputeOf<DType>> ReduceRow(const Plan<E, DType>& plan, ind
     for (index_t x = 0; x < n;) {
       V parts[kParts];
       for (V& part : parts) part = simd::fill<V>(initial);
-      const index_t end =
-          x + kReduceBlock * kParts * kSize < n ? x + kReduceBlock * kParts * kSize : n;
+      const index_t end = x + kReduceBlock * kParts * kSize < n ? x + kReduceBlock * kParts * kSize : n;
       for (; x + kParts * kSize <= end; x += kParts * kSize)
         for (index_t k = 0; k < kParts; ++k)
           Reducer::Reduce(parts[k], plan.template EvalPacket<V>(y, x + k * kSize, kSize));
       for (int k = 0; x < end; ++k, x += kSize) {
         const index_t lanes = end - x < kSize ? end - x : kSize;
-        Reducer::Reduce(parts[k],
-                        simd::keep(plan.template EvalPacket<V>(y, x, lanes), lanes, initial));
+        Reducer::Reduce(parts[k], simd::keep(plan.template EvalPacket<V>(y, x, lanes), lanes, initial));
       }
       Reducer::Reduce(total, static_cast<Total>(simd::fold<Join<Reducer>>(parts)));
     }
   } else {
-    for (index_t x = 0; x < n; ++x)
-      Reducer::Reduce(total, static_cast<Total>(ComputeOf<DType>(plan.Eval(y, x))));
+    for (index_t x = 0; x < n; ++x) Reducer::Reduce(total, static_cast<Total>(ComputeOf<DType>(plan.Eval(y, x))));
   }
   return total;
 }
@@ -136,13 +138,15 @@ template <typename Map, int axis, typename Reducer, typename SrcExp, typename DT
 struct AxisMapExp : MakeTensorExp<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, SrcExp, dim, DType> {
   static constexpr int kSrcDim = ExpInfo<SrcExp>::kDim;  ///< the rank of the source
   /// Is the result known to be the same all along a row?
-  static constexpr bool kConstantRows = axis >= 0 && Map::From(dim - 1, axis, kSrcDim, dim) < 0 && std::is_void_v<Reducer>;
+  static constexpr bool kConstantRows =
+      axis >= 0 && Map::From(dim - 1, axis, kSrcDim, dim) < 0 && std::is_void_v<Reducer>;
   SrcExp src_;  ///< what is broadcast or joined
   int axis_;  ///< the axis that Map takes
   Shape<kSrcDim> source_;  ///< the extents of the source
   /// A map of axis `at` without repeated axes. Throws umbra::Error if the source does not have that axis.
   AxisMapExp(const SrcExp& src, int at) : src_(src), axis_(at), source_(ShapeCheck<kSrcDim, SrcExp>::Check(src)) {
-    Require(at >= 0 && at < kSrcDim, "reduction over axis ", at, " of shape ", source_, ": its axes are 0 to ", kSrcDim - 1);
+    Require(at >= 0 && at < kSrcDim, "reduction over axis ", at, " of shape ", source_, ": its axes are 0 to ",
+            kSrcDim - 1);
     for (int d = 0; d < dim; ++d) {
       const int from = Map::From(d, at, kSrcDim, dim);
       this->shape_[d] = from >= 0 ? source_[from] : 1;
@@ -150,7 +154,9 @@ struct AxisMapExp : MakeTensorExp<AxisMapExp<Map, axis, Reducer, SrcExp, DType, 
   }
   /// A map with repeated axes to `shape`, which the source must fit; broadcast() checks it.
   AxisMapExp(const SrcExp& src, int at, const Shape<dim>& shape)
-      : src_(src), axis_(at), source_(ShapeCheck<kSrcDim, SrcExp>::Check(src)) {
+      : src_(src),
+        axis_(at),
+        source_(ShapeCheck<kSrcDim, SrcExp>::Check(src)) {
     this->shape_ = shape;
   }
 };
@@ -160,7 +166,9 @@ struct Plan<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, DType> {
   using E = AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>;
   using C = ComputeOf<DType>;
   explicit Plan(const E& e)
-      : src_(e.src_), shape_(e.shape_), last_(e.source_[kSrcDim - 1]),
+      : src_(e.src_),
+        shape_(e.shape_),
+        last_(e.source_[kSrcDim - 1]),
         last_joined_(map::Joins(Map::From, kSrcDim - 1, e.axis_, kSrcDim, dim)),
         columns_along_row_(Map::From(dim - 1, e.axis_, kSrcDim, dim) == kSrcDim - 1) {
     std::array<index_t, kSrcDim> pitch{};  // rows of the source from one position of an axis to the next
@@ -173,7 +181,8 @@ struct Plan<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, DType> {
     for (int d = 0; d < dim; ++d) {
       const int from = Map::From(d, e.axis_, kSrcDim, dim);
       step_[d] = from < 0 || from == kSrcDim - 1 ? 0 : pitch[static_cast<std::size_t>(from)];
-      Ensure(axis >= 0 || from != kSrcDim - 1 || d == dim - 1, "the columns of an axis map at run time are none of its source");
+      Ensure(axis >= 0 || from != kSrcDim - 1 || d == dim - 1,
+             "the columns of an axis map at run time are none of its source");
     }
     for (int d = 0; d < dim - 2; ++d) in_step_ = in_step_ && step_[d] == step_[d + 1] * shape_[d + 1];
     Ensure(last_joined_ || outer_.count == 1, kTooMany);
@@ -189,8 +198,7 @@ struct Plan<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, DType> {
       const Place p = At(y, x);
       if (!ColumnsAlongRow())
         return simd::by_lane_head<V>(n, [&](index_t k) { return EvalAt({p.row + k * step_[dim - 1], p.column}); });
-      if constexpr (std::is_void_v<Reducer>)
-        return src_.template EvalPacket<V>(p.row, p.column, n);
+      if constexpr (std::is_void_v<Reducer>) return src_.template EvalPacket<V>(p.row, p.column, n);
       else
         return detail::ReduceSteps<Reducer, V>(
             inner_.count, [&](index_t k) { return src_.template EvalPacket<V>(p.row + k * inner_.step, p.column, n); });
@@ -226,9 +234,9 @@ struct Plan<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, DType> {
         return LastJoined() ? JoinWholeRows<Joined>(p.row) : detail::ReduceSteps<Joined, C>(inner_.count, get);
       };
       if constexpr (red::kIsMade<Reducer>)
-        return static_cast<C>(Reducer::Value(detail::NumberJoiner<C, decltype(join), decltype(get)>{count_, join, get}));
-      else
-        return join(Reducer());
+        return static_cast<C>(
+            Reducer::Value(detail::NumberJoiner<C, decltype(join), decltype(get)>{count_, join, get}));
+      else return join(Reducer());
     }
   }
   /// Where the source is read, or joined from, for element (y, x).
@@ -295,10 +303,10 @@ struct Plan<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, DType> {
 
   Plan<SrcExp, DType> src_;
   Shape<dim> shape_, step_;  // step_: rows of the source from one position to the next, by axis of the result
-  index_t last_;             // the extent of the source's last axis
+  index_t last_;  // the extent of the source's last axis
   Run outer_, inner_;
-  index_t count_;            // elements that are joined
-  bool in_step_ = true;      // do rows of the result lie at one step in the source?
+  index_t count_;  // elements that are joined
+  bool in_step_ = true;  // do rows of the result lie at one step in the source?
   bool last_joined_, columns_along_row_;
 };
 
@@ -308,8 +316,8 @@ struct ExpInfo<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>> {
   static constexpr int kDim = dim;
   static constexpr int kDevMask = ExpInfo<SrcExp>::kDevMask;
   static constexpr bool kPacket =
-      kHasPackets<DType> && (E::kConstantRows ||
-                             (PacketCheck<SrcExp>::kPass && (std::is_void_v<Reducer> || detail::kJoinsPackets<Reducer>)));
+      kHasPackets<DType> &&
+      (E::kConstantRows || (PacketCheck<SrcExp>::kPass && (std::is_void_v<Reducer> || detail::kJoinsPackets<Reducer>)));
 };
 /// Other positions than the one that is written are read: the source must lie apart.
 template <typename Map, int axis, typename Reducer, typename SrcExp, typename DType, int dim>

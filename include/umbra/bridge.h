@@ -31,7 +31,7 @@ struct GraphWalk {
   const std::int64_t* structure;  ///< axes and scales in the order of the walk
   std::vector<std::int64_t> operand_of;
   std::map<std::int64_t, graph::Value> tensors{};  ///< by operand: what it holds by now
-  std::vector<std::int64_t> inputs{};              ///< operands that were read as the call passes them
+  std::vector<std::int64_t> inputs{};  ///< operands that were read as the call passes them
   int next_operand = 0, next_scalar = 0;
   bool inside = false;  ///< as of Gatherer
 
@@ -44,9 +44,13 @@ struct GraphWalk {
     return value;
   }
   template <typename DType>
-  graph::Value Input(int dim) { return Input(dim, DTypeOf<DType>::value); }
+  graph::Value Input(int dim) {
+    return Input(dim, DTypeOf<DType>::value);
+  }
   template <typename DType>
-  graph::Value Scalar() { return Scalar(DTypeOf<ComputeOf<DType>>::value); }
+  graph::Value Scalar() {
+    return Scalar(DTypeOf<ComputeOf<DType>>::value);
+  }
 
  private:
   graph::Value Input(int dim, DType dtype);
@@ -71,14 +75,14 @@ constexpr std::string_view UnknownNameOf() {
 
 template <typename OP>
 inline graph::Value ApplyOp(std::initializer_list<graph::Value> operands) {
-  static_assert(HasName<OP>::value, "umbra: this operator has no text to generate code from: define "
-                                    "it with UMBRA_OP(name, (args), expression)");
-  static_assert(UnknownNameOf<OP>().empty(), "umbra: this operator's expression has a name that is neither an argument nor an "
-                                             "operator of umbra/ops.def, or an unsigned number: give constants as operands, F<op>(x, scalar(c))");
-  if constexpr (HasText<OP>::value)
-    return graph::ApplyNumericText(OP::kName, OP::kArgs, OP::kText, operands);
-  else
-    return graph::ApplyNumeric(OP::kName, operands);
+  static_assert(HasName<OP>::value,
+                "umbra: this operator has no text to generate code from: define "
+                "it with UMBRA_OP(name, (args), expression)");
+  static_assert(UnknownNameOf<OP>().empty(),
+                "umbra: this operator's expression has a name that is neither an argument nor an "
+                "operator of umbra/ops.def, or an unsigned number: give constants as operands, F<op>(x, scalar(c))");
+  if constexpr (HasText<OP>::value) return graph::ApplyNumericText(OP::kName, OP::kArgs, OP::kText, operands);
+  else return graph::ApplyNumeric(OP::kName, operands);
 }
 
 /// T as a program writes it.
@@ -107,12 +111,15 @@ struct Named {
   static constexpr bool kKnown = HasName<OP>::value && UnknownNameOf<OP>().empty();
   static void Explain(Obstacles* why) {
     if (HasName<OP>::value && !kKnown)
-      AddObstacle(why, "'" + TypeName<OP>() + "' has '" + std::string(UnknownNameOf<OP>()) +
-                       "' in its expression, which is neither an argument of it nor an operator of umbra/ops.def: give it as an operand, F<" +
-                       TypeName<OP>() + ">(..., scalar(c)), or write the number");
+      AddObstacle(
+          why,
+          "'" + TypeName<OP>() + "' has '" + std::string(UnknownNameOf<OP>()) +
+              "' in its expression, which is neither an argument of it nor an operator of umbra/ops.def: give it as an operand, F<" +
+              TypeName<OP>() + ">(..., scalar(c)), or write the number");
     if (!HasName<OP>::value)
-      AddObstacle(why, "'" + TypeName<OP>() + "' is a function of C++ with no text to generate code from: define it with "
-                       "UMBRA_OP(name, (args), expression), or use a reducer of umbra::red");
+      AddObstacle(why, "'" + TypeName<OP>() +
+                           "' is a function of C++ with no text to generate code from: define it with "
+                           "UMBRA_OP(name, (args), expression), or use a reducer of umbra::red");
   }
 };
 
@@ -131,7 +138,9 @@ struct Bridge {
 
 template <typename DType>
 struct Bridge<expr::ScalarExp<DType>> : Parts<> {
-  [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gatherer* g) { g->AddScalar<DType>(e.scalar_); }
+  [[gnu::always_inline]] static void Gather(const expr::ScalarExp<DType>& e, Gatherer* g) {
+    g->AddScalar<DType>(e.scalar_);
+  }
   static graph::Value Build(GraphWalk* w) { return w->Scalar<DType>(); }
 };
 template <typename Device, int dim, typename DType>
@@ -173,7 +182,9 @@ struct Bridge<expr::RandomExp<Distribution, DType, dim>> : Parts<> {
 };
 template <typename Dst, typename Src, typename E, int etype>
 struct Bridge<expr::TypecastExp<Dst, Src, E, etype>> : Parts<Bridge<E>> {
-  [[gnu::always_inline]] static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gatherer* g) { Bridge<E>::Gather(e.exp, g); }
+  [[gnu::always_inline]] static void Gather(const expr::TypecastExp<Dst, Src, E, etype>& e, Gatherer* g) {
+    Bridge<E>::Gather(e.exp, g);
+  }
   static graph::Value Build(GraphWalk* w) {
     return AsNumber<Dst>(graph::Cast(Bridge<E>::Build(w), DTypeOf<Dst>::value));
   }
@@ -188,7 +199,9 @@ struct Bridge<expr::TransposeExp<E, DType>> : Parts<Bridge<E>> {
 };
 template <typename OP, typename TA, typename DType, int etype>
 struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> : Parts<Named<OP>, Bridge<TA>> {
-  [[gnu::always_inline]] static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gatherer* g) { Bridge<TA>::Gather(e.src_, g); }
+  [[gnu::always_inline]] static void Gather(const expr::UnaryMapExp<OP, TA, DType, etype>& e, Gatherer* g) {
+    Bridge<TA>::Gather(e.src_, g);
+  }
   static graph::Value Build(GraphWalk* w) { return ApplyOp<OP>({Bridge<TA>::Build(w)}); }
 };
 template <typename OP, typename TA, typename TB, typename DType, int etype>
@@ -197,12 +210,11 @@ struct Bridge<expr::BinaryMapExp<OP, TA, TB, DType, etype>> : Parts<Named<OP>, B
     Bridge<TA>::Gather(e.lhs_, g);
     Bridge<TB>::Gather(e.rhs_, g);
   }
-  static graph::Value Build(GraphWalk* w) {
-    return ApplyOp<OP>({Bridge<TA>::Build(w), Bridge<TB>::Build(w)});
-  }
+  static graph::Value Build(GraphWalk* w) { return ApplyOp<OP>({Bridge<TA>::Build(w), Bridge<TB>::Build(w)}); }
 };
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
-struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>> : Parts<Named<OP>, Bridge<TA>, Bridge<TB>, Bridge<TC>> {
+struct Bridge<expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>>
+    : Parts<Named<OP>, Bridge<TA>, Bridge<TB>, Bridge<TC>> {
   [[gnu::always_inline]] static void Gather(const expr::TernaryMapExp<OP, TA, TB, TC, DType, etype>& e, Gatherer* g) {
     Bridge<TA>::Gather(e.item1_, g);
     Bridge<TB>::Gather(e.item2_, g);
@@ -256,7 +268,8 @@ struct Bridge<expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>>
  private:
   static constexpr bool Repeats(int at) {
     bool repeats = false;
-    for (int d = 0; d < dim; ++d) repeats = repeats || Map::From(d, axis == expr::kAtRunTime ? at : axis, E::kSrcDim, dim) == map::kRepeated;
+    for (int d = 0; d < dim; ++d)
+      repeats = repeats || Map::From(d, axis == expr::kAtRunTime ? at : axis, E::kSrcDim, dim) == map::kRepeated;
     return repeats;
   }
   static graph::Value Joined(const graph::Value& value) {
@@ -268,19 +281,21 @@ struct Bridge<expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>>
 template <typename Map>
 struct IndexMapName : Bridge<Map> {
   static std::string Text() {
-    static_assert(sizeof(Map) == 0, "umbra: an index map of a program's own is evaluated eagerly: assign without jit(...), or make it of maps "
-                                    "that `umbra ops` lists");
+    static_assert(
+        sizeof(Map) == 0,
+        "umbra: an index map of a program's own is evaluated eagerly: assign without jit(...), or make it of maps "
+        "that `umbra ops` lists");
     return {};
   }
 };
-#define UMBRA_INDEX_MAP(name, form, doc) \
-  template <>                             \
-  struct IndexMapName<map::name> : Parts<> { \
+#define UMBRA_INDEX_MAP(name, form, doc)        \
+  template <>                                   \
+  struct IndexMapName<map::name> : Parts<> {    \
     static std::string Text() { return #name; } \
   };
-#define UMBRA_WINDOW_MAP(name, form, doc) \
-  template <typename R>                   \
-  struct IndexMapName<map::name<R>> : Parts<Named<R>> { \
+#define UMBRA_WINDOW_MAP(name, form, doc)                                         \
+  template <typename R>                                                           \
+  struct IndexMapName<map::name<R>> : Parts<Named<R>> {                           \
     static std::string Text() { return #name "<" + std::string(R::kName) + ">"; } \
   };
 #define UMBRA_WINDOW_GRADIENT(name, form, doc) UMBRA_WINDOW_MAP(name, form, doc)
@@ -302,8 +317,7 @@ struct Bridge<expr::IndexMapExp<Map, DType, dimdst, Srcs...>> : Parts<IndexMapNa
     (sources.push_back(w->Inner<Bridge<Srcs>>()), ...);
     if constexpr (sizeof...(Srcs) == 0)
       return w->builder->IndexMap(IndexMapName<Map>::Text(), params, DTypeOf<DType>::value);
-    else
-      return graph::IndexMap(IndexMapName<Map>::Text(), sources, params);
+    else return graph::IndexMap(IndexMapName<Map>::Text(), sources, params);
   }
 };
 
@@ -319,7 +333,7 @@ graph::Value BuildAssigned(GraphWalk* walk) {
 
 /// What the type of an assignment tells.
 struct AssignmentType {
-  int rank;                           ///< of the destination
+  int rank;  ///< of the destination
   graph::Value (*build)(GraphWalk*);  ///< what is written
 };
 template <typename Saver, typename DType, int dim, typename E>

@@ -29,15 +29,16 @@ struct Layout {
   TensorRef Next(void* data) {
     const int rank = RankOf(words[0]);
     const index_t* shape = words + 1;
-    const TensorRef tensor = {data, static_cast<DType>(words[0] % 256), {shape, shape + rank}, {shape + rank, shape + 2 * rank}};
+    const TensorRef tensor = {
+        data, static_cast<DType>(words[0] % 256), {shape, shape + rank}, {shape + rank, shape + 2 * rank}};
     words += SizeOf(rank);
     size -= SizeOf(rank);
     return tensor;
   }
 };
 
-/// Thread-safe. A call with the shapes and strides of the latest one takes no lock and decides nothing, and on a program of one
-/// kernel allocates nothing either; others that were seen before are looked up under a lock.
+/// Thread-safe. A call with the shapes and strides of the latest one takes no lock and decides nothing, and on a
+/// program of one kernel allocates nothing either; others that were seen before are looked up under a lock.
 class CallSite {
  public:
   /// A place that runs `program`, which must not be null.
@@ -61,8 +62,8 @@ class CallSite {
   };
   /// Of the call that was prepared last, or null; it lives as long as the site.
   const Known* Latest() const { return latest_.load(std::memory_order_acquire); }
-  /// Run of the site that `known` is of, for a caller who has seen that the layout is the same. False if other things differ
-  /// that count: then nothing was done.
+  /// Run of the site that `known` is of, for a caller who has seen that the layout is the same. False if other things
+  /// differ that count: then nothing was done.
   static bool RunAlike(const Known& known, void* const* data, const umbra_scalar* scalars);
 
   /// What Run would throw an umbra::Error about before it runs anything; empty if the operands suit.

@@ -17,16 +17,16 @@ class Graph;
 
 /// Who turns the generated source into something that runs.
 enum class Engine {
-  kJit,          ///< Clang and ORC in the process
-  kSystem,       ///< g++ or clang++ (or $UMBRA_CXX) as a child process
+  kJit,  ///< Clang and ORC in the process
+  kSystem,  ///< g++ or clang++ (or $UMBRA_CXX) as a child process
   kInterpreter,  ///< no machine code: the plan is interpreted, slowly
 };
 
 /// How a kernel's arithmetic may differ from what is written.
 enum class Math {
   kStrict,  ///< not at all: IEEE arithmetic, the same bits for every target
-  kFast,    ///< products that are summed are not rounded where the target can; on a GPU quotients, roots and exponentials
-            ///< of f32 are its own, and cuBLASLt's relu and gelu may follow products of matrices (see docs/numerics.md)
+  kFast,  ///< products that are summed are not rounded where the target can; on a GPU quotients, roots and exponentials
+          ///< of f32 are its own, and cuBLASLt's relu and gelu may follow products of matrices (see docs/numerics.md)
 };
 
 /// CompileOptions::target of a GPU.
@@ -43,13 +43,18 @@ struct CompileOptions : Parameter<CompileOptions> {
   /// The options as names and words: of the tool, of the environment.
   UMBRA_DECLARE_PARAMETER(CompileOptions) {
     DescribeTarget(&UMBRA_DECLARE_FIELD(target));
-    UMBRA_DECLARE_FIELD(engine).add_enum("jit", Engine::kJit).add_enum("system", Engine::kSystem)
-        .add_enum("interpreter", Engine::kInterpreter).set_default(engine)
+    UMBRA_DECLARE_FIELD(engine)
+        .add_enum("jit", Engine::kJit)
+        .add_enum("system", Engine::kSystem)
+        .add_enum("interpreter", Engine::kInterpreter)
+        .set_default(engine)
         .describe("Who compiles: Clang in the process, a C++ compiler of the system, or none: the plan is interpreted");
     DescribeMath(&UMBRA_DECLARE_FIELD(math));
-    UMBRA_DECLARE_FIELD(use_disk_cache).set_default(use_disk_cache)
+    UMBRA_DECLARE_FIELD(use_disk_cache)
+        .set_default(use_disk_cache)
         .describe("Keep and look for compiled kernels in the cache on disk");
-    UMBRA_DECLARE_FIELD(background).set_default(background)
+    UMBRA_DECLARE_FIELD(background)
+        .set_default(background)
         .describe("Compile in a thread of its own; calls are interpreted until it is done");
   }
   /// Declares the words of a target: those of all that can be generated, and `best`, the default, for the
@@ -61,10 +66,10 @@ struct CompileOptions : Parameter<CompileOptions> {
 
 /// What compiling cost so far in this process.
 struct CompileStatistics {
-  int compiled = 0;     ///< kernels that went through a compiler
-  int disk_hits = 0;    ///< kernels that came from the disk cache
+  int compiled = 0;  ///< kernels that went through a compiler
+  int disk_hits = 0;  ///< kernels that came from the disk cache
   int memory_hits = 0;  ///< kernels that this process already had
-  int loaded = 0;       ///< kernels whose code is mapped now
+  int loaded = 0;  ///< kernels whose code is mapped now
   /// What compiling took, summed over kernels: milliseconds of wall time by stage.
   double front_end_ms = 0, optimise_ms = 0, codegen_ms = 0, link_ms = 0;
 };
@@ -77,8 +82,7 @@ class Function {
   Function() = default;
 
   /// Runs on operands in memory; see runtime::Run for checks and errors.
-  void operator()(const runtime::Arguments& arguments,
-                  const runtime::RunOptions& options = {}) const;
+  void operator()(const runtime::Arguments& arguments, const runtime::RunOptions& options = {}) const;
 
   /// Inputs, outputs and scalars that a call passes.
   const runtime::Program& program() const;
@@ -106,8 +110,7 @@ class Function {
 /// `background`, returns before machine code is made. Throws umbra::Error if the target is unknown or not
 /// for this CPU, or if a compiler fails. With the target cuda calls take device addresses and a stream, on any
 /// device; kernels are compiled for the device and the form that a call needs at the first such call.
-Function Compile(const std::shared_ptr<const graph::Graph>& graph,
-                 const CompileOptions& options = {});
+Function Compile(const std::shared_ptr<const graph::Graph>& graph, const CompileOptions& options = {});
 
 namespace detail {
 /// Says on standard error, if UMBRA_TRACE is set, what keeps expressions from being compiled: each once in a process.

@@ -43,8 +43,8 @@ inline void FinishWaiting(bool keep_error) noexcept {
 class [[gnu::visibility("default")]] Giver {
  public:
   virtual ~Giver() = default;
-  /// Runs what it gave to any of them and has not run itself. Called by another thread. If a statement fails, throws its
-  /// error, as does what the giver does next; what follows the statement is dropped.
+  /// Runs what it gave to any of them and has not run itself. Called by another thread. If a statement fails, throws
+  /// its error, as does what the giver does next; what follows the statement is dropped.
   virtual void RunForAnother() = 0;
   std::atomic<bool> ended{false};  ///< has the thread?
   /// The calling thread; null if it has given nothing yet.
@@ -67,8 +67,7 @@ class Givers {
   void FinishOthers() noexcept {
     try {
       RunOthers();
-    } catch (...) {
-    }
+    } catch (...) {}
   }
 
  private:
@@ -88,7 +87,8 @@ class Givers {
   [[gnu::noinline, gnu::cold]] void Enter(const std::shared_ptr<Giver>& giver) {
     if (giver == nullptr) return;
     const std::lock_guard<std::mutex> lock(mutex_);
-    givers_.erase(std::remove_if(givers_.begin(), givers_.end(), [&](const auto& known) { return known == giver || known->ended; }),
+    givers_.erase(std::remove_if(givers_.begin(), givers_.end(),
+                                 [&](const auto& known) { return known == giver || known->ended; }),
                   givers_.end());
     givers_.push_back(giver);
     Remember(giver.get());
@@ -96,7 +96,8 @@ class Givers {
   // They enter again with what they give next.
   std::vector<std::shared_ptr<Giver>> TakeOthers() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto others = std::partition(givers_.begin(), givers_.end(), [](const auto& giver) { return giver.get() == Giver::of_thread; });
+    const auto others = std::partition(givers_.begin(), givers_.end(),
+                                       [](const auto& giver) { return giver.get() == Giver::of_thread; });
     std::vector<std::shared_ptr<Giver>> taken(others, givers_.end());
     givers_.erase(others, givers_.end());
     runs_ = true;
@@ -114,11 +115,11 @@ class Givers {
   }
 
   std::mutex running_;  // by one thread at a time; who waits meanwhile waits for that
-  std::mutex mutex_;    // of all below
+  std::mutex mutex_;  // of all below
   bool runs_ = false;
   std::vector<std::shared_ptr<Giver>> givers_;
   std::atomic<const Giver*> latest_{nullptr};  // of those, or null
-  std::atomic<const void*> only_{nullptr};     // the one giver; something that is none if there are several, or run now
+  std::atomic<const void*> only_{nullptr};  // the one giver; something that is none if there are several, or run now
 };
 
 /// Work in order, on a thread of its own.
@@ -180,9 +181,7 @@ class WorkQueue {
       try {
         if (error == nullptr) work();
         RunWaiting();
-      } catch (...) {
-        error = std::current_exception();
-      }
+      } catch (...) { error = std::current_exception(); }
       work = nullptr;
       lock.lock();
       error_ = std::move(error);

@@ -1,7 +1,7 @@
-// Memory, streams, events, graphs and copies of CUDA devices. umbra_cuda and the driver are opened at the first call, so
-// that a program which never uses a GPU runs without one. Every function throws umbra::Error, with the
-// driver's own words, if there is no driver or device or the driver refuses; an error that ends a device is
-// told in full once and in short from then on. docs/cuda-runtime.md says how it is made.
+// Memory, streams, events, graphs and copies of CUDA devices. umbra_cuda and the driver are opened at the first call,
+// so that a program which never uses a GPU runs without one. Every function throws umbra::Error, with the driver's own
+// words, if there is no driver or device or the driver refuses; an error that ends a device is told in full once and in
+// short from then on. docs/cuda-runtime.md says how it is made.
 #ifndef UMBRA_CUDA_H_
 #define UMBRA_CUDA_H_
 
@@ -35,7 +35,7 @@ struct DeviceProperties {
   int max_threads_per_block = 0, max_threads_per_multiprocessor = 0, max_blocks_per_multiprocessor = 0;
   int registers_per_multiprocessor = 0;  ///< 32-bit ones
   int max_grid[3] = {0, 0, 0};  ///< blocks along x, y and z
-  std::size_t shared_per_block = 0;         ///< bytes that any kernel may have
+  std::size_t shared_per_block = 0;  ///< bytes that any kernel may have
   std::size_t shared_per_block_opt_in = 0;  ///< bytes with dynamic shared memory, which the loader asks for
   std::size_t shared_per_multiprocessor = 0, l2_bytes = 0, memory_bytes = 0;  ///< bytes
   std::size_t argument_bytes = 4096;  ///< that a launch may have: more from capability 7.0 and a driver of CUDA 12.1 on
@@ -65,8 +65,8 @@ void FreePinned(void* memory) noexcept;
 /// What Umbra has allocated on a device.
 struct MemoryStatistics {
   std::size_t in_use = 0, peak_in_use = 0;  ///< bytes allocated by Umbra, and the most there have been
-  std::size_t reserved = 0;                 ///< bytes taken from the device, those kept for reuse included
-  std::size_t limit = 0;                    ///< of in_use; the most that a size_t holds if none was set
+  std::size_t reserved = 0;  ///< bytes taken from the device, those kept for reuse included
+  std::size_t limit = 0;  ///< of in_use; the most that a size_t holds if none was set
   std::size_t device_free = 0, device_total = 0;  ///< bytes, by the driver's account, other processes included
   std::uint64_t allocations = 0;  ///< calls of Allocate until now
 };

@@ -19,7 +19,8 @@ class CudaCallSite {
   CudaCallSite& operator=(const CudaCallSite&) = delete;
 
   /// Puts the steps of the program into `stream` and returns: nothing is waited for. The data of the operands are
-  /// device addresses, in the order of the program's buffers, all of them: inputs, then outputs. Errors are those of runtime::Run.
+  /// device addresses, in the order of the program's buffers, all of them: inputs, then outputs. Errors are those of
+  /// runtime::Run.
   void Run(void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream);
   /// The same for operands of which nothing has been checked, in options.stream.
   void Run(const Arguments& arguments, const RunOptions& options);

@@ -12,10 +12,10 @@ namespace umbra::cuda {
 /// What becomes of a product before it is stored.
 enum class Epilogue {
   kNone,
-  kBias,      ///< + bias[j] in column j
-  kRelu,      ///< x where it is above 0, else 0, of NaN, too
+  kBias,  ///< + bias[j] in column j
+  kRelu,  ///< x where it is above 0, else 0, of NaN, too
   kBiasRelu,  ///< + bias, then relu
-  kGelu,      ///< GELU in its tanh form, as Umbra's operator gelu; how exact, NVIDIA does not say
+  kGelu,  ///< GELU in its tanh form, as Umbra's operator gelu; how exact, NVIDIA does not say
   kBiasGelu,  ///< + bias, then GELU
 };
 
@@ -24,7 +24,7 @@ enum class Epilogue {
 /// apart; a stride of 0 uses one matrix for all. c is not read if beta is 0.
 struct Gemm {
   DType dtype = DType::kFloat32;  ///< of c and the bias: f32, f64, f16 or bf16, the last two summed in f32
-  std::optional<DType> factors;   ///< of a and b, if not c's: f16 or bf16 where c is f32
+  std::optional<DType> factors;  ///< of a and b, if not c's: f16 or bf16 where c is f32
   bool transpose_a = false, transpose_b = false;  ///< of a and b as they lie in memory
   index_t m = 0, n = 0, k = 0;  ///< rows, columns, and the extent that is summed over
   double alpha = 1, beta = 0;  ///< factors of the product and of what c held
@@ -32,7 +32,8 @@ struct Gemm {
   const void* b = nullptr;  ///< device address of the right matrices
   void* c = nullptr;  ///< device address of the results
   index_t lda = 0, ldb = 0, ldc = 0;  ///< leading dimensions, at least the columns in memory
-  index_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  ///< how many products, and elements from one matrix to the next
+  index_t batch = 1, stride_a = 0, stride_b = 0,
+          stride_c = 0;  ///< how many products, and elements from one matrix to the next
   Epilogue epilogue = Epilogue::kNone;  ///< applied last
   const void* bias = nullptr;  ///< n elements
 };

@@ -44,41 +44,44 @@ inline std::size_t SizeOfFlag(int flag) {
 }  // namespace umbra
 
 #define UMBRA_TYPE_CASE(flag, DType, type, ...) \
-  case ::umbra::flag: { using DType = type; __VA_ARGS__ } break;
-#define UMBRA_NO_TYPE_CASE(flag, what)                                       \
-  default: throw ::umbra::Error("type flag " + std::to_string(flag) + " (" + \
-                                ::umbra::TypeFlagName(flag) + ") " what);
-#define UMBRA_REAL_TYPE_CASES(DType, ...)                              \
-  UMBRA_TYPE_CASE(kFloat32, DType, float, __VA_ARGS__)                 \
-  UMBRA_TYPE_CASE(kFloat64, DType, double, __VA_ARGS__)                \
-  UMBRA_TYPE_CASE(kFloat16, DType, ::umbra::half_t, __VA_ARGS__)       \
+  case ::umbra::flag: {                         \
+    using DType = type;                         \
+    __VA_ARGS__                                 \
+  } break;
+#define UMBRA_NO_TYPE_CASE(flag, what) \
+  default:                             \
+    throw ::umbra::Error("type flag " + std::to_string(flag) + " (" + ::umbra::TypeFlagName(flag) + ") " what);
+#define UMBRA_REAL_TYPE_CASES(DType, ...)                        \
+  UMBRA_TYPE_CASE(kFloat32, DType, float, __VA_ARGS__)           \
+  UMBRA_TYPE_CASE(kFloat64, DType, double, __VA_ARGS__)          \
+  UMBRA_TYPE_CASE(kFloat16, DType, ::umbra::half_t, __VA_ARGS__) \
   UMBRA_TYPE_CASE(kBfloat16, DType, ::umbra::bf16_t, __VA_ARGS__)
-#define UMBRA_INTEGER_TYPE_CASES(DType, ...)                           \
-  UMBRA_TYPE_CASE(kUint8, DType, std::uint8_t, __VA_ARGS__)            \
-  UMBRA_TYPE_CASE(kInt8, DType, std::int8_t, __VA_ARGS__)              \
-  UMBRA_TYPE_CASE(kInt16, DType, std::int16_t, __VA_ARGS__)            \
-  UMBRA_TYPE_CASE(kInt32, DType, std::int32_t, __VA_ARGS__)            \
+#define UMBRA_INTEGER_TYPE_CASES(DType, ...)                \
+  UMBRA_TYPE_CASE(kUint8, DType, std::uint8_t, __VA_ARGS__) \
+  UMBRA_TYPE_CASE(kInt8, DType, std::int8_t, __VA_ARGS__)   \
+  UMBRA_TYPE_CASE(kInt16, DType, std::int16_t, __VA_ARGS__) \
+  UMBRA_TYPE_CASE(kInt32, DType, std::int32_t, __VA_ARGS__) \
   UMBRA_TYPE_CASE(kInt64, DType, std::int64_t, __VA_ARGS__)
 
 /// Runs the statements with `DType` as the C++ type of `flag`. Throws umbra::Error for another flag.
-#define UMBRA_TYPE_SWITCH(flag, DType, ...)            \
-  switch (flag) {                                      \
-    UMBRA_REAL_TYPE_CASES(DType, __VA_ARGS__)          \
-    UMBRA_INTEGER_TYPE_CASES(DType, __VA_ARGS__)       \
-    UMBRA_TYPE_CASE(kBool, DType, bool, __VA_ARGS__)   \
+#define UMBRA_TYPE_SWITCH(flag, DType, ...)             \
+  switch (flag) {                                       \
+    UMBRA_REAL_TYPE_CASES(DType, __VA_ARGS__)           \
+    UMBRA_INTEGER_TYPE_CASES(DType, __VA_ARGS__)        \
+    UMBRA_TYPE_CASE(kBool, DType, bool, __VA_ARGS__)    \
     UMBRA_NO_TYPE_CASE(flag, "cannot be computed with") \
   }
 /// The same for floating-point types, 16-bit ones included.
-#define UMBRA_REAL_TYPE_SWITCH(flag, DType, ...)        \
-  switch (flag) {                                       \
-    UMBRA_REAL_TYPE_CASES(DType, __VA_ARGS__)           \
+#define UMBRA_REAL_TYPE_SWITCH(flag, DType, ...)             \
+  switch (flag) {                                            \
+    UMBRA_REAL_TYPE_CASES(DType, __VA_ARGS__)                \
     UMBRA_NO_TYPE_CASE(flag, "is not a floating-point type") \
   }
 /// The same for integer types.
-#define UMBRA_INTEGER_TYPE_SWITCH(flag, DType, ...)     \
-  switch (flag) {                                       \
-    UMBRA_INTEGER_TYPE_CASES(DType, __VA_ARGS__)        \
-    UMBRA_NO_TYPE_CASE(flag, "is not an integer type")  \
+#define UMBRA_INTEGER_TYPE_SWITCH(flag, DType, ...)    \
+  switch (flag) {                                      \
+    UMBRA_INTEGER_TYPE_CASES(DType, __VA_ARGS__)       \
+    UMBRA_NO_TYPE_CASE(flag, "is not an integer type") \
   }
 
 #endif  // UMBRA_DATA_TYPE_H_

@@ -25,9 +25,9 @@ struct gpu {
 
 /// When a stream of the CPU runs what is given to it.
 enum class Execution {
-  kImmediate,     ///< at once, in the thread that gives it
+  kImmediate,  ///< at once, in the thread that gives it
   kAsynchronous,  ///< later, in order, in a thread of the stream's own
-  kFused,         ///< compiled assignments wait, and those of a thread run as one program when it waits for the stream
+  kFused,  ///< compiled assignments wait, and those of a thread run as one program when it waits for the stream
 };
 
 namespace detail {
@@ -45,8 +45,8 @@ struct Stream;
 /// An order of computations on the CPU: assignments to the tensors that have this stream. One that is asynchronous
 /// or fused runs them later; the memory of their tensors has to stay until then, and streams do not wait for
 /// one another. The functions that return when their work is done wait for the streams of their operands.
-/// What waits in fused streams runs, in the order in which it was written, before anything else that the thread which gave
-/// it does with tensors, and when any thread waits for a stream that it was given to.
+/// What waits in fused streams runs, in the order in which it was written, before anything else that the thread which
+/// gave it does with tensors, and when any thread waits for a stream that it was given to.
 template <>
 struct Stream<cpu> {
   explicit Stream(Execution execution = detail::kDefaultExecution)
@@ -62,8 +62,8 @@ struct Stream<cpu> {
   }
   ~Stream() { Finish(); }
 
-  /// Returns when all work in the stream is done, whichever thread gave it. If some of it failed, throws the first error;
-  /// what was given to the stream after the failure, by the same thread, has not run.
+  /// Returns when all work in the stream is done, whichever thread gave it. If some of it failed, throws the first
+  /// error; what was given to the stream after the failure, by the same thread, has not run.
   void Wait() {
     if (queue_ != nullptr) return queue_->Wait();
     if (givers_ == nullptr) return;
@@ -143,8 +143,7 @@ template <typename Device>
 inline void InitTensorEngine(int device = 0) {
   if constexpr (Device::kDevCPU)
     Require(device == 0, "InitTensorEngine: there is one CPU, number 0; ", device, " was given");
-  else
-    cuda::SetDevice(device);
+  else cuda::SetDevice(device);
 }
 /// Does nothing, as there is nothing that InitTensorEngine holds; for programs written for mshadow.
 template <typename Device>
@@ -152,10 +151,8 @@ inline void ShutdownTensorEngine() {}
 /// The device that the calling thread works with from now on. Throws umbra::Error if there is no such device.
 template <typename Device>
 inline void SetDevice(int device) {
-  if constexpr (Device::kDevCPU)
-    Require(device == 0, "SetDevice: there is one CPU, number 0; ", device, " was given");
-  else
-    cuda::SetDevice(device);
+  if constexpr (Device::kDevCPU) Require(device == 0, "SetDevice: there is one CPU, number 0; ", device, " was given");
+  else cuda::SetDevice(device);
 }
 /// A stream that the caller gives back with DeleteStream, on `device` or, if it is negative, the thread's own. Throws
 /// umbra::Error if there is no such device.

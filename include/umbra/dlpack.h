@@ -30,13 +30,11 @@ inline index_t RowPitch(const TShape& shape, const TShape& strides) {
     if (shape[d] == 1) continue;  // the stride is of no meaning
     if (rows == 1) pitch = strides[d];
     index_t expected = 0;
-    fits = pitch >= shape[last] && !__builtin_mul_overflow(pitch, rows, &expected) &&
-           strides[d] == expected;
+    fits = pitch >= shape[last] && !__builtin_mul_overflow(pitch, rows, &expected) && strides[d] == expected;
     rows *= shape[d];
   }
-  Require(
-      fits, "DLPack: strides ", strides, " of shape ", shape,
-      ": a TBlob has compact rows, all at one distance; copy the tensor to compact memory first");
+  Require(fits, "DLPack: strides ", strides, " of shape ", shape,
+          ": a TBlob has compact rows, all at one distance; copy the tensor to compact memory first");
   return pitch;
 }
 }  // namespace detail
@@ -45,8 +43,8 @@ inline index_t RowPitch(const TShape& shape, const TShape& strides) {
 /// is no flag, or lanes below 1 or beyond 16 bits.
 inline DLDataType ToDLPackType(int flag, int lanes = 1) {
   const auto bits = static_cast<std::uint8_t>(8 * SizeOfFlag(flag));
-  Require(lanes >= 1 && lanes <= std::numeric_limits<std::uint16_t>::max(),
-          "DLPack: 1 to 65535 lanes are expected, ", lanes, " were given");
+  Require(lanes >= 1 && lanes <= std::numeric_limits<std::uint16_t>::max(), "DLPack: 1 to 65535 lanes are expected, ",
+          lanes, " were given");
   const std::string_view name = TypeFlagName(flag);
   const auto begins = [&](std::string_view with) { return name.substr(0, with.size()) == with; };
   const auto code = begins("float")    ? static_cast<std::uint8_t>(kDLFloat)
@@ -65,8 +63,8 @@ inline int FromDLPackType(DLDataType type) {
     const DLDataType known = ToDLPackType(flag);
     if (known.code == type.code && known.bits == type.bits) return flag;
   }
-  throw Error(detail::Concat("DLPack: there is no element type for code ", int{type.code}, " with ",
-                             int{type.bits}, " bits"));
+  throw Error(
+      detail::Concat("DLPack: there is no element type for code ", int{type.code}, " with ", int{type.bits}, " bits"));
 }
 
 /// A view of what `tensor` describes, byte_offset added; the caller keeps the memory alive as long
@@ -81,23 +79,21 @@ inline TBlob BorrowDLPack(const DLTensor& tensor) {
   const int flag = FromDLPackType(tensor.dtype);
   const index_t lanes = tensor.dtype.lanes;
   Require(lanes >= 1, "DLPack: elements of 0 lanes; 1 or more are expected");
-  Require(tensor.ndim >= 0 && (tensor.ndim == 0 || tensor.shape != nullptr), "DLPack: a tensor of ",
-          tensor.ndim, " dimensions with ", tensor.shape == nullptr ? "no" : "a", " shape");
+  Require(tensor.ndim >= 0 && (tensor.ndim == 0 || tensor.shape != nullptr), "DLPack: a tensor of ", tensor.ndim,
+          " dimensions with ", tensor.shape == nullptr ? "no" : "a", " shape");
 
   std::vector<index_t> extents(tensor.shape, tensor.shape + tensor.ndim);
   if (lanes > 1) extents.push_back(lanes);
   TShape shape;
   shape = extents;
   const std::size_t elements = shape.Size(), element_bytes = SizeOfFlag(flag);
-  Require(elements <= std::numeric_limits<index_t>::max() / element_bytes,
-          "DLPack: a tensor of shape ", shape, " is larger than memory can be");
-  Require(elements == 0 || tensor.data != nullptr, "DLPack: a tensor of shape ", shape,
-          " without data");
-  char* const data =
-      tensor.data == nullptr ? nullptr : static_cast<char*>(tensor.data) + tensor.byte_offset;
+  Require(elements <= std::numeric_limits<index_t>::max() / element_bytes, "DLPack: a tensor of shape ", shape,
+          " is larger than memory can be");
+  Require(elements == 0 || tensor.data != nullptr, "DLPack: a tensor of shape ", shape, " without data");
+  char* const data = tensor.data == nullptr ? nullptr : static_cast<char*>(tensor.data) + tensor.byte_offset;
   Require(elements == 0 || reinterpret_cast<std::uintptr_t>(data) % element_bytes == 0,
-          "DLPack: data with byte_offset ", tensor.byte_offset, " is not aligned to the ",
-          element_bytes, " bytes of ", TypeFlagName(flag));
+          "DLPack: data with byte_offset ", tensor.byte_offset, " is not aligned to the ", element_bytes, " bytes of ",
+          TypeFlagName(flag));
   TBlob blob(data, shape, is_gpu ? gpu::kDevMask : cpu::kDevMask, flag, is_gpu ? tensor.device.device_id : 0);
   if (tensor.strides == nullptr || elements == 0 || shape.ndim() == 0) return blob;
 
@@ -111,11 +107,9 @@ inline TBlob BorrowDLPack(const DLTensor& tensor) {
   blob.stride_ = detail::RowPitch(shape, strides);
   index_t bytes = 0;
   const bool overflow =
-      __builtin_mul_overflow(static_cast<index_t>(elements) / shape[shape.ndim() - 1], blob.stride_,
-                             &bytes) ||
+      __builtin_mul_overflow(static_cast<index_t>(elements) / shape[shape.ndim() - 1], blob.stride_, &bytes) ||
       __builtin_mul_overflow(bytes, static_cast<index_t>(element_bytes), &bytes);
-  Require(!overflow, "DLPack: strides ", strides, " of shape ", shape,
-          " reach further than memory can be");
+  Require(!overflow, "DLPack: strides ", strides, " of shape ", shape, " reach further than memory can be");
   return blob;
 }
 
@@ -132,20 +126,19 @@ class DLPackView {
             cpu::kDevMask, " (the CPU) or ", gpu::kDevMask, " (a GPU) is expected");
     const DLDataType type = ToDLPackType(blob.type_flag_, lanes);
     const index_t elements = static_cast<index_t>(blob.shape_.Size());
-    Require(elements == 0 || blob.dptr_ != nullptr, "DLPack: a TBlob of shape ", blob.shape_,
-            " without memory");
+    Require(elements == 0 || blob.dptr_ != nullptr, "DLPack: a TBlob of shape ", blob.shape_, " without memory");
     shape_.assign(blob.shape_.begin(), blob.shape_.end());
     strides_.assign(shape_.size(), 1);
     for (std::size_t d = shape_.size(); d-- > 1;) {
       const bool row = d + 1 == shape_.size();
-      const bool overflow = __builtin_mul_overflow(row ? blob.stride_ : strides_[d],
-                                                   row ? 1 : shape_[d], &strides_[d - 1]);
-      Require(!overflow || elements == 0, "DLPack: rows of shape ", blob.shape_, " lie ",
-              blob.stride_, " elements apart, further than memory can be");
+      const bool overflow =
+          __builtin_mul_overflow(row ? blob.stride_ : strides_[d], row ? 1 : shape_[d], &strides_[d - 1]);
+      Require(!overflow || elements == 0, "DLPack: rows of shape ", blob.shape_, " lie ", blob.stride_,
+              " elements apart, further than memory can be");
     }
     if (lanes > 1) {
-      Require(!shape_.empty() && shape_.back() == lanes && blob.stride_ % lanes == 0,
-              "DLPack: ", lanes, " lanes of shape ", blob.shape_, ", rows ", blob.stride_,
+      Require(!shape_.empty() && shape_.back() == lanes && blob.stride_ % lanes == 0, "DLPack: ", lanes,
+              " lanes of shape ", blob.shape_, ", rows ", blob.stride_,
               " elements apart: the last extent must be the lanes, and the distance a multiple");
       shape_.pop_back();
       strides_.pop_back();
@@ -199,7 +192,8 @@ class DLPackTensor {
 inline DLManagedTensor* ToDLPack(const TBlob& blob, std::shared_ptr<void> owner, int lanes = 1) {
   struct Holder {
     Holder(const TBlob& held, int held_lanes, std::shared_ptr<void> keeper)
-        : view(held, held_lanes), owner(std::move(keeper)) {
+        : view(held, held_lanes),
+          owner(std::move(keeper)) {
       managed.dl_tensor = view.tensor();
       managed.manager_ctx = this;
       managed.deleter = [](DLManagedTensor* m) { delete static_cast<Holder*>(m->manager_ctx); };

@@ -38,7 +38,9 @@ inline constexpr DTypeRow kDTypeRows[] = {
 constexpr const DTypeRow& RowOf(DType type) { return kDTypeRows[static_cast<std::size_t>(type)]; }
 
 template <typename T>
-struct ComputeTrait { using Type = T; };
+struct ComputeTrait {
+  using Type = T;
+};
 }  // namespace detail
 
 /// Every dtype, in the order of umbra/dtypes.def.
@@ -66,25 +68,29 @@ constexpr DType ComputeType(DType type) { return detail::RowOf(type).compute; }
 /// f16 or bf16.
 constexpr bool IsHalf(DType type) { return type == DType::kFloat16 || type == DType::kBFloat16; }
 /// f32 or f64.
-constexpr bool IsFloat(DType type) {
-  return type == DType::kFloat32 || type == DType::kFloat64;
-}
+constexpr bool IsFloat(DType type) { return type == DType::kFloat32 || type == DType::kFloat64; }
 
 /// DTypeOf<float>::value is DType::kFloat32, and so on; does not compile for other element types.
 template <typename T>
 struct DTypeOf {
-  static_assert(sizeof(T) == 0, "umbra: no dtype is of this C++ type: there are float, double, half_t, bf16_t, bool, std::uint8_t, "
-                                "std::int8_t, std::int16_t, std::int32_t and std::int64_t (which `long long` is not, where that is long)");
+  static_assert(
+      sizeof(T) == 0,
+      "umbra: no dtype is of this C++ type: there are float, double, half_t, bf16_t, bool, std::uint8_t, "
+      "std::int8_t, std::int16_t, std::int32_t and std::int64_t (which `long long` is not, where that is long)");
 };
-#define UMBRA_DTYPE(dtype, name, type, ...) \
-  template <>                               \
-  struct DTypeOf<type> { static constexpr DType value = DType::dtype; };
+#define UMBRA_DTYPE(dtype, name, type, ...)      \
+  template <>                                    \
+  struct DTypeOf<type> {                         \
+    static constexpr DType value = DType::dtype; \
+  };
 #include "umbra/dtypes.def"
 
 namespace detail {
 #define UMBRA_DTYPE(dtype, name, type, compute, wide, ...) \
   template <>                                              \
-  struct ComputeTrait<type> { using Type = wide; };
+  struct ComputeTrait<type> {                              \
+    using Type = wide;                                     \
+  };
 #include "umbra/dtypes.def"
 }  // namespace detail
 
@@ -98,7 +104,9 @@ template <typename Body>
 decltype(auto) SwitchDType(DType type, Body&& body) {
   switch (type) {
 #define UMBRA_DTYPE(dtype, name, type, ...) \
-  case DType::dtype: return body(type{});
+  case DType::dtype: {                      \
+    return body(type{});                    \
+  }
 #include "umbra/dtypes.def"
   }
   return body(float{});

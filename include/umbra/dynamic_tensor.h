@@ -23,7 +23,7 @@ namespace umbra {
 /// When Resize to another size that would fit gives memory back nevertheless, as caffe2's two flags say
 /// it for a whole process.
 struct ShrinkPolicy {
-  bool keep = true;                                          ///< false: always give it back
+  bool keep = true;  ///< false: always give it back
   std::size_t max_keep_bytes = static_cast<std::size_t>(-1);  ///< give it back if more than this is unused
 };
 
@@ -53,9 +53,7 @@ class DynamicTensor {
   }
   /// A copy of shape, type and elements, as CopyFrom makes it; sharing is asked for by ShareData.
   /// Explicit, so that elements are never copied by mistake.
-  explicit DynamicTensor(const DynamicTensor& other, Stream<cpu>* stream = nullptr) {
-    CopyFrom(other, stream);
-  }
+  explicit DynamicTensor(const DynamicTensor& other, Stream<cpu>* stream = nullptr) { CopyFrom(other, stream); }
   DynamicTensor& operator=(const DynamicTensor&) = delete;
   /// Takes everything of `other`, which is then as a new tensor.
   DynamicTensor(DynamicTensor&& other) noexcept { Swap(other); }
@@ -193,8 +191,7 @@ class DynamicTensor {
   template <typename T>
   void ShareExternalPointer(T* data, std::size_t capacity = 0, std::function<void(T*)> deleter = nullptr) {
     ShareExternalPointer(static_cast<void*>(data), TypeMeta::Make<T>(), capacity,
-                         deleter ? [deleter](void* p) { deleter(static_cast<T*>(p)); }
-                                 : std::function<void(void*)>());
+                         deleter ? [deleter](void* p) { deleter(static_cast<T*>(p)); } : std::function<void(void*)>());
   }
   /// The same for a type that is known at run time.
   void ShareExternalPointer(void* data, const TypeMeta& meta, std::size_t capacity = 0,
@@ -204,8 +201,8 @@ class DynamicTensor {
     UMBRA_ENFORCE(data != nullptr || bytes == 0, "ShareExternalPointer: a null pointer");
     UMBRA_ENFORCE(IsAligned(data, meta), "ShareExternalPointer: ", data, " is no multiple of the ", meta.alignment(),
                   " bytes that elements of ", meta.name(), " are aligned to");
-    UMBRA_ENFORCE(capacity == 0 || capacity >= bytes, "ShareExternalPointer: ", capacity,
-                  " bytes for a tensor of ", bytes);
+    UMBRA_ENFORCE(capacity == 0 || capacity >= bytes, "ShareExternalPointer: ", capacity, " bytes for a tensor of ",
+                  bytes);
     data_ = deleter ? std::shared_ptr<void>(data, deleter) : std::shared_ptr<void>(data, [](void*) {});
     meta_ = meta;
     capacity_ = capacity == 0 ? bytes : capacity;
@@ -235,7 +232,9 @@ class DynamicTensor {
   /// The elements for writing; memory is allocated, and the type changed to T, as needed. Elements of
   /// trivial types are not initialised.
   template <typename T>
-  T* mutable_data() { return static_cast<T*>(raw_mutable_data(TypeMeta::Make<T>())); }
+  T* mutable_data() {
+    return static_cast<T*>(raw_mutable_data(TypeMeta::Make<T>()));
+  }
   /// The same for a type that is known at run time. Throws EnforceNotMet for no type, or if memory runs
   /// out.
   void* raw_mutable_data(const TypeMeta& meta) {
@@ -283,7 +282,9 @@ class DynamicTensor {
   const TypeMeta& meta() const { return meta_; }
   /// Are the elements of type T?
   template <typename T>
-  bool IsType() const { return meta_.Match<T>(); }
+  bool IsType() const {
+    return meta_.Match<T>();
+  }
   /// `Device::kDevMask` of the memory's device.
   int dev_mask() const { return dev_mask_; }
   /// Is the memory another tensor's or the caller's? False for the tensor that lent its memory.
@@ -334,10 +335,12 @@ class DynamicTensor {
     const auto elements = static_cast<std::size_t>(count);
     meta.Construct(memory.get(), elements);
     void* p = memory.release();
-    return {std::shared_ptr<void>(p, [meta, elements](void* q) {
-              meta.Destroy(q, elements);
-              std::free(q);
-            }), bytes};
+    return {std::shared_ptr<void>(p,
+                                  [meta, elements](void* q) {
+                                    meta.Destroy(q, elements);
+                                    std::free(q);
+                                  }),
+            bytes};
   }
   // The first `count` elements of `other` to this tensor's memory, which has room for them.
   void CopyElements(const DynamicTensor& other, index_t count, Stream<gpu>* stream) {
@@ -356,7 +359,8 @@ class DynamicTensor {
     const auto kept = data_ == nullptr ? std::size_t{0} : static_cast<std::size_t>(size_);
     if (dev_mask_ == gpu::kDevMask) {
       if (kept > 0)
-        cuda::Copy(cuda::CopyKind::kDeviceToDevice, memory.get(), bytes, data_.get(), bytes, BytesOf(size_), 1, nullptr);
+        cuda::Copy(cuda::CopyKind::kDeviceToDevice, memory.get(), bytes, data_.get(), bytes, BytesOf(size_), 1,
+                   nullptr);
     } else if (Exclusive()) meta_.Move(data_.get(), memory.get(), kept);
     else meta_.Copy(data_.get(), memory.get(), kept);
     data_ = std::move(memory);

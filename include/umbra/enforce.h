@@ -14,8 +14,12 @@ class EnforceNotMet : public Error {
  public:
   /// At `line` of `file`, `condition` as it is written, and what was said about it; all stand in what().
   EnforceNotMet(const char* file, int line, const std::string& condition, const std::string& message)
-      : Error(Text(file, line, condition, message)), file_(file), line_(line), condition_(condition),
-        message_(message), what_(Error::what()) {}
+      : Error(Text(file, line, condition, message)),
+        file_(file),
+        line_(line),
+        condition_(condition),
+        message_(message),
+        what_(Error::what()) {}
   const char* what() const noexcept override { return what_.c_str(); }
   /// The source file, as the compiler named it.
   const char* file() const { return file_; }
@@ -42,24 +46,26 @@ class EnforceNotMet : public Error {
 
 namespace detail {
 template <typename A, typename B>
-std::string Compared(const A& a, const B& b) { return Concat(a, " vs ", b, ". "); }
+std::string Compared(const A& a, const B& b) {
+  return Concat(a, " vs ", b, ". ");
+}
 }  // namespace detail
 
 }  // namespace umbra
 
-#define UMBRA_ENFORCE(condition, ...)                                                              \
-  do {                                                                                             \
-    if (!(condition))                                                                              \
+#define UMBRA_ENFORCE(condition, ...)                                                                     \
+  do {                                                                                                    \
+    if (!(condition))                                                                                     \
       throw ::umbra::EnforceNotMet(__FILE__, __LINE__, #condition, ::umbra::detail::Concat(__VA_ARGS__)); \
   } while (false)
-#define UMBRA_ENFORCE_COMPARED(a, op, b, ...)                                                      \
-  do {                                                                                             \
-    const auto& umbra_a = (a);                                                                     \
-    const auto& umbra_b = (b);                                                                     \
-    if (!(umbra_a op umbra_b))                                                                     \
-      throw ::umbra::EnforceNotMet(__FILE__, __LINE__, #a " " #op " " #b,                          \
-                                   ::umbra::detail::Compared(umbra_a, umbra_b) +                   \
-                                       ::umbra::detail::Concat(__VA_ARGS__));                      \
+#define UMBRA_ENFORCE_COMPARED(a, op, b, ...)                                                  \
+  do {                                                                                         \
+    const auto& umbra_a = (a);                                                                 \
+    const auto& umbra_b = (b);                                                                 \
+    if (!(umbra_a op umbra_b))                                                                 \
+      throw ::umbra::EnforceNotMet(                                                            \
+          __FILE__, __LINE__, #a " " #op " " #b,                                               \
+          ::umbra::detail::Compared(umbra_a, umbra_b) + ::umbra::detail::Concat(__VA_ARGS__)); \
   } while (false)
 #define UMBRA_ENFORCE_EQ(a, b, ...) UMBRA_ENFORCE_COMPARED(a, ==, b, __VA_ARGS__)
 #define UMBRA_ENFORCE_NE(a, b, ...) UMBRA_ENFORCE_COMPARED(a, !=, b, __VA_ARGS__)

@@ -20,8 +20,7 @@ class Error : public std::runtime_error {
 class InternalError : public std::logic_error {
  public:
   /// A defect described by `message`.
-  explicit InternalError(const std::string& message)
-      : std::logic_error("internal error in Umbra: " + message) {}
+  explicit InternalError(const std::string& message) : std::logic_error("internal error in Umbra: " + message) {}
 };
 
 namespace detail {

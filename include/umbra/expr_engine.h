@@ -33,11 +33,10 @@ struct OpName<OP, std::void_t<decltype(OP::kName)>> {
 }  // namespace detail
 /// The shape that two operands of `op` have in common; throws umbra::Error with both if they differ.
 template <int dim>
-inline MaybeShape<dim> Join(std::string_view op, const MaybeShape<dim>& a,
-                            const MaybeShape<dim>& b) {
+inline MaybeShape<dim> Join(std::string_view op, const MaybeShape<dim>& a, const MaybeShape<dim>& b) {
   if (a.any) return b;
-  Require(b.any || a.shape == b.shape, op, ": the shapes of the operands differ: ", a.shape,
-          " and ", b.shape, "; use broadcast<axis>(...) to bring one to the shape of the other");
+  Require(b.any || a.shape == b.shape, op, ": the shapes of the operands differ: ", a.shape, " and ", b.shape,
+          "; use broadcast<axis>(...) to bring one to the shape of the other");
   return a;
 }
 /// The shape of an expression of `dim` axes, or any for a number; throws umbra::Error where operands differ.
@@ -72,8 +71,9 @@ inline constexpr bool kSaysShape<Check, typename Check::AsksShapeOf> = false;
 }  // namespace detail
 template <int dim, typename E, typename DType, int etype>
 inline MaybeShape<dim> ShapeOf(const Exp<E, DType, etype>& e) {
-  static_assert(detail::kSaysShape<ShapeCheck<dim, E>>, "umbra: an expression with another number of axes, or of a class "
-                                                        "that is no MakeTensorExp and has no ShapeCheck of its own");
+  static_assert(detail::kSaysShape<ShapeCheck<dim, E>>,
+                "umbra: an expression with another number of axes, or of a class "
+                "that is no MakeTensorExp and has no ShapeCheck of its own");
   return {false, ShapeCheck<dim, E>::Check(e.self())};
 }
 template <int dim, typename DstDType, typename SrcDType, typename EType, int etype>
@@ -117,7 +117,7 @@ struct TypeCheck {
   static constexpr int kExpDim = ExpInfo<E>::kDim;
   static constexpr bool kDevPass = (ExpInfo<E>::kDevMask & Device::kDevMask) != 0;
   static constexpr bool kMapPass = (kExpDim == 0 || kExpDim == dim) && kDevPass;
-  static constexpr bool kRedPass = kExpDim > dim && kDevPass;
+  static constexpr bool kRedPass = kExpDim > dim&& kDevPass;
 };
 /// Calls of these compile if kPass holds: what extensions say of their operands in mshadow's style.
 template <bool kPass>
@@ -128,7 +128,8 @@ struct TypeCheckPass {
   }
   /// Of a reduction and its result.
   static void Error_TypeCheck_Not_Pass_For_Reduce_Exp() {
-    static_assert(kPass, "umbra: the expression has no axes more than the result of its reduction, or is on another device");
+    static_assert(kPass,
+                  "umbra: the expression has no axes more than the result of its reduction, or is on another device");
   }
   /// Of an extension and its operand.
   static void Error_Expression_Does_Not_Meet_Dimension_Req() {
@@ -141,8 +142,9 @@ namespace detail {
 template <typename Device, int dim, typename DType, typename E>
 constexpr void RequireMap() {
   using Check = TypeCheck<Device, dim, DType, E>;
-  static_assert(Check::kExpDim >= 0, "umbra: the operands have different numbers of axes, or a dot() stands "
-                                     "inside a larger expression: assign it to a tensor first, or use jit");
+  static_assert(Check::kExpDim >= 0,
+                "umbra: the operands have different numbers of axes, or a dot() stands "
+                "inside a larger expression: assign it to a tensor first, or use jit");
   static_assert(Check::kExpDim <= 0 || Check::kExpDim == dim,
                 "umbra: the expression and its destination have different numbers of axes");
   static_assert(Check::kExpDim < 0 || Check::kDevPass,
@@ -211,10 +213,8 @@ inline void MapOnCpu(Tensor<cpu, dim, DType>* dst, const Exp<E, DType, etype>& e
   Require(AliasCheck<E>::Harmless(exp.self(), region),
           "the destination overlaps an operand in a way that would change the result; assign to "
           "memory of its own");
-  if constexpr (PacketCheck<E>::kPass)
-    MapPacketPlan<Saver>(*dst, MakePacketPlan(exp));
-  else
-    MapPlan<Saver>(dst, MakePlan(exp));
+  if constexpr (PacketCheck<E>::kPass) MapPacketPlan<Saver>(*dst, MakePacketPlan(exp));
+  else MapPlan<Saver>(dst, MakePlan(exp));
 }
 
 /// `dst Saver exp`, in packets where the expression has them. Throws umbra::Error if shapes differ,
@@ -238,8 +238,7 @@ struct ExpInfo<DotExp<TA, TB, lt, rt, DType>> {
 };
 
 /// dst = scale * dot(a, b); in umbra/dot.h.
-template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB,
-          bool lt, bool rt>
+template <typename Saver, typename Device, int dim, typename DType, typename TA, typename TB, bool lt, bool rt>
 inline void EvalDot(Tensor<Device, dim, DType>* dst, const DotExp<TA, TB, lt, rt, DType>& e);
 
 /// How an expression of type::kComplex is assigned to an RV, a tensor: products by BLAS, an expression of a user's by
@@ -258,7 +257,8 @@ struct ExpComplexEngine<SV, Tensor<Device, dim, DType>, DotExp<TA, TB, lt, rt, D
 template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
 inline void AssignEagerly(Tensor<Device, dim, DType>* dst, const Exp<E, DType, etype>& exp) {
   if constexpr (Device::kDevCPU) umbra::detail::RunWaiting();
-  if constexpr (etype == type::kComplex) ExpComplexEngine<Saver, Tensor<Device, dim, DType>, E, DType>::Eval(dst, exp.self());
+  if constexpr (etype == type::kComplex)
+    ExpComplexEngine<Saver, Tensor<Device, dim, DType>, E, DType>::Eval(dst, exp.self());
   else MapExp<Saver>(dst, exp);
 }
 
@@ -298,7 +298,7 @@ struct ExpEngine {
       if constexpr (Container::kDevCPU) umbra::detail::AssignCompiled<Saver>(to, from);
       else
 #endif
-      AssignEagerly<Saver>(to, from);
+        AssignEagerly<Saver>(to, from);
     });
   }
 

@@ -20,8 +20,8 @@ constexpr int kChainer = 3;
 constexpr int kComplex = 7;
 }  // namespace type
 
-/// Where functions of expressions are (umbra/elementwise.h), so that their operands find them and `using namespace` does
-/// not: names of other libraries, or of umbra::op, might clash. A program's own functions are preferred.
+/// Where functions of expressions are (umbra/elementwise.h), so that their operands find them and `using namespace`
+/// does not: names of other libraries, or of umbra::op, might clash. A program's own functions are preferred.
 namespace detail::functions {
 /// Makes an expression `SubType` find them.
 template <typename SubType>
@@ -59,8 +59,7 @@ struct TypecastExp : Exp<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType
 };
 /// Elements converted to DstDType: floats to integers truncate and saturate, NaN becomes 0.
 template <typename DstDType, typename SrcDType, typename EType, int etype>
-inline TypecastExp<DstDType, SrcDType, EType, (etype | type::kMapper)> tcast(
-    const Exp<EType, SrcDType, etype>& exp) {
+inline TypecastExp<DstDType, SrcDType, EType, (etype | type::kMapper)> tcast(const Exp<EType, SrcDType, etype>& exp) {
   return TypecastExp<DstDType, SrcDType, EType, (etype | type::kMapper)>(exp.self());
 }
 
@@ -98,8 +97,7 @@ struct TernaryMapExp : Exp<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType, e
   TB item2_;  ///< the second operand
   TC item3_;  ///< the third operand
   /// OP of the three; F<OP>(item1, item2, item3) makes it.
-  TernaryMapExp(const TA& item1, const TB& item2, const TC& item3)
-      : item1_(item1), item2_(item2), item3_(item3) {}
+  TernaryMapExp(const TA& item1, const TB& item2, const TC& item3) : item1_(item1), item2_(item2), item3_(item3) {}
 };
 
 /// scale * op(lhs) . op(rhs); matrices, vectors as rows (lhs) and outer products, or as many matrices
@@ -174,21 +172,22 @@ inline UnaryMapExp<OP, TA, DType, (ta | type::kMapper)> MakeExp(const Exp<TA, DT
 template <typename OP, typename TA, typename TB, typename DA, typename DB, int ta, int tb>
 inline BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)> MakeExp(const Exp<TA, DA, ta>& lhs,
                                                                        const Exp<TB, DB, tb>& rhs) {
-  static_assert(op::detail::kOperandsOf<OP, 2> == 2, "umbra: F<op>(x, y) of an operator that takes more or fewer operands");
-  static_assert(
-      std::is_same_v<DA, DB>,
-      "umbra: the two operands have different dtypes: convert one with tcast<DType>(...)");
+  static_assert(op::detail::kOperandsOf<OP, 2> == 2,
+                "umbra: F<op>(x, y) of an operator that takes more or fewer operands");
+  static_assert(std::is_same_v<DA, DB>,
+                "umbra: the two operands have different dtypes: convert one with tcast<DType>(...)");
   return BinaryMapExp<OP, TA, TB, DA, (ta | tb | type::kMapper)>(lhs.self(), rhs.self());
 }
-template <typename OP, typename TA, typename TB, typename TC, typename DA, typename DB, typename DC,
-          int ta, int tb, int tc>
-inline TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)> MakeExp(
-    const Exp<TA, DA, ta>& item1, const Exp<TB, DB, tb>& item2, const Exp<TC, DC, tc>& item3) {
-  static_assert(op::detail::kOperandsOf<OP, 3> == 3, "umbra: F<op>(x, y, z) of an operator that takes more or fewer operands");
+template <typename OP, typename TA, typename TB, typename TC, typename DA, typename DB, typename DC, int ta, int tb,
+          int tc>
+inline TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)> MakeExp(const Exp<TA, DA, ta>& item1,
+                                                                                 const Exp<TB, DB, tb>& item2,
+                                                                                 const Exp<TC, DC, tc>& item3) {
+  static_assert(op::detail::kOperandsOf<OP, 3> == 3,
+                "umbra: F<op>(x, y, z) of an operator that takes more or fewer operands");
   static_assert(std::is_same_v<DA, DB> && std::is_same_v<DA, DC>,
                 "umbra: the three operands have different dtypes: convert with tcast<DType>(...)");
-  return TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)>(
-      item1.self(), item2.self(), item3.self());
+  return TernaryMapExp<OP, TA, TB, TC, DA, (ta | tb | tc | type::kMapper)>(item1.self(), item2.self(), item3.self());
 }
 
 /// T, not deduced.
@@ -212,7 +211,8 @@ using Element = decltype(ElementOf(static_cast<const T*>(nullptr)));
 template <typename...>
 struct FirstElement {};
 template <typename T, typename... Rest>
-struct FirstElement<T, Rest...> : std::conditional_t<std::is_void_v<Element<T>>, FirstElement<Rest...>, Just<Element<T>>> {};
+struct FirstElement<T, Rest...>
+    : std::conditional_t<std::is_void_v<Element<T>>, FirstElement<Rest...>, Just<Element<T>>> {};
 
 // An operand as an expression, a number as one of DType.
 template <typename DType, typename E, typename EDType, int etype>
@@ -225,26 +225,28 @@ ScalarExp<DType> Operand(const T& number) {
 }
 }  // namespace detail
 
-/// Short for MakeExp: F<op::sigmoid>(x), F<op::pow>(x, 2.0f), F<op::clip>(x, 0.0f, 1.0f). Of the operands one at least is an
-/// expression, and numbers stand for as many elements.
+/// Short for MakeExp: F<op::sigmoid>(x), F<op::pow>(x, 2.0f), F<op::clip>(x, 0.0f, 1.0f). Of the operands one at least
+/// is an expression, and numbers stand for as many elements.
 template <typename OP, typename... Args, typename DType = typename detail::FirstElement<Args...>::type>
 inline auto F(const Args&... args) {
-  static_assert(sizeof...(Args) <= 3, "umbra: expressions take operators of up to three operands; one of four is for graphs: graph::Apply(...)");
+  static_assert(
+      sizeof...(Args) <= 3,
+      "umbra: expressions take operators of up to three operands; one of four is for graphs: graph::Apply(...)");
   return MakeExp<OP>(detail::Operand<DType>(args)...);
 }
 
-#define UMBRA_OPERATOR(symbol, name)                                                           \
-  template <typename TA, typename TB, typename DA, typename DB, int ta, int tb>                \
-  inline auto operator symbol(const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) {        \
-    return MakeExp<op::name>(lhs, rhs);                                                        \
-  }                                                                                            \
-  template <typename TA, typename DType, int ta>                                               \
-  inline auto operator symbol(const Exp<TA, DType, ta>& lhs, NumberOf<DType> rhs) {           \
-    return MakeExp<op::name>(lhs, ScalarExp<DType>(rhs));                                      \
-  }                                                                                            \
-  template <typename TB, typename DType, int tb>                                               \
-  inline auto operator symbol(NumberOf<DType> lhs, const Exp<TB, DType, tb>& rhs) { \
-    return MakeExp<op::name>(ScalarExp<DType>(lhs), rhs);                                      \
+#define UMBRA_OPERATOR(symbol, name)                                                    \
+  template <typename TA, typename TB, typename DA, typename DB, int ta, int tb>         \
+  inline auto operator symbol(const Exp<TA, DA, ta>& lhs, const Exp<TB, DB, tb>& rhs) { \
+    return MakeExp<op::name>(lhs, rhs);                                                 \
+  }                                                                                     \
+  template <typename TA, typename DType, int ta>                                        \
+  inline auto operator symbol(const Exp<TA, DType, ta>& lhs, NumberOf<DType> rhs) {     \
+    return MakeExp<op::name>(lhs, ScalarExp<DType>(rhs));                               \
+  }                                                                                     \
+  template <typename TB, typename DType, int tb>                                        \
+  inline auto operator symbol(NumberOf<DType> lhs, const Exp<TB, DType, tb>& rhs) {     \
+    return MakeExp<op::name>(ScalarExp<DType>(lhs), rhs);                               \
   }
 UMBRA_OPERATOR(+, plus)
 UMBRA_OPERATOR(-, minus)
@@ -259,14 +261,12 @@ inline auto operator-(const Exp<TA, DType, ta>& src) {
 
 /// scale * dot(...) stays one product.
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
-inline DotExp<TA, TB, lt, rt, DType> operator*(const DotExp<TA, TB, lt, rt, DType>& dot,
-                                               NumberOf<DType> scale) {
+inline DotExp<TA, TB, lt, rt, DType> operator*(const DotExp<TA, TB, lt, rt, DType>& dot, NumberOf<DType> scale) {
   return DotExp<TA, TB, lt, rt, DType>(dot.lhs_, dot.rhs_, dot.scale_ * scale);
 }
 /// A product with a factor; the product is scaled, not its result.
 template <typename TA, typename TB, bool lt, bool rt, typename DType>
-inline DotExp<TA, TB, lt, rt, DType> operator*(NumberOf<DType> scale,
-                                               const DotExp<TA, TB, lt, rt, DType>& dot) {
+inline DotExp<TA, TB, lt, rt, DType> operator*(NumberOf<DType> scale, const DotExp<TA, TB, lt, rt, DType>& dot) {
   return dot * scale;
 }
 /// The same with the factor -1.
@@ -278,8 +278,8 @@ inline DotExp<TA, TB, lt, rt, DType> operator-(const DotExp<TA, TB, lt, rt, DTyp
 /// The products op(lhs[k]) . op(rhs[k]) of as many matrices: (batch, m, k) and (batch, k, n) give (batch, m, n).
 /// Dtypes, assignments and errors are those of dot. mshadow's batch_dot.
 template <bool transpose_left, bool transpose_right, typename TA, typename TB, typename DType>
-inline DotExp<TA, TB, transpose_left, transpose_right, DType> batch_dot(
-    const RValueExp<TA, DType>& lhs, const RValueExp<TB, DType>& rhs) {
+inline DotExp<TA, TB, transpose_left, transpose_right, DType> batch_dot(const RValueExp<TA, DType>& lhs,
+                                                                        const RValueExp<TB, DType>& rhs) {
   return {lhs.self(), rhs.self(), ComputeOf<DType>(1)};
 }
 
@@ -288,23 +288,19 @@ inline DotExp<TA, TB, transpose_left, transpose_right, DType> batch_dot(
 /// assigned by =, += and -=, which throw umbra::Error if shapes do not fit or the destination overlaps an operand.
 /// mshadow's dot.
 template <typename TA, typename TB, typename DType>
-inline DotExp<TA, TB, false, false, DType> dot(const RValueExp<TA, DType>& lhs,
-                                               const RValueExp<TB, DType>& rhs) {
+inline DotExp<TA, TB, false, false, DType> dot(const RValueExp<TA, DType>& lhs, const RValueExp<TB, DType>& rhs) {
   return DotExp<TA, TB, false, false, DType>(lhs.self(), rhs.self(), ComputeOf<DType>(1));
 }
 template <typename TA, typename TB, typename DType>
-inline DotExp<TA, TB, true, false, DType> dot(const TransposeExp<TA, DType>& lhs,
-                                              const RValueExp<TB, DType>& rhs) {
+inline DotExp<TA, TB, true, false, DType> dot(const TransposeExp<TA, DType>& lhs, const RValueExp<TB, DType>& rhs) {
   return DotExp<TA, TB, true, false, DType>(lhs.exp, rhs.self(), DType(1));
 }
 template <typename TA, typename TB, typename DType>
-inline DotExp<TA, TB, false, true, DType> dot(const RValueExp<TA, DType>& lhs,
-                                              const TransposeExp<TB, DType>& rhs) {
+inline DotExp<TA, TB, false, true, DType> dot(const RValueExp<TA, DType>& lhs, const TransposeExp<TB, DType>& rhs) {
   return DotExp<TA, TB, false, true, DType>(lhs.self(), rhs.exp, DType(1));
 }
 template <typename TA, typename TB, typename DType>
-inline DotExp<TA, TB, true, true, DType> dot(const TransposeExp<TA, DType>& lhs,
-                                             const TransposeExp<TB, DType>& rhs) {
+inline DotExp<TA, TB, true, true, DType> dot(const TransposeExp<TA, DType>& lhs, const TransposeExp<TB, DType>& rhs) {
   return DotExp<TA, TB, true, true, DType>(lhs.exp, rhs.exp, DType(1));
 }
 

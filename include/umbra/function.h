@@ -9,8 +9,8 @@
 
 namespace umbra::runtime {
 
-/// A tensor in memory as a call sees it. Strides are in elements, one per dimension; they are ignored for extents of 1. What is
-/// read may have any, zero and negative ones included; of what is written, each element has a place of its own.
+/// A tensor in memory as a call sees it. Strides are in elements, one per dimension; they are ignored for extents of 1.
+/// What is read may have any, zero and negative ones included; of what is written, each element has a place of its own.
 struct TensorRef {
   void* data = nullptr;  ///< the first element; may be null if there is none
   DType dtype = DType::kFloat32;  ///< of the elements
@@ -33,7 +33,8 @@ struct Arguments {
 /// How a call runs.
 struct RunOptions {
   int threads = 0;  ///< at most this many threads; 0: as many as the machine has
-  cuda::StreamHandle stream = nullptr;  ///< of a program for GPUs; null: the stream of the thread's device that waits for all
+  cuda::StreamHandle stream =
+      nullptr;  ///< of a program for GPUs; null: the stream of the thread's device that waits for all
 };
 
 /// Values of the program's symbols as the operands determine them. Throws umbra::Error if a dtype,

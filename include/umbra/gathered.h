@@ -13,8 +13,8 @@
 
 namespace umbra::detail {
 
-/// Operands and scalars in the order of a walk over an expression, and the parts of its structure that its type does not
-/// tell (axes, scales).
+/// Operands and scalars in the order of a walk over an expression, and the parts of its structure that its type does
+/// not tell (axes, scales).
 struct Gathered {
   static constexpr int kMax = 64;
   static constexpr int kMaxLayout = 512;
@@ -37,18 +37,19 @@ struct Gathered {
       for (int other = 0; other < k; ++other) same |= data[other] == data[k];
     return same;
   }
-  /// Operands that are the very same tensor become one, but for the last `written` of them; then `structure` says of each
-  /// of the others which it is.
+  /// Operands that are the very same tensor become one, but for the last `written` of them; then `structure` says of
+  /// each of the others which it is.
   void JoinSame(int written) {
     if (!Repeats(written)) return;
     int kept = 0;
-    std::size_t begin = 0, end = 0;     // of the layout of operand k, and of those kept
-    std::size_t layout_of[kMax];        // of those kept
+    std::size_t begin = 0, end = 0;  // of the layout of operand k, and of those kept
+    std::size_t layout_of[kMax];  // of those kept
     for (int k = 0; k < num_operands; ++k) {
       const std::size_t size = runtime::Layout::SizeOf(runtime::Layout::RankOf(layout[begin]));
       const bool read = k < num_operands - written;
       int same = read ? 0 : kept;
-      while (same < kept && (data[same] != data[k] || !std::equal(layout + begin, layout + begin + size, layout + layout_of[same])))
+      while (same < kept &&
+             (data[same] != data[k] || !std::equal(layout + begin, layout + begin + size, layout + layout_of[same])))
         ++same;
       if (same == kept) {
         std::copy(layout + begin, layout + begin + size, layout + end);
@@ -79,12 +80,16 @@ struct EarlierCall {
   const std::int64_t* structure = kNothing;  ///< Gathered::kMax words
 };
 
-/// Writes down what one call passes, and compares it with an earlier one. A local object: a compiler keeps it in registers.
+/// Writes down what one call passes, and compares it with an earlier one. A local object: a compiler keeps it in
+/// registers.
 class Gatherer {
  public:
   /// If `now`, the call runs at once, and what is given to the operands' fused streams comes before it.
   [[gnu::always_inline]] explicit Gatherer(Gathered* to, const EarlierCall& earlier = {}, bool now = false)
-      : to_(to), earlier_(earlier), layout_(earlier.call->layout), now_(now) {}
+      : to_(to),
+        earlier_(earlier),
+        layout_(earlier.call->layout),
+        now_(now) {}
 
   template <typename Device, int dim, typename DType>
   [[gnu::always_inline]] void Add(const Tensor<Device, dim, DType>& t) {
@@ -166,7 +171,8 @@ class Gatherer {
   [[noreturn, gnu::cold, gnu::noinline]] static void DoesNotFit(const Shape<dim>& shape, const index_t* expected) {
     Shape<dim> destination;
     std::copy_n(expected, dim, destination.shape_);
-    throw Error(Concat("assignment to a tensor of shape ", destination, " from an expression with a broadcast to shape ", shape));
+    throw Error(Concat("assignment to a tensor of shape ", destination,
+                       " from an expression with a broadcast to shape ", shape));
   }
   [[gnu::always_inline]] void AddWord(int at, index_t word) {
     differs_ |= layout_[at] ^ word;

@@ -1,6 +1,6 @@
-// Functions over whole tensors of a GPU, as those of umbra/tensor_functions.h: expressions, compiled by umbra/jit.h, and
-// products by cuBLASLt, all put into the stream of the first tensor. Shapes, dtypes and errors are as there, names and
-// meaning mshadow's; what differs is said. What a GPU's driver refuses is an umbra::Error, too.
+// Functions over whole tensors of a GPU, as those of umbra/tensor_functions.h: expressions, compiled by umbra/jit.h,
+// and products by cuBLASLt, all put into the stream of the first tensor. Shapes, dtypes and errors are as there, names
+// and meaning mshadow's; what differs is said. What a GPU's driver refuses is an umbra::Error, too.
 #ifndef UMBRA_GPU_FUNCTIONS_H_
 #define UMBRA_GPU_FUNCTIONS_H_
 
@@ -19,8 +19,8 @@ inline auto OverClasses(const E& e, const Tensor<gpu, dim, DType>& src) {
   else return broadcast_with_axis(reduce_with_axis<Reducer>(e, 1), 0, src.size(1));
 }
 }  // namespace detail
-/// The classes become their softmax, exp(x - max) / sum: the elements of a vector, of each row of a matrix, or along axis 1
-/// of a tensor of rank 3. `dst` and `src` may be one tensor.
+/// The classes become their softmax, exp(x - max) / sum: the elements of a vector, of each row of a matrix, or along
+/// axis 1 of a tensor of rank 3. `dst` and `src` may be one tensor.
 template <int dim, typename DType>
 inline void Softmax(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src) {
   const auto e = F<op::exp>(src - detail::OverClasses<red::maximum>(src, src));
@@ -35,40 +35,45 @@ inline auto IsLabel(const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 
   return tcast<DType>(F<op::eq>(tcast<index_t>(broadcast_with_axis(label, 0, src.size(1))), classes));
 }
 template <int dim, typename DType>
-inline auto SmoothSoftmaxGrad(const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label, float alpha) {
+inline auto SmoothSoftmaxGrad(const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label,
+                              float alpha) {
   const SoftmaxTarget<DType> target(alpha, src.size(1));
   const auto named = IsLabel(src, label);
-  return src - (named * static_cast<DType>(target.label) + (scalar(DType(1)) - named) * static_cast<DType>(target.other));
+  return src -
+         (named * static_cast<DType>(target.label) + (scalar(DType(1)) - named) * static_cast<DType>(target.other));
 }
 // `e`, and zeros where the label is `ignore_label`.
 template <int dim, typename DType, typename E>
-inline auto UnlessIgnored(const E& e, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label, DType ignore_label) {
-  return F<op::select>(F<op::eq>(broadcast_with_axis(label, 0, src.size(1)), scalar(ignore_label)), scalar(DType(0)), e);
+inline auto UnlessIgnored(const E& e, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label,
+                          DType ignore_label) {
+  return F<op::select>(F<op::eq>(broadcast_with_axis(label, 0, src.size(1)), scalar(ignore_label)), scalar(DType(0)),
+                       e);
 }
 }  // namespace detail
-/// The gradient of cross-entropy over softmax: `src` less 1 at the class that the label names, which is one for each row of
-/// a matrix and for each (axis 0, axis 2) of a tensor of rank 3. Nothing is looked at by the host: where the label is no
-/// class, nothing is taken away.
+/// The gradient of cross-entropy over softmax: `src` less 1 at the class that the label names, which is one for each
+/// row of a matrix and for each (axis 0, axis 2) of a tensor of rank 3. Nothing is looked at by the host: where the
+/// label is no class, nothing is taken away.
 template <int dim, typename DType>
-inline void SoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label) {
+inline void SoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src,
+                        const Tensor<gpu, dim - 1, DType>& label) {
   jit(dst) = src - detail::IsLabel(src, label);
 }
 /// The same, with zeros where the label is `ignore_label`.
 template <int dim, typename DType>
-inline void SoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label,
-                        const DType& ignore_label) {
+inline void SoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src,
+                        const Tensor<gpu, dim - 1, DType>& label, const DType& ignore_label) {
   jit(dst) = detail::UnlessIgnored(src - detail::IsLabel(src, label), src, label, ignore_label);
 }
 /// The same where `alpha` of the labelled class is shared alike by all others. Where the label is no class, each loses
 /// alpha / (classes - 1).
 template <int dim, typename DType>
-inline void SmoothSoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label,
-                              float alpha) {
+inline void SmoothSoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src,
+                              const Tensor<gpu, dim - 1, DType>& label, float alpha) {
   jit(dst) = detail::SmoothSoftmaxGrad(src, label, alpha);
 }
 template <int dim, typename DType>
-inline void SmoothSoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src, const Tensor<gpu, dim - 1, DType>& label,
-                              const DType& ignore_label, float alpha) {
+inline void SmoothSoftmaxGrad(Tensor<gpu, dim, DType> dst, const Tensor<gpu, dim, DType>& src,
+                              const Tensor<gpu, dim - 1, DType>& label, const DType& ignore_label, float alpha) {
   jit(dst) = detail::UnlessIgnored(detail::SmoothSoftmaxGrad(src, label, alpha), src, label, ignore_label);
 }
 /// dst[0] = sum of lhs[i] * rhs[i], of any dtype; there is no BLAS in it.
@@ -80,7 +85,8 @@ inline void VectorDot(Tensor<gpu, 1, DType> dst, const Tensor<gpu, 1, DType>& lh
 /// dst[index[y]] += src[y]; positions beyond `dst` are clipped, as take() reads them. Each row of `dst` looks at all of
 /// `index`, in its order, so that the sum is the same in every run.
 template <typename IndexType, typename DType>
-inline void AddTakeGrad(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 1, IndexType>& index, const Tensor<gpu, 2, DType>& src) {
+inline void AddTakeGrad(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 1, IndexType>& index,
+                        const Tensor<gpu, 2, DType>& src) {
   if (dst.size(0) > 0) jit(dst) += take_grad(index, src, dst.size(0));
 }
 /// dst[sorted[y]] += src[index[y]], where `index` says which row of `src` each element of `sorted` came from. Positions
@@ -90,13 +96,15 @@ inline void AddTakeGradLargeBatch(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 1
                                   const Tensor<gpu, 1, IndexType>& index, const Tensor<gpu, 2, DType>& src) {
   if (dst.size(0) > 0 && src.size(0) > 0) jit(dst) += take_grad(sorted, take(index, src), dst.size(0));
 }
-/// dst[index[y]] = src[y], of several for one row the last. Nothing is looked at by the host: rows that `dst` does not have
-/// are left out.
+/// dst[index[y]] = src[y], of several for one row the last. Nothing is looked at by the host: rows that `dst` does not
+/// have are left out.
 template <typename IndexType, typename DType>
-inline void IndexFill(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 1, IndexType>& index, const Tensor<gpu, 2, DType>& src) {
+inline void IndexFill(Tensor<gpu, 2, DType> dst, const Tensor<gpu, 1, IndexType>& index,
+                      const Tensor<gpu, 2, DType>& src) {
   detail::RequireShapes(index.size(0) == src.size(0) && dst.size(1) == src.size(1), "IndexFill");
   if (index.size(0) == 0 || dst.size(0) == 0) return;
-  const auto names = tcast<index_t>(one_hot_encode(flip(index, 0), dst.size(0)));  // of each row, those that name it, last first
+  const auto names =
+      tcast<index_t>(one_hot_encode(flip(index, 0), dst.size(0)));  // of each row, those that name it, last first
   const auto last = (index.size(0) - 1) - reduce_with_axis<red::argmax>(names, 0);
   const auto named = tcast<DType>(reduce_with_axis<red::maximum>(names, 0));
   jit(dst) = F<op::select>(broadcast<0>(named, dst.shape_), take(last, src), dst);
@@ -110,8 +118,8 @@ inline void BatchGEMM(Tensor<gpu, 3, DType> dst, const Tensor<gpu, 3, DType>& lh
   (void)workspace;
   const auto [m, n, k] = detail::BatchExtentsOf<transpose_left, transpose_right>(dst, lhs, rhs);
   if (dst.shape_.Size() == 0) return;
-  expr::RunOnGpu(transpose_left, transpose_right, m, n, k, static_cast<double>(alpha), lhs, rhs, static_cast<double>(beta), dst,
-                 expr::DotBatch::Of(lhs, rhs, dst));
+  expr::RunOnGpu(transpose_left, transpose_right, m, n, k, static_cast<double>(alpha), lhs, rhs,
+                 static_cast<double>(beta), dst, expr::DotBatch::Of(lhs, rhs, dst));
 }
 
 namespace detail {
@@ -173,7 +181,8 @@ inline void SortByKey(Tensor<gpu, 1, KDType> keys, Tensor<gpu, 1, VDType> values
   detail::RequireShapes(keys.size(0) == values.size(0), "SortByKey");
   detail::RequireMemory("SortByKey", keys, values);
   if (keys.size(0) < 2) return;
-  const auto all = is_ascend ? detail::SortedOrder<detail::sorts_before>(keys) : detail::SortedOrder<detail::sorts_before_descending>(keys);
+  const auto all = is_ascend ? detail::SortedOrder<detail::sorts_before>(keys)
+                             : detail::SortedOrder<detail::sorts_before_descending>(keys);
   const Tensor<gpu, 1, index_t> order = all.Slice(0, keys.size(0));
   detail::TakeInPlace(keys, order, keys.stream_);
   detail::TakeInPlace(values, order, keys.stream_);

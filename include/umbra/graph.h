@@ -58,7 +58,10 @@ class Value {
   friend class Builder;
   friend struct ValueAccess;
   Value(std::shared_ptr<State> state, int kind, int node, int axis)
-      : state_(std::move(state)), kind_(kind), node_(node), axis_(axis) {}
+      : state_(std::move(state)),
+        kind_(kind),
+        node_(node),
+        axis_(axis) {}
   std::shared_ptr<State> state_;
   int kind_ = 1, node_ = -1;
   double number_ = 0;
@@ -98,28 +101,27 @@ Value operator!(const Value& a);
 Value Broadcast(int axis, const Value& value);
 Value Broadcast(int axis, const Value& value, const Value& like);
 template <int axis>
-Value Broadcast(const Value& value) { return Broadcast(axis, value); }
+Value Broadcast(const Value& value) {
+  return Broadcast(axis, value);
+}
 /// `value`, a number or what a broadcast gives, with the shape of `like`, whose elements are not read.
 Value Spread(const Value& value, const Value& like);
 
 /// `reducer` is sum, maximum, minimum or product.
-Value Reduce(std::string_view reducer, const Value& value, std::vector<int> axes,
-             bool keepdim = false);
+Value Reduce(std::string_view reducer, const Value& value, std::vector<int> axes, bool keepdim = false);
 /// Dimension i of the result is dimension axes[i] of `value`; without axes all are reversed.
 Value Transpose(const Value& value, std::vector<int> axes = {});
 /// `map` of umbra/axis_map.h, which takes `axis`, on `value`, with a result of `rank` dimensions. Those of `value` that
-/// are none of the result's are joined by `reducer`, any that Reduce takes, or mean, argmax, argmin; without one they must
-/// be of extent 1. Repeated ones follow from where the result is used, as Broadcast's do. Throws umbra::Error for a
-/// dimension that `value` does not have.
+/// are none of the result's are joined by `reducer`, any that Reduce takes, or mean, argmax, argmin; without one they
+/// must be of extent 1. Repeated ones follow from where the result is used, as Broadcast's do. Throws umbra::Error for
+/// a dimension that `value` does not have.
 Value MapAxes(map::AxisMap map, int axis, const Value& value, int rank, std::string_view reducer = {});
 /// scale * op(a) . op(b); matrix and matrix, vector and matrix, or the outer product of vectors.
-Value Dot(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
-          double scale = 1);
+Value Dot(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false, double scale = 1);
 /// An index map of umbra/index_maps.def by name, "flip" or "pool<maximum>": its sources and its whole
 /// numbers: literals, or, for sizes and offsets, what follows from extents and i32 or i64 scalars by + - * /.
 /// Throws umbra::Error if they do not fit.
-Value IndexMap(std::string_view name, const std::vector<Value>& sources,
-               const std::vector<Value>& params);
+Value IndexMap(std::string_view name, const std::vector<Value>& sources, const std::vector<Value>& params);
 /// The extent of `value` along `axis`, i64.
 Value Extent(const Value& value, int axis);
 /// Random numbers of the shape and dtype (f32 or f64) of `like`, whose elements are not read: "uniform" in [0, 1), or
@@ -154,8 +156,7 @@ class Builder {
   /// `name` is for messages.
   Value Shaped(const std::string& name, const Value& value, const PartialShape& shape);
   /// Several outputs may be declared. A value without a shape takes `shape`.
-  void Output(std::string name, const Value& value,
-              const std::optional<PartialShape>& shape = std::nullopt);
+  void Output(std::string name, const Value& value, const std::optional<PartialShape>& shape = std::nullopt);
   /// The finished graph. The builder may go on; the graph does not change.
   std::shared_ptr<const Graph> Build() const;
 
@@ -165,8 +166,7 @@ class Builder {
 
 /// The kernels of a text in the form of .umb files (docs/text-form.md). `name` stands for the
 /// file in messages. Throws umbra::Error with line, column and a caret.
-std::vector<std::shared_ptr<const Graph>> ParseText(std::string_view text,
-                                                    std::string_view name = "<text>");
+std::vector<std::shared_ptr<const Graph>> ParseText(std::string_view text, std::string_view name = "<text>");
 
 }  // namespace umbra::graph
 

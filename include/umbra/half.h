@@ -11,8 +11,8 @@ namespace umbra {
 
 namespace detail {
 
-/// Which bits of a 16-bit float are what. No type, so that functions of tensors of halves are not looked for among those
-/// of umbra::simd.
+/// Which bits of a 16-bit float are what. No type, so that functions of tensors of halves are not looked for among
+/// those of umbra::simd.
 enum class Format16 { kIeee, kBrain };
 
 /// A 16-bit float: converts to f32 exactly and from numbers with one rounding to nearest, ties to

@@ -1,5 +1,5 @@
-// Index maps as expressions (umbra/extension/index_map.h). What each means is one definition of umbra/index_map/, which is
-// evaluated a packet at a time where that needs no position of its own for each element, else element by element.
+// Index maps as expressions (umbra/extension/index_map.h). What each means is one definition of umbra/index_map/, which
+// is evaluated a packet at a time where that needs no position of its own for each element, else element by element.
 #ifndef UMBRA_INDEX_MAP_EXP_H_
 #define UMBRA_INDEX_MAP_EXP_H_
 
@@ -19,8 +19,7 @@ namespace umbra::expr {
 
 /// Map of the expressions Srcs, all of one dtype, but that of positions (map::IndexSource), which has its own.
 template <typename Map, typename DType, int dimdst, typename... Srcs>
-struct IndexMapExp
-    : MakeTensorExp<IndexMapExp<Map, DType, dimdst, Srcs...>, void, dimdst, DType> {
+struct IndexMapExp : MakeTensorExp<IndexMapExp<Map, DType, dimdst, Srcs...>, void, dimdst, DType> {
   std::array<index_t, 3 * map::kMaxRank> params_{};  ///< whole numbers of the map: axes, sizes, steps
   int num_params_ = 0;  ///< how many of them there are
   std::tuple<Srcs...> src_;  ///< what positions are read from
@@ -28,8 +27,7 @@ struct IndexMapExp
   /// The map of `src` with `params`. Throws umbra::Error if ranks, parameters or extents do not fit the map.
   IndexMapExp(std::initializer_list<index_t> params, const Srcs&... src)
       : IndexMapExp(params.begin(), static_cast<int>(params.size()), src...) {}
-  IndexMapExp(const index_t* params, int count, const Srcs&... src)
-      : num_params_(count), src_(src...) {
+  IndexMapExp(const index_t* params, int count, const Srcs&... src) : num_params_(count), src_(src...) {
     std::copy(params, params + count, params_.begin());
     const map::Extents<index_t> in = SourceExtents();
     const Map map = MakeMap();
@@ -142,7 +140,9 @@ struct MapContext {
     else return red::InitialOf<R, DType>() == 0 || red::InitialOf<R, DType>() == 1;
   }
   template <typename R>
-  double Identity() const { return static_cast<double>(red::InitialOf<R, DType>()); }
+  double Identity() const {
+    return static_cast<double>(red::InitialOf<R, DType>());
+  }
 
  protected:
   /// Joins body(position) of each position in a window of `sizes` to `*total`.
@@ -176,7 +176,8 @@ struct ElementContext : MapContext<DType, dim, index_t> {
   const Sources<Srcs...>* sources;
 
   ElementContext(const map::Extents<index_t>* extents, const Sources<Srcs...>* from)
-      : MapContext<DType, dim, index_t>(extents), sources(from) {}
+      : MapContext<DType, dim, index_t>(extents),
+        sources(from) {}
   DType Literal(double value) const { return static_cast<DType>(value); }
   DType One() const { return DType(1); }
   UMBRA_INLINE DType Load(int k, const map::Position<index_t>& p) const { return LoadAs<DType>(k, p); }
@@ -220,7 +221,9 @@ struct PacketContext : MapContext<simd::Elem<V>, dim, RunOf<V, dim, Srcs...>> {
   bool known = true;  ///< false: what was computed means nothing; the elements are to be evaluated one by one
 
   PacketContext(const map::Extents<index_t>* extents, const Sources<Srcs...>* from, index_t count)
-      : MapContext<DType, dim, Run>(extents), sources(from), lanes(count) {}
+      : MapContext<DType, dim, Run>(extents),
+        sources(from),
+        lanes(count) {}
   V Literal(double value) const { return simd::fill<V>(static_cast<DType>(value)); }
   V One() const { return simd::fill<V>(DType(1)); }
   UMBRA_INLINE V Load(int k, const map::Position<Run>& p) {
@@ -275,7 +278,9 @@ struct PacketContext : MapContext<simd::Elem<V>, dim, RunOf<V, dim, Srcs...>> {
     return simd::by_lane<V>([&](index_t i) { return (condition.bits >> i & 1) != 0 ? a[i] : b[i]; });
   }
   template <typename Mask>
-  UMBRA_INLINE V If(Mask mask, V a, V b) const { return simd::select(mask, a, b); }
+  UMBRA_INLINE V If(Mask mask, V a, V b) const {
+    return simd::select(mask, a, b);
+  }
   V Over(V a, V b) const { return simd::div(a, b); }
   V FromPosition(const Run& position) {
     known = known && position.known;
@@ -301,7 +306,10 @@ struct PacketContext : MapContext<simd::Elem<V>, dim, RunOf<V, dim, Srcs...>> {
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
   explicit Plan(const IndexMapExp<Map, DType, dimdst, Srcs...>& e)
-      : map_(e.MakeMap()), sources_(e.src_), in_(e.SourceExtents()), shape_(e.shape_) {}
+      : map_(e.MakeMap()),
+        sources_(e.src_),
+        in_(e.SourceExtents()),
+        shape_(e.shape_) {}
   ComputeOf<DType> Eval(index_t y, index_t x) const {
     detail::ElementContext<ComputeOf<DType>, dimdst, Srcs...> context(&in_, &sources_);
     context.Place(shape_, y, x);
@@ -309,7 +317,7 @@ struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    if constexpr (simd::kWidth<V> > 1 && map::kInRuns<Map>) {
+    if constexpr (simd::kWidth < V >> 1 && map::kInRuns<Map>) {
       detail::PacketContext<V, dimdst, Srcs...> context(&in_, &sources_, n);
       context.Place(shape_, y, {x, 1});
       const V value = ValueIn(context);
@@ -320,7 +328,9 @@ struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
 
  private:
   template <typename Context>
-  __attribute__((flatten)) auto ValueIn(Context& context) const { return map_.Value(context); }
+  __attribute__((flatten)) auto ValueIn(Context& context) const {
+    return map_.Value(context);
+  }
   Map map_;
   detail::Sources<Srcs...> sources_;
   map::Extents<index_t> in_;
@@ -344,8 +354,7 @@ struct AliasCheck<IndexMapExp<Map, DType, dimdst, Srcs...>> {
   using E = IndexMapExp<Map, DType, dimdst, Srcs...>;
   static bool Harmless(const E& e, const Region& dst) { return Apart(e, dst); }
   static bool Apart(const E& e, const Region& dst) {
-    return std::apply([&](const auto&... src) { return (AliasCheck<Srcs>::Apart(src, dst) && ...); },
-                      e.src_);
+    return std::apply([&](const auto&... src) { return (AliasCheck<Srcs>::Apart(src, dst) && ...); }, e.src_);
   }
 };
 

@@ -34,7 +34,8 @@ inline constexpr bool kHasEager<Saver, dim, expr::DotExp<TA, TB, lt, rt, DType>>
 
 /// A call while there is no machine code.
 template <typename Saver, int dim, typename DType, typename E>
-[[gnu::noinline, gnu::cold]] void RunUncompiled(const Function& function, const Gathered& g, Tensor<cpu, dim, DType> dst, const E& exp) {
+[[gnu::noinline, gnu::cold]] void RunUncompiled(const Function& function, const Gathered& g,
+                                                Tensor<cpu, dim, DType> dst, const E& exp) {
   if constexpr (kHasEager<Saver, dim, E>) {
     if (!function.Ready()) {
       expr::AssignEagerly<Saver>(&dst, exp);
@@ -47,8 +48,10 @@ template <typename Saver, int dim, typename DType, typename E>
 /// Writes down what `dst Saver exp` reads, the parts of its structure, and last what it writes. Returns the earlier
 /// call if this one is like it, else null.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
-[[gnu::always_inline]] inline const runtime::CallSite::Known* GatherAll(const Tensor<Device, dim, DType>& dst, const E& exp, Gathered* g,
-                                                                        const EarlierCall& earlier = {}, bool now = false) {
+[[gnu::always_inline]] inline const runtime::CallSite::Known* GatherAll(const Tensor<Device, dim, DType>& dst,
+                                                                        const E& exp, Gathered* g,
+                                                                        const EarlierCall& earlier = {},
+                                                                        bool now = false) {
   Gatherer walk(g, earlier, now);
   walk.Expect(dst.shape_);
   Bridge<E>::Gather(exp, &walk);
@@ -76,7 +79,8 @@ void RunStatement(Gathered* g) {
   else RunInterpreted(site->function, *g);
 }
 template <typename Saver, int dim, typename DType, typename E>
-inline constexpr StatementType kStatementType{kAssignmentType<Saver, DType, dim, E>, &RunStatement<Saver, dim, DType, E>};
+inline constexpr StatementType kStatementType{kAssignmentType<Saver, DType, dim, E>,
+                                              &RunStatement<Saver, dim, DType, E>};
 
 /// Runs an assignment that is not like the last one of its type.
 template <typename Saver, int dim, typename DType, typename E>
@@ -93,7 +97,8 @@ inline void AssignNow(const Tensor<cpu, dim, DType>& dst, const E& exp) {
   if (statements == nullptr) RunWaiting();
   Gathered local;
   Gathered& g = statements != nullptr ? statements->Next(kStatementType<Saver, dim, DType, E>) : local;
-  const runtime::CallSite::Known* const earlier = GatherAll<Saver>(dst, exp, &g, jit_sites<Saver, cpu, dim, DType, E>.Earlier(), statements == nullptr);
+  const runtime::CallSite::Known* const earlier =
+      GatherAll<Saver>(dst, exp, &g, jit_sites<Saver, cpu, dim, DType, E>.Earlier(), statements == nullptr);
   if (statements != nullptr) return statements->Give(earlier, dst.stream_->givers());
   if (!g.RunLike(earlier)) RunUnlike<Saver>(g, dst, exp);
 }
@@ -137,13 +142,15 @@ inline constexpr bool kIsProduct<Saver, expr::DotExp<TA, TB, lt, rt, DType>> =
 /// Runs `dst Saver exp` in the order of the stream of `dst`.
 template <typename Saver, typename Device, int dim, typename DType, typename E>
 inline void JitAssign(Tensor<Device, dim, DType> dst, const E& exp) {
-  static_assert((expr::ExpInfo<E>::kDevMask & Device::kDevMask) != 0, "umbra: the expression and its destination are on different devices");
+  static_assert((expr::ExpInfo<E>::kDevMask & Device::kDevMask) != 0,
+                "umbra: the expression and its destination are on different devices");
   if constexpr (!Device::kDevCPU && kIsProduct<Saver, E>) expr::EvalDot<Saver>(&dst, exp);
   else expr::AssignInOrder(&dst, exp, [](const auto* to, const E& from) { AssignNow<Saver>(*to, from); });
 }
 
 /// To a part of tensors: `exp` is compiled, and its elements go where they belong.
-template <typename Saver, typename Sub, typename Map, typename Value, typename... Srcs, typename E, typename DType, int etype>
+template <typename Saver, typename Sub, typename Map, typename Value, typename... Srcs, typename E, typename DType,
+          int etype>
 inline void JitAssign(const expr::AssignableMap<Sub, Map, Value, Srcs...>& dst, const expr::Exp<E, DType, etype>& exp) {
   dst.template AssignBy<Saver>(exp, [](auto* value, const E& from) { JitAssign<sv::saveto>(*value, from); });
 }
@@ -195,15 +202,15 @@ struct expr::Generated<gpu> {
 /// The compiler for expressions: `jit::Assign<sv::saveto>(dst, exp)`, or `jit(dst) = exp`.
 struct jit {
   /// Runs `dst Saver exp` through compiled kernels. The first call of an expression type compiles;
-  /// later ones gather operands and launch. Throws umbra::Error as runtime::Run and Compile do; it calls the tensors a0,
-  /// a1, ... in the order in which the expression has them, and the destination dst.
+  /// later ones gather operands and launch. Throws umbra::Error as runtime::Run and Compile do; it calls the tensors
+  /// a0, a1, ... in the order in which the expression has them, and the destination dst.
   template <typename Saver, typename Device, int dim, typename DType, typename E, int etype>
   static void Assign(const Tensor<Device, dim, DType>& dst, const expr::Exp<E, DType, etype>& exp) {
     detail::JitAssign<Saver>(dst, exp.self());
   }
   /// Why `exp` cannot be compiled: a line for each operator, reducer or class of expressions that the compiler does not
-  /// know, as those of mshadow's style that are a `Map` in C++ and nothing else; empty if it can. What cannot is evaluated
-  /// eagerly where UMBRA_JIT_EXPRESSIONS is defined, and an error of compilation in jit(dst) = exp.
+  /// know, as those of mshadow's style that are a `Map` in C++ and nothing else; empty if it can. What cannot is
+  /// evaluated eagerly where UMBRA_JIT_EXPRESSIONS is defined, and an error of compilation in jit(dst) = exp.
   template <typename E, typename DType, int etype>
   static std::string WhyEager(const expr::Exp<E, DType, etype>&) {
     std::string text;
@@ -225,8 +232,9 @@ template <typename E, typename DType, int etype>
 inline std::shared_ptr<const graph::Graph> MakeGraph(const expr::Exp<E, DType, etype>& exp,
                                                      std::string name = "expression") {
   constexpr int dim = expr::ExpInfo<E>::kDim;
-  static_assert(dim > 0, "umbra: MakeGraph takes an expression with a tensor in it; assign a dot() "
-                         "inside a larger expression to a tensor");
+  static_assert(dim > 0,
+                "umbra: MakeGraph takes an expression with a tensor in it; assign a dot() "
+                "inside a larger expression to a tensor");
   detail::Gathered g;
   detail::Gatherer walk(&g);
   detail::Bridge<E>::Gather(exp.self(), &walk);

@@ -29,12 +29,16 @@ struct JitOptions {
 template <typename Device>
 struct JitSite {
   JitSite(const Gathered& g, int generation, Function f)
-      : num_structure(g.num_structure), joined(g.structure[g.num_structure - 1] != Gathered::kEndOfWalk), generation(generation),
-        function(std::move(f)), site(function.shared_program()) {
+      : num_structure(g.num_structure),
+        joined(g.structure[g.num_structure - 1] != Gathered::kEndOfWalk),
+        generation(generation),
+        function(std::move(f)),
+        site(function.shared_program()) {
     std::copy_n(g.structure, num_structure, structure);
   }
   bool Fits(const Gathered& g, int wanted) const {
-    return generation == wanted && std::equal(structure, structure + num_structure, g.structure, g.structure + g.num_structure);
+    return generation == wanted &&
+           std::equal(structure, structure + num_structure, g.structure, g.structure + g.num_structure);
   }
   /// The call that was made last, for the next one to compare with.
   [[gnu::always_inline]] EarlierCall Earlier() {
@@ -56,10 +60,11 @@ struct JitSite {
   Function function;
   std::conditional_t<Device::kDevCPU, runtime::CallSite, runtime::CudaCallSite> site;
   std::atomic<int> compiled{-1};  ///< `generation` once there is machine code
-  JitSite* next = nullptr;        ///< of those of the same type
+  JitSite* next = nullptr;  ///< of those of the same type
 };
 
-/// The sites of assignments of one type. They are never destroyed: what is destroyed at the program's end may assign, too.
+/// The sites of assignments of one type. They are never destroyed: what is destroyed at the program's end may assign,
+/// too.
 template <typename Device>
 class JitSites {
  public:
@@ -74,7 +79,7 @@ class JitSites {
 
  private:
   std::atomic<JitSite<Device>*> latest_{nullptr};
-  std::mutex mutex_;                    // of what follows
+  std::mutex mutex_;  // of what follows
   JitSite<Device>* first_ = nullptr;
 };
 extern template JitSite<cpu>* JitSites<cpu>::Of(Gathered&, const AssignmentType&);

@@ -6,7 +6,8 @@
 /// compiles and runs as it stands; code generated for it has the same symbol and takes its place when
 /// both are linked, so the function itself is weak.
 #if defined(__clang__)
-#define UMBRA_KERNEL __attribute__((annotate("umbra::kernel"), weak))  // weak: neither static nor in an unnamed namespace
+#define UMBRA_KERNEL \
+  __attribute__((annotate("umbra::kernel"), weak))  // weak: neither static nor in an unnamed namespace
 #else
 #define UMBRA_KERNEL __attribute__((weak))
 #endif

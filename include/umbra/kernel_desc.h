@@ -19,7 +19,7 @@ typedef enum umbra_dtype {
 /** What a call returns. Unless it is UMBRA_OK, umbra_error_message() says more. */
 typedef enum umbra_status {
   UMBRA_OK = 0,
-  UMBRA_ERROR = 1,          /**< an operand does not fit, or the machine lacks something */
+  UMBRA_ERROR = 1, /**< an operand does not fit, or the machine lacks something */
   UMBRA_INTERNAL_ERROR = 2, /**< a defect of Umbra */
   UMBRA_OUT_OF_MEMORY = 3
 } umbra_status;
@@ -30,12 +30,13 @@ typedef enum umbra_device { UMBRA_DEVICE_CPU = 0, UMBRA_DEVICE_GPU = 1 } umbra_d
 /** A tensor in memory. */
 typedef struct umbra_tensor {
   void* data;
-  const int64_t* shape;  /**< `rank` extents */
+  const int64_t* shape; /**< `rank` extents */
   const int64_t* stride; /**< elements from one index to the next, by dimension; null: dense, row-major */
   int rank;
-  int dtype;    /**< an umbra_dtype */
-  int device;   /**< an umbra_device */
-  void* stream; /**< of a tensor on a GPU: the CUstream in which its work is; null: the default one of the thread's device */
+  int dtype; /**< an umbra_dtype */
+  int device; /**< an umbra_device */
+  void* stream; /**< of a tensor on a GPU: the CUstream in which its work is; null: the default one of the thread's
+                   device */
 } umbra_tensor;
 
 /** A tensor operand of a kernel. An extent below 0 is one that a call brings: equal numbers stand
@@ -55,24 +56,24 @@ typedef struct umbra_scalar_desc {
 
 /** The code of a kernel for one instruction set. */
 typedef struct umbra_target_desc {
-  const char* name;                 /**< plain, sse2, avx2 or avx512 */
+  const char* name; /**< plain, sse2, avx2 or avx512 */
   const umbra_kernel_fn* functions; /**< by step and variant; null where there is none */
 } umbra_target_desc;
 
 /** The code of a kernel's step for GPUs, in the form that some of its launches need. */
 typedef struct umbra_gpu_code {
-  int step;             /**< which of the kernel's steps that run code */
-  int variant;          /**< what it is for, as umbra/cuda_launch.h numbers it */
+  int step; /**< which of the kernel's steps that run code */
+  int variant; /**< what it is for, as umbra/cuda_launch.h numbers it */
   const char* function; /**< in the images */
-  const void* images;   /**< for several GPUs, packed */
+  const void* images; /**< for several GPUs, packed */
   uint64_t image_bytes;
 } umbra_gpu_code;
 
 /** How GPUs run a kernel. */
 typedef struct umbra_gpu_desc {
   const char* architectures; /**< machine code is for these, and PTX of the last for later ones: "sm_80, sm_90" */
-  const char* program;       /**< how it is computed there, for the runtime */
-  const char* schedules;     /**< how its steps are launched, for the runtime */
+  const char* program; /**< how it is computed there, for the runtime */
+  const char* schedules; /**< how its steps are launched, for the runtime */
   const umbra_gpu_code* codes;
   int num_codes;
 } umbra_gpu_desc;
@@ -81,21 +82,21 @@ typedef struct umbra_gpu_desc {
 typedef struct umbra_kernel_desc {
   const char* name;
   const char* signature; /**< as the text form has it: (x: f32[n, 1024]) -> (y: f32[n, 1024]) */
-  const char* origin;    /**< file and line of its definition */
+  const char* origin; /**< file and line of its definition */
   int num_inputs, num_outputs, num_scalars, num_targets;
   const umbra_operand_desc* operands; /**< the inputs, then the outputs */
   const umbra_scalar_desc* scalars;
-  const umbra_target_desc* targets;         /**< from the narrowest to the widest */
-  const char* program;                      /**< how it is computed, for the runtime */
-  void** state;                             /**< of the runtime; null at first */
-  const umbra_gpu_desc* gpu;                /**< null: it has no code for GPUs */
+  const umbra_target_desc* targets; /**< from the narrowest to the widest */
+  const char* program; /**< how it is computed, for the runtime */
+  void** state; /**< of the runtime; null at first */
+  const umbra_gpu_desc* gpu; /**< null: it has no code for GPUs */
 } umbra_kernel_desc;
 
 /** Runs a kernel: `operands` are its inputs, then its outputs, all in memory of the CPU or all in that of one GPU.
- * On the CPU `threads` work at most, or 0 for as many as the machine has; the code is the one for the widest instruction
- * set that this CPU runs, unless umbra_set_target or the environment variable UMBRA_TARGET says otherwise. On a GPU the
- * work is put into the stream of the first output that has one, or else of the first input that has one, and is not
- * waited for; the code is the best for the GPU of that stream. Never throws. */
+ * On the CPU `threads` work at most, or 0 for as many as the machine has; the code is the one for the widest
+ * instruction set that this CPU runs, unless umbra_set_target or the environment variable UMBRA_TARGET says otherwise.
+ * On a GPU the work is put into the stream of the first output that has one, or else of the first input that has one,
+ * and is not waited for; the code is the best for the GPU of that stream. Never throws. */
 umbra_status umbra_call(const umbra_kernel_desc* kernel, const umbra_tensor* const* operands,
                         const umbra_scalar* scalars, int threads);
 

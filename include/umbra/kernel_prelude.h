@@ -7,19 +7,19 @@
 #define UMBRA_KERNEL_PRELUDE_H_
 
 #include "umbra/kernel_abi.h"
-#include "umbra/prelude/types.h"
-#include "umbra/prelude/memory.h"
-#include "umbra/prelude/spans.h"
 #include "umbra/prelude/arith.h"
 #include "umbra/prelude/columns.h"
+#include "umbra/prelude/memory.h"
+#include "umbra/prelude/spans.h"
+#include "umbra/prelude/types.h"
 
 // What comes before a kernel; a source that makes kernels known by a table says static.
 #ifndef UMBRA_KERNEL_FN
 #define UMBRA_KERNEL_FN extern "C" __attribute__((visibility("default")))
 #endif
 
-// Of a kernel that has more packets than there are registers. Clang puts them on the stack as its caller left it, aligned to
-// 16 bytes, and a packet across two pages makes a loop much slower; GCC aligns the stack by itself.
+// Of a kernel that has more packets than there are registers. Clang puts them on the stack as its caller left it,
+// aligned to 16 bytes, and a packet across two pages makes a loop much slower; GCC aligns the stack by itself.
 #if defined(__clang__) && defined(__AVX__)
 #define UMBRA_ALIGNED_STACK __attribute__((force_align_arg_pointer))
 #else

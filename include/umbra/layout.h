@@ -9,17 +9,7 @@
 namespace umbra {
 
 /// Order of the axes: n batch, c channels, d depth, h height, w width. Names and meaning as mshadow's.
-enum LayoutFlag {
-  kNCHW = 0,
-  kNHWC,
-  kCHWN,
-  kNCW = 1 << 3,
-  kNWC,
-  kCWN,
-  kNCDHW = 1 << 5,
-  kNDHWC,
-  kCDHWN
-};
+enum LayoutFlag { kNCHW = 0, kNHWC, kCHWN, kNCW = 1 << 3, kNWC, kCWN, kNCDHW = 1 << 5, kNDHWC, kCDHWN };
 
 namespace detail {
 // Where n, c and the spatial axes stand in a layout of `rank` axes: 0 first, 1 second ...; the batch
@@ -27,9 +17,11 @@ namespace detail {
 template <int rank>
 inline std::array<int, rank> PlacesIn(int layout) {
   const int first = rank == 3 ? kNCW : rank == 4 ? kNCHW : kNCDHW;
-  Require(layout >= first && layout <= first + 2, "ConvertLayout: layout ", layout,
-          " is none of a shape of ", rank, " axes; expected ", rank == 3 ? "kNCW, kNWC or kCWN"
-          : rank == 4 ? "kNCHW, kNHWC or kCHWN" : "kNCDHW, kNDHWC or kCDHWN");
+  Require(layout >= first && layout <= first + 2, "ConvertLayout: layout ", layout, " is none of a shape of ", rank,
+          " axes; expected ",
+          rank == 3   ? "kNCW, kNWC or kCWN"
+          : rank == 4 ? "kNCHW, kNHWC or kCHWN"
+                      : "kNCDHW, kNDHWC or kCDHWN");
   std::array<int, rank> place{};
   const int form = layout - first;
   place[0] = form == 2 ? rank - 1 : 0;

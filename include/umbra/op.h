@@ -28,8 +28,7 @@ struct Lane {
   using Elem = simd::Elem<V>;
   Lane() = default;
   explicit Lane(V value) : v(value) {}
-  template <typename T,
-            typename = std::enable_if_t<std::is_arithmetic_v<T> && !std::is_same_v<T, V>>>
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T> && !std::is_same_v<T, V>>>
   Lane(T number) : v(simd::fill<V>(static_cast<Elem>(number))) {}  // NOLINT: literals become lanes
 };
 
@@ -52,14 +51,14 @@ struct IsLane<Lane<V>> : std::true_type {};
 template <typename A, typename B>
 using Common = std::conditional_t<IsLane<A>::value, A, B>;
 template <typename A, typename B>
-using IfLanes = std::enable_if_t<(IsLane<A>::value || IsLane<B>::value) &&
-                                 (IsLane<A>::value || std::is_arithmetic_v<A>) &&
-                                 (IsLane<B>::value || std::is_arithmetic_v<B>)>;
+using IfLanes =
+    std::enable_if_t<(IsLane<A>::value || IsLane<B>::value) &&
+                     (IsLane<A>::value || std::is_arithmetic_v<A>)&&(IsLane<B>::value || std::is_arithmetic_v<B>)>;
 
-#define UMBRA_LANE_BINARY(symbol, name)                           \
-  template <typename A, typename B, typename = IfLanes<A, B>>     \
-  inline Common<A, B> operator symbol(const A & a, const B & b) { \
-    return name(Common<A, B>(a), Common<A, B>(b));                \
+#define UMBRA_LANE_BINARY(symbol, name)                         \
+  template <typename A, typename B, typename = IfLanes<A, B>>   \
+  inline Common<A, B> operator symbol(const A& a, const B& b) { \
+    return name(Common<A, B>(a), Common<A, B>(b));              \
   }
 #define UMBRA_LANE_COMPARE(symbol, name)                      \
   template <typename V>                                       \
@@ -139,28 +138,28 @@ inline Lane<V> select(const Truth<V>& condition, const A& a, const B& b) {
 
 // Functions of one to three lanes, next to which there may be literals, of elements for which `takes` holds.
 #define UMBRA_LANE_TAKES(name, takes, what) static_assert(takes, "umbra: op::" #name " takes " what)
-#define UMBRA_LANE_FUNCTION_1(name, takes, what) \
-  template <typename V>                          \
-  inline Lane<V> name(const Lane<V>& a) {        \
+#define UMBRA_LANE_FUNCTION_1(name, takes, what)    \
+  template <typename V>                             \
+  inline Lane<V> name(const Lane<V>& a) {           \
     using Element [[maybe_unused]] = simd::Elem<V>; \
-    UMBRA_LANE_TAKES(name, takes, what);         \
-    return Lane<V>(simd::name(a.v));             \
+    UMBRA_LANE_TAKES(name, takes, what);            \
+    return Lane<V>(simd::name(a.v));                \
   }
-#define UMBRA_LANE_FUNCTION_2(name, takes, what)                \
-  template <typename A, typename B, typename = IfLanes<A, B>>   \
-  inline Common<A, B> name(const A& a, const B& b) {            \
-    using L = Common<A, B>;                                     \
-    using Element [[maybe_unused]] = typename L::Elem;          \
-    UMBRA_LANE_TAKES(name, takes, what);                        \
-    return L(simd::name(L(a).v, L(b).v));                       \
+#define UMBRA_LANE_FUNCTION_2(name, takes, what)              \
+  template <typename A, typename B, typename = IfLanes<A, B>> \
+  inline Common<A, B> name(const A& a, const B& b) {          \
+    using L = Common<A, B>;                                   \
+    using Element [[maybe_unused]] = typename L::Elem;        \
+    UMBRA_LANE_TAKES(name, takes, what);                      \
+    return L(simd::name(L(a).v, L(b).v));                     \
   }
-#define UMBRA_LANE_FUNCTION_3(name, takes, what)                                                  \
-  template <typename A, typename B, typename C, typename = IfLanes<Common<A, B>, C>>              \
-  inline Common<Common<A, B>, C> name(const A& a, const B& b, const C& c) {                       \
-    using L = Common<Common<A, B>, C>;                                                            \
-    using Element [[maybe_unused]] = typename L::Elem;                                            \
-    UMBRA_LANE_TAKES(name, takes, what);                                                          \
-    return L(simd::name(L(a).v, L(b).v, L(c).v));                                                 \
+#define UMBRA_LANE_FUNCTION_3(name, takes, what)                                     \
+  template <typename A, typename B, typename C, typename = IfLanes<Common<A, B>, C>> \
+  inline Common<Common<A, B>, C> name(const A& a, const B& b, const C& c) {          \
+    using L = Common<Common<A, B>, C>;                                               \
+    using Element [[maybe_unused]] = typename L::Elem;                               \
+    UMBRA_LANE_TAKES(name, takes, what);                                             \
+    return L(simd::name(L(a).v, L(b).v, L(c).v));                                    \
   }
 UMBRA_LANE_FUNCTION_1(abs, true, "numbers")
 UMBRA_LANE_FUNCTION_2(maximum, true, "numbers")
@@ -217,12 +216,15 @@ inline constexpr std::string_view kTableNames[] = {
 #include "umbra/ops.def"
     "std", "__builtin_inff"};  // INFINITY
 
-/// What generated code knows nothing of in the text of an operator with arguments `args`, "(a, b)": the first name that is
-/// neither one of them nor an operator of umbra/ops.def, the first unsigned literal, or sign of C++; empty if there is none.
+/// What generated code knows nothing of in the text of an operator with arguments `args`, "(a, b)": the first name that
+/// is neither one of them nor an operator of umbra/ops.def, the first unsigned literal, or sign of C++; empty if there
+/// is none.
 constexpr std::string_view UnknownName(std::string_view args, std::string_view text) {
   const auto digit = [](char c) { return '0' <= c && c <= '9'; };
   const auto word = [&](char c) { return digit(c) || c == '_' || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
-  const auto begins_at = [&](std::string_view in, std::size_t at) { return word(in[at]) && (at == 0 || !word(in[at - 1])); };
+  const auto begins_at = [&](std::string_view in, std::size_t at) {
+    return word(in[at]) && (at == 0 || !word(in[at - 1]));
+  };
   const auto word_at = [&](std::string_view in, std::size_t at) {
     std::size_t end = at;
     while (end < in.size() && word(in[end])) ++end;
@@ -256,8 +258,7 @@ struct Operator {
   /// The operator on values of one element type.
   template <typename T, typename... Rest>
   static T Map(T first, Rest... rest) {
-    return static_cast<T>(
-        Plain<T>(Self::On(lane::Lane<T>(first), lane::Lane<T>(static_cast<T>(rest))...)));
+    return static_cast<T>(Plain<T>(Self::On(lane::Lane<T>(first), lane::Lane<T>(static_cast<T>(rest))...)));
   }
   /// The operator on packets of the prelude.
   template <typename V, typename... Rest, typename S = Self>
@@ -283,20 +284,20 @@ struct Operator {
 
 /// Defines an elementwise operator once, for every route: UMBRA_OP(maxoftwo, (a, b), a > b ? a :
 /// b). One to four arguments; the expression uses + - * / comparisons, ?: or select, literals, and
-/// the operators of umbra/ops.def. Literals mean what they mean in C++, so that 1 / 2 is 0, but that generated code goes on
-/// with f32 and f64 literals that a `?:` chose in the dtype of the operands; macros are replaced. Other names of C++ are
-/// known to eager expressions only: a constant becomes an operand, scalar(c). Written with `?:` it runs eagerly on scalars;
-/// with select it has packets there too. Generated code has packets for both.
-#define UMBRA_OP(name, args, ...)                                              \
-  struct name : ::umbra::op::detail::Operator<name> {                          \
-    [[maybe_unused]] static constexpr ::std::string_view kName = #name;        \
-    [[maybe_unused]] static constexpr ::std::string_view kArgs = #args;        \
+/// the operators of umbra/ops.def. Literals mean what they mean in C++, so that 1 / 2 is 0, but that generated code
+/// goes on with f32 and f64 literals that a `?:` chose in the dtype of the operands; macros are replaced. Other names
+/// of C++ are known to eager expressions only: a constant becomes an operand, scalar(c). Written with `?:` it runs
+/// eagerly on scalars; with select it has packets there too. Generated code has packets for both.
+#define UMBRA_OP(name, args, ...)                                                            \
+  struct name : ::umbra::op::detail::Operator<name> {                                        \
+    [[maybe_unused]] static constexpr ::std::string_view kName = #name;                      \
+    [[maybe_unused]] static constexpr ::std::string_view kArgs = #args;                      \
     [[maybe_unused]] static constexpr ::std::string_view kText = UMBRA_OP_TEXT(__VA_ARGS__); \
-    static constexpr int kOperands = ::umbra::op::detail::CountOperands(kArgs); \
-    template <typename L>                                                      \
-    static auto On UMBRA_OP_PARAMS args->decltype(__VA_ARGS__) {               \
-      return __VA_ARGS__;                                                      \
-    }                                                                          \
+    static constexpr int kOperands = ::umbra::op::detail::CountOperands(kArgs);              \
+    template <typename L>                                                                    \
+    static auto On UMBRA_OP_PARAMS args->decltype(__VA_ARGS__) {                             \
+      return __VA_ARGS__;                                                                    \
+    }                                                                                        \
   };
 
 namespace lane {
@@ -327,16 +328,16 @@ struct LaneAmong {};
 template <typename A, typename... Rest>
 struct LaneAmong<A, Rest...> : std::conditional_t<IsLane<A>::value, std::enable_if<true, A>, LaneAmong<Rest...>> {};
 template <typename... A>
-using IfLiterals = std::enable_if_t<!(IsLane<A>::value && ...) && ((IsLane<A>::value || std::is_arithmetic_v<A>) && ...),
+using IfLiterals = std::enable_if_t<!(IsLane<A>::value && ...) && ((IsLane<A>::value || std::is_arithmetic_v<A>)&&...),
                                     typename LaneAmong<A...>::type>;
-#define UMBRA_COMPOSITE(name, args, expression, doc)                                          \
-  template <typename L>                                                                       \
-  inline auto name UMBRA_OP_PARAMS args->decltype(expression) {                               \
-    return expression;                                                                        \
-  }                                                                                           \
-  template <typename... A, typename L = IfLiterals<A...>>                                     \
-  inline auto name(const A&... operands) -> decltype(name(L(operands)...)) {                  \
-    return name(L(operands)...);                                                              \
+#define UMBRA_COMPOSITE(name, args, expression, doc)                       \
+  template <typename L>                                                    \
+  inline auto name UMBRA_OP_PARAMS args->decltype(expression) {            \
+    return expression;                                                     \
+  }                                                                        \
+  template <typename... A, typename L = IfLiterals<A...>>                  \
+  inline auto name(const A&... operands)->decltype(name(L(operands)...)) { \
+    return name(L(operands)...);                                           \
   }
 #include "umbra/ops.def"
 }  // namespace lane
@@ -494,10 +495,11 @@ struct product {
   }
 };
 
-/// What a reducer that is made of others derives from. Its Value(j) says what it gives of the elements that `j` has, whether
-/// they are numbers or symbols: j.Join<R>() joins them by R, j.JoinPositions<R>(f) what f(x, i) makes of every element x at
-/// position i; j.Count() is how many there are, j.Last() the last position, 0 of none, j.HasNaN() whether one may be NaN;
-/// j.Over(a, count), j.Equal and j.Differ, j.Or, j.If(condition, i, k) and j.Least of two positions compute with them.
+/// What a reducer that is made of others derives from. Its Value(j) says what it gives of the elements that `j` has,
+/// whether they are numbers or symbols: j.Join<R>() joins them by R, j.JoinPositions<R>(f) what f(x, i) makes of every
+/// element x at position i; j.Count() is how many there are, j.Last() the last position, 0 of none, j.HasNaN() whether
+/// one may be NaN; j.Over(a, count), j.Equal and j.Differ, j.Or, j.If(condition, i, k) and j.Least of two positions
+/// compute with them.
 struct Made {};
 /// Is Reducer made of others?
 template <typename Reducer>

@@ -18,9 +18,7 @@ namespace umbra::packet {
 enum PacketArch { kPlain, kSSE2, kAVX2, kAVX512 };
 
 /// Bytes of a packet; 0 for one element of any size.
-constexpr int Bytes(PacketArch arch) {
-  return arch == kAVX512 ? 64 : arch == kAVX2 ? 32 : arch == kSSE2 ? 16 : 0;
-}
+constexpr int Bytes(PacketArch arch) { return arch == kAVX512 ? 64 : arch == kAVX2 ? 32 : arch == kSSE2 ? 16 : 0; }
 
 #if defined(__AVX512F__)
 /// The widest packets of the instruction set that the program is compiled for.
@@ -35,8 +33,7 @@ inline constexpr PacketArch kDefaultArch = kPlain;
 
 /// The prelude's vector type that holds a packet of DType: f32, f64, i32 or i64.
 template <typename DType, PacketArch Arch = kDefaultArch>
-using Vector =
-    simd::packet<DType, (Arch == kPlain ? 1 : Bytes(Arch) / static_cast<int>(sizeof(DType)))>;
+using Vector = simd::packet<DType, (Arch == kPlain ? 1 : Bytes(Arch) / static_cast<int>(sizeof(DType)))>;
 
 /// Memory for `lines` rows of `bytes` each, every row 64-byte aligned; `*pitch` receives the
 /// distance of rows in bytes. Throws umbra::Error if the size overflows or memory runs out.
@@ -44,8 +41,8 @@ inline void* AlignedMallocPitch(std::size_t* pitch, std::size_t bytes, std::size
   constexpr std::size_t kAlign = 64;
   std::size_t total = 0;
   *pitch = (bytes + kAlign - 1) & ~(kAlign - 1);
-  const bool overflow = *pitch < bytes || __builtin_mul_overflow(*pitch, lines, &total) ||
-                        total > static_cast<std::size_t>(INT64_MAX);
+  const bool overflow =
+      *pitch < bytes || __builtin_mul_overflow(*pitch, lines, &total) || total > static_cast<std::size_t>(INT64_MAX);
   Require(!overflow, lines, " rows of ", bytes, " bytes are more than memory can have");
   void* memory = AlignedMemory(total, kAlign);
   Require(memory != nullptr, "out of memory: ", total, " bytes for a tensor");
@@ -58,7 +55,9 @@ inline void AlignedFree(void* memory) { std::free(memory); }
 /// the name. Packets load and store at any address; aligned ones may be faster.
 template <PacketArch Arch = kDefaultArch>
 struct AlignBytes {
-  static constexpr index_t value = Arch == kAVX512 ? 6 : Arch == kAVX2 ? 5 : 4;  ///< 4, 5 or 6: multiples of 16, 32 or 64 bytes
+  static constexpr index_t value = Arch == kAVX512 ? 6
+                                   : Arch == kAVX2 ? 5
+                                                   : 4;  ///< 4, 5 or 6: multiples of 16, 32 or 64 bytes
 };
 /// Is a pitch in bytes, or an address, a multiple of 1 << AlignBytes?
 template <PacketArch Arch = kDefaultArch>
@@ -101,9 +100,7 @@ struct Packet {
   /// The same: from any address.
   static Packet LoadUnAligned(const DType* p) { return Load(p); }
   /// The first n lanes, the others zero; nothing past p + n is read.
-  static Packet LoadHead(const DType* p, index_t n) {
-    return Packet(simd::load_head<Vector<DType, Arch>>(p, n));
-  }
+  static Packet LoadHead(const DType* p, index_t n) { return Packet(simd::load_head<Vector<DType, Arch>>(p, n)); }
   /// All lanes, to any address.
   void Store(DType* p) const { simd::store(p, data_); }
   /// The same: to any address.
@@ -204,8 +201,7 @@ struct Saver {
   }
   /// The same for the first n; nothing past dst + n is read or written.
   static void SaveHead(DType* dst, Packet<DType, Arch> src, index_t n) {
-    PacketOp<typename SV::OPType, DType, Arch>::Map(Packet<DType, Arch>::LoadHead(dst, n), src)
-        .StoreHead(dst, n);
+    PacketOp<typename SV::OPType, DType, Arch>::Map(Packet<DType, Arch>::LoadHead(dst, n), src).StoreHead(dst, n);
   }
 };
 template <typename DType, PacketArch Arch>

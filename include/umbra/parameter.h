@@ -32,8 +32,8 @@ namespace parameter {
 /// What Init does with names that are no field.
 enum ParamInitOption {
   kAllowUnknown,  ///< ignores them
-  kAllMatch,      ///< throws ParamError
-  kAllowHidden,   ///< throws, except for names like __this__
+  kAllMatch,  ///< throws ParamError
+  kAllowHidden,  ///< throws, except for names like __this__
 };
 
 /// The fields of one struct.
@@ -55,13 +55,14 @@ class ParamManager {
   void AddAlias(const std::string& field, const std::string& alias) {
     FieldAccessEntry* entry = Find(field);
     if (entry == nullptr)
-      throw ParamError("alias '" + alias + "' of '" + field + "', which is no field of " + name_ + ": declare the field first");
+      throw ParamError("alias '" + alias + "' of '" + field + "', which is no field of " + name_ +
+                       ": declare the field first");
     AddName(alias, entry);
   }
   /// Sets the fields in the order of the pairs: of several for one field the last holds.
   template <typename Iterator>
-  void RunInit(void* head, Iterator begin, Iterator end,
-               std::vector<std::pair<std::string, std::string>>* unknown, ParamInitOption option) const {
+  void RunInit(void* head, Iterator begin, Iterator end, std::vector<std::pair<std::string, std::string>>* unknown,
+               ParamInitOption option) const {
     std::set<const FieldAccessEntry*> given;
     for (Iterator it = begin; it != end; ++it) {
       FieldAccessEntry* entry = Find(it->first);
@@ -166,12 +167,15 @@ struct Parameter {
   }
   /// __DICT__ as an object of nlohmann::json, or what is used like it.
   template <typename Json>
-  void Save(Json* json) const { *json = __DICT__(); }
+  void Save(Json* json) const {
+    *json = __DICT__();
+  }
   /// Init with what Save wrote. Throws ParamError also if `json` is no object of strings.
   template <typename Json>
   void Load(const Json& json) {
     if (!json.is_object())
-      throw ParamError(std::string("Load: expected an object of strings, as Save writes, but the JSON is: ") + json.type_name());
+      throw ParamError(std::string("Load: expected an object of strings, as Save writes, but the JSON is: ") +
+                       json.type_name());
     std::vector<std::pair<std::string, std::string>> arguments;
     for (const auto& [name, value] : json.items()) {
       if (!value.is_string())
@@ -204,7 +208,8 @@ inline T GetEnv(const char* name, T otherwise) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return otherwise;
   const std::string problem = parameter::FromText(text, &otherwise);
-  if (!problem.empty()) throw ParamError("environment variable " + std::string(name) + ": '" + text + "' is " + problem);
+  if (!problem.empty())
+    throw ParamError("environment variable " + std::string(name) + ": '" + text + "' is " + problem);
   return otherwise;
 }
 /// Sets an environment variable to the text of `value`.
@@ -215,8 +220,8 @@ inline void SetEnv(const char* name, const T& value) {
 
 }  // namespace umbra
 
-#define UMBRA_DECLARE_PARAMETER(PType)                            \
-  static ::umbra::parameter::ParamManager* __MANAGER__();         \
+#define UMBRA_DECLARE_PARAMETER(PType)                    \
+  static ::umbra::parameter::ParamManager* __MANAGER__(); \
   inline void __DECLARE__(::umbra::parameter::ParamManagerSingleton<PType>* manager)
 #define UMBRA_DECLARE_FIELD(name) this->DECLARE(manager, #name, name)
 #define UMBRA_DECLARE_ALIAS(name, alias) manager->manager.AddAlias(#name, #alias)

@@ -18,11 +18,11 @@ namespace umbra {
 /// How two shapes that differ are brought to one, as nGraph's AutoBroadcastSpec.
 struct AutoBroadcastSpec {
   enum Type {
-    kNone,   ///< they must be compatible as they are
+    kNone,  ///< they must be compatible as they are
     kNumpy,  ///< aligned at the last dimension; an extent of 1 fits every other
-    kPdpd    ///< the second shape's dimensions are those of the first from `axis` on (-1: the last ones)
+    kPdpd  ///< the second shape's dimensions are those of the first from `axis` on (-1: the last ones)
   };
-  Type type = kNone;       ///< the rule
+  Type type = kNone;  ///< the rule
   std::int64_t axis = -1;  ///< of kPdpd, in the first shape
 };
 
@@ -71,8 +71,7 @@ class Dimension {
   /// The static value; throws std::invalid_argument if dynamic or negative.
   explicit constexpr operator std::size_t() const {
     if (is_dynamic() || value_ < 0)
-      throw std::invalid_argument(
-          detail::Concat("a static Dimension of 0 or more is expected, ", *this, " was given"));
+      throw std::invalid_argument(detail::Concat("a static Dimension of 0 or more is expected, ", *this, " was given"));
     return static_cast<std::size_t>(value_);
   }
 
@@ -199,9 +198,7 @@ class PartialShape {
   /// Is the rank or a dimension dynamic?
   bool is_dynamic() const { return !is_static(); }
   /// Number of dimensions; dynamic if it is not known.
-  Rank rank() const {
-    return rank_is_static_ ? Rank(static_cast<std::int64_t>(dimensions_.size())) : Rank::dynamic();
-  }
+  Rank rank() const { return rank_is_static_ ? Rank(static_cast<std::int64_t>(dimensions_.size())) : Rank::dynamic(); }
 
   /// Can the two shapes be merged?
   bool compatible(const PartialShape& other) const {
@@ -227,8 +224,7 @@ class PartialShape {
       if (rank.is_static()) *this = dynamic(rank);
       return true;
     }
-    return rank.is_dynamic() ||
-           static_cast<std::int64_t>(rank) == static_cast<std::int64_t>(dimensions_.size());
+    return rank.is_dynamic() || static_cast<std::int64_t>(rank) == static_cast<std::int64_t>(dimensions_.size());
   }
 
   /// The static shape; throws std::invalid_argument if anything is dynamic or negative.
@@ -281,8 +277,7 @@ class PartialShape {
   /// Merges `src` into `dst` by the rule; false if they do not fit, and `dst` may then have changed. By
   /// kNumpy a dynamic rank of either makes the result's rank dynamic; by kPdpd, whose result has the
   /// dimensions of `dst`, `dst` stays as it is.
-  static bool broadcast_merge_into(PartialShape& dst, const PartialShape& src,
-                                   const AutoBroadcastSpec& rule) {
+  static bool broadcast_merge_into(PartialShape& dst, const PartialShape& src, const AutoBroadcastSpec& rule) {
     if (rule.type == AutoBroadcastSpec::kNone) return merge_into(dst, src);
     if (!dst.rank_is_static_ || !src.rank_is_static_) {
       if (rule.type == AutoBroadcastSpec::kNumpy) dst = dynamic();
@@ -328,8 +323,7 @@ class PartialShape {
 
  private:
   void CheckIndex(std::size_t i) const {
-    if (i >= dimensions_.size())
-      throw std::out_of_range("PartialShape: index beyond the rank, or the rank is dynamic");
+    if (i >= dimensions_.size()) throw std::out_of_range("PartialShape: index beyond the rank, or the rank is dynamic");
   }
 
   template <typename Compare>

@@ -102,14 +102,11 @@ template <typename Device, int dim, typename DType>
 struct ExpInfo<TensorContainer<Device, dim, DType>> : ExpInfo<Tensor<Device, dim, DType>> {};
 template <typename Device, int dim, typename DType>
 struct Plan<Tensor<Device, dim, DType>, DType> {
-  explicit Plan(const Tensor<Device, dim, DType>& t)
-      : dptr_(t.dptr_), stride_(dim == 1 ? 0 : t.stride_) {
+  explicit Plan(const Tensor<Device, dim, DType>& t) : dptr_(t.dptr_), stride_(dim == 1 ? 0 : t.stride_) {
     umbra::detail::Settle(t.stream_);
   }
   DType& REval(index_t y, index_t x) { return dptr_[y * stride_ + x]; }
-  ComputeOf<DType> Eval(index_t y, index_t x) const {
-    return static_cast<ComputeOf<DType>>(dptr_[y * stride_ + x]);
-  }
+  ComputeOf<DType> Eval(index_t y, index_t x) const { return static_cast<ComputeOf<DType>>(dptr_[y * stride_ + x]); }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
     const DType* p = dptr_ + y * stride_ + x;
@@ -128,9 +125,7 @@ struct Plan<Tensor<Device, dim, DType>, DType> {
 };
 template <typename Device, int dim, typename DType>
 struct AliasCheck<Tensor<Device, dim, DType>> {
-  static bool Apart(const Tensor<Device, dim, DType>& t, const Region& dst) {
-    return RegionOf(t).Apart(dst);
-  }
+  static bool Apart(const Tensor<Device, dim, DType>& t, const Region& dst) { return RegionOf(t).Apart(dst); }
   static bool Harmless(const Tensor<Device, dim, DType>& t, const Region& dst) {
     const Region own = RegionOf(t);
     return own.Same(dst) || own.Apart(dst);
@@ -151,7 +146,7 @@ template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct ExpInfo<TypecastExp<DstDType, SrcDType, EType, etype>> {
   static constexpr int kDim = ExpInfo<EType>::kDim;
   static constexpr int kDevMask = ExpInfo<EType>::kDevMask;
-  static constexpr bool kPacket = (PacketCheck<EType>::kPass || detail::kWidens<EType>) && kHasPackets<DstDType>;
+  static constexpr bool kPacket = (PacketCheck<EType>::kPass || detail::kWidens<EType>)&&kHasPackets<DstDType>;
 };
 template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
@@ -184,9 +179,7 @@ struct Plan<TypecastExp<DstDType, SrcDType, EType, etype>, DstDType> {
 template <typename DstDType, typename SrcDType, typename EType, int etype>
 struct AliasCheck<TypecastExp<DstDType, SrcDType, EType, etype>> {
   using E = TypecastExp<DstDType, SrcDType, EType, etype>;
-  static bool Harmless(const E& e, const Region& dst) {
-    return AliasCheck<EType>::Harmless(e.exp, dst);
-  }
+  static bool Harmless(const E& e, const Region& dst) { return AliasCheck<EType>::Harmless(e.exp, dst); }
   static bool Apart(const E& e, const Region& dst) { return AliasCheck<EType>::Apart(e.exp, dst); }
 };
 
@@ -241,9 +234,7 @@ struct Plan<UnaryMapExp<OP, TA, DType, etype>, DType> {
 template <typename OP, typename TA, typename DType, int etype>
 struct AliasCheck<UnaryMapExp<OP, TA, DType, etype>> {
   using E = UnaryMapExp<OP, TA, DType, etype>;
-  static bool Harmless(const E& e, const Region& dst) {
-    return AliasCheck<TA>::Harmless(e.src_, dst);
-  }
+  static bool Harmless(const E& e, const Region& dst) { return AliasCheck<TA>::Harmless(e.src_, dst); }
   static bool Apart(const E& e, const Region& dst) { return AliasCheck<TA>::Apart(e.src_, dst); }
 };
 
@@ -252,8 +243,7 @@ struct ExpInfo<BinaryMapExp<OP, TA, TB, DType, etype>> {
   using V = packet::Vector<ComputeOf<DType>>;
   static constexpr int kDim = detail::JoinDim(ExpInfo<TA>::kDim, ExpInfo<TB>::kDim);
   static constexpr int kDevMask = ExpInfo<TA>::kDevMask & ExpInfo<TB>::kDevMask;
-  static constexpr bool kPacket =
-      PacketCheck<TA>::kPass && PacketCheck<TB>::kPass && packet::kTakes<OP, V, V>;
+  static constexpr bool kPacket = PacketCheck<TA>::kPass && PacketCheck<TB>::kPass && packet::kTakes<OP, V, V>;
 };
 template <typename OP, typename TA, typename TB, typename DType, int etype>
 struct Plan<BinaryMapExp<OP, TA, TB, DType, etype>, DType> {
@@ -263,8 +253,7 @@ struct Plan<BinaryMapExp<OP, TA, TB, DType, etype>, DType> {
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    return packet::MapLanes<OP>(lhs_.template EvalPacket<V>(y, x, n),
-                                rhs_.template EvalPacket<V>(y, x, n));
+    return packet::MapLanes<OP>(lhs_.template EvalPacket<V>(y, x, n), rhs_.template EvalPacket<V>(y, x, n));
   }
   Plan<TA, DType> lhs_;
   Plan<TB, DType> rhs_;
@@ -283,25 +272,24 @@ struct AliasCheck<BinaryMapExp<OP, TA, TB, DType, etype>> {
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct ExpInfo<TernaryMapExp<OP, TA, TB, TC, DType, etype>> {
   using V = packet::Vector<ComputeOf<DType>>;
-  static constexpr int kDim =
-      detail::JoinDim(detail::JoinDim(ExpInfo<TA>::kDim, ExpInfo<TB>::kDim), ExpInfo<TC>::kDim);
-  static constexpr int kDevMask =
-      ExpInfo<TA>::kDevMask & ExpInfo<TB>::kDevMask & ExpInfo<TC>::kDevMask;
-  static constexpr bool kPacket = PacketCheck<TA>::kPass && PacketCheck<TB>::kPass &&
-                                  PacketCheck<TC>::kPass && packet::kTakes<OP, V, V, V>;
+  static constexpr int kDim = detail::JoinDim(detail::JoinDim(ExpInfo<TA>::kDim, ExpInfo<TB>::kDim), ExpInfo<TC>::kDim);
+  static constexpr int kDevMask = ExpInfo<TA>::kDevMask & ExpInfo<TB>::kDevMask & ExpInfo<TC>::kDevMask;
+  static constexpr bool kPacket =
+      PacketCheck<TA>::kPass && PacketCheck<TB>::kPass && PacketCheck<TC>::kPass && packet::kTakes<OP, V, V, V>;
 };
 template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
 struct Plan<TernaryMapExp<OP, TA, TB, TC, DType, etype>, DType> {
   explicit Plan(const TernaryMapExp<OP, TA, TB, TC, DType, etype>& e)
-      : item1_(e.item1_), item2_(e.item2_), item3_(e.item3_) {}
+      : item1_(e.item1_),
+        item2_(e.item2_),
+        item3_(e.item3_) {}
   ComputeOf<DType> Eval(index_t y, index_t x) const {
     return OP::Map(ComputeOf<DType>(item1_.Eval(y, x)), ComputeOf<DType>(item2_.Eval(y, x)),
                    ComputeOf<DType>(item3_.Eval(y, x)));
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    return packet::MapLanes<OP>(item1_.template EvalPacket<V>(y, x, n),
-                                item2_.template EvalPacket<V>(y, x, n),
+    return packet::MapLanes<OP>(item1_.template EvalPacket<V>(y, x, n), item2_.template EvalPacket<V>(y, x, n),
                                 item3_.template EvalPacket<V>(y, x, n));
   }
   Plan<TA, DType> item1_;
@@ -337,24 +325,34 @@ struct PacketAlignCheck {
 
  private:
   template <typename DType>
-  static bool Of(const ScalarExp<DType>&) { return true; }
+  static bool Of(const ScalarExp<DType>&) {
+    return true;
+  }
   template <typename Device, int rank, typename DType>
   static bool Of(const Tensor<Device, rank, DType>& t) {
     return packet::CheckAlign<Arch>(t.dptr_) &&
            (rank == 1 || packet::CheckAlign<Arch>(static_cast<std::size_t>(t.stride_) * sizeof(DType)));
   }
   template <typename Dst, typename Src, typename T, int etype>
-  static bool Of(const TypecastExp<Dst, Src, T, etype>& e) { return Of(e.exp); }
+  static bool Of(const TypecastExp<Dst, Src, T, etype>& e) {
+    return Of(e.exp);
+  }
   template <typename OP, typename TA, typename DType, int etype>
-  static bool Of(const UnaryMapExp<OP, TA, DType, etype>& e) { return Of(e.src_); }
+  static bool Of(const UnaryMapExp<OP, TA, DType, etype>& e) {
+    return Of(e.src_);
+  }
   template <typename OP, typename TA, typename TB, typename DType, int etype>
-  static bool Of(const BinaryMapExp<OP, TA, TB, DType, etype>& e) { return Of(e.lhs_) && Of(e.rhs_); }
+  static bool Of(const BinaryMapExp<OP, TA, TB, DType, etype>& e) {
+    return Of(e.lhs_) && Of(e.rhs_);
+  }
   template <typename OP, typename TA, typename TB, typename TC, typename DType, int etype>
   static bool Of(const TernaryMapExp<OP, TA, TB, TC, DType, etype>& e) {
     return Of(e.item1_) && Of(e.item2_) && Of(e.item3_);
   }
   template <typename SubType, typename DType, int etype>
-  static bool Of(const Exp<SubType, DType, etype>&) { return false; }
+  static bool Of(const Exp<SubType, DType, etype>&) {
+    return false;
+  }
 };
 /// Evaluates an expression a packet at a time, from (y, x) on along the row.
 template <typename E, typename DType, packet::PacketArch Arch = packet::kDefaultArch>

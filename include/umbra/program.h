@@ -32,9 +32,7 @@ struct Extent {
   /// Is it a number?
   bool is_static() const { return symbol < 0; }
   /// The same number, or the same symbol?
-  bool operator==(const Extent& other) const {
-    return symbol == other.symbol && (symbol >= 0 || value == other.value);
-  }
+  bool operator==(const Extent& other) const { return symbol == other.symbol && (symbol >= 0 || value == other.value); }
 };
 
 /// Arithmetic of extents; quotients are rounded down, and those by 0 are 0. kScalar is what the call passes
@@ -59,7 +57,11 @@ struct DerivedExtent {
 
 /// A tensor in memory that a program reads or writes.
 struct Buffer {
-  enum class Kind { kInput, kOutput, kTemporary };  ///< who gives the memory: the caller, to be read or written, or the call
+  enum class Kind {
+    kInput,
+    kOutput,
+    kTemporary
+  };  ///< who gives the memory: the caller, to be read or written, or the call
   std::string name;  ///< of the operand, as in the graph
   Kind kind = Kind::kInput;  ///< whose memory it is
   DType dtype = DType::kFloat32;  ///< of the elements
@@ -76,8 +78,8 @@ struct Access {
   std::vector<int> dim_of_axis;  ///< by kernel axis: the dimension, or -1
   bool store = false;  ///< written, not read
   bool gathered = false;  ///< read at computed positions; no axis moves it
-  /// The last dimension that an axis moves along, in which elements lie side by side if they do at all; those behind it have
-  /// one index. -1: none.
+  /// The last dimension that an axis moves along, in which elements lie side by side if they do at all; those behind it
+  /// have one index. -1: none.
   int LastDim() const { return dim_of_axis.empty() ? -1 : *std::max_element(dim_of_axis.begin(), dim_of_axis.end()); }
   /// The same buffer, walked in the same way?
   bool operator==(const Access& other) const {
@@ -101,7 +103,19 @@ struct Number {
 struct Position {
   /// The index along axis a, number a, a itself, or what is made of the positions number a and b of the list; kRest is
   /// what the quotient leaves of a, kEither is one of both.
-  enum class Kind : std::uint8_t { kAxis, kNumber, kConstant, kPlus, kMinus, kTimes, kOver, kRest, kMinimum, kMaximum, kEither };
+  enum class Kind : std::uint8_t {
+    kAxis,
+    kNumber,
+    kConstant,
+    kPlus,
+    kMinus,
+    kTimes,
+    kOver,
+    kRest,
+    kMinimum,
+    kMaximum,
+    kEither
+  };
   Kind kind{};  ///< how it is made
   index_t a = 0, b = 0;  ///< of what
 };
@@ -109,18 +123,20 @@ struct Position {
 /// The face of a kernel: its axes, operands and scalars, in the order of `umbra_args`.
 struct KernelSignature {
   std::string name;  ///< the function's in the source
-  std::vector<Extent> axes;       ///< axis 0 is the one that [begin, end) ranges over
-  int row_axes = 1;               ///< the first axes, which one result or one row belongs to
-  int vector_axis = 0;            ///< the axis whose elements lie side by side in a packet
+  std::vector<Extent> axes;  ///< axis 0 is the one that [begin, end) ranges over
+  int row_axes = 1;  ///< the first axes, which one result or one row belongs to
+  int vector_axis = 0;  ///< the axis whose elements lie side by side in a packet
   /// Are packets of row axes, the last of which they go along, so that each lane is a column?
   bool goes_along_columns() const { return vector_axis + 1 == row_axes; }
-  /// Do they go along axis 0 of several row axes, so that each lane has all that belongs to an index of it, as of a batch?
+  /// Do they go along axis 0 of several row axes, so that each lane has all that belongs to an index of it, as of a
+  /// batch?
   bool goes_across_batch() const { return vector_axis + 1 < row_axes; }
   std::vector<Access> operands;  ///< loads and stores, by buffer
-  std::vector<int> scalars;       ///< indices into the program's scalars
-  std::vector<Number> numbers;    ///< follow the axes in umbra_args::extent
-  bool positional = false;        ///< it computes with positions: its axes stay as they are
-  std::vector<Position> positions;  ///< these, each after those that it is made of; 32-bit numbers of variants without wide_index
+  std::vector<int> scalars;  ///< indices into the program's scalars
+  std::vector<Number> numbers;  ///< follow the axes in umbra_args::extent
+  bool positional = false;  ///< it computes with positions: its axes stay as they are
+  std::vector<Position>
+      positions;  ///< these, each after those that it is made of; 32-bit numbers of variants without wide_index
   /// Of a positional kernel for CPUs: the axes after the first of which a launch may ask for a range. After `numbers`
   /// umbra_args::extent has where each begins; its extent is where it ends.
   std::vector<int> ranged;
@@ -135,28 +151,29 @@ struct KernelSignature {
   /// for each of CutAxes(), the length of a block.
   std::vector<DType> partials;
   int phases = 1;  ///< of the kernel
-  /// What a launch may have a copy of in scratch, kPanelBytes for each index of the innermost axis, as the rows of a tile share
-  /// its columns (Variant::packed): the columns of an operand, or -1: what is computed of operands. Such a kernel has two more
-  /// numbers after `numbers`: how many of these indices are summed for all rows before the next (what is summed so far takes
-  /// kPanelBytes of scratch for each row where columns are copied, else 8 bytes for each row and column), and whether
-  /// rows go by bands, a tile's rows through all columns at a time, 1 or 0.
+  /// What a launch may have a copy of in scratch, kPanelBytes for each index of the innermost axis, as the rows of a
+  /// tile share its columns (Variant::packed): the columns of an operand, or -1: what is computed of operands. Such a
+  /// kernel has two more numbers after `numbers`: how many of these indices are summed for all rows before the next
+  /// (what is summed so far takes kPanelBytes of scratch for each row where columns are copied, else 8 bytes for each
+  /// row and column), and whether rows go by bands, a tile's rows through all columns at a time, 1 or 0.
   std::vector<int> panels;
   int sums = 0;  ///< of a kernel with panels: its reductions
   /// Estimated cost of one point of the domain, in units of one addition.
   double cost = 1;
-  /// The steps of the program that it runs instead of where that is faster: the product of matrices before it, the kernel that
-  /// makes the right factor for that alone, the one behind it; of a turned one, the kernel that is none, too. Empty: it is none
-  /// that computes the same as others.
+  /// The steps of the program that it runs instead of where that is faster: the product of matrices before it, the
+  /// kernel that makes the right factor for that alone, the one behind it; of a turned one, the kernel that is none,
+  /// too. Empty: it is none that computes the same as others.
   std::vector<int> replaces;
   /// Of one that runs instead of a product: its rows are the product's columns, and its columns the product's rows.
   bool turned = false;
   /// Columns that are reduced may be few (AreFewColumns), and lie one step behind the other (Variant::few_columns).
   bool few_columns = false;
-  /// Dtypes of what a launch may keep in scratch of a block of columns (Variant::packed), as several phases go through it: each holds
-  /// an element for each step and column of the block. Such a launch has one more number after `numbers`, the columns of a block.
+  /// Dtypes of what a launch may keep in scratch of a block of columns (Variant::packed), as several phases go through
+  /// it: each holds an element for each step and column of the block. Such a launch has one more number after
+  /// `numbers`, the columns of a block.
   std::vector<DType> column_buffers;
-  /// It sums, and sums squares of what elements are away from what follows from that sum. The blocks of a row that is shared out
-  /// find both at once, so that long rows are read once.
+  /// It sums, and sums squares of what elements are away from what follows from that sum. The blocks of a row that is
+  /// shared out find both at once, so that long rows are read once.
   bool moments = false;
   /// For each (store operand, load operand): may both be the very same memory?
   /// in_place[k] lists the load operands that store operand k (index into `operands`) may overwrite.
@@ -172,21 +189,23 @@ inline constexpr index_t kPanelBytes = 192;
 /// As many steps of few columns are worked on as one: packets of any width are full then.
 inline constexpr index_t kStepsOfFew = 16;
 
-/// More columns than the first are not few; kStepsOfFew and more are, if they have as many steps as the second: it takes a while to
-/// begin and end them.
+/// More columns than the first are not few; kStepsOfFew and more are, if they have as many steps as the second: it
+/// takes a while to begin and end them.
 inline constexpr index_t kMostFewColumns = 47, kStepsOfMore = 256;
 
-/// Are columns few that have so many steps, of elements of so many bytes, and such that a row of them does not fill packets?
+/// Are columns few that have so many steps, of elements of so many bytes, and such that a row of them does not fill
+/// packets?
 constexpr bool AreFewColumns(index_t columns, index_t steps, std::size_t element_size) {
   if (columns < kStepsOfFew) return columns > 0 && steps >= kStepsOfFew;
-  return columns <= kMostFewColumns && steps >= kStepsOfMore && element_size >= 4 && columns % (64 / static_cast<index_t>(element_size)) != 0;
+  return columns <= kMostFewColumns && steps >= kStepsOfMore && element_size >= 4 &&
+         columns % (64 / static_cast<index_t>(element_size)) != 0;
 }
 
 /// So few indices of the innermost axis are always summed without a break.
 inline constexpr index_t kLeastSteps = 128;
 
-/// Is the extent of `axis` written into the source, so that a launch may not merge the axis? Of rows of several axes it is
-/// not: those that lie one after the other are one axis.
+/// Is the extent of `axis` written into the source, so that a launch may not merge the axis? Of rows of several axes it
+/// is not: those that lie one after the other are one axis.
 bool IsBaked(const KernelSignature& signature, int axis);
 
 /// The axes that a launch may cut into blocks: the outermost one that is reduced, and the one along packets if it
@@ -204,19 +223,21 @@ inline constexpr index_t kPrefetchAhead = 8192;
 
 /// How a kernel stores its results.
 enum class Stores {
-  kCached,    ///< into the caches
+  kCached,  ///< into the caches
   kStreamed,  ///< past the caches, rows that begin at cache lines
-  kJoined,    ///< past the caches, rows that begin anywhere, each where the one before it ends
+  kJoined,  ///< past the caches, rows that begin anywhere, each where the one before it ends
 };
 
 /// Which form of a kernel a launch needs.
 struct Variant {
   Stores stores = Stores::kCached;  ///< how results are stored
-  bool strided = false;      ///< operands may have any stride along the vector axis
-  bool split = false;        ///< several threads work on each row; the range is one of blocks of all rows
-  bool packed = false;       ///< rows read copies of columns that they share, or phases what was kept of columns; neither strided nor split, and of shared ones not kJoined
-  bool wide_index = false;   ///< positions need 64 bits in packets, too; of positional kernels, which are never packed
-  bool few_columns = false;  ///< columns are few (AreFewColumns), and each step begins where the one before it ends; kCached, split or not
+  bool strided = false;  ///< operands may have any stride along the vector axis
+  bool split = false;  ///< several threads work on each row; the range is one of blocks of all rows
+  bool packed = false;  ///< rows read copies of columns that they share, or phases what was kept of columns; neither
+                        ///< strided nor split, and of shared ones not kJoined
+  bool wide_index = false;  ///< positions need 64 bits in packets, too; of positional kernels, which are never packed
+  bool few_columns = false;  ///< columns are few (AreFewColumns), and each step begins where the one before it ends;
+                             ///< kCached, split or not
   /// A number below kCount that tells variants apart.
   int index() const {
     if (few_columns) return split ? 27 : 26;
@@ -233,12 +254,12 @@ using CodeProvider = std::function<KernelCode(const Variant&)>;
 struct ProductEpilogue {
   cuda::Epilogue kind = cuda::Epilogue::kNone;  ///< of the product, scaled
   double scale = 1;  ///< factor beside the product's own
-  int scalar = -1;   ///< index into the program's scalars of a further factor, or -1
-  int bias = -1;     ///< buffer of the vector that is added to each row, or -1
-  int result = -1;   ///< buffer that the kernel writes
-  int kernel = -1;   ///< its step, or -1: there is none that an epilogue computes
-  /// Step of a kernel that finishes the result in its place, or -1. It runs behind this product only, and would change nothing
-  /// behind the step `kernel`.
+  int scalar = -1;  ///< index into the program's scalars of a further factor, or -1
+  int bias = -1;  ///< buffer of the vector that is added to each row, or -1
+  int result = -1;  ///< buffer that the kernel writes
+  int kernel = -1;  ///< its step, or -1: there is none that an epilogue computes
+  /// Step of a kernel that finishes the result in its place, or -1. It runs behind this product only, and would change
+  /// nothing behind the step `kernel`.
   int behind = -1;
 };
 
@@ -254,31 +275,36 @@ struct GemmStep {
 /// The extents of a product of matrices, or of each of a batch.
 struct ProductShape {
   index_t rows = 0, columns = 0;  ///< of the result
-  index_t inner = 0;              ///< of which each sum is
+  index_t inner = 0;  ///< of which each sum is
   bool transposed_a = false, transposed_b = false;  ///< does memory hold the factor's columns side by side?
-  std::size_t element_size = 4;   ///< in bytes
-  bool made_b = false;            ///< would a BLAS have the right factor made for it in memory, but not a kernel?
-  bool batched = false;           ///< is it one of many, each of which a BLAS is called for?
+  std::size_t element_size = 4;  ///< in bytes
+  bool made_b = false;  ///< would a BLAS have the right factor made for it in memory, but not a kernel?
+  bool batched = false;  ///< is it one of many, each of which a BLAS is called for?
 };
 
-/// Of a product, or one of a batch, that the kernel may replace; `loops` are the extents of the kernel's axes. Of a turned one it
-/// is the shape of the product turned.
-ProductShape ShapeOf(const GemmStep& product, const KernelSignature& kernel, const std::vector<index_t>& loops, DType dtype);
+/// Of a product, or one of a batch, that the kernel may replace; `loops` are the extents of the kernel's axes. Of a
+/// turned one it is the shape of the product turned.
+ProductShape ShapeOf(const GemmStep& product, const KernelSignature& kernel, const std::vector<index_t>& loops,
+                     DType dtype);
 
 /// How a product is computed.
 enum class ProductWay {
-  kBlas,       ///< by a BLAS, which copies its factors into an order of its own
+  kBlas,  ///< by a BLAS, which copies its factors into an order of its own
   kAsTheyLie,  ///< by a generated kernel, its factors read where they lie: few rows or columns
-  kInPanels,   ///< by one whose rows share a copy of the columns of a tile
+  kInPanels,  ///< by one whose rows share a copy of the columns of a tile
 };
 
-/// The way that takes least time with kernels for `target` (plain, sse2, avx2 or avx512); for any target, if that is empty.
+/// The way that takes least time with kernels for `target` (plain, sse2, avx2 or avx512); for any target, if that is
+/// empty.
 ProductWay FastestWay(const ProductShape& shape, std::string_view target);
 
 /// Is it one of a generated kernel?
-inline bool SumIsFaster(const ProductShape& shape, std::string_view target) { return FastestWay(shape, target) != ProductWay::kBlas; }
+inline bool SumIsFaster(const ProductShape& shape, std::string_view target) {
+  return FastestWay(shape, target) != ProductWay::kBlas;
+}
 
-/// Does a kernel run instead of the product that it replaces, of that shape (ShapeOf)? A turned one comes before the other.
+/// Does a kernel run instead of the product that it replaces, of that shape (ShapeOf)? A turned one comes before the
+/// other.
 inline bool RunsInstead(const KernelSignature& kernel, const ProductShape& shape, std::string_view target) {
   return SumIsFaster(shape, target) && (!kernel.turned || (shape.rows <= kFewRows && shape.columns > kFewRows));
 }
@@ -307,32 +333,32 @@ struct KernelStep {
 struct StepGroup {
   enum class Kind {
     kIndependent,  ///< kernels of which none needs another: one parallel region runs them all
-    kRows,         ///< each needs only those rows (dimension 0) of the others' results that it is at:
-                   ///< they may run one after the other for a block of rows, then for the next
+    kRows,  ///< each needs only those rows (dimension 0) of the others' results that it is at:
+            ///< they may run one after the other for a block of rows, then for the next
   };
   Kind kind = Kind::kIndependent;  ///< why they run as one
   int begin = 0, end = 0;  ///< the first step, and the one behind the last
-  Extent rows;             ///< kRows: how many there are
+  Extent rows;  ///< kRows: how many there are
   std::vector<int> local;  ///< kRows: temporaries that nothing else uses, so that a block's rows suffice
 };
 
 /// What a compiled graph is to the runtime: operands, scalars, extents and the steps that compute the outputs.
 struct Program {
   std::string name;  ///< of the graph; in messages
-  bool on_gpu = false;                       ///< its operands are in the memory of a GPU, which runs it
-  std::string target;                        ///< what its kernels are compiled for: plain, sse2, avx2 or avx512, if it is known
-  std::vector<Buffer> buffers;               ///< inputs, then outputs, then temporaries
+  bool on_gpu = false;  ///< its operands are in the memory of a GPU, which runs it
+  std::string target;  ///< what its kernels are compiled for: plain, sse2, avx2 or avx512, if it is known
+  std::vector<Buffer> buffers;  ///< inputs, then outputs, then temporaries
   std::vector<std::pair<std::string, DType>> scalars;  ///< names and dtypes of the numbers that a call passes
   int num_symbols = 0;  ///< symbols of the shapes; see Extent
-  std::vector<DerivedExtent> derived;        ///< in an order in which they can be computed
+  std::vector<DerivedExtent> derived;  ///< in an order in which they can be computed
   std::vector<std::variant<KernelStep, GemmStep>> steps;  ///< in the order in which they run
-  std::vector<StepGroup> groups;             ///< all steps, in order
+  std::vector<StepGroup> groups;  ///< all steps, in order
 
   /// A program of the same operands that computes the same, but for the order of sums, if all extents are the ones that
   /// were asked for, and is faster for them. Other operands may share memory than with this one.
   struct Faster {
     std::shared_ptr<const Program> program;  ///< null: there is none
-    bool pending = false;                    ///< it is still being compiled
+    bool pending = false;  ///< it is still being compiled
   };
   /// Finds one for the extents, by symbol; empty if there never is one. Thread-safe.
   std::function<Faster(const std::vector<index_t>& symbols)> for_extents;

@@ -49,7 +49,9 @@ template <typename Distribution, typename DType, int dim>
 struct RandomExp : MakeTensorExp<RandomExp<Distribution, DType, dim>, void, dim, DType> {
   /// Numbers `first`, `first` + 1, ... of the sequence of `key`, in `shape`; Random::uniform and gaussian make it.
   RandomExp(Distribution distribution, const Shape<dim>& shape, std::uint64_t key, std::uint64_t first)
-      : distribution_(distribution), key_(key), first_(first) {
+      : distribution_(distribution),
+        key_(key),
+        first_(first) {
     this->shape_ = shape;
   }
   Distribution distribution_;  ///< what words become
@@ -64,7 +66,9 @@ struct ExpInfo<RandomExp<Distribution, DType, dim>> {
 template <typename Distribution, typename DType, int dim>
 struct Plan<RandomExp<Distribution, DType, dim>, DType> {
   explicit Plan(const RandomExp<Distribution, DType, dim>& e)
-      : distribution_(e.distribution_), key_(static_cast<simd::i64>(e.key_)), first_(static_cast<simd::i64>(e.first_)),
+      : distribution_(e.distribution_),
+        key_(static_cast<simd::i64>(e.key_)),
+        first_(static_cast<simd::i64>(e.first_)),
         columns_(e.shape_[dim - 1]) {}
   DType Eval(index_t y, index_t x) const { return distribution_(first_ + y * columns_ + x, key_); }
   template <typename V>
@@ -119,7 +123,8 @@ class Random {
   }
   /// The same for a normal distribution, with any `mu` and `sigma`.
   template <int dim>
-  expr::RandomExp<detail::Gaussian<DType>, DType, dim> gaussian(const Shape<dim>& shape, DType mu = 0, DType sigma = 1) {
+  expr::RandomExp<detail::Gaussian<DType>, DType, dim> gaussian(const Shape<dim>& shape, DType mu = 0,
+                                                                DType sigma = 1) {
     return Take(detail::Gaussian<DType>{mu, sigma}, shape);
   }
   /// Brings the sub-tensors data[0], data[1], ..., of a vector the elements, into a random order, every order equally
@@ -130,7 +135,8 @@ class Random {
     if constexpr (!Device::kDevCPU) {
       TensorContainer<cpu, 1, index_t> order(Shape1(data->size(0)));
       for (index_t i = 0; i < order.size(0); ++i) order[i] = i;
-      Shuffle(static_cast<Tensor<cpu, 1, index_t>*>(&order), [](auto* o, index_t i, index_t j) { std::swap((*o)[i], (*o)[j]); });
+      Shuffle(static_cast<Tensor<cpu, 1, index_t>*>(&order),
+              [](auto* o, index_t i, index_t j) { std::swap((*o)[i], (*o)[j]); });
       Reorder(*data, order);
     } else {
       Shuffle(data, [](Tensor<Device, dim, T>* t, index_t i, index_t j) {
@@ -163,7 +169,8 @@ class Random {
     Stream<Device>* const stream = data.stream_ != nullptr ? data.stream_ : stream_;
     TensorContainer<Device, 1, index_t> there(order.shape_);
     Copy<1, index_t>(there, order, stream);
-    const index_t width = dim == 1 ? 1 : data.shape_[dim - 1], pitch = dim == 1 ? 1 : static_cast<index_t>(data.template MemSize<1>());
+    const index_t width = dim == 1 ? 1 : data.shape_[dim - 1],
+                  pitch = dim == 1 ? 1 : static_cast<index_t>(data.template MemSize<1>());
     const index_t parts = dim == 1 ? 1 : data.shape_.ProdShape(1, dim - 1);
     TensorContainer<Device, 2, T> reordered(Shape2(order.size(0), width));
     reordered.stream_ = stream;

@@ -36,8 +36,7 @@ struct Region {
   }
   /// Are the two the same elements at the same places?
   bool Same(const Region& other) const {
-    return first == other.first && rows == other.rows && width == other.width &&
-           (rows == 1 || pitch == other.pitch);
+    return first == other.first && rows == other.rows && width == other.width && (rows == 1 || pitch == other.pitch);
   }
 };
 
@@ -61,11 +60,10 @@ inline void CheckHandle(const Tensor<Device, dim, DType>& t) {
   if (empty) return;
   Require(t.dptr_ != nullptr, "a tensor of shape ", t.shape_,
           " has no memory: call AllocSpace, or use TensorContainer");
-  Require(reinterpret_cast<std::uintptr_t>(t.dptr_) % alignof(DType) == 0,
-          "the data of a tensor of shape ", t.shape_, " are not aligned to their elements of ",
-          sizeof(DType), " bytes");
-  Require(dim == 1 || t.stride_ >= t.shape_[dim - 1], "a tensor of shape ", t.shape_,
-          " has stride ", t.stride_, ": it must be at least the length of a row");
+  Require(reinterpret_cast<std::uintptr_t>(t.dptr_) % alignof(DType) == 0, "the data of a tensor of shape ", t.shape_,
+          " are not aligned to their elements of ", sizeof(DType), " bytes");
+  Require(dim == 1 || t.stride_ >= t.shape_[dim - 1], "a tensor of shape ", t.shape_, " has stride ", t.stride_,
+          ": it must be at least the length of a row");
 }
 /// The same of what is about to be read or written, outside of its stream: what that has to do comes first.
 template <typename Device, int dim, typename DType>

@@ -38,7 +38,8 @@ struct Shape {
   /// umbra::Error if it overflows, an extent is negative, or the shape does not have the axes.
   index_t ProdShape(int begin, int end) const {
     if (begin < 0 || end > dimension)
-      throw Error(detail::Concat("ProdShape(", begin, ", ", end, ") of shape ", *this, ": it has ", dimension, " axes"));
+      throw Error(
+          detail::Concat("ProdShape(", begin, ", ", end, ") of shape ", *this, ": it has ", dimension, " axes"));
     index_t product = 1;
     bool overflow = false, negative = false, none = false;
     for (int i = begin; i < end; ++i) {
@@ -97,12 +98,8 @@ struct Shape {
 inline Shape<1> Shape1(index_t s0) { return {{s0}}; }
 inline Shape<2> Shape2(index_t s0, index_t s1) { return {{s0, s1}}; }
 inline Shape<3> Shape3(index_t s0, index_t s1, index_t s2) { return {{s0, s1, s2}}; }
-inline Shape<4> Shape4(index_t s0, index_t s1, index_t s2, index_t s3) {
-  return {{s0, s1, s2, s3}};
-}
-inline Shape<5> Shape5(index_t s0, index_t s1, index_t s2, index_t s3, index_t s4) {
-  return {{s0, s1, s2, s3, s4}};
-}
+inline Shape<4> Shape4(index_t s0, index_t s1, index_t s2, index_t s3) { return {{s0, s1, s2, s3}}; }
+inline Shape<5> Shape5(index_t s0, index_t s1, index_t s2, index_t s3, index_t s4) { return {{s0, s1, s2, s3, s4}}; }
 
 }  // namespace umbra
 

@@ -29,7 +29,8 @@ class Statements final : public Waiting {
   }
   ~Statements() override;
 
-  /// Where the operands of one more are to be written down, those that it reads, then its destination; Give comes after.
+  /// Where the operands of one more are to be written down, those that it reads, then its destination; Give comes
+  /// after.
   Gathered& Next(const StatementType& type) {
     if (next_ == nullptr) MakeNext();
     next_->type = &type;
@@ -67,10 +68,10 @@ class Statements final : public Waiting {
   std::shared_ptr<Form> FormOf(std::size_t begin, std::size_t end);
   std::shared_ptr<Form> MakeForm(std::size_t begin, std::size_t end);
 
-  std::unique_ptr<Entry> next_;     ///< the statement that is made; no other thread knows it
-  BiasedMutex alone_;               ///< of statements that no other thread knows
-  std::shared_ptr<Giver> giver_;    ///< the thread, as others know it; null from its end on
-  BiasedMutex* mutex_ = &alone_;    ///< of all below; the thread is its owner
+  std::unique_ptr<Entry> next_;  ///< the statement that is made; no other thread knows it
+  BiasedMutex alone_;  ///< of statements that no other thread knows
+  std::shared_ptr<Giver> giver_;  ///< the thread, as others know it; null from its end on
+  BiasedMutex* mutex_ = &alone_;  ///< of all below; the thread is its owner
   std::vector<std::unique_ptr<Entry>> all_;  ///< the first count_ of them wait
   std::size_t count_ = 0;
   std::size_t running_ = 0;  ///< how many run now; for messages

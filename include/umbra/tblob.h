@@ -34,8 +34,7 @@ class TBlob {
   /// Compact memory on the device with `dev_mask` (cpu::kDevMask for the CPU). Throws umbra::Error
   /// for a negative extent.
   template <typename DType>
-  TBlob(DType* dptr, const TShape& shape, int dev_mask)
-      : TBlob(dptr, shape, dev_mask, DataType<DType>::kFlag) {}
+  TBlob(DType* dptr, const TShape& shape, int dev_mask) : TBlob(dptr, shape, dev_mask, DataType<DType>::kFlag) {}
   /// Compact memory of the element type `type_flag`, whatever the pointer's; `dev_id` counts the
   /// devices with that mask. Throws umbra::Error for a negative extent or a number that is no flag.
   TBlob(void* dptr, const TShape& shape, int dev_mask, int type_flag, int dev_id = 0)
@@ -46,8 +45,7 @@ class TBlob {
         type_flag_(type_flag),
         dev_id_(dev_id) {
     (void)SizeOfFlag(type_flag);
-    for (const index_t extent : shape_)
-      Require(extent >= 0, "TBlob: shape ", shape_, " has a negative extent");
+    for (const index_t extent : shape_) Require(extent >= 0, "TBlob: shape ", shape_, " has a negative extent");
   }
   /// A handle of the same memory.
   TBlob(const TBlob&) = default;
@@ -93,9 +91,7 @@ class TBlob {
   /// Extent of dimension `i`; checked in debug builds.
   index_t size(index_t i) const { return shape_[i]; }
   /// Number of elements. Throws umbra::Error if it overflows.
-  index_t Size() const {
-    return ndim() == 0 && dptr_ == nullptr ? 0 : static_cast<index_t>(shape_.Size());
-  }
+  index_t Size() const { return ndim() == 0 && dptr_ == nullptr ? 0 : static_cast<index_t>(shape_.Size()); }
   /// No padding between rows? True for a single row of any pitch, and for no element, too, unlike in
   /// the original. Never throws.
   bool CheckContiguous() const noexcept {
@@ -117,14 +113,12 @@ class TBlob {
   Tensor<Device, dim, DType> get(Stream<Device>* stream = nullptr) const {
     CheckDevice<Device>("get");
     CheckType<DType>("get");
-    return Tensor<Device, dim, DType>(static_cast<DType*>(dptr_), shape_.get<dim>(), stride_,
-                                      stream);
+    return Tensor<Device, dim, DType>(static_cast<DType*>(dptr_), shape_.get<dim>(), stride_, stream);
   }
   /// As a compact tensor of another shape of as many elements. Throws umbra::Error if device,
   /// element type or number of elements differ, if an extent is negative, or if rows are padded.
   template <typename Device, int dim, typename DType>
-  Tensor<Device, dim, DType> get_with_shape(const Shape<dim>& shape,
-                                            Stream<Device>* stream = nullptr) const {
+  Tensor<Device, dim, DType> get_with_shape(const Shape<dim>& shape, Stream<Device>* stream = nullptr) const {
     CheckDevice<Device>("get_with_shape");
     CheckType<DType>("get_with_shape");
     Require(CheckContiguous(), "TBlob.get_with_shape: rows of shape ", shape_, " lie ", stride_,
@@ -146,19 +140,16 @@ class TBlob {
     CheckDevice<Device>("FlatTo2D");
     CheckType<DType>("FlatTo2D");
     const bool scalar = ndim() == 0;
-    return Tensor<Device, 2, DType>(static_cast<DType*>(dptr_),
-                                    scalar ? Shape2(Size(), Size()) : shape_.FlatTo2D(),
+    return Tensor<Device, 2, DType>(static_cast<DType*>(dptr_), scalar ? Shape2(Size(), Size()) : shape_.FlatTo2D(),
                                     scalar ? Size() : stride_, stream);
   }
   /// The dimensions before `axis_begin`, those from there to `axis_end` inclusive, and those behind
   /// it, each as one. Throws umbra::Error if the blob has no such dimensions; further errors as of
   /// get_with_shape.
   template <typename Device, typename DType>
-  Tensor<Device, 3, DType> FlatTo3D(int axis_begin, int axis_end,
-                                    Stream<Device>* stream = nullptr) const {
+  Tensor<Device, 3, DType> FlatTo3D(int axis_begin, int axis_end, Stream<Device>* stream = nullptr) const {
     return get_with_shape<Device, 3, DType>(
-        ndim() == 0 ? Shape3(Size(), Size(), Size()) : shape_.FlatTo3D(axis_begin, axis_end),
-        stream);
+        ndim() == 0 ? Shape3(Size(), Size(), Size()) : shape_.FlatTo3D(axis_begin, axis_end), stream);
   }
   /// The dimensions before `axis`, `axis` itself, and those behind it, each as one.
   template <typename Device, typename DType>
@@ -169,14 +160,13 @@ class TBlob {
  private:
   template <typename Device>
   void CheckDevice(const char* where) const {
-    Require(Device::kDevMask == dev_mask_, "TBlob.", where, ": the memory is of device mask ",
-            dev_mask_, ", a tensor of device mask ", Device::kDevMask, " was asked for");
+    Require(Device::kDevMask == dev_mask_, "TBlob.", where, ": the memory is of device mask ", dev_mask_,
+            ", a tensor of device mask ", Device::kDevMask, " was asked for");
   }
   template <typename DType>
   void CheckType(const char* where) const {
-    Require(DataType<DType>::kFlag == type_flag_, "TBlob.", where, ": the elements are ",
-            TypeFlagName(type_flag_), ", a tensor of ", TypeFlagName(DataType<DType>::kFlag),
-            " was asked for");
+    Require(DataType<DType>::kFlag == type_flag_, "TBlob.", where, ": the elements are ", TypeFlagName(type_flag_),
+            ", a tensor of ", TypeFlagName(DataType<DType>::kFlag), " was asked for");
   }
 
   int dev_id_ = 0;

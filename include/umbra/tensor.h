@@ -38,9 +38,15 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
   /// A shape without memory, for AllocSpace.
   Tensor(const Shape<dimension>& shape) : shape_(shape), stride_(shape[kSubdim]) {}
   Tensor(DType* dptr, const Shape<dimension>& shape, Stream<Device>* stream = nullptr)
-      : dptr_(dptr), shape_(shape), stride_(shape[kSubdim]), stream_(stream) {}
+      : dptr_(dptr),
+        shape_(shape),
+        stride_(shape[kSubdim]),
+        stream_(stream) {}
   Tensor(DType* dptr, const Shape<dimension>& shape, index_t stride, Stream<Device>* stream)
-      : dptr_(dptr), shape_(shape), stride_(stride), stream_(stream) {}
+      : dptr_(dptr),
+        shape_(shape),
+        stride_(stride),
+        stream_(stream) {}
 
   /// Assignments to this handle run in `stream` from now on.
   void set_stream(Stream<Device>* stream) { stream_ = stream; }
@@ -62,8 +68,8 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
 
   /// The elements as one vector; throws umbra::Error if rows are padded.
   Tensor<Device, 1, DType> FlatTo1D() const {
-    Require(CheckContiguous(), "FlatTo1D of a tensor with padded rows: shape ",
-            shape_, ", stride ", stride_, "; use FlatTo2D");
+    Require(CheckContiguous(), "FlatTo1D of a tensor with padded rows: shape ", shape_, ", stride ", stride_,
+            "; use FlatTo2D");
     return Tensor<Device, 1, DType>(dptr_, shape_.FlatTo1D(), shape_.FlatTo1D()[0], stream_);
   }
   /// All axes but the lowest as one; rows may be padded. A vector becomes a matrix of one row. Throws umbra::Error as
@@ -73,22 +79,19 @@ struct Tensor : TRValue<Tensor<Device, dimension, DType>, Device, dimension, DTy
   }
   /// Rows [begin, end) of axis 0. Throws umbra::Error if the tensor does not have them.
   Tensor Slice(index_t begin, index_t end) const {
-    Require(0 <= begin && begin <= end && end <= shape_[0], "Slice(", begin, ", ", end,
-            ") of a tensor of shape ", shape_, ": the range must lie within axis 0");
+    Require(0 <= begin && begin <= end && end <= shape_[0], "Slice(", begin, ", ", end, ") of a tensor of shape ",
+            shape_, ": the range must lie within axis 0");
     Shape<dimension> shape = shape_;
     shape[0] = end - begin;
-    if constexpr (dimension == 1)
-      return Tensor(dptr_ + begin, shape, shape[0], stream_);
-    else
-      return Tensor(dptr_ + static_cast<index_t>(MemSize<1>()) * begin, shape, stride_, stream_);
+    if constexpr (dimension == 1) return Tensor(dptr_ + begin, shape, shape[0], stream_);
+    else return Tensor(dptr_ + static_cast<index_t>(MemSize<1>()) * begin, shape, stride_, stream_);
   }
   /// The sub-tensor, or the element of a vector, at index `i` of axis 0, which is not checked.
   decltype(auto) operator[](index_t i) const {
-    if constexpr (dimension == 1)
-      return static_cast<DType&>(dptr_[i]);
+    if constexpr (dimension == 1) return static_cast<DType&>(dptr_[i]);
     else
-      return Tensor<Device, kSubdim, DType>(dptr_ + static_cast<index_t>(MemSize<1>()) * i,
-                                            shape_.SubShape(), stride_, stream_);
+      return Tensor<Device, kSubdim, DType>(dptr_ + static_cast<index_t>(MemSize<1>()) * i, shape_.SubShape(), stride_,
+                                            stream_);
   }
 
   Tensor& operator=(const Tensor& other) = default;
@@ -118,8 +121,8 @@ inline void AllocSpace(Tensor<Device, dim, DType>* tensor, bool pad = true) {
   tensor->dptr_ = static_cast<DType*>(memory);
   tensor->stride_ = padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
-/// Gives back what AllocSpace gave `tensor`, whose pointer is null afterwards. What waits in the thread's fused streams is
-/// done before; an error of it is for the next Wait. What other threads gave has to be waited for before.
+/// Gives back what AllocSpace gave `tensor`, whose pointer is null afterwards. What waits in the thread's fused streams
+/// is done before; an error of it is for the next Wait. What other threads gave has to be waited for before.
 template <typename Device, int dim, typename DType>
 inline void FreeSpace(Tensor<Device, dim, DType>* tensor) {
   if (tensor->dptr_ != nullptr) detail::FinishWaiting(true);
@@ -154,7 +157,8 @@ inline void Copy(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src
   const bool backwards = to.first > from.first;
   for (index_t k = 0; k < to.rows; ++k) {
     const index_t y = backwards ? to.rows - 1 - k : k;
-    std::memmove(reinterpret_cast<char*>(dst.dptr_) + y * to.pitch, first + y * pitch, static_cast<std::size_t>(to.width));
+    std::memmove(reinterpret_cast<char*>(dst.dptr_) + y * to.pitch, first + y * pitch,
+                 static_cast<std::size_t>(to.width));
   }
 }
 
@@ -168,8 +172,7 @@ inline void CopyBetween(cuda::CopyKind kind, const Tensor<Dst, dim, DType>& dst,
   const expr::Region to = expr::RegionOf(dst), from = expr::RegionOf(src);
   if (to.width == 0 || to.rows == 0) return;
   cuda::Copy(kind, dst.dptr_, static_cast<std::size_t>(to.pitch), src.dptr_, static_cast<std::size_t>(from.pitch),
-             static_cast<std::size_t>(to.width), static_cast<std::size_t>(to.rows),
-             Stream<gpu>::GetStream(stream));
+             static_cast<std::size_t>(to.width), static_cast<std::size_t>(to.rows), Stream<gpu>::GetStream(stream));
 }
 }  // namespace detail
 
@@ -205,8 +208,8 @@ inline void Fill(Tensor<Device, dim, DType>* tensor, DType value) {
 }
 }  // namespace detail
 
-/// A new tensor with every element `initial`; the caller frees it by FreeSpace. Throws umbra::Error as AllocSpace does, or
-/// as the assignment of a number does, and has no memory then. mshadow's NewTensor.
+/// A new tensor with every element `initial`; the caller frees it by FreeSpace. Throws umbra::Error as AllocSpace does,
+/// or as the assignment of a number does, and has no memory then. mshadow's NewTensor.
 template <typename Device, typename DType, int dim>
 inline Tensor<Device, dim, DType> NewTensor(const Shape<dim>& shape, DType initial, bool pad = true,
                                             Stream<Device>* stream = nullptr) {
@@ -236,7 +239,8 @@ class TensorContainer : public Tensor<Device, dimension, DType> {
   /// Does not compile: was it `initial` or `pad`?
   template <typename Bool, std::enable_if_t<std::is_same_v<Bool, bool> && !std::is_same_v<DType, bool>, int> = 0>
   TensorContainer(const Shape<dimension>&, Bool) {
-    static_assert(!std::is_same_v<Bool, bool>, "umbra: a bool alone is neither an element nor pad: write TensorContainer(shape, initial, pad)");
+    static_assert(!std::is_same_v<Bool, bool>,
+                  "umbra: a bool alone is neither an element nor pad: write TensorContainer(shape, initial, pad)");
   }
   TensorContainer(const TensorContainer& other) : TensorContainer(other.pad_) { *this = other; }
   TensorContainer(TensorContainer&& other) noexcept : Base(other), pad_(other.pad_) {

@@ -55,8 +55,11 @@ template <int dim, typename DType>
 struct ClassLines {
   static_assert(1 <= dim && dim <= 3, "umbra: Softmax and SoftmaxGrad take tensors of rank 1 to 3");
   explicit ClassLines(const Tensor<cpu, dim, DType>& t)
-      : data(t.dptr_), outer(dim == 1 ? 1 : t.shape_[0]), inner(dim == 3 ? t.shape_[dim - 1] : 1),
-        classes(t.shape_[dim == 1 ? 0 : 1]), step(dim == 3 ? t.stride_ : 1),
+      : data(t.dptr_),
+        outer(dim == 1 ? 1 : t.shape_[0]),
+        inner(dim == 3 ? t.shape_[dim - 1] : 1),
+        classes(t.shape_[dim == 1 ? 0 : 1]),
+        step(dim == 3 ? t.stride_ : 1),
         outer_step(dim == 3 ? classes * t.stride_ : t.stride_) {
     expr::CheckTensor(t);
   }
@@ -86,7 +89,8 @@ struct SoftmaxTarget {
   // `alpha` of the labelled class is shared by the others.
   SoftmaxTarget(float alpha, index_t classes)
       : label(ComputeOf<DType>(1) - static_cast<ComputeOf<DType>>(alpha)),
-        other(classes < 2 ? ComputeOf<DType>(0) : static_cast<ComputeOf<DType>>(alpha) / static_cast<ComputeOf<DType>>(classes - 1)) {}
+        other(classes < 2 ? ComputeOf<DType>(0)
+                          : static_cast<ComputeOf<DType>>(alpha) / static_cast<ComputeOf<DType>>(classes - 1)) {}
   ComputeOf<DType> label, other;
 };
 
@@ -100,16 +104,18 @@ inline void SoftmaxGrad(const Tensor<cpu, dim, DType>& dst, const Tensor<cpu, di
   RequireMemory("SoftmaxGrad", dst, label);
   const index_t classes = src.shape_[1];
   const SoftmaxTarget<DType> target(alpha, classes);
-  ForEachLine("SoftmaxGrad", dst, src, [&](index_t y, index_t z, DType* out, index_t out_step, const DType* in, index_t in_step) {
-    const DType wanted = label.dptr_[dim == 2 ? y : y * label.stride_ + z];
-    const bool ignored = ignore_label != nullptr && wanted == *ignore_label;
-    const auto number = static_cast<double>(wanted);
-    Require(ignored || (number >= 0 && number < static_cast<double>(classes)), "SoftmaxGrad: label ", number, " of row ",
-            y, " is none of ", classes, " classes");
-    const index_t k = ignored ? 0 : static_cast<index_t>(number);
-    for (index_t x = 0; x < classes; ++x)
-      out[x * out_step] = ConvertTo<DType>(ignored ? C(0) : static_cast<C>(in[x * in_step]) - (x == k ? target.label : target.other));
-  });
+  ForEachLine("SoftmaxGrad", dst, src,
+              [&](index_t y, index_t z, DType* out, index_t out_step, const DType* in, index_t in_step) {
+                const DType wanted = label.dptr_[dim == 2 ? y : y * label.stride_ + z];
+                const bool ignored = ignore_label != nullptr && wanted == *ignore_label;
+                const auto number = static_cast<double>(wanted);
+                Require(ignored || (number >= 0 && number < static_cast<double>(classes)), "SoftmaxGrad: label ",
+                        number, " of row ", y, " is none of ", classes, " classes");
+                const index_t k = ignored ? 0 : static_cast<index_t>(number);
+                for (index_t x = 0; x < classes; ++x)
+                  out[x * out_step] = ConvertTo<DType>(
+                      ignored ? C(0) : static_cast<C>(in[x * in_step]) - (x == k ? target.label : target.other));
+              });
 }
 }  // namespace detail
 
@@ -130,13 +136,15 @@ inline void Softmax(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& 
   using C = ComputeOf<DType>;
   const index_t n = src.shape_[dim == 1 ? 0 : 1];
   std::vector<C> line(static_cast<std::size_t>(n));
-  detail::ForEachLine("Softmax", dst, src, [&](index_t, index_t, DType* out, index_t out_step, const DType* in, index_t in_step) {
-    C most = static_cast<C>(in[0]), sum = 0;
-    for (index_t i = 1; i < n; ++i) most = simd::maximum(static_cast<C>(in[i * in_step]), most);
-    for (index_t i = 0; i < n; ++i)
-      sum += line[static_cast<std::size_t>(i)] = simd::exp(static_cast<C>(in[i * in_step]) - most);
-    for (index_t i = 0; i < n; ++i) out[i * out_step] = ConvertTo<DType>(line[static_cast<std::size_t>(i)] / sum);
-  });
+  detail::ForEachLine("Softmax", dst, src,
+                      [&](index_t, index_t, DType* out, index_t out_step, const DType* in, index_t in_step) {
+                        C most = static_cast<C>(in[0]), sum = 0;
+                        for (index_t i = 1; i < n; ++i) most = simd::maximum(static_cast<C>(in[i * in_step]), most);
+                        for (index_t i = 0; i < n; ++i)
+                          sum += line[static_cast<std::size_t>(i)] = simd::exp(static_cast<C>(in[i * in_step]) - most);
+                        for (index_t i = 0; i < n; ++i)
+                          out[i * out_step] = ConvertTo<DType>(line[static_cast<std::size_t>(i)] / sum);
+                      });
 }
 /// The gradient of cross-entropy over softmax: `src` less 1 at the class that `label` names, which is one for
 /// each row of a matrix and for each (axis 0, axis 2) of a tensor of rank 3; labels have the dtype of `src`, their
@@ -152,8 +160,8 @@ inline void SoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DTyp
                         const Tensor<cpu, dim - 1, DType>& label, const DType& ignore_label) {
   detail::SoftmaxGrad<dim, DType>(dst, src, label, &ignore_label, 0);
 }
-/// The same where `alpha`, usually 0 to 1, of the labelled class is shared alike by all others: `src` less 1 - alpha there,
-/// less alpha / (classes - 1) elsewhere. mshadow's SmoothSoftmaxGrad.
+/// The same where `alpha`, usually 0 to 1, of the labelled class is shared alike by all others: `src` less 1 - alpha
+/// there, less alpha / (classes - 1) elsewhere. mshadow's SmoothSoftmaxGrad.
 template <int dim, typename DType>
 inline void SmoothSoftmaxGrad(Tensor<cpu, dim, DType> dst, const Tensor<cpu, dim, DType>& src,
                               const Tensor<cpu, dim - 1, DType>& label, float alpha) {
@@ -183,10 +191,8 @@ inline void AddTakeGrad(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexTyp
 /// here `sorted` may be in any order.
 template <typename IndexType, typename DType>
 inline void AddTakeGradLargeBatch(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexType>& sorted,
-                                  const Tensor<cpu, 1, IndexType>& index,
-                                  const Tensor<cpu, 2, DType>& src) {
-  detail::RequireShapes(sorted.size(0) == index.size(0) && dst.size(1) == src.size(1),
-                        "AddTakeGradLargeBatch");
+                                  const Tensor<cpu, 1, IndexType>& index, const Tensor<cpu, 2, DType>& src) {
+  detail::RequireShapes(sorted.size(0) == index.size(0) && dst.size(1) == src.size(1), "AddTakeGradLargeBatch");
   detail::RequireMemory("AddTakeGradLargeBatch", dst, sorted, index, src);
   for (index_t y = 0; y < sorted.size(0); ++y) {
     const index_t row = detail::RowAt(index[y], src, "AddTakeGradLargeBatch");
@@ -202,15 +208,13 @@ inline void IndexFill(Tensor<cpu, 2, DType> dst, const Tensor<cpu, 1, IndexType>
                       const Tensor<cpu, 2, DType>& src) {
   detail::RequireShapes(index.size(0) == src.size(0) && dst.size(1) == src.size(1), "IndexFill");
   detail::RequireMemory("IndexFill", dst, index, src);
-  for (index_t y = 0; y < index.size(0); ++y)
-    Copy<1, DType>(dst[detail::RowAt(index[y], dst, "IndexFill")], src[y]);
+  for (index_t y = 0; y < index.size(0); ++y) Copy<1, DType>(dst[detail::RowAt(index[y], dst, "IndexFill")], src[y]);
 }
 
 /// Sorts `keys` (n) and brings `values` (n), of another dtype if need be, into the same order; equal keys keep theirs.
 /// NaN comes last. mshadow's SortByKey.
 template <typename KDType, typename VDType>
-inline void SortByKey(Tensor<cpu, 1, KDType> keys, Tensor<cpu, 1, VDType> values,
-                      bool is_ascend = true) {
+inline void SortByKey(Tensor<cpu, 1, KDType> keys, Tensor<cpu, 1, VDType> values, bool is_ascend = true) {
   detail::RequireShapes(keys.size(0) == values.size(0), "SortByKey");
   detail::RequireMemory("SortByKey", keys, values);
   std::vector<index_t> order(static_cast<std::size_t>(keys.size(0)));
@@ -241,14 +245,13 @@ inline void VectorizedSort(Tensor<cpu, 1, VDType> values, Tensor<cpu, 1, SDType>
 
 /// dst[0] = sum of lhs[i] * rhs[i], f32 or f64; 0 of no elements. mshadow's VectorDot.
 template <typename DType>
-inline void VectorDot(Tensor<cpu, 1, DType> dst, const Tensor<cpu, 1, DType>& lhs,
-                      const Tensor<cpu, 1, DType>& rhs) {
+inline void VectorDot(Tensor<cpu, 1, DType> dst, const Tensor<cpu, 1, DType>& lhs, const Tensor<cpu, 1, DType>& rhs) {
   detail::RequireShapes(lhs.size(0) == rhs.size(0) && dst.size(0) == 1, "VectorDot");
   detail::RequireMemory("VectorDot", dst, lhs, rhs);
   dst[0] = DType(0);
   if (lhs.size(0) > 0)
-    blas::Gemm<DType>(false, false, 1, 1, lhs.size(0), DType(1), lhs.dptr_, lhs.size(0), rhs.dptr_, 1,
-                      DType(0), dst.dptr_, 1);
+    blas::Gemm<DType>(false, false, 1, 1, lhs.size(0), DType(1), lhs.dptr_, lhs.size(0), rhs.dptr_, 1, DType(0),
+                      dst.dptr_, 1);
 }
 namespace detail {
 /// Rows, columns and inner extent of each product of a batch. Throws umbra::Error if the tensors do not fit.
@@ -269,14 +272,13 @@ inline BatchExtents BatchExtentsOf(const Tensor<Device, 3, DType>& dst, const Te
 /// dst[k] = alpha * op(lhs[k]) . op(rhs[k]) + beta * dst[k] for every matrix k, f32 or f64: op(lhs) is (batch, m, k),
 /// op(rhs) (batch, k, n), `dst` (batch, m, n). `workspace` is mshadow's, whose BatchGEMM this is; none is needed.
 template <bool transpose_left, bool transpose_right, typename DType>
-inline void BatchGEMM(Tensor<cpu, 3, DType> dst, const Tensor<cpu, 3, DType>& lhs,
-                      const Tensor<cpu, 3, DType>& rhs, DType alpha, DType beta,
-                      Tensor<cpu, 1, DType*> workspace = Tensor<cpu, 1, DType*>()) {
+inline void BatchGEMM(Tensor<cpu, 3, DType> dst, const Tensor<cpu, 3, DType>& lhs, const Tensor<cpu, 3, DType>& rhs,
+                      DType alpha, DType beta, Tensor<cpu, 1, DType*> workspace = Tensor<cpu, 1, DType*>()) {
   (void)workspace;
   const auto [m, n, k] = detail::BatchExtentsOf<transpose_left, transpose_right>(dst, lhs, rhs);
   for (index_t b = 0; b < dst.size(0); ++b)
-    blas::Gemm<DType>(transpose_left, transpose_right, m, n, k, alpha, lhs[b].dptr_, lhs.stride_,
-                      rhs[b].dptr_, rhs.stride_, beta, dst[b].dptr_, dst.stride_);
+    blas::Gemm<DType>(transpose_left, transpose_right, m, n, k, alpha, lhs[b].dptr_, lhs.stride_, rhs[b].dptr_,
+                      rhs.stride_, beta, dst[b].dptr_, dst.stride_);
 }
 
 }  // namespace umbra

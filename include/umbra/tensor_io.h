@@ -50,8 +50,7 @@ inline void LoadBinary(Stream& in, Tensor<cpu, dim, DType>* dst, bool pre_alloc)
   while (bytes.size() < total) {
     const std::size_t begin = bytes.size(), step = std::min(kStep, total - begin);
     bytes.resize(begin + step);
-    Require(in.Read(bytes.data() + begin, step) == step, "LoadBinary: the input ends within a tensor of shape ",
-            shape);
+    Require(in.Read(bytes.data() + begin, step) == step, "LoadBinary: the input ends within a tensor of shape ", shape);
   }
   if (!pre_alloc) {
     Tensor<cpu, dim, DType> fresh(shape);
@@ -73,8 +72,8 @@ inline void SaveBinary(Stream& out, const Tensor<gpu, dim, DType>& src) {
   Copy<dim, DType>(host, src, src.stream_);
   SaveBinary<dim, DType>(out, host);
 }
-/// The same into a tensor of a GPU, by way of the host, in the order of its stream. Throws umbra::Error also if the driver
-/// refuses; `dst` has then the memory that it had.
+/// The same into a tensor of a GPU, by way of the host, in the order of its stream. Throws umbra::Error also if the
+/// driver refuses; `dst` has then the memory that it had.
 template <int dim, typename DType, typename Stream>
 inline void LoadBinary(Stream& in, Tensor<gpu, dim, DType>* dst, bool pre_alloc) {
   TensorContainer<cpu, dim, DType> host;

@@ -38,8 +38,7 @@ class TShape {
     std::fill_n(data(), ndim, index_t{1});
   }
   /// The extents of a range, which is read once. Throws umbra::Error if it is longer than kMaxRank.
-  template <typename Iterator,
-            typename = typename std::iterator_traits<Iterator>::iterator_category>
+  template <typename Iterator, typename = typename std::iterator_traits<Iterator>::iterator_category>
   TShape(Iterator begin, Iterator end) {
     CopyFrom(begin, end);
   }
@@ -137,15 +136,13 @@ class TShape {
   }
 
   /// Number of elements; 1 for rank 0. Throws umbra::Error as ProdShape does.
-  std::size_t Size() const {
-    return static_cast<std::size_t>(ProdShape(0, static_cast<int>(ndim_)));
-  }
+  std::size_t Size() const { return static_cast<std::size_t>(ProdShape(0, static_cast<int>(ndim_))); }
   /// Product of the extents of dimensions [dimstart, dimend); 1 if there are none in between, 0 if
   /// one is 0, however large the others are. Throws umbra::Error if the range leaves the rank, an
   /// extent is negative or the product does not fit 63 bits.
   index_t ProdShape(int dimstart, int dimend) const {
-    Require(dimstart >= 0 && dimend <= ndim_, "ProdShape(", dimstart, ", ", dimend, ") of shape ",
-            *this, ": the range must lie within its ", ndim_, " dimensions");
+    Require(dimstart >= 0 && dimend <= ndim_, "ProdShape(", dimstart, ", ", dimend, ") of shape ", *this,
+            ": the range must lie within its ", ndim_, " dimensions");
     index_t product = 1;
     bool empty = false, overflow = false;
     for (int i = dimstart; i < dimend; ++i) {
@@ -169,12 +166,10 @@ class TShape {
   /// empty or leaves a rank above 0, and as ProdShape does.
   Shape<3> FlatTo3D(index_t axis_begin, index_t axis_end) const {
     if (ndim_ == 0 && axis_begin <= axis_end) return Shape3(0, 0, 0);
-    Require(0 <= axis_begin && axis_begin <= axis_end && axis_end < ndim_, "FlatTo3D(", axis_begin,
-            ", ", axis_end, ") of shape ", *this, ": 0 <= axis_begin <= axis_end < ", ndim_,
-            " is expected");
+    Require(0 <= axis_begin && axis_begin <= axis_end && axis_end < ndim_, "FlatTo3D(", axis_begin, ", ", axis_end,
+            ") of shape ", *this, ": 0 <= axis_begin <= axis_end < ", ndim_, " is expected");
     const int first = static_cast<int>(axis_begin), behind = static_cast<int>(axis_end) + 1;
-    return Shape3(ProdShape(0, first), ProdShape(first, behind),
-                  ProdShape(behind, static_cast<int>(ndim_)));
+    return Shape3(ProdShape(0, first), ProdShape(first, behind), ProdShape(behind, static_cast<int>(ndim_)));
   }
   /// The dimensions before `axis`, `axis` itself, and those behind it, each as one.
   Shape<3> FlatTo3D(index_t axis) const { return FlatTo3D(axis, axis); }
@@ -227,17 +222,14 @@ class TShape {
   /// what it read so far.
   friend std::istream& operator>>(std::istream& in, TShape& shape) {
     std::vector<index_t> extents;
-    if (ReadTuple(in, &extents))
-      shape = extents;
-    else
-      in.setstate(std::ios::failbit);
+    if (ReadTuple(in, &extents)) shape = extents;
+    else in.setstate(std::ios::failbit);
     return in;
   }
 
  private:
   void SetDim(index_t dim) {
-    Require(0 <= dim && dim <= kMaxRank, "TShape: a rank of 0 to ", kMaxRank, " is expected, ", dim,
-            " was given");
+    Require(0 <= dim && dim <= kMaxRank, "TShape: a rank of 0 to ", kMaxRank, " is expected, ", dim, " was given");
     if (dim > kStackCache && dim > capacity_) {
       std::unique_ptr<index_t[]> heap(new (std::nothrow) index_t[static_cast<std::size_t>(dim)]);
       Require(heap != nullptr, "TShape: out of memory for ", dim, " extents");
@@ -280,10 +272,8 @@ class TShape {
       if (!ReadExtent(in, extents)) return false;
       if (in.peek() == 'L') in.get();
       in >> std::ws;
-      if (in.peek() == ',')
-        in.get();
-      else if (in.peek() != ')')
-        return false;
+      if (in.peek() == ',') in.get();
+      else if (in.peek() != ')') return false;
     }
   }
 

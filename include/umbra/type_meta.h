@@ -24,7 +24,9 @@ class TypeMeta {
   TypeMeta() : TypeMeta(&kNone) {}
   /// Of elements of type T, which must have a default constructor.
   template <typename T>
-  static TypeMeta Make() { return TypeMeta(&kOf<T>); }
+  static TypeMeta Make() {
+    return TypeMeta(&kOf<T>);
+  }
 
   /// Bytes of an element; 0 for no type.
   std::size_t itemsize() const { return info_->size; }
@@ -36,7 +38,9 @@ class TypeMeta {
   bool is_trivial() const { return info_->construct == nullptr; }
   /// Is it the type T?
   template <typename T>
-  bool Match() const { return *this == Make<T>(); }
+  bool Match() const {
+    return *this == Make<T>();
+  }
 
   /// Makes `n` elements in memory at `p`; if one throws, those made before are destroyed.
   void Construct(void* p, std::size_t n) const {
@@ -78,7 +82,9 @@ class TypeMeta {
 
   // Returns no alias: GCC explains aliases behind the name.
   template <typename T>
-  static constexpr const char* Signature() { return __PRETTY_FUNCTION__; }
+  static constexpr const char* Signature() {
+    return __PRETTY_FUNCTION__;
+  }
   template <typename T>
   static std::string_view NameOf() {
     // "... [with T = float]" or "... [T = float]"
@@ -103,9 +109,13 @@ class TypeMeta {
 #endif
   }
   template <typename T>
-  static void ConstructAll(void* p, std::size_t n) { std::uninitialized_value_construct_n(static_cast<T*>(p), n); }
+  static void ConstructAll(void* p, std::size_t n) {
+    std::uninitialized_value_construct_n(static_cast<T*>(p), n);
+  }
   template <typename T>
-  static void DestroyAll(void* p, std::size_t n) { std::destroy_n(static_cast<T*>(p), n); }
+  static void DestroyAll(void* p, std::size_t n) {
+    std::destroy_n(static_cast<T*>(p), n);
+  }
   template <typename T>
   static void CopyAll(const void* from, void* to, std::size_t n) {
     if constexpr (std::is_copy_assignable_v<T>) {
@@ -119,20 +129,25 @@ class TypeMeta {
   }
   template <typename T>
   static void MoveAll(void* from, void* to, std::size_t n) {
-    constexpr bool moves = std::is_nothrow_move_assignable_v<T> ||
-                           (std::is_move_assignable_v<T> && !std::is_copy_assignable_v<T>);
+    constexpr bool moves =
+        std::is_nothrow_move_assignable_v<T> || (std::is_move_assignable_v<T> && !std::is_copy_assignable_v<T>);
     if constexpr (moves) std::move(static_cast<T*>(from), static_cast<T*>(from) + n, static_cast<T*>(to));
     else CopyAll<T>(from, to, n);
   }
   static void CopyNothing(const void*, void*, std::size_t) {}
   static void MoveNothing(void*, void*, std::size_t) {}
   template <typename T>
-  static constexpr bool kTrivial = std::is_trivially_default_constructible_v<T> &&
-                                   std::is_trivially_destructible_v<T> && std::is_trivially_copyable_v<T>;
+  static constexpr bool kTrivial = std::is_trivially_default_constructible_v<T>&& std::is_trivially_destructible_v<T>&&
+      std::is_trivially_copyable_v<T>;
   template <typename T>
-  static constexpr Info kOf = {TypeOf<T>(), sizeof(T), alignof(T), &NameOf<T>,
-                               kTrivial<T> ? nullptr : &ConstructAll<T>, kTrivial<T> ? nullptr : &DestroyAll<T>,
-                               &CopyAll<T>, &MoveAll<T>};
+  static constexpr Info kOf = {TypeOf<T>(),
+                               sizeof(T),
+                               alignof(T),
+                               &NameOf<T>,
+                               kTrivial<T> ? nullptr : &ConstructAll<T>,
+                               kTrivial<T> ? nullptr : &DestroyAll<T>,
+                               &CopyAll<T>,
+                               &MoveAll<T>};
   static constexpr Info kNone = {nullptr, 0, 1, &NoName, nullptr, nullptr, &CopyNothing, &MoveNothing};
 
   const Info* info_;

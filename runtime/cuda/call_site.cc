@@ -22,7 +22,9 @@ namespace {
 constexpr std::uintptr_t kAlignment = 16;  // what launches look at in addresses
 constexpr std::size_t kTemporaryAlignment = 256;
 
-std::size_t RoundUp(std::size_t bytes) { return (bytes + kTemporaryAlignment - 1) / kTemporaryAlignment * kTemporaryAlignment; }
+std::size_t RoundUp(std::size_t bytes) {
+  return (bytes + kTemporaryAlignment - 1) / kTemporaryAlignment * kTemporaryAlignment;
+}
 
 std::uintptr_t Address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
@@ -40,26 +42,26 @@ std::vector<bool> Touched(const Program& program) {
   return touched;
 }
 
-// Everything that follows from shapes, strides, the alignment of addresses and which of them are equal, and from whether
-// TF32 is allowed.
+// Everything that follows from shapes, strides, the alignment of addresses and which of them are equal, and from
+// whether TF32 is allowed.
 struct Prepared {
   Prepared(const Program& program, const Arguments& arguments, int device, Layout layout, cuda::StreamHandle stream);
 
   bool Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const;
   void Run(const Program& program, void* const* data, const umbra_scalar* scalars, cuda::StreamHandle stream) const;
   // Says of each buffer whether nobody needs it: the result of a product that goes on to another at once.
-  std::vector<bool> MakeSteps(const Program& program, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
-                              cuda::StreamHandle stream);
-  // Puts pieces of the product, which is the last step, with its epilogue or without, and of the kernel behind it in its place,
-  // if that is possible.
-  bool AddPieces(const Program& program, const GemmStep& product, bool is_whole, const KernelStep& kernel, const std::vector<TensorRef>& buffers,
-                 const std::vector<index_t>& symbols, cuda::StreamHandle stream);
+  std::vector<bool> MakeSteps(const Program& program, const std::vector<TensorRef>& buffers,
+                              const std::vector<index_t>& symbols, cuda::StreamHandle stream);
+  // Puts pieces of the product, which is the last step, with its epilogue or without, and of the kernel behind it in
+  // its place, if that is possible.
+  bool AddPieces(const Program& program, const GemmStep& product, bool is_whole, const KernelStep& kernel,
+                 const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols, cuda::StreamHandle stream);
   void Launch(void* const* data, const umbra_scalar* scalars, void* scratch_memory, cuda::StreamHandle stream) const;
   // Is a buffer no operand that shares memory with another, of which one is written?
   bool IsAlone(int buffer) const;
 
   struct Operand {
-    std::ptrdiff_t first = 0;      // the bytes that it touches begin here, from its address on
+    std::ptrdiff_t first = 0;  // the bytes that it touches begin here, from its address on
     std::size_t bytes = 0;
     std::uintptr_t alignment = kAlignment, misalignment = 0;  // what was decided holds for addresses like this one
     mutable std::atomic<const void*> seen{nullptr};  // an address that was found to be the device's
@@ -72,7 +74,7 @@ struct Prepared {
   std::vector<Operand> operands;
   Meetings meetings;
   std::vector<std::size_t> temporaries;  // where they begin in the memory that a call takes
-  std::size_t temporary_bytes = 0;       // that memory; scratch is at its end
+  std::size_t temporary_bytes = 0;  // that memory; scratch is at its end
   std::size_t scratch = 0;
   bool has_temporaries = false;
   bool lasts = true;  // or was something decided that cuBLASLt may say otherwise of later?
@@ -80,7 +82,9 @@ struct Prepared {
 };
 
 Prepared::Prepared(const Program& program, const Arguments& arguments, int on, Layout layout, cuda::StreamHandle stream)
-    : device(on), words(layout.words, layout.words + layout.size), given(program, arguments.scalars.data()),
+    : device(on),
+      words(layout.words, layout.words + layout.size),
+      given(program, arguments.scalars.data()),
       operands(arguments.inputs.size() + arguments.outputs.size()) {
   const cuda::DeviceProperties& properties = cuda::library::Properties(device);
   const std::vector<index_t> symbols = CheckArguments(program, arguments);
@@ -96,31 +100,36 @@ Prepared::Prepared(const Program& program, const Arguments& arguments, int on, L
   for (std::size_t k = operands.size(); k < program.buffers.size(); ++k) {
     const Buffer& buffer = program.buffers[k];
     std::vector<index_t> shape = Resolve(buffer.shape, symbols);
-    bytes.push_back(static_cast<std::size_t>(CountElements(shape, SizeOf(buffer.dtype), buffer.name)) * SizeOf(buffer.dtype));
-    buffers.push_back(TensorRef::Dense(reinterpret_cast<void*>(kTemporaryAlignment * k), buffer.dtype, std::move(shape)));
+    bytes.push_back(static_cast<std::size_t>(CountElements(shape, SizeOf(buffer.dtype), buffer.name)) *
+                    SizeOf(buffer.dtype));
+    buffers.push_back(
+        TensorRef::Dense(reinterpret_cast<void*>(kTemporaryAlignment * k), buffer.dtype, std::move(shape)));
   }
   const std::vector<bool> left_out = MakeSteps(program, buffers, symbols, stream);
   for (std::size_t k = 0; k < bytes.size(); ++k) {
     temporaries.push_back(temporary_bytes);
     if (!left_out[operands.size() + k]) temporary_bytes += RoundUp(bytes[k]);
   }
-  has_temporaries = std::find(left_out.begin() + static_cast<std::ptrdiff_t>(operands.size()), left_out.end(), false) != left_out.end();
+  has_temporaries = std::find(left_out.begin() + static_cast<std::ptrdiff_t>(operands.size()), left_out.end(), false) !=
+                    left_out.end();
   std::size_t scratch_bytes = 0;
   for (const CudaStep& step : steps) scratch_bytes = std::max(scratch_bytes, step.scratch_bytes());
   scratch = temporary_bytes;
   temporary_bytes += scratch_bytes;
-  for (std::size_t k = 0; k < operands.size(); ++k) operands[k].misalignment = Address(buffers[k].data) % operands[k].alignment;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    operands[k].misalignment = Address(buffers[k].data) % operands[k].alignment;
   // Most of the time of a first call is spent here.
   SideBySide(steps.size(), [&](std::size_t k) { steps[k].MakeCode(properties); });
 }
 
-std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
-                                      cuda::StreamHandle stream) {
+std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<TensorRef>& buffers,
+                                      const std::vector<index_t>& symbols, cuda::StreamHandle stream) {
   const cuda::DeviceProperties& properties = cuda::library::Properties(device);
   std::vector<bool> left_out(buffers.size(), false);
-  std::vector<std::optional<CudaStep>> instead(program.steps.size());  // products with what kernels do, in the places of these
-  std::vector<const GemmStep*> product_of(program.steps.size());      // those products, of such kernels
-  std::vector<bool> idle(program.steps.size(), false);                 // steps behind products that do without an epilogue
+  std::vector<std::optional<CudaStep>> instead(
+      program.steps.size());  // products with what kernels do, in the places of these
+  std::vector<const GemmStep*> product_of(program.steps.size());  // those products, of such kernels
+  std::vector<bool> idle(program.steps.size(), false);  // steps behind products that do without an epilogue
   const auto add_product = [&](const GemmStep& gemm) {
     const ProductEpilogue& epilogue = gemm.epilogue;
     std::optional<CudaStep> whole;
@@ -141,7 +150,7 @@ std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<
         operands[at].alignment = cuda::kGemmAlignment;
   };
   const GemmStep* latest = nullptr;  // of the last step, if that is a product
-  bool is_whole = false;             // with its epilogue
+  bool is_whole = false;  // with its epilogue
   for (const StepGroup& group : program.groups) {
     std::vector<CudaStep> kernels;  // and what runs instead of some
     const GemmStep* product = nullptr;
@@ -152,24 +161,28 @@ std::vector<bool> Prepared::MakeSteps(const Program& program, const std::vector<
       if (kernel == nullptr) add_product(*product);
       else if (instead[k]) kernels.push_back(*std::move(instead[k]));
       else if (!idle[k] && !StoresNothing(*kernel, buffers) &&
-               !(alone && latest != nullptr && AddPieces(program, *latest, is_whole, *kernel, buffers, symbols, stream)))
+               !(alone && latest != nullptr &&
+                 AddPieces(program, *latest, is_whole, *kernel, buffers, symbols, stream)))
         kernels.emplace_back(*kernel, buffers, symbols, properties);
     }
     if (kernels.size() > 1 && !Conflict(program, group, buffers)) kernels = CudaStep::Joined(kernels, properties);
     is_whole = !kernels.empty();
-    const bool is_there = group.end - group.begin == 1 && product != nullptr && (is_whole || !left_out[static_cast<std::size_t>(product->c)]);
+    const bool is_there = group.end - group.begin == 1 && product != nullptr &&
+                          (is_whole || !left_out[static_cast<std::size_t>(product->c)]);
     latest = is_there ? product : nullptr;
     std::move(kernels.begin(), kernels.end(), std::back_inserter(steps));
   }
   return left_out;
 }
 
-bool Prepared::AddPieces(const Program& program, const GemmStep& product, bool is_whole, const KernelStep& kernel, const std::vector<TensorRef>& buffers,
-                         const std::vector<index_t>& symbols, cuda::StreamHandle stream) {
+bool Prepared::AddPieces(const Program& program, const GemmStep& product, bool is_whole, const KernelStep& kernel,
+                         const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
+                         cuda::StreamHandle stream) {
   if (!IsAlone(product.a) || !IsAlone(product.b)) return false;
   for (const Access& access : kernel.signature.operands)
     if (!IsAlone(access.buffer)) return false;
-  std::vector<CudaStep> pieces = CudaStep::InPieces(product, is_whole, kernel, buffers, symbols, program.name, cuda::library::Properties(device));
+  std::vector<CudaStep> pieces =
+      CudaStep::InPieces(product, is_whole, kernel, buffers, symbols, program.name, cuda::library::Properties(device));
   for (const CudaStep& piece : pieces) {
     if (piece.IsAside()) continue;
     const std::optional<bool> is_there = piece.IsThere(buffers, stream);
@@ -178,7 +191,8 @@ bool Prepared::AddPieces(const Program& program, const GemmStep& product, bool i
   }
   if (pieces.empty()) return false;
   for (const int factor_or_result : {product.a, product.b, is_whole ? product.epilogue.result : product.c})
-    if (const auto at = static_cast<std::size_t>(factor_or_result); at < operands.size()) operands[at].alignment = cuda::kGemmAlignment;
+    if (const auto at = static_cast<std::size_t>(factor_or_result); at < operands.size())
+      operands[at].alignment = cuda::kGemmAlignment;
   steps.pop_back();  // the whole product
   std::move(pieces.begin(), pieces.end(), std::back_inserter(steps));
   return true;
@@ -187,7 +201,8 @@ bool Prepared::AddPieces(const Program& program, const GemmStep& product, bool i
 bool Prepared::IsAlone(int buffer) const {
   const auto k = static_cast<std::size_t>(buffer);
   const OperandPairs& shared = meetings.shared();
-  return std::none_of(shared.begin(), shared.end(), [k](const auto& pair) { return pair.first == k || pair.second == k; });
+  return std::none_of(shared.begin(), shared.end(),
+                      [k](const auto& pair) { return pair.first == k || pair.second == k; });
 }
 
 bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar* scalars) const {
@@ -197,17 +212,22 @@ bool Prepared::Fits(int on, void* const* data, Layout layout, const umbra_scalar
   if (different != 0 || !given.Fit(scalars)) return false;
   if (meetings.Are(data)) return true;
   for (std::size_t k = 0; k < operands.size(); ++k)
-    if (Address(data[k]) % operands[k].alignment != operands[k].misalignment || (data[k] == nullptr && operands[k].bytes != 0)) return false;
+    if (Address(data[k]) % operands[k].alignment != operands[k].misalignment ||
+        (data[k] == nullptr && operands[k].bytes != 0))
+      return false;
   return meetings.Alike(data);
 }
 
-void Prepared::Run(const Program& program, void* const* data, const umbra_scalar* scalars, cuda::StreamHandle stream) const {
+void Prepared::Run(const Program& program, void* const* data, const umbra_scalar* scalars,
+                   cuda::StreamHandle stream) const {
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const Operand& operand = operands[k];
     if (operand.bytes == 0 || operand.seen.load(std::memory_order_relaxed) == data[k]) continue;
     const Buffer& buffer = program.buffers[k];
-    const std::string what = "kernel '" + program.name + "', " + (buffer.kind == Buffer::Kind::kOutput ? "output '" : "input '") + buffer.name + "',";
-    cuda::library::CheckDeviceMemory(static_cast<const char*>(data[k]) + operand.first, operand.bytes, device, what.c_str());
+    const std::string what = "kernel '" + program.name + "', " +
+                             (buffer.kind == Buffer::Kind::kOutput ? "output '" : "input '") + buffer.name + "',";
+    cuda::library::CheckDeviceMemory(static_cast<const char*>(data[k]) + operand.first, operand.bytes, device,
+                                     what.c_str());
     operand.seen.store(data[k], std::memory_order_relaxed);
   }
   if (temporary_bytes == 0 && !has_temporaries) {
@@ -215,7 +235,9 @@ void Prepared::Run(const Program& program, void* const* data, const umbra_scalar
     return;
   }
   struct Memory {
-    Memory(std::size_t bytes, cuda::StreamHandle in) : stream(in), data(static_cast<char*>(cuda::library::AllocateInOrder(bytes, in))) {}
+    Memory(std::size_t bytes, cuda::StreamHandle in)
+        : stream(in),
+          data(static_cast<char*>(cuda::library::AllocateInOrder(bytes, in))) {}
     ~Memory() { cuda::library::FreeInOrder(data, stream); }
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -228,7 +250,8 @@ void Prepared::Run(const Program& program, void* const* data, const umbra_scalar
   Launch(all.data(), scalars, memory.data + scratch, stream);
 }
 
-void Prepared::Launch(void* const* data, const umbra_scalar* scalars, void* scratch_memory, cuda::StreamHandle stream) const {
+void Prepared::Launch(void* const* data, const umbra_scalar* scalars, void* scratch_memory,
+                      cuda::StreamHandle stream) const {
   cuda::Aside aside(stream);
   for (const CudaStep& step : steps) {
     if (!step.IsAside() && !step.GoesOn()) aside.End();
@@ -251,7 +274,8 @@ class CallSiteOnGpu final : public CudaCallSite::State {
 
  private:
   std::shared_ptr<const Prepared> Known(int device, void* const* data, Layout layout, const umbra_scalar* scalars);
-  std::shared_ptr<const Prepared> Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream);
+  std::shared_ptr<const Prepared> Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars,
+                                       cuda::StreamHandle stream);
 
   std::shared_ptr<const Program> program_;
   std::size_t num_inputs_ = 0, num_operands_ = 0;
@@ -263,12 +287,14 @@ class CallSiteOnGpu final : public CudaCallSite::State {
 void CallSiteOnGpu::Run(void* const* data, Layout layout, const umbra_scalar* scalars, cuda::StreamHandle stream) {
   const int device = stream == nullptr ? cuda::library::CurrentDevice() : cuda::library::DeviceOf(stream);
   const Prepared* const latest = latest_.load(std::memory_order_acquire);
-  if (latest != nullptr && latest->Fits(device, data, layout, scalars)) return latest->Run(*program_, data, scalars, stream);
+  if (latest != nullptr && latest->Fits(device, data, layout, scalars))
+    return latest->Run(*program_, data, scalars, stream);
   Find(device, data, layout, scalars, stream)->Run(*program_, data, scalars, stream);
 }
 
 // One of those seen before. The caller holds the lock.
-std::shared_ptr<const Prepared> CallSiteOnGpu::Known(int device, void* const* data, Layout layout, const umbra_scalar* scalars) {
+std::shared_ptr<const Prepared> CallSiteOnGpu::Known(int device, void* const* data, Layout layout,
+                                                     const umbra_scalar* scalars) {
   for (const auto& prepared : all_)
     if (prepared->Fits(device, data, layout, scalars)) {
       latest_.store(prepared.get(), std::memory_order_release);
@@ -277,8 +303,8 @@ std::shared_ptr<const Prepared> CallSiteOnGpu::Known(int device, void* const* da
   return nullptr;
 }
 
-std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* data, Layout layout, const umbra_scalar* scalars,
-                                                    cuda::StreamHandle stream) {
+std::shared_ptr<const Prepared> CallSiteOnGpu::Find(int device, void* const* data, Layout layout,
+                                                    const umbra_scalar* scalars, cuda::StreamHandle stream) {
   std::unique_lock lock(mutex_);
   if (auto known = Known(device, data, layout, scalars)) return known;
   lock.unlock();  // others need not wait for a compile
@@ -305,7 +331,8 @@ void CallSiteOnGpu::Run(const Arguments& arguments, const RunOptions& options) {
   Operands operands;
   for (const auto* tensors : {&arguments.inputs, &arguments.outputs})
     for (const TensorRef& tensor : *tensors)
-      operands.Add(tensor.data, tensor.dtype, static_cast<int>(tensor.shape.size()), tensor.shape.data(), tensor.stride.data());
+      operands.Add(tensor.data, tensor.dtype, static_cast<int>(tensor.shape.size()), tensor.shape.data(),
+                   tensor.stride.data());
   Run(operands.data(), operands.layout(), arguments.scalars.data(), options.stream);
 }
 
@@ -313,6 +340,7 @@ void CallSiteOnGpu::Run(const Arguments& arguments, const RunOptions& options) {
 
 }  // namespace umbra::runtime
 
-std::shared_ptr<umbra::runtime::CudaCallSite::State> umbra::cuda::library::NewCallSite(std::shared_ptr<const runtime::Program> program) {
+std::shared_ptr<umbra::runtime::CudaCallSite::State> umbra::cuda::library::NewCallSite(
+    std::shared_ptr<const runtime::Program> program) {
   return std::make_shared<runtime::CallSiteOnGpu>(std::move(program));
 }

@@ -22,8 +22,8 @@ Place PlaceOf(Gpu& gpu, const void* memory) {
   int device = -1;
   std::array<void*, 3> values = {&type, &managed, &device};
   // Memory that the driver does not know has a type of 0; that is no error.
-  gpu.Check(gpu.driver.cuPointerGetAttributes(3, attributes.data(), values.data(), Address(memory)), "cuPointerGetAttributes",
-            "asking what memory lies at ", memory);
+  gpu.Check(gpu.driver.cuPointerGetAttributes(3, attributes.data(), values.data(), Address(memory)),
+            "cuPointerGetAttributes", "asking what memory lies at ", memory);
   if ((managed & 0xff) != 0) return {Where::kManaged, -1};
   if (type == kDeviceMemory) return {Where::kDevice, device};
   return {type == kHostMemory ? Where::kPinned : Where::kPageable, -1};
@@ -81,7 +81,8 @@ void AcrossDevices(Gpu& gpu, int to, int from, const Rows& r, StreamHandle strea
   const std::string doing = detail::Concat("copying from GPU ", from, " to GPU ", to);
   if (r.dense()) {
     const std::size_t bytes = r.row_bytes * r.rows;
-    gpu.Check(gpu.driver.cuMemcpyPeerAsync(Address(r.dst), destination.context, Address(r.src), source.context, bytes, stream),
+    gpu.Check(gpu.driver.cuMemcpyPeerAsync(Address(r.dst), destination.context, Address(r.src), source.context, bytes,
+                                           stream),
               "cuMemcpyPeerAsync", doing);
     return;
   }
@@ -101,7 +102,8 @@ void AcrossDevices(Gpu& gpu, int to, int from, const Rows& r, StreamHandle strea
 // not waited for.
 void ThroughStaging(StreamState& state, const Rows& r, const char* doing) {
   const std::lock_guard lock(state.staging.mutex);
-  const Rows whole = r.dense() ? Rows{r.dst, r.row_bytes * r.rows, r.src, r.row_bytes * r.rows, r.row_bytes * r.rows, 1} : r;
+  const Rows whole =
+      r.dense() ? Rows{r.dst, r.row_bytes * r.rows, r.src, r.row_bytes * r.rows, r.row_bytes * r.rows, 1} : r;
   const std::size_t width = std::min(whole.row_bytes, Staging::kBlockBytes);
   const std::size_t height = std::min(whole.rows, Staging::kBlockBytes / width);
   for (std::size_t y = 0; y < whole.rows; y += height)
@@ -111,17 +113,20 @@ void ThroughStaging(StreamState& state, const Rows& r, const char* doing) {
       for (std::size_t k = 0; k < rows; ++k)
         std::memcpy(place + k * columns, static_cast<const char*>(whole.src) + (y + k) * whole.src_pitch + x, columns);
       char* const dst = static_cast<char*>(whole.dst) + y * whole.dst_pitch + x;
-      Direct(state.gpu, CopyKind::kHostToDevice, {dst, whole.dst_pitch, place, columns, columns, rows}, state.handle, doing);
+      Direct(state.gpu, CopyKind::kHostToDevice, {dst, whole.dst_pitch, place, columns, columns, rows}, state.handle,
+             doing);
     }
 }
 
 }  // namespace
 
 void library::Copy(CopyKind kind, void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
-          std::size_t row_bytes, std::size_t rows, StreamHandle stream) {
+                   std::size_t row_bytes, std::size_t rows, StreamHandle stream) {
   if (row_bytes == 0 || rows == 0) return;
   const bool from_host = kind == CopyKind::kHostToDevice, to_host = kind == CopyKind::kDeviceToHost;
-  const char* const doing = from_host ? "copying from host to GPU" : to_host ? "copying from GPU to host" : "copying on the GPU";
+  const char* const doing = from_host ? "copying from host to GPU"
+                            : to_host ? "copying from GPU to host"
+                                      : "copying on the GPU";
   Require(dst != nullptr && src != nullptr, doing, ": the ", dst == nullptr ? "destination" : "source", " is null");
   Require(rows == 1 || (dst_pitch >= row_bytes && src_pitch >= row_bytes), doing, ": rows of ", row_bytes,
           " bytes begin ", dst_pitch, " and ", src_pitch, " bytes apart and would overlap");
@@ -136,8 +141,7 @@ void library::Copy(CopyKind kind, void* dst, std::size_t dst_pitch, const void* 
     AcrossDevices(gpu, to.device, from.device, r, stream);
   else if (from.where == Where::kPageable && stream != nullptr && !state->IsCaptured())
     ThroughStaging(*state, r, doing);
-  else
-    Direct(gpu, kind, r, stream, doing);
+  else Direct(gpu, kind, r, stream, doing);
   for (const Place& place : {to, from})
     if (place.where == Where::kDevice && place.device != gpu.ordinal) state->Reach(Gpu::At(place.device));
   // Pageable memory holds what was copied when the call returns; the driver promises less.

@@ -12,7 +12,9 @@ namespace {
 Cublas Open() {
   Cublas cublas;
 #define UMBRA_CUBLAS_POINTER(function, result, arguments) {#function, reinterpret_cast<void**>(&cublas.function)},
-  const auto use = [&](const std::string& name) { return runtime::FindFunctions(name, {UMBRA_CUBLAS_FUNCTIONS(UMBRA_CUBLAS_POINTER)}); };
+  const auto use = [&](const std::string& name) {
+    return runtime::FindFunctions(name, {UMBRA_CUBLAS_FUNCTIONS(UMBRA_CUBLAS_POINTER)});
+  };
 #undef UMBRA_CUBLAS_POINTER
   static_cast<OpenedLibrary&>(cublas) = runtime::OpenWanted(
       {{"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"},

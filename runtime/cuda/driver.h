@@ -10,12 +10,12 @@
 namespace umbra::cuda {
 
 // The driver's binary interface, as its documentation gives it (CUDA 12 and 13 agree on what is here).
-using Result = int;                        // CUresult; 0 is success
-using Device = int;                        // CUdevice
-using Context = struct ContextHandle*;     // CUcontext
-using Module = struct ModuleHandle*;       // CUmodule
-using Function = struct FunctionHandle*;   // CUfunction
-using MemoryPool = struct PoolHandle*;     // CUmemoryPool
+using Result = int;  // CUresult; 0 is success
+using Device = int;  // CUdevice
+using Context = struct ContextHandle*;  // CUcontext
+using Module = struct ModuleHandle*;  // CUmodule
+using Function = struct FunctionHandle*;  // CUfunction
+using MemoryPool = struct PoolHandle*;  // CUmemoryPool
 using DevicePointer = unsigned long long;  // CUdeviceptr
 
 inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kDeinitialized = 4, kNoBinaryForGpu = 209,
@@ -79,7 +79,7 @@ struct Memcpy3DPeer {  // CUDA_MEMCPY3D_PEER
 };
 
 struct MemoryLocation {  // CUmemLocation
-  int type = 1;          // a device
+  int type = 1;  // a device
   int id = 0;
 };
 struct PoolProperties {  // CUmemPoolProps
@@ -97,64 +97,65 @@ struct AccessDescription {  // CUmemAccessDesc
 
 /// The entry points of libcuda.
 struct Driver : runtime::OpenedLibrary {
-#define UMBRA_CUDA_FUNCTIONS(F)                                                                                    \
-  F(cuInit, (unsigned))                                                                                            \
-  F(cuDriverGetVersion, (int*))                                                                                    \
-  F(cuGetErrorName, (Result, const char**))                                                                        \
-  F(cuGetErrorString, (Result, const char**))                                                                      \
-  F(cuDeviceGetCount, (int*))                                                                                      \
-  F(cuDeviceGet, (Device*, int))                                                                                   \
-  F(cuDeviceGetName, (char*, int, Device))                                                                         \
-  F(cuDeviceGetAttribute, (int*, int, Device))                                                                     \
-  F(cuDeviceTotalMem_v2, (std::size_t*, Device))                                                                   \
-  F(cuDeviceCanAccessPeer, (int*, Device, Device))                                                                 \
-  F(cuDevicePrimaryCtxRetain, (Context*, Device))                                                                  \
-  F(cuCtxGetCurrent, (Context*))                                                                                   \
-  F(cuCtxSetCurrent, (Context))                                                                                    \
-  F(cuCtxSynchronize, ())                                                                                          \
-  F(cuMemGetInfo_v2, (std::size_t*, std::size_t*))                                                                 \
-  F(cuMemPoolCreate, (MemoryPool*, const PoolProperties*))                                                         \
-  F(cuMemPoolSetAttribute, (MemoryPool, int, void*))                                                               \
-  F(cuMemPoolGetAttribute, (MemoryPool, int, void*))                                                               \
-  F(cuMemPoolSetAccess, (MemoryPool, const AccessDescription*, std::size_t))                                       \
-  F(cuMemPoolTrimTo, (MemoryPool, std::size_t))                                                                    \
-  F(cuMemAllocFromPoolAsync, (DevicePointer*, std::size_t, MemoryPool, void*))                                     \
-  F(cuMemFreeAsync, (DevicePointer, void*))                                                                        \
-  F(cuMemFree_v2, (DevicePointer))                                                                                 \
-  F(cuMemHostAlloc, (void**, std::size_t, unsigned))                                                               \
-  F(cuMemFreeHost, (void*))                                                                                        \
-  F(cuPointerGetAttributes, (unsigned, int*, void**, DevicePointer))                                               \
-  F(cuMemcpyHtoDAsync_v2, (DevicePointer, const void*, std::size_t, void*))                                        \
-  F(cuMemcpyDtoHAsync_v2, (void*, DevicePointer, std::size_t, void*))                                              \
-  F(cuMemcpyDtoDAsync_v2, (DevicePointer, DevicePointer, std::size_t, void*))                                      \
-  F(cuMemcpy2DAsync_v2, (const Memcpy2D*, void*))                                                                  \
-  F(cuMemcpyPeerAsync, (DevicePointer, Context, DevicePointer, Context, std::size_t, void*))                       \
-  F(cuMemcpy3DPeerAsync, (const Memcpy3DPeer*, void*))                                                             \
-  F(cuMemsetD2D8Async, (DevicePointer, std::size_t, unsigned char, std::size_t, std::size_t, void*))               \
-  F(cuStreamCreate, (void**, unsigned))                                                                            \
-  F(cuStreamDestroy_v2, (void*))                                                                                   \
-  F(cuStreamSynchronize, (void*))                                                                                  \
-  F(cuStreamQuery, (void*))                                                                                        \
-  F(cuStreamWaitEvent, (void*, void*, unsigned))                                                                   \
-  F(cuStreamBeginCapture_v2, (void*, int))                                                                         \
-  F(cuStreamEndCapture, (void*, void**))                                                                           \
-  F(cuEventCreate, (void**, unsigned))                                                                             \
-  F(cuEventRecord, (void*, void*))                                                                                 \
-  F(cuEventQuery, (void*))                                                                                         \
-  F(cuEventSynchronize, (void*))                                                                                   \
-  F(cuEventElapsedTime, (float*, void*, void*))                                                                    \
-  F(cuEventDestroy_v2, (void*))                                                                                    \
-  F(cuGraphInstantiateWithFlags, (void**, void*, unsigned long long))                                              \
-  F(cuGraphLaunch, (void*, void*))                                                                                 \
-  F(cuGraphExecDestroy, (void*))                                                                                   \
-  F(cuGraphDestroy, (void*))                                                                                       \
-  F(cuModuleLoadDataEx, (Module*, const void*, unsigned, int*, void**))                                            \
-  F(cuModuleUnload, (Module))                                                                                      \
-  F(cuModuleGetFunction, (Function*, Module, const char*))                                                         \
-  F(cuFuncGetAttribute, (int*, int, Function))                                                                     \
-  F(cuFuncSetAttribute, (Function, int, int))                                                                      \
-  F(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int*, Function, int, std::size_t))                               \
-  F(cuLaunchKernel, (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**))
+#define UMBRA_CUDA_FUNCTIONS(F)                                                                      \
+  F(cuInit, (unsigned))                                                                              \
+  F(cuDriverGetVersion, (int*))                                                                      \
+  F(cuGetErrorName, (Result, const char**))                                                          \
+  F(cuGetErrorString, (Result, const char**))                                                        \
+  F(cuDeviceGetCount, (int*))                                                                        \
+  F(cuDeviceGet, (Device*, int))                                                                     \
+  F(cuDeviceGetName, (char*, int, Device))                                                           \
+  F(cuDeviceGetAttribute, (int*, int, Device))                                                       \
+  F(cuDeviceTotalMem_v2, (std::size_t*, Device))                                                     \
+  F(cuDeviceCanAccessPeer, (int*, Device, Device))                                                   \
+  F(cuDevicePrimaryCtxRetain, (Context*, Device))                                                    \
+  F(cuCtxGetCurrent, (Context*))                                                                     \
+  F(cuCtxSetCurrent, (Context))                                                                      \
+  F(cuCtxSynchronize, ())                                                                            \
+  F(cuMemGetInfo_v2, (std::size_t*, std::size_t*))                                                   \
+  F(cuMemPoolCreate, (MemoryPool*, const PoolProperties*))                                           \
+  F(cuMemPoolSetAttribute, (MemoryPool, int, void*))                                                 \
+  F(cuMemPoolGetAttribute, (MemoryPool, int, void*))                                                 \
+  F(cuMemPoolSetAccess, (MemoryPool, const AccessDescription*, std::size_t))                         \
+  F(cuMemPoolTrimTo, (MemoryPool, std::size_t))                                                      \
+  F(cuMemAllocFromPoolAsync, (DevicePointer*, std::size_t, MemoryPool, void*))                       \
+  F(cuMemFreeAsync, (DevicePointer, void*))                                                          \
+  F(cuMemFree_v2, (DevicePointer))                                                                   \
+  F(cuMemHostAlloc, (void**, std::size_t, unsigned))                                                 \
+  F(cuMemFreeHost, (void*))                                                                          \
+  F(cuPointerGetAttributes, (unsigned, int*, void**, DevicePointer))                                 \
+  F(cuMemcpyHtoDAsync_v2, (DevicePointer, const void*, std::size_t, void*))                          \
+  F(cuMemcpyDtoHAsync_v2, (void*, DevicePointer, std::size_t, void*))                                \
+  F(cuMemcpyDtoDAsync_v2, (DevicePointer, DevicePointer, std::size_t, void*))                        \
+  F(cuMemcpy2DAsync_v2, (const Memcpy2D*, void*))                                                    \
+  F(cuMemcpyPeerAsync, (DevicePointer, Context, DevicePointer, Context, std::size_t, void*))         \
+  F(cuMemcpy3DPeerAsync, (const Memcpy3DPeer*, void*))                                               \
+  F(cuMemsetD2D8Async, (DevicePointer, std::size_t, unsigned char, std::size_t, std::size_t, void*)) \
+  F(cuStreamCreate, (void**, unsigned))                                                              \
+  F(cuStreamDestroy_v2, (void*))                                                                     \
+  F(cuStreamSynchronize, (void*))                                                                    \
+  F(cuStreamQuery, (void*))                                                                          \
+  F(cuStreamWaitEvent, (void*, void*, unsigned))                                                     \
+  F(cuStreamBeginCapture_v2, (void*, int))                                                           \
+  F(cuStreamEndCapture, (void*, void**))                                                             \
+  F(cuEventCreate, (void**, unsigned))                                                               \
+  F(cuEventRecord, (void*, void*))                                                                   \
+  F(cuEventQuery, (void*))                                                                           \
+  F(cuEventSynchronize, (void*))                                                                     \
+  F(cuEventElapsedTime, (float*, void*, void*))                                                      \
+  F(cuEventDestroy_v2, (void*))                                                                      \
+  F(cuGraphInstantiateWithFlags, (void**, void*, unsigned long long))                                \
+  F(cuGraphLaunch, (void*, void*))                                                                   \
+  F(cuGraphExecDestroy, (void*))                                                                     \
+  F(cuGraphDestroy, (void*))                                                                         \
+  F(cuModuleLoadDataEx, (Module*, const void*, unsigned, int*, void**))                              \
+  F(cuModuleUnload, (Module))                                                                        \
+  F(cuModuleGetFunction, (Function*, Module, const char*))                                           \
+  F(cuFuncGetAttribute, (int*, int, Function))                                                       \
+  F(cuFuncSetAttribute, (Function, int, int))                                                        \
+  F(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int*, Function, int, std::size_t))                 \
+  F(cuLaunchKernel,                                                                                  \
+    (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**))
 #define UMBRA_DECLARE_CUDA_FUNCTION(function, arguments) Result(*function) arguments = nullptr;
   UMBRA_CUDA_FUNCTIONS(UMBRA_DECLARE_CUDA_FUNCTION)
 #undef UMBRA_DECLARE_CUDA_FUNCTION

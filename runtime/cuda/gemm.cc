@@ -24,7 +24,8 @@ int RealOf(DType dtype) {
     case DType::kFloat64: return kReal64;
     case DType::kFloat16: return kReal16;
     case DType::kBFloat16: return kRealBf16;
-    default: throw Error(detail::Concat("a matrix product on the GPU is of f32, f64, f16 or bf16, not of ", Name(dtype)));
+    default:
+      throw Error(detail::Concat("a matrix product on the GPU is of f32, f64, f16 or bf16, not of ", Name(dtype)));
   }
 }
 
@@ -65,8 +66,8 @@ Stored B(const Gemm& g) {
 Stored C(const Gemm& g) { return {g.c, g.dtype, g.m, g.n, std::max(g.ldc, g.n), g.stride_c}; }
 
 void CheckMatrix(const Gemm& g, const Stored& s, index_t lead, int device, const char* what) {
-  Require(s.rows <= 1 || lead >= s.length, "a matrix product on the GPU: the rows of ", what, " have ", s.length, " elements and begin ",
-          lead, " apart");
+  Require(s.rows <= 1 || lead >= s.length, "a matrix product on the GPU: the rows of ", what, " have ", s.length,
+          " elements and begin ", lead, " apart");
   if (s.rows == 0 || s.length == 0) return;
   const index_t elements = (g.batch - 1) * s.stride + (s.rows - 1) * s.lead + s.length;
   library::CheckDeviceMemory(s.data, static_cast<std::size_t>(elements) * SizeOf(s.dtype), device, what);
@@ -87,7 +88,8 @@ template <typename E = Error>
 void Check(BlasStatus status, const char* function, const Gpu& gpu, const Cublas& lib) {
   if (status != 0)
     throw E(detail::Concat("a matrix product on GPU ", gpu.ordinal, ": ", function, " of ", lib.name, " gives ",
-                           lib.cublasLtGetStatusName(status), ": ", lib.cublasLtGetStatusString(status), " (", status, ")"));
+                           lib.cublasLtGetStatusName(status), ": ", lib.cublasLtGetStatusString(status), " (", status,
+                           ")"));
 }
 
 }  // namespace
@@ -95,8 +97,8 @@ void Check(BlasStatus status, const char* function, const Gpu& gpu, const Cublas
 // What tells products apart that may have algorithms of their own.
 using ProductKey = std::array<std::int64_t, 20>;
 
-// What the streams and graphs of a GPU share: the library's handle, as destroying one waits for the device and ends every
-// capture, and the algorithms that it chose, as a library that is asked while a stream is captured may fail.
+// What the streams and graphs of a GPU share: the library's handle, as destroying one waits for the device and ends
+// every capture, and the algorithms that it chose, as a library that is asked while a stream is captured may fail.
 class SharedBlas {
  public:
   struct Choice {
@@ -144,7 +146,11 @@ class SharedBlas {
 class BlasHandle {
  public:
   BlasHandle(Gpu& gpu, StreamHandle stream)
-      : gpu_(gpu), stream_(stream), lib_(UseCublas()), shared_(SharedBlas::Of(gpu)), handle_(shared_.Handle(gpu, lib_)) {}
+      : gpu_(gpu),
+        stream_(stream),
+        lib_(UseCublas()),
+        shared_(SharedBlas::Of(gpu)),
+        handle_(shared_.Handle(gpu, lib_)) {}
   ~BlasHandle() { library::Free(workspace_); }  // of a graph, too, which runs in any stream
   BlasHandle(const BlasHandle&) = delete;
   BlasHandle& operator=(const BlasHandle&) = delete;
@@ -157,16 +163,21 @@ class BlasHandle {
   void Run(const Gemm& g) {
     const std::lock_guard lock(mutex_);
     Plan& plan = PlanFor(g);
-    Require(plan.choice.found, "a matrix product on the GPU: ", lib_.name, " has none of ", g.m, " x ", g.k, " by ", g.k, " x ", g.n, " in ", Name(g.dtype),
-            g.epilogue == Epilogue::kNone ? "" : " with this epilogue; ask CanRun, and launch a kernel of your own behind the plain product");
-    if (plan.choice.workspace_bytes > 0 && workspace_ == nullptr) workspace_ = library::AllocateInOrder(kWorkspaceBytes, stream_);
+    Require(plan.choice.found, "a matrix product on the GPU: ", lib_.name, " has none of ", g.m, " x ", g.k, " by ",
+            g.k, " x ", g.n, " in ", Name(g.dtype),
+            g.epilogue == Epilogue::kNone
+                ? ""
+                : " with this epilogue; ask CanRun, and launch a kernel of your own behind the plain product");
+    if (plan.choice.workspace_bytes > 0 && workspace_ == nullptr)
+      workspace_ = library::AllocateInOrder(kWorkspaceBytes, stream_);
     if (HasBias(g)) Set(plan.product.get(), kBiasPointer, g.bias);
     const float alpha = static_cast<float>(g.alpha), beta = static_cast<float>(g.beta);
     const bool wide = g.dtype == DType::kFloat64;
     const BlasStatus status = UnderPressure(gpu_, [&] {
-      return lib_.cublasLtMatmul(handle_, plan.product.get(), wide ? static_cast<const void*>(&g.alpha) : &alpha, g.b, plan.b.get(), g.a,
-                                 plan.a.get(), wide ? static_cast<const void*>(&g.beta) : &beta, g.c, plan.c.get(), g.c, plan.c.get(),
-                                 &plan.choice.algorithm, workspace_, workspace_ == nullptr ? 0 : kWorkspaceBytes, stream_);
+      return lib_.cublasLtMatmul(handle_, plan.product.get(), wide ? static_cast<const void*>(&g.alpha) : &alpha, g.b,
+                                 plan.b.get(), g.a, plan.a.get(), wide ? static_cast<const void*>(&g.beta) : &beta, g.c,
+                                 plan.c.get(), g.c, plan.c.get(), &plan.choice.algorithm, workspace_,
+                                 workspace_ == nullptr ? 0 : kWorkspaceBytes, stream_);
     });
     Check(status, "cublasLtMatmul");
   }
@@ -181,17 +192,21 @@ class BlasHandle {
   void Check(BlasStatus status, const char* function) const { cuda::Check(status, function, gpu_, lib_); }
   template <typename T>
   void Set(void* product, MatmulAttribute attribute, const T& value) const {
-    Check(lib_.cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+    Check(lib_.cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof value),
+          "cublasLtMatmulDescSetAttribute");
   }
 
   Object Layout(const Gemm& g, const Stored& s) const {
     void* layout = nullptr;
     Check(lib_.cublasLtMatrixLayoutCreate(&layout, RealOf(s.dtype), static_cast<std::uint64_t>(s.length),
-                                          static_cast<std::uint64_t>(s.rows), s.lead), "cublasLtMatrixLayoutCreate");
+                                          static_cast<std::uint64_t>(s.rows), s.lead),
+          "cublasLtMatrixLayoutCreate");
     Object object(layout, lib_.cublasLtMatrixLayoutDestroy);
     const auto batch = static_cast<std::int32_t>(g.batch);
-    Check(lib_.cublasLtMatrixLayoutSetAttribute(layout, kBatchCount, &batch, sizeof batch), "cublasLtMatrixLayoutSetAttribute");
-    Check(lib_.cublasLtMatrixLayoutSetAttribute(layout, kBatchStride, &s.stride, sizeof s.stride), "cublasLtMatrixLayoutSetAttribute");
+    Check(lib_.cublasLtMatrixLayoutSetAttribute(layout, kBatchCount, &batch, sizeof batch),
+          "cublasLtMatrixLayoutSetAttribute");
+    Check(lib_.cublasLtMatrixLayoutSetAttribute(layout, kBatchStride, &s.stride, sizeof s.stride),
+          "cublasLtMatrixLayoutSetAttribute");
     return object;
   }
 
@@ -200,16 +215,37 @@ class BlasHandle {
   Plan& PlanFor(const Gemm& g) {
     const bool tf32 = g.dtype == DType::kFloat32 && Tf32Allowed();
     const auto bias_alignment = HasBias(g) ? AlignmentOf(g.bias) : 0;
-    const ProductKey key = {static_cast<int>(g.dtype), g.transpose_a, g.transpose_b, g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.batch, g.stride_a, g.stride_b,
-                     g.stride_c, static_cast<int>(g.epilogue), tf32, AlignmentOf(g.a), AlignmentOf(g.b), AlignmentOf(g.c), bias_alignment,
-                     static_cast<int>(FactorType(g))};
+    const ProductKey key = {static_cast<int>(g.dtype),
+                            g.transpose_a,
+                            g.transpose_b,
+                            g.m,
+                            g.n,
+                            g.k,
+                            g.lda,
+                            g.ldb,
+                            g.ldc,
+                            g.batch,
+                            g.stride_a,
+                            g.stride_b,
+                            g.stride_c,
+                            static_cast<int>(g.epilogue),
+                            tf32,
+                            AlignmentOf(g.a),
+                            AlignmentOf(g.b),
+                            AlignmentOf(g.c),
+                            bias_alignment,
+                            static_cast<int>(FactorType(g))};
     const auto known = plans_.find(key);
     if (known != plans_.end()) return known->second;
     if (plans_.size() >= kMostPlans) plans_.clear();
 
     const bool wide = g.dtype == DType::kFloat64;
     void* product = nullptr;
-    Check(lib_.cublasLtMatmulDescCreate(&product, wide ? kCompute64 : tf32 ? kCompute32Tf32 : kCompute32, wide ? kReal64 : kReal32),
+    Check(lib_.cublasLtMatmulDescCreate(&product,
+                                        wide   ? kCompute64
+                                        : tf32 ? kCompute32Tf32
+                                               : kCompute32,
+                                        wide ? kReal64 : kReal32),
           "cublasLtMatmulDescCreate");
     Plan plan{Object(product, lib_.cublasLtMatmulDescDestroy), Layout(g, A(g)), Layout(g, B(g)), Layout(g, C(g))};
     Set(product, kTransposeA, static_cast<std::int32_t>(g.transpose_b));
@@ -226,7 +262,8 @@ class BlasHandle {
     Check(lib_.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
     const Object owner(preference, lib_.cublasLtMatmulPreferenceDestroy);
     const auto prefer = [&](PreferenceAttribute attribute, const auto& value) {
-      Check(lib_.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute");
+      Check(lib_.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+            "cublasLtMatmulPreferenceSetAttribute");
     };
     prefer(kMaxWorkspace, std::uint64_t{kWorkspaceBytes});
     prefer(kAlignmentA, AlignmentOf(g.b));
@@ -238,13 +275,15 @@ class BlasHandle {
     MatmulHeuristic best{};
     int count = 0;
     const BlasStatus status = UnderPressure(gpu_, [&] {
-      return lib_.cublasLtMatmulAlgoGetHeuristic(handle_, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
-                                                 preference, 1, &best, &count);
+      return lib_.cublasLtMatmulAlgoGetHeuristic(handle_, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(),
+                                                 plan.c.get(), preference, 1, &best, &count);
     });
     // What a library does not know of epilogues, it may call invalid.
-    const bool says_none = status == kBlasNotSupported || (status == kBlasInvalidValue && g.epilogue != Epilogue::kNone);
+    const bool says_none =
+        status == kBlasNotSupported || (status == kBlasInvalidValue && g.epilogue != Epilogue::kNone);
     if (!says_none) cuda::Check<Unanswered>(status, "cublasLtMatmulAlgoGetHeuristic", gpu_, lib_);
-    const bool found = status == 0 && count > 0 && best.state == 0 && (!HasBias(g) || AlignmentOf(g.bias) >= kBiasAlignment);
+    const bool found =
+        status == 0 && count > 0 && best.state == 0 && (!HasBias(g) || AlignmentOf(g.bias) >= kBiasAlignment);
     return {best.algorithm, best.workspace_bytes, found};
   }
 
@@ -253,7 +292,7 @@ class BlasHandle {
   const Cublas& lib_;
   SharedBlas& shared_;
   void* const handle_;  // the library's
-  std::mutex mutex_;    // of what follows
+  std::mutex mutex_;  // of what follows
   void* workspace_ = nullptr;
   std::map<ProductKey, Plan> plans_;
 };
@@ -270,26 +309,32 @@ std::shared_ptr<BlasHandle> BlasOf(StreamState& state) {
 
 void CheckGemm(const Gemm& g, int device) {
   (void)RealOf(g.dtype);
-  Require(FactorType(g) == g.dtype || (IsHalf(FactorType(g)) && g.dtype == DType::kFloat32), "a matrix product on the GPU of ",
-          Name(FactorType(g)), " is of that dtype", IsHalf(FactorType(g)) ? " or f32" : "", ", not of ", Name(g.dtype));
-  Require(g.m >= 0 && g.n >= 0 && g.k >= 0 && g.batch >= 0, "a matrix product on the GPU of extents ", g.m, ", ", g.n, ", ", g.k, ", ", g.batch);
-  Require(g.batch < (index_t{1} << 31), "a batch of ", g.batch, " matrix products on the GPU; cuBLASLt takes fewer than 2^31");
+  Require(FactorType(g) == g.dtype || (IsHalf(FactorType(g)) && g.dtype == DType::kFloat32),
+          "a matrix product on the GPU of ", Name(FactorType(g)), " is of that dtype",
+          IsHalf(FactorType(g)) ? " or f32" : "", ", not of ", Name(g.dtype));
+  Require(g.m >= 0 && g.n >= 0 && g.k >= 0 && g.batch >= 0, "a matrix product on the GPU of extents ", g.m, ", ", g.n,
+          ", ", g.k, ", ", g.batch);
+  Require(g.batch < (index_t{1} << 31), "a batch of ", g.batch,
+          " matrix products on the GPU; cuBLASLt takes fewer than 2^31");
   Require(g.batch <= 1 || g.stride_c != 0, "a batch of matrix products on the GPU that all store to the same matrix");
   CheckMatrix(g, A(g), g.lda, device, "the left matrix");
   CheckMatrix(g, B(g), g.ldb, device, "the right matrix");
   CheckMatrix(g, C(g), g.ldc, device, "the result");
-  if (HasBias(g)) library::CheckDeviceMemory(g.bias, static_cast<std::size_t>(g.n) * SizeOf(g.dtype), device, "the bias");
+  if (HasBias(g))
+    library::CheckDeviceMemory(g.bias, static_cast<std::size_t>(g.n) * SizeOf(g.dtype), device, "the bias");
 }
 
 // A sum of nothing: 0, or beta * c for the two beta that need no arithmetic.
 void WithoutTerms(const Gemm& g, Gpu& gpu, StreamHandle stream) {
   Require(g.epilogue == Epilogue::kNone && (g.beta == 0 || g.beta == 1),
-          "a matrix product on the GPU of matrices with no column has no epilogue, and beta 0 or 1; beta ", g.beta, " was given");
+          "a matrix product on the GPU of matrices with no column has no epilogue, and beta 0 or 1; beta ", g.beta,
+          " was given");
   if (g.beta == 1) return;
   const std::size_t size = SizeOf(g.dtype), width = static_cast<std::size_t>(g.n) * size;
   for (index_t k = 0; k < g.batch; ++k)
-    gpu.Check(gpu.driver.cuMemsetD2D8Async(Address(static_cast<char*>(g.c) + static_cast<std::size_t>(k * g.stride_c) * size),
-                                           static_cast<std::size_t>(C(g).lead) * size, 0, width, static_cast<std::size_t>(g.m), stream),
+    gpu.Check(gpu.driver.cuMemsetD2D8Async(
+                  Address(static_cast<char*>(g.c) + static_cast<std::size_t>(k * g.stride_c) * size),
+                  static_cast<std::size_t>(C(g).lead) * size, 0, width, static_cast<std::size_t>(g.m), stream),
               "cuMemsetD2D8Async", "a matrix product on the GPU of matrices with no column");
 }
 
@@ -311,9 +356,7 @@ bool library::CanRun(const Gemm& gemm, StreamHandle stream) {
 std::optional<bool> HasGemm(const Gemm& gemm, StreamHandle stream) {
   try {
     return Fits(gemm, *StateOf(stream));
-  } catch (const Unanswered&) {
-    return std::nullopt;
-  }
+  } catch (const Unanswered&) { return std::nullopt; }
 }
 
 void library::Run(const Gemm& gemm, StreamHandle stream) {

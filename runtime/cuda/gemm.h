@@ -9,8 +9,8 @@ namespace umbra::cuda {
 /// What addresses are looked at for: products at addresses that agree in these low bits run by the same algorithm.
 inline constexpr std::size_t kGemmAlignment = 256;
 
-/// CanRun of a product whose addresses say how they are aligned, and need not be memory. Nothing if cuBLASLt gives an error
-/// instead of an answer, as it may while the stream is captured.
+/// CanRun of a product whose addresses say how they are aligned, and need not be memory. Nothing if cuBLASLt gives an
+/// error instead of an answer, as it may while the stream is captured.
 std::optional<bool> HasGemm(const Gemm& gemm, StreamHandle stream);
 
 /// What AllowTf32 was given last.

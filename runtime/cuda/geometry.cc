@@ -12,18 +12,23 @@ namespace umbra::runtime {
 namespace {
 
 CudaDims Dims(const CudaDimsOf<index_t>& dims) {
-  return {static_cast<unsigned>(Most(dims.x, 1)), static_cast<unsigned>(Most(dims.y, 1)), static_cast<unsigned>(Most(dims.z, 1))};
+  return {static_cast<unsigned>(Most(dims.x, 1)), static_cast<unsigned>(Most(dims.y, 1)),
+          static_cast<unsigned>(Most(dims.z, 1))};
 }
 
 class Preparation {
  public:
-  Preparation(const KernelSignature& signature, const CudaSchedule& schedule,
-              const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
-              const CudaLimits& limits)
-      : signature_(signature), schedule_(schedule), buffers_(buffers), symbols_(symbols), limits_(limits),
+  Preparation(const KernelSignature& signature, const CudaSchedule& schedule, const std::vector<TensorRef>& buffers,
+              const std::vector<index_t>& symbols, const CudaLimits& limits)
+      : signature_(signature),
+        schedule_(schedule),
+        buffers_(buffers),
+        symbols_(symbols),
+        limits_(limits),
         columns_(signature.vector_axis < signature.row_axes),
-        geometry_(signature, schedule, [this](const Extent& extent) { return Value(extent); },
-                  [this](std::size_t operand, int dim) { return Buffer(operand).stride[static_cast<std::size_t>(dim)]; }) {}
+        geometry_(
+            signature, schedule, [this](const Extent& extent) { return Value(extent); },
+            [this](std::size_t operand, int dim) { return Buffer(operand).stride[static_cast<std::size_t>(dim)]; }) {}
 
   CudaLaunch Run() {
     CudaLaunch launch;
@@ -34,10 +39,13 @@ class Preparation {
     launch.stride = geometry_.strides();
     launch.extent = geometry_.extents();
     for (const Number& number : signature_.numbers)
-      launch.extent.push_back(number.operand < 0 ? Value(number.extent)
-                                                 : Buffer(static_cast<std::size_t>(number.operand)).stride[static_cast<std::size_t>(number.dim)]);
+      launch.extent.push_back(
+          number.operand < 0
+              ? Value(number.extent)
+              : Buffer(static_cast<std::size_t>(number.operand)).stride[static_cast<std::size_t>(number.dim)]);
     variant.wide_index = NeedsWideIndex(launch.extent);
-    variant.wide_offset = variant.wide_index && variant.form == CudaForm::kElements && signature_.positional && PointsAreNarrow(launch.extent);
+    variant.wide_offset = variant.wide_index && variant.form == CudaForm::kElements && signature_.positional &&
+                          PointsAreNarrow(launch.extent);
     if (variant.wide_offset) variant.wide_index = false;
     const auto room = static_cast<index_t>(limits_.shared_bytes);
     variant.rows_in_scratch = variant.form == CudaForm::kRowPerBlock && geometry_.RowBytes(schedule_.kept) > room;
@@ -55,7 +63,8 @@ class Preparation {
   static bool Divide(index_t number, index_t lanes) { return number % lanes == 0; }
   static bool AtLeast(index_t number, index_t lanes) { return number >= lanes; }
   bool Aligned(std::size_t operand, index_t lanes) const {
-    const std::size_t bytes = std::min<std::size_t>(16, SizeOf(Buffer(operand).dtype) * static_cast<std::size_t>(lanes));
+    const std::size_t bytes =
+        std::min<std::size_t>(16, SizeOf(Buffer(operand).dtype) * static_cast<std::size_t>(lanes));
     return reinterpret_cast<std::uintptr_t>(Buffer(operand).data) % bytes == 0;
   }
 
@@ -68,20 +77,23 @@ class Preparation {
   }
   std::vector<int> LastDimensions() const {
     std::vector<int> last;
-    for (std::size_t k = 0; k < signature_.operands.size(); ++k) last.push_back(static_cast<int>(Buffer(k).shape.size()) - 1);
+    for (std::size_t k = 0; k < signature_.operands.size(); ++k)
+      last.push_back(static_cast<int>(Buffer(k).shape.size()) - 1);
     return last;
   }
 
   CudaForm Form() const {
     const index_t inner = geometry_.Inner(), rows = geometry_.Rows(), columns = geometry_.Columns();
     if (!schedule_.reduces) {
-      const bool tiles = schedule_.tile_axis >= 0 && geometry_.extents()[static_cast<std::size_t>(schedule_.tile_axis)] > 1 && columns > 1;
+      const bool tiles = schedule_.tile_axis >= 0 &&
+                         geometry_.extents()[static_cast<std::size_t>(schedule_.tile_axis)] > 1 && columns > 1;
       return tiles ? CudaForm::kTiles : CudaForm::kElements;
     }
     if (columns_) {
       if (inner <= kCudaWarp) return CudaForm::kColumn;
       const bool few = CeilDiv(columns, kCudaWarp) * rows < kCudaEnough;
-      return schedule_.splits && few && inner * kCudaWarp > kCudaShare ? CudaForm::kColumnSplit : CudaForm::kColumnPerBlock;
+      return schedule_.splits && few && inner * kCudaWarp > kCudaShare ? CudaForm::kColumnSplit
+                                                                       : CudaForm::kColumnPerBlock;
     }
     if (schedule_.splits && rows < kCudaEnough && inner > kCudaShare) return CudaForm::kRowSplit;
     const bool one_axis = static_cast<int>(signature_.axes.size()) - signature_.row_axes == 1;
@@ -89,13 +101,16 @@ class Preparation {
     return inner <= schedule_.warp_row && one_axis && fits ? CudaForm::kRowPerWarp : CudaForm::kRowPerBlock;
   }
 
-  // Do the operands whose last dimension the kernel walks along the vector axis, or across it in tiles, lie side by side?
+  // Do the operands whose last dimension the kernel walks along the vector axis, or across it in tiles, lie side by
+  // side?
   bool HasUnitStrides() const {
     const auto vector_axis = static_cast<std::size_t>(signature_.vector_axis);
     const std::vector<int> last = LastDimensions();
     for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
       if (last[k] < 0) continue;
-      if (signature_.operands[k].dim_of_axis[vector_axis] == last[k] && geometry_.stride(k, vector_axis) != 1 && geometry_.Columns() != 1) return false;
+      if (signature_.operands[k].dim_of_axis[vector_axis] == last[k] && geometry_.stride(k, vector_axis) != 1 &&
+          geometry_.Columns() != 1)
+        return false;
     }
     return true;
   }
@@ -138,13 +153,15 @@ CudaLaunch PlanCudaLaunch(const KernelSignature& signature, const CudaSchedule& 
 bool CudaLaunchesJoin(const CudaLaunch& a, const CudaLaunch& b) {
   for (const CudaLaunch* launch : {&a, &b}) {
     const CudaDims& grid = launch->grid;
-    if (launch->finishes() || launch->scratch_bytes != 0 || static_cast<index_t>(grid.x) * grid.y > 2 * kCudaEnough) return false;
+    if (launch->finishes() || launch->scratch_bytes != 0 || static_cast<index_t>(grid.x) * grid.y > 2 * kCudaEnough)
+      return false;
   }
   if (!(a.variant == b.variant) || a.block.y != b.block.y) return false;
   return a.block.x == b.block.x || a.variant.form == CudaForm::kElements;
 }
 
-CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t argument_words, std::vector<std::uint64_t>* places) {
+CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t argument_words,
+                            std::vector<std::uint64_t>* places) {
   CudaLaunch joined;
   joined.variant = launches[0].variant;
   joined.variant.several = true;
@@ -158,7 +175,8 @@ CudaLaunch JoinCudaLaunches(const std::vector<CudaLaunch>& launches, std::size_t
   unsigned blocks = 0;
   for (const CudaLaunch& launch : launches) {
     first.push_back(blocks);
-    across.push_back(static_cast<unsigned>(CeilDiv(static_cast<index_t>(launch.grid.x) * launch.block.x, joined.block.x)));
+    across.push_back(
+        static_cast<unsigned>(CeilDiv(static_cast<index_t>(launch.grid.x) * launch.block.x, joined.block.x)));
     blocks += across.back() * launch.grid.y;
   }
   first.resize(most + 1, blocks);  // places without a launch have no blocks

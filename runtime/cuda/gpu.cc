@@ -55,8 +55,9 @@ Gpu::Gpu(int number) : ordinal(number), driver(UseDriver()) {
   p.l2_bytes = bytes(kL2Bytes);
   if (p.major >= 7 && driver.version >= 12010) p.argument_bytes = runtime::kCudaManyArgumentBytes;
   Check(driver.cuDeviceTotalMem_v2(&p.memory_bytes, handle), "cuDeviceTotalMem", doing);
-  Require(get(kMemoryPoolsSupported) != 0, doing, " (", p.name,
-          "): it has no memory pools, which Umbra allocates from; a virtual GPU must be configured with unified memory");
+  Require(
+      get(kMemoryPoolsSupported) != 0, doing, " (", p.name,
+      "): it has no memory pools, which Umbra allocates from; a virtual GPU must be configured with unified memory");
   const Using use(*this);
   memory = std::make_shared<DeviceMemory>(*this);
   null_stream_ = std::make_shared<StreamState>(*this, nullptr, nullptr);
@@ -71,7 +72,8 @@ Gpu& Gpu::At(int ordinal) {
   if (index < opened.size())
     if (Gpu* const gpu = opened[index].load(std::memory_order_acquire)) return *gpu;
   const int count = (UseDriver(), library::DeviceCount());
-  Require(count > 0, "the machine has a CUDA driver but no GPU that it can use; see nvidia-smi and CUDA_VISIBLE_DEVICES");
+  Require(count > 0,
+          "the machine has a CUDA driver but no GPU that it can use; see nvidia-smi and CUDA_VISIBLE_DEVICES");
   Require(0 <= ordinal && ordinal < count, "GPU ", ordinal, " was asked for; the machine has ", count);
   Require(index < opened.size(), "GPU ", ordinal, " was asked for; Umbra uses the first ", opened.size());
   const std::lock_guard lock(mutex);
@@ -94,13 +96,14 @@ void Gpu::Lose(Result result, const char* function, const std::string& doing) {
   if (!story_.empty()) return;
   const std::string* const kernel = last_kernel.load();
   const std::string words = Words(result);
-  story_ = detail::Concat(
-      "GPU ", ordinal, " (", properties.name, ") has failed: ", doing, ": ", function, " gives ", words, "; ",
-      kernel == nullptr ? std::string("no kernel of Umbra was launched before")
-                        : "the kernel launched last is '" + *kernel + "'",
-      ". All memory on it is lost, and this process cannot use it any more: start a new one; with "
-      "CUDA_LAUNCH_BLOCKING=1 in the environment the error comes from the call that causes it");
-  reminder_ = detail::Concat("GPU ", ordinal, " cannot be used any more in this process: it failed earlier with ", words);
+  story_ = detail::Concat("GPU ", ordinal, " (", properties.name, ") has failed: ", doing, ": ", function, " gives ",
+                          words, "; ",
+                          kernel == nullptr ? std::string("no kernel of Umbra was launched before")
+                                            : "the kernel launched last is '" + *kernel + "'",
+                          ". All memory on it is lost, and this process cannot use it any more: start a new one; with "
+                          "CUDA_LAUNCH_BLOCKING=1 in the environment the error comes from the call that causes it");
+  reminder_ =
+      detail::Concat("GPU ", ordinal, " cannot be used any more in this process: it failed earlier with ", words);
   lost_.store(true, std::memory_order_release);
 }
 

@@ -42,7 +42,8 @@ class CaptureScope {
     const std::lock_guard lock(state.mutex);
     Require(state.captured == nullptr, kDoing, ": it is captured already");
     // Relaxed: kernels may be loaded and memory taken meanwhile.
-    state.gpu.Check(state.gpu.driver.cuStreamBeginCapture_v2(state.handle, kCaptureRelaxed), "cuStreamBeginCapture", kDoing);
+    state.gpu.Check(state.gpu.driver.cuStreamBeginCapture_v2(state.handle, kCaptureRelaxed), "cuStreamBeginCapture",
+                    kDoing);
     state.captured = std::make_unique<Captured>();
     ++state.gpu.captures;
   }
@@ -83,7 +84,8 @@ class CaptureScope {
 }  // namespace
 
 std::shared_ptr<Graph::State> library::NewGraph(StreamHandle stream, const std::function<void()>& body) {
-  Require(stream != nullptr, CaptureScope::kDoing, ": the stream without a handle cannot be captured; use a Stream<gpu>");
+  Require(stream != nullptr, CaptureScope::kDoing,
+          ": the stream without a handle cannot be captured; use a Stream<gpu>");
   const auto state = StateOf(stream);
   Gpu& gpu = state->gpu;
   CaptureScope scope(*state);

@@ -19,8 +19,7 @@ const char* Remedy(Result result) {
   switch (result) {
     case kUnsupportedPtxVersion:
       return "; the compiler is newer than the driver: update the driver, or use an NVRTC of the driver's CUDA version";
-    case kNoBinaryForGpu:
-      return "; the image is for another GPU, or the compiler is newer than the driver";
+    case kNoBinaryForGpu: return "; the image is for another GPU, or the compiler is newer than the driver";
     case kNotFound: return "; the image holds other kernels";
     default: return "";
   }
@@ -33,12 +32,15 @@ struct Loaded {
 
 class LoadedKernel final : public Kernel::State, public std::enable_shared_from_this<LoadedKernel> {
  public:
-  LoadedKernel(const std::string& name, std::vector<Image> images) : name_(Interned(name)), images_(std::move(images)) {}
+  LoadedKernel(const std::string& name, std::vector<Image> images)
+      : name_(Interned(name)),
+        images_(std::move(images)) {}
   ~LoadedKernel() override;
   LoadedKernel(const LoadedKernel&) = delete;
   LoadedKernel& operator=(const LoadedKernel&) = delete;
 
-  void Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes, StreamHandle stream) override;
+  void Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes,
+              StreamHandle stream) override;
   KernelResources Resources(int device) override;
   int BlocksPerMultiprocessor(int device, int threads, std::size_t shared_bytes) override;
   const std::string& name() const override { return *name_; }
@@ -72,7 +74,8 @@ LoadedKernel::~LoadedKernel() {
       const Using use(gpu);
       // A launch may still run.
       OrderMemoryAfterAll(gpu);
-      gpu.Check(gpu.driver.cuStreamSynchronize(gpu.memory->stream()), "cuStreamSynchronize", "unloading kernel '", *name_, "'");
+      gpu.Check(gpu.driver.cuStreamSynchronize(gpu.memory->stream()), "cuStreamSynchronize", "unloading kernel '",
+                *name_, "'");
       gpu.Note(gpu.driver.cuModuleUnload(modules_[k].module), "cuModuleUnload", "unloading a kernel");
     } catch (const Error&) {  // the device has failed, as the next call tells
     }
@@ -87,23 +90,25 @@ Loaded LoadedKernel::Load(Gpu& gpu) const {
   std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
   Loaded loaded;
   // PTX ends with a zero, which std::string keeps behind its bytes.
-  const Result result = gpu.memory->UnderPressure([&] {
-    return driver.cuModuleLoadDataEx(&loaded.module, image.bytes.c_str(), 2, options.data(), values.data());
-  });
+  const Result result = gpu.memory->UnderPressure(
+      [&] { return driver.cuModuleLoadDataEx(&loaded.module, image.bytes.c_str(), 2, options.data(), values.data()); });
   gpu.Check(result, "cuModuleLoadDataEx", "loading kernel '", *name_, "' (", image.architecture.Name(),
-            image.form == ImageForm::kPtx ? ", PTX" : "", ") to GPU ", gpu.ordinal, Remedy(result), log[0] == 0 ? "" : ":\n", log.data());
+            image.form == ImageForm::kPtx ? ", PTX" : "", ") to GPU ", gpu.ordinal, Remedy(result),
+            log[0] == 0 ? "" : ":\n", log.data());
   // The driver may put off the rest of the loading to any of these calls, or to the first launch.
   const auto go_on = [&](const char* function, const auto& call) {
     const Result done = gpu.memory->UnderPressure(call);
     gpu.Check(done, function, "loading kernel '", *name_, "'", Remedy(done));
   };
   try {
-    go_on("cuModuleGetFunction", [&] { return driver.cuModuleGetFunction(&loaded.function, loaded.module, name_->c_str()); });
+    go_on("cuModuleGetFunction",
+          [&] { return driver.cuModuleGetFunction(&loaded.function, loaded.module, name_->c_str()); });
     int fixed = 0;
     go_on("cuFuncGetAttribute", [&] { return driver.cuFuncGetAttribute(&fixed, kStaticSharedBytes, loaded.function); });
     // A launch may use all the shared memory that the device has for a block.
     const int most = static_cast<int>(gpu.properties.shared_per_block_opt_in) - fixed;
-    go_on("cuFuncSetAttribute", [&] { return driver.cuFuncSetAttribute(loaded.function, kMaxDynamicSharedBytes, most); });
+    go_on("cuFuncSetAttribute",
+          [&] { return driver.cuFuncSetAttribute(loaded.function, kMaxDynamicSharedBytes, most); });
   } catch (...) {
     driver.cuModuleUnload(loaded.module);
     throw;
@@ -116,14 +121,16 @@ void LoadedKernel::FailToLaunch(Gpu& gpu, Result result, const LaunchShape& shap
   const DeviceProperties& p = gpu.properties;
   std::string doing = detail::Concat("launching kernel '", *name_, "' on GPU ", gpu.ordinal);
   if (result == kInvalidValue || result == kLaunchOutOfResources)
-    doing += detail::Concat(" with grid ", grid[0], "x", grid[1], "x", grid[2], ", block ", block[0], "x", block[1], "x", block[2], ", ",
-                            shared, " bytes of dynamic shared memory and ", argument_bytes, " bytes of arguments (the device has blocks of ",
-                            p.max_threads_per_block, " threads and ", p.shared_per_block_opt_in, " bytes, and grids of ", p.max_grid[0],
-                            "x", p.max_grid[1], "x", p.max_grid[2], ")");
+    doing += detail::Concat(" with grid ", grid[0], "x", grid[1], "x", grid[2], ", block ", block[0], "x", block[1],
+                            "x", block[2], ", ", shared, " bytes of dynamic shared memory and ", argument_bytes,
+                            " bytes of arguments (the device has blocks of ", p.max_threads_per_block, " threads and ",
+                            p.shared_per_block_opt_in, " bytes, and grids of ", p.max_grid[0], "x", p.max_grid[1], "x",
+                            p.max_grid[2], ")");
   gpu.Fail(result, "cuLaunchKernel", doing);
 }
 
-void LoadedKernel::Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes, StreamHandle stream) {
+void LoadedKernel::Launch(const LaunchShape& shape, const void* arguments, std::size_t argument_bytes,
+                          StreamHandle stream) {
   const auto in = StateOf(stream);
   Gpu& gpu = in->gpu;
   const Using use(gpu);
@@ -134,8 +141,8 @@ void LoadedKernel::Launch(const LaunchShape& shape, const void* arguments, std::
                                 reinterpret_cast<void*>(kBufferBytes), &argument_bytes, reinterpret_cast<void*>(kEnd)};
   gpu.last_kernel.store(name_, std::memory_order_relaxed);
   const Result result = gpu.memory->UnderPressure([&] {
-    return gpu.driver.cuLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
-                                     shape.block[2], shape.shared_bytes, stream, nullptr, extra.data());
+    return gpu.driver.cuLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
+                                     shape.block[1], shape.block[2], shape.shared_bytes, stream, nullptr, extra.data());
   });
   if (result != kSuccess) FailToLaunch(gpu, result, shape, argument_bytes);
   if (stream == nullptr) gpu.null_stream_used = true;
@@ -147,10 +154,12 @@ KernelResources LoadedKernel::Resources(int device) {
   const Function function = On(gpu);
   const auto get = [&](FunctionAttribute attribute) {
     int value = 0;
-    gpu.Check(gpu.driver.cuFuncGetAttribute(&value, attribute, function), "cuFuncGetAttribute", "asking for the resources of kernel '", name(), "'");
+    gpu.Check(gpu.driver.cuFuncGetAttribute(&value, attribute, function), "cuFuncGetAttribute",
+              "asking for the resources of kernel '", name(), "'");
     return value;
   };
-  return {get(kRegisters), static_cast<std::size_t>(get(kLocalBytes)), static_cast<std::size_t>(get(kStaticSharedBytes))};
+  return {get(kRegisters), static_cast<std::size_t>(get(kLocalBytes)),
+          static_cast<std::size_t>(get(kStaticSharedBytes))};
 }
 
 int LoadedKernel::BlocksPerMultiprocessor(int device, int threads, std::size_t shared_bytes) {

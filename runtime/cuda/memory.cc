@@ -60,10 +60,12 @@ DeviceMemory::DeviceMemory(Gpu& gpu) : gpu_(gpu) {
   PoolProperties properties;
   properties.location.id = gpu.handle;
   gpu.Check(driver.cuMemPoolCreate(&pool_, &properties), "cuMemPoolCreate", doing);
-  for (StreamHandle* stream : {&stream_, &idle_}) gpu.Check(driver.cuStreamCreate(stream, kNonBlocking), "cuStreamCreate", doing);
+  for (StreamHandle* stream : {&stream_, &idle_})
+    gpu.Check(driver.cuStreamCreate(stream, kNonBlocking), "cuStreamCreate", doing);
   // Else the driver lets a stream that takes memory wait for another that is about to give some back.
   int allowed = 0;
-  gpu.Check(driver.cuMemPoolSetAttribute(pool_, kReuseAllowInternalDependencies, &allowed), "cuMemPoolSetAttribute", doing);
+  gpu.Check(driver.cuMemPoolSetAttribute(pool_, kReuseAllowInternalDependencies, &allowed), "cuMemPoolSetAttribute",
+            doing);
   SetLimit(std::numeric_limits<std::size_t>::max());
 }
 
@@ -90,9 +92,9 @@ void DeviceMemory::SetLimit(std::size_t bytes) {
 void* DeviceMemory::Take(std::size_t bytes, StreamHandle stream) {
   {
     const std::lock_guard lock(mutex_);
-    Require(bytes <= counts_.limit && counts_.in_use <= counts_.limit - bytes, "allocating ", bytes, " bytes of GPU memory: ",
-            counts_.in_use, " are in use, and the limit of GPU ", gpu_.ordinal, " is ", counts_.limit,
-            "; free some, or raise it by cuda::SetMemoryLimit");
+    Require(bytes <= counts_.limit && counts_.in_use <= counts_.limit - bytes, "allocating ", bytes,
+            " bytes of GPU memory: ", counts_.in_use, " are in use, and the limit of GPU ", gpu_.ordinal, " is ",
+            counts_.limit, "; free some, or raise it by cuda::SetMemoryLimit");
     counts_.in_use += bytes;
   }
   try {
@@ -101,8 +103,8 @@ void* DeviceMemory::Take(std::size_t bytes, StreamHandle stream) {
         UnderPressure([&] { return gpu_.driver.cuMemAllocFromPoolAsync(&memory, bytes, pool_, stream); });
     if (result == kOutOfMemory) {
       const MemoryStatistics now = Statistics();
-      throw Error(detail::Concat("allocating ", bytes, " bytes of GPU memory: GPU ", gpu_.ordinal, " has ", now.device_free, " of ",
-                                 now.device_total, " bytes free, ", now.in_use - bytes,
+      throw Error(detail::Concat("allocating ", bytes, " bytes of GPU memory: GPU ", gpu_.ordinal, " has ",
+                                 now.device_free, " of ", now.device_total, " bytes free, ", now.in_use - bytes,
                                  " are in use by Umbra; free some, or work on less at once (", Words(result), ")"));
     }
     gpu_.Check(result, "cuMemAllocFromPoolAsync", "allocating ", bytes, " bytes of GPU memory");
@@ -291,15 +293,17 @@ void library::CheckDeviceMemory(const void* memory, std::size_t bytes, int devic
     unsigned type = 0, managed = 0;
     int ordinal = -1;
     std::array<void*, 3> values = {&type, &managed, &ordinal};
-    gpu.Check(gpu.driver.cuPointerGetAttributes(3, attributes.data(), values.data(), Address(memory)), "cuPointerGetAttributes",
-              "asking what memory ", what, " is");
+    gpu.Check(gpu.driver.cuPointerGetAttributes(3, attributes.data(), values.data(), Address(memory)),
+              "cuPointerGetAttributes", "asking what memory ", what, " is");
     if ((managed & 0xff) != 0) return;  // any device may use it
     if (type == kDeviceMemory) owner = ordinal;
   }
-  Require(owner >= 0, what, " is memory of the host (", memory, "); memory of GPU ", device, " is expected: copy it there");
+  Require(owner >= 0, what, " is memory of the host (", memory, "); memory of GPU ", device,
+          " is expected: copy it there");
   Require(owner == device, what, " is memory of GPU ", owner, ", and the work is on GPU ", device,
           "; copy it there, or use a stream of GPU ", owner);
-  Require(behind >= bytes, what, " has ", bytes, " bytes, of which ", bytes - behind, " lie behind the end of its allocation");
+  Require(behind >= bytes, what, " has ", bytes, " bytes, of which ", bytes - behind,
+          " lie behind the end of its allocation");
 }
 
 }  // namespace umbra::cuda

@@ -21,12 +21,14 @@ class CudaStep {
            const cuda::DeviceProperties& device);
   CudaStep(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program);
   /// The product with its epilogue, which it has; nothing if these operands rule it out.
-  static std::optional<CudaStep> WithEpilogue(const GemmStep& step, const std::vector<TensorRef>& buffers, const std::string& program);
-  /// The product, with its epilogue or without, and the kernel behind it, which reads the product's rows where it stores, by
-  /// pieces of rows that a device's cache holds: a kernel's piece is IsAside. Nothing if all fits the cache, or the kernel goes
-  /// about the rows in another way.
-  static std::vector<CudaStep> InPieces(const GemmStep& product, bool is_whole, const KernelStep& kernel, const std::vector<TensorRef>& buffers,
-                                        const std::vector<index_t>& symbols, const std::string& program, const cuda::DeviceProperties& device);
+  static std::optional<CudaStep> WithEpilogue(const GemmStep& step, const std::vector<TensorRef>& buffers,
+                                              const std::string& program);
+  /// The product, with its epilogue or without, and the kernel behind it, which reads the product's rows where it
+  /// stores, by pieces of rows that a device's cache holds: a kernel's piece is IsAside. Nothing if all fits the cache,
+  /// or the kernel goes about the rows in another way.
+  static std::vector<CudaStep> InPieces(const GemmStep& product, bool is_whole, const KernelStep& kernel,
+                                        const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
+                                        const std::string& program, const cuda::DeviceProperties& device);
   /// May the step run beside the product that follows? It needs what comes before it.
   bool IsAside() const { return aside_; }
   /// Is it such a product?
@@ -45,8 +47,9 @@ class CudaStep {
 
  private:
   CudaStep() = default;
-  CudaStep(const KernelSignature& signature, std::shared_ptr<const CudaKernel> kernel, const std::vector<TensorRef>& buffers,
-           const std::vector<index_t>& symbols, const cuda::DeviceProperties& device);
+  CudaStep(const KernelSignature& signature, std::shared_ptr<const CudaKernel> kernel,
+           const std::vector<TensorRef>& buffers, const std::vector<index_t>& symbols,
+           const cuda::DeviceProperties& device);
   bool JoinsWith(const CudaStep& other) const;
   // One step that runs all, of which each joins with the first.
   static CudaStep Join(const std::vector<const CudaStep*>& steps);
@@ -61,8 +64,8 @@ class CudaStep {
   CudaLaunch launch_;
   CudaPasses passes_;
   struct Word {
-    std::size_t at = 0;      // in arguments_
-    int from = 0;            // buffer or scalar
+    std::size_t at = 0;  // in arguments_
+    int from = 0;  // buffer or scalar
     std::size_t offset = 0;  // bytes from where the buffer begins
   };
   std::vector<Word> addresses_, scalars_;
@@ -71,7 +74,7 @@ class CudaStep {
   cuda::Gemm gemm_;
   int a_ = 0, b_ = 0, c_ = 0, bias_ = -1;  // buffers
   std::size_t a_offset_ = 0, c_offset_ = 0;  // bytes from where these begin
-  int scalar_ = -1;                          // a factor of the product
+  int scalar_ = -1;  // a factor of the product
   bool aside_ = false, goes_on_ = false;
 };
 

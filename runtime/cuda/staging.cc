@@ -20,7 +20,8 @@ char* Staging::Place(std::size_t bytes, StreamHandle stream) {
     used_ = 0;
   }
   Block& block = blocks_[current_];
-  if (block.done == nullptr) gpu_.Check(driver.cuEventCreate(&block.done, kEventWithoutTiming), "cuEventCreate", kDoing);
+  if (block.done == nullptr)
+    gpu_.Check(driver.cuEventCreate(&block.done, kEventWithoutTiming), "cuEventCreate", kDoing);
   if (block.memory == nullptr) {
     void* memory = nullptr;
     gpu_.Check(driver.cuMemHostAlloc(&memory, kBlockBytes, kPortableHostMemory), "cuMemHostAlloc", kDoing);
@@ -38,8 +39,7 @@ char* Staging::Place(std::size_t bytes, StreamHandle stream) {
 void Staging::Clear() {
   const std::lock_guard lock(mutex);
   const Driver& driver = gpu_.driver;
-  if (blocks_[0].memory != nullptr)
-    gpu_.Check(driver.cuStreamSynchronize(stream_), "cuStreamSynchronize", kDoing);
+  if (blocks_[0].memory != nullptr) gpu_.Check(driver.cuStreamSynchronize(stream_), "cuStreamSynchronize", kDoing);
   for (Block& block : blocks_) {
     if (block.memory != nullptr) driver.cuMemFreeHost(block.memory);
     if (block.done != nullptr) driver.cuEventDestroy_v2(block.done);

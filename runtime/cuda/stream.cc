@@ -23,7 +23,10 @@ Registry& TheRegistry() {
 }  // namespace
 
 StreamState::StreamState(Gpu& of, StreamHandle stream, const void* owning)
-    : gpu(of), handle(stream), owner(owning), staging(of) {
+    : gpu(of),
+      handle(stream),
+      owner(owning),
+      staging(of) {
   gpu.Check(gpu.driver.cuEventCreate(&event_, kEventWithoutTiming), "cuEventCreate", "making a CUDA stream");
 }
 
@@ -62,7 +65,8 @@ std::shared_ptr<StreamState> StateOf(StreamHandle stream) {
     return gpu.NullStream();
   }
   auto state = FindStream(stream);
-  Require(state != nullptr, "a CUDA stream is used that was deleted, or that Umbra did not make; make it with NewStream<gpu>()");
+  Require(state != nullptr,
+          "a CUDA stream is used that was deleted, or that Umbra did not make; make it with NewStream<gpu>()");
   return state;
 }
 
@@ -113,7 +117,8 @@ StreamHandle StreamState::Helper() {
     const std::lock_guard lock(mutex);
     if (helper_ != nullptr) return helper_;
   }
-  StreamHandle made = NewStreamOf(gpu, nullptr);  // which takes the list of streams, as who goes through it takes their mutexes
+  StreamHandle made =
+      NewStreamOf(gpu, nullptr);  // which takes the list of streams, as who goes through it takes their mutexes
   {
     const std::lock_guard lock(mutex);
     if (helper_ == nullptr) helper_ = std::exchange(made, nullptr);
@@ -134,9 +139,9 @@ Aside::~Aside() {
     if (helper == nullptr || helper->gpu.lost()) return;
     try {
       const Using use(helper->gpu);
-      helper->gpu.Note(helper->gpu.driver.cuStreamSynchronize(*beside_), "cuStreamSynchronize", "waiting for a CUDA stream");
-    } catch (const Error&) {
-    }
+      helper->gpu.Note(helper->gpu.driver.cuStreamSynchronize(*beside_), "cuStreamSynchronize",
+                       "waiting for a CUDA stream");
+    } catch (const Error&) {}
   }
 }
 
@@ -186,7 +191,8 @@ StreamHandle library::HandleOf(const void* owner) {
   Registry& registry = TheRegistry();
   const std::shared_lock lock(registry.mutex);
   const auto found = registry.by_owner.find(owner);
-  Require(found != registry.by_owner.end(), "a Stream<gpu> is used after it was deleted; a tensor that was given it by "
+  Require(found != registry.by_owner.end(),
+          "a Stream<gpu> is used after it was deleted; a tensor that was given it by "
           "set_stream keeps it until it is given another");
   return found->second;
 }
@@ -250,8 +256,8 @@ class RecordedEvent final : public Event::State {
 
   double MillisecondsSince(const Event::State& earlier) override {
     const auto& first = static_cast<const RecordedEvent&>(earlier);
-    Require(&first.gpu_ == &gpu_, "the time between two CUDA events: one is of GPU ", first.gpu_.ordinal, ", the other of GPU ",
-            gpu_.ordinal);
+    Require(&first.gpu_ == &gpu_, "the time between two CUDA events: one is of GPU ", first.gpu_.ordinal,
+            ", the other of GPU ", gpu_.ordinal);
     const Using use(gpu_);
     float milliseconds = 0;
     gpu_.Check(gpu_.driver.cuEventElapsedTime(&milliseconds, first.event_, event_), "cuEventElapsedTime",

@@ -24,9 +24,10 @@ struct GivesBack {
 struct Captured {
   /// Memory given back in the order of the stream meanwhile; what is captured next may have it again.
   std::vector<std::unique_ptr<void, GivesBack>> reusable;
-  /// The code of its kernels, graphs within it, and memory that was given back meanwhile, which other streams may still use.
+  /// The code of its kernels, graphs within it, and memory that was given back meanwhile, which other streams may still
+  /// use.
   std::vector<std::shared_ptr<void>> kept;
-  std::set<Gpu*> reached;            ///< other GPUs, whose memory it uses
+  std::set<Gpu*> reached;  ///< other GPUs, whose memory it uses
   std::shared_ptr<BlasHandle> blas;  ///< of its matrix products
 };
 
@@ -54,13 +55,14 @@ struct StreamState {
   Gpu& gpu;
   const StreamHandle handle;
   const void* const owner;
-  std::mutex mutex;                    ///< of what follows
+  std::mutex mutex;  ///< of what follows
   std::unique_ptr<Captured> captured;  ///< while the stream is captured
-  std::shared_ptr<BlasHandle> blas;    ///< made when first needed
+  std::shared_ptr<BlasHandle> blas;  ///< made when first needed
 
   Staging staging;
 
-  /// A stream of the same GPU for what may run beside this one's work, made when first asked for; it goes with this one.
+  /// A stream of the same GPU for what may run beside this one's work, made when first asked for; it goes with this
+  /// one.
   StreamHandle Helper();
   /// That stream, if there is one, which is to be deleted now.
   StreamHandle TakeHelper() {
@@ -78,8 +80,8 @@ struct StreamState {
 std::shared_ptr<StreamState> StateOf(StreamHandle stream);
 /// The same; none if the stream is not alive.
 std::shared_ptr<StreamState> FindStream(StreamHandle stream) noexcept;
-/// Calls `body` with every stream of `gpu` that has been made and not deleted, and those captured of others that reach its
-/// memory; the stream's mutex is held.
+/// Calls `body` with every stream of `gpu` that has been made and not deleted, and those captured of others that reach
+/// its memory; the stream's mutex is held.
 void ForEachStream(Gpu& gpu, const std::function<void(StreamState&)>& body);
 /// Makes the stream in which memory is given back wait for all that the streams of `gpu` were given.
 void OrderMemoryAfterAll(Gpu& gpu);
@@ -99,7 +101,7 @@ class Aside {
  private:
   const StreamHandle stream_;
   std::optional<StreamHandle> beside_;  // once it was asked for
-  bool is_beside_ = false;              // was something given to it that the stream does not wait for yet?
+  bool is_beside_ = false;  // was something given to it that the stream does not wait for yet?
 };
 /// Is some stream of `gpu` being captured?
 bool IsCapturing(const Gpu& gpu);

@@ -68,7 +68,7 @@ int main(void) {
     col = unpack_patch2col(in, ksize, ksize, 1, 1, 1, 1);
     dst = dot(kernel, col);
     pooled = pool<red::maximum>(F<relu>(swapaxis<1, 0>(reshape(dst, Shape4(filters, num, oh, ow)))),
-                               Shape2(pooled.size(2), pooled.size(3)), 2, 2, 2, 2);
+                                Shape2(pooled.size(2), pooled.size(3)), 2, 2, 2, 2);
     double sum = 0;
     for (index_t n = 0; n < num; ++n)
       for (index_t f = 0; f < filters; ++f)
@@ -78,7 +78,7 @@ int main(void) {
   };
   const double before = loss();
   for (index_t k = 0; k < 8; ++k) {
-    float &element = in[k % num][k % channels][k][(3 * k) % width];
+    float& element = in[k % num][k % channels][k][(3 * k) % width];
     const float kept = element;
     element += h;
     const double quotient = (loss() - before) / static_cast<double>(h);

@@ -39,8 +39,7 @@ int main(void) {
       failures += out[i][j] != wanted;
     }
   out = F<sigmoid>(src);
-  for (index_t j = 0; j < 21; ++j)
-    failures += std::fabs(out[1][j] - 1.0f / (1.0f + std::exp(-src[1][j]))) > 1e-6f;
+  for (index_t j = 0; j < 21; ++j) failures += std::fabs(out[1][j] - 1.0f / (1.0f + std::exp(-src[1][j]))) > 1e-6f;
   out = F<twice>(src);
   failures += out[1][3] != 2 * src[1][3];
   std::printf(failures == 0 ? "defop: done\n" : "defop: %d wrong elements\n", failures);

@@ -9,18 +9,18 @@ namespace expr {
 // Every element of a row is the sum of those up to it.
 template <typename SrcExp, typename DType, int dim>
 struct CumulateExp : public MakeTensorExp<CumulateExp<SrcExp, DType, dim>, SrcExp, dim, DType> {
-  const SrcExp &src_;
-  explicit CumulateExp(const SrcExp &src) : src_(src) { this->shape_ = ShapeCheck<dim, SrcExp>::Check(src_); }
+  const SrcExp& src_;
+  explicit CumulateExp(const SrcExp& src) : src_(src) { this->shape_ = ShapeCheck<dim, SrcExp>::Check(src_); }
 };
 template <typename SrcExp, typename DType, int etype>
-inline CumulateExp<SrcExp, DType, ExpInfo<SrcExp>::kDim> cumulate(const Exp<SrcExp, DType, etype> &src) {
+inline CumulateExp<SrcExp, DType, ExpInfo<SrcExp>::kDim> cumulate(const Exp<SrcExp, DType, etype>& src) {
   TypeCheckPass<(ExpInfo<SrcExp>::kDim >= 2)>::Error_Expression_Does_Not_Meet_Dimension_Req();
   return CumulateExp<SrcExp, DType, ExpInfo<SrcExp>::kDim>(src.self());
 }
 template <typename SrcExp, typename DType, int dim>
 struct Plan<CumulateExp<SrcExp, DType, dim>, DType> {
  public:
-  explicit Plan(const CumulateExp<SrcExp, DType, dim> &e) : src_(MakePlan(e.src_)) {}
+  explicit Plan(const CumulateExp<SrcExp, DType, dim>& e) : src_(MakePlan(e.src_)) {}
   MSHADOW_XINLINE DType Eval(index_t i, index_t j) const {
     DType sum = 0;
     for (index_t k = 0; k <= j; ++k) sum += src_.Eval(i, k);
@@ -34,20 +34,20 @@ struct Plan<CumulateExp<SrcExp, DType, dim>, DType> {
 // The rows of a matrix joined two by two, by any reducer, mshadow's own among them.
 template <typename Reducer, typename SrcExp, typename DType>
 struct JoinPairsExp : public MakeTensorExp<JoinPairsExp<Reducer, SrcExp, DType>, SrcExp, 2, DType> {
-  const SrcExp &src_;
-  explicit JoinPairsExp(const SrcExp &src) : src_(src) {
+  const SrcExp& src_;
+  explicit JoinPairsExp(const SrcExp& src) : src_(src) {
     this->shape_ = ShapeCheck<2, SrcExp>::Check(src_);
     this->shape_[0] /= 2;
   }
 };
 template <typename Reducer, typename SrcExp, typename DType, int etype>
-inline JoinPairsExp<Reducer, SrcExp, DType> join_pairs(const Exp<SrcExp, DType, etype> &src) {
+inline JoinPairsExp<Reducer, SrcExp, DType> join_pairs(const Exp<SrcExp, DType, etype>& src) {
   return JoinPairsExp<Reducer, SrcExp, DType>(src.self());
 }
 template <typename Reducer, typename SrcExp, typename DType>
 struct Plan<JoinPairsExp<Reducer, SrcExp, DType>, DType> {
  public:
-  explicit Plan(const JoinPairsExp<Reducer, SrcExp, DType> &e) : src_(MakePlan(e.src_)) {}
+  explicit Plan(const JoinPairsExp<Reducer, SrcExp, DType>& e) : src_(MakePlan(e.src_)) {}
   MSHADOW_XINLINE DType Eval(index_t i, index_t j) const {
     DType joined;
     Reducer::SetInitValue(joined);
@@ -67,18 +67,18 @@ struct FilledExp : public Exp<FilledExp<DType>, DType, type::kMapper> {
   FilledExp(Shape<2> shape, DType value) : shape_(shape), value_(value) {}
 };
 template <typename DType>
-struct ExpInfo<FilledExp<DType> > {
+struct ExpInfo<FilledExp<DType>> {
   static const int kDim = 2;
   static const int kDevMask = cpu::kDevMask;
 };
 template <int dim, typename DType>
-struct ShapeCheck<dim, FilledExp<DType> > {
-  inline static Shape<dim> Check(const FilledExp<DType> &e) { return e.shape_; }
+struct ShapeCheck<dim, FilledExp<DType>> {
+  inline static Shape<dim> Check(const FilledExp<DType>& e) { return e.shape_; }
 };
 template <typename DType>
 struct Plan<FilledExp<DType>, DType> {
  public:
-  explicit Plan(const FilledExp<DType> &e) : value_(e.value_) {}
+  explicit Plan(const FilledExp<DType>& e) : value_(e.value_) {}
   MSHADOW_XINLINE DType Eval(index_t, index_t) const { return value_; }
 
  private:
@@ -88,13 +88,13 @@ struct Plan<FilledExp<DType>, DType> {
 // A matrix times a diagonal: evaluated as a whole, with an engine of its own.
 template <typename TA, typename DType>
 struct ScaleRowsExp : public Exp<ScaleRowsExp<TA, DType>, DType, type::kComplex> {
-  const TA &a_;
+  const TA& a_;
   DType factor_;
-  ScaleRowsExp(const TA &a, DType factor) : a_(a), factor_(factor) {}
+  ScaleRowsExp(const TA& a, DType factor) : a_(a), factor_(factor) {}
 };
 template <typename SV, typename Device, typename DType>
 struct ExpComplexEngine<SV, Tensor<Device, 2, DType>, ScaleRowsExp<Tensor<Device, 2, DType>, DType>, DType> {
-  inline static void Eval(Tensor<Device, 2, DType> *dst, const ScaleRowsExp<Tensor<Device, 2, DType>, DType> &e) {
+  inline static void Eval(Tensor<Device, 2, DType>* dst, const ScaleRowsExp<Tensor<Device, 2, DType>, DType>& e) {
     CHECK_EQ(dst->shape_, e.a_.shape_) << "ScaleRows";
     for (index_t y = 0; y < dst->size(0); ++y)
       for (index_t x = 0; x < dst->size(1); ++x) SV::Save((*dst)[y][x], e.a_[y][x] * e.factor_ * static_cast<DType>(y));
@@ -109,30 +109,28 @@ using namespace mshadow::expr;
 // A reducer of the program's own: the largest absolute value.
 struct maxabs {
   template <typename DType>
-  MSHADOW_XINLINE static void Reduce(volatile DType &dst, volatile DType src) {
+  MSHADOW_XINLINE static void Reduce(volatile DType& dst, volatile DType src) {
     const DType a = src < 0 ? -src : src;
     if (dst < a) dst = a;
   }
   template <typename DType>
-  MSHADOW_XINLINE static void SetInitValue(DType &initv) {
+  MSHADOW_XINLINE static void SetInitValue(DType& initv) {
     initv = 0;
   }
 };
 
 static int failures = 0;
-static void check(bool condition, const char *what) {
+static void check(bool condition, const char* what) {
   if (condition) return;
   std::printf("FAILED: %s\n", what);
   ++failures;
 }
 
 template <typename Body>
-static std::string said(const Body &body) {
+static std::string said(const Body& body) {
   try {
     body();
-  } catch (const dmlc::Error &e) {
-    return e.what();
-  }
+  } catch (const dmlc::Error& e) { return e.what(); }
   return "";
 }
 
@@ -148,12 +146,14 @@ int main(void) {
   check(b[0][1] == 2 * 1 + 1 + 1, "an extension with a saver");
   b = FilledExp<real_t>(b.shape_, 3.0f) * a + 1.0f;
   check(b[2][4] == 43.0f, "an expression with an ExpInfo and a ShapeCheck of its own");
-  check(said([&] { b = a + FilledExp<real_t>(Shape2(3, 4), 0.0f); }).find("(3,4)") != std::string::npos, "its shape is checked");
+  check(said([&] { b = a + FilledExp<real_t>(Shape2(3, 4), 0.0f); }).find("(3,4)") != std::string::npos,
+        "its shape is checked");
   static_assert(TypeCheck<cpu, 2, real_t, CumulateExp<Tensor<cpu, 2>, real_t, 2>>::kMapPass);
   static_assert(!PacketCheck<CumulateExp<Tensor<cpu, 2>, real_t, 2>, packet::kSSE2>::kPass);
 
   TensorContainer<cpu, 2> pairs(Shape2(1, 5));
-  pairs = join_pairs<red::maximum>(a) * 10.0f - join_pairs<red::sum>(a) + join_pairs<red::minimum>(a) - join_pairs<maxabs>(a - 9.0f);
+  pairs = join_pairs<red::maximum>(a) * 10.0f - join_pairs<red::sum>(a) + join_pairs<red::minimum>(a) -
+          join_pairs<maxabs>(a - 9.0f);
   check(pairs[0][4] == 10 * 9 - (4 + 9) + 4 - 5, "an extension that joins by reducers");
   TensorContainer<cpu, 1> rows(Shape1(3));
   rows = reduce_with_axis<maxabs, false>(a - 10.0f, 1);
@@ -194,15 +194,16 @@ int main(void) {
   TensorContainer<cpu, 2> small(Shape2(2, 5));
   const std::string message = said([&] { small = ScaleRowsExp<Tensor<cpu, 2>, real_t>(a, 10.0f); });
   check(message.find("extension.cc:") != std::string::npos, "where a check failed");
-  check(message.find("(2,5) vs. (3,5)") != std::string::npos && message.find("ScaleRows") != std::string::npos, "which and what");
+  check(message.find("(2,5) vs. (3,5)") != std::string::npos && message.find("ScaleRows") != std::string::npos,
+        "which and what");
 
   CHECK(a.CheckContiguous() || a.stride_ > 5) << "never said";
-  check(said([&] { CHECK(a.size(0) == 4) << "rows " << a.size(0); }).find("Check failed: a.size(0) == 4 rows 3") != std::string::npos, "CHECK");
+  check(said([&] { CHECK(a.size(0) == 4) << "rows " << a.size(0); }).find("Check failed: a.size(0) == 4 rows 3") !=
+            std::string::npos,
+        "CHECK");
   int calls = 0;
-  if (calls == 0)
-    CHECK_LE(++calls, 1U) << "an else belongs to the if";
-  else
-    check(false, "CHECK_LE is one statement");
+  if (calls == 0) CHECK_LE(++calls, 1U) << "an else belongs to the if";
+  else check(false, "CHECK_LE is one statement");
   CHECK_NE(calls, 2);
   CHECK_LT(0, calls);
   CHECK_GE(calls, 1);

@@ -33,7 +33,7 @@ class Net {
     rnd.SampleGaussian(&Wi2h, 0, 1.0f);
     rnd.SampleGaussian(&Wh2o, 0, 0.3f);
   }
-  void Forward(const Tensor<cpu, 2, real_t> &inbatch, Tensor<cpu, 2, real_t> oubatch) {
+  void Forward(const Tensor<cpu, 2, real_t>& inbatch, Tensor<cpu, 2, real_t> oubatch) {
     const index_t batch = ninput.size(0);
     Copy(ninput, inbatch, ninput.stream_);
     nhidden = dot(ninput, Wi2h);
@@ -44,7 +44,7 @@ class Net {
     Softmax(nout, nout);
     Copy(oubatch, nout, nout.stream_);
   }
-  void Backprop(const Tensor<cpu, 2, real_t> &gradout) {
+  void Backprop(const Tensor<cpu, 2, real_t>& gradout) {
     Copy(nout, gradout, nout.stream_);
     gobias = sum_rows(nout);
     gWh2o = dot(nhidden.T(), nout);

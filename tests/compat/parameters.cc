@@ -17,16 +17,17 @@ class FieldEntry<mshadow::TShape> : public FieldEntryBase<FieldEntry<mshadow::TS
  public:
   FieldEntry() : expect_ndim_(0) {}
   typedef FieldEntryBase<FieldEntry<mshadow::TShape>, mshadow::TShape> Parent;
-  virtual void Check(void *head) const {
+  virtual void Check(void* head) const {
     Parent::Check(head);
-    const mshadow::TShape &v = this->Get(head);
+    const mshadow::TShape& v = this->Get(head);
     if (expect_ndim_ != 0 && v.ndim() != expect_ndim_) {
       std::ostringstream os;
-      os << "value " << v << " for Parameter " << this->key_ << " has wrong dimensions, expected dimension=" << expect_ndim_;
+      os << "value " << v << " for Parameter " << this->key_
+         << " has wrong dimensions, expected dimension=" << expect_ndim_;
       throw dmlc::ParamError(os.str());
     }
   }
-  inline FieldEntry<mshadow::TShape> &set_expect_ndim(mshadow::index_t ndim) {
+  inline FieldEntry<mshadow::TShape>& set_expect_ndim(mshadow::index_t ndim) {
     expect_ndim_ = ndim;
     return this->self();
   }
@@ -50,7 +51,10 @@ struct ConvolutionParam : public dmlc::Parameter<ConvolutionParam> {
     DMLC_DECLARE_FIELD(stride).set_default(mshadow::TShape(shape, shape + 2)).set_expect_ndim(2);
     DMLC_DECLARE_FIELD(num_filter).set_range(1, 100000);
     DMLC_DECLARE_FIELD(no_bias).set_default(false);
-    DMLC_DECLARE_FIELD(layout).add_enum("NCHW", mshadow::kNCHW).add_enum("NHWC", mshadow::kNHWC).set_default(mshadow::kNCHW);
+    DMLC_DECLARE_FIELD(layout)
+        .add_enum("NCHW", mshadow::kNCHW)
+        .add_enum("NHWC", mshadow::kNHWC)
+        .set_default(mshadow::kNCHW);
     DMLC_DECLARE_FIELD(axis).set_default(dmlc::optional<int>());
     DMLC_DECLARE_ALIAS(num_filter, filters);
   }
@@ -58,7 +62,8 @@ struct ConvolutionParam : public dmlc::Parameter<ConvolutionParam> {
 DMLC_REGISTER_PARAMETER(ConvolutionParam);
 
 int main(void) {
-  static_assert(dmlc::is_arithmetic<float>::value && sizeof(dmlc::IfThenElseType<false, char, int>::Type) == sizeof(int));
+  static_assert(dmlc::is_arithmetic<float>::value &&
+                sizeof(dmlc::IfThenElseType<false, char, int>::Type) == sizeof(int));
   ConvolutionParam param;
   std::vector<std::pair<std::string, std::string> > kwargs;
   kwargs.push_back(std::make_pair("kernel", "(3, 5)"));
@@ -77,7 +82,7 @@ int main(void) {
   try {
     param.Init(std::map<std::string, std::string>{{"kernel", "(3,)"}, {"num_filter", "1"}}, dmlc::parameter::kAllMatch);
     ++failures;
-  } catch (const dmlc::ParamError &e) {
+  } catch (const dmlc::ParamError& e) {
     failures += std::string(e.what()).find("(3,) for Parameter kernel has wrong dimensions") == std::string::npos;
   }
   DMLC_ATTRIBUTE_UNUSED int nothing = 0;

@@ -8,7 +8,7 @@ using namespace mshadow::expr;
 
 int main(void) {
   InitTensorEngine<cpu>();
-  Stream<cpu> *stream = NewStream<cpu>();
+  Stream<cpu>* stream = NewStream<cpu>();
   TensorContainer<cpu, 2> a(Shape2(100, 33)), b(Shape2(100, 33));
   a.set_stream(stream);
   b.set_stream(stream);

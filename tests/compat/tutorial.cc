@@ -7,7 +7,7 @@ using namespace mshadow;
 using namespace mshadow::expr;
 
 static int failures = 0;
-static void check(bool condition, const char *what) {
+static void check(bool condition, const char* what) {
   if (!condition) {
     std::printf("FAILED: %s\n", what);
     ++failures;

@@ -50,7 +50,8 @@ struct Argument<Tensor<cpu, dim, DType>> {
     value.Resize(shape, DType(0));
     std::uniform_real_distribution<double> draw(-3, 3);
     ForEach([&](DType& element) {
-      if constexpr (std::is_integral_v<DType>) element = static_cast<DType>(static_cast<index_t>(std::floor(draw(*random) * 10)));
+      if constexpr (std::is_integral_v<DType>)
+        element = static_cast<DType>(static_cast<index_t>(std::floor(draw(*random) * 10)));
       else element = static_cast<DType>(draw(*random));
     });
   }
@@ -68,7 +69,8 @@ struct Argument<Tensor<cpu, dim, DType>> {
     ref.shape.assign(value.shape_.shape_, value.shape_.shape_ + dim);
     ref.stride.assign(static_cast<std::size_t>(dim), 1);
     for (int d = dim - 2; d >= 0; --d)
-      ref.stride[static_cast<std::size_t>(d)] = d == dim - 2 ? value.stride_ : ref.stride[static_cast<std::size_t>(d) + 1] * value.shape_[d + 1];
+      ref.stride[static_cast<std::size_t>(d)] =
+          d == dim - 2 ? value.stride_ : ref.stride[static_cast<std::size_t>(d) + 1] * value.shape_[d + 1];
     return ref;
   }
 };
@@ -83,7 +85,9 @@ template <int dim, typename DType>
 struct Argument<const TensorContainer<cpu, dim, DType>&> : Argument<TensorContainer<cpu, dim, DType>&> {};
 
 template <typename T>
-double Tolerance() { return std::is_same_v<T, double> ? 1e-13 : std::is_same_v<T, umbra::half_t> ? 0 : 4e-6; }
+double Tolerance() {
+  return std::is_same_v<T, double> ? 1e-13 : std::is_same_v<T, umbra::half_t> ? 0 : 4e-6;
+}
 
 template <typename... Params>
 void Check(const std::string& name, void (*eager)(Params...), const std::vector<std::vector<index_t>>& shapes) {
@@ -109,41 +113,48 @@ void Check(const std::string& name, void (*eager)(Params...), const std::vector<
     arguments.outputs.resize(kernel->graph->outputs().size());
     arguments.scalars.resize(kernel->graph->scalars().size());
     k = 0;
-    std::apply([&](auto&... a) {
-      const auto pass = [&](auto& argument) {
-        const auto& parameter = kernel->parameters[k++];
-        ASSERT_EQ(parameter.tensor, argument.kTensor);
-        if constexpr (std::decay_t<decltype(argument)>::kTensor) {
-          if (parameter.input >= 0) arguments.inputs[static_cast<std::size_t>(parameter.input)] = argument.Ref();
-          if (parameter.output >= 0) arguments.outputs[static_cast<std::size_t>(parameter.output)] = argument.Ref();
-        } else {
-          umbra_scalar& scalar = arguments.scalars[static_cast<std::size_t>(parameter.scalar)];
-          if constexpr (std::is_same_v<decltype(argument.value), float>) scalar.f32 = argument.value;
-          else if constexpr (std::is_same_v<decltype(argument.value), double>) scalar.f64 = argument.value;
-          else if constexpr (std::is_same_v<decltype(argument.value), index_t>) scalar.i64 = argument.value;
-          else scalar.i32 = static_cast<int>(argument.value);  // enumerations, narrow numbers and conditions, too
-        }
-      };
-      (pass(a), ...);
-    }, given);
+    std::apply(
+        [&](auto&... a) {
+          const auto pass = [&](auto& argument) {
+            const auto& parameter = kernel->parameters[k++];
+            ASSERT_EQ(parameter.tensor, argument.kTensor);
+            if constexpr (std::decay_t<decltype(argument)>::kTensor) {
+              if (parameter.input >= 0) arguments.inputs[static_cast<std::size_t>(parameter.input)] = argument.Ref();
+              if (parameter.output >= 0) arguments.outputs[static_cast<std::size_t>(parameter.output)] = argument.Ref();
+            } else {
+              umbra_scalar& scalar = arguments.scalars[static_cast<std::size_t>(parameter.scalar)];
+              if constexpr (std::is_same_v<decltype(argument.value), float>) scalar.f32 = argument.value;
+              else if constexpr (std::is_same_v<decltype(argument.value), double>) scalar.f64 = argument.value;
+              else if constexpr (std::is_same_v<decltype(argument.value), index_t>) scalar.i64 = argument.value;
+              else scalar.i32 = static_cast<int>(argument.value);  // enumerations, narrow numbers and conditions, too
+            }
+          };
+          (pass(a), ...);
+        },
+        given);
     function(arguments);
 
-    std::apply([&](auto&... wanted) {
-      std::apply([&](auto&... got) {
-        const auto compare = [&](auto& w, auto& g) {
-          if constexpr (std::decay_t<decltype(w)>::kTensor) {
-            std::vector<double> values;
-            w.ForEach([&](auto& element) { values.push_back(static_cast<double>(element)); });
-            std::size_t at = 0;
-            g.ForEach([&](auto& element) {
-              const double value = values[at++], tolerance = Tolerance<std::decay_t<decltype(element)>>();
-              EXPECT_NEAR(static_cast<double>(element), value, tolerance * (1 + std::fabs(value))) << "element " << at - 1;
-            });
-          }
-        };
-        (compare(wanted, got), ...);
-      }, given);
-    }, expected);
+    std::apply(
+        [&](auto&... wanted) {
+          std::apply(
+              [&](auto&... got) {
+                const auto compare = [&](auto& w, auto& g) {
+                  if constexpr (std::decay_t<decltype(w)>::kTensor) {
+                    std::vector<double> values;
+                    w.ForEach([&](auto& element) { values.push_back(static_cast<double>(element)); });
+                    std::size_t at = 0;
+                    g.ForEach([&](auto& element) {
+                      const double value = values[at++], tolerance = Tolerance<std::decay_t<decltype(element)>>();
+                      EXPECT_NEAR(static_cast<double>(element), value, tolerance * (1 + std::fabs(value)))
+                          << "element " << at - 1;
+                    });
+                  }
+                };
+                (compare(wanted, got), ...);
+              },
+              given);
+        },
+        expected);
   }
 }
 
@@ -212,15 +223,41 @@ TEST(Extract, Lambdas) { Check("lambdas", lambdas, kSquare); }
 template <typename T>
 void CheckExactly(const std::string& name) {
   using Limits = std::numeric_limits<T>;
-  std::vector<T> values = {0, 1, 2, 3, T(0.1), T(0.5), T(1.5), T(2.5), 7, 100, 126, 127, 149, 1000, 1074, T(1e6), T(8388609), Limits::denorm_min(),
-                           5 * Limits::denorm_min(), Limits::min(), Limits::min() - Limits::denorm_min(), Limits::epsilon(), Limits::max(),
-                           Limits::max() / 2, Limits::infinity(), Limits::quiet_NaN()};
+  std::vector<T> values = {0,
+                           1,
+                           2,
+                           3,
+                           T(0.1),
+                           T(0.5),
+                           T(1.5),
+                           T(2.5),
+                           7,
+                           100,
+                           126,
+                           127,
+                           149,
+                           1000,
+                           1074,
+                           T(1e6),
+                           T(8388609),
+                           Limits::denorm_min(),
+                           5 * Limits::denorm_min(),
+                           Limits::min(),
+                           Limits::min() - Limits::denorm_min(),
+                           Limits::epsilon(),
+                           Limits::max(),
+                           Limits::max() / 2,
+                           Limits::infinity(),
+                           Limits::quiet_NaN()};
   std::mt19937_64 random(3);
-  for (int k = 0; k < 30; ++k) values.push_back(static_cast<T>(std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 300) - 200)));
+  for (int k = 0; k < 30; ++k)
+    values.push_back(
+        static_cast<T>(std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 300) - 200)));
   for (std::size_t k = values.size(); k-- > 0;) values.push_back(-values[k]);
   const auto n = static_cast<index_t>(values.size());
   TensorContainer<cpu, 1, T> a(Shape1(n * n)), b(Shape1(n * n));
-  for (index_t k = 0; k < n * n; ++k) a[k] = values[static_cast<std::size_t>(k / n)], b[k] = values[static_cast<std::size_t>(k % n)];
+  for (index_t k = 0; k < n * n; ++k)
+    a[k] = values[static_cast<std::size_t>(k / n)], b[k] = values[static_cast<std::size_t>(k % n)];
   TensorContainer<cpu, 2, T> expected(Shape2(kExact, n * n)), got(expected.shape_);
   exactly<T>(expected, a, b);
   for (const ExtractedKernel& kernel : Kernels()) {
@@ -233,19 +270,25 @@ void CheckExactly(const std::string& name) {
       if (target == "interpreter") options.engine = umbra::Engine::kInterpreter;
       else options.target = target;
       const auto ref = [](auto& tensor) {
-        return umbra::runtime::TensorRef::Dense(tensor.dptr_, umbra::DTypeOf<T>::value, {tensor.shape_.shape_, tensor.shape_.shape_ + tensor.shape_.kDimension});
+        return umbra::runtime::TensorRef::Dense(
+            tensor.dptr_, umbra::DTypeOf<T>::value,
+            {tensor.shape_.shape_, tensor.shape_.shape_ + tensor.shape_.kDimension});
       };
-      umbra::runtime::Arguments arguments{std::vector<umbra::runtime::TensorRef>(kernel.graph->inputs().size()), {ref(got)}, {}};
+      umbra::runtime::Arguments arguments{
+          std::vector<umbra::runtime::TensorRef>(kernel.graph->inputs().size()), {ref(got)}, {}};
       const umbra::runtime::TensorRef given[] = {ref(got), ref(a), ref(b)};
       for (std::size_t k = 0; k < 3; ++k)
-        if (kernel.parameters[k].input >= 0) arguments.inputs[static_cast<std::size_t>(kernel.parameters[k].input)] = given[k];
+        if (kernel.parameters[k].input >= 0)
+          arguments.inputs[static_cast<std::size_t>(kernel.parameters[k].input)] = given[k];
       umbra::Compile(kernel.graph, options)(arguments);
       int wrong = 0;
       for (index_t f = 0; f < kExact; ++f)
         for (index_t k = 0; k < n * n; ++k) {
           const T want = expected[f][k], have = got[f][k];
           const bool same = std::memcmp(&want, &have, sizeof want) == 0 || (std::isnan(want) && std::isnan(have));
-          if (!same && ++wrong < 20) ADD_FAILURE() << name << " " << f << " of " << a[k] << " and " << b[k] << ", " << target << ": " << have << ", expected " << want;
+          if (!same && ++wrong < 20)
+            ADD_FAILURE() << name << " " << f << " of " << a[k] << " and " << b[k] << ", " << target << ": " << have
+                          << ", expected " << want;
         }
     }
     return;

@@ -66,7 +66,8 @@ UMBRA_KERNEL void arithmetic(Tensor<cpu, 2> y, const Tensor<cpu, 2>& a, const Te
 }
 
 // Several statements: later ones read what earlier ones wrote.
-UMBRA_KERNEL void momentum(Tensor<cpu, 2> weight, Tensor<cpu, 2> velocity, Tensor<cpu, 2> gradient, float rate, float decay) {
+UMBRA_KERNEL void momentum(Tensor<cpu, 2> weight, Tensor<cpu, 2> velocity, Tensor<cpu, 2> gradient, float rate,
+                           float decay) {
   velocity *= decay;
   velocity -= rate * gradient;
   weight += velocity;
@@ -161,7 +162,8 @@ UMBRA_KERNEL void halves(Tensor<cpu, 2, half_t> y, Tensor<cpu, 2, half_t> x) {
 }
 
 UMBRA_KERNEL void maps(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
-  y = flip(x, 1) + mirror(pad(slice<1>(crop(x, Shape2(4, 5), 1, 1), 1, 5), 1)) * swapaxis<0, 1>(transpose(x, Shape2(1, 0)));
+  y = flip(x, 1) +
+      mirror(pad(slice<1>(crop(x, Shape2(4, 5), 1, 1), 1, 5), 1)) * swapaxis<0, 1>(transpose(x, Shape2(1, 0)));
 }
 
 UMBRA_KERNEL void pooling(Tensor<cpu, 3> y, Tensor<cpu, 3> x) {
@@ -181,7 +183,8 @@ UMBRA_KERNEL void parts(Tensor<cpu, 2> y, Tensor<cpu, 1> a, Tensor<cpu, 1> b, Te
 }
 
 // Parts of parts, of two tensors and of handles.
-UMBRA_KERNEL void parts_of_parts(Tensor<cpu, 2> y, Tensor<cpu, 2, half_t> a, Tensor<cpu, 2, half_t> b, Tensor<cpu, 2> x, index_t from) {
+UMBRA_KERNEL void parts_of_parts(Tensor<cpu, 2> y, Tensor<cpu, 2, half_t> a, Tensor<cpu, 2, half_t> b, Tensor<cpu, 2> x,
+                                 index_t from) {
   slice<0>(slice<1>(y, from, 5), 1, 3) = slice<1>(slice<0>(x, 0, 2), 1, 6 - from);
   slice<1>(flip(y, 1), 0, 2) *= 3.0f;
   slice<1>(concat<1>(a, flip(b, 0)), 2, 5) -= half_t(2.0f);
@@ -245,10 +248,12 @@ struct functions {
   static DType Map(DType a, DType b) {
     DType parts[5];
     parts[0] = std::log10(std::abs(a) + 1) + std::asinh(a) + std::acosh(std::abs(b) + 1) + std::atanh(b / 4);
-    parts[1] = std::hypot(a, b) + std::hypot(a, b, DType(2)) + std::tgamma(a) / 16 - std::fdim(a, b) + std::hypot(DType(0), b - b) + std::lgamma(std::abs(a) + DType(0.5));
+    parts[1] = std::hypot(a, b) + std::hypot(a, b, DType(2)) + std::tgamma(a) / 16 - std::fdim(a, b) +
+               std::hypot(DType(0), b - b) + std::lgamma(std::abs(a) + DType(0.5));
     parts[2] = std::copysign(a, b) + (std::signbit(b) ? DType(1) : a) + std::copysign(DType(2), DType(0) * a);
     parts[3] = std::min({a, b, DType(0.5)}) + std::max({a, b}) + std::clamp(a, DType(-1), b > 0 ? b : DType(1));
-    parts[4] = static_cast<DType>(std::lround(a) + std::lrint(b) * (std::isinf(a) || !std::isfinite(b) || std::isnan(b) ? 3 : 1));
+    parts[4] = static_cast<DType>(std::lround(a) +
+                                  std::lrint(b) * (std::isinf(a) || !std::isfinite(b) || std::isnan(b) ? 3 : 1));
     DType sum = std::fmin(a, b) - std::fmax(b, DType(1));
     for (const DType part : parts) sum += part;
     return sum;
@@ -301,13 +306,16 @@ template UMBRA_KERNEL void layer<Kind::kSteep>(Tensor<cpu, 1>, Tensor<cpu, 1>, K
 UMBRA_KERNEL void lookup(Tensor<cpu, 2> y, Tensor<cpu, 1> index, Tensor<cpu, 2> x) {
   y = take(index, x) + mask(index, x) * complex_abs(complex_pack(x, x));
 }
-UMBRA_KERNEL void narrow(Tensor<cpu, 2, half_t> y, Tensor<cpu, 2, half_t> x, Tensor<cpu, 2, uint8_t> m, bool up, signed char c) {
+UMBRA_KERNEL void narrow(Tensor<cpu, 2, half_t> y, Tensor<cpu, 2, half_t> x, Tensor<cpu, 2, uint8_t> m, bool up,
+                         signed char c) {
   y = x * half_t(0.3f);
   if (up && c < 3) y += tcast<half_t>(m);
   m += m;
 }
 template <typename E, typename DType, int etype>
-constexpr auto Softcap(const Exp<E, DType, etype>& x, DType cap) { return F<op::tanh>(x / cap) * cap; }
+constexpr auto Softcap(const Exp<E, DType, etype>& x, DType cap) {
+  return F<op::tanh>(x / cap) * cap;
+}
 UMBRA_KERNEL void capped(Tensor<cpu, 1> y, Tensor<cpu, 2> x) {
   y = 1.0f / static_cast<float>(x.shape_.Size());
   y += Softcap(x[0] + x[1][2], 2.0f);
@@ -350,7 +358,8 @@ struct exact {
     if constexpr (function == 3) return std::copysign(a, b);
     if constexpr (function == 4) return std::nextafter(a, b);
     if constexpr (function == 5) return std::logb(a);
-    if constexpr (function == 6) return std::ldexp(a, static_cast<int>(std::fmin(std::fmax(b, DType(-3000)), DType(3000))));
+    if constexpr (function == 6)
+      return std::ldexp(a, static_cast<int>(std::fmin(std::fmax(b, DType(-3000)), DType(3000))));
     if constexpr (function == 7) return std::scalbn(a, -126) + std::scalbln(b, 7L);
     if constexpr (function == 8) return static_cast<DType>(std::ilogb(a));
     if constexpr (function == 9) return std::frexp(a, &exponent) + static_cast<DType>(exponent);
@@ -360,10 +369,14 @@ struct exact {
       return whole;
     }
     if constexpr (function == 12) return std::nearbyint(a) + std::fdim(a, b) + std::fmod(a, b);
-    if constexpr (function == 13) return static_cast<DType>(std::isgreater(a, b) + 2 * std::isless(a, b) + 4 * std::isunordered(a, b));
-    if constexpr (function == 14) return static_cast<DType>(std::islessgreater(a, b) + 2 * std::islessequal(a, b) + 4 * std::isgreaterequal(a, b));
-    if constexpr (function == 16) return std::isinf(a) || std::isinf(b) ? std::hypot(a, b) : std::tgamma(-std::fabs(std::trunc(a)));
-    if constexpr (function == 15) return static_cast<DType>(std::signbit(a) + 2 * std::isnan(a) + 4 * std::isinf(a) + 8 * std::isfinite(a));
+    if constexpr (function == 13)
+      return static_cast<DType>(std::isgreater(a, b) + 2 * std::isless(a, b) + 4 * std::isunordered(a, b));
+    if constexpr (function == 14)
+      return static_cast<DType>(std::islessgreater(a, b) + 2 * std::islessequal(a, b) + 4 * std::isgreaterequal(a, b));
+    if constexpr (function == 16)
+      return std::isinf(a) || std::isinf(b) ? std::hypot(a, b) : std::tgamma(-std::fabs(std::trunc(a)));
+    if constexpr (function == 15)
+      return static_cast<DType>(std::signbit(a) + 2 * std::isnan(a) + 4 * std::isinf(a) + 8 * std::isfinite(a));
     return a;
   }
 };
@@ -414,7 +427,9 @@ template UMBRA_KERNEL void bits<std::int8_t>(Tensor<cpu, 2, std::int8_t>, Tensor
 template UMBRA_KERNEL void bits<std::uint8_t>(Tensor<cpu, 2, std::uint8_t>, Tensor<cpu, 2, std::uint8_t>, int);
 
 template <typename Function>
-constexpr float Twice(Function function, float x) { return function(function(x)); }
+constexpr float Twice(Function function, float x) {
+  return function(function(x));
+}
 struct captures {
   static float Map(float a, float b) {
     float sum = 0;

@@ -132,7 +132,8 @@ BlasStatus cublasLtMatmulDescSetAttribute(void* product, int attribute, const vo
     default: return kInvalid;
   }
 }
-BlasStatus cublasLtMatrixLayoutCreate(void** layout, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t lead) {
+BlasStatus cublasLtMatrixLayoutCreate(void** layout, int type, std::uint64_t rows, std::uint64_t columns,
+                                      std::int64_t lead) {
   if (lead < static_cast<std::int64_t>(rows)) return kInvalid;
   *layout = new Layout{type, rows, columns, lead};
   return 0;
@@ -160,14 +161,16 @@ BlasStatus cublasLtMatmulPreferenceSetAttribute(void* preference, int attribute,
   auto* const p = static_cast<Preference*>(preference);
   if (attribute == kMaxWorkspace && bytes == 8) std::memcpy(&p->workspace, value, 8);
   else if (attribute == kReductionSchemes && bytes == 4) std::memcpy(&p->reductions, value, 4);
-  else if (attribute >= kAlignmentA && attribute <= kAlignmentD && bytes == 4) std::memcpy(&p->alignment[attribute], value, 4);
+  else if (attribute >= kAlignmentA && attribute <= kAlignmentD && bytes == 4)
+    std::memcpy(&p->alignment[attribute], value, 4);
   else return kInvalid;
   return 0;
 }
-BlasStatus cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b, void* c, void* d, void* preference, int,
-                                          MatmulHeuristic* best, int* count) {
+BlasStatus cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b, void* c, void* d, void* preference,
+                                          int, MatmulHeuristic* best, int* count) {
   const auto* const p = static_cast<Product*>(product);
-  const auto *const la = static_cast<Layout*>(a), *const lb = static_cast<Layout*>(b), *const lc = static_cast<Layout*>(c);
+  const auto *const la = static_cast<Layout*>(a), *const lb = static_cast<Layout*>(b),
+                    *const lc = static_cast<Layout*>(c);
   const auto* const wish = static_cast<Preference*>(preference);
   if (const int status = umbra::stand_in::Called("cublasLtMatmulAlgoGetHeuristic"); status != 0) return status;
   if (c != d || wish->alignment.size() != 4) return kInvalid;
@@ -188,11 +191,13 @@ BlasStatus cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b
   *count = 1;
   return 0;
 }
-BlasStatus cublasLtMatmul(void*, void* product, const void* alpha, const void* a, void* a_layout, const void* b, void* b_layout,
-                          const void* beta, const void* c, void* c_layout, void* d, void* d_layout, const MatmulAlgorithm* algorithm,
-                          void* workspace, std::size_t workspace_bytes, void* stream) {
+BlasStatus cublasLtMatmul(void*, void* product, const void* alpha, const void* a, void* a_layout, const void* b,
+                          void* b_layout, const void* beta, const void* c, void* c_layout, void* d, void* d_layout,
+                          const MatmulAlgorithm* algorithm, void* workspace, std::size_t workspace_bytes,
+                          void* stream) {
   const Product p = *static_cast<Product*>(product);
-  const Layout la = *static_cast<Layout*>(a_layout), lb = *static_cast<Layout*>(b_layout), lc = *static_cast<Layout*>(c_layout);
+  const Layout la = *static_cast<Layout*>(a_layout), lb = *static_cast<Layout*>(b_layout),
+               lc = *static_cast<Layout*>(c_layout);
   if (const int status = umbra::stand_in::Called("cublasLtMatmul"); status != 0) return status;
   if (c != d || c_layout != d_layout || algorithm->data[0] != 42) return kInvalid;
   const double by = At(p.scale, alpha, 0), of_c = At(p.scale, beta, 0);

@@ -10,7 +10,7 @@ namespace umbra::stand_in {
 /// A product that was put into a stream.
 struct Product {
   std::uint32_t epilogue;  ///< cublasLtEpilogue_t
-  const void* bias;        ///< if the epilogue has one
+  const void* bias;  ///< if the epilogue has one
   const void* result;
   int batch;
 };

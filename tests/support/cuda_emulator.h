@@ -22,7 +22,9 @@
 #define __launch_bounds__(n)
 #define __grid_constant__
 
-struct uint3 { unsigned x, y, z; };
+struct uint3 {
+  unsigned x, y, z;
+};
 
 namespace emulator {
 
@@ -133,7 +135,9 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask) {
   return emulator::Exchange(mask, value, emulator::current % 32 ^ lane_mask);
 }
 template <typename T>
-T __shfl_sync(unsigned mask, T value, int lane) { return emulator::Exchange(mask, value, lane % 32); }
+T __shfl_sync(unsigned mask, T value, int lane) {
+  return emulator::Exchange(mask, value, lane % 32);
+}
 template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta) {
   const int lane = emulator::current % 32 + static_cast<int>(delta);
@@ -170,7 +174,8 @@ alignas(16) char shared_memory[256 * 1024];
 namespace emulator {
 
 // Runs `kernel` for every thread of the grid. Returns what went wrong, or nothing.
-inline std::string Launch(uint3 grid, uint3 block, std::size_t shared_bytes, bool reverse, const std::function<void()>& kernel) {
+inline std::string Launch(uint3 grid, uint3 block, std::size_t shared_bytes, bool reverse,
+                          const std::function<void()>& kernel) {
   const int count = static_cast<int>(block.x * block.y * block.z);
   if (count < 1 || count > kMaxThreads) return "a block of " + std::to_string(count) + " threads";
   if (shared_bytes > sizeof shared_memory) return "too much shared memory";

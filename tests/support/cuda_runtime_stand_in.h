@@ -27,7 +27,12 @@ inline long long shared_asked = 0;
 template <typename... P>
 cudaError_t Call(cudaError_t (*function)(P...), const void* const* addresses) {
   std::tuple<P...> values;
-  std::apply([&](P&... value) { std::size_t at = 0; ((value = *static_cast<P const*>(addresses[at++])), ...); }, values);
+  std::apply(
+      [&](P&... value) {
+        std::size_t at = 0;
+        ((value = *static_cast<P const*>(addresses[at++])), ...);
+      },
+      values);
   return std::apply(function, values);
 }
 
@@ -43,14 +48,24 @@ cudaError_t cudaFuncSetAttribute(void (*)(Args), cudaFuncAttribute, int bytes) {
 }
 
 template <typename Args>
-cudaError_t cudaLaunchKernel(void (*kernel)(Args), dim3 grid, dim3 block, void** entries, std::size_t shared, cudaStream_t) {
+cudaError_t cudaLaunchKernel(void (*kernel)(Args), dim3 grid, dim3 block, void** entries, std::size_t shared,
+                             cudaStream_t) {
   using cuda_runtime::recorded;
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || shared > 232448 || (shared + 8192 > 49152 && cuda_runtime::shared_asked < (long long)shared)) return cudaErrorInvalidValue;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || shared > 232448 ||
+      (shared + 8192 > 49152 && cuda_runtime::shared_asked < (long long)shared))
+    return cudaErrorInvalidValue;
   cuda_runtime::shared_asked = 0;
   const Args& args = *static_cast<const Args*>(entries[0]);
-  *recorded = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, {}, sizeof args, recorded->launches + 1, recorded->dry};
+  *recorded = {{grid.x, grid.y, grid.z},
+               {block.x, block.y, block.z},
+               shared,
+               {},
+               sizeof args,
+               recorded->launches + 1,
+               recorded->dry};
   std::memcpy(recorded->arguments, &args, sizeof args);
   if (recorded->dry) return cudaSuccess;
-  const std::string said = emulator::Launch({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, false, [&] { kernel(args); });
+  const std::string said =
+      emulator::Launch({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, false, [&] { kernel(args); });
   return said.empty() ? cudaSuccess : cudaErrorLaunchFailure;
 }

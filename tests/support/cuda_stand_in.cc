@@ -15,7 +15,9 @@ using namespace umbra::stand_in;  // NOLINT: the state, and the types of the dri
 
 namespace umbra::stand_in {
 
-void Fail(const std::string& function, int result, int times, int behind) { The().failures[function] = {result, times, behind}; }
+void Fail(const std::string& function, int result, int times, int behind) {
+  The().failures[function] = {result, times, behind};
+}
 int Calls(const std::string& function) { return The().calls[function]; }
 int Called(const std::string& function) { return Enter(function); }
 std::size_t Allocations() {
@@ -39,7 +41,9 @@ int Enqueue(void* stream, std::function<int()> work) {
   LOCKED;
   return Submit(stream, std::move(work));
 }
-void SetKernel(const std::string& name, std::function<int(const Launch&)> body) { The().kernels[name] = std::move(body); }
+void SetKernel(const std::string& name, std::function<int(const Launch&)> body) {
+  The().kernels[name] = std::move(body);
+}
 
 }  // namespace umbra::stand_in
 
@@ -53,9 +57,11 @@ Result cuDriverGetVersion(int* version) {
 }
 Result cuGetErrorName(Result result, const char** name) {
   static const std::map<Result, const char*> names = {
-      {1, "CUDA_ERROR_INVALID_VALUE"}, {2, "CUDA_ERROR_OUT_OF_MEMORY"}, {100, "CUDA_ERROR_NO_DEVICE"}, {200, "CUDA_ERROR_INVALID_IMAGE"},
-      {218, "CUDA_ERROR_INVALID_PTX"}, {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"}, {500, "CUDA_ERROR_NOT_FOUND"},
-      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {719, "CUDA_ERROR_LAUNCH_FAILED"}, {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"}};
+      {1, "CUDA_ERROR_INVALID_VALUE"},   {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {100, "CUDA_ERROR_NO_DEVICE"},     {200, "CUDA_ERROR_INVALID_IMAGE"},
+      {218, "CUDA_ERROR_INVALID_PTX"},   {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+      {500, "CUDA_ERROR_NOT_FOUND"},     {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {719, "CUDA_ERROR_LAUNCH_FAILED"}, {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"}};
   const auto found = names.find(result);
   *name = found == names.end() ? nullptr : found->second;
   return found == names.end() ? kInvalidValue : kSuccess;
@@ -77,10 +83,21 @@ Result cuDeviceGetName(char* name, int size, Device) {
   return kSuccess;
 }
 Result cuDeviceGetAttribute(int* value, int attribute, Device) {
-  static const std::map<int, int> values = {{kMaxThreadsPerBlock, 1024}, {kMaxGridX, 2147483647}, {kMaxGridY, 65535}, {kMaxGridZ, 65535},
-                                            {kSharedPerBlock, 49152}, {kWarpSize, 32}, {kMultiprocessors, 132}, {kL2Bytes, 60 << 20},
-                                            {kMaxThreadsPerMultiprocessor, 2048}, {kMajor, 9}, {kMinor, 0}, {kSharedPerMultiprocessor, 233472},
-                                            {kRegistersPerMultiprocessor, 65536}, {kSharedPerBlockOptIn, 232448}, {kMaxBlocksPerMultiprocessor, 32},
+  static const std::map<int, int> values = {{kMaxThreadsPerBlock, 1024},
+                                            {kMaxGridX, 2147483647},
+                                            {kMaxGridY, 65535},
+                                            {kMaxGridZ, 65535},
+                                            {kSharedPerBlock, 49152},
+                                            {kWarpSize, 32},
+                                            {kMultiprocessors, 132},
+                                            {kL2Bytes, 60 << 20},
+                                            {kMaxThreadsPerMultiprocessor, 2048},
+                                            {kMajor, 9},
+                                            {kMinor, 0},
+                                            {kSharedPerMultiprocessor, 233472},
+                                            {kRegistersPerMultiprocessor, 65536},
+                                            {kSharedPerBlockOptIn, 232448},
+                                            {kMaxBlocksPerMultiprocessor, 32},
                                             {kMemoryPoolsSupported, 1}};
   const char* const l2_bytes = attribute == kL2Bytes ? std::getenv("STAND_IN_L2_BYTES") : nullptr;
   *value = l2_bytes != nullptr ? std::atoi(l2_bytes) : values.at(attribute);
@@ -134,7 +151,9 @@ Result cuMemPoolGetAttribute(MemoryPool pool, int, void* value) {
   std::memcpy(value, &bytes, sizeof bytes);
   return EnterContext("cuMemPoolGetAttribute");
 }
-Result cuMemPoolSetAccess(MemoryPool, const AccessDescription*, std::size_t) { return EnterContext("cuMemPoolSetAccess"); }
+Result cuMemPoolSetAccess(MemoryPool, const AccessDescription*, std::size_t) {
+  return EnterContext("cuMemPoolSetAccess");
+}
 Result cuMemPoolTrimTo(MemoryPool, std::size_t) { return EnterContext("cuMemPoolTrimTo"); }
 Result cuMemAllocFromPoolAsync(DevicePointer* p, std::size_t n, MemoryPool pool, void* stream) {
   ENTER("cuMemAllocFromPoolAsync");
@@ -177,8 +196,10 @@ Result cuPointerGetAttributes(unsigned count, int* attributes, void** values, De
   const auto* block = Around(p);
   for (unsigned k = 0; k < count; ++k) {
     unsigned value = 0;
-    if (attributes[k] == kMemoryType && block != nullptr) value = block->second.device < 0 ? kHostMemory : kDeviceMemory;
-    if (attributes[k] == kDeviceOrdinal) value = block == nullptr ? static_cast<unsigned>(-2) : static_cast<unsigned>(block->second.device);
+    if (attributes[k] == kMemoryType && block != nullptr)
+      value = block->second.device < 0 ? kHostMemory : kDeviceMemory;
+    if (attributes[k] == kDeviceOrdinal)
+      value = block == nullptr ? static_cast<unsigned>(-2) : static_cast<unsigned>(block->second.device);
     std::memcpy(values[k], &value, sizeof value);
   }
   return EnterContext("cuPointerGetAttributes");
@@ -186,13 +207,15 @@ Result cuPointerGetAttributes(unsigned count, int* attributes, void** values, De
 Result cuMemcpyHtoDAsync_v2(DevicePointer dst, const void* src, std::size_t n, void* stream) {
   ENTER("cuMemcpyHtoDAsync_v2");
   Memcpy2D copy;
-  copy.src_type = kHostMemory, copy.src_host = src, copy.dst_type = kDeviceMemory, copy.dst_device = dst, copy.width = n, copy.height = 1;
+  copy.src_type = kHostMemory, copy.src_host = src, copy.dst_type = kDeviceMemory, copy.dst_device = dst,
+  copy.width = n, copy.height = 1;
   return SubmitCopy(stream, src, copy);
 }
 Result cuMemcpyDtoHAsync_v2(void* dst, DevicePointer src, std::size_t n, void* stream) {
   ENTER("cuMemcpyDtoHAsync_v2");
   Memcpy2D copy;
-  copy.src_type = kDeviceMemory, copy.src_device = src, copy.dst_type = kHostMemory, copy.dst_host = dst, copy.width = n, copy.height = 1;
+  copy.src_type = kDeviceMemory, copy.src_device = src, copy.dst_type = kHostMemory, copy.dst_host = dst,
+  copy.width = n, copy.height = 1;
   return SubmitCopy(stream, dst, copy);
 }
 Result cuMemcpyDtoDAsync_v2(DevicePointer dst, DevicePointer src, std::size_t n, void* stream) {
@@ -201,7 +224,11 @@ Result cuMemcpyDtoDAsync_v2(DevicePointer dst, DevicePointer src, std::size_t n,
 }
 Result cuMemcpy2DAsync_v2(const Memcpy2D* c, void* stream) {
   ENTER("cuMemcpy2DAsync_v2");
-  return SubmitCopy(stream, c->src_type == kHostMemory ? c->src_host : c->dst_type == kHostMemory ? c->dst_host : nullptr, *c);
+  return SubmitCopy(stream,
+                    c->src_type == kHostMemory   ? c->src_host
+                    : c->dst_type == kHostMemory ? c->dst_host
+                                                 : nullptr,
+                    *c);
 }
 Result cuMemcpyPeerAsync(DevicePointer dst, Context to, DevicePointer src, Context from, std::size_t n, void* stream) {
   ENTER("cuMemcpyPeerAsync");
@@ -210,14 +237,16 @@ Result cuMemcpyPeerAsync(DevicePointer dst, Context to, DevicePointer src, Conte
 }
 Result cuMemcpy3DPeerAsync(const Memcpy3DPeer* c, void* stream) {
   ENTER("cuMemcpy3DPeerAsync");
-  if (c->depth != 1 || !LiesOn(c->src.device, c->src.context) || !LiesOn(c->dst.device, c->dst.context)) return kInvalidValue;
+  if (c->depth != 1 || !LiesOn(c->src.device, c->src.context) || !LiesOn(c->dst.device, c->dst.context))
+    return kInvalidValue;
   if (c->src.pitch > kMaxPitch || c->dst.pitch > kMaxPitch) return kInvalidValue;
   Memcpy2D copy;
   copy.src_type = copy.dst_type = kDeviceMemory, copy.src_device = c->src.device, copy.dst_device = c->dst.device;
   copy.src_pitch = c->src.pitch, copy.dst_pitch = c->dst.pitch, copy.width = c->width, copy.height = c->height;
   return Submit(stream, [copy] { return Copy2D(copy); });
 }
-Result cuMemsetD2D8Async(DevicePointer p, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height, void* stream) {
+Result cuMemsetD2D8Async(DevicePointer p, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height,
+                         void* stream) {
   ENTER("cuMemsetD2D8Async");
   return Submit(stream, [=] {
     for (std::size_t y = 0; y < height; ++y) {
@@ -390,10 +419,12 @@ Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function, int th
   *blocks = 2048 / threads;
   return EnterContext("cuOccupancyMaxActiveBlocksPerMultiprocessor");
 }
-Result cuLaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                      void* stream, void** parameters, void** extra) {
+Result cuLaunchKernel(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                      unsigned shared, void* stream, void** parameters, void** extra) {
   ENTER("cuLaunchKernel");
-  if (parameters != nullptr || gx * gy * gz == 0 || gy > 65535 || gz > 65535 || bx * by * bz == 0 || bx * by * bz > 1024) return kInvalidValue;
+  if (parameters != nullptr || gx * gy * gz == 0 || gy > 65535 || gz > 65535 || bx * by * bz == 0 ||
+      bx * by * bz > 1024)
+    return kInvalidValue;
   std::string arguments;
   for (void** word = extra; *word != nullptr; word += 2)
     if (*word == reinterpret_cast<void*>(std::size_t{1}))

@@ -1,5 +1,5 @@
-// What the stand-in for the CUDA driver knows of devices, memory, streams and what was loaded, and how it does the work of
-// streams: at once, or as late as it may.
+// What the stand-in for the CUDA driver knows of devices, memory, streams and what was loaded, and how it does the work
+// of streams: at once, or as late as it may.
 #ifndef UMBRA_TESTS_SUPPORT_CUDA_STAND_IN_STATE_H_
 #define UMBRA_TESTS_SUPPORT_CUDA_STAND_IN_STATE_H_
 
@@ -25,8 +25,8 @@ namespace umbra::stand_in {
 using namespace cuda;  // NOLINT: the types of the driver's interface
 
 using Work = std::function<Result()>;
-inline constexpr Result kInvalidContext = 201, kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCaptureImplicit = 906,
-                 kIllegalAddress = 700, kLaunchFailed = 719, kInvalidImage = 200;
+inline constexpr Result kInvalidContext = 201, kCaptureUnsupported = 900, kCaptureInvalidated = 901,
+                        kCaptureImplicit = 906, kIllegalAddress = 700, kLaunchFailed = 719, kInvalidImage = 200;
 
 inline constexpr std::size_t kMaxPitch = 0x7fffffff;  // CU_DEVICE_ATTRIBUTE_MAX_PITCH
 
@@ -118,7 +118,9 @@ inline Result EnterContext(const std::string& function) {
   return broken == The().broken.end() ? kSuccess : broken->second;
 }
 
-inline Stream* StreamAt(void* handle) { return handle == nullptr ? &The().null_streams[current] : static_cast<Stream*>(handle); }
+inline Stream* StreamAt(void* handle) {
+  return handle == nullptr ? &The().null_streams[current] : static_cast<Stream*>(handle);
+}
 
 // Does the stream's work, all of it or what was given first.
 inline Result Drain(Stream* stream, int until = std::numeric_limits<int>::max()) {
@@ -208,13 +210,15 @@ inline Result Copy2D(const Memcpy2D& c) {
   char* const dst = to ? Pointer(c.dst_device) : static_cast<char*>(c.dst_host);
   const char* const src = from ? Pointer(c.src_device) : static_cast<const char*>(c.src_host);
   for (std::size_t y = 0; y < c.height; ++y)
-    if (const Result result = CopyRow(dst + y * c.dst_pitch, to, src + y * c.src_pitch, from, c.width); result != kSuccess)
+    if (const Result result = CopyRow(dst + y * c.dst_pitch, to, src + y * c.src_pitch, from, c.width);
+        result != kSuccess)
       return result;
   return kSuccess;
 }
 // A copy from or to ordinary host memory is done when the call returns, after all that the stream did before.
 inline Result SubmitCopy(void* stream, const void* host, const Memcpy2D& copy) {
-  const bool now = host != nullptr && Around(reinterpret_cast<DevicePointer>(host)) == nullptr && StreamAt(stream)->capture == nullptr;
+  const bool now = host != nullptr && Around(reinterpret_cast<DevicePointer>(host)) == nullptr &&
+                   StreamAt(stream)->capture == nullptr;
   const Result result = Submit(stream, [copy] { return Copy2D(copy); });
   return now && result == kSuccess ? Drain(StreamAt(stream)) : result;
 }

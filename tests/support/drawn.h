@@ -25,8 +25,7 @@ struct Tensor {
   std::vector<char> bytes;
   TensorRef ref;
 
-  Tensor(DType type, std::vector<index_t> shape, index_t padding, std::mt19937* random)
-      : dtype(type) {
+  Tensor(DType type, std::vector<index_t> shape, index_t padding, std::mt19937* random) : dtype(type) {
     std::vector<index_t> memory = shape;
     if (!memory.empty()) memory.back() += padding;
     index_t count = 1;
@@ -57,9 +56,8 @@ struct Tensor {
   double At(const std::vector<index_t>& index) const {
     index_t offset = 0;
     for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * ref.stride[d];
-    return SwitchDType(dtype, [&](auto tag) {
-      return static_cast<double>(static_cast<const decltype(tag)*>(ref.data)[offset]);
-    });
+    return SwitchDType(
+        dtype, [&](auto tag) { return static_cast<double>(static_cast<const decltype(tag)*>(ref.data)[offset]); });
   }
 };
 
@@ -80,7 +78,10 @@ void ForEachIndex(const std::vector<index_t>& shape, const Body& body) {
 class Drawer {
  public:
   Drawer(std::mt19937* random, DType dtype, std::vector<Value> leaves, int rank)
-      : random_(*random), dtype_(dtype), leaves_(std::move(leaves)), rank_(rank) {}
+      : random_(*random),
+        dtype_(dtype),
+        leaves_(std::move(leaves)),
+        rank_(rank) {}
 
   Value Draw(int depth) {
     if (depth == 0 || Pick(6) == 0) {

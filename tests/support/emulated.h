@@ -27,13 +27,17 @@ namespace umbra::emulated {
 /// Host C++ with CUDA text behind the emulator, compiled and loaded.
 inline void* Load(const std::string& text) {
   static int libraries = 0;  // a name that was loaded before would give what was loaded then
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() /
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() /
       ("umbra-emulated-" + std::to_string(getpid()) + "-" + std::to_string(libraries++));
   std::filesystem::create_directories(folder);
   const std::string source = folder / "kernels.cc", library = folder / "kernels.so", log = folder / "log";
   std::ofstream(source) << text;
-  const std::string command = runtime::ReadEnvironment().cxx + " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off "
-      "-fno-strict-aliasing -fvisibility=hidden -fsanitize=alignment -fsanitize-undefined-trap-on-error -o " + library + " " + source + " >" + log + " 2>&1";
+  const std::string command =
+      runtime::ReadEnvironment().cxx +
+      " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off "
+      "-fno-strict-aliasing -fvisibility=hidden -fsanitize=alignment -fsanitize-undefined-trap-on-error -o " +
+      library + " " + source + " >" + log + " 2>&1";
   const int status = std::system(command.c_str());
   std::ifstream said(log);
   const std::string words((std::istreambuf_iterator<char>(said)), {});
@@ -77,22 +81,27 @@ class Library {
       }
       kernels += source.kernel + "std::string run_" + std::to_string(k) +
                  "(const void* args, bool finish, uint3 grid, uint3 block, std::size_t shared, bool reverse) {\n"
-                 "  const auto& a = *static_cast<const " + name + "_args*>(args);\n"
+                 "  const auto& a = *static_cast<const " +
+                 name +
+                 "_args*>(args);\n"
                  "  return emulator::Launch(grid, block, shared, reverse, [&] { " +
-                 (source.finish.empty() ? "" : "if (finish) " + source.finish + "(a); else ") + name + "(a); });\n}\n" + undefine;
+                 (source.finish.empty() ? "" : "if (finish) " + source.finish + "(a); else ") + name + "(a); });\n}\n" +
+                 undefine;
       calls += "    case " + std::to_string(k) + ": said = umbra::simd::run_" + std::to_string(k) +
                "(args, finish, grid, block, shared, reverse); break;\n";
     }
-    handle_ = Load("#include \"" UMBRA_EMULATOR "\"\n" + HostPrelude(kernels) + "namespace umbra::simd {\n" + kernels +
-                   "}\nextern \"C\" [[gnu::visibility(\"default\")]] const char* emulate(int kernel, const void* args, bool finish, const unsigned* g, "
-                   "const unsigned* b, std::size_t shared, bool reverse) {\n  static std::string said;\n"
-                   "  const uint3 grid{g[0], g[1], g[2]}, block{b[0], b[1], b[2]};\n  switch (kernel) {\n" +
-                   calls + "  }\n  return said.c_str();\n}\n");
+    handle_ = Load(
+        "#include \"" UMBRA_EMULATOR "\"\n" + HostPrelude(kernels) + "namespace umbra::simd {\n" + kernels +
+        "}\nextern \"C\" [[gnu::visibility(\"default\")]] const char* emulate(int kernel, const void* args, bool finish, const unsigned* g, "
+        "const unsigned* b, std::size_t shared, bool reverse) {\n  static std::string said;\n"
+        "  const uint3 grid{g[0], g[1], g[2]}, block{b[0], b[1], b[2]};\n  switch (kernel) {\n" +
+        calls + "  }\n  return said.c_str();\n}\n");
     emulate_ = reinterpret_cast<Emulate>(dlsym(handle_, "emulate"));
   }
 
   /// Runs a launch, both passes of it. Returns what the emulator says if it cannot end.
-  std::string Try(int kernel, const runtime::CudaLaunch& launch, const std::vector<std::uint64_t>& arguments, bool reverse) const {
+  std::string Try(int kernel, const runtime::CudaLaunch& launch, const std::vector<std::uint64_t>& arguments,
+                  bool reverse) const {
     std::string said = Pass(kernel, arguments, false, launch.grid, launch.block, launch.shared_bytes, reverse);
     if (launch.finishes()) said += Pass(kernel, arguments, true, launch.finish_grid, launch.finish_block, 0, reverse);
     return said;
@@ -121,9 +130,11 @@ inline void General(runtime::CudaVariant* variant) { *variant = variant->General
 class Call {
  public:
   /// `change`: makes other variants of those that launches ask for.
-  Call(Library* library, const graph::Graph& graph, const runtime::Arguments& arguments, const runtime::CudaLimits& limits = {},
-       void (*change)(runtime::CudaVariant*) = nullptr)
-      : library_(*library), plan_(Lower(graph, true)), arguments_(arguments) {
+  Call(Library* library, const graph::Graph& graph, const runtime::Arguments& arguments,
+       const runtime::CudaLimits& limits = {}, void (*change)(runtime::CudaVariant*) = nullptr)
+      : library_(*library),
+        plan_(Lower(graph, true)),
+        arguments_(arguments) {
     runtime::Program face;
     face.buffers = plan_.buffers;
     face.scalars = plan_.scalars;
@@ -140,7 +151,8 @@ class Call {
         size *= shape.back();
       }
       temporaries_.emplace_back(static_cast<std::size_t>(size + 2));
-      buffers_.push_back(runtime::TensorRef::Dense(Aligned(&temporaries_.back()), plan_.buffers[k].dtype, std::move(shape)));
+      buffers_.push_back(
+          runtime::TensorRef::Dense(Aligned(&temporaries_.back()), plan_.buffers[k].dtype, std::move(shape)));
     }
     for (const auto& step : plan_.steps) {
       const auto* kernel = std::get_if<plan::Kernel>(&step);
@@ -149,11 +161,13 @@ class Call {
         launches_.emplace_back();
         continue;
       }
-      launches_.push_back(runtime::PlanCudaLaunch(kernel->signature, codegen::ScheduleForCuda(plan_, *kernel), buffers_, symbols_, limits));
+      launches_.push_back(runtime::PlanCudaLaunch(kernel->signature, codegen::ScheduleForCuda(plan_, *kernel), buffers_,
+                                                  symbols_, limits));
       runtime::CudaVariant& variant = launches_.back().variant;
       const auto known = codegen::CudaVariants(kernel->signature, codegen::ScheduleForCuda(plan_, *kernel));
       EXPECT_TRUE(std::find(known.begin(), known.end(), variant) != known.end() ||
-                  std::find(known.begin(), known.end(), variant.General()) != known.end()) << "variant " << variant.index();
+                  std::find(known.begin(), known.end(), variant.General()) != known.end())
+          << "variant " << variant.index();
       if (change != nullptr) change(&variant);
       kernels_.push_back(library->Add(codegen::GenerateCuda(plan_, *kernel, launches_.back().variant)));
     }
@@ -190,7 +204,8 @@ class Call {
   void RunKernel(const plan::Kernel& kernel, const runtime::CudaLaunch& launch, int number, bool reverse) {
     if (StoresNothing(kernel)) return;
     std::vector<void*> data;
-    for (const auto& access : kernel.signature.operands) data.push_back(buffers_[static_cast<std::size_t>(access.buffer)].data);
+    for (const auto& access : kernel.signature.operands)
+      data.push_back(buffers_[static_cast<std::size_t>(access.buffer)].data);
     std::vector<umbra_scalar> scalars;
     for (int index : kernel.signature.scalars) scalars.push_back(arguments_.scalars[static_cast<std::size_t>(index)]);
     std::vector<double> scratch(launch.scratch_bytes / 8 + 4, -1e300);

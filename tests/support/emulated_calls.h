@@ -32,7 +32,8 @@ class Calls {
   explicit Calls(void (*change)(runtime::CudaVariant*) = nullptr) : change_(change) {}
 
   /// `text` on operands of these shapes, in the order of the graph's inputs.
-  void Add(const std::string& text, const std::vector<Shape>& inputs, double tolerance = 1e-5, runtime::CudaLimits limits = {}) {
+  void Add(const std::string& text, const std::vector<Shape>& inputs, double tolerance = 1e-5,
+           runtime::CudaLimits limits = {}) {
     Add(graph::ParseText(text)[0], inputs, tolerance, limits);
   }
 
@@ -87,7 +88,8 @@ class Calls {
         if (one->in_place) {
           Tensor& first = *one->got[0];
           const Tensor& from = *one->operands[0];
-          const std::size_t size = static_cast<std::size_t>(first.ref.shape[0] * first.ref.stride[0]) * SizeOf(first.dtype);
+          const std::size_t size =
+              static_cast<std::size_t>(first.ref.shape[0] * first.ref.stride[0]) * SizeOf(first.dtype);
           std::memcpy(first.ref.data, from.ref.data, size);
         }
         one->call->Run(reverse);

@@ -1,4 +1,5 @@
-// An image of the stand-in for NVRTC, "emulated SIZE", a new line and a shared object, loaded for the stand-in for the driver.
+// An image of the stand-in for NVRTC, "emulated SIZE", a new line and a shared object, loaded for the stand-in for the
+// driver.
 #ifndef UMBRA_TESTS_SUPPORT_EMULATED_MODULE_H_
 #define UMBRA_TESTS_SUPPORT_EMULATED_MODULE_H_
 
@@ -39,14 +40,18 @@ class EmulatedModule {
   bool Has(const std::string& kernel) const { return Find(kernel) != nullptr; }
   /// Runs a launch; says on standard error why it cannot end.
   bool Run(const std::string& kernel, const Launch& launch) const {
-    const std::string said = Find(kernel)(launch.arguments.data(), launch.arguments.size(), launch.grid.data(), launch.block.data(), launch.shared_bytes);
+    const std::string said = Find(kernel)(launch.arguments.data(), launch.arguments.size(), launch.grid.data(),
+                                          launch.block.data(), launch.shared_bytes);
     if (!said.empty()) std::fprintf(stderr, "kernel '%s': %s\n", kernel.c_str(), said.c_str());
     return said.empty();
   }
 
  private:
-  using Emulate = const char* (*)(const void* arguments, std::size_t argument_bytes, const unsigned* grid, const unsigned* block, std::size_t shared);
-  Emulate Find(const std::string& kernel) const { return reinterpret_cast<Emulate>(dlsym(library_, ("emulate_" + kernel).c_str())); }
+  using Emulate = const char* (*)(const void* arguments, std::size_t argument_bytes, const unsigned* grid,
+                                  const unsigned* block, std::size_t shared);
+  Emulate Find(const std::string& kernel) const {
+    return reinterpret_cast<Emulate>(dlsym(library_, ("emulate_" + kernel).c_str()));
+  }
 
   void* library_ = nullptr;
 };

@@ -32,7 +32,8 @@ inline void ExpectSameBitsOnEveryTarget(const std::shared_ptr<const graph::Graph
   const auto run = [&](const CompileOptions& options) {
     const Function function = Compile(graph, options);
     const DType type = graph->node(graph->outputs()[0].node).dtype;
-    auto result = std::make_unique<Tensor>(type, runtime::OutputShapes(function.program(), arguments.inputs)[0], 0, nullptr);
+    auto result =
+        std::make_unique<Tensor>(type, runtime::OutputShapes(function.program(), arguments.inputs)[0], 0, nullptr);
     arguments.outputs = {result->ref};
     function(arguments);
     return result;

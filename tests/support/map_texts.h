@@ -10,9 +10,9 @@
 namespace umbra::drawn {
 
 struct MapText {
-  std::string call;                          ///< T is the operands' dtype
+  std::string call;  ///< T is the operands' dtype
   std::vector<std::vector<index_t>> shapes;  ///< of operands a, b, c
-  int rank;                                  ///< of the result
+  int rank;  ///< of the result
 };
 
 inline const std::vector<MapText>& MapTexts() {

@@ -15,7 +15,8 @@ int nvFatbinDestroy(void** handle) {
   *handle = nullptr;
   return 0;
 }
-int nvFatbinAddPTX(void* handle, const char* code, std::size_t size, const char* architecture, const char* name, const char*) {
+int nvFatbinAddPTX(void* handle, const char* code, std::size_t size, const char* architecture, const char* name,
+                   const char*) {
   *static_cast<std::string*>(handle) += std::string("\n") + name + " ptx " + architecture;
   return code[size - 1] == '\0' ? 0 : 1;  // the terminating zero is part of it
 }

@@ -33,7 +33,8 @@ class Nvrtc {
     Get<int (*)(int*, int*)>("nvrtcVersion")(&major, &minor);
     if (major > 12 || minor >= 4) options.push_back("--minimal");  // as what is compiled for a device
     Result result;
-    result.done = Get<int (*)(Program, int, const char* const*)>("nvrtcCompileProgram")(program, static_cast<int>(options.size()), options.data()) == 0;
+    result.done = Get<int (*)(Program, int, const char* const*)>("nvrtcCompileProgram")(
+                      program, static_cast<int>(options.size()), options.data()) == 0;
     result.log = Text(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
     if (result.done) result.ptx = Text(program, "nvrtcGetPTXSize", "nvrtcGetPTX");
     Get<int (*)(Program*)>("nvrtcDestroyProgram")(&program);
@@ -42,7 +43,9 @@ class Nvrtc {
 
  private:
   template <typename F>
-  F Get(const char* name) const { return reinterpret_cast<F>(dlsym(library_, name)); }
+  F Get(const char* name) const {
+    return reinterpret_cast<F>(dlsym(library_, name));
+  }
 
   std::string Text(void* program, const char* size_of, const char* get) const {
     std::size_t size = 0;

@@ -29,16 +29,24 @@ std::string ReadAll(const std::filesystem::path& path) {
 // The text with an entry for each kernel behind it, in the namespace that the kernels are in.
 std::string WithEntries(std::string source) {
   const std::string outside = "extern __shared__ __align__(16)";  // __shared__ is static within functions
-  if (const std::size_t at = source.find(outside); at != std::string::npos) source.replace(at, outside.size(), "extern");
-  static const std::regex kernel(R"(__global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(const (?:UMBRA_GRID_CONSTANT )?(\w+) (?:args|launches)\))");
+  if (const std::size_t at = source.find(outside); at != std::string::npos)
+    source.replace(at, outside.size(), "extern");
+  static const std::regex kernel(
+      R"(__global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(const (?:UMBRA_GRID_CONSTANT )?(\w+) (?:args|launches)\))");
   std::string entries;
   for (std::sregex_iterator it(source.begin(), source.end(), kernel), end; it != end; ++it) {
     const std::string name = (*it)[1], arguments = (*it)[2];
     entries += "extern \"C\" [[gnu::visibility(\"default\")]] const char* emulate_" + name +
                "(const void* args, std::size_t size, const unsigned* g, const unsigned* b, std::size_t shared) {\n"
-               "  static std::string said;\n  if (size != sizeof(umbra::simd::" + arguments + ")) return \"the arguments are not as large as the kernel's\";\n"
-               "  const auto& a = *static_cast<const umbra::simd::" + arguments + "*>(args);\n"
-               "  said = emulator::Launch({g[0], g[1], g[2]}, {b[0], b[1], b[2]}, shared, false, [&] { umbra::simd::" + name + "(a); });\n"
+               "  static std::string said;\n  if (size != sizeof(umbra::simd::" +
+               arguments +
+               ")) return \"the arguments are not as large as the kernel's\";\n"
+               "  const auto& a = *static_cast<const umbra::simd::" +
+               arguments +
+               "*>(args);\n"
+               "  said = emulator::Launch({g[0], g[1], g[2]}, {b[0], b[1], b[2]}, shared, false, [&] { umbra::simd::" +
+               name +
+               "(a); });\n"
                "  return said.c_str();\n}\n";
   }
   return source + entries;
@@ -47,7 +55,8 @@ std::string WithEntries(std::string source) {
 constexpr const char* kOptions = " -std=c++20 -O1 -w -shared -fPIC -fno-strict-aliasing -fvisibility=hidden ";
 constexpr const char* kContracts = "-mfma -ffp-contract=fast -fexpensive-optimizations";
 
-// NVRTC opens a second library of its version by name when it compiles. The minor version of one, or null: none is needed.
+// NVRTC opens a second library of its version by name when it compiles. The minor version of one, or null: none is
+// needed.
 const char* Builtins() { return std::getenv("STAND_IN_BUILTINS"); }
 
 constexpr const char* kExample = "extern \"C\" __global__ void kernel(const kernel_args args) {}";
@@ -58,7 +67,9 @@ extern "C" {
 
 int nvrtcVersion(int* major, int* minor) {
   *major = 13;  // kept kernels are of this version: one that no NVRTC has, another for whatever goes into an image
-  *minor = 1000 + static_cast<int>(std::hash<std::string>()(ReadAll(UMBRA_EMULATOR) + WithEntries(kExample) + kOptions + kContracts) % 1000000);
+  *minor = 1000 + static_cast<int>(std::hash<std::string>()(ReadAll(UMBRA_EMULATOR) + WithEntries(kExample) + kOptions +
+                                                            kContracts) %
+                                   1000000);
   if (Builtins() != nullptr) *minor = std::atoi(Builtins());
   return 0;
 }
@@ -72,7 +83,8 @@ int nvrtcGetSupportedArchs(int* architectures) {
   std::istringstream(chosen == nullptr ? "80 90" : chosen) >> architectures[0] >> architectures[1];
   return 0;
 }
-int nvrtcCreateProgram(void** program, const char* source, const char* name, int, const char* const*, const char* const*) {
+int nvrtcCreateProgram(void** program, const char* source, const char* name, int, const char* const*,
+                       const char* const*) {
   *program = new Program{source, name, {}, {}};
   return 0;
 }
@@ -83,16 +95,20 @@ int nvrtcDestroyProgram(void** program) {
 }
 int nvrtcCompileProgram(void* handle, int count, const char* const* options) {
   Program& program = *static_cast<Program*>(handle);
-  if (Builtins() != nullptr && dlopen((std::string("libnvrtc-builtins.so.13.") + Builtins()).c_str(), RTLD_NOW) == nullptr) return 7;
+  if (Builtins() != nullptr &&
+      dlopen((std::string("libnvrtc-builtins.so.13.") + Builtins()).c_str(), RTLD_NOW) == nullptr)
+    return 7;
   std::string folder = (std::filesystem::temp_directory_path() / "umbra-emulated-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   const std::filesystem::path path = folder;
-  std::ofstream(path / "kernel.cc") << "#include \"" UMBRA_EMULATOR "\"\n#line 1 \"" << program.name << "\"\n" << WithEntries(program.source);
-  const bool contract = std::find(options, options + count, std::string_view("--fmad=true")) != options + count && __builtin_cpu_supports("fma") != 0;
+  std::ofstream(path / "kernel.cc") << "#include \"" UMBRA_EMULATOR "\"\n#line 1 \"" << program.name << "\"\n"
+                                    << WithEntries(program.source);
+  const bool contract = std::find(options, options + count, std::string_view("--fmad=true")) != options + count &&
+                        __builtin_cpu_supports("fma") != 0;
   const char* const compiler = std::getenv("UMBRA_CXX");
-  const std::string command = std::string(compiler == nullptr ? UMBRA_HOST_COMPILER : compiler) +
-      kOptions + (contract ? kContracts : "-ffp-contract=off") + " -o " + (path / "kernel.so").string() + " " +
-      (path / "kernel.cc").string() + " >" + (path / "log").string() + " 2>&1";
+  const std::string command = std::string(compiler == nullptr ? UMBRA_HOST_COMPILER : compiler) + kOptions +
+                              (contract ? kContracts : "-ffp-contract=off") + " -o " + (path / "kernel.so").string() +
+                              " " + (path / "kernel.cc").string() + " >" + (path / "log").string() + " 2>&1";
   const bool done = std::system(command.c_str()) == 0;
   program.log = ReadAll(path / "log");
   if (done) {

@@ -1,5 +1,5 @@
-// A library with Umbra inside and much memory of each thread, as a generator of random numbers is. tests/support/opens.cc
-// opens it.
+// A library with Umbra inside and much memory of each thread, as a generator of random numbers is.
+// tests/support/opens.cc opens it.
 #include <random>
 
 #include "umbra/jit.h"

@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   });
   void* const library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) std::fprintf(stderr, "%s\n", dlerror());
-  const auto statements_wait = library == nullptr ? nullptr : reinterpret_cast<bool (*)()>(dlsym(library, "StatementsWait"));
+  const auto statements_wait =
+      library == nullptr ? nullptr : reinterpret_cast<bool (*)()>(dlsym(library, "StatementsWait"));
   opened.set_value(statements_wait);
   before.join();
   return right_before && statements_wait() ? 0 : 1;

@@ -12,12 +12,14 @@ namespace umbra {
 // The kernel that a launch may run instead of the product of the plan; null if there is none.
 inline const plan::Kernel* Alternative(const plan::Plan& plan) {
   for (const auto& step : plan.steps)
-    if (const auto* kernel = std::get_if<plan::Kernel>(&step); kernel != nullptr && !kernel->signature.replaces.empty()) return kernel;
+    if (const auto* kernel = std::get_if<plan::Kernel>(&step); kernel != nullptr && !kernel->signature.replaces.empty())
+      return kernel;
   return nullptr;
 }
 
 inline bool CallsBlas(const plan::Plan& plan) {
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return std::holds_alternative<plan::Gemm>(step); });
+  return std::any_of(plan.steps.begin(), plan.steps.end(),
+                     [](const auto& step) { return std::holds_alternative<plan::Gemm>(step); });
 }
 
 }  // namespace umbra

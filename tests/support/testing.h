@@ -15,9 +15,7 @@ namespace umbra {
 inline std::string MessageOf(const std::function<void()>& call) {
   try {
     call();
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
   return "no error";
 }
 

@@ -86,9 +86,7 @@ double WorstOfPairs(unsigned part, unsigned parts, Function function, Reference 
   for (unsigned group = part; group < (1u << 24); group += parts) {
     f32x16 x = Floats(group * 2654435761u, 40503u), y = Floats(group * 2246822519u, 3266489917u);
     if (group % 2 == 1) {
-      const auto moderate = [](f32x16 v) {
-        return simd::from_bits<f32x16>((simd::bits(v) & 0x7ffffff) + 0x3b800000);
-      };
+      const auto moderate = [](f32x16 v) { return simd::from_bits<f32x16>((simd::bits(v) & 0x7ffffff) + 0x3b800000); };
       x = group % 4 == 1 ? moderate(x) : simd::abs(moderate(x));
       y = group % 8 < 4 ? moderate(y) : -moderate(y);
     }
@@ -199,14 +197,17 @@ inline long double erfinv(long double x) {
 
 }  // namespace reference
 
-#define UMBRA_REPORT_CALLS(name, end, function, wide)                                                                     \
-  Report(#name,                                                                                                           \
-         [](unsigned k, unsigned parts) {                                                                                 \
-           return WorstOf(k, parts, end, [](auto x) { return function(x); }, [](auto x) { return reference::name(x); });  \
-         },                                                                                                               \
-         [](unsigned k, unsigned parts) {                                                                                 \
-           return WorstOfDoubles(k, parts, [](auto x) { return function(x); }, [](auto x) { return wide(x); });           \
-         })
+#define UMBRA_REPORT_CALLS(name, end, function, wide)                                                      \
+  Report(                                                                                                  \
+      #name,                                                                                               \
+      [](unsigned k, unsigned parts) {                                                                     \
+        return WorstOf(                                                                                    \
+            k, parts, end, [](auto x) { return function(x); }, [](auto x) { return reference::name(x); }); \
+      },                                                                                                   \
+      [](unsigned k, unsigned parts) {                                                                     \
+        return WorstOfDoubles(                                                                             \
+            k, parts, [](auto x) { return function(x); }, [](auto x) { return wide(x); });                 \
+      })
 #define UMBRA_REPORT_BELOW(name, end) UMBRA_REPORT_CALLS(name, end, simd::name, std::name)
 #define UMBRA_REPORT(name) UMBRA_REPORT_BELOW(name, 1ull << 32)
 // Of an odd or even function that works on |x|: positive numbers do.
@@ -214,16 +215,19 @@ inline long double erfinv(long double x) {
 // An operator of the table; of a composite its expression as a whole.
 #define UMBRA_REPORT_OPERATOR(name) UMBRA_REPORT_CALLS(name, 1ull << 32, op::name::MapPacket, reference::name)
 
-#define UMBRA_REPORT_PAIRS(name)                                                                                       \
-  Report(#name,                                                                                                        \
-         [](unsigned k, unsigned parts) {                                                                              \
-           return WorstOfPairs(k, parts, [](auto x, auto y) { return simd::name(x, y); },                              \
-                               [](auto x, auto y) { return reference::name(x, y); });                                  \
-         },                                                                                                            \
-         [](unsigned k, unsigned parts) {                                                                              \
-           return WorstOfDoublePairs(k, parts, [](auto x, auto y) { return simd::name(x, y); },                        \
-                                     [](auto x, auto y) { return std::name(x, y); });                                  \
-         })
+#define UMBRA_REPORT_PAIRS(name)                                       \
+  Report(                                                              \
+      #name,                                                           \
+      [](unsigned k, unsigned parts) {                                 \
+        return WorstOfPairs(                                           \
+            k, parts, [](auto x, auto y) { return simd::name(x, y); }, \
+            [](auto x, auto y) { return reference::name(x, y); });     \
+      },                                                               \
+      [](unsigned k, unsigned parts) {                                 \
+        return WorstOfDoublePairs(                                     \
+            k, parts, [](auto x, auto y) { return simd::name(x, y); }, \
+            [](auto x, auto y) { return std::name(x, y); });           \
+      })
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::strcmp(argv[1], "--every") == 0) {
@@ -250,35 +254,42 @@ int main(int argc, char** argv) {
   UMBRA_REPORT_HALF(cbrt);
   UMBRA_REPORT_HALF(erf);
   UMBRA_REPORT(erfc);
-  Report("erfinv",
-         [](unsigned k, unsigned parts) {
-           return WorstOf(k, parts, 1ull << 31, [](auto x) { return simd::erfinv(x); },
-                          [](auto x) { return reference::erfinv(x); });
-         },
-         [](unsigned k, unsigned parts) {
-           return WorstOfDoubles(k, parts, [](auto x) { return simd::erfinv(x); },
-                                 [](auto x) { return reference::erfinv(x); });
-         });
+  Report(
+      "erfinv",
+      [](unsigned k, unsigned parts) {
+        return WorstOf(
+            k, parts, 1ull << 31, [](auto x) { return simd::erfinv(x); }, [](auto x) { return reference::erfinv(x); });
+      },
+      [](unsigned k, unsigned parts) {
+        return WorstOfDoubles(
+            k, parts, [](auto x) { return simd::erfinv(x); }, [](auto x) { return reference::erfinv(x); });
+      });
   UMBRA_REPORT_HALF(asinh);
   UMBRA_REPORT_HALF(acosh);
   UMBRA_REPORT_HALF(atanh);
-  Report("lgamma",
-         [](unsigned k, unsigned parts) {  // one in sixteen: the reference is slow
-           return WorstOf(k, 16 * parts, 1ull << 32, [](auto x) { return simd::lgamma(x); },
-                          [](auto x) { return reference::lgamma(x); });
-         },
-         [](unsigned k, unsigned parts) {  // of |x|: below 0 there are zeros at which f64 has no more digits
-           return WorstOfDoubles(k, parts, [](auto x) { return simd::lgamma(simd::abs(x)); },
-                                 [](auto x) { return std::lgamma(std::fabs(x)); });
-         });
-  Report("tgamma",
-         [](unsigned k, unsigned parts) {  // one in sixteen, too
-           return WorstOf(k, 16 * parts, 1ull << 32, [](auto x) { return simd::tgamma(x); },
-                          [](auto x) { return reference::tgamma(x); });
-         },
-         [](unsigned k, unsigned parts) {
-           return WorstOfDoubles(k, parts, [](auto x) { return simd::tgamma(x); }, [](auto x) { return std::tgamma(x); });
-         });
+  Report(
+      "lgamma",
+      [](unsigned k, unsigned parts) {  // one in sixteen: the reference is slow
+        return WorstOf(
+            k, 16 * parts, 1ull << 32, [](auto x) { return simd::lgamma(x); },
+            [](auto x) { return reference::lgamma(x); });
+      },
+      [](unsigned k, unsigned parts) {  // of |x|: below 0 there are zeros at which f64 has no more digits
+        return WorstOfDoubles(
+            k, parts, [](auto x) { return simd::lgamma(simd::abs(x)); },
+            [](auto x) { return std::lgamma(std::fabs(x)); });
+      });
+  Report(
+      "tgamma",
+      [](unsigned k, unsigned parts) {  // one in sixteen, too
+        return WorstOf(
+            k, 16 * parts, 1ull << 32, [](auto x) { return simd::tgamma(x); },
+            [](auto x) { return reference::tgamma(x); });
+      },
+      [](unsigned k, unsigned parts) {
+        return WorstOfDoubles(
+            k, parts, [](auto x) { return simd::tgamma(x); }, [](auto x) { return std::tgamma(x); });
+      });
   UMBRA_REPORT_PAIRS(pow);
   UMBRA_REPORT_PAIRS(atan2);
   UMBRA_REPORT_OPERATOR(rsqrt);
@@ -288,22 +299,28 @@ int main(int argc, char** argv) {
   UMBRA_REPORT_OPERATOR(silu);
   UMBRA_REPORT_OPERATOR(mish);
   UMBRA_REPORT_OPERATOR(gelu_erf);
-  Report("gelu",
-         [](unsigned k, unsigned parts) {  // from -10 on, whose pattern this is: a little below exp2 overflows
-           return WorstOf(k, parts, 0xc1200000u, [](auto x) { return op::gelu::MapPacket(x); },
-                          [](auto x) { return reference::gelu(x); });
-         },
-         [](unsigned k, unsigned parts) {  // from -21 on
-           return WorstOfDoubles(k, parts, [](auto x) { return op::gelu::Map(std::max(x, -21.0)); },
-                                 [](auto x) { return reference::gelu(std::max(x, -21.0L)); });
-         });
-  Report("gelu/argument",
-         [](unsigned k, unsigned parts) {
-           return WorstOf(k, parts, 1ull << 32, [](auto x) { return op::gelu::MapPacket(x); },
-                          [](auto x) { return reference::gelu(x); }, Of::kArgument);
-         },
-         [](unsigned k, unsigned parts) {
-           return WorstOfDoubles(k, parts, [](auto x) { return op::gelu::Map(x); },
-                                 [](auto x) { return reference::gelu(x); }, Of::kArgument);
-         });
+  Report(
+      "gelu",
+      [](unsigned k, unsigned parts) {  // from -10 on, whose pattern this is: a little below exp2 overflows
+        return WorstOf(
+            k, parts, 0xc1200000u, [](auto x) { return op::gelu::MapPacket(x); },
+            [](auto x) { return reference::gelu(x); });
+      },
+      [](unsigned k, unsigned parts) {  // from -21 on
+        return WorstOfDoubles(
+            k, parts, [](auto x) { return op::gelu::Map(std::max(x, -21.0)); },
+            [](auto x) { return reference::gelu(std::max(x, -21.0L)); });
+      });
+  Report(
+      "gelu/argument",
+      [](unsigned k, unsigned parts) {
+        return WorstOf(
+            k, parts, 1ull << 32, [](auto x) { return op::gelu::MapPacket(x); },
+            [](auto x) { return reference::gelu(x); }, Of::kArgument);
+      },
+      [](unsigned k, unsigned parts) {
+        return WorstOfDoubles(
+            k, parts, [](auto x) { return op::gelu::Map(x); }, [](auto x) { return reference::gelu(x); },
+            Of::kArgument);
+      });
 }

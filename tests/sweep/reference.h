@@ -15,14 +15,14 @@ typedef umbra::simd::f64x4 Doubles;
 typedef umbra::simd::f64x2 Doubles;
 #endif
 
-#define UMBRA_REFERENCE1(name)                           \
-  extern "C" Doubles UMBRA_VEC_NAME(v, name)(Doubles);   \
-  namespace reference {                                  \
+#define UMBRA_REFERENCE1(name)                                          \
+  extern "C" Doubles UMBRA_VEC_NAME(v, name)(Doubles);                  \
+  namespace reference {                                                 \
   inline Doubles name(Doubles a) { return UMBRA_VEC_NAME(v, name)(a); } \
   }
-#define UMBRA_REFERENCE2(name)                                   \
-  extern "C" Doubles UMBRA_VEC_NAME(vv, name)(Doubles, Doubles); \
-  namespace reference {                                          \
+#define UMBRA_REFERENCE2(name)                                                         \
+  extern "C" Doubles UMBRA_VEC_NAME(vv, name)(Doubles, Doubles);                       \
+  namespace reference {                                                                \
   inline Doubles name(Doubles a, Doubles b) { return UMBRA_VEC_NAME(vv, name)(a, b); } \
   }
 

@@ -57,7 +57,8 @@ TEST(ProgramText, RoundTrip) {
         EXPECT_EQ(copy.cost, step->signature.cost);
         EXPECT_EQ(copy.row_buffers, step->signature.row_buffers);
       } else {
-        EXPECT_EQ(std::get<runtime::GemmStep>(again.steps[k]).alpha, std::get<runtime::GemmStep>(program.steps[k]).alpha);
+        EXPECT_EQ(std::get<runtime::GemmStep>(again.steps[k]).alpha,
+                  std::get<runtime::GemmStep>(program.steps[k]).alpha);
       }
     }
     EXPECT_EQ(again.derived.size(), program.derived.size());
@@ -75,8 +76,9 @@ TEST(ProgramText, DamageIsAnError) {
 }
 
 TEST(ProgramText, SchedulesForGpus) {
-  const std::vector<runtime::CudaSchedule> schedules = {{true, true, 2, 512, false, 1, 1, 32, -1, 1, {DType::kFloat32}, {DType::kFloat64, DType::kInt32}},
-                                                     {false, false, 8, 1024, true, 2, 4, 64, 1, 2, {}, {}}};
+  const std::vector<runtime::CudaSchedule> schedules = {
+      {true, true, 2, 512, false, 1, 1, 32, -1, 1, {DType::kFloat32}, {DType::kFloat64, DType::kInt32}},
+      {false, false, 8, 1024, true, 2, 4, 64, 1, 2, {}, {}}};
   const std::string text = runtime::SchedulesToText(schedules);
   const std::vector<runtime::CudaSchedule> again = runtime::SchedulesFromText(text);
   ASSERT_EQ(again.size(), 2u);
@@ -91,7 +93,8 @@ TEST(ProgramText, SchedulesForGpus) {
   EXPECT_EQ(again[1].tile_axis, 1);
   EXPECT_EQ(again[1].tile_lanes, 2);
   EXPECT_EQ(again[0].kept, schedules[0].kept);
-  for (std::size_t size = 0; size < text.size(); ++size) EXPECT_THROW(runtime::SchedulesFromText(text.substr(0, size)), Error) << size;
+  for (std::size_t size = 0; size < text.size(); ++size)
+    EXPECT_THROW(runtime::SchedulesFromText(text.substr(0, size)), Error) << size;
 }
 
 // A kernel by hand: y = x + s, with code that leaves a mark of its target.
@@ -102,7 +105,8 @@ void Add(const umbra_args* args, long long begin, long long end) {
   auto* y = static_cast<float*>(args->data[1]);
   for (long long i = begin; i < end; ++i)
     for (long long j = 0; j < args->extent[1]; ++j)
-      y[i * args->stride[2] + j * args->stride[3]] = x[i * args->stride[0] + j * args->stride[1]] + args->scalar[0].f32 + mark;
+      y[i * args->stride[2] + j * args->stride[3]] =
+          x[i * args->stride[0] + j * args->stride[1]] + args->scalar[0].f32 + mark;
 }
 
 const std::string& AddProgram() {
@@ -120,9 +124,7 @@ constexpr umbra_target_desc kTargets[] = {{"plain", kPlain}, {"sse2", kSse2}};
 
 class CCall : public testing::Test {
  protected:
-  void TearDown() override {
-    ASSERT_EQ(umbra_set_target(nullptr), UMBRA_OK);
-  }
+  void TearDown() override { ASSERT_EQ(umbra_set_target(nullptr), UMBRA_OK); }
   umbra_status Run(umbra_tensor x, umbra_tensor y, float s = 1) {
     umbra_scalar scalar;
     scalar.f32 = s;
@@ -134,8 +136,19 @@ class CCall : public testing::Test {
   }
 
   static inline void* state_ = nullptr;  // of the runtime, as long as the process lives
-  umbra_kernel_desc kernel_{"add", "(x: f32[?0, ?1], s: f32) -> (y: f32[?0, ?1])", "test:1", 1, 1, 1, 2,
-                            kOperands, kScalars, kTargets, AddProgram().c_str(), &state_, nullptr};
+  umbra_kernel_desc kernel_{"add",
+                            "(x: f32[?0, ?1], s: f32) -> (y: f32[?0, ?1])",
+                            "test:1",
+                            1,
+                            1,
+                            1,
+                            2,
+                            kOperands,
+                            kScalars,
+                            kTargets,
+                            AddProgram().c_str(),
+                            &state_,
+                            nullptr};
 };
 
 constexpr std::int64_t kTwoByThree[] = {2, 3}, kThreeByTwo[] = {3, 2};
@@ -173,7 +186,8 @@ TEST_F(CCall, TargetsAreChosen) {
 TEST_F(CCall, WhatDoesNotFitIsAnError) {
   std::vector<float> x(6), y(6);
   EXPECT_EQ(Run(Of(&x, kTwoByThree), Of(&y, kThreeByTwo)), UMBRA_ERROR);
-  EXPECT_NE(std::string(umbra_error_message()).find("output 'y': dimension 0 of shape [3, 2] must be 2"), std::string::npos);
+  EXPECT_NE(std::string(umbra_error_message()).find("output 'y': dimension 0 of shape [3, 2] must be 2"),
+            std::string::npos);
   umbra_tensor wrong = Of(&x, kTwoByThree);
   wrong.dtype = 77;
   EXPECT_EQ(Run(wrong, Of(&y, kTwoByThree)), UMBRA_ERROR);

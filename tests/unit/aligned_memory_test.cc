@@ -41,14 +41,16 @@ std::string FlagsOfMapping(const void* address) {
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t begin = 0, end = 0;
     char dash = 0;
-    if (std::istringstream range(line); range >> std::hex >> begin >> dash >> end && dash == '-') inside = begin <= at && at < end;
+    if (std::istringstream range(line); range >> std::hex >> begin >> dash >> end && dash == '-')
+      inside = begin <= at && at < end;
     else if (inside && line.rfind("VmFlags:", 0) == 0) return line + ' ';
   }
   return "";
 }
 
 TEST(AlignedMemory, LargeTensorsAskForLargePages) {
-  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP() << "this system has no transparent huge pages";
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
+    GTEST_SKIP() << "this system has no transparent huge pages";
   TensorContainer<cpu, 1> large(Shape1(2 << 20));
   const std::string flags = FlagsOfMapping(large.dptr_ + large.size(0) / 2);
   EXPECT_NE(flags.find(" hg "), std::string::npos) << flags;

@@ -42,7 +42,11 @@ int main() {
 aot::Library Marked() {
   aot::Kernel kernel;
   kernel.name = "add_to";
-  kernel.graph = graph::Parse("kernel add_to(y: f32[n, m], b: f32[m], s: f32) -> (y_1: f32[n, m]) { y_1 = y + broadcast<1>(b) * s }", "user.cc").at(0);
+  kernel.graph =
+      graph::Parse(
+          "kernel add_to(y: f32[n, m], b: f32[m], s: f32) -> (y_1: f32[n, m]) { y_1 = y + broadcast<1>(b) * s }",
+          "user.cc")
+          .at(0);
   kernel.file = "/somewhere/user.cc";
   kernel.line = 6;
   aot::CppFunction function;
@@ -64,14 +68,17 @@ TEST(MarkedFunction, IsDefinedByTheLibrary) {
     if (file.name.back() == 'c') sources += " " + (folder / file.name).string();
   }
   const std::string said = (folder / "said").string(), program = (folder / "program").string();
-  const std::string command = std::string(UMBRA_CXX_COMPILER " -std=c++17 -Wall -Wextra -Werror -O1 -I " UMBRA_ROOT "/include -o ") +
-                              program + " " + sources + " -L " UMBRA_LIBRARIES " -lumbra_runtime -Wl,-rpath," UMBRA_LIBRARIES
-                              " >" + said + " 2>&1 && " + program + " >" + said + " 2>&1";
+  const std::string command =
+      std::string(UMBRA_CXX_COMPILER " -std=c++17 -Wall -Wextra -Werror -O1 -I " UMBRA_ROOT "/include -o ") + program +
+      " " + sources + " -L " UMBRA_LIBRARIES " -lumbra_runtime -Wl,-rpath," UMBRA_LIBRARIES " >" + said + " 2>&1 && " +
+      program + " >" + said + " 2>&1";
   const int status = std::system(command.c_str());
   std::ifstream file(said);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   EXPECT_EQ(status, 0) << text;
-  EXPECT_EQ(text, "1001 kernel 'add_to', input 'b': dimension 0 of shape [4] must be 5 as dimension 1 of input 'y' with shape [3, 5]");
+  EXPECT_EQ(
+      text,
+      "1001 kernel 'add_to', input 'b': dimension 0 of shape [4] must be 5 as dimension 1 of input 'y' with shape [3, 5]");
   fs::remove_all(folder);
 }
 

@@ -39,7 +39,8 @@ TEST(AxisMap, OnesAndRepeatedAxesAreNoneOfTheSource) {
   EXPECT_EQ(map::reduce_keepdim::From(1, 1, 3, 3), map::kOne);
   EXPECT_TRUE(map::Joins(map::reduce_keepdim::From, 1, 1, 3, 3));
   EXPECT_FALSE(map::Joins(map::transpose::From, 1, 0, 2, 2));
-  for (const char* name : {"broadcast", "broadcast_scalar", "transpose", "reduce_with_axis", "reduce_keepdim", "reduce_except_dim"})
+  for (const char* name :
+       {"broadcast", "broadcast_scalar", "transpose", "reduce_with_axis", "reduce_keepdim", "reduce_except_dim"})
     EXPECT_NE(map::FindAxisMap(name), nullptr) << name;
   EXPECT_EQ(map::FindAxisMap("turn"), nullptr);
 }
@@ -52,13 +53,13 @@ TEST(AxisMap, OfAProgramByEveryRoute) {
     Check<3>("turn", [&] { return Mapped<turn, void, 3>(x); });
     CheckSavers<2>("inner_exchanged", [&] { return Mapped<inner_exchanged, red::sum, 2>(y); });
     Check<2>("last_two", [&] { return Mapped<last_two, red::maximum, 2>(y); });
-    Check<2>("last_two, of an axis at run time", [&] { return Mapped<last_two, red::minimum, 2, expr::kAtRunTime>(y); });
+    Check<2>("last_two, of an axis at run time",
+             [&] { return Mapped<last_two, red::minimum, 2, expr::kAtRunTime>(y); });
     Check<4>("broadcast of a matrix", [&] {
       return AxisMapExp<map::broadcast, 1, void, Tensor<cpu, 2>, float, 4>(matrix, 1, Shape4(2, n, 3, 7));
     });
-    Check<3>("broadcast of a matrix to the last axes", [&] {
-      return AxisMapExp<map::broadcast, 1, void, Tensor<cpu, 2>, float, 3>(matrix, 1, Shape3(4, n, 3));
-    });
+    Check<3>("broadcast of a matrix to the last axes",
+             [&] { return AxisMapExp<map::broadcast, 1, void, Tensor<cpu, 2>, float, 3>(matrix, 1, Shape3(4, n, 3)); });
     TensorContainer<cpu, 3> turned(Shape3(3, 5, n));
     turned = Mapped<turn, void, 3>(x);
     TensorContainer<cpu, 2> sums(Shape2(3, n));

@@ -1,5 +1,5 @@
-// Kernels over batches of small things, each of which is a lane of packets: about what the interpreter finds, the same bits by every
-// dialect where no product of matrices is summed, however operands lie and however many there are.
+// Kernels over batches of small things, each of which is a lane of packets: about what the interpreter finds, the same
+// bits by every dialect where no product of matrices is summed, however operands lie and however many there are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ struct Case {
 
 const Case kCases[] = {
     {"kernel k(a: T[?, 4, 4], b: T[?, 4, 4]) -> (y: T[?, 4, 4]) { y = batch_dot(a, b) }", true},
-    {"kernel k(a: T[?, 3, 2], b: T[?, 3, 5], c: T[?, 5, 2]) -> (y: T[?, 2, 2]) { y = relu(batch_dot(batch_dot(transpose<0, 2, 1>(a), b), c)) * 2 }", true},
+    {"kernel k(a: T[?, 3, 2], b: T[?, 3, 5], c: T[?, 5, 2]) -> (y: T[?, 2, 2]) { y = relu(batch_dot(batch_dot(transpose<0, 2, 1>(a), b), c)) * 2 }",
+     true},
     {"kernel k(x: T[?, 3], w: T[3, 3], v: T[3]) -> (y: T[?, 3]) { y = tanh(dot(x, w) + broadcast<1>(v)) }", true},
     {"kernel k(x: T[?, 16], w: T[1, 16]) -> (y: T[?, 1]) { y = dot(x, w.T) }", true},
     {"kernel k(a: T[?, 4, 4], v: T[?, 4]) -> (y: T[?, 4]) { y = reduce_with_axis<sum>(a * broadcast_with_axis(v, 0, 4), 2) }"},
@@ -52,7 +53,8 @@ std::unique_ptr<Tensor> Draw(DType type, std::vector<index_t> shape, Layout layo
   if (layout == Layout::kBatchLast) std::rotate(shape.begin(), shape.begin() + 1, shape.end());
   auto made = std::make_unique<Tensor>(type, shape, layout == Layout::kPadded ? 1 : 0, random);
   if (layout == Layout::kBatchLast)
-    for (auto* const dims : {&made->ref.shape, &made->ref.stride}) std::rotate(dims->begin(), dims->end() - 1, dims->end());
+    for (auto* const dims : {&made->ref.shape, &made->ref.stride})
+      std::rotate(dims->begin(), dims->end() - 1, dims->end());
   return made;
 }
 
@@ -60,13 +62,16 @@ std::unique_ptr<Tensor> Draw(DType type, std::vector<index_t> shape, Layout layo
 struct Call {
   Call(const graph::Graph& graph, index_t open, Layout layout) {
     std::mt19937 random(static_cast<unsigned>(open));
-    for (const int id : graph.inputs()) in.push_back(Draw(graph.node(id).dtype, Shape(graph.node(id).shape, open), layout, &random));
-    for (const auto& output : graph.outputs()) out.push_back(Draw(graph.node(output.node).dtype, Shape(graph.node(output.node).shape, open), layout, nullptr));
+    for (const int id : graph.inputs())
+      in.push_back(Draw(graph.node(id).dtype, Shape(graph.node(id).shape, open), layout, &random));
+    for (const auto& output : graph.outputs())
+      out.push_back(Draw(graph.node(output.node).dtype, Shape(graph.node(output.node).shape, open), layout, nullptr));
   }
 
   static std::vector<index_t> Shape(const PartialShape& shape, index_t open) {
     std::vector<index_t> extents;
-    for (index_t d = 0; d < static_cast<index_t>(shape.rank()); ++d) extents.push_back(shape[d].is_static() ? static_cast<index_t>(shape[d]) : open);
+    for (index_t d = 0; d < static_cast<index_t>(shape.rank()); ++d)
+      extents.push_back(shape[d].is_static() ? static_cast<index_t>(shape[d]) : open);
     return extents;
   }
 
@@ -95,7 +100,8 @@ void ExpectAlike(const Case& c, DType type, const std::vector<index_t>& batches)
     if (HostRuns(target)) compiled.push_back(CompileFor(graph, std::string(codegen::Name(target))));
   for (const index_t batch : batches)
     for (const Layout layout : {Layout::kDense, Layout::kPadded, Layout::kBatchLast}) {
-      const std::string what = Typed(c.text, type) + "\n" + std::to_string(batch) + ", layout " + std::to_string(static_cast<int>(layout));
+      const std::string what =
+          Typed(c.text, type) + "\n" + std::to_string(batch) + ", layout " + std::to_string(static_cast<int>(layout));
       Call expected(*graph, batch, layout);
       expected.Run(interpreted);
       std::unique_ptr<Call> first;
@@ -103,7 +109,11 @@ void ExpectAlike(const Case& c, DType type, const std::vector<index_t>& batches)
         auto got = std::make_unique<Call>(*graph, batch, layout);
         got->Run(function);
         for (std::size_t k = 0; k < got->out.size(); ++k) {
-          ExpectSame(*expected.out[k], *got->out[k], IsHalf(type) ? 5e-2 : type == DType::kFloat64 ? 1e-12 : 1e-4, what);
+          ExpectSame(*expected.out[k], *got->out[k],
+                     IsHalf(type)              ? 5e-2
+                     : type == DType::kFloat64 ? 1e-12
+                                               : 1e-4,
+                     what);
           EXPECT_TRUE(first == nullptr || c.sums_products || SameBits(*first->out[k], *got->out[k])) << what;
         }
         if (first == nullptr) first = std::move(got);
@@ -120,14 +130,19 @@ TEST(Batches, OfOtherNumbers) {
     for (const DType type : {DType::kFloat64, DType::kFloat16, DType::kInt32}) {
       const std::string text = c.text;
       if (type == DType::kInt32 && (text.find("tanh") != std::string::npos || c.sums_products)) continue;
-      if (IsHalf(type) && text.find("batch_dot(batch_dot") != std::string::npos) continue;  // rounded between the products
+      if (IsHalf(type) && text.find("batch_dot(batch_dot") != std::string::npos)
+        continue;  // rounded between the products
       ExpectAlike(c, type, {1, 19, 64});
     }
 }
 
 // The form that a launch asks for, of a batch of outer products of 4 and 4.
 runtime::Variant FormOf(index_t batch, Layout layout) {
-  const Function function = CompileFor(graph::ParseText("kernel k(a: f32[?, 4], b: f32[?, 4]) -> (y: f32[?, 4, 4]) { y = broadcast_with_axis(a, 1, 4) * broadcast_with_axis(b, 0, 4) }")[0], "sse2");
+  const Function function = CompileFor(
+      graph::ParseText(
+          "kernel k(a: f32[?, 4], b: f32[?, 4]) -> (y: f32[?, 4, 4]) { y = broadcast_with_axis(a, 1, 4) * broadcast_with_axis(b, 0, 4) }")
+          [0],
+      "sse2");
   runtime::KernelStep step = std::get<runtime::KernelStep>(function.program().steps[0]);
   runtime::Variant form;
   step.slots = std::make_shared<runtime::KernelStep::Slots>();
@@ -157,7 +172,9 @@ TEST(Batches, FormsOfLaunches) {
 
 // What goes past the caches: results that lanes have whole packets of, of a batch that no cache keeps.
 TEST(Batches, LargeOnesPassTheCaches) {
-  const auto graph = graph::ParseText("kernel k(a: f32[?, 4], b: f32[?, 4]) -> (y: f32[?, 4, 4]) { y = broadcast_with_axis(a, 1, 4) * broadcast_with_axis(b, 0, 4) }")[0];
+  const auto graph = graph::ParseText(
+      "kernel k(a: f32[?, 4], b: f32[?, 4]) -> (y: f32[?, 4, 4]) { y = broadcast_with_axis(a, 1, 4) * broadcast_with_axis(b, 0, 4) }")
+      [0];
   const index_t batch = 1 << 20;  // results of 64 MB
   for (const auto target : codegen::kAllTargets) {
     if (!HostRuns(target)) continue;
@@ -175,7 +192,8 @@ TEST(Batches, LargeOnesPassTheCaches) {
 
 // The destination is an operand, of which each lane is read before it is written.
 TEST(Batches, InPlace) {
-  const auto graph = graph::ParseText("kernel k(x: f32[?, 3, 2], w: f32[?, 3]) -> (y: f32[?, 3, 2]) { y = x * broadcast_with_axis(w, 1, 2) }")[0];
+  const auto graph = graph::ParseText(
+      "kernel k(x: f32[?, 3, 2], w: f32[?, 3]) -> (y: f32[?, 3, 2]) { y = x * broadcast_with_axis(w, 1, 2) }")[0];
   for (const auto target : codegen::kAllTargets) {
     if (!HostRuns(target)) continue;
     const Function function = CompileFor(graph, std::string(codegen::Name(target)));
@@ -197,18 +215,22 @@ bool GoesAcross(const std::string& text) {
 // Where packets along another axis are full, or the axes of small things are one to a launch, they go along that.
 TEST(Batches, WherePacketsWouldBeEmpty) {
   for (const Case& c : kCases)
-    EXPECT_EQ(GoesAcross(Typed(c.text, DType::kFloat32)), std::string(c.text).find("dot(x, w.T)") == std::string::npos) << c.text;
+    EXPECT_EQ(GoesAcross(Typed(c.text, DType::kFloat32)), std::string(c.text).find("dot(x, w.T)") == std::string::npos)
+        << c.text;
   EXPECT_FALSE(GoesAcross("kernel k(x: f32[?, 3, 4], y: f32[?, 3, 4]) -> (z: f32[?, 3, 4]) { z = x + y }"));
-  EXPECT_FALSE(GoesAcross("kernel k(x: f32[?, 8, 4], y: f32[8, 4]) -> (z: f32[?, 8, 4]) { z = x + broadcast_with_axis(y, -1, extent<0>(x)) }"));
+  EXPECT_FALSE(GoesAcross(
+      "kernel k(x: f32[?, 8, 4], y: f32[8, 4]) -> (z: f32[?, 8, 4]) { z = x + broadcast_with_axis(y, -1, extent<0>(x)) }"));
   EXPECT_FALSE(GoesAcross("kernel k(x: f32[?, 4, 16]) -> (z: f32[?, 16]) { z = reduce_with_axis<sum>(x, 1) }"));
   EXPECT_FALSE(GoesAcross("kernel k(x: f32[?, 100, 3]) -> (z: f32[?, 3]) { z = reduce_with_axis<sum>(x, 1) }"));
-  EXPECT_FALSE(GoesAcross("kernel k(a: f32[?, 12, 12], b: f32[?, 12, 12]) -> (y: f32[?, 12, 12]) { y = batch_dot(a, b) }"));
+  EXPECT_FALSE(
+      GoesAcross("kernel k(a: f32[?, 12, 12], b: f32[?, 12, 12]) -> (y: f32[?, 12, 12]) { y = batch_dot(a, b) }"));
   EXPECT_FALSE(GoesAcross("kernel k(a: f32[9, 4, 4], b: f32[9, 4, 4]) -> (y: f32[9, 4, 4]) { y = batch_dot(a, b) }"));
 }
 
 // Extents that a call brings are known to a program of its own, which gives the same to rounding.
 TEST(Batches, OfOpenExtents) {
-  const auto graph = graph::ParseText("kernel k(a: f32[?, ?, ?], b: f32[?, ?, ?]) -> (y: f32[?, ?, ?]) { y = batch_dot(a, b) }")[0];
+  const auto graph =
+      graph::ParseText("kernel k(a: f32[?, ?, ?], b: f32[?, ?, ?]) -> (y: f32[?, ?, ?]) { y = batch_dot(a, b) }")[0];
   const Function function = CompileFor(graph, "");
   const Function compiled = CompileFor(graph, std::string(codegen::Name(codegen::Target::kSse2)));
   std::mt19937 random(3);

@@ -39,7 +39,8 @@ TEST_P(Mutex, HoldersAreAlone) {
   std::vector<char> far(std::size_t{1} << 26, 1);
   for (; ended < kOutside; ++turns) {
     // What the owner stores next takes a while until others see it.
-    for (std::size_t line = 0; line < 16; ++line) far[(static_cast<std::size_t>(turns) * 16 + line) * 4160 % far.size()] = 1;
+    for (std::size_t line = 0; line < 16; ++line)
+      far[(static_cast<std::size_t>(turns) * 16 + line) * 4160 % far.size()] = 1;
     const std::lock_guard<BiasedMutex> lock(mutex);
     change();
   }

@@ -14,9 +14,7 @@ namespace {
 TEST(Blas, HasTheKernelsOfThisCpu) {
   if (BlasCore().empty()) GTEST_SKIP() << "the BLAS of this machine is not OpenBLAS";
   if (std::getenv("OPENBLAS_CORETYPE") != nullptr) GTEST_SKIP() << "OPENBLAS_CORETYPE has chosen them";
-  if (CpuRuns("avx2")) {
-    EXPECT_NE(BlasCore(), "Prescott");
-  }
+  if (CpuRuns("avx2")) { EXPECT_NE(BlasCore(), "Prescott"); }
   EXPECT_EQ(std::getenv("OPENBLAS_CORETYPE"), nullptr);
 }
 

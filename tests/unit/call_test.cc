@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/testing.h"
 #include "umbra/call_site.h"
 #include "umbra/jit.h"
 #include "umbra/tensor.h"
-#include "tests/support/testing.h"
 
 namespace umbra {
 namespace {
@@ -27,13 +27,22 @@ struct View {
 
 // Two shapes; places that are aligned and not, strides, and two that meet others.
 const std::vector<std::vector<View>> kViews = {
-    {{0, 4, 5, 8}, {64, 4, 5, 8}, {128, 4, 5, 8}, {192, 4, 5, 16}, {257, 4, 5, 8}, {320, 4, 5, 5}, {8, 4, 5, 8}, {130, 4, 5, 8}},
+    {{0, 4, 5, 8},
+     {64, 4, 5, 8},
+     {128, 4, 5, 8},
+     {192, 4, 5, 16},
+     {257, 4, 5, 8},
+     {320, 4, 5, 5},
+     {8, 4, 5, 8},
+     {130, 4, 5, 8}},
     {{384, 6, 3, 8}, {448, 6, 3, 8}, {512, 6, 3, 8}, {577, 6, 3, 7}, {640, 6, 3, 16}, {450, 6, 3, 8}},
 };
 constexpr std::size_t kSize = 800;
 
 using Draw = std::mt19937;
-int Below(Draw& random, std::size_t count) { return std::uniform_int_distribution<int>(0, static_cast<int>(count) - 1)(random); }
+int Below(Draw& random, std::size_t count) {
+  return std::uniform_int_distribution<int>(0, static_cast<int>(count) - 1)(random);
+}
 
 // What a call does, and the same by hand.
 struct Call {
@@ -49,7 +58,9 @@ void Triad(const Call& k, std::vector<float>& m, Stream<cpu>* stream) {
 float TriadAt(const Call& k, std::vector<float>& m, index_t y, index_t x) {
   return k.a.In(m)[y][x] * k.b.In(m)[y][x] + k.c.In(m)[y][x] * k.s;
 }
-void Difference(const Call& k, std::vector<float>& m, Stream<cpu>* stream) { jit(k.dst.In(m, stream)) += k.a.In(m) - k.b.In(m); }
+void Difference(const Call& k, std::vector<float>& m, Stream<cpu>* stream) {
+  jit(k.dst.In(m, stream)) += k.a.In(m) - k.b.In(m);
+}
 float DifferenceAt(const Call& k, std::vector<float>& m, index_t y, index_t x) {
   return k.dst.In(m)[y][x] + (k.a.In(m)[y][x] - k.b.In(m)[y][x]);
 }

@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/testing.h"
 #include "umbra/compile.h"
 #include "umbra/error.h"
 #include "umbra/graph.h"
 #include "umbra/jit.h"
-#include "tests/support/testing.h"
 
 namespace umbra {
 namespace {
@@ -191,7 +191,8 @@ TEST(Background, TheProcessMayEndMeanwhile) {
 }
 
 TEST(Background, ExpressionsAreEvaluatedEagerlyMeanwhile) {
-  TensorContainer<cpu, 2> a(Shape2(5, 9), 0.5f), b(Shape2(5, 9), 3.0f), c(Shape2(5, 9), 0.0f), product(Shape2(5, 5), 1.0f);
+  TensorContainer<cpu, 2> a(Shape2(5, 9), 0.5f), b(Shape2(5, 9), 3.0f), c(Shape2(5, 9), 0.0f),
+      product(Shape2(5, 5), 1.0f);
   jit::SetOptions(InBackground());
   for (int k = 0; k < 200; ++k) {
     jit(c) = F<op::sigmoid>(a) * b + 1.0f;
@@ -210,7 +211,8 @@ TEST(Background, AFailureReachesTheExpression) {
   TensorContainer<cpu, 1> a(Shape1(4), 1.0f), b(Shape1(4));
   std::string message = "no error";
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (message == "no error" && std::chrono::steady_clock::now() < patience) message = MessageOf([&] { jit(b) = a * 3.0f - a; });
+  while (message == "no error" && std::chrono::steady_clock::now() < patience)
+    message = MessageOf([&] { jit(b) = a * 3.0f - a; });
   EXPECT_NE(message.find("no system compiler"), std::string::npos) << message;
   jit::SetOptions({});
   unsetenv("UMBRA_CXX");

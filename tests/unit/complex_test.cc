@@ -59,7 +59,9 @@ TEST(Complex, AsStdComplex) {
   const auto a = Drawn<2, double>(Shape2(n, 2 * m), 20), r = Drawn<2, double>(Shape2(n, m), 21);
   TensorContainer<cpu, 2, double> b(a.shape_), y(a.shape_), half(r.shape_);
   b = Drawn<2, double>(a.shape_, 22) + 0.125;  // nowhere 0
-  const auto at = [](const Tensor<cpu, 2, double>& z, index_t i, index_t j) { return Number(z[i][2 * j], z[i][2 * j + 1]); };
+  const auto at = [](const Tensor<cpu, 2, double>& z, index_t i, index_t j) {
+    return Number(z[i][2 * j], z[i][2 * j + 1]);
+  };
   const auto expect = [&](const char* name, auto wanted) {
     for (index_t i = 0; i < n; ++i)
       for (index_t j = 0; j < m; ++j) {
@@ -110,7 +112,8 @@ TEST(Complex, NumbersComeInPairs) {
   EXPECT_SAYS(says("complex_exchange"), complex_exchange(a));
   EXPECT_SAYS(says("complex_div_rc"), complex_div_rc(b, a));
   EXPECT_SAYS("complex_mul_cr: the extents 8 and 14 differ", complex_mul_cr(complex_pad_imag(slice<1>(a, 0, 4)), b));
-  EXPECT_SAYS("complex_div_cc: the extents 3 and 2 differ", complex_div_cc(complex_pack(a, b), slice<0>(complex_pack(a, b), 0, 2)));
+  EXPECT_SAYS("complex_div_cc: the extents 3 and 2 differ",
+              complex_div_cc(complex_pack(a, b), slice<0>(complex_pack(a, b), 0, 2)));
   TensorContainer<cpu, 2> in(Shape2(3, 7)), out(Shape2(3, 7));
   const auto ref = [](Tensor<cpu, 2>& t) {
     return runtime::TensorRef{t.dptr_, DType::kFloat32, {t.shape_[0], t.shape_[1]}, {t.stride_, 1}};
@@ -119,7 +122,8 @@ TEST(Complex, NumbersComeInPairs) {
     const std::string call = map + std::string(map == std::string("complex_mul_cc") ? "(x, x)" : "(x)");
     EXPECT_SAYS(says(map), graph::ParseText("kernel k(x: f32[3, 7]) -> (y: f32[3, p]) { y = " + call + " }"));
     for (const CompileOptions& route : Routes()) {
-      const Function f = Compile(graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, p]) { y = " + call + " }")[0], route);
+      const Function f =
+          Compile(graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, p]) { y = " + call + " }")[0], route);
       EXPECT_SAYS(says(map) + ": an extent is 7 (dimension 1 of input 'x'", f({{ref(in)}, {ref(out)}, {}}));
     }
   }

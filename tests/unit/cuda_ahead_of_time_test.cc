@@ -39,7 +39,8 @@ Image Of(const char* architecture, ImageForm form, std::string bytes = "image of
 class ScaleKernel {
  public:
   explicit ScaleKernel(const std::vector<Image>& images, int num_targets = 0) : images_(cuda::PackImages(images)) {
-    const plan::Plan plan = Lower(*graph::Parse("kernel scale(x: f32[n], s: f32) -> (y: f32[n]) { y = x * s }", "test").at(0));
+    const plan::Plan plan =
+        Lower(*graph::Parse("kernel scale(x: f32[n], s: f32) -> (y: f32[n]) { y = x * s }", "test").at(0));
     program_ = runtime::ProgramToText(plan::ToProgram(plan));
     const auto& kernel = std::get<plan::Kernel>(plan.steps.at(0));
     const runtime::CudaSchedule schedule = codegen::ScheduleForCuda(plan, kernel);
@@ -62,7 +63,8 @@ class ScaleKernel {
 
  private:
   static constexpr std::int64_t kShape[] = {-1};
-  static constexpr umbra_operand_desc kOperands[] = {{"x", UMBRA_DTYPE_f32, 1, kShape}, {"y", UMBRA_DTYPE_f32, 1, kShape}};
+  static constexpr umbra_operand_desc kOperands[] = {{"x", UMBRA_DTYPE_f32, 1, kShape},
+                                                     {"y", UMBRA_DTYPE_f32, 1, kShape}};
   static constexpr umbra_scalar_desc kScalars[] = {{"s", UMBRA_DTYPE_f32}};
   std::string images_, program_, schedules_;
   std::vector<umbra_gpu_code> codes_;
@@ -108,24 +110,29 @@ TEST_F(CudaAheadOfTime, TheImageOfTheDeviceIsTaken) {
 }
 
 TEST_F(CudaAheadOfTime, WhatDoesNotFitIsSaid) {
-  const ScaleKernel none({Of("sm_80", ImageForm::kCubin), Of("sm_100", ImageForm::kCubin), Of("sm_100", ImageForm::kPtx)});
-  EXPECT_SAYS("kernel 'scale' has no image for a GPU of compute capability 9.0: there is sm_80, sm_100, sm_100 (PTX); compile it for sm_90 as well",
-              none.Call(detail::CallOperand(x_), detail::CallOperand(y_)));
+  const ScaleKernel none(
+      {Of("sm_80", ImageForm::kCubin), Of("sm_100", ImageForm::kCubin), Of("sm_100", ImageForm::kPtx)});
+  EXPECT_SAYS(
+      "kernel 'scale' has no image for a GPU of compute capability 9.0: there is sm_80, sm_100, sm_100 (PTX); compile it for sm_90 as well",
+      none.Call(detail::CallOperand(x_), detail::CallOperand(y_)));
   const ScaleKernel kernel({Of("sm_90", ImageForm::kCubin)});
   TensorContainer<cpu, 1> here(Shape1(8), 1.0f);
   EXPECT_SAYS("kernel 'scale': operand 'x' is in memory of a GPU, but 'y' is not; copy one of them",
               kernel.Call(detail::CallOperand(x_), detail::CallOperand(here)));
-  EXPECT_SAYS("kernel 'scale' was compiled for GPUs alone, and its operands are in memory of the CPU: add an instruction set",
-              kernel.Call(detail::CallOperand(here), detail::CallOperand(here)));
-  EXPECT_SAYS("output 'y': dimension 0 of shape [4] must be 8", kernel.Call(detail::CallOperand(x_), detail::CallOperand(y_.Slice(0, 4))));
+  EXPECT_SAYS(
+      "kernel 'scale' was compiled for GPUs alone, and its operands are in memory of the CPU: add an instruction set",
+      kernel.Call(detail::CallOperand(here), detail::CallOperand(here)));
+  EXPECT_SAYS("output 'y': dimension 0 of shape [4] must be 8",
+              kernel.Call(detail::CallOperand(x_), detail::CallOperand(y_.Slice(0, 4))));
   const detail::CallOperand x(x_);
   umbra_tensor wrong = *static_cast<const umbra_tensor*>(x);
   wrong.device = 7;
   EXPECT_SAYS("operand 'x': 7 is no umbra_device", kernel.Call(&wrong, detail::CallOperand(y_)));
   ScaleKernel cpu_only({});
   cpu_only.desc.gpu = nullptr;
-  EXPECT_SAYS("kernel 'scale' has no code for GPUs, and its operands are in memory of one: add a target such as cuda:sm_90",
-              cpu_only.Call(detail::CallOperand(x_), detail::CallOperand(y_)));
+  EXPECT_SAYS(
+      "kernel 'scale' has no code for GPUs, and its operands are in memory of one: add a target such as cuda:sm_90",
+      cpu_only.Call(detail::CallOperand(x_), detail::CallOperand(y_)));
   ScaleKernel damaged({Of("sm_90", ImageForm::kCubin)});
   umbra_gpu_desc gpu_desc = *damaged.desc.gpu;
   std::vector<umbra_gpu_code> codes(gpu_desc.codes, gpu_desc.codes + gpu_desc.num_codes);
@@ -182,8 +189,10 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
     outputs += "y" + of;
     statements += "  y" + n + " = a" + n + " * s + 1\n";
   }
-  const std::string many = "kernel weights(" + inputs + "s: f32) -> (" + outputs.substr(0, outputs.size() - 2) + ") {\n" + statements + "}";
-  for (const std::string& text : {std::string(texts[0]), std::string(texts[1]), std::string(texts[2]), std::string(texts[3]), many}) {
+  const std::string many =
+      "kernel weights(" + inputs + "s: f32) -> (" + outputs.substr(0, outputs.size() - 2) + ") {\n" + statements + "}";
+  for (const std::string& text :
+       {std::string(texts[0]), std::string(texts[1]), std::string(texts[2]), std::string(texts[3]), many}) {
     aot::Kernel kernel;
     kernel.graph = graph::Parse(text, "test").at(0);
     kernel.name = kernel.graph->name();
@@ -203,8 +212,11 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
   const std::vector<aot::File> again = aot::Emit(library);
   for (std::size_t k = 0; k < files.size(); ++k) EXPECT_EQ(files[k].text, again[k].text) << files[k].name;
   const std::string object = (folder / "lib.so").string();
-  const std::string command = std::string(UMBRA_CXX_COMPILER " -std=c++17 -Wall -Wextra -Werror -O1 -ffp-contract=off -fwrapv -w -fPIC -shared -I " UMBRA_ROOT "/include -o ") +
-                              object + sources + " -L " UMBRA_LIBRARIES " -lumbra_runtime -Wl,-rpath," UMBRA_LIBRARIES;
+  const std::string command =
+      std::string(UMBRA_CXX_COMPILER
+                  " -std=c++17 -Wall -Wextra -Werror -O1 -ffp-contract=off -fwrapv -w -fPIC -shared -I " UMBRA_ROOT
+                  "/include -o ") +
+      object + sources + " -L " UMBRA_LIBRARIES " -lumbra_runtime -Wl,-rpath," UMBRA_LIBRARIES;
   ASSERT_EQ(std::system(command.c_str()), 0);
   void* const handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   fs::remove_all(folder);
@@ -216,8 +228,8 @@ TEST_F(CudaAheadOfTime, ALibraryComputesWhatItComputesOnTheCpu) {
   std::mt19937 random(7);
   umbra_scalar scalar;
   scalar.f32 = 0.75f;
-  const auto compare = [&](const umbra_kernel_desc& kernel, const std::vector<std::vector<index_t>>& shapes, index_t padding,
-                           DType type = DType::kFloat32, double tolerance = 1e-6) {
+  const auto compare = [&](const umbra_kernel_desc& kernel, const std::vector<std::vector<index_t>>& shapes,
+                           index_t padding, DType type = DType::kFloat32, double tolerance = 1e-6) {
     std::vector<std::unique_ptr<drawn::Tensor>> here, back;
     std::vector<std::unique_ptr<on_gpu::There>> there;
     std::vector<umbra_tensor> tensors[2];

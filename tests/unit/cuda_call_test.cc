@@ -23,7 +23,8 @@ class CudaCall : public on_gpu::Test {
     on_gpu::Test::SetUp();
   }
   static int Waits() {
-    return stand_in::Calls("cuStreamSynchronize") + stand_in::Calls("cuCtxSynchronize") + stand_in::Calls("cuEventSynchronize");
+    return stand_in::Calls("cuStreamSynchronize") + stand_in::Calls("cuCtxSynchronize") +
+           stand_in::Calls("cuEventSynchronize");
   }
 };
 
@@ -37,7 +38,8 @@ TEST_F(CudaCall, NothingIsWaitedFor) {
     y += a * 2.0f;
   };
   step();
-  const int waits = Waits(), loads = stand_in::Calls("cuModuleLoadDataEx"), launches = stand_in::Calls("cuLaunchKernel");
+  const int waits = Waits(), loads = stand_in::Calls("cuModuleLoadDataEx"),
+            launches = stand_in::Calls("cuLaunchKernel");
   for (int k = 0; k < 3; ++k) step();
   EXPECT_EQ(Waits(), waits);
   EXPECT_EQ(stand_in::Calls("cuModuleLoadDataEx"), loads);
@@ -65,7 +67,9 @@ struct Updates {
   // On the rows of a matrix: x0, g0, x1, g1, ...; y0 is row `first`, y1 two rows behind it.
   void Run(Tensor<gpu, 2> rows, int first, Stream<gpu>* stream = nullptr) const {
     runtime::Arguments arguments;
-    const auto at = [&](int k) { return runtime::TensorRef::Dense(rows[static_cast<index_t>(k)].dptr_, DType::kFloat32, {rows.shape_[1]}); };
+    const auto at = [&](int k) {
+      return runtime::TensorRef::Dense(rows[static_cast<index_t>(k)].dptr_, DType::kFloat32, {rows.shape_[1]});
+    };
     for (int k = 0; k < kCount; ++k) arguments.inputs.insert(arguments.inputs.end(), {at(2 + 2 * k), at(3 + 2 * k)});
     for (int k = 0; k < kCount; ++k) arguments.outputs.push_back(at(first + 2 * k));
     umbra_scalar rate{};
@@ -76,8 +80,8 @@ struct Updates {
   Function function;
 };
 
-// As many as have room for their arguments in a launch: 292 of 13 words each. Where one writes what another has read, they
-// run in their order.
+// As many as have room for their arguments in a launch: 292 of 13 words each. Where one writes what another has read,
+// they run in their order.
 TEST_F(CudaCall, EqualKernelsRunAsOneLaunch) {
   const Updates updates;
   TensorContainer<gpu, 2> rows(Shape2(2 * Updates::kCount + 4, 48));
@@ -198,7 +202,8 @@ TEST_F(CudaCall, ThreadsShareAnExpression) {
       }
     });
   for (std::thread& thread : threads) thread.join();
-  for (int t = 0; t < 4; ++t) EXPECT_EQ(results[static_cast<std::size_t>(t)], 4 * (1.0f + 5.0f * static_cast<float>(t)));
+  for (int t = 0; t < 4; ++t)
+    EXPECT_EQ(results[static_cast<std::size_t>(t)], 4 * (1.0f + 5.0f * static_cast<float>(t)));
 }
 
 // A sequence of expressions is captured, their compiling included, and launched as one.

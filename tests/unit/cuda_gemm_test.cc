@@ -18,7 +18,8 @@
 namespace umbra {
 namespace {
 
-const int kChosen = setenv("UMBRA_CUDA_DRIVER", UMBRA_CUDA_STAND_IN, 1) + setenv("UMBRA_CUBLASLT", UMBRA_CUBLAS_STAND_IN, 1);
+const int kChosen =
+    setenv("UMBRA_CUDA_DRIVER", UMBRA_CUDA_STAND_IN, 1) + setenv("UMBRA_CUBLASLT", UMBRA_CUBLAS_STAND_IN, 1);
 
 class CudaGemm : public ::testing::Test {
  protected:
@@ -42,7 +43,8 @@ class CudaGemm : public ::testing::Test {
     const Shape<2> flat = shape.FlatTo2D();
     for (index_t y = 0; y < flat[0]; ++y)
       for (index_t x = 0; x < flat[1]; ++x)
-        t.dptr_[y * (dim == 1 ? 0 : t.stride_) + x] = static_cast<float>(std::uniform_int_distribution<int>(-8, 8)(random_)) / 4.0f;
+        t.dptr_[y * (dim == 1 ? 0 : t.stride_) + x] =
+            static_cast<float>(std::uniform_int_distribution<int>(-8, 8)(random_)) / 4.0f;
     return t;
   }
 };
@@ -84,7 +86,8 @@ TYPED_TEST(CudaDot, OfExpressionsEqualsTheCpus) {
       const auto u = this->template Draw<1, T>(Shape1(7)), v = this->template Draw<1, T>(Shape1(3));
       auto c = this->template Draw<2, T>(Shape2(5, 3)), d = this->template Draw<2, T>(Shape2(7, 3));
       auto r = this->template Draw<1, T>(Shape1(3));
-      auto ga = There(a, stream), gb = There(b, stream), gat = There(at, stream), gbt = There(bt, stream), gc = There(c, stream), gd = There(d, stream);
+      auto ga = There(a, stream), gb = There(b, stream), gat = There(at, stream), gbt = There(bt, stream),
+           gc = There(c, stream), gd = There(d, stream);
       auto gu = There(u, stream), gv = There(v, stream), gr = There(r, stream);
       gc = dot(ga, gb);
       c = dot(a, b);
@@ -152,11 +155,13 @@ TEST_F(CudaGemm, Epilogues) {
   TensorContainer<gpu, 2> gc(Shape2(6, 4));
   cuda::Gemm gemm;
   gemm.m = 6, gemm.n = 4, gemm.k = 8;
-  gemm.a = ga.dptr_, gemm.lda = ga.stride_, gemm.b = gb.dptr_, gemm.ldb = gb.stride_, gemm.c = gc.dptr_, gemm.ldc = gc.stride_;
+  gemm.a = ga.dptr_, gemm.lda = ga.stride_, gemm.b = gb.dptr_, gemm.ldb = gb.stride_, gemm.c = gc.dptr_,
+  gemm.ldc = gc.stride_;
   gemm.alpha = 0.5;
   TensorContainer<cpu, 2> product(Shape2(6, 4)), back(Shape2(6, 4));
   product = 0.5f * dot(a, b);
-  for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kBias, Epilogue::kRelu, Epilogue::kBiasRelu, Epilogue::kGelu, Epilogue::kBiasGelu}) {
+  for (const Epilogue epilogue :
+       {Epilogue::kNone, Epilogue::kBias, Epilogue::kRelu, Epilogue::kBiasRelu, Epilogue::kGelu, Epilogue::kBiasGelu}) {
     gemm.epilogue = epilogue;
     gemm.bias = gbias.dptr_;
     EXPECT_TRUE(cuda::CanRun(gemm, stream.handle_));
@@ -166,7 +171,8 @@ TEST_F(CudaGemm, Epilogues) {
     for (index_t i = 0; i < 6; ++i)
       for (index_t j = 0; j < 4; ++j) {
         float x = product[i][j];
-        if (epilogue == Epilogue::kBias || epilogue == Epilogue::kBiasRelu || epilogue == Epilogue::kBiasGelu) x += bias[j];
+        if (epilogue == Epilogue::kBias || epilogue == Epilogue::kBiasRelu || epilogue == Epilogue::kBiasGelu)
+          x += bias[j];
         if (epilogue == Epilogue::kRelu || epilogue == Epilogue::kBiasRelu) x = std::max(x, 0.0f);
         if (epilogue == Epilogue::kGelu || epilogue == Epilogue::kBiasGelu)
           x = static_cast<float>(0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))));
@@ -176,8 +182,9 @@ TEST_F(CudaGemm, Epilogues) {
   // A bias that the library cannot load in vectors, and f64, which has no such epilogue.
   gemm.bias = gbias.dptr_ + 1;
   EXPECT_FALSE(cuda::CanRun(gemm, stream.handle_));
-  EXPECT_SAYS("none of 6 x 8 by 8 x 4 in f32 with this epilogue; ask CanRun, and launch a kernel of your own behind the plain product",
-              cuda::Run(gemm, stream.handle_));
+  EXPECT_SAYS(
+      "none of 6 x 8 by 8 x 4 in f32 with this epilogue; ask CanRun, and launch a kernel of your own behind the plain product",
+      cuda::Run(gemm, stream.handle_));
   gemm.bias = gbias.dptr_;
   gemm.dtype = DType::kFloat64;
   gemm.m = gemm.n = gemm.k = 2;
@@ -190,7 +197,8 @@ TEST_F(CudaGemm, Epilogues) {
 
 TEST_F(CudaGemm, Tf32ByChoiceOnly) {
   Stream<gpu> stream;
-  TensorContainer<cpu, 2> a(Shape2(1, 1), 1.0009766f), one(Shape2(1, 1), 1.0f), c(Shape2(1, 1));  // 1 + 2^-10 + a little
+  TensorContainer<cpu, 2> a(Shape2(1, 1), 1.0009766f), one(Shape2(1, 1), 1.0f),
+      c(Shape2(1, 1));  // 1 + 2^-10 + a little
   a[0][0] = 1.0f + std::ldexp(1.0f, -12);
   const auto ga = There(a, &stream), g1 = There(one, &stream);
   auto gc = There(c, &stream);
@@ -338,7 +346,8 @@ void Multiply(const char* library) {
 }
 TEST(CudaGemmDeathTest, WithoutCublas) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(Multiply("/none.so"), ::testing::ExitedWithCode(0), "UMBRA_CUBLASLT=/none.so cannot be used: .*install cuBLAS 12 or 13");
+  EXPECT_EXIT(Multiply("/none.so"), ::testing::ExitedWithCode(0),
+              "UMBRA_CUBLASLT=/none.so cannot be used: .*install cuBLAS 12 or 13");
   EXPECT_EXIT(Multiply("libm.so.6"), ::testing::ExitedWithCode(0), "libm.so.6 has no cublasLtCreate");
 }
 

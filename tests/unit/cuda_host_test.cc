@@ -41,8 +41,10 @@ class Files {
       undefine += "#undef " + word + "\n";
     }
     kernels_ += source.kernel + undefine;
-    hosts_ += host.text + "extern \"C\" [[gnu::visibility(\"default\")]] int run_" + number + "(const void* const* p, cuda_runtime::Recorded* recorded) {\n" +
-              "  cuda_runtime::recorded = recorded;\n  return cuda_runtime::Call(" + host.function + ", p);\n}\n" + undefine;
+    hosts_ += host.text + "extern \"C\" [[gnu::visibility(\"default\")]] int run_" + number +
+              "(const void* const* p, cuda_runtime::Recorded* recorded) {\n" +
+              "  cuda_runtime::recorded = recorded;\n  return cuda_runtime::Call(" + host.function + ", p);\n}\n" +
+              undefine;
     helpers_.push_back(host);
     return count_++;
   }
@@ -52,13 +54,14 @@ class Files {
     std::string texts;
     for (const auto& host : helpers_) texts += (texts.empty() ? "" : "\n") + host.text;
     part.replace(part.find(texts), texts.size(), hosts_);
-    handle_ = emulated::Load("#include \"" UMBRA_EMULATOR "\"\n#include \"" UMBRA_CUDA_RUNTIME_STAND_IN "\"\n" + emulated::HostPrelude(kernels_) +
-                             "namespace umbra::simd {\n" + kernels_ + "}\n" + part);
+    handle_ = emulated::Load("#include \"" UMBRA_EMULATOR "\"\n#include \"" UMBRA_CUDA_RUNTIME_STAND_IN "\"\n" +
+                             emulated::HostPrelude(kernels_) + "namespace umbra::simd {\n" + kernels_ + "}\n" + part);
   }
 
   // `parameters`: the address of each.
   int Call(int number, const std::vector<const void*>& parameters, Recorded* recorded) const {
-    const auto run = reinterpret_cast<int (*)(const void* const*, Recorded*)>(dlsym(handle_, ("run_" + std::to_string(number)).c_str()));
+    const auto run = reinterpret_cast<int (*)(const void* const*, Recorded*)>(
+        dlsym(handle_, ("run_" + std::to_string(number)).c_str()));
     Ensure(run != nullptr, "no function ", number);
     return run(parameters.data(), recorded);
   }
@@ -117,7 +120,8 @@ class Calls {
     const auto operand = [](int id, const graph::Graph& g, const Shape& shape) {
       return runtime::TensorRef::Dense(reinterpret_cast<void*>(4096), g.node(id).dtype, shape);
     };
-    for (std::size_t k = 0; k < shapes.size(); ++k) one->arguments.inputs.push_back(operand(graph->inputs()[k], *graph, shapes[k]));
+    for (std::size_t k = 0; k < shapes.size(); ++k)
+      one->arguments.inputs.push_back(operand(graph->inputs()[k], *graph, shapes[k]));
     one->arguments.scalars = ScalarsOf(*graph);
     runtime::Program face;
     const plan::Plan plan = Lower(*graph, true);
@@ -125,7 +129,8 @@ class Calls {
     face.scalars = plan.scalars;
     face.num_symbols = static_cast<int>(plan.symbols.size());
     face.derived = plan.derived;
-    for (const Shape& shape : runtime::OutputShapes(face, one->arguments.inputs, one->arguments.scalars)) one->arguments.outputs.push_back(operand(graph->outputs()[0].node, *graph, shape));
+    for (const Shape& shape : runtime::OutputShapes(face, one->arguments.inputs, one->arguments.scalars))
+      one->arguments.outputs.push_back(operand(graph->outputs()[0].node, *graph, shape));
     AddSteps(one.get(), *graph);
     calls_.push_back(std::move(one));
   }
@@ -137,11 +142,13 @@ class Calls {
     for (const auto& one : calls_) {
       SCOPED_TRACE(one->what);
       bool all = true;
-      for (std::size_t k = 0; k < one->steps.size() && all; ++k) all = RunStep(*one, one->steps[k], one->call->launches()[k]);
+      for (std::size_t k = 0; k < one->steps.size() && all; ++k)
+        all = RunStep(*one, one->steps[k], one->call->launches()[k]);
       EXPECT_EQ(all, one->fits.value_or(all));
       if (!all) continue;
       ++ran;
-      for (std::size_t k = 0; k < one->got.size(); ++k) drawn::ExpectSame(*one->expected[k], *one->got[k], one->tolerance, one->what);
+      for (std::size_t k = 0; k < one->got.size(); ++k)
+        drawn::ExpectSame(*one->expected[k], *one->got[k], one->tolerance, one->what);
     }
     return ran;
   }
@@ -196,9 +203,10 @@ class Calls {
     std::vector<const void*> parameters;
     for (const LaunchParameter& parameter : step.host.parameters) {
       const auto index = static_cast<std::size_t>(parameter.index);
-      parameters.push_back(parameter.kind == LaunchParameter::Kind::kBuffer   ? static_cast<const void*>(&one.call->buffers()[index].data)
-                           : parameter.kind == LaunchParameter::Kind::kExtent ? static_cast<const void*>(&one.call->symbols()[index])
-                                                                              : &one.arguments.scalars[index]);
+      parameters.push_back(
+          parameter.kind == LaunchParameter::Kind::kBuffer ? static_cast<const void*>(&one.call->buffers()[index].data)
+          : parameter.kind == LaunchParameter::Kind::kExtent ? static_cast<const void*>(&one.call->symbols()[index])
+                                                             : &one.arguments.scalars[index]);
     }
     void* const stream = nullptr;
     parameters.push_back(&stream);
@@ -211,9 +219,7 @@ class Calls {
     // What computes with positions takes results of any extent, one by one, unless it is written into the graph.
     runtime::CudaVariant fitting = launch.variant;
     fitting.vector = fitting.vector && (!step.kernel->signature.positional || step.variant.vector);
-    if (one.dry) {
-      EXPECT_EQ(result == kSuccess, fitting == step.variant) << step.host.text;
-    }
+    if (one.dry) { EXPECT_EQ(result == kSuccess, fitting == step.variant) << step.host.text; }
     if (result != kSuccess) {
       EXPECT_EQ(result, kInvalidValue);
       EXPECT_FALSE(generic && fitting == step.variant) << "it is refused:\n" << step.host.text;
@@ -229,12 +235,16 @@ class Calls {
     }
     EXPECT_EQ(recorded->launches, stores ? 1 : 0) << step.host.text;
     if (!stores || !generic || !(launch.variant == step.variant)) return true;
-    for (const int scalar : step.kernel->signature.scalars) scalars.push_back(one.arguments.scalars[static_cast<std::size_t>(scalar)]);
+    for (const int scalar : step.kernel->signature.scalars)
+      scalars.push_back(one.arguments.scalars[static_cast<std::size_t>(scalar)]);
     const auto dims = [](const unsigned* d) { return std::vector<unsigned>(d, d + 3); };
-    EXPECT_EQ(dims(recorded->grid), (std::vector<unsigned>{launch.grid.x, launch.grid.y, launch.grid.z})) << step.host.text;
-    EXPECT_EQ(dims(recorded->block), (std::vector<unsigned>{launch.block.x, launch.block.y, launch.block.z})) << step.host.text;
+    EXPECT_EQ(dims(recorded->grid), (std::vector<unsigned>{launch.grid.x, launch.grid.y, launch.grid.z}))
+        << step.host.text;
+    EXPECT_EQ(dims(recorded->block), (std::vector<unsigned>{launch.block.x, launch.block.y, launch.block.z}))
+        << step.host.text;
     EXPECT_EQ(recorded->shared, launch.shared_bytes) << step.host.text;
-    std::vector<std::uint64_t> wanted = runtime::CudaArguments(launch, data, scalars, nullptr), got(recorded->argument_bytes / 8);
+    std::vector<std::uint64_t> wanted = runtime::CudaArguments(launch, data, scalars, nullptr),
+                               got(recorded->argument_bytes / 8);
     std::memcpy(got.data(), recorded->arguments, recorded->argument_bytes);
     EXPECT_EQ(got, wanted) << step.host.text;
     return true;
@@ -252,43 +262,68 @@ const char* const kSoftmax =
 
 TEST(CudaHost, LaunchesAreTheRuntimes) {
   Calls calls;
-  for (const index_t n : {0, 3, 4, 31, 20003}) calls.Add(n != 3, "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }", {{n}, {n}});
+  for (const index_t n : {0, 3, 4, 31, 20003})
+    calls.Add(n != 3, "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }", {{n}, {n}});
   for (const index_t m : {7, 64, 132, 1032})
-    calls.Add(m != 7, "kernel bias_gelu(x: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) { y = gelu(x + broadcast<1>(bias)) }", {{33, m}, {m}});
-  calls.Add(true, "kernel bias(x: f32[n, 7], bias: f32[7]) -> (y: f32[n, 7]) { y = x + broadcast<1>(bias) }", {{9, 7}, {7}});  // no packets ever fit
-  calls.Add(true, "kernel many(x: f32[n, 7], bias: f32[7]) -> (y: f32[n, 7]) { y = x + broadcast<1>(bias) }", {{20000, 7}, {7}});
-  calls.Add(true, "kernel flat(a: f32[n, m, k], b: f32[n, m, k]) -> (y: f32[n, m, k]) { y = a * b }", {{5, 3, 7}, {5, 3, 7}});
-  calls.Add(true, "kernel rows(a: f32[n, m, k], b: f32[n]) -> (y: f32[n, m, k]) { y = a * broadcast<0>(b) }", {{5, 3, 8}, {5}});
+    calls.Add(m != 7,
+              "kernel bias_gelu(x: f32[n, m], bias: f32[m]) -> (y: f32[n, m]) { y = gelu(x + broadcast<1>(bias)) }",
+              {{33, m}, {m}});
+  calls.Add(true, "kernel bias(x: f32[n, 7], bias: f32[7]) -> (y: f32[n, 7]) { y = x + broadcast<1>(bias) }",
+            {{9, 7}, {7}});  // no packets ever fit
+  calls.Add(true, "kernel many(x: f32[n, 7], bias: f32[7]) -> (y: f32[n, 7]) { y = x + broadcast<1>(bias) }",
+            {{20000, 7}, {7}});
+  calls.Add(true, "kernel flat(a: f32[n, m, k], b: f32[n, m, k]) -> (y: f32[n, m, k]) { y = a * b }",
+            {{5, 3, 7}, {5, 3, 7}});
+  calls.Add(true, "kernel rows(a: f32[n, m, k], b: f32[n]) -> (y: f32[n, m, k]) { y = a * broadcast<0>(b) }",
+            {{5, 3, 8}, {5}});
   calls.Add(true, "kernel fixed(x: f32[6, 100]) -> (y: f32[6, 100]) { y = x * 2 }", {{6, 100}});
   for (const index_t m : {5, 32, 100, 1024, 2048, 12000}) calls.Add(m % 4 == 0, kSoftmax, {{19, m}});
   calls.Add(false, kSoftmax, {{2, 60000}});  // more than a block has
-  calls.Add(true, "kernel long(x: f32[n, 2000]) -> (y: f32[n, 2000]) {\n  y = x / broadcast<0>(reduce_with_axis<sum>(abs(x), 1))\n}", {{9, 2000}});
-  for (const index_t m : {0, 4, 100}) calls.Add(m > 0, "kernel total(x: f32[n, m]) -> (t: f32[n]) { t = reduce_with_axis<sum>(x * 0.5, 1) }", {{9, m}});
+  calls.Add(
+      true,
+      "kernel long(x: f32[n, 2000]) -> (y: f32[n, 2000]) {\n  y = x / broadcast<0>(reduce_with_axis<sum>(abs(x), 1))\n}",
+      {{9, 2000}});
+  for (const index_t m : {0, 4, 100})
+    calls.Add(m > 0, "kernel total(x: f32[n, m]) -> (t: f32[n]) { t = reduce_with_axis<sum>(x * 0.5, 1) }", {{9, m}});
   calls.Add(true, "kernel total(x: f32[n, m, k]) -> (t: f32[n]) { t = sumall_except_dim<0>(x) }", {{9, 5, 8}});
   for (const index_t n : {1, 3, 40, 1000})
-    for (const index_t m : {1, 31, 200}) calls.Add(true, "kernel sums(x: f16[n, m]) -> (s: f32[m]) { s = reduce_with_axis<sum>(tcast<f32>(x), 0) }", {{n, m}}, 1e-2);
+    for (const index_t m : {1, 31, 200})
+      calls.Add(true, "kernel sums(x: f16[n, m]) -> (s: f32[m]) { s = reduce_with_axis<sum>(tcast<f32>(x), 0) }",
+                {{n, m}}, 1e-2);
   for (const index_t m : {32, 33})
-    calls.Add(true, "kernel pooled(x: f32[n, h, w]) -> (y: f32[?, ?, ?]) { y = pool<maximum>(x, 2, 2, 2, 2) }", {{3, 2 * m, 64}});
+    calls.Add(true, "kernel pooled(x: f32[n, h, w]) -> (y: f32[?, ?, ?]) { y = pool<maximum>(x, 2, 2, 2, 2) }",
+              {{3, 2 * m, 64}});
   calls.Add(true, "kernel wide(x: f32[n, h, w]) -> (y: f32[?, ?, ?]) { y = pool<sum>(x, 7, 7, 1, 1) }", {{3, 20, 20}});
   for (const index_t n : {1, 7, 70}) {
-    calls.Add(true, "kernel turned(a: f32[p, q], b: f32[q, p]) -> (y: f32[q, p]) { y = a.T * 2 + b }", {{n, 40}, {40, n}});
-    calls.Add(n % 2 == 0, "kernel narrow(a: f16[p, q], b: f16[q, p]) -> (y: f16[q, p]) { y = a.T * 2 + b }", {{n, 40}, {40, n}}, 1e-2);
-    calls.Add(true, "kernel back(a: f32[p, q, r]) -> (y: f32[r, q, p]) { y = transpose<2, 1, 0>(a) * 2 }", {{n, 5, 40}});
+    calls.Add(true, "kernel turned(a: f32[p, q], b: f32[q, p]) -> (y: f32[q, p]) { y = a.T * 2 + b }",
+              {{n, 40}, {40, n}});
+    calls.Add(n % 2 == 0, "kernel narrow(a: f16[p, q], b: f16[q, p]) -> (y: f16[q, p]) { y = a.T * 2 + b }",
+              {{n, 40}, {40, n}}, 1e-2);
+    calls.Add(true, "kernel back(a: f32[p, q, r]) -> (y: f32[r, q, p]) { y = transpose<2, 1, 0>(a) * 2 }",
+              {{n, 5, 40}});
   }
   calls.Add(true, "kernel padded(x: f32[n, m]) -> (y: f32[?, ?]) { y = pad(x, 1, 2) }", {{9, 20}});
-  calls.Add(true, "kernel patches(x: f32[b, c, h, w]) -> (y: f32[?, ?]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }", {{2, 3, 9, 8}});
-  calls.Add(true, "kernel cut(x: f32[n, m], from: i64, to: i64) -> (y: f32[?, m]) { y = slice(x, 0, from, to) }", {{9, 20}});
+  calls.Add(true, "kernel patches(x: f32[b, c, h, w]) -> (y: f32[?, ?]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }",
+            {{2, 3, 9, 8}});
+  calls.Add(true, "kernel cut(x: f32[n, m], from: i64, to: i64) -> (y: f32[?, m]) { y = slice(x, 0, from, to) }",
+            {{9, 20}});
   calls.Add(true, "kernel shaped(x: f32[n, m]) -> (y: f32[30, 40]) { y = reshape(x * 2, 30, 40) }", {{60, 20}});
-  calls.Add(true, "kernel two(x: f32[n, m]) -> (y: f32[n, m], s: f32[n], c: f32[m]) {\n"
-            "  y = x * 2\n  s = reduce_with_axis<sum>(x, 1)\n  c = reduce_with_axis<maximum>(x, 0)\n}", {{40, 32}});
-  calls.Add(true, "kernel mixed(across: i8[n, m], grid: bool[n, m], args: f64[n, m]) -> (stream: bf16[n, m], rows: i64[n, m]) {\n"
-            "  stream = grid ? tcast<bf16>(across) : tcast<bf16>(args)\n  rows = tcast<i64>(across) + 1\n}", {{8, 16}, {8, 16}, {8, 16}}, 1e-2);
+  calls.Add(true,
+            "kernel two(x: f32[n, m]) -> (y: f32[n, m], s: f32[n], c: f32[m]) {\n"
+            "  y = x * 2\n  s = reduce_with_axis<sum>(x, 1)\n  c = reduce_with_axis<maximum>(x, 0)\n}",
+            {{40, 32}});
+  calls.Add(
+      true,
+      "kernel mixed(across: i8[n, m], grid: bool[n, m], args: f64[n, m]) -> (stream: bf16[n, m], rows: i64[n, m]) {\n"
+      "  stream = grid ? tcast<bf16>(across) : tcast<bf16>(args)\n  rows = tcast<i64>(across) + 1\n}",
+      {{8, 16}, {8, 16}, {8, 16}}, 1e-2);
   calls.Run();
 }
 
 TEST(CudaHost, EveryIndexMap) {
   Calls calls;
-  for (const drawn::MapText& map : drawn::MapTexts()) calls.Add(graph::ParseText(drawn::KernelOf(map, "f32"))[0], map.shapes, 1e-4);
+  for (const drawn::MapText& map : drawn::MapTexts())
+    calls.Add(graph::ParseText(drawn::KernelOf(map, "f32"))[0], map.shapes, 1e-4);
   EXPECT_GE(calls.Run(), static_cast<int>(drawn::MapTexts().size()) - 3);
 }
 

@@ -36,7 +36,8 @@ class CudaJit : public on_gpu::Test {
     const Shape<2> flat = shape.FlatTo2D();
     for (index_t y = 0; y < flat[0]; ++y)
       for (index_t x = 0; x < flat[1]; ++x)
-        both.host.dptr_[(dim == 1 ? 0 : y * both.host.stride_) + x] = static_cast<DType>(std::uniform_int_distribution<int>(-8, 8)(random_)) / DType(4);
+        both.host.dptr_[(dim == 1 ? 0 : y * both.host.stride_) + x] =
+            static_cast<DType>(std::uniform_int_distribution<int>(-8, 8)(random_)) / DType(4);
     both.there.set_stream(stream);
     Copy<dim, DType>(both.there, both.host, stream);
     return both;
@@ -57,18 +58,24 @@ class CudaJit : public on_gpu::Test {
 };
 
 // The same statement on both devices.
-#define ON_BOTH(statement)                     \
-  {                                            \
-    [&] {                                      \
-      auto& Y = y.host; auto& A = a.host; auto& B = b.host; auto& C = c.host; \
-      (void)Y, (void)A, (void)B, (void)C;      \
-      statement;                               \
-    }();                                       \
-    [&] {                                      \
-      auto& Y = y.there; auto& A = a.there; auto& B = b.there; auto& C = c.there; \
-      (void)Y, (void)A, (void)B, (void)C;      \
-      statement;                               \
-    }();                                       \
+#define ON_BOTH(statement)                \
+  {                                       \
+    [&] {                                 \
+      auto& Y = y.host;                   \
+      auto& A = a.host;                   \
+      auto& B = b.host;                   \
+      auto& C = c.host;                   \
+      (void)Y, (void)A, (void)B, (void)C; \
+      statement;                          \
+    }();                                  \
+    [&] {                                 \
+      auto& Y = y.there;                  \
+      auto& A = a.there;                  \
+      auto& B = b.there;                  \
+      auto& C = c.there;                  \
+      (void)Y, (void)A, (void)B, (void)C; \
+      statement;                          \
+    }();                                  \
   }
 
 TEST_F(CudaJit, Assignments) {
@@ -158,7 +165,8 @@ TEST_F(CudaJit, FunctionsOverTensors) {
 
 TEST_F(CudaJit, TargetsAndMaps) {
   Stream<gpu> stream;
-  auto y = Draw(Shape3(3, 5, 33), &stream), a = Draw(Shape3(3, 5, 33), &stream), b = Draw(Shape3(3, 5, 33), &stream), c = Draw(Shape3(1, 5, 1), &stream);
+  auto y = Draw(Shape3(3, 5, 33), &stream), a = Draw(Shape3(3, 5, 33), &stream), b = Draw(Shape3(3, 5, 33), &stream),
+       c = Draw(Shape3(1, 5, 1), &stream);
   ON_BOTH(slice<1>(Y, 1, 3) = slice<1>(A, 0, 2) * 2.0f);
   ExpectSame(y);
   ON_BOTH(slice(Y, Shape3(0, 2, 3), Shape3(2, 5, 20)) -= slice(B, Shape3(1, 0, 1), Shape3(3, 3, 18)));
@@ -263,8 +271,7 @@ TEST_F(CudaJit, PartsOfOneTensorBetweenEachOthersRows) {
     t.shape_ = Shape2(8, 8);
     return t;
   };
-  for (const index_t column : {8, 8, 24})
-    ON_BOTH(assign(part(Y, column), part(Y, 0)));
+  for (const index_t column : {8, 8, 24}) ON_BOTH(assign(part(Y, column), part(Y, 0)));
   ON_BOTH(assign(part(Y, 0), part(Y, 24)));
   ExpectSame(y);
   EXPECT_SAYS("overlaps", assign(part(y.there, 4), part(y.there, 0)));

@@ -106,8 +106,7 @@ TEST_F(CudaKernel, IsLoadedOncePerDevice) {
   const Numbers x({1});
   const ScaleArguments args{x.data, 1, 2.0};
   std::vector<std::thread> threads;
-  for (int k = 0; k < 4; ++k)
-    threads.emplace_back([&] { scale.Launch({}, &args, sizeof args, nullptr); });
+  for (int k = 0; k < 4; ++k) threads.emplace_back([&] { scale.Launch({}, &args, sizeof args, nullptr); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(stand_in::Calls("cuModuleLoadDataEx"), before + 1);
   EXPECT_EQ(x.Back(), std::vector<float>{16});
@@ -141,12 +140,16 @@ TEST_F(CudaKernel, CodeLivesAsLongAsItsLaunches) {
 TEST_F(CudaKernel, FailuresNameTheKernel) {
   const Numbers x({1});
   const ScaleArguments args{x.data, 1, 2.0};
-  const auto launch = [&](const Kernel& kernel, const LaunchShape& shape = {}) { kernel.Launch(shape, &args, sizeof args, nullptr); };
-  EXPECT_SAYS("kernel 'scale' has no image for a GPU of compute capability 9.0: there is sm_80, sm_100 (PTX); compile it for sm_90 as well",
-              launch(Kernel("scale", {Cubin("sm_80"), Ptx("sm_100")})));
+  const auto launch = [&](const Kernel& kernel, const LaunchShape& shape = {}) {
+    kernel.Launch(shape, &args, sizeof args, nullptr);
+  };
+  EXPECT_SAYS(
+      "kernel 'scale' has no image for a GPU of compute capability 9.0: there is sm_80, sm_100 (PTX); compile it for sm_90 as well",
+      launch(Kernel("scale", {Cubin("sm_80"), Ptx("sm_100")})));
   EXPECT_SAYS("there is none", launch(Kernel("scale", {})));
-  EXPECT_SAYS("loading kernel 'scale' (sm_90, PTX) to GPU 0:\nptxas: line 7: no such instruction: cuModuleLoadDataEx gives CUDA_ERROR_INVALID_PTX",
-              launch(Kernel("scale", {Ptx("sm_90", "bad ptx")})));
+  EXPECT_SAYS(
+      "loading kernel 'scale' (sm_90, PTX) to GPU 0:\nptxas: line 7: no such instruction: cuModuleLoadDataEx gives CUDA_ERROR_INVALID_PTX",
+      launch(Kernel("scale", {Ptx("sm_90", "bad ptx")})));
   EXPECT_SAYS("loading kernel 'scale' (sm_90) to GPU 0: cuModuleLoadDataEx gives CUDA_ERROR_INVALID_IMAGE",
               launch(Kernel("scale", {Cubin("sm_90", "?")})));
   EXPECT_SAYS("loading kernel 'other'; the image holds other kernels", launch(Kernel("other", {Cubin("sm_90")})));
@@ -154,23 +157,24 @@ TEST_F(CudaKernel, FailuresNameTheKernel) {
   EXPECT_SAYS("the compiler is newer than the driver: update the driver, or use an NVRTC of the driver's CUDA version",
               launch(Kernel("scale", {Ptx("sm_90")})));
   const Kernel scale("scale", {Cubin("sm_90")});
-  EXPECT_SAYS("launching kernel 'scale' on GPU 0 with grid 1x70000x1, block 1x1x1, 0 bytes of dynamic shared memory and 24 bytes of arguments (the "
-              "device has blocks of 1024 threads and 232448 bytes, and grids of 2147483647x65535x65535): cuLaunchKernel gives CUDA_ERROR_INVALID_VALUE",
-              launch(scale, {{1, 70000, 1}, {1, 1, 1}, 0}));
+  EXPECT_SAYS(
+      "launching kernel 'scale' on GPU 0 with grid 1x70000x1, block 1x1x1, 0 bytes of dynamic shared memory and 24 bytes of arguments (the "
+      "device has blocks of 1024 threads and 232448 bytes, and grids of 2147483647x65535x65535): cuLaunchKernel gives CUDA_ERROR_INVALID_VALUE",
+      launch(scale, {{1, 70000, 1}, {1, 1, 1}, 0}));
   EXPECT_SAYS("cuLaunchKernel gives CUDA_ERROR_INVALID_VALUE", launch(scale, {{1, 1, 1}, {2048, 1, 1}, 0}));
   launch(scale);
   EXPECT_EQ(x.Back(), std::vector<float>{2});  // what was there is intact
 }
 
-// Whatever needs memory of the device, which may be all that loads code when it is first used: what is kept for reuse is
-// given back, and it goes on.
+// Whatever needs memory of the device, which may be all that loads code when it is first used: what is kept for reuse
+// is given back, and it goes on.
 TEST_F(CudaKernel, PressureGivesBackWhatIsKept) {
   const Numbers x({1});
   const ScaleArguments args{x.data, 1, 2.0};
   Stream<gpu> stream;
   float expected = 1;
-  for (const char* function : {"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuLaunchKernel",
-                               "cuGraphInstantiateWithFlags", "cuGraphLaunch"}) {
+  for (const char* function : {"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute",
+                               "cuLaunchKernel", "cuGraphInstantiateWithFlags", "cuGraphLaunch"}) {
     const auto launch = [&] {
       const Kernel scale("scale", {Cubin("sm_90")});
       stream.Launch(stream.Capture([&] { scale.Launch({}, &args, sizeof args, stream.handle_); }));
@@ -190,7 +194,8 @@ TEST(CudaImage, ThePickIsTheBestThatRuns) {
     const Image& image = PickImage(images, major, minor, "k");
     return image.architecture.Name() + (image.form == ImageForm::kPtx ? "+ptx" : "");
   };
-  const std::vector<Image> images = {Cubin("sm_80"), Cubin("sm_86"), Cubin("sm_90"), Ptx("sm_80"), Ptx("sm_90"), Cubin("sm_90a"), Cubin("sm_100f")};
+  const std::vector<Image> images = {Cubin("sm_80"), Cubin("sm_86"),  Cubin("sm_90"),  Ptx("sm_80"),
+                                     Ptx("sm_90"),   Cubin("sm_90a"), Cubin("sm_100f")};
   EXPECT_EQ(picked(images, 8, 0), "sm_80");
   EXPECT_EQ(picked(images, 8, 9), "sm_86");
   EXPECT_EQ(picked(images, 9, 0), "sm_90a");
@@ -202,7 +207,8 @@ TEST(CudaImage, ThePickIsTheBestThatRuns) {
 }
 
 TEST(CudaImage, TablesAreReadBackOrRefused) {
-  const std::vector<Image> images = {Cubin("sm_90a", std::string("\0\1\2", 3)), Ptx("sm_80", ".version 9.0"), Cubin("sm_100", "")};
+  const std::vector<Image> images = {Cubin("sm_90a", std::string("\0\1\2", 3)), Ptx("sm_80", ".version 9.0"),
+                                     Cubin("sm_100", "")};
   const std::string packed = cuda::PackImages(images);
   const std::vector<Image> back = cuda::UnpackImages(packed);
   ASSERT_EQ(back.size(), images.size());
@@ -233,12 +239,14 @@ void LoseTheDevice() {
   const cuda::Event event = stream->Record();
   std::string said = MessageOf([&] { stream->Wait(); });
   said += "|" + MessageOf([&] { event.Wait(); });
-  const int calls = stand_in::Calls("cuStreamSynchronize") + stand_in::Calls("cuMemFreeAsync") + stand_in::Calls("cuStreamQuery");
+  const int calls =
+      stand_in::Calls("cuStreamSynchronize") + stand_in::Calls("cuMemFreeAsync") + stand_in::Calls("cuStreamQuery");
   said += "|" + MessageOf([&] { stream->CheckIdle(); });
   said += "|" + MessageOf([&] { (void)x->Back(); });
   delete x;
   delete stream;
-  if (stand_in::Calls("cuStreamSynchronize") + stand_in::Calls("cuMemFreeAsync") + stand_in::Calls("cuStreamQuery") != calls)
+  if (stand_in::Calls("cuStreamSynchronize") + stand_in::Calls("cuMemFreeAsync") + stand_in::Calls("cuStreamQuery") !=
+      calls)
     said += " the driver was called";
   SetDevice<gpu>(1);  // works on
   const Numbers there({3});
@@ -248,12 +256,13 @@ void LoseTheDevice() {
 }
 TEST(CudaDeathTest, ADeviceFailsOnceAndClearly) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(LoseTheDevice(), ::testing::ExitedWithCode(0),
-              "^GPU 0 .Stand-in. has failed: waiting for a CUDA stream: cuStreamSynchronize gives CUDA_ERROR_ILLEGAL_ADDRESS: what went wrong "
-              ".700.; the kernel launched last is 'bad'. All memory on it is lost, and this process cannot use it any more: start a new one; "
-              "with CUDA_LAUNCH_BLOCKING=1 .*"
-              "[|]GPU 0 cannot be used any more in this process: it failed earlier with CUDA_ERROR_ILLEGAL_ADDRESS: what went wrong .700."
-              "[|]GPU 0 cannot be used any more [^|]*[|]GPU 0 cannot be used any more [^|]*[|]3.0");
+  EXPECT_EXIT(
+      LoseTheDevice(), ::testing::ExitedWithCode(0),
+      "^GPU 0 .Stand-in. has failed: waiting for a CUDA stream: cuStreamSynchronize gives CUDA_ERROR_ILLEGAL_ADDRESS: what went wrong "
+      ".700.; the kernel launched last is 'bad'. All memory on it is lost, and this process cannot use it any more: start a new one; "
+      "with CUDA_LAUNCH_BLOCKING=1 .*"
+      "[|]GPU 0 cannot be used any more in this process: it failed earlier with CUDA_ERROR_ILLEGAL_ADDRESS: what went wrong .700."
+      "[|]GPU 0 cannot be used any more [^|]*[|]GPU 0 cannot be used any more [^|]*[|]3.0");
 }
 
 // What destructors find is told by the next call.
@@ -272,9 +281,10 @@ void LoseTheDeviceQuietly() {
 }
 TEST(CudaDeathTest, AFailureInADestructorIsTold) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(LoseTheDeviceQuietly(), ::testing::ExitedWithCode(0),
-              "^GPU 0 .Stand-in. has failed: giving back GPU memory: cuMemFreeAsync gives CUDA_ERROR_LAUNCH_FAILED.*no kernel of Umbra was launched "
-              "before.*[|]GPU 0 cannot be used any more");
+  EXPECT_EXIT(
+      LoseTheDeviceQuietly(), ::testing::ExitedWithCode(0),
+      "^GPU 0 .Stand-in. has failed: giving back GPU memory: cuMemFreeAsync gives CUDA_ERROR_LAUNCH_FAILED.*no kernel of Umbra was launched "
+      "before.*[|]GPU 0 cannot be used any more");
 }
 
 }  // namespace

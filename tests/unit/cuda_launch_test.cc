@@ -14,8 +14,8 @@
 namespace umbra {
 namespace {
 
-// What threads take: packets of 16 bytes of the widest operand, two of them where elements are not bytes; and rows that are
-// written have a warp up to half the length.
+// What threads take: packets of 16 bytes of the widest operand, two of them where elements are not bytes; and rows that
+// are written have a warp up to half the length.
 TEST(CudaLaunch, Schedules) {
   const auto schedule = [](const std::string& text) {
     const plan::Plan plan = Lower(*graph::ParseText("kernel k" + text)[0]);
@@ -28,7 +28,9 @@ TEST(CudaLaunch, Schedules) {
   EXPECT_EQ(packets("(a: i8[n], b: i8[n]) -> (y: i8[n]) { y = a + b }"), std::pair(16, 1));
   EXPECT_EQ(packets("(a: i8[n]) -> (y: f64[n]) { y = tcast<f64>(a) }"), std::pair(2, 2));
   EXPECT_EQ(packets("(a: i8[n]) -> (y: i8[n]) { y = flip(a, 0) }"), std::pair(8, 1));
-  EXPECT_EQ(schedule("(x: f32[n, m]) -> (y: f32[n, m]) { y = exp(x) / broadcast<0>(reduce_with_axis<sum>(exp(x), 1)) }").warp_row, 512);
+  EXPECT_EQ(schedule("(x: f32[n, m]) -> (y: f32[n, m]) { y = exp(x) / broadcast<0>(reduce_with_axis<sum>(exp(x), 1)) }")
+                .warp_row,
+            512);
   EXPECT_EQ(schedule("(x: f32[n, m]) -> (y: f32[n]) { y = reduce_with_axis<sum>(exp(x), 1) }").warp_row, 1024);
 }
 
@@ -72,8 +74,9 @@ TEST(CudaLaunch, LargeShapes) {
   EXPECT_EQ(launch(2048, 1023, 1025, 4096).grid.y, 512u);
   EXPECT_EQ(launch(128, 1023, 1025, 4096).grid.y, 128u);
   // One that writes five results takes a row at a time.
-  const plan::Plan five = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (a: f32[n, m], b: f32[n, m], c: f32[n, m], d: f32[n, m], e: f32[n, m]) {\n"
-                                                  "  a = x * 2  b = x * 3  c = x * 5  d = x * 7  e = x * 11 }")[0]);
+  const plan::Plan five = Lower(*graph::ParseText(
+      "kernel k(x: f32[n, m]) -> (a: f32[n, m], b: f32[n, m], c: f32[n, m], d: f32[n, m], e: f32[n, m]) {\n"
+      "  a = x * 2  b = x * 3  c = x * 5  d = x * 7  e = x * 11 }")[0]);
   EXPECT_EQ(codegen::ScheduleForCuda(plan, kernel).rows, 4);
   EXPECT_EQ(codegen::ScheduleForCuda(five, std::get<plan::Kernel>(five.steps[0])).rows, 1);
   // Rows that are not one, of two packets a thread: no thread is idle.
@@ -88,7 +91,8 @@ TEST(CudaLaunch, LargeShapes) {
 
 // The bytes that are kept of a row take more than its elements.
 TEST(CudaLaunch, RowsKeptBeyond32Bits) {
-  const plan::Plan plan = Lower(*graph::ParseText("kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = exp(x) / broadcast<0>(reduce_with_axis<sum>(exp(x), 1)) }")[0]);
+  const plan::Plan plan = Lower(*graph::ParseText(
+      "kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = exp(x) / broadcast<0>(reduce_with_axis<sum>(exp(x), 1)) }")[0]);
   const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
   ASSERT_FALSE(kernel.signature.row_buffers.empty());
   const auto launch = [&](index_t m) {
@@ -106,11 +110,13 @@ TEST(CudaLaunch, RowsOfWarpsFitSharedMemory) {
     inputs += (k == 0 ? "" : ", ") + std::string("x") + std::to_string(k) + ": f64[n, m]";
     terms += (k == 0 ? "" : " + ") + std::string("x") + std::to_string(k);
   }
-  const plan::Plan plan = Lower(*graph::ParseText("kernel k(" + inputs + ") -> (y: f64[n, m]) { s = " + terms +
-                                                  "  y = (" + terms + ") / broadcast<0>(reduce_with_axis<maximum>(s, 1)) }")[0]);
+  const plan::Plan plan =
+      Lower(*graph::ParseText("kernel k(" + inputs + ") -> (y: f64[n, m]) { s = " + terms + "  y = (" + terms +
+                              ") / broadcast<0>(reduce_with_axis<maximum>(s, 1)) }")[0]);
   const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
   const runtime::TensorRef x = runtime::TensorRef::Dense(reinterpret_cast<void*>(4096), DType::kFloat64, {64, 1024});
-  const auto launch = runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel), std::vector<runtime::TensorRef>(14, x), {64, 1024}, {});
+  const auto launch = runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel),
+                                              std::vector<runtime::TensorRef>(14, x), {64, 1024}, {});
   EXPECT_LE(launch.shared_bytes, runtime::CudaLimits().shared_bytes);
 }
 
@@ -126,9 +132,12 @@ TEST(CudaLaunch, Positions) {
     face.num_symbols = static_cast<int>(plan.symbols.size());
     face.derived = plan.derived;
     runtime::Arguments arguments{inputs, {}, std::move(scalars)};
-    arguments.outputs.push_back(runtime::TensorRef::Dense(inputs[0].data, DType::kFloat32, runtime::OutputShapes(face, inputs, arguments.scalars)[0]));
+    arguments.outputs.push_back(runtime::TensorRef::Dense(inputs[0].data, DType::kFloat32,
+                                                          runtime::OutputShapes(face, inputs, arguments.scalars)[0]));
     const std::vector<index_t> symbols = runtime::CheckArguments(face, arguments);
-    return runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel), {inputs[0], arguments.outputs[0]}, symbols, {}).variant;
+    return runtime::PlanCudaLaunch(kernel.signature, codegen::ScheduleForCuda(plan, kernel),
+                                   {inputs[0], arguments.outputs[0]}, symbols, {})
+        .variant;
   };
   const auto is_wide = [&](const std::string& text, const Tensors& inputs, std::vector<umbra_scalar> scalars = {}) {
     return variant(text, inputs, std::move(scalars)).wide_index;
@@ -140,15 +149,18 @@ TEST(CudaLaunch, Positions) {
   EXPECT_FALSE(is_wide(flip, {dense({1 << 30})}));
   EXPECT_TRUE(is_wide(flip, {dense({index_t{1} << 32})}));
   // More elements than 32 bits tell apart, in rows that they do.
-  const std::string patches = "kernel k(x: f32[n, c, h, w]) -> (y: f32[p, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }";
+  const std::string patches =
+      "kernel k(x: f32[n, c, h, w]) -> (y: f32[p, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }";
   EXPECT_FALSE(variant(patches, {dense({32, 64, 56, 56})}).wide_offset);
   EXPECT_TRUE(variant(patches, {dense({1337, 64, 56, 56})}).wide_offset);
   EXPECT_FALSE(is_wide(patches, {dense({1337, 64, 56, 56})}));
   EXPECT_FALSE(variant(flip, {dense({index_t{1} << 32})}).wide_offset);
-  const auto plain = variant("kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = x * 2 }", {dense({index_t{1} << 20, index_t{1} << 12})});
+  const auto plain =
+      variant("kernel k(x: f32[n, m]) -> (y: f32[n, m]) { y = x * 2 }", {dense({index_t{1} << 20, index_t{1} << 12})});
   EXPECT_TRUE(plain.wide_index && !plain.wide_offset);
   // What a quotient leaves is less than the divisor, so that what follows stays small.
-  EXPECT_FALSE(is_wide("kernel k(x: f32[b, 3, h, w]) -> (y: f32[27, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }", {dense({64, 3, 1024, 1024})}));
+  EXPECT_FALSE(is_wide("kernel k(x: f32[b, 3, h, w]) -> (y: f32[27, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }",
+                       {dense({64, 3, 1024, 1024})}));
   // Few elements of memory, at large positions.
   runtime::TensorRef same = dense({index_t{1} << 32, 4});
   same.stride[0] = 0;
@@ -170,7 +182,8 @@ TEST(CudaLaunch, PositionsStayWithinTheirRanges) {
   int within = 0, said = 0;
   for (int round = 0; round < 20000; ++round) {
     const index_t limit = 40 + draw(200), extent = 1 + draw(12), number = draw(9) - 2;
-    std::vector<runtime::Position> positions = {{Kind::kAxis, 0, 0}, {Kind::kNumber, 0, 0}, {Kind::kConstant, draw(15) - 5, 0}};
+    std::vector<runtime::Position> positions = {
+        {Kind::kAxis, 0, 0}, {Kind::kNumber, 0, 0}, {Kind::kConstant, draw(15) - 5, 0}};
     for (index_t k = 3; k < 7; ++k)
       positions.push_back({static_cast<Kind>(3 + draw(8)), draw(static_cast<int>(k)), draw(static_cast<int>(k))});
     bool stays = true;
@@ -179,9 +192,19 @@ TEST(CudaLaunch, PositionsStayWithinTheirRanges) {
         std::vector<index_t> values;
         for (const auto& [kind, p, q] : positions) {
           const auto k = values.size();
-          const index_t a = k < 3 ? 0 : values[static_cast<std::size_t>(p)], b = k < 3 ? 0 : values[static_cast<std::size_t>(q)];
+          const index_t a = k < 3 ? 0 : values[static_cast<std::size_t>(p)],
+                        b = k < 3 ? 0 : values[static_cast<std::size_t>(q)];
           const index_t quotient = b == 0 ? 0 : a / b;
-          const index_t by_kind[] = {i, number, p, a + b, a - b, a * b, quotient, a - quotient * b, std::min(a, b), std::max(a, b),
+          const index_t by_kind[] = {i,
+                                     number,
+                                     p,
+                                     a + b,
+                                     a - b,
+                                     a * b,
+                                     quotient,
+                                     a - quotient * b,
+                                     std::min(a, b),
+                                     std::max(a, b),
                                      (choice >> (k - std::min<std::size_t>(k, 3)) & 1) != 0 ? a : b};
           values.push_back(by_kind[static_cast<int>(kind)]);
           stays = stays && std::abs(values.back()) < limit;

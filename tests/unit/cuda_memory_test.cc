@@ -144,7 +144,9 @@ TEST_F(CudaMemory, LimitAndStatistics) {
   const std::uint64_t before = cuda::GetMemoryStatistics(0).allocations;
   cuda::SetMemoryLimit(0, 1000);
   void* const a = Bytes(600);
-  EXPECT_SAYS("allocating 500 bytes of GPU memory: 600 are in use, and the limit of GPU 0 is 1000; free some, or raise it", Bytes(500));
+  EXPECT_SAYS(
+      "allocating 500 bytes of GPU memory: 600 are in use, and the limit of GPU 0 is 1000; free some, or raise it",
+      Bytes(500));
   void* const b = Bytes(400);
   const cuda::MemoryStatistics now = cuda::GetMemoryStatistics(0);
   EXPECT_EQ(now.in_use, 1000u);
@@ -166,7 +168,8 @@ TEST_F(CudaMemory, PressureGivesBackWhatIsKept) {
   EXPECT_NE(a, nullptr);
   EXPECT_EQ(stand_in::Calls("cuMemPoolTrimTo"), trims + 1);
   stand_in::Fail("cuMemAllocFromPoolAsync", 2, 2);
-  EXPECT_SAYS("allocating 500 bytes of GPU memory: GPU 0 has 1000 of 2000 bytes free, 600 are in use by Umbra", Bytes(500));
+  EXPECT_SAYS("allocating 500 bytes of GPU memory: GPU 0 has 1000 of 2000 bytes free, 600 are in use by Umbra",
+              Bytes(500));
   EXPECT_EQ(cuda::GetMemoryStatistics(0).in_use, 600u);
   cuda::TrimMemory(0);
   EXPECT_EQ(stand_in::Calls("cuMemPoolTrimTo"), trims + 3);
@@ -228,7 +231,8 @@ TEST_F(CudaMemory, RowsOfAnyWidthAreStaged) {
     void* const a = cuda::Allocate(width, rows, &pitch);
     cuda::Copy(CopyKind::kHostToDevice, a, pitch, numbers.data(), host_pitch, width, rows, stream.handle_);
     cuda::Copy(CopyKind::kDeviceToHost, back.data(), width, a, pitch, width, rows, stream.handle_);
-    for (std::size_t y = 0; y < rows; ++y) ASSERT_EQ(std::memcmp(&back[y * width], &numbers[y * host_pitch], width), 0) << y;
+    for (std::size_t y = 0; y < rows; ++y)
+      ASSERT_EQ(std::memcmp(&back[y * width], &numbers[y * host_pitch], width), 0) << y;
     cuda::Free(a);
   }
   EXPECT_SAYS("would overlap", cuda::Copy(CopyKind::kHostToDevice, &stream, 4, &stream, 4, 5, 2, nullptr));
@@ -312,7 +316,8 @@ TEST_F(CudaMemory, MemoryThatIsNotTheDevices) {
   void* const a = Bytes(16);
   cuda::CheckDeviceMemory(static_cast<char*>(a) + 4, 12, 0, "operand 'x'");
   cuda::CheckDeviceMemory(nullptr, 0, 0, "operand 'x'");
-  EXPECT_SAYS("operand 'x' is null; memory of GPU 0 is expected", cuda::CheckDeviceMemory(nullptr, 4, 0, "operand 'x'"));
+  EXPECT_SAYS("operand 'x' is null; memory of GPU 0 is expected",
+              cuda::CheckDeviceMemory(nullptr, 4, 0, "operand 'x'"));
   EXPECT_SAYS("operand 'x' is memory of the host (0x", cuda::CheckDeviceMemory(&host, 4, 0, "operand 'x'"));
   EXPECT_SAYS("operand 'x' is memory of GPU 0, and the work is on GPU 1; copy it there, or use a stream of GPU 0",
               cuda::CheckDeviceMemory(a, 4, 1, "operand 'x'"));
@@ -517,7 +522,8 @@ TEST_F(CudaMemory, WhatCannotBeCaptured) {
     EXPECT_SAYS("letting a CUDA stream wait for another: the stream is captured", other.WaitFor(stream));
     EXPECT_SAYS("letting a CUDA stream wait for another: the stream is captured", stream.WaitFor(other));
     EXPECT_SAYS("letting a CUDA stream wait for an event: the stream is captured", stream.WaitFor(earlier));
-    EXPECT_SAYS("work without a stream was asked for while a stream of GPU 0 is captured", Upload(a, &host, 4, nullptr));
+    EXPECT_SAYS("work without a stream was asked for while a stream of GPU 0 is captured",
+                Upload(a, &host, 4, nullptr));
     EXPECT_SAYS("it is captured already", stream.Capture([] {}));
     Move(a, a, 4, stream.handle_);
   });
@@ -528,8 +534,10 @@ TEST_F(CudaMemory, WhatCannotBeCaptured) {
   }));
   stream.Wait();  // the stream is as before
   stand_in::Fail("cuStreamEndCapture", 901);
-  EXPECT_SAYS("something in the sequence cannot be captured, such as waiting or work in other streams: cuStreamEndCapture gives "
-              "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", stream.Capture([] {}));
+  EXPECT_SAYS(
+      "something in the sequence cannot be captured, such as waiting or work in other streams: cuStreamEndCapture gives "
+      "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+      stream.Capture([] {}));
   EXPECT_SAYS("the stream without a handle cannot be captured", cuda::Capture(nullptr, [] {}));
   EXPECT_SAYS("nothing was captured", stream.Launch(cuda::Graph()));
   SetDevice<gpu>(1);

@@ -1,5 +1,5 @@
-// Generated CUDA sources through NVRTC, where it is installed: they compile without a word, for old and new devices, and
-// the PTX is what was meant.
+// Generated CUDA sources through NVRTC, where it is installed: they compile without a word, for old and new devices,
+// and the PTX is what was meant.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -47,7 +47,8 @@ std::string Ptx(const std::string& text, const std::string& arch) {
 }
 
 // Of the variant, or each kernel's typical one, which `wide` makes one for large tensors.
-std::vector<codegen::CudaSource> Sources(const graph::Graph& graph, const std::optional<CudaVariant>& variant, bool wide = false) {
+std::vector<codegen::CudaSource> Sources(const graph::Graph& graph, const std::optional<CudaVariant>& variant,
+                                         bool wide = false) {
   const plan::Plan plan = Lower(graph, true);
   std::vector<codegen::CudaSource> sources;
   for (const auto& step : plan.steps)
@@ -59,7 +60,8 @@ std::vector<codegen::CudaSource> Sources(const graph::Graph& graph, const std::o
   return sources;
 }
 
-std::vector<codegen::CudaSource> Sources(const std::string& text, const std::optional<CudaVariant>& variant, bool wide = false) {
+std::vector<codegen::CudaSource> Sources(const std::string& text, const std::optional<CudaVariant>& variant,
+                                         bool wide = false) {
   return Sources(*graph::ParseText(text)[0], variant, wide);
 }
 
@@ -70,11 +72,14 @@ std::string Ptx(const std::string& text, const CudaVariant& variant, const std::
 // All texts as one file: their kernels get names of their own.
 class Many {
  public:
-  void Add(const std::string& text, const std::optional<CudaVariant>& variant = std::nullopt, bool wide = false) { Add(Sources(text, variant, wide)); }
+  void Add(const std::string& text, const std::optional<CudaVariant>& variant = std::nullopt, bool wide = false) {
+    Add(Sources(text, variant, wide));
+  }
   void Add(const std::vector<codegen::CudaSource>& sources) {
     for (const codegen::CudaSource& source : sources) {
       const std::string number = "k" + std::to_string(count_++) + "_", name = source.function;
-      for (const std::string& word : {name, name + "_args", name + "_finish"}) kernels_ += "#define " + word + " " + number + word + "\n";
+      for (const std::string& word : {name, name + "_args", name + "_finish"})
+        kernels_ += "#define " + word + " " + number + word + "\n";
       kernels_ += source.kernel;
       for (const std::string& word : {name, name + "_args", name + "_finish"}) kernels_ += "#undef " + word + "\n";
     }
@@ -101,8 +106,10 @@ const char* const kLayerNorm =
     "  v = reduce_with_axis<sum>(d * d, 1) * 0.01\n  y = d / broadcast<0>(sqrt(v + 0.001)) * broadcast<1>(g) + broadcast<1>(b)\n}";
 const char* const kTotal = "kernel total(x: f32[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(x * 0.5, 1)\n}";
 const char* const kSums = "kernel sums(x: f32[n, m]) -> (s: f32[m]) {\n  s = reduce_with_axis<sum>(x * 0.5, 0)\n}";
-const char* const kNarrowTotal = "kernel total(x: f16[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(tcast<f32>(x), 1)\n}";
-const char* const kNarrowSums = "kernel sums(x: f16[n, m]) -> (s: f32[m]) {\n  s = reduce_with_axis<sum>(tcast<f32>(x), 0)\n}";
+const char* const kNarrowTotal =
+    "kernel total(x: f16[n, m]) -> (t: f32[n]) {\n  t = reduce_with_axis<sum>(tcast<f32>(x), 1)\n}";
+const char* const kNarrowSums =
+    "kernel sums(x: f16[n, m]) -> (s: f32[m]) {\n  s = reduce_with_axis<sum>(tcast<f32>(x), 0)\n}";
 const char* const kTriad = "kernel triad(a: f32[n], b: f32[n], s: f32) -> (y: f32[n]) { y = a * s + b }";
 const char* const kNarrowTransposed = "kernel k(a: f16[p, q], b: f16[q, p]) -> (y: f16[q, p]) {\n  y = a.T * 2 + b\n}";
 const char* const kTransposed = "kernel k(a: f32[p, q], b: f32[q, p]) -> (y: f32[q, p]) {\n  y = a.T * 2 + b\n}";
@@ -119,7 +126,8 @@ std::size_t MostLoadsTogether(const std::string& ptx) {
   std::istringstream lines(ptx);
   for (std::string line; std::getline(lines, line);) {
     if (line.find("bra") != std::string::npos || line.find("$L__") == 0) loads = 0;
-    else if (line.find("ld.global") != std::string::npos || line.find("cp.async.c") != std::string::npos) most = std::max(most, ++loads);
+    else if (line.find("ld.global") != std::string::npos || line.find("cp.async.c") != std::string::npos)
+      most = std::max(most, ++loads);
   }
   return most;
 }
@@ -135,7 +143,8 @@ TEST(CudaNvrtc, ReductionsReadForSeveralTurnsAtOnce) {
     };
     for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock, CudaForm::kRowSplit})
       for (const bool vector : {false, true})
-        for (const char* text : {kTotal, kNarrowTotal}) EXPECT_GE(together(text, form, vector), 4u) << text << static_cast<int>(form) << vector << wide;
+        for (const char* text : {kTotal, kNarrowTotal})
+          EXPECT_GE(together(text, form, vector), 4u) << text << static_cast<int>(form) << vector << wide;
     const char* const kFlipped = "kernel k(x: f32[n, m]) -> (y: f32[n]) { y = reduce_with_axis<sum>(flip(x, 1), 1) }";
     for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock, CudaForm::kRowSplit})
       EXPECT_GE(together(kFlipped, form, false), 4u) << static_cast<int>(form) << wide;
@@ -149,16 +158,19 @@ TEST(CudaNvrtc, ReductionsReadForSeveralTurnsAtOnce) {
 // Four exponentials of a packet are compiled once, whether the row comes from memory or is kept.
 TEST(CudaNvrtc, DearArithmeticIsNotUnrolled) {
   SKIP_WITHOUT_NVRTC();
-  const char* const kShare = "kernel k(x: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x)\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}";
+  const char* const kShare =
+      "kernel k(x: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x)\n  y = e / broadcast<0>(reduce_with_axis<sum>(e, 1))\n}";
   const char* const kSum = "kernel k(x: f32[n, m]) -> (y: f32[n]) { y = reduce_with_axis<sum>(exp(x), 1) }";
   const std::string log2_of_e = "0f3FB8AA3B";
   // Another for what packets leave of a row.
-  EXPECT_EQ(Count(Ptx("kernel k(x: f32[n]) -> (y: f32[n]) { y = exp(x) }", Form(CudaForm::kElements, true)), log2_of_e), 5u);
+  EXPECT_EQ(Count(Ptx("kernel k(x: f32[n]) -> (y: f32[n]) { y = exp(x) }", Form(CudaForm::kElements, true)), log2_of_e),
+            5u);
   for (const char* text : {kSoftmax, kShare, kSum})
     for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock}) {
       const std::string ptx = Ptx(text, Form(form, true));
       EXPECT_EQ(Count(ptx, log2_of_e), 4u) << ptx;
-      // The assembler moves loads past an instruction that is written out, as for extremes; the compiler before it does not.
+      // The assembler moves loads past an instruction that is written out, as for extremes; the compiler before it does
+      // not.
       EXPECT_GE(MostLoadsTogether(ptx), text == kSoftmax ? 1u : 4u) << ptx;
       EXPECT_EQ(ptx.find(".local"), std::string::npos) << ptx;
     }
@@ -169,7 +181,8 @@ TEST(CudaNvrtc, RowsAreReadOnce) {
   SKIP_WITHOUT_NVRTC();
   for (const CudaForm form : {CudaForm::kRowPerWarp, CudaForm::kRowPerBlock})
     for (const bool vector : {false, true}) {
-      const std::string shuffle = "shfl.", load = "ld.global", what = std::to_string(static_cast<int>(form)) + (vector ? " vector" : "");
+      const std::string shuffle = "shfl.", load = "ld.global",
+                        what = std::to_string(static_cast<int>(form)) + (vector ? " vector" : "");
       const std::string softmax = Ptx(kSoftmax, Form(form, vector)), layernorm = Ptx(kLayerNorm, Form(form, vector));
       // Of which none is waited for before the last.
       const std::size_t copy = layernorm.rfind("cp.async.c"), wait = layernorm.find("cp.async.wait_all");
@@ -191,7 +204,8 @@ TEST(CudaNvrtc, RowsAreReadOnce) {
 
 TEST(CudaNvrtc, ElementsOfSeveralRowsAreReadAtOnce) {
   SKIP_WITHOUT_NVRTC();
-  const char* const kPatches = "kernel k(x: f32[b, c, h, w]) -> (y: f32[?, ?]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }";
+  const char* const kPatches =
+      "kernel k(x: f32[b, c, h, w]) -> (y: f32[?, ?]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }";
   const char* const kRows = "kernel k(a: f32[n, m], b: f32[n, m], s: f32) -> (y: f32[n, m]) { y = a * s + b }";
   for (const char* text : {kPatches, kRows})
     for (const bool strided : {false, true}) {
@@ -239,7 +253,8 @@ TEST(CudaNvrtc, EveryFormCompiles) {
       add(kTotal, CudaForm::kRowSplit);
       add(kNarrowTransposed, CudaForm::kTiles);
       if (vector) continue;
-      for (const CudaForm form : {CudaForm::kColumn, CudaForm::kColumnPerBlock, CudaForm::kColumnSplit}) add(kSums, form);
+      for (const CudaForm form : {CudaForm::kColumn, CudaForm::kColumnPerBlock, CudaForm::kColumnSplit})
+        add(kSums, form);
       add(kTransposed, CudaForm::kTiles);
     }
   // An extent that is written into the text, beside positions of either width.
@@ -268,7 +283,11 @@ TEST(CudaNvrtc, OlderGpusTakeSeveralLaunches) {
   CudaVariant several = Form(CudaForm::kElements, true);
   several.several = true;
   const std::string text = Sources(kTriad, several).at(0).Text();
-  EXPECT_NE(text.find("#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700\n#define UMBRA_GRID_CONSTANT __grid_constant__\n#else\n"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find(
+          "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700\n#define UMBRA_GRID_CONSTANT __grid_constant__\n#else\n"),
+      std::string::npos)
+      << text;
 }
 
 // A block has 48 KB of shared memory without asking for more, however many reductions there are.
@@ -282,7 +301,8 @@ TEST(CudaNvrtc, JoinsOfColumnsShareTheirMemory) {
       statements += "  " + r + "_" + t + " = reduce_with_axis<" + r + ">(tcast<" + t + ">(x), 0)\n";
     }
   Many many;
-  many.Add("kernel k(x: f64[n, m]) -> (" + outputs + ") {\n" + statements + "}", Form(CudaForm::kColumnPerBlock, false));
+  many.Add("kernel k(x: f64[n, m]) -> (" + outputs + ") {\n" + statements + "}",
+           Form(CudaForm::kColumnPerBlock, false));
   const std::string ptx = Ptx(many.Text(), "sm_90");
   EXPECT_EQ(Count(ptx, ".shared .align"), 1u) << ptx;
 }
@@ -291,7 +311,9 @@ TEST(CudaNvrtc, JoinsOfColumnsShareTheirMemory) {
 TEST(CudaNvrtc, ErfDoesNotBranch) {
   SKIP_WITHOUT_NVRTC();
   const auto branches = [](const char* function) {
-    return Count(Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }", Form(CudaForm::kElements, true)), "bra ");
+    return Count(Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }",
+                     Form(CudaForm::kElements, true)),
+                 "bra ");
   };
   EXPECT_EQ(branches("erf"), branches("exp2"));
 }
@@ -301,18 +323,23 @@ TEST(CudaNvrtc, EveryOperatorAndMapCompiles) {
   Many many;
   for (const bool wide : {false, true})
     for (const graph::OpInfo& op : graph::Primitives()) {
-      if (op.types == graph::OpTypes::kBool || op.types == graph::OpTypes::kInt64 || op.result == graph::OpResult::kBool ||
-          op.name == "select" || op.name.find("logical") == 0)
+      if (op.types == graph::OpTypes::kBool || op.types == graph::OpTypes::kInt64 ||
+          op.result == graph::OpResult::kBool || op.name == "select" || op.name.find("logical") == 0)
         continue;
-      const std::string type = op.types == graph::OpTypes::kInteger ? (wide ? "i64" : "i32") : wide ? "f64" : "f32", name(op.name);
+      const std::string type = op.types == graph::OpTypes::kInteger ? (wide ? "i64" : "i32")
+                               : wide                               ? "f64"
+                                                                    : "f32",
+                        name(op.name);
       const std::string call = name + (op.arity == 1 ? "(a)" : op.arity == 2 ? "(a, b)" : "(a, b, a)");
       many.Add("kernel one(a: " + type + "[n], b: " + type + "[n]) -> (y: " + type + "[n]) { y = " +
-                   (name == "plus" || name == "minus" || name == "mul" || name == "div" ? "a + b - a * b / a" : call) + " + b }",
+                   (name == "plus" || name == "minus" || name == "mul" || name == "div" ? "a + b - a * b / a" : call) +
+                   " + b }",
                Form(CudaForm::kElements, true));
     }
   for (const std::string type : {"f32", "f64"})
     for (const std::string draw : {"uniform", "gaussian"})
-      many.Add("kernel one(x: " + type + "[n], key: i64, first: i64) -> (y: " + type + "[n]) { y = x + " + draw + "(x, key, first) }",
+      many.Add("kernel one(x: " + type + "[n], key: i64, first: i64) -> (y: " + type + "[n]) { y = x + " + draw +
+                   "(x, key, first) }",
                Form(CudaForm::kElements, false));
   for (const drawn::MapText& map : drawn::MapTexts())
     for (const bool wide : {false, true}) many.Add(drawn::KernelOf(map, "f32"), std::nullopt, wide);
@@ -328,7 +355,8 @@ TEST(CudaNvrtc, PositionsAreDividedIn32Bits) {
     if (map.call.find("transpose_indices") != 0) many.Add(drawn::KernelOf(map, "f32"));  // whose positions are data
   EXPECT_FALSE(std::regex_search(Ptx(many.Text(), "sm_90"), division));
   const char* const kReshaped = "kernel k(x: f32[n, m]) -> (y: f32[p, q]) { y = reshape(x * 2, 30, 40) }";
-  const char* const kPatches = "kernel k(x: f32[b, c, h, w]) -> (y: f32[?, ?]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }";
+  const char* const kPatches =
+      "kernel k(x: f32[b, c, h, w]) -> (y: f32[?, ?]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }";
   CudaVariant variant = Form(CudaForm::kElements, false);
   EXPECT_FALSE(std::regex_search(Ptx(kReshaped, variant), division));
   // Offsets alone are wide.
@@ -360,7 +388,8 @@ TEST(CudaNvrtc, PacketsAreWide) {
   EXPECT_EQ(Count(half, "st.global.v4"), 1) << half;
   EXPECT_EQ(Count(half, "cvt.f32.f16"), 9) << half;
   EXPECT_EQ(Count(half, "cvt.rn.f16.f32"), 9) << half;
-  const std::string brain = Ptx("kernel h(x: bf16[n]) -> (y: bf16[n]) { y = x * 2 }", Form(CudaForm::kElements, true), "sm_80");
+  const std::string brain =
+      Ptx("kernel h(x: bf16[n]) -> (y: bf16[n]) { y = x * 2 }", Form(CudaForm::kElements, true), "sm_80");
   EXPECT_EQ(Count(brain, "cvt.rn.bf16.f32"), 9) << brain;
   const std::string rows = Ptx(kSoftmax, Form(CudaForm::kRowPerWarp, true));
   EXPECT_GE(Count(rows, "cp.async.cg.shared.global"), 4) << rows;
@@ -381,28 +410,30 @@ TEST(CudaNvrtc, NoLocalMemoryAndNoDoubles) {
   texts["columns"] = Ptx(kSums, Form(CudaForm::kColumnSplit, false));
   texts["tiles"] = Ptx(kTransposed, Form(CudaForm::kTiles, false));
   // The arguments of several launches stay where they are.
-  for (const auto& [text, form] : {std::pair{kTriad, CudaForm::kElements}, {kSoftmax, CudaForm::kRowPerWarp}, {kSums, CudaForm::kColumnPerBlock}}) {
+  for (const auto& [text, form] : {std::pair{kTriad, CudaForm::kElements},
+                                   {kSoftmax, CudaForm::kRowPerWarp},
+                                   {kSums, CudaForm::kColumnPerBlock}}) {
     CudaVariant several = Form(form, form != CudaForm::kColumnPerBlock);
     several.several = true;
     texts["several " + std::to_string(int(form))] = Ptx(text, several);
     several.many = true;
     texts["many " + std::to_string(int(form))] = Ptx(text, several);
   }
-  for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "exp2", "log2", "cbrt",
-                               "sinh", "cosh", "erf", "erfc", "gelu_erf", "erfinv", "sqrt", "rint", "floor", "round"})
-    texts[function] = Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }", Form(CudaForm::kElements, true));
+  for (const char* function :
+       {"exp",  "expm1", "log",  "log1p", "tanh", "sin",  "cos",      "tan",    "asin", "acos", "atan",  "exp2",
+        "log2", "cbrt",  "sinh", "cosh",  "erf",  "erfc", "gelu_erf", "erfinv", "sqrt", "rint", "floor", "round"})
+    texts[function] = Ptx(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + function + "(x) }",
+                          Form(CudaForm::kElements, true));
   std::set<std::string> fused = {"softmax 2", "softmax 3", "several 2", "many 2"};
-  for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "acos", "atan", "exp2", "log2", "sinh", "cosh", "erf", "erfc",
-                               "gelu_erf", "erfinv"})
+  for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan", "acos", "atan", "exp2",
+                               "log2", "sinh", "cosh", "erf", "erfc", "gelu_erf", "erfinv"})
     fused.insert(function);
   const std::regex doubles("\\.f64");
   for (const auto& [name, ptx] : texts) {
     EXPECT_FALSE(std::regex_search(ptx, doubles)) << name << "\n" << ptx;
     EXPECT_EQ(ptx.find(".local"), std::string::npos) << name << "\n" << ptx;
     // Of functions, what the prelude adds by one instruction is exact products.
-    if (fused.count(name) == 0) {
-      EXPECT_EQ(ptx.find("fma.rn.f32"), std::string::npos) << name << " contracts";
-    }
+    if (fused.count(name) == 0) { EXPECT_EQ(ptx.find("fma.rn.f32"), std::string::npos) << name << " contracts"; }
   }
 }
 
@@ -418,7 +449,8 @@ TEST(CudaNvrtc, DrawnGraphsCompile) {
   }
   for (const char* arch : {"sm_80", "sm_90"}) {
     const std::string ptx = Ptx(many.Text(), arch);
-    for (const char* unwanted : {".local", ".f64"}) EXPECT_EQ(ptx.find(unwanted), std::string::npos) << arch << unwanted << "\n" << ptx;
+    for (const char* unwanted : {".local", ".f64"})
+      EXPECT_EQ(ptx.find(unwanted), std::string::npos) << arch << unwanted << "\n" << ptx;
     EXPECT_GE(Count(ptx, ".visible .entry"), static_cast<std::size_t>(kGraphs));
     EXPECT_GE(Count(ptx, "ld.global.v4"), static_cast<std::size_t>(kGraphs));
   }
@@ -435,7 +467,8 @@ std::string Ptxas() {
 
 // What the assembler says of registers and shared memory.
 std::string Assemble(const std::string& ptx) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("umbra-ptxas-" + std::to_string(getpid()));
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("umbra-ptxas-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::string text = folder / "kernel.ptx", log = folder / "log";
   std::ofstream(text) << ptx;
@@ -451,8 +484,12 @@ std::string Assemble(const std::string& ptx) {
 TEST(CudaNvrtc, TilesFitIntoSharedMemory) {
   SKIP_WITHOUT_NVRTC();
   SKIP_WITHOUT_PTXAS();
-  for (const auto& [type, count, tiles, vector] :
-       {std::tuple{"f32", 11, 11, false}, {"f32", 15, 11, false}, {"f32", 2, 2, false}, {"f64", 7, 5, false}, {"f16", 15, 15, false}, {"f16", 5, 5, true}}) {
+  for (const auto& [type, count, tiles, vector] : {std::tuple{"f32", 11, 11, false},
+                                                   {"f32", 15, 11, false},
+                                                   {"f32", 2, 2, false},
+                                                   {"f64", 7, 5, false},
+                                                   {"f16", 15, 15, false},
+                                                   {"f16", 5, 5, true}}) {
     const std::string text = drawn::SumOfTransposed(type, count);
     const codegen::CudaSource source = Sources(text, Form(CudaForm::kTiles, vector)).at(0);
     EXPECT_EQ(Count(source.kernel, "__shared__"), static_cast<std::size_t>(tiles)) << text;

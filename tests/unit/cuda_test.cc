@@ -104,7 +104,8 @@ TEST_F(Cuda, TensorsAsBytes) {
     fresh.stream_ = stream;
     LoadBinary(fourth, &fresh, false);
     EXPECT_EQ(fresh.stream_, stream);
-    for (const Tensor<gpu, 3>& read : {static_cast<Tensor<gpu, 3>&>(known), static_cast<Tensor<gpu, 3>&>(grows), fresh}) {
+    for (const Tensor<gpu, 3>& read :
+         {static_cast<Tensor<gpu, 3>&>(known), static_cast<Tensor<gpu, 3>&>(grows), fresh}) {
       ASSERT_EQ(read.shape_, source.shape_);
       TensorContainer<cpu, 3> back(source.shape_, 0.0f, false);
       Copy<3, float>(back, read, stream);
@@ -137,14 +138,16 @@ TEST_F(Cuda, NewTensorKeepsNothingIfFillingFails) {
 TEST_F(Cuda, FailuresAreErrorsWithTheDriversWords) {
   TensorContainer<gpu, 1> a;
   stand_in::Fail("cuMemAllocFromPoolAsync", 2, 2);
-  EXPECT_SAYS("allocating 4000 bytes of GPU memory: GPU 0 has 1000 of 2000 bytes free, 0 are in use by Umbra; free some, or work on "
-              "less at once (CUDA_ERROR_OUT_OF_MEMORY: out of memory (2))",
-              a.Resize(Shape1(1000)));
+  EXPECT_SAYS(
+      "allocating 4000 bytes of GPU memory: GPU 0 has 1000 of 2000 bytes free, 0 are in use by Umbra; free some, or work on "
+      "less at once (CUDA_ERROR_OUT_OF_MEMORY: out of memory (2))",
+      a.Resize(Shape1(1000)));
   EXPECT_EQ(a.dptr_, nullptr);
   a.Resize(Shape1(4));
   TensorContainer<cpu, 1> host(Shape1(4), 1.0f);
   stand_in::Fail("cuMemcpyHtoDAsync_v2", 1);
-  EXPECT_SAYS("copying from host to GPU: cuMemcpyHtoDAsync gives CUDA_ERROR_INVALID_VALUE: what went wrong (1)", (Copy<1, float>(a, host)));
+  EXPECT_SAYS("copying from host to GPU: cuMemcpyHtoDAsync gives CUDA_ERROR_INVALID_VALUE: what went wrong (1)",
+              (Copy<1, float>(a, host)));
   Copy<1, float>(a, host);
   stand_in::Fail("cuStreamSynchronize", 1);
   EXPECT_SAYS("waiting for a CUDA stream: cuStreamSynchronize gives", cuda::Wait(nullptr));
@@ -161,7 +164,8 @@ TEST_F(Cuda, FailuresAreErrorsWithTheDriversWords) {
 // A pointer of the host where one of the device is expected.
 TEST_F(Cuda, HostPointerOnTheDevice) {
   TensorContainer<cpu, 1> host(Shape1(4), 1.0f);
-  EXPECT_SAYS("copying on the GPU: the destination (0x", (Copy<1, float>(Tensor<gpu, 1>(host.dptr_, host.shape_), Tensor<gpu, 1>(host.dptr_, host.shape_))));
+  EXPECT_SAYS("copying on the GPU: the destination (0x",
+              (Copy<1, float>(Tensor<gpu, 1>(host.dptr_, host.shape_), Tensor<gpu, 1>(host.dptr_, host.shape_))));
 }
 
 TEST_F(Cuda, DynamicTensorsCrossDevices) {
@@ -217,9 +221,12 @@ void UseAGpu(const char* variable, const char* value) {
 
 TEST(CudaDeathTest, WithoutADriver) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(UseAGpu("UMBRA_CUDA_DRIVER", "/none.so"), ::testing::ExitedWithCode(0), "there is no CUDA driver .*/none.so");
-  EXPECT_EXIT(UseAGpu("UMBRA_CUDA_DRIVER", "libm.so.6"), ::testing::ExitedWithCode(0), ".libm.so.6. has no cuInit: it is too old; install NVIDIA's driver 525 or newer");
-  EXPECT_EXIT(UseAGpu("STAND_IN_VERSION", "11080"), ::testing::ExitedWithCode(0), "supports CUDA 11.8: it is too old; install NVIDIA's driver 525");
+  EXPECT_EXIT(UseAGpu("UMBRA_CUDA_DRIVER", "/none.so"), ::testing::ExitedWithCode(0),
+              "there is no CUDA driver .*/none.so");
+  EXPECT_EXIT(UseAGpu("UMBRA_CUDA_DRIVER", "libm.so.6"), ::testing::ExitedWithCode(0),
+              ".libm.so.6. has no cuInit: it is too old; install NVIDIA's driver 525 or newer");
+  EXPECT_EXIT(UseAGpu("STAND_IN_VERSION", "11080"), ::testing::ExitedWithCode(0),
+              "supports CUDA 11.8: it is too old; install NVIDIA's driver 525");
   EXPECT_EXIT(UseAGpu("STAND_IN_CANNOT_INIT", "1"), ::testing::ExitedWithCode(0),
               "cannot be used: CUDA_ERROR_NO_DEVICE: no CUDA-capable device");
 }
@@ -240,7 +247,8 @@ void UseNoLibrary() {
 
 TEST(CudaDeathTest, WithoutUmbrasLibrary) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const std::string problem = "Umbra's library for GPUs cannot be opened: /none.so: .*install the Debian package libumbra-cuda";
+  const std::string problem =
+      "Umbra's library for GPUs cannot be opened: /none.so: .*install the Debian package libumbra-cuda";
   EXPECT_EXIT(UseNoLibrary(), ::testing::ExitedWithCode(0), problem + ".*" + problem);
   EXPECT_EXIT(UseAGpu("UMBRA_CUDA_LIBRARY", "libm.so.6"), ::testing::ExitedWithCode(0),
               "libm.so.6 is not libumbra_cuda of Umbra: it has no umbra_cuda_library");

@@ -64,9 +64,7 @@ TEST(ObjectLoader, RunsAndSurvivesDamage) {
   for (std::size_t length = 0; length < bytes.size(); length += 7) {
     try {
       runtime::LoadObject(bytes.substr(0, length), source.functions[0]);
-    } catch (const Error&) {
-      ++refused;
-    }
+    } catch (const Error&) { ++refused; }
   }
   EXPECT_GT(refused, 0);
   for (std::size_t at = 0; at < bytes.size(); at += 3) {
@@ -74,9 +72,7 @@ TEST(ObjectLoader, RunsAndSurvivesDamage) {
     altered[at] = static_cast<char>(altered[at] ^ 0xff);
     try {
       runtime::LoadObject(altered, source.functions[0]);  // mapped or refused; altered code is not called
-    } catch (const Error&) {
-      ++refused;
-    }
+    } catch (const Error&) { ++refused; }
   }
 }
 

@@ -26,7 +26,9 @@ struct Values {
   }
   int Condition() { return Add(Value::Kind::kMap, DType::kBool, {}, Op::lt); }
   int Logic(Op op, std::vector<int> args) { return Add(Value::Kind::kMap, DType::kBool, std::move(args), op); }
-  int Select(int condition, int a, int b) { return Add(Value::Kind::kMap, DType::kFloat32, {condition, a, b}, Op::select); }
+  int Select(int condition, int a, int b) {
+    return Add(Value::Kind::kMap, DType::kFloat32, {condition, a, b}, Op::select);
+  }
   int Load() { return Add(Value::Kind::kLoad, DType::kFloat32); }
   int Read(int position, int guard) {
     const int id = Add(Value::Kind::kGather, DType::kFloat32, {position, guard});
@@ -45,8 +47,8 @@ const auto kAny = [](int) { return true; };
 
 TEST(Decisions, ConditionsFollowFromTheirParts) {
   Values v;
-  const int a = v.Condition(), b = v.Condition(), both = v.Logic(Op::logical_and, {a, b}), either = v.Logic(Op::logical_or, {a, b}),
-            neither = v.Logic(Op::logical_not, {either});
+  const int a = v.Condition(), b = v.Condition(), both = v.Logic(Op::logical_and, {a, b}),
+            either = v.Logic(Op::logical_or, {a, b}), neither = v.Logic(Op::logical_not, {either});
   Decisions known(v.kernel);
   EXPECT_EQ(known.Holds(both), std::nullopt);
   known.Decide(a, true);
@@ -63,7 +65,8 @@ TEST(Decisions, ConditionsFollowFromTheirParts) {
 TEST(Decisions, WhatIsNotChosenIsNotReached) {
   Values v;
   const int left = v.Condition(), inside = v.Condition(), position = v.Add(Value::Kind::kIndex, DType::kInt64),
-            read = v.Read(position, v.Logic(Op::logical_and, {left, inside})), other = v.Load(), chosen = v.Select(left, read, other);
+            read = v.Read(position, v.Logic(Op::logical_and, {left, inside})), other = v.Load(),
+            chosen = v.Select(left, read, other);
   const plan::Phase phase = v.Storing(chosen);
   Decisions known(v.kernel);
   EXPECT_EQ(known.ReachOf(phase, kAny).open, left);

@@ -8,9 +8,9 @@
 #include <random>
 #include <string>
 
-#include "compiler/driver/target.h"
 #include "compiler/graph/graph.h"
 #include "tests/support/drawn.h"
+#include "tests/unit/host_targets.h"
 #include "umbra/compile.h"
 #include "umbra/error.h"
 #include "umbra/graph.h"
@@ -25,13 +25,6 @@ using graph::Value;
 using runtime::Arguments;
 using runtime::TensorRef;
 
-std::vector<std::string> Targets() {
-  std::vector<std::string> names;
-  for (auto target : codegen::kAllTargets)
-    if (HostRuns(target)) names.emplace_back(codegen::Name(target));
-  return names;
-}
-
 TEST(Differential, RandomExpressions) {
   std::mt19937 random(20261120);
   const index_t extents[] = {1, 3, 7, 16, 17, 33, 64, 131};
@@ -45,8 +38,7 @@ TEST(Differential, RandomExpressions) {
     const auto graph = DrawGraph(&random, dtype, rank);
 
     const index_t padding = round % 5;
-    Tensor tx(dtype, shape, padding, &random), ty(dtype, shape, 0, &random),
-        tc(dtype, {shape.back()}, 0, &random);
+    Tensor tx(dtype, shape, padding, &random), ty(dtype, shape, 0, &random), tc(dtype, {shape.back()}, 0, &random);
     umbra_scalar scalar{};
     if (dtype == DType::kFloat32) scalar.f32 = 0.75f;
     else if (dtype == DType::kFloat64) scalar.f64 = 0.75;
@@ -58,7 +50,7 @@ TEST(Differential, RandomExpressions) {
     arguments.outputs = {expected.ref};
     Compile(graph, options)(arguments);
     std::unique_ptr<Tensor> reference;
-    for (const std::string& target : Targets()) {
+    for (const std::string& target : HostTargets()) {
       options.engine = Engine::kJit;
       options.target = target;
       auto got = std::make_unique<Tensor>(dtype, shape, padding, nullptr);
@@ -108,7 +100,7 @@ TEST(Differential, ReductionsOverEverySetOfAxes) {
         options.engine = Engine::kInterpreter;
         Compile(graph, options)(arguments);
         std::unique_ptr<Tensor> reference;
-        for (const std::string& target : Targets()) {
+        for (const std::string& target : HostTargets()) {
           options.engine = Engine::kJit;
           options.target = target;
           auto got = std::make_unique<Tensor>(dtype, kept, 0, nullptr);
@@ -148,10 +140,13 @@ TEST(Differential, SystemCompilerAgrees) {
 
 // Values at which conversions differ: ends of ranges, ties, subnormal halves, what no dtype holds.
 double Hard(std::mt19937* random) {
-  static constexpr double kHard[] = {0.0, -0.0, 1, -1, 0.5, 2.5, 3.5, 127, 128, 129.5, -128, -129, 255, 256, 32767, 32768,
-                                     65504, 65519.9, 65520, -65520, 1e5, 2147483647, 2147483648.0, -2147483649.0, 3e9,
-                                     9.2e18, 9.3e18, -9.3e18, 1e30, 1e-8, 2.98e-8, 5.96e-8, 6.1e-5, 1e-40, 2049, 2051,
-                                     257, 259, 1.00048828125, 1.00048828126, 1e300, INFINITY, -INFINITY, NAN};
+  static constexpr double kHard[] = {
+      0.0,    -0.0,     1,         -1,      0.5,  2.5,        3.5,           127,
+      128,    129.5,    -128,      -129,    255,  256,        32767,         32768,
+      65504,  65519.9,  65520,     -65520,  1e5,  2147483647, 2147483648.0,  -2147483649.0,
+      3e9,    9.2e18,   9.3e18,    -9.3e18, 1e30, 1e-8,       2.98e-8,       5.96e-8,
+      6.1e-5, 1e-40,    2049,      2051,    257,  259,        1.00048828125, 1.00048828126,
+      1e300,  INFINITY, -INFINITY, NAN};
   if ((*random)() % 3 != 0) return kHard[(*random)() % std::size(kHard)];
   return std::uniform_real_distribution<double>(-70000, 70000)(*random);
 }
@@ -192,7 +187,7 @@ TEST(Differential, ConversionsAgree) {
     options.engine = Engine::kInterpreter;
     const auto expected = run(options);
     for (Engine engine : {Engine::kJit, Engine::kSystem})
-      for (const std::string& target : Targets()) {
+      for (const std::string& target : HostTargets()) {
         if (engine == Engine::kSystem && target != "avx2") continue;  // seconds each
         options.engine = engine;
         options.target = target;
@@ -223,7 +218,8 @@ TEST(Differential, NarrowTypesComputeWide) {
   Arguments arguments;
   for (const auto id : graph->inputs()) {
     const auto& node = graph->node(id);
-    const std::vector<index_t> shape = node.shape.size() == 1 ? std::vector<index_t>{kColumns} : std::vector<index_t>{kRows, kColumns};
+    const std::vector<index_t> shape =
+        node.shape.size() == 1 ? std::vector<index_t>{kColumns} : std::vector<index_t>{kRows, kColumns};
     inputs.push_back(std::make_unique<Tensor>(node.dtype, shape, 0, nullptr));
     SwitchDType(node.dtype, [&](auto tag) {
       for (index_t k = 0; k < (node.shape.size() == 1 ? 1 : kRows) * kColumns; ++k)
@@ -253,7 +249,7 @@ TEST(Differential, NarrowTypesComputeWide) {
   };
   expected = run();
   options.engine = Engine::kJit;
-  for (const std::string& target : Targets()) {
+  for (const std::string& target : HostTargets()) {
     options.target = target;
     const auto got = run();
     for (std::size_t k = 0; k < got.size(); ++k)
@@ -277,8 +273,9 @@ TEST(Differential, PolynomialsAtEveryRowLength) {
   const double special[] = {nan, infinity, -infinity, 0.0, -0.0, 1e-40, -1e-40, 88.9, -103.9, 709.9, -745.2, 1.0, 3e38};
   std::mt19937 random(7);
   for (const DType dtype : {DType::kFloat32, DType::kFloat64})
-    for (const char* function : {"exp", "expm1", "log", "log1p", "tanh", "softplus", "sigmoid", "silu", "mish", "sin", "cos", "tan", "asin", "acos",
-                                 "atan", "exp2", "log2", "sinh", "cosh", "cbrt", "erf", "erfc", "gelu_erf", "erfinv", "round"}) {
+    for (const char* function : {"exp",  "expm1", "log", "log1p", "tanh",     "softplus", "sigmoid", "silu", "mish",
+                                 "sin",  "cos",   "tan", "asin",  "acos",     "atan",     "exp2",    "log2", "sinh",
+                                 "cosh", "cbrt",  "erf", "erfc",  "gelu_erf", "erfinv",   "round"}) {
       const std::string type(Name(dtype));
       const auto graph = graph::ParseText("kernel k(x: " + type + "[n, m], b: " + type + "[m]) -> (y: " + type +
                                           "[n, m]) {\n  y = " + function + "(x + broadcast<1>(b))\n}")[0];
@@ -296,7 +293,7 @@ TEST(Differential, PolynomialsAtEveryRowLength) {
         options.target = "plain";  // one element at a time
         Tensor scalars(dtype, {3, m}, 0, nullptr);
         Compile(graph, options)({{x.ref, b.ref}, {scalars.ref}, {}});
-        for (const std::string& target : Targets()) {
+        for (const std::string& target : HostTargets()) {
           options.target = target;
           Tensor y(dtype, {3, m}, 0, nullptr);
           Compile(graph, options)({{x.ref, b.ref}, {y.ref}, {}});
@@ -316,7 +313,8 @@ TEST(Differential, NarrowingAndBackLosesDigits) {
     options.engine = engine;
     Compile(graph, options)({{x.ref}, {y.ref}, {}});
     for (index_t k = 0; k < 77; ++k)
-      EXPECT_EQ(y.At({k}), static_cast<double>(static_cast<float>(x.At({k})))) << k << ", engine " << static_cast<int>(engine);
+      EXPECT_EQ(y.At({k}), static_cast<double>(static_cast<float>(x.At({k}))))
+          << k << ", engine " << static_cast<int>(engine);
   }
 }
 
@@ -331,7 +329,7 @@ TEST(Differential, TransposesAndDot) {
   CompileOptions options;
   options.engine = Engine::kInterpreter;
   Compile(graph, options)(arguments);
-  for (const std::string& target : Targets()) {
+  for (const std::string& target : HostTargets()) {
     options.engine = Engine::kJit;
     options.target = target;
     Tensor y(DType::kFloat32, {37, 65}, 5, nullptr);
@@ -344,12 +342,23 @@ TEST(Differential, TransposesAndDot) {
 // Index maps that walk evenly through memory are loads: of every dtype, whole and in part, from memory whose
 // last dimension lies side by side and from a transposed view, where it does not.
 TEST(Differential, EvenWalks) {
-  const char* const kMaps[] = {"slice(x, 1, 3, 40)", "pad(x, 2, 3)", "pad(x, 0, 19)", "flip(x, 1)", "concat(x, x, 1)",
-                               "pool<sum>(x, 2, 3, 2, 1)", "pool<maximum>(x, 3, 3, 2, 2)", "crop(x, 2, 1, 5, 40)",
-                               "slice_ex(x, 0, 1, 9, 44, 1, 3)", "crop(pad(x, 1, 1), 0, 2, 9, 47) * 2 + x", "pad(tcast<TYPE>(x * 2), 2, 3)",
-                               "slice_ex(x, 0, 0, 9, 46, 1, 2)", "upsampling_nearest(x, 2)", "upsampling_nearest(flip(x, 0), 3)",
+  const char* const kMaps[] = {"slice(x, 1, 3, 40)",
+                               "pad(x, 2, 3)",
+                               "pad(x, 0, 19)",
+                               "flip(x, 1)",
+                               "concat(x, x, 1)",
+                               "pool<sum>(x, 2, 3, 2, 1)",
+                               "pool<maximum>(x, 3, 3, 2, 2)",
+                               "crop(x, 2, 1, 5, 40)",
+                               "slice_ex(x, 0, 1, 9, 44, 1, 3)",
+                               "crop(pad(x, 1, 1), 0, 2, 9, 47) * 2 + x",
+                               "pad(tcast<TYPE>(x * 2), 2, 3)",
+                               "slice_ex(x, 0, 0, 9, 46, 1, 2)",
+                               "upsampling_nearest(x, 2)",
+                               "upsampling_nearest(flip(x, 0), 3)",
                                "upsampling_nearest(x, 2) + reshape(slice(pad(x, 14, 0), 0, 0, 36), 18, 94)",
-                               "concat(concat(x, flip(x * 2, 1), 1), concat(x, x, 1), 1)", "reshape(pad(x, 0, 1), 21, 21)",
+                               "concat(concat(x, flip(x * 2, 1), 1), concat(x, x, 1), 1)",
+                               "reshape(pad(x, 0, 1), 21, 21)",
                                "unpack_patch2col(reshape(x, 1, 1, 9, 47), 3, 3, 1, 2, 1, 1)",
                                "unpack_patch2col(pad(reshape(x, 1, 3, 3, 47), 2, 1), 2, 3, 1, 1, 1, 2)",
                                "unpool<maximum>(x, pool<maximum>(x, 3, 2, 3, 2), pool<sum>(x, 3, 2, 3, 2), 3, 2, 3, 2)",
@@ -359,9 +368,11 @@ TEST(Differential, EvenWalks) {
     for (std::string map : kMaps) {
       const std::string type(Name(dtype));
       if (const std::size_t at = map.find("TYPE"); at != std::string::npos) map.replace(at, 4, type);
-      const auto graph = graph::ParseText("kernel k(x: " + type + "[9, 47]) -> (y: " + type + "[p, q]) {\n  y = " + map + "\n}")[0];
+      const auto graph =
+          graph::ParseText("kernel k(x: " + type + "[9, 47]) -> (y: " + type + "[p, q]) {\n  y = " + map + "\n}")[0];
       for (const bool transposed : {false, true}) {
-        Tensor x(dtype, transposed ? std::vector<index_t>{47, 9} : std::vector<index_t>{9, 47}, transposed ? 0 : 3, &random);
+        Tensor x(dtype, transposed ? std::vector<index_t>{47, 9} : std::vector<index_t>{9, 47}, transposed ? 0 : 3,
+                 &random);
         TensorRef view = x.ref;
         if (transposed) {
           std::swap(view.shape[0], view.shape[1]);
@@ -379,7 +390,7 @@ TEST(Differential, EvenWalks) {
         const auto plain = run(Engine::kJit, "plain");
         const std::string what = map + " of " + type + (transposed ? ", transposed, " : ", ");
         ExpectSame(*run(Engine::kInterpreter, ""), *plain, 1e-6, what + "interpreter");
-        for (const std::string& target : Targets())
+        for (const std::string& target : HostTargets())
           EXPECT_TRUE(SameBits(*plain, *run(Engine::kJit, target))) << what << target;
         if (dtype != DType::kFloat32) continue;
         EXPECT_TRUE(SameBits(*plain, *run(Engine::kSystem, ""))) << what << "system";
@@ -387,8 +398,8 @@ TEST(Differential, EvenWalks) {
     }
 }
 
-// Axes before the vector axis are reduced row by row, a block of columns at a time: more columns than a block has, columns
-// and rows that do not fill packets and steps, several phases, axes around them.
+// Axes before the vector axis are reduced row by row, a block of columns at a time: more columns than a block has,
+// columns and rows that do not fill packets and steps, several phases, axes around them.
 TEST(Differential, BlocksOfColumns) {
   const char* const kKernels[] = {
       "kernel k(x: TYPE[n, m]) -> (y: TYPE[m], z: TYPE[m]) {\n  y = sum_rows(x) * 2\n  z = reduce_with_axis<maximum>(x, 0)\n}",
@@ -402,7 +413,8 @@ TEST(Differential, BlocksOfColumns) {
       const std::string type(Name(dtype));
       for (std::size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, type);
       const auto graph = graph::ParseText(text)[0];
-      for (const std::vector<index_t>& shape : {std::vector<index_t>{45, 4211}, {33, 1024}, {8, 19}, {3, 70}, {0, 33}}) {
+      for (const std::vector<index_t>& shape :
+           {std::vector<index_t>{45, 4211}, {33, 1024}, {8, 19}, {3, 70}, {0, 33}}) {
         Tensor x(dtype, shape, 3, &random);
         CompileOptions options;
         const auto run = [&](Engine engine, const std::string& target, int threads) {
@@ -410,7 +422,8 @@ TEST(Differential, BlocksOfColumns) {
           options.target = target;
           const Function function = Compile(graph, options);
           const auto shapes = runtime::OutputShapes(function.program(), {x.ref});
-          auto y = std::make_unique<Tensor>(dtype, shapes[0], 0, nullptr), z = std::make_unique<Tensor>(dtype, shapes[1], 1, nullptr);
+          auto y = std::make_unique<Tensor>(dtype, shapes[0], 0, nullptr),
+               z = std::make_unique<Tensor>(dtype, shapes[1], 1, nullptr);
           runtime::RunOptions how;
           how.threads = threads;
           function({{x.ref}, {y->ref, z->ref}, {}}, how);
@@ -420,10 +433,11 @@ TEST(Differential, BlocksOfColumns) {
         const double tolerance = dtype == DType::kFloat16 ? 2e-2 : 1e-4;
         ExpectSame(*interpreted.first, *plain.first, tolerance, text);
         ExpectSame(*interpreted.second, *plain.second, tolerance, text);
-        for (const std::string& target : Targets())
+        for (const std::string& target : HostTargets())
           for (const int threads : {1, 3}) {
             const auto got = run(Engine::kJit, target, threads);
-            EXPECT_TRUE(SameBits(*plain.first, *got.first) && SameBits(*plain.second, *got.second)) << text << target << ", " << threads;
+            EXPECT_TRUE(SameBits(*plain.first, *got.first) && SameBits(*plain.second, *got.second))
+                << text << target << ", " << threads;
           }
       }
     }
@@ -444,7 +458,8 @@ TEST(Differential, TransposedTiles) {
         std::vector<index_t> turned(3);
         for (std::size_t d = 0; d < 3; ++d) turned[d] = shape[static_cast<std::size_t>(order[3 * d] - '0')];
         for (const bool reversed : {false, true}) {
-          Tensor a(dtype, reversed ? std::vector<index_t>{shape[2], shape[1], shape[0]} : shape, reversed ? 0 : 2, &random),
+          Tensor a(dtype, reversed ? std::vector<index_t>{shape[2], shape[1], shape[0]} : shape, reversed ? 0 : 2,
+                   &random),
               b(dtype, turned, 1, &random), c(dtype, {turned[2]}, 0, &random);
           TensorRef view = a.ref;
           if (reversed) {
@@ -456,10 +471,11 @@ TEST(Differential, TransposedTiles) {
           Tensor expected(dtype, turned, 0, nullptr), y(dtype, turned, 3, nullptr);
           Compile(graph, options)({{view, b.ref, c.ref}, {expected.ref}, {}});
           options.engine = Engine::kJit;
-          for (const std::string& target : Targets()) {
+          for (const std::string& target : HostTargets()) {
             options.target = target;
             Compile(graph, options)({{view, b.ref, c.ref}, {y.ref}, {}});
-            EXPECT_TRUE(SameBits(expected, y)) << type << " " << order << " n " << n << (reversed ? " reversed " : " ") << target;
+            EXPECT_TRUE(SameBits(expected, y))
+                << type << " " << order << " n " << n << (reversed ? " reversed " : " ") << target;
           }
         }
       }
@@ -472,18 +488,20 @@ TEST(Differential, BlocksOfTransposedTiles) {
     for (const index_t rows : {1, 15, 130, 300})
       for (const index_t columns : {1, 24, 143, 260}) {
         const std::string type(Name(dtype));
-        const auto graph = graph::ParseText("kernel k(a: " + type + "[m, n], b: " + type + "[n, m]) -> (y: " + type + "[n, m]) {\n  y = a.T * 2 - b\n}")[0];
+        const auto graph = graph::ParseText("kernel k(a: " + type + "[m, n], b: " + type + "[n, m]) -> (y: " + type +
+                                            "[n, m]) {\n  y = a.T * 2 - b\n}")[0];
         Tensor a(dtype, {columns, rows}, 0, &random), b(dtype, {rows, columns}, 0, &random);
         CompileOptions options;
         options.engine = Engine::kInterpreter;
         Tensor expected(dtype, {rows, columns}, 0, nullptr), y(dtype, {rows, columns}, 0, nullptr);
         Compile(graph, options)({{a.ref, b.ref}, {expected.ref}, {}});
         options.engine = Engine::kJit;
-        for (const std::string& target : Targets())
+        for (const std::string& target : HostTargets())
           for (const int threads : {1, 3}) {
             options.target = target;
             Compile(graph, options)({{a.ref, b.ref}, {y.ref}, {}}, {threads});
-            EXPECT_TRUE(SameBits(expected, y)) << type << " " << rows << " x " << columns << " " << target << ", " << threads;
+            EXPECT_TRUE(SameBits(expected, y))
+                << type << " " << rows << " x " << columns << " " << target << ", " << threads;
           }
       }
 }
@@ -509,7 +527,7 @@ TEST(Differential, BatchDot) {
   options.engine = Engine::kInterpreter;
   check("interpreter");
   options.engine = Engine::kJit;
-  for (const std::string& target : Targets()) {
+  for (const std::string& target : HostTargets()) {
     options.target = target;
     check(target);
   }

@@ -29,10 +29,21 @@ using Pattern = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>
 template <typename T>
 std::vector<T> Special() {
   using Limits = std::numeric_limits<T>;
-  std::vector<T> values = {0, 1, 3, 10, T(1) / 3, Limits::max(), Limits::min(), Limits::denorm_min(), Limits::infinity(),
-                           std::nextafter(T(1), T(0)), std::nextafter(T(2), T(0)), std::nextafter(Limits::min(), T(0))};
+  std::vector<T> values = {0,
+                           1,
+                           3,
+                           10,
+                           T(1) / 3,
+                           Limits::max(),
+                           Limits::min(),
+                           Limits::denorm_min(),
+                           Limits::infinity(),
+                           std::nextafter(T(1), T(0)),
+                           std::nextafter(T(2), T(0)),
+                           std::nextafter(Limits::min(), T(0))};
   // About where the steps of a quotient would leave the normal range.
-  for (const int exponent : sizeof(T) == 4 ? std::vector{-102, -90, -30, 30, 90, 126} : std::vector{-970, -800, -200, 200, 800, 1020})
+  for (const int exponent :
+       sizeof(T) == 4 ? std::vector{-102, -90, -30, 30, 90, 126} : std::vector{-970, -800, -200, 200, 800, 1020})
     for (const T factor : {std::nextafter(T(1), T(0)), T(1), T(1.2)}) values.push_back(std::ldexp(factor, exponent));
   const std::size_t count = values.size();
   for (std::size_t k = 0; k < count; ++k) values.push_back(-values[k]);
@@ -65,14 +76,20 @@ std::vector<T> Dividends(T divisor, std::mt19937_64& random) {
 }
 
 template <typename T>
-void ExpectQuotients(const Function& function, std::vector<T> x, T divisor, const std::vector<umbra_scalar>& scalars, const std::string& what) {
+void ExpectQuotients(const Function& function, std::vector<T> x, T divisor, const std::vector<umbra_scalar>& scalars,
+                     const std::string& what) {
   std::vector<T> y(x.size());
   const std::vector<index_t> shape = {static_cast<index_t>(x.size())};
-  function({{TensorRef::Dense(x.data(), DTypeOf<T>::value, shape)}, {TensorRef::Dense(y.data(), DTypeOf<T>::value, shape)}, scalars});
+  function({{TensorRef::Dense(x.data(), DTypeOf<T>::value, shape)},
+            {TensorRef::Dense(y.data(), DTypeOf<T>::value, shape)},
+            scalars});
   for (std::size_t k = 0; k < x.size(); ++k) {
     const T expected = x[k] / divisor;
-    if (std::isnan(expected)) ASSERT_TRUE(std::isnan(y[k])) << what << ": " << x[k] << " / " << divisor << " is " << y[k];
-    else ASSERT_EQ(std::memcmp(&expected, &y[k], sizeof(T)), 0) << what << ": " << x[k] << " / " << divisor << " is " << y[k] << ", expected " << expected;
+    if (std::isnan(expected))
+      ASSERT_TRUE(std::isnan(y[k])) << what << ": " << x[k] << " / " << divisor << " is " << y[k];
+    else
+      ASSERT_EQ(std::memcmp(&expected, &y[k], sizeof(T)), 0)
+          << what << ": " << x[k] << " / " << divisor << " is " << y[k] << ", expected " << expected;
   }
 }
 
@@ -82,7 +99,9 @@ Function Compiled(const std::string& divisor, const std::string& target, Math ma
   CompileOptions options;
   options.target = target;
   options.math = math;
-  return Compile(graph::ParseText("kernel k(x: " + type + "[n]" + (divisor == "s" ? ", s: " + type : "") + ") -> (y: " + type + "[n]) { y = x / " + divisor + " }")[0], options);
+  return Compile(graph::ParseText("kernel k(x: " + type + "[n]" + (divisor == "s" ? ", s: " + type : "") +
+                                  ") -> (y: " + type + "[n]) { y = x / " + divisor + " }")[0],
+                 options);
 }
 
 TYPED_TEST(DivisorTest, OfACall) {
@@ -98,7 +117,8 @@ TYPED_TEST(DivisorTest, OfACall) {
         if constexpr (sizeof(T) == 4) scalar.f32 = divisor;
         else scalar.f64 = divisor;
         ExpectQuotients<T>(function, Dividends(divisor, random), divisor, {scalar}, target);
-        for (const T alike : Special<T>()) ExpectQuotients<T>(function, std::vector<T>(19, alike), divisor, {scalar}, target);
+        for (const T alike : Special<T>())
+          ExpectQuotients<T>(function, std::vector<T>(19, alike), divisor, {scalar}, target);
       }
     }
 }
@@ -107,17 +127,23 @@ TYPED_TEST(DivisorTest, OfTheText) {
   using T = TypeParam;
   std::mt19937_64 random(8);
   for (const std::string& target : HostTargets())
-    for (const std::string text : {"3", "255", "1.9999999", "0.7", "5.9999995", "1.556202667805867", "-3", "0.25", "0.000000000001"}) {
+    for (const std::string text :
+         {"3", "255", "1.9999999", "0.7", "5.9999995", "1.556202667805867", "-3", "0.25", "0.000000000001"}) {
       const T divisor = static_cast<T>(std::stod(text));
-      ExpectQuotients<T>(Compiled<T>("(" + text + ")", target, Math::kStrict), Dividends(divisor, random), divisor, {}, target);
+      ExpectQuotients<T>(Compiled<T>("(" + text + ")", target, Math::kStrict), Dividends(divisor, random), divisor, {},
+                         target);
     }
 }
 
-// For nearly all divisors the reciprocal as a sum of two is enough, and for which it is not is known: of these some dividend shows it.
+// For nearly all divisors the reciprocal as a sum of two is enough, and for which it is not is known: of these some
+// dividend shows it.
 TYPED_TEST(DivisorTest, KnownOnes) {
   using T = TypeParam;
-  const auto is_known = [](T divisor) { return codegen::IsKnownDivisor(static_cast<double>(divisor), DTypeOf<T>::value); };
-  for (const T divisor : {T(3), T(6), T(10), T(255), T(0.1), T(0.8), T(1e-6), T(100)}) EXPECT_TRUE(is_known(divisor)) << divisor;
+  const auto is_known = [](T divisor) {
+    return codegen::IsKnownDivisor(static_cast<double>(divisor), DTypeOf<T>::value);
+  };
+  for (const T divisor : {T(3), T(6), T(10), T(255), T(0.1), T(0.8), T(1e-6), T(100)})
+    EXPECT_TRUE(is_known(divisor)) << divisor;
   EXPECT_FALSE(is_known(static_cast<T>(sizeof(T) == 4 ? 0x1.7ffffep+2 : 0x1.8e61bd8674b63p+0)));
   if constexpr (sizeof(T) == 4) {  // all dividends of one exponent
     int known = 0;

@@ -19,7 +19,9 @@ TShape Of(const std::vector<index_t>& extents) { return TShape(extents.begin(), 
 /// A tensor of another library over 256 numbers 0, 1, 2, ...
 struct Foreign {
   explicit Foreign(std::vector<std::int64_t> extents, std::vector<std::int64_t> steps = {})
-      : shape(std::move(extents)), strides(std::move(steps)), data(256) {
+      : shape(std::move(extents)),
+        strides(std::move(steps)),
+        data(256) {
     std::iota(data.begin(), data.end(), 0.0f);
     tensor.data = data.data();
     tensor.device = {kDLCPU, 0};
@@ -60,9 +62,8 @@ TEST(DLPackBorrowed, PitchesThatABlobHolds) {
     std::vector<std::int64_t> shape, strides;
     index_t pitch;
   };
-  for (const Case& c : {Case{{2, 3, 4}, {12, 4, 1}, 4}, Case{{2, 3, 4}, {15, 5, 1}, 5},
-                        Case{{3, 4}, {9, 1}, 9}, Case{{5}, {1}, 5}, Case{{1}, {77}, 1},
-                        Case{{3, 1}, {6, 99}, 6}, Case{{3, 1, 4}, {8, -5, 1}, 8},
+  for (const Case& c : {Case{{2, 3, 4}, {12, 4, 1}, 4}, Case{{2, 3, 4}, {15, 5, 1}, 5}, Case{{3, 4}, {9, 1}, 9},
+                        Case{{5}, {1}, 5}, Case{{1}, {77}, 1}, Case{{3, 1}, {6, 99}, 6}, Case{{3, 1, 4}, {8, -5, 1}, 8},
                         Case{{1, 1, 4}, {0, 0, 1}, 4}, Case{{2, 1, 3, 4}, {18, 1, 6, 1}, 6}}) {
     Foreign foreign(c.shape, c.strides);
     const TBlob blob = BorrowDLPack(foreign.tensor);
@@ -76,16 +77,16 @@ TEST(DLPackBorrowed, PitchesThatABlobHolds) {
 
 TEST(DLPackBorrowed, StridesThatABlobCannotHold) {
   const std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> cases[] = {
-      {{3, 4}, {1, 3}},                // transposed
-      {{3, 4}, {8, 2}},                // every second element
-      {{3, 4}, {0, 1}},                // one row three times
-      {{3, 4}, {-4, 1}},               // backwards
-      {{3, 4}, {3, 1}},                // rows that overlap
-      {{2, 3, 4}, {13, 4, 1}},         // planes apart from each other
-      {{5}, {2}},                      //
+      {{3, 4}, {1, 3}},  // transposed
+      {{3, 4}, {8, 2}},  // every second element
+      {{3, 4}, {0, 1}},  // one row three times
+      {{3, 4}, {-4, 1}},  // backwards
+      {{3, 4}, {3, 1}},  // rows that overlap
+      {{2, 3, 4}, {13, 4, 1}},  // planes apart from each other
+      {{5}, {2}},  //
       {{2, kHuge, 4}, {1, kHuge, 1}},  // the expected stride overflows
-      {{kHuge, 2}, {kHuge, 1}},        // the span overflows
-      {{1 << 21, 2}, {kHuge, 1}},      // the span in bytes overflows
+      {{kHuge, 2}, {kHuge, 1}},  // the span overflows
+      {{1 << 21, 2}, {kHuge, 1}},  // the span in bytes overflows
   };
   for (const auto& [shape, strides] : cases) {
     Foreign foreign(shape, strides);
@@ -156,8 +157,7 @@ TEST(DLPackLanes, FromTheLastDimension) {
   EXPECT_EQ(back.shape_, rows.shape_);
   EXPECT_EQ(back.stride_, rows.stride_);
   EXPECT_SAYS("2 lanes of shape (2,3,4)", DLPackView(rows, 2));
-  EXPECT_SAYS("6 elements apart",
-              DLPackView(TBlob(Tensor<cpu, 2>(data.data(), Shape2(2, 4), 6, nullptr)), 4));
+  EXPECT_SAYS("6 elements apart", DLPackView(TBlob(Tensor<cpu, 2>(data.data(), Shape2(2, 4), 6, nullptr)), 4));
   EXPECT_SAYS("4 lanes of shape ()", DLPackView(TBlob(data.data(), TShape(), cpu::kDevMask), 4));
 }
 
@@ -173,9 +173,7 @@ TEST(DLPackView, BlobsOfEveryRankAndBack) {
     const TBlob back = BorrowDLPack(view.tensor());
     EXPECT_EQ(back.dptr_, blob.dptr_);
     EXPECT_EQ(back.shape_, shape);
-    if (!blob.CheckContiguous()) {
-      EXPECT_EQ(back.stride_, blob.stride_);
-    }
+    if (!blob.CheckContiguous()) { EXPECT_EQ(back.stride_, blob.stride_); }
     EXPECT_EQ(back.type_flag_, kFloat64);
   }
   EXPECT_SAYS("without memory", DLPackView(TBlob()));
@@ -245,8 +243,7 @@ TEST(DLPackOwned, DeletedAlsoIfItCannotBeHeld) {
 TEST(DLPackOwned, ProducedTensorsKeepTheirOwner) {
   auto memory = std::make_shared<std::vector<float>>(24);
   const std::weak_ptr<void> alive = memory;
-  DLManagedTensor* const managed =
-      ToDLPack(TBlob(memory->data(), Of({2, 3, 4}), cpu::kDevMask), memory, 4);
+  DLManagedTensor* const managed = ToDLPack(TBlob(memory->data(), Of({2, 3, 4}), cpu::kDevMask), memory, 4);
   EXPECT_EQ(managed->dl_tensor.ndim, 2);
   EXPECT_THROW(ToDLPack(TBlob(memory->data(), Of({2, 3}), cpu::kDevMask), memory, 4), Error);
   memory.reset();

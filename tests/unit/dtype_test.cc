@@ -41,17 +41,16 @@ bool Same(T a, T b) {
 }
 
 // Both routes for `dst op exp`; the results must be the same to the bit.
-#define BOTH_ROUTES(dst, op, ...)                                               \
-  do {                                                                          \
-    auto eager = dst;                                                           \
-    auto compiled = dst;                                                        \
-    eager op __VA_ARGS__;                                                       \
-    jit(compiled) op __VA_ARGS__;                                               \
-    for (index_t y = 0; y < eager.size(0); ++y)                                 \
-      for (index_t x = 0; x < eager.size(1); ++x)                               \
-        ASSERT_TRUE(Same(eager[y][x], compiled[y][x]))                          \
-            << #op " " #__VA_ARGS__ " at " << y << ", " << x << ": "            \
-            << +eager[y][x] << " and " << +compiled[y][x];                      \
+#define BOTH_ROUTES(dst, op, ...)                                                                                   \
+  do {                                                                                                              \
+    auto eager = dst;                                                                                               \
+    auto compiled = dst;                                                                                            \
+    eager op __VA_ARGS__;                                                                                           \
+    jit(compiled) op __VA_ARGS__;                                                                                   \
+    for (index_t y = 0; y < eager.size(0); ++y)                                                                     \
+      for (index_t x = 0; x < eager.size(1); ++x)                                                                   \
+        ASSERT_TRUE(Same(eager[y][x], compiled[y][x]))                                                              \
+            << #op " " #__VA_ARGS__ " at " << y << ", " << x << ": " << +eager[y][x] << " and " << +compiled[y][x]; \
   } while (false)
 
 TYPED_TEST(EveryDType, EagerEqualsCompiled) {
@@ -83,8 +82,8 @@ TYPED_TEST(EveryDType, ComputesWideAndRoundsOnce) {
   dst += a * b + a;
   for (index_t y = 0; y < dst.size(0); ++y)
     for (index_t x = 0; x < dst.size(1); ++x) {
-      const C wide = static_cast<C>(before[y][x]) +
-                     (static_cast<C>(a[y][x]) * static_cast<C>(b[y][x]) + static_cast<C>(a[y][x]));
+      const C wide =
+          static_cast<C>(before[y][x]) + (static_cast<C>(a[y][x]) * static_cast<C>(b[y][x]) + static_cast<C>(a[y][x]));
       EXPECT_TRUE(Same(dst[y][x], ConvertTo<T>(wide)));
     }
 }
@@ -94,8 +93,7 @@ TYPED_TEST(EveryDType, FlagsAndNamesAgree) {
   EXPECT_EQ(SizeOf(DTypeOf<T>::value), sizeof(T));
   EXPECT_EQ(SizeOfFlag(DataType<T>::kFlag), sizeof(T));
   EXPECT_EQ(FindDType(Name(DTypeOf<T>::value)), DTypeOf<T>::value);
-  EXPECT_EQ(ComputeType(DTypeOf<T>::value),
-            (std::is_same_v<T, bool> ? DType::kBool : DTypeOf<ComputeOf<T>>::value));
+  EXPECT_EQ(ComputeType(DTypeOf<T>::value), (std::is_same_v<T, bool> ? DType::kBool : DTypeOf<ComputeOf<T>>::value));
   bool called = false;
   UMBRA_TYPE_SWITCH(DataType<T>::kFlag, Element, { called = std::is_same_v<Element, T>; });
   EXPECT_TRUE(called);
@@ -105,7 +103,7 @@ TYPED_TEST(EveryDType, FlagsAndNamesAgree) {
 TEST(HalfTypes, KnownValues) {
   EXPECT_EQ(half_t(1.0f).bits(), 0x3c00);
   EXPECT_EQ(half_t(65504.0f).bits(), 0x7bff);
-  EXPECT_EQ(half_t(65520.0f).bits(), 0x7c00);       // rounds to infinity
+  EXPECT_EQ(half_t(65520.0f).bits(), 0x7c00);  // rounds to infinity
   EXPECT_EQ(half_t(65519.0f).bits(), 0x7bff);
   EXPECT_EQ(half_t(std::ldexp(1.0f, -24)).bits(), 0x0001);
   EXPECT_EQ(half_t(std::ldexp(1.0f, -25)).bits(), 0x0000);  // a tie, to even

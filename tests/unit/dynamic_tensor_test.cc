@@ -1,5 +1,5 @@
-#include "tests/support/testing.h"
 #include "umbra/dynamic_tensor.h"
+#include "tests/support/testing.h"
 
 #include <gtest/gtest.h>
 
@@ -218,8 +218,8 @@ struct NoDelete {
 
 TEST(TypeMeta, TypesWithSemicolonsAndBracketsAreDistinct) {
   EXPECT_NE((TypeMeta::Make<std::unique_ptr<int[]>>()), (TypeMeta::Make<std::unique_ptr<int[], NoDelete>>()));
-  EXPECT_NE((TypeMeta::Make<std::pair<int (*)[3], float>>()), (TypeMeta::Make<std::pair<int (*)[3], int>>()));
-  const auto text = TypeMeta::Make<std::pair<int (*)[3], float>>().name();
+  EXPECT_NE((TypeMeta::Make<std::pair<int(*)[3], float>>()), (TypeMeta::Make<std::pair<int(*)[3], int>>()));
+  const auto text = TypeMeta::Make<std::pair<int(*)[3], float>>().name();
   EXPECT_EQ(text.back(), '>');
   EXPECT_NE(text.find("float"), std::string::npos);
   EXPECT_EQ(TypeMeta().name(), "nothing");
@@ -299,7 +299,7 @@ TEST(DynamicTensor, CopiesUseMemoryThatIsThere) {
   EXPECT_EQ(b.data<int>(), p);
   EXPECT_EQ(b.dims(), DynamicTensor::Dims{4});
   EXPECT_EQ(shares.data<int>()[3], 4);  // as in caffe2 the copy goes to the shared memory
-  shares.CopyFrom(b);                   // the same memory
+  shares.CopyFrom(b);  // the same memory
   EXPECT_EQ(shares.data<int>()[2], 3);
   a.Resize({3});
   b.CopyFrom(a);

@@ -7,10 +7,10 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/transform/simplify.h"
+#include "tests/support/testing.h"
 #include "umbra/graph.h"
 #include "umbra/jit.h"
 #include "umbra/tensor.h"
-#include "tests/support/testing.h"
 
 namespace program {
 // Functions of a program's own with names of Umbra's.
@@ -31,7 +31,8 @@ auto pow(const umbra::expr::Exp<E, DType, etype>& a, double) {
   return a * DType(50);
 }
 template <typename A, typename B, typename C, typename DA, typename DB, typename DC, int ta, int tb, int tc>
-auto select(const umbra::expr::Exp<A, DA, ta>& a, const umbra::expr::Exp<B, DB, tb>&, const umbra::expr::Exp<C, DC, tc>&) {
+auto select(const umbra::expr::Exp<A, DA, ta>& a, const umbra::expr::Exp<B, DB, tb>&,
+            const umbra::expr::Exp<C, DC, tc>&) {
   return a * DA(30);
 }
 float PowAndSelect(const umbra::Tensor<umbra::cpu, 1>& x) {
@@ -77,19 +78,26 @@ using expr::F;
 
 template <int arity, typename OP, typename E, typename Function>
 constexpr bool IsFunctionOf(const E&, const Function&) {
-  if constexpr (arity == 1) return std::is_same_v<decltype(F<OP>(std::declval<E>())), decltype(std::declval<Function>()(std::declval<E>()))>;
-  else if constexpr (arity == 2) return std::is_same_v<decltype(F<OP>(std::declval<E>(), std::declval<E>())), decltype(std::declval<Function>()(std::declval<E>(), std::declval<E>()))>;
-  else return std::is_same_v<decltype(F<OP>(std::declval<E>(), std::declval<E>(), std::declval<E>())), decltype(std::declval<Function>()(std::declval<E>(), std::declval<E>(), std::declval<E>()))>;
+  if constexpr (arity == 1)
+    return std::is_same_v<decltype(F<OP>(std::declval<E>())), decltype(std::declval<Function>()(std::declval<E>()))>;
+  else if constexpr (arity == 2)
+    return std::is_same_v<decltype(F<OP>(std::declval<E>(), std::declval<E>())),
+                          decltype(std::declval<Function>()(std::declval<E>(), std::declval<E>()))>;
+  else
+    return std::is_same_v<decltype(F<OP>(std::declval<E>(), std::declval<E>(), std::declval<E>())),
+                          decltype(std::declval<Function>()(std::declval<E>(), std::declval<E>(), std::declval<E>()))>;
 }
 
 TEST(Elementwise, EveryOperatorIsAFunction) {
   const TensorContainer<cpu, 1> x(Shape1(3), 2.0f);
   int functions = 0;
-#define UMBRA_PRIMITIVE(name, arity, ...) \
+#define UMBRA_PRIMITIVE(name, arity, ...)                                                                    \
   EXPECT_TRUE((IsFunctionOf<arity, op::name>(x * x, [](const auto&... a) { return name(a...); }))) << #name; \
   ++functions;
-#define UMBRA_COMPOSITE(name, args, ...) \
-  EXPECT_TRUE((IsFunctionOf<op::detail::CountOperands(#args), op::name>(x * x, [](const auto&... a) { return name(a...); }))) << #name; \
+#define UMBRA_COMPOSITE(name, args, ...)                                                              \
+  EXPECT_TRUE((IsFunctionOf<op::detail::CountOperands(#args), op::name>(x * x, [](const auto&... a) { \
+    return name(a...);                                                                                \
+  }))) << #name;                                                                                      \
   ++functions;
 #include "umbra/ops.def"
   EXPECT_GT(functions, 70);
@@ -188,31 +196,44 @@ TEST(Elementwise, FunctionsOfAProgramArePreferred) {
 }
 
 TEST(Elementwise, AndFunctionsOfValues) {
-  constexpr DType kNumeric = DType::kFloat32, kFloat = DType::kFloat32, kInteger = DType::kInt32, kBool = DType::kBool, kAny = DType::kBool;
+  constexpr DType kNumeric = DType::kFloat32, kFloat = DType::kFloat32, kInteger = DType::kInt32, kBool = DType::kBool,
+                  kAny = DType::kBool;
   const auto text = [](DType type, const auto& make) {
     graph::Builder b("g");
     const graph::Value x = b.Input("x", type, {8}), y = b.Input("y", type, {8}), z = b.Input("z", type, {8});
     b.Output("r", make(x, y, z));
     return graph::Print(*b.Build());
   };
-#define UMBRA_TEST_1(name, type)                                                                       \
-  EXPECT_EQ(text(type, [](const auto& x, const auto&, const auto&) { return name(x); }),               \
+#define UMBRA_TEST_1(name, type)                                                         \
+  EXPECT_EQ(text(type, [](const auto& x, const auto&, const auto&) { return name(x); }), \
             text(type, [](const auto& x, const auto&, const auto&) { return graph::Apply(#name, {x}); }));
-#define UMBRA_TEST_2(name, type)                                                                       \
-  EXPECT_EQ(text(type, [](const auto& x, const auto& y, const auto&) { return name(x, y); }),          \
-            text(type, [](const auto& x, const auto& y, const auto&) { return graph::Apply(#name, {x, y}); }));
-#define UMBRA_TEST_3(name, type)                                                                       \
-  EXPECT_EQ(text(type, [](const auto& x, const auto& y, const auto& z) { return name(x, y, z); }),     \
-            text(type, [](const auto& x, const auto& y, const auto& z) { return graph::Apply(#name, {x, y, z}); }));
+#define UMBRA_TEST_2(name, type)                                                              \
+  EXPECT_EQ(text(type, [](const auto& x, const auto& y, const auto&) { return name(x, y); }), \
+            text(type, [](const auto& x, const auto& y, const auto&) {                        \
+              return graph::Apply(#name, {x, y});                                             \
+            }));
+#define UMBRA_TEST_3(name, type)                                                                   \
+  EXPECT_EQ(text(type, [](const auto& x, const auto& y, const auto& z) { return name(x, y, z); }), \
+            text(type, [](const auto& x, const auto& y, const auto& z) {                           \
+              return graph::Apply(#name, {x, y, z});                                               \
+            }));
 #define UMBRA_PRIMITIVE(name, arity, dtypes, ...) UMBRA_TEST_##arity(name, dtypes)
 #include "umbra/ops.def"
-  UMBRA_TEST_1(square, kFloat) UMBRA_TEST_1(relu, kFloat) UMBRA_TEST_1(gelu, kFloat) UMBRA_TEST_2(right, kFloat) UMBRA_TEST_1(bit_not, kInteger)
+  UMBRA_TEST_1(square, kFloat)
+  UMBRA_TEST_1(relu, kFloat)
+  UMBRA_TEST_1(gelu, kFloat)
+  UMBRA_TEST_2(right, kFloat)
+  UMBRA_TEST_1(bit_not, kInteger)
   EXPECT_EQ(text(kFloat, [](const auto& x, const auto& y, const auto&) { return select(x > 0, y, 1); }),
-            text(kFloat, [](const auto& x, const auto& y, const auto&) { return graph::Apply("select", {graph::Apply("gt", {x, 0}), y, 1}); }));
-  UMBRA_TEST_1(sign, kFloat) UMBRA_TEST_3(clip, kFloat)
+            text(kFloat, [](const auto& x, const auto& y, const auto&) {
+              return graph::Apply("select", {graph::Apply("gt", {x, 0}), y, 1});
+            }));
+  UMBRA_TEST_1(sign, kFloat)
+  UMBRA_TEST_3(clip, kFloat)
   EXPECT_EQ(text(kFloat, [](const auto& x, const auto& y, const auto&) { return !(x == 0 || y != x) && 2 >= y; }),
             text(kFloat, [](const auto& x, const auto& y, const auto&) {
-              const graph::Value either = graph::Apply("logical_or", {graph::Apply("eq", {x, 0}), graph::Apply("ne", {y, x})});
+              const graph::Value either =
+                  graph::Apply("logical_or", {graph::Apply("eq", {x, 0}), graph::Apply("ne", {y, x})});
               return graph::Apply("logical_and", {graph::Apply("logical_not", {either}), graph::Apply("ge", {2, y})});
             }));
 }
@@ -220,7 +241,8 @@ TEST(Elementwise, AndFunctionsOfValues) {
 // A node's number means nothing in another graph.
 TEST(GraphValues, BelongToOneBuilder) {
   graph::Builder one("one"), other("other");
-  const graph::Value x = one.Input("x", DType::kFloat32, {4}), y = one.Input("y", DType::kFloat32, {4}), sum = x * 2 + y;
+  const graph::Value x = one.Input("x", DType::kFloat32, {4}), y = one.Input("y", DType::kFloat32, {4}),
+                     sum = x * 2 + y;
   other.Input("z", DType::kFloat32, {4});
   const std::string message = "a Builder was given a value of another one; build both in one";
   EXPECT_SAYS(message, other.Output("o", sum));

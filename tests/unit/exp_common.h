@@ -9,8 +9,8 @@
 #include <limits>
 #include <string>
 
-#include "umbra/tensor.h"
 #include "tests/support/testing.h"
+#include "umbra/tensor.h"
 
 namespace umbra::testing {
 

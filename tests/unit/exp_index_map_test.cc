@@ -16,7 +16,9 @@ struct Both {
 
 TEST(ExpIndexMapRun, KnowsWhatElementsAre) {
   std::mt19937 random(3);
-  const auto drawn = [&](int most) { return static_cast<index_t>(random() % static_cast<unsigned>(2 * most + 1)) - most; };
+  const auto drawn = [&](int most) {
+    return static_cast<index_t>(random() % static_cast<unsigned>(2 * most + 1)) - most;
+  };
   int known = 0;
   for (int round = 0; round < 20000; ++round) {
     std::vector<Both> made;
@@ -54,7 +56,8 @@ TEST(ExpIndexMapRun, KnowsWhatElementsAre) {
           const bool expected[] = {x < y, x <= y, x >= y, x == y, x == y};
           for (std::size_t c = 0; c < 5; ++c) {
             ASSERT_EQ(conditions[c].known, a.run.known && b.run.known);
-            ASSERT_TRUE(!conditions[c].known || ((conditions[c].bits >> k & 1) != 0) == expected[c]) << round << " " << c;
+            ASSERT_TRUE(!conditions[c].known || ((conditions[c].bits >> k & 1) != 0) == expected[c])
+                << round << " " << c;
           }
         }
       }
@@ -97,7 +100,8 @@ void ExpectPacketsAreElements(const char* name, const expr::Exp<E, DType, etype>
     for (index_t x = 0; x < flat[1]; ++x) {
       const index_t n = std::min(kSize, flat[1] - x);
       packets.EvalHead(y, x, n).Store(lanes);
-      for (index_t i = 0; i < n; ++i) ASSERT_EQ(lanes[i], plan.Eval(y, x + i)) << name << " at " << y << ", " << x + i << " of " << n;
+      for (index_t i = 0; i < n; ++i)
+        ASSERT_EQ(lanes[i], plan.Eval(y, x + i)) << name << " at " << y << ", " << x + i << " of " << n;
     }
 }
 
@@ -107,7 +111,8 @@ TensorContainer<cpu, dim, T> Drawn(Shape<dim> shape, unsigned seed, int below = 
   std::mt19937 random(seed);
   const Shape<2> flat = shape.FlatTo2D();
   for (index_t y = 0; y < flat[0]; ++y)
-    for (index_t x = 0; x < flat[1]; ++x) t.dptr_[y * t.stride_ + x] = static_cast<T>(random() % static_cast<unsigned>(below));
+    for (index_t x = 0; x < flat[1]; ++x)
+      t.dptr_[y * t.stride_ + x] = static_cast<T>(random() % static_cast<unsigned>(below));
   return t;
 }
 
@@ -117,7 +122,8 @@ TYPED_TEST(ExpIndexMap, PacketsAreElements) {
     const auto x = Drawn<4, T>(Shape4(2, 3, 6, width), 1);
     const auto p = Drawn<4, T>(Shape4(2, 3, 3, width / 2), 2), g = Drawn<4, T>(Shape4(2, 3, 3, width / 2), 3);
     const auto m = Drawn<2, T>(Shape2(7, width), 4), same = Drawn<2, T>(Shape2(7, width), 5);
-    const auto rows = Drawn<1, T>(Shape1(5), 6, 9), column = Drawn<1, T>(Shape1(7), 7, static_cast<int>(width)), v = Drawn<1, T>(Shape1(width), 8);
+    const auto rows = Drawn<1, T>(Shape1(5), 6, 9), column = Drawn<1, T>(Shape1(7), 7, static_cast<int>(width)),
+               v = Drawn<1, T>(Shape1(width), 8);
     ExpectPacketsAreElements("flip", flip(x, 3));
     ExpectPacketsAreElements("flip of another axis", flip(x, 1));
     ExpectPacketsAreElements("swapaxis", swapaxis<3, 2>(x));

@@ -37,10 +37,8 @@ void ForLayouts(const Body& body, const Expected& expected) {
 TYPED_TEST(ExpMap, Savers) {
   using T = TypeParam;
   ForLayouts<T>([](auto& d, auto a, auto b) { d = a + b; }, [](T, T a, T b) { return a + b; });
-  ForLayouts<T>([](auto& d, auto a, auto b) { d += a * b; },
-                [](T d, T a, T b) { return d + a * b; });
-  ForLayouts<T>([](auto& d, auto a, auto b) { d -= a - b; },
-                [](T d, T a, T b) { return d - (a - b); });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d += a * b; }, [](T d, T a, T b) { return d + a * b; });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d -= a - b; }, [](T d, T a, T b) { return d - (a - b); });
   ForLayouts<T>([](auto& d, auto a, auto) { d *= a; }, [](T d, T a, T) { return d * a; });
   ForLayouts<T>([](auto& d, auto, auto b) { d /= b; }, [](T d, T, T b) { return d / b; });
 }
@@ -52,8 +50,7 @@ TYPED_TEST(ExpMap, Numbers) {
   ForLayouts<T>([](auto& d, auto, auto) { d -= 4; }, [](T d, T, T) { return d - 4; });
   ForLayouts<T>([](auto& d, auto, auto) { d *= 4; }, [](T d, T, T) { return d * 4; });
   ForLayouts<T>([](auto& d, auto, auto) { d /= 4; }, [](T d, T, T) { return d / 4; });
-  ForLayouts<T>([](auto& d, auto a, auto b) { d = 2 * a - b / 4 + 1; },
-                [](T, T a, T b) { return 2 * a - b / 4 + 1; });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d = 2 * a - b / 4 + 1; }, [](T, T a, T b) { return 2 * a - b / 4 + 1; });
   ForLayouts<T>([](auto& d, auto, auto b) { d = 100 / b; }, [](T, T, T b) { return 100 / b; });
   ForLayouts<T>([](auto& d, auto a, auto) { d = a * scalar(T(5)) + scalar(T(1)) * a; },
                 [](T, T a, T) { return a * 5 + a; });
@@ -62,19 +59,15 @@ TYPED_TEST(ExpMap, Numbers) {
 
 TYPED_TEST(ExpMap, TernaryTakesNumbers) {
   using T = TypeParam;
-  ForLayouts<T>(
-      [](auto& d, auto a, auto b) { d = F<op::select>(F<op::lt>(a, b), a, scalar(T(7))); },
-      [](T, T a, T b) { return a < b ? a : T(7); });
-  ForLayouts<T>([](auto& d, auto a, auto b) { d = F<op::select>(scalar(T(0)), a, b); },
-                [](T, T, T b) { return b; });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d = F<op::select>(F<op::lt>(a, b), a, scalar(T(7))); },
+                [](T, T a, T b) { return a < b ? a : T(7); });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d = F<op::select>(scalar(T(0)), a, b); }, [](T, T, T b) { return b; });
 }
 
 TYPED_TEST(ExpMap, ComparisonsAreOneOrZero) {
   using T = TypeParam;
-  ForLayouts<T>([](auto& d, auto a, auto b) { d = F<op::ge>(a, b); },
-                [](T, T a, T b) { return a >= b; });
-  ForLayouts<T>([](auto& d, auto a, auto) { d = F<op::ne>(a, scalar(T(0))); },
-                [](T, T a, T) { return a != 0; });
+  ForLayouts<T>([](auto& d, auto a, auto b) { d = F<op::ge>(a, b); }, [](T, T a, T b) { return a >= b; });
+  ForLayouts<T>([](auto& d, auto a, auto) { d = F<op::ne>(a, scalar(T(0))); }, [](T, T a, T) { return a != 0; });
 }
 
 TYPED_TEST(ExpMap, InPlace) {
@@ -105,8 +98,7 @@ TYPED_TEST(ExpMap, Conversions) {
 TEST(ExpMapFloat, ConversionToIntegersSaturates) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   const float given[] = {0.9f, -0.9f, 3e9f, -3e9f, inf, -inf, NAN, 2147483520.0f, -2147483648.0f};
-  const int wanted[] = {0, 0,          2147483647,     -2147483647 - 1, 2147483647, -2147483647 - 1,
-                        0, 2147483520, -2147483647 - 1};
+  const int wanted[] = {0, 0, 2147483647, -2147483647 - 1, 2147483647, -2147483647 - 1, 0, 2147483520, -2147483647 - 1};
   // All at the front of a packet, and all in a tail.
   for (const index_t repeat : {1, 5}) {
     TensorContainer<cpu, 1> source(Shape1(9 * repeat));
@@ -124,8 +116,7 @@ TEST(ExpMapFloat, IntegerDivisionNeverTraps) {
     b[i] = i % 2 == 0 ? -1 : 0;
   }
   c = a / b;
-  for (index_t i = 0; i < 19; ++i)
-    EXPECT_EQ(c[i], b[i] == 0 ? 0 : a[i] == 7 ? -7 : -2147483647 - 1);
+  for (index_t i = 0; i < 19; ++i) EXPECT_EQ(c[i], b[i] == 0 ? 0 : a[i] == 7 ? -7 : -2147483647 - 1);
 }
 
 TEST(ExpMapFloat, NanAndInfinityPass) {
@@ -152,8 +143,7 @@ TEST(ExpMapFloat, BroadcastsVectors) {
   for (const index_t n : kSizes) {
     const Shape<4> shape = Shape4(2, 3, 5, n);
     TensorContainer<cpu, 4> dst(shape), one(shape, 1.0f);
-    TensorContainer<cpu, 1> v0(Shape1(2)), v1(Shape1(3)), v2(Shape1(5)), v3(Shape1(n)),
-        s(Shape1(1));
+    TensorContainer<cpu, 1> v0(Shape1(2)), v1(Shape1(3)), v2(Shape1(5)), v3(Shape1(n)), s(Shape1(1));
     for (auto* v : {&v0, &v1, &v2, &v3})
       for (index_t i = 0; i < v->shape_[0]; ++i) (*v)[i] = Sample<float>(i + v->shape_[0]);
     s[0] = 1000;
@@ -162,12 +152,11 @@ TEST(ExpMapFloat, BroadcastsVectors) {
     for (index_t i = 0; i < 2; ++i)
       for (index_t j = 0; j < 3; ++j)
         for (index_t k = 0; k < 5; ++k)
-          for (index_t l = 0; l < n; ++l)
-            ASSERT_EQ(dst[i][j][k][l], v0[i] + v1[j] * 2 + v2[k] + v3[l] + 1000);
+          for (index_t l = 0; l < n; ++l) ASSERT_EQ(dst[i][j][k][l], v0[i] + v1[j] * 2 + v2[k] + v3[l] + 1000);
   }
   TensorContainer<cpu, 1> v(Shape1(4), 1.0f);
   EXPECT_SAYS("broadcast<1>: a vector of 4 elements does not fit shape (4,5), whose axis 1 has 5",
-               broadcast<1>(v, Shape2(4, 5)));
+              broadcast<1>(v, Shape2(4, 5)));
   EXPECT_SAYS("broadcast_scalar: the source has 4 elements", broadcast_scalar(v, Shape2(4, 5)));
 }
 
@@ -177,8 +166,7 @@ TEST(ExpMapFloat, Transposes) {
     TensorContainer<cpu, 2> dst(Shape2(n, 3), 1.0f);
     dst += a.tensor().T() * 2 + b.tensor();
     for (index_t y = 0; y < n; ++y)
-      for (index_t x = 0; x < 3; ++x)
-        ASSERT_EQ(dst[y][x], 1 + a.tensor()[x][y] * 2 + b.tensor()[y][x]);
+      for (index_t x = 0; x < 3; ++x) ASSERT_EQ(dst[y][x], 1 + a.tensor()[x][y] * 2 + b.tensor()[y][x]);
     dst = a.tensor().T();
     EXPECT_EQ(dst[n - 1][2], a.tensor()[2][n - 1]);
   }
@@ -270,8 +258,7 @@ TEST(ExpMapFloat, TensorsThatCannotBeWalkedThrow) {
   EXPECT_SAYS("stride 3", a = short_rows * 1.0f);
   EXPECT_SAYS("stride 3", short_rows = 1.0f);
   auto* odd = reinterpret_cast<float*>(reinterpret_cast<char*>(data) + 2);
-  EXPECT_SAYS("not aligned to their elements of 4 bytes",
-               a = Tensor<cpu, 2>(odd, Shape2(3, 4)) * 1.0f);
+  EXPECT_SAYS("not aligned to their elements of 4 bytes", a = Tensor<cpu, 2>(odd, Shape2(3, 4)) * 1.0f);
   EXPECT_SAYS("negative extent: shape (-3,4)", a = Tensor<cpu, 2>(data, Shape2(-3, 4)) * 1.0f);
 }
 

@@ -76,7 +76,8 @@ void ExpectOneMeaning(const char* name) {
         if constexpr (arity == 1) wanted = OP::Map(x[i]);
         else if constexpr (arity == 2) wanted = OP::Map(x[i], y[i]);
         else wanted = OP::Map(x[i], y[i], z[i]);
-        ASSERT_TRUE(SameBits(result[i], wanted)) << name << "(" << x[i] << ", " << y[i] << ", " << z[i] << ") of " << n << ": " << result[i] << " and " << wanted;
+        ASSERT_TRUE(SameBits(result[i], wanted)) << name << "(" << x[i] << ", " << y[i] << ", " << z[i] << ") of " << n
+                                                 << ": " << result[i] << " and " << wanted;
       }
     }
   }
@@ -93,10 +94,20 @@ TEST(ExpOp, PacketsTailsAndScalarsHaveTheSameBits) {
   [[maybe_unused]] constexpr bool kFloat = true, kNumeric = true, kInteger = false, kBool = false, kAny = false;
 #define UMBRA_PRIMITIVE(name, arity, dtypes, ...) ExpectOneMeaningOfFloats<op::name, arity, dtypes>(#name);
 #include "umbra/ops.def"
-#define CHECK_UNARY(name) ExpectOneMeaningOfFloats<op::name, 1, true>(#name);
-  CHECK_UNARY(identity) CHECK_UNARY(square) CHECK_UNARY(rsqrt) CHECK_UNARY(relu) CHECK_UNARY(sigmoid) CHECK_UNARY(softplus)
-  CHECK_UNARY(silu) CHECK_UNARY(gelu) CHECK_UNARY(gelu_erf) CHECK_UNARY(mish) CHECK_UNARY(log_sigmoid)
-  CHECK_UNARY(sign) ExpectOneMeaningOfFloats<op::clip, 3, true>("clip");
+#define CHECK_UNARY(name) ExpectOneMeaningOfFloats<op::name, 1, true>(#name)
+  CHECK_UNARY(identity);
+  CHECK_UNARY(square);
+  CHECK_UNARY(rsqrt);
+  CHECK_UNARY(relu);
+  CHECK_UNARY(sigmoid);
+  CHECK_UNARY(softplus);
+  CHECK_UNARY(silu);
+  CHECK_UNARY(gelu);
+  CHECK_UNARY(gelu_erf);
+  CHECK_UNARY(mish);
+  CHECK_UNARY(log_sigmoid);
+  CHECK_UNARY(sign);
+  ExpectOneMeaningOfFloats<op::clip, 3, true>("clip");
 #undef CHECK_UNARY
   ExpectOneMeaning<user::swish, 1, float>("swish f32");
   ExpectOneMeaning<user::leaky, 1, double>("leaky f64");
@@ -113,12 +124,9 @@ void ExpectNear(const char* name, double (*reference)(double), double ulps) {
       EXPECT_TRUE(std::isnan(OP::Map(x))) << name << "(" << x << ")";
       continue;
     }
-    const double tolerance =
-        ulps * std::abs(wanted) * static_cast<double>(std::numeric_limits<T>::epsilon());
-    if (std::isinf(wanted))
-      EXPECT_EQ(OP::Map(x), static_cast<T>(wanted)) << name << "(" << x << ")";
-    else
-      EXPECT_NEAR(static_cast<double>(OP::Map(x)), wanted, tolerance) << name << "(" << x << ")";
+    const double tolerance = ulps * std::abs(wanted) * static_cast<double>(std::numeric_limits<T>::epsilon());
+    if (std::isinf(wanted)) EXPECT_EQ(OP::Map(x), static_cast<T>(wanted)) << name << "(" << x << ")";
+    else EXPECT_NEAR(static_cast<double>(OP::Map(x)), wanted, tolerance) << name << "(" << x << ")";
   }
 }
 template <typename OP>
@@ -153,15 +161,20 @@ TEST(ExpOp, ValuesAreThoseOfLibm) {
   ExpectNearInBoth<op::log2>("log2", std::log2);
   ExpectNearInBoth<op::erfc>("erfc", std::erfc);
   ExpectNearInBoth<op::cbrt>("cbrt", std::cbrt);
-  ExpectNearInBoth<op::sigmoid>("sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
-  ExpectNearInBoth<op::silu>("silu", [](double x) { return x / (1 + std::exp(-x)); }, 4);
+  ExpectNearInBoth<op::sigmoid>(
+      "sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
+  ExpectNearInBoth<op::silu>(
+      "silu", [](double x) { return x / (1 + std::exp(-x)); }, 4);
   ExpectNearInBoth<op::mish>(
       "mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, 4);
   ExpectNearInBoth<op::log_sigmoid>(
       "log_sigmoid", [](double x) { return -std::log1p(std::exp(-x)); }, 4);
-  ExpectNear<op::gelu_erf, float>("gelu_erf", [](double x) { return 0.5 * x * std::erfc(x * -std::sqrt(0.5)); }, 4);
-  ExpectNearInBoth<op::relu>("relu", [](double x) { return x > 0 ? x : 0; }, 0);
-  ExpectNearInBoth<op::sign>("sign", [](double x) { return static_cast<double>((x > 0) - (x < 0)); }, 0);
+  ExpectNear<op::gelu_erf, float>(
+      "gelu_erf", [](double x) { return 0.5 * x * std::erfc(x * -std::sqrt(0.5)); }, 4);
+  ExpectNearInBoth<op::relu>(
+      "relu", [](double x) { return x > 0 ? x : 0; }, 0);
+  ExpectNearInBoth<op::sign>(
+      "sign", [](double x) { return static_cast<double>((x > 0) - (x < 0)); }, 0);
 }
 
 TEST(ExpOp, PairsOnNumbers) {
@@ -238,8 +251,7 @@ TEST(ExpOp, SelectHasPacketsAndTheConditionalHasScalars) {
 #if defined(__SSE2__)
   EXPECT_FALSE((packet::PacketOp<user::maxoftwo, float>::kEnabled));
 #endif
-  TensorContainer<cpu, 2> a(Shape2(3, 33)), b(Shape2(3, 33), 4.0f), c(Shape2(3, 33)),
-      d(Shape2(3, 33));
+  TensorContainer<cpu, 2> a(Shape2(3, 33)), b(Shape2(3, 33), 4.0f), c(Shape2(3, 33)), d(Shape2(3, 33));
   for (index_t y = 0; y < 3; ++y)
     for (index_t x = 0; x < 33; ++x) a[y][x] = testing::Sample<float>(y * 33 + x);
   a[1][1] = NAN;

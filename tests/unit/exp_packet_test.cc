@@ -7,11 +7,15 @@
 namespace program {
 struct third {
   template <typename T>
-  static T Map(T a) { return a / 3; }
+  static T Map(T a) {
+    return a / 3;
+  }
 };
 struct further {
   template <typename T>
-  static T Map(T a, T b) { return a + b + b; }
+  static T Map(T a, T b) {
+    return a + b + b;
+  }
 };
 inline int packets = 0;  // how many were made
 }  // namespace program
@@ -49,18 +53,18 @@ struct Kind {
 };
 template <typename K>
 class ExpPacket : public ::testing::Test {};
-using Kinds = ::testing::Types<
-    Kind<float, packet::kPlain>, Kind<double, packet::kPlain>, Kind<std::int32_t, packet::kPlain>,
-    Kind<float, packet::kSSE2>, Kind<double, packet::kSSE2>, Kind<std::int32_t, packet::kSSE2>
+using Kinds =
+    ::testing::Types<Kind<float, packet::kPlain>, Kind<double, packet::kPlain>, Kind<std::int32_t, packet::kPlain>,
+                     Kind<float, packet::kSSE2>, Kind<double, packet::kSSE2>, Kind<std::int32_t, packet::kSSE2>
 #if defined(__AVX2__)
-    ,
-    Kind<float, packet::kAVX2>, Kind<double, packet::kAVX2>, Kind<std::int32_t, packet::kAVX2>
+                     ,
+                     Kind<float, packet::kAVX2>, Kind<double, packet::kAVX2>, Kind<std::int32_t, packet::kAVX2>
 #endif
 #if defined(__AVX512F__)
-    ,
-    Kind<float, packet::kAVX512>, Kind<double, packet::kAVX512>, Kind<std::int32_t, packet::kAVX512>
+                     ,
+                     Kind<float, packet::kAVX512>, Kind<double, packet::kAVX512>, Kind<std::int32_t, packet::kAVX512>
 #endif
-    >;
+                     >;
 TYPED_TEST_SUITE(ExpPacket, Kinds);
 
 TYPED_TEST(ExpPacket, LoadsStoresAndArithmetic) {
@@ -87,8 +91,7 @@ TYPED_TEST(ExpPacket, LoadsStoresAndArithmetic) {
   check(x * y, [](T p, T q) { return p * q; });
   check(x / y, [](T p, T q) { return p / q; });
   check(P::Fill(T(3)), [](T, T) { return 3; });
-  check(PacketOp<op::maximum, T, TypeParam::kArch>::Map(x, y),
-        [](T p, T q) { return p > q ? p : q; });
+  check(PacketOp<op::maximum, T, TypeParam::kArch>::Map(x, y), [](T p, T q) { return p > q ? p : q; });
   P filled;
   filled = T(4);
   check(filled, [](T, T) { return 4; });
@@ -113,8 +116,7 @@ TYPED_TEST(ExpPacket, HeadsTouchNothingBeyond) {
     EXPECT_EQ(to.back(), T(99));
     packet::Saver<sv::plusto, T, TypeParam::kArch>::SaveHead(to.data(), p, n);
     packet::Saver<sv::multo, T, TypeParam::kArch>::SaveHead(to.data(), p, n);
-    for (index_t i = 0; i < n; ++i)
-      EXPECT_EQ(to[static_cast<std::size_t>(i)], T(2 * (i + 1) * (i + 1)));
+    for (index_t i = 0; i < n; ++i) EXPECT_EQ(to[static_cast<std::size_t>(i)], T(2 * (i + 1) * (i + 1)));
     EXPECT_EQ(to.back(), T(99));
   }
 }
@@ -207,7 +209,8 @@ TEST(ExpPacketOp, TypeCheckSaysWhatFits) {
   using Matrix = Tensor<cpu, 2>;
   using expr::TypeCheck;
   static_assert(TypeCheck<cpu, 2, float, Matrix>::kMapPass && TypeCheck<cpu, 2, float, Matrix>::kExpDim == 2);
-  static_assert(TypeCheck<cpu, 2, float, expr::ScalarExp<float>>::kMapPass && TypeCheck<gpu, 2, float, expr::ScalarExp<float>>::kDevPass);
+  static_assert(TypeCheck<cpu, 2, float, expr::ScalarExp<float>>::kMapPass &&
+                TypeCheck<gpu, 2, float, expr::ScalarExp<float>>::kDevPass);
   static_assert(!TypeCheck<cpu, 1, float, Matrix>::kMapPass && TypeCheck<cpu, 1, float, Matrix>::kRedPass);
   static_assert(!TypeCheck<gpu, 2, float, Matrix>::kDevPass && !TypeCheck<gpu, 1, float, Matrix>::kRedPass);
   expr::TypeCheckPass<true>::Error_All_Tensor_in_Exp_Must_Have_Same_Type();

@@ -17,8 +17,7 @@ class ExpReduce : public ::testing::Test {
     TensorContainer<cpu, 3, T> t(shape);
     for (index_t i = 0; i < shape[0]; ++i)
       for (index_t j = 0; j < shape[1]; ++j)
-        for (index_t k = 0; k < shape[2]; ++k)
-          t[i][j][k] = Sample<T>((i * shape[1] + j) * shape[2] + k);
+        for (index_t k = 0; k < shape[2]; ++k) t[i][j][k] = Sample<T>((i * shape[1] + j) * shape[2] + k);
     return t;
   }
 };
@@ -106,8 +105,7 @@ TYPED_TEST(ExpReduce, OtherReducers) {
         ASSERT_EQ(high[i][j], *std::max_element(&t[i][j][0], &t[i][j][0] + n));
         ASSERT_EQ(low[i][j], *std::min_element(&t[i][j][0], &t[i][j][0] + n));
       }
-      for (index_t k = 0; k < n; ++k)
-        ASSERT_EQ(product[i][k], t[i][0][k] * t[i][1][k] * t[i][2][k]);
+      for (index_t k = 0; k < n; ++k) ASSERT_EQ(product[i][k], t[i][0][k] * t[i][1][k] * t[i][2][k]);
     }
   }
 }
@@ -137,8 +135,7 @@ TEST(ExpReduceFloat, FourAxesEachInTurn) {
   v2 = sumall_except_dim<2>(t);
   for (index_t i = 0; i < 2; ++i)
     for (index_t l = 0; l < 17; ++l) {
-      for (index_t k = 0; k < 4; ++k)
-        ASSERT_EQ(r1[i][k][l], t[i][0][k][l] + t[i][1][k][l] + t[i][2][k][l]);
+      for (index_t k = 0; k < 4; ++k) ASSERT_EQ(r1[i][k][l], t[i][0][k][l] + t[i][1][k][l] + t[i][2][k][l]);
       for (index_t j = 0; j < 3; ++j)
         ASSERT_EQ(r2[i][j][l], t[i][j][0][l] + t[i][j][1][l] + t[i][j][2][l] + t[i][j][3][l]);
     }
@@ -174,8 +171,7 @@ TEST(ExpReduceFloat, MillionsStayAccurate) {
 
 TEST(ExpReduceFloat, BlocksHaveNoSeams) {
   // Lengths around the blocks of accumulation; every element counts once.
-  for (const index_t n :
-       {63, 64, 65, 127, 128, 129, 255, 257, 1023, 1025, 4095, 4096, 4097, 8191}) {
+  for (const index_t n : {63, 64, 65, 127, 128, 129, 255, 257, 1023, 1025, 4095, 4096, 4097, 8191}) {
     TensorContainer<cpu, 2> row(Shape2(2, n), 1.0f), column(Shape2(n, 5), 1.0f);
     TensorContainer<cpu, 1> s(Shape1(2)), c(Shape1(5));
     s = reduce_with_axis<red::sum>(row, 1);
@@ -252,8 +248,7 @@ TEST(ExpReduceFloat, Softmax) {
       double sum = 0;
       for (index_t x = 0; x < n; ++x) sum += std::exp(static_cast<double>(t[y][x]));
       for (index_t x = 0; x < n; ++x)
-        ASSERT_NEAR(static_cast<double>(e[y][x]), std::exp(static_cast<double>(t[y][x])) / sum,
-                    1e-6);
+        ASSERT_NEAR(static_cast<double>(e[y][x]), std::exp(static_cast<double>(t[y][x])) / sum, 1e-6);
     }
   }
 }
@@ -287,8 +282,7 @@ TEST(ExpReduceFloat, ReducersOfTheUser) {
 
 TEST(ExpReduceFloat, BadAxesThrow) {
   const TensorContainer<cpu, 2> t(Shape2(3, 4), 1.0f);
-  EXPECT_SAYS("reduction over axis 2 of shape (3,4): its axes are 0 to 1",
-               reduce_with_axis<red::sum>(t, 2));
+  EXPECT_SAYS("reduction over axis 2 of shape (3,4): its axes are 0 to 1", reduce_with_axis<red::sum>(t, 2));
   EXPECT_SAYS("axis -1", reduce_keepdim<red::sum>(t, -1));
   TensorContainer<cpu, 1> s(Shape1(4));
   EXPECT_SAYS("shape (4,) from an expression of shape (3,)", s = reduce_with_axis<red::sum>(t, 1));

@@ -75,8 +75,7 @@ TEST(ExpTensor, FlatViews) {
 TEST(ExpContainer, RowsAreAlignedAndPadded) {
   for (const index_t n : kSizes) {
     const TensorContainer<cpu, 2, double> t(Shape2(3, n), 2.5);
-    for (index_t y = 0; y < 3; ++y)
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(t[y].dptr_) % 64, 0u);
+    for (index_t y = 0; y < 3; ++y) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(t[y].dptr_) % 64, 0u);
     EXPECT_GE(t.stride_, n);
     EXPECT_EQ(t[2][n - 1], 2.5);
     const TensorContainer<cpu, 2, double> tight(Shape2(3, n), 2.5, false);
@@ -117,8 +116,7 @@ TEST(ExpContainer, ImpossibleSizesThrow) {
   EXPECT_SAYS("larger than memory", (TensorContainer<cpu, 1>(Shape1(index_t{1} << 62))));
   EXPECT_SAYS("overflows", (TensorContainer<cpu, 2>(Shape2(2, (index_t{1} << 62) + 16))));
   EXPECT_SAYS("rows of", (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 22))));
-  EXPECT_SAYS("overflows",
-               (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 40))));
+  EXPECT_SAYS("overflows", (TensorContainer<cpu, 2>(Shape2(index_t{1} << 40, index_t{1} << 40))));
   EXPECT_SAYS("shape (3,-1) has a negative extent", (TensorContainer<cpu, 2>(Shape2(3, -1))));
 }
 
@@ -306,7 +304,8 @@ TEST(ExpNames, NodesEngineAndSavers) {
   const Matrix b = a;
   static_assert(std::is_base_of_v<expr::RValueExp<Matrix, float>, Matrix>);
   static_assert(std::is_same_v<decltype(a.T()), expr::TransposeExp<Matrix, float>>);
-  static_assert(std::is_same_v<decltype(tcast<double>(a)), expr::TypecastExp<double, float, Matrix, expr::type::kMapper>>);
+  static_assert(
+      std::is_same_v<decltype(tcast<double>(a)), expr::TypecastExp<double, float, Matrix, expr::type::kMapper>>);
   static_assert(std::is_same_v<decltype(dot(a.T(), b)), expr::DotExp<Matrix, Matrix, true, false, float>>);
   static_assert(std::is_same_v<index_t, std::int64_t>);
   MapExp<sv::divto>(&a, b * 0.0f + 4.0f);

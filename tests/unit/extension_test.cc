@@ -1,5 +1,5 @@
-// Every extension but complex numbers of a second dtype, broadcasts and reductions of both, on drawn extents, of one and of none, too:
-// eager, interpreter and every dialect agree, alone and inside a larger expression, with each saver.
+// Every extension but complex numbers of a second dtype, broadcasts and reductions of both, on drawn extents, of one
+// and of none, too: eager, interpreter and every dialect agree, alone and inside a larger expression, with each saver.
 #include "tests/unit/index_map_common.h"
 
 namespace umbra {
@@ -93,15 +93,15 @@ void CheckWindows(index_t count, index_t n, index_t m) {
   Check<4, T>("pool product", [&] { return pool<red::product>(powers, 2, 2, 3, 2); });
   Check<4, T>("chpool", [&] { return chpool<red::sum>(x, 3); });
   Check<4, T>("ada_pool", [&] { return ada_pool<red::minimum>(x, 2, 2); });
-  TensorContainer<cpu, 4, T> pooled(expr::ShapeCheck<4, decltype(pool<red::maximum>(x, 2, 3, 2, 1))>::Check(
-      pool<red::maximum>(x, 2, 3, 2, 1)));
+  TensorContainer<cpu, 4, T> pooled(
+      expr::ShapeCheck<4, decltype(pool<red::maximum>(x, 2, 3, 2, 1))>::Check(pool<red::maximum>(x, 2, 3, 2, 1)));
   pooled = pool<red::maximum>(x, 2, 3, 2, 1);
   const auto grad = Drawn<4, T>(pooled.shape_, 2), channels = Drawn<4, T>(x.shape_, 3);
   CheckSavers<4, T>("unpool", [&] { return unpool<red::maximum>(x, pooled, grad, 2, 3, 2, 1); });
   Check<4, T>("ch_unpool", [&] { return ch_unpool<red::sum>(x, channels, channels, 3, 1, 1); });
   CheckSavers<2, T>("unpack_patch2col", [&] { return unpack_patch2col(x, 2, 3, 1, 2, 1, 1); });
-  const auto columns = Drawn<2, T>(expr::ShapeCheck<2, decltype(unpack_patch2col(x, 2, 2, 1))>::Check(
-      unpack_patch2col(x, 2, 2, 1)), 4);
+  const auto columns =
+      Drawn<2, T>(expr::ShapeCheck<2, decltype(unpack_patch2col(x, 2, 2, 1))>::Check(unpack_patch2col(x, 2, 2, 1)), 4);
   Check<4, T>("pack_col2patch", [&] { return pack_col2patch(columns, x.shape_, 2, 2, 1); });
 }
 

@@ -40,7 +40,8 @@ TEST(Fast, SumsWithinTheBound) {
       for (index_t j = 0; j < kColumns; ++j) {
         double sum = 0, size = 0;
         for (index_t k = 0; k < kInner; ++k) {
-          const double term = static_cast<double>(a[static_cast<std::size_t>(i * kInner + k)]) * b[static_cast<std::size_t>(k * kColumns + j)];
+          const double term = static_cast<double>(a[static_cast<std::size_t>(i * kInner + k)]) *
+                              b[static_cast<std::size_t>(k * kColumns + j)];
           sum += term;
           size += std::fabs(term);
         }
@@ -52,7 +53,8 @@ TEST(Fast, SumsWithinTheBound) {
 TEST(Fast, KeepsNanInfinityZeroAndDenormals) {
   CompileOptions options;
   options.math = Math::kFast;
-  const auto graph = Parsed("kernel k(x: f32[n]) -> (y: f32[n], e: f32[n], t: f32[n]) { y = x * x - square(x) * 0.5\n  e = exp(x)\n  t = tanh(x) }");
+  const auto graph = Parsed(
+      "kernel k(x: f32[n]) -> (y: f32[n], e: f32[n], t: f32[n]) { y = x * x - square(x) * 0.5\n  e = exp(x)\n  t = tanh(x) }");
   std::vector<float> x(40, 3), y(40), e(40), t(40);
   x[1] = std::numeric_limits<float>::infinity();
   x[2] = -x[1];
@@ -81,15 +83,18 @@ TEST(Fast, FunctionsStayWithinTwoUnitsInTheLastPlace) {
     double (*exact)(double);
     float first, last;
   };
-  const Function functions[] = {{"exp", std::exp, -80, 80}, {"log", std::log, 0.01f, 100}, {"tanh", std::tanh, -9, 9}, {"sin", std::sin, -3e4f, 3e4f},
-                                {"erf", std::erf, -3.5f, 3.5f}, {"cbrt", std::cbrt, -1e6f, 1e6f}, {"atan", std::atan, -20, 20}, {"erfc", std::erfc, -4, 8}};
+  const Function functions[] = {{"exp", std::exp, -80, 80},     {"log", std::log, 0.01f, 100},
+                                {"tanh", std::tanh, -9, 9},     {"sin", std::sin, -3e4f, 3e4f},
+                                {"erf", std::erf, -3.5f, 3.5f}, {"cbrt", std::cbrt, -1e6f, 1e6f},
+                                {"atan", std::atan, -20, 20},   {"erfc", std::erfc, -4, 8}};
   constexpr index_t kCount = 4001;
   std::vector<float> x(kCount), y(kCount);
   const auto ref = [](std::vector<float>& v) { return runtime::TensorRef::Dense(v.data(), DType::kFloat32, {kCount}); };
   CompileOptions options;
   options.math = Math::kFast;
   for (const auto& [text, exact, first, last] : functions) {
-    for (index_t i = 0; i < kCount; ++i) x[static_cast<std::size_t>(i)] = first + (last - first) * static_cast<float>(i) / (kCount - 1);
+    for (index_t i = 0; i < kCount; ++i)
+      x[static_cast<std::size_t>(i)] = first + (last - first) * static_cast<float>(i) / (kCount - 1);
     const auto graph = Parsed(std::string("kernel k(x: f32[n]) -> (y: f32[n]) { y = ") + text + "(x) }");
     for (const std::string& target : HostTargets()) {
       options.target = target;

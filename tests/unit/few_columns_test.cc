@@ -1,5 +1,5 @@
-// Columns that are fewer than a packet's lanes and lie step behind step, as the channels of pixels do: the same bits by every
-// instruction set and any number of threads, and about what the interpreter finds.
+// Columns that are fewer than a packet's lanes and lie step behind step, as the channels of pixels do: the same bits by
+// every instruction set and any number of threads, and about what the interpreter finds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,8 @@ void ExpectNear(const Tensor& a, const Tensor& b, const std::string& what) {
   const double tolerance = a.dtype == DType::kFloat64 ? 1e-11 : a.dtype == DType::kFloat32 ? 1e-4 : 4e-3;
   drawn::ForEachIndex(a.ref.shape, [&](const std::vector<index_t>& i) {
     const double x = a.At(i), y = b.At(i);
-    ASSERT_TRUE(x == y || std::abs(x - y) <= tolerance * (1 + std::abs(y)) || (std::isnan(x) && std::isnan(y))) << what << ": " << x << ", expected " << y;
+    ASSERT_TRUE(x == y || std::abs(x - y) <= tolerance * (1 + std::abs(y)) || (std::isnan(x) && std::isnan(y)))
+        << what << ": " << x << ", expected " << y;
   });
 }
 
@@ -41,19 +42,29 @@ struct Kernel {
 // b rows of n steps of m columns; v has a number for each column.
 const std::vector<Kernel>& Kernels() {
   static const std::vector<Kernel> kernels = {
-      {"(y: T[b, m], z: T[b, m])", "y = reduce_with_axis<sum>(x, 1)  z = reduce_with_axis<maximum>(x * v3, 1)", {false, false}},
-      {"(y: T[b, m], z: T[b, m])", "y = reduce_with_axis<mean>(x, 1) * 2  c = x - broadcast_with_axis(y, 0, extent<1>(x))  z = reduce_with_axis<sum>(c * c, 1)", {false, false}},
-      {"(y: T[b, n, m], z: T[b, m])", "z = reduce_with_axis<minimum>(x, 1) * v2  y = (x + v3) * broadcast_with_axis(z, 0, extent<1>(x))", {true, false}},
-      {"(y: T[b, n, m], z: T[b, m])", "z = reduce_with_axis<sum>(abs(x), 1) + v2 * v2 + 1  y = x / broadcast_with_axis(z, 0, extent<1>(x))", {true, false}},
-      {"(y: T[b, n, m], z: T[b, m])", "e = exp(x - broadcast_with_axis(reduce_with_axis<maximum>(x, 1), 0, extent<1>(x)))"
-                                      "  z = reduce_with_axis<sum>(e, 1)  y = e / broadcast_with_axis(z, 0, extent<1>(x))", {true, false}},
+      {"(y: T[b, m], z: T[b, m])",
+       "y = reduce_with_axis<sum>(x, 1)  z = reduce_with_axis<maximum>(x * v3, 1)",
+       {false, false}},
+      {"(y: T[b, m], z: T[b, m])",
+       "y = reduce_with_axis<mean>(x, 1) * 2  c = x - broadcast_with_axis(y, 0, extent<1>(x))  z = reduce_with_axis<sum>(c * c, 1)",
+       {false, false}},
+      {"(y: T[b, n, m], z: T[b, m])",
+       "z = reduce_with_axis<minimum>(x, 1) * v2  y = (x + v3) * broadcast_with_axis(z, 0, extent<1>(x))",
+       {true, false}},
+      {"(y: T[b, n, m], z: T[b, m])",
+       "z = reduce_with_axis<sum>(abs(x), 1) + v2 * v2 + 1  y = x / broadcast_with_axis(z, 0, extent<1>(x))",
+       {true, false}},
+      {"(y: T[b, n, m], z: T[b, m])",
+       "e = exp(x - broadcast_with_axis(reduce_with_axis<maximum>(x, 1), 0, extent<1>(x)))"
+       "  z = reduce_with_axis<sum>(e, 1)  y = e / broadcast_with_axis(z, 0, extent<1>(x))",
+       {true, false}},
   };
   return kernels;
 }
 
 std::string Text(const Kernel& kernel, DType type) {
-  std::string text = std::string("kernel k(x: T[b, n, m], v: T[m]) -> ") + kernel.head + " {\n  v2 = broadcast<1>(v, " + "reduce_with_axis<maximum>(x, 1))\n" +
-                     "  v3 = broadcast<2>(v, x)\n  " + kernel.body + "\n}";
+  std::string text = std::string("kernel k(x: T[b, n, m], v: T[m]) -> ") + kernel.head + " {\n  v2 = broadcast<1>(v, " +
+                     "reduce_with_axis<maximum>(x, 1))\n" + "  v3 = broadcast<2>(v, x)\n  " + kernel.body + "\n}";
   for (std::size_t at; (at = text.find("T[")) != std::string::npos;) text.replace(at, 1, Name(type));
   return text;
 }
@@ -61,7 +72,9 @@ std::string Text(const Kernel& kernel, DType type) {
 struct Size {
   index_t b, n, m;
 };
-constexpr Size kSizes[] = {{3, 15, 3}, {3, 16, 3}, {2, 17, 1}, {5, 33, 2}, {4, 100, 3}, {3, 61, 4}, {2, 45, 7}, {2, 50, 8}, {2, 77, 12}, {3, 40, 15}, {2, 40, 16}, {1, 44003, 3}, {2, 14003, 5}, {1, 11917, 11}};
+constexpr Size kSizes[] = {{3, 15, 3},  {3, 16, 3},    {2, 17, 1},    {5, 33, 2},    {4, 100, 3},
+                           {3, 61, 4},  {2, 45, 7},    {2, 50, 8},    {2, 77, 12},   {3, 40, 15},
+                           {2, 40, 16}, {1, 44003, 3}, {2, 14003, 5}, {1, 11917, 11}};
 
 TEST(FewColumns, SameBits) {
   for (const Kernel& kernel : Kernels())
@@ -79,11 +92,13 @@ TEST(FewColumns, SameBits) {
             for (const int threads : {1, 3}) {
               std::unique_ptr<Tensor> results[2];
               for (std::size_t k = 0; k < 2; ++k) {
-                const std::vector<index_t> shape = kernel.whole[k] ? std::vector<index_t>{b, n, m} : std::vector<index_t>{b, m};
+                const std::vector<index_t> shape =
+                    kernel.whole[k] ? std::vector<index_t>{b, n, m} : std::vector<index_t>{b, m};
                 results[k] = std::make_unique<Tensor>(type, shape, kernel.whole[k] ? padding : 0, nullptr);
               }
               function({{x.ref, v.ref}, {results[0]->ref, results[1]->ref}, {}}, {threads});
-              const std::string what = text + "\n" + route.target + " " + std::to_string(b) + " x " + std::to_string(n) + " x " + std::to_string(m);
+              const std::string what = text + "\n" + route.target + " " + std::to_string(b) + " x " +
+                                       std::to_string(n) + " x " + std::to_string(m);
               for (std::size_t k = 0; k < 2; ++k) {
                 if (route.engine == Engine::kInterpreter) meant[k] = std::move(results[k]);
                 else if (first[k] == nullptr) first[k] = std::move(results[k]);
@@ -95,15 +110,18 @@ TEST(FewColumns, SameBits) {
       for (const auto& [route, function] : routes) {
         const bool is_compiled = route.engine != Engine::kInterpreter;
         EXPECT_EQ(HasTaken(function, {.few_columns = true}), is_compiled) << text << route.target;
-        EXPECT_EQ(HasTaken(function, {.split = true, .few_columns = true}), is_compiled && type != DType::kFloat16) << text << route.target;
+        EXPECT_EQ(HasTaken(function, {.split = true, .few_columns = true}), is_compiled && type != DType::kFloat16)
+            << text << route.target;
       }
     }
 }
 
 // Whole numbers, and the result in the place of the operand; two axes that are reduced, of which rows are padded.
 TEST(FewColumns, OtherKinds) {
-  const std::string in_place = "kernel k(x: i32[b, n, m]) -> (y: i32[b, n, m]) { y = x - broadcast_with_axis(reduce_with_axis<maximum>(x, 1), 0, extent<1>(x)) }";
-  const std::string pixels = "kernel k(x: f32[b, h, w, c]) -> (y: f32[b, c]) { y = reduce_with_axis<sum>(reduce_with_axis<sum>(x * x, 2), 1) }";
+  const std::string in_place =
+      "kernel k(x: i32[b, n, m]) -> (y: i32[b, n, m]) { y = x - broadcast_with_axis(reduce_with_axis<maximum>(x, 1), 0, extent<1>(x)) }";
+  const std::string pixels =
+      "kernel k(x: f32[b, h, w, c]) -> (y: f32[b, c]) { y = reduce_with_axis<sum>(reduce_with_axis<sum>(x * x, 2), 1) }";
   std::unique_ptr<Tensor> first, meant;
   for (const CompileOptions& route : Routes()) {
     std::mt19937 random(5);
@@ -130,7 +148,8 @@ TEST(FewColumns, OtherKinds) {
 
 // Axes before the columns join them, though their own number is known.
 TEST(FewColumns, OfTwoAxes) {
-  const std::string text = "kernel k(x: f32[n, c, 5], v: f32[c, 5]) -> (y: f32[c, 5]) { y = reduce_with_axis<sum>(x * broadcast_with_axis(v, -1, extent<0>(x)), 0) }";
+  const std::string text =
+      "kernel k(x: f32[n, c, 5], v: f32[c, 5]) -> (y: f32[c, 5]) { y = reduce_with_axis<sum>(x * broadcast_with_axis(v, -1, extent<0>(x)), 0) }";
   for (const index_t c : {1, 2, 3, 4}) {
     std::mt19937 random(6);
     const Tensor x(DType::kFloat32, {100, c, 5}, 0, &random), v(DType::kFloat32, {c, 5}, 0, &random);
@@ -156,11 +175,17 @@ TEST(FewColumns, AfterALargeCall) {
     const std::vector<float> many(static_cast<std::size_t>(rows * 48), 1.0f);
     std::vector<float> sums(static_cast<std::size_t>(rows * 3 + 16));
     void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(sums.data()) + 63) / 64 * 64);
-    function({{runtime::TensorRef::Dense(const_cast<float*>(many.data()), DType::kFloat32, {rows, 16, 3})}, {runtime::TensorRef::Dense(aligned, DType::kFloat32, {rows, 3})}, {}}, {1});
+    function({{runtime::TensorRef::Dense(const_cast<float*>(many.data()), DType::kFloat32, {rows, 16, 3})},
+              {runtime::TensorRef::Dense(aligned, DType::kFloat32, {rows, 3})},
+              {}},
+             {1});
     for (const index_t padding : {0, 5}) {
       const Tensor y(DType::kFloat32, {101, 3}, padding, nullptr);
-      function({{runtime::TensorRef::Dense(const_cast<float*>(many.data()), DType::kFloat32, {101, 16, 3})}, {y.ref}, {}}, {3});
-      drawn::ForEachIndex({101, 3}, [&](const std::vector<index_t>& i) { ASSERT_EQ(y.At(i), 16) << route.target << " " << padding; });
+      function(
+          {{runtime::TensorRef::Dense(const_cast<float*>(many.data()), DType::kFloat32, {101, 16, 3})}, {y.ref}, {}},
+          {3});
+      drawn::ForEachIndex(
+          {101, 3}, [&](const std::vector<index_t>& i) { ASSERT_EQ(y.At(i), 16) << route.target << " " << padding; });
     }
   }
 }

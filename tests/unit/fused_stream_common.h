@@ -25,7 +25,8 @@ struct Held : TensorContainer<cpu, dim, DType> {
     std::mt19937 random(static_cast<unsigned>(seed));
     for (index_t y = 0; y < shape.FlatTo2D()[0]; ++y)
       for (index_t x = 0; x < shape[dim - 1]; ++x)
-        this->dptr_[y * this->stride_ + x] = DType(static_cast<float>(random() % 200) / 50 - (std::is_unsigned_v<DType> ? 0 : 2));
+        this->dptr_[y * this->stride_ + x] =
+            DType(static_cast<float>(random() % 200) / 50 - (std::is_unsigned_v<DType> ? 0 : 2));
     this->set_stream(stream);
   }
   using TensorContainer<cpu, dim, DType>::operator=;

@@ -16,7 +16,7 @@
 namespace umbra {
 namespace {
 
-UMBRA_OP(squared, (x), x * x)
+UMBRA_OP(squared, (x), x* x)
 UMBRA_OP(root, (x), sqrt(x))
 struct Hidden {  // of which the compiler knows nothing
   template <typename DType>
@@ -47,7 +47,8 @@ void ExpectAlike(const Body& body) {
   ASSERT_EQ(expected.size(), given.size());
   for (std::size_t k = 0; k < expected.size(); ++k)
     ASSERT_EQ(std::memcmp(&expected[k], &given[k], sizeof expected[k]), 0)
-        << "element " << k << ": " << static_cast<float>(expected[k]) << " at once, " << static_cast<float>(given[k]) << " fused";
+        << "element " << k << ": " << static_cast<float>(expected[k]) << " at once, " << static_cast<float>(given[k])
+        << " fused";
 }
 
 void Adam(Tensor<cpu, 1> p, Tensor<cpu, 1> m, Tensor<cpu, 1> v, Tensor<cpu, 1> g) {
@@ -58,7 +59,8 @@ void Adam(Tensor<cpu, 1> p, Tensor<cpu, 1> m, Tensor<cpu, 1> v, Tensor<cpu, 1> g
 
 TEST(FusedStream, AdamIsOneKernel) {
   const auto run = [](Stream<cpu>* stream) {
-    Held<1> p(stream, Shape1(1000), 1), m(stream, Shape1(1000), 2), v(stream, Shape1(1000), 3), g(stream, Shape1(1000), 4);
+    Held<1> p(stream, Shape1(1000), 1), m(stream, Shape1(1000), 2), v(stream, Shape1(1000), 3),
+        g(stream, Shape1(1000), 4);
     v.dptr_[0] = 4;
     std::vector<float> all;
     for (int step = 0; step < 3; ++step) {
@@ -118,8 +120,10 @@ TEST(FusedStream, SumsBesidePolynomialsMayDifferInTheirLastBits) {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };
-  const std::vector<float> expected = run(Make(Execution::kImmediate).get()), given = run(Make(Execution::kFused).get());
-  for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(given[k], expected[k], expected[k] * (1000.0f / 32 + 5) * 0x1p-24f);
+  const std::vector<float> expected = run(Make(Execution::kImmediate).get()),
+                           given = run(Make(Execution::kFused).get());
+  for (std::size_t k = 0; k < expected.size(); ++k)
+    EXPECT_NEAR(given[k], expected[k], expected[k] * (1000.0f / 32 + 5) * 0x1p-24f);
 }
 
 TEST(FusedStream, WhatWaitsHasTheOptionsThatWere) {
@@ -163,7 +167,7 @@ TEST(FusedStream, WhatIsNotCompiledKeepsItsPlace) {
   a = 1.0f;
   jit(a) = a + 1.0f;
   b = F<Hidden>(a);  // eager: 3
-  jit(a) = a * b;    // 6
+  jit(a) = a * b;  // 6
   float seen = 0;
   stream->Submit([&] { seen = a[0]; });
   EXPECT_EQ(seen, 6);
@@ -190,9 +194,9 @@ TEST(FusedStream, ViewsOfOneTensorRunInOrder) {
   ExpectAlike([](Stream<cpu>* stream) {
     Held<2> a(stream, Shape2(6, 8), 1), b(stream, Shape2(6, 8), 2);
     Tensor<cpu, 2> upper = a.Slice(0, 3), lower = a.Slice(3, 6), middle = a.Slice(1, 5);
-    jit(upper) = lower + 1.0f;   // apart
+    jit(upper) = lower + 1.0f;  // apart
     jit(lower) = upper * 2.0f;
-    jit(middle) = middle + 1.0f; // over both
+    jit(middle) = middle + 1.0f;  // over both
     jit(b) = a.T().T() + b;
     jit(upper) = b.Slice(2, 5) * lower;
     stream->Wait();
@@ -202,7 +206,8 @@ TEST(FusedStream, ViewsOfOneTensorRunInOrder) {
 
 TEST(FusedStream, WhatIsReadLaterThanItIsOverwrittenIsReadAsItWas) {
   ExpectAlike([](Stream<cpu>* stream) {
-    Held<2> a(stream, Shape2(65, 65), 1), b(stream, Shape2(65, 65), 2), c(stream, Shape2(65, 65), 3), d(stream, Shape2(65, 65), 4);
+    Held<2> a(stream, Shape2(65, 65), 1), b(stream, Shape2(65, 65), 2), c(stream, Shape2(65, 65), 3),
+        d(stream, Shape2(65, 65), 4);
     jit(b) = dot(a, c);
     jit(a) = a * 0.5f;
     jit(d) = dot(b, a) + a.T();
@@ -218,7 +223,8 @@ TEST(FusedStream, WhatIsReadLaterThanItIsOverwrittenIsReadAsItWas) {
 // The gradient of the hidden layer reads weights that the step updates at its end.
 TEST(FusedStream, ATrainingStepIsGradientsAndUpdates) {
   const auto run = [](Stream<cpu>* stream) {
-    Held<2> x(stream, Shape2(20, 13), 1), wanted(stream, Shape2(20, 7), 2), w1(stream, Shape2(13, 11), 3), w2(stream, Shape2(11, 7), 4);
+    Held<2> x(stream, Shape2(20, 13), 1), wanted(stream, Shape2(20, 7), 2), w1(stream, Shape2(13, 11), 3),
+        w2(stream, Shape2(11, 7), 4);
     Held<2> hidden(stream, Shape2(20, 11), 5), error(stream, Shape2(20, 7), 6), back(stream, Shape2(20, 11), 7);
     Held<2> g1(stream, Shape2(13, 11), 8), g2(stream, Shape2(11, 7), 9);
     for (int step = 0; step < 3; ++step) {
@@ -238,8 +244,10 @@ TEST(FusedStream, ATrainingStepIsGradientsAndUpdates) {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };
-  const std::vector<float> expected = run(Make(Execution::kImmediate).get()), given = run(Make(Execution::kFused).get());
-  for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(given[k], expected[k], 1e-4f * (1 + std::abs(expected[k])));
+  const std::vector<float> expected = run(Make(Execution::kImmediate).get()),
+                           given = run(Make(Execution::kFused).get());
+  for (std::size_t k = 0; k < expected.size(); ++k)
+    EXPECT_NEAR(given[k], expected[k], 1e-4f * (1 + std::abs(expected[k])));
 }
 
 TEST(FusedStream, FillsAndSumsHaveTheirTensorsShape) {
@@ -383,7 +391,8 @@ TEST(FusedStream, WhatIsNeverTheSameIsNotCompiled) {
       stream->Wait();
     }
   };
-  EXPECT_LE(Compiled(Execution::kFused, run), 64 * 16);  // kernels of 64 programs and of single statements, where 300 are asked for
+  EXPECT_LE(Compiled(Execution::kFused, run),
+            64 * 16);  // kernels of 64 programs and of single statements, where 300 are asked for
 }
 
 // Statements drawn at random over a few tensors and their parts.
@@ -406,7 +415,9 @@ class Drawn {
   }
 
  private:
-  static void Append(std::vector<float>* all, const std::vector<float>& more) { all->insert(all->end(), more.begin(), more.end()); }
+  static void Append(std::vector<float>* all, const std::vector<float>& more) {
+    all->insert(all->end(), more.begin(), more.end());
+  }
   Tensor<cpu, 2> Square() { return *square_[random_() % square_.size()]; }
   Tensor<cpu, 1> Line() {
     const auto k = random_() % (line_.size() + 1);
@@ -424,12 +435,18 @@ class Drawn {
       case 0: jit(a) = F<op::tanh>(b - c * 0.5f); break;
       case 1: jit(a) += F<op::minimum>(b, broadcast<1>(u, shape)) * 0.25f; break;
       case 2: jit(u) = reduce_with_axis<red::maximum>(a, 1) - (u.dptr_ == v.dptr_ ? w : v); break;
-      case 3: if (a.dptr_ != b.dptr_) jit(a) = b.T() - c * (b.dptr_ == c.dptr_ ? 0.5f : 1.0f); break;
-      case 4: if (a.dptr_ != b.dptr_ && a.dptr_ != c.dptr_) jit(a) = dot(b, c) ; break;
+      case 3:
+        if (a.dptr_ != b.dptr_) jit(a) = b.T() - c * (b.dptr_ == c.dptr_ ? 0.5f : 1.0f);
+        break;
+      case 4:
+        if (a.dptr_ != b.dptr_ && a.dptr_ != c.dptr_) jit(a) = dot(b, c);
+        break;
       case 5: jit(a) = F<op::sigmoid>(a); break;
       case 6: jit(u) -= v * w; break;
       case 7: jit(a) = 0.5f; break;
-      case 8: if (part.dptr_ != other.dptr_) jit(part) = F<op::abs>(other) + 0.125f; break;
+      case 8:
+        if (part.dptr_ != other.dptr_) jit(part) = F<op::abs>(other) + 0.125f;
+        break;
       case 9: jit(a) = broadcast<0>(u, shape) - b; break;
       case 10: jit(u) = (1.0f / 24) * sumall_except_dim<1>(a); break;
       default: jit(a) = F<op::maximum>(a, b) - broadcast<1>(v, shape); break;

@@ -141,7 +141,8 @@ TEST(FusedStreamOfThreads, IsDoneForAllThatWait) {
   }
 }
 
-// A statement that reads what an asynchronous stream makes waits for that, whose work reads what the thread gave before.
+// A statement that reads what an asynchronous stream makes waits for that, whose work reads what the thread gave
+// before.
 TEST(FusedStreamOfThreads, AndAsynchronousStreamsWaitForEachOther) {
   const Owner stream = Make(), queue{NewStream<cpu>(Execution::kAsynchronous), DeleteStream<cpu>};
   for (int round = 0; round < 50; ++round) {
@@ -212,7 +213,8 @@ TEST(FusedStreamOfThreads, ErrorsGoToWhoWaits) {
   std::promise<void> given, waited, end;
   std::thread thread([&] {
     // An overlap that only the launch sees.
-    Tensor<cpu, 1> ahead(lines.y.dptr_ + 1, Shape1(kLength - 1), stream.get()), whole(lines.y.dptr_, Shape1(kLength - 1), stream.get());
+    Tensor<cpu, 1> ahead(lines.y.dptr_ + 1, Shape1(kLength - 1), stream.get()),
+        whole(lines.y.dptr_, Shape1(kLength - 1), stream.get());
     jit(ahead) = whole * 2.0f;
     given.set_value();
     waited.get_future().wait();

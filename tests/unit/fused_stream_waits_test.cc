@@ -37,7 +37,8 @@ TEST(FusedStreamWaits, FunctionsRunWhatWaits) {
     Held<2> rows(nullptr, Shape2(1, 2), 3);
     index = 1.0f;
     rows = 2.0f;
-    AddTakeGrad(static_cast<Tensor<cpu, 2>>(table), static_cast<Tensor<cpu, 1>>(index), static_cast<Tensor<cpu, 2>>(rows));
+    AddTakeGrad(static_cast<Tensor<cpu, 2>>(table), static_cast<Tensor<cpu, 1>>(index),
+                static_cast<Tensor<cpu, 2>>(rows));
   }
   EXPECT_EQ(w.a[4], 4);
   EXPECT_EQ(table[1][1], 3);
@@ -52,7 +53,9 @@ TEST(FusedStreamWaits, FunctionsRunWhatWaits) {
   EXPECT_EQ(w.a[4], 6);
   jit(w.a) = w.a + 1.0f;
   const Function doubled = Compile(graph::ParseText("kernel k(x: f32[n]) -> (y: f32[n]) { y = x * 2 }")[0]);
-  doubled({{runtime::TensorRef::Dense(w.a.dptr_, DType::kFloat32, {5})}, {runtime::TensorRef::Dense(w.b.dptr_, DType::kFloat32, {5})}, {}});
+  doubled({{runtime::TensorRef::Dense(w.a.dptr_, DType::kFloat32, {5})},
+           {runtime::TensorRef::Dense(w.b.dptr_, DType::kFloat32, {5})},
+           {}});
   EXPECT_EQ(w.b[4], 14);
 }
 
@@ -77,8 +80,7 @@ TEST(FusedStreamWaits, MemoryIsFreedAfterWhatWaits) {
     jit(local) = w.a + 1.0f;
     jit(w.a) = local - 1.0f;
     throw 1;
-  } catch (int) {
-  }
+  } catch (int) {}
   EXPECT_EQ(w.a[4], 50);
   {
     Held<1> local(w.stream.get(), Shape1(6), 3);  // an error meanwhile is for who waits

@@ -85,9 +85,9 @@ void ExpectAgreement(const std::string& text, const std::vector<std::vector<inde
 }
 
 TEST(Rows, AProductAndTheWorkOnItsRowsAreOneGroup) {
-  const plan::Plan plan = Lower(*Parsed(
-      "kernel k(x: f32[n, k], w: f32[k, m], b: f32[m], r: f32[n, m], s: f32[n]) -> (y: f32[n, m]) {\n"
-      "  y = (gelu(dot(x, w) + broadcast<1>(b)) * 0.5 + r) * broadcast<0>(s)\n}"));
+  const plan::Plan plan =
+      Lower(*Parsed("kernel k(x: f32[n, k], w: f32[k, m], b: f32[m], r: f32[n, m], s: f32[n]) -> (y: f32[n, m]) {\n"
+                    "  y = (gelu(dot(x, w) + broadcast<1>(b)) * 0.5 + r) * broadcast<0>(s)\n}"));
   ASSERT_EQ(plan.groups.size(), 1u);
   EXPECT_EQ(plan.groups[0].kind, StepGroup::Kind::kRows);
   EXPECT_EQ(plan::NumSteps(plan, plan.groups[0]), 2);
@@ -96,8 +96,8 @@ TEST(Rows, AProductAndTheWorkOnItsRowsAreOneGroup) {
 }
 
 TEST(Rows, WorkAcrossRowsStaysApart) {
-  const plan::Plan plan = Lower(*Parsed(
-      "kernel k(x: f32[n, k], w: f32[k, m]) -> (y: f32[m]) {\n  y = sum_rows(exp(dot(x, w)))\n}"));
+  const plan::Plan plan =
+      Lower(*Parsed("kernel k(x: f32[n, k], w: f32[k, m]) -> (y: f32[m]) {\n  y = sum_rows(exp(dot(x, w)))\n}"));
   const auto groups = Groups(plan, StepGroup::Kind::kRows);
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(plan::NumSteps(plan, *groups[0]), 1);
@@ -138,10 +138,11 @@ TEST(Rows, AgreeWithTheInterpreter) {
 TEST(Products, WithVectors) {
   for (const index_t n : {1, 6})
     for (const index_t m : {1, 9})
-      for (const auto& [body, x, w] : {std::tuple("dot(x, w)", std::vector<index_t>{n, 7}, std::vector<index_t>{7, m}),
-                                       std::tuple("dot(x.T, w)", std::vector<index_t>{7, n}, std::vector<index_t>{7, m}),
-                                       std::tuple("dot(x, w.T)", std::vector<index_t>{n, 7}, std::vector<index_t>{m, 7}),
-                                       std::tuple("dot(x.T, w.T)", std::vector<index_t>{7, n}, std::vector<index_t>{m, 7})})
+      for (const auto& [body, x, w] :
+           {std::tuple("dot(x, w)", std::vector<index_t>{n, 7}, std::vector<index_t>{7, m}),
+            std::tuple("dot(x.T, w)", std::vector<index_t>{7, n}, std::vector<index_t>{7, m}),
+            std::tuple("dot(x, w.T)", std::vector<index_t>{n, 7}, std::vector<index_t>{m, 7}),
+            std::tuple("dot(x.T, w.T)", std::vector<index_t>{7, n}, std::vector<index_t>{m, 7})})
         ExpectAgreement(std::string("kernel k(x: f32[?, ?], w: f32[?, ?]) -> (y: f32[?, ?]) {\n  y = ") + body + "\n}",
                         {x, w}, 1e-5);
   ExpectAgreement("kernel k(x: f32[k], w: f32[k, m]) -> (y: f32[m]) {\n  y = relu(dot(x, w))\n}", {{7}, {7, 9}}, 1e-5);
@@ -178,9 +179,9 @@ TEST(Products, BatchesOfSmallMatrices) {
 // Many blocks of rows and a last one that is shorter; the result has a pitch, and may be an operand.
 TEST(Rows, InBlocks) {
   constexpr index_t kRows = 60013, kInner = 5, kColumns = 24, kPitch = 29;
-  const Function function = Compile(Parsed(
-      "kernel k(x: f32[n, k], w: f32[k, m], r: f32[n, m]) -> (y: f32[n, m], s: f32[n]) {\n"
-      "  y = relu(dot(x * 2, w)) + r\n  s = reduce_with_axis<sum>(y, 1)\n}"));
+  const Function function =
+      Compile(Parsed("kernel k(x: f32[n, k], w: f32[k, m], r: f32[n, m]) -> (y: f32[n, m], s: f32[n]) {\n"
+                     "  y = relu(dot(x * 2, w)) + r\n  s = reduce_with_axis<sum>(y, 1)\n}"));
   const Tensor x({kRows, kInner}, 1), w({kInner, kColumns}, 2);
   for (const bool in_place : {false, true})
     for (const int threads : {1, 2}) {
@@ -195,7 +196,8 @@ TEST(Rows, InBlocks) {
         for (index_t j = 0; j < kColumns; ++j) {
           double sum = 0;
           for (index_t k = 0; k < kInner; ++k)
-            sum += 2.0 * x.values[static_cast<std::size_t>(i * kInner + k)] * w.values[static_cast<std::size_t>(k * kColumns + j)];
+            sum += 2.0 * x.values[static_cast<std::size_t>(i * kInner + k)] *
+                   w.values[static_cast<std::size_t>(k * kColumns + j)];
           const double want = std::max(sum, 0.0) + before[static_cast<std::size_t>(i * kPitch + j)];
           ASSERT_NEAR(y[i * kPitch + j], want, 1e-5) << "row " << i << ", column " << j << ", in place " << in_place;
           total += want;
@@ -211,7 +213,8 @@ TEST(Rows, ThreadsHaveTemporariesOfTheirOwn) {
   const Function function = Compile(Parsed(
       "kernel k(x: f32[n, 16], v: f32[16, 64], w: f32[64, 256], t: f32[256, 16], u: f32[16, 512]) -> (y: f32[n, 512]) {\n"
       "  a = exp2(-abs(dot(x, v)))\n  b = exp2(-abs(dot(a, w)))\n  c = exp2(-abs(dot(b, t)))\n  y = exp2(-abs(dot(c, u)))\n}"));
-  const Tensor x({kRows, 16}, 1), v({16, 64}, 2), w({64, 256}, 3), t({256, 16}, 4), u({16, 512}, 5), one({kRows, 512}), several({kRows, 512});
+  const Tensor x({kRows, 16}, 1), v({16, 64}, 2), w({64, 256}, 3), t({256, 16}, 4), u({16, 512}, 5), one({kRows, 512}),
+      several({kRows, 512});
   function({{x.ref, v.ref, w.ref, t.ref, u.ref}, {one.ref}, {}}, {1});
   for (const int threads : {2, 3, 4})
     for (int run = 0; run < 10; ++run) {
@@ -229,7 +232,8 @@ TEST(Rows, InTheMemoryOfTheWeights) {
   const Tensor x({kSize, kSize}, 1), w({kSize, kSize}, 2), y({kSize, kSize});
   function({{x.ref, w.ref}, {y.ref}, {}});
   function({{x.ref, w.ref}, {w.ref}, {}});
-  for (std::size_t k = 0; k < y.values.size(); ++k) ASSERT_NEAR(w.values[k], y.values[k], 1e-3) << "sums may be in another order";
+  for (std::size_t k = 0; k < y.values.size(); ++k)
+    ASSERT_NEAR(w.values[k], y.values[k], 1e-3) << "sums may be in another order";
 }
 
 // The update of many tensors: one group, few kernels to compile, each tensor its own size and rank.
@@ -267,7 +271,8 @@ TEST(SideBySide, TheUpdateOf200TensorsIsOneLaunch) {
       Arguments arguments{{}, {}, {mu, rate}};
       for (int k = 0; k < 600; ++k) {
         std::vector<index_t> shape;
-        for (const auto& extent : function.program().buffers[static_cast<std::size_t>(k)].shape) shape.push_back(extent.value);
+        for (const auto& extent : function.program().buffers[static_cast<std::size_t>(k)].shape)
+          shape.push_back(extent.value);
         tensors.push_back(std::make_unique<Tensor>(shape, static_cast<unsigned>(k + 1)));
         arguments.inputs.push_back(tensors.back()->ref);
         if (k % 3 == 2) continue;
@@ -365,12 +370,13 @@ TEST(Budget, SixtyFourOutputs) {
   ExpectAgreement(text, {{37}}, 1e-5);
 }
 
-// In two passes over a row, also where threads share it, the error of the variance is some u (1 + |mean| / deviation): squares are
-// of what differs from the mean (docs/numerics.md).
+// In two passes over a row, also where threads share it, the error of the variance is some u (1 + |mean| / deviation):
+// squares are of what differs from the mean (docs/numerics.md).
 TEST(Fusion, VarianceOfALargeMean) {
-  const auto function = Compile(Parsed("kernel k(x: f32[n, m]) -> (mean: f32[n], variance: f32[n]) {\n"
-                                       "  mean = reduce_with_axis<sum>(x, 1) / tcast<f32>(extent<1>(x))\n"
-                                       "  variance = reduce_with_axis<sum>((x - broadcast<0>(mean)) * (x - broadcast<0>(mean)), 1) / tcast<f32>(extent<1>(x))\n}"));
+  const auto function = Compile(Parsed(
+      "kernel k(x: f32[n, m]) -> (mean: f32[n], variance: f32[n]) {\n"
+      "  mean = reduce_with_axis<sum>(x, 1) / tcast<f32>(extent<1>(x))\n"
+      "  variance = reduce_with_axis<sum>((x - broadcast<0>(mean)) * (x - broadcast<0>(mean)), 1) / tcast<f32>(extent<1>(x))\n}"));
   for (const index_t columns : {1000, 300000})
     for (const int threads : {1, 3}) {
       Tensor x({3, columns}, 5), mean({3}), variance({3});
@@ -380,20 +386,24 @@ TEST(Fusion, VarianceOfALargeMean) {
         double sum = 0, squares = 0;
         for (index_t k = 0; k < columns; ++k) sum += x.values[static_cast<std::size_t>(row * columns + k)];
         const double center = sum / static_cast<double>(columns);
-        for (index_t k = 0; k < columns; ++k) squares += std::pow(x.values[static_cast<std::size_t>(row * columns + k)] - center, 2);
+        for (index_t k = 0; k < columns; ++k)
+          squares += std::pow(x.values[static_cast<std::size_t>(row * columns + k)] - center, 2);
         const double exact = squares / static_cast<double>(columns), u = std::ldexp(1, -24);
         EXPECT_NEAR(mean.values[static_cast<std::size_t>(row)], center, 4 * u * center);
-        EXPECT_NEAR(variance.values[static_cast<std::size_t>(row)], exact, 4 * u * (1 + center / std::sqrt(exact)) * exact);
+        EXPECT_NEAR(variance.values[static_cast<std::size_t>(row)], exact,
+                    4 * u * (1 + center / std::sqrt(exact)) * exact);
       }
     }
 }
 
-// Groups of rows never need each other: of t2 and t3 and their readers, some would have to run before others of their own group.
+// Groups of rows never need each other: of t2 and t3 and their readers, some would have to run before others of their
+// own group.
 TEST(Fusion, GroupsDoNotNeedEachOther) {
-  ExpectAgreement("kernel k(a: f32[n, n], b: f32[n, n], d: f32[n, n]) -> (y: f32[n, n], z: f32[n, n]) {\n"
-                  "  t0 = 0.1 * dot(b, d)\n  t1 = 0.1 * dot(b, b)\n  t2 = 0.1 * dot(t1, t0)\n  t3 = 0.1 * dot(t1, t2)\n  t4 = dot(t3, t0.T)\n"
-                  "  t5 = 0.1 * dot(t0, t1)\n  t6 = 2 * t5 + 0.5\n  y = t6 + a\n  z = t3 + a\n}",
-                  {{20, 20}, {20, 20}, {20, 20}}, 1e-5);
+  ExpectAgreement(
+      "kernel k(a: f32[n, n], b: f32[n, n], d: f32[n, n]) -> (y: f32[n, n], z: f32[n, n]) {\n"
+      "  t0 = 0.1 * dot(b, d)\n  t1 = 0.1 * dot(b, b)\n  t2 = 0.1 * dot(t1, t0)\n  t3 = 0.1 * dot(t1, t2)\n  t4 = dot(t3, t0.T)\n"
+      "  t5 = 0.1 * dot(t0, t1)\n  t6 = 2 * t5 + 0.5\n  y = t6 + a\n  z = t3 + a\n}",
+      {{20, 20}, {20, 20}, {20, 20}}, 1e-5);
   std::mt19937 random(4);
   for (int round = 0; round < 20; ++round) {
     std::string text = "kernel k(t0: f32[n, n], t1: f32[n, n], t2: f32[n, n]) -> (y: f32[n, n], z: f32[n, n]) {\n";
@@ -403,7 +413,11 @@ TEST(Fusion, GroupsDoNotNeedEachOther) {
       const unsigned kind = random() % 6;
       const std::string a = any(), b = any();
       text += "  t" + std::to_string(count) + " = " +
-              (kind < 3 ? "0.1 * dot(" + a + ", " + b + ")" : kind == 3 ? "0.1 * dot(" + a + ", " + b + ".T)" : kind == 4 ? "0.5 * " + a + " + 0.25" : "0.5 * (" + a + " - " + b + ")") + "\n";
+              (kind < 3    ? "0.1 * dot(" + a + ", " + b + ")"
+               : kind == 3 ? "0.1 * dot(" + a + ", " + b + ".T)"
+               : kind == 4 ? "0.5 * " + a + " + 0.25"
+                           : "0.5 * (" + a + " - " + b + ")") +
+              "\n";
     }
     text += "  y = t" + std::to_string(count - 1) + " + 0\n  z = t" + std::to_string(count - 2) + " + 0\n}";
     ExpectAgreement(text, {{20, 20}, {20, 20}, {20, 20}}, 1e-5);

@@ -1,4 +1,5 @@
-// The same on a real GPU, where the machine has one: NVRTC, launches, copies, graphs, matrix products, a device that fails.
+// The same on a real GPU, where the machine has one: NVRTC, launches, copies, graphs, matrix products, a device that
+// fails.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -57,10 +58,12 @@ TEST(Gpu, LaunchesWhatNvrtcCompiles) {
     TensorContainer<gpu, 1> there(x.shape_);
     Copy<1, float>(there, x, &stream);
     const Arguments args{there.dptr_, x.size(0), 2.0};
-    const auto most = static_cast<unsigned>(cuda::Properties(0).shared_per_block_opt_in);  // more than a launch may have unasked
+    const auto most =
+        static_cast<unsigned>(cuda::Properties(0).shared_per_block_opt_in);  // more than a launch may have unasked
     scale.Launch({{(100003 + 255) / 256, 1, 1}, {256, 1, 1}, most}, &args, sizeof args, stream.handle_);
-    const cuda::Graph graph = stream.Capture(
-        [&] { scale.Launch({{(100003 + 255) / 256, 1, 1}, {256, 1, 1}, 1024}, &args, sizeof args, stream.handle_); });
+    const cuda::Graph graph = stream.Capture([&] {
+      scale.Launch({{(100003 + 255) / 256, 1, 1}, {256, 1, 1}, 1024}, &args, sizeof args, stream.handle_);
+    });
     stream.Launch(graph);
     Copy<1, float>(back, there, &stream);
     stream.Wait();
@@ -139,7 +142,8 @@ std::vector<float> Fast(const std::string& text, std::vector<float> x, std::vect
   CompileOptions options;
   options.target = "cuda";
   options.math = Math::kFast;
-  const Function function = Compile(graph::ParseText("kernel k(x: f32[n], w: f32[n]) -> (y: f32[n]) { y = " + text + " }")[0], options);
+  const Function function =
+      Compile(graph::ParseText("kernel k(x: f32[n], w: f32[n]) -> (y: f32[n]) { y = " + text + " }")[0], options);
   const auto n = static_cast<index_t>(x.size());
   TensorContainer<gpu, 1> first(Shape1(n)), second(Shape1(n)), result(Shape1(n));
   std::vector<float> y(x.size());
@@ -165,8 +169,8 @@ std::vector<float> Floats(std::uint64_t every) {
   return x;
 }
 
-// Fast exponentials, quotients and roots are the GPU's own (docs/numerics.md): over arguments of every size, and those that are no
-// numbers.
+// Fast exponentials, quotients and roots are the GPU's own (docs/numerics.md): over arguments of every size, and those
+// that are no numbers.
 TEST(Gpu, FastFunctionsAreClose) {
   NEEDS_GPU();
   NEEDS_NVRTC();
@@ -190,12 +194,14 @@ TEST(Gpu, FastFunctionsAreClose) {
         continue;
       }
       if (std::fabs(right) > static_cast<double>(std::numeric_limits<float>::max())) {
-        ASSERT_TRUE(right > 0 ? y[k] >= std::numeric_limits<float>::max() : y[k] <= -std::numeric_limits<float>::max()) << text << " of " << x[k] << " and " << w[k];
+        ASSERT_TRUE(right > 0 ? y[k] >= std::numeric_limits<float>::max() : y[k] <= -std::numeric_limits<float>::max())
+            << text << " of " << x[k] << " and " << w[k];
         continue;
       }
       const double ulp = std::ldexp(1.0, std::max(std::ilogb(std::max(std::fabs(right), 1e-300)), -126) - 23);
       most = std::max(most, std::fabs(static_cast<double>(y[k]) - right) / ulp);
-      ASSERT_LE(std::fabs(static_cast<double>(y[k]) - right) / ulp, allowed) << text << " of " << x[k] << " and " << w[k] << " is " << y[k];
+      ASSERT_LE(std::fabs(static_cast<double>(y[k]) - right) / ulp, allowed)
+          << text << " of " << x[k] << " and " << w[k] << " is " << y[k];
     }
     std::printf("%s: largest error %.2f ULP\n", text, most);
   }
@@ -218,9 +224,11 @@ TEST(Gpu, ProductsHaveEpilogues) {
     gemm.stride_a = gemm.stride_b = gemm.stride_c = 256 * gemm.m;
     gemm.a = a.dptr_, gemm.b = b.dptr_, gemm.c = c.dptr_, gemm.bias = bias.dptr_;
     using cuda::Epilogue;
-    for (const Epilogue epilogue : {Epilogue::kBias, Epilogue::kRelu, Epilogue::kBiasRelu, Epilogue::kGelu, Epilogue::kBiasGelu}) {
+    for (const Epilogue epilogue :
+         {Epilogue::kBias, Epilogue::kRelu, Epilogue::kBiasRelu, Epilogue::kGelu, Epilogue::kBiasGelu}) {
       gemm.epilogue = epilogue;
-      EXPECT_TRUE(cuda::CanRun(gemm, stream.handle_)) << Name(gemm.dtype) << ", epilogue " << static_cast<int>(epilogue) << ", batch " << batch;
+      EXPECT_TRUE(cuda::CanRun(gemm, stream.handle_))
+          << Name(gemm.dtype) << ", epilogue " << static_cast<int>(epilogue) << ", batch " << batch;
     }
   };
   check(float(), 1);
@@ -242,8 +250,9 @@ TEST(GpuDeathTest, AFailureIsTold) {
   NEEDS_GPU();
   NEEDS_NVRTC();
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(ReadWhatIsNotThere(), ::testing::ExitedWithCode(0),
-              "has failed: waiting for a CUDA stream: .*CUDA_ERROR_ILLEGAL_ADDRESS.*the kernel launched last is 'scale'.*[|]GPU 0 cannot be used any more");
+  EXPECT_EXIT(
+      ReadWhatIsNotThere(), ::testing::ExitedWithCode(0),
+      "has failed: waiting for a CUDA stream: .*CUDA_ERROR_ILLEGAL_ADDRESS.*the kernel launched last is 'scale'.*[|]GPU 0 cannot be used any more");
 }
 
 }  // namespace

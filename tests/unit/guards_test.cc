@@ -26,13 +26,17 @@ using namespace drawn;  // NOLINT: the test's own words
 using runtime::Arguments;
 
 std::string PlanOf(const std::shared_ptr<const graph::Graph>& graph) { return plan::Print(Lower(*graph)); }
-bool IsGuarded(const std::shared_ptr<const graph::Graph>& graph) { return PlanOf(graph).find(" where ") != std::string::npos; }
+bool IsGuarded(const std::shared_ptr<const graph::Graph>& graph) {
+  return PlanOf(graph).find(" where ") != std::string::npos;
+}
 
 // Whole numbers, whose sums are exact in any order, and all that is odd about floats.
 void FillWithNumbers(Tensor* tensor, std::mt19937* random) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNone = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(),
+                   kNone = std::numeric_limits<double>::quiet_NaN();
   const double hard[] = {-0.0, -0.0, 0.0, kInfinity, -kInfinity, kNone};
-  const auto bytes = static_cast<index_t>(tensor->bytes.data() + tensor->bytes.size() - static_cast<char*>(tensor->ref.data));
+  const auto bytes =
+      static_cast<index_t>(tensor->bytes.data() + tensor->bytes.size() - static_cast<char*>(tensor->ref.data));
   SwitchDType(tensor->dtype, [&](auto tag) {
     using T = decltype(tag);
     auto* p = static_cast<T*>(tensor->ref.data);
@@ -48,7 +52,8 @@ void FillWithKeys(Tensor* tensor, std::mt19937* random, index_t rows) {
     using T = decltype(tag);
     for (index_t k = 0; k < tensor->ref.shape[0]; ++k)  // some beyond the ends, many twice
       static_cast<T*>(tensor->ref.data)[k * tensor->ref.stride[0]] =
-          static_cast<T>(static_cast<int>((*random)() % static_cast<unsigned>(rows + 4)) - (IsFloat(tensor->dtype) || sizeof(T) > 1 ? 2 : 0));
+          static_cast<T>(static_cast<int>((*random)() % static_cast<unsigned>(rows + 4)) -
+                         (IsFloat(tensor->dtype) || sizeof(T) > 1 ? 2 : 0));
   });
 }
 
@@ -69,7 +74,9 @@ struct Shape {
 
 // Operands of a graph whose inputs s and l are keys of rows.
 struct Operands {
-  Operands(const graph::Graph& graph, const std::vector<Shape>& shapes, index_t rows, unsigned seed) : graph(graph), padding(shapes.back().padding) {
+  Operands(const graph::Graph& graph, const std::vector<Shape>& shapes, index_t rows, unsigned seed)
+      : graph(graph),
+        padding(shapes.back().padding) {
     std::mt19937 random(seed);
     for (std::size_t k = 0; k < shapes.size(); ++k) {
       const graph::Node& node = graph.node(graph.inputs()[k]);
@@ -99,7 +106,8 @@ struct Operands {
 };
 
 // The interpreter and every dialect, on one thread and on two.
-void OnEveryRoute(const std::shared_ptr<const graph::Graph>& graph, const std::vector<Shape>& shapes, index_t rows, unsigned seed) {
+void OnEveryRoute(const std::shared_ptr<const graph::Graph>& graph, const std::vector<Shape>& shapes, index_t rows,
+                  unsigned seed) {
   Operands operands(*graph, shapes, rows, seed);
   CompileOptions options;
   options.engine = Engine::kInterpreter;
@@ -115,16 +123,20 @@ void OnEveryRoute(const std::shared_ptr<const graph::Graph>& graph, const std::v
       const auto got = operands.Outputs(function);
       function(operands.arguments, {threads});
       for (std::size_t k = 0; k < got.size(); ++k)
-        EXPECT_TRUE(IsSame(*expected[k], *got[k])) << options.target << ", output " << k << ", " << threads << " threads\n" << graph::Print(*graph);
+        EXPECT_TRUE(IsSame(*expected[k], *got[k]))
+            << options.target << ", output " << k << ", " << threads << " threads\n"
+            << graph::Print(*graph);
     }
   }
 }
 
-std::shared_ptr<const graph::Graph> TakeGrad(const std::string& keys, const std::string& type, index_t rows, const std::string& around = "") {
+std::shared_ptr<const graph::Graph> TakeGrad(const std::string& keys, const std::string& type, index_t rows,
+                                             const std::string& around = "") {
   const std::string call = "take_grad(s, g, " + std::to_string(rows) + ")";
   const std::string result = type + "[" + std::to_string(rows) + ", c]";
-  return graph::ParseText("kernel k(s: " + keys + "[n], g: " + type + "[n, c]" + (around.empty() ? "" : ", x: " + result) + ") -> (y: " +
-                          result + ") {\n  y = " + call + around + "\n}")[0];
+  return graph::ParseText("kernel k(s: " + keys + "[n], g: " + type + "[n, c]" +
+                          (around.empty() ? "" : ", x: " + result) + ") -> (y: " + result + ") {\n  y = " + call +
+                          around + "\n}")[0];
 }
 
 TEST(Guards, GradientsOfRowsByIndex) {
@@ -136,7 +148,8 @@ TEST(Guards, GradientsOfRowsByIndex) {
       OnEveryRoute(graph, {{{150}}, {{150, columns}, columns % 3}}, 40, ++seed);
     }
   for (const index_t steps : {0, 1, 9})
-    for (const index_t rows : {1, 9}) OnEveryRoute(TakeGrad("i32", "f32", rows), {{{steps}}, {{steps, 33}}}, rows, ++seed);
+    for (const index_t rows : {1, 9})
+      OnEveryRoute(TakeGrad("i32", "f32", rows), {{{steps}}, {{steps, 33}}}, rows, ++seed);
   // More columns than a block has, and more rows.
   OnEveryRoute(TakeGrad("i64", "f32", 3), {{{20}}, {{20, 8200}}}, 3, ++seed);
   OnEveryRoute(TakeGrad("u8", "f32", 600), {{{500}}, {{500, 20}}}, 600, ++seed);
@@ -151,12 +164,14 @@ TEST(Guards, GradientsOfRowsByIndex) {
 // In the order of the steps, as one by one: bits of floats that are not whole numbers, too.
 TEST(Guards, SumsGoInOrder) {
   std::mt19937 random(5);
-  Tensor g(DType::kFloat32, {300, 45}, 0, &random), s(DType::kInt64, {300}, 0, nullptr), y(DType::kFloat32, {7, 45}, 0, nullptr);
+  Tensor g(DType::kFloat32, {300, 45}, 0, &random), s(DType::kInt64, {300}, 0, nullptr),
+      y(DType::kFloat32, {7, 45}, 0, nullptr);
   FillWithKeys(&s, &random, 7);
   std::vector<float> expected(7 * 45, 0.0f);
   for (index_t i = 0; i < 300; ++i) {
     const auto row = static_cast<std::size_t>(std::clamp(s.At({i}), 0.0, 6.0));
-    for (std::size_t c = 0; c < 45; ++c) expected[row * 45 + c] += static_cast<float>(g.At({i, static_cast<index_t>(c)}));
+    for (std::size_t c = 0; c < 45; ++c)
+      expected[row * 45 + c] += static_cast<float>(g.At({i, static_cast<index_t>(c)}));
   }
   for (const auto target : codegen::kAllTargets) {
     if (!HostRuns(target)) continue;
@@ -171,7 +186,8 @@ TEST(Guards, SumsGoInOrder) {
 TEST(Guards, InPlaceAndStrided) {
   std::mt19937 random(6);
   const auto graph = TakeGrad("i32", "f32", 12, " + x");
-  Tensor s(DType::kInt32, {50}, 0, nullptr), g(DType::kFloat32, {33, 50}, 0, nullptr), x(DType::kFloat32, {33, 12}, 0, nullptr);
+  Tensor s(DType::kInt32, {50}, 0, nullptr), g(DType::kFloat32, {33, 50}, 0, nullptr),
+      x(DType::kFloat32, {33, 12}, 0, nullptr);
   FillWithKeys(&s, &random, 12);
   FillWithNumbers(&g, &random);
   FillWithNumbers(&x, &random);
@@ -202,7 +218,8 @@ struct Form {
 };
 
 TEST(Guards, EveryReducerAndKindOfKey) {
-  const std::string g3 = "  g3 = broadcast_with_axis(g, -1, 9)\n", labels = g3 + "  key = broadcast<1>(s, g3) == broadcast<0>(l)\n";
+  const std::string g3 = "  g3 = broadcast_with_axis(g, -1, 9)\n",
+                    labels = g3 + "  key = broadcast<1>(s, g3) == broadcast<0>(l)\n";
   const std::string two = "y: f32[9, c], z: f32[9, c]", one = "y: f32[9, c]";
   const auto joined = [](const std::string& reducer, const std::string& condition, const std::string& otherwise) {
     return "  y = reduce_with_axis<" + reducer + ">(select(" + condition + ", g3, " + otherwise + "), 1)\n";
@@ -213,18 +230,42 @@ TEST(Guards, EveryReducerAndKindOfKey) {
       {"", one, labels + joined("product", "key", "1"), true},
       {"", one, labels + joined("maximum", "key", "-1 / 0.0"), true},
       {"", one, labels + joined("minimum", "key", "1 / 0.0"), true},
-      {"", one, g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s))\n" + joined("maximum", "key", "-1 / 0.0"), true},
-      {"", one, g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s)) && broadcast<1>(s) != 4\n" + joined("sum", "key", "0"), true},
+      {"", one,
+       g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s))\n" +
+           joined("maximum", "key", "-1 / 0.0"),
+       true},
+      {"", one,
+       g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s)) && broadcast<1>(s) != 4\n" +
+           joined("sum", "key", "0"),
+       true},
       // Of operands that move with the row.
-      {"", one, g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s)) && broadcast<0>(l) > 2\n" + joined("sum", "key", "0"), true},
-      {"", one, g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s)) && broadcast<1>(s, g3) + 1 == broadcast<0>(l * 2 - 1, g3)\n" + joined("minimum", "key", "1 / 0.0"), true},
+      {"", one,
+       g3 + "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s)) && broadcast<0>(l) > 2\n" +
+           joined("sum", "key", "0"),
+       true},
+      {"", one,
+       g3 +
+           "  key = broadcast<0>(steps<i64>(9, 1), g3) == broadcast<1>(tcast<i64>(s)) && broadcast<1>(s, g3) + 1 == broadcast<0>(l * 2 - 1, g3)\n" +
+           joined("minimum", "key", "1 / 0.0"),
+       true},
       // Whatever else a selection asks is asked in lanes.
       {"", one, labels + joined("sum", "g3 > 0 && key", "0"), true},
-      {"", one, labels + "  n = select(key, tcast<i32>(maximum(g3, -9)), 0)\n  y = reduce_with_axis<sum>(tcast<f32>(n), 1)\n", true},
-      {"", two, labels + joined("sum", "key && broadcast<1>(s) > 2", "0") + "  z = reduce_with_axis<maximum>(select(g3 > 0 && key, g3, -1 / 0.0), 1)\n", true},
+      {"", one,
+       labels + "  n = select(key, tcast<i32>(maximum(g3, -9)), 0)\n  y = reduce_with_axis<sum>(tcast<f32>(n), 1)\n",
+       true},
+      {"", two,
+       labels + joined("sum", "key && broadcast<1>(s) > 2", "0") +
+           "  z = reduce_with_axis<maximum>(select(g3 > 0 && key, g3, -1 / 0.0), 1)\n",
+       true},
       // A phase of several, before one without a guard and behind one.
-      {"", one, labels + "  t = reduce_with_axis<sum>(select(key, g3, 0), 1)\n  y = reduce_with_axis<sum>(g3 - broadcast_with_axis(t, 0, 37), 1)\n", true},
-      {"", one, labels + "  t = reduce_with_axis<maximum>(g3 * 2, 1)\n  y = reduce_with_axis<sum>(select(key, g3 - broadcast_with_axis(t, 0, 37), 0), 1)\n", true},
+      {"", one,
+       labels +
+           "  t = reduce_with_axis<sum>(select(key, g3, 0), 1)\n  y = reduce_with_axis<sum>(g3 - broadcast_with_axis(t, 0, 37), 1)\n",
+       true},
+      {"", one,
+       labels +
+           "  t = reduce_with_axis<maximum>(g3 * 2, 1)\n  y = reduce_with_axis<sum>(select(key, g3 - broadcast_with_axis(t, 0, 37), 0), 1)\n",
+       true},
       // None of these may be left out, or need be.
       {"", one, labels + joined("sum", "key", "1"), false},
       {"", one, labels + joined("maximum", "key", "0"), false},
@@ -237,7 +278,8 @@ TEST(Guards, EveryReducerAndKindOfKey) {
   };
   unsigned seed = 20;
   for (const Form& form : forms) {
-    const auto graph = graph::ParseText("kernel k(s: i32[?], l: i32[9], g: f32[?, c]" + form.inputs + ") -> (" + form.outputs + ") {\n" + form.body + "}")[0];
+    const auto graph = graph::ParseText("kernel k(s: i32[?], l: i32[9], g: f32[?, c]" + form.inputs + ") -> (" +
+                                        form.outputs + ") {\n" + form.body + "}")[0];
     EXPECT_EQ(IsGuarded(graph), form.guarded) << PlanOf(graph);
     std::vector<Shape> shapes = {{{37}}, {{9}}, {{37, 53}}};
     if (!form.inputs.empty()) shapes.push_back({{9, 37}});
@@ -248,21 +290,29 @@ TEST(Guards, EveryReducerAndKindOfKey) {
 
 // The elements of a step at positions of their own.
 TEST(Guards, StepsThatAreMoved) {
-  OnEveryRoute(graph::ParseText("kernel k(s: i32[41], g: f32[37, 47]) -> (y: f32[9, 53]) { y = take_grad(s, pad(g, 2, 3), 9) }")[0], {{{41}}, {{37, 47}}}, 9, 31);
-  OnEveryRoute(graph::ParseText("kernel k(s: i32[40], g: f32[30, 16], h: f32[10, 16]) -> (y: f32[9, 16]) { y = take_grad(s, concat(g, h, 0), 9) }")[0],
-               {{{40}}, {{30, 16}}, {{10, 16}}}, 9, 32);
-  OnEveryRoute(graph::ParseText("kernel k(s: i32[40], l: i32[9], g: f32[40, 33]) -> (y: f32[9, 33]) {\n"
-                                "  g3 = broadcast_with_axis(crop(pad(g, 2, 3), 0, 0, 40, 33), -1, 9)\n"
-                                "  y = reduce_with_axis<sum>(select(broadcast<1>(s, g3) == broadcast<0>(l, g3), g3, 0), 1)\n}")[0],
+  OnEveryRoute(graph::ParseText(
+                   "kernel k(s: i32[41], g: f32[37, 47]) -> (y: f32[9, 53]) { y = take_grad(s, pad(g, 2, 3), 9) }")[0],
+               {{{41}}, {{37, 47}}}, 9, 31);
+  OnEveryRoute(
+      graph::ParseText(
+          "kernel k(s: i32[40], g: f32[30, 16], h: f32[10, 16]) -> (y: f32[9, 16]) { y = take_grad(s, concat(g, h, 0), 9) }")
+          [0],
+      {{{40}}, {{30, 16}}, {{10, 16}}}, 9, 32);
+  OnEveryRoute(graph::ParseText(
+                   "kernel k(s: i32[40], l: i32[9], g: f32[40, 33]) -> (y: f32[9, 33]) {\n"
+                   "  g3 = broadcast_with_axis(crop(pad(g, 2, 3), 0, 0, 40, 33), -1, 9)\n"
+                   "  y = reduce_with_axis<sum>(select(broadcast<1>(s, g3) == broadcast<0>(l, g3), g3, 0), 1)\n}")[0],
                {{{40}}, {{9}}, {{40, 33}}}, 9, 33);
 }
 
 // Each condition is looked at once, however many ways there are to it.
 TEST(Guards, ConditionsOfConditions) {
   for (const bool guarded : {false, true}) {
-    std::string text = "kernel k(s: i32[?], l: i32[9], g: f32[?, c]) -> (y: f32[9, c]) {\n  g3 = broadcast_with_axis(g, -1, 9)\n";
+    std::string text =
+        "kernel k(s: i32[?], l: i32[9], g: f32[?, c]) -> (y: f32[9, c]) {\n  g3 = broadcast_with_axis(g, -1, 9)\n";
     text += std::string("  a0 = broadcast<1>(s, g3) ") + (guarded ? "==" : ">") + " broadcast<0>(l, g3)\n";
-    for (int k = 1; k <= 40; ++k) text += "  a" + std::to_string(k) + " = a" + std::to_string(k - 1) + " && a" + std::to_string(k - 1) + "\n";
+    for (int k = 1; k <= 40; ++k)
+      text += "  a" + std::to_string(k) + " = a" + std::to_string(k - 1) + " && a" + std::to_string(k - 1) + "\n";
     const auto graph = graph::ParseText(text + "  y = reduce_with_axis<sum>(select(a40, g3, 0), 1)\n}")[0];
     EXPECT_EQ(IsGuarded(graph), guarded);
   }
@@ -276,7 +326,10 @@ std::shared_ptr<const graph::Graph> Segments() {
   const auto like = graph::IndexMap("broadcast_with_axis", {g}, {-1, 11});
   const auto key = graph::Broadcast(1, s, like) == graph::Broadcast(0, l, like);
   b.Output("y", graph::Reduce("sum", graph::Apply("select", {key, like, graph::Value(0.0)}), {1, 2}));
-  b.Output("z", graph::Reduce("minimum", graph::Apply("select", {key, like, graph::Value(std::numeric_limits<double>::infinity())}), {1, 2}));
+  b.Output("z",
+           graph::Reduce("minimum",
+                         graph::Apply("select", {key, like, graph::Value(std::numeric_limits<double>::infinity())}),
+                         {1, 2}));
   return b.Build();
 }
 
@@ -284,7 +337,8 @@ std::shared_ptr<const graph::Graph> Segments() {
 TEST(Guards, StepsOfSeveralElements) {
   const auto graph = Segments();
   EXPECT_TRUE(IsGuarded(graph)) << PlanOf(graph);
-  for (const index_t columns : {3, 64, 150}) OnEveryRoute(graph, {{{40}}, {{11}}, {{40, columns}}}, 11, static_cast<unsigned>(columns));
+  for (const index_t columns : {3, 64, 150})
+    OnEveryRoute(graph, {{{40}}, {{11}}, {{40, columns}}}, 11, static_cast<unsigned>(columns));
   OnEveryRoute(graph, {{{3000}}, {{11}}, {{3000, 100}}}, 11, 8);
 }
 
@@ -297,7 +351,8 @@ TEST(Guards, Cuda) {
   };
   emulated::Library library;
   std::vector<One> all;
-  const auto add = [&](const std::shared_ptr<const graph::Graph>& graph, const std::vector<Shape>& shapes, index_t rows, bool general) {
+  const auto add = [&](const std::shared_ptr<const graph::Graph>& graph, const std::vector<Shape>& shapes, index_t rows,
+                       bool general) {
     One one;
     one.operands = std::make_unique<Operands>(*graph, shapes, rows, static_cast<unsigned>(all.size()));
     CompileOptions options;
@@ -306,18 +361,21 @@ TEST(Guards, Cuda) {
     one.expected = one.operands->Outputs(interpreted);
     interpreted(one.operands->arguments);
     one.got = one.operands->Outputs(interpreted);
-    one.call = std::make_unique<emulated::Call>(&library, *graph, one.operands->arguments, runtime::CudaLimits(), general ? emulated::General : nullptr);
+    one.call = std::make_unique<emulated::Call>(&library, *graph, one.operands->arguments, runtime::CudaLimits(),
+                                                general ? emulated::General : nullptr);
     all.push_back(std::move(one));
   };
   for (const bool general : {false, true}) {
     for (const index_t steps : {30, 300, 20000})
-      for (const index_t columns : {1, 33}) add(TakeGrad("i32", "f32", 7), {{{steps}}, {{steps, columns}, 3}}, 7, general);
+      for (const index_t columns : {1, 33})
+        add(TakeGrad("i32", "f32", 7), {{{steps}}, {{steps, columns}, 3}}, 7, general);
     for (const index_t steps : {9, 2000}) add(Segments(), {{{steps}}, {{11}}, {{steps, 70}, 1}}, 11, general);
   }
   library.Build();
   for (const One& one : all) {
     one.call->Run(false);
-    for (std::size_t k = 0; k < one.got.size(); ++k) EXPECT_TRUE(IsSame(*one.expected[k], *one.got[k])) << &one - all.data();
+    for (std::size_t k = 0; k < one.got.size(); ++k)
+      EXPECT_TRUE(IsSame(*one.expected[k], *one.got[k])) << &one - all.data();
   }
 }
 

@@ -16,6 +16,9 @@ inline std::vector<std::string> HostTargets() {
   return names;
 }
 
+// Has the target fused multiply-add, so that products which are summed stay unrounded?
+inline bool Fuses(const std::string& target) { return target == "avx2" || target == "avx512"; }
+
 }  // namespace umbra
 
 #endif  // UMBRA_TESTS_UNIT_HOST_TARGETS_H_

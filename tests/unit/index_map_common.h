@@ -34,7 +34,9 @@ inline std::vector<CompileOptions> Routes() {
 // Has a launch of the function taken the form?
 inline bool HasTaken(const Function& function, const runtime::Variant& variant) {
   for (const auto& step : function.program().steps)
-    if (std::get<runtime::KernelStep>(step).slots->function[static_cast<std::size_t>(variant.index())].load() != nullptr) return true;
+    if (std::get<runtime::KernelStep>(step).slots->function[static_cast<std::size_t>(variant.index())].load() !=
+        nullptr)
+      return true;
   return false;
 }
 
@@ -50,8 +52,7 @@ TensorContainer<cpu, dim, DType> Drawn(Shape<dim> shape, unsigned seed) {
 }
 
 template <int dim, typename DType>
-void ExpectSame(const Tensor<cpu, dim, DType>& a, const Tensor<cpu, dim, DType>& b,
-                const std::string& what) {
+void ExpectSame(const Tensor<cpu, dim, DType>& a, const Tensor<cpu, dim, DType>& b, const std::string& what) {
   const auto flat = a.shape_.FlatTo2D();
   for (index_t y = 0; y < flat[0]; ++y)
     for (index_t x = 0; x < flat[1]; ++x) {
@@ -61,7 +62,8 @@ void ExpectSame(const Tensor<cpu, dim, DType>& a, const Tensor<cpu, dim, DType>&
     }
 }
 
-/// `make()` gives the map's expression. It is compared alone, within `f(map) * 2 + other`, and, if `savers`, with each saver.
+/// `make()` gives the map's expression. It is compared alone, within `f(map) * 2 + other`, and, if `savers`, with each
+/// saver.
 template <int dim, typename DType = float, bool savers = false, typename Make>
 void Check(const std::string& name, const Make& make) {
   const auto shape = expr::ShapeCheck<dim, decltype(make())>::Check(make());

@@ -72,7 +72,8 @@ TEST(IndexMapData, FromData) {
   Check<2>("take beyond", [&] { return take(index, x * 2.0f); });
   const auto vector = Drawn<1>(Shape1(11), 9);
   Check<1>("take of a vector", [&] { return take(index, vector); });
-  Check<1>("take of a vector, inside", [&] { return F<op::exp>(take(index, vector) * 0.5f) - take(index, vector + 1.0f); });
+  Check<1>("take of a vector, inside",
+           [&] { return F<op::exp>(take(index, vector) * 0.5f) - take(index, vector + 1.0f); });
   const auto cube = Drawn<3>(Shape3(11, 3, 5), 8);
   Check<3>("take of a tensor", [&] { return take(index, cube); });
   const auto grad = Drawn<2>(Shape2(23, 37), 5);
@@ -132,7 +133,8 @@ TEST(IndexMapData, IndicesOfTheirOwnDtype) {
   TensorContainer<cpu, 1, std::int64_t> index(Shape1(4));
   index[0] = 2, index[1] = -1, index[2] = std::int64_t{1} << 40, index[3] = 0;
   Check<2>("one_hot_encode of i64", [&] { return one_hot_encode(index, 3); });  // mshadow's: of default_real_t
-  Check<2, std::int64_t>("transpose_indices of i64", [&] { return reshape(transpose_indices(index, Shape2(2, 3), Shape2(1, 0)), Shape2(2, 2)); });
+  Check<2, std::int64_t>("transpose_indices of i64",
+                         [&] { return reshape(transpose_indices(index, Shape2(2, 3), Shape2(1, 0)), Shape2(2, 2)); });
   TensorContainer<cpu, 1> odd(Shape1(4));
   odd[0] = std::numeric_limits<float>::quiet_NaN(), odd[1] = 1e30f, odd[2] = -1e30f, odd[3] = 1.9f;
   Check<2, std::int32_t>("take at no number", [&] { return take(odd, ints); });
@@ -149,7 +151,8 @@ TEST(IndexMapData, Halves) {
   CheckSavers<2, half_t>("take of f16", [&] { return take(index, x); });
   Check<2, half_t>("take of f16, inside", [&] { return F<op::exp>(take(index, x)) * half_t(0.5f); });
   Check<2, half_t>("slice of f16", [&] { return F<op::exp>(slice(x, Shape2(1, 3), Shape2(9, 69))); });
-  Check<2, half_t>("every other of f16", [&] { return slice_ex(x, Shape2(0, 1), Shape2(11, 70), Shape2(1, 2)) * half_t(2.0f); });
+  Check<2, half_t>("every other of f16",
+                   [&] { return slice_ex(x, Shape2(0, 1), Shape2(11, 70), Shape2(1, 2)) * half_t(2.0f); });
   Check<2, half_t>("reversed f16", [&] { return flip(x, 1) * half_t(2.0f); });
   Check<2, half_t>("f16 again and again", [&] { return upsampling_nearest(x, 2) * half_t(2.0f); });
   Check<2, half_t>("padded f16", [&] { return pad(x, 1, 2) * half_t(2.0f); });
@@ -226,7 +229,8 @@ TEST(IndexMapData, NumbersOfWindows) {
   Check<4>("mean of a shape", [&] { return pool<red::mean>(x + 1.0f, Shape2(2, 8), 3, 2, 2, 3); });
   const auto i = Drawn<2, std::int64_t>(Shape2(5, 7), 32);
   Check<2, std::int64_t>("pool of a shape of i64", [&] { return pool<red::minimum>(i, Shape2(3, 3), 2, 4, 2, 2); });
-  EXPECT_SAYS("pool: an extent of 5, but 7 is the least that fits", pool<red::sum>(x, Shape2(4, 11), 2, 2, 2, 2));  // nothing in the fourth row
+  EXPECT_SAYS("pool: an extent of 5, but 7 is the least that fits",
+              pool<red::sum>(x, Shape2(4, 11), 2, 2, 2, 2));  // nothing in the fourth row
   EXPECT_SAYS("pool: an extent of 5, but 6 is the least that fits", pool<red::sum>(x, 6, 2, 1));
   EXPECT_EQ(chpool<red::sum>(x, 3, 2, 1).shape_[1], 3);
   EXPECT_EQ(chpool<red::sum>(x, 3, 2, 2).shape_[1], 4);
@@ -282,10 +286,13 @@ TEST(IndexMapData, Patches) {
 }
 
 TEST(IndexMapData, OneDtypeForData) {
-  EXPECT_SAYS("concat(a, b, axis): the operands have one dtype, but 'a' is i32 and 'b' is f32; convert one with tcast<f32>(...)",
-              graph::ParseText("kernel k(a: i32[n], b: f32[4]) -> (y: f32[m]) { y = concat(a, b, 0) }"));
-  EXPECT_SAYS("but 'x' is f64 and 'v' is i32; convert one with tcast<f64>",
-              graph::ParseText("kernel k(x: f64[n, 4], v: i32[n], i: i64[n]) -> (y: f64[n, 4]) { y = mat_fill_row_element(x, v, i) }"));
+  EXPECT_SAYS(
+      "concat(a, b, axis): the operands have one dtype, but 'a' is i32 and 'b' is f32; convert one with tcast<f32>(...)",
+      graph::ParseText("kernel k(a: i32[n], b: f32[4]) -> (y: f32[m]) { y = concat(a, b, 0) }"));
+  EXPECT_SAYS(
+      "but 'x' is f64 and 'v' is i32; convert one with tcast<f64>",
+      graph::ParseText(
+          "kernel k(x: f64[n, 4], v: i32[n], i: i64[n]) -> (y: f64[n, 4]) { y = mat_fill_row_element(x, v, i) }"));
   EXPECT_EQ(graph::ParseText("kernel k(i: i8[n], x: f16[3, 4]) -> (y: f16[n, 4]) { y = take(i, x) }").size(), 1u);
 }
 
@@ -295,8 +302,9 @@ TEST(IndexMapData, ReducersOfWindows) {
   };
   EXPECT_EQ(with("pool<sum>(x, 2, 2, 2, 2)").size(), 1u);
   EXPECT_EQ(with("pool<mean>(x, 2, 2, 2, 2)").size(), 1u);
-  EXPECT_SAYS("pool takes the reducer sum, maximum, minimum, mean or product, as in pool<sum>(...); pool<median> is none of them",
-              with("pool<median>(x, 2, 2, 2, 2)"));
+  EXPECT_SAYS(
+      "pool takes the reducer sum, maximum, minimum, mean or product, as in pool<sum>(...); pool<median> is none of them",
+      with("pool<median>(x, 2, 2, 2, 2)"));
   EXPECT_SAYS("pool takes the reducer sum, maximum, minimum, mean or product, as in pool<sum>(...)",
               with("pool(x, 2, 2, 2, 2)"));
   EXPECT_SAYS("unpool takes the reducer sum, maximum, minimum or mean", with("unpool<product>(x, x, x, 2, 2, 2, 2)"));

@@ -31,7 +31,8 @@ class Drawing {
     const Nest e = Draw(depth - 1, floats, rows, columns), f = Draw(depth - 1, floats, rows, columns);
     const auto cut = [&](int axis, index_t extent) {
       const index_t begin = Below(extent), count = 1 + Below(extent - begin);
-      return Nest{Call("slice", e.text, axis, begin, begin + count), axis == 0 ? count : e.rows, axis == 1 ? count : e.columns};
+      return Nest{Call("slice", e.text, axis, begin, begin + count), axis == 0 ? count : e.rows,
+                  axis == 1 ? count : e.columns};
     };
     switch (Below(floats ? 15 : 12)) {
       case 0: return f.rows == e.rows ? Nest{Call("concat", e.text, f.text, 1), e.rows, e.columns + f.columns} : e;
@@ -93,9 +94,11 @@ void ExpectTheSame(unsigned seed, int cases) {
     const Nest nest = drawing.Draw(1 + static_cast<int>(drawing.Below(5)), std::is_floating_point_v<T>, rows, columns);
     // Every other time with extents that the compiler knows.
     const auto tensor = [&, known = k % 2 == 0](const char* name, const char* extents, index_t r, index_t c) {
-      return std::string(name) + ": " + std::string(Name(type)) + "[" + (known ? std::to_string(r) + ", " + std::to_string(c) : extents) + "]";
+      return std::string(name) + ": " + std::string(Name(type)) + "[" +
+             (known ? std::to_string(r) + ", " + std::to_string(c) : extents) + "]";
     };
-    const std::string text = "kernel t(" + tensor("x", "?, ?", rows, columns) + ", " + tensor("y", "?, ?", rows, columns) + ") -> (" +
+    const std::string text = "kernel t(" + tensor("x", "?, ?", rows, columns) + ", " +
+                             tensor("y", "?, ?", rows, columns) + ") -> (" +
                              tensor("z", "p, q", nest.rows, nest.columns) + ") { z = " + nest.text + " }";
     std::vector<T> x, y, expected;
     for (index_t i = 0; i < rows * columns; ++i) {
@@ -104,8 +107,11 @@ void ExpectTheSame(unsigned seed, int cases) {
     }
     for (const CompileOptions& route : Routes()) {
       std::vector<T> z(static_cast<std::size_t>(nest.rows * nest.columns), T(77));
-      const auto operand = [&](std::vector<T>& v, index_t r, index_t c) { return runtime::TensorRef::Dense(v.data(), type, {r, c}); };
-      Compile(graph::ParseText(text)[0], route)({{operand(x, rows, columns), operand(y, rows, columns)}, {operand(z, nest.rows, nest.columns)}, {}});
+      const auto operand = [&](std::vector<T>& v, index_t r, index_t c) {
+        return runtime::TensorRef::Dense(v.data(), type, {r, c});
+      };
+      Compile(graph::ParseText(text)[0], route)(
+          {{operand(x, rows, columns), operand(y, rows, columns)}, {operand(z, nest.rows, nest.columns)}, {}});
       if (expected.empty()) expected = z;
       ASSERT_TRUE(z == expected) << route.target << ": " << text << " of " << rows << " x " << columns;
     }
@@ -120,16 +126,19 @@ TEST(IndexMapNests, OfI8) { ExpectTheSame<std::int8_t>(3, 40); }
 TEST(IndexMapNests, OfOneRowOfANarrowDtype) {
   for (const std::string dtype : {"bf16", "f16", "i8", "f32"})
     for (const index_t row : {0, 1}) {
-      const std::string text = "kernel t(x: " + dtype + "[1, m], y: " + dtype + "[1, m]) -> (z: f32[1, m]) { z = tcast<f32>(slice(concat(x, y, 0), 0, " +
+      const std::string text = "kernel t(x: " + dtype + "[1, m], y: " + dtype +
+                               "[1, m]) -> (z: f32[1, m]) { z = tcast<f32>(slice(concat(x, y, 0), 0, " +
                                std::to_string(row) + ", " + std::to_string(row + 1) + ")) }";
       for (const CompileOptions& route : Routes()) {
-        const std::string widen = "kernel w(a: f32[1, m], b: f32[1, m]) -> (x: " + dtype + "[1, m], y: " + dtype + "[1, m]) { x = tcast<" + dtype +
-                                  ">(a)  y = tcast<" + dtype + ">(b) }";
+        const std::string widen = "kernel w(a: f32[1, m], b: f32[1, m]) -> (x: " + dtype + "[1, m], y: " + dtype +
+                                  "[1, m]) { x = tcast<" + dtype + ">(a)  y = tcast<" + dtype + ">(b) }";
         std::vector<float> a, b, z(70);
         for (int k = 0; k < 70; ++k) a.push_back(static_cast<float>(k)), b.push_back(static_cast<float>(-k));
         std::vector<char> x(70 * 4), y(70 * 4);
         const DType type = *FindDType(dtype);
-        const auto floats = [](std::vector<float>& v) { return runtime::TensorRef::Dense(v.data(), DType::kFloat32, {1, 70}); };
+        const auto floats = [](std::vector<float>& v) {
+          return runtime::TensorRef::Dense(v.data(), DType::kFloat32, {1, 70});
+        };
         const auto narrow = [type](std::vector<char>& v) { return runtime::TensorRef::Dense(v.data(), type, {1, 70}); };
         Compile(graph::ParseText(widen)[0], route)({{floats(a), floats(b)}, {narrow(x), narrow(y)}, {}});
         Compile(graph::ParseText(text)[0], route)({{narrow(x), narrow(y)}, {floats(z)}, {}});

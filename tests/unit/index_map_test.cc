@@ -39,14 +39,16 @@ TEST(IndexMap, SeveralSources) {
 TEST(IndexMap, OfWideRows) {
   for (const index_t n : {index_t{37}, index_t{64}, index_t{130}, index_t{300}}) {
     const auto x = Drawn<2>(Shape2(3, n), 1), y = Drawn<2>(Shape2(2, n), 2), z = Drawn<2>(Shape2(3, n + 5), 3);
-    const auto i = Drawn<2, std::int8_t>(Shape2(3, n), 1), j = Drawn<2, std::int8_t>(Shape2(2, n), 2), k = Drawn<2, std::int8_t>(Shape2(3, n + 5), 3);
+    const auto i = Drawn<2, std::int8_t>(Shape2(3, n), 1), j = Drawn<2, std::int8_t>(Shape2(2, n), 2),
+               k = Drawn<2, std::int8_t>(Shape2(3, n + 5), 3);
     const std::string of = " of " + std::to_string(n);
     Check<2>("exp(concat<0>)" + of, [&] { return exp(expr::concat<0>(x, y)); });
     Check<2>("exp(concat<1>)" + of, [&] { return exp(expr::concat<1>(x, z)); });
     Check<2>("tanh(pad)" + of, [&] { return tanh(expr::pad(x, 2, 3) + 1.0f); });
     Check<2>("exp(flip(pad))" + of, [&] { return exp(expr::flip(expr::pad(x, 1, 7), 1)); });
     Check<2>("exp(slice)" + of, [&] { return exp(expr::slice<1>(x, 3, n - 2)); });
-    Check<2>("exp(concat of flip and pad)" + of, [&] { return exp(expr::concat<1>(expr::flip(x, 1), expr::slice<0>(expr::pad(x, 1), 1, 4))); });
+    Check<2>("exp(concat of flip and pad)" + of,
+             [&] { return exp(expr::concat<1>(expr::flip(x, 1), expr::slice<0>(expr::pad(x, 1), 1, 4))); });
     Check<2, std::int8_t>("concat<0> of i8" + of, [&] { return expr::concat<0>(i, j); });
     Check<2, std::int8_t>("concat<1> of i8" + of, [&] { return expr::concat<1>(i, k); });
     Check<2, std::int8_t>("pad of i8" + of, [&] { return expr::pad(i, 2, 3); });
@@ -60,8 +62,8 @@ TEST(IndexMap, Pooling) {
     CheckSavers<4>("max", [&] { return pool<red::maximum>(x, 2, 2, 2, 2); });
     Check<4>("sum", [&] { return pool<red::sum>(x, 3, 2, 1, 2); });
     Check<4>("min of an expression", [&] { return pool<red::minimum>(x * x, 3, 3, 2); });
-    TensorContainer<cpu, 4> pooled(expr::ShapeCheck<4, decltype(pool<red::maximum>(x, 2, 3, 1, 2))>::Check(
-        pool<red::maximum>(x, 2, 3, 1, 2)));
+    TensorContainer<cpu, 4> pooled(
+        expr::ShapeCheck<4, decltype(pool<red::maximum>(x, 2, 3, 1, 2))>::Check(pool<red::maximum>(x, 2, 3, 1, 2)));
     pooled = pool<red::maximum>(x, 2, 3, 1, 2);
     const auto grad = Drawn<4>(pooled.shape_, 9);
     CheckSavers<4>("unpool max", [&] { return unpool<red::maximum>(x, pooled, grad, 2, 3, 1, 2); });

@@ -1,5 +1,5 @@
-// Columns of which a value is kept in the place of a result, from phase to phase: the same bits by every instruction set and
-// any number of threads, and about what the interpreter finds, whatever else lies in memory.
+// Columns of which a value is kept in the place of a result, from phase to phase: the same bits by every instruction
+// set and any number of threads, and about what the interpreter finds, whatever else lies in memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -60,7 +60,8 @@ struct Compiled {
 
 std::vector<Compiled> OnEveryRoute(const std::string& text) {
   std::vector<Compiled> routes;
-  for (const CompileOptions& route : Routes()) routes.push_back({route.engine == Engine::kInterpreter, route.target, Compile(Parsed(text), route)});
+  for (const CompileOptions& route : Routes())
+    routes.push_back({route.engine == Engine::kInterpreter, route.target, Compile(Parsed(text), route)});
   return routes;
 }
 
@@ -70,18 +71,23 @@ struct Kernel {
 };
 const Kernel kKernels[] = {
     {"kernel k(x: T[n, m], v: T[m]) -> (y: T[n, m], s: T[m]) {\n  e = exp(x - broadcast<1>(reduce_with_axis<maximum>(x, 0)))\n"
-     "  s = reduce_with_axis<sum>(e, 0) + v\n  y = e / broadcast<1>(s)\n}", 1},
+     "  s = reduce_with_axis<sum>(e, 0) + v\n  y = e / broadcast<1>(s)\n}",
+     1},
     // Two phases read what is kept, and of what is dear the one that is made of the rest is.
     {"kernel k(x: T[n, m], v: T[m]) -> (y: T[n, m], s: T[m]) {\n  t = tanh(x) * 2 + sqrt(abs(x))\n  c = t - broadcast<1>(reduce_with_axis<sum>(t, 0) * v)\n"
-     "  s = reduce_with_axis<maximum>(c * c, 0)\n  y = t * broadcast<1>(s)\n}", 1},
+     "  s = reduce_with_axis<maximum>(c * c, 0)\n  y = t * broadcast<1>(s)\n}",
+     1},
     // There is nothing dear.
     {"kernel k(x: T[n, m], v: T[m]) -> (y: T[n, m], s: T[m]) {\n  c = x - broadcast<1>(reduce_with_axis<mean>(x, 0))\n"
-     "  s = reduce_with_axis<mean>(c * c, 0) + v\n  y = c * broadcast<1>(s)\n}", 0},
+     "  s = reduce_with_axis<mean>(c * c, 0) + v\n  y = c * broadcast<1>(s)\n}",
+     0},
     // The result may be x, which is read to the end.
-    {"kernel k(x: T[n, m], v: T[m]) -> (y: T[n, m], s: T[m]) {\n  e = exp(x)\n  s = reduce_with_axis<sum>(e, 0) + v\n  y = x - e / broadcast<1>(s)\n}", 0},
+    {"kernel k(x: T[n, m], v: T[m]) -> (y: T[n, m], s: T[m]) {\n  e = exp(x)\n  s = reduce_with_axis<sum>(e, 0) + v\n  y = x - e / broadcast<1>(s)\n}",
+     0},
     // Positions and conditions.
     {"kernel k(x: T[n, m], v: T[m]) -> (y: T[n, m], s: T[m]) {\n  e = sigmoid(x * broadcast<1>(v))\n  s = reduce_with_axis<maximum>(e, 0)\n"
-     "  y = select(e < broadcast<1>(s), e, 7)\n}", 1},
+     "  y = select(e < broadcast<1>(s), e, 7)\n}",
+     1},
 };
 
 TEST(KeepInResults, SameBits) {
@@ -90,20 +96,26 @@ TEST(KeepInResults, SameBits) {
     EXPECT_EQ(NumKept(Typed(kernel.text, DType::kFloat16)), 0) << kernel.text;
     for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
       const std::vector<Compiled> routes = OnEveryRoute(Typed(kernel.text, type));
-      for (const auto& [n, m] : std::vector<std::pair<index_t, index_t>>{{0, 3}, {1, 40}, {2, 5}, {33, 31}, {100, 97}, {700, 67}, {35, 2100}, {30000, 3}, {140000, 2}})
+      for (const auto& [n, m] : std::vector<std::pair<index_t, index_t>>{
+               {0, 3}, {1, 40}, {2, 5}, {33, 31}, {100, 97}, {700, 67}, {35, 2100}, {30000, 3}, {140000, 2}})
         for (const index_t padding : {0, 3}) {
           std::mt19937 random(static_cast<unsigned>(n * 1000 + m));
           const Tensor x(type, {n, m}, padding, &random), v(type, {m}, 0, &random);
           std::unique_ptr<Tensor> y, s, by_points, sums_by_points;
           for (const Compiled& route : routes)
             for (const int threads : {1, 3}) {
-              auto z = std::make_unique<Tensor>(type, std::vector<index_t>{n, m}, padding, nullptr), t = std::make_unique<Tensor>(type, std::vector<index_t>{m}, 0, nullptr);
+              auto z = std::make_unique<Tensor>(type, std::vector<index_t>{n, m}, padding, nullptr),
+                   t = std::make_unique<Tensor>(type, std::vector<index_t>{m}, 0, nullptr);
               route.function({{x.ref, v.ref}, {z->ref, t->ref}, {}}, {threads});
               if (route.by_points) by_points = std::move(z), sums_by_points = std::move(t);
               else if (y == nullptr) y = std::move(z), s = std::move(t);
-              else EXPECT_TRUE(SameBits(*y, *z) && SameBits(*s, *t)) << route.target << "\n" << Typed(kernel.text, type) << "\n" << n << " x " << m;
+              else
+                EXPECT_TRUE(SameBits(*y, *z) && SameBits(*s, *t)) << route.target << "\n"
+                                                                  << Typed(kernel.text, type) << "\n"
+                                                                  << n << " x " << m;
             }
-          EXPECT_TRUE(IsNear(*y, *by_points) && IsNear(*s, *sums_by_points)) << Typed(kernel.text, type) << "\n" << n << " x " << m;
+          EXPECT_TRUE(IsNear(*y, *by_points) && IsNear(*s, *sums_by_points)) << Typed(kernel.text, type) << "\n"
+                                                                             << n << " x " << m;
         }
     }
   }
@@ -111,8 +123,9 @@ TEST(KeepInResults, SameBits) {
 
 // A middle axis, and the result in the place of the operand.
 TEST(KeepInResults, MiddleAxisInPlace) {
-  const std::string text = "kernel k(x: f32[b, 70, m]) -> (y: f32[b, 70, m]) {\n  e = exp(x - broadcast_with_axis(reduce_with_axis<maximum>(x, 1), 0, 70))\n"
-                           "  y = e / broadcast_with_axis(reduce_with_axis<sum>(e, 1), 0, 70)\n}";
+  const std::string text =
+      "kernel k(x: f32[b, 70, m]) -> (y: f32[b, 70, m]) {\n  e = exp(x - broadcast_with_axis(reduce_with_axis<maximum>(x, 1), 0, 70))\n"
+      "  y = e / broadcast_with_axis(reduce_with_axis<sum>(e, 1), 0, 70)\n}";
   EXPECT_EQ(NumKept(text), 1);
   for (const index_t m : {3, 32, 100, 1000}) {
     std::unique_ptr<Tensor> expected;
@@ -131,8 +144,9 @@ TEST(KeepInResults, MiddleAxisInPlace) {
 
 // What follows in the same graph, which has memory of its own for the steps between, that of others among it.
 TEST(KeepInResults, BetweenSteps) {
-  const std::string text = "kernel k(x: f32[n, m], w: f32[m, m]) -> (y: f32[n, m]) {\n  h = dot(x, w)\n  e = exp(h - broadcast<1>(reduce_with_axis<maximum>(h, 0)))\n"
-                           "  p = e / broadcast<1>(reduce_with_axis<sum>(e, 0))\n  y = dot(p, w) + p\n}";
+  const std::string text =
+      "kernel k(x: f32[n, m], w: f32[m, m]) -> (y: f32[n, m]) {\n  h = dot(x, w)\n  e = exp(h - broadcast<1>(reduce_with_axis<maximum>(h, 0)))\n"
+      "  p = e / broadcast<1>(reduce_with_axis<sum>(e, 0))\n  y = dot(p, w) + p\n}";
   EXPECT_EQ(NumKept(text), 1);
   for (const auto& [n, m] : std::vector<std::pair<index_t, index_t>>{{70, 5}, {200, 48}, {400, 130}}) {
     std::unique_ptr<Tensor> expected;
@@ -142,7 +156,10 @@ TEST(KeepInResults, BetweenSteps) {
       auto y = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{n, m}, 0, nullptr);
       route.function({{x.ref, w.ref}, {y->ref}, {}}, {2});
       if (expected == nullptr) expected = std::move(y);
-      else drawn::ForEachIndex({n, m}, [&](const std::vector<index_t>& i) { EXPECT_NEAR(y->At(i), expected->At(i), 1e-3) << route.target; });
+      else
+        drawn::ForEachIndex({n, m}, [&](const std::vector<index_t>& i) {
+          EXPECT_NEAR(y->At(i), expected->At(i), 1e-3) << route.target;
+        });
     }
   }
 }

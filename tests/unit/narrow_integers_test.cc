@@ -1,4 +1,5 @@
-// Integers that 16 bits hold are computed in as many: the numbers of the interpreter, which computes in i32, by every instruction set.
+// Integers that 16 bits hold are computed in as many: the numbers of the interpreter, which computes in i32, by every
+// instruction set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,22 +24,23 @@ bool IsNarrow(const std::string& text) {
 }
 
 TEST(NarrowIntegers, WhatFits) {
-  for (const char* text : {
-           "kernel k(a: u8[n], b: u8[n]) -> (y: u8[n]) { y = tcast<u8>(minimum(a + b, 255)) }",
-           "kernel k(a: u8[n], b: u8[n]) -> (y: u8[n]) { y = tcast<u8>(maximum(a - b, 0)) }",
-           "kernel k(a: u8[n]) -> (y: u8[n]) { y = select(a > 128, a * 0 + 255, a * 0) }",
-           "kernel k(a: u8[n]) -> (y: u8[n]) { y = tcast<u8>(clip((a - 128) * 5 / 4 + 140, 0, 255)) }",
-           "kernel k(a: u8[n]) -> (y: i32[n]) { y = bit_and(a, 15) * 16 + shift_right(a, 4) }",
-           "kernel k(a: i8[n], b: i8[n]) -> (y: i16[n]) { y = tcast<i16>(a * b + bit_xor(a, b)) }",
-           "kernel k(a: i8[n], b: i8[n]) -> (y: bool[n]) { y = a * 3 > b && b != 0 }",
-           "kernel k(a: u8[n, m]) -> (y: u8[n]) { y = tcast<u8>(reduce_with_axis<maximum>(abs(a - 100), 1)) }",
-           "kernel k(a: i16[n, m]) -> (y: i8[n]) { y = tcast<i8>(reduce_with_axis<minimum>(a / (-7), 1)) }",
-           "kernel k(a: u8[n, m]) -> (y: u8[?, ?]) { y = tcast<u8>((pad(a, 1, 1) * 2 + 3) / 2) }",
-           "kernel k(a: u8[20, 80]) -> (y: u8[18, 78]) { y = pool<maximum>(a, 3, 3, 1, 1) }",
-           "kernel k(a: u8[n, m], b: bool[n, m]) -> (y: i8[n, m]) { y = tcast<i8>(a - tcast<i32>(b) * 90) }",
-           "kernel k(a: i8[2, 300000]) -> (y: i8[2]) { y = reduce_with_axis<minimum>(a, 1) }",
-           "kernel k(a: u8[n, 200]) -> (y: u8[n, 199]) { y = tcast<u8>((slice(a, 1, 0, 199) + slice(a, 1, 1, 200)) / 2) }",
-       }) {
+  for (
+      const char* text : {
+          "kernel k(a: u8[n], b: u8[n]) -> (y: u8[n]) { y = tcast<u8>(minimum(a + b, 255)) }",
+          "kernel k(a: u8[n], b: u8[n]) -> (y: u8[n]) { y = tcast<u8>(maximum(a - b, 0)) }",
+          "kernel k(a: u8[n]) -> (y: u8[n]) { y = select(a > 128, a * 0 + 255, a * 0) }",
+          "kernel k(a: u8[n]) -> (y: u8[n]) { y = tcast<u8>(clip((a - 128) * 5 / 4 + 140, 0, 255)) }",
+          "kernel k(a: u8[n]) -> (y: i32[n]) { y = bit_and(a, 15) * 16 + shift_right(a, 4) }",
+          "kernel k(a: i8[n], b: i8[n]) -> (y: i16[n]) { y = tcast<i16>(a * b + bit_xor(a, b)) }",
+          "kernel k(a: i8[n], b: i8[n]) -> (y: bool[n]) { y = a * 3 > b && b != 0 }",
+          "kernel k(a: u8[n, m]) -> (y: u8[n]) { y = tcast<u8>(reduce_with_axis<maximum>(abs(a - 100), 1)) }",
+          "kernel k(a: i16[n, m]) -> (y: i8[n]) { y = tcast<i8>(reduce_with_axis<minimum>(a / (-7), 1)) }",
+          "kernel k(a: u8[n, m]) -> (y: u8[?, ?]) { y = tcast<u8>((pad(a, 1, 1) * 2 + 3) / 2) }",
+          "kernel k(a: u8[20, 80]) -> (y: u8[18, 78]) { y = pool<maximum>(a, 3, 3, 1, 1) }",
+          "kernel k(a: u8[n, m], b: bool[n, m]) -> (y: i8[n, m]) { y = tcast<i8>(a - tcast<i32>(b) * 90) }",
+          "kernel k(a: i8[2, 300000]) -> (y: i8[2]) { y = reduce_with_axis<minimum>(a, 1) }",
+          "kernel k(a: u8[n, 200]) -> (y: u8[n, 199]) { y = tcast<u8>((slice(a, 1, 0, 199) + slice(a, 1, 1, 200)) / 2) }",
+      }) {
     SCOPED_TRACE(text);
     EXPECT_TRUE(IsNarrow(text));
     for (const index_t open : {1, 33, 100}) drawn::ExpectSameBitsOnEveryTarget(graph::ParseText(text)[0], open);
@@ -48,7 +50,8 @@ TEST(NarrowIntegers, WhatFits) {
 // The least and the largest of none are those of i32 and of i16, whose last 8 bits are the same.
 TEST(NarrowIntegers, ExtremesOfNothing) {
   for (const std::string reducer : {"maximum", "minimum"}) {
-    const std::string text = "kernel k(a: u8[5, m]) -> (y: u8[5]) { y = tcast<u8>(reduce_with_axis<" + reducer + ">(a - 7, 1)) }";
+    const std::string text =
+        "kernel k(a: u8[5, m]) -> (y: u8[5]) { y = tcast<u8>(reduce_with_axis<" + reducer + ">(a - 7, 1)) }";
     EXPECT_TRUE(IsNarrow(text));
     drawn::ExpectSameBitsOnEveryTarget(graph::ParseText(text)[0], 0);
   }
@@ -122,8 +125,9 @@ TEST(NarrowIntegers, DrawnExpressions) {
   std::mt19937 random(11);
   int narrow = 0, wide = 0;
   for (int k = 0; k < 60; ++k) {
-    const std::string text = "kernel k(a: u8[n], b: i8[n], c: " + std::string(k % 3 == 0 ? "i16" : "u8") + "[n]) -> (y: " + (k % 2 == 0 ? "i32" : "i16") +
-                             "[n]) { y = tcast<" + (k % 2 == 0 ? "i32" : "i16") + ">(" + Drawn(&random, 3) + " + a - b) }";
+    const std::string text = "kernel k(a: u8[n], b: i8[n], c: " + std::string(k % 3 == 0 ? "i16" : "u8") +
+                             "[n]) -> (y: " + (k % 2 == 0 ? "i32" : "i16") + "[n]) { y = tcast<" +
+                             (k % 2 == 0 ? "i32" : "i16") + ">(" + Drawn(&random, 3) + " + a - b) }";
     SCOPED_TRACE(text);
     ++(IsNarrow(text) ? narrow : wide);
     drawn::ExpectSameBitsOnEveryTarget(graph::ParseText(text)[0], 53);

@@ -1,5 +1,5 @@
-// Rows of elements of 1 and 2 bytes that end within a packet, at the end of a page after which nothing can be read: the bits of
-// the interpreter by every instruction set.
+// Rows of elements of 1 and 2 bytes that end within a packet, at the end of a page after which nothing can be read: the
+// bits of the interpreter by every instruction set.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -93,14 +93,17 @@ const std::vector<Kernel> kOfAll = {
 TEST(NarrowRows, OfIntegers) {
   for (const DType type : {DType::kInt8, DType::kUInt8, DType::kInt16}) {
     ExpectSameBits(type, kOfAll);
-    ExpectSameBits(type, {{"i32[?]", "reduce_with_axis<sum>(tcast<i32>(x), 1)"}, {"T[?]", "tcast<T>(reduce_with_axis<sum>(x, 1))"}, {"T[?, ?]", "x * 2 + broadcast<0>(reduce_with_axis<maximum>(x, 1), x)"}});
+    ExpectSameBits(type, {{"i32[?]", "reduce_with_axis<sum>(tcast<i32>(x), 1)"},
+                          {"T[?]", "tcast<T>(reduce_with_axis<sum>(x, 1))"},
+                          {"T[?, ?]", "x * 2 + broadcast<0>(reduce_with_axis<maximum>(x, 1), x)"}});
   }
 }
 
 TEST(NarrowRows, OfFloats) {
   for (const DType type : {DType::kFloat16, DType::kBFloat16}) {
     ExpectSameBits(type, kOfAll);
-    ExpectSameBits(type, {{"T[?, ?]", "x * 0.5"}, {"T[?, ?]", "sign(x) - broadcast<0>(reduce_with_axis<minimum>(x, 1), x)"}});
+    ExpectSameBits(type,
+                   {{"T[?, ?]", "x * 0.5"}, {"T[?, ?]", "sign(x) - broadcast<0>(reduce_with_axis<minimum>(x, 1), x)"}});
   }
 }
 

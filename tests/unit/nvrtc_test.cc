@@ -23,10 +23,15 @@ using cuda::ImageForm;
   if (FindNvrtc().name.empty()) GTEST_SKIP() << FindNvrtc().problem
 
 std::string Scale(const std::string& name, const std::string& factor) {
-  return "struct " + name + "_args { float* data; long long extent; };\n"
-         "extern \"C\" __global__ void " + name + "(const " + name + "_args args) {\n"
+  return "struct " + name +
+         "_args { float* data; long long extent; };\n"
+         "extern \"C\" __global__ void " +
+         name + "(const " + name +
+         "_args args) {\n"
          "  const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;\n"
-         "  if (i < args.extent) args.data[i] = args.data[i] * " + factor + " + 1.0f;\n"
+         "  if (i < args.extent) args.data[i] = args.data[i] * " +
+         factor +
+         " + 1.0f;\n"
          "}\n";
 }
 
@@ -55,10 +60,13 @@ TEST(Nvrtc, ArithmeticIsStrictUnlessContracted) {
 
 TEST(Nvrtc, AnErrorHasTheLogAndTheLine) {
   NEEDS_NVRTC();
-  const std::string said = MessageOf([] { CompileCuda(Scale("wrong", "no_such_factor"), "wrong", For("sm_90", ImageForm::kCubin), false); });
+  const std::string said =
+      MessageOf([] { CompileCuda(Scale("wrong", "no_such_factor"), "wrong", For("sm_90", ImageForm::kCubin), false); });
   EXPECT_NE(said.find("cannot compile 'wrong' for sm_90"), std::string::npos) << said;
   EXPECT_NE(said.find("wrong.cu(4): error: identifier \"no_such_factor\" is undefined"), std::string::npos) << said;
-  EXPECT_NE(said.find("     4 |   if (i < args.extent) args.data[i] = args.data[i] * no_such_factor + 1.0f;"), std::string::npos) << said;
+  EXPECT_NE(said.find("     4 |   if (i < args.extent) args.data[i] = args.data[i] * no_such_factor + 1.0f;"),
+            std::string::npos)
+      << said;
 }
 
 TEST(Nvrtc, ArchitecturesThatAreNone) {
@@ -66,7 +74,8 @@ TEST(Nvrtc, ArchitecturesThatAreNone) {
     EXPECT_SAYS("is no GPU architecture; one is written like sm_80", Architecture::Parse(text));
   EXPECT_EQ(Architecture::Parse("sm_100a").Name(), "sm_100a");
   NEEDS_NVRTC();
-  EXPECT_SAYS("does not compile for sm_35; it compiles for sm_", CompileCuda("", "old", For("sm_35", ImageForm::kCubin), false));
+  EXPECT_SAYS("does not compile for sm_35; it compiles for sm_",
+              CompileCuda("", "old", For("sm_35", ImageForm::kCubin), false));
 }
 
 // Threads compile side by side, each its own kernel and all the same one.
@@ -77,7 +86,8 @@ TEST(Nvrtc, ManyThreads) {
   for (int k = 0; k < 8; ++k)
     threads.emplace_back([k, &right] {
       const std::string name = "k" + std::to_string(k % 4);
-      const cuda::Image image = CompileCuda(Scale(name, std::to_string(k % 4) + ".5f"), name, For("sm_90", ImageForm::kPtx), false);
+      const cuda::Image image =
+          CompileCuda(Scale(name, std::to_string(k % 4) + ".5f"), name, For("sm_90", ImageForm::kPtx), false);
       right += image.bytes.find(".entry " + name + "(") != std::string::npos;
     });
   for (std::thread& thread : threads) thread.join();
@@ -110,7 +120,8 @@ void Compile(const char* library) {
 }
 TEST(NvrtcDeathTest, WithoutNvrtc) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(Compile("/none.so"), ::testing::ExitedWithCode(0), "UMBRA_NVRTC=/none.so cannot be used: .*install NVRTC 12 or 13");
+  EXPECT_EXIT(Compile("/none.so"), ::testing::ExitedWithCode(0),
+              "UMBRA_NVRTC=/none.so cannot be used: .*install NVRTC 12 or 13");
   EXPECT_EXIT(Compile("libm.so.6"), ::testing::ExitedWithCode(0), "libm.so.6 has no nvrtcVersion");
 }
 
@@ -122,7 +133,8 @@ void CompileWithBuiltins(const char* minor) {
 TEST(NvrtcDeathTest, FindsWhatLiesBesideIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(CompileWithBuiltins("999"), ::testing::ExitedWithCode(0), "no error");
-  EXPECT_EXIT(CompileWithBuiltins("998"), ::testing::ExitedWithCode(0), "its library libnvrtc-builtins.so.13.998 is missing beside it");
+  EXPECT_EXIT(CompileWithBuiltins("998"), ::testing::ExitedWithCode(0),
+              "its library libnvrtc-builtins.so.13.998 is missing beside it");
 }
 
 }  // namespace

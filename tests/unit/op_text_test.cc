@@ -5,19 +5,19 @@
 
 #define UMBRA_TEST_SLOPE 0.3f
 namespace user {
-UMBRA_OP(half_of_whole, (x), x * (1 / 2) + x * (-7 / 2))
-UMBRA_OP(third_in_f32, (x), x * (1.0f / 3) + x / 3)
+UMBRA_OP(half_of_whole, (x), x*(1 / 2) + x * (-7 / 2))
+UMBRA_OP(third_in_f32, (x), x*(1.0f / 3) + x / 3)
 UMBRA_OP(tenth_in_f32, (x), x * 1.1f + 1e-1f * x)
 UMBRA_OP(bases, (x), x * 010 + x * 0x1F + x * 0b101 + x * 1'000 + x * 0x1p-3 + x * 12l)
 UMBRA_OP(reals, (x), x * .5 + x * 2. + x * 1.5e+1 + x * 0.25L)
-UMBRA_OP(with_macros, (x), x * M_PI - UMBRA_TEST_SLOPE * x)
+UMBRA_OP(with_macros, (x), x* M_PI - UMBRA_TEST_SLOPE * x)
 UMBRA_OP(number, (x), 7 / 2)
 UMBRA_OP(whole_branches, (x), x > 3 / 2 ? x - 9 / 2 : (x < 0 ? 7 : x > 1 ? 4 : -3) / 2 * x)
 UMBRA_OP(by_no_minus_zero, (x), x / (-1 / 2) + x / ((x > 0 ? -1 : 1) / 2))
 UMBRA_OP(with_infinity, (x), minimum(x, INFINITY) / maximum(x, -INFINITY))
 UMBRA_OP(branches, (x), x > 3 / 2 ? x - 9 / 2 : x * (5 - 3.5f))
 constexpr float kSlope = 0.25f;
-UMBRA_OP(constant, (x), x * kSlope)
+UMBRA_OP(constant, (x), x* kSlope)
 UMBRA_OP(beyond_zero, (x), x * 10u)
 }  // namespace user
 
@@ -74,11 +74,13 @@ TEST(OpText, NamesOfCppAreForEagerExpressions) {
   TensorContainer<cpu, 1> y(Shape1(3));
   y = F<user::constant>(x);
   EXPECT_EQ(y[2], 0.75f);
-  EXPECT_EQ(jit::WhyEager(F<user::constant>(x)),
-            "'user::constant' has 'kSlope' in its expression, which is neither an argument of it nor an operator of umbra/ops.def: give it "
-            "as an operand, F<user::constant>(..., scalar(c)), or write the number");
+  EXPECT_EQ(
+      jit::WhyEager(F<user::constant>(x)),
+      "'user::constant' has 'kSlope' in its expression, which is neither an argument of it nor an operator of umbra/ops.def: give it "
+      "as an operand, F<user::constant>(..., scalar(c)), or write the number");
   EXPECT_NE(jit::WhyEager(F<user::beyond_zero>(x)).find("'10u'"), std::string::npos);
-  EXPECT_EQ(jit::WhyEager(F<user::bases>(x) + F<user::reals>(x) + F<user::with_macros>(x) + F<user::tenth_in_f32>(x)), "");
+  EXPECT_EQ(jit::WhyEager(F<user::bases>(x) + F<user::reals>(x) + F<user::with_macros>(x) + F<user::tenth_in_f32>(x)),
+            "");
 }
 
 TEST(OpText, WhatIsNoNumberIsAnErrorThatNamesTheOperator) {

@@ -16,8 +16,13 @@ std::vector<std::string> Tried(int driver) {
     tried.push_back(name);
     return "it is not there";
   };
-  const runtime::OpenedLibrary none = runtime::OpenWanted(
-      {{"libx.so.13", "libx.so.12", "/usr/local/cuda/lib64/libx.so"}, "UMBRA_X", "there is no X", "; install it", driver}, "", use);
+  const runtime::OpenedLibrary none =
+      runtime::OpenWanted({{"libx.so.13", "libx.so.12", "/usr/local/cuda/lib64/libx.so"},
+                           "UMBRA_X",
+                           "there is no X",
+                           "; install it",
+                           driver},
+                          "", use);
   EXPECT_EQ(none.problem, "there is no X; install it");
   return tried;
 }

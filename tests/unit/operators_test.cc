@@ -21,21 +21,44 @@
 namespace umbra {
 namespace {
 
+using drawn::Tensor;
 using graph::OpInfo;
 using graph::OpTypes;
-using drawn::Tensor;
 
 template <typename T>
 std::vector<T> Hard() {
   using Limits = std::numeric_limits<T>;
   std::vector<T> values = {0, 1};
   if constexpr (std::is_floating_point_v<T>)
-    values = {0, Limits::denorm_min(), 5 * Limits::denorm_min(), Limits::min(), Limits::epsilon(), T(0.1), T(0.5), 1, T(1.5), 2, T(2.5), 3, 7, 25,
-              T(88.5), 149, 1074, T(8388609), T(1e15), Limits::max() / 2, Limits::max(), Limits::infinity(), Limits::quiet_NaN()};
+    values = {0,
+              Limits::denorm_min(),
+              5 * Limits::denorm_min(),
+              Limits::min(),
+              Limits::epsilon(),
+              T(0.1),
+              T(0.5),
+              1,
+              T(1.5),
+              2,
+              T(2.5),
+              3,
+              7,
+              25,
+              T(88.5),
+              149,
+              1074,
+              T(8388609),
+              T(1e15),
+              Limits::max() / 2,
+              Limits::max(),
+              Limits::infinity(),
+              Limits::quiet_NaN()};
   else if constexpr (!std::is_same_v<T, bool>)
     values = {0, 1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 65, 255, 1000003, Limits::max(), Limits::max() / 2, Limits::min()};
   if constexpr (!std::is_same_v<T, bool>)
-    for (std::size_t k = values.size(); k-- > 0;) values.push_back(std::is_floating_point_v<T> ? -values[k] : static_cast<T>(0ull - static_cast<unsigned long long>(values[k])));
+    for (std::size_t k = values.size(); k-- > 0;)
+      values.push_back(std::is_floating_point_v<T> ? -values[k]
+                                                   : static_cast<T>(0ull - static_cast<unsigned long long>(values[k])));
   return values;
 }
 
@@ -72,7 +95,8 @@ class Table {
     Results results;
     for (const auto& operand : operands_) arguments->inputs.push_back(operand->ref);
     for (const auto& output : graph_->outputs()) {
-      results.push_back(std::make_unique<Tensor>(graph_->node(output.node).dtype, std::vector<index_t>{size_}, 0, nullptr));
+      results.push_back(
+          std::make_unique<Tensor>(graph_->node(output.node).dtype, std::vector<index_t>{size_}, 0, nullptr));
       arguments->outputs.push_back(results.back()->ref);
     }
     return results;
@@ -101,7 +125,9 @@ class Table {
   // Expressions are evaluated as the program's own compiler compiles them; conditions are numbers there.
   template <typename OP, int arity>
   void ExpectEager(const Results& expected, const std::string& name) const {
-    const auto operand = [&](std::size_t k) { return umbra::Tensor<cpu, 1, T>(static_cast<T*>(operands_[k]->ref.data), Shape1(size_)); };
+    const auto operand = [&](std::size_t k) {
+      return umbra::Tensor<cpu, 1, T>(static_cast<T*>(operands_[k]->ref.data), Shape1(size_));
+    };
     TensorContainer<cpu, 1, T> y(Shape1(size_));
     if constexpr (arity == 1) y = expr::F<OP>(operand(0));
     else if constexpr (arity == 2) y = expr::F<OP>(operand(0), operand(1));
@@ -109,7 +135,8 @@ class Table {
     const auto found = std::find(names_.begin(), names_.end(), name);
     ASSERT_NE(found, names_.end());
     for (index_t i = 0; i < size_; ++i)
-      ExpectBits(expected[static_cast<std::size_t>(found - names_.begin())]->At({i}), static_cast<double>(y[i]), name, i, "eagerly");
+      ExpectBits(expected[static_cast<std::size_t>(found - names_.begin())]->At({i}), static_cast<double>(y[i]), name,
+                 i, "eagerly");
   }
 
   void ExpectSame(const Results& expected, const Results& got, const std::string& how) const {
@@ -123,8 +150,9 @@ class Table {
   void ExpectBits(double want, double have, const std::string& name, index_t i, const std::string& how) const {
     if (std::memcmp(&want, &have, sizeof want) == 0 || (std::isnan(want) && std::isnan(have))) return;
     if (++wrong_[name + how] > 3) return;
-    ADD_FAILURE() << name << " of " << operands_[0]->At({i}) << ", " << operands_[1]->At({i}) << ", " << operands_[2]->At({i}) << " of "
-                  << Name(kType) << ", " << how << ": " << have << ", expected " << want;
+    ADD_FAILURE() << name << " of " << operands_[0]->At({i}) << ", " << operands_[1]->At({i}) << ", "
+                  << operands_[2]->At({i}) << " of " << Name(kType) << ", " << how << ": " << have << ", expected "
+                  << want;
   }
 
   std::shared_ptr<const graph::Graph> graph_;
@@ -139,10 +167,13 @@ void ExpectOneMeaning() {
   const Table<T> table;
   const auto expected = table.Run(Engine::kInterpreter, "");
   for (const auto target : codegen::kAllTargets)
-    if (HostRuns(target)) table.ExpectSame(expected, table.Run(Engine::kJit, std::string(codegen::Name(target))), std::string(codegen::Name(target)));
+    if (HostRuns(target))
+      table.ExpectSame(expected, table.Run(Engine::kJit, std::string(codegen::Name(target))),
+                       std::string(codegen::Name(target)));
   table.ExpectSame(expected, table.Run(Engine::kSystem, ""), "by the system's compiler");
   table.ExpectSame(expected, table.Emulate(), "as CUDA");
-  [[maybe_unused]] constexpr bool kFloat = std::is_floating_point_v<T>, kInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>,
+  [[maybe_unused]] constexpr bool kFloat = std::is_floating_point_v<T>,
+                                  kInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>,
                                   kNumeric = kFloat || kInteger, kBool = false, kAny = false;
 #define UMBRA_PRIMITIVE(name, arity, dtypes, ...) \
   if constexpr (dtypes) table.template ExpectEager<op::name, arity>(expected, #name);

@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "dmlc/parameter.h"
+#include "tests/support/testing.h"
 #include "umbra/compile.h"
 #include "umbra/tshape.h"
-#include "tests/support/testing.h"
 
 namespace umbra {
 namespace {
@@ -81,8 +81,16 @@ TEST(Parameter, InitAndDefaults) {
   EXPECT_EQ(o.act, 0);
   EXPECT_EQ(o.mode, Mode::kExact);
   EXPECT_FALSE(o.seed.has_value());
-  o.Init(Words{{"nhidden", " 7 "}, {"act", "tanh"}, {"mode", "fast"}, {"seed", "-3"}, {"level", "high"},
-               {"kernel", "(3, 5)"}, {"verbose", "True"}, {"big", "1099511627776"}, {"scale", "1e-300"}, {"__x__", "y"}});
+  o.Init(Words{{"nhidden", " 7 "},
+               {"act", "tanh"},
+               {"mode", "fast"},
+               {"seed", "-3"},
+               {"level", "high"},
+               {"kernel", "(3, 5)"},
+               {"verbose", "True"},
+               {"big", "1099511627776"},
+               {"scale", "1e-300"},
+               {"__x__", "y"}});
   EXPECT_EQ(o.num_hidden, 7);
   EXPECT_EQ(o.act, 3);
   EXPECT_EQ(o.mode, Mode::kFast);
@@ -102,7 +110,8 @@ TEST(Parameter, Errors) {
     return MessageOf([&] { o.Init(words, option); });
   };
   EXPECT_NE(init({}).find("required parameter 'num_hidden' of type int is not given"), std::string::npos);
-  EXPECT_NE(init({{"num_hidden", "1001"}}).find("1001 is out of range: it must be at least 0 and at most 1000"), std::string::npos);
+  EXPECT_NE(init({{"num_hidden", "1001"}}).find("1001 is out of range: it must be at least 0 and at most 1000"),
+            std::string::npos);
   EXPECT_EQ(init({{"num_hidden", "0"}}), "no error");
   EXPECT_EQ(init({{"num_hidden", "1000"}}), "no error");
   EXPECT_NE(init({{"num_hidden", "-1"}}).find("-1 is out of range"), std::string::npos);
@@ -128,7 +137,12 @@ TEST(Parameter, Errors) {
 
 TEST(Parameter, DictRoundTrips) {
   Options a, b;
-  a.Init(Words{{"num_hidden", "3"}, {"learning_rate", "0.1"}, {"scale", "0.1"}, {"kernel", "[4]"}, {"act", "tanh"}, {"level", "low"}});
+  a.Init(Words{{"num_hidden", "3"},
+               {"learning_rate", "0.1"},
+               {"scale", "0.1"},
+               {"kernel", "[4]"},
+               {"act", "tanh"},
+               {"level", "low"}});
   const auto dict = a.__DICT__();
   EXPECT_EQ(dict.at("learning_rate"), "0.1");
   EXPECT_EQ(dict.at("kernel"), "(4,)");
@@ -206,7 +220,8 @@ TEST(Parameter, EnvironmentOfBooleansAndEmpty) {
   SetEnv("UMBRA_TEST_PARAMETER", false);
   EXPECT_FALSE(GetEnv("UMBRA_TEST_PARAMETER", true));
   SetEnv("UMBRA_TEST_PARAMETER", std::string("on"));
-  EXPECT_SAYS("UMBRA_TEST_PARAMETER: 'on' is no boolean: expected True, 1, False or 0", GetEnv("UMBRA_TEST_PARAMETER", true));
+  EXPECT_SAYS("UMBRA_TEST_PARAMETER: 'on' is no boolean: expected True, 1, False or 0",
+              GetEnv("UMBRA_TEST_PARAMETER", true));
 }
 
 // A class that is a parameter by its `>>` and `<<`.
@@ -287,10 +302,16 @@ TEST(Parameter, TextsAreUnambiguous) {
     return dict.at(field);
   };
   using Names = std::vector<std::string>;
-  for (const auto& [names, text] : std::vector<std::pair<Names, std::string>>{
-           {{}, "()"}, {{""}, "('',)"}, {{"a,b"}, "('a,b',)"}, {{"a", "b c"}, "(a, b c)"}, {{" a", "b\t"}, "(' a', 'b\t')"},
-           {{"it's", "'s"}, "(it's, '\\'s')"}, {{"(", ")]", "(a,b)"}, "('(', ')]', (a,b))"}, {{"\\", "\"\\"}, "(\\, '\"\\\\')"},
-           {{"None", "('"}, "(None, '(\\'')"}}) {
+  for (const auto& [names, text] :
+       std::vector<std::pair<Names, std::string>>{{{}, "()"},
+                                                  {{""}, "('',)"},
+                                                  {{"a,b"}, "('a,b',)"},
+                                                  {{"a", "b c"}, "(a, b c)"},
+                                                  {{" a", "b\t"}, "(' a', 'b\t')"},
+                                                  {{"it's", "'s"}, "(it's, '\\'s')"},
+                                                  {{"(", ")]", "(a,b)"}, "('(', ')]', (a,b))"},
+                                                  {{"\\", "\"\\"}, "(\\, '\"\\\\')"},
+                                                  {{"None", "('"}, "(None, '(\\'')"}}) {
     a.names = names;
     EXPECT_EQ(text_after("names"), text);
   }
@@ -304,7 +325,8 @@ TEST(Parameter, TextsAreUnambiguous) {
     EXPECT_EQ(text_after("table"), text);
   }
   EXPECT_EQ(RichOf({{"table", "(1, 2), (3,)"}}).table, (std::vector<std::vector<int>>{{1, 2}, {3}}));
-  EXPECT_SAYS("is no tuple of tuple of int: '(3, x)' in it is no tuple of int: 'x' in it is no int", RichOf({{"table", "((1, 2), (3, x))"}}));
+  EXPECT_SAYS("is no tuple of tuple of int: '(3, x)' in it is no tuple of int: 'x' in it is no int",
+              RichOf({{"table", "((1, 2), (3, x))"}}));
   for (const auto& [title, text] : std::vector<std::pair<optional<std::string>, std::string>>{
            {nullopt, "None"}, {"None", "'None'"}, {"", ""}, {"a,b", "a,b"}, {"'x'", "'\\'x\\''"}, {" x", "' x'"}}) {
     a.title = title;
@@ -332,8 +354,10 @@ TEST(Parameter, LimitsOfNumbers) {
   EXPECT_SAYS("out of the range of long (non-negative)", round("word", "18446744073709551616"));
   EXPECT_SAYS("no long (non-negative)", round("word", "-1"));
   EXPECT_SAYS("no long (non-negative)", round("word", "+-1"));
-  for (const char* text : {"nan", "inf", "-inf", "1e-45", "3.4028235e+38", "1.1754944e-38", "-0"}) EXPECT_EQ(round("real", text), text);
-  for (const char* text : {"-inf", "5e-324", "2.225073858507201e-308", "-1.7976931348623157e+308"}) EXPECT_EQ(round("wide", text), text);
+  for (const char* text : {"nan", "inf", "-inf", "1e-45", "3.4028235e+38", "1.1754944e-38", "-0"})
+    EXPECT_EQ(round("real", text), text);
+  for (const char* text : {"-inf", "5e-324", "2.225073858507201e-308", "-1.7976931348623157e+308"})
+    EXPECT_EQ(round("wide", text), text);
   EXPECT_SAYS("nan is out of range: it must be at most 1e+300", round("wide", "nan"));
   EXPECT_SAYS("inf is out of range", round("wide", "inf"));
   EXPECT_SAYS("out of the range of double", round("wide", "1e400"));
@@ -427,7 +451,8 @@ TEST(Parameter, CompileOptions) {
   EXPECT_EQ(o.engine, Engine::kSystem);
   o.Init(Words{});
   EXPECT_EQ(o.__DICT__(), initial);
-  EXPECT_SAYS("'riscv' is none of {'best', 'plain', 'sse2', 'avx2', 'avx512', 'cuda'}", o.Init(Words{{"target", "riscv"}}));
+  EXPECT_SAYS("'riscv' is none of {'best', 'plain', 'sse2', 'avx2', 'avx512', 'cuda'}",
+              o.Init(Words{{"target", "riscv"}}));
   for (const ParamFieldInfo& field : CompileOptions::__FIELDS__()) EXPECT_NE(field.description, "") << field.name;
 }
 
@@ -475,9 +500,7 @@ class FieldEntry<Kelvin> : public FieldEntryBase<FieldEntry<Kelvin>, Kelvin> {
 }  // namespace dmlc
 struct KelvinParam : public dmlc::Parameter<KelvinParam> {
   Kelvin heat;
-  DMLC_DECLARE_PARAMETER(KelvinParam) {
-    DMLC_DECLARE_FIELD(heat).set_default({300});
-  }
+  DMLC_DECLARE_PARAMETER(KelvinParam) { DMLC_DECLARE_FIELD(heat).set_default({300}); }
 };
 DMLC_REGISTER_PARAMETER(KelvinParam);
 TEST(Dmlc, FieldEntryOfOnesOwn) {

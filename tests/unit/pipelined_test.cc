@@ -45,7 +45,8 @@ void ExpectSameBits(const std::vector<T>& a, const std::vector<T>& b, const std:
 }
 
 // The length of a row in each of these is 0 to 6 groups of any dialect, and a rest.
-const std::vector<index_t> kLengths = {1, 15, 16, 31, 32, 63, 64, 65, 127, 128, 129, 191, 192, 200, 255, 256, 257, 320, 383, 384, 400};
+const std::vector<index_t> kLengths = {1,   15,  16,  31,  32,  63,  64,  65,  127, 128, 129,
+                                       191, 192, 200, 255, 256, 257, 320, 383, 384, 400};
 
 // From rows of two operands to rows of two results; `in_place`: the results take the place of the operands.
 template <typename T>
@@ -62,13 +63,15 @@ void ExpectAsPlain(const std::string& text, bool in_place) {
         all.insert(all.end(), in_place ? b.begin() : q.begin(), in_place ? b.end() : q.end());
         return all;
       };
-      ExpectSameBits(run(plain), run(function), target + (in_place ? " in place, " : ", ") + std::to_string(length) + ": " + text);
+      ExpectSameBits(run(plain), run(function),
+                     target + (in_place ? " in place, " : ", ") + std::to_string(length) + ": " + text);
     }
   }
 }
 
 std::string Rows(const std::string& type, const std::string& body) {
-  return "kernel k(a: " + type + "[n, m], b: " + type + "[n, m]) -> (p: " + type + "[n, m], q: " + type + "[n, m]) { " + body + " }";
+  return "kernel k(a: " + type + "[n, m], b: " + type + "[n, m]) -> (p: " + type + "[n, m], q: " + type + "[n, m]) { " +
+         body + " }";
 }
 
 // What a function is of, its operand is needed again behind it; the second result takes what the first has stored over.
@@ -94,8 +97,8 @@ TEST(Pipelined, InPlace) {
   }
 }
 
-// An element is computed alike wherever in a row it stands, though products and sums become one: in a group, of which a loop
-// may do two halves apart, or in what is left of the row.
+// An element is computed alike wherever in a row it stands, though products and sums become one: in a group, of which a
+// loop may do two halves apart, or in what is left of the row.
 TEST(Pipelined, FastIsTheSameInEachPlace) {
   std::vector<std::string> bodies(kBodies.begin(), kBodies.begin() + 4);
   bodies.push_back("p = exp(a * a)  q = exp(b * b * 0.5)");  // the square, too, is part of a sum, and not of that alone
@@ -105,10 +108,13 @@ TEST(Pipelined, FastIsTheSameInEachPlace) {
     for (const std::string& target : HostTargets()) {
       const Function function = Compiled(text, target, Math::kFast);
       constexpr index_t kLong = 16000;
-      std::vector<float> a = Drawn<float>(kLong, 1), b = Drawn<float>(kLong, 2), p(kLong), q(kLong), one_p(kLong), one_q(kLong);
+      std::vector<float> a = Drawn<float>(kLong, 1), b = Drawn<float>(kLong, 2), p(kLong), q(kLong), one_p(kLong),
+                         one_q(kLong);
       function({{Ref(a, {1, kLong}), Ref(b, {1, kLong})}, {Ref(p, {1, kLong}), Ref(q, {1, kLong})}, {}});
       for (index_t i = 0; i < kLong; ++i) {
-        const auto at = [&](std::vector<float>& values) { return TensorRef::Dense(values.data() + i, DType::kFloat32, {1, 1}); };
+        const auto at = [&](std::vector<float>& values) {
+          return TensorRef::Dense(values.data() + i, DType::kFloat32, {1, 1});
+        };
         function({{at(a), at(b)}, {at(one_p), at(one_q)}, {}});
       }
       ExpectSameBits(one_p, p, target + ": " + text);

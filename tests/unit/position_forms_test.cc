@@ -1,5 +1,5 @@
-// Quotients and differences of positions: what replaces them comes to the same at every point, and reshapes of what lies in memory
-// need no division of what packets go along.
+// Quotients and differences of positions: what replaces them comes to the same at every point, and reshapes of what
+// lies in memory need no division of what packets go along.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -48,7 +48,9 @@ int Divisions(const Graph& graph, int id) {
 
 TEST(PositionForms, ComeToTheSame) {
   std::mt19937 random(11);
-  const auto draw = [&](index_t low, index_t high) { return std::uniform_int_distribution<index_t>(low, high)(random); };
+  const auto draw = [&](index_t low, index_t high) {
+    return std::uniform_int_distribution<index_t>(low, high)(random);
+  };
   int replaced = 0;
   for (int round = 0; round < 3000; ++round) {
     const std::vector<index_t> extents = {draw(1, 6), draw(1, 6), draw(1, 6)};
@@ -56,7 +58,9 @@ TEST(PositionForms, ComeToTheSame) {
     const PartialShape shape{Dimension(extents[0]), Dimension(extents[1]), Dimension(extents[2])};
     const auto number = [&](index_t value) { return graph.Constant(static_cast<double>(value), DType::kInt64); };
     std::function<int(int)> make = [&](int depth) {
-      if (depth == 0) return draw(0, 5) == 0 ? graph.Map(graph::Op::plus, {graph.Index(0, shape), number(draw(-3, 9))}) : graph.Index(static_cast<int>(draw(0, 2)), shape);
+      if (depth == 0)
+        return draw(0, 5) == 0 ? graph.Map(graph::Op::plus, {graph.Index(0, shape), number(draw(-3, 9))})
+                               : graph.Index(static_cast<int>(draw(0, 2)), shape);
       switch (draw(0, 4)) {
         case 0: return graph.Map(graph::Op::mul, {make(depth - 1), number(draw(1, 12))});
         case 1: return graph.Map(graph::Op::div, {make(depth - 1), number(draw(1, 12))});
@@ -86,7 +90,9 @@ TEST(PositionForms, WhatReshapesAskFor) {
   const PartialShape shape{Dimension(70), Dimension(32), Dimension(98)};
   const auto number = [&](index_t value) { return graph.Constant(static_cast<double>(value), DType::kInt64); };
   const int i = graph.Index(0, shape), j = graph.Index(1, shape), k = graph.Index(2, shape);
-  const auto sum = [&](int a, index_t by, int b) { return graph.Map(graph::Op::plus, {graph.Map(graph::Op::mul, {a, number(by)}), b}); };
+  const auto sum = [&](int a, index_t by, int b) {
+    return graph.Map(graph::Op::plus, {graph.Map(graph::Op::mul, {a, number(by)}), b});
+  };
   graph::PositionForms forms(&graph);
   EXPECT_EQ(forms.Quotient(sum(i, 32, j), 32), i);
   const int rows = sum(i, 98, k);  // of 98 in ones of 784
@@ -94,15 +100,18 @@ TEST(PositionForms, WhatReshapesAskFor) {
   ASSERT_TRUE(row.has_value());
   EXPECT_EQ(*row, graph.Map(graph::Op::div, {i, number(8)}));
   const int half = graph.Map(graph::Op::div, {j, number(2)});
-  EXPECT_EQ(forms.Quotient(sum(i, 64, j), 2), graph.Map(graph::Op::plus, {graph.Map(graph::Op::mul, {i, number(32)}), half}));
+  EXPECT_EQ(forms.Quotient(sum(i, 64, j), 2),
+            graph.Map(graph::Op::plus, {graph.Map(graph::Op::mul, {i, number(32)}), half}));
   EXPECT_EQ(forms.Quotient(half, 8), graph.Map(graph::Op::div, {j, number(16)})) << "by both at once";
   EXPECT_EQ(forms.Quotient(sum(i, 98, k), 100), std::nullopt);
-  EXPECT_EQ(forms.Quotient(graph.Map(graph::Op::minus, {j, number(1)}), 1), std::nullopt) << "quotients of negative numbers are rounded up";
+  EXPECT_EQ(forms.Quotient(graph.Map(graph::Op::minus, {j, number(1)}), 1), std::nullopt)
+      << "quotients of negative numbers are rounded up";
   EXPECT_EQ(forms.Difference(i, j), std::nullopt);
 }
 
 // The map as a kernel for every target, on numbers that say where they are from.
-void ExpectMoved(const std::string& text, const std::vector<index_t>& from, const std::vector<index_t>& to, const std::function<index_t(const std::vector<index_t>&)>& source) {
+void ExpectMoved(const std::string& text, const std::vector<index_t>& from, const std::vector<index_t>& to,
+                 const std::function<index_t(const std::vector<index_t>&)>& source) {
   Tensor x(DType::kFloat32, from, 0, nullptr);
   index_t count = 1;
   for (const index_t extent : from) count *= extent;
@@ -112,7 +121,9 @@ void ExpectMoved(const std::string& text, const std::vector<index_t>& from, cons
     for (const index_t padding : {0, 3}) {
       Tensor y(DType::kFloat32, to, padding, nullptr);
       Compile(graph::ParseText(text)[0], options)({{x.ref}, {y.ref}, {}}, {2});
-      ForEachIndex(to, [&](const std::vector<index_t>& at) { ASSERT_EQ(y.At(at), static_cast<double>(source(at))) << text << options.target; });
+      ForEachIndex(to, [&](const std::vector<index_t>& at) {
+        ASSERT_EQ(y.At(at), static_cast<double>(source(at))) << text << options.target;
+      });
     }
   };
   for (const codegen::Target target : codegen::kAllTargets)
@@ -122,17 +133,24 @@ void ExpectMoved(const std::string& text, const std::vector<index_t>& from, cons
 }
 
 TEST(PositionForms, Reshapes) {
-  ExpectMoved("kernel k(x: f32[?, 64, 64]) -> (y: f32[?, ?, ?, ?, ?]) { y = transpose<0, 2, 4, 1, 3>(reshape(x, extent<0>(x), 32, 2, 32, 2)) }", {3, 64, 64},
-              {3, 2, 2, 32, 32}, [](const std::vector<index_t>& i) { return (i[0] * 64 + i[3] * 2 + i[1]) * 64 + i[4] * 2 + i[2]; });
-  ExpectMoved("kernel k(x: f32[?, 16, 6, 20]) -> (y: f32[?, ?, ?, ?]) { y = reshape(transpose<0, 1, 4, 2, 5, 3>(reshape(x, extent<0>(x), 4, 2, 2, 6, 20)), extent<0>(x), 4, 12, 40) }",
-              {2, 16, 6, 20}, {2, 4, 12, 40},
-              [](const std::vector<index_t>& i) { return ((i[0] * 16 + i[1] * 4 + i[2] % 2 * 2 + i[3] % 2) * 6 + i[2] / 2) * 20 + i[3] / 2; });
+  ExpectMoved(
+      "kernel k(x: f32[?, 64, 64]) -> (y: f32[?, ?, ?, ?, ?]) { y = transpose<0, 2, 4, 1, 3>(reshape(x, extent<0>(x), 32, 2, 32, 2)) }",
+      {3, 64, 64}, {3, 2, 2, 32, 32},
+      [](const std::vector<index_t>& i) { return (i[0] * 64 + i[3] * 2 + i[1]) * 64 + i[4] * 2 + i[2]; });
+  ExpectMoved(
+      "kernel k(x: f32[?, 16, 6, 20]) -> (y: f32[?, ?, ?, ?]) { y = reshape(transpose<0, 1, 4, 2, 5, 3>(reshape(x, extent<0>(x), 4, 2, 2, 6, 20)), extent<0>(x), 4, 12, 40) }",
+      {2, 16, 6, 20}, {2, 4, 12, 40}, [](const std::vector<index_t>& i) {
+        return ((i[0] * 16 + i[1] * 4 + i[2] % 2 * 2 + i[3] % 2) * 6 + i[2] / 2) * 20 + i[3] / 2;
+      });
   ExpectMoved("kernel k(x: f32[?, 784]) -> (y: f32[?, ?]) { y = reshape(x, extent<0>(x) * 8, 98) }", {5, 784}, {40, 98},
               [](const std::vector<index_t>& i) { return i[0] * 98 + i[1]; });
-  ExpectMoved("kernel k(x: f32[?]) -> (y: f32[?, ?]) { n = extent<0>(x)\n y = concat(concat(reshape(x, n, 1), reshape(x + 1, n, 1), 1), reshape(flip(x, 0), n, 1), 1) }", {37}, {37, 3},
-              [](const std::vector<index_t>& i) { return i[1] == 0 ? i[0] : i[1] == 1 ? i[0] + 1 : 36 - i[0]; });
-  ExpectMoved("kernel k(x: f32[?, 3]) -> (y: f32[?, 1]) { y = slice(x, 1, 2, 3) * 2 - slice(x, 1, 0, 1) }", {53, 3}, {53, 1},
-              [](const std::vector<index_t>& i) { return i[0] * 3 + 4; });
+  ExpectMoved(
+      "kernel k(x: f32[?]) -> (y: f32[?, ?]) { n = extent<0>(x)\n y = concat(concat(reshape(x, n, 1), reshape(x + 1, n, 1), 1), reshape(flip(x, 0), n, 1), 1) }",
+      {37}, {37, 3}, [](const std::vector<index_t>& i) { return i[1] == 0   ? i[0]
+                                                                : i[1] == 1 ? i[0] + 1
+                                                                            : 36 - i[0]; });
+  ExpectMoved("kernel k(x: f32[?, 3]) -> (y: f32[?, 1]) { y = slice(x, 1, 2, 3) * 2 - slice(x, 1, 0, 1) }", {53, 3},
+              {53, 1}, [](const std::vector<index_t>& i) { return i[0] * 3 + 4; });
 }
 
 // Numbers that may wrap around, as integers do, are left as they are.
@@ -141,34 +159,45 @@ TEST(PositionForms, WhatMayWrapAround) {
   Tensor x(DType::kInt64, {kCount}, 0, nullptr), y(DType::kInt64, {kCount}, 0, nullptr);
   const auto at = [](Tensor& of) { return static_cast<long long*>(of.ref.data); };
   for (index_t k = 0; k < kCount; ++k) at(x)[k] = k % 7;
-  const Function quotient = Compile(graph::ParseText("kernel k(x: i64[10000]) -> (y: i64[10000]) { y = steps<i64>(10000, 1) * 2251799813685248 / 2 + x }")[0]);
+  const Function quotient = Compile(graph::ParseText(
+      "kernel k(x: i64[10000]) -> (y: i64[10000]) { y = steps<i64>(10000, 1) * 2251799813685248 / 2 + x }")[0]);
   quotient({{x.ref}, {y.ref}, {}});
-  for (index_t k = 0; k < kCount; ++k) ASSERT_EQ(at(y)[k], static_cast<index_t>(static_cast<std::uint64_t>(k) * kFactor) / 2 + k % 7) << k;
-  const Function sum = Compile(graph::ParseText("kernel k(x: i64[?]) -> (y: i64[?]) { y = (x * 3002399751580331 + x * 3002399751580331 + x * 3002399751580331) - x }")[0]);
+  for (index_t k = 0; k < kCount; ++k)
+    ASSERT_EQ(at(y)[k], static_cast<index_t>(static_cast<std::uint64_t>(k) * kFactor) / 2 + k % 7) << k;
+  const Function sum = Compile(graph::ParseText(
+      "kernel k(x: i64[?]) -> (y: i64[?]) { y = (x * 3002399751580331 + x * 3002399751580331 + x * 3002399751580331) - x }")
+                                   [0]);
   sum({{x.ref}, {y.ref}, {}});
   for (index_t k = 0; k < kCount; ++k) ASSERT_EQ(at(y)[k], 3 * kLarge * (k % 7) - k % 7) << k;
 }
 
 // Conditions are chosen among, too.
 TEST(PositionForms, Conditions) {
-  ExpectMoved("kernel k(x: f32[4, 5]) -> (y: f32[8, 5]) { v = x > 9\n y = concat(v, flip(v, 1), 0) ? 1 : 2 }", {4, 5}, {8, 5}, [](const std::vector<index_t>& i) {
-    const index_t from = i[0] < 4 ? i[0] * 5 + i[1] : (i[0] - 4) * 5 + 4 - i[1];
-    return from > 9 ? 1 : 2;
-  });
+  ExpectMoved("kernel k(x: f32[4, 5]) -> (y: f32[8, 5]) { v = x > 9\n y = concat(v, flip(v, 1), 0) ? 1 : 2 }", {4, 5},
+              {8, 5}, [](const std::vector<index_t>& i) {
+                const index_t from = i[0] < 4 ? i[0] * 5 + i[1] : (i[0] - 4) * 5 + 4 - i[1];
+                return from > 9 ? 1 : 2;
+              });
 }
 
 // Of axes of one index none is walked in packets.
 TEST(PositionForms, AxesOfOneIndex) {
   const auto self = [](const std::vector<index_t>& i) { return i[0] + i[1] + i[2]; };
-  ExpectMoved("kernel k(x: f32[?, 1, 1]) -> (y: f32[1, ?, 1]) { y = permute(x, 1, 0, 2) + 0 }", {53, 1, 1}, {1, 53, 1}, self);
-  ExpectMoved("kernel k(x: f32[?, 1, 1]) -> (y: f32[1, 1, ?]) { y = permute(x, 1, 2, 0) + 0 }", {53, 1, 1}, {1, 1, 53}, self);
-  ExpectMoved("kernel k(x: f32[1, ?, 1]) -> (y: f32[?, 1, 1]) { y = flip(flip(permute(x, 1, 0, 2), 0), 0) }", {1, 53, 1}, {53, 1, 1}, self);
-  ExpectMoved("kernel k(x: f32[1, 1]) -> (y: f32[1, 1]) { y = flip(x, 1) }", {1, 1}, {1, 1}, [](const std::vector<index_t>&) { return 0; });
+  ExpectMoved("kernel k(x: f32[?, 1, 1]) -> (y: f32[1, ?, 1]) { y = permute(x, 1, 0, 2) + 0 }", {53, 1, 1}, {1, 53, 1},
+              self);
+  ExpectMoved("kernel k(x: f32[?, 1, 1]) -> (y: f32[1, 1, ?]) { y = permute(x, 1, 2, 0) + 0 }", {53, 1, 1}, {1, 1, 53},
+              self);
+  ExpectMoved("kernel k(x: f32[1, ?, 1]) -> (y: f32[?, 1, 1]) { y = flip(flip(permute(x, 1, 0, 2), 0), 0) }",
+              {1, 53, 1}, {53, 1, 1}, self);
+  ExpectMoved("kernel k(x: f32[1, 1]) -> (y: f32[1, 1]) { y = flip(x, 1) }", {1, 1}, {1, 1},
+              [](const std::vector<index_t>&) { return 0; });
 }
 
 // Rows of packets are read where they lie: the row is told once for each.
 TEST(PositionForms, RowsNeedNoDivision) {
-  const plan::Plan plan = Lower(*graph::ParseText("kernel k(x: f32[?, 784]) -> (y: f32[?]) { g = reshape(x, extent<0>(x) * 8, 98)\n y = reduce_with_axis<maximum>(g - broadcast<0>(reduce_with_axis<mean>(g, 1)), 1) }")[0]);
+  const plan::Plan plan = Lower(*graph::ParseText(
+      "kernel k(x: f32[?, 784]) -> (y: f32[?]) { g = reshape(x, extent<0>(x) * 8, 98)\n y = reduce_with_axis<maximum>(g - broadcast<0>(reduce_with_axis<mean>(g, 1)), 1) }")
+                                    [0]);
   ASSERT_EQ(plan.steps.size(), 1u);
   const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
   for (const plan::Value& value : kernel.values)

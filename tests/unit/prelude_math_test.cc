@@ -84,7 +84,9 @@ void CheckBeside(const char* name, const Beside& beside, const Function& functio
     ASSERT_TRUE(std::isnan(x) || std::isinf(one) || std::isnormal(one)) << name << "(" << x << "): " << one;
     for (const E other : {E(1), E(2.5)}) {
       const E sum = other + function(x);
-      ASSERT_TRUE(std::isnan(sum) ? std::isnan(other + one) && std::isnan(other + lane) : other + one == sum && other + lane == sum) << name << "(" << x << ")";
+      ASSERT_TRUE(std::isnan(sum) ? std::isnan(other + one) && std::isnan(other + lane)
+                                  : other + one == sum && other + lane == sum)
+          << name << "(" << x << ")";
     }
     before = pattern;
     pattern += step;
@@ -104,9 +106,11 @@ T InverseErf(T x) {
   return std::copysign(y, x);
 }
 
-#define CHECK_FUNCTION(name, bound_f32, bound_f64)                                                     \
-  Check<float>(#name, bound_f32, [](auto x) { return simd::name(x); }, [](double x) { return std::name(x); }); \
-  Check<double>(#name " in f64", bound_f64, [](auto x) { return simd::name(x); }, [](long double x) { return std::name(x); })
+#define CHECK_FUNCTION(name, bound_f32, bound_f64)                                                    \
+  Check<float>(                                                                                       \
+      #name, bound_f32, [](auto x) { return simd::name(x); }, [](double x) { return std::name(x); }); \
+  Check<double>(                                                                                      \
+      #name " in f64", bound_f64, [](auto x) { return simd::name(x); }, [](long double x) { return std::name(x); })
 
 TEST(Prelude, FunctionsOfOneOperand) {
   CHECK_FUNCTION(exp, 1.1, 1);
@@ -132,11 +136,14 @@ TEST(Prelude, FunctionsOfOneOperand) {
   CHECK_FUNCTION(atanh, 1.5, 1.5);
   // Below -2 there are zeros, at which f64 has no more digits.
   const auto magnitude = [](auto x) { return simd::lgamma(simd::abs(x)); };
-  Check<float>("lgamma", 0.6, [](auto x) { return simd::lgamma(x); }, [](double x) { return std::lgamma(x); });
+  Check<float>(
+      "lgamma", 0.6, [](auto x) { return simd::lgamma(x); }, [](double x) { return std::lgamma(x); });
   Check<double>("lgamma in f64", 3.3, magnitude, [](long double x) { return std::lgamma(std::fabs(x)); });
   CHECK_FUNCTION(tgamma, 0.6, 7);
-  Check<float>("erfinv", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<double>);
-  Check<double>("erfinv in f64", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<long double>);
+  Check<float>(
+      "erfinv", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<double>);
+  Check<double>(
+      "erfinv in f64", 2, [](auto x) { return simd::erfinv(x); }, InverseErf<long double>);
   CHECK_FUNCTION(sqrt, 0.5, 0.5);
   CHECK_FUNCTION(floor, 0, 0);
   CHECK_FUNCTION(ceil, 0, 0);
@@ -148,22 +155,28 @@ TEST(Prelude, FunctionsOfOneOperand) {
 // Of the table's expression as a whole, where it is a composite's; what is below `from` is taken for that.
 template <typename E, typename Operator, typename Reference>
 void CheckOperator(const char* name, E from, double bound, const Operator& function, const Reference& reference) {
-  Check<E>(name, bound, [&](auto x) { return function(x < from ? simd::fill<decltype(x)>(from) : x); },
-           [&](Wide<E> x) { return reference(x < from ? from : x); });
+  Check<E>(
+      name, bound, [&](auto x) { return function(x < from ? simd::fill<decltype(x)>(from) : x); },
+      [&](Wide<E> x) { return reference(x < from ? from : x); });
 }
 
-#define CHECK_OPERATOR_FROM(name, from_f32, bound_f32, from_f64, bound_f64)                                            \
-  CheckOperator<float>(#name, from_f32, bound_f32, [](auto x) { return op::name::MapPacket(x); },                      \
-                       [](double x) { return reference::name(x); });                                                   \
-  CheckOperator<double>(#name " in f64", from_f64, bound_f64, [](auto x) { return op::name::MapPacket(x); },           \
-                        [](long double x) { return reference::name(x); })
-#define CHECK_OPERATOR(name, bound_f32, bound_f64) CHECK_OPERATOR_FROM(name, -HUGE_VALF, bound_f32, -HUGE_VAL, bound_f64)
+#define CHECK_OPERATOR_FROM(name, from_f32, bound_f32, from_f64, bound_f64)                \
+  CheckOperator<float>(                                                                    \
+      #name, from_f32, bound_f32, [](auto x) { return op::name::MapPacket(x); },           \
+      [](double x) { return reference::name(x); });                                        \
+  CheckOperator<double>(                                                                   \
+      #name " in f64", from_f64, bound_f64, [](auto x) { return op::name::MapPacket(x); }, \
+      [](long double x) { return reference::name(x); })
+#define CHECK_OPERATOR(name, bound_f32, bound_f64) \
+  CHECK_OPERATOR_FROM(name, -HUGE_VALF, bound_f32, -HUGE_VAL, bound_f64)
 
 TEST(Prelude, ExponentialsBesideOne) {
   const auto check = [](auto zero) {
     typedef decltype(zero) E;
-    CheckBeside<E>("exp", [](auto x) { return simd::exp_beside_1(x); }, [](E x) { return simd::exp(x); });
-    CheckBeside<E>("exp2", [](auto x) { return simd::exp2_beside_1(x); }, [](E x) { return simd::exp2(x); });
+    CheckBeside<E>(
+        "exp", [](auto x) { return simd::exp_beside_1(x); }, [](E x) { return simd::exp(x); });
+    CheckBeside<E>(
+        "exp2", [](auto x) { return simd::exp2_beside_1(x); }, [](E x) { return simd::exp2(x); });
   };
   check(0.0f);
   check(0.0);
@@ -202,12 +215,53 @@ TEST(Prelude, OperatorsOfNetworksAreRightUntilTheyAreZero) {
 template <typename E>
 std::vector<E> Specials() {
   using Limits = std::numeric_limits<E>;
-  std::vector<E> result = {0, Limits::denorm_min(), Limits::min() / 8, Limits::min(), Limits::epsilon(), E(1e-3), E(0.25),
-                           std::nextafter(E(0.5), E(0)), E(0.5), E(0.75), std::nextafter(E(1), E(0)), 1,
-                           std::nextafter(E(1), E(2)), E(1.5), 2, E(2.5), 3, 8, 10, 88, 89, 90, 104, 127, 128, 149, 150, 709,
-                           710, 711, 746, 1023, 1024, 1074, 1075, 8191, 8192, 8193, 1048575, 1048576, E(1e22),
-                           E(0x1.325b97ef32006p+84), E(0x1.9b77d5a7bd71bp+84),  // nearly multiples of ln 2, by a sum of two
-                           Limits::max() / 2, Limits::max(), Limits::infinity(), Limits::quiet_NaN()};
+  std::vector<E> result = {0,
+                           Limits::denorm_min(),
+                           Limits::min() / 8,
+                           Limits::min(),
+                           Limits::epsilon(),
+                           E(1e-3),
+                           E(0.25),
+                           std::nextafter(E(0.5), E(0)),
+                           E(0.5),
+                           E(0.75),
+                           std::nextafter(E(1), E(0)),
+                           1,
+                           std::nextafter(E(1), E(2)),
+                           E(1.5),
+                           2,
+                           E(2.5),
+                           3,
+                           8,
+                           10,
+                           88,
+                           89,
+                           90,
+                           104,
+                           127,
+                           128,
+                           149,
+                           150,
+                           709,
+                           710,
+                           711,
+                           746,
+                           1023,
+                           1024,
+                           1074,
+                           1075,
+                           8191,
+                           8192,
+                           8193,
+                           1048575,
+                           1048576,
+                           E(1e22),
+                           E(0x1.325b97ef32006p+84),
+                           E(0x1.9b77d5a7bd71bp+84),  // nearly multiples of ln 2, by a sum of two
+                           Limits::max() / 2,
+                           Limits::max(),
+                           Limits::infinity(),
+                           Limits::quiet_NaN()};
   for (int k = 1; k <= 12; ++k) result.push_back(static_cast<E>(k * 0.78539816339744830962L));  // near zeros and poles
   for (std::size_t k = result.size(); k-- > 0;) result.push_back(-result[k]);
   return result;
@@ -225,7 +279,8 @@ void ExpectLike(const std::string& what, E got, Wide<E> exact, double bound) {
 template <typename E, typename Function, typename Reference>
 void CheckSpecials(const char* name, const Function& function, const Reference& reference, double bound = 2) {
   for (const E x : Specials<E>())
-    ExpectLike<E>(std::string(name) + "(" + std::to_string(x) + ")", function(x), reference(static_cast<Wide<E>>(x)), bound);
+    ExpectLike<E>(std::string(name) + "(" + std::to_string(x) + ")", function(x), reference(static_cast<Wide<E>>(x)),
+                  bound);
 }
 template <typename E, typename Function, typename Reference>
 void CheckSpecialPairs(const char* name, const Function& function, const Reference& reference) {
@@ -235,14 +290,17 @@ void CheckSpecialPairs(const char* name, const Function& function, const Referen
                     reference(static_cast<Wide<E>>(x), static_cast<Wide<E>>(y)), 2);
 }
 
-#define CHECK_SPECIALS(name)                                                                                    \
-  CheckSpecials<float>(#name, [](auto x) { return simd::name(x); }, [](double x) { return std::name(x); });     \
-  CheckSpecials<double>(#name " in f64", [](auto x) { return simd::name(x); }, [](long double x) { return std::name(x); })
-#define CHECK_SPECIAL_PAIRS(name)                                                                         \
-  CheckSpecialPairs<float>(#name, [](auto x, auto y) { return simd::name(x, y); },                        \
-                           [](double x, double y) { return std::name(x, y); });                           \
-  CheckSpecialPairs<double>(#name " in f64", [](auto x, auto y) { return simd::name(x, y); },             \
-                            [](long double x, long double y) { return std::name(x, y); })
+#define CHECK_SPECIALS(name)                                                               \
+  CheckSpecials<float>(                                                                    \
+      #name, [](auto x) { return simd::name(x); }, [](double x) { return std::name(x); }); \
+  CheckSpecials<double>(                                                                   \
+      #name " in f64", [](auto x) { return simd::name(x); }, [](long double x) { return std::name(x); })
+#define CHECK_SPECIAL_PAIRS(name)                                                                                  \
+  CheckSpecialPairs<float>(                                                                                        \
+      #name, [](auto x, auto y) { return simd::name(x, y); }, [](double x, double y) { return std::name(x, y); }); \
+  CheckSpecialPairs<double>(                                                                                       \
+      #name " in f64", [](auto x, auto y) { return simd::name(x, y); },                                            \
+      [](long double x, long double y) { return std::name(x, y); })
 
 TEST(Prelude, SpecialValuesAreThoseOfLibm) {
   CHECK_SPECIALS(exp);
@@ -266,11 +324,15 @@ TEST(Prelude, SpecialValuesAreThoseOfLibm) {
   CHECK_SPECIALS(asinh);
   CHECK_SPECIALS(acosh);
   CHECK_SPECIALS(atanh);
-  CheckSpecials<float>("lgamma", [](auto x) { return simd::lgamma(x); }, [](double x) { return std::lgamma(x); });
-  CheckSpecials<double>("lgamma of |x| in f64", [](auto x) { return simd::lgamma(simd::abs(x)); },
-                        [](long double x) { return std::lgamma(std::fabs(x)); });
-  CheckSpecials<float>("tgamma", [](auto x) { return simd::tgamma(x); }, [](double x) { return std::tgamma(x); });
-  CheckSpecials<double>("tgamma in f64", [](auto x) { return simd::tgamma(x); }, [](long double x) { return std::tgamma(x); }, 6);
+  CheckSpecials<float>(
+      "lgamma", [](auto x) { return simd::lgamma(x); }, [](double x) { return std::lgamma(x); });
+  CheckSpecials<double>(
+      "lgamma of |x| in f64", [](auto x) { return simd::lgamma(simd::abs(x)); },
+      [](long double x) { return std::lgamma(std::fabs(x)); });
+  CheckSpecials<float>(
+      "tgamma", [](auto x) { return simd::tgamma(x); }, [](double x) { return std::tgamma(x); });
+  CheckSpecials<double>(
+      "tgamma in f64", [](auto x) { return simd::tgamma(x); }, [](long double x) { return std::tgamma(x); }, 6);
   CHECK_SPECIALS(logb);
   CHECK_SPECIALS(round);
   CHECK_SPECIAL_PAIRS(pow);
@@ -283,14 +345,16 @@ TEST(Prelude, PowersOfAFewSteps) {
   const auto check = [](auto x, double exponent, double bound) {
     using E = decltype(x);
     const E got = simd::pow(x, static_cast<E>(exponent));
-    ExpectLike<E>("pow(" + std::to_string(x) + ", " + std::to_string(exponent) + ")", got, std::pow(static_cast<Wide<E>>(x), static_cast<Wide<E>>(exponent)), bound);
+    ExpectLike<E>("pow(" + std::to_string(x) + ", " + std::to_string(exponent) + ")", got,
+                  std::pow(static_cast<Wide<E>>(x), static_cast<Wide<E>>(exponent)), bound);
   };
   for (const auto& [exponent, bound] : {std::pair(2.0, 0.501), {3.0, 1.31}, {-1.0, 0.501}, {0.5, 0.501}, {1.5, 1.31}}) {
     for (const float x : Specials<float>()) check(x, exponent, bound);
     for (const double x : Specials<double>()) check(x, exponent, bound);
     std::mt19937_64 random(7);
     for (int k = 0; k < 200000; ++k) {
-      const double size = std::ldexp(1 + std::ldexp(static_cast<double>(random() >> 12), -52), static_cast<int>(random() % 60) - 30);
+      const double size =
+          std::ldexp(1 + std::ldexp(static_cast<double>(random() >> 12), -52), static_cast<int>(random() % 60) - 30);
       check(static_cast<float>(size), exponent, bound);
       check(size, exponent, bound);
       if (exponent == std::floor(exponent)) check(static_cast<float>(-size), exponent, bound);
@@ -340,11 +404,13 @@ TEST(Prelude, LgammaOfNegativeNumbers) {
   }
 }
 
-#define CHECK_EXACTLY(name, reference)                                                                                           \
-  CheckExactly<float>(#name, 300000, [](auto x, [[maybe_unused]] auto y) { return simd::name; },                                 \
-                      [](float x, [[maybe_unused]] float y) { return std::reference; });                                         \
-  CheckExactly<double>(#name " in f64", 100000, [](auto x, [[maybe_unused]] auto y) { return simd::name; },                      \
-                       [](double x, [[maybe_unused]] double y) { return std::reference; })
+#define CHECK_EXACTLY(name, reference)                                                     \
+  CheckExactly<float>(                                                                     \
+      #name, 300000, [](auto x, [[maybe_unused]] auto y) { return simd::name; },           \
+      [](float x, [[maybe_unused]] float y) { return std::reference; });                   \
+  CheckExactly<double>(                                                                    \
+      #name " in f64", 100000, [](auto x, [[maybe_unused]] auto y) { return simd::name; }, \
+      [](double x, [[maybe_unused]] double y) { return std::reference; })
 #define CHECK_EXACT(name) CHECK_EXACTLY(name, name)
 
 TEST(Prelude, ExactFunctionsAreThoseOfLibm) {
@@ -382,15 +448,15 @@ void CheckLanes(const char* name, const Function& function) {
   }
 }
 
-#define CHECK_WIDTHS(name, call)                                                     \
-  {                                                                                  \
-    const auto f = [](auto x, [[maybe_unused]] auto y) { return simd::call; };       \
-    CheckLanes<simd::f32x4>(name, f);                                                \
-    CheckLanes<simd::f32x8>(name, f);                                                \
-    CheckLanes<simd::f32x16>(name, f);                                               \
-    CheckLanes<simd::f64x2>(name, f);                                                \
-    CheckLanes<simd::f64x4>(name, f);                                                \
-    CheckLanes<simd::f64x8>(name, f);                                                \
+#define CHECK_WIDTHS(name, call)                                               \
+  {                                                                            \
+    const auto f = [](auto x, [[maybe_unused]] auto y) { return simd::call; }; \
+    CheckLanes<simd::f32x4>(name, f);                                          \
+    CheckLanes<simd::f32x8>(name, f);                                          \
+    CheckLanes<simd::f32x16>(name, f);                                         \
+    CheckLanes<simd::f64x2>(name, f);                                          \
+    CheckLanes<simd::f64x4>(name, f);                                          \
+    CheckLanes<simd::f64x8>(name, f);                                          \
   }
 #define CHECK_WIDTHS1(name) CHECK_WIDTHS(#name, name(x))
 #define CHECK_WIDTHS2(name) CHECK_WIDTHS(#name, name(x, y))
@@ -444,114 +510,6 @@ TEST(Prelude, HeadsTouchNothingBeyond) {
     simd::store_head(to, v, lanes);
     for (int k = 0; k < n; ++k) EXPECT_EQ(to[k], k < lanes ? from[k] : -1.0f);
   }
-}
-
-// What a compiler makes of the steps of a quotient: the sign of a remainder of zero, above all.
-template <typename P>
-void ExpectQuotients() {
-  using E = simd::Elem<P>;
-  std::mt19937_64 random(5);
-  std::uniform_real_distribution<E> drawn(E(0.25), E(64));
-  for (int pass = 0; pass < 2000; ++pass) {
-    const E divisor = pass % 2 == 0 ? drawn(random) : static_cast<E>(1 + pass / 2);
-    E x[simd::kWidth<P>], y[simd::kWidth<P>];
-    for (E& value : x) {
-      const E size = drawn(random);
-      const E values[] = {size, -size, size * divisor, std::floor(size) * -divisor, E(0), -E(0), std::ldexp(size, 90), std::ldexp(size, -100)};
-      value = values[random() % 8];
-    }
-    simd::store(y, simd::load<P>(x) / simd::Divisor<E>(divisor));
-    for (int k = 0; k < simd::kWidth<P>; ++k) {
-      const E expected = x[k] / divisor;
-      ASSERT_EQ(std::memcmp(&y[k], &expected, sizeof(E)), 0) << x[k] << " / " << divisor << " is " << y[k] << ", expected " << expected;
-    }
-  }
-}
-
-// The same of a packet of divisors, some of which no reciprocal is of use for.
-template <typename P>
-void ExpectQuotientsByPackets() {
-  using E = simd::Elem<P>;
-  std::mt19937_64 random(6);
-  std::uniform_real_distribution<E> drawn(E(0.25), E(64));
-  for (int pass = 0; pass < 4000; ++pass) {
-    E x[simd::kWidth<P>], by[simd::kWidth<P>], y[simd::kWidth<P>];
-    for (int k = 0; k < simd::kWidth<P>; ++k) {
-      const E size = drawn(random), divisor = drawn(random), nan = std::numeric_limits<E>::quiet_NaN(), inf = std::numeric_limits<E>::infinity();
-      const E values[] = {size, -size, size * divisor, std::floor(size) * -divisor, E(0), -E(0), std::ldexp(size, 90), std::ldexp(size, -100), inf, nan};
-      const E divisors[] = {E(0), -divisor, inf, nan, std::ldexp(divisor, 60), std::ldexp(divisor, -60), std::ldexp(divisor, -140)};
-      x[k] = values[random() % (pass % 3 == 0 ? 10 : 6)];
-      by[k] = pass % 4 == 0 && random() % 8 == 0 ? divisors[random() % 7] : divisor;
-    }
-    simd::store(y, simd::load<P>(x) / simd::Divisors<P>(simd::load<P>(by)));
-    for (int k = 0; k < simd::kWidth<P>; ++k) {
-      const E expected = x[k] / by[k];
-      const bool same = std::memcmp(&y[k], &expected, sizeof(E)) == 0 || (std::isnan(y[k]) && std::isnan(expected));
-      ASSERT_TRUE(same) << x[k] << " / " << by[k] << " is " << y[k] << ", expected " << expected;
-    }
-  }
-}
-
-TEST(Prelude, DivisorsGiveTheBitsOfADivision) {
-  ExpectQuotients<packet::Vector<float>>();
-  ExpectQuotients<packet::Vector<double>>();
-  ExpectQuotientsByPackets<packet::Vector<float>>();
-  ExpectQuotientsByPackets<packet::Vector<double>>();
-}
-
-TEST(Prelude, IntegersNeverTrap) {
-  const int smallest = std::numeric_limits<int>::min();
-  EXPECT_EQ(simd::div(7, 0), 0);
-  EXPECT_EQ(simd::div(smallest, -1), smallest);
-  EXPECT_EQ(simd::abs(smallest), smallest);
-  EXPECT_EQ(simd::cast<int>(3e9f), std::numeric_limits<int>::max());
-  EXPECT_EQ(simd::cast<int>(-3e9f), smallest);
-  EXPECT_EQ(simd::cast<int>(std::nanf("")), 0);
-  EXPECT_EQ(simd::cast<int>(-1.9f), -1);
-}
-
-// Quotients of every two of many integers, their ends and multiples of each other among them.
-template <typename E>
-void ExpectIntegerQuotients() {
-  typedef simd::packet<E, simd::kWidth<packet::Vector<float>>> P;
-  constexpr int width = simd::kWidth<P>;
-  constexpr E least = std::numeric_limits<E>::min(), most = std::numeric_limits<E>::max();
-  std::vector<E> numbers = {0, 1, -1, 2, -2, 3, -3, 7, -10, 1000, 46340, 46341, -46341, most, most - 1, most / 2, most / 3, least, least + 1, least / 2};
-  std::mt19937_64 random(5);
-  while (numbers.size() < 400) {
-    const E drawn = static_cast<E>(random()) >> random() % (8 * sizeof(E));
-    numbers.push_back(drawn);
-    if (numbers.size() % 5 == 0) numbers.push_back(static_cast<E>(static_cast<std::uint64_t>(drawn) * (random() % 1000) - random() % 3));
-  }
-  const std::size_t count = numbers.size() / width * width;
-  E x[width], y[width], z[width];
-  for (std::size_t k = 0; k < count; k += width)
-    for (const E by : numbers) {
-      const P a = simd::load<P>(&numbers[k]);
-      simd::store(x, simd::div(a, simd::fill<P>(by)));
-      simd::store(y, simd::div_by(a, by));
-      simd::store(z, simd::div(simd::fill<P>(by), a));
-      for (int j = 0; j < width; ++j) {
-        const E of = numbers[k + static_cast<std::size_t>(j)];
-        ASSERT_EQ(x[j], simd::div(of, by)) << of << " / " << by;
-        ASSERT_EQ(y[j], simd::div(of, by)) << of << " / " << by;
-        ASSERT_EQ(z[j], simd::div(by, of)) << by << " / " << of;
-      }
-    }
-}
-
-TEST(Prelude, IntegerQuotients) {
-  ExpectIntegerQuotients<int>();
-  ExpectIntegerQuotients<simd::i64>();
-}
-
-TEST(Prelude, ExtremesKeepNaN) {
-  const float nan = std::nanf("");
-  EXPECT_TRUE(std::isnan(simd::maximum(nan, 1.0f)));
-  EXPECT_TRUE(std::isnan(simd::maximum(1.0f, nan)));
-  EXPECT_TRUE(std::isnan(simd::minimum(nan, 1.0f)));
-  EXPECT_TRUE(std::isnan(op::relu::Map(nan)));
-  EXPECT_EQ(simd::maximum(2.0f, 1.0f), 2.0f);
 }
 
 }  // namespace

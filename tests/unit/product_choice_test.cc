@@ -50,12 +50,15 @@ TEST(Product, ChoiceByProcessorIsTheLaunchs) {
 
 // It is what a launch runs: its first operand is the right factor.
 TEST(Product, ALaunchRunsTheTurnedKernel) {
-  const Function function = Compile(Parsed("kernel k(a: f32[k, m], b: f32[k, n]) -> (y: f32[m, n]) { y = dot(a.T, b) }"));
+  const Function function =
+      Compile(Parsed("kernel k(a: f32[k, m], b: f32[k, n]) -> (y: f32[m, n]) { y = dot(a.T, b) }"));
   const index_t m = 150, k = 70;
   for (const index_t n : {4, 16, 17}) {
-    const Tensor a(DType::kFloat32, {k, m}, 0, nullptr), b(DType::kFloat32, {k, n}, 0, nullptr), y(DType::kFloat32, {m, n}, 0, nullptr);
+    const Tensor a(DType::kFloat32, {k, m}, 0, nullptr), b(DType::kFloat32, {k, n}, 0, nullptr),
+        y(DType::kFloat32, {m, n}, 0, nullptr);
     const Arguments arguments{{a.ref, b.ref}, {y.ref}, {}};
-    const runtime::PreparedProgram prepared(function.program(), {a.ref, b.ref, y.ref}, runtime::CheckArguments(function.program(), arguments), {}, 1);
+    const runtime::PreparedProgram prepared(function.program(), {a.ref, b.ref, y.ref},
+                                            runtime::CheckArguments(function.program(), arguments), {}, 1);
     const auto* const kernel = prepared.OnlyKernel();
     const bool turned = kernel != nullptr && kernel->buffer == std::vector<std::size_t>{1, 0, 2};
     EXPECT_EQ(turned, n <= 16 && runtime::SumIsFaster({n, m, k, true}, codegen::Name(HostTarget()))) << n;
@@ -64,8 +67,10 @@ TEST(Product, ALaunchRunsTheTurnedKernel) {
 
 // A product within an expression goes by tiles that share what they read, however its factors lie, and made or not.
 TEST(Product, ImplicitOnes) {
-  for (const char* product : {"implicit_dot(x, w)", "relu(implicit_dot(2 * x, w.T))", "implicit_dot(x, w / 4)", "implicit_dot(x.T, w)"}) {
-    const plan::Plan plan = Lower(*Parsed(std::string("kernel k(x: f32[?, ?], w: f32[?, ?]) -> (y: f32[?, ?]) { y = ") + product + " }"));
+  for (const char* product :
+       {"implicit_dot(x, w)", "relu(implicit_dot(2 * x, w.T))", "implicit_dot(x, w / 4)", "implicit_dot(x.T, w)"}) {
+    const plan::Plan plan =
+        Lower(*Parsed(std::string("kernel k(x: f32[?, ?], w: f32[?, ?]) -> (y: f32[?, ?]) { y = ") + product + " }"));
     ASSERT_EQ(plan.steps.size(), 1u) << product;
     const auto& kernel = std::get<plan::Kernel>(plan.steps[0]);
     EXPECT_FALSE(kernel.signature.panels.empty()) << product;
@@ -80,8 +85,10 @@ TEST(Product, Choice) {
   EXPECT_TRUE(CallsBlas(PlanOf("17, 100", "100, 17", "dot(a, b)")));
   EXPECT_TRUE(CallsBlas(PlanOf("8, 100", "200, 100", "dot(a, b.T)"))) << "packets lie across the rows of b";
   EXPECT_TRUE(CallsBlas(PlanOf("8, 4096", "4096, 4096", "dot(a, b)"))) << "b is larger than a cache";
-  for (const char* product : {"dot(a / broadcast<0>(reduce_with_axis<sum>(a, 1)), b)", "dot(flip(a, 1), b)", "dot(a, relu(b.T).T)"})
-    EXPECT_TRUE(CallsBlas(PlanOf("8, 100", "100, 200", product))) << product << ": a factor is computed once, to memory";
+  for (const char* product :
+       {"dot(a / broadcast<0>(reduce_with_axis<sum>(a, 1)), b)", "dot(flip(a, 1), b)", "dot(a, relu(b.T).T)"})
+    EXPECT_TRUE(CallsBlas(PlanOf("8, 100", "100, 200", product)))
+        << product << ": a factor is computed once, to memory";
   EXPECT_NE(Alternative(PlanOf("8, 100", "100, 200", "dot(flip(a, 1), b)")), nullptr);
   EXPECT_NE(Alternative(PlanOf("17, 100", "100, 17", "dot(a, b)")), nullptr);
   EXPECT_EQ(Alternative(PlanOf("17, 100", "100, 3", "dot(a, b)")), nullptr);
@@ -89,8 +96,11 @@ TEST(Product, Choice) {
   EXPECT_NE(Alternative(PlanOf("8, 100", "n, 100", "dot(a, b.T)")), nullptr) << "a copy turns b, by AVX-512";
   EXPECT_EQ(Alternative(PlanOf("1, 100", "n, 100", "dot(a, b.T)")), nullptr) << "a vector is BLAS's";
   const auto followed = [&](const char* result, const char* more = "") {
-    return Alternative(Lower(*Parsed(std::string("kernel k(a: f32[m, k], b: f32[k, n], c: f32[n], r: f32[m, n]) -> (y: f32[?, ?]") + (*more ? ", z: f32[?, ?]" : "") +
-                                     ") {\n  p = dot(a, b)\n  y = " + result + "\n" + more + "}")))->signature.replaces.size();
+    return Alternative(
+               Lower(*Parsed(
+                   std::string("kernel k(a: f32[m, k], b: f32[k, n], c: f32[n], r: f32[m, n]) -> (y: f32[?, ?]") +
+                   (*more ? ", z: f32[?, ?]" : "") + ") {\n  p = dot(a, b)\n  y = " + result + "\n" + more + "}")))
+        ->signature.replaces.size();
   };
   EXPECT_EQ(followed("relu(p + broadcast<1>(c))"), 2u);
   EXPECT_EQ(followed("p * p + r * r"), 2u);
@@ -106,8 +116,9 @@ TEST(Product, Choice) {
 // Nothing is summed, and what follows an outer product is in its kernel.
 TEST(Product, OfVectorsIsElementwise) {
   for (const bool on_gpu : {false, true})
-    for (const char* text : {"kernel k(v: f32[n], w: f32[m]) -> (y: f32[n, m]) { y = dot(v, w) }",
-                             "kernel k(v: f64[n], w: f64[m], x: f64[n, m]) -> (y: f64[n, m]) { y = x - dot(v, w) * 0.5 }"}) {
+    for (const char* text :
+         {"kernel k(v: f32[n], w: f32[m]) -> (y: f32[n, m]) { y = dot(v, w) }",
+          "kernel k(v: f64[n], w: f64[m], x: f64[n, m]) -> (y: f64[n, m]) { y = x - dot(v, w) * 0.5 }"}) {
       const plan::Plan plan = Lower(*Parsed(text), on_gpu);
       ASSERT_EQ(plan.steps.size(), 1u) << text;
       EXPECT_TRUE(std::get<plan::Kernel>(plan.steps[0]).signature.elementwise) << text;
@@ -120,7 +131,8 @@ struct Form {
   bool by_bands = false;
 };
 Form FormOf(index_t m, index_t k, index_t n, const char* target, const char* product = "dot(a, b)") {
-  const Function function = Compile(Parsed(std::string("kernel k(a: f32[?, ?], b: f32[?, ?]) -> (y: f32[?, ?]) { y = ") + product + " }"));
+  const Function function =
+      Compile(Parsed(std::string("kernel k(a: f32[?, ?], b: f32[?, ?]) -> (y: f32[?, ?]) { y = ") + product + " }"));
   const runtime::Program& program = function.program();
   const auto at = std::find_if(program.steps.begin(), program.steps.end(), [](const auto& step) {
     const auto* kernel = std::get_if<runtime::KernelStep>(&step);
@@ -135,15 +147,19 @@ Form FormOf(index_t m, index_t k, index_t n, const char* target, const char* pro
   };
   alignas(64) static char memory[192];
   const bool turned = std::string(product) == "dot(a, b.T)";
-  const auto ref = [&](int place, std::vector<index_t> shape) { return runtime::TensorRef::Dense(memory + place * 64, DType::kFloat32, std::move(shape)); };
-  const std::vector<runtime::TensorRef> operands = {ref(0, {m, k}), ref(1, turned ? std::vector<index_t>{n, k} : std::vector<index_t>{k, n}), ref(2, {m, n})};
+  const auto ref = [&](int place, std::vector<index_t> shape) {
+    return runtime::TensorRef::Dense(memory + place * 64, DType::kFloat32, std::move(shape));
+  };
+  const std::vector<runtime::TensorRef> operands = {
+      ref(0, {m, k}), ref(1, turned ? std::vector<index_t>{n, k} : std::vector<index_t>{k, n}), ref(2, {m, n})};
   const auto symbols = runtime::CheckArguments(program, {{operands[0], operands[1]}, {operands[2]}, {}});
   const runtime::LaunchPlan launch = runtime::PrepareLaunch(step, operands, symbols, 1, -1, target);
   form.by_bands = launch.extent.back() != 0;
   return form;
 }
 
-// Of few steps, results are written along their rows, a tile's rows at a time, and what they share is read where it lies.
+// Of few steps, results are written along their rows, a tile's rows at a time, and what they share is read where it
+// lies.
 TEST(Product, FewStepsOfWideRowsGoByBands) {
   const auto by_bands = [](index_t m, index_t k, index_t n, const char* target, const char* product = "dot(a, b)") {
     const Form form = FormOf(m, k, n, target, product);

@@ -15,7 +15,8 @@ TEST(RandomCompiled, WordsAreThoseOfPhilox) {
       const auto expected = Philox(key, block);
       for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(words.word[k], static_cast<i64>(expected[k]));
       const auto even = static_cast<i64>(2 * block);
-      EXPECT_EQ(simd::random_uniform<float>(even, static_cast<i64>(key)), static_cast<float>(expected[0] >> 8) * 0x1p-24f);
+      EXPECT_EQ(simd::random_uniform<float>(even, static_cast<i64>(key)),
+                static_cast<float>(expected[0] >> 8) * 0x1p-24f);
       EXPECT_EQ(simd::random_uniform<double>(even + 1, static_cast<i64>(key)),
                 (static_cast<double>(expected[2] >> 5) * 0x1p26 + static_cast<double>(expected[3] >> 6)) * 0x1p-53);
     }

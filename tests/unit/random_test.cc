@@ -75,7 +75,9 @@ TEST(Random, CallsAreIndependent) {
     for (index_t i = 0; i < 64; ++i)
       for (index_t j = 0; j < 64; ++j) {
         const double radius = std::sqrt(-2 * std::log(1 - static_cast<double>(uniform[i])));
-        EXPECT_GT(std::abs(static_cast<double>(normal[g]) - radius * std::cos(6.283185307179586 * static_cast<double>(uniform[j]))), 1e-6);
+        EXPECT_GT(std::abs(static_cast<double>(normal[g]) -
+                           radius * std::cos(6.283185307179586 * static_cast<double>(uniform[j]))),
+                  1e-6);
       }
   const Shape<2> shape = Shape2(3, 5);
   TensorContainer<cpu, 2> difference(shape);

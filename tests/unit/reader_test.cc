@@ -1,5 +1,5 @@
-// Clang is kept from one kernel to the next: each becomes the object that it becomes in a process of its own, whatever was
-// read before.
+// Clang is kept from one kernel to the next: each becomes the object that it becomes in a process of its own, whatever
+// was read before.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -63,9 +63,11 @@ constexpr const char* kKernels[] = {
 codegen::Source WithHelpers(const std::string& helpers, const std::string& value) {
   codegen::Source source;
   source.functions = {"k"};
-  source.text = "#include \"umbra/kernel_prelude.h\"\n#include \"umbra/prelude/math.h\"\nnamespace umbra::simd {\n" + helpers +
+  source.text = "#include \"umbra/kernel_prelude.h\"\n#include \"umbra/prelude/math.h\"\nnamespace umbra::simd {\n" +
+                helpers +
                 "UMBRA_KERNEL_FN void k(const umbra_args* args, long long, long long) {\n"
-                "  float* const y = static_cast<float*>(args->data[0]);\n  y[0] = " + value + ";\n}\n}\n";
+                "  float* const y = static_cast<float*>(args->data[0]);\n  y[0] = " +
+                value + ";\n}\n}\n";
   return source;
 }
 
@@ -73,18 +75,23 @@ std::vector<Job> Jobs() {
   std::vector<Job> jobs;
   for (const Target target : {Target::kSse2, Target::kAvx512})
     for (const char* const text : kKernels)
-      jobs.push_back({codegen::Generate(Lower(*graph::ParseText(text)[0]), {target, codegen::Spelling::kPackets, {}}), target});
+      jobs.push_back(
+          {codegen::Generate(Lower(*graph::ParseText(text)[0]), {target, codegen::Spelling::kPackets, {}}), target});
   for (const codegen::Source& source :
        {WithHelpers("inline float twice(float a) { return a + a; }\n", "twice(y[1])"),
         WithHelpers("UMBRA_OUTLINE inline float twice(float a) { return exp(a); }\n", "twice(y[1])"),
         WithHelpers("UMBRA_OUTLINE inline float twice(float a) { return a * a; }\n", "twice(y[1])"),
         WithHelpers("UMBRA_OUTLINE float twice(double a) { return exp(float(a)); }\n", "twice(y[1])"),
         WithHelpers("template <typename T> inline T twice(T a) { return 2 * a * a; }\n", "twice(y[1])"),
-        WithHelpers("struct Two { float a; };\ntemplate <> struct Traits<Two> { static constexpr int width = 3; };\n", "kWidth<Two>"),
-        WithHelpers("struct Two { double a, b; };\ntemplate <> struct Traits<Two> { static constexpr int width = 5; };\n", "kWidth<Two>"),
+        WithHelpers("struct Two { float a; };\ntemplate <> struct Traits<Two> { static constexpr int width = 3; };\n",
+                    "kWidth<Two>"),
+        WithHelpers(
+            "struct Two { double a, b; };\ntemplate <> struct Traits<Two> { static constexpr int width = 5; };\n",
+            "kWidth<Two>"),
         WithHelpers("", "by_lane<f32x4>([&](i64 n) { return y[n + 1]; })[1]"),
         WithHelpers("", "by_lane<f32x4>([&](i64 n) { return y[n + n]; })[1]"),
-        WithHelpers("", "[](const int& a) { return a; }(kGroup)"), WithHelpers("", "[](const int& a) { return -a; }(kGroup)"),
+        WithHelpers("", "[](const int& a) { return a; }(kGroup)"),
+        WithHelpers("", "[](const int& a) { return -a; }(kGroup)"),
         WithHelpers("extern \"C\" float helper(float);\n", "helper(y[1])"),
         WithHelpers("extern \"C\" double helper(int);\n", "helper(y[1])")})
     jobs.push_back({source, Target::kAvx2});
@@ -104,9 +111,7 @@ std::vector<std::string> Compile(const std::vector<Job>& jobs, const std::vector
       try {
         const std::vector<char> bytes = ClangBackend().Compile(jobs[k].source, jobs[k].target).bytes;
         result.assign(bytes.begin(), bytes.end());
-      } catch (const std::exception& error) {
-        result = error.what();
-      }
+      } catch (const std::exception& error) { result = error.what(); }
       const std::size_t size = result.size();
       std::fwrite(&size, sizeof(size), 1, results);
       std::fwrite(result.data(), 1, size, results);
@@ -125,7 +130,8 @@ std::vector<std::string> Compile(const std::vector<Job>& jobs, const std::vector
   }
   std::rewind(trace);
   char line[256];
-  while (std::fgets(line, sizeof(line), trace) != nullptr) EXPECT_EQ(std::string(line).find("is of no use"), std::string::npos) << line;
+  while (std::fgets(line, sizeof(line), trace) != nullptr)
+    EXPECT_EQ(std::string(line).find("is of no use"), std::string::npos) << line;
   std::fclose(results);
   std::fclose(trace);
   EXPECT_EQ(all.size(), order.size());
@@ -139,7 +145,8 @@ std::vector<std::string> Alone(const std::vector<Job>& jobs) {
   return objects;
 }
 
-void ExpectTheSame(const std::vector<Job>& jobs, const std::vector<std::size_t>& order, const std::vector<std::string>& alone) {
+void ExpectTheSame(const std::vector<Job>& jobs, const std::vector<std::size_t>& order,
+                   const std::vector<std::string>& alone) {
   const std::vector<std::string> objects = Compile(jobs, order);
   for (std::size_t at = 0; at < order.size(); ++at) {
     const std::size_t k = order[at];
@@ -161,8 +168,9 @@ TEST(Reader, ObjectsDoNotDependOnWhatWasReadBefore) {
 }
 
 TEST(Reader, AnErrorLeavesNothing) {
-  const std::vector<Job> jobs = {{WithHelpers("inline float f(float a) { return a; }\n", "f(y[1])"), Target::kAvx2},
-                                 {WithHelpers("inline float f(float a) { return a + b; }\n", "f(y[1])"), Target::kAvx2}};
+  const std::vector<Job> jobs = {
+      {WithHelpers("inline float f(float a) { return a; }\n", "f(y[1])"), Target::kAvx2},
+      {WithHelpers("inline float f(float a) { return a + b; }\n", "f(y[1])"), Target::kAvx2}};
   const std::vector<std::string> alone = Alone(jobs);
   const std::vector<std::string> objects = Compile(jobs, {0, 1, 0, 1, 0});
   for (const int good : {0, 2, 4}) EXPECT_TRUE(objects[good] == alone[0]) << good;

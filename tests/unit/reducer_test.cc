@@ -67,15 +67,17 @@ struct largest {
 
 TYPED_TEST(Reducers, BeginWithLimits) {
   using T = TypeParam;
-  const double least = std::is_same_v<T, half_t>           ? -65504.0
-                       : std::is_same_v<T, std::int32_t>   ? -2147483648.0
-                       : std::is_same_v<T, std::int64_t>   ? -9223372036854775808.0
-                       : std::is_same_v<T, float>          ? -0x1.fffffep127
-                                                           : -0x1.fffffffffffffp1023;
+  const double least = std::is_same_v<T, half_t>         ? -65504.0
+                       : std::is_same_v<T, std::int32_t> ? -2147483648.0
+                       : std::is_same_v<T, std::int64_t> ? -9223372036854775808.0
+                       : std::is_same_v<T, float>        ? -0x1.fffffep127
+                                                         : -0x1.fffffffffffffp1023;
   EXPECT_EQ(static_cast<double>(red::limits::MinValue<T>()), least);
-  EXPECT_EQ(red::limits::MaxValue<T>(), std::is_integral_v<T> ? T(-(red::limits::MinValue<T>() + T(1))) : T(-red::limits::MinValue<T>()));
+  EXPECT_EQ(red::limits::MaxValue<T>(),
+            std::is_integral_v<T> ? T(-(red::limits::MinValue<T>() + T(1))) : T(-red::limits::MinValue<T>()));
   EXPECT_EQ(static_cast<double>(red::limits::NegInfValue<T>()), std::is_integral_v<T> ? least : -HUGE_VAL);
-  EXPECT_EQ(static_cast<double>(red::limits::PosInfValue<T>()), std::is_integral_v<T> ? static_cast<double>(red::limits::MaxValue<T>()) : HUGE_VAL);
+  EXPECT_EQ(static_cast<double>(red::limits::PosInfValue<T>()),
+            std::is_integral_v<T> ? static_cast<double>(red::limits::MaxValue<T>()) : HUGE_VAL);
   EXPECT_EQ(static_cast<float>(red::limits::MinValue<bf16_t>()), -0x1.fep127f);
   EXPECT_EQ(red::limits::MinValue<std::uint8_t>(), 0);
   if constexpr (!std::is_same_v<T, half_t>) {
@@ -145,9 +147,10 @@ TEST(Reducers, InTheTextForm) {
   const float x[] = {1, 5, 2, 5, -3, -9, -1, -1};
   std::int64_t p[2];
   float m[2];
-  Compile(graph, {})({{runtime::TensorRef::Dense(const_cast<float*>(x), DType::kFloat32, {2, 4})},
-                      {runtime::TensorRef::Dense(p, DType::kInt64, {2}), runtime::TensorRef::Dense(m, DType::kFloat32, {2, 1})},
-                      {}});
+  Compile(graph, {})(
+      {{runtime::TensorRef::Dense(const_cast<float*>(x), DType::kFloat32, {2, 4})},
+       {runtime::TensorRef::Dense(p, DType::kInt64, {2}), runtime::TensorRef::Dense(m, DType::kFloat32, {2, 1})},
+       {}});
   EXPECT_EQ(p[0], 1);
   EXPECT_EQ(p[1], 2);
   EXPECT_EQ(m[0], 3.25f);

@@ -26,10 +26,11 @@ std::size_t Count(const Shape& shape) {
   return count;
 }
 
-// The same bits by every dialect, of which plain goes row by row, and about what the interpreter finds, whose sums go in
-// another order. `fill` gives element k of an input.
+// The same bits by every dialect, of which plain goes row by row, and about what the interpreter finds, whose sums go
+// in another order. `fill` gives element k of an input.
 template <typename T, typename Fill>
-void ExpectAlike(const std::string& text, const std::vector<Shape>& in, const std::vector<Shape>& out, const Fill& fill) {
+void ExpectAlike(const std::string& text, const std::vector<Shape>& in, const std::vector<Shape>& out,
+                 const Fill& fill) {
   std::vector<std::vector<T>> sources;
   for (const Shape& shape : in) {
     sources.emplace_back(Count(shape));
@@ -44,9 +45,11 @@ void ExpectAlike(const std::string& text, const std::vector<Shape>& in, const st
     if (function == compiled.end()) function = compiled.emplace(key, Compile(graph::ParseText(text)[0], route)).first;
     std::vector<std::vector<T>> results;
     runtime::Arguments arguments;
-    for (std::size_t k = 0; k < in.size(); ++k) arguments.inputs.push_back(TensorRef::Dense(sources[k].data(), DTypeOf<T>::value, in[k]));
+    for (std::size_t k = 0; k < in.size(); ++k)
+      arguments.inputs.push_back(TensorRef::Dense(sources[k].data(), DTypeOf<T>::value, in[k]));
     for (const Shape& shape : out) results.emplace_back(Count(shape), T(77));
-    for (std::size_t k = 0; k < out.size(); ++k) arguments.outputs.push_back(TensorRef::Dense(results[k].data(), DTypeOf<T>::value, out[k]));
+    for (std::size_t k = 0; k < out.size(); ++k)
+      arguments.outputs.push_back(TensorRef::Dense(results[k].data(), DTypeOf<T>::value, out[k]));
     function->second(arguments);
     const bool rough = expected.empty() || route.target == "plain";
     for (std::size_t k = 0; k < expected.size(); ++k)
@@ -60,7 +63,9 @@ void ExpectAlike(const std::string& text, const std::vector<Shape>& in, const st
 }
 
 template <typename T>
-T Number(std::size_t k) { return static_cast<T>(static_cast<double>(k * 2654435761u % 1009) / 100 - 5); }
+T Number(std::size_t k) {
+  return static_cast<T>(static_cast<double>(k * 2654435761u % 1009) / 100 - 5);
+}
 
 // Lengths of which 4, 2 and 1 rows are walked at a time, with and without whole packets.
 constexpr index_t kLengths[] = {1, 7, 16, 33, 100, 256, 513, 1024, 2049, 5000};
@@ -97,15 +102,18 @@ TEST(Rows, NumbersOfRows) {
       "kernel k(x: f32[n, m], b: f32[n]) -> (y: f32[n], z: f32[n, m], s: f32[n]) {\n  most = reduce_with_axis<maximum>(x, 1)\n"
       "  s = reduce_with_axis<sum>(exp(x - broadcast<0>(most)), 1)\n  y = most + log(s) * b\n  z = x - broadcast<0>(most + b)\n}";
   for (const index_t columns : kLengths)
-    for (const index_t rows : kRows) ExpectAlike<float>(text, {{rows, columns}, {rows}}, {{rows}, {rows, columns}, {rows}}, Number<float>);
+    for (const index_t rows : kRows)
+      ExpectAlike<float>(text, {{rows, columns}, {rows}}, {{rows}, {rows, columns}, {rows}}, Number<float>);
 }
 
 // Rows of three axes; rows that are themselves of two axes; rows chosen by numbers, and parts of rows.
 TEST(Rows, OfMoreAxes) {
-  const std::string kernel = "e = exp(x - broadcast<0, 1>(reduce_with_axis<maximum>(x, 2)))\n  y = e * broadcast<0, 1>(1 / reduce_with_axis<sum>(e, 2))\n}";
+  const std::string kernel =
+      "e = exp(x - broadcast<0, 1>(reduce_with_axis<maximum>(x, 2)))\n  y = e * broadcast<0, 1>(1 / reduce_with_axis<sum>(e, 2))\n}";
   for (const index_t columns : kLengths)
     for (const index_t rows : kRows) {
-      ExpectAlike<float>("kernel k(x: f32[b, n, m]) -> (y: f32[b, n, m]) {\n  " + kernel, {{3, rows, columns}}, {{3, rows, columns}}, Number<float>);
+      ExpectAlike<float>("kernel k(x: f32[b, n, m]) -> (y: f32[b, n, m]) {\n  " + kernel, {{3, rows, columns}},
+                         {{3, rows, columns}}, Number<float>);
       ExpectAlike<float>(
           "kernel k(x: f32[n, h, w]) -> (y: f32[n, h, w]) {\n  c = x - broadcast<0>(sumall_except_dim<0>(x) * 0.01)\n"
           "  y = c * broadcast<0>(rsqrt(sumall_except_dim<0>(c * c) + 1))\n}",
@@ -113,7 +121,8 @@ TEST(Rows, OfMoreAxes) {
     }
 }
 
-// A launch that takes the row axes for one leaves the innermost as many rows as a kernel walks at a time, if they suffice.
+// A launch that takes the row axes for one leaves the innermost as many rows as a kernel walks at a time, if they
+// suffice.
 TEST(Rows, OfMoreAxesGoTogether) {
   const Function function = Compile(graph::ParseText(
       "kernel k(x: f32[b, n, m]) -> (y: f32[b, n, m]) {\n  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 2)))\n"
@@ -135,8 +144,9 @@ TEST(Rows, OfMoreAxesGoTogether) {
 
 // With little arithmetic they have room for fewer.
 TEST(Rows, OfLittleArithmeticAreFewer) {
-  const Function function = Compile(graph::ParseText("kernel k(x: f32[b, n, m]) -> (y: f32[b, n, m]) {\n"
-                                                     "  y = x - broadcast<0>(reduce_with_axis<maximum>(x, 2))\n}")[0]);
+  const Function function =
+      Compile(graph::ParseText("kernel k(x: f32[b, n, m]) -> (y: f32[b, n, m]) {\n"
+                               "  y = x - broadcast<0>(reduce_with_axis<maximum>(x, 2))\n}")[0]);
   const auto& step = std::get<runtime::KernelStep>(function.program().steps.at(0));
   float number = 0;
   const auto rows = [&](index_t columns) {
@@ -162,8 +172,9 @@ TEST(Rows, OfOneBatch) {
   for (const index_t batches : {1, 3})
     for (const index_t rows : {1, 5}) {
       const Shape pictures = {batches, rows, 4, 9};
-      ExpectAlike<float>("kernel k(x: f32[b, c, h, w], v: f32[c]) -> (y: f32[b, c, h, w]) {\n  y = x + broadcast<1>(v)\n}", {pictures, {rows}}, {pictures},
-                         Number<float>);
+      ExpectAlike<float>(
+          "kernel k(x: f32[b, c, h, w], v: f32[c]) -> (y: f32[b, c, h, w]) {\n  y = x + broadcast<1>(v)\n}",
+          {pictures, {rows}}, {pictures}, Number<float>);
       const Shape shape = {batches, rows, 100};
       ExpectAlike<float>(
           "kernel k(x: f32[b, n, m], v: f32[n]) -> (y: f32[b, n, m], s: f32[b, n]) {\n  s = reduce_with_axis<sum>(x * broadcast<1>(v, x), 2)\n"
@@ -178,16 +189,19 @@ TEST(Rows, OfTables) {
       "  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n  y = e * broadcast<0>(1 / reduce_with_axis<sum>(e, 1))\n}";
   for (const index_t columns : {index_t{33}, index_t{256}, index_t{2049}})
     for (const index_t rows : kRows)
-      ExpectAlike<float>(text, {{6, columns}, {rows}}, {{rows, columns}}, [](std::size_t k) { return static_cast<float>(k * 2654435761u % 6); });
+      ExpectAlike<float>(text, {{6, columns}, {rows}}, {{rows, columns}},
+                         [](std::size_t k) { return static_cast<float>(k * 2654435761u % 6); });
 }
 
 // NaN and infinity stay in their row.
 TEST(Rows, KeepTheirNaNs) {
   for (const std::size_t place : {std::size_t{0}, std::size_t{101}, std::size_t{350}})
-    for (const float odd : {std::nanf(""), -std::nanf(""), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+    for (const float odd : {std::nanf(""), -std::nanf(""), std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity()}) {
       std::string text = kOfRows[0];
       for (std::size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, "f32");
-      ExpectAlike<float>(text, {{5, 100}}, {{5, 100}}, [&](std::size_t k) { return k == place ? odd : Number<float>(k); });
+      ExpectAlike<float>(text, {{5, 100}}, {{5, 100}},
+                         [&](std::size_t k) { return k == place ? odd : Number<float>(k); });
     }
 }
 
@@ -217,7 +231,8 @@ TEST(Rows, InPlace) {
     const Function function = Compile(graph::ParseText(text)[0], route);
     std::vector<float> x(900), y(900);
     for (std::size_t k = 0; k < 900; ++k) x[k] = Number<float>(k);
-    const TensorRef in = TensorRef::Dense(x.data(), DType::kFloat32, shape), out = TensorRef::Dense(y.data(), DType::kFloat32, shape);
+    const TensorRef in = TensorRef::Dense(x.data(), DType::kFloat32, shape),
+                    out = TensorRef::Dense(y.data(), DType::kFloat32, shape);
     function({{in}, {out}, {}});
     function({{in}, {in}, {}});
     EXPECT_EQ(x, y) << route.target;

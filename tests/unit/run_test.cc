@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "runtime/disk_cache.h"
+#include "tests/support/testing.h"
 #include "umbra/compile.h"
 #include "umbra/error.h"
 #include "umbra/graph.h"
 #include "umbra/jit.h"
-#include "tests/support/testing.h"
 
 namespace umbra {
 namespace {
@@ -30,9 +30,7 @@ class RunTest : public testing::TestWithParam<Engine> {
     return Compile(graph::ParseText(text)[0], options);
   }
   alignas(64) float a[64] = {}, b[64] = {}, c[64] = {};
-  TensorRef Ref(float* p, std::vector<index_t> shape) {
-    return TensorRef::Dense(p, DType::kFloat32, std::move(shape));
-  }
+  TensorRef Ref(float* p, std::vector<index_t> shape) { return TensorRef::Dense(p, DType::kFloat32, std::move(shape)); }
 };
 
 TEST_P(RunTest, BadOperands) {
@@ -42,8 +40,7 @@ TEST_P(RunTest, BadOperands) {
   EXPECT_SAYS("takes 2 inputs, 1 given", f({{good}, {out}, {}}));
   EXPECT_SAYS("input 'y': dimension 0 of shape [2, 4] must be 3 as dimension 0 of input 'x'",
               f({{good, Ref(b, {2, 4})}, {out}, {}}));
-  EXPECT_SAYS("input 'x': expected extent 4 in dimension 1, got shape [4, 3]",
-              f({{Ref(a, {4, 3}), other}, {out}, {}}));
+  EXPECT_SAYS("input 'x': expected extent 4 in dimension 1, got shape [4, 3]", f({{Ref(a, {4, 3}), other}, {out}, {}}));
   EXPECT_SAYS("expected rank 2, got shape [12]", f({{Ref(a, {12}), other}, {out}, {}}));
   auto wrong = good;
   wrong.dtype = DType::kInt32;
@@ -62,11 +59,14 @@ TEST_P(RunTest, AnOutputHasAPlaceForEveryElement) {
   const Function f = Make("kernel t(x: f32[n, m]) -> (y: f32[n, m]) { y = x + 1 }");
   auto out = Ref(b, {3, 4});
   out.stride = {4, 0};
-  EXPECT_SAYS("output 'y': the strides [4, 0] of shape [3, 4] may give several elements one place", f({{Ref(a, {3, 4})}, {out}, {}}));
+  EXPECT_SAYS("output 'y': the strides [4, 0] of shape [3, 4] may give several elements one place",
+              f({{Ref(a, {3, 4})}, {out}, {}}));
   out.stride = {3, 1};  // rows that begin within the rows before them
-  EXPECT_SAYS("the strides [3, 1] of shape [3, 4] may give several elements one place", f({{Ref(a, {3, 4})}, {out}, {}}));
+  EXPECT_SAYS("the strides [3, 1] of shape [3, 4] may give several elements one place",
+              f({{Ref(a, {3, 4})}, {out}, {}}));
   out.stride = {-1, 1};
-  EXPECT_SAYS("the strides [-1, 1] of shape [3, 4] may give several elements one place", f({{Ref(a, {3, 4})}, {out}, {}}));
+  EXPECT_SAYS("the strides [-1, 1] of shape [3, 4] may give several elements one place",
+              f({{Ref(a, {3, 4})}, {out}, {}}));
   out.stride = {1, 3};  // columns side by side
   f({{Ref(a, {3, 4})}, {out}, {}});
   for (const index_t far : {index_t{1} << 61, -(index_t{1} << 62), std::numeric_limits<index_t>::max()}) {
@@ -94,9 +94,11 @@ TEST_P(RunTest, ExtentsThatDoNotFitNameTheMap) {
               slice({{Ref(a, {3, 4})}, {Ref(b, {3, 7})}, {}}));
   const Function reshape = Make("kernel k(x: f32[n, m]) -> (y: f32[5, 7]) { t = x + 1 y = reshape(t, 5, 7) }");
   EXPECT_SAYS("reshape of 't': an extent is 35, but must be 28", reshape({{Ref(a, {4, 7})}, {Ref(b, {5, 7})}, {}}));
-  const Function two = Make("kernel k(x: f32[n, m]) -> (y: f32[n, p], z: f32[p, q]) {"
-                            " y = slice(x, 1, 0, 9) z = flip(pool<sum>(x, 9, 9, 1, 1), 0) }");
-  EXPECT_SAYS("slice of 'x', axis 1; pool<sum> of 'x', axis 1", two({{Ref(a, {9, 4})}, {Ref(b, {9, 9}), Ref(c, {1, 1})}, {}}));
+  const Function two = Make(
+      "kernel k(x: f32[n, m]) -> (y: f32[n, p], z: f32[p, q]) {"
+      " y = slice(x, 1, 0, 9) z = flip(pool<sum>(x, 9, 9, 1, 1), 0) }");
+  EXPECT_SAYS("slice of 'x', axis 1; pool<sum> of 'x', axis 1",
+              two({{Ref(a, {9, 4})}, {Ref(b, {9, 9}), Ref(c, {1, 1})}, {}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, RunTest, testing::Values(Engine::kJit, Engine::kInterpreter));
@@ -118,7 +120,8 @@ TEST(Overlap, OnlyHarmlessOnesRun) {
 TEST(Launch, LargeResults) {
   const Function f = Compile(graph::ParseText("kernel t(x: f32[n]) -> (y: f32[n]) { y = x * 2 + 1 }")[0]);
   for (const std::size_t n : {std::size_t{30000001}, std::size_t{1} << 25}) {
-    std::unique_ptr<float, decltype(&std::free)> x(static_cast<float*>(std::aligned_alloc(64, (n * 4 + 63) / 64 * 64)), &std::free),
+    std::unique_ptr<float, decltype(&std::free)> x(static_cast<float*>(std::aligned_alloc(64, (n * 4 + 63) / 64 * 64)),
+                                                   &std::free),
         y(static_cast<float*>(std::aligned_alloc(64, (n * 4 + 63) / 64 * 64)), &std::free);
     for (std::size_t i = 0; i < n; ++i) x.get()[i] = static_cast<float>(i % 4093), y.get()[i] = -1;
     const auto shape = std::vector<index_t>{static_cast<index_t>(n)};
@@ -189,7 +192,8 @@ TEST(Cache, WhatIsUnusedLongestGoesFirst) {
     cache.Write(key(k), std::string(1500, 'x'));
     std::filesystem::last_write_time(file(k), now - std::chrono::hours(10 - k));
   }
-  const auto cut_short = folder / (key(7) + ".aB3xY9"), being_written = folder / (key(8) + ".aB3xY9"), strange = folder / "notes.kernel";
+  const auto cut_short = folder / (key(7) + ".aB3xY9"), being_written = folder / (key(8) + ".aB3xY9"),
+             strange = folder / "notes.kernel";
   for (const auto& path : {cut_short, being_written, strange}) std::ofstream(path) << "x";
   for (const auto& path : {cut_short, strange}) std::filesystem::last_write_time(path, now - std::chrono::hours(10));
   EXPECT_TRUE(cache.Read(key(0)).has_value());
@@ -227,7 +231,8 @@ TEST(Cache, AFolderThatExistsKeepsItsMode) {
     fs::permissions(folder, fs::perms(open));
     const runtime::DiskCache cache(folder, 1 << 20);
     EXPECT_FALSE(cache.enabled());
-    EXPECT_NE(cache.problem().find("can be written by other users; take that away with 'chmod go-w "), std::string::npos)
+    EXPECT_NE(cache.problem().find("can be written by other users; take that away with 'chmod go-w "),
+              std::string::npos)
         << cache.problem();
     EXPECT_EQ(mode(folder), fs::perms(open));
   }
@@ -251,9 +256,12 @@ TEST(Parse, OperatorsThatMultiplyAreLimited) {
     return text;
   };
   const std::string kernel = "kernel k(x: f32[n]) -> (y: f32[n]) { y = f40(";
-  EXPECT_SAYS("graph 'k' would have more than 262144 nodes: split it", graph::ParseText(nested("x * x + 1", "f(f(x))") + kernel + "x) }"));
-  EXPECT_SAYS("expand to more than 2097152 operations", graph::ParseText(nested("x + 1", "f(x) + f(x)") + kernel + "x) }"));
-  EXPECT_SAYS("expand to more than 2097152 operations", graph::ParseText(nested("x + 1", "f(f(x))") + kernel + "0) + x }"));
+  EXPECT_SAYS("graph 'k' would have more than 262144 nodes: split it",
+              graph::ParseText(nested("x * x + 1", "f(f(x))") + kernel + "x) }"));
+  EXPECT_SAYS("expand to more than 2097152 operations",
+              graph::ParseText(nested("x + 1", "f(x) + f(x)") + kernel + "x) }"));
+  EXPECT_SAYS("expand to more than 2097152 operations",
+              graph::ParseText(nested("x + 1", "f(f(x))") + kernel + "0) + x }"));
 }
 
 TEST(Parse, NamesThatAreTaken) {
@@ -261,7 +269,8 @@ TEST(Parse, NamesThatAreTaken) {
   for (const char* name : {"exp", "plus", "gelu", "flip", "pool", "dot", "broadcast", "tcast"})
     EXPECT_SAYS("<text>:1:4: error: '" + std::string(name) + "' is an operator of Umbra: choose another name",
                 graph::ParseText("op " + std::string(name) + "(x) = x" + kernel));
-  EXPECT_SAYS("<text>:2:4: error: two operators are called 'f'", graph::ParseText("op f(x) = x\nop f(a, b) = a" + kernel));
+  EXPECT_SAYS("<text>:2:4: error: two operators are called 'f'",
+              graph::ParseText("op f(x) = x\nop f(a, b) = a" + kernel));
   EXPECT_SAYS("<text>:1:9: error: two arguments are called 'x': rename one\nop f(x, x) = x\n        ^",
               graph::ParseText("op f(x, x) = x" + kernel));
 }
@@ -281,9 +290,7 @@ TEST(Parse, OfALongLineThePartAroundTheMistakeIsShown) {
     EXPECT_LE(widest(message), 167u) << message;
     const std::size_t line = message.find('\n') + 1, caret = message.rfind('\n') + 1;
     const std::size_t column = message.size() - 1 - caret;
-    if (text != head + before) {
-      EXPECT_EQ(message[line + column], '@') << message;
-    }
+    if (text != head + before) { EXPECT_EQ(message[line + column], '@') << message; }
   }
 }
 
@@ -324,8 +331,8 @@ TEST(Compile, ManyThreadsAtOnce) {
         CompileOptions options;
         options.use_disk_cache = false;
         const std::string number = std::to_string(k * 8 + t / 2);
-        const Function f = Compile(
-            graph::ParseText("kernel k(x: f32[n]) -> (y: f32[n]) { y = x + " + number + " }")[0], options);
+        const Function f =
+            Compile(graph::ParseText("kernel k(x: f32[n]) -> (y: f32[n]) { y = x + " + number + " }")[0], options);
         float x = 1, y = 0;
         f({{TensorRef::Dense(&x, DType::kFloat32, {1})}, {TensorRef::Dense(&y, DType::kFloat32, {1})}, {}});
         right += y == 1 + static_cast<float>(k * 8 + t / 2);

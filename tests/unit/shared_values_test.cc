@@ -1,5 +1,5 @@
-// Values that are read twice by what is read twice, and so on: 2^40 paths lead to the first of a chain of 40. Whatever looks
-// at a graph or writes it down meets each value once.
+// Values that are read twice by what is read twice, and so on: 2^40 paths lead to the first of a chain of 40. Whatever
+// looks at a graph or writes it down meets each value once.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -57,21 +57,34 @@ void OnEveryRoute(const std::string& text, const std::string& chained) {
 TEST(SharedValues, Conditions) {
   for (const char* step : {"# && #", "# || #", "!# && #"}) {
     for (const char* compare : {"==", ">"})
-      OnEveryRoute(std::string("kernel k(s: i32[?], l: i32[9], g: i32[?, c]) -> (y: i32[9, c]) {\n  x = broadcast_with_axis(g, -1, 9)\n"
-                               "  a0 = broadcast<1>(s, x) ") + compare + " broadcast<0>(l, x)\nchain\n  y = reduce_with_axis<sum>(select(last, x, 0), 1)\n}", step);
-    for (const char* first : {"x > 0", "broadcast<0>(v, x) > 0", "broadcast<1>(steps<i64>(70, 1), x) < 12", "broadcast<0>(steps<i64>(8, 1), x) < 3"})
-      OnEveryRoute(std::string("kernel k(x: f32[8, 70], v: f32[8]) -> (y: f32[8, 70]) {\n  a0 = ") + first + "\nchain\n  y = select(last, x, 0)\n}", step);
+      OnEveryRoute(
+          std::string(
+              "kernel k(s: i32[?], l: i32[9], g: i32[?, c]) -> (y: i32[9, c]) {\n  x = broadcast_with_axis(g, -1, 9)\n"
+              "  a0 = broadcast<1>(s, x) ") +
+              compare + " broadcast<0>(l, x)\nchain\n  y = reduce_with_axis<sum>(select(last, x, 0), 1)\n}",
+          step);
+    for (const char* first : {"x > 0", "broadcast<0>(v, x) > 0", "broadcast<1>(steps<i64>(70, 1), x) < 12",
+                              "broadcast<0>(steps<i64>(8, 1), x) < 3"})
+      OnEveryRoute(std::string("kernel k(x: f32[8, 70], v: f32[8]) -> (y: f32[8, 70]) {\n  a0 = ") + first +
+                       "\nchain\n  y = select(last, x, 0)\n}",
+                   step);
   }
 }
 
 TEST(SharedValues, Positions) {
-  for (const char* step : {"# + #", "# - # * #", "minimum(#, # * 2)", "# / 3 + # / 5", "select(# > 3, #, # + 1)", "bit_and(#, # + 1)"})
+  for (const char* step :
+       {"# + #", "# - # * #", "minimum(#, # * 2)", "# / 3 + # / 5", "select(# > 3, #, # + 1)", "bit_and(#, # + 1)"})
     for (const char* first : {"steps<i64>(64, 1)", "steps<i64>(16, 4)"}) {
       const std::string chain = std::string("  a0 = ") + first + "\nchain\n";
       OnEveryRoute("kernel k(x: f32[100, 70]) -> (y: f32[64, 70]) {\n" + chain + "  y = take(last, x)\n}", step);
-      OnEveryRoute("kernel k(x: f32[64, 70]) -> (y: f32[64]) {\n" + chain + "  y = mat_choose_row_element(x, last)\n}", step);
-      OnEveryRoute("kernel k(x: f32[8, 64]) -> (y: f32[8]) {\n" + chain + "  y = reduce_with_axis<maximum>(select(broadcast<1>(last, x) > 3, x, 0), 1)\n}", step);
-      OnEveryRoute("kernel k(x: f32[8, 64]) -> (y: f32[8, 64]) {\n" + chain + "  y = x + tcast<f32>(broadcast<1>(last, x))\n}", step);
+      OnEveryRoute("kernel k(x: f32[64, 70]) -> (y: f32[64]) {\n" + chain + "  y = mat_choose_row_element(x, last)\n}",
+                   step);
+      OnEveryRoute("kernel k(x: f32[8, 64]) -> (y: f32[8]) {\n" + chain +
+                       "  y = reduce_with_axis<maximum>(select(broadcast<1>(last, x) > 3, x, 0), 1)\n}",
+                   step);
+      OnEveryRoute(
+          "kernel k(x: f32[8, 64]) -> (y: f32[8, 64]) {\n" + chain + "  y = x + tcast<f32>(broadcast<1>(last, x))\n}",
+          step);
     }
 }
 

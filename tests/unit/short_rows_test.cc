@@ -1,5 +1,6 @@
-// Rows of a known, small number of elements, which packets go across, and those that are just long enough not to: the same
-// bits by every dialect, of which plain has no packets, and about what the interpreter finds, however operands lie.
+// Rows of a known, small number of elements, which packets go across, and those that are just long enough not to: the
+// same bits by every dialect, of which plain has no packets, and about what the interpreter finds, however operands
+// lie.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -41,7 +42,8 @@ enum class Layout { kDense, kPadded, kTurned };  // rows one after the other, ap
 struct Operands {
   Operands(DType type, index_t rows, index_t columns, Layout layout)
       : random(static_cast<unsigned>(rows * 100 + columns)),
-        x(type, layout == Layout::kTurned ? std::vector<index_t>{columns, rows} : std::vector<index_t>{rows, columns}, layout == Layout::kPadded ? 3 : 0, &random),
+        x(type, layout == Layout::kTurned ? std::vector<index_t>{columns, rows} : std::vector<index_t>{rows, columns},
+          layout == Layout::kPadded ? 3 : 0, &random),
         v(type, {rows}, 0, &random) {
     if (layout != Layout::kTurned) return;
     std::swap(x.ref.shape[0], x.ref.shape[1]);
@@ -53,11 +55,15 @@ struct Operands {
 };
 
 struct Results {
-  Results(DType type, index_t rows, index_t columns, index_t padding) : y(type, {rows, columns}, padding, nullptr), s(type, {rows}, 0, nullptr) {}
+  Results(DType type, index_t rows, index_t columns, index_t padding)
+      : y(type, {rows, columns}, padding, nullptr),
+        s(type, {rows}, 0, nullptr) {}
   Tensor y, s;
 };
 
-void Call(const Function& function, const Operands& in, Results* out) { function(runtime::Arguments{{in.x.ref, in.v.ref}, {out->y.ref, out->s.ref}, {}}, {2}); }
+void Call(const Function& function, const Operands& in, Results* out) {
+  function(runtime::Arguments{{in.x.ref, in.v.ref}, {out->y.ref, out->s.ref}, {}}, {2});
+}
 
 // Is what lies between rows as it was?
 bool IsWhole(const Tensor& y, index_t padding) {
@@ -93,7 +99,8 @@ void ExpectAlike(const char* text, DType type, index_t columns, const std::vecto
         auto got = std::make_unique<Results>(type, rows, columns, padding);
         Call(function, operands, got.get());
         EXPECT_TRUE(IsWhole(got->y, padding));
-        const std::string what = Typed(text, type, columns) + "\n" + std::to_string(rows) + " rows, layout " + std::to_string(static_cast<int>(layout));
+        const std::string what = Typed(text, type, columns) + "\n" + std::to_string(rows) + " rows, layout " +
+                                 std::to_string(static_cast<int>(layout));
         ExpectSame(expected.y, got->y, IsHalf(type) ? 2e-2 : 1e-4, what);
         if (first != nullptr) EXPECT_TRUE(SameBits(first->y, got->y) && SameBits(first->s, got->s)) << what;
         else first = std::move(got);
@@ -103,7 +110,8 @@ void ExpectAlike(const char* text, DType type, index_t columns, const std::vecto
 
 TEST(ShortRows, OfAnyNumberOfElements) {
   for (const char* text : kTexts)
-    for (index_t columns = 1; columns <= 18; ++columns) ExpectAlike(text, DType::kFloat32, columns, {1, 7, 16, 33, 100});
+    for (index_t columns = 1; columns <= 18; ++columns)
+      ExpectAlike(text, DType::kFloat32, columns, {1, 7, 16, 33, 100});
 }
 
 TEST(ShortRows, OfOtherNumbers) {
@@ -135,13 +143,14 @@ TEST(ShortRows, InPlace) {
 
 // Kernels that take elements from rows of others: turned, twice, from rows of none, and columns of windows by steps.
 TEST(ShortRows, OfOthers) {
-  for (const char* text : {"kernel k(x: f32[100, 6], z: f32[100, 6]) -> (y: f32[6, 100]) { y = (z + flip(x, 1)).T }",
-                           "kernel k(x: f32[100, 3], z: f32[100, 6]) -> (y: f32[6, 100]) { y = swapaxis(complex_mul_rc(x, z), 1, 0) }",
-                           "kernel k(x: f32[9, 3, 20], z: f32[9, 3, 20]) -> (y: f32[9, 20, 3]) { y = swapaxis(flip(x, 2) - z, 2, 1) }",
-                           "kernel k(x: f32[40, 4]) -> (y: f32[40, 4]) { y = complex_exchange(complex_exchange(x)) }",
-                           "kernel k(a: f32[100, 3], b: f32[100, 0]) -> (y: f32[100, 3]) { y = concat(a, b, 1) }",
-                           "kernel k(x: f32[4, 1, 1, 9]) -> (y: f32[3, 20]) { y = unpack_patch2col(pad(x * 2, 0, 1), 1, 3, 1, 2, 1, 1) }",
-                           "kernel k(x: f32[3, 2, 7, 11]) -> (y: f32[12, 96]) { y = unpack_patch2col(pad(x, 1, 1), 2, 3, 1, 3, 1, 1) }"}) {
+  for (const char* text :
+       {"kernel k(x: f32[100, 6], z: f32[100, 6]) -> (y: f32[6, 100]) { y = (z + flip(x, 1)).T }",
+        "kernel k(x: f32[100, 3], z: f32[100, 6]) -> (y: f32[6, 100]) { y = swapaxis(complex_mul_rc(x, z), 1, 0) }",
+        "kernel k(x: f32[9, 3, 20], z: f32[9, 3, 20]) -> (y: f32[9, 20, 3]) { y = swapaxis(flip(x, 2) - z, 2, 1) }",
+        "kernel k(x: f32[40, 4]) -> (y: f32[40, 4]) { y = complex_exchange(complex_exchange(x)) }",
+        "kernel k(a: f32[100, 3], b: f32[100, 0]) -> (y: f32[100, 3]) { y = concat(a, b, 1) }",
+        "kernel k(x: f32[4, 1, 1, 9]) -> (y: f32[3, 20]) { y = unpack_patch2col(pad(x * 2, 0, 1), 1, 3, 1, 2, 1, 1) }",
+        "kernel k(x: f32[3, 2, 7, 11]) -> (y: f32[12, 96]) { y = unpack_patch2col(pad(x, 1, 1), 2, 3, 1, 3, 1, 1) }"}) {
     SCOPED_TRACE(text);
     ExpectSameBitsOnEveryTarget(graph::ParseText(text)[0], 1);
   }

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/testing.h"
 #include "umbra/jit.h"
 #include "umbra/tensor.h"
-#include "tests/support/testing.h"
 
 namespace umbra {
 namespace {

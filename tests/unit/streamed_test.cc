@@ -33,7 +33,8 @@ struct Memory {
   std::vector<char> bytes;
 };
 
-constexpr runtime::Variant kPlain, kStreams{.stores = runtime::Stores::kStreamed}, kJoined{.stores = runtime::Stores::kJoined};
+constexpr runtime::Variant kPlain, kStreams{.stores = runtime::Stores::kStreamed},
+    kJoined{.stores = runtime::Stores::kJoined};
 
 // The function's kernels, which from now on store past the caches.
 void Stream(const Function& function, const runtime::Variant& streams = kStreams) {
@@ -54,11 +55,12 @@ void RunAsKind(const umbra_args* args, long long begin, long long end) {
   kernel_of_kind(&changed, begin, end);
 }
 
-// `kernel`, where T is the dtype, of sources with the extents `in`, to a result whose rows begin with cache lines, or, if they
-// are joined, anywhere.
+// `kernel`, where T is the dtype, of sources with the extents `in`, to a result whose rows begin with cache lines, or,
+// if they are joined, anywhere.
 void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>& in, const std::vector<index_t>& out,
                     const runtime::Variant& streams = kStreams) {
-  for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kInt8}) {
+  for (const DType type :
+       {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kInt8}) {
     std::string text = kernel;
     for (std::size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, Name(type));
     std::vector<Memory> sources;
@@ -104,8 +106,9 @@ void ExpectStreamed(std::string kernel, const std::vector<std::vector<index_t>>&
   }
 }
 
-constexpr char kCentred[] = "kernel t(x: f32[n, m]) -> (s: f32[n], y: f32[n, m]) {\n"
-                            "  s = reduce_with_axis<sum>(x, 1)\n  y = x - broadcast<0>(s)\n}";
+constexpr char kCentred[] =
+    "kernel t(x: f32[n, m]) -> (s: f32[n], y: f32[n, m]) {\n"
+    "  s = reduce_with_axis<sum>(x, 1)\n  y = x - broadcast<0>(s)\n}";
 
 TEST(Streamed, RowsBesideNumbers) {
   Memory x({5, 192}, DType::kFloat32);
@@ -123,8 +126,8 @@ TEST(Streamed, RowsBesideNumbers) {
   }
 }
 
-// The launch on operands of such shapes, of which nothing is read, by `threads` threads: the form that it takes, and into
-// pieces of how many rows it is cut.
+// The launch on operands of such shapes, of which nothing is read, by `threads` threads: the form that it takes, and
+// into pieces of how many rows it is cut.
 struct Launch {
   runtime::Variant variant;
   index_t granule = 0;
@@ -134,27 +137,35 @@ Launch LaunchOf(const char* text, const std::vector<std::vector<index_t>>& shape
   const runtime::Program& program = function.program();
   alignas(64) static char memory[64];
   std::vector<TensorRef> operands;
-  for (const auto& shape : shapes) operands.push_back(TensorRef::Dense(memory, program.buffers[operands.size()].dtype, shape));
+  for (const auto& shape : shapes)
+    operands.push_back(TensorRef::Dense(memory, program.buffers[operands.size()].dtype, shape));
   for (std::size_t k = 1; k < operands.size(); ++k) operands[k].data = memory + 64 * k;  // no memory is shared
   runtime::Arguments arguments;
   for (std::size_t k = 0; k < operands.size(); ++k)
-    (program.buffers[k].kind == runtime::Buffer::Kind::kInput ? arguments.inputs : arguments.outputs).push_back(operands[k]);
+    (program.buffers[k].kind == runtime::Buffer::Kind::kInput ? arguments.inputs : arguments.outputs)
+        .push_back(operands[k]);
   auto& slots = std::get<runtime::KernelStep>(program.steps[0]).slots->function;
-  for (const runtime::Variant& variant : {kStreams, kJoined}) slots[static_cast<std::size_t>(variant.index())] = nullptr;
+  for (const runtime::Variant& variant : {kStreams, kJoined})
+    slots[static_cast<std::size_t>(variant.index())] = nullptr;
   const runtime::PreparedProgram prepared(program, operands, runtime::CheckArguments(program, arguments), {}, threads);
   const auto& plan = prepared.OnlyKernel()->plan;
   for (const runtime::Variant& variant : {kStreams, kJoined})  // for some targets they have the same code
     if (slots[static_cast<std::size_t>(variant.index())].load() != nullptr) return {variant, plan.granule};
   return {kPlain, plan.granule};
 }
-bool LaunchStreams(const char* text, const std::vector<std::vector<index_t>>& shapes) { return LaunchOf(text, shapes).variant.stores == runtime::Stores::kStreamed; }
-bool LaunchJoins(const char* text, const std::vector<std::vector<index_t>>& shapes) { return LaunchOf(text, shapes).variant.stores == runtime::Stores::kJoined; }
+bool LaunchStreams(const char* text, const std::vector<std::vector<index_t>>& shapes) {
+  return LaunchOf(text, shapes).variant.stores == runtime::Stores::kStreamed;
+}
+bool LaunchJoins(const char* text, const std::vector<std::vector<index_t>>& shapes) {
+  return LaunchOf(text, shapes).variant.stores == runtime::Stores::kJoined;
+}
 
 TEST(Streamed, LargeRowsAreWhateverIsBesideThem) {
   constexpr index_t kRows = 1 << 20, kColumns = 1024;
   EXPECT_TRUE(LaunchStreams(kCentred, {{kRows, kColumns}, {kRows}, {kRows, kColumns}}));
   EXPECT_FALSE(LaunchStreams(kCentred, {{3, kColumns}, {3}, {3, kColumns}}));
-  EXPECT_FALSE(LaunchStreams("kernel t(x: f32[n, m]) -> (s: f32[n]) { s = reduce_with_axis<sum>(x, 1) }", {{kRows, kColumns}, {kRows}}));
+  EXPECT_FALSE(LaunchStreams("kernel t(x: f32[n, m]) -> (s: f32[n]) { s = reduce_with_axis<sum>(x, 1) }",
+                             {{kRows, kColumns}, {kRows}}));
 }
 
 // A result that begins within a line does not decide how later ones of that shape are stored.
@@ -164,7 +175,9 @@ TEST(Streamed, ResultsThatBeginWithLinesAfterOthers) {
   Memory x({count}, DType::kFloat32), y({count}, DType::kFloat32);
   std::memset(x.bytes.data(), 0, x.bytes.size());
   const auto passes = [&] {
-    return std::get<runtime::KernelStep>(function.program().steps[0]).slots->function[static_cast<std::size_t>(kStreams.index())].load() != nullptr;
+    return std::get<runtime::KernelStep>(function.program().steps[0])
+               .slots->function[static_cast<std::size_t>(kStreams.index())]
+               .load() != nullptr;
   };
   TensorRef within = y.ref();
   within.data = y.data() + sizeof(float);
@@ -184,8 +197,8 @@ TEST(Streamed, SeveralThreadsPassLargerCachesThanOne) {
   };
   EXPECT_FALSE(passes(0.9, 1));
   EXPECT_TRUE(passes(1.1, 1));
-  const double of_threads =
-      std::max(1.0, 1.5 * static_cast<double>(runtime::LastLevelCacheShare()) / static_cast<double>(runtime::LastLevelCacheBytes()));
+  const double of_threads = std::max(1.0, 1.5 * static_cast<double>(runtime::LastLevelCacheShare()) /
+                                              static_cast<double>(runtime::LastLevelCacheBytes()));
   EXPECT_FALSE(passes(0.87 * of_threads, 2));
   EXPECT_TRUE(passes(1.13 * of_threads, 2));
 }
@@ -199,16 +212,20 @@ TEST(Streamed, LargeRowsThatBeginAnywhereAreJoined) {
   // Threads begin where lines do.
   EXPECT_EQ(LaunchOf(kCentred, {{kRows, 1000}, {kRows}, {kRows, 1000}}, 3).granule, 2);
   EXPECT_EQ(LaunchOf(kCentred, {{kRows, 1001}, {kRows}, {kRows, 1001}}, 3).granule, 16);
-  EXPECT_TRUE(LaunchJoins("kernel t(x: f32[n, h, w]) -> (y: f32[n, p, q]) { y = pool<sum>(x, 2, 2, 1, 1) }", {{kRows, 29, 29}, {kRows, 28, 28}}));
+  EXPECT_TRUE(LaunchJoins("kernel t(x: f32[n, h, w]) -> (y: f32[n, p, q]) { y = pool<sum>(x, 2, 2, 1, 1) }",
+                          {{kRows, 29, 29}, {kRows, 28, 28}}));
 }
 
 // Columns that are stored along the axis which they are reduced over, too, and so not in the order in which they lie.
 TEST(Streamed, ColumnsThatAreStoredAsTheyAreReduced) {
   constexpr index_t kReduced = 30, kRows = 5000, kColumns = 57;
   const Function function = Compile(graph::ParseText(
-      "kernel t(x: f32[c, n, w]) -> (y: f32[c, n, w]) { y = x - broadcast<1, 2>(reduce_with_axis<maximum>(x, 0)) }")[0]);
+      "kernel t(x: f32[c, n, w]) -> (y: f32[c, n, w]) { y = x - broadcast<1, 2>(reduce_with_axis<maximum>(x, 0)) }")
+                                        [0]);
   Memory x({kReduced, kRows, kColumns}, DType::kFloat32), y({kReduced, kRows, kColumns}, DType::kFloat32);
-  const auto at = [](Memory& m, index_t c, index_t k) -> float& { return reinterpret_cast<float*>(m.data())[c * kRows * kColumns + k]; };
+  const auto at = [](Memory& m, index_t c, index_t k) -> float& {
+    return reinterpret_cast<float*>(m.data())[c * kRows * kColumns + k];
+  };
   for (index_t c = 0; c < kReduced; ++c)
     for (index_t k = 0; k < kRows * kColumns; ++k) at(x, c, k) = static_cast<float>((c * 37 + k) % 1013);
   for (const int threads : {1, 3}) {
@@ -225,22 +242,27 @@ TEST(Streamed, ColumnsThatAreStoredAsTheyAreReduced) {
 
 TEST(Streamed, ColumnsWhoseElementsAreStored) {
   for (const index_t steps : {index_t{5}, index_t{37}}) {
-    ExpectStreamed("kernel t(x: T[s, m]) -> (y: T[s, m]) { y = x - broadcast<1>(reduce_with_axis<maximum>(x, 0)) }", {{steps, 192}}, {steps, 192});
-    ExpectStreamed("kernel t(x: T[n, s, m]) -> (y: T[n, s, m]) { y = x - broadcast_with_axis(reduce_with_axis<minimum>(x, 1), 0, extent<1>(x)) }",
-                   {{3, steps, 320}}, {3, steps, 320});
+    ExpectStreamed("kernel t(x: T[s, m]) -> (y: T[s, m]) { y = x - broadcast<1>(reduce_with_axis<maximum>(x, 0)) }",
+                   {{steps, 192}}, {steps, 192});
+    ExpectStreamed(
+        "kernel t(x: T[n, s, m]) -> (y: T[n, s, m]) { y = x - broadcast_with_axis(reduce_with_axis<minimum>(x, 1), 0, extent<1>(x)) }",
+        {{3, steps, 320}}, {3, steps, 320});
   }
 }
 
-// What is larger than caches: short rows, which are walked one after the other, rows of several lines and parts of lines, wide ones,
-// cut into blocks or not, and results past the caches and through them.
+// What is larger than caches: short rows, which are walked one after the other, rows of several lines and parts of
+// lines, wide ones, cut into blocks or not, and results past the caches and through them.
 TEST(Streamed, ColumnsFromMemory) {
-  const auto graph = graph::ParseText("kernel t(x: f32[n, m]) -> (t: f32[m], y: f32[n, m]) {\n  t = reduce_with_axis<sum>(x, 0)\n  d = x - broadcast<1>(t / 16)\n"
-                                      "  y = d / broadcast<1>(sqrt(reduce_with_axis<mean>(d * d, 0) + 1))\n}")[0];
+  const auto graph = graph::ParseText(
+      "kernel t(x: f32[n, m]) -> (t: f32[m], y: f32[n, m]) {\n  t = reduce_with_axis<sum>(x, 0)\n  d = x - broadcast<1>(t / 16)\n"
+      "  y = d / broadcast<1>(sqrt(reduce_with_axis<mean>(d * d, 0) + 1))\n}")[0];
   const auto at = [](Memory& of, index_t k) -> float& { return reinterpret_cast<float*>(of.data())[k]; };
-  for (const auto& [n, m] : {std::pair<index_t, index_t>{150000, 64}, {47000, 250}, {10500, 1000}, {8400, 1024}, {2100, 4100}}) {
+  for (const auto& [n, m] :
+       {std::pair<index_t, index_t>{150000, 64}, {47000, 250}, {10500, 1000}, {8400, 1024}, {2100, 4100}}) {
     Memory x({n, m}, DType::kFloat32), t({m}, DType::kFloat32), y({n, m}, DType::kFloat32);
     unsigned seed = 1;
-    for (index_t k = 0; k < n * m; ++k) at(x, k) = static_cast<float>((seed = seed * 1664525u + 1013904223u) >> 20) / 4096 - 0.5f;
+    for (index_t k = 0; k < n * m; ++k)
+      at(x, k) = static_cast<float>((seed = seed * 1664525u + 1013904223u) >> 20) / 4096 - 0.5f;
     std::vector<double> sum(static_cast<std::size_t>(m)), squares(static_cast<std::size_t>(m));
     for (index_t k = 0; k < n * m; ++k) sum[static_cast<std::size_t>(k % m)] += static_cast<double>(at(x, k));
     for (index_t k = 0; k < n * m; ++k) {
@@ -261,11 +283,15 @@ TEST(Streamed, ColumnsFromMemory) {
       }
     }
     // Of n terms below 1 a sum in f32 is off by n * 2^-24 of their size at most; here far less, as most errors cancel.
-    for (index_t c = 0; c < m; ++c) EXPECT_NEAR(at(t, c), sum[static_cast<std::size_t>(c)], 1e-3 * std::sqrt(static_cast<double>(n))) << n << " x " << m;
+    for (index_t c = 0; c < m; ++c)
+      EXPECT_NEAR(at(t, c), sum[static_cast<std::size_t>(c)], 1e-3 * std::sqrt(static_cast<double>(n)))
+          << n << " x " << m;
     double worst = 0;
     for (index_t k = 0; k < n * m; ++k) {
       const auto c = static_cast<std::size_t>(k % m);
-      worst = std::max(worst, std::abs(static_cast<double>(at(y, k)) - (static_cast<double>(at(x, k)) - sum[c] / 16) / std::sqrt(squares[c] / static_cast<double>(n) + 1)));
+      worst = std::max(
+          worst, std::abs(static_cast<double>(at(y, k)) - (static_cast<double>(at(x, k)) - sum[c] / 16) /
+                                                              std::sqrt(squares[c] / static_cast<double>(n) + 1)));
     }
     EXPECT_LT(worst, 2e-4) << n << " x " << m;
   }
@@ -274,31 +300,39 @@ TEST(Streamed, ColumnsFromMemory) {
 // Packets, groups of them, runs, columns, several results, numbers beside them.
 TEST(Streamed, RowsThatBeginAnywhere) {
   for (const index_t n : {index_t{1}, index_t{7}, index_t{16}, index_t{37}, index_t{64}, index_t{100}, index_t{193}}) {
-    ExpectStreamed("kernel t(x: T[n, m], b: T[m]) -> (y: T[n, m]) { y = x + broadcast<1>(b) }", {{5, n}, {n}}, {5, n}, kJoined);
-    ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = x - broadcast<0>(reduce_with_axis<maximum>(x, 1)) }", {{9, n}}, {9, n}, kJoined);
+    ExpectStreamed("kernel t(x: T[n, m], b: T[m]) -> (y: T[n, m]) { y = x + broadcast<1>(b) }", {{5, n}, {n}}, {5, n},
+                   kJoined);
+    ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = x - broadcast<0>(reduce_with_axis<maximum>(x, 1)) }",
+                   {{9, n}}, {9, n}, kJoined);
     ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = flip(x, 1) }", {{5, n}}, {5, n}, kJoined);
-    ExpectStreamed("kernel t(a: T[n, m], b: T[n, p]) -> (y: T[n, q]) { y = concat(a, b, 1) }", {{5, n}, {5, 30}}, {5, n + 30}, kJoined);
-    ExpectStreamed("kernel t(x: T[n, h, w]) -> (y: T[n, p, q]) { y = pool<maximum>(x, 2, 2, 1, 1) }", {{3, 4, n + 1}}, {3, 3, n}, kJoined);
-    ExpectStreamed("kernel t(x: T[n, h, w]) -> (y: T[n, p, w]) { y = slice(x, 1, 2, 5) + 1 }", {{3, 6, n}}, {3, 3, n}, kJoined);
+    ExpectStreamed("kernel t(a: T[n, m], b: T[n, p]) -> (y: T[n, q]) { y = concat(a, b, 1) }", {{5, n}, {5, 30}},
+                   {5, n + 30}, kJoined);
+    ExpectStreamed("kernel t(x: T[n, h, w]) -> (y: T[n, p, q]) { y = pool<maximum>(x, 2, 2, 1, 1) }", {{3, 4, n + 1}},
+                   {3, 3, n}, kJoined);
+    ExpectStreamed("kernel t(x: T[n, h, w]) -> (y: T[n, p, w]) { y = slice(x, 1, 2, 5) + 1 }", {{3, 6, n}}, {3, 3, n},
+                   kJoined);
     ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[m, n]) { y = swapaxis(x, 0, 1) }", {{5, n}}, {n, 5}, kJoined);
   }
 }
 
 TEST(Streamed, FunctionsOfRowsThatBeginAnywhere) {
-  constexpr char kText[] = "kernel t(x: f32[n, m]) -> (y: f32[n, m], z: f32[n, m], s: f32[n]) {\n"
-                           "  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n  s = reduce_with_axis<sum>(e, 1)\n"
-                           "  y = e / broadcast<0>(s)\n  z = tanh(x)\n}";
+  constexpr char kText[] =
+      "kernel t(x: f32[n, m]) -> (y: f32[n, m], z: f32[n, m], s: f32[n]) {\n"
+      "  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))\n  s = reduce_with_axis<sum>(e, 1)\n"
+      "  y = e / broadcast<0>(s)\n  z = tanh(x)\n}";
   for (const index_t n : {index_t{5}, index_t{100}, index_t{193}, index_t{1000}}) {
     const index_t rows = 7;
     Memory x({rows, n}, DType::kFloat32);
-    for (index_t k = 0; k < rows * n; ++k) reinterpret_cast<float*>(x.data())[k] = static_cast<float>(k * 37 % 101) * 0.05f - 2;
+    for (index_t k = 0; k < rows * n; ++k)
+      reinterpret_cast<float*>(x.data())[k] = static_cast<float>(k * 37 % 101) * 0.05f - 2;
     for (const CompileOptions& route : Routes()) {
       if (route.engine == Engine::kInterpreter) continue;
       const Function function = Compile(graph::ParseText(kText)[0], route);
       Memory y({rows, n}, DType::kFloat32), z({rows, n}, DType::kFloat32), s({rows}, DType::kFloat32);
       const auto results = [&] {
         for (Memory* m : {&y, &z, &s}) std::memset(m->bytes.data(), 0x55, m->bytes.size());
-        function({{x.ref()}, {y.ref(), z.ref(), s.ref()}, {}}, {1});  // the launch knows of the plain form, and cuts rows anywhere
+        function({{x.ref()}, {y.ref(), z.ref(), s.ref()}, {}},
+                 {1});  // the launch knows of the plain form, and cuts rows anywhere
         std::vector<char> all = y.bytes;
         all.insert(all.end(), z.bytes.begin(), z.bytes.end());
         all.insert(all.end(), s.bytes.begin(), s.bytes.end());
@@ -313,7 +347,8 @@ TEST(Streamed, FunctionsOfRowsThatBeginAnywhere) {
 
 // As a launch cuts them for its threads.
 TEST(Streamed, ThreadsJoinRowsOfTheirOwn) {
-  const Function function = Compile(graph::ParseText("kernel t(x: f32[n, m], b: f32[m]) -> (y: f32[n, m]) { y = x + broadcast<1>(b) }")[0]);
+  const Function function =
+      Compile(graph::ParseText("kernel t(x: f32[n, m], b: f32[m]) -> (y: f32[n, m]) { y = x + broadcast<1>(b) }")[0]);
   for (const index_t columns : {index_t{1000}, index_t{999}, index_t{50}}) {
     const index_t rows = static_cast<index_t>(runtime::LastLevelCacheBytes() / 5 + 7) / columns;  // 1.6 times the cache
     Memory x({rows, columns}, DType::kFloat32), b({columns}, DType::kFloat32), y({rows, columns}, DType::kFloat32);
@@ -327,7 +362,8 @@ TEST(Streamed, ThreadsJoinRowsOfTheirOwn) {
       for (index_t k = 0; k < rows * columns; ++k) wrong += at(y, k) != at(x, k) + at(b, k % columns) ? 1 : 0;
       EXPECT_EQ(wrong, 0) << columns << " columns, " << threads << " threads";
       const char* const end = y.data() + y.size();
-      EXPECT_TRUE(std::all_of(end, static_cast<const char*>(y.bytes.data() + y.bytes.size()), [](char c) { return c == 0x55; }));
+      EXPECT_TRUE(std::all_of(end, static_cast<const char*>(y.bytes.data() + y.bytes.size()),
+                              [](char c) { return c == 0x55; }));
     }
   }
 }
@@ -340,39 +376,51 @@ TEST(Streamed, RunsOfAnyLength) {
 
 TEST(Streamed, RunsOfReshapesAndPatches) {
   ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[p, q]) { y = reshape(x, 3, 192) }", {{64, 9}}, {3, 192});
-  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[p, q]) { y = reshape(slice(x, 1, 1, 12), 2, 352) }", {{64, 12}}, {2, 352});
-  ExpectStreamed("kernel t(x: T[n, c, h, w]) -> (y: T[p, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }", {{4, 2, 18, 21}}, {18, 1216});
+  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[p, q]) { y = reshape(slice(x, 1, 1, 12), 2, 352) }", {{64, 12}},
+                 {2, 352});
+  ExpectStreamed("kernel t(x: T[n, c, h, w]) -> (y: T[p, q]) { y = unpack_patch2col(x, 3, 3, 1, 1, 1, 1) }",
+                 {{4, 2, 18, 21}}, {18, 1216});
   ExpectStreamed("kernel t(x: T[n, c, h, w]) -> (y: T[p, q]) { y = unpack_patch2col(pad(x, 1, 1), 3, 2, 2, 1, 1, 1) }",
                  {{16, 2, 6, 9}}, {12, 480});
 }
 
 // In whole blocks, and in what is left of them.
 TEST(Streamed, TransposedTiles) {
-  ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{192, 300}, {300, 192}}, {300, 192});
-  ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{192, 1030}, {1030, 192}}, {1030, 192});
+  ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }",
+                 {{192, 300}, {300, 192}}, {300, 192});
+  ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }",
+                 {{192, 1030}, {1030, 192}}, {1030, 192});
   ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[m, n]) { y = transpose<1, 0>(x) }", {{192, 2100}}, {2100, 192});
-  ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{128, 3, 21}}, {21, 3, 128});
-  ExpectStreamed("kernel t(x: T[p, n, m], b: T[p, m, n], c: T[p, n, m]) -> (y: T[p, m, n]) { y = swapaxis(x, 1, 2) * b - swapaxis(c, 1, 2) }",
-                 {{2, 320, 73}, {2, 73, 320}, {2, 320, 73}}, {2, 73, 320});
+  ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{128, 3, 21}},
+                 {21, 3, 128});
+  ExpectStreamed(
+      "kernel t(x: T[p, n, m], b: T[p, m, n], c: T[p, n, m]) -> (y: T[p, m, n]) { y = swapaxis(x, 1, 2) * b - swapaxis(c, 1, 2) }",
+      {{2, 320, 73}, {2, 73, 320}, {2, 320, 73}}, {2, 73, 320});
 }
 
-// Rows of tiles that begin anywhere: whole blocks of columns and parts, rows shorter than a line, operands beside the turned one.
+// Rows of tiles that begin anywhere: whole blocks of columns and parts, rows shorter than a line, operands beside the
+// turned one.
 TEST(Streamed, TilesOfRowsThatBeginAnywhere) {
   for (const index_t n : {index_t{5}, index_t{17}, index_t{527}, index_t{530}, index_t{1037}, index_t{1056}})
     for (const index_t m : {index_t{1}, index_t{16}, index_t{37}}) {
       ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[m, n]) { y = transpose<1, 0>(x) }", {{n, m}}, {m, n}, kJoined);
-      ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }", {{n, m}, {m, n}}, {m, n}, kJoined);
+      ExpectStreamed("kernel t(x: T[n, m], b: T[m, n]) -> (y: T[m, n]) { y = transpose<1, 0>(x) + b }",
+                     {{n, m}, {m, n}}, {m, n}, kJoined);
     }
-  ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{129, 3, 21}}, {21, 3, 129}, kJoined);
-  ExpectStreamed("kernel t(x: T[p, n, m], c: T[p, n, m]) -> (y: T[p, m, n]) { y = swapaxis(x, 1, 2) - swapaxis(c, 1, 2) }",
-                 {{2, 321, 73}, {2, 321, 73}}, {2, 73, 321}, kJoined);
+  ExpectStreamed("kernel t(x: T[n, p, m]) -> (y: T[m, p, n]) { y = transpose<2, 1, 0>(x) }", {{129, 3, 21}},
+                 {21, 3, 129}, kJoined);
+  ExpectStreamed(
+      "kernel t(x: T[p, n, m], c: T[p, n, m]) -> (y: T[p, m, n]) { y = swapaxis(x, 1, 2) - swapaxis(c, 1, 2) }",
+      {{2, 321, 73}, {2, 321, 73}}, {2, 73, 321}, kJoined);
 }
 
 // As a launch takes them for large results, of rows with gaps that nothing is written to.
 TEST(Streamed, LargeTilesOfRowsThatBeginAnywhere) {
   const Function function = Compile(graph::ParseText("kernel t(x: f32[n, m]) -> (y: f32[m, n]) { y = x.T }")[0]);
   const index_t m = 1003, n = static_cast<index_t>(runtime::LastLevelCacheBytes()) / 5 / m;  // 1.6 times the cache
-  EXPECT_EQ(LaunchJoins("kernel t(x: f32[n, m]) -> (y: f32[m, n]) { y = transpose<1, 0>(x) }", {{n | 1, m}, {m, n | 1}}), runtime::CpuRuns("avx512"));
+  EXPECT_EQ(
+      LaunchJoins("kernel t(x: f32[n, m]) -> (y: f32[m, n]) { y = transpose<1, 0>(x) }", {{n | 1, m}, {m, n | 1}}),
+      runtime::CpuRuns("avx512"));
   Memory x({n, m}, DType::kFloat32), y({m, n + 5}, DType::kFloat32);
   const auto at = [](Memory& of, index_t k) -> float& { return reinterpret_cast<float*>(of.data())[k]; };
   for (index_t k = 0; k < n * m; ++k) at(x, k) = static_cast<float>(k % 1013);
@@ -392,15 +440,21 @@ TEST(Streamed, LargeTilesOfRowsThatBeginAnywhere) {
 
 TEST(Streamed, ShortRows) {
   for (const index_t width : {80, 64, 16}) {
-    ExpectStreamed("kernel t(x: T[n, w, 3], b: T[3]) -> (y: T[n, w, 3]) { y = x + broadcast<2>(b) }", {{3, width, 3}, {3}}, {3, width, 3});
-    ExpectStreamed("kernel t(x: T[n, w, 3]) -> (y: T[3, n, w]) { y = transpose<2, 0, 1>(x) }", {{3, width, 3}}, {3, 3, width});
-    ExpectStreamed("kernel t(x: T[n, w, 3]) -> (y: T[3, n, w]) {\n"
-                   "  y = transpose<2, 0, 1>(x - broadcast_keepdim(reduce_keepdim<maximum>(x, 2), 2, 3))\n}", {{3, width, 3}}, {3, 3, width});
-    ExpectStreamed("kernel t(x: T[n, w, 3], a: T[n, w, 1]) -> (y: T[n, w, 4]) { y = concat(flip(x, 2), a, 2) }", {{3, width, 3}, {3, width, 1}}, {3, width, 4});
+    ExpectStreamed("kernel t(x: T[n, w, 3], b: T[3]) -> (y: T[n, w, 3]) { y = x + broadcast<2>(b) }",
+                   {{3, width, 3}, {3}}, {3, width, 3});
+    ExpectStreamed("kernel t(x: T[n, w, 3]) -> (y: T[3, n, w]) { y = transpose<2, 0, 1>(x) }", {{3, width, 3}},
+                   {3, 3, width});
+    ExpectStreamed(
+        "kernel t(x: T[n, w, 3]) -> (y: T[3, n, w]) {\n"
+        "  y = transpose<2, 0, 1>(x - broadcast_keepdim(reduce_keepdim<maximum>(x, 2), 2, 3))\n}",
+        {{3, width, 3}}, {3, 3, width});
+    ExpectStreamed("kernel t(x: T[n, w, 3], a: T[n, w, 1]) -> (y: T[n, w, 4]) { y = concat(flip(x, 2), a, 2) }",
+                   {{3, width, 3}, {3, width, 1}}, {3, width, 4});
   }
   for (const char* columns : {"2", "4", "7", "13"}) {
     const index_t count = std::stoi(columns);
-    const std::string text = std::string("kernel t(x: T[n, ") + columns + "]) -> (y: T[n, " + columns + "]) { y = x - broadcast<0>(reduce_with_axis<maximum>(x, 1)) }";
+    const std::string text = std::string("kernel t(x: T[n, ") + columns + "]) -> (y: T[n, " + columns +
+                             "]) { y = x - broadcast<0>(reduce_with_axis<maximum>(x, 1)) }";
     ExpectStreamed(text, {{83, count}}, {83, count});
   }
   constexpr index_t kRows = 1 << 20;
@@ -414,17 +468,22 @@ TEST(Streamed, ShortRows) {
   EXPECT_FALSE(LaunchStreams(kPixels, {{3, kRows, 1001}, {kRows, 1001, 3}}));
 }
 
-// Rows that lie alike in their pages: tiles that have a line of each go past the caches, and so do those that read others
-// beside, or write less than lines, if they can go along one row after the other.
+// Rows that lie alike in their pages: tiles that have a line of each go past the caches, and so do those that read
+// others beside, or write less than lines, if they can go along one row after the other.
 TEST(Streamed, TilesAlikeInTheirPages) {
   constexpr index_t kRows = 1 << 15;
   EXPECT_TRUE(LaunchStreams("kernel t(x: f32[n, m]) -> (y: f32[m, n]) { y = x.T }", {{kRows, kRows}, {kRows, kRows}}));
-  EXPECT_TRUE(LaunchStreams("kernel t(x: u8[n, m]) -> (y: f32[m, n]) { y = tcast<f32>(x.T) }", {{kRows, kRows}, {kRows, kRows}}));
-  EXPECT_TRUE(LaunchStreams("kernel t(x: f32[n, m]) -> (y: f16[m, n]) { y = tcast<f16>(x.T) }", {{kRows, kRows}, {kRows, kRows}}));
-  EXPECT_TRUE(LaunchStreams("kernel t(x: f32[n, m], b: f32[m, n]) -> (y: f32[m, n]) { y = x.T + b }", {{kRows, kRows}, {kRows, kRows}, {kRows, kRows}}));
-  constexpr char kBetween[] = "kernel t(x: f32[n, p, m], b: f32[m, p, n]) -> (y: f32[m, p, n]) { y = transpose<2, 1, 0>(x) + b }";
+  EXPECT_TRUE(LaunchStreams("kernel t(x: u8[n, m]) -> (y: f32[m, n]) { y = tcast<f32>(x.T) }",
+                            {{kRows, kRows}, {kRows, kRows}}));
+  EXPECT_TRUE(LaunchStreams("kernel t(x: f32[n, m]) -> (y: f16[m, n]) { y = tcast<f16>(x.T) }",
+                            {{kRows, kRows}, {kRows, kRows}}));
+  EXPECT_TRUE(LaunchStreams("kernel t(x: f32[n, m], b: f32[m, n]) -> (y: f32[m, n]) { y = x.T + b }",
+                            {{kRows, kRows}, {kRows, kRows}, {kRows, kRows}}));
+  constexpr char kBetween[] =
+      "kernel t(x: f32[n, p, m], b: f32[m, p, n]) -> (y: f32[m, p, n]) { y = transpose<2, 1, 0>(x) + b }";
   for (const index_t columns : {index_t{1024}, index_t{1040}})
-    EXPECT_EQ(LaunchStreams(kBetween, {{columns, 65, kRows}, {kRows, 65, columns}, {kRows, 65, columns}}), columns % 1024 != 0 || runtime::CpuRuns("avx512"));
+    EXPECT_EQ(LaunchStreams(kBetween, {{columns, 65, kRows}, {kRows, 65, columns}, {kRows, 65, columns}}),
+              columns % 1024 != 0 || runtime::CpuRuns("avx512"));
 }
 
 // Threads take whole blocks of tiles if there are many, or whole tiles.
@@ -441,7 +500,8 @@ TEST(Streamed, ThreadsTakeTilesTogether) {
 TEST(Streamed, RowsOfPackets) {
   ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = x + x }", {{3, 192}}, {3, 192});
   ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = flip(x, 1) }", {{3, 192}}, {3, 192});
-  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = x - broadcast<0>(reduce_with_axis<maximum>(x, 1)) }", {{3, 192}}, {3, 192});
+  ExpectStreamed("kernel t(x: T[n, m]) -> (y: T[n, m]) { y = x - broadcast<0>(reduce_with_axis<maximum>(x, 1)) }",
+                 {{3, 192}}, {3, 192});
 }
 
 }  // namespace

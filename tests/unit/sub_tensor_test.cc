@@ -15,7 +15,9 @@ struct Part {
   TBlob blob;
 
   Part(const Shape<dim>& shape, unsigned seed)
-      : dense(Drawn<dim, T>(shape, seed)), whole(Larger(shape), T(kOutside)), blob(Window(shape)) {
+      : dense(Drawn<dim, T>(shape, seed)),
+        whole(Larger(shape), T(kOutside)),
+        blob(Window(shape)) {
     tensor() = expr::MakeExp<op::identity>(dense);
   }
   Tensor<cpu, dim, T> tensor() const { return blob.get<cpu, dim, T>(); }
@@ -64,11 +66,13 @@ void CheckParts(const std::string& name, const Part<dimx, T>& x, const Part<dimy
     ExpectSame<dim, T>(sum, joined.tensor(), name + " += " + route);
     joined.ExpectUntouched(name + " += " + route);
   };
-  check("eager", [](auto dst, const auto& exp) { dst = exp; }, [](auto dst, const auto& exp) { dst += exp; });
+  check(
+      "eager", [](auto dst, const auto& exp) { dst = exp; }, [](auto dst, const auto& exp) { dst += exp; });
   for (const CompileOptions& route : Routes()) {
     jit::SetOptions(route);
-    check(route.engine == Engine::kInterpreter ? "interpreter" : route.target,
-          [](auto dst, const auto& exp) { jit(dst) = exp; }, [](auto dst, const auto& exp) { jit(dst) += exp; });
+    check(
+        route.engine == Engine::kInterpreter ? "interpreter" : route.target,
+        [](auto dst, const auto& exp) { jit(dst) = exp; }, [](auto dst, const auto& exp) { jit(dst) += exp; });
   }
   jit::SetOptions({});
   x.ExpectUntouched(name + " source");
@@ -130,7 +134,9 @@ TEST(SubTensor, PartsOfOneTensorAreApartIfTheirColumnsAre) {
   // A call site that has found two parts apart looks again where they lie otherwise.
   const auto twice = [](const Tensor<cpu, 2>& to, const Tensor<cpu, 2>& from) { jit(to) = from.T() * 2.0f; };
   TensorContainer<cpu, 2> square(Shape2(8, 40), 1.0f);
-  const auto corner = [&](index_t column) { return Tensor<cpu, 2>(square.dptr_ + column, Shape2(8, 8), square.stride_, nullptr); };
+  const auto corner = [&](index_t column) {
+    return Tensor<cpu, 2>(square.dptr_ + column, Shape2(8, 8), square.stride_, nullptr);
+  };
   for (int k = 0; k < 3; ++k) twice(corner(8), corner(0));
   twice(corner(24), corner(0));
   twice(corner(0), corner(24));
@@ -172,7 +178,9 @@ TEST(SubTensor, SlicesThroughBlobs) {
   wanted = part.dense.FlatTo2D();
   ExpectSame<2, float>(wanted, flat, "FlatTo2D");
   const std::string why = MessageOf([&] { part.blob.FlatTo1D<cpu, float>(); });
-  EXPECT_NE(why.find("rows of shape (2,3,7) lie " + std::to_string(part.whole.stride_) + " elements apart"), std::string::npos) << why;
+  EXPECT_NE(why.find("rows of shape (2,3,7) lie " + std::to_string(part.whole.stride_) + " elements apart"),
+            std::string::npos)
+      << why;
   EXPECT_THROW((part.blob.FlatTo3D<cpu, float>(1)), Error);
   EXPECT_THROW((part.blob.get_with_shape<cpu, 2, float>(Shape2(6, 7))), Error);
   // A single row has nothing between rows, whatever the stride says.

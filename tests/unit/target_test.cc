@@ -17,7 +17,9 @@ TEST(Target, Slice) {
     for (index_t j = 0; j < 5; ++j)
       for (index_t k = 0; k < 7; ++k) {
         const auto first = [&](index_t column) {
-          const auto base = [&](index_t row) { return row == 1 || row == 2 ? v[i][row - 1][column] * 2.0f : x[i][row][column]; };
+          const auto base = [&](index_t row) {
+            return row == 1 || row == 2 ? v[i][row - 1][column] * 2.0f : x[i][row][column];
+          };
           float value = base(j);
           if (j >= 3) value += base(j - 3);
           return column == 2 || column == 3 ? value - 1.0f : value;
@@ -86,7 +88,8 @@ TEST(Target, Flip) {
   flip(a, 0) *= 0.0f;
   EXPECT_EQ(a[0][0][0], 0.0f);
   EXPECT_SAYS("flip: axis 3 of a tensor of rank 3", flip(a, 3) = 1.0f);
-  EXPECT_SAYS("assignment to a map of shape (3,4,5) from an expression of shape (3,4,4)", flip(a, 0) = slice<2>(x, 0, 4));
+  EXPECT_SAYS("assignment to a map of shape (3,4,5) from an expression of shape (3,4,4)",
+              flip(a, 0) = slice<2>(x, 0, 4));
 }
 
 // mshadow's targets are what their operands may be.

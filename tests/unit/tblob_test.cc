@@ -202,13 +202,10 @@ TEST(TBlob, ExtentsOfZeroAndBelow) {
   EXPECT_EQ(empty.Size(), 0);
   EXPECT_EQ((empty.get<cpu, 3, float>().shape_), Shape3(3, 0, 2));
   EXPECT_EQ((empty.FlatTo3D<cpu, float>(1).shape_), Shape3(3, 0, 2));
-  EXPECT_NE(MessageOf([&] { TBlob(data, Of({-2, -3}), cpu::kDevMask); }).find("negative extent"),
-            std::string::npos);
+  EXPECT_NE(MessageOf([&] { TBlob(data, Of({-2, -3}), cpu::kDevMask); }).find("negative extent"), std::string::npos);
   const TBlob six(data, Of({2, 3}), cpu::kDevMask);
-  EXPECT_NE(MessageOf([&] { six.get_with_shape<cpu, 2, float>(Shape2(-2, -3)); }).find("negative"),
-            std::string::npos);
-  EXPECT_NE(MessageOf([&] { six.FlatTo3D<cpu, float>(2); }).find("FlatTo3D(2, 2)"),
-            std::string::npos);
+  EXPECT_NE(MessageOf([&] { six.get_with_shape<cpu, 2, float>(Shape2(-2, -3)); }).find("negative"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { six.FlatTo3D<cpu, float>(2); }).find("FlatTo3D(2, 2)"), std::string::npos);
 }
 
 TEST(TBlob, OneRowOfAnyPitchIsContiguous) {
@@ -319,7 +316,9 @@ TEST(TBlob, TypeSwitch) {
             std::string::npos);
   UMBRA_INTEGER_TYPE_SWITCH(kInt16, DType, { size = sizeof(DType); });
   EXPECT_EQ(size, 2u);
-  EXPECT_NE(MessageOf([&] { UMBRA_INTEGER_TYPE_SWITCH(kBool, DType, { size = sizeof(DType); }); }).find("not an integer type"),
+  EXPECT_NE(MessageOf([&] {
+              UMBRA_INTEGER_TYPE_SWITCH(kBool, DType, { size = sizeof(DType); });
+            }).find("not an integer type"),
             std::string::npos);
   EXPECT_NE(MessageOf([&] { UMBRA_REAL_TYPE_SWITCH(kInt32, DType, { size = sizeof(DType); }); }).find("int32"),
             std::string::npos);

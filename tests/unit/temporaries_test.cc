@@ -1,4 +1,5 @@
-// Memory between the steps of a program: each temporary has it only from the step that writes it to the last that reads it.
+// Memory between the steps of a program: each temporary has it only from the step that writes it to the last that reads
+// it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,13 +27,15 @@ Outcome OutcomeOf(const std::string& text) {
   std::vector<std::vector<float>> memory;
   for (const runtime::Buffer& buffer : program.buffers)
     if (buffer.kind != runtime::Buffer::Kind::kTemporary)
-      memory.emplace_back(kSize, buffer.kind == runtime::Buffer::Kind::kInput ? static_cast<float>(memory.size() + 1) : -1.0f);
+      memory.emplace_back(kSize,
+                          buffer.kind == runtime::Buffer::Kind::kInput ? static_cast<float>(memory.size() + 1) : -1.0f);
   runtime::Arguments arguments;
   std::size_t outputs_begin = 0;
   for (std::size_t k = 0; k < memory.size(); ++k) {
     const bool input = program.buffers[k].kind == runtime::Buffer::Kind::kInput;
     outputs_begin += input;
-    (input ? arguments.inputs : arguments.outputs).push_back(runtime::TensorRef::Dense(memory[k].data(), DType::kFloat32, {kSize}));
+    (input ? arguments.inputs : arguments.outputs)
+        .push_back(runtime::TensorRef::Dense(memory[k].data(), DType::kFloat32, {kSize}));
   }
   function(arguments);
   std::vector<runtime::TensorRef> operands = arguments.inputs;

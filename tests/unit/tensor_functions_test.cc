@@ -8,8 +8,8 @@
 #include <limits>
 #include <string>
 
-#include "umbra/layout.h"
 #include "tests/support/testing.h"
+#include "umbra/layout.h"
 #include "umbra/tensor_io.h"
 
 namespace umbra {
@@ -86,7 +86,8 @@ TEST(TensorFunctions, SmoothSoftmaxGrad) {
   SmoothSoftmaxGrad<3, half_t>(y, x, classes, 0.5f);
   EXPECT_EQ(static_cast<float>(y[1][2][0]), 0.5f);
   EXPECT_EQ(static_cast<float>(y[1][0][1]), 0.75f);
-  EXPECT_SAYS("label 4 of row 1 is none of 4 classes", (SmoothSoftmaxGrad<2, float>(Counted(3, 4), Counted(3, 4), label, 0.5f)));
+  EXPECT_SAYS("label 4 of row 1 is none of 4 classes",
+              (SmoothSoftmaxGrad<2, float>(Counted(3, 4), Counted(3, 4), label, 0.5f)));
 }
 
 // The labels of rows that are still to come must not be written over.
@@ -345,8 +346,7 @@ TEST(Layout, AllPairs) {
   EXPECT_EQ(ConvertLayout(ncdhw, kNCDHW, kCDHWN), Shape5(2, 3, 4, 5, 1));
   EXPECT_EQ(ConvertLayout(Shape3(1, 2, 3), kNCW, kCWN), Shape3(2, 3, 1));
   for (int a : {kNCHW, kNHWC, kCHWN})
-    for (int b : {kNCHW, kNHWC, kCHWN})
-      EXPECT_EQ(ConvertLayout(ConvertLayout(nchw, a, b), b, a), nchw);
+    for (int b : {kNCHW, kNHWC, kCHWN}) EXPECT_EQ(ConvertLayout(ConvertLayout(nchw, a, b), b, a), nchw);
   EXPECT_NE(MessageOf([&] { ConvertLayout(nchw, kNCHW, kNWC); }).find("expected kNCHW, kNHWC or kCHWN"),
             std::string::npos);
 }

@@ -144,9 +144,7 @@ TEST(ThreadPool, SharesStayWithTheirThreads) {
   for (int call = 0; call < 10; ++call) {
     ExpectSideBySide(&pool, 4, [&](int piece) { now[static_cast<std::size_t>(piece)] = std::this_thread::get_id(); });
     EXPECT_EQ(now[0], std::this_thread::get_id());
-    if (call > 0) {
-      EXPECT_EQ(now, before);
-    }
+    if (call > 0) { EXPECT_EQ(now, before); }
     before = now;
   }
 }
@@ -193,18 +191,23 @@ TEST(ThreadPool, BriefCallsLeaveThreadsAsleep) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   for (int call = 0; call < 15; ++call) {
     int done = 0;  // plain, since one thread does both
-    pool.ShareOut(2, 2, [&](int) { done += std::this_thread::get_id() == caller; }, true);
+    pool.ShareOut(
+        2, 2, [&](int) { done += std::this_thread::get_id() == caller; }, true);
     ASSERT_EQ(done, 2) << "call " << call;
   }
   std::atomic<bool> helped{false};
-  pool.ShareOut(2, 2, [&](int) {
-    if (std::this_thread::get_id() == caller) EXPECT_TRUE(Await([&] { return helped.load(); }));
-    else helped = true;
-  }, true);
+  pool.ShareOut(
+      2, 2,
+      [&](int) {
+        if (std::this_thread::get_id() == caller) EXPECT_TRUE(Await([&] { return helped.load(); }));
+        else helped = true;
+      },
+      true);
   EXPECT_TRUE(helped);
   for (int call = 0; call < 10000; ++call) {
     std::atomic<int> done{0};
-    pool.ShareOut(2, 3, [&](int) { ++done; }, true);
+    pool.ShareOut(
+        2, 3, [&](int) { ++done; }, true);
     ASSERT_EQ(done, 3) << "call " << call;
     if (call % 1000 == 0) std::this_thread::sleep_for(microseconds(call / 20));
   }
@@ -213,9 +216,7 @@ TEST(ThreadPool, BriefCallsLeaveThreadsAsleep) {
 TEST(ThreadPool, CallsFromWithinPieces) {
   ThreadPool pool(3);
   std::atomic<int> done{0};
-  pool.ShareOut(4, 8, [&](int) {
-    pool.ShareOut(4, 8, [&](int) { pool.ShareOut(2, 3, [&](int) { ++done; }); });
-  });
+  pool.ShareOut(4, 8, [&](int) { pool.ShareOut(4, 8, [&](int) { pool.ShareOut(2, 3, [&](int) { ++done; }); }); });
   EXPECT_EQ(done, 8 * 8 * 3);
 }
 
@@ -291,7 +292,9 @@ TEST(ThreadPoolDeathTest, AProcessMayEndAtAnyTime) {
   EXPECT_EXIT(
       {
         static struct Last {
-          ~Last() { ParallelFor(4, [](int) {}); }
+          ~Last() {
+            ParallelFor(4, [](int) {});
+          }
         } last;
         ParallelFor(4, [](int piece) {
           if (piece == 0) std::exit(0);

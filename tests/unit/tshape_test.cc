@@ -30,8 +30,7 @@ struct Grouping : std::numpunct<char> {
   std::string do_grouping() const override { return "\3"; }
 };
 
-static_assert(std::is_nothrow_move_constructible_v<TShape> &&
-                  std::is_nothrow_move_assignable_v<TShape>,
+static_assert(std::is_nothrow_move_constructible_v<TShape> && std::is_nothrow_move_assignable_v<TShape>,
               "vectors of shapes move them");
 
 TEST(TShapeCorners, RanksAroundTheStackCache) {
@@ -127,10 +126,8 @@ TEST(TShapeCorners, ProductsWithZerosNegativesAndOverflow) {
   EXPECT_EQ(Of({huge, huge, 2}).ProdShape(1, 3), 2 * huge);
   EXPECT_NE(MessageOf([&] { Of({huge, huge, 2}).Size(); }).find("overflows"), std::string::npos);
   EXPECT_NE(MessageOf([&] { Of({huge, huge, 2}).FlatTo2D(); }).find("overflows"), std::string::npos);
-  EXPECT_NE(MessageOf([&] { Of({3, -2}).Size(); }).find("negative extent in dimension 1"),
-            std::string::npos);
-  EXPECT_NE(MessageOf([&] { Of({3, 2}).ProdShape(-1, 1); }).find("its 2 dimensions"),
-            std::string::npos);
+  EXPECT_NE(MessageOf([&] { Of({3, -2}).Size(); }).find("negative extent in dimension 1"), std::string::npos);
+  EXPECT_NE(MessageOf([&] { Of({3, 2}).ProdShape(-1, 1); }).find("its 2 dimensions"), std::string::npos);
   EXPECT_EQ(Of({3, 2}).ProdShape(1, 1), 1);
   EXPECT_EQ(Of({std::numeric_limits<index_t>::max()}).Size(),
             static_cast<std::size_t>(std::numeric_limits<index_t>::max()));

@@ -11,16 +11,22 @@ UMBRA_OP(plus_three, (a), a + 3)
 // mshadow's style: functions of C++.
 struct addone {
   template <typename DType>
-  static DType Map(DType a) { return a + DType(1); }
+  static DType Map(DType a) {
+    return a + DType(1);
+  }
 };
 struct larger {
   static float Map(float a, float b) { return a > b ? a : b; }
 };
 struct longest {
   template <typename DType>
-  static void Reduce(DType& a, DType b) { a = a > b ? a : b; }
+  static void Reduce(DType& a, DType b) {
+    a = a > b ? a : b;
+  }
   template <typename DType>
-  static void SetInitValue(DType& a) { a = DType(-1e30f); }
+  static void SetInitValue(DType& a) {
+    a = DType(-1e30f);
+  }
 };
 
 namespace umbra {
@@ -43,8 +49,9 @@ namespace {
 
 using Matrix = TensorContainer<cpu, 2>;
 
-const std::string kText = " is a function of C++ with no text to generate code from: define it with UMBRA_OP(name, (args), "
-                          "expression), or use a reducer of umbra::red";
+const std::string kText =
+    " is a function of C++ with no text to generate code from: define it with UMBRA_OP(name, (args), "
+    "expression), or use a reducer of umbra::red";
 
 TEST(WhyEager, IsEmptyForWhatIsCompiled) {
   const Matrix a(Shape2(2, 3), 1.0f);
@@ -60,7 +67,8 @@ TEST(WhyEager, IsEmptyForWhatIsCompiled) {
 TEST(WhyEager, NamesOperatorsReducersAndClassesOnce) {
   const Matrix a(Shape2(2, 3), 1.0f);
   EXPECT_EQ(jit::WhyEager(F<addone>(a)), "'addone'" + kText);
-  EXPECT_EQ(jit::WhyEager(F<larger>(F<addone>(a) + 2.0f, F<addone>(tcast<float>(a)))), "'larger'" + kText + "\n'addone'" + kText);
+  EXPECT_EQ(jit::WhyEager(F<larger>(F<addone>(a) + 2.0f, F<addone>(tcast<float>(a)))),
+            "'larger'" + kText + "\n'addone'" + kText);
   EXPECT_EQ(jit::WhyEager(F<op::exp>(reduce_except_dim<0, longest>(a))), "'longest'" + kText);
   EXPECT_EQ(jit::WhyEager(pool<longest>(a, 1, 1, 1)), "'longest'" + kText);
   EXPECT_EQ(jit::WhyEager(flip(F<addone>(a), 0) * a), "'addone'" + kText);

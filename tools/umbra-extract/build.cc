@@ -57,7 +57,8 @@ int Interpreter::Read(const Tensor& tensor) {
 index_t Interpreter::KnownNumber(const Value& value, const std::string& what) const {
   const auto* number = std::get_if<Number>(&value);
   if (number != nullptr && number->kind == Number::Kind::kInteger) return number->integer;
-  throw Unsupported(what + " is not known when the kernel is generated", "use a literal, a constexpr or a template argument");
+  throw Unsupported(what + " is not known when the kernel is generated",
+                    "use a literal, a constexpr or a template argument");
 }
 
 // A number that is known, or will be at the call: an extent, a number of the call, or + - * / of them.
@@ -89,7 +90,8 @@ Value Interpreter::ShapeValue(const PartialShape& shape) const {
 PartialShape Interpreter::Shape(const Value& value) {
   if (const auto* exp = std::get_if<Exp>(&value); exp != nullptr && IsTarget(*exp)) return ShapeOfTarget(*exp);
   const auto* tensor = std::get_if<Tensor>(&value);
-  if (tensor == nullptr) return graph_.node(composer_.Resolve(Build(value), "an operand whose shape is asked for")).shape;
+  if (tensor == nullptr)
+    return graph_.node(composer_.Resolve(Build(value), "an operand whose shape is asked for")).shape;
   PartialShape shape = tensor->memory->shape;
   for (const Tensor::Rows& rows : tensor->part) {
     std::vector<Dimension> dims(shape.begin(), shape.end());
@@ -145,7 +147,8 @@ Operand Interpreter::BuildMap(const Exp& exp, const clang::CXXRecordDecl* op, cl
   return Apply(op, operands, numbers_.ComputeOf(element));
 }
 
-Operand Interpreter::Apply(const clang::CXXRecordDecl* op, const std::vector<Operand>& operands, clang::QualType element) {
+Operand Interpreter::Apply(const clang::CXXRecordDecl* op, const std::vector<Operand>& operands,
+                           clang::QualType element) {
   if (const auto name = TextMember(op, "kName")) {
     const auto args = TextMember(op, "kArgs"), text = TextMember(op, "kText");
     return text ? composer_.ApplyNumeric(graph::Composite{*name, *args, *text, ""}, operands)
@@ -164,7 +167,8 @@ Operand Interpreter::Apply(const clang::CXXRecordDecl* op, const std::vector<Ope
     opaque_[places[k]] = MakeCell(numbers_.Node(graph_.Cast(operands[k].node, dtype), element));
   }
   if (pending != nullptr && shaped)
-    throw Unsupported("the shape of a broadcast inside this operator is not known", "broadcast to the shape of a tensor: broadcast<1>(bias, x.shape_)");
+    throw Unsupported("the shape of a broadcast inside this operator is not known",
+                      "broadcast to the shape of a tensor: broadcast<1>(bias, x.shape_)");
   const Number result = numbers_.Convert(EvalNumber(call), element);
   opaque_ = outer;
   const int node = numbers_.NodeOf(result);
@@ -174,7 +178,9 @@ Operand Interpreter::Apply(const clang::CXXRecordDecl* op, const std::vector<Ope
 // AxisMapExp(source, axis), or (source, axis, shape)
 Operand Interpreter::BuildAxisMap(const Exp& exp) {
   const map::AxisMap map = map::FindAxisMap(ClassArg(exp, 0)->getName());
-  if (map == nullptr) throw Unsupported("'" + ClassArg(exp, 0)->getQualifiedNameAsString() + "' is no axis map of Umbra's", "write it with broadcast, reduce_with_axis or .T()");
+  if (map == nullptr)
+    throw Unsupported("'" + ClassArg(exp, 0)->getQualifiedNameAsString() + "' is no axis map of Umbra's",
+                      "write it with broadcast, reduce_with_axis or .T()");
   const auto axis = static_cast<int>(KnownNumber(exp.args[1]->value, "the axis of the reduction"));
   std::optional<std::string> text = "";
   if (const auto* reducer = ClassArg(exp, 2)) {
@@ -182,7 +188,8 @@ Operand Interpreter::BuildAxisMap(const Exp& exp) {
     Require(text.has_value(), "reducer '", reducer->getQualifiedNameAsString(), "' is none of umbra::red");
   }
   const Operand made = composer_.MapAxes(map, axis, Build(exp.args[0]->value), static_cast<int>(IntArg(exp, 5)), *text);
-  if (text == "argmax" || text == "argmin") return composer_.Cast(made, numbers_.TypeOf(numbers_.ComputeOf(TypeArg(exp, 4))));
+  if (text == "argmax" || text == "argmin")
+    return composer_.Cast(made, numbers_.TypeOf(numbers_.ComputeOf(TypeArg(exp, 4))));
   const auto shape = exp.args.size() > 2 ? ShapeOf(exp.args[2]->value) : std::nullopt;
   if (!shape) return made;
   return Operand::Node(composer_.ResolveTo(made, numbers_.TypeOf(TypeArg(exp, 4)), *shape));
@@ -192,12 +199,16 @@ Operand Interpreter::BuildIndexMap(const Exp& exp) {
   const auto* map = ClassArg(exp, 0);
   std::string name = map->getNameAsString();
   if (const auto* window = llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(map))
-    name += "<" + TextMember(window->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl(), "kName").value_or("?") + ">";
+    name +=
+        "<" + TextMember(window->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl(), "kName").value_or("?") + ">";
   // IndexMapExp({params...}, sources...), or (array, count, sources...)
-  const Cell list = std::holds_alternative<Pointer>(exp.args[0]->value) ? std::get<Pointer>(exp.args[0]->value).to : exp.args[0];
+  const Cell list =
+      std::holds_alternative<Pointer>(exp.args[0]->value) ? std::get<Pointer>(exp.args[0]->value).to : exp.args[0];
   const auto& elements = std::get<Aggregate>(list->value).elements;
   const bool counted = exp.args.size() > 1 && std::holds_alternative<Number>(exp.args[1]->value);
-  const auto count = counted ? static_cast<std::size_t>(KnownNumber(exp.args[1]->value, "a number that " + name + " takes")) : elements.size();
+  const auto count = counted
+                         ? static_cast<std::size_t>(KnownNumber(exp.args[1]->value, "a number that " + name + " takes"))
+                         : elements.size();
   const graph::IndexMapInfo* info = graph::FindIndexMap(name);
   std::vector<Dimension> params;
   for (std::size_t k = 0; k < count; ++k) {
@@ -213,10 +224,13 @@ Operand Interpreter::BuildIndexMap(const Exp& exp) {
 // What can also be assigned to: slices, flip and concat of tensors.
 Operand Interpreter::BuildTarget(const Exp& exp) {
   const Operand first = Build(exp.args[0]->value);
-  if (exp.type->getName() == "ConcatTarget") return composer_.IndexMap("concat", {first, Build(exp.args[1]->value)}, {IntArg(exp, 0)});
-  if (exp.type->getName() == "FlipTarget") return composer_.IndexMap("flip", {first}, {KnownNumber(exp.args[1]->value, "a number that flip takes")});
+  if (exp.type->getName() == "ConcatTarget")
+    return composer_.IndexMap("concat", {first, Build(exp.args[1]->value)}, {IntArg(exp, 0)});
+  if (exp.type->getName() == "FlipTarget")
+    return composer_.IndexMap("flip", {first}, {KnownNumber(exp.args[1]->value, "a number that flip takes")});
   const std::vector<Range> ranges = RangesOf(exp);
-  if (exp.type->getName() == "SliceTarget") return composer_.IndexMap("slice", {first}, {IntArg(exp, 0), ranges[0].begin, ranges[0].end});
+  if (exp.type->getName() == "SliceTarget")
+    return composer_.IndexMap("slice", {first}, {IntArg(exp, 0), ranges[0].begin, ranges[0].end});
   std::vector<Dimension> numbers;
   for (const Range& range : ranges) numbers.push_back(range.begin);
   for (const Range& range : ranges) numbers.push_back(range.end);
@@ -225,7 +239,9 @@ Operand Interpreter::BuildTarget(const Exp& exp) {
 }
 
 std::vector<Interpreter::Range> Interpreter::RangesOf(const Exp& slice) {
-  const auto number = [&](const Value& value, const char* what) { return SizeNumber(value, detail::Concat("the ", what, " of slice")); };
+  const auto number = [&](const Value& value, const char* what) {
+    return SizeNumber(value, detail::Concat("the ", what, " of slice"));
+  };
   const Value &begin = slice.args[1]->value, &end = slice.args[2]->value;
   if (slice.type->getName() == "SliceTarget")
     return {{static_cast<std::size_t>(IntArg(slice, 0)), number(begin, "begin"), number(end, "end")}};
@@ -236,13 +252,14 @@ std::vector<Interpreter::Range> Interpreter::RangesOf(const Exp& slice) {
   return ranges;
 }
 
-// Positions of a range, which lies within `extent`; what is not known yet a call checks: it refuses negative differences.
+// Positions of a range, which lies within `extent`; what is not known yet a call checks: it refuses negative
+// differences.
 Dimension Interpreter::LengthOf(const Range& range, const Dimension& extent, const std::string& what) {
   const Dimension length = graph_.Derive(runtime::ExtentOp::kMinus, range.end, range.begin, what);
   const Dimension left = graph_.Derive(runtime::ExtentOp::kMinus, extent, range.end, what);
   for (const Dimension& known : {graph_.Known(range.begin), graph_.Known(length), graph_.Known(left)})
-    Require(known.is_dynamic() || static_cast<std::int64_t>(known) >= 0, what, ": positions ", range.begin, " to ", range.end,
-            " of ", extent, " are none");
+    Require(known.is_dynamic() || static_cast<std::int64_t>(known) >= 0, what, ": positions ", range.begin, " to ",
+            range.end, " of ", extent, " are none");
   return length;
 }
 
@@ -250,7 +267,9 @@ Dimension Interpreter::LengthOf(const Range& range, const Dimension& extent, con
 const Memory& Interpreter::MemoryOf(const Value& target) {
   if (const auto* tensor = std::get_if<Tensor>(&target)) return *tensor->memory;
   const auto* exp = std::get_if<Exp>(&target);
-  if (exp == nullptr || !IsTarget(*exp)) throw Unsupported("only a tensor, or a slice, flip or concat of tensors can be assigned to", "assign to a tensor of its own");
+  if (exp == nullptr || !IsTarget(*exp))
+    throw Unsupported("only a tensor, or a slice, flip or concat of tensors can be assigned to",
+                      "assign to a tensor of its own");
   return MemoryOf(exp->args[0]->value);
 }
 
@@ -284,7 +303,8 @@ void Interpreter::Assign(const Value& target, std::string_view how, const Value&
   const PartialShape shape = graph_.node(node).shape;
   Require(shape.size() == wanted.size(), "'", memory.name, "' has rank ", wanted.size(),
           ", what is assigned to it has rank ", shape.size());
-  for (std::size_t d = 0; d < shape.size(); ++d) graph_.Unify(shape[d], wanted[d], "assignment to '" + memory.name + "'");
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    graph_.Unify(shape[d], wanted[d], "assignment to '" + memory.name + "'");
   Put(target, node);
 }
 
@@ -305,7 +325,8 @@ void Interpreter::Put(const Value& target, int source) {
     const Value& second = map.args[1]->value;
     const PartialShape other = Shape(second);
     const auto axis = static_cast<std::size_t>(IntArg(map, 0));
-    const int behind = graph_.Map(Op::plus, {graph_.Index(static_cast<int>(axis), other), graph_.ExtentOf(shape[axis])});
+    const int behind =
+        graph_.Map(Op::plus, {graph_.Index(static_cast<int>(axis), other), graph_.ExtentOf(shape[axis])});
     const int first = GatherAlong(source, shape, {}, 0, -1), rest = GatherAlong(source, other, {{axis, behind}}, 0, -1);
     Put(inner, first);
     Put(second, rest);
@@ -319,9 +340,10 @@ void Interpreter::Put(const Value& target, int source) {
   }
 }
 
-// At every point of `shape` the element of `source` there, with other positions `along` some axes; its axes are those of
-// `shape` without the first `dropped`.
-int Interpreter::GatherAlong(int source, const PartialShape& shape, const std::map<std::size_t, int>& along, std::size_t dropped, int guard) {
+// At every point of `shape` the element of `source` there, with other positions `along` some axes; its axes are those
+// of `shape` without the first `dropped`.
+int Interpreter::GatherAlong(int source, const PartialShape& shape, const std::map<std::size_t, int>& along,
+                             std::size_t dropped, int guard) {
   std::vector<int> positions;
   for (std::size_t d = dropped; d < shape.size(); ++d) {
     const auto moved = along.find(d);
@@ -339,7 +361,8 @@ void Interpreter::PutPart(const Value& whole, const std::vector<Range>& ranges, 
   for (const Range& range : ranges) {
     const int at = graph_.Index(static_cast<int>(range.axis), shape);
     along[range.axis] = graph_.Map(Op::minus, {at, graph_.ExtentOf(range.begin)});
-    for (const int condition : {graph_.Map(Op::ge, {at, graph_.ExtentOf(range.begin)}), graph_.Map(Op::lt, {at, graph_.ExtentOf(range.end)})})
+    for (const int condition :
+         {graph_.Map(Op::ge, {at, graph_.ExtentOf(range.begin)}), graph_.Map(Op::lt, {at, graph_.ExtentOf(range.end)})})
       inside = inside < 0 ? condition : graph_.Map(Op::logical_and, {inside, condition});
   }
   const int placed = GatherAlong(source, shape, along, dropped, inside);
@@ -359,7 +382,8 @@ void Interpreter::Write(Memory* memory, int node) {
     graph_.SetLabel(node, memory->name);
   const clang::PresumedLoc place = context_.getSourceManager().getPresumedLoc(here_);
   if (place.isValid())
-    statements_.push_back({place.getFilename(), static_cast<int>(place.getLine()), static_cast<int>(place.getColumn()), memory->name, node});
+    statements_.push_back({place.getFilename(), static_cast<int>(place.getLine()), static_cast<int>(place.getColumn()),
+                           memory->name, node});
 }
 
 }  // namespace umbra::extract

@@ -12,7 +12,8 @@ using clang::isa;
 
 bool IsUmbra(const clang::Decl* decl) {
   const clang::DeclContext* outermost = nullptr;
-  for (const auto* context = decl->getDeclContext(); context != nullptr && !context->isTranslationUnit(); context = context->getParent())
+  for (const auto* context = decl->getDeclContext(); context != nullptr && !context->isTranslationUnit();
+       context = context->getParent())
     if (context->isNamespace()) outermost = context;
   const auto* space = dyn_cast_or_null<clang::NamespaceDecl>(outermost);
   return space != nullptr && space->getName() == "umbra";
@@ -27,8 +28,8 @@ bool IsMarked(const clang::FunctionDecl* function) {
 }
 
 const clang::ClassTemplateSpecializationDecl* UmbraClass(clang::QualType type, llvm::StringRef name) {
-  const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(
-      type.getNonReferenceType()->getAsCXXRecordDecl());
+  const auto* record =
+      dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(type.getNonReferenceType()->getAsCXXRecordDecl());
   return record != nullptr && record->getName() == name && IsUmbra(record) ? record : nullptr;
 }
 
@@ -42,14 +43,18 @@ namespace {
 /// Classes of the expression API that are taken apart by build.cc.
 bool IsExpression(const clang::CXXRecordDecl* record) {
   static constexpr llvm::StringLiteral kNames[] = {
-      "ScalarExp", "TypecastExp", "TransposeExp", "UnaryMapExp", "BinaryMapExp", "TernaryMapExp", "DotExp",
-      "AxisMapExp", "IndexMapExp", "SliceTarget", "BoxTarget", "FlipTarget", "ConcatTarget"};
+      "ScalarExp",  "TypecastExp", "TransposeExp", "UnaryMapExp", "BinaryMapExp", "TernaryMapExp", "DotExp",
+      "AxisMapExp", "IndexMapExp", "SliceTarget",  "BoxTarget",   "FlipTarget",   "ConcatTarget"};
   return IsUmbra(record) && llvm::is_contained(kNames, record->getName());
 }
 
 // The name of a Saver's operator: sv::plusto is plus.
 std::string_view SaverOp(llvm::StringRef saver) {
-  return saver == "plusto" ? "plus" : saver == "minusto" ? "minus" : saver == "multo" ? "mul" : saver == "divto" ? "div" : "";
+  return saver == "plusto"    ? "plus"
+         : saver == "minusto" ? "minus"
+         : saver == "multo"   ? "mul"
+         : saver == "divto"   ? "div"
+                              : "";
 }
 
 std::optional<std::string_view> AssignedOp(clang::OverloadedOperatorKind kind) {
@@ -80,8 +85,9 @@ const char* Instead(std::string_view name) {
       {"nexttoward", "kernels have no long double: use std::nextafter"}};
   auto found = kInstead.find(name);
   if (found == kInstead.end()) found = kInstead.find(name.substr(0, name.size() - 1));  // C's name of the float variant
-  return found != kInstead.end() ? found->second
-                                 : "a kernel calls the functions of <cmath> that docs/extract.md lists, constexpr functions and other kernels";
+  return found != kInstead.end()
+             ? found->second
+             : "a kernel calls the functions of <cmath> that docs/extract.md lists, constexpr functions and other kernels";
 }
 
 }  // namespace
@@ -105,24 +111,29 @@ void Interpreter::RequireMayCall(const clang::FunctionDecl* function) const {
   const clang::FunctionDecl* body = nullptr;
   if (IsUmbra(function)) {
     if (function->hasBody(body) && !body->hasSkippedBody()) return;
-    throw Unsupported("'" + name + "' has no counterpart in a kernel", "kernels have the expressions of umbra/tensor.h; call this outside");
+    throw Unsupported("'" + name + "' has no counterpart in a kernel",
+                      "kernels have the expressions of umbra/tensor.h; call this outside");
   }
   if (IsMarked(function) || function->isConstexpr()) return;
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
   if (method != nullptr && method->getParent()->isLambda()) return;
-  if (method != nullptr && method->isStatic() && method->getDeclName().isIdentifier() && method->getName() == "Map") return;
+  if (method != nullptr && method->isStatic() && method->getDeclName().isIdentifier() && method->getName() == "Map")
+    return;
   const std::string what = "'" + name + "' is not marked as a kernel, so what it does is not known here";
-  if (context_.getSourceManager().isInSystemHeader(function->getLocation()) || function->getBuiltinID() != 0) throw Unsupported(what, Instead(name));
+  if (context_.getSourceManager().isInSystemHeader(function->getLocation()) || function->getBuiltinID() != 0)
+    throw Unsupported(what, Instead(name));
   const auto* family = function->getPrimaryTemplate();
   const clang::FunctionDecl* shown = family != nullptr ? family->getTemplatedDecl() : function;
   if (function->getReturnType()->isVoidType())  // it changes tensors
-    throw Unsupported(what, "mark it UMBRA_KERNEL; it is then neither static nor in an unnamed namespace", shown->getOuterLocStart(), "UMBRA_KERNEL ");
+    throw Unsupported(what, "mark it UMBRA_KERNEL; it is then neither static nor in an unnamed namespace",
+                      shown->getOuterLocStart(), "UMBRA_KERNEL ");
   throw Unsupported(what, "mark it UMBRA_KERNEL, or make it constexpr", shown->getOuterLocStart(), "constexpr ");
 }
 
 Cell Interpreter::Capture(const clang::LambdaExpr* e) {
   if (e->isMutable())
-    throw Unsupported("a lambda that changes its own copies has no counterpart in a kernel", "capture by reference what it changes, as [&] does");
+    throw Unsupported("a lambda that changes its own copies has no counterpart in a kernel",
+                      "capture by reference what it changes, as [&] does");
   Closure closure;
   for (const clang::LambdaCapture& capture : e->captures()) {
     if (capture.capturesThis()) closure.self = frames_.back().self;
@@ -162,7 +173,8 @@ Cell Interpreter::CallOf(const clang::CallExpr* e) {
   if (self)
     if (const auto* pointer = std::get_if<Pointer>(&self->value); pointer != nullptr && pointer->to) self = pointer->to;
   // A text is for a function that prints or reads: that one is named, not the text.
-  if (llvm::any_of(given, [](const clang::Expr* arg) { return isa<clang::StringLiteral>(arg->IgnoreParenImpCasts()); })) RequireMayCall(function);
+  if (llvm::any_of(given, [](const clang::Expr* arg) { return isa<clang::StringLiteral>(arg->IgnoreParenImpCasts()); }))
+    RequireMayCall(function);
   const std::vector<Cell> args = Args(function, given);
   if (self && method != nullptr)
     if (auto result = TensorMethod(method, self, args)) return *result;
@@ -177,11 +189,17 @@ void Interpreter::WarnOfHandle(const clang::CXXOperatorCallExpr* e) {
   const clang::Expr* from = e->getArg(1);
   if (to == nullptr || !isa<clang::ParmVarDecl>(to->getDecl())) return;
   clang::DiagnosticsEngine& diagnostics = sema_.getDiagnostics();
-  diagnostics.Report(e->getOperatorLoc(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Warning,
-                     "no element is assigned: '%0' becomes another handle of the tensor on the right")) << to->getDecl()->getName();
-  const clang::SourceLocation end = clang::Lexer::getLocForEndOfToken(from->getEndLoc(), 0, context_.getSourceManager(), context_.getLangOpts());
-  diagnostics.Report(from->getBeginLoc(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "this copies the elements"))
-      << clang::FixItHint::CreateInsertion(from->getBeginLoc(), "umbra::F<umbra::op::identity>(") << clang::FixItHint::CreateInsertion(end, ")");
+  diagnostics.Report(
+      e->getOperatorLoc(),
+      diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Warning,
+                                  "no element is assigned: '%0' becomes another handle of the tensor on the right"))
+      << to->getDecl()->getName();
+  const clang::SourceLocation end =
+      clang::Lexer::getLocForEndOfToken(from->getEndLoc(), 0, context_.getSourceManager(), context_.getLangOpts());
+  diagnostics.Report(from->getBeginLoc(),
+                     diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "this copies the elements"))
+      << clang::FixItHint::CreateInsertion(from->getBeginLoc(), "umbra::F<umbra::op::identity>(")
+      << clang::FixItHint::CreateInsertion(end, ")");
 }
 
 std::optional<Cell> Interpreter::Assignment(const clang::CXXOperatorCallExpr* e, const clang::CXXMethodDecl* method) {
@@ -198,8 +216,7 @@ std::optional<Cell> Interpreter::Assignment(const clang::CXXOperatorCallExpr* e,
       Store(to, Copy(value->value));
       return to;
     }
-    if (!element.isNull() && type != nullptr &&
-        !context_.hasSameType(element, type->getTemplateArgs()[2].getAsType()))
+    if (!element.isNull() && type != nullptr && !context_.hasSameType(element, type->getTemplateArgs()[2].getAsType()))
       throw Unsupported("the two sides of the assignment have different dtypes", "convert with tcast<DType>(...)");
     Assign(*tensor, *how, value->value);
     return to;
@@ -211,8 +228,12 @@ std::optional<Cell> Interpreter::Assignment(const clang::CXXOperatorCallExpr* e,
   if (auto* number = std::get_if<Number>(&to->value)) {  // a 16-bit float
     Number made = AsNumber(value, e->getArg(1));
     if (!how->empty())
-      made = numbers_.Binary(*how == "plus" ? clang::BO_Add : *how == "minus" ? clang::BO_Sub : *how == "mul" ? clang::BO_Mul : clang::BO_Div,
-                             numbers_.Convert(*number, context_.FloatTy), numbers_.Convert(made, context_.FloatTy), context_.FloatTy);
+      made = numbers_.Binary(*how == "plus"    ? clang::BO_Add
+                             : *how == "minus" ? clang::BO_Sub
+                             : *how == "mul"   ? clang::BO_Mul
+                                               : clang::BO_Div,
+                             numbers_.Convert(*number, context_.FloatTy), numbers_.Convert(made, context_.FloatTy),
+                             context_.FloatTy);
     Store(to, numbers_.Convert(made, number->type));
     return to;
   }
@@ -221,7 +242,8 @@ std::optional<Cell> Interpreter::Assignment(const clang::CXXOperatorCallExpr* e,
   return to;
 }
 
-std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method, const Cell& self, const std::vector<Cell>& args) {
+std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method, const Cell& self,
+                                              const std::vector<Cell>& args) {
   if (const auto* number = std::get_if<Number>(&self->value)) {
     if (isa<clang::CXXConversionDecl>(method)) return MakeCell(numbers_.Convert(*number, method->getReturnType()));
     return std::nullopt;
@@ -235,17 +257,21 @@ std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method
       Number total = numbers_.Integer(1, context_.LongTy);
       for (std::size_t k = begin; k < end; ++k) {
         const Number& extent = std::get<Number>(shape->elements[k]->value);
-        total = total.kind == Number::Kind::kInteger && total.integer == 1 ? extent : numbers_.Binary(clang::BO_Mul, total, extent, context_.LongTy);
+        total = total.kind == Number::Kind::kInteger && total.integer == 1
+                    ? extent
+                    : numbers_.Binary(clang::BO_Mul, total, extent, context_.LongTy);
       }
       return total;
     };
     const std::size_t rank = shape->elements.size();
     if (name == "Size") return MakeCell(product(0, rank));
     if (name == "ProdShape")
-      return MakeCell(product(static_cast<std::size_t>(KnownNumber(args[0]->value, "ProdShape's first axis")),
-                              std::min(rank, static_cast<std::size_t>(KnownNumber(args[1]->value, "ProdShape's last axis")))));
+      return MakeCell(
+          product(static_cast<std::size_t>(KnownNumber(args[0]->value, "ProdShape's first axis")),
+                  std::min(rank, static_cast<std::size_t>(KnownNumber(args[1]->value, "ProdShape's last axis")))));
     if (name == "FlatTo1D") return MakeCell(Aggregate{{MakeCell(product(0, rank))}});
-    if (name == "FlatTo2D") return MakeCell(Aggregate{{MakeCell(product(0, rank - 1)), MakeCell(shape->elements[rank - 1]->value)}});
+    if (name == "FlatTo2D")
+      return MakeCell(Aggregate{{MakeCell(product(0, rank - 1)), MakeCell(shape->elements[rank - 1]->value)}});
     return std::nullopt;
   }
   const auto* tensor = std::get_if<Tensor>(&self->value);
@@ -257,25 +283,30 @@ std::optional<Cell> Interpreter::TensorMethod(const clang::CXXMethodDecl* method
   };
   if (index) {
     const Dimension at = SizeNumber(args[0]->value, "the row");
-    const Tensor part = rows(at, graph_.Derive(runtime::ExtentOp::kPlus, at, Dimension(1), "row of '" + tensor->memory->name + "'"), true);
+    const Tensor part = rows(
+        at, graph_.Derive(runtime::ExtentOp::kPlus, at, Dimension(1), "row of '" + tensor->memory->name + "'"), true);
     if (method->getReturnType()->isRecordType()) return MakeCell(part);
     const Cell cell = MakeCell(numbers_.Node(Read(part), method->getReturnType().getNonReferenceType()));
     cell->element = true;
     return cell;
   }
   if (name == "Slice")
-    return MakeCell(rows(SizeNumber(args[0]->value, "the begin of Slice"), SizeNumber(args[1]->value, "the end of Slice"), false));
+    return MakeCell(
+        rows(SizeNumber(args[0]->value, "the begin of Slice"), SizeNumber(args[1]->value, "the end of Slice"), false));
   if (name == "Resize" && tensor->memory->parameter < 0) {
-    *tensor->memory = std::get<Tensor>(NewContainer(args, context_.getRecordType(method->getParent()))->value).memory.operator*();
+    *tensor->memory =
+        std::get<Tensor>(NewContainer(args, context_.getRecordType(method->getParent()))->value).memory.operator*();
     return MakeCell({});
   }
   return std::nullopt;
 }
 
-std::optional<Cell> Interpreter::Known(const clang::FunctionDecl* function, const clang::CallExpr* e, const std::vector<Cell>& args) {
+std::optional<Cell> Interpreter::Known(const clang::FunctionDecl* function, const clang::CallExpr* e,
+                                       const std::vector<Cell>& args) {
   if (!function->getDeclName().isIdentifier()) return std::nullopt;
   const llvm::StringRef name = function->getName();
-  if (function->isInStdNamespace() && args.size() == 1 && (name == "move" || name == "forward" || name == "as_const")) return args[0];
+  if (function->isInStdNamespace() && args.size() == 1 && (name == "move" || name == "forward" || name == "as_const"))
+    return args[0];
   if (function->isInStdNamespace() && args.size() == 2 && name == "swap") {
     Value first = Copy(args[0]->value);
     Store(args[0], Copy(args[1]->value));
@@ -288,16 +319,20 @@ std::optional<Cell> Interpreter::Known(const clang::FunctionDecl* function, cons
   // std::frexp(x, &exponent) has a second result.
   const auto* written = given.empty() ? nullptr : std::get_if<Pointer>(&given.back()->value);
   const llvm::ArrayRef<Cell> values = llvm::ArrayRef(given).drop_back(written != nullptr ? 1 : 0);
-  const bool numbers = !values.empty() && llvm::all_of(values, [](const Cell& c) { return std::holds_alternative<Number>(c->value); });
+  const bool numbers =
+      !values.empty() && llvm::all_of(values, [](const Cell& c) { return std::holds_alternative<Number>(c->value); });
   std::vector<Number> operands;
-  if (numbers) for (const Cell& value : values) operands.push_back(std::get<Number>(value->value));
+  if (numbers)
+    for (const Cell& value : values) operands.push_back(std::get<Number>(value->value));
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
   if (!IsUmbra(function)) {
     const bool standard = method == nullptr && (function->getBuiltinID() != 0 || function->isInStdNamespace() ||
                                                 context_.getSourceManager().isInSystemHeader(function->getLocation()));
     if (!standard || !numbers) return std::nullopt;
     if (written != nullptr) {
-      const auto second = numbers_.Function("*" + name.str(), operands, function->getParamDecl(function->getNumParams() - 1)->getType()->getPointeeType());
+      const auto second =
+          numbers_.Function("*" + name.str(), operands,
+                            function->getParamDecl(function->getNumParams() - 1)->getType()->getPointeeType());
       if (!second || !written->to) return std::nullopt;
       Store(written->to, *second);
     }
@@ -309,7 +344,8 @@ std::optional<Cell> Interpreter::Known(const clang::FunctionDecl* function, cons
     if (base == nullptr) return std::nullopt;
     const clang::QualType type = operands[0].type;
     std::vector<graph::Operand> nodes;
-    for (const Number& operand : operands) nodes.push_back(graph::Operand::Node(numbers_.NodeOf(numbers_.Convert(operand, type))));
+    for (const Number& operand : operands)
+      nodes.push_back(graph::Operand::Node(numbers_.NodeOf(numbers_.Convert(operand, type))));
     const graph::Operand made = Apply(base->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl(), nodes, type);
     return MakeCell(numbers_.Node(composer_.Cast(made, numbers_.TypeOf(type)).node, type));
   }
@@ -323,7 +359,8 @@ std::optional<Cell> Interpreter::Known(const clang::FunctionDecl* function, cons
     return MakeCell({});
   }
   if (name == "Copy" && method == nullptr && args.size() >= 2 && std::holds_alternative<Tensor>(args[0]->value)) {
-    if (args.size() > 2 && !isa<clang::CXXDefaultArgExpr>(e->getArg(2)) && !std::holds_alternative<Pointer>(args[2]->value))
+    if (args.size() > 2 && !isa<clang::CXXDefaultArgExpr>(e->getArg(2)) &&
+        !std::holds_alternative<Pointer>(args[2]->value))
       return std::nullopt;
     Assign(std::get<Tensor>(args[0]->value), "", args[1]->value);
     return MakeCell({});
@@ -346,7 +383,8 @@ Cell Interpreter::Construct(const clang::CXXConstructExpr* e) {
   }
   if (record->isInStdNamespace() && e->getNumArgs() > 0 && !container && !numbers_.IsNumber(type) &&
       record->getName() != "initializer_list")
-    throw Unsupported("an object of type '" + e->getType().getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel",
+    throw Unsupported("an object of type '" + e->getType().getAsString(context_.getPrintingPolicy()) +
+                          "' has no counterpart in a kernel",
                       kThereAre);
   const std::vector<Cell> args = Args(constructor, llvm::ArrayRef(e->getArgs(), e->getNumArgs()));
   if (const auto* number = UmbraClass(type, "NumberBeside")) {  // a ScalarExp that any number makes
@@ -361,13 +399,17 @@ Cell Interpreter::Construct(const clang::CXXConstructExpr* e) {
     return MakeCell(std::move(exp));
   }
   if (container) return NewContainer(args, type);
-  if (numbers_.IsNumber(type)) return args.empty() ? Zero(type) : MakeCell(numbers_.Convert(AsNumber(args[0], e->getArg(0)), type));
+  if (numbers_.IsNumber(type))
+    return args.empty() ? Zero(type) : MakeCell(numbers_.Convert(AsNumber(args[0], e->getArg(0)), type));
   if (UmbraClass(type, "Tensor") != nullptr)
-    throw Unsupported("a tensor is made of memory that the kernel does not know", "pass the tensor as a parameter, or use TensorContainer");
-  if (args.empty() && record->isInStdNamespace() && record->getName() == "initializer_list") return MakeCell(Aggregate{});
+    throw Unsupported("a tensor is made of memory that the kernel does not know",
+                      "pass the tensor as a parameter, or use TensorContainer");
+  if (args.empty() && record->isInStdNamespace() && record->getName() == "initializer_list")
+    return MakeCell(Aggregate{});
   if (args.empty() && (UmbraClass(type, "Shape") != nullptr || record->isInStdNamespace())) return Zero(type);
   if (args.empty() && record->isAggregate()) return Unwritten(type);
-  throw Unsupported("an object of type '" + e->getType().getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel",
+  throw Unsupported("an object of type '" + e->getType().getAsString(context_.getPrintingPolicy()) +
+                        "' has no counterpart in a kernel",
                     kThereAre);
 }
 
@@ -378,7 +420,8 @@ Cell Interpreter::NewContainer(const std::vector<Cell>& args, clang::QualType ty
   if (!args.empty() && std::holds_alternative<Aggregate>(args[0]->value)) {
     memory->shape = ShapeOf(args[0]->value).value();
     if (args.size() > 1)
-      if (const auto* number = std::get_if<Number>(&args[1]->value); number != nullptr && !number->type->isBooleanType())
+      if (const auto* number = std::get_if<Number>(&args[1]->value);
+          number != nullptr && !number->type->isBooleanType())
         Assign(Tensor{memory, {}}, "", *number);
   } else {
     std::vector<Dimension> dims(static_cast<std::size_t>(tensor->getTemplateArgs()[1].getAsIntegral().getExtValue()));
@@ -410,8 +453,8 @@ const clang::Expr* Interpreter::MapCall(const clang::CXXRecordDecl* op, const st
     clang::CXXScopeSpec scope;
     found.suppressDiagnostics();
     const clang::ExprResult name = sema_.BuildDeclarationNameExpr(scope, found, false);
-    const clang::ExprResult call = name.isInvalid() ? clang::ExprError()
-                                                    : sema_.BuildCallExpr(nullptr, name.get(), location, arguments, location);
+    const clang::ExprResult call =
+        name.isInvalid() ? clang::ExprError() : sema_.BuildCallExpr(nullptr, name.get(), location, arguments, location);
     if (call.isInvalid())
       throw Unsupported("operator '" + op->getQualifiedNameAsString() + "' does not fit its operands",
                         "give it a Map(...) for so many operands of these types");

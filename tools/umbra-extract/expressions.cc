@@ -18,8 +18,9 @@ std::string Described(const clang::Expr* e) {
 void RequireSmall(std::uint64_t elements) {
   constexpr std::uint64_t kMost = 1 << 12;
   if (elements > kMost)
-    throw Unsupported("an array of " + std::to_string(elements) + " elements",
-                      "a kernel's own arrays have " + std::to_string(kMost) + " at most; pass a larger one as a tensor");
+    throw Unsupported(
+        "an array of " + std::to_string(elements) + " elements",
+        "a kernel's own arrays have " + std::to_string(kMost) + " at most; pass a larger one as a tensor");
 }
 
 }  // namespace
@@ -28,7 +29,8 @@ Number Interpreter::AsNumber(const Cell& cell, const clang::Expr* e) {
   if (auto* number = std::get_if<Number>(&cell->value)) return *number;
   const auto* named = dyn_cast<clang::DeclRefExpr>(e->IgnoreParenImpCasts());
   if (std::holds_alternative<std::monostate>(cell->value) && named != nullptr)
-    throw Unsupported("'" + named->getDecl()->getNameAsString() + "' is read before it has a value", "give it a value first");
+    throw Unsupported("'" + named->getDecl()->getNameAsString() + "' is read before it has a value",
+                      "give it a value first");
   throw Unsupported("a number is expected here", kThereAre);
 }
 
@@ -84,8 +86,7 @@ Cell Interpreter::Eval(const clang::Expr* e) {
   clang::Expr::EvalResult result;
   if (!e->isValueDependent() && e->EvaluateAsRValue(result, context_))
     if (const auto number = numbers_.Of(result.Val, e->getType())) return MakeCell(*number);
-  throw Unsupported(Described(e) + " has no counterpart in a kernel",
-                    kThereAre);
+  throw Unsupported(Described(e) + " has no counterpart in a kernel", kThereAre);
 }
 
 Cell Interpreter::Cast(const clang::CastExpr* e) {
@@ -109,7 +110,9 @@ Cell Interpreter::Cast(const clang::CastExpr* e) {
     case clang::CK_FunctionToPointerDecay:
     case clang::CK_ConstructorConversion:
     case clang::CK_UserDefinedConversion: return Eval(from);
-    default: throw Unsupported("a conversion to '" + e->getType().getAsString() + "' has no counterpart in a kernel", kThereAre);
+    default:
+      throw Unsupported("a conversion to '" + e->getType().getAsString() + "' has no counterpart in a kernel",
+                        kThereAre);
   }
 }
 
@@ -120,12 +123,14 @@ Cell Interpreter::Constant(const clang::APValue& value, clang::QualType type) {
     const clang::QualType element = context_.getAsArrayType(type)->getElementType();
     RequireSmall(value.getArraySize());
     for (unsigned k = 0; k < value.getArraySize(); ++k)
-      aggregate.elements.push_back(Constant(k < value.getArrayInitializedElts() ? value.getArrayInitializedElt(k)
-                                                                                : value.getArrayFiller(), element));
+      aggregate.elements.push_back(Constant(
+          k < value.getArrayInitializedElts() ? value.getArrayInitializedElt(k) : value.getArrayFiller(), element));
     return MakeCell(std::move(aggregate));
   }
   if (value.isStruct() && value.getStructNumBases() == 0)
-    return Struct(type, [&](const clang::FieldDecl* field) { return Constant(value.getStructField(field->getFieldIndex()), field->getType()); });
+    return Struct(type, [&](const clang::FieldDecl* field) {
+      return Constant(value.getStructField(field->getFieldIndex()), field->getType());
+    });
   throw Unsupported("a constant of type '" + type.getAsString() + "' has no counterpart in a kernel", kThereAre);
 }
 
@@ -136,11 +141,13 @@ Cell Interpreter::Named(const clang::ValueDecl* decl) {
     return MakeCell(numbers_.Integer(enumerator->getInitVal().getExtValue(), decl->getType()));
   const auto* variable = dyn_cast<clang::VarDecl>(decl);
   if (variable == nullptr)
-    throw Unsupported("'" + decl->getNameAsString() + "' has no value that a kernel could use", "pass what it stands for as a parameter");
+    throw Unsupported("'" + decl->getNameAsString() + "' has no value that a kernel could use",
+                      "pass what it stands for as a parameter");
   if (variable->getType().isConstQualified() || variable->isConstexpr())
     if (const clang::APValue* value = variable->evaluateValue()) return Constant(*value, variable->getType());
-  throw Unsupported("'" + variable->getNameAsString() + "' is a variable outside the kernel, which may change between calls",
-                    "pass it as a parameter, or make it constexpr");
+  throw Unsupported(
+      "'" + variable->getNameAsString() + "' is a variable outside the kernel, which may change between calls",
+      "pass it as a parameter, or make it constexpr");
 }
 
 Cell Interpreter::Member(const clang::MemberExpr* e) {
@@ -159,7 +166,8 @@ Cell Interpreter::Member(const clang::MemberExpr* e) {
   const auto* exp = std::get_if<Exp>(&base->value);
   if (name == "shape_" && (exp != nullptr || std::holds_alternative<Tensor>(base->value)))
     return MakeCell(ShapeValue(Shape(base->value)));
-  if (exp != nullptr && !field->getParent()->getName().starts_with("IndexMap") && field->getFieldIndex() < exp->args.size())
+  if (exp != nullptr && !field->getParent()->getName().starts_with("IndexMap") &&
+      field->getFieldIndex() < exp->args.size())
     return exp->args[field->getFieldIndex()];
   if (std::holds_alternative<Tensor>(base->value))
     throw Unsupported("'" + name.str() + "' of a tensor: a kernel sees no pointers, strides or streams",
@@ -177,7 +185,8 @@ Cell Interpreter::Subscript(const Cell& base, const Number& index) {
     throw Unsupported("which element of an array is meant is not known when the kernel is generated",
                       "index by what is known, or choose with `?:`");
   if (index.integer < 0 || index.integer >= static_cast<std::int64_t>(aggregate->elements.size()))
-    throw Unsupported("index " + std::to_string(index.integer) + " of an array of " + std::to_string(aggregate->elements.size()) + " elements",
+    throw Unsupported("index " + std::to_string(index.integer) + " of an array of " +
+                          std::to_string(aggregate->elements.size()) + " elements",
                       "indices begin with 0");
   return aggregate->elements[static_cast<std::size_t>(index.integer)];
 }
@@ -186,11 +195,13 @@ Cell Interpreter::Zero(clang::QualType type) {
   if (const auto* array = context_.getAsConstantArrayType(type)) {
     Aggregate aggregate;
     RequireSmall(array->getSize().getZExtValue());
-    for (std::uint64_t k = 0; k < array->getSize().getZExtValue(); ++k) aggregate.elements.push_back(Zero(array->getElementType()));
+    for (std::uint64_t k = 0; k < array->getSize().getZExtValue(); ++k)
+      aggregate.elements.push_back(Zero(array->getElementType()));
     return MakeCell(std::move(aggregate));
   }
   if (numbers_.IsNumber(type))
-    return MakeCell(type->isRealFloatingType() ? numbers_.Real(0, type) : numbers_.Convert(numbers_.Integer(0, context_.IntTy), type));
+    return MakeCell(type->isRealFloatingType() ? numbers_.Real(0, type)
+                                               : numbers_.Convert(numbers_.Integer(0, context_.IntTy), type));
   return Struct(type, [&](const clang::FieldDecl* field) { return Zero(field->getType()); });
 }
 
@@ -198,9 +209,12 @@ Cell Interpreter::Zero(clang::QualType type) {
 Cell Interpreter::Struct(clang::QualType type, const std::function<Cell(const clang::FieldDecl*)>& member) {
   const auto* record = type->getAsCXXRecordDecl();
   if (record == nullptr || record->isUnion() || record->getNumBases() > 0)
-    throw Unsupported("an object of type '" + type.getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel", kThereAre);
+    throw Unsupported(
+        "an object of type '" + type.getAsString(context_.getPrintingPolicy()) + "' has no counterpart in a kernel",
+        kThereAre);
   Aggregate aggregate;
-  for (const clang::FieldDecl* field : record->fields()) aggregate.elements.push_back(MakeCell(Copy(member(field)->value)));
+  for (const clang::FieldDecl* field : record->fields())
+    aggregate.elements.push_back(MakeCell(Copy(member(field)->value)));
   return aggregate.elements.size() == 1 ? aggregate.elements[0] : MakeCell(std::move(aggregate));
 }
 
@@ -214,7 +228,8 @@ Cell Interpreter::Unwritten(clang::QualType type) {
   if (array == nullptr) return MakeCell({});
   Aggregate aggregate;
   RequireSmall(array->getSize().getZExtValue());
-  for (std::uint64_t k = 0; k < array->getSize().getZExtValue(); ++k) aggregate.elements.push_back(Unwritten(array->getElementType()));
+  for (std::uint64_t k = 0; k < array->getSize().getZExtValue(); ++k)
+    aggregate.elements.push_back(Unwritten(array->getElementType()));
   return MakeCell(std::move(aggregate));
 }
 
@@ -222,7 +237,8 @@ Cell Interpreter::List(const clang::InitListExpr* e) {
   if (numbers_.IsNumber(e->getType())) return e->getNumInits() == 1 ? Eval(e->getInit(0)) : Zero(e->getType());
   if (e->getType()->isRecordType())
     return Struct(e->getType(), [&](const clang::FieldDecl* field) {
-      return field->getFieldIndex() < e->getNumInits() ? Eval(e->getInit(field->getFieldIndex())) : Zero(field->getType());
+      return field->getFieldIndex() < e->getNumInits() ? Eval(e->getInit(field->getFieldIndex()))
+                                                       : Zero(field->getType());
     });
   Aggregate aggregate;
   for (const clang::Expr* element : e->inits()) aggregate.elements.push_back(MakeCell(Copy(Eval(element)->value)));
@@ -249,19 +265,21 @@ Cell Interpreter::Binary(const clang::BinaryOperator* e) {
   if (const auto* compound = dyn_cast<clang::CompoundAssignOperator>(e)) {
     const Cell to = Eval(e->getLHS());
     const Number a = numbers_.Convert(AsNumber(to, e->getLHS()), compound->getComputationLHSType());
-    const Number made = numbers_.Binary(clang::BinaryOperator::getOpForCompoundAssignment(kind), a, EvalNumber(e->getRHS()),
-                                        compound->getComputationResultType());
+    const Number made = numbers_.Binary(clang::BinaryOperator::getOpForCompoundAssignment(kind), a,
+                                        EvalNumber(e->getRHS()), compound->getComputationResultType());
     Store(to, numbers_.Convert(made, e->getLHS()->getType()));
     return to;
   }
   const Number a = EvalNumber(e->getLHS());
   if (kind == clang::BO_LAnd || kind == clang::BO_LOr) {
     const Condition first = numbers_.Truth(a);
-    if (kind == clang::BO_LAnd ? first.never : first.always()) return MakeCell(numbers_.Integer(kind == clang::BO_LOr, context_.BoolTy));
+    if (kind == clang::BO_LAnd ? first.never : first.always())
+      return MakeCell(numbers_.Integer(kind == clang::BO_LOr, context_.BoolTy));
     const Number b = numbers_.Convert(EvalNumber(e->getRHS()), context_.BoolTy);
     if (first.known()) return MakeCell(b);
     const graph::Op op = kind == clang::BO_LAnd ? graph::Op::logical_and : graph::Op::logical_or;
-    const graph::Operand sides[] = {graph::Operand::Node(numbers_.NodeOf(first)), graph::Operand::Node(numbers_.NodeOf(b))};
+    const graph::Operand sides[] = {graph::Operand::Node(numbers_.NodeOf(first)),
+                                    graph::Operand::Node(numbers_.NodeOf(b))};
     return MakeCell(numbers_.Node(composer_.Map(op, {sides[0], sides[1]}).node, context_.BoolTy));
   }
   return MakeCell(numbers_.Binary(kind, a, EvalNumber(e->getRHS()), e->getType()));
@@ -278,8 +296,9 @@ Cell Interpreter::Unary(const clang::UnaryOperator* e) {
   }
   const Number number = AsNumber(cell, e->getSubExpr());
   if (!e->isIncrementDecrementOp()) return MakeCell(numbers_.Unary(kind, number, e->getType()));
-  const Number one = number.kind == Number::Kind::kReal ? numbers_.Real(1, number.type)
-                                                        : numbers_.Convert(numbers_.Integer(1, context_.IntTy), number.type);
+  const Number one = number.kind == Number::Kind::kReal
+                         ? numbers_.Real(1, number.type)
+                         : numbers_.Convert(numbers_.Integer(1, context_.IntTy), number.type);
   Store(cell, numbers_.Binary(e->isIncrementOp() ? clang::BO_Add : clang::BO_Sub, number, one, number.type));
   return e->isPostfix() ? MakeCell(number) : cell;
 }

@@ -42,9 +42,12 @@ bool MakesExpressions(const clang::FunctionDecl* function) {
   const auto* space = llvm::dyn_cast<clang::NamespaceDecl>(function->getDeclContext());
   if (space == nullptr) return false;
   for (const llvm::StringRef inner : {"functions", "detail"})
-    if (const auto* outer = llvm::dyn_cast<clang::NamespaceDecl>(space->getParent()); outer != nullptr && space->getName() == inner) space = outer;
+    if (const auto* outer = llvm::dyn_cast<clang::NamespaceDecl>(space->getParent());
+        outer != nullptr && space->getName() == inner)
+      space = outer;
   if (space->getName() != "expr") return named && function->getName().starts_with("Shape");
-  static constexpr llvm::StringLiteral kEvaluate[] = {"MapExp", "MapPlan", "MapPacketPlan", "AssignEagerly", "EvalDot", "EvalMatrixDot"};
+  static constexpr llvm::StringLiteral kEvaluate[] = {"MapExp",        "MapPlan", "MapPacketPlan",
+                                                      "AssignEagerly", "EvalDot", "EvalMatrixDot"};
   return !named || !llvm::is_contained(kEvaluate, function->getName());
 }
 
@@ -85,21 +88,27 @@ class Consumer : public clang::SemaConsumer {
         continue;
       }
       if (const auto [other, fresh] = names.emplace(kernel->name, function); !fresh) {
-        diagnostics.Report(function->getLocation(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Error,
-                           "two kernels are called '%0'")) << kernel->name;
-        diagnostics.Report(other->second->getLocation(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note,
-                           "the other is here; overloads need names of their own"));
+        diagnostics.Report(function->getLocation(),
+                           diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Error, "two kernels are called '%0'"))
+            << kernel->name;
+        diagnostics.Report(other->second->getLocation(),
+                           diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note,
+                                                       "the other is here; overloads need names of their own"));
         continue;
       }
       extraction_.kernels.push_back(std::move(*kernel));
     }
     // An operator's Map may have instantiated what it calls. Of what a kernel that stays eager calls nothing is known.
     for (const clang::FunctionTemplateDecl* family : families_)
-      if (family->spec_begin() == family->spec_end() && (extraction_.eager == 0 || family->getTemplatedDecl()->getReturnType()->isVoidType()))
-        Warn(family, "nothing in this file instantiates %0, so no kernel is made of it; ask for one: `template void f<float>(...);`");
+      if (family->spec_begin() == family->spec_end() &&
+          (extraction_.eager == 0 || family->getTemplatedDecl()->getReturnType()->isVoidType()))
+        Warn(
+            family,
+            "nothing in this file instantiates %0, so no kernel is made of it; ask for one: `template void f<float>(...);`");
     for (const clang::FunctionDecl* function : helpers_)
       if (extraction_.eager == 0 && called_.count(function->getCanonicalDecl()) == 0)
-        Warn(function, "%0 returns a value, so it serves kernels that call it, and none here does; no kernel is made of it");
+        Warn(function,
+             "%0 returns a value, so it serves kernels that call it, and none here does; no kernel is made of it");
   }
 
  private:
@@ -121,7 +130,8 @@ class Consumer : public clang::SemaConsumer {
                                                                  : definition->getLocation())))
               Add(definition);
       } else if (llvm::isa<clang::NamespaceDecl>(decl) || llvm::isa<clang::LinkageSpecDecl>(decl) ||
-                 (llvm::isa<clang::CXXRecordDecl>(decl) && !llvm::cast<clang::CXXRecordDecl>(decl)->isDependentContext())) {
+                 (llvm::isa<clang::CXXRecordDecl>(decl) &&
+                  !llvm::cast<clang::CXXRecordDecl>(decl)->isDependentContext())) {
         const auto* space = llvm::dyn_cast<clang::NamespaceDecl>(decl);
         if (space == nullptr || !(space->isStdNamespace() || IsUmbra(space) || space->getName() == "umbra"))
           Find(llvm::cast<clang::DeclContext>(decl));
@@ -130,12 +140,14 @@ class Consumer : public clang::SemaConsumer {
   }
   // A function that returns something serves kernels; it is none itself.
   void Add(const clang::FunctionDecl* function) {
-    if (seen_.insert(function->getCanonicalDecl()).second) (function->getReturnType()->isVoidType() ? found_ : helpers_).push_back(function);
+    if (seen_.insert(function->getCanonicalDecl()).second)
+      (function->getReturnType()->isVoidType() ? found_ : helpers_).push_back(function);
   }
   template <unsigned n>
   void Warn(const clang::NamedDecl* function, const char (&text)[n]) {
     clang::DiagnosticsEngine& diagnostics = sema_->getDiagnostics();
-    diagnostics.Report(function->getLocation(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Warning, text)) << function;
+    diagnostics.Report(function->getLocation(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Warning, text))
+        << function;
   }
 
   const ExtractOptions& options_;
@@ -182,7 +194,8 @@ std::unique_ptr<clang::tooling::CompilationDatabase> Commands(const ExtractOptio
   std::string why;
   auto database = options.database.empty() ? CompilationDatabase::autoDetectFromSource(file, why)
                                            : CompilationDatabase::loadFromDirectory(options.database, why);
-  Require(database != nullptr, "no compile commands for ", file, options.database.empty() ? "" : " in " + options.database,
+  Require(database != nullptr, "no compile commands for ", file,
+          options.database.empty() ? "" : " in " + options.database,
           ": name the folder of compile_commands.json with --database, or give the compiler's flags after --");
   return database;
 }
@@ -202,13 +215,15 @@ void RequireClangHeaders(const clang::tooling::CompilationDatabase& database, co
   for (const auto& command : database.getCompileCommands(file)) {
     const std::string header = ClangHeaders(command.CommandLine) + "/include/stddef.h";
     std::error_code ignored;
-    Require(std::filesystem::is_regular_file(header, ignored), "Clang's own headers are missing: there is no file ", header,
-            "; install the Debian package libclang-common-", LLVM_VERSION_MAJOR, "-dev, or name their folder with -resource-dir=FOLDER");
+    Require(std::filesystem::is_regular_file(header, ignored), "Clang's own headers are missing: there is no file ",
+            header, "; install the Debian package libclang-common-", LLVM_VERSION_MAJOR,
+            "-dev, or name their folder with -resource-dir=FOLDER");
   }
 }
 
-// The arguments of any compiler as Clang takes them: without those that it does not know, as g++ has for its optimiser and
-// its warnings, which are for that compiler to give; and with the place of Clang's own headers, unless one is given.
+// The arguments of any compiler as Clang takes them: without those that it does not know, as g++ has for its optimiser
+// and its warnings, which are for that compiler to give; and with the place of Clang's own headers, unless one is
+// given.
 clang::tooling::CommandLineArguments ForClang(const clang::tooling::CommandLineArguments& arguments, llvm::StringRef) {
   namespace options = clang::driver::options;
   std::vector<const char*> given;
@@ -233,7 +248,8 @@ std::vector<std::string> ReadFlags(const std::string& path) {
   llvm::StringSaver saver(memory);
   llvm::SmallVector<const char*> flags;
   for (llvm::line_iterator line(**text); !line.is_at_eof(); ++line) {
-    if (llvm::StringRef several = *line; several.consume_front("SHELL:")) llvm::cl::TokenizeGNUCommandLine(several, saver, flags);
+    if (llvm::StringRef several = *line; several.consume_front("SHELL:"))
+      llvm::cl::TokenizeGNUCommandLine(several, saver, flags);
     else flags.push_back(saver.save(*line).data());
   }
   return {flags.begin(), flags.end()};
@@ -253,7 +269,8 @@ Extraction Extract(const ExtractOptions& options) {
   }
   // A file that has several compile commands gives its kernels once.
   std::set<std::tuple<std::string, std::string, int>> known;
-  std::erase_if(extraction.kernels, [&](const ExtractedKernel& k) { return !known.emplace(k.symbol, k.file, k.line).second; });
+  std::erase_if(extraction.kernels,
+                [&](const ExtractedKernel& k) { return !known.emplace(k.symbol, k.file, k.line).second; });
   std::map<std::string, const ExtractedKernel*> names;
   for (const ExtractedKernel& kernel : extraction.kernels) {
     const auto [other, fresh] = names.emplace(kernel.name, &kernel);

@@ -15,11 +15,11 @@ namespace umbra::extract {
 /// scalars, or -1. A tensor that is read before it is written and written too is an input and an output.
 struct Parameter {
   std::string name;
-  std::string type;    ///< in full, as a declaration spells it: `const umbra::Tensor<umbra::cpu, 2, float> &`
+  std::string type;  ///< in full, as a declaration spells it: `const umbra::Tensor<umbra::cpu, 2, float> &`
   bool tensor = false;
   DType dtype = DType::kFloat32;  ///< of a tensor's elements, or of the number
-  int rank = 0;                   ///< 0 for a number
-  std::string device;             ///< "cpu" or "gpu" for a tensor
+  int rank = 0;  ///< 0 for a number
+  std::string device;  ///< "cpu" or "gpu" for a tensor
   int input = -1, output = -1, scalar = -1;
 };
 
@@ -28,12 +28,12 @@ struct Statement {
   std::string file;  ///< as the compiler was given it
   int line = 0, column = 0;
   std::string tensor;  ///< what is assigned to
-  int node = -1;       ///< of the graph: its value afterwards
+  int node = -1;  ///< of the graph: its value afterwards
 };
 
 struct ExtractedKernel {
-  std::string name;       ///< qualified, `::` as `_`, template arguments behind: `nn_scale_float_2`
-  std::string symbol;     ///< mangled
+  std::string name;  ///< qualified, `::` as `_`, template arguments behind: `nn_scale_float_2`
+  std::string symbol;  ///< mangled
   std::string signature;  ///< `void nn::scale<float, 2>(umbra::Tensor<...> y, ...)`
   std::string file;
   int line = 0;
@@ -50,20 +50,20 @@ struct ExtractedKernel {
 struct ExtractOptions {
   std::vector<std::string> files;
   std::vector<std::string> flags;  ///< of the compiler, for every file; used if there is no database
-  std::string database;            ///< folder of compile_commands.json; empty: from the file's own upwards
-  bool has_flags = false;          ///< `flags` was given, even if empty
-  bool strict = false;             ///< what cannot be lowered is an error rather than a warning
+  std::string database;  ///< folder of compile_commands.json; empty: from the file's own upwards
+  bool has_flags = false;  ///< `flags` was given, even if empty
+  bool strict = false;  ///< what cannot be lowered is an error rather than a warning
 };
 
 struct Extraction {
-  std::vector<ExtractedKernel> kernels;   ///< in the order of files and lines
+  std::vector<ExtractedKernel> kernels;  ///< in the order of files and lines
   std::vector<std::string> dependencies;  ///< every file that was read, sorted
-  int eager = 0;                          ///< marked functions that stay as they are
-  bool failed = false;                    ///< an error was shown: nothing may be written
+  int eager = 0;  ///< marked functions that stay as they are
+  bool failed = false;  ///< an error was shown: nothing may be written
 };
 
-/// The compiler's flags in a file: one in each line, or behind `SHELL:` several, quoted as for a shell, as CMake's target
-/// property COMPILE_OPTIONS has them. Throws umbra::Error if it cannot be read.
+/// The compiler's flags in a file: one in each line, or behind `SHELL:` several, quoted as for a shell, as CMake's
+/// target property COMPILE_OPTIONS has them. Throws umbra::Error if it cannot be read.
 std::vector<std::string> ReadFlags(const std::string& path);
 
 /// Reads the files and shows diagnostics on standard error as Clang does. Throws umbra::Error if the

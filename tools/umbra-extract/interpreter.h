@@ -96,7 +96,8 @@ class Interpreter {
   void WarnOfHandle(const clang::CXXOperatorCallExpr* e);
   std::optional<Cell> Assignment(const clang::CXXOperatorCallExpr* e, const clang::CXXMethodDecl* method);
   std::optional<Cell> TensorMethod(const clang::CXXMethodDecl* method, const Cell& self, const std::vector<Cell>& args);
-  std::optional<Cell> Known(const clang::FunctionDecl* function, const clang::CallExpr* e, const std::vector<Cell>& args);
+  std::optional<Cell> Known(const clang::FunctionDecl* function, const clang::CallExpr* e,
+                            const std::vector<Cell>& args);
   void RequireMayCall(const clang::FunctionDecl* function) const;
   std::vector<Cell> Args(const clang::FunctionDecl* function, llvm::ArrayRef<const clang::Expr*> args);
   const clang::Expr* MapCall(const clang::CXXRecordDecl* op, const std::vector<clang::QualType>& types,
@@ -131,7 +132,8 @@ class Interpreter {
   void Assign(const Value& target, std::string_view how, const Value& value);
   void Put(const Value& target, int source);
   void PutPart(const Value& whole, const std::vector<Range>& ranges, std::size_t dropped, int source);
-  int GatherAlong(int source, const PartialShape& shape, const std::map<std::size_t, int>& along, std::size_t dropped, int guard);
+  int GatherAlong(int source, const PartialShape& shape, const std::map<std::size_t, int>& along, std::size_t dropped,
+                  int guard);
   void Write(Memory* memory, int node);
 
   clang::Sema& sema_;
@@ -145,7 +147,8 @@ class Interpreter {
   std::vector<Statement> statements_;
   std::set<const clang::FunctionDecl*> called_;
   std::map<std::pair<const clang::Type*, std::vector<const clang::Type*>>,
-           std::pair<const clang::Expr*, std::vector<const clang::OpaqueValueExpr*>>> map_calls_;
+           std::pair<const clang::Expr*, std::vector<const clang::OpaqueValueExpr*>>>
+      map_calls_;
   std::map<const clang::OpaqueValueExpr*, Cell> opaque_;
   int steps_ = 0, now_ = 0, locals_ = 0, placed_ = 0;
 };

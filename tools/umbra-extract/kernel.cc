@@ -48,8 +48,12 @@ clang::PrintingPolicy Policy(const clang::ASTContext& context) {
 class KernelReader {
  public:
   KernelReader(clang::Sema* sema, const clang::FunctionDecl* function)
-      : context_(sema->getASTContext()), function_(*function), policy_(Policy(context_)), graph_(Name()),
-        composer_(&graph_), interpreter_(sema, &composer_) {}
+      : context_(sema->getASTContext()),
+        function_(*function),
+        policy_(Policy(context_)),
+        graph_(Name()),
+        composer_(&graph_),
+        interpreter_(sema, &composer_) {}
 
   clang::SourceLocation here() const {
     return interpreter_.here().isValid() ? interpreter_.here() : place_.isValid() ? place_ : function_.getLocation();
@@ -58,7 +62,8 @@ class KernelReader {
   ExtractedKernel Run(std::set<const clang::FunctionDecl*>* called) {
     const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(&function_);
     if (method != nullptr && method->isInstance())
-      throw Unsupported("a member function has an object that the kernel does not know", "make it static, or a free function");
+      throw Unsupported("a member function has an object that the kernel does not know",
+                        "make it static, or a free function");
     if (function_.isVariadic()) throw Unsupported("a function with '...' is no kernel", "give each parameter a type");
     std::vector<Cell> arguments;
     for (const clang::ParmVarDecl* parameter : function_.parameters()) {
@@ -114,10 +119,11 @@ class KernelReader {
       cell = MakeCell(Tensor{memory, {}});
     } else if (const clang::QualType natural = type.getNonReferenceType();
                natural->isUnsignedIntegerType() && !natural->isBooleanType() && context_.getTypeSize(natural) > 8) {
-      throw Unsupported("parameter '" + parameter.name + "' has type '" + type.getAsString() +
-                        "', which a kernel does not take",
-                        natural->isEnumeralType() ? "give the enumeration a signed type, as `enum Kind : int` does: kernels have no unsigned numbers"
-                                                  : "take int or index_t: kernels have no unsigned numbers");
+      throw Unsupported(
+          "parameter '" + parameter.name + "' has type '" + type.getAsString() + "', which a kernel does not take",
+          natural->isEnumeralType()
+              ? "give the enumeration a signed type, as `enum Kind : int` does: kernels have no unsigned numbers"
+              : "take int or index_t: kernels have no unsigned numbers");
     } else if (numbers.IsNumber(type)) {
       if (type->isReferenceType() && !type.getNonReferenceType().isConstQualified())
         throw Unsupported("parameter '" + parameter.name + "' is a number that is passed by reference, to be changed",
@@ -130,8 +136,9 @@ class KernelReader {
     } else if (type->isPointerType() || type->isArrayType()) {
       throw Unsupported("parameter '" + parameter.name + "' is a pointer", "take a Tensor or a number");
     } else {
-      throw Unsupported("parameter '" + parameter.name + "' has type '" + type.getAsString() +
-                        "', which a kernel does not take", "kernels take tensors and numbers");
+      throw Unsupported(
+          "parameter '" + parameter.name + "' has type '" + type.getAsString() + "', which a kernel does not take",
+          "kernels take tensors and numbers");
     }
     kernel_.parameters.push_back(std::move(parameter));
     memories_.push_back(std::move(memory));
@@ -210,18 +217,19 @@ std::optional<ExtractedKernel> ExtractKernel(clang::Sema* sema, const clang::Fun
     llvm::raw_string_ostream out(name);
     function->getNameForDiagnostic(out, sema->getPrintingPolicy(), true);
     const auto format = diagnostics.getCustomDiagID(level, "%0; kernel '%1' %select{stays eager|cannot be generated}2");
-    diagnostics.Report(reader.here(), format) << error.what() << name << (level == clang::DiagnosticsEngine::Error ? 1 : 0);
+    diagnostics.Report(reader.here(), format)
+        << error.what() << name << (level == clang::DiagnosticsEngine::Error ? 1 : 0);
     const auto* unsupported = dynamic_cast<const Unsupported*>(&error);
     const bool fix = unsupported != nullptr && unsupported->place().isValid();
-    auto note = diagnostics.Report(fix ? unsupported->place() : reader.here(), diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "%0"));
-    note << (unsupported != nullptr ? unsupported->hint() : "docs/extract.md and docs/operators.md have what kernels take");
+    auto note = diagnostics.Report(fix ? unsupported->place() : reader.here(),
+                                   diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Note, "%0"));
+    note << (unsupported != nullptr ? unsupported->hint()
+                                    : "docs/extract.md and docs/operators.md have what kernels take");
     if (fix) note << clang::FixItHint::CreateInsertion(unsupported->place(), unsupported->text());
   };
   try {
     return reader.Run(called);
-  } catch (const Error& error) {
-    show(error);
-  }
+  } catch (const Error& error) { show(error); }
   return std::nullopt;
 }
 

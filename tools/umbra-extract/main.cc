@@ -28,21 +28,31 @@ struct Options : umbra::Parameter<Options> {
 
   UMBRA_DECLARE_PARAMETER(Options) {
     UMBRA_DECLARE_FIELD(files).describe("C++ sources");
-    UMBRA_DECLARE_FIELD(database).set_default("").describe("Folder of compile_commands.json; else that of the file, or one above it");
-    UMBRA_DECLARE_FIELD(flags).set_default("").describe("File of the compiler's flags, a line each; a line that begins with SHELL: has several, quoted as for a shell");
-    UMBRA_DECLARE_FIELD(as).add_enum("graph", "graph").add_enum("sources", "sources").add_enum("objects", "objects").set_default({})
-        .describe("graph, to be shown; with --out, sources or objects beside them: None shows graphs, or writes sources");
+    UMBRA_DECLARE_FIELD(database).set_default("").describe(
+        "Folder of compile_commands.json; else that of the file, or one above it");
+    UMBRA_DECLARE_FIELD(flags).set_default("").describe(
+        "File of the compiler's flags, a line each; a line that begins with SHELL: has several, quoted as for a shell");
+    UMBRA_DECLARE_FIELD(as)
+        .add_enum("graph", "graph")
+        .add_enum("sources", "sources")
+        .add_enum("objects", "objects")
+        .set_default({})
+        .describe(
+            "graph, to be shown; with --out, sources or objects beside them: None shows graphs, or writes sources");
     UMBRA_DECLARE_FIELD(output).set_default("").describe("File for what is shown; else standard output");
     UMBRA_DECLARE_FIELD(out).set_default("").describe("Folder for a library that takes the place of the functions");
     UMBRA_DECLARE_FIELD(name).set_default("").describe("Name of the library");
     umbra::tools::DescribeTargets(&UMBRA_DECLARE_FIELD(targets));
-    UMBRA_DECLARE_FIELD(depfile).set_default("").describe("File to write for Make and Ninja: what the library depends on");
-    UMBRA_DECLARE_FIELD(symbols).set_default("").describe("File to write: the functions whose place the library takes, for --join");
+    UMBRA_DECLARE_FIELD(depfile).set_default("").describe(
+        "File to write for Make and Ninja: what the library depends on");
+    UMBRA_DECLARE_FIELD(symbols).set_default("").describe(
+        "File to write: the functions whose place the library takes, for --join");
     umbra::tools::DescribeMachine(&UMBRA_DECLARE_FIELD(machine));
     umbra::tools::DescribeDebug(&UMBRA_DECLARE_FIELD(debug));
     umbra::tools::DescribePrefixMap(&UMBRA_DECLARE_FIELD(debug_prefix_map));
     UMBRA_DECLARE_FIELD(strict).set_default(false).describe("What cannot be lowered is an error");
-    UMBRA_DECLARE_FIELD(join).set_default(false).describe("FILES are lists of --symbols, of libraries for one program: no two may have one function; shows the list of all");
+    UMBRA_DECLARE_FIELD(join).set_default(false).describe(
+        "FILES are lists of --symbols, of libraries for one program: no two may have one function; shows the list of all");
     UMBRA_DECLARE_ALIAS(output, o);
   }
 };
@@ -56,8 +66,10 @@ int Run(int argc, char** argv) {
     extract.has_flags = true;
     own.erase(dashes, own.end());
   }
-  CLI::App app("Finds functions marked UMBRA_KERNEL and shows what they compute, or writes a library.\n"
-               "The compiler's flags come from compile_commands.json or the file of --flags, or stand after `--`.", "umbra-extract");
+  CLI::App app(
+      "Finds functions marked UMBRA_KERNEL and shows what they compute, or writes a library.\n"
+      "The compiler's flags come from compile_commands.json or the file of --flags, or stand after `--`.",
+      "umbra-extract");
   umbra::tools::Fields fields(&app, Options::__FIELDS__());
   fields.Need("out", {"name", "targets", "depfile", "symbols", "machine", "debug", "debug_prefix_map"});
   app.set_version_flag("--version", "umbra-extract " UMBRA_VERSION);
@@ -75,10 +87,12 @@ int Run(int argc, char** argv) {
     if (all) umbra::tools::WriteFile(options.output, *all);
     return all ? 0 : 1;
   }
-  umbra::tools::RequireUsage(options.out.empty() || !options.name.empty(), "--out needs the name of the library: --name");
+  umbra::tools::RequireUsage(options.out.empty() || !options.name.empty(),
+                             "--out needs the name of the library: --name");
   const std::string as = options.as.has_value() ? options.as.value() : options.out.empty() ? "graph" : "sources";
-  umbra::tools::RequireUsage(options.out.empty() == (as == "graph"), "--as ", as,
-                 options.out.empty() ? " needs a folder: --out" : " is shown, and not written to the folder of --out");
+  umbra::tools::RequireUsage(
+      options.out.empty() == (as == "graph"), "--as ", as,
+      options.out.empty() ? " needs a folder: --out" : " is shown, and not written to the folder of --out");
   if (!options.flags.empty()) {
     const std::vector<std::string> flags = umbra::extract::ReadFlags(options.flags);
     extract.flags.insert(extract.flags.begin(), flags.begin(), flags.end());
@@ -91,7 +105,8 @@ int Run(int argc, char** argv) {
   if (extraction.failed) return 1;
   if (!options.out.empty() && extraction.kernels.empty() && extraction.eager == 0)
     for (const std::string& file : options.files)
-      std::fprintf(stderr, "%s: warning: no function of this file is a kernel; mark one: UMBRA_KERNEL void f(...)\n", file.c_str());
+      std::fprintf(stderr, "%s: warning: no function of this file is a kernel; mark one: UMBRA_KERNEL void f(...)\n",
+                   file.c_str());
   if (!options.out.empty()) {
     std::optional<umbra::aot::Objects> objects;
     if (as == "objects") objects = {options.machine, options.debug, options.debug_prefix_map};

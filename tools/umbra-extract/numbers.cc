@@ -34,9 +34,15 @@ std::optional<DType> FindType(const clang::ASTContext& context, QualType type) {
   const bool is_signed = type->isSignedIntegerType();
   switch (context.getTypeSize(type)) {
     case 8: return is_signed ? DType::kInt8 : DType::kUInt8;
-    case 16: if (is_signed) return DType::kInt16; break;
-    case 32: if (is_signed) return DType::kInt32; break;
-    case 64: if (is_signed) return DType::kInt64; break;
+    case 16:
+      if (is_signed) return DType::kInt16;
+      break;
+    case 32:
+      if (is_signed) return DType::kInt32;
+      break;
+    case 64:
+      if (is_signed) return DType::kInt64;
+      break;
   }
   return std::nullopt;
 }
@@ -62,10 +68,11 @@ Number Numbers::Real(double value, QualType type) const {
   number.type = type.getCanonicalType().getUnqualifiedType();
   number.kind = Kind::kReal;
   const auto dtype = FindType(context_, number.type);
-  number.real = dtype == DType::kFloat64 ? value
-                : dtype && IsHalf(*dtype)
-                    ? SwitchDType(*dtype, [&](auto tag) { return static_cast<double>(ConvertTo<decltype(tag)>(value)); })
-                    : static_cast<double>(static_cast<float>(value));
+  number.real =
+      dtype == DType::kFloat64 ? value
+      : dtype && IsHalf(*dtype)
+          ? SwitchDType(*dtype, [&](auto tag) { return static_cast<double>(ConvertTo<decltype(tag)>(value)); })
+          : static_cast<double>(static_cast<float>(value));
   return number;
 }
 
@@ -97,9 +104,11 @@ std::optional<Number> Numbers::Of(const clang::APValue& value, QualType type) co
 
 DType Numbers::TypeOf(QualType type) const {
   if (const auto found = FindType(context_, type)) return *found;
-  throw Unsupported("a value of type '" + type.getAsString() + "' is no element of a tensor",
-                    type->isUnsignedIntegerType() ? "kernels have no unsigned numbers but uint8_t: compute with int or std::int64_t, and without suffix u"
-                                                  : "element types are float, double, half_t, bf16_t, signed integers, uint8_t and bool");
+  throw Unsupported(
+      "a value of type '" + type.getAsString() + "' is no element of a tensor",
+      type->isUnsignedIntegerType()
+          ? "kernels have no unsigned numbers but uint8_t: compute with int or std::int64_t, and without suffix u"
+          : "element types are float, double, half_t, bf16_t, signed integers, uint8_t and bool");
 }
 
 bool Numbers::IsNumber(QualType type) const {
@@ -176,17 +185,25 @@ std::optional<T> Fold(clang::BinaryOperatorKind kind, T a, T b) {
     case clang::BO_Add: return a + b;
     case clang::BO_Sub: return a - b;
     case clang::BO_Mul: return a * b;
-    case clang::BO_Div: if (std::is_floating_point_v<T> || b != 0) return a / b; break;
+    case clang::BO_Div:
+      if (std::is_floating_point_v<T> || b != 0) return a / b;
+      break;
     default: break;
   }
   if constexpr (std::is_integral_v<T>) {
     switch (kind) {
-      case clang::BO_Rem: if (b != 0) return a % b; break;
+      case clang::BO_Rem:
+        if (b != 0) return a % b;
+        break;
       case clang::BO_And: return a & b;
       case clang::BO_Or: return a | b;
       case clang::BO_Xor: return a ^ b;
-      case clang::BO_Shl: if (b < 64) return static_cast<T>(static_cast<std::uint64_t>(a) << b); break;
-      case clang::BO_Shr: if (b < 64) return a >> b; break;
+      case clang::BO_Shl:
+        if (b < 64) return static_cast<T>(static_cast<std::uint64_t>(a) << b);
+        break;
+      case clang::BO_Shr:
+        if (b < 64) return a >> b;
+        break;
       default: break;
     }
   }
@@ -213,12 +230,14 @@ Number Numbers::Binary(clang::BinaryOperatorKind kind, const Number& a, const Nu
     if (a.kind == Kind::kInteger && b.kind == Kind::kInteger) {
       const auto x = static_cast<std::uint64_t>(a.integer), y = static_cast<std::uint64_t>(b.integer);
       const bool natural = a.type->isUnsignedIntegerOrEnumerationType();
-      if (const auto truth = natural ? Compare(kind, x, y) : Compare(kind, a.integer, b.integer)) return Integer(*truth, type);
+      if (const auto truth = natural ? Compare(kind, x, y) : Compare(kind, a.integer, b.integer))
+        return Integer(*truth, type);
       // Wraps around as -fwrapv does; the smallest number is its own opposite.
       const bool wraps = kind == clang::BO_Add || kind == clang::BO_Sub || kind == clang::BO_Mul;
       if (!natural && b.integer == -1 && kind == clang::BO_Div) return Unary(clang::UO_Minus, a, type);
       if (!natural && b.integer == -1 && kind == clang::BO_Rem) return Integer(0, type);
-      if (b.integer < 0 && (kind == clang::BO_Shl || kind == clang::BO_Shr)) throw Unsupported("a shift by a negative number", "shift the other way");
+      if (b.integer < 0 && (kind == clang::BO_Shl || kind == clang::BO_Shr))
+        throw Unsupported("a shift by a negative number", "shift the other way");
       if (wraps || natural) {
         if (const auto value = Fold(kind, x, y)) return Integer(static_cast<std::int64_t>(*value), type);
       } else if (const auto value = Fold(kind, a.integer, b.integer)) {
@@ -235,16 +254,18 @@ Number Numbers::Binary(clang::BinaryOperatorKind kind, const Number& a, const Nu
   if (a.kind == Kind::kExtent && b.kind == Kind::kExtent && composer_.graph().SameDimension(a.extent, b.extent))
     if (const auto truth = Compare(kind, 0, 0)) return Integer(*truth, type);
   static const std::map<clang::BinaryOperatorKind, Op> kOps = {
-      {clang::BO_Add, Op::plus}, {clang::BO_Sub, Op::minus}, {clang::BO_Mul, Op::mul}, {clang::BO_Div, Op::div},
-      {clang::BO_LT, Op::lt}, {clang::BO_LE, Op::le}, {clang::BO_GT, Op::gt}, {clang::BO_GE, Op::ge},
-      {clang::BO_EQ, Op::eq}, {clang::BO_NE, Op::ne}, {clang::BO_And, Op::bit_and}, {clang::BO_Or, Op::bit_or},
+      {clang::BO_Add, Op::plus},    {clang::BO_Sub, Op::minus},      {clang::BO_Mul, Op::mul},
+      {clang::BO_Div, Op::div},     {clang::BO_LT, Op::lt},          {clang::BO_LE, Op::le},
+      {clang::BO_GT, Op::gt},       {clang::BO_GE, Op::ge},          {clang::BO_EQ, Op::eq},
+      {clang::BO_NE, Op::ne},       {clang::BO_And, Op::bit_and},    {clang::BO_Or, Op::bit_or},
       {clang::BO_Xor, Op::bit_xor}, {clang::BO_Shl, Op::shift_left}, {clang::BO_Shr, Op::shift_right}};
   const bool shift = kind == clang::BO_Shl || kind == clang::BO_Shr;
   const int x = NodeOf(a), y = NodeOf(shift ? Convert(b, a.type) : b);
   if (kind == clang::BO_Rem) return Node(Apply(Op::minus, {x, Apply(Op::mul, {Apply(Op::div, {x, y}), y})}), type);
   const auto op = kOps.find(kind);
   if (op == kOps.end())
-    throw Unsupported("'" + clang::BinaryOperator::getOpcodeStr(kind).str() + "' of numbers that are not known when the kernel is generated",
+    throw Unsupported("'" + clang::BinaryOperator::getOpcodeStr(kind).str() +
+                          "' of numbers that are not known when the kernel is generated",
                       "kernels compute with + - * / %, bits and comparisons");
   return Node(Apply(op->second, {x, y}), type);
 }
@@ -254,7 +275,8 @@ Number Numbers::Unary(clang::UnaryOperatorKind kind, const Number& a, QualType t
     case clang::UO_Plus: return Convert(a, type);
     case clang::UO_Minus:
       if (a.kind == Kind::kReal) return Real(-a.real, type);
-      if (a.kind == Kind::kInteger) return Integer(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a.integer)), type);
+      if (a.kind == Kind::kInteger)
+        return Integer(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a.integer)), type);
       return Node(Apply(Op::negative, {NodeOf(a)}), type);
     case clang::UO_LNot:
       if (a.known()) return Integer(a.kind == Kind::kReal ? a.real == 0 : a.integer == 0, type);
@@ -263,7 +285,8 @@ Number Numbers::Unary(clang::UnaryOperatorKind kind, const Number& a, QualType t
       if (a.kind == Kind::kInteger) return Integer(~a.integer, type);
       return Node(Apply(Op::bit_xor, {NodeOf(a), NodeOf(Integer(-1, type))}), type);
     default:
-      throw Unsupported("'" + clang::UnaryOperator::getOpcodeStr(kind).str() + "' of a number that is not known when the kernel is generated",
+      throw Unsupported("'" + clang::UnaryOperator::getOpcodeStr(kind).str() +
+                            "' of a number that is not known when the kernel is generated",
                         "kernels compute with + - * / %, bits and comparisons");
   }
 }
@@ -324,7 +347,8 @@ constexpr graph::Composite kComposed[] = {
     {"log10", "(a)", "log2(a) * 0.30102999566398120", ""},
     {"hypot", "(a, b)",
      "abs(a) == inf || abs(b) == inf ? inf : abs(a) == abs(b) ? abs(a) * 1.4142135623730951 : maximum(abs(a), abs(b)) * "
-     "sqrt(1 + minimum(abs(a), abs(b)) / maximum(abs(a), abs(b)) * (minimum(abs(a), abs(b)) / maximum(abs(a), abs(b))))", ""},
+     "sqrt(1 + minimum(abs(a), abs(b)) / maximum(abs(a), abs(b)) * (minimum(abs(a), abs(b)) / maximum(abs(a), abs(b))))",
+     ""},
     {"fdim", "(a, b)", "a <= b ? 0 : a - b", ""},
     {"signbit", "(a)", "copysign(1, a) < 0", ""},
     {"scalbn", "(a, b)", "ldexp(a, b)", ""},
@@ -351,11 +375,12 @@ constexpr graph::Composite kComposed[] = {
 /// The operators of the table that <cmath> has, too, by the names that it has for them.
 std::optional<Op> OpOfC(std::string_view name) {
   static constexpr std::string_view kSame[] = {
-      "sqrt", "floor", "ceil", "trunc", "round", "rint", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan",
-      "asin", "acos", "atan", "atan2", "exp2", "log2", "pow", "fmod", "cbrt", "sinh", "cosh", "erf", "erfc",
-      "asinh", "acosh", "atanh", "lgamma", "tgamma", "abs", "fma", "copysign", "remainder", "ldexp", "logb", "nextafter"};
+      "sqrt",   "floor",  "ceil", "trunc", "round",    "rint",      "exp",   "expm1", "log",      "log1p",
+      "tanh",   "sin",    "cos",  "tan",   "asin",     "acos",      "atan",  "atan2", "exp2",     "log2",
+      "pow",    "fmod",   "cbrt", "sinh",  "cosh",     "erf",       "erfc",  "asinh", "acosh",    "atanh",
+      "lgamma", "tgamma", "abs",  "fma",   "copysign", "remainder", "ldexp", "logb",  "nextafter"};
   static const std::map<std::string_view, std::string_view> kOurs = {
-      {"fabs", "abs"}, {"labs", "abs"}, {"llabs", "abs"}, {"nearbyint", "rint"},
+      {"fabs", "abs"},     {"labs", "abs"},      {"llabs", "abs"},  {"nearbyint", "rint"},
       {"lround", "round"}, {"llround", "round"}, {"lrint", "rint"}, {"llrint", "rint"}};
   if (const auto ours = kOurs.find(name); ours != kOurs.end()) name = ours->second;
   return std::find(std::begin(kSame), std::end(kSame), name) != std::end(kSame) ? graph::FindOp(name) : std::nullopt;
@@ -363,9 +388,12 @@ std::optional<Op> OpOfC(std::string_view name) {
 
 }  // namespace
 
-std::optional<Number> Numbers::Function(std::string_view name, const std::vector<Number>& operands, QualType type) const {
+std::optional<Number> Numbers::Function(std::string_view name, const std::vector<Number>& operands,
+                                        QualType type) const {
   const std::size_t count = operands.size();
-  const auto less = [&](const Number& a, const Number& b) { return Truth(Binary(clang::BO_LT, a, b, context_.BoolTy)); };
+  const auto less = [&](const Number& a, const Number& b) {
+    return Truth(Binary(clang::BO_LT, a, b, context_.BoolTy));
+  };
   // As <algorithm> has them.
   if ((name == "max" || name == "min") && count > 0) {
     Number best = operands[0];
@@ -374,11 +402,14 @@ std::optional<Number> Numbers::Function(std::string_view name, const std::vector
     return best;
   }
   if (name == "clamp" && count == 3)
-    return Select(less(operands[0], operands[1]), operands[1], Select(less(operands[2], operands[0]), operands[2], operands[0]));
+    return Select(less(operands[0], operands[1]), operands[1],
+                  Select(less(operands[2], operands[0]), operands[2], operands[0]));
 
   if (name.substr(0, 10) == "__builtin_") name.remove_prefix(10);
-  if (name == "hypot" && count == 3) return Function(name, {*Function(name, {operands[0], operands[1]}, type), operands[2]}, type);
-  const graph::Composite* composed = std::find_if(std::begin(kComposed), std::end(kComposed), [&](const auto& c) { return c.name == name; });
+  if (name == "hypot" && count == 3)
+    return Function(name, {*Function(name, {operands[0], operands[1]}, type), operands[2]}, type);
+  const graph::Composite* composed =
+      std::find_if(std::begin(kComposed), std::end(kComposed), [&](const auto& c) { return c.name == name; });
   std::optional<Op> op = OpOfC(name);
   if (!op && composed == std::end(kComposed)) {
     // C's names of the float variants: expf.
@@ -393,17 +424,19 @@ std::optional<Number> Numbers::Function(std::string_view name, const std::vector
   }
   // Functions that are exact, or rounded once, are the same wherever they are computed.
   static const std::map<Op, double (*)(double)> kExact = {
-      {Op::abs, [](double x) { return std::fabs(x); }}, {Op::floor, [](double x) { return std::floor(x); }},
-      {Op::ceil, [](double x) { return std::ceil(x); }}, {Op::trunc, [](double x) { return std::trunc(x); }},
+      {Op::abs, [](double x) { return std::fabs(x); }},    {Op::floor, [](double x) { return std::floor(x); }},
+      {Op::ceil, [](double x) { return std::ceil(x); }},   {Op::trunc, [](double x) { return std::trunc(x); }},
       {Op::round, [](double x) { return std::round(x); }}, {Op::rint, [](double x) { return std::rint(x); }},
       {Op::sqrt, [](double x) { return std::sqrt(x); }}};
   if (const auto exact = kExact.find(op.value_or(Op::plus)); exact != kExact.end() && count == 1 && given[0].known()) {
     const Number& x = given[0];
-    return Convert(x.kind == Kind::kReal ? Real(exact->second(x.real), x.type) : Integer(std::abs(x.integer), x.type), type);
+    return Convert(x.kind == Kind::kReal ? Real(exact->second(x.real), x.type) : Integer(std::abs(x.integer), x.type),
+                   type);
   }
   std::vector<Operand> nodes;
   for (const Number& number : given) nodes.push_back(Operand::Node(NodeOf(number)));
-  return Node(composer_.Cast(op ? composer_.Map(*op, nodes) : composer_.Apply(*composed, nodes), TypeOf(type)).node, type);
+  return Node(composer_.Cast(op ? composer_.Map(*op, nodes) : composer_.Apply(*composed, nodes), TypeOf(type)).node,
+              type);
 }
 
 }  // namespace umbra::extract

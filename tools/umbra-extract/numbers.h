@@ -40,9 +40,10 @@ class Numbers {
   Number Select(const Condition& condition, const Number& a, const Number& b) const;
   /// The same of nodes, of `dtype`, under a condition that is not known.
   int Select(const Condition& condition, int a, int b, DType dtype) const;
-  /// A function of <cmath> or <algorithm> by its bare name (max and min of any number of operands), or nothing if there is no
-  /// such operator.
-  std::optional<Number> Function(std::string_view name, const std::vector<Number>& operands, clang::QualType type) const;
+  /// A function of <cmath> or <algorithm> by its bare name (max and min of any number of operands), or nothing if there
+  /// is no such operator.
+  std::optional<Number> Function(std::string_view name, const std::vector<Number>& operands,
+                                 clang::QualType type) const;
 
   Condition Truth(const Number& number) const;
   Condition Not(Condition a) const;

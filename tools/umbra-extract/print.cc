@@ -18,7 +18,8 @@ std::string Print(const ExtractedKernel& kernel) {
     add("output", p.output);
     add("scalar", p.scalar);
     text += fmt::format("# parameter {}: {}{}: {}\n", p.name, Name(p.dtype),
-                        p.tensor ? fmt::format(" of rank {} on {}", p.rank, p.device) : "", role.empty() ? "its shape only" : role);
+                        p.tensor ? fmt::format(" of rank {} on {}", p.rank, p.device) : "",
+                        role.empty() ? "its shape only" : role);
   }
   for (const Statement& s : kernel.statements) text += fmt::format("# line {}: {} = %{}\n", s.line, s.tensor, s.node);
   for (const auto& [a, b] : kernel.apart)

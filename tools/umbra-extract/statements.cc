@@ -6,13 +6,14 @@
 namespace umbra::extract {
 
 namespace {
-constexpr int kMaxSteps = 1 << 20;      // expressions and statements that are run for one kernel
+constexpr int kMaxSteps = 1 << 20;  // expressions and statements that are run for one kernel
 constexpr std::size_t kMaxCalls = 128;  // of a function in itself
 }  // namespace
 
 void Interpreter::CountStep() {
   if (++steps_ > kMaxSteps)
-    throw Unsupported("running this takes more than " + std::to_string(kMaxSteps) + " steps", "shorten its loops and expressions");
+    throw Unsupported("running this takes more than " + std::to_string(kMaxSteps) + " steps",
+                      "shorten its loops and expressions");
 }
 
 Value Copy(const Value& value) {
@@ -28,12 +29,15 @@ void Interpreter::PlaceNodes() {
   const int count = static_cast<int>(graph_.nodes().size());
   if (placed_ == count) return;
   const clang::PresumedLoc place = context_.getSourceManager().getPresumedLoc(here_);
-  if (place.isValid()) graph_.SetPlaces(placed_, std::string(place.getFilename()) + ":" + std::to_string(place.getLine()));
+  if (place.isValid())
+    graph_.SetPlaces(placed_, std::string(place.getFilename()) + ":" + std::to_string(place.getLine()));
   placed_ = count;
 }
 
 Interpreter::At::At(Interpreter* interpreter, clang::SourceLocation location)
-    : interpreter_(*interpreter), before_(interpreter->here_), exceptions_(std::uncaught_exceptions()) {
+    : interpreter_(*interpreter),
+      before_(interpreter->here_),
+      exceptions_(std::uncaught_exceptions()) {
   interpreter_.CountStep();
   interpreter_.PlaceNodes();
   const auto& frames = interpreter_.frames_;
@@ -48,7 +52,10 @@ Interpreter::At::~At() {
 }
 
 Interpreter::Interpreter(clang::Sema* sema, graph::Composer* composer)
-    : sema_(*sema), context_(sema->getASTContext()), composer_(*composer), graph_(composer->graph()),
+    : sema_(*sema),
+      context_(sema->getASTContext()),
+      composer_(*composer),
+      graph_(composer->graph()),
       numbers_(&sema->getASTContext(), composer) {}
 
 Cell Interpreter::Call(const clang::FunctionDecl* function, const std::vector<Cell>& args, Cell self) {
@@ -114,9 +121,10 @@ Interpreter::Flow Interpreter::Run(const clang::Stmt* s) {
     Return(result->getRetValue());
     return Flow::kReturn;
   }
-  const std::string name = llvm::isa<clang::CXXTryStmt>(s) ? "a try block"
-                           : llvm::isa<clang::AsmStmt>(s) ? "assembly"
-                           : llvm::isa<clang::GotoStmt>(s) || llvm::isa<clang::LabelStmt>(s) ? "a goto" : s->getStmtClassName();
+  const std::string name = llvm::isa<clang::CXXTryStmt>(s)                                   ? "a try block"
+                           : llvm::isa<clang::AsmStmt>(s)                                    ? "assembly"
+                           : llvm::isa<clang::GotoStmt>(s) || llvm::isa<clang::LabelStmt>(s) ? "a goto"
+                                                                                             : s->getStmtClassName();
   throw Unsupported(name + " has no counterpart in a kernel", "kernels have if, switch, for, while and do");
 }
 
@@ -154,7 +162,9 @@ Interpreter::Flow Interpreter::RunSwitch(const clang::SwitchStmt* s) {
   const clang::SwitchCase* meant = nullptr;
   for (const clang::SwitchCase* label = s->getSwitchCaseList(); label != nullptr; label = label->getNextSwitchCase()) {
     const auto* numbered = llvm::dyn_cast<clang::CaseStmt>(label);
-    if (numbered == nullptr ? meant == nullptr : numbered->getLHS()->EvaluateKnownConstInt(context_).getExtValue() == value.integer) meant = label;
+    if (numbered == nullptr ? meant == nullptr
+                            : numbered->getLHS()->EvaluateKnownConstInt(context_).getExtValue() == value.integer)
+      meant = label;
   }
   const auto* body = llvm::dyn_cast<clang::CompoundStmt>(s->getBody());
   if (body == nullptr) throw Unsupported("a switch without braces", "write braces around its cases");
@@ -192,8 +202,9 @@ Interpreter::Flow Interpreter::RunRange(const clang::CXXForRangeStmt* s) {
   Run(s->getInit());
   const Cell range = Eval(s->getRangeInit());
   const auto* array = std::get_if<Aggregate>(&range->value);
-  if (array == nullptr) throw Unsupported("a range-based for over something that is no array of numbers",
-                                            "write a loop with a bound that is known");
+  if (array == nullptr)
+    throw Unsupported("a range-based for over something that is no array of numbers",
+                      "write a loop with a bound that is known");
   const clang::VarDecl* variable = s->getLoopVariable();
   for (const Cell& element : array->elements) {
     const bool shared = variable->getType()->isReferenceType();
@@ -239,9 +250,11 @@ Value Interpreter::Merge(const Condition& condition, const Value& a, const Value
   if (condition.known()) return condition.never ? b : a;
   if (std::holds_alternative<Number>(a) && std::holds_alternative<Number>(b))
     return numbers_.Select(condition, std::get<Number>(a), std::get<Number>(b));
-  if (const auto *u = std::get_if<Aggregate>(&a), *v = std::get_if<Aggregate>(&b); u != nullptr && v != nullptr && u->elements.size() == v->elements.size()) {
+  if (const auto* u = std::get_if<Aggregate>(&a), *v = std::get_if<Aggregate>(&b);
+      u != nullptr && v != nullptr && u->elements.size() == v->elements.size()) {
     Aggregate merged;
-    for (std::size_t k = 0; k < u->elements.size(); ++k) merged.elements.push_back(MakeCell(Merge(condition, u->elements[k]->value, v->elements[k]->value)));
+    for (std::size_t k = 0; k < u->elements.size(); ++k)
+      merged.elements.push_back(MakeCell(Merge(condition, u->elements[k]->value, v->elements[k]->value)));
     return merged;
   }
   const auto* x = std::get_if<Tensor>(&a);

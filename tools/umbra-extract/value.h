@@ -23,7 +23,10 @@ class Unsupported : public Error {
   Unsupported(const std::string& what, std::string hint) : Error(what), hint_(std::move(hint)) {}
   /// `text` inserted at `place` is a remedy.
   Unsupported(const std::string& what, std::string hint, clang::SourceLocation place, std::string text)
-      : Error(what), hint_(std::move(hint)), place_(place), text_(std::move(text)) {}
+      : Error(what),
+        hint_(std::move(hint)),
+        place_(place),
+        text_(std::move(text)) {}
   const std::string& hint() const { return hint_; }
   clang::SourceLocation place() const { return place_; }
   const std::string& text() const { return text_; }
@@ -35,7 +38,8 @@ class Unsupported : public Error {
 };
 
 /// The hint for what is none of these.
-inline constexpr const char* kThereAre = "kernels have tensors, expressions, numbers, Shapes, and arrays and plain structs of numbers";
+inline constexpr const char* kThereAre =
+    "kernels have tensors, expressions, numbers, Shapes, and arrays and plain structs of numbers";
 
 /// A number of a C++ type: known now, an extent of a tensor, or a node of the graph, which is of rank 0
 /// in a kernel's body and may have any shape inside an operator.
@@ -70,11 +74,11 @@ struct Condition {
 struct Memory {
   std::string name;
   DType dtype = DType::kFloat32;
-  PartialShape shape;   ///< static extents, or symbols of the graph
-  int node = -1;        ///< the elements now, or -1 before the first access
-  int parameter = -1;   ///< position among the function's, or -1
-  bool read = false;    ///< the elements that the caller brings are needed
-  int written = 0;      ///< when it was first and last accessed, in statements: see ExtractedKernel::apart
+  PartialShape shape;  ///< static extents, or symbols of the graph
+  int node = -1;  ///< the elements now, or -1 before the first access
+  int parameter = -1;  ///< position among the function's, or -1
+  bool read = false;  ///< the elements that the caller brings are needed
+  int written = 0;  ///< when it was first and last accessed, in statements: see ExtractedKernel::apart
   int last_use = 0;
 };
 
@@ -82,7 +86,7 @@ struct Memory {
 struct Tensor {
   struct Rows {
     Dimension begin, end;  ///< of axis 0
-    bool element;        ///< one row, whose axis is dropped
+    bool element;  ///< one row, whose axis is dropped
   };
   std::shared_ptr<Memory> memory;
   std::vector<Rows> part;
@@ -114,7 +118,7 @@ using Value = std::variant<std::monostate, Number, Tensor, Exp, Aggregate, Point
 
 struct Slot {
   Value value;
-  Condition born = {};   ///< what had to hold for this place to come into being
+  Condition born = {};  ///< what had to hold for this place to come into being
   bool element = false;  ///< an element of a tensor: it cannot be assigned to
 };
 

@@ -45,7 +45,8 @@ void Aot(const AotOptions& options) {
   for (const std::string& file : options.files) {
     const std::string stem = fs::path(file).stem().string();
     const auto [known, fresh] = stems.emplace(stem, file);
-    Require(fresh, known->second, " and ", file, " would give sources of one name: rename one, or give them to "
+    Require(fresh, known->second, " and ", file,
+            " would give sources of one name: rename one, or give them to "
             "two calls with different --name");
     AddKernels(file, &library);
   }

@@ -17,20 +17,38 @@ struct EmitOptions : Parameter<EmitOptions> {
   std::vector<std::string> scalar;
 
   UMBRA_DECLARE_PARAMETER(EmitOptions) {
-    UMBRA_DECLARE_FIELD(input).describe("A .umb file, or an expression such as \"gelu(x + broadcast<1>(bias))\", whose result is y");
+    UMBRA_DECLARE_FIELD(input).describe(
+        "A .umb file, or an expression such as \"gelu(x + broadcast<1>(bias))\", whose result is y");
     auto* target_field = &UMBRA_DECLARE_FIELD(target);
     CompileOptions::DescribeTarget(target_field);
-    UMBRA_DECLARE_FIELD(as).add_enum("text", "text").add_enum("graph", "graph").add_enum("dot", "dot")
-        .add_enum("plan", "plan").add_enum("source", "source").add_enum("llvm", "llvm").add_enum("asm", "asm")
-        .add_enum("ptx", "ptx").add_enum("cubin", "cubin").add_enum("fatbin", "fatbin").set_default("source")
+    UMBRA_DECLARE_FIELD(as)
+        .add_enum("text", "text")
+        .add_enum("graph", "graph")
+        .add_enum("dot", "dot")
+        .add_enum("plan", "plan")
+        .add_enum("source", "source")
+        .add_enum("llvm", "llvm")
+        .add_enum("asm", "asm")
+        .add_enum("ptx", "ptx")
+        .add_enum("cubin", "cubin")
+        .add_enum("fatbin", "fatbin")
+        .set_default("source")
         .describe("Stage to print; the last three are for the target cuda");
     UMBRA_DECLARE_FIELD(arch).set_default("").describe(
         "GPUs that ptx, cubin or fatbin are for: sm_90, or several with commas between; ptx and cubin are a file for each");
-    UMBRA_DECLARE_FIELD(spelling).add_enum("packets", "packets").add_enum("intrinsics", "intrinsics")
-        .set_default("packets").describe("How packets are written");
-    UMBRA_DECLARE_FIELD(stores).add_enum("cached", "cached").add_enum("streamed", "streamed").add_enum("joined", "joined")
-        .set_default("cached").describe("How results are stored: into the caches, or past them, as those are that the caches do not hold: "
-                                        "rows that begin at cache lines, or anywhere");
+    UMBRA_DECLARE_FIELD(spelling)
+        .add_enum("packets", "packets")
+        .add_enum("intrinsics", "intrinsics")
+        .set_default("packets")
+        .describe("How packets are written");
+    UMBRA_DECLARE_FIELD(stores)
+        .add_enum("cached", "cached")
+        .add_enum("streamed", "streamed")
+        .add_enum("joined", "joined")
+        .set_default("cached")
+        .describe(
+            "How results are stored: into the caches, or past them, as those are that the caches do not hold: "
+            "rows that begin at cache lines, or anywhere");
     CompileOptions::DescribeMath(&UMBRA_DECLARE_FIELD(math));
     UMBRA_DECLARE_FIELD(kernel).set_default("").describe("Which kernel of the file");
     UMBRA_DECLARE_FIELD(output).set_default("").describe("File to write; else standard output");
@@ -70,7 +88,10 @@ struct RunOptions : Parameter<RunOptions> {
     UMBRA_DECLARE_FIELD(in).set_default({}).describe("name=file.npy, for every input");
     UMBRA_DECLARE_FIELD(out).set_default({}).describe("name=file.npy, for every output");
     UMBRA_DECLARE_FIELD(scalar).set_default({}).describe("name=number, for every scalar");
-    UMBRA_DECLARE_FIELD(device).add_enum("cpu", "cpu").add_enum("gpu", "gpu").set_default("cpu")
+    UMBRA_DECLARE_FIELD(device)
+        .add_enum("cpu", "cpu")
+        .add_enum("gpu", "gpu")
+        .set_default("cpu")
         .describe("Where it runs; to the GPU and back operands are copied");
     UMBRA_DECLARE_FIELD(threads).set_default(0).set_lower_bound(0).describe("At most this many threads; 0: all");
     UMBRA_DECLARE_FIELD(time).set_default(false).describe("Run 21 times; print compile time, run time and bytes moved");
@@ -87,17 +108,23 @@ struct AotOptions : Parameter<AotOptions> {
     UMBRA_DECLARE_FIELD(files).describe(".umb files; the kernels of all are one library");
     DescribeTargets(&UMBRA_DECLARE_FIELD(targets));
     UMBRA_DECLARE_FIELD(out).set_default(".").describe("Folder of the generated files; it is made if it is missing");
-    UMBRA_DECLARE_FIELD(name).set_default("kernels").describe("Name of the library: prefix of its C functions, namespace of its C++ functions");
-    UMBRA_DECLARE_FIELD(depfile).set_default("").describe("File to write for Make and Ninja: what the generated files depend on");
+    UMBRA_DECLARE_FIELD(name).set_default("kernels").describe(
+        "Name of the library: prefix of its C functions, namespace of its C++ functions");
+    UMBRA_DECLARE_FIELD(depfile).set_default("").describe(
+        "File to write for Make and Ninja: what the generated files depend on");
     UMBRA_DECLARE_ALIAS(out, o);
-    UMBRA_DECLARE_FIELD(as).add_enum("sources", "sources").add_enum("objects", "objects").set_default("sources")
+    UMBRA_DECLARE_FIELD(as)
+        .add_enum("sources", "sources")
+        .add_enum("objects", "objects")
+        .set_default("sources")
         .describe("Only sources, or beside those for instruction sets their objects, too");
     DescribeMachine(&UMBRA_DECLARE_FIELD(machine));
     DescribeDebug(&UMBRA_DECLARE_FIELD(debug));
     DescribePrefixMap(&UMBRA_DECLARE_FIELD(debug_prefix_map));
   }
 };
-/// Generates a library of kernels: sources, and objects if they are asked for. Files that would not change keep their time stamps.
+/// Generates a library of kernels: sources, and objects if they are asked for. Files that would not change keep their
+/// time stamps.
 void Aot(const AotOptions& options);
 
 struct OpsOptions : Parameter<OpsOptions> {
@@ -117,8 +144,12 @@ struct CacheOptions : Parameter<CacheOptions> {
   std::string action;
 
   UMBRA_DECLARE_PARAMETER(CacheOptions) {
-    UMBRA_DECLARE_FIELD(action).add_enum("folder", "folder").add_enum("usage", "usage").add_enum("clear", "clear")
-        .set_default("usage").describe("Say where it is, what it holds, or empty it");
+    UMBRA_DECLARE_FIELD(action)
+        .add_enum("folder", "folder")
+        .add_enum("usage", "usage")
+        .add_enum("clear", "clear")
+        .set_default("usage")
+        .describe("Say where it is, what it holds, or empty it");
   }
 };
 /// Says what the kernel cache holds, or empties it.

@@ -37,11 +37,9 @@ void SayGpus() {
   for (int k = 0; k < count; ++k) {
     try {
       const cuda::DeviceProperties& p = cuda::Properties(k);
-      Say(k == 0 ? "gpu" : "", fmt::format("{}: {}, sm_{}{}, {} multiprocessors, {} MiB", k, p.name, p.major, p.minor, p.multiprocessors,
-                                           p.memory_bytes >> 20));
-    } catch (const Error& error) {
-      Say(k == 0 ? "gpu" : "", fmt::format("{}: cannot be used: {}", k, error.what()));
-    }
+      Say(k == 0 ? "gpu" : "", fmt::format("{}: {}, sm_{}{}, {} multiprocessors, {} MiB", k, p.name, p.major, p.minor,
+                                           p.multiprocessors, p.memory_bytes >> 20));
+    } catch (const Error& error) { Say(k == 0 ? "gpu" : "", fmt::format("{}: cannot be used: {}", k, error.what())); }
   }
 }
 
@@ -57,18 +55,14 @@ void Doctor() {
   for (auto target : codegen::kAllTargets)
     if (HostRuns(target)) targets += (targets.empty() ? "" : " ") + std::string(Name(target));
   Say("cpu targets", fmt::format("{} (best: {})", targets, Name(HostTarget())));
-  Say("processors", fmt::format("{}, last-level cache {} KiB", runtime::NumProcessors(),
-                                runtime::LastLevelCacheBytes() / 1024));
+  Say("processors",
+      fmt::format("{}, last-level cache {} KiB", runtime::NumProcessors(), runtime::LastLevelCacheBytes() / 1024));
   try {
     Say("jit", ClangBackend().Id());
-  } catch (const Error& error) {
-    Say("jit", std::string("missing: ") + error.what());
-  }
+  } catch (const Error& error) { Say("jit", std::string("missing: ") + error.what()); }
   try {
     Say("system compiler", SystemBackend().Id());
-  } catch (const Error& error) {
-    Say("system compiler", std::string("missing: ") + error.what());
-  }
+  } catch (const Error& error) { Say("system compiler", std::string("missing: ") + error.what()); }
   Say("blas", runtime::BlasName().empty()
                   ? "missing: a plain loop is used; install the Debian package libopenblas0"
                   : runtime::BlasName() + (runtime::BlasCore().empty() ? "" : ", kernels for " + runtime::BlasCore()));
@@ -85,9 +79,9 @@ void Doctor() {
   if (has_cuda) Say("cublas", NameOrProblem(cuda::UseLibrary().CublasAsFound()));
   auto& cache = runtime::DiskCache::Default();
   const auto [entries, bytes] = cache.Usage();
-  Say("kernel cache", cache.enabled() ? fmt::format("{} ({} kernels, {} KiB)",
-                                                    cache.folder().string(), entries, bytes / 1024)
-                                      : "not used: " + cache.problem());
+  Say("kernel cache", cache.enabled()
+                          ? fmt::format("{} ({} kernels, {} KiB)", cache.folder().string(), entries, bytes / 1024)
+                          : "not used: " + cache.problem());
 }
 
 void Cache(const CacheOptions& options) {

@@ -12,11 +12,14 @@
 
 namespace umbra::tools {
 
-std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch, Math math) {
-  RequireUsage(as != "llvm" && as != "asm", "--as ", as, " is for the targets of this CPU; of cuda there are source, ptx, cubin and fatbin");
+std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as,
+                               const std::string& arch, Math math) {
+  RequireUsage(as != "llvm" && as != "asm", "--as ", as,
+               " is for the targets of this CPU; of cuda there are source, ptx, cubin and fatbin");
   std::vector<cuda::Architecture> architectures;
   if (!arch.empty()) architectures = ParseArchitectures(arch);
-  RequireUsage(as == "source" || !architectures.empty(), "--as ", as, " needs the GPUs that it is for: --arch sm_90, or one of the like");
+  RequireUsage(as == "source" || !architectures.empty(), "--as ", as,
+               " needs the GPUs that it is for: --arch sm_90, or one of the like");
   const bool fast = math == Math::kFast;
   codegen::CudaSource all;
   std::vector<codegen::CudaHost> launches;
@@ -30,7 +33,9 @@ std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, 
     launches.push_back(codegen::LaunchOfCuda(plan, *kernel, variant, source.function));
   }
   const std::string text = all.Text();
-  if (as == "source") return {{"", "// nvcc -std=c++17 --fmad=" + std::string(fast ? "true" : "false") + "\n" + text + codegen::CudaHostPart(plan, launches)}};
+  if (as == "source")
+    return {{"", "// nvcc -std=c++17 --fmad=" + std::string(fast ? "true" : "false") + "\n" + text +
+                     codegen::CudaHostPart(plan, launches)}};
   std::vector<CudaTarget> targets;
   if (as == "fatbin") {
     UseFatbin();  // what is missing is said before anything is compiled
@@ -43,7 +48,8 @@ std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, 
   runtime::SideBySide(targets.size(), [&](std::size_t k) { images[k] = CompileCuda(text, name, targets[k]); });
   if (as == "fatbin") return {{"", MakeFatbin(images, name)}};
   std::vector<CudaFile> files;
-  for (cuda::Image& image : images) files.push_back({images.size() == 1 ? "" : image.architecture.Name(), std::move(image.bytes)});
+  for (cuda::Image& image : images)
+    files.push_back({images.size() == 1 ? "" : image.architecture.Name(), std::move(image.bytes)});
   return files;
 }
 

@@ -19,7 +19,8 @@ struct CudaFile {
 /// The kernels of a plan, which has some, in the forms that dense operands take: `as` source, a .cu file that stands
 /// alone; as ptx or cubin, compiled for each architecture of the list `arch`; as fatbin, machine code for all of them
 /// and PTX of the last, in one file. `name` stands for the source in messages. Throws umbra::Error.
-std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as, const std::string& arch, Math math);
+std::vector<CudaFile> EmitCuda(const plan::Plan& plan, const std::string& name, const std::string& as,
+                               const std::string& arch, Math math);
 
 }  // namespace umbra::tools
 

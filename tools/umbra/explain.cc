@@ -77,7 +77,11 @@ void Explain(const ExplainOptions& options) {
     plan = Lower(*known, on_gpu, options.math);
     symbols = SymbolsOf(plan, options.shape);
   }
-  WriteFile("", text + plan::Explain(plan, symbols, on_gpu ? "" : codegen::Name(options.target.empty() ? HostTarget() : *codegen::FindTarget(options.target))));
+  WriteFile(
+      "", text + plan::Explain(plan, symbols,
+                               on_gpu ? ""
+                                      : codegen::Name(options.target.empty() ? HostTarget()
+                                                                             : *codegen::FindTarget(options.target))));
 }
 
 }  // namespace umbra::tools

@@ -23,7 +23,8 @@ class Fields {
       const bool required = info.size() > 8 && info.substr(info.size() - 8) == "required";
       std::string names = required || field.name == positional ? field.name : Flag(field.name);
       for (const std::string& alias : field.aliases) names += "," + Flag(alias);
-      if (field.type == "boolean" && info.find("default=True") != std::string::npos) names += ",!" + Flag("no_" + field.name);
+      if (field.type == "boolean" && info.find("default=True") != std::string::npos)
+        names += ",!" + Flag("no_" + field.name);
       const std::string help = Help(field);
       const bool tuple = field.type.rfind("tuple of ", 0) == 0;
       auto* option = field.type == "boolean" ? command->add_flag(names, help) : command->add_option(names, help);

@@ -44,7 +44,8 @@ std::string ReadFile(const std::string& path) {
 
 void WriteFile(const std::string& path, std::string_view content) {
   if (path.empty() || path == "-" || path == "/dev/stdout") {
-    const bool good = std::fwrite(content.data(), 1, content.size(), stdout) == content.size() && std::fflush(stdout) == 0;
+    const bool good =
+        std::fwrite(content.data(), 1, content.size(), stdout) == content.size() && std::fflush(stdout) == 0;
     const int reason = errno;
     Require(good, "cannot write to standard output: ", std::strerror(reason));
     return;

@@ -26,8 +26,8 @@ std::string Escaped(const std::string& path) {
 }  // namespace
 
 void DescribeTargets(parameter::FieldEntry<std::string>* field) {
-  field->set_default("sse2,avx2,avx512").describe(
-      "Instruction sets, with commas between: plain, sse2, avx2, avx512; cuda:sm_80,sm_90 for GPUs");
+  field->set_default("sse2,avx2,avx512")
+      .describe("Instruction sets, with commas between: plain, sse2, avx2, avx512; cuda:sm_80,sm_90 for GPUs");
 }
 void DescribeMachine(parameter::FieldEntry<std::string>* field) {
   field->set_default(aot::Objects().machine).describe("Processor and system that objects are for");

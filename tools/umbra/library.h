@@ -19,14 +19,14 @@ void DescribePrefixMap(parameter::FieldEntry<std::vector<std::string>>* field);
 
 /// What a build wants to know of a library, in files that are named; "" for what it does not.
 struct Records {
-  std::string depfile;              ///< a rule for Make and Ninja by which the stamp depends on `inputs`
+  std::string depfile;  ///< a rule for Make and Ninja by which the stamp depends on `inputs`
   std::vector<std::string> inputs;
-  std::string symbols;              ///< the marked functions whose place the library takes, as umbra/symbols.h has it
+  std::string symbols;  ///< the marked functions whose place the library takes, as umbra/symbols.h has it
 };
 
-/// Writes the files of `library`, with objects if they are asked for, into `folder`, which is made if it is missing. Nothing is written unless
-/// all is well; a file that would not change keeps its time stamp. NAME.stamp is written last, each time: it
-/// tells a build when the others were made.
+/// Writes the files of `library`, with objects if they are asked for, into `folder`, which is made if it is missing.
+/// Nothing is written unless all is well; a file that would not change keeps its time stamp. NAME.stamp is written
+/// last, each time: it tells a build when the others were made.
 void WriteLibrary(const aot::Library& library, const std::string& folder, const Records& records,
                   const std::optional<aot::Objects>& objects);
 

@@ -56,9 +56,8 @@ Named ReadExpression(const graph::SourceText& text, const OperandTypes& types) {
                             e.named ? "give the result another name"
                                     : "name the result otherwise, as in 'result = ...', or rename the operand"));
     const auto known = types.find(name);
-    e.operands.emplace_back(name, known != types.end() ? known->second
-                                                       : OperandType{DType::kFloat32,
-                                                                     vectors.count(name) != 0 ? 1 : 2});
+    e.operands.emplace_back(
+        name, known != types.end() ? known->second : OperandType{DType::kFloat32, vectors.count(name) != 0 ? 1 : 2});
   }
   return e;
 }
@@ -80,15 +79,13 @@ OperandType TypeOf(const Named& e) {
     std::vector<graph::Operand> operands;
     for (const auto& [name, type] : e.operands) {
       tree.arguments.push_back(name);
-      operands.push_back(graph::Operand::Node(
-          type.rank == 0 ? graph.Scalar(name, type.dtype)
-                         : graph.Input(name, type.dtype, PartialShape::dynamic(type.rank))));
+      operands.push_back(graph::Operand::Node(type.rank == 0
+                                                  ? graph.Scalar(name, type.dtype)
+                                                  : graph.Input(name, type.dtype, PartialShape::dynamic(type.rank))));
     }
     const int node = composer.Resolve(graph::ApplyOperator(&composer, tree, operands, {}), "the result");
     return {graph.node(node).dtype, static_cast<int>(graph.node(node).shape.size())};
-  } catch (const Error&) {
-    return {DType::kFloat32, 2};
-  }
+  } catch (const Error&) { return {DType::kFloat32, 2}; }
 }
 
 graph::Parameter ToParameter(const std::string& name, const OperandType& type) {
@@ -126,9 +123,12 @@ void CheckNumbers(const std::string& input, const std::vector<std::string>& numb
 // Letters, digits and signs of paths that end with an extension; x.T is a transpose.
 bool LooksLikeFile(const std::string& input) {
   const std::size_t dot = input.rfind('.');
-  const auto of_path = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '/' || c == '-'; };
+  const auto of_path = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '/' || c == '-';
+  };
   return dot != std::string::npos && dot + 2 < input.size() && std::all_of(input.begin(), input.end(), of_path) &&
-         std::all_of(input.begin() + static_cast<std::ptrdiff_t>(dot) + 1, input.end(), [](unsigned char c) { return std::islower(c) != 0; });
+         std::all_of(input.begin() + static_cast<std::ptrdiff_t>(dot) + 1, input.end(),
+                     [](unsigned char c) { return std::islower(c) != 0; });
 }
 
 }  // namespace
@@ -142,8 +142,8 @@ std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const s
                                                const OperandTypes& types) {
   std::error_code ignored;
   if (!IsFile(input)) {
-    Require(!std::filesystem::exists(input + ".umb", ignored), "there is no file ", input, "; did you mean ",
-            input, ".umb?");
+    Require(!std::filesystem::exists(input + ".umb", ignored), "there is no file ", input, "; did you mean ", input,
+            ".umb?");
     Require(!LooksLikeFile(input), "there is no file ", input, "; files of kernels end with .umb");
     RequireUsage(kernel.empty(), "--kernel chooses from a .umb file; '", input, "' is an expression");
     return ExpressionGraph(input, types);

@@ -27,8 +27,8 @@ bool IsFile(const std::string& input);
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
                                                const OperandTypes& types);
 
-/// The same for a command that shows; `numbers` are the names in an expression that are f32 numbers. Throws umbra::Error if
-/// it has no such operand, ParamError if a file is given some.
+/// The same for a command that shows; `numbers` are the names in an expression that are f32 numbers. Throws
+/// umbra::Error if it has no such operand, ParamError if a file is given some.
 std::shared_ptr<const graph::Graph> LoadKernel(const std::string& input, const std::string& kernel,
                                                const std::vector<std::string>& numbers);
 

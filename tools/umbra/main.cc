@@ -46,15 +46,15 @@ int Run(int argc, char** argv) {
   auto* ops_command = app.add_subcommand("ops", "List the operators, reductions and index maps");
   Fields ops_fields(ops_command, umbra::tools::OpsOptions::__FIELDS__());
 
-  auto* doctor_command =
-      app.add_subcommand("doctor", "Say what this machine has and what is missing");
+  auto* doctor_command = app.add_subcommand("doctor", "Say what this machine has and what is missing");
   umbra::tools::CacheOptions cache;
   auto* cache_command = app.add_subcommand("cache", "Look at the kernel cache");
   Fields cache_fields(cache_command, umbra::tools::CacheOptions::__FIELDS__(), "action");
 
   app.footer(
       "umbra COMMAND --help has the options of a command, docs/text-form.md what a kernel is written in.\n\n"
-      "Environment:\n" + umbra::runtime::EnvironmentHelp() +
+      "Environment:\n" +
+      umbra::runtime::EnvironmentHelp() +
       "  NO_COLOR\n      Turns colour off.\n"
       "Exit codes: 0 done, 1 an error of the input or the machine, 2 wrong usage, 3 a defect\n"
       "of Umbra.");

@@ -1,9 +1,9 @@
 #include "tools/umbra/npy.h"
 
 #include <algorithm>
-#include <iterator>
 #include <cctype>
 #include <cstring>
+#include <iterator>
 
 #include "runtime/shape.h"
 #include "umbra/error.h"
@@ -19,10 +19,9 @@ struct Description {
   std::string_view descr;
   DType dtype;
 };
-constexpr Description kDescriptions[] = {
-    {"<f4", DType::kFloat32}, {"<f8", DType::kFloat64}, {"<f2", DType::kFloat16},
-    {"|i1", DType::kInt8},    {"|u1", DType::kUInt8},   {"<i2", DType::kInt16},
-    {"<i4", DType::kInt32},   {"<i8", DType::kInt64},   {"|b1", DType::kBool}};
+constexpr Description kDescriptions[] = {{"<f4", DType::kFloat32}, {"<f8", DType::kFloat64}, {"<f2", DType::kFloat16},
+                                         {"|i1", DType::kInt8},    {"|u1", DType::kUInt8},   {"<i2", DType::kInt16},
+                                         {"<i4", DType::kInt32},   {"<i8", DType::kInt64},   {"|b1", DType::kBool}};
 
 // The header: a Python dictionary with exactly the keys descr, fortran_order and shape.
 class HeaderParser {
@@ -34,14 +33,10 @@ class HeaderParser {
     while (!Accept('}')) {
       const std::string key = String();
       Expect(':');
-      if (key == "descr")
-        descr = String();
-      else if (key == "fortran_order")
-        fortran = Boolean();
-      else if (key == "shape")
-        Shape();
-      else
-        Fail("unknown key '" + key + "'");
+      if (key == "descr") descr = String();
+      else if (key == "fortran_order") fortran = Boolean();
+      else if (key == "shape") Shape();
+      else Fail("unknown key '" + key + "'");
       if (!Accept(',')) {
         Expect('}');
         break;
@@ -55,12 +50,9 @@ class HeaderParser {
   std::vector<index_t> shape;
 
  private:
-  [[noreturn]] void Fail(const std::string& what) const {
-    throw Error(name_ + ": malformed .npy header: " + what);
-  }
+  [[noreturn]] void Fail(const std::string& what) const { throw Error(name_ + ": malformed .npy header: " + what); }
   void Skip() {
-    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_[0])) != 0)
-      rest_.remove_prefix(1);
+    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_[0])) != 0) rest_.remove_prefix(1);
   }
   bool Accept(char c) {
     Skip();
@@ -82,8 +74,7 @@ class HeaderParser {
   }
   bool Boolean() {
     Skip();
-    for (const auto& [word, value] :
-         {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
+    for (const auto& [word, value] : {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
       if (rest_.substr(0, word.size()) != word) continue;
       rest_.remove_prefix(word.size());
       return value;
@@ -96,8 +87,7 @@ class HeaderParser {
     while (!Accept(')')) {
       Skip();
       index_t extent = 0;
-      if (rest_.empty() || std::isdigit(static_cast<unsigned char>(rest_[0])) == 0)
-        Fail("expected an extent");
+      if (rest_.empty() || std::isdigit(static_cast<unsigned char>(rest_[0])) == 0) Fail("expected an extent");
       while (!rest_.empty() && std::isdigit(static_cast<unsigned char>(rest_[0])) != 0) {
         if (__builtin_mul_overflow(extent, index_t{10}, &extent) ||
             __builtin_add_overflow(extent, index_t{rest_[0] - '0'}, &extent))
@@ -135,16 +125,15 @@ Array ParseNpy(std::string_view bytes, const std::string& name) {
   Require(bytes.substr(0, 6) == kMagic, name, ": not a .npy file: it does not begin with \\x93NUMPY");
   Require(bytes.size() >= 10, name, ": cut short in the header");
   const int version = static_cast<unsigned char>(bytes[6]);
-  Require(version >= 1 && version <= 3, name, ": .npy version ", version,
-          " is not known; expected 1, 2 or 3");
+  Require(version >= 1 && version <= 3, name, ": .npy version ", version, " is not known; expected 1, 2 or 3");
   const std::size_t length_bytes = version == 1 ? 2 : 4;
   Require(bytes.size() >= 8 + length_bytes, name, ": cut short in the header");
   std::size_t length = 0;
   for (std::size_t k = 0; k < length_bytes; ++k)
     length |= static_cast<std::size_t>(static_cast<unsigned char>(bytes[8 + k])) << (8 * k);
   const std::size_t start = 8 + length_bytes;
-  Require(bytes.size() - start >= length, name, ": cut short in the header: ", length,
-          " bytes announced, ", bytes.size() - start, " there");
+  Require(bytes.size() - start >= length, name, ": cut short in the header: ", length, " bytes announced, ",
+          bytes.size() - start, " there");
   HeaderParser header(bytes.substr(start, length), name);
   header.Run();
   Array array;
@@ -159,9 +148,8 @@ Array ParseNpy(std::string_view bytes, const std::string& name) {
   array.dtype = row->dtype;
   const index_t count = runtime::CountElements(header.shape, SizeOf(array.dtype), name);
   const std::string_view data = bytes.substr(start + length);
-  Require(data.size() == static_cast<std::size_t>(count) * SizeOf(array.dtype), name,
-          ": the shape needs ", static_cast<std::size_t>(count) * SizeOf(array.dtype),
-          " bytes, the file has ", data.size());
+  Require(data.size() == static_cast<std::size_t>(count) * SizeOf(array.dtype), name, ": the shape needs ",
+          static_cast<std::size_t>(count) * SizeOf(array.dtype), " bytes, the file has ", data.size());
   array.bytes.assign(data.begin(), data.end());
   array.shape = header.shape;
   array.stride = runtime::TensorRef::Dense(nullptr, array.dtype, array.shape).stride;
@@ -182,8 +170,7 @@ std::string FormatNpy(const Array& array) {
           ": NumPy has no such dtype; write tcast<f32>(...)");
   const std::string descr(row->descr);
   std::string header = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (";
-  for (std::size_t d = 0; d < array.shape.size(); ++d)
-    header += (d ? ", " : "") + std::to_string(array.shape[d]);
+  for (std::size_t d = 0; d < array.shape.size(); ++d) header += (d ? ", " : "") + std::to_string(array.shape[d]);
   header += array.shape.size() == 1 ? ",), }" : "), }";
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';

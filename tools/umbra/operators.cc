@@ -51,34 +51,37 @@ std::string_view MeaningOf(std::string_view form) {
 
 void Operators(const OpsOptions& options) {
   if (options.markdown) {
-    fmt::print("# Elementwise operators\n\nThe same names everywhere: `name(...)` of expressions, of values of graphs and in "
-               "text, also `F<op::name>(...)`, as mshadow has it, and `graph::Apply(\"name\", ...)`. Written by `umbra ops "
-               "--markdown` from `include/umbra/ops.def`.\n\n"
-               "| operator | operands | dtypes | result | meaning |\n|---|---|---|---|---|\n");
+    fmt::print(
+        "# Elementwise operators\n\nThe same names everywhere: `name(...)` of expressions, of values of graphs and in "
+        "text, also `F<op::name>(...)`, as mshadow has it, and `graph::Apply(\"name\", ...)`. Written by `umbra ops "
+        "--markdown` from `include/umbra/ops.def`.\n\n"
+        "| operator | operands | dtypes | result | meaning |\n|---|---|---|---|---|\n");
     for (const graph::OpInfo& op : graph::Primitives())
-      fmt::print("| `{}` | {} | {} | {} | {} |\n", op.name, op.arity, Dtypes(op.types),
-                 Result(op.result), op.doc);
-    fmt::print("\nThese are written in terms of others, as `UMBRA_OP` defines a user's:\n\n"
-               "| operator | definition | meaning |\n|---|---|---|\n");
+      fmt::print("| `{}` | {} | {} | {} | {} |\n", op.name, op.arity, Dtypes(op.types), Result(op.result), op.doc);
+    fmt::print(
+        "\nThese are written in terms of others, as `UMBRA_OP` defines a user's:\n\n"
+        "| operator | definition | meaning |\n|---|---|---|\n");
     for (const graph::Composite& op : graph::Composites())
       fmt::print("| `{}{}` | `{}` | {} |\n", op.name, op.args, op.text, op.doc);
-    fmt::print("\n# Broadcasts, reductions and products\n\nAs the text form writes them. The expression API gives "
-               "broadcast a shape in place of `like`, and has broadcast_scalar, of a vector of one element, and "
-               "reduce_except_dim<axis, R>, which joins by any R.\n\n| call | result |\n|---|---|\n");
+    fmt::print(
+        "\n# Broadcasts, reductions and products\n\nAs the text form writes them. The expression API gives "
+        "broadcast a shape in place of `like`, and has broadcast_scalar, of a vector of one element, and "
+        "reduce_except_dim<axis, R>, which joins by any R.\n\n| call | result |\n|---|---|\n");
     for (const graph::CallInfo& call : graph::Calls()) fmt::print("| `{}` | {} |\n", call.form, call.doc);
-    fmt::print("\n# Index maps\n\nWhich element of which tensor stands where: `map(...)` of the "
-               "expression API, `graph::IndexMap(\"map\", ...)`, `map(...)` in text. Written from "
-               "`include/umbra/index_maps.def`; R is sum, maximum, minimum, mean or product, of gradients none but product. The tensors of a map have one "
-               "dtype; an `index` has its own, and its fractions are cut off.\n\n"
-               "| index map | meaning |\n|---|---|\n");
+    fmt::print(
+        "\n# Index maps\n\nWhich element of which tensor stands where: `map(...)` of the "
+        "expression API, `graph::IndexMap(\"map\", ...)`, `map(...)` in text. Written from "
+        "`include/umbra/index_maps.def`; R is sum, maximum, minimum, mean or product, of gradients none but product. The tensors of a map have one "
+        "dtype; an `index` has its own, and its fractions are cut off.\n\n"
+        "| index map | meaning |\n|---|---|\n");
     for (std::string_view form : Forms()) fmt::print("| `{}` | {} |\n", form, MeaningOf(form));
     fmt::print("\nThe expression API writes these in terms of them:\n\n| name | definition |\n|---|---|\n");
     for (const graph::MapName& name : graph::MapNames()) fmt::print("| `{}` | `{}` |\n", name.form, name.definition);
     return;
   }
   for (const graph::OpInfo& op : graph::Primitives())
-    fmt::print("{:<14} {} operand{}, {:<12} {}\n", op.name, op.arity, op.arity == 1 ? " " : "s",
-               Dtypes(op.types), op.doc);
+    fmt::print("{:<14} {} operand{}, {:<12} {}\n", op.name, op.arity, op.arity == 1 ? " " : "s", Dtypes(op.types),
+               op.doc);
   for (const graph::Composite& op : graph::Composites())
     fmt::print("{:<14} = {}\n", fmt::format("{}{}", op.name, op.args), op.text);
   for (const graph::CallInfo& call : graph::Calls()) fmt::print("{:<50} {}\n", call.form, call.doc);

@@ -25,15 +25,14 @@ UMBRA_REGISTER_PARAMETER(RunOptions);
 
 namespace {
 
-std::map<std::string, std::string> Pairs(const std::vector<std::string>& words,
-                                         const char* option) {
+std::map<std::string, std::string> Pairs(const std::vector<std::string>& words, const char* option) {
   std::map<std::string, std::string> pairs;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
-    RequireUsage(equals != std::string::npos && equals > 0 && equals + 1 < word.size(), option, " ",
-                 word, ": expected name=value");
-    RequireUsage(pairs.emplace(word.substr(0, equals), word.substr(equals + 1)).second, option, " ",
-                 word, ": '", word.substr(0, equals), "' is given twice");
+    RequireUsage(equals != std::string::npos && equals > 0 && equals + 1 < word.size(), option, " ", word,
+                 ": expected name=value");
+    RequireUsage(pairs.emplace(word.substr(0, equals), word.substr(equals + 1)).second, option, " ", word, ": '",
+                 word.substr(0, equals), "' is given twice");
   }
   return pairs;
 }
@@ -74,8 +73,8 @@ T ParseInteger(const std::string& text, const std::string& what) {
   T value = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
-  Require(error == std::errc() && rest == end, what, ": expected a whole number from ",
-          std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max());
+  Require(error == std::errc() && rest == end, what, ": expected a whole number from ", std::numeric_limits<T>::min(),
+          " to ", std::numeric_limits<T>::max());
   return value;
 }
 
@@ -112,11 +111,11 @@ double Median(std::vector<double> values) {
 
 void Run(const RunOptions& options, CompileOptions compile) {
   if (options.device == "gpu") {
-    RequireUsage(compile.target.empty() || compile.target == kCudaTarget, "--target ", compile.target, " is for a CPU, and --device gpu was given");
+    RequireUsage(compile.target.empty() || compile.target == kCudaTarget, "--target ", compile.target,
+                 " is for a CPU, and --device gpu was given");
     compile.target = kCudaTarget;
   }
-  auto in = Pairs(options.in, "--in"), out = Pairs(options.out, "--out"),
-       scalars = Pairs(options.scalar, "--scalar");
+  auto in = Pairs(options.in, "--in"), out = Pairs(options.out, "--out"), scalars = Pairs(options.scalar, "--scalar");
   std::map<std::string, Array> arrays;
   OperandTypes types;
   for (const auto& [name, path] : in) {
@@ -129,8 +128,7 @@ void Run(const RunOptions& options, CompileOptions compile) {
   const auto graph = LoadKernel(options.input, options.kernel, types);
   const auto start = std::chrono::steady_clock::now();
   const Function function = Compile(graph, compile);
-  const std::chrono::duration<double, std::milli> compile_time =
-      std::chrono::steady_clock::now() - start;
+  const std::chrono::duration<double, std::milli> compile_time = std::chrono::steady_clock::now() - start;
   const runtime::Program& program = function.program();
 
   Words tensors, results, numbers;  // what the kernel has
@@ -155,9 +153,10 @@ void Run(const RunOptions& options, CompileOptions compile) {
   for (Array& array : inputs) arguments.inputs.push_back(array.Ref());
   for (const auto& [name, dtype] : program.scalars) {
     const auto file = given.find(name);
-    const std::string text =
-        Take(&scalars, name, "--scalar", numbers,
-             file == given.end() ? "" : ", the number itself: it is no tensor, as --in " + name + "=" + file->second + " gives");
+    const std::string text = Take(
+        &scalars, name, "--scalar", numbers,
+        file == given.end() ? ""
+                            : ", the number itself: it is no tensor, as --in " + name + "=" + file->second + " gives");
     arguments.scalars.push_back(ParseScalar(text, dtype, "--scalar " + name + "=" + text));
   }
   RequireEmpty(in, "--in", OperandNames(*graph));
@@ -180,8 +179,7 @@ void Run(const RunOptions& options, CompileOptions compile) {
     const auto before = std::chrono::steady_clock::now();
     function(gpu ? gpu->arguments : arguments, {options.threads, stream ? stream->handle_ : nullptr});
     if (stream) stream->Wait();
-    const std::chrono::duration<double, std::micro> time =
-        std::chrono::steady_clock::now() - before;
+    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - before;
     times.push_back(time.count());
   }
   if (gpu) gpu->CopyBack();
@@ -190,8 +188,8 @@ void Run(const RunOptions& options, CompileOptions compile) {
     double bytes = 0;
     for (const Array& array : inputs) bytes += static_cast<double>(array.bytes.size());
     for (const Array& array : outputs) bytes += static_cast<double>(array.bytes.size());
-    fmt::print("compile {:.2f} ms\nrun     {:.1f} us (median of {}), {:.2f} GB/s of operands\n",
-               compile_time.count(), Median(times), times.size(), bytes / Median(times) / 1e3);
+    fmt::print("compile {:.2f} ms\nrun     {:.1f} us (median of {}), {:.2f} GB/s of operands\n", compile_time.count(),
+               Median(times), times.size(), bytes / Median(times) / 1e3);
   }
 }
 

@@ -34,8 +34,9 @@ std::string SymbolsText(const aot::Library& library) {
   std::string text;
   for (const aot::Kernel& kernel : library.kernels)
     if (kernel.function)
-      text += Text({kernel.function->symbol, kernel.name, std::filesystem::absolute(kernel.file).lexically_normal().string(),
-                    std::to_string(kernel.line), kernel.function->instance ? "instance" : "function"});
+      text += Text({kernel.function->symbol, kernel.name,
+                    std::filesystem::absolute(kernel.file).lexically_normal().string(), std::to_string(kernel.line),
+                    kernel.function->instance ? "instance" : "function"});
   return text;
 }
 
@@ -52,8 +53,11 @@ std::optional<std::string> JoinSymbols(const std::vector<std::string>& files) {
       const auto [other, fresh] = known.emplace(one[kSymbol], one);
       if (fresh || (one[kKind] == "instance" && SamePlace(one, other->second))) continue;
       twice = true;
-      std::fprintf(stderr, "%s:%s: error: kernel '%s' is also defined at %s:%s, for the same program; rename one, or put it into a namespace of its own\n",
-                   one[kFile].c_str(), one[kLine].c_str(), one[kKernel].c_str(), other->second[kFile].c_str(), other->second[kLine].c_str());
+      std::fprintf(
+          stderr,
+          "%s:%s: error: kernel '%s' is also defined at %s:%s, for the same program; rename one, or put it into a namespace of its own\n",
+          one[kFile].c_str(), one[kLine].c_str(), one[kKernel].c_str(), other->second[kFile].c_str(),
+          other->second[kLine].c_str());
     }
   }
   if (twice) return std::nullopt;

@@ -15,8 +15,8 @@ namespace umbra::tools {
 std::string SymbolsText(const aot::Library& library);
 
 /// The lists in `files` as one, sorted, each function once. Nothing if a function is defined at two places, or twice
-/// without being an instance, which is said on standard error. Throws umbra::Error if a file cannot be read or is no such
-/// list.
+/// without being an instance, which is said on standard error. Throws umbra::Error if a file cannot be read or is no
+/// such list.
 std::optional<std::string> JoinSymbols(const std::vector<std::string>& files);
 
 }  // namespace umbra::tools

@@ -12,7 +12,8 @@ namespace umbra::tools {
 
 int Fail(const std::string& tool, const std::string& what, int code) {
   const bool colour = isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
-  std::fprintf(stderr, colour ? "\033[1m%s: \033[31merror:\033[0m %s\n" : "%s: error: %s\n", tool.c_str(), what.c_str());
+  std::fprintf(stderr, colour ? "\033[1m%s: \033[31merror:\033[0m %s\n" : "%s: error: %s\n", tool.c_str(),
+               what.c_str());
   return code;
 }
 
@@ -26,13 +27,9 @@ int RunTool(const std::string& tool, const std::function<int()>& body) {
   } catch (const graph::ParseError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
-  } catch (const InternalError& error) {
-    return Fail(tool, error.what(), 3);
-  } catch (const std::bad_alloc&) {
+  } catch (const InternalError& error) { return Fail(tool, error.what(), 3); } catch (const std::bad_alloc&) {
     return Fail(tool, "out of memory", 1);
-  } catch (const Error& error) {
-    return Fail(tool, error.what(), 1);
-  } catch (const std::exception& error) {
+  } catch (const Error& error) { return Fail(tool, error.what(), 1); } catch (const std::exception& error) {
     return Fail(tool, error.what(), 3);
   }
 }

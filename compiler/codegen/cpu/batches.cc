@@ -1,5 +1,5 @@
-// Many small things, as matrices of 3 x 3 are, each a lane of packets: what a lane has of an operand lies side by side in memory, and
-// is turned in registers, so that each element is a packet.
+// Many small things, as matrices of 3 x 3 are, each a lane of packets: what a lane has of an operand lies side by side
+// in memory, and is turned in registers, so that each element is a packet.
 #include <map>
 #include <string>
 
@@ -44,7 +44,9 @@ void CpuEmitter::BatchPacket(const std::string& c, const std::string& lanes) {
     for (int axis = 1; axis < kernel_.rank(); ++axis)
       if (const int dim = AxisDim(signature_.operands[k], axis); dim >= 0) axis_of_dim[dim] = axis;
     for (const auto& [dim, axis] : axis_of_dim)
-      at = at.empty() ? fmt::format("i{}", axis) : fmt::format("{} * {} + i{}", at.find(' ') == std::string::npos ? at : "(" + at + ")", ExtentName(axis), axis);
+      at = at.empty() ? fmt::format("i{}", axis)
+                      : fmt::format("{} * {} + i{}", at.find(' ') == std::string::npos ? at : "(" + at + ")",
+                                    ExtentName(axis), axis);
     const bool is_stored = signature_.operands[k].store;
     (is_stored ? stored_at_hand_ : at_hand_)[operand] = fmt::format("{}[{}]", columns[k], at);
     if (!is_stored) move("load", k);

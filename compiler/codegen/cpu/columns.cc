@@ -16,8 +16,8 @@ constexpr int kRows = 8;  // whose elements a result is fetched once for, where 
 constexpr int kMostPackets = 256, kFewestPackets = 8;
 constexpr int kKeptBytes = 16384;  // of all results of a block, which stay in a first-level cache
 
-// Bytes of all rows, if they come from memory, of a row, if several lie on a page, and of all results of a block, which has to be
-// as wide as rows are: what processors bring ahead of a part of a row is the next part.
+// Bytes of all rows, if they come from memory, of a row, if several lie on a page, and of all results of a block, which
+// has to be as wide as rows are: what processors bring ahead of a part of a row is the next part.
 constexpr int kFarRows = 1 << 24, kShortRow = 4096, kKeptOfFar = 98304;
 
 }  // namespace
@@ -41,14 +41,16 @@ bool CpuEmitter::WalksBlocksOfColumns() const {
 
 std::string CpuEmitter::OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last) {
   const std::string block = fmt::format("j{}", vector_axis_);
-  block_.end = names_.Make("last_" + c), block_.row = names_.Make("r"), block_.packet = names_.Make("p"), block_.before.clear();
+  block_.end = names_.Make("last_" + c), block_.row = names_.Make("r"), block_.packet = names_.Make("p"),
+  block_.before.clear();
   block_.packets = BlockPackets();
   std::string columns = kept_columns_.what.empty() ? std::to_string(block_.packets * width_) : kept_columns_.columns;
-  if (const int most = BlockPackets(kKeptOfFar); most > block_.packets && kept_columns_.what.empty() && width_ > 1 && kernel_.phases[0].guard < 0) {
+  if (const int most = BlockPackets(kKeptOfFar);
+      most > block_.packets && kept_columns_.what.empty() && width_ > 1 && kernel_.phases[0].guard < 0) {
     const std::string usual = columns;
     block_.packets = most;
-    out_.Line("const long long {0} = {1} - {2} <= {3} && {4} ? {3} : {5};", columns = names_.Make("columns"), last, first, most * width_,
-              ComesFromMemory(first, last), usual);
+    out_.Line("const long long {0} = {1} - {2} <= {3} && {4} ? {3} : {5};", columns = names_.Make("columns"), last,
+              first, most * width_, ComesFromMemory(first, last), usual);
   }
   out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, first, width_, last, columns);
   out_.Line("const long long {} = smaller({} + {}, {});", block_.end, block, columns, WholeSteps(block, last, width_));
@@ -61,7 +63,8 @@ void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, co
   const std::string block = OpenColumnBlock(c, first, last);
   DeclareNextColumns(block, first, last);
   for (const Phase& phase : kernel_.phases) {
-    if (const Kept kept = DeclareKept(phase.row_values, phase); !kept.empty()) BeginPhase(phase.row_values, phase, kept, c, block, "");
+    if (const Kept kept = DeclareKept(phase.row_values, phase); !kept.empty())
+      BeginPhase(phase.row_values, phase, kept, c, block, "");
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
     DeclareDivisors(phase, c, block);
     KeepInPhase(static_cast<int>(&phase - kernel_.phases.data()));
@@ -79,7 +82,8 @@ void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, co
 }
 
 bool CpuEmitter::StreamsColumns(const Phase& phase) const {
-  return options_.variant.stores == runtime::Stores::kStreamed && kept_columns_.what.empty() && phase.reductions.empty() && !ReadsResults();
+  return options_.variant.stores == runtime::Stores::kStreamed && kept_columns_.what.empty() &&
+         phase.reductions.empty() && !ReadsResults();
 }
 
 bool CpuEmitter::TakesRowsAtOnce(const Phase& phase) const {
@@ -91,17 +95,19 @@ bool CpuEmitter::ReadsResults() const {
   return std::any_of(kernel_.values.begin(), kernel_.values.end(), [this](const Value& v) {
     if (v.kind != Value::Kind::kLoad) return false;
     const int buffer = signature_.operands[static_cast<std::size_t>(v.index)].buffer;
-    return std::any_of(signature_.operands.begin(), signature_.operands.end(), [&](const runtime::Access& access) { return access.store && access.buffer == buffer; });
+    return std::any_of(signature_.operands.begin(), signature_.operands.end(),
+                       [&](const runtime::Access& access) { return access.store && access.buffer == buffer; });
   });
 }
 
 void CpuEmitter::DeclareByRow(const std::string& first, const std::string& last) {
   block_.by_row.clear();
-  const bool at_once = std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [this](const Phase& phase) { return TakesRowsAtOnce(phase); });
+  const bool at_once = std::any_of(kernel_.phases.begin(), kernel_.phases.end(),
+                                   [this](const Phase& phase) { return TakesRowsAtOnce(phase); });
   if (!at_once || width_ == 1 || !kept_columns_.what.empty()) return;
   block_.by_row = names_.Make("by_row");
-  out_.Line("const bool {} = {} - {} <= {} && {};", block_.by_row, last, first, std::min(kShortRow / ElementBytes(), block_.packets * width_),
-            ComesFromMemory(first, last));
+  out_.Line("const bool {} = {} - {} <= {} && {};", block_.by_row, last, first,
+            std::min(kShortRow / ElementBytes(), block_.packets * width_), ComesFromMemory(first, last));
 }
 
 int CpuEmitter::ElementBytes() const {
@@ -120,15 +126,18 @@ void CpuEmitter::DeclareColumnBuffers() {
   std::vector<DType> buffers;
   kept_columns_.what = plan::FindKeptColumns(plan_, kernel_, &buffers);
   kept_columns_.columns = names_.Make("columns");
-  out_.Line("const long long {} = smaller(args->extent[{}], {});", kept_columns_.columns, OwnNumbers(), BlockPackets() * width_);
+  out_.Line("const long long {} = smaller(args->extent[{}], {});", kept_columns_.columns, OwnNumbers(),
+            BlockPackets() * width_);
   const std::string steps = names_.Make("steps");
   if (buffers.size() > 1) out_.Line("const long long {} = {};", steps, ElementsOfRow());
   std::size_t before = 0;
   for (std::size_t k = 0; k < buffers.size(); ++k) {
-    const auto of = std::find_if(kept_columns_.what.begin(), kept_columns_.what.end(), [&](const plan::KeptColumns& kept) { return kept.buffer == static_cast<int>(k); });
+    const auto of = std::find_if(kept_columns_.what.begin(), kept_columns_.what.end(),
+                                 [&](const plan::KeptColumns& kept) { return kept.buffer == static_cast<int>(k); });
     kept_columns_.names.push_back(names_.Make(operands_[static_cast<std::size_t>(of->operand)].name + "_kept"));
     const std::string offset = before == 0 ? "" : fmt::format(" + {} * {} * {}", before, steps, kept_columns_.columns);
-    out_.Line("{0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});", ElementType(buffers[k]), kept_columns_.names.back(), offset);
+    out_.Line("{0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});", ElementType(buffers[k]),
+              kept_columns_.names.back(), offset);
     before += SizeOf(buffers[k]);
   }
   // What is kept has a name, as it is read once more where it is.
@@ -141,19 +150,25 @@ void CpuEmitter::KeepInPhase(int p) {
   kept_columns_.at.clear();
   const bool within = p < static_cast<int>(kernel_.phases.size());
   std::string step = fmt::format("i{}", signature_.row_axes);
-  for (int axis = signature_.row_axes + 1; axis < kernel_.rank(); ++axis) step = fmt::format("({} * {} + i{})", step, ExtentName(axis), axis);
+  for (int axis = signature_.row_axes + 1; axis < kernel_.rank(); ++axis)
+    step = fmt::format("({} * {} + i{})", step, ExtentName(axis), axis);
   for (const plan::KeptColumns& kept : kept_columns_.what) {
     const DType type = OperandType(kept.operand);
-    const std::string at = fmt::format("{} + {} * {} + {} * {}", kept_columns_.names[static_cast<std::size_t>(kept.buffer)], step, kept_columns_.columns, block_.packet, width_);
+    const std::string at =
+        fmt::format("{} + {} * {} + {} * {}", kept_columns_.names[static_cast<std::size_t>(kept.buffer)], step,
+                    kept_columns_.columns, block_.packet, width_);
     at_hand_.erase(kept.operand);
     if (p == kept.first) kept_columns_.at[kept.operand] = at;
     else if (p > kept.first && within) at_hand_[kept.operand] = speller_->Load(type, at).text;
   }
-  const std::vector<plan::Store> stores = within ? kernel_.phases[static_cast<std::size_t>(p)].stores : std::vector<plan::Store>();
+  const std::vector<plan::Store> stores =
+      within ? kernel_.phases[static_cast<std::size_t>(p)].stores : std::vector<plan::Store>();
   const auto is_kept = [this](const plan::Store& store) { return kept_columns_.at.count(store.operand) > 0; };
   kept_columns_.asks = within && p > 0 && std::all_of(stores.begin(), stores.end(), is_kept);
   kept_columns_.streams = within && options_.variant.stores == runtime::Stores::kStreamed;
-  kept_columns_.joins = options_.variant.stores == runtime::Stores::kJoined && std::any_of(stores.begin(), stores.end(), [this](const plan::Store& store) { return MakesLines(store); });
+  kept_columns_.joins =
+      options_.variant.stores == runtime::Stores::kJoined &&
+      std::any_of(stores.begin(), stores.end(), [this](const plan::Store& store) { return MakesLines(store); });
 }
 
 void CpuEmitter::DeclareNextColumns(const std::string& block, const std::string& first, const std::string& last) {
@@ -161,10 +176,11 @@ void CpuEmitter::DeclareNextColumns(const std::string& block, const std::string&
   for (const plan::KeptColumns& kept : kept_columns_.what) {
     if (!IsReadAlong(kept.operand)) continue;
     const Operand& o = operands_[static_cast<std::size_t>(kept.operand)];
-    const std::string name = names_.Make(o.name + "_ahead"), next = row < 0 ? "" : o.stride_names[static_cast<std::size_t>(row)];
+    const std::string name = names_.Make(o.name + "_ahead"),
+                      next = row < 0 ? "" : o.stride_names[static_cast<std::size_t>(row)];
     const std::string back = first == "0" ? block : fmt::format("({} - {})", block, first);
-    out_.Line("const long long {0} = {1} + {2} + {3} <= {4} ? {2} : {5};", name, block, kept_columns_.columns, width_, last,
-              next.empty() ? "0" : next + " - " + back);
+    out_.Line("const long long {0} = {1} + {2} + {3} <= {4} ? {2} : {5};", name, block, kept_columns_.columns, width_,
+              last, next.empty() ? "0" : next + " - " + back);
     kept_columns_.ahead[kept.operand] = name;
   }
 }
@@ -189,11 +205,13 @@ bool CpuEmitter::IsKept(int id) const {
   const auto is_needed = [&](const Phase& phase) {
     if (is_read(phase.element_values) || !InPackets(id)) return is_read(phase.element_values);
     const bool is_own = std::find(phase.row_values.begin(), phase.row_values.end(), id) != phase.row_values.end();
-    return is_read(phase.guard_values) || phase.guard == id || !phase.stages.empty() || (!is_own && is_read(phase.row_values)) ||
-           std::any_of(phase.stores.begin(), phase.stores.end(), is_stored) ||
-           std::any_of(phase.reductions.begin(), phase.reductions.end(), [&](const plan::Reduction& reduction) { return reduction.value == id; });
+    return is_read(phase.guard_values) || phase.guard == id || !phase.stages.empty() ||
+           (!is_own && is_read(phase.row_values)) || std::any_of(phase.stores.begin(), phase.stores.end(), is_stored) ||
+           std::any_of(phase.reductions.begin(), phase.reductions.end(),
+                       [&](const plan::Reduction& reduction) { return reduction.value == id; });
   };
-  return is_read(kernel_.final_row_values) || (InPackets(id) && std::any_of(kernel_.final_stores.begin(), kernel_.final_stores.end(), is_stored)) ||
+  return is_read(kernel_.final_row_values) ||
+         (InPackets(id) && std::any_of(kernel_.final_stores.begin(), kernel_.final_stores.end(), is_stored)) ||
          std::any_of(kernel_.phases.begin(), kernel_.phases.end(), is_needed);
 }
 
@@ -231,7 +249,8 @@ std::set<int> CpuEmitter::DivisorsOf(const Phase& phase) const {
 
 void CpuEmitter::DeclareDivisors(const Phase& phase, const std::string& c, const std::string& block) {
   for (const int id : DivisorsOf(phase)) {
-    const std::string name = names_.Make(NameOf(id) + "_by"), type = fmt::format("Divisors<{}>", speller_->Type(value(id).type));
+    const std::string name = names_.Make(NameOf(id) + "_by"),
+                      type = fmt::format("Divisors<{}>", speller_->Type(value(id).type));
     const std::string at = fmt::format("{}[{}]", name, block_.packet);
     out_.Line("{} {}[{}];", type, name, block_.packets);
     EachPacket(c, block, [&] { out_.Line("{} = {}({});", at, type, AsPacket(id).text); });
@@ -245,7 +264,8 @@ void CpuEmitter::ForgetDivisors(const Phase& phase) {
 
 void CpuEmitter::EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
   out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", c, block, block_.end, width_);
-  out_.Line("[[maybe_unused]] const long long {} = {}{} / {};", block_.packet, block_.before, block == "0" ? c : fmt::format("({} - {})", c, block), width_);
+  out_.Line("[[maybe_unused]] const long long {} = {}{} / {};", block_.packet, block_.before,
+            block == "0" ? c : fmt::format("({} - {})", c, block), width_);
   body();
   out_.Close();
 }
@@ -318,12 +338,12 @@ void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::
   }
   out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, end);
   for (const auto& store : phase.stores)
-    if (kept_columns_.joins && kept_columns_.at.count(store.operand) == 0 && MakesLines(store)) DeclareStreamedRow(store, Address(store.operand, block), true);
+    if (kept_columns_.joins && kept_columns_.at.count(store.operand) == 0 && MakesLines(store))
+      DeclareStreamedRow(store, Address(store.operand, block), true);
   const bool streams = StreamsColumns(phase);
   if (streams) kept_columns_.streams = true;
-  WhereGuarded(phase, [&] {
-    EachPacket(c, block, [&] { InRegisters(phase, [&] { ColumnElement(phase, c, "", names_); }); });
-  });
+  WhereGuarded(
+      phase, [&] { EachPacket(c, block, [&] { InRegisters(phase, [&] { ColumnElement(phase, c, "", names_); }); }); });
   if (streams) kept_columns_.streams = false;
   FinishStreamedRows();
   out_.Close();

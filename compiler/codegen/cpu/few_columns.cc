@@ -1,6 +1,6 @@
-// Columns that do not fill packets, whose steps follow each other in memory, as the channels of pixels do: packets lie across
-// several steps, kStepsOfFew of which are worked on as one that has so many times the columns. What these have come to is joined
-// by halves of the steps, and what is known of a column stands as often as it has elements there.
+// Columns that do not fill packets, whose steps follow each other in memory, as the channels of pixels do: packets lie
+// across several steps, kStepsOfFew of which are worked on as one that has so many times the columns. What these have
+// come to is joined by halves of the steps, and what is known of a column stands as often as it has elements there.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -14,14 +14,18 @@ namespace umbra::codegen {
 
 using runtime::kStepsOfFew;
 
-// However few are known to be of the axis: a launch may have those of other axes join them. One packet is written beyond the last.
-int CpuEmitter::FewColumnsPackets() const { return static_cast<int>(runtime::kStepsOfFew * (runtime::kMostFewColumns)) / width_ + 1; }
+// However few are known to be of the axis: a launch may have those of other axes join them. One packet is written
+// beyond the last.
+int CpuEmitter::FewColumnsPackets() const {
+  return static_cast<int>(runtime::kStepsOfFew * (runtime::kMostFewColumns)) / width_ + 1;
+}
 
 index_t CpuEmitter::KnownFewColumns() const {
   const index_t registers = options_.target == Target::kAvx512 ? 24 : 12;  // that loads and addresses leave
   const runtime::Extent& columns = signature_.axes[static_cast<std::size_t>(vector_axis_)];
   if (width_ == 1 || signature_.row_axes != 1 || !columns.is_static() || kernel_.phases.size() != 1) return 0;
-  const index_t packets = kStepsOfFew * columns.value / width_ * static_cast<index_t>(kernel_.phases[0].reductions.size());
+  const index_t packets =
+      kStepsOfFew * columns.value / width_ * static_cast<index_t>(kernel_.phases[0].reductions.size());
   return packets <= registers ? columns.value : 0;
 }
 
@@ -42,7 +46,8 @@ void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
     if (moments_ && phase_ == 0) {
       const Phase& squares = kernel_.phases[1];
       const std::string center = DeclareCenter();
-      EachOfColumns(c, columns, [&](const std::string&) { out_.Line("{}[{}] = {};", center, block_.packet, MeanOfBlock()); });
+      EachOfColumns(c, columns,
+                    [&](const std::string&) { out_.Line("{}[{}] = {};", center, block_.packet, MeanOfBlock()); });
       out_.Line("repeat_columns<{}>({}, {});", kStepsOfFew, center, columns);
       text_[moments_->center] = {fmt::format("{}[{}]", center, block_.packet)};
       FewColumnsPhase({}, squares, c, columns);
@@ -61,7 +66,8 @@ void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
   names_ = outer;
 }
 
-void CpuEmitter::EachOfColumns(const std::string& c, const std::string& columns, const std::function<void(const std::string&)>& body) {
+void CpuEmitter::EachOfColumns(const std::string& c, const std::string& columns,
+                               const std::function<void(const std::string&)>& body) {
   out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", c, columns, width_);
   out_.Line("[[maybe_unused]] const long long {} = {} / {};", block_.packet, c, width_);
   if (width_ > 1) out_.Line("const long long lanes = smaller({} - {}, {});", columns, c, width_);
@@ -72,12 +78,13 @@ void CpuEmitter::EachOfColumns(const std::string& c, const std::string& columns,
 bool CpuEmitter::IsReadWithin(int id) const {
   const auto is_read = [&](const std::vector<int>& ids) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
   return std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [&](const Phase& phase) {
-    return is_read(ResultsOf(phase)) ||
-           std::any_of(phase.element_values.begin(), phase.element_values.end(), [&](int reader) { return is_read(value(reader).args); });
+    return is_read(ResultsOf(phase)) || std::any_of(phase.element_values.begin(), phase.element_values.end(),
+                                                    [&](int reader) { return is_read(value(reader).args); });
   });
 }
 
-void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& phase, const std::string& c, const std::string& columns) {
+void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& phase, const std::string& c,
+                                 const std::string& columns) {
   const auto at = [&](const std::string& name) { return fmt::format("{}[{}]", name, block_.packet); };
   const Kept kept = DeclareKept(values, phase);
   std::vector<std::string> repeated;
@@ -100,7 +107,8 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
   if (!phase.reductions.empty()) {
     EachPacket(c, "0", [&] {
       for (const auto& reduction : phase.reductions)
-        out_.Line("{} = {};", text_[reduction.result].text, speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
+        out_.Line("{} = {};", text_[reduction.result].text,
+                  speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
     });
   }
   if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
@@ -130,7 +138,8 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
     block_.end = all;
     if (width_ > 1) {
       out_.Open("if (const long long {0} = {1} - {1} % {2}; {0} < {1})", c, elements, width_);
-      out_.Line("[[maybe_unused]] const long long {} = {} / {}, lanes = {} - {};", block_.packet, c, width_, elements, c);
+      out_.Line("[[maybe_unused]] const long long {} = {} / {}, lanes = {} - {};", block_.packet, c, width_, elements,
+                c);
       LastOfSteps(phase, c);
       out_.Close();
     }
@@ -140,7 +149,8 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
   ForgetDivisors(phase);
   for (std::size_t k = 0; k < phase.reductions.size(); ++k) {
     out_.Line("fold_columns<{}, {}>({}, {});", Joiner(phase.reductions[k]), kStepsOfFew, kept[first + k], columns);
-    if (IsReadWithin(phase.reductions[k].result) && !Splits()) out_.Line("repeat_columns<{}>({}, {});", kStepsOfFew, kept[first + k], columns);
+    if (IsReadWithin(phase.reductions[k].result) && !Splits())
+      out_.Line("repeat_columns<{}>({}, {});", kStepsOfFew, kept[first + k], columns);
   }
 }
 
@@ -148,7 +158,8 @@ void CpuEmitter::LastOfSteps(const Phase& phase, const std::string& c) {
   Names names = names_;
   ElementBody(phase, c, "lanes", &names, [&] {
     for (const auto& reduction : phase.reductions) {
-      const Expr element{fmt::format("keep({}, lanes, {})", AsPacket(reduction.value).text, Identity(kernel_, reduction))};
+      const Expr element{
+          fmt::format("keep({}, lanes, {})", AsPacket(reduction.value).text, Identity(kernel_, reduction))};
       const Expr& total = text_[reduction.result];
       RemarkPlace(reduction.result);
       out_.Line("{} = {};", total.text, Join(*speller_, kernel_, reduction, total, element));

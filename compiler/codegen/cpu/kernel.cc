@@ -29,8 +29,7 @@ constexpr int kTransposeBlock = 64;
 
 std::string CpuEmitter::Run() {
   const std::string name = names_.Make(signature_.name);
-  if (!kernel_.summary.empty())
-    out_.Line("// {} \u00b7 {} \u00b7 {}", name, Name(options_.target), kernel_.summary);
+  if (!kernel_.summary.empty()) out_.Line("// {} \u00b7 {} \u00b7 {}", name, Name(options_.target), kernel_.summary);
   out_.Open("UMBRA_KERNEL_FN {}void {}(const umbra_args* args, long long begin, long long end)",
             PutsPacketsOnStack() ? "UMBRA_ALIGNED_STACK " : "", name);
   if (Splits()) ReserveUnitNames();
@@ -40,7 +39,8 @@ std::string CpuEmitter::Run() {
   if (transposed_axis_ >= 0) ReserveTransposedNames();
   DeclareExtents(Splits() ? 0 : 1);
   DeclareOperands();
-  if (!TakesRowsTogether()) row_names_ = DeclareRows(signature_.row_buffers, "static_cast<char*>(args->scratch)", "row");
+  if (!TakesRowsTogether())
+    row_names_ = DeclareRows(signature_.row_buffers, "static_cast<char*>(args->scratch)", "row");
   DeclareNumbers();
   DeclareRanges();
   DeclareUniforms();
@@ -54,9 +54,10 @@ std::string CpuEmitter::Run() {
     return name;
   }
   if (CutsColumns()) {
-    out_.Open("for (long long j0 = {}; j0 < {}; j0 += {})", Begin(vector_axis_), ExtentName(vector_axis_), kTransposeBlock);
-    out_.Line("const long long j1 = j0 + {} < {} ? j0 + {} : {};", kTransposeBlock,
-              ExtentName(vector_axis_), kTransposeBlock, ExtentName(vector_axis_));
+    out_.Open("for (long long j0 = {}; j0 < {}; j0 += {})", Begin(vector_axis_), ExtentName(vector_axis_),
+              kTransposeBlock);
+    out_.Line("const long long j1 = j0 + {} < {} ? j0 + {} : {};", kTransposeBlock, ExtentName(vector_axis_),
+              kTransposeBlock, ExtentName(vector_axis_));
   }
   if (JoinsRows() && SharedAxis() < 0 && KeyAxis() < 0) JoinRows();
   if (transposed_axis_ >= 0) TransposedLoops(0);
@@ -77,7 +78,8 @@ void CpuEmitter::JoinRows() {
   const auto join = [this](const std::vector<plan::Store>& stores) {
     for (const auto& store : stores) {
       const Operand& o = operands_[static_cast<std::size_t>(store.operand)];
-      const std::string first = o.stride_names[0].empty() ? o.base : fmt::format("{} + begin * {}", o.base, o.stride_names[0]);
+      const std::string first =
+          o.stride_names[0].empty() ? o.base : fmt::format("{} + begin * {}", o.base, o.stride_names[0]);
       if (MakesLines(store)) DeclareStreamedRow(store, first);
     }
   };
@@ -101,7 +103,8 @@ std::string CpuEmitter::Begin(int axis) const {
 }
 
 std::string CpuEmitter::WholeSteps(const std::string& first, const std::string& last, int step) {
-  return first == "0" ? fmt::format("{0} - {0} % {1}", last, step) : fmt::format("{0} - ({0} - {1}) % {2}", last, first, step);
+  return first == "0" ? fmt::format("{0} - {0} % {1}", last, step)
+                      : fmt::format("{0} - ({0} - {1}) % {2}", last, first, step);
 }
 
 void CpuEmitter::RowLoops(int axis) {
@@ -173,7 +176,8 @@ void CpuEmitter::ColumnBody(const std::string& c, const std::string& lanes) {
 }
 
 std::string EmitKernel(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options, Writer* out) {
-  if (options.spelling != Spelling::kPackets || RegisterBytes(options.target) == 0) return CpuEmitter(plan, kernel, options, out).Run();
+  if (options.spelling != Spelling::kPackets || RegisterBytes(options.target) == 0)
+    return CpuEmitter(plan, kernel, options, out).Run();
   const Kernel narrow = KernelShape::MayBeNarrow(kernel, options) ? plan::WithNarrowIntegers(plan, kernel) : kernel;
   const Kernel own = options.variant.wide_index ? narrow : plan::WithNarrowPositions(narrow, plan::Narrowed::kPackets);
   return CpuEmitter(plan, own, options, out).Run();

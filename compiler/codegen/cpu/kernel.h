@@ -8,8 +8,7 @@
 namespace umbra::codegen {
 
 /// Writes the function of `kernel`; returns its name.
-std::string EmitKernel(const plan::Plan& plan, const plan::Kernel& kernel,
-                       const SourceOptions& options, Writer* out);
+std::string EmitKernel(const plan::Plan& plan, const plan::Kernel& kernel, const SourceOptions& options, Writer* out);
 
 }  // namespace umbra::codegen
 

@@ -1,6 +1,6 @@
-// Reductions whose steps bring the row that they count for, as in a gradient of rows that were looked up: what as many rows
-// have come to as a first-level cache holds is kept while the steps are walked, so that each is asked once for all of these
-// rows. Each result is reduced in the same order as alone.
+// Reductions whose steps bring the row that they count for, as in a gradient of rows that were looked up: what as many
+// rows have come to as a first-level cache holds is kept while the steps are walked, so that each is asked once for all
+// of these rows. Each result is reduced in the same order as alone.
 #include <functional>
 #include <set>
 #include <string>
@@ -20,12 +20,15 @@ int CpuEmitter::KeyAxis() const {
 
 void CpuEmitter::KeyRows() {
   const Names outer = names_;
-  const std::string c = fmt::format("i{}", vector_axis_), block = fmt::format("j{}", vector_axis_), n = ExtentName(vector_axis_);
+  const std::string c = fmt::format("i{}", vector_axis_), block = fmt::format("j{}", vector_axis_),
+                    n = ExtentName(vector_axis_);
   block_.end = names_.Make("last_" + c), block_.packet = names_.Make("p"), block_.packets = BlockPackets();
   kept_rows_.most = names_.Make("rows"), kept_rows_.first = names_.Make("first");
   kept_rows_.last = names_.Make("last"), kept_rows_.count = names_.Make("count");
-  out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, Begin(vector_axis_), width_, n, BlockPackets() * width_);
-  out_.Line("const long long {0} = smaller({1} + {2}, {3} - {3} % {4});", block_.end, block, BlockPackets() * width_, n, width_);
+  out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {4})", block, Begin(vector_axis_), width_, n,
+            BlockPackets() * width_);
+  out_.Line("const long long {0} = smaller({1} + {2}, {3} - {3} % {4});", block_.end, block, BlockPackets() * width_, n,
+            width_);
   KeyBlocks(c, block, "");
   out_.Close();
   if (width_ > 1) {
@@ -57,10 +60,12 @@ void CpuEmitter::KeyBlocks(const std::string& c, const std::string& block, const
   const int axis = KeyAxis();
   const std::string i = fmt::format("i{}", axis), packets = names_.Make("packets");
   const Phase& phase = kernel_.phases[0];
-  out_.Line("const long long {0} = ({1} - {2} + {3}) / {4}, {5} = {6} / {0};", packets, block_.end, block, width_ - 1, width_,
-            kept_rows_.most, BlockPackets());
-  out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", kept_rows_.first, Begin(axis), End(axis), kept_rows_.most);
-  out_.Line("const long long {0} = smaller({1} + {2}, {3});", kept_rows_.last, kept_rows_.first, kept_rows_.most, End(axis));
+  out_.Line("const long long {0} = ({1} - {2} + {3}) / {4}, {5} = {6} / {0};", packets, block_.end, block, width_ - 1,
+            width_, kept_rows_.most, BlockPackets());
+  out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", kept_rows_.first, Begin(axis), End(axis),
+            kept_rows_.most);
+  out_.Line("const long long {0} = smaller({1} + {2}, {3});", kept_rows_.last, kept_rows_.first, kept_rows_.most,
+            End(axis));
   out_.Line("const unsigned long long {} = {} - {};", kept_rows_.count, kept_rows_.last, kept_rows_.first);
   block_.before = fmt::format("({} - {}) * {} + ", i, kept_rows_.first, packets);
   const Kept kept = DeclareKept(phase.row_values, phase);
@@ -87,8 +92,8 @@ void CpuEmitter::KeyBlocks(const std::string& c, const std::string& block, const
   names_ = outer;
 }
 
-void CpuEmitter::EachKeptRow(const std::string& i, const std::vector<int>& values, const std::vector<plan::Store>& stores,
-                             const std::function<void()>& body) {
+void CpuEmitter::EachKeptRow(const std::string& i, const std::vector<int>& values,
+                             const std::vector<plan::Store>& stores, const std::function<void()>& body) {
   out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, kept_rows_.first, kept_rows_.last);
   PointersTo(values, stores);
   body();

@@ -1,7 +1,7 @@
-// What the rows of tiles share: copies of columns (include/umbra/prelude/panel.h), as every tile of a launch with many rows reads
-// them again, each time as many lines, pages and sets of the caches as it has steps; columns whose elements do not lie side by
-// side are turned on the way, and what is computed of columns alone is computed once. And parts of the innermost axis, so that
-// what is read again of it is near.
+// What the rows of tiles share: copies of columns (include/umbra/prelude/panel.h), as every tile of a launch with many
+// rows reads them again, each time as many lines, pages and sets of the caches as it has steps; columns whose elements
+// do not lie side by side are turned on the way, and what is computed of columns alone is computed once. And parts of
+// the innermost axis, so that what is read again of it is near.
 #include <set>
 #include <string>
 #include <utility>
@@ -23,15 +23,22 @@ void CpuEmitter::OpenPart() {
   const bool packed = options_.variant.packed;
   const int innermost = kernel_.rank() - 1;
   const std::string n = ExtentName(innermost);
-  tile_.first = names_.Make("first"), tile_.count = names_.Make("count"), tile_.steps = names_.Make("steps"), tile_.columns = names_.Make("columns");
+  tile_.first = names_.Make("first"), tile_.count = names_.Make("count"), tile_.steps = names_.Make("steps"),
+  tile_.columns = names_.Make("columns");
   out_.Line("const long long {} = args->extent[{}];", tile_.steps, OwnNumbers());
-  out_.Line("const long long {} = {};", tile_.columns, packed ? std::to_string(tile_.packets * width_) : Padded(ExtentName(vector_axis_)));
+  out_.Line("const long long {} = {};", tile_.columns,
+            packed ? std::to_string(tile_.packets * width_) : Padded(ExtentName(vector_axis_)));
   int place = 0;
   for (const auto& reduction : kernel_.phases[0].reductions) {
-    const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_so_far"), type = ElementType(value(reduction.result).type);
+    const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_so_far"),
+                      type = ElementType(value(reduction.result).type);
     const std::string rows = tile_.axis == 0 ? "(end - begin)" : ExtentName(tile_.axis);
-    const std::string each = packed ? fmt::format("{} * {}", rows, runtime::kPanelBytes) : fmt::format("{} * {} * 8", rows, tile_.columns);
-    std::string offset = packed ? fmt::format(" + {} * {}", static_cast<index_t>(signature_.panels.size()) * runtime::kPanelBytes, tile_.steps) : "";
+    const std::string each =
+        packed ? fmt::format("{} * {}", rows, runtime::kPanelBytes) : fmt::format("{} * {} * 8", rows, tile_.columns);
+    std::string offset =
+        packed ? fmt::format(" + {} * {}", static_cast<index_t>(signature_.panels.size()) * runtime::kPanelBytes,
+                             tile_.steps)
+               : "";
     if (place > 0) offset += fmt::format(" + {} * {}", place, each);
     ++place;
     out_.Line("{0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch){2});", type, name, offset);
@@ -44,7 +51,8 @@ void CpuEmitter::OpenPart() {
     if (Moves(signature_.operands[k], tile_.axis) || !Moves(signature_.operands[k], innermost)) continue;
     const std::string from = o.name;
     o.name = names_.Make(from + "_part");
-    out_.Line("{} = {} + {} * {};", PointerText(k), from, tile_.first, o.stride_names[static_cast<std::size_t>(innermost)]);
+    out_.Line("{} = {} + {} * {};", PointerText(k), from, tile_.first,
+              o.stride_names[static_cast<std::size_t>(innermost)]);
   }
 }
 
@@ -55,13 +63,18 @@ void CpuEmitter::ClosePart() {
   tile_.kept.clear();
 }
 
-std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row, const std::string& column) const {
+std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row,
+                                const std::string& column) const {
   const std::string at = tile_.axis == 0 ? fmt::format("({} - begin)", row) : row;
-  return fmt::format("{} + {} * {}{}", tile_.kept.at(reduction.result), at, tile_.columns, column.empty() ? "" : " + " + column);
+  return fmt::format("{} + {} * {}{}", tile_.kept.at(reduction.result), at, tile_.columns,
+                     column.empty() ? "" : " + " + column);
 }
 
 std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row) const {
-  return KeptSum(reduction, row, !options_.variant.packed ? TileIndex() : tile_.packets > 1 ? fmt::format("c * {}", width_) : "");
+  return KeptSum(reduction, row,
+                 !options_.variant.packed ? TileIndex()
+                 : tile_.packets > 1      ? fmt::format("c * {}", width_)
+                                          : "");
 }
 
 void CpuEmitter::ResumeSums(const std::string& row) {
@@ -70,7 +83,8 @@ void CpuEmitter::ResumeSums(const std::string& row) {
   out_.Middle("} else {");
   for (const auto& reduction : kernel_.phases[0].reductions)
     EachOfTile({true, true}, [&] {
-      out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}), speller_->Load(value(reduction.result).type, KeptSum(reduction, row)).text);
+      out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}),
+                speller_->Load(value(reduction.result).type, KeptSum(reduction, row)).text);
     });
   out_.Close();
 }
@@ -79,7 +93,8 @@ void CpuEmitter::KeepSums(const std::string& row) {
   for (const auto& reduction : kernel_.phases[0].reductions)
     EachOfTile({true, true}, [&] {
       const DType type = value(reduction.result).type;
-      out_.Line("{};", speller_->Store(type, KeptSum(reduction, row), {accumulator_[reduction.result] + TileAt({true, true})}));
+      out_.Line("{};", speller_->Store(type, KeptSum(reduction, row),
+                                       {accumulator_[reduction.result] + TileAt({true, true})}));
     });
 }
 
@@ -110,13 +125,15 @@ void CpuEmitter::DeclarePanels() {
       continue;
     }
     Operand& o = operands_[static_cast<std::size_t>(k)];
-    std::string &by_step = o.stride_names[static_cast<std::size_t>(inner)], &by_column = o.stride_names[static_cast<std::size_t>(vector_axis_)];
+    std::string &by_step = o.stride_names[static_cast<std::size_t>(inner)],
+                &by_column = o.stride_names[static_cast<std::size_t>(vector_axis_)];
     const bool turned = !by_column.empty();
     if (!turned && read.count(k) == 0) continue;
     const std::string panel = names_.Make(o.name + "_panel");
     declare(ElementType(OperandType(k)), panel);
-    out_.Line("pack_panel<{}, {}>({}, {} + {}{}, {}, {}, {}, {});", width_, tile_.packets, panel, o.name, ColumnIndex(), turned ? " * " + by_column : "", count, by_step,
-              turned ? by_column : "1", tile_.lanes.empty() ? std::to_string(columns) : tile_.lanes);
+    out_.Line("pack_panel<{}, {}>({}, {} + {}{}, {}, {}, {}, {});", width_, tile_.packets, panel, o.name, ColumnIndex(),
+              turned ? " * " + by_column : "", count, by_step, turned ? by_column : "1",
+              tile_.lanes.empty() ? std::to_string(columns) : tile_.lanes);
     by_step = std::to_string(columns);
     by_column.clear();
     o.name = panel;
@@ -140,7 +157,8 @@ void CpuEmitter::MakePanels() {
   for (const int id : phase.element_values)
     if (needed.count(id) != 0) DefineInTile(id);
   EachOfTile({false, true}, [&] {
-    for (const auto& [id, panel] : made) out_.Line("{};", speller_->Store(value(id).type, InPanel(panel), AsPacket(id)));
+    for (const auto& [id, panel] : made)
+      out_.Line("{};", speller_->Store(value(id).type, InPanel(panel), AsPacket(id)));
   });
   out_.Close();
   out_.Close();
@@ -150,11 +168,13 @@ void CpuEmitter::MakePanels() {
 }
 
 std::string CpuEmitter::InPanel(const std::string& panel) const {
-  return fmt::format("{} + i{} * {}{}", panel, kernel_.rank() - 1, tile_.packets * width_, tile_.packets > 1 ? fmt::format(" + c * {}", width_) : "");
+  return fmt::format("{} + i{} * {}{}", panel, kernel_.rank() - 1, tile_.packets * width_,
+                     tile_.packets > 1 ? fmt::format(" + c * {}", width_) : "");
 }
 
 bool CpuEmitter::AsksForNextTile(int operand) const {
-  return operand >= 0 && !options_.variant.packed && tile_.packets > 1 && tile_.rows > 1 && width_ > 1 && VectorStride(operand).empty();
+  return operand >= 0 && !options_.variant.packed && tile_.packets > 1 && tile_.rows > 1 && width_ > 1 &&
+         VectorStride(operand).empty();
 }
 
 void CpuEmitter::PrefetchNextTile() {

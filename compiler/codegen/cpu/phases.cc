@@ -40,11 +40,11 @@ void CpuEmitter::ColumnLoop(const Phase& phase, const std::string& c, const std:
               speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
   }
   const auto loops = [&] {
-    InnerLoops(kernel_.signature.row_axes, kernel_.rank(), [&] {
-      WhereGuarded(phase, [&] { ColumnElement(phase, c, lanes, *names); });
-    });
+    InnerLoops(kernel_.signature.row_axes, kernel_.rank(),
+               [&] { WhereGuarded(phase, [&] { ColumnElement(phase, c, lanes, *names); }); });
   };
-  const std::vector<BoxBound> bounds = width_ > 1 && !Splits() && columns_at_hand_.empty() ? InsideBounds(phase) : std::vector<BoxBound>();
+  const std::vector<BoxBound> bounds =
+      width_ > 1 && !Splits() && columns_at_hand_.empty() ? InsideBounds(phase) : std::vector<BoxBound>();
   if (bounds.empty()) {
     loops();
     return;
@@ -111,8 +111,7 @@ void CpuEmitter::DeclareRowValue(int id) {
 }
 
 bool CpuEmitter::DividesExtent(int step) const {
-  return IsBaked(vector_axis_) &&
-         signature_.axes[static_cast<std::size_t>(vector_axis_)].value % step == 0;
+  return IsBaked(vector_axis_) && signature_.axes[static_cast<std::size_t>(vector_axis_)].value % step == 0;
 }
 
 void CpuEmitter::ElementLoop(const Phase& phase) {
@@ -169,7 +168,8 @@ void CpuEmitter::RunLoop(const Phase& phase) {
       const std::string name = names_.Make("t" + std::to_string(id));
       const auto walk = walks.find(id);
       const std::string text = walk == walks.end() ? EmitLane(lanes_, id, i, nullptr)
-                                                   : fmt::format("{}.quotient_at({})", walk->second, EmitLane(lanes_, value(id).args[0], i, nullptr));
+                                                   : fmt::format("{}.quotient_at({})", walk->second,
+                                                                 EmitLane(lanes_, value(id).args[0], i, nullptr));
       out_.Line("const {} {} = {};", ScalarType(value(id).type), name, text);
       text_[id] = {name};
       runs_.alike.push_back(id);
@@ -178,11 +178,13 @@ void CpuEmitter::RunLoop(const Phase& phase) {
     std::string length = fmt::format("{} - {}", end, i);
     for (const int id : runs.quotients)
       length = fmt::format("smaller({}, {})", length,
-                           walks.count(id) > 0 ? walks[id] + ".left"
-                                               : fmt::format("quotient_run({}, {})", at(value(id).args[0]), at(value(id).args[1])));
+                           walks.count(id) > 0
+                               ? walks[id] + ".left"
+                               : fmt::format("quotient_run({}, {})", at(value(id).args[0]), at(value(id).args[1])));
     for (const LaneBound& bound : runs.choices) {
       const bool falls = bound.slope > 0;
-      const std::string flip = falls ? Difference(at(bound.greater), at(bound.less)) : Difference(at(bound.less), at(bound.greater));
+      const std::string flip =
+          falls ? Difference(at(bound.greater), at(bound.less)) : Difference(at(bound.less), at(bound.greater));
       length = fmt::format("smaller({}, choice_run({}{}))", length, flip, falls == bound.or_equal ? " + 1" : "");
     }
     out_.Line("const long long {} = {} + {};", run, i, length);
@@ -241,13 +243,14 @@ void CpuEmitter::ByChoice(const Phase& phase, const std::function<bool(int)>& ca
 
 bool CpuEmitter::MakesLines(const plan::Store& store) const {
   const DType type = OperandType(store.operand);
-  return PutsLinesTogether() && VectorStride(store.operand).empty() &&
-         type != DType::kBool && static_cast<int>(SizeOf(type)) * width_ == RegisterBytes(options_.target);
+  return PutsLinesTogether() && VectorStride(store.operand).empty() && type != DType::kBool &&
+         static_cast<int>(SizeOf(type)) * width_ == RegisterBytes(options_.target);
 }
 
 void CpuEmitter::DeclareStreamedRow(const plan::Store& store, const std::string& address, bool anywhere) {
   const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
-  out_.Line("StreamedRow<{}{}> {}({});", speller_->Type(OperandType(store.operand)), anywhere ? ", true" : "", row, address);
+  out_.Line("StreamedRow<{}{}> {}({});", speller_->Type(OperandType(store.operand)), anywhere ? ", true" : "", row,
+            address);
   streamed_[store.operand] = row;
   has_streamed_ = true;
 }
@@ -293,7 +296,8 @@ bool CpuEmitter::IsLight(const Phase& phase) const {
 }
 
 int CpuEmitter::Partials(const Phase& phase) const {
-  return IsLight(phase) && phase.reductions.size() == 1 && phase.element_values.size() <= kFewValues ? kManyPartials : kPartials;
+  return IsLight(phase) && phase.reductions.size() == 1 && phase.element_values.size() <= kFewValues ? kManyPartials
+                                                                                                     : kPartials;
 }
 
 int CpuEmitter::StepOf(const Phase& phase) const {
@@ -314,8 +318,7 @@ void CpuEmitter::ReductionLoop(const Phase& phase) {
     accumulator_[reduction.result] = name;
     const DType type = value(reduction.result).type;
     out_.Line("{} {}[{}];", speller_->Type(type), name, count);
-    out_.Line("for (auto& part : {}) part = {};", name,
-              speller_->Fill(type, Identity(kernel_, reduction)).text);
+    out_.Line("for (auto& part : {}) part = {};", name, speller_->Fill(type, Identity(kernel_, reduction)).text);
   }
   const auto row = [&] {
     const std::string i = fmt::format("i{}", vector_axis_);
@@ -355,7 +358,8 @@ void CpuEmitter::GroupsStep(const Phase& phase, const std::string& i, int packet
     ElementBody(phase, "j", "", &names, [&] {
       for (const auto& reduction : phase.reductions) {
         RemarkPlace(reduction.result);
-        out_.Line("join_group<{}>({}, {}, k);", Joiner(reduction), accumulator_[reduction.result], AsPacket(reduction.value).text);
+        out_.Line("join_group<{}>({}, {}, k);", Joiner(reduction), accumulator_[reduction.result],
+                  AsPacket(reduction.value).text);
       }
     });
   });
@@ -402,11 +406,9 @@ void CpuEmitter::ElementBody(const Phase& phase, const std::string& index, const
   reduce();
   for (const auto& stage : phase.stages) {
     const DType type = value(stage.value).type;
-    const std::string address =
-        fmt::format("{} + {}", row_names_[static_cast<std::size_t>(stage.row_buffer)], index);
-    out_.Line("{};", lanes.empty()
-                         ? speller_->Store(type, address, AsPacket(stage.value))
-                         : speller_->StoreHead(type, address, AsPacket(stage.value), lanes));
+    const std::string address = fmt::format("{} + {}", row_names_[static_cast<std::size_t>(stage.row_buffer)], index);
+    out_.Line("{};", lanes.empty() ? speller_->Store(type, address, AsPacket(stage.value))
+                                   : speller_->StoreHead(type, address, AsPacket(stage.value), lanes));
   }
   for (const auto& store : phase.stores) StorePacket(store, index, lanes);
 }
@@ -432,10 +434,13 @@ void CpuEmitter::StorePacket(const plan::Store& store, const std::string& index,
     return;
   }
   if (const auto row = streamed_.find(store.operand); row != streamed_.end())
-    out_.Line("{}.{};", row->second, !lanes.empty() ? fmt::format("put_head({}, {})", e.text, lanes)
-                                     : fmt::format("{}({})", side_by_side_ ? "put_group" : "put_packet", e.text));
+    out_.Line("{}.{};", row->second,
+              !lanes.empty() ? fmt::format("put_head({}, {})", e.text, lanes)
+                             : fmt::format("{}({})", side_by_side_ ? "put_group" : "put_packet", e.text));
   else if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
-  else if ((Streams() && runs_.alike.empty()) || kept_columns_.streams || StreamsAcross() || (StreamsTiles() && HasWholeLines(type))) Stream(type, address, e);
+  else if ((Streams() && runs_.alike.empty()) || kept_columns_.streams || StreamsAcross() ||
+           (StreamsTiles() && HasWholeLines(type)))
+    Stream(type, address, e);
   else out_.Line("{};", speller_->Store(type, address, e));
 }
 

@@ -19,7 +19,8 @@ int CacheFor(std::size_t operands) { return operands > 1 ? 2 : 1; }
 
 const Phase* CpuEmitter::IdlePhase() const {
   for (std::size_t k = 1; InRows() && k < kernel_.phases.size(); ++k)
-    if (const Phase& phase = kernel_.phases[k]; phase.stores.empty() ? !phase.reductions.empty() : PassesCaches()) return &phase;
+    if (const Phase& phase = kernel_.phases[k]; phase.stores.empty() ? !phase.reductions.empty() : PassesCaches())
+      return &phase;
   return nullptr;
 }
 
@@ -40,7 +41,8 @@ void CpuEmitter::DeclareAhead() {
 void CpuEmitter::PrefetchRows(const Phase& phase, const std::string& index, int count) {
   if (&phase != IdlePhase()) return;
   for (const auto& [operand, ahead] : ahead_)
-    Prefetch(OperandType(operand), Address(operand, index) + " + " + ahead, count, vector_axis_ == signature_.row_axes ? CacheFor(ahead_.size()) : 2);
+    Prefetch(OperandType(operand), Address(operand, index) + " + " + ahead, count,
+             vector_axis_ == signature_.row_axes ? CacheFor(ahead_.size()) : 2);
 }
 
 void CpuEmitter::PrefetchNextPage(const std::string& index, int count) {
@@ -50,8 +52,9 @@ void CpuEmitter::PrefetchNextPage(const std::string& index, int count) {
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
     if (IsReadAlong(operand) && (one_row || HasRows(operand))) read.push_back(operand);
   for (const int operand : read)
-    Prefetch(OperandType(operand), fmt::format("{} + {}, args->prefetch_ahead", operands_[static_cast<std::size_t>(operand)].name, index), count,
-          CacheFor(read.size()));
+    Prefetch(OperandType(operand),
+             fmt::format("{} + {}, args->prefetch_ahead", operands_[static_cast<std::size_t>(operand)].name, index),
+             count, CacheFor(read.size()));
 }
 
 void CpuEmitter::DeclareScattered(const Phase& phase) {
@@ -77,11 +80,14 @@ void CpuEmitter::PrefetchScattered(const std::string& index, int count) {
 }
 
 void CpuEmitter::PrefetchNextRuns(const Phase& phase, const Runs& runs, const std::string& index) {
-  const auto is_walk = [&runs](int id) { return std::find(runs.walks.begin(), runs.walks.end(), id) != runs.walks.end(); };
+  const auto is_walk = [&runs](int id) {
+    return std::find(runs.walks.begin(), runs.walks.end(), id) != runs.walks.end();
+  };
   for (const int id : phase.element_values) {
     const Value& v = value(id);
     if (!PassesCaches() || v.kind != Value::Kind::kGather || !IsReached(id) || !SpanOf(id)) continue;
-    const auto slow = std::find_if(v.args.begin(), v.args.end(), [&](int place) { return is_walk(place) && is_walk(value(place).args[0]); });
+    const auto slow = std::find_if(v.args.begin(), v.args.end(),
+                                   [&](int place) { return is_walk(place) && is_walk(value(place).args[0]); });
     if (slow == v.args.end()) continue;
     const auto now = text_.at(*slow);
     text_[*slow] = {fmt::format("{} + 1", now.text)};
@@ -102,7 +108,8 @@ bool CpuEmitter::InRows() const {
 
 std::string CpuEmitter::ElementsOfRow() const {
   std::string row;
-  for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis) row += (row.empty() ? "" : " * ") + ExtentName(axis);
+  for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis)
+    row += (row.empty() ? "" : " * ") + ExtentName(axis);
   return row;
 }
 
@@ -126,12 +133,15 @@ bool CpuEmitter::IsRowOfTable(int id) const {
 bool CpuEmitter::ReadsMemory(int id) const {
   std::vector<bool> reads;  // by value; operands stand before what is made of them
   const auto does = [&](int arg) { return reads[static_cast<std::size_t>(arg)]; };
-  const auto may = [&](int arg) { return value(arg).scope != Scope::kRow || does(arg) || value(arg).kind == Value::Kind::kIndex; };
+  const auto may = [&](int arg) {
+    return value(arg).scope != Scope::kRow || does(arg) || value(arg).kind == Value::Kind::kIndex;
+  };
   for (int k = 0; k <= id; ++k) {
     const Value& v = value(k);
     const bool is_own = v.scope != Scope::kRow || v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kReduced;
     const auto first = v.args.begin(), last = v.args.end();
-    reads.push_back(!is_own && (v.kind == Value::Kind::kGather || (std::any_of(first, last, does) && std::all_of(first, last, may))));
+    reads.push_back(!is_own && (v.kind == Value::Kind::kGather ||
+                                (std::any_of(first, last, does) && std::all_of(first, last, may))));
   }
   return does(id);
 }
@@ -143,7 +153,8 @@ std::string CpuEmitter::DeclarePlace(int id, DType of) {
   LaneContext of_row = lanes_;
   of_row.is_scalar = [this](int value_id) { return value(value_id).scope == Scope::kUniform; };
   out_.Line("return {};", EmitLane(of_row, id, "", &out_));
-  out_.Close(fmt::format("}}(smaller({} + {}, {} - 1));", row, RowsAhead(of, "1", fmt::to_string(runtime::kPrefetchAhead)), rows));
+  out_.Close(fmt::format("}}(smaller({} + {}, {} - 1));", row,
+                         RowsAhead(of, "1", fmt::to_string(runtime::kPrefetchAhead)), rows));
   return name;
 }
 

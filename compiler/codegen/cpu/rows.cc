@@ -1,6 +1,6 @@
 // Rows one by one, all phases of each; or several rows at a time, phase by phase, where a phase waits for what the one
-// before it has reduced: while one row's lanes are folded, the next row is worked on. What phases reduce is kept of each
-// row; whatever else of a row a phase needs it has to itself.
+// before it has reduced: while one row's lanes are folded, the next row is worked on. What phases reduce is kept of
+// each row; whatever else of a row a phase needs it has to itself.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -15,14 +15,15 @@ bool CpuEmitter::TakesRowsTogether() const {
   const auto is_heavy = [this](const Phase& phase) { return GoesSideBySide(phase); };
   if (PassesCaches() && std::none_of(kernel_.phases.begin(), kernel_.phases.end(), is_heavy)) return false;
   return width_ > 1 && !columns_ && !Splits() && signature_.row_axes > 0 && kernel_.phases.size() > 1 &&
-         std::any_of(kernel_.phases.begin(), kernel_.phases.end() - 1, [](const Phase& phase) { return !phase.reductions.empty(); });
+         std::any_of(kernel_.phases.begin(), kernel_.phases.end() - 1,
+                     [](const Phase& phase) { return !phase.reductions.empty(); });
 }
 
 void CpuEmitter::DeclareRowsTogether() {
   if (!TakesRowsTogether()) return;
   together_ = names_.Make("rows");
-  out_.Line("const long long {} = rows_at_once({} * {}, {});", together_, ElementsOfRow(), runtime::BytesAlongRow(signature_, plan_.buffers),
-            runtime::RoomOfRows(signature_));
+  out_.Line("const long long {} = rows_at_once({} * {}, {});", together_, ElementsOfRow(),
+            runtime::BytesAlongRow(signature_, plan_.buffers), runtime::RoomOfRows(signature_));
   if (signature_.row_buffers.empty()) return;
   row_bytes_ = names_.Make("kept");
   out_.Line("const long long {} = {};", row_bytes_, BytesOfRows(signature_.row_buffers));
@@ -49,8 +50,9 @@ void CpuEmitter::RowsTogether(const std::string& begin, const std::string& end) 
     out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, first, last);
     const std::set<int> operands = UsedOperands(*phase, reached, is_last), buffers = UsedRowBuffers(*phase, reached);
     RowPointers(&operands);
-    row_names_ = DeclareRows(signature_.row_buffers, fmt::format("static_cast<char*>(args->scratch) + ({} - {}) * {}", i, first, row_bytes_),
-                               "row", &buffers);
+    row_names_ = DeclareRows(signature_.row_buffers,
+                             fmt::format("static_cast<char*>(args->scratch) + ({} - {}) * {}", i, first, row_bytes_),
+                             "row", &buffers);
     if (IsAllGroups(*phase)) SpreadNothing();
     else SpreadWithin(*phase, reached);
     std::set<int> late;  // what the last phase's own reductions lead to
@@ -59,7 +61,9 @@ void CpuEmitter::RowsTogether(const std::string& begin, const std::string& end) 
       const auto is_late = [&late](int arg) { return late.count(arg) > 0; };
       const auto kept = kept_results_.find(id);
       if (kept != kept_results_.end()) DeclareScalar(id, {kept->second});
-      else if (value(id).kind == Value::Kind::kReduced || std::any_of(value(id).args.begin(), value(id).args.end(), is_late)) late.insert(id);
+      else if (value(id).kind == Value::Kind::kReduced ||
+               std::any_of(value(id).args.begin(), value(id).args.end(), is_late))
+        late.insert(id);
       else DeclareRowValue(id);
     }
     DeclareScattered(*phase);
@@ -98,10 +102,9 @@ void CpuEmitter::RowPointers(const std::set<int>* used) {
     const auto& access = signature_.operands[k];
     std::string text = o.base;
     for (int row = 0; row <= last; ++row)
-      if (Moves(access, row))
-        text += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
-    out_.Line("{}{}* {} = {};", access.store ? "" : "const ",
-              ElementType(OperandType(static_cast<int>(k))), o.name, text);
+      if (Moves(access, row)) text += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
+    out_.Line("{}{}* {} = {};", access.store ? "" : "const ", ElementType(OperandType(static_cast<int>(k))), o.name,
+              text);
   }
 }
 

@@ -1,5 +1,5 @@
-// Rows of fewer elements than packets have lanes, which packets go across: those of as many rows are brought from memory
-// together and turned in registers, and results are turned back. Values that are dear and needed again are kept.
+// Rows of fewer elements than packets have lanes, which packets go across: those of as many rows are brought from
+// memory together and turned in registers, and results are turned back. Values that are dear and needed again are kept.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -19,7 +19,9 @@ constexpr int kPacketsOfTurn = 16;
 }  // namespace
 
 bool CpuEmitter::HasShortRows() const {
-  if (!signature_.goes_along_columns() || Splits() || options_.variant.strided || options_.spelling != Spelling::kPackets || width_ == 1) return false;
+  if (!signature_.goes_along_columns() || Splits() || options_.variant.strided ||
+      options_.spelling != Spelling::kPackets || width_ == 1)
+    return false;
   if (kernel_.rank() - signature_.row_axes != 1 || !IsBaked(ElementAxis()) || ElementsOfShortRow() < 2) return false;
   for (const Phase& phase : kernel_.phases)
     if (phase.guard >= 0) return false;
@@ -28,8 +30,8 @@ bool CpuEmitter::HasShortRows() const {
   return false;
 }
 
-// A processor that puts lines together from packets of half a line keeps few that are not whole, and hardly any that lie
-// alike in their pages, as those of planes do.
+// A processor that puts lines together from packets of half a line keeps few that are not whole, and hardly any that
+// lie alike in their pages, as those of planes do.
 std::string CpuEmitter::ShortRowsInTurns(const std::string& c, const std::string& first, const std::string& last) {
   std::map<int, std::string> turns;  // by operand
   const Names outer = names_;
@@ -54,7 +56,9 @@ std::string CpuEmitter::ShortRowsInTurns(const std::string& c, const std::string
   out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", ElementAxis(), ElementsOfShortRow());
   for (const auto& [operand, name] : turns) {
     each_packet();
-    out_.Line("{};", speller_->Stream(OperandType(operand), Address(operand, fmt::format("{} + {} * {}", block, packet, width_)), {stored_at_hand_.at(operand)}));
+    out_.Line("{};", speller_->Stream(OperandType(operand),
+                                      Address(operand, fmt::format("{} + {} * {}", block, packet, width_)),
+                                      {stored_at_hand_.at(operand)}));
     out_.Close();
   }
   out_.Close();
@@ -102,7 +106,8 @@ void CpuEmitter::ShortRows(const std::string& c, Names names) {
   for (const auto& store : kernel_.final_stores) StorePacket(store, c, "");
   for (const auto& [operand, columns] : turned) {
     if (!signature_.operands[static_cast<std::size_t>(operand)].store) continue;
-    out_.Line("{}_columns({}, {});", StreamsAcross() ? "stream" : "store", ColumnsOf(static_cast<std::size_t>(operand), c), columns);
+    out_.Line("{}_columns({}, {});", StreamsAcross() ? "stream" : "store",
+              ColumnsOf(static_cast<std::size_t>(operand), c), columns);
     has_streamed_ = has_streamed_ || StreamsAcross();
     stored_at_hand_.erase(operand);
   }
@@ -116,8 +121,9 @@ void CpuEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, Name
     if (!IsFromShortRows(id)) continue;
     const Value& v = value(id);
     const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
-    const std::string rows = fmt::format("{}, {}, {}", GatherAddress(v, c, "0LL"), lanes_.stride_name(v.index, static_cast<int>(rank) - 2),
-                                         IsByOne(v, rank - 1) ? "1" : lanes_.stride_name(v.index, static_cast<int>(rank) - 1));
+    const std::string rows =
+        fmt::format("{}, {}, {}", GatherAddress(v, c, "0LL"), lanes_.stride_name(v.index, static_cast<int>(rank) - 2),
+                    IsByOne(v, rank - 1) ? "1" : lanes_.stride_name(v.index, static_cast<int>(rank) - 1));
     std::string& name = columns[rows];
     if (name.empty()) {
       const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
@@ -153,13 +159,15 @@ bool CpuEmitter::IsFromShortRows(int id) const {
 bool CpuEmitter::IsInShortRows(std::size_t k) const {
   const runtime::Access& access = signature_.operands[k];
   const DType type = plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype;
-  return type != DType::kBool && !access.gathered && AxisDim(access, vector_axis_) >= 0 && AxisDim(access, ElementAxis()) == access.LastDim();
+  return type != DType::kBool && !access.gathered && AxisDim(access, vector_axis_) >= 0 &&
+         AxisDim(access, ElementAxis()) == access.LastDim();
 }
 
 std::string CpuEmitter::ColumnsOf(std::size_t k, const std::string& c) const {
   const Operand& o = operands_[k];
   const std::string& by_row = VectorStride(static_cast<int>(k));
-  return fmt::format("{} + {} * {}, {}, {}", o.name, c, by_row, by_row, o.stride_names[static_cast<std::size_t>(ElementAxis())]);
+  return fmt::format("{} + {} * {}, {}, {}", o.name, c, by_row, by_row,
+                     o.stride_names[static_cast<std::size_t>(ElementAxis())]);
 }
 
 std::string CpuEmitter::DeclareColumns(DType type, const std::string& name, index_t count, Names* names) {
@@ -180,7 +188,8 @@ std::set<int> CpuEmitter::NeededOf(const Phase& phase, const std::map<int, std::
 
 bool CpuEmitter::IsKeptFrom(std::size_t p, int id) const {
   const Value& v = value(id);
-  if (v.kind != Value::Kind::kMap || v.type == DType::kBool || graph::Info(v.op).header == "arith" || !InPackets(id)) return false;
+  if (v.kind != Value::Kind::kMap || v.type == DType::kBool || graph::Info(v.op).header == "arith" || !InPackets(id))
+    return false;
   for (std::size_t later = p + 1; later < kernel_.phases.size(); ++later) {
     const auto& ids = kernel_.phases[later].element_values;
     if (std::find(ids.begin(), ids.end(), id) != ids.end()) return true;

@@ -16,8 +16,8 @@ namespace umbra::codegen {
 
 namespace {
 
-// Conditions have no type that an array of them could have: they are written where they are read, and a compiler computes
-// them once; longer ones become numbers.
+// Conditions have no type that an array of them could have: they are written where they are read, and a compiler
+// computes them once; longer ones become numbers.
 constexpr std::size_t kLongCondition = 200;
 constexpr int kWorthFewer = 3;  // rows
 
@@ -45,11 +45,14 @@ void CpuEmitter::SharedRows() {
   if (parts) OpenPart();
   out_.Line("long long {} = 0;", i);
   // Of few rows a tile has more columns: as many sums, and longer runs of memory.
-  if (const auto few = IfFewRows(TileRows(2 * packets)); few && in_place && LoadsFillPackets() && !signature_.panels.empty())
-    TilePanel(fmt::format("for (; {3}{0} + {1} <= {2}; {0} += {1})", i, 2 * packets * width_, n, *few), 2 * packets, "");
+  if (const auto few = IfFewRows(TileRows(2 * packets));
+      few && in_place && LoadsFillPackets() && !signature_.panels.empty())
+    TilePanel(fmt::format("for (; {3}{0} + {1} <= {2}; {0} += {1})", i, 2 * packets * width_, n, *few), 2 * packets,
+              "");
   TilePanel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, packets * width_, n), packets, "");
   TilePanel(fmt::format("for (; {0} + {1} <= {2}; {0} += {1})", i, width_, n), 1, "");
-  if (width_ > 1) TilePanel(fmt::format("if ({} < {})", i, n), 1, fmt::format("const long long lanes = {} - {};", n, i));
+  if (width_ > 1)
+    TilePanel(fmt::format("if ({} < {})", i, n), 1, fmt::format("const long long lanes = {} - {};", n, i));
   if (parts) ClosePart();
   if (by_bands) out_.Close();
   names_ = outer;
@@ -57,15 +60,19 @@ void CpuEmitter::SharedRows() {
 }
 
 bool CpuEmitter::MayGoByBands() const {
-  const runtime::Extent &rows = signature_.axes[static_cast<std::size_t>(tile_.axis)], &columns = signature_.axes[static_cast<std::size_t>(vector_axis_)], &steps = signature_.axes.back();
+  const runtime::Extent &rows = signature_.axes[static_cast<std::size_t>(tile_.axis)],
+                        &columns = signature_.axes[static_cast<std::size_t>(vector_axis_)],
+                        &steps = signature_.axes.back();
   return LoadsFillPackets() && (!rows.is_static() || rows.value > runtime::kFewRows) &&
-         runtime::MayGoByBands(signature_, steps.is_static() ? steps.value : 1, columns.is_static() ? columns.value : std::numeric_limits<index_t>::max(),
-                                options_.target == Target::kAvx512);
+         runtime::MayGoByBands(signature_, steps.is_static() ? steps.value : 1,
+                               columns.is_static() ? columns.value : std::numeric_limits<index_t>::max(),
+                               options_.target == Target::kAvx512);
 }
 
 void CpuEmitter::OpenBands(int packets) {
   const std::string band = names_.Make("band"), first = names_.Make("first_row"), last = names_.Make("last_row");
-  out_.Line("const long long {} = args->extent[{}] != 0 ? {} : {} - {};", band, OwnNumbers() + 1, TileRows(packets), tile_.end, tile_.begin);
+  out_.Line("const long long {} = args->extent[{}] != 0 ? {} : {} - {};", band, OwnNumbers() + 1, TileRows(packets),
+            tile_.end, tile_.begin);
   out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", first, tile_.begin, tile_.end, band);
   out_.Line("const long long {} = smaller({} + {}, {});", last, first, band, tile_.end);
   tile_.begin = first, tile_.end = last;
@@ -78,7 +85,10 @@ std::optional<std::string> CpuEmitter::IfFewRows(int rows) const {
 }
 
 int CpuEmitter::TileRows(int packets) const {
-  const int registers = options_.target == Target::kAvx512 ? 24 : LoadsFillPackets() ? 12 : 8, most = LoadsFillPackets() ? 8 : 4;
+  const int registers = options_.target == Target::kAvx512 ? 24
+                        : LoadsFillPackets()               ? 12
+                                                           : 8,
+            most = LoadsFillPackets() ? 8 : 4;
   const auto reductions = static_cast<int>(kernel_.phases[0].reductions.size());
   int rows = std::clamp(registers / (packets * reductions), 1, most);
   const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(tile_.axis)];
@@ -88,7 +98,8 @@ int CpuEmitter::TileRows(int packets) const {
 
 void CpuEmitter::FindShares() {
   tile_.shares.clear();
-  const std::vector<bool> rows = plan::MovesAlong(kernel_, tile_.axis), columns = plan::MovesAlong(kernel_, vector_axis_);
+  const std::vector<bool> rows = plan::MovesAlong(kernel_, tile_.axis),
+                          columns = plan::MovesAlong(kernel_, vector_axis_);
   for (std::size_t id = 0; id < kernel_.values.size(); ++id) tile_.shares.push_back({rows[id], columns[id]});
 }
 
@@ -153,8 +164,8 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
 void CpuEmitter::SharedTile(const std::string& last) {
   const Phase& phase = kernel_.phases[0];
   const std::string row = tile_.rows == 1 ? fmt::format("j{}", tile_.axis)
-                          : tile_.pairs  ? TileRow()
-                                    : fmt::format("smaller(j{} + r, {} - 1)", tile_.axis, last);
+                          : tile_.pairs   ? TileRow()
+                                          : fmt::format("smaller(j{} + r, {} - 1)", tile_.axis, last);
   if (const auto factors = FindFactors()) return ProductTile(*factors, last);
   std::vector<std::string> names;
   for (std::size_t k = 0; k < operands_.size(); ++k) {
@@ -193,7 +204,8 @@ void CpuEmitter::SharedTile(const std::string& last) {
         const Expr total{accumulator_[reduction.result] + TileAt({true, true})};
         const std::string sum = Accumulate(reduction, total);
         RemarkPlace(reduction.result);
-        out_.Line("{} = {};", total.text, GoesInOrder(value(reduction.result).type) ? fmt::format("in_order({})", sum) : sum);
+        out_.Line("{} = {};", total.text,
+                  GoesInOrder(value(reduction.result).type) ? fmt::format("in_order({})", sum) : sum);
       }
     });
     names_ = outer;
@@ -220,7 +232,8 @@ std::string CpuEmitter::DeclareSums(const plan::Reduction& reduction) {
 void CpuEmitter::BeginSums() {
   for (const auto& reduction : kernel_.phases[0].reductions)
     EachOfTile({true, true}, [&] {
-      out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}), speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
+      out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}),
+                speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
     });
 }
 
@@ -241,10 +254,14 @@ void CpuEmitter::EndTile(const std::string& last, const std::string& row) {
 void CpuEmitter::PrefetchResults() {
   for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
     const Value& v = value(id);
-    if (v.kind != Value::Kind::kLoad || v.scope != Scope::kRow || tile_.early.count(id) != 0 || !ShareOf(id).row || !ShareOf(id).column) continue;
+    if (v.kind != Value::Kind::kLoad || v.scope != Scope::kRow || tile_.early.count(id) != 0 || !ShareOf(id).row ||
+        !ShareOf(id).column)
+      continue;
     if (tile_.rows == 1 || !tile_.lanes.empty() || !VectorStride(v.index).empty()) continue;
     OpenRows();
-    if (tile_.called) out_.Line("{} = {};", PointerText(static_cast<std::size_t>(v.index)), TileRowAddress(static_cast<std::size_t>(v.index), TileRow()));
+    if (tile_.called)
+      out_.Line("{} = {};", PointerText(static_cast<std::size_t>(v.index)),
+                TileRowAddress(static_cast<std::size_t>(v.index), TileRow()));
     Prefetch(OperandType(v.index), Address(v.index, ColumnIndex()), tile_.packets * width_, 1);
     out_.Close();
   }
@@ -263,7 +280,9 @@ int CpuEmitter::LineOperand(int axis) const {
   for (const int id : kernel_.phases[0].element_values) {
     const Value& v = value(id);
     if (v.kind != Value::Kind::kLoad && v.kind != Value::Kind::kMap && v.kind != Value::Kind::kCast) return -1;
-    if (v.kind != Value::Kind::kLoad || !ShareOf(id).row || !Moves(signature_.operands[static_cast<std::size_t>(v.index)], axis)) continue;
+    if (v.kind != Value::Kind::kLoad || !ShareOf(id).row ||
+        !Moves(signature_.operands[static_cast<std::size_t>(v.index)], axis))
+      continue;
     if (ShareOf(id).column || (found >= 0 && found != v.index)) return -1;
     found = v.index;
   }
@@ -271,7 +290,9 @@ int CpuEmitter::LineOperand(int axis) const {
   return found < 0 || (extent.is_static() && extent.value < LineElements(found)) ? -1 : found;
 }
 
-int CpuEmitter::LineElements(int operand) const { return std::min(16, kLine / static_cast<int>(SizeOf(OperandType(operand)))); }
+int CpuEmitter::LineElements(int operand) const {
+  return std::min(16, kLine / static_cast<int>(SizeOf(OperandType(operand))));
+}
 
 std::string CpuEmitter::TileLines(int operand, int axis, const std::function<void()>& step) {
   const int elements = LineElements(operand);
@@ -294,7 +315,8 @@ std::string CpuEmitter::TileLines(int operand, int axis, const std::function<voi
       out_.Open("for (int r = 0; r < {}; ++r)", addresses);
       out_.Line("{}[r] = in_register({} + {});", name, from, at);
       if (tile_.pairs) out_.Line("{0}[r + {1}] = {0}[r] + {1} * {2};", name, addresses, by_row);
-      for (int next = tile_.rows; next < 2 * tile_.rows; next += addresses) out_.Line("prefetch({}[r] + {} * {});", name, next, by_row);
+      for (int next = tile_.rows; next < 2 * tile_.rows; next += addresses)
+        out_.Line("prefetch({}[r] + {} * {});", name, next, by_row);
       out_.Close();
       o.name += "[r]";
       o.stride_names[static_cast<std::size_t>(axis)].clear();
@@ -360,7 +382,8 @@ void CpuEmitter::LoadInOrder(int id) {
   const Value& v = value(id);
   const std::string name = names_.Make(NameOf(id)), address = Address(v.index, "");
   RemarkPlace(id);
-  out_.Line("const {} {} = {};", speller_->Type(v.type), name, speller_->Fill(v.type, fmt::format("load_in_order({})", address)).text);
+  out_.Line("const {} {} = {};", speller_->Type(v.type), name,
+            speller_->Fill(v.type, fmt::format("load_in_order({})", address)).text);
   text_[id] = {name};
 }
 
@@ -386,7 +409,8 @@ void CpuEmitter::DefineInTile(int id) {
 
 Expr CpuEmitter::TilePacket(int id) const {
   const Value& v = value(id);
-  if (const auto made = tile_.made.find(id); made != tile_.made.end()) return speller_->Load(v.type, InPanel(made->second));
+  if (const auto made = tile_.made.find(id); made != tile_.made.end())
+    return speller_->Load(v.type, InPanel(made->second));
   return v.kind == Value::Kind::kLoad ? LoadPacket(v, TileIndexOf(v.index), tile_.lanes) : DefinePacket(id);
 }
 
@@ -411,7 +435,8 @@ void CpuEmitter::EachOfTile(Share share, const std::function<void()>& of_row, co
 }
 
 std::string CpuEmitter::PointerText(std::size_t k) const {
-  return fmt::format("{}{}* {}", signature_.operands[k].store ? "" : "const ", ElementType(OperandType(static_cast<int>(k))), operands_[k].name);
+  return fmt::format("{}{}* {}", signature_.operands[k].store ? "" : "const ",
+                     ElementType(OperandType(static_cast<int>(k))), operands_[k].name);
 }
 
 std::string CpuEmitter::TileRowAddress(std::size_t k, const std::string& row) const {
@@ -419,7 +444,8 @@ std::string CpuEmitter::TileRowAddress(std::size_t k, const std::string& row) co
   std::string text = o.base;
   for (int axis = 0; axis <= tile_.axis; ++axis)
     if (Moves(signature_.operands[k], axis))
-      text += fmt::format(" + {} * {}", axis == tile_.axis ? row : fmt::format("i{}", axis), o.stride_names[static_cast<std::size_t>(axis)]);
+      text += fmt::format(" + {} * {}", axis == tile_.axis ? row : fmt::format("i{}", axis),
+                          o.stride_names[static_cast<std::size_t>(axis)]);
   const int innermost = kernel_.rank() - 1;
   if (!tile_.first.empty() && Moves(signature_.operands[k], innermost))
     text += fmt::format(" + {} * {}", tile_.first, o.stride_names[static_cast<std::size_t>(innermost)]);

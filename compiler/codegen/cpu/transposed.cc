@@ -10,8 +10,8 @@ namespace umbra::codegen {
 
 namespace {
 
-// Lines that a block has of a row of a transposed operand, which are read one after the other; and where results go past the
-// caches and a packet is a line.
+// Lines that a block has of a row of a transposed operand, which are read one after the other; and where results go
+// past the caches and a packet is a line.
 constexpr int kBlockLines = 8, kStreamedLines = 4;
 
 // Of a processor that brings them by itself: lines of memory that are walked side by side, and as many lines of each.
@@ -20,14 +20,15 @@ constexpr int kFewLines = 32, kLongLines = 64;
 // Of a processor that has to be asked: lines of a row, and columns.
 constexpr int kAskedLines = 32, kAskedColumns = 64;
 
-// Work of an element, in additions, up to which the rows of a tile are written one by one, which leaves it in registers.
+// Work of an element, in additions, up to which the rows of a tile are written one by one, which leaves it in
+// registers.
 constexpr double kUnrolled = 16;
 
 // Rows ahead that other operands of a row are asked for.
 constexpr int kRowsAhead = 4;
 
-// Lines of a block whose rows begin anywhere, of which the first and the last are written in parts; of other operands of a row,
-// elements that are asked for ahead.
+// Lines of a block whose rows begin anywhere, of which the first and the last are written in parts; of other operands
+// of a row, elements that are asked for ahead.
 constexpr int kLinesJoined = 32, kElementsAhead = 64;
 
 // Bytes of a result that the second of the caches holds beside what it is made of.
@@ -53,8 +54,10 @@ void CpuEmitter::TransposedLoops(int axis) {
   if (JoinsTiles()) {
     const std::string end = ExtentName(vector_axis_);
     DeclareAsks();
-    out_.Open("for (long long b{0} = {1}, e{0} = b{0}; b{0} < {2}; b{0} = e{0})", vector_axis_, Begin(vector_axis_), end);
-    out_.Line("e{0} = {1} - b{0} < {2} ? {1} : b{0} + {3};", vector_axis_, end, kLinesJoined * width_ + width_, kLinesJoined * width_);
+    out_.Open("for (long long b{0} = {1}, e{0} = b{0}; b{0} < {2}; b{0} = e{0})", vector_axis_, Begin(vector_axis_),
+              end);
+    out_.Line("e{0} = {1} - b{0} < {2} ? {1} : b{0} + {3};", vector_axis_, end, kLinesJoined * width_ + width_,
+              kLinesJoined * width_);
     out_.Open("for (long long j{0} = {1}; j{0} < {2}; j{0} += {3})", axis, first, last, width_);
     out_.Line("const long long e{0} = smaller(j{0} + {1}, {2}), rows = e{0} - j{0};", axis, width_, last);
     TransposedLoops(axis + 1);
@@ -117,19 +120,22 @@ void CpuEmitter::DeclareFar() {
   const int size = kLine / width_;
   std::string far = fmt::format("{} > {}", elements, kNear / size);
   // Beside other operands it pays where rows begin within lines only.
-  const auto matrices = std::count_if(signature_.operands.begin(), signature_.operands.end(), [this](const runtime::Access& access) {
-    return !access.store && AxisDim(access, transposed_axis_) >= 0 && AxisDim(access, vector_axis_) >= 0;
-  });
+  const auto matrices =
+      std::count_if(signature_.operands.begin(), signature_.operands.end(), [this](const runtime::Access& access) {
+        return !access.store && AxisDim(access, transposed_axis_) >= 0 && AxisDim(access, vector_axis_) >= 0;
+      });
   for (std::size_t k = 0; k < operands_.size(); ++k)
     if (signature_.operands[k].store && matrices > 1)
-      far += fmt::format(" && {} % {} != 0", operands_[k].stride_names[static_cast<std::size_t>(transposed_axis_)], width_);
+      far += fmt::format(" && {} % {} != 0", operands_[k].stride_names[static_cast<std::size_t>(transposed_axis_)],
+                         width_);
   far_ = names_.Make("far");
   out_.Line("const bool {} = {};", far_, far);
 }
 
 bool CpuEmitter::WritesTileLast() const {
-  return Streams() && !WalksFewLines() && LinePackets() == 1 && RegisterBytes(options_.target) >= kLine && signature_.cost <= kUnrolled &&
-         kernel_.phases.size() == 1 && kernel_.phases[0].stores.size() == 1 && VectorStride(kernel_.phases[0].stores[0].operand).empty();
+  return Streams() && !WalksFewLines() && LinePackets() == 1 && RegisterBytes(options_.target) >= kLine &&
+         signature_.cost <= kUnrolled && kernel_.phases.size() == 1 && kernel_.phases[0].stores.size() == 1 &&
+         VectorStride(kernel_.phases[0].stores[0].operand).empty();
 }
 
 bool CpuEmitter::WalksFewLines() const {
@@ -145,7 +151,9 @@ void CpuEmitter::OpenBlocks(int axis, const std::string& first, const std::strin
 }
 
 void CpuEmitter::DeclareNextBlock() {
-  const auto times = [](const std::string& count, const std::string& stride) { return stride.empty() ? count : count + " * " + stride; };
+  const auto times = [](const std::string& count, const std::string& stride) {
+    return stride.empty() ? count : count + " * " + stride;
+  };
   next_block_.clear();
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
@@ -155,14 +163,17 @@ void CpuEmitter::DeclareNextBlock() {
     const std::string across = VectorStride(operand), down = o.stride_names[static_cast<std::size_t>(transposed_axis_)];
     const std::string column = fmt::format("b{}", vector_axis_);
     next_block_[operand] = names_.Make(o.name + "_next");
-    out_.Line("const long long {} = e{} < {} ? {} : {} - {};", next_block_[operand], vector_axis_, ExtentName(vector_axis_),
-              times(block_columns_, across), times(block_rows_, down), across.empty() ? column : column + " * " + across);
+    out_.Line("const long long {} = e{} < {} ? {} : {} - {};", next_block_[operand], vector_axis_,
+              ExtentName(vector_axis_), times(block_columns_, across), times(block_rows_, down),
+              across.empty() ? column : column + " * " + across);
   }
 }
 
 bool CpuEmitter::TurnsLines() const {
   if (!Streams() || RegisterBytes(options_.target) >= kLine) return false;
-  return runtime::RowsOfTiles(signature_, static_cast<std::size_t>(transposed_axis_), static_cast<std::size_t>(vector_axis_), plan_.buffers).MayTurnLines();
+  return runtime::RowsOfTiles(signature_, static_cast<std::size_t>(transposed_axis_),
+                              static_cast<std::size_t>(vector_axis_), plan_.buffers)
+      .MayTurnLines();
 }
 
 int CpuEmitter::LineRows() const {
@@ -174,14 +185,18 @@ int CpuEmitter::LineRows() const {
 void CpuEmitter::TurnedLines() {
   const Names outer = names_;
   const std::string i = fmt::format("i{}", vector_axis_);
-  const auto each_packet = [&] { out_.Open("for (long long {0} = b{1}; {0} < e{1}; {0} += {2})", i, vector_axis_, width_); };
-  out_.Open("if (j{0} + {1} <= e{0} && e{2} - b{2} == {3})", transposed_axis_, LineRows(), vector_axis_, BlockColumns());
+  const auto each_packet = [&] {
+    out_.Open("for (long long {0} = b{1}; {0} < e{1}; {0} += {2})", i, vector_axis_, width_);
+  };
+  out_.Open("if (j{0} + {1} <= e{0} && e{2} - b{2} == {3})", transposed_axis_, LineRows(), vector_axis_,
+            BlockColumns());
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
     if (access.store || !IsTransposed(access)) continue;
     const std::string turned = names_.Make(operands_[static_cast<std::size_t>(operand)].name + "_turned");
     TurnLines(operand, turned);
-    at_hand_[operand] = speller_->Load(OperandType(operand), fmt::format("{}[k] + {} - b{}", turned, i, vector_axis_)).text;
+    at_hand_[operand] =
+        speller_->Load(OperandType(operand), fmt::format("{}[k] + {} - b{}", turned, i, vector_axis_)).text;
   }
   out_.Open("for (int k = 0; k < {}; ++k)", LineRows());
   RowOfTile();
@@ -191,7 +206,8 @@ void CpuEmitter::TurnedLines() {
     for (const auto& [operand, next] : next_block_) {
       const Operand& o = operands_[static_cast<std::size_t>(operand)];
       if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]))
-        out_.Line("prefetch({} + {} + {} * {});", o.name, i, kRowsAhead, o.stride_names[static_cast<std::size_t>(transposed_axis_)]);
+        out_.Line("prefetch({} + {} + {} * {});", o.name, i, kRowsAhead,
+                  o.stride_names[static_cast<std::size_t>(transposed_axis_)]);
     }
     Names names = names_;
     ElementBody(phase, i, "", &names);
@@ -212,8 +228,8 @@ void CpuEmitter::TurnLines(int operand, const std::string& turned) {
   const std::string next = next_block_.at(operand);
   out_.Line("alignas({}) {} {}[{}][{}];", kLine, ElementType(type), turned, LineRows(), BlockColumns());
   out_.Open("for (long long {0} = b{1}; {0} < e{1}; {0} += {2})", i, vector_axis_, width_);
-  out_.Line("for (int k = 0; k < {0}; ++k) prefetch(j{1} + {2} < e{1} ? {3} : {4} + {5});", width_, transposed_axis_, LineRows(),
-            TransposedAddress(operand, "j", "(" + i + " + k)") + " + " + std::to_string(LineRows()),
+  out_.Line("for (int k = 0; k < {0}; ++k) prefetch(j{1} + {2} < e{1} ? {3} : {4} + {5});", width_, transposed_axis_,
+            LineRows(), TransposedAddress(operand, "j", "(" + i + " + k)") + " + " + std::to_string(LineRows()),
             TransposedAddress(operand, "b", "(" + i + " + k)"), next);
   out_.Open("for (int c = 0; c < {}; c += {})", LineRows(), width_);
   out_.Line("{} {}[{}];", speller_->Type(type), tile, width_);
@@ -227,7 +243,9 @@ void CpuEmitter::TurnLines(int operand, const std::string& turned) {
 void CpuEmitter::JoinedTiles() {
   const Names outer = names_;
   const std::string i = fmt::format("i{}", vector_axis_);
-  const auto type = [this](int operand) { return fmt::format("StreamedRow<{}, true>", speller_->Type(OperandType(operand))); };
+  const auto type = [this](int operand) {
+    return fmt::format("StreamedRow<{}, true>", speller_->Type(OperandType(operand)));
+  };
   for (const Phase& phase : kernel_.phases)
     for (const auto& store : phase.stores) {
       if (!MakesLines(store)) continue;
@@ -238,7 +256,8 @@ void CpuEmitter::JoinedTiles() {
     }
   const std::string resumes = names_.Make("resumes"), over = names_.Make("over");
   out_.Line("const bool {} = rows == {} && b{} > {};", resumes, width_, vector_axis_, Begin(vector_axis_));
-  out_.Line("const long long {0} = rows == {1} && e{2} < {3} ? {1} : 0;", over, width_, vector_axis_, ExtentName(vector_axis_));
+  out_.Line("const long long {0} = rows == {1} && e{2} < {3} ? {1} : 0;", over, width_, vector_axis_,
+            ExtentName(vector_axis_));
   out_.Open("for (int k = 0; k < rows; ++k)");
   out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
   RowPointers();
@@ -263,11 +282,13 @@ void CpuEmitter::TransposedTiles() {
   if (JoinsTiles()) return JoinedTiles();
   const std::string i = fmt::format("i{}", vector_axis_);
   out_.Line("long long {} = b{};", i, vector_axis_);
-  out_.Open("for (; j{0} + {1} <= e{0} && {2} + {3} <= e{4}; {2} += {3})", transposed_axis_, width_, i, LineColumns(), vector_axis_);
+  out_.Open("for (; j{0} + {1} <= e{0} && {2} + {3} <= e{4}; {2} += {3})", transposed_axis_, width_, i, LineColumns(),
+            vector_axis_);
   TransposedTile(i, LinePackets(), "");
   out_.Close();
   out_.Open("for (; {0} < e{1}; {0} += {2})", i, vector_axis_, width_);
-  out_.Line("const long long rows = smaller(e{0} - j{0}, {2}), lanes = smaller(e{1} - {3}, {2});", transposed_axis_, vector_axis_, width_, i);
+  out_.Line("const long long rows = smaller(e{0} - j{0}, {2}), lanes = smaller(e{1} - {3}, {2});", transposed_axis_,
+            vector_axis_, width_, i);
   TransposedTile(i, 1, "lanes");
   out_.Close();
 }
@@ -278,7 +299,8 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
     if (access.store || !IsTransposed(access)) continue;
     // The line of the last element of the next tile: columns may begin within one.
-    const std::string column = fmt::format("prefetch_column<{}>({} + {}, {});", width_, TransposedAddress(operand, "j", i), 2 * width_ - 1, VectorStride(operand));
+    const std::string column = fmt::format("prefetch_column<{}>({} + {}, {});", width_,
+                                           TransposedAddress(operand, "j", i), 2 * width_ - 1, VectorStride(operand));
     const bool asks_here = lanes.empty() && JoinsTiles() && next_block_.count(operand) == 0;
     if (asks_here) out_.Line("if ({}) {}", asks_, column);
     LoadTransposedTile(operand, i, packets, lanes);
@@ -296,16 +318,19 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
   for (int operand = 0; !far_.empty() && lanes.empty() && operand < static_cast<int>(operands_.size()); ++operand) {
     const Operand& o = operands_[static_cast<std::size_t>(operand)];
     if (signature_.operands[static_cast<std::size_t>(operand)].store && VectorStride(operand).empty())
-      out_.Line("if ({}) prefetch_column<{}>({} + {} + {}, {});", far_, width_, o.name, i, 2 * width_ - 1, o.stride_names[static_cast<std::size_t>(transposed_axis_)]);
+      out_.Line("if ({}) prefetch_column<{}>({} + {} + {}, {});", far_, width_, o.name, i, 2 * width_ - 1,
+                o.stride_names[static_cast<std::size_t>(transposed_axis_)]);
   }
   if (lanes.empty() && signature_.cost <= kUnrolled) out_.Line("UMBRA_UNROLL");
   out_.Open("for (int k = 0; k < {}; {})", lanes.empty() ? std::to_string(width_) : "rows", next_row);
   if (!lanes.empty()) RowOfTile();
   for (const auto& [operand, next] : next_block_)  // the line of the last element: rows may begin within one
     if (!IsTransposed(signature_.operands[static_cast<std::size_t>(operand)]) && lanes.empty())
-      out_.Line("prefetch({} + {} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, LineColumns() - 1, next);
+      out_.Line("prefetch({} + {} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, LineColumns() - 1,
+                next);
   for (int operand = 0; JoinsTiles() && lanes.empty() && operand < static_cast<int>(operands_.size()); ++operand)
-    if (const auto& access = signature_.operands[static_cast<std::size_t>(operand)]; !access.store && MovesAlongVector(operand) && !IsTransposed(access))
+    if (const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
+        !access.store && MovesAlongVector(operand) && !IsTransposed(access))
       out_.Line("prefetch({} + {} + {});", operands_[static_cast<std::size_t>(operand)].name, i, kElementsAhead);
   for (const Phase& phase : kernel_.phases) {
     for (int id : phase.row_values) DeclareRowValue(id);
@@ -352,7 +377,8 @@ void CpuEmitter::WriteTile(const std::string& i) {
   const std::string next_row = FirstRowOfTile(used);
   out_.Line("UMBRA_UNROLL");
   out_.Open("for (int k = 0; k < {}; {})", width_, next_row);
-  for (const auto& [operand, element] : stored_at_hand_) out_.Line("{};", speller_->Stream(OperandType(operand), Address(operand, i), {element}));
+  for (const auto& [operand, element] : stored_at_hand_)
+    out_.Line("{};", speller_->Stream(OperandType(operand), Address(operand, i), {element}));
   out_.Close();
   out_.Close();
   stored_at_hand_.clear();
@@ -379,10 +405,12 @@ void CpuEmitter::PrefetchPart(int operand, const std::string& i) {
   const std::string& next = next_block_.at(operand);
   const std::string is_whole = fmt::format("e{0} - b{0} == {1}", transposed_axis_, block_rows_);
   const auto part = [&](int lines) {
-    return fmt::format("prefetch_part<{}, {}>({} + {}, {}, j{} - b{})", width_, lines, TransposedAddress(operand, "b", i), next, VectorStride(operand),
-                       transposed_axis_, transposed_axis_);
+    return fmt::format("prefetch_part<{}, {}>({} + {}, {}, j{} - b{})", width_, lines,
+                       TransposedAddress(operand, "b", i), next, VectorStride(operand), transposed_axis_,
+                       transposed_axis_);
   };
-  const std::string column = fmt::format("prefetch_column<{}>({} + {}, {})", LineColumns(), TransposedAddress(operand, "j", i), next, VectorStride(operand));
+  const std::string column = fmt::format("prefetch_column<{}>({} + {}, {})", LineColumns(),
+                                         TransposedAddress(operand, "j", i), next, VectorStride(operand));
   if (!asks_.empty()) out_.Line("if ({} && {}) {};", asks_, is_whole, part(kAskedLines));
   if (WalksFewLines()) return out_.Line("else if ({}) {};", asks_, column);
   out_.Line("{}if ({}) {};", asks_.empty() ? "" : "else ", is_whole, part(BlockLines()));

@@ -1,6 +1,6 @@
-// Few rows: a row's blocks are worked on side by side, phase by phase. What each accumulates is kept in scratch, after what
-// is kept of the row; a unit of a later phase joins what the blocks of its row found, block after block. After the phases
-// comes a call that stores the results of rows.
+// Few rows: a row's blocks are worked on side by side, phase by phase. What each accumulates is kept in scratch, after
+// what is kept of the row; a unit of a later phase joins what the blocks of its row found, block after block. After the
+// phases comes a call that stores the results of rows.
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +23,8 @@ void CpuEmitter::Units() {
   std::string points;
   for (int axis : rows) points += ExtentName(axis) + " * ";
   out_.Line("const long long units = {}blocks, kept = {};", points, BytesOfRows(signature_.row_buffers));
-  out_.Line("[[maybe_unused]] const long long found = {};", Padded("units" + (columns_ ? " * " + ExtentName(vector_axis_) : "")));
+  out_.Line("[[maybe_unused]] const long long found = {};",
+            Padded("units" + (columns_ ? " * " + ExtentName(vector_axis_) : "")));
   DeclareFound();
   if (signature_.moments) moments_ = plan::FindMoments(kernel_);
   if (moments_ && moments_->center > moments_->squares) moments_.reset();  // it has to be known first
@@ -59,13 +60,15 @@ void CpuEmitter::DeclareFound() {
     for (const auto& reduction : phase.reductions) {
       const DType type = value(reduction.result).type;
       found_[reduction.result] = names_.Make(AccumulatorName(kernel_, reduction) + "_found");
-      out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch) + kept{2});",
-                ScalarType(type), found_[reduction.result], size == 0 ? "" : fmt::format(" + found * {}", size));
+      out_.Line("{0}* {1} = reinterpret_cast<{0}*>(static_cast<char*>(args->scratch) + kept{2});", ScalarType(type),
+                found_[reduction.result], size == 0 ? "" : fmt::format(" + found * {}", size));
       size += SizeOf(type);
     }
 }
 
-std::string CpuEmitter::PartsOf(int axis) const { return fmt::format("(({0} + l{1} - 1) / l{1})", ExtentName(axis), axis); }
+std::string CpuEmitter::PartsOf(int axis) const {
+  return fmt::format("(({0} + l{1} - 1) / l{1})", ExtentName(axis), axis);
+}
 
 void CpuEmitter::UnitBlocks() {
   std::string rest = "block";
@@ -134,9 +137,11 @@ void CpuEmitter::RowUnit() {
     const std::string all = names_.Make(AccumulatorName(kernel_, reduction) + "_all");
     out_.Line("{} {} = {};", ScalarType(value(id).type), all, Identity(kernel_, reduction));
     if (IsJoined(id)) out_.Line("{} = {}[line * blocks];", all, found_[id]);
-    else if (JoinsMoments() && id == moments_->squares) JoinMoments(all, [&](int result) { return found_[result] + "[line * blocks + k]"; });
-    else out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
-              SpellScalarMap(JoinOp(reduction), value(id).type, {{all}, {found_[id] + "[line * blocks + k]"}}).text);
+    else if (JoinsMoments() && id == moments_->squares)
+      JoinMoments(all, [&](int result) { return found_[result] + "[line * blocks + k]"; });
+    else
+      out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
+                SpellScalarMap(JoinOp(reduction), value(id).type, {{all}, {found_[id] + "[line * blocks + k]"}}).text);
     DeclareScalar(id, {all});
   }
   if (IsLastCall()) {
@@ -144,13 +149,15 @@ void CpuEmitter::RowUnit() {
   } else if (JoinsMoments()) {
     out_.Line("{}[unit] = {};", found_[moments_->squares], AsScalar(moments_->squares).text);
   } else {
-    for (const auto& reduction : CurrentPhase().reductions) results_[reduction.result] = found_[reduction.result] + "[unit]";
+    for (const auto& reduction : CurrentPhase().reductions)
+      results_[reduction.result] = found_[reduction.result] + "[unit]";
     RowLoop(CurrentPhase());
     if (moments_ && phase_ == 0) {
       const Phase& squares = kernel_.phases[1];
       spread_[static_cast<std::size_t>(moments_->center)] = true;
-      DeclareScalar(moments_->center, {fmt::format("{} / static_cast<{}>({})", results_[CurrentPhase().reductions[0].result],
-                                                   ScalarType(value(moments_->center).type), ElementsOf("block"))});
+      DeclareScalar(moments_->center,
+                    {fmt::format("{} / static_cast<{}>({})", results_[CurrentPhase().reductions[0].result],
+                                 ScalarType(value(moments_->center).type), ElementsOf("block"))});
       results_[moments_->squares] = found_[moments_->squares] + "[unit]";
       RowLoop(squares);
     }
@@ -174,7 +181,9 @@ void CpuEmitter::DeclareOfColumns(int id, const std::string& c, const std::strin
   out_.Line("{} {} = {};", speller_->Type(type), all, speller_->Fill(type, Identity(kernel_, reduction)).text);
   if (IsJoined(id)) out_.Line("{} = {};", all, found(id).text);
   else if (JoinsMoments() && id == moments_->squares) JoinMoments(all, [&](int result) { return found(result).text; });
-  else out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all, Join(*speller_, kernel_, reduction, {all}, found(id)));
+  else
+    out_.Line("for (long long k = 0; k < blocks; ++k) {} = {};", all,
+              Join(*speller_, kernel_, reduction, {all}, found(id)));
   text_[id] = {all};
 }
 
@@ -200,7 +209,9 @@ void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
 std::string CpuEmitter::MeanOfBlock() const {
   const plan::Reduction& total = kernel_.phases[0].reductions[0];
   const DType type = value(total.result).type;
-  return fmt::format("{} / {}", text_.at(total.result).text, speller_->Fill(type, fmt::format("static_cast<{}>({})", ScalarType(type), ElementsOf("block"))).text);
+  return fmt::format(
+      "{} / {}", text_.at(total.result).text,
+      speller_->Fill(type, fmt::format("static_cast<{}>({})", ScalarType(type), ElementsOf("block"))).text);
 }
 
 void CpuEmitter::StoreFound(const plan::Reduction& reduction, const std::string& c, const std::string& lanes) {

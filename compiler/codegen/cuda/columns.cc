@@ -1,6 +1,6 @@
 // Reductions whose results lie along the vector axis: a thread has a column to itself, or shares it with the threads of
-// its block, or of several blocks, that have the same threadIdx.x. What they accumulate is joined through shared memory,
-// and what blocks found by a second kernel.
+// its block, or of several blocks, that have the same threadIdx.x. What they accumulate is joined through shared
+// memory, and what blocks found by a second kernel.
 #include <algorithm>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -16,7 +16,8 @@ class ColumnsEmitter : private CudaEmitter {
  public:
   ColumnsEmitter(const CudaTask& task, Writer* out)
       : CudaEmitter(task, out),
-        rows_(Axes(0, signature_.row_axes - 1)), inner_(Axes(signature_.row_axes, kernel_.rank())) {}
+        rows_(Axes(0, signature_.row_axes - 1)),
+        inner_(Axes(signature_.row_axes, kernel_.rank())) {}
 
   void Run(const std::string& name) {
     DeclareArguments(name);
@@ -46,7 +47,8 @@ class ColumnsEmitter : private CudaEmitter {
     DeclareRowPointers();
     OpenColumn();
     DeclareRowValues(phase.row_values);
-    for (const auto& reduction : phase.reductions) JoinFound(reduction, "for (i64 part = 0; part < parts; ++part)", FoundIndex("part"), "");
+    for (const auto& reduction : phase.reductions)
+      JoinFound(reduction, "for (i64 part = 0; part < parts; ++part)", FoundIndex("part"), "");
     DeclareRowValues(kernel_.final_row_values);
     for (const auto& store : kernel_.final_stores) StoreScalar(store, i());
     out_.Close();
@@ -58,7 +60,9 @@ class ColumnsEmitter : private CudaEmitter {
   bool IsAlone() const { return variant_.form == CudaForm::kColumn; }
   bool Splits() const { return variant_.form == CudaForm::kColumnSplit; }
   std::string i() const { return fmt::format("i{}", vector_axis_); }
-  std::string Results() const { return rows_.empty() ? ExtentName(vector_axis_) : Points(rows_) + " * " + ExtentName(vector_axis_); }
+  std::string Results() const {
+    return rows_.empty() ? ExtentName(vector_axis_) : Points(rows_) + " * " + ExtentName(vector_axis_);
+  }
 
   std::string FoundIndex(const std::string& part) const {
     if (!HasRows(rows_)) return fmt::format("{} * {} + {}", part, ExtentName(vector_axis_), i());
@@ -68,7 +72,9 @@ class ColumnsEmitter : private CudaEmitter {
   // Opens what is done for a thread's column, or for the first of those that lie side by side.
   void OpenColumn() {
     const std::string column = result_lanes_ > 1 ? "column" : i();
-    if (result_lanes_ > 1) out_.Line("const {} column = ({} * blockDim.x + threadIdx.x) * {};", index_type_, Index(Block("x")), result_lanes_);
+    if (result_lanes_ > 1)
+      out_.Line("const {} column = ({} * blockDim.x + threadIdx.x) * {};", index_type_, Index(Block("x")),
+                result_lanes_);
     else out_.Line("const {} {} = {} * blockDim.x + threadIdx.x;", index_type_, column, Index(Block("x")));
     out_.Open("if ({} < {})", column, ExtentName(vector_axis_));
   }
@@ -103,7 +109,10 @@ class ColumnsEmitter : private CudaEmitter {
     ids.insert(ids.end(), phase.element_values.begin(), phase.element_values.end());
     if (kernel_.phases.size() == 1 && phase.guard < 0) FindPacks(ids, {}, inner_);
     DeclareWhole();
-    WholeOrNot([&] { GoThroughRows(rows_, [&] { store(rows_at_once_); }, one); });
+    WholeOrNot([&] {
+      GoThroughRows(
+          rows_, [&] { store(rows_at_once_); }, one);
+    });
     out_.Close();
   }
 
@@ -166,7 +175,8 @@ class ColumnsEmitter : private CudaEmitter {
   void KeepFound() {
     out_.Open("if (inside && threadIdx.y == 0)");
     for (const auto& reduction : SharedPhase().reductions)
-      out_.Line("{}[{}] = {};", found_[reduction.result], FoundIndex("i64(blockIdx.z)"), text_.at(reduction.result).text);
+      out_.Line("{}[{}] = {};", found_[reduction.result], FoundIndex("i64(blockIdx.z)"),
+                text_.at(reduction.result).text);
     out_.Line("*static_cast<long long*>(args.scratch) = parts;");
     out_.Close();
   }

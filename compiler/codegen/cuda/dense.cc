@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/codegen/cuda/extents.h"
 #include "compiler/codegen/cuda/generate.h"
 #include "compiler/codegen/cuda/term.h"
 #include "compiler/codegen/names.h"
@@ -18,7 +19,6 @@ using runtime::CudaForm;
 using runtime::CudaGrid;
 using runtime::CudaVariant;
 using runtime::Extent;
-using runtime::ExtentOp;
 using runtime::Position;
 
 namespace {
@@ -28,7 +28,8 @@ using Bound = std::vector<Term>;
 
 Bound operator+(Bound a, const Bound& b) {
   for (const Term& term : b) {
-    const auto like = std::find_if(a.begin(), a.end(), [&](Term known) { return (known.factor = term.factor, known == term); });
+    const auto like =
+        std::find_if(a.begin(), a.end(), [&](Term known) { return (known.factor = term.factor, known == term); });
     if (like == a.end()) a.push_back(term);
     else like->factor += term.factor;
   }
@@ -42,131 +43,18 @@ Bound operator*(const Bound& a, const Bound& b) {
   return product;
 }
 
-// Its operands' buffers, each once: inputs, outputs, temporaries.
-std::set<int> BuffersOf(const runtime::KernelSignature& signature) {
-  std::set<int> buffers;
-  for (const auto& access : signature.operands) buffers.insert(access.buffer);
-  return buffers;
-}
-
-// The extents of a kernel and its operands: names that a launch has as parameters, or computes of them.
-class Extents {
- public:
-  Extents(const plan::Plan& plan, const plan::Kernel& kernel, Names* names)
-      : plan_(plan), needed_(plan.symbols.size()), source_(plan.symbols.size(), kGiven) {
-    for (const std::string& symbol : plan.symbols) names_.push_back(names->Make(symbol[0] == '?' ? "extent" + symbol.substr(1) : symbol));
-    FindSources();
-    const auto& signature = kernel.signature;
-    for (const int buffer : BuffersOf(signature))
-      for (const Extent& extent : plan.buffers[static_cast<std::size_t>(buffer)].shape) Need(extent);
-    for (const Extent& axis : signature.axes) Need(axis);
-    for (const auto& number : signature.numbers) Need(number.extent);
-    NeedSources();
-    // What extents have to be, or must not fall below, where it follows from what is known.
-    std::vector<bool> known = needed_;
-    const auto is_known = [&](const Extent& extent) { return extent.is_static() || known[static_cast<std::size_t>(extent.symbol)]; };
-    for (const auto& derived : plan.derived) {
-      if (derived.op.kind == ExtentOp::kScalar || !is_known(derived.a) || !is_known(derived.b)) continue;
-      const bool computes = IsSource(derived);
-      if (computes) known[static_cast<std::size_t>(derived.result.symbol)] = true;
-      if (computes && derived.op.kind == ExtentOp::kMinus) Need(derived.result);
-      if (!computes && is_known(derived.result)) Need(derived.result), Need(derived.a), Need(derived.b);
-    }
-    NeedSources();
-  }
-
-  Term Of(const Extent& extent) const { return extent.is_static() ? Term(extent.value) : Term(NameOf(extent.symbol)); }
-
-  // Those that are parameters, in the order in which operands have them.
-  std::vector<int> Given() const {
-    std::vector<int> given;
-    std::copy_if(order_.begin(), order_.end(), std::back_inserter(given), [this](int symbol) { return source_[static_cast<std::size_t>(symbol)] == kGiven; });
-    return given;
-  }
-  // Scalars that extents are.
-  std::vector<int> Scalars() const {
-    std::vector<int> scalars;
-    for (const auto& derived : plan_.derived)
-      if (derived.op.kind == ExtentOp::kScalar && IsSource(derived) && IsNeeded(derived.result)) scalars.push_back(static_cast<int>(derived.a.value));
-    return scalars;
-  }
-  std::vector<std::string> AllNames() const {
-    std::vector<std::string> all;
-    for (std::size_t k = 0; k < needed_.size(); ++k)
-      if (needed_[k]) all.push_back(names_[k]);
-    return all;
-  }
-  const std::string& NameOf(int symbol) const { return names_[static_cast<std::size_t>(symbol)]; }
-
-  // Computes those that are not given.
-  void Declare(const std::vector<std::string>& scalars, Writer* out) const {
-    for (const auto& derived : plan_.derived) {
-      const bool computed = derived.op.kind != ExtentOp::kScalar, source = IsSource(derived);
-      if (!IsNeeded(derived.result) || (computed && !(IsNeeded(derived.a) && IsNeeded(derived.b))) || !(computed || source)) continue;
-      const std::string value = computed ? Text(derived) : scalars[static_cast<std::size_t>(derived.a.value)];
-      if (source) out->Line("const long long {} = {};", Of(derived.result).Text(), value);
-      else out->Line("if ({} != {}) return cudaErrorInvalidValue;  // {}", value, Of(derived.result).Text(), derived.op.origin);
-    }
-  }
-
- private:
-  static constexpr std::size_t kGiven = static_cast<std::size_t>(-1);
-
-  bool IsNeeded(const Extent& extent) const { return extent.is_static() || needed_[static_cast<std::size_t>(extent.symbol)]; }
-  void Need(const Extent& extent) {
-    if (IsNeeded(extent)) return;
-    needed_[static_cast<std::size_t>(extent.symbol)] = true;
-    order_.push_back(extent.symbol);
-  }
-  // An extent of an input is given; another is what first says what it is.
-  void FindSources() {
-    std::set<int> inputs;
-    for (const auto& buffer : plan_.buffers)
-      if (buffer.kind == runtime::Buffer::Kind::kInput)
-        for (const Extent& extent : buffer.shape) inputs.insert(extent.symbol);
-    for (std::size_t k = 0; k < plan_.derived.size(); ++k) {
-      const Extent& result = plan_.derived[k].result;
-      if (result.is_static() || inputs.count(result.symbol) > 0) continue;
-      std::size_t& source = source_[static_cast<std::size_t>(result.symbol)];
-      source = std::min(source, k);
-    }
-  }
-  bool IsSource(const runtime::DerivedExtent& derived) const {
-    return !derived.result.is_static() && source_[static_cast<std::size_t>(derived.result.symbol)] == static_cast<std::size_t>(&derived - plan_.derived.data());
-  }
-  // Each extent follows from those before it.
-  void NeedSources() {
-    for (auto derived = plan_.derived.rbegin(); derived != plan_.derived.rend(); ++derived)
-      if (IsSource(*derived) && IsNeeded(derived->result) && derived->op.kind != ExtentOp::kScalar) Need(derived->a), Need(derived->b);
-  }
-
-  std::string Text(const runtime::DerivedExtent& derived) const {
-    const Term a = Of(derived.a), b = Of(derived.b);
-    const std::string x = a.Text(), y = b.Text();
-    switch (derived.op.kind) {
-      case ExtentOp::kPlus: return x + " + " + y;
-      case ExtentOp::kMinus: return x + " - " + y;
-      case ExtentOp::kTimes: return x + " * " + y;
-      case ExtentOp::kOver: return b.is_number() ? (b == 0 ? "0" : x + " / " + y) : fmt::format("({1} == 0 ? 0 : {0} / {1})", x, y);
-      case ExtentOp::kMinimum: return fmt::format("least({}, {})", x, y);
-      default: return fmt::format("most({}, {})", x, y);
-    }
-  }
-
-  const plan::Plan& plan_;
-  std::vector<bool> needed_;
-  std::vector<std::size_t> source_;  // of plan_.derived
-  std::vector<int> order_;
-  std::vector<std::string> names_;
-};
-
 // A launch on dense operands, in terms of their extents.
 class DenseLaunch {
  public:
   DenseLaunch(const plan::Plan& plan, const plan::Kernel& kernel, Names* names)
-      : plan_(plan), kernel_(kernel), signature_(kernel.signature), schedule_(ScheduleForCuda(plan, kernel)), extents_(plan, kernel, names),
-        geometry_(signature_, schedule_, [this](const Extent& extent) { return extents_.Of(extent); },
-                  [this](std::size_t operand, int dim) { return Stride(operand, dim); }) {}
+      : plan_(plan),
+        kernel_(kernel),
+        signature_(kernel.signature),
+        schedule_(ScheduleForCuda(plan, kernel)),
+        extents_(plan, kernel, names),
+        geometry_(
+            signature_, schedule_, [this](const Extent& extent) { return extents_.Of(extent); },
+            [this](std::size_t operand, int dim) { return Stride(operand, dim); }) {}
 
   const Extents& extents() const { return extents_; }
   const runtime::CudaGeometry<Term>& geometry() const { return geometry_; }
@@ -177,8 +65,8 @@ class DenseLaunch {
     // What computes with positions has results of any extent, unless it is written into the graph.
     variant.vector = (!signature_.positional || geometry_.Columns().is_number()) && MayHavePackets(variant.form);
     variant.wide_index = std::any_of(bounds().begin(), bounds().end(), [](const Bound& bound) {
-      return std::all_of(bound.begin(), bound.end(), [](const Term& term) { return term.is_number(); }) && !bound.empty() &&
-             bound[0].factor >= runtime::kIndexLimit;
+      return std::all_of(bound.begin(), bound.end(), [](const Term& term) { return term.is_number(); }) &&
+             !bound.empty() && bound[0].factor >= runtime::kIndexLimit;
     });
     return variant;
   }
@@ -196,7 +84,8 @@ class DenseLaunch {
   }
   bool AtLeast(const Term& number, index_t lanes) {
     if (number.is_number()) return number.factor >= lanes;
-    const bool stored = std::all_of(number.names.begin(), number.names.end(), [this](const auto& name) { return IsStored(name); });
+    const bool stored =
+        std::all_of(number.names.begin(), number.names.end(), [this](const auto& name) { return IsStored(name); });
     least_[fmt::format("{} < {}", number.Text(), lanes)] = stored ? fmt::format("{} % {}", number.Text(), lanes) : "";
     return true;
   }
@@ -210,12 +99,15 @@ class DenseLaunch {
     for (const std::string& rest : rests_) refusals.push_back(rest + " != 0");
     for (const auto& [few, rest] : least_)
       if (rests_.count(rest) == 0) refusals.push_back(few);
-    for (const auto& [buffer, bytes] : aligned_) refusals.push_back(fmt::format("!is_aligned({}, {})", names.at(buffer), bytes));
+    for (const auto& [buffer, bytes] : aligned_)
+      refusals.push_back(fmt::format("!is_aligned({}, {})", names.at(buffer), bytes));
     return refusals;
   }
 
   // Is something of a row kept in shared memory?
-  bool KeepsRows(CudaForm form) const { return (form == CudaForm::kRowPerWarp || form == CudaForm::kRowPerBlock) && !schedule_.kept.empty(); }
+  bool KeepsRows(CudaForm form) const {
+    return (form == CudaForm::kRowPerWarp || form == CudaForm::kRowPerBlock) && !schedule_.kept.empty();
+  }
 
   // Elements of an operand.
   Term Elements(const runtime::Access& access) const {
@@ -228,7 +120,8 @@ class DenseLaunch {
   std::vector<Term> Numbers() const {
     std::vector<Term> numbers;
     for (const auto& number : signature_.numbers)
-      numbers.push_back(number.operand < 0 ? extents_.Of(number.extent) : Stride(static_cast<std::size_t>(number.operand), number.dim));
+      numbers.push_back(number.operand < 0 ? extents_.Of(number.extent)
+                                           : Stride(static_cast<std::size_t>(number.operand), number.dim));
     return numbers;
   }
 
@@ -248,11 +141,14 @@ class DenseLaunch {
   }
 
  private:
-  const runtime::Buffer& Buffer(const runtime::Access& access) const { return plan_.buffers[static_cast<std::size_t>(access.buffer)]; }
+  const runtime::Buffer& Buffer(const runtime::Access& access) const {
+    return plan_.buffers[static_cast<std::size_t>(access.buffer)];
+  }
   Term Stride(std::size_t operand, int dim) const {
     const auto& shape = Buffer(signature_.operands[operand]).shape;
     Term stride = 1;
-    for (std::size_t d = static_cast<std::size_t>(dim) + 1; d < shape.size(); ++d) stride = stride * extents_.Of(shape[d]);
+    for (std::size_t d = static_cast<std::size_t>(dim) + 1; d < shape.size(); ++d)
+      stride = stride * extents_.Of(shape[d]);
     return stride;
   }
 
@@ -260,13 +156,16 @@ class DenseLaunch {
     const Term inner = geometry_.Inner();
     const auto at_most = [](const Term& term, index_t limit) { return !term.is_number() || term.factor <= limit; };
     if (!schedule_.reduces) {
-      const bool tiles = schedule_.tile_axis >= 0 && !(geometry_.extents()[static_cast<std::size_t>(schedule_.tile_axis)] == 1) &&
+      const bool tiles = schedule_.tile_axis >= 0 &&
+                         !(geometry_.extents()[static_cast<std::size_t>(schedule_.tile_axis)] == 1) &&
                          !(geometry_.Columns() == 1);
       return tiles ? CudaForm::kTiles : CudaForm::kElements;
     }
-    if (!kernel_.vector_axis_is_inner()) return inner.is_number() && inner.factor <= runtime::kCudaWarp ? CudaForm::kColumn : CudaForm::kColumnPerBlock;
-    const bool a_warp = kernel_.rank() - signature_.row_axes == 1 && at_most(inner, schedule_.warp_row) &&
-                        at_most(geometry_.RowBytes(schedule_.kept), static_cast<index_t>(runtime::CudaLimits().shared_bytes));
+    if (!kernel_.vector_axis_is_inner())
+      return inner.is_number() && inner.factor <= runtime::kCudaWarp ? CudaForm::kColumn : CudaForm::kColumnPerBlock;
+    const bool a_warp =
+        kernel_.rank() - signature_.row_axes == 1 && at_most(inner, schedule_.warp_row) &&
+        at_most(geometry_.RowBytes(schedule_.kept), static_cast<index_t>(runtime::CudaLimits().shared_bytes));
     return a_warp ? CudaForm::kRowPerWarp : CudaForm::kRowPerBlock;
   }
 
@@ -282,7 +181,8 @@ class DenseLaunch {
         case Kind::kNumber: bounds.push_back({numbers[a]}); break;
         case Kind::kConstant: bounds.push_back({std::abs(position.a)}); break;
         case Kind::kTimes: {
-          const Position& quotient = signature_.positions[a];  // times what it was divided by: no more than the dividend
+          const Position& quotient =
+              signature_.positions[a];  // times what it was divided by: no more than the dividend
           const bool back = quotient.kind == Kind::kOver && quotient.b == position.b;
           bounds.push_back(back ? bounds[static_cast<std::size_t>(quotient.a)] : bounds[a] * bounds[b]);
           break;
@@ -307,7 +207,8 @@ class DenseLaunch {
         if (used[k] || large[k].factor < term.factor) continue;
         Term rest = large[k], names = 1;
         names.names = term.names;
-        if (!rest.DivideBy(names) || !std::all_of(rest.names.begin(), rest.names.end(), [this](const auto& name) { return IsStored(name); }))
+        if (!rest.DivideBy(names) ||
+            !std::all_of(rest.names.begin(), rest.names.end(), [this](const auto& name) { return IsStored(name); }))
           continue;
         used[k] = true;
         return true;
@@ -330,9 +231,9 @@ class DenseLaunch {
   const Extents extents_;
   const runtime::CudaGeometry<Term> geometry_;
   std::vector<Bound> bounds_;
-  std::set<std::string> rests_;                // what has to be 0
-  std::map<std::string, std::string> least_;   // what must not hold, and which rest of 0 rules it out
-  std::map<int, std::size_t> aligned_;         // bytes, by buffer
+  std::set<std::string> rests_;  // what has to be 0
+  std::map<std::string, std::string> least_;  // what must not hold, and which rest of 0 rules it out
+  std::map<int, std::size_t> aligned_;  // bytes, by buffer
 };
 
 // What a programmer of CUDA calls the elements.
@@ -363,40 +264,51 @@ std::string TextOf(const Bound& bound) {
 }
 
 std::string Dims(const runtime::CudaDimsOf<Term>& dims) {
-  const std::string z = dims.z == 1 ? "" : ", " + dims.z.Alone(), y = dims.y == 1 && z.empty() ? "" : ", " + dims.y.Alone();
+  const std::string z = dims.z == 1 ? "" : ", " + dims.z.Alone(),
+                    y = dims.y == 1 && z.empty() ? "" : ", " + dims.y.Alone();
   return "dim3(" + dims.x.Alone() + y + z + ")";
 }
 
 // Writes a launching function.
 class LaunchWriter {
  public:
-  LaunchWriter(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant, const std::string& function)
-      : plan_(plan), signature_(kernel.signature), variant_(variant), function_(function), names_(Taken(function)), launch_(plan, kernel, &names_) {}
+  LaunchWriter(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant,
+               const std::string& function)
+      : plan_(plan),
+        signature_(kernel.signature),
+        variant_(variant),
+        function_(function),
+        names_(Taken(function)),
+        launch_(plan, kernel, &names_) {}
 
   CudaHost Run() {
     Declare();
     launch_.extents().Declare(scalar_names_, &out_);
     Check();
     if (launch_.KeepsRows(variant_.form)) out_.Line("const long long room = shared_room();");
-    const CudaGrid<Term> grid = launch_.geometry().LayOut(variant_, Term("room"), [this](const std::string& name, const Term& number) {
-      const std::string text = number.Alone();
-      if (text.find_first_of(" (") == std::string::npos) return number;
-      out_.Line("const long long {} = {};", name, text);
-      return Term(name);
-    });
+    const CudaGrid<Term> grid =
+        launch_.geometry().LayOut(variant_, Term("room"), [this](const std::string& name, const Term& number) {
+          const std::string text = number.Alone();
+          if (text.find_first_of(" (") == std::string::npos) return number;
+          out_.Line("const long long {} = {};", name, text);
+          return Term(name);
+        });
     std::string shared = grid.shared_bytes.Text();
     if (!(grid.shared_bytes == 0)) {
       out_.Line("const long long shared = {};", shared);
       shared = "shared";
       out_.Line("if (shared > room) return cudaErrorInvalidValue;  // rows are kept in shared memory");
       out_.Open("if (shared > {})", runtime::CudaLimits().shared_bytes - runtime::kCudaStaticShared);
-      out_.Line("const cudaError_t error = cudaFuncSetAttribute(simd::{}, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);", function_);
+      out_.Line(
+          "const cudaError_t error = cudaFuncSetAttribute(simd::{}, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);",
+          function_);
       out_.Line("if (error != cudaSuccess) return error;");
       out_.Close();
     }
     Fill();
     out_.Line("void* entries[] = {{&args}};");
-    out_.Line("return cudaLaunchKernel(simd::{}, {}, {}, entries, {}, stream);", function_, Dims(grid.grid), Dims(grid.block), shared);
+    out_.Line("return cudaLaunchKernel(simd::{}, {}, {}, entries, {}, stream);", function_, Dims(grid.grid),
+              Dims(grid.block), shared);
     out_.Close();
     host_.text = out_.Take();
     return std::move(host_);
@@ -406,16 +318,17 @@ class LaunchWriter {
   static Names Taken(const std::string& function) {
     Names names;
     for (const std::string& name : {function, function + "_args", function + "_launch"}) names.Make(name);
-    for (const char* name : {"across", "along", "blocks", "ceil_div", "dim3", "down", "entries", "error", "is_aligned", "kept", "launch", "least",
-                             "most", "parts", "power_of_two", "room", "rows", "rows_that_fit", "shared", "shared_room", "shares", "stream", "threads", "walks", "cudaError_t", "cudaErrorInvalidValue", "cudaStream_t",
-                             "cudaSuccess", "NULL", "NAN", "INFINITY"})
-      names.Make(name);
+    names.Leave(
+        "across along blocks ceil_div dim3 down entries error is_aligned kept launch least most parts "
+        "power_of_two room rows rows_that_fit shared shared_room shares stream threads walks cudaError_t "
+        "cudaErrorInvalidValue cudaStream_t cudaSuccess NULL NAN INFINITY");
     return names;
   }
 
   const runtime::Buffer& BufferOf(int number) const { return plan_.buffers[static_cast<std::size_t>(number)]; }
   bool IsStored(int buffer) const {
-    return std::any_of(signature_.operands.begin(), signature_.operands.end(), [&](const auto& access) { return access.buffer == buffer && access.store; });
+    return std::any_of(signature_.operands.begin(), signature_.operands.end(),
+                       [&](const auto& access) { return access.buffer == buffer && access.store; });
   }
 
   void Declare() {
@@ -429,10 +342,13 @@ class LaunchWriter {
       const runtime::Buffer& buffer = BufferOf(number);
       const std::string name = buffer_names_[number] = names_.Make(buffer.name);
       add(Kind::kBuffer, number, (IsStored(number) ? "" : "const ") + HostType(buffer.dtype) + "* " + name);
-      shapes += (shapes.empty() ? "" : ", ") + name + "[" +
-                Joined(buffer.shape, ", ", [this](const Extent& extent) { return launch_.extents().Of(extent).Text(); }) + "]";
+      shapes +=
+          (shapes.empty() ? "" : ", ") + name + "[" +
+          Joined(buffer.shape, ", ", [this](const Extent& extent) { return launch_.extents().Of(extent).Text(); }) +
+          "]";
     }
-    for (const int symbol : launch_.extents().Given()) add(Kind::kExtent, symbol, "long long " + launch_.extents().NameOf(symbol));
+    for (const int symbol : launch_.extents().Given())
+      add(Kind::kExtent, symbol, "long long " + launch_.extents().NameOf(symbol));
     std::vector<int> scalars = launch_.extents().Scalars();
     scalars.insert(scalars.end(), signature_.scalars.begin(), signature_.scalars.end());
     scalar_names_.resize(plan_.scalars.size());
@@ -474,7 +390,9 @@ class LaunchWriter {
     std::vector<std::string> refused;
     for (const std::string& name : launch_.extents().AllNames()) refused.push_back(name + " < 0");
     for (const Bound& bound : launch_.bounds()) {
-      if (variant_.wide_index || std::all_of(bound.begin(), bound.end(), [](const Term& term) { return term.is_number(); })) continue;
+      if (variant_.wide_index ||
+          std::all_of(bound.begin(), bound.end(), [](const Term& term) { return term.is_number(); }))
+        continue;
       refused.push_back(fmt::format("{} >= {}", TextOf(bound), runtime::kIndexLimit));
     }
     Refuse(refused, variant_.wide_index ? "no extents" : "offsets have 32 bits");
@@ -486,7 +404,9 @@ class LaunchWriter {
       some = some || (elements.is_number() && elements.factor > 0);
       stored.insert(elements.Text());
     }
-    if (!some) out_.Line("if ({}) return cudaSuccess;", Joined(stored, " && ", [](const std::string& elements) { return elements + " == 0"; }));
+    if (!some)
+      out_.Line("if ({}) return cudaSuccess;",
+                Joined(stored, " && ", [](const std::string& elements) { return elements + " == 0"; }));
     if (!variant_.vector) return;
     launch_.MayHavePackets(variant_.form);
     Refuse(launch_.PacketRefusals(buffer_names_), "it goes by packets");
@@ -495,11 +415,14 @@ class LaunchWriter {
   void Fill() {
     std::vector<Term> extents = launch_.geometry().extents();
     for (const Term& number : launch_.Numbers()) extents.push_back(number);
-    const auto list = [](const std::vector<Term>& terms) { return Joined(terms, ", ", [](const Term& term) { return TextOf(term); }); };
+    const auto list = [](const std::vector<Term>& terms) {
+      return Joined(terms, ", ", [](const Term& term) { return TextOf(term); });
+    };
     out_.Line("simd::{}_args args = {{{{{}}}, {{{}}}, {{{}}}}};", function_,
-              Joined(signature_.operands, ", ", [this](const auto& access) {
-                return (IsStored(access.buffer) ? "" : "(void*)") + buffer_names_.at(access.buffer);
-              }),
+              Joined(signature_.operands, ", ",
+                     [this](const auto& access) {
+                       return (IsStored(access.buffer) ? "" : "(void*)") + buffer_names_.at(access.buffer);
+                     }),
               list(launch_.geometry().strides()), list(extents));
     for (std::size_t k = 0; k < signature_.scalars.size(); ++k) {
       const auto scalar = static_cast<std::size_t>(signature_.scalars[k]);
@@ -526,8 +449,10 @@ CudaVariant TypicalCudaVariant(const plan::Plan& plan, const plan::Kernel& kerne
   return DenseLaunch(plan, kernel, &names).Variant();
 }
 
-CudaHost LaunchOfCuda(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant, const std::string& function) {
-  Ensure(!variant.strided && !variant.rows_in_scratch && !variant.finishes(), "a launch of ", function, " that dense operands do not take alone");
+CudaHost LaunchOfCuda(const plan::Plan& plan, const plan::Kernel& kernel, const CudaVariant& variant,
+                      const std::string& function) {
+  Ensure(!variant.strided && !variant.rows_in_scratch && !variant.finishes(), "a launch of ", function,
+         " that dense operands do not take alone");
   return LaunchWriter(plan, kernel, variant, function).Run();
 }
 
@@ -535,23 +460,28 @@ std::string CudaHostPart(const plan::Plan& plan, const std::vector<CudaHost>& fu
   const std::string text = Joined(functions, "\n", [](const CudaHost& host) { return host.text; });
   std::string helpers = TermFunctions(text);
   if (text.find("is_aligned(") != std::string::npos)
-    helpers += "inline bool is_aligned(const void* p, unsigned bytes) { return reinterpret_cast<unsigned long long>(p) % bytes == 0; }\n";
+    helpers +=
+        "inline bool is_aligned(const void* p, unsigned bytes) { return reinterpret_cast<unsigned long long>(p) % bytes == 0; }\n";
   if (text.find("shared_room(") != std::string::npos)
-    helpers += fmt::format("inline long long shared_room() {{  // what a block of the device may have, but for the kernels' own\n"
-                           "  int device = 0, bytes = 0;\n  cudaGetDevice(&device);\n"
-                           "  cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);\n"
-                           "  return (bytes > {0} ? bytes : {0}) - {1};\n}}\n", runtime::CudaLimits().shared_bytes, runtime::kCudaStaticShared);
+    helpers += fmt::format(
+        "inline long long shared_room() {{  // what a block of the device may have, but for the kernels' own\n"
+        "  int device = 0, bytes = 0;\n  cudaGetDevice(&device);\n"
+        "  cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);\n"
+        "  return (bytes > {0} ? bytes : {0}) - {1};\n}}\n",
+        runtime::CudaLimits().shared_bytes, runtime::kCudaStaticShared);
   std::string declared;
   for (const char* type : {"__half", "__nv_bfloat16"})
     if (text.find(std::string(type) + "*") != std::string::npos) declared += std::string("struct ") + type + ";\n";
   if (!declared.empty()) declared += "\n";
   std::string order;
   for (std::size_t k = 0; k < plan.steps.size(); ++k)
-    order += (k == 0 ? "" : ", ") + plan::StepName(plan, plan.steps[k]) + (plan::IsBehind(plan, static_cast<int>(k)) ? " (of a rounded product only)" : "");
+    order += (k == 0 ? "" : ", ") + plan::StepName(plan, plan.steps[k]) +
+             (plan::IsBehind(plan, static_cast<int>(k)) ? " (of a rounded product only)" : "");
   return "\n#ifndef __CUDACC_RTC__\n"
          "// Launches, for nvcc. cudaErrorInvalidValue: a kernel above is not for such operands; a library of `umbra aot` takes any.\n" +
-         (plan.steps.size() > 1 ? "// The steps of " + plan.name + ", in order: " + order + ".\n\n" : "\n") + declared + "namespace umbra::launch {\n\n" +
-         helpers + (helpers.empty() ? "" : "\n") + text + "\n}  // namespace umbra::launch\n\n#endif\n";
+         (plan.steps.size() > 1 ? "// The steps of " + plan.name + ", in order: " + order + ".\n\n" : "\n") + declared +
+         "namespace umbra::launch {\n\n" + helpers + (helpers.empty() ? "" : "\n") + text +
+         "\n}  // namespace umbra::launch\n\n#endif\n";
 }
 
 }  // namespace umbra::codegen

@@ -1,5 +1,5 @@
-// What the plan alone says of a kernel's launches on dense, row-major operands: the variant that fits, and a C++ function
-// that launches it.
+// What the plan alone says of a kernel's launches on dense, row-major operands: the variant that fits, and a C++
+// function that launches it.
 #ifndef UMBRA_COMPILER_CODEGEN_CUDA_DENSE_H_
 #define UMBRA_COMPILER_CODEGEN_CUDA_DENSE_H_
 
@@ -20,7 +20,7 @@ struct LaunchParameter {
 
 /// `cudaError_t NAME_launch(...)`, for nvcc.
 struct CudaHost {
-  std::string text;      ///< the function
+  std::string text;  ///< the function
   std::string function;  ///< its extern "C" name
   std::vector<LaunchParameter> parameters;  ///< but the last, a cudaStream_t
 };
@@ -29,7 +29,8 @@ struct CudaHost {
 runtime::CudaVariant TypicalCudaVariant(const plan::Plan& plan, const plan::Kernel& kernel);
 
 /// The function that launches `function`, the code of the kernel in this variant, which does not split.
-CudaHost LaunchOfCuda(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaVariant& variant, const std::string& function);
+CudaHost LaunchOfCuda(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaVariant& variant,
+                      const std::string& function);
 
 /// `functions` of the plan's kernels, as the end of the file that has those: seen by nvcc, not by NVRTC.
 std::string CudaHostPart(const plan::Plan& plan, const std::vector<CudaHost>& functions);

@@ -69,7 +69,8 @@ class ElementsEmitter : private CudaEmitter {
     Names names = names_;
     for (const int id : phase().element_values) {
       if (once_.count(id) > 0) continue;
-      if (const auto parts = parts_.find(id); parts != parts_.end()) gathers_at_hand_[id] = ElementOf(id, parts->second);
+      if (const auto parts = parts_.find(id); parts != parts_.end())
+        gathers_at_hand_[id] = ElementOf(id, parts->second);
       DeclarePacket(id, i(), "", &names);
     }
   }
@@ -121,7 +122,10 @@ class ElementsEmitter : private CudaEmitter {
     DeclareDearOfLanes();
     DeclareDivisors(rows);
     DeclareWhole();
-    WholeOrNot([&] { GoThroughRows(rows, [&] { store(rows_at_once_); }, [&] { store(1); }); });
+    WholeOrNot([&] {
+      GoThroughRows(
+          rows, [&] { store(rows_at_once_); }, [&] { store(1); });
+    });
     out_.Close();
   }
 
@@ -135,7 +139,8 @@ class ElementsEmitter : private CudaEmitter {
       if (v.kind == Value::Kind::kLoad) {
         const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
         is = true;
-        for (int axis = 0; axis < signature_.row_axes; ++axis) is = is && (axis == vector_axis_ || !Moves(access, axis));
+        for (int axis = 0; axis < signature_.row_axes; ++axis)
+          is = is && (axis == vector_axis_ || !Moves(access, axis));
       }
       if (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast || v.kind == Value::Kind::kGather)
         is = std::all_of(v.args.begin(), v.args.end(), is_alike);
@@ -158,7 +163,8 @@ class ElementsEmitter : private CudaEmitter {
       const Value& v = value(id);
       const bool dear = v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kGather ||
                         (v.kind == Value::Kind::kMap && graph::Info(v.op).cost >= kDear);
-      if (dear || std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return once_.count(arg) > 0; })) once_.insert(id);
+      if (dear || std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return once_.count(arg) > 0; }))
+        once_.insert(id);
     }
   }
 
@@ -222,8 +228,8 @@ class ElementsEmitter : private CudaEmitter {
     bool negative = false;
     int position = 0;
   };
-  // Of a gather whose positions are sums of such parts: how far from the operand's first element they lead is computed once for
-  // the column, and once for the row.
+  // Of a gather whose positions are sums of such parts: how far from the operand's first element they lead is computed
+  // once for the column, and once for the row.
   struct Parts {
     std::vector<Part> column, row;
     std::string of_column, of_row;
@@ -236,7 +242,8 @@ class ElementsEmitter : private CudaEmitter {
       if (v.kind != Value::Kind::kGather || once_.count(id) > 0) continue;
       Parts parts;
       bool found = true;
-      for (std::size_t d = 0; d + (v.guarded ? 1 : 0) < v.args.size(); ++d) found = found && AddParts({d, false, v.args[d]}, alike, &parts);
+      for (std::size_t d = 0; d + (v.guarded ? 1 : 0) < v.args.size(); ++d)
+        found = found && AddParts({d, false, v.args[d]}, alike, &parts);
       if (found && !parts.column.empty() && !parts.row.empty()) parts_[id] = parts;
     }
   }
@@ -263,7 +270,8 @@ class ElementsEmitter : private CudaEmitter {
     for (const Part& part : parts) {
       const std::string position = AsScalar(part.position).text;
       text += text.empty() ? (part.negative ? "-" : "") : (part.negative ? " - " : " + ");
-      text += fmt::format("{}({}) * {}", OffsetType(), position, lanes_.stride_name(value(gather).index, static_cast<int>(part.dim)));
+      text += fmt::format("{}({}) * {}", OffsetType(), position,
+                          lanes_.stride_name(value(gather).index, static_cast<int>(part.dim)));
     }
     return text;
   }
@@ -271,7 +279,9 @@ class ElementsEmitter : private CudaEmitter {
   void DeclareRowParts() {
     for (auto& [id, parts] : parts_) {
       parts.of_row = names_.Make(OperandName(id) + "_row");
-      if (IsWide()) out_.Line("const {}* {} = {} + ({});", ElementType(OperandType(value(id).index)), parts.of_row, OperandName(id), OffsetText(id, parts.row));
+      if (IsWide())
+        out_.Line("const {}* {} = {} + ({});", ElementType(OperandType(value(id).index)), parts.of_row, OperandName(id),
+                  OffsetText(id, parts.row));
       else out_.Line("const unsigned {} = {};", parts.of_row, OffsetText(id, parts.row));
     }
   }
@@ -280,7 +290,8 @@ class ElementsEmitter : private CudaEmitter {
     const std::string column = parts.of_column + (result_lanes_ > 1 ? "[k]" : "");
     const Value& v = value(gather);
     const Expr guard = v.guarded ? AsScalar(v.args.back()) : Expr{};
-    const std::string element = IsWide() ? fmt::format("{}[{}]", parts.of_row, column) : fmt::format("{}[int({} + {})]", OperandName(gather), parts.of_row, column);
+    const std::string element = IsWide() ? fmt::format("{}[{}]", parts.of_row, column)
+                                         : fmt::format("{}[int({} + {})]", OperandName(gather), parts.of_row, column);
     const std::string text = GatherText(v, element, guard.atomic ? guard.text : "(" + guard.text + ")");
     return v.guarded || v.type == DType::kBool ? "(" + text + ")" : text;
   }
@@ -297,8 +308,8 @@ class ElementsEmitter : private CudaEmitter {
       out_.Close();
     }
     out_.Line("#pragma unroll 1");
-    out_.Open("for ({0} {1} = {5} == 0 ? {2} * {3} + threadIdx.x : {4}; {1} < {4}; {1} += blockDim.x)", index_type_, i(), chunks,
-              schedule_.lanes, ExtentName(vector_axis_), Block("x"));
+    out_.Open("for ({0} {1} = {5} == 0 ? {2} * {3} + threadIdx.x : {4}; {1} < {4}; {1} += blockDim.x)", index_type_,
+              i(), chunks, schedule_.lanes, ExtentName(vector_axis_), Block("x"));
     Names names = names_;
     DeclareElements(phase(), i(), &names);
     StoreElements(phase(), i());
@@ -308,7 +319,8 @@ class ElementsEmitter : private CudaEmitter {
   // Those of a thread are read before the first is computed. Beyond the last one it is read again.
   void SeveralPackets(const std::string& chunks) {
     const std::vector<int> loads = LoadedOperands(phase());
-    out_.Line("const {} first = {} * {} * blockDim.x + threadIdx.x;", index_type_, Index(Block("x")), schedule_.packets);
+    out_.Line("const {} first = {} * {} * blockDim.x + threadIdx.x;", index_type_, Index(Block("x")),
+              schedule_.packets);
     std::vector<std::string> packs;
     for (const int k : loads) {
       packs.push_back(names_.Make(operands_[static_cast<std::size_t>(k)].name + "_pack"));
@@ -317,14 +329,15 @@ class ElementsEmitter : private CudaEmitter {
     }
     if (!loads.empty()) {
       OpenTurns(schedule_.packets);
-      out_.Line("const {0} {1} = minimum({0}(first + u * blockDim.x), {2} - 1) * {3};", index_type_, i(), chunks, schedule_.lanes);
+      out_.Line("const {0} {1} = minimum({0}(first + u * blockDim.x), {2} - 1) * {3};", index_type_, i(), chunks,
+                schedule_.lanes);
       for (std::size_t k = 0; k < loads.size(); ++k)
         out_.Line("{}[u] = load_pack<{}>({});", packs[k], schedule_.lanes, Address(loads[k], i()));
       out_.Close();
     }
     out_.Line("#pragma unroll 1");
-    out_.Open("for ({0} chunk = first; chunk < {1} && chunk < first + {2} * int(blockDim.x); chunk += int(blockDim.x))", index_type_,
-              chunks, schedule_.packets);
+    out_.Open("for ({0} chunk = first; chunk < {1} && chunk < first + {2} * int(blockDim.x); chunk += int(blockDim.x))",
+              index_type_, chunks, schedule_.packets);
     Packet();
     for (const std::string& pack : packs) out_.Line("advance({});", pack);
     out_.Close();
@@ -337,7 +350,8 @@ class ElementsEmitter : private CudaEmitter {
     for (const int k : LoadedOperands(phase())) {
       if (at_hand_.count(k) > 0) continue;
       const std::string name = names.Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
-      out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(OperandType(k)), schedule_.lanes, name, schedule_.lanes, Address(k, i()));
+      out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(OperandType(k)), schedule_.lanes, name,
+                schedule_.lanes, Address(k, i()));
       at_hand_[k] = name + "[k]";
     }
     std::map<int, std::string> results;
@@ -348,9 +362,11 @@ class ElementsEmitter : private CudaEmitter {
     out_.Line("#pragma unroll");
     out_.Open("for (int k = 0; k < {}; ++k)", schedule_.lanes);
     DeclareElements(phase(), i() + " + k", &names);
-    for (const auto& store : phase().stores) out_.Line("{}[k] = {};", results[store.operand], AsPacket(store.value).text);
+    for (const auto& store : phase().stores)
+      out_.Line("{}[k] = {};", results[store.operand], AsPacket(store.value).text);
     out_.Close();
-    for (const auto& store : phase().stores) out_.Line("store_pack({}, {});", Address(store.operand, i()), results[store.operand]);
+    for (const auto& store : phase().stores)
+      out_.Line("store_pack({}, {});", Address(store.operand, i()), results[store.operand]);
     at_hand_.clear();
   }
 
@@ -360,6 +376,8 @@ class ElementsEmitter : private CudaEmitter {
 
 }  // namespace
 
-void EmitCudaElements(const CudaTask& task, const std::string& name, Writer* out) { ElementsEmitter(task, out).Run(name); }
+void EmitCudaElements(const CudaTask& task, const std::string& name, Writer* out) {
+  ElementsEmitter(task, out).Run(name);
+}
 
 }  // namespace umbra::codegen

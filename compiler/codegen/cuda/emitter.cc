@@ -22,13 +22,14 @@ class CudaSpeller final : public Speller {
       if (op == graph::Op::div) operands += ", " + args[1].text;
       return {fmt::format("fast_{}({})", graph::Info(op).name, operands)};
     }
-    const bool overflows = op == graph::Op::plus || op == graph::Op::minus || op == graph::Op::mul ||
-                           op == graph::Op::negative;
+    const bool overflows =
+        op == graph::Op::plus || op == graph::Op::minus || op == graph::Op::mul || op == graph::Op::negative;
     if (!overflows || (type != DType::kInt32 && type != DType::kInt64)) return Speller::Map(op, type, args, literal);
     const bool narrow = type == DType::kInt32;
     std::vector<Expr> without_sign = args;
     for (Expr& arg : without_sign)  // a literal below 0 would be a conversion that compilers warn of
-      if (&arg == &without_sign[0] || arg.text.rfind("(-", 0) == 0) arg = {fmt::format("{}({})", narrow ? "unsigned" : "static_cast<unsigned long long>", arg.text)};
+      if (&arg == &without_sign[0] || arg.text.rfind("(-", 0) == 0)
+        arg = {fmt::format("{}({})", narrow ? "unsigned" : "static_cast<unsigned long long>", arg.text)};
     return {fmt::format("{}({})", narrow ? "int" : "i64", Speller::Map(op, type, without_sign, literal).text)};
   }
 
@@ -41,16 +42,20 @@ class CudaSpeller final : public Speller {
 std::string CudaFunction(const std::string& name, bool several) { return several ? name + "_several" : name; }
 
 CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
-    : ValueEmitter(task.plan, task.kernel, task.options, out), variant_(task.variant), schedule_(task.schedule),
+    : ValueEmitter(task.plan, task.kernel, task.options, out),
+      variant_(task.variant),
+      schedule_(task.schedule),
       rows_at_once_(static_cast<int>(runtime::RowsAtOnce(signature_, schedule_, variant_))),
-      result_lanes_(variant_.vector && signature_.positional ? schedule_.lanes : 1), wide_(task.wide),
+      result_lanes_(variant_.vector && signature_.positional ? schedule_.lanes : 1),
+      wide_(task.wide),
       became_(task.became) {
   args_ = "args.";
   speller_ = std::make_unique<CudaSpeller>(task.options.fast);
   index_type_ = variant_.wide_index ? "i64" : "int";
   if (variant_.finishes()) moments_ = plan::FindMoments(kernel_);
-  for (const char* name : {"row", "first", "step", "walk", "column", "chunk", "left", "u", "part", "inside", "x0",
-                           "y0", "parts", "found", "rows", "share", "line", "chunks", "by_line", "place", "turn", "turns", "here", "launches", "whole", "choices"})
+  for (const char* name : {"row",     "first", "step", "walk",  "column", "chunk",    "left",  "u",      "part",
+                           "inside",  "x0",    "y0",   "parts", "found",  "rows",     "share", "line",   "chunks",
+                           "by_line", "place", "turn", "turns", "here",   "launches", "whole", "choices"})
     names_.Make(name);
 }
 
@@ -69,14 +74,17 @@ void CudaEmitter::DeclareArguments(const std::string& name) {
 void CudaEmitter::OpenKernel(const std::string& name, int threads, bool finish) {
   const std::string function = CudaFunction(name, variant_.several);
   if (!variant_.several) {
-    out_.Open("extern \"C\" __global__ void __launch_bounds__({}) {}{}(const {}_args args)", threads, function, finish ? "_finish" : "", name);
+    out_.Open("extern \"C\" __global__ void __launch_bounds__({}) {}{}(const {}_args args)", threads, function,
+              finish ? "_finish" : "", name);
     return;
   }
   const std::size_t operands = signature_.operands.size(), rank = signature_.axes.size();
   const std::size_t words = operands * (rank + 1) + rank + signature_.numbers.size() + signature_.scalars.size() + 1;
-  out_.Line("struct {}_args : launches_of<{}_args, {}> {{}};", function, name, runtime::CudaMostLaunches(words, variant_.many));
+  out_.Line("struct {}_args : launches_of<{}_args, {}> {{}};", function, name,
+            runtime::CudaMostLaunches(words, variant_.many));
   out_.Blank();
-  out_.Open("extern \"C\" __global__ void __launch_bounds__({0}) {1}(const UMBRA_GRID_CONSTANT {1}_args launches)", threads, function);
+  out_.Open("extern \"C\" __global__ void __launch_bounds__({0}) {1}(const UMBRA_GRID_CONSTANT {1}_args launches)",
+            threads, function);
   out_.Line("const launch_place here = place_in(launches);");
   out_.Line("const {}_args& args = launches.arguments[here.number];", name);
 }
@@ -84,9 +92,8 @@ void CudaEmitter::OpenKernel(const std::string& name, int threads, bool finish) 
 bool CudaEmitter::IsUsed(int axis) const {
   for (const auto& access : signature_.operands)
     if (Moves(access, axis)) return true;
-  return std::any_of(kernel_.values.begin(), kernel_.values.end(), [axis](const Value& v) {
-    return v.kind == Value::Kind::kIndex && v.index == axis;
-  });
+  return std::any_of(kernel_.values.begin(), kernel_.values.end(),
+                     [axis](const Value& v) { return v.kind == Value::Kind::kIndex && v.index == axis; });
 }
 
 std::vector<int> CudaEmitter::Axes(int begin, int end, int skipped) {
@@ -124,10 +131,14 @@ void CudaEmitter::DeclareQuotients() {
   for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
     const Value& v = value(id);
     if (v.kind == Value::Kind::kIndex) counts.insert(id);
-    if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || v.type != DType::kInt32 || counts.count(v.args[0]) == 0) continue;
+    if (v.kind != Value::Kind::kMap || v.op != graph::Op::div || v.type != DType::kInt32 ||
+        counts.count(v.args[0]) == 0)
+      continue;
     counts.insert(id);
     const int by = v.args[1];
-    if (uses_[static_cast<std::size_t>(id)] == 0 || value(by).scope != Scope::kUniform || value(by).kind == Value::Kind::kConstant) continue;
+    if (uses_[static_cast<std::size_t>(id)] == 0 || value(by).scope != Scope::kUniform ||
+        value(by).kind == Value::Kind::kConstant)
+      continue;
     std::string& name = names[by];
     if (name.empty()) {
       name = names_.Make("by_" + AsScalar(by).text);
@@ -141,9 +152,11 @@ Expr CudaEmitter::SpellNumber(int id, const std::vector<Expr>& args) const {
   const auto found = quotients_.find(id);
   if (found != quotients_.end()) return {fmt::format("divided({}, {}).quotient", args[0].text, found->second)};
   const Value& v = value(id);
-  if (OperandTypeOf(v) == DType::kInt64) return speller_->Map(v.op, DType::kInt64, args, {});  // data, too, which may overflow
+  if (OperandTypeOf(v) == DType::kInt64)
+    return speller_->Map(v.op, DType::kInt64, args, {});  // data, too, which may overflow
   // In fast arithmetic x less its maximum may be above 0, as products are not rounded.
-  const bool is_exp = v.op == graph::Op::exp && !options_.fast && (v.type == DType::kFloat32 || v.type == DType::kFloat64);
+  const bool is_exp =
+      v.op == graph::Op::exp && !options_.fast && (v.type == DType::kFloat32 || v.type == DType::kFloat64);
   if (is_exp && plan::IsAtMostZero(kernel_, v.args[0])) return {fmt::format("exp_at_most_0({})", args[0].text)};
   return ValueEmitter::SpellNumber(id, args);
 }
@@ -162,7 +175,9 @@ void CudaEmitter::DeclarePositions(const std::string& linear, const std::vector<
   std::string left = linear;
   for (std::size_t k = axes.size(); k-- > 0;) {
     const int axis = axes[k];
-    if (std::none_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(k) + 1, [this](int a) { return IsUsed(a); })) return;
+    if (std::none_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(k) + 1,
+                     [this](int a) { return IsUsed(a); }))
+      return;
     const std::string extent = ExtentName(axis);
     if (k == 0) {
       out_.Line("const {} i{} = {};", index_type_, axis, left);
@@ -193,7 +208,8 @@ void CudaEmitter::CloseRows(const std::vector<int>& axes) {
   if (HasRows(axes)) out_.Close();
 }
 
-void CudaEmitter::GoThroughRows(const std::vector<int>& axes, const std::function<void()>& several, const std::function<void()>& one) {
+void CudaEmitter::GoThroughRows(const std::vector<int>& axes, const std::function<void()>& several,
+                                const std::function<void()>& one) {
   if (!HasRows(axes)) {
     OpenRows(axes, "", "");
     return one();
@@ -205,7 +221,8 @@ void CudaEmitter::GoThroughRows(const std::vector<int>& axes, const std::functio
   out_.Line("const {} end = minimum(rows, ({} + 1) * share * step);", index_type_, Index(Block("y")));
   out_.Line("{} row = {} * share * step + threadIdx.y;", index_type_, Index(Block("y")));
   if (rows_at_once_ > 1) {
-    out_.Open("for (; row + {}step < end; row += {} * step)", rows_at_once_ == 2 ? "" : fmt::format("{} * ", rows_at_once_ - 1), rows_at_once_);
+    out_.Open("for (; row + {}step < end; row += {} * step)",
+              rows_at_once_ == 2 ? "" : fmt::format("{} * ", rows_at_once_ - 1), rows_at_once_);
     several();
     out_.Close();
   }
@@ -218,7 +235,8 @@ void CudaEmitter::GoThroughRows(const std::vector<int>& axes, const std::functio
 
 void CudaEmitter::DeclareFound(const std::string& parts, const std::string& points) {
   out_.Line("const i64 parts = {};", parts);
-  out_.Line("const i64 found = {};", Padded("parts * " + (points.find(' ') == std::string::npos ? points : "(" + points + ")")));
+  out_.Line("const i64 found = {};",
+            Padded("parts * " + (points.find(' ') == std::string::npos ? points : "(" + points + ")")));
   std::size_t size = 0;
   for (const auto& reduction : SharedPhase().reductions) {
     const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_found");
@@ -243,10 +261,13 @@ std::string CudaEmitter::PartType(const plan::Reduction& reduction) const {
   return IsOfMoments(reduction) ? "moments<" + type + ">" : type;
 }
 
-std::string CudaEmitter::PartJoiner(const plan::Reduction& reduction) const { return IsOfMoments(reduction) ? "Moments" : Joiner(reduction); }
+std::string CudaEmitter::PartJoiner(const plan::Reduction& reduction) const {
+  return IsOfMoments(reduction) ? "Moments" : Joiner(reduction);
+}
 
 std::string CudaEmitter::DeclarePart(const plan::Reduction& reduction, int lanes) {
-  const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_part"), type = ScalarType(value(reduction.result).type);
+  const std::string name = names_.Make(AccumulatorName(kernel_, reduction) + "_part"),
+                    type = ScalarType(value(reduction.result).type);
   if (IsOfMoments(reduction)) {
     out_.Line("away_from_first<{}, {}> {} = {{}};", type, lanes, name);
   } else if (lanes == 1) {
@@ -260,14 +281,19 @@ std::string CudaEmitter::DeclarePart(const plan::Reduction& reduction, int lanes
 
 std::string CudaEmitter::PartOf(const plan::Reduction& reduction, int lanes) const {
   const std::string& name = accumulator_.at(reduction.result);
-  return IsOfMoments(reduction) ? name + ".all()" : lanes == 1 ? name : fmt::format("fold<{}>({})", Joiner(reduction), name);
+  return IsOfMoments(reduction) ? name + ".all()"
+         : lanes == 1           ? name
+                                : fmt::format("fold<{}>({})", Joiner(reduction), name);
 }
 
-void CudaEmitter::JoinFound(const plan::Reduction& reduction, const std::string& loop, const std::string& index, const std::string& across) {
-  const std::string part = names_.Make(AccumulatorName(kernel_, reduction) + "_part"), found = fmt::format("{}[{}]", found_[reduction.result], index);
+void CudaEmitter::JoinFound(const plan::Reduction& reduction, const std::string& loop, const std::string& index,
+                            const std::string& across) {
+  const std::string part = names_.Make(AccumulatorName(kernel_, reduction) + "_part"),
+                    found = fmt::format("{}[{}]", found_[reduction.result], index);
   const bool moments = IsOfMoments(reduction);
   out_.Line("{} {} = {};", PartType(reduction), part, moments ? "{}" : Identity(kernel_, reduction));
-  out_.Line("{} {} = {};", loop, part, moments ? fmt::format("Moments::join({}, {})", part, found) : Joined(reduction, {part}, {found}));
+  out_.Line("{} {} = {};", loop, part,
+            moments ? fmt::format("Moments::join({}, {})", part, found) : Joined(reduction, {part}, {found}));
   const std::string all = across.empty() ? part : fmt::format("{}<{}>({})", across, PartJoiner(reduction), part);
   if (moments) DeclareRowValues(kernel_.phases[1].row_values);
   DeclareScalar(reduction.result, {moments ? fmt::format("{}.around({})", all, AsScalar(moments_->center).text) : all});
@@ -288,7 +314,8 @@ void CudaEmitter::DeclareRowPointers() {
     for (int axis = 0; axis < signature_.row_axes; ++axis)
       if (axis != vector_axis_ && Moves(access, axis))
         text += fmt::format(" + i{} * {}", axis, o.stride_names[static_cast<std::size_t>(axis)]);
-    out_.Line("{}{}* {} = {};", access.store ? "" : "const ", ElementType(OperandType(static_cast<int>(k))), o.name, text);
+    out_.Line("{}{}* {} = {};", access.store ? "" : "const ", ElementType(OperandType(static_cast<int>(k))), o.name,
+              text);
   }
 }
 
@@ -298,7 +325,8 @@ void CudaEmitter::DeclareRowValues(const std::vector<int>& ids) {
     if (!IsReached(id)) continue;
     const Value& v = value(id);
     if (v.kind == Value::Kind::kIndex) text_[id] = DefinePositional(v, index);
-    else if (const auto found = gathers_at_hand_.find(id); found != gathers_at_hand_.end()) DeclareScalar(id, {found->second});
+    else if (const auto found = gathers_at_hand_.find(id); found != gathers_at_hand_.end())
+      DeclareScalar(id, {found->second});
     else if (v.kind == Value::Kind::kGather) DeclareScalar(id, DefinePositional(v, index));
     else if (v.kind == Value::Kind::kLoad) DeclareScalar(id, LoadPacket(v, index, ""));
     else DeclareScalar(id, DefineScalar(id));
@@ -347,7 +375,8 @@ void CudaEmitter::DeclareElements(const Phase& phase, const std::string& index, 
 void CudaEmitter::StoreElements(const Phase& phase, const std::string& index) {
   for (const auto& stage : phase.stages)
     out_.Line("{};", speller_->Store(value(stage.value).type,
-                                     row_names_[static_cast<std::size_t>(stage.row_buffer)] + " + " + index, AsPacket(stage.value)));
+                                     row_names_[static_cast<std::size_t>(stage.row_buffer)] + " + " + index,
+                                     AsPacket(stage.value)));
   for (const auto& store : phase.stores) StoreScalar(store, index);
 }
 
@@ -355,8 +384,8 @@ void CudaEmitter::StoreScalar(const plan::Store& store, const std::string& index
   out_.Line("{};", speller_->Store(OperandType(store.operand), Address(store.operand, index), AsPacket(store.value)));
 }
 
-void CudaEmitter::StoreTurns(const std::vector<plan::Store>& stores, int turns, int lanes, const std::string& index, const std::string& condition,
-                             const std::function<void()>& declare) {
+void CudaEmitter::StoreTurns(const std::vector<plan::Store>& stores, int turns, int lanes, const std::string& index,
+                             const std::string& condition, const std::function<void()>& declare) {
   const Names outer = names_;
   std::vector<std::string> results, addresses;
   for (const auto& store : stores) {
@@ -364,7 +393,9 @@ void CudaEmitter::StoreTurns(const std::vector<plan::Store>& stores, int turns, 
     results.push_back(names_.Make(name + "_turn"));
     addresses.push_back(names_.Make(name + "_at"));
     const std::string element = ElementType(OperandType(store.operand));
-    out_.Line("{} {}[{}];", lanes == 1 ? ScalarType(value(store.value).type) : fmt::format("pack<{}, {}>", element, lanes), results.back(), turns);
+    out_.Line("{} {}[{}];",
+              lanes == 1 ? ScalarType(value(store.value).type) : fmt::format("pack<{}, {}>", element, lanes),
+              results.back(), turns);
     out_.Line("{}* {}[{}];", element, addresses.back(), turns);
   }
   OpenTurns(turns);
@@ -372,7 +403,8 @@ void CudaEmitter::StoreTurns(const std::vector<plan::Store>& stores, int turns, 
   for (std::size_t k = 0; k < results.size(); ++k)
     out_.Line("{}[u]{} = {};", results[k], lanes > 1 ? "[k]" : "", AsPacket(stores[k].value).text);
   if (lanes > 1) out_.Close();
-  for (std::size_t k = 0; k < results.size(); ++k) out_.Line("{}[u] = {};", addresses[k], Address(stores[k].operand, index));
+  for (std::size_t k = 0; k < results.size(); ++k)
+    out_.Line("{}[u] = {};", addresses[k], Address(stores[k].operand, index));
   out_.Close();
   OpenTurns(turns);
   if (!condition.empty()) out_.Open("if ({})", condition);
@@ -389,7 +421,8 @@ void CudaEmitter::StoreTurns(const std::vector<plan::Store>& stores, int turns, 
 std::string CudaEmitter::Joined(const plan::Reduction& reduction, const Expr& total, const Expr& element) const {
   const graph::Op op = JoinOp(reduction);
   const bool extreme = op == graph::Op::maximum || op == graph::Op::minimum;
-  if (extreme && value(reduction.result).type == DType::kFloat32) return fmt::format("{}::join({}, {})", Joiner(reduction), total.text, element.text);
+  if (extreme && value(reduction.result).type == DType::kFloat32)
+    return fmt::format("{}::join({}, {})", Joiner(reduction), total.text, element.text);
   return Join(*speller_, kernel_, reduction, total, element);
 }
 
@@ -398,9 +431,11 @@ void CudaEmitter::OpenResultLanes() {
   out_.Open("for (int k = 0; k < {}; ++k)", result_lanes_);
   const auto reads_position = [this](int id) {
     const Value& v = value(id);
-    return v.kind == Value::Kind::kLoad ? MovesAlongVector(v.index) && at_hand_.count(v.index) == 0 : v.kind == Value::Kind::kIndex && v.index == vector_axis_;
+    return v.kind == Value::Kind::kLoad ? MovesAlongVector(v.index) && at_hand_.count(v.index) == 0
+                                        : v.kind == Value::Kind::kIndex && v.index == vector_axis_;
   };
-  if (!reached_ || std::any_of(reached_->begin(), reached_->end(), reads_position)) out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
+  if (!reached_ || std::any_of(reached_->begin(), reached_->end(), reads_position))
+    out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
 }
 
 void CudaEmitter::OpenTurns(int turns) {

@@ -23,7 +23,7 @@ std::string CudaFunction(const std::string& name, bool several);
 struct CudaTask {
   const plan::Plan& plan;
   const Kernel& kernel;
-  const Kernel& wide;              ///< the same with positions of 64 bits, which are what spans are found in
+  const Kernel& wide;  ///< the same with positions of 64 bits, which are what spans are found in
   const std::vector<int>& became;  ///< what a value of that one is in `kernel`
   const runtime::CudaSchedule& schedule;
   const SourceOptions& options;
@@ -91,14 +91,14 @@ class CudaEmitter : protected ValueEmitter {
   void StoreScalar(const plan::Store& store, const std::string& index);
   // Opens a loop over the lanes of a packet of results, each of which has a position along the vector axis.
   void OpenResultLanes();
-  // What is read of memory as packets, for packets of results from `column` on: loads and gathers among `ids`, and choices
-  // between them, but for those that are `known`; `windows` are axes of one element. DeclareWhole declares `whole`, whether all
-  // of them are packets in memory.
+  // What is read of memory as packets, for packets of results from `column` on: loads and gathers among `ids`, and
+  // choices between them, but for those that are `known`; `windows` are axes of one element. DeclareWhole declares
+  // `whole`, whether all of them are packets in memory.
   void FindPacks(const std::vector<int>& ids, const std::set<int>& known, const std::vector<int>& windows);
   bool HasPacks() const { return !packs_.empty(); }
   void DeclareWhole();
-  // Writes `rows` for the threads where they are, then for the others. Between, in a row, ReadPacks has them at hand in lane
-  // `k`, and ForgetPacks not any more.
+  // Writes `rows` for the threads where they are, then for the others. Between, in a row, ReadPacks has them at hand in
+  // lane `k`, and ForgetPacks not any more.
   void WholeOrNot(const std::function<void()>& rows);
   void ReadPacks();
   void ForgetPacks();
@@ -106,17 +106,20 @@ class CudaEmitter : protected ValueEmitter {
   void OpenTurns(int turns);
   // What is stored of several turns `u`, each declared by `declare`: all are computed before the first is stored, where
   // the condition holds, so that their loads are in flight together. Of several lanes `declare` opens a loop over `k`.
-  void StoreTurns(const std::vector<plan::Store>& stores, int turns, int lanes, const std::string& index, const std::string& condition,
-                  const std::function<void()>& declare);
+  void StoreTurns(const std::vector<plan::Store>& stores, int turns, int lanes, const std::string& index,
+                  const std::string& condition, const std::function<void()>& declare);
 
   // Opens what runs over the rows: `first` and `step` are texts; without rows their positions are 0.
   void OpenRows(const std::vector<int>& axes, const std::string& first, const std::string& step);
   void CloseRows(const std::vector<int>& axes);
-  // The rows, if there are any, of a thread of kElements or kColumn, which lie side by side among those of its block: `several` writes what is
-  // done for rows_at_once_ of them at a time, of which turn `u` has row `row + u * step`; `one`, for the rows that are left.
-  void GoThroughRows(const std::vector<int>& axes, const std::function<void()>& several, const std::function<void()>& one);
+  // The rows, if there are any, of a thread of kElements or kColumn, which lie side by side among those of its block:
+  // `several` writes what is done for rows_at_once_ of them at a time, of which turn `u` has row `row + u * step`;
+  // `one`, for the rows that are left.
+  void GoThroughRows(const std::vector<int>& axes, const std::function<void()>& several,
+                     const std::function<void()>& one);
 
-  // What blocks share that split reductions: the first phase and, in one pass with it, moments that tell the second's sum.
+  // What blocks share that split reductions: the first phase and, in one pass with it, moments that tell the second's
+  // sum.
   Phase SharedPhase() const;
   // Is the reduction of moments?
   bool IsOfMoments(const plan::Reduction& reduction) const { return moments_ && reduction.result == moments_->squares; }
@@ -127,11 +130,16 @@ class CudaEmitter : protected ValueEmitter {
   std::string DeclarePart(const plan::Reduction& reduction, int lanes);
   std::string PartOf(const plan::Reduction& reduction, int lanes) const;
   // Of single elements.
-  void AddToMoments() { out_.Line("{}.add(pack<{}, 1>{{{}}});", accumulator_.at(moments_->squares), ScalarType(value(moments_->value).type), AsPacket(moments_->value).text); }
+  void AddToMoments() {
+    out_.Line("{}.add(pack<{}, 1>{{{}}});", accumulator_.at(moments_->squares), ScalarType(value(moments_->value).type),
+              AsPacket(moments_->value).text);
+  }
   // Declares the reduction's result, or what a block found of it.
   void DeclareResult(const plan::Reduction& reduction, const std::string& joined);
-  // Declares the result of what blocks found: `loop` goes through the parts at `index`, `across` joins those of several threads.
-  void JoinFound(const plan::Reduction& reduction, const std::string& loop, const std::string& index, const std::string& across);
+  // Declares the result of what blocks found: `loop` goes through the parts at `index`, `across` joins those of several
+  // threads.
+  void JoinFound(const plan::Reduction& reduction, const std::string& loop, const std::string& index,
+                 const std::string& across);
 
   // What a launch that splits keeps of each reduction in scratch: after the number of parts, an array a reduction.
   // `points`: how many results there are.
@@ -156,32 +164,32 @@ class CudaEmitter : protected ValueEmitter {
   // What is read as a packet: a load, a gather, or a choice between some that move alike.
   struct PackRead {
     int id = 0;
-    DType type{};                   // of the elements in memory
+    DType type{};  // of the elements in memory
     std::optional<double> outside;  // where there is no element
-    long long step = 1;             // 1 or -1, from an element to the next one
-    int repeats = 1;                // lanes that have the same one
-    int places = 1;                 // that are written out
+    long long step = 1;  // 1 or -1, from an element to the next one
+    int repeats = 1;  // lanes that have the same one
+    int places = 1;  // that are written out
     std::vector<LaneBound> bounds;  // of choices and guards, in values of wide_
-    std::vector<int> last;          // positions in the last dimension
-    std::vector<int> dividends;     // of those that lanes share
+    std::vector<int> last;  // positions in the last dimension
+    std::vector<int> dividends;  // of those that lanes share
   };
   const std::optional<PackRead>& FindPack(int id);
   std::optional<PackRead> NewPack(int id);
   void AddAlignment(const PackRead& read, int id, const std::function<void(std::string)>& add) const;
   void AddMadeOf(int id, std::vector<int>* values) const;
   std::string PlaceOf(int id) const;
-  void InLane(const std::string& begin, const std::string& type, const std::vector<int>& values, const std::function<std::string()>& text,
-              const std::string& end);
+  void InLane(const std::string& begin, const std::string& type, const std::vector<int>& values,
+              const std::function<std::string()>& text, const std::string& end);
 
   const Kernel& wide_;
   const std::vector<int>& became_;
   std::vector<PackRead> packs_;
   std::map<int, std::optional<PackRead>> found_packs_;  // by value
-  std::vector<int> pack_ids_, pack_windows_;            // values that packets are made of; axes of one element
-  std::vector<LaneBound> pack_bounds_;                  // of all packs_
-  std::set<int> pack_known_;                            // values that are declared before
-  std::vector<bool> same_in_lanes_, of_column_;         // by value of wide_
-  bool whole_ = false;                                  // are they known to be packets in memory?
+  std::vector<int> pack_ids_, pack_windows_;  // values that packets are made of; axes of one element
+  std::vector<LaneBound> pack_bounds_;  // of all packs_
+  std::set<int> pack_known_;  // values that are declared before
+  std::vector<bool> same_in_lanes_, of_column_;  // by value of wide_
+  bool whole_ = false;  // are they known to be packets in memory?
 };
 
 /// The forms; each writes its function, or two.

@@ -31,13 +31,16 @@ constexpr int kWideTile = 2 * runtime::kCudaTile;
 // Functions that a CUDA compiler declares before any source: no kernel may have their names.
 bool IsTaken(const std::string& name) {
   static const std::set<std::string> names = {
-      "abs", "acosh", "asinh", "assert", "atanh", "ceil", "clock", "clock64", "copysign", "cospi", "dim3", "erfcinv",
-      "erfcx", "exit", "exp10", "fabs", "fdim", "float4", "floor", "fma", "fmax", "fmin", "free", "frexp", "hypot", "ilogb", "index",
-      "isfinite", "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "llabs", "llmax", "llmin", "llrint",
-      "llround", "logb", "lrint", "lround", "malloc", "max", "memcpy", "memset", "min", "modf", "mul24", "nan",
-      "nanosleep", "nearbyint", "nextafter", "norm", "norm3d", "norm4d", "normcdf", "normcdfinv", "pack", "printf",
-      "rcbrt", "read", "remainder", "remquo", "rhypot", "rnorm", "rnorm3d", "rnorm4d", "saturate", "scalbln", "scalbn",
-      "signal", "signbit", "sincos", "sincospi", "sinpi", "tgamma", "time", "umax", "umin", "write", "y0", "y1", "yn"};
+      "abs",       "acosh",     "asinh",   "assert", "atanh",    "ceil",       "clock",   "clock64",   "copysign",
+      "cospi",     "dim3",      "erfcinv", "erfcx",  "exit",     "exp10",      "fabs",    "fdim",      "float4",
+      "floor",     "fma",       "fmax",    "fmin",   "free",     "frexp",      "hypot",   "ilogb",     "index",
+      "isfinite",  "isinf",     "isnan",   "j0",     "j1",       "jn",         "labs",    "ldexp",     "lgamma",
+      "llabs",     "llmax",     "llmin",   "llrint", "llround",  "logb",       "lrint",   "lround",    "malloc",
+      "max",       "memcpy",    "memset",  "min",    "modf",     "mul24",      "nan",     "nanosleep", "nearbyint",
+      "nextafter", "norm",      "norm3d",  "norm4d", "normcdf",  "normcdfinv", "pack",    "printf",    "rcbrt",
+      "read",      "remainder", "remquo",  "rhypot", "rnorm",    "rnorm3d",    "rnorm4d", "saturate",  "scalbln",
+      "scalbn",    "signal",    "signbit", "sincos", "sincospi", "sinpi",      "tgamma",  "time",      "umax",
+      "umin",      "write",     "y0",      "y1",     "yn"};
   return names.count(name) != 0;
 }
 
@@ -55,7 +58,8 @@ int RowsAtOnce(const plan::Phase& phase) {
   return phase.stores.size() <= kMostStores && phase.element_values.size() <= kMostValues ? 4 : 1;
 }
 
-// Points of the windows that a thread reduces, if their extents are known and a compiler may write out a row's values at each.
+// Points of the windows that a thread reduces, if their extents are known and a compiler may write out a row's values
+// at each.
 index_t PointsOfWindows(const plan::Kernel& kernel) {
   const auto& signature = kernel.signature;
   std::size_t values = 0;
@@ -67,16 +71,18 @@ index_t PointsOfWindows(const plan::Kernel& kernel) {
   for (auto axis = signature.axes.begin() + signature.row_axes; axis != signature.axes.end(); ++axis)
     points *= axis->is_static() ? std::min(axis->value, kMostPoints + 1) : kMostPoints + 1;
   const bool is_column = !kernel.vector_axis_is_inner() && kernel.final_stores.size() <= kMostStores;
-  return is_column && points * static_cast<index_t>(values) <= 4 * static_cast<index_t>(kMostValues) ? points : kMostPoints + 1;
+  return is_column && points * static_cast<index_t>(values) <= 4 * static_cast<index_t>(kMostValues) ? points
+                                                                                                     : kMostPoints + 1;
 }
 
 // As RowsAtOnce, where a thread reduces windows.
 int RowsOfWindows(index_t points) { return points <= 4 ? 4 : points <= kMostPoints ? 2 : 1; }
 
-// Elements of a row for which a warp has time enough. Where they are written memory is what a row waits for: a block of more
-// threads has it sooner, from some length on.
+// Elements of a row for which a warp has time enough. Where they are written memory is what a row waits for: a block of
+// more threads has it sooner, from some length on.
 int RowOfWarp(const plan::Kernel& kernel) {
-  const bool stores = std::any_of(kernel.phases.begin(), kernel.phases.end(), [](const plan::Phase& phase) { return !phase.stores.empty(); });
+  const bool stores = std::any_of(kernel.phases.begin(), kernel.phases.end(),
+                                  [](const plan::Phase& phase) { return !phase.stores.empty(); });
   return stores ? 512 : 1024;
 }
 
@@ -86,7 +92,8 @@ std::size_t WidestElement(const plan::Plan& plan, const plan::Kernel& kernel) {
   return widest;
 }
 
-// Do wide tiles have room, for all operands that are read across their lines? More elements of a thread are in flight then.
+// Do wide tiles have room, for all operands that are read across their lines? More elements of a thread are in flight
+// then.
 bool HasRoomForWideTiles(const plan::Plan& plan, const plan::Kernel& kernel) {
   const auto& signature = kernel.signature;
   std::size_t bytes = 0;
@@ -127,7 +134,8 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
     for (const auto& reduction : phase.reductions) {
       schedule.reduces = true;
       const bool three = moments && reduction.result == moments->squares;  // numbers that are kept of them
-      schedule.partials.insert(schedule.partials.end(), three ? 3 : 1, kernel.values[static_cast<std::size_t>(reduction.result)].type);
+      schedule.partials.insert(schedule.partials.end(), three ? 3 : 1,
+                               kernel.values[static_cast<std::size_t>(reduction.result)].type);
     }
   schedule.splits = schedule.splits && schedule.reduces;
   if (!schedule.splits) schedule.partials.clear();
@@ -171,7 +179,8 @@ CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, cons
   if (!kernel.summary.empty()) out.Line("// {} \u00b7 cuda \u00b7 {}", source.function, kernel.summary);
   std::vector<int> became(kernel.values.size());
   std::iota(became.begin(), became.end(), 0);
-  const plan::Kernel own = variant.wide_index ? kernel : plan::WithNarrowPositions(kernel, plan::Narrowed::kAll, &became);
+  const plan::Kernel own =
+      variant.wide_index ? kernel : plan::WithNarrowPositions(kernel, plan::Narrowed::kAll, &became);
   const CudaTask task{plan, own, kernel, became, schedule, options, variant};
   switch (variant.form) {
     case CudaForm::kElements: EmitCudaElements(task, name, &out); break;

@@ -12,9 +12,9 @@
 namespace umbra::codegen {
 
 struct CudaSource {
-  std::string kernel;    ///< the text of the kernel, in namespace umbra::simd
+  std::string kernel;  ///< the text of the kernel, in namespace umbra::simd
   std::string function;  ///< extern "C" name
-  std::string finish;    ///< of the second pass; empty if the form has none
+  std::string finish;  ///< of the second pass; empty if the form has none
   /// A translation unit: the part of the prelude that the kernel needs, then the kernel.
   std::string Text() const;
 };
@@ -22,12 +22,15 @@ struct CudaSource {
 /// What launches have to know of `kernel` (see umbra/cuda_launch.h).
 runtime::CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel);
 
-/// The source of `kernel` in the form and variant that a launch asks for; in `fast` arithmetic it has functions of the GPU's own.
-CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaVariant& variant, bool fast = false);
+/// The source of `kernel` in the form and variant that a launch asks for; in `fast` arithmetic it has functions of the
+/// GPU's own.
+CudaSource GenerateCuda(const plan::Plan& plan, const plan::Kernel& kernel, const runtime::CudaVariant& variant,
+                        bool fast = false);
 
 /// The variants to compile where launches are not known yet: each that PlanCudaLaunch may choose is there, or its
 /// General() is.
-std::vector<runtime::CudaVariant> CudaVariants(const runtime::KernelSignature& signature, const runtime::CudaSchedule& schedule);
+std::vector<runtime::CudaVariant> CudaVariants(const runtime::KernelSignature& signature,
+                                               const runtime::CudaSchedule& schedule);
 
 /// What `kernels`, texts of CudaSource, need of the prelude, as one text without includes.
 std::string CudaPrelude(std::string_view kernels);

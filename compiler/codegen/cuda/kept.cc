@@ -20,7 +20,8 @@ std::map<int, Reads> ReadsOfRows(const plan::Kernel& kernel) {
       const plan::Value& v = kernel.values[static_cast<std::size_t>(id)];
       if (v.kind != plan::Value::Kind::kLoad) continue;
       const auto& dims = signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis;
-      const bool by_row = std::any_of(dims.begin(), dims.begin() + signature.row_axes, [](int dim) { return dim >= 0; });
+      const bool by_row =
+          std::any_of(dims.begin(), dims.begin() + signature.row_axes, [](int dim) { return dim >= 0; });
       if (by_row && dims.back() >= 0) reads.emplace(v.index, Reads{p, p}).first->second.last = p;
     }
   return reads;
@@ -49,7 +50,8 @@ KeptRows RowsKept(const plan::Plan& plan, const plan::Kernel& kernel, bool with_
       const auto free = std::find_if(last_read.begin(), last_read.end(), [&](const auto& array) {
         return array.second <= p && kept.types[static_cast<std::size_t>(array.first)] == type;
       });
-      kept.of_row_buffer[static_cast<std::size_t>(stage.row_buffer)] = free == last_read.end() ? add(type) : free->first;
+      kept.of_row_buffer[static_cast<std::size_t>(stage.row_buffer)] =
+          free == last_read.end() ? add(type) : free->first;
       if (free != last_read.end()) last_read.erase(free);
     }
   return kept;

@@ -1,7 +1,7 @@
-// Packets of results that are made of packets in memory: loads, gathers whose positions move evenly from lane to lane, as
-// those of a slice, a padding, a flip or a concatenation do, and choices between them. Whether all lanes of a packet have the
-// same choices, and it begins where packets may, is a matter of its columns and of strides, so a thread finds that out before
-// it goes through its rows.
+// Packets of results that are made of packets in memory: loads, gathers whose positions move evenly from lane to lane,
+// as those of a slice, a padding, a flip or a concatenation do, and choices between them. Whether all lanes of a packet
+// have the same choices, and it begins where packets may, is a matter of its columns and of strides, so a thread finds
+// that out before it goes through its rows.
 #include <algorithm>
 #include <cmath>
 
@@ -13,19 +13,21 @@ namespace umbra::codegen {
 namespace {
 
 constexpr std::size_t kMostBounds = 32;  // a bit each
-constexpr int kMostPlaces = 64;          // that a choice is between, each written out
+constexpr int kMostPlaces = 64;  // that a choice is between, each written out
 
 // Of each value, whether it is the same in all lanes.
 std::vector<bool> SameInLanes(const Kernel& kernel) {
   std::vector<bool> same;
   for (const Value& v : kernel.values) {
-    const bool made = std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return same[static_cast<std::size_t>(arg)]; });
+    const bool made =
+        std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return same[static_cast<std::size_t>(arg)]; });
     switch (v.kind) {
       case Value::Kind::kConstant:
       case Value::Kind::kNumber: same.push_back(true); break;
       case Value::Kind::kIndex: same.push_back(v.index != kernel.signature.vector_axis); break;
       case Value::Kind::kLoad:
-        same.push_back(kernel.signature.operands[static_cast<std::size_t>(v.index)].dim_of_axis[static_cast<std::size_t>(kernel.signature.vector_axis)] < 0);
+        same.push_back(kernel.signature.operands[static_cast<std::size_t>(v.index)]
+                           .dim_of_axis[static_cast<std::size_t>(kernel.signature.vector_axis)] < 0);
         break;
       case Value::Kind::kMap:
       case Value::Kind::kCast:
@@ -40,10 +42,12 @@ std::vector<bool> SameInLanes(const Kernel& kernel) {
 std::vector<bool> OfColumn(const Kernel& kernel) {
   std::vector<bool> of_column;
   for (const Value& v : kernel.values) {
-    const bool made = std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return of_column[static_cast<std::size_t>(arg)]; });
+    const bool made =
+        std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return of_column[static_cast<std::size_t>(arg)]; });
     of_column.push_back(v.scope == Scope::kUniform || v.kind == Value::Kind::kConstant ||
-                        (v.kind == Value::Kind::kIndex ? v.index == kernel.signature.vector_axis || v.index >= kernel.signature.row_axes
-                                                       : made && (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast)));
+                        (v.kind == Value::Kind::kIndex
+                             ? v.index == kernel.signature.vector_axis || v.index >= kernel.signature.row_axes
+                             : made && (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast)));
   }
   return of_column;
 }
@@ -64,7 +68,9 @@ const std::optional<CudaEmitter::PackRead>& CudaEmitter::FindPack(int id) {
 std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
   const Value& v = value(id);
   if (pack_known_.count(id) > 0) return std::nullopt;
-  const std::function<bool(int)> is_alike = [this](int other) { return same_in_lanes_[static_cast<std::size_t>(other)]; };
+  const std::function<bool(int)> is_alike = [this](int other) {
+    return same_in_lanes_[static_cast<std::size_t>(other)];
+  };
   // The value of wide_ that a gather, or what a choice is made by, was.
   const auto found = std::find(became_.begin(), became_.end(), v.kind == Value::Kind::kMap ? v.args[0] : id);
   const int was = found == became_.end() ? -1 : static_cast<int>(found - became_.begin());
@@ -72,14 +78,16 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
   if (v.kind == Value::Kind::kLoad) {
     if (!MovesAlongVector(v.index)) return std::nullopt;
     const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
-    if (std::any_of(pack_windows_.begin(), pack_windows_.end(), [&](int axis) { return Moves(access, axis); })) return std::nullopt;
+    if (std::any_of(pack_windows_.begin(), pack_windows_.end(), [&](int axis) { return Moves(access, axis); }))
+      return std::nullopt;
     read.type = OperandType(v.index);
     return read;
   }
   if (v.kind == Value::Kind::kGather) {
     const auto span = was >= 0 ? FindSpan(wide_, was, is_alike) : std::nullopt;
     if (!span || span->group > 0 || span->slopes.empty() || !AreOfColumn(of_column_, span->run)) return std::nullopt;
-    if (std::any_of(span->slopes.begin(), span->slopes.end() - 1, [](long long slope) { return slope != 0; })) return std::nullopt;
+    if (std::any_of(span->slopes.begin(), span->slopes.end() - 1, [](long long slope) { return slope != 0; }))
+      return std::nullopt;
     read.last.push_back(v.args[span->slopes.size() - 1]);
     read.repeats = span->repeats;
     read.step = span->repeats > 1 ? 1 : span->slopes.back();
@@ -103,7 +111,9 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
       outside = value(arg).constant;
     } else {
       const std::optional<PackRead>& branch = FindPack(arg);
-      if (!branch || (read.step != 0 && (branch->type != read.type || branch->step != read.step || branch->repeats != read.repeats))) return std::nullopt;
+      if (!branch || (read.step != 0 &&
+                      (branch->type != read.type || branch->step != read.step || branch->repeats != read.repeats)))
+        return std::nullopt;
       read.places += branch->places;
       read.type = branch->type;
       read.step = branch->step;
@@ -113,11 +123,13 @@ std::optional<CudaEmitter::PackRead> CudaEmitter::NewPack(int id) {
       read.dividends.insert(read.dividends.end(), branch->dividends.begin(), branch->dividends.end());
       outside = branch->outside;
     }
-    if (outside && read.outside && (*outside != *read.outside || std::signbit(*outside) != std::signbit(*read.outside))) return std::nullopt;
+    if (outside && read.outside && (*outside != *read.outside || std::signbit(*outside) != std::signbit(*read.outside)))
+      return std::nullopt;
     if (outside) read.outside = outside;
   }
   read.bounds.insert(read.bounds.end(), run->bounds.begin(), run->bounds.end());
-  if (read.step == 0 || read.places > kMostPlaces || read.bounds.size() > kMostBounds) return std::nullopt;  // step 0: two constants
+  if (read.step == 0 || read.places > kMostPlaces || read.bounds.size() > kMostBounds)
+    return std::nullopt;  // step 0: two constants
   return read;
 }
 
@@ -135,7 +147,8 @@ void CudaEmitter::FindPacks(const std::vector<int>& ids, const std::set<int>& kn
     const bool is_covered = covered.count(*id) > 0;
     auto read = is_covered ? std::nullopt : FindPack(*id);
     if (read && pack_bounds_.size() + read->bounds.size() > kMostBounds) read = std::nullopt;
-    if (v.kind == Value::Kind::kMap && v.op == graph::Op::select && (read || is_covered)) covered.insert(v.args.begin() + 1, v.args.end());
+    if (v.kind == Value::Kind::kMap && v.op == graph::Op::select && (read || is_covered))
+      covered.insert(v.args.begin() + 1, v.args.end());
     if (!read) continue;
     read->id = *id;
     pack_bounds_.insert(pack_bounds_.end(), read->bounds.begin(), read->bounds.end());
@@ -149,23 +162,30 @@ void CudaEmitter::DeclareWhole() {
 
   std::vector<std::string> conditions;
   const auto add = [&](std::string condition) {
-    if (std::find(conditions.begin(), conditions.end(), condition) == conditions.end()) conditions.push_back(std::move(condition));
+    if (std::find(conditions.begin(), conditions.end(), condition) == conditions.end())
+      conditions.push_back(std::move(condition));
   };
   for (const PackRead& read : packs_) AddAlignment(read, read.id, add);
   out_.Line("bool whole = {};", conditions[0]);
   for (std::size_t k = 1; k < conditions.size(); ++k) out_.Line("whole = whole && {};", conditions[k]);
   if (!bounds.empty()) {
     std::vector<int> ends;
-    for (const LaneBound& bound : bounds) ends.insert(ends.end(), {became_[static_cast<std::size_t>(bound.less)], became_[static_cast<std::size_t>(bound.greater)]});
-    InLane("const auto choices = ", "unsigned", ends, [&] {
-      std::vector<std::string> bits;
-      for (std::size_t k = 0; k < bounds.size(); ++k) {
-        const std::string bit = fmt::format("unsigned({} {} {})", AsScalar(ends[2 * k]).text, bounds[k].or_equal ? "<=" : "<", AsScalar(ends[2 * k + 1]).text);
-        if (std::find(bits.begin(), bits.end(), bit) == bits.end()) bits.push_back(bit);
-      }
-      for (std::size_t k = 1; k < bits.size(); ++k) bits[k] += fmt::format(" << {}", k);
-      return fmt::format("{}", fmt::join(bits, " | "));
-    }, ";");
+    for (const LaneBound& bound : bounds)
+      ends.insert(ends.end(),
+                  {became_[static_cast<std::size_t>(bound.less)], became_[static_cast<std::size_t>(bound.greater)]});
+    InLane(
+        "const auto choices = ", "unsigned", ends,
+        [&] {
+          std::vector<std::string> bits;
+          for (std::size_t k = 0; k < bounds.size(); ++k) {
+            const std::string bit = fmt::format("unsigned({} {} {})", AsScalar(ends[2 * k]).text,
+                                                bounds[k].or_equal ? "<=" : "<", AsScalar(ends[2 * k + 1]).text);
+            if (std::find(bits.begin(), bits.end(), bit) == bits.end()) bits.push_back(bit);
+          }
+          for (std::size_t k = 1; k < bits.size(); ++k) bits[k] += fmt::format(" << {}", k);
+          return fmt::format("{}", fmt::join(bits, " | "));
+        },
+        ";");
     out_.Line("whole = whole && choices(0) == choices({});", result_lanes_ - 1);
   }
   std::vector<int> last;
@@ -174,19 +194,24 @@ void CudaEmitter::DeclareWhole() {
     last.insert(last.end(), read.dividends.begin(), read.dividends.end());
   }
   if (!last.empty()) {
-    InLane("whole = whole && ", "bool", last, [&] {
-      std::vector<std::string> begin;
-      const auto divide = [&](const std::string& position, int by) {
-        const std::string condition = fmt::format("{} % {} == 0", position.find(' ') == std::string::npos ? position : "(" + position + ")", by);
-        if (by > 1 && std::find(begin.begin(), begin.end(), condition) == begin.end()) begin.push_back(condition);
-      };
-      for (const PackRead& read : packs_) {
-        for (const int id : read.last)
-          divide(read.step < 0 ? fmt::format("{} - {}", AsScalar(id).text, result_lanes_ - 1) : AsScalar(id).text, result_lanes_ / read.repeats);
-        for (const int id : read.dividends) divide(AsScalar(id).text, read.repeats);
-      }
-      return fmt::format("{}", fmt::join(begin, " && "));
-    }, "(0);");
+    InLane(
+        "whole = whole && ", "bool", last,
+        [&] {
+          std::vector<std::string> begin;
+          const auto divide = [&](const std::string& position, int by) {
+            const std::string condition = fmt::format(
+                "{} % {} == 0", position.find(' ') == std::string::npos ? position : "(" + position + ")", by);
+            if (by > 1 && std::find(begin.begin(), begin.end(), condition) == begin.end()) begin.push_back(condition);
+          };
+          for (const PackRead& read : packs_) {
+            for (const int id : read.last)
+              divide(read.step < 0 ? fmt::format("{} - {}", AsScalar(id).text, result_lanes_ - 1) : AsScalar(id).text,
+                     result_lanes_ / read.repeats);
+            for (const int id : read.dividends) divide(AsScalar(id).text, read.repeats);
+          }
+          return fmt::format("{}", fmt::join(begin, " && "));
+        },
+        "(0);");
   }
 }
 
@@ -212,14 +237,16 @@ void CudaEmitter::AddAlignment(const PackRead& read, int id, const std::function
   } else {
     const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
     add(fmt::format("{} == 1", lanes_.stride_name(v.index, static_cast<int>(rank) - 1)));
-    for (std::size_t d = 0; d + 1 < rank; ++d) strides += (d == 0 ? "" : " | ") + lanes_.stride_name(v.index, static_cast<int>(d));
+    for (std::size_t d = 0; d + 1 < rank; ++d)
+      strides += (d == 0 ? "" : " | ") + lanes_.stride_name(v.index, static_cast<int>(d));
   }
-  if (!strides.empty()) add(fmt::format("{} % {} == 0", strides.find(' ') == std::string::npos ? strides : "(" + strides + ")", count));
+  if (!strides.empty())
+    add(fmt::format("{} % {} == 0", strides.find(' ') == std::string::npos ? strides : "(" + strides + ")", count));
 }
 
 // Writes what `text` makes of values in lane `k`, a function that gives the type.
-void CudaEmitter::InLane(const std::string& begin, const std::string& type, const std::vector<int>& values, const std::function<std::string()>& text,
-                         const std::string& end) {
+void CudaEmitter::InLane(const std::string& begin, const std::string& type, const std::vector<int>& values,
+                         const std::function<std::string()>& text, const std::string& end) {
   const auto is_position = [this](int axis) {
     return [this, axis](int id) { return value(id).kind == Value::Kind::kIndex && value(id).index == axis; };
   };
@@ -234,10 +261,14 @@ void CudaEmitter::InLane(const std::string& begin, const std::string& type, cons
   const auto reached = reached_;
   reached_.reset();
   out_.Open("{}[&](int k) -> {}", begin, type);
-  const bool loads = std::any_of(made_of.begin(), made_of.end(), [this](int id) { return value(id).kind == Value::Kind::kLoad && MovesAlongVector(value(id).index); });
-  if (loads || std::any_of(made_of.begin(), made_of.end(), is_position(vector_axis_))) out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
+  const bool loads = std::any_of(made_of.begin(), made_of.end(), [this](int id) {
+    return value(id).kind == Value::Kind::kLoad && MovesAlongVector(value(id).index);
+  });
+  if (loads || std::any_of(made_of.begin(), made_of.end(), is_position(vector_axis_)))
+    out_.Line("const {} i{} = column + k;", index_type_, vector_axis_);
   for (const int axis : pack_windows_)
-    if (std::any_of(made_of.begin(), made_of.end(), is_position(axis))) out_.Line("const {} i{} = 0;", index_type_, axis);
+    if (std::any_of(made_of.begin(), made_of.end(), is_position(axis)))
+      out_.Line("const {} i{} = 0;", index_type_, axis);
   for (const int id : pack_ids_) {
     if (made_of.count(id) == 0 || (value(id).kind == Value::Kind::kLoad && MovesAlongVector(value(id).index))) continue;
     if (value(id).scope == Scope::kElement) DeclarePacket(id, fmt::format("i{}", vector_axis_), "", &names_);
@@ -278,13 +309,16 @@ void CudaEmitter::ReadPacks() {
       const std::string at = names_.Make(of + "_at");
       std::vector<int> made_of;
       AddMadeOf(read.id, &made_of);
-      InLane(fmt::format("const {}* const {} = ", type, at), fmt::format("const {}*", type), made_of, [&] { return PlaceOf(read.id); },
-             fmt::format("({});", read.step < 0 ? result_lanes_ - 1 : 0));
+      InLane(
+          fmt::format("const {}* const {} = ", type, at), fmt::format("const {}*", type), made_of,
+          [&] { return PlaceOf(read.id); }, fmt::format("({});", read.step < 0 ? result_lanes_ - 1 : 0));
       const std::string outside = read.outside ? Literal(*read.outside, read.type) : "";
-      out_.Line("const pack<{}, {}> {} = {}<{}>({});", type, count, pack, read.outside ? "load_pack_or" : "load_pack", count,
-                read.outside ? at + ", " + outside : at);
+      out_.Line("const pack<{}, {}> {} = {}<{}>({});", type, count, pack, read.outside ? "load_pack_or" : "load_pack",
+                count, read.outside ? at + ", " + outside : at);
     }
-    const std::string lane = read.step < 0 ? fmt::format("{} - k", result_lanes_ - 1) : read.repeats > 1 ? fmt::format("k / {}", read.repeats) : "k";
+    const std::string lane = read.step < 0      ? fmt::format("{} - k", result_lanes_ - 1)
+                             : read.repeats > 1 ? fmt::format("k / {}", read.repeats)
+                                                : "k";
     const std::string element = pack + "[" + lane + "]";
     if (load) at_hand_[v.index] = element;
     else gathers_at_hand_[read.id] = element;

@@ -21,7 +21,8 @@ class Conditions {
   bool Keep(std::string_view line) {
     if (StartsWith(line, "#if")) {
       const bool cuda = line.find("__CUDACC__") != std::string_view::npos;
-      const bool open = StartsWith(line, "#if ") && !cuda && line.find("defined(__CUDA_ARCH__)") != std::string_view::npos;
+      const bool open =
+          StartsWith(line, "#if ") && !cuda && line.find("defined(__CUDA_ARCH__)") != std::string_view::npos;
       levels_.push_back({open, open || Holds(line)});
       return open && IsTaken(1);
     }
@@ -40,7 +41,7 @@ class Conditions {
 
  private:
   struct Level {
-    bool open;   // left to the compiler
+    bool open;  // left to the compiler
     bool taken;
   };
   // Do all conditions of the line, `defined(...)` or its negation, hold for a CUDA compiler?
@@ -65,7 +66,8 @@ bool DefinesAnything(std::string_view text) {
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end);
-    if (line != "\n" && line[0] != '#' && !StartsWith(line, "//") && !StartsWith(line, "namespace") && line[0] != '}') return true;
+    if (line != "\n" && line[0] != '#' && !StartsWith(line, "//") && !StartsWith(line, "namespace") && line[0] != '}')
+      return true;
   }
   return false;
 }
@@ -82,7 +84,8 @@ std::string WithFewBlanks(std::string_view text) {
 }
 
 void RemoveAll(std::string_view piece, std::string* text) {
-  for (std::size_t at = text->find(piece); at != std::string::npos; at = text->find(piece, at)) text->erase(at, piece.size());
+  for (std::size_t at = text->find(piece); at != std::string::npos; at = text->find(piece, at))
+    text->erase(at, piece.size());
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Reductions along the vector axis. The threads of a warp or of a block go through a row side by side, phase by phase;
 // what they accumulate is joined by shuffles, and through shared memory between warps. Each thread meets the same
-// elements in every phase, so that what is kept of the row, inputs among it, which are fetched first, needs no barrier. Where
-// rows are few and long, several blocks work on one, and a second kernel joins what they found.
+// elements in every phase, so that what is kept of the row, inputs among it, which are fetched first, needs no barrier.
+// Where rows are few and long, several blocks work on one, and a second kernel joins what they found.
 #include <algorithm>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -19,8 +19,10 @@ class RowsEmitter : private CudaEmitter {
  public:
   RowsEmitter(const CudaTask& task, Writer* out)
       : CudaEmitter(task, out),
-        rows_(Axes(0, signature_.row_axes)), walks_(Axes(signature_.row_axes, vector_axis_)),
-        lanes_(variant_.vector ? schedule_.lanes : 1), kept_(RowsKept(plan_, kernel_, !variant_.rows_in_scratch && !Splits())) {}
+        rows_(Axes(0, signature_.row_axes)),
+        walks_(Axes(signature_.row_axes, vector_axis_)),
+        lanes_(variant_.vector ? schedule_.lanes : 1),
+        kept_(RowsKept(plan_, kernel_, !variant_.rows_in_scratch && !Splits())) {}
 
   void Run(const std::string& name) {
     DeclareArguments(name);
@@ -55,7 +57,8 @@ class RowsEmitter : private CudaEmitter {
     DeclareRowPointers();
     DeclareRowValues(phase.row_values);
     for (const auto& reduction : phase.reductions)
-      JoinFound(reduction, "for (i64 part = threadIdx.x; part < parts; part += blockDim.x)", "row * parts + part", "block_all");
+      JoinFound(reduction, "for (i64 part = threadIdx.x; part < parts; part += blockDim.x)", "row * parts + part",
+                "block_all");
     DeclareRowValues(kernel_.final_row_values);
     StoreRow("threadIdx.x == 0");
     out_.Close();
@@ -66,7 +69,9 @@ class RowsEmitter : private CudaEmitter {
   bool IsWarp() const { return variant_.form == CudaForm::kRowPerWarp; }
   std::string i() const { return fmt::format("i{}", vector_axis_); }
   // From a thread's packet of a row to its next one.
-  std::string Step() const { return IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)"; }
+  std::string Step() const {
+    return IsWarp() ? "32" : Splits() ? "int(gridDim.x) * int(blockDim.x)" : "int(blockDim.x)";
+  }
 
   void OpenRow() {
     const std::string bytes = BytesOfRows(kept_.types);
@@ -77,8 +82,9 @@ class RowsEmitter : private CudaEmitter {
       DeclarePositions("row", rows_);
       return;
     }
-    DeclareKept(variant_.rows_in_scratch ? fmt::format("static_cast<char*>(args.scratch) + i64({}) * ({})", Block("x"), bytes)
-                                         : "shared_memory");
+    DeclareKept(variant_.rows_in_scratch
+                    ? fmt::format("static_cast<char*>(args.scratch) + i64({}) * ({})", Block("x"), bytes)
+                    : "shared_memory");
     const char* along = Splits() ? "y" : "x";
     OpenRows(rows_, Index(Block(along)), Grid(along));
   }
@@ -101,7 +107,8 @@ class RowsEmitter : private CudaEmitter {
     out_.Line("#pragma unroll 4");
     out_.Open("for ({0} chunk = threadIdx.x; chunk < {1}; chunk += {2})", index_type_, Chunks(), Step());
     DeclarePlace("chunk");
-    for (const auto& [operand, kept] : inputs_) out_.Line("fetch_pack<{}>({} + {}, {});", lanes_, kept, i(), Address(operand, i()));
+    for (const auto& [operand, kept] : inputs_)
+      out_.Line("fetch_pack<{}>({} + {}, {});", lanes_, kept, i(), Address(operand, i()));
     out_.Close();
     awaits_ = true;
   }
@@ -114,10 +121,12 @@ class RowsEmitter : private CudaEmitter {
     for (const auto& reduction : phase.reductions) DeclarePart(reduction, lanes_);
     Loop(phase);
     for (const auto& reduction : phase.reductions)
-      DeclareResult(reduction, fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", PartJoiner(reduction), PartOf(reduction, lanes_)));
+      DeclareResult(reduction, fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", PartJoiner(reduction),
+                                           PartOf(reduction, lanes_)));
   }
 
-  // A row of several lines is gone through as one: threads are as busy, and as much is in flight, however long a line is.
+  // A row of several lines is gone through as one: threads are as busy, and as much is in flight, however long a line
+  // is.
   void DeclareLines() {
     if (walks_.empty()) return;
     out_.Line("const {} line = {};", index_type_, Chunks());
@@ -151,7 +160,8 @@ class RowsEmitter : private CudaEmitter {
     const std::string step = Step();
     Names names = names_;
     const bool dear = lanes_ > 1 && IsDear(phase);
-    if (const int turns = TurnsAtOnce(phase); dear && Waits(phase) && turns > 1 && (walks_.empty() || phase.guard < 0)) {
+    if (const int turns = TurnsAtOnce(phase);
+        dear && Waits(phase) && turns > 1 && (walks_.empty() || phase.guard < 0)) {
       Turns(phase, turns, first, step, &names);
     } else {
       out_.Line("#pragma unroll {}", !dear && (Waits(phase) || ReadsKept(phase)) ? 4 : 1);
@@ -196,7 +206,8 @@ class RowsEmitter : private CudaEmitter {
       out_.Line("{}[u] = load_pack<{}>({});", packs[k], lanes_, Address(read[k], i()));
     out_.Close();
     out_.Line("#pragma unroll 1");
-    out_.Open("for ({0} chunk = turns; chunk < {1} && chunk < turns + {2} * {3}; chunk += {3})", index_type_, AllChunks(), turns, step);
+    out_.Open("for ({0} chunk = turns; chunk < {1} && chunk < turns + {2} * {3}; chunk += {3})", index_type_,
+              AllChunks(), turns, step);
     DeclarePlace("chunk");
     Packet(phase, names);
     for (const std::string& pack : packs) out_.Line("advance({});", pack);
@@ -207,7 +218,8 @@ class RowsEmitter : private CudaEmitter {
   // Would a thread wait for memory in each turn? What is stored between them keeps a compiler from reading for several.
   bool Waits(const Phase& phase) const {
     const auto& ids = phase.element_values;
-    const bool gathers = std::any_of(ids.begin(), ids.end(), [this](int id) { return value(id).kind == Value::Kind::kGather; });
+    const bool gathers =
+        std::any_of(ids.begin(), ids.end(), [this](int id) { return value(id).kind == Value::Kind::kGather; });
     return phase.stores.empty() && (gathers || !ReadFromMemory(phase).empty());
   }
 
@@ -254,7 +266,8 @@ class RowsEmitter : private CudaEmitter {
       return name;
     };
     for (const int k : LoadedOperands(phase))
-      if (at_hand_.count(k) == 0) at_hand_[k] = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Source(k)) + "[k]";
+      if (at_hand_.count(k) == 0)
+        at_hand_[k] = pack(OperandType(k), operands_[static_cast<std::size_t>(k)].name, Source(k)) + "[k]";
     for (int id : phase.element_values) {
       const Value& v = value(id);
       if (v.kind != Value::Kind::kStaged || kept_at_hand_.count(v.index) != 0) continue;
@@ -271,13 +284,16 @@ class RowsEmitter : private CudaEmitter {
     out_.Open("for (int k = 0; k < {}; ++k)", lanes_);
     DeclareElements(phase, i() + " + k", names);
     if (moments_) out_.Line("{}[k] = {};", summed, AsPacket(moments_->value).text);
-    for (std::size_t s = 0; s < stages.size(); ++s) out_.Line("{}[k] = {};", stages[s], AsPacket(phase.stages[s].value).text);
-    for (std::size_t s = 0; s < stores.size(); ++s) out_.Line("{}[k] = {};", stores[s], AsPacket(phase.stores[s].value).text);
+    for (std::size_t s = 0; s < stages.size(); ++s)
+      out_.Line("{}[k] = {};", stages[s], AsPacket(phase.stages[s].value).text);
+    for (std::size_t s = 0; s < stores.size(); ++s)
+      out_.Line("{}[k] = {};", stores[s], AsPacket(phase.stores[s].value).text);
     Accumulate(phase, "[k]");
     out_.Close();
     if (moments_) out_.Line("{}.add({});", accumulator_.at(moments_->squares), summed);
     for (std::size_t s = 0; s < stages.size(); ++s)
-      out_.Line("store_pack({} + {}, {});", row_names_[static_cast<std::size_t>(phase.stages[s].row_buffer)], i(), stages[s]);
+      out_.Line("store_pack({} + {}, {});", row_names_[static_cast<std::size_t>(phase.stages[s].row_buffer)], i(),
+                stages[s]);
     for (std::size_t s = 0; s < stores.size(); ++s)
       out_.Line("store_pack({}, {});", Address(phase.stores[s].operand, i()), stores[s]);
   }
@@ -301,7 +317,7 @@ class RowsEmitter : private CudaEmitter {
   std::vector<int> rows_, walks_;
   int lanes_;
   KeptRows kept_;
-  bool awaits_ = false;                // have packets been asked for, and not waited for?
+  bool awaits_ = false;  // have packets been asked for, and not waited for?
   std::map<int, std::string> inputs_;  // the arrays that keep them, by operand
 };
 

@@ -61,7 +61,8 @@ Term operator*(const Term& a, const Term& b) {
 
 Term operator/(const Term& a, const Term& b) {
   if (Term rest = a; rest.DivideBy(b)) return rest;
-  return Term(fmt::format("({} / {})", a.Text(), b.names.size() + (b.factor != 1) > 1 ? "(" + b.Text() + ")" : b.Text()));
+  return Term(
+      fmt::format("({} / {})", a.Text(), b.names.size() + (b.factor != 1) > 1 ? "(" + b.Text() + ")" : b.Text()));
 }
 
 Term operator+(const Term& a, const Term& b) {
@@ -71,32 +72,36 @@ Term operator+(const Term& a, const Term& b) {
 
 Term CeilDiv(const Term& a, const Term& b) {
   if (Term rest = a; rest.DivideBy(b)) return rest;
-  return Call("ceil_div", [](index_t x, index_t y) { return runtime::CeilDiv(x, y); }, a, b);
+  return Call(
+      "ceil_div", [](index_t x, index_t y) { return runtime::CeilDiv(x, y); }, a, b);
 }
 
 Term Least(const Term& a, const Term& b) {
   if (a == b || a == 1) return a;
   if (b == 1) return b;
-  return Call("least", [](index_t x, index_t y) { return runtime::Least(x, y); }, a, b);
+  return Call(
+      "least", [](index_t x, index_t y) { return runtime::Least(x, y); }, a, b);
 }
 
 Term Most(const Term& a, const Term& b) {
   if (a == b || b == 1) return a;
   if (a == 1) return b;
-  return Call("most", [](index_t x, index_t y) { return runtime::Most(x, y); }, a, b);
+  return Call(
+      "most", [](index_t x, index_t y) { return runtime::Most(x, y); }, a, b);
 }
 
 Term PowerOfTwo(const Term& a) {
-  return Call("power_of_two", [](index_t x) { return runtime::PowerOfTwo(x); }, a);
+  return Call(
+      "power_of_two", [](index_t x) { return runtime::PowerOfTwo(x); }, a);
 }
 
-Term Padded(const Term& count) {
-  return Term(CeilDiv(count, 16)) * 16;
-}
+Term Padded(const Term& count) { return Term(CeilDiv(count, 16)) * 16; }
 
 Term RowsThatFit(const Term& most, const Term& bytes, const Term& limit) {
   if (bytes == 0) return most;
-  return Call("rows_that_fit", [](index_t x, index_t y, index_t z) { return runtime::RowsThatFit(x, y, z); }, most, bytes, limit);
+  return Call(
+      "rows_that_fit", [](index_t x, index_t y, index_t z) { return runtime::RowsThatFit(x, y, z); }, most, bytes,
+      limit);
 }
 
 Term IfAtLeast(const Term& a, const Term& b, const Term& then, const Term& otherwise) {
@@ -110,9 +115,11 @@ std::string TermFunctions(const std::string& text) {
       {"ceil_div", "long long ceil_div(long long a, long long b) { return (a + b - 1) / b; }"},
       {"least", "long long least(long long a, long long b) { return a < b ? a : b; }"},
       {"most", "long long most(long long a, long long b) { return a < b ? b : a; }"},
-      {"power_of_two", "long long power_of_two(long long at_least) {\n  long long power = 1;\n  while (power < at_least) power *= 2;\n  return power;\n}"},
-      {"rows_that_fit", "long long rows_that_fit(long long rows, long long bytes, long long limit) {\n"
-                        "  while (rows > 1 && rows * bytes > limit) rows /= 2;\n  return rows;\n}"}};
+      {"power_of_two",
+       "long long power_of_two(long long at_least) {\n  long long power = 1;\n  while (power < at_least) power *= 2;\n  return power;\n}"},
+      {"rows_that_fit",
+       "long long rows_that_fit(long long rows, long long bytes, long long limit) {\n"
+       "  while (rows > 1 && rows * bytes > limit) rows /= 2;\n  return rows;\n}"}};
   std::string definitions;
   for (const auto& [name, definition] : functions)
     if (text.find(name + "(") != std::string::npos) definitions += "inline " + definition + "\n";

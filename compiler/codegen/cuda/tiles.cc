@@ -1,7 +1,8 @@
 // A kernel without reductions that reads operands across their lines: a block reads a square tile of each along the
-// lines, and computes along the lines of the result. A column of padding keeps the threads of a warp in different banks.
-// Operands that shared memory has no room for are read across their lines. Where tiles of twice the side have room, more of a
-// thread's elements are in flight; narrow ones come in twos, so that what a warp reads and writes at once is whole lines.
+// lines, and computes along the lines of the result. A column of padding keeps the threads of a warp in different
+// banks. Operands that shared memory has no room for are read across their lines. Where tiles of twice the side have
+// room, more of a thread's elements are in flight; narrow ones come in twos, so that what a warp reads and writes at
+// once is whole lines.
 #include <algorithm>
 
 #include "compiler/codegen/cuda/emitter.h"
@@ -15,9 +16,14 @@ constexpr int kTile = runtime::kCudaTile, kThreadRows = runtime::kCudaTileRows;
 class TilesEmitter : private CudaEmitter {
  public:
   TilesEmitter(const CudaTask& task, Writer* out)
-      : CudaEmitter(task, out), lanes_(variant_.vector ? schedule_.tile_lanes : 1), side_(schedule_.tile_side),
-        across_(side_ / kTile / lanes_), turns_(side_ / kThreadRows * across_),
-        near_(lanes_ > 1 ? fmt::format("threadIdx.x * {}", lanes_) : across_ > 1 ? fmt::format("threadIdx.x + u % {} * {}", across_, kTile) : "threadIdx.x"),
+      : CudaEmitter(task, out),
+        lanes_(variant_.vector ? schedule_.tile_lanes : 1),
+        side_(schedule_.tile_side),
+        across_(side_ / kTile / lanes_),
+        turns_(side_ / kThreadRows * across_),
+        near_(lanes_ > 1    ? fmt::format("threadIdx.x * {}", lanes_)
+              : across_ > 1 ? fmt::format("threadIdx.x + u % {} * {}", across_, kTile)
+                            : "threadIdx.x"),
         far_(fmt::format("threadIdx.y + u{} * {}", across_ > 1 ? fmt::format(" / {}", across_) : "", kThreadRows)) {}
 
   void Run(const std::string& name) {
@@ -30,9 +36,11 @@ class TilesEmitter : private CudaEmitter {
       const std::size_t size = SizeOf(OperandType(static_cast<int>(k))) * static_cast<std::size_t>(side_ * (side_ + 1));
       if (!IsTransposedLoad(static_cast<int>(k)) || bytes + size > kTilesBytes) continue;
       bytes += size;
-      tiles_.emplace_back(static_cast<int>(k),
-                          names_.Make(plan_.buffers[static_cast<std::size_t>(signature_.operands[k].buffer)].name + "_tile"));
-      out_.Line("__shared__ {} {}[{}][{}];", ElementType(OperandType(static_cast<int>(k))), tiles_.back().second, side_, side_ + 1);
+      tiles_.emplace_back(
+          static_cast<int>(k),
+          names_.Make(plan_.buffers[static_cast<std::size_t>(signature_.operands[k].buffer)].name + "_tile"));
+      out_.Line("__shared__ {} {}[{}][{}];", ElementType(OperandType(static_cast<int>(k))), tiles_.back().second, side_,
+                side_ + 1);
     }
     DeclareParameters(HasRows(rows) ? Axes(0, kernel_.rank()) : std::vector<int>{down, across});
     const std::string across_tiles = fmt::format("({} + {}) / {}", ExtentName(across), side_ - 1, side_);
@@ -72,7 +80,8 @@ class TilesEmitter : private CudaEmitter {
     for (const auto& [operand, tile] : tiles_) {
       read.push_back(names_.Make(operands_[static_cast<std::size_t>(operand)].name + "_read"));
       const std::string element = ElementType(OperandType(operand));
-      out_.Line("{} {}[{}];", lanes_ == 1 ? element : fmt::format("pack<{}, {}>", element, lanes_), read.back(), turns_);
+      out_.Line("{} {}[{}];", lanes_ == 1 ? element : fmt::format("pack<{}, {}>", element, lanes_), read.back(),
+                turns_);
     }
     OpenTurns(turns_);
     DeclarePosition(vector_axis_, "x0 + " + far_, 1);
@@ -85,12 +94,15 @@ class TilesEmitter : private CudaEmitter {
         if (!Moves(access, axis)) continue;
         at += fmt::format("{}i{} * {}", at.empty() ? "" : " + ", axis, o.stride_names[static_cast<std::size_t>(axis)]);
       }
-      out_.Line("{}[u] = {};", read[t], lanes_ == 1 ? fmt::format("{}[{}]", o.base, at) : fmt::format("load_pack<{}>({} + {})", lanes_, o.base, at));
+      out_.Line(
+          "{}[u] = {};", read[t],
+          lanes_ == 1 ? fmt::format("{}[{}]", o.base, at) : fmt::format("load_pack<{}>({} + {})", lanes_, o.base, at));
     }
     out_.Close();
     OpenTurns(turns_);
     OpenLanes();
-    for (std::size_t t = 0; t < tiles_.size(); ++t) out_.Line("{}[{}][{}] = {}[u]{};", tiles_[t].second, far_, Near(), read[t], Lane());
+    for (std::size_t t = 0; t < tiles_.size(); ++t)
+      out_.Line("{}[{}][{}] = {}[u]{};", tiles_[t].second, far_, Near(), read[t], Lane());
     if (lanes_ > 1) out_.Close();
     out_.Close();
   }
@@ -113,7 +125,8 @@ class TilesEmitter : private CudaEmitter {
       OpenLanes();
       DeclareElements(phase, lanes_ == 1 ? i : i + " + k", &inner);
     };
-    const std::string inside = fmt::format("{} < {} && {} < {}", x, ExtentName(vector_axis_), y, ExtentName(schedule_.tile_axis));
+    const std::string inside =
+        fmt::format("{} < {} && {} < {}", x, ExtentName(vector_axis_), y, ExtentName(schedule_.tile_axis));
     if (schedule_.rows > 1) return StoreTurns(phase.stores, turns_, lanes_, i, inside, declare);
     out_.Line("#pragma unroll 1");
     out_.Open("for (int u = 0; u < {}; ++u)", turns_);
@@ -129,13 +142,14 @@ class TilesEmitter : private CudaEmitter {
     for (const int k : LoadedOperands(phase)) {
       if (IsTransposedLoad(k)) continue;
       const std::string name = names->Make(operands_[static_cast<std::size_t>(k)].name + "_pack");
-      out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(OperandType(k)), lanes_, name, lanes_, Address(k, i));
+      out_.Line("const pack<{}, {}> {} = load_pack<{}>({});", ElementType(OperandType(k)), lanes_, name, lanes_,
+                Address(k, i));
       at_hand_[k] = name + "[k]";
     }
   }
 
   const int lanes_, side_, across_, turns_;  // side_: rows and columns of a tile; across_: turns along a row of it
-  const std::string near_, far_;             // where turn `u` of a thread is along a row of the tile, and across
+  const std::string near_, far_;  // where turn `u` of a thread is along a row of the tile, and across
   std::vector<std::pair<int, std::string>> tiles_;
 };
 

@@ -35,8 +35,10 @@ std::vector<CudaVariant> CudaVariants(const runtime::KernelSignature& signature,
     const bool row = CudaForm::kRowPerWarp <= form && form <= CudaForm::kRowSplit;
     for (const bool vector : {false, true})
       for (const bool in_scratch : {false, true}) {
-        const bool in_packets = signature.positional ? schedule.packs_results && (form == CudaForm::kElements || form == CudaForm::kColumn)
-                                                     : row || form == CudaForm::kElements || (form == CudaForm::kTiles && schedule.tile_lanes > 1);
+        const bool in_packets =
+            signature.positional
+                ? schedule.packs_results && (form == CudaForm::kElements || form == CudaForm::kColumn)
+                : row || form == CudaForm::kElements || (form == CudaForm::kTiles && schedule.tile_lanes > 1);
         if (vector && !in_packets) continue;
         if (in_scratch && (form != CudaForm::kRowPerBlock || schedule.kept.empty())) continue;
         const CudaVariant variant{form, vector, false, false, in_scratch};

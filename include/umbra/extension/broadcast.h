@@ -16,11 +16,10 @@ using BroadcastScalarExp = AxisMapExp<map::broadcast_scalar, 0, void, SrcExp, DT
 
 /// The vector `src` along axis `dimcast` of `shape`. Throws umbra::Error if the extents differ. mshadow's broadcast.
 template <int dimcast, typename SrcExp, typename DType, int etype, int dimdst>
-inline Broadcast1DExp<SrcExp, DType, dimdst, dimcast> broadcast(
-    const Exp<SrcExp, DType, etype>& src, Shape<dimdst> shape) {
+inline Broadcast1DExp<SrcExp, DType, dimdst, dimcast> broadcast(const Exp<SrcExp, DType, etype>& src,
+                                                                Shape<dimdst> shape) {
   static_assert(ExpInfo<SrcExp>::kDim == 1, "umbra: broadcast<axis>() takes a vector (one axis)");
-  static_assert(0 <= dimcast && dimcast < dimdst,
-                "umbra: broadcast<axis>() to an axis beyond the rank");
+  static_assert(0 <= dimcast && dimcast < dimdst, "umbra: broadcast<axis>() to an axis beyond the rank");
   const Shape<1> given = ShapeCheck<1, SrcExp>::Check(src.self());
   Require(given[0] == shape[dimcast], "broadcast<", dimcast, ">: a vector of ", given[0],
           " elements does not fit shape ", shape, ", whose axis ", dimcast, " has ", shape[dimcast]);
@@ -29,13 +28,11 @@ inline Broadcast1DExp<SrcExp, DType, dimdst, dimcast> broadcast(
 
 /// The vector `src` (1) as a tensor of `shape`. Throws umbra::Error for another extent. mshadow's broadcast_scalar.
 template <typename SrcExp, typename DType, int etype, int dimdst>
-inline BroadcastScalarExp<SrcExp, DType, dimdst> broadcast_scalar(
-    const Exp<SrcExp, DType, etype>& src, Shape<dimdst> shape) {
-  static_assert(ExpInfo<SrcExp>::kDim == 1,
-                "umbra: broadcast_scalar() takes a vector (one axis) of one element");
+inline BroadcastScalarExp<SrcExp, DType, dimdst> broadcast_scalar(const Exp<SrcExp, DType, etype>& src,
+                                                                  Shape<dimdst> shape) {
+  static_assert(ExpInfo<SrcExp>::kDim == 1, "umbra: broadcast_scalar() takes a vector (one axis) of one element");
   const Shape<1> given = ShapeCheck<1, SrcExp>::Check(src.self());
-  Require(given[0] == 1, "broadcast_scalar: the source has ", given[0],
-          " elements, it must have one");
+  Require(given[0] == 1, "broadcast_scalar: the source has ", given[0], " elements, it must have one");
   return {src.self(), 0, shape};
 }
 

@@ -1,7 +1,7 @@
-// Complex numbers of the expression API: pairs (real, imaginary) along the last axis, which throws umbra::Error if it is odd,
-// as mshadow's; what each function means is said once, in umbra/index_map/complex.h. Operands have one dtype, any of the
-// ten, and so has the result; extents must fit together, or umbra::Error is thrown, as it is by an assignment if the
-// destination overlaps an operand.
+// Complex numbers of the expression API: pairs (real, imaginary) along the last axis, which throws umbra::Error if it
+// is odd, as mshadow's; what each function means is said once, in umbra/index_map/complex.h. Operands have one dtype,
+// any of the ten, and so has the result; extents must fit together, or umbra::Error is thrown, as it is by an
+// assignment if the destination overlaps an operand.
 #ifndef UMBRA_EXTENSION_COMPLEX_H_
 #define UMBRA_EXTENSION_COMPLEX_H_
 
@@ -60,8 +60,8 @@ template <typename A, typename B, typename DType, int atype, int btype>
 inline auto complex_mul_cc(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
   return IndexMapExp<map::complex_mul_cc, DType, ExpInfo<A>::kDim, A, B>({}, a.self(), b.self());
 }
-/// Products of complex numbers and real ones, of which `b` has half as many along the last axis. mshadow's complex_mul_cr,
-/// where the real numbers have imaginary parts of 0: infinity times one is no number there.
+/// Products of complex numbers and real ones, of which `b` has half as many along the last axis. mshadow's
+/// complex_mul_cr, where the real numbers have imaginary parts of 0: infinity times one is no number there.
 template <typename A, typename B, typename DType, int atype, int btype>
 inline auto complex_mul_cr(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
   return IndexMapExp<map::complex_mul_cr, DType, ExpInfo<A>::kDim, A, B>({}, a.self(), b.self());
@@ -71,14 +71,14 @@ template <typename A, typename B, typename DType, int atype, int btype>
 inline auto complex_mul_rc(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
   return IndexMapExp<map::complex_mul_rc, DType, ExpInfo<A>::kDim, A, B>({}, a.self(), b.self());
 }
-/// Quotients of the complex numbers of two tensors of one shape, by the squared modulus of the divisor, which must be in the
-/// range of the dtype; 0 of integers where it is 0. mshadow's complex_div_cc.
+/// Quotients of the complex numbers of two tensors of one shape, by the squared modulus of the divisor, which must be
+/// in the range of the dtype; 0 of integers where it is 0. mshadow's complex_div_cc.
 template <typename A, typename B, typename DType, int atype, int btype>
 inline auto complex_div_cc(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
   return IndexMapExp<map::complex_div_cc, DType, ExpInfo<A>::kDim, A, B>({}, a.self(), b.self());
 }
-/// Quotients of complex numbers and real ones, of which `b` has half as many along the last axis. mshadow's complex_div_cr,
-/// which takes the square of the divisor.
+/// Quotients of complex numbers and real ones, of which `b` has half as many along the last axis. mshadow's
+/// complex_div_cr, which takes the square of the divisor.
 template <typename A, typename B, typename DType, int atype, int btype>
 inline auto complex_div_cr(const Exp<A, DType, atype>& a, const Exp<B, DType, btype>& b) {
   return IndexMapExp<map::complex_div_cr, DType, ExpInfo<A>::kDim, A, B>({}, a.self(), b.self());

@@ -12,7 +12,8 @@
 
 namespace umbra::expr {
 
-/// `x` reversed along `axis`. mshadow's flip; of what can be assigned to, it can be assigned to (umbra/extension/target.h).
+/// `x` reversed along `axis`. mshadow's flip; of what can be assigned to, it can be assigned to
+/// (umbra/extension/target.h).
 template <typename E, typename DType, int etype>
 inline auto flip(const Exp<E, DType, etype>& x, int axis) {
   return IndexMapExp<map::flip, DType, ExpInfo<E>::kDim, E>({axis}, x.self());
@@ -55,7 +56,9 @@ inline auto pad(const Exp<E, DType, etype>& x, index_t rows, index_t columns) {
   return IndexMapExp<map::pad, DType, ExpInfo<E>::kDim, E>({rows, columns}, x.self());
 }
 template <typename E, typename DType, int etype>
-inline auto pad(const Exp<E, DType, etype>& x, index_t around) { return pad(x, around, around); }
+inline auto pad(const Exp<E, DType, etype>& x, index_t around) {
+  return pad(x, around, around);
+}
 /// Every element scale x scale times: (..., h, w) becomes (..., h scale, w scale); 1 <= scale. As mshadow's.
 template <typename E, typename DType, int etype>
 inline auto upsampling_nearest(const Exp<E, DType, etype>& x, index_t scale) {
@@ -87,8 +90,8 @@ template <typename E, typename DType, int etype, int dimdst>
 inline auto reshape(const Exp<E, DType, etype>& x, Shape<dimdst> shape) {
   return IndexMapExp<map::reshape, DType, dimdst, E>(shape.shape_, dimdst, x.self());
 }
-/// Elements begin[d], begin[d] + step[d], ... below end[d] of every axis; 0 <= begin[d] <= end[d] <= extent, 1 <= step[d].
-/// Umbra's own; without steps it is slice(x, begin, end).
+/// Elements begin[d], begin[d] + step[d], ... below end[d] of every axis; 0 <= begin[d] <= end[d] <= extent, 1 <=
+/// step[d]. Umbra's own; without steps it is slice(x, begin, end).
 template <typename E, typename DType, int etype, int dim>
 inline auto slice_ex(const Exp<E, DType, etype>& x, Shape<dim> begin, Shape<dim> end, Shape<dim> step) {
   static_assert(dim == ExpInfo<E>::kDim && dim <= 5, "umbra: slice_ex() with shapes of another rank");
@@ -103,7 +106,8 @@ inline auto slice_ex(const Exp<E, DType, etype>& x, Shape<dim> begin, Shape<dim>
 namespace detail {
 /// The numbers of slice_ex for every element from `begin` to before `end`.
 template <int dim>
-inline std::array<index_t, 3 * static_cast<std::size_t>(dim)> BoxNumbers(const Shape<dim>& begin, const Shape<dim>& end) {
+inline std::array<index_t, 3 * static_cast<std::size_t>(dim)> BoxNumbers(const Shape<dim>& begin,
+                                                                         const Shape<dim>& end) {
   std::array<index_t, 3 * static_cast<std::size_t>(dim)> numbers{};
   for (std::size_t d = 0; d < dim; ++d) {
     numbers[d] = begin[static_cast<int>(d)];
@@ -141,9 +145,13 @@ inline auto broadcast_keepdim(const Exp<E, DType, etype>& x, int axis, index_t s
 namespace detail {
 /// The axes that a shape has: a TShape says so, a Shape by its type.
 template <typename S>
-inline index_t CountOf(const S& shape) { return shape.ndim(); }
+inline index_t CountOf(const S& shape) {
+  return shape.ndim();
+}
 template <int dim>
-inline index_t CountOf(const Shape<dim>&) { return dim; }
+inline index_t CountOf(const Shape<dim>&) {
+  return dim;
+}
 }  // namespace detail
 /// Axes axes[k] of `x`, of extent 1, in increasing order, repeated sizes[k] times, 0 or more; a TAxes is a TShape or a
 /// Shape. mshadow's broadcast_multi_axes.
@@ -151,8 +159,8 @@ template <typename E, typename DType, int etype, typename TAxes>
 inline auto broadcast_multi_axes(const Exp<E, DType, etype>& x, const TAxes& axes, const TAxes& sizes) {
   constexpr int kDim = ExpInfo<E>::kDim;
   const index_t count = detail::CountOf(axes);
-  Require(count == detail::CountOf(sizes) && count <= kDim, "broadcast_multi_axes of an expression of rank ", kDim, ": ", count,
-          " axes and ", detail::CountOf(sizes), " sizes are given");
+  Require(count == detail::CountOf(sizes) && count <= kDim, "broadcast_multi_axes of an expression of rank ", kDim,
+          ": ", count, " axes and ", detail::CountOf(sizes), " sizes are given");
   std::array<index_t, 2 * static_cast<std::size_t>(kDim)> numbers{};
   for (int k = 0; k < count; ++k) {
     numbers[static_cast<std::size_t>(2 * k)] = axes[k];
@@ -160,8 +168,8 @@ inline auto broadcast_multi_axes(const Exp<E, DType, etype>& x, const TAxes& axe
   }
   return IndexMapExp<map::broadcast_multi_axes, DType, kDim, E>(numbers.data(), static_cast<int>(2 * count), x.self());
 }
-/// `x` as a tensor of `shape`, a TShape or a Shape of its rank: axes of extent 1 are repeated. Throws umbra::Error if the
-/// rank or another extent differs. mshadow's broadcast_to.
+/// `x` as a tensor of `shape`, a TShape or a Shape of its rank: axes of extent 1 are repeated. Throws umbra::Error if
+/// the rank or another extent differs. mshadow's broadcast_to.
 template <typename E, typename DType, int etype, typename TTarget>
 inline auto broadcast_to(const Exp<E, DType, etype>& x, const TTarget& shape) {
   constexpr int kDim = ExpInfo<E>::kDim;
@@ -184,13 +192,11 @@ inline auto broadcast_to(const Exp<E, DType, etype>& x, const TTarget& shape) {
 /// never empty there.
 template <typename DType>
 inline auto range(DType start, DType stop, DType step = 1, index_t repeat = 1) {
-  Require(step > 0 ? stop >= start : step < 0 && stop <= start, "range: no steps of ", step, " lead from ",
-          start, " to ", stop);
-  const double count = std::ceil((static_cast<double>(stop) - static_cast<double>(start)) /
-                                 static_cast<double>(step));
+  Require(step > 0 ? stop >= start : step < 0 && stop <= start, "range: no steps of ", step, " lead from ", start,
+          " to ", stop);
+  const double count = std::ceil((static_cast<double>(stop) - static_cast<double>(start)) / static_cast<double>(step));
   Require(count < 9e15, "range: ", count, " elements");
-  return IndexMapExp<map::steps, DType, 1>({static_cast<index_t>(count), repeat}) *
-             ScalarExp<DType>(step) +
+  return IndexMapExp<map::steps, DType, 1>({static_cast<index_t>(count), repeat}) * ScalarExp<DType>(step) +
          ScalarExp<DType>(start);
 }
 /// x[index[i]] for every position i of `index`: rows of a matrix, elements of a vector; the axes are those of `index`,
@@ -200,8 +206,9 @@ template <typename I, typename E, typename IType, typename DType, int itype, int
 inline auto take(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& x) {
   return IndexMapExp<map::take, DType, ExpInfo<I>::kDim + ExpInfo<E>::kDim - 1, I, E>({}, index.self(), x.self());
 }
-/// The gradient (rows, c) of take(index, x) for an x of `rows` rows: those of `grad` (n, c) summed by index (n). Eagerly rows
-/// times the elements of `grad`, compiled one pass, as AddTakeGrad, which adds in place. mshadow's take_grad, which clips nothing.
+/// The gradient (rows, c) of take(index, x) for an x of `rows` rows: those of `grad` (n, c) summed by index (n).
+/// Eagerly rows times the elements of `grad`, compiled one pass, as AddTakeGrad, which adds in place. mshadow's
+/// take_grad, which clips nothing.
 template <typename I, typename E, typename IType, typename DType, int itype, int etype>
 inline auto take_grad(const Exp<I, IType, itype>& index, const Exp<E, DType, etype>& grad, index_t rows) {
   return IndexMapExp<map::take_grad, DType, 2, I, E>({rows}, index.self(), grad.self());
@@ -212,10 +219,10 @@ template <typename I, typename IType, int itype>
 inline auto one_hot_encode(const Exp<I, IType, itype>& index, index_t classes) {
   return IndexMapExp<map::one_hot_encode, default_real_t, 2, I>({classes}, index.self());
 }
-/// Element index[i] of a tensor of `shape`, counted row by row, stands at the result[i]-th place once its axes are permuted
-/// as transpose(x, axes) does. Places that it does not have are clipped; the result has the dtype of `index`, which should
-/// hold them: f32 counts to 2^24. Throws umbra::Error if an axis is missing or an extent is below 1. mshadow's
-/// transpose_indices, where they come round again.
+/// Element index[i] of a tensor of `shape`, counted row by row, stands at the result[i]-th place once its axes are
+/// permuted as transpose(x, axes) does. Places that it does not have are clipped; the result has the dtype of `index`,
+/// which should hold them: f32 counts to 2^24. Throws umbra::Error if an axis is missing or an extent is below 1.
+/// mshadow's transpose_indices, where they come round again.
 template <typename I, typename DType, int itype, int dim>
 inline auto transpose_indices(const Exp<I, DType, itype>& index, Shape<dim> shape, Shape<dim> axes) {
   static_assert(dim <= map::kMaxRank, "umbra: transpose_indices() of a shape with too many axes");
@@ -233,13 +240,13 @@ inline auto mat_choose_row_element(const Exp<E, DType, etype>& x, const Exp<I, I
 }
 /// `x` (n, c), with values[i] as element index[i] of row i, if it has that one; values of another dtype than `x` are
 /// converted as by tcast. mshadow's mat_fill_row_element.
-template <typename E, typename V, typename I, typename DType, typename VType, typename IType, int etype, int vtype, int itype>
+template <typename E, typename V, typename I, typename DType, typename VType, typename IType, int etype, int vtype,
+          int itype>
 inline auto mat_fill_row_element(const Exp<E, DType, etype>& x, const Exp<V, VType, vtype>& values,
                                  const Exp<I, IType, itype>& index) {
   if constexpr (std::is_same_v<VType, DType>)
     return IndexMapExp<map::mat_fill_row_element, DType, 2, E, V, I>({}, x.self(), values.self(), index.self());
-  else
-    return mat_fill_row_element(x, tcast<DType>(values), index);
+  else return mat_fill_row_element(x, tcast<DType>(values), index);
 }
 /// Row i of `x` (n, c) times m[i]. mshadow's mask.
 template <typename M, typename E, typename DType, int mtype, int etype>

@@ -10,8 +10,8 @@ namespace umbra::expr {
 
 /// What reduce_with_axis and reduce_keepdim give.
 template <typename Reducer, typename SrcExp, typename DType, int dimdst, bool keepdim>
-using ReduceWithAxisExp = AxisMapExp<std::conditional_t<keepdim, map::reduce_keepdim, map::reduce_with_axis>, kAtRunTime,
-                                     Reducer, SrcExp, DType, dimdst>;
+using ReduceWithAxisExp = AxisMapExp<std::conditional_t<keepdim, map::reduce_keepdim, map::reduce_with_axis>,
+                                     kAtRunTime, Reducer, SrcExp, DType, dimdst>;
 /// What reductions over all axes but one give.
 template <typename SrcExp, typename DType, typename Reducer, int dimkeep>
 using ReduceTo1DExp = AxisMapExp<map::reduce_except_dim, dimkeep, Reducer, SrcExp, DType, 1>;
@@ -42,15 +42,16 @@ inline auto reduce_keepdim(const Exp<SrcExp, DType, etype>& src, int axis) {
 /// `dimkeep`: a vector. mshadow's reduce_except_dim.
 template <int dimkeep, typename Reducer, typename SrcExp, typename DType, int etype>
 inline ReduceTo1DExp<SrcExp, DType, Reducer, dimkeep> reduce_except_dim(const Exp<SrcExp, DType, etype>& src) {
-  static_assert(0 <= dimkeep && dimkeep < ExpInfo<SrcExp>::kDim, "umbra: reduce_except_dim<axis>: the axis is beyond the rank");
-  static_assert(!red::kIsMade<Reducer>, "umbra: reduce_except_dim joins by sum, maximum, minimum or product; use "
-                                              "reduce_with_axis for mean, argmax and argmin");
+  static_assert(0 <= dimkeep && dimkeep < ExpInfo<SrcExp>::kDim,
+                "umbra: reduce_except_dim<axis>: the axis is beyond the rank");
+  static_assert(!red::kIsMade<Reducer>,
+                "umbra: reduce_except_dim joins by sum, maximum, minimum or product; use "
+                "reduce_with_axis for mean, argmax and argmin");
   return {src.self(), dimkeep};
 }
 /// The sums over all axes but `dimkeep`: a vector. mshadow's sumall_except_dim.
 template <int dimkeep, typename SrcExp, typename DType, int etype>
-inline ReduceTo1DExp<SrcExp, DType, red::sum, dimkeep> sumall_except_dim(
-    const Exp<SrcExp, DType, etype>& src) {
+inline ReduceTo1DExp<SrcExp, DType, red::sum, dimkeep> sumall_except_dim(const Exp<SrcExp, DType, etype>& src) {
   static_assert(0 <= dimkeep && dimkeep < ExpInfo<SrcExp>::kDim,
                 "umbra: sumall_except_dim<axis>: the axis is beyond the rank");
   return {src.self(), dimkeep};
@@ -65,21 +66,20 @@ inline auto sum_rows(const Exp<SrcExp, DType, etype>& src) {
 /// dst Saver scale * (the elements of `exp` joined over all axes but the lowest, as by reduce_except_dim). Throws
 /// umbra::Error if `dst` has another extent. mshadow's MapReduceKeepLowest.
 template <typename Saver, typename Reducer, typename Device, typename DType, typename E, int etype>
-inline void MapReduceKeepLowest(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp,
-                                DType scale = 1) {
-  static_assert(!red::kIsMade<Reducer>, "umbra: MapReduceKeepLowest joins by sum, maximum, minimum or product; use "
-                                              "reduce_with_axis for mean, argmax and argmin");
+inline void MapReduceKeepLowest(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp, DType scale = 1) {
+  static_assert(!red::kIsMade<Reducer>,
+                "umbra: MapReduceKeepLowest joins by sum, maximum, minimum or product; use "
+                "reduce_with_axis for mean, argmax and argmin");
   MapExp<Saver>(dst, reduce_except_dim<ExpInfo<E>::kDim - 1, Reducer>(exp) * scale);
 }
 /// The same over all axes but `dimkeep`. mshadow's MapReduceKeepHighDim.
-template <typename Saver, typename Reducer, int dimkeep, typename Device, typename DType,
-          typename E, int etype>
-inline void MapReduceKeepHighDim(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp,
-                                 DType scale = 1) {
+template <typename Saver, typename Reducer, int dimkeep, typename Device, typename DType, typename E, int etype>
+inline void MapReduceKeepHighDim(Tensor<Device, 1, DType>* dst, const Exp<E, DType, etype>& exp, DType scale = 1) {
   static_assert(0 <= dimkeep && dimkeep < ExpInfo<E>::kDim,
                 "umbra: MapReduceKeepHighDim<..., axis>: the axis is beyond the rank");
-  static_assert(!red::kIsMade<Reducer>, "umbra: MapReduceKeepHighDim joins by sum, maximum, minimum or product; use "
-                                              "reduce_with_axis for mean, argmax and argmin");
+  static_assert(!red::kIsMade<Reducer>,
+                "umbra: MapReduceKeepHighDim joins by sum, maximum, minimum or product; use "
+                "reduce_with_axis for mean, argmax and argmin");
   MapExp<Saver>(dst, reduce_except_dim<dimkeep, Reducer>(exp) * scale);
 }
 

@@ -9,8 +9,8 @@
 
 namespace umbra::expr {
 
-/// A map of what can be assigned to, of the shape of a Value, which is a tensor: Sub::Put<Saver>(value) joins a value with
-/// what is mapped, in the order of Sub::stream().
+/// A map of what can be assigned to, of the shape of a Value, which is a tensor: Sub::Put<Saver>(value) joins a value
+/// with what is mapped, in the order of Sub::stream().
 template <typename Sub, typename Map, typename Value, typename... Srcs>
 class AssignableMap;
 
@@ -18,9 +18,11 @@ template <typename Sub, typename Map, typename Device, int dim, typename DType, 
 class AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Srcs...> : public IndexMapExp<Map, DType, dim, Srcs...> {
  public:
   using IndexMapExp<Map, DType, dim, Srcs...>::IndexMapExp;
-#define UMBRA_MAP_ASSIGNMENT(symbol, saver)                                           \
-  template <typename E, int etype>                                                    \
-  Sub& operator symbol(const Exp<E, DType, etype>& exp) { return Assign<sv::saver>(exp); } \
+#define UMBRA_MAP_ASSIGNMENT(symbol, saver)               \
+  template <typename E, int etype>                        \
+  Sub& operator symbol(const Exp<E, DType, etype>& exp) { \
+    return Assign<sv::saver>(exp);                        \
+  }                                                       \
   Sub& operator symbol(ComputeOf<DType> s) { return Assign<sv::saver>(ScalarExp<DType>(s)); }
   UMBRA_MAP_ASSIGNMENT(=, saveto)
   UMBRA_MAP_ASSIGNMENT(+=, plusto)
@@ -29,7 +31,8 @@ class AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Srcs...> : public Inde
   UMBRA_MAP_ASSIGNMENT(/=, divto)
 #undef UMBRA_MAP_ASSIGNMENT
 
-  /// Joins the elements of `exp`, which evaluate(tensor, exp) gives to a tensor of the map's shape, with what is mapped.
+  /// Joins the elements of `exp`, which evaluate(tensor, exp) gives to a tensor of the map's shape, with what is
+  /// mapped.
   template <typename Saver, typename E, int etype, typename Evaluate>
   void AssignBy(const Exp<E, DType, etype>& exp, Evaluate evaluate) const {
     if constexpr (etype != type::kComplex) {  // a product says what it does not fit
@@ -62,9 +65,13 @@ class AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Srcs...> : public Inde
 namespace detail {
 // What can be assigned to, as its own class: a tensor's handle, or a map.
 template <typename Device, int dim, typename DType>
-inline const Tensor<Device, dim, DType>& Assignable(const Tensor<Device, dim, DType>& t) { return t; }
+inline const Tensor<Device, dim, DType>& Assignable(const Tensor<Device, dim, DType>& t) {
+  return t;
+}
 template <typename Sub, typename Map, typename Value, typename... Srcs>
-inline const Sub& Assignable(const AssignableMap<Sub, Map, Value, Srcs...>& t) { return static_cast<const Sub&>(t); }
+inline const Sub& Assignable(const AssignableMap<Sub, Map, Value, Srcs...>& t) {
+  return static_cast<const Sub&>(t);
+}
 template <typename T>
 using AssignableOf = std::decay_t<decltype(Assignable(std::declval<const T&>()))>;
 
@@ -81,9 +88,13 @@ template <typename T>
 using SourceOf = std::decay_t<decltype(std::declval<const T&>().self())>;
 
 template <typename Device, int dim, typename DType>
-inline Stream<Device>* StreamOf(const Tensor<Device, dim, DType>& t) { return t.stream_; }
+inline Stream<Device>* StreamOf(const Tensor<Device, dim, DType>& t) {
+  return t.stream_;
+}
 template <typename Sub, typename Map, typename Value, typename... Srcs>
-inline auto StreamOf(const AssignableMap<Sub, Map, Value, Srcs...>& t) { return Assignable(t).stream(); }
+inline auto StreamOf(const AssignableMap<Sub, Map, Value, Srcs...>& t) {
+  return Assignable(t).stream();
+}
 
 // A tensor with the elements of `exp`, to be read in the order of `stream`.
 template <typename Device, int dim, typename DType, typename E>
@@ -100,15 +111,17 @@ inline void JoinAll(const Tensor<Device, dim, DType>& to, const E& exp) {
   Tensor<Device, dim, DType> handle = to;
   MapExp<Saver>(&handle, exp);
 }
-template <typename Saver, typename Sub, typename Map, typename Device, int dim, typename DType, typename... Srcs, typename E>
+template <typename Saver, typename Sub, typename Map, typename Device, int dim, typename DType, typename... Srcs,
+          typename E>
 inline void JoinAll(const AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Srcs...>& to, const E& exp) {
   Assignable(to).template Put<Saver>(Evaluated<Device, dim, DType>(to.shape_, StreamOf(to), exp));
 }
 
-// The part of `to` that begins at `begin` joins with `value`, block by block: matrices of the innermost axes, as many as
-// lie in rows of one pitch.
+// The part of `to` that begins at `begin` joins with `value`, block by block: matrices of the innermost axes, as many
+// as lie in rows of one pitch.
 template <typename Saver, typename Device, int dim, typename DType>
-inline void JoinPart(const Tensor<Device, dim, DType>& to, const Shape<dim>& begin, const Tensor<Device, dim, DType>& value) {
+inline void JoinPart(const Tensor<Device, dim, DType>& to, const Shape<dim>& begin,
+                     const Tensor<Device, dim, DType>& value) {
   const Shape<dim>& shape = value.shape_;
   if (shape.Size() == 0) return;
   int first = dim > 1 ? dim - 2 : 0;  // of the axes of a block
@@ -124,8 +137,10 @@ inline void JoinPart(const Tensor<Device, dim, DType>& to, const Shape<dim>& beg
       }
       pitch *= to.shape_[d];
     }
-    Tensor<Device, 2, DType> part(to.dptr_ + row * to.stride_ + begin[dim - 1], Shape2(rows, shape[dim - 1]), to.stride_, to.stream_);
-    MapExp<Saver>(&part, Tensor<Device, 2, DType>(value.dptr_ + block * rows * value.stride_, part.shape_, value.stride_, value.stream_));
+    Tensor<Device, 2, DType> part(to.dptr_ + row * to.stride_ + begin[dim - 1], Shape2(rows, shape[dim - 1]),
+                                  to.stride_, to.stream_);
+    MapExp<Saver>(&part, Tensor<Device, 2, DType>(value.dptr_ + block * rows * value.stride_, part.shape_,
+                                                  value.stride_, value.stream_));
   }
 }
 // Of a map all is read, and written back.
@@ -144,7 +159,10 @@ class SliceTarget : public AssignableMap<SliceTarget<axis, T>, map::slice, Value
  public:
   /// Elements begin .. end - 1 of axis `axis` of `x`; slice<axis>() makes it. Throws umbra::Error unless 0 <= begin
   /// <= end <= extent.
-  SliceTarget(const T& x, index_t begin, index_t end) : SliceTarget::AssignableMap({axis, begin, end}, x.self()), x_(x), begin_(begin) {}
+  SliceTarget(const T& x, index_t begin, index_t end)
+      : SliceTarget::AssignableMap({axis, begin, end}, x.self()),
+        x_(x),
+        begin_(begin) {}
   SliceTarget(const SliceTarget&) = default;
   using SliceTarget::AssignableMap::operator=;
   /// Assigns elements, not the handle.
@@ -167,7 +185,8 @@ class SliceTarget : public AssignableMap<SliceTarget<axis, T>, map::slice, Value
 /// unless 0 <= begin <= end <= extent. mshadow's slice.
 template <int axis, typename T, typename Own = detail::AssignableOf<T>>
 inline SliceTarget<axis, Own> slice(const T& x, index_t begin, index_t end) {
-  static_assert(axis >= 0 && axis < ExpInfo<detail::SourceOf<Own>>::kDim, "umbra: slice<axis>() of an axis beyond the rank");
+  static_assert(axis >= 0 && axis < ExpInfo<detail::SourceOf<Own>>::kDim,
+                "umbra: slice<axis>() of an axis beyond the rank");
   return {detail::Assignable(x), begin, end};
 }
 
@@ -176,10 +195,12 @@ template <typename T, typename Value = detail::ValueOf<T>>
 class BoxTarget : public AssignableMap<BoxTarget<T>, map::slice_ex, Value, detail::SourceOf<T>> {
  public:
   using Corner = decltype(Value::shape_);  ///< a position: of the first element, or behind the last
-  /// Elements begin[d] .. end[d] - 1 of every axis d of `x`; slice() makes it. Throws umbra::Error unless 0 <= begin[d] <=
-  /// end[d] <= extent.
+  /// Elements begin[d] .. end[d] - 1 of every axis d of `x`; slice() makes it. Throws umbra::Error unless 0 <= begin[d]
+  /// <= end[d] <= extent.
   BoxTarget(const T& x, const Corner& begin, const Corner& end)
-      : BoxTarget::AssignableMap(detail::BoxNumbers(begin, end).data(), 3 * Value::kDimension, x.self()), x_(x), begin_(begin) {}
+      : BoxTarget::AssignableMap(detail::BoxNumbers(begin, end).data(), 3 * Value::kDimension, x.self()),
+        x_(x),
+        begin_(begin) {}
   BoxTarget(const BoxTarget&) = default;
   using BoxTarget::AssignableMap::operator=;
   /// Assigns elements, not the handle.
@@ -188,7 +209,9 @@ class BoxTarget : public AssignableMap<BoxTarget<T>, map::slice_ex, Value, detai
   auto* stream() const { return detail::StreamOf(x_); }
   /// Joins `value`, of the part's shape, into the part.
   template <typename Saver>
-  void Put(const Value& value) const { detail::JoinPart<Saver>(x_, begin_, value); }
+  void Put(const Value& value) const {
+    detail::JoinPart<Saver>(x_, begin_, value);
+  }
 
  private:
   T x_;
@@ -216,15 +239,16 @@ class FlipTarget : public AssignableMap<FlipTarget<T>, map::flip, Value, detail:
   /// Joins `value` with the tensor, the last element with the first.
   template <typename Saver>
   void Put(const Value& value) const {
-    detail::JoinAll<Saver>(x_, IndexMapExp<map::flip, detail::ElementType<Value>, Value::kDimension, Value>({axis_}, value));
+    detail::JoinAll<Saver>(
+        x_, IndexMapExp<map::flip, detail::ElementType<Value>, Value::kDimension, Value>({axis_}, value));
   }
 
  private:
   T x_;
   int axis_;
 };
-/// Of what can be assigned to, the reverse along `axis` can also be assigned to: `flip(x, axis) = exp`. Throws umbra::Error
-/// if `x` has no such axis. mshadow's flip.
+/// Of what can be assigned to, the reverse along `axis` can also be assigned to: `flip(x, axis) = exp`. Throws
+/// umbra::Error if `x` has no such axis. mshadow's flip.
 template <typename T, typename Own = detail::AssignableOf<T>>
 inline FlipTarget<Own> flip(const T& x, int axis) {
   return {detail::Assignable(x), axis};
@@ -232,7 +256,8 @@ inline FlipTarget<Own> flip(const T& x, int axis) {
 
 /// A and B, tensors or maps of some, as one that can be assigned to: each gets its part.
 template <int axis, typename A, typename B, typename Value = detail::ValueOf<A>>
-class ConcatTarget : public AssignableMap<ConcatTarget<axis, A, B>, map::concat, Value, detail::SourceOf<A>, detail::SourceOf<B>> {
+class ConcatTarget
+    : public AssignableMap<ConcatTarget<axis, A, B>, map::concat, Value, detail::SourceOf<A>, detail::SourceOf<B>> {
  public:
   /// `a`, then `b`; concat<axis>() makes it. Throws umbra::Error if extents other than along `axis` differ.
   ConcatTarget(const A& a, const B& b) : ConcatTarget::AssignableMap({axis}, a.self(), b.self()), a_(a), b_(b) {}
@@ -257,13 +282,15 @@ class ConcatTarget : public AssignableMap<ConcatTarget<axis, A, B>, map::concat,
   A a_;
   B b_;
 };
-/// Two that can be assigned to give what can also be assigned to: `concat<axis>(a, b) = exp`. Throws umbra::Error if extents
-/// other than along `axis` differ. mshadow's concat.
-template <int axis, typename A, typename B, typename OwnA = detail::AssignableOf<A>, typename OwnB = detail::AssignableOf<B>>
+/// Two that can be assigned to give what can also be assigned to: `concat<axis>(a, b) = exp`. Throws umbra::Error if
+/// extents other than along `axis` differ. mshadow's concat.
+template <int axis, typename A, typename B, typename OwnA = detail::AssignableOf<A>,
+          typename OwnB = detail::AssignableOf<B>>
 inline ConcatTarget<axis, OwnA, OwnB> concat(const A& a, const B& b) {
   static_assert(std::is_same_v<detail::ValueOf<OwnA>, detail::ValueOf<OwnB>>,
                 "umbra: concat() of tensors of different ranks, dtypes or devices");
-  static_assert(axis >= 0 && axis < detail::ValueOf<OwnA>::kDimension, "umbra: concat<axis>() along an axis beyond the rank");
+  static_assert(axis >= 0 && axis < detail::ValueOf<OwnA>::kDimension,
+                "umbra: concat<axis>() along an axis beyond the rank");
   return {detail::Assignable(a), detail::Assignable(b)};
 }
 

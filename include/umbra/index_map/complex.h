@@ -16,7 +16,9 @@ auto HereWithLast(C& c, const typename C::Index& i) {
 
 /// `re` as the real part of the complex number that is here, `im` as its imaginary part.
 template <typename C, typename T>
-auto RealOrImaginary(C& c, const T& re, const T& im) { return c.If(Mod(c.at(c.rank() - 1), 2) == 0, re, im); }
+auto RealOrImaginary(C& c, const T& re, const T& im) {
+  return c.If(Mod(c.at(c.rank() - 1), 2) == 0, re, im);
+}
 
 /// Complex numbers of complex numbers: `name` of one tensor, whose last axis holds pairs.
 struct ComplexUnary : Elementwise {
@@ -65,21 +67,27 @@ struct ComplexParts : Elementwise {
     out[in.rank[0] - 1] = last / 2;
   }
   template <typename C>
-  static auto Part(C& c, int part) { return c.Load(0, HereWithLast(c, c.at(c.rank() - 1) * 2 + part)); }
+  static auto Part(C& c, int part) {
+    return c.Load(0, HereWithLast(c, c.at(c.rank() - 1) * 2 + part));
+  }
 };
 
 /// complex_toreal(z): real parts.
 struct complex_toreal : ComplexParts {
   explicit complex_toreal(const index_t*) : ComplexParts("complex_toreal") {}
   template <typename C>
-  auto Value(C& c) const { return Part(c, 0); }
+  auto Value(C& c) const {
+    return Part(c, 0);
+  }
 };
 
 /// complex_toimag(z): imaginary parts.
 struct complex_toimag : ComplexParts {
   explicit complex_toimag(const index_t*) : ComplexParts("complex_toimag") {}
   template <typename C>
-  auto Value(C& c) const { return Part(c, 1); }
+  auto Value(C& c) const {
+    return Part(c, 1);
+  }
 };
 
 /// complex_abs_square(z): squared moduli.
@@ -96,7 +104,9 @@ struct complex_abs_square : ComplexParts {
 struct complex_sum_real_imag : ComplexParts {
   explicit complex_sum_real_imag(const index_t*) : ComplexParts("complex_sum_real_imag") {}
   template <typename C>
-  auto Value(C& c) const { return Part(c, 0) + Part(c, 1); }
+  auto Value(C& c) const {
+    return Part(c, 0) + Part(c, 1);
+  }
 };
 
 /// complex_pad_imag(re): complex numbers of real parts, with imaginary parts of 0.
@@ -116,7 +126,8 @@ struct complex_pad_imag : Elementwise {
   }
 };
 
-/// `name` of two tensors, of which those that are `paired` hold pairs along the last axis, the others one number for each.
+/// `name` of two tensors, of which those that are `paired` hold pairs along the last axis, the others one number for
+/// each.
 struct ComplexBinary : Elementwise {
   static constexpr int kSources = 2, kParams = 0;
   const char* name;
@@ -141,17 +152,23 @@ struct ComplexBinary : Elementwise {
   }
   /// The real part (0) or the imaginary part (1) of source k, here.
   template <typename C>
-  static auto Part(C& c, int k, int part) { return c.Load(k, HereWithLast(c, c.at(c.rank() - 1) / 2 * 2 + part)); }
+  static auto Part(C& c, int k, int part) {
+    return c.Load(k, HereWithLast(c, c.at(c.rank() - 1) / 2 * 2 + part));
+  }
   /// The number of source k, which is real, here.
   template <typename C>
-  static auto Real(C& c, int k) { return c.Load(k, HereWithLast(c, c.at(c.rank() - 1) / 2)); }
+  static auto Real(C& c, int k) {
+    return c.Load(k, HereWithLast(c, c.at(c.rank() - 1) / 2));
+  }
 };
 
 /// complex_pack(re, im): complex numbers of two tensors of one shape.
 struct complex_pack : ComplexBinary {
   explicit complex_pack(const index_t*) : ComplexBinary("complex_pack", false, false) {}
   template <typename C>
-  auto Value(C& c) const { return RealOrImaginary(c, Real(c, 0), Real(c, 1)); }
+  auto Value(C& c) const {
+    return RealOrImaginary(c, Real(c, 0), Real(c, 1));
+  }
 };
 
 /// complex_mul_cc(a, b): products of complex numbers.
@@ -168,14 +185,18 @@ struct complex_mul_cc : ComplexBinary {
 struct complex_mul_cr : ComplexBinary {
   explicit complex_mul_cr(const index_t*) : ComplexBinary("complex_mul_cr", true, false) {}
   template <typename C>
-  auto Value(C& c) const { return c.Load(0, Here(c)) * Real(c, 1); }
+  auto Value(C& c) const {
+    return c.Load(0, Here(c)) * Real(c, 1);
+  }
 };
 
 /// complex_mul_rc(a, b): products of real numbers a and complex ones b.
 struct complex_mul_rc : ComplexBinary {
   explicit complex_mul_rc(const index_t*) : ComplexBinary("complex_mul_rc", false, true) {}
   template <typename C>
-  auto Value(C& c) const { return Real(c, 0) * c.Load(1, Here(c)); }
+  auto Value(C& c) const {
+    return Real(c, 0) * c.Load(1, Here(c));
+  }
 };
 
 /// complex_div_cc(a, b): quotients of complex numbers.
@@ -192,7 +213,9 @@ struct complex_div_cc : ComplexBinary {
 struct complex_div_cr : ComplexBinary {
   explicit complex_div_cr(const index_t*) : ComplexBinary("complex_div_cr", true, false) {}
   template <typename C>
-  auto Value(C& c) const { return c.Over(c.Load(0, Here(c)), Real(c, 1)); }
+  auto Value(C& c) const {
+    return c.Over(c.Load(0, Here(c)), Real(c, 1));
+  }
 };
 
 /// complex_div_rc(a, b): quotients of real numbers a and complex ones b.

@@ -6,18 +6,20 @@
 // A map is a struct of parameters with
 //   kSources, kParams                        tensors that it reads, whole numbers that it takes
 //   static bool Open(int k)                  may number k be known at the call only, as extents are? Without it none is
-//   kRuns                                    is it evaluated by runs? Without it not; it pays where they seldom divide, or
+//   kRuns                                    is it evaluated by runs? Without it not; it pays where they seldom divide,
+//   or
 //                                            come from data, within a packet
 //   void Check(const int* ranks) const       throws umbra::Error for ranks and closed numbers that do not fit
 //   int Rank(const int* ranks) const         rank of the result from those of the sources
 //   void Shape(const Extents<D>& in, D* out) const    extents of the result
 //   Number Value(C& c) const                 the element at position c.at(0), c.at(1), ...
 // Open numbers are no members: they are in.param[k] in Shape, which checks them, and c.param(k) in Value.
-// C gives: at(d); extent(k, d) of source k; HasParam(n, k, d), is number n known to be that; rank(k); Load(k, position); LoadIf(condition, k,
-// position, outside); If(condition, a, b); Over(a, b), a / b of elements; Literal(number); Reduce<R>({size(n), ...}, body(window)),
-// Identity<R>(), for LoadIf, if HasIdentity<R>(), and the reducer Sum; FromPosition(i). A map whose source
-// kIndexSource holds positions reads them by LoadPosition(k, position); they may have a dtype of their own. Elements have the
-// dtype of the other sources, of the only one, or kResult.
+// C gives: at(d); extent(k, d) of source k; HasParam(n, k, d), is number n known to be that; rank(k); Load(k,
+// position); LoadIf(condition, k, position, outside); If(condition, a, b); Over(a, b), a / b of elements;
+// Literal(number); Reduce<R>({size(n), ...}, body(window)), Identity<R>(), for LoadIf, if HasIdentity<R>(), and the
+// reducer Sum; FromPosition(i). A map whose source kIndexSource holds positions reads them by LoadPosition(k,
+// position); they may have a dtype of their own. Elements have the dtype of the other sources, of the only one, or
+// kResult.
 #ifndef UMBRA_INDEX_MAP_DEFINITION_H_
 #define UMBRA_INDEX_MAP_DEFINITION_H_
 
@@ -53,9 +55,7 @@ struct Extents {
   std::array<std::array<D, kMaxRank>, 4> extent{};  ///< by source and dimension
   std::array<int, 4> rank{};  ///< of each source
   /// Of dimension d of source k.
-  const D& operator()(int k, int d) const {
-    return extent[static_cast<std::size_t>(k)][static_cast<std::size_t>(d)];
-  }
+  const D& operator()(int k, int d) const { return extent[static_cast<std::size_t>(k)][static_cast<std::size_t>(d)]; }
 };
 
 /// The source of a map that holds positions; -1 if none does.
@@ -112,8 +112,8 @@ inline index_t Max(index_t a, index_t b) { return a < b ? b : a; }
 
 /// Throws umbra::Error unless `axis` is one of `rank`.
 inline void RequireAxis(const char* name, index_t axis, int rank) {
-  Require(axis >= 0 && axis < rank, name, ": axis ", axis, " of a tensor of rank ", rank,
-          "; its axes are 0 to ", rank - 1);
+  Require(axis >= 0 && axis < rank, name, ": axis ", axis, " of a tensor of rank ", rank, "; its axes are 0 to ",
+          rank - 1);
 }
 /// Throws umbra::Error unless the rank is `least` or more.
 inline void RequireRank(const char* name, int rank, int least) {
@@ -145,7 +145,9 @@ inline void RequireEven(const char* name, index_t last) {
 
 /// i mod n for i >= 0.
 template <typename I, typename N>
-I Mod(const I& i, const N& n) { return i - (i / n) * n; }
+I Mod(const I& i, const N& n) {
+  return i - (i / n) * n;
+}
 
 /// Same shape as its only source.
 struct Elementwise {

@@ -111,9 +111,8 @@ struct pad : Elementwise {
     auto p = Here(c);
     const int r = p.rank;
     for (int k = 0; k < 2; ++k) p[r - 2 + k] = p[r - 2 + k] - c.param(k);
-    return c.LoadIf(p[r - 2] >= 0 && p[r - 2] < c.extent(0, r - 2) && p[r - 1] >= 0 &&
-                        p[r - 1] < c.extent(0, r - 1),
-                    0, p, 0);
+    return c.LoadIf(p[r - 2] >= 0 && p[r - 2] < c.extent(0, r - 2) && p[r - 1] >= 0 && p[r - 1] < c.extent(0, r - 1), 0,
+                    p, 0);
   }
 };
 
@@ -168,8 +167,7 @@ struct concat {
   explicit concat(const index_t* p) : axis(static_cast<int>(p[0])) {}
   void Check(const int* ranks) const {
     RequireAxis("concat", axis, ranks[0]);
-    Require(ranks[0] == ranks[1], "concat takes tensors of one rank, ", ranks[0], " and ", ranks[1],
-            " given");
+    Require(ranks[0] == ranks[1], "concat takes tensors of one rank, ", ranks[0], " and ", ranks[1], " given");
   }
   static constexpr int Rank(const int* ranks) { return ranks[0]; }
   template <typename D>
@@ -183,8 +181,7 @@ struct concat {
   auto Value(C& c) const {
     auto first = Here(c), second = Here(c);
     second[axis] = second[axis] - c.extent(0, axis);
-    return c.If(first[axis] < c.extent(0, axis),
-                c.LoadIf(first[axis] < c.extent(0, axis), 0, first, 0),
+    return c.If(first[axis] < c.extent(0, axis), c.LoadIf(first[axis] < c.extent(0, axis), 0, first, 0),
                 c.LoadIf(second[axis] >= 0, 1, second, 0));
   }
 };
@@ -216,7 +213,8 @@ struct reshape {
     // The first axes, and the last ones, that both shapes have stay as they are.
     int first = 0, end = rank, from_end = p.rank;
     for (; first + 1 < end && first + 1 < from_end && c.HasParam(first, 0, first); ++first) p[first] = c.at(first);
-    for (; first + 1 < end && first + 1 < from_end && c.HasParam(end - 1, 0, from_end - 1); --end, --from_end) p[from_end - 1] = c.at(end - 1);
+    for (; first + 1 < end && first + 1 < from_end && c.HasParam(end - 1, 0, from_end - 1); --end, --from_end)
+      p[from_end - 1] = c.at(end - 1);
     typename C::Index flat = c.at(first);
     for (int d = first + 1; d < end; ++d) flat = flat * c.param(d) + c.at(d);
     for (int d = from_end - 1; d > first; --d) {
@@ -267,13 +265,13 @@ struct permute : Elementwise {
     for (int d = 0; d < n && d < kMaxRank; ++d) axes[static_cast<std::size_t>(d)] = static_cast<int>(p[d]);
   }
   void Check(const int* ranks) const {
-    Require(count == ranks[0], "permute of a tensor of rank ", ranks[0], " takes ", ranks[0], " axes, ",
-            count, " given");
+    Require(count == ranks[0], "permute of a tensor of rank ", ranks[0], " takes ", ranks[0], " axes, ", count,
+            " given");
     for (int d = 0; d < count; ++d) {
       RequireAxis("permute", axes[static_cast<std::size_t>(d)], ranks[0]);
       for (int e = 0; e < d; ++e)
-        Require(axes[static_cast<std::size_t>(d)] != axes[static_cast<std::size_t>(e)],
-                "permute: axis ", axes[static_cast<std::size_t>(d)], " is given twice");
+        Require(axes[static_cast<std::size_t>(d)] != axes[static_cast<std::size_t>(e)], "permute: axis ",
+                axes[static_cast<std::size_t>(d)], " is given twice");
     }
   }
   template <typename D>
@@ -296,9 +294,10 @@ struct broadcast_with_axis {
   int axis;
   explicit broadcast_with_axis(const index_t* p) : axis(static_cast<int>(p[0])) {}
   void Check(const int* ranks) const {
-    Require(axis >= -1 && axis < ranks[0], "broadcast_with_axis: a new axis behind axis ", axis, " of a tensor of rank ", ranks[0],
-            "; it can be -1 (before all) to ", ranks[0] - 1);
-    Require(ranks[0] < kMaxRank, "broadcast_with_axis of a tensor of rank ", ranks[0], "; the result has ", kMaxRank, " axes at most");
+    Require(axis >= -1 && axis < ranks[0], "broadcast_with_axis: a new axis behind axis ", axis,
+            " of a tensor of rank ", ranks[0], "; it can be -1 (before all) to ", ranks[0] - 1);
+    Require(ranks[0] < kMaxRank, "broadcast_with_axis of a tensor of rank ", ranks[0], "; the result has ", kMaxRank,
+            " axes at most");
   }
   static constexpr int Rank(const int* ranks) { return ranks[0] + 1; }
   template <typename D>
@@ -393,7 +392,9 @@ struct steps {
     out[0] = in.param[0] * in.param[1];
   }
   template <typename C>
-  auto Value(C& c) const { return c.FromPosition(c.at(0) / c.param(1)); }
+  auto Value(C& c) const {
+    return c.FromPosition(c.at(0) / c.param(1));
+  }
 };
 
 }  // namespace umbra::map

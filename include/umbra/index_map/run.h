@@ -14,12 +14,11 @@ struct RunCondition {
   unsigned long long bits = 0;  ///< one for each element for which it holds
   bool known = true;  ///< whether `bits` say so
 
-  friend RunCondition operator&&(RunCondition a, RunCondition b) {
-    return {a.bits & b.bits, a.known && b.known};
-  }
+  friend RunCondition operator&&(RunCondition a, RunCondition b) { return {a.bits & b.bits, a.known && b.known}; }
 };
 
-/// Positions first, first + step, ... of kLanes elements, if they are known; what is computed from unknown ones is unknown.
+/// Positions first, first + step, ... of kLanes elements, if they are known; what is computed from unknown ones is
+/// unknown.
 template <int kLanes, int kAxes = kMaxRank>
 struct Run {
   index_t first;  ///< of the first element

@@ -101,8 +101,8 @@ struct one_hot_encode {
   }
 };
 
-/// transpose_indices(index, extents..., axes...): where what stands at place index[i] of a tensor of those extents, counted
-/// row by row, comes to stand when its axes are permuted; places that the tensor does not have are clipped.
+/// transpose_indices(index, extents..., axes...): where what stands at place index[i] of a tensor of those extents,
+/// counted row by row, comes to stand when its axes are permuted; places that the tensor does not have are clipped.
 struct transpose_indices : Elementwise {
   static constexpr int kParams = -1, kIndexSource = 0;
   std::array<index_t, kMaxRank> extents{};
@@ -150,7 +150,8 @@ struct transpose_indices : Elementwise {
   index_t Size() const {
     index_t size = 1;
     for (int d = 0; d < rank; ++d)
-      Require(!__builtin_mul_overflow(size, extents[static_cast<std::size_t>(d)], &size), "transpose_indices: a tensor of more than 2^63 elements");
+      Require(!__builtin_mul_overflow(size, extents[static_cast<std::size_t>(d)], &size),
+              "transpose_indices: a tensor of more than 2^63 elements");
     return size;
   }
 };
@@ -187,8 +188,7 @@ struct mat_fill_row_element : Elementwise {
   static constexpr int kSources = 3, kParams = 0, kIndexSource = 2;
   explicit mat_fill_row_element(const index_t*) {}
   void Check(const int* ranks) const {
-    Require(ranks[0] == 2 && ranks[1] == 1 && ranks[2] == 1,
-            "mat_fill_row_element takes a matrix and two vectors");
+    Require(ranks[0] == 2 && ranks[1] == 1 && ranks[2] == 1, "mat_fill_row_element takes a matrix and two vectors");
   }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {

@@ -17,12 +17,16 @@ struct WindowJoiner {
   const CountOf& count;  ///< count(), an element, is how many there are
   /// All elements joined by R.
   template <typename R>
-  auto Join() const { return join(R()); }
+  auto Join() const {
+    return join(R());
+  }
   /// How many elements there are.
   auto Count() const { return count(); }
   /// a / b.
   template <typename A, typename B>
-  auto Over(const A& a, const B& b) const { return c.Over(a, b); }
+  auto Over(const A& a, const B& b) const {
+    return c.Over(a, b);
+  }
 };
 /// What the elements of a window, of which there are `count()`, an element, are by R; join(R()) joins them.
 template <typename R, typename C, typename JoinBy, typename CountOf>
@@ -31,7 +35,8 @@ auto Joined(C& c, const JoinBy& join, const CountOf& count) {
   else return join(R());
 }
 
-/// The share in the gradient `grad` of its window, which joins to `joined()` from `count()` elements, that `element()` has.
+/// The share in the gradient `grad` of its window, which joins to `joined()` from `count()` elements, that `element()`
+/// has.
 template <typename R, typename C, typename T, typename Window, typename Element, typename Count>
 auto ShareOf(C& c, const T& grad, const Window& joined, const Element& element, const Count& count) {
   if constexpr (R::kName == "mean") return c.Over(grad, c.FromPosition(Max(count(), typename C::Index(1))));
@@ -46,9 +51,8 @@ auto ShareOf(C& c, const T& grad, const Window& joined, const Element& element, 
 /// Throws umbra::Error unless windows of the last two axes have a size and strides.
 inline void CheckWindow(const char* name, int rank, const index_t* size, const index_t* stride) {
   RequireRank(name, rank, 2);
-  Require(size[0] > 0 && size[1] > 0 && stride[0] > 0 && stride[1] > 0, name, ": a window of ",
-          size[0], " x ", size[1], " with strides ", stride[0], ", ", stride[1],
-          "; all must be 1 or more");
+  Require(size[0] > 0 && size[1] > 0 && stride[0] > 0 && stride[1] > 0, name, ": a window of ", size[0], " x ", size[1],
+          " with strides ", stride[0], ", ", stride[1], "; all must be 1 or more");
 }
 
 /// pool<R>(x, height, width, stride_y, stride_x): R over the windows that lie whole within the last two axes.
@@ -69,8 +73,10 @@ struct pool : Elementwise {
     }
   }
   void Check(const int* ranks) const {
-    Require(count == 4 || count == 6, "pool takes height, width, stride_y, stride_x, or, before them, the rows and columns of the "
-            "result, ", count, " numbers given");
+    Require(count == 4 || count == 6,
+            "pool takes height, width, stride_y, stride_x, or, before them, the rows and columns of the "
+            "result, ",
+            count, " numbers given");
     CheckWindow("pool", ranks[0], size, stride);
     for (int k = 0; k < 2; ++k) RequireNumber("pool", "number of windows", windows[k], 0);
   }
@@ -86,7 +92,9 @@ struct pool : Elementwise {
   }
   /// Windows that lie whole within an axis of extent n.
   template <typename D>
-  static D Whole(const D& n, index_t size, index_t stride) { return (n - size) / stride + 1; }
+  static D Whole(const D& n, index_t size, index_t stride) {
+    return (n - size) / stride + 1;
+  }
   /// Elements that the window at `o` has in rows and columns.
   template <typename I>
   static I Count(const Position<I>& o, const index_t* size, const index_t* stride, const I& rows, const I& columns) {
@@ -142,29 +150,28 @@ struct unpool : Elementwise {
   auto Value(C& c) const {
     // Window number o of an axis holds position i if o * stride <= i < o * stride + size.
     const index_t windows[2] = {(size[0] - 1) / stride[0] + 1, (size[1] - 1) / stride[1] + 1};
-    return c.template Reduce<typename C::Sum>(
-        {c.size(windows[0]), c.size(windows[1])}, [&](const auto& w) {
-          auto p = Here(c), o = Here(c);
-          const int r = p.rank;
-          auto inside = p[0] >= 0;
-          for (int k = 0; k < 2; ++k) {
-            const int d = r - 2 + k;
-            o[d] = p[d] / stride[k] - w[k];
-            inside = inside && p[d] >= w[k] * stride[k] && p[d] < (w[k] + c.extent(1, d)) * stride[k];
-          }
-          auto share = ShareOf<R>(
-              c, c.LoadIf(inside, 2, o, 0), [&] { return c.LoadIf(inside, 1, o, 0); }, [&] { return c.Load(0, p); },
-              [&] { return pool<R>::Count(o, size, stride, c.extent(0, r - 2), c.extent(0, r - 1)); });
-          for (int k = 0; k < 2; ++k)  // windows of whole strides leave no gaps
-            if (size[k] % stride[k] != 0)
-              share = c.If(Mod(p[r - 2 + k], stride[k]) + w[k] * stride[k] < size[k], share, c.Literal(0));
-          return share;
-        });
+    return c.template Reduce<typename C::Sum>({c.size(windows[0]), c.size(windows[1])}, [&](const auto& w) {
+      auto p = Here(c), o = Here(c);
+      const int r = p.rank;
+      auto inside = p[0] >= 0;
+      for (int k = 0; k < 2; ++k) {
+        const int d = r - 2 + k;
+        o[d] = p[d] / stride[k] - w[k];
+        inside = inside && p[d] >= w[k] * stride[k] && p[d] < (w[k] + c.extent(1, d)) * stride[k];
+      }
+      auto share = ShareOf<R>(
+          c, c.LoadIf(inside, 2, o, 0), [&] { return c.LoadIf(inside, 1, o, 0); }, [&] { return c.Load(0, p); },
+          [&] { return pool<R>::Count(o, size, stride, c.extent(0, r - 2), c.extent(0, r - 1)); });
+      for (int k = 0; k < 2; ++k)  // windows of whole strides leave no gaps
+        if (size[k] % stride[k] != 0)
+          share = c.If(Mod(p[r - 2 + k], stride[k]) + w[k] * stride[k] < size[k], share, c.Literal(0));
+      return share;
+    });
   }
 };
 
-/// chpool<R>(x, size, stride, padding): R over windows of the third axis from the end, as many as whole strides fit among the
-/// places where one can begin; windows that reach beyond either end are cut.
+/// chpool<R>(x, size, stride, padding): R over windows of the third axis from the end, as many as whole strides fit
+/// among the places where one can begin; windows that reach beyond either end are cut.
 template <typename R>
 struct chpool : Elementwise {
   static constexpr bool kRuns = true;
@@ -173,8 +180,8 @@ struct chpool : Elementwise {
   explicit chpool(const index_t* p) : size(p[0]), stride(p[1]), padding(p[2]) {}
   void Check(const int* ranks) const {
     RequireRank("chpool", ranks[0], 3);
-    Require(size > 0 && stride > 0 && padding >= 0 && padding < size, "chpool: a window of ", size,
-            " with stride ", stride, " and padding ", padding);
+    Require(size > 0 && stride > 0 && padding >= 0 && padding < size, "chpool: a window of ", size, " with stride ",
+            stride, " and padding ", padding);
   }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
@@ -198,13 +205,13 @@ struct chpool : Elementwise {
         auto p = Here(c);
         p[channel] = p[channel] * stride + w[0] - padding;
         if (c.template HasIdentity<Join>())
-          return c.LoadIf(p[channel] >= 0 && p[channel] < c.extent(0, channel), 0, p,
-                          c.template Identity<Join>());
+          return c.LoadIf(p[channel] >= 0 && p[channel] < c.extent(0, channel), 0, p, c.template Identity<Join>());
         p[channel] = Max(typename C::Index(0), Min(p[channel], c.extent(0, channel) - 1));
         return c.Load(0, p);
       });
     };
-    return Joined<R>(c, join, [&] { return c.FromPosition(Count(c.at(channel), size, stride, padding, c.extent(0, channel))); });
+    return Joined<R>(c, join,
+                     [&] { return c.FromPosition(Count(c.at(channel), size, stride, padding, c.extent(0, channel))); });
   }
 };
 
@@ -216,8 +223,8 @@ struct ch_unpool : Elementwise {
   explicit ch_unpool(const index_t* p) : size(p[0]), stride(p[1]), padding(p[2]) {}
   void Check(const int* ranks) const {
     RequireRank("ch_unpool", ranks[0], 3);
-    Require(size > 0 && stride > 0 && padding >= 0 && padding < size, "ch_unpool: a window of ", size,
-            " with stride ", stride, " and padding ", padding);
+    Require(size > 0 && stride > 0 && padding >= 0 && padding < size, "ch_unpool: a window of ", size, " with stride ",
+            stride, " and padding ", padding);
     Require(ranks[0] == ranks[1] && ranks[0] == ranks[2], "ch_unpool takes tensors of one rank");
   }
   template <typename D>
@@ -286,9 +293,7 @@ struct ada_pool : Elementwise {
 struct implicit_dot {
   static constexpr int kSources = 2, kParams = 0;
   explicit implicit_dot(const index_t*) {}
-  void Check(const int* ranks) const {
-    Require(ranks[0] == 2 && ranks[1] == 2, "implicit_dot takes two matrices");
-  }
+  void Check(const int* ranks) const { Require(ranks[0] == 2 && ranks[1] == 2, "implicit_dot takes two matrices"); }
   static constexpr int Rank(const int*) { return 2; }
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
@@ -312,8 +317,8 @@ struct Patches {
   index_t size[2], stride[2], dilate[2];
   void Check(const char* name) const {
     for (int k = 0; k < 2; ++k)
-      Require(size[k] > 0 && stride[k] > 0 && dilate[k] > 0, name, ": patches of ", size[0], " x ",
-              size[1], ", strides and dilations must be 1 or more");
+      Require(size[k] > 0 && stride[k] > 0 && dilate[k] > 0, name, ": patches of ", size[0], " x ", size[1],
+              ", strides and dilations must be 1 or more");
   }
   /// Patches along axis k of extent n.
   template <typename D>
@@ -347,8 +352,7 @@ struct unpack_patch2col {
     Position<typename C::Index> p;
     p.rank = 4;
     p[3] = Mod(column, columns) * patch.stride[1] + Mod(row, patch.size[1]) * patch.dilate[1];
-    p[2] = Mod(column / columns, rows) * patch.stride[0] +
-           Mod(row / patch.size[1], patch.size[0]) * patch.dilate[0];
+    p[2] = Mod(column / columns, rows) * patch.stride[0] + Mod(row / patch.size[1], patch.size[0]) * patch.dilate[0];
     p[1] = row / (patch.size[0] * patch.size[1]);
     p[0] = column / columns / rows;
     return c.Load(0, p);
@@ -370,34 +374,32 @@ struct pack_col2patch {
   template <typename D>
   void Shape(const Extents<D>& in, D* out) const {
     for (int d = 0; d < 4; ++d) out[d] = in.param[static_cast<std::size_t>(d)];
-    for (int k = 0; k < 2; ++k)
-      RequireAtLeast("pack_col2patch", out[2 + k], patch.dilate[k] * (patch.size[k] - 1) + 1);
+    for (int k = 0; k < 2; ++k) RequireAtLeast("pack_col2patch", out[2 + k], patch.dilate[k] * (patch.size[k] - 1) + 1);
     RequireEqual("pack_col2patch", in(0, 0), out[1] * (patch.size[0] * patch.size[1]));
     RequireEqual("pack_col2patch", in(0, 1), out[0] * patch.Count(out[2], 0) * patch.Count(out[3], 1));
   }
   template <typename C>
   auto Value(C& c) const {
     const typename C::Index count[2] = {patch.Count(c.param(2), 0), patch.Count(c.param(3), 1)};
-    return c.template Reduce<typename C::Sum>(
-        {c.size(patch.size[0]), c.size(patch.size[1])}, [&](const auto& w) {
-          // The patch, if there is one, whose point w lies here.
-          const auto y = c.at(2) - w[0] * patch.dilate[0], x = c.at(3) - w[1] * patch.dilate[1];
-          const auto row = y / patch.stride[0], column = x / patch.stride[1];
-          const auto inside = y >= 0 && x >= 0 && y < count[0] * patch.stride[0] && x < count[1] * patch.stride[1];
-          Position<typename C::Index> p;
-          p.rank = 2;
-          p[0] = (c.at(1) * patch.size[0] + w[0]) * patch.size[1] + w[1];
-          p[1] = (c.at(0) * count[0] + row) * count[1] + column;
-          auto point = c.LoadIf(inside, 0, p, 0);
-          for (int k = 0; k < 2; ++k) {
-            if (patch.stride[k] == 1) continue;
-            // Patches begin at whole strides. So many are added that the dividend is not negative.
-            const index_t strides = (patch.dilate[k] * (patch.size[k] - 1) + patch.stride[k] - 1) / patch.stride[k];
-            const auto from = c.at(2 + k) + strides * patch.stride[k] - w[k] * patch.dilate[k];
-            point = c.If(Mod(from, patch.stride[k]) == 0, point, c.Literal(0));
-          }
-          return point;
-        });
+    return c.template Reduce<typename C::Sum>({c.size(patch.size[0]), c.size(patch.size[1])}, [&](const auto& w) {
+      // The patch, if there is one, whose point w lies here.
+      const auto y = c.at(2) - w[0] * patch.dilate[0], x = c.at(3) - w[1] * patch.dilate[1];
+      const auto row = y / patch.stride[0], column = x / patch.stride[1];
+      const auto inside = y >= 0 && x >= 0 && y < count[0] * patch.stride[0] && x < count[1] * patch.stride[1];
+      Position<typename C::Index> p;
+      p.rank = 2;
+      p[0] = (c.at(1) * patch.size[0] + w[0]) * patch.size[1] + w[1];
+      p[1] = (c.at(0) * count[0] + row) * count[1] + column;
+      auto point = c.LoadIf(inside, 0, p, 0);
+      for (int k = 0; k < 2; ++k) {
+        if (patch.stride[k] == 1) continue;
+        // Patches begin at whole strides. So many are added that the dividend is not negative.
+        const index_t strides = (patch.dilate[k] * (patch.size[k] - 1) + patch.stride[k] - 1) / patch.stride[k];
+        const auto from = c.at(2 + k) + strides * patch.stride[k] - w[k] * patch.dilate[k];
+        point = c.If(Mod(from, patch.stride[k]) == 0, point, c.Literal(0));
+      }
+      return point;
+    });
   }
 };
 

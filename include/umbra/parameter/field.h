@@ -28,7 +28,7 @@ class ParamError : public Error {
 /// What is known of one field.
 struct ParamFieldInfo {
   std::string name;  ///< as it was declared
-  std::string type;           ///< "int", "float", "tuple of int"; of words too, what they stand for
+  std::string type;  ///< "int", "float", "tuple of int"; of words too, what they stand for
   std::string type_info_str;  ///< the type or the words, and "required" or "optional, default=..."
   std::string description;  ///< what `describe` said; empty if it said nothing
   std::vector<std::string> aliases;  ///< other names, sorted
@@ -151,9 +151,8 @@ template <typename T>
 class FieldEntry;
 /// Numbers have ranges, other types do not.
 template <typename T>
-using FieldParent =
-    std::conditional_t<std::is_arithmetic_v<Bound<T>> && !std::is_same_v<Bound<T>, bool>,
-                       FieldEntryNumeric<FieldEntry<T>, T>, FieldEntryBase<FieldEntry<T>, T>>;
+using FieldParent = std::conditional_t<std::is_arithmetic_v<Bound<T>> && !std::is_same_v<Bound<T>, bool>,
+                                       FieldEntryNumeric<FieldEntry<T>, T>, FieldEntryBase<FieldEntry<T>, T>>;
 
 /// A field of type T with what was declared of it. To give a type texts of its own, specialise this
 /// class and derive it from FieldEntryBase or FieldEntryNumeric.

@@ -68,7 +68,9 @@ class optional {
 
 namespace parameter {
 template <typename T>
-struct IsOptional<optional<T>> : std::true_type { using Value = T; };
+struct IsOptional<optional<T>> : std::true_type {
+  using Value = T;
+};
 }  // namespace parameter
 
 }  // namespace umbra

@@ -25,9 +25,13 @@ namespace parameter {
 
 /// Is T an optional? Value is what it holds, or T itself.
 template <typename T>
-struct IsOptional : std::false_type { using Value = T; };
+struct IsOptional : std::false_type {
+  using Value = T;
+};
 template <typename T>
-struct IsOptional<std::optional<T>> : std::true_type { using Value = T; };
+struct IsOptional<std::optional<T>> : std::true_type {
+  using Value = T;
+};
 /// Is T a vector, which is written as a tuple?
 template <typename T>
 struct IsVector : std::false_type {};
@@ -54,7 +58,9 @@ const Bound<T>* BoundOf(const T& value) {
 
 /// A text that has the name of T in it.
 template <typename T>
-constexpr const char* FunctionName() { return __PRETTY_FUNCTION__; }
+constexpr const char* FunctionName() {
+  return __PRETTY_FUNCTION__;
+}
 /// T as messages and help texts call it: "int", "float or None", "tuple of int".
 template <typename T>
 std::string TypeText();
@@ -195,7 +201,8 @@ std::string FromInnerText(std::string_view text, T* value) {
     if (text[k] == '\\' && k + 1 < text.size()) ++k;
     plain += text[k];
   }
-  if (k + 1 != text.size()) return std::string("no ") + type_name<T>() + ": it must end with the quote that it begins with";
+  if (k + 1 != text.size())
+    return std::string("no ") + type_name<T>() + ": it must end with the quote that it begins with";
   return FromText(plain, value);
 }
 
@@ -245,7 +252,8 @@ std::string FromText(std::string_view text, T* value) {
   } else if constexpr (std::is_arithmetic_v<T>) {
     text = Trimmed(text);
     if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
-    if (std::is_floating_point_v<T> && !text.empty() && text.back() == 'f' && text.find_first_of("nN") == std::string_view::npos)
+    if (std::is_floating_point_v<T> && !text.empty() && text.back() == 'f' &&
+        text.find_first_of("nN") == std::string_view::npos)
       text.remove_suffix(1);  // 0.1f
     T read{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
@@ -270,8 +278,10 @@ std::string FromText(std::string_view text, T* value) {
 }  // namespace umbra
 
 /// Names a class for messages; stands outside namespaces.
-#define UMBRA_DECLARE_TYPE_NAME(Type, Name) \
-  template <>                               \
-  inline const char* umbra::type_name<Type>() { return Name; }
+#define UMBRA_DECLARE_TYPE_NAME(Type, Name)     \
+  template <>                                   \
+  inline const char* umbra::type_name<Type>() { \
+    return Name;                                \
+  }
 
 #endif  // UMBRA_PARAMETER_TEXT_H_

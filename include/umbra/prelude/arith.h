@@ -8,9 +8,13 @@
 namespace umbra::simd {
 
 template <typename V>
-UMBRA_INLINE Bits<V> bits(V v) { return __builtin_bit_cast(Bits<V>, v); }
+UMBRA_INLINE Bits<V> bits(V v) {
+  return __builtin_bit_cast(Bits<V>, v);
+}
 template <typename V>
-UMBRA_INLINE V from_bits(Bits<V> b) { return __builtin_bit_cast(V, b); }
+UMBRA_INLINE V from_bits(Bits<V> b) {
+  return __builtin_bit_cast(V, b);
+}
 
 // Lane by lane conversion; g++ has no __builtin_convertvector for dependent types.
 template <typename To, typename From>
@@ -90,7 +94,9 @@ UMBRA_INLINE V keep(V v, i64 n, Elem<V> other) {
 
 namespace detail {
 template <typename T>
-struct IsFloatElem { static constexpr bool value = IsSame<T, float>::value || IsSame<T, double>::value; };
+struct IsFloatElem {
+  static constexpr bool value = IsSame<T, float>::value || IsSame<T, double>::value;
+};
 }  // namespace detail
 
 template <typename V>
@@ -108,7 +114,8 @@ namespace detail {
 #if defined(__AVX512F__)
 inline constexpr int kNanOfSource = 0x22;  // a table of vfixupimm: NaN comes from the second operand
 UMBRA_INLINE f32x16 nan_or(f32x16 a, f32x16 chosen) {
-  return __builtin_ia32_fixupimmps512_mask(chosen, a, fill<i32x16>(kNanOfSource), 0, static_cast<unsigned short>(-1), 4);
+  return __builtin_ia32_fixupimmps512_mask(chosen, a, fill<i32x16>(kNanOfSource), 0, static_cast<unsigned short>(-1),
+                                           4);
 }
 UMBRA_INLINE f64x8 nan_or(f64x8 a, f64x8 chosen) {
   return __builtin_ia32_fixupimmpd512_mask(chosen, a, fill<i64x8>(kNanOfSource), 0, static_cast<unsigned char>(-1), 4);
@@ -123,7 +130,7 @@ UMBRA_INLINE V nan_or(V a, V chosen) {
     return __builtin_bit_cast(V, Pair<Half>{nan_or(source.low, other.low), nan_or(source.high, other.high)});
   } else
 #endif
-  return a != a ? a + a : chosen;
+    return a != a ? a + a : chosen;
 }
 
 }  // namespace detail
@@ -180,8 +187,9 @@ UMBRA_INLINE V no_more(V x, Elem<V> high) {
   return x > high ? high : x;
 }
 
-// Quotient. Integers truncate, x / 0 is 0 and the smallest integer / -1 is itself: no trap. Packets have an instruction for f64
-// alone: i32 are exact in it, and a quotient of two is no nearer to the next integer than 1 / |b|, more than its error.
+// Quotient. Integers truncate, x / 0 is 0 and the smallest integer / -1 is itself: no trap. Packets have an instruction
+// for f64 alone: i32 are exact in it, and a quotient of two is no nearer to the next integer than 1 / |b|, more than
+// its error.
 template <typename V>
 UMBRA_INLINE V div(V a, V b) {
   if constexpr (detail::IsFloatElem<Elem<V>>::value) {
@@ -213,7 +221,8 @@ namespace detail {
 template <typename T>
 struct Limits {
   static constexpr bool is_signed = T(-1) < T(0);
-  static constexpr double above = is_signed ? double(1ull << (8 * sizeof(T) - 1)) : double(1ull << (8 * sizeof(T) % 64));
+  static constexpr double above =
+      is_signed ? double(1ull << (8 * sizeof(T) - 1)) : double(1ull << (8 * sizeof(T) % 64));
   static constexpr double low = is_signed ? -above : 0.0;
   static constexpr T high = T(is_signed ? (~0ull >> 1) >> (64 - 8 * sizeof(T)) : ~0ull);
   static constexpr double high_f32 = sizeof(T) == 8 ? 9223371487098961920.0 : sizeof(T) == 4 ? 2147483520.0 : above - 1;
@@ -223,13 +232,19 @@ struct Limits {
 
 // Bits of integers. Counts of shifts are taken modulo the number of bits, so that every shift has a meaning.
 template <typename V>
-UMBRA_INLINE V bit_and(V a, V b) { return a & b; }
+UMBRA_INLINE V bit_and(V a, V b) {
+  return a & b;
+}
 
 template <typename V>
-UMBRA_INLINE V bit_or(V a, V b) { return a | b; }
+UMBRA_INLINE V bit_or(V a, V b) {
+  return a | b;
+}
 
 template <typename V>
-UMBRA_INLINE V bit_xor(V a, V b) { return a ^ b; }
+UMBRA_INLINE V bit_xor(V a, V b) {
+  return a ^ b;
+}
 
 template <typename V>
 UMBRA_INLINE V shift_left(V a, V b) {
@@ -239,7 +254,9 @@ UMBRA_INLINE V shift_left(V a, V b) {
 }
 
 template <typename V>
-UMBRA_INLINE V shift_right(V a, V b) { return a >> (b & Elem<V>(8 * sizeof(Elem<V>) - 1)); }
+UMBRA_INLINE V shift_right(V a, V b) {
+  return a >> (b & Elem<V>(8 * sizeof(Elem<V>) - 1));
+}
 
 // Numbers between dtypes: floats to integers truncate and saturate, NaN becomes 0; integers to
 // narrower ones wrap around.
@@ -338,7 +355,9 @@ UMBRA_INLINE V add_product(V total, V a, V b) {
 #endif
 }
 template <typename V>
-UMBRA_INLINE V add_product(V total, V a, Elem<V> b) { return add_product(total, a, fill<V>(b)); }
+UMBRA_INLINE V add_product(V total, V a, Elem<V> b) {
+  return add_product(total, a, fill<V>(b));
+}
 
 // What many packets are divided by: x / Divisor(y) is x / y to the bit, by multiplications where that is sooner.
 template <typename T>
@@ -351,15 +370,17 @@ struct Divisor {
 
   typedef typename IntOfSize<T>::type I;
   static constexpr I kLeast = static_cast<I>(1ull << (8 * sizeof(I) - 1));
-  static constexpr T kLeastDivisor = T(sizeof(T) == 4 ? 0x1p-30 : 0x1p-200), kMostDivisor = T(sizeof(T) == 4 ? 0x1p30 : 0x1p200);
+  static constexpr T kLeastDivisor = T(sizeof(T) == 4 ? 0x1p-30 : 0x1p-200),
+                     kMostDivisor = T(sizeof(T) == 4 ? 0x1p30 : 0x1p200);
   // The bits of the least and the most dividend, and what takes them to kLeast and kEnd.
   static constexpr I kLeastDividend = __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p-90 : 0x1p-800));
   static constexpr I kMostDividend = __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p90 : 0x1p800));
-  static constexpr I kShift = static_cast<I>((1ull << (8 * sizeof(I) - 1)) - static_cast<unsigned long long>(kLeastDividend));
+  static constexpr I kShift =
+      static_cast<I>((1ull << (8 * sizeof(I) - 1)) - static_cast<unsigned long long>(kLeastDividend));
   static constexpr I kEnd = kLeast + (kMostDividend - kLeastDividend);
   T value, reciprocal;
-  // No step leaves the normal range for dividends of which bits(abs(x)) + shift <= end, one comparison for both ends, nor
-  // for zeros; a shift of 0 takes neither.
+  // No step leaves the normal range for dividends of which bits(abs(x)) + shift <= end, one comparison for both ends,
+  // nor for zeros; a shift of 0 takes neither.
   I shift = 0, end = kLeast;
 };
 // The nearest quotient of the nearest reciprocal: docs/numerics.md says why. Its sign is that of x, also for zeros.
@@ -378,8 +399,8 @@ UMBRA_INLINE V operator/(V x, const Divisor<T>& by) {
   return x / divisor;
 }
 
-// The same of a divisor that is known, if that is so for each dividend (codegen::IsKnownDivisor): the product with its reciprocal as
-// the sum of two numbers, of which neither is negative, so that infinite dividends give no NaN.
+// The same of a divisor that is known, if that is so for each dividend (codegen::IsKnownDivisor): the product with its
+// reciprocal as the sum of two numbers, of which neither is negative, so that infinite dividends give no NaN.
 template <typename T>
 struct KnownDivisor {
   UMBRA_INLINE explicit KnownDivisor(T divisor) : value(divisor), high(1 / divisor) {
@@ -388,17 +409,19 @@ struct KnownDivisor {
   }
 
   typedef typename IntOfSize<T>::type I;
-  // Twice the bits of a number have no sign; those of less than this, the least dividend for which no step leaves the normal range,
-  // and one less, are less than kLeast as whole numbers without a sign, but not those of 0.
+  // Twice the bits of a number have no sign; those of less than this, the least dividend for which no step leaves the
+  // normal range, and one less, are less than kLeast as whole numbers without a sign, but not those of 0.
   static constexpr I kHalf = static_cast<I>((1ull << (8 * sizeof(I) - 1)) - 1);
-  static constexpr I kLeast = static_cast<I>(2 * __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p-48 : 0x1p-700)) - 1 - kHalf - 1);
+  static constexpr I kLeast =
+      static_cast<I>(2 * __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p-48 : 0x1p-700)) - 1 - kHalf - 1);
   T value, high, low = 0;
 };
 template <typename V, typename T>
 UMBRA_INLINE V operator/(V x, const KnownDivisor<T>& by) {
 #if defined(__FMA__)
   typedef KnownDivisor<T> Limits;
-  if (__builtin_expect(!detail::any(bits(x) + bits(x) + fill<Bits<V>>(Limits::kHalf) < fill<Bits<V>>(Limits::kLeast)), 1))
+  if (__builtin_expect(!detail::any(bits(x) + bits(x) + fill<Bits<V>>(Limits::kHalf) < fill<Bits<V>>(Limits::kLeast)),
+                       1))
     return fma(x, fill<V>(by.high), x * fill<V>(by.low));
 #endif
   return x / fill<V>(by.value);
@@ -448,19 +471,29 @@ UMBRA_INLINE V with_sign_of(V magnitude, V sign) {
 }  // namespace detail
 
 template <typename V>
-UMBRA_INLINE V copysign(V a, V b) { return detail::with_sign_of(abs(a), b); }
+UMBRA_INLINE V copysign(V a, V b) {
+  return detail::with_sign_of(abs(a), b);
+}
 
-// Nearest integer, halves to even (rint); towards zero (trunc); down (floor); up (ceil). They keep the sign of zero. Processors
-// with AVX have an instruction for each.
+// Nearest integer, halves to even (rint); towards zero (trunc); down (floor); up (ceil). They keep the sign of zero.
+// Processors with AVX have an instruction for each.
 #if defined(__clang__) && defined(__AVX__) && !defined(__CUDACC__)
 template <typename V>
-UMBRA_INLINE V rint(V a) { return __builtin_elementwise_roundeven(a); }
+UMBRA_INLINE V rint(V a) {
+  return __builtin_elementwise_roundeven(a);
+}
 template <typename V>
-UMBRA_INLINE V trunc(V a) { return __builtin_elementwise_trunc(a); }
+UMBRA_INLINE V trunc(V a) {
+  return __builtin_elementwise_trunc(a);
+}
 template <typename V>
-UMBRA_INLINE V floor(V a) { return __builtin_elementwise_floor(a); }
+UMBRA_INLINE V floor(V a) {
+  return __builtin_elementwise_floor(a);
+}
 template <typename V>
-UMBRA_INLINE V ceil(V a) { return __builtin_elementwise_ceil(a); }
+UMBRA_INLINE V ceil(V a) {
+  return __builtin_elementwise_ceil(a);
+}
 #else
 template <typename V>
 UMBRA_INLINE V rint(V a) {
@@ -484,12 +517,14 @@ UMBRA_INLINE V floor(V a) {
   return abs(a) < detail::whole<V>() ? detail::with_sign_of(abs(down), down == fill<V>(Elem<V>(0)) ? a : down) : a;
 }
 template <typename V>
-UMBRA_INLINE V ceil(V a) { return -floor(-a); }
+UMBRA_INLINE V ceil(V a) {
+  return -floor(-a);
+}
 #if defined(__AVX__) && !defined(__CUDACC__)
-#define UMBRA_ROUNDS(V, instruction)                                 \
-  UMBRA_INLINE V rint(V a) { return __builtin_ia32_##instruction(a, 8); }   \
-  UMBRA_INLINE V floor(V a) { return __builtin_ia32_##instruction(a, 9); }  \
-  UMBRA_INLINE V ceil(V a) { return __builtin_ia32_##instruction(a, 10); }  \
+#define UMBRA_ROUNDS(V, instruction)                                       \
+  UMBRA_INLINE V rint(V a) { return __builtin_ia32_##instruction(a, 8); }  \
+  UMBRA_INLINE V floor(V a) { return __builtin_ia32_##instruction(a, 9); } \
+  UMBRA_INLINE V ceil(V a) { return __builtin_ia32_##instruction(a, 10); } \
   UMBRA_INLINE V trunc(V a) { return __builtin_ia32_##instruction(a, 11); }
 UMBRA_ROUNDS(f32x4, roundps)
 UMBRA_ROUNDS(f64x2, roundpd)
@@ -498,10 +533,10 @@ UMBRA_ROUNDS(f64x4, roundpd256)
 #undef UMBRA_ROUNDS
 #endif
 #if defined(__AVX512F__) && !defined(__CUDACC__)
-#define UMBRA_ROUNDS(V, instruction, mask)                                                                     \
-  UMBRA_INLINE V rint(V a) { return __builtin_ia32_##instruction(a, 8, a, static_cast<mask>(-1), 4); }   \
-  UMBRA_INLINE V floor(V a) { return __builtin_ia32_##instruction(a, 9, a, static_cast<mask>(-1), 4); }  \
-  UMBRA_INLINE V ceil(V a) { return __builtin_ia32_##instruction(a, 10, a, static_cast<mask>(-1), 4); }  \
+#define UMBRA_ROUNDS(V, instruction, mask)                                                              \
+  UMBRA_INLINE V rint(V a) { return __builtin_ia32_##instruction(a, 8, a, static_cast<mask>(-1), 4); }  \
+  UMBRA_INLINE V floor(V a) { return __builtin_ia32_##instruction(a, 9, a, static_cast<mask>(-1), 4); } \
+  UMBRA_INLINE V ceil(V a) { return __builtin_ia32_##instruction(a, 10, a, static_cast<mask>(-1), 4); } \
   UMBRA_INLINE V trunc(V a) { return __builtin_ia32_##instruction(a, 11, a, static_cast<mask>(-1), 4); }
 UMBRA_ROUNDS(f32x16, rndscaleps_mask, unsigned short)
 UMBRA_ROUNDS(f64x8, rndscalepd_mask, unsigned char)

@@ -9,19 +9,29 @@ namespace umbra::simd {
 
 namespace detail {
 
-// `made`, but for the lanes that packets from number `next` on have of a column, or columns of a packet: where rows of `count`
-// elements lie one after the other in packets, lane k of packet p is of column (width * p + k) % count.
+// `made`, but for the lanes that packets from number `next` on have of a column, or columns of a packet: where rows of
+// `count` elements lie one after the other in packets, lane k of packet p is of column (width * p + k) % count.
 template <int count, int column, int next, typename V, int... lane>
 UMBRA_INLINE V lanes_of_column(const V (&packets)[count], V made, Lanes<lane...> lanes) {
   constexpr int width = kWidth<V>;
   if constexpr (next == count) return made;
-  else return lanes_of_column<count, column, next + 1>(packets, __builtin_shufflevector(made, packets[next], ((width * next + lane) % count == column ? width + lane : lane)...), lanes);
+  else
+    return lanes_of_column<count, column, next + 1>(
+        packets,
+        __builtin_shufflevector(made, packets[next],
+                                ((width * next + lane) % count == column ? width + lane : lane)...),
+        lanes);
 }
 template <int count, int packet, int next, typename V, int... lane>
 UMBRA_INLINE V lanes_of_packet(const V (&columns)[count], V made, Lanes<lane...> lanes) {
   constexpr int width = kWidth<V>;
   if constexpr (next == count) return made;
-  else return lanes_of_packet<count, packet, next + 1>(columns, __builtin_shufflevector(made, columns[next], ((width * packet + lane) % count == next ? width + lane : lane)...), lanes);
+  else
+    return lanes_of_packet<count, packet, next + 1>(
+        columns,
+        __builtin_shufflevector(made, columns[next],
+                                ((width * packet + lane) % count == next ? width + lane : lane)...),
+        lanes);
 }
 
 // Element j of a column is where the packets have it, which is a place of its own for each, as count is odd; and back.
@@ -67,7 +77,9 @@ UMBRA_INLINE V last_packet(V before, V last, Lanes<lane...>) {
 
 // Where the packet of columns begins that `first` is in: the last one overlaps the one before it.
 template <typename V, int count>
-constexpr int begin_of_columns(int first) { return first + kWidth<V> <= count ? first : count - kWidth<V>; }
+constexpr int begin_of_columns(int first) {
+  return first + kWidth<V> <= count ? first : count - kWidth<V>;
+}
 
 }  // namespace detail
 
@@ -109,13 +121,13 @@ UMBRA_INLINE void zip(const V (&from)[count], V (&to)[count]) {
   }
 }
 
-// Rows of up to half a packet, one after the other, are sorted lane by lane; longer ones are turned a packet of columns at
-// a time.
+// Rows of up to half a packet, one after the other, are sorted lane by lane; longer ones are turned a packet of columns
+// at a time.
 template <typename V, int count>
 inline constexpr bool kZips = count * 2 <= kWidth<V>;
 
-// Memory that load_columns comes to a few times later: where rows and their packets begin at other places of lines each time,
-// processors do not look far enough ahead themselves.
+// Memory that load_columns comes to a few times later: where rows and their packets begin at other places of lines each
+// time, processors do not look far enough ahead themselves.
 template <typename V, int count>
 UMBRA_INLINE void prefetch_rows(const Elem<V>* p) {
   constexpr int ahead = 4096, line = 64;
@@ -142,10 +154,11 @@ UMBRA_INLINE void load_columns(const Elem<V>* p, i64 by_row, i64 by_column, V (&
     V tile[width];
     if constexpr (count < width) {
       prefetch_rows<V, count>(p);
-      // Packets of which parts are loaded or stored take longer than whole ones, above all far from the caches. A whole one lies
-      // among the rows from all of them but the last on.
+      // Packets of which parts are loaded or stored take longer than whole ones, above all far from the caches. A whole
+      // one lies among the rows from all of them but the last on.
       for (int k = 0; k < width - 1; ++k) tile[k] = load<V>(p + k * by_row);
-      tile[width - 1] = detail::moved_lanes<width - count>(load<V>(p + (width - 1) * by_row - (width - count)), typename detail::LanesTo<width>::type());
+      tile[width - 1] = detail::moved_lanes<width - count>(load<V>(p + (width - 1) * by_row - (width - count)),
+                                                           typename detail::LanesTo<width>::type());
       transpose_tile(tile);
       for (int k = 0; k < count; ++k) columns[k] = tile[k];
     } else {
@@ -187,7 +200,8 @@ UMBRA_INLINE void store_columns(Elem<V>* p, i64 by_row, i64 by_column, const V (
       transpose_tile(tile);
       // What a row leaves beyond its end is written over by the next ones.
       for (int k = 0; k < width - 1; ++k) store(p + k * by_row, tile[k]);
-      store(p + width * (count - 1), detail::last_packet<count>(tile[width - 2], tile[width - 1], typename detail::LanesTo<width>::type()));
+      store(p + width * (count - 1),
+            detail::last_packet<count>(tile[width - 2], tile[width - 1], typename detail::LanesTo<width>::type()));
       return;
     }
   } else if (by_column == 1) {

@@ -29,13 +29,17 @@ struct pack {
 };
 
 template <int N, typename T>
-UMBRA_INLINE pack<T, N> load_pack(const T* p) { return *reinterpret_cast<const pack<T, N>*>(p); }
+UMBRA_INLINE pack<T, N> load_pack(const T* p) {
+  return *reinterpret_cast<const pack<T, N>*>(p);
+}
 
 template <typename T, int N>
-UMBRA_INLINE void store_pack(T* p, const pack<T, N>& v) { *reinterpret_cast<pack<T, N>*>(p) = v; }
+UMBRA_INLINE void store_pack(T* p, const pack<T, N>& v) {
+  *reinterpret_cast<pack<T, N>*>(p) = v;
+}
 
-// Has a packet brought from global to shared memory, past the registers; what `fetched` returns after, is there, for the
-// thread itself. So a row is in flight as a whole.
+// Has a packet brought from global to shared memory, past the registers; what `fetched` returns after, is there, for
+// the thread itself. So a row is in flight as a whole.
 template <int N, typename T>
 UMBRA_INLINE void fetch_pack(T* to, const T* from) {
   constexpr int bytes = N * sizeof(T), step = bytes < 16 ? bytes : 16;
@@ -45,8 +49,10 @@ UMBRA_INLINE void fetch_pack(T* to, const T* from) {
 #pragma unroll
     for (int k = 0; k < bytes; k += step) {
       const char* source = reinterpret_cast<const char*>(from) + k;
-      if constexpr (step == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place + k), "l"(source) : "memory");
-      else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place + k), "l"(source), "n"(step) : "memory");
+      if constexpr (step == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place + k), "l"(source) : "memory");
+      else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place + k), "l"(source), "n"(step) : "memory");
     }
   } else
 #endif
@@ -75,12 +81,16 @@ UMBRA_INLINE pack<T, N> load_pack_or(const T* p, U outside) {
 
 // May a packet of N elements begin there?
 template <int N, typename T>
-UMBRA_INLINE bool is_aligned(const T* p) { return reinterpret_cast<unsigned long long>(p) % alignof(pack<T, N>) == 0; }
+UMBRA_INLINE bool is_aligned(const T* p) {
+  return reinterpret_cast<unsigned long long>(p) % alignof(pack<T, N>) == 0;
+}
 
-// Divides numbers of 0 and more by one number again and again. The quotient by a rounded inverse is the right one, or one
-// too small. As `div` has it, x / 0 is 0; so it is by less than 0, where no element is computed.
+// Divides numbers of 0 and more by one number again and again. The quotient by a rounded inverse is the right one, or
+// one too small. As `div` has it, x / 0 is 0; so it is by less than 0, where no element is computed.
 struct divisor {
-  UMBRA_INLINE divisor(int n) : by(n > 0 ? n : 2147483647), inverse(n > 0 ? 0xffffffffu / static_cast<unsigned>(n) : 0) {}
+  UMBRA_INLINE divisor(int n)
+      : by(n > 0 ? n : 2147483647),
+        inverse(n > 0 ? 0xffffffffu / static_cast<unsigned>(n) : 0) {}
   int by;
   unsigned inverse;
 };
@@ -98,17 +108,29 @@ struct divided {
 
 // Where sums and products of integers overflow they wrap.
 template <>
-UMBRA_INLINE int Sum::join(int a, int b) { return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)); }
+UMBRA_INLINE int Sum::join(int a, int b) {
+  return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+}
 template <>
-UMBRA_INLINE i64 Sum::join(i64 a, i64 b) { return static_cast<i64>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b)); }
+UMBRA_INLINE i64 Sum::join(i64 a, i64 b) {
+  return static_cast<i64>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
+}
 template <>
-UMBRA_INLINE int Product::join(int a, int b) { return static_cast<int>(static_cast<unsigned>(a) * static_cast<unsigned>(b)); }
+UMBRA_INLINE int Product::join(int a, int b) {
+  return static_cast<int>(static_cast<unsigned>(a) * static_cast<unsigned>(b));
+}
 template <>
-UMBRA_INLINE i64 Product::join(i64 a, i64 b) { return static_cast<i64>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b)); }
+UMBRA_INLINE i64 Product::join(i64 a, i64 b) {
+  return static_cast<i64>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
+}
 template <>
-UMBRA_INLINE float Maximum::join(float a, float b) { return maximum_at_once(a, b); }
+UMBRA_INLINE float Maximum::join(float a, float b) {
+  return maximum_at_once(a, b);
+}
 template <>
-UMBRA_INLINE float Minimum::join(float a, float b) { return minimum_at_once(a, b); }
+UMBRA_INLINE float Minimum::join(float a, float b) {
+  return minimum_at_once(a, b);
+}
 
 // How many numbers there are, their mean, and the sum of the squares of what each is away from it.
 template <typename T>
@@ -144,13 +166,14 @@ struct away_from_first {
     }
   }
   UMBRA_INLINE moments<T> all() {
-    const T total = fold<Sum>(sum), share = count > T(0) ? total / count : T(0), rest = fold<Sum>(squares) - total * share;
+    const T total = fold<Sum>(sum), share = count > T(0) ? total / count : T(0),
+            rest = fold<Sum>(squares) - total * share;
     return {count, first + share, rest < T(0) ? T(0) : rest};
   }
 };
 
-// The first packet makes room for the one after it. Loops that compute of the first and go on so have packets in flight,
-// in registers, and are written once.
+// The first packet makes room for the one after it. Loops that compute of the first and go on so have packets in
+// flight, in registers, and are written once.
 template <typename T, int N, int M>
 UMBRA_INLINE void advance(pack<T, N> (&packs)[M]) {
 #pragma unroll
@@ -194,7 +217,9 @@ UMBRA_INLINE float fast_exp(float x) {
 namespace detail {
 // The value of the thread of a warp whose number differs in one bit.
 template <typename T>
-UMBRA_INLINE T across_warp(T v, int step) { return __shfl_xor_sync(0xffffffff, v, step); }
+UMBRA_INLINE T across_warp(T v, int step) {
+  return __shfl_xor_sync(0xffffffff, v, step);
+}
 template <typename T>
 UMBRA_INLINE moments<T> across_warp(const moments<T>& v, int step) {
   return {across_warp(v.count, step), across_warp(v.mean, step), across_warp(v.squares, step)};
@@ -236,7 +261,7 @@ UMBRA_INLINE void* column_parts() {
 // The values of the threads of a block of 32 columns joined that share threadIdx.x, in each of them.
 template <typename Join, typename T>
 UMBRA_INLINE T column_all(T v) {
-  T (*const parts)[32] = static_cast<T (*)[32]>(detail::column_parts<(sizeof(T) + 7) / 8 * 8>());
+  T(*const parts)[32] = static_cast<T(*)[32]>(detail::column_parts<(sizeof(T) + 7) / 8 * 8>());
   __syncthreads();
   parts[threadIdx.y][threadIdx.x] = v;
   __syncthreads();
@@ -271,7 +296,9 @@ UMBRA_INLINE launch_place place_in(const launches_of<Arguments, most>& launches)
   for (int step = 512; step > 0; step /= 2)
     if (number + step < most && launches.first[number + step] <= blockIdx.x) number += step;
   const unsigned at = blockIdx.x - launches.first[number], across = launches.across[number];
-  return {number, {at % across, at / across, 0}, {across, (launches.first[number + 1] - launches.first[number]) / across, 1}};
+  return {number,
+          {at % across, at / across, 0},
+          {across, (launches.first[number + 1] - launches.first[number]) / across, 1}};
 }
 
 }  // namespace umbra::simd

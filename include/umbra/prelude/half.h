@@ -7,29 +7,58 @@
 
 namespace umbra::simd {
 
-struct f16 { unsigned short bits; };
-struct bf16 { unsigned short bits; };
+struct f16 {
+  unsigned short bits;
+};
+struct bf16 {
+  unsigned short bits;
+};
 
 #if !defined(__CUDACC__)
 template <typename T, int N>
-struct HalfPacket { typename PacketOf<unsigned short, N>::type bits; };
+struct HalfPacket {
+  typename PacketOf<unsigned short, N>::type bits;
+};
 
 template <int N>
-struct PacketOf<f16, N> { typedef HalfPacket<f16, N> type; };
+struct PacketOf<f16, N> {
+  typedef HalfPacket<f16, N> type;
+};
 template <int N>
-struct PacketOf<bf16, N> { typedef HalfPacket<bf16, N> type; };
+struct PacketOf<bf16, N> {
+  typedef HalfPacket<bf16, N> type;
+};
 #endif
-template <> struct PacketOf<f16, 1> { typedef f16 type; };
-template <> struct PacketOf<bf16, 1> { typedef bf16 type; };
-template <> struct Traits<f16> { typedef f16 elem; static constexpr int width = 1; };
-template <> struct Traits<bf16> { typedef bf16 elem; static constexpr int width = 1; };
+template <>
+struct PacketOf<f16, 1> {
+  typedef f16 type;
+};
+template <>
+struct PacketOf<bf16, 1> {
+  typedef bf16 type;
+};
+template <>
+struct Traits<f16> {
+  typedef f16 elem;
+  static constexpr int width = 1;
+};
+template <>
+struct Traits<bf16> {
+  typedef bf16 elem;
+  static constexpr int width = 1;
+};
 #if !defined(__CUDACC__)
 template <typename T, int N>
-struct Traits<HalfPacket<T, N>> { typedef T elem; static constexpr int width = N; };
+struct Traits<HalfPacket<T, N>> {
+  typedef T elem;
+  static constexpr int width = N;
+};
 #endif
 
-template <> inline constexpr bool kIsHalf<f16> = true;
-template <> inline constexpr bool kIsHalf<bf16> = true;
+template <>
+inline constexpr bool kIsHalf<f16> = true;
+template <>
+inline constexpr bool kIsHalf<bf16> = true;
 #if !defined(__CUDACC__)
 template <typename T, int N>
 inline constexpr bool kIsHalf<HalfPacket<T, N>> = true;
@@ -49,12 +78,18 @@ namespace detail {
 
 // The bit patterns of 16-bit floats as integers, and back.
 template <typename V, typename H>
-UMBRA_INLINE Bits<V> wide_bits(H h) { return convert<Bits<V>>(h.bits); }
+UMBRA_INLINE Bits<V> wide_bits(H h) {
+  return convert<Bits<V>>(h.bits);
+}
 template <typename H, typename I>
-UMBRA_INLINE H narrow_bits(I i) { return H{convert<decltype(H::bits)>(i)}; }
+UMBRA_INLINE H narrow_bits(I i) {
+  return H{convert<decltype(H::bits)>(i)};
+}
 
 template <typename V>
-UMBRA_INLINE V widen_bf16(Bits<V> h) { return from_bits<V>(h << 16); }
+UMBRA_INLINE V widen_bf16(Bits<V> h) {
+  return from_bits<V>(h << 16);
+}
 
 template <typename V>
 UMBRA_INLINE V widen_f16(Bits<V> h) {
@@ -110,7 +145,9 @@ inline constexpr unsigned long kMostWidened = 32;
 #endif
 
 template <typename H>
-struct IsBf16 { static constexpr bool value = IsSame<Elem<H>, bf16>::value; };
+struct IsBf16 {
+  static constexpr bool value = IsSame<Elem<H>, bf16>::value;
+};
 
 }  // namespace detail
 
@@ -120,7 +157,8 @@ extern "C" __device__ float __nv_half2float(unsigned short);
 extern "C" __device__ unsigned short __nv_float2half_rn(float);
 #endif
 
-// f32 of a 16-bit float; exact. LLVM would rather compare and round f16, lane by lane, than what it is widened to, if it knew of it.
+// f32 of a 16-bit float; exact. LLVM would rather compare and round f16, lane by lane, than what it is widened to, if
+// it knew of it.
 template <typename V, typename H>
 UMBRA_INLINE V widen(H h) {
   if constexpr (detail::IsBf16<H>::value) {
@@ -139,12 +177,13 @@ UMBRA_INLINE V widen(H h) {
       return in_register(__builtin_ia32_vcvtph2ps256(__builtin_bit_cast(i16x8, h.bits)));
     } else
 #if defined(__AVX512F__)
-    if constexpr (IsSame<V, f32x16>::value)
-      return in_register(__builtin_ia32_vcvtph2ps512_mask(__builtin_bit_cast(i16x16, h.bits), f32x16{}, static_cast<unsigned short>(-1), 4));
+        if constexpr (IsSame<V, f32x16>::value)
+      return in_register(__builtin_ia32_vcvtph2ps512_mask(__builtin_bit_cast(i16x16, h.bits), f32x16{},
+                                                          static_cast<unsigned short>(-1), 4));
     else
 #endif
 #endif
-    return detail::widen_f16<V>(detail::wide_bits<V>(h));
+      return detail::widen_f16<V>(detail::wide_bits<V>(h));
 #endif
   }
 }
@@ -176,13 +215,13 @@ UMBRA_INLINE H narrow(V v) {
       return H{__builtin_bit_cast(decltype(H::bits), __builtin_ia32_vcvtps2ph256(v, 0))};
     } else
 #if defined(__AVX512F__)
-    if constexpr (IsSame<V, f32x16>::value)
-      return H{__builtin_bit_cast(decltype(H::bits), __builtin_ia32_vcvtps2ph512_mask(
-          v, 0, i16x16{}, static_cast<unsigned short>(-1)))};
+        if constexpr (IsSame<V, f32x16>::value)
+      return H{__builtin_bit_cast(decltype(H::bits),
+                                  __builtin_ia32_vcvtps2ph512_mask(v, 0, i16x16{}, static_cast<unsigned short>(-1)))};
     else
 #endif
 #endif
-    return detail::narrow_bits<H>(detail::narrow_f16(v));
+      return detail::narrow_bits<H>(detail::narrow_f16(v));
 #endif
   }
 }

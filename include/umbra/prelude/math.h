@@ -20,7 +20,9 @@ UMBRA_INLINE V poly(V x, double first, Rest... rest) {
 
 // 1.5 * 2^(mantissa bits): adding it rounds to an integer, which is in the low bits of the sum.
 template <typename E>
-UMBRA_INLINE E round_magic() { return sizeof(E) == 4 ? E(12582912) : E(6755399441055744); }
+UMBRA_INLINE E round_magic() {
+  return sizeof(E) == 4 ? E(12582912) : E(6755399441055744);
+}
 
 // 2^n for an integer n in the normal range.
 template <typename V>
@@ -31,8 +33,12 @@ UMBRA_INLINE V pow2(Bits<V> n) {
 
 // The nearest integer, ties to even, to a number between -2^22 and 2^22; the sign of a zero is any.
 #if defined(__AVX512F__)
-UMBRA_INLINE f32x16 nearest(f32x16 x) { return __builtin_ia32_rndscaleps_mask(x, 8, x, static_cast<unsigned short>(-1), 4); }
-UMBRA_INLINE f64x8 nearest(f64x8 x) { return __builtin_ia32_rndscalepd_mask(x, 8, x, static_cast<unsigned char>(-1), 4); }
+UMBRA_INLINE f32x16 nearest(f32x16 x) {
+  return __builtin_ia32_rndscaleps_mask(x, 8, x, static_cast<unsigned short>(-1), 4);
+}
+UMBRA_INLINE f64x8 nearest(f64x8 x) {
+  return __builtin_ia32_rndscalepd_mask(x, 8, x, static_cast<unsigned char>(-1), 4);
+}
 #endif
 template <typename V>
 UMBRA_INLINE V nearest(V x) {
@@ -43,7 +49,7 @@ UMBRA_INLINE V nearest(V x) {
     return __builtin_bit_cast(V, Pair<Half>{nearest(two.low), nearest(two.high)});
   } else
 #endif
-  return (x + round_magic<Elem<V>>()) - round_magic<Elem<V>>();
+    return (x + round_magic<Elem<V>>()) - round_magic<Elem<V>>();
 }
 
 // Does `scale` take any n, infinities and NaN among them? Then exponentials hold x within no bounds.
@@ -57,10 +63,15 @@ inline constexpr bool kScalesAny = false;
 
 // x = n ln 2 + r with |r| <= ln 2 / 2; p = e^r - 1; k is n as an integer.
 template <typename V>
-struct ExpParts { V p, n; Bits<V> k; };
+struct ExpParts {
+  V p, n;
+  Bits<V> k;
+};
 
 template <typename E>
-UMBRA_INLINE E log2_of_e() { return sizeof(E) == 4 ? E(1.44269504088896341) : E(1.44269504088896338700); }
+UMBRA_INLINE E log2_of_e() {
+  return sizeof(E) == 4 ? E(1.44269504088896341) : E(1.44269504088896338700);
+}
 
 // Of the sum of x and what follows it, which is small; n is nearest to t.
 template <typename V, typename... Rest>
@@ -73,7 +84,8 @@ UMBRA_INLINE ExpParts<V> exp_parts_at(V t, V x, Rest... rest) {
     // Powers in pairs: fewer steps wait for each other than in Horner's rule.
     const V rr = r * r;
     const V q = (rr * E(1.393496990203857421875e-3) +
-                 (r * E(8.36325250566005706787109375e-3) + E(4.16664667427539825439453125e-2))) * rr +
+                 (r * E(8.36325250566005706787109375e-3) + E(4.16664667427539825439453125e-2))) *
+                    rr +
                 (r * E(0.1666657626628875732421875) + E(0.5));
     return {rr * q + r, n, bits(t + round_magic<E>()) - bits(round_magic<E>())};
   } else {
@@ -81,15 +93,16 @@ UMBRA_INLINE ExpParts<V> exp_parts_at(V t, V x, Rest... rest) {
     const V lo = n * E(1.90821492927058770002e-10);
     const V r = hi - lo;
     const V rr = r * r;
-    const V q = r - rr * poly(rr, 4.13813679705723846039e-08, -1.65339022054652515390e-06,
-                              6.61375632143793436117e-05, -2.77777777770155933842e-03,
-                              1.66666666666666019037e-01);
+    const V q = r - rr * poly(rr, 4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05,
+                              -2.77777777770155933842e-03, 1.66666666666666019037e-01);
     return {hi - (lo - r * q / (E(2) - q)), n, bits(t + round_magic<E>()) - bits(round_magic<E>())};
   }
 }
 
 template <typename V, typename... Rest>
-UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) { return exp_parts_at((x + ... + rest) * log2_of_e<Elem<V>>(), x, rest...); }
+UMBRA_INLINE ExpParts<V> exp_parts(V x, Rest... rest) {
+  return exp_parts_at((x + ... + rest) * log2_of_e<Elem<V>>(), x, rest...);
+}
 
 // y * 2^n, rounded once, for n that may leave the normal range.
 template <typename V>
@@ -101,10 +114,13 @@ UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
     return __builtin_ia32_scalefpd512_mask(y, e.n, y, static_cast<unsigned char>(-1), 4);
   } else if constexpr (sizeof(V) > 64) {
     typedef packet<Elem<V>, 64 / sizeof(Elem<V>)> Part;
-    struct Registers { Part at[sizeof(V) / 64]; };
+    struct Registers {
+      Part at[sizeof(V) / 64];
+    };
     Registers a = __builtin_bit_cast(Registers, y);
     const Registers n = __builtin_bit_cast(Registers, e.n);
-    for (unsigned k = 0; k < sizeof(V) / 64; ++k) a.at[k] = scale(a.at[k], ExpParts<Part>{a.at[k], n.at[k], Bits<Part>{}});
+    for (unsigned k = 0; k < sizeof(V) / 64; ++k)
+      a.at[k] = scale(a.at[k], ExpParts<Part>{a.at[k], n.at[k], Bits<Part>{}});
     return __builtin_bit_cast(V, a);
   } else
 #endif
@@ -116,9 +132,12 @@ UMBRA_INLINE V scale(V y, const ExpParts<V>& e) {
 
 // n of the largest power of two that rounds to 0.
 template <typename E>
-UMBRA_INLINE E exp2_of_0() { return sizeof(E) == 4 ? E(-151) : E(-1076); }
+UMBRA_INLINE E exp2_of_0() {
+  return sizeof(E) == 4 ? E(-151) : E(-1076);
+}
 
-// The same of y > 0, and 0 where n is below `least`. Processors take long for products that round to 0 on the way, not for those of 0.
+// The same of y > 0, and 0 where n is below `least`. Processors take long for products that round to 0 on the way, not
+// for those of 0.
 template <typename V>
 UMBRA_INLINE V scale_or_0(V y, const ExpParts<V>& e, Elem<V> least) {
   if constexpr (kScalesAny<V>) y = e.n < least ? V{} : y;
@@ -126,13 +145,14 @@ UMBRA_INLINE V scale_or_0(V y, const ExpParts<V>& e, Elem<V> least) {
 }
 
 #if defined(__CUDACC__)
-// As below. One multiply-add is both, as a power of two in the normal range rounds nothing, and another power, which the sign of
-// n tells, makes it 2^n.
+// As below. One multiply-add is both, as a power of two in the normal range rounds nothing, and another power, which
+// the sign of n tells, makes it 2^n.
 template <typename V>
 UMBRA_INLINE V scale_past_1(V p, const ExpParts<V>& e, bool below) {
   constexpr bool is_f32 = sizeof(V) == 4;
   constexpr int digits = is_f32 ? 23 : 52, bias = is_f32 ? 127 : 1023, apart = is_f32 ? 64 : 512;
-  const V power = from_bits<V>(Bits<V>(static_cast<unsigned long long>(e.k) << digits) + (Bits<V>(below ? bias + apart : bias - apart) << digits));
+  const V power = from_bits<V>(Bits<V>(static_cast<unsigned long long>(e.k) << digits) +
+                               (Bits<V>(below ? bias + apart : bias - apart) << digits));
   return fma(p, power, power) * from_bits<V>(Bits<V>(below ? bias - apart : bias + apart) << digits);
 }
 #endif
@@ -147,8 +167,8 @@ UMBRA_INLINE V scale_past_1(V p, const ExpParts<V>& e) {
 #endif
 }
 
-// x held within what exp can tell apart. Processors take long for products near the least number there is, not for those far below
-// it.
+// x held within what exp can tell apart. Processors take long for products near the least number there is, not for
+// those far below it.
 template <typename V>
 UMBRA_INLINE V exp_clamp_low(V x) {
 #if defined(__CUDACC__)
@@ -158,18 +178,25 @@ UMBRA_INLINE V exp_clamp_low(V x) {
 #endif
 }
 template <typename V>
-UMBRA_INLINE V exp_clamp_high(V x) { return no_more(x, Elem<V>(sizeof(Elem<V>) == 4 ? 89 : 710)); }
+UMBRA_INLINE V exp_clamp_high(V x) {
+  return no_more(x, Elem<V>(sizeof(Elem<V>) == 4 ? 89 : 710));
+}
 template <typename V>
-UMBRA_INLINE V exp_clamp(V x) { return exp_clamp_low(exp_clamp_high(x)); }
+UMBRA_INLINE V exp_clamp(V x) {
+  return exp_clamp_low(exp_clamp_high(x));
+}
 
 template <typename E>
-UMBRA_INLINE E infinity() { return static_cast<E>(__builtin_inf()); }
+UMBRA_INLINE E infinity() {
+  return static_cast<E>(__builtin_inf());
+}
 
 }  // namespace detail
 
 namespace detail {
 
-// exp(x) where `scale` takes any n, and 0 where n is below `least`. In f32 what is beyond 2^2000 stays with r, and p is no less then.
+// exp(x) where `scale` takes any n, and 0 where n is below `least`. In f32 what is beyond 2^2000 stays with r, and p is
+// no less then.
 template <typename V>
 UMBRA_INLINE V exp_of_any(V x, Elem<V> least) {
   typedef Elem<V> E;
@@ -226,15 +253,16 @@ UMBRA_INLINE V expm1(V x) {
   // 2^k (p + 1) - 1 as 2 (2^(k-1) p + (2^(k-1) - 1/2)), which overflows only where the result does.
   const V half = pow2<V>(e.k - 1);
   const V y = add_product(half - E(0.5), half, e.p) * E(2);
-  return e.n == E(0) ? (x == E(0) ? x : e.p) : (x > E(sizeof(E) == 4 ? 60.0 : 100.0)
-      ? scale_past_1(e.p, e) : y);
+  return e.n == E(0) ? (x == E(0) ? x : e.p) : (x > E(sizeof(E) == 4 ? 60.0 : 100.0) ? scale_past_1(e.p, e) : y);
 }
 
 namespace detail {
 
 // x = 2^e m for x > 0, also a subnormal one, with m in [0.75, 1.5).
 template <typename V>
-struct LogParts { V m, e; };
+struct LogParts {
+  V m, e;
+};
 
 #if defined(__AVX512F__)
 // These instructions also give what makes the logarithm of 0, infinity, NaN and numbers below 0
@@ -243,14 +271,12 @@ inline constexpr int kMantissa = 2 << 2 | 3;  // in [0.75, 1.5); NaN below 0
 UMBRA_INLINE LogParts<f32x16> log_parts(f32x16 x) {
   const unsigned short all = static_cast<unsigned short>(-1);
   const f32x16 m = __builtin_ia32_getmantps512_mask(x, kMantissa, x, all, 4);
-  return {m, __builtin_ia32_getexpps512_mask(x, x, all, 4) -
-                 __builtin_ia32_getexpps512_mask(m, m, all, 4)};
+  return {m, __builtin_ia32_getexpps512_mask(x, x, all, 4) - __builtin_ia32_getexpps512_mask(m, m, all, 4)};
 }
 UMBRA_INLINE LogParts<f64x8> log_parts(f64x8 x) {
   const unsigned char all = static_cast<unsigned char>(-1);
   const f64x8 m = __builtin_ia32_getmantpd512_mask(x, kMantissa, x, all, 4);
-  return {m, __builtin_ia32_getexppd512_mask(x, x, all, 4) -
-                 __builtin_ia32_getexppd512_mask(m, m, all, 4)};
+  return {m, __builtin_ia32_getexppd512_mask(x, x, all, 4) - __builtin_ia32_getexppd512_mask(m, m, all, 4)};
 }
 UMBRA_INLINE f32x16 log_edges(f32x16, f32x16 result) { return result; }
 UMBRA_INLINE f64x8 log_edges(f64x8, f64x8 result) { return result; }
@@ -267,12 +293,11 @@ UMBRA_INLINE LogParts<V> log_parts(V x) {
     return {__builtin_bit_cast(V, Pair<Half>{a.m, b.m}), __builtin_bit_cast(V, Pair<Half>{a.e, b.e})};
   } else
 #endif
-  if constexpr (sizeof(Elem<V>) == 4) {
+      if constexpr (sizeof(Elem<V>) == 4) {
     const Mask<V> tiny = x < E(1.17549435e-38);
     const V y = tiny ? x * E(33554432.0) : x;  // 2^25
     const Bits<V> i = bits(y) - 0x3f400000;
-    return {from_bits<V>((i & 0x7fffff) + 0x3f400000),
-            convert<V>(i >> 23) - (tiny ? E(25) : E(0))};
+    return {from_bits<V>((i & 0x7fffff) + 0x3f400000), convert<V>(i >> 23) - (tiny ? E(25) : E(0))};
   } else {
     const Mask<V> tiny = x < E(2.2250738585072014e-308);
     const V y = tiny ? x * E(18014398509481984.0) : x;  // 2^54
@@ -306,17 +331,14 @@ template <typename V>
 UMBRA_INLINE V log_series(V f, V z) {
   typedef Elem<V> E;
   if constexpr (sizeof(Elem<V>) == 4) {
-    const V low = (f * E(-0.1664771) + E(0.19988658)) * z +
-                  (f * E(-0.25000024) + E(0.33333498));
-    const V high = (f * E(-0.04346596) + E(0.10341317)) * z +
-                   (f * E(-0.13184921) + E(0.14508834));
+    const V low = (f * E(-0.1664771) + E(0.19988658)) * z + (f * E(-0.25000024) + E(0.33333498));
+    const V high = (f * E(-0.04346596) + E(0.10341317)) * z + (f * E(-0.13184921) + E(0.14508834));
     return (high * (z * z) + low) * (f * z);
   } else {
     const V s = f / (E(2) + f);
     const V y = s * s;
-    const V r = y * poly(y, 0.13616220945969156, 0.132085913190922416, 0.15388936898905650,
-                         0.18181735460320758, 0.22222223084505335, 0.28571428566968371,
-                         0.40000000000009084, 0.66666666666666663);
+    const V r = y * poly(y, 0.13616220945969156, 0.132085913190922416, 0.15388936898905650, 0.18181735460320758,
+                         0.22222223084505335, 0.28571428566968371, 0.40000000000009084, 0.66666666666666663);
     return s * (E(0.5) * z + r);
   }
 }
@@ -364,8 +386,7 @@ UMBRA_INLINE V tanh_by_exp(V x) {
   // ln 2 / 2 in two parts of 16 bits, whose products by n are exact.
   const V r = add_product(add_product(x, n, E(0.3465728759765625)), n, E(7.143098628148437e-07));
   const V rr = r * r;
-  const V q = (rr * E(0.0445919036865234375) +
-               (E(0.33333173394203186) - r * E(0.1338120400905609))) * rr +
+  const V q = (rr * E(0.0445919036865234375) + (E(0.33333173394203186) - r * E(0.1338120400905609))) * rr +
               (E(1) - r * E(0.6666630506515503));
   const V h = r - rr * q;
   const V half_s = from_bits<V>((bits(t) << 23) + (126 << 23));

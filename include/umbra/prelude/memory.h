@@ -8,7 +8,9 @@ namespace umbra::simd {
 
 // The halves of a packet, for __builtin_bit_cast.
 template <typename Half>
-struct Pair { Half low, high; };
+struct Pair {
+  Half low, high;
+};
 
 template <typename V>
 UMBRA_INLINE V load(const Elem<V>* p) {
@@ -18,7 +20,9 @@ UMBRA_INLINE V load(const Elem<V>* p) {
 }
 
 template <typename V>
-UMBRA_INLINE void store(Elem<V>* p, V v) { __builtin_memcpy(p, &v, sizeof v); }
+UMBRA_INLINE void store(Elem<V>* p, V v) {
+  __builtin_memcpy(p, &v, sizeof v);
+}
 
 // A packet with `x` in every lane.
 template <typename V>
@@ -57,7 +61,9 @@ UMBRA_INLINE V by_lane_head(i64 n, F f) {
   }
 }
 template <typename V, typename F>
-UMBRA_INLINE V by_lane(F f) { return by_lane_head<V>(kWidth<V>, f); }
+UMBRA_INLINE V by_lane(F f) {
+  return by_lane_head<V>(kWidth<V>, f);
+}
 
 // A bit for each of the first n lanes, 0 <= n <= 64.
 UMBRA_INLINE unsigned long long head_bits(i64 n) { return n < 64 ? (1ull << n) - 1 : ~0ull; }
@@ -89,8 +95,9 @@ UMBRA_INLINE V load_masked_narrow(const void* p, unsigned long long bits, V rest
   typedef packet<i16, 8> s16x8;
   typedef packet<i16, 16> s16x16;
   typedef packet<i16, 32> s16x32;
-#define UMBRA_LOAD_MASKED(name, scalar, P, mask) \
-  return __builtin_bit_cast(V, __builtin_ia32_##name##_mask(masked_source<scalar, P>(p), __builtin_bit_cast(P, rest), static_cast<mask>(bits)))
+#define UMBRA_LOAD_MASKED(name, scalar, P, mask)                                                                      \
+  return __builtin_bit_cast(V, __builtin_ia32_##name##_mask(masked_source<scalar, P>(p), __builtin_bit_cast(P, rest), \
+                                                            static_cast<mask>(bits)))
   if constexpr (sizeof(Elem<V>) == 1 && sizeof(V) == 16) UMBRA_LOAD_MASKED(loaddquqi128, char, c8x16, unsigned short);
   else if constexpr (sizeof(Elem<V>) == 1 && sizeof(V) == 32) UMBRA_LOAD_MASKED(loaddquqi256, char, c8x32, unsigned);
   else if constexpr (sizeof(Elem<V>) == 1) UMBRA_LOAD_MASKED(loaddquqi512, char, c8x64, unsigned long long);
@@ -111,15 +118,17 @@ UMBRA_INLINE V load_masked(const Elem<V>* p, unsigned long long bits, V rest = V
     return __builtin_bit_cast(V, Pair<Half>{load_masked<Half>(p, bits, part.low),
                                             load_masked<Half>(p + kWidth<Half>, bits >> kWidth<Half>, part.high)});
   } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 4) {
-    return __builtin_bit_cast(V, __builtin_ia32_loadups512_mask(
-        reinterpret_cast<const float*>(p), __builtin_bit_cast(f32x16, rest), static_cast<unsigned short>(bits)));
+    return __builtin_bit_cast(
+        V, __builtin_ia32_loadups512_mask(reinterpret_cast<const float*>(p), __builtin_bit_cast(f32x16, rest),
+                                          static_cast<unsigned short>(bits)));
   } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 8) {
-    return __builtin_bit_cast(V, __builtin_ia32_loadupd512_mask(
-        reinterpret_cast<const double*>(p), __builtin_bit_cast(f64x8, rest), static_cast<unsigned char>(bits)));
+    return __builtin_bit_cast(
+        V, __builtin_ia32_loadupd512_mask(reinterpret_cast<const double*>(p), __builtin_bit_cast(f64x8, rest),
+                                          static_cast<unsigned char>(bits)));
   } else
 #endif
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
-  if constexpr (sizeof(V) >= 16 && sizeof(Elem<V>) <= 2) {
+      if constexpr (sizeof(V) >= 16 && sizeof(Elem<V>) <= 2) {
     return load_masked_narrow(p, bits, rest);
   } else
 #endif
@@ -181,7 +190,7 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
     } else
 #endif
 #if defined(__AVX__)
-    if constexpr (sizeof(V) == 32 && sizeof(Elem<V>) >= 4) {
+        if constexpr (sizeof(V) == 32 && sizeof(Elem<V>) >= 4) {
       if constexpr (sizeof(Elem<V>) == 4) {
         const i32x8 mask = iota<i32x8>() < static_cast<int>(n);
         return __builtin_bit_cast(V, __builtin_ia32_maskloadps256(reinterpret_cast<const f32x8*>(p), mask));
@@ -191,7 +200,7 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
       }
     } else
 #endif
-    if constexpr (kIsHalf<V>) {
+        if constexpr (kIsHalf<V>) {
       return V{load_head<decltype(V::bits)>(reinterpret_cast<const unsigned short*>(p), n)};
     } else if constexpr (kMasksNarrow && sizeof(V) >= 16 && sizeof(Elem<V>) <= 2) {
       return load_masked<V>(p, head_bits(n));
@@ -203,7 +212,8 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
     } else if constexpr (sizeof(V) > 8 && sizeof(Elem<V>) <= 2) {
       packet<i64, sizeof(V) / 8> parts;
       for (int k = 0; k < static_cast<int>(sizeof(V) / 8); ++k)
-        parts[k] = static_cast<i64>(load_bytes(reinterpret_cast<const char*>(p) + 8 * k, n * static_cast<i64>(sizeof(Elem<V>)) - 8 * k));
+        parts[k] = static_cast<i64>(
+            load_bytes(reinterpret_cast<const char*>(p) + 8 * k, n * static_cast<i64>(sizeof(Elem<V>)) - 8 * k));
       return __builtin_bit_cast(V, parts);
     } else {
       V v{};
@@ -269,7 +279,8 @@ UMBRA_INLINE V in_register(V v) {
   return v;
 }
 
-// The same packet, and what memory holds, at this place among all that is in order: compilers do not move it across others.
+// The same packet, and what memory holds, at this place among all that is in order: compilers do not move it across
+// others.
 template <typename V>
 UMBRA_INLINE V in_order(V v) {
   asm volatile("" : "+v"(v));
@@ -277,9 +288,12 @@ UMBRA_INLINE V in_order(V v) {
 }
 
 template <typename T>
-UMBRA_INLINE T load_in_order(const T* p) { return *static_cast<const volatile T*>(p); }
+UMBRA_INLINE T load_in_order(const T* p) {
+  return *static_cast<const volatile T*>(p);
+}
 
-// Prefetches `lines` cache lines side by side, the first of which lies `ahead` bytes after p, into the first cache or the second.
+// Prefetches `lines` cache lines side by side, the first of which lies `ahead` bytes after p, into the first cache or
+// the second.
 template <int lines, int cache, typename T>
 UMBRA_INLINE void prefetch_lines(const T* p, i64 ahead = 0) {
   for (int k = 0; k < lines; ++k) __builtin_prefetch(reinterpret_cast<const char*>(p) + ahead + 64 * k, 0, 4 - cache);
@@ -291,8 +305,8 @@ UMBRA_INLINE void prefetch_column(const T* p, i64 stride) {
   for (int row = 0; row < rows; ++row, p += stride) prefetch(p);
 }
 
-// Prefetches `count` cache lines of rows that have `lines` each, from p on, after the first `before`, which are a multiple
-// of `count`; these are powers of two.
+// Prefetches `count` cache lines of rows that have `lines` each, from p on, after the first `before`, which are a
+// multiple of `count`; these are powers of two.
 template <int count, int lines, typename T>
 UMBRA_INLINE void prefetch_part(const T* p, i64 stride, i64 before) {
   constexpr int kRows = count > lines ? count / lines : 1;
@@ -300,8 +314,8 @@ UMBRA_INLINE void prefetch_part(const T* p, i64 stride, i64 before) {
   for (int row = 0; row < kRows; ++row, p += stride) prefetch_lines<count / kRows, 2>(p);
 }
 
-// How many rows ahead to prefetch one of n elements, where `together` are walked at a time, so that it lies `ahead` bytes
-// ahead. 0 where that is 0, or rows are so long that they would push each other out of the caches.
+// How many rows ahead to prefetch one of n elements, where `together` are walked at a time, so that it lies `ahead`
+// bytes ahead. 0 where that is 0, or rows are so long that they would push each other out of the caches.
 template <typename T>
 UMBRA_INLINE i64 rows_ahead(i64 n, i64 together, i64 ahead) {
   const i64 bytes = larger(n * static_cast<i64>(sizeof(T)), 1);
@@ -339,10 +353,8 @@ UMBRA_INLINE void stream(Elem<V>* p, V v) {
     return;
   }
 #endif
-  if constexpr (sizeof(V) == 16)
-    __builtin_ia32_movntps(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x4, v));
-  else
-    store(p, v);
+  if constexpr (sizeof(V) == 16) __builtin_ia32_movntps(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x4, v));
+  else store(p, v);
 #endif
 }
 
@@ -373,7 +385,8 @@ UMBRA_INLINE V gather_head(const Elem<V>* p, i64 stride, i64 n) {
     return by_lane_head<V>(n, [&](i64 k) { return p[k * stride]; });
   } else if constexpr (kWidth<V> > 16) {
     typedef packet<Elem<V>, kWidth<V> / 2> Half;
-    return __builtin_bit_cast(V, Pair<Half>{gather_head<Half>(p, stride, n), gather_head<Half>(p + kWidth<Half> * stride, stride, n - kWidth<Half>)});
+    return __builtin_bit_cast(V, Pair<Half>{gather_head<Half>(p, stride, n),
+                                            gather_head<Half>(p + kWidth<Half> * stride, stride, n - kWidth<Half>)});
   } else {
     V v{};
     for (int k = 0; k < kWidth<V>; ++k)
@@ -388,8 +401,7 @@ UMBRA_INLINE V zip_low(V a, V b) {
   if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 0, 2);
   else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 0, 4, 1, 5);
   else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-  else return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19,
-                                      4, 20, 5, 21, 6, 22, 7, 23);
+  else return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
 
 template <typename V>
@@ -397,8 +409,7 @@ UMBRA_INLINE V zip_high(V a, V b) {
   if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, b, 1, 3);
   else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, b, 2, 6, 3, 7);
   else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-  else return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27,
-                                      12, 28, 13, 29, 14, 30, 15, 31);
+  else return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
 namespace detail {
@@ -409,39 +420,50 @@ struct Lanes {};
 template <int count, int... lane>
 struct LanesTo : LanesTo<count - 1, count - 1, lane...> {};
 template <int... lane>
-struct LanesTo<0, lane...> { typedef Lanes<lane...> type; };
+struct LanesTo<0, lane...> {
+  typedef Lanes<lane...> type;
+};
 
-// The parts of packets that instructions zip: 16 bytes, or all of a shorter packet, or of four numbers of 8 bytes, which blends help
-// to zip.
+// The parts of packets that instructions zip: 16 bytes, or all of a shorter packet, or of four numbers of 8 bytes,
+// which blends help to zip.
 template <typename V>
-inline constexpr int kPart = kWidth<V> * static_cast<int>(sizeof(Elem<V>)) > (sizeof(Elem<V>) == 8 ? 32 : 16) ? 16 / static_cast<int>(sizeof(Elem<V>)) : kWidth<V>;
+inline constexpr int kPart = kWidth<V>* static_cast<int>(sizeof(Elem<V>)) > (sizeof(Elem<V>) == 8 ? 32 : 16)
+                                 ? 16 / static_cast<int>(sizeof(Elem<V>))
+                                 : kWidth<V>;
 
 // As zip_low and zip_high, part by part.
 template <bool high, typename V, int... lane>
 UMBRA_INLINE V zip_parts(V a, V b, Lanes<lane...>) {
   constexpr int part = kPart<V>;
-  return __builtin_shufflevector(a, b, (lane / part * part + lane % part / 2 + (high ? part / 2 : 0) + lane % 2 * kWidth<V>)...);
+  return __builtin_shufflevector(
+      a, b, (lane / part * part + lane % part / 2 + (high ? part / 2 : 0) + lane % 2 * kWidth<V>)...);
 }
 
 // The parts of two packets whose numbers are even, or odd.
 template <bool odd, typename V, int... lane>
 UMBRA_INLINE V each_second_part(V a, V b, Lanes<lane...>) {
   constexpr int part = kPart<V>, half = kWidth<V> / 2;
-  return __builtin_shufflevector(a, b, ((lane < half ? 0 : kWidth<V>) + lane % half / part * 2 * part + (odd ? part : 0) + lane % part)...);
+  return __builtin_shufflevector(
+      a, b, ((lane < half ? 0 : kWidth<V>)+lane % half / part * 2 * part + (odd ? part : 0) + lane % part)...);
 }
 
 // row[k * step] from next[k].
 template <int step, typename V, int... k>
-UMBRA_INLINE void put_rows(V* row, const V (&next)[sizeof...(k)], Lanes<k...>) { ((row[k * step] = next[k]), ...); }
+UMBRA_INLINE void put_rows(V* row, const V (&next)[sizeof...(k)], Lanes<k...>) {
+  ((row[k * step] = next[k]), ...);
+}
 
-// Lane j of each part of row k becomes lane k of this part of row j, of as many rows as a part has lanes: `left` zips of halves.
+// Lane j of each part of row k becomes lane k of this part of row j, of as many rows as a part has lanes: `left` zips
+// of halves.
 template <int left, typename V, int... k>
 UMBRA_INLINE void transpose_parts(V* row, Lanes<k...> pairs) {
   if constexpr (left > 1) {
     constexpr int half = sizeof...(k);
     constexpr typename LanesTo<kWidth<V>>::type lanes;
     V next[2 * half];
-    ((next[2 * k] = zip_parts<false>(row[k], row[k + half], lanes), next[2 * k + 1] = zip_parts<true>(row[k], row[k + half], lanes)), ...);
+    ((next[2 * k] = zip_parts<false>(row[k], row[k + half], lanes),
+      next[2 * k + 1] = zip_parts<true>(row[k], row[k + half], lanes)),
+     ...);
     put_rows<1>(row, next, typename LanesTo<2 * half>::type());
     transpose_parts<left / 2>(row, pairs);
   }
@@ -455,7 +477,8 @@ UMBRA_INLINE void exchange_parts(V* row, Lanes<k...> pairs) {
     constexpr typename LanesTo<kWidth<V>>::type lanes;
     V next[2 * half];
     ((next[k] = each_second_part<false>(row[2 * k * step], row[(2 * k + 1) * step], lanes),
-      next[k + half] = each_second_part<true>(row[2 * k * step], row[(2 * k + 1) * step], lanes)), ...);
+      next[k + half] = each_second_part<true>(row[2 * k * step], row[(2 * k + 1) * step], lanes)),
+     ...);
     put_rows<step>(row, next, typename LanesTo<2 * half>::type());
     exchange_parts<left / 2, step>(row, pairs);
   }
@@ -479,7 +502,9 @@ UMBRA_INLINE void zip_tile(V (&tile)[kWidth<V>]) {
 
 // As many packets as they have lanes.
 template <typename V>
-struct Tile { V row[kWidth<V>]; };
+struct Tile {
+  V row[kWidth<V>];
+};
 
 // The bits of a packet.
 template <typename V>
@@ -491,8 +516,9 @@ using BitPacket = packet<Bit<V>, kWidth<V>>;
 template <typename V>
 inline constexpr bool kCallsForTiles = kWidth<V> >= 8 && sizeof(V) >= 16 && sizeof(V) <= kRegisterBytes;
 
-// Functions of their own, which no kernel has to be compiled with: a tile transposed; lane j of row k from p[j * stride + k]; the
-// same of the first n rows in memory, and of the first `lanes` elements of each: nothing else is read, other lanes are zero.
+// Functions of their own, which no kernel has to be compiled with: a tile transposed; lane j of row k from p[j * stride
+// + k]; the same of the first n rows in memory, and of the first `lanes` elements of each: nothing else is read, other
+// lanes are zero.
 template <typename V>
 UMBRA_IN_REGISTERS Tile<V> transposed_tile(Tile<V> tile) {
   zip_tile(tile.row);
@@ -511,7 +537,9 @@ UMBRA_IN_REGISTERS Tile<V> load_tile_head(const Elem<V>* p, i64 stride, i64 n, i
   if (n < 4 || lanes < 4) {  // fewer steps one by one
     char* const lane = reinterpret_cast<char*>(&tile);
     for (i64 j = 0; j < n; ++j)
-      for (i64 k = 0; k < lanes; ++k) __builtin_memcpy(lane + (k * kWidth<V> + j) * static_cast<i64>(sizeof(Elem<V>)), p + j * stride + k, sizeof(Elem<V>));
+      for (i64 k = 0; k < lanes; ++k)
+        __builtin_memcpy(lane + (k * kWidth<V> + j) * static_cast<i64>(sizeof(Elem<V>)), p + j * stride + k,
+                         sizeof(Elem<V>));
     return tile;
   }
   for (i64 k = 0; k < n; ++k) tile.row[k] = load_head<V>(p + k * stride, lanes);

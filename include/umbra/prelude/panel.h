@@ -1,5 +1,5 @@
-// Panels: the columns that the rows of tiles share, copied so that those of a tile lie side by side. In a matrix they would lie
-// rows apart, on as many pages and in few sets of the caches.
+// Panels: the columns that the rows of tiles share, copied so that those of a tile lie side by side. In a matrix they
+// would lie rows apart, on as many pages and in few sets of the caches.
 #ifndef UMBRA_PRELUDE_PANEL_H_
 #define UMBRA_PRELUDE_PANEL_H_
 
@@ -36,7 +36,8 @@ UMBRA_OUTLINE void pack_panel(T* to, const T* from, i64 count, i64 by_step, i64 
       }
     }
     for (; k < count; ++k)
-      for (i64 j = 0; j < width; ++j) panel[k * step + c * width + j] = j < lanes ? first[k * by_step + j * by_column] : Bit();
+      for (i64 j = 0; j < width; ++j)
+        panel[k * step + c * width + j] = j < lanes ? first[k * by_step + j * by_column] : Bit();
   }
 }
 

@@ -19,7 +19,9 @@ UMBRA_INLINE V half_digits(V x) {
 
 // Held within the least power of two whose double is no number, and one that rounds to 0, as for exp.
 template <typename V>
-UMBRA_INLINE V exp2_clamp_high(V x) { return no_more(x, Elem<V>(sizeof(Elem<V>) == 4 ? 129 : 1025)); }
+UMBRA_INLINE V exp2_clamp_high(V x) {
+  return no_more(x, Elem<V>(sizeof(Elem<V>) == 4 ? 129 : 1025));
+}
 template <typename V>
 UMBRA_INLINE V exp2_clamp(V x) {
 #if defined(__CUDACC__)
@@ -37,7 +39,8 @@ UMBRA_INLINE V exp2_less_1(V f) {
     // In pairs, as in exp: fewer steps wait for each other.
     typedef Elem<V> E;
     const V ff = f * f;
-    const V rest = (ff * E(0.00015241285) + (f * E(0.0013391302) + E(0.009618834))) * ff + (f * E(0.05550359) + E(0.24022645));
+    const V rest =
+        (ff * E(0.00015241285) + (f * E(0.0013391302) + E(0.009618834))) * ff + (f * E(0.05550359) + E(0.24022645));
     return f * (f * rest + E(0.6931472));
   } else {
     return f * poly(f, 4.451517992739643e-10, 7.073894181145976e-09, 1.0178076598297676e-07, 1.3215434563163586e-06,
@@ -122,7 +125,9 @@ namespace detail {
 
 // The logarithm of x > 0 to the base 2: `most` has half of the digits.
 template <typename V>
-struct LongLog { V most, rest; };
+struct LongLog {
+  V most, rest;
+};
 
 // With s = (m - 1) / (m + 1): log2(m) = 2 / (3 ln 2) s (3 + s^2 + s^4 L(s^2)), after fdlibm's e_pow.c.
 template <typename V>
@@ -188,14 +193,15 @@ UMBRA_INLINE V pow(V x, V y) {
   const V half = y * E(0.5);
   const Bits<V> odd = logical_and(whole_y, rint(half) != half) ? sign_bit<V>() : Bits<V>{};
   const V signed_result = from_bits<V>(bits(result) | (bits(x) & odd));
-  result = logical_and(logical_and(x < zero,
-                                   a < limit), logical_not(whole_y)) ? fill<V>(limit - limit) : signed_result;
+  result = logical_and(logical_and(x < zero, a < limit), logical_not(whole_y)) ? fill<V>(limit - limit) : signed_result;
   result = logical_or(x != x, y != y) ? x + y : result;
   result = logical_or(y == zero, x == one) ? fill<V>(one) : result;
-  // Powers that a step or two give, to most of which programs raise: where they are known to a compiler, nothing else is left.
+  // Powers that a step or two give, to most of which programs raise: where they are known to a compiler, nothing else
+  // is left.
   const V halves = y * E(2);
   if (any(logical_and(abs(halves) <= E(6), rint(halves) == halves))) {
-    const Mask<V> two = y == E(2), three = y == E(3), inverse = y == E(-1), root = y == E(0.5), times_root = y == E(1.5);
+    const Mask<V> two = y == E(2), three = y == E(3), inverse = y == E(-1), root = y == E(0.5),
+                  times_root = y == E(1.5);
     const V of = x == -limit ? fill<V>(limit) : x + zero, rooted = sqrt(of), square = x * x;
     result = two ? square : result;
     result = three ? square * x : result;
@@ -228,8 +234,8 @@ UMBRA_INLINE V cbrt(V x) {
   if constexpr (sizeof(Elem<V>) == 4) {
     t = half_digits(t * poly(r, 0.14505494, -0.75683755, 1.6224226, -1.8878629, 1.8772229));
   } else {
-    t = half_digits(t * poly(r, 0.1450873272741337, -0.7569662560622842, 1.622613325567456, -1.887987876008194,
-                             1.877253426432383));
+    t = half_digits(
+        t * poly(r, 0.1450873272741337, -0.7569662560622842, 1.622613325567456, -1.887987876008194, 1.877253426432383));
   }
   const V q = y / (t * t);
   t = t + t * ((q - t) / (t + t + q));
@@ -271,13 +277,18 @@ UMBRA_INLINE V sinh(V x) {
 }
 
 template <typename V>
-UMBRA_INLINE V cosh(V x) { return detail::half_sum(abs(x), Elem<V>(1)); }
+UMBRA_INLINE V cosh(V x) {
+  return detail::half_sum(abs(x), Elem<V>(1));
+}
 
 namespace detail {
 
 // x > 0 as mantissa times 2^exponent, the mantissa with all of its digits though x be subnormal.
 template <typename V>
-struct Scaled { V mantissa; Bits<V> exponent; };
+struct Scaled {
+  V mantissa;
+  Bits<V> exponent;
+};
 
 template <typename V>
 UMBRA_INLINE Scaled<V> scaled(V x) {
@@ -308,7 +319,7 @@ UMBRA_INLINE V fmod(V x, V y) {
   const Elem<Bits<V>> digits = sizeof(E) == 4 ? 11 : 24;
   const V b = abs(y);
   V a = abs(x);
-  const auto number = logical_and(a < infinity<E>(), b > E(0));
+  const auto number = logical_and(a<infinity<E>(), b> E(0));
   const Scaled<V> divisor = scaled(number ? b : fill<V>(E(1)));
   auto more = logical_and(number, a >= b);
   while (any(more)) {

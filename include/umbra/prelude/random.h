@@ -11,7 +11,9 @@ namespace detail {
 
 // The four words of a block, 32 bits each.
 template <typename V>
-struct RandomWords { V word[4]; };
+struct RandomWords {
+  V word[4];
+};
 
 // The products of the lower halves of unsigned lanes: one instruction, which g++ does not find.
 template <typename U>
@@ -19,10 +21,12 @@ UMBRA_INLINE U times_low(U a, unsigned b) {
   const U factor = U{} + b;
 #if !defined(__clang__) && defined(__SSE2__)
   if constexpr (sizeof(U) == 16)
-    return __builtin_bit_cast(U, __builtin_ia32_pmuludq128(__builtin_bit_cast(i32x4, a), __builtin_bit_cast(i32x4, factor)));
+    return __builtin_bit_cast(
+        U, __builtin_ia32_pmuludq128(__builtin_bit_cast(i32x4, a), __builtin_bit_cast(i32x4, factor)));
 #if defined(__AVX2__)
   if constexpr (sizeof(U) == 32)
-    return __builtin_bit_cast(U, __builtin_ia32_pmuludq256(__builtin_bit_cast(i32x8, a), __builtin_bit_cast(i32x8, factor)));
+    return __builtin_bit_cast(
+        U, __builtin_ia32_pmuludq256(__builtin_bit_cast(i32x8, a), __builtin_bit_cast(i32x8, factor)));
 #endif
   if constexpr (sizeof(U) >= 32) {
     typedef packet<unsigned long long, sizeof(U) / 16> Half;

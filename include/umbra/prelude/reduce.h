@@ -7,23 +7,37 @@
 namespace umbra::simd {
 
 struct Sum {
-  template <typename V> static UMBRA_INLINE V join(V a, V b) { return a + b; }
+  template <typename V>
+  static UMBRA_INLINE V join(V a, V b) {
+    return a + b;
+  }
 };
 struct Product {
-  template <typename V> static UMBRA_INLINE V join(V a, V b) { return a * b; }
+  template <typename V>
+  static UMBRA_INLINE V join(V a, V b) {
+    return a * b;
+  }
 };
 // The newcomer b goes first: its test for NaN then waits for nothing.
 struct Maximum {
-  template <typename V> static UMBRA_INLINE V join(V a, V b) { return maximum(b, a); }
+  template <typename V>
+  static UMBRA_INLINE V join(V a, V b) {
+    return maximum(b, a);
+  }
 };
 struct Minimum {
-  template <typename V> static UMBRA_INLINE V join(V a, V b) { return minimum(b, a); }
+  template <typename V>
+  static UMBRA_INLINE V join(V a, V b) {
+    return minimum(b, a);
+  }
 };
 
 // Joins packet m of a group with partial result k + m; after the last comes the first.
 template <typename Join, typename V, int n, typename Group>
 UMBRA_INLINE void join_group(V (&parts)[n], Group group, int k) {
-  struct { V at[sizeof(Group) / sizeof(V)]; } packets;
+  struct {
+    V at[sizeof(Group) / sizeof(V)];
+  } packets;
   static_assert(sizeof packets == sizeof group);
   __builtin_memcpy(&packets, &group, sizeof group);
   for (unsigned m = 0; m < sizeof(Group) / sizeof(V); ++m) {
@@ -54,8 +68,8 @@ UMBRA_INLINE Elem<V> fold(V (&parts)[n]) {
   return across<Join>(parts[0]);
 }
 
-// `parts` has the elements of `steps` steps (a power of two), each of n columns, one step behind the other, and room for a packet
-// more: joins those of each column by halves of the steps. They are those of the first step then.
+// `parts` has the elements of `steps` steps (a power of two), each of n columns, one step behind the other, and room
+// for a packet more: joins those of each column by halves of the steps. They are those of the first step then.
 template <typename Join, int steps, typename V, int count>
 UMBRA_INLINE void fold_columns(V (&parts)[count], i64 n) {
   Elem<V>* const at = reinterpret_cast<Elem<V>*>(parts);

@@ -76,15 +76,18 @@ UMBRA_INLINE V load_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside)
     const Bits<V> inside = lanes_between<Bits<V>>(first, last);
     V v;
     if constexpr (sizeof(Elem<V>) == 4)
-      v = __builtin_bit_cast(V, __builtin_ia32_maskloadps256(reinterpret_cast<const f32x8*>(p), __builtin_bit_cast(i32x8, inside)));
+      v = __builtin_bit_cast(
+          V, __builtin_ia32_maskloadps256(reinterpret_cast<const f32x8*>(p), __builtin_bit_cast(i32x8, inside)));
     else
-      v = __builtin_bit_cast(V, __builtin_ia32_maskloadpd256(reinterpret_cast<const f64x4*>(p), __builtin_bit_cast(i64x4, inside)));
+      v = __builtin_bit_cast(
+          V, __builtin_ia32_maskloadpd256(reinterpret_cast<const f64x4*>(p), __builtin_bit_cast(i64x4, inside)));
     return inside ? v : fill<V>(outside);
   } else
 #elif defined(__AVX512F__)
   if constexpr (kIsHalf<V>) {
     return V{load_span<decltype(V::bits)>(reinterpret_cast<const unsigned short*>(p), first, last, outside.bits)};
-  } else if constexpr ((sizeof(V) == 64 && sizeof(Elem<V>) >= 4) || (kMasksNarrow && sizeof(V) >= 16 && sizeof(V) <= 64 && sizeof(Elem<V>) <= 2)) {
+  } else if constexpr ((sizeof(V) == 64 && sizeof(Elem<V>) >= 4) ||
+                       (kMasksNarrow && sizeof(V) >= 16 && sizeof(V) <= 64 && sizeof(Elem<V>) <= 2)) {
     const unsigned long long inside = head_bits(smaller(last, kWidth<V>)) & ~head_bits(larger(first, 0));
     return load_masked<V>(p, inside, fill<V>(outside));
   } else
@@ -150,9 +153,11 @@ UMBRA_INLINE V in_groups(V a) {
   if constexpr (kIsHalf<V>) return V{in_groups<decltype(V::bits), size, first, step>(a.bits)};
   else if constexpr (kWidth<V> == 2) return __builtin_shufflevector(a, a, UMBRA_LANES(0));
   else if constexpr (kWidth<V> == 4) return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2));
-  else if constexpr (kWidth<V> == 8) return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2), UMBRA_LANES(4), UMBRA_LANES(6));
-  else return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2), UMBRA_LANES(4), UMBRA_LANES(6), UMBRA_LANES(8), UMBRA_LANES(10),
-                                      UMBRA_LANES(12), UMBRA_LANES(14));
+  else if constexpr (kWidth<V> == 8)
+    return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2), UMBRA_LANES(4), UMBRA_LANES(6));
+  else
+    return __builtin_shufflevector(a, a, UMBRA_LANES(0), UMBRA_LANES(2), UMBRA_LANES(4), UMBRA_LANES(6), UMBRA_LANES(8),
+                                   UMBRA_LANES(10), UMBRA_LANES(12), UMBRA_LANES(14));
 #undef UMBRA_LANES
 }
 
@@ -169,14 +174,19 @@ inline constexpr bool kMasksSpans =
 
 // Of each group of `size` elements from p on, element first + step * r as lane r.
 template <typename V, int size, int first, int step>
-UMBRA_INLINE V load_in_groups(const Elem<V>* p) { return in_groups<V, size, first, step>(load<V>(p)); }
+UMBRA_INLINE V load_in_groups(const Elem<V>* p) {
+  return in_groups<V, size, first, step>(load<V>(p));
+}
 template <typename V, int size, int first, int step>
-UMBRA_INLINE V load_in_groups_head(const Elem<V>* p, i64 lanes) { return in_groups<V, size, first, step>(load_head<V>(p, lanes)); }
+UMBRA_INLINE V load_in_groups_head(const Elem<V>* p, i64 lanes) {
+  return in_groups<V, size, first, step>(load_head<V>(p, lanes));
+}
 
 // Lane k from p[2 k]. The last packet begins where nothing past the last lane is read.
 template <typename V>
 UMBRA_INLINE V load_even(const Elem<V>* p) {
-  if constexpr (kWidth<V> > 16) return by_halves<V>([&](auto half, int at) { return load_even<decltype(half)>(p + 2 * at); });
+  if constexpr (kWidth < V >> 16)
+    return by_halves<V>([&](auto half, int at) { return load_even<decltype(half)>(p + 2 * at); });
   else return even_odd_lanes(load<V>(p), load<V>(p + (kWidth<V> - 1)));
 }
 template <typename V>
@@ -191,7 +201,7 @@ UMBRA_INLINE V load_even_span(const Elem<V>* p, i64 first, i64 last, Elem<V> out
 // The same of pairs that are all there, each element as `at` of its pair, 0 or 1: loads of one packet serve for both.
 template <typename V>
 UMBRA_INLINE V load_of_pairs(const Elem<V>* p, i64 at) {
-  if constexpr (kWidth<V> > 16) {
+  if constexpr (kWidth < V >> 16) {
     return by_halves<V>([&](auto half, int lane) { return load_of_pairs<decltype(half)>(p + 2 * lane, at); });
   } else {
     const V a = load<V>(p - at), b = load<V>(p - at + kWidth<V>);
@@ -212,7 +222,8 @@ UMBRA_INLINE V load_of_pairs_head(const Elem<V>* p, i64 at, i64 lanes) {
 // Lane k from p[-k].
 template <typename V>
 UMBRA_INLINE V load_reversed(const Elem<V>* p) {
-  if constexpr (kWidth<V> > 16) return by_halves<V>([&](auto half, int at) { return load_reversed<decltype(half)>(p - at); });
+  if constexpr (kWidth < V >> 16)
+    return by_halves<V>([&](auto half, int at) { return load_reversed<decltype(half)>(p - at); });
   else return reversed_lanes(load<V>(p - (kWidth<V> - 1)));
 }
 template <typename V>
@@ -230,16 +241,20 @@ UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
 #if defined(__clang__)
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 4)
-    return __builtin_bit_cast(V, __builtin_ia32_permvarsf512(__builtin_bit_cast(f32x16, a), __builtin_bit_cast(i32x16, from)));
+    return __builtin_bit_cast(
+        V, __builtin_ia32_permvarsf512(__builtin_bit_cast(f32x16, a), __builtin_bit_cast(i32x16, from)));
   else if constexpr (sizeof(V) == 64)
-    return __builtin_bit_cast(V, __builtin_ia32_permvardf512(__builtin_bit_cast(f64x8, a), __builtin_bit_cast(i64x8, from)));
+    return __builtin_bit_cast(
+        V, __builtin_ia32_permvardf512(__builtin_bit_cast(f64x8, a), __builtin_bit_cast(i64x8, from)));
   else
 #endif
-  if constexpr (sizeof(Elem<V>) == 8) {  // of its halves
+      if constexpr (sizeof(Elem<V>) == 8) {  // of its halves
     const i64x4 low = __builtin_bit_cast(i64x4, from) * 2;
-    return __builtin_bit_cast(V, permuted_lanes(__builtin_bit_cast(f32x8, a), __builtin_bit_cast(i32x8, low | ((low + 1) << 32))));
+    return __builtin_bit_cast(
+        V, permuted_lanes(__builtin_bit_cast(f32x8, a), __builtin_bit_cast(i32x8, low | ((low + 1) << 32))));
   } else {
-    return __builtin_bit_cast(V, __builtin_ia32_permvarsf256(__builtin_bit_cast(f32x8, a), __builtin_bit_cast(i32x8, from)));
+    return __builtin_bit_cast(
+        V, __builtin_ia32_permvarsf256(__builtin_bit_cast(f32x8, a), __builtin_bit_cast(i32x8, from)));
   }
 #else
   return __builtin_shuffle(a, from);
@@ -248,14 +263,14 @@ UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
 #endif
 
 #if defined(__AVX2__)
-// Writes a row, or rows that follow each other, past the caches from front to back, by packets that begin anywhere: what
-// fills a register is put together there. The first row begins with a line, or `anywhere`: of its first line only what is its
-// own is written, and nothing where what came before has written it.
+// Writes a row, or rows that follow each other, past the caches from front to back, by packets that begin anywhere:
+// what fills a register is put together there. The first row begins with a line, or `anywhere`: of its first line only
+// what is its own is written, and nothing where what came before has written it.
 template <typename V, bool anywhere = false>
 struct StreamedRow {
   typedef Bits<V> I;
   Elem<V>* p = nullptr;
-  V line{};         // of the line at p, what is known
+  V line{};  // of the line at p, what is known
   i64 filled = 0;  // lanes of it
   i64 before = 0;  // of these, those before the row
   I from = iota<I>();
@@ -325,7 +340,8 @@ UMBRA_INLINE V load_repeated_span(const Elem<V>* p, i64 rest, i64 first, i64 las
   if (first >= last) return fill<V>(outside);
 #if defined(__AVX512F__)
   if constexpr (kIsHalf<V>) {
-    return V{load_repeated_span<decltype(V::bits), times>(reinterpret_cast<const unsigned short*>(p), rest, first, last, outside.bits)};
+    return V{load_repeated_span<decltype(V::bits), times>(reinterpret_cast<const unsigned short*>(p), rest, first, last,
+                                                          outside.bits)};
   } else if constexpr (kMasksNarrow && sizeof(Elem<V>) <= 2 && kWidth<V> == 16) {
     typedef i32x16 I;
     const V part = load_span<V>(p, (rest + first) / times, (rest + last - 1) / times + 1, outside);
@@ -335,10 +351,10 @@ UMBRA_INLINE V load_repeated_span(const Elem<V>* p, i64 rest, i64 first, i64 las
   } else
 #endif
 #if defined(__AVX2__)
-  if constexpr (kMasksSpans<V>) {
+      if constexpr (kMasksSpans<V>) {
     typedef Bits<V> I;
-    // The common case reads as many elements every time; where a smaller packet holds them, that is loaded sooner than some
-    // lanes of a whole one.
+    // The common case reads as many elements every time; where a smaller packet holds them, that is loaded sooner than
+    // some lanes of a whole one.
     const bool whole = rest == 0 && last - first == kWidth<V>;
     if constexpr (kWidth<V> % times == 0 && kWidth<V> / times > 1)
       if (whole) return permuted_lanes(widened<V>(load<packet<Elem<V>, kWidth<V> / times>>(p)), iota<I>() / times);

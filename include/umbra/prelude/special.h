@@ -1,6 +1,6 @@
-// erf, erfc, gelu_erf, erfinv, asinh, acosh, atanh, lgamma and tgamma, f32 and f64. Polynomials are minimax ones for the
-// coefficients' precision (Sollya's fpminimax), those of erfinv and lgamma interpolate at Chebyshev's points.
-// Only exact products are fused with sums, as in math.h.
+// erf, erfc, gelu_erf, erfinv, asinh, acosh, atanh, lgamma and tgamma, f32 and f64. Polynomials are minimax ones for
+// the coefficients' precision (Sollya's fpminimax), those of erfinv and lgamma interpolate at Chebyshev's points. Only
+// exact products are fused with sums, as in math.h.
 #ifndef UMBRA_PRELUDE_SPECIAL_H_
 #define UMBRA_PRELUDE_SPECIAL_H_
 
@@ -18,10 +18,10 @@ UMBRA_INLINE V erf_less_x(V x) {
   if constexpr (sizeof(Elem<V>) == 4) {
     return x * poly(z, -0.00062947423, 0.0050486913, -0.026802063, 0.11282744, -0.3761258, 0.12837917);
   } else {
-    return x * poly(z, 3.5301414996056694e-10, -2.5022353977869383e-09, 1.7454801719770945e-08,
-                    -1.6681590155093798e-07, 1.6486134073202689e-06, -1.4926869732265915e-05,
-                    0.00012055374892376931, -0.0008548327991760944, 0.00522397764006351, -0.026866170646496844,
-                    0.11283791670962272, -0.37612638903183926, 0.1283791670955126);
+    return x * poly(z, 3.5301414996056694e-10, -2.5022353977869383e-09, 1.7454801719770945e-08, -1.6681590155093798e-07,
+                    1.6486134073202689e-06, -1.4926869732265915e-05, 0.00012055374892376931, -0.0008548327991760944,
+                    0.00522397764006351, -0.026866170646496844, 0.11283791670962272, -0.37612638903183926,
+                    0.1283791670955126);
   }
 }
 
@@ -41,7 +41,10 @@ UMBRA_INLINE V erfc_middle(V x) {
 
 // y times the power of two of `e`.
 template <typename V>
-struct Scalable { V y; ExpParts<V> e; };
+struct Scalable {
+  V y;
+  ExpParts<V> e;
+};
 
 // From here on, or before, erfc rounds to 0: e^(-a^2) is far from the least number there is.
 template <typename E>
@@ -120,7 +123,8 @@ UMBRA_INLINE V erfc(V x) {
   return a < E(0.5) ? E(1) - (x + erf_less_x(x)) : x < E(0) ? E(2) - tail : tail;
 }
 
-// x erfc(-x / sqrt(2)) / 2, with the exponential of -x^2 / 2 itself, as the rounding of x / sqrt(2) would count x^2 times.
+// x erfc(-x / sqrt(2)) / 2, with the exponential of -x^2 / 2 itself, as the rounding of x / sqrt(2) would count x^2
+// times.
 template <typename V>
 UMBRA_INLINE V gelu_erf(V x) {
   typedef Elem<V> E;
@@ -146,11 +150,10 @@ UMBRA_INLINE V erfinv(V x) {
   V y;
   if constexpr (sizeof(Elem<V>) == 4) {
     const V far = root - E(3);
-    const V p = poly(near, 1.2346577e-10, -1.6031225e-09, -2.0938122e-09, 1.3833126e-07, -5.686871e-07,
-                     -4.3051627e-06, 3.822995e-05, 0.000100135716, -0.0023763906, 0.0042507076, 0.24783288,
-                     0.1273744);
-    const V q = poly(far, -1.0609395e-05, -1.6467597e-05, 0.00017729467, -0.00029849797, -0.00013027186,
-                     0.0014870651, -0.0035640053, 0.005684919, -0.0076432126, 0.009445526, 1.0016752, 2.8329768);
+    const V p = poly(near, 1.2346577e-10, -1.6031225e-09, -2.0938122e-09, 1.3833126e-07, -5.686871e-07, -4.3051627e-06,
+                     3.822995e-05, 0.000100135716, -0.0023763906, 0.0042507076, 0.24783288, 0.1273744);
+    const V q = poly(far, -1.0609395e-05, -1.6467597e-05, 0.00017729467, -0.00029849797, -0.00013027186, 0.0014870651,
+                     -0.0035640053, 0.005684919, -0.0076432126, 0.009445526, 1.0016752, 2.8329768);
     y = w < E(5) ? a + a * p : a * q;
   } else {
     const V far = root - E(4);
@@ -176,8 +179,8 @@ UMBRA_INLINE V log_of_sum(V a, Elem<V> sign) {
   typedef Elem<V> E;
   const V s = sqrt(a * a + sign);
   const V a_most = half_digits(a), s_most = half_digits(s);
-  const V remainder = ((a_most * a_most - s_most * s_most) + sign) +
-                      ((a - a_most) * (a + a_most) - (s - s_most) * (s + s_most));
+  const V remainder =
+      ((a_most * a_most - s_most * s_most) + sign) + ((a - a_most) * (a + a_most) - (s - s_most) * (s + s_most));
   const V u = a + s;
   const V lost = (sign > E(0) ? a - (u - s) : s - (u - a)) + remainder / (s + s);
   const E limit = sizeof(E) == 4 ? E(65536.0) : E(4294967296.0);  // the root is a from here on
@@ -245,7 +248,9 @@ namespace detail {
 
 // gamma(a) for a = |x| < 8 is e^log times `factors`; where a is below 1/2, gamma(x) is e^log / x.
 template <typename V>
-struct NearGamma { V log, factors; };
+struct NearGamma {
+  V log, factors;
+};
 
 // `factors` times gamma(y), and the logarithm of that is t times a polynomial where y is 1 + t or 2 + t. Near zero
 // gamma(x) is gamma(1 + x) / x.
@@ -259,19 +264,18 @@ UMBRA_INLINE NearGamma<V> near_gamma(V x, V a) {
   }
   const Mask<V> one = a < 1.5;
   const V t = a < 0.5 ? x : one ? a - 1.0 : y - 2.0;
-  const V first = poly(t, -0.2106405763765977, 0.21776403193444024, 0.13006481043406623, -0.13389890300455196,
-                       -0.12863326202503333, 0.13334404147615248, -0.02132915302005397, 0.022869643945069157,
-                       -0.0580155874579924, 0.0611112824523265, -0.05807017435985679, 0.061723175739861164,
-                       -0.06674131081857668, 0.07150785679581952, -0.07692776487592225, 0.0833489383057135,
-                       -0.09095422181604683, 0.10009966866876528, -0.11133426039277511, 0.12550966387451346,
-                       -0.14404989685114675, 0.16955717708231396, -0.2073855510280998, 0.27058080842719223,
-                       -0.4006856343865326, 0.8224670334241144, -0.5772156649015329);
+  const V first =
+      poly(t, -0.2106405763765977, 0.21776403193444024, 0.13006481043406623, -0.13389890300455196, -0.12863326202503333,
+           0.13334404147615248, -0.02132915302005397, 0.022869643945069157, -0.0580155874579924, 0.0611112824523265,
+           -0.05807017435985679, 0.061723175739861164, -0.06674131081857668, 0.07150785679581952, -0.07692776487592225,
+           0.0833489383057135, -0.09095422181604683, 0.10009966866876528, -0.11133426039277511, 0.12550966387451346,
+           -0.14404989685114675, 0.16955717708231396, -0.2073855510280998, 0.27058080842719223, -0.4006856343865326,
+           0.8224670334241144, -0.5772156649015329);
   const V second = poly(t, 2.7475390051909663e-07, -5.811277768921246e-07, 9.242852225162277e-07,
-                        -1.9743106888421067e-06, 4.3828545383846665e-06, -9.45628851510172e-06,
-                        2.050601970174762e-05, -4.4923727564247656e-05, 9.945761692157133e-05,
-                        -0.00022315497746292723, 0.0005096695196526673, -0.0011927539009983087,
-                        0.002890510330865901, -0.007385551028935545, 0.02058080842778338, -0.06735230105319563,
-                        0.3224670334241132, 0.42278433509846713);
+                        -1.9743106888421067e-06, 4.3828545383846665e-06, -9.45628851510172e-06, 2.050601970174762e-05,
+                        -4.4923727564247656e-05, 9.945761692157133e-05, -0.00022315497746292723, 0.0005096695196526673,
+                        -0.0011927539009983087, 0.002890510330865901, -0.007385551028935545, 0.02058080842778338,
+                        -0.06735230105319563, 0.3224670334241132, 0.42278433509846713);
   return {t * (one ? first : second), factors};
 }
 

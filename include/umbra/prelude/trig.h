@@ -11,11 +11,16 @@ namespace detail {
 
 // x = quadrant pi / 2 + hi + lo with |hi + lo| <= pi / 4, or a little more; lo is what hi has lost.
 template <typename V>
-struct Angle { V hi, lo; Bits<V> quadrant; };
+struct Angle {
+  V hi, lo;
+  Bits<V> quadrant;
+};
 
 // From where on n = x 2 / pi has too many bits for products with parts of pi / 2 to be exact.
 template <typename E>
-UMBRA_INLINE E angle_limit() { return sizeof(E) == 4 ? E(8192) : E(1048576); }
+UMBRA_INLINE E angle_limit() {
+  return sizeof(E) == 4 ? E(8192) : E(1048576);
+}
 
 // The upper half of a product.
 UMBRA_INLINE unsigned long long high_product(unsigned long long a, unsigned long long b) {
@@ -39,12 +44,26 @@ UMBRA_INLINE int leading_zeros(unsigned long long x) {
 template <typename E>
 UMBRA_OUTLINE Angle<E> far_angle(E x) {
   typedef unsigned long long u64;
-  static constexpr u64 two_over_pi[] = {
-      0, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
-      0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4,
-      0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
-      0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
-      0x56033046fc7b6bab};  // the first 64 bits stand before the point
+  static constexpr u64 two_over_pi[] = {0,
+                                        0xa2f9836e4e441529,
+                                        0xfc2757d1f534ddc0,
+                                        0xdb6295993c439041,
+                                        0xfe5163abdebbc561,
+                                        0xb7246e3a424dd2e0,
+                                        0x06492eea09d1921c,
+                                        0xfe1deb1cb129a73e,
+                                        0xe88235f52ebb4484,
+                                        0xe99c7026b45f7e41,
+                                        0x3991d639835339f4,
+                                        0x9c845f8bbdf9283b,
+                                        0x1ff897ffde05980f,
+                                        0xef2f118b5a0a6d1f,
+                                        0x6d367ecf27cb09b7,
+                                        0x4f463f669e5fea2d,
+                                        0x7527bac7ebe5f17b,
+                                        0x3d0739f78a5292ea,
+                                        0x6bfb5fb11f8d5d08,
+                                        0x56033046fc7b6bab};  // the first 64 bits stand before the point
   constexpr int digits = sizeof(E) == 4 ? 23 : 52, bias = sizeof(E) == 4 ? 127 : 1023;
   const auto pattern = bits(x);
   const int exponent = static_cast<int>(pattern >> digits);
@@ -186,9 +205,13 @@ namespace detail {
 
 // pi / 4 as a sum; multiples of the first part up to 4 are exact.
 template <typename E>
-UMBRA_INLINE E quarter_pi() { return sizeof(E) == 4 ? E(0.785398) : E(0.7853981633974483); }
+UMBRA_INLINE E quarter_pi() {
+  return sizeof(E) == 4 ? E(0.785398) : E(0.7853981633974483);
+}
 template <typename E>
-UMBRA_INLINE E quarter_pi_rest() { return sizeof(E) == 4 ? E(1.5695824e-07) : E(3.061616997868383e-17); }
+UMBRA_INLINE E quarter_pi_rest() {
+  return sizeof(E) == 4 ? E(1.5695824e-07) : E(3.061616997868383e-17);
+}
 
 // eighths pi / 4 + arc tangent of t, |t| <= tan(pi / 8).
 template <typename V>
@@ -200,8 +223,8 @@ UMBRA_INLINE V arc(V eighths, V t) {
     p = poly(z, -0.060906272, 0.10599417, -0.14244425, 0.1999853, -0.33333316);
   } else {
     p = poly(z, -0.01790405259107765, 0.038061681615489805, -0.05039192398980789, 0.058478648893672304,
-             -0.06663100821435643, 0.07692059950331327, -0.09090897744739489, 0.11111110783123702,
-             -0.14285714280194006, 0.1999999999995364, -0.333333333333332);
+             -0.06663100821435643, 0.07692059950331327, -0.09090897744739489, 0.11111110783123702, -0.14285714280194006,
+             0.1999999999995364, -0.333333333333332);
   }
   return add_product(t + (t * z * p + eighths * quarter_pi_rest<E>()), eighths, quarter_pi<E>());
 }
@@ -247,7 +270,10 @@ namespace detail {
 
 // The arc sine of a = |x| is asin(s) for a <= 1/2, else pi / 2 - 2 asin(s); asin(s) = s + rest.
 template <typename V>
-struct ArcSine { V s, rest; Mask<V> big; };
+struct ArcSine {
+  V s, rest;
+  Mask<V> big;
+};
 
 template <typename V>
 UMBRA_INLINE ArcSine<V> arc_sine(V a) {
@@ -260,8 +286,8 @@ UMBRA_INLINE ArcSine<V> arc_sine(V a) {
     p = poly(z, 0.042165037, 0.024181534, 0.045469638, 0.07495307, 0.16666752);
   } else {
     p = poly(z, 0.03193445007717225, -0.01625600108548465, 0.019548089617464657, 0.006520888313299961,
-             0.012170811658851165, 0.013884998102890981, 0.017359728094639093, 0.02237175655486858,
-             0.03038195919689617, 0.04464285682694448, 0.07500000000338587, 0.16666666666665403);
+             0.012170811658851165, 0.013884998102890981, 0.017359728094639093, 0.02237175655486858, 0.03038195919689617,
+             0.04464285682694448, 0.07500000000338587, 0.16666666666665403);
   }
   return {s, s * z * p, big};
 }

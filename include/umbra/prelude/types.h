@@ -56,11 +56,17 @@ typedef unsigned char u8;
 typedef short i16;
 
 template <typename T>
-struct NoReference { typedef T type; };
+struct NoReference {
+  typedef T type;
+};
 template <typename T>
-struct NoReference<T&> { typedef T type; };
+struct NoReference<T&> {
+  typedef T type;
+};
 template <typename T>
-struct NoReference<T&&> { typedef T type; };
+struct NoReference<T&&> {
+  typedef T type;
+};
 
 // Element and number of lanes of a packet or scalar.
 template <typename V>
@@ -78,31 +84,73 @@ template <typename T, int N>
 struct PacketOf;
 #else
 template <typename T, int N>
-struct PacketOf { typedef T type __attribute__((vector_size(N * sizeof(T)))); };
+struct PacketOf {
+  typedef T type __attribute__((vector_size(N * sizeof(T))));
+};
 #endif
 template <typename T>
-struct PacketOf<T, 1> { typedef T type; };
+struct PacketOf<T, 1> {
+  typedef T type;
+};
 template <typename T, int N>
 using packet = typename PacketOf<T, N>::type;
 
 template <typename T>
 struct IntOfSize;  // the integer type that masks and bit patterns of T use
-template <> struct IntOfSize<float> { typedef int type; };
-template <> struct IntOfSize<int> { typedef int type; };
-template <> struct IntOfSize<double> { typedef i64 type; };
-template <> struct IntOfSize<i64> { typedef i64 type; };
-template <> struct IntOfSize<long> { typedef long type; };
-template <> struct IntOfSize<short> { typedef short type; };
-template <> struct IntOfSize<unsigned short> { typedef short type; };
-template <> struct IntOfSize<signed char> { typedef signed char type; };
-template <> struct IntOfSize<unsigned char> { typedef signed char type; };
+template <>
+struct IntOfSize<float> {
+  typedef int type;
+};
+template <>
+struct IntOfSize<int> {
+  typedef int type;
+};
+template <>
+struct IntOfSize<double> {
+  typedef i64 type;
+};
+template <>
+struct IntOfSize<i64> {
+  typedef i64 type;
+};
+template <>
+struct IntOfSize<long> {
+  typedef long type;
+};
+template <>
+struct IntOfSize<short> {
+  typedef short type;
+};
+template <>
+struct IntOfSize<unsigned short> {
+  typedef short type;
+};
+template <>
+struct IntOfSize<signed char> {
+  typedef signed char type;
+};
+template <>
+struct IntOfSize<unsigned char> {
+  typedef signed char type;
+};
 
 // The bits of an element of so many bytes.
 template <int bytes>
-struct BitsOfSize { typedef unsigned char type; };
-template <> struct BitsOfSize<2> { typedef unsigned short type; };
-template <> struct BitsOfSize<4> { typedef int type; };
-template <> struct BitsOfSize<8> { typedef i64 type; };
+struct BitsOfSize {
+  typedef unsigned char type;
+};
+template <>
+struct BitsOfSize<2> {
+  typedef unsigned short type;
+};
+template <>
+struct BitsOfSize<4> {
+  typedef int type;
+};
+template <>
+struct BitsOfSize<8> {
+  typedef i64 type;
+};
 
 #if !defined(__CUDACC__)
 // A few packets worked on side by side, as one wider packet, f32x16w: a long chain of steps that wait for each other
@@ -113,7 +161,7 @@ inline constexpr int kGroup = 4;
 inline constexpr int kGroup = 1;
 #endif
 
-#define UMBRA_VECTORS(suffix, N)                                             \
+#define UMBRA_VECTORS(suffix, N)                                               \
   typedef float f32##suffix __attribute__((vector_size(N * sizeof(float))));   \
   typedef double f64##suffix __attribute__((vector_size(N * sizeof(double)))); \
   typedef int i32##suffix __attribute__((vector_size(N * sizeof(int))));       \
@@ -121,7 +169,7 @@ inline constexpr int kGroup = 1;
   typedef signed char i8##suffix __attribute__((vector_size(N)));              \
   typedef unsigned char u8##suffix __attribute__((vector_size(N)));            \
   typedef short i16##suffix __attribute__((vector_size(2 * N)));
-#define UMBRA_PACKETS(N) UMBRA_VECTORS(x##N, N) UMBRA_VECTORS(x##N##w, N * kGroup)
+#define UMBRA_PACKETS(N) UMBRA_VECTORS(x##N, N) UMBRA_VECTORS(x##N##w, N* kGroup)
 
 UMBRA_PACKETS(2)
 UMBRA_PACKETS(4)
@@ -130,8 +178,12 @@ UMBRA_PACKETS(16)
 UMBRA_PACKETS(32)
 #endif
 
-#define UMBRA_SCALAR(T) \
-  template <> struct Traits<T> { typedef T elem; static constexpr int width = 1; };
+#define UMBRA_SCALAR(T)             \
+  template <>                       \
+  struct Traits<T> {                \
+    typedef T elem;                 \
+    static constexpr int width = 1; \
+  };
 UMBRA_SCALAR(float)
 UMBRA_SCALAR(double)
 UMBRA_SCALAR(int)
@@ -141,7 +193,11 @@ UMBRA_SCALAR(short)
 UMBRA_SCALAR(unsigned short)
 UMBRA_SCALAR(signed char)
 UMBRA_SCALAR(unsigned char)
-template <> struct Traits<bool> { typedef bool elem; static constexpr int width = 1; };
+template <>
+struct Traits<bool> {
+  typedef bool elem;
+  static constexpr int width = 1;
+};
 
 template <typename V>
 using Elem = typename Traits<V>::elem;
@@ -155,9 +211,13 @@ template <typename V>
 using Bits = Rebind<V, typename IntOfSize<Elem<V>>::type>;
 // What a comparison of V gives: bool for a scalar, all-ones or zero lanes for a packet.
 template <typename V, int N = kWidth<V>>
-struct MaskOf { typedef Bits<V> type; };
+struct MaskOf {
+  typedef Bits<V> type;
+};
 template <typename V>
-struct MaskOf<V, 1> { typedef bool type; };
+struct MaskOf<V, 1> {
+  typedef bool type;
+};
 template <typename V>
 using Mask = typename MaskOf<V>::type;
 
@@ -171,9 +231,13 @@ inline constexpr int kRegisterBytes = 16;
 #endif
 
 template <typename A, typename B>
-struct IsSame { static constexpr bool value = false; };
+struct IsSame {
+  static constexpr bool value = false;
+};
 template <typename A>
-struct IsSame<A, A> { static constexpr bool value = true; };
+struct IsSame<A, A> {
+  static constexpr bool value = true;
+};
 
 }  // namespace umbra::simd
 

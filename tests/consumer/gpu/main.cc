@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
     ++failures;
   };
   bias_swish(y, x, bias, 1.5f);
-  if (std::fabs(y[0][0] + 0.75f / (1 + std::exp(0.75f * 1.5f))) > 1e-6f) std::printf("failed: bias_swish\n"), ++failures;
+  if (std::fabs(y[0][0] + 0.75f / (1 + std::exp(0.75f * 1.5f))) > 1e-6f)
+    std::printf("failed: bias_swish\n"), ++failures;
   if (argc > 1 && std::strcmp(argv[1], "cpu") == 0) return std::printf("cpu\n"), failures;
   try {
     Stream<gpu> stream;
@@ -47,15 +48,11 @@ int main(int argc, char** argv) {
     try {
       nn::scale(TBlob(gy), 2.0f, TBlob(y));
       ++failures;
-    } catch (const Error& error) {
-      std::printf("%s\n", error.what());
-    }
+    } catch (const Error& error) { std::printf("%s\n", error.what()); }
     try {
       looped(gy, 3);
       ++failures;
-    } catch (const Error& error) {
-      std::printf("%s\n", error.what());
-    }
+    } catch (const Error& error) { std::printf("%s\n", error.what()); }
   } catch (const Error& error) {
     std::printf("no GPU: %s\n", error.what());
     return failures + 1;

@@ -75,9 +75,7 @@ int main() {
   try {
     nn::bias_swish(x, Tensor<cpu, 1>(bias.dptr_, Shape1(3)), beta, y);
     Check(false, "an operand that does not fit is an error");
-  } catch (const Error& error) {
-    std::printf("%s\n", error.what());
-  }
+  } catch (const Error& error) { std::printf("%s\n", error.what()); }
   std::printf("%s %.4f\n", umbra_kernel_target(&nn_kernels[0]), static_cast<double>(s[0][0]));
   return failures;
 }

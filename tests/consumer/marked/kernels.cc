@@ -15,7 +15,9 @@ UMBRA_KERNEL void momentum(Tensor<cpu, 2> weight, Tensor<cpu, 2> velocity, const
   weight += velocity;
 }
 template <typename DType>
-UMBRA_KERNEL void activate(Tensor<cpu, 1, DType> y, Tensor<cpu, 1, DType> x) { y = F<leaky>(x); }
+UMBRA_KERNEL void activate(Tensor<cpu, 1, DType> y, Tensor<cpu, 1, DType> x) {
+  y = F<leaky>(x);
+}
 template void activate<float>(Tensor<cpu, 1, float>, Tensor<cpu, 1, float>);
 template void activate<double>(Tensor<cpu, 1, double>, Tensor<cpu, 1, double>);
 template void halve<float>(Tensor<cpu, 1, float>, Tensor<cpu, 1, float>);

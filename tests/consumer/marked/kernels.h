@@ -3,8 +3,10 @@
 #include <umbra/tensor.h>
 
 namespace nn {
-void bias_swish(umbra::Tensor<umbra::cpu, 2> y, umbra::Tensor<umbra::cpu, 2> x, umbra::Tensor<umbra::cpu, 1> bias, float beta);
-void momentum(umbra::Tensor<umbra::cpu, 2> weight, umbra::Tensor<umbra::cpu, 2> velocity, const umbra::Tensor<umbra::cpu, 2>& gradient, float rate);
+void bias_swish(umbra::Tensor<umbra::cpu, 2> y, umbra::Tensor<umbra::cpu, 2> x, umbra::Tensor<umbra::cpu, 1> bias,
+                float beta);
+void momentum(umbra::Tensor<umbra::cpu, 2> weight, umbra::Tensor<umbra::cpu, 2> velocity,
+              const umbra::Tensor<umbra::cpu, 2>& gradient, float rate);
 template <typename DType>
 void activate(umbra::Tensor<umbra::cpu, 1, DType> y, umbra::Tensor<umbra::cpu, 1, DType> x);
 void looped(umbra::Tensor<umbra::cpu, 1> y, int n);

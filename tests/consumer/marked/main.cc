@@ -58,9 +58,7 @@ int main() {
   try {
     nn::momentum(w, w, x, 0.25f);
     std::printf("overlap: none\n");
-  } catch (const Error& error) {
-    std::printf("overlap: %s\n", error.what());
-  }
+  } catch (const Error& error) { std::printf("overlap: %s\n", error.what()); }
   std::printf("done\n");
   return failures;
 }

@@ -1,5 +1,5 @@
-#include "kernels.h"
 #include "in_a_folder.h"
+#include "kernels.h"
 
 static_assert(sizeof(FROM) == 8 && OTHER == 2 && LANGUAGE == 1, "options of the target");
 static_assert(SOURCE == 3 && IN_A_FOLDER == 4, "properties of the source");
