@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/cpu/columns.h"
 
 namespace umbra::codegen {
 
@@ -14,7 +14,7 @@ constexpr index_t kMostUnrolled = 64;
 
 }  // namespace
 
-void CpuEmitter::Batch(const std::string& c, const std::string& first, const std::string& last) {
+void ColumnEmitter::Batch(const std::string& c, const std::string& first, const std::string& last) {
   out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);
   BatchPacket(c, "");
   out_.Close();
@@ -25,7 +25,7 @@ void CpuEmitter::Batch(const std::string& c, const std::string& first, const std
   out_.Close();
 }
 
-void CpuEmitter::BatchPacket(const std::string& c, const std::string& lanes) {
+void ColumnEmitter::BatchPacket(const std::string& c, const std::string& lanes) {
   const Names outer = names_;
   std::map<std::size_t, std::string> columns;  // by operand
   const auto rows_of = [&](std::size_t k) {  // a launch asks for another form where they do not follow each other
@@ -73,13 +73,13 @@ void CpuEmitter::BatchPacket(const std::string& c, const std::string& lanes) {
   names_ = outer;
 }
 
-bool CpuEmitter::IsInLanes(std::size_t k) const {
+bool ColumnEmitter::IsInLanes(std::size_t k) const {
   if (width_ == 1 || options_.variant.strided || options_.spelling != Spelling::kPackets) return false;
   const runtime::Access& access = signature_.operands[k];
   return AxisDim(access, 0) >= 0 && access.LastDim() > AxisDim(access, 0);
 }
 
-index_t CpuEmitter::ElementsOfLane(std::size_t k) const {
+index_t ColumnEmitter::ElementsOfLane(std::size_t k) const {
   index_t elements = 1;
   for (int axis = 1; axis < kernel_.rank(); ++axis)
     if (AxisDim(signature_.operands[k], axis) >= 0) elements *= signature_.axes[static_cast<std::size_t>(axis)].value;

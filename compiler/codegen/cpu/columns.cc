@@ -1,11 +1,12 @@
 // Rows that are reduced along axes before the vector axis, as the sums of a matrix's columns are: memory lies along the
 // columns, so a block of them is walked row by row. Each column is reduced in the same order as alone.
+#include "compiler/codegen/cpu/columns.h"
+
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/cpu/emitter.h"
 #include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
@@ -22,9 +23,48 @@ constexpr int kFarRows = 1 << 24, kShortRow = 4096, kKeptOfFar = 98304;
 
 }  // namespace
 
-int CpuEmitter::BlockPackets() const { return BlockPackets(kKeptBytes); }
+int ColumnEmitter::BlockPackets() const { return BlockPackets(kKeptBytes); }
 
-bool CpuEmitter::WalksBlocksOfColumns() const {
+void ColumnEmitter::Columns(int axis) {
+  const std::string first = Begin(axis), last = End(axis);
+  const std::string c = fmt::format("i{}", axis);
+  if (signature_.goes_across_batch()) return Batch(c, first, last);
+  if (TakesFewColumns() && !(Splits() && (IsLastCall() || JoinsMoments()))) return FewColumns(c, last);
+  const auto body = [&](const std::string& lanes) {
+    if (Splits()) ColumnUnit(c, lanes);
+    else ColumnBody(c, lanes);
+  };
+  if (HasShortRows()) {
+    const std::string from = ShortRowsInTurns(c, first, last);
+    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, from, width_, last);
+    ShortRows(c, names_);
+    out_.Close();
+  } else if (WalksBlocksOfColumns()) {
+    if (Splits()) ColumnUnits(c, first, last);
+    else ColumnBlocks(c, first, last);
+  } else {
+    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);
+    body("");
+    out_.Close();
+  }
+  if (width_ == 1) return;
+  out_.Open("if (const long long {0} = {1}; {0} < {2})", c, WholeSteps(first, last, width_), last);
+  out_.Line("const long long lanes = {} - {};", last, c);
+  body("lanes");
+  out_.Close();
+}
+
+void ColumnEmitter::ColumnBody(const std::string& c, const std::string& lanes) {
+  Names names = names_;
+  for (const Phase& phase : kernel_.phases) {
+    for (int id : phase.row_values) DeclarePacket(id, c, lanes, &names);
+    ColumnLoop(phase, c, lanes, &names);
+  }
+  for (int id : kernel_.final_row_values) DeclarePacket(id, c, lanes, &names);
+  for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
+}
+
+bool ColumnEmitter::WalksBlocksOfColumns() const {
   if (!columns_ || options_.variant.strided || !signature_.row_buffers.empty()) return false;
   const bool guarded = kernel_.phases[0].guard >= 0;
   if (Splits() && (guarded || IsLastCall() || JoinsMoments())) return false;
@@ -39,7 +79,7 @@ bool CpuEmitter::WalksBlocksOfColumns() const {
   return true;
 }
 
-std::string CpuEmitter::OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last) {
+std::string ColumnEmitter::OpenColumnBlock(const std::string& c, const std::string& first, const std::string& last) {
   const std::string block = fmt::format("j{}", vector_axis_);
   block_.end = names_.Make("last_" + c), block_.row = names_.Make("r"), block_.packet = names_.Make("p"),
   block_.before.clear();
@@ -58,7 +98,7 @@ std::string CpuEmitter::OpenColumnBlock(const std::string& c, const std::string&
   return block;
 }
 
-void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, const std::string& last) {
+void ColumnEmitter::ColumnBlocks(const std::string& c, const std::string& first, const std::string& last) {
   const Names outer = names_;
   const std::string block = OpenColumnBlock(c, first, last);
   DeclareNextColumns(block, first, last);
@@ -81,17 +121,50 @@ void CpuEmitter::ColumnBlocks(const std::string& c, const std::string& first, co
   names_ = outer;
 }
 
-bool CpuEmitter::StreamsColumns(const Phase& phase) const {
+std::string ColumnEmitter::DeclareCenter() {
+  const std::string name = names_.Make(NameOf(moments_->center) + "_of");
+  out_.Line("{} {}[{}];", speller_->Type(value(moments_->center).type), name, block_.packets);
+  return name;
+}
+
+void ColumnEmitter::ColumnUnits(const std::string& c, const std::string& first, const std::string& last) {
+  const Names outer = names_;
+  const Phase& phase = CurrentPhase();
+  const std::string block = OpenColumnBlock(c, first, last);
+  std::vector<int> values;
+  for (const int id : Reached())
+    if (value(id).scope == Scope::kRow) values.push_back(id);
+  if (const Kept kept = DeclareKept(values, phase); !kept.empty()) BeginPhase(values, phase, kept, c, block, "");
+  DeclareDivisors(phase, c, block);
+  WalkBlock(phase, c, block, signature_.row_axes);
+  ForgetDivisors(phase);
+  EachPacket(c, block, [&] {
+    for (const auto& reduction : phase.reductions) StoreFound(reduction, c, "");
+  });
+  if (FindsMoments()) {
+    const Phase& squares = kernel_.phases[1];
+    const std::string center = DeclareCenter();
+    EachPacket(c, block, [&] { out_.Line("{}[{}] = {};", center, block_.packet, MeanOfBlock()); });
+    text_[moments_->center] = {fmt::format("{}[{}]", center, block_.packet)};
+    BeginPhase({}, squares, DeclareKept({}, squares), c, block, "");
+    WalkBlock(squares, c, block, signature_.row_axes);
+    EachPacket(c, block, [&] { StoreFound(squares.reductions[0], c, ""); });
+  }
+  out_.Close();
+  names_ = outer;
+}
+
+bool ColumnEmitter::StreamsColumns(const Phase& phase) const {
   return options_.variant.stores == runtime::Stores::kStreamed && kept_columns_.what.empty() &&
          phase.reductions.empty() && !ReadsResults();
 }
 
-bool CpuEmitter::TakesRowsAtOnce(const Phase& phase) const {
+bool ColumnEmitter::TakesRowsAtOnce(const Phase& phase) const {
   if (!IsLight(phase) || phase.guard >= 0 || kept_columns_.joins) return false;
   return !phase.reductions.empty() || (DivisorsOf(phase).empty() && !StreamsColumns(phase));
 }
 
-bool CpuEmitter::ReadsResults() const {
+bool ColumnEmitter::ReadsResults() const {
   return std::any_of(kernel_.values.begin(), kernel_.values.end(), [this](const Value& v) {
     if (v.kind != Value::Kind::kLoad) return false;
     const int buffer = signature_.operands[static_cast<std::size_t>(v.index)].buffer;
@@ -100,7 +173,7 @@ bool CpuEmitter::ReadsResults() const {
   });
 }
 
-void CpuEmitter::DeclareByRow(const std::string& first, const std::string& last) {
+void ColumnEmitter::DeclareByRow(const std::string& first, const std::string& last) {
   block_.by_row.clear();
   const bool at_once = std::any_of(kernel_.phases.begin(), kernel_.phases.end(),
                                    [this](const Phase& phase) { return TakesRowsAtOnce(phase); });
@@ -110,19 +183,19 @@ void CpuEmitter::DeclareByRow(const std::string& first, const std::string& last)
             std::min(kShortRow / ElementBytes(), block_.packets * width_), ComesFromMemory(first, last));
 }
 
-int CpuEmitter::ElementBytes() const {
+int ColumnEmitter::ElementBytes() const {
   int most = 1;
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
     if (IsReadAlong(operand)) most = std::max(most, SizeOfElement(static_cast<std::size_t>(operand)));
   return most;
 }
 
-std::string CpuEmitter::ComesFromMemory(const std::string& first, const std::string& last) const {
+std::string ColumnEmitter::ComesFromMemory(const std::string& first, const std::string& last) const {
   const std::string columns = first == "0" ? last : fmt::format("({} - {})", last, first);
   return fmt::format("{} * {} > {}", columns, ElementsOfRow(), kFarRows / ElementBytes());
 }
 
-void CpuEmitter::DeclareColumnBuffers() {
+void ColumnEmitter::DeclareColumnBuffers() {
   std::vector<DType> buffers;
   kept_columns_.what = plan::FindKeptColumns(plan_, kernel_, &buffers);
   kept_columns_.columns = names_.Make("columns");
@@ -145,9 +218,9 @@ void CpuEmitter::DeclareColumnBuffers() {
     if (kernel_.values[id].kind == Value::Kind::kLoad) ++uses_[id];
 }
 
-void CpuEmitter::KeepInPhase(int p) {
+void ColumnEmitter::KeepInPhase(int p) {
   if (kept_columns_.what.empty()) return;
-  kept_columns_.at.clear();
+  kept_at_.clear();
   const bool within = p < static_cast<int>(kernel_.phases.size());
   std::string step = fmt::format("i{}", signature_.row_axes);
   for (int axis = signature_.row_axes + 1; axis < kernel_.rank(); ++axis)
@@ -158,12 +231,12 @@ void CpuEmitter::KeepInPhase(int p) {
         fmt::format("{} + {} * {} + {} * {}", kept_columns_.names[static_cast<std::size_t>(kept.buffer)], step,
                     kept_columns_.columns, block_.packet, width_);
     at_hand_.erase(kept.operand);
-    if (p == kept.first) kept_columns_.at[kept.operand] = at;
+    if (p == kept.first) kept_at_[kept.operand] = at;
     else if (p > kept.first && within) at_hand_[kept.operand] = speller_->Load(type, at).text;
   }
   const std::vector<plan::Store> stores =
       within ? kernel_.phases[static_cast<std::size_t>(p)].stores : std::vector<plan::Store>();
-  const auto is_kept = [this](const plan::Store& store) { return kept_columns_.at.count(store.operand) > 0; };
+  const auto is_kept = [this](const plan::Store& store) { return kept_at_.count(store.operand) > 0; };
   kept_columns_.asks = within && p > 0 && std::all_of(stores.begin(), stores.end(), is_kept);
   kept_columns_.streams = within && options_.variant.stores == runtime::Stores::kStreamed;
   kept_columns_.joins =
@@ -171,7 +244,7 @@ void CpuEmitter::KeepInPhase(int p) {
       std::any_of(stores.begin(), stores.end(), [this](const plan::Store& store) { return MakesLines(store); });
 }
 
-void CpuEmitter::DeclareNextColumns(const std::string& block, const std::string& first, const std::string& last) {
+void ColumnEmitter::DeclareNextColumns(const std::string& block, const std::string& first, const std::string& last) {
   const int row = signature_.row_axes - 2;
   for (const plan::KeptColumns& kept : kept_columns_.what) {
     if (!IsReadAlong(kept.operand)) continue;
@@ -185,16 +258,17 @@ void CpuEmitter::DeclareNextColumns(const std::string& block, const std::string&
   }
 }
 
-void CpuEmitter::KeepElement(int id, const std::string& index) {
+void ColumnEmitter::KeepElement(int id, const std::string& index) {
+  KeepPacket(id);
   const Value& v = value(id);
   if (v.kind != Value::Kind::kLoad) return;
   if (const auto ahead = kept_columns_.ahead.find(v.index); kept_columns_.asks && ahead != kept_columns_.ahead.end())
     Prefetch(v.type, Address(v.index, index) + " + " + ahead->second, width_, 2);
-  const auto at = kept_columns_.at.find(v.index);
-  if (at != kept_columns_.at.end()) out_.Line("{};", speller_->Store(v.type, at->second, AsPacket(id)));
+  const auto at = kept_at_.find(v.index);
+  if (at != kept_at_.end()) out_.Line("{};", speller_->Store(v.type, at->second, AsPacket(id)));
 }
 
-bool CpuEmitter::IsKept(int id) const {
+bool ColumnEmitter::IsKept(int id) const {
   if (!InPackets(id) && (width_ > 1 || InLanes(id))) return false;
   const auto reads = [&](int reader) {
     const auto& args = value(reader).args;
@@ -215,7 +289,7 @@ bool CpuEmitter::IsKept(int id) const {
          std::any_of(kernel_.phases.begin(), kernel_.phases.end(), is_needed);
 }
 
-int CpuEmitter::BlockPackets(int kept_bytes) const {
+int ColumnEmitter::BlockPackets(int kept_bytes) const {
   int kept = 0;
   for (const Phase& phase : kernel_.phases) {
     kept += static_cast<int>(phase.reductions.size());
@@ -228,7 +302,7 @@ int CpuEmitter::BlockPackets(int kept_bytes) const {
   return packets;
 }
 
-CpuEmitter::Kept CpuEmitter::DeclareKept(const std::vector<int>& values, const Phase& phase) {
+ColumnEmitter::Kept ColumnEmitter::DeclareKept(const std::vector<int>& values, const Phase& phase) {
   Kept kept;
   const auto declare = [&](int id, const std::string& name) {
     kept.push_back(names_.Make(name + "_of"));
@@ -240,14 +314,14 @@ CpuEmitter::Kept CpuEmitter::DeclareKept(const std::vector<int>& values, const P
   return kept;
 }
 
-std::set<int> CpuEmitter::DivisorsOf(const Phase& phase) const {
+std::set<int> ColumnEmitter::DivisorsOf(const Phase& phase) const {
   std::set<int> divisors;
   for (const int id : phase.element_values)
     if (by_number_.count(id) > 0 && IsOfColumn(value(id).args[1])) divisors.insert(value(id).args[1]);
   return divisors;
 }
 
-void CpuEmitter::DeclareDivisors(const Phase& phase, const std::string& c, const std::string& block) {
+void ColumnEmitter::DeclareDivisors(const Phase& phase, const std::string& c, const std::string& block) {
   for (const int id : DivisorsOf(phase)) {
     const std::string name = names_.Make(NameOf(id) + "_by"),
                       type = fmt::format("Divisors<{}>", speller_->Type(value(id).type));
@@ -258,11 +332,11 @@ void CpuEmitter::DeclareDivisors(const Phase& phase, const std::string& c, const
   }
 }
 
-void CpuEmitter::ForgetDivisors(const Phase& phase) {
+void ColumnEmitter::ForgetDivisors(const Phase& phase) {
   for (const int id : DivisorsOf(phase)) divisor_text_.erase(id);
 }
 
-void CpuEmitter::EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
+void ColumnEmitter::EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
   out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", c, block, block_.end, width_);
   out_.Line("[[maybe_unused]] const long long {} = {}{} / {};", block_.packet, block_.before,
             block == "0" ? c : fmt::format("({} - {})", c, block), width_);
@@ -270,8 +344,8 @@ void CpuEmitter::EachPacket(const std::string& c, const std::string& block, cons
   out_.Close();
 }
 
-void CpuEmitter::BeginPhase(const std::vector<int>& values, const Phase& phase, const Kept& kept, const std::string& c,
-                            const std::string& block, const std::string& lanes) {
+void ColumnEmitter::BeginPhase(const std::vector<int>& values, const Phase& phase, const Kept& kept,
+                               const std::string& c, const std::string& block, const std::string& lanes) {
   const auto at = [&](std::size_t k) { return fmt::format("{}[{}]", kept[k], block_.packet); };
   EachPacket(c, block, [&] {
     Names names = names_;
@@ -290,7 +364,7 @@ void CpuEmitter::BeginPhase(const std::vector<int>& values, const Phase& phase, 
   });
 }
 
-void CpuEmitter::InRegisters(const Phase& phase, const std::function<void()>& body) {
+void ColumnEmitter::InRegisters(const Phase& phase, const std::function<void()>& body) {
   const Names outer = names_;
   std::vector<Expr> kept;
   for (const auto& reduction : phase.reductions) {
@@ -309,7 +383,7 @@ void CpuEmitter::InRegisters(const Phase& phase, const std::function<void()>& bo
   names_ = outer;
 }
 
-void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::string& block, int axis) {
+void ColumnEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::string& block, int axis) {
   const std::string i = fmt::format("i{}", axis), begin = BlockBegin(axis), end = BlockEnd(axis);
   if (axis + 1 < kernel_.rank()) {
     out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, begin, end);
@@ -338,7 +412,7 @@ void CpuEmitter::WalkBlock(const Phase& phase, const std::string& c, const std::
   }
   out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, left, end);
   for (const auto& store : phase.stores)
-    if (kept_columns_.joins && kept_columns_.at.count(store.operand) == 0 && MakesLines(store))
+    if (kept_columns_.joins && kept_at_.count(store.operand) == 0 && MakesLines(store))
       DeclareStreamedRow(store, Address(store.operand, block), true);
   const bool streams = StreamsColumns(phase);
   if (streams) kept_columns_.streams = true;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/cpu/columns.h"
 #include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
@@ -16,11 +16,11 @@ using runtime::kStepsOfFew;
 
 // However few are known to be of the axis: a launch may have those of other axes join them. One packet is written
 // beyond the last.
-int CpuEmitter::FewColumnsPackets() const {
+int ColumnEmitter::FewColumnsPackets() const {
   return static_cast<int>(runtime::kStepsOfFew * (runtime::kMostFewColumns)) / width_ + 1;
 }
 
-index_t CpuEmitter::KnownFewColumns() const {
+index_t ColumnEmitter::KnownFewColumns() const {
   const index_t registers = options_.target == Target::kAvx512 ? 24 : 12;  // that loads and addresses leave
   const runtime::Extent& columns = signature_.axes[static_cast<std::size_t>(vector_axis_)];
   if (width_ == 1 || signature_.row_axes != 1 || !columns.is_static() || kernel_.phases.size() != 1) return 0;
@@ -29,7 +29,7 @@ index_t CpuEmitter::KnownFewColumns() const {
   return packets <= registers ? columns.value : 0;
 }
 
-void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
+void ColumnEmitter::FewColumns(const std::string& c, const std::string& columns) {
   const Names outer = names_;
   block_.end = names_.Make("last_" + c), block_.packet = names_.Make("p"), block_.before.clear();
   block_.packets = FewColumnsPackets();
@@ -43,7 +43,7 @@ void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
     EachOfColumns(c, columns, [&](const std::string& lanes) {
       for (const auto& reduction : phase.reductions) StoreFound(reduction, c, lanes);
     });
-    if (moments_ && phase_ == 0) {
+    if (FindsMoments()) {
       const Phase& squares = kernel_.phases[1];
       const std::string center = DeclareCenter();
       EachOfColumns(c, columns,
@@ -66,8 +66,8 @@ void CpuEmitter::FewColumns(const std::string& c, const std::string& columns) {
   names_ = outer;
 }
 
-void CpuEmitter::EachOfColumns(const std::string& c, const std::string& columns,
-                               const std::function<void(const std::string&)>& body) {
+void ColumnEmitter::EachOfColumns(const std::string& c, const std::string& columns,
+                                  const std::function<void(const std::string&)>& body) {
   out_.Open("for (long long {0} = 0; {0} < {1}; {0} += {2})", c, columns, width_);
   out_.Line("[[maybe_unused]] const long long {} = {} / {};", block_.packet, c, width_);
   if (width_ > 1) out_.Line("const long long lanes = smaller({} - {}, {});", columns, c, width_);
@@ -75,7 +75,7 @@ void CpuEmitter::EachOfColumns(const std::string& c, const std::string& columns,
   out_.Close();
 }
 
-bool CpuEmitter::IsReadWithin(int id) const {
+bool ColumnEmitter::IsReadWithin(int id) const {
   const auto is_read = [&](const std::vector<int>& ids) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
   return std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [&](const Phase& phase) {
     return is_read(ResultsOf(phase)) || std::any_of(phase.element_values.begin(), phase.element_values.end(),
@@ -83,8 +83,8 @@ bool CpuEmitter::IsReadWithin(int id) const {
   });
 }
 
-void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& phase, const std::string& c,
-                                 const std::string& columns) {
+void ColumnEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& phase, const std::string& c,
+                                    const std::string& columns) {
   const auto at = [&](const std::string& name) { return fmt::format("{}[{}]", name, block_.packet); };
   const Kept kept = DeclareKept(values, phase);
   std::vector<std::string> repeated;
@@ -154,7 +154,7 @@ void CpuEmitter::FewColumnsPhase(const std::vector<int>& values, const Phase& ph
   }
 }
 
-void CpuEmitter::LastOfSteps(const Phase& phase, const std::string& c) {
+void ColumnEmitter::LastOfSteps(const Phase& phase, const std::string& c) {
   Names names = names_;
   ElementBody(phase, c, "lanes", &names, [&] {
     for (const auto& reduction : phase.reductions) {

@@ -35,8 +35,7 @@ std::string CpuEmitter::Run() {
   if (Splits()) ReserveUnitNames();
   if (SharedAxis() >= 0)
     for (const char* index : {"r", "c"}) names_.Make(index);
-  transposed_axis_ = Splits() ? -1 : TileAxis();
-  if (transposed_axis_ >= 0) ReserveTransposedNames();
+  if (HasTransposedTiles()) ReserveTransposedNames();
   DeclareExtents(Splits() ? 0 : 1);
   DeclareOperands();
   if (!TakesRowsTogether())
@@ -48,7 +47,7 @@ std::string CpuEmitter::Run() {
   if (KeepsColumns()) DeclareColumnBuffers();
   DeclareAhead();
   if (Splits()) {
-    Units();
+    Units([this] { Columns(vector_axis_); });
     EndStreams();
     out_.Close();
     return name;
@@ -60,7 +59,7 @@ std::string CpuEmitter::Run() {
               kTransposeBlock, ExtentName(vector_axis_));
   }
   if (JoinsRows() && SharedAxis() < 0 && KeyAxis() < 0) JoinRows();
-  if (transposed_axis_ >= 0) TransposedLoops(0);
+  if (HasTransposedTiles()) TransposedLoops(0);
   else RowLoops(0);
   if (CutsColumns()) out_.Close();
   EndStreams();
@@ -85,26 +84,6 @@ void CpuEmitter::JoinRows() {
   };
   if (columns_) return join(kernel_.final_stores);
   for (const Phase& phase : kernel_.phases) join(phase.stores);
-}
-
-void CpuEmitter::DeclareRanges() {
-  if (Splits()) return;
-  std::size_t next = static_cast<std::size_t>(kernel_.rank()) + signature_.numbers.size();
-  for (const int axis : signature_.ranged) {
-    from_[axis] = names_.Make(fmt::format("from{}", axis));
-    out_.Line("const long long {} = args->extent[{}];", from_[axis], next++);
-  }
-}
-
-std::string CpuEmitter::Begin(int axis) const {
-  if (axis == 0 && !Splits()) return "begin";
-  const auto from = from_.find(axis);
-  return from == from_.end() ? "0" : from->second;
-}
-
-std::string CpuEmitter::WholeSteps(const std::string& first, const std::string& last, int step) {
-  return first == "0" ? fmt::format("{0} - {0} % {1}", last, step)
-                      : fmt::format("{0} - ({0} - {1}) % {2}", last, first, step);
 }
 
 void CpuEmitter::RowLoops(int axis) {
@@ -134,45 +113,6 @@ void CpuEmitter::RowLoops(int axis) {
   if (axis == innermost) RowPointers();
   RowLoops(axis + 1);
   out_.Close();
-}
-
-void CpuEmitter::Columns(int axis) {
-  const std::string first = Begin(axis), last = End(axis);
-  const std::string c = fmt::format("i{}", axis);
-  if (signature_.goes_across_batch()) return Batch(c, first, last);
-  if (TakesFewColumns() && !(Splits() && (IsLastCall() || JoinsMoments()))) return FewColumns(c, last);
-  const auto body = [&](const std::string& lanes) {
-    if (Splits()) ColumnUnit(c, lanes);
-    else ColumnBody(c, lanes);
-  };
-  if (HasShortRows()) {
-    const std::string from = ShortRowsInTurns(c, first, last);
-    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, from, width_, last);
-    ShortRows(c, names_);
-    out_.Close();
-  } else if (WalksBlocksOfColumns()) {
-    if (Splits()) ColumnUnits(c, first, last);
-    else ColumnBlocks(c, first, last);
-  } else {
-    out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, first, width_, last);
-    body("");
-    out_.Close();
-  }
-  if (width_ == 1) return;
-  out_.Open("if (const long long {0} = {1}; {0} < {2})", c, WholeSteps(first, last, width_), last);
-  out_.Line("const long long lanes = {} - {};", last, c);
-  body("lanes");
-  out_.Close();
-}
-
-void CpuEmitter::ColumnBody(const std::string& c, const std::string& lanes) {
-  Names names = names_;
-  for (const Phase& phase : kernel_.phases) {
-    for (int id : phase.row_values) DeclarePacket(id, c, lanes, &names);
-    ColumnLoop(phase, c, lanes, &names);
-  }
-  for (int id : kernel_.final_row_values) DeclarePacket(id, c, lanes, &names);
-  for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
 }
 
 std::string EmitKernel(const plan::Plan& plan, const Kernel& kernel, const SourceOptions& options, Writer* out) {

@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/cpu/columns.h"
 #include "compiler/plan/guards.h"
 
 namespace umbra::codegen {
 
-int CpuEmitter::KeyAxis() const {
+int ColumnEmitter::KeyAxis() const {
   if (kernel_.phases.size() != 1 || kernel_.phases[0].guard < 0 || !WalksBlocksOfColumns()) return -1;
   const auto key = plan::FindStepKey(kernel_, kernel_.phases[0]);
   const bool fits = key && key->row_axis == signature_.row_axes - 2 && !ReadRow({key->value, kernel_.phases[0].guard});
   return fits ? key->row_axis : -1;
 }
 
-void CpuEmitter::KeyRows() {
+void ColumnEmitter::KeyRows() {
   const Names outer = names_;
   const std::string c = fmt::format("i{}", vector_axis_), block = fmt::format("j{}", vector_axis_),
                     n = ExtentName(vector_axis_);
@@ -40,7 +40,7 @@ void CpuEmitter::KeyRows() {
   names_ = outer;
 }
 
-bool CpuEmitter::ReadRow(std::vector<int> ids) const {
+bool ColumnEmitter::ReadRow(std::vector<int> ids) const {
   std::set<int> seen;
   while (!ids.empty()) {
     const Value& v = value(ids.back());
@@ -55,7 +55,7 @@ bool CpuEmitter::ReadRow(std::vector<int> ids) const {
   return false;
 }
 
-void CpuEmitter::KeyBlocks(const std::string& c, const std::string& block, const std::string& lanes) {
+void ColumnEmitter::KeyBlocks(const std::string& c, const std::string& block, const std::string& lanes) {
   const Names outer = names_;
   const int axis = KeyAxis();
   const std::string i = fmt::format("i{}", axis), packets = names_.Make("packets");
@@ -92,15 +92,15 @@ void CpuEmitter::KeyBlocks(const std::string& c, const std::string& block, const
   names_ = outer;
 }
 
-void CpuEmitter::EachKeptRow(const std::string& i, const std::vector<int>& values,
-                             const std::vector<plan::Store>& stores, const std::function<void()>& body) {
+void ColumnEmitter::EachKeptRow(const std::string& i, const std::vector<int>& values,
+                                const std::vector<plan::Store>& stores, const std::function<void()>& body) {
   out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, kept_rows_.first, kept_rows_.last);
   PointersTo(values, stores);
   body();
   out_.Close();
 }
 
-void CpuEmitter::PointersTo(const std::vector<int>& values, const std::vector<plan::Store>& stores) {
+void ColumnEmitter::PointersTo(const std::vector<int>& values, const std::vector<plan::Store>& stores) {
   std::set<int> used;
   for (const int id : values)
     if (value(id).kind == Value::Kind::kLoad) used.insert(value(id).index);
@@ -108,7 +108,7 @@ void CpuEmitter::PointersTo(const std::vector<int>& values, const std::vector<pl
   RowPointers(&used);
 }
 
-bool CpuEmitter::IsComparisonOf(int condition, const plan::StepKey& key) const {
+bool ColumnEmitter::IsComparisonOf(int condition, const plan::StepKey& key) const {
   const Value& v = value(condition);
   return v.op == graph::Op::eq && (v.args[0] == key.value || v.args[1] == key.value);
 }

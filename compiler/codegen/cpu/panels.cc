@@ -7,23 +7,23 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/cpu/tiles.h"
 #include "compiler/codegen/literal.h"
 #include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
 
-bool CpuEmitter::GoesByParts() const {
+bool TileEmitter::GoesByParts() const {
   if (signature_.panels.empty() || width_ == 1) return false;
   const runtime::Extent& inner = signature_.axes.back();
   return !inner.is_static() || inner.value > runtime::kLeastSteps;
 }
 
-void CpuEmitter::OpenPart() {
+void TileEmitter::OpenPart() {
   const bool packed = options_.variant.packed;
   const int innermost = kernel_.rank() - 1;
   const std::string n = ExtentName(innermost);
-  tile_.first = names_.Make("first"), tile_.count = names_.Make("count"), tile_.steps = names_.Make("steps"),
+  tile_.first = names_.Make("first"), part_count_ = names_.Make("count"), tile_.steps = names_.Make("steps"),
   tile_.columns = names_.Make("columns");
   out_.Line("const long long {} = args->extent[{}];", tile_.steps, OwnNumbers());
   out_.Line("const long long {} = {};", tile_.columns,
@@ -45,7 +45,7 @@ void CpuEmitter::OpenPart() {
     tile_.kept[reduction.result] = name;
   }
   out_.Open("for (long long {0} = 0; {0} == 0 || {0} < {1}; {0} += {2})", tile_.first, n, tile_.steps);
-  out_.Line("const long long {} = smaller({}, {} - {});", tile_.count, tile_.steps, n, tile_.first);
+  out_.Line("const long long {} = smaller({}, {} - {});", part_count_, tile_.steps, n, tile_.first);
   for (std::size_t k = 0; k < operands_.size(); ++k) {
     Operand& o = operands_[k];
     if (Moves(signature_.operands[k], tile_.axis) || !Moves(signature_.operands[k], innermost)) continue;
@@ -56,28 +56,28 @@ void CpuEmitter::OpenPart() {
   }
 }
 
-void CpuEmitter::ClosePart() {
+void TileEmitter::ClosePart() {
   out_.Close();
   tile_.first.clear();
-  tile_.count.clear();
+  part_count_.clear();
   tile_.kept.clear();
 }
 
-std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row,
-                                const std::string& column) const {
+std::string TileEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row,
+                                 const std::string& column) const {
   const std::string at = tile_.axis == 0 ? fmt::format("({} - begin)", row) : row;
   return fmt::format("{} + {} * {}{}", tile_.kept.at(reduction.result), at, tile_.columns,
                      column.empty() ? "" : " + " + column);
 }
 
-std::string CpuEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row) const {
+std::string TileEmitter::KeptSum(const plan::Reduction& reduction, const std::string& row) const {
   return KeptSum(reduction, row,
                  !options_.variant.packed ? TileIndex()
                  : tile_.packets > 1      ? fmt::format("c * {}", width_)
                                           : "");
 }
 
-void CpuEmitter::ResumeSums(const std::string& row) {
+void TileEmitter::ResumeSums(const std::string& row) {
   out_.Open("if ({} == 0)", tile_.first);
   BeginSums();
   out_.Middle("} else {");
@@ -89,7 +89,7 @@ void CpuEmitter::ResumeSums(const std::string& row) {
   out_.Close();
 }
 
-void CpuEmitter::KeepSums(const std::string& row) {
+void TileEmitter::KeepSums(const std::string& row) {
   for (const auto& reduction : kernel_.phases[0].reductions)
     EachOfTile({true, true}, [&] {
       const DType type = value(reduction.result).type;
@@ -98,11 +98,11 @@ void CpuEmitter::KeepSums(const std::string& row) {
     });
 }
 
-void CpuEmitter::DeclarePanels() {
+void TileEmitter::DeclarePanels() {
   tile_.panels.clear();
   if (width_ == 1) return;
   const int inner = signature_.row_axes, columns = tile_.packets * width_;
-  const std::string count = BlockEnd(inner), steps = tile_.count.empty() ? count : tile_.steps;
+  const std::string count = BlockEnd(inner), steps = part_count_.empty() ? count : tile_.steps;
   const std::vector<int> made = plan::PanelValues(kernel_);
   // Operands that are read for something else than what is computed of columns alone.
   for (const int id : made) tile_.made[id] = "";
@@ -142,7 +142,7 @@ void CpuEmitter::DeclarePanels() {
   if (!made.empty()) MakePanels();
 }
 
-void CpuEmitter::MakePanels() {
+void TileEmitter::MakePanels() {
   const int inner = signature_.row_axes;
   const Phase& phase = kernel_.phases[0];
   const Names outer = names_;
@@ -167,17 +167,17 @@ void CpuEmitter::MakePanels() {
   names_ = outer;
 }
 
-std::string CpuEmitter::InPanel(const std::string& panel) const {
+std::string TileEmitter::InPanel(const std::string& panel) const {
   return fmt::format("{} + i{} * {}{}", panel, kernel_.rank() - 1, tile_.packets * width_,
                      tile_.packets > 1 ? fmt::format(" + c * {}", width_) : "");
 }
 
-bool CpuEmitter::AsksForNextTile(int operand) const {
+bool TileEmitter::AsksForNextTile(int operand) const {
   return operand >= 0 && !options_.variant.packed && tile_.packets > 1 && tile_.rows > 1 && width_ > 1 &&
          VectorStride(operand).empty();
 }
 
-void CpuEmitter::PrefetchNextTile() {
+void TileEmitter::PrefetchNextTile() {
   const int columns = tile_.packets * width_;
   for (const int k : signature_.panels) {
     if (!AsksForNextTile(k)) continue;
@@ -186,7 +186,7 @@ void CpuEmitter::PrefetchNextTile() {
   }
 }
 
-std::string CpuEmitter::TileIndexOf(int operand) const {
+std::string TileEmitter::TileIndexOf(int operand) const {
   if (tile_.panels.count(operand) == 0) return TileIndex();
   return tile_.packets > 1 ? fmt::format("c * {}", width_) : "";
 }

@@ -1,14 +1,16 @@
-// What the phases of a kernel do within a row or a packet of columns: loops over inner axes, reductions, stages and
-// stores.
+// What the phases of a kernel do within a row or a packet of columns: ranges of axes and loops over inner ones,
+// reductions, stages and stores.
+#include "compiler/codegen/cpu/phases.h"
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/cpu/emitter.h"
 #include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
@@ -27,12 +29,58 @@ constexpr int kMostOutcomes = 16;
 
 }  // namespace
 
-bool CpuEmitter::IsCut(int axis) const {
+void PhaseEmitter::DeclareRanges() {
+  if (Splits()) return;
+  std::size_t next = static_cast<std::size_t>(kernel_.rank()) + signature_.numbers.size();
+  for (const int axis : signature_.ranged) {
+    from_[axis] = names_.Make(fmt::format("from{}", axis));
+    out_.Line("const long long {} = args->extent[{}];", from_[axis], next++);
+  }
+}
+
+std::string PhaseEmitter::Begin(int axis) const {
+  if (axis == 0 && !Splits()) return "begin";
+  const auto from = from_.find(axis);
+  return from == from_.end() ? "0" : from->second;
+}
+
+std::string PhaseEmitter::WholeSteps(const std::string& first, const std::string& last, int step) {
+  return first == "0" ? fmt::format("{0} - {0} % {1}", last, step)
+                      : fmt::format("{0} - ({0} - {1}) % {2}", last, first, step);
+}
+
+bool PhaseEmitter::IsCut(int axis) const {
   const std::vector<int> cut = runtime::CutAxes(signature_);
   return Splits() && std::find(cut.begin(), cut.end(), axis) != cut.end();
 }
 
-void CpuEmitter::ColumnLoop(const Phase& phase, const std::string& c, const std::string& lanes, Names* names) {
+void PhaseEmitter::RowPointers(const std::set<int>* used) {
+  const int last = signature_.row_axes - (columns_ ? 2 : 1);
+  for (std::size_t k = 0; k < operands_.size(); ++k) {
+    const Operand& o = operands_[k];
+    if (o.base == o.name || (used != nullptr && used->count(static_cast<int>(k)) == 0)) continue;
+    const auto& access = signature_.operands[k];
+    std::string text = o.base;
+    for (int row = 0; row <= last; ++row)
+      if (Moves(access, row)) text += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
+    out_.Line("{}{}* {} = {};", access.store ? "" : "const ", ElementType(OperandType(static_cast<int>(k))), o.name,
+              text);
+  }
+}
+
+std::set<int> PhaseEmitter::UsedOperands(const Phase& phase, const std::set<int>& reached, bool is_last) const {
+  std::set<int> used;
+  for (const int id : reached)
+    if (value(id).kind == Value::Kind::kLoad || value(id).kind == Value::Kind::kGather) used.insert(value(id).index);
+  for (const auto& store : phase.stores) used.insert(store.operand);
+  for (const auto& store : kernel_.final_stores)
+    if (is_last) used.insert(store.operand);
+  if (&phase == IdlePhase())
+    for (const auto& [operand, ahead] : ahead_) used.insert(operand);
+  return used;
+}
+
+void PhaseEmitter::ColumnLoop(const Phase& phase, const std::string& c, const std::string& lanes, Names* names) {
   for (const auto& reduction : phase.reductions) {
     const std::string name = names->Make(AccumulatorName(kernel_, reduction));
     text_[reduction.result] = {name};
@@ -58,7 +106,7 @@ void CpuEmitter::ColumnLoop(const Phase& phase, const std::string& c, const std:
   out_.Close();
 }
 
-void CpuEmitter::ColumnElement(const Phase& phase, const std::string& c, const std::string& lanes, Names names) {
+void PhaseEmitter::ColumnElement(const Phase& phase, const std::string& c, const std::string& lanes, Names names) {
   ElementBody(phase, c, lanes, &names, [&] {
     for (const auto& reduction : phase.reductions) {
       RemarkPlace(reduction.result);
@@ -67,13 +115,13 @@ void CpuEmitter::ColumnElement(const Phase& phase, const std::string& c, const s
   });
 }
 
-void CpuEmitter::WhereGuarded(const Phase& phase, const std::function<void()>& body) {
+void PhaseEmitter::WhereGuarded(const Phase& phase, const std::function<void()>& body) {
   if (phase.guard >= 0) out_.Open("if ({})", EmitLane(lanes_, phase.guard, "", nullptr));
   body();
   if (phase.guard >= 0) out_.Close();
 }
 
-void CpuEmitter::InnerLoops(int axis, int end, const std::function<void()>& body) {
+void PhaseEmitter::InnerLoops(int axis, int end, const std::function<void()>& body) {
   if (axis == end) {
     body();
     return;
@@ -83,20 +131,20 @@ void CpuEmitter::InnerLoops(int axis, int end, const std::function<void()>& body
   out_.Close();
 }
 
-void CpuEmitter::RowLoop(const Phase& phase) {
+void PhaseEmitter::RowLoop(const Phase& phase) {
   if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
   if (!phase.reductions.empty()) ReductionLoop(phase);
   else if (!IsBlocked() && !RunsOf(phase).empty()) RunLoop(phase);
   else ElementLoop(phase);
 }
 
-void CpuEmitter::StoreRow() {
+void PhaseEmitter::StoreRow() {
   Speller scalar(options_.target, 1);
   for (const auto& store : kernel_.final_stores)
     out_.Line("{};", scalar.Store(OperandType(store.operand), Address(store.operand, ""), AsScalar(store.value)));
 }
 
-void CpuEmitter::DeclareRowValue(int id) {
+void PhaseEmitter::DeclareRowValue(int id) {
   const Value& v = value(id);
   if (v.kind == Value::Kind::kLoad) {
     Speller scalar(options_.target, 1);
@@ -110,11 +158,11 @@ void CpuEmitter::DeclareRowValue(int id) {
   }
 }
 
-bool CpuEmitter::DividesExtent(int step) const {
+bool PhaseEmitter::DividesExtent(int step) const {
   return IsBaked(vector_axis_) && signature_.axes[static_cast<std::size_t>(vector_axis_)].value % step == 0;
 }
 
-void CpuEmitter::ElementLoop(const Phase& phase) {
+void PhaseEmitter::ElementLoop(const Phase& phase) {
   InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
     const std::string i = fmt::format("i{}", vector_axis_);
     const std::string last = VectorEnd();
@@ -150,7 +198,7 @@ void CpuEmitter::ElementLoop(const Phase& phase) {
   });
 }
 
-void CpuEmitter::RunLoop(const Phase& phase) {
+void PhaseEmitter::RunLoop(const Phase& phase) {
   InnerLoops(kernel_.signature.row_axes, vector_axis_, [&] {
     const std::string i = fmt::format("i{}", vector_axis_), end = VectorEnd();
     const Names outer = names_;
@@ -199,7 +247,7 @@ void CpuEmitter::RunLoop(const Phase& phase) {
   });
 }
 
-void CpuEmitter::RunPackets(const Phase& phase, const Runs& runs, const std::string& i, const std::string& run) {
+void PhaseEmitter::RunPackets(const Phase& phase, const Runs& runs, const std::string& i, const std::string& run) {
   if (GoesSideBySide(phase, reached_ ? &*reached_ : nullptr)) {
     out_.Open("for (; {0} + {1} * kGroup <= {2}; {0} += {1} * kGroup)", i, width_, run);
     PrefetchNextRuns(phase, runs, i);
@@ -222,8 +270,8 @@ void CpuEmitter::RunPackets(const Phase& phase, const Runs& runs, const std::str
   out_.Close();
 }
 
-void CpuEmitter::ByChoice(const Phase& phase, const std::function<bool(int)>& can_know, const std::string& i,
-                          const std::function<void()>& packets) {
+void PhaseEmitter::ByChoice(const Phase& phase, const std::function<bool(int)>& can_know, const std::string& i,
+                            const std::function<void()>& packets) {
   auto [values, open] = decided_.ReachOf(phase, can_know);
   if (open < 0) {
     reached_ = std::move(values);
@@ -241,13 +289,13 @@ void CpuEmitter::ByChoice(const Phase& phase, const std::function<bool(int)>& ca
   out_.Close();
 }
 
-bool CpuEmitter::MakesLines(const plan::Store& store) const {
+bool PhaseEmitter::MakesLines(const plan::Store& store) const {
   const DType type = OperandType(store.operand);
   return PutsLinesTogether() && VectorStride(store.operand).empty() && type != DType::kBool &&
          static_cast<int>(SizeOf(type)) * width_ == RegisterBytes(options_.target);
 }
 
-void CpuEmitter::DeclareStreamedRow(const plan::Store& store, const std::string& address, bool anywhere) {
+void PhaseEmitter::DeclareStreamedRow(const plan::Store& store, const std::string& address, bool anywhere) {
   const std::string row = names_.Make(operands_[static_cast<std::size_t>(store.operand)].name + "_row");
   out_.Line("StreamedRow<{}{}> {}({});", speller_->Type(OperandType(store.operand)), anywhere ? ", true" : "", row,
             address);
@@ -255,17 +303,17 @@ void CpuEmitter::DeclareStreamedRow(const plan::Store& store, const std::string&
   has_streamed_ = true;
 }
 
-void CpuEmitter::FinishStreamedRows() {
+void PhaseEmitter::FinishStreamedRows() {
   for (const auto& [operand, row] : streamed_) out_.Line("{}.finish();", row);
   streamed_.clear();
 }
 
-void CpuEmitter::EndStreams() {
+void PhaseEmitter::EndStreams() {
   FinishStreamedRows();
   if (has_streamed_) out_.Line("stream_fence();");
 }
 
-std::string CpuEmitter::GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
+std::string PhaseEmitter::GroupLoop(const Phase& phase, const std::string& i, const std::string& last) {
   const std::string step = fmt::format("{} * kGroup", width_);
   out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", i, VectorBegin(), step, last);
   PrefetchRows(phase, i, width_ * kGroupSize);
@@ -279,7 +327,7 @@ std::string CpuEmitter::GroupLoop(const Phase& phase, const std::string& i, cons
   return fmt::format("{0} - {0} % ({1})", last, step);
 }
 
-void CpuEmitter::InGroups(const std::function<void()>& body) {
+void PhaseEmitter::InGroups(const std::function<void()>& body) {
   std::unique_ptr<Speller> packets =
       std::exchange(speller_, std::make_unique<Speller>(options_.target, width_, fmt::format("x{}w", width_)));
   side_by_side_ = true;
@@ -288,28 +336,28 @@ void CpuEmitter::InGroups(const std::function<void()>& body) {
   speller_ = std::move(packets);
 }
 
-bool CpuEmitter::IsLight(const Phase& phase) const {
+bool PhaseEmitter::IsLight(const Phase& phase) const {
   return std::all_of(phase.element_values.begin(), phase.element_values.end(), [this](int id) {
     const Value& v = value(id);
     return v.kind != Value::Kind::kGather && (v.kind != Value::Kind::kMap || graph::Info(v.op).header == "arith");
   });
 }
 
-int CpuEmitter::Partials(const Phase& phase) const {
+int PhaseEmitter::Partials(const Phase& phase) const {
   return IsLight(phase) && phase.reductions.size() == 1 && phase.element_values.size() <= kFewValues ? kManyPartials
                                                                                                      : kPartials;
 }
 
-int CpuEmitter::StepOf(const Phase& phase) const {
+int PhaseEmitter::StepOf(const Phase& phase) const {
   return GoesSideBySide(phase) ? std::max(Partials(phase), kGroupSize * width_) : Partials(phase);
 }
 
-bool CpuEmitter::IsAllGroups(const Phase& phase) const {
+bool PhaseEmitter::IsAllGroups(const Phase& phase) const {
   if (!GoesSideBySide(phase)) return false;
   return phase.reductions.empty() ? HasMasks() && DividesExtent(width_ * kGroupSize) : DividesExtent(StepOf(phase));
 }
 
-void CpuEmitter::ReductionLoop(const Phase& phase) {
+void PhaseEmitter::ReductionLoop(const Phase& phase) {
   const int partials = Partials(phase), count = partials / width_;
   const bool in_groups = GoesSideBySide(phase);
   const int step = StepOf(phase);
@@ -350,7 +398,7 @@ void CpuEmitter::ReductionLoop(const Phase& phase) {
   }
 }
 
-void CpuEmitter::GroupsStep(const Phase& phase, const std::string& i, int packets) {
+void PhaseEmitter::GroupsStep(const Phase& phase, const std::string& i, int packets) {
   out_.Open("for (int k = 0; k < {}; k += kGroup)", packets);
   out_.Line("const long long j = {} + k * {};", i, width_);
   InGroups([&] {
@@ -366,7 +414,7 @@ void CpuEmitter::GroupsStep(const Phase& phase, const std::string& i, int packet
   out_.Close();
 }
 
-void CpuEmitter::ReductionStep(const Phase& phase, const std::string& i, int count, const std::string& last) {
+void PhaseEmitter::ReductionStep(const Phase& phase, const std::string& i, int count, const std::string& last) {
   out_.Open("for (int k = 0; k < {}; ++k)", count);
   const std::string index = "j";
   if (width_ == 1) out_.Line("const long long {} = {} + k;", index, i);
@@ -381,7 +429,7 @@ void CpuEmitter::ReductionStep(const Phase& phase, const std::string& i, int cou
   out_.Close();
 }
 
-void CpuEmitter::ReductionBody(const Phase& phase, const std::string& index, const std::string& lanes) {
+void PhaseEmitter::ReductionBody(const Phase& phase, const std::string& index, const std::string& lanes) {
   Names names = names_;
   ElementBody(phase, index, lanes, &names, [&] {
     for (const auto& reduction : phase.reductions) {
@@ -396,11 +444,10 @@ void CpuEmitter::ReductionBody(const Phase& phase, const std::string& index, con
 
 // ---- what a phase does at one point ---------------------------------------------------------
 
-void CpuEmitter::ElementBody(const Phase& phase, const std::string& index, const std::string& lanes, Names* names,
-                             const std::function<void()>& reduce) {
+void PhaseEmitter::ElementBody(const Phase& phase, const std::string& index, const std::string& lanes, Names* names,
+                               const std::function<void()>& reduce) {
   for (int id : phase.element_values) {
     DeclarePacket(id, index, lanes, names);
-    KeepPacket(id);
     KeepElement(id, index);
   }
   reduce();
@@ -413,18 +460,13 @@ void CpuEmitter::ElementBody(const Phase& phase, const std::string& index, const
   for (const auto& store : phase.stores) StorePacket(store, index, lanes);
 }
 
-void CpuEmitter::KeepPacket(int id) {
-  const auto kept = kept_here_.find(id);
-  if (kept != kept_here_.end()) out_.Line("{}[i{}] = {};", kept->second, ElementAxis(), text_.at(id).text);
-}
-
-void CpuEmitter::StorePacket(const plan::Store& store, const std::string& index, const std::string& lanes) {
+void PhaseEmitter::StorePacket(const plan::Store& store, const std::string& index, const std::string& lanes) {
   const DType type = OperandType(store.operand);
   const std::string address = Address(store.operand, index);
   const Expr e = AsPacket(store.value);
   if (const auto found = stored_at_hand_.find(store.operand); found != stored_at_hand_.end())
     return out_.Line("{} = {};", found->second, e.text);
-  if (const auto kept = kept_columns_.at.find(store.operand); kept != kept_columns_.at.end())
+  if (const auto kept = kept_at_.find(store.operand); kept != kept_at_.end())
     return out_.Line("{};", speller_->Store(type, kept->second, e));
   const std::string& stride = VectorStride(store.operand);
   RemarkPlace(store.value);
@@ -438,20 +480,18 @@ void CpuEmitter::StorePacket(const plan::Store& store, const std::string& index,
               !lanes.empty() ? fmt::format("put_head({}, {})", e.text, lanes)
                              : fmt::format("{}({})", side_by_side_ ? "put_group" : "put_packet", e.text));
   else if (!lanes.empty()) out_.Line("{};", speller_->StoreHead(type, address, e, lanes));
-  else if ((Streams() && runs_.alike.empty()) || kept_columns_.streams || StreamsAcross() ||
-           (StreamsTiles() && HasWholeLines(type)))
-    Stream(type, address, e);
+  else if (StreamsPackets(type)) Stream(type, address, e);
   else out_.Line("{};", speller_->Store(type, address, e));
 }
 
-void CpuEmitter::Stream(DType type, const std::string& address, const Expr& e) {
+void PhaseEmitter::Stream(DType type, const std::string& address, const Expr& e) {
   out_.Line("{};", speller_->Stream(type, address, e));
   has_streamed_ = true;
 }
 
 // ---- reductions -----------------------------------------------------------------------------
 
-std::string CpuEmitter::Accumulate(const plan::Reduction& reduction, const Expr& total) const {
+std::string PhaseEmitter::Accumulate(const plan::Reduction& reduction, const Expr& total) const {
   if (!AddsProduct(reduction)) return Join(*speller_, kernel_, reduction, total, AsPacket(reduction.value));
   const plan::Value& element = value(reduction.value);
   return speller_->AddProduct(element.type, total, AsPacket(element.args[0]), AsPacket(element.args[1])).text;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/cpu/phases.h"
 
 namespace umbra::codegen {
 
@@ -17,14 +17,14 @@ int CacheFor(std::size_t operands) { return operands > 1 ? 2 : 1; }
 
 }  // namespace
 
-const Phase* CpuEmitter::IdlePhase() const {
+const Phase* PhaseEmitter::IdlePhase() const {
   for (std::size_t k = 1; InRows() && k < kernel_.phases.size(); ++k)
     if (const Phase& phase = kernel_.phases[k]; phase.stores.empty() ? !phase.reductions.empty() : PassesCaches())
       return &phase;
   return nullptr;
 }
 
-void CpuEmitter::DeclareAhead() {
+void PhaseEmitter::DeclareAhead() {
   const Phase* const idle = IdlePhase();
   if (idle == nullptr) return;
   const std::string together = together_.empty() ? "1" : together_;
@@ -38,14 +38,14 @@ void CpuEmitter::DeclareAhead() {
   }
 }
 
-void CpuEmitter::PrefetchRows(const Phase& phase, const std::string& index, int count) {
+void PhaseEmitter::PrefetchRows(const Phase& phase, const std::string& index, int count) {
   if (&phase != IdlePhase()) return;
   for (const auto& [operand, ahead] : ahead_)
     Prefetch(OperandType(operand), Address(operand, index) + " + " + ahead, count,
              vector_axis_ == signature_.row_axes ? CacheFor(ahead_.size()) : 2);
 }
 
-void CpuEmitter::PrefetchNextPage(const std::string& index, int count) {
+void PhaseEmitter::PrefetchNextPage(const std::string& index, int count) {
   if (!PassesCaches() || !signature_.elementwise || signature_.row_axes == 0 || signature_.cost > kHeavy) return;
   const bool one_row = signature_.axes[static_cast<std::size_t>(RowAxis())] == runtime::Extent::Static(1);
   std::vector<int> read;
@@ -57,7 +57,7 @@ void CpuEmitter::PrefetchNextPage(const std::string& index, int count) {
              count, CacheFor(read.size()));
 }
 
-void CpuEmitter::DeclareScattered(const Phase& phase) {
+void PhaseEmitter::DeclareScattered(const Phase& phase) {
   scattered_.clear();
   if (!RowByRow()) return;
   for (const int id : phase.element_values) {
@@ -70,7 +70,7 @@ void CpuEmitter::DeclareScattered(const Phase& phase) {
   }
 }
 
-void CpuEmitter::PrefetchScattered(const std::string& index, int count) {
+void PhaseEmitter::PrefetchScattered(const std::string& index, int count) {
   for (const auto& [id, places] : scattered_) {
     const auto now = text_;
     for (const auto& [place, text] : places) text_[place] = text;
@@ -79,7 +79,7 @@ void CpuEmitter::PrefetchScattered(const std::string& index, int count) {
   }
 }
 
-void CpuEmitter::PrefetchNextRuns(const Phase& phase, const Runs& runs, const std::string& index) {
+void PhaseEmitter::PrefetchNextRuns(const Phase& phase, const Runs& runs, const std::string& index) {
   const auto is_walk = [&runs](int id) {
     return std::find(runs.walks.begin(), runs.walks.end(), id) != runs.walks.end();
   };
@@ -96,33 +96,33 @@ void CpuEmitter::PrefetchNextRuns(const Phase& phase, const Runs& runs, const st
   }
 }
 
-void CpuEmitter::Prefetch(DType type, const std::string& address, int count, int cache) {
+void PhaseEmitter::Prefetch(DType type, const std::string& address, int count, int cache) {
   const int size = static_cast<int>(SizeOf(type));
   out_.Line("prefetch_lines<{}, {}>({});", std::max(1, count * size / kLine), cache, address);
 }
 
-bool CpuEmitter::InRows() const {
+bool PhaseEmitter::InRows() const {
   return width_ > 1 && options_.spelling == Spelling::kPackets && !Splits() && signature_.row_axes > 0 &&
          vector_axis_ >= signature_.row_axes && vector_axis_ + 1 == kernel_.rank();
 }
 
-std::string CpuEmitter::ElementsOfRow() const {
+std::string PhaseEmitter::ElementsOfRow() const {
   std::string row;
   for (int axis = signature_.row_axes; axis < kernel_.rank(); ++axis)
     row += (row.empty() ? "" : " * ") + ExtentName(axis);
   return row;
 }
 
-bool CpuEmitter::IsReadAlong(int operand) const {
+bool PhaseEmitter::IsReadAlong(int operand) const {
   const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
   return !access.store && !access.gathered && MovesAlongVector(operand) && VectorStride(operand).empty();
 }
 
-std::string CpuEmitter::RowsAhead(DType type, const std::string& together, const std::string& ahead) const {
+std::string PhaseEmitter::RowsAhead(DType type, const std::string& together, const std::string& ahead) const {
   return fmt::format("rows_ahead<{}>({}, {}, {})", ElementType(type), ElementsOfRow(), together, ahead);
 }
 
-bool CpuEmitter::IsRowOfTable(int id) const {
+bool PhaseEmitter::IsRowOfTable(int id) const {
   const Value& v = value(id);
   const auto span = SpanOf(id);
   if (!span || options_.variant.strided || !codegen::IsByOne(*span)) return false;
@@ -130,7 +130,7 @@ bool CpuEmitter::IsRowOfTable(int id) const {
                      [this](int place) { return ReadsMemory(place); });
 }
 
-bool CpuEmitter::ReadsMemory(int id) const {
+bool PhaseEmitter::ReadsMemory(int id) const {
   std::vector<bool> reads;  // by value; operands stand before what is made of them
   const auto does = [&](int arg) { return reads[static_cast<std::size_t>(arg)]; };
   const auto may = [&](int arg) {
@@ -146,7 +146,7 @@ bool CpuEmitter::ReadsMemory(int id) const {
   return does(id);
 }
 
-std::string CpuEmitter::DeclarePlace(int id, DType of) {
+std::string PhaseEmitter::DeclarePlace(int id, DType of) {
   const std::string name = names_.Make(fmt::format("t{}_ahead", id)), row = fmt::format("i{}", RowAxis());
   const std::string rows = RowAxis() == 0 ? "end" : ExtentName(RowAxis());
   out_.Open("const long long {} = [&](long long {})", name, row);

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/cpu/tiles.h"
 #include "compiler/codegen/reductions.h"
 
 namespace umbra::codegen {
@@ -16,7 +16,7 @@ constexpr index_t kFewSteps = 12;  // of which a sum takes no longer than a call
 
 }  // namespace
 
-std::optional<CpuEmitter::Factors> CpuEmitter::FindFactors() const {
+std::optional<TileEmitter::Factors> TileEmitter::FindFactors() const {
   const Phase& phase = kernel_.phases[0];
   const int innermost = kernel_.rank() - 1;
   if (tile_.rows == 1 || !LoadsFillPackets() || options_.spelling != Spelling::kPackets) return std::nullopt;
@@ -41,12 +41,12 @@ std::optional<CpuEmitter::Factors> CpuEmitter::FindFactors() const {
   return std::nullopt;
 }
 
-void CpuEmitter::OpenRows() {
+void TileEmitter::OpenRows() {
   if (tile_.called) out_.Line("UMBRA_ROLL");
   out_.Open("for (int r = 0; r < {}; ++r)", tile_.called ? tile_.there : std::to_string(tile_.rows));
 }
 
-void CpuEmitter::DeclareRowPointers() {
+void TileEmitter::DeclareRowPointers() {
   std::set<int> needed;
   for (const auto& store : kernel_.final_stores) Need(store.value, &needed);
   for (std::size_t k = 0; k < operands_.size(); ++k) {
@@ -59,7 +59,7 @@ void CpuEmitter::DeclareRowPointers() {
   }
 }
 
-void CpuEmitter::ProductTile(const Factors& factors, const std::string& last) {
+void TileEmitter::ProductTile(const Factors& factors, const std::string& last) {
   const plan::Reduction& reduction = kernel_.phases[0].reductions[0];
   const int innermost = kernel_.rank() - 1;
   tile_.called = true;
@@ -74,7 +74,7 @@ void CpuEmitter::ProductTile(const Factors& factors, const std::string& last) {
   if (!tile_.first.empty())
     kept = fmt::format("{}, {}, {} > 0, {} + {} < {}",
                        KeptSum(reduction, fmt::format("j{}", tile_.axis), options_.variant.packed ? "" : ColumnIndex()),
-                       tile_.columns, tile_.first, tile_.first, tile_.count, ExtentName(innermost));
+                       tile_.columns, tile_.first, tile_.first, part_count_, ExtentName(innermost));
   const auto stride = [&](int operand, int axis) {
     const std::string& text = operands_[static_cast<std::size_t>(operand)].stride_names[static_cast<std::size_t>(axis)];
     return text.empty() ? std::string("1") : text;

@@ -1,17 +1,18 @@
 // Rows one by one, all phases of each; or several rows at a time, phase by phase, where a phase waits for what the one
 // before it has reduced: while one row's lanes are folded, the next row is worked on. What phases reduce is kept of
 // each row; whatever else of a row a phase needs it has to itself.
+#include "compiler/codegen/cpu/rows.h"
+
 #include <algorithm>
 #include <set>
 #include <string>
 
-#include "compiler/codegen/cpu/emitter.h"
 #include "compiler/codegen/reductions.h"
 #include "runtime/rows_together.h"
 
 namespace umbra::codegen {
 
-bool CpuEmitter::TakesRowsTogether() const {
+bool RowEmitter::TakesRowsTogether() const {
   const auto is_heavy = [this](const Phase& phase) { return GoesSideBySide(phase); };
   if (PassesCaches() && std::none_of(kernel_.phases.begin(), kernel_.phases.end(), is_heavy)) return false;
   return width_ > 1 && !columns_ && !Splits() && signature_.row_axes > 0 && kernel_.phases.size() > 1 &&
@@ -19,7 +20,7 @@ bool CpuEmitter::TakesRowsTogether() const {
                      [](const Phase& phase) { return !phase.reductions.empty(); });
 }
 
-void CpuEmitter::DeclareRowsTogether() {
+void RowEmitter::DeclareRowsTogether() {
   if (!TakesRowsTogether()) return;
   together_ = names_.Make("rows");
   out_.Line("const long long {} = rows_at_once({} * {}, {});", together_, ElementsOfRow(),
@@ -29,7 +30,7 @@ void CpuEmitter::DeclareRowsTogether() {
   out_.Line("const long long {} = {};", row_bytes_, BytesOfRows(signature_.row_buffers));
 }
 
-void CpuEmitter::RowsTogether(const std::string& begin, const std::string& end) {
+void RowEmitter::RowsTogether(const std::string& begin, const std::string& end) {
   const int axis = signature_.row_axes - 1;
   const std::string i = fmt::format("i{}", axis), first = names_.Make("first"), last = names_.Make("last");
   const Names outside = names_;
@@ -82,7 +83,7 @@ void CpuEmitter::RowsTogether(const std::string& begin, const std::string& end) 
   out_.Close();
 }
 
-void CpuEmitter::Row() {
+void RowEmitter::Row() {
   const Names outer = names_;
   for (const Phase& phase : kernel_.phases) {
     for (int id : phase.row_values) DeclareRowValue(id);
@@ -94,21 +95,7 @@ void CpuEmitter::Row() {
   names_ = outer;
 }
 
-void CpuEmitter::RowPointers(const std::set<int>* used) {
-  const int last = signature_.row_axes - (columns_ ? 2 : 1);
-  for (std::size_t k = 0; k < operands_.size(); ++k) {
-    const Operand& o = operands_[k];
-    if (o.base == o.name || (used != nullptr && used->count(static_cast<int>(k)) == 0)) continue;
-    const auto& access = signature_.operands[k];
-    std::string text = o.base;
-    for (int row = 0; row <= last; ++row)
-      if (Moves(access, row)) text += fmt::format(" + i{} * {}", row, o.stride_names[static_cast<std::size_t>(row)]);
-    out_.Line("{}{}* {} = {};", access.store ? "" : "const ", ElementType(OperandType(static_cast<int>(k))), o.name,
-              text);
-  }
-}
-
-std::set<int> CpuEmitter::ReachedFrom(const Phase& phase) const {
+std::set<int> RowEmitter::ReachedFrom(const Phase& phase) const {
   std::set<int> reached;
   if (phase.guard >= 0) Reach(phase.guard, &reached);
   for (int id : phase.element_values) Reach(id, &reached);
@@ -116,28 +103,16 @@ std::set<int> CpuEmitter::ReachedFrom(const Phase& phase) const {
   return reached;
 }
 
-void CpuEmitter::ReachFromFinal(std::set<int>* reached) const {
+void RowEmitter::ReachFromFinal(std::set<int>* reached) const {
   for (const auto& store : kernel_.final_stores) Reach(store.value, reached);
 }
 
-void CpuEmitter::Reach(int id, std::set<int>* reached) const {
+void RowEmitter::Reach(int id, std::set<int>* reached) const {
   if (!reached->insert(id).second) return;
   for (int arg : value(id).args) Reach(arg, reached);
 }
 
-std::set<int> CpuEmitter::UsedOperands(const Phase& phase, const std::set<int>& reached, bool is_last) const {
-  std::set<int> used;
-  for (const int id : reached)
-    if (value(id).kind == Value::Kind::kLoad || value(id).kind == Value::Kind::kGather) used.insert(value(id).index);
-  for (const auto& store : phase.stores) used.insert(store.operand);
-  for (const auto& store : kernel_.final_stores)
-    if (is_last) used.insert(store.operand);
-  if (&phase == IdlePhase())
-    for (const auto& [operand, ahead] : ahead_) used.insert(operand);
-  return used;
-}
-
-std::set<int> CpuEmitter::UsedRowBuffers(const Phase& phase, const std::set<int>& reached) const {
+std::set<int> RowEmitter::UsedRowBuffers(const Phase& phase, const std::set<int>& reached) const {
   std::set<int> used;
   for (const auto& stage : phase.stages) used.insert(stage.row_buffer);
   for (const int id : reached)

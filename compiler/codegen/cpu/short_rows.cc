@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/cpu/columns.h"
 #include "compiler/plan/short_rows.h"
 
 namespace umbra::codegen {
@@ -18,7 +18,7 @@ constexpr int kPacketsOfTurn = 16;
 
 }  // namespace
 
-bool CpuEmitter::HasShortRows() const {
+bool ColumnEmitter::HasShortRows() const {
   if (!signature_.goes_along_columns() || Splits() || options_.variant.strided ||
       options_.spelling != Spelling::kPackets || width_ == 1)
     return false;
@@ -32,7 +32,7 @@ bool CpuEmitter::HasShortRows() const {
 
 // A processor that puts lines together from packets of half a line keeps few that are not whole, and hardly any that
 // lie alike in their pages, as those of planes do.
-std::string CpuEmitter::ShortRowsInTurns(const std::string& c, const std::string& first, const std::string& last) {
+std::string ColumnEmitter::ShortRowsInTurns(const std::string& c, const std::string& first, const std::string& last) {
   std::map<int, std::string> turns;  // by operand
   const Names outer = names_;
   for (std::size_t k = 0; k < signature_.operands.size(); ++k)
@@ -68,13 +68,13 @@ std::string CpuEmitter::ShortRowsInTurns(const std::string& c, const std::string
   return WholeSteps(first, last, columns);
 }
 
-bool CpuEmitter::IsWrittenInTurns(std::size_t k) const {
+bool ColumnEmitter::IsWrittenInTurns(std::size_t k) const {
   const runtime::Access& access = signature_.operands[k];
   return access.store && OperandType(static_cast<int>(k)) != DType::kBool && AxisDim(access, vector_axis_) >= 0 &&
          AxisDim(access, ElementAxis()) >= 0 && !IsInShortRows(k);
 }
 
-void CpuEmitter::ShortRows(const std::string& c, Names names) {
+void ColumnEmitter::ShortRows(const std::string& c, Names names) {
   const std::string element = fmt::format("[i{}]", ElementAxis());
   std::map<int, std::string> turned;  // by operand
   for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
@@ -115,7 +115,7 @@ void CpuEmitter::ShortRows(const std::string& c, Names names) {
   columns_at_hand_.clear();
 }
 
-void CpuEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, Names* names) {
+void ColumnEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, Names* names) {
   std::map<std::string, std::string> columns;  // by where the rows are
   for (const int id : phase.element_values) {
     if (!IsFromShortRows(id)) continue;
@@ -136,7 +136,7 @@ void CpuEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, Name
 }
 
 // As plan::GoAcrossShortRows found it.
-bool CpuEmitter::IsFromShortRows(int id) const {
+bool ColumnEmitter::IsFromShortRows(int id) const {
   const Value& v = value(id);
   if (v.kind != Value::Kind::kGather || v.type == DType::kBool) return false;
   const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
@@ -156,27 +156,27 @@ bool CpuEmitter::IsFromShortRows(int id) const {
   return true;
 }
 
-bool CpuEmitter::IsInShortRows(std::size_t k) const {
+bool ColumnEmitter::IsInShortRows(std::size_t k) const {
   const runtime::Access& access = signature_.operands[k];
   const DType type = plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype;
   return type != DType::kBool && !access.gathered && AxisDim(access, vector_axis_) >= 0 &&
          AxisDim(access, ElementAxis()) == access.LastDim();
 }
 
-std::string CpuEmitter::ColumnsOf(std::size_t k, const std::string& c) const {
+std::string ColumnEmitter::ColumnsOf(std::size_t k, const std::string& c) const {
   const Operand& o = operands_[k];
   const std::string& by_row = VectorStride(static_cast<int>(k));
   return fmt::format("{} + {} * {}, {}, {}", o.name, c, by_row, by_row,
                      o.stride_names[static_cast<std::size_t>(ElementAxis())]);
 }
 
-std::string CpuEmitter::DeclareColumns(DType type, const std::string& name, index_t count, Names* names) {
+std::string ColumnEmitter::DeclareColumns(DType type, const std::string& name, index_t count, Names* names) {
   const std::string columns = names->Make(name + "_columns");
   out_.Line("{} {}[{}];", speller_->Type(type), columns, count);
   return columns;
 }
 
-std::set<int> CpuEmitter::NeededOf(const Phase& phase, const std::map<int, std::string>& kept) const {
+std::set<int> ColumnEmitter::NeededOf(const Phase& phase, const std::map<int, std::string>& kept) const {
   std::set<int> needed;
   const std::function<void(int)> need = [&](int id) {
     if (kept.count(id) > 0 || !needed.insert(id).second) return;
@@ -186,7 +186,7 @@ std::set<int> CpuEmitter::NeededOf(const Phase& phase, const std::map<int, std::
   return needed;
 }
 
-bool CpuEmitter::IsKeptFrom(std::size_t p, int id) const {
+bool ColumnEmitter::IsKeptFrom(std::size_t p, int id) const {
   const Value& v = value(id);
   if (v.kind != Value::Kind::kMap || v.type == DType::kBool || graph::Info(v.op).header == "arith" || !InPackets(id))
     return false;
@@ -195,6 +195,11 @@ bool CpuEmitter::IsKeptFrom(std::size_t p, int id) const {
     if (std::find(ids.begin(), ids.end(), id) != ids.end()) return true;
   }
   return false;
+}
+
+void ColumnEmitter::KeepPacket(int id) {
+  const auto kept = kept_here_.find(id);
+  if (kept != kept_here_.end()) out_.Line("{}[i{}] = {};", kept->second, ElementAxis(), text_.at(id).text);
 }
 
 }  // namespace umbra::codegen

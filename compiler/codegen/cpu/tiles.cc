@@ -1,6 +1,8 @@
 // Reductions whose rows share what they read, such as products of matrices: several rows and packets of columns at a
 // time, so that what rows share is loaded once for all of them, and what columns share once for all packets. Each
 // result is reduced in the same order as alone.
+#include "compiler/codegen/cpu/tiles.h"
+
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -8,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/cpu/emitter.h"
 #include "compiler/codegen/reductions.h"
 #include "runtime/panels.h"
 
@@ -23,12 +24,12 @@ constexpr int kWorthFewer = 3;  // rows
 
 }  // namespace
 
-int CpuEmitter::SharedAxis() const {
+int TileEmitter::SharedAxis() const {
   const bool plain_columns = columns_ && !Splits() && !options_.variant.strided && signature_.row_axes >= 2;
   return plain_columns && plan::SharesRows(kernel_) ? signature_.row_axes - 2 : -1;
 }
 
-void CpuEmitter::SharedRows() {
+void TileEmitter::SharedRows() {
   const std::string i = ColumnIndex(), n = ExtentName(vector_axis_);
   tile_.axis = SharedAxis();
   FindShares();
@@ -59,7 +60,7 @@ void CpuEmitter::SharedRows() {
   operands_ = operands;
 }
 
-bool CpuEmitter::MayGoByBands() const {
+bool TileEmitter::MayGoByBands() const {
   const runtime::Extent &rows = signature_.axes[static_cast<std::size_t>(tile_.axis)],
                         &columns = signature_.axes[static_cast<std::size_t>(vector_axis_)],
                         &steps = signature_.axes.back();
@@ -69,7 +70,7 @@ bool CpuEmitter::MayGoByBands() const {
                                options_.target == Target::kAvx512);
 }
 
-void CpuEmitter::OpenBands(int packets) {
+void TileEmitter::OpenBands(int packets) {
   const std::string band = names_.Make("band"), first = names_.Make("first_row"), last = names_.Make("last_row");
   out_.Line("const long long {} = args->extent[{}] != 0 ? {} : {} - {};", band, OwnNumbers() + 1, TileRows(packets),
             tile_.end, tile_.begin);
@@ -78,13 +79,13 @@ void CpuEmitter::OpenBands(int packets) {
   tile_.begin = first, tile_.end = last;
 }
 
-std::optional<std::string> CpuEmitter::IfFewRows(int rows) const {
+std::optional<std::string> TileEmitter::IfFewRows(int rows) const {
   const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(tile_.axis)];
   if (extent.is_static()) return extent.value <= rows ? std::optional<std::string>("") : std::nullopt;
   return fmt::format("{} <= {} && ", tile_.axis == 0 ? "end - begin" : ExtentName(tile_.axis), rows);
 }
 
-int CpuEmitter::TileRows(int packets) const {
+int TileEmitter::TileRows(int packets) const {
   const int registers = options_.target == Target::kAvx512 ? 24
                         : LoadsFillPackets()               ? 12
                                                            : 8,
@@ -96,24 +97,24 @@ int CpuEmitter::TileRows(int packets) const {
   return rows;
 }
 
-void CpuEmitter::FindShares() {
+void TileEmitter::FindShares() {
   tile_.shares.clear();
   const std::vector<bool> rows = plan::MovesAlong(kernel_, tile_.axis),
                           columns = plan::MovesAlong(kernel_, vector_axis_);
   for (std::size_t id = 0; id < kernel_.values.size(); ++id) tile_.shares.push_back({rows[id], columns[id]});
 }
 
-void CpuEmitter::FindNeeded() {
+void TileEmitter::FindNeeded() {
   tile_.early.clear();
   for (const auto& reduction : kernel_.phases[0].reductions) Need(reduction.value, &tile_.early);
 }
 
-void CpuEmitter::Need(int id, std::set<int>* needed) const {
+void TileEmitter::Need(int id, std::set<int>* needed) const {
   if (value(id).scope == Scope::kUniform || !needed->insert(id).second || tile_.made.count(id) != 0) return;
   for (const int arg : value(id).args) Need(arg, needed);
 }
 
-void CpuEmitter::TilePanel(const std::string& head, int packets, const std::string& lanes) {
+void TileEmitter::TilePanel(const std::string& head, int packets, const std::string& lanes) {
   const Names outer = names_;
   const std::vector<Operand> operands = operands_;
   const int rows = TileRows(packets);
@@ -161,7 +162,7 @@ void CpuEmitter::TilePanel(const std::string& head, int packets, const std::stri
   tile_.made.clear();
 }
 
-void CpuEmitter::SharedTile(const std::string& last) {
+void TileEmitter::SharedTile(const std::string& last) {
   const Phase& phase = kernel_.phases[0];
   const std::string row = tile_.rows == 1 ? fmt::format("j{}", tile_.axis)
                           : tile_.pairs   ? TileRow()
@@ -181,7 +182,7 @@ void CpuEmitter::SharedTile(const std::string& last) {
   }
   PrefetchResults();
   for (const auto& reduction : phase.reductions) DeclareSums(reduction);
-  if (tile_.count.empty()) BeginSums();
+  if (part_count_.empty()) BeginSums();
   else ResumeSums(row);
   for (int id : phase.row_values)
     if (tile_.early.count(id) != 0) DefineInTile(id);
@@ -222,14 +223,14 @@ void CpuEmitter::SharedTile(const std::string& last) {
   for (std::size_t k = 0; k < operands_.size(); ++k) operands_[k].name = names[k];
 }
 
-std::string CpuEmitter::DeclareSums(const plan::Reduction& reduction) {
+std::string TileEmitter::DeclareSums(const plan::Reduction& reduction) {
   const std::string name = names_.Make(AccumulatorName(kernel_, reduction));
   accumulator_[reduction.result] = name;
   out_.Line("{} {}{};", speller_->Type(value(reduction.result).type), name, TileSize({true, true}));
   return name;
 }
 
-void CpuEmitter::BeginSums() {
+void TileEmitter::BeginSums() {
   for (const auto& reduction : kernel_.phases[0].reductions)
     EachOfTile({true, true}, [&] {
       out_.Line("{} = {};", accumulator_[reduction.result] + TileAt({true, true}),
@@ -237,13 +238,13 @@ void CpuEmitter::BeginSums() {
     });
 }
 
-void CpuEmitter::EndTile(const std::string& last, const std::string& row) {
-  if (tile_.count.empty()) return TileResults(last);
+void TileEmitter::EndTile(const std::string& last, const std::string& row) {
+  if (part_count_.empty()) return TileResults(last);
   const std::string n = ExtentName(kernel_.rank() - 1);
   if (tile_.called) {
-    out_.Open("if ({} + {} == {})", tile_.first, tile_.count, n);
+    out_.Open("if ({} + {} == {})", tile_.first, part_count_, n);
   } else {
-    out_.Open("if ({} + {} < {})", tile_.first, tile_.count, n);
+    out_.Open("if ({} + {} < {})", tile_.first, part_count_, n);
     KeepSums(row);
     out_.Middle("} else {");
   }
@@ -251,7 +252,7 @@ void CpuEmitter::EndTile(const std::string& last, const std::string& row) {
   out_.Close();
 }
 
-void CpuEmitter::PrefetchResults() {
+void TileEmitter::PrefetchResults() {
   for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
     const Value& v = value(id);
     if (v.kind != Value::Kind::kLoad || v.scope != Scope::kRow || tile_.early.count(id) != 0 || !ShareOf(id).row ||
@@ -267,13 +268,13 @@ void CpuEmitter::PrefetchResults() {
   }
 }
 
-bool CpuEmitter::HasPairs() const {
+bool TileEmitter::HasPairs() const {
   const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(tile_.axis)];
   const bool has_rows = !extent.is_static() || extent.value >= 2 * tile_.rows;
   return has_rows && options_.target == Target::kAvx512 && tile_.rows > 1 && LineOperand(kernel_.rank() - 1) >= 0;
 }
 
-int CpuEmitter::LineOperand(int axis) const {
+int TileEmitter::LineOperand(int axis) const {
   if (tile_.packets > 1 || tile_.rows == 1 || !tile_.lanes.empty() || !LoadsFillPackets()) return -1;
   if (axis > signature_.row_axes || options_.spelling != Spelling::kPackets) return -1;
   int found = -1;
@@ -290,11 +291,11 @@ int CpuEmitter::LineOperand(int axis) const {
   return found < 0 || (extent.is_static() && extent.value < LineElements(found)) ? -1 : found;
 }
 
-int CpuEmitter::LineElements(int operand) const {
+int TileEmitter::LineElements(int operand) const {
   return std::min(16, kLine / static_cast<int>(SizeOf(OperandType(operand))));
 }
 
-std::string CpuEmitter::TileLines(int operand, int axis, const std::function<void()>& step) {
+std::string TileEmitter::TileLines(int operand, int axis, const std::function<void()>& step) {
   const int elements = LineElements(operand);
   const std::string at = names_.Make("line");
   out_.Line("long long {} = {};", at, BlockBegin(axis));
@@ -340,7 +341,7 @@ std::string CpuEmitter::TileLines(int operand, int axis, const std::function<voi
   return at;
 }
 
-void CpuEmitter::TileResults(const std::string& last) {
+void TileEmitter::TileResults(const std::string& last) {
   const Phase& phase = kernel_.phases[0];
   // What is long for each of them is a loop over a copy: sums themselves stay in registers.
   const bool is_long = !tile_.called && (signature_.turned || !kernel_.final_row_values.empty());
@@ -374,11 +375,11 @@ void CpuEmitter::TileResults(const std::string& last) {
   if (tile_.rows > 1) out_.Close();
 }
 
-bool CpuEmitter::GoesInOrder(DType type) const {
+bool TileEmitter::GoesInOrder(DType type) const {
   return tile_.rows > 1 && LoadsFillPackets() && !IsHalf(type) && type != DType::kBool;
 }
 
-void CpuEmitter::LoadInOrder(int id) {
+void TileEmitter::LoadInOrder(int id) {
   const Value& v = value(id);
   const std::string name = names_.Make(NameOf(id)), address = Address(v.index, "");
   RemarkPlace(id);
@@ -387,7 +388,7 @@ void CpuEmitter::LoadInOrder(int id) {
   text_[id] = {name};
 }
 
-void CpuEmitter::DefineInTile(int id) {
+void TileEmitter::DefineInTile(int id) {
   const Value& v = value(id);
   if (v.kind == Value::Kind::kConstant) return;
   const bool is_condition = v.type == DType::kBool;
@@ -407,23 +408,23 @@ void CpuEmitter::DefineInTile(int id) {
   text_[id] = is_condition ? Expr{fmt::format("{}{} != 0", name, TileAt(share)), false} : Expr{name + TileAt(share)};
 }
 
-Expr CpuEmitter::TilePacket(int id) const {
+Expr TileEmitter::TilePacket(int id) const {
   const Value& v = value(id);
   if (const auto made = tile_.made.find(id); made != tile_.made.end())
     return speller_->Load(v.type, InPanel(made->second));
   return v.kind == Value::Kind::kLoad ? LoadPacket(v, TileIndexOf(v.index), tile_.lanes) : DefinePacket(id);
 }
 
-std::string CpuEmitter::TileSize(Share share) const {
+std::string TileEmitter::TileSize(Share share) const {
   return (share.row && tile_.rows > 1 ? fmt::format("[{}]", tile_.rows) : "") +
          (share.column && tile_.packets > 1 ? fmt::format("[{}]", tile_.packets) : "");
 }
 
-std::string CpuEmitter::TileAt(Share share) const {
+std::string TileEmitter::TileAt(Share share) const {
   return std::string(share.row && tile_.rows > 1 ? "[r]" : "") + (share.column && tile_.packets > 1 ? "[c]" : "");
 }
 
-void CpuEmitter::EachOfTile(Share share, const std::function<void()>& of_row, const std::function<void()>& body) {
+void TileEmitter::EachOfTile(Share share, const std::function<void()>& of_row, const std::function<void()>& body) {
   const bool rows = share.row && tile_.rows > 1, packets = share.column && tile_.packets > 1;
   if (rows && LoadsFillPackets() && !tile_.called) out_.Line("UMBRA_UNROLL");
   if (rows) OpenRows();
@@ -434,12 +435,12 @@ void CpuEmitter::EachOfTile(Share share, const std::function<void()>& of_row, co
   if (rows) out_.Close();
 }
 
-std::string CpuEmitter::PointerText(std::size_t k) const {
+std::string TileEmitter::PointerText(std::size_t k) const {
   return fmt::format("{}{}* {}", signature_.operands[k].store ? "" : "const ",
                      ElementType(OperandType(static_cast<int>(k))), operands_[k].name);
 }
 
-std::string CpuEmitter::TileRowAddress(std::size_t k, const std::string& row) const {
+std::string TileEmitter::TileRowAddress(std::size_t k, const std::string& row) const {
   const Operand& o = operands_[k];
   std::string text = o.base;
   for (int axis = 0; axis <= tile_.axis; ++axis)

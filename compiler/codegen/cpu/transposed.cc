@@ -1,9 +1,10 @@
 // Elementwise kernels with transposed operands: tiles that are transposed in registers, in blocks of rows and columns.
+#include "compiler/codegen/cpu/transposed.h"
+
 #include <algorithm>
 #include <set>
 #include <string>
 
-#include "compiler/codegen/cpu/emitter.h"
 #include "runtime/turned_lines.h"
 
 namespace umbra::codegen {
@@ -36,13 +37,13 @@ constexpr int kNear = 1 << 20;
 
 }  // namespace
 
-void CpuEmitter::ReserveTransposedNames() {
+void TransposedEmitter::ReserveTransposedNames() {
   for (const char* end : {"b", "e"})
     for (const int axis : {transposed_axis_, vector_axis_}) names_.Make(end + std::to_string(axis));
   for (const char* name : {"c", "k", "rows"}) names_.Make(name);
 }
 
-void CpuEmitter::TransposedLoops(int axis) {
+void TransposedEmitter::TransposedLoops(int axis) {
   if (axis == kernel_.signature.row_axes) return TransposedTiles();
   const std::string first = Begin(axis), last = End(axis);
   if (axis != transposed_axis_) {
@@ -75,29 +76,29 @@ void CpuEmitter::TransposedLoops(int axis) {
   for (int k = 0; k < 3; ++k) out_.Close();
 }
 
-int CpuEmitter::LinePackets() const {
+int TransposedEmitter::LinePackets() const {
   int packets = 1;
   for (std::size_t k = 0; k < operands_.size(); ++k)
     if (IsTransposed(signature_.operands[k])) packets = std::max(packets, kLine / (width_ * SizeOfElement(k)));
   return packets;
 }
 
-int CpuEmitter::BlockLines() const {
+int TransposedEmitter::BlockLines() const {
   if (WalksFewLines()) return kLongLines;
   return Streams() && RegisterBytes(options_.target) >= kLine ? kStreamedLines : kBlockLines;
 }
 
-int CpuEmitter::BlockColumns() const {
+int TransposedEmitter::BlockColumns() const {
   if (WalksFewLines()) return kFewLines;
   return Streams() && !TurnsLines() ? 64 : 128;
 }
 
-void CpuEmitter::DeclareAsks() {
+void TransposedEmitter::DeclareAsks() {
   asks_ = names_.Make("asks");
   out_.Line("const bool {} = args->prefetch_ahead == 0;", asks_);
 }
 
-void CpuEmitter::DeclareBlocks() {
+void TransposedEmitter::DeclareBlocks() {
   asks_.clear();
   block_rows_ = fmt::to_string(BlockLines() * LineColumns());
   block_columns_ = fmt::to_string(BlockColumns());
@@ -113,7 +114,7 @@ void CpuEmitter::DeclareBlocks() {
   choose(vector_axis_, kAskedColumns, &block_columns_);
 }
 
-void CpuEmitter::DeclareFar() {
+void TransposedEmitter::DeclareFar() {
   if (Streams() || RegisterBytes(options_.target) < kLine || LinePackets() > 1) return;
   std::string elements = "(end - begin)";
   for (int axis = 1; axis < kernel_.rank(); ++axis) elements += " * " + ExtentName(axis);
@@ -132,25 +133,26 @@ void CpuEmitter::DeclareFar() {
   out_.Line("const bool {} = {};", far_, far);
 }
 
-bool CpuEmitter::WritesTileLast() const {
+bool TransposedEmitter::WritesTileLast() const {
   return Streams() && !WalksFewLines() && LinePackets() == 1 && RegisterBytes(options_.target) >= kLine &&
          signature_.cost <= kUnrolled && kernel_.phases.size() == 1 && kernel_.phases[0].stores.size() == 1 &&
          VectorStride(kernel_.phases[0].stores[0].operand).empty();
 }
 
-bool CpuEmitter::WalksFewLines() const {
+bool TransposedEmitter::WalksFewLines() const {
   if (!Streams() || RegisterBytes(options_.target) < kLine || LinePackets() > 1) return false;
   return std::count_if(signature_.operands.begin(), signature_.operands.end(), [this](const runtime::Access& access) {
            return !access.store && AxisDim(access, transposed_axis_) >= 0 && AxisDim(access, vector_axis_) >= 0;
          }) == 1;
 }
 
-void CpuEmitter::OpenBlocks(int axis, const std::string& first, const std::string& last, const std::string& count) {
+void TransposedEmitter::OpenBlocks(int axis, const std::string& first, const std::string& last,
+                                   const std::string& count) {
   out_.Open("for (long long b{0} = {1}; b{0} < {2}; b{0} += {3})", axis, first, last, count);
   out_.Line("const long long e{0} = smaller(b{0} + {1}, {2});", axis, count, last);
 }
 
-void CpuEmitter::DeclareNextBlock() {
+void TransposedEmitter::DeclareNextBlock() {
   const auto times = [](const std::string& count, const std::string& stride) {
     return stride.empty() ? count : count + " * " + stride;
   };
@@ -169,20 +171,20 @@ void CpuEmitter::DeclareNextBlock() {
   }
 }
 
-bool CpuEmitter::TurnsLines() const {
+bool TransposedEmitter::TurnsLines() const {
   if (!Streams() || RegisterBytes(options_.target) >= kLine) return false;
   return runtime::RowsOfTiles(signature_, static_cast<std::size_t>(transposed_axis_),
                               static_cast<std::size_t>(vector_axis_), plan_.buffers)
       .MayTurnLines();
 }
 
-int CpuEmitter::LineRows() const {
+int TransposedEmitter::LineRows() const {
   for (std::size_t k = 0; k < operands_.size(); ++k)
     if (IsTransposed(signature_.operands[k])) return kLine / SizeOfElement(k);
   return 1;
 }
 
-void CpuEmitter::TurnedLines() {
+void TransposedEmitter::TurnedLines() {
   const Names outer = names_;
   const std::string i = fmt::format("i{}", vector_axis_);
   const auto each_packet = [&] {
@@ -221,7 +223,7 @@ void CpuEmitter::TurnedLines() {
   at_hand_.clear();
 }
 
-void CpuEmitter::TurnLines(int operand, const std::string& turned) {
+void TransposedEmitter::TurnLines(int operand, const std::string& turned) {
   const DType type = OperandType(operand);
   const std::string i = fmt::format("i{}", vector_axis_), stride = VectorStride(operand);
   const std::string tile = names_.Make(operands_[static_cast<std::size_t>(operand)].name + "_tile");
@@ -240,7 +242,7 @@ void CpuEmitter::TurnLines(int operand, const std::string& turned) {
   out_.Close();
 }
 
-void CpuEmitter::JoinedTiles() {
+void TransposedEmitter::JoinedTiles() {
   const Names outer = names_;
   const std::string i = fmt::format("i{}", vector_axis_);
   const auto type = [this](int operand) {
@@ -278,7 +280,7 @@ void CpuEmitter::JoinedTiles() {
   names_ = outer;
 }
 
-void CpuEmitter::TransposedTiles() {
+void TransposedEmitter::TransposedTiles() {
   if (JoinsTiles()) return JoinedTiles();
   const std::string i = fmt::format("i{}", vector_axis_);
   out_.Line("long long {} = b{};", i, vector_axis_);
@@ -293,7 +295,7 @@ void CpuEmitter::TransposedTiles() {
   out_.Close();
 }
 
-void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::string& lanes) {
+void TransposedEmitter::TransposedTile(const std::string& i, int packets, const std::string& lanes) {
   const Names outer = names_;
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand) {
     const auto& access = signature_.operands[static_cast<std::size_t>(operand)];
@@ -345,20 +347,20 @@ void CpuEmitter::TransposedTile(const std::string& i, int packets, const std::st
   at_hand_.clear();
 }
 
-std::set<int> CpuEmitter::Others() const {
+std::set<int> TransposedEmitter::Others() const {
   std::set<int> others;
   for (int operand = 0; operand < static_cast<int>(operands_.size()); ++operand)
     if (at_hand_.count(operand) == 0 && stored_at_hand_.count(operand) == 0) others.insert(operand);
   return others;
 }
 
-void CpuEmitter::RowOfTile() {
+void TransposedEmitter::RowOfTile() {
   const std::set<int> others = Others();
   out_.Line("const long long i{0} = j{0} + k;", transposed_axis_);
   RowPointers(&others);
 }
 
-std::string CpuEmitter::FirstRowOfTile(const std::set<int>& used) {
+std::string TransposedEmitter::FirstRowOfTile(const std::set<int>& used) {
   std::string next = fmt::format("++k, ++i{}", transposed_axis_);
   out_.Line("long long i{0} = j{0};", transposed_axis_);
   RowPointers(&used);
@@ -370,7 +372,7 @@ std::string CpuEmitter::FirstRowOfTile(const std::set<int>& used) {
   return next;
 }
 
-void CpuEmitter::WriteTile(const std::string& i) {
+void TransposedEmitter::WriteTile(const std::string& i) {
   std::set<int> used;
   for (const auto& [operand, element] : stored_at_hand_) used.insert(operand);
   out_.Open("");
@@ -384,7 +386,7 @@ void CpuEmitter::WriteTile(const std::string& i) {
   stored_at_hand_.clear();
 }
 
-void CpuEmitter::LoadTransposedTile(int operand, const std::string& i, int packets, const std::string& lanes) {
+void TransposedEmitter::LoadTransposedTile(int operand, const std::string& i, int packets, const std::string& lanes) {
   const Operand& o = operands_[static_cast<std::size_t>(operand)];
   const std::string tile = names_.Make(o.name + "_tile"), stride = VectorStride(operand);
   const std::string type = speller_->Type(OperandType(operand));
@@ -401,7 +403,7 @@ void CpuEmitter::LoadTransposedTile(int operand, const std::string& i, int packe
   else out_.Line("load_transposed_head({}, {}, {}, rows, {});", address, stride, lanes, tile);
 }
 
-void CpuEmitter::PrefetchPart(int operand, const std::string& i) {
+void TransposedEmitter::PrefetchPart(int operand, const std::string& i) {
   const std::string& next = next_block_.at(operand);
   const std::string is_whole = fmt::format("e{0} - b{0} == {1}", transposed_axis_, block_rows_);
   const auto part = [&](int lines) {
@@ -417,7 +419,7 @@ void CpuEmitter::PrefetchPart(int operand, const std::string& i) {
   out_.Line("else {};", column);
 }
 
-std::string CpuEmitter::TransposedAddress(int operand, const char* row, const std::string& i) const {
+std::string TransposedEmitter::TransposedAddress(int operand, const char* row, const std::string& i) const {
   const Operand& o = operands_[static_cast<std::size_t>(operand)];
   std::string address = fmt::format("{} + {}{}", o.base, row, transposed_axis_);
   for (int axis = 0; axis < kernel_.signature.row_axes; ++axis)

@@ -1,18 +1,19 @@
 // Few rows: a row's blocks are worked on side by side, phase by phase. What each accumulates is kept in scratch, after
 // what is kept of the row; a unit of a later phase joins what the blocks of its row found, block after block. After the
 // phases comes a call that stores the results of rows.
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/cpu/emitter.h"
+#include "compiler/codegen/cpu/rows.h"
 #include "compiler/codegen/literal.h"
 #include "compiler/codegen/reductions.h"
 #include "umbra/error.h"
 
 namespace umbra::codegen {
 
-void CpuEmitter::Units() {
+void RowEmitter::Units(const std::function<void()>& columns) {
   const int phases = static_cast<int>(kernel_.phases.size());
   std::size_t next = OwnNumbers();
   for (const char* name : {"phase", "blocks"}) out_.Line("const long long {} = args->extent[{}];", name, next++);
@@ -41,20 +42,20 @@ void CpuEmitter::Units() {
     if (IsLastCall() && kernel_.final_stores.empty()) continue;
     if (IsLastCall() || JoinsMoments()) out_.Open("if (phase == {} && block == 0)", phase_);
     else out_.Open("if (phase == {})", phase_);
-    if (columns_) Columns(vector_axis_);
+    if (columns_) columns();
     else RowUnit();
     out_.Close();
   }
   out_.Close();
 }
 
-void CpuEmitter::ReserveUnitNames() {
+void RowEmitter::ReserveUnitNames() {
   for (const char* name : {"phase", "blocks", "units", "kept", "found", "unit", "line", "block"}) names_.Make(name);
   for (int axis : runtime::CutAxes(signature_))
     for (const char* name : {"l", "b", "e"}) names_.Make(name + std::to_string(axis));
 }
 
-void CpuEmitter::DeclareFound() {
+void RowEmitter::DeclareFound() {
   std::size_t size = 0;
   for (const Phase& phase : kernel_.phases)
     for (const auto& reduction : phase.reductions) {
@@ -66,11 +67,11 @@ void CpuEmitter::DeclareFound() {
     }
 }
 
-std::string CpuEmitter::PartsOf(int axis) const {
+std::string RowEmitter::PartsOf(int axis) const {
   return fmt::format("(({0} + l{1} - 1) / l{1})", ExtentName(axis), axis);
 }
 
-void CpuEmitter::UnitBlocks() {
+void RowEmitter::UnitBlocks() {
   std::string rest = "block";
   const std::vector<int> cut = runtime::CutAxes(signature_);
   for (std::size_t k = cut.size(); k-- > 0;) {
@@ -82,7 +83,7 @@ void CpuEmitter::UnitBlocks() {
   }
 }
 
-std::set<int> CpuEmitter::Reached() const {
+std::set<int> RowEmitter::Reached() const {
   std::set<int> reached;
   if (IsLastCall()) ReachFromFinal(&reached);
   else if (!JoinsMoments()) return ReachedFrom(CurrentPhase());
@@ -90,7 +91,7 @@ std::set<int> CpuEmitter::Reached() const {
   return reached;
 }
 
-std::string CpuEmitter::ElementsOf(const std::string& block) const {
+std::string RowEmitter::ElementsOf(const std::string& block) const {
   const std::vector<int> cut = runtime::CutAxes(signature_);
   std::string text;
   const auto times = [&](const std::string& factor) { text += (text.empty() ? "" : " * ") + factor; };
@@ -105,7 +106,7 @@ std::string CpuEmitter::ElementsOf(const std::string& block) const {
   return text;
 }
 
-void CpuEmitter::JoinMoments(const std::string& all, const std::function<std::string(int result)>& found) {
+void RowEmitter::JoinMoments(const std::string& all, const std::function<std::string(int result)>& found) {
   const DType type = value(moments_->squares).type;
   const std::string scalar = ScalarType(type), elements = names_.Make("elements"), away = names_.Make("away");
   const int total = kernel_.phases[0].reductions[0].result;
@@ -116,14 +117,14 @@ void CpuEmitter::JoinMoments(const std::string& all, const std::function<std::st
   out_.Close();
 }
 
-const plan::Reduction& CpuEmitter::ReductionOf(int result) const {
+const plan::Reduction& RowEmitter::ReductionOf(int result) const {
   for (const Phase& phase : kernel_.phases)
     for (const auto& reduction : phase.reductions)
       if (reduction.result == result) return reduction;
   throw InternalError("a reduced value without a reduction");
 }
 
-void CpuEmitter::RowUnit() {
+void RowEmitter::RowUnit() {
   const Names outer = names_;
   const std::set<int> reached = Reached();
   SpreadWithin(IsLastCall() ? Phase() : CurrentPhase(), reached);
@@ -152,7 +153,7 @@ void CpuEmitter::RowUnit() {
     for (const auto& reduction : CurrentPhase().reductions)
       results_[reduction.result] = found_[reduction.result] + "[unit]";
     RowLoop(CurrentPhase());
-    if (moments_ && phase_ == 0) {
+    if (FindsMoments()) {
       const Phase& squares = kernel_.phases[1];
       spread_[static_cast<std::size_t>(moments_->center)] = true;
       DeclareScalar(moments_->center,
@@ -165,11 +166,11 @@ void CpuEmitter::RowUnit() {
   names_ = outer;
 }
 
-std::string CpuEmitter::FoundAt(int id, const std::string& unit, const std::string& c) const {
+std::string RowEmitter::FoundAt(int id, const std::string& unit, const std::string& c) const {
   return fmt::format("{} + ({}) * {} + {}", found_.at(id), unit, ExtentName(vector_axis_), c);
 }
 
-void CpuEmitter::DeclareOfColumns(int id, const std::string& c, const std::string& lanes, Names* names) {
+void RowEmitter::DeclareOfColumns(int id, const std::string& c, const std::string& lanes, Names* names) {
   if (value(id).kind != Value::Kind::kReduced) return DeclarePacket(id, c, lanes, names);
   const plan::Reduction& reduction = ReductionOf(id);
   const DType type = value(id).type;
@@ -187,7 +188,7 @@ void CpuEmitter::DeclareOfColumns(int id, const std::string& c, const std::strin
   text_[id] = {all};
 }
 
-void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
+void RowEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
   Names names = names_;
   for (const int id : Reached())
     if (value(id).scope == Scope::kRow) DeclareOfColumns(id, c, lanes, &names);
@@ -198,7 +199,7 @@ void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
   if (JoinsMoments()) return StoreFound(kernel_.phases[1].reductions[0], c, lanes);
   ColumnLoop(CurrentPhase(), c, lanes, &names);
   for (const auto& reduction : CurrentPhase().reductions) StoreFound(reduction, c, lanes);
-  if (!moments_ || phase_ > 0) return;
+  if (!FindsMoments()) return;
   const std::string center = names.Make(NameOf(moments_->center));
   out_.Line("const {} {} = {};", speller_->Type(value(moments_->center).type), center, MeanOfBlock());
   text_[moments_->center] = {center};
@@ -206,7 +207,7 @@ void CpuEmitter::ColumnUnit(const std::string& c, const std::string& lanes) {
   StoreFound(kernel_.phases[1].reductions[0], c, lanes);
 }
 
-std::string CpuEmitter::MeanOfBlock() const {
+std::string RowEmitter::MeanOfBlock() const {
   const plan::Reduction& total = kernel_.phases[0].reductions[0];
   const DType type = value(total.result).type;
   return fmt::format(
@@ -214,44 +215,11 @@ std::string CpuEmitter::MeanOfBlock() const {
       speller_->Fill(type, fmt::format("static_cast<{}>({})", ScalarType(type), ElementsOf("block"))).text);
 }
 
-void CpuEmitter::StoreFound(const plan::Reduction& reduction, const std::string& c, const std::string& lanes) {
+void RowEmitter::StoreFound(const plan::Reduction& reduction, const std::string& c, const std::string& lanes) {
   const DType type = value(reduction.result).type;
   const std::string to = FoundAt(reduction.result, "unit", c);
   const Expr& e = text_[reduction.result];
   out_.Line("{};", lanes.empty() ? speller_->Store(type, to, e) : speller_->StoreHead(type, to, e, lanes));
-}
-
-std::string CpuEmitter::DeclareCenter() {
-  const std::string name = names_.Make(NameOf(moments_->center) + "_of");
-  out_.Line("{} {}[{}];", speller_->Type(value(moments_->center).type), name, block_.packets);
-  return name;
-}
-
-void CpuEmitter::ColumnUnits(const std::string& c, const std::string& first, const std::string& last) {
-  const Names outer = names_;
-  const Phase& phase = CurrentPhase();
-  const std::string block = OpenColumnBlock(c, first, last);
-  std::vector<int> values;
-  for (const int id : Reached())
-    if (value(id).scope == Scope::kRow) values.push_back(id);
-  if (const Kept kept = DeclareKept(values, phase); !kept.empty()) BeginPhase(values, phase, kept, c, block, "");
-  DeclareDivisors(phase, c, block);
-  WalkBlock(phase, c, block, signature_.row_axes);
-  ForgetDivisors(phase);
-  EachPacket(c, block, [&] {
-    for (const auto& reduction : phase.reductions) StoreFound(reduction, c, "");
-  });
-  if (moments_ && phase_ == 0) {
-    const Phase& squares = kernel_.phases[1];
-    const std::string center = DeclareCenter();
-    EachPacket(c, block, [&] { out_.Line("{}[{}] = {};", center, block_.packet, MeanOfBlock()); });
-    text_[moments_->center] = {fmt::format("{}[{}]", center, block_.packet)};
-    BeginPhase({}, squares, DeclareKept({}, squares), c, block, "");
-    WalkBlock(squares, c, block, signature_.row_axes);
-    EachPacket(c, block, [&] { StoreFound(squares.reductions[0], c, ""); });
-  }
-  out_.Close();
-  names_ = outer;
 }
 
 }  // namespace umbra::codegen
