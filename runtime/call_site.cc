@@ -104,7 +104,7 @@ void CallSite::Prepared::Run(void* const* data_now, const umbra_scalar* scalars)
 CallSite::CallSite(std::shared_ptr<const Program> program) : program_(std::move(program)) {
   for (const Buffer& buffer : program_->buffers) {
     if (buffer.kind == Buffer::Kind::kInput) ++num_inputs_;
-    if (buffer.kind != Buffer::Kind::kTemporary) ++num_operands_;
+    if (buffer.kind <= Buffer::Kind::kOutput) ++num_operands_;
   }
   num_scalars_ = program_->scalars.size();
 }

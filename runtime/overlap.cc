@@ -53,25 +53,35 @@ struct StepUse {
 };
 
 // How one step uses an output and an input buffer.
-StepUse UseOf(const GemmStep& gemm, int output, int input) {
-  return {.reads = gemm.a == input || gemm.b == input, .writes = gemm.c == output, .in_place = false};
+StepUse UseOf(const Program& program, const GemmStep& gemm, int output, int input) {
+  return {.reads = HomeOf(program.buffers, gemm.a) == input || HomeOf(program.buffers, gemm.b) == input,
+          .writes = HomeOf(program.buffers, gemm.c) == output,
+          .in_place = false};
 }
-StepUse UseOf(const KernelStep& kernel, int output, int input) {
+StepUse UseOf(const Program& program, const KernelStep& kernel, int output, int input) {
   const KernelSignature& signature = kernel.signature;
+  const auto is_read = [&](const Access& access) {
+    return !access.store && HomeOf(program.buffers, access.buffer) == input;
+  };
   StepUse use;
   use.in_place = true;
   for (std::size_t k = 0; k < signature.operands.size(); ++k) {
     const Access& store = signature.operands[k];
-    if (!store.store && store.buffer == input) use.reads = true;
-    if (!store.store || store.buffer != output) continue;
+    if (is_read(store)) use.reads = true;
+    if (!store.store || HomeOf(program.buffers, store.buffer) != output) continue;
     use.writes = true;
     for (std::size_t l = 0; l < signature.operands.size(); ++l) {
-      if (signature.operands[l].store || signature.operands[l].buffer != input) continue;
+      if (!is_read(signature.operands[l])) continue;
       const auto& allowed = signature.in_place[k];
       use.in_place = use.in_place && std::find(allowed.begin(), allowed.end(), static_cast<int>(l)) != allowed.end();
     }
   }
   return use;
+}
+StepUse UseOf(const Program& program, const std::variant<KernelStep, GemmStep>& step, int output, int input) {
+  const auto* gemm = std::get_if<GemmStep>(&step);
+  return gemm != nullptr ? UseOf(program, *gemm, output, input)
+                         : UseOf(program, *std::get_if<KernelStep>(&step), output, input);
 }
 
 }  // namespace
@@ -81,23 +91,21 @@ bool MayShare(const Program& program, int output, int input) {
   for (const auto& step : program.steps) {
     if (const auto* kernel = std::get_if<KernelStep>(&step); kernel != nullptr && !kernel->signature.replaces.empty())
       continue;
-    const StepUse use = std::visit([&](const auto& of_kind) { return UseOf(of_kind, output, input); }, step);
+    const StepUse use = UseOf(program, step, output, input);
     if (use.reads && (written || (use.writes && !use.in_place))) return false;
     written = written || use.writes;
   }
   return true;
 }
 
-bool MayShare(const KernelStep& step, int output, int input) {
-  const StepUse use = UseOf(step, output, input);
+bool MayShare(const Program& program, const KernelStep& step, int output, int input) {
+  const StepUse use = UseOf(program, step, output, input);
   return !use.reads || !use.writes || use.in_place;
 }
 
 bool MeetLater(const Program& program, const KernelStep& kernel, int begin, int end, int output, int input) {
-  if (!UseOf(kernel, output, input).reads) return false;
-  const auto writes = [&](const auto& step) {
-    return std::visit([&](const auto& of_kind) { return UseOf(of_kind, output, input); }, step).writes;
-  };
+  if (!UseOf(program, kernel, output, input).reads) return false;
+  const auto writes = [&](const auto& step) { return UseOf(program, step, output, input).writes; };
   return std::any_of(program.steps.begin() + begin, program.steps.begin() + end, writes);
 }
 

@@ -25,7 +25,7 @@ OperandPairs Overlapping(const std::vector<Bytes>& operands, std::size_t first_o
 bool MayShare(const Program& program, int output, int input);
 
 /// The same of a kernel that replaces other steps, which MayShare of the program leaves out.
-bool MayShare(const KernelStep& step, int output, int input);
+bool MayShare(const Program& program, const KernelStep& step, int output, int input);
 
 /// Does a step of [begin, end) write an output whose memory is that of an input which a kernel behind them reads?
 bool MeetLater(const Program& program, const KernelStep& kernel, int begin, int end, int output, int input);

@@ -79,7 +79,10 @@ void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols) {
     TensorRef tensor = TensorRef::Dense(nullptr, buffer.dtype, Resolve(buffer.shape, symbols));
     const TensorRef* place = buffer.place < 0 ? nullptr : &buffers_[static_cast<std::size_t>(buffer.place)];
     Temporary own;
-    if (place != nullptr && shared_.empty() && (place->stride.back() == 1 || place->shape.back() == 1)) {
+    if (buffer.kind == Buffer::Kind::kView) {
+      PlaceView(buffer, *place, &tensor);
+      own.place = buffer.place;
+    } else if (place != nullptr && shared_.empty() && (place->stride.back() == 1 || place->shape.back() == 1)) {
       tensor = *place;
       own.place = buffer.place;
     } else {
@@ -99,7 +102,7 @@ void PreparedProgram::PlaceTemporaries() {
     for (int k = group.begin; k < group.end; ++k) {
       if (!runs_[static_cast<std::size_t>(k)]) continue;
       const auto use = [&](int buffer) {
-        const auto at = static_cast<std::size_t>(buffer);
+        const auto at = static_cast<std::size_t>(Home(buffer));
         if (at < operands_) return;
         // Of several parts each may be at another step.
         const bool of_block = temporaries_[at - operands_].block && temporaries_[at - operands_].copies == 1;
@@ -157,12 +160,20 @@ bool PreparedProgram::MayTakeOver(std::size_t made, std::size_t read, const std:
   const auto* kernel = std::get_if<KernelStep>(&program_.steps[static_cast<std::size_t>(life.first)]);
   if (kernel == nullptr) return false;
   const auto& operands = kernel->signature.operands;
+  const auto is_in = [&](std::size_t k, std::size_t temporary) {
+    return static_cast<std::size_t>(Home(operands[k].buffer)) == operands_ + temporary;
+  };
+  const auto lie_alike = [&](std::size_t k, std::size_t l) {
+    const TensorRef &a = buffers_[static_cast<std::size_t>(operands[k].buffer)],
+                    &b = buffers_[static_cast<std::size_t>(operands[l].buffer)];
+    return a.stride == b.stride && SizeOf(a.dtype) == SizeOf(b.dtype);
+  };
   for (std::size_t k = 0; k < operands.size(); ++k) {
-    if (!operands[k].store || static_cast<std::size_t>(operands[k].buffer) != operands_ + made) continue;
+    if (!operands[k].store || !is_in(k, made)) continue;
     const auto& allowed = kernel->signature.in_place[k];
     for (std::size_t l = 0; l < operands.size(); ++l)
-      if (!operands[l].store && static_cast<std::size_t>(operands[l].buffer) == operands_ + read &&
-          std::find(allowed.begin(), allowed.end(), static_cast<int>(l)) == allowed.end())
+      if (!operands[l].store && is_in(l, read) &&
+          (std::find(allowed.begin(), allowed.end(), static_cast<int>(l)) == allowed.end() || !lie_alike(k, l)))
         return false;
   }
   return true;
@@ -187,7 +198,7 @@ bool PreparedProgram::IsFaster(const KernelStep& sum, std::size_t step, const st
   if (sum.signature.replaces.size() > 1) {
     const int first = sum.signature.replaces[0], end = static_cast<int>(at) + 1;
     for (const auto& [out, in] : shared_)
-      if (!MayShare(sum, static_cast<int>(out), static_cast<int>(in)) ||
+      if (!MayShare(program_, sum, static_cast<int>(out), static_cast<int>(in)) ||
           MeetLater(program_, sum, first, end, static_cast<int>(out), static_cast<int>(in)))
         return false;
   }
@@ -219,7 +230,8 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
                                 GoesByColumns(kernel_step.signature) ? -1 : rows, program_.target);
     for (const Access& access : kernel_step.signature.operands) {
       const auto buffer = static_cast<std::size_t>(access.buffer);
-      kernel.buffer.push_back(buffer);
+      const auto home = static_cast<std::size_t>(rows < 0 ? Home(access.buffer) : access.buffer);
+      kernel.buffer.push_back(home);
       kernel.element_size.push_back(SizeOf(buffers_[buffer].dtype));
       kernel.row_dim.push_back(access.dim_of_axis[0]);
     }

@@ -81,7 +81,7 @@ void PreparedProgram::Run(void* const* data, const umbra_scalar* scalars) const 
   char* const memory = temporary_bytes_ > 0 ? arena->Take(temporary_bytes_) : nullptr;
   for (std::size_t k = operands_; k < buffers_.size(); ++k) {
     const Temporary& own = temporaries_[k - operands_];
-    all[k] = own.place >= 0 ? data[own.place] : memory + own.offset;
+    all[k] = own.place >= 0 ? all[static_cast<std::size_t>(own.place)] : memory + own.offset;
   }
   run(all.data());
 }
@@ -155,11 +155,11 @@ void PreparedProgram::RunBlock(const Group& group, index_t begin, int part, void
   }
 }
 
-// The buffer whose memory holds `buffer`.
+// The operand or temporary whose memory holds `buffer`.
 int PreparedProgram::Home(int buffer) const {
   const auto k = static_cast<std::size_t>(buffer);
   const int place = k < operands_ ? -1 : temporaries_[k - operands_].place;
-  return place < 0 ? buffer : place;
+  return place < 0 ? buffer : Home(place);
 }
 
 // Where row `row` of a buffer is, or the copy that `part` has.

@@ -89,7 +89,7 @@ std::string Constants(const Library& library, const Entry& entry, codegen::Write
   std::size_t inputs = 0, outputs = 0;
   std::vector<std::string> operands, scalars, targets;
   for (const runtime::Buffer& buffer : entry.plan.buffers) {
-    if (buffer.kind == runtime::Buffer::Kind::kTemporary) break;
+    if (buffer.kind > runtime::Buffer::Kind::kOutput) break;
     ++(buffer.kind == runtime::Buffer::Kind::kInput ? inputs : outputs);
     const std::string shape =
         Array("int64_t", fmt::format("{}_shape{}", name, operands.size()), Encoded(buffer.shape), out);

@@ -22,6 +22,7 @@
 #include "compiler/transform/compose_gathers.h"
 #include "compiler/transform/narrow_products.h"
 #include "compiler/transform/plain_gathers.h"
+#include "compiler/transform/refine_axes.h"
 #include "compiler/transform/simplify.h"
 #include "compiler/transform/split_axes.h"
 #include "compiler/transform/sum_products.h"
@@ -48,12 +49,17 @@ auto Traced(const char* name, const Pass& pass, const Printer& printer) {
 plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
   const auto print_graph = [](const graph::Graph& g) { return graph::Print(g); };
   const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
+  const graph::Graph refined = on_gpu ? graph
+                                      : Traced(
+                                            "refine axes", [&] { return graph::RefineAxes(graph); }, print_graph);
   const graph::Graph split = Traced(
-      "split axes", [&] { return graph::SplitAxes(graph); }, print_graph);
+      "split axes", [&] { return graph::SplitAxes(refined); }, print_graph);
   const graph::Graph plain = Traced(
       "plain gathers", [&] { return graph::PlainGathers(split); }, print_graph);
+  const graph::Graph positions = Traced(
+      "simplify positions", [&] { return graph::SimplifyPositions(plain); }, print_graph);
   const graph::Graph composed = Traced(
-      "compose gathers", [&] { return graph::ComposeGathers(plain); }, print_graph);
+      "compose gathers", [&] { return graph::ComposeGathers(positions, on_gpu); }, print_graph);
   const graph::Graph summed = Traced(
       "sum products", [&] { return graph::SumProducts(composed, on_gpu); }, print_graph);
   graph::Graph simplified = Traced(

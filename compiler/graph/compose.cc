@@ -67,6 +67,20 @@ int Composer::Spread(const Operand& pending, const PartialShape& shape) {
   return graph_.Broadcast(pending.node, std::move(axes), shape);
 }
 
+// The shape of which broadcasts have each dimension, together; else none.
+PartialShape Composer::ShapeOfAll(const std::vector<Operand>& pending) const {
+  std::map<int, Dimension> dims;
+  for (const Operand& operand : pending) {
+    if (operand.kind != Kind::kPending) continue;
+    int axis = operand.axis;
+    for (const Dimension& dim : graph_.node(operand.node).shape) dims.try_emplace(axis++, dim);
+  }
+  if (dims.begin()->first != 0 || dims.rbegin()->first + 1 != static_cast<int>(dims.size())) return {};
+  std::vector<Dimension> all;
+  for (const auto& [axis, dim] : dims) all.push_back(dim);
+  return PartialShape(std::move(all));
+}
+
 Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   const OpInfo& info = Info(op);
   Require(static_cast<int>(operands.size()) == info.arity, info.name, " takes ", info.arity, " operand",
@@ -85,6 +99,7 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   for (const Operand& operand : operands) {
     if (operand.kind != Kind::kPending) continue;
     if (pending != nullptr && pending->axis != operand.axis && shape.size() == 0) shape = OpenShape();
+    if (pending != nullptr && pending->axis != operand.axis && shape.size() == 0) shape = ShapeOfAll(operands);
     Require(pending == nullptr || pending->axis == operand.axis || shape.size() > 0, info.name,
             ": the shape of two broadcasts along different axes (", pending ? pending->axis : 0, " and ", operand.axis,
             ") is not known; write broadcast<axis>(value, like)");

@@ -87,6 +87,7 @@ class Composer {
   Operand AsNumber(const Operand& value, const std::vector<Operand>& operands);
   int Spread(const Operand& pending, const PartialShape& shape);
   PartialShape OpenShape();
+  PartialShape ShapeOfAll(const std::vector<Operand>& pending) const;
 
   Graph& graph_;
   PartialShape open_;  // of rank 0 if there is none

@@ -37,10 +37,22 @@ class Builder {
     }
     // A root whose readers have all joined its unit needs no memory.
     std::set<int> read;
-    for (const Unit& unit : fusion_.units) read.merge(NodesRead(graph_, fusion_.roots, unit));
+    for (const Unit& unit : fusion_.units) read.merge(NodesRead(graph_, fusion_, unit));
+    for (const auto& [joined, part_of] : fusion_.views.writes) {
+      if (fusion_.roots.count(joined) == 0) continue;
+      if (memory_.write.count(joined) == 0) AddTemporary(joined);
+      const int root = graph_.node(joined).inputs[0];
+      for (const int buffer : memory_.write.at(joined)) {
+        const int view = AddView(buffer, root, part_of);
+        memory_.write[root].push_back(view);
+        memory_.read.emplace(root, view);
+      }
+    }
     for (int root : fusion_.roots) {
       if (memory_.write.count(root)) continue;
-      if (read.count(root)) AddTemporary(root);
+      if (const auto view = fusion_.views.reads.find(root); view != fusion_.views.reads.end())
+        memory_.read.emplace(root, AddView(memory_.read.at(graph_.node(root).inputs[0]), root, view->second));
+      else if (read.count(root)) AddTemporary(root);
       else memory_.write[root] = {};
     }
     std::size_t kernels = 0;
@@ -122,6 +134,16 @@ class Builder {
         AddBuffer(label.empty() ? "tmp" + std::to_string(temporaries_++) : label, Buffer::Kind::kTemporary, root);
     memory_.write[root].push_back(buffer);
     memory_.read.emplace(root, buffer);
+  }
+
+  // The memory of the buffer `place` with the dimensions of `node`.
+  int AddView(int place, int node, const std::vector<int>& part_of) {
+    const int view = AddBuffer(plan_.buffers[static_cast<std::size_t>(place)].name, Buffer::Kind::kView, node);
+    plan_.buffers.back().place = place;
+    for (std::size_t d = 1; d < part_of.size(); ++d)
+      if (part_of[d] == part_of[d - 1]) plan_.buffers.back().goes_on |= std::uint32_t{1} << d;
+    memory_.views.emplace(view, part_of);
+    return view;
   }
 
   void AddGemm(int id) {

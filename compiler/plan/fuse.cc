@@ -235,6 +235,7 @@ void FormUnits(const Graph& graph, Fusion* fusion) {
     stable = true;
     fusion->units.clear();
     for (int root : fusion->roots) {
+      if (fusion->views.Has(root)) continue;
       if (graph.node(root).kind == Kind::kDot) {
         Unit unit;
         unit.gemm = true;
@@ -267,15 +268,18 @@ bool KeepAcross(const Graph& graph, Fusion* fusion) {
 
 // Notes why the roots that are new live in memory.
 void Note(Why why, Fusion* fusion) {
-  for (int root : fusion->roots)
-    if (const auto [choice, fresh] = fusion->choices.try_emplace(root); fresh || choice->second.why == Why::kCheap)
-      choice->second = {root, why, 1, {}, {}};
+  for (int root : fusion->roots) {
+    if (fusion->views.Has(root)) continue;
+    const auto [choice, fresh] = fusion->choices.try_emplace(root);
+    if (fresh || choice->second.why == Why::kCheap) choice->second = {root, why, 1, {}, {}};
+  }
 }
 
 }  // namespace
 
 Fusion Fuse(const Graph& graph, bool on_gpu) {
   Fusion fusion;
+  if (!on_gpu) fusion.views = FindViews(graph);
   std::vector<bool> live(graph.nodes().size(), false);
   const auto add = [&](int id, Why why) {
     if (fusion.roots.insert(id).second) fusion.choices[id] = {id, why, 1, {}, {}};
@@ -288,8 +292,12 @@ Fusion Fuse(const Graph& graph, bool on_gpu) {
     if (!live[static_cast<std::size_t>(id)]) continue;
     const Node& node = graph.node(id);
     for (int input : node.inputs) live[static_cast<std::size_t>(input)] = true;
-    if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput)
-      add(node.inputs[0], Why::kGathered);
+    if (fusion.views.Has(id)) fusion.roots.insert(id);
+    if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput) {
+      const auto joined = fusion.choices.find(id);  // what lives in its memory does so for the same reason
+      add(node.inputs[0],
+          fusion.views.writes.count(id) != 0 && joined != fusion.choices.end() ? joined->second.why : Why::kGathered);
+    }
     if (node.kind != Kind::kDot) continue;
     add(id, Why::kProduct);
     for (int input : node.inputs) {

@@ -14,6 +14,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/plan/choose.h"
+#include "compiler/plan/views.h"
 
 namespace umbra::plan {
 
@@ -52,6 +53,7 @@ struct Neighbours {
 
 struct Fusion {
   std::set<int> roots;  ///< all nodes that live in memory, inputs excepted
+  Views views;  ///< roots without a unit
   std::vector<Unit> units;  ///< in an order in which they can run
   std::map<int, Choice> choices;  ///< of each value that was weighed
   std::vector<Neighbours> apart;

@@ -48,12 +48,13 @@ class Grouping {
   bool IsGemm(std::size_t step) const { return std::holds_alternative<Gemm>(plan_.steps[step]); }
   const Buffer& buffer(int id) const { return plan_.buffers[static_cast<std::size_t>(id)]; }
 
-  static Use UseOf(const Kernel& kernel) {
+  Use UseOf(const Kernel& kernel) const {
     Use use;
     use.rows = kernel.signature.axes[0];
     use.by_rows = true;
     for (const Access& access : kernel.signature.operands) {
       (access.store ? use.writes : use.reads).insert(access.buffer);
+      AddMemoryOf(access.buffer, access.store, &use);
       if (access.dim_of_axis[0] == 0 && !access.gathered) continue;
       use.elsewhere.insert(access.buffer);
       if (access.store) use.by_rows = false;
@@ -63,6 +64,15 @@ class Grouping {
     return use;
   }
 
+  // Of a view all of what it lies in is read or written, in other rows.
+  void AddMemoryOf(int id, bool store, Use* use) const {
+    const int home = runtime::HomeOf(plan_.buffers, id);
+    if (home == id) return;
+    (store ? use->writes : use->reads).insert(home);
+    use->elsewhere.insert(home);
+    if (store && buffer(home).kind != Buffer::Kind::kOutput) use->by_rows = false;
+  }
+
   Use UseOf(const runtime::GemmStep& gemm) const {
     Use use;
     use.reads = {gemm.a, gemm.b};
@@ -70,6 +80,8 @@ class Grouping {
     const std::size_t rank = buffer(gemm.c).shape.size();
     use.by_rows = rank > 1;
     use.rows = use.by_rows ? buffer(gemm.c).shape[0] : runtime::Extent::Static(1);
+    for (const int factor : {gemm.a, gemm.b}) AddMemoryOf(factor, false, &use);
+    AddMemoryOf(gemm.c, true, &use);
     if (rank == 2) use.elsewhere.insert(gemm.b);
     if (rank == 2 && gemm.transpose_a && buffer(gemm.a).shape.size() == 2) use.elsewhere.insert(gemm.a);
     return use;
@@ -251,8 +263,10 @@ class Grouping {
       bool fits = true;  // wherever it is read
       for (std::size_t l = 0; l < signature.operands.size(); ++l) {
         const auto& allowed = signature.in_place[k];
-        if (!signature.operands[l].store && signature.operands[l].buffer == product)
-          fits = fits && std::find(allowed.begin(), allowed.end(), static_cast<int>(l)) != allowed.end();
+        const Access& load = signature.operands[l];
+        if (!load.store && runtime::HomeOf(plan_.buffers, load.buffer) == product)
+          fits = fits && load.buffer == product &&
+                 std::find(allowed.begin(), allowed.end(), static_cast<int>(l)) != allowed.end();
       }
       if (fits) return store.buffer;
     }

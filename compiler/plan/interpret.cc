@@ -8,6 +8,7 @@
 #include "compiler/plan/build.h"
 #include "runtime/matrix.h"
 #include "runtime/operands.h"
+#include "runtime/shape.h"
 #include "umbra/error.h"
 #include "umbra/op.h"
 #include "umbra/prelude/random.h"
@@ -382,8 +383,11 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
       shape.push_back(extent.is_static() ? extent.value : symbols[static_cast<std::size_t>(extent.symbol)]);
       size *= shape.back();
     }
-    temporaries.emplace_back(static_cast<std::size_t>(size));
-    buffers.push_back(TensorRef::Dense(temporaries.back().data(), plan.buffers[k].dtype, std::move(shape)));
+    const runtime::Buffer& buffer = plan.buffers[k];
+    const bool is_view = buffer.kind == runtime::Buffer::Kind::kView;
+    temporaries.emplace_back(is_view ? 0 : static_cast<std::size_t>(size));
+    buffers.push_back(TensorRef::Dense(temporaries.back().data(), buffer.dtype, std::move(shape)));
+    if (is_view) runtime::PlaceView(buffer, buffers[static_cast<std::size_t>(buffer.place)], &buffers.back());
   }
   std::vector<Number> scalars;
   for (std::size_t k = 0; k < plan.scalars.size(); ++k) {

@@ -452,11 +452,16 @@ class KernelLowering {
           if (value(id).kind == Value::Kind::kLoad) last_load[static_cast<std::size_t>(value(id).index)] = p;
     for (const Value& v : kernel_.values)
       if (v.kind == Value::Kind::kLoad && v.scope == Scope::kRow) last_load[static_cast<std::size_t>(v.index)] = 0;
+    const auto parts = [&](const runtime::Access& access) {
+      const auto view = memory_.views.find(access.buffer);
+      return view == memory_.views.end() ? std::vector<int>() : view->second;
+    };
     auto allow = [&](int store, int phase) {
       for (std::size_t k = 0; k < signature.operands.size(); ++k) {
         const auto& load = signature.operands[k];
+        const auto& to = signature.operands[static_cast<std::size_t>(store)];
         if (load.store || load.gathered || last_load[k] > phase) continue;
-        if (load.dim_of_axis == signature.operands[static_cast<std::size_t>(store)].dim_of_axis)
+        if (load.dim_of_axis == to.dim_of_axis && parts(load) == parts(to))
           signature.in_place[static_cast<std::size_t>(store)].push_back(static_cast<int>(k));
       }
     };

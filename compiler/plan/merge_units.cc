@@ -22,16 +22,21 @@ namespace {
 constexpr int kElsewhere = -2;  // the map of what is read at computed positions
 
 // Memory that a unit reads: roots of other units and inputs, each with its map; and what it computes.
-std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const std::set<int>& roots, const Unit& unit,
+std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const Fusion& fusion, const Unit& unit,
                                          int* work = nullptr) {
+  const std::set<int>& roots = fusion.roots;
   std::set<std::pair<int, AxisMap>> leaves, visited;
   std::set<int> own;
   for (const Root& root : unit.roots) own.insert(root.node);
+  const auto add = [&](int id, const AxisMap& map) {
+    leaves.insert({id, map});
+    for (; fusion.views.Has(id); leaves.insert({id, AxisMap{kElsewhere}})) id = graph.node(id).inputs[0];
+  };
   std::function<void(int, const AxisMap&)> visit = [&](int id, const AxisMap& map) {
     const Node& node = graph.node(id);
     if (!visited.insert({id, map}).second) return;
     if (node.kind == Kind::kInput || (roots.count(id) && !own.count(id))) {
-      leaves.insert({id, map});
+      add(id, map);
       return;
     }
     if (work != nullptr) *work += WorkOf(node);
@@ -43,7 +48,7 @@ std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const std::set<int>
     }
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       // Other points than this one are read: never of the kernel that computes them.
-      if (IsGathered(node, k)) leaves.insert({node.inputs[k], AxisMap{kElsewhere}});
+      if (IsGathered(node, k)) add(node.inputs[k], AxisMap{kElsewhere});
       else visit(node.inputs[k], OperandMap(graph, node, k, map));
     }
   };
@@ -53,7 +58,7 @@ std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const std::set<int>
         int operand = input;
         while (graph.node(operand).kind == Kind::kTranspose && !roots.count(operand))
           operand = graph.node(operand).inputs[0];
-        leaves.insert({operand, {}});
+        add(operand, {});
       }
     } else {
       visit(root.node, root.map);
@@ -102,7 +107,7 @@ class Merger {
   std::size_t place(int id) const { return place_[static_cast<std::size_t>(id)]; }
 
   void Enter(int id) {
-    leaves_[static_cast<std::size_t>(id)] = Leaves(graph_, fusion_.roots, unit(id));
+    leaves_[static_cast<std::size_t>(id)] = Leaves(graph_, fusion_, unit(id));
     for (const auto& [node, map] : leaves(id)) readers_[node].insert(id);
     for (const Root& root : unit(id).roots) writer_[root.node] = id;
   }
@@ -211,11 +216,11 @@ class Merger {
     reader.domain = merged.domain;
     reader.roots = second_is_host ? host.roots : *placed;
     const std::vector<Root>& written = second_is_host ? *placed : host.roots;
-    for (const auto& [node, map] : Leaves(graph_, fusion_.roots, reader))
+    for (const auto& [node, map] : Leaves(graph_, fusion_, reader))
       for (const Root& root : written)
         if (root.node == node && root.map != map) return Apart::kOtherPoints;
     int work = 0;
-    const std::size_t operands = Leaves(graph_, fusion_.roots, merged, &work).size() + merged.roots.size();
+    const std::size_t operands = Leaves(graph_, fusion_, merged, &work).size() + merged.roots.size();
     if (work > kMaxWork || operands > kMaxOperands) return Apart::kBudget;
     return merged;
   }
@@ -232,9 +237,9 @@ class Merger {
 
 }  // namespace
 
-std::set<int> NodesRead(const Graph& graph, const std::set<int>& roots, const Unit& unit) {
+std::set<int> NodesRead(const Graph& graph, const Fusion& fusion, const Unit& unit) {
   std::set<int> nodes;
-  for (const auto& [node, map] : Leaves(graph, roots, unit)) nodes.insert(node);
+  for (const auto& [node, map] : Leaves(graph, fusion, unit)) nodes.insert(node);
   return nodes;
 }
 

@@ -7,7 +7,7 @@
 namespace umbra::plan {
 
 /// The nodes in memory that a unit reads: inputs and roots of other units.
-std::set<int> NodesRead(const graph::Graph& graph, const std::set<int>& roots, const Unit& unit);
+std::set<int> NodesRead(const graph::Graph& graph, const Fusion& fusion, const Unit& unit);
 
 /// Joins what fits of `fusion->units`, orders them so that they can run, and notes why neighbours stay apart.
 void MergeUnits(const graph::Graph& graph, Fusion* fusion);

@@ -9,18 +9,20 @@
 
 namespace umbra::plan {
 
-bool Reads(const std::variant<Kernel, Gemm>& step, int buffer) {
-  if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.a == buffer || gemm->step.b == buffer;
+bool Reads(const Plan& plan, const std::variant<Kernel, Gemm>& step, int buffer) {
+  const auto is_in = [&](int other) { return runtime::HomeOf(plan.buffers, other) == buffer; };
+  if (const auto* gemm = std::get_if<Gemm>(&step)) return is_in(gemm->step.a) || is_in(gemm->step.b);
   const auto& operands = std::get<Kernel>(step).signature.operands;
   return std::any_of(operands.begin(), operands.end(),
-                     [buffer](const runtime::Access& access) { return !access.store && access.buffer == buffer; });
+                     [&](const runtime::Access& access) { return !access.store && is_in(access.buffer); });
 }
 
-bool Writes(const std::variant<Kernel, Gemm>& step, int buffer) {
-  if (const auto* gemm = std::get_if<Gemm>(&step)) return gemm->step.c == buffer;
+bool Writes(const Plan& plan, const std::variant<Kernel, Gemm>& step, int buffer) {
+  const auto is_in = [&](int other) { return runtime::HomeOf(plan.buffers, other) == buffer; };
+  if (const auto* gemm = std::get_if<Gemm>(&step)) return is_in(gemm->step.c);
   const auto& operands = std::get<Kernel>(step).signature.operands;
   return std::any_of(operands.begin(), operands.end(),
-                     [buffer](const runtime::Access& access) { return access.store && access.buffer == buffer; });
+                     [&](const runtime::Access& access) { return access.store && is_in(access.buffer); });
 }
 
 std::vector<bool> MovesAlong(const Kernel& kernel, int axis) {

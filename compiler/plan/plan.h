@@ -131,9 +131,9 @@ struct Plan {
   std::vector<ApartSteps> apart;  ///< for the reader
 };
 
-/// Does the step read the buffer, or write it?
-bool Reads(const std::variant<Kernel, Gemm>& step, int buffer);
-bool Writes(const std::variant<Kernel, Gemm>& step, int buffer);
+/// Does the step read the buffer, or a view of it, or write it?
+bool Reads(const Plan& plan, const std::variant<Kernel, Gemm>& step, int buffer);
+bool Writes(const Plan& plan, const std::variant<Kernel, Gemm>& step, int buffer);
 
 /// The element values that a phase without a guard evaluates, operands before their readers.
 std::vector<int> NeededElements(const Kernel& kernel, const Phase& phase);

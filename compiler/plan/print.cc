@@ -252,10 +252,13 @@ int NumSteps(const Plan& plan, const runtime::StepGroup& group) {
 std::string Print(const Plan& plan) {
   std::string text = fmt::format("plan {}\n", plan.name);
   for (const auto& buffer : plan.buffers) {
-    static constexpr std::string_view kKinds[] = {"in  ", "out ", "temp"};
+    static constexpr std::string_view kKinds[] = {"in  ", "out ", "temp", "view"};
     text += fmt::format("  {} {}: {}{}{}\n", kKinds[static_cast<int>(buffer.kind)], buffer.name, Name(buffer.dtype),
                         ShapeText(plan, buffer.shape),
-                        buffer.place < 0 ? "" : " in " + plan.buffers[static_cast<std::size_t>(buffer.place)].name);
+                        buffer.place < 0 ? ""
+                        : buffer.kind == runtime::Buffer::Kind::kView
+                            ? " of " + plan.buffers[static_cast<std::size_t>(buffer.place)].name
+                            : " in " + plan.buffers[static_cast<std::size_t>(buffer.place)].name);
   }
   for (const auto& [name, dtype] : plan.scalars) text += fmt::format("  scalar {}: {}\n", name, Name(dtype));
   for (const auto& group : plan.groups) {

@@ -19,6 +19,8 @@ using runtime::Access;
 // few packets, without a loop where their number is known.
 constexpr std::int64_t kShortRow = 15, kShortRowOfFunctions = 31, kFewPackets = 64;
 constexpr std::int64_t kHardlyAny = 4;  // lanes of a packet
+// Rows that are loaded for known places of theirs.
+constexpr std::int64_t kPlacesOfRow = 6, kBytesOfRow = 16;
 
 std::int64_t LongestShortRow(const Kernel& kernel) {
   const bool functions = std::any_of(kernel.values.begin(), kernel.values.end(), [](const Value& value) {
@@ -93,6 +95,19 @@ class Rows {
       return IsFromRows(value(id), axis, across) && (moves[static_cast<std::size_t>(id)] || needs_all(id));
     });
     return from_rows;
+  }
+
+  // Of results that have no axis along rows that are gathered from: the gathers of several known places of them, where
+  // `axis`, of one element, is made for that.
+  std::vector<int> FromKnownPlaces(int axis) const {
+    if (!one_by_one_ || !AreFromRows(axis) || !LieAcross(axis)) return {};
+    // Of longer rows too much is loaded that no one needs.
+    const bool few = std::all_of(gathers_.begin(), gathers_.end(), [this](int id) {
+      const runtime::Buffer& buffer = BufferOf(value(id));
+      const std::int64_t row = buffer.shape.back().value;
+      return row <= kPlacesOfRow && row * static_cast<std::int64_t>(SizeOf(buffer.dtype)) <= kBytesOfRow;
+    });
+    return few ? FromRows(axis) : std::vector<int>();
   }
 
   // The extents of the rows that are gathered from.
@@ -221,18 +236,25 @@ class Rows {
   bool CanBeInnermost(int axis) const {
     if (axis == 0 && keeps_first_axis_) return false;
     const int across = AcrossOf(axis);
-    bool has_rows = false;
     for (const int id : gathers_)
       if (!IsFromRows(value(id), axis, across) && !(axis + 1 == kernel_.rank() && LiesAlong(value(id), axis, across)))
         return false;
-    for (const Access& access : signature_.operands) {
-      if (access.gathered) continue;
+    return LieAcross(axis) &&
+           std::any_of(signature_.operands.begin(), signature_.operands.end(), [&](const Access& access) {
+             return !access.gathered && AxisOfRows(access) == axis &&
+                    access.dim_of_axis[static_cast<std::size_t>(across)] >= 0;
+           });
+  }
+
+  // Do all operands that have no rows along the axis, and are not gathered, lie along the one that packets go along, or
+  // not move along that?
+  bool LieAcross(int axis) const {
+    const int across = AcrossOf(axis);
+    return std::all_of(signature_.operands.begin(), signature_.operands.end(), [&](const Access& access) {
       const int rows = AxisOfRows(access);
-      const bool moves = access.dim_of_axis[static_cast<std::size_t>(across)] >= 0;
-      if (rows == axis) has_rows = has_rows || moves;
-      else if (moves && rows != across) return false;
-    }
-    return has_rows;
+      return access.gathered || rows == axis || rows == across ||
+             access.dim_of_axis[static_cast<std::size_t>(across)] < 0;
+    });
   }
 
   const Plan& plan_;
@@ -276,6 +298,16 @@ void MakeInnermost(int axis, const std::vector<int>& from_rows, Kernel* kernel) 
   }
 }
 
+// The kernel with an innermost axis of one element, along which nothing moves.
+Kernel WithElementAxis(Kernel kernel) {
+  runtime::KernelSignature& signature = kernel.signature;
+  signature.row_axes = kernel.rank();
+  signature.vector_axis = kernel.rank();
+  signature.axes.push_back(runtime::Extent::Static(1));
+  for (Access& access : signature.operands) access.dim_of_axis.push_back(-1);
+  return kernel;
+}
+
 template <typename Plan, typename F>
 void ForEachKernel(Plan& plan, const F& f) {
   for (const runtime::StepGroup& group : plan.groups)
@@ -301,6 +333,13 @@ void GoAcrossShortRows(Plan* plan) {
       const runtime::Extent& extent = kernel.signature.axes[static_cast<std::size_t>(axis)];
       if (is_short(extent) && extent.value >= 2) return MakeInnermost(axis, rows.FromRows(axis), &kernel);
     }
+    if (sources.empty() || in_rows) return;
+    Kernel with_axis = WithElementAxis(kernel);
+    const int axis = kernel.rank();
+    const std::vector<int> places = Rows(*plan, in_rows, false, with_axis).FromKnownPlaces(axis);
+    if (places.empty()) return;
+    MakeInnermost(axis, places, &with_axis);
+    kernel = std::move(with_axis);
   });
 }
 

@@ -265,13 +265,13 @@ class SumMaker {
 };
 
 // Is all that the kernel reads of the buffer, which it does read, what stands at the point that it computes?
-bool ReadsAtPoint(const runtime::KernelSignature& signature, int buffer) {
+bool ReadsAtPoint(const Plan& plan, const runtime::KernelSignature& signature, int buffer) {
   std::vector<int> along(signature.axes.size());
   std::iota(along.begin(), along.end(), 0);
   bool reads = false;
   for (const runtime::Access& access : signature.operands) {
-    if (access.buffer != buffer) continue;
-    if (access.store || access.gathered || access.dim_of_axis != along) return false;
+    if (runtime::HomeOf(plan.buffers, access.buffer) != buffer) continue;
+    if (access.buffer != buffer || access.store || access.gathered || access.dim_of_axis != along) return false;
     reads = true;
   }
   return reads;
@@ -285,13 +285,13 @@ const Kernel* FollowerOf(const Plan& plan, const GemmStep& gemm, const std::vari
   const runtime::KernelSignature& signature = kernel->signature;
   const bool fits = signature.elementwise && !signature.positional && signature.numbers.empty() &&
                     signature.axes == product.shape && signature.vector_axis + 1 == kernel->rank() &&
-                    kernel->phases.size() == 1 && kernel->final_stores.empty() && ReadsAtPoint(signature, gemm.c);
+                    kernel->phases.size() == 1 && kernel->final_stores.empty() && ReadsAtPoint(plan, signature, gemm.c);
   return fits ? kernel : nullptr;
 }
 
 int NumReaders(const Plan& plan, int buffer) {
   return static_cast<int>(
-      std::count_if(plan.steps.begin(), plan.steps.end(), [buffer](const auto& step) { return Reads(step, buffer); }));
+      std::count_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) { return Reads(plan, step, buffer); }));
 }
 
 // Is the operand the same along an axis?
@@ -303,8 +303,8 @@ bool Repeats(const runtime::KernelSignature& signature, int operand) {
 // Is all of the buffer in memory, whatever a launch chooses, as long as a later step may read it? What is a product may
 // not be, nor what is a block of rows at a time, or in the memory of an output.
 bool Stays(const Plan& plan, int buffer) {
-  const auto is_product = [buffer](const auto& step) {
-    return std::holds_alternative<Gemm>(step) && Writes(step, buffer);
+  const auto is_product = [&](const auto& step) {
+    return std::holds_alternative<Gemm>(step) && Writes(plan, step, buffer);
   };
   const auto is_local = [buffer](const runtime::StepGroup& group) {
     return std::count(group.local.begin(), group.local.end(), buffer) != 0;
@@ -319,7 +319,7 @@ int MakerOf(const Plan& plan, const GemmStep& gemm) {
   const Buffer& factor = BufferOf(plan, gemm.b);
   if (factor.kind != Buffer::Kind::kTemporary || NumReaders(plan, gemm.b) != 1 || gemm.a == gemm.b) return -1;
   const auto at =
-      std::find_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) { return Writes(step, gemm.b); });
+      std::find_if(plan.steps.begin(), plan.steps.end(), [&](const auto& step) { return Writes(plan, step, gemm.b); });
   if (at == plan.steps.end() || !std::holds_alternative<Kernel>(*at)) return -1;
   const auto& kernel = std::get<Kernel>(*at);
   const runtime::KernelSignature& signature = kernel.signature;

@@ -87,11 +87,12 @@ class Turner {
 
   // Is all of the buffer in memory before the group begins?
   bool IsThereBefore(const runtime::StepGroup& group, int buffer) const {
+    buffer = runtime::HomeOf(plan_.buffers, buffer);
     if (plan_.buffers[static_cast<std::size_t>(buffer)].place >= 0 ||
         std::count(group.local.begin(), group.local.end(), buffer) != 0)
       return false;
     return std::none_of(plan_.steps.begin() + group.begin, plan_.steps.begin() + group.end,
-                        [buffer](const auto& step) { return Writes(step, buffer); });
+                        [&](const auto& step) { return Writes(plan_, step, buffer); });
   }
 
   // The temporary that has the buffer's elements in that order; once for all kernels.
@@ -99,7 +100,7 @@ class Turner {
     const auto [found, fresh] = turned_.try_emplace({buffer, dims}, static_cast<int>(plan_.buffers.size()));
     if (!fresh) return found->second;
     const Buffer from = plan_.buffers[static_cast<std::size_t>(buffer)];
-    Buffer turned{from.name + "_turned", Buffer::Kind::kTemporary, from.dtype, {}, -1};
+    Buffer turned{from.name + "_turned", Buffer::Kind::kTemporary, from.dtype, {}, -1, 0};
     for (const int dim : dims) turned.shape.push_back(from.shape[static_cast<std::size_t>(dim)]);
     plan_.buffers.push_back(std::move(turned));
     steps->emplace_back(Copy(buffer, found->second, dims));

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "compiler/transform/axis_parts.h"
 #include "compiler/transform/copy_node.h"
 #include "compiler/transform/gather_reads.h"
 #include "umbra/error.h"
@@ -20,13 +21,18 @@ constexpr std::size_t kFewNodes = 64;
 
 class Composer {
  public:
-  explicit Composer(const Graph& source) : source_(source), result_(source.name()), reads_(source) {}
+  Composer(const Graph& source, bool on_gpu)
+      : source_(source),
+        on_gpu_(on_gpu),
+        result_(source.name()),
+        reads_(source),
+        positions_(source) {}
 
   Graph Run() {
     RewriteNodes(
         source_,
         [&](const Node& node, std::vector<int> inputs) {
-          if (node.kind != Kind::kGather) return CopyNode(&result_, node, std::move(inputs));
+          if (node.kind != Kind::kGather || IsBetterInMemory(node)) return CopyNode(&result_, node, std::move(inputs));
           const auto cost = CostOf(inputs[0]);
           const bool composes =
               cost && (*cost <= kCheap ? !reads_.IsOutput(node.inputs[0]) && !reads_.IsBetterTurned(node)
@@ -38,6 +44,14 @@ class Composer {
   }
 
  private:
+  // Does the gather join what is written where it lies, or read an input with more dimensions, by strides?
+  bool IsBetterInMemory(const Node& gather) {
+    const Node& from = source_.node(gather.inputs[0]);
+    return !on_gpu_ && (IsJoinedInMemory(source_, static_cast<int>(&gather - source_.nodes().data()), &positions_) ||
+                        (from.kind == Kind::kGather && source_.node(from.inputs[0]).kind == Kind::kInput &&
+                         !reads_.IsOutput(gather.inputs[0]) && PartsOfSource(source_, from, &positions_)));
+  }
+
   // What an element of the value, which is no operand in memory, costs beside positions; none if it is not to be
   // computed where it is read.
   std::optional<double> CostOf(int source) const {
@@ -129,13 +143,15 @@ class Composer {
   }
 
   const Graph& source_;
+  const bool on_gpu_;
   Graph result_;
   GatherReads reads_;  // of the source
+  PositionForms positions_;  // of the source
   std::map<std::pair<int, std::vector<int>>, int> known_;  // of the gather that is being composed
 };
 
 }  // namespace
 
-Graph ComposeGathers(const Graph& graph) { return Composer(graph).Run(); }
+Graph ComposeGathers(const Graph& graph, bool on_gpu) { return Composer(graph, on_gpu).Run(); }
 
 }  // namespace umbra::graph

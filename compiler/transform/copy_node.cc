@@ -33,7 +33,8 @@ int CopyNode(Graph* graph, const Node& node, std::vector<int> inputs) {
   throw InternalError("unknown kind of node");
 }
 
-void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result) {
+void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result,
+                  const std::function<int(const Node& node, int made)>& output) {
   result->CopySymbols(source);
   const std::size_t count = source.nodes().size();
   std::vector<bool> live(count);
@@ -53,8 +54,10 @@ void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result) {
     made[id] = rewrite(node, std::move(inputs));
     result->TakeNames(made[id], source, static_cast<int>(id));
   }
-  for (const Output& output : source.outputs())
-    result->AddOutput(output.name, made[static_cast<std::size_t>(output.node)]);
+  for (const Output& of : source.outputs()) {
+    const int node = made[static_cast<std::size_t>(of.node)];
+    result->AddOutput(of.name, output ? output(source.node(of.node), node) : node);
+  }
 }
 
 }  // namespace umbra::graph

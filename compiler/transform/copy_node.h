@@ -15,8 +15,10 @@ int CopyNode(Graph* graph, const Node& node, std::vector<int> inputs);
 /// What becomes of a node of the source, of these operands in the new graph: its number there.
 using Rewrite = std::function<int(const Node& node, std::vector<int> inputs)>;
 /// Fills `result`, which is new, with what `rewrite` makes of the nodes of `source` that an output needs, and of all of
-/// its operands, in order, under their names.
-void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result);
+/// its operands, in order, under their names. `output`, if given, makes of a node of the source, and of what became of
+/// it, the output.
+void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result,
+                  const std::function<int(const Node& node, int made)>& output = nullptr);
 
 }  // namespace umbra::graph
 

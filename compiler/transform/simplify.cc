@@ -16,7 +16,11 @@ using Kind = Node::Kind;
 
 class Simplifier {
  public:
-  explicit Simplifier(const Graph& source) : source_(source), result_(source.name()), readers_(source.nodes().size()) {
+  Simplifier(const Graph& source, bool positions_only)
+      : source_(source),
+        positions_only_(positions_only),
+        result_(source.name()),
+        readers_(source.nodes().size()) {
     for (const Node& node : source.nodes())
       for (const int input : node.inputs) ++readers_[static_cast<std::size_t>(input)];
     for (const Output& output : source.outputs()) ++readers_[static_cast<std::size_t>(output.node)];
@@ -30,6 +34,8 @@ class Simplifier {
 
  private:
   int Make(const Node& node, std::vector<int> inputs) {
+    if (positions_only_ && (node.kind != Kind::kMap || node.dtype != DType::kInt64))
+      return CopyNode(&result_, node, std::move(inputs));
     switch (node.kind) {
       case Kind::kMap: return MakeMap(node, std::move(inputs));
       case Kind::kCast: return MakeCast(node, inputs[0]);
@@ -75,9 +81,8 @@ class Simplifier {
         break;
       case Op::div:
         if (b && *b == 1 && keeps_shape) return inputs[0];
-        if (node.dtype == DType::kInt64 && b && *b > 1)
-          if (const auto quotient = positions_.Quotient(inputs[0], static_cast<index_t>(*b)))
-            return Shaped(*quotient, node);
+        if (node.dtype == DType::kInt64)
+          if (const auto quotient = positions_.Quotient(inputs[0], inputs[1])) return Shaped(*quotient, node);
         break;
       case Op::plus:
         if (IsInt(node.dtype) && is_zero && keeps_shape) return inputs[0];
@@ -242,13 +247,16 @@ class Simplifier {
   }
 
   const Graph& source_;
+  const bool positions_only_;
   Graph result_;
-  PositionForms positions_{&result_};
+  Positions positions_{&result_};
   std::vector<int> readers_;  // of each node of the source
 };
 
 }  // namespace
 
-Graph Simplify(const Graph& graph) { return Simplifier(graph).Run(); }
+Graph Simplify(const Graph& graph) { return Simplifier(graph, false).Run(); }
+
+Graph SimplifyPositions(const Graph& graph) { return Simplifier(graph, true).Run(); }
 
 }  // namespace umbra::graph

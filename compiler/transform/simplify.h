@@ -8,9 +8,12 @@ namespace umbra::graph {
 
 /// Folds constants in their dtype, removes x * 1, x / 1, x - 0, double negations, transposes of
 /// transposes, selections by a condition that is decided already, quotients of positions that need no division
-/// (PositionForms) and values that no output needs. No floats are reassociated. Inputs and scalars stay, read or not,
+/// (Positions) and values that no output needs. No floats are reassociated. Inputs and scalars stay, read or not,
 /// because callers pass them by position.
 Graph Simplify(const Graph& graph);
+
+/// The rewrites of whole numbers alone, which positions are made of.
+Graph SimplifyPositions(const Graph& graph);
 
 }  // namespace umbra::graph
 

@@ -57,19 +57,25 @@ struct DerivedExtent {
 
 /// A tensor in memory that a program reads or writes.
 struct Buffer {
-  enum class Kind {
-    kInput,
-    kOutput,
-    kTemporary
-  };  ///< who gives the memory: the caller, to be read or written, or the call
+  /// Who gives the memory: the caller, to be read or written, or the call; a view lies in the memory of another buffer.
+  enum class Kind { kInput, kOutput, kTemporary, kView };
   std::string name;  ///< of the operand, as in the graph
   Kind kind = Kind::kInput;  ///< whose memory it is
   DType dtype = DType::kFloat32;  ///< of the elements
   std::vector<Extent> shape;  ///< one extent per dimension
   /// kTemporary: an output of the same shape and dtype whose memory may hold it, as the kernel that
-  /// stores the output reads it at the same point; or -1.
+  /// stores the output reads it at the same point; or -1. kView: the buffer that it lies in, which comes before it.
   int place = -1;
+  /// kView: bit d says that dimension d goes on with the one of `place` that dimension d - 1 is a part of, else it
+  /// begins the next one. The last part of each are its elements as they lie.
+  std::uint32_t goes_on = 0;
 };
+
+/// The number of the buffer in whose memory another one is: that of a view, or its own.
+inline int HomeOf(const std::vector<Buffer>& buffers, int buffer) {
+  const Buffer& of = buffers[static_cast<std::size_t>(buffer)];
+  return of.kind == Buffer::Kind::kView ? HomeOf(buffers, of.place) : buffer;
+}
 
 /// How a kernel walks a buffer: for each kernel axis the dimension of the buffer that it moves
 /// along, or -1 where the buffer does not depend on the axis.

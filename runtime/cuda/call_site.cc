@@ -265,7 +265,7 @@ class CallSiteOnGpu final : public CudaCallSite::State {
   explicit CallSiteOnGpu(std::shared_ptr<const Program> program) : program_(std::move(program)) {
     for (const Buffer& buffer : program_->buffers) {
       if (buffer.kind == Buffer::Kind::kInput) ++num_inputs_;
-      if (buffer.kind != Buffer::Kind::kTemporary) ++num_operands_;
+      if (buffer.kind <= Buffer::Kind::kOutput) ++num_operands_;
     }
   }
 

@@ -24,12 +24,13 @@ using drawn::Tensor;
 using graph::Graph;
 using Kind = graph::Node::Kind;
 
-// What a position comes to at a point of its domain.
-index_t At(const Graph& graph, int id, const std::vector<index_t>& point) {
+// What a position comes to at a point of its domain, where the open extents are `extents`, by symbol.
+index_t At(const Graph& graph, int id, const std::vector<index_t>& point, const std::vector<index_t>& extents = {}) {
   const graph::Node& node = graph.node(id);
   if (node.kind == Kind::kConstant) return static_cast<index_t>(node.constant);
   if (node.kind == Kind::kIndex) return point[static_cast<std::size_t>(node.axes[0])];
-  const index_t a = At(graph, node.inputs[0], point), b = At(graph, node.inputs[1], point);
+  if (node.kind == Kind::kExtent) return extents[static_cast<std::size_t>(node.extent.symbol())];
+  const index_t a = At(graph, node.inputs[0], point, extents), b = At(graph, node.inputs[1], point, extents);
   switch (node.op) {
     case graph::Op::plus: return a + b;
     case graph::Op::minus: return a - b;
@@ -69,9 +70,10 @@ TEST(PositionForms, ComeToTheSame) {
       }
     };
     const int position = make(4), other = make(2);
-    graph::PositionForms forms(&graph);
+    graph::Positions forms(&graph);
     const index_t by = draw(1, 24);
-    const std::optional<int> quotient = forms.Quotient(position, by), difference = forms.Difference(position, other);
+    const std::optional<int> quotient = forms.Quotient(position, number(by)),
+                             difference = forms.Difference(position, other);
     replaced += quotient.has_value() + difference.has_value();
     ForEachIndex(extents, [&](const std::vector<index_t>& point) {
       if (quotient) {
@@ -85,6 +87,59 @@ TEST(PositionForms, ComeToTheSame) {
   EXPECT_GT(replaced, 300);
 }
 
+TEST(PositionForms, ComeToTheSameWithOpenExtents) {
+  std::mt19937 random(12);
+  const auto draw = [&](index_t low, index_t high) {
+    return std::uniform_int_distribution<index_t>(low, high)(random);
+  };
+  int replaced = 0;
+  for (int round = 0; round < 3000; ++round) {
+    Graph graph("positions");
+    const std::vector<index_t> extents = {draw(1, 6), draw(1, 6), draw(1, 6), draw(0, 6)};  // the last is no axis'
+    std::vector<Dimension> dims;
+    for (int k = 0; k < 4; ++k) dims.push_back(Dimension::WithSymbol(graph.NewSymbol()));
+    const PartialShape shape{dims[0], dims[1], dims[2]};
+    const auto number = [&](index_t value) { return graph.Constant(static_cast<double>(value), DType::kInt64); };
+    const auto factor = [&] {
+      return draw(0, 2) > 0 ? graph.ExtentOf(dims[static_cast<std::size_t>(draw(0, 3))]) : number(draw(1, 6));
+    };
+    std::function<int(int)> make = [&](int depth) {
+      if (depth == 0) return graph.Index(static_cast<int>(draw(0, 2)), shape);
+      switch (draw(0, 5)) {
+        case 0:
+        case 1: return graph.Map(graph::Op::mul, {make(depth - 1), factor()});
+        case 2: return graph.Map(graph::Op::div, {make(depth - 1), factor()});
+        case 3: return graph.Map(graph::Op::minus, {make(depth - 1), make(depth - 1)});
+        default: return graph.Map(graph::Op::plus, {make(depth - 1), make(depth - 1)});
+      }
+    };
+    // Sums as of joined axes, as well as any.
+    const auto joined = [&] {
+      int sum = graph.Index(0, shape);
+      for (int axis = 1; axis < 3; ++axis)
+        sum = graph.Map(graph::Op::plus,
+                        {graph.Map(graph::Op::mul, {sum, graph.ExtentOf(dims[static_cast<std::size_t>(axis)])}),
+                         graph.Index(axis, shape)});
+      return draw(0, 1) == 0
+                 ? sum
+                 : graph.Map(graph::Op::plus, {graph.Map(graph::Op::mul, {sum, number(4)}), number(draw(0, 3))});
+    };
+    const int position = draw(0, 1) == 0 ? make(3) : joined(), other = make(2);
+    const int by = draw(0, 1) == 0 ? factor() : graph.Map(graph::Op::mul, {factor(), factor()});
+    graph::Positions forms(&graph);
+    const std::optional<int> quotient = forms.Quotient(position, by), difference = forms.Difference(position, other);
+    replaced += quotient.has_value() + difference.has_value();
+    ForEachIndex({extents[0], extents[1], extents[2]}, [&](const std::vector<index_t>& point) {
+      const auto at = [&](int id) { return At(graph, id, point, extents); };
+      if (quotient) {
+        ASSERT_EQ(at(*quotient), at(by) == 0 ? 0 : at(position) / at(by)) << graph::Print(graph) << " by " << by;
+      }
+      if (difference) { ASSERT_EQ(at(*difference), at(position) - at(other)) << graph::Print(graph); }
+    });
+  }
+  EXPECT_GT(replaced, 300);
+}
+
 TEST(PositionForms, WhatReshapesAskFor) {
   Graph graph("positions");
   const PartialShape shape{Dimension(70), Dimension(32), Dimension(98)};
@@ -93,18 +148,18 @@ TEST(PositionForms, WhatReshapesAskFor) {
   const auto sum = [&](int a, index_t by, int b) {
     return graph.Map(graph::Op::plus, {graph.Map(graph::Op::mul, {a, number(by)}), b});
   };
-  graph::PositionForms forms(&graph);
-  EXPECT_EQ(forms.Quotient(sum(i, 32, j), 32), i);
+  graph::Positions forms(&graph);
+  EXPECT_EQ(forms.Quotient(sum(i, 32, j), number(32)), i);
   const int rows = sum(i, 98, k);  // of 98 in ones of 784
-  const std::optional<int> row = forms.Quotient(rows, 784);
+  const std::optional<int> row = forms.Quotient(rows, number(784));
   ASSERT_TRUE(row.has_value());
   EXPECT_EQ(*row, graph.Map(graph::Op::div, {i, number(8)}));
   const int half = graph.Map(graph::Op::div, {j, number(2)});
-  EXPECT_EQ(forms.Quotient(sum(i, 64, j), 2),
+  EXPECT_EQ(forms.Quotient(sum(i, 64, j), number(2)),
             graph.Map(graph::Op::plus, {graph.Map(graph::Op::mul, {i, number(32)}), half}));
-  EXPECT_EQ(forms.Quotient(half, 8), graph.Map(graph::Op::div, {j, number(16)})) << "by both at once";
-  EXPECT_EQ(forms.Quotient(sum(i, 98, k), 100), std::nullopt);
-  EXPECT_EQ(forms.Quotient(graph.Map(graph::Op::minus, {j, number(1)}), 1), std::nullopt)
+  EXPECT_EQ(forms.Quotient(half, number(8)), graph.Map(graph::Op::div, {j, number(16)})) << "by both at once";
+  EXPECT_EQ(forms.Quotient(sum(i, 98, k), number(100)), std::nullopt);
+  EXPECT_EQ(forms.Quotient(graph.Map(graph::Op::minus, {j, number(1)}), number(1)), std::nullopt)
       << "quotients of negative numbers are rounded up";
   EXPECT_EQ(forms.Difference(i, j), std::nullopt);
 }

@@ -26,7 +26,7 @@ Outcome OutcomeOf(const std::string& text) {
   const runtime::Program& program = function.program();
   std::vector<std::vector<float>> memory;
   for (const runtime::Buffer& buffer : program.buffers)
-    if (buffer.kind != runtime::Buffer::Kind::kTemporary)
+    if (buffer.kind <= runtime::Buffer::Kind::kOutput)
       memory.emplace_back(kSize,
                           buffer.kind == runtime::Buffer::Kind::kInput ? static_cast<float>(memory.size() + 1) : -1.0f);
   runtime::Arguments arguments;

@@ -37,7 +37,7 @@ void Bind(const plan::Plan& plan, const std::string& word, std::vector<index_t>*
   const std::string name = word.substr(0, equals);
   const std::vector<index_t> extents = ParseExtents(std::string_view(word).substr(equals + 1), what);
   for (const runtime::Buffer& buffer : plan.buffers) {
-    if (buffer.name != name || buffer.kind == runtime::Buffer::Kind::kTemporary) continue;
+    if (buffer.name != name || buffer.kind > runtime::Buffer::Kind::kOutput) continue;
     Require(extents.size() == buffer.shape.size(), what, ": '", name, "' has rank ", buffer.shape.size());
     for (std::size_t d = 0; d < extents.size(); ++d) {
       const runtime::Extent& extent = buffer.shape[d];

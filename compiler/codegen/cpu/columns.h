@@ -35,6 +35,8 @@ class ColumnEmitter : protected RowEmitter {
 
   // Keeps the value, if it is an element that the phase has read to be kept, or asks for the one of the next block.
   void KeepElement(int id, const std::string& index) override;
+  // Short rows within other inner axes are loaded for each of their indices.
+  void BeforeInnerLoop(int axis) override;
   bool StreamsPackets(DType type) const override {
     return RowEmitter::StreamsPackets(type) || kept_columns_.streams || StreamsAcross();
   }
@@ -144,7 +146,7 @@ class ColumnEmitter : protected RowEmitter {
   std::string ShortRowsInTurns(const std::string& c, const std::string& first, const std::string& last);
   // Is the operand a result whose rows lie along what packets go across?
   bool IsWrittenInTurns(std::size_t k) const;
-  int ElementAxis() const { return signature_.row_axes; }
+  int ElementAxis() const { return kernel_.rank() - 1; }
   index_t ElementsOfShortRow() const { return signature_.axes[static_cast<std::size_t>(ElementAxis())].value; }
   // Does the operand have a row of a packet's lanes for each of them, of numbers as wide as they are?
   bool IsInShortRows(std::size_t k) const;
@@ -196,6 +198,7 @@ class ColumnEmitter : protected RowEmitter {
         count;  // at a time at most, the first of them, the one after the last, how many they are
   } kept_rows_;
 
+  std::function<void()> load_short_rows_;  // within other inner axes
   std::map<int, std::string> kept_here_;  // of values that short rows keep, the array of their elements
 };
 

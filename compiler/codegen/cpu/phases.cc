@@ -126,6 +126,7 @@ void PhaseEmitter::InnerLoops(int axis, int end, const std::function<void()>& bo
     body();
     return;
   }
+  BeforeInnerLoop(axis);
   out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, BlockBegin(axis), BlockEnd(axis));
   InnerLoops(axis + 1, end, body);
   out_.Close();

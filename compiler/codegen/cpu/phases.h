@@ -81,6 +81,8 @@ class PhaseEmitter : protected ValueEmitter {
 
   // What the phase's walk does with a value of an element once it is there.
   virtual void KeepElement(int id, const std::string& index) = 0;
+  // What is written before the loop over an inner axis.
+  virtual void BeforeInnerLoop(int /*axis*/) {}
   // Do whole packets of the type that are stored now go past the caches?
   virtual bool StreamsPackets(DType /*type*/) const { return Streams() && runs_.alike.empty(); }
 

@@ -22,9 +22,17 @@ bool ColumnEmitter::HasShortRows() const {
   if (!signature_.goes_along_columns() || Splits() || options_.variant.strided ||
       options_.spelling != Spelling::kPackets || width_ == 1)
     return false;
-  if (kernel_.rank() - signature_.row_axes != 1 || !IsBaked(ElementAxis()) || ElementsOfShortRow() < 2) return false;
+  if (kernel_.rank() == signature_.row_axes || !IsBaked(ElementAxis())) return false;
+  // Of several inner axes one reduction's operands are loaded along the last one.
+  if (kernel_.rank() - signature_.row_axes > 1 &&
+      (kernel_.phases.size() != 1 || !kernel_.phases[0].stores.empty() || ElementsOfShortRow() < 2 ||
+       !plan::IsShortRow(kernel_, ElementsOfShortRow())))
+    return false;
   for (const Phase& phase : kernel_.phases)
     if (phase.guard >= 0) return false;
+  // An axis of one element is there for what is gathered.
+  if (const auto& values = kernel_.phases[0].element_values; ElementsOfShortRow() < 2)
+    return std::any_of(values.begin(), values.end(), [this](int id) { return IsFromShortRows(id); });
   for (std::size_t k = 0; k < signature_.operands.size(); ++k)
     if (IsInShortRows(k)) return true;
   return false;
@@ -81,10 +89,18 @@ void ColumnEmitter::ShortRows(const std::string& c, Names names) {
     if (!IsInShortRows(k)) continue;
     const int operand = static_cast<int>(k);
     const bool is_stored = signature_.operands[k].store;
-    turned[operand] = DeclareColumns(OperandType(operand), operands_[k].name, ElementsOfShortRow(), &names);
+    turned[operand] = names.Make(operands_[k].name + "_columns");
     (is_stored ? stored_at_hand_ : at_hand_)[operand] = turned[operand] + element;
-    if (!is_stored) out_.Line("load_columns({}, {});", ColumnsOf(k, c), turned[operand]);
   }
+  const auto load = [&] {
+    for (const auto& [operand, columns] : turned) {
+      const auto k = static_cast<std::size_t>(operand);
+      out_.Line("{} {}[{}];", speller_->Type(OperandType(operand)), columns, ElementsOfShortRow());
+      if (!signature_.operands[k].store) out_.Line("load_columns({}, {});", ColumnsOf(k, c), columns);
+    }
+  };
+  if (ElementAxis() == signature_.row_axes) load();
+  else load_short_rows_ = load;
   for (const Phase& phase : kernel_.phases) LoadGatheredRows(phase, c, &names);
   std::map<int, std::string> kept;  // by value: those that an earlier phase has kept
   for (std::size_t p = 0; p < kernel_.phases.size(); ++p) {
@@ -113,6 +129,11 @@ void ColumnEmitter::ShortRows(const std::string& c, Names names) {
   }
   at_hand_.clear();
   columns_at_hand_.clear();
+  load_short_rows_ = nullptr;
+}
+
+void ColumnEmitter::BeforeInnerLoop(int axis) {
+  if (load_short_rows_ && axis == ElementAxis()) load_short_rows_();
 }
 
 void ColumnEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, Names* names) {
@@ -166,7 +187,11 @@ bool ColumnEmitter::IsInShortRows(std::size_t k) const {
 std::string ColumnEmitter::ColumnsOf(std::size_t k, const std::string& c) const {
   const Operand& o = operands_[k];
   const std::string& by_row = VectorStride(static_cast<int>(k));
-  return fmt::format("{} + {} * {}, {}, {}", o.name, c, by_row, by_row,
+  std::string row = o.name;
+  for (int axis = signature_.row_axes; axis < ElementAxis(); ++axis)
+    if (AxisDim(signature_.operands[k], axis) >= 0)
+      row += fmt::format(" + i{} * {}", axis, o.stride_names[static_cast<std::size_t>(axis)]);
+  return fmt::format("{} + {} * {}, {}, {}", row, c, by_row, by_row,
                      o.stride_names[static_cast<std::size_t>(ElementAxis())]);
 }
 

@@ -1,0 +1,353 @@
+#include "compiler/transform/refine_axes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "compiler/transform/copy_node.h"
+#include "compiler/transform/position_forms.h"
+
+namespace umbra::graph {
+
+namespace {
+
+using Kind = Node::Kind;
+using Form = PositionForms::Form;
+
+constexpr std::size_t kMostAxes = 8;  // of a value
+
+// Axes of values that are the same, and the parts that they are divided into, from the first to the last.
+class Axes {
+ public:
+  explicit Axes(const Graph& graph) : graph_(graph), forms_(graph) {
+    for (const Node& node : graph.nodes()) {
+      first_.push_back(parts_.size());
+      for (const Dimension& dim : node.shape) parts_.push_back({dim});
+    }
+    same_.resize(parts_.size());
+    std::iota(same_.begin(), same_.end(), std::size_t{0});
+    fixed_.resize(parts_.size());
+    for (int id = 0; id < static_cast<int>(graph.nodes().size()); ++id) Enter(id);
+    Divide();
+  }
+
+  /// The gathers that are reshapes of the same parts.
+  const std::vector<int>& free() const { return reshapes_; }
+  const std::vector<Dimension>& PartsOf(int id, std::size_t dim) const { return parts_[Find(At(id, dim))]; }
+
+ private:
+  // One part of an axis.
+  struct Part {
+    std::size_t axis, at;
+  };
+
+  std::size_t At(int id, std::size_t dim) const { return first_[static_cast<std::size_t>(id)] + dim; }
+  std::size_t Find(std::size_t axis) const {
+    while (same_[axis] != axis) axis = same_[axis];
+    return axis;
+  }
+  void Unite(std::size_t a, std::size_t b) {
+    a = Find(a), b = Find(b);
+    fixed_[std::min(a, b)] = fixed_[a] || fixed_[b];
+    same_[std::max(a, b)] = std::min(a, b);
+  }
+  // The value, and what it is made of, have the axes that they have.
+  void Fix(int id) {
+    for (std::size_t d = 0; d < graph_.node(id).shape.size(); ++d) fixed_[Find(At(id, d))] = true;
+  }
+
+  void Enter(int id) {
+    const Node& node = graph_.node(id);
+    const std::size_t rank = node.shape.size();
+    switch (node.kind) {
+      case Kind::kMap:
+      case Kind::kCast:
+      case Kind::kGather:
+        for (std::size_t k = node.kind == Kind::kGather ? 1 : 0; k < node.inputs.size(); ++k)
+          for (std::size_t d = 0; d < rank && graph_.node(node.inputs[k]).shape.size() == rank; ++d)
+            Unite(At(id, d), At(node.inputs[k], d));
+        if (node.kind != Kind::kGather) break;
+        if (IsReshape(node) && !IsCopy(id)) reshapes_.push_back(id);
+        else Fix(id), Fix(node.inputs[0]);
+        break;
+      case Kind::kBroadcast:
+        for (std::size_t d = 0; d < rank; ++d)
+          if (node.axes[d] >= 0) Unite(At(id, d), At(node.inputs[0], static_cast<std::size_t>(node.axes[d])));
+        break;
+      case Kind::kReduce: {
+        std::size_t kept = 0;
+        for (std::size_t d = 0; d < graph_.node(node.inputs[0]).shape.size(); ++d) {
+          const bool reduced = std::find(node.axes.begin(), node.axes.end(), static_cast<int>(d)) != node.axes.end();
+          if (!reduced) Unite(At(id, kept), At(node.inputs[0], d));
+          else if (node.keepdim) fixed_[Find(At(node.inputs[0], d))] = true;
+          if (!reduced || node.keepdim) ++kept;
+        }
+        break;
+      }
+      case Kind::kTranspose:
+      case Kind::kDot:
+        Fix(id);
+        for (const int of : node.inputs) Fix(of);
+        break;
+      default: break;
+    }
+  }
+
+  // Is it an input in another shape, to be stored so? That is best done in its own axes.
+  bool IsCopy(int id) const {
+    return graph_.node(graph_.node(id).inputs[0]).kind == Kind::kInput &&
+           std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
+                       [id](const Output& output) { return output.node == id; });
+  }
+
+  // Has each element the place, counted from the first, that it has in what it is of?
+  bool IsReshape(const Node& gather) {
+    if (gather.guarded) return false;
+    const auto within = [&](Form form) { return forms_.Within(gather.shape, std::move(form)); };
+    const auto place = [&](const PartialShape& shape, const auto& position) {
+      std::optional<Form> sum = Form{};
+      for (std::size_t d = 0; d < shape.size() && sum; ++d) {
+        sum = PositionForms::Product(*sum, within(forms_.FormOf(shape[d])));
+        if (sum) sum = PositionForms::Sum(*sum, position(d));
+      }
+      return sum;
+    };
+    const auto from = place(graph_.node(gather.inputs[0]).shape,
+                            [&](std::size_t d) { return within(forms_.FormOf(gather.inputs[d + 1])); });
+    if (!from) return false;
+    std::vector<Form> index(gather.shape.size());
+    for (const auto& [factors, count] : *from)
+      for (const int factor : factors)
+        if (factor >= 0 && graph_.node(factor).kind == Kind::kIndex)
+          index[static_cast<std::size_t>(graph_.node(factor).axes[0])] = {{{factor}, 1}};
+    const auto to = place(gather.shape, [&](std::size_t d) { return index[d]; });
+    for (std::size_t d = 0; d < gather.shape.size(); ++d)
+      if (index[d].empty() && !graph_.SameDimension(gather.shape[d], Dimension(1))) return false;
+    return to && *to == *from;
+  }
+
+  const Dimension& ExtentOf(const Part& part) const { return parts_[part.axis][part.at]; }
+
+  std::vector<Part> AllParts(int id) const {
+    std::vector<Part> all;
+    for (std::size_t d = 0; d < graph_.node(id).shape.size(); ++d)
+      for (std::size_t k = 0; k < PartsOf(id, d).size(); ++k) all.push_back({Find(At(id, d)), k});
+    return all;
+  }
+
+  bool Replace(const Part& part, const std::vector<Dimension>& by) {
+    if (fixed_[part.axis]) return false;
+    std::vector<Dimension>& all = parts_[part.axis];
+    const auto at = all.erase(all.begin() + static_cast<std::ptrdiff_t>(part.at));
+    all.insert(at, by.begin(), by.end());
+    return all.size() <= kMostAxes;
+  }
+
+  // Divides the last part that differs from its counterpart, of either side; `same`: there is none. False if there is
+  // one that cannot be divided.
+  bool DivideOne(int reshape, bool* same) {
+    const Node& node = graph_.node(reshape);
+    const std::vector<Part> sides[] = {AllParts(node.inputs[0]), AllParts(reshape)};
+    std::size_t left[] = {sides[0].size(), sides[1].size()};
+    while (left[0] > 0 && left[1] > 0 &&
+           graph_.SameDimension(ExtentOf(sides[0][left[0] - 1]), ExtentOf(sides[1][left[1] - 1])))
+      --left[0], --left[1];
+    *same = left[0] == 0 && left[1] == 0;
+    if (left[0] == 0 || left[1] == 0) return *same;
+    // One that is some of the other side's together.
+    const auto extent = [&](const Part& part) { return forms_.Within(node.shape, forms_.FormOf(ExtentOf(part))); };
+    for (const int side : {0, 1}) {
+      const Part& whole = sides[side][left[side] - 1];
+      std::vector<Dimension> by;
+      std::optional<Form> product = PositionForms::Number(1);
+      for (std::size_t k = left[1 - side]; k-- > 0 && product;) {
+        by.insert(by.begin(), ExtentOf(sides[1 - side][k]));
+        product = PositionForms::Product(*product, extent(sides[1 - side][k]));
+        if (by.size() > 1 && product == extent(whole)) return IsSoEverywhere(node, whole, by) && Replace(whole, by);
+      }
+    }
+    // One that is a multiple of the other.
+    for (const int side : {0, 1}) {
+      const Dimension whole = graph_.Known(ExtentOf(sides[side][left[side] - 1])),
+                      part = graph_.Known(ExtentOf(sides[1 - side][left[1 - side] - 1]));
+      if (!whole.is_static() || !part.is_static()) return false;
+      const auto count = static_cast<index_t>(whole), of = static_cast<index_t>(part);
+      if (of > 1 && count > of && count % of == 0)
+        return Replace(sides[side][left[side] - 1], {Dimension(count / of), part});
+    }
+    return false;
+  }
+
+  // Is the extent the product wherever there is a point of a value with the axis? What follows from the number of
+  // elements of the reshape does where none of its axes is empty; inputs are read there alone.
+  bool IsSoEverywhere(const Node& reshape, const Part& whole, const std::vector<Dimension>& by) {
+    std::optional<Form> product = PositionForms::Number(1);
+    for (const Dimension& dim : by)
+      if (product) product = PositionForms::Product(*product, forms_.FormOf(dim));
+    if (product == forms_.FormOf(ExtentOf(whole))) return true;
+    const std::set<int> sides[] = {forms_.SymbolsOf(graph_.node(reshape.inputs[0]).shape),
+                                   forms_.SymbolsOf(reshape.shape)};
+    for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id) {
+      const Node& node = graph_.node(id);
+      bool has = false;
+      for (std::size_t d = 0; d < node.shape.size(); ++d) has = has || Find(At(id, d)) == whole.axis;
+      if (!has || node.kind == Kind::kInput) continue;
+      const std::set<int> there = forms_.SymbolsOf(node.shape);
+      const auto has_all = [&](const std::set<int>& side) {
+        return std::includes(there.begin(), there.end(), side.begin(), side.end());
+      };
+      if (!has_all(sides[0]) && !has_all(sides[1])) return false;
+    }
+    return true;
+  }
+
+  bool HasFewAxes() const {
+    for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id)
+      if (AllParts(id).size() > std::max(kMostAxes, graph_.node(id).shape.size())) return false;
+    return true;
+  }
+
+  // What one reshape divides another may have to divide further. One that cannot keeps its axes, and what others had
+  // divided for its sake is whole again.
+  void Divide() {
+    const auto whole = parts_;
+    for (std::size_t done = 0; done < reshapes_.size();) {
+      bool changed = false, can = true;
+      for (bool same = false; can && !same; changed = changed || !same) can = DivideOne(reshapes_[done], &same);
+      if (!can) {
+        Fix(reshapes_[done]), Fix(graph_.node(reshapes_[done]).inputs[0]);
+        reshapes_.erase(reshapes_.begin() + static_cast<std::ptrdiff_t>(done));
+        parts_ = whole;
+      }
+      done = !can || changed ? 0 : done + 1;
+    }
+    if (HasFewAxes()) return;
+    reshapes_.clear();
+    parts_ = whole;
+  }
+
+  const Graph& graph_;
+  PositionForms forms_;
+  std::vector<std::size_t> first_;  // of each node: its first axis
+  std::vector<std::size_t> same_;  // of each axis: itself, or one that it is the same as
+  std::vector<std::vector<Dimension>> parts_;
+  std::vector<bool> fixed_;
+  std::vector<int> reshapes_;
+};
+
+class Refiner {
+ public:
+  explicit Refiner(const Graph& source) : source_(source), axes_(source), result_(source.name()) {}
+
+  Graph Run() {
+    if (axes_.free().empty()) return source_;
+    RewriteNodes(
+        source_, [this](const Node& node, std::vector<int> inputs) { return Make(node, std::move(inputs)); }, &result_,
+        [this](const Node& node, int made) { return IsDivided(IdOf(node)) ? Joined(node, made) : made; });
+    return std::move(result_);
+  }
+
+ private:
+  int IdOf(const Node& node) const { return static_cast<int>(&node - source_.nodes().data()); }
+  std::size_t Rank(int id) const { return source_.node(id).shape.size(); }
+
+  bool IsDivided(int id) const {
+    for (std::size_t d = 0; d < Rank(id); ++d)
+      if (axes_.PartsOf(id, d).size() > 1) return true;
+    return false;
+  }
+  PartialShape ShapeOf(int id) const {
+    std::vector<Dimension> dims;
+    for (std::size_t d = 0; d < Rank(id); ++d)
+      dims.insert(dims.end(), axes_.PartsOf(id, d).begin(), axes_.PartsOf(id, d).end());
+    return PartialShape(std::move(dims));
+  }
+  // The first part of the axis among all parts of the value.
+  int FirstOf(int id, std::size_t dim) const {
+    std::size_t first = 0;
+    for (std::size_t d = 0; d < dim; ++d) first += axes_.PartsOf(id, d).size();
+    return static_cast<int>(first);
+  }
+
+  int Make(const Node& node, std::vector<int> inputs) {
+    const int id = IdOf(node);
+    if (std::find(axes_.free().begin(), axes_.free().end(), id) != axes_.free().end()) return inputs[0];
+    if (node.kind == Kind::kReduce) {
+      std::vector<int> axes;
+      for (const int axis : node.axes)
+        for (std::size_t k = 0; k < axes_.PartsOf(node.inputs[0], static_cast<std::size_t>(axis)).size(); ++k)
+          axes.push_back(FirstOf(node.inputs[0], static_cast<std::size_t>(axis)) + static_cast<int>(k));
+      return result_.Reduce(node.reducer, inputs[0], std::move(axes), node.keepdim, node.contract);
+    }
+    if (!IsDivided(id)) return CopyNode(&result_, node, std::move(inputs));
+    switch (node.kind) {
+      case Kind::kInput: return Divided(id, CopyNode(&result_, node, std::move(inputs)));
+      case Kind::kIndex: return Position(id, static_cast<std::size_t>(node.axes[0]));
+      case Kind::kBroadcast: {
+        std::vector<int> axes;
+        for (std::size_t d = 0; d < node.axes.size(); ++d)
+          for (std::size_t k = 0; k < axes_.PartsOf(id, d).size(); ++k)
+            axes.push_back(node.axes[d] < 0
+                               ? -1
+                               : FirstOf(node.inputs[0], static_cast<std::size_t>(node.axes[d])) + static_cast<int>(k));
+        return result_.Broadcast(inputs[0], std::move(axes), ShapeOf(id));
+      }
+      default: return CopyNode(&result_, node, std::move(inputs));
+    }
+  }
+
+  int Number(const Dimension& dim) {
+    const Dimension known = result_.Known(dim);
+    return known.is_static() ? result_.Constant(static_cast<double>(static_cast<index_t>(known)), DType::kInt64)
+                             : result_.ExtentOf(known);
+  }
+
+  // The index along an axis, by those along its parts.
+  int Position(int id, std::size_t dim) {
+    const PartialShape shape = ShapeOf(id);
+    const std::vector<Dimension>& parts = axes_.PartsOf(id, dim);
+    int axis = FirstOf(id, dim), position = result_.Index(axis, shape);
+    for (std::size_t k = 1; k < parts.size(); ++k)
+      position =
+          result_.Map(Op::plus, {result_.Map(Op::mul, {position, Number(parts[k])}), result_.Index(++axis, shape)});
+    return position;
+  }
+
+  int Divided(int id, int input) {
+    std::vector<int> positions;
+    for (std::size_t d = 0; d < Rank(id); ++d) positions.push_back(Position(id, d));
+    return result_.Gather(input, std::move(positions), -1, 0);
+  }
+
+  // The value with the axes that the node had.
+  int Joined(const Node& node, int made) {
+    std::vector<int> positions;
+    for (std::size_t d = 0; d < node.shape.size(); ++d) {
+      const std::vector<Dimension>& parts = axes_.PartsOf(IdOf(node), d);
+      std::vector<int> of_parts(parts.size());
+      int left = result_.Index(static_cast<int>(d), node.shape);
+      for (std::size_t k = parts.size(); k-- > 1;) {
+        const int by = Number(parts[k]), quotient = result_.Map(Op::div, {left, by});
+        of_parts[k] = result_.Map(Op::minus, {left, result_.Map(Op::mul, {quotient, by})});
+        left = quotient;
+      }
+      of_parts[0] = left;
+      positions.insert(positions.end(), of_parts.begin(), of_parts.end());
+    }
+    return result_.Gather(made, std::move(positions), -1, 0);
+  }
+
+  const Graph& source_;
+  Axes axes_;
+  Graph result_;
+};
+
+}  // namespace
+
+Graph RefineAxes(const Graph& graph) { return Refiner(graph).Run(); }
+
+}  // namespace umbra::graph
