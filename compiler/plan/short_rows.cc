@@ -133,8 +133,10 @@ class Rows {
   // across a batch (batches.h).
   bool HasPacketsAcross(int axis) const {
     const int across = AcrossOf(axis);
-    const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(across)];
-    return one_by_one_ || across == 0 || !extent.is_static() || extent.value > kHardlyAny ||
+    const runtime::Extent &extent = signature_.axes[static_cast<std::size_t>(across)],
+                          &row = signature_.axes[static_cast<std::size_t>(axis)];
+    const std::int64_t least = std::max(kHardlyAny, row.is_static() ? row.value : 0);  // as many as a row has alone
+    return one_by_one_ || across == 0 || !extent.is_static() || extent.value > least ||
            IsOneWithNext(kernel_, across - 1);
   }
 

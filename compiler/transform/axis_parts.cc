@@ -59,18 +59,22 @@ std::optional<std::vector<std::size_t>> AxesOf(const Graph& graph, const Node& g
 
 std::optional<std::vector<int>> PartsOfSource(const Graph& graph, const Node& gather, PositionForms* forms) {
   if (!MayBe(graph, gather, true)) return std::nullopt;
+  const auto is_one = [&](std::size_t axis) { return graph.SameDimension(gather.shape[axis], Dimension(1)); };
   std::vector<int> part_of(gather.shape.size(), -1);
+  bool divides = false;
   for (std::size_t d = 0; d < graph.node(gather.inputs[0]).shape.size(); ++d) {
     const auto axes = AxesOf(graph, gather, gather.inputs[d + 1], forms);
     if (!axes || axes->empty()) return std::nullopt;
     for (const std::size_t axis : *axes) part_of[axis] = static_cast<int>(d);
+    divides = divides || axes->size() - static_cast<std::size_t>(std::count_if(axes->begin(), axes->end(), is_one)) > 1;
   }
-  // An axis of one point is a part of any dimension.
+  // An axis of one point is a part of any dimension, but elements do not lie along it: none is the last.
   for (std::size_t axis = 0; axis < part_of.size(); ++axis) {
     if (part_of[axis] >= 0) continue;
-    if (!graph.SameDimension(gather.shape[axis], Dimension(1))) return std::nullopt;
+    if (!is_one(axis)) return std::nullopt;
     part_of[axis] = axis == 0 ? 0 : part_of[axis - 1];
   }
+  if (!divides || is_one(part_of.size() - 1)) return std::nullopt;
   return std::is_sorted(part_of.begin(), part_of.end()) ? std::optional(part_of) : std::nullopt;
 }
 

@@ -158,6 +158,9 @@ class Axes {
       --left[0], --left[1];
     *same = left[0] == 0 && left[1] == 0;
     if (left[0] == 0 || left[1] == 0) return *same;
+    // An axis of one element divides nothing.
+    for (const int side : {0, 1})
+      if (graph_.SameDimension(ExtentOf(sides[side][left[side] - 1]), Dimension(1))) return false;
     // One that is some of the other side's together.
     const auto extent = [&](const Part& part) { return forms_.Within(node.shape, forms_.FormOf(ExtentOf(part))); };
     for (const int side : {0, 1}) {
