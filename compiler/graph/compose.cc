@@ -98,8 +98,10 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   const Operand* pending = nullptr;
   for (const Operand& operand : operands) {
     if (operand.kind != Kind::kPending) continue;
-    if (pending != nullptr && pending->axis != operand.axis && shape.size() == 0) shape = OpenShape();
-    if (pending != nullptr && pending->axis != operand.axis && shape.size() == 0) shape = ShapeOfAll(operands);
+    if (pending != nullptr && pending->axis != operand.axis && shape.size() == 0) {
+      shape = OpenShape();
+      if (shape.size() == 0) shape = ShapeOfAll(operands);
+    }
     Require(pending == nullptr || pending->axis == operand.axis || shape.size() > 0, info.name,
             ": the shape of two broadcasts along different axes (", pending ? pending->axis : 0, " and ", operand.axis,
             ") is not known; write broadcast<axis>(value, like)");

@@ -23,10 +23,11 @@ Views FindViews(const graph::Graph& graph) {
   };
   for (int id = 0; id < static_cast<int>(graph.nodes().size()); ++id) {
     if (graph.node(id).kind != Node::Kind::kGather) continue;
-    if (!is_in_memory(id) && !graph::IsJoinedInMemory(graph, id, &forms)) continue;
     // What is such a view itself nothing computes, as that could be written elsewhere, too.
+    if (views.writes.count(graph.node(id).inputs[0]) != 0) continue;
+    if (!is_in_memory(id) && !graph::IsJoinedInMemory(graph, id, &forms)) continue;
     const auto parts = graph::PartsOfResult(graph, graph.node(id), &forms);
-    if (!parts || views.writes.count(graph.node(id).inputs[0]) != 0) continue;
+    if (!parts) continue;
     views.writes.emplace(id, *parts);
     computed.insert(graph.node(id).inputs[0]);
   }

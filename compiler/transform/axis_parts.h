@@ -11,7 +11,8 @@
 namespace umbra::graph {
 
 /// If the gather divides dimensions of its source into parts that follow each other, as a reshape to more dimensions
-/// does: of each of its dimensions the one of the source that it is a part of, ascending. `forms` are of `graph`.
+/// does: of each of its dimensions the one of the source that it is a part of, ascending. Dimensions of one element
+/// divide nothing. `forms` are of `graph`.
 std::optional<std::vector<int>> PartsOfSource(const Graph& graph, const Node& gather, PositionForms* forms);
 
 /// If it joins neighbouring dimensions of its source, as a reshape to fewer dimensions does: of each dimension of the

@@ -55,7 +55,7 @@ class Axes {
     fixed_[std::min(a, b)] = fixed_[a] || fixed_[b];
     same_[std::max(a, b)] = std::min(a, b);
   }
-  // The value, and what it is made of, have the axes that they have.
+  // The value keeps the axes that it has.
   void Fix(int id) {
     for (std::size_t d = 0; d < graph_.node(id).shape.size(); ++d) fixed_[Find(At(id, d))] = true;
   }
