@@ -348,7 +348,15 @@ TEST(Prelude, PowersOfAFewSteps) {
     ExpectLike<E>("pow(" + std::to_string(x) + ", " + std::to_string(exponent) + ")", got,
                   std::pow(static_cast<Wide<E>>(x), static_cast<Wide<E>>(exponent)), bound);
   };
-  for (const auto& [exponent, bound] : {std::pair(2.0, 0.501), {3.0, 1.31}, {-1.0, 0.501}, {0.5, 0.501}, {1.5, 1.31}}) {
+  for (const auto& [exponent, bound] : {std::pair(2.0, 0.501),
+                                        {3.0, 1.31},
+                                        {4.0, 0.52},
+                                        {-1.0, 0.501},
+                                        {-2.0, 0.51},
+                                        {0.5, 0.501},
+                                        {-0.5, 1.5},
+                                        {1.5, 1.31},
+                                        {2.5, 1.37}}) {
     for (const float x : Specials<float>()) check(x, exponent, bound);
     for (const double x : Specials<double>()) check(x, exponent, bound);
     std::mt19937_64 random(7);
@@ -359,6 +367,13 @@ TEST(Prelude, PowersOfAFewSteps) {
       check(size, exponent, bound);
       if (exponent == std::floor(exponent)) check(static_cast<float>(-size), exponent, bound);
     }
+    // Up to where powers leave the range, where what small parts lack is lost.
+    for (const double most : {1.0, 1.03125, 1.2, 1.3, 1.5, 1.6875, 1.99999})
+      for (int k = -1074; k < 1024; ++k) {
+        const double size = std::ldexp(most, k);
+        check(size, exponent, std::max(bound, 1.7));
+        if (k >= -149 && k < 128) check(static_cast<float>(size), exponent, std::max(bound, 1.7));
+      }
   }
 }
 

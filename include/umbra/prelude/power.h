@@ -196,18 +196,31 @@ UMBRA_INLINE V pow(V x, V y) {
   result = logical_and(logical_and(x < zero, a < limit), logical_not(whole_y)) ? fill<V>(limit - limit) : signed_result;
   result = logical_or(x != x, y != y) ? x + y : result;
   result = logical_or(y == zero, x == one) ? fill<V>(one) : result;
-  // Powers that a step or two give, to most of which programs raise: where they are known to a compiler, nothing else
-  // is left.
+  // Powers that a few steps give, to most of which programs raise: where they are known to a compiler, nothing else is
+  // left.
   const V halves = y * E(2);
-  if (any(logical_and(abs(halves) <= E(6), rint(halves) == halves))) {
-    const Mask<V> two = y == E(2), three = y == E(3), inverse = y == E(-1), root = y == E(0.5),
-                  times_root = y == E(1.5);
-    const V of = x == -limit ? fill<V>(limit) : x + zero, rooted = sqrt(of), square = x * x;
-    result = two ? square : result;
-    result = three ? square * x : result;
-    result = inverse ? one / x : result;
-    result = root ? rooted : result;
-    result = times_root ? of * rooted : result;
+  if (any(logical_and(abs(halves) <= E(8), rint(halves) == halves))) {
+    const V of = x == -limit ? fill<V>(limit) : x + zero, rooted = sqrt(of), square = x * x, inverse = one / x;
+    // Squares and products as an exact product and what it lacks.
+    const V x_most = half_digits(x), x_rest = x - x_most, rest = x_rest * (x + x_most), most = x_most * x_most;
+    const V near = half_digits(most),
+            fourth = near * near + ((most - near) * (most + near) + rest * (most + most + rest));
+    const V upper = half_digits(square), lower = (most - upper) + rest, root = half_digits(rooted);
+    const V root_5 = upper * root + (upper * (rooted - root) + lower * rooted);
+    const V i_most = half_digits(inverse), i_rest = inverse - i_most;
+    const V over = ((x_most * i_most - one) + (x_most * i_rest + x_rest * i_most)) + x_rest * i_rest;
+    const V i_square = inverse * inverse,
+            close = i_most * i_most + (i_rest * (inverse + i_most) - i_square * (over + over));
+    const V square_2 = square * square, square_root = square * rooted;
+    result = y == E(2) ? square : result;
+    result = y == E(3) ? square * x : result;
+    result = y == E(4) ? (square_2 < limit ? fourth : square_2) : result;
+    result = y == E(-1) ? inverse : result;
+    result = y == E(-2) ? (logical_and(i_square > zero, i_square < limit) ? close : i_square) : result;
+    result = y == E(0.5) ? rooted : result;
+    result = y == E(-0.5) ? one / rooted : result;
+    result = y == E(1.5) ? of * rooted : result;
+    result = y == E(2.5) ? (square_root < limit ? root_5 : square_root) : result;
   }
   return result;
 }
