@@ -140,6 +140,13 @@ class ExpressionLowering {
                               params, dtype);
   }
 
+  // Of more than two tensors: the first two, and what they are joined with the next one.
+  Operand Concat(const IndexMapInfo& map, std::vector<Operand> operands) {
+    for (; operands.size() > 3; operands.erase(operands.begin()))
+      operands[1] = IndexMap(map, {operands[0], operands[1], operands.back()}, DType::kFloat32);
+    return IndexMap(map, operands, DType::kFloat32);
+  }
+
   Operand Call(const Expression& e, const std::vector<Operand>& operands) {
     if (e.name == "__builtin_inff" && operands.empty())
       return Operand::Literal(std::numeric_limits<double>::infinity(), LiteralType::kFloat);
@@ -198,7 +205,8 @@ class ExpressionLowering {
       throw Error("tcast needs a dtype, " + DTypeNames() + ", as in tcast<f32>(x)");
     }
     std::optional<DType> dtype;
-    if (const IndexMapInfo* map = FindMap(e, &dtype)) return IndexMap(*map, operands, dtype.value_or(DType::kFloat32));
+    if (const IndexMapInfo* map = FindMap(e, &dtype))
+      return e.name == "concat" ? Concat(*map, operands) : IndexMap(*map, operands, dtype.value_or(DType::kFloat32));
     RequireReducer(MapName(e));
     for (const OperatorAst& op : operators_) {
       if (op.name != e.name) continue;

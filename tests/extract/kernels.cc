@@ -178,6 +178,7 @@ UMBRA_KERNEL void positions(Tensor<cpu, 1> y, Tensor<cpu, 2> x, Tensor<cpu, 1> r
 UMBRA_KERNEL void parts(Tensor<cpu, 2> y, Tensor<cpu, 1> a, Tensor<cpu, 1> b, Tensor<cpu, 2> x) {
   slice<1>(y, 1, 3) += 10.0f * slice<1>(x, 0, 2);
   concat<0>(a, b) = x[1] * 2.0f + x[0][2];
+  concat<0>(b, a, y[4]) += concat<0>(slice<0>(x[3], 1, 4), x[0] * 2.0f, slice<0>(x[1], 0, 3));
   flip(y, 1) -= slice(x, Shape2(0, 0), y.shape_);
   slice(y, Shape2(1, 0), Shape2(y.size(0), 2)) *= 2.0f;
 }

@@ -287,7 +287,7 @@ TEST(IndexMapData, Patches) {
 
 TEST(IndexMapData, OneDtypeForData) {
   EXPECT_SAYS(
-      "concat(a, b, axis): the operands have one dtype, but 'a' is i32 and 'b' is f32; convert one with tcast<f32>(...)",
+      "concat(a, b, ..., axis): the operands have one dtype, but 'a' is i32 and 'b' is f32; convert one with tcast<f32>(...)",
       graph::ParseText("kernel k(a: i32[n], b: f32[4]) -> (y: f32[m]) { y = concat(a, b, 0) }"));
   EXPECT_SAYS(
       "but 'x' is f64 and 'v' is i32; convert one with tcast<f64>",

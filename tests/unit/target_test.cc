@@ -46,6 +46,15 @@ TEST(Target, Concat) {
   concat<1>(a, b) = 3.0f;
   EXPECT_EQ(b[2][8], 3.0f);
   EXPECT_NE(MessageOf([&] { concat<1>(a, b) = a * 1.0f; }).find("(3,13)"), std::string::npos);
+  TensorContainer<cpu, 2> c(Shape2(3, 2), 0.0f), all(Shape2(3, 28), 0.0f);
+  concat<1>(a, b, c) = concat<1>(x * 1.0f, slice<1>(x, 4, 6));
+  EXPECT_EQ(b[2][8], x[2][12]);
+  EXPECT_EQ(c[1][1], x[1][5]);
+  all = concat<1>(c, x * 2.0f, b, a);
+  EXPECT_EQ(all[0][1], c[0][1]);
+  EXPECT_EQ(all[1][14], 2 * x[1][12]);
+  EXPECT_EQ(all[2][15], b[2][0]);
+  EXPECT_EQ(all[2][27], a[2][3]);
 }
 
 TEST(Target, SliceOfEveryAxis) {

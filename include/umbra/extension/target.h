@@ -293,6 +293,11 @@ inline ConcatTarget<axis, OwnA, OwnB> concat(const A& a, const B& b) {
                 "umbra: concat<axis>() along an axis beyond the rank");
   return {detail::Assignable(a), detail::Assignable(b)};
 }
+/// Of three and more: `a`, then `b`, then the others, `concat<axis>(concat<axis>(a, b), c)` and so on.
+template <int axis, typename A, typename B, typename C, typename... More>
+inline auto concat(const A& a, const B& b, const C& c, const More&... more) {
+  return concat<axis>(concat<axis>(a, b), c, more...);
+}
 
 }  // namespace umbra::expr
 
