@@ -375,6 +375,19 @@ Dimension Graph::Derive(ExtentOp op, const Dimension& a, const Dimension& b, std
   if ((op == ExtentOp::kPlus || op == ExtentOp::kMinus) && is(y, 0)) return x;
   if ((op == ExtentOp::kTimes || op == ExtentOp::kOver) && is(y, 1)) return x;
   if ((op == ExtentOp::kPlus && is(x, 0)) || (op == ExtentOp::kTimes && is(x, 1))) return y;
+  // What numbers are added to and taken from is so at once: (x' + 2) - 3 + 1 is x'.
+  if ((op == ExtentOp::kPlus || op == ExtentOp::kMinus) && y.is_static())
+    for (const Derived& sum : derived_) {
+      const bool adds = sum.op.kind == ExtentOp::kPlus;
+      if ((!adds && sum.op.kind != ExtentOp::kMinus) || !sum.b.is_static() || !SameDimension(sum.result, x)) continue;
+      const auto number = [](const Dimension& dim, bool plus) {
+        return static_cast<std::int64_t>(dim) * (plus ? 1 : -1);
+      };
+      std::int64_t all;
+      if (__builtin_add_overflow(number(sum.b, adds), number(y, op == ExtentOp::kPlus), &all)) break;
+      const Dimension of = sum.a;  // `derived_` may move
+      return Derive(all < 0 ? ExtentOp::kMinus : ExtentOp::kPlus, of, Dimension(all < 0 ? -all : all), origin);
+    }
   // (x' + y) - y and (y + x') - y are x'.
   if (op == ExtentOp::kMinus)
     for (const Derived& sum : derived_)

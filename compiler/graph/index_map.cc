@@ -45,6 +45,9 @@ SymbolicExtent operator+(const SymbolicExtent& a, const SymbolicExtent& b) { ret
 SymbolicExtent operator-(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kMinus, a, b); }
 SymbolicExtent operator*(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kTimes, a, b); }
 SymbolicExtent operator/(const SymbolicExtent& a, const SymbolicExtent& b) { return Combine(ExtentOp::kOver, a, b); }
+[[maybe_unused]] SymbolicExtent Min(const SymbolicExtent& a, const SymbolicExtent& b) {
+  return Combine(ExtentOp::kMinimum, a, b);
+}
 
 // What is known of an extent: a number, or a symbol of `graph`.
 Dimension Known(const SymbolicExtent& extent) {

@@ -73,9 +73,27 @@ PositionForms::Form PositionForms::MakeForm(int id) {
   return added ? Sum(first, *added).value_or(itself) : itself;
 }
 
+PositionForms::Form PositionForms::Collapsed(Form form) const {
+  for (const Graph::Derived& derived : graph_.derived()) {
+    const bool adds = derived.op.kind == ExtentOp::kPlus;
+    const Dimension result = graph_.Known(derived.result), of = graph_.Known(derived.a), by = graph_.Known(derived.b);
+    if ((!adds && derived.op.kind != ExtentOp::kMinus) || result.is_static() || of.is_static() || !by.is_static())
+      continue;
+    const auto sum = form.find({KeyOf(result.symbol())});
+    if (sum == form.end() || form.count({}) == 0) continue;
+    const auto part =
+        Product({{{KeyOf(of.symbol())}, 1}, {{}, static_cast<index_t>(by) * (adds ? 1 : -1)}}, Number(sum->second));
+    Form others = form;
+    others.erase({KeyOf(result.symbol())});
+    const auto with = part ? Sum(std::move(others), *part) : std::nullopt;
+    if (with && with->size() < form.size()) return Collapsed(*with);
+  }
+  return form;
+}
+
 const PositionForms::Form& PositionForms::FormOf(int id) {
   if (const auto found = forms_.find(id); found != forms_.end()) return found->second;
-  Form form = MakeForm(id);
+  Form form = Collapsed(MakeForm(id));
   return forms_.emplace(id, std::move(form)).first->second;
 }
 
@@ -320,6 +338,25 @@ PositionForms::Form PositionForms::Within(const PartialShape& domain, Form form)
     if (!changed) break;
   }
   return form;
+}
+
+std::optional<PositionForms::Form> Positions::LeastApart(int a, int b) {
+  // Other numbers than those in a range may wrap around.
+  if (!forms_.RangeOf(forms_.FormOf(a)) || !forms_.RangeOf(forms_.FormOf(b))) return std::nullopt;
+  const auto negative = PositionForms::Product(forms_.FormOf(a), PositionForms::Number(-1));
+  const auto apart = negative ? PositionForms::Sum(forms_.FormOf(b), *negative) : std::nullopt;
+  const auto range = apart ? forms_.RangeOf(*apart) : std::nullopt;
+  return range ? std::optional(range->low) : std::nullopt;
+}
+
+bool Positions::IsLess(int a, int b) {
+  const auto apart = LeastApart(a, b);
+  return apart && PositionForms::IsLess({}, *apart);
+}
+
+bool Positions::IsAtMost(int a, int b) {
+  const auto apart = LeastApart(a, b);
+  return apart && !PositionForms::IsNegative(*apart);
 }
 
 std::optional<int> Positions::Quotient(int position, int by) {

@@ -62,6 +62,9 @@ class PositionForms {
   };
 
   Form MakeForm(int id);
+  // With extents that are sums of another one and a number as these, where numbers cancel: n of (n + 2) - 2. Others
+  // stay whole, as what divides has to be.
+  Form Collapsed(Form form) const;
   Form OfSymbol(int symbol, int depth);
   std::optional<Range> RangeOfFactors(const Factors& factors);
   std::optional<Range> RangeOfNode(int id);
@@ -83,6 +86,9 @@ class Positions {
   /// A node for `position` / `by` with a division less or of a smaller number; nothing if there is none. Of a number
   /// alone it has no shape; so has that of a difference.
   std::optional<int> Quotient(int position, int by);
+  /// Are they so at every point?
+  bool IsLess(int a, int b);
+  bool IsAtMost(int a, int b);
   /// A node for `a` - `b` without what both have in common; nothing if they have nothing.
   std::optional<int> Difference(int a, int b);
 
@@ -90,6 +96,7 @@ class Positions {
   using Form = PositionForms::Form;
   using Factors = PositionForms::Factors;
 
+  std::optional<Form> LeastApart(int a, int b);
   std::optional<int> Quotient(const Form& form, const Factors& factors, index_t by);
   int Build(const Form& form);
   int BuildProduct(const Factors& factors, index_t count);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -31,7 +32,11 @@ class Axes {
     same_.resize(parts_.size());
     std::iota(same_.begin(), same_.end(), std::size_t{0});
     fixed_.resize(parts_.size());
-    for (int id = 0; id < static_cast<int>(graph.nodes().size()); ++id) Enter(id);
+    const int nodes = static_cast<int>(graph.nodes().size());
+    for (int id = 0; id < nodes; ++id)
+      if (const Node& node = graph.node(id); node.kind == Kind::kGather && IsReshape(node)) all_reshapes_.insert(id);
+    FindReaders();
+    for (int id = 0; id < nodes; ++id) Enter(id);
     Divide();
   }
 
@@ -71,8 +76,13 @@ class Axes {
           for (std::size_t d = 0; d < rank && graph_.node(node.inputs[k]).shape.size() == rank; ++d)
             Unite(At(id, d), At(node.inputs[k], d));
         if (node.kind != Kind::kGather) break;
-        if (IsReshape(node) && !IsCopy(id)) reshapes_.push_back(id);
-        else Fix(id), Fix(node.inputs[0]);
+        if (all_reshapes_.count(id) > 0 && !IsCopy(id)) {
+          reshapes_.push_back(id);
+          break;
+        }
+        Fix(node.inputs[0]);
+        if (others_read_.count(id) > 0 || all_reshapes_.count(id) > 0) Fix(id);
+        else FixUndivided(id);
         break;
       case Kind::kBroadcast:
         for (std::size_t d = 0; d < rank; ++d)
@@ -83,7 +93,7 @@ class Axes {
         for (std::size_t d = 0; d < graph_.node(node.inputs[0]).shape.size(); ++d) {
           const bool reduced = std::find(node.axes.begin(), node.axes.end(), static_cast<int>(d)) != node.axes.end();
           if (!reduced) Unite(At(id, kept), At(node.inputs[0], d));
-          else if (node.keepdim) fixed_[Find(At(node.inputs[0], d))] = true;
+          else if (node.keepdim) fixed_[Find(At(node.inputs[0], d))] = fixed_[Find(At(id, kept))] = true;
           if (!reduced || node.keepdim) ++kept;
         }
         break;
@@ -95,6 +105,31 @@ class Axes {
         break;
       default: break;
     }
+  }
+
+  // Values that something else than a reshape reads.
+  void FindReaders() {
+    for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id)
+      for (std::size_t k = 0; k < graph_.node(id).inputs.size(); ++k)
+        if (k > 0 || all_reshapes_.count(id) == 0) others_read_.insert(graph_.node(id).inputs[k]);
+    for (const Output& output : graph_.outputs()) others_read_.insert(output.node);
+  }
+
+  // The gather keeps the axes whose index none of its positions divides.
+  void FixUndivided(int gather) {
+    const Node& node = graph_.node(gather);
+    std::set<std::size_t> divided;
+    std::set<std::pair<int, bool>> seen;
+    const std::function<void(int, bool)> visit = [&](int id, bool within) {
+      const Node& of = graph_.node(id);
+      if (!seen.emplace(id, within).second || of.shape.size() != node.shape.size()) return;
+      if (of.kind == Kind::kIndex && within) divided.insert(static_cast<std::size_t>(of.axes[0]));
+      if (of.kind != Kind::kMap) return;
+      for (const int input : of.inputs) visit(input, within || of.op == Op::div);
+    };
+    for (std::size_t k = 1; k < node.inputs.size(); ++k) visit(node.inputs[k], false);
+    for (std::size_t d = 0; d < node.shape.size(); ++d)
+      if (divided.count(d) == 0) fixed_[Find(At(gather, d))] = true;
   }
 
   // Is it an input in another shape, to be stored so? That is best done in its own axes.
@@ -157,10 +192,18 @@ class Axes {
            graph_.SameDimension(ExtentOf(sides[0][left[0] - 1]), ExtentOf(sides[1][left[1] - 1])))
       --left[0], --left[1];
     *same = left[0] == 0 && left[1] == 0;
-    if (left[0] == 0 || left[1] == 0) return *same;
-    // An axis of one element divides nothing.
-    for (const int side : {0, 1})
-      if (graph_.SameDimension(ExtentOf(sides[side][left[side] - 1]), Dimension(1))) return false;
+    if (*same) return true;
+    // An axis of one element stands beside what the other side has there. Behind all others it divides nothing.
+    const auto is_one = [&](const Part& part) { return graph_.SameDimension(ExtentOf(part), Dimension(1)); };
+    for (const int side : {0, 1}) {
+      if (left[side] == 0 || !is_one(sides[side][left[side] - 1])) continue;
+      if (left[side] == sides[side].size() || sides[1 - side].empty()) return false;
+      if (left[1 - side] > 0)
+        return Replace(sides[1 - side][left[1 - side] - 1],
+                       {ExtentOf(sides[1 - side][left[1 - side] - 1]), Dimension(1)});
+      return Replace(sides[1 - side][0], {Dimension(1), ExtentOf(sides[1 - side][0])});
+    }
+    if (left[0] == 0 || left[1] == 0) return false;
     // One that is some of the other side's together.
     const auto extent = [&](const Part& part) { return forms_.Within(node.shape, forms_.FormOf(ExtentOf(part))); };
     for (const int side : {0, 1}) {
@@ -240,6 +283,7 @@ class Axes {
   std::vector<std::vector<Dimension>> parts_;
   std::vector<bool> fixed_;
   std::vector<int> reshapes_;
+  std::set<int> all_reshapes_, others_read_;
 };
 
 class Refiner {

@@ -9,8 +9,10 @@ namespace umbra::graph {
 /// Where values are elementwise functions, broadcasts, reductions and reshapes of each other, their axes are divided
 /// until each reshape is of the same axes on both sides, and is no longer there: a normalisation of groups of channels,
 /// `reshape(x, n, 8, 3136)` of x[n, 32, 28, 28] and back, is one over [n, 8, 4, 28, 28] throughout. What is left are
-/// gathers of inputs that divide axes, and outputs that join them (PartsOfSource, PartsOfResult). Products, transposes
-/// and other gathers keep the axes that they have; a reshape that would have to divide those stays.
+/// gathers of inputs that divide axes, and outputs that join them (PartsOfSource, PartsOfResult). The points of
+/// gathers that divide them already, as patches do, are divided likewise where reshapes alone read them; what they read
+/// keeps the axes that it has, as do other gathers, products and transposes. A reshape that would have to divide those
+/// stays.
 Graph RefineAxes(const Graph& graph);
 
 }  // namespace umbra::graph

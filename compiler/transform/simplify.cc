@@ -46,17 +46,30 @@ class Simplifier {
     }
   }
 
+  // Of whole numbers, the one index of an axis is 0.
   std::optional<double> ConstantOf(int id) const {
     const Node& node = result_.node(id);
-    if (node.kind != Kind::kConstant) return std::nullopt;
-    return node.constant;
+    if (node.kind == Kind::kConstant) return node.constant;
+    if (node.dtype != DType::kInt64) return std::nullopt;
+    if (node.kind == Kind::kBroadcast) return ConstantOf(node.inputs[0]);
+    const bool is_alone = node.kind == Kind::kIndex &&
+                          result_.SameDimension(node.shape[static_cast<std::size_t>(node.axes[0])], Dimension(1));
+    return is_alone ? std::optional(0.0) : std::nullopt;
   }
 
-  // A whole number that is compared with itself: steps of 1 leave no rest.
+  // A whole number that is compared with itself: what is decided, and what steps of 1 leave no rest of.
   bool IsTrue(int id) const {
     const Node& node = result_.node(id);
     return node.kind == Kind::kMap && node.op == Op::eq && node.inputs[0] == node.inputs[1] &&
            IsInt(result_.node(node.inputs[0]).dtype);
+  }
+
+  // Does a comparison of positions hold wherever indices stand?
+  bool IsDecided(Op op, const std::vector<int>& inputs) {
+    if (result_.node(inputs[0]).dtype != DType::kInt64) return false;
+    const bool swapped = op == Op::gt || op == Op::ge;
+    const int less = inputs[swapped ? 1 : 0], more = inputs[swapped ? 0 : 1];
+    return op == Op::lt || op == Op::gt ? positions_.IsLess(less, more) : positions_.IsAtMost(less, more);
   }
 
   static bool IsInt(DType type) { return type == DType::kInt32 || type == DType::kInt64; }
@@ -78,6 +91,8 @@ class Simplifier {
       case Op::mul:
         if (b && *b == 1 && keeps_shape) return inputs[0];
         if (a && *a == 1 && HasShapeOf(inputs[1], node)) return inputs[1];
+        if (node.dtype == DType::kInt64 && ((a && *a == 0) || (b && *b == 0)))
+          return Shaped(result_.Constant(0, node.dtype), node);
         break;
       case Op::div:
         if (b && *b == 1 && keeps_shape) return inputs[0];
@@ -98,6 +113,12 @@ class Simplifier {
         if (operand.kind == Kind::kMap && operand.op == Op::negative) return operand.inputs[0];
         break;
       }
+      case Op::lt:
+      case Op::gt:
+      case Op::le:
+      case Op::ge:
+        if (IsDecided(node.op, inputs)) return result_.Map(Op::eq, {inputs[0], inputs[0]});
+        break;
       case Op::logical_and:
         for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
           if (IsTrue(inputs[k]) && HasShapeOf(inputs[1 - k], node)) return inputs[1 - k];
@@ -110,6 +131,7 @@ class Simplifier {
         break;
       }
       case Op::select:
+        if (IsTrue(inputs[0]) && HasShapeOf(inputs[1], node)) return inputs[1];
         if (node.dtype == DType::kBool)
           if (const auto condition = SelectedCondition(inputs)) return *condition;
         for (const std::size_t k : {std::size_t{1}, std::size_t{2}}) {
@@ -120,7 +142,7 @@ class Simplifier {
         break;
       default: break;
     }
-    if (const auto folded = Fold(node, a, b)) return result_.Constant(*folded, node.dtype);
+    if (const auto folded = Fold(node, a, b)) return Shaped(result_.Constant(*folded, node.dtype), node);
     return result_.Map(node.op, std::move(inputs));
   }
 
@@ -161,6 +183,8 @@ class Simplifier {
 
   // A tensor read at each of its own positions is the tensor.
   int MakeGather(const Node& node, std::vector<int> inputs) {
+    const bool guarded = node.guarded && !IsTrue(inputs.back());
+    if (node.guarded && !guarded) inputs.pop_back();
     const Node& from = result_.node(inputs[0]);
     bool own = from.shape.size() == node.shape.size();
     for (std::size_t d = 0; own && d < from.shape.size(); ++d) {
@@ -168,8 +192,9 @@ class Simplifier {
       own = position.kind == Kind::kIndex && position.axes[0] == static_cast<int>(d) &&
             result_.SameDimension(from.shape[d], node.shape[d]);
     }
+    if (!own && node.guarded != guarded) return result_.Gather(inputs[0], {inputs.begin() + 1, inputs.end()}, -1, 0);
     if (!own) return CopyNode(&result_, node, std::move(inputs));
-    if (!node.guarded) return inputs[0];
+    if (!guarded) return inputs[0];
     const DType type = ComputeType(node.dtype);
     const int inside = type == node.dtype ? inputs[0] : result_.Cast(inputs[0], type);
     const int chosen = result_.Map(Op::select, {inputs.back(), inside, result_.Constant(node.constant, type)});

@@ -7,9 +7,9 @@
 namespace umbra::graph {
 
 /// Folds constants in their dtype, removes x * 1, x / 1, x - 0, double negations, transposes of
-/// transposes, selections by a condition that is decided already, quotients of positions that need no division
-/// (Positions) and values that no output needs. No floats are reassociated. Inputs and scalars stay, read or not,
-/// because callers pass them by position.
+/// transposes, selections by a condition that is decided already, comparisons of positions that
+/// always hold and quotients of them that need no division (Positions) and values that no output needs. No floats are
+/// reassociated. Inputs and scalars stay, read or not, because callers pass them by position.
 Graph Simplify(const Graph& graph);
 
 /// The rewrites of whole numbers alone, which positions are made of.

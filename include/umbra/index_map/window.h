@@ -274,9 +274,14 @@ struct ada_pool : Elementwise {
     const int y = c.rank() - 2, x = c.rank() - 1;
     const auto begin = [&](int d) { return c.at(d) * c.extent(0, d) / size[d - y]; };
     const auto end = [&](int d) { return ((c.at(d) + 1) * c.extent(0, d) + size[d - y] - 1) / size[d - y]; };
+    // A window begins and ends within elements unless the extent is a multiple of theirs.
+    const auto most = [&](int d) {
+      const auto all = c.size(0, d), of_each = all / size[d - y];
+      return of_each + Min(all - of_each * size[d - y], decltype(of_each)(2));
+    };
     const auto join = [&](auto by) {
       using Join = decltype(by);
-      return c.template Reduce<Join>({c.size(0, y) / size[0] + 2, c.size(0, x) / size[1] + 2}, [&](const auto& w) {
+      return c.template Reduce<Join>({most(y), most(x)}, [&](const auto& w) {
         auto p = Here(c);
         for (int k = 0; k < 2; ++k) p[y + k] = begin(y + k) + w[k];
         if (c.template HasIdentity<Join>())
