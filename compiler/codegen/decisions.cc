@@ -1,5 +1,8 @@
 #include "compiler/codegen/decisions.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace umbra::codegen {
 
 using graph::Op;
@@ -12,9 +15,69 @@ std::optional<bool> Decisions::Holds(int condition) const {
   return follows_[condition] = Follows(value(condition));
 }
 
+// Differences of other numbers may wrap around. Positions are made in a few steps.
+bool Decisions::IsPosition(int id, int steps) const {
+  const Value& v = value(id);
+  if (v.kind == Kind::kIndex || v.kind == Kind::kNumber || v.kind == Kind::kConstant) return true;
+  return v.kind == Kind::kMap && steps > 0 &&
+         std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return IsPosition(arg, steps - 1); });
+}
+
+std::optional<Decisions::Order> Decisions::OrderOf(const Value& v) const {
+  if (v.kind != Kind::kMap || v.type != DType::kBool || v.args.size() != 2 || value(v.args[0]).type != DType::kInt64)
+    return std::nullopt;
+  const bool swapped = v.op == Op::gt || v.op == Op::ge;
+  if (!swapped && v.op != Op::lt && v.op != Op::le) return std::nullopt;
+  int sides[] = {v.args[swapped ? 1 : 0], v.args[swapped ? 0 : 1]};
+  const auto number = [this](int id) {
+    const Value& of = value(id);
+    return of.kind == Kind::kConstant ? std::optional(static_cast<index_t>(of.constant)) : std::nullopt;
+  };
+  for (const int zero : {0, 1}) {
+    const Value& difference = value(sides[1 - zero]);
+    if (number(sides[zero]) != 0 || difference.kind != Kind::kMap || difference.op != Op::minus ||
+        !IsPosition(sides[1 - zero]))
+      continue;
+    sides[zero] = difference.args[1 - zero];  // 0 < a - b: b < a
+    sides[1 - zero] = difference.args[zero];
+    if (zero == 1) std::swap(sides[0], sides[1]);
+    break;
+  }
+  return Order{{sides[0], number(sides[0])}, {sides[1], number(sides[1])}, v.op == Op::le || v.op == Op::ge};
+}
+
+std::optional<bool> Decisions::Follows(const Order& asked) const {
+  const auto same = [](const Side& a, const Side& b) { return a.id == b.id || (a.number && a.number == b.number); };
+  for (const auto& [condition, holds] : known_) {
+    std::optional<Order> fact = OrderOf(value(condition));
+    if (!fact) continue;
+    if (!holds) {
+      std::swap(fact->less, fact->more);
+      fact->or_equal = !fact->or_equal;
+    }
+    if (same(fact->less, asked.less) && same(fact->more, asked.more) && (!fact->or_equal || asked.or_equal))
+      return true;
+    if (same(fact->less, asked.more) && same(fact->more, asked.less) && !(fact->or_equal && asked.or_equal))
+      return false;
+    // The least or the most that one side may be, if the other is a number, of both.
+    const bool below = fact->more.number.has_value(), asks_below = asked.more.number.has_value();
+    if (below == fact->less.number.has_value() || asks_below == asked.less.number.has_value()) continue;
+    if ((below ? fact->less : fact->more).id != (asks_below ? asked.less : asked.more).id) continue;
+    const auto bound = [](const Order& order, bool is_below) {
+      const index_t beside = order.or_equal ? 0 : 1;
+      return is_below ? *order.more.number - beside : *order.less.number + beside;
+    };
+    const index_t known = bound(*fact, below), wanted = bound(asked, asks_below);
+    if (below == asks_below && (below ? known <= wanted : known >= wanted)) return true;
+    if (below != asks_below && (below ? known < wanted : known > wanted)) return false;
+  }
+  return std::nullopt;
+}
+
 std::optional<bool> Decisions::Follows(const Value& v) const {
   if (v.kind == Kind::kConstant) return v.constant != 0;
   if (v.kind != Kind::kMap || v.type != DType::kBool) return std::nullopt;
+  if (const auto order = OrderOf(v)) return Follows(*order);
   if (v.op == Op::logical_not) {
     const auto holds = Holds(v.args[0]);
     return holds ? std::optional(!*holds) : std::nullopt;

@@ -45,6 +45,19 @@ class Decisions {
 
  private:
   const plan::Value& value(int id) const { return kernel_->values[static_cast<std::size_t>(id)]; }
+  struct Side {
+    int id;
+    std::optional<index_t> number;
+  };
+  // A comparison of positions: `less` is less than `more`, or equal. A difference that is compared with 0 is one of
+  // what it is of.
+  struct Order {
+    Side less, more;
+    bool or_equal;
+  };
+  bool IsPosition(int id, int steps = 6) const;
+  std::optional<Order> OrderOf(const plan::Value& condition) const;
+  std::optional<bool> Follows(const Order& asked) const;
   std::optional<bool> Follows(const plan::Value& condition) const;
   void Collect(int id, const std::function<bool(int condition)>& can_know, Reach* reach) const;
   void CollectAll(std::span<const int> values, const std::function<bool(int condition)>& can_know, Reach* reach) const;

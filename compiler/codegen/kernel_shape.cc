@@ -23,7 +23,8 @@ KernelShape::KernelShape(const plan::Plan& plan, const plan::Kernel& kernel, con
       signature_(kernel.signature),
       options_(options),
       vector_axis_(kernel.signature.vector_axis),
-      columns_(!kernel.vector_axis_is_inner()) {
+      columns_(!kernel.vector_axis_is_inner()),
+      moves_(plan::MovesAlong(kernel, vector_axis_)) {
   MarkPositional();
   MarkOfDataToo();
   MarkPackets();
@@ -47,17 +48,29 @@ int KernelShape::PacketWidth() const {
   const int bytes = RegisterBytes(options_.target);
   if (bytes == 0) return 1;
   std::size_t widest = SizeOf(IntegerOfLanes());
+  const std::vector<bool> widened = WidenedResults();
   for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
     const bool in_lanes = packets_[id] && !positional_[id] && !IsAlike(static_cast<int>(id));
-    if (in_lanes && !IsWidenedResult(kernel_.values[id])) widest = std::max(widest, SizeOf(kernel_.values[id].type));
+    if (in_lanes && !widened[id]) widest = std::max(widest, SizeOf(kernel_.values[id].type));
   }
   return bytes / static_cast<int>(widest);
 }
 
-bool KernelShape::IsWidenedResult(const plan::Value& v) const {
-  if (v.kind != plan::Value::Kind::kCast || v.type != DType::kInt64) return false;
-  const plan::Value& from = kernel_.values[static_cast<std::size_t>(v.args[0])];
-  return from.type == DType::kInt32 && from.kind == plan::Value::Kind::kReduced;
+std::vector<bool> KernelShape::WidenedResults() const {
+  std::vector<bool> widened;
+  for (const plan::Value& v : kernel_.values) {
+    const auto is_widened = [&](int arg) { return widened[static_cast<std::size_t>(arg)]; };
+    bool is = false;
+    if (v.type == DType::kInt64 && v.kind == plan::Value::Kind::kCast) {
+      const plan::Value& from = kernel_.values[static_cast<std::size_t>(v.args[0])];
+      is = from.type == DType::kInt32 && from.kind == plan::Value::Kind::kReduced;
+    } else if (v.type == DType::kInt64 && v.kind == plan::Value::Kind::kMap) {
+      is = std::any_of(v.args.begin(), v.args.end(), is_widened) &&
+           std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return is_widened(arg) || IsAlike(arg); });
+    }
+    widened.push_back(is);
+  }
+  return widened;
 }
 
 bool KernelShape::IsAlike(int id) const { return IsAlikeIn(kernel_, id); }
@@ -96,7 +109,9 @@ bool KernelShape::IsMadeOfLanes(int id) const {
 std::optional<Span> KernelShape::SpanOf(int id) const {
   const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
   if (options_.spelling != Spelling::kPackets) return std::nullopt;
-  auto span = FindSpan(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
+  auto span = FindSpan(kernel_, id, [this](int value) {
+    return IsAlike(value) || IsAlikeInRun(value) || (columns_ && !moves_[static_cast<std::size_t>(value)]);
+  });
   if (!span) return std::nullopt;
   if ((span->repeats > 1 || span->group > 0) && options_.variant.strided) return std::nullopt;
   if (span->group > 0) {  // all of a packet's groups are there

@@ -127,9 +127,9 @@ class KernelShape {
   int FirstInner() const { return columns_ ? vector_axis_ + 1 : signature_.row_axes; }
 
  private:
-  // Is it an i64 made of the i32 that columns were reduced to, as positions are? Once for a column it may take several
-  // registers.
-  bool IsWidenedResult(const plan::Value& v) const;
+  // By value: is it an i64 made of the i32 that columns were reduced to, as positions are? Once for a column it may
+  // take several registers.
+  std::vector<bool> WidenedResults() const;
   void MarkPositional();
   void MarkOfDataToo();
   bool IsMadeOfDataToo(const plan::Value& v) const;
@@ -147,6 +147,9 @@ class KernelShape {
   const SourceOptions& options_;
   int vector_axis_;
   bool columns_;  ///< is the vector axis a row axis?
+
+ private:
+  std::vector<bool> moves_;  // by value: along the vector axis
 };
 
 }  // namespace umbra::codegen

@@ -269,7 +269,14 @@ Expr ValueEmitter::AsPacket(int id) const {
 Expr ValueEmitter::DefineScalar(int id) const {
   const Value& v = value(id);
   std::vector<Expr> args;
-  for (int arg : v.args) args.push_back(AsScalar(arg));
+  for (int arg : v.args) {
+    const Value& of = value(arg);
+    Expr e = AsScalar(arg);
+    // A literal is an int.
+    if (of.kind == Value::Kind::kConstant && of.type == DType::kInt16)
+      e = {fmt::format("{}({})", ScalarType(of.type), e.text)};
+    args.push_back(std::move(e));
+  }
   return v.kind == Value::Kind::kCast ? SpellScalarCast(value(v.args[0]).type, v.type, args[0]) : SpellNumber(id, args);
 }
 

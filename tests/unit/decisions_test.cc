@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "compiler/graph/op.h"
@@ -60,6 +62,64 @@ TEST(Decisions, ConditionsFollowFromTheirParts) {
   known.Forget(a);
   EXPECT_EQ(known.Holds(both), false);
   EXPECT_EQ(known.Holds(either), std::nullopt);
+}
+
+// All comparisons of a position with a number, as they are and as a difference that is compared with 0: what one tells
+// of another is what is so for all positions that it holds for.
+TEST(Decisions, ComparisonsFollowFromOthers) {
+  Values v;
+  struct Comparison {
+    int condition;
+    Op op;
+    index_t number;
+    bool is_turned;
+  };
+  const auto holds = [](const Comparison& c, index_t x) {
+    const index_t a = c.is_turned ? c.number : x, b = c.is_turned ? x : c.number;
+    switch (c.op) {
+      case Op::lt: return a < b;
+      case Op::le: return a <= b;
+      case Op::gt: return a > b;
+      default: return a >= b;
+    }
+  };
+  const int x = v.Add(Value::Kind::kIndex, DType::kInt64);
+  const auto number = [&](index_t value) {
+    const int id = v.Add(Value::Kind::kConstant, DType::kInt64);
+    v.kernel.values.back().constant = static_cast<double>(value);
+    return id;
+  };
+  const int zero = number(0);
+  std::vector<Comparison> all;
+  for (const Op op : {Op::lt, Op::le, Op::gt, Op::ge})
+    for (const index_t n : {2, 3, 4})
+      for (const bool is_turned : {false, true}) {
+        const int a = is_turned ? number(n) : x, b = is_turned ? x : number(n);
+        all.push_back({v.Logic(op, {a, b}), op, n, is_turned});
+        const int difference = v.Add(Value::Kind::kMap, DType::kInt64, {a, b}, Op::minus);
+        all.push_back({v.Logic(op, {difference, zero}), op, n, is_turned});
+        const int negative = v.Add(Value::Kind::kMap, DType::kInt64, {b, a}, Op::minus);
+        all.push_back({v.Logic(op, {zero, negative}), op, n, is_turned});
+      }
+  for (const Comparison& known : all)
+    for (const bool is : {false, true}) {
+      Decisions decided(v.kernel);
+      decided.Decide(known.condition, is);
+      for (const Comparison& asked : all) {
+        bool may[] = {false, false};
+        for (index_t at = -3; at < 10; ++at)
+          if (holds(known, at) == is) may[holds(asked, at) ? 1 : 0] = true;
+        EXPECT_EQ(decided.Holds(asked.condition), may[0] && may[1] ? std::nullopt : std::optional(may[1]));
+      }
+    }
+  // Differences of what memory tells may wrap around; comparisons of it do not.
+  const int p = v.Add(Value::Kind::kLoad, DType::kInt64), q = v.Add(Value::Kind::kLoad, DType::kInt64);
+  const int less = v.Logic(Op::lt, {p, q}), at_least = v.Logic(Op::ge, {p, q}),
+            wraps = v.Logic(Op::lt, {v.Add(Value::Kind::kMap, DType::kInt64, {p, q}, Op::minus), zero});
+  Decisions decided(v.kernel);
+  decided.Decide(less, true);
+  EXPECT_EQ(decided.Holds(at_least), false);
+  EXPECT_EQ(decided.Holds(wraps), std::nullopt);
 }
 
 TEST(Decisions, WhatIsNotChosenIsNotReached) {

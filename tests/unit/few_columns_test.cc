@@ -1,5 +1,6 @@
-// Columns that are fewer than a packet's lanes and lie step behind step, as the channels of pixels do: the same bits by
-// every instruction set and any number of threads, and about what the interpreter finds.
+// Columns that are fewer than a packet's lanes and lie step behind step, as the channels of pixels do, and those that
+// are a few packets: the same bits by every instruction set and any number of threads, and about what the interpreter
+// finds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -72,9 +73,28 @@ std::string Text(const Kernel& kernel, DType type) {
 struct Size {
   index_t b, n, m;
 };
-constexpr Size kSizes[] = {{3, 15, 3},  {3, 16, 3},    {2, 17, 1},    {5, 33, 2},    {4, 100, 3},
-                           {3, 61, 4},  {2, 45, 7},    {2, 50, 8},    {2, 77, 12},   {3, 40, 15},
-                           {2, 40, 16}, {1, 44003, 3}, {2, 14003, 5}, {1, 11917, 11}};
+constexpr Size kSizes[] = {{3, 15, 3},
+                           {3, 16, 3},
+                           {2, 17, 1},
+                           {5, 33, 2},
+                           {4, 100, 3},
+                           {3, 61, 4},
+                           {2, 45, 7},
+                           {2, 50, 8},
+                           {2, 77, 12},
+                           {3, 40, 15},
+                           {2, 40, 16},
+                           {1, 44003, 3},
+                           {2, 14003, 5},
+                           {1, 11917, 11},
+                           // A few packets, or one of few steps.
+                           {3, 9, 16},
+                           {4, 33, 17},
+                           {2, 70, 32},
+                           {3, 40, 33},
+                           {2, 20, 49},
+                           {3, 37, 64},
+                           {2, 40, 65}};
 
 TEST(FewColumns, SameBits) {
   for (const Kernel& kernel : Kernels())
@@ -144,6 +164,41 @@ TEST(FewColumns, OtherKinds) {
     EXPECT_EQ(HasTaken(sum, {.few_columns = true}), route.engine != Engine::kInterpreter) << route.target;
   }
   ExpectNear(*first, *meant, pixels);
+}
+
+// Positions, which are wider than the elements: of columns that are a few packets, and of more; extents open or known.
+TEST(FewColumns, Positions) {
+  const auto check = [](const std::string& in, const std::string& out, const std::vector<Size>& sizes) {
+    const std::string text = "kernel k(x: f32[" + in + "]) -> (y: i64[" + out + "], z: f32[" + out + "], c: i64[" +
+                             out +
+                             "]) {\n  y = reduce_with_axis<argmax>(x, 1)\n"
+                             "  z = tcast<f32>(reduce_with_axis<argmin>(x, 1))\n"
+                             "  c = select(y == 3, y * y - 2, reduce_with_axis<argmax>(abs(x), 1))\n}";
+    std::vector<std::pair<CompileOptions, Function>> routes;
+    for (const CompileOptions& route : Routes()) routes.emplace_back(route, Compile(Parsed(text), route));
+    for (const auto& [b, n, m] : sizes) {
+      std::mt19937 random(static_cast<unsigned>(m + 400 * n));
+      const Tensor x(DType::kFloat32, {b, n, m}, 3, &random);
+      std::unique_ptr<Tensor> meant[3];
+      for (const auto& [route, function] : routes) {
+        std::unique_ptr<Tensor> results[3];
+        for (std::size_t k = 0; k < 3; ++k)
+          results[k] = std::make_unique<Tensor>(k == 1 ? DType::kFloat32 : DType::kInt64, std::vector<index_t>{b, m},
+                                                k == 2 ? 1 : 0, nullptr);
+        function({{x.ref}, {results[0]->ref, results[1]->ref, results[2]->ref}, {}}, {2});
+        for (std::size_t k = 0; k < 3; ++k)
+          if (route.engine == Engine::kInterpreter) meant[k] = std::move(results[k]);
+          else EXPECT_TRUE(SameBits(*meant[k], *results[k])) << text << route.target << " " << n << " x " << m;
+      }
+    }
+  };
+  std::vector<Size> sizes;
+  for (const index_t m : {1, 5, 15, 16, 17, 32, 33, 48, 64, 65, 300})
+    for (const index_t n : {1, 7, 21, 40}) sizes.push_back({6, n, m});
+  check("b, n, m", "b, m", sizes);
+  check("6, 21, 17", "6, 17", {{6, 21, 17}});
+  check("5, 7, 300", "5, 300", {{5, 7, 300}});
+  check("4, 40, 49", "4, 49", {{4, 40, 49}});
 }
 
 // Axes before the columns join them, though their own number is known.

@@ -152,13 +152,20 @@ TEST(Guards, GradientsOfRowsByIndex) {
       OnEveryRoute(TakeGrad("i32", "f32", rows), {{{steps}}, {{steps, 33}}}, rows, ++seed);
   // More columns than a block has, and more rows.
   OnEveryRoute(TakeGrad("i64", "f32", 3), {{{20}}, {{20, 8200}}}, 3, ++seed);
-  OnEveryRoute(TakeGrad("u8", "f32", 600), {{{500}}, {{500, 20}}}, 600, ++seed);
+  OnEveryRoute(TakeGrad("i64", "f32", 2500), {{{900}}, {{900, 20}}}, 2500, ++seed);
   // Few rows and many steps, which threads share.
   OnEveryRoute(TakeGrad("i32", "f32", 2), {{{70000}}, {{70000, 21}}}, 2, ++seed);
   // What follows is done to the rows as they are stored.
   const auto added = TakeGrad("i64", "f32", 40, " * 2 + x");
   EXPECT_TRUE(IsGuarded(added));
   OnEveryRoute(added, {{{150}}, {{150, 37}}, {{40, 37}, 5}}, 40, ++seed);
+  // Steps may take rows of a table.
+  const auto messages = graph::ParseText(
+      "kernel k(s: i64[n], h: f32[v, c], from: i32[n], w: f32[n]) -> (y: f32[40, c]) {\n"
+      "  y = take_grad(s, take(from, h) * broadcast<0>(w), 40)\n}")[0];
+  EXPECT_TRUE(IsGuarded(messages));
+  for (const index_t columns : {5, 16, 70})
+    OnEveryRoute(messages, {{{150}}, {{30, columns}, columns % 3}, {{150}}, {{150}}}, 40, ++seed);
 }
 
 // In the order of the steps, as one by one: bits of floats that are not whole numbers, too.

@@ -39,6 +39,8 @@ TEST(NarrowIntegers, WhatFits) {
           "kernel k(a: u8[20, 80]) -> (y: u8[18, 78]) { y = pool<maximum>(a, 3, 3, 1, 1) }",
           "kernel k(a: u8[n, m], b: bool[n, m]) -> (y: i8[n, m]) { y = tcast<i8>(a - tcast<i32>(b) * 90) }",
           "kernel k(a: i8[2, 300000]) -> (y: i8[2]) { y = reduce_with_axis<minimum>(a, 1) }",
+          "kernel k(a: u8[n], b: u8[m]) -> (y: u8[n, m]) { y = broadcast<0>(maximum(a, 2)) - broadcast<1>(b) }",
+          "kernel k(a: u8[n], b: u8[m]) -> (y: u8[n, m]) { y = broadcast<0>(select(a > 7, minimum(a, 90), a * 0 + 5)) / 2 + broadcast<1>(b / 2) }",
           "kernel k(a: u8[n, 200]) -> (y: u8[n, 199]) { y = tcast<u8>((slice(a, 1, 0, 199) + slice(a, 1, 1, 200)) / 2) }",
       }) {
     SCOPED_TRACE(text);

@@ -16,6 +16,7 @@ namespace {
 constexpr int kRows = 8;  // whose elements a result is fetched once for, where they take little else
 constexpr int kMostPackets = 256, kFewestPackets = 8;
 constexpr int kKeptBytes = 16384;  // of all results of a block, which stay in a first-level cache
+constexpr int kKeptOfKeys = 131072;  // where all steps are walked again for the next rows: in a second-level one
 
 // Bytes of all rows, if they come from memory, of a row, if several lie on a page, and of all results of a block, which
 // has to be as wide as rows are: what processors bring ahead of a part of a row is the next part.
@@ -23,7 +24,7 @@ constexpr int kFarRows = 1 << 24, kShortRow = 4096, kKeptOfFar = 98304;
 
 }  // namespace
 
-int ColumnEmitter::BlockPackets() const { return BlockPackets(kKeptBytes); }
+int ColumnEmitter::BlockPackets() const { return BlockPackets(KeyAxis() >= 0 ? kKeptOfKeys : kKeptBytes); }
 
 void ColumnEmitter::Columns(int axis) {
   const std::string first = Begin(axis), last = End(axis);
@@ -34,6 +35,11 @@ void ColumnEmitter::Columns(int axis) {
     if (Splits()) ColumnUnit(c, lanes);
     else ColumnBody(c, lanes);
   };
+  const bool narrow = MayBeNarrow();
+  if (narrow) {
+    NarrowColumns(c, first, last);
+    out_.Middle("} else {");
+  }
   if (HasShortRows()) {
     const std::string from = ShortRowsInTurns(c, first, last);
     out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, from, width_, last);
@@ -47,7 +53,12 @@ void ColumnEmitter::Columns(int axis) {
     body("");
     out_.Close();
   }
-  if (width_ == 1) return;
+  if (width_ > 1) LastColumns(c, first, last, body);
+  if (narrow) out_.Close();
+}
+
+void ColumnEmitter::LastColumns(const std::string& c, const std::string& first, const std::string& last,
+                                const std::function<void(const std::string&)>& body) {
   out_.Open("if (const long long {0} = {1}; {0} < {2})", c, WholeSteps(first, last, width_), last);
   out_.Line("const long long lanes = {} - {};", last, c);
   body("lanes");
@@ -65,10 +76,14 @@ void ColumnEmitter::ColumnBody(const std::string& c, const std::string& lanes) {
 }
 
 bool ColumnEmitter::WalksBlocksOfColumns() const {
-  if (!columns_ || options_.variant.strided || !signature_.row_buffers.empty()) return false;
   const bool guarded = kernel_.phases[0].guard >= 0;
   if (Splits() && (guarded || IsLastCall() || JoinsMoments())) return false;
-  if (!guarded && (width_ == 1 || !plan::HasLongColumns(kernel_))) return false;
+  return (guarded || (width_ > 1 && plan::HasLongColumns(kernel_))) && TakesSeveralPackets();
+}
+
+bool ColumnEmitter::TakesSeveralPackets() const {
+  if (!columns_ || options_.variant.strided || !signature_.row_buffers.empty()) return false;
+  const bool guarded = kernel_.phases[0].guard >= 0;
   for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
     const Value& v = value(id);
     if (!InPackets(id)) continue;
@@ -102,9 +117,15 @@ void ColumnEmitter::ColumnBlocks(const std::string& c, const std::string& first,
   const Names outer = names_;
   const std::string block = OpenColumnBlock(c, first, last);
   DeclareNextColumns(block, first, last);
+  BlockBody(c, block);
+  out_.Close();
+  names_ = outer;
+}
+
+void ColumnEmitter::BlockBody(const std::string& c, const std::string& block) {
   for (const Phase& phase : kernel_.phases) {
     if (const Kept kept = DeclareKept(phase.row_values, phase); !kept.empty())
-      BeginPhase(phase.row_values, phase, kept, c, block, "");
+      BeginPhase(phase.row_values, phase, kept, c, block, block_.lanes);
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) continue;
     DeclareDivisors(phase, c, block);
     KeepInPhase(static_cast<int>(&phase - kernel_.phases.data()));
@@ -114,11 +135,9 @@ void ColumnEmitter::ColumnBlocks(const std::string& c, const std::string& first,
   KeepInPhase(static_cast<int>(kernel_.phases.size()));
   EachPacket(c, block, [&] {
     Names names = names_;
-    for (const int id : kernel_.final_row_values) DeclarePacket(id, c, "", &names);
-    for (const auto& store : kernel_.final_stores) StorePacket(store, c, "");
+    for (const int id : kernel_.final_row_values) DeclarePacket(id, c, block_.lanes, &names);
+    for (const auto& store : kernel_.final_stores) StorePacket(store, c, block_.lanes);
   });
-  out_.Close();
-  names_ = outer;
 }
 
 std::string ColumnEmitter::DeclareCenter() {
@@ -190,9 +209,12 @@ int ColumnEmitter::ElementBytes() const {
   return most;
 }
 
+std::string ColumnEmitter::CountText(const std::string& first, const std::string& last) {
+  return first == "0" ? last : fmt::format("({} - {})", last, first);
+}
+
 std::string ColumnEmitter::ComesFromMemory(const std::string& first, const std::string& last) const {
-  const std::string columns = first == "0" ? last : fmt::format("({} - {})", last, first);
-  return fmt::format("{} * {} > {}", columns, ElementsOfRow(), kFarRows / ElementBytes());
+  return fmt::format("{} * {} > {}", CountText(first, last), ElementsOfRow(), kFarRows / ElementBytes());
 }
 
 void ColumnEmitter::DeclareColumnBuffers() {
@@ -337,6 +359,7 @@ void ColumnEmitter::ForgetDivisors(const Phase& phase) {
 }
 
 void ColumnEmitter::EachPacket(const std::string& c, const std::string& block, const std::function<void()>& body) {
+  if (block_.side_by_side) return EachSideBySide(c, block, body);
   out_.Open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", c, block, block_.end, width_);
   out_.Line("[[maybe_unused]] const long long {} = {}{} / {};", block_.packet, block_.before,
             block == "0" ? c : fmt::format("({} - {})", c, block), width_);
@@ -388,6 +411,12 @@ void ColumnEmitter::WalkBlock(const Phase& phase, const std::string& c, const st
   if (axis + 1 < kernel_.rank()) {
     out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, begin, end);
     WalkBlock(phase, c, block, axis + 1);
+    out_.Close();
+    return;
+  }
+  if (block_.side_by_side) {
+    out_.Open("for (long long {0} = {1}; {0} < {2}; ++{0})", i, begin, end);
+    EachSideBySide(c, block, [&] { ColumnElement(phase, c, block_.lanes, names_); });
     out_.Close();
     return;
   }

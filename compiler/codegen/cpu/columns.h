@@ -48,9 +48,16 @@ class ColumnEmitter : protected RowEmitter {
 
   void ColumnBody(const std::string& c, const std::string& lanes);
 
-  // Are columns walked so? Not those of windows, whose few elements lie near each other for any packet, nor what reads
-  // at computed positions, unless a guard is to be asked once for all of a block.
+  // What is left of whole packets.
+  void LastColumns(const std::string& c, const std::string& first, const std::string& last,
+                   const std::function<void(const std::string& lanes)>& body);
+  // Are columns walked so? Not those of windows, whose few elements lie near each other for any packet.
   bool WalksBlocksOfColumns() const;
+  // Does the kernel take several packets of columns at a time? Not what reads at computed positions, unless a guard is
+  // to be asked once for all of them.
+  bool TakesSeveralPackets() const;
+  // All phases of a block.
+  void BlockBody(const std::string& c, const std::string& block);
   // Has the phase `p` keep what it is the first to read, and read what earlier ones have kept.
   void KeepInPhase(int p);
   // How far ahead the next block of columns lies in what is kept of operands: next to this one, or in the next row.
@@ -69,6 +76,8 @@ class ColumnEmitter : protected RowEmitter {
   bool StreamsColumns(const Phase& phase) const;
   // Of the widest operand that is read along the columns.
   int ElementBytes() const;
+  // How many columns there are from `first` to `last`.
+  static std::string CountText(const std::string& first, const std::string& last);
   // Is what the columns read more than caches have?
   std::string ComesFromMemory(const std::string& first, const std::string& last) const;
   // Whole packets of the columns from `first` to `last`.
@@ -99,6 +108,17 @@ class ColumnEmitter : protected RowEmitter {
   // What makes such quotients multiplications, for each packet of a block.
   void DeclareDivisors(const Phase& phase, const std::string& c, const std::string& block);
   void ForgetDivisors(const Phase& phase);
+
+  // ---- narrow_columns.cc: few packets, what they come to in registers ----------------------------
+
+  // May columns be so few, which is told when the kernel runs? Where parts of packets are as fast as packets, and an
+  // element takes arithmetic only.
+  bool MayBeNarrow() const;
+  // "if (they are few) { ... } else if (they are some) { ...", with the last one open.
+  void NarrowColumns(const std::string& c, const std::string& first, const std::string& last);
+  // All columns, in `packets` side by side.
+  void SideBySide(const std::string& c, const std::string& first, const std::string& last, int packets);
+  void EachSideBySide(const std::string& c, const std::string& first, const std::function<void()>& body);
 
   // ---- few_columns.cc: several steps of few columns at a time ----------------------------------
 
@@ -178,6 +198,8 @@ class ColumnEmitter : protected RowEmitter {
     std::string end, row, packet;  // where its columns end, the first of some rows, a packet of it
     std::string before;  // "n + ", of its packets that are those of rows before
     std::string by_row;  // is it walked row by row? Empty: it is not
+    bool side_by_side = false;  // is it all columns, as they are few?
+    std::string lanes;  // of a packet that count; empty: all
     int packets = 0;  // that what is kept has room for
   } block_;
 

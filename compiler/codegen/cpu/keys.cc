@@ -1,6 +1,6 @@
 // Reductions whose steps bring the row that they count for, as in a gradient of rows that were looked up: what as many
-// rows have come to as a first-level cache holds is kept while the steps are walked, so that each is asked once for all
-// of these rows. Each result is reduced in the same order as alone.
+// rows have come to as a second-level cache holds is kept while the steps are walked, so that each is asked once for
+// all of these rows. Each result is reduced in the same order as alone.
 #include <functional>
 #include <set>
 #include <string>

@@ -25,7 +25,7 @@ constexpr int kPartials = 32, kManyPartials = 64;
 constexpr std::size_t kFewValues = 12;
 
 // Loops that are written for the outcomes of what chooses along a run.
-constexpr int kMostOutcomes = 16;
+constexpr int kMostOutcomes = 16, kMostOutcomesOfRows = 8;
 
 }  // namespace
 
@@ -136,7 +136,17 @@ void PhaseEmitter::RowLoop(const Phase& phase) {
   if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
   if (!phase.reductions.empty()) ReductionLoop(phase);
   else if (!IsBlocked() && !RunsOf(phase).empty()) RunLoop(phase);
-  else ElementLoop(phase);
+  else ElementLoops(phase);
+}
+
+void PhaseEmitter::ElementLoops(const Phase& phase) {
+  const auto is_of_row = [this](int condition) { return IsAlike(condition); };
+  const auto loop = [&] { ElementLoop(phase); };
+  const bool chooses = options_.spelling == Spelling::kPackets && !IsBlocked() &&
+                       decided_.ReachOf(phase, is_of_row).open >= 0 &&
+                       decided_.AreFew(phase, is_of_row, kMostOutcomesOfRows);
+  if (chooses) ByChoice(phase, is_of_row, "", loop);
+  else loop();
 }
 
 void PhaseEmitter::StoreRow() {
@@ -415,13 +425,17 @@ void PhaseEmitter::GroupsStep(const Phase& phase, const std::string& i, int pack
   out_.Close();
 }
 
+void PhaseEmitter::DeclareLanes(const std::string& index, const std::string& last) {
+  out_.Line("const long long lanes = {0} <= {1} ? 0 : {0} - {1} < {2} ? {0} - {1} : {2};", last, index, width_);
+}
+
 void PhaseEmitter::ReductionStep(const Phase& phase, const std::string& i, int count, const std::string& last) {
   out_.Open("for (int k = 0; k < {}; ++k)", count);
   const std::string index = "j";
   if (width_ == 1) out_.Line("const long long {} = {} + k;", index, i);
   else out_.Line("const long long {} = {} + k * {};", index, i, width_);
   if (!last.empty() && HasMasks()) {
-    out_.Line("const long long lanes = {0} <= {1} ? 0 : {0} - {1} < {2} ? {0} - {1} : {2};", last, index, width_);
+    DeclareLanes(index, last);
   } else if (!last.empty()) {  // a packet of which nothing is there changes nothing, and is not free
     out_.Line("if ({} <= {}) break;", last, index);
     out_.Line("const long long lanes = smaller({} - {}, {});", last, index, width_);

@@ -70,6 +70,9 @@ class PhaseEmitter : protected ValueEmitter {
   // Does an element take arithmetic only?
   bool IsLight(const Phase& phase) const;
 
+  // How many elements of the packet at `index` lie before `last`.
+  void DeclareLanes(const std::string& index, const std::string& last);
+
   // What a phase does at one point. `reduce` adds the point to what the phase reduces: before results are stored, as
   // they may take the place of operands.
   void ElementBody(
@@ -117,6 +120,8 @@ class PhaseEmitter : protected ValueEmitter {
   // True if the vector loop ends with a whole step of this many elements.
   bool DividesExtent(int step) const;
   void ElementLoop(const Phase& phase);
+  // One for each outcome of the conditions that are the same for all of a row.
+  void ElementLoops(const Phase& phase);
 
   // Runs of the vector axis along which the quotients of positions stay the same.
   void RunLoop(const Phase& phase);
