@@ -53,6 +53,7 @@ class Gathered {
   bool Along(int id, int dim, int other) const {
     return (beside_[static_cast<std::size_t>(id)][static_cast<std::size_t>(dim)] >> other & 1) != 0;
   }
+  bool Differs(int id, int dim) const { return (differs_[static_cast<std::size_t>(id)] >> dim & 1) != 0; }
 
  private:
   using Dims = std::uint64_t;  // a bit for each
@@ -69,9 +70,9 @@ class Gathered {
 };
 
 // What a kernel without reductions would read across memory though it gathers along it: the operand of a transpose
-// whose last axis is not the kernel's, along which packets lie. Lane by lane it takes as many lines of memory as
-// elements, unless they are so few that they stay in the first cache; from memory it is turned by tiles. Short rows
-// that are known have packets go across them anyway.
+// whose last axis is not the kernel's, along which packets lie; or a column of a matrix, for each of its rows. Lane by
+// lane it takes as many lines of memory as elements, unless they are so few that they stay in the first cache; from
+// memory it is turned by tiles. Short rows that are known have packets go across them anyway.
 class AcrossFinder {
  public:
   AcrossFinder(const Graph& graph, const std::set<int>& roots, const Gathered& gathered, const Domain& domain)
@@ -96,8 +97,12 @@ class AcrossFinder {
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       if (IsGathered(node, k)) continue;
       const AxisMap inputs = OperandMap(graph_, node, k, map);
-      if (node.kind == Kind::kTranspose && GoesAcross(node.inputs[k], inputs)) found_.insert(node.inputs[k]);
-      else Visit(node.inputs[k], inputs, false);
+      const int input = node.inputs[k];
+      const bool across = node.kind == Kind::kTranspose
+                              ? GoesAcross(input, inputs)
+                              : node.kind == Kind::kBroadcast && IsColumnOfRows(input, inputs);
+      if (across) found_.insert(input);
+      else Visit(input, inputs, false);
     }
   }
 
@@ -107,6 +112,22 @@ class AcrossFinder {
     if (packets == map.end() || packets + 1 == map.end() || map.back() < 0 || !IsLong(map.back(), kLongLine))
       return false;
     return gathered_.Along(id, static_cast<int>(map.size()) - 1, static_cast<int>(packets - map.begin()));
+  }
+
+  // A column of a matrix, of which packets have an element of each row, again for each index of another axis.
+  bool IsColumnOfRows(int id, const AxisMap& map) const {
+    constexpr std::int64_t kManyTimes = 16;
+    const Node& node = graph_.node(id);
+    const auto packets = std::find(map.begin(), map.end(), vector_);
+    if (node.kind != Kind::kGather || node.guarded || roots_.count(id) > 0 || packets == map.end()) return false;
+    bool repeats = false;
+    for (int axis = 0; axis < vector_; ++axis)
+      repeats = repeats || (IsLong(axis, kManyTimes) && std::find(map.begin(), map.end(), axis) == map.end());
+    const std::size_t rank = graph_.node(node.inputs[0]).shape.size();
+    const auto moves = [&](std::size_t dim) {
+      return gathered_.Differs(node.inputs[dim + 1], static_cast<int>(packets - map.begin()));
+    };
+    return repeats && rank > 1 && !moves(rank - 1) && moves(rank - 2);
   }
 
   bool IsLong(int axis, std::int64_t least) const {

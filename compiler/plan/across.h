@@ -11,7 +11,7 @@ namespace umbra::plan {
 
 /// The operands of transposes that the kernels of `fusion` without reductions would gather across memory, lane by lane,
 /// though they lie along it (a flip, a slice, patches, pictures side by side): from memory they are turned by tiles.
-/// For CPUs.
+/// And columns of matrices that they would gather again for each row of their results. For CPUs.
 std::set<int> FindAcross(const graph::Graph& graph, const Fusion& fusion);
 
 }  // namespace umbra::plan

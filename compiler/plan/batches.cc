@@ -96,7 +96,7 @@ bool AreFew(const FewPoints& few) {
     points *= axis.value;
     if (points > few.most) return false;
   }
-  return true;
+  return points > 0;
 }
 
 void GoAcross(runtime::KernelSignature* signature) {

@@ -338,7 +338,24 @@ class KernelLowering {
     value.index = OperandIndex(std::move(access));
     for (std::size_t d = 0; d < graph_.node(node.inputs[0]).shape.size(); ++d)
       NumberIndex({runtime::Extent::Static(0), value.index, static_cast<int>(d)});
-    return LowerOperands(std::move(value), node, 1, map);
+    const int made = LowerOperands(std::move(value), node, 1, map);
+    if (TakesRows(made)) in_rows_ = true, axes_in_row_ = std::min(axes_in_row_, 1);
+    return made;
+  }
+
+  // Are elements along the last inner axis those of a row of the gather's source, from its beginning on?
+  bool TakesRows(int gather) const {
+    const auto is_along_last = [this](int arg) {
+      return kernel_.values[static_cast<std::size_t>(arg)].kind == Value::Kind::kIndex &&
+             kernel_.values[static_cast<std::size_t>(arg)].index == kernel_.rank() - 1;
+    };
+    const std::vector<int>& positions = kernel_.values[static_cast<std::size_t>(gather)].args;
+    const std::size_t rank = positions.size() - (kernel_.values[static_cast<std::size_t>(gather)].guarded ? 1 : 0);
+    return rank > 0 && !unit_.domain.InnerAxes().empty() && is_along_last(positions[rank - 1]) &&
+           std::none_of(positions.begin(), positions.begin() + static_cast<std::ptrdiff_t>(rank - 1),
+                        [&](int position) {
+                          return kernel_.values[static_cast<std::size_t>(position)].scope == Scope::kElement;
+                        });
   }
 
   int NumberIndex(const runtime::Number& number) {

@@ -481,6 +481,53 @@ TEST(Axes, WindowsOfWholePictures) {
   }
 }
 
+// Each outcome of what is the same for a row has a loop of its own, unless they are many.
+TEST(Axes, RowsThatChoose) {
+  for (
+      const char* body : {
+          "concat(exp(x), x * 2, flip(x, 1), 1)",
+          "select(broadcast<1>(steps<i64>(extent<1>(x), 1), x) < 3, x * x, select(broadcast<0>(f, x) >= 0, x + 1, -x))",
+          "select(broadcast<0>(f, x) > 0 && broadcast<1>(steps<i64>(extent<1>(x), 1), x) != 2, x, pad(x, 0, 0) / 2)",
+          "concat(concat(x, x + 1, 1), concat(pad(x, 1, 0), x * 3, x * 5, 1), concat(x, -x, x / 7, x - 2, 1), 1)",
+      })
+    ExpectAsInterpreted(
+        std::string("kernel k(x: f32[n, c, m], f: i64[n]) -> (y: f32[n, ?, m]) {\n  y = ") + body + "\n}",
+        {{4, 5, 37}, {3, 1, 16}, {2, 7, 130}}, 0);
+}
+
+// Columns of a matrix that all rows take, and rows of a table.
+TEST(Axes, ColumnsAndRowsOfOthers) {
+  const std::string columns =
+      "kernel k(a: f32[n, 3], b: f32[m, 3]) -> (y: f32[n, m]) {\n"
+      "  u = reshape(slice(a, 1, 2, 3), extent<0>(a))\n  v = reshape(slice(b, 1, 2, 3), extent<0>(b))\n"
+      "  w = reshape(slice(b, 1, 0, 1), extent<0>(b)) * 3\n"
+      "  y = minimum(broadcast<0>(u), broadcast<1>(v)) + broadcast<1>(w)\n}";
+  ExpectAsInterpreted(columns, {{40, 50}, {1, 3}, {17, 300}}, 0);
+  const std::string rows =
+      "kernel k(t: f32[v, N], i: i32[n], w: f32[N]) -> (y: f32[n], z: f32[n, N]) {\n  r = take(i, t)\n"
+      "  y = reduce_with_axis<sum>(r * broadcast<1>(w), 1)\n  z = r - broadcast<0>(reduce_with_axis<maximum>(r, 1))\n}";
+  for (const char* known : {"3", "16", "40", "64", "65"})
+    ExpectAsInterpreted(With(rows, "N", known), {{9, 70}, {1, 1}, {30, 5}}, 1e-5);
+}
+
+// Axes of one element that reshapes add and leave out.
+TEST(Axes, OfOneElement) {
+  for (const char* text : {
+           "kernel k(x: f32[n, 1, h, w]) -> (y: f32[n, 1, h, w]) {\n  r = reshape(x, extent<0>(x), extent<2>(x) * "
+           "extent<3>(x))\n  y = reshape(r - broadcast<0>(reduce_with_axis<maximum>(r, 1)), extent<0>(x), 1, "
+           "extent<2>(x), extent<3>(x))\n}",
+           "kernel k(x: f32[1, n, h, w]) -> (y: f32[n], z: f32[h, n, w]) {\n"
+           "  r = reshape(x, extent<1>(x), extent<2>(x) * extent<3>(x))\n  y = reduce_with_axis<maximum>(r, 1)\n"
+           "  z = transpose<1, 0, 2>(reshape(r * broadcast<0>(y), extent<1>(x), extent<2>(x), extent<3>(x)))\n}",
+           "kernel k(x: f32[n, h]) -> (y: f32[1, n, 1, 1], z: f32[1, 1]) {\n"
+           "  y = reshape(reduce_keepdim<maximum>(x, 1), 1, extent<0>(x), 1, 1)\n"
+           "  z = reshape(reduce_keepdim<minimum>(reduce_with_axis<minimum>(x, 1), 0), 1, 1)\n}",
+           "kernel k(x: f32[n, 1, h, 1, w, 1]) -> (y: f32[1, n, h, w]) {\n"
+           "  y = reshape(x * 2, 1, extent<0>(x), extent<2>(x), extent<4>(x)) - 1\n}",
+       })
+    ExpectAsInterpreted(text, {{4, 5, 37}, {3, 1, 16}, {1, 1, 1}, {2, 3, 0}}, 0);
+}
+
 TEST(Axes, ManyShortRowsInTheBackground) {
   CompileOptions options;
   options.background = true;

@@ -13,6 +13,7 @@
 #include "runtime/cpu_info.h"
 #include "runtime/prepared.h"
 #include "tests/support/drawn.h"
+#include "tests/support/every_target.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -225,6 +226,16 @@ TEST(Batches, WherePacketsWouldBeEmpty) {
   EXPECT_FALSE(
       GoesAcross("kernel k(a: f32[?, 12, 12], b: f32[?, 12, 12]) -> (y: f32[?, 12, 12]) { y = batch_dot(a, b) }"));
   EXPECT_FALSE(GoesAcross("kernel k(a: f32[9, 4, 4], b: f32[9, 4, 4]) -> (y: f32[9, 4, 4]) { y = batch_dot(a, b) }"));
+}
+
+// Nothing is a small thing, too.
+TEST(Batches, OfNothing) {
+  for (const std::string type : {"f32", "u8"})
+    for (const std::string extents : {"3, 0", "0, 3", "0, 0"}) {
+      const std::string text = "kernel k(x: " + type + "[?, " + extents + "]) -> (y: " + type +
+                               "[?, ?]) { y = reduce_with_axis<maximum>(x, 1) }";
+      drawn::ExpectSameBitsOnEveryTarget(graph::ParseText(text)[0], 7);
+    }
 }
 
 // Extents that a call brings are known to a program of its own, which gives the same to rounding.
