@@ -74,13 +74,14 @@ PositionForms::Form PositionForms::MakeForm(int id) {
 }
 
 PositionForms::Form PositionForms::Collapsed(Form form) const {
+  if (form.count({}) == 0) return form;
   for (const Graph::Derived& derived : graph_.derived()) {
     const bool adds = derived.op.kind == ExtentOp::kPlus;
     const Dimension result = graph_.Known(derived.result), of = graph_.Known(derived.a), by = graph_.Known(derived.b);
     if ((!adds && derived.op.kind != ExtentOp::kMinus) || result.is_static() || of.is_static() || !by.is_static())
       continue;
     const auto sum = form.find({KeyOf(result.symbol())});
-    if (sum == form.end() || form.count({}) == 0) continue;
+    if (sum == form.end()) continue;
     const auto part =
         Product({{{KeyOf(of.symbol())}, 1}, {{}, static_cast<index_t>(by) * (adds ? 1 : -1)}}, Number(sum->second));
     Form others = form;
