@@ -49,8 +49,8 @@ class Decisions {
     int id;
     std::optional<index_t> number;
   };
-  // A comparison of positions: `less` is less than `more`, or equal. A difference that is compared with 0 is one of
-  // what it is of.
+  // A comparison of i64: `less` is less than `more`, or equal. A difference of positions that is compared with 0 is one
+  // of these.
   struct Order {
     Side less, more;
     bool or_equal;

@@ -53,16 +53,13 @@ void ColumnEmitter::Columns(int axis) {
     body("");
     out_.Close();
   }
-  if (width_ > 1) LastColumns(c, first, last, body);
+  if (width_ > 1) {
+    out_.Open("if (const long long {0} = {1}; {0} < {2})", c, WholeSteps(first, last, width_), last);
+    out_.Line("const long long lanes = {} - {};", last, c);
+    body("lanes");
+    out_.Close();
+  }
   if (narrow) out_.Close();
-}
-
-void ColumnEmitter::LastColumns(const std::string& c, const std::string& first, const std::string& last,
-                                const std::function<void(const std::string&)>& body) {
-  out_.Open("if (const long long {0} = {1}; {0} < {2})", c, WholeSteps(first, last, width_), last);
-  out_.Line("const long long lanes = {} - {};", last, c);
-  body("lanes");
-  out_.Close();
 }
 
 void ColumnEmitter::ColumnBody(const std::string& c, const std::string& lanes) {
@@ -76,14 +73,10 @@ void ColumnEmitter::ColumnBody(const std::string& c, const std::string& lanes) {
 }
 
 bool ColumnEmitter::WalksBlocksOfColumns() const {
-  const bool guarded = kernel_.phases[0].guard >= 0;
-  if (Splits() && (guarded || IsLastCall() || JoinsMoments())) return false;
-  return (guarded || (width_ > 1 && plan::HasLongColumns(kernel_))) && TakesSeveralPackets();
-}
-
-bool ColumnEmitter::TakesSeveralPackets() const {
   if (!columns_ || options_.variant.strided || !signature_.row_buffers.empty()) return false;
   const bool guarded = kernel_.phases[0].guard >= 0;
+  if (Splits() && (guarded || IsLastCall() || JoinsMoments())) return false;
+  if (!guarded && (width_ == 1 || !plan::HasLongColumns(kernel_))) return false;
   for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id) {
     const Value& v = value(id);
     if (!InPackets(id)) continue;
@@ -311,14 +304,18 @@ bool ColumnEmitter::IsKept(int id) const {
          std::any_of(kernel_.phases.begin(), kernel_.phases.end(), is_needed);
 }
 
-int ColumnEmitter::BlockPackets(int kept_bytes) const {
+int ColumnEmitter::KeptOfPacket() const {
   int kept = 0;
   for (const Phase& phase : kernel_.phases) {
     kept += static_cast<int>(phase.reductions.size());
     for (const int id : phase.row_values) kept += IsKept(id) ? 1 : 0;
     kept += 2 * static_cast<int>(DivisorsOf(phase).size());
   }
-  const int bytes = std::max(kept, 1) * std::max(RegisterBytes(options_.target), 8);
+  return kept;
+}
+
+int ColumnEmitter::BlockPackets(int kept_bytes) const {
+  const int bytes = std::max(KeptOfPacket(), 1) * std::max(RegisterBytes(options_.target), 8);
   int packets = kernel_.phases[0].guard < 0 ? kMostPackets : kept_bytes / 8;
   while (packets > kFewestPackets && packets * bytes > kept_bytes) packets /= 2;
   return packets;

@@ -48,14 +48,9 @@ class ColumnEmitter : protected RowEmitter {
 
   void ColumnBody(const std::string& c, const std::string& lanes);
 
-  // What is left of whole packets.
-  void LastColumns(const std::string& c, const std::string& first, const std::string& last,
-                   const std::function<void(const std::string& lanes)>& body);
-  // Are columns walked so? Not those of windows, whose few elements lie near each other for any packet.
+  // Are columns walked so? Not those of windows, whose few elements lie near each other for any packet, nor what reads
+  // at computed positions, unless a guard is to be asked once for all of a block.
   bool WalksBlocksOfColumns() const;
-  // Does the kernel take several packets of columns at a time? Not what reads at computed positions, unless a guard is
-  // to be asked once for all of them.
-  bool TakesSeveralPackets() const;
   // All phases of a block.
   void BlockBody(const std::string& c, const std::string& block);
   // Has the phase `p` keep what it is the first to read, and read what earlier ones have kept.
@@ -89,6 +84,8 @@ class ColumnEmitter : protected RowEmitter {
   // Is the value of a row kept for each packet of a block, since something else reads it than values of rows beside it?
   // Of single elements, positions are, too.
   bool IsKept(int id) const;
+  // Packets that are kept for each packet of columns.
+  int KeptOfPacket() const;
   // Packets of columns in a block; where a guard leaves few steps, in as many as the cache keeps.
   int BlockPackets() const;
   int BlockPackets(int kept_bytes) const;

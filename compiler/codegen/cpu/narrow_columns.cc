@@ -23,13 +23,9 @@ bool ColumnEmitter::MayBeNarrow() const {
   if (vector_axis_ == 0 || !HasMasks() || Splits() || HasShortRows() || !kept_columns_.what.empty() ||
       !WalksBlocksOfColumns())
     return false;
-  int kept = 0;
-  for (const Phase& phase : kernel_.phases) {
-    if (phase.guard >= 0 || !IsLight(phase)) return false;
-    kept += static_cast<int>(phase.reductions.size() + 2 * DivisorsOf(phase).size());
-    for (const int id : phase.row_values) kept += IsKept(id) ? 1 : 0;
-  }
-  return kept * kMostPackets <= kRegisters;
+  return KeptOfPacket() * kMostPackets <= kRegisters &&
+         std::all_of(kernel_.phases.begin(), kernel_.phases.end(),
+                     [this](const Phase& phase) { return phase.guard < 0 && IsLight(phase); });
 }
 
 void ColumnEmitter::NarrowColumns(const std::string& c, const std::string& first, const std::string& last) {
