@@ -118,13 +118,36 @@ class Composer {
     return value;
   }
 
+  int ElementAt(int id, std::vector<int> positions, int guard) {
+    return result_.Gather(id, positions, IsInside(id, positions) ? -1 : guard, 0);
+  }
+
+  // Is there such an element wherever the positions are asked for?
+  bool IsInside(int id, const std::vector<int>& positions) {
+    const PartialShape shape = result_.node(id).shape;
+    for (std::size_t d = 0; d < positions.size(); ++d) {
+      const Dimension extent = result_.Known(shape[d]);
+      const int end = extent.is_static()
+                          ? result_.Constant(static_cast<double>(static_cast<index_t>(extent)), DType::kInt64)
+                          : result_.ExtentOf(extent);
+      if (!places_.IsLess(positions[d], end) || !places_.IsAtMost(result_.Constant(0, DType::kInt64), positions[d]))
+        return false;
+    }
+    return true;
+  }
+
   int MakeAt(int id, const std::vector<int>& positions, int guard) {
     const Node node = result_.node(id);
     if (node.shape.size() == 0 && node.kind != Kind::kInput) return id;
     switch (node.kind) {
-      case Kind::kInput: return result_.Gather(id, positions, guard, 0);
+      case Kind::kInput: return ElementAt(id, positions, guard);
       case Kind::kIndex: return positions[static_cast<std::size_t>(node.axes[0])];
-      case Kind::kGather: return GatherAt(id, positions, guard, node.constant);
+      case Kind::kGather: {
+        if (node.guarded) return GatherAt(id, positions, guard, node.constant);
+        std::vector<int> at;
+        for (std::size_t k = 1; k < node.inputs.size(); ++k) at.push_back(ValueAt(node.inputs[k], positions, guard));
+        return ElementAt(node.inputs[0], std::move(at), guard);
+      }
       case Kind::kBroadcast:
       case Kind::kTranspose: {
         std::vector<int> inner(result_.node(node.inputs[0]).shape.size(), -1);
@@ -147,6 +170,7 @@ class Composer {
   Graph result_;
   GatherReads reads_;  // of the source
   PositionForms positions_;  // of the source
+  Positions places_{&result_};
   std::map<std::pair<int, std::vector<int>>, int> known_;  // of the gather that is being composed
 };
 

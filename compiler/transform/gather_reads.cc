@@ -16,6 +16,8 @@ using Kind = Node::Kind;
 // for borders, along rows of at least kLongRow: a short row does not fill packets, as memory does whose rows need not
 // be told apart. Where a part is read, rows matter less.
 constexpr double kOnce = 1.125, kPart = 0.5;
+// Elements of a row, or of a small matrix, that a packet has of as many rows as it has lanes.
+constexpr index_t kFewOfRow = 16;
 // Known rows of as many gain so much that a call may not write an output over the operand.
 constexpr index_t kLongestRow = 64;
 
@@ -41,8 +43,11 @@ bool GatherReads::IsOutput(int id) const {
 
 bool GatherReads::IsReadOnce(const Node& gather) const {
   const double reads = reads_[static_cast<std::size_t>(gather.inputs[0])];
-  if (reads > kOnce || SharesDearValues(gather.inputs[0])) return false;
+  const std::optional<index_t> of_row = IsOutput(gather.inputs[0]) ? std::nullopt : ElementsOfFew(gather);
+  if (of_row == 1) return true;
+  if (reads > kOnce || SharesDearValues(gather.inputs[0], of_row.has_value())) return false;
   if (reads <= kPart) return true;
+  if (of_row) return JoinsOthers(gather.inputs[0]) || !MayBeWrittenOver(gather.inputs[0]);
   const std::size_t positions = gather.inputs.size() - (gather.guarded ? 2 : 1);
   std::optional<std::set<int>> axes;
   for (std::size_t d = 1; d <= positions; ++d)
@@ -55,6 +60,34 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
     const index_t elements = run.is_static() ? std::min(length(run), length(row)) : length(row);
     return elements >= kLongestRow || (elements >= kLongRow && !MayBeWrittenOver(gather.inputs[0]));
   });
+}
+
+// How many elements the source has for each index of its first axis, if these are few, and so are those of the gather,
+// which takes them from the same index: all of them are at hand together.
+std::optional<index_t> GatherReads::ElementsOfFew(const Node& gather) const {
+  const PartialShape& source = source_.node(gather.inputs[0]).shape;
+  if (source.size() == 0 || gather.shape.size() == 0 || !source_.SameDimension(source[0], gather.shape[0]))
+    return std::nullopt;
+  const Node& first = source_.node(gather.inputs[1]);
+  if (first.kind != Kind::kIndex || first.axes[0] != 0) return std::nullopt;
+  for (std::size_t d = 1; d < source.size(); ++d)
+    for (const int id : MadeOf(gather.inputs[d + 1]))
+      if (const Node& of = source_.node(id);
+          of.kind == Kind::kGather || of.kind == Kind::kInput || (of.kind == Kind::kIndex && of.axes[0] == 0))
+        return std::nullopt;
+  return FewOf(gather.shape) ? FewOf(source) : std::nullopt;
+}
+
+// The elements for each index of the first axis, if few.
+std::optional<index_t> GatherReads::FewOf(const PartialShape& shape) const {
+  index_t count = 1;
+  for (std::size_t d = 1; d < shape.size(); ++d) {
+    const Dimension known = source_.Known(shape[d]);
+    if (!known.is_static() || static_cast<index_t>(known) > kFewOfRow) return std::nullopt;
+    count *= static_cast<index_t>(known);
+    if (count > kFewOfRow) return std::nullopt;
+  }
+  return count;
 }
 
 // Could an input that `source` is made of be an output's memory, too, as their dtypes and shapes are the same? It has
@@ -124,6 +157,12 @@ bool GatherReads::FollowsFromData(int position) const {
   });
 }
 
+// Does it choose by positions what it is made of? That would be one tensor in memory after the other.
+bool GatherReads::JoinsOthers(int source) const {
+  const std::set<int> values = MadeOf(source);
+  return std::any_of(values.begin(), values.end(), [this](int id) { return source_.node(id).guarded; });
+}
+
 // All values that the one is made of, and itself.
 std::set<int> GatherReads::MadeOf(int value) const {
   std::set<int> values;
@@ -177,8 +216,9 @@ bool GatherReads::ReadsNoneTwice(const Node& gather) const {
   return true;
 }
 
-// Is a dear value that `source` is made of read by something else, too, or repeated by a broadcast?
-bool GatherReads::SharesDearValues(int source) const {
+// Is a dear value that `source` is made of read by something else, too, or repeated by a broadcast? `few`: one of which
+// a row has one element is computed once for all that the row has.
+bool GatherReads::SharesDearValues(int source, bool few) const {
   std::set<std::pair<int, bool>> seen;
   std::vector<std::pair<int, bool>> open{{source, false}};  // and whether it is computed for others, too
   while (!open.empty()) {
@@ -187,7 +227,8 @@ bool GatherReads::SharesDearValues(int source) const {
     const bool shared = above || (id != source && (readers_[static_cast<std::size_t>(id)] > 1 || IsOutput(id)));
     if (!seen.insert({id, shared}).second) continue;
     const Node& node = source_.node(id);
-    if (shared && node.kind == Kind::kMap && Info(node.op).cost > kCheap) return true;
+    const bool is_dear = node.kind == Kind::kMap && Info(node.op).cost > kCheap;
+    if (shared && is_dear && !(few && FewOf(node.shape) == 1)) return true;
     for (std::size_t k = 0; k < (node.kind == Kind::kGather ? 1 : node.inputs.size()); ++k)
       open.emplace_back(node.inputs[k], shared || node.kind == Kind::kBroadcast);
   }

@@ -37,13 +37,16 @@ class GatherReads {
     std::set<int> open;  ///< symbols that it follows from
   };
 
+  std::optional<index_t> ElementsOfFew(const Node& gather) const;
   std::optional<std::set<int>> EvenAxes(int position) const;
   std::optional<int> UnitAxis(int position) const;
   bool ReadsNoneTwice(const Node& gather) const;
   std::set<int> InnermostDims(int source) const;
   bool FollowsFromData(int position) const;
+  bool JoinsOthers(int source) const;
   std::set<int> MadeOf(int value) const;
-  bool SharesDearValues(int source) const;
+  std::optional<index_t> FewOf(const PartialShape& shape) const;
+  bool SharesDearValues(int source, bool few) const;
   bool MayBeWrittenOver(int source) const;
   double PartOf(const PartialShape& above, const PartialShape& below);
   std::optional<double> Quotient(const PartialShape& above, const PartialShape& below);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace umbra::graph {
@@ -154,13 +155,54 @@ std::set<int> PositionForms::SymbolsOf(const PartialShape& domain) {
   return symbols;
 }
 
+PositionForms::Range PositionForms::RangeOfIndex(const Node& index) {
+  const Form extent = FormOf(index.shape[static_cast<std::size_t>(index.axes[0])]);
+  return extent.empty() ? Range{} : Range{{}, *Sum(extent, Number(-1))};
+}
+
+void PositionForms::Assume(std::optional<int> condition) {
+  bounds_.clear();
+  std::vector<int> open;
+  if (condition) open.push_back(*condition);
+  while (!open.empty()) {
+    const Node& node = graph_.node(open.back());
+    open.pop_back();
+    if (node.kind != Kind::kMap) continue;
+    if (node.op == Op::logical_and) open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    const bool above = node.op == Op::gt || node.op == Op::ge, strict = node.op == Op::lt || node.op == Op::gt;
+    if ((!above && !strict && node.op != Op::le) || graph_.node(node.inputs[0]).dtype != DType::kInt64) continue;
+    const auto less = Product(FormOf(node.inputs[above ? 1 : 0]), Number(-1));
+    auto apart = less ? Sum(FormOf(node.inputs[above ? 0 : 1]), *less) : std::nullopt;
+    if (apart && strict) apart = Sum(*apart, Number(-1));
+    if (apart) Bound(*apart);
+  }
+}
+
+// `apart`, which is not negative, of an index alone and of what is known when a call begins.
+void PositionForms::Bound(const Form& apart) {
+  int index = -1;
+  for (const auto& [factors, count] : apart) {
+    if (SymbolsOf(factors)) continue;
+    const bool is_index = factors.size() == 1 && graph_.node(factors[0]).kind == Kind::kIndex;
+    if (index >= 0 || !is_index || std::abs(count) != 1) return;
+    index = factors[0];
+  }
+  if (index < 0) return;
+  Form others = apart;
+  others.erase({index});
+  const bool is_least = apart.at({index}) > 0;
+  if (is_least) others = *Product(others, Number(-1));
+  Range& bound = bounds_.try_emplace(index, RangeOfIndex(graph_.node(index))).first->second;
+  if (!is_least) bound.high = others;  // what always held is no condition any more
+  else if (!IsNegative(others)) bound.low = others;
+}
+
 std::optional<PositionForms::Range> PositionForms::RangeOfNode(int id) {
   if (id < 0) return Range{{{{id}, 1}}, {{{id}, 1}}};
   const Node& node = graph_.node(id);
   if (node.kind == Kind::kIndex) {
-    const Form extent = FormOf(node.shape[static_cast<std::size_t>(node.axes[0])]);
-    if (extent.empty()) return Range{};
-    return Range{{}, *Sum(extent, Number(-1))};
+    if (const auto bound = bounds_.find(id); bound != bounds_.end()) return bound->second;
+    return RangeOfIndex(node);
   }
   if (const auto quotient = AsQuotient(id)) {
     const auto range = RangeOf(FormOf(quotient->first));
@@ -254,6 +296,8 @@ void PositionForms::AddFact(const Form& a, const Form& b) {
   Factors left = a.begin()->first, right = b.begin()->first;
   index_t times_left = a.begin()->second, times_right = b.begin()->second;
   if (times_left <= 0 || times_right <= 0 || !SymbolsOf(left) || !SymbolsOf(right)) return;
+  const index_t in_both = std::gcd(times_left, times_right);
+  times_left /= in_both, times_right /= in_both;
   std::set<int> where;  // of what is in both
   const auto take = [](Factors* from, int id) {
     const auto found = std::find(from->begin(), from->end(), id);

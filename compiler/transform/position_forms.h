@@ -39,6 +39,9 @@ class PositionForms {
   /// Is it so whatever the extents are?
   static bool IsLess(const Form& a, const Form& b);
   static bool IsNegative(const Form& form);
+  /// From now on indices are looked at where the condition holds alone, as far as it bounds them by extents and
+  /// numbers; without one, everywhere.
+  void Assume(std::optional<int> condition);
   /// Symbols of which none is 0 where there is a point of `domain`.
   std::set<int> SymbolsOf(const PartialShape& domain);
   /// The extents that a product has; nothing if something else is among its factors.
@@ -66,6 +69,8 @@ class PositionForms {
   // stay whole, as what divides has to be.
   Form Collapsed(Form form) const;
   Form OfSymbol(int symbol, int depth);
+  void Bound(const Form& apart);
+  Range RangeOfIndex(const Node& index);
   std::optional<Range> RangeOfFactors(const Factors& factors);
   std::optional<Range> RangeOfNode(int id);
   void FindFacts();
@@ -74,6 +79,7 @@ class PositionForms {
   const Graph& graph_;
   std::map<int, Form> forms_;
   std::optional<std::vector<Fact>> facts_;
+  std::map<int, Range> bounds_;  // of indices, by node
 };
 
 /// What becomes of quotients and rests, as index maps such as reshapes are made of, where the ranges of indices are
@@ -82,6 +88,9 @@ class PositionForms {
 class Positions {
  public:
   explicit Positions(Graph* graph) : graph_(*graph), forms_(*graph) {}
+
+  /// As PositionForms::Assume.
+  void Assume(std::optional<int> condition) { forms_.Assume(condition); }
 
   /// A node for `position` / `by` with a division less or of a smaller number; nothing if there is none. Of a number
   /// alone it has no shape; so has that of a difference.

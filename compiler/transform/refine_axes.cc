@@ -182,6 +182,35 @@ class Axes {
     return all.size() <= kMostAxes;
   }
 
+  // What a product is that many times `by`, which is one, too.
+  static std::optional<Form> Over(const Form& form, const Form& by) {
+    if (form.size() != 1 || by.size() != 1 || form.begin()->second % by.begin()->second != 0) return std::nullopt;
+    const auto [whole, rest] = PositionForms::Divide(form, by.begin()->first, by.begin()->second);
+    return rest.empty() ? std::optional(whole) : std::nullopt;
+  }
+
+  // The two parts of a part of a reshape's, of which the last one comes to `last`: a number, or an extent.
+  std::optional<std::vector<Dimension>> TwoPartsOf(const Node& reshape, const Part& part, const Form& last) {
+    if (const auto number = last.find({}); number != last.end()) {
+      if (!Divides(number->second, part)) return std::nullopt;
+      return std::vector<Dimension>{Dimension(static_cast<index_t>(graph_.Known(ExtentOf(part))) / number->second),
+                                    Dimension(number->second)};
+    }
+    const auto& [factors, count] = *last.begin();
+    const auto times = Over(forms_.Within(reshape.shape, forms_.FormOf(ExtentOf(part))), last);
+    if (factors.size() != 1 || factors[0] >= 0 || count != 1 || !times || times->count({}) == 0 || times->at({}) < 2)
+      return std::nullopt;
+    const std::vector<Dimension> parts = {Dimension(times->at({})),
+                                          Dimension::WithSymbol(PositionForms::SymbolOf(factors[0]))};
+    return IsSoEverywhere(reshape, part, parts) ? std::optional(parts) : std::nullopt;
+  }
+
+  // Is the part's extent known, and a larger multiple of that?
+  bool Divides(index_t of, const Part& part) const {
+    const Dimension known = graph_.Known(ExtentOf(part));
+    return of > 1 && known.is_static() && static_cast<index_t>(known) > of && static_cast<index_t>(known) % of == 0;
+  }
+
   // Divides the last part that differs from its counterpart, of either side; `same`: there is none. False if there is
   // one that cannot be divided.
   bool DivideOne(int reshape, bool* same) {
@@ -204,13 +233,15 @@ class Axes {
       return Replace(sides[1 - side][0], {Dimension(1), ExtentOf(sides[1 - side][0])});
     }
     if (left[0] == 0 || left[1] == 0) return false;
-    // One that is some of the other side's together.
+    // One that is some of the other side's together, perhaps with a part of the last of them.
     const auto extent = [&](const Part& part) { return forms_.Within(node.shape, forms_.FormOf(ExtentOf(part))); };
     for (const int side : {0, 1}) {
       const Part& whole = sides[side][left[side] - 1];
       std::vector<Dimension> by;
       std::optional<Form> product = PositionForms::Number(1);
       for (std::size_t k = left[1 - side]; k-- > 0 && product;) {
+        if (const auto of = by.empty() ? std::nullopt : Over(extent(whole), *product))
+          if (const auto parts = TwoPartsOf(node, sides[1 - side][k], *of)) return Replace(sides[1 - side][k], *parts);
         by.insert(by.begin(), ExtentOf(sides[1 - side][k]));
         product = PositionForms::Product(*product, extent(sides[1 - side][k]));
         if (by.size() > 1 && product == extent(whole)) return IsSoEverywhere(node, whole, by) && Replace(whole, by);
@@ -218,12 +249,12 @@ class Axes {
     }
     // One that is a multiple of the other.
     for (const int side : {0, 1}) {
-      const Dimension whole = graph_.Known(ExtentOf(sides[side][left[side] - 1])),
-                      part = graph_.Known(ExtentOf(sides[1 - side][left[1 - side] - 1]));
-      if (!whole.is_static() || !part.is_static()) return false;
-      const auto count = static_cast<index_t>(whole), of = static_cast<index_t>(part);
-      if (of > 1 && count > of && count % of == 0)
-        return Replace(sides[side][left[side] - 1], {Dimension(count / of), part});
+      const Part &whole = sides[side][left[side] - 1], &part = sides[1 - side][left[1 - side] - 1];
+      const Dimension of = graph_.Known(ExtentOf(part));
+      if (!of.is_static()) return false;
+      if (Divides(static_cast<index_t>(of), whole))
+        return Replace(whole,
+                       {Dimension(static_cast<index_t>(graph_.Known(ExtentOf(whole))) / static_cast<index_t>(of)), of});
     }
     return false;
   }

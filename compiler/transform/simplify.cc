@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -178,13 +179,31 @@ class Simplifier {
     const double by = (from.op == Op::plus ? *first : -*first) + (node.op == Op::plus ? *b : -*b);
     const int start = from.inputs[0];
     if (by == 0 && HasShapeOf(start, node)) return start;
-    return result_.Map(Op::plus, {start, result_.Constant(by, DType::kInt64)});
+    return Shaped(result_.Map(Op::plus, {start, result_.Constant(by, DType::kInt64)}), node);
+  }
+
+  // Positions of a gather that matter where the condition holds alone. Other readers have them as they were.
+  void MakeWithin(int condition, std::vector<int>* inputs) {
+    positions_.Assume(condition);
+    std::map<int, int> made;
+    for (std::size_t d = 1; d + 1 < inputs->size(); ++d) (*inputs)[d] = MakeAgain((*inputs)[d], &made);
+    positions_.Assume(std::nullopt);
+  }
+  int MakeAgain(int id, std::map<int, int>* made) {
+    const Node node = result_.node(id);
+    if (node.kind != Kind::kMap || node.dtype != DType::kInt64) return id;
+    if (const auto found = made->find(id); found != made->end()) return found->second;
+    std::vector<int> inputs;
+    for (const int input : node.inputs) inputs.push_back(MakeAgain(input, made));
+    const int again = inputs == node.inputs && node.op != Op::div ? id : MakeMap(node, std::move(inputs));
+    return made->emplace(id, again).first->second;
   }
 
   // A tensor read at each of its own positions is the tensor.
   int MakeGather(const Node& node, std::vector<int> inputs) {
     const bool guarded = node.guarded && !IsTrue(inputs.back());
     if (node.guarded && !guarded) inputs.pop_back();
+    if (guarded) MakeWithin(inputs.back(), &inputs);
     const Node& from = result_.node(inputs[0]);
     bool own = from.shape.size() == node.shape.size();
     for (std::size_t d = 0; own && d < from.shape.size(); ++d) {

@@ -10,7 +10,7 @@
 
 #include "compiler/driver/lower.h"
 #include "compiler/driver/target.h"
-#include "tests/support/drawn.h"
+#include "tests/support/as_interpreted.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -18,73 +18,6 @@ namespace umbra {
 namespace {
 
 using namespace drawn;  // NOLINT: the test's own words
-
-// The extents of all symbols, of those that operands bring.
-std::vector<index_t> WithDerived(const runtime::Program& program, std::vector<index_t> extents) {
-  extents.resize(static_cast<std::size_t>(program.num_symbols));
-  const auto value = [&](const runtime::Extent& extent) {
-    return extent.is_static() ? extent.value : extents[static_cast<std::size_t>(extent.symbol)];
-  };
-  for (const runtime::DerivedExtent& derived : program.derived)
-    extents[static_cast<std::size_t>(derived.result.symbol)] =
-        runtime::Compute(derived.op.kind, value(derived.a), value(derived.b));
-  return extents;
-}
-
-// Operands of a program whose open extents are `brought`, by symbol.
-struct Call {
-  Call(const runtime::Program& program, const std::vector<index_t>& brought, index_t padding) : random(7) {
-    const std::vector<index_t> extents = WithDerived(program, brought);
-    const auto value = [&](const runtime::Extent& extent) {
-      return extent.is_static() ? extent.value : extents[static_cast<std::size_t>(extent.symbol)];
-    };
-    for (const runtime::Buffer& buffer : program.buffers) {
-      if (buffer.kind > runtime::Buffer::Kind::kOutput) continue;
-      std::vector<index_t> shape;
-      for (const runtime::Extent& extent : buffer.shape) shape.push_back(value(extent));
-      const bool output = buffer.kind == runtime::Buffer::Kind::kOutput;
-      tensors.push_back(std::make_unique<Tensor>(buffer.dtype, shape, padding, output ? nullptr : &random));
-      (output ? arguments.outputs : arguments.inputs).push_back(tensors.back()->ref);
-      if (output) outputs.push_back(tensors.back().get());
-    }
-  }
-  std::mt19937 random;
-  std::vector<std::unique_ptr<Tensor>> tensors;
-  std::vector<Tensor*> outputs;
-  runtime::Arguments arguments;
-};
-
-std::string With(std::string text, const std::string& word, const std::string& by) {
-  for (auto at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), by);
-  return text;
-}
-
-// Reductions join in another order than the interpreter, elements are the same bits.
-void ExpectAsInterpreted(const std::string& text, const std::vector<std::vector<index_t>>& extents, double tolerance) {
-  const auto graph = graph::ParseText(text)[0];
-  CompileOptions options;
-  options.engine = Engine::kInterpreter;
-  const Function interpreted = Compile(graph, options);
-  options.engine = Engine::kJit;
-  for (const auto target : codegen::kAllTargets) {
-    if (!HostRuns(target)) continue;
-    options.target = std::string(codegen::Name(target));
-    const Function function = Compile(graph, options);
-    for (const auto& of_symbols : extents)
-      for (const index_t padding : {0, 3})
-        for (const int threads : {1, 2}) {
-          const Call expected(function.program(), of_symbols, padding), got(function.program(), of_symbols, padding);
-          interpreted(expected.arguments, {threads});
-          function(got.arguments, {threads});
-          std::string what = text + "\n" + options.target + ", padding " + std::to_string(padding);
-          for (const index_t extent : of_symbols) what += ", " + std::to_string(extent);
-          for (std::size_t k = 0; k < got.outputs.size(); ++k) {
-            if (tolerance == 0) EXPECT_TRUE(SameBits(*expected.outputs[k], *got.outputs[k])) << what;
-            else ExpectSame(*expected.outputs[k], *got.outputs[k], tolerance, what);
-          }
-        }
-  }
-}
 
 const char* const kPixels[] = {
     "kernel k(x: T[n, w, N], m: T[N]) -> (y: T[n, w, N]) {\n  y = (x - broadcast<2>(m)) * 2\n}",
@@ -479,53 +412,6 @@ TEST(Axes, WindowsOfWholePictures) {
     EXPECT_FALSE(std::get<runtime::KernelStep>(faster->steps[0]).signature.positional) << text;
     EXPECT_EQ(FasterFor(function, WithDerived(function.program(), {70, 70, 14, 14})), nullptr) << text;
   }
-}
-
-// Each outcome of what is the same for a row has a loop of its own, unless they are many.
-TEST(Axes, RowsThatChoose) {
-  for (
-      const char* body : {
-          "concat(exp(x), x * 2, flip(x, 1), 1)",
-          "select(broadcast<1>(steps<i64>(extent<1>(x), 1), x) < 3, x * x, select(broadcast<0>(f, x) >= 0, x + 1, -x))",
-          "select(broadcast<0>(f, x) > 0 && broadcast<1>(steps<i64>(extent<1>(x), 1), x) != 2, x, pad(x, 0, 0) / 2)",
-          "concat(concat(x, x + 1, 1), concat(pad(x, 1, 0), x * 3, x * 5, 1), concat(x, -x, x / 7, x - 2, 1), 1)",
-      })
-    ExpectAsInterpreted(
-        std::string("kernel k(x: f32[n, c, m], f: i64[n]) -> (y: f32[n, ?, m]) {\n  y = ") + body + "\n}",
-        {{4, 5, 37}, {3, 1, 16}, {2, 7, 130}}, 0);
-}
-
-// Columns of a matrix that all rows take, and rows of a table.
-TEST(Axes, ColumnsAndRowsOfOthers) {
-  const std::string columns =
-      "kernel k(a: f32[n, 3], b: f32[m, 3]) -> (y: f32[n, m]) {\n"
-      "  u = reshape(slice(a, 1, 2, 3), extent<0>(a))\n  v = reshape(slice(b, 1, 2, 3), extent<0>(b))\n"
-      "  w = reshape(slice(b, 1, 0, 1), extent<0>(b)) * 3\n"
-      "  y = minimum(broadcast<0>(u), broadcast<1>(v)) + broadcast<1>(w)\n}";
-  ExpectAsInterpreted(columns, {{40, 50}, {1, 3}, {17, 300}}, 0);
-  const std::string rows =
-      "kernel k(t: f32[v, N], i: i32[n], w: f32[N]) -> (y: f32[n], z: f32[n, N]) {\n  r = take(i, t)\n"
-      "  y = reduce_with_axis<sum>(r * broadcast<1>(w), 1)\n  z = r - broadcast<0>(reduce_with_axis<maximum>(r, 1))\n}";
-  for (const char* known : {"3", "16", "40", "64", "65"})
-    ExpectAsInterpreted(With(rows, "N", known), {{9, 70}, {1, 1}, {30, 5}}, 1e-5);
-}
-
-// Axes of one element that reshapes add and leave out.
-TEST(Axes, OfOneElement) {
-  for (const char* text : {
-           "kernel k(x: f32[n, 1, h, w]) -> (y: f32[n, 1, h, w]) {\n  r = reshape(x, extent<0>(x), extent<2>(x) * "
-           "extent<3>(x))\n  y = reshape(r - broadcast<0>(reduce_with_axis<maximum>(r, 1)), extent<0>(x), 1, "
-           "extent<2>(x), extent<3>(x))\n}",
-           "kernel k(x: f32[1, n, h, w]) -> (y: f32[n], z: f32[h, n, w]) {\n"
-           "  r = reshape(x, extent<1>(x), extent<2>(x) * extent<3>(x))\n  y = reduce_with_axis<maximum>(r, 1)\n"
-           "  z = transpose<1, 0, 2>(reshape(r * broadcast<0>(y), extent<1>(x), extent<2>(x), extent<3>(x)))\n}",
-           "kernel k(x: f32[n, h]) -> (y: f32[1, n, 1, 1], z: f32[1, 1]) {\n"
-           "  y = reshape(reduce_keepdim<maximum>(x, 1), 1, extent<0>(x), 1, 1)\n"
-           "  z = reshape(reduce_keepdim<minimum>(reduce_with_axis<minimum>(x, 1), 0), 1, 1)\n}",
-           "kernel k(x: f32[n, 1, h, 1, w, 1]) -> (y: f32[1, n, h, w]) {\n"
-           "  y = reshape(x * 2, 1, extent<0>(x), extent<2>(x), extent<4>(x)) - 1\n}",
-       })
-    ExpectAsInterpreted(text, {{4, 5, 37}, {3, 1, 16}, {1, 1, 1}, {2, 3, 0}}, 0);
 }
 
 TEST(Axes, ManyShortRowsInTheBackground) {

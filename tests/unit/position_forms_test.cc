@@ -226,6 +226,42 @@ TEST(PositionForms, WhatMayWrapAround) {
   for (index_t k = 0; k < kCount; ++k) ASSERT_EQ(at(y)[k], 3 * kLarge * (k % 7) - k % 7) << k;
 }
 
+// Where a condition bounds an index, quotients may need a division less. They come to the same there.
+TEST(PositionForms, WhereAConditionHolds) {
+  std::mt19937 random(3);
+  const auto draw = [&](index_t low, index_t high) {
+    return std::uniform_int_distribution<index_t>(low, high)(random);
+  };
+  int replaced = 0;
+  for (int round = 0; round < 2000; ++round) {
+    Graph graph("positions");
+    const PartialShape shape{Dimension(draw(1, 5)), Dimension(draw(1, 40))};
+    const auto number = [&](index_t value) { return graph.Constant(static_cast<double>(value), DType::kInt64); };
+    const int row = graph.Index(0, shape), at = graph.Index(1, shape);
+    const index_t from = draw(0, 20), to = draw(0, 40), by = draw(2, 12);
+    const int above = draw(0, 1) == 0
+                          ? graph.Map(graph::Op::ge, {graph.Map(graph::Op::minus, {at, number(from)}), number(0)})
+                          : graph.Map(graph::Op::lt, {number(from - 1), at});
+    const int below =
+        draw(0, 1) == 0 ? graph.Map(graph::Op::lt, {at, number(to)}) : graph.Map(graph::Op::ge, {number(to - 1), at});
+    const int moved = graph.Map(graph::Op::plus, {graph.Map(graph::Op::mul, {row, number(by * draw(0, 2))}),
+                                                  graph.Map(graph::Op::minus, {at, number(draw(0, 20))})});
+    graph::Positions positions(&graph);
+    positions.Assume(graph.Map(graph::Op::logical_and, {above, below}));
+    const auto quotient = positions.Quotient(moved, number(by));
+    positions.Assume(std::nullopt);
+    const auto anywhere = positions.Quotient(moved, number(by));
+    if (!quotient) continue;
+    replaced += anywhere ? 0 : 1;
+    ForEachIndex({static_cast<index_t>(shape[0]), static_cast<index_t>(shape[1])},
+                 [&](const std::vector<index_t>& point) {
+                   if (point[1] < from || point[1] >= to) return;
+                   EXPECT_EQ(At(graph, *quotient, point), At(graph, moved, point) / by) << graph::Print(graph);
+                 });
+  }
+  EXPECT_GT(replaced, 100);
+}
+
 // Conditions are chosen among, too.
 TEST(PositionForms, Conditions) {
   ExpectMoved("kernel k(x: f32[4, 5]) -> (y: f32[8, 5]) { v = x > 9\n y = concat(v, flip(v, 1), 0) ? 1 : 2 }", {4, 5},

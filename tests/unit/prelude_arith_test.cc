@@ -10,6 +10,7 @@
 
 #include "umbra/op.h"
 #include "umbra/packet.h"
+#include "umbra/prelude/spans.h"
 
 namespace umbra {
 namespace {
@@ -128,6 +129,20 @@ TEST(PreludeArith, ExtremesKeepNaN) {
   EXPECT_TRUE(std::isnan(simd::minimum(nan, 1.0f)));
   EXPECT_TRUE(std::isnan(op::relu::Map(nan)));
   EXPECT_EQ(simd::maximum(2.0f, 1.0f), 2.0f);
+}
+
+// The quotient stays for as long as is said, below 0, too, and no walk stands still.
+TEST(PreludeArith, QuotientsOfAWalk) {
+  for (simd::i64 divisor = 1; divisor <= 9; ++divisor)
+    for (simd::i64 begin = -30; begin <= 12; ++begin) {
+      simd::QuotientWalk walk(divisor);
+      for (simd::i64 at = begin, steps = 0; at < 40; at += (steps % 3 == 2 ? 1 : walk.left), ++steps) {
+        ASSERT_EQ(walk.quotient_at(at), at / divisor) << at << " / " << divisor;
+        ASSERT_GT(walk.left, 0);
+        ASSERT_EQ((at + walk.left - 1) / divisor, at / divisor) << at << " / " << divisor << ", " << walk.left;
+        if (at < -divisor) { ASSERT_GE(walk.left, (-at) % divisor); }
+      }
+    }
 }
 
 }  // namespace

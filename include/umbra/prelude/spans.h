@@ -6,8 +6,12 @@
 
 namespace umbra::simd {
 
-// For how many numbers, from `a` on, the quotient by d is the same, or a part of them.
-UMBRA_INLINE i64 quotient_run(i64 a, i64 d) { return a < 0 || d < 1 ? 1 : d - a % d; }
+// For how many numbers, from `a` on, the quotient by d is the same, or a part of them: those below 0, where some are.
+UMBRA_INLINE i64 quotient_run(i64 a, i64 d) {
+  if (d < 1) return 1;
+  if (a >= 0) return d - a % d;
+  return a > -d ? -a : -a % d + 1;
+}
 
 // The quotients a / d of a loop in which a grows: they are counted, and divided for only where a jumps.
 struct QuotientWalk {
