@@ -104,10 +104,11 @@ class Builder {
 
   void AddChoice(const Choice& choice) {
     const Node& node = graph_.node(choice.node);
-    ChosenValue value{std::string(graph_.label(choice.node)),
-                      node.dtype,
-                      ToExtents(node.shape),
-                      {choice.node, choice.why, choice.readers, {}, ToExtents(choice.spread), choice.repeated}};
+    ChosenValue value{
+        std::string(graph_.label(choice.node)),
+        node.dtype,
+        ToExtents(node.shape),
+        {choice.node, choice.why, choice.readers, choice.of_rows, {}, ToExtents(choice.spread), choice.repeated}};
     for (const auto& [cost, shape] : choice.work) value.choice.work.emplace_back(cost, ToExtents(shape));
     const auto buffer = memory_.read.find(choice.node);
     if (buffer != memory_.read.end()) value.name = plan_.buffers[static_cast<std::size_t>(buffer->second)].name;

@@ -29,6 +29,7 @@ class Chooser {
       : graph_(graph),
         roots_(roots),
         units_of_(graph.nodes().size()),
+        packets_in_(graph.nodes().size()),
         readers_of_(graph.nodes().size()) {
     for (const Node& node : graph.nodes()) {
       bool positional = node.kind == Kind::kIndex || node.kind == Kind::kExtent || node.kind == Kind::kGather;
@@ -37,7 +38,7 @@ class Chooser {
     }
     for (std::size_t k = 0; k < units.size(); ++k)
       if (!units[k].gemm)
-        for (const Root& root : units[k].roots) Visit(root.node, static_cast<int>(k), true);
+        for (const Root& root : units[k].roots) Visit(root.node, static_cast<int>(k), true, false);
   }
 
   std::vector<Choice> Run() const {
@@ -51,6 +52,8 @@ class Chooser {
       Choice choice;
       choice.node = id;
       choice.readers = static_cast<int>(units.size());
+      if (const auto& packets = packets_in_[static_cast<std::size_t>(id)]; !packets.empty())
+        choice.of_rows = static_cast<int>(units.size() - packets.size());
       choice.spread = node.shape;
       bool last = false;  // is it read by something that is computed elsewhere, or less often?
       for (const int reader : readers_of_[static_cast<std::size_t>(id)]) {
@@ -68,15 +71,29 @@ class Chooser {
   }
 
  private:
-  void Visit(int id, int unit, bool is_root) {
+  // `of_row`: a row of the unit's needs one number of the value.
+  void Visit(int id, int unit, bool is_root, bool of_row) {
     const Node& node = graph_.node(id);
     if (node.kind == Kind::kInput || (!is_root && roots_.count(id) != 0)) return;
-    if (!is_root && !units_of_[static_cast<std::size_t>(id)].insert(unit).second) return;
+    if (!is_root) {
+      const bool first = units_of_[static_cast<std::size_t>(id)].insert(unit).second;
+      const bool packets = !of_row && packets_in_[static_cast<std::size_t>(id)].insert(unit).second;
+      if (!first && !packets) return;
+    }
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       if (IsGathered(node, k)) continue;
       readers_of_[static_cast<std::size_t>(node.inputs[k])].insert(id);
-      Visit(node.inputs[k], unit, false);
+      Visit(node.inputs[k], unit, false, IsOfRow(node, of_row));
     }
+  }
+
+  // Of the operands of a value that is, or is not.
+  bool IsOfRow(const Node& node, bool of_row) const {
+    if (node.axes.empty()) return of_row;
+    if (node.kind == Kind::kBroadcast) return of_row || node.axes.back() < 0;
+    const bool reduces_rows = node.kind == Kind::kReduce &&
+                              node.axes.back() + 1 == static_cast<int>(graph_.node(node.inputs[0]).shape.size());
+    return of_row && !reduces_rows;
   }
 
   // Is the reader a broadcast along dimensions outside of the operand's own, so that a kernel computes the
@@ -111,6 +128,7 @@ class Chooser {
   const std::set<int>& roots_;
   std::vector<bool> positional_;
   std::vector<std::set<int>> units_of_;  // of a node that is inlined: the units
+  std::vector<std::set<int>> packets_in_;  // of these: those that have packets of it
   std::vector<std::set<int>> readers_of_;
 };
 

@@ -46,11 +46,15 @@ struct ChoiceOf {
   int node = 0;
   Why why{};
   int readers = 1;  ///< kernels that compute it, or would
+  int of_rows = 0;  ///< of these: those for whose rows it is one number, if others have packets of it
   std::vector<std::pair<double, Shape>> work;  ///< of computing all of it once: additions for each element of a shape
   Shape spread{};  ///< the largest shape that it is read in
   bool repeated = false;  ///< is it computed anew along dimensions of `spread` that it does not have?
 };
 using Choice = ChoiceOf<PartialShape>;
+
+/// A number that a row needs takes as long as a packet, of so many elements at least.
+inline constexpr double kLanes = 8;
 
 /// What a choice weighs.
 struct Weight {
@@ -74,7 +78,7 @@ Weight Weigh(const ChoiceOf<Shape>& choice, const Shape& shape, std::size_t elem
   for (const auto& [cost, over] : choice.work) once += cost * Elements(over, extent);
   const double elements = Elements(shape, extent);
   const double times = choice.repeated && elements > 0 ? Elements(choice.spread, extent) / elements : 1;
-  return {elements > 0 ? once / elements : 0, once * (choice.readers * times - 1),
+  return {elements > 0 ? once / elements : 0, once * ((choice.readers + choice.of_rows * (kLanes - 1)) * times - 1),
           static_cast<double>(element_size) * elements * (1 + choice.readers)};
 }
 
