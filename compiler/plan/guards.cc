@@ -18,6 +18,8 @@ using graph::Op;
 using graph::Reducer;
 using Kind = Value::Kind;
 
+constexpr std::int64_t kFewRows = 32;
+
 // The condition, and the conditions that it does not hold without, each once.
 std::vector<int> Conjuncts(const Kernel& kernel, int condition) {
   std::vector<int> conjuncts, open = {condition};
@@ -33,19 +35,49 @@ std::vector<int> Conjuncts(const Kernel& kernel, int condition) {
   return conjuncts;
 }
 
+// The axis whose position the value is: of i32, too, if that has them all.
+std::optional<int> RowOfPosition(const Kernel& kernel, int id) {
+  const Value& v = kernel.values[static_cast<std::size_t>(id)];
+  if (v.kind == Kind::kCast && v.type == DType::kInt32) {
+    const auto axis = RowOfPosition(kernel, v.args[0]);
+    if (!axis) return std::nullopt;
+    const runtime::Extent& rows = kernel.signature.axes[static_cast<std::size_t>(*axis)];
+    return rows.is_static() && rows.value <= std::numeric_limits<std::int32_t>::max() ? axis : std::nullopt;
+  }
+  return v.kind == Kind::kIndex && v.index < kernel.signature.row_axes ? std::optional(v.index) : std::nullopt;
+}
+
+std::optional<StepKey> KeyIn(const Kernel& kernel, int condition) {
+  const Value& v = kernel.values[static_cast<std::size_t>(condition)];
+  if (v.kind != Kind::kMap || v.op != Op::eq) return std::nullopt;
+  for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+    const int key = v.args[1 - k];
+    const auto axis = RowOfPosition(kernel, v.args[k]);
+    if (axis && !MovesAlong(kernel, *axis)[static_cast<std::size_t>(key)]) return StepKey{key, *axis};
+  }
+  return std::nullopt;
+}
+
 class Guards {
  public:
   explicit Guards(Kernel* kernel) : kernel_(*kernel) {}
 
-  void Run() {
+  void Run(bool across_one) {
     if (!Selects()) return;
-    for (int axis = 0; axis < kernel_.rank(); ++axis) moves_.push_back(MovesAlong(kernel_, axis));
+    FindMoves();
     FindData();
     bool found = GuardPhases();
     if (!found && kernel_.vector_axis_is_inner() && kernel_.phases.size() == 1) {
       const int inner = std::exchange(kernel_.signature.vector_axis, kernel_.signature.row_axes - 1);
       found = GuardPhases();
       if (!found) kernel_.signature.vector_axis = inner;
+    }
+    if (!found && across_one && kernel_.phases.size() == 1 && HasManyRows()) {
+      const Kernel without = kernel_;
+      AddAxisOfOne();
+      FindMoves();
+      found = GuardPhases() && CountsSteps(kernel_.phases[0]);
+      if (!found) kernel_ = without;
     }
     if (found) ForgetUnread();
   }
@@ -60,6 +92,41 @@ class Guards {
   }
   bool MovesByStep(int id) const { return MovesAlongAny(id, kernel_.signature.row_axes, kernel_.rank()); }
   bool MovesByRow(int id) const { return MovesAlongAny(id, 0, kernel_.signature.row_axes); }
+
+  void FindMoves() {
+    moves_.clear();
+    for (int axis = 0; axis < kernel_.rank(); ++axis) moves_.push_back(MovesAlong(kernel_, axis));
+  }
+
+  // More than a packet or two ask at once.
+  bool HasManyRows() const {
+    const runtime::Extent& rows = kernel_.signature.axes[static_cast<std::size_t>(kernel_.signature.row_axes - 1)];
+    return !rows.is_static() || rows.value > kFewRows;
+  }
+
+  // Does each step bring the row that it counts for, whatever rows have?
+  bool CountsSteps(const Phase& phase) const {
+    const auto key = FindStepKey(kernel_, phase);
+    std::set<int> seen;
+    return key && key->row_axis == kernel_.signature.row_axes - 2 && !ReadsByRow(phase.guard, &seen);
+  }
+  bool ReadsByRow(int id, std::set<int>* seen) const {
+    const Value& v = value(id);
+    if (!seen->insert(id).second) return false;
+    if (v.kind == Kind::kLoad || v.kind == Kind::kGather) return MovesByRow(id);
+    return std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return ReadsByRow(arg, seen); });
+  }
+
+  // The last row axis, of one index, which nothing moves along.
+  void AddAxisOfOne() {
+    runtime::KernelSignature& signature = kernel_.signature;
+    const int axis = signature.row_axes++;
+    signature.vector_axis = axis;
+    signature.axes.insert(signature.axes.begin() + axis, runtime::Extent::Static(1));
+    for (runtime::Access& access : signature.operands) access.dim_of_axis.insert(access.dim_of_axis.begin() + axis, -1);
+    for (Value& v : kernel_.values)
+      if (v.kind == Kind::kIndex && v.index >= axis) ++v.index;
+  }
 
   bool Selects() const {
     return std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [this](const Phase& phase) {
@@ -212,18 +279,6 @@ class Guards {
   std::map<std::pair<int, int>, int> guarded_;  // by value and guard
 };
 
-std::optional<StepKey> KeyIn(const Kernel& kernel, int condition) {
-  const Value& v = kernel.values[static_cast<std::size_t>(condition)];
-  if (v.kind != Kind::kMap || v.op != Op::eq) return std::nullopt;
-  for (const int k : {0, 1}) {
-    const Value& row = kernel.values[static_cast<std::size_t>(v.args[static_cast<std::size_t>(k)])];
-    const int key = v.args[static_cast<std::size_t>(1 - k)];
-    if (row.kind != Kind::kIndex || row.index >= kernel.signature.row_axes) continue;
-    if (!MovesAlong(kernel, row.index)[static_cast<std::size_t>(key)]) return StepKey{key, row.index};
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<StepKey> FindStepKey(const Kernel& kernel, const Phase& phase) {
@@ -233,6 +288,6 @@ std::optional<StepKey> FindStepKey(const Kernel& kernel, const Phase& phase) {
   return std::nullopt;
 }
 
-void FindGuards(Kernel* kernel) { Guards(kernel).Run(); }
+void FindGuards(Kernel* kernel, bool across_one) { Guards(kernel).Run(across_one); }
 
 }  // namespace umbra::plan

@@ -17,8 +17,9 @@ std::optional<StepKey> FindStepKey(const Kernel& kernel, const Phase& phase);
 
 /// Gives phases their guards. What they reduce is then what it is where the guard holds; elsewhere it was what leaves
 /// any result as it is, to the bit. Packets may come to go along the last row axis, so that a guard is one for all
-/// lanes.
-void FindGuards(Kernel* kernel);
+/// lanes, or, `across_one`, along one of one index behind it: the rows are many then, as those of a histogram, and to
+/// count a step for its row takes less than to ask all rows.
+void FindGuards(Kernel* kernel, bool across_one);
 
 }  // namespace umbra::plan
 

@@ -41,7 +41,7 @@ class KernelLowering {
     }
     ChooseVectorAxis();
     SchedulePhases();
-    FindGuards(&kernel_);
+    FindGuards(&kernel_, !on_gpu_);
     FindInPlace();
     OrderValues(&kernel_);
     kernel_.signature.cost = ElementCost(kernel_);
@@ -153,7 +153,7 @@ class KernelLowering {
     };
     if (!several(column - 1, 2) || !several(column, kLeastColumns)) return false;
     bool rows = false, columns = false;
-    for (const auto& [buffer, dims, store, gathered] : signature.operands) {
+    for (const auto& [buffer, dims, store, gathered, dense] : signature.operands) {
       if (store || dims[inner] < 0) continue;
       if (dims[column] >= 0 && dims[column - 1] >= 0) return false;
       rows = rows || (dims[column] < 0 && dims[column - 1] >= 0);

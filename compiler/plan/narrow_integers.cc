@@ -184,21 +184,22 @@ class Narrowing {
     Kernel result = kernel_;
     for (Value& value : result.values)
       if (value.type == DType::kInt32) value.type = DType::kInt16;
-    const auto widen = [&](std::vector<Store>* stores, std::vector<int>* values) {
+    const auto widen = [&](std::vector<Store>* stores, Scope scope, std::vector<int>* values) {
       for (Store& store : *stores) {
         if (Type(store) != DType::kInt32) continue;
         Value cast;
         cast.kind = Kind::kCast;
         cast.type = DType::kInt32;
-        cast.scope = result.values[static_cast<std::size_t>(store.value)].scope;
+        const bool is_uniform = result.values[static_cast<std::size_t>(store.value)].scope == Scope::kUniform;
+        cast.scope = is_uniform ? Scope::kUniform : scope;
         cast.args = {store.value};
         store.value = static_cast<int>(result.values.size());
-        if (cast.scope != Scope::kUniform) values->push_back(store.value);
+        if (!is_uniform) values->push_back(store.value);
         result.values.push_back(std::move(cast));
       }
     };
-    for (Phase& phase : result.phases) widen(&phase.stores, &phase.element_values);
-    widen(&result.final_stores, &result.final_row_values);
+    for (Phase& phase : result.phases) widen(&phase.stores, Scope::kElement, &phase.element_values);
+    widen(&result.final_stores, Scope::kRow, &result.final_row_values);
     return result;
   }
 

@@ -168,6 +168,42 @@ TEST(Guards, GradientsOfRowsByIndex) {
     OnEveryRoute(messages, {{{150}}, {{30, columns}, columns % 3}, {{150}}, {{150}}}, 40, ++seed);
 }
 
+// Steps that are counted for the bin that each brings, and for few bins, which packets ask at once.
+TEST(Guards, Histograms) {
+  unsigned seed = 70;
+  for (const char* type : {"i32", "i64", "u8", "f32"})
+    for (const int bins : {5, 33, 64, 300}) {
+      const std::string count = std::to_string(bins);
+      const auto graph = graph::ParseText(std::string("kernel k(s: ") + type + "[n]) -> (y: f32[" + count +
+                                          "]) { y = sum_rows(one_hot_encode(s, " + count + ")) }")[0];
+      EXPECT_EQ(IsGuarded(graph), bins > 32) << PlanOf(graph);
+      for (const index_t steps : {0, 1, 150}) OnEveryRoute(graph, {{{steps}}}, bins, ++seed);
+    }
+  // Bins of i32, known ones, with further conditions; what a bin brings to the condition is asked for every step.
+  const auto of_bins = [](const std::string& condition, const std::string& reducer, const std::string& otherwise) {
+    return graph::ParseText(
+        "kernel k(s: i32[n], v: f32[n], x: f32[70]) -> (y: f32[70]) {\n  keys = broadcast<0>(s)\n"
+        "  bins = broadcast<1>(steps<i32>(70, 1))\n  y = reduce_with_axis<" +
+        reducer + ">(" + condition + " ? broadcast_with_axis(v, 0, 70) : " + otherwise + ", 0)\n}")[0];
+  };
+  for (const auto& [condition, guarded] :
+       {std::pair("keys == bins", true), std::pair("keys == bins && broadcast<0>(v) > 0", true),
+        std::pair("keys + 1 == bins", true), std::pair("keys == bins && broadcast<1>(x) > 0", false)})
+    for (const auto& [reducer, otherwise] : {std::pair("sum", "0"), std::pair("product", "1")}) {
+      const auto graph = of_bins(condition, reducer, otherwise);
+      EXPECT_EQ(IsGuarded(graph), guarded) << PlanOf(graph);
+      OnEveryRoute(graph, {{{400}}, {{400}}, {{70}}}, 70, ++seed);
+    }
+  const auto weighed = graph::ParseText(
+      "kernel k(s: i64[n], v: f32[n], x: f32[b]) -> (y: f32[b], z: f32[b]) {\n"
+      "  keys = broadcast<0>(s, broadcast_with_axis(v, 0, extent<0>(x)))\n"
+      "  bins = broadcast<1>(steps<i64>(extent<0>(x), 1), broadcast_with_axis(v, 0, extent<0>(x)))\n"
+      "  y = reduce_with_axis<sum>(keys == bins ? broadcast_with_axis(v, 0, extent<0>(x)) : 0, 0) * x\n"
+      "  z = reduce_with_axis<sum>(keys == bins ? 1.0 : 0.0, 0) + x\n}")[0];
+  EXPECT_TRUE(IsGuarded(weighed)) << PlanOf(weighed);
+  for (const index_t bins : {1, 40, 5000}) OnEveryRoute(weighed, {{{400}}, {{400}}, {{bins}}}, bins, ++seed);
+}
+
 // In the order of the steps, as one by one: bits of floats that are not whole numbers, too.
 TEST(Guards, SumsGoInOrder) {
   std::mt19937 random(5);
