@@ -278,8 +278,7 @@ class Preparation : private LaunchAxes {
       const int dim = access.dim_of_axis[vector_axis_];
       const bool last = dim >= 0 && dim == access.LastDim();
       if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1) variant.strided = true;
-      // What lanes have of it follows each other, and elements of a lane do.
-      if (signature_.goes_across_batch() && dim >= 0 && !last && !IsDense(tensor)) variant.strided = true;
+      if (access.dense && !IsDense(tensor)) variant.strided = true;
       // Rows of a transposed operand, which tiles are loaded from.
       for (std::size_t axis = 0; dim >= 0 && !last && axis < vector_axis_; ++axis) {
         if (access.dim_of_axis[axis] != access.LastDim() || plan_.extent[axis] == 1) continue;

@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists and of umbra_args, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 18 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 19 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -38,8 +38,8 @@ void Fields(Archive& archive, Buffer& buffer) {
 }
 template <typename Archive>
 void Fields(Archive& archive, Access& access) {
-  auto& [buffer, dim_of_axis, store, gathered] = access;
-  archive(buffer, dim_of_axis, store, gathered);
+  auto& [buffer, dim_of_axis, store, gathered, dense] = access;
+  archive(buffer, dim_of_axis, store, gathered, dense);
 }
 template <typename Archive>
 void Fields(Archive& archive, Number& number) {

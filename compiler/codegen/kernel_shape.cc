@@ -106,6 +106,36 @@ bool KernelShape::IsMadeOfLanes(int id) const {
          (v.kind == plan::Value::Kind::kCast && IsPositional(v.args[0]) && !IsOfDataToo(v.args[0]));
 }
 
+std::optional<KernelShape::Place> KernelShape::PlaceOf(int id) const {
+  using Kind = plan::Value::Kind;
+  if (options_.spelling != Spelling::kPackets || RegisterBytes(options_.target) == 0) return std::nullopt;
+  const auto value = [this](int of) -> const plan::Value& { return kernel_.values[static_cast<std::size_t>(of)]; };
+  const auto split = [&](int of, graph::Op op, const auto& is_bound) -> std::optional<std::pair<int, int>> {
+    const plan::Value& v = value(of);
+    if (v.kind != Kind::kMap || v.op != op || v.type != DType::kInt64) return std::nullopt;
+    if (is_bound(v.args[0])) return std::pair(v.args[1], v.args[0]);
+    return is_bound(v.args[1]) ? std::optional(std::pair(v.args[0], v.args[1])) : std::nullopt;
+  };
+  const auto least = split(id, graph::Op::maximum, [&](int bound) {
+    return value(bound).kind == Kind::kConstant && value(bound).constant >= 0 && value(bound).constant < 0x1p31;
+  });
+  if (!least) return std::nullopt;
+  const auto most = split(least->first, graph::Op::minimum, [&](int bound) { return IsAlike(bound); });
+  if (!most) return std::nullopt;
+  const plan::Value& chosen = value(most->first);
+  if (chosen.kind == Kind::kLoad && !IsAlike(most->first)) {
+    const runtime::Access& access = signature_.operands[static_cast<std::size_t>(chosen.index)];
+    const bool fits = !options_.variant.wide_index && !options_.variant.strided && IsContiguousByPlan(access);
+    return fits ? std::optional(Place{most->first, least->second, most->second}) : std::nullopt;
+  }
+  if (chosen.kind != Kind::kCast) return std::nullopt;
+  const int data = chosen.args[0];
+  const DType type = value(data).type;
+  const bool is_float = (type == DType::kFloat32 || type == DType::kFloat64) && !options_.variant.wide_index;
+  if ((type != DType::kInt32 && !is_float) || IsAlike(data) || IsPositional(data)) return std::nullopt;
+  return Place{data, least->second, most->second};
+}
+
 std::optional<Span> KernelShape::SpanOf(int id) const {
   const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
   if (options_.spelling != Spelling::kPackets) return std::nullopt;
@@ -131,7 +161,11 @@ std::optional<LaneRun> KernelShape::LaneRunOf(int id) const {
   const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
   if (options_.spelling != Spelling::kPackets || v.type != DType::kBool || v.kind != plan::Value::Kind::kMap)
     return std::nullopt;
-  return FindLaneRun(kernel_, id, [this](int value) { return IsAlike(value) || IsAlikeInRun(value); });
+  // Of data, differences may wrap around, which equality alone allows.
+  const bool of_data = columns_ && v.op == graph::Op::eq;
+  return FindLaneRun(kernel_, id, [&](int value) {
+    return IsAlike(value) || IsAlikeInRun(value) || (of_data && !moves_[static_cast<std::size_t>(value)]);
+  });
 }
 
 std::vector<BoxBound> KernelShape::InsideBounds(const plan::Phase& phase) const {
@@ -274,11 +308,25 @@ void KernelShape::MarkPackets() {
   for (const auto& store : kernel_.final_stores) MarkPacket(store.value);
 }
 
+// Wider packets would have fewer lanes; bytes that are read are places as they are.
+bool KernelShape::HasPlacesOf(const Place& place, DType element) const {
+  const plan::Value& data = kernel_.values[static_cast<std::size_t>(place.data)];
+  const bool is_read = data.kind == plan::Value::Kind::kCast &&
+                       kernel_.values[static_cast<std::size_t>(data.args[0])].kind == plan::Value::Kind::kLoad &&
+                       SizeOf(kernel_.values[static_cast<std::size_t>(data.args[0])].type) == 1;
+  return data.type != DType::kInt64 && !is_read && SizeOf(data.type) <= std::max(SizeOf(element), sizeof(int));
+}
+
 void KernelShape::MarkPacket(int id) {
   if (InPackets(id)) return;
   packets_[static_cast<std::size_t>(id)] = true;
-  if (IsMadeOfLanes(id)) return;
-  for (int arg : kernel_.values[static_cast<std::size_t>(id)].args) MarkPacket(arg);
+  const plan::Value& v = kernel_.values[static_cast<std::size_t>(id)];
+  if (!IsMadeOfLanes(id)) {
+    for (const int arg : v.args) MarkPacket(arg);
+  } else if (v.kind == plan::Value::Kind::kGather) {
+    for (const int arg : v.args)
+      if (const auto place = PlaceOf(arg); place && HasPlacesOf(*place, v.type)) MarkPacket(place->data);
+  }
 }
 
 }  // namespace umbra::codegen

@@ -47,6 +47,15 @@ class KernelShape {
   /// Is the value's packet put together from lanes?
   bool IsMadeOfLanes(int id) const;
 
+  /// A position that data choose between two bounds, `least` a constant from 0 on: i32, or, where positions are known
+  /// to fit those, floats, or i64 that lie side by side in memory. They are packets, from whose lanes it is read.
+  struct Place {
+    int data, least, most;
+  };
+  std::optional<Place> PlaceOf(int id) const;
+  /// Are packets of what a place is chosen by had for elements of the dtype?
+  bool HasPlacesOf(const Place& place, DType element) const;
+
   /// The gather as a span of lanes, if packets of its dtype are loaded so: those of 16-bit floats whole, or by a
   /// stride.
   std::optional<Span> SpanOf(int id) const;

@@ -76,11 +76,12 @@ std::string ValueEmitter::LanesText(const LaneRun& run, const std::string& type,
                      first, last);
 }
 
-std::string ValueEmitter::GatherAddress(const Value& v, const std::string& index, const std::string& last) const {
+std::string ValueEmitter::GatherAddress(const Value& v, const std::string& index, const std::string& last,
+                                        std::size_t last_dims) const {
   std::string address = operands_[static_cast<std::size_t>(v.index)].name;
   const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
   for (std::size_t d = 0; d < rank; ++d) {
-    const std::string at = d + 1 == rank && !last.empty() ? last : EmitLane(lanes_, v.args[d], index, nullptr);
+    const std::string at = d + last_dims >= rank && !last.empty() ? last : EmitLane(lanes_, v.args[d], index, nullptr);
     const std::string position = at.find(' ') == std::string::npos ? at : "(" + at + ")";
     if (at != "0LL")
       address += " + " + position + (IsByOne(v, d) ? "" : " * " + lanes_.stride_name(v.index, static_cast<int>(d)));

@@ -11,6 +11,7 @@
 
 #include "compiler/codegen/divisors.h"
 #include "compiler/codegen/literal.h"
+#include "compiler/plan/short_rows.h"
 #include "compiler/plan/signs.h"
 
 namespace umbra::codegen {
@@ -380,51 +381,34 @@ void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, co
   text_[id] = {name};
 }
 
-std::optional<ValueEmitter::Place> ValueEmitter::PlaceOf(int id) const {
-  const auto is = [this](int of, Value::Kind kind) { return value(of).kind == kind; };
-  const auto split = [&](int of, graph::Op op, const auto& is_bound) -> std::optional<std::pair<int, int>> {
-    const Value& v = value(of);
-    if (v.kind != Value::Kind::kMap || v.op != op || v.type != DType::kInt64) return std::nullopt;
-    if (is_bound(v.args[0])) return std::pair(v.args[1], v.args[0]);
-    return is_bound(v.args[1]) ? std::optional(std::pair(v.args[0], v.args[1])) : std::nullopt;
-  };
-  const auto least = split(id, graph::Op::maximum, [&](int bound) {
-    return is(bound, Value::Kind::kConstant) && value(bound).constant >= 0 && value(bound).constant < 0x1p31;
-  });
-  if (!least) return std::nullopt;
-  const auto most = split(least->first, graph::Op::minimum, [&](int bound) { return IsAlike(bound); });
-  if (!most || !is(most->first, Value::Kind::kCast)) return std::nullopt;
-  const int data = value(most->first).args[0];
-  if (value(data).type != DType::kInt32 || IsAlike(data)) return std::nullopt;
-  const auto is_packet = [&](int of) {
-    return is(of, Value::Kind::kConstant) || (InPackets(of) && !IsAlike(of) && !IsMadeOfLanes(of));
-  };
-  const bool is_load = is(data, Value::Kind::kLoad) && MovesAlongVector(value(data).index);
-  const bool is_made =
-      is(data, Value::Kind::kMap) && std::all_of(value(data).args.begin(), value(data).args.end(), is_packet);
-  if (!is_load && !is_made && !is_packet(data)) return std::nullopt;
-  return Place{data, least->second, most->second};
-}
-
 void ValueEmitter::DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names) {
   const Value& v = value(id);
   if (v.kind != Value::Kind::kGather || width_ == 1 || side_by_side_ || options_.spelling != Spelling::kPackets) return;
   for (const int arg : v.args) {
     const auto place = PlaceOf(arg);
     if (!place || lanes_.at_hand.count(arg) > 0) continue;
+    const Value& data = value(place->data);
+    const bool is_load = data.kind == Value::Kind::kLoad && MovesAlongVector(data.index);
+    if (!InPackets(place->data) && !is_load) continue;
     const std::string places = names->Make("places"), packet = speller_->Type(DType::kInt32);
     const Value& most = value(place->most);
-    const std::string bound = most.kind == Value::Kind::kConstant && std::abs(most.constant) < 0x1p31
-                                  ? Literal(most.constant, DType::kInt32)
-                                  : fmt::format("static_cast<int>(smaller(larger({}, -1LL), 2147483647LL))",
-                                                AsScalar(place->most).text);  // least is 0 or more
-    const Value& data = value(place->data);
-    const Expr chosen = InPackets(place->data)            ? AsPacket(place->data)
-                        : data.kind == Value::Kind::kLoad ? LoadPacket(data, index, lanes)
-                                                          : DefinePacket(place->data);
+    const double least = value(place->least).constant;
     out_.Line("int {}[{}];", places, width_);
-    out_.Line("store({}, maximum(minimum({}, fill<{}>({})), fill<{}>({})));", places, chosen.text, packet, bound,
-              packet, Literal(value(place->least).constant, DType::kInt32));
+    if (data.type == DType::kInt64) {
+      const std::string wide = speller_->Type(DType::kInt64);
+      out_.Line("store({}, cast<{}>(maximum(minimum({}, fill<{}>({})), fill<{}>({}))));", places, packet,
+                LoadPacket(data, index, lanes).text, wide, AsScalar(place->most).text, wide,
+                Literal(least, DType::kInt64));
+    } else {
+      const std::string bound = most.kind == Value::Kind::kConstant && std::abs(most.constant) < 0x1p31
+                                    ? Literal(most.constant, DType::kInt32)
+                                    : fmt::format("static_cast<int>(smaller(larger({}, -1LL), 2147483647LL))",
+                                                  AsScalar(place->most).text);  // least is 0 or more
+      Expr chosen = InPackets(place->data) ? AsPacket(place->data) : LoadPacket(data, index, lanes);
+      if (data.type != DType::kInt32) chosen = speller_->Cast(data.type, DType::kInt32, chosen);
+      out_.Line("store({}, maximum(minimum({}, fill<{}>({})), fill<{}>({})));", places, chosen.text, packet, bound,
+                packet, Literal(least, DType::kInt32));
+    }
     lanes_.at_hand[arg] = places + "[k]";
   }
 }
@@ -455,8 +439,14 @@ Expr ValueEmitter::DefinePositional(const Value& v, const std::string& index) co
 }
 
 Expr ValueEmitter::ColumnAtHand(const Value& gather, const std::string& columns, const std::string& index) const {
-  const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
-  const std::string at = EmitLane(lanes_, gather.args[rank - 1], index, nullptr);
+  const auto& access = signature_.operands[static_cast<std::size_t>(gather.index)];
+  const auto& shape = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape;
+  std::string at;
+  for (std::size_t d = plan::RowOf(plan_, kernel_, gather, vector_axis_)->dim + 1; d < shape.size(); ++d) {
+    const std::string place = EmitLane(lanes_, gather.args[d], index, nullptr);
+    const std::string here = place.find(' ') == std::string::npos ? place : "(" + place + ")";
+    at = at.empty() || at == "0LL" ? place : fmt::format("({}) * {} + {}", at, shape[d].value, here);
+  }
   const std::string column =
       columns + (at[0] == '[' ? "[(" + at + ")]" : "[" + at + "]");  // [[ would begin an attribute
   if (!gather.guarded) return {column};

@@ -119,12 +119,7 @@ class ValueEmitter : protected KernelShape {
   // Of a packet that is not full what was stored: the rest of it is anything, and denormals take many times as long.
   Expr StagedPacket(const Value& v, const std::string& index, const std::string& lanes) const;
 
-  // A position that data of i32 choose between two bounds, `least` a constant from 0 on.
-  struct Place {
-    int data, least, most;
-  };
-  std::optional<Place> PlaceOf(int id) const;
-  // Has packets of such positions, which the gather's lanes read at.
+  // Has packets of the places that the gather's lanes read at.
   void DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names);
   // Opens `const type name = by_lane<type>([&](long long k) {`, whose body is one lane of `value`.
   void DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes, Names* names);
@@ -148,9 +143,10 @@ class ValueEmitter : protected KernelShape {
   // Do elements of the gather's last dimension lie side by side?
   bool IsByOne(const Value& gather, std::size_t d) const;
 
-  // Where the first lane of a gather's packet is read; `last` is its position in the last dimension, if not what is
+  // Where the first lane of a gather's packet is read; `last` is its position in the last dimensions, if not what is
   // written.
-  std::string GatherAddress(const Value& v, const std::string& index, const std::string& last = "") const;
+  std::string GatherAddress(const Value& v, const std::string& index, const std::string& last = "",
+                            std::size_t last_dims = 1) const;
 
   // A gather as a load of the lanes that its guard leaves.
   Expr DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes);

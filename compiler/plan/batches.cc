@@ -21,6 +21,17 @@ constexpr std::size_t kShortAxis = 16, kShortAxisOfProducts = 24;
 // A batch of fewer has hardly any packets.
 constexpr std::int64_t kLeastBatch = 64;
 
+// Are the extents known, and such?
+bool AreFew(const FewPoints& few) {
+  std::int64_t points = 1;
+  for (const Extent& axis : few.axes) {
+    if (!axis.is_static() || axis.value > few.most) return false;
+    points *= axis.value;
+    if (points > few.most) return false;
+  }
+  return points > 0;
+}
+
 // A kernel as a batch of what belongs to an index of its first axis.
 class Batch {
  public:
@@ -29,7 +40,7 @@ class Batch {
   // But for extents. Rows of a few elements are those of plan/short_rows.h.
   bool MayGoAcross() const {
     return signature_.replaces.empty() && kernel_.rank() > (signature_.elementwise ? 2 : 1) && FirstOfPackets() > 0 &&
-           !signature_.positional && signature_.row_buffers.empty() && !signature_.moments &&
+           (!signature_.positional || GathersOfLanes()) && signature_.row_buffers.empty() && !signature_.moments &&
            std::all_of(kernel_.phases.begin(), kernel_.phases.end(),
                        [](const Phase& phase) { return phase.guard < 0; }) &&
            std::all_of(signature_.operands.begin(), signature_.operands.end(),
@@ -78,9 +89,43 @@ class Batch {
   // Does the operand have its elements side by side for each index of the first axis, or for successive ones of it, or
   // is it the same for all?
   bool LiesWell(const Access& access) const {
+    const runtime::Buffer& buffer = plan_.buffers[static_cast<std::size_t>(access.buffer)];
     const int dim = access.dim_of_axis[0];
-    return (dim <= 0 || dim == access.LastDim()) && !access.gathered &&
-           plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype != DType::kBool;
+    return (access.gathered ? HasFewOfLane(buffer) : dim <= 0 || dim == access.LastDim()) &&
+           buffer.dtype != DType::kBool;
+  }
+
+  static bool HasFewOfLane(const runtime::Buffer& buffer) {
+    return !buffer.shape.empty() && AreFew({{buffer.shape.begin() + 1, buffer.shape.end()}, kMostStored});
+  }
+
+  // Is all that is gathered that of the lane's index, at places that the other axes tell, and the index asked for in
+  // nothing else?
+  bool GathersOfLanes() const {
+    if (kernel_.rank() < 3 || !kernel_.vector_axis_is_inner()) return false;
+    const std::vector<bool> moves = MovesAlong(kernel_, 0), data = MadeOfData();
+    const auto is_index = [&](int id) {
+      const Value& v = kernel_.values[static_cast<std::size_t>(id)];
+      return v.kind == Value::Kind::kIndex && v.index == 0;
+    };
+    return std::all_of(kernel_.values.begin(), kernel_.values.end(), [&](const Value& v) {
+      if (v.kind != Value::Kind::kGather) return std::none_of(v.args.begin(), v.args.end(), is_index);
+      return !v.args.empty() && is_index(v.args[0]) && std::none_of(v.args.begin() + 1, v.args.end(), [&](int id) {
+        return moves[static_cast<std::size_t>(id)] || data[static_cast<std::size_t>(id)];
+      });
+    });
+  }
+
+  // By value: is it made of what is read?
+  std::vector<bool> MadeOfData() const {
+    std::vector<bool> data(kernel_.values.size(), false);
+    for (std::size_t id = 0; id < data.size(); ++id) {
+      const Value& v = kernel_.values[id];
+      data[id] =
+          v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kGather ||
+          std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return data[static_cast<std::size_t>(arg)]; });
+    }
+    return data;
   }
 
   const Plan& plan_;
@@ -88,18 +133,11 @@ class Batch {
   const runtime::KernelSignature& signature_;
 };
 
-// Are the extents known, and such?
-bool AreFew(const FewPoints& few) {
-  std::int64_t points = 1;
-  for (const Extent& axis : few.axes) {
-    if (!axis.is_static() || axis.value > few.most) return false;
-    points *= axis.value;
-    if (points > few.most) return false;
-  }
-  return points > 0;
-}
-
 void GoAcross(runtime::KernelSignature* signature) {
+  for (Access& access : signature->operands) {
+    const int dim = access.dim_of_axis[0];
+    access.dense = access.gathered || (dim >= 0 && dim != access.LastDim());
+  }
   signature->vector_axis = 0;
   signature->elementwise = false;
   signature->partials.clear();

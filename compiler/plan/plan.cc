@@ -78,7 +78,7 @@ std::vector<int> PanelsOf(const Kernel& kernel) {
   if (!SharesRows(kernel) || kernel.rank() != signature.row_axes + 1) return panels;
   const auto inner = static_cast<std::size_t>(signature.row_axes);
   for (std::size_t k = 0; k < signature.operands.size(); ++k) {
-    const auto& [buffer, dim, store, gathered] = signature.operands[k];
+    const auto& [buffer, dim, store, gathered, dense] = signature.operands[k];
     if (!store && !gathered && dim[inner] >= 0 && dim[inner - 1] >= 0 && dim[inner - 2] < 0)
       panels.push_back(static_cast<int>(k));
   }

@@ -21,7 +21,7 @@ bool HasLongRows(const Kernel& kernel) {
 void FindRanges(Plan* plan) {
   for (auto& step : plan->steps) {
     auto* kernel = std::get_if<Kernel>(&step);
-    if (kernel == nullptr || !kernel->signature.positional) continue;
+    if (kernel == nullptr || !kernel->signature.positional || kernel->signature.goes_across_batch()) continue;
     std::vector<int>& ranged = kernel->signature.ranged;
     for (int axis = 1; axis < kernel->signature.row_axes; ++axis) ranged.push_back(axis);
     if (HasLongRows(*kernel)) ranged.push_back(kernel->rank() - 1);

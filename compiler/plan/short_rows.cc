@@ -80,16 +80,20 @@ class Rows {
   }
 
   // The gathers whose rows are brought together, once the axis is the innermost one: not for one known element alone of
-  // several.
+  // several, unless all are needed.
   std::vector<int> FromRows(int axis) const {
     std::vector<int> from_rows;
     const int across = AcrossOf(axis);
     const std::vector<bool> moves = MovesAlong(kernel_, axis);
     const auto needs_all = [&](int id) {
-      const runtime::Extent& row = BufferOf(value(id)).shape.back();
-      return (row.is_static() && row.value == 1) || std::count_if(gathers_.begin(), gathers_.end(), [&](int other) {
-                                                      return value(other).index == value(id).index;
-                                                    }) > 1;
+      const int buffer = BufferIndex(value(id));
+      const runtime::Extent row = RowOf(plan_, kernel_, value(id), across)->elements;
+      return (row.is_static() && row.value == 1) ||
+             std::count_if(gathers_.begin(), gathers_.end(),
+                           [&](int other) { return value(other).index == value(id).index; }) > 1 ||
+             std::any_of(signature_.operands.begin(), signature_.operands.end(), [&](const Access& access) {
+               return access.buffer == buffer && !access.gathered && !access.store && AxisOfRows(access) == axis;
+             });
     };
     std::copy_if(gathers_.begin(), gathers_.end(), std::back_inserter(from_rows), [&](int id) {
       return IsFromRows(value(id), axis, across) && (moves[static_cast<std::size_t>(id)] || needs_all(id));
@@ -102,28 +106,28 @@ class Rows {
   std::vector<int> FromKnownPlaces(int axis) const {
     if (!one_by_one_ || !AreFromRows(axis) || !LieAcross(axis)) return {};
     // Of longer rows too much is loaded that no one needs.
-    const bool few = std::all_of(gathers_.begin(), gathers_.end(), [this](int id) {
-      const runtime::Buffer& buffer = BufferOf(value(id));
-      const std::int64_t row = buffer.shape.back().value;
-      return row <= kPlacesOfRow && row * static_cast<std::int64_t>(SizeOf(buffer.dtype)) <= kBytesOfRow;
+    const bool few = std::all_of(gathers_.begin(), gathers_.end(), [&](int id) {
+      const std::int64_t row = RowOf(plan_, kernel_, value(id), AcrossOf(axis))->elements.value;
+      return row <= kPlacesOfRow && row * static_cast<std::int64_t>(SizeOf(BufferOf(value(id)).dtype)) <= kBytesOfRow;
     });
     return few ? FromRows(axis) : std::vector<int>();
   }
 
-  // The extents of the rows that are gathered from.
-  std::vector<runtime::Extent> Sources() const {
+  // The extents of the rows that are gathered from, along `axis`.
+  std::vector<runtime::Extent> Sources(int axis) const {
     std::vector<runtime::Extent> sources;
     for (const int id : gathers_)
-      if (!LiesAlong(value(id), kernel_.rank() - 1, kernel_.rank() - 2))
-        sources.push_back(BufferOf(value(id)).shape.back());
+      if (const auto row = RowOf(plan_, kernel_, value(id), AcrossOf(axis))) sources.push_back(row->elements);
     return sources;
   }
 
  private:
   const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  int BufferIndex(const Value& gather) const {
+    return signature_.operands[static_cast<std::size_t>(gather.index)].buffer;
+  }
   const runtime::Buffer& BufferOf(const Value& gather) const {
-    const Access& access = signature_.operands[static_cast<std::size_t>(gather.index)];
-    return plan_.buffers[static_cast<std::size_t>(access.buffer)];
+    return plan_.buffers[static_cast<std::size_t>(BufferIndex(gather))];
   }
 
   // The axis that packets go along once `axis` is the innermost one.
@@ -136,8 +140,7 @@ class Rows {
     const runtime::Extent &extent = signature_.axes[static_cast<std::size_t>(across)],
                           &row = signature_.axes[static_cast<std::size_t>(axis)];
     const std::int64_t least = std::max(kHardlyAny, row.is_static() ? row.value : 0);  // as many as a row has alone
-    return one_by_one_ || across == 0 || !extent.is_static() || extent.value > least ||
-           IsOneWithNext(kernel_, across - 1);
+    return across == 0 || !extent.is_static() || extent.value > least || IsOneWithNext(kernel_, across - 1);
   }
 
   // Does the kernel compute its elements one by one, beside what it gathers and asks of indices?
@@ -154,19 +157,20 @@ class Rows {
     return gathers;
   }
 
-  // Does the gather take its elements from rows, which ones by the last axis `axis` alone, and a next row for each step
-  // along the axis `across`?
+  // Does the gather take its elements from rows, which ones of them by the last axis `axis` alone, and a next row for
+  // each step along the axis `across`?
   bool IsFromRows(const Value& gather, int axis, int across) const {
-    const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
-    const runtime::Buffer& buffer = BufferOf(gather);
-    if (rank < 2 || buffer.dtype == DType::kBool || (gather.guarded && !FollowsFrom(gather.args.back(), axis, false)))
+    const auto row = RowOf(plan_, kernel_, gather, across);
+    if (!row || BufferOf(gather).dtype == DType::kBool ||
+        (gather.guarded && !FollowsFrom(gather.args.back(), axis, false)))
       return false;
-    const std::vector<bool> along = MovesAlong(kernel_, axis), beside = MovesAlong(kernel_, across);
-    for (std::size_t d = 0; d + 1 < rank; ++d) {
-      const auto place = static_cast<std::size_t>(gather.args[d]);
-      if (along[place] || (beside[place] && (d + 2 < rank || !FollowsFrom(gather.args[d], across, true)))) return false;
-    }
-    return beside[static_cast<std::size_t>(gather.args[rank - 2])] && FollowsFrom(gather.args[rank - 1], axis, false);
+    const std::vector<bool> along = MovesAlong(kernel_, axis);
+    const auto row_place = gather.args.begin() + static_cast<std::ptrdiff_t>(row->dim);
+    return std::none_of(gather.args.begin(), row_place + 1,
+                        [&](int place) { return along[static_cast<std::size_t>(place)]; }) &&
+           FollowsFrom(*row_place, across, true) &&
+           std::all_of(row_place + 1, gather.args.end() - (gather.guarded ? 1 : 0),
+                       [&](int place) { return FollowsFrom(place, axis, false); });
   }
 
   // Are there gathers, and all of them from rows?
@@ -270,7 +274,7 @@ class Rows {
 
 // `from_rows`: gathers whose rows are brought together: each element of them is at hand within a row then, a known one,
 // too.
-void MakeInnermost(int axis, const std::vector<int>& from_rows, Kernel* kernel) {
+void MakeInnermost(const Plan& plan, int axis, const std::vector<int>& from_rows, Kernel* kernel) {
   const auto to_end = [axis](auto* of_axis) {
     std::rotate(of_axis->begin() + axis, of_axis->begin() + axis + 1, of_axis->end());
   };
@@ -283,6 +287,12 @@ void MakeInnermost(int axis, const std::vector<int>& from_rows, Kernel* kernel) 
   signature.elementwise = false;
   signature.row_axes = kernel->rank() - 1;
   signature.vector_axis = kernel->rank() - 2;
+  for (const int id : from_rows) {
+    const Value& gather = kernel->values[static_cast<std::size_t>(id)];
+    const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
+    const auto row = RowOf(plan, *kernel, gather, signature.vector_axis);
+    if (row->dim + 2 < rank) signature.operands[static_cast<std::size_t>(gather.index)].dense = true;
+  }
   Phase& phase = kernel->phases[0];
   std::set<int> values(phase.row_values.begin(), phase.row_values.end());
   values.insert(phase.element_values.begin(), phase.element_values.end());
@@ -320,6 +330,27 @@ void ForEachKernel(Plan& plan, const F& f) {
 
 }  // namespace
 
+std::optional<GatheredRow> RowOf(const Plan& plan, const Kernel& kernel, const Value& gather, int across) {
+  const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
+  const std::vector<bool> moves = MovesAlong(kernel, across);
+  std::optional<std::size_t> dim;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (!moves[static_cast<std::size_t>(gather.args[d])]) continue;
+    if (dim) return std::nullopt;
+    dim = d;
+  }
+  if (!dim || *dim + 1 == rank) return std::nullopt;
+  const auto& shape =
+      plan.buffers[static_cast<std::size_t>(kernel.signature.operands[static_cast<std::size_t>(gather.index)].buffer)]
+          .shape;
+  if (*dim + 2 == rank) return GatheredRow{*dim, shape.back()};
+  std::int64_t elements = 1;
+  for (std::size_t d = *dim + 1; d < rank; ++d) {
+    if (!shape[d].is_static() || __builtin_mul_overflow(elements, shape[d].value, &elements)) return std::nullopt;
+  }
+  return GatheredRow{*dim, runtime::Extent::Static(elements)};
+}
+
 bool IsShortRow(const Kernel& kernel, std::int64_t elements) { return elements <= LongestShortRow(kernel); }
 
 void GoAcrossShortRows(Plan* plan) {
@@ -328,19 +359,24 @@ void GoAcrossShortRows(Plan* plan) {
     const auto is_short = [&](const runtime::Extent& extent) {
       return extent.is_static() && IsShortRow(kernel, extent.value);
     };
-    const std::vector<runtime::Extent> sources = rows.Sources();
-    const auto has_short_rows = [&](const runtime::Extent& source) { return is_short(source) && source.value >= 1; };
-    if (!std::all_of(sources.begin(), sources.end(), has_short_rows)) return;
+    const auto has_short_rows = [&](const Rows& of, int axis) {
+      const std::vector<runtime::Extent> sources = of.Sources(axis);
+      return std::all_of(sources.begin(), sources.end(),
+                         [&](const runtime::Extent& source) { return is_short(source) && source.value >= 1; });
+    };
     for (const int axis : rows.Axes()) {
       const runtime::Extent& extent = kernel.signature.axes[static_cast<std::size_t>(axis)];
-      if (is_short(extent) && extent.value >= 2) return MakeInnermost(axis, rows.FromRows(axis), &kernel);
+      if (is_short(extent) && extent.value >= 2 && has_short_rows(rows, axis))
+        return MakeInnermost(*plan, axis, rows.FromRows(axis), &kernel);
     }
-    if (sources.empty() || in_rows) return;
+    if (in_rows) return;
     Kernel with_axis = WithElementAxis(kernel);
     const int axis = kernel.rank();
-    const std::vector<int> places = Rows(*plan, in_rows, false, with_axis).FromKnownPlaces(axis);
+    const Rows known(*plan, in_rows, false, with_axis);
+    if (!has_short_rows(known, axis)) return;
+    const std::vector<int> places = known.FromKnownPlaces(axis);
     if (places.empty()) return;
-    MakeInnermost(axis, places, &with_axis);
+    MakeInnermost(*plan, axis, places, &with_axis);
     kernel = std::move(with_axis);
   });
 }
@@ -355,8 +391,8 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
     const Rows rows(plan, in_rows, true, kernel);
     const std::vector<int> axes = rows.Axes();
     for (const int axis : axes) add(signature.axes[static_cast<std::size_t>(axis)], 1, LongestShortRow(kernel));
-    if (!axes.empty())
-      for (const runtime::Extent& source : rows.Sources()) add(source, 1, LongestShortRow(kernel));
+    for (const int axis : axes)
+      for (const runtime::Extent& source : rows.Sources(axis)) add(source, 1, LongestShortRow(kernel));
     const bool reduces = std::any_of(kernel.phases.begin(), kernel.phases.end(),
                                      [](const Phase& phase) { return !phase.reductions.empty(); });
     if (ComputesWhatItGathers(kernel))

@@ -2,7 +2,9 @@
 #ifndef UMBRA_COMPILER_PLAN_SHORT_ROWS_H_
 #define UMBRA_COMPILER_PLAN_SHORT_ROWS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "compiler/plan/plan.h"
@@ -13,6 +15,15 @@ namespace umbra::plan {
 /// packets; where the kernel computes functions, which waste most in a packet that is not full, across longer ones,
 /// too.
 bool IsShortRow(const Kernel& kernel, std::int64_t elements);
+
+/// What a gather takes its elements from, where each step along an axis takes the next one: all that its operand has
+/// behind one dimension.
+struct GatheredRow {
+  std::size_t dim = 0;
+  runtime::Extent elements;
+};
+/// Nothing if steps along `across` do anything else, or if several dimensions, of which one is open, are behind.
+std::optional<GatheredRow> RowOf(const Plan& plan, const Kernel& kernel, const Value& gather, int across);
 
 /// Where an element-wise kernel cannot walk its operands as one long row, as one of them is repeated along short rows
 /// or turned (pixels of three channels, scaled by channel, or taken apart), its short rows become the innermost axis,

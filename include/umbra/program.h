@@ -84,13 +84,14 @@ struct Access {
   std::vector<int> dim_of_axis;  ///< by kernel axis: the dimension, or -1
   bool store = false;  ///< written, not read
   bool gathered = false;  ///< read at computed positions; no axis moves it
+  bool dense = false;  ///< what several lanes have of it follows each other in memory, as do the elements of each
   /// The last dimension that an axis moves along, in which elements lie side by side if they do at all; those behind it
   /// have one index. -1: none.
   int LastDim() const { return dim_of_axis.empty() ? -1 : *std::max_element(dim_of_axis.begin(), dim_of_axis.end()); }
   /// The same buffer, walked in the same way?
   bool operator==(const Access& other) const {
     return buffer == other.buffer && dim_of_axis == other.dim_of_axis && store == other.store &&
-           gathered == other.gathered;
+           gathered == other.gathered && dense == other.dense;
   }
 };
 

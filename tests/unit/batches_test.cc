@@ -37,6 +37,11 @@ const Case kCases[] = {
     {"kernel k(a: T[?, 3], b: T[?, 3]) -> (y: T[?, 3, 3]) { y = broadcast_with_axis(a, 1, 3) * broadcast_with_axis(b, 0, 3) }"},
     {"kernel k(x: T[?, 64, 2]) -> (y: T[?, 2]) { y = reduce_with_axis<sum>(x, 1) }"},
     {"kernel k(x: T[?, 6, 3], u: T[3]) -> (y: T[?, 3], z: T[?, 3]) {\n  y = reduce_with_axis<maximum>(x * broadcast<2>(u), 1)\n  z = reduce_with_axis<minimum>(x, 1) + broadcast<1>(u)\n}"},
+    // Elements of the batch's own at known places, and in another order.
+    {"kernel k(m: T[?, 2, 2]) -> (y: T[?, 2, 2]) {\n  r = reshape(m, extent<0>(m), 4)\n  a = slice(r, 1, 0, 1)\n  b = slice(r, 1, 1, 2)\n  c = slice(r, 1, 2, 3)\n"
+     "  d = slice(r, 1, 3, 4)\n  i = 7 / (abs(a * d - b * c) + 1)\n  y = reshape(concat(d * i, -b * i, -c * i, a * i, 1), extent<0>(m), 2, 2)\n}"},
+    {"kernel k(a: T[?, 3, 3], b: T[?, 3], c: T[?]) -> (y: T[?, 3, 3]) {\n  y = flip(a, 2) * broadcast_with_axis(b, 0, 3) + flip(a, 1) * broadcast<0>(c)\n}"},
+    {"kernel k(a: T[?, 3, 3], b: T[?, 2, 3]) -> (y: T[?, 4, 3]) {\n  s = slice(slice(a, 1, 1, 2), 2, 2, 3)\n  y = concat(flip(b, 1), pad(swapaxis(s * 2, 1, 2), 0, 1), slice(a, 1, 0, 1), 1)\n}"},
     // Several phases, and a result for each of the batch.
     {"kernel k(x: T[?, 5, 3]) -> (y: T[?, 5, 3], s: T[?]) {\n  m = reduce_with_axis<sum>(x, 1) / 5\n  c = x - broadcast_with_axis(m, 0, 5)\n  y = c * c\n"
      "  s = reduce_with_axis<sum>(reduce_with_axis<maximum>(c, 2), 1)\n}"},

@@ -39,6 +39,12 @@ void ColumnEmitter::BatchPacket(const std::string& c, const std::string& lanes) 
     if (!IsInLanes(k)) continue;
     const int operand = static_cast<int>(k);
     columns[k] = DeclareColumns(OperandType(operand), operands_[k].name, ElementsOfLane(k), &names_);
+    if (signature_.operands[k].gathered) {
+      for (int id = 0; id < static_cast<int>(kernel_.values.size()); ++id)
+        if (value(id).kind == Value::Kind::kGather && value(id).index == operand) columns_at_hand_[id] = columns[k];
+      move("load", k);
+      continue;
+    }
     std::string at;  // which of them
     std::map<int, int> axis_of_dim;
     for (int axis = 1; axis < kernel_.rank(); ++axis)
@@ -69,6 +75,7 @@ void ColumnEmitter::BatchPacket(const std::string& c, const std::string& lanes) 
     has_streamed_ = has_streamed_ || streams;
   }
   at_hand_.clear();
+  columns_at_hand_.clear();
   stored_at_hand_.clear();
   names_ = outer;
 }
@@ -76,11 +83,14 @@ void ColumnEmitter::BatchPacket(const std::string& c, const std::string& lanes) 
 bool ColumnEmitter::IsInLanes(std::size_t k) const {
   if (width_ == 1 || options_.variant.strided || options_.spelling != Spelling::kPackets) return false;
   const runtime::Access& access = signature_.operands[k];
+  if (access.gathered) return plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size() > 1;
   return AxisDim(access, 0) >= 0 && access.LastDim() > AxisDim(access, 0);
 }
 
 index_t ColumnEmitter::ElementsOfLane(std::size_t k) const {
   index_t elements = 1;
+  const auto& shape = plan_.buffers[static_cast<std::size_t>(signature_.operands[k].buffer)].shape;
+  for (std::size_t d = 1; d < shape.size() && signature_.operands[k].gathered; ++d) elements *= shape[d].value;
   for (int axis = 1; axis < kernel_.rank(); ++axis)
     if (AxisDim(signature_.operands[k], axis) >= 0) elements *= signature_.axes[static_cast<std::size_t>(axis)].value;
   return elements;

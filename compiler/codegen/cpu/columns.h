@@ -171,7 +171,10 @@ class ColumnEmitter : protected RowEmitter {
   std::string ColumnsOf(std::size_t k, const std::string& c) const;
   std::string DeclareColumns(DType type, const std::string& name, index_t count, Names* names);
   // Columns of the rows that gathers take their elements from.
-  void LoadGatheredRows(const Phase& phase, const std::string& c, Names* names);
+  void LoadGatheredRows(const Phase& phase, const std::string& c, const std::map<int, std::string>& turned,
+                        Names* names);
+  bool IsOfRowsOf(const Value& gather, int operand) const;
+  bool PlacesChoose() const;
   bool IsFromShortRows(int id) const;
   // What a phase computes, but for what was kept.
   std::set<int> NeededOf(const Phase& phase, const std::map<int, std::string>& kept) const;
@@ -217,6 +220,7 @@ class ColumnEmitter : protected RowEmitter {
         count;  // at a time at most, the first of them, the one after the last, how many they are
   } kept_rows_;
 
+  bool in_short_rows_ = false;  // are packets across short rows being written?
   std::function<void()> load_short_rows_;  // within other inner axes
   std::map<int, std::string> kept_here_;  // of values that short rows keep, the array of their elements
 };

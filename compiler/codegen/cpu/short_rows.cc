@@ -15,6 +15,8 @@ namespace {
 
 // Packets of a result that are written before those of its next row.
 constexpr int kPacketsOfTurn = 16;
+// Places of a row that have code each, where they choose.
+constexpr index_t kMostChosen = 16;
 
 }  // namespace
 
@@ -84,6 +86,7 @@ bool ColumnEmitter::IsWrittenInTurns(std::size_t k) const {
 
 void ColumnEmitter::ShortRows(const std::string& c, Names names) {
   const std::string element = fmt::format("[i{}]", ElementAxis());
+  in_short_rows_ = true;
   std::map<int, std::string> turned;  // by operand
   for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
     if (!IsInShortRows(k)) continue;
@@ -101,7 +104,7 @@ void ColumnEmitter::ShortRows(const std::string& c, Names names) {
   };
   if (ElementAxis() == signature_.row_axes) load();
   else load_short_rows_ = load;
-  for (const Phase& phase : kernel_.phases) LoadGatheredRows(phase, c, &names);
+  for (const Phase& phase : kernel_.phases) LoadGatheredRows(phase, c, turned, &names);
   std::map<int, std::string> kept;  // by value: those that an earlier phase has kept
   for (std::size_t p = 0; p < kernel_.phases.size(); ++p) {
     const Phase& phase = kernel_.phases[p];
@@ -130,48 +133,79 @@ void ColumnEmitter::ShortRows(const std::string& c, Names names) {
   at_hand_.clear();
   columns_at_hand_.clear();
   load_short_rows_ = nullptr;
+  in_short_rows_ = false;
 }
 
 void ColumnEmitter::BeforeInnerLoop(int axis) {
   if (load_short_rows_ && axis == ElementAxis()) load_short_rows_();
+  // What the place in the row chooses is known then.
+  if ((in_short_rows_ || !columns_at_hand_.empty()) && axis == ElementAxis() && PlacesChoose())
+    out_.Line("UMBRA_UNROLL");
 }
 
-void ColumnEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, Names* names) {
+bool ColumnEmitter::PlacesChoose() const {
+  return ElementsOfShortRow() <= kMostChosen &&
+         std::any_of(kernel_.phases[0].element_values.begin(), kernel_.phases[0].element_values.end(), [this](int id) {
+           return value(id).kind == Value::Kind::kMap && value(id).op == graph::Op::select &&
+                  IsPositional(value(id).args[0]);
+         });
+}
+
+void ColumnEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, const std::map<int, std::string>& turned,
+                                     Names* names) {
   std::map<std::string, std::string> columns;  // by where the rows are
   for (const int id : phase.element_values) {
     if (!IsFromShortRows(id)) continue;
     const Value& v = value(id);
+    const auto same =
+        std::find_if(turned.begin(), turned.end(), [&](const auto& of) { return IsOfRowsOf(v, of.first); });
+    if (same != turned.end()) {
+      columns_at_hand_[id] = same->second;
+      continue;
+    }
+    const plan::GatheredRow row = *plan::RowOf(plan_, kernel_, v, vector_axis_);
     const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
-    const std::string rows =
-        fmt::format("{}, {}, {}", GatherAddress(v, c, "0LL"), lanes_.stride_name(v.index, static_cast<int>(rank) - 2),
-                    IsByOne(v, rank - 1) ? "1" : lanes_.stride_name(v.index, static_cast<int>(rank) - 1));
+    const bool by_one = row.dim + 2 < rank || IsByOne(v, rank - 1);
+    const std::string rows = fmt::format("{}, {}, {}", GatherAddress(v, c, "0LL", rank - row.dim - 1),
+                                         lanes_.stride_name(v.index, static_cast<int>(row.dim)),
+                                         by_one ? "1" : lanes_.stride_name(v.index, static_cast<int>(rank) - 1));
     std::string& name = columns[rows];
     if (name.empty()) {
-      const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
-      name = DeclareColumns(v.type, operands_[static_cast<std::size_t>(v.index)].name,
-                            plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.back().value, names);
+      name = DeclareColumns(v.type, operands_[static_cast<std::size_t>(v.index)].name, row.elements.value, names);
       out_.Line("load_columns({}, {});", rows, name);
     }
     columns_at_hand_[id] = name;
   }
 }
 
+// Are the rows that the gather takes its elements from those of the operand?
+bool ColumnEmitter::IsOfRowsOf(const Value& gather, int operand) const {
+  const runtime::Access &access = signature_.operands[static_cast<std::size_t>(operand)],
+                        &source = signature_.operands[static_cast<std::size_t>(gather.index)];
+  if (access.store || access.buffer != source.buffer || ElementAxis() != signature_.row_axes) return false;
+  for (int d = 0; d < access.LastDim(); ++d) {
+    const Value& place = value(gather.args[static_cast<std::size_t>(d)]);
+    if (place.kind != Value::Kind::kIndex || AxisDim(access, place.index) != d) return false;
+  }
+  return true;
+}
+
 // As plan::GoAcrossShortRows found it.
 bool ColumnEmitter::IsFromShortRows(int id) const {
   const Value& v = value(id);
   if (v.kind != Value::Kind::kGather || v.type == DType::kBool) return false;
-  const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
-  const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
-  const runtime::Extent& row = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.back();
-  if (rank < 2 || !row.is_static() || !plan::IsShortRow(kernel_, row.value)) return false;
-  for (std::size_t d = 0; d < rank; ++d)
-    if (SlopeOf(v.args[d]) != (d + 2 == rank ? 1 : 0)) return false;
+  const auto row = plan::RowOf(plan_, kernel_, v, vector_axis_);
+  if (!row || !row->elements.is_static() || row->elements.value < 1 || !plan::IsShortRow(kernel_, row->elements.value))
+    return false;
+  const auto row_place = v.args.begin() + static_cast<std::ptrdiff_t>(row->dim);
+  const auto end = v.args.end() - (v.guarded ? 1 : 0);
+  for (auto place = v.args.begin(); place != end; ++place)
+    if (SlopeOf(*place) != (place == row_place ? 1 : 0)) return false;
   for (int axis = 0; axis < kernel_.rank(); ++axis) {
     const std::vector<bool> moves = plan::MovesAlong(kernel_, axis);
     const auto moved = [&](int arg) { return moves[static_cast<std::size_t>(arg)]; };
     const bool of_row = axis == ElementAxis();
-    if (of_row ? std::any_of(v.args.begin(), v.args.begin() + static_cast<std::ptrdiff_t>(rank) - 1, moved)
-               : std::any_of(v.args.begin() + static_cast<std::ptrdiff_t>(rank) - 1, v.args.end(), moved))
+    if (of_row ? std::any_of(v.args.begin(), row_place + 1, moved) : std::any_of(row_place + 1, v.args.end(), moved))
       return false;
   }
   return true;
