@@ -310,11 +310,11 @@ void KernelShape::MarkPackets() {
 
 // Wider packets would have fewer lanes; bytes that are read are places as they are.
 bool KernelShape::HasPlacesOf(const Place& place, DType element) const {
+  using Kind = plan::Value::Kind;
   const plan::Value& data = kernel_.values[static_cast<std::size_t>(place.data)];
-  const bool is_read = data.kind == plan::Value::Kind::kCast &&
-                       kernel_.values[static_cast<std::size_t>(data.args[0])].kind == plan::Value::Kind::kLoad &&
-                       SizeOf(kernel_.values[static_cast<std::size_t>(data.args[0])].type) == 1;
-  return data.type != DType::kInt64 && !is_read && SizeOf(data.type) <= std::max(SizeOf(element), sizeof(int));
+  const plan::Value& from = data.kind == Kind::kCast ? kernel_.values[static_cast<std::size_t>(data.args[0])] : data;
+  const bool is_byte = from.kind == Kind::kLoad && SizeOf(from.type) == 1;
+  return data.type != DType::kInt64 && !is_byte && SizeOf(data.type) <= std::max(SizeOf(element), sizeof(int));
 }
 
 void KernelShape::MarkPacket(int id) {

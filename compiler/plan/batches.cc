@@ -103,7 +103,7 @@ class Batch {
   // nothing else?
   bool GathersOfLanes() const {
     if (kernel_.rank() < 3 || !kernel_.vector_axis_is_inner()) return false;
-    const std::vector<bool> moves = MovesAlong(kernel_, 0), data = MadeOfData();
+    const std::vector<bool> moves = MovesAlong(kernel_, 0), data = FollowsFromMemory(kernel_);
     const auto is_index = [&](int id) {
       const Value& v = kernel_.values[static_cast<std::size_t>(id)];
       return v.kind == Value::Kind::kIndex && v.index == 0;
@@ -116,33 +116,22 @@ class Batch {
     });
   }
 
-  // By value: is it made of what is read?
-  std::vector<bool> MadeOfData() const {
-    std::vector<bool> data(kernel_.values.size(), false);
-    for (std::size_t id = 0; id < data.size(); ++id) {
-      const Value& v = kernel_.values[id];
-      data[id] =
-          v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kGather ||
-          std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return data[static_cast<std::size_t>(arg)]; });
-    }
-    return data;
-  }
-
   const Plan& plan_;
   const Kernel& kernel_;
   const runtime::KernelSignature& signature_;
 };
 
 void GoAcross(runtime::KernelSignature* signature) {
-  for (Access& access : signature->operands) {
-    const int dim = access.dim_of_axis[0];
-    access.dense = access.gathered || (dim >= 0 && dim != access.LastDim());
-  }
   signature->vector_axis = 0;
   signature->elementwise = false;
   signature->partials.clear();
   signature->panels.clear();
   signature->sums = 0;
+  if (!signature->goes_across_batch()) return;
+  for (Access& access : signature->operands) {
+    const int dim = access.dim_of_axis[0];
+    access.dense = access.gathered || (dim >= 0 && dim != access.LastDim());
+  }
 }
 
 // Those of `axes` that are open, of which none may have more than `most` indices.

@@ -18,6 +18,7 @@ using graph::Op;
 using graph::Reducer;
 using Kind = Value::Kind;
 
+// Rows that packets ask all at once sooner than a step finds its own.
 constexpr std::int64_t kFewRows = 32;
 
 // The condition, and the conditions that it does not hold without, each once.
@@ -65,7 +66,7 @@ class Guards {
   void Run(bool across_one) {
     if (!Selects()) return;
     FindMoves();
-    FindData();
+    data_ = FollowsFromMemory(kernel_);
     bool found = GuardPhases();
     if (!found && kernel_.vector_axis_is_inner() && kernel_.phases.size() == 1) {
       const int inner = std::exchange(kernel_.signature.vector_axis, kernel_.signature.row_axes - 1);
@@ -98,7 +99,6 @@ class Guards {
     for (int axis = 0; axis < kernel_.rank(); ++axis) moves_.push_back(MovesAlong(kernel_, axis));
   }
 
-  // More than a packet or two ask at once.
   bool HasManyRows() const {
     const runtime::Extent& rows = kernel_.signature.axes[static_cast<std::size_t>(kernel_.signature.row_axes - 1)];
     return !rows.is_static() || rows.value > kFewRows;
@@ -132,16 +132,6 @@ class Guards {
     return std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [this](const Phase& phase) {
       return !phase.reductions.empty() && Chosen(phase.reductions[0].value).has_value();
     });
-  }
-
-  void FindData() {
-    data_.assign(kernel_.values.size(), false);
-    for (std::size_t id = 0; id < data_.size(); ++id) {
-      const Value& v = kernel_.values[id];
-      data_[id] =
-          v.kind == Kind::kLoad || v.kind == Kind::kGather ||
-          std::any_of(v.args.begin(), v.args.end(), [this](int arg) { return data_[static_cast<std::size_t>(arg)]; });
-    }
   }
 
   // What an element is where a condition holds, and the constant that it is elsewhere.

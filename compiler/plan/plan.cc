@@ -25,6 +25,17 @@ bool Writes(const Plan& plan, const std::variant<Kernel, Gemm>& step, int buffer
                      [&](const runtime::Access& access) { return access.store && is_in(access.buffer); });
 }
 
+std::vector<bool> FollowsFromMemory(const Kernel& kernel) {
+  std::vector<bool> follows(kernel.values.size(), false);
+  for (std::size_t id = 0; id < follows.size(); ++id) {
+    const Value& v = kernel.values[id];
+    follows[id] =
+        v.kind == Value::Kind::kLoad || v.kind == Value::Kind::kGather ||
+        std::any_of(v.args.begin(), v.args.end(), [&](int arg) { return follows[static_cast<std::size_t>(arg)]; });
+  }
+  return follows;
+}
+
 std::vector<bool> MovesAlong(const Kernel& kernel, int axis) {
   std::vector<bool> moves(kernel.values.size(), true);  // what was kept by an earlier phase does
   for (std::size_t id = 0; id < moves.size(); ++id) {

@@ -156,6 +156,9 @@ void OrderValues(Kernel* kernel);
 /// By value: does it depend on the position along the axis?
 std::vector<bool> MovesAlong(const Kernel& kernel, int axis);
 
+/// By value: is it made of what the kernel reads?
+std::vector<bool> FollowsFromMemory(const Kernel& kernel);
+
 /// Do the axis and the next one go through dimensions that follow each other, of all operands that they move? A launch
 /// makes them one where it can.
 bool IsOneWithNext(const Kernel& kernel, int axis);

@@ -88,11 +88,15 @@ bool ColumnEmitter::IsInLanes(std::size_t k) const {
 }
 
 index_t ColumnEmitter::ElementsOfLane(std::size_t k) const {
+  const runtime::Access& access = signature_.operands[k];
   index_t elements = 1;
-  const auto& shape = plan_.buffers[static_cast<std::size_t>(signature_.operands[k].buffer)].shape;
-  for (std::size_t d = 1; d < shape.size() && signature_.operands[k].gathered; ++d) elements *= shape[d].value;
+  if (access.gathered) {
+    const auto& shape = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape;
+    for (std::size_t d = 1; d < shape.size(); ++d) elements *= shape[d].value;
+    return elements;
+  }
   for (int axis = 1; axis < kernel_.rank(); ++axis)
-    if (AxisDim(signature_.operands[k], axis) >= 0) elements *= signature_.axes[static_cast<std::size_t>(axis)].value;
+    if (AxisDim(access, axis) >= 0) elements *= signature_.axes[static_cast<std::size_t>(axis)].value;
   return elements;
 }
 
