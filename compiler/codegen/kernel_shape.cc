@@ -7,6 +7,7 @@ namespace umbra::codegen {
 namespace {
 
 constexpr int kLeastStored = 16;  // bytes at a time
+constexpr int kFewSteps = 16;  // that a place is made in
 
 // Is the value the same along the vector axis?
 bool IsAlikeIn(const plan::Kernel& kernel, int id) {
@@ -108,7 +109,8 @@ bool KernelShape::IsMadeOfLanes(int id) const {
 
 std::optional<KernelShape::Place> KernelShape::PlaceOf(int id) const {
   using Kind = plan::Value::Kind;
-  if (options_.spelling != Spelling::kPackets || RegisterBytes(options_.target) == 0) return std::nullopt;
+  if (options_.spelling != Spelling::kPackets || RegisterBytes(options_.target) == 0 || IsAlike(id))
+    return std::nullopt;
   const auto value = [this](int of) -> const plan::Value& { return kernel_.values[static_cast<std::size_t>(of)]; };
   const auto split = [&](int of, graph::Op op, const auto& is_bound) -> std::optional<std::pair<int, int>> {
     const plan::Value& v = value(of);
@@ -122,18 +124,35 @@ std::optional<KernelShape::Place> KernelShape::PlaceOf(int id) const {
   if (!least) return std::nullopt;
   const auto most = split(least->first, graph::Op::minimum, [&](int bound) { return IsAlike(bound); });
   if (!most) return std::nullopt;
-  const plan::Value& chosen = value(most->first);
-  if (chosen.kind == Kind::kLoad && !IsAlike(most->first)) {
-    const runtime::Access& access = signature_.operands[static_cast<std::size_t>(chosen.index)];
-    const bool fits = !options_.variant.wide_index && !options_.variant.strided && IsContiguousByPlan(access);
-    return fits ? std::optional(Place{most->first, least->second, most->second}) : std::nullopt;
+  Place place{most->first, least->second, most->second};
+  int left = kFewSteps;
+  if (!FindDataOf(place.chosen, &left, &place.data)) return std::nullopt;
+  if (place.data.empty() && RegisterBytes(options_.target) < 32) return std::nullopt;
+  return place;
+}
+
+// Is the position made of data in packets, which are added to `data`, of numbers and of positions that grow evenly, in
+// no more steps than are left?
+bool KernelShape::FindDataOf(int position, int* left, std::vector<int>* data) const {
+  using Kind = plan::Value::Kind;
+  if (--*left < 0) return false;
+  if (IsAlike(position) || SlopeOf(position)) return true;
+  const plan::Value& v = kernel_.values[static_cast<std::size_t>(position)];
+  if (v.kind == Kind::kLoad) {
+    data->push_back(position);
+    return v.type == DType::kInt64 && !options_.variant.strided &&
+           IsContiguousByPlan(signature_.operands[static_cast<std::size_t>(v.index)]);
   }
-  if (chosen.kind != Kind::kCast) return std::nullopt;
-  const int data = chosen.args[0];
-  const DType type = value(data).type;
-  const bool is_float = (type == DType::kFloat32 || type == DType::kFloat64) && !options_.variant.wide_index;
-  if ((type != DType::kInt32 && !is_float) || IsAlike(data) || IsPositional(data)) return std::nullopt;
-  return Place{data, least->second, most->second};
+  if (v.kind == Kind::kCast) {
+    const int from = v.args[0];
+    const DType type = kernel_.values[static_cast<std::size_t>(from)].type;
+    data->push_back(from);
+    const bool is_float = (type == DType::kFloat32 || type == DType::kFloat64) && !options_.variant.wide_index;
+    return (type == DType::kInt32 || is_float) && !IsAlike(from) && !IsPositional(from);
+  }
+  const bool is_sum = v.op == graph::Op::plus || v.op == graph::Op::minus || v.op == graph::Op::mul;
+  return v.kind == Kind::kMap && is_sum && v.type == DType::kInt64 && RegisterBytes(options_.target) >= 32 &&
+         std::all_of(v.args.begin(), v.args.end(), [&](int arg) { return FindDataOf(arg, left, data); });
 }
 
 std::optional<Span> KernelShape::SpanOf(int id) const {
@@ -311,10 +330,12 @@ void KernelShape::MarkPackets() {
 // Wider packets would have fewer lanes; bytes that are read are places as they are.
 bool KernelShape::HasPlacesOf(const Place& place, DType element) const {
   using Kind = plan::Value::Kind;
-  const plan::Value& data = kernel_.values[static_cast<std::size_t>(place.data)];
-  const plan::Value& from = data.kind == Kind::kCast ? kernel_.values[static_cast<std::size_t>(data.args[0])] : data;
-  const bool is_byte = from.kind == Kind::kLoad && SizeOf(from.type) == 1;
-  return data.type != DType::kInt64 && !is_byte && SizeOf(data.type) <= std::max(SizeOf(element), sizeof(int));
+  return std::all_of(place.data.begin(), place.data.end(), [&](int id) {
+    const plan::Value& data = kernel_.values[static_cast<std::size_t>(id)];
+    const plan::Value& from = data.kind == Kind::kCast ? kernel_.values[static_cast<std::size_t>(data.args[0])] : data;
+    const bool is_byte = from.kind == Kind::kLoad && SizeOf(from.type) == 1;
+    return data.type != DType::kInt64 && !is_byte && SizeOf(data.type) <= std::max(SizeOf(element), sizeof(int));
+  });
 }
 
 void KernelShape::MarkPacket(int id) {
@@ -324,8 +345,11 @@ void KernelShape::MarkPacket(int id) {
   if (!IsMadeOfLanes(id)) {
     for (const int arg : v.args) MarkPacket(arg);
   } else if (v.kind == plan::Value::Kind::kGather) {
-    for (const int arg : v.args)
-      if (const auto place = PlaceOf(arg); place && HasPlacesOf(*place, v.type)) MarkPacket(place->data);
+    std::vector<int> places = v.args;
+    if (const auto counted = FindCounted(kernel_, v)) places.push_back(counted->at);
+    for (const int arg : places)
+      if (const auto place = PlaceOf(arg); place && HasPlacesOf(*place, v.type))
+        for (const int data : place->data) MarkPacket(data);
   }
 }
 

@@ -35,6 +35,9 @@ class KernelShape {
   /// Is the value the same along the vector axis?
   bool IsAlike(int id) const;
 
+  /// Does the value move along the vector axis? One that does not may still be another for each step of another axis.
+  bool DiffersByLane(int id) const { return moves_[static_cast<std::size_t>(id)]; }
+
   /// Is the value computed with positions? Those are computed one by one rather than in packets.
   bool IsPositional(int id) const { return positional_[static_cast<std::size_t>(id)]; }
 
@@ -47,10 +50,12 @@ class KernelShape {
   /// Is the value's packet put together from lanes?
   bool IsMadeOfLanes(int id) const;
 
-  /// A position that data choose between two bounds, `least` a constant from 0 on: i32, or, where positions are known
-  /// to fit those, floats, or i64 that lie side by side in memory. They are packets, from whose lanes it is read.
+  /// A position that data choose between two bounds, `least` a constant from 0 on: i32, floats where positions are
+  /// known to fit i32, i64 that lie side by side in memory, or, in registers of 32 bytes or more, sums and products of
+  /// these. It is made in packets, from whose lanes it is read.
   struct Place {
-    int data, least, most;
+    int chosen, least, most;
+    std::vector<int> data = {};  ///< what it is chosen by: packets, or loads
   };
   std::optional<Place> PlaceOf(int id) const;
   /// Are packets of what a place is chosen by had for elements of the dtype?
@@ -144,6 +149,7 @@ class KernelShape {
   bool IsMadeOfDataToo(const plan::Value& v) const;
   void MarkPackets();
   void MarkPacket(int id);
+  bool FindDataOf(int position, int* left, std::vector<int>* data) const;
 
   std::vector<bool> positional_, of_data_too_, packets_;
   bool narrow_;  // do packets have nothing wider than 16 bits?

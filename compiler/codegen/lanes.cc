@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "compiler/codegen/literal.h"
 #include "umbra/error.h"
 
@@ -70,11 +72,9 @@ class Lane {
       case Value::Kind::kStaged: return {context_.load_text(v, index_), v.type != DType::kBool};
       case Value::Kind::kReduced: return {context_.packet_text(id) + "[k]"};
       case Value::Kind::kCast: return SpellScalarCast(value(v.args[0]).type, v.type, Of(v.args[0]));
-      case Value::Kind::kGather: {
-        std::vector<std::string> args;
-        for (int arg : v.args) args.push_back(Parenthesised(Of(arg)));
-        return {GatherText(context_, v, args), !v.guarded && v.type != DType::kBool};
-      }
+      case Value::Kind::kGather:
+        return {GatherText(context_, v, [this](int arg) { return Parenthesised(Of(arg)); }),
+                !v.guarded && v.type != DType::kBool};
       case Value::Kind::kMap: {
         std::vector<Expr> args;
         for (int arg : v.args) args.push_back(Of(arg));
@@ -97,20 +97,56 @@ class Lane {
 
 }  // namespace
 
-std::string GatherText(const LaneContext& context, const Value& gather, const std::vector<std::string>& args) {
-  const std::size_t rank = args.size() - (gather.guarded ? 1 : 0);
+std::string CountedText(const LaneContext& context, const Value& gather, const Counted& counted,
+                        const std::function<std::string(int value)>& text_of) {
+  const auto stride = [&](std::size_t d) { return context.stride_name(gather.index, static_cast<int>(d)); };
+  std::string text = context.is_by_one(gather, counted.last()) ? "1" : stride(counted.last());
+  for (std::size_t k = 0; k < counted.columns.size(); ++k)
+    text += fmt::format(", {}, {}", text_of(counted.columns[k]), stride(counted.last() - k - 1));
+  return text;
+}
+
+std::string GatherText(const LaneContext& context, const Value& gather,
+                       const std::function<std::string(int value)>& text_of) {
+  const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
+  const std::optional<Counted> counted = context.counts ? FindCounted(*context.kernel, gather) : std::nullopt;
   std::string at;
-  for (std::size_t d = 0; d < rank; ++d)
-    at += (at.empty() ? "" : " + ") + args[d] +
-          (context.is_by_one(gather, d) ? "" : " * " + context.stride_name(gather.index, static_cast<int>(d)));
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (!at.empty()) at += " + ";
+    if (counted && d == counted->first && !context.is_scalar(gather.args[d])) {
+      const auto found = context.counted_at_hand.find(&gather);
+      at += found != context.counted_at_hand.end()
+                ? found->second
+                : fmt::format("counted({}, {})", text_of(counted->at), CountedText(context, gather, *counted, text_of));
+      d = counted->last();
+    } else {
+      at += text_of(gather.args[d]) +
+            (context.is_by_one(gather, d) ? "" : " * " + context.stride_name(gather.index, static_cast<int>(d)));
+    }
+  }
   return GatherText(gather, fmt::format("{}[{}]", context.operand_name(gather.index), rank == 0 ? "0" : at),
-                    gather.guarded ? args.back() : "");
+                    gather.guarded ? text_of(gather.args.back()) : "");
 }
 
 std::string GatherText(const Value& gather, std::string element, const std::string& guard) {
   if (gather.guarded) element = fmt::format("{} ? {} : {}", guard, element, Literal(gather.constant, gather.type));
   if (gather.type == DType::kBool) element = (gather.guarded ? "(" + element + ")" : element) + " != 0";
   return element;
+}
+
+std::size_t LaneSize(const LaneContext& context, int value) {
+  std::set<int> seen;
+  std::vector<int> open{value};
+  std::size_t size = 0;
+  while (!open.empty()) {
+    const int id = open.back();
+    open.pop_back();
+    if (context.is_scalar(id) || context.at_hand.count(id) > 0 || !seen.insert(id).second) continue;
+    const Value& v = context.kernel->values[static_cast<std::size_t>(id)];
+    if (v.kind == Value::Kind::kMap || v.kind == Value::Kind::kCast) ++size;
+    open.insert(open.end(), v.args.begin(), v.args.end());
+  }
+  return size;
 }
 
 std::string EmitLane(const LaneContext& context, int value, const std::string& index, Writer* out) {

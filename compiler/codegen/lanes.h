@@ -3,11 +3,13 @@
 #ifndef UMBRA_COMPILER_CODEGEN_LANES_H_
 #define UMBRA_COMPILER_CODEGEN_LANES_H_
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/spans.h"
 #include "compiler/codegen/speller.h"
 #include "compiler/codegen/writer.h"
 #include "compiler/plan/plan.h"
@@ -27,14 +29,25 @@ struct LaneContext {
   std::function<bool(const plan::Value& gather, std::size_t dim)>
       is_by_one;  ///< do elements along the dimension lie side by side?
   std::map<int, std::string> at_hand;  ///< values that the code before the lanes has, by their text in a lane
+  std::map<const plan::Value*, std::string>
+      counted_at_hand;  ///< where what gathers count is, if the code before has it
+  bool counts = true;  ///< are elements found by the prelude's `counted`, where their positions count them?
   int first_of = kNoAxis;  ///< axes from this one on, but for the vector axis, stand at their first point
   static constexpr int kNoAxis = 1 << 20;
 };
 
-/// `operand[position * stride + ...]`, or what stands outside where the guard fails.
-std::string GatherText(const LaneContext& context, const plan::Value& gather, const std::vector<std::string>& args);
+/// The step, columns and strides of what is counted, as the prelude's count_each takes them.
+std::string CountedText(const LaneContext& context, const plan::Value& gather, const Counted& counted,
+                        const std::function<std::string(int value)>& text_of);
+
+/// `operand[position * stride + ...]`, or what stands outside where the guard fails. `text_of`: of a position.
+std::string GatherText(const LaneContext& context, const plan::Value& gather,
+                       const std::function<std::string(int value)>& text_of);
 /// The same of an element's text and the guard's.
 std::string GatherText(const plan::Value& gather, std::string element, const std::string& guard);
+
+/// How many values a lane computes for `value`.
+std::size_t LaneSize(const LaneContext& context, int value);
 
 /// Writes the statements of one lane and returns the text of `value` in it, all in one expression if `out`
 /// is null. `index` names the lane's position along the vector axis, "k" its number.

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/literal.h"
 #include "compiler/codegen/values.h"
+#include "compiler/plan/positions.h"
 
 namespace umbra::codegen {
 
@@ -22,8 +23,14 @@ std::pair<std::string, std::string> ValueEmitter::RunText(const LaneRun& run, co
   for (const int id : run.uniform)
     condition += (condition.empty() ? "" : " && ") + EmitLane(lanes_, id, index, nullptr);
   for (const LaneBound& bound : run.bounds) {
-    const std::string less = EmitLane(at, bound.less, index, nullptr),
-                      greater = EmitLane(at, bound.greater, index, nullptr);
+    // Beside positions data are as good as held where no difference of the two wraps around.
+    const auto held = [&](int id) {
+      const std::string text = EmitLane(at, id, index, nullptr);
+      return bound.of_equation || plan::IsOfPositions(kernel_, id)
+                 ? text
+                 : fmt::format("smaller(larger({}, -(1LL << 62)), 1LL << 62)", text);
+    };
+    const std::string less = held(bound.less), greater = held(bound.greater);
     const bool above = bound.slope < 0;
     std::string limit = above ? Difference(less, greater) : Difference(greater, less);
     if (bound.or_equal != above) limit += " + 1";

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "compiler/plan/positions.h"
+
 namespace umbra::codegen {
 
 using graph::Op;
@@ -153,13 +155,16 @@ class Analysis {
     }
   }
 
-  // The operands of a comparison of positions.
+  // The operands of a comparison of positions. What grows and is made of data may wrap around on the way.
   std::optional<LaneBound> Compared(const Value& v) const {
     if (v.kind != Kind::kMap) return std::nullopt;
     const bool swapped = v.op == Op::gt || v.op == Op::ge;
     if (!swapped && v.op != Op::lt && v.op != Op::le) return std::nullopt;
-    const LaneBound bound{v.args[swapped ? 1 : 0], v.args[swapped ? 0 : 1], v.op == Op::le || v.op == Op::ge, 0};
-    return value(bound.less).type == DType::kInt64 ? std::optional(bound) : std::nullopt;
+    const LaneBound bound{v.args[swapped ? 1 : 0], v.args[swapped ? 0 : 1], v.op == Op::le || v.op == Op::ge};
+    const auto is_safe = [this](int id) { return Slope(id) == 0 || plan::IsOfPositions(kernel_, id); };
+    return value(bound.less).type == DType::kInt64 && is_safe(bound.less) && is_safe(bound.greater)
+               ? std::optional(bound)
+               : std::nullopt;
   }
 
   bool Join(int id, LaneRun* run, std::set<int>* joined) const {
@@ -172,7 +177,8 @@ class Analysis {
     if (v.kind == Kind::kMap && v.op == Op::logical_and)
       return Join(v.args[0], run, joined) && Join(v.args[1], run, joined);
     if (v.kind == Kind::kMap && v.op == Op::eq && value(v.args[0]).type == DType::kInt64)
-      return Join(LaneBound{v.args[0], v.args[1], true, 0}, run) && Join(LaneBound{v.args[1], v.args[0], true, 0}, run);
+      return Join(LaneBound{v.args[0], v.args[1], true, 0, true}, run) &&
+             Join(LaneBound{v.args[1], v.args[0], true, 0, true}, run);
     const auto bound = Compared(v);
     return bound && Join(*bound, run);
   }
@@ -365,6 +371,36 @@ std::optional<LaneRun> FindLaneRun(const Kernel& kernel, int id, const IsAlike& 
   LaneRun run;
   if (!Analysis(kernel, is_alike).Join(id, &run)) return std::nullopt;
   return run;
+}
+
+std::optional<Counted> FindCounted(const Kernel& kernel, const Value& gather) {
+  const auto value = [&](int id) -> const Value& { return kernel.values[static_cast<std::size_t>(id)]; };
+  const auto is = [&](int id, Op op) { return value(id).kind == Kind::kMap && value(id).op == op; };
+  // What the position is divided by, if it is what is left of `whole` then.
+  const auto rest_of = [&](int id) -> std::optional<std::pair<int, int>> {
+    if (!is(id, Op::minus) || !is(value(id).args[1], Op::mul)) return std::nullopt;
+    const int whole = value(id).args[0];
+    const std::vector<int>& factors = value(value(id).args[1]).args;
+    for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
+      if (is(factors[k], Op::div) && value(factors[k]).args == std::vector<int>{whole, factors[1 - k]})
+        return std::pair(factors[k], factors[1 - k]);
+    return std::nullopt;
+  };
+  for (std::size_t last = gather.args.size() - (gather.guarded ? 1 : 0); last-- > 1;) {
+    Counted counted{last, -1, {}};
+    int quotient = -1;
+    while (counted.first > 0) {
+      const int position = gather.args[counted.first];
+      const auto rest = rest_of(position);
+      if (!rest || (quotient >= 0 && value(position).args[0] != quotient)) break;
+      if (quotient < 0) counted.at = value(position).args[0];
+      counted.columns.push_back(rest->second);
+      quotient = rest->first;
+      --counted.first;
+    }
+    if (quotient >= 0 && gather.args[counted.first] == quotient) return counted;
+  }
+  return std::nullopt;
 }
 
 std::optional<Span> FindSpan(const Kernel& kernel, int id, const IsAlike& is_alike) {

@@ -2,6 +2,7 @@
 #ifndef UMBRA_COMPILER_CODEGEN_SPANS_H_
 #define UMBRA_COMPILER_CODEGEN_SPANS_H_
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -16,6 +17,7 @@ struct LaneBound {
   int less = 0, greater = 0;  ///< values, i64
   bool or_equal = false;
   long long slope = 0;
+  bool of_equation = false;  ///< of two, the other the other way round: where their difference wraps around, none holds
 };
 
 /// A condition on positions as one run of lanes: all of `uniform` hold, and each of `bounds`. If `period` is not 0, the
@@ -42,6 +44,15 @@ struct Span {
 
 /// Do its lanes lie side by side, if elements of the operand's last dimension do?
 bool IsByOne(const Span& span);
+
+/// Positions in neighbouring dimensions, from `first` on, that are those of one number which counts elements row by
+/// row: it is divided by the columns of the last dimension, the quotient by those of the one before, and so on.
+struct Counted {
+  std::size_t first;
+  int at;
+  std::vector<int> columns;  ///< of the last dimension first
+  std::size_t last() const { return first + columns.size(); }
+};
 
 /// Where positions are divided, as a reshape does, or choose between sources, as a concatenation does, the
 /// quotients and the choices stay the same for a run of the vector axis: within it all other positions grow
@@ -80,6 +91,8 @@ bool FindBoxBounds(const plan::Kernel& kernel, int id, const std::vector<int>& a
                    const std::function<bool(int value, int axis)>& is_alike, std::vector<BoxBound>* bounds);
 /// The condition `id` as a run of lanes, if it is one.
 std::optional<LaneRun> FindLaneRun(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
+/// What the gather counts, if it does.
+std::optional<Counted> FindCounted(const plan::Kernel& kernel, const plan::Value& gather);
 /// The gather `id` as a span, if it is one.
 std::optional<Span> FindSpan(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
 

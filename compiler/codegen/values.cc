@@ -23,6 +23,8 @@ bool IsBound(double number) { return number != 0 && !std::isnan(number); }
 
 // Longer expressions get a name.
 constexpr std::size_t kInlineLength = 56;
+// Lanes that compute more values are a loop, which takes less time to compile.
+constexpr std::size_t kWrittenOut = 16;
 
 }  // namespace
 
@@ -369,8 +371,10 @@ void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, co
   DeclarePlaces(id, index, lanes, names);
   const std::string name = names->Make(NameOf(id));
   const std::string packet = speller_->Type(type);
+  const bool whole = lanes.empty() && LaneSize(lanes_, id) <= kWrittenOut;
   const std::string call =
-      lanes.empty() ? fmt::format("by_lane<{}>(", packet) : fmt::format("by_lane_head<{}>({}, ", packet, lanes);
+      whole ? fmt::format("by_lane<{}>(", packet)
+            : fmt::format("by_lane_head<{}>({}, ", packet, lanes.empty() ? std::to_string(width_) : lanes);
   out_.Open("const {} {} = {}[&](long long k)", packet, name, call);
   out_.Line("const long long at = {} + k;", index);
   const std::string text = EmitLane(lanes_, id, "at", &out_);
@@ -378,39 +382,78 @@ void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, co
   else out_.Line("return {};", text);
   out_.Close("});");
   lanes_.at_hand.clear();
+  lanes_.counted_at_hand.clear();
   text_[id] = {name};
 }
 
 void ValueEmitter::DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names) {
   const Value& v = value(id);
   if (v.kind != Value::Kind::kGather || width_ == 1 || side_by_side_ || options_.spelling != Spelling::kPackets) return;
-  for (const int arg : v.args) {
-    const auto place = PlaceOf(arg);
-    if (!place || lanes_.at_hand.count(arg) > 0) continue;
-    const Value& data = value(place->data);
-    const bool is_load = data.kind == Value::Kind::kLoad && MovesAlongVector(data.index);
-    if (!InPackets(place->data) && !is_load) continue;
-    const std::string places = names->Make("places"), packet = speller_->Type(DType::kInt32);
-    const Value& most = value(place->most);
-    const double least = value(place->least).constant;
-    out_.Line("int {}[{}];", places, width_);
-    if (data.type == DType::kInt64) {
-      const std::string wide = speller_->Type(DType::kInt64);
-      out_.Line("store({}, cast<{}>(maximum(minimum({}, fill<{}>({})), fill<{}>({}))));", places, packet,
-                LoadPacket(data, index, lanes).text, wide, AsScalar(place->most).text, wide,
-                Literal(least, DType::kInt64));
-    } else {
-      const std::string bound = most.kind == Value::Kind::kConstant && std::abs(most.constant) < 0x1p31
-                                    ? Literal(most.constant, DType::kInt32)
-                                    : fmt::format("static_cast<int>(smaller(larger({}, -1LL), 2147483647LL))",
-                                                  AsScalar(place->most).text);  // least is 0 or more
-      Expr chosen = InPackets(place->data) ? AsPacket(place->data) : LoadPacket(data, index, lanes);
-      if (data.type != DType::kInt32) chosen = speller_->Cast(data.type, DType::kInt32, chosen);
-      out_.Line("store({}, maximum(minimum({}, fill<{}>({})), fill<{}>({})));", places, chosen.text, packet, bound,
-                packet, Literal(least, DType::kInt32));
+  const auto is_scalar = [this](int of) { return IsScalar(of); };
+  if (const auto counted = FindCounted(kernel_, v);
+      counted && std::all_of(counted->columns.begin(), counted->columns.end(), is_scalar)) {
+    const std::string places = PlacesText(counted->at, true, index, lanes, names);
+    if (!places.empty()) {
+      const std::string rows = CountedText(lanes_, v, *counted, [this](int value) { return AsScalar(value).text; });
+      out_.Line("count_each({}, {});", places, rows);
+      lanes_.counted_at_hand[&v] = places + "[k]";
     }
-    lanes_.at_hand[arg] = places + "[k]";
   }
+  for (const int arg : v.args)
+    if (lanes_.at_hand.count(arg) == 0)
+      if (const std::string places = PlacesText(arg, false, index, lanes, names); !places.empty())
+        lanes_.at_hand[arg] = places + "[k]";
+}
+
+std::string ValueEmitter::PlacesText(int id, bool wide, const std::string& index, const std::string& lanes,
+                                     Names* names) {
+  const auto place = PlaceOf(id);
+  const auto is_had = [this](int data) {
+    return InPackets(data) || (value(data).kind == Value::Kind::kLoad && MovesAlongVector(value(data).index));
+  };
+  if (!place || !std::all_of(place->data.begin(), place->data.end(), is_had)) return "";
+  const std::string places = names->Make("places");
+  const Value& most = value(place->most);
+  const double least = value(place->least).constant;
+  const bool is_cast = value(place->chosen).kind == Value::Kind::kCast;
+  const DType type = is_cast ? DType::kInt32 : DType::kInt64, stored = wide ? DType::kInt64 : type;
+  const std::string packet = speller_->Type(type);
+  Expr chosen;
+  std::string bound = AsScalar(place->most).text;
+  if (is_cast) {
+    const int from = place->data[0];
+    chosen = InPackets(from) ? AsPacket(from) : LoadPacket(value(from), index, lanes);
+    if (value(from).type != type) chosen = speller_->Cast(value(from).type, type, chosen);
+    bound =
+        most.kind == Value::Kind::kConstant && std::abs(most.constant) < 0x1p31
+            ? Literal(most.constant, type)
+            : fmt::format("static_cast<int>(smaller(larger({}, -1LL), 2147483647LL))", bound);  // least is 0 or more
+  } else {
+    chosen = WidePosition(place->chosen, index, lanes);
+  }
+  Expr within{fmt::format("maximum(minimum({}, fill<{}>({})), fill<{}>({}))", chosen.text, packet, bound, packet,
+                          Literal(least, type))};
+  if (stored != type) within = speller_->Cast(type, stored, within);
+  out_.Line("{} {}[{}];", ScalarType(stored), places, width_);
+  out_.Line("store({}, {});", places, within.text);
+  return places;
+}
+
+Expr ValueEmitter::WidePosition(int id, const std::string& index, const std::string& lanes) const {
+  const Value& v = value(id);
+  if (IsScalar(id)) return speller_->Fill(DType::kInt64, AsScalar(id).text);
+  if (const auto slope = SlopeOf(id))
+    return {
+        fmt::format("ramp<{}>({}, {})", speller_->Type(DType::kInt64), EmitLane(lanes_, id, index, nullptr), *slope)};
+  if (v.kind == Value::Kind::kLoad) return LoadPacket(v, index, lanes);
+  if (v.kind == Value::Kind::kCast) {
+    const Value& data = value(v.args[0]);
+    return speller_->Cast(data.type, DType::kInt64,
+                          InPackets(v.args[0]) ? AsPacket(v.args[0]) : LoadPacket(data, index, lanes));
+  }
+  std::vector<Expr> args;
+  for (const int arg : v.args) args.push_back(WidePosition(arg, index, lanes));
+  return speller_->Map(v.op, DType::kInt64, args, std::vector<bool>(args.size(), false));
 }
 
 std::string ValueEmitter::Difference(const std::string& a, const std::string& b) {
@@ -430,12 +473,11 @@ Expr ValueEmitter::DefinePositional(const Value& v, const std::string& index) co
     if (v.index != vector_axis_ || index.empty()) return {fmt::format("i{}", v.index)};
     return {index, index.find(' ') == std::string::npos};
   }
-  std::vector<std::string> args;
-  for (int arg : v.args) {
+  const auto text_of = [this](int arg) {
     const Expr e = AsScalar(arg);
-    args.push_back(e.atomic ? e.text : "(" + e.text + ")");
-  }
-  return {GatherText(lanes_, v, args), !v.guarded && v.type != DType::kBool};
+    return e.atomic ? e.text : "(" + e.text + ")";
+  };
+  return {GatherText(lanes_, v, text_of), !v.guarded && v.type != DType::kBool};
 }
 
 Expr ValueEmitter::ColumnAtHand(const Value& gather, const std::string& columns, const std::string& index) const {
@@ -473,7 +515,11 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
     } else if (const auto run = LaneRunOf(id)) {
       e = {LanesText(*run, speller_->Type(type), index, lanes)};
     } else if (const auto slope = SlopeOf(id)) {
-      e = {fmt::format("ramp<{}>({}, {})", speller_->Type(type), EmitLane(lanes_, id, index, nullptr), *slope)};
+      const std::string first = EmitLane(lanes_, id, index, nullptr);
+      if (*slope == 0) e = speller_->Fill(type, first);
+      else e = {fmt::format("ramp<{}>({}, {})", speller_->Type(type), first, *slope)};
+    } else if (v.kind == Value::Kind::kCast && !DiffersByLane(id)) {
+      e = speller_->Fill(type, EmitLane(lanes_, id, index, nullptr));
     } else {
       DeclareLanes(id, type, index, lanes, names);
       return;

@@ -119,8 +119,12 @@ class ValueEmitter : protected KernelShape {
   // Of a packet that is not full what was stored: the rest of it is anything, and denormals take many times as long.
   Expr StagedPacket(const Value& v, const std::string& index, const std::string& lanes) const;
 
+  // The name of an array of them for a packet, which is declared here; empty if the position is made lane by lane.
+  std::string PlacesText(int id, bool wide, const std::string& index, const std::string& lanes, Names* names);
   // Has packets of the places that the gather's lanes read at.
   void DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names);
+  // A packet of i64 of what a place is made of.
+  Expr WidePosition(int id, const std::string& index, const std::string& lanes) const;
   // Opens `const type name = by_lane<type>([&](long long k) {`, whose body is one lane of `value`.
   void DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes, Names* names);
 

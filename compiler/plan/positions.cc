@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <vector>
 
 namespace umbra::plan {
 
@@ -118,21 +120,40 @@ class Choice {
 
   // Does the value take its operand as i32?
   bool TakesNarrow(int id, int arg) const {
+    const Value& v = value(id);
+    if (IsWidened(arg)) return v.kind == Value::Kind::kMap && v.type == DType::kBool && ComparesNarrow(v);
     if (!Has(arg)) return false;
     if (IsNarrow(id)) return true;
-    const Value& v = value(id);
     if (all_ && v.kind == Value::Kind::kGather) return true;
-    const auto fits = [this](int k) { return Has(k) || value(k).type != DType::kInt64; };
-    if (Has(id) || !std::all_of(v.args.begin(), v.args.end(), fits)) return false;
+    if (Has(id) || !FitNarrow(v)) return false;
     if (v.kind == Value::Kind::kCast)
-      return all_ || (Differs(arg) && (v.type == DType::kFloat32 || v.type == DType::kFloat64));
+      return all_ ||
+             (moves_[static_cast<std::size_t>(arg)] && (v.type == DType::kFloat32 || v.type == DType::kFloat64));
     if (v.kind != Value::Kind::kMap || v.type != DType::kBool) return false;
-    return all_ || std::any_of(v.args.begin(), v.args.end(), [this](int k) { return IsNarrow(k); });
+    return ComparesNarrow(v);
+  }
+
+  // Is the value i32 that was made i64? Beside positions it is compared as it was.
+  bool IsWidened(int id) const {
+    const Value& v = value(id);
+    return v.kind == Value::Kind::kCast && v.type == DType::kInt64 && value(v.args[0]).type == DType::kInt32 &&
+           !Has(id);
   }
 
  private:
   const Value& value(int id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
   bool Has(int id) const { return positions_.Has(id); }
+
+  // Do all operands have a form of 32 bits, or need none?
+  bool FitNarrow(const Value& v) const {
+    return std::all_of(v.args.begin(), v.args.end(),
+                       [this](int k) { return Has(k) || IsWidened(k) || value(k).type != DType::kInt64; });
+  }
+  bool ComparesNarrow(const Value& v) const {
+    return FitNarrow(v) && (all_ || std::any_of(v.args.begin(), v.args.end(), [this](int k) {
+                              return IsNarrow(k) || (IsWidened(k) && moves_[static_cast<std::size_t>(k)]);
+                            }));
+  }
 
   // What gathers read at: it is computed lane by lane, whatever its type.
   void FindAddresses() {
@@ -239,6 +260,7 @@ class Narrowing {
   int Narrow(int id) {
     int& made = At(&narrow_, id);
     if (made >= 0) return made;
+    if (choice_.IsWidened(id)) return made = At(&wide_, value(id).args[0]);
     Value constant = value(id);
     if (constant.kind != Value::Kind::kConstant) return made = Cast(id, At(&wide_, id), DType::kInt32);
     constant.type = DType::kInt32;
@@ -279,6 +301,21 @@ std::vector<Position> PositionsOf(const Kernel& kernel) {
 }
 
 }  // namespace
+
+bool IsOfPositions(const Kernel& kernel, int id) {
+  std::set<int> seen;
+  std::vector<int> open{id};
+  while (!open.empty()) {
+    const Value& v = kernel.values[static_cast<std::size_t>(open.back())];
+    const bool fresh = seen.insert(open.back()).second;
+    open.pop_back();
+    if (!fresh || v.kind == Value::Kind::kConstant || v.kind == Value::Kind::kIndex || v.kind == Value::Kind::kNumber)
+      continue;
+    if (v.kind != Value::Kind::kMap) return false;
+    open.insert(open.end(), v.args.begin(), v.args.end());
+  }
+  return true;
+}
 
 void FindPositions(Plan* plan) {
   for (auto& step : plan->steps)

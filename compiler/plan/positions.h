@@ -13,6 +13,9 @@ namespace umbra::plan {
 /// data between two such values: those of which a launch can tell how large they get. After all passes that move axes.
 void FindPositions(Plan* plan);
 
+/// Is the value made of indices, extents and constants alone? Such positions are far from the ends of i64.
+bool IsOfPositions(const Kernel& kernel, int id);
+
 /// Which of them are i32.
 enum class Narrowed {
   kAll,  ///< each of them

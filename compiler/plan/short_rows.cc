@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/plan/positions.h"
 #include "compiler/transform/gather_reads.h"
 
 namespace umbra::plan {
@@ -191,17 +192,17 @@ class Rows {
     });
   }
 
-  // Does the gather take elements that lie side by side for steps along the axis `across`, whichever `axis` alone
-  // tells?
-  bool LiesAlong(const Value& gather, int axis, int across) const {
+  // Does the gather take elements that lie side by side for steps along the axis `across`, or the same one, wherever
+  // positions guard it?
+  bool LiesAlong(const Value& gather, int across) const {
     const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
     if (rank == 0 || BufferOf(gather).dtype == DType::kBool ||
-        (gather.guarded && !FollowsFrom(gather.args.back(), axis, false)))
+        (gather.guarded && !IsOfPositions(kernel_, gather.args.back())))
       return false;
     const std::vector<bool> beside = MovesAlong(kernel_, across);
     for (std::size_t d = 0; d + 1 < rank; ++d)
       if (beside[static_cast<std::size_t>(gather.args[d])]) return false;
-    return beside[static_cast<std::size_t>(gather.args[rank - 1])] && FollowsFrom(gather.args[rank - 1], across, true);
+    return !beside[static_cast<std::size_t>(gather.args[rank - 1])] || FollowsFrom(gather.args[rank - 1], across, true);
   }
 
   // Is the value made of constants and the position along the axis, or, if `evenly`, does it grow evenly along that?
@@ -243,7 +244,7 @@ class Rows {
     if (axis == 0 && keeps_first_axis_) return false;
     const int across = AcrossOf(axis);
     for (const int id : gathers_)
-      if (!IsFromRows(value(id), axis, across) && !(axis + 1 == kernel_.rank() && LiesAlong(value(id), axis, across)))
+      if (!IsFromRows(value(id), axis, across) && !(axis + 1 == kernel_.rank() && LiesAlong(value(id), across)))
         return false;
     return LieAcross(axis) &&
            std::any_of(signature_.operands.begin(), signature_.operands.end(), [&](const Access& access) {
@@ -400,8 +401,13 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
         if (const auto& source = plan.buffers[static_cast<std::size_t>(access.buffer)].shape;
             access.gathered && !source.empty())
           add(source.back(), 1, graph::kLongRow - 1);
-    if (reduces && kernel.vector_axis_is_inner())
-      add(signature.axes[static_cast<std::size_t>(signature.vector_axis)], 1, kFewPackets);
+    const std::vector<runtime::Extent> row(signature.axes.begin() + signature.row_axes, signature.axes.end());
+    for (int axis = signature.row_axes; reduces && kernel.vector_axis_is_inner() && axis < kernel.rank(); ++axis) {
+      const runtime::Extent& extent = signature.axes[static_cast<std::size_t>(axis)];
+      std::vector<FewPoints> few;  // of several axes that are a row together all
+      if (axis != signature.vector_axis) few.push_back({row, kFewPackets});
+      if (!extent.is_static()) found.push_back({extent.symbol, signature.axes, 1, kFewPackets, std::move(few)});
+    }
     // Columns of one element are rows.
     for (int axis = 0; reduces && axis < signature.row_axes; ++axis)
       if (LiesBehindReduced(signature, axis)) add(signature.axes[static_cast<std::size_t>(axis)], 1, 1);

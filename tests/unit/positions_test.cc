@@ -153,6 +153,38 @@ TEST(Positions, BesideKeptValues) {
     for (const index_t n : {1, 20, 70}) ExpectSameBits(text, DType::kFloat32, {n, 100 + n}, false);
 }
 
+// Labels of 32 bits beside the positions of classes, along packets and across them, and beside others.
+TEST(Positions, BesideLabels) {
+  for (const char* const text :
+       {"kernel k(t: i32[n]) -> (y: f32[n, 10]) { y = one_hot_encode(t, 10) * 2 }",
+        "kernel k(t: i32[n]) -> (y: f32[n, 100]) { y = 1 - one_hot_encode(t, 100) }",
+        "kernel k(t: i32[n]) -> (y: f32[n]) {\n  h = one_hot_encode(t, 10)\n"
+        "  y = reduce_with_axis<maximum>(select(h > 0, -1, broadcast<0>(tcast<f32>(t), h)), 1)\n}",
+        "kernel k(t: i32[n]) -> (y: i32[n, 7]) {\n  j = broadcast_with_axis(steps<i64>(7, 1), -1, extent<0>(t))\n"
+        "  i = broadcast_with_axis(steps<i64>(extent<0>(t), 1), 0, 7)\n  u = broadcast_with_axis(t, 0, 7)\n"
+        "  y = select(tcast<i64>(u) < j * 3 - 5, u, select(tcast<i64>(u) >= i / 4 - 3, 1, u * 2))\n}",
+        "kernel k(t: i32[n]) -> (y: f32[n]) {\n  i = steps<i64>(extent<0>(t), 1)\n"
+        "  y = select(tcast<i64>(t) == i - 9, 1, select(i < tcast<i64>(t) * 3, 2, 3)) * tcast<f32>(t)\n}"})
+    for (const index_t n : {1, 16, 53, 200}) ExpectSameBits(text, DType::kInt32, {n}, false);
+}
+
+// The ends of i64, whose difference to a position wraps around; each condition chooses.
+TEST(Positions, BesideTheLeastAndTheLargest) {
+  const std::string text =
+      "kernel k(t: i64[n]) -> (y: f32[n, 17]) {\n  e = broadcast_with_axis(shift_left(t, 63), 0, 17)\n"
+      "  j = broadcast_with_axis(steps<i64>(17, 1), -1, extent<0>(t))\n  v = broadcast_with_axis(tcast<f32>(t), 0, 17)\n"
+      "  y = select(CONDITION, v, v * 2 + 1)\n}";
+  for (const char* const condition :
+       {"j < e", "j <= e", "j > e", "e <= j * 3 - 5", "7 - j < e", "7 - j >= bit_not(e)", "j <= bit_not(e)",
+        "j * 3 - 5 < bit_not(e)", "j > bit_not(e)", "j - j / 3 * 3 <= bit_not(e)", "j - j / 5 * 5 > e",
+        "5 - (j - j / 5 * 5) - j < e", "j + bit_not(e) > 5", "j - e <= 3", "j == bit_not(e)"})
+    for (const index_t n : {1, 40}) {
+      std::string of = text;
+      of.replace(of.find("CONDITION"), 9, condition);
+      ExpectSameBits(of, DType::kInt64, {n}, false);
+    }
+}
+
 // A few elements of a tensor at positions that 32 bits do not hold.
 TEST(Positions, BeyondThirtyTwoBits) {
   for (
@@ -161,6 +193,10 @@ TEST(Positions, BeyondThirtyTwoBits) {
        "kernel k(x: f32[N]) -> (y: f32[N]) { y = tcast<f32>(steps<i64>(N, 1) * 100000) * x }",
        "kernel k(x: f32[N]) -> (y: i64[N]) { y = select(x > 0, steps<i64>(N, 1) * 100000, 3) }"})
     for (const index_t n : {1000, 40000}) ExpectSameBits(Sized(text, n), DType::kFloat32, {n}, n == 40000);
+  for (const index_t n : {1000, 40000})
+    ExpectSameBits(
+        "kernel k(t: i32[n]) -> (y: i32[n]) { y = select(tcast<i64>(t) < steps<i64>(extent<0>(t), 1) * 100000, t, 3) }",
+        DType::kInt32, {n}, n == 40000);
   // Packets go across short rows, whose axis becomes the last.
   for (const index_t n : {1000, 40000})
     ExpectSameBits(

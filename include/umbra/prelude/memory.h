@@ -62,7 +62,15 @@ UMBRA_INLINE V by_lane_head(i64 n, F f) {
 }
 template <typename V, typename F>
 UMBRA_INLINE V by_lane(F f) {
-  return by_lane_head<V>(kWidth<V>, f);
+  constexpr int width = kWidth<V>, written_out = width < 16 ? width : 16;
+  Elem<V> part[width];
+  for (i64 first = 0; first < width; first += written_out) {
+    UMBRA_UNROLL
+    for (i64 k = first; k < first + written_out; ++k) part[k] = f(k);
+  }
+  V v;
+  __builtin_memcpy(&v, part, sizeof v);
+  return v;
 }
 
 // A bit for each of the first n lanes, 0 <= n <= 64.
