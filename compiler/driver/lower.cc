@@ -49,13 +49,17 @@ auto Traced(const char* name, const Pass& pass, const Printer& printer) {
 plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
   const auto print_graph = [](const graph::Graph& g) { return graph::Print(g); };
   const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
-  const graph::Graph refined = on_gpu ? graph
-                                      : Traced(
-                                            "refine axes", [&] { return graph::RefineAxes(graph); }, print_graph);
+  const auto plain_gathers = [&](const graph::Graph& of) {
+    return Traced(
+        "plain gathers", [&] { return graph::PlainGathers(of); }, print_graph);
+  };
+  const graph::Graph refined =
+      on_gpu ? graph
+             : Traced(
+                   "refine axes", [&] { return graph::RefineAxes(plain_gathers(graph)); }, print_graph);
   const graph::Graph split = Traced(
       "split axes", [&] { return graph::SplitAxes(refined); }, print_graph);
-  const graph::Graph plain = Traced(
-      "plain gathers", [&] { return graph::PlainGathers(split); }, print_graph);
+  const graph::Graph plain = plain_gathers(split);
   const graph::Graph positions = Traced(
       "simplify positions", [&] { return graph::SimplifyPositions(plain); }, print_graph);
   const graph::Graph composed = Traced(

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "compiler/transform/axis_parts.h"
@@ -21,18 +22,19 @@ constexpr std::size_t kFewNodes = 64;
 
 class Composer {
  public:
-  Composer(const Graph& source, bool on_gpu)
+  Composer(const Graph& source, bool on_gpu, OutputInputPairs apart)
       : source_(source),
         on_gpu_(on_gpu),
         result_(source.name()),
-        reads_(source),
+        reads_(source, std::move(apart)),
         positions_(source) {}
 
   Graph Run() {
     RewriteNodes(
         source_,
         [&](const Node& node, std::vector<int> inputs) {
-          if (node.kind != Kind::kGather || IsBetterInMemory(node)) return CopyNode(&result_, node, std::move(inputs));
+          if (node.kind != Kind::kGather || IsBetterInMemory(node) || IsViewOfKept(node, inputs[0]))
+            return CopyNode(&result_, node, std::move(inputs));
           const auto cost = CostOf(inputs[0]);
           const bool composes =
               cost && (*cost <= kCheap ? !reads_.IsOutput(node.inputs[0]) && !reads_.IsBetterTurned(node)
@@ -50,6 +52,16 @@ class Composer {
     return !on_gpu_ && (IsJoinedInMemory(source_, static_cast<int>(&gather - source_.nodes().data()), &positions_) ||
                         (from.kind == Kind::kGather && source_.node(from.inputs[0]).kind == Kind::kInput &&
                          !reads_.IsOutput(gather.inputs[0]) && PartsOfSource(source_, from, &positions_)));
+  }
+
+  // Does it read what is there as dimensions of another value in memory that are joined? Composed with that it would
+  // divide its positions.
+  bool IsViewOfKept(const Node& gather, int made) {
+    const Node &from = source_.node(gather.inputs[0]), &source = result_.node(made);
+    if (on_gpu_ || from.kind != Kind::kGather || source.kind != Kind::kGather) return false;
+    const Kind kept = result_.node(source.inputs[0]).kind;
+    return kept != Kind::kInput && kept != Kind::kGather && !reads_.IsOutput(gather.inputs[0]) &&
+           !reads_.IsOutput(from.inputs[0]) && PartsOfResult(source_, from, &positions_);
   }
 
   // What an element of the value, which is no operand in memory, costs beside positions; none if it is not to be
@@ -176,6 +188,10 @@ class Composer {
 
 }  // namespace
 
-Graph ComposeGathers(const Graph& graph, bool on_gpu) { return Composer(graph, on_gpu).Run(); }
+Graph ComposeGathers(const Graph& graph, bool on_gpu) {
+  Graph composed = Composer(graph, on_gpu, {}).Run();
+  OutputInputPairs apart = GatheredByAlike(composed);
+  return apart.empty() ? std::move(composed) : Composer(graph, on_gpu, std::move(apart)).Run();
+}
 
 }  // namespace umbra::graph

@@ -33,18 +33,23 @@ int CopyNode(Graph* graph, const Node& node, std::vector<int> inputs) {
   throw InternalError("unknown kind of node");
 }
 
-void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result,
-                  const std::function<int(const Node& node, int made)>& output) {
-  result->CopySymbols(source);
-  const std::size_t count = source.nodes().size();
-  std::vector<bool> live(count);
-  for (const Output& output : source.outputs()) live[static_cast<std::size_t>(output.node)] = true;
-  for (std::size_t id = count; id-- > 0;) {
-    const Node& node = source.nodes()[id];
+std::vector<bool> LiveNodes(const Graph& graph) {
+  std::vector<bool> live(graph.nodes().size());
+  for (const Output& output : graph.outputs()) live[static_cast<std::size_t>(output.node)] = true;
+  for (std::size_t id = live.size(); id-- > 0;) {
+    const Node& node = graph.nodes()[id];
     if (node.kind == Node::Kind::kInput || node.kind == Node::Kind::kScalar) live[id] = true;
     if (!live[id]) continue;
     for (const int input : node.inputs) live[static_cast<std::size_t>(input)] = true;
   }
+  return live;
+}
+
+void RewriteNodes(const Graph& source, const Rewrite& rewrite, Graph* result,
+                  const std::function<int(const Node& node, int made)>& output) {
+  result->CopySymbols(source);
+  const std::size_t count = source.nodes().size();
+  const std::vector<bool> live = LiveNodes(source);
   std::vector<int> made(count, -1);
   for (std::size_t id = 0; id < count; ++id) {
     if (!live[id]) continue;

@@ -12,6 +12,9 @@ namespace umbra::graph {
 /// Adds `node` of another graph to `graph`, with its operands' numbers there.
 int CopyNode(Graph* graph, const Node& node, std::vector<int> inputs);
 
+/// By node: do outputs need it? Inputs and scalars stay, whoever reads them.
+std::vector<bool> LiveNodes(const Graph& graph);
+
 /// What becomes of a node of the source, of these operands in the new graph: its number there.
 using Rewrite = std::function<int(const Node& node, std::vector<int> inputs)>;
 /// Fills `result`, which is new, with what `rewrite` makes of the nodes of `source` that an output needs, and of all of

@@ -34,7 +34,32 @@ double Estimate(ExtentOp op, double a, double b) {
   return a;
 }
 
+bool AreAlike(const Graph& graph, const Node& a, const Node& b) {
+  return a.dtype == b.dtype && std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(),
+                                          [&](const auto& x, const auto& y) { return graph.SameDimension(x, y); });
+}
+
 }  // namespace
+
+OutputInputPairs GatheredByAlike(const Graph& graph) {
+  OutputInputPairs pairs;
+  for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
+    std::set<int> seen;
+    std::vector<int> open{graph.outputs()[k].node};
+    while (!open.empty()) {
+      const int id = open.back();
+      open.pop_back();
+      const Node& node = graph.node(id);
+      if (node.kind == Kind::kReduce || node.kind == Kind::kDot || !seen.insert(id).second) continue;
+      const bool gathers = node.kind == Kind::kGather;
+      if (const Node& from = graph.node(gathers ? node.inputs[0] : id);
+          gathers && from.kind == Kind::kInput && AreAlike(graph, graph.node(graph.outputs()[k].node), from))
+        pairs.emplace(k, from.name);
+      open.insert(open.end(), node.inputs.begin() + (gathers ? 1 : 0), node.inputs.end());
+    }
+  }
+  return pairs;
+}
 
 bool GatherReads::IsOutput(int id) const {
   return std::any_of(source_.outputs().begin(), source_.outputs().end(),
@@ -43,9 +68,9 @@ bool GatherReads::IsOutput(int id) const {
 
 bool GatherReads::IsReadOnce(const Node& gather) const {
   const double reads = reads_[static_cast<std::size_t>(gather.inputs[0])];
-  const std::optional<index_t> of_row = IsOutput(gather.inputs[0]) ? std::nullopt : ElementsOfFew(gather);
-  if (of_row == 1) return true;
-  if (reads > kOnce || SharesDearValues(gather.inputs[0], of_row.has_value())) return false;
+  const std::optional<Few> of_row = IsOutput(gather.inputs[0]) ? std::nullopt : ElementsOfFew(gather);
+  if (of_row && of_row->count == 1) return true;
+  if (reads > kOnce || SharesDearValues(gather.inputs[0], of_row)) return false;
   if (reads <= kPart) return true;
   if (of_row) return JoinsOthers(gather.inputs[0]) || !MayBeWrittenOver(gather.inputs[0]);
   const std::size_t positions = gather.inputs.size() - (gather.guarded ? 2 : 1);
@@ -62,26 +87,34 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
   });
 }
 
-// How many elements the source has for each index of its first axis, if these are few, and so are those of the gather,
-// which takes them from the same index: all of them are at hand together.
-std::optional<index_t> GatherReads::ElementsOfFew(const Node& gather) const {
+// How many elements the source has for each index of its first axes, if these are few, and so are those of the gather,
+// which takes them from the same indices: all of them are at hand together.
+std::optional<GatherReads::Few> GatherReads::ElementsOfFew(const Node& gather) const {
   const PartialShape& source = source_.node(gather.inputs[0]).shape;
-  if (source.size() == 0 || gather.shape.size() == 0 || !source_.SameDimension(source[0], gather.shape[0]))
-    return std::nullopt;
-  const Node& first = source_.node(gather.inputs[1]);
-  if (first.kind != Kind::kIndex || first.axes[0] != 0) return std::nullopt;
-  for (std::size_t d = 1; d < source.size(); ++d)
-    for (const int id : MadeOf(gather.inputs[d + 1]))
-      if (const Node& of = source_.node(id);
-          of.kind == Kind::kGather || of.kind == Kind::kInput || (of.kind == Kind::kIndex && of.axes[0] == 0))
-        return std::nullopt;
-  return FewOf(gather.shape) ? FewOf(source) : std::nullopt;
+  std::size_t outer = 0;
+  while (outer < std::min<std::size_t>(source.size(), gather.shape.size()) &&
+         source_.SameDimension(source[outer], gather.shape[outer]) && AxisOf(gather.inputs[outer + 1]) == outer)
+    ++outer;
+  if (outer == 0) return std::nullopt;
+  for (std::size_t d = outer; d < source.size(); ++d)
+    for (const int id : MadeOf(gather.inputs[d + 1])) {
+      const Kind kind = source_.node(id).kind;
+      if (kind == Kind::kGather || kind == Kind::kInput || AxisOf(id).value_or(outer) < outer) return std::nullopt;
+    }
+  const auto count = FewOf(source, outer);
+  return count && FewOf(gather.shape, outer) ? std::optional(Few{*count, outer}) : std::nullopt;
 }
 
-// The elements for each index of the first axis, if few.
-std::optional<index_t> GatherReads::FewOf(const PartialShape& shape) const {
+// The axis whose index the value is, if it is one.
+std::optional<std::size_t> GatherReads::AxisOf(int id) const {
+  const Node& node = source_.node(id);
+  return node.kind == Kind::kIndex ? std::optional(static_cast<std::size_t>(node.axes[0])) : std::nullopt;
+}
+
+// The elements for each index of the `outer` first axes, if few.
+std::optional<index_t> GatherReads::FewOf(const PartialShape& shape, std::size_t outer) const {
   index_t count = 1;
-  for (std::size_t d = 1; d < shape.size(); ++d) {
+  for (std::size_t d = outer; d < shape.size(); ++d) {
     const Dimension known = source_.Known(shape[d]);
     if (!known.is_static() || static_cast<index_t>(known) > kFewOfRow) return std::nullopt;
     count *= static_cast<index_t>(known);
@@ -96,14 +129,9 @@ bool GatherReads::MayBeWrittenOver(int source) const {
   for (const int id : MadeOf(source)) {
     const Node& node = source_.node(id);
     if (node.kind != Kind::kInput) continue;
-    const auto is_alike = [&](const Output& output) {
-      const Node& result = source_.node(output.node);
-      bool same = result.dtype == node.dtype && result.shape.size() == node.shape.size();
-      for (std::size_t d = 0; same && d < node.shape.size(); ++d)
-        same = source_.SameDimension(result.shape[d], node.shape[d]);
-      return same;
-    };
-    if (std::any_of(source_.outputs().begin(), source_.outputs().end(), is_alike)) return true;
+    for (std::size_t k = 0; k < source_.outputs().size(); ++k)
+      if (AreAlike(source_, source_.node(source_.outputs()[k].node), node) && apart_.count({k, node.name}) == 0)
+        return true;
   }
   return false;
 }
@@ -218,7 +246,7 @@ bool GatherReads::ReadsNoneTwice(const Node& gather) const {
 
 // Is a dear value that `source` is made of read by something else, too, or repeated by a broadcast? `few`: one of which
 // a row has one element is computed once for all that the row has.
-bool GatherReads::SharesDearValues(int source, bool few) const {
+bool GatherReads::SharesDearValues(int source, const std::optional<Few>& few) const {
   std::set<std::pair<int, bool>> seen;
   std::vector<std::pair<int, bool>> open{{source, false}};  // and whether it is computed for others, too
   while (!open.empty()) {
@@ -228,7 +256,7 @@ bool GatherReads::SharesDearValues(int source, bool few) const {
     if (!seen.insert({id, shared}).second) continue;
     const Node& node = source_.node(id);
     const bool is_dear = node.kind == Kind::kMap && Info(node.op).cost > kCheap;
-    if (shared && is_dear && !(few && FewOf(node.shape) == 1)) return true;
+    if (shared && is_dear && !(few && FewOf(node.shape, few->outer) == 1)) return true;
     for (std::size_t k = 0; k < (node.kind == Kind::kGather ? 1 : node.inputs.size()); ++k)
       open.emplace_back(node.inputs[k], shared || node.kind == Kind::kBroadcast);
   }
@@ -237,7 +265,7 @@ bool GatherReads::SharesDearValues(int source, bool few) const {
 
 // How often each element of a value would be computed, on average, if it were where it is read; without end if
 // something else than gathers reads it, too, or that depends on the call.
-GatherReads::GatherReads(const Graph& graph) : source_(graph) {
+GatherReads::GatherReads(const Graph& graph, OutputInputPairs apart) : source_(graph), apart_(std::move(apart)) {
   constexpr double kMany = std::numeric_limits<double>::infinity();
   const std::size_t count = source_.nodes().size();
   std::vector<double> beside(count, 0);  // by others than gathers; those of one loop share what they read

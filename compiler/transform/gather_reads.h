@@ -2,9 +2,12 @@
 #ifndef UMBRA_COMPILER_TRANSFORM_GATHER_READS_H_
 #define UMBRA_COMPILER_TRANSFORM_GATHER_READS_H_
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/graph/graph.h"
@@ -18,10 +21,17 @@ inline constexpr double kCheap = 4;
 /// long.
 inline constexpr index_t kLongRow = 32;
 
+/// Outputs, by place among them, and inputs, by name.
+using OutputInputPairs = std::set<std::pair<std::size_t, std::string>>;
+
+/// The outputs that gather from an input of their own dtype and shape: they may not be written over that.
+OutputInputPairs GatheredByAlike(const Graph& graph);
+
 /// The sources of a graph's gathers; the graph outlives it.
 class GatherReads {
  public:
-  explicit GatherReads(const Graph& graph);
+  /// `apart`: outputs that no call can write over the input.
+  GatherReads(const Graph& graph, OutputInputPairs apart);
 
   bool IsOutput(int id) const;
   /// Is the source of `gather`, a dear one, computed no more often, and in packets as before, if it is where this
@@ -37,7 +47,14 @@ class GatherReads {
     std::set<int> open;  ///< symbols that it follows from
   };
 
-  std::optional<index_t> ElementsOfFew(const Node& gather) const;
+  /// So many elements for each index of the `outer` first axes.
+  struct Few {
+    index_t count;
+    std::size_t outer;
+  };
+
+  std::optional<Few> ElementsOfFew(const Node& gather) const;
+  std::optional<std::size_t> AxisOf(int id) const;
   std::optional<std::set<int>> EvenAxes(int position) const;
   std::optional<int> UnitAxis(int position) const;
   bool ReadsNoneTwice(const Node& gather) const;
@@ -45,8 +62,8 @@ class GatherReads {
   bool FollowsFromData(int position) const;
   bool JoinsOthers(int source) const;
   std::set<int> MadeOf(int value) const;
-  std::optional<index_t> FewOf(const PartialShape& shape) const;
-  bool SharesDearValues(int source, bool few) const;
+  std::optional<index_t> FewOf(const PartialShape& shape, std::size_t outer) const;
+  bool SharesDearValues(int source, const std::optional<Few>& few) const;
   bool MayBeWrittenOver(int source) const;
   double PartOf(const PartialShape& above, const PartialShape& below);
   std::optional<double> Quotient(const PartialShape& above, const PartialShape& below);
@@ -54,6 +71,7 @@ class GatherReads {
   Size SizeOf(const Dimension& dim);
 
   const Graph& source_;
+  const OutputInputPairs apart_;
   std::vector<double> reads_;  ///< by value: how often each element would be computed where it is read, on average
   std::vector<int> readers_;  ///< by value: how many read it
   std::map<int, Size> sizes_;  ///< by symbol

@@ -24,7 +24,7 @@ constexpr std::size_t kMostAxes = 8;  // of a value
 // Axes of values that are the same, and the parts that they are divided into, from the first to the last.
 class Axes {
  public:
-  explicit Axes(const Graph& graph) : graph_(graph), forms_(graph) {
+  explicit Axes(const Graph& graph) : graph_(graph), live_(LiveNodes(graph)), forms_(graph) {
     for (const Node& node : graph.nodes()) {
       first_.push_back(parts_.size());
       for (const Dimension& dim : node.shape) parts_.push_back({dim});
@@ -34,9 +34,11 @@ class Axes {
     fixed_.resize(parts_.size());
     const int nodes = static_cast<int>(graph.nodes().size());
     for (int id = 0; id < nodes; ++id)
-      if (const Node& node = graph.node(id); node.kind == Kind::kGather && IsReshape(node)) all_reshapes_.insert(id);
+      if (const Node& node = graph.node(id); node.kind == Kind::kGather && IsLive(id) && IsReshape(node))
+        all_reshapes_.insert(id);
     FindReaders();
-    for (int id = 0; id < nodes; ++id) Enter(id);
+    for (int id = 0; id < nodes; ++id)
+      if (IsLive(id)) Enter(id);
     Divide();
   }
 
@@ -50,6 +52,7 @@ class Axes {
     std::size_t axis, at;
   };
 
+  bool IsLive(int id) const { return live_[static_cast<std::size_t>(id)]; }
   std::size_t At(int id, std::size_t dim) const { return first_[static_cast<std::size_t>(id)] + dim; }
   std::size_t Find(std::size_t axis) const {
     while (same_[axis] != axis) axis = same_[axis];
@@ -110,7 +113,7 @@ class Axes {
   // Values that something else than a reshape reads.
   void FindReaders() {
     for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id)
-      for (std::size_t k = 0; k < graph_.node(id).inputs.size(); ++k)
+      for (std::size_t k = 0; IsLive(id) && k < graph_.node(id).inputs.size(); ++k)
         if (k > 0 || all_reshapes_.count(id) == 0) others_read_.insert(graph_.node(id).inputs[k]);
     for (const Output& output : graph_.outputs()) others_read_.insert(output.node);
   }
@@ -308,6 +311,7 @@ class Axes {
   }
 
   const Graph& graph_;
+  const std::vector<bool> live_;
   PositionForms forms_;
   std::vector<std::size_t> first_;  // of each node: its first axis
   std::vector<std::size_t> same_;  // of each axis: itself, or one that it is the same as

@@ -123,5 +123,49 @@ TEST(Joined, PartsOfNothing) {
                       {{3, 2}, {20, 50}}, 0);
 }
 
+// Halves that are interleaved, made of neighbours, and read through that by what makes more of them.
+TEST(Joined, Interleaved) {
+  ExpectAsInterpreted(
+      "kernel k(x: f32[c, h, w]) -> (y: f32[c, ?, ?]) {\n  c = extent<0>(x)\n  h = extent<1>(x)\n  w = extent<2>(x)\n"
+      "  l = concat(slice(x, 2, 0, 1), slice(x, 2, 0, w - 1), 2)\n  r = concat(slice(x, 2, 1, w), slice(x, 2, w - 1, w), 2)\n"
+      "  a = reshape(concat(reshape(0.75 * x + 0.25 * l, c, h, w, 1), reshape(0.75 * x + 0.25 * r, c, h, w, 1), 3), c, h, 2 * w)\n"
+      "  t = concat(slice(a, 1, 0, 1), slice(a, 1, 0, h - 1), 1)\n  b = concat(slice(a, 1, 1, h), slice(a, 1, h - 1, h), 1)\n"
+      "  y = reshape(concat(reshape(0.75 * a + 0.25 * t, c, h, 1, 2 * w), reshape(0.75 * a + 0.25 * b, c, h, 1, 2 * w), 2), c, 2 * h, 2 * w)\n}",
+      {{2, 3, 21}, {1, 1, 1}, {3, 5, 64}}, 0);
+  ExpectAsInterpreted(
+      "kernel k(x: f32[n, w]) -> (y: f32[n, ?], z: f32[n, ?]) {\n  n = extent<0>(x)\n  w = extent<1>(x)\n"
+      "  a = reshape(concat(reshape(exp(x), n, w, 1), reshape(x / 3, n, w, 1), reshape(flip(x, 1), n, w, 1), 2), n, 3 * w)\n"
+      "  y = flip(a, 1) + a\n  z = concat(slice(a, 1, 1, 3 * w), slice(a, 1, 0, 1), 1)\n}",
+      {{3, 21}, {1, 1}, {4, 64}}, 0);
+}
+
+// Columns that are put together behind several axes; some follow from positions along one of these.
+TEST(Joined, ColumnsBehindSeveralAxes) {
+  const std::string points =
+      "kernel k(z: F[n, h, w]) -> (p: F[n, h, w, ?]) {\n  n = extent<0>(z)\n  h = extent<1>(z)\n  w = extent<2>(z)\n"
+      "  x = (broadcast<2>(steps<F>(w, 1), z) - 3) * z / 5\n  y = (broadcast<1>(steps<F>(h, 1), z) - 2) * z / 5\n"
+      "  p = concat(reshape(x, n, h, w, 1), reshape(y, n, h, w, 1), reshape(z, n, h, w, 1), reshape(x * y, n, h, w, 1), 3)\n}";
+  for (const char* of : {"f32", "f64"})
+    ExpectAsInterpreted(With(points, "F", of), {{2, 5, 21}, {1, 1, 1}, {3, 4, 64}}, 0);
+}
+
+// Axes that several maps repeat, one after the other, are those of the reshape that joins them.
+TEST(Joined, RepeatedAndReshaped) {
+  ExpectAsInterpreted(
+      "kernel k(x: f32[n, c, h, w]) -> (u: f32[n, c], v: f32[n, c], s: f32[n, c, h, w]) {\n  n = extent<0>(x)\n"
+      "  c = extent<1>(x)\n  h = extent<2>(x)\n  w = extent<3>(x)\n  r = reshape(x, n, c, h * w)\n"
+      "  e = exp(r - broadcast_with_axis(reduce_with_axis<maximum>(r, 2), 1, h * w))\n  z = reduce_with_axis<sum>(e, 2)\n"
+      "  i = steps<i64>(h * w, 1)\n  u = reduce_with_axis<sum>(e * broadcast<2>(tcast<f32>(i - i / w * w), e), 2) / z\n"
+      "  v = reduce_with_axis<sum>(e * broadcast<2>(tcast<f32>(i / w), e), 2) / z\n"
+      "  s = reshape(e / broadcast_with_axis(z, 1, h * w), n, c, h, w)\n}",
+      {{2, 3, 5, 21}, {1, 1, 1, 1}, {2, 4, 16, 16}}, 1e-5);
+  ExpectAsInterpreted(
+      "kernel k(x: f32[n, c, h, w]) -> (y: f32[n, c, h, w]) {\n  n = extent<0>(x)\n  c = extent<1>(x)\n  h = extent<2>(x)\n"
+      "  w = extent<3>(x)\n  f = reshape(x, n, c, h * w)\n"
+      "  e = exp(f - broadcast_keepdim(reduce_keepdim<maximum>(f, 2), 2, h * w))\n"
+      "  y = reshape(e / broadcast_keepdim(reduce_keepdim<sum>(e, 2), 2, h * w), n, c, h, w)\n}",
+      {{2, 3, 5, 21}, {1, 1, 1, 1}, {2, 4, 16, 16}}, 1e-5);
+}
+
 }  // namespace
 }  // namespace umbra
