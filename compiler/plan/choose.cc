@@ -30,15 +30,20 @@ class Chooser {
         roots_(roots),
         units_of_(graph.nodes().size()),
         packets_in_(graph.nodes().size()),
+        steps_in_(graph.nodes().size()),
         readers_of_(graph.nodes().size()) {
     for (const Node& node : graph.nodes()) {
-      bool positional = node.kind == Kind::kIndex || node.kind == Kind::kExtent || node.kind == Kind::kGather;
-      for (const int input : node.inputs) positional = positional || positional_[static_cast<std::size_t>(input)];
-      positional_.push_back(positional);
+      const auto has = [&](const std::vector<bool>& are) {
+        return std::any_of(node.inputs.begin(), node.inputs.end(),
+                           [&](int input) { return are[static_cast<std::size_t>(input)]; });
+      };
+      gathers_.push_back(node.kind == Kind::kGather || has(gathers_));
+      const bool is_float = node.dtype == DType::kFloat32 || node.dtype == DType::kFloat64;
+      positions_.push_back(!is_float && (node.kind == Kind::kIndex || node.kind == Kind::kExtent || has(positions_)));
     }
     for (std::size_t k = 0; k < units.size(); ++k)
       if (!units[k].gemm)
-        for (const Root& root : units[k].roots) Visit(root.node, static_cast<int>(k), true, false);
+        for (const Root& root : units[k].roots) Visit(root.node, static_cast<int>(k), true, {});
   }
 
   std::vector<Choice> Run() const {
@@ -46,21 +51,23 @@ class Chooser {
     for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id) {
       const Node& node = graph_.node(id);
       const auto& units = units_of_[static_cast<std::size_t>(id)];
-      if (units.empty() || roots_.count(id) != 0 || positional_[static_cast<std::size_t>(id)]) continue;
+      if (units.empty() || roots_.count(id) != 0 || IsPositional(id)) continue;
       if (node.kind != Kind::kMap && node.kind != Kind::kReduce && node.kind != Kind::kCast) continue;
       if (node.shape.size() == 0) continue;
       Choice choice;
       choice.node = id;
       choice.readers = static_cast<int>(units.size());
-      if (const auto& packets = packets_in_[static_cast<std::size_t>(id)]; !packets.empty())
-        choice.of_rows = static_cast<int>(units.size() - packets.size());
+      const auto &packets = packets_in_[static_cast<std::size_t>(id)], &steps = steps_in_[static_cast<std::size_t>(id)];
+      if (!packets.empty()) choice.of_rows = static_cast<int>(units.size() - packets.size());
+      else if (!steps.empty() && !FollowsReduction(id)) choice.of_rows = static_cast<int>(steps.size());
       choice.spread = node.shape;
       bool last = false;  // is it read by something that is computed elsewhere, or less often?
       for (const int reader : readers_of_[static_cast<std::size_t>(id)]) {
         last = last || units_of_[static_cast<std::size_t>(reader)] != units;
+        last = last || steps_in_[static_cast<std::size_t>(reader)] != steps;
         last = last || Spreads(reader, &choice);
       }
-      if (choice.readers < 2 && !choice.repeated && graph_.label(id).empty()) continue;
+      if (choice.readers < 2 && !choice.repeated && choice.of_rows == 0 && graph_.label(id).empty()) continue;
       choice.work = WorkOf(id);
       const auto extent = [&](const Dimension& dim) { return Assumed(graph_, dim); };
       const Weight weight = Weigh(choice, node.shape, SizeOf(node.dtype), extent);
@@ -71,29 +78,41 @@ class Chooser {
   }
 
  private:
-  // `of_row`: a row of the unit's needs one number of the value.
-  void Visit(int id, int unit, bool is_root, bool of_row) {
+  bool IsPositional(int id) const {
+    return gathers_[static_cast<std::size_t>(id)] || positions_[static_cast<std::size_t>(id)];
+  }
+
+  // What a unit needs of a value.
+  struct Need {
+    bool of_row = false;  // one number for a row
+    bool of_columns = false;  // for each step of a reduction of columns, whose rows are joined in packets
+  };
+
+  void Visit(int id, int unit, bool is_root, Need need) {
     const Node& node = graph_.node(id);
     if (node.kind == Kind::kInput || (!is_root && roots_.count(id) != 0)) return;
     if (!is_root) {
-      const bool first = units_of_[static_cast<std::size_t>(id)].insert(unit).second;
-      const bool packets = !of_row && packets_in_[static_cast<std::size_t>(id)].insert(unit).second;
-      if (!first && !packets) return;
+      const auto add = [&](bool is, std::vector<std::set<int>>* units) {
+        return is && (*units)[static_cast<std::size_t>(id)].insert(unit).second;
+      };
+      const bool first = add(true, &units_of_), packets = add(!need.of_row, &packets_in_),
+                 steps = add(need.of_row && need.of_columns, &steps_in_);
+      if (!first && !packets && !steps) return;
     }
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       if (IsGathered(node, k)) continue;
       readers_of_[static_cast<std::size_t>(node.inputs[k])].insert(id);
-      Visit(node.inputs[k], unit, false, IsOfRow(node, of_row));
+      Visit(node.inputs[k], unit, false, NeedOf(node, need));
     }
   }
 
-  // Of the operands of a value that is, or is not.
-  bool IsOfRow(const Node& node, bool of_row) const {
-    if (node.axes.empty()) return of_row;
-    if (node.kind == Kind::kBroadcast) return of_row || node.axes.back() < 0;
-    const bool reduces_rows = node.kind == Kind::kReduce &&
-                              node.axes.back() + 1 == static_cast<int>(graph_.node(node.inputs[0]).shape.size());
-    return of_row && !reduces_rows;
+  // Of the operands of a value.
+  Need NeedOf(const Node& node, Need need) const {
+    if (node.axes.empty()) return need;
+    if (node.kind == Kind::kBroadcast) return {need.of_row || node.axes.back() < 0, need.of_columns};
+    if (node.kind != Kind::kReduce) return need;
+    const bool reduces_rows = node.axes.back() + 1 == static_cast<int>(graph_.node(node.inputs[0]).shape.size());
+    return {need.of_row && !reduces_rows, !reduces_rows && !need.of_row};
   }
 
   // Is the reader a broadcast along dimensions outside of the operand's own, so that a kernel computes the
@@ -108,27 +127,43 @@ class Chooser {
     return true;
   }
 
-  std::vector<std::pair<double, PartialShape>> WorkOf(int id) const {
-    std::vector<std::pair<double, PartialShape>> terms;
-    std::set<int> seen;
+  // What is computed for the value, and what that reads.
+  std::set<int> MadeFrom(int id) const {
+    std::set<int> made;
     std::vector<int> open = {id};
     while (!open.empty()) {
       const int next = open.back();
       open.pop_back();
-      const Node& node = graph_.node(next);
-      if (node.kind == Kind::kInput || (next != id && roots_.count(next) != 0) || !seen.insert(next).second) continue;
+      if (!made.insert(next).second || (next != id && roots_.count(next) != 0)) continue;
+      const std::vector<int>& inputs = graph_.node(next).inputs;
+      open.insert(open.end(), inputs.begin(), inputs.end());
+    }
+    return made;
+  }
+
+  std::vector<std::pair<double, PartialShape>> WorkOf(int id) const {
+    std::vector<std::pair<double, PartialShape>> terms;
+    for (const int of : MadeFrom(id)) {
+      const Node& node = graph_.node(of);
+      if (of != id && roots_.count(of) != 0) continue;
       if (node.kind == Kind::kReduce) terms.emplace_back(1, graph_.node(node.inputs[0]).shape);
       else if (node.kind == Kind::kMap) terms.emplace_back(graph::Info(node.op).cost, node.shape);
-      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
     }
     return terms;
   }
 
+  // Would the kernel that reduces what the value is made of compute it, as a number of each row?
+  bool FollowsReduction(int id) const {
+    const std::set<int> made = MadeFrom(id);
+    return std::any_of(made.begin(), made.end(), [this](int of) { return graph_.node(of).kind == Kind::kReduce; });
+  }
+
   const Graph& graph_;
   const std::set<int>& roots_;
-  std::vector<bool> positional_;
+  std::vector<bool> gathers_, positions_;  // is it made of what is gathered; of positions, and no float?
   std::vector<std::set<int>> units_of_;  // of a node that is inlined: the units
   std::vector<std::set<int>> packets_in_;  // of these: those that have packets of it
+  std::vector<std::set<int>> steps_in_;  // of these: those that have one number of it for each step of columns
   std::vector<std::set<int>> readers_of_;
 };
 

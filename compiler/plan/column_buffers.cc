@@ -93,12 +93,15 @@ std::vector<KeptColumns> FindKeptColumns(const Plan& plan, const Kernel& kernel,
 }
 
 bool HasLongColumns(const Kernel& kernel) {
-  constexpr index_t kLongColumn = 32;
+  constexpr index_t kLongColumn = 32, kLongDearColumn = 12;  // of windows, or little work; of much work
+  const bool gathers = std::any_of(kernel.values.begin(), kernel.values.end(),
+                                   [](const Value& v) { return v.kind == Value::Kind::kGather; });
+  const index_t least = gathers || kernel.signature.cost < kWorthKeeping ? kLongColumn : kLongDearColumn;
   index_t steps = 1;
   for (auto axis = kernel.signature.axes.begin() + kernel.signature.row_axes; axis != kernel.signature.axes.end();
        ++axis)
-    steps = axis->is_static() ? steps * axis->value : std::max(steps, kLongColumn);
-  return steps >= kLongColumn;
+    steps = axis->is_static() ? steps * axis->value : std::max(steps, least);
+  return steps >= least;
 }
 
 void FindColumnBuffers(Plan* plan) {

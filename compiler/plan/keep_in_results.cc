@@ -8,7 +8,7 @@ namespace umbra::plan {
 
 namespace {
 
-// So few elements of a column are a window, or a short row: they have their own ways.
+// Rows of so few elements have their own way.
 constexpr index_t kFewElements = 64;
 
 class Keeping {
@@ -44,7 +44,12 @@ class Keeping {
     if (!signature.goes_along_columns() || !signature.row_buffers.empty() || kernel_.rank() != signature.row_axes + 1)
       return false;
     const runtime::Extent& inner = signature.axes.back();
-    if (inner.is_static() && inner.value <= kFewElements) return false;
+    const auto is_row = [&](const runtime::Access& access) {
+      return access.store && access.dim_of_axis.back() >= 0 && access.dim_of_axis.back() == access.LastDim();
+    };
+    if (inner.is_static() && inner.value <= kFewElements &&
+        std::any_of(signature.operands.begin(), signature.operands.end(), is_row))
+      return false;
     return std::all_of(kernel_.phases.begin(), kernel_.phases.end(),
                        [](const Phase& phase) { return phase.guard < 0; });
   }

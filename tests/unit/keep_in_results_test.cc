@@ -121,23 +121,26 @@ TEST(KeepInResults, SameBits) {
   }
 }
 
-// A middle axis, and the result in the place of the operand.
+// A middle axis, long or short, and the result in the place of the operand.
 TEST(KeepInResults, MiddleAxisInPlace) {
-  const std::string text =
-      "kernel k(x: f32[b, 70, m]) -> (y: f32[b, 70, m]) {\n  e = exp(x - broadcast_with_axis(reduce_with_axis<maximum>(x, 1), 0, 70))\n"
-      "  y = e / broadcast_with_axis(reduce_with_axis<sum>(e, 1), 0, 70)\n}";
-  EXPECT_EQ(NumKept(text), 1);
-  for (const index_t m : {3, 32, 100, 1000}) {
-    std::unique_ptr<Tensor> expected;
-    for (const Compiled& route : OnEveryRoute(text)) {
-      std::mt19937 random(5);
-      auto x = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{3, 70, m}, 0, &random);
-      const Tensor y(DType::kFloat32, {3, 70, m}, 0, nullptr);
-      route.function({{x->ref}, {y.ref}, {}});
-      route.function({{x->ref}, {x->ref}, {}}, {2});
-      EXPECT_TRUE(SameBits(*x, y)) << route.target << " " << m;
-      if (expected == nullptr) expected = std::move(x);
-      else EXPECT_TRUE(IsNear(*x, *expected)) << route.target << " " << m;
+  for (const index_t steps : {3, 14, 40, 70}) {
+    const std::string of = std::to_string(steps);
+    const std::string text = "kernel k(x: f32[b, " + of + ", m]) -> (y: f32[b, " + of + ", m]) {\n" +
+                             "  e = exp(x - broadcast_with_axis(reduce_with_axis<maximum>(x, 1), 0, " + of + "))\n" +
+                             "  y = e / broadcast_with_axis(reduce_with_axis<sum>(e, 1), 0, " + of + ")\n}";
+    EXPECT_EQ(NumKept(text), 1) << text;
+    for (const index_t m : {3, 32, 100, 1000}) {
+      std::unique_ptr<Tensor> expected;
+      for (const Compiled& route : OnEveryRoute(text)) {
+        std::mt19937 random(5);
+        auto x = std::make_unique<Tensor>(DType::kFloat32, std::vector<index_t>{3, steps, m}, 0, &random);
+        const Tensor y(DType::kFloat32, {3, steps, m}, 0, nullptr);
+        route.function({{x->ref}, {y.ref}, {}});
+        route.function({{x->ref}, {x->ref}, {}}, {2});
+        EXPECT_TRUE(SameBits(*x, y)) << route.target << " " << m;
+        if (expected == nullptr) expected = std::move(x);
+        else EXPECT_TRUE(IsNear(*x, *expected)) << route.target << " " << m;
+      }
     }
   }
 }
