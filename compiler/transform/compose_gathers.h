@@ -9,10 +9,10 @@ namespace umbra::graph {
 /// A gather whose source only moves elements, or computes little with them, becomes that computation at the
 /// gather's positions: the concatenation of four tensors, or the patches of a padded picture, need no tensor
 /// in between. So does one of more work whose elements gathers alone read, each about once: a slice, or a reversed or
-/// padded one; and one of a few elements for each index of the first axis, which are at hand together: columns that are
+/// padded one; and one of a few elements for each index of the first axes, which are at hand together: columns that are
 /// put side by side. A source that is an output, or would be computed more often, stays, and so does a transpose that
 /// would be read against the order of memory, and, but on GPUs, what is joined in memory (IsJoinedInMemory) or is an
-/// input with more dimensions (PartsOfSource).
+/// input with more dimensions (PartsOfSource), or is there with dimensions joined (PartsOfResult).
 Graph ComposeGathers(const Graph& graph, bool on_gpu);
 
 }  // namespace umbra::graph
