@@ -92,11 +92,21 @@ std::vector<KeptColumns> FindKeptColumns(const Plan& plan, const Kernel& kernel,
   return kept;
 }
 
+bool ReducesAlongRows(const Kernel& kernel) {
+  const runtime::KernelSignature& signature = kernel.signature;
+  return std::any_of(signature.operands.begin(), signature.operands.end(), [&](const runtime::Access& access) {
+    const auto inner = access.dim_of_axis.begin() + signature.row_axes;
+    return access.LastDim() >= 0 &&
+           std::find(inner, access.dim_of_axis.end(), access.LastDim()) != access.dim_of_axis.end();
+  });
+}
+
 bool HasLongColumns(const Kernel& kernel) {
-  constexpr index_t kLongColumn = 32, kLongDearColumn = 12;  // of windows, or little work; of much work
+  constexpr index_t kLongColumn = 32, kLongDearColumn = 12;  // of windows, rows or little work; of much work
   const bool gathers = std::any_of(kernel.values.begin(), kernel.values.end(),
                                    [](const Value& v) { return v.kind == Value::Kind::kGather; });
-  const index_t least = gathers || kernel.signature.cost < kWorthKeeping ? kLongColumn : kLongDearColumn;
+  const bool dear = kernel.signature.cost >= kWorthKeeping && !gathers && !ReducesAlongRows(kernel);
+  const index_t least = dear ? kLongDearColumn : kLongColumn;
   index_t steps = 1;
   for (auto axis = kernel.signature.axes.begin() + kernel.signature.row_axes; axis != kernel.signature.axes.end();
        ++axis)

@@ -20,6 +20,9 @@ struct KeptColumns {
 /// same point by each. Empty: nothing, or it is no such kernel.
 std::vector<KeptColumns> FindKeptColumns(const Plan& plan, const Kernel& kernel, std::vector<DType>* buffers);
 
+/// Do elements lie side by side along what the kernel reduces, so that its columns are rows?
+bool ReducesAlongRows(const Kernel& kernel);
+
 /// Do columns have so many steps, if these are known, that a kernel walks them by blocks, as memory lies?
 bool HasLongColumns(const Kernel& kernel);
 

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "compiler/plan/column_buffers.h"
+
 namespace umbra::plan {
 
 namespace {
@@ -44,12 +46,7 @@ class Keeping {
     if (!signature.goes_along_columns() || !signature.row_buffers.empty() || kernel_.rank() != signature.row_axes + 1)
       return false;
     const runtime::Extent& inner = signature.axes.back();
-    const auto is_row = [&](const runtime::Access& access) {
-      return access.store && access.dim_of_axis.back() >= 0 && access.dim_of_axis.back() == access.LastDim();
-    };
-    if (inner.is_static() && inner.value <= kFewElements &&
-        std::any_of(signature.operands.begin(), signature.operands.end(), is_row))
-      return false;
+    if (inner.is_static() && inner.value <= kFewElements && ReducesAlongRows(kernel_)) return false;
     return std::all_of(kernel_.phases.begin(), kernel_.phases.end(),
                        [](const Phase& phase) { return phase.guard < 0; });
   }
