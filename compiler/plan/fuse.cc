@@ -6,6 +6,7 @@
 #include "compiler/plan/across.h"
 #include "compiler/plan/budget.h"
 #include "compiler/plan/merge_units.h"
+#include "compiler/transform/copy_node.h"
 #include "umbra/error.h"
 
 namespace umbra::plan {
@@ -280,18 +281,14 @@ void Note(Why why, Fusion* fusion) {
 Fusion Fuse(const Graph& graph, bool on_gpu) {
   Fusion fusion;
   if (!on_gpu) fusion.views = FindViews(graph);
-  std::vector<bool> live(graph.nodes().size(), false);
+  const std::vector<bool> live = graph::LiveNodes(graph);
   const auto add = [&](int id, Why why) {
     if (fusion.roots.insert(id).second) fusion.choices[id] = {id, why, 1, {}, {}};
   };
-  for (const graph::Output& output : graph.outputs()) {
-    add(output.node, Why::kOutput);
-    live[static_cast<std::size_t>(output.node)] = true;
-  }
+  for (const graph::Output& output : graph.outputs()) add(output.node, Why::kOutput);
   for (int id = static_cast<int>(graph.nodes().size()) - 1; id >= 0; --id) {
     if (!live[static_cast<std::size_t>(id)]) continue;
     const Node& node = graph.node(id);
-    for (int input : node.inputs) live[static_cast<std::size_t>(input)] = true;
     if (fusion.views.Has(id)) fusion.roots.insert(id);
     if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput) {
       const auto joined = fusion.choices.find(id);  // what lives in its memory does so for the same reason
