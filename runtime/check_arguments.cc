@@ -83,16 +83,6 @@ std::vector<index_t> Resolve(const std::vector<Extent>& shape, const std::vector
   return extents;
 }
 
-void PlaceView(const Buffer& view, const TensorRef& input, TensorRef* tensor) {
-  tensor->data = input.data;
-  const index_t* whole = input.stride.data() + input.stride.size();
-  index_t stride = 0;
-  for (std::size_t d = tensor->shape.size(); d-- > 0;) {
-    stride = (view.goes_on >> 1 >> d & 1) != 0 ? stride * tensor->shape[d + 1] : *--whole;
-    tensor->stride[d] = stride;
-  }
-}
-
 namespace {
 
 std::string Describe(const Buffer& buffer) {

@@ -64,6 +64,7 @@ PreparedProgram::PreparedProgram(const Program& program, std::vector<TensorRef> 
       operands_(buffers_.size()),
       shared_(std::move(shared)),
       threads_(threads) {
+  copies_ = DenseCopies(program.buffers, &buffers_);
   AddTemporaries(symbols);
   ChooseSteps(symbols);
   for (const StepGroup& group : program.groups) {

@@ -82,7 +82,7 @@ class Preparation : private LaunchAxes {
     ranged_axis_ = split ? 0 : RangedAxis();
     Variant variant = ChooseVariant(split);
     packs_ = variant.packed && !signature_.panels.empty();
-    SplitOverThreads(variant.stores == Stores::kJoined);
+    SplitOverThreads(variant);
     const bool keeps_columns = variant.packed && signature_.panels.empty();
     if (keeps_columns) plan_.scratch_bytes = static_cast<std::size_t>(column_bytes_ * columns_kept_);
     else plan_.scratch_bytes = signature_.panels.empty() || split ? RowBufferBytes() : PanelsAndSumsBytes();
@@ -224,23 +224,24 @@ class Preparation : private LaunchAxes {
   // Do packets go across what they read, short rows or a batch (compiler/codegen/cpu/short_rows.cc, batches.cc)?
   bool PacketsGoAcross() const {
     if (signature_.goes_across_batch()) return true;
-    if (!InColumns() || rank_ != RowAxes() + 1 || !IsBaked(signature_, signature_.row_axes)) return false;
-    return std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
+    if (!InColumns() || rank_ <= RowAxes() || !IsBaked(signature_, static_cast<int>(rank_) - 1)) return false;
+    const bool one = rank_ == RowAxes() + 1;  // or rows of several axes, of dense operands
+    return std::any_of(signature_.operands.begin(), signature_.operands.end(), [&](const Access& access) {
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
-      return !access.gathered && tensor.dtype != DType::kBool && access.dim_of_axis[vector_axis_] >= 0 &&
-             access.dim_of_axis[RowAxes()] == access.LastDim();
+      return !access.gathered && (one || access.dense) && tensor.dtype != DType::kBool &&
+             access.dim_of_axis[vector_axis_] >= 0 && access.dim_of_axis[rank_ - 1] == access.LastDim();
     });
   }
 
   // Do all of its rows begin with a line, if the first one does? Short rows that follow each other without gaps are
   // one.
   bool RowsAligned(std::size_t k) {
-    const bool one = across_rows_ && Stride(k, RowAxes()) == 1;
-    if (one && Stride(k, vector_axis_) != plan_.extent[RowAxes()]) return false;
+    const bool one = across_rows_ && Stride(k, rank_ - 1) == 1;
+    if (one && Stride(k, vector_axis_) != Points(RowAxes(), rank_)) return false;
     const auto size =
         static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(signature_.operands[k].buffer)].dtype));
     for (std::size_t axis = 0; axis < rank_; ++axis)
-      if (axis != vector_axis_ && !(one && axis == RowAxes()) && plan_.extent[axis] != 1 && Moves(k, axis) &&
+      if (axis != vector_axis_ && !(one && axis >= RowAxes()) && plan_.extent[axis] != 1 && Moves(k, axis) &&
           Stride(k, axis) * size % 64 != 0)
         return false;
     return true;
@@ -295,7 +296,7 @@ class Preparation : private LaunchAxes {
       packets = packets || dim >= 0;
       const bool of_row =
           last || signature_.goes_across_batch() ||
-          (across_rows_ && access.dim_of_axis[RowAxes()] >= 0 && access.dim_of_axis[RowAxes()] == access.LastDim());
+          (across_rows_ && access.dim_of_axis[rank_ - 1] >= 0 && access.dim_of_axis[rank_ - 1] == access.LastDim());
       const bool begins = of_row && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
       aligned = aligned && (dim < 0 || (begins && (signature_.goes_across_batch() || RowsAligned(k))));
       joins = joins && (dim < 0 || (begins && Joins(k)));
@@ -466,14 +467,15 @@ class Preparation : private LaunchAxes {
     plan_.pieces = across ? plan_.parts : static_cast<int>(Units(plan_));
   }
 
-  void SplitOverThreads(bool joined) {
+  void SplitOverThreads(const Variant& variant) {
     plan_.work = Work();
     const bool across = GoesAcross();
     if (across) plan_.axis = vector_axis_;
     if (PacksRows()) return ShareOutRows(across);
     if (!across) plan_.axis = ranged_axis_;
+    const bool joined = variant.stores == Stores::kJoined;
     plan_.granule = plan_.axis > 0      ? GranuleOf(plan_.axis)
-                    : vector_axis_ == 0 ? 16
+                    : vector_axis_ == 0 ? (variant.few_columns ? plan_.extent[0] : 16)  // steps of all of few columns
                                         : std::max(joined ? RowsToLines() : 1, in_tiles_ ? RowsTogether() : 1);
     plan_.parts = static_cast<int>(std::min<index_t>(UsefulThreads(plan_.work, threads_), Units(plan_)));
     if (across && !signature_.panels.empty()) plan_.pieces = PiecesOfColumns();

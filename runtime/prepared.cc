@@ -78,16 +78,19 @@ void PreparedProgram::Run(void* const* data, const umbra_scalar* scalars) const 
   const Lease arena;
   Elements<void*> all(buffers_.size());
   for (std::size_t k = 0; k < operands_; ++k) all[k] = data[k];
-  char* const memory = temporary_bytes_ > 0 ? arena->Take(temporary_bytes_) : nullptr;
+  char* const memory = temporary_bytes() > 0 ? arena->Take(temporary_bytes()) : nullptr;
+  if (!copies_.empty()) copies_.Take(buffers_, memory + temporary_bytes_, data, all.data());
   for (std::size_t k = operands_; k < buffers_.size(); ++k) {
     const Temporary& own = temporaries_[k - operands_];
     all[k] = own.place >= 0 ? all[static_cast<std::size_t>(own.place)] : memory + own.offset;
   }
   run(all.data());
+  if (!copies_.empty()) copies_.Return(buffers_, memory + temporary_bytes_, data);
 }
 
 const PreparedProgram::Kernel* PreparedProgram::OnlyKernel() const {
-  if (groups_.size() != 1 || groups_[0].kind != StepGroup::Kind::kIndependent || groups_[0].steps.size() != 1)
+  if (!copies_.empty() || groups_.size() != 1 || groups_[0].kind != StepGroup::Kind::kIndependent ||
+      groups_[0].steps.size() != 1)
     return nullptr;
   const auto* kernel = std::get_if<Kernel>(&groups_[0].steps[0]);
   const auto is_operand = [this](std::size_t buffer) { return buffer < operands_; };

@@ -8,6 +8,7 @@
 
 #include "runtime/launch.h"
 #include "runtime/overlap.h"
+#include "runtime/views.h"
 
 namespace umbra::runtime {
 
@@ -36,7 +37,7 @@ class PreparedProgram {
   void Run(void* const* data, const umbra_scalar* scalars) const;
 
   /// Memory that a call takes besides its operands.
-  std::size_t temporary_bytes() const { return temporary_bytes_; }
+  std::size_t temporary_bytes() const { return temporary_bytes_ + copies_.bytes(); }
   /// The kernel that is all there is to run; null if there is none or more.
   const Kernel* OnlyKernel() const;
 
@@ -92,6 +93,7 @@ class PreparedProgram {
   const Program& program_;
   std::vector<TensorRef> buffers_;  ///< of the program; local temporaries have the shape of a block
   std::size_t operands_ = 0;  ///< the first buffers; temporaries follow
+  DenseCopies copies_;  ///< of operands
   OperandPairs shared_;  ///< outputs and inputs that share memory
   std::vector<bool> runs_;  ///< by step of the program: does this call run it, or another instead?
   std::vector<Temporary> temporaries_;

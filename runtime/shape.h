@@ -40,8 +40,6 @@ class GivenExtents {
 };
 /// Extents of a buffer's shape with the symbols filled in.
 std::vector<index_t> Resolve(const std::vector<Extent>& shape, const std::vector<index_t>& symbols);
-/// Makes `tensor`, which has the shape of `view`, the part of `input` that it is.
-void PlaceView(const Buffer& view, const TensorRef& input, TensorRef* tensor);
 
 }  // namespace umbra::runtime
 

@@ -345,9 +345,7 @@ void KernelShape::MarkPacket(int id) {
   if (!IsMadeOfLanes(id)) {
     for (const int arg : v.args) MarkPacket(arg);
   } else if (v.kind == plan::Value::Kind::kGather) {
-    std::vector<int> places = v.args;
-    if (const auto counted = FindCounted(kernel_, v)) places.push_back(counted->at);
-    for (const int arg : places)
+    for (const int arg : v.args)
       if (const auto place = PlaceOf(arg); place && HasPlacesOf(*place, v.type))
         for (const int data : place->data) MarkPacket(data);
   }

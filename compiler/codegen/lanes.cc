@@ -97,33 +97,13 @@ class Lane {
 
 }  // namespace
 
-std::string CountedText(const LaneContext& context, const Value& gather, const Counted& counted,
-                        const std::function<std::string(int value)>& text_of) {
-  const auto stride = [&](std::size_t d) { return context.stride_name(gather.index, static_cast<int>(d)); };
-  std::string text = context.is_by_one(gather, counted.last()) ? "1" : stride(counted.last());
-  for (std::size_t k = 0; k < counted.columns.size(); ++k)
-    text += fmt::format(", {}, {}", text_of(counted.columns[k]), stride(counted.last() - k - 1));
-  return text;
-}
-
 std::string GatherText(const LaneContext& context, const Value& gather,
                        const std::function<std::string(int value)>& text_of) {
   const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
-  const std::optional<Counted> counted = context.counts ? FindCounted(*context.kernel, gather) : std::nullopt;
   std::string at;
-  for (std::size_t d = 0; d < rank; ++d) {
-    if (!at.empty()) at += " + ";
-    if (counted && d == counted->first && !context.is_scalar(gather.args[d])) {
-      const auto found = context.counted_at_hand.find(&gather);
-      at += found != context.counted_at_hand.end()
-                ? found->second
-                : fmt::format("counted({}, {})", text_of(counted->at), CountedText(context, gather, *counted, text_of));
-      d = counted->last();
-    } else {
-      at += text_of(gather.args[d]) +
-            (context.is_by_one(gather, d) ? "" : " * " + context.stride_name(gather.index, static_cast<int>(d)));
-    }
-  }
+  for (std::size_t d = 0; d < rank; ++d)
+    at += (at.empty() ? "" : " + ") + text_of(gather.args[d]) +
+          (context.is_by_one(gather, d) ? "" : " * " + context.stride_name(gather.index, static_cast<int>(d)));
   return GatherText(gather, fmt::format("{}[{}]", context.operand_name(gather.index), rank == 0 ? "0" : at),
                     gather.guarded ? text_of(gather.args.back()) : "");
 }

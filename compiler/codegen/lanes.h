@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/spans.h"
 #include "compiler/codegen/speller.h"
 #include "compiler/codegen/writer.h"
 #include "compiler/plan/plan.h"
@@ -29,16 +28,9 @@ struct LaneContext {
   std::function<bool(const plan::Value& gather, std::size_t dim)>
       is_by_one;  ///< do elements along the dimension lie side by side?
   std::map<int, std::string> at_hand;  ///< values that the code before the lanes has, by their text in a lane
-  std::map<const plan::Value*, std::string>
-      counted_at_hand;  ///< where what gathers count is, if the code before has it
-  bool counts = true;  ///< are elements found by the prelude's `counted`, where their positions count them?
   int first_of = kNoAxis;  ///< axes from this one on, but for the vector axis, stand at their first point
   static constexpr int kNoAxis = 1 << 20;
 };
-
-/// The step, columns and strides of what is counted, as the prelude's count_each takes them.
-std::string CountedText(const LaneContext& context, const plan::Value& gather, const Counted& counted,
-                        const std::function<std::string(int value)>& text_of);
 
 /// `operand[position * stride + ...]`, or what stands outside where the guard fails. `text_of`: of a position.
 std::string GatherText(const LaneContext& context, const plan::Value& gather,

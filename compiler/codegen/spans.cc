@@ -373,36 +373,6 @@ std::optional<LaneRun> FindLaneRun(const Kernel& kernel, int id, const IsAlike& 
   return run;
 }
 
-std::optional<Counted> FindCounted(const Kernel& kernel, const Value& gather) {
-  const auto value = [&](int id) -> const Value& { return kernel.values[static_cast<std::size_t>(id)]; };
-  const auto is = [&](int id, Op op) { return value(id).kind == Kind::kMap && value(id).op == op; };
-  // What the position is divided by, if it is what is left of `whole` then.
-  const auto rest_of = [&](int id) -> std::optional<std::pair<int, int>> {
-    if (!is(id, Op::minus) || !is(value(id).args[1], Op::mul)) return std::nullopt;
-    const int whole = value(id).args[0];
-    const std::vector<int>& factors = value(value(id).args[1]).args;
-    for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
-      if (is(factors[k], Op::div) && value(factors[k]).args == std::vector<int>{whole, factors[1 - k]})
-        return std::pair(factors[k], factors[1 - k]);
-    return std::nullopt;
-  };
-  for (std::size_t last = gather.args.size() - (gather.guarded ? 1 : 0); last-- > 1;) {
-    Counted counted{last, -1, {}};
-    int quotient = -1;
-    while (counted.first > 0) {
-      const int position = gather.args[counted.first];
-      const auto rest = rest_of(position);
-      if (!rest || (quotient >= 0 && value(position).args[0] != quotient)) break;
-      if (quotient < 0) counted.at = value(position).args[0];
-      counted.columns.push_back(rest->second);
-      quotient = rest->first;
-      --counted.first;
-    }
-    if (quotient >= 0 && gather.args[counted.first] == quotient) return counted;
-  }
-  return std::nullopt;
-}
-
 std::optional<Span> FindSpan(const Kernel& kernel, int id, const IsAlike& is_alike) {
   const Analysis analysis(kernel, is_alike);
   const Value& gather = kernel.values[static_cast<std::size_t>(id)];

@@ -45,15 +45,6 @@ struct Span {
 /// Do its lanes lie side by side, if elements of the operand's last dimension do?
 bool IsByOne(const Span& span);
 
-/// Positions in neighbouring dimensions, from `first` on, that are those of one number which counts elements row by
-/// row: it is divided by the columns of the last dimension, the quotient by those of the one before, and so on.
-struct Counted {
-  std::size_t first;
-  int at;
-  std::vector<int> columns;  ///< of the last dimension first
-  std::size_t last() const { return first + columns.size(); }
-};
-
 /// Where positions are divided, as a reshape does, or choose between sources, as a concatenation does, the
 /// quotients and the choices stay the same for a run of the vector axis: within it all other positions grow
 /// evenly.
@@ -91,8 +82,6 @@ bool FindBoxBounds(const plan::Kernel& kernel, int id, const std::vector<int>& a
                    const std::function<bool(int value, int axis)>& is_alike, std::vector<BoxBound>* bounds);
 /// The condition `id` as a run of lanes, if it is one.
 std::optional<LaneRun> FindLaneRun(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
-/// What the gather counts, if it does.
-std::optional<Counted> FindCounted(const plan::Kernel& kernel, const plan::Value& gather);
 /// The gather `id` as a span, if it is one.
 std::optional<Span> FindSpan(const plan::Kernel& kernel, int id, const IsAlike& is_alike);
 

@@ -382,31 +382,19 @@ void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, co
   else out_.Line("return {};", text);
   out_.Close("});");
   lanes_.at_hand.clear();
-  lanes_.counted_at_hand.clear();
   text_[id] = {name};
 }
 
 void ValueEmitter::DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names) {
   const Value& v = value(id);
   if (v.kind != Value::Kind::kGather || width_ == 1 || side_by_side_ || options_.spelling != Spelling::kPackets) return;
-  const auto is_scalar = [this](int of) { return IsScalar(of); };
-  if (const auto counted = FindCounted(kernel_, v);
-      counted && std::all_of(counted->columns.begin(), counted->columns.end(), is_scalar)) {
-    const std::string places = PlacesText(counted->at, true, index, lanes, names);
-    if (!places.empty()) {
-      const std::string rows = CountedText(lanes_, v, *counted, [this](int value) { return AsScalar(value).text; });
-      out_.Line("count_each({}, {});", places, rows);
-      lanes_.counted_at_hand[&v] = places + "[k]";
-    }
-  }
   for (const int arg : v.args)
     if (lanes_.at_hand.count(arg) == 0)
-      if (const std::string places = PlacesText(arg, false, index, lanes, names); !places.empty())
+      if (const std::string places = PlacesText(arg, index, lanes, names); !places.empty())
         lanes_.at_hand[arg] = places + "[k]";
 }
 
-std::string ValueEmitter::PlacesText(int id, bool wide, const std::string& index, const std::string& lanes,
-                                     Names* names) {
+std::string ValueEmitter::PlacesText(int id, const std::string& index, const std::string& lanes, Names* names) {
   const auto place = PlaceOf(id);
   const auto is_had = [this](int data) {
     return InPackets(data) || (value(data).kind == Value::Kind::kLoad && MovesAlongVector(value(data).index));
@@ -416,7 +404,7 @@ std::string ValueEmitter::PlacesText(int id, bool wide, const std::string& index
   const Value& most = value(place->most);
   const double least = value(place->least).constant;
   const bool is_cast = value(place->chosen).kind == Value::Kind::kCast;
-  const DType type = is_cast ? DType::kInt32 : DType::kInt64, stored = wide ? DType::kInt64 : type;
+  const DType type = is_cast ? DType::kInt32 : DType::kInt64;
   const std::string packet = speller_->Type(type);
   Expr chosen;
   std::string bound = AsScalar(place->most).text;
@@ -431,10 +419,9 @@ std::string ValueEmitter::PlacesText(int id, bool wide, const std::string& index
   } else {
     chosen = WidePosition(place->chosen, index, lanes);
   }
-  Expr within{fmt::format("maximum(minimum({}, fill<{}>({})), fill<{}>({}))", chosen.text, packet, bound, packet,
-                          Literal(least, type))};
-  if (stored != type) within = speller_->Cast(type, stored, within);
-  out_.Line("{} {}[{}];", ScalarType(stored), places, width_);
+  const Expr within{fmt::format("maximum(minimum({}, fill<{}>({})), fill<{}>({}))", chosen.text, packet, bound, packet,
+                                Literal(least, type))};
+  out_.Line("{} {}[{}];", ScalarType(type), places, width_);
   out_.Line("store({}, {});", places, within.text);
   return places;
 }

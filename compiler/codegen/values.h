@@ -120,7 +120,7 @@ class ValueEmitter : protected KernelShape {
   Expr StagedPacket(const Value& v, const std::string& index, const std::string& lanes) const;
 
   // The name of an array of them for a packet, which is declared here; empty if the position is made lane by lane.
-  std::string PlacesText(int id, bool wide, const std::string& index, const std::string& lanes, Names* names);
+  std::string PlacesText(int id, const std::string& index, const std::string& lanes, Names* names);
   // Has packets of the places that the gather's lanes read at.
   void DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names);
   // A packet of i64 of what a place is made of.

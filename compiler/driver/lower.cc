@@ -84,6 +84,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
         } else {
           plan::TurnOperands(&plan);
           plan::GoAcrossShortRows(&plan);
+          plan::JoinShortRows(&plan);
           plan::GoAcrossBatches(&plan);
           plan::AddSums(&plan);
           plan::KeepInResults(&plan);

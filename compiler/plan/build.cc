@@ -38,14 +38,14 @@ class Builder {
     // A root whose readers have all joined its unit needs no memory.
     std::set<int> read;
     for (const Unit& unit : fusion_.units) read.merge(NodesRead(graph_, fusion_, unit));
-    for (const auto& [joined, part_of] : fusion_.views.writes) {
-      if (fusion_.roots.count(joined) == 0) continue;
-      if (memory_.write.count(joined) == 0) AddTemporary(joined);
-      const int root = graph_.node(joined).inputs[0];
-      for (const int buffer : memory_.write.at(joined)) {
-        const int view = AddView(buffer, root, part_of);
-        memory_.write[root].push_back(view);
-        memory_.read.emplace(root, view);
+    for (const auto& [holder, view] : fusion_.views.writes) {
+      if (fusion_.roots.count(holder) == 0) continue;
+      if (memory_.write.count(holder) == 0) AddTemporary(holder);
+      const int root = graph_.node(holder).inputs[0];
+      for (const int buffer : memory_.write.at(holder)) {
+        const int place = AddView(buffer, root, view);
+        memory_.write[root].push_back(place);
+        memory_.read.emplace(root, place);
       }
     }
     for (int root : fusion_.roots) {
@@ -111,6 +111,7 @@ class Builder {
         {choice.node, choice.why, choice.readers, choice.of_rows, {}, ToExtents(choice.spread), choice.repeated}};
     for (const auto& [cost, shape] : choice.work) value.choice.work.emplace_back(cost, ToExtents(shape));
     const auto buffer = memory_.read.find(choice.node);
+    if (buffer != memory_.read.end() && memory_.views.count(buffer->second) != 0) return;  // of what it lies in
     if (buffer != memory_.read.end()) value.name = plan_.buffers[static_cast<std::size_t>(buffer->second)].name;
     else if (value.name.empty())
       value.name = "some " + std::string(node.kind == Kind::kMap      ? graph::Info(node.op).name
@@ -138,13 +139,14 @@ class Builder {
   }
 
   // The memory of the buffer `place` with the dimensions of `node`.
-  int AddView(int place, int node, const std::vector<int>& part_of) {
-    const int view = AddBuffer(plan_.buffers[static_cast<std::size_t>(place)].name, Buffer::Kind::kView, node);
-    plan_.buffers.back().place = place;
-    for (std::size_t d = 1; d < part_of.size(); ++d)
-      if (part_of[d] == part_of[d - 1]) plan_.buffers.back().goes_on |= std::uint32_t{1} << d;
-    memory_.views.emplace(view, part_of);
-    return view;
+  int AddView(int place, int node, const View& view) {
+    const int id = AddBuffer(plan_.buffers[static_cast<std::size_t>(place)].name, Buffer::Kind::kView, node);
+    Buffer& buffer = plan_.buffers.back();
+    buffer.place = place;
+    buffer.goes_on = view.goes_on;
+    buffer.place_goes_on = view.place_goes_on;
+    memory_.views.emplace(id, view);
+    return id;
   }
 
   void AddGemm(int id) {

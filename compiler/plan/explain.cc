@@ -242,7 +242,7 @@ class Explainer {
     const auto& c = plan_.buffers[static_cast<std::size_t>(gemm.c)];
     const double inner = Value(a.shape[a.shape.size() - (gemm.transpose_a ? 2 : 1)]);
     std::string where;
-    if (c.place >= 0)
+    if (c.place >= 0 && c.kind == runtime::Buffer::Kind::kTemporary)
       where = fmt::format(", in the memory of {}", plan_.buffers[static_cast<std::size_t>(c.place)].name);
     return Totals({gemm.a, gemm.b}, {gemm.c}, 2 * inner * Count(c.shape)) + where;
   }

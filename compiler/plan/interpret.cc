@@ -9,6 +9,7 @@
 #include "runtime/matrix.h"
 #include "runtime/operands.h"
 #include "runtime/shape.h"
+#include "runtime/views.h"
 #include "umbra/error.h"
 #include "umbra/op.h"
 #include "umbra/prelude/random.h"
@@ -375,6 +376,13 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
   const std::vector<index_t> symbols = runtime::CheckArguments(ToProgram(plan), arguments);
 
   std::vector<TensorRef> buffers = runtime::BuffersOf(arguments);
+  std::vector<void*> given;
+  for (const TensorRef& operand : buffers) given.push_back(operand.data);
+  const runtime::DenseCopies copies(plan.buffers, &buffers);
+  std::vector<double> memory(copies.bytes() / sizeof(double));
+  std::vector<void*> data = given;
+  copies.Take(buffers, reinterpret_cast<char*>(memory.data()), given.data(), data.data());
+  for (std::size_t k = 0; k < buffers.size(); ++k) buffers[k].data = data[k];
   std::vector<std::vector<double>> temporaries;
   for (std::size_t k = buffers.size(); k < plan.buffers.size(); ++k) {
     std::vector<index_t> shape;
@@ -408,6 +416,7 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
     const auto tensor = [&](int buffer) -> const TensorRef& { return buffers[static_cast<std::size_t>(buffer)]; };
     RunGemm(gemm, tensor(gemm.a), tensor(gemm.b), tensor(gemm.c));
   }
+  copies.Return(buffers, reinterpret_cast<char*>(memory.data()), given.data());
 }
 
 }  // namespace umbra::plan

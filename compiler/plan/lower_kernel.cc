@@ -471,7 +471,7 @@ class KernelLowering {
       if (v.kind == Value::Kind::kLoad && v.scope == Scope::kRow) last_load[static_cast<std::size_t>(v.index)] = 0;
     const auto parts = [&](const runtime::Access& access) {
       const auto view = memory_.views.find(access.buffer);
-      return view == memory_.views.end() ? std::vector<int>() : view->second;
+      return view == memory_.views.end() ? View() : view->second;
     };
     auto allow = [&](int store, int phase) {
       for (std::size_t k = 0; k < signature.operands.size(); ++k) {

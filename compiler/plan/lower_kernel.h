@@ -16,7 +16,7 @@ namespace umbra::plan {
 struct MemoryMap {
   std::map<int, int> read;  ///< node -> buffer that holds it
   std::map<int, std::vector<int>> write;  ///< root -> buffers to store it to
-  std::map<int, std::vector<int>> views;  ///< buffers in the memory of others, and of which dimension each is a part
+  std::map<int, View> views;  ///< buffers in the memory of others
   std::map<int, int> scalar;  ///< kScalar node -> index of the program's scalar
 };
 

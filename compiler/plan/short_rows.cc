@@ -321,6 +321,33 @@ Kernel WithElementAxis(Kernel kernel) {
   return kernel;
 }
 
+// Of rows of several axes: the operands whose rows they are; none unless all that moves along one of the axes does so
+// along all, one behind the other.
+std::vector<std::size_t> OperandsOfJoinedRows(const Kernel& kernel) {
+  const runtime::KernelSignature& signature = kernel.signature;
+  const auto first = static_cast<std::size_t>(signature.row_axes), last = signature.axes.size() - 1;
+  if (!signature.goes_along_columns() || first >= last) return {};
+  std::int64_t elements = 1;
+  for (std::size_t axis = first; axis <= last; ++axis)
+    if (const runtime::Extent& extent = signature.axes[axis];
+        !extent.is_static() || __builtin_mul_overflow(elements, extent.value, &elements))
+      return {};
+  if (elements < 2 || !IsShortRow(kernel, elements)) return {};
+  for (const Phase& phase : kernel.phases)
+    if (phase.guard >= 0) return {};
+  std::vector<std::size_t> operands;
+  for (std::size_t k = 0; k < signature.operands.size(); ++k) {
+    const Access& access = signature.operands[k];
+    if (access.gathered) return {};
+    for (std::size_t axis = first; axis < last; ++axis)
+      if (const int dim = access.dim_of_axis[axis], next = access.dim_of_axis[axis + 1];
+          dim < 0 ? next >= 0 : next != dim + 1)
+        return {};
+    if (access.dim_of_axis[last] >= 0 && access.dim_of_axis[last] == access.LastDim()) operands.push_back(k);
+  }
+  return operands;
+}
+
 template <typename Plan, typename F>
 void ForEachKernel(Plan& plan, const F& f) {
   for (const runtime::StepGroup& group : plan.groups)
@@ -379,6 +406,12 @@ void GoAcrossShortRows(Plan* plan) {
     if (places.empty()) return;
     MakeInnermost(*plan, axis, places, &with_axis);
     kernel = std::move(with_axis);
+  });
+}
+
+void JoinShortRows(Plan* plan) {
+  ForEachKernel(*plan, [](bool, Kernel& kernel) {
+    for (const std::size_t k : OperandsOfJoinedRows(kernel)) kernel.signature.operands[k].dense = true;
   });
 }
 

@@ -32,6 +32,10 @@ std::optional<GatheredRow> RowOf(const Plan& plan, const Kernel& kernel, const V
 /// wherever they are.
 void GoAcrossShortRows(Plan* plan);
 
+/// Rows of several known axes, as pictures of 4 x 4 are, that all operands have one axis behind the other, are short
+/// rows where operands are dense (Access::dense): packets go across all of their elements.
+void JoinShortRows(Plan* plan);
+
 /// Axes that are to have so many points at most, all of them together.
 struct FewPoints {
   std::vector<runtime::Extent> axes;

@@ -1,22 +1,29 @@
-// Values that are others with more dimensions, and live in their memory.
+// Values that are others with other dimensions, and live in their memory.
 #ifndef UMBRA_COMPILER_PLAN_VIEWS_H_
 #define UMBRA_COMPILER_PLAN_VIEWS_H_
 
+#include <cstdint>
 #include <map>
-#include <vector>
 
 #include "compiler/graph/graph.h"
 
 namespace umbra::plan {
 
+/// How a value has the elements of other memory, as runtime::Buffer has it.
+struct View {
+  std::uint32_t goes_on = 0, place_goes_on = 0;
+
+  bool operator==(const View& other) const { return goes_on == other.goes_on && place_goes_on == other.place_goes_on; }
+};
+
 /// No position has to be computed for them, and packets go along any of their axes.
 struct Views {
-  /// Gathers that divide dimensions of what they read, as reshapes to more dimensions do, and of each of their
-  /// dimensions the one that it is a part of. They are read where that lies, by strides.
-  std::map<int, std::vector<int>> reads;
-  /// Gathers that join dimensions and are in memory, and of each dimension of what they read the one of theirs. That is
+  /// Gathers that divide dimensions of what they read, as reshapes to more dimensions do, and reshapes of inputs. They
+  /// are read where that lies, by strides.
+  std::map<int, View> reads;
+  /// Gathers that join dimensions and are in memory, and outputs that are reshapes. What they read, by this view, is
   /// written where they lie.
-  std::map<int, std::vector<int>> writes;
+  std::map<int, View> writes;
 
   /// Is the node one of them, which no kernel computes?
   bool Has(int node) const { return reads.count(node) != 0 || writes.count(node) != 0; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <utility>
 
 namespace umbra::graph {
 
@@ -106,6 +107,65 @@ std::optional<std::vector<int>> PartsOfResult(const Graph& graph, const Node& ga
   for (; part_of.size() < from.size(); part_of.push_back(part_of.back()))
     if (part_of.empty() || !IsOne(extent_of(from[part_of.size()]))) return std::nullopt;
   return part_of;
+}
+
+bool IsReshape(const Graph& graph, const Node& gather, PositionForms* forms) {
+  if (gather.guarded) return false;
+  const auto within = [&](Form form) { return forms->Within(gather.shape, std::move(form)); };
+  const auto place = [&](const PartialShape& shape, const auto& position) {
+    std::optional<Form> sum = Form{};
+    for (std::size_t d = 0; d < shape.size() && sum; ++d) {
+      sum = PositionForms::Product(*sum, within(forms->FormOf(shape[d])));
+      if (sum) sum = PositionForms::Sum(*sum, position(d));
+    }
+    return sum;
+  };
+  const auto from = place(graph.node(gather.inputs[0]).shape,
+                          [&](std::size_t d) { return within(forms->FormOf(gather.inputs[d + 1])); });
+  if (!from) return false;
+  std::vector<Form> index(gather.shape.size());
+  for (const auto& [factors, count] : *from)
+    for (const int factor : factors)
+      if (factor >= 0 && graph.node(factor).kind == Kind::kIndex)
+        index[static_cast<std::size_t>(graph.node(factor).axes[0])] = {{{factor}, 1}};
+  const auto to = place(gather.shape, [&](std::size_t d) { return index[d]; });
+  for (std::size_t d = 0; d < gather.shape.size(); ++d)
+    if (index[d].empty() && !graph.SameDimension(gather.shape[d], Dimension(1))) return false;
+  return to && *to == *from;
+}
+
+std::optional<SameParts> PartsOfReshape(const Graph& graph, const Node& gather, PositionForms* forms) {
+  const PartialShape &from = graph.node(gather.inputs[0]).shape, &to = gather.shape;
+  if (gather.kind != Kind::kGather || from.size() == 0 || to.size() == 0 ||
+      std::max(from.size(), to.size()) > kMostDimensions || !IsReshape(graph, gather, forms))
+    return std::nullopt;
+  // The products of a dimension and those behind it, from the last one of a part on.
+  const auto products = [&](const PartialShape& shape, std::size_t end) {
+    std::vector<Form> all;
+    std::optional<Form> product = PositionForms::Number(1);
+    while (end-- > 0) {
+      product = PositionForms::Product(*product, forms->Within(to, forms->FormOf(shape[end])));
+      if (!product) break;
+      all.push_back(*product);
+    }
+    return all;
+  };
+  SameParts parts;
+  for (std::size_t i = from.size(), j = to.size(); i > 0;) {
+    std::size_t of_source = i, of_result = j;  // all that is left
+    const std::vector<Form> source = products(from, i), result = products(to, j);
+    for (std::size_t k = 0; k + 1 < i && k < source.size(); ++k) {
+      const auto same = std::find(result.begin(), result.end(), source[k]);
+      const auto count = static_cast<std::size_t>(same - result.begin()) + 1;
+      if (same == result.end() || count == j) continue;
+      of_source = k + 1, of_result = count;
+      break;
+    }
+    for (std::size_t k = 1; k < of_source; ++k) parts.source |= std::uint32_t{1} << (i - k);
+    for (std::size_t k = 1; k < of_result; ++k) parts.result |= std::uint32_t{1} << (j - k);
+    i -= of_source, j -= of_result;
+  }
+  return parts;
 }
 
 bool IsJoinedInMemory(const Graph& graph, int id, PositionForms* forms) {

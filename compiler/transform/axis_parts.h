@@ -2,6 +2,7 @@
 #ifndef UMBRA_COMPILER_TRANSFORM_AXIS_PARTS_H_
 #define UMBRA_COMPILER_TRANSFORM_AXIS_PARTS_H_
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,17 @@ std::optional<std::vector<int>> PartsOfSource(const Graph& graph, const Node& ga
 /// If it joins neighbouring dimensions of its source, as a reshape to fewer dimensions does: of each dimension of the
 /// source the one of the gather that it is a part of, ascending.
 std::optional<std::vector<int>> PartsOfResult(const Graph& graph, const Node& gather, PositionForms* forms);
+
+/// Does the gather have the elements of its source in their order, all or the first ones, so that each has the place,
+/// counted from the first, that it has there?
+bool IsReshape(const Graph& graph, const Node& gather, PositionForms* forms);
+
+/// Dimensions of such a gather and of its source that go on with the one before: where none does, parts of both begin
+/// that have as many elements, but for the first parts. Bits, from dimension 0 on.
+struct SameParts {
+  std::uint32_t result = 0, source = 0;
+};
+std::optional<SameParts> PartsOfReshape(const Graph& graph, const Node& gather, PositionForms* forms);
 
 /// Does the node join dimensions of a computed value, and is in memory, as an output that nothing else reads or as what
 /// products alone read? What it joins is written where it lies.

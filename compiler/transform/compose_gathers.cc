@@ -1,5 +1,7 @@
 #include "compiler/transform/compose_gathers.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -111,6 +113,7 @@ class Composer {
   // The gather `id` at other positions, with `outside` where the guard or its own fails.
   int GatherAt(int id, const std::vector<int>& positions, int guard, double outside) {
     const Node node = result_.node(id);
+    if (IsView(id) && IsDivided(id, positions)) return result_.Gather(id, positions, guard, outside);
     std::vector<int> at;
     for (std::size_t k = 1; k < node.inputs.size(); ++k) at.push_back(ValueAt(node.inputs[k], positions, guard));
     int both = guard;
@@ -130,7 +133,42 @@ class Composer {
     return value;
   }
 
+  // Is the value an input in another shape, which is read where it lies?
+  bool IsView(int id) {
+    const Node& node = result_.node(id);
+    return !on_gpu_ && node.kind == Kind::kGather && result_.node(node.inputs[0]).kind == Kind::kInput &&
+           PartsOfReshape(result_, node, &made_);
+  }
+
+  // Do the places of such a value's elements in the input take a division that these positions do not?
+  bool IsDivided(int view, const std::vector<int>& positions) {
+    const auto divides = [this](int position) { return Divides(position); };
+    const std::vector<int> inputs = result_.node(view).inputs;
+    return std::none_of(positions.begin(), positions.end(), divides) &&
+           std::any_of(inputs.begin() + 1, inputs.end(),
+                       [&](int place) { return Divides(ValueAt(place, positions, -1)); });
+  }
+
+  bool Divides(int position) {
+    std::set<int> seen;
+    const std::function<bool(int)> look = [&](int id) {
+      const Node& node = result_.node(id);
+      if (node.kind != Kind::kMap || !seen.insert(id).second) return false;
+      const std::vector<int> inputs = node.inputs;
+      const auto is_constant = [&](int input) { return result_.node(input).kind == Kind::kConstant; };
+      if (node.op == Op::div && !std::all_of(inputs.begin(), inputs.end(), is_constant) &&
+          !places_.Quotient(inputs[0], inputs[1]))
+        return true;
+      return std::any_of(inputs.begin(), inputs.end(), look);
+    };
+    return look(position);
+  }
+
   int ElementAt(int id, std::vector<int> positions, int guard) {
+    if (IsView(id) && !IsDivided(id, positions)) return ValueAt(id, positions, guard);
+    return Element(id, std::move(positions), guard);
+  }
+  int Element(int id, std::vector<int> positions, int guard) {
     return result_.Gather(id, positions, IsInside(id, positions) ? -1 : guard, 0);
   }
 
@@ -156,6 +194,7 @@ class Composer {
       case Kind::kIndex: return positions[static_cast<std::size_t>(node.axes[0])];
       case Kind::kGather: {
         if (node.guarded) return GatherAt(id, positions, guard, node.constant);
+        if (IsView(id) && IsDivided(id, positions)) return Element(id, positions, guard);
         std::vector<int> at;
         for (std::size_t k = 1; k < node.inputs.size(); ++k) at.push_back(ValueAt(node.inputs[k], positions, guard));
         return ElementAt(node.inputs[0], std::move(at), guard);
@@ -183,6 +222,7 @@ class Composer {
   GatherReads reads_;  // of the source
   PositionForms positions_;  // of the source
   Positions places_{&result_};
+  PositionForms made_{result_};
   std::map<std::pair<int, std::vector<int>>, int> known_;  // of the gather that is being composed
 };
 

@@ -385,6 +385,27 @@ PositionForms::Form PositionForms::Within(const PartialShape& domain, Form form)
   return form;
 }
 
+bool PositionForms::HaveAsMany(const PartialShape& a, const PartialShape& b) {
+  const auto count = [this](const PartialShape& shape) {
+    std::optional<Form> product = Number(1);
+    for (std::size_t d = 0; d < shape.size() && product; ++d) product = Product(*product, FormOf(shape[d]));
+    return product;
+  };
+  const auto of_a = count(a), of_b = count(b);
+  if (!of_a || !of_b) return false;
+  if (*of_a == *of_b) return true;
+  std::map<int, unsigned> same_as;  // by symbol that is a product: a bit for either
+  for (const Graph::Derived& derived : graph_.derived()) {
+    const Dimension result = graph_.Known(derived.result);
+    if (derived.op.kind != ExtentOp::kTimes || result.is_static()) continue;
+    const auto product = Product(FormOf(derived.a), FormOf(derived.b));
+    unsigned& same = same_as[result.symbol()];
+    same |= (product == of_a ? 1U : 0U) | (product == of_b ? 2U : 0U);
+    if (same == 3) return true;
+  }
+  return false;
+}
+
 std::optional<PositionForms::Form> Positions::LeastApart(int a, int b) {
   // Other numbers than those in a range may wrap around.
   if (!forms_.RangeOf(forms_.FormOf(a)) || !forms_.RangeOf(forms_.FormOf(b))) return std::nullopt;

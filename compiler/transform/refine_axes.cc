@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/transform/axis_parts.h"
 #include "compiler/transform/copy_node.h"
 #include "compiler/transform/position_forms.h"
 
@@ -34,7 +35,8 @@ class Axes {
     fixed_.resize(parts_.size());
     const int nodes = static_cast<int>(graph.nodes().size());
     for (int id = 0; id < nodes; ++id)
-      if (const Node& node = graph.node(id); node.kind == Kind::kGather && IsLive(id) && IsReshape(node))
+      if (const Node& node = graph.node(id);
+          node.kind == Kind::kGather && IsLive(id) && IsReshape(graph, node, &forms_))
         all_reshapes_.insert(id);
     FindReaders();
     for (int id = 0; id < nodes; ++id)
@@ -140,32 +142,6 @@ class Axes {
     return graph_.node(graph_.node(id).inputs[0]).kind == Kind::kInput &&
            std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
                        [id](const Output& output) { return output.node == id; });
-  }
-
-  // Has each element the place, counted from the first, that it has in what it is of?
-  bool IsReshape(const Node& gather) {
-    if (gather.guarded) return false;
-    const auto within = [&](Form form) { return forms_.Within(gather.shape, std::move(form)); };
-    const auto place = [&](const PartialShape& shape, const auto& position) {
-      std::optional<Form> sum = Form{};
-      for (std::size_t d = 0; d < shape.size() && sum; ++d) {
-        sum = PositionForms::Product(*sum, within(forms_.FormOf(shape[d])));
-        if (sum) sum = PositionForms::Sum(*sum, position(d));
-      }
-      return sum;
-    };
-    const auto from = place(graph_.node(gather.inputs[0]).shape,
-                            [&](std::size_t d) { return within(forms_.FormOf(gather.inputs[d + 1])); });
-    if (!from) return false;
-    std::vector<Form> index(gather.shape.size());
-    for (const auto& [factors, count] : *from)
-      for (const int factor : factors)
-        if (factor >= 0 && graph_.node(factor).kind == Kind::kIndex)
-          index[static_cast<std::size_t>(graph_.node(factor).axes[0])] = {{{factor}, 1}};
-    const auto to = place(gather.shape, [&](std::size_t d) { return index[d]; });
-    for (std::size_t d = 0; d < gather.shape.size(); ++d)
-      if (index[d].empty() && !graph_.SameDimension(gather.shape[d], Dimension(1))) return false;
-    return to && *to == *from;
   }
 
   const Dimension& ExtentOf(const Part& part) const { return parts_[part.axis][part.at]; }

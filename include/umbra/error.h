@@ -32,11 +32,15 @@ template <typename... Parts>
   return text.str();
 }
 
+template <typename Kind>
+[[noreturn, gnu::cold, gnu::noinline]] void ThrowText(const std::ostringstream& text) {
+  throw Kind(text.str());
+}
 template <typename Kind, typename... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void Throw(const Parts&... parts) {
   std::ostringstream text;
   ((text << parts), ...);
-  throw Kind(text.str());
+  ThrowText<Kind>(text);
 }
 }  // namespace detail
 

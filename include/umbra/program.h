@@ -66,9 +66,11 @@ struct Buffer {
   /// kTemporary: an output of the same shape and dtype whose memory may hold it, as the kernel that
   /// stores the output reads it at the same point; or -1. kView: the buffer that it lies in, which comes before it.
   int place = -1;
-  /// kView: bit d says that dimension d goes on with the one of `place` that dimension d - 1 is a part of, else it
-  /// begins the next one. The last part of each are its elements as they lie.
-  std::uint32_t goes_on = 0;
+  /// kView: bit d says that dimension d goes on with dimension d - 1, in the view and in `place`; others begin the next
+  /// part of both, which has the same elements in the same order. A part of one dimension of `place` is divided. Of
+  /// more it is joined: where those of an operand do not follow each other in memory, a call works on a dense copy of
+  /// it.
+  std::uint32_t goes_on = 0, place_goes_on = 0;
 };
 
 /// The number of the buffer in whose memory another one is: that of a view, or its own.

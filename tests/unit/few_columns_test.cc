@@ -201,6 +201,23 @@ TEST(FewColumns, Positions) {
   check("4, 40, 49", "4, 49", {{4, 40, 49}});
 }
 
+// Columns of a matrix, in the place of the operand: no thread has steps that another has written already.
+TEST(FewColumns, InPlace) {
+  const std::string text =
+      "kernel k(x: f32[n, m]) -> (y: f32[n, m]) {\n  e = exp(x)\n"
+      "  y = e / broadcast<1>(reduce_with_axis<sum>(e, 0), e)\n}";
+  for (const CompileOptions& route : Routes()) {
+    const Function function = Compile(Parsed(text), route);
+    for (const auto& [n, m] : {std::pair{256, 33}, {576, 47}, {300, 20}, {40, 15}}) {
+      std::mt19937 random(7);
+      Tensor x(DType::kFloat32, {n, m}, 0, &random), y(DType::kFloat32, {n, m}, 0, nullptr);
+      function({{x.ref}, {y.ref}, {}}, {1});
+      function({{x.ref}, {x.ref}, {}}, {3});
+      EXPECT_TRUE(SameBits(x, y)) << route.target << " " << n << " x " << m;
+    }
+  }
+}
+
 // Axes before the columns join them, though their own number is known.
 TEST(FewColumns, OfTwoAxes) {
   const std::string text =

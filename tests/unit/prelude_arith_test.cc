@@ -145,24 +145,5 @@ TEST(PreludeArith, QuotientsOfAWalk) {
     }
 }
 
-// Elements that are counted row by row, with gaps between rows, planes or elements, or without.
-TEST(PreludeArith, ElementsAreCounted) {
-  for (const simd::i64 step : {1, 2})
-    for (const simd::i64 gap : {0, 3})
-      for (const simd::i64 wide : {0, 10}) {
-        const simd::i64 stride = 5 * step + gap, plane = 4 * stride + wide;
-        EXPECT_EQ(simd::rows_follow(step, simd::i64{5}, stride, simd::i64{4}, plane), gap == 0 && wide == 0);
-        simd::i64 places[60];
-        for (simd::i64 k = 0; k < 60; ++k) places[k] = k;
-        simd::count_each(places, step, simd::i64{5}, stride, simd::i64{4}, plane);
-        for (simd::i64 k = 0; k < 60; ++k) {
-          const simd::i64 at = k / 20 * plane + k / 5 % 4 * stride + k % 5 * step;
-          EXPECT_EQ(simd::counted(k, step, simd::i64{5}, stride, simd::i64{4}, plane), at);
-          EXPECT_EQ(places[k], at);
-          EXPECT_EQ(simd::counted(k, step, simd::i64{5}, stride), k / 5 * stride + k % 5 * step);
-        }
-      }
-}
-
 }  // namespace
 }  // namespace umbra

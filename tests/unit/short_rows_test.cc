@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/driver/target.h"
+#include "tests/support/as_interpreted.h"
 #include "tests/support/every_target.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
@@ -139,6 +140,31 @@ TEST(ShortRows, InPlace) {
       function(runtime::Arguments{{operands.x.ref, operands.v.ref}, {operands.x.ref, got.s.ref}, {}}, {2});
       EXPECT_TRUE(SameBits(expected.y, operands.x)) << options.target << ", " << columns;
     }
+}
+
+// Rows of several axes, of operands with and without gaps, beside positions, others of their elements' order and
+// numbers of a row.
+TEST(ShortRows, OfSeveralAxes) {
+  const std::string softmax =
+      "  e = exp(x - broadcast<0>(reduce_with_axis<maximum>(reduce_with_axis<maximum>(x, 2), 1)))\n"
+      "  y = e / broadcast<0>(reduce_with_axis<sum>(reduce_with_axis<sum>(e, 2), 1))\n";
+  for (const char* type : {"f32", "f64", "f16"})
+    for (const std::string& text :
+         {"kernel k(x: F[n, 4, 5]) -> (y: F[n, 4, 5]) {\n" + softmax + "}",
+          "kernel k(x: F[n, 3, 3], z: F[3, 3, n]) -> (y: F[n, 3, 3], s: F[n]) {\n" + softmax +
+              "  s = reduce_with_axis<sum>(reduce_with_axis<sum>(y * transpose<2, 0, 1>(z), 2), 1)\n}"})
+      drawn::ExpectAsInterpreted(drawn::With(text, "F", type), {{1}, {16}, {37}}, type[1] == '1' ? 2e-3 : 1e-5);
+  drawn::ExpectAsInterpreted(
+      "kernel k(x: f32[n, 4, 4]) -> (y: f32[n, 4, 4], r: f32[n], c: f32[n]) {\n" + softmax +
+          "  r = reduce_with_axis<sum>(reduce_with_axis<sum>(y * broadcast<1>(steps(4, 1), y), 2), 1)\n"
+          "  c = reduce_with_axis<sum>(reduce_with_axis<sum>(y * broadcast<2>(steps(4, 1), y), 2), 1)\n}",
+      {{1}, {33}}, 1e-5);
+  drawn::ExpectAsInterpreted(
+      "kernel k(x: f32[m, n, 2, 3, 2], v: f32[2, 3, 2]) -> (y: f32[m, n], z: f32[m, n, 2, 3, 2]) {\n"
+      "  w = x * broadcast_with_axis(broadcast_with_axis(v, -1, extent<1>(x)), -1, extent<0>(x))\n"
+      "  y = reduce_with_axis<sum>(reduce_with_axis<sum>(reduce_with_axis<sum>(w, 4), 3), 2)\n"
+      "  z = tanh(w - broadcast<0, 1>(y, x))\n}",
+      {{1, 1}, {3, 40}, {70, 5}}, 1e-4);
 }
 
 // Kernels that take elements from rows of others: turned, twice, from rows of none, and columns of windows by steps.

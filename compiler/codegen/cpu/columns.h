@@ -164,7 +164,11 @@ class ColumnEmitter : protected RowEmitter {
   // Is the operand a result whose rows lie along what packets go across?
   bool IsWrittenInTurns(std::size_t k) const;
   int ElementAxis() const { return kernel_.rank() - 1; }
-  index_t ElementsOfShortRow() const { return signature_.axes[static_cast<std::size_t>(ElementAxis())].value; }
+  // Are rows of several axes short rows (plan::JoinShortRows)?
+  bool RowsAreOne() const;
+  index_t ElementsOfShortRow() const;
+  // Which element of a short row it is.
+  std::string ElementIndex() const;
   // Does the operand have a row of a packet's lanes for each of them, of numbers as wide as they are?
   bool IsInShortRows(std::size_t k) const;
   // The first element, and how far rows and their elements lie apart.

@@ -26,7 +26,7 @@ bool ColumnEmitter::HasShortRows() const {
     return false;
   if (kernel_.rank() == signature_.row_axes || !IsBaked(ElementAxis())) return false;
   // Of several inner axes one reduction's operands are loaded along the last one.
-  if (kernel_.rank() - signature_.row_axes > 1 &&
+  if (kernel_.rank() - signature_.row_axes > 1 && !RowsAreOne() &&
       (kernel_.phases.size() != 1 || !kernel_.phases[0].stores.empty() || ElementsOfShortRow() < 2 ||
        !plan::IsShortRow(kernel_, ElementsOfShortRow())))
     return false;
@@ -38,6 +38,29 @@ bool ColumnEmitter::HasShortRows() const {
   for (std::size_t k = 0; k < signature_.operands.size(); ++k)
     if (IsInShortRows(k)) return true;
   return false;
+}
+
+bool ColumnEmitter::RowsAreOne() const {
+  return kernel_.rank() - signature_.row_axes > 1 &&
+         std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const runtime::Access& access) {
+           return access.dense && AxisDim(access, ElementAxis()) >= 0;
+         });
+}
+
+index_t ColumnEmitter::ElementsOfShortRow() const {
+  index_t elements = 1;
+  for (int axis = RowsAreOne() ? signature_.row_axes : ElementAxis(); axis <= ElementAxis(); ++axis)
+    elements *= signature_.axes[static_cast<std::size_t>(axis)].value;
+  return elements;
+}
+
+std::string ColumnEmitter::ElementIndex() const {
+  int axis = RowsAreOne() ? signature_.row_axes : ElementAxis();
+  std::string index = fmt::format("i{}", axis);
+  while (axis++ < ElementAxis())
+    index = fmt::format("{} * {} + i{}", axis - 1 > signature_.row_axes ? "(" + index + ")" : index,
+                        signature_.axes[static_cast<std::size_t>(axis)].value, axis);
+  return index;
 }
 
 // A processor that puts lines together from packets of half a line keeps few that are not whole, and hardly any that
@@ -80,12 +103,12 @@ std::string ColumnEmitter::ShortRowsInTurns(const std::string& c, const std::str
 
 bool ColumnEmitter::IsWrittenInTurns(std::size_t k) const {
   const runtime::Access& access = signature_.operands[k];
-  return access.store && OperandType(static_cast<int>(k)) != DType::kBool && AxisDim(access, vector_axis_) >= 0 &&
-         AxisDim(access, ElementAxis()) >= 0 && !IsInShortRows(k);
+  return access.store && !RowsAreOne() && OperandType(static_cast<int>(k)) != DType::kBool &&
+         AxisDim(access, vector_axis_) >= 0 && AxisDim(access, ElementAxis()) >= 0 && !IsInShortRows(k);
 }
 
 void ColumnEmitter::ShortRows(const std::string& c, Names names) {
-  const std::string element = fmt::format("[i{}]", ElementAxis());
+  const std::string element = "[" + ElementIndex() + "]";
   in_short_rows_ = true;
   std::map<int, std::string> turned;  // by operand
   for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
@@ -102,7 +125,7 @@ void ColumnEmitter::ShortRows(const std::string& c, Names names) {
       if (!signature_.operands[k].store) out_.Line("load_columns({}, {});", ColumnsOf(k, c), columns);
     }
   };
-  if (ElementAxis() == signature_.row_axes) load();
+  if (ElementAxis() == signature_.row_axes || RowsAreOne()) load();
   else load_short_rows_ = load;
   for (const Phase& phase : kernel_.phases) LoadGatheredRows(phase, c, turned, &names);
   std::map<int, std::string> kept;  // by value: those that an earlier phase has kept
@@ -222,7 +245,7 @@ std::string ColumnEmitter::ColumnsOf(std::size_t k, const std::string& c) const 
   const Operand& o = operands_[k];
   const std::string& by_row = VectorStride(static_cast<int>(k));
   std::string row = o.name;
-  for (int axis = signature_.row_axes; axis < ElementAxis(); ++axis)
+  for (int axis = signature_.row_axes; axis < ElementAxis() && !RowsAreOne(); ++axis)
     if (AxisDim(signature_.operands[k], axis) >= 0)
       row += fmt::format(" + i{} * {}", axis, o.stride_names[static_cast<std::size_t>(axis)]);
   return fmt::format("{} + {} * {}, {}, {}", row, c, by_row, by_row,
@@ -258,7 +281,7 @@ bool ColumnEmitter::IsKeptFrom(std::size_t p, int id) const {
 
 void ColumnEmitter::KeepPacket(int id) {
   const auto kept = kept_here_.find(id);
-  if (kept != kept_here_.end()) out_.Line("{}[i{}] = {};", kept->second, ElementAxis(), text_.at(id).text);
+  if (kept != kept_here_.end()) out_.Line("{}[{}] = {};", kept->second, ElementIndex(), text_.at(id).text);
 }
 
 }  // namespace umbra::codegen

@@ -52,7 +52,6 @@ CudaEmitter::CudaEmitter(const CudaTask& task, Writer* out)
   args_ = "args.";
   speller_ = std::make_unique<CudaSpeller>(task.options.fast);
   index_type_ = variant_.wide_index ? "i64" : "int";
-  lanes_.counts = false;  // divisors are set up before
   if (variant_.finishes()) moments_ = plan::FindMoments(kernel_);
   for (const char* name : {"row",     "first", "step", "walk",  "column", "chunk",    "left",  "u",      "part",
                            "inside",  "x0",    "y0",   "parts", "found",  "rows",     "share", "line",   "chunks",

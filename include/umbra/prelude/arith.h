@@ -216,29 +216,6 @@ UMBRA_INLINE V div_by(V a, Elem<V> number) {
   return number == -1 ? V{} - a : a / number;
 }
 
-// Of a tensor whose elements are counted row by row, `step` apart in rows of so many columns, which are `stride` apart,
-// of which the next number are a row of those, and so on: do all rows follow each other?
-template <typename... Outer>
-UMBRA_INLINE bool rows_follow(i64 step, i64 columns, i64 stride, Outer... outer) {
-  if (stride != columns * step) return false;
-  if constexpr (sizeof...(outer) == 0) return true;
-  else return rows_follow(stride, outer...);
-}
-
-// Where element `at` of it is: if rows follow each other, that takes no division.
-template <typename... Outer>
-UMBRA_INLINE i64 counted(i64 at, i64 step, i64 columns, i64 stride, Outer... outer) {
-  if (rows_follow(step, columns, stride, outer...)) return at * step;
-  const i64 row = div(at, columns), column = at - row * columns;
-  if constexpr (sizeof...(outer) == 0) return row * stride + column * step;
-  else return counted(row, stride, outer...) + column * step;
-}
-template <int N, typename... Rows>
-UMBRA_INLINE void count_each(i64 (&places)[N], i64 step, Rows... rows) {
-  if (step == 1 && rows_follow(step, rows...)) return;
-  for (i64& place : places) place = counted(place, step, rows...);
-}
-
 namespace detail {
 // Of an integer type: its ends, the end plus one, and the largest floats that convert to it.
 template <typename T>
