@@ -224,12 +224,13 @@ class Preparation : private LaunchAxes {
   // Do packets go across what they read, short rows or a batch (compiler/codegen/cpu/short_rows.cc, batches.cc)?
   bool PacketsGoAcross() const {
     if (signature_.goes_across_batch()) return true;
-    if (!InColumns() || rank_ <= RowAxes() || !IsBaked(signature_, static_cast<int>(rank_) - 1)) return false;
-    const bool one = rank_ == RowAxes() + 1;  // or rows of several axes, of dense operands
-    return std::any_of(signature_.operands.begin(), signature_.operands.end(), [&](const Access& access) {
+    if (!InColumns() || (rank_ != RowAxes() + 1 && !RowsAreOne(signature_)) ||
+        !IsBaked(signature_, static_cast<int>(rank_) - 1))
+      return false;
+    return std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
-      return !access.gathered && (one || access.dense) && tensor.dtype != DType::kBool &&
-             access.dim_of_axis[vector_axis_] >= 0 && access.dim_of_axis[rank_ - 1] == access.LastDim();
+      return !access.gathered && tensor.dtype != DType::kBool && access.dim_of_axis[vector_axis_] >= 0 &&
+             access.dim_of_axis[rank_ - 1] == access.LastDim();
     });
   }
 

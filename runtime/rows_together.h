@@ -23,6 +23,16 @@ std::size_t BytesAlongRow(const KernelSignature& signature, const Buffers& buffe
   return bytes;
 }
 
+/// Are rows of several axes short rows, across which packets go (plan::JoinShortRows)? Operands that are to be dense
+/// say so.
+inline bool RowsAreOne(const KernelSignature& signature) {
+  if (!signature.goes_along_columns() || static_cast<int>(signature.axes.size()) <= signature.row_axes + 1)
+    return false;
+  for (const Access& access : signature.operands)
+    if (access.dense && access.dim_of_axis.back() >= 0) return true;
+  return false;
+}
+
 /// Bytes that rows which are walked together have at most. Those that take little arithmetic have less to wait for, and
 /// rows to come need the room.
 inline index_t RoomOfRows(const KernelSignature& signature) {

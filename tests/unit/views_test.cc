@@ -447,6 +447,12 @@ TEST(Views, TravelAsText) {
   EXPECT_EQ(again.buffers[2].place, 0);
   EXPECT_EQ(again.buffers[2].goes_on, 4u);
   EXPECT_EQ(again.buffers[2].place_goes_on, 0u);
+  const Function joins = Compile(graph::ParseText(
+      "kernel k(x: f32[?, 4, 6]) -> (y: f32[24, 24]) { r = reshape(x, extent<0>(x), 24)  y = dot(r.T, r) }")[0]);
+  const runtime::Program joined = runtime::ProgramFromText(runtime::ProgramToText(joins.program()));
+  ASSERT_EQ(joined.buffers.size(), 3u);
+  EXPECT_EQ(joined.buffers[2].goes_on, 0u);
+  EXPECT_EQ(joined.buffers[2].place_goes_on, 4u);
 }
 
 // Reshapes that neither divide nor join axes alone: all of the graph has the parts that they have in common.

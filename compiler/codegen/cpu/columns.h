@@ -12,6 +12,7 @@
 #include "compiler/codegen/cpu/rows.h"
 #include "compiler/plan/column_buffers.h"
 #include "compiler/plan/guards.h"
+#include "runtime/rows_together.h"
 
 namespace umbra::codegen {
 
@@ -164,8 +165,7 @@ class ColumnEmitter : protected RowEmitter {
   // Is the operand a result whose rows lie along what packets go across?
   bool IsWrittenInTurns(std::size_t k) const;
   int ElementAxis() const { return kernel_.rank() - 1; }
-  // Are rows of several axes short rows (plan::JoinShortRows)?
-  bool RowsAreOne() const;
+  bool RowsAreOne() const { return runtime::RowsAreOne(signature_); }
   index_t ElementsOfShortRow() const;
   // Which element of a short row it is.
   std::string ElementIndex() const;

@@ -40,13 +40,6 @@ bool ColumnEmitter::HasShortRows() const {
   return false;
 }
 
-bool ColumnEmitter::RowsAreOne() const {
-  return kernel_.rank() - signature_.row_axes > 1 &&
-         std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const runtime::Access& access) {
-           return access.dense && AxisDim(access, ElementAxis()) >= 0;
-         });
-}
-
 index_t ColumnEmitter::ElementsOfShortRow() const {
   index_t elements = 1;
   for (int axis = RowsAreOne() ? signature_.row_axes : ElementAxis(); axis <= ElementAxis(); ++axis)
