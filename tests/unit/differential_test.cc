@@ -159,6 +159,34 @@ void FillHard(Tensor* tensor, index_t count, std::mt19937* random) {
 }
 
 // Every dtype converted to every other, by both compilers: the packets share a lane count.
+// By themselves, which compilers take for what they know of such quotients.
+TEST(Differential, QuotientsOfIntegers) {
+  for (const DType dtype : {DType::kInt32, DType::kInt64}) {
+    const auto graph =
+        graph::ParseText(detail::Concat("kernel k(x: ", Name(dtype), "[n]) -> (y: ", Name(dtype),
+                                        "[n], z: ", Name(dtype), "[n]) {\n  y = x / x\n  z = x / (x - 3)\n}"))[0];
+    constexpr index_t kCount = 23;
+    Tensor x(dtype, {kCount}, 0, nullptr);
+    for (index_t k = 0; k < kCount; ++k) {
+      if (dtype == DType::kInt32) static_cast<std::int32_t*>(x.ref.data)[k] = static_cast<std::int32_t>(k - 9);
+      else static_cast<std::int64_t*>(x.ref.data)[k] = k - 9;
+    }
+    for (const Engine engine : {Engine::kJit, Engine::kSystem})
+      for (const std::string& target : HostTargets()) {
+        CompileOptions options;
+        options.engine = engine;
+        options.target = target;
+        Tensor y(dtype, {kCount}, 0, nullptr), z(dtype, {kCount}, 0, nullptr);
+        Compile(graph, options)({{x.ref}, {y.ref, z.ref}, {}});
+        for (index_t k = 0; k < kCount; ++k) {
+          const index_t a = k - 9, b = a - 3;
+          EXPECT_EQ(y.At({k}), a == 0 ? 0 : 1) << a << " of " << Name(dtype) << ", " << target;
+          EXPECT_EQ(z.At({k}), b == 0 ? 0 : a / b) << a << " of " << Name(dtype) << ", " << target;
+        }
+      }
+  }
+}
+
 TEST(Differential, ConversionsAgree) {
   std::mt19937 random(13);
   constexpr index_t kCount = 331;

@@ -203,9 +203,12 @@ UMBRA_INLINE V div(V a, V b) {
     const V by = none | negative ? zero + 1 : b;
     return none ? zero : negative ? zero - a : convert<V>(convert<D>(a) / convert<D>(by));
   } else {
+    const V zero{};
+    const auto none = b == zero, negative = b == zero - 1;
+    const V by = none | negative ? zero + 1 : b;
     V q{};
-    for (int k = 0; k < kWidth<V>; ++k) q[k] = div<Elem<V>>(a[k], b[k]);
-    return q;
+    for (int k = 0; k < kWidth<V>; ++k) q[k] = a[k] / by[k];  // g++ 12 makes x / x of -1 where it chooses by lane
+    return none ? zero : negative ? zero - a : q;
   }
 }
 
