@@ -213,10 +213,10 @@ class Preparation : private LaunchAxes {
     return static_cast<std::size_t>(panels + (steps < plan_.extent[RowAxes()] ? sums : 0));
   }
 
-  // Do its elements follow each other?
-  static bool IsDense(const TensorRef& tensor) {
+  // Do its elements follow each other, from dimension `first` on?
+  static bool IsDense(const TensorRef& tensor, int first) {
     index_t step = 1;
-    for (std::size_t d = tensor.shape.size(); d-- > 0; step *= tensor.shape[d])
+    for (std::size_t d = tensor.shape.size(); d-- > static_cast<std::size_t>(first); step *= tensor.shape[d])
       if (tensor.stride[d] != step && tensor.shape[d] != 1) return false;
     return true;
   }
@@ -224,25 +224,33 @@ class Preparation : private LaunchAxes {
   // Do packets go across what they read, short rows or a batch (compiler/codegen/cpu/short_rows.cc, batches.cc)?
   bool PacketsGoAcross() const {
     if (signature_.goes_across_batch()) return true;
-    if (!InColumns() || (rank_ != RowAxes() + 1 && !RowsAreOne(signature_)) ||
-        !IsBaked(signature_, static_cast<int>(rank_) - 1))
+    if (!InColumns() || (rank_ != RowAxes() + 1 && !rows_are_one_) || !IsBaked(signature_, static_cast<int>(rank_) - 1))
       return false;
     return std::any_of(signature_.operands.begin(), signature_.operands.end(), [this](const Access& access) {
       const TensorRef& tensor = buffers_[static_cast<std::size_t>(access.buffer)];
       return !access.gathered && tensor.dtype != DType::kBool && access.dim_of_axis[vector_axis_] >= 0 &&
-             access.dim_of_axis[rank_ - 1] == access.LastDim();
+             FirstOfShortRow(access) <= access.LastDim();
     });
+  }
+
+  int FirstOfShortRow(const Access& access) const {
+    return runtime::FirstOfShortRow(signature_, access, rows_are_one_);
   }
 
   // Do all of its rows begin with a line, if the first one does? Short rows that follow each other without gaps are
   // one.
   bool RowsAligned(std::size_t k) {
-    const bool one = across_rows_ && Stride(k, rank_ - 1) == 1;
-    if (one && Stride(k, vector_axis_) != Points(RowAxes(), rank_)) return false;
+    const Access& access = signature_.operands[k];
+    const int row = FirstOfShortRow(access);
+    const auto in_row = [&](std::size_t axis) { return across_rows_ && access.dim_of_axis[axis] >= row; };
+    index_t elements = 1;
+    for (std::size_t axis = RowAxes(); axis < rank_; ++axis)
+      if (in_row(axis)) elements *= plan_.extent[axis];
+    if (across_rows_ && row <= access.LastDim() && Stride(k, vector_axis_) != elements) return false;
     const auto size =
         static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(signature_.operands[k].buffer)].dtype));
     for (std::size_t axis = 0; axis < rank_; ++axis)
-      if (axis != vector_axis_ && !(one && axis >= RowAxes()) && plan_.extent[axis] != 1 && Moves(k, axis) &&
+      if (axis != vector_axis_ && !(axis >= RowAxes() && in_row(axis)) && plan_.extent[axis] != 1 && Moves(k, axis) &&
           Stride(k, axis) * size % 64 != 0)
         return false;
     return true;
@@ -268,6 +276,7 @@ class Preparation : private LaunchAxes {
   Variant ChooseVariant(bool split) {
     Variant variant;
     variant.split = split;
+    rows_are_one_ = RowsAreOne(signature_);
     across_rows_ = PacketsGoAcross();
     double touched = 0, written = 0;
     bool aligned = true,
@@ -280,7 +289,7 @@ class Preparation : private LaunchAxes {
       const int dim = access.dim_of_axis[vector_axis_];
       const bool last = dim >= 0 && dim == access.LastDim();
       if (last && Stride(k, vector_axis_) != 1 && plan_.extent[vector_axis_] != 1) variant.strided = true;
-      if (access.dense && !IsDense(tensor)) variant.strided = true;
+      if (access.dense && !IsDense(tensor, FirstOfDense(signature_, access))) variant.strided = true;
       // Rows of a transposed operand, which tiles are loaded from.
       for (std::size_t axis = 0; dim >= 0 && !last && axis < vector_axis_; ++axis) {
         if (access.dim_of_axis[axis] != access.LastDim() || plan_.extent[axis] == 1) continue;
@@ -296,8 +305,7 @@ class Preparation : private LaunchAxes {
       // What is one number a row is not stored in packets.
       packets = packets || dim >= 0;
       const bool of_row =
-          last || signature_.goes_across_batch() ||
-          (across_rows_ && access.dim_of_axis[rank_ - 1] >= 0 && access.dim_of_axis[rank_ - 1] == access.LastDim());
+          last || signature_.goes_across_batch() || (across_rows_ && FirstOfShortRow(access) <= access.LastDim());
       const bool begins = of_row && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
       aligned = aligned && (dim < 0 || (begins && (signature_.goes_across_batch() || RowsAligned(k))));
       joins = joins && (dim < 0 || (begins && Joins(k)));
@@ -489,7 +497,7 @@ class Preparation : private LaunchAxes {
   bool whole_;  // or a block of rows?
   bool packets_are_lines_;  // of the cache, on this CPU or for the target that is known
   bool in_tiles_ = false;  // do operands lie across axis 0?
-  bool across_rows_ = false;
+  bool rows_are_one_ = false, across_rows_ = false;
   bool packs_ = false;  // are columns that rows share copied?
   bool by_bands_ = false;  // do a tile's rows go through all columns at a time?
   index_t column_bytes_ = 0;  // of what phases keep of a column

@@ -2,6 +2,7 @@
 #ifndef UMBRA_RUNTIME_ROWS_TOGETHER_H_
 #define UMBRA_RUNTIME_ROWS_TOGETHER_H_
 
+#include <algorithm>
 #include <cstddef>
 
 #include "umbra/program.h"
@@ -23,14 +24,33 @@ std::size_t BytesAlongRow(const KernelSignature& signature, const Buffers& buffe
   return bytes;
 }
 
-/// Are rows of several axes short rows, across which packets go (plan::JoinShortRows)? Operands that are to be dense
-/// say so.
+/// The first dimension of the operand's short rows, across which packets go: from it on the operand moves along inner
+/// axes of the kernel only, the last one or, if `several`, more, in any order. One behind its last dimension: it has
+/// none.
+inline int FirstOfShortRow(const KernelSignature& signature, const Access& access, bool several) {
+  const auto outer = access.dim_of_axis.begin();
+  const auto inner = several ? outer + signature.row_axes : access.dim_of_axis.end() - 1;
+  const auto is_inner = [&](int dim) { return std::find(outer, inner, dim) == inner; };
+  int first = access.LastDim() + 1;
+  while (first > 0 && is_inner(first - 1)) --first;
+  return first;
+}
+
+/// Are rows of several axes short rows (plan::AskForDenseRows)? Operands whose rows are to be dense say so.
 inline bool RowsAreOne(const KernelSignature& signature) {
   if (!signature.goes_along_columns() || static_cast<int>(signature.axes.size()) <= signature.row_axes + 1)
     return false;
   for (const Access& access : signature.operands)
-    if (access.dense && access.dim_of_axis.back() >= 0) return true;
+    if (access.dense && !access.gathered && FirstOfShortRow(signature, access, true) <= access.LastDim()) return true;
   return false;
+}
+
+/// Of an operand that is to be dense, from which dimension on that is: of short rows each, and all of them that packets
+/// go across if they lie one behind the other; else all that gathers and lanes have of it.
+inline int FirstOfDense(const KernelSignature& signature, const Access& access) {
+  if (!signature.goes_along_columns() || access.gathered) return 0;
+  const int row = FirstOfShortRow(signature, access, RowsAreOne(signature));
+  return row > 0 && access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)] == row - 1 ? row - 1 : row;
 }
 
 /// Bytes that rows which are walked together have at most. Those that take little arithmetic have less to wait for, and

@@ -5,6 +5,14 @@
 
 namespace umbra::codegen {
 
+namespace {
+
+// Outcomes that have little each, as where many tensors are joined, and how often all together have what there is.
+constexpr int kMostJoined = 64;
+constexpr std::size_t kPartsOfAll = 4;
+
+}  // namespace
+
 using graph::Op;
 using plan::Value;
 using Kind = Value::Kind;
@@ -139,20 +147,30 @@ Decisions::Reach Decisions::ReachOf(const plan::Phase& phase, const std::functio
   return reach;
 }
 
-bool Decisions::CountOutcomes(const plan::Phase& phase, const std::function<bool(int)>& can_know, int* left) {
-  const int open = ReachOf(phase, can_know).open;
-  if (open < 0) return --*left >= 0;
-  bool few = true;
-  for (const bool holds : {true, false}) {
-    Decide(open, holds);
-    few = few && CountOutcomes(phase, can_know, left);
+void Decisions::CountOutcomes(const plan::Phase& phase, const std::function<bool(int)>& can_know, int most,
+                              Outcomes* outcomes) {
+  const Reach reach = ReachOf(phase, can_know);
+  const std::set<int>& values = reach.values;
+  const int open = reach.open;
+  if (open < 0) {
+    ++outcomes->count;
+    outcomes->values +=
+        static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [this](int id) { return !Chosen(id); }));
+    return;
   }
-  Forget(open);
-  return few;
+  for (const bool holds : {true, false}) {
+    if (outcomes->count > most) return;
+    Decide(open, holds);
+    CountOutcomes(phase, can_know, most, outcomes);
+    Forget(open);
+  }
 }
 
 bool Decisions::AreFew(const plan::Phase& phase, const std::function<bool(int)>& can_know, int most) {
-  return CountOutcomes(phase, can_know, &most);
+  Outcomes outcomes;
+  CountOutcomes(phase, can_know, std::max(most, kMostJoined), &outcomes);
+  return outcomes.count <= most ||
+         (outcomes.count <= kMostJoined && outcomes.values <= kPartsOfAll * ReachOf(phase, can_know).values.size());
 }
 
 }  // namespace umbra::codegen

@@ -40,7 +40,8 @@ class Decisions {
   };
   /// What the results of the phase are made of, as far as is known. `can_know`: may be asked about.
   Reach ReachOf(const plan::Phase& phase, const std::function<bool(int condition)>& can_know) const;
-  /// Have the open conditions, decided one after the other until none is open, at most `most` outcomes?
+  /// Have the open conditions, decided one after the other until none is open, at most `most` outcomes, or more of
+  /// which each has a small part of all values?
   bool AreFew(const plan::Phase& phase, const std::function<bool(int condition)>& can_know, int most);
 
  private:
@@ -63,7 +64,11 @@ class Decisions {
   void CollectAll(std::span<const int> values, const std::function<bool(int condition)>& can_know, Reach* reach) const;
   std::optional<int> ConditionOf(int id) const;  ///< of a selection, or a gather's guard
   int OpenPart(int condition) const;
-  bool CountOutcomes(const plan::Phase& phase, const std::function<bool(int condition)>& can_know, int* left);
+  struct Outcomes {
+    int count = 0;
+    std::size_t values = 0;  // that all of them are made of, together
+  };
+  void CountOutcomes(const plan::Phase& phase, const std::function<bool(int)>& can_know, int most, Outcomes* outcomes);
 
   const plan::Kernel* kernel_;
   std::map<int, bool> known_;

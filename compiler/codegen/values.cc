@@ -467,6 +467,15 @@ Expr ValueEmitter::DefinePositional(const Value& v, const std::string& index) co
   return {GatherText(lanes_, v, text_of), !v.guarded && v.type != DType::kBool};
 }
 
+Value ValueEmitter::AsRead(int id) const {
+  Value v = value(id);
+  if (v.kind == Value::Kind::kGather && v.guarded && decided_.Reads(id) == true) {
+    v.guarded = false;
+    v.args.pop_back();
+  }
+  return v;
+}
+
 Expr ValueEmitter::ColumnAtHand(const Value& gather, const std::string& columns, const std::string& index) const {
   const auto& access = signature_.operands[static_cast<std::size_t>(gather.index)];
   const auto& shape = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape;
@@ -494,7 +503,7 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
   if (const auto found = gathers_at_hand_.find(id); found != gathers_at_hand_.end())
     return Declare(id, v.type, {found->second}, names);
   if (const auto found = columns_at_hand_.find(id); found != columns_at_hand_.end())
-    return Declare(id, v.type, ColumnAtHand(v, found->second, index), names);
+    return Declare(id, v.type, ColumnAtHand(AsRead(id), found->second, index), names);
   if (HasLanes(id)) {
     const DType type = v.type == DType::kBool ? IntegerOfLanes() : v.type;
     if (const auto span = SpanOf(id)) {
@@ -516,7 +525,7 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
   }
   switch (v.kind) {
     case Value::Kind::kIndex:
-    case Value::Kind::kGather: e = DefinePositional(v, index); break;
+    case Value::Kind::kGather: e = DefinePositional(AsRead(id), index); break;
     case Value::Kind::kLoad: e = LoadPacket(v, index, lanes); break;
     case Value::Kind::kStaged:
       if (const auto found = kept_at_hand_.find(v.index); found != kept_at_hand_.end()) e = {found->second};

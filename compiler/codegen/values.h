@@ -159,6 +159,8 @@ class ValueEmitter : protected KernelShape {
   Expr DefinePositional(const Value& v, const std::string& index) const;
 
   // An element of `columns`, all those of the rows that the gather takes it from.
+  // The value, without a guard that is known to hold.
+  Value AsRead(int id) const;
   Expr ColumnAtHand(const Value& gather, const std::string& columns, const std::string& index) const;
 
   // What a value is called where it has a name.

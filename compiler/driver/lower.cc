@@ -53,10 +53,12 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
     return Traced(
         "plain gathers", [&] { return graph::PlainGathers(of); }, print_graph);
   };
+  const graph::Graph joined = Traced(
+      "join at once", [&] { return graph::JoinAtOnce(graph); }, print_graph);
   const graph::Graph refined =
-      on_gpu ? graph
+      on_gpu ? joined
              : Traced(
-                   "refine axes", [&] { return graph::RefineAxes(plain_gathers(graph)); }, print_graph);
+                   "refine axes", [&] { return graph::RefineAxes(plain_gathers(joined)); }, print_graph);
   const graph::Graph split = Traced(
       "split axes", [&] { return graph::SplitAxes(refined); }, print_graph);
   const graph::Graph plain = plain_gathers(split);
@@ -84,7 +86,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
         } else {
           plan::TurnOperands(&plan);
           plan::GoAcrossShortRows(&plan);
-          plan::JoinShortRows(&plan);
+          plan::AskForDenseRows(&plan);
           plan::GoAcrossBatches(&plan);
           plan::AddSums(&plan);
           plan::KeepInResults(&plan);

@@ -68,9 +68,10 @@ class KernelLowering {
     while (!on_gpu_ && !domain.flexible && !inner.empty() && !kept.empty() && kept.back() > inner.back() &&
            IsOne(kept.back()))
       kept.pop_back();
-    if (!on_gpu_ && domain.flexible && inner.size() == 1 && !kept.empty() && IsOne(inner[0])) {
-      kept.erase(std::remove_if(kept.begin(), kept.end(), [this](int axis) { return IsOne(axis); }), kept.end());
-      if (!kept.empty()) inner[0] = kept.back(), kept.pop_back();
+    if (!on_gpu_ && domain.flexible && inner.size() == 1 && !kept.empty()) {
+      const auto is_one = [this](int axis) { return IsOne(axis); };
+      kept.erase(std::remove_if(kept.begin() + (IsOne(inner[0]) ? 0 : 1), kept.end(), is_one), kept.end());
+      if (IsOne(inner[0]) && !kept.empty()) inner[0] = kept.back(), kept.pop_back();
     }
     axis_of_.assign(domain.dims.size(), -1);
     auto& axes = kernel_.signature.axes;

@@ -1,6 +1,7 @@
 #include "compiler/plan/short_rows.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "compiler/plan/positions.h"
 #include "compiler/transform/gather_reads.h"
+#include "runtime/rows_together.h"
 
 namespace umbra::plan {
 
@@ -19,6 +21,7 @@ using runtime::Access;
 // The longest row that packets go across, and with functions; and the longest one of a reduction that goes through a
 // few packets, without a loop where their number is known.
 constexpr std::int64_t kShortRow = 15, kShortRowOfFunctions = 31, kFewPackets = 64;
+constexpr std::int64_t kFewBytes = 16;  // of a packet
 constexpr std::int64_t kHardlyAny = 4;  // lanes of a packet
 // Rows that are loaded for known places of theirs.
 constexpr std::int64_t kPlacesOfRow = 6, kBytesOfRow = 16;
@@ -67,17 +70,46 @@ class Rows {
         one_by_one_(!signature_.elementwise && IsOneByOne()),
         gathers_(one_by_one_ ? FindGathers() : std::vector<int>()) {}
 
-  // The axes along which rows lie that are not all one, from the last on.
+  // Of a kernel that gathers: the axes along which its rows lie, from the last on.
   std::vector<int> Axes() const {
     std::vector<int> axes;
-    if ((!signature_.elementwise && !one_by_one_) || kernel_.rank() < 2 || (!one_by_one_ && IsOneRow())) return axes;
+    if (!one_by_one_ || kernel_.rank() < 2) return axes;
     for (int axis = kernel_.rank(); axis-- > 0;)
-      if (HasPacketsAcross(axis) &&
-          (one_by_one_ ? AreFromRows(axis) || Chooses(axis)
-                       : !IsOneWithNext(kernel_, axis - 1) && !IsOneWithNext(kernel_, axis)) &&
-          CanBeInnermost(axis))
+      if (HasPacketsAcross(axis) && (AreFromRows(axis) || Chooses(axis) || WastesPackets(axis)) && CanBeInnermost(axis))
         axes.push_back(axis);
     return axes;
+  }
+
+  // Elements that rows along the axis have at most: more where they are joined of others that are short.
+  std::int64_t LongestRow(int axis) const {
+    if (!AreFromRows(axis) && !Chooses(axis)) return LongestShortRow(kernel_);
+    const std::int64_t joined = std::count_if(kernel_.values.begin(), kernel_.values.end(), [&](const Value& v) {
+      return v.kind == Value::Kind::kMap && v.op == graph::Op::lt && FollowsFrom(v.args[0], axis, false) &&
+             FollowsFrom(v.args[1], axis, false);
+    });
+    return std::clamp(kShortRow * (joined + 1), LongestShortRow(kernel_), kLongestOfSeveral);
+  }
+
+  // Of one that does not: the axes that are to be innermost so that all operands lie along the last of the others,
+  // which packets go along then, or have rows along these; those of the shortest rows that fill packets. None where all
+  // that moves lies in one row. Where extents are open, all that may be.
+  std::vector<std::vector<int>> InnerAxes() const {
+    std::vector<std::vector<int>> found;
+    if (!signature_.elementwise || IsOneRow()) return found;
+    std::pair<bool, std::int64_t> best{false, -kLongestOfSeveral - 1};  // are packets filled; fewer points
+    for (int across = kernel_.rank(); across-- > 0;) {
+      const std::set<int> inner = InnerFor(across);
+      const std::int64_t points = PointsOf(inner);
+      if (inner.empty() || points > (inner.size() > 1 ? kLongestOfSeveral : LongestShortRow(kernel_)) ||
+          !HasPacketsAcross(across, points))
+        continue;
+      const std::pair<bool, std::int64_t> of{FillsPackets(across), -points};
+      if (!open_ && of < best) continue;
+      if (!open_) found.clear();
+      best = of;
+      found.emplace_back(inner.begin(), inner.end());
+    }
+    return found;
   }
 
   // The gathers whose rows are brought together, once the axis is the innermost one: not for one known element alone of
@@ -137,11 +169,71 @@ class Rows {
   // Have packets more than a few lanes that go across rows along the axis? Of other elementwise kernels they may go
   // across a batch (batches.h).
   bool HasPacketsAcross(int axis) const {
-    const int across = AcrossOf(axis);
-    const runtime::Extent &extent = signature_.axes[static_cast<std::size_t>(across)],
-                          &row = signature_.axes[static_cast<std::size_t>(axis)];
-    const std::int64_t least = std::max(kHardlyAny, row.is_static() ? row.value : 0);  // as many as a row has alone
-    return across == 0 || !extent.is_static() || extent.value > least || IsOneWithNext(kernel_, across - 1);
+    const runtime::Extent& row = signature_.axes[static_cast<std::size_t>(axis)];
+    return HasPacketsAcross(AcrossOf(axis), row.is_static() ? row.value : 0);
+  }
+  bool HasPacketsAcross(int across, std::int64_t row) const {
+    const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(across)];
+    const std::int64_t least = std::max(kHardlyAny, std::min(row, kShortRow));  // as many as a row has alone
+    return across == 0 || !extent.is_static() || extent.value > least || IsLengthened(across);
+  }
+
+  // Are packets that go along `across` whole, as far as one knows?
+  bool FillsPackets(int across) const {
+    const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(across)];
+    return !extent.is_static() || extent.value > kShortRow || IsLengthened(across);
+  }
+
+  // Does a launch make the axis and the one before it one?
+  bool IsLengthened(int axis) const {
+    return !signature_.positional && !HasOneIndex(axis) && IsOneWithNext(kernel_, axis - 1);
+  }
+
+  bool HasOneIndex(int axis) const {
+    return signature_.axes[static_cast<std::size_t>(axis)] == runtime::Extent::Static(1);
+  }
+
+  // The axes that are to be innermost where packets are to go along `across`: those behind it, those that operands lie
+  // along, and what makes rows of these longer that stay short. None where that is nothing, or cannot be.
+  std::set<int> InnerFor(int across) const {
+    std::set<int> inner;
+    if (IsOneWithNext(kernel_, across) && !HasOneIndex(across + 1)) return inner;
+    for (int axis = across + 1; axis < kernel_.rank(); ++axis) inner.insert(axis);
+    bool has_rows = false;
+    for (const Access& access : signature_.operands) {
+      if (access.gathered || access.dim_of_axis[static_cast<std::size_t>(across)] < 0) continue;
+      if (AxisOfRows(access) == across) continue;
+      has_rows = true;
+      inner.insert(AxisOfRows(access));
+    }
+    for (const Access& access : signature_.operands) {
+      if (access.gathered || access.dim_of_axis[static_cast<std::size_t>(across)] < 0) continue;
+      for (int dim = access.LastDim(); dim >= 0; --dim) {
+        const int axis = AxisOf(access, dim);
+        if (axis < 0) continue;  // one index
+        if (axis == across || (inner.count(axis) == 0 && PointsOf(inner, axis) > kShortRow)) break;
+        inner.insert(axis);
+      }
+    }
+    // Axes that a launch makes one are one long one.
+    for (const int axis : inner)
+      if (!HasOneIndex(axis) && ((IsOneWithNext(kernel_, axis - 1) && inner.count(axis - 1) == 0) ||
+                                 (IsOneWithNext(kernel_, axis) && inner.count(axis + 1) == 0)))
+        return {};
+    return has_rows && !(keeps_first_axis_ && inner.count(0) > 0) ? inner : std::set<int>();
+  }
+
+  // How many points have these axes, and another one? Too many where it is not known, unless it is to be known later.
+  std::int64_t PointsOf(const std::set<int>& axes, int another = -1) const {
+    std::int64_t points = 1;
+    const auto add = [&](int axis) {
+      const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(axis)];
+      if (!extent.is_static() ? !open_ : __builtin_mul_overflow(points, extent.value, &points))
+        points = kLongestOfSeveral + 1;
+    };
+    for (const int axis : axes) add(axis);
+    if (another >= 0) add(another);
+    return points;
   }
 
   // Does the kernel compute its elements one by one, beside what it gathers and asks of indices?
@@ -192,6 +284,25 @@ class Rows {
     });
   }
 
+  // Would packets along the last axis have few lanes that count, or what is the same for all of a row be computed one
+  // by one though it is dear?
+  bool WastesPackets(int axis) const {
+    const runtime::Extent& row = signature_.axes[static_cast<std::size_t>(axis)];
+    const runtime::Extent& rows = signature_.axes[static_cast<std::size_t>(AcrossOf(axis))];
+    if (axis + 1 < kernel_.rank() || (row.is_static() ? row.value > kShortRow : !open_) ||
+        (rows.is_static() && rows.value <= kShortRow))
+      return false;
+    std::size_t widest = 1;
+    for (const Access& access : signature_.operands)
+      if (access.dim_of_axis[static_cast<std::size_t>(axis)] >= 0)
+        widest = std::max(widest, SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype));
+    const auto& of_row = kernel_.phases[0].row_values;
+    return !row.is_static() || row.value * static_cast<std::int64_t>(widest) <= kFewBytes ||
+           std::any_of(of_row.begin(), of_row.end(), [&](int id) {
+             return value(id).kind == Value::Kind::kMap && graph::Info(value(id).op).cost > graph::kCheap;
+           });
+  }
+
   // Does the gather take elements that lie side by side for steps along the axis `across`, or the same one, wherever
   // positions guard it?
   bool LiesAlong(const Value& gather, int across) const {
@@ -232,10 +343,10 @@ class Rows {
   }
 
   // The axis along which the operand's elements lie side by side; -1: none.
-  int AxisOfRows(const Access& access) const {
-    const int last = access.LastDim();
-    const auto found = std::find(access.dim_of_axis.begin(), access.dim_of_axis.end(), last);
-    return last < 0 || found == access.dim_of_axis.end() ? -1 : static_cast<int>(found - access.dim_of_axis.begin());
+  int AxisOfRows(const Access& access) const { return AxisOf(access, access.LastDim()); }
+  static int AxisOf(const Access& access, int dim) {
+    const auto found = std::find(access.dim_of_axis.begin(), access.dim_of_axis.end(), dim);
+    return dim < 0 || found == access.dim_of_axis.end() ? -1 : static_cast<int>(found - access.dim_of_axis.begin());
   }
 
   // Are there operands with short rows along the axis, and do all others lie along the last of the other axes, or not
@@ -273,33 +384,39 @@ class Rows {
   const std::vector<int> gathers_;
 };
 
-// `from_rows`: gathers whose rows are brought together: each element of them is at hand within a row then, a known one,
-// too.
-void MakeInnermost(const Plan& plan, int axis, const std::vector<int>& from_rows, Kernel* kernel) {
-  const auto to_end = [axis](auto* of_axis) {
-    std::rotate(of_axis->begin() + axis, of_axis->begin() + axis + 1, of_axis->end());
+// `axes` in their order. `from_rows`: gathers whose rows are brought together: each element of them is at hand within a
+// row then, a known one, too.
+void MakeInnermost(const std::vector<int>& axes, const std::vector<int>& from_rows, Kernel* kernel) {
+  const auto is_inner = [&axes](int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); };
+  std::vector<int> order, place(static_cast<std::size_t>(kernel->rank()));
+  for (int axis = 0; axis < kernel->rank(); ++axis)
+    if (!is_inner(axis)) order.push_back(axis);
+  order.insert(order.end(), axes.begin(), axes.end());
+  for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
+  const auto reorder = [&order](auto* of_axis) {
+    const auto before = *of_axis;
+    for (std::size_t k = 0; k < order.size(); ++k) (*of_axis)[k] = before[static_cast<std::size_t>(order[k])];
   };
   runtime::KernelSignature& signature = kernel->signature;
-  to_end(&signature.axes);
-  for (Access& access : signature.operands) to_end(&access.dim_of_axis);
+  reorder(&signature.axes);
+  for (Access& access : signature.operands) reorder(&access.dim_of_axis);
   for (Value& value : kernel->values)
-    if (value.kind == Value::Kind::kIndex)
-      value.index = value.index == axis ? kernel->rank() - 1 : value.index - (value.index > axis ? 1 : 0);
+    if (value.kind == Value::Kind::kIndex) value.index = place[static_cast<std::size_t>(value.index)];
   signature.elementwise = false;
-  signature.row_axes = kernel->rank() - 1;
-  signature.vector_axis = kernel->rank() - 2;
-  for (const int id : from_rows) {
-    const Value& gather = kernel->values[static_cast<std::size_t>(id)];
-    const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
-    const auto row = RowOf(plan, *kernel, gather, signature.vector_axis);
-    if (row->dim + 2 < rank) signature.operands[static_cast<std::size_t>(gather.index)].dense = true;
-  }
+  signature.row_axes = kernel->rank() - static_cast<int>(axes.size());
+  signature.vector_axis = signature.row_axes - 1;
+  for (const int id : from_rows)
+    signature.operands[static_cast<std::size_t>(kernel->values[static_cast<std::size_t>(id)].index)].dense = true;
   Phase& phase = kernel->phases[0];
   std::set<int> values(phase.row_values.begin(), phase.row_values.end());
   values.insert(phase.element_values.begin(), phase.element_values.end());
   phase.row_values.clear();
   phase.element_values.clear();
   std::vector<bool> moves = MovesAlong(*kernel, kernel->rank() - 1);
+  for (int axis = signature.row_axes; axis + 1 < kernel->rank(); ++axis) {
+    const std::vector<bool> along = MovesAlong(*kernel, axis);
+    std::transform(along.begin(), along.end(), moves.begin(), moves.begin(), std::logical_or<>());
+  }
   for (const int id : from_rows) moves[static_cast<std::size_t>(id)] = true;
   for (std::size_t id = 0; id < kernel->values.size(); ++id)
     for (const int arg : kernel->values[id].args) moves[id] = moves[id] || moves[static_cast<std::size_t>(arg)];
@@ -321,31 +438,34 @@ Kernel WithElementAxis(Kernel kernel) {
   return kernel;
 }
 
-// Of rows of several axes: the operands whose rows they are; none unless all that moves along one of the axes does so
-// along all, one behind the other.
-std::vector<std::size_t> OperandsOfJoinedRows(const Kernel& kernel) {
+// The operands that have short rows; none where rows of several axes are too long, or a reduction has no operand with
+// more than one axis of them.
+std::vector<std::size_t> OperandsOfShortRows(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
-  const auto first = static_cast<std::size_t>(signature.row_axes), last = signature.axes.size() - 1;
-  if (!signature.goes_along_columns() || first >= last) return {};
+  const auto first = static_cast<std::size_t>(signature.row_axes);
+  const bool several = first + 1 < signature.axes.size();
+  if (!signature.goes_along_columns() || first == signature.axes.size()) return {};
   std::int64_t elements = 1;
-  for (std::size_t axis = first; axis <= last; ++axis)
+  for (std::size_t axis = first; axis < signature.axes.size(); ++axis)
     if (const runtime::Extent& extent = signature.axes[axis];
         !extent.is_static() || __builtin_mul_overflow(elements, extent.value, &elements))
       return {};
-  if (elements < 2 || !IsShortRow(kernel, elements)) return {};
+  const bool reduces = std::any_of(kernel.phases.begin(), kernel.phases.end(),
+                                   [](const Phase& phase) { return !phase.reductions.empty(); });
+  if (several && (elements < 2 || (reduces ? !IsShortRow(kernel, elements) : elements > kLongestOfSeveral))) return {};
   for (const Phase& phase : kernel.phases)
     if (phase.guard >= 0) return {};
   std::vector<std::size_t> operands;
+  bool joined = !several || !reduces;
   for (std::size_t k = 0; k < signature.operands.size(); ++k) {
     const Access& access = signature.operands[k];
-    if (access.gathered) return {};
-    for (std::size_t axis = first; axis < last; ++axis)
-      if (const int dim = access.dim_of_axis[axis], next = access.dim_of_axis[axis + 1];
-          dim < 0 ? next >= 0 : next != dim + 1)
-        return {};
-    if (access.dim_of_axis[last] >= 0 && access.dim_of_axis[last] == access.LastDim()) operands.push_back(k);
+    if (access.gathered && several) return {};
+    if (access.gathered || access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)] < 0) continue;
+    const int rows = runtime::FirstOfShortRow(signature, access, several);
+    if (rows <= access.LastDim()) operands.push_back(k);
+    joined = joined || rows < access.LastDim();
   }
-  return operands;
+  return joined ? operands : std::vector<std::size_t>();
 }
 
 template <typename Plan, typename F>
@@ -384,18 +504,18 @@ bool IsShortRow(const Kernel& kernel, std::int64_t elements) { return elements <
 void GoAcrossShortRows(Plan* plan) {
   ForEachKernel(*plan, [plan](bool in_rows, Kernel& kernel) {
     const Rows rows(*plan, in_rows, false, kernel);
-    const auto is_short = [&](const runtime::Extent& extent) {
-      return extent.is_static() && IsShortRow(kernel, extent.value);
-    };
     const auto has_short_rows = [&](const Rows& of, int axis) {
       const std::vector<runtime::Extent> sources = of.Sources(axis);
-      return std::all_of(sources.begin(), sources.end(),
-                         [&](const runtime::Extent& source) { return is_short(source) && source.value >= 1; });
+      return std::all_of(sources.begin(), sources.end(), [&](const runtime::Extent& source) {
+        return source.is_static() && source.value >= 1 && source.value <= of.LongestRow(axis);
+      });
     };
+    for (const std::vector<int>& axes : rows.InnerAxes()) return MakeInnermost(axes, {}, &kernel);
     for (const int axis : rows.Axes()) {
       const runtime::Extent& extent = kernel.signature.axes[static_cast<std::size_t>(axis)];
-      if (is_short(extent) && extent.value >= 2 && has_short_rows(rows, axis))
-        return MakeInnermost(*plan, axis, rows.FromRows(axis), &kernel);
+      if (extent.is_static() && extent.value <= rows.LongestRow(axis) && extent.value >= 2 &&
+          has_short_rows(rows, axis))
+        return MakeInnermost({axis}, rows.FromRows(axis), &kernel);
     }
     if (in_rows) return;
     Kernel with_axis = WithElementAxis(kernel);
@@ -404,14 +524,14 @@ void GoAcrossShortRows(Plan* plan) {
     if (!has_short_rows(known, axis)) return;
     const std::vector<int> places = known.FromKnownPlaces(axis);
     if (places.empty()) return;
-    MakeInnermost(*plan, axis, places, &with_axis);
+    MakeInnermost({axis}, places, &with_axis);
     kernel = std::move(with_axis);
   });
 }
 
-void JoinShortRows(Plan* plan) {
+void AskForDenseRows(Plan* plan) {
   ForEachKernel(*plan, [](bool, Kernel& kernel) {
-    for (const std::size_t k : OperandsOfJoinedRows(kernel)) kernel.signature.operands[k].dense = true;
+    for (const std::size_t k : OperandsOfShortRows(kernel)) kernel.signature.operands[k].dense = true;
   });
 }
 
@@ -424,9 +544,15 @@ std::vector<OpenRows> FindOpenRows(const Plan& plan) {
     };
     const Rows rows(plan, in_rows, true, kernel);
     const std::vector<int> axes = rows.Axes();
-    for (const int axis : axes) add(signature.axes[static_cast<std::size_t>(axis)], 1, LongestShortRow(kernel));
+    for (const int axis : axes) add(signature.axes[static_cast<std::size_t>(axis)], 1, rows.LongestRow(axis));
     for (const int axis : axes)
-      for (const runtime::Extent& source : rows.Sources(axis)) add(source, 1, LongestShortRow(kernel));
+      for (const runtime::Extent& source : rows.Sources(axis)) add(source, 1, rows.LongestRow(axis));
+    for (const std::vector<int>& inner : rows.InnerAxes()) {
+      FewPoints few{{}, inner.size() > 1 ? kLongestOfSeveral : LongestShortRow(kernel)};
+      for (const int axis : inner) few.axes.push_back(signature.axes[static_cast<std::size_t>(axis)]);
+      for (const runtime::Extent& extent : few.axes)
+        if (!extent.is_static()) found.push_back({extent.symbol, signature.axes, 1, few.most, {few}});
+    }
     const bool reduces = std::any_of(kernel.phases.begin(), kernel.phases.end(),
                                      [](const Phase& phase) { return !phase.reductions.empty(); });
     if (ComputesWhatItGathers(kernel))

@@ -11,6 +11,9 @@
 
 namespace umbra::plan {
 
+/// The most elements of rows that several axes or several operands have together.
+inline constexpr std::int64_t kLongestOfSeveral = 128;
+
 /// Do packets go across rows of so many elements, a known number, or along them? Across those that are shorter than
 /// packets; where the kernel computes functions, which waste most in a packet that is not full, across longer ones,
 /// too.
@@ -27,14 +30,14 @@ std::optional<GatheredRow> RowOf(const Plan& plan, const Kernel& kernel, const V
 
 /// Where an element-wise kernel cannot walk its operands as one long row, as one of them is repeated along short rows
 /// or turned (pixels of three channels, scaled by channel, or taken apart), its short rows become the innermost axis,
-/// and packets go along the one before it. So it is with what takes its elements from short rows of others: a part of
-/// them, or several joined, or their elements in another order. For processors: a GPU's threads find their elements
-/// wherever they are.
+/// or several, which operands may have in any order (matrices of 3 x 4, turned), and packets go along the one before.
+/// So it is with what takes its elements from short rows of others: a part of them, or several joined, or their
+/// elements in another order. For processors: a GPU's threads find their elements wherever they are.
 void GoAcrossShortRows(Plan* plan);
 
-/// Rows of several known axes, as pictures of 4 x 4 are, that all operands have one axis behind the other, are short
-/// rows where operands are dense (Access::dense): packets go across all of their elements.
-void JoinShortRows(Plan* plan);
+/// What an operand has of short rows is to be dense (Access::dense), so that a kernel knows where they are. Rows of
+/// several axes, as pictures of 4 x 4 are, are short rows only then: packets go across all of their elements.
+void AskForDenseRows(Plan* plan);
 
 /// Axes that are to have so many points at most, all of them together.
 struct FewPoints {

@@ -21,12 +21,17 @@ using Kind = Node::Kind;
 
 // Sources of more nodes are not computed where they are read.
 constexpr std::size_t kFewNodes = 64;
+// Tensors that are joined at once; as many as one kernel reads.
+constexpr int kMostJoined = 16;
+
+enum class Sources { kJoins, kAll };
 
 class Composer {
  public:
-  Composer(const Graph& source, bool on_gpu, OutputInputPairs apart)
+  Composer(const Graph& source, bool on_gpu, Sources sources, OutputInputPairs apart)
       : source_(source),
         on_gpu_(on_gpu),
+        sources_(sources),
         result_(source.name()),
         reads_(source, std::move(apart)),
         positions_(source) {}
@@ -35,12 +40,8 @@ class Composer {
     RewriteNodes(
         source_,
         [&](const Node& node, std::vector<int> inputs) {
-          if (node.kind != Kind::kGather || IsBetterInMemory(node) || IsViewOfKept(node, inputs[0]))
-            return CopyNode(&result_, node, std::move(inputs));
-          const auto cost = CostOf(inputs[0]);
-          const bool composes =
-              cost && (*cost <= kCheap ? !reads_.IsOutput(node.inputs[0]) && !reads_.IsBetterTurned(node)
-                                       : reads_.IsReadOnce(node));
+          const bool composes = node.kind == Kind::kGather &&
+                                (sources_ == Sources::kJoins ? JoinsMore(node, inputs[0]) : Composes(node, inputs[0]));
           return composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs));
         },
         &result_);
@@ -48,6 +49,39 @@ class Composer {
   }
 
  private:
+  bool Composes(const Node& gather, int source) {
+    if (IsBetterInMemory(gather) || IsViewOfKept(gather, source)) return false;
+    const auto cost = CostOf(source);
+    return cost && (*cost <= kCheap ? !reads_.IsOutput(gather.inputs[0]) && !reads_.IsBetterTurned(gather)
+                                    : reads_.IsReadOnce(gather));
+  }
+
+  // Does the gather take what positions choose of other gathers, to join it with more?
+  bool JoinsMore(const Node& gather, int source) const {
+    return gather.guarded && !reads_.IsOutput(gather.inputs[0]) && result_.node(source).kind != Kind::kGather &&
+           IsJoin(source) && Joined(source) < kMostJoined;
+  }
+  int Joined(int id) const {
+    const Node& node = result_.node(id);
+    if (node.kind == Kind::kCast) return Joined(node.inputs[0]);
+    if (node.kind == Kind::kMap) return Joined(node.inputs[1]) + Joined(node.inputs[2]);
+    return node.kind == Kind::kGather ? 1 : 0;
+  }
+  bool IsJoin(int id) const {
+    const Node& node = result_.node(id);
+    if (node.kind == Kind::kCast) return IsJoin(node.inputs[0]);
+    if (node.kind == Kind::kBroadcast) return result_.node(node.inputs[0]).kind == Kind::kConstant;
+    if (node.kind == Kind::kMap && node.op == Op::select) return IsJoin(node.inputs[1]) && IsJoin(node.inputs[2]);
+    return node.kind == Kind::kConstant || (node.kind == Kind::kGather && node.guarded);
+  }
+
+  // Do positions before one end lie before the other, too?
+  bool Implies(int condition, int other) {
+    const Node &a = result_.node(condition), &b = result_.node(other);
+    return a.kind == Kind::kMap && b.kind == Kind::kMap && a.op == Op::lt && b.op == Op::lt &&
+           a.inputs[0] == b.inputs[0] && places_.IsAtMost(a.inputs[1], b.inputs[1]);
+  }
+
   // Does the gather join what is written where it lies, or read an input with more dimensions, by strides?
   bool IsBetterInMemory(const Node& gather) {
     const Node& from = source_.node(gather.inputs[0]);
@@ -118,7 +152,7 @@ class Composer {
     for (std::size_t k = 1; k < node.inputs.size(); ++k) at.push_back(ValueAt(node.inputs[k], positions, guard));
     int both = guard;
     if (node.guarded) {
-      both = guard >= 0 ? result_.Map(Op::logical_and, {guard, at.back()}) : at.back();
+      both = guard >= 0 && !Implies(at.back(), guard) ? result_.Map(Op::logical_and, {guard, at.back()}) : at.back();
       at.pop_back();
     }
     return result_.Gather(node.inputs[0], std::move(at), both, outside);
@@ -218,6 +252,7 @@ class Composer {
 
   const Graph& source_;
   const bool on_gpu_;
+  const Sources sources_;
   Graph result_;
   GatherReads reads_;  // of the source
   PositionForms positions_;  // of the source
@@ -228,10 +263,12 @@ class Composer {
 
 }  // namespace
 
+Graph JoinAtOnce(const Graph& graph) { return Composer(graph, false, Sources::kJoins, {}).Run(); }
+
 Graph ComposeGathers(const Graph& graph, bool on_gpu) {
-  Graph composed = Composer(graph, on_gpu, {}).Run();
+  Graph composed = Composer(graph, on_gpu, Sources::kAll, {}).Run();
   OutputInputPairs apart = GatheredByAlike(composed);
-  return apart.empty() ? std::move(composed) : Composer(graph, on_gpu, std::move(apart)).Run();
+  return apart.empty() ? std::move(composed) : Composer(graph, on_gpu, Sources::kAll, std::move(apart)).Run();
 }
 
 }  // namespace umbra::graph

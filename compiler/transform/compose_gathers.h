@@ -6,6 +6,10 @@
 
 namespace umbra::graph {
 
+/// Of concatenations of concatenations one, which takes each element from the operand that has it: what of several
+/// operands is to be computed before is told apart so, and none is copied once for each that comes after it.
+Graph JoinAtOnce(const Graph& graph);
+
 /// A gather whose source only moves elements, or computes little with them, becomes that computation at the
 /// gather's positions: the concatenation of four tensors, or the patches of a padded picture, need no tensor
 /// in between. So does one of more work whose elements gathers alone read, each about once: a slice, or a reversed or

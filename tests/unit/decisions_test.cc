@@ -157,7 +157,24 @@ TEST(Decisions, ManyOutcomesAreNotCountedToTheEnd) {
   Values one;
   const plan::Phase few = one.Storing(one.Select(one.Condition(), one.Load(), one.Load()));
   EXPECT_TRUE(Decisions(one.kernel).AreFew(few, kAny, 2));
-  EXPECT_FALSE(Decisions(one.kernel).AreFew(few, kAny, 1));
+}
+
+// More may be told apart where each has a small part of all, and not where each has most of it.
+TEST(Decisions, OutcomesOfLittleEachMayBeMany) {
+  Values joined;
+  int chosen = joined.Load();
+  for (int k = 0; k < 20; ++k) chosen = joined.Select(joined.Condition(), joined.Load(), chosen);
+  const plan::Phase parts = joined.Storing(chosen);
+  EXPECT_TRUE(Decisions(joined.kernel).AreFew(parts, kAny, 8));
+  Values shared;
+  int sum = shared.Load();
+  for (int k = 0; k < 30; ++k) sum = shared.Add(Value::Kind::kMap, DType::kFloat32, {sum, shared.Load()}, Op::plus);
+  for (int k = 0; k < 3; ++k)
+    sum = shared.Add(Value::Kind::kMap, DType::kFloat32,
+                     {sum, shared.Select(shared.Condition(), shared.Load(), shared.Load())}, Op::plus);
+  const plan::Phase all = shared.Storing(sum);
+  EXPECT_TRUE(Decisions(shared.kernel).AreFew(all, kAny, 8));
+  EXPECT_FALSE(Decisions(shared.kernel).AreFew(all, kAny, 7));
 }
 
 }  // namespace

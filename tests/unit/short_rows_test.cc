@@ -160,11 +160,39 @@ TEST(ShortRows, OfSeveralAxes) {
           "  c = reduce_with_axis<sum>(reduce_with_axis<sum>(y * broadcast<2>(steps(4, 1), y), 2), 1)\n}",
       {{1}, {33}}, 1e-5);
   drawn::ExpectAsInterpreted(
+      "kernel k(x: f32[2, n, 2], t: f32[2, n, 1]) -> (y: f32[n]) {\n"
+      "  y = reduce_with_axis<sum>(reduce_with_axis<sum>(x - broadcast_keepdim(t, 2, 2), 0), 1)\n}",
+      {{1}, {50}}, 1e-5);
+  drawn::ExpectAsInterpreted(
       "kernel k(x: f32[m, n, 2, 3, 2], v: f32[2, 3, 2]) -> (y: f32[m, n], z: f32[m, n, 2, 3, 2]) {\n"
       "  w = x * broadcast_with_axis(broadcast_with_axis(v, -1, extent<1>(x)), -1, extent<0>(x))\n"
       "  y = reduce_with_axis<sum>(reduce_with_axis<sum>(reduce_with_axis<sum>(w, 4), 3), 2)\n"
       "  z = tanh(w - broadcast<0, 1>(y, x))\n}",
       {{1, 1}, {3, 40}, {70, 5}}, 1e-4);
+}
+
+// Axes that operands have in other orders, elsewhere, or not at all, of known and of open extents, where packets are
+// whole and where they are not.
+TEST(ShortRows, OfAxesInOtherOrders) {
+  for (
+      const char* text :
+      {"kernel k(x: T[b, n, 2, 3], z: T[b, n, 3, 2]) -> (y: T[b, n, 3, 2]) { y = swapaxis(x, 2, 3) - z }",
+       "kernel k(x: T[b, n, 4, 4], s: T[4], v: T[b, n]) -> (y: T[b, n, 4, 4], z: T[b, n, 4, 4]) {\n"
+       "  y = (x + swapaxis(x, 2, 3)) * broadcast<2>(s)\n  z = swapaxis(y, 2, 3) - broadcast<0, 1>(v)\n}",
+       "kernel k(x: T[b, n, 2, 5, 2]) -> (y: T[b, n, 5, 2, 2]) { y = permute(x, 0, 1, 3, 2, 4) * 3 }",
+       "kernel k(x: T[b, n, 2, 5, 2], z: T[2, 2, b, n, 5]) -> (y: T[b, 2, n, 5, 2]) {\n"
+       "  y = permute(x, 0, 2, 1, 3, 4) - permute(z, 2, 0, 3, 4, 1)\n}",
+       "kernel k(x: T[b, n, 3, 3]) -> (y: T[3, 3, b, n]) { y = permute(x, 3, 2, 0, 1) * 3 }",
+       "kernel k(x: T[8, 7, b, n]) -> (y: T[b, n, 7, 8]) { y = permute(x, 2, 3, 1, 0) * 3 }",
+       "kernel k(x: T[b, n, 1, 6, 1, 2, 5]) -> (y: T[6, 1, 2, b, n, 5, 1]) { y = permute(x, 3, 2, 5, 0, 1, 6, 4) * 3 }",
+       "kernel k(x: T[2, b, n, 1]) -> (y: T[b, n, 1, 2]) { y = permute(x, 1, 2, 3, 0) * 3 }",
+       "kernel k(x: T[n, b, p, q]) -> (y: T[n, q, p, b]) { y = permute(x, 0, 3, 2, 1) * 3 }"})
+    for (const char* type : {"f32", "f64", "f16", "u8"}) {
+      const bool open = std::string(text).find("p, q") != std::string::npos;
+      std::vector<std::vector<index_t>> extents = {{1, 1}, {3, 40}, {70, 5}, {2, 16}};
+      if (open) extents = {{1, 1, 1, 1}, {3000, 3, 2, 4}, {900, 20, 4, 4}, {40, 5, 20, 30}};
+      drawn::ExpectAsInterpreted(drawn::With(text, "T", type), extents, 0);
+    }
 }
 
 // Kernels that take elements from rows of others: turned, twice, from rows of none, and columns of windows by steps.
@@ -174,12 +202,56 @@ TEST(ShortRows, OfOthers) {
         "kernel k(x: f32[100, 3], z: f32[100, 6]) -> (y: f32[6, 100]) { y = swapaxis(complex_mul_rc(x, z), 1, 0) }",
         "kernel k(x: f32[9, 3, 20], z: f32[9, 3, 20]) -> (y: f32[9, 20, 3]) { y = swapaxis(flip(x, 2) - z, 2, 1) }",
         "kernel k(x: f32[40, 4]) -> (y: f32[40, 4]) { y = complex_exchange(complex_exchange(x)) }",
+        "kernel k(x: f32[99, 4, 4]) -> (y: f32[99, 4, 4]) { y = flip(permute(x, 0, 2, 1), 1) }",
+        "kernel k(x: f32[3, 30, 4, 4]) -> (y: f32[3, 30, 4, 4]) { y = flip(x, 2) - flip(x, 3) }",
+        "kernel k(x: f32[99, 4, 4]) -> (y: f32[99, 4, 8]) { y = concat(x, permute(x, 0, 2, 1), 2) }",
         "kernel k(a: f32[100, 3], b: f32[100, 0]) -> (y: f32[100, 3]) { y = concat(a, b, 1) }",
         "kernel k(x: f32[4, 1, 1, 9]) -> (y: f32[3, 20]) { y = unpack_patch2col(pad(x * 2, 0, 1), 1, 3, 1, 2, 1, 1) }",
         "kernel k(x: f32[3, 2, 7, 11]) -> (y: f32[12, 96]) { y = unpack_patch2col(pad(x, 1, 1), 2, 3, 1, 3, 1, 1) }"}) {
     SCOPED_TRACE(text);
     ExpectSameBitsOnEveryTarget(graph::ParseText(text)[0], 1);
   }
+}
+
+// What many tensors are joined to, along any axis: each element is its own tensor's.
+TEST(ShortRows, JoinedOfMany) {
+  constexpr index_t kRows = 37, kColumns = 21;
+  std::mt19937 random(5);
+  const Tensor x(DType::kFloat32, {kRows, kColumns}, 0, &random);
+  for (const int parts : {2, 5, 9, 17, 40})
+    for (const char* const shape : {"[n, m]", "[1, n, m]", "[n, 1, m]", "[n, m, 1]"})
+      for (const int axis : {0, 1, 2}) {
+        const bool flat = std::string(shape) == "[n, m]";
+        const std::string extents[] = {"1, extent<0>(x), extent<1>(x)", "extent<0>(x), 1, extent<1>(x)",
+                                       "extent<0>(x), extent<1>(x), 1"};
+        if (axis == 2 && flat) continue;
+        if (!flat && shape[1 + 3 * axis] != '1') continue;
+        std::string joined;
+        for (int k = 0; k < parts; ++k) joined += detail::Concat(k + 1, k % 3 == 1 ? " * -z, " : " * z, ");
+        const std::string text =
+            detail::Concat("kernel k(x: f32[n, m]) -> (y: f32[", flat ? "p, q" : "p, q, r",
+                           "]) {\n  z = ", flat ? "x * 2" : "reshape(x * 2, " + extents[axis] + ")", "\n  y = concat(",
+                           joined, axis, ")\n}");
+        SCOPED_TRACE(text);
+        for (const auto target : codegen::kAllTargets) {
+          if (!HostRuns(target)) continue;
+          CompileOptions options;
+          options.target = std::string(codegen::Name(target));
+          const Function function = Compile(graph::ParseText(text)[0], options);
+          Tensor y(DType::kFloat32, runtime::OutputShapes(function.program(), {x.ref})[0], 0, nullptr);
+          function({{x.ref}, {y.ref}, {}});
+          for (int k = 0; k < parts; ++k)
+            for (index_t i = 0; i < kRows; ++i)
+              for (index_t j = 0; j < kColumns; ++j) {
+                const index_t row = flat && axis == 0 ? k * kRows + i : i,
+                              column = flat && axis == 1 ? k * kColumns + j : j;
+                std::vector<index_t> at{row, column};
+                if (!flat) at.insert(at.begin() + axis, k);
+                ASSERT_EQ(y.At(at), static_cast<float>((k % 3 == 1 ? -1 : 1) * (k + 1) * 2 * x.At({i, j})))
+                    << options.target;
+              }
+        }
+      }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Many small things, as matrices of 3 x 3 are, each a lane of packets: what a lane has of an operand lies side by side
 // in memory, and is turned in registers, so that each element is a packet.
+#include <functional>
 #include <map>
 #include <string>
 
@@ -59,13 +60,24 @@ void ColumnEmitter::BatchPacket(const std::string& c, const std::string& lanes) 
   }
   index_t points = 1;
   for (int axis = 1; axis < kernel_.rank(); ++axis) points *= signature_.axes[static_cast<std::size_t>(axis)].value;
-  for (int axis = 1; axis < signature_.row_axes; ++axis) {
+  const bool apart = ChoosesInBatch();
+  const std::function<void(int)> walk = [&](int axis) {
+    if (axis == signature_.row_axes) return ColumnBody(c, lanes);
+    for (index_t index = 0; apart && index < signature_.axes[static_cast<std::size_t>(axis)].value; ++index) {
+      fixed_[axis] = index;
+      out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", axis, index, index + 1);
+      walk(axis + 1);
+      out_.Close();
+    }
+    fixed_.erase(axis);
+    if (apart) return;
     if (!lanes.empty()) out_.Line("UMBRA_ROLL");  // once
     else if (points <= kMostUnrolled) out_.Line("UMBRA_UNROLL");
     out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", axis, ExtentName(axis));
-  }
-  ColumnBody(c, lanes);
-  for (int axis = 1; axis < signature_.row_axes; ++axis) out_.Close();
+    walk(axis + 1);
+    out_.Close();
+  };
+  walk(1);
   for (const auto& [k, name] : columns) {
     if (!signature_.operands[k].store) continue;
     const index_t elements = ElementsOfLane(k);

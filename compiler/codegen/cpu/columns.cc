@@ -43,7 +43,7 @@ void ColumnEmitter::Columns(int axis) {
   if (HasShortRows()) {
     const std::string from = ShortRowsInTurns(c, first, last);
     out_.Open("for (long long {0} = {1}; {0} + {2} <= {3}; {0} += {2})", c, from, width_, last);
-    ShortRows(c, names_);
+    ShortRows(c, "", names_);
     out_.Close();
   } else if (WalksBlocksOfColumns()) {
     if (Splits()) ColumnUnits(c, first, last);
@@ -56,7 +56,8 @@ void ColumnEmitter::Columns(int axis) {
   if (width_ > 1) {
     out_.Open("if (const long long {0} = {1}; {0} < {2})", c, WholeSteps(first, last, width_), last);
     out_.Line("const long long lanes = {} - {};", last, c);
-    body("lanes");
+    if (HasDenseRows()) ShortRows(c, "lanes", names_);
+    else body("lanes");
     out_.Close();
   }
   if (narrow) out_.Close();

@@ -36,6 +36,7 @@ class ColumnEmitter : protected RowEmitter {
 
   // Keeps the value, if it is an element that the phase has read to be kept, or asks for the one of the next block.
   void KeepElement(int id, const std::string& index) override;
+  void ColumnElements(const Phase& phase, const std::function<void()>& body) override;
   // Short rows within other inner axes are loaded for each of their indices.
   void BeforeInnerLoop(int axis) override;
   bool StreamsPackets(DType type) const override {
@@ -158,27 +159,42 @@ class ColumnEmitter : protected RowEmitter {
   bool StreamsAcross() const {
     return options_.variant.stores == runtime::Stores::kStreamed && (HasShortRows() || signature_.goes_across_batch());
   }
-  // A packet's rows from `c` on.
-  void ShortRows(const std::string& c, Names names);
+  // Are they all operands' own, whose elements lie side by side?
+  bool HasDenseRows() const;
+  // A packet's rows from `c` on, or the first `lanes` of one, where rows are dense.
+  void ShortRows(const std::string& c, const std::string& lanes, Names names);
   // Groups of packets from `first` on, where results that are written by turns go past the caches; where they end.
   std::string ShortRowsInTurns(const std::string& c, const std::string& first, const std::string& last);
   // Is the operand a result whose rows lie along what packets go across?
   bool IsWrittenInTurns(std::size_t k) const;
   int ElementAxis() const { return kernel_.rank() - 1; }
   bool RowsAreOne() const { return runtime::RowsAreOne(signature_); }
-  index_t ElementsOfShortRow() const;
-  // Which element of a short row it is.
-  std::string ElementIndex() const;
+  // The axes of short rows.
+  int FirstElementAxis() const;
+  std::vector<int> ElementAxes() const;
+  index_t ElementsOfShortRow() const { return ElementsAlong(ElementAxes()); }
+  index_t ElementsAlong(const std::vector<int>& axes) const;
+  // "[i2 * 3 + i3]": which one it is of elements that lie one after the other along these axes, from the first on.
+  std::string ElementIndex(const std::vector<int>& axes) const;
+  // "[i2][i3]"
+  static std::string IndicesOf(const std::vector<int>& axes);
+  // The axes along which an operand has its short rows, from the outermost on, and those of as many rows.
+  struct ShortRow {
+    std::vector<int> side_by_side, apart;
+  };
+  ShortRow ShortRowOf(std::size_t k) const;
+  bool HaveSameRows(std::size_t a, std::size_t b) const;
+  void EachApart(const ShortRow& row, const std::function<void()>& body);
   // Does the operand have a row of a packet's lanes for each of them, of numbers as wide as they are?
   bool IsInShortRows(std::size_t k) const;
-  // The first element, and how far rows and their elements lie apart.
-  std::string ColumnsOf(std::size_t k, const std::string& c) const;
+  // "load_columns(...);", or what else is done with rows and their columns.
+  void MoveColumns(const char* how, std::size_t k, const std::string& c, const std::string& lanes,
+                   const std::string& columns);
   std::string DeclareColumns(DType type, const std::string& name, index_t count, Names* names);
   // Columns of the rows that gathers take their elements from.
   void LoadGatheredRows(const Phase& phase, const std::string& c, const std::map<int, std::string>& turned,
                         Names* names);
   bool IsOfRowsOf(const Value& gather, int operand) const;
-  bool PlacesChoose() const;
   bool IsFromShortRows(int id) const;
   // What a phase computes, but for what was kept.
   std::set<int> NeededOf(const Phase& phase, const std::map<int, std::string>& kept) const;
@@ -186,6 +202,22 @@ class ColumnEmitter : protected RowEmitter {
   bool IsKeptFrom(std::size_t p, int id) const;
   // Keeps the value for later phases, if it is to be.
   void KeepPacket(int id);
+
+  // ---- places.cc: rows whose places choose -----------------------------------------------------
+
+  // Places of a row from `begin` to `end`, and what conditions are there.
+  struct PlaceRun {
+    index_t begin, end;
+    std::map<int, bool> decided;
+  };
+  // Where places choose; else none, or one that nothing is known of.
+  std::vector<PlaceRun> RunsOfPlaces(const Phase& phase) const;
+  // Of a place, by axis: conditions that follow from its indices.
+  std::map<int, bool> DecidedAt(const Phase& phase, const std::map<int, index_t>& place) const;
+  std::optional<index_t> KnownAt(int id, const std::map<int, index_t>& place,
+                                 std::map<int, std::optional<index_t>>* known) const;
+  // Do points of a batch choose, which are few?
+  bool ChoosesInBatch() const;
 
   // ---- batches.cc: many small things, each of which is a lane of packets --------------------------
 
@@ -225,6 +257,8 @@ class ColumnEmitter : protected RowEmitter {
   } kept_rows_;
 
   bool in_short_rows_ = false;  // are packets across short rows being written?
+  std::map<int, index_t> fixed_;  // of a batch, by axis: the index that is walked alone
+  bool rolls_ = false;  // of those, lanes that are done once?
   std::function<void()> load_short_rows_;  // within other inner axes
   std::map<int, std::string> kept_here_;  // of values that short rows keep, the array of their elements
 };

@@ -88,8 +88,7 @@ void PhaseEmitter::ColumnLoop(const Phase& phase, const std::string& c, const st
               speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
   }
   const auto loops = [&] {
-    InnerLoops(kernel_.signature.row_axes, kernel_.rank(),
-               [&] { WhereGuarded(phase, [&] { ColumnElement(phase, c, lanes, *names); }); });
+    ColumnElements(phase, [&] { WhereGuarded(phase, [&] { ColumnElement(phase, c, lanes, *names); }); });
   };
   const std::vector<BoxBound> bounds =
       width_ > 1 && !Splits() && columns_at_hand_.empty() ? InsideBounds(phase) : std::vector<BoxBound>();
@@ -104,6 +103,10 @@ void PhaseEmitter::ColumnLoop(const Phase& phase, const std::string& c, const st
   out_.Middle("} else {");
   loops();
   out_.Close();
+}
+
+void PhaseEmitter::ColumnElements(const Phase& /*phase*/, const std::function<void()>& body) {
+  InnerLoops(kernel_.signature.row_axes, kernel_.rank(), body);
 }
 
 void PhaseEmitter::ColumnElement(const Phase& phase, const std::string& c, const std::string& lanes, Names names) {

@@ -84,6 +84,8 @@ class PhaseEmitter : protected ValueEmitter {
 
   // What the phase's walk does with a value of an element once it is there.
   virtual void KeepElement(int id, const std::string& index) = 0;
+  // `body` for each element of columns.
+  virtual void ColumnElements(const Phase& phase, const std::function<void()>& body);
   // What is written before the loop over an inner axis.
   virtual void BeforeInnerLoop(int /*axis*/) {}
   // Do whole packets of the type that are stored now go past the caches?

@@ -15,13 +15,11 @@ namespace {
 
 // Packets of a result that are written before those of its next row.
 constexpr int kPacketsOfTurn = 16;
-// Places of a row that have code each, where they choose.
-constexpr index_t kMostChosen = 16;
 
 }  // namespace
 
 bool ColumnEmitter::HasShortRows() const {
-  if (!signature_.goes_along_columns() || Splits() || options_.variant.strided ||
+  if (!signature_.goes_along_columns() || Splits() || (options_.variant.strided && RowsAreOne()) ||
       options_.spelling != Spelling::kPackets || width_ == 1)
     return false;
   if (kernel_.rank() == signature_.row_axes || !IsBaked(ElementAxis())) return false;
@@ -40,20 +38,38 @@ bool ColumnEmitter::HasShortRows() const {
   return false;
 }
 
-index_t ColumnEmitter::ElementsOfShortRow() const {
+int ColumnEmitter::FirstElementAxis() const { return RowsAreOne() ? signature_.row_axes : ElementAxis(); }
+
+std::vector<int> ColumnEmitter::ElementAxes() const {
+  std::vector<int> axes;
+  for (int axis = FirstElementAxis(); axis <= ElementAxis(); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+index_t ColumnEmitter::ElementsAlong(const std::vector<int>& axes) const {
   index_t elements = 1;
-  for (int axis = RowsAreOne() ? signature_.row_axes : ElementAxis(); axis <= ElementAxis(); ++axis)
-    elements *= signature_.axes[static_cast<std::size_t>(axis)].value;
+  for (const int axis : axes) elements *= signature_.axes[static_cast<std::size_t>(axis)].value;
   return elements;
 }
 
-std::string ColumnEmitter::ElementIndex() const {
-  int axis = RowsAreOne() ? signature_.row_axes : ElementAxis();
-  std::string index = fmt::format("i{}", axis);
-  while (axis++ < ElementAxis())
-    index = fmt::format("{} * {} + i{}", axis - 1 > signature_.row_axes ? "(" + index + ")" : index,
-                        signature_.axes[static_cast<std::size_t>(axis)].value, axis);
-  return index;
+std::string ColumnEmitter::ElementIndex(const std::vector<int>& axes) const {
+  std::string index = fmt::format("i{}", axes.front());
+  for (auto axis = axes.begin() + 1; axis != axes.end(); ++axis)
+    index = fmt::format("{} * {} + i{}", axis > axes.begin() + 1 ? "(" + index + ")" : index, ElementsAlong({*axis}),
+                        *axis);
+  return "[" + index + "]";
+}
+
+ColumnEmitter::ShortRow ColumnEmitter::ShortRowOf(std::size_t k) const {
+  const runtime::Access& access = signature_.operands[k];
+  ShortRow row;
+  const int first = runtime::FirstOfShortRow(signature_, access, RowsAreOne());
+  for (int dim = first; dim <= access.LastDim(); ++dim)
+    for (const int axis : ElementAxes())
+      if (AxisDim(access, axis) == dim) row.side_by_side.push_back(axis);
+  for (const int axis : ElementAxes())
+    if (const int dim = AxisDim(access, axis); dim >= 0 && dim < first) row.apart.push_back(axis);
+  return row;
 }
 
 // A processor that puts lines together from packets of half a line keeps few that are not whole, and hardly any that
@@ -77,7 +93,7 @@ std::string ColumnEmitter::ShortRowsInTurns(const std::string& c, const std::str
   }
   each_packet();
   out_.Line("const long long {} = {} + {} * {};", c, block, packet, width_);
-  ShortRows(c, names_);
+  ShortRows(c, "", names_);
   out_.Close();
   out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", ElementAxis(), ElementsOfShortRow());
   for (const auto& [operand, name] : turns) {
@@ -100,22 +116,34 @@ bool ColumnEmitter::IsWrittenInTurns(std::size_t k) const {
          AxisDim(access, vector_axis_) >= 0 && AxisDim(access, ElementAxis()) >= 0 && !IsInShortRows(k);
 }
 
-void ColumnEmitter::ShortRows(const std::string& c, Names names) {
-  const std::string element = "[" + ElementIndex() + "]";
+void ColumnEmitter::ShortRows(const std::string& c, const std::string& lanes, Names names) {
+  const std::string element = ElementIndex(ElementAxes());
   in_short_rows_ = true;
+  rolls_ = !lanes.empty();
   std::map<int, std::string> turned;  // by operand
+  std::vector<std::size_t> to_load;
   for (std::size_t k = 0; k < signature_.operands.size(); ++k) {
     if (!IsInShortRows(k)) continue;
     const int operand = static_cast<int>(k);
     const bool is_stored = signature_.operands[k].store;
-    turned[operand] = names.Make(operands_[k].name + "_columns");
-    (is_stored ? stored_at_hand_ : at_hand_)[operand] = turned[operand] + element;
+    const ShortRow row = ShortRowOf(k);
+    const auto same = std::find_if(turned.begin(), turned.end(),
+                                   [&](const auto& of) { return HaveSameRows(k, static_cast<std::size_t>(of.first)); });
+    turned[operand] = same != turned.end() ? same->second : names.Make(operands_[k].name + "_columns");
+    if (same == turned.end()) to_load.push_back(k);
+    (is_stored ? stored_at_hand_ : at_hand_)[operand] =
+        turned[operand] + IndicesOf(row.apart) + ElementIndex(row.side_by_side);
   }
   const auto load = [&] {
-    for (const auto& [operand, columns] : turned) {
-      const auto k = static_cast<std::size_t>(operand);
-      out_.Line("{} {}[{}];", speller_->Type(OperandType(operand)), columns, ElementsOfShortRow());
-      if (!signature_.operands[k].store) out_.Line("load_columns({}, {});", ColumnsOf(k, c), columns);
+    for (const std::size_t k : to_load) {
+      const ShortRow row = ShortRowOf(k);
+      const std::string& columns = turned.at(static_cast<int>(k));
+      std::string sizes;
+      for (const int axis : row.apart) sizes += fmt::format("[{}]", ElementsAlong({axis}));
+      out_.Line("{} {}{}[{}];", speller_->Type(OperandType(static_cast<int>(k))), columns, sizes,
+                ElementsAlong(row.side_by_side));
+      if (!signature_.operands[k].store)
+        EachApart(row, [&] { MoveColumns("load", k, c, lanes, columns + IndicesOf(row.apart)); });
     }
   };
   if (ElementAxis() == signature_.row_axes || RowsAreOne()) load();
@@ -124,7 +152,7 @@ void ColumnEmitter::ShortRows(const std::string& c, Names names) {
   std::map<int, std::string> kept;  // by value: those that an earlier phase has kept
   for (std::size_t p = 0; p < kernel_.phases.size(); ++p) {
     const Phase& phase = kernel_.phases[p];
-    for (const int id : phase.row_values) DeclarePacket(id, c, "", &names);
+    for (const int id : phase.row_values) DeclarePacket(id, c, lanes, &names);
     reached_ = NeededOf(phase, kept);
     std::map<int, std::string> to_keep;
     for (const int id : phase.element_values)
@@ -132,39 +160,69 @@ void ColumnEmitter::ShortRows(const std::string& c, Names names) {
         to_keep[id] = DeclareColumns(value(id).type, NameOf(id), ElementsOfShortRow(), &names);
     for (const auto& [id, name] : kept) text_[id] = {name + element};
     kept_here_ = to_keep;
-    ColumnLoop(phase, c, "", &names);
+    ColumnLoop(phase, c, lanes, &names);
     kept_here_.clear();
     reached_.reset();
     kept.merge(to_keep);
   }
-  for (const int id : kernel_.final_row_values) DeclarePacket(id, c, "", &names);
-  for (const auto& store : kernel_.final_stores) StorePacket(store, c, "");
+  for (const int id : kernel_.final_row_values) DeclarePacket(id, c, lanes, &names);
+  for (const auto& store : kernel_.final_stores) StorePacket(store, c, lanes);
   for (const auto& [operand, columns] : turned) {
     if (!signature_.operands[static_cast<std::size_t>(operand)].store) continue;
-    out_.Line("{}_columns({}, {});", StreamsAcross() ? "stream" : "store",
-              ColumnsOf(static_cast<std::size_t>(operand), c), columns);
-    has_streamed_ = has_streamed_ || StreamsAcross();
+    const auto k = static_cast<std::size_t>(operand);
+    const ShortRow row = ShortRowOf(k);
+    const bool streams = StreamsAcross() && lanes.empty();
+    EachApart(row, [&, name = columns] {
+      MoveColumns(streams ? "stream" : "store", k, c, lanes, name + IndicesOf(row.apart));
+    });
+    has_streamed_ = has_streamed_ || streams;
     stored_at_hand_.erase(operand);
   }
   at_hand_.clear();
   columns_at_hand_.clear();
   load_short_rows_ = nullptr;
-  in_short_rows_ = false;
+  in_short_rows_ = rolls_ = false;
+}
+
+bool ColumnEmitter::HasDenseRows() const {
+  if (options_.variant.strided || !HasShortRows()) return false;
+  for (const Phase& phase : kernel_.phases)
+    for (const int id : phase.element_values)
+      if (IsFromShortRows(id)) return false;
+  for (std::size_t k = 0; k < signature_.operands.size(); ++k)
+    if (IsInShortRows(k) && !signature_.operands[k].dense) return false;
+  return true;
+}
+
+// Are the rows of two operands that are read the same ones, whose elements come in another order?
+bool ColumnEmitter::HaveSameRows(std::size_t a, std::size_t b) const {
+  const runtime::Access &one = signature_.operands[a], &other = signature_.operands[b];
+  if (one.store || other.store || one.buffer != other.buffer || !one.dense || !other.dense) return false;
+  const int first = runtime::FirstOfShortRow(signature_, one, true);
+  if (first != runtime::FirstOfShortRow(signature_, other, true) || one.LastDim() != other.LastDim()) return false;
+  for (int axis = 0; axis < kernel_.rank(); ++axis) {
+    const int dim = AxisDim(one, axis), other_dim = AxisDim(other, axis);
+    if (dim != other_dim && (dim < first || other_dim < first)) return false;
+  }
+  return true;
+}
+
+std::string ColumnEmitter::IndicesOf(const std::vector<int>& axes) {
+  std::string indices;
+  for (const int axis : axes) indices += fmt::format("[i{}]", axis);
+  return indices;
+}
+
+void ColumnEmitter::EachApart(const ShortRow& row, const std::function<void()>& body) {
+  for (const int axis : row.apart)
+    out_.Open("for (long long i{0} = 0; i{0} < {1}; ++i{0})", axis, ElementsAlong({axis}));
+  body();
+  for (std::size_t k = 0; k < row.apart.size(); ++k) out_.Close();
 }
 
 void ColumnEmitter::BeforeInnerLoop(int axis) {
   if (load_short_rows_ && axis == ElementAxis()) load_short_rows_();
-  // What the place in the row chooses is known then.
-  if ((in_short_rows_ || !columns_at_hand_.empty()) && axis == ElementAxis() && PlacesChoose())
-    out_.Line("UMBRA_UNROLL");
-}
-
-bool ColumnEmitter::PlacesChoose() const {
-  return ElementsOfShortRow() <= kMostChosen &&
-         std::any_of(kernel_.phases[0].element_values.begin(), kernel_.phases[0].element_values.end(), [this](int id) {
-           return value(id).kind == Value::Kind::kMap && value(id).op == graph::Op::select &&
-                  IsPositional(value(id).args[0]);
-         });
+  if (rolls_) out_.Line("UMBRA_ROLL");
 }
 
 void ColumnEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, const std::map<int, std::string>& turned,
@@ -182,8 +240,10 @@ void ColumnEmitter::LoadGatheredRows(const Phase& phase, const std::string& c, c
     const plan::GatheredRow row = *plan::RowOf(plan_, kernel_, v, vector_axis_);
     const std::size_t rank = v.args.size() - (v.guarded ? 1 : 0);
     const bool by_one = row.dim + 2 < rank || IsByOne(v, rank - 1);
-    const std::string rows = fmt::format("{}, {}, {}", GatherAddress(v, c, "0LL", rank - row.dim - 1),
-                                         lanes_.stride_name(v.index, static_cast<int>(row.dim)),
+    const bool dense = signature_.operands[static_cast<std::size_t>(v.index)].dense && !options_.variant.strided;
+    const std::string by_row =
+        dense ? std::to_string(row.elements.value) : lanes_.stride_name(v.index, static_cast<int>(row.dim));
+    const std::string rows = fmt::format("{}, {}, {}", GatherAddress(v, c, "0LL", rank - row.dim - 1), by_row,
                                          by_one ? "1" : lanes_.stride_name(v.index, static_cast<int>(rank) - 1));
     std::string& name = columns[rows];
     if (name.empty()) {
@@ -211,8 +271,9 @@ bool ColumnEmitter::IsFromShortRows(int id) const {
   const Value& v = value(id);
   if (v.kind != Value::Kind::kGather || v.type == DType::kBool) return false;
   const auto row = plan::RowOf(plan_, kernel_, v, vector_axis_);
-  if (!row || !row->elements.is_static() || row->elements.value < 1 || !plan::IsShortRow(kernel_, row->elements.value))
+  if (!row || !row->elements.is_static() || row->elements.value < 1 || row->elements.value > plan::kLongestOfSeveral)
     return false;
+  if (options_.variant.strided && row->dim + 2 + (v.guarded ? 1 : 0) < v.args.size()) return false;
   const auto row_place = v.args.begin() + static_cast<std::ptrdiff_t>(row->dim);
   const auto end = v.args.end() - (v.guarded ? 1 : 0);
   for (auto place = v.args.begin(); place != end; ++place)
@@ -221,6 +282,7 @@ bool ColumnEmitter::IsFromShortRows(int id) const {
     const std::vector<bool> moves = plan::MovesAlong(kernel_, axis);
     const auto moved = [&](int arg) { return moves[static_cast<std::size_t>(arg)]; };
     const bool of_row = axis == ElementAxis();
+    if (!of_row && axis >= signature_.row_axes && std::any_of(v.args.begin(), v.args.end(), moved)) return false;
     if (of_row ? std::any_of(v.args.begin(), row_place + 1, moved) : std::any_of(row_place + 1, v.args.end(), moved))
       return false;
   }
@@ -231,18 +293,25 @@ bool ColumnEmitter::IsInShortRows(std::size_t k) const {
   const runtime::Access& access = signature_.operands[k];
   const DType type = plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype;
   return type != DType::kBool && !access.gathered && AxisDim(access, vector_axis_) >= 0 &&
-         AxisDim(access, ElementAxis()) == access.LastDim();
+         !ShortRowOf(k).side_by_side.empty();
 }
 
-std::string ColumnEmitter::ColumnsOf(std::size_t k, const std::string& c) const {
+void ColumnEmitter::MoveColumns(const char* how, std::size_t k, const std::string& c, const std::string& lanes,
+                                const std::string& columns) {
   const Operand& o = operands_[k];
-  const std::string& by_row = VectorStride(static_cast<int>(k));
+  const runtime::Access& access = signature_.operands[k];
+  const std::vector<int> side_by_side = ShortRowOf(k).side_by_side;
   std::string row = o.name;
-  for (int axis = signature_.row_axes; axis < ElementAxis() && !RowsAreOne(); ++axis)
-    if (AxisDim(signature_.operands[k], axis) >= 0)
+  for (int axis = signature_.row_axes; axis <= ElementAxis(); ++axis)
+    if (AxisDim(access, axis) >= 0 && std::find(side_by_side.begin(), side_by_side.end(), axis) == side_by_side.end())
       row += fmt::format(" + i{} * {}", axis, o.stride_names[static_cast<std::size_t>(axis)]);
-  return fmt::format("{} + {} * {}, {}, {}", row, c, by_row, by_row,
-                     o.stride_names[static_cast<std::size_t>(ElementAxis())]);
+  const bool dense = access.dense && !options_.variant.strided;
+  const bool follow = dense && runtime::FirstOfDense(signature_, access) == AxisDim(access, vector_axis_);
+  const std::string by_row = follow ? std::to_string(ElementsAlong(side_by_side)) : VectorStride(static_cast<int>(k));
+  const std::string rows = fmt::format("{} + {} * {}, {}", row, c, by_row, by_row);
+  if (!lanes.empty()) return out_.Line("{}_columns_head({}, {}, {});", how, rows, columns, lanes);
+  out_.Line("{}_columns({}, {}, {});", how, rows,
+            dense ? "1" : o.stride_names[static_cast<std::size_t>(side_by_side.back())], columns);
 }
 
 std::string ColumnEmitter::DeclareColumns(DType type, const std::string& name, index_t count, Names* names) {
@@ -274,7 +343,7 @@ bool ColumnEmitter::IsKeptFrom(std::size_t p, int id) const {
 
 void ColumnEmitter::KeepPacket(int id) {
   const auto kept = kept_here_.find(id);
-  if (kept != kept_here_.end()) out_.Line("{}[{}] = {};", kept->second, ElementIndex(), text_.at(id).text);
+  if (kept != kept_here_.end()) out_.Line("{}{} = {};", kept->second, ElementIndex(ElementAxes()), text_.at(id).text);
 }
 
 }  // namespace umbra::codegen
