@@ -150,19 +150,17 @@ Decisions::Reach Decisions::ReachOf(const plan::Phase& phase, const std::functio
 void Decisions::CountOutcomes(const plan::Phase& phase, const std::function<bool(int)>& can_know, int most,
                               Outcomes* outcomes) {
   const Reach reach = ReachOf(phase, can_know);
-  const std::set<int>& values = reach.values;
-  const int open = reach.open;
-  if (open < 0) {
+  if (reach.open < 0) {
     ++outcomes->count;
-    outcomes->values +=
-        static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [this](int id) { return !Chosen(id); }));
+    outcomes->values += static_cast<std::size_t>(
+        std::count_if(reach.values.begin(), reach.values.end(), [this](int id) { return !Chosen(id); }));
     return;
   }
   for (const bool holds : {true, false}) {
     if (outcomes->count > most) return;
-    Decide(open, holds);
+    Decide(reach.open, holds);
     CountOutcomes(phase, can_know, most, outcomes);
-    Forget(open);
+    Forget(reach.open);
   }
 }
 

@@ -31,6 +31,8 @@ class Decisions {
   std::optional<bool> Holds(int condition) const;
   /// Does the guard of the gather hold, if that is known?
   std::optional<bool> Reads(int gather) const;
+  /// What a selection asks for, or a gather's guard.
+  std::optional<int> ConditionOf(int id) const;
   /// The operand that a selection gives, if that is known.
   std::optional<int> Chosen(int select) const;
 
@@ -62,7 +64,6 @@ class Decisions {
   std::optional<bool> Follows(const plan::Value& condition) const;
   void Collect(int id, const std::function<bool(int condition)>& can_know, Reach* reach) const;
   void CollectAll(std::span<const int> values, const std::function<bool(int condition)>& can_know, Reach* reach) const;
-  std::optional<int> ConditionOf(int id) const;  ///< of a selection, or a gather's guard
   int OpenPart(int condition) const;
   struct Outcomes {
     int count = 0;

@@ -510,7 +510,8 @@ void GoAcrossShortRows(Plan* plan) {
         return source.is_static() && source.value >= 1 && source.value <= of.LongestRow(axis);
       });
     };
-    for (const std::vector<int>& axes : rows.InnerAxes()) return MakeInnermost(axes, {}, &kernel);
+    if (const std::vector<std::vector<int>> inner = rows.InnerAxes(); !inner.empty())
+      return MakeInnermost(inner[0], {}, &kernel);
     for (const int axis : rows.Axes()) {
       const runtime::Extent& extent = kernel.signature.axes[static_cast<std::size_t>(axis)];
       if (extent.is_static() && extent.value <= rows.LongestRow(axis) && extent.value >= 2 &&

@@ -46,16 +46,8 @@ void ColumnEmitter::BatchPacket(const std::string& c, const std::string& lanes) 
       move("load", k);
       continue;
     }
-    std::string at;  // which of them
-    std::map<int, int> axis_of_dim;
-    for (int axis = 1; axis < kernel_.rank(); ++axis)
-      if (const int dim = AxisDim(signature_.operands[k], axis); dim >= 0) axis_of_dim[dim] = axis;
-    for (const auto& [dim, axis] : axis_of_dim)
-      at = at.empty() ? fmt::format("i{}", axis)
-                      : fmt::format("{} * {} + i{}", at.find(' ') == std::string::npos ? at : "(" + at + ")",
-                                    ExtentName(axis), axis);
     const bool is_stored = signature_.operands[k].store;
-    (is_stored ? stored_at_hand_ : at_hand_)[operand] = fmt::format("{}[{}]", columns[k], at);
+    (is_stored ? stored_at_hand_ : at_hand_)[operand] = columns[k] + ElementIndex(AxesOfLane(k));
     if (!is_stored) move("load", k);
   }
   index_t points = 1;
@@ -99,16 +91,21 @@ bool ColumnEmitter::IsInLanes(std::size_t k) const {
   return AxisDim(access, 0) >= 0 && access.LastDim() > AxisDim(access, 0);
 }
 
+std::vector<int> ColumnEmitter::AxesOfLane(std::size_t k) const {
+  std::map<int, int> axis_of_dim;
+  for (int axis = 1; axis < kernel_.rank(); ++axis)
+    if (const int dim = AxisDim(signature_.operands[k], axis); dim >= 0) axis_of_dim[dim] = axis;
+  std::vector<int> axes;
+  for (const auto& [dim, axis] : axis_of_dim) axes.push_back(axis);
+  return axes;
+}
+
 index_t ColumnEmitter::ElementsOfLane(std::size_t k) const {
   const runtime::Access& access = signature_.operands[k];
+  if (!access.gathered) return ElementsAlong(AxesOfLane(k));
   index_t elements = 1;
-  if (access.gathered) {
-    const auto& shape = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape;
-    for (std::size_t d = 1; d < shape.size(); ++d) elements *= shape[d].value;
-    return elements;
-  }
-  for (int axis = 1; axis < kernel_.rank(); ++axis)
-    if (AxisDim(access, axis) >= 0) elements *= signature_.axes[static_cast<std::size_t>(axis)].value;
+  const auto& shape = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape;
+  for (std::size_t d = 1; d < shape.size(); ++d) elements *= shape[d].value;
   return elements;
 }
 

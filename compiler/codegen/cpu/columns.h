@@ -170,7 +170,6 @@ class ColumnEmitter : protected RowEmitter {
   int ElementAxis() const { return kernel_.rank() - 1; }
   bool RowsAreOne() const { return runtime::RowsAreOne(signature_); }
   // The axes of short rows.
-  int FirstElementAxis() const;
   std::vector<int> ElementAxes() const;
   index_t ElementsOfShortRow() const { return ElementsAlong(ElementAxes()); }
   index_t ElementsAlong(const std::vector<int>& axes) const;
@@ -210,7 +209,7 @@ class ColumnEmitter : protected RowEmitter {
     index_t begin, end;
     std::map<int, bool> decided;
   };
-  // Where places choose; else none, or one that nothing is known of.
+  // Where places choose; else none.
   std::vector<PlaceRun> RunsOfPlaces(const Phase& phase) const;
   // Of a place, by axis: conditions that follow from its indices.
   std::map<int, bool> DecidedAt(const Phase& phase, const std::map<int, index_t>& place) const;
@@ -227,6 +226,8 @@ class ColumnEmitter : protected RowEmitter {
   void BatchPacket(const std::string& c, const std::string& lanes);
   // Does each lane have its elements of the operand side by side?
   bool IsInLanes(std::size_t k) const;
+  // Along which a lane has elements of the operand, from the outermost on.
+  std::vector<int> AxesOfLane(std::size_t k) const;
   index_t ElementsOfLane(std::size_t k) const;
 
   // Names of a block of columns.

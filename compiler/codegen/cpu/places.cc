@@ -7,15 +7,9 @@
 #include <vector>
 
 #include "compiler/codegen/cpu/columns.h"
+#include "compiler/plan/short_rows.h"
 
 namespace umbra::codegen {
-
-namespace {
-
-// The longest row whose places are told from each other.
-constexpr index_t kMostPlaces = 64;
-
-}  // namespace
 
 // What the position, or the condition of positions, is at a place, which has these indices, if that follows from it.
 std::optional<index_t> ColumnEmitter::KnownAt(int id, const std::map<int, index_t>& place,
@@ -62,14 +56,9 @@ std::optional<index_t> ColumnEmitter::KnownAt(int id, const std::map<int, index_
 std::map<int, bool> ColumnEmitter::DecidedAt(const Phase& phase, const std::map<int, index_t>& place) const {
   std::map<int, std::optional<index_t>> known;
   std::map<int, bool> decided;
-  const auto decide = [&](int condition) {
-    if (const auto holds = KnownAt(condition, place, &known)) decided[condition] = *holds != 0;
-  };
-  for (const int id : phase.element_values) {
-    const Value& v = value(id);
-    if (v.kind == Value::Kind::kMap && v.op == graph::Op::select) decide(v.args[0]);
-    if (v.kind == Value::Kind::kGather && v.guarded) decide(v.args.back());
-  }
+  for (const int id : phase.element_values)
+    if (const auto condition = decided_.ConditionOf(id))
+      if (const auto holds = KnownAt(*condition, place, &known)) decided[*condition] = *holds != 0;
   return decided;
 }
 
@@ -81,7 +70,7 @@ bool ColumnEmitter::ChoosesInBatch() const {
     points *= ElementsAlong({axis});
     place[axis] = 0;
   }
-  return options_.spelling == Spelling::kPackets && kernel_.phases.size() == 1 && points <= kMostPlaces &&
+  return options_.spelling == Spelling::kPackets && kernel_.phases.size() == 1 && points <= plan::kLongestOfSeveral &&
          !DecidedAt(kernel_.phases[0], place).empty();
 }
 
@@ -89,7 +78,7 @@ std::vector<ColumnEmitter::PlaceRun> ColumnEmitter::RunsOfPlaces(const Phase& ph
   std::vector<PlaceRun> runs;
   if (!(signature_.goes_along_columns() || signature_.goes_across_batch()) || Splits() ||
       options_.spelling != Spelling::kPackets || kernel_.rank() == signature_.row_axes || !IsBaked(ElementAxis()) ||
-      ElementsAlong({ElementAxis()}) > kMostPlaces)
+      ElementsAlong({ElementAxis()}) > plan::kLongestOfSeveral)
     return runs;
   std::map<int, index_t> place = fixed_;
   for (index_t k = 0; k < ElementsAlong({ElementAxis()}); ++k) {
@@ -98,12 +87,13 @@ std::vector<ColumnEmitter::PlaceRun> ColumnEmitter::RunsOfPlaces(const Phase& ph
     if (runs.empty() || runs.back().decided != decided) runs.push_back({k, k, std::move(decided)});
     ++runs.back().end;
   }
+  if (runs.size() == 1 && runs[0].decided.empty()) runs.clear();
   return runs;
 }
 
 void ColumnEmitter::ColumnElements(const Phase& phase, const std::function<void()>& body) {
   const std::vector<PlaceRun> runs = RunsOfPlaces(phase);
-  if (runs.empty() || (runs.size() == 1 && runs[0].decided.empty())) return RowEmitter::ColumnElements(phase, body);
+  if (runs.empty()) return RowEmitter::ColumnElements(phase, body);
   InnerLoops(signature_.row_axes, ElementAxis(), [&] {
     if (load_short_rows_) load_short_rows_();
     for (const PlaceRun& run : runs) {

@@ -38,11 +38,10 @@ bool ColumnEmitter::HasShortRows() const {
   return false;
 }
 
-int ColumnEmitter::FirstElementAxis() const { return RowsAreOne() ? signature_.row_axes : ElementAxis(); }
-
 std::vector<int> ColumnEmitter::ElementAxes() const {
   std::vector<int> axes;
-  for (int axis = FirstElementAxis(); axis <= ElementAxis(); ++axis) axes.push_back(axis);
+  for (int axis = RowsAreOne() ? signature_.row_axes : ElementAxis(); axis <= ElementAxis(); ++axis)
+    axes.push_back(axis);
   return axes;
 }
 
