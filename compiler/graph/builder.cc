@@ -128,7 +128,7 @@ Value Transpose(const Value& value, std::vector<int> axes) {
   return With({value}, [&](Composer& c, const auto& o) { return c.Transpose(o[0], axes); });
 }
 
-Value MapAxes(map::AxisMap map, int axis, const Value& value, int rank, std::string_view reducer) {
+Value MapAxes(index_map::AxisMap map, int axis, const Value& value, int rank, std::string_view reducer) {
   return With({value}, [&](Composer& c, const auto& o) { return c.MapAxes(map, axis, o[0], rank, reducer); });
 }
 

@@ -63,7 +63,7 @@ int Composer::Spread(const Operand& pending, const PartialShape& shape) {
           "> of a value of rank ", rank, " does not fit into a shape of rank ", shape.size());
   std::vector<int> axes;
   for (int d = 0; d < static_cast<int>(shape.size()); ++d)
-    axes.push_back(map::broadcast::From(d, pending.axis, rank, static_cast<int>(shape.size())));
+    axes.push_back(index_map::broadcast::From(d, pending.axis, rank, static_cast<int>(shape.size())));
   return graph_.Broadcast(pending.node, std::move(axes), shape);
 }
 
@@ -367,7 +367,7 @@ Operand Composer::Reduce(std::string_view reducer, const Operand& value, std::ve
               "': expected sum, maximum, minimum, product, mean, argmax or argmin");
 }
 
-Operand Composer::MapAxes(map::AxisMap map, int axis, const Operand& value, int rank, std::string_view reducer) {
+Operand Composer::MapAxes(index_map::AxisMap map, int axis, const Operand& value, int rank, std::string_view reducer) {
   Operand made =
       Operand::Node(Resolve(value, reducer.empty() ? "the operand of broadcast" : "the operand of a reduction"));
   const PartialShape shape = graph_.node(made.node).shape;
@@ -375,13 +375,13 @@ Operand Composer::MapAxes(map::AxisMap map, int axis, const Operand& value, int 
   if (!reducer.empty()) RequireAxis(graph_, made.node, axis);
   std::vector<int> joined;
   for (int k = 0; k < source_rank; ++k)
-    if (map::Joins(map, k, axis, source_rank, rank)) joined.push_back(k);
+    if (index_map::Joins(map, k, axis, source_rank, rank)) joined.push_back(k);
   bool ones = false;
   int first = -1;  // of the result's dimensions that are the source's
   std::vector<int> axes;  // those, as what is left of the source's
   for (int d = 0; d < rank; ++d) {
     const int from = map(d, axis, source_rank, rank);
-    ones = ones || from == map::kOne;
+    ones = ones || from == index_map::kOne;
     if (from < 0) continue;
     if (first < 0) first = d;
     axes.push_back(from - static_cast<int>(std::lower_bound(joined.begin(), joined.end(), from) - joined.begin()));
@@ -405,7 +405,7 @@ Operand Composer::Transpose(const Operand& value, std::vector<int> axes) {
   const int node = Resolve(value, "the operand of transpose");
   const int rank = static_cast<int>(graph_.node(node).shape.size());
   if (axes.empty())
-    for (int d = 0; d < rank; ++d) axes.push_back(map::transpose::From(d, 0, rank, rank));
+    for (int d = 0; d < rank; ++d) axes.push_back(index_map::transpose::From(d, 0, rank, rank));
   return Operand::Node(graph_.Transpose(node, std::move(axes)));
 }
 

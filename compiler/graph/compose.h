@@ -59,7 +59,7 @@ class Composer {
   /// of the first extreme along one axis, a NaN counting as extreme, and 0 along an empty one.
   Operand Reduce(std::string_view reducer, const Operand& value, std::vector<int> axes, bool keepdim);
   /// See graph::MapAxes.
-  Operand MapAxes(map::AxisMap map, int axis, const Operand& value, int rank, std::string_view reducer = {});
+  Operand MapAxes(index_map::AxisMap map, int axis, const Operand& value, int rank, std::string_view reducer = {});
   /// Empty `axes`: all dimensions reversed.
   Operand Transpose(const Operand& value, std::vector<int> axes);
   Operand Dot(const Operand& a, const Operand& b, bool transpose_a = false, bool transpose_b = false, double alpha = 1);

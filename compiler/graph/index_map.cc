@@ -59,22 +59,22 @@ index_t Static(const SymbolicExtent& extent) { return static_cast<std::int64_t>(
 
 // What is not known yet is 0 or more, and a call throws if a difference is negative.
 void RequireNotNegative(const char* name, const char* what, const SymbolicExtent& extent) {
-  if (IsStatic(extent)) map::RequireNumber(name, what, Static(extent), 0);
+  if (IsStatic(extent)) index_map::RequireNumber(name, what, Static(extent), 0);
 }
 void RequireAtLeast(const char* name, const SymbolicExtent& extent, const SymbolicExtent& least) {
-  if (IsStatic(extent) && IsStatic(least)) map::RequireAtLeast(name, Static(extent), Static(least));
+  if (IsStatic(extent) && IsStatic(least)) index_map::RequireAtLeast(name, Static(extent), Static(least));
   else extent - least;
 }
 void RequireNumber(const char* name, const char* what, const SymbolicExtent& value, index_t least) {
   RequireNotNegative(name, what, value);
-  if (IsStatic(value)) map::RequireNumber(name, what, Static(value), least);
+  if (IsStatic(value)) index_map::RequireNumber(name, what, Static(value), least);
   else value - SymbolicExtent(least);
 }
 void RequireRange(const char* name, const SymbolicExtent& begin, const SymbolicExtent& end,
                   const SymbolicExtent& extent) {
   if (IsStatic(begin) && IsStatic(end) && IsStatic(extent))
-    return map::RequireRange(name, Static(begin), Static(end), Static(extent));
-  if (IsStatic(begin) && IsStatic(end)) map::RequireRange(name, Static(begin), Static(end), Static(end));
+    return index_map::RequireRange(name, Static(begin), Static(end), Static(extent));
+  if (IsStatic(begin) && IsStatic(end)) index_map::RequireRange(name, Static(begin), Static(end), Static(end));
   else RequireNotNegative(name, "begin", begin);
   RequireAtLeast(name, end, begin);
   RequireAtLeast(name, extent, end);
@@ -82,11 +82,11 @@ void RequireRange(const char* name, const SymbolicExtent& begin, const SymbolicE
 void RequireEqual(const char* name, const SymbolicExtent& a, const SymbolicExtent& b) {
   Graph* graph = a.graph != nullptr ? a.graph : b.graph;
   if (graph != nullptr) graph->Unify(a.dim, b.dim, name);
-  else map::RequireEqual(name, static_cast<std::int64_t>(a.dim), static_cast<std::int64_t>(b.dim));
+  else index_map::RequireEqual(name, static_cast<std::int64_t>(a.dim), static_cast<std::int64_t>(b.dim));
 }
 void RequireEven(const char* name, const SymbolicExtent& extent) {
   const Dimension known = Known(extent);
-  if (known.is_static()) return map::RequireEven(name, static_cast<std::int64_t>(known));
+  if (known.is_static()) return index_map::RequireEven(name, static_cast<std::int64_t>(known));
   const SymbolicExtent even(extent.graph, known, std::string(name) + ": the last axis must be even");
   RequireEqual(name, even / 2 * 2, even);
 }
@@ -180,7 +180,12 @@ class Context {
   Symbol at(int d) const { return {graph_, graph_->Index(d, domain_)}; }
   Symbol extent(int k, int d) const { return {graph_, graph_->ExtentOf(Source(k).shape[static_cast<std::size_t>(d)])}; }
   SymbolicExtent size(index_t n) const { return n; }
-  // Is number n known to be the extent of dimension d of source k?
+  // Is number n known to be 0?
+  bool IsNothing(int n) const {
+    const Dimension param = graph_->Known(params_[static_cast<std::size_t>(n)]);
+    return param.is_static() && static_cast<std::int64_t>(param) == 0;
+  }
+  // Is it known to be the extent of dimension d of source k?
   bool HasParam(int n, int k, int d) const {
     return graph_->SameDimension(params_[static_cast<std::size_t>(n)], Source(k).shape[static_cast<std::size_t>(d)]);
   }
@@ -189,8 +194,8 @@ class Context {
   Symbol Literal(double value) const { return Symbol::Number(value); }
   Symbol One() const { return {graph_, graph_->Constant(1, ComputeType(dtype_))}; }
 
-  Symbol Load(int k, const map::Position<Symbol>& position) const { return Gather(k, position, -1, 0); }
-  Symbol LoadIf(const Symbol& condition, int k, const map::Position<Symbol>& position, double outside) const {
+  Symbol Load(int k, const index_map::Position<Symbol>& position) const { return Gather(k, position, -1, 0); }
+  Symbol LoadIf(const Symbol& condition, int k, const index_map::Position<Symbol>& position, double outside) const {
     return Gather(k, position, condition.node, outside);
   }
   Symbol If(const Symbol& condition, const Symbol& a, const Symbol& b) const {
@@ -200,7 +205,7 @@ class Context {
   Symbol FromPosition(const Symbol& position) const {
     return {graph_, graph_->Cast(position.node, ComputeType(dtype_))};
   }
-  Symbol LoadPosition(int k, const map::Position<Symbol>& position) const {
+  Symbol LoadPosition(int k, const index_map::Position<Symbol>& position) const {
     return {graph_, graph_->Cast(Load(k, position).node, DType::kInt64)};
   }
 
@@ -237,7 +242,7 @@ class Context {
  private:
   const Node& Source(int k) const { return graph_->node(sources_[static_cast<std::size_t>(k)]); }
 
-  Symbol Gather(int k, const map::Position<Symbol>& position, int guard, double outside) const {
+  Symbol Gather(int k, const index_map::Position<Symbol>& position, int guard, double outside) const {
     std::vector<int> nodes;
     for (int d = 0; d < position.rank; ++d) {
       const Symbol& p = position[d];
@@ -274,7 +279,7 @@ Map Make(const Graph& graph, std::string_view name, const std::vector<Dimension>
   std::vector<index_t> known;
   for (std::size_t k = 0; k < params.size(); ++k) {
     const Dimension param = graph.Known(params[k]);
-    Require(param.is_static() || map::OpenParams<Map>::Has(static_cast<int>(k)), name, ": number ", k + 1,
+    Require(param.is_static() || index_map::OpenParams<Map>::Has(static_cast<int>(k)), name, ": number ", k + 1,
             " after its tensors has to be known when the kernel is compiled; use a literal");
     known.push_back(param.is_static() ? static_cast<std::int64_t>(param) : 0);
   }
@@ -287,12 +292,12 @@ int Build(Graph* graph, std::string_view name, const std::vector<int>& sources, 
           DType dtype) {
   const Map map = Make<Map>(*graph, name, params);
   std::vector<int> ranks(sources.size());
-  map::Extents<SymbolicExtent> in;
+  index_map::Extents<SymbolicExtent> in;
   std::string whose(name);
   for (std::size_t k = sources.size(); k-- > 0;) {
     const PartialShape& shape = graph->node(sources[k]).shape;
-    Require(shape.size() <= map::kMaxRank, "an index map of a tensor of rank ", shape.size(), "; it can be ",
-            map::kMaxRank, " at most");
+    Require(shape.size() <= index_map::kMaxRank, "an index map of a tensor of rank ", shape.size(), "; it can be ",
+            index_map::kMaxRank, " at most");
     ranks[k] = in.rank[k] = static_cast<int>(shape.size());
     whose = detail::Concat(name, " of ", OperandText(*graph, sources[k], k));
     for (std::size_t d = 0; d < shape.size(); ++d) in.extent[k][d] = {graph, shape[d], whose, static_cast<int>(d)};
@@ -303,7 +308,7 @@ int Build(Graph* graph, std::string_view name, const std::vector<int>& sources, 
     in.param[k] =
         param.is_static() ? SymbolicExtent(static_cast<std::int64_t>(param)) : SymbolicExtent(graph, param, whose);
   }
-  std::array<SymbolicExtent, map::kMaxRank> out;
+  std::array<SymbolicExtent, index_map::kMaxRank> out;
   map.Shape(in, out.data());
   std::vector<Dimension> dims;
   for (int d = 0; d < map.Rank(ranks.data()); ++d) dims.push_back(out[static_cast<std::size_t>(d)].dim);
@@ -313,7 +318,7 @@ int Build(Graph* graph, std::string_view name, const std::vector<int>& sources, 
 
 template <typename Map>
 constexpr std::optional<DType> ResultOf() {
-  if constexpr (map::ResultDType<Map>::kOwn) return Map::kResult;
+  if constexpr (index_map::ResultDType<Map>::kOwn) return Map::kResult;
   else return std::nullopt;
 }
 
@@ -323,20 +328,20 @@ constexpr std::optional<DType> ResultOf() {
    doc,                                  \
    type::kSources,                       \
    type::kParams,                        \
-   map::IndexSource<type>::value,        \
+   index_map::IndexSource<type>::value,  \
    ResultOf<type>(),                     \
-   &map::OpenParams<type>::Has,          \
+   &index_map::OpenParams<type>::Has,    \
    &Build<type>},
 constexpr IndexMapInfo kMaps[] = {
-#define UMBRA_INDEX_MAP(name, form, doc) UMBRA_ROW(map::name, #name, form, doc)
+#define UMBRA_INDEX_MAP(name, form, doc) UMBRA_ROW(index_map::name, #name, form, doc)
 #define UMBRA_WINDOW_MAP(name, form, doc) \
   UMBRA_WINDOW_GRADIENT(name, form, doc)  \
-  UMBRA_ROW(map::name<red::product>, #name "<product>", form, doc)
-#define UMBRA_WINDOW_GRADIENT(name, form, doc)                     \
-  UMBRA_ROW(map::name<red::sum>, #name "<sum>", form, doc)         \
-  UMBRA_ROW(map::name<red::maximum>, #name "<maximum>", form, doc) \
-  UMBRA_ROW(map::name<red::minimum>, #name "<minimum>", form, doc) \
-  UMBRA_ROW(map::name<red::mean>, #name "<mean>", form, doc)
+  UMBRA_ROW(index_map::name<red::product>, #name "<product>", form, doc)
+#define UMBRA_WINDOW_GRADIENT(name, form, doc)                           \
+  UMBRA_ROW(index_map::name<red::sum>, #name "<sum>", form, doc)         \
+  UMBRA_ROW(index_map::name<red::maximum>, #name "<maximum>", form, doc) \
+  UMBRA_ROW(index_map::name<red::minimum>, #name "<minimum>", form, doc) \
+  UMBRA_ROW(index_map::name<red::mean>, #name "<mean>", form, doc)
 #include "umbra/index_maps.def"
 };
 #undef UMBRA_ROW

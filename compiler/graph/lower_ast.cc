@@ -169,16 +169,16 @@ class ExpressionLowering {
     if (e.name == "reduce_with_axis" || e.name == "reduce_keepdim") {
       Require(e.parameters.size() == 1, e.name, " needs a reducer, as in ", e.name, "<sum>(x, 1)");
       const int axis = AxisOperand(e, operands), left = e.name == "reduce_keepdim" ? 0 : 1;
-      return composer_.MapAxes(map::FindAxisMap(e.name), axis, operands[0], Rank(e, operands[0]) - left,
+      return composer_.MapAxes(index_map::FindAxisMap(e.name), axis, operands[0], Rank(e, operands[0]) - left,
                                e.parameters[0]);
     }
     if (e.name == "sum_rows") {
       Arity(e, operands, 1, 1);
-      return composer_.MapAxes(map::reduce_with_axis::From, 0, operands[0], Rank(e, operands[0]) - 1, "sum");
+      return composer_.MapAxes(index_map::reduce_with_axis::From, 0, operands[0], Rank(e, operands[0]) - 1, "sum");
     }
     if (e.name == "sumall_except_dim") {
       Arity(e, operands, 1, 1);
-      return composer_.MapAxes(map::reduce_except_dim::From, Axis(e), operands[0], 1, "sum");
+      return composer_.MapAxes(index_map::reduce_except_dim::From, Axis(e), operands[0], 1, "sum");
     }
     if (e.name == "transpose") {
       Arity(e, operands, 1, 1);

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-namespace umbra::map {
+namespace umbra::index_map {
 
 /// Of an axis of a result: it is none of the source's, whose elements repeat along it.
 inline constexpr int kRepeated = -1;
@@ -73,6 +73,6 @@ inline AxisMap FindAxisMap(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace umbra::map
+}  // namespace umbra::index_map
 
 #endif  // UMBRA_AXIS_MAP_H_

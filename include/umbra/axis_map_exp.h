@@ -169,14 +169,14 @@ struct Plan<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, DType> {
       : src_(e.src_),
         shape_(e.shape_),
         last_(e.source_[kSrcDim - 1]),
-        last_joined_(map::Joins(Map::From, kSrcDim - 1, e.axis_, kSrcDim, dim)),
+        last_joined_(index_map::Joins(Map::From, kSrcDim - 1, e.axis_, kSrcDim, dim)),
         columns_along_row_(Map::From(dim - 1, e.axis_, kSrcDim, dim) == kSrcDim - 1) {
     std::array<index_t, kSrcDim> pitch{};  // rows of the source from one position of an axis to the next
     index_t rows = 1;
     for (int k = kSrcDim - 2; k >= 0; --k) {
       pitch[static_cast<std::size_t>(k)] = rows;
       rows *= e.source_[k];
-      if (map::Joins(Map::From, k, e.axis_, kSrcDim, dim)) Join(e.source_[k], pitch[static_cast<std::size_t>(k)]);
+      if (index_map::Joins(Map::From, k, e.axis_, kSrcDim, dim)) Join(e.source_[k], pitch[static_cast<std::size_t>(k)]);
     }
     for (int d = 0; d < dim; ++d) {
       const int from = Map::From(d, e.axis_, kSrcDim, dim);
@@ -281,7 +281,7 @@ struct Plan<AxisMapExp<Map, axis, Reducer, SrcExp, DType, dim>, DType> {
   }
   bool LastJoined() const {
     if constexpr (axis >= 0) {
-      constexpr bool kJoined = map::Joins(Map::From, kSrcDim - 1, axis, kSrcDim, dim);
+      constexpr bool kJoined = index_map::Joins(Map::From, kSrcDim - 1, axis, kSrcDim, dim);
       return kJoined;
     } else {
       return last_joined_;

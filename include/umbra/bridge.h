@@ -106,7 +106,7 @@ struct Parts {
   static void Explain([[maybe_unused]] Obstacles* why) { (Each::Explain(why), ...); }
 };
 /// An operator or a reducer, which generated code has to have a name for, or a text.
-template <typename OP>
+template <typename OP, bool kReduces = false>
 struct Named {
   static constexpr bool kKnown = HasName<OP>::value && UnknownNameOf<OP>().empty();
   static void Explain(Obstacles* why) {
@@ -119,7 +119,9 @@ struct Named {
     if (!HasName<OP>::value)
       AddObstacle(why, "'" + TypeName<OP>() +
                            "' is a function of C++ with no text to generate code from: define it with "
-                           "UMBRA_OP(name, (args), expression), or use a reducer of umbra::red");
+                           "UMBRA_OP(name, (args), expression), " +
+                           (kReduces ? "or use a reducer of umbra::red"
+                                     : "or mark a function that uses it UMBRA_KERNEL, for umbra-extract"));
   }
 };
 
@@ -195,7 +197,9 @@ struct Bridge<expr::TransposeExp<E, DType>> : Parts<Bridge<E>> {
     const Gatherer::Inside inside(g);
     Bridge<E>::Gather(e.exp, g);
   }
-  static graph::Value Build(GraphWalk* w) { return graph::MapAxes(map::transpose::From, 0, w->Inner<Bridge<E>>(), 2); }
+  static graph::Value Build(GraphWalk* w) {
+    return graph::MapAxes(index_map::transpose::From, 0, w->Inner<Bridge<E>>(), 2);
+  }
 };
 template <typename OP, typename TA, typename DType, int etype>
 struct Bridge<expr::UnaryMapExp<OP, TA, DType, etype>> : Parts<Named<OP>, Bridge<TA>> {
@@ -244,7 +248,7 @@ struct Bridge<expr::DotExp<TA, TB, lt, rt, DType>> : Parts<Bridge<TA>, Bridge<TB
 };
 template <typename Map, int axis, typename Reducer, typename Src, typename DType, int dim>
 struct Bridge<expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>>
-    : Parts<std::conditional_t<std::is_void_v<Reducer>, Parts<>, Named<Reducer>>, Bridge<Src>> {
+    : Parts<std::conditional_t<std::is_void_v<Reducer>, Parts<>, Named<Reducer, true>>, Bridge<Src>> {
   using E = expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>;
   [[gnu::always_inline]] static void Gather(const E& e, Gatherer* g) {
     if constexpr (axis == expr::kAtRunTime) g->AddStructure(e.axis_);
@@ -269,7 +273,7 @@ struct Bridge<expr::AxisMapExp<Map, axis, Reducer, Src, DType, dim>>
   static constexpr bool Repeats(int at) {
     bool repeats = false;
     for (int d = 0; d < dim; ++d)
-      repeats = repeats || Map::From(d, axis == expr::kAtRunTime ? at : axis, E::kSrcDim, dim) == map::kRepeated;
+      repeats = repeats || Map::From(d, axis == expr::kAtRunTime ? at : axis, E::kSrcDim, dim) == index_map::kRepeated;
     return repeats;
   }
   static graph::Value Joined(const graph::Value& value) {
@@ -288,14 +292,14 @@ struct IndexMapName : Bridge<Map> {
     return {};
   }
 };
-#define UMBRA_INDEX_MAP(name, form, doc)        \
-  template <>                                   \
-  struct IndexMapName<map::name> : Parts<> {    \
-    static std::string Text() { return #name; } \
+#define UMBRA_INDEX_MAP(name, form, doc)           \
+  template <>                                      \
+  struct IndexMapName<index_map::name> : Parts<> { \
+    static std::string Text() { return #name; }    \
   };
 #define UMBRA_WINDOW_MAP(name, form, doc)                                         \
   template <typename R>                                                           \
-  struct IndexMapName<map::name<R>> : Parts<Named<R>> {                           \
+  struct IndexMapName<index_map::name<R>> : Parts<Named<R, true>> {               \
     static std::string Text() { return #name "<" + std::string(R::kName) + ">"; } \
   };
 #define UMBRA_WINDOW_GRADIENT(name, form, doc) UMBRA_WINDOW_MAP(name, form, doc)

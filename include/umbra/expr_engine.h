@@ -85,7 +85,7 @@ inline MaybeShape<dim> ShapeOf(const TransposeExp<EType, DType>& e) {
   static_assert(dim == 2, "umbra: .T() transposes matrices (two axes)");
   const MaybeShape<dim> source = ShapeOf<dim>(e.exp);
   MaybeShape<dim> shape = source;
-  for (int d = 0; d < dim; ++d) shape.shape[d] = source.shape[map::transpose::From(d, 0, dim, dim)];
+  for (int d = 0; d < dim; ++d) shape.shape[d] = source.shape[index_map::transpose::From(d, 0, dim, dim)];
   return shape;
 }
 template <int dim, typename OP, typename TA, typename DType, int etype>

@@ -277,7 +277,7 @@ inline DotExp<TA, TB, lt, rt, DType> operator-(const DotExp<TA, TB, lt, rt, DTyp
 
 /// The products op(lhs[k]) . op(rhs[k]) of as many matrices: (batch, m, k) and (batch, k, n) give (batch, m, n).
 /// Dtypes, assignments and errors are those of dot. mshadow's batch_dot.
-template <bool transpose_left, bool transpose_right, typename TA, typename TB, typename DType>
+template <bool transpose_left = false, bool transpose_right = false, typename TA, typename TB, typename DType>
 inline DotExp<TA, TB, transpose_left, transpose_right, DType> batch_dot(const RValueExp<TA, DType>& lhs,
                                                                         const RValueExp<TB, DType>& rhs) {
   return {lhs.self(), rhs.self(), ComputeOf<DType>(1)};
@@ -302,6 +302,15 @@ inline DotExp<TA, TB, false, true, DType> dot(const RValueExp<TA, DType>& lhs, c
 template <typename TA, typename TB, typename DType>
 inline DotExp<TA, TB, true, true, DType> dot(const TransposeExp<TA, DType>& lhs, const TransposeExp<TB, DType>& rhs) {
   return DotExp<TA, TB, true, true, DType>(lhs.exp, rhs.exp, DType(1));
+}
+/// Of anything else: tells the compiler's user what dot takes.
+template <typename EA, typename EB, typename DA, typename DB, int atype, int btype>
+inline const EA& dot(const Exp<EA, DA, atype>& lhs, const Exp<EB, DB, btype>&) {
+  static_assert(!std::is_same_v<DA, DB>,
+                "umbra: dot() takes tensors or their .T(): assign what is computed to a tensor before");
+  static_assert(std::is_same_v<DA, DB>,
+                "umbra: dot() of operands of different dtypes: convert one with tcast<DType>()");
+  return lhs.self();
 }
 
 }  // namespace umbra::expr

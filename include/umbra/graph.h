@@ -115,7 +115,7 @@ Value Transpose(const Value& value, std::vector<int> axes = {});
 /// are none of the result's are joined by `reducer`, any that Reduce takes, or mean, argmax, argmin; without one they
 /// must be of extent 1. Repeated ones follow from where the result is used, as Broadcast's do. Throws umbra::Error for
 /// a dimension that `value` does not have.
-Value MapAxes(map::AxisMap map, int axis, const Value& value, int rank, std::string_view reducer = {});
+Value MapAxes(index_map::AxisMap map, int axis, const Value& value, int rank, std::string_view reducer = {});
 /// scale * op(a) . op(b); matrix and matrix, vector and matrix, or the outer product of vectors.
 Value Dot(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false, double scale = 1);
 /// An index map of umbra/index_maps.def by name, "flip" or "pool<maximum>": its sources and its whole

@@ -17,10 +17,10 @@
 
 namespace umbra::expr {
 
-/// Map of the expressions Srcs, all of one dtype, but that of positions (map::IndexSource), which has its own.
+/// Map of the expressions Srcs, all of one dtype, but that of positions (index_map::IndexSource), which has its own.
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct IndexMapExp : MakeTensorExp<IndexMapExp<Map, DType, dimdst, Srcs...>, void, dimdst, DType> {
-  std::array<index_t, 3 * map::kMaxRank> params_{};  ///< whole numbers of the map: axes, sizes, steps
+  std::array<index_t, 3 * index_map::kMaxRank> params_{};  ///< whole numbers of the map: axes, sizes, steps
   int num_params_ = 0;  ///< how many of them there are
   std::tuple<Srcs...> src_;  ///< what positions are read from
 
@@ -29,12 +29,12 @@ struct IndexMapExp : MakeTensorExp<IndexMapExp<Map, DType, dimdst, Srcs...>, voi
       : IndexMapExp(params.begin(), static_cast<int>(params.size()), src...) {}
   IndexMapExp(const index_t* params, int count, const Srcs&... src) : num_params_(count), src_(src...) {
     std::copy(params, params + count, params_.begin());
-    const map::Extents<index_t> in = SourceExtents();
+    const index_map::Extents<index_t> in = SourceExtents();
     const Map map = MakeMap();
     map.Check(in.rank.data());
     Require(map.Rank(in.rank.data()) == dimdst, "an index map of rank ", map.Rank(in.rank.data()),
             " as an expression of rank ", dimdst);
-    std::array<index_t, map::kMaxRank> out{};
+    std::array<index_t, index_map::kMaxRank> out{};
     map.Shape(in, out.data());
     for (int d = 0; d < dimdst; ++d) {
       this->shape_[d] = out[static_cast<std::size_t>(d)];
@@ -50,8 +50,8 @@ struct IndexMapExp : MakeTensorExp<IndexMapExp<Map, DType, dimdst, Srcs...>, voi
   }
 
   /// Ranks and extents of the sources.
-  map::Extents<index_t> SourceExtents() const {
-    map::Extents<index_t> in;
+  index_map::Extents<index_t> SourceExtents() const {
+    index_map::Extents<index_t> in;
     in.param = params_;
     std::size_t k = 0;
     std::apply([&](const auto&... src) { (AddExtents(src, &in, k++), ...); }, src_);
@@ -60,7 +60,7 @@ struct IndexMapExp : MakeTensorExp<IndexMapExp<Map, DType, dimdst, Srcs...>, voi
 
  private:
   template <typename Src>
-  static void AddExtents(const Src& src, map::Extents<index_t>* in, std::size_t k) {
+  static void AddExtents(const Src& src, index_map::Extents<index_t>* in, std::size_t k) {
     constexpr int kDim = ExpInfo<Src>::kDim;
     static_assert(kDim > 0, "umbra: an index map takes tensors; a number has no positions");
     const Shape<kDim> shape = ShapeCheck<kDim, Src>::Check(src);
@@ -85,52 +85,56 @@ struct Sources {
       : plans(std::apply([](const auto&... e) { return decltype(plans)(Plan<Srcs, ElementType<Srcs>>(e)...); }, src)) {}
 
   /// use(plan, row, column, source's type) of source k, at a position in it.
-  template <typename I, typename Use>
-  UMBRA_INLINE void At(int k, const map::Extents<index_t>& in, const map::Position<I>& p, const Use& use) const {
+  template <typename Int, typename Use>
+  UMBRA_INLINE void At(int k, const index_map::Extents<index_t>& in, const index_map::Position<Int>& p,
+                       const Use& use) const {
     At(k, in, p, use, std::index_sequence_for<Srcs...>());
   }
 
  private:
-  template <typename I, typename Use, std::size_t... K>
-  UMBRA_INLINE void At(int k, const map::Extents<index_t>& in, const map::Position<I>& p, const Use& use,
+  template <typename Int, typename Use, std::size_t... K>
+  UMBRA_INLINE void At(int k, const index_map::Extents<index_t>& in, const index_map::Position<Int>& p, const Use& use,
                        std::index_sequence<K...>) const {
     ((k == static_cast<int>(K) ? AtOne<K>(in, p, use) : void()), ...);
   }
-  template <std::size_t K, typename I, typename Use>
-  UMBRA_INLINE void AtOne(const map::Extents<index_t>& in, const map::Position<I>& p, const Use& use) const {
+  template <std::size_t K, typename Int, typename Use>
+  UMBRA_INLINE void AtOne(const index_map::Extents<index_t>& in, const index_map::Position<Int>& p,
+                          const Use& use) const {
     using Src = std::tuple_element_t<K, std::tuple<Srcs...>>;
     constexpr int last = ExpInfo<Src>::kDim - 1;
     use(std::get<K>(plans), Row<K>(in, p, std::make_index_sequence<last>()), p[last], static_cast<const Src*>(nullptr));
   }
-  template <std::size_t K, typename I, std::size_t... D>
-  UMBRA_INLINE static I Row(const map::Extents<index_t>& in, const map::Position<I>& p, std::index_sequence<D...>) {
-    I row = 0;
+  template <std::size_t K, typename Int, std::size_t... D>
+  UMBRA_INLINE static Int Row(const index_map::Extents<index_t>& in, const index_map::Position<Int>& p,
+                              std::index_sequence<D...>) {
+    Int row = 0;
     ((row = row * in.extent[K][D] + p.at[D]), ...);
     return row;
   }
 };
 
 /// What the definition of a map to `dim` axes of DType asks for, whatever its positions are.
-template <typename DType, int dim, typename I>
+template <typename DType, int dim, typename Int>
 struct MapContext {
-  using Index = I;
+  using Index = Int;
   using Sum = red::sum;
 
-  const map::Extents<index_t>* in;
-  map::Position<I> here;
+  const index_map::Extents<index_t>* in;
+  index_map::Position<Int> here;
 
-  explicit MapContext(const map::Extents<index_t>* extents) : in(extents) {}
+  explicit MapContext(const index_map::Extents<index_t>* extents) : in(extents) {}
   /// Moves to the element of column x in row y of a result of `shape`, whose axes but the last are one for rows.
-  UMBRA_INLINE void Place(const Shape<dim>& shape, index_t y, const I& x) {
+  UMBRA_INLINE void Place(const Shape<dim>& shape, index_t y, const Int& x) {
     here.rank = dim;
     here.at[dim - 1] = x;
     if constexpr (dim > 1) PlaceRow(shape, y, std::make_index_sequence<dim - 1>());
   }
   static constexpr int rank() { return dim; }
   int rank(int k) const { return in->rank[static_cast<std::size_t>(k)]; }
-  UMBRA_INLINE const I& at(int d) const { return here[d]; }
-  I extent(int k, int d) const { return (*in)(k, d); }
-  I param(int k) const { return in->param[static_cast<std::size_t>(k)]; }
+  UMBRA_INLINE const Int& at(int d) const { return here[d]; }
+  Int extent(int k, int d) const { return (*in)(k, d); }
+  Int param(int k) const { return in->param[static_cast<std::size_t>(k)]; }
+  bool IsNothing(int n) const { return in->param[static_cast<std::size_t>(n)] == 0; }
   bool HasParam(int n, int k, int d) const { return in->param[static_cast<std::size_t>(n)] == (*in)(k, d); }
   index_t size(index_t n) const { return n; }
   index_t size(int k, int d) const { return (*in)(k, d); }
@@ -148,7 +152,7 @@ struct MapContext {
   /// Joins body(position) of each position in a window of `sizes` to `*total`.
   template <typename R, typename T, typename Body>
   UMBRA_INLINE static void JoinWindow(std::initializer_list<index_t> sizes, T* total, const Body& body) {
-    std::array<index_t, map::kMaxRank> at{};
+    std::array<index_t, index_map::kMaxRank> at{};
     for (const index_t size : sizes)
       if (size <= 0) return;
     for (;;) {
@@ -175,14 +179,16 @@ template <typename DType, int dim, typename... Srcs>
 struct ElementContext : MapContext<DType, dim, index_t> {
   const Sources<Srcs...>* sources;
 
-  ElementContext(const map::Extents<index_t>* extents, const Sources<Srcs...>* from)
+  ElementContext(const index_map::Extents<index_t>* extents, const Sources<Srcs...>* from)
       : MapContext<DType, dim, index_t>(extents),
         sources(from) {}
   DType Literal(double value) const { return static_cast<DType>(value); }
   DType One() const { return DType(1); }
-  UMBRA_INLINE DType Load(int k, const map::Position<index_t>& p) const { return LoadAs<DType>(k, p); }
-  UMBRA_INLINE index_t LoadPosition(int k, const map::Position<index_t>& p) const { return LoadAs<simd::i64>(k, p); }
-  UMBRA_INLINE DType LoadIf(bool condition, int k, const map::Position<index_t>& p, double outside) const {
+  UMBRA_INLINE DType Load(int k, const index_map::Position<index_t>& p) const { return LoadAs<DType>(k, p); }
+  UMBRA_INLINE index_t LoadPosition(int k, const index_map::Position<index_t>& p) const {
+    return LoadAs<simd::i64>(k, p);
+  }
+  UMBRA_INLINE DType LoadIf(bool condition, int k, const index_map::Position<index_t>& p, double outside) const {
     return condition ? Load(k, p) : static_cast<DType>(outside);
   }
   DType If(bool condition, DType a, DType b) const { return condition ? a : b; }
@@ -197,7 +203,7 @@ struct ElementContext : MapContext<DType, dim, index_t> {
 
  private:
   template <typename T>
-  UMBRA_INLINE T LoadAs(int k, const map::Position<index_t>& p) const {
+  UMBRA_INLINE T LoadAs(int k, const index_map::Position<index_t>& p) const {
     T value{};
     sources->At(k, *this->in, p, [&](const auto& plan, index_t row, index_t column, const void*) {
       value = simd::cast<T>(plan.Eval(row, column));
@@ -208,25 +214,25 @@ struct ElementContext : MapContext<DType, dim, index_t> {
 
 /// Positions of the elements of a packet V in the tensors of a map of Srcs to `dim` axes.
 template <typename V, int dim, typename... Srcs>
-using RunOf = map::Run<simd::kWidth<V>, std::max({dim, ExpInfo<Srcs>::kDim...})>;
+using RunOf = index_map::Run<simd::kWidth<V>, std::max({dim, ExpInfo<Srcs>::kDim...})>;
 
 /// At the positions of the first `lanes` elements of a packet V.
 template <typename V, int dim, typename... Srcs>
 struct PacketContext : MapContext<simd::Elem<V>, dim, RunOf<V, dim, Srcs...>> {
   using DType = simd::Elem<V>;
   using Run = RunOf<V, dim, Srcs...>;
-  using Condition = map::RunCondition<simd::kWidth<V>>;
+  using Condition = index_map::RunCondition<simd::kWidth<V>>;
   const Sources<Srcs...>* sources;
   index_t lanes;
   bool known = true;  ///< false: what was computed means nothing; the elements are to be evaluated one by one
 
-  PacketContext(const map::Extents<index_t>* extents, const Sources<Srcs...>* from, index_t count)
+  PacketContext(const index_map::Extents<index_t>* extents, const Sources<Srcs...>* from, index_t count)
       : MapContext<DType, dim, Run>(extents),
         sources(from),
         lanes(count) {}
   V Literal(double value) const { return simd::fill<V>(static_cast<DType>(value)); }
   V One() const { return simd::fill<V>(DType(1)); }
-  UMBRA_INLINE V Load(int k, const map::Position<Run>& p) {
+  UMBRA_INLINE V Load(int k, const index_map::Position<Run>& p) {
     V value{};
     sources->At(k, *this->in, p, [&](const auto& plan, const Run& row, const Run& column, const auto* src) {
       using Src = std::remove_const_t<std::remove_pointer_t<decltype(src)>>;
@@ -248,7 +254,7 @@ struct PacketContext : MapContext<simd::Elem<V>, dim, RunOf<V, dim, Srcs...>> {
     });
     return value;
   }
-  UMBRA_INLINE Run LoadPosition(int k, const map::Position<Run>& p) const {
+  UMBRA_INLINE Run LoadPosition(int k, const index_map::Position<Run>& p) const {
     Run position(0, 0, false);
     sources->At(k, *this->in, p, [&](const auto& plan, const Run& row, const Run& column, const void*) {
       if (row.known && column.known && row.step == 0 && column.step == 0)
@@ -256,7 +262,7 @@ struct PacketContext : MapContext<simd::Elem<V>, dim, RunOf<V, dim, Srcs...>> {
     });
     return position;
   }
-  UMBRA_INLINE V LoadIf(Condition condition, int k, const map::Position<Run>& p, double outside) {
+  UMBRA_INLINE V LoadIf(Condition condition, int k, const index_map::Position<Run>& p, double outside) {
     const unsigned long long all = simd::head_bits(lanes), bits = condition.bits & all;
     known = known && condition.known;
     if (!known || bits == 0) return Literal(outside);
@@ -317,7 +323,7 @@ struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
   }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t n) const {
-    if constexpr (simd::kWidth < V >> 1 && map::kInRuns<Map>) {
+    if constexpr (simd::kWidth < V >> 1 && index_map::kInRuns<Map>) {
       detail::PacketContext<V, dimdst, Srcs...> context(&in_, &sources_, n);
       context.Place(shape_, y, {x, 1});
       const V value = ValueIn(context);
@@ -333,7 +339,7 @@ struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
   }
   Map map_;
   detail::Sources<Srcs...> sources_;
-  map::Extents<index_t> in_;
+  index_map::Extents<index_t> in_;
   Shape<dimdst> shape_;
 };
 
@@ -348,13 +354,23 @@ struct ExpInfo<IndexMapExp<Map, DType, dimdst, Srcs...>> {
   static constexpr bool kPacket = kHasPackets<DType>;
 };
 
-/// Other positions than the one that is written are read: the sources must lie apart.
+/// Other positions than the one that is written are read, but of a source that says so (PointwiseSource): the others
+/// must lie apart.
 template <typename Map, typename DType, int dimdst, typename... Srcs>
 struct AliasCheck<IndexMapExp<Map, DType, dimdst, Srcs...>> {
   using E = IndexMapExp<Map, DType, dimdst, Srcs...>;
-  static bool Harmless(const E& e, const Region& dst) { return Apart(e, dst); }
+  static bool Harmless(const E& e, const Region& dst) { return Harmless(e, dst, std::index_sequence_for<Srcs...>()); }
   static bool Apart(const E& e, const Region& dst) {
     return std::apply([&](const auto&... src) { return (AliasCheck<Srcs>::Apart(src, dst) && ...); }, e.src_);
+  }
+
+ private:
+  template <std::size_t... K>
+  static bool Harmless(const E& e, const Region& dst, std::index_sequence<K...>) {
+    constexpr int pointwise = index_map::PointwiseSource<Map>::value;
+    return ((static_cast<int>(K) == pointwise ? AliasCheck<Srcs>::Harmless(std::get<K>(e.src_), dst)
+                                              : AliasCheck<Srcs>::Apart(std::get<K>(e.src_), dst)) &&
+            ...);
   }
 };
 

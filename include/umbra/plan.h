@@ -194,8 +194,8 @@ struct Plan<TransposeExp<EType, DType>, DType> {
   explicit Plan(const TransposeExp<EType, DType>& e) : src_(e.exp) {}
   ComputeOf<DType> Eval(index_t y, index_t x) const {
     index_t at[2] = {};
-    at[map::transpose::From(0, 0, 2, 2)] = y;
-    at[map::transpose::From(1, 0, 2, 2)] = x;
+    at[index_map::transpose::From(0, 0, 2, 2)] = y;
+    at[index_map::transpose::From(1, 0, 2, 2)] = x;
     return src_.Eval(at[0], at[1]);
   }
   Plan<EType, DType> src_;

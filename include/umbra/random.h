@@ -21,9 +21,9 @@ template <typename DType>
 struct Uniform {
   static constexpr const char* kName = "uniform";
   DType a, b, last;  // the largest number of the interval
-  template <typename I>
-  simd::Rebind<I, DType> operator()(I counter, I key) const {
-    using V = simd::Rebind<I, DType>;
+  template <typename Int>
+  simd::Rebind<Int, DType> operator()(Int counter, Int key) const {
+    using V = simd::Rebind<Int, DType>;
     const V u = simd::random_uniform<DType>(counter, key);
     const V x = a * (DType(1) - u) + b * u;
     return simd::minimum(simd::maximum(x, simd::fill<V>(a)), simd::fill<V>(last));
@@ -35,8 +35,8 @@ template <typename DType>
 struct Gaussian {
   static constexpr const char* kName = "gaussian";
   DType mu, sigma;
-  template <typename I>
-  simd::Rebind<I, DType> operator()(I counter, I key) const {
+  template <typename Int>
+  simd::Rebind<Int, DType> operator()(Int counter, Int key) const {
     return mu + sigma * simd::random_gaussian<DType>(counter, key);
   }
 };
@@ -73,8 +73,8 @@ struct Plan<RandomExp<Distribution, DType, dim>, DType> {
   DType Eval(index_t y, index_t x) const { return distribution_(first_ + y * columns_ + x, key_); }
   template <typename V>
   V EvalPacket(index_t y, index_t x, index_t) const {
-    using I = simd::Rebind<V, simd::i64>;
-    return distribution_(simd::ramp<I>(first_ + y * columns_ + x, 1), simd::fill<I>(key_));
+    using Int = simd::Rebind<V, simd::i64>;
+    return distribution_(simd::ramp<Int>(first_ + y * columns_ + x, 1), simd::fill<Int>(key_));
   }
   Distribution distribution_;
   simd::i64 key_, first_;

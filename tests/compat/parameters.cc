@@ -61,6 +61,17 @@ struct ConvolutionParam : public dmlc::Parameter<ConvolutionParam> {
 };
 DMLC_REGISTER_PARAMETER(ConvolutionParam);
 
+// As programs have it that open both namespaces.
+namespace opened {
+using namespace std;
+using namespace mshadow;
+inline string Shapes(const map<string, TShape>& named) {
+  ostringstream text;
+  for (map<string, TShape>::const_iterator it = named.begin(); it != named.end(); ++it) text << it->second;
+  return text.str();
+}
+}  // namespace opened
+
 int main(void) {
   static_assert(dmlc::is_arithmetic<float>::value &&
                 sizeof(dmlc::IfThenElseType<false, char, int>::Type) == sizeof(int));
@@ -85,6 +96,9 @@ int main(void) {
   } catch (const dmlc::ParamError& e) {
     failures += std::string(e.what()).find("(3,) for Parameter kernel has wrong dimensions") == std::string::npos;
   }
+  std::map<std::string, mshadow::TShape> shapes;
+  shapes["stride"] = param.stride;
+  failures += opened::Shapes(shapes) != "(1,1)";
   DMLC_ATTRIBUTE_UNUSED int nothing = 0;
   std::printf(failures == 0 ? "parameters: done\n" : "parameters: %d wrong\n", failures);
   return failures;

@@ -1,17 +1,17 @@
 // expect: umbra: an index map of a program's own is evaluated eagerly
 #include "umbra/jit.h"
 using namespace umbra;
-struct unmoved : map::Elementwise {
+struct unmoved : index_map::Elementwise {
   static constexpr int kParams = 0;
   explicit unmoved(const index_t*) {}
   void Check(const int*) const {}
   template <typename D>
-  void Shape(const map::Extents<D>& in, D* out) const {
+  void Shape(const index_map::Extents<D>& in, D* out) const {
     for (int d = 0; d < in.rank[0]; ++d) out[d] = in(0, d);
   }
   template <typename C>
   auto Value(C& c) const {
-    return c.Load(0, map::Here(c));
+    return c.Load(0, index_map::Here(c));
   }
 };
 void Test(Tensor<cpu, 2> a, Tensor<cpu, 2> b) {

@@ -32,17 +32,17 @@ AxisMapExp<Map, axis, Reducer, Tensor<cpu, dimsrc, T>, T, dim> Mapped(const Tens
 }
 
 TEST(AxisMap, OnesAndRepeatedAxesAreNoneOfTheSource) {
-  EXPECT_EQ(map::broadcast::From(0, 1, 2, 4), map::kRepeated);
-  EXPECT_EQ(map::broadcast::From(2, 1, 2, 4), 1);
-  EXPECT_EQ(map::reduce_with_axis::From(0, 0, 1, 1), map::kOne);
-  EXPECT_EQ(map::reduce_with_axis::From(1, 1, 3, 2), 2);
-  EXPECT_EQ(map::reduce_keepdim::From(1, 1, 3, 3), map::kOne);
-  EXPECT_TRUE(map::Joins(map::reduce_keepdim::From, 1, 1, 3, 3));
-  EXPECT_FALSE(map::Joins(map::transpose::From, 1, 0, 2, 2));
+  EXPECT_EQ(index_map::broadcast::From(0, 1, 2, 4), index_map::kRepeated);
+  EXPECT_EQ(index_map::broadcast::From(2, 1, 2, 4), 1);
+  EXPECT_EQ(index_map::reduce_with_axis::From(0, 0, 1, 1), index_map::kOne);
+  EXPECT_EQ(index_map::reduce_with_axis::From(1, 1, 3, 2), 2);
+  EXPECT_EQ(index_map::reduce_keepdim::From(1, 1, 3, 3), index_map::kOne);
+  EXPECT_TRUE(index_map::Joins(index_map::reduce_keepdim::From, 1, 1, 3, 3));
+  EXPECT_FALSE(index_map::Joins(index_map::transpose::From, 1, 0, 2, 2));
   for (const char* name :
        {"broadcast", "broadcast_scalar", "transpose", "reduce_with_axis", "reduce_keepdim", "reduce_except_dim"})
-    EXPECT_NE(map::FindAxisMap(name), nullptr) << name;
-  EXPECT_EQ(map::FindAxisMap("turn"), nullptr);
+    EXPECT_NE(index_map::FindAxisMap(name), nullptr) << name;
+  EXPECT_EQ(index_map::FindAxisMap("turn"), nullptr);
 }
 
 TEST(AxisMap, OfAProgramByEveryRoute) {
@@ -56,10 +56,11 @@ TEST(AxisMap, OfAProgramByEveryRoute) {
     Check<2>("last_two, of an axis at run time",
              [&] { return Mapped<last_two, red::minimum, 2, expr::kAtRunTime>(y); });
     Check<4>("broadcast of a matrix", [&] {
-      return AxisMapExp<map::broadcast, 1, void, Tensor<cpu, 2>, float, 4>(matrix, 1, Shape4(2, n, 3, 7));
+      return AxisMapExp<index_map::broadcast, 1, void, Tensor<cpu, 2>, float, 4>(matrix, 1, Shape4(2, n, 3, 7));
     });
-    Check<3>("broadcast of a matrix to the last axes",
-             [&] { return AxisMapExp<map::broadcast, 1, void, Tensor<cpu, 2>, float, 3>(matrix, 1, Shape3(4, n, 3)); });
+    Check<3>("broadcast of a matrix to the last axes", [&] {
+      return AxisMapExp<index_map::broadcast, 1, void, Tensor<cpu, 2>, float, 3>(matrix, 1, Shape3(4, n, 3));
+    });
     TensorContainer<cpu, 3> turned(Shape3(3, 5, n));
     turned = Mapped<turn, void, 3>(x);
     TensorContainer<cpu, 2> sums(Shape2(3, n));

@@ -11,7 +11,7 @@ namespace {
 struct Both {
   static constexpr int kLanes = 16;
   std::array<index_t, kLanes> each;
-  map::Run<kLanes> run;
+  index_map::Run<kLanes> run;
 };
 
 TEST(ExpIndexMapRun, KnowsWhatElementsAre) {
@@ -22,7 +22,7 @@ TEST(ExpIndexMapRun, KnowsWhatElementsAre) {
   int known = 0;
   for (int round = 0; round < 20000; ++round) {
     std::vector<Both> made;
-    const auto add = [&](const auto& of_lane, map::Run<16> run) {
+    const auto add = [&](const auto& of_lane, index_map::Run<16> run) {
       Both both{{}, run};
       for (std::size_t k = 0; k < 16; ++k) both.each[k] = of_lane(static_cast<index_t>(k));
       made.push_back(both);
@@ -49,8 +49,8 @@ TEST(ExpIndexMapRun, KnowsWhatElementsAre) {
     }
     for (const Both& a : made)
       for (const Both& b : made) {
-        const map::RunCondition<16> conditions[] = {a.run < b.run, a.run <= b.run, a.run >= b.run, a.run == b.run,
-                                                    a.run >= b.run && a.run == b.run};
+        const index_map::RunCondition<16> conditions[] = {a.run < b.run, a.run <= b.run, a.run >= b.run, a.run == b.run,
+                                                          a.run >= b.run && a.run == b.run};
         for (std::size_t k = 0; k < 16; ++k) {
           const index_t x = a.each[k], y = b.each[k];
           const bool expected[] = {x < y, x <= y, x >= y, x == y, x == y};
@@ -67,7 +67,7 @@ TEST(ExpIndexMapRun, KnowsWhatElementsAre) {
 
 // Positions from data may be any.
 TEST(ExpIndexMapRun, ComparesTheFarthest) {
-  using Run = map::Run<16>;
+  using Run = index_map::Run<16>;
   constexpr index_t most = std::numeric_limits<index_t>::max(), least = std::numeric_limits<index_t>::min();
   EXPECT_EQ((Run(least) < Run(5)).bits, 0xffffu);
   EXPECT_EQ((Run(most) >= Run(-5)).bits, 0xffffu);
@@ -158,6 +158,27 @@ TYPED_TEST(ExpIndexMap, PacketsAreElements) {
     ExpectPacketsAreElements("of what has no packets", flip(m.T(), 1));
     if (width % 2 == 0) ExpectPacketsAreElements("conj", conj(m));
     if (width % 2 == 0) ExpectPacketsAreElements("product", complex_mul_cc(m, same));
+  }
+}
+
+// What a map reads where it writes may be what it writes to; what it reads elsewhere may not.
+TYPED_TEST(ExpIndexMap, PointwiseSourcesAreWrittenOver) {
+  using T = TypeParam;
+  for (const index_t width : {3, 16, 40}) {
+    const auto m = Drawn<2, T>(Shape2(7, width), 4);
+    const auto column = Drawn<1, T>(Shape1(7), 7, static_cast<int>(width));
+    TensorContainer<cpu, 2, T> filled(m.shape_), masked(m.shape_), a(m), b(m);
+    filled = mat_fill_row_element(m, column, column);
+    masked = mask(column, m);
+    a = mat_fill_row_element(a, column, column);
+    b = mask(column, b);
+    for (index_t y = 0; y < 7; ++y)
+      for (index_t x = 0; x < width; ++x) {
+        EXPECT_EQ(a[y][x], filled[y][x]) << y << " " << x;
+        EXPECT_EQ(b[y][x], masked[y][x]) << y << " " << x;
+      }
+    EXPECT_SAYS("overlaps an operand", a = mask(Tensor<cpu, 1, T>(a.dptr_, Shape1(7)), m));
+    EXPECT_SAYS("overlaps an operand", a = flip(a, 1));
   }
 }
 

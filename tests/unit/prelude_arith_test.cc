@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "umbra/op.h"
@@ -83,6 +84,22 @@ TEST(PreludeArith, IntegersNeverTrap) {
   EXPECT_EQ(simd::cast<int>(-3e9f), smallest);
   EXPECT_EQ(simd::cast<int>(std::nanf("")), 0);
   EXPECT_EQ(simd::cast<int>(-1.9f), -1);
+}
+
+TEST(PreludeArith, DoublesSaturateAsIntegers) {
+  constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+  constexpr int lanes = simd::kRegisterBytes / 8;
+  const std::pair<double, int> cases[] = {{1.9, 1},           {-1.9, -1},
+                                          {most, most},       {most + 0.5, most},
+                                          {most + 1.0, most}, {1e300, most},
+                                          {least, least},     {least - 0.5, least},
+                                          {-1e300, least},    {std::numeric_limits<double>::infinity(), most},
+                                          {std::nan(""), 0}};
+  for (const auto& [x, expected] : cases) {
+    EXPECT_EQ(simd::cast<int>(x), expected) << x;
+    const auto got = simd::cast<simd::packet<int, lanes>>(simd::fill<simd::packet<double, lanes>>(x));
+    for (int k = 0; k < lanes; ++k) EXPECT_EQ(got[k], expected) << x;
+  }
 }
 
 // Quotients of every two of many integers, their ends and multiples of each other among them.

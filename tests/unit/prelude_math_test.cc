@@ -515,16 +515,35 @@ TEST(Prelude, LanesDoNotSeeEachOther) {
   CHECK_WIDTHS("fma", fma(x, y, x));
 }
 
+template <typename P>
+void CheckHeads(const char* what) {
+  using E = simd::Elem<P>;
+  constexpr int n = simd::kWidth<P>;
+  for (int lanes = 0; lanes <= n; ++lanes) {
+    E from[n], to[n];
+    for (int k = 0; k < n; ++k) from[k] = static_cast<E>(k + 1), to[k] = static_cast<E>(-1);
+    const P v = simd::load_head<P>(from, lanes);
+    for (int k = 0; k < n; ++k) EXPECT_EQ(v[k], k < lanes ? from[k] : E(0)) << what;
+    simd::store_head(to, v, lanes);
+    for (int k = 0; k < n; ++k) EXPECT_EQ(to[k], k < lanes ? from[k] : static_cast<E>(-1)) << what;
+  }
+}
+
+// Of packets as wide as registers, of what stands beside wider elements, and of several registers.
 TEST(Prelude, HeadsTouchNothingBeyond) {
   constexpr int n = simd::kWidth<V>;
-  for (int lanes = 0; lanes <= n; ++lanes) {
-    float from[n], to[n];
-    for (int k = 0; k < n; ++k) from[k] = static_cast<float>(k + 1), to[k] = -1;
-    const V v = simd::load_head<V>(from, lanes);
-    for (int k = 0; k < n; ++k) EXPECT_EQ(v[k], k < lanes ? from[k] : 0.0f);
-    simd::store_head(to, v, lanes);
-    for (int k = 0; k < n; ++k) EXPECT_EQ(to[k], k < lanes ? from[k] : -1.0f);
-  }
+#define CHECK_HEADS(E)                             \
+  CheckHeads<simd::packet<E, n / 2>>(#E ", half"); \
+  CheckHeads<simd::packet<E, n>>(#E);              \
+  CheckHeads<simd::packet<E, 2 * n>>(#E ", twice")
+  CHECK_HEADS(signed char);
+  CHECK_HEADS(unsigned char);
+  CHECK_HEADS(short);
+  CHECK_HEADS(int);
+  CHECK_HEADS(long long);
+  CHECK_HEADS(float);
+  CHECK_HEADS(double);
+#undef CHECK_HEADS
 }
 
 }  // namespace

@@ -101,6 +101,20 @@ TEST(Target, Flip) {
               flip(a, 0) = slice<2>(x, 0, 4));
 }
 
+// The stride of a vector is nobody's.
+TEST(Target, OfVectorsWithoutAStride) {
+  const auto x = Drawn<1>(Shape1(9), 5);
+  float memory[9] = {};
+  Tensor<cpu, 1> a, b;
+  a.dptr_ = memory, a.shape_ = Shape1(4), a.stride_ = 0;
+  b.dptr_ = memory + 4, b.shape_ = Shape1(5), b.stride_ = 0;
+  concat<0>(a, b) = x * 2.0f;
+  for (index_t k = 0; k < 9; ++k) EXPECT_EQ(memory[k], 2 * x[k]);
+  slice<0>(b, 1, 3) = 7.0f;
+  EXPECT_EQ(memory[6], 7.0f);
+  EXPECT_EQ(memory[7], 2 * x[7]);
+}
+
 // mshadow's targets are what their operands may be.
 TEST(Target, OfTargets) {
   const auto x = Drawn<2>(Shape2(4, 6), 4);

@@ -49,9 +49,10 @@ namespace {
 
 using Matrix = TensorContainer<cpu, 2>;
 
-const std::string kText =
-    " is a function of C++ with no text to generate code from: define it with UMBRA_OP(name, (args), "
-    "expression), or use a reducer of umbra::red";
+const std::string kNoText =
+    " is a function of C++ with no text to generate code from: define it with UMBRA_OP(name, (args), expression), ";
+const std::string kText = kNoText + "or mark a function that uses it UMBRA_KERNEL, for umbra-extract";
+const std::string kOfReducer = kNoText + "or use a reducer of umbra::red";
 
 TEST(WhyEager, IsEmptyForWhatIsCompiled) {
   const Matrix a(Shape2(2, 3), 1.0f);
@@ -69,8 +70,8 @@ TEST(WhyEager, NamesOperatorsReducersAndClassesOnce) {
   EXPECT_EQ(jit::WhyEager(F<addone>(a)), "'addone'" + kText);
   EXPECT_EQ(jit::WhyEager(F<larger>(F<addone>(a) + 2.0f, F<addone>(tcast<float>(a)))),
             "'larger'" + kText + "\n'addone'" + kText);
-  EXPECT_EQ(jit::WhyEager(F<op::exp>(reduce_except_dim<0, longest>(a))), "'longest'" + kText);
-  EXPECT_EQ(jit::WhyEager(pool<longest>(a, 1, 1, 1)), "'longest'" + kText);
+  EXPECT_EQ(jit::WhyEager(F<op::exp>(reduce_except_dim<0, longest>(a))), "'longest'" + kOfReducer);
+  EXPECT_EQ(jit::WhyEager(pool<longest>(a, 1, 1, 1)), "'longest'" + kOfReducer);
   EXPECT_EQ(jit::WhyEager(flip(F<addone>(a), 0) * a), "'addone'" + kText);
   const expr::ShiftExp<Tensor<cpu, 2>, float> shift(a);
   const std::string why = jit::WhyEager(F<op::exp>(shift));

@@ -177,7 +177,7 @@ Operand Interpreter::Apply(const clang::CXXRecordDecl* op, const std::vector<Ope
 
 // AxisMapExp(source, axis), or (source, axis, shape)
 Operand Interpreter::BuildAxisMap(const Exp& exp) {
-  const map::AxisMap map = map::FindAxisMap(ClassArg(exp, 0)->getName());
+  const index_map::AxisMap map = index_map::FindAxisMap(ClassArg(exp, 0)->getName());
   if (map == nullptr)
     throw Unsupported("'" + ClassArg(exp, 0)->getQualifiedNameAsString() + "' is no axis map of Umbra's",
                       "write it with broadcast, reduce_with_axis or .T()");

@@ -9,10 +9,10 @@ namespace umbra::expr {
 
 /// What broadcast gives.
 template <typename SrcExp, typename DType, int dimdst, int dimcast>
-using Broadcast1DExp = AxisMapExp<map::broadcast, dimcast, void, SrcExp, DType, dimdst>;
+using Broadcast1DExp = AxisMapExp<index_map::broadcast, dimcast, void, SrcExp, DType, dimdst>;
 /// What broadcast_scalar gives.
 template <typename SrcExp, typename DType, int dimdst>
-using BroadcastScalarExp = AxisMapExp<map::broadcast_scalar, 0, void, SrcExp, DType, dimdst>;
+using BroadcastScalarExp = AxisMapExp<index_map::broadcast_scalar, 0, void, SrcExp, DType, dimdst>;
 
 /// The vector `src` along axis `dimcast` of `shape`. Throws umbra::Error if the extents differ. mshadow's broadcast.
 template <int dimcast, typename SrcExp, typename DType, int etype, int dimdst>

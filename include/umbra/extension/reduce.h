@@ -10,11 +10,12 @@ namespace umbra::expr {
 
 /// What reduce_with_axis and reduce_keepdim give.
 template <typename Reducer, typename SrcExp, typename DType, int dimdst, bool keepdim>
-using ReduceWithAxisExp = AxisMapExp<std::conditional_t<keepdim, map::reduce_keepdim, map::reduce_with_axis>,
-                                     kAtRunTime, Reducer, SrcExp, DType, dimdst>;
+using ReduceWithAxisExp =
+    AxisMapExp<std::conditional_t<keepdim, index_map::reduce_keepdim, index_map::reduce_with_axis>, kAtRunTime, Reducer,
+               SrcExp, DType, dimdst>;
 /// What reductions over all axes but one give.
 template <typename SrcExp, typename DType, typename Reducer, int dimkeep>
-using ReduceTo1DExp = AxisMapExp<map::reduce_except_dim, dimkeep, Reducer, SrcExp, DType, 1>;
+using ReduceTo1DExp = AxisMapExp<index_map::reduce_except_dim, dimkeep, Reducer, SrcExp, DType, 1>;
 
 /// Joins the elements along `axis` by Reducer (red::sum, maximum, minimum, product, mean, argmax,
 /// argmin); the result has one axis less (one element for a vector). With `mask`, red::maximum and

@@ -117,31 +117,42 @@ inline void JoinAll(const AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Sr
   Assignable(to).template Put<Saver>(Evaluated<Device, dim, DType>(to.shape_, StreamOf(to), exp));
 }
 
-// The part of `to` that begins at `begin` joins with `value`, block by block: matrices of the innermost axes, as many
-// as lie in rows of one pitch.
+// A part of a tensor, `shape` from `begin` on, as blocks: matrices of the axes from `first` on.
+template <typename Device, int dim, typename DType>
+inline Tensor<Device, 2, DType> BlockOf(const Tensor<Device, dim, DType>& t, const Shape<dim>& begin,
+                                        const Shape<dim>& shape, int first, index_t block) {
+  index_t row = 0, pitch = 1;
+  for (int d = dim - 2; d >= 0; --d) {
+    row += begin[d] * pitch;
+    if (d < first) {
+      row += block % shape[d] * pitch;
+      block /= shape[d];
+    }
+    pitch *= t.shape_[d];
+  }
+  return {t.dptr_ + row * t.stride_ + begin[dim - 1], Shape2(shape.ProdShape(first, dim - 1), shape[dim - 1]),
+          dim == 1 ? t.shape_[0] : t.stride_, t.stream_};  // a vector's is nobody's
+}
+
+// The part of `to` from `begin` on joins with that of `value` from `from` on, of this shape, block by block: as many of
+// the innermost axes as lie in rows of one pitch in both.
+template <typename Saver, typename Device, int dim, typename DType>
+inline void JoinPart(const Tensor<Device, dim, DType>& to, const Shape<dim>& begin,
+                     const Tensor<Device, dim, DType>& value, const Shape<dim>& from, const Shape<dim>& shape) {
+  if (shape.Size() == 0) return;
+  int first = dim > 1 ? dim - 2 : 0;
+  while (first > 0 && shape[first] == to.shape_[first] && shape[first] == value.shape_[first]) --first;
+  const index_t blocks = shape.ProdShape(0, first);
+  for (index_t block = 0; block < blocks; ++block) {
+    Tensor<Device, 2, DType> part = BlockOf(to, begin, shape, first, block);
+    MapExp<Saver>(&part, BlockOf(value, from, shape, first, block));
+  }
+}
+// All of `value`.
 template <typename Saver, typename Device, int dim, typename DType>
 inline void JoinPart(const Tensor<Device, dim, DType>& to, const Shape<dim>& begin,
                      const Tensor<Device, dim, DType>& value) {
-  const Shape<dim>& shape = value.shape_;
-  if (shape.Size() == 0) return;
-  int first = dim > 1 ? dim - 2 : 0;  // of the axes of a block
-  while (first > 0 && shape[first] == to.shape_[first]) --first;
-  const index_t blocks = shape.ProdShape(0, first), rows = shape.ProdShape(first, dim - 1);
-  for (index_t block = 0; block < blocks; ++block) {
-    index_t rest = block, row = 0, pitch = 1;
-    for (int d = dim - 2; d >= 0; --d) {
-      row += begin[d] * pitch;
-      if (d < first) {
-        row += rest % shape[d] * pitch;
-        rest /= shape[d];
-      }
-      pitch *= to.shape_[d];
-    }
-    Tensor<Device, 2, DType> part(to.dptr_ + row * to.stride_ + begin[dim - 1], Shape2(rows, shape[dim - 1]),
-                                  to.stride_, to.stream_);
-    MapExp<Saver>(&part, Tensor<Device, 2, DType>(value.dptr_ + block * rows * value.stride_, part.shape_,
-                                                  value.stride_, value.stream_));
-  }
+  JoinPart<Saver>(to, begin, value, Shape<dim>(), value.shape_);
 }
 // Of a map all is read, and written back.
 template <typename Saver, typename Sub, typename Map, typename Device, int dim, typename DType, typename... Srcs>
@@ -151,11 +162,26 @@ inline void JoinPart(const AssignableMap<Sub, Map, Tensor<Device, dim, DType>, S
   JoinPart<Saver>(static_cast<const Tensor<Device, dim, DType>&>(all), begin, value);
   Assignable(to).template Put<sv::saveto>(all);
 }
+
+// All of `to` joins with the part of `value` from `from` on.
+template <typename Saver, typename Device, int dim, typename DType>
+inline void JoinWithPart(const Tensor<Device, dim, DType>& to, const Tensor<Device, dim, DType>& value,
+                         const Shape<dim>& from) {
+  JoinPart<Saver>(to, Shape<dim>(), value, from, to.shape_);
+}
+template <typename Saver, typename Sub, typename Map, typename Device, int dim, typename DType, typename... Srcs>
+inline void JoinWithPart(const AssignableMap<Sub, Map, Tensor<Device, dim, DType>, Srcs...>& to,
+                         const Tensor<Device, dim, DType>& value, const Shape<dim>& from) {
+  TensorContainer<Device, dim, DType> part(to.shape_);
+  if constexpr (!Device::kDevCPU) part.set_stream(StreamOf(to));
+  JoinWithPart<sv::saveto>(static_cast<const Tensor<Device, dim, DType>&>(part), value, from);
+  Assignable(to).template Put<Saver>(part);
+}
 }  // namespace detail
 
 /// A part of one axis of T, a tensor or a map of some, that can be assigned to.
 template <int axis, typename T, typename Value = detail::ValueOf<T>>
-class SliceTarget : public AssignableMap<SliceTarget<axis, T>, map::slice, Value, detail::SourceOf<T>> {
+class SliceTarget : public AssignableMap<SliceTarget<axis, T>, index_map::slice, Value, detail::SourceOf<T>> {
  public:
   /// Elements begin .. end - 1 of axis `axis` of `x`; slice<axis>() makes it. Throws umbra::Error unless 0 <= begin
   /// <= end <= extent.
@@ -192,7 +218,7 @@ inline SliceTarget<axis, Own> slice(const T& x, index_t begin, index_t end) {
 
 /// A part of T, a tensor or a map of some, in every axis, that can be assigned to.
 template <typename T, typename Value = detail::ValueOf<T>>
-class BoxTarget : public AssignableMap<BoxTarget<T>, map::slice_ex, Value, detail::SourceOf<T>> {
+class BoxTarget : public AssignableMap<BoxTarget<T>, index_map::slice_ex, Value, detail::SourceOf<T>> {
  public:
   using Corner = decltype(Value::shape_);  ///< a position: of the first element, or behind the last
   /// Elements begin[d] .. end[d] - 1 of every axis d of `x`; slice() makes it. Throws umbra::Error unless 0 <= begin[d]
@@ -226,7 +252,7 @@ inline BoxTarget<Own> slice(const T& x, typename BoxTarget<Own>::Corner begin, t
 
 /// The reverse of T, a tensor or a map of some, that can be assigned to.
 template <typename T, typename Value = detail::ValueOf<T>>
-class FlipTarget : public AssignableMap<FlipTarget<T>, map::flip, Value, detail::SourceOf<T>> {
+class FlipTarget : public AssignableMap<FlipTarget<T>, index_map::flip, Value, detail::SourceOf<T>> {
  public:
   /// `x` reversed along `axis`; flip() makes it. Throws umbra::Error if `x` has no such axis.
   FlipTarget(const T& x, int axis) : FlipTarget::AssignableMap({axis}, x.self()), x_(x), axis_(axis) {}
@@ -240,7 +266,7 @@ class FlipTarget : public AssignableMap<FlipTarget<T>, map::flip, Value, detail:
   template <typename Saver>
   void Put(const Value& value) const {
     detail::JoinAll<Saver>(
-        x_, IndexMapExp<map::flip, detail::ElementType<Value>, Value::kDimension, Value>({axis_}, value));
+        x_, IndexMapExp<index_map::flip, detail::ElementType<Value>, Value::kDimension, Value>({axis_}, value));
   }
 
  private:
@@ -256,8 +282,8 @@ inline FlipTarget<Own> flip(const T& x, int axis) {
 
 /// A and B, tensors or maps of some, as one that can be assigned to: each gets its part.
 template <int axis, typename A, typename B, typename Value = detail::ValueOf<A>>
-class ConcatTarget
-    : public AssignableMap<ConcatTarget<axis, A, B>, map::concat, Value, detail::SourceOf<A>, detail::SourceOf<B>> {
+class ConcatTarget : public AssignableMap<ConcatTarget<axis, A, B>, index_map::concat, Value, detail::SourceOf<A>,
+                                          detail::SourceOf<B>> {
  public:
   /// `a`, then `b`; concat<axis>() makes it. Throws umbra::Error if extents other than along `axis` differ.
   ConcatTarget(const A& a, const B& b) : ConcatTarget::AssignableMap({axis}, a.self(), b.self()), a_(a), b_(b) {}
@@ -270,15 +296,13 @@ class ConcatTarget
   /// Joins `value`, of the shape of both, into its two parts.
   template <typename Saver>
   void Put(const Value& value) const {
-    const index_t middle = a_.shape_[axis];
-    detail::JoinAll<Saver>(a_, Part(value, 0, middle));
-    detail::JoinAll<Saver>(b_, Part(value, middle, value.shape_[axis]));
+    decltype(value.shape_) from{};
+    detail::JoinWithPart<Saver>(a_, value, from);
+    from[axis] = a_.shape_[axis];
+    detail::JoinWithPart<Saver>(b_, value, from);
   }
 
  private:
-  static auto Part(const Value& value, index_t begin, index_t end) {
-    return IndexMapExp<map::slice, detail::ElementType<Value>, Value::kDimension, Value>({axis, begin, end}, value);
-  }
   A a_;
   B b_;
 };

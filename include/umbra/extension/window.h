@@ -13,7 +13,8 @@ namespace umbra::expr {
 /// within the last two axes. Throws umbra::Error if `x` is smaller than a window. mshadow's pool, which has no mean.
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto pool(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride_y, index_t stride_x) {
-  return IndexMapExp<map::pool<Reducer>, DType, ExpInfo<E>::kDim, E>({height, width, stride_y, stride_x}, x.self());
+  return IndexMapExp<index_map::pool<Reducer>, DType, ExpInfo<E>::kDim, E>({height, width, stride_y, stride_x},
+                                                                           x.self());
 }
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto pool(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride) {
@@ -24,7 +25,7 @@ inline auto pool(const Exp<E, DType, etype>& x, index_t height, index_t width, i
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto pool(const Exp<E, DType, etype>& x, Shape<2> shape, index_t height, index_t width, index_t stride_y,
                  index_t stride_x) {
-  return IndexMapExp<map::pool<Reducer>, DType, ExpInfo<E>::kDim, E>(
+  return IndexMapExp<index_map::pool<Reducer>, DType, ExpInfo<E>::kDim, E>(
       {shape[0], shape[1], height, width, stride_y, stride_x}, x.self());
 }
 /// The gradient of pool<Reducer>(data), Reducer sum, maximum, minimum or mean: `pooled` is its result, `grad` the
@@ -33,8 +34,8 @@ template <typename Reducer, typename A, typename B, typename C, typename DType, 
 inline auto unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>& pooled,
                    const Exp<C, DType, ctype>& grad, index_t height, index_t width, index_t stride_y,
                    index_t stride_x) {
-  return IndexMapExp<map::unpool<Reducer>, DType, ExpInfo<A>::kDim, A, B, C>({height, width, stride_y, stride_x},
-                                                                             data.self(), pooled.self(), grad.self());
+  return IndexMapExp<index_map::unpool<Reducer>, DType, ExpInfo<A>::kDim, A, B, C>(
+      {height, width, stride_y, stride_x}, data.self(), pooled.self(), grad.self());
 }
 
 /// Reducer (as of pool) over windows of `size` channels (the third axis from the end), `padding` beyond each end, less
@@ -42,7 +43,7 @@ inline auto unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>&
 /// out. mshadow's chpool, whose windows there also lack the channels beyond the number of windows; these do not.
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto chpool(const Exp<E, DType, etype>& x, index_t size, index_t stride, index_t padding) {
-  return IndexMapExp<map::chpool<Reducer>, DType, ExpInfo<E>::kDim, E>({size, stride, padding}, x.self());
+  return IndexMapExp<index_map::chpool<Reducer>, DType, ExpInfo<E>::kDim, E>({size, stride, padding}, x.self());
 }
 /// A window around every channel: stride 1, padding size / 2. Throws umbra::Error if `size` is even.
 template <typename Reducer, typename E, typename DType, int etype>
@@ -55,8 +56,8 @@ inline auto chpool(const Exp<E, DType, etype>& x, index_t size) {
 template <typename Reducer, typename A, typename B, typename C, typename DType, int atype, int btype, int ctype>
 inline auto ch_unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>& pooled,
                       const Exp<C, DType, ctype>& grad, index_t size, index_t stride, index_t padding) {
-  return IndexMapExp<map::ch_unpool<Reducer>, DType, ExpInfo<A>::kDim, A, B, C>({size, stride, padding}, data.self(),
-                                                                                pooled.self(), grad.self());
+  return IndexMapExp<index_map::ch_unpool<Reducer>, DType, ExpInfo<A>::kDim, A, B, C>(
+      {size, stride, padding}, data.self(), pooled.self(), grad.self());
 }
 template <typename Reducer, typename A, typename B, typename C, typename DType, int atype, int btype, int ctype>
 inline auto ch_unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>& pooled,
@@ -67,15 +68,15 @@ inline auto ch_unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btyp
 /// extent / n) to before ceil((o + 1) extent / n). Umbra's own; the windows of PyTorch's adaptive pooling.
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto ada_pool(const Exp<E, DType, etype>& x, index_t height, index_t width) {
-  return IndexMapExp<map::ada_pool<Reducer>, DType, ExpInfo<E>::kDim, E>({height, width}, x.self());
+  return IndexMapExp<index_map::ada_pool<Reducer>, DType, ExpInfo<E>::kDim, E>({height, width}, x.self());
 }
 /// The patches of pictures (n, c, h, w) as columns of a matrix (c height width, n patches). Throws umbra::Error if a
 /// picture is smaller than a patch. mshadow's, in both forms.
 template <typename E, typename DType, int etype>
 inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride_y,
                              index_t stride_x, index_t dilate_y, index_t dilate_x) {
-  return IndexMapExp<map::unpack_patch2col, DType, 2, E>({height, width, stride_y, stride_x, dilate_y, dilate_x},
-                                                         x.self());
+  return IndexMapExp<index_map::unpack_patch2col, DType, 2, E>({height, width, stride_y, stride_x, dilate_y, dilate_x},
+                                                               x.self());
 }
 template <typename E, typename DType, int etype>
 inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, index_t width, index_t stride,
@@ -86,7 +87,7 @@ inline auto unpack_patch2col(const Exp<E, DType, etype>& x, index_t height, inde
 template <typename E, typename DType, int etype>
 inline auto pack_col2patch(const Exp<E, DType, etype>& x, Shape<4> shape, index_t height, index_t width,
                            index_t stride_y, index_t stride_x, index_t dilate_y, index_t dilate_x) {
-  return IndexMapExp<map::pack_col2patch, DType, 4, E>(
+  return IndexMapExp<index_map::pack_col2patch, DType, 4, E>(
       {shape[0], shape[1], shape[2], shape[3], height, width, stride_y, stride_x, dilate_y, dilate_x}, x.self());
 }
 template <typename E, typename DType, int etype>

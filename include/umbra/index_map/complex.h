@@ -4,7 +4,7 @@
 
 #include "umbra/index_map/definition.h"
 
-namespace umbra::map {
+namespace umbra::index_map {
 
 /// Here, with the last axis at position `i`.
 template <typename C>
@@ -228,6 +228,6 @@ struct complex_div_rc : ComplexBinary {
   }
 };
 
-}  // namespace umbra::map
+}  // namespace umbra::index_map
 
 #endif  // UMBRA_INDEX_MAP_COMPLEX_H_

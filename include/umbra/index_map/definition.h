@@ -14,12 +14,12 @@
 //   void Shape(const Extents<D>& in, D* out) const    extents of the result
 //   Number Value(C& c) const                 the element at position c.at(0), c.at(1), ...
 // Open numbers are no members: they are in.param[k] in Shape, which checks them, and c.param(k) in Value.
-// C gives: at(d); extent(k, d) of source k; HasParam(n, k, d), is number n known to be that; rank(k); Load(k,
-// position); LoadIf(condition, k, position, outside); If(condition, a, b); Over(a, b), a / b of elements;
-// Literal(number); Reduce<R>({size(n), ...}, body(window)), Identity<R>(), for LoadIf, if HasIdentity<R>(), and the
-// reducer Sum; FromPosition(i). A map whose source kIndexSource holds positions reads them by LoadPosition(k,
+// C gives: at(d); extent(k, d) of source k; HasParam(n, k, d), is number n known to be that; IsNothing(n), to be 0;
+// rank(k); Load(k, position); LoadIf(condition, k, position, outside); If(condition, a, b); Over(a, b), a / b of
+// elements; Literal(number); Reduce<R>({size(n), ...}, body(window)), Identity<R>(), for LoadIf, if HasIdentity<R>(),
+// and the reducer Sum; FromPosition(i). A map whose source kIndexSource holds positions reads them by LoadPosition(k,
 // position); they may have a dtype of their own. Elements have the dtype of the other sources, of the only one, or
-// kResult.
+// kResult. What source kPointwiseSource is made of may be written over: of it nothing but the element here is read.
 #ifndef UMBRA_INDEX_MAP_DEFINITION_H_
 #define UMBRA_INDEX_MAP_DEFINITION_H_
 
@@ -29,23 +29,23 @@
 
 #include "umbra/dtype.h"
 
-namespace umbra::map {
+namespace umbra::index_map {
 
 /// The largest rank of a tensor that an index map reads or makes.
 inline constexpr int kMaxRank = 8;
 
-/// The largest rank of a tensor in which I is a position along an axis.
-template <typename I>
+/// The largest rank of a tensor in which Int is a position along an axis.
+template <typename Int>
 inline constexpr int kMostAxes = kMaxRank;
 
 /// A position in a tensor of up to kMaxRank dimensions.
-template <typename I>
+template <typename Int>
 struct Position {
-  std::array<I, kMostAxes<I>> at{};  ///< of which the first `rank` count
+  std::array<Int, kMostAxes<Int>> at{};  ///< of which the first `rank` count
   int rank = 0;  ///< dimensions of the tensor
   /// Along dimension d.
-  I& operator[](int d) { return at[static_cast<std::size_t>(d)]; }
-  const I& operator[](int d) const { return at[static_cast<std::size_t>(d)]; }
+  Int& operator[](int d) { return at[static_cast<std::size_t>(d)]; }
+  const Int& operator[](int d) const { return at[static_cast<std::size_t>(d)]; }
 };
 
 /// Extents of the sources, and the numbers that a map takes.
@@ -66,6 +66,16 @@ struct IndexSource {
 template <typename Map>
 struct IndexSource<Map, std::enable_if_t<(Map::kIndexSource >= 0)>> {
   static constexpr int value = Map::kIndexSource;
+};
+
+/// The source of which a map reads, for each element, the one at its position and no other; -1 if there is none.
+template <typename Map, typename = void>
+struct PointwiseSource {
+  static constexpr int value = -1;  ///< the number of the source
+};
+template <typename Map>
+struct PointwiseSource<Map, std::enable_if_t<(Map::kPointwiseSource >= 0)>> {
+  static constexpr int value = Map::kPointwiseSource;
 };
 
 /// The dtype of a map's elements, Map::kResult, where it is not that of its sources.
@@ -144,8 +154,8 @@ inline void RequireEven(const char* name, index_t last) {
 }
 
 /// i mod n for i >= 0.
-template <typename I, typename N>
-I Mod(const I& i, const N& n) {
+template <typename Int, typename N>
+Int Mod(const Int& i, const N& n) {
   return i - (i / n) * n;
 }
 
@@ -161,6 +171,6 @@ struct Elementwise {
   }
 };
 
-}  // namespace umbra::map
+}  // namespace umbra::index_map
 
 #endif  // UMBRA_INDEX_MAP_DEFINITION_H_

@@ -4,7 +4,7 @@
 
 #include "umbra/index_map/definition.h"
 
-namespace umbra::map {
+namespace umbra::index_map {
 
 /// flip(x, axis): reversed along one axis.
 struct flip : Elementwise {
@@ -109,6 +109,7 @@ struct pad : Elementwise {
   template <typename C>
   auto Value(C& c) const {
     auto p = Here(c);
+    if (c.IsNothing(0) && c.IsNothing(1)) return c.Load(0, p);
     const int r = p.rank;
     for (int k = 0; k < 2; ++k) p[r - 2 + k] = p[r - 2 + k] - c.param(k);
     return c.LoadIf(p[r - 2] >= 0 && p[r - 2] < c.extent(0, r - 2) && p[r - 1] >= 0 && p[r - 1] < c.extent(0, r - 1), 0,
@@ -397,6 +398,6 @@ struct steps {
   }
 };
 
-}  // namespace umbra::map
+}  // namespace umbra::index_map
 
 #endif  // UMBRA_INDEX_MAP_REARRANGE_H_

@@ -5,7 +5,7 @@
 
 #include "umbra/index_map/definition.h"
 
-namespace umbra::map {
+namespace umbra::index_map {
 
 /// A condition on each of kLanes elements, 64 at most.
 template <int kLanes>
@@ -83,6 +83,6 @@ struct Run {
 template <int kLanes, int kAxes>
 inline constexpr int kMostAxes<Run<kLanes, kAxes>> = kAxes;
 
-}  // namespace umbra::map
+}  // namespace umbra::index_map
 
 #endif  // UMBRA_INDEX_MAP_RUN_H_

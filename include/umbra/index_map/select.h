@@ -4,7 +4,7 @@
 
 #include "umbra/index_map/definition.h"
 
-namespace umbra::map {
+namespace umbra::index_map {
 
 /// A position that data give, held within an axis: below 0 the first, beyond the end the last.
 template <typename C>
@@ -185,7 +185,7 @@ struct mat_choose_row_element {
 /// mat_fill_row_element(x, values, index): x, with values[i] as element index[i] of row i.
 struct mat_fill_row_element : Elementwise {
   static constexpr bool kRuns = true;
-  static constexpr int kSources = 3, kParams = 0, kIndexSource = 2;
+  static constexpr int kSources = 3, kParams = 0, kIndexSource = 2, kPointwiseSource = 0;
   explicit mat_fill_row_element(const index_t*) {}
   void Check(const int* ranks) const {
     Require(ranks[0] == 2 && ranks[1] == 1 && ranks[2] == 1, "mat_fill_row_element takes a matrix and two vectors");
@@ -208,7 +208,7 @@ struct mat_fill_row_element : Elementwise {
 /// mask(m, x): row i of x times m[i].
 struct mask {
   static constexpr bool kRuns = true;
-  static constexpr int kSources = 2, kParams = 0;
+  static constexpr int kSources = 2, kParams = 0, kPointwiseSource = 1;
   explicit mask(const index_t*) {}
   void Check(const int* ranks) const {
     Require(ranks[0] == 1 && ranks[1] == 2, "mask(m, x) takes a vector and a matrix");
@@ -229,6 +229,6 @@ struct mask {
   }
 };
 
-}  // namespace umbra::map
+}  // namespace umbra::index_map
 
 #endif  // UMBRA_INDEX_MAP_SELECT_H_

@@ -7,7 +7,7 @@
 #include "umbra/index_map/definition.h"
 #include "umbra/op.h"
 
-namespace umbra::map {
+namespace umbra::index_map {
 
 /// The elements of a window for a reducer that is made of others; see red::Made.
 template <typename C, typename JoinBy, typename CountOf>
@@ -96,9 +96,10 @@ struct pool : Elementwise {
     return (n - size) / stride + 1;
   }
   /// Elements that the window at `o` has in rows and columns.
-  template <typename I>
-  static I Count(const Position<I>& o, const index_t* size, const index_t* stride, const I& rows, const I& columns) {
-    const I y = o[o.rank - 2] * stride[0], x = o[o.rank - 1] * stride[1];
+  template <typename Int>
+  static Int Count(const Position<Int>& o, const index_t* size, const index_t* stride, const Int& rows,
+                   const Int& columns) {
+    const Int y = o[o.rank - 2] * stride[0], x = o[o.rank - 1] * stride[1];
     return (Min(y + size[0], rows) - y) * (Min(x + size[1], columns) - x);
   }
   template <typename C>
@@ -191,10 +192,10 @@ struct chpool : Elementwise {
     out[in.rank[0] - 3] = (n + 2 * padding - size + 1) / stride;
   }
   /// Channels of window `o` that are none of the padding.
-  template <typename I>
-  static I Count(const I& o, index_t size, index_t stride, index_t padding, const I& channels) {
-    const I begin = o * stride - padding;
-    return Min(begin + size, channels) - Max(begin, I(0));
+  template <typename Int>
+  static Int Count(const Int& o, index_t size, index_t stride, index_t padding, const Int& channels) {
+    const Int begin = o * stride - padding;
+    return Min(begin + size, channels) - Max(begin, Int(0));
   }
   template <typename C>
   auto Value(C& c) const {
@@ -408,6 +409,6 @@ struct pack_col2patch {
   }
 };
 
-}  // namespace umbra::map
+}  // namespace umbra::index_map
 
 #endif  // UMBRA_INDEX_MAP_WINDOW_H_

@@ -276,7 +276,7 @@ UMBRA_INLINE To cast(From v) {
     const From low = fill<From>(F(detail::Limits<T>::low));
     const From most = v > limit ? limit : v, inside = most < low ? low : most;  // minimum and maximum, which leave NaN
     const To number = convert<To>(v == v ? inside : fill<From>(F(0)));
-    if constexpr (sizeof(T) < 4) return number;
+    if constexpr (sizeof(T) < sizeof(F) || sizeof(T) < 4) return number;
     else return select(v >= above, fill<To>(detail::Limits<T>::high), number);
   } else {
     return convert<To>(v);
@@ -371,20 +371,20 @@ struct Divisor {
     end = kEnd;
   }
 
-  typedef typename IntOfSize<T>::type I;
-  static constexpr I kLeast = static_cast<I>(1ull << (8 * sizeof(I) - 1));
+  typedef typename IntOfSize<T>::type Int;
+  static constexpr Int kLeast = static_cast<Int>(1ull << (8 * sizeof(Int) - 1));
   static constexpr T kLeastDivisor = T(sizeof(T) == 4 ? 0x1p-30 : 0x1p-200),
                      kMostDivisor = T(sizeof(T) == 4 ? 0x1p30 : 0x1p200);
   // The bits of the least and the most dividend, and what takes them to kLeast and kEnd.
-  static constexpr I kLeastDividend = __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p-90 : 0x1p-800));
-  static constexpr I kMostDividend = __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p90 : 0x1p800));
-  static constexpr I kShift =
-      static_cast<I>((1ull << (8 * sizeof(I) - 1)) - static_cast<unsigned long long>(kLeastDividend));
-  static constexpr I kEnd = kLeast + (kMostDividend - kLeastDividend);
+  static constexpr Int kLeastDividend = __builtin_bit_cast(Int, T(sizeof(T) == 4 ? 0x1p-90 : 0x1p-800));
+  static constexpr Int kMostDividend = __builtin_bit_cast(Int, T(sizeof(T) == 4 ? 0x1p90 : 0x1p800));
+  static constexpr Int kShift =
+      static_cast<Int>((1ull << (8 * sizeof(Int) - 1)) - static_cast<unsigned long long>(kLeastDividend));
+  static constexpr Int kEnd = kLeast + (kMostDividend - kLeastDividend);
   T value, reciprocal;
   // No step leaves the normal range for dividends of which bits(abs(x)) + shift <= end, one comparison for both ends,
   // nor for zeros; a shift of 0 takes neither.
-  I shift = 0, end = kLeast;
+  Int shift = 0, end = kLeast;
 };
 // The nearest quotient of the nearest reciprocal: docs/numerics.md says why. Its sign is that of x, also for zeros.
 template <typename V, typename T>
@@ -411,12 +411,12 @@ struct KnownDivisor {
     low = fma(-high, divisor, T(1)) / divisor;
   }
 
-  typedef typename IntOfSize<T>::type I;
+  typedef typename IntOfSize<T>::type Int;
   // Twice the bits of a number have no sign; those of less than this, the least dividend for which no step leaves the
   // normal range, and one less, are less than kLeast as whole numbers without a sign, but not those of 0.
-  static constexpr I kHalf = static_cast<I>((1ull << (8 * sizeof(I) - 1)) - 1);
-  static constexpr I kLeast =
-      static_cast<I>(2 * __builtin_bit_cast(I, T(sizeof(T) == 4 ? 0x1p-48 : 0x1p-700)) - 1 - kHalf - 1);
+  static constexpr Int kHalf = static_cast<Int>((1ull << (8 * sizeof(Int) - 1)) - 1);
+  static constexpr Int kLeast =
+      static_cast<Int>(2 * __builtin_bit_cast(Int, T(sizeof(T) == 4 ? 0x1p-48 : 0x1p-700)) - 1 - kHalf - 1);
   T value, high, low = 0;
 };
 template <typename V, typename T>

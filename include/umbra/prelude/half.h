@@ -81,8 +81,8 @@ template <typename V, typename H>
 UMBRA_INLINE Bits<V> wide_bits(H h) {
   return convert<Bits<V>>(h.bits);
 }
-template <typename H, typename I>
-UMBRA_INLINE H narrow_bits(I i) {
+template <typename H, typename Int>
+UMBRA_INLINE H narrow_bits(Int i) {
   return H{convert<decltype(H::bits)>(i)};
 }
 

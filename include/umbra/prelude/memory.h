@@ -2,15 +2,10 @@
 #ifndef UMBRA_PRELUDE_MEMORY_H_
 #define UMBRA_PRELUDE_MEMORY_H_
 
+#include "umbra/prelude/masked.h"
 #include "umbra/prelude/types.h"
 
 namespace umbra::simd {
-
-// The halves of a packet, for __builtin_bit_cast.
-template <typename Half>
-struct Pair {
-  Half low, high;
-};
 
 template <typename V>
 UMBRA_INLINE V load(const Elem<V>* p) {
@@ -73,104 +68,6 @@ UMBRA_INLINE V by_lane(F f) {
   return v;
 }
 
-// A bit for each of the first n lanes, 0 <= n <= 64.
-UMBRA_INLINE unsigned long long head_bits(i64 n) { return n < 64 ? (1ull << n) - 1 : ~0ull; }
-
-// Are there loads of some elements of 1 or 2 bytes?
-inline constexpr bool kMasksNarrow =
-#if defined(__AVX512BW__) && defined(__AVX512VL__)
-    true;
-#else
-    false;
-#endif
-
-#if defined(__AVX512BW__) && defined(__AVX512VL__)
-// What the instructions that take a mask of elements of 1 or 2 bytes are said to read: compilers differ.
-template <typename Scalar, typename V>
-UMBRA_INLINE auto masked_source(const void* p) {
-#if defined(__clang__)
-  return reinterpret_cast<const V*>(p);
-#else
-  return reinterpret_cast<const Scalar*>(p);
-#endif
-}
-// The elements of 1 or 2 bytes from p that have a bit, of the others `rest`.
-template <typename V>
-UMBRA_INLINE V load_masked_narrow(const void* p, unsigned long long bits, V rest) {
-  typedef char c8x16 __attribute__((vector_size(16)));
-  typedef char c8x32 __attribute__((vector_size(32)));
-  typedef char c8x64 __attribute__((vector_size(64)));
-  typedef packet<i16, 8> s16x8;
-  typedef packet<i16, 16> s16x16;
-  typedef packet<i16, 32> s16x32;
-#define UMBRA_LOAD_MASKED(name, scalar, P, mask)                                                                      \
-  return __builtin_bit_cast(V, __builtin_ia32_##name##_mask(masked_source<scalar, P>(p), __builtin_bit_cast(P, rest), \
-                                                            static_cast<mask>(bits)))
-  if constexpr (sizeof(Elem<V>) == 1 && sizeof(V) == 16) UMBRA_LOAD_MASKED(loaddquqi128, char, c8x16, unsigned short);
-  else if constexpr (sizeof(Elem<V>) == 1 && sizeof(V) == 32) UMBRA_LOAD_MASKED(loaddquqi256, char, c8x32, unsigned);
-  else if constexpr (sizeof(Elem<V>) == 1) UMBRA_LOAD_MASKED(loaddquqi512, char, c8x64, unsigned long long);
-  else if constexpr (sizeof(V) == 16) UMBRA_LOAD_MASKED(loaddquhi128, short, s16x8, unsigned char);
-  else if constexpr (sizeof(V) == 32) UMBRA_LOAD_MASKED(loaddquhi256, short, s16x16, unsigned short);
-  else UMBRA_LOAD_MASKED(loaddquhi512, short, s16x32, unsigned);
-#undef UMBRA_LOAD_MASKED
-}
-#endif
-
-// The lanes from p that have a bit, of the others those of `rest`; what has no bit is not read.
-template <typename V>
-UMBRA_INLINE V load_masked(const Elem<V>* p, unsigned long long bits, V rest = V{}) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) > 64) {
-    typedef packet<Elem<V>, kWidth<V> / 2> Half;
-    const Pair<Half> part = __builtin_bit_cast(Pair<Half>, rest);
-    return __builtin_bit_cast(V, Pair<Half>{load_masked<Half>(p, bits, part.low),
-                                            load_masked<Half>(p + kWidth<Half>, bits >> kWidth<Half>, part.high)});
-  } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 4) {
-    return __builtin_bit_cast(
-        V, __builtin_ia32_loadups512_mask(reinterpret_cast<const float*>(p), __builtin_bit_cast(f32x16, rest),
-                                          static_cast<unsigned short>(bits)));
-  } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 8) {
-    return __builtin_bit_cast(
-        V, __builtin_ia32_loadupd512_mask(reinterpret_cast<const double*>(p), __builtin_bit_cast(f64x8, rest),
-                                          static_cast<unsigned char>(bits)));
-  } else
-#endif
-#if defined(__AVX512BW__) && defined(__AVX512VL__)
-      if constexpr (sizeof(V) >= 16 && sizeof(Elem<V>) <= 2) {
-    return load_masked_narrow(p, bits, rest);
-  } else
-#endif
-  {
-    V v = rest;
-    for (int k = 0; k < kWidth<V>; ++k)
-      if (bits >> k & 1) v[k] = p[k];
-    return v;
-  }
-}
-
-// Stores the lanes that have a bit; nothing else is written.
-template <typename V>
-UMBRA_INLINE void store_masked(Elem<V>* p, V v, unsigned long long bits) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) > 64) {
-    typedef packet<Elem<V>, kWidth<V> / 2> Half;
-    const Pair<Half> part = __builtin_bit_cast(Pair<Half>, v);
-    store_masked<Half>(p, part.low, bits);
-    store_masked<Half>(p + kWidth<Half>, part.high, bits >> kWidth<Half>);
-  } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 4) {
-    __builtin_ia32_storeups512_mask(reinterpret_cast<float*>(p), __builtin_bit_cast(f32x16, v),
-                                    static_cast<unsigned short>(bits));
-  } else if constexpr (sizeof(V) == 64 && sizeof(Elem<V>) == 8) {
-    __builtin_ia32_storeupd512_mask(reinterpret_cast<double*>(p), __builtin_bit_cast(f64x8, v),
-                                    static_cast<unsigned char>(bits));
-  } else
-#endif
-  {
-    for (int k = 0; k < kWidth<V>; ++k)
-      if (bits >> k & 1) p[k] = v[k];
-  }
-}
-
 // Eight bytes from p, of which those from the n-th on are zero and not read, by two loads that overlap.
 UMBRA_INLINE unsigned long long load_bytes(const void* p, i64 n) {
   const char* from = static_cast<const char*>(p);
@@ -190,15 +87,14 @@ template <typename V>
 UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
   if constexpr (kWidth<V> == 1) {
     return n > 0 ? *p : Elem<V>();
+  } else if constexpr (kIsHalf<V>) {
+    return V{load_head<decltype(V::bits)>(reinterpret_cast<const unsigned short*>(p), n)};
+  } else if constexpr (kMasks) {
+    if (sizeof(V) > 64 && n == kWidth<V>) return load<V>(p);
+    return load_masked<V>(p, head_bits(n));
   } else {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(V) >= 64 && sizeof(Elem<V>) >= 4) {
-      if (sizeof(V) > 64 && n == kWidth<V>) return load<V>(p);
-      return load_masked<V>(p, head_bits(n));
-    } else
-#endif
 #if defined(__AVX__)
-        if constexpr (sizeof(V) == 32 && sizeof(Elem<V>) >= 4) {
+    if constexpr (sizeof(V) == 32 && sizeof(Elem<V>) >= 4) {
       if constexpr (sizeof(Elem<V>) == 4) {
         const i32x8 mask = iota<i32x8>() < static_cast<int>(n);
         return __builtin_bit_cast(V, __builtin_ia32_maskloadps256(reinterpret_cast<const f32x8*>(p), mask));
@@ -208,11 +104,7 @@ UMBRA_INLINE V load_head(const Elem<V>* p, i64 n) {
       }
     } else
 #endif
-        if constexpr (kIsHalf<V>) {
-      return V{load_head<decltype(V::bits)>(reinterpret_cast<const unsigned short*>(p), n)};
-    } else if constexpr (kMasksNarrow && sizeof(V) >= 16 && sizeof(Elem<V>) <= 2) {
-      return load_masked<V>(p, head_bits(n));
-    } else if constexpr (sizeof(V) <= 8 && sizeof(Elem<V>) <= 2) {
+        if constexpr (sizeof(V) <= 8 && sizeof(Elem<V>) <= 2) {
       const unsigned long long bytes = load_bytes(p, n * static_cast<i64>(sizeof(Elem<V>)));
       V v;
       __builtin_memcpy(&v, &bytes, sizeof v);
@@ -248,20 +140,15 @@ UMBRA_INLINE void store_head(Elem<V>* p, V v, i64 n) {
     if (n > 0) *p = v;
   } else if constexpr (kIsHalf<V>) {
     store_head(reinterpret_cast<unsigned short*>(p), v.bits, n);
+  } else if constexpr (kMasks) {
+    if (sizeof(V) > 64 && n == kWidth<V>) store(p, v);
+    else store_masked(p, v, head_bits(n));
   } else {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(V) >= 64 && sizeof(Elem<V>) >= 4) {
-      if (sizeof(V) > 64 && n == kWidth<V>) store(p, v);
-      else store_masked(p, v, head_bits(n));
-    } else
-#endif
-    {
-      typedef packet<Elem<V>, kWidth<V> / 2> Half;
-      const Pair<Half> part = __builtin_bit_cast(Pair<Half>, v);
-      const bool whole = n >= kWidth<Half>;
-      if (whole) store<Half>(p, part.low);
-      store_head<Half>(whole ? p + kWidth<Half> : p, whole ? part.high : part.low, whole ? n - kWidth<Half> : n);
-    }
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    const Pair<Half> part = __builtin_bit_cast(Pair<Half>, v);
+    const bool whole = n >= kWidth<Half>;
+    if (whole) store<Half>(p, part.low);
+    store_head<Half>(whole ? p + kWidth<Half> : p, whole ? part.high : part.low, whole ? n - kWidth<Half> : n);
   }
 }
 

@@ -360,12 +360,12 @@ UMBRA_INLINE V remainder(V x, V y) {
 template <typename V>
 UMBRA_INLINE V ldexp(V x, V n) {
   typedef Elem<V> E;
-  typedef Elem<Bits<V>> I;
+  typedef Elem<Bits<V>> Int;
   using namespace detail;
   const V a = abs(x);
   const auto number = logical_and(logical_and(a > E(0), a < infinity<E>()), n == n);
   const E far = sizeof(E) == 4 ? 500 : 5000;
-  const I most = sizeof(E) == 4 ? 240 : 2000;
+  const Int most = sizeof(E) == 4 ? 240 : 2000;
   const V below = number ? (n > far ? fill<V>(far) : n) : V{};
   const Scaled<V> parts = scaled(number ? a : fill<V>(E(1)));
   const Bits<V> sum = parts.exponent + convert<Bits<V>>(below < -far ? fill<V>(-far) : below);

@@ -61,11 +61,11 @@ UMBRA_INLINE RandomWords<V> philox(V block, V key, unsigned kind) {
 template <typename T, typename V>
 UMBRA_INLINE Rebind<V, T> unit(V first, V second) {
   typedef Rebind<V, T> R;
-  typedef Rebind<V, int> I;
+  typedef Rebind<V, int> Int;
   if constexpr (sizeof(T) == 4) {
-    return convert<R>(convert<I>(first >> 8)) * T(0x1p-24);
+    return convert<R>(convert<Int>(first >> 8)) * T(0x1p-24);
   } else {
-    return (convert<R>(convert<I>(first >> 5)) * T(0x1p26) + convert<R>(convert<I>(second >> 6))) * T(0x1p-53);
+    return (convert<R>(convert<Int>(first >> 5)) * T(0x1p26) + convert<R>(convert<Int>(second >> 6))) * T(0x1p-53);
   }
 }
 

@@ -90,8 +90,7 @@ UMBRA_INLINE V load_span(const Elem<V>* p, i64 first, i64 last, Elem<V> outside)
 #elif defined(__AVX512F__)
   if constexpr (kIsHalf<V>) {
     return V{load_span<decltype(V::bits)>(reinterpret_cast<const unsigned short*>(p), first, last, outside.bits)};
-  } else if constexpr ((sizeof(V) == 64 && sizeof(Elem<V>) >= 4) ||
-                       (kMasksNarrow && sizeof(V) >= 16 && sizeof(V) <= 64 && sizeof(Elem<V>) <= 2)) {
+  } else if constexpr (kMasks && sizeof(V) <= 64) {
     const unsigned long long inside = head_bits(smaller(last, kWidth<V>)) & ~head_bits(larger(first, 0));
     return load_masked<V>(p, inside, fill<V>(outside));
   } else
@@ -272,12 +271,12 @@ UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
 // what is its own is written, and nothing where what came before has written it.
 template <typename V, bool anywhere = false>
 struct StreamedRow {
-  typedef Bits<V> I;
+  typedef Bits<V> Int;
   Elem<V>* p = nullptr;
   V line{};  // of the line at p, what is known
   i64 filled = 0;  // lanes of it
   i64 before = 0;  // of these, those before the row
-  I from = iota<I>();
+  Int from = iota<Int>();
   StreamedRow() = default;
   UMBRA_INLINE explicit StreamedRow(Elem<V>* row, bool resumes = false) : p(row) {
     if constexpr (anywhere) {
@@ -287,8 +286,8 @@ struct StreamedRow {
       turn();
     }
   }
-  UMBRA_INLINE void turn() { from = (iota<I>() - static_cast<Elem<I>>(filled)) & (kWidth<V> - 1); }
-  UMBRA_INLINE V joined(V turned) const { return iota<I>() < static_cast<Elem<I>>(filled) ? line : turned; }
+  UMBRA_INLINE void turn() { from = (iota<Int>() - static_cast<Elem<Int>>(filled)) & (kWidth<V> - 1); }
+  UMBRA_INLINE V joined(V turned) const { return iota<Int>() < static_cast<Elem<Int>>(filled) ? line : turned; }
   UMBRA_INLINE void put_line(V v) {
     if (anywhere && before > 0) {
       if (before < kWidth<V>) store_masked(p, v, ~0ULL << before);
@@ -346,28 +345,28 @@ UMBRA_INLINE V load_repeated_span(const Elem<V>* p, i64 rest, i64 first, i64 las
   if constexpr (kIsHalf<V>) {
     return V{load_repeated_span<decltype(V::bits), times>(reinterpret_cast<const unsigned short*>(p), rest, first, last,
                                                           outside.bits)};
-  } else if constexpr (kMasksNarrow && sizeof(Elem<V>) <= 2 && kWidth<V> == 16) {
-    typedef i32x16 I;
+  } else if constexpr (kMasks && sizeof(Elem<V>) <= 2 && kWidth<V> == 16) {
+    typedef i32x16 Int;
     const V part = load_span<V>(p, (rest + first) / times, (rest + last - 1) / times + 1, outside);
-    const I v = permuted_lanes(__builtin_convertvector(part, I), (iota<I>() + static_cast<int>(rest)) / times);
-    const I inside = (iota<I>() >= static_cast<int>(first)) & (iota<I>() < static_cast<int>(last));
-    return __builtin_convertvector(inside ? v : fill<I>(outside), V);
+    const Int v = permuted_lanes(__builtin_convertvector(part, Int), (iota<Int>() + static_cast<int>(rest)) / times);
+    const Int inside = (iota<Int>() >= static_cast<int>(first)) & (iota<Int>() < static_cast<int>(last));
+    return __builtin_convertvector(inside ? v : fill<Int>(outside), V);
   } else
 #endif
 #if defined(__AVX2__)
       if constexpr (kMasksSpans<V>) {
-    typedef Bits<V> I;
+    typedef Bits<V> Int;
     // The common case reads as many elements every time; where a smaller packet holds them, that is loaded sooner than
     // some lanes of a whole one.
     const bool whole = rest == 0 && last - first == kWidth<V>;
     if constexpr (kWidth<V> % times == 0 && kWidth<V> / times > 1)
-      if (whole) return permuted_lanes(widened<V>(load<packet<Elem<V>, kWidth<V> / times>>(p)), iota<I>() / times);
+      if (whole) return permuted_lanes(widened<V>(load<packet<Elem<V>, kWidth<V> / times>>(p)), iota<Int>() / times);
     const V part = whole ? load_span<V>(p, 0, (kWidth<V> - 1) / times + 1, outside)
                          : load_span<V>(p, (rest + first) / times, (rest + last - 1) / times + 1, outside);
-    const I from = (iota<I>() + static_cast<Elem<I>>(rest)) / times;
+    const Int from = (iota<Int>() + static_cast<Elem<Int>>(rest)) / times;
     const V v = permuted_lanes(part, from);
     if (last - first == kWidth<V>) return v;
-    const I inside = (iota<I>() >= static_cast<Elem<I>>(first)) & (iota<I>() < static_cast<Elem<I>>(last));
+    const Int inside = (iota<Int>() >= static_cast<Elem<Int>>(first)) & (iota<Int>() < static_cast<Elem<Int>>(last));
     return inside ? v : fill<V>(outside);
   } else
 #endif

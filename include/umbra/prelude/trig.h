@@ -27,7 +27,8 @@ UMBRA_INLINE unsigned long long high_product(unsigned long long a, unsigned long
 #if defined(__CUDACC__)
   return __umul64hi(a, b);
 #else
-  return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
+  __extension__ typedef unsigned __int128 Product;
+  return static_cast<unsigned long long>((static_cast<Product>(a) * b) >> 64);
 #endif
 }
 
